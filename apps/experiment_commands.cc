@@ -1,0 +1,184 @@
+// `numsim list`, `describe`, `run`, `merge` and `plot`.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+
+#include "apps/command.h"
+#include "experiments/runner.h"
+#include "experiments/settings.h"
+#include "numsim/base/error.h"
+
+namespace numsim::apps {
+namespace {
+
+using experiments::AllExperiments;
+using experiments::Experiment;
+using experiments::RunReport;
+
+const Experiment& Find(const std::string& name) {
+  if (const Experiment* experiment = experiments::FindExperiment(name)) return *experiment;
+  std::string names;
+  for (const Experiment& e : AllExperiments()) names += (names.empty() ? "" : ", ") + e.name;
+  throw Error::Format("there is no experiment '{}'; there are: {}", name, names);
+}
+
+int Describe(const std::string& name) {
+  const Experiment& e = Find(name);
+  fmt::print("{}: {}\n\nreproduces  {}\n\n{}\n", e.name, e.title, e.reproduces, e.description);
+  fmt::print("\noptions (quick | paper)\n");
+  for (const auto& option : e.options) {
+    fmt::print("  --{:<14} {}\n  {:<16} {} | {}\n",
+               option.name,
+               option.help,
+               "",
+               option.quick.empty() ? "(none)" : option.quick,
+               option.paper.empty() ? "(none)" : option.paper);
+  }
+  for (const auto& table : e.tables) {
+    fmt::print("\n{}.csv{}\n", table.name, table.derived ? " (computed from the others)" : "");
+    for (const auto& column : table.columns) {
+      fmt::print("  {:<28} {}\n", column.name, column.meaning);
+    }
+  }
+  return 0;
+}
+
+struct RunArguments {
+  std::string preset = "quick";
+  uint64_t seed = 0;
+  int seeds = 1;
+  std::string out;
+  std::string shard = "0/1";
+  bool resume = false;
+  std::map<std::string, std::string> options;
+};
+
+// "I/N" with 0 <= I < N.
+std::pair<int, int> ParseShard(const std::string& text) {
+  const char* end = text.data() + text.size();
+  int index = -1, count = 0;
+  const auto first = std::from_chars(text.data(), end, index);
+  if (first.ec == std::errc() && first.ptr != end && *first.ptr == '/') {
+    const auto second = std::from_chars(first.ptr + 1, end, count);
+    if (second.ec == std::errc() && second.ptr == end && index >= 0 && index < count) {
+      return {index, count};
+    }
+  }
+  throw Error::Format("--shard '{}' is not of the form I/N with 0 <= I < N, e.g. 0/4", text);
+}
+
+void PrintReport(const RunReport& report, const std::string& out) {
+  if (report.points_missing > 0) {
+    fmt::print("{} of {} points are done; {} are left to other shards of {}\n",
+               report.points_total - report.points_missing,
+               report.points_total,
+               report.points_missing,
+               out);
+    return;
+  }
+  fmt::print("{}\n", report.summary);
+  fmt::print("written to {}:\n", out);
+  for (const std::string& file : report.outputs) fmt::print("  {}\n", file);
+}
+
+int Run(const Experiment& experiment, const RunArguments& arguments, const Program& program) {
+  experiments::RunOptions options;
+  std::map<std::string, std::string> given;
+  for (const auto& [name, value] : arguments.options) {
+    if (!value.empty()) given[name] = value;
+  }
+  options.settings = experiments::MakeSettings(
+      experiment, arguments.preset, arguments.seed, arguments.seeds, given);
+  options.out = arguments.out.empty() ? "results/" + experiment.name : arguments.out;
+  options.resume = arguments.resume;
+  std::tie(options.shard_index, options.shard_count) = ParseShard(arguments.shard);
+  options.progress = isatty(STDERR_FILENO) != 0;
+  options.command = program.command_line;
+  PrintReport(experiments::Run(experiment, options), options.out.string());
+  return 0;
+}
+
+void AddRunOf(Program& program, CLI::App* run, const Experiment& experiment) {
+  auto arguments = std::make_shared<RunArguments>();
+  CLI::App* sub = run->add_subcommand(experiment.name, experiment.title);
+  sub->add_option("--preset", arguments->preset, "quick or paper")->capture_default_str();
+  sub->add_option("--seed", arguments->seed, "First seed")->capture_default_str();
+  sub->add_option("--seeds", arguments->seeds, "How many seeds")->capture_default_str();
+  sub->add_option("--out", arguments->out, "Result directory (results/" + experiment.name + ")");
+  sub->add_option("--shard", arguments->shard, "I/N: only points whose number is I modulo N")
+      ->capture_default_str();
+  sub->add_flag("--resume", arguments->resume, "Keep the finished points of an interrupted run");
+  for (const auto& option : experiment.options) {
+    sub->add_option("--" + option.name, arguments->options[option.name], option.help);
+  }
+  Example(sub, fmt::format("numsim run {} --preset quick --out results/mine", experiment.name));
+  Choose(program, sub, [&experiment, arguments, &program] {
+    return Run(experiment, *arguments, program);
+  });
+}
+
+}  // namespace
+
+void AddListCommand(Program& program) {
+  CLI::App* sub = program.app.add_subcommand("list", "List the experiments");
+  Example(sub, "numsim list");
+  Choose(program, sub, [] {
+    for (const Experiment& e : AllExperiments()) {
+      fmt::print("{:<24} {}\n{:<24} reproduces {}\n", e.name, e.title, "", e.reproduces);
+    }
+    return 0;
+  });
+}
+
+void AddDescribeCommand(Program& program) {
+  auto name = std::make_shared<std::string>();
+  CLI::App* sub = program.app.add_subcommand(
+      "describe", "What an experiment shows, its options, the columns of its CSV, its claims");
+  sub->add_option("EXPERIMENT", *name, "A name of `numsim list`")->required();
+  Example(sub, "numsim describe quantization-variance");
+  Choose(program, sub, [name] { return Describe(*name); });
+}
+
+void AddRunCommand(Program& program) {
+  CLI::App* run = program.app.add_subcommand("run", "Run an experiment");
+  run->require_subcommand(1);
+  run->fallthrough();
+  Example(run, "numsim run update-fidelity --preset quick");
+  for (const Experiment& experiment : AllExperiments()) AddRunOf(program, run, experiment);
+}
+
+void AddMergeCommand(Program& program) {
+  struct Options {
+    std::string experiment, out;
+    std::vector<std::string> shards;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = program.app.add_subcommand(
+      "merge", "Combine the result directories of shards that ran apart");
+  sub->add_option("EXPERIMENT", options->experiment, "A name of `numsim list`")->required();
+  sub->add_option("SHARDS", options->shards, "Result directories, one a shard")->required();
+  sub->add_option("--out", options->out, "Directory of the complete results")->required();
+  Example(sub, "numsim merge update-fidelity shard0 shard1 --out results/update-fidelity");
+  Choose(program, sub, [options, &program] {
+    const std::vector<std::filesystem::path> shards(options->shards.begin(), options->shards.end());
+    const RunReport report =
+        experiments::Merge(Find(options->experiment), shards, options->out, program.command_line);
+    PrintReport(report, options->out);
+    return 0;
+  });
+}
+
+void AddPlotCommand(Program& program) {
+  auto directory = std::make_shared<std::string>();
+  CLI::App* sub = program.app.add_subcommand(
+      "plot", "Draw the figures and the summary of a result directory again from its CSV");
+  sub->add_option("RESULT_DIR", *directory, "A directory that `numsim run` completed")->required();
+  Example(sub, "numsim plot results/update-fidelity");
+  Choose(program, sub, [directory] {
+    PrintReport(experiments::Redraw(*directory), *directory);
+    return 0;
+  });
+}
+
+}  // namespace numsim::apps

@@ -1,0 +1,280 @@
+// `numsim formats`: the table, or everything about one format.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/command.h"
+#include "apps/format_text.h"
+#include "numsim/formats/decode.h"
+#include "numsim/formats/format_table.h"
+
+namespace numsim::apps {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string_view SignText(const FormatSpec& f) {
+  switch (f.sign) {
+    case Sign::kUnsigned:
+      return "unsigned";
+    case Sign::kSignMagnitude:
+      return "sign-magnitude";
+    case Sign::kTwosComplement:
+      return "two's complement";
+  }
+  return "?";
+}
+
+std::string_view ZeroText(const FormatSpec& f) {
+  switch (f.zero) {
+    case Zero::kSigned:
+      return "+0 and -0";
+    case Zero::kUnsigned:
+      return "+0";
+    case Zero::kNone:
+      return "none";
+  }
+  return "?";
+}
+
+std::string InfinityText(const FormatSpec& f) {
+  if (!f.HasInfinity()) return "none";
+  std::string text = CodeText(f, f.InfinityCode());
+  if (f.IsSigned()) text += " " + CodeText(f, f.InfinityCode() | f.SignBit());
+  return text;
+}
+
+// The canonical NaN of each sign, and how many codes are NaN.
+std::string NanText(const FormatSpec& f) {
+  if (!f.HasNan()) return "none";
+  std::string text = CodeText(f, f.NanCode());
+  if (f.NanHasSign()) text += " " + CodeText(f, f.NanCode() | f.SignBit());
+  return text;
+}
+
+std::string_view OverflowText(const FormatSpec& f) {
+  switch (f.overflow_to) {
+    case OverflowTo::kInfinity:
+      return "infinity";
+    case OverflowTo::kNan:
+      return "NaN";
+    case OverflowTo::kMax:
+      return "largest value";
+  }
+  return "?";
+}
+
+std::string_view NanInputText(const FormatSpec& f) {
+  if (!f.HasNan()) return "largest positive value";
+  return f.NanHasSign() ? "canonical NaN, sign kept" : "the NaN";
+}
+
+std::string_view ZeroInputText(const FormatSpec& f) {
+  switch (f.zero) {
+    case Zero::kSigned:
+      return "sign kept";
+    case Zero::kUnsigned:
+      return "-0 becomes +0";
+    case Zero::kNone:
+      return "becomes the smallest value";
+  }
+  return "?";
+}
+
+Json FieldsJson(const FormatEntry& entry) {
+  const FormatSpec& f = entry.spec;
+  Json json;
+  json["name"] = entry.name;
+  json["bits"] = f.Bits();
+  json["sign"] = SignText(f);
+  json["exponent_bits"] = f.exponent_bits;
+  json["mantissa_bits"] = f.mantissa_bits;
+  json["bias"] = f.bias;
+  json["max"] = MaxFinite(f);
+  json["min_normal"] = MinNormal(f);
+  json["min_positive"] = MinPositive(f);
+  json["zero"] = ZeroText(f);
+  json["infinity_codes"] = InfinityText(f);
+  json["nan_codes_canonical"] = NanText(f);
+  json["overflow_nonsaturate"] = OverflowText(f);
+  json["nan_input"] = NanInputText(f);
+  json["zero_input"] = ZeroInputText(f);
+  json["source"] = entry.source;
+  json["note"] = entry.note;
+  return json;
+}
+
+Json CodesJson(const FormatSpec& f) {
+  Json codes = Json::array();
+  for (uint32_t code = 0; code <= f.CodeMask(); ++code) {
+    const ValueClass value_class = Classify(f, code);
+    const bool number = value_class != ValueClass::kNan && value_class != ValueClass::kInfinity;
+    Json item;
+    item["code"] = code;
+    item["bits"] = BitsText(f, code);
+    item["class"] = ClassText(value_class);
+    // JSON has no infinity and no NaN: their value is text.
+    item["value"] = number ? Json(Decode(f, code)) : Json(ValueText(Decode(f, code)));
+    codes.push_back(std::move(item));
+  }
+  return codes;
+}
+
+void PrintTable() {
+  fmt::print("{:<14} {:>4} {:>2} {:>2} {:>5} {:>14} {:>14} {:>14}  {:<15} {:<18} {}\n",
+             "name",
+             "bits",
+             "E",
+             "M",
+             "bias",
+             "max",
+             "min normal",
+             "min positive",
+             "infinity",
+             "NaN",
+             "source");
+  for (const FormatEntry& entry : FormatTable()) {
+    const FormatSpec& f = entry.spec;
+    fmt::print("{:<14} {:>4} {:>2} {:>2} {:>5} {:>14.8g} {:>14.8g} {:>14.8g}  {:<15} {:<18} {}\n",
+               entry.name,
+               f.Bits(),
+               f.exponent_bits,
+               f.mantissa_bits,
+               f.bias,
+               MaxFinite(f),
+               MinNormal(f),
+               MinPositive(f),
+               InfinityText(f).substr(0, 15),
+               NanText(f).substr(0, 18),
+               entry.source);
+  }
+  fmt::print(
+      "\nA custom format: eXmY[:bias=N,inf=none|ieee|top,nan=none|ieee|all-ones|negative-zero,\n"
+      "zero=signed|unsigned,overflow=inf|nan|max]; ueXmY is unsigned. Keys also go after a "
+      "name.\n");
+}
+
+void PrintMarkdown() {
+  fmt::print(
+      "| name | bits | E | M | bias | max | min normal | min positive | zero | infinity | "
+      "NaN | overflow | source | note |\n"
+      "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- | --- | --- | --- | "
+      "--- |\n");
+  for (const FormatEntry& entry : FormatTable()) {
+    const FormatSpec& f = entry.spec;
+    fmt::print("| `{}` | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+               entry.name,
+               f.Bits(),
+               f.exponent_bits,
+               f.mantissa_bits,
+               f.bias,
+               MaxFinite(f),
+               MinNormal(f),
+               MinPositive(f),
+               ZeroText(f),
+               InfinityText(f),
+               NanText(f),
+               OverflowText(f),
+               entry.source,
+               entry.note);
+  }
+}
+
+void PrintCodes(const FormatSpec& f) {
+  constexpr uint32_t kColumns = 4;
+  const uint32_t count = f.CodeMask() + 1;
+  const uint32_t rows = (count + kColumns - 1) / kColumns;
+  fmt::print("\nevery code: bits ({}), value\n",
+             f.sign == Sign::kTwosComplement ? "two's complement" : "sign exponent mantissa");
+  for (uint32_t row = 0; row < rows; ++row) {
+    std::string line;
+    for (uint32_t column = 0; column < kColumns; ++column) {
+      const uint32_t code = column * rows + row;
+      if (code >= count) continue;
+      const bool unused = Classify(f, code) == ValueClass::kUnused;
+      line += fmt::format("{} {} {:<15}",
+                          CodeText(f, code),
+                          BitsText(f, code),
+                          unused ? "unused" : ValueText(Decode(f, code)));
+    }
+    fmt::print("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
+  }
+}
+
+void PrintOne(const FormatEntry& entry) {
+  const FormatSpec& f = entry.spec;
+  fmt::print("{}: {}\n", entry.name, entry.note);
+  const auto line = [](std::string_view key, const auto& value) {
+    fmt::print("  {:<14} {}\n", key, value);
+  };
+  line("source", entry.source);
+  line("layout",
+       fmt::format("{} bits: {}, {} exponent, {} mantissa, bias {}",
+                   f.Bits(),
+                   SignText(f),
+                   f.exponent_bits,
+                   f.mantissa_bits,
+                   f.bias));
+  line("max", fmt::format("{} ({})", MaxFinite(f), CodeText(f, f.MaxFiniteCode())));
+  line("min normal", MinNormal(f));
+  line("min positive", MinPositive(f));
+  if (f.subnormal_shift != 0) {
+    line("hole",
+         fmt::format(
+             "from {} to {}", Decode(f, (uint32_t{1} << f.mantissa_bits) - 1), MinNormal(f)));
+  }
+  line("zero", fmt::format("{}; an input zero: {}", ZeroText(f), ZeroInputText(f)));
+  line("infinity", InfinityText(f));
+  line("NaN", fmt::format("{}; an input NaN: {}", NanText(f), NanInputText(f)));
+  line("overflow", fmt::format("{} (nonsaturate), largest value (saturate)", OverflowText(f)));
+  if (f.Bits() <= 8) PrintCodes(f);
+}
+
+int PrintFormats(const std::string& name, bool json, bool markdown) {
+  if (name.empty()) {
+    if (json) {
+      Json all = Json::array();
+      for (const FormatEntry& entry : FormatTable()) all.push_back(FieldsJson(entry));
+      fmt::print("{}\n", all.dump(2));
+    } else if (markdown) {
+      PrintMarkdown();
+    } else {
+      PrintTable();
+    }
+    return 0;
+  }
+  const Format format = ParseFormat(name);
+  const FormatEntry* known = FindFormat(format.name);
+  const FormatEntry entry =
+      known != nullptr ? *known : FormatEntry{format.name, format.spec, "custom", "custom format"};
+  if (json) {
+    Json fields = FieldsJson(entry);
+    if (entry.spec.Bits() <= 8) fields["codes"] = CodesJson(entry.spec);
+    fmt::print("{}\n", fields.dump(2));
+  } else {
+    PrintOne(entry);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void AddFormatsCommand(Program& program) {
+  struct Options {
+    std::string name;
+    bool json = false;
+    bool markdown = false;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = program.app.add_subcommand(
+      "formats", "List the number formats, or everything about one of them");
+  sub->add_option("NAME", options->name, "A name of the table, or a custom format");
+  sub->add_flag("--json", options->json, "Print JSON");
+  sub->add_flag("--markdown", options->markdown, "Print the table of docs/formats.md");
+  Example(sub, "numsim formats e4m3fn\n  numsim formats e4m3:bias=8,inf=none,nan=all-ones --json");
+  Choose(program, sub, [options] {
+    return PrintFormats(options->name, options->json, options->markdown);
+  });
+}
+
+}  // namespace numsim::apps

@@ -1,0 +1,25 @@
+#include "apps/rounding_options.h"
+
+namespace numsim::apps {
+
+void AddRoundingOptions(CLI::App* sub, RoundingOptions& options, const std::string& overflow) {
+  options.overflow = overflow;
+  sub->add_option("--rounding", options.mode, "rne, rna, rtz, rtp, rtn, odd or sr")
+      ->capture_default_str();
+  sub->add_option("--overflow", options.overflow, "saturate, nonsaturate or propagate")
+      ->capture_default_str();
+  sub->add_option("--sr-bits", options.random_bits, "Random bits of stochastic rounding")
+      ->check(CLI::Range(1, 32))
+      ->capture_default_str();
+  sub->add_option("--sr-variant", options.variant, "Stochastic variant: a, b or c")
+      ->capture_default_str();
+  sub->add_option("--seed", options.seed, "Seed of stochastic rounding")->capture_default_str();
+}
+
+Rounding RoundingOptions::ParsedRounding() const {
+  return {ParseRoundingMode(mode), ParseStochasticVariant(variant), random_bits};
+}
+
+Overflow RoundingOptions::ParsedOverflow() const { return ParseOverflow(overflow); }
+
+}  // namespace numsim::apps

@@ -1,0 +1,38 @@
+# Target numsim_options: the compile and link options of numsim's own code. It is not installed, so
+# that a project which uses the library keeps its own options.
+
+add_library(numsim_options INTERFACE)
+
+# A float product and sum are rounded twice, as written; without -march the code runs on every
+# machine of the architecture, and Highway picks the SIMD target at run time.
+target_compile_options(numsim_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+
+target_compile_options(numsim_options INTERFACE
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-Woverloaded-virtual;-Wvla>
+  # The layout of vector arguments, which only ever stay within one SIMD target.
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-psabi>)
+if(NUMSIM_WERROR)
+  target_compile_options(numsim_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # g++ 12 reports std::string's own code wrongly (GCC bugs 105651 and 105562).
+  target_compile_options(numsim_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict;-Wno-error=maybe-uninitialized>)
+endif()
+
+if(NUMSIM_SANITIZE)
+  target_compile_options(numsim_options INTERFACE
+    -fsanitize=${NUMSIM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(numsim_options INTERFACE -fsanitize=${NUMSIM_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # The checks' extra branches confuse this analysis.
+    target_compile_options(numsim_options INTERFACE -Wno-maybe-uninitialized)
+  endif()
+endif()
+
+# OpenMP comes with g++; clang++ has it in a package of its own.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(NUMSIM_OPENMP_DEBIAN g++)
+else()
+  set(NUMSIM_OPENMP_DEBIAN libomp-dev)
+endif()

@@ -1,0 +1,101 @@
+// What an experiment is: a list of independent points, a function that measures one, and what to
+// make of the rows. docs/adding-an-experiment.md walks through one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "numsim/io/csv.h"
+#include "numsim/io/figure.h"
+
+namespace numsim::experiments {
+
+// An option of one experiment, e.g. --formats. Values are text; the experiment parses and checks
+// them in `points`.
+struct Option {
+  std::string name;   // without the dashes
+  std::string quick;  // value under --preset quick
+  std::string paper;  // value under --preset paper
+  std::string help;   // one line: meaning, unit, valid values
+};
+
+// Everything that determines the rows, and nothing else: no path, thread count or backend.
+struct Settings {
+  std::string preset;                          // quick or paper
+  uint64_t seed = 0;                           // first seed
+  int seeds = 1;                               // seed, seed + 1, ...
+  std::map<std::string, std::string> options;  // every option after defaults
+
+  // The value of an option. Aborts when the experiment does not declare it.
+  const std::string& Get(std::string_view name) const;
+  // The same as a number. Throws Error naming the option, what was given and the range.
+  int64_t GetInteger(std::string_view name, int64_t low, int64_t high) const;
+  double GetDouble(std::string_view name, double low, double high) const;
+  // A list separated by commas; empty pieces are an error.
+  std::vector<std::string> GetList(std::string_view name) const;
+};
+
+// One point: one set of parameters with one seed, measured independently of every other.
+struct Point {
+  std::string label;  // for progress and errors: "normal k=1024 seed=0"
+  uint64_t seed = 0;
+  std::map<std::string, std::string> parameters;
+  double cost = 1;  // relative; expensive points start first
+};
+
+struct Column {
+  std::string name;
+  std::string meaning;  // with unit
+};
+
+// A CSV. `derived` tables are computed from the finished measured ones, not by points.
+struct TableSpec {
+  std::string name;  // NAME.csv
+  bool derived = false;
+  std::vector<Column> columns;
+};
+
+// Rows by table name, cells in the order of the table's columns.
+using Rows = std::map<std::string, std::vector<std::vector<std::string>>>;
+using Tables = std::map<std::string, Table>;
+
+struct Claim {
+  std::string claim;     // what the paper says, with its place
+  std::string measured;  // what came out, with numbers
+  std::string verdict;   // "holds", "does not hold", "holds in part", "not measured": one of these
+};
+
+struct Summary {
+  std::vector<Claim> claims;
+  std::string notes;  // free text below the claims
+};
+
+struct Experiment {
+  std::string name;
+  std::string title;        // one line for `numsim list`
+  std::string reproduces;   // figure, equation or section of the source
+  std::string description;  // for `numsim describe`
+  std::vector<Option> options;
+  std::vector<TableSpec> tables;
+  // The points in the order of the CSV's rows. Throws Error for a bad option.
+  std::function<std::vector<Point>(const Settings&)> points;
+  // Measures one point; called from many threads at once. Must depend on its arguments alone.
+  // Throws Error for bad input (a file of --input).
+  std::function<Rows(const Settings&, const Point&)> run;
+  // Adds the derived tables, from the measured ones alone.
+  std::function<void(const Settings&, Tables&)> derive;
+  std::function<std::vector<Figure>(const Settings&, const Tables&)> figures;
+  std::function<Summary(const Settings&, const Tables&)> summarise;
+};
+
+// Every experiment, in the order of `numsim list`: the one list (experiments/list.cc).
+const std::vector<Experiment>& AllExperiments();
+
+// nullptr when there is none of that name.
+const Experiment* FindExperiment(std::string_view name);
+
+}  // namespace numsim::experiments

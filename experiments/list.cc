@@ -1,0 +1,22 @@
+#include "experiments/experiment.h"
+#include "experiments/quantization_variance.h"
+#include "experiments/update_fidelity.h"
+
+namespace numsim::experiments {
+
+const std::vector<Experiment>& AllExperiments() {
+  static const std::vector<Experiment> all = {
+      QuantizationVariance(),
+      UpdateFidelity(),
+  };
+  return all;
+}
+
+const Experiment* FindExperiment(std::string_view name) {
+  for (const Experiment& experiment : AllExperiments()) {
+    if (experiment.name == name) return &experiment;
+  }
+  return nullptr;
+}
+
+}  // namespace numsim::experiments

@@ -1,0 +1,42 @@
+// Settings of an experiment: built from a preset and overrides, kept in settings.json.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "experiments/experiment.h"
+
+namespace numsim::experiments {
+
+// The values of `preset` (quick or paper) with `overrides` (option name without dashes -> text) on
+// top. Throws Error for an unknown preset or option, listing the valid ones, and for seeds < 1.
+// The values themselves are checked by the experiment's `points`.
+Settings MakeSettings(const Experiment& experiment,
+                      std::string_view preset,
+                      uint64_t seed,
+                      int seeds,
+                      const std::map<std::string, std::string>& overrides);
+
+// Settings as stored with the name of their experiment.
+struct StoredSettings {
+  std::string experiment;
+  Settings settings;
+};
+
+// Replaces the file in one step. Throws Error when it cannot be written.
+void WriteSettings(const std::filesystem::path& path, const StoredSettings& stored);
+
+// Throws Error naming the file when it cannot be read or is not such a file.
+StoredSettings ReadSettings(const std::filesystem::path& path);
+
+// "" when both are equal, else the first difference: `--seeds is 3 in A and 5 in B`, where A and B
+// are `a_place` and `b_place`.
+std::string FirstDifference(const StoredSettings& a,
+                            std::string_view a_place,
+                            const StoredSettings& b,
+                            std::string_view b_place);
+
+}  // namespace numsim::experiments

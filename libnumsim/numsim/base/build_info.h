@@ -1,0 +1,13 @@
+// What this library was built from and with: for manifests and bug reports.
+#pragma once
+
+#include <string_view>
+
+namespace numsim {
+
+std::string_view BuildVersion();   // "0.1.0"
+std::string_view BuildCommit();    // git commit, "-dirty" behind it when sources differ; "unknown"
+std::string_view BuildCompiler();  // "GNU 12.2.0"
+std::string_view BuildType();      // CMake's build type: "Release"
+
+}  // namespace numsim

@@ -1,0 +1,16 @@
+#include "numsim/base/error.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace numsim {
+
+void AbortOnBrokenContract(const char* file,
+                           int line,
+                           const char* condition,
+                           const std::string& values) {
+  std::fprintf(stderr, "%s:%d: broken contract: %s (%s)\n", file, line, condition, values.c_str());
+  std::abort();
+}
+
+}  // namespace numsim

@@ -1,0 +1,15 @@
+// NUMSIM_HOST_DEVICE marks a function that nvcc also compiles for the device.
+// This header and *_cuda.cu files are the only places with CUDA names.
+#pragma once
+
+#ifdef __CUDACC__
+#define NUMSIM_HOST_DEVICE __host__ __device__
+#else
+#define NUMSIM_HOST_DEVICE
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define NUMSIM_INLINE NUMSIM_HOST_DEVICE inline __attribute__((always_inline))
+#else
+#define NUMSIM_INLINE NUMSIM_HOST_DEVICE inline
+#endif

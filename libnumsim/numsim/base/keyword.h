@@ -1,0 +1,41 @@
+// Names of enumerators: one constexpr list serves printing, parsing and the error that lists them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "numsim/base/error.h"
+
+namespace numsim {
+
+template <typename Enum>
+struct Keyword {
+  std::string_view text;
+  Enum value;
+};
+
+// The text of `value`. Requires it to be in the list.
+template <typename Enum, size_t N>
+std::string_view KeywordText(const Keyword<Enum> (&keywords)[N], Enum value) {
+  for (const Keyword<Enum>& keyword : keywords) {
+    if (keyword.value == value) return keyword.text;
+  }
+  NUMSIM_CHECK(false, "enumerator {} without a name", static_cast<int>(value));
+  return {};
+}
+
+// The value of `text`. Throws Error "WHAT 'TEXT' is not one of ..." when there is none.
+template <typename Enum, size_t N>
+Enum ParseKeyword(const Keyword<Enum> (&keywords)[N],
+                  std::string_view what,
+                  std::string_view text) {
+  std::string valid;
+  for (const Keyword<Enum>& keyword : keywords) {
+    if (keyword.text == text) return keyword.value;
+    if (!valid.empty()) valid += ", ";
+    valid += keyword.text;
+  }
+  throw Error::Format("{} '{}' is not one of {}", what, text, valid);
+}
+
+}  // namespace numsim

@@ -1,0 +1,49 @@
+#include "numsim/base/parallel.h"
+
+#include <omp.h>
+
+#include <algorithm>
+
+#include "numsim/base/error.h"
+
+namespace numsim {
+namespace {
+
+int g_threads = 0;  // 0: not set, ask OpenMP.
+
+}  // namespace
+
+int ThreadCount() { return g_threads > 0 ? g_threads : omp_get_max_threads(); }
+
+void SetThreadCount(int threads) {
+  NUMSIM_CHECK(threads >= 1, "threads = {}", threads);
+  g_threads = threads;
+}
+
+void ParallelFor(size_t n, size_t grain, const std::function<void(size_t, size_t)>& body) {
+  if (n == 0) return;
+  const size_t threads = static_cast<size_t>(ThreadCount());
+  if (threads == 1 || n <= grain || omp_in_parallel()) {
+    body(0, n);
+    return;
+  }
+  const size_t grains = (n + grain - 1) / grain;
+  const size_t chunk = (grains + threads - 1) / threads * grain;
+#pragma omp parallel for schedule(static, 1) num_threads(static_cast <int>(threads))
+  for (size_t t = 0; t < threads; ++t) {
+    const size_t begin = t * chunk;
+    if (begin < n) body(begin, std::min(n, begin + chunk));
+  }
+}
+
+void ParallelTasks(size_t n, const std::function<void(size_t)>& body) {
+  const int threads = static_cast<int>(std::min<size_t>(static_cast<size_t>(ThreadCount()), n));
+  if (threads <= 1 || omp_in_parallel()) {
+    for (size_t i = 0; i < n; ++i) body(i);
+    return;
+  }
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+  for (size_t i = 0; i < n; ++i) body(i);
+}
+
+}  // namespace numsim

@@ -1,0 +1,27 @@
+// Parallel loops. The one place of numsim that knows OpenMP.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+namespace numsim {
+
+// Threads that ParallelFor uses at most, >= 1. Initially OMP_NUM_THREADS or the number of cores.
+int ThreadCount();
+
+// Requires threads >= 1. Holds for every later ParallelFor of the process.
+void SetThreadCount(int threads);
+
+// Calls body(begin, end) for consecutive chunks that cover [0, n) exactly once. Every chunk but the
+// last has the same length, a multiple of `grain` (>= 1), so a kernel may rely on aligned starts;
+// choose a grain worth a thread's while (tens of microseconds), for up to that many run serially.
+// The split depends on the thread count: a body must give the same result for every split.
+// Inside a parallel region (a chunk that calls ParallelFor again) the inner loop runs serially.
+// body must not throw.
+void ParallelFor(size_t n, size_t grain, const std::function<void(size_t, size_t)>& body);
+
+// Calls body(i) for i in [0, n), each once, handing out one index at a time in ascending order:
+// for tasks of unequal cost. body must not throw.
+void ParallelTasks(size_t n, const std::function<void(size_t)>& body);
+
+}  // namespace numsim

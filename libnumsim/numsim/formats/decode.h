@@ -1,0 +1,33 @@
+// Exact values of codes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "numsim/formats/format_spec.h"
+
+namespace numsim {
+
+// Returns the value of `code`, exactly. NaN codes give a quiet float32 NaN that carries the sign of
+// the code where the format has NaNs of both signs, and a positive one otherwise. The unused code
+// of a two's complement grid gives its two's complement value (-128 for int8).
+// Requires code <= format.CodeMask() and a format that ValidateFormat accepts.
+float Decode(const FormatSpec& format, uint32_t code) noexcept;
+
+// Returns Decode for every code 0 .. CodeMask(). Requires Bits() <= 16.
+std::vector<float> DecodeTable(const FormatSpec& format);
+
+// The value of a finite magnitude code, exactly: significand * 2^exponent.
+struct Dyadic {
+  uint32_t significand;
+  int exponent;
+};
+Dyadic MagnitudeValue(const FormatSpec& format, uint32_t magnitude_code) noexcept;
+
+// Largest finite value, smallest positive normal and smallest positive value.
+float MaxFinite(const FormatSpec& format) noexcept;
+float MinNormal(const FormatSpec& format) noexcept;
+float MinPositive(const FormatSpec& format) noexcept;
+
+}  // namespace numsim

@@ -1,0 +1,166 @@
+// FormatSpec: a number format of up to 32 bits as plain data.
+//
+// A code is split into sign | exponent field | mantissa field, most significant first. Its
+// *magnitude code* is the code without the sign. In every format here larger magnitude codes mean
+// larger magnitudes, so rounding, overflow and neighbours are arithmetic on magnitude codes:
+//
+//   0 .. MaxFiniteCode      finite, ascending
+//   InfinityCode            if the format has infinities
+//   NaN code(s)             the rest, or the code of "negative zero"
+//
+// A finite magnitude code with exponent field E and mantissa field M, m mantissa bits, is worth
+//   E > 0:  (2^m + M) * 2^(E - bias - m)
+//   E = 0:  M * 2^(1 - bias - m - subnormal_shift)
+// except where zero == Zero::kNone (E8M0): there E = 0 is 2^-bias like any other exponent.
+//
+// A symmetric integer grid is such a format too: with one exponent bit the subnormals and the one
+// normal binade are spaced alike, so int8 is e1m6 with bias -5 stored in two's complement.
+//
+// Sources: [IEEE754], [OCP-OFP8], [OCP-MX], [P3109], [APFloat]; see docs/references.md.
+#pragma once
+
+#include <cstdint>
+
+#include "numsim/base/host_device.h"
+
+namespace numsim {
+
+enum class Sign : uint8_t {
+  kUnsigned,        // no sign bit
+  kSignMagnitude,   // top bit is the sign
+  kTwosComplement,  // negative code = 2^bits - magnitude code; the most negative code is unused
+};
+
+enum class Zero : uint8_t {
+  kSigned,    // +0 and -0
+  kUnsigned,  // +0 alone; -0 encodes as +0
+  kNone,      // E8M0: no zero; exponent field 0 is a normal binade, zero encodes as the smallest
+};
+
+enum class Infinity : uint8_t {
+  kNone,
+  kIeee,     // exponent all ones, mantissa zero
+  kTopCode,  // the largest magnitude code that is not NaN [P3109]
+};
+
+enum class Nan : uint8_t {
+  kNone,
+  kIeee,          // exponent all ones, mantissa not zero
+  kAllOnes,       // all magnitude bits set
+  kNegativeZero,  // sign bit alone
+};
+
+// What a finite overflow becomes under Overflow::kNonsaturate.
+enum class OverflowTo : uint8_t { kInfinity, kNan, kMax };
+
+struct FormatSpec {
+  int8_t exponent_bits = 0;  // 1 .. 8
+  int8_t mantissa_bits = 0;  // 0 .. 23, without the hidden bit
+  int16_t bias = 0;
+  Sign sign = Sign::kSignMagnitude;
+  Zero zero = Zero::kSigned;
+  Infinity infinity = Infinity::kNone;
+  Nan nan = Nan::kNone;
+  OverflowTo overflow_to = OverflowTo::kMax;
+  // Subnormals are spaced 2^subnormal_shift finer than IEEE 754's, which leaves a hole below the
+  // smallest normal. Only bitsandbytes' map has it [bnb].
+  int8_t subnormal_shift = 0;
+
+  friend constexpr bool operator==(const FormatSpec&, const FormatSpec&) = default;
+
+  // Width of a code in bits, sign included; 2 .. 32.
+  NUMSIM_HOST_DEVICE constexpr int Bits() const { return MagnitudeBits() + (IsSigned() ? 1 : 0); }
+  NUMSIM_HOST_DEVICE constexpr int MagnitudeBits() const { return exponent_bits + mantissa_bits; }
+  // Bytes of the smallest unsigned integer type that holds a code: 1, 2 or 4.
+  NUMSIM_HOST_DEVICE constexpr int StorageBytes() const {
+    return Bits() <= 8 ? 1 : Bits() <= 16 ? 2 : 4;
+  }
+  NUMSIM_HOST_DEVICE constexpr bool IsSigned() const { return sign != Sign::kUnsigned; }
+  // The sign bit in place, 0 for an unsigned format.
+  NUMSIM_HOST_DEVICE constexpr uint32_t SignBit() const {
+    return IsSigned() ? uint32_t{1} << MagnitudeBits() : 0;
+  }
+  // All bits of a code set.
+  NUMSIM_HOST_DEVICE constexpr uint32_t CodeMask() const {
+    return static_cast<uint32_t>((uint64_t{1} << Bits()) - 1);
+  }
+  NUMSIM_HOST_DEVICE constexpr uint32_t MagnitudeMask() const {
+    return static_cast<uint32_t>((uint64_t{1} << MagnitudeBits()) - 1);
+  }
+
+  // Magnitude code of the largest finite value.
+  NUMSIM_HOST_DEVICE constexpr uint32_t MaxFiniteCode() const {
+    if (ReservesTopExponent()) return (TopExponentCode()) - 1;
+    return MagnitudeMask() - (nan == Nan::kAllOnes ? 1 : 0) -
+           (infinity == Infinity::kTopCode ? 1 : 0);
+  }
+  NUMSIM_HOST_DEVICE constexpr bool HasInfinity() const { return infinity != Infinity::kNone; }
+  // Magnitude code of infinity. Requires HasInfinity().
+  NUMSIM_HOST_DEVICE constexpr uint32_t InfinityCode() const { return MaxFiniteCode() + 1; }
+  NUMSIM_HOST_DEVICE constexpr bool HasNan() const { return nan != Nan::kNone; }
+  // The canonical NaN with sign bit clear (IEEE: quiet, rest of the payload zero; negative-zero
+  // NaN: the sign bit itself). Requires HasNan().
+  NUMSIM_HOST_DEVICE constexpr uint32_t NanCode() const {
+    switch (nan) {
+      case Nan::kIeee:
+        return TopExponentCode() | (uint32_t{1} << (mantissa_bits - 1));
+      case Nan::kAllOnes:
+        return MagnitudeMask();
+      case Nan::kNegativeZero:
+        return SignBit();
+      case Nan::kNone:
+        break;
+    }
+    return 0;
+  }
+  // Whether NaN codes of both signs exist.
+  NUMSIM_HOST_DEVICE constexpr bool NanHasSign() const {
+    return IsSigned() && (nan == Nan::kIeee || nan == Nan::kAllOnes);
+  }
+
+  // Exponent of the smallest normal binade: it spans [2^e, 2^(e+1)).
+  NUMSIM_HOST_DEVICE constexpr int MinExponent() const {
+    return (zero == Zero::kNone ? 0 : 1) - bias;
+  }
+  // log2 of the spacing of the subnormals, which is the smallest positive value unless
+  // mantissa_bits == 0 or zero == kNone.
+  NUMSIM_HOST_DEVICE constexpr int SubnormalExponent() const {
+    return MinExponent() - mantissa_bits - subnormal_shift;
+  }
+  // Exponent of the binade of the largest finite value.
+  NUMSIM_HOST_DEVICE constexpr int MaxExponent() const {
+    const int field = static_cast<int>(MaxFiniteCode() >> mantissa_bits);
+    return (field == 0 ? MinExponent() : field - bias);
+  }
+
+ private:
+  NUMSIM_HOST_DEVICE constexpr bool ReservesTopExponent() const {
+    return infinity == Infinity::kIeee || nan == Nan::kIeee;
+  }
+  NUMSIM_HOST_DEVICE constexpr uint32_t TopExponentCode() const {
+    return ((uint32_t{1} << exponent_bits) - 1) << mantissa_bits;
+  }
+};
+
+enum class ValueClass : uint8_t { kZero, kSubnormal, kNormal, kInfinity, kNan, kUnused };
+
+// The class of a code. Requires code <= CodeMask().
+constexpr ValueClass Classify(const FormatSpec& format, uint32_t code) {
+  uint32_t magnitude = code;
+  if (format.sign == Sign::kTwosComplement) {
+    if (code == format.SignBit()) return ValueClass::kUnused;
+    if (code & format.SignBit()) magnitude = (0u - code) & format.CodeMask();
+  } else {
+    if (format.nan == Nan::kNegativeZero && code == format.SignBit()) return ValueClass::kNan;
+    magnitude = code & ~format.SignBit();
+  }
+  if (magnitude > format.MaxFiniteCode()) {
+    const bool infinite = format.HasInfinity() && magnitude == format.InfinityCode();
+    return infinite ? ValueClass::kInfinity : ValueClass::kNan;
+  }
+  if (format.zero == Zero::kNone) return ValueClass::kNormal;
+  if (magnitude == 0) return ValueClass::kZero;
+  return (magnitude >> format.mantissa_bits) == 0 ? ValueClass::kSubnormal : ValueClass::kNormal;
+}
+
+}  // namespace numsim

@@ -1,0 +1,108 @@
+#include "numsim/io/manifest.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/utsname.h>
+
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "numsim/base/error.h"
+#include "numsim/io/atomic_file.h"
+#include "numsim/io/sha256.h"
+
+namespace numsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json ToObject(const NamedTexts& texts) {
+  Json object = Json::object();
+  for (const auto& [name, text] : texts) {
+    NUMSIM_CHECK(!object.contains(name), "'{}' twice in a manifest", name);
+    object[name] = text;
+  }
+  return object;
+}
+
+Json ToList(const std::vector<OutputFile>& outputs) {
+  Json list = Json::array();
+  for (const OutputFile& output : outputs) {
+    Json object;
+    object["path"] = output.path;
+    object["bytes"] = output.bytes;
+    object["sha256"] = output.sha256;
+    list.push_back(std::move(object));
+  }
+  return list;
+}
+
+std::string CpuModel() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("model name")) continue;
+    const size_t colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "";
+}
+
+int UsableCores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (::sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return CPU_COUNT(&allowed);
+  return static_cast<int>(std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
+void WriteManifest(const std::filesystem::path& path, const Manifest& manifest) {
+  Json json;
+  json["command"] = manifest.command;
+  json["experiment"] = manifest.experiment;
+  json["options"] = ToObject(manifest.options);
+  json["policies"] = ToObject(manifest.policies);
+  json["seeds"] = manifest.seeds;
+  json["git_commit"] = manifest.git_commit;
+  json["compiler"] = manifest.compiler;
+  json["build_type"] = manifest.build_type;
+  json["backend"] = manifest.backend;
+  json["simd_target"] = manifest.simd_target;
+  json["versions"] = ToObject(manifest.versions);
+  json["host"]["cpu"] = manifest.host.cpu;
+  json["host"]["cores"] = manifest.host.cores;
+  json["host"]["os"] = manifest.host.os;
+  json["threads"] = manifest.threads;
+  json["started"] = manifest.started;
+  json["ended"] = manifest.ended;
+  json["outputs"] = ToList(manifest.outputs);
+  WriteFileAtomically(path, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+HostInfo DescribeHost() {
+  HostInfo host{CpuModel(), UsableCores(), ""};
+  utsname system{};
+  if (::uname(&system) == 0) {
+    host.os = fmt::format("{} {} {}", system.sysname, system.release, system.machine);
+  }
+  return host;
+}
+
+std::string UtcNow() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+OutputFile DescribeOutput(const std::filesystem::path& directory, std::string_view path) {
+  const std::filesystem::path file = directory / path;
+  std::string digest = Sha256Hex(file);  // first: its message is the better one
+  return {std::string(path), std::filesystem::file_size(file), std::move(digest)};
+}
+
+}  // namespace numsim

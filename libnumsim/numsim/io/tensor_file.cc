@@ -1,0 +1,150 @@
+#include "numsim/io/tensor_file.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+#include "numsim/base/error.h"
+#include "numsim/formats/decode.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/io/npy.h"
+#include "numsim/io/printable.h"
+
+namespace numsim {
+namespace {
+
+std::string LowerExtension(const std::filesystem::path& path) {
+  std::string extension = path.extension().string();
+  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return extension;
+}
+
+// The first names, for a message.
+std::string NamesText(const std::vector<TensorInfo>& tensors) {
+  constexpr size_t kShown = 8;
+  std::string text;
+  for (size_t i = 0; i < std::min(tensors.size(), kShown); ++i) {
+    text += (i > 0 ? ", " : "") + Printable(tensors[i].name);
+  }
+  if (tensors.size() > kShown) text += fmt::format(", ... ({} in all)", tensors.size());
+  return tensors.empty() ? "none" : text;
+}
+
+const std::vector<float>& DecodeTableOf(std::string_view name) {
+  const auto make = [](std::string_view format) {
+    const FormatEntry* const entry = FindFormat(format);
+    NUMSIM_CHECK(entry != nullptr, "no format {}", format);
+    return DecodeTable(entry->spec);
+  };
+  static const std::vector<float> fp16 = make("fp16");
+  static const std::vector<float> bf16 = make("bf16");
+  static const std::vector<float> e4m3fn = make("e4m3fn");
+  static const std::vector<float> e5m2 = make("e5m2");
+  return name == "fp16" ? fp16 : name == "bf16" ? bf16 : name == "e4m3fn" ? e4m3fn : e5m2;
+}
+
+// Source: type of the elements or of the codes in the array.
+template <typename Source, typename Target, typename Map>
+std::vector<Target> Mapped(const Array& array, Map map) {
+  std::vector<Target> values(array.Elements());
+  for (size_t i = 0; i < values.size(); ++i) {
+    Source element;
+    std::memcpy(&element, array.bytes.data() + i * sizeof(Source), sizeof(Source));
+    values[i] = map(element);
+  }
+  return values;
+}
+
+template <typename Target>
+std::vector<Target> Decoded(const Array& array, std::string_view format) {
+  const std::vector<float>& table = DecodeTableOf(format);
+  const auto look_up = [&](auto code) { return Target{table[code]}; };
+  if (ElementBytes(array.type) == 1) return Mapped<uint8_t, Target>(array, look_up);
+  return Mapped<uint16_t, Target>(array, look_up);
+}
+
+template <typename Target>
+std::vector<Target> Widened(const Array& array, std::string_view what) {
+  NUMSIM_CHECK(array.bytes.size() == array.Elements() * ElementBytes(array.type),
+               "{} bytes of {}",
+               array.bytes.size(),
+               Name(array.type));
+  switch (array.type) {
+    case ElementType::kF64:
+      break;  // only ToFloat64 takes it, and before it comes here
+    case ElementType::kF32:
+      return Mapped<float, Target>(array, [](float value) { return Target{value}; });
+    case ElementType::kF16:
+      return Decoded<Target>(array, "fp16");
+    case ElementType::kBf16:
+      return Decoded<Target>(array, "bf16");
+    case ElementType::kF8E4M3:
+      return Decoded<Target>(array, "e4m3fn");
+    case ElementType::kF8E5M2:
+      return Decoded<Target>(array, "e5m2");
+    case ElementType::kU8:
+    case ElementType::kU16:
+    case ElementType::kU32:
+      throw Error::Format(
+          "{}: {} elements are codes, expected floating-point values", what, Name(array.type));
+  }
+  throw Error::Format("{}: float64 elements do not fit float32 exactly; convert them first", what);
+}
+
+}  // namespace
+
+TensorFile::TensorFile(const std::filesystem::path& path) : path_(path) {
+  const std::string extension = LowerExtension(path);
+  if (extension == ".safetensors") {
+    safetensors_.emplace(path);
+  } else if (extension == ".npy") {
+    NpyHeader header = ReadNpyHeader(path);
+    npy_.push_back({path.stem().string(),
+                    std::string(Name(header.type)),
+                    header.type,
+                    std::move(header.shape)});
+  } else {
+    throw Error::Format(
+        "{}: extension '{}', expected .npy or .safetensors", path.string(), Printable(extension));
+  }
+}
+
+const std::vector<TensorInfo>& TensorFile::Tensors() const {
+  return safetensors_ ? safetensors_->Tensors() : npy_;
+}
+
+const TensorInfo& TensorFile::Find(std::string_view name) const {
+  const std::vector<TensorInfo>& tensors = Tensors();
+  if (name.empty() && tensors.size() == 1) return tensors[0];
+  const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const TensorInfo& tensor) {
+    return tensor.name == name;
+  });
+  if (found != tensors.end()) return *found;
+  throw Error::Format("{}: {}, choose from: {}",
+                      path_.string(),
+                      name.empty() ? std::string("the tensor must be named")
+                                   : fmt::format("no tensor '{}'", Printable(name)),
+                      NamesText(tensors));
+}
+
+Array TensorFile::Read(std::string_view name) const {
+  const TensorInfo& tensor = Find(name);
+  return safetensors_ ? safetensors_->Read(tensor.name) : ReadNpy(path_);
+}
+
+std::string TensorFile::Describe(const TensorInfo& tensor) const {
+  return fmt::format("{}: tensor '{}'", path_.string(), Printable(tensor.name));
+}
+
+std::vector<float> ToFloat32(const Array& array, std::string_view what) {
+  return Widened<float>(array, what);
+}
+
+std::vector<double> ToFloat64(const Array& array, std::string_view what) {
+  if (array.type == ElementType::kF64) {
+    return Mapped<double, double>(array, [](double value) { return value; });
+  }
+  return Widened<double>(array, what);
+}
+
+}  // namespace numsim

@@ -1,0 +1,282 @@
+#include "numsim/kernels/cast_simd.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "numsim/rounding/decode_range.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "numsim/kernels/cast_simd.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "numsim/kernels/lanes-inl.h"
+#include "numsim/kernels/philox-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace numsim::HWY_NAMESPACE {
+
+// Elements whose random words lie in the first-level cache at a time. A multiple of every tile.
+constexpr size_t kBlock = 1024;
+constexpr size_t kMaxTile = 256;
+// Lanes of 32 bits that any vector has at most.
+constexpr size_t kMaxLanes = HWY_MAX_BYTES / sizeof(uint32_t);
+
+// Writes a vector of codes or values in the element type of the output.
+template <class D32>
+HWY_INLINE void StoreCodes(D32 d32, hn::Vec<D32> code, uint8_t* HWY_RESTRICT out) {
+  (void)d32;
+  const hn::Rebind<uint8_t, D32> d8;
+  hn::StoreU(hn::TruncateTo(d8, code), d8, out);
+}
+template <class D32>
+HWY_INLINE void StoreCodes(D32 d32, hn::Vec<D32> code, uint16_t* HWY_RESTRICT out) {
+  (void)d32;
+  const hn::Rebind<uint16_t, D32> d16;
+  hn::StoreU(hn::TruncateTo(d16, code), d16, out);
+}
+template <class D32>
+HWY_INLINE void StoreCodes(D32 d32, hn::Vec<D32> code, uint32_t* HWY_RESTRICT out) {
+  hn::StoreU(code, d32, out);
+}
+
+// One vector of elements at `in`: encoded, and decoded again when Out is float.
+template <RuleMode kMode, ExponentRange kRange, class D32, typename Out>
+HWY_INLINE void EncodeVector(D32 d32,
+                             const EncodePlan& plan,
+                             const float* in,
+                             const uint32_t* HWY_RESTRICT random,
+                             Out* out) {
+  const F32Lanes<D32> lanes;
+  const auto bits = hn::LoadU(d32, reinterpret_cast<const uint32_t*>(in));
+  auto random_word = hn::Zero(d32);
+  if constexpr (kMode == RuleMode::kStochastic) random_word = hn::LoadU(d32, random);
+  const auto code = EncodeWord<kMode, kRange>(lanes, plan, bits, random_word);
+  if constexpr (std::is_same_v<Out, float>) {
+    const auto value = DecodeWord(lanes, plan.format, code);
+    hn::StoreU(value, d32, reinterpret_cast<uint32_t*>(out));
+  } else {
+    StoreCodes(d32, code, out);
+  }
+}
+
+// The tail is the same vector function over a padded copy. (Not the function at width one: Highway
+// 1.0.3 shifts single 32-bit lanes by a count of 64 bits, half of which is not the lane's.)
+template <RuleMode kMode, ExponentRange kRange, typename Out>
+HWY_NOINLINE void EncodeBlock(
+    const EncodePlan& plan_ref, const float* in, size_t n, const uint32_t* random, Out* out) {
+  const EncodePlan plan = plan_ref;  // a local copy: the stores below cannot alias it
+  const hn::ScalableTag<uint32_t> d32;
+  const size_t lanes = hn::Lanes(d32);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    EncodeVector<kMode, kRange>(d32, plan, in + i, random + i, out + i);
+  }
+  if (i == n) return;
+  float in_tail[kMaxLanes] = {};
+  uint32_t random_tail[kMaxLanes] = {};
+  Out out_tail[kMaxLanes];
+  std::copy(in + i, in + n, in_tail);
+  if constexpr (kMode == RuleMode::kStochastic) std::copy(random + i, random + n, random_tail);
+  EncodeVector<kMode, kRange>(d32, plan, in_tail, random_tail, out_tail);
+  std::copy(out_tail, out_tail + (n - i), out + i);
+}
+
+#if HWY_TARGET <= HWY_AVX3
+// Nearest-even to at most 6 significant bits, 16-bit lanes: float32 is first cut to 16 bits with
+// the last bit made sticky (round to odd), which leaves 8 significant bits. Rounding to odd with
+// two bits more than the target needs, then to nearest, equals rounding once [Boldo], and in the
+// target's subnormals fewer bits are needed still. Twice the elements a vector of the 32-bit rule.
+constexpr int kStickyMantissaBits = 5;
+
+HWY_NOINLINE size_t EncodeSticky(const EncodePlan& plan_ref,
+                                 const float* HWY_RESTRICT in,
+                                 size_t n,
+                                 uint8_t* HWY_RESTRICT out) {
+  const EncodePlan plan = plan_ref;
+  const hn::ScalableTag<uint16_t> d16;
+  const hn::Half<hn::ScalableTag<uint8_t>> d8;
+  const StickyBf16Lanes<decltype(d16)> lanes;
+  const size_t half = hn::Lanes(d16) / 2;
+  const uint16_t* in16 = reinterpret_cast<const uint16_t*>(in);
+  size_t i = 0;
+  for (; i + 2 * half <= n; i += 2 * half) {
+    const auto a = hn::LoadU(d16, in16 + 2 * i);
+    const auto b = hn::LoadU(d16, in16 + 2 * (i + half));
+    const auto high = hn::ConcatOdd(d16, b, a);
+    const auto low = hn::ConcatEven(d16, b, a);
+    const auto bits = hn::Or(high, hn::Min(low, hn::Set(d16, uint16_t{1})));
+    const auto code =
+        EncodeWord<RuleMode::kNearestEven, ExponentRange::kNarrower>(lanes, plan, bits, bits);
+    hn::StoreU(hn::TruncateTo(d8, code), d8, out + i);
+  }
+  return i;
+}
+#endif
+
+template <RuleMode kMode, typename Out>
+void EncodeRange(
+    const EncodePlan& plan, const float* in, size_t n, const uint32_t* random, Out* out) {
+  switch (plan.range_f32) {
+    case ExponentRange::kSame:
+      return EncodeBlock<kMode, ExponentRange::kSame>(plan, in, n, random, out);
+    case ExponentRange::kNarrower:
+      return EncodeBlock<kMode, ExponentRange::kNarrower>(plan, in, n, random, out);
+    case ExponentRange::kGeneral:
+      return EncodeBlock<kMode, ExponentRange::kGeneral>(plan, in, n, random, out);
+  }
+}
+
+template <typename Out>
+void EncodeStochastic(
+    const EncodePlan& plan, const float* in, size_t n, Out* out, const ArrayRandom& random) {
+  const int bits = plan.rounding.random_bits;
+  const uint64_t tile = RandomTileElements(bits);
+  HWY_ALIGN uint32_t words[kBlock + kMaxTile];
+  for (size_t i = 0; i < n; i += kBlock) {
+    const size_t count = std::min(kBlock, n - i);
+    const uint64_t first = random.first_index + i;
+    const size_t skip = static_cast<size_t>(first % tile);
+    const size_t drawn = (skip + count + tile - 1) / tile * tile;
+    RandomTopAligned(random.stream, first - skip, drawn, bits, words);
+    EncodeRange<RuleMode::kStochastic>(plan, in + i, count, words + skip, out + i);
+  }
+}
+
+template <typename Out>
+void EncodeAny(
+    const EncodePlan& plan, const float* in, size_t n, Out* out, const ArrayRandom& random) {
+  // A pointer that the deterministic modes never read, but form sums with.
+  const uint32_t* no_random = reinterpret_cast<const uint32_t*>(in);
+  switch (plan.rounding.mode) {
+    case RoundingMode::kStochastic:
+      return EncodeStochastic(plan, in, n, out, random);
+    case RoundingMode::kNearestEven: {
+      size_t done = 0;
+#if HWY_TARGET <= HWY_AVX3
+      if constexpr (std::is_same_v<Out, uint8_t>) {
+        if (plan.range_f32 == ExponentRange::kNarrower &&
+            plan.mantissa_bits <= kStickyMantissaBits) {
+          done = EncodeSticky(plan, in, n, out);
+        }
+      }
+#endif
+      return EncodeRange<RuleMode::kNearestEven>(
+          plan, in + done, n - done, no_random + done, out + done);
+    }
+    default:
+      return EncodeBlock<RuleMode::kOther, ExponentRange::kGeneral>(plan, in, n, no_random, out);
+  }
+}
+
+void EncodeU8(
+    const EncodePlan& plan, const float* in, size_t n, uint8_t* out, const ArrayRandom& random) {
+  EncodeAny(plan, in, n, out, random);
+}
+void EncodeU16(
+    const EncodePlan& plan, const float* in, size_t n, uint16_t* out, const ArrayRandom& random) {
+  EncodeAny(plan, in, n, out, random);
+}
+void EncodeU32(
+    const EncodePlan& plan, const float* in, size_t n, uint32_t* out, const ArrayRandom& random) {
+  EncodeAny(plan, in, n, out, random);
+}
+void EncodeDecode(
+    const EncodePlan& plan, const float* in, size_t n, float* out, const ArrayRandom& random) {
+  EncodeAny(plan, in, n, out, random);
+}
+
+template <class D32, typename Code>
+HWY_INLINE void DecodeVector(D32 d32, const FormatSpec& format, const Code* codes, float* out) {
+  const F32Lanes<D32> lanes;
+  const hn::Rebind<Code, D32> d_code;
+  const auto code =
+      hn::And(hn::PromoteTo(d32, hn::LoadU(d_code, codes)), hn::Set(d32, format.CodeMask()));
+  hn::StoreU(DecodeWord(lanes, format, code), d32, reinterpret_cast<uint32_t*>(out));
+}
+
+template <typename Code>
+HWY_INLINE void DecodeBlock(const FormatSpec& format_ref,
+                            const Code* HWY_RESTRICT codes,
+                            size_t n,
+                            float* HWY_RESTRICT out) {
+  const FormatSpec format = format_ref;
+  const hn::ScalableTag<uint32_t> d32;
+  const size_t lanes = hn::Lanes(d32);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) DecodeVector(d32, format, codes + i, out + i);
+  if (i == n) return;
+  Code code_tail[kMaxLanes] = {};
+  float out_tail[kMaxLanes];
+  std::copy(codes + i, codes + n, code_tail);
+  DecodeVector(d32, format, code_tail, out_tail);
+  std::copy(out_tail, out_tail + (n - i), out + i);
+}
+
+void DecodeU8(const FormatSpec& format, const uint8_t* codes, size_t n, float* out) {
+  DecodeBlock(format, codes, n, out);
+}
+void DecodeU16(const FormatSpec& format, const uint16_t* codes, size_t n, float* out) {
+  DecodeBlock(format, codes, n, out);
+}
+
+void RandomBitsU32(const ArrayRandom& random, int bits, size_t n, uint32_t* out) {
+  const uint64_t tile = RandomTileElements(bits);
+  HWY_ALIGN uint32_t words[kBlock + kMaxTile];
+  for (size_t i = 0; i < n; i += kBlock) {
+    const size_t count = std::min(kBlock, n - i);
+    const uint64_t first = random.first_index + i;
+    const size_t skip = static_cast<size_t>(first % tile);
+    const size_t drawn = (skip + count + tile - 1) / tile * tile;
+    RandomTopAligned(random.stream, first - skip, drawn, bits, words);
+    for (size_t j = 0; j < count; ++j) out[i + j] = words[skip + j] >> (32 - bits);
+  }
+}
+
+}  // namespace numsim::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace numsim {
+
+HWY_EXPORT(EncodeU8);
+HWY_EXPORT(EncodeU16);
+HWY_EXPORT(EncodeU32);
+HWY_EXPORT(EncodeDecode);
+HWY_EXPORT(DecodeU8);
+HWY_EXPORT(DecodeU16);
+HWY_EXPORT(RandomBitsU32);
+
+bool EncodesInVectors(const EncodePlan& plan) noexcept {
+  return plan.format.subnormal_shift == 0 && plan.mantissa_bits < 23;
+}
+
+bool DecodesInVectors(const FormatSpec& format) noexcept { return DecodesInLanes(format); }
+
+void EncodeSimd(
+    const EncodePlan& plan, const float* in, size_t n, uint8_t* codes, const ArrayRandom& random) {
+  HWY_DYNAMIC_DISPATCH(EncodeU8)(plan, in, n, codes, random);
+}
+void EncodeSimd(
+    const EncodePlan& plan, const float* in, size_t n, uint16_t* codes, const ArrayRandom& random) {
+  HWY_DYNAMIC_DISPATCH(EncodeU16)(plan, in, n, codes, random);
+}
+void EncodeSimd(
+    const EncodePlan& plan, const float* in, size_t n, uint32_t* codes, const ArrayRandom& random) {
+  HWY_DYNAMIC_DISPATCH(EncodeU32)(plan, in, n, codes, random);
+}
+void FakeQuantizeSimd(
+    const EncodePlan& plan, const float* in, size_t n, float* out, const ArrayRandom& random) {
+  HWY_DYNAMIC_DISPATCH(EncodeDecode)(plan, in, n, out, random);
+}
+void DecodeSimd(const FormatSpec& format, const uint8_t* codes, size_t n, float* out) {
+  HWY_DYNAMIC_DISPATCH(DecodeU8)(format, codes, n, out);
+}
+void DecodeSimd(const FormatSpec& format, const uint16_t* codes, size_t n, float* out) {
+  HWY_DYNAMIC_DISPATCH(DecodeU16)(format, codes, n, out);
+}
+void RandomBitsSimd(const ArrayRandom& random, int bits, size_t n, uint32_t* out) {
+  HWY_DYNAMIC_DISPATCH(RandomBitsU32)(random, bits, n, out);
+}
+
+}  // namespace numsim
+#endif  // HWY_ONCE

@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+#include "hwy/targets.h"
+#include "numsim/base/error.h"
+#include "numsim/kernels/simd_target.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "numsim/kernels/simd_target_simd.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace numsim::HWY_NAMESPACE {
+int64_t CompiledTarget() { return HWY_TARGET; }
+}  // namespace numsim::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace numsim {
+namespace {
+
+HWY_EXPORT(CompiledTarget);
+
+bool g_scalar = false;
+
+std::string LowerCase(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
+    return static_cast<char>(std::tolower(c));
+  });
+  return text;
+}
+
+// Highway's own fall-back for processors without vectors is called "none" here: "scalar" is ours.
+std::string TargetText(int64_t target) {
+  const std::string name = LowerCase(hwy::TargetName(target));
+  return name == "scalar" ? "none" : name;
+}
+
+// Undoes an earlier ForceBackend, so that the processor's own targets are seen again.
+std::vector<int64_t> UsableTargets() {
+  hwy::SetSupportedTargetsForTest(0);
+  return hwy::SupportedAndGeneratedTargets();
+}
+
+void Activate(int64_t targets) {
+  hwy::SetSupportedTargetsForTest(targets);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+}  // namespace
+
+std::vector<std::string> AvailableBackends() {
+  const std::string active(SimdTargetName());
+  std::vector<std::string> names;
+  for (const int64_t target : UsableTargets()) names.push_back(TargetText(target));
+  names.push_back("scalar");
+  ForceBackend(active);
+  return names;
+}
+
+void ForceBackend(std::string_view name) {
+  std::string valid = "scalar";
+  for (const int64_t target : UsableTargets()) {
+    if (TargetText(target) == name) {
+      g_scalar = false;
+      Activate(target);
+      return;
+    }
+    valid += ", " + TargetText(target);
+  }
+  if (name != "scalar") {
+    throw Error::Format("backend '{}' is not available here; available: {}", name, valid);
+  }
+  g_scalar = true;
+}
+
+bool ForceBackendFromEnvironment() {
+  const char* name = std::getenv("NUMSIM_BACKEND");
+  if (name == nullptr || *name == '\0') return false;
+  ForceBackend(name);
+  return true;
+}
+
+std::string_view SimdTargetName() {
+  static std::string name;
+  if (g_scalar) return "scalar";
+  if (!hwy::GetChosenTarget().IsInitialized()) {
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+  name = TargetText(HWY_DYNAMIC_DISPATCH(CompiledTarget)());
+  return name;
+}
+
+bool UsesScalarReference() noexcept { return g_scalar; }
+
+}  // namespace numsim
+#endif  // HWY_ONCE

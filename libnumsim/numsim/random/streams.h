@@ -1,0 +1,65 @@
+// Random bits as a pure function of (seed, stream, element index).
+//
+// Philox block b of (seed, stream) is Philox4x32(counter, key) with
+//   key     = {low word of seed, high word of seed}
+//   counter = {low word of b, high word of b, low word of stream, high word of stream}
+//
+// A draw of N <= 8 bits uses a field of 8 bits of a word, N <= 16 one of 16, otherwise the whole
+// word: with D = 4, 2 or 1 fields a word, element i lies in tile i / (64 D); with j = i mod (64 D)
+//   word  w = j / (16 D)           of the block's four words
+//   field d = (j / 16) mod D       counted from the low end of the word
+//   lane  l = j mod 16             block b = 16 (i / (64 D)) + l
+// and R is the top N bits of the field. So 16 neighbouring elements take the same word of 16
+// neighbouring blocks, which a vector unit of any width up to 16 lanes makes without a shuffle.
+#pragma once
+
+#include <cstdint>
+
+#include "numsim/base/host_device.h"
+#include "numsim/random/philox.h"
+
+namespace numsim {
+
+inline constexpr int kRandomLanes = 16;
+
+struct RandomStream {
+  uint64_t seed = 0;
+  uint64_t stream = 0;
+};
+
+// Width in bits of the field that a draw of `bits` (1..32) random bits takes: 8, 16 or 32.
+NUMSIM_HOST_DEVICE constexpr int RandomFieldBits(int bits) {
+  return bits <= 8 ? 8 : bits <= 16 ? 16 : 32;
+}
+
+// Elements of a tile: the unit in which random words are made. A multiple of 64.
+NUMSIM_HOST_DEVICE constexpr uint64_t RandomTileElements(int bits) {
+  return uint64_t{64} * (32 / RandomFieldBits(bits));
+}
+
+NUMSIM_HOST_DEVICE constexpr PhiloxCounter RandomBlock(RandomStream s, uint64_t block) {
+  return Philox4x32({static_cast<uint32_t>(block),
+                     static_cast<uint32_t>(block >> 32),
+                     static_cast<uint32_t>(s.stream),
+                     static_cast<uint32_t>(s.stream >> 32)},
+                    {static_cast<uint32_t>(s.seed), static_cast<uint32_t>(s.seed >> 32)});
+}
+
+// Returns R for element `index`: `bits` (1..32) random bits in the low end of the result.
+NUMSIM_HOST_DEVICE constexpr uint32_t RandomBits(RandomStream s, uint64_t index, int bits) {
+  const int field_bits = RandomFieldBits(bits);
+  const uint64_t fields = 32 / field_bits;
+  const uint64_t tile = index / (64 * fields);
+  const uint64_t j = index % (64 * fields);
+  const uint32_t word = RandomBlock(s, tile * kRandomLanes + j % 16)[j / (16 * fields)];
+  const int field = static_cast<int>(j / 16 % fields);
+  const uint32_t aligned = word << (32 - field_bits * (field + 1));  // field at the top
+  return aligned >> (32 - bits);
+}
+
+// A whole word for element `index`.
+NUMSIM_HOST_DEVICE constexpr uint32_t RandomWord(RandomStream s, uint64_t index) {
+  return RandomBits(s, index, 32);
+}
+
+}  // namespace numsim

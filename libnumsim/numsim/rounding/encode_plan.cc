@@ -1,0 +1,99 @@
+#include "numsim/rounding/encode_plan.h"
+
+#include "numsim/base/error.h"
+
+namespace numsim {
+namespace {
+
+// Whether a finite overflow of that sign stays at the largest value because the mode never rounds
+// away from zero there.
+bool ModeKeepsOverflowFinite(RoundingMode mode, bool negative) {
+  switch (mode) {
+    case RoundingMode::kTowardZero:
+    case RoundingMode::kToOdd:
+      return true;
+    case RoundingMode::kUp:
+      return negative;
+    case RoundingMode::kDown:
+      return !negative;
+    default:
+      return false;
+  }
+}
+
+// Magnitude code of an overflow that the policy does not saturate.
+uint32_t UnsaturatedCode(const FormatSpec& format) {
+  switch (format.overflow_to) {
+    case OverflowTo::kInfinity:
+      return format.InfinityCode();
+    case OverflowTo::kNan:
+      return format.NanCode();
+    case OverflowTo::kMax:
+      break;
+  }
+  return format.MaxFiniteCode();
+}
+
+uint32_t OverflowCode(const FormatSpec& format,
+                      RoundingMode mode,
+                      Overflow overflow,
+                      bool negative) {
+  const bool finite = overflow != Overflow::kNonsaturate || ModeKeepsOverflowFinite(mode, negative);
+  return finite ? format.MaxFiniteCode() : UnsaturatedCode(format);
+}
+
+uint32_t InfinityInputCode(const FormatSpec& format, Overflow overflow) {
+  if (overflow == Overflow::kSaturate) return format.MaxFiniteCode();
+  return format.HasInfinity() ? format.InfinityCode() : UnsaturatedCode(format);
+}
+
+bool IsDirected(RoundingMode mode) {
+  return mode == RoundingMode::kUp || mode == RoundingMode::kDown || mode == RoundingMode::kToOdd;
+}
+
+ExponentRange RangeOfF32(const FormatSpec& format, RoundingMode mode) {
+  if (IsDirected(mode) || format.zero == Zero::kNone) return ExponentRange::kGeneral;
+  if (format.MinExponent() == -126) return ExponentRange::kSame;
+  // A float32 subnormal is below 2^-126. Far below: stochastic rounding with 32 bits never moves
+  // anything smaller than 2^-33 of the smallest subnormal, nearest rounding nothing below 2^-1.
+  return format.SubnormalExponent() - 34 > -126 ? ExponentRange::kNarrower
+                                                : ExponentRange::kGeneral;
+}
+
+}  // namespace
+
+EncodePlan MakeEncodePlan(const FormatSpec& format,
+                          const Rounding& rounding,
+                          Overflow overflow) noexcept {
+  NUMSIM_CHECK(rounding.mode != RoundingMode::kStochastic ||
+                   (rounding.random_bits >= 1 && rounding.random_bits <= 32),
+               "{} random bits",
+               rounding.random_bits);
+  EncodePlan plan;
+  plan.format = format;
+  plan.rounding = rounding;
+  plan.overflow = overflow;
+  plan.mantissa_bits = format.mantissa_bits;
+  plan.min_exponent = format.MinExponent();
+  plan.rank_offset = format.zero == Zero::kNone ? 1 : 0;
+  plan.max_rank = format.MaxFiniteCode() + plan.rank_offset;
+  for (const bool negative : {false, true}) {
+    plan.overflow_rank[negative] =
+        OverflowCode(format, rounding.mode, overflow, negative) + plan.rank_offset;
+    plan.infinity_rank[negative] = InfinityInputCode(format, overflow) + plan.rank_offset;
+  }
+  plan.uniform_specials = format.sign == Sign::kSignMagnitude &&
+                          plan.overflow_rank[0] == plan.overflow_rank[1] &&
+                          plan.overflow_rank[0] == plan.infinity_rank[0];
+  plan.unsigned_zero = format.sign == Sign::kSignMagnitude && format.zero == Zero::kUnsigned;
+  plan.sign_bit = format.SignBit();
+  plan.nan_code = format.HasNan() ? format.NanCode() : format.MaxFiniteCode();
+  plan.nan_sign = format.NanHasSign() ? format.SignBit() : 0;
+  const uint32_t nan_or_lowest = format.HasNan() ? format.NanCode() : 0;
+  plan.negative_code = overflow == Overflow::kNonsaturate ? nan_or_lowest : 0;
+  plan.negative_infinity_code = overflow == Overflow::kSaturate ? 0 : nan_or_lowest;
+  plan.range_f32 = RangeOfF32(format, rounding.mode);
+  return plan;
+}
+
+}  // namespace numsim

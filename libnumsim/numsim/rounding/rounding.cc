@@ -1,0 +1,35 @@
+#include "numsim/rounding/rounding.h"
+
+#include "numsim/base/keyword.h"
+
+namespace numsim {
+namespace {
+
+constexpr Keyword<RoundingMode> kModes[] = {{"rne", RoundingMode::kNearestEven},
+                                            {"rna", RoundingMode::kNearestAway},
+                                            {"rtz", RoundingMode::kTowardZero},
+                                            {"rtp", RoundingMode::kUp},
+                                            {"rtn", RoundingMode::kDown},
+                                            {"odd", RoundingMode::kToOdd},
+                                            {"sr", RoundingMode::kStochastic}};
+constexpr Keyword<StochasticVariant> kVariants[] = {
+    {"a", StochasticVariant::kA}, {"b", StochasticVariant::kB}, {"c", StochasticVariant::kC}};
+constexpr Keyword<Overflow> kPolicies[] = {{"nonsaturate", Overflow::kNonsaturate},
+                                           {"saturate", Overflow::kSaturate},
+                                           {"propagate", Overflow::kPropagate}};
+
+}  // namespace
+
+std::string_view Name(RoundingMode mode) { return KeywordText(kModes, mode); }
+std::string_view Name(StochasticVariant variant) { return KeywordText(kVariants, variant); }
+std::string_view Name(Overflow overflow) { return KeywordText(kPolicies, overflow); }
+
+RoundingMode ParseRoundingMode(std::string_view text) {
+  return ParseKeyword(kModes, "rounding mode", text);
+}
+StochasticVariant ParseStochasticVariant(std::string_view text) {
+  return ParseKeyword(kVariants, "stochastic variant", text);
+}
+Overflow ParseOverflow(std::string_view text) { return ParseKeyword(kPolicies, "overflow", text); }
+
+}  // namespace numsim

@@ -1,0 +1,65 @@
+// Rounding modes and overflow policies: the vocabulary of every conversion.
+// docs/rounding.md has worked bit examples.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace numsim {
+
+enum class RoundingMode : uint8_t {
+  kNearestEven,  // rne: ties to the even code
+  kNearestAway,  // rna: ties away from zero
+  kTowardZero,   // rtz
+  kUp,           // rtp: toward +infinity
+  kDown,         // rtn: toward -infinity
+  kToOdd,        // odd: inexact results take the neighbour with the odd code
+  kStochastic,   // sr: see StochasticVariant
+};
+
+// Stochastic rounding with N random bits R, 0 <= R < 2^N. nu in [0, 1) is the discarded fraction:
+// the distance from the neighbour toward zero in units of the distance between both neighbours.
+// The magnitude is rounded away from zero exactly when
+//   A: floor(nu 2^N) + R >= 2^N                 P(away) = floor(nu 2^N) / 2^N
+//   B: floor(nu 2^(N+1)) + 2R + 1 >= 2^(N+1)    P(away) = floor(nu 2^N + 1/2) / 2^N
+//   C: rint(nu 2^N) + R >= 2^N                  P(away) = rint(nu 2^N) / 2^N, ties to even
+// Source: [P3109] v4.0, StochasticA, B, C.
+enum class StochasticVariant : uint8_t { kA, kB, kC };
+
+struct Rounding {
+  RoundingMode mode = RoundingMode::kNearestEven;
+  StochasticVariant variant = StochasticVariant::kA;  // read only under kStochastic
+  int random_bits = 32;                               // N, 1..32; read only under kStochastic
+
+  friend bool operator==(const Rounding&, const Rounding&) = default;
+};
+
+// What becomes of a result whose magnitude, rounded as if the exponent had no upper bound, exceeds
+// the largest finite value; and of infinite inputs.
+//
+// A finite overflow under kNonsaturate becomes infinity, NaN or the largest value, as the format's
+// overflow_to says, in rne, rna and sr; in a directed mode that rounds toward zero on that side
+// (rtz; odd; rtp for negative, rtn for positive numbers) it becomes the largest finite value, as in
+// [IEEE754] 7.4.
+enum class Overflow : uint8_t {
+  kNonsaturate,  // finite overflow as above; infinity -> infinity, else NaN, else the largest value
+  kSaturate,     // finite overflow and infinity -> the largest finite value
+  kPropagate,    // finite overflow -> the largest finite value; infinity as under kNonsaturate
+};
+
+// Signs that a format cannot hold: see docs/rounding.md. A negative number whose rounded magnitude
+// is not zero becomes, in an unsigned format, NaN under kNonsaturate and the smallest value under
+// kSaturate and kPropagate; minus infinity becomes NaN under kPropagate too.
+
+// Names: rne rna rtz rtp rtn odd sr; a b c; nonsaturate saturate propagate.
+std::string_view Name(RoundingMode mode);
+std::string_view Name(StochasticVariant variant);
+std::string_view Name(Overflow overflow);
+
+// Inverse of Name. Throws Error that names the value and lists the valid ones.
+RoundingMode ParseRoundingMode(std::string_view text);
+StochasticVariant ParseStochasticVariant(std::string_view text);
+Overflow ParseOverflow(std::string_view text);
+
+}  // namespace numsim

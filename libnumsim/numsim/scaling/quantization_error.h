@@ -1,0 +1,21 @@
+// The error that quantising a matrix makes.
+#pragma once
+
+#include <span>
+
+#include "numsim/scaling/quantized_matrix.h"
+#include "numsim/stats/error_measures.h"
+
+namespace numsim {
+
+// Quantises and dequantises the matrix under `options` and measures the error. An element counts as
+// an overflow when it lies at or beyond the midpoint between the largest finite value and the next
+// that the format would have, in units of its scale: there rounding to nearest overflows.
+ErrorMeasures QuantizationError(std::span<const float> in,
+                                MatrixShape shape,
+                                const QuantizeOptions& options);
+
+// absmax for formats of up to 8 bits, none (a plain cast) for wider ones, as they are used.
+ScaleRule UsualScaleRule(const FormatSpec& format);
+
+}  // namespace numsim

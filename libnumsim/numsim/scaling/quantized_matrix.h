@@ -1,0 +1,55 @@
+// Quantised tensors: codes with the scales that they were made under.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "numsim/kernels/quantize.h"
+#include "numsim/scaling/scale.h"
+
+namespace numsim {
+
+struct QuantizeOptions {
+  FormatSpec format;  // at most 16 bits
+  Rounding rounding;
+  Overflow overflow = Overflow::kSaturate;
+  ScaleLayout layout;
+  ScaleRule scale_rule = ScaleRule::kAbsmax;
+  ArrayRandom random;
+  bool transpose = false;  // store codes^T; layout and random draws still refer to the input
+};
+
+// A rows x cols float32 matrix as codes, one byte or two each as the format needs.
+//
+// NaN and infinities of the input: scales come from finite elements alone; NaN takes the format's
+// NaN rule and an infinity overflows, so under kSaturate it becomes the largest value. Elements
+// that share a scale and are all zero (or have no finite element) get scale 1; zeros are zero
+// codes.
+struct QuantizedMatrix {
+  FormatSpec format;
+  MatrixShape shape;  // of the input; codes are shape.cols x shape.rows when transposed
+  ScaleLayout layout;
+  bool transposed = false;
+  std::vector<uint8_t> codes8;
+  std::vector<uint16_t> codes16;
+  std::vector<float> scales;  // layout.Count(rows, cols); value = code value * scale
+};
+
+// Requires in.size() == shape.Elements() and a format of at most 16 bits.
+QuantizedMatrix Quantize(std::span<const float> in,
+                         MatrixShape shape,
+                         const QuantizeOptions& options);
+
+// out(r, c) = value of the code * its scale, rounded to float32. Requires a matrix that is not
+// transposed and out.size() == shape.Elements().
+void Dequantize(const QuantizedMatrix& matrix, std::span<float> out);
+
+// Quantize then Dequantize, without the codes. For any format, of up to 32 bits. Returns the
+// scales.
+std::vector<float> FakeQuantize(std::span<const float> in,
+                                MatrixShape shape,
+                                const QuantizeOptions& options,
+                                std::span<float> out);
+
+}  // namespace numsim

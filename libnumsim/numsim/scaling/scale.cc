@@ -1,0 +1,62 @@
+#include "numsim/scaling/scale.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "numsim/base/keyword.h"
+#include "numsim/formats/decode.h"
+
+namespace numsim {
+namespace {
+
+constexpr Keyword<ScaleRule> kRules[] = {{"absmax", ScaleRule::kAbsmax},
+                                         {"pow2-floor", ScaleRule::kPow2Floor},
+                                         {"pow2-ceil", ScaleRule::kPow2Ceil},
+                                         {"e8m0", ScaleRule::kE8m0},
+                                         {"none", ScaleRule::kNone}};
+
+// floor(log2(a / b)), exact: the quotient's exponent from both exponents and one comparison.
+int FloorLog2Ratio(float a, float b) {
+  int ea = 0, eb = 0;
+  const float fa = std::frexp(a, &ea);
+  const float fb = std::frexp(b, &eb);
+  return ea - eb - (fa < fb ? 1 : 0);
+}
+
+bool IsPowerOfTwoRatio(float a, float b) {
+  int ea = 0, eb = 0;
+  return std::frexp(a, &ea) == std::frexp(b, &eb);
+}
+
+Scale PowerOfTwo(int exponent) { return {std::ldexp(1.0f, exponent), std::ldexp(1.0f, -exponent)}; }
+
+}  // namespace
+
+Scale MakeScale(const FormatSpec& format, float absmax, ScaleRule rule) noexcept {
+  if (absmax == 0 || rule == ScaleRule::kNone) return {};
+  const float max = MaxFinite(format);
+  // M * 2^-126 itself may be a subnormal for a format with M < 1; float32 holds it exactly enough.
+  const float bounded = std::max(absmax, max * 0x1p-126f);
+  const int floor = FloorLog2Ratio(bounded, max);
+  switch (rule) {
+    case ScaleRule::kAbsmax:
+      return {bounded / max, max / bounded};
+    case ScaleRule::kPow2Floor:
+      return PowerOfTwo(floor);
+    case ScaleRule::kPow2Ceil:
+      return PowerOfTwo(floor + (IsPowerOfTwoRatio(bounded, max) ? 0 : 1));
+    case ScaleRule::kE8m0: {
+      const int exponent = std::ilogb(absmax) - format.MaxExponent();
+      return PowerOfTwo(std::clamp(exponent, -127, 127));
+    }
+    case ScaleRule::kNone:
+      break;
+  }
+  return {};
+}
+
+std::string_view Name(ScaleRule rule) { return KeywordText(kRules, rule); }
+
+ScaleRule ParseScaleRule(std::string_view text) { return ParseKeyword(kRules, "scale rule", text); }
+
+}  // namespace numsim

@@ -1,0 +1,161 @@
+// Manifest, figures and the summary of complete results; drawing them again.
+#include "experiments/completion.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "experiments/runner.h"
+#include "numsim/io/figure.h"
+#include "numsim/io/sha256.h"
+#include "tests/experiments/run_fixture.h"
+
+namespace numsim::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CompletionTest : public RunFixture {
+ protected:
+  static Experiment WithFigure() {
+    Experiment experiment = MadeUpExperiment();
+    experiment.figures = MadeUpFigures;
+    return experiment;
+  }
+
+  static nlohmann::json ManifestOf(const fs::path& directory) {
+    return nlohmann::json::parse(Bytes(directory / "manifest.json"));
+  }
+
+  // The manifest lists what the report says was written, with the SHA-256 of the files.
+  static void ExpectManifestFits(const fs::path& directory, const RunReport& report) {
+    std::vector<std::string> listed;
+    const nlohmann::json manifest = ManifestOf(directory);
+    for (const auto& output : manifest.at("outputs")) {
+      listed.push_back(output.at("path"));
+      EXPECT_EQ(output.at("sha256"), Sha256Hex(directory / listed.back())) << listed.back();
+      EXPECT_EQ(output.at("bytes"), fs::file_size(directory / listed.back())) << listed.back();
+    }
+    listed.push_back("manifest.json");
+    EXPECT_EQ(listed, report.outputs);
+  }
+};
+
+TEST_F(CompletionTest, ManifestSaysHowTheResultsCameAbout) {
+  const fs::path out = Directory("out");
+  const RunReport report = Run(MadeUpExperiment(), Options(out));
+  ExpectManifestFits(out, report);
+  const nlohmann::json manifest = ManifestOf(out);
+  EXPECT_EQ(manifest.at("command"), (std::vector<std::string>{"numsim", "run", "made_up"}));
+  EXPECT_EQ(manifest.at("experiment"), "made_up");
+  EXPECT_EQ(manifest.at("options").at("preset"), "quick");
+  EXPECT_EQ(manifest.at("options").at("shapes"), "ab,cde,f");
+  EXPECT_EQ(manifest.at("seeds"), (std::vector<uint64_t>{5, 6, 7}));
+  EXPECT_EQ(manifest.at("threads"), ThreadCount());
+  EXPECT_LE(manifest.at("started").get<std::string>(), manifest.at("ended").get<std::string>());
+  EXPECT_FALSE(manifest.at("simd_target").get<std::string>().empty());
+}
+
+TEST_F(CompletionTest, ManifestListsEveryBuildThatMeasuredAPoint) {
+  const fs::path out = Directory("out");
+  Run(MadeUpExperiment(), Options(out));
+  const fs::path journal = out / "journal" / "0-of-1.jsonl";
+  std::string bytes = Bytes(journal);
+  const std::string key = "\"commit\":\"";
+  const size_t begin = bytes.find(key) + key.size();
+  bytes.replace(begin, bytes.find('"', begin) - begin, "0123abc");
+  std::ofstream(journal, std::ios::binary) << bytes;
+  const std::string before = ManifestOf(out).at("git_commit");
+  Run(MadeUpExperiment(), Resume(out));
+  EXPECT_EQ(ManifestOf(out).at("git_commit"), "0123abc, " + before);
+}
+
+TEST_F(CompletionTest, DrawsTheFigureWhereGnuplotIsAndSaysSoWhereItIsNot) {
+  const fs::path out = Directory("out");
+  const RunReport report = Run(WithFigure(), Options(out));
+  ExpectManifestFits(out, report);
+  EXPECT_TRUE(fs::exists(out / "sums.gp"));
+  const bool have_gnuplot = !GnuplotVersion().empty();
+  EXPECT_EQ(fs::exists(out / "sums.svg"), have_gnuplot);
+  EXPECT_EQ(fs::exists(out / "sums.pdf"), have_gnuplot);
+  EXPECT_EQ(report.notice.empty(), have_gnuplot);
+  EXPECT_EQ(ResultsIn(out), Expected()) << "figures change nothing else";
+}
+
+TEST_F(CompletionTest, StartingOverRemovesTheFigures) {
+  const fs::path out = Directory("out");
+  Run(WithFigure(), Options(out));
+  Run(MadeUpExperiment(), Options(out));
+  EXPECT_FALSE(fs::exists(out / "sums.gp"));
+  EXPECT_FALSE(fs::exists(out / "sums.svg"));
+}
+
+TEST_F(CompletionTest, AManifestCannotMakeUsRemoveOtherFiles) {
+  const fs::path out = Directory("out");
+  Run(MadeUpExperiment(), Options(out));
+  std::ofstream(Directory("mine.txt")) << "mine";
+  nlohmann::json manifest = ManifestOf(out);
+  manifest["outputs"][0]["path"] = "../mine.txt";
+  manifest["outputs"][1]["path"] = Directory("mine.txt").string();
+  std::ofstream(out / "manifest.json") << manifest.dump();
+  Run(MadeUpExperiment(), Options(out));
+  EXPECT_EQ(Bytes(Directory("mine.txt")), "mine");
+}
+
+TEST_F(CompletionTest, RedrawNeedsNeitherPointsNorJournals) {
+  const fs::path out = Directory("out");
+  Run(WithFigure(), Options(out));
+  const nlohmann::json before = ManifestOf(out);
+  const Results results = ResultsIn(out);
+  const std::string script = Bytes(out / "sums.gp");
+  fs::remove_all(out / "journal");
+  fs::remove(out / "sums.gp");
+  fs::remove(out / "summary.txt");
+  Experiment experiment = WithFigure();
+  experiment.run = nullptr;
+  experiment.points = nullptr;
+  const RunReport report = Redraw(experiment, out);
+  EXPECT_EQ(ResultsIn(out), results);
+  EXPECT_EQ(Bytes(out / "sums.gp"), script);
+  EXPECT_EQ(report.summary, results.at("summary.txt"));
+  EXPECT_EQ(report.points_run, 0u);
+  ExpectManifestFits(out, report);
+  nlohmann::json after = ManifestOf(out);
+  after["outputs"] = before["outputs"];
+  EXPECT_EQ(after, before) << "the rest still describes the run";
+}
+
+TEST_F(CompletionTest, RedrawOfAnUnfinishedRunIsAnError) {
+  const fs::path out = Directory("out");
+  EXPECT_EQ(MessageOf([&] { Redraw(WithFigure(), out); }),
+            out.string() + ": expected the finished results of numsim run, found no settings.json");
+  Run(MadeUpExperiment(), Shard(out, 0, 2));
+  EXPECT_EQ(MessageOf([&] { Redraw(WithFigure(), out); }),
+            out.string() + ": expected the finished results of numsim run, found no manifest.json");
+}
+
+TEST_F(CompletionTest, RedrawOfChangedTablesIsAnErrorNamingTheFile) {
+  const fs::path out = Directory("out");
+  Run(MadeUpExperiment(), Options(out));
+  std::ofstream(out / "sums.csv", std::ios::app) << "ab,1e9\n";
+  EXPECT_NE(MessageOf([&] { Redraw(WithFigure(), out); }).find((out / "sums.csv").string()),
+            std::string::npos);
+}
+
+TEST_F(CompletionTest, RedrawOfAnotherExperimentIsAnError) {
+  const fs::path out = Directory("out");
+  Run(MadeUpExperiment(), Options(out));
+  Experiment other = WithFigure();
+  other.name = "other";
+  EXPECT_EQ(MessageOf([&] { Redraw(other, out); }),
+            out.string() + ": holds results of made_up, expected other");
+  EXPECT_EQ(MessageOf([&] { Redraw(out); }),
+            out.string() + ": holds results of \"made_up\", which this numsim does not have");
+}
+
+}  // namespace
+}  // namespace numsim::experiments

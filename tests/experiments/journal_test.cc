@@ -1,0 +1,167 @@
+#include "experiments/journal.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "numsim/base/error.h"
+#include "tests/experiments/error_message.h"
+#include "tests/experiments/temporary_directory.h"
+
+namespace numsim::experiments {
+namespace {
+
+FinishedPoint Entry(size_t point) {
+  return {
+      point,
+      "point " + std::to_string(point),
+      "4f1c",
+      {{"table", {{"1.5", "quote \" comma , line\nend \xC3\xA4"}, {"nan", ""}}}, {"empty", {}}}};
+}
+
+class JournalTest : public testing::Test {
+ protected:
+  std::string Bytes() const {
+    std::ifstream file(path_, std::ios::binary);
+    std::ostringstream bytes;
+    bytes << file.rdbuf();
+    return bytes.str();
+  }
+
+  void SetBytes(const std::string& bytes) const { std::ofstream(path_, std::ios::binary) << bytes; }
+
+  void Append(size_t points) const {
+    Journal journal(path_);
+    for (size_t i = 0; i < points; ++i) journal.Append(Entry(i));
+  }
+
+  std::string ErrorOfReading() const {
+    return MessageOf([this] { ReadJournal(path_); });
+  }
+
+  const TemporaryDirectory directory_;
+  const std::filesystem::path path_ = directory_.Path() / JournalName(1, 3);
+};
+
+TEST_F(JournalTest, IsNamedAfterItsShard) { EXPECT_EQ(path_.filename(), "1-of-3.jsonl"); }
+
+TEST_F(JournalTest, NoFileHoldsNoPoints) { EXPECT_TRUE(ReadJournal(path_).empty()); }
+
+TEST_F(JournalTest, ReadsBackWhatWasAppended) {
+  Append(3);
+  const std::vector<FinishedPoint> points = ReadJournal(path_);
+  ASSERT_EQ(points.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(points[i].point, i);
+    EXPECT_EQ(points[i].label, Entry(i).label);
+    EXPECT_EQ(points[i].commit, Entry(i).commit);
+    EXPECT_EQ(points[i].rows, Entry(i).rows);
+  }
+}
+
+TEST_F(JournalTest, ALineIsInTheFileWhenAppendReturns) {
+  Journal journal(path_);
+  for (size_t i = 0; i < 3; ++i) {
+    journal.Append(Entry(i));
+    EXPECT_EQ(ReadJournal(path_).size(), i + 1);
+  }
+}
+
+TEST_F(JournalTest, EveryCutOfTheLastLineIsPassedOverAndCutOff) {
+  Append(2);
+  const std::string two_lines = Bytes();
+  Append(3);  // Points 0, 1, 2 once more.
+  const std::string five_lines = Bytes();
+  Append(0);
+  ASSERT_EQ(Bytes(), five_lines) << "opening an intact journal changes nothing";
+  const size_t last_line = five_lines.rfind('\n', five_lines.size() - 2) + 1;
+  for (size_t length = last_line; length < five_lines.size(); ++length) {
+    SetBytes(five_lines.substr(0, length));
+    ASSERT_EQ(ReadJournal(path_).size(), 4u) << length;
+    { const Journal journal(path_); }
+    ASSERT_EQ(Bytes(), five_lines.substr(0, last_line)) << length;
+  }
+  EXPECT_TRUE(five_lines.starts_with(two_lines));
+}
+
+TEST_F(JournalTest, ALastLineOfZerosIsPassedOver) {
+  Append(2);
+  SetBytes(Bytes() + std::string(20, '\0') + "\n");
+  EXPECT_EQ(ReadJournal(path_).size(), 2u);
+  Append(1);
+  EXPECT_EQ(ReadJournal(path_).size(), 3u);
+}
+
+TEST_F(JournalTest, ACorruptLineElsewhereIsAnErrorNamingFileAndLine) {
+  Append(3);
+  const std::string intact = Bytes();
+  const size_t second = intact.find('\n') + 1;
+  for (const char* bad :
+       {"", "{", "[1]", "{\"point\": 1}", "{\"point\": \"x\"}", "{\"point\": -1"}) {
+    std::string damaged = intact;
+    damaged.replace(second, damaged.find('\n', second) - second, bad);
+    SetBytes(damaged);
+    EXPECT_TRUE(ErrorOfReading().starts_with(path_.string() + ":2: expected a finished point"))
+        << bad << ": " << ErrorOfReading();
+    EXPECT_THROW(Journal{path_}, Error);
+    EXPECT_EQ(Bytes(), damaged) << "a corrupt journal is left as it is";
+  }
+}
+
+TEST_F(JournalTest, ThreadsAppendWholeLines) {
+  {
+    Journal journal(path_);
+    std::vector<std::thread> threads;
+    for (size_t t = 0; t < 4; ++t) {
+      threads.emplace_back([&journal, t] {
+        for (size_t i = 0; i < 50; ++i) journal.Append(Entry(t * 50 + i));
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  std::vector<bool> seen(200);
+  for (const FinishedPoint& finished : ReadJournal(path_)) seen.at(finished.point) = true;
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), true), 200);
+}
+
+TEST_F(JournalTest, IsWrittenByOneAtATime) {
+  std::optional<Journal> first(path_);
+  EXPECT_THROW(Journal{path_}, Error);
+  first.reset();
+  EXPECT_NO_THROW(Journal{path_});
+}
+
+TEST_F(JournalTest, TextThatIsNotUtf8IsAnErrorAndLeavesWholeLines) {
+  Journal journal(path_);
+  FinishedPoint bad = Entry(0);
+  bad.label = "\xFF";
+  EXPECT_THROW(journal.Append(bad), Error);
+  journal.Append(Entry(1));
+  EXPECT_EQ(ReadJournal(path_).size(), 1u);
+}
+
+TEST_F(JournalTest, AFullDiskIsAnError) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
+  std::filesystem::create_symlink("/dev/full", path_);
+  // A device has no length to cut; either step may be the one that fails.
+  EXPECT_THROW(
+      {
+        Journal journal(path_);
+        journal.Append(Entry(0));
+      },
+      Error);
+}
+
+TEST_F(JournalTest, NoDirectoryIsAnErrorNamingTheFile) {
+  const std::filesystem::path path = directory_.Path() / "absent" / "0-of-1.jsonl";
+  EXPECT_TRUE(MessageOf([&] { Journal{path}; }).starts_with(path.string()));
+}
+
+}  // namespace
+}  // namespace numsim::experiments

@@ -1,0 +1,293 @@
+#include "experiments/runner.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "experiments/journal.h"
+#include "tests/experiments/run_fixture.h"
+
+namespace numsim::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+
+using RunnerTest = RunFixture;
+
+TEST_F(RunnerTest, WritesEveryTableInTheOrderOfThePoints) {
+  const fs::path out = Directory("out");
+  const RunReport report = Run(Counting(), Options(out));
+  EXPECT_EQ(report.points_total, points_);
+  EXPECT_EQ(report.points_run, points_);
+  EXPECT_EQ(report.points_missing, 0u);
+  EXPECT_EQ(report.outputs,
+            (std::vector<std::string>{"values.csv", "sums.csv", "summary.txt", "manifest.json"}));
+  EXPECT_EQ(report.summary, Bytes(out / "summary.txt"));
+  EXPECT_TRUE(report.notice.empty());
+
+  const Table values = ReadCsv(out / "values.csv");
+  std::vector<std::string> order;
+  for (size_t i = 0; i < values.rows.size(); ++i) {
+    if (values.Text(i, "row") == "0") {
+      order.push_back(values.Text(i, "shape") + " seed=" + values.Text(i, "seed"));
+    }
+    EXPECT_EQ(values.Text(i, "remark"), "a \"b\", c");
+  }
+  std::vector<std::string> labels;
+  for (const Point& point : MadeUpPoints(settings_)) labels.push_back(point.label);
+  EXPECT_EQ(order, labels);
+  EXPECT_EQ(ReadCsv(out / "sums.csv").rows.size(), 3u);
+}
+
+TEST_F(RunnerTest, StartsExpensivePointsFirst) {
+  SetThreadCount(1);
+  std::vector<double> costs;
+  Experiment experiment = MadeUpExperiment();
+  experiment.run = [&](const Settings& settings, const Point& point) {
+    costs.push_back(point.cost);
+    return MadeUpRun(settings, point);
+  };
+  Run(experiment, Options(Directory("out")));
+  EXPECT_EQ(costs.size(), points_);
+  EXPECT_TRUE(std::is_sorted(costs.rbegin(), costs.rend()));
+}
+
+TEST_F(RunnerTest, ThreadsDoNotChangeTheResults) {
+  for (const int threads : {1, 2, 3, 16}) {
+    SetThreadCount(threads);
+    const fs::path out = Directory(std::to_string(threads));
+    Run(Counting(), Options(out));
+    EXPECT_EQ(ResultsIn(out), Expected()) << threads;
+  }
+}
+
+TEST_F(RunnerTest, AFailingPointKeepsTheFinishedOnesAndWritesNoOutputs) {
+  const std::vector<Point> points = MadeUpPoints(settings_);
+  for (const int threads : {1, 3}) {
+    for (const Point& bad : points) {
+      SetThreadCount(threads);
+      const fs::path out = Directory(bad.label + " " + std::to_string(threads));
+      calls_ = 0;
+      fail_at_ = bad.label;
+      EXPECT_EQ(MessageOf([&] { Run(Counting(), Options(out)); }),
+                "made_up, point \"" + bad.label +
+                    "\": made to fail (finished points are kept: --resume continues)");
+      EXPECT_FALSE(HasOutputs(out));
+      const size_t kept = ReadJournal(out / "journal" / "0-of-1.jsonl").size();
+      EXPECT_EQ(kept, static_cast<size_t>(calls_) - 1);
+
+      fail_at_.clear();
+      calls_ = 0;
+      if (kept > 0) {
+        EXPECT_NE(MessageOf([&] { Run(Counting(), Options(out)); }).find("use --resume"),
+                  std::string::npos);
+        EXPECT_EQ(calls_, 0);
+      }
+      const RunReport report = Run(Counting(), Resume(out));
+      EXPECT_EQ(report.points_run, points_ - kept);
+      EXPECT_EQ(calls_, static_cast<int>(points_ - kept)) << "finished points are not run again";
+      EXPECT_EQ(ResultsIn(out), Expected());
+    }
+  }
+}
+
+TEST_F(RunnerTest, AFailureOfAnotherKindPassesThrough) {
+  Experiment experiment = MadeUpExperiment();
+  experiment.run = [](const Settings&, const Point&) -> Rows { throw std::bad_alloc(); };
+  SetThreadCount(3);
+  EXPECT_THROW(Run(experiment, Options(Directory("out"))), std::bad_alloc);
+}
+
+TEST_F(RunnerTest, ResumesFromAJournalCutAtAnyByteOfItsLastLine) {
+  const fs::path out = Directory("out");
+  const fs::path journal = out / "journal" / "0-of-1.jsonl";
+  SetThreadCount(1);
+  Run(Counting(), Options(out));
+  const std::string bytes = Bytes(journal);
+  const size_t last_line = bytes.rfind('\n', bytes.size() - 2) + 1;
+  for (size_t length = last_line; length < bytes.size(); ++length) {
+    fs::resize_file(journal, length);
+    for (const char* name : {"values.csv", "sums.csv", "summary.txt", "manifest.json"}) {
+      fs::remove(out / name);
+    }
+    calls_ = 0;
+    Run(Counting(), Resume(out));
+    ASSERT_EQ(calls_, 1) << length;
+    ASSERT_EQ(ResultsIn(out), Expected()) << length;
+    ASSERT_EQ(Bytes(journal), bytes) << length;
+  }
+}
+
+TEST_F(RunnerTest, ResumeOfACompleteRunWritesTheSameOutputsAgain) {
+  const fs::path out = Directory("out");
+  Run(Counting(), Options(out));
+  calls_ = 0;
+  fs::remove(out / "sums.csv");
+  const RunReport report = Run(Counting(), Resume(out));
+  EXPECT_EQ(calls_, 0);
+  EXPECT_EQ(report.points_run, 0u);
+  EXPECT_EQ(report.points_missing, 0u);
+  EXPECT_EQ(ResultsIn(out), Expected());
+}
+
+TEST_F(RunnerTest, ResumeWhereNothingWasRunIsAnOrdinaryRun) {
+  const fs::path out = Directory("out");
+  EXPECT_EQ(Run(Counting(), Resume(out)).points_run, points_);
+  EXPECT_EQ(ResultsIn(out), Expected());
+}
+
+TEST_F(RunnerTest, ACompleteRunStartsOver) {
+  const fs::path out = Directory("out");
+  Run(Counting(), Options(out));
+  std::ofstream(out / "note.txt") << "mine";
+  calls_ = 0;
+  EXPECT_EQ(Run(Counting(), Options(out)).points_run, points_);
+  EXPECT_EQ(calls_, static_cast<int>(points_));
+  EXPECT_EQ(ResultsIn(out), Expected());
+  EXPECT_EQ(Bytes(out / "note.txt"), "mine");
+
+  fail_at_ = MadeUpPoints(settings_).back().label;
+  EXPECT_THROW(Run(Counting(), Options(out)), Error);
+  EXPECT_FALSE(HasOutputs(out)) << "the earlier outputs must not look like this run's";
+}
+
+TEST_F(RunnerTest, FinishedPointsWithoutOutputsAreNotThrownAway) {
+  const fs::path out = Directory("out");
+  Run(Counting(), Options(out));
+  fs::remove(out / "manifest.json");  // As when the process is killed while it draws figures.
+  EXPECT_EQ(MessageOf([&] { Run(Counting(), Options(out)); }),
+            out.string() +
+                ": holds an unfinished run (9 of 9 points of this shard); use --resume "
+                "to continue it or another --out");
+  calls_ = 0;
+  Run(Counting(), Resume(out));
+  EXPECT_EQ(calls_, 0);
+  EXPECT_TRUE(fs::exists(out / "manifest.json"));
+}
+
+TEST_F(RunnerTest, OtherSettingsInTheDirectoryAreAnErrorNamingTheOption) {
+  const fs::path out = Directory("out");
+  Run(Counting(), Options(out));
+  const Results before = ResultsIn(out);
+  settings_.options["rows"] = "4";
+  const std::string expected =
+      out.string() + ": holds results of other settings: --rows is \"2\" in " +
+      (out / "settings.json").string() + " and \"4\" in this run; use another --out";
+  EXPECT_EQ(MessageOf([&] { Run(Counting(), Resume(out)); }), expected);
+  EXPECT_EQ(MessageOf([&] { Run(Counting(), Options(out)); }), expected);
+  settings_.seed = 6;
+  EXPECT_NE(MessageOf([&] { Run(Counting(), Options(out)); }).find("--seed is \"5\""),
+            std::string::npos);
+  EXPECT_EQ(ResultsIn(out), before);
+}
+
+TEST_F(RunnerTest, FilesOfNoRunAreNotReplaced) {
+  for (const char* name : {"sums.csv", "summary.txt", "manifest.json"}) {
+    const fs::path out = Directory(std::string("with ") + name);
+    fs::create_directories(out);
+    std::ofstream(out / name) << "mine";
+    EXPECT_EQ(MessageOf([&] { Run(Counting(), Options(out)); }),
+              out.string() + ": holds " + name +
+                  " but no settings.json that says where it comes from; use another --out");
+    EXPECT_EQ(Bytes(out / name), "mine");
+    EXPECT_FALSE(fs::exists(out / "journal"));
+  }
+}
+
+TEST_F(RunnerTest, ADirectoryThatCannotBeMadeIsAnError) {
+  std::ofstream(Directory("file")) << "mine";
+  EXPECT_NE(MessageOf([&] { Run(Counting(), Options(Directory("file"))); }).find("--out"),
+            std::string::npos);
+  EXPECT_NE(MessageOf([&] { Run(Counting(), Options(Directory("file") / "out")); }).find("--out"),
+            std::string::npos);
+}
+
+TEST_F(RunnerTest, ACorruptJournalIsAnErrorNamingFileAndLine) {
+  const fs::path out = Directory("out");
+  const fs::path journal = out / "journal" / "0-of-1.jsonl";
+  Run(Counting(), Options(out));
+  std::string bytes = Bytes(journal);
+  bytes[bytes.find('\n') + 1] = '!';
+  std::ofstream(journal, std::ios::binary) << bytes;
+  EXPECT_TRUE(MessageOf([&] {
+                Run(Counting(), Resume(out));
+              }).starts_with(journal.string() + ":2: expected a finished point"));
+}
+
+TEST_F(RunnerTest, AJournalOfOtherPointsIsAnErrorNamingFileAndLine) {
+  const fs::path out = Directory("out");
+  const fs::path journal = out / "journal" / "0-of-1.jsonl";
+  SetThreadCount(1);
+  Run(Counting(), Options(out));
+  Experiment changed = Counting();
+  changed.points = [](const Settings& settings) {
+    std::vector<Point> points = MadeUpPoints(settings);
+    std::rotate(points.begin(), points.begin() + 1, points.end());
+    return points;
+  };
+  EXPECT_TRUE(MessageOf([&] {
+                Run(changed, Resume(out));
+              }).starts_with(journal.string() + ":1: made by another version of made_up: point "));
+  changed = Counting();
+  changed.tables[0].columns.pop_back();
+  EXPECT_NE(MessageOf([&] { Run(changed, Resume(out)); }).find("has 4 columns and a row has 5"),
+            std::string::npos);
+}
+
+TEST_F(RunnerTest, OneProcessAtATimeRunsAShard) {
+  const fs::path out = Directory("out");
+  fail_at_ = MadeUpPoints(settings_).back().label;
+  EXPECT_THROW(Run(Counting(), Options(out)), Error);
+  const Journal other_process(out / "journal" / "0-of-1.jsonl");
+  EXPECT_NE(MessageOf([&] { Run(Counting(), Resume(out)); }).find("another process"),
+            std::string::npos);
+}
+
+TEST_F(RunnerTest, OptionsThatLeaveNoPointsAreAnError) {
+  Experiment experiment = Counting();
+  experiment.points = [](const Settings&) { return std::vector<Point>(); };
+  EXPECT_EQ(MessageOf([&] { Run(experiment, Options(Directory("out"))); }),
+            "made_up: these options leave no points to run");
+  EXPECT_FALSE(fs::exists(Directory("out")));
+}
+
+TEST_F(RunnerTest, ABadOptionIsFoundBeforeTheDirectoryIsMade) {
+  settings_.options["rows"] = "many";
+  EXPECT_EQ(MessageOf([&] { Run(Counting(), Options(Directory("out"))); }),
+            "--rows \"many\": expected an integer from 1 to 100");
+  EXPECT_FALSE(fs::exists(Directory("out")));
+}
+
+TEST_F(RunnerTest, ProgressIsOneLineRewrittenInPlace) {
+  RunOptions options = Options(Directory("out"));
+  testing::internal::CaptureStderr();
+  Run(Counting(), options);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  options.progress = true;
+  options.out = Directory("with progress");
+  testing::internal::CaptureStderr();
+  Run(Counting(), options);
+  const std::string shown = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(shown.starts_with("\r[0/9] ")) << shown;
+  EXPECT_NE(shown.find("\r[9/9] "), std::string::npos) << shown;
+  EXPECT_EQ(shown.find('\n'), shown.size() - 1);
+}
+
+using RunnerDeathTest = RunFixture;
+
+TEST_F(RunnerDeathTest, RowsThatDoNotFitTheTableAreABrokenContract) {
+  // Not "threadsafe": that child would leave a directory of its own behind.
+  GTEST_FLAG_SET(death_test_style, "fast");
+  SetThreadCount(1);
+  Experiment experiment = MadeUpExperiment();
+  experiment.run = [](const Settings&, const Point&) { return Rows{{"sums", {{"ab", "1"}}}}; };
+  EXPECT_DEATH(Run(experiment, Options(Directory("out"))), "no measured table \"sums\"");
+}
+
+}  // namespace
+}  // namespace numsim::experiments

@@ -1,0 +1,143 @@
+#include "experiments/settings.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "numsim/base/error.h"
+#include "tests/experiments/error_message.h"
+#include "tests/experiments/made_up_experiment.h"
+#include "tests/experiments/temporary_directory.h"
+
+namespace numsim::experiments {
+namespace {
+
+Settings With(const std::string& value) {
+  Settings settings;
+  settings.options["k"] = value;
+  return settings;
+}
+
+TEST(MakeSettings, TakesThePresetsValuesAndOverrides) {
+  const Experiment experiment = MadeUpExperiment();
+  const Settings quick = MakeSettings(experiment, "quick", 7, 3, {});
+  EXPECT_EQ(quick.preset, "quick");
+  EXPECT_EQ(quick.seed, 7u);
+  EXPECT_EQ(quick.seeds, 3);
+  EXPECT_EQ(quick.Get("shapes"), "ab,cde,f");
+  EXPECT_EQ(quick.Get("rows"), "2");
+  const Settings paper = MakeSettings(experiment, "paper", 7, 3, {{"shapes", "x"}});
+  EXPECT_EQ(paper.Get("shapes"), "x");
+  EXPECT_EQ(paper.Get("rows"), "5");
+}
+
+TEST(MakeSettings, UnknownOptionListsTheValidOnes) {
+  const Experiment experiment = MadeUpExperiment();
+  EXPECT_EQ(MessageOf([&] {
+              MakeSettings(experiment, "quick", 0, 1, {{"row", "3"}});
+            }),
+            "--row: made_up has no such option; its options are --shapes, --rows");
+  Experiment bare;
+  bare.name = "bare";
+  EXPECT_EQ(MessageOf([&] {
+              MakeSettings(bare, "quick", 0, 1, {{"row", "3"}});
+            }),
+            "--row: bare has no such option; it has no options of its own");
+}
+
+TEST(MakeSettings, RejectsUnknownPresetAndImpossibleSeeds) {
+  const Experiment experiment = MadeUpExperiment();
+  EXPECT_EQ(MessageOf([&] { MakeSettings(experiment, "fast", 0, 1, {}); }),
+            "--preset \"fast\": expected quick or paper");
+  EXPECT_EQ(MessageOf([&] { MakeSettings(experiment, "quick", 0, 0, {}); }),
+            "--seeds 0: expected at least 1");
+  constexpr uint64_t kLast = std::numeric_limits<uint64_t>::max();
+  EXPECT_EQ(MakeSettings(experiment, "quick", kLast, 1, {}).seed, kLast);
+  EXPECT_THROW(MakeSettings(experiment, "quick", kLast, 2, {}), Error);
+}
+
+TEST(Settings, ReadsIntegersWithinTheRange) {
+  EXPECT_EQ(With("1").GetInteger("k", 1, 10), 1);
+  EXPECT_EQ(With("10").GetInteger("k", 1, 10), 10);
+  EXPECT_EQ(With("-5").GetInteger("k", -5, 10), -5);
+  for (const char* bad : {"0", "11", "", "3x", " 3", "3.5", "1e1", "99999999999999999999"}) {
+    EXPECT_EQ(MessageOf([&] { With(bad).GetInteger("k", 1, 10); }),
+              fmt::format("--k \"{}\": expected an integer from 1 to 10", bad));
+  }
+}
+
+TEST(Settings, ReadsNumbersWithinTheRange) {
+  EXPECT_EQ(With("1e-3").GetDouble("k", 0, 1), 1e-3);
+  EXPECT_EQ(With("1").GetDouble("k", 0, 1), 1);
+  EXPECT_EQ(With("inf").GetDouble("k", 0, std::numeric_limits<double>::infinity()),
+            std::numeric_limits<double>::infinity());
+  for (const char* bad : {"-0.5", "1.5", "nan", "inf", "", "0.5s", "0,5"}) {
+    EXPECT_EQ(MessageOf([&] { With(bad).GetDouble("k", 0, 1); }),
+              fmt::format("--k \"{}\": expected a number from 0 to 1", bad));
+  }
+}
+
+TEST(Settings, SplitsListsAndRejectsEmptyPieces) {
+  EXPECT_EQ(With("a").GetList("k"), (std::vector<std::string>{"a"}));
+  EXPECT_EQ(With("a,bc,d e").GetList("k"), (std::vector<std::string>{"a", "bc", "d e"}));
+  for (const char* bad : {"", ",", "a,", ",a", "a,,b"}) {
+    EXPECT_THROW(With(bad).GetList("k"), Error) << bad;
+  }
+}
+
+TEST(SettingsDeathTest, UndeclaredOptionIsABrokenContract) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(With("1").Get("other"), "declares no option other");
+}
+
+TEST(StoredSettings, ReadBackWhatWasWritten) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path path = directory.Path() / "settings.json";
+  StoredSettings stored = {"made_up", With("quote \" comma , \xC3\xA4 \n")};
+  stored.settings.preset = "paper";
+  stored.settings.seed = std::numeric_limits<uint64_t>::max();
+  stored.settings.seeds = 12;
+  WriteSettings(path, stored);
+  const StoredSettings read = ReadSettings(path);
+  EXPECT_EQ(FirstDifference(stored, "a", read, "b"), "");
+  EXPECT_EQ(read.settings.options, stored.settings.options);
+  EXPECT_EQ(read.settings.seed, stored.settings.seed);
+}
+
+TEST(StoredSettings, BadFileIsNamed) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path path = directory.Path() / "settings.json";
+  EXPECT_NE(MessageOf([&] { ReadSettings(path); }).find(path.string()), std::string::npos);
+  for (const char* bad : {"", "{", "[]", "{\"experiment\": 3}", "{\"experiment\": \"a\"}"}) {
+    std::ofstream(path) << bad;
+    EXPECT_NE(MessageOf([&] { ReadSettings(path); }).find(path.string()), std::string::npos) << bad;
+  }
+}
+
+TEST(FirstDifference, NamesTheOptionAndBothValues) {
+  const StoredSettings a = {"made_up", MakeSettings(MadeUpExperiment(), "quick", 0, 1, {})};
+  StoredSettings b = a;
+  EXPECT_EQ(FirstDifference(a, "A", b, "B"), "");
+  b.settings.options["shapes"] = "x";
+  EXPECT_EQ(FirstDifference(a, "A", b, "B"), "--shapes is \"ab,cde,f\" in A and \"x\" in B");
+  b.settings.options["rows"] = "9";
+  EXPECT_EQ(FirstDifference(a, "A", b, "B"), "--rows is \"2\" in A and \"9\" in B");
+  b.settings.seed = 4;
+  EXPECT_EQ(FirstDifference(a, "A", b, "B"), "--seed is \"0\" in A and \"4\" in B");
+  b.experiment = "other";
+  EXPECT_EQ(FirstDifference(a, "A", b, "B"), "experiment is \"made_up\" in A and \"other\" in B");
+}
+
+TEST(FirstDifference, NamesAnOptionThatOnlyOneHas) {
+  const StoredSettings a = {"made_up", MakeSettings(MadeUpExperiment(), "quick", 0, 1, {})};
+  StoredSettings b = a;
+  b.settings.options.erase("rows");
+  EXPECT_EQ(FirstDifference(a, "A", b, "B"), "--rows is absent in B");
+  EXPECT_EQ(FirstDifference(b, "B", a, "A"), "--rows is absent in B");
+}
+
+}  // namespace
+}  // namespace numsim::experiments

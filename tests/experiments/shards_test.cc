@@ -1,0 +1,209 @@
+// Shards of one run, in one directory and in several.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "experiments/journal.h"
+#include "experiments/runner.h"
+#include "tests/experiments/run_fixture.h"
+
+namespace numsim::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ShardsTest = RunFixture;
+
+std::string Name(const std::vector<int>& order) {
+  std::string name = "order";
+  for (const int shard : order) name += " " + std::to_string(shard);
+  return name;
+}
+
+TEST_F(ShardsTest, InOneDirectoryInAnyOrderEqualOneRun) {
+  std::vector<int> order = {0, 1, 2};
+  do {
+    const fs::path out = Directory(Name(order));
+    for (size_t k = 0; k < order.size(); ++k) {
+      EXPECT_FALSE(HasOutputs(out));
+      const RunReport report = Run(Counting(), Shard(out, order[k], 3));
+      EXPECT_EQ(report.points_total, points_);
+      EXPECT_EQ(report.points_run, 3u);
+      EXPECT_EQ(report.points_missing, points_ - 3 * (k + 1));
+      EXPECT_EQ(report.outputs.empty(), k < 2);
+    }
+    EXPECT_EQ(ResultsIn(out), Expected()) << Name(order);
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+TEST_F(ShardsTest, InThreeDirectoriesMergeInAnyOrderToOneRun) {
+  std::vector<fs::path> shards;
+  for (int k = 0; k < 3; ++k) {
+    shards.push_back(Directory("shard " + std::to_string(k)));
+    Run(Counting(), Shard(shards.back(), k, 3));
+  }
+  calls_ = 0;
+  std::vector<int> order = {0, 1, 2};
+  do {
+    const std::vector<fs::path> ordered = {shards[order[0]], shards[order[1]], shards[order[2]]};
+    const fs::path out = Directory(Name(order));
+    const RunReport report = Merge(Counting(), ordered, out, {"numsim", "merge"});
+    EXPECT_EQ(report.points_total, points_);
+    EXPECT_EQ(report.points_run, 0u);
+    EXPECT_EQ(report.points_missing, 0u);
+    EXPECT_EQ(ResultsIn(out), Expected());
+    // What was merged is a finished directory like any other.
+    EXPECT_EQ(Run(Counting(), Resume(out)).points_run, 0u);
+  } while (std::next_permutation(order.begin(), order.end()));
+  EXPECT_EQ(calls_, 0);
+}
+
+TEST_F(ShardsTest, AtTheSameTimeInOneDirectoryEqualOneRun) {
+  SetThreadCount(1);
+  for (int repeat = 0; repeat < 10; ++repeat) {
+    const fs::path out = Directory("together " + std::to_string(repeat));
+    const Experiment experiment = MadeUpExperiment();
+    std::vector<std::thread> threads;
+    std::vector<std::string> errors(3);
+    for (int k = 0; k < 3; ++k) {
+      threads.emplace_back([&, k] {
+        errors[static_cast<size_t>(k)] = MessageOf([&] { Run(experiment, Shard(out, k, 3)); });
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(errors, std::vector<std::string>(3, "no error"));
+    EXPECT_TRUE(fs::exists(out / "manifest.json"));
+    EXPECT_EQ(ResultsIn(out), Expected());
+  }
+}
+
+TEST_F(ShardsTest, MoreShardsThanPointsEqualOneRun) {
+  const fs::path out = Directory("out");
+  for (int k = 0; k < 20; ++k) Run(Counting(), Shard(out, k, 20));
+  EXPECT_EQ(calls_, static_cast<int>(points_)) << "a shard without points must not start over";
+  EXPECT_EQ(ResultsIn(out), Expected());
+}
+
+TEST_F(ShardsTest, AnInterruptedShardResumesBesideTheOthers) {
+  const fs::path out = Directory("out");
+  SetThreadCount(1);
+  Run(Counting(), Shard(out, 0, 2));
+  fail_at_ = MadeUpPoints(settings_)[3].label;  // of shard 1
+  EXPECT_THROW(Run(Counting(), Shard(out, 1, 2)), Error);
+  EXPECT_FALSE(HasOutputs(out));
+  fail_at_.clear();
+  const size_t kept = ReadJournal(out / "journal" / "1-of-2.jsonl").size();
+  ASSERT_GT(kept, 0u);
+  EXPECT_THROW(Run(Counting(), Shard(out, 1, 2)), Error);
+  RunOptions options = Shard(out, 1, 2);
+  options.resume = true;
+  EXPECT_EQ(Run(Counting(), options).points_run, 4 - kept);
+  EXPECT_EQ(ResultsIn(out), Expected());
+}
+
+TEST_F(ShardsTest, ResumeKeepsPointsThatOtherShardingsFinished) {
+  const fs::path out = Directory("out");
+  Run(Counting(), Shard(out, 0, 3));
+  Run(Counting(), Shard(out, 1, 3));
+  EXPECT_NE(MessageOf([&] { Run(Counting(), Options(out)); }).find("use --resume"),
+            std::string::npos);
+  calls_ = 0;
+  Run(Counting(), Resume(out));
+  EXPECT_EQ(calls_, 3);
+  EXPECT_EQ(ResultsIn(out), Expected());
+}
+
+TEST_F(ShardsTest, AShardOfACompleteDirectoryStartsOver) {
+  const fs::path out = Directory("out");
+  Run(Counting(), Options(out));
+  for (int k = 0; k < 3; ++k) {
+    calls_ = 0;
+    EXPECT_EQ(Run(Counting(), Shard(out, k, 3)).points_missing, points_ - 3 * (k + 1u));
+    EXPECT_EQ(calls_, 3);
+  }
+  EXPECT_EQ(ResultsIn(out), Expected());
+}
+
+TEST_F(ShardsTest, OutOfRangeIsAnError) {
+  for (const auto& [index, count] : {std::pair(3, 3), std::pair(-1, 3), std::pair(0, 0)}) {
+    EXPECT_NE(
+        MessageOf([&] { Run(Counting(), Shard(Directory("out"), index, count)); }).find("--shard"),
+        std::string::npos);
+  }
+}
+
+TEST_F(ShardsTest, MergeTellsHowManyPointsAreMissingAndWritesNothing) {
+  const fs::path first = Directory("first");
+  const fs::path out = Directory("out");
+  Run(Counting(), Shard(first, 1, 3));
+  EXPECT_EQ(MessageOf([&] { Merge(Counting(), {first}, out, {}); }),
+            "merge: 6 of 9 points are in none of the shards, the first is \"ab seed=5\"");
+  EXPECT_FALSE(fs::exists(out));
+}
+
+TEST_F(ShardsTest, MergeIntoOneOfTheShards) {
+  const fs::path first = Directory("first");
+  const fs::path second = Directory("second");
+  Run(Counting(), Shard(first, 0, 2));
+  Run(Counting(), Shard(second, 1, 2));
+  Merge(Counting(), {first, second}, first, {});
+  EXPECT_EQ(ResultsIn(first), Expected());
+  Merge(Counting(), {second}, first, {});
+  EXPECT_EQ(ResultsIn(first), Expected());
+}
+
+TEST_F(ShardsTest, MergeOfOtherSettingsNamesTheOption) {
+  const fs::path first = Directory("first");
+  const fs::path second = Directory("second");
+  Run(Counting(), Shard(first, 0, 2));
+  settings_.options["rows"] = "3";
+  Run(Counting(), Shard(second, 1, 2));
+  EXPECT_EQ(MessageOf([&] {
+              Merge(Counting(), {first, second}, Directory("out"), {});
+            }),
+            "merge: shards of different settings: --rows is \"2\" in " + first.string() +
+                " and \"3\" in " + second.string());
+  EXPECT_FALSE(fs::exists(Directory("out")));
+}
+
+TEST_F(ShardsTest, MergeNeedsDirectoriesOfTheExperiment) {
+  const fs::path shard = Directory("shard");
+  Run(Counting(), Options(shard));
+  Experiment other = Counting();
+  other.name = "other";
+  EXPECT_EQ(MessageOf([&] { Merge(other, {shard}, Directory("out"), {}); }),
+            shard.string() + ": holds results of made_up, expected other");
+  EXPECT_THROW(Merge(Counting(), {}, Directory("out"), {}), Error);
+  EXPECT_NE(MessageOf([&] {
+              Merge(Counting(), {Directory("absent")}, Directory("out"), {});
+            }).find(Directory("absent").string()),
+            std::string::npos);
+}
+
+TEST_F(ShardsTest, MergeTakesAPointTwiceOnlyWhenItsRowsAreTheSame) {
+  const fs::path whole = Directory("whole");
+  const fs::path shard = Directory("shard");
+  Run(Counting(), Options(whole));
+  Run(Counting(), Shard(shard, 1, 2));
+  Merge(Counting(), {shard, whole}, Directory("same"), {});
+  EXPECT_EQ(ResultsIn(Directory("same")), Expected());
+
+  const fs::path journal = shard / "journal" / "1-of-2.jsonl";
+  std::string bytes = Bytes(journal);
+  bytes.replace(bytes.find("a \\\"b"), 1, "A");
+  std::ofstream(journal, std::ios::binary) << bytes;
+  const std::string message = MessageOf([&] {
+    Merge(Counting(), {shard, whole}, Directory("out"), {});
+  });
+  EXPECT_NE(message.find("differ from those in " + journal.string()), std::string::npos) << message;
+  EXPECT_NE(message.find((whole / "journal" / "0-of-1.jsonl").string() + ":"), std::string::npos)
+      << message;
+}
+
+}  // namespace
+}  // namespace numsim::experiments

@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+"""Checks the layers of the sources: what may include what, and which names occur where.
+
+  check_includes.py ROOT         checks the repository at ROOT; prints FILE:LINE: RULE for each
+                                 violation; exits 1 when there is one
+  check_includes.py --self-test  plants one violation of each rule in a temporary tree and checks
+                                 that each is found, and that clean lines are not
+"""
+
+import os
+import re
+import sys
+import tempfile
+
+# What a directory of libnumsim/numsim may include beside itself: downwards only.
+_FORMATS = {"base", "formats"}
+_ROUNDING = _FORMATS | {"rounding"}
+_KERNELS = _ROUNDING | {"arith", "profiles", "random", "kernels"}
+_SCALING = _KERNELS | {"stats"}
+_MODEL = _SCALING | {"scaling"}
+LAYERS = {
+    "base": set(),
+    "formats": {"base"},
+    "random": _FORMATS,  # beside rounding: neither includes the other
+    "rounding": _FORMATS,
+    "arith": _ROUNDING,
+    "profiles": _ROUNDING,
+    "stats": _FORMATS,
+    "io": _FORMATS,
+    "kernels": _KERNELS,
+    "capi": _KERNELS,
+    "scaling": _SCALING,
+    "data": _FORMATS | {"random", "io"},
+    "nn": _MODEL,
+    "optim": _MODEL | {"nn"},
+    "train": _MODEL | {"nn", "optim", "data", "io"},
+}
+
+# What the top-level directories may include of the repository (numsim stands for the library).
+TOP = {
+    "libnumsim": {"numsim"},
+    "experiments": {"numsim", "experiments"},
+    "apps": {"numsim", "experiments", "apps"},
+    "tests": {"numsim", "experiments", "tests"},
+    "bench": {"numsim", "experiments", "bench", "tests"},
+}
+
+# (what an include must match, files that may have it, the rule)
+INCLUDE_PLACES = [
+    (r"hwy/", r"(_simd\.cc|_simd_test\.cc|-inl\.h)$", "Highway only in *_simd.cc and *-inl.h"),
+    (
+        r"(Eigen|unsupported/Eigen)/",
+        r"(\.cc|^libnumsim/numsim/arith/[a-z_]*eigen[a-z_]*\.h)$",
+        "Eigen only in .cc files and the support header of arith",
+    ),
+    (r"CLI/", r"^apps/", "CLI11 only in apps"),
+    (r"omp\.h$", r"^libnumsim/numsim/base/parallel\.cc$", "OpenMP only in base/parallel.cc"),
+    (r"nlohmann/", r"\.cc$", "nlohmann-json only in .cc files"),
+    (r"openssl/", r"\.cc$", "OpenSSL only in .cc files"),
+    (r"(gtest|gmock)/", r"^tests/", "GoogleTest only in tests"),
+    (r"benchmark/", r"^bench/", "Google Benchmark only in bench"),
+    (
+        r"(cuda|cublas|curand|nccl|cub/|thrust/)",
+        r"(_cuda\.cu|^libnumsim/numsim/base/host_device\.h)$",
+        "CUDA only in *_cuda.cu and base/host_device.h",
+    ),
+]
+
+# (what a line without comments and strings must match, files that may have it, the rule)
+TEXT_PLACES = [
+    (
+        r"\b(__global__|__device__|__host__|__shared__|__constant__|__launch_bounds__"
+        r"|__CUDACC__|__CUDA_ARCH__|cuda[A-Z]\w*)|<<<",
+        r"(_cuda\.cu|^libnumsim/numsim/base/host_device\.h)$",
+        "CUDA only in *_cuda.cu and base/host_device.h",
+    ),
+    (
+        r"^\s*#\s*pragma\s+omp\b|\b_Pragma\s*\(\s*\"omp|\bomp_[a-z]\w*\s*\(",
+        r"^libnumsim/numsim/base/parallel\.cc$",
+        "OpenMP only in base/parallel.cc",
+    ),
+]
+
+SOURCE_ENDINGS = (".h", ".cc", ".inc", ".cu")
+INCLUDE = re.compile(r"^\s*#\s*include\s*([<\"])([^>\"]+)[>\"]")
+
+
+def source_files(root):
+    """Paths of the sources relative to root, sorted. tests/package is a project of its own."""
+    for top in sorted(TOP):
+        for directory, subdirs, names in os.walk(os.path.join(root, top)):
+            subdirs.sort()
+            for name in sorted(names):
+                path = os.path.relpath(os.path.join(directory, name), root)
+                if name.endswith(SOURCE_ENDINGS) and not path.startswith("tests/package/"):
+                    yield path
+
+
+# Comments, raw strings, strings and characters; digit separators are no quotes.
+_TOKEN = re.compile(
+    r"//[^\n]*|/\*.*?\*/|R\"(?P<d>[^()\\\s]{0,16})\(.*?\)(?P=d)\""
+    r"|\"(?:\\.|[^\"\\\n])*\"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])*'",
+    re.DOTALL,
+)
+
+
+def code_lines(text):
+    """The lines of text with comments blank, and strings blank except in directives."""
+
+    def blank(match):
+        token = match.group(0)
+        if token[0] == '"':
+            line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
+            if re.match(r"\s*#", line) or line.rstrip().endswith("_Pragma("):
+                return token
+        return re.sub(r"[^\n]", " ", token)
+
+    return _TOKEN.sub(blank, text).split("\n")
+
+
+def library_layer(path):
+    """The directory of libnumsim/numsim that a repository path lies in, or None."""
+    match = re.match(r"libnumsim/numsim/([^/]+)/", path)
+    return match.group(1) if match else None
+
+
+def check_layer(path, included):
+    """The rule that an include of the project's own file breaks, or None."""
+    top = path.split("/")[0]
+    target = included.split("/")[0]
+    oracle = path.startswith("tests/oracle/") and not path.endswith("_test.cc")
+    if oracle and not included.startswith("tests/oracle/"):
+        return f"tests/oracle shares no code with the library: it may not include {included}"
+    if target not in TOP[top]:
+        return f"{top} may not include {target}"
+    layer = library_layer(path)
+    if layer is None:
+        return None
+    if layer not in LAYERS:
+        return f"{layer} is no layer known to check_includes.py"
+    lower = included.split("/")[1]
+    if lower != layer and lower not in LAYERS[layer]:
+        return f"{layer} may not include {lower}"
+    return None
+
+
+def check_file(root, path):
+    """Returns (line number, rule) for each violation in one file."""
+    with open(os.path.join(root, path), encoding="utf-8") as file:
+        lines = code_lines(file.read())
+    found = []
+    for number, line in enumerate(lines, 1):
+        include = INCLUDE.match(line)
+        if include:
+            quote, included = include.groups()
+            own = included.split("/")[0] in {"numsim", "experiments", "apps", "tests", "bench"}
+            rule = None
+            if own and "/" in included:
+                rule = check_layer(path, included)
+                if rule is None and quote == "<":
+                    rule = "the project's own files are included with quotes"
+            elif quote == '"' and ("/" not in included or included.startswith(".")):
+                rule = "the project's own files are included by their path from the include root"
+            if rule:
+                found.append((number, rule))
+            found += [
+                (number, rule)
+                for pattern, place, rule in INCLUDE_PLACES
+                if re.match(pattern, included) and not re.search(place, path)
+            ]
+        else:
+            found += [
+                (number, rule)
+                for pattern, place, rule in TEXT_PLACES
+                if re.search(pattern, line) and not re.search(place, path)
+            ]
+    return found
+
+
+def check_tree(root):
+    """Returns (number of files, list of 'file:line: rule')."""
+    files = list(source_files(root))
+    return len(files), [f"{p}:{n}: {rule}" for p in files for n, rule in check_file(root, p)]
+
+
+def self_test():
+    lib = "libnumsim/numsim/"
+    # (file, line, part of the rule that must be reported; None where the line is allowed)
+    cases = [
+        (lib + "base/a.h", '#include "numsim/formats/x.h"', "base may not include formats"),
+        (lib + "formats/a.h", '#include "numsim/rounding/x.h"', "formats may not include rounding"),
+        (lib + "formats/b.h", '#include "numsim/base/x.h"', None),
+        (lib + "rounding/a.cc", '#include "numsim/random/x.h"', "rounding may not include random"),
+        (lib + "random/a.h", '#include "numsim/rounding/x.h"', "random may not include rounding"),
+        (lib + "rounding/b.inc", '#include "numsim/kernels/x.h"', "rounding may not include kern"),
+        (lib + "arith/a.h", '#include "numsim/profiles/x.h"', "arith may not include profiles"),
+        (lib + "kernels/a.cc", '#include "numsim/random/x.h"', None),
+        (lib + "kernels/b.cc", '#include "numsim/scaling/x.h"', "kernels may not include scaling"),
+        (lib + "stats/a.cc", '#include "numsim/io/x.h"', "stats may not include io"),
+        (lib + "io/a.cc", '#  include "numsim/rounding/x.h"', "io may not include rounding"),
+        (lib + "scaling/a.cc", '#include "numsim/nn/x.h"', "scaling may not include nn"),
+        (lib + "nn/a.cc", '#include "numsim/optim/x.h"', "nn may not include optim"),
+        (lib + "capi/a.cc", '#include "numsim/scaling/x.h"', "capi may not include scaling"),
+        (lib + "other/a.cc", '#include "numsim/base/x.h"', "no layer known"),
+        (lib + "io/b.cc", '#include "experiments/x.h"', "libnumsim may not include experiments"),
+        (lib + "io/c.cc", '#include "tests/oracle/x.h"', "libnumsim may not include tests"),
+        (lib + "io/d.cc", '#include "csv.h"', "by their path from the include root"),
+        (lib + "io/e.cc", "#include <numsim/base/x.h>", "with quotes"),
+        ("experiments/a.cc", '#include "numsim/kernels/x.h"', None),
+        ("experiments/b.cc", '#include "apps/x.h"', "experiments may not include apps"),
+        ("apps/a.cc", '#include "experiments/x.h"', None),
+        ("apps/b.cc", "#include <CLI/CLI.hpp>", None),
+        ("experiments/c.cc", "#include <CLI/CLI.hpp>", "CLI11 only"),
+        (lib + "kernels/x_simd.cc", '#include "hwy/highway.h"', None),
+        (lib + "kernels/c.cc", '#include "hwy/highway.h"', "Highway only"),
+        (lib + "kernels/d.h", "#include <hwy/base.h>", "Highway only"),
+        (lib + "kernels/e.h", "#include <Eigen/Core>", "Eigen only"),
+        (lib + "kernels/e.cc", "#include <Eigen/Core>", None),
+        (lib + "arith/eigen_support.h", "#include <Eigen/Core>", None),
+        (lib + "io/f.h", "#include <nlohmann/json.hpp>", "nlohmann-json only"),
+        (lib + "kernels/f.cc", "#include <omp.h>", "OpenMP only"),
+        (lib + "kernels/g.cc", "#pragma omp parallel for", "OpenMP only"),
+        (lib + "base/parallel.cc", "#pragma omp parallel for", None),
+        (lib + "kernels/h.cc", "#include <cuda_runtime.h>", "CUDA only"),
+        (lib + "kernels/i.inc", "__device__ int f();", "CUDA only"),
+        (lib + "kernels/j.cc", "Kernel<<<1, 32>>>(x);", "CUDA only"),
+        (lib + "kernels/x_cuda.cu", "__global__ void f();", None),
+        (lib + "base/host_device.h", "#ifdef __CUDACC__", None),
+        (lib + "base/b.h", "// __device__ and <<< in a comment", None),
+        (lib + "base/c.h", 'const char* text = "__global__ // <<<";', None),
+        (lib + "base/d.h", "int n = 1'000'000;  // it's __host__", None),
+        (lib + "base/e.h", '// #include "numsim/io/x.h"', None),
+        ("tests/oracle/a.cc", '#include "numsim/base/x.h"', "shares no code"),
+        ("tests/oracle/b.h", '#include "tests/oracle/x.h"', None),
+        ("tests/oracle/c.h", '#include "tests/io/x.h"', "shares no code"),
+        (lib + "scaling/b.h", '#include "numsim/stats/x.h"', None),
+        (lib + "kernels/k.h", '#include "numsim/stats/x.h"', "kernels may not include stats"),
+        ("tests/oracle/a_test.cc", '#include "numsim/rounding/x.h"', None),
+        ("tests/io/a_test.cc", "#include <gtest/gtest.h>", None),
+        (lib + "io/g.cc", "#include <gtest/gtest.h>", "GoogleTest only"),
+    ]
+    failures = []
+    for path, line, expected in cases:
+        with tempfile.TemporaryDirectory() as root:
+            os.makedirs(os.path.join(root, os.path.dirname(path)))
+            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                file.write(f"// A comment.\n\n{line}\n")
+            violations = check_tree(root)[1]
+        if expected is None:
+            good = not violations
+        else:
+            good = len(violations) == 1 and violations[0].startswith(f"{path}:3: ")
+            good = good and expected in violations[0]
+        if not good:
+            failures.append(f"{path}: {line}\n  expected {expected}, found {violations}")
+    print("\n".join(failures + [f"{len(cases) - len(failures)} of {len(cases)} cases as expected"]))
+    return 1 if failures else 0
+
+
+def main(arguments):
+    if arguments == ["--self-test"]:
+        return self_test()
+    if len(arguments) != 1:
+        print(__doc__, file=sys.stderr)
+        return 2
+    count, violations = check_tree(arguments[0])
+    if count == 0:
+        print(f"{arguments[0]}: no sources there", file=sys.stderr)
+        return 2
+    print("\n".join(violations + [f"{count} files, {len(violations)} violations"]))
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
