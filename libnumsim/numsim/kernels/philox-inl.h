@@ -15,10 +15,19 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET == HWY_SCALAR
 // One lane: no vector operations to gain from.
-HWY_INLINE void PhiloxTile(RandomStream s, uint64_t first_block, uint32_t* HWY_RESTRICT words) {
+struct PhiloxKeys {
+  explicit PhiloxKeys(RandomStream) {}
+};
+
+template <class Store>
+HWY_INLINE void PhiloxTile(RandomStream s,
+                           const PhiloxKeys&,
+                           uint64_t first_block,
+                           const Store& store) {
+  const hn::ScalableTag<uint32_t> d;
   for (size_t l = 0; l < kRandomLanes; ++l) {
     const PhiloxCounter block = RandomBlock(s, first_block + l);
-    for (size_t w = 0; w < 4; ++w) words[kRandomLanes * w + l] = block[w];
+    for (size_t w = 0; w < 4; ++w) store(w, l, hn::Set(d, block[w]));
   }
 }
 #else
@@ -31,21 +40,40 @@ struct PhiloxState {
   PhiloxVec c0, c1, c2, c3;
 };
 
+// The keys of all rounds, in memory: a broadcast from there costs no shuffle.
+struct PhiloxKeys {
+  explicit PhiloxKeys(RandomStream s) {
+    uint32_t key0 = static_cast<uint32_t>(s.seed);
+    uint32_t key1 = static_cast<uint32_t>(s.seed >> 32);
+    for (int round = 0; round < kPhiloxRounds; ++round) {
+      keys[round][0] = key0;
+      keys[round][1] = key1;
+      key0 += kPhiloxWeyl0;
+      key1 += kPhiloxWeyl1;
+    }
+  }
+  uint64_t keys[kPhiloxRounds][2];
+};
+
 HWY_INLINE PhiloxState PhiloxRound(PhiloxState s, PhiloxVec key0, PhiloxVec key1) {
   const hn::Repartition<uint32_t, PhiloxD64> d32;
   const auto m0 = hn::Set(d32, kPhiloxMultiplier0);
   const auto m1 = hn::Set(d32, kPhiloxMultiplier1);
   const auto product0 = hn::MulEven(hn::BitCast(d32, s.c0), m0);
   const auto product1 = hn::MulEven(hn::BitCast(d32, s.c2), m1);
-  return {hn::Xor(hn::Xor(hn::ShiftRight<32>(product1), s.c1), key0),
+  return {hn::Xor3(hn::ShiftRight<32>(product1), s.c1, key0),
           product1,
-          hn::Xor(hn::Xor(hn::ShiftRight<32>(product0), s.c3), key1),
+          hn::Xor3(hn::ShiftRight<32>(product0), s.c3, key1),
           product0};
 }
 
-// Writes the four words of blocks first_block .. first_block + kRandomLanes - 1:
-// words[16 w + l] is word w of block first_block + l.
-HWY_INLINE void PhiloxTile(RandomStream s, uint64_t first_block, uint32_t* HWY_RESTRICT words) {
+// Calls store(w, l, vector) with words w = 0..3 of blocks first_block + l .. of one tile of
+// kRandomLanes blocks: lane j of the vector is word w of block first_block + l + j.
+template <class Store>
+HWY_INLINE void PhiloxTile(RandomStream s,
+                           const PhiloxKeys& keys,
+                           uint64_t first_block,
+                           const Store& store) {
   const PhiloxD64 d64;
   const hn::Repartition<uint32_t, PhiloxD64> d32;
   const size_t lanes = hn::Lanes(d64);
@@ -57,56 +85,59 @@ HWY_INLINE void PhiloxTile(RandomStream s, uint64_t first_block, uint32_t* HWY_R
     const auto block_b = hn::Add(block_a, hn::Set(d64, lanes));
     PhiloxState a{hn::And(block_a, low), hn::ShiftRight<32>(block_a), stream0, stream1};
     PhiloxState b{hn::And(block_b, low), hn::ShiftRight<32>(block_b), stream0, stream1};
-    uint32_t key0 = static_cast<uint32_t>(s.seed);
-    uint32_t key1 = static_cast<uint32_t>(s.seed >> 32);
     for (int round = 0; round < kPhiloxRounds; ++round) {
-      const auto k0 = hn::Set(d64, key0);
-      const auto k1 = hn::Set(d64, key1);
+      const auto k0 = hn::Set(d64, keys.keys[round][0]);
+      const auto k1 = hn::Set(d64, keys.keys[round][1]);
       a = PhiloxRound(a, k0, k1);
       b = PhiloxRound(b, k0, k1);
-      key0 += kPhiloxWeyl0;
-      key1 += kPhiloxWeyl1;
     }
-    const auto store = [&](int w, PhiloxVec va, PhiloxVec vb) HWY_ATTR {
-      const auto packed = hn::ConcatEven(d32, hn::BitCast(d32, vb), hn::BitCast(d32, va));
-      hn::StoreU(packed, d32, words + kRandomLanes * w + l);
+    const auto packed = [&](PhiloxVec va, PhiloxVec vb) HWY_ATTR {
+      return hn::ConcatEven(d32, hn::BitCast(d32, vb), hn::BitCast(d32, va));
     };
-    store(0, a.c0, b.c0);
-    store(1, a.c1, b.c1);
-    store(2, a.c2, b.c2);
-    store(3, a.c3, b.c3);
+    store(size_t{0}, l, packed(a.c0, b.c0));
+    store(size_t{1}, l, packed(a.c1, b.c1));
+    store(size_t{2}, l, packed(a.c2, b.c2));
+    store(size_t{3}, l, packed(a.c3, b.c3));
   }
 }
 #endif  // HWY_TARGET == HWY_SCALAR
+
+template <int kFieldBits>
+HWY_INLINE void RandomFields(RandomStream s, uint64_t first, size_t n, uint32_t* HWY_RESTRICT out) {
+  const hn::CappedTag<uint32_t, kRandomLanes> d;
+  constexpr size_t kFields = 32 / kFieldBits;
+  const PhiloxKeys keys(s);
+  for (size_t i = 0; i < n; i += 64 * kFields) {
+    uint32_t* tile = out + i;
+    PhiloxTile(s,
+               keys,
+               (first + i) / (64 * kFields) * kRandomLanes,
+               [&](size_t w, size_t l, hn::Vec<decltype(d)> word) HWY_ATTR {
+                 uint32_t* to = tile + kRandomLanes * kFields * w + l;
+                 if constexpr (kFields == 4) {
+                   hn::StoreU(hn::ShiftLeft<24>(word), d, to);
+                   hn::StoreU(hn::ShiftLeft<16>(word), d, to + kRandomLanes);
+                   hn::StoreU(hn::ShiftLeft<8>(word), d, to + 2 * kRandomLanes);
+                 } else if constexpr (kFields == 2) {
+                   hn::StoreU(hn::ShiftLeft<16>(word), d, to);
+                 }
+                 hn::StoreU(word, d, to + (kFields - 1) * kRandomLanes);
+               });
+  }
+}
 
 // Writes the draws of elements first .. first + n - 1, R at the top of each 32-bit word (the bits
 // below are whatever the field's neighbours hold). Requires `first` and n to be multiples of
 // RandomTileElements(bits).
 HWY_INLINE void RandomTopAligned(
     RandomStream s, uint64_t first, size_t n, int bits, uint32_t* HWY_RESTRICT out) {
-  const hn::CappedTag<uint32_t, kRandomLanes> d;
-  const size_t lanes = hn::Lanes(d);
-  const int field_bits = RandomFieldBits(bits);
-  const size_t fields = 32 / static_cast<size_t>(field_bits);
-  const size_t tile = 64 * fields;
-  HWY_ALIGN uint32_t words[4 * kRandomLanes];
-  for (size_t i = 0; i < n; i += tile) {
-    const uint64_t first_block = (first + i) / tile * kRandomLanes;
-    if (fields == 1) {
-      PhiloxTile(s, first_block, out + i);
-      continue;
-    }
-    PhiloxTile(s, first_block, words);
-    for (size_t w = 0; w < 4; ++w) {
-      for (size_t field = 0; field < fields; ++field) {
-        const int left = 32 - field_bits * static_cast<int>(field + 1);
-        uint32_t* to = out + i + kRandomLanes * (fields * w + field);
-        for (size_t l = 0; l < kRandomLanes; l += lanes) {
-          const auto word = hn::LoadU(d, words + kRandomLanes * w + l);
-          hn::StoreU(hn::ShiftLeftSame(word, left), d, to + l);
-        }
-      }
-    }
+  switch (RandomFieldBits(bits)) {
+    case 8:
+      return RandomFields<8>(s, first, n, out);
+    case 16:
+      return RandomFields<16>(s, first, n, out);
+    default:
+      return RandomFields<32>(s, first, n, out);
   }
 }
 
