@@ -15,8 +15,10 @@ namespace {
 constexpr size_t kPiece = 1024;
 // Pieces, rows or tiles that are worth a thread.
 constexpr size_t kPiecesPerGrain = 16;
-// Side of the square tiles of a transposed store.
-constexpr size_t kTile = 64;
+// Tiles of a transposed store: rows that fill a cache line of the output, columns that keep the
+// tile in the first-level cache and are long enough to encode at full speed.
+constexpr size_t kTileRows = 64;
+constexpr size_t kTileCols = 256;
 
 // A run of at most kPiece elements of one row that share a scale, except under kColumn.
 struct Piece {
@@ -67,7 +69,7 @@ void ScaleRun(const float* in,
 }
 
 void AbsmaxColumns(std::span<const float> in, MatrixShape shape, std::span<float> absmax) {
-  ParallelFor(shape.cols, kTile, [&](size_t begin, size_t end) {
+  ParallelFor(shape.cols, kTileCols, [&](size_t begin, size_t end) {
     for (size_t r = 0; r < shape.rows; ++r) {
       AccumulateAbsmax(in.data() + r * shape.cols + begin, end - begin, absmax.data() + begin);
     }
@@ -110,10 +112,10 @@ void QuantizeTile(const EncodePlan& plan,
                   const ArrayRandom& random,
                   size_t r0,
                   size_t c0) {
-  const size_t r1 = std::min(r0 + kTile, shape.rows);
-  const size_t c1 = std::min(c0 + kTile, shape.cols);
-  float scaled[kTile];
-  Code tile[kTile][kTile];
+  const size_t r1 = std::min(r0 + kTileRows, shape.rows);
+  const size_t c1 = std::min(c0 + kTileCols, shape.cols);
+  float scaled[kTileCols];
+  Code tile[kTileRows][kTileCols];
   for (size_t r = r0; r < r1; ++r) {
     const float* row = in + r * shape.cols;
     for (size_t c = c0; c < c1;) {
@@ -143,9 +145,9 @@ void QuantizeTransposed(const EncodePlan& plan,
                         std::span<const float> multipliers,
                         std::span<Code> codes,
                         const ArrayRandom& random) {
-  const size_t tiles_down = (shape.rows + kTile - 1) / kTile;
-  const size_t tiles_across = (shape.cols + kTile - 1) / kTile;
-  ParallelFor(tiles_down * tiles_across, kPiecesPerGrain, [&](size_t first, size_t last) {
+  const size_t tiles_down = (shape.rows + kTileRows - 1) / kTileRows;
+  const size_t tiles_across = (shape.cols + kTileCols - 1) / kTileCols;
+  ParallelFor(tiles_down * tiles_across, 1, [&](size_t first, size_t last) {
     for (size_t t = first; t < last; ++t) {
       // Tiles that follow one another fill neighbouring parts of the same output rows.
       QuantizeTile(plan,
@@ -155,8 +157,8 @@ void QuantizeTransposed(const EncodePlan& plan,
                    multipliers.data(),
                    codes.data(),
                    random,
-                   t % tiles_down * kTile,
-                   t / tiles_down * kTile);
+                   t % tiles_down * kTileRows,
+                   t / tiles_down * kTileCols);
     }
   });
 }

@@ -186,7 +186,7 @@ UpdateStatus StatusOfArrays(const WeightUpdate& weights, std::span<const float> 
     Seen seen;
     for (size_t i = begin; i < begin + count; ++i) {
       const float before = weights.params[i], update = weights.update[i], after = new_params[i];
-      seen.nonfinite |= !(std::isfinite(before) & std::isfinite(update) & std::isfinite(after));
+      seen.nonfinite |= !std::isfinite(before) || !std::isfinite(update) || !std::isfinite(after);
       seen.wanted |= update != 0;
       seen.moved |= after != before;
     }

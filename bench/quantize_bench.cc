@@ -1,0 +1,68 @@
+// Scaled quantisation of a float32 matrix, absmax included or not. Columns as in cast_bench.cc.
+#include <benchmark/benchmark.h>
+
+#include "bench/report.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/scaling/quantized_matrix.h"
+
+namespace numsim::bench {
+namespace {
+
+constexpr MatrixShape kShape{4096, 4096};
+
+void BM_Absmax(benchmark::State& state, const ScaleLayout& layout, int threads) {
+  Prepare(threads);
+  std::vector<float> absmax(layout.Count(kShape.rows, kShape.cols));
+  for (auto _ : state) {
+    Absmax(Input(), kShape, layout, absmax);
+    benchmark::ClobberMemory();
+  }
+  Report(state, threads, 4);
+}
+
+void BM_Quantize(benchmark::State& state, const QuantizeOptions& options, int threads) {
+  Prepare(threads);
+  const size_t scales = options.layout.Count(kShape.rows, kShape.cols);
+  const std::vector<float> multipliers(scales, 40.0f);
+  const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
+  std::vector<uint8_t> codes(kShape.Elements());
+  for (auto _ : state) {
+    Quantize(plan,
+             std::span(Input()),
+             kShape,
+             options.layout,
+             multipliers,
+             std::span(codes),
+             options.random,
+             options.transpose);
+    benchmark::ClobberMemory();
+  }
+  Report(state, threads, 5);
+}
+
+void RegisterLayout(const std::string& layout_text, int threads) {
+  const ScaleLayout layout = ParseScaleLayout(layout_text);
+  const std::string suffix = "/" + layout_text + "/threads:" + std::to_string(threads);
+  Register("absmax" + suffix, [=](benchmark::State& state) { BM_Absmax(state, layout, threads); });
+  for (const char* name : {"int8", "e4m3fn"}) {
+    for (const bool transpose : {false, true}) {
+      QuantizeOptions options;
+      options.format = ParseFormat(name).spec;
+      options.layout = layout;
+      options.transpose = transpose;
+      Register(std::string(transpose ? "quantize_transpose/" : "quantize/") + name + suffix,
+               [=](benchmark::State& state) { BM_Quantize(state, options, threads); });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace numsim::bench
+
+int main(int argc, char** argv) {
+  return numsim::bench::Main(argc, argv, [](int threads) {
+    for (const char* layout : {"tensor", "row", "column", "block:128"}) {
+      numsim::bench::RegisterLayout(layout, threads);
+    }
+  });
+}
