@@ -68,9 +68,9 @@ double Cost(UpdateRule rule) {
     case UpdateRule::kNaive:
       return 1;
     case UpdateRule::kStochastic:
-      return 6;
+      return 7;
     case UpdateRule::kBinarySearch:
-      return 10;
+      return 5;
   }
   return 1;
 }

@@ -132,9 +132,9 @@ TEST(UpdateFidelity, NaiveDiesAtOneCliffWithTheSameKey) {
   for (const char* const format : {"e4m3fn", "bf16", "fp16"}) {
     const double least = 1 / (std::ldexp(1, FindFormat(format)->spec.mantissa_bits + 2) - 1);
     const auto moved_share = [&](double lr) {
-      const std::string text = fmt::format("{}", lr);
-      const Settings settings =
-          SettingsWith({{"size", "256"}, {"lr-low", text}, {"lr-high", text + "1"}});
+      const Settings settings = SettingsWith({{"size", "256"},
+                                              {"lr-low", fmt::format("{}", lr)},
+                                              {"lr-high", fmt::format("{}", 1.01 * lr)}});
       const Table table = RowsOf(settings, format, "same", "naive");
       return table.Number(0, "moved_share");
     };

@@ -175,6 +175,8 @@ TEST(ParseFormat, AcceptsFormatsAtTheEndOfFloat32) {
   EXPECT_EQ(MaxFinite(ParseFormat("e8m3:bias=127").spec), 0x1.Ep127f);
   EXPECT_EQ(MaxFinite(ParseFormat("e4m3:bias=-113").spec), 0x1.Ep127f);
   EXPECT_EQ(MaxFinite(ParseFormat("e1m6").spec), 63.0f / 32);
+  // Its numbers are all subnormal and below 2^128; only the unused normals would not fit.
+  EXPECT_EQ(MaxFinite(ParseFormat("e1m6:bias=-127").spec), 0x1.F8p127f);
 }
 
 TEST(ParseFormat, RefusesSpecialCodesThatCollideOrDoNotExist) {

@@ -59,6 +59,10 @@ const std::vector<Format> kLiterature = {
 };
 
 const std::vector<Format> kCustom = {
+    // All finite values are subnormals, the largest of them 0x1.F8p127, beyond every float32 normal
+    // binade of the format.
+    {"e1m6:bias=-127", 8, 6, -127, kBit, 0x3F, 0x40,
+     {{0x41, 0x7F}, {0xC1, 0xFF}}, 0x60, 0xE0, true, kToInf},
     // IEEE's pattern with biases for which float32's subnormals become normals or the reverse.
     {"e5m10:bias=17", 16, 10, 17, kBit, 0x7BFF, 0x7C00,
      {{0x7C01, 0x7FFF}, {0xFC01, 0xFFFF}}, 0x7E00, 0xFE00, true, kToInf},

@@ -14,7 +14,8 @@ namespace numsim {
 
 class Error : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  // Control characters of the message, which may quote what a user gave, become '?'.
+  explicit Error(const std::string& message);
 
   // The message is one line that names the file, field or option at fault and what was expected.
   template <typename... Args>

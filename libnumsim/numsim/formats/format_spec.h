@@ -19,6 +19,7 @@
 // Sources: [IEEE754], [OCP-OFP8], [OCP-MX], [P3109], [APFloat]; see docs/references.md.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "numsim/base/host_device.h"
@@ -127,10 +128,12 @@ struct FormatSpec {
   NUMSIM_HOST_DEVICE constexpr int SubnormalExponent() const {
     return MinExponent() - mantissa_bits - subnormal_shift;
   }
-  // Exponent of the binade of the largest finite value.
+  // Exponent of the binade of the largest finite value, which may be a subnormal.
   NUMSIM_HOST_DEVICE constexpr int MaxExponent() const {
-    const int field = static_cast<int>(MaxFiniteCode() >> mantissa_bits);
-    return (field == 0 ? MinExponent() : field - bias);
+    const uint32_t max = MaxFiniteCode();
+    const int field = static_cast<int>(max >> mantissa_bits);
+    if (field > 0) return field - bias;
+    return SubnormalExponent() + static_cast<int>(std::bit_width(max)) - 1;
   }
 
  private:

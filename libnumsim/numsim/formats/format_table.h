@@ -48,8 +48,9 @@ Format ParseFormat(std::string_view text);
 std::vector<Format> ParseFormatList(std::string_view text);
 
 // Throws Error naming the field at fault unless every rule of numsim holds: 1..8 exponent bits,
-// 0..23 mantissa bits, 2..32 bits, NaN and infinity encodings that do not collide, at least one
-// finite value besides zero, and every finite value exact in float32.
+// 0..23 mantissa bits, 2..32 bits, NaN and infinity encodings that do not collide (inf=ieee and
+// nan=ieee only together), at least one finite value besides zero, and every finite value exact in
+// float32.
 void ValidateFormat(const FormatSpec& spec, std::string_view text);
 
 // The table name of that spec, or the shortest custom text that ParseFormat reads back to it.

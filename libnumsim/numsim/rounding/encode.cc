@@ -29,6 +29,12 @@ uint32_t EncodeScalar(const EncodePlan& plan, typename L::Word bits, typename L:
   }
 }
 
+// R at the top of a word; 0 where it is not read, since random_bits then means nothing.
+uint32_t TopAligned(const EncodePlan& plan, uint32_t random) {
+  if (plan.rounding.mode != RoundingMode::kStochastic) return 0;
+  return random << (32 - plan.rounding.random_bits);
+}
+
 // The float64 equal to a float32, NaN payloads included, by integers alone: a cast would flush
 // subnormals where the processor is set to.
 uint64_t WidenF32(uint32_t bits) {
@@ -54,14 +60,12 @@ uint32_t EncodeF32(const EncodePlan& plan, uint32_t value_bits, uint32_t random)
   if (wider || plan.format.subnormal_shift != 0) {
     return EncodeF64(plan, WidenF32(value_bits), random);
   }
-  return EncodeScalar<scalar::F32Lanes>(
-      plan, value_bits, random << (32 - plan.rounding.random_bits));
+  return EncodeScalar<scalar::F32Lanes>(plan, value_bits, TopAligned(plan, random));
 }
 
 uint32_t EncodeF64(const EncodePlan& plan, uint64_t value_bits, uint32_t random) noexcept {
   if (plan.format.subnormal_shift != 0) return EncodeWithHole(plan, value_bits, random);
-  return EncodeScalar<scalar::F64Lanes>(
-      plan, value_bits, uint64_t{random} << (64 - plan.rounding.random_bits));
+  return EncodeScalar<scalar::F64Lanes>(plan, value_bits, uint64_t{TopAligned(plan, random)} << 32);
 }
 
 uint32_t Encode(const FormatSpec& format,

@@ -48,9 +48,11 @@ enum class Overflow : uint8_t {
   kPropagate,    // finite overflow -> the largest finite value; infinity as under kNonsaturate
 };
 
-// Signs that a format cannot hold: see docs/rounding.md. A negative number whose rounded magnitude
-// is not zero becomes, in an unsigned format, NaN under kNonsaturate and the smallest value under
-// kSaturate and kPropagate; minus infinity becomes NaN under kPropagate too.
+// Signs that a format cannot hold. A negative number whose rounded magnitude is not zero becomes,
+// in an unsigned format, NaN under kNonsaturate (the smallest value if the format has no NaN) and
+// the smallest value under kSaturate and kPropagate; one that rounds to zero becomes zero. A format
+// without zero (e8m0fnu) holds no negative number at all. Minus infinity becomes NaN under
+// kPropagate too.
 
 // Names: rne rna rtz rtp rtn odd sr; a b c; nonsaturate saturate propagate.
 std::string_view Name(RoundingMode mode);

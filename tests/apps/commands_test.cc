@@ -1,0 +1,160 @@
+// `numsim list`, `describe`, `backends`, `--help`, `--version`, and a small `run`.
+#include "experiments/experiment.h"
+#include "numsim/base/build_info.h"
+#include "numsim/io/csv.h"
+#include "numsim/kernels/simd_target.h"
+#include "tests/apps/program.h"
+
+namespace numsim::apps {
+namespace {
+
+class Commands : public ProgramTest {
+ protected:
+  // The backends that `numsim backends` lists, the active one first by its mark.
+  static std::vector<std::string> Listed(const Outcome& outcome, std::string& active) {
+    std::vector<std::string> names;
+    for (const std::string& line : outcome.Lines()) {
+      std::vector<std::string> words = Words(line);
+      if (words.empty() || words[0] == "threads:" || words[0] == "cuda") continue;
+      if (words[0] == "*") {
+        words.erase(words.begin());
+        active = words[0];
+      }
+      names.push_back(words[0]);
+    }
+    return names;
+  }
+};
+
+TEST_F(Commands, ListNamesEveryExperimentAndItsSource) {
+  const std::string out = Output("list");
+  for (const experiments::Experiment& e : experiments::AllExperiments()) {
+    EXPECT_NE(out.find(e.name + " "), std::string::npos) << e.name;
+    EXPECT_NE(out.find(e.title), std::string::npos) << e.name;
+    EXPECT_NE(out.find(e.reproduces), std::string::npos) << e.name;
+  }
+}
+
+TEST_F(Commands, DescribeShowsOptionsAndColumns) {
+  for (const experiments::Experiment& e : experiments::AllExperiments()) {
+    const std::string out = Output("describe " + e.name);
+    EXPECT_NE(out.find(e.description), std::string::npos) << e.name;
+    for (const experiments::Option& option : e.options) {
+      EXPECT_NE(out.find("--" + option.name + " "), std::string::npos) << option.name;
+    }
+    for (const experiments::TableSpec& table : e.tables) {
+      EXPECT_NE(out.find(table.name + ".csv"), std::string::npos) << table.name;
+      for (const experiments::Column& column : table.columns) {
+        EXPECT_NE(out.find(column.name + " "), std::string::npos) << column.name;
+      }
+    }
+  }
+}
+
+TEST_F(Commands, BackendsListsTheLibrarysAndMarksTheActiveOne) {
+  const std::vector<std::string> available = AvailableBackends();
+  for (const std::string& name : available) {
+    std::string active;
+    const Outcome by_option = Numsim("backends --backend " + name);
+    EXPECT_EQ(Listed(by_option, active), available);
+    EXPECT_EQ(active, name);
+    EXPECT_NE(by_option.out.find("active: --backend"), std::string::npos);
+
+    const Outcome by_variable = Numsim("backends", {{"NUMSIM_BACKEND", name}});
+    EXPECT_EQ(Listed(by_variable, active), available);
+    EXPECT_EQ(active, name);
+    EXPECT_NE(by_variable.out.find("active: NUMSIM_BACKEND"), std::string::npos);
+  }
+}
+
+TEST_F(Commands, BackendOptionGoesBeforeTheEnvironment) {
+  std::string active;
+  Listed(Numsim("backends --backend scalar", {{"NUMSIM_BACKEND", AvailableBackends().front()}}),
+         active);
+  EXPECT_EQ(active, "scalar");
+}
+
+TEST_F(Commands, EmptyEnvironmentVariableIsNoChoice) {
+  const Outcome outcome = Numsim("backends", {{"NUMSIM_BACKEND", ""}});
+  EXPECT_NE(outcome.out.find("active: best available"), std::string::npos) << outcome.out;
+}
+
+TEST_F(Commands, BackendsShowsTheThreads) {
+  EXPECT_NE(Output("backends --threads 3").find("threads: 3\n"), std::string::npos);
+  EXPECT_NE(Output("--threads 3 backends").find("threads: 3\n"), std::string::npos);
+}
+
+TEST_F(Commands, EveryCommandHasHelpWithAnExample) {
+  EXPECT_NE(Output("--help").find("Subcommands"), std::string::npos);
+  std::vector<std::string> commands = {"list",
+                                       "describe",
+                                       "run",
+                                       "merge",
+                                       "plot",
+                                       "formats",
+                                       "inspect",
+                                       "cast",
+                                       "stats",
+                                       "backends"};
+  for (const experiments::Experiment& e : experiments::AllExperiments()) {
+    commands.push_back("run " + e.name);
+  }
+  for (const std::string& command : commands) {
+    const std::string help = Output(command + " --help");
+    EXPECT_NE(help.find("Example:\n  numsim " + Words(command)[0]), std::string::npos) << help;
+    EXPECT_NE(Output("--help").find("  " + Words(command)[0] + " "), std::string::npos) << command;
+  }
+}
+
+TEST_F(Commands, VersionIsTheBuilds) {
+  EXPECT_TRUE(Output("--version").starts_with(fmt::format("numsim {} ", BuildVersion())));
+}
+
+constexpr const char* kRun =
+    "run update-fidelity --size 16 --per-decade 1 --lr-low 1e-2 --lr-high 0.1 --formats bf16 ";
+
+TEST_F(Commands, RunWritesResultsAndSaysWhere) {
+  const std::string out = Output(std::string(kRun) + "--out result");
+  EXPECT_NE(out.find("written to result:"), std::string::npos) << out;
+  EXPECT_FALSE(ReadCsv(Path("result") / "fidelity.csv").rows.empty());
+  for (const char* const name : {"summary.txt", "manifest.json", "settings.json"}) {
+    EXPECT_TRUE(std::filesystem::exists(Path("result") / name)) << name;
+  }
+}
+
+TEST_F(Commands, RunRefusesADirectoryOfOtherSettings) {
+  Output(std::string(kRun) + "--out result");
+  const std::string before = Bytes(Path("result") / "fidelity.csv");
+  const Outcome outcome = Numsim(std::string(kRun) + "--out result --seed 1");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_NE(outcome.err.find("--seed"), std::string::npos) << outcome.err;
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  EXPECT_EQ(Bytes(Path("result") / "fidelity.csv"), before);
+}
+
+TEST_F(Commands, ShardsMergeToTheUnshardedResult) {
+  Output(std::string(kRun) + "--out whole --threads 2");
+  EXPECT_NE(Output(std::string(kRun) + "--out s0 --shard 0/2").find("left to other shards"),
+            std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(Path("s0") / "fidelity.csv"));
+  const Outcome early = Numsim("merge update-fidelity s0 --out early");
+  EXPECT_EQ(early.exit_code, 2);
+  EXPECT_EQ(early.out, "");
+  Output(std::string(kRun) + "--out s1 --shard 1/2 --threads 1 --backend scalar");
+  Output("merge update-fidelity s0 s1 --out merged");
+  for (const char* const name : {"fidelity.csv", "summary.txt"}) {
+    EXPECT_EQ(Bytes(Path("merged") / name), Bytes(Path("whole") / name)) << name;
+  }
+}
+
+TEST_F(Commands, PlotDrawsAgainFromTheCsv) {
+  Output(std::string(kRun) + "--out result");
+  const std::string summary = Bytes(Path("result") / "summary.txt");
+  std::filesystem::remove(Path("result") / "summary.txt");
+  Output("plot result");
+  EXPECT_EQ(Bytes(Path("result") / "summary.txt"), summary);
+}
+
+}  // namespace
+}  // namespace numsim::apps

@@ -1,0 +1,118 @@
+// `numsim inspect`: one value under every rounding, and exact probabilities.
+#include <cmath>
+
+#include "tests/apps/program.h"
+
+namespace numsim::apps {
+namespace {
+
+class InspectCommand : public ProgramTest {
+ protected:
+  // The first line that begins with `key` (blanks at its start do not count), without the key.
+  std::string Line(const std::string& arguments, const std::string& key) const {
+    const Outcome outcome = Numsim("inspect " + arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << arguments << "\n" << outcome.err;
+    for (std::string line : outcome.Lines()) {
+      line.erase(0, line.find_first_not_of(' '));
+      if (line.starts_with(key + " ")) return line.substr(key.size());
+    }
+    ADD_FAILURE() << arguments << ": no line " << key << " in\n" << outcome.out;
+    return "";
+  }
+
+  // The value that a rounding gives: the last word of its line, but for the class.
+  std::string Rounded(const std::string& arguments, const std::string& rounding) const {
+    std::vector<std::string> words = Words(Line(arguments, rounding));
+    while (!words.empty() && std::isalpha(static_cast<unsigned char>(words.back()[0])) != 0 &&
+           words.back() != "nan" && words.back() != "inf") {
+      words.pop_back();
+    }
+    return words.empty() ? "" : words.back();
+  }
+};
+
+TEST_F(InspectCommand, ShowsEveryRoundingOfOneValue) {
+  EXPECT_EQ(Rounded("e4m3fn 0.78", "rne"), "0.75");
+  EXPECT_EQ(Rounded("e4m3fn 0.78", "rna"), "0.75");
+  EXPECT_EQ(Rounded("e4m3fn 0.78", "rtz"), "0.75");
+  EXPECT_EQ(Rounded("e4m3fn 0.78", "rtp"), "0.8125");
+  EXPECT_EQ(Rounded("e4m3fn 0.78", "rtn"), "0.75");
+  EXPECT_EQ(Rounded("e4m3fn 0.78", "odd"), "0.8125");
+  EXPECT_NE(Line("e4m3fn 0.78", "rne").find("0x34"), std::string::npos);
+  EXPECT_EQ(Rounded("e4m3fn -0.78", "rtp"), "-0.75");
+  EXPECT_EQ(Rounded("e4m3fn -0.78", "rtn"), "-0.8125");
+}
+
+TEST_F(InspectCommand, ShowsTies) {
+  EXPECT_EQ(Rounded("e4m3fn 0.78125", "rne"), "0.75");
+  EXPECT_EQ(Rounded("e4m3fn 0.78125", "rna"), "0.8125");
+}
+
+// 0.78 lies 0.48 of the way from 0.75 to 0.8125. 0.48 * 2^32 = 2061584302.08.
+TEST_F(InspectCommand, ShowsExactProbabilities) {
+  for (const char* const variant : {"variant a", "variant b", "variant c"}) {
+    const std::string line = Line("e4m3fn 0.78", variant);
+    EXPECT_NE(line.find("= 2061584302 / 2^32"), std::string::npos) << line;
+    EXPECT_NE(line.find("P(0.75) = 0.52"), std::string::npos) << line;
+    EXPECT_NE(line.find("P(0.8125) = 0.47999"), std::string::npos) << line;
+  }
+}
+
+// 0.48 * 2^4 = 7.68: A cuts it to 7, B and C round it to 8.
+TEST_F(InspectCommand, VariantsDifferWithFewBits) {
+  EXPECT_NE(Line("e4m3fn 0.78 --sr-bits 4", "variant a").find("= 7 / 2^4"), std::string::npos);
+  EXPECT_NE(Line("e4m3fn 0.78 --sr-bits 4", "variant b").find("= 8 / 2^4"), std::string::npos);
+  EXPECT_NE(Line("e4m3fn 0.78 --sr-bits 4", "variant c").find("= 8 / 2^4"), std::string::npos);
+  // 2.5 / 16 of the gap: B rounds the tie up, C to even.
+  EXPECT_NE(Line("e4m3fn 1.01953125 --sr-bits 4", "variant b").find("= 3 / 2^4"),
+            std::string::npos);
+  EXPECT_NE(Line("e4m3fn 1.01953125 --sr-bits 4", "variant c").find("= 2 / 2^4"),
+            std::string::npos);
+}
+
+// 2^-20 is 2^-11 of the smallest subnormal 2^-9: a clamp of a shift distance would give more.
+TEST_F(InspectCommand, ProbabilityFarBelowTheSmallestSubnormalIsExact) {
+  const std::string line = Line("e4m3fn 0x1p-20", "variant a");
+  EXPECT_NE(line.find("= 2097152 / 2^32"), std::string::npos) << line;
+}
+
+TEST_F(InspectCommand, SumIsComputedInFloat64) {
+  EXPECT_EQ(Rounded("e4m3fn 0.75+0.03", "rne"), "0.75");
+  EXPECT_EQ(Line("e4m3fn 0.75+0.03", "variant a"), Line("e4m3fn 0.78", "variant a"));
+  EXPECT_EQ(Rounded("e4m3fn 0.75+0.04", "rne"), "0.8125");
+  EXPECT_EQ(Rounded("e4m3fn 1-0.25", "rne"), "0.75");
+}
+
+TEST_F(InspectCommand, ShowsOverflowByPolicy) {
+  EXPECT_EQ(Rounded("e4m3fn 464", "rne"), "448");
+  EXPECT_EQ(Rounded("e4m3fn 465", "rne"), "nan");
+  EXPECT_EQ(Rounded("e4m3fn 465", "rne saturate"), "448");
+  EXPECT_EQ(Rounded("e4m3fn 465", "rne propagate"), "448");
+  EXPECT_EQ(Rounded("e4m3fn 465", "rtz"), "448");
+  EXPECT_EQ(Rounded("e5m2 61440", "rne"), "inf");
+}
+
+TEST_F(InspectCommand, TakesCodesAndSpecialValues) {
+  EXPECT_EQ(Rounded("e4m3fn code:0x34", "rne"), "0.75");
+  EXPECT_EQ(Rounded("e4m3fn nan", "rne"), "nan");
+  EXPECT_EQ(Rounded("e5m2 inf", "rne"), "inf");
+  EXPECT_EQ(Rounded("e5m2 -- -inf", "rne"), "-inf");
+  EXPECT_EQ(Rounded("e4m3fn -- -0", "rne"), "-0");
+}
+
+TEST_F(InspectCommand, TakesMinusInfinityAsItsMessageSays) {
+  EXPECT_EQ(Rounded("e5m2 -inf", "rne"), "-inf");
+}
+
+TEST_F(InspectCommand, ShowsTheProbabilityWithUnlimitedBits) {
+  const std::string line = Line("e4m3fn 0.78", "unlimited bits");
+  EXPECT_NE(line.find("P(0.75) = 0.52"), std::string::npos) << line;
+}
+
+TEST_F(InspectCommand, ExactValuesHaveNoNeighbours) {
+  EXPECT_NE(Line("e4m3fn 0.75", "neighbours").find("exact"), std::string::npos);
+  EXPECT_EQ(Numsim("inspect e4m3fn 0.75").out.find("stochastic"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace numsim::apps

@@ -1,0 +1,354 @@
+// The experiment `quantization-variance`: a golden CSV, one point recomputed by hand, and --input.
+#include "experiments/quantization_variance.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "experiments/runner.h"
+#include "experiments/settings.h"
+#include "numsim/base/parallel.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/io/npy.h"
+#include "numsim/random/distributions.h"
+#include "numsim/scaling/quantized_matrix.h"
+#include "tests/experiments/error_message.h"
+#include "tests/experiments/run_fixture.h"
+#include "tests/experiments/temporary_directory.h"
+
+namespace numsim::experiments::quantization_variance {
+namespace {
+
+namespace fs = std::filesystem;
+using Overrides = std::map<std::string, std::string>;
+
+constexpr size_t kPairs = 8;
+
+Overrides Small() {
+  return {{"pairs", std::to_string(kPairs)},
+          {"k-low", "64"},
+          {"k-high", "256"},
+          {"distributions", "normal,laplace,student-t3"},
+          {"formats", "int8,e4m3fn,bf16"}};
+}
+
+Settings SettingsWith(const Overrides& overrides, uint64_t seed = 0) {
+  return MakeSettings(QuantizationVariance(), "quick", seed, 1, overrides);
+}
+
+// Without the figures: gnuplot takes longer than everything else.
+RunReport RunInto(const fs::path& out, const Settings& settings) {
+  Experiment experiment = QuantizationVariance();
+  experiment.figures = nullptr;
+  RunOptions options;
+  options.settings = settings;
+  options.out = out;
+  return Run(experiment, options);
+}
+
+// `numsim run quantization-variance --pairs 8 --k-low 64 --k-high 256
+//    --distributions normal,laplace,student-t3 --formats int8,e4m3fn,bf16 --out DIR`
+TEST(QuantizationVariance, EqualsTheGoldenCsvOnAnyNumberOfThreads) {
+  const int before = ThreadCount();
+  const TemporaryDirectory directory;
+  const char* const root = std::getenv("NUMSIM_SOURCE_DIR");
+  ASSERT_NE(root, nullptr);
+  const std::string golden =
+      Bytes(fs::path(root) / "tests/experiments/golden/quantization-variance.csv");
+  ASSERT_FALSE(golden.empty());
+  for (const int threads : {1, 3}) {
+    SetThreadCount(threads);
+    const fs::path out = directory.Path() / std::to_string(threads);
+    RunInto(out, SettingsWith(Small()));
+    EXPECT_EQ(Bytes(out / "variance.csv"), golden) << threads << " threads";
+  }
+  SetThreadCount(before);
+}
+
+// The rows of one point, as a table.
+Table RowsOf(const Settings& settings, const Point& point) {
+  Table table;
+  const Experiment experiment = QuantizationVariance();
+  for (const Column& column : experiment.tables[0].columns) table.columns.push_back(column.name);
+  table.rows = Measure(settings, point).at(std::string(kVarianceTable));
+  return table;
+}
+
+// What the columns say, from the definitions: two-pass formulas, plain sums in order.
+struct Naive {
+  double var_product = 0, var_quantized = 0, var_error = 0, mean_error = 0;
+  double sigma_u2 = 0, sigma_v2 = 0, sigma_q2 = 0, prediction = 0, relative_error = 0;
+  double underflow_share = 0, absmax = 0;
+};
+
+double Mean(const std::vector<double>& x) {
+  double sum = 0;
+  for (const double value : x) sum += value;
+  return sum / static_cast<double>(x.size());
+}
+
+double Variance(const std::vector<double>& x) {
+  const double mean = Mean(x);
+  double sum = 0;
+  for (const double value : x) sum += (value - mean) * (value - mean);
+  return sum / static_cast<double>(x.size() - 1);
+}
+
+Naive Recompute(const std::vector<float>& u,
+                const std::vector<float>& v,
+                const std::vector<float>& uq,
+                const std::vector<float>& vq,
+                size_t k) {
+  Naive n;
+  std::vector<double> product, quantized, error;
+  double error_square = 0, product_square = 0;
+  size_t nonzero = 0, underflow = 0;
+  for (size_t first = 0; first < u.size(); first += k) {
+    double exact = 0, rounded = 0, largest_u = 0, largest_v = 0;
+    for (size_t i = first; i < first + k; ++i) {
+      const double a = u[i], b = v[i], aq = uq[i], bq = vq[i];
+      exact += a * b;
+      rounded += aq * bq;
+      n.sigma_u2 += a * a;
+      n.sigma_v2 += b * b;
+      n.sigma_q2 += (aq - a) * (aq - a) + (bq - b) * (bq - b);
+      largest_u = std::max(largest_u, std::abs(a));
+      largest_v = std::max(largest_v, std::abs(b));
+      nonzero += (a != 0 ? 1 : 0) + (b != 0 ? 1 : 0);
+      underflow += (a != 0 && aq == 0 ? 1 : 0) + (b != 0 && bq == 0 ? 1 : 0);
+    }
+    product.push_back(exact);
+    quantized.push_back(rounded);
+    error.push_back(rounded - exact);
+    error_square += (rounded - exact) * (rounded - exact);
+    product_square += exact * exact;
+    n.absmax += (largest_u + largest_v) / 2;
+  }
+  const auto elements = static_cast<double>(u.size());
+  n.sigma_u2 /= elements;
+  n.sigma_v2 /= elements;
+  n.sigma_q2 /= 2 * elements;
+  n.prediction = static_cast<double>(k) * n.sigma_q2 * (n.sigma_u2 + n.sigma_v2 + n.sigma_q2);
+  n.var_product = Variance(product);
+  n.var_quantized = Variance(quantized);
+  n.var_error = Variance(error);
+  n.mean_error = Mean(error);
+  n.relative_error = std::sqrt(error_square / product_square);
+  n.underflow_share = static_cast<double>(underflow) / static_cast<double>(nonzero);
+  n.absmax /= elements / static_cast<double>(k);
+  return n;
+}
+
+void ExpectRow(const Table& table, size_t row, const Naive& n) {
+  const auto near = [&](const char* column, double expected) {
+    EXPECT_NEAR(table.Number(row, column), expected, 1e-9 * std::abs(expected)) << column;
+  };
+  near("var_product", n.var_product);
+  near("var_quantized", n.var_quantized);
+  near("var_error", n.var_error);
+  EXPECT_NEAR(table.Number(row, "mean_error"), n.mean_error, 1e-9 * std::sqrt(n.var_error));
+  near("sigma_u2", n.sigma_u2);
+  near("sigma_v2", n.sigma_v2);
+  near("sigma_q2", n.sigma_q2);
+  near("prediction", n.prediction);
+  near("ratio", n.var_error / n.prediction);
+  near("relative_error", n.relative_error);
+  near("underflow_share", n.underflow_share);
+  near("absmax", n.absmax);
+}
+
+struct Treated {
+  std::string format;
+  std::string granularity;
+  std::string rounding;
+};
+
+void PrintTo(const Treated& t, std::ostream* out) {
+  *out << t.format << " " << t.granularity << " " << t.rounding;
+}
+
+class RecomputedPoint : public testing::TestWithParam<Treated> {};
+
+TEST_P(RecomputedPoint, HasTheNumbersOfItsDefinitions) {
+  const Treated& treated = GetParam();
+  constexpr size_t k = 128;
+  constexpr uint64_t seed = 3;
+  const Settings settings = SettingsWith({{"pairs", std::to_string(kPairs)},
+                                          {"formats", treated.format},
+                                          {"granularities", treated.granularity},
+                                          {"roundings", treated.rounding}},
+                                         seed);
+  const Point point{
+      .label = "point",
+      .seed = seed,
+      .parameters = {{"source", "laplace"}, {"k", std::to_string(k)}, {"sweep", "yes"}}};
+  const Table table = RowsOf(settings, point);
+  ASSERT_EQ(table.rows.size(), 1u);
+
+  std::vector<float> u(kPairs * k), v(kPairs * k), uq(u.size()), vq(v.size());
+  Fill(Distribution::kLaplace, {seed, 0}, 0, u);
+  Fill(Distribution::kLaplace, {seed, 1}, 0, v);
+  QuantizeOptions options;
+  options.format = FindFormat(treated.format)->spec;
+  options.layout = ParseScaleLayout(treated.granularity);
+  options.rounding = {ParseRoundingMode(treated.rounding), StochasticVariant::kA, 16};
+  options.scale_rule = options.format.Bits() <= 8 ? ScaleRule::kAbsmax : ScaleRule::kNone;
+  options.random = {{seed, 3}, 0};
+  FakeQuantize(u, {kPairs, k}, options, uq);
+  options.random = {{seed, 4}, 0};
+  FakeQuantize(v, {kPairs, k}, options, vq);
+  ExpectRow(table, 0, Recompute(u, v, uq, vq, k));
+}
+
+INSTANTIATE_TEST_SUITE_P(QuantizationVariance,
+                         RecomputedPoint,
+                         testing::Values(Treated{"int8", "row", "rne"},
+                                         Treated{"int8", "tensor", "rne"},
+                                         Treated{"e4m3fn", "block:32", "rne"},
+                                         Treated{"e5m2", "row", "sr"},
+                                         Treated{"bf16", "row", "rne"}));
+
+// Row-wise int8 is round(127 / absmax * x): Eq. 1 of the paper, with no code of the library.
+TEST(QuantizationVariance, RowWiseInt8IsEquationOne) {
+  constexpr size_t k = 64;
+  const Settings settings = SettingsWith({{"pairs", std::to_string(kPairs)},
+                                          {"formats", "int8"},
+                                          {"granularities", "row"},
+                                          {"roundings", "rne"}});
+  const Point point{.label = "point",
+                    .seed = 0,
+                    .parameters = {{"source", "normal"}, {"k", "64"}, {"sweep", "yes"}}};
+  const Table table = RowsOf(settings, point);
+  std::vector<float> u(kPairs * k), v(kPairs * k);
+  FillNormal({0, 0}, 0, u);
+  FillNormal({0, 1}, 0, v);
+  const auto quantized = [](const std::vector<float>& x) {
+    std::vector<float> q(x.size());
+    for (size_t first = 0; first < x.size(); first += k) {
+      float absmax = 0;
+      for (size_t i = first; i < first + k; ++i) absmax = std::max(absmax, std::fabs(x[i]));
+      const float multiplier = 127 / absmax, scale = absmax / 127;
+      for (size_t i = first; i < first + k; ++i) {
+        q[i] = std::nearbyint(x[i] * multiplier) * scale;
+      }
+    }
+    return q;
+  };
+  ExpectRow(table, 0, Recompute(u, v, quantized(u), quantized(v), k));
+}
+
+// A file of float32 numbers, rows x cols.
+std::string PutTensor(const TemporaryDirectory& directory,
+                      std::vector<size_t> shape,
+                      const std::vector<float>& values) {
+  Array array;
+  array.shape = std::move(shape);
+  array.bytes.resize(values.size() * sizeof(float));
+  std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
+  const fs::path path = directory.Path() / "weights.npy";
+  WriteNpy(path, array);
+  return path.string();
+}
+
+Overrides WithInput(const std::string& path) {
+  return {{"pairs", "8"},
+          {"k-low", "16"},
+          {"k-high", "64"},
+          {"formats", "e4m3fn"},
+          {"granularities", "row"},
+          {"roundings", "rne"},
+          {"input", path}};
+}
+
+std::vector<float> Ramp(size_t n) {
+  std::vector<float> values(n);
+  for (size_t i = 0; i < n; ++i) values[i] = 0.01f * static_cast<float>(i % 101) - 0.5f;
+  return values;
+}
+
+std::string RunError(const Overrides& overrides) {
+  const TemporaryDirectory directory;
+  return MessageOf([&] { RunInto(directory.Path() / "out", SettingsWith(overrides)); });
+}
+
+TEST(QuantizationVariance, InputGivesRowsOfTheTensor) {
+  const TemporaryDirectory directory;
+  const std::string path = PutTensor(directory, {5, 4, 10}, Ramp(200));
+  RunInto(directory.Path() / "out", SettingsWith(WithInput(path)));
+  const Table table = ReadCsv(directory.Path() / "out" / "variance.csv");
+  ASSERT_EQ(table.rows.size(), 2u);  // 16 and 32: rows have 40 elements
+  EXPECT_EQ(table.Text(0, "source"), "tensor weights");
+  EXPECT_EQ(table.Text(0, "k"), "16");
+  EXPECT_EQ(table.Text(1, "k"), "32");
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_GT(table.Number(i, "var_error"), 0);
+    EXPECT_LE(table.Number(i, "absmax"), 0.5);
+    EXPECT_GT(table.Number(i, "absmax"), 0);
+  }
+}
+
+// Equal rows: whichever pairs are drawn, u and v are the same, and every product too.
+TEST(QuantizationVariance, InputOfEqualRowsHasNoVariance) {
+  const TemporaryDirectory directory;
+  std::vector<float> values;
+  for (int row = 0; row < 3; ++row) {
+    for (int i = 0; i < 16; ++i) values.push_back(static_cast<float>(i) + 0.3f);
+  }
+  RunInto(directory.Path() / "out", SettingsWith(WithInput(PutTensor(directory, {3, 16}, values))));
+  const Table table = ReadCsv(directory.Path() / "out" / "variance.csv");
+  ASSERT_EQ(table.rows.size(), 1u);
+  EXPECT_EQ(table.Number(0, "var_product"), 0);
+  EXPECT_EQ(table.Number(0, "var_error"), 0);
+  EXPECT_EQ(table.Number(0, "sigma_u2"), table.Number(0, "sigma_v2"));
+}
+
+TEST(QuantizationVariance, InputThatCannotBeUsedIsAnError) {
+  const TemporaryDirectory directory;
+  for (const float bad : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
+    std::vector<float> values = Ramp(64);
+    values[7] = bad;
+    const std::string error = RunError(WithInput(PutTensor(directory, {2, 32}, values)));
+    EXPECT_NE(error.find("weights.npy"), std::string::npos) << error;
+    EXPECT_NE(error.find("element 7"), std::string::npos) << error;
+  }
+  std::string error = RunError(WithInput(PutTensor(directory, {1, 64}, Ramp(64))));
+  EXPECT_NE(error.find("weights.npy"), std::string::npos) << error;
+  EXPECT_NE(error.find("one row"), std::string::npos) << error;
+  error = RunError(WithInput(PutTensor(directory, {8, 8}, Ramp(64))));
+  EXPECT_NE(error.find("--input"), std::string::npos) << error;
+  EXPECT_NE(error.find("--k-low"), std::string::npos) << error;
+  error = RunError(WithInput(PutTensor(directory, {64}, Ramp(64))));
+  EXPECT_NE(error.find("dimensions"), std::string::npos) << error;
+  Overrides overrides = WithInput(PutTensor(directory, {2, 32}, Ramp(64)));
+  overrides["tensor"] = "nope";
+  error = RunError(overrides);
+  EXPECT_NE(error.find("nope"), std::string::npos) << error;
+}
+
+TEST(QuantizationVariance, BadOptionsAreNamed) {
+  const Experiment experiment = QuantizationVariance();
+  const auto message = [&](const Overrides& overrides) {
+    return MessageOf([&] { experiment.points(SettingsWith(overrides)); });
+  };
+  EXPECT_EQ(message({}), "no error");
+  for (const char* const option : {"pairs", "tensor-rows", "sr-bits", "k-low", "k-high"}) {
+    EXPECT_NE(message({{option, "-1"}}).find("--" + std::string(option)), std::string::npos);
+  }
+  EXPECT_NE(message({{"k-low", "3"}}).find("--k-low"), std::string::npos);
+  EXPECT_NE(message({{"formats", "nope"}}).find("nope"), std::string::npos);
+  EXPECT_NE(message({{"granularities", "cell"}}).find("cell"), std::string::npos);
+  EXPECT_NE(message({{"distributions", "cauchy"}}).find("cauchy"), std::string::npos);
+  EXPECT_NE(message({{"roundings", "up"}}).find("up"), std::string::npos);
+  EXPECT_NE(message({{"tensor", "w"}}).find("--input"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace numsim::experiments::quantization_variance
