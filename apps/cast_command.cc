@@ -114,9 +114,11 @@ void AddCastCommand(Program& program) {
   CLI::App* sub = program.app.add_subcommand(
       "cast", "Round a .npy array to the codes of a format, or decode codes to float32");
   sub->add_option("IN", options->in, "float32, float16 or float64 .npy (codes with --decode)")
-      ->required();
+      ->required()
+      ->check(NotEmpty());
   sub->add_option("OUT", options->out, "uint8, uint16 or uint32 codes (float32 with --decode)")
-      ->required();
+      ->required()
+      ->check(NotEmpty());
   sub->add_option("--format", options->format, "Format: a name or a custom format")->required();
   AddRoundingOptions(sub, options->rounding, "nonsaturate");
   sub->add_flag("--decode", options->decode, "Read codes, write their exact float32 values");

@@ -31,6 +31,10 @@ void AddBackendsCommand(Program& program);
 // Makes `sub` fill in program.chosen; `work` runs after all options are parsed.
 void Choose(Program& program, CLI::App* sub, std::function<int()> work);
 
+// Validators. Whole numbers of 64 bits without a sign; text that is not empty.
+CLI::Validator Unsigned64();
+CLI::Validator NotEmpty();
+
 // An example below the help text of a subcommand.
 void Example(CLI::App* sub, const std::string& text);
 

@@ -80,6 +80,7 @@ void PrintReport(const RunReport& report, const std::string& out) {
   fmt::print("{}\n", report.summary);
   fmt::print("written to {}:\n", out);
   for (const std::string& file : report.outputs) fmt::print("  {}\n", file);
+  if (!report.notice.empty()) fmt::print("{}\n", report.notice);
 }
 
 int Run(const Experiment& experiment, const RunArguments& arguments, const Program& program) {
@@ -103,7 +104,9 @@ void AddRunOf(Program& program, CLI::App* run, const Experiment& experiment) {
   auto arguments = std::make_shared<RunArguments>();
   CLI::App* sub = run->add_subcommand(experiment.name, experiment.title);
   sub->add_option("--preset", arguments->preset, "quick or paper")->capture_default_str();
-  sub->add_option("--seed", arguments->seed, "First seed")->capture_default_str();
+  sub->add_option("--seed", arguments->seed, "First seed")
+      ->check(Unsigned64())
+      ->capture_default_str();
   sub->add_option("--seeds", arguments->seeds, "How many seeds")->capture_default_str();
   sub->add_option("--out", arguments->out, "Result directory (results/" + experiment.name + ")");
   sub->add_option("--shard", arguments->shard, "I/N: only points whose number is I modulo N")
@@ -142,7 +145,6 @@ void AddDescribeCommand(Program& program) {
 
 void AddRunCommand(Program& program) {
   CLI::App* run = program.app.add_subcommand("run", "Run an experiment");
-  run->require_subcommand(1);
   run->fallthrough();
   Example(run, "numsim run update-fidelity --preset quick");
   for (const Experiment& experiment : AllExperiments()) AddRunOf(program, run, experiment);

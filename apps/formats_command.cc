@@ -121,7 +121,7 @@ Json CodesJson(const FormatSpec& f) {
 }
 
 void PrintTable() {
-  fmt::print("{:<14} {:>4} {:>2} {:>2} {:>5} {:>14} {:>14} {:>14}  {:<15} {:<18} {}\n",
+  fmt::print("{:<14} {:>4} {:>2} {:>2} {:>5} {:>14} {:>14} {:>14}  {:<21} {:<21} {}\n",
              "name",
              "bits",
              "E",
@@ -135,7 +135,7 @@ void PrintTable() {
              "source");
   for (const FormatEntry& entry : FormatTable()) {
     const FormatSpec& f = entry.spec;
-    fmt::print("{:<14} {:>4} {:>2} {:>2} {:>5} {:>14.8g} {:>14.8g} {:>14.8g}  {:<15} {:<18} {}\n",
+    fmt::print("{:<14} {:>4} {:>2} {:>2} {:>5} {:>14.8g} {:>14.8g} {:>14.8g}  {:<21} {:<21} {}\n",
                entry.name,
                f.Bits(),
                f.exponent_bits,
@@ -144,8 +144,8 @@ void PrintTable() {
                MaxFinite(f),
                MinNormal(f),
                MinPositive(f),
-               InfinityText(f).substr(0, 15),
-               NanText(f).substr(0, 18),
+               InfinityText(f),
+               NanText(f),
                entry.source);
   }
   fmt::print(

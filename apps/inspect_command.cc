@@ -73,7 +73,7 @@ std::string Described(const FormatSpec& format, uint32_t code) {
 }
 
 void Line(const std::string& key, const std::string& value) {
-  const std::string text = fmt::format("{:<16}{}", key, value);
+  const std::string text = fmt::format("{:<17}{}", key, value);
   fmt::print("{}\n", text.substr(0, text.find_last_not_of(' ') + 1));
 }
 
@@ -156,7 +156,8 @@ void PrintStochastic(const FormatSpec& format, double value, const Neighbours& n
 }
 
 void PrintRoundings(const FormatSpec& format, double value) {
-  fmt::print("\nrounding        {:<{}}\n", "code  bits  value", 0);
+  fmt::print("\n{:<17}code, bits, value (nonsaturate; other policies where they differ)\n",
+             "rounding");
   for (const RoundingMode mode : kDeterministic) {
     const uint32_t code = Encode(format, value, {mode}, Overflow::kNonsaturate);
     Line(fmt::format("  {}", Name(mode)), Described(format, code));
@@ -180,7 +181,8 @@ int Inspect(const std::string& format_text, const std::string& value_text, int r
   } else if (std::isfinite(value)) {
     const uint32_t code = Encode(format.spec, value, {}, Overflow::kSaturate);
     const bool exact = static_cast<double>(Decode(format.spec, code)) == value;
-    Line("neighbours", exact ? "none: the value is exact" : "none: beyond the range of the format");
+    Line("neighbours",
+         exact ? "none: the value is exact" : "none: the value lies outside the format's values");
   }
   PrintRoundings(format.spec, value);
   if (neighbours) PrintStochastic(format.spec, value, *neighbours, random_bits);

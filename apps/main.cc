@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdio>
 #include <exception>
 
@@ -18,6 +19,23 @@ void Choose(Program& program, CLI::App* sub, std::function<int()> work) {
 }
 
 void Example(CLI::App* sub, const std::string& text) { sub->footer("Example:\n  " + text); }
+
+CLI::Validator Unsigned64() {
+  return CLI::Validator(
+      [](std::string& text) {
+        uint64_t value = 0;
+        const char* end = text.data() + text.size();
+        const auto [stop, status] = std::from_chars(text.data(), end, value);
+        const bool good = !text.empty() && status == std::errc() && stop == end;
+        return good ? std::string() : fmt::format("{} is not a whole number below 2^64", text);
+      },
+      "UNSIGNED");
+}
+
+CLI::Validator NotEmpty() {
+  return CLI::Validator(
+      [](std::string& text) { return text.empty() ? "must not be empty" : std::string(); }, "TEXT");
+}
 
 namespace {
 
@@ -50,10 +68,31 @@ void Apply(const GlobalOptions& options) {
   }
 }
 
+// What CLI11 parses: the arguments, last first. "-inf" would be taken for options; with a blank
+// before it, it is a value.
+std::vector<std::string> Arguments(int argc, char** argv) {
+  std::vector<std::string> arguments;
+  for (int i = argc - 1; i > 0; --i) {
+    const std::string text = argv[i];
+    const bool number = text == "-inf" || text == "-infinity" || text == "-nan";
+    arguments.push_back(number ? " " + text : text);
+  }
+  return arguments;
+}
+
+std::string MissingCommand(const CLI::App& app) {
+  const bool run = app.got_subcommand("run");
+  const CLI::App& parent = run ? *app.get_subcommand("run") : app;
+  std::string names;
+  for (const CLI::App* sub : parent.get_subcommands({})) {
+    names += (names.empty() ? "" : ", ") + sub->get_name();
+  }
+  return fmt::format("{} is missing; one of: {}", run ? "EXPERIMENT" : "COMMAND", names);
+}
+
 int Main(int argc, char** argv) {
   CLI::App app{"numsim: low-precision number formats, rounding and training experiments", "numsim"};
   app.set_version_flag("--version", fmt::format("numsim {} ({})", BuildVersion(), BuildCommit()));
-  app.require_subcommand(1);
   app.fallthrough();
   GlobalOptions options;
   AddGlobalOptions(app, options);
@@ -69,9 +108,12 @@ int Main(int argc, char** argv) {
   AddStatsCommand(program);
   AddBackendsCommand(program);
   try {
-    app.parse(argc, argv);
+    app.parse(Arguments(argc, argv));
+    if (!program.chosen) return Fail(MissingCommand(app));
     Apply(options);
-    return program.chosen();
+    const int status = program.chosen();
+    if (std::fflush(stdout) != 0) return Fail("standard output: cannot write");
+    return status;
   } catch (const CLI::Success& help) {
     return app.exit(help);  // --help, --version
   } catch (const CLI::ParseError& error) {
@@ -80,6 +122,8 @@ int Main(int argc, char** argv) {
     return Fail(error.what());
   } catch (const std::bad_alloc&) {
     return Fail("out of memory");
+  } catch (const std::exception& error) {  // fmt: the terminal or file behind stdout is gone
+    return Fail(error.what());
   }
 }
 

@@ -13,7 +13,9 @@ void AddRoundingOptions(CLI::App* sub, RoundingOptions& options, const std::stri
       ->capture_default_str();
   sub->add_option("--sr-variant", options.variant, "Stochastic variant: a, b or c")
       ->capture_default_str();
-  sub->add_option("--seed", options.seed, "Seed of stochastic rounding")->capture_default_str();
+  sub->add_option("--seed", options.seed, "Seed of stochastic rounding")
+      ->check(Unsigned64())
+      ->capture_default_str();
 }
 
 Rounding RoundingOptions::ParsedRounding() const {

@@ -163,7 +163,8 @@ void AddStatsCommand(Program& program) {
   CLI::App* sub = program.app.add_subcommand(
       "stats", "Measure the quantisation error of the tensors of a .npy or .safetensors file");
   sub->add_option("FILE", options->file, "Tensors (float64 is rounded to float32 first)")
-      ->required();
+      ->required()
+      ->check(NotEmpty());
   sub->add_option("--format", options->formats, "Formats, separated by commas")
       ->capture_default_str();
   sub->add_option("--granularity",

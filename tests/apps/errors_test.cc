@@ -77,8 +77,8 @@ TEST_F(BadInput, UnknownCommands) {
 }
 
 TEST_F(BadInput, MissingArguments) {
-  Expect(std::vector<BadCase>{{{}, {"subcommand"}},
-                              {{"run"}, {"subcommand"}},
+  Expect(std::vector<BadCase>{{{}, {"COMMAND", "inspect"}},
+                              {{"run"}, {"EXPERIMENT", "update-fidelity"}},
                               {{"describe"}, {"EXPERIMENT"}},
                               {{"inspect"}, {"FORMAT"}},
                               {{"inspect", "e4m3fn"}, {"VALUE"}},

@@ -30,8 +30,8 @@ class Pieces {
  public:
   Pieces(MatrixShape shape, const ScaleLayout& layout) : shape_(shape) {
     segment_ = layout.granularity == Granularity::kBlock ? layout.block : shape.cols;
-    segment_ = std::max<size_t>(segment_, 1);
-    per_segment_ = (std::min(segment_, shape.cols) + kPiece - 1) / kPiece;
+    segment_ = std::clamp<size_t>(segment_, 1, std::max<size_t>(shape.cols, 1));
+    per_segment_ = (segment_ + kPiece - 1) / kPiece;
     per_row_ = (shape.cols + segment_ - 1) / segment_ * per_segment_;
   }
 

@@ -22,7 +22,7 @@ struct ScaleLayout {
   friend bool operator==(const ScaleLayout&, const ScaleLayout&) = default;
 
   // Scales a row has, except under kTensor (one in all) and kRow (one).
-  size_t BlocksPerRow(size_t cols) const { return (cols + block - 1) / block; }
+  size_t BlocksPerRow(size_t cols) const { return cols / block + (cols % block != 0 ? 1 : 0); }
 
   // Number of scales of a rows x cols matrix. Order: by row or column; blocks row by row.
   size_t Count(size_t rows, size_t cols) const {

@@ -44,6 +44,14 @@ std::vector<int64_t> UsableTargets() {
   return hwy::SupportedAndGeneratedTargets();
 }
 
+// The target whose code the dispatch runs.
+int64_t ActiveTarget() {
+  if (!hwy::GetChosenTarget().IsInitialized()) {
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+  return HWY_DYNAMIC_DISPATCH(CompiledTarget)();
+}
+
 void Activate(int64_t targets) {
   hwy::SetSupportedTargetsForTest(targets);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
@@ -61,6 +69,7 @@ std::vector<std::string> AvailableBackends() {
 }
 
 void ForceBackend(std::string_view name) {
+  const int64_t active = ActiveTarget();
   std::string valid = "scalar";
   for (const int64_t target : UsableTargets()) {
     if (TargetText(target) == name) {
@@ -71,6 +80,7 @@ void ForceBackend(std::string_view name) {
     valid += ", " + TargetText(target);
   }
   if (name != "scalar") {
+    Activate(active);  // the search above forgot it
     throw Error::Format("backend '{}' is not available here; available: {}", name, valid);
   }
   g_scalar = true;
@@ -86,10 +96,7 @@ bool ForceBackendFromEnvironment() {
 std::string_view SimdTargetName() {
   static std::string name;
   if (g_scalar) return "scalar";
-  if (!hwy::GetChosenTarget().IsInitialized()) {
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-  name = TargetText(HWY_DYNAMIC_DISPATCH(CompiledTarget)());
+  name = TargetText(ActiveTarget());
   return name;
 }
 

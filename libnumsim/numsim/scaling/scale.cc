@@ -28,7 +28,11 @@ bool IsPowerOfTwoRatio(float a, float b) {
   return std::frexp(a, &ea) == std::frexp(b, &eb);
 }
 
-Scale PowerOfTwo(int exponent) { return {std::ldexp(1.0f, exponent), std::ldexp(1.0f, -exponent)}; }
+// Exponents beyond +-127, where scale or multiplier would be infinite, are clamped.
+Scale PowerOfTwo(int exponent) {
+  const int bounded = std::clamp(exponent, -127, 127);
+  return {std::ldexp(1.0f, bounded), std::ldexp(1.0f, -bounded)};
+}
 
 }  // namespace
 
@@ -45,10 +49,8 @@ Scale MakeScale(const FormatSpec& format, float absmax, ScaleRule rule) noexcept
       return PowerOfTwo(floor);
     case ScaleRule::kPow2Ceil:
       return PowerOfTwo(floor + (IsPowerOfTwoRatio(bounded, max) ? 0 : 1));
-    case ScaleRule::kE8m0: {
-      const int exponent = std::ilogb(absmax) - format.MaxExponent();
-      return PowerOfTwo(std::clamp(exponent, -127, 127));
-    }
+    case ScaleRule::kE8m0:
+      return PowerOfTwo(std::ilogb(absmax) - format.MaxExponent());
     case ScaleRule::kNone:
       break;
   }
