@@ -41,7 +41,8 @@ std::vector<fs::path> Journals(const fs::path& directory) {
 // Why `rows` does not fit the measured tables; nothing when it does.
 std::optional<std::string> Misfit(const Experiment& experiment, const Rows& rows) {
   for (const auto& [name, table_rows] : rows) {
-    const auto is_named = [&](const TableSpec& table) {
+    // Captured by name: clang 14 does not capture the names of a structured binding otherwise.
+    const auto is_named = [&name = name](const TableSpec& table) {
       return table.name == name && !table.derived;
     };
     const auto table = std::find_if(experiment.tables.begin(), experiment.tables.end(), is_named);

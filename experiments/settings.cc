@@ -158,7 +158,7 @@ std::string FirstDifference(const StoredSettings& a,
   const auto in_a = Fields(a);
   const auto in_b = Fields(b);
   for (const auto& [name, value] : in_a) {
-    const auto same = [&](const auto& field) { return field.first == name; };
+    const auto same = [&name = name](const auto& field) { return field.first == name; };
     const auto found = std::find_if(in_b.begin(), in_b.end(), same);
     if (found == in_b.end()) return fmt::format("{} is absent in {}", name, b_place);
     if (found->second != value) {
@@ -168,7 +168,7 @@ std::string FirstDifference(const StoredSettings& a,
   }
   // Every field of a is in b: what is left is a field of b alone.
   for (const auto& [name, value] : in_b) {
-    const auto same = [&](const auto& field) { return field.first == name; };
+    const auto same = [&name = name](const auto& field) { return field.first == name; };
     if (std::none_of(in_a.begin(), in_a.end(), same)) {
       return fmt::format("{} is absent in {}", name, a_place);
     }
