@@ -130,10 +130,10 @@ TEST_F(ShardsTest, AShardOfACompleteDirectoryStartsOver) {
 }
 
 TEST_F(ShardsTest, OutOfRangeIsAnError) {
-  for (const auto& [index, count] : {std::pair(3, 3), std::pair(-1, 3), std::pair(0, 0)}) {
-    EXPECT_NE(
-        MessageOf([&] { Run(Counting(), Shard(Directory("out"), index, count)); }).find("--shard"),
-        std::string::npos);
+  for (const auto& shard : {std::pair(3, 3), std::pair(-1, 3), std::pair(0, 0)}) {
+    const std::string message =
+        MessageOf([&] { Run(Counting(), Shard(Directory("out"), shard.first, shard.second)); });
+    EXPECT_NE(message.find("--shard"), std::string::npos);
   }
 }
 

@@ -203,8 +203,8 @@ std::vector<EncodePlan> PlansOfEverySetting(const FormatSpec& format) {
 }
 
 EncodePlan Stochastic(std::string_view format, int bits) {
-  return MakeEncodePlan(ParseFormat(format).spec,
-                        {RoundingMode::kStochastic, StochasticVariant::kA, bits});
+  const Rounding rounding = {RoundingMode::kStochastic, StochasticVariant::kA, bits};
+  return MakeEncodePlan(ParseFormat(format).spec, rounding);
 }
 
 // A conversion for each path through the vector code.

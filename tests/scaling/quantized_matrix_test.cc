@@ -235,9 +235,9 @@ TEST(QuantizationError, CountsEachElementInUnitsOfItsOwnScale) {
   // Row 1: 0.75 is 6, 0.7 is 5.6, 0.03 is 0.24 and 0.01 is 0.08.
   EXPECT_EQ(measure("row", ScaleRule::kE8m0).overflow, 1u);
   EXPECT_EQ(measure("row", ScaleRule::kE8m0).underflow, 4u);
-  // Pairs: scales 1, 2^-5, 1/8, 2^-8. 0.125 and 0.25 are 4 and 8: the latter overflows. 0.03 is
-  // 7.68 and overflows, 0.01 is 2.56.
-  EXPECT_EQ(measure("block:2", ScaleRule::kPow2Floor).underflow, 0u);
+  // Pairs, scales 1, 1/16, 1/8, 1/256: 7.5 overflows and 0.03, which is 7.68; 0.01 is 2.56.
+  EXPECT_EQ(measure("block:2", ScaleRule::kE8m0).overflow, 2u);
+  EXPECT_EQ(measure("block:2", ScaleRule::kE8m0).underflow, 0u);
   EXPECT_EQ(measure("block:2", ScaleRule::kPow2Ceil).overflow, 0u);
   // A scale each: the largest values 7.5, 6.9, ... are within a factor of two of 4.
   EXPECT_EQ(measure("block:1", ScaleRule::kE8m0).underflow, 0u);
