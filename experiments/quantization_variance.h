@@ -52,6 +52,13 @@ const std::vector<DimensionRatio>& DimensionRatios();
 // The sources of operands: distribution names, or "tensor NAME" of --input.
 std::vector<std::string> Sources(const Settings& settings);
 
+// The rows of variance.csv that share everything but k and seed.
+struct Curve {
+  std::string source, format, granularity, rounding;
+  std::vector<size_t> rows;  // of the sweep
+};
+std::vector<Curve> Curves(const Table& variance);
+
 Rows Measure(const Settings& settings, const Point& point);
 void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);

@@ -141,13 +141,11 @@ std::vector<uint32_t> ArrayValues(const FormatSpec& format,
 }
 
 testing::AssertionResult Same(const std::vector<uint32_t>& got, std::span<const uint32_t> want) {
-  if (std::equal(got.begin(), got.end(), want.begin(), want.end()))
-    return testing::AssertionSuccess();
-  size_t i = 0;
-  while (i < got.size() && i < want.size() && got[i] == want[i]) ++i;
-  if (i >= got.size() || i >= want.size()) return testing::AssertionFailure() << "lengths differ";
+  const auto [a, b] = std::mismatch(got.begin(), got.end(), want.begin(), want.end());
+  if (a == got.end() && b == want.end()) return testing::AssertionSuccess();
+  if (a == got.end() || b == want.end()) return testing::AssertionFailure() << "lengths differ";
   return testing::AssertionFailure()
-         << fmt::format("element {}: {:#x}, not {:#x}", i, got[i], want[i]);
+         << fmt::format("element {}: {:#x}, not {:#x}", a - got.begin(), *a, *b);
 }
 
 // Values and midpoints of the format with their neighbours, special numbers, random patterns.

@@ -37,7 +37,7 @@ TEST(FitLine, OfAnExactLineIsAsUncertainAsTheErrors) {
 }
 
 // Weights 1, 1, 1/4: sums w = 9/4, wx = 3/2, wy = 5/4; with means 2/3 and 5/9
-// sxx = 4/9 + 1/9 + 4/9 = 1 and sxy = 10/27 + 4/27 + 13/27 = 1.
+// sxx = 4/9 + 1/9 + 4/9 = 1 and sxy = 10/27 + 4/27 + 4/27 = 2/3.
 TEST(FitLine, WeighsPointsByTheirErrors) {
   const std::vector<double> x = {0, 1, 2};
   const std::vector<double> y = {0, 1, 1};

@@ -1,0 +1,46 @@
+#include "numsim/base/keyword.h"
+
+#include <gtest/gtest.h>
+
+namespace numsim {
+namespace {
+
+enum class Fruit { kApple, kPear, kPlum };
+constexpr Keyword<Fruit> kFruits[] = {
+    {"apple", Fruit::kApple}, {"pear", Fruit::kPear}, {"plum", Fruit::kPlum}};
+constexpr Keyword<Fruit> kOnlyPear[] = {{"pear", Fruit::kPear}};
+
+TEST(Keyword, TextAndValueAreInversesOfEachOther) {
+  for (Fruit fruit : {Fruit::kApple, Fruit::kPear, Fruit::kPlum}) {
+    EXPECT_EQ(ParseKeyword(kFruits, "fruit", KeywordText(kFruits, fruit)), fruit);
+  }
+  EXPECT_EQ(KeywordText(kFruits, Fruit::kPear), "pear");
+}
+
+TEST(ParseKeyword, NamesTheFieldTheTextAndEveryValidWord) {
+  try {
+    ParseKeyword(kFruits, "fruit", "cherry");
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "fruit 'cherry' is not one of apple, pear, plum");
+  }
+  try {
+    ParseKeyword(kOnlyPear, "its fruit", "");
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "its fruit '' is not one of pear");
+  }
+}
+
+TEST(ParseKeyword, TakesWholeWordsInTheirOwnCase) {
+  for (const char* text : {"Apple", "app", "apple ", " apple", "apple, pear"}) {
+    EXPECT_THROW(ParseKeyword(kFruits, "fruit", text), Error) << text;
+  }
+}
+
+TEST(KeywordDeathTest, AnEnumeratorWithoutANameIsABrokenContract) {
+  EXPECT_DEATH(KeywordText(kOnlyPear, Fruit::kPlum), "enumerator 2 without a name");
+}
+
+}  // namespace
+}  // namespace numsim
