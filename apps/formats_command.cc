@@ -52,6 +52,18 @@ std::string NanText(const FormatSpec& f) {
   return text;
 }
 
+// Every NaN code, as ranges.
+std::string NanCodesText(const FormatSpec& f) {
+  if (!f.HasNan()) return "none";
+  if (f.nan == Nan::kNegativeZero) return CodeText(f, f.SignBit());
+  const uint32_t first = f.nan == Nan::kIeee ? f.InfinityCode() + 1 : f.MagnitudeMask();
+  const auto range = [&](uint32_t sign) {
+    const std::string last = CodeText(f, f.MagnitudeMask() | sign);
+    return first == f.MagnitudeMask() ? last : CodeText(f, first | sign) + ".." + last;
+  };
+  return f.IsSigned() ? range(0) + " " + range(f.SignBit()) : range(0);
+}
+
 std::string_view OverflowText(const FormatSpec& f) {
   switch (f.overflow_to) {
     case OverflowTo::kInfinity:
@@ -95,6 +107,7 @@ Json FieldsJson(const FormatEntry& entry) {
   json["min_positive"] = MinPositive(f);
   json["zero"] = ZeroText(f);
   json["infinity_codes"] = InfinityText(f);
+  json["nan_codes"] = NanCodesText(f);
   json["nan_codes_canonical"] = NanText(f);
   json["overflow_nonsaturate"] = OverflowText(f);
   json["nan_input"] = NanInputText(f);
@@ -225,7 +238,9 @@ void PrintOne(const FormatEntry& entry) {
   }
   line("zero", fmt::format("{}; an input zero: {}", ZeroText(f), ZeroInputText(f)));
   line("infinity", InfinityText(f));
-  line("NaN", fmt::format("{}; an input NaN: {}", NanText(f), NanInputText(f)));
+  line("NaN", NanCodesText(f));
+  line("NaN input",
+       fmt::format("{} ({})", NanInputText(f), f.HasNan() ? NanText(f) : ValueText(MaxFinite(f))));
   line("overflow", fmt::format("{} (nonsaturate), largest value (saturate)", OverflowText(f)));
   if (f.Bits() <= 8) PrintCodes(f);
 }

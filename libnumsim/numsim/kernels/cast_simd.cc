@@ -7,6 +7,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numsim/kernels/cast_simd.cc"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "numsim/kernels/lanes-inl.h"
@@ -18,6 +19,8 @@ namespace numsim::HWY_NAMESPACE {
 // Elements whose random words lie in the first-level cache at a time. A multiple of every tile.
 constexpr size_t kBlock = 1024;
 constexpr size_t kMaxTile = 256;
+// Elements ahead of the loop that are asked for: the processor's own prefetch stops at every page.
+constexpr size_t kPrefetchAhead = 1024;
 // Lanes of 32 bits that any vector has at most.
 constexpr size_t kMaxLanes = HWY_MAX_BYTES / sizeof(uint32_t);
 
@@ -69,6 +72,7 @@ HWY_NOINLINE void EncodeBlock(
   const size_t lanes = hn::Lanes(d32);
   size_t i = 0;
   for (; i + lanes <= n; i += lanes) {
+    hwy::Prefetch(in + i + kPrefetchAhead);
     EncodeVector<kMode, kRange>(d32, plan, in + i, random + i, out + i);
   }
   if (i == n) return;
@@ -100,6 +104,8 @@ HWY_NOINLINE size_t EncodeSticky(const EncodePlan& plan_ref,
   const uint16_t* in16 = reinterpret_cast<const uint16_t*>(in);
   size_t i = 0;
   for (; i + 2 * half <= n; i += 2 * half) {
+    hwy::Prefetch(in + i + kPrefetchAhead);
+    hwy::Prefetch(in + i + kPrefetchAhead + half);
     const auto a = hn::LoadU(d16, in16 + 2 * i);
     const auto b = hn::LoadU(d16, in16 + 2 * (i + half));
     const auto high = hn::ConcatOdd(d16, b, a);

@@ -10,7 +10,7 @@ namespace numsim {
 
 // Quantises and dequantises the matrix under `options` and measures the error. An element counts as
 // an overflow when it lies at or beyond the midpoint between the largest finite value and the next
-// that the format would have, in units of its scale: there rounding to nearest overflows.
+// that the format would have, in units of its scale, whatever the rounding makes of it.
 ErrorMeasures QuantizationError(std::span<const float> in,
                                 MatrixShape shape,
                                 const QuantizeOptions& options);

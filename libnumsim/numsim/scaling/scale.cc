@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "numsim/base/keyword.h"
 #include "numsim/formats/decode.h"
@@ -44,7 +45,8 @@ Scale MakeScale(const FormatSpec& format, float absmax, ScaleRule rule) noexcept
   const int floor = FloorLog2Ratio(bounded, max);
   switch (rule) {
     case ScaleRule::kAbsmax:
-      return {bounded / max, max / bounded};
+      // A format whose largest value is below 1 can ask for more than float32 has.
+      return {std::min(bounded / max, std::numeric_limits<float>::max()), max / bounded};
     case ScaleRule::kPow2Floor:
       return PowerOfTwo(floor);
     case ScaleRule::kPow2Ceil:

@@ -32,8 +32,9 @@ struct Scale {
 
 // Returns the scale of elements whose finite absolute maximum is `absmax` (>= 0, finite).
 // absmax == 0 gives scale 1. Where absmax / M is below 2^-126, absmax is replaced by M * 2^-126, so
-// that scale and multiplier are both finite normal numbers (E8M0 alone goes down to 2^-127, exact
-// in float32 as a subnormal). A power of two is at most 2^127, also under kPow2Ceil.
+// that the multiplier is finite (E8M0 alone goes down to 2^-127, exact in float32 as a subnormal).
+// Scales are finite: a power of two is at most 2^127, also under kPow2Ceil, and absmax / M at most
+// float32's largest value.
 Scale MakeScale(const FormatSpec& format, float absmax, ScaleRule rule) noexcept;
 
 // absmax, pow2-floor, pow2-ceil, e8m0, none.
