@@ -16,9 +16,10 @@ int StyleOf(const Settings& settings, const std::string& format) {
   return 0;
 }
 
-// A curve's column against k: mean over seeds, with a band between `low` and `high` columns if
-// named (the widest over seeds).
-Series CurveSeries(const Table& table,
+// A curve's column against k, the mean over seeds. The band is the widest of `low` and `high` over
+// seeds where these columns are named, else the range over seeds where there are several.
+Series CurveSeries(const Settings& settings,
+                   const Table& table,
                    const Curve& curve,
                    std::string_view column,
                    std::string_view low,
@@ -26,6 +27,8 @@ Series CurveSeries(const Table& table,
   std::map<double, std::vector<size_t>> by_length;
   for (const size_t r : curve.rows) by_length[table.Number(r, "k")].push_back(r);
   Series series;
+  series.label = curve.format;
+  series.style = StyleOf(settings, curve.format);
   for (const auto& [k, rows] : by_length) {
     double sum = 0, lowest = INFINITY, highest = -INFINITY;
     for (const size_t r : rows) {
@@ -39,8 +42,21 @@ Series CurveSeries(const Table& table,
     series.low.push_back(lowest);
     series.high.push_back(highest);
   }
-  if (low.empty() && table.rows.size() == curve.rows.size())
-    series.low.clear(), series.high.clear();
+  if (low.empty() && settings.seeds == 1) {
+    series.low.clear();
+    series.high.clear();
+  }
+  return series;
+}
+
+// Eq. 12 beside the measured series of the same colour.
+Series PredictionSeries(const Settings& settings, const Table& table, const Curve& curve) {
+  Series series = CurveSeries(settings, table, curve, "prediction", "", "");
+  series.label = "Eq. 12";
+  series.dashed = true;
+  series.markers = false;
+  series.low.clear();
+  series.high.clear();
   return series;
 }
 
@@ -50,40 +66,43 @@ struct FigureBuilder {
   std::vector<Curve> curves;
   std::string first_granularity;
 
-  Axis LengthAxis() const {
-    Axis axis;
-    axis.label = "inner dimension k";
-    axis.log2 = true;
-    return axis;
+  // The curves that a panel shows: nearest-even, in the order of the table.
+  std::vector<const Curve*> CurvesOf(const std::string& source,
+                                     const std::string& granularity) const {
+    std::vector<const Curve*> found;
+    for (const Curve& curve : curves) {
+      if (curve.source == source && curve.granularity == granularity && curve.rounding == "rne") {
+        found.push_back(&curve);
+      }
+    }
+    return found;
+  }
+
+  Panel EmptyPanel(const std::string& title, const std::string& y_label) const {
+    Panel panel;
+    panel.title = title;
+    panel.x.label = "inner dimension k";
+    panel.x.log2 = true;
+    panel.y.label = y_label;
+    panel.y.log10 = true;
+    return panel;
+  }
+
+  std::string FirstTitle(const std::string& source) const {
+    return source + ", " + first_granularity + "-wise, nearest-even";
   }
 
   Figure Variance() const {
     Figure figure{
         "error-variance", "Variance of the quantised inner product's error", 2, {}, "variance.csv"};
     for (const std::string& source : Sources(settings)) {
-      Panel panel{source + ", " + first_granularity + "-wise, nearest-even",
-                  LengthAxis(),
-                  Axis{"Var(error)", true, false, 0, 0},
-                  {}};
-      for (const Curve& curve : curves) {
-        if (curve.source != source || curve.granularity != first_granularity ||
-            curve.rounding != "rne") {
-          continue;
-        }
-        Series measured = CurveSeries(table, curve, "var_error", "var_error_low", "var_error_high");
-        measured.label = curve.format;
-        measured.style = StyleOf(settings, curve.format);
-        Series predicted = CurveSeries(table, curve, "prediction", "", "");
-        predicted.label = "Eq. 12";
-        predicted.style = measured.style;
-        predicted.dashed = true;
-        predicted.markers = false;
-        predicted.low.clear();
-        predicted.high.clear();
+      Panel panel = EmptyPanel(FirstTitle(source), "Var(error)");
+      for (const Curve* curve : CurvesOf(source, first_granularity)) {
+        Series predicted = PredictionSeries(settings, table, *curve);
         // One legend entry for the prediction, whatever its colour.
-        const bool first = panel.series.empty();
-        panel.series.push_back(std::move(measured));
-        if (!first) predicted.label.clear();
+        if (!panel.series.empty()) predicted.label.clear();
+        panel.series.push_back(
+            CurveSeries(settings, table, *curve, "var_error", "var_error_low", "var_error_high"));
         panel.series.push_back(std::move(predicted));
       }
       figure.panels.push_back(std::move(panel));
@@ -94,19 +113,10 @@ struct FigureBuilder {
   Figure Ratio() const {
     Figure figure{"eq12-ratio", "Measured variance over Eq. 12", 2, {}, "variance.csv"};
     for (const std::string& source : Sources(settings)) {
-      Panel panel{source + ", " + first_granularity + "-wise, nearest-even",
-                  LengthAxis(),
-                  Axis{"Var(error) / Eq. 12", true, false, 0, 0},
-                  {}};
-      for (const Curve& curve : curves) {
-        if (curve.source != source || curve.granularity != first_granularity ||
-            curve.rounding != "rne") {
-          continue;
-        }
-        Series series = CurveSeries(table, curve, "ratio", "ratio_low", "ratio_high");
-        series.label = curve.format;
-        series.style = StyleOf(settings, curve.format);
-        panel.series.push_back(std::move(series));
+      Panel panel = EmptyPanel(FirstTitle(source), "Var(error) / Eq. 12");
+      for (const Curve* curve : CurvesOf(source, first_granularity)) {
+        panel.series.push_back(
+            CurveSeries(settings, table, *curve, "ratio", "ratio_low", "ratio_high"));
       }
       figure.panels.push_back(std::move(panel));
     }
@@ -125,20 +135,10 @@ struct FigureBuilder {
     for (const std::string& text : settings.GetList("granularities")) {
       const std::string granularity = Name(ParseScaleLayout(text));
       for (const std::string& source : shown) {
-        Panel panel{source + ", " + granularity + ", nearest-even",
-                    LengthAxis(),
-                    Axis{"rms(error) / rms(product)", true, false, 0, 0},
-                    {}};
-        for (const Curve& curve : curves) {
-          if (curve.source != source || curve.granularity != granularity ||
-              curve.rounding != "rne") {
-            continue;
-          }
-          Series series = CurveSeries(table, curve, "relative_error", "", "");
-          if (settings.seeds == 1) series.low.clear(), series.high.clear();
-          series.label = curve.format;
-          series.style = StyleOf(settings, curve.format);
-          panel.series.push_back(std::move(series));
+        Panel panel =
+            EmptyPanel(source + ", " + granularity + ", nearest-even", "rms(error) / rms(product)");
+        for (const Curve* curve : CurvesOf(source, granularity)) {
+          panel.series.push_back(CurveSeries(settings, table, *curve, "relative_error", "", ""));
         }
         figure.panels.push_back(std::move(panel));
       }

@@ -42,6 +42,22 @@ TEST_F(FormatsCommand, TableHasALineForEachFormatInOrder) {
   }
 }
 
+TEST_F(FormatsCommand, ListsEveryNanCode) {
+  // Hand-typed, from the formats' specifications.
+  const std::pair<const char*, const char*> cases[] = {{"e4m3fn", "0x7F 0xFF"},
+                                                       {"e5m2", "0x7D..0x7F 0xFD..0xFF"},
+                                                       {"e4m3fnuz", "0x80"},
+                                                       {"e8m0fnu", "0xFF"},
+                                                       {"e2m1fn", "none"},
+                                                       {"binary8p4se", "0x80"},
+                                                       {"bf16", "0x7F81..0x7FFF 0xFF81..0xFFFF"}};
+  for (const auto& [name, codes] : cases) {
+    const Json json = Json::parse(Output(fmt::format("formats {} --json", name)));
+    EXPECT_EQ(json.at("nan_codes"), codes) << name;
+    EXPECT_NE(Output(fmt::format("formats {}", name)).find(codes), std::string::npos) << name;
+  }
+}
+
 TEST_F(FormatsCommand, TableShowsWholeCodes) {
   const std::vector<std::string> lines = Numsim("formats").Lines();
   ASSERT_GT(lines.size(), FormatTable().size());

@@ -162,6 +162,14 @@ TEST(MakeScale, E8m0StopsAtItsOwnSmallestAndLargestExponent) {
   EXPECT_EQ(MakeScale(Spec("e4m3:bias=30"), kLargest, ScaleRule::kE8m0).multiplier, 0x1p-127f);
 }
 
+TEST(MakeScale, AbsmaxStaysFiniteWhereTheLargestValueIsBelowOne) {
+  const FormatSpec small = Spec("e4m3:bias=30");
+  ASSERT_LT(MaxFinite(small), 1.0f);
+  const Scale scale = MakeScale(small, kLargest, ScaleRule::kAbsmax);
+  EXPECT_EQ(scale.scale, kLargest);
+  EXPECT_GT(scale.multiplier, 0.0f);
+}
+
 TEST(MakeScale, TheTiniestAndTheHugestMaximaGiveFiniteInverses) {
   for (const FormatEntry& entry : FormatTable()) {
     for (const char* rule : {"absmax", "pow2-floor", "pow2-ceil", "e8m0"}) {
