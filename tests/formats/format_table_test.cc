@@ -88,6 +88,7 @@ const Facts kFacts[] = {
     {"binary8p6uf", 8, 15.5, 0xFE, 0x1p-3, 0x1p-8, kNo, 0xFF, false},
     {"binary8p7uf", 8, 3.9375, 0xFE, 0.5, 0x1p-7, kNo, 0xFF, false},
     {"binary8p8uf", 8, 1.984375, 0xFE, 1, 0x1p-7, kNo, 0xFF, false},
+    {"binary4p2sf", 4, 3, 0x7, 0.5, 0.25, kNo, 0x8, false},
 };
 // clang-format on
 

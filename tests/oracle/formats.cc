@@ -138,6 +138,19 @@ std::vector<Format> MakeNamed() {
     for (int p = 1; p <= 7; ++p) formats.push_back(P3109(p, true, extended));
     for (int p = 1; p <= 8; ++p) formats.push_back(P3109(p, false, extended));
   }
+  // Binary4p2sf: 0, 0.25, 0.5, 0.75, 1, 1.5, 2, 3 and their negatives, NaN 0x8.
+  Format small;
+  small.name = "binary4p2sf";
+  small.bits = 4;
+  small.mantissa_bits = 1;
+  small.bias = 2;
+  small.signs = Signs::kSignBit;
+  small.max_code = 7;
+  small.infinity = kNoCode;
+  small.nans = {{8, 8}};
+  small.nan_plus = small.nan_minus = 8;
+  small.spill = Spill::kToMax;
+  formats.push_back(small);
   return formats;
 }
 

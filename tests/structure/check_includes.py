@@ -28,6 +28,7 @@ LAYERS = {
     "stats": _FORMATS,
     "io": _FORMATS,
     "kernels": _KERNELS,
+    "vectors": _SCALING | {"scaling", "io"},
     "capi": _KERNELS,
     "scaling": _SCALING,
     "data": _FORMATS | {"random", "io"},

@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 REFERENCES = "docs/references.md"
-FORMAT_TABLE = "libnumsim/numsim/formats/format_table.cc"
+FORMAT_TABLE = "libnumsim/numsim/formats/format_list.h"
 SOURCE_DIRECTORIES = ("libnumsim", "experiments", "apps", "tests", "bench")
 SOURCE_ENDINGS = (".h", ".cc", ".inc", ".cu", ".in")
 

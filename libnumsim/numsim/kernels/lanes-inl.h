@@ -26,6 +26,7 @@ struct VectorLanes {
   static constexpr uint64_t kInfinityBits = kMagnitudeMask >> kMantissa << kMantissa;
 
   HWY_INLINE Word Set(uint64_t x) const { return hn::Set(D(), static_cast<hn::TFromD<D>>(x)); }
+  HWY_INLINE Word TopBits(int n) const { return Set(~uint64_t{0} << (kWordBits - n)); }
   HWY_INLINE Word Add(Word a, Word b) const { return hn::Add(a, b); }
   HWY_INLINE Word Sub(Word a, Word b) const { return hn::Sub(a, b); }
   HWY_INLINE Word And(Word a, Word b) const { return hn::And(a, b); }

@@ -47,6 +47,14 @@ uint32_t InfinityInputCode(const FormatSpec& format, Overflow overflow) {
   return format.HasInfinity() ? format.InfinityCode() : UnsaturatedCode(format);
 }
 
+// An infinite result that becomes something else overflows; the negative one of an unsigned format
+// has no meaning there.
+Flags InfinityFlags(const FormatSpec& format, Overflow overflow, bool negative) {
+  if (negative && !format.IsSigned()) return kInvalid;
+  const bool delivered = format.HasInfinity() && overflow != Overflow::kSaturate;
+  return delivered ? 0 : kOverflow | kInexact;
+}
+
 bool IsDirected(RoundingMode mode) {
   return mode == RoundingMode::kUp || mode == RoundingMode::kDown || mode == RoundingMode::kToOdd;
 }
@@ -81,6 +89,7 @@ EncodePlan MakeEncodePlan(const FormatSpec& format,
     plan.overflow_rank[negative] =
         OverflowCode(format, rounding.mode, overflow, negative) + plan.rank_offset;
     plan.infinity_rank[negative] = InfinityInputCode(format, overflow) + plan.rank_offset;
+    plan.infinity_flags[negative] = InfinityFlags(format, overflow, negative);
   }
   plan.uniform_specials = format.sign == Sign::kSignMagnitude &&
                           plan.overflow_rank[0] == plan.overflow_rank[1] &&
@@ -92,6 +101,8 @@ EncodePlan MakeEncodePlan(const FormatSpec& format,
   const uint32_t nan_or_lowest = format.HasNan() ? format.NanCode() : 0;
   plan.negative_code = overflow == Overflow::kNonsaturate ? nan_or_lowest : 0;
   plan.negative_infinity_code = overflow == Overflow::kSaturate ? 0 : nan_or_lowest;
+  plan.nan_flags = format.HasNan() ? 0 : kInvalid;
+  plan.has_underflow = format.sign != Sign::kTwosComplement;
   plan.range_f32 = RangeOfF32(format, rounding.mode);
   return plan;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "numsim/formats/format_spec.h"
+#include "numsim/rounding/flags.h"
 #include "numsim/rounding/rounding.h"
 
 namespace numsim {
@@ -20,6 +21,9 @@ struct EncodePlan {
   FormatSpec format;
   Rounding rounding;
   Overflow overflow = Overflow::kNonsaturate;
+  // Of kUnderflow. No code depends on it; set it after MakeEncodePlan where the default does not
+  // fit.
+  Tininess tininess = Tininess::kAfterRounding;
 
   // The rule rounds to *ranks*: rank = magnitude code + rank_offset. rank_offset is 0 except for
   // e8m0fnu, whose rank 0 stands for the zero that it lacks.
@@ -39,6 +43,11 @@ struct EncodePlan {
   // Unsigned formats: codes of negative numbers and of minus infinity.
   uint32_t negative_code = 0;
   uint32_t negative_infinity_code = 0;
+
+  // Flags of what is not finite: infinity of each sign, NaN.
+  Flags infinity_flags[2] = {0, 0};
+  Flags nan_flags = 0;
+  bool has_underflow = true;  // the format has exponents
 
   // Which of the rule's cases applies to float32 input.
   ExponentRange range_f32 = ExponentRange::kGeneral;

@@ -9,8 +9,8 @@
 
 namespace numsim::scalar {
 
-// The policy of encode_rule.inc and decode_rule.inc with one lane: a float32 in a 32-bit word, or a
-// float64 in a 64-bit one.
+// The policy of encode_rule.inc and decode_rule.inc with one lane: a float32 in a 32-bit word, a
+// float64 in a 64-bit one, or an unrounded result in one of 128.
 template <typename U, typename I, typename F, int kMantissa, int kExponentBias>
 struct ScalarLanes {
   using Word = U;
@@ -18,10 +18,16 @@ struct ScalarLanes {
   static constexpr int kWordBits = 8 * sizeof(U);
   static constexpr int kMantissaBits = kMantissa;
   static constexpr int kBias = kExponentBias;
-  static constexpr uint64_t kMagnitudeMask = (uint64_t{1} << (kWordBits - 1)) - 1;
-  static constexpr uint64_t kInfinityBits = kMagnitudeMask >> kMantissa << kMantissa;
+  static constexpr U kMagnitudeMask = static_cast<U>(~U{0}) >> 1;
+  static constexpr U kInfinityBits = kMagnitudeMask >> kMantissa << kMantissa;
 
-  static constexpr NUMSIM_INLINE U Set(uint64_t x) { return static_cast<U>(x); }
+  template <typename Integer>
+  static constexpr NUMSIM_INLINE U Set(Integer x) {
+    return static_cast<U>(x);
+  }
+  static constexpr NUMSIM_INLINE U TopBits(int n) {
+    return static_cast<U>(~U{0} << (kWordBits - n));
+  }
   static constexpr NUMSIM_INLINE U Add(U a, U b) { return a + b; }
   static constexpr NUMSIM_INLINE U Sub(U a, U b) { return a - b; }
   static constexpr NUMSIM_INLINE U And(U a, U b) { return a & b; }
@@ -49,6 +55,16 @@ struct ScalarLanes {
 
 using F32Lanes = ScalarLanes<uint32_t, int32_t, float, 23, 127>;
 using F64Lanes = ScalarLanes<uint64_t, int64_t, double, 52, 1023>;
+
+// GCC's and clang's 128-bit integers.
+__extension__ using Uint128 = unsigned __int128;
+__extension__ using Int128 = __int128;
+
+// A number of 63 significant bits and any exponent that arithmetic makes; it has no subnormals, so
+// FloatBitsOfInt only ever sees zero.
+struct WideLanes : ScalarLanes<Uint128, Int128, double, 62, 1 << 21> {
+  static constexpr NUMSIM_INLINE Uint128 FloatBitsOfInt(Uint128 a) { return a; }
+};
 
 #define NUMSIM_RULE constexpr NUMSIM_INLINE
 #include "numsim/rounding/decode_rule.inc"

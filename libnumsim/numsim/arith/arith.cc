@@ -1,0 +1,127 @@
+#include "numsim/arith/arith.h"
+
+#include <algorithm>
+
+#include "numsim/arith/exact.h"
+#include "numsim/arith/exact_sum.h"
+#include "numsim/rounding/unrounded.h"
+
+namespace numsim {
+namespace {
+
+Unrounded Value(const Operand& a) { return ExactValue(a.format, a.code); }
+
+Flags SignalingFlags(const Operand& a) { return IsSignalingNan(a) ? kInvalid : Flags{0}; }
+
+// The one way of a result to its format. An invalid operation raises nothing else.
+Rounded Deliver(const exact::Outcome& outcome,
+                Flags signaling,
+                const EncodePlan& to,
+                uint32_t random) {
+  const Rounded r = EncodeUnrounded(to, outcome.value, random);
+  const Flags raised = outcome.flags | signaling;
+  return {r.code, static_cast<Flags>(r.flags | raised)};
+}
+
+// An exact zero sum of addends of both signs is negative in this mode alone.
+bool ZeroSumIsNegative(const EncodePlan& to) { return to.rounding.mode == RoundingMode::kDown; }
+
+}  // namespace
+
+bool IsSignalingNan(const Operand& a) noexcept {
+  const FormatSpec& format = a.format;
+  if (format.nan != Nan::kIeee || format.mantissa_bits < 2) return false;
+  const uint32_t quiet_bit = uint32_t{1} << (format.mantissa_bits - 1);
+  return Classify(format, a.code) == ValueClass::kNan && (a.code & quiet_bit) == 0;
+}
+
+Rounded Add(const Operand& a, const Operand& b, const EncodePlan& to, uint32_t random) noexcept {
+  const exact::Outcome sum = exact::Sum(Value(a), Value(b), ZeroSumIsNegative(to));
+  return Deliver(sum, SignalingFlags(a) | SignalingFlags(b), to, random);
+}
+
+Rounded Subtract(const Operand& a,
+                 const Operand& b,
+                 const EncodePlan& to,
+                 uint32_t random) noexcept {
+  const exact::Outcome difference =
+      exact::Sum(Value(a), exact::Negated(Value(b)), ZeroSumIsNegative(to));
+  return Deliver(difference, SignalingFlags(a) | SignalingFlags(b), to, random);
+}
+
+Rounded Multiply(const Operand& a,
+                 const Operand& b,
+                 const EncodePlan& to,
+                 uint32_t random) noexcept {
+  const exact::Outcome product = exact::Product(Value(a), Value(b));
+  return Deliver(product, SignalingFlags(a) | SignalingFlags(b), to, random);
+}
+
+Rounded Divide(const Operand& a, const Operand& b, const EncodePlan& to, uint32_t random) noexcept {
+  const exact::Outcome quotient = exact::Quotient(Value(a), Value(b));
+  return Deliver(quotient, SignalingFlags(a) | SignalingFlags(b), to, random);
+}
+
+Rounded FusedMultiplyAdd(const Operand& a,
+                         const Operand& b,
+                         const Operand& c,
+                         const EncodePlan& to,
+                         uint32_t random) noexcept {
+  exact::Outcome product = exact::Product(Value(a), Value(b));
+  exact::Outcome sum = exact::Sum(product.value, Value(c), ZeroSumIsNegative(to));
+  sum.flags |= product.flags;
+  return Deliver(sum, SignalingFlags(a) | SignalingFlags(b) | SignalingFlags(c), to, random);
+}
+
+Rounded FusedAddAdd(const Operand& a,
+                    const Operand& b,
+                    const Operand& c,
+                    const EncodePlan& to,
+                    uint32_t random) noexcept {
+  ExactSum sum;
+  for (const Operand* x : {&a, &b, &c}) sum.Add(Value(*x));
+  const bool nan = Value(a).kind == NumberKind::kNan || Value(b).kind == NumberKind::kNan ||
+                   Value(c).kind == NumberKind::kNan;
+  const Flags invalid = sum.Invalid() && !nan ? kInvalid : Flags{0};
+  return Deliver({sum.Result(ZeroSumIsNegative(to)), invalid},
+                 SignalingFlags(a) | SignalingFlags(b) | SignalingFlags(c),
+                 to,
+                 random);
+}
+
+Rounded SquareRoot(const Operand& a, const EncodePlan& to, uint32_t random) noexcept {
+  return Deliver(exact::Root(Value(a)), SignalingFlags(a), to, random);
+}
+
+Rounded Reciprocal(const Operand& a, const EncodePlan& to, uint32_t random) noexcept {
+  const Unrounded one{NumberKind::kFinite, false, 0, 1};
+  return Deliver(exact::Quotient(one, Value(a)), SignalingFlags(a), to, random);
+}
+
+Rounded Remainder(const Operand& a,
+                  const Operand& b,
+                  const EncodePlan& to,
+                  uint32_t random) noexcept {
+  exact::Outcome remainder = exact::Remainder(Value(a), Value(b));
+  if (remainder.value.significand == 0 && remainder.value.kind == NumberKind::kFinite) {
+    remainder.value.negative = Value(a).negative;
+  }
+  return Deliver(remainder, SignalingFlags(a) | SignalingFlags(b), to, random);
+}
+
+Rounded Convert(const Operand& a, const EncodePlan& to, uint32_t random) noexcept {
+  return Deliver({Value(a), 0}, SignalingFlags(a), to, random);
+}
+
+Rounded ScaleByPowerOfTwo(const Operand& a,
+                          int64_t n,
+                          const EncodePlan& to,
+                          uint32_t random) noexcept {
+  constexpr int64_t kFar = int64_t{1} << 16;
+  Unrounded x = Value(a);
+  if (x.kind == NumberKind::kNan) x.negative = false;
+  x.exponent += static_cast<int>(std::clamp(n, -kFar, kFar));
+  return Deliver({x, 0}, SignalingFlags(a), to, random);
+}
+
+}  // namespace numsim

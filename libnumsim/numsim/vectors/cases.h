@@ -1,0 +1,72 @@
+// Which cases of an operation to test.
+//
+// edges     Element-wise: every combination of the awkward codes of each
+// column: zeros, ends of
+//           subnormals and binades, one and its neighbours, largest values,
+//           infinities, NaNs; all codes of formats of up to 6 bits. A format of
+//           the result that is narrower than a single operand's adds every
+//           value of it, every midpoint, and their neighbours on both sides.
+//           Integers: ends of ranges, powers of two and their neighbours.
+//           Random bits: 0, all ones, half, half - 1. Lists are cut so that
+//           about kEdgeProduct combinations remain; those of a single operand
+//           are not cut. Blocks and dots: made-up rows (zeros, one huge
+//           element, ties, NaN, infinities, subnormals, maxima around powers of
+//           two, cancellation), then kRandomEdgeRows as in random:N with seed
+//           0. Lists ascend; the last column runs fastest.
+// full      Every combination of codes, the last column fastest: 2^32 cases at
+// most. random:N  N cases. Even cases are uniform in bits. Odd cases are finite
+// with exponents close to
+//           each other, in a*b+c and dots such that terms cancel; integers of
+//           uniform length. Case i is a pure function of (operation, seed, i).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "numsim/vectors/operation.h"
+
+namespace numsim {
+
+inline constexpr uint64_t kEdgeProduct = 300'000;
+inline constexpr uint64_t kRandomEdgeRows = 256;
+
+struct CaseLevel {
+  enum class Kind : uint8_t { kEdges, kFull, kRandom };
+  Kind kind = Kind::kEdges;
+  uint64_t count = 0; // of kRandom
+  uint64_t seed = 0;  // of kRandom
+
+  friend bool operator==(const CaseLevel &, const CaseLevel &) = default;
+};
+// Reads edges, full or random:N with N >= 1. Throws Error for anything else.
+CaseLevel ParseCaseLevel(std::string_view text, uint64_t seed = 0);
+// The text that ParseCaseLevel reads.
+std::string Name(const CaseLevel &level);
+
+// The cases of a level in a fixed order. Keeps no reference to the operation.
+class CaseGenerator {
+public:
+  // Throws Error when `full` has more than 2^32 cases, naming how many.
+  CaseGenerator(const Operation &operation, const CaseLevel &level);
+
+  uint64_t size() const { return size_; }
+  // Fills `inputs` (size operation.inputs().size()) with case i < size(). Safe
+  // from several threads; allocates nothing.
+  void Case(uint64_t i, std::span<uint64_t> inputs) const noexcept;
+
+private:
+  CaseLevel level_;
+  CaseShape shape_;
+  std::vector<Column> columns_;
+  size_t operands_ = 0;
+  size_t length_ = 1;
+  uint64_t size_ = 0;
+  std::vector<std::vector<uint64_t>>
+      lists_;                  // edges of element-wise operations, by column
+  std::vector<uint64_t> rows_; // edges of blocks, row by row
+};
+
+} // namespace numsim
