@@ -6,6 +6,7 @@
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
 #include "numsim/formats/decode.h"
+#include "numsim/formats/named_formats.h"
 #include "numsim/kernels/cast_serial.h"
 #include "numsim/kernels/cast_simd.h"
 #include "numsim/kernels/simd_target.h"
@@ -59,6 +60,16 @@ void EncodeArray(const EncodePlan& plan,
   });
 }
 
+// float32 codes are their own values, but for NaN payloads, which Decode drops.
+template <typename Code>
+void DecodeF32(const Code* codes, size_t n, float* out) {
+  for (size_t i = 0; i < n; ++i) {
+    const uint32_t code = codes[i];
+    const bool is_nan = (code & 0x7FFFFFFFu) > 0x7F800000u;
+    out[i] = std::bit_cast<float>(is_nan ? (code & 0x80000000u) | 0x7FC00000u : code);
+  }
+}
+
 template <typename Code>
 void DecodeOneThread(const FormatSpec& format, const Code* codes, size_t n, float* out) {
   if constexpr (sizeof(Code) <= 2) {
@@ -66,6 +77,7 @@ void DecodeOneThread(const FormatSpec& format, const Code* codes, size_t n, floa
       return DecodeSimd(format, codes, n, out);
     }
   }
+  if (format == kFp32) return DecodeF32(codes, n, out);
   // A table turns a decode of up to 8 bits into one load, once there are enough to pay for it.
   if (format.Bits() <= 8 && n > 512) {
     const std::vector<float> table = DecodeTable(format);
