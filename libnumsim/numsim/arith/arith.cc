@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "numsim/arith/deliver.h"
 #include "numsim/arith/exact.h"
 #include "numsim/arith/exact_sum.h"
 #include "numsim/rounding/unrounded.h"
@@ -11,16 +12,11 @@ namespace {
 
 Unrounded Value(const Operand& a) { return ExactValue(a.format, a.code); }
 
-Flags SignalingFlags(const Operand& a) { return IsSignalingNan(a) ? kInvalid : Flags{0}; }
-
-// The one way of a result to its format. An invalid operation raises nothing else.
 Rounded Deliver(const exact::Outcome& outcome,
                 Flags signaling,
                 const EncodePlan& to,
                 uint32_t random) {
-  const Rounded r = EncodeUnrounded(to, outcome.value, random);
-  const Flags raised = outcome.flags | signaling;
-  return {r.code, static_cast<Flags>(r.flags | raised)};
+  return numsim::Deliver(outcome.value, outcome.flags | signaling, to, random);
 }
 
 // An exact zero sum of addends of both signs is negative in this mode alone.

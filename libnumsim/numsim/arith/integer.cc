@@ -1,6 +1,7 @@
 #include "numsim/arith/integer.h"
 
 #include <bit>
+#include <optional>
 
 #include "numsim/arith/deliver.h"
 #include "numsim/base/error.h"
@@ -32,11 +33,11 @@ Integral ToIntegral(const Unrounded& x, const Rounding& rounding, uint32_t rando
   return {ExactValue(kIntegers, r.code), static_cast<Flags>(r.flags & kInexact)};
 }
 
-// The magnitude of a finite integral value, which has exponent >= 0; all ones if it does not fit.
-uint64_t Magnitude(const Unrounded& x) {
-  const int width = static_cast<int>(std::bit_width(x.significand));
-  if (width == 0) return 0;
-  if (x.exponent + width > 64) return ~uint64_t{0};
+// The magnitude of an integral value, which has exponent >= 0 if finite; empty above 64 bits.
+std::optional<uint64_t> Magnitude(const Unrounded& x) {
+  if (x.kind == NumberKind::kInfinity) return std::nullopt;
+  if (x.significand == 0) return 0;
+  if (x.exponent + static_cast<int>(std::bit_width(x.significand)) > 64) return std::nullopt;
   return x.significand << x.exponent;
 }
 
@@ -64,10 +65,10 @@ RoundedInteger ToInteger(const Operand& a,
   if (x.kind == NumberKind::kNan) return {highest, kInvalid};
   const uint64_t limit = x.negative ? lowest : highest;
   const Integral integral = ToIntegral(x, rounding, random);
-  const uint64_t magnitude = Magnitude(integral.value);
-  const bool out_of_range = x.kind == NumberKind::kInfinity || magnitude > limit;
-  const uint64_t result = out_of_range ? limit : magnitude;
-  return {(x.negative ? 0 - result : result) & mask, out_of_range ? kInvalid : integral.flags};
+  const std::optional<uint64_t> magnitude = Magnitude(integral.value);
+  const bool in_range = magnitude.has_value() && *magnitude <= limit;
+  const uint64_t result = in_range ? *magnitude : limit;
+  return {(x.negative ? 0 - result : result) & mask, in_range ? integral.flags : kInvalid};
 }
 
 Rounded RoundToIntegral(const Operand& a,

@@ -1,16 +1,18 @@
 // Records CUDA's own conversions of all 2^32 float32 patterns to 8, 6 and 4 bits, on device and host.
-//   nvcc -O2 -std=c++17 -arch=sm_90 -Xcompiler -fopenmp record_cuda.cu -o record_cuda && ./record_cuda DIR
+//   nvcc -O2 -std=c++17 -arch=sm_90 record_cuda.cu -o record_cuda && ./record_cuda DIR
 // Writes DIR/cuda-device.txt and DIR/cuda-host.txt, in the format that README.md describes.
 #include <cuda_fp4.h>
 #include <cuda_fp6.h>
 #include <cuda_fp8.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -139,16 +141,21 @@ template <class C>
 Runs HostRuns() {
   constexpr int kChunks = 4096;
   std::vector<Runs> parts(kChunks);
-#pragma omp parallel for schedule(dynamic)
-  for (int chunk = 0; chunk < kChunks; ++chunk) {
-    const uint32_t begin = static_cast<uint32_t>(chunk) << 20;
-    uint8_t before = begin == 0 ? 0 : CodeOf<C>(begin - 1);
-    for (uint32_t i = 0; i < (1u << 20); ++i) {
-      const uint8_t code = CodeOf<C>(begin + i);
-      if (code != before || begin + i == 0) parts[chunk].push_back({begin + i, code});
-      before = code;
+  std::atomic<int> next{0};
+  const auto work = [&] {
+    for (int chunk = next++; chunk < kChunks; chunk = next++) {
+      const uint32_t begin = static_cast<uint32_t>(chunk) << 20;
+      uint8_t before = begin == 0 ? 0 : CodeOf<C>(begin - 1);
+      for (uint32_t i = 0; i < (1u << 20); ++i) {
+        const uint8_t code = CodeOf<C>(begin + i);
+        if (code != before || begin + i == 0) parts[chunk].push_back({begin + i, code});
+        before = code;
+      }
     }
-  }
+  };
+  std::vector<std::thread> threads(std::thread::hardware_concurrency());
+  for (std::thread& thread : threads) thread = std::thread(work);
+  for (std::thread& thread : threads) thread.join();
   Runs runs;
   for (const Runs& part : parts) runs.insert(runs.end(), part.begin(), part.end());
   return runs;
