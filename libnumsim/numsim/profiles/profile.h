@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,17 +27,16 @@ enum class Evidence : uint8_t {
   kRead,           // taken from its source text
   kThirdParty,     // somebody else's public report, not verified by us
 };
-std::string_view Name(Evidence evidence);
+std::string_view Name(Evidence evidence);  // specification, measured, read, third-party
 
 // One line of the table.
 struct ProfileInfo {
   std::string_view name;     // lower case, e.g. "cuda-13"
   std::string_view version;  // what is known of it, e.g. "CUDA 13.0, cuda_fp8.hpp, __NV_NOSAT"
   std::string_view source;   // keys of docs/references.md
-  Evidence evidence;
-  std::string_view note;  // one line: what sets it apart
-  // Random bits of each element; 0 for deterministic profiles. (torch-bf16-sr 16, ptx-rs: by target.)
-  bool stochastic;
+  Evidence evidence;         // of the weakest of its rules
+  std::string_view note;     // one line: what sets it apart
+  bool stochastic = false;   // reads random bits: ProfileConversion::random_bits
 };
 
 // Every profile, in the order in which `numsim oracle profiles` lists them.
@@ -45,24 +45,43 @@ std::span<const ProfileInfo> ProfileTable();
 // Throws Error listing the names when there is none of that name.
 const ProfileInfo& FindProfile(std::string_view name);
 
+struct ConversionRule;  // conversion_rule.h
+
 // One conversion of one profile: source bits -> code. Immutable and cheap to copy; safe to share
 // between threads.
+//
+// Codes are bit patterns of the target. An implementation may give a pattern another meaning than
+// the target does: QPyTorch's "e4m3" reaches 480, which is written as 0x7F, a NaN of e4m3fn.
 class ProfileConversion {
  public:
+  // `profile` is one of
+  //   a name of ProfileTable()
+  //   NAME:BITS                 p3109-a, p3109-b, p3109-c with that many random bits (1..32)
+  //   rule:ROUNDING,OVERFLOW    numsim's own rule for any target, e.g. rule:rtz,saturate
   // Throws Error naming the profile and listing its targets when it does not define that one, and
-  // likewise for the source type. Custom formats have no profiles.
+  // likewise for the source type. Of custom formats only rule: knows a conversion.
   ProfileConversion(std::string_view profile, SourceType from, const Format& to);
 
+  // The table's entry; of rule: one with the name "rule".
   const ProfileInfo& profile() const;
+  const std::string& name() const;  // as given
   SourceType source_type() const;
-  const FormatSpec& format() const;
-  // Number of random bits that Encode reads: the low bits of `random`; 0 if deterministic. As they
-  // come from the caller's random word: the layout of the implementation (which bits of a register
-  // serve which element) is `RandomLayout`'s matter.
+  const FormatSpec& format() const;  // the target's
+  // What the codes mean to the implementation: format() but where the note above applies.
+  const FormatSpec& meaning() const;
+
+  // Number of random bits that Encode reads: the low bits of `random`; 0 if deterministic.
   int random_bits() const;
+  // The `random` that Encode takes for element `element` of those which one random register of the
+  // implementation serves (random_layout.h). Requires element < RandomElements(). 0 if
+  // deterministic.
+  uint32_t RandomOfWord(uint32_t word, int element = 0) const noexcept;
+  int RandomElements() const;  // elements that one register serves; 1 if deterministic
 
   // The code of `source_bits` (a float32 in the low 32 bits, or a float64).
   uint32_t Encode(uint64_t source_bits, uint32_t random = 0) const noexcept;
+  // codes[i] = Encode(first + i, random), faster. Requires a float32 source and first + i < 2^32.
+  void EncodeRun(uint32_t first, uint32_t random, std::span<uint32_t> codes) const noexcept;
 
   // Magnitude bit patterns (sign clear), ascending, that split the source's magnitudes into ranges
   // on each of which, for one sign and one random word, Encode is monotone: a range whose ends have
@@ -70,13 +89,14 @@ class ProfileConversion {
   std::vector<uint64_t> MonotoneRanges() const;
 
  private:
-  struct Rule;
-  const Rule* rule_;  // one of a static table
+  std::string name_;
+  const ProfileInfo* profile_;
+  std::shared_ptr<const ConversionRule> rule_;
   SourceType from_;
-  // ... the implementation adds what it needs
 };
 
-// Names of the targets of a profile for a source type, in the order of the table of formats.
+// Names of the targets of a profile for a source type, in the order of the table of formats. Throws
+// Error as FindProfile does.
 std::vector<std::string> ProfileTargets(std::string_view profile, SourceType from);
 
 }  // namespace numsim
