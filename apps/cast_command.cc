@@ -1,21 +1,25 @@
 // `numsim cast`: arrays of numbers to arrays of codes, and back.
 #include <fmt/format.h>
 
+#include <cstring>
 #include <filesystem>
 
 #include "apps/command.h"
 #include "apps/rounding_options.h"
 #include "numsim/base/error.h"
+#include "numsim/base/parallel.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/io/npy.h"
 #include "numsim/io/tensor_file.h"
 #include "numsim/kernels/cast.h"
+#include "numsim/profiles/profile.h"
+#include "numsim/random/streams.h"
 
 namespace numsim::apps {
 namespace {
 
 struct Options {
-  std::string in, out, format;
+  std::string in, out, format, profile;
   RoundingOptions rounding;
   bool decode = false;
 };
@@ -51,6 +55,45 @@ void WithCodes(Array& codes, Work work) {
     default:
       return work(std::span(codes.Data<uint32_t>(), n));
   }
+}
+
+// codes[i] of source bits bits[i]; random bits are those of element i of the seed's stream.
+template <typename Bits>
+void EncodeByProfile(const ProfileConversion& conversion,
+                     std::span<const Bits> bits,
+                     uint64_t seed,
+                     Array& codes) {
+  constexpr size_t kGrain = 4096;
+  const RandomStream stream{seed, 0};
+  const int random_bits = conversion.random_bits();
+  WithCodes(codes, [&](auto out) {
+    using Code = typename decltype(out)::element_type;
+    ParallelFor(bits.size(), kGrain, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        const uint32_t random = random_bits > 0 ? RandomBits(stream, i, random_bits) : 0;
+        out[i] = static_cast<Code>(conversion.Encode(bits[i], random));
+      }
+    });
+  });
+}
+
+// By the profile's rule for float64 arrays, or for float32 ones, to which float16 is widened.
+Array EncodeFileByProfile(const Options& options, const Array& in, const Format& format) {
+  Array codes = ArrayLike(in, CodeType(format.spec));
+  const bool wide = in.type == ElementType::kF64;
+  const SourceType from = wide ? SourceType::kFloat64 : SourceType::kFloat32;
+  const ProfileConversion conversion(options.profile, from, format);
+  if (wide) {
+    std::vector<uint64_t> bits(in.Elements());
+    std::memcpy(bits.data(), in.bytes.data(), in.bytes.size());
+    EncodeByProfile(conversion, std::span<const uint64_t>(bits), options.rounding.seed, codes);
+  } else {
+    const std::vector<float> values = ToFloat32(in, options.in);
+    std::vector<uint32_t> bits(values.size());
+    std::memcpy(bits.data(), values.data(), values.size() * sizeof(float));
+    EncodeByProfile(conversion, std::span<const uint32_t>(bits), options.rounding.seed, codes);
+  }
+  return codes;
 }
 
 Array EncodeFile(const Options& options, const Array& in, const FormatSpec& format) {
@@ -100,9 +143,11 @@ int Cast(const Options& options) {
   const Format format = ParseFormat(options.format);
   options.rounding.ParsedRounding();  // a bad option is reported before any file is read
   options.rounding.ParsedOverflow();
+  if (!options.profile.empty()) ProfileTargets(options.profile, SourceType::kFloat32);
   Array in = ReadNpy(options.in);
-  const Array out = options.decode ? DecodeFile(options, std::move(in), format)
-                                   : EncodeFile(options, in, format.spec);
+  const Array out = options.decode            ? DecodeFile(options, std::move(in), format)
+                    : options.profile.empty() ? EncodeFile(options, in, format.spec)
+                                              : EncodeFileByProfile(options, in, format);
   WriteNpy(options.out, out);
   return 0;
 }
@@ -121,7 +166,19 @@ void AddCastCommand(Program& program) {
       ->check(NotEmpty());
   sub->add_option("--format", options->format, "Format: a name or a custom format")->required();
   AddRoundingOptions(sub, options->rounding, "nonsaturate");
-  sub->add_flag("--decode", options->decode, "Read codes, write their exact float32 values");
+  CLI::Option* decode =
+      sub->add_flag("--decode", options->decode, "Read codes, write their exact float32 values");
+  CLI::Option* profile =
+      sub->add_option(
+             "--profile",
+             options->profile,
+             "Convert as this profile does (see `oracle profiles`), in place of --rounding "
+             "and --overflow")
+          ->check(NotEmpty())
+          ->excludes(decode);
+  for (const char* name : {"--rounding", "--overflow", "--sr-bits", "--sr-variant"}) {
+    profile->excludes(sub->get_option(name));
+  }
   Example(sub, "numsim cast weights.npy codes.npy --format e4m3fn --rounding sr --seed 1");
   Choose(program, sub, [options] { return Cast(*options); });
 }

@@ -27,6 +27,7 @@ void AddInspectCommand(Program& program);
 void AddCastCommand(Program& program);
 void AddStatsCommand(Program& program);
 void AddBackendsCommand(Program& program);
+void AddOracleCommand(Program& program);  // its subcommands: oracle_command.h
 
 // Makes `sub` fill in program.chosen; `work` runs after all options are parsed.
 void Choose(Program& program, CLI::App* sub, std::function<int()> work);

@@ -8,6 +8,7 @@
 
 #include "apps/command.h"
 #include "apps/format_text.h"
+#include "apps/profile_lines.h"
 #include "numsim/base/error.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
@@ -169,9 +170,14 @@ void PrintRoundings(const FormatSpec& format, double value) {
   }
 }
 
-int Inspect(const std::string& format_text, const std::string& value_text, int random_bits) {
+int Inspect(const std::string& format_text,
+            const std::string& value_text,
+            int random_bits,
+            const std::string& profile) {
   const Format format = ParseFormat(format_text);
   const double value = ParseValue(format.spec, value_text);
+  const std::string profile_lines =
+      profile.empty() ? "" : ProfileLines(profile, format, value);  // reports a bad option first
   Line("format", format.name);
   Line("value",
        fmt::format("{} = float64 {} ({:.17g})", value_text, fmt::format("{:a}", value), value));
@@ -186,6 +192,7 @@ int Inspect(const std::string& format_text, const std::string& value_text, int r
   }
   PrintRoundings(format.spec, value);
   if (neighbours) PrintStochastic(format.spec, value, *neighbours, random_bits);
+  fmt::print("{}", profile_lines);
   return 0;
 }
 
@@ -193,7 +200,7 @@ int Inspect(const std::string& format_text, const std::string& value_text, int r
 
 void AddInspectCommand(Program& program) {
   struct Options {
-    std::string format, value;
+    std::string format, value, profile;
     int random_bits = 32;
   };
   auto options = std::make_shared<Options>();
@@ -205,10 +212,14 @@ void AddInspectCommand(Program& program) {
   sub->add_option("--sr-bits", options->random_bits, "Random bits of stochastic rounding")
       ->check(CLI::Range(1, 32))
       ->capture_default_str();
+  sub->add_option("--profile",
+                  options->profile,
+                  "Add the result of this profile (see `oracle profiles`), or of all")
+      ->check(NotEmpty());
   sub->allow_extras(false);
   Example(sub, "numsim inspect e4m3fn 0.78\n  numsim inspect e4m3fn 0.75+0.03 --sr-bits 8");
   Choose(program, sub, [options] {
-    return Inspect(options->format, options->value, options->random_bits);
+    return Inspect(options->format, options->value, options->random_bits, options->profile);
   });
 }
 

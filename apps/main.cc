@@ -80,14 +80,19 @@ std::vector<std::string> Arguments(int argc, char** argv) {
   return arguments;
 }
 
+// What is missing behind the last command given.
 std::string MissingCommand(const CLI::App& app) {
-  const bool run = app.got_subcommand("run");
-  const CLI::App& parent = run ? *app.get_subcommand("run") : app;
+  const CLI::App* parent = &app;
+  const char* what = "COMMAND";
+  for (const CLI::App* sub : app.get_subcommands()) {  // those given: `run` or `oracle`
+    parent = sub;
+    what = sub->get_name() == "run" ? "EXPERIMENT" : "COMMAND of oracle";
+  }
   std::string names;
-  for (const CLI::App* sub : parent.get_subcommands({})) {
+  for (const CLI::App* sub : parent->get_subcommands({})) {
     names += (names.empty() ? "" : ", ") + sub->get_name();
   }
-  return fmt::format("{} is missing; one of: {}", run ? "EXPERIMENT" : "COMMAND", names);
+  return fmt::format("{} is missing; one of: {}", what, names);
 }
 
 int Main(int argc, char** argv) {
@@ -107,6 +112,7 @@ int Main(int argc, char** argv) {
   AddCastCommand(program);
   AddStatsCommand(program);
   AddBackendsCommand(program);
+  AddOracleCommand(program);
   try {
     app.parse(Arguments(argc, argv));
     if (!program.chosen) return Fail(MissingCommand(app));

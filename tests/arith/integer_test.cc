@@ -5,7 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <cstdlib>
+#include <iterator>
+#include <utility>
 
 #include "tests/arith/codes.h"
 
@@ -14,18 +15,7 @@ namespace {
 
 __extension__ using Int128 = __int128;
 
-constexpr IntegerType kTypes[] = {{1, true},
-                                  {1, false},
-                                  {4, true},
-                                  {4, false},
-                                  {8, true},
-                                  {8, false},
-                                  {16, true},
-                                  {16, false},
-                                  {32, true},
-                                  {32, false},
-                                  {64, true},
-                                  {64, false}};
+constexpr int kWidths[] = {1, 4, 8, 16, 32, 64};
 
 // Whether the magnitude goes to the next integer: `fraction` is the part cut off, in [0, 1), and
 // `odd` tells of the integer below. `random` is R.
@@ -89,7 +79,8 @@ RoundedInteger ExpectedInteger(double x,
 }
 
 void ExpectIntegers(const Operand& a, const Rounding& rounding, uint32_t random) {
-  for (const IntegerType& type : kTypes) {
+  for (int i = 0; i < 2 * static_cast<int>(std::size(kWidths)); ++i) {
+    const IntegerType type = {kWidths[i / 2], i % 2 == 0};
     const RoundedInteger got = ToInteger(a, type, rounding, random);
     const RoundedInteger want = ExpectedInteger(Value(a), type, rounding, random);
     const auto where = [&a = a, &type = type, &rounding = rounding] {

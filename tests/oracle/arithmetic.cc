@@ -125,11 +125,12 @@ Outcome Placement::RoundFinite(bool negative,
   Outcome outcome = {Finish(*target_, position, negative, setting), 0};
   const bool becomes_zero = f.has_zero && position == 0;
   if (negative && f.signs == Signs::kNone && !becomes_zero) return {outcome.code, kInvalidFlag};
-  const bool overflow = position >= target_->end();
-  if (overflow) outcome.flags |= kOverflowFlag;
-  if (overflow || place_.distance != 0) outcome.flags |= kInexactFlag;
-  if (outcome.flags != 0 && IsTiny(negative, setting, tininess, random)) {
-    outcome.flags |= kUnderflowFlag;
+  // Never both, also where a format has no normal number: there the largest value is subnormal.
+  if (position >= target_->end()) {
+    outcome.flags = kOverflowFlag | kInexactFlag;
+  } else if (place_.distance != 0) {
+    outcome.flags = kInexactFlag;
+    if (IsTiny(negative, setting, tininess, random)) outcome.flags |= kUnderflowFlag;
   }
   return outcome;
 }
@@ -143,8 +144,9 @@ Outcome Placement::Round(const Setting& setting, Tininess tininess, uint32_t ran
   } else {
     outcome.code = EncodeAt(*target_, {kind_, negative, 0}, Place{}, setting, random);
     if (kind_ == Real::Kind::kNan && f.nan_plus == kNoCode) outcome.flags = kInvalidFlag;
-    // A zero that becomes the smallest value lies below all normal numbers.
-    if (zero_ && !f.has_zero) outcome.flags = kInexactFlag | kUnderflowFlag;
+    // A zero that becomes the smallest value has changed, but is not tiny: [IEEE754] 7.5 speaks of
+    // numbers other than zero.
+    if (zero_ && !f.has_zero) outcome.flags = kInexactFlag;
     if (kind_ == Real::Kind::kInfinity) {
       const bool delivered = f.infinity != kNoCode && setting.policy != Policy::kSaturate;
       if (!delivered) outcome.flags = kOverflowFlag | kInexactFlag;

@@ -165,12 +165,4 @@ inline constexpr std::array kTable = {
 };
 // clang-format on
 
-// The entry of that canonical name, or nullptr.
-constexpr const FormatEntry* Find(std::string_view name) {
-  for (const FormatEntry& entry : kTable) {
-    if (entry.name == name) return &entry;
-  }
-  return nullptr;
-}
-
 }  // namespace numsim::format_list

@@ -6,6 +6,11 @@ namespace numsim {
 
 std::span<const FormatEntry> FormatTable() { return format_list::kTable; }
 
-const FormatEntry* FindFormat(std::string_view name) { return format_list::Find(name); }
+const FormatEntry* FindFormat(std::string_view name) {
+  for (const FormatEntry& entry : format_list::kTable) {
+    if (entry.name == name) return &entry;
+  }
+  return nullptr;
+}
 
 }  // namespace numsim

@@ -7,6 +7,7 @@ namespace numsim {
 size_t ElementBytes(ElementType type) {
   switch (type) {
     case ElementType::kF64:
+    case ElementType::kU64:
       return 8;
     case ElementType::kF32:
     case ElementType::kU32:
@@ -44,6 +45,8 @@ std::string_view Name(ElementType type) {
       return "uint16";
     case ElementType::kU32:
       return "uint32";
+    case ElementType::kU64:
+      return "uint64";
   }
   NUMSIM_CHECK(false, "element type {}", static_cast<int>(type));
   return "";

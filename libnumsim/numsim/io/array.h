@@ -18,10 +18,11 @@ enum class ElementType : uint8_t {
   kU8,
   kU16,
   kU32,
+  kU64,
 };
 
 size_t ElementBytes(ElementType type);
-std::string_view Name(ElementType type);  // float64, float32, float16, bfloat16, e4m3fn, …, uint32
+std::string_view Name(ElementType type);  // float64, float32, float16, bfloat16, e4m3fn, …, uint64
 
 // Elements in C order (last index fastest), native byte order.
 struct Array {

@@ -34,6 +34,7 @@ constexpr std::array kTypeNames = {
     TypeName{ElementType::kU8, "u1"},
     TypeName{ElementType::kU16, "u2"},
     TypeName{ElementType::kU32, "u4"},
+    TypeName{ElementType::kU64, "u8"},
 };
 
 // Sets type and byte order from e.g. "<f4".
@@ -48,7 +49,7 @@ void ParseDescr(std::string_view descr, std::string_view file, NpyHeader& header
     return;
   }
   throw Error::Format(
-      "{}: npy header: descr is '{}', expected float16, float32, float64, uint8, uint16 or uint32 "
+      "{}: npy header: descr is '{}', expected float16, float32, float64 or uint8 to uint64 "
       "('<f4' and so on)",
       file,
       Printable(descr, 24));

@@ -18,7 +18,7 @@ struct NpyHeader {
 };
 
 // Reads and checks the header alone; the file is known to hold exactly the data it promises.
-// Element types: float16, float32, float64, uint8, uint16, uint32 of either byte order. Any rank,
+// Element types: float16, float32, float64, uint8 to uint64 of either byte order. Any rank,
 // zero extents included. Throws Error naming file and field for anything else: bad magic, unknown
 // version, a header beyond the file's end or above 1 MiB, a header that is not the dict of exactly
 // descr, fortran_order and shape, other types, too large shapes, missing or surplus bytes.

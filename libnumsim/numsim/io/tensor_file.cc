@@ -85,6 +85,7 @@ std::vector<Target> Widened(const Array& array, std::string_view what) {
     case ElementType::kU8:
     case ElementType::kU16:
     case ElementType::kU32:
+    case ElementType::kU64:
       throw Error::Format(
           "{}: {} elements are codes, expected floating-point values", what, Name(array.type));
   }

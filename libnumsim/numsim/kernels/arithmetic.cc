@@ -89,6 +89,7 @@ bool Serves(const SourceLimits& source, const Job& job, bool* exact) {
       break;
     case ArithmeticOp::kMultiply:
       result = ProductRange(a, b);
+      if (result.precision > source.precision) return false;
       break;
     case ArithmeticOp::kFma:
       result = ProductRange(a, b);

@@ -109,6 +109,8 @@ const FormatSpec& ProfileConversion::meaning() const { return rule_->meaning; }
 int ProfileConversion::random_bits() const { return rule_->layout.bits; }
 int ProfileConversion::RandomElements() const { return rule_->layout.elements; }
 
+const RandomLayout& ProfileConversion::random_layout() const { return rule_->layout; }
+
 uint32_t ProfileConversion::RandomOfWord(uint32_t word, int element) const noexcept {
   NUMSIM_CHECK(element >= 0 && element < RandomElements(), "element {}", element);
   return rule_->layout.Random(word, element);
@@ -128,9 +130,14 @@ void ProfileConversion::EncodeRun(uint32_t first,
 std::vector<uint64_t> ProfileConversion::MonotoneRanges() const { return Seams(*rule_); }
 
 std::vector<std::string> ProfileTargets(std::string_view profile, SourceType from) {
+  std::vector<std::string> targets;
+  if (profile.starts_with(kOwnPrefix)) {
+    OwnRule(profile);
+    for (const FormatEntry& format : FormatTable()) targets.emplace_back(format.name);
+    return targets;
+  }
   const std::string_view name = SplitName(profile).name;
   FindProfile(name);
-  std::vector<std::string> targets;
   for (const FormatEntry& format : FormatTable()) {
     if (FindRule(name, from, format.name) != nullptr) targets.emplace_back(format.name);
   }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "numsim/formats/format_table.h"
+#include "numsim/profiles/random_layout.h"
 
 namespace numsim {
 
@@ -77,6 +78,7 @@ class ProfileConversion {
   // deterministic.
   uint32_t RandomOfWord(uint32_t word, int element = 0) const noexcept;
   int RandomElements() const;  // elements that one register serves; 1 if deterministic
+  const RandomLayout& random_layout() const;
 
   // The code of `source_bits` (a float32 in the low 32 bits, or a float64).
   uint32_t Encode(uint64_t source_bits, uint32_t random = 0) const noexcept;
@@ -95,8 +97,8 @@ class ProfileConversion {
   SourceType from_;
 };
 
-// Names of the targets of a profile for a source type, in the order of the table of formats. Throws
-// Error as FindProfile does.
+// Names of the targets of a profile, written as for ProfileConversion, for a source type, in the
+// order of the table of formats. Throws Error for what is no profile.
 std::vector<std::string> ProfileTargets(std::string_view profile, SourceType from);
 
 }  // namespace numsim

@@ -8,9 +8,11 @@ namespace numsim {
 
 using Flags = uint8_t;  // an OR of:
 
-// The result differs from the exact value.
+// The result differs from the exact value, also where a format without zero delivers a zero as its
+// smallest value.
 inline constexpr Flags kInexact = 0x01;
-// Tiny (see Tininess) and inexact. Two's complement grids have no exponent and never underflow.
+// Tiny (see Tininess) and inexact; never with kOverflow. Two's complement grids have no exponent
+// and never underflow.
 inline constexpr Flags kUnderflow = 0x02;
 // Rounded as if the exponent had no upper bound, the magnitude exceeds the largest finite value; or
 // the result is infinite and the format or the policy does not deliver an infinity. Always with
@@ -20,7 +22,7 @@ inline constexpr Flags kOverflow = 0x04;
 inline constexpr Flags kDivideByZero = 0x08;
 // No useful result exists: 0/0, inf - inf, 0 * inf, sqrt(-1), a signalling NaN (NaN codes of
 // Nan::kIeee formats with the top mantissa bit clear, of at least two mantissa bits), a NaN for a
-// format without NaN, a negative number for an unsigned format.
+// format without NaN, a negative number for an unsigned format. Nothing else is raised with it.
 inline constexpr Flags kInvalid = 0x10;
 
 // When a result counts as tiny [IEEE754] 7.5: its exact value lies below the smallest normal

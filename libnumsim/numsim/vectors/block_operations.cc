@@ -156,7 +156,6 @@ class QuantizeNvfp4 : public BlockOperation {
     if (zero_scale && x.kind == NumberKind::kFinite) {
       return {NumberKind::kFinite, x.negative, 0, 0};
     }
-    if (x.kind == NumberKind::kNan) return x;
     return exact::Quotient(x, scale).value;
   }
 

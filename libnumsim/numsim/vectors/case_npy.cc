@@ -18,7 +18,8 @@ namespace {
 constexpr size_t kPieceRows = size_t{1} << 14;
 
 // Unsigned integers that .npy files hold, narrowest first.
-constexpr ElementType kTypes[] = {ElementType::kU8, ElementType::kU16, ElementType::kU32};
+constexpr ElementType kTypes[] = {
+    ElementType::kU8, ElementType::kU16, ElementType::kU32, ElementType::kU64};
 
 bool IsUnsigned(ElementType type) {
   return std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
@@ -32,8 +33,10 @@ void WithElements(Bytes& array, Work work) {
       return work(array.template Data<uint8_t>());
     case 2:
       return work(array.template Data<uint16_t>());
-    default:
+    case 4:
       return work(array.template Data<uint32_t>());
+    default:
+      return work(array.template Data<uint64_t>());
   }
 }
 

@@ -42,19 +42,20 @@ struct Column {
 // What the user asks for. An option left empty has the default stated here; one that the operation
 // does not use is an error if it is given (see OperationInfo::options).
 struct OperationRequest {
-  std::string op;            // a name of OperationTable()
-  std::string format;        // of the operands, of the result of from-*; required, but for convert
-                             // and quantize-*: fp32
-  std::string format_b;      // of the second operand: as `format`
-  std::string format_c;      // of the third: as `to`
-  std::string to;            // of the result: as `format`; convert and quantize-mx require it
-  std::string scale_format;  // of the scales of scaled-*: binary8p1uf
-  std::string accumulator;   // of dot: exact
-  std::optional<Rounding> rounding;  // rne
-  std::optional<Overflow> overflow;  // nonsaturate; quantize-*: saturate
-  std::optional<Tininess> tininess;  // after rounding
-  int length = 0;                    // elements of a block: 32 for MX, 16 for NVFP4 and dot
-  bool tensor_scale = false;         // quantize-nvfp4: one more operand, the scale of the tensor
+  // ("= {}" lets a designated initialiser leave members out without a warning.)
+  std::string op = {};        // a name of OperationTable()
+  std::string format = {};    // of the operands, of the result of from-*; required, but for convert
+                              // and quantize-*: fp32
+  std::string format_b = {};  // of the second operand: as `format`
+  std::string format_c = {};  // of the third: as `to`
+  std::string to = {};        // of the result: as `format`; convert and quantize-mx require it
+  std::string scale_format = {};          // of the scales of scaled-*: binary8p1uf
+  std::string accumulator = {};           // of dot: exact
+  std::optional<Rounding> rounding = {};  // rne
+  std::optional<Overflow> overflow = {};  // nonsaturate; quantize-*: saturate
+  std::optional<Tininess> tininess = {};  // after rounding
+  int length = 0;                         // elements of a block: 32 for MX, 16 for NVFP4 and dot
+  bool tensor_scale = false;  // quantize-nvfp4: one more operand, the scale of the tensor
 };
 
 // What of a request an operation uses.

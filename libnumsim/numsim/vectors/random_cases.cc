@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "numsim/arith/exact.h"
 #include "numsim/random/streams.h"
+#include "numsim/rounding/encode_plan.h"
+#include "numsim/rounding/unrounded.h"
 #include "numsim/vectors/edge_codes.h"
 
 namespace numsim {
@@ -89,17 +92,59 @@ uint64_t IntegerOf(const Column& column, const PhiloxCounter& words) {
   return Masked(negative ? 0 - magnitude : magnitude, column.bits);
 }
 
-// In half of the odd dots every second product is about the negative of the one before.
-void CancelPairs(std::span<const Column> columns,
-                 const RandomCaseShape& shape,
-                 std::span<uint64_t> inputs) {
-  const FormatSpec& format = columns[0].format->spec;
+// Every second product becomes about the negative of the one before.
+void CancelPairs(const FormatSpec& format, size_t length, std::span<uint64_t> inputs) {
   if (format.sign != Sign::kSignMagnitude) return;
-  for (size_t i = 1; i < shape.length; i += 2) {
+  for (size_t i = 1; i < length; i += 2) {
     const uint64_t before = inputs[i - 1];
     if ((before & format.MagnitudeMask()) != 0) inputs[i] = before ^ format.SignBit();
-    const size_t b = shape.length + i;
+    const size_t b = length + i;
     if ((inputs[b] & 1) != 0) inputs[b] = inputs[b - 1];
+  }
+}
+
+// c becomes -a b, rounded toward zero, or its neighbour.
+void CancelProduct(std::span<const Column> columns, uint32_t word, std::span<uint64_t> inputs) {
+  const auto value = [&](size_t c) {
+    return ExactValue(columns[c].format->spec, static_cast<uint32_t>(inputs[c]));
+  };
+  const FormatSpec& format = columns[2].format->spec;
+  const EncodePlan plan =
+      MakeEncodePlan(format, {.mode = RoundingMode::kTowardZero}, Overflow::kSaturate);
+  const Unrounded product = exact::Product(value(0), value(1)).value;
+  const uint32_t code = EncodeUnrounded(plan, exact::Negated(product)).code;
+  const uint32_t magnitude = (code & format.MagnitudeMask()) ^ (word & 1);
+  const bool finite =
+      format.sign == Sign::kSignMagnitude && magnitude != 0 && magnitude <= format.MaxFiniteCode();
+  inputs[2] = finite ? (code & format.SignBit()) | magnitude : code;
+}
+
+// b becomes a but for its sign and its last two bits.
+void CancelSecond(std::span<const Column> columns, uint32_t word, std::span<uint64_t> inputs) {
+  const FormatSpec& format = columns[0].format->spec;
+  if (format.sign != Sign::kSignMagnitude || columns[1].format->spec != format) return;
+  const uint64_t magnitude = (inputs[0] & format.MagnitudeMask()) ^ (word & 3);
+  if (magnitude == 0 || magnitude > format.MaxFiniteCode()) return;
+  inputs[1] = (inputs[1] & format.SignBit()) | magnitude;
+}
+
+void Cancel(std::span<const Column> columns,
+            const RandomCaseShape& shape,
+            uint32_t word,
+            std::span<uint64_t> inputs) {
+  switch (shape.shape) {
+    case CaseShape::kDot:
+      CancelPairs(columns[0].format->spec, shape.length, inputs);
+      break;
+    case CaseShape::kProductSum:
+      CancelProduct(columns, word, inputs);
+      break;
+    case CaseShape::kElementwise:
+      if (shape.operands < 2) break;
+      if (columns[0].format && columns[1].format) CancelSecond(columns, word, inputs);
+      break;
+    case CaseShape::kBlock:
+      break;
   }
 }
 
@@ -125,9 +170,8 @@ void RandomCase(std::span<const Column> columns,
       inputs[c] = Masked(Bits(words), column.bits);
     }
   }
-  if (close && shape.shape == CaseShape::kDot && (shared[2] & 1) != 0) {
-    CancelPairs(columns, shape, inputs);
-  }
+  // A quarter of all cases.
+  if (close && (shared[2] & 1) != 0) Cancel(columns, shape, shared[3], inputs);
 }
 
 }  // namespace numsim

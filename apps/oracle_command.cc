@@ -1,0 +1,18 @@
+#include "apps/oracle_command.h"
+
+namespace numsim::apps {
+
+void AddOracleCommand(Program& program) {
+  CLI::App* oracle = program.app.add_subcommand(
+      "oracle", "Right answers: test vectors, judging programs by them, and other works' rules");
+  oracle->fallthrough();
+  Example(oracle, "numsim oracle gen --op add --format e4m3fn --level full --results");
+  AddOracleGenCommand(program, oracle);
+  AddOracleCheckCommand(program, oracle);
+  AddOracleKappaCommand(program, oracle);
+  AddOraclePackCommand(program, oracle);
+  AddOracleDiffCommand(program, oracle);
+  AddOracleProfilesCommand(program, oracle);
+}
+
+}  // namespace numsim::apps

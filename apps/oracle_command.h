@@ -1,0 +1,16 @@
+// The subcommands of `numsim oracle`, which say what the right answer is. One file a command.
+#pragma once
+
+#include "apps/command.h"
+
+namespace numsim::apps {
+
+// Each adds its subcommand to `oracle`.
+void AddOracleGenCommand(Program& program, CLI::App* oracle);
+void AddOracleCheckCommand(Program& program, CLI::App* oracle);
+void AddOracleKappaCommand(Program& program, CLI::App* oracle);
+void AddOraclePackCommand(Program& program, CLI::App* oracle);
+void AddOracleDiffCommand(Program& program, CLI::App* oracle);
+void AddOracleProfilesCommand(Program& program, CLI::App* oracle);
+
+}  // namespace numsim::apps

@@ -1,0 +1,201 @@
+// `numsim oracle diff`: every input on which two conversions differ.
+#include <fmt/format.h>
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+
+#include "apps/format_text.h"
+#include "apps/oracle_command.h"
+#include "numsim/base/error.h"
+#include "numsim/formats/decode.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/io/csv.h"
+#include "numsim/profiles/diff.h"
+
+namespace numsim::apps {
+namespace {
+
+struct Options {
+  std::string a, b, from = "float32", to, random = "0", csv;
+  uint64_t limit = 0;
+  bool brute_force = false, fail_on_difference = false;
+};
+
+uint32_t ParseWord(const std::string& text) {
+  const bool hex = text.starts_with("0x") || text.starts_with("0X");
+  const char* begin = text.data() + (hex ? 2 : 0);
+  const char* end = text.data() + text.size();
+  uint32_t word = 0;
+  const auto [stop, status] = std::from_chars(begin, end, word, hex ? 16 : 10);
+  if (begin == end || stop != end || status != std::errc()) {
+    throw Error::Format("--random '{}' is not a word of 32 bits, e.g. 0x89ABCDEF", text);
+  }
+  return word;
+}
+
+int SourceDigits(SourceType type) { return type == SourceType::kFloat32 ? 8 : 16; }
+
+std::string SourceBitsText(SourceType type, uint64_t bits) {
+  return fmt::format("0x{:0{}X}", bits, SourceDigits(type));
+}
+
+// Shortest text that reads back to the same number.
+std::string SourceValueText(SourceType type, uint64_t bits) {
+  if (type == SourceType::kFloat32) {
+    return ValueText(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+  }
+  const double value = std::bit_cast<double>(bits);
+  if (std::isnan(value)) return std::signbit(value) ? "-nan" : "nan";
+  return fmt::format("{}", value);
+}
+
+// The code's value as the implementation understands it.
+std::string MeaningText(const ProfileConversion& conversion, uint32_t code) {
+  return ValueText(Decode(conversion.meaning(), code));
+}
+
+uint64_t Middle(const DifferingInterval& interval) {
+  return interval.first + (interval.Count() - 1) / 2;
+}
+
+void PrintSide(char letter, const ProfileConversion& side, const Format& to, uint32_t word) {
+  const ProfileInfo& profile = side.profile();
+  fmt::print("{}  {}: {}; {}\n", letter, side.name(), Name(profile.evidence), profile.version);
+  fmt::print("   {}\n", profile.note);
+  if (side.meaning() != side.format()) {
+    fmt::print("   its codes are those of {}, not of {}: codes are compared as bit patterns\n",
+               FormatText(side.meaning()),
+               to.name);
+  }
+  if (side.random_bits() > 0) {
+    fmt::print("   of the random word 0x{:08X} its first element takes the {} bits 0x{:X}\n",
+               word,
+               side.random_bits(),
+               side.RandomOfWord(word));
+  }
+}
+
+void PrintIntervals(const ProfileConversion& a,
+                    const ProfileConversion& b,
+                    const Difference& difference,
+                    size_t limit) {
+  if (difference.intervals.empty()) return;
+  const SourceType from = a.source_type();
+  const int width = SourceDigits(from) + 2;
+  const auto row = [width](const auto& first,
+                           const auto& last,
+                           const auto& low,
+                           const auto& high,
+                           const auto& count,
+                           const auto& side_a,
+                           const auto& side_b,
+                           const auto& example) {
+    fmt::print("{:<{}}  {:<{}}  {:<15}  {:<15}  {:>10}  {:<18}  {:<18}  {}\n",
+               first,
+               width,
+               last,
+               width,
+               low,
+               high,
+               count,
+               side_a,
+               side_b,
+               example);
+  };
+  row("first", "last", "from", "to", "count", "a", "b", "example");
+  for (size_t i = 0; i < std::min(limit, difference.intervals.size()); ++i) {
+    const DifferingInterval& run = difference.intervals[i];
+    row(SourceBitsText(from, run.first),
+        SourceBitsText(from, run.last),
+        SourceValueText(from, run.first),
+        SourceValueText(from, run.last),
+        run.Count(),
+        CodeText(a.format(), run.code_a) + " " + MeaningText(a, run.code_a),
+        CodeText(b.format(), run.code_b) + " " + MeaningText(b, run.code_b),
+        SourceValueText(from, Middle(run)));
+  }
+  if (limit < difference.intervals.size()) {
+    fmt::print("... and {} more intervals\n", difference.intervals.size() - limit);
+  }
+}
+
+Table IntervalTable(const ProfileConversion& a,
+                    const ProfileConversion& b,
+                    const Difference& difference) {
+  const SourceType from = a.source_type();
+  Table table;
+  table.columns = {"first_bits",
+                   "last_bits",
+                   "first",
+                   "last",
+                   "count",
+                   "code_a",
+                   "value_a",
+                   "code_b",
+                   "value_b",
+                   "example_bits",
+                   "example"};
+  for (const DifferingInterval& run : difference.intervals) {
+    table.rows.push_back({SourceBitsText(from, run.first),
+                          SourceBitsText(from, run.last),
+                          SourceValueText(from, run.first),
+                          SourceValueText(from, run.last),
+                          Cell(run.Count()),
+                          CodeText(a.format(), run.code_a),
+                          MeaningText(a, run.code_a),
+                          CodeText(b.format(), run.code_b),
+                          MeaningText(b, run.code_b),
+                          SourceBitsText(from, Middle(run)),
+                          SourceValueText(from, Middle(run))});
+  }
+  return table;
+}
+
+int DiffProfiles(const Options& options) {
+  const SourceType from = ParseSourceType(options.from);
+  const Format to = ParseFormat(options.to);
+  const uint32_t word = ParseWord(options.random);
+  const ProfileConversion a(options.a, from, to);
+  const ProfileConversion b(options.b, from, to);
+  const Difference difference =
+      options.brute_force ? DiffByBruteForce(a, b, word) : Diff(a, b, word);
+  if (!options.csv.empty()) WriteCsv(options.csv, IntervalTable(a, b, difference));
+  fmt::print("{} to {}\n", options.from, to.name);
+  PrintSide('a', a, to, word);
+  PrintSide('b', b, to, word);
+  const size_t all = difference.intervals.size();
+  PrintIntervals(a, b, difference, options.limit > 0 ? options.limit : all);
+  fmt::print("{} intervals; {} of 2^{} inputs differ ({} not counting NaN inputs)\n",
+             all,
+             difference.differing,
+             from == SourceType::kFloat32 ? 32 : 64,
+             difference.differing - difference.differing_nan);
+  return options.fail_on_difference && all > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+void AddOracleDiffCommand(Program& program, CLI::App* oracle) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = oracle->add_subcommand(
+      "diff", "List every interval of inputs on which two profiles differ: complete, not sampled");
+  const std::string profile = "Profile (see `oracle profiles`), or rule:ROUNDING,OVERFLOW";
+  sub->add_option("A", options->a, profile)->required();
+  sub->add_option("B", options->b, profile)->required();
+  sub->add_option("--from", options->from, "float32 or float64")->capture_default_str();
+  sub->add_option("--to", options->to, "Target format")->required();
+  sub->add_option("--random", options->random, "Random word of stochastic profiles, 32 bits")
+      ->capture_default_str();
+  sub->add_option("--csv", options->csv, "Write all intervals to this file too")->check(NotEmpty());
+  sub->add_option("--limit", options->limit, "Print at most this many intervals")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
+  sub->add_flag("--brute-force", options->brute_force, "Try all 2^32 float32 patterns instead");
+  sub->add_flag("--fail-on-difference",
+                options->fail_on_difference,
+                "Exit with 1 when they differ (without it the exit code is 0)");
+  Example(sub, "numsim oracle diff cuda-13 hip-host --from float32 --to e4m3fn");
+  Choose(program, sub, [options] { return DiffProfiles(*options); });
+}
+
+}  // namespace numsim::apps

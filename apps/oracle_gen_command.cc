@@ -1,0 +1,61 @@
+// `numsim oracle gen`: cases of an operation, with or without the right answers.
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "apps/operation_options.h"
+#include "apps/oracle_command.h"
+#include "numsim/base/error.h"
+#include "numsim/io/npy.h"
+#include "numsim/vectors/case_npy.h"
+#include "numsim/vectors/case_rows.h"
+
+namespace numsim::apps {
+namespace {
+
+struct Options {
+  OperationOptions operation;
+  std::string level = "edges";
+  uint64_t seed = 0;
+  bool results = false;
+  std::string npy;
+};
+
+int Generate(const Options& options) {
+  const std::unique_ptr<Operation> operation = MakeOperation(options.operation.Request());
+  const CaseLevel level = ParseCaseLevel(options.level, options.seed);
+  const CaseRows rows(*operation, level, options.results);
+  if (!options.npy.empty()) {
+    WriteNpy(options.npy, CaseArray(rows, options.npy));
+    return 0;
+  }
+  WriteCaseText(rows, [](std::string_view text) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
+      throw Error::Format("standard output: cannot write: {}", std::strerror(errno));
+    }
+  });
+  return 0;
+}
+
+}  // namespace
+
+void AddOracleGenCommand(Program& program, CLI::App* oracle) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = oracle->add_subcommand(
+      "gen", "Write cases of an operation: hexadecimal codes, one case a line");
+  AddOperationOptions(sub, options->operation);
+  sub->add_option("--level", options->level, "Which cases: edges, full or random:N")
+      ->capture_default_str();
+  sub->add_option("--seed", options->seed, "Seed of random:N")
+      ->check(Unsigned64())
+      ->capture_default_str();
+  sub->add_flag("--results", options->results, "Add the right results, and the flags");
+  sub->add_option("--npy", options->npy, "Write a (cases, columns) array here instead of text")
+      ->check(NotEmpty());
+  Example(sub, "numsim oracle gen --op add --format e4m3fn --level full");
+  Choose(program, sub, [options] { return Generate(*options); });
+}
+
+}  // namespace numsim::apps

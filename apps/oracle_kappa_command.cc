@@ -1,0 +1,90 @@
+// `numsim oracle kappa`: the largest error of an implementation in value steps.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "apps/column_text.h"
+#include "apps/operation_options.h"
+#include "apps/oracle_command.h"
+#include "numsim/vectors/case_npy.h"
+#include "numsim/vectors/case_text.h"
+#include "numsim/vectors/kappa.h"
+
+namespace numsim::apps {
+namespace {
+
+struct Options {
+  OperationOptions operation;
+  std::string npy;
+};
+
+void PrintPlace(const KappaPlace& at, const char* place, const CaseColumns& columns) {
+  const Column& column = columns.all[columns.inputs + at.result];
+  const auto row_columns = std::span(columns.all).first(at.row.size());
+  fmt::print("  first at          {} {}: {}\n", place, at.place, RowText(row_columns).Line(at.row));
+  fmt::print("    {:<16}got       {}\n",
+             column.name,
+             ColumnText(column, at.row[columns.inputs + at.result]));
+  fmt::print("    {:<16}expected  {}\n", "", ColumnText(column, at.expected));
+}
+
+void PrintIncomparable(const KappaMeter& meter, const char* place, const CaseColumns& columns) {
+  const KappaMeter::Incomparable& counts = meter.incomparable();
+  fmt::print("not comparable      {}\n", counts.Total());
+  if (counts.Total() == 0) return;
+  fmt::print("  finite expected   {}\n", counts.finite_expected);
+  fmt::print("  infinity expected {}\n", counts.infinity_expected);
+  fmt::print("  NaN expected      {}\n", counts.nan_expected);
+  PrintPlace(*meter.incomparable_at(), place, columns);
+}
+
+void Report(const Operation& operation,
+            const KappaMeter& meter,
+            const char* place,
+            const CaseColumns& columns) {
+  fmt::print("checked against     {}\n", OperationText(operation));
+  fmt::print("cases               {}\n", meter.cases());
+  fmt::print(
+      "largest error       {} value step{}\n", meter.largest(), meter.largest() == 1 ? "" : "s");
+  if (meter.largest_at()) PrintPlace(*meter.largest_at(), place, columns);
+  PrintIncomparable(meter, place, columns);
+  fmt::print("\n{:>23}  results\n", "value steps");
+  for (size_t bin = 0; bin < KappaMeter::kBins; ++bin) {
+    const uint64_t count = meter.histogram()[bin];
+    if (count > 0) fmt::print("{:>23}  {}\n", KappaMeter::BinText(bin), count);
+  }
+  if (meter.incomparable().Total() == 0) {
+    fmt::print("\nkappa {} covers these cases\n", meter.largest());
+  } else {
+    fmt::print("\nno kappa covers these cases: some results are not comparable\n");
+  }
+}
+
+int Measure(const Options& options) {
+  const std::unique_ptr<Operation> operation = MakeOperation(options.operation.Request());
+  const CaseColumns columns = ColumnsOf(*operation);
+  KappaMeter meter(*operation);
+  if (options.npy.empty()) {
+    TallyText(STDIN_FILENO, "standard input", columns, false, meter);
+  } else {
+    TallyNpy(options.npy, columns, false, meter);
+  }
+  Report(*operation, meter, options.npy.empty() ? "line" : "row", columns);
+  return 0;
+}
+
+}  // namespace
+
+void AddOracleKappaCommand(Program& program, CLI::App* oracle) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = oracle->add_subcommand(
+      "kappa", "Largest error in value steps of the lines that `check` reads (P3109's kappa)");
+  AddOperationOptions(sub, options->operation);
+  sub->add_option("--npy", options->npy, "Read a (cases, columns) array instead of text")
+      ->check(NotEmpty());
+  Example(sub,
+          "numsim oracle gen --op add --format binary8p4se --level full | ./my_adder |\n"
+          "    numsim oracle kappa --op add --format binary8p4se");
+  Choose(program, sub, [options] { return Measure(*options); });
+}
+
+}  // namespace numsim::apps

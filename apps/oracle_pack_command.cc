@@ -1,0 +1,42 @@
+// `numsim oracle pack`: a directory of test vectors to check in.
+#include <fmt/format.h>
+
+#include "apps/oracle_command.h"
+#include "numsim/vectors/pack.h"
+
+namespace numsim::apps {
+namespace {
+
+struct Options {
+  std::string directory;
+  std::string set = "standard";
+};
+
+int Write(const Options& options) {
+  WritePack(options.directory, options.set);
+  const std::vector<PackFile> files = ReadPack(options.directory);
+  uint64_t cases = 0;
+  for (const PackFile& file : files) cases += file.cases;
+  fmt::print("{}: {} files, {} cases\n", options.directory, files.size(), cases);
+  return 0;
+}
+
+}  // namespace
+
+void AddOraclePackCommand(Program& program, CLI::App* oracle) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = oracle->add_subcommand(
+      "pack", "Write test vectors with a manifest to a new directory, for another project to use");
+  sub->add_option("DIR", options->directory, "Directory to make; it may exist if it is empty")
+      ->required()
+      ->check(NotEmpty());
+  std::string sets;
+  for (const PackSetInfo& info : PackSets()) {
+    sets += fmt::format("{}{} ({})", sets.empty() ? "" : ", ", info.name, info.summary);
+  }
+  sub->add_option("--set", options->set, "What it holds: " + sets)->capture_default_str();
+  Example(sub, "numsim oracle pack vectors --set p3109-minimal");
+  Choose(program, sub, [options] { return Write(*options); });
+}
+
+}  // namespace numsim::apps

@@ -1,0 +1,85 @@
+#include "apps/profile_lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "apps/format_text.h"
+#include "numsim/formats/decode.h"
+#include "numsim/profiles/profile.h"
+
+namespace numsim::apps {
+namespace {
+
+bool IsFloat32(double value) {
+  return std::isnan(value) || static_cast<double>(static_cast<float>(value)) == value;
+}
+
+bool Defines(const std::string& profile, SourceType from, const std::string& target) {
+  const std::vector<std::string> targets = ProfileTargets(profile, from);
+  return std::find(targets.begin(), targets.end(), target) != targets.end();
+}
+
+std::string CodeAndValue(const ProfileConversion& conversion, uint32_t code) {
+  return fmt::format(
+      "{} {}", CodeText(conversion.format(), code), ValueText(Decode(conversion.meaning(), code)));
+}
+
+// Random words 0 .. 2^N - 1 that give the code of word 0: the code changes at most once.
+uint64_t WordsOfFirstCode(const ProfileConversion& conversion, uint64_t bits) {
+  const uint32_t first = conversion.Encode(bits, 0);
+  uint64_t low = 0, end = uint64_t{1} << conversion.random_bits();
+  while (end - low > 1) {
+    const uint64_t middle = low + (end - low) / 2;
+    (conversion.Encode(bits, static_cast<uint32_t>(middle)) == first ? low : end) = middle;
+  }
+  return low + 1;
+}
+
+std::string Result(const ProfileConversion& conversion, uint64_t bits) {
+  const uint32_t code = conversion.Encode(bits, 0);
+  if (conversion.random_bits() == 0) return CodeAndValue(conversion, code);
+  const uint64_t words = uint64_t{1} << conversion.random_bits();
+  const uint32_t other = conversion.Encode(bits, static_cast<uint32_t>(words - 1));
+  if (other == code) return CodeAndValue(conversion, code);
+  const uint64_t first = WordsOfFirstCode(conversion, bits);
+  return fmt::format("{} for {}, {} for {} of 2^{} random words",
+                     CodeAndValue(conversion, code),
+                     first,
+                     CodeAndValue(conversion, other),
+                     words - first,
+                     conversion.random_bits());
+}
+
+// From float32 where the value is one or the profile knows no other source.
+std::string Line(const std::string& name, const Format& format, double value) {
+  const bool exact = IsFloat32(value);
+  const bool wide = !exact && Defines(name, SourceType::kFloat64, format.name);
+  const SourceType from = wide ? SourceType::kFloat64 : SourceType::kFloat32;
+  const uint64_t bits =
+      wide ? std::bit_cast<uint64_t>(value) : std::bit_cast<uint32_t>(static_cast<float>(value));
+  return fmt::format("profile {:<22} {}{}\n",
+                     name,
+                     Result(ProfileConversion(name, from, format), bits),
+                     !exact && !wide ? "   (of the value rounded to float32)" : "");
+}
+
+}  // namespace
+
+std::string ProfileLines(const std::string& name, const Format& format, double value) {
+  std::string lines =
+      fmt::format("\nprofiles, from {}\n",
+                  Name(IsFloat32(value) ? SourceType::kFloat32 : SourceType::kFloat64));
+  if (name != "all") return lines + Line(name, format, value);
+  for (const ProfileInfo& profile : ProfileTable()) {
+    const std::string text(profile.name);
+    const bool defined = Defines(text, SourceType::kFloat32, format.name) ||
+                         Defines(text, SourceType::kFloat64, format.name);
+    if (defined) lines += Line(text, format, value);
+  }
+  return lines;
+}
+
+}  // namespace numsim::apps

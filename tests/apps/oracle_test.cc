@@ -1,0 +1,325 @@
+// numsim oracle gen, check, kappa and pack as a user runs them: in pipes, with a program that
+// numsim knows nothing of (tests/apps/programs/naive_e4m3fn.cc) between them.
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "numsim/io/sha256.h"
+#include "tests/apps/program.h"
+
+namespace numsim::apps {
+namespace {
+
+class Oracle : public ProgramTest {
+ protected:
+  void SetUp() override {
+    ProgramTest::SetUp();
+    for (const char* const name : {"NUMSIM_PROGRAM", "NUMSIM_NAIVE_E4M3FN"}) {
+      ASSERT_NE(std::getenv(name), nullptr) << name << " is not set";
+    }
+  }
+
+  // Runs a line of the shell in the test's directory, in which $numsim and $naive are programs. The
+  // exit code is that of the last program of a pipe.
+  Outcome Shell(const std::string& line) const {
+    const std::string base = Directory().string();
+    const std::string whole = "cd '" + base + "' && numsim='" + std::getenv("NUMSIM_PROGRAM") +
+                              "' naive='" + std::getenv("NUMSIM_NAIVE_E4M3FN") + "' && " + line;
+    Put("line.sh", whole + "\n");
+    const std::string command =
+        fmt::format("/bin/sh '{0}/line.sh' >'{0}.out' 2>'{0}.err' </dev/null", base);
+    const int status = std::system(command.c_str());
+    Outcome outcome;
+    outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    outcome.out = Bytes(base + ".out");
+    outcome.err = Bytes(base + ".err");
+    for (const char* const ending : {".out", ".err"}) std::filesystem::remove(base + ending);
+    return outcome;
+  }
+
+  // Writes `text` to a file and lets `check` (or another command) read it.
+  Outcome Check(const std::string& text, const std::string& options) const {
+    Put("lines.txt", text);
+    return Shell("$numsim oracle check " + options + " <lines.txt");
+  }
+
+  static void ExpectContains(const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' not in: " << text;
+  }
+};
+
+const std::string kAdd = "--op add --format e4m3fn";
+const std::string kConvert = "--op convert --format fp32 --to e4m3fn";
+
+TEST_F(Oracle, EveryCommandHasHelpWithAnExample) {
+  for (const char* const command : {"", " gen", " check", " kappa", " pack"}) {
+    ExpectContains(Output(std::string("oracle") + command + " --help"),
+                   "Example:\n  numsim oracle ");
+  }
+  ExpectContains(Numsim("oracle").err, "gen, check");
+}
+
+TEST_F(Oracle, GenWritesCodesInFixedWidth) {
+  const Outcome full = Numsim("oracle gen " + kAdd + " --level full");
+  ASSERT_EQ(full.exit_code, 0) << full.err;
+  const std::vector<std::string> lines = full.Lines();
+  ASSERT_EQ(lines.size(), 65536u);
+  for (unsigned i = 0; i < 65536; ++i) {
+    ASSERT_EQ(lines[i], fmt::format("{:02X} {:02X}", i / 256, i % 256));
+  }
+}
+
+TEST_F(Oracle, GenAddsResultsAndFlags) {
+  const Outcome outcome = Numsim("oracle gen " + kAdd + " --level full --results");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<std::string> lines = outcome.Lines();
+  ASSERT_EQ(lines.size(), 65536u);
+  EXPECT_EQ(lines[0x3838], "38 38 40 00");  // 1 + 1 = 2
+  EXPECT_EQ(lines[0x7E38], "7E 38 7E 01");  // 448 + 1 = 448, inexact
+  EXPECT_EQ(lines[0x7E7E], "7E 7E 7F 05");  // 448 + 448: overflow
+  EXPECT_EQ(lines[0x387F], "38 7F 7F 00");  // NaN
+}
+
+TEST_F(Oracle, GenIsTheSameEveryTimeAndOnAnyNumberOfThreads) {
+  const std::string words =
+      "oracle gen --op fma --format e5m2 --results --level random:50000 --seed 3";
+  const std::string once = Output(words + " --threads 1");
+  EXPECT_TRUE(once == Output(words + " --threads 3"));
+  EXPECT_FALSE(once == Output(words + "1"));
+}
+
+TEST_F(Oracle, RightProgramPasses) {
+  const Outcome add = Shell("$numsim oracle gen " + kAdd +
+                            " --level full | $naive add | $numsim oracle check " + kAdd);
+  EXPECT_EQ(add.exit_code, 0) << add.out << add.err;
+  EXPECT_EQ(add.out, "65536 cases, all results right\n");
+  const Outcome convert = Shell("$numsim oracle gen " + kConvert +
+                                " | $naive convert | $numsim oracle check " + kConvert);
+  EXPECT_EQ(convert.exit_code, 0) << convert.out << convert.err;
+  const Outcome saturating = Shell("$numsim oracle gen " + kConvert +
+                                   " | $naive convert --saturate | $numsim oracle check " +
+                                   kConvert + " --overflow saturate");
+  EXPECT_EQ(saturating.exit_code, 0) << saturating.out << saturating.err;
+}
+
+// Each of the mistakes that real implementations make is caught.
+TEST_F(Oracle, WrongProgramsAreCaught) {
+  struct Wrong {
+    std::string fault, mode, gen, check;
+    int exit_code = 1;
+  };
+  const std::string saturate = kConvert + " --overflow saturate";
+  for (const Wrong& wrong :
+       std::vector<Wrong>{{"ties-away", "add", kAdd + " --level full", kAdd},
+                          {"ties-away", "convert", kConvert, kConvert},
+                          {"saturate-480", "add", kAdd + " --level full", kAdd},
+                          {"saturate-480", "convert --saturate", kConvert, saturate},
+                          {"no-sticky", "convert", kConvert, kConvert},
+                          {"nan-sign", "add", kAdd + " --level full", kAdd},
+                          {"nan-sign", "convert", kConvert, kConvert},
+                          // What a sum cannot show, and what the user has allowed.
+                          {"no-sticky", "add", kAdd + " --level full", kAdd, 0},
+                          {"nan-sign", "add", kAdd + " --level full", kAdd + " --nan any", 0}}) {
+    const Outcome outcome =
+        Shell("$numsim oracle gen " + wrong.gen + " | $naive " + wrong.mode + " --fault " +
+              wrong.fault + " | $numsim oracle check " + wrong.check);
+    EXPECT_EQ(outcome.exit_code, wrong.exit_code)
+        << wrong.fault << " " << wrong.mode << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+  }
+}
+
+TEST_F(Oracle, MismatchesAreShownWithBitsAndValues) {
+  const Outcome outcome = Check("38 38 40\n38 A8 35\n7F 38 FF\n7E 7E 7E\n", kAdd + " --limit 2");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.out,
+            "line 2: 38 A8 35\n"
+            "  a                   0x38  0 0111 000  1\n"
+            "  b                   0xA8  1 0101 000  -0.25\n"
+            "  result    got       0x35  0 0110 101  0.8125\n"
+            "            expected  0x34  0 0110 100  0.75\n"
+            "line 3: 7F 38 FF\n"
+            "  a                   0x7F  0 1111 111  nan\n"
+            "  b                   0x38  0 0111 000  1\n"
+            "  result    got       0xFF  1 1111 111  -nan\n"
+            "            expected  0x7F  0 1111 111  nan\n"
+            "... and 1 more\n"
+            "4 cases, 3 wrong\n");
+}
+
+TEST_F(Oracle, FlagsAreJudgedWhereTheyAreGiven) {
+  EXPECT_EQ(Check("7E 38 7E 01\n", kAdd).out, "1 cases, all results and flags right\n");
+  const Outcome wrong = Check("7E 38 7E 01\n7E 38 7E 03\n38 38 41 00\n", kAdd);
+  EXPECT_EQ(wrong.exit_code, 1);
+  ExpectContains(wrong.out,
+                 "  flags     got       0x03 underflow inexact\n"
+                 "            expected  0x01 inexact\n");
+  ExpectContains(wrong.out, "3 cases, 2 wrong (1 of them in the flags alone)\n");
+  const Outcome missing = Check("7E 38 7E\n", kAdd + " --flags");
+  EXPECT_EQ(missing.exit_code, 2);
+  ExpectContains(missing.err, "column 4 (flags) is missing");
+}
+
+TEST_F(Oracle, EveryLineIsReadAsPeopleWriteIt) {
+  const Outcome outcome = Check("\n  38\t38   40 \r\n\r\n7e 38 7E\r\n 0038 38 40", kAdd);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "3 cases, all results right\n");
+}
+
+TEST_F(Oracle, MalformedInputNamesLineAndColumn) {
+  struct Bad {
+    std::string text, named;
+  };
+  for (const Bad& bad : std::vector<Bad>{
+           {"", "standard input: no cases"},
+           {"\n\n", "standard input: no cases"},
+           {"38 38\n", "standard input: line 1, column 3 (result) is missing"},
+           {"38 38 40\n38 38\n", "line 2, column 3 (result) is missing"},
+           {"38 38 40\n38 38 40 00\n", "line 2, column 4 is one too many"},
+           {"38 38 40 00 00\n", "line 1, column 5 is one too many"},
+           {"38 38 40\n\n38 0x38 40\n", "line 3, column 2 (b): '0x38'"},
+           {"38 38 140\n", "line 1, column 3 (result): '140' does not fit into 8 bits"},
+           {"38,38,40\n", "line 1, column 1 (a): '38,38,40'"}}) {
+    for (const char* const command : {"check ", "kappa "}) {
+      Put("lines.txt", bad.text);
+      const Outcome outcome =
+          Shell(std::string("$numsim oracle ") + command + kAdd + " <lines.txt");
+      EXPECT_EQ(outcome.exit_code, 2) << bad.text;
+      EXPECT_EQ(outcome.out, "") << bad.text;
+      ExpectMessage(outcome.err.substr(0, outcome.err.size() - 1), {"numsim: ", bad.named});
+    }
+  }
+}
+
+TEST_F(Oracle, BadOptionsAreNamed) {
+  struct Bad {
+    std::string words, named;
+  };
+  for (const Bad& bad : std::vector<Bad>{{"gen --op nope --format e4m3fn", "nope"},
+                                         {"gen --format e4m3fn", "--op"},
+                                         {"gen --op add", "--format"},
+                                         {"gen --op add --format nope", "nope"},
+                                         {"gen " + kAdd + " --level half", "half"},
+                                         {"gen --op fma --format fp16 --level full", "full"},
+                                         {"gen " + kAdd + " --rounding up", "'up'"},
+                                         {"gen " + kAdd + " --tininess never", "'never'"},
+                                         {"gen " + kAdd + " --npy missing/a.npy", "missing/a.npy"},
+                                         {"check --format e4m3fn", "--op"},
+                                         {"check " + kAdd + " --nan some", "'some'"},
+                                         {"check " + kAdd + " --npy missing.npy", "missing.npy"},
+                                         {"check " + kAdd + " --pack missing", "--pack"},
+                                         {"check --pack missing", "missing"},
+                                         {"pack", "DIR"},
+                                         {"pack new --set nope", "'nope'"},
+                                         {"kappa --op eq --format e4m3fn", "eq"}}) {
+    const Outcome outcome = Numsim("oracle " + bad.words);
+    EXPECT_EQ(outcome.exit_code, 2) << bad.words;
+    EXPECT_EQ(outcome.out, "") << bad.words;
+    ExpectMessage(outcome.err.substr(0, outcome.err.size() - 1), {"numsim: ", bad.named});
+  }
+  EXPECT_FALSE(std::filesystem::exists(Path("new")));
+}
+
+TEST_F(Oracle, ArraysHoldTheSameCasesAsText) {
+  Output("oracle gen " + kAdd + " --level full --results --npy cases.npy");
+  const Array array = GetNpy("cases.npy");
+  ASSERT_EQ(array.type, ElementType::kU8);
+  ASSERT_EQ(array.shape, (std::vector<size_t>{65536, 4}));
+  const std::string text = Output("oracle gen " + kAdd + " --level full --results");
+  std::string expected;
+  for (size_t i = 0; i < array.Elements(); ++i) {
+    expected += fmt::format("{:02X}{}", array.Data<uint8_t>()[i], i % 4 == 3 ? '\n' : ' ');
+  }
+  EXPECT_TRUE(text == expected);
+  EXPECT_EQ(Output("oracle check " + kAdd + " --npy cases.npy"),
+            "65536 cases, all results and flags right\n");
+  Array wrong = array;
+  wrong.Data<uint8_t>()[4 * 100 + 2] ^= 1;
+  PutNpy("wrong.npy",
+         ElementType::kU8,
+         std::vector<uint8_t>(wrong.Data<uint8_t>(), wrong.Data<uint8_t>() + wrong.Elements()),
+         wrong.shape);
+  const Outcome outcome = Numsim("oracle check " + kAdd + " --npy wrong.npy");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_TRUE(outcome.out.starts_with("row 100: ")) << outcome.out;
+}
+
+TEST_F(Oracle, WiderColumnsTakeWiderElements) {
+  Output("oracle gen --op add --format bf16 --level random:10 --npy a.npy");
+  EXPECT_EQ(GetNpy("a.npy").type, ElementType::kU16);
+  Output("oracle gen " + kConvert + " --level random:10 --npy b.npy");
+  EXPECT_EQ(GetNpy("b.npy").type, ElementType::kU32);
+}
+
+TEST_F(Oracle, RandomBitsAreAColumn) {
+  const std::string sr = kConvert + " --rounding sr --sr-bits 8 --sr-variant a";
+  const Outcome outcome = Numsim("oracle gen " + sr + " --level random:5 --results");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const std::string& line : outcome.Lines()) {
+    const std::vector<std::string> words = Words(line);
+    ASSERT_EQ(words.size(), 4u) << line;  // a, random, result, flags
+    EXPECT_EQ(words[0].size(), 8u);
+    EXPECT_EQ(words[1].size(), 2u);
+  }
+  // 0.78 lies 0.48 of the way from 0.75 (0x34) to 0.8125: floor(0.48 * 2^8) = 122.
+  EXPECT_EQ(Check("3F47AE14 85 34\n3F47AE14 86 35\n", sr).exit_code, 0);
+  EXPECT_EQ(Check("3F47AE14 85 35\n", sr).exit_code, 1);
+  EXPECT_EQ(Check("3F47AE14 86 34\n", sr).exit_code, 1);
+}
+
+TEST_F(Oracle, KappaOfTheRightProgramIsZeroAndOfTiesAwayOne) {
+  const std::string gen = "$numsim oracle gen " + kAdd + " --level full | $naive add --saturate ";
+  const std::string kappa = " | $numsim oracle kappa " + kAdd + " --overflow saturate";
+  const Outcome right = Shell(gen + kappa);
+  EXPECT_EQ(right.exit_code, 0) << right.err;
+  ExpectContains(right.out, "largest error       0 value steps\n");
+  ExpectContains(right.out, "\nkappa 0 covers these cases\n");
+  const Outcome away = Shell(gen + "--fault ties-away" + kappa);
+  EXPECT_EQ(away.exit_code, 0) << away.err;
+  ExpectContains(away.out, "largest error       1 value step\n");
+  ExpectContains(away.out, "  first at          line 273: 01 10 11\n");
+  ExpectContains(away.out, "not comparable      0\n");
+  ExpectContains(away.out, "\nkappa 1 covers these cases\n");
+  for (const Outcome* outcome : {&right, &away}) {
+    EXPECT_EQ(outcome->out.find("conform"), std::string::npos) << outcome->out;
+    ExpectContains(outcome->out, "checked against");
+  }
+  const Outcome numbers = Shell(gen + "--fault saturate-480" + kappa);
+  EXPECT_EQ(numbers.exit_code, 0) << numbers.err;
+  ExpectContains(numbers.out, "no kappa covers these cases");
+}
+
+TEST_F(Oracle, PackCanBeCheckedWithoutItsCommand) {
+  ASSERT_EQ(Numsim("oracle pack p --set p3109-minimal").exit_code, 0);
+  const auto manifest = nlohmann::json::parse(Bytes(Path("p/manifest.json")));
+  for (const auto& file : manifest["files"]) {
+    const std::string path = file["path"];
+    EXPECT_EQ(file["sha256"], Sha256Hex(Path("p/" + path))) << path;
+  }
+  const Outcome good = Numsim("oracle check --pack p");
+  EXPECT_EQ(good.exit_code, 0) << good.out << good.err;
+  ExpectContains(good.out, "cases, all right");
+  // The command in the manifest writes the very file.
+  const std::string command = manifest["files"][0]["command"];
+  const std::string path = manifest["files"][0]["path"];
+  EXPECT_TRUE(Output(command.substr(command.find(' ') + 1)) == Bytes(Path("p/" + path)));
+  // A second pack has the same bytes; a pack is never written over.
+  ASSERT_EQ(Numsim("oracle pack q --set p3109-minimal").exit_code, 0);
+  EXPECT_EQ(Shell("diff -r p q").exit_code, 0);
+  const Outcome again = Numsim("oracle pack q --set p3109-minimal");
+  EXPECT_EQ(again.exit_code, 2);
+  ExpectContains(again.err, "not empty");
+  EXPECT_EQ(Bytes(Path("p/README.md")).find("conforms"), std::string::npos);
+}
+
+TEST_F(Oracle, FullOutputDeviceIsAnError) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full";
+  const Outcome outcome =
+      RunProgram(Directory(), Words("oracle gen " + kAdd + " --level full"), {}, "/dev/full");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_TRUE(outcome.err.starts_with("numsim: ")) << outcome.err;
+}
+
+}  // namespace
+}  // namespace numsim::apps
