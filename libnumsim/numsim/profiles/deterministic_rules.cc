@@ -197,7 +197,8 @@ constexpr RuleLine kRules[] = {
      .from = kF32,
      .targets = "bnb-e4m3 bnb-e5m2",
      .overflow = kSat,
-     .nan = {0xFF, 0xFF}},
+     .nan = {0xFF, 0xFF},
+     .finite = EncodeBitsAndBytes},
 };
 // clang-format on
 

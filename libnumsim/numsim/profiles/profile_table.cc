@@ -138,9 +138,8 @@ constexpr ProfileInfo kTable[] = {
      "bitsandbytes, create_fp8_map and dQuantize",
      "bnb",
      kRead,
-     "NaN becomes the lowest value; codes by value, without the division of the map by its "
-     "maximum, "
-     "which shifts its ties"},
+     "NaN becomes the lowest value, ties of negative numbers go to the odd code; codes by value, "
+     "without the division of the map by its maximum, which shifts its ties"},
     {"ptx-rs",
      "PTX cvt.rs (sm_100a, sm_103a); .satfinite where it must be",
      "PTX",

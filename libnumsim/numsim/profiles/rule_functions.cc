@@ -1,5 +1,9 @@
 #include "numsim/profiles/rule_functions.h"
 
+#include <bit>
+
+#include "numsim/formats/decode.h"
+
 namespace numsim {
 namespace {
 
@@ -72,6 +76,19 @@ uint32_t EncodeQPyTorch(const ConversionRule& rule, uint64_t bits, uint32_t rand
   const auto rank =
       static_cast<uint32_t>((rounded + HalfUlp(rule)) >> (23 - rule.plan.mantissa_bits));
   return rank == 0 ? 0 : rank | ((bits >> 31) != 0 ? rule.plan.sign_bit : 0);
+}
+
+uint32_t EncodeBitsAndBytes(const ConversionRule& rule, uint64_t bits, uint32_t random) {
+  const auto word = static_cast<uint32_t>(bits);
+  const uint32_t code = EncodeByPlan(rule, bits, random);
+  if ((word >> 31) == 0) return code;
+  const uint32_t low = EncodeByPlan(rule, word - 1, random);
+  const uint32_t high = EncodeByPlan(rule, word + 1, random);
+  const auto value = [&](uint32_t c) { return static_cast<double>(Decode(rule.meaning, c)); };
+  const bool tie = low != high && (value(low) + value(high)) / 2 ==
+                                      static_cast<double>(std::bit_cast<float>(word));
+  if (!tie) return code;
+  return (low & 1) != 0 ? low : high;
 }
 
 uint32_t RoundNanPayload(const ConversionRule& rule, uint64_t bits, uint32_t) {

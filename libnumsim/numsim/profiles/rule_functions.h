@@ -25,6 +25,11 @@ uint32_t EncodeExponentHalfUpOfPositive(const ConversionRule& rule, uint64_t bit
 // numbers that round to zero become +0.
 uint32_t EncodeQPyTorch(const ConversionRule& rule, uint64_t bits, uint32_t random);
 
+// bitsandbytes [bnb] searches the sorted list of its values. A search that ends between two of them
+// compares with their midpoint; which of both a tie takes depends on the way there, and that is the
+// one at the even place of the list: the even code of a positive number, the odd one of a negative.
+uint32_t EncodeBitsAndBytes(const ConversionRule& rule, uint64_t bits, uint32_t random);
+
 // NaNs of float32 whose bits are rounded like a number's (QPyTorch, CPFloat): few leading payload
 // bits make an infinity of them, and all bits set carry into the sign, which gives a zero.
 uint32_t RoundNanPayload(const ConversionRule& rule, uint64_t bits, uint32_t random);
