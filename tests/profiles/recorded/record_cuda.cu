@@ -1,4 +1,5 @@
-// Records CUDA's own conversions of all 2^32 float32 patterns to 8, 6 and 4 bits, on device and host.
+// Records CUDA's own conversions of all 2^32 float32 patterns to 8, 6 and 4 bits, on device and
+// host.
 //   nvcc -O2 -std=c++17 -arch=sm_90 record_cuda.cu -o record_cuda && ./record_cuda DIR
 // Writes DIR/cuda-device.txt and DIR/cuda-host.txt, in the format that README.md describes.
 #include <cuda_fp4.h>
@@ -181,7 +182,10 @@ void Record(const std::string& directory) {
                CUDART_VERSION % 1000 / 10,
                driver,
                properties.name);
-  std::fprintf(host, "# CUDA toolkit %d.%d, host code of the headers\n", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+  std::fprintf(host,
+               "# CUDA toolkit %d.%d, host code of the headers\n",
+               CUDART_VERSION / 1000,
+               CUDART_VERSION % 1000 / 10);
   (Write(device, C::kName, DeviceRuns<C>()), ...);
   (Write(host, C::kName, HostRuns<C>()), ...);
   std::fclose(device);
