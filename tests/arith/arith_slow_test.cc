@@ -42,11 +42,12 @@ TEST_P(EveryPair, RemainderIsRightToNearestEven) {
 }
 
 // One part in four of all 2^24 triples.
-class EveryTriple : public testing::TestWithParam<std::tuple<const char*, uint64_t>> {};
+class EveryTriple : public testing::TestWithParam<std::tuple<std::string, uint64_t>> {};
 
 INSTANTIATE_TEST_SUITE_P(,
                          EveryTriple,
-                         testing::Combine(testing::Values("e4m3fn", "e5m2"),
+                         testing::Combine(testing::Values(std::string("e4m3fn"),
+                                                          std::string("e5m2")),
                                           testing::Range(uint64_t{0}, uint64_t{4})));
 
 TEST_P(EveryTriple, FusedMultiplyAddIsRightToNearestEven) {

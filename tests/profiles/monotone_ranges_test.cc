@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "numsim/profiles/profile.h"
@@ -100,30 +101,33 @@ void ExpectContract(const ProfileConversion& conversion, const std::string& targ
   }
 }
 
-class MonotoneRanges : public testing::TestWithParam<ProfileInfo> {};
+std::vector<std::string> ProfileNames() {
+  std::vector<std::string> names;
+  for (const ProfileInfo& profile : ProfileTable()) names.emplace_back(profile.name);
+  return names;
+}
+
+class MonotoneRanges : public testing::TestWithParam<std::string> {};
 
 TEST_P(MonotoneRanges, NoCodeComesBackWithinARange) {
   for (const SourceType from : {SourceType::kFloat32, SourceType::kFloat64}) {
-    for (const std::string& target : ProfileTargets(GetParam().name, from)) {
+    for (const std::string& target : ProfileTargets(GetParam(), from)) {
       // Of P3109's formats some with every kind of domain; the rest have the same rule.
       if (target.starts_with("binary8") && target[7] != '1' && target[7] != '4') continue;
-      ExpectContract(ProfileConversion(GetParam().name, from, ParseFormat(target)), target);
+      ExpectContract(ProfileConversion(GetParam(), from, ParseFormat(target)), target);
     }
   }
 }
 
-std::string ParamName(const testing::TestParamInfo<ProfileInfo>& info) {
-  std::string name(info.param.name);
+std::string ParamName(const testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
   for (char& c : name) {
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   }
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(All,
-                         MonotoneRanges,
-                         testing::ValuesIn(ProfileTable().begin(), ProfileTable().end()),
-                         ParamName);
+INSTANTIATE_TEST_SUITE_P(All, MonotoneRanges, testing::ValuesIn(ProfileNames()), ParamName);
 
 TEST(MonotoneRangesOfRules, HoldForNumsimsOwn) {
   for (const char* const rounding : {"rne", "rna", "rtz", "rtp", "rtn", "odd"}) {

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <ostream>
 #include <set>
 #include <vector>
 
@@ -49,6 +50,8 @@ std::string ParamName(const testing::TestParamInfo<Line>& info) {
   }
   return name;
 }
+
+void PrintTo(const Line& line, std::ostream* os) { *os << line.profile << " to " << line.target; }
 
 class ExactProbability : public testing::TestWithParam<Line> {};
 
