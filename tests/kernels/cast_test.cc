@@ -11,11 +11,10 @@
 #include <vector>
 
 #include "numsim/base/error.h"
-#include "numsim/base/parallel.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/kernels/simd_target.h"
 #include "numsim/rounding/encode.h"
+#include "tests/kernels/every_backend.h"
 #include "tests/oracle/inputs.h"
 
 namespace numsim {
@@ -23,30 +22,6 @@ namespace {
 
 constexpr RandomStream kStream = {.seed = 0x1234567890ABCDEF, .stream = 0x0F0E0D0C0B0A0908};
 constexpr size_t kLarge = 40009;  // several threads' worth, and no multiple of anything
-
-// Puts back the active backend and the number of threads.
-class ExecutionGuard {
- public:
-  ExecutionGuard() : backend_(SimdTargetName()), threads_(ThreadCount()) {}
-  ~ExecutionGuard() {
-    ForceBackend(backend_);
-    SetThreadCount(threads_);
-  }
-
- private:
-  std::string backend_;
-  int threads_;
-};
-
-template <typename Check>
-void OnEveryBackend(const Check& check) {
-  const ExecutionGuard guard;
-  for (const std::string& backend : AvailableBackends()) {
-    SCOPED_TRACE("backend " + backend);
-    ForceBackend(backend);
-    check();
-  }
-}
 
 // An array of any alignment between two strips that nobody may write to.
 template <typename T>
@@ -257,7 +232,7 @@ TEST_P(CastEveryFormat, EncodeAndFakeQuantizeEqualTheScalarRuleUnderEverySetting
     SCOPED_TRACE(Describe(plan));
     const std::vector<uint32_t> codes = ScalarCodes(plan, in, random);
     const std::vector<uint32_t> values = ScalarValues(format, codes);
-    OnEveryBackend([&] {
+    WithEachBackend([&] {
       EXPECT_TRUE(Same(ArrayCodes(plan, in, random), codes));
       EXPECT_TRUE(Same(ArrayRounded(plan, in, random, Place::kApart), values));
     });
@@ -272,7 +247,7 @@ TEST_P(CastEveryFormat, DecodeEqualsTheScalarRuleForEveryCodeAndIgnoresBitsAbove
   std::vector<uint32_t> values = words;
   for (uint32_t& word : values)
     word = std::bit_cast<uint32_t>(Decode(format, word & format.CodeMask()));
-  OnEveryBackend([&] { EXPECT_TRUE(Same(ArrayValues(format, words), values)); });
+  WithEachBackend([&] { EXPECT_TRUE(Same(ArrayValues(format, words), values)); });
 }
 
 // Lengths about every multiple of a vector, and some about the block of random words.
@@ -287,7 +262,7 @@ TEST(Cast, EveryLengthAndAlignmentIsConvertedToItsLastElement) {
       const ArrayRandom random = {kStream, 62 + offset};
       const std::vector<uint32_t> codes = ScalarCodes(plan, from, random);
       const std::vector<uint32_t> values = ScalarValues(plan.format, codes);
-      OnEveryBackend([&] {
+      WithEachBackend([&] {
         for (size_t n = 0; n <= 4099; ++n) {
           if (!IsTestedLength(n)) continue;
           const auto part = std::span(codes).first(n);
@@ -312,7 +287,7 @@ TEST(Cast, DrawsAreThoseOfTheElementsIndexWhereverTheArrayStarts) {
         const ArrayRandom random = {kStream, base + offset};
         SCOPED_TRACE(fmt::format("{} bits from element {}", bits, random.first_index));
         const std::vector<uint32_t> codes = ScalarCodes(plan, in, random);
-        OnEveryBackend([&] { EXPECT_TRUE(Same(ArrayCodes(plan, in, random), codes)); });
+        WithEachBackend([&] { EXPECT_TRUE(Same(ArrayCodes(plan, in, random), codes)); });
       }
     }
   }
@@ -324,7 +299,7 @@ TEST(Cast, TwoCallsOneAfterTheOtherEqualOneCall) {
     const std::vector<float> inputs = MixedInputs(plan.format, 2500);
     const std::span<const float> in = inputs;
     const ArrayRandom random = {kStream, 5};
-    OnEveryBackend([&] {
+    WithEachBackend([&] {
       const std::vector<uint32_t> codes = ArrayCodes(plan, in, random);
       const std::span<const uint32_t> whole = codes;
       for (size_t cut : {1, 7, 59, 63, 64, 100, 1019, 1024, 1025, 2499}) {
@@ -343,7 +318,7 @@ TEST(Cast, ThreadsDoNotChangeABit) {
     const ArrayRandom random = {kStream, 1001};
     const std::vector<uint32_t> codes = ScalarCodes(plan, in, random);
     const std::vector<uint32_t> values = ScalarValues(plan.format, codes);
-    OnEveryBackend([&] {
+    WithEachBackend([&] {
       for (int threads : {1, 2, 3}) {
         SCOPED_TRACE(threads);
         SetThreadCount(threads);
@@ -368,7 +343,7 @@ TEST(Cast, Float64IsRoundedOnceByTheScalarRule) {
       codes.push_back(
           EncodeF64(plan, std::bit_cast<uint64_t>(x), Draw(plan, random, codes.size())));
     }
-    const ExecutionGuard guard;
+    const ExecutionState state;
     for (int threads : {1, 2, 3}) {
       SetThreadCount(threads);
       Framed<uint32_t> got(in.size(), 0);
@@ -383,7 +358,7 @@ TEST(RandomBitsArray, EqualsRandomBitsForEveryWidthLengthAndThreadCount) {
     const uint64_t first = (uint64_t{1} << 32) - static_cast<uint64_t>(bits);
     std::vector<uint32_t> draws;
     for (size_t i = 0; i < 17000; ++i) draws.push_back(RandomBits(kStream, first + i, bits));
-    OnEveryBackend([&] {
+    WithEachBackend([&] {
       for (size_t n : {0, 1, 63, 257, 1025, 17000}) {
         SetThreadCount(1 + static_cast<int>(n % 3));
         Framed<uint32_t> drawn(n, 3);

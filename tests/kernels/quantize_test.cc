@@ -12,11 +12,10 @@
 #include <vector>
 
 #include "numsim/base/error.h"
-#include "numsim/base/parallel.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/kernels/simd_target.h"
 #include "numsim/rounding/encode.h"
+#include "tests/kernels/every_backend.h"
 #include "tests/oracle/inputs.h"
 
 namespace numsim {
@@ -29,18 +28,13 @@ constexpr ArrayRandom kRandom = {{.seed = 11, .stream = 22}, 333};
 // Calls check under every backend and thread count, and puts both back.
 template <typename Check>
 void OnEveryBackendAndThreadCount(const Check& check) {
-  const std::string active(SimdTargetName());
-  const int threads_before = ThreadCount();
-  for (const std::string& backend : AvailableBackends()) {
-    ForceBackend(backend);
+  WithEachBackend([&] {
     for (int threads : {1, 2, 3}) {
-      SCOPED_TRACE(fmt::format("backend {}, {} threads", backend, threads));
+      SCOPED_TRACE(fmt::format("{} threads", threads));
       SetThreadCount(threads);
       check();
     }
-  }
-  ForceBackend(active);
-  SetThreadCount(threads_before);
+  });
 }
 
 std::vector<ScaleLayout> Layouts() {

@@ -163,14 +163,9 @@ Flags ScalarRange(const Job& job,
                   size_t end,
                   const ArrayRandom& random,
                   uint8_t* flags) {
-  const bool stochastic = job.plan.rounding.mode == RoundingMode::kStochastic;
   Flags all = 0;
   for (size_t i = begin; i < end; ++i) {
-    const uint32_t word =
-        stochastic
-            ? RandomBits(random.stream, random.first_index + i, job.plan.rounding.random_bits)
-            : 0;
-    const Rounded r = EvaluateScalar(job, i, word);
+    const Rounded r = EvaluateScalar(job, i, Draw(job.plan, random, i));
     StoreCode(out, i, r.code);
     if (flags != nullptr) flags[i] = r.flags;
     all |= r.flags;
@@ -217,13 +212,12 @@ void AddSignaling(const ArrayOperand& operand, size_t begin, size_t n, uint8_t* 
   const FormatSpec& format = operand.format;
   if (operand.codes.size() == 0 || format.nan != Nan::kIeee || format.mantissa_bits < 2) return;
   const uint32_t mask = format.MagnitudeMask();
-  const uint32_t first = format.MaxFiniteCode() + 2;  // past infinity, where there is one
-  const uint32_t infinities = format.HasInfinity() ? 0 : 1;
+  const uint32_t first = format.MaxFiniteCode() + (format.HasInfinity() ? 2 : 1);
   const uint32_t end = format.NanCode();  // the first quiet one
   WithPointer(operand.codes, begin, [&](const auto* codes) {
     for (size_t i = 0; i < n; ++i) {
       const uint32_t magnitude = codes[i] & mask;
-      const bool signaling = magnitude >= first - infinities && magnitude < end;
+      const bool signaling = magnitude >= first && magnitude < end;
       flags[i] = static_cast<uint8_t>(flags[i] | (signaling ? kInvalid : 0));
     }
   });

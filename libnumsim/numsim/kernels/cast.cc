@@ -22,11 +22,6 @@ ArrayRandom Advance(const ArrayRandom& random, size_t elements) {
   return {random.stream, random.first_index + elements};
 }
 
-uint32_t Draw(const EncodePlan& plan, const ArrayRandom& random, size_t i) {
-  if (plan.rounding.mode != RoundingMode::kStochastic) return 0;
-  return RandomBits(random.stream, random.first_index + i, plan.rounding.random_bits);
-}
-
 template <typename Code>
 void CheckEncode(const EncodePlan& plan, size_t in, size_t codes) {
   NUMSIM_CHECK(in == codes, "{} elements, {} codes", in, codes);

@@ -8,6 +8,12 @@
 
 namespace numsim {
 
+// R of element i of a call; 0 unless the plan's mode is stochastic.
+inline uint32_t Draw(const EncodePlan& plan, const ArrayRandom& random, size_t i) noexcept {
+  if (plan.rounding.mode != RoundingMode::kStochastic) return 0;
+  return RandomBits(random.stream, random.first_index + i, plan.rounding.random_bits);
+}
+
 // Requires a code type of plan.format.StorageBytes() and no overlap.
 void EncodeSerial(const EncodePlan& plan,
                   const float* in,

@@ -1,12 +1,12 @@
 #include "numsim/rounding/hole.h"
 
 #include "numsim/rounding/encode.h"
+#include "numsim/rounding/lanes_scalar.h"
 
 namespace numsim {
 namespace {
 
-// GCC's and clang's 128-bit integers; 2^54 * 2^33 needs 87 bits.
-__extension__ using Uint128 = unsigned __int128;
+using scalar::Uint128;  // 2^54 * 2^33 needs 87 bits
 
 constexpr int kMantissaBits = 52;
 constexpr int kBias = 1023;
