@@ -13,6 +13,7 @@ void AddOracleCommand(Program& program) {
   AddOraclePackCommand(program, oracle);
   AddOracleDiffCommand(program, oracle);
   AddOracleProfilesCommand(program, oracle);
+  AddOracleAccumulatorsCommand(program, oracle);
 }
 
 }  // namespace numsim::apps

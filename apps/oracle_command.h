@@ -12,5 +12,6 @@ void AddOracleKappaCommand(Program& program, CLI::App* oracle);
 void AddOraclePackCommand(Program& program, CLI::App* oracle);
 void AddOracleDiffCommand(Program& program, CLI::App* oracle);
 void AddOracleProfilesCommand(Program& program, CLI::App* oracle);
+void AddOracleAccumulatorsCommand(Program& program, CLI::App* oracle);
 
 }  // namespace numsim::apps

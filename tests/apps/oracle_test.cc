@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "numsim/arith/accumulator.h"
 #include "numsim/io/sha256.h"
 #include "tests/apps/program.h"
 
@@ -53,7 +54,7 @@ const std::string kAdd = "--op add --format e4m3fn";
 const std::string kConvert = "--op convert --format fp32 --to e4m3fn";
 
 TEST_F(Oracle, EveryCommandHasHelpWithAnExample) {
-  for (const char* const command : {"", " gen", " check", " kappa", " pack"}) {
+  for (const char* const command : {"", " gen", " check", " kappa", " pack", " accumulators"}) {
     ExpectContains(Output(std::string("oracle") + command + " --help"),
                    "Example:\n  numsim oracle ");
   }
@@ -311,6 +312,46 @@ TEST_F(Oracle, PackCanBeCheckedWithoutItsCommand) {
   EXPECT_EQ(again.exit_code, 2);
   ExpectContains(again.err, "not empty");
   EXPECT_EQ(Bytes(Path("p/README.md")).find("conforms"), std::string::npos);
+}
+
+TEST_F(Oracle, AccumulatorsListsEveryNamedRule) {
+  const std::vector<std::string> lines = Numsim("oracle accumulators").Lines();
+  const auto json = nlohmann::json::parse(Output("oracle accumulators --json"));
+  ASSERT_EQ(lines.size(), AccumulatorTable().size() + 1);  // below a heading
+  ASSERT_EQ(json.size(), AccumulatorTable().size());
+  const char* const root = std::getenv("NUMSIM_SOURCE_DIR");
+  ASSERT_NE(root, nullptr);
+  const std::string page = Bytes(std::filesystem::path(root) / "docs/oracle.md");
+  size_t i = 0;
+  for (const AccumulatorRow& row : AccumulatorTable()) {
+    const std::string& line = lines[i + 1];
+    EXPECT_TRUE(line.starts_with(fmt::format("{} ", row.name))) << line;
+    const std::string evidence = row.measured ? "measured" : "reported";
+    for (const std::string& part : {RuleText(row.rule), evidence, std::string(row.operands)}) {
+      ExpectContains(line, " " + part + " ");
+    }
+    ExpectContains(line, std::string(row.note));
+    EXPECT_EQ(json[i]["name"], row.name);
+    EXPECT_EQ(json[i]["rule"], RuleText(row.rule));
+    EXPECT_EQ(json[i]["evidence"], evidence);
+    EXPECT_EQ(json[i]["source"], row.source);
+    ExpectContains(page, fmt::format("`{}`", row.name));
+    ++i;
+  }
+}
+
+// The example of docs/oracle.md.
+TEST_F(Oracle, DotTakesTheRuleOfADevice) {
+  const std::string dot = "--op dot --format e4m3fn --to fp32 --length 4 --accumulator ";
+  const std::string gen = "oracle gen --level random:1 --results " + dot;
+  EXPECT_EQ(Output(gen + "exact"), "6C 3E 37 11 AE DD 7E 34 43A64360 00\n");
+  EXPECT_EQ(Output(gen + "hopper-fp8-fast"), "6C 3E 37 11 AE DD 7E 34 43A64000 00\n");
+  EXPECT_EQ(Check("6C 3E 37 11 AE DD 7E 34 43A64000\n", dot + "hopper-fp8-fast").exit_code, 0);
+  EXPECT_EQ(Check("6C 3E 37 11 AE DD 7E 34 43A64360\n", dot + "hopper-fp8-fast").exit_code, 1);
+  const Outcome unknown = Numsim(gen + "hopper-fp4");
+  EXPECT_EQ(unknown.exit_code, 2);
+  ExpectContains(unknown.err, "--accumulator 'hopper-fp4' is neither exact nor FORMAT");
+  ExpectContains(unknown.err, "hopper-mma-fp8");
 }
 
 TEST_F(Oracle, FullOutputDeviceIsAnError) {

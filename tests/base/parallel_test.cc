@@ -147,6 +147,29 @@ TEST_F(Parallel, OneThreadRunsTasksInOrder) {
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
+TEST_F(Parallel, AnotherLibraryGetsTheThreadsThatWereSet) {
+  for (const int threads : {1, 2, 7}) {
+    SetThreadCount(threads);
+    int given = 0;
+    CallLibrary([&](int n) { given = n; });
+    EXPECT_EQ(given, threads);
+  }
+}
+
+TEST_F(Parallel, AnotherLibraryGetsOneThreadInAChunkOrTask) {
+  SetThreadCount(3);
+  std::atomic<int> calls = 0;
+  const auto call = [&] {
+    CallLibrary([&](int n) {
+      EXPECT_EQ(n, 1);
+      ++calls;
+    });
+  };
+  ParallelFor(3, 1, [&](size_t, size_t) { call(); });
+  ParallelTasks(4, [&](size_t) { call(); });
+  EXPECT_EQ(calls, 7);
+}
+
 using ParallelDeathTest = Parallel;
 TEST_F(ParallelDeathTest, FewerThanOneThreadIsABrokenContract) {
   EXPECT_DEATH(SetThreadCount(0), "threads = 0");

@@ -46,4 +46,12 @@ void ParallelTasks(size_t n, const std::function<void(size_t)>& body) {
   for (size_t i = 0; i < n; ++i) body(i);
 }
 
+void CallLibrary(const std::function<void(int)>& work) {
+  const int before = omp_get_max_threads();
+  const int threads = omp_in_parallel() ? 1 : ThreadCount();
+  omp_set_num_threads(threads);
+  work(threads);
+  omp_set_num_threads(before);
+}
+
 }  // namespace numsim

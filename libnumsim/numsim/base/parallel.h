@@ -24,4 +24,8 @@ void ParallelFor(size_t n, size_t grain, const std::function<void(size_t, size_t
 // for tasks of unequal cost. body must not throw.
 void ParallelTasks(size_t n, const std::function<void(size_t)>& body);
 
+// Calls work(threads), and within it the OpenMP loops of another library take `threads` threads:
+// ThreadCount(), or 1 in a chunk or task of the loops above. work must not throw.
+void CallLibrary(const std::function<void(int)>& work);
+
 }  // namespace numsim

@@ -1,23 +1,32 @@
-// Dot products with a stated accumulator: a[0] b[0] + ... + a[N-1] b[N-1].
+// Dot products with a stated accumulator: a[0] b[0] + ... + a[N-1] b[N-1], by the rules of
+// arith/accumulator.h.
 //
 //   exact            The exact sum, rounded once to the result. An exact zero is -0 if every
-//   product
-//                    is -0, and in mode rtn unless every product is +0.
+//                    product is -0, and in mode rtn unless every product is +0.
 //   FORMAT           acc = +0; acc = round(acc + a[i] b[i]) in FORMAT, i ascending, each a fused
 //                    multiply-add; at last acc is converted to the result.
 //   FORMAT:unfused   acc = round(acc + round(a[i] b[i])), both in FORMAT.
+//   all others       Accumulate, which rounds as its rule says whatever the request; its sum is
+//                    rounded once to the result. A NaN in fp32 is NanResult. `library` has no right
+//                    answer and is refused.
 //
-// Every rounding is in the mode and under the overflow policy of the request. In a stochastic mode
-// each has its own random bits, in the order in which they happen: the last column is that of the
-// conversion to the result, the only one of `exact`. Flags are the OR of all steps'.
+// Every rounding of the first three, and the last of the others, is in the mode and under the
+// overflow policy of the request. In a stochastic mode each such rounding has its own random bits,
+// in the order in which they happen: the last column is that of the conversion to the result, the
+// only one but for FORMAT. Flags are the OR of all these steps'.
 #include <fmt/format.h>
 
+#include <array>
+#include <bit>
 #include <vector>
 
+#include "numsim/arith/accumulator.h"
 #include "numsim/arith/arith.h"
 #include "numsim/arith/exact.h"
 #include "numsim/arith/exact_sum.h"
 #include "numsim/base/error.h"
+#include "numsim/formats/decode.h"
+#include "numsim/formats/named_formats.h"
 #include "numsim/vectors/operation_row.h"
 
 namespace numsim {
@@ -123,30 +132,65 @@ class SequentialDot : public DotOperation {
   bool fused_;
 };
 
-std::unique_ptr<Operation> Make(const OperationInfo& info, const ResolvedRequest& r) {
-  if (r.accumulator.empty() || r.accumulator == "exact") {
-    return std::make_unique<ExactDot>(info, r);
+// What a device does: no rounding of the request comes into it but the last.
+class ModelledDot : public DotOperation {
+ public:
+  ModelledDot(const OperationInfo& info, const ResolvedRequest& r, const Accumulator& rule)
+      : DotOperation(info, r, 0), rule_(rule), f32_(r.to.spec == kFp32) {
+    NUMSIM_CHECK(length_ <= kMostElements, "a dot product of {} elements", length_);
   }
-  constexpr std::string_view kUnfused = ":unfused";
-  std::string_view text = r.accumulator;
-  const bool fused = !text.ends_with(kUnfused);
-  if (!fused) text.remove_suffix(kUnfused.size());
-  Format accumulator;
+
+  Flags Evaluate(std::span<const uint64_t> inputs,
+                 std::span<uint64_t> results) const noexcept override {
+    std::array<float, kMostElements> a, b;
+    for (size_t i = 0; i < length_; ++i) {
+      a[i] = Decode(a_, A(inputs, i).code);
+      b[i] = Decode(b_, B(inputs, i).code);
+    }
+    const Unrounded sum =
+        Accumulate(rule_, {a_, std::span(a).first(length_)}, {b_, std::span(b).first(length_)});
+    const Rounded r = EncodeUnrounded(to_, sum, Random(inputs, 0));
+    results[0] = f32_ && sum.kind == NumberKind::kNan ? NanResult(rule_) : r.code;
+    return r.flags;
+  }
+
+ private:
+  static constexpr size_t kMostElements = 4096;  // --length
+
+  Accumulator rule_;
+  bool f32_;
+};
+
+Accumulator ParseRule(const std::string& text) {
   try {
-    accumulator = ParseFormat(text);
+    return ParseAccumulator(text);
   } catch (const Error& error) {
-    throw Error::Format("--accumulator '{}' is neither exact nor FORMAT nor FORMAT:unfused: {}",
-                        r.accumulator,
-                        error.what());
+    throw Error::Format("--{}", error.what());  // "accumulator 'TEXT' is ..."
   }
-  return std::make_unique<SequentialDot>(info, r, accumulator.spec, fused);
+}
+
+std::unique_ptr<Operation> Make(const OperationInfo& info, const ResolvedRequest& r) {
+  const Accumulator rule = r.accumulator.empty() ? Accumulator{} : ParseRule(r.accumulator);
+  switch (rule.kind) {
+    case AccumulatorKind::kExact:
+      return std::make_unique<ExactDot>(info, r);
+    case AccumulatorKind::kFormat:
+    case AccumulatorKind::kFormatUnfused:
+      return std::make_unique<SequentialDot>(
+          info, r, rule.format, rule.kind == AccumulatorKind::kFormat);
+    case AccumulatorKind::kLibrary:
+      throw Error(
+          "--accumulator library has no stated order of summation, so there is no right answer; "
+          "fp32 and fp32-chunked:N have");
+    default:
+      return std::make_unique<ModelledDot>(info, r, rule);
+  }
 }
 
 const OperationRow kRows[] = {
     {{"dot",
-      "a[0] b[0] + ... + a[N-1] b[N-1]; accumulator exact, FORMAT or "
-      "FORMAT:unfused, from the first "
-      "to the last",
+      "a[0] b[0] + ... + a[N-1] b[N-1]; accumulator exact, FORMAT, FORMAT:unfused, fp64, "
+      "fp32-chunked:N, trunc:F,CHUNK[,PROMOTE] or a name of `numsim oracle accumulators`",
       true,
       {.format_b = true,
        .to = true,

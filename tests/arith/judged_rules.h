@@ -1,0 +1,171 @@
+// Rules of accumulation, each with the oracle's function for it.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "numsim/arith/accumulator.h"
+#include "numsim/formats/named_formats.h"
+#include "tests/oracle/accumulate.h"
+
+namespace numsim {
+
+using oracle::DotSide;
+using Judge = std::function<double(const DotSide&, const DotSide&)>;
+
+struct JudgedRule {
+  std::string text;  // how ParseAccumulator reads it; empty where only a name of the table does
+  Accumulator rule;
+  Judge judge;
+};
+
+inline void PrintTo(const JudgedRule& judged, std::ostream* os) {
+  *os << (judged.text.empty() ? Name(judged.rule) : judged.text);
+}
+
+inline double ValueOf(const Unrounded& x) {
+  if (x.kind == NumberKind::kNan) return std::copysign(std::nan(""), x.negative ? -1 : 1);
+  const double magnitude = x.kind == NumberKind::kInfinity
+                               ? std::numeric_limits<double>::infinity()
+                               : std::ldexp(static_cast<double>(x.significand), x.exponent);
+  return x.negative ? -magnitude : magnitude;
+}
+
+// The same number, with the same sign of zero; every NaN is positive.
+inline bool Same(double x, double y) {
+  if (std::isnan(x) && std::isnan(y)) return !std::signbit(x);
+  return std::bit_cast<uint64_t>(x) == std::bit_cast<uint64_t>(y);
+}
+
+inline JudgedRule FormatRule(const FormatSpec& format,
+                             const char* text,
+                             const oracle::FloatGrid& grid) {
+  Accumulator rule;
+  rule.kind = AccumulatorKind::kFormat;
+  rule.format = format;
+  return {text, rule, [grid](const DotSide& a, const DotSide& b) {
+            return oracle::SequentialDot(a, b, grid, true);
+          }};
+}
+
+inline JudgedRule UnfusedRule(const FormatSpec& format,
+                              const char* text,
+                              const oracle::FloatGrid& grid) {
+  JudgedRule judged = FormatRule(format, text, grid);
+  judged.rule.kind = AccumulatorKind::kFormatUnfused;
+  judged.judge = [grid](const DotSide& a, const DotSide& b) {
+    return oracle::SequentialDot(a, b, grid, false);
+  };
+  return judged;
+}
+
+inline JudgedRule AlignedRule(const oracle::AlignedUnit& unit) {
+  Accumulator rule;
+  rule.kind = AccumulatorKind::kAligned;
+  rule.chunk = static_cast<int>(unit.chunk);
+  rule.fraction_bits = unit.fraction_bits;
+  rule.promote = static_cast<int>(unit.promote);
+  if (unit.byte_pairs) rule.order = ProductOrder::kBytePairs;
+  std::string text = fmt::format("trunc:{},{}", unit.fraction_bits, unit.chunk);
+  if (unit.promote != 0) text += fmt::format(",{}", unit.promote);
+  return {unit.byte_pairs ? "" : text, rule, [unit](const DotSide& a, const DotSide& b) {
+            return oracle::AlignedDot(a, b, unit);
+          }};
+}
+
+inline JudgedRule ChunkRule(AccumulatorKind kind,
+                            size_t chunk,
+                            double (*dot)(const DotSide&, const DotSide&, size_t)) {
+  Accumulator rule;
+  rule.kind = kind;
+  rule.chunk = static_cast<int>(chunk);
+  const std::string text =
+      kind == AccumulatorKind::kChunked ? fmt::format("fp32-chunked:{}", chunk) : "";
+  return {
+      text, rule, [chunk, dot](const DotSide& a, const DotSide& b) { return dot(a, b, chunk); }};
+}
+
+inline JudgedRule AlignedDownRule(size_t chunk, bool even_odd) {
+  Accumulator rule;
+  rule.kind = AccumulatorKind::kAlignedDown;
+  rule.chunk = static_cast<int>(chunk);
+  rule.fraction_bits = 24;
+  if (even_odd) rule.order = ProductOrder::kEvenOdd;
+  return {"", rule, [chunk, even_odd](const DotSide& a, const DotSide& b) {
+            return oracle::AlignedDownDot(a, b, chunk, even_odd);
+          }};
+}
+
+inline constexpr oracle::FloatGrid kHalf = {11, -14, 15};
+inline constexpr oracle::FloatGrid kBrain = {8, -126, 127};
+
+inline std::vector<JudgedRule> JudgedRules() {
+  Accumulator fp64;
+  fp64.kind = AccumulatorKind::kFloat64;
+  return {
+      {"fp64",
+       fp64,
+       [](const DotSide& a, const DotSide& b) {
+         return oracle::SequentialDot(a, b, oracle::kFloat64, true);
+       }},
+      FormatRule(kFp32, "fp32", oracle::kFloat32),
+      FormatRule(kFp16, "fp16", kHalf),
+      FormatRule(kBf16, "bf16", kBrain),
+      FormatRule(kTf32, "tf32", {11, -126, 127}),
+      FormatRule(kE5M2, "e5m2", {3, -14, 15}),
+      UnfusedRule(kFp32, "fp32:unfused", oracle::kFloat32),
+      UnfusedRule(kFp16, "fp16:unfused", kHalf),
+      UnfusedRule(kBf16, "bf16:unfused", kBrain),
+      ChunkRule(AccumulatorKind::kChunked, 1, oracle::ChunkedDot),
+      ChunkRule(AccumulatorKind::kChunked, 7, oracle::ChunkedDot),
+      ChunkRule(AccumulatorKind::kChunked, 128, oracle::ChunkedDot),
+      AlignedRule({.fraction_bits = 13, .chunk = 32}),
+      AlignedRule({.fraction_bits = 13, .chunk = 32, .promote = 128}),
+      AlignedRule({.fraction_bits = 25, .chunk = 16}),
+      AlignedRule({.fraction_bits = 23, .chunk = 4}),
+      AlignedRule({.fraction_bits = 24, .chunk = 8, .promote = 24}),
+      AlignedRule({.fraction_bits = 35, .chunk = 64}),
+      AlignedRule({.fraction_bits = 1, .chunk = 3}),
+      AlignedRule({.fraction_bits = 40, .chunk = 1}),
+      AlignedRule({.fraction_bits = 25, .chunk = 16, .promote = 32, .byte_pairs = true}),
+      AlignedRule({.fraction_bits = 13, .chunk = 16, .byte_pairs = true}),
+      ChunkRule(AccumulatorKind::kExactChunks, 4, oracle::ExactChunksDot),
+      ChunkRule(AccumulatorKind::kExactChunks, 2, oracle::ExactChunksDot),
+      ChunkRule(AccumulatorKind::kFlushedPairs, 2, oracle::FlushedPairsDot),
+      ChunkRule(AccumulatorKind::kFlushedPairs, 4, oracle::FlushedPairsDot),
+      AlignedDownRule(8, false),
+      AlignedDownRule(4, false),
+      AlignedDownRule(16, true),
+  };
+}
+
+inline std::vector<Accumulator> RulesOfEveryKind() {
+  std::vector<Accumulator> rules = {Accumulator{}};
+  for (const JudgedRule& judged : JudgedRules()) rules.push_back(judged.rule);
+  return rules;
+}
+
+inline Accumulator Trunc(int fraction_bits, int chunk, int promote = 0) {
+  Accumulator rule;
+  rule.kind = AccumulatorKind::kAligned;
+  rule.fraction_bits = fraction_bits;
+  rule.chunk = chunk;
+  rule.promote = promote;
+  return rule;
+}
+
+// The sum of products of bf16 operands.
+inline double Sum(const Accumulator& rule,
+                  const std::vector<float>& a,
+                  const std::vector<float>& b) {
+  return ValueOf(Accumulate(rule, {kBf16, a}, {kBf16, b}));
+}
+
+}  // namespace numsim
