@@ -11,6 +11,7 @@
 #include "numsim/formats/format_table.h"
 #include "numsim/random/distributions.h"
 #include "numsim/scaling/quantization_error.h"
+#include "tests/kernels/every_backend.h"
 
 namespace numsim {
 namespace {
@@ -78,7 +79,7 @@ TEST(QuantizedMatrix, Int8CodesAreTheRoundedShareOfTheRowsMaximum) {
 }
 
 TEST(QuantizedMatrix, AnAllZeroScaleIsOneAndGivesZeros) {
-  for (const char* layout : {"tensor", "row", "column", "block:3"}) {
+  for (const char* layout : {"tensor", "row", "column", "block:3", "tile:2x1", "tile:2x3"}) {
     for (ScaleRule rule : {ScaleRule::kAbsmax, ScaleRule::kPow2Ceil, ScaleRule::kE8m0}) {
       const QuantizeOptions options = Options("e4m3fn", layout, rule);
       const std::vector<float> in(12, 0.0f);
@@ -133,7 +134,7 @@ TEST(QuantizedMatrix, NanAndInfinityDoNotSpoilTheirRow) {
 }
 
 TEST(QuantizedMatrix, Int8IsOffByAtMostHalfAStep) {
-  for (const char* layout : {"tensor", "row", "column", "block:16"}) {
+  for (const char* layout : {"tensor", "row", "column", "block:16", "tile:16x1", "tile:10x10"}) {
     const std::vector<float> in = Normals(64 * 48, 5.0f);
     const QuantizeOptions options = Options("int8", layout);
     const QuantizedMatrix matrix = Quantize(in, {64, 48}, options);
@@ -172,7 +173,7 @@ TEST(QuantizedMatrix, SixteenBitFormatsTakeSixteenBitCodes) {
 
 TEST(QuantizedMatrix, TransposedHoldsTheSameCodesAndScales) {
   const std::vector<float> in = Normals(67 * 130, 1.0f);
-  for (const char* layout : {"tensor", "row", "column", "block:32"}) {
+  for (const char* layout : {"tensor", "row", "column", "block:32", "tile:32x1", "tile:9x20"}) {
     QuantizeOptions options = Options("e4m3fn", layout);
     options.rounding = {RoundingMode::kStochastic, StochasticVariant::kA, 16};
     const QuantizedMatrix plain = Quantize(in, {67, 130}, options);
@@ -189,7 +190,7 @@ TEST(QuantizedMatrix, TransposedHoldsTheSameCodesAndScales) {
 TEST(QuantizedMatrix, FakeQuantizeIsQuantizeThenDequantize) {
   const std::vector<float> in = Normals(37 * 90, 2.0f);
   for (const char* format : {"int8", "e4m3fn", "e2m1fn", "fp16"}) {
-    for (const char* layout : {"tensor", "row", "column", "block:32"}) {
+    for (const char* layout : {"tensor", "row", "column", "block:32", "tile:32x1", "tile:9x20"}) {
       const QuantizeOptions options = Options(format, layout, ScaleRule::kPow2Floor);
       const QuantizedMatrix matrix = Quantize(in, {37, 90}, options);
       std::vector<float> apart(in.size()), at_once(in.size());
@@ -200,10 +201,137 @@ TEST(QuantizedMatrix, FakeQuantizeIsQuantizeThenDequantize) {
   }
 }
 
+// Scales and codes are made a few rows at a time where scales allow it. Long and short rows, tiles
+// that end inside the matrix, and draws that go on from band to band.
+TEST(QuantizedMatrix, EqualsScalesOfTheWholeMatrixThenCodesOfTheWholeMatrix) {
+  const ExecutionState state;
+  for (const MatrixShape shape : {MatrixShape{37, 9000}, {300, 100}, {1000, 7}, {1, 50}}) {
+    const std::vector<float> in = Normals(shape.Elements(), 2.0f);
+    for (const char* layout : {"tensor", "row", "column", "block:32", "tile:8x1", "tile:30x64"}) {
+      QuantizeOptions options = Options("e4m3fn", layout);
+      options.rounding = {RoundingMode::kStochastic, StochasticVariant::kA, 16};
+      options.random = {{.seed = 5, .stream = 6}, 77};
+      std::vector<float> scales(options.layout.Count(shape.rows, shape.cols));
+      Absmax(in, shape, options.layout, scales);
+      std::vector<float> multipliers;
+      for (float& scale : scales) {
+        const Scale made = MakeScale(options.format, scale, options.scale_rule);
+        multipliers.push_back(made.multiplier);
+        scale = made.scale;
+      }
+      std::vector<uint8_t> codes(in.size());
+      const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
+      Quantize(plan, in, shape, options.layout, multipliers, std::span(codes), options.random);
+      for (const int threads : {1, 3}) {
+        SetThreadCount(threads);
+        const QuantizedMatrix matrix = Quantize(in, shape, options);
+        EXPECT_EQ(matrix.scales, scales) << layout << ", rows of " << shape.cols;
+        EXPECT_EQ(matrix.codes8, codes) << layout << ", rows of " << shape.cols;
+      }
+    }
+  }
+}
+
+TEST(QuantizedMatrix, UnderAGivenScaleTheMatrixItselfDoesNotMatter) {
+  const std::vector<float> in = {1.0f, -3.0f, 1000.0f, 0.26f, kNaN, -kInfinity};
+  QuantizeOptions options = Options("int8", "tensor");
+  const QuantizedMatrix matrix = QuantizeUnder({0.5f, 2.0f}, in, {2, 3}, options);
+  EXPECT_EQ(matrix.scales, std::vector<float>{0.5f});
+  EXPECT_EQ(matrix.codes8, (std::vector<uint8_t>{2, 0xFA, 127, 1, 127, 0x81}));
+  options.transpose = true;
+  const QuantizedMatrix transposed = QuantizeUnder({0.5f, 2.0f}, in, {2, 3}, options);
+  EXPECT_TRUE(transposed.transposed);
+  EXPECT_EQ(transposed.codes8, (std::vector<uint8_t>{2, 1, 0xFA, 127, 127, 0x81}));
+}
+
+TEST(QuantizedMatrixDeathTest, AGivenScaleIsForTheWholeTensor) {
+  const std::vector<float> in(6, 1.0f);
+  EXPECT_DEATH(QuantizeUnder({}, in, {2, 3}, Options("int8", "row")), "one scale.*row");
+}
+
+// Code and scale of element k of vector `row`, as gemm.h states them.
+struct OperandElement {
+  uint32_t code;
+  float scale;
+};
+
+OperandElement ElementOf(const GemmOperand& operand, size_t row, size_t k) {
+  const size_t at = operand.transposed ? k * operand.rows + row : row * operand.inner + k;
+  const size_t segment = operand.scales.segment == 0 ? 0 : k / operand.scales.segment;
+  const uint32_t code = operand.codes8.empty() ? operand.codes16[at] : operand.codes8[at];
+  return {code, operand.scales.At(row, segment)};
+}
+
+// An operand by rows or by columns, stored either way, has the codes and scales of the matrix.
+void CheckOperand(const char* format, const char* layout, bool stored_transposed, bool by_columns) {
+  constexpr MatrixShape kShape{67, 45};
+  const std::vector<float> in = Normals(kShape.Elements(), 1.0f);
+  QuantizeOptions options = Options(format, layout);
+  const QuantizedMatrix plain = Quantize(in, kShape, options);
+  options.transpose = stored_transposed;
+  const QuantizedMatrix matrix = Quantize(in, kShape, options);
+  const GemmOperand operand = AsOperand(matrix, by_columns);
+  ASSERT_EQ(operand.rows, by_columns ? kShape.cols : kShape.rows);
+  ASSERT_EQ(operand.inner, by_columns ? kShape.rows : kShape.cols);
+  EXPECT_EQ(operand.format, options.format);
+  for (size_t r = 0; r < kShape.rows; ++r) {
+    for (size_t c = 0; c < kShape.cols; ++c) {
+      const OperandElement element =
+          by_columns ? ElementOf(operand, c, r) : ElementOf(operand, r, c);
+      const size_t at = r * kShape.cols + c;
+      const uint32_t code = plain.codes8.empty() ? plain.codes16[at] : plain.codes8[at];
+      ASSERT_EQ(element.code, code) << r << ", " << c;
+      ASSERT_EQ(element.scale, plain.scales[options.layout.Index(r, c, kShape.cols)])
+          << r << ", " << c;
+    }
+  }
+}
+
+TEST(AsOperand, HasTheCodesAndScalesOfTheMatrixHoweverStored) {
+  for (const bool stored_transposed : {false, true}) {
+    SCOPED_TRACE(stored_transposed);
+    for (const char* layout :
+         {"tensor", "row", "block:8", "block:45", "block:100", "tile:8x1", "tile:8x9"}) {
+      SCOPED_TRACE(layout);
+      CheckOperand("int8", layout, stored_transposed, false);
+      CheckOperand("fp16", layout, stored_transposed, false);
+    }
+    for (const char* layout :
+         {"tensor", "column", "block:8", "tile:8x1", "tile:67x1", "tile:100x1", "tile:8x9"}) {
+      SCOPED_TRACE(layout);
+      CheckOperand("int8", layout, stored_transposed, true);
+      CheckOperand("fp16", layout, stored_transposed, true);
+    }
+  }
+}
+
+TEST(AsOperand, HasNoSegmentsWhereAVectorHasOneScale) {
+  const std::vector<float> in = Normals(8 * 10, 1.0f);
+  const auto segment = [&](const char* layout, bool by_columns) {
+    const QuantizedMatrix matrix = Quantize(in, {8, 10}, Options("int8", layout));
+    return AsOperand(matrix, by_columns).scales.segment;
+  };
+  EXPECT_EQ(segment("row", false), 0u);
+  EXPECT_EQ(segment("block:10", false), 0u);
+  EXPECT_EQ(segment("block:9", false), 9u);
+  EXPECT_EQ(segment("tile:3x5", false), 5u);
+  EXPECT_EQ(segment("column", true), 0u);
+  EXPECT_EQ(segment("tile:8x1", true), 0u);
+  EXPECT_EQ(segment("tile:7x1", true), 7u);
+}
+
+TEST(AsOperandDeathTest, ScalesAcrossTheInnerDimensionAreRefused) {
+  const std::vector<float> in(6, 1.0f);
+  const QuantizedMatrix by_row = Quantize(in, {2, 3}, Options("int8", "row"));
+  const QuantizedMatrix by_column = Quantize(in, {2, 3}, Options("int8", "column"));
+  EXPECT_DEATH(AsOperand(by_row, true), "inner dimension");
+  EXPECT_DEATH(AsOperand(by_column, false), "inner dimension");
+}
+
 // Int8 with scale 1: underflow below and at 0.5, overflow at 127.5 and beyond.
 TEST(QuantizationError, CountsUnderflowAndOverflowByHand) {
   const std::vector<float> in = {0.0f, 0.5f, 0.51f, -0.25f, 127.4f, 127.5f, -200.0f, kNaN};
-  for (const char* layout : {"tensor", "row", "column", "block:3"}) {
+  for (const char* layout : {"tensor", "row", "column", "block:3", "tile:2x1", "tile:1x3"}) {
     const ErrorMeasures error =
         QuantizationError(in, {2, 4}, Options("int8", layout, ScaleRule::kNone));
     EXPECT_EQ(error.elements, 8u) << layout;
@@ -246,19 +374,24 @@ TEST(QuantizationError, CountsEachElementInUnitsOfItsOwnScale) {
   // Columns: maxima 7.5, 6.9, 0.25, 0.125: scales 1, 1, 1/16, 1/32.
   EXPECT_EQ(measure("column", ScaleRule::kE8m0).overflow, 1u);
   EXPECT_EQ(measure("column", ScaleRule::kE8m0).underflow, 0u);
+  EXPECT_EQ(measure("tile:2x1", ScaleRule::kE8m0).overflow, 1u);
+  EXPECT_EQ(measure("tile:2x1", ScaleRule::kE8m0).underflow, 0u);
+  // Halves, maxima 7.5 and 0.25: scales 1 and 1/16, in whose units 0.01 is 0.16 and becomes 0.
+  EXPECT_EQ(measure("tile:2x2", ScaleRule::kE8m0).overflow, 1u);
+  EXPECT_EQ(measure("tile:2x2", ScaleRule::kE8m0).underflow, 1u);
 }
 
 TEST(QuantizationError, AbsmaxNeverOverflows) {
   const std::vector<float> in = Normals(50 * 40, 3.0f);
   for (const char* format : {"int8", "e4m3fn", "e5m2", "e2m1fn"}) {
-    for (const char* layout : {"tensor", "row", "column", "block:8"}) {
+    for (const char* layout : {"tensor", "row", "column", "block:8", "tile:8x1", "tile:20x30"}) {
       EXPECT_EQ(QuantizationError(in, {50, 40}, Options(format, layout)).overflow, 0u) << format;
     }
   }
 }
 
 TEST(QuantizationError, OfAnEmptyMatrixIsEmpty) {
-  for (const char* layout : {"tensor", "row", "column", "block:8"}) {
+  for (const char* layout : {"tensor", "row", "column", "block:8", "tile:8x8"}) {
     EXPECT_EQ(QuantizationError({}, {0, 4}, Options("int8", layout)).elements, 0u);
     EXPECT_EQ(QuantizationError({}, {4, 0}, Options("int8", layout)).elements, 0u);
   }

@@ -13,6 +13,7 @@
 #include "hwy/highway.h"
 #include "numsim/kernels/lanes-inl.h"
 #include "numsim/kernels/philox-inl.h"
+#include "numsim/kernels/shortcuts-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
@@ -20,28 +21,8 @@ namespace numsim::HWY_NAMESPACE {
 // Elements whose random words lie in the first-level cache at a time. A multiple of every tile.
 constexpr size_t kBlock = 1024;
 constexpr size_t kMaxTile = 256;
-// Elements ahead of the loop that are asked for: the processor's own prefetch stops at every page.
-constexpr size_t kPrefetchAhead = 1024;
 // Lanes of 32 bits that any vector has at most.
 constexpr size_t kMaxLanes = HWY_MAX_BYTES / sizeof(uint32_t);
-
-// Writes a vector of codes or values in the element type of the output.
-template <class D32>
-HWY_INLINE void StoreCodes(D32 d32, hn::Vec<D32> code, uint8_t* HWY_RESTRICT out) {
-  (void)d32;
-  const hn::Rebind<uint8_t, D32> d8;
-  hn::StoreU(hn::TruncateTo(d8, code), d8, out);
-}
-template <class D32>
-HWY_INLINE void StoreCodes(D32 d32, hn::Vec<D32> code, uint16_t* HWY_RESTRICT out) {
-  (void)d32;
-  const hn::Rebind<uint16_t, D32> d16;
-  hn::StoreU(hn::TruncateTo(d16, code), d16, out);
-}
-template <class D32>
-HWY_INLINE void StoreCodes(D32 d32, hn::Vec<D32> code, uint32_t* HWY_RESTRICT out) {
-  hn::StoreU(code, d32, out);
-}
 
 // One vector of elements at `in`: encoded, and decoded again when Out is float.
 template <RuleMode kMode, ExponentRange kRange, class D32, typename Out>
@@ -86,40 +67,6 @@ HWY_NOINLINE void EncodeBlock(
   std::copy(out_tail, out_tail + (n - i), out + i);
 }
 
-#if HWY_TARGET <= HWY_AVX3
-// Nearest-even to at most 6 significant bits, 16-bit lanes: float32 is first cut to 16 bits with
-// the last bit made sticky (round to odd), which leaves 8 significant bits. Rounding to odd with
-// two bits more than the target needs, then to nearest, equals rounding once [Boldo], and in the
-// target's subnormals fewer bits are needed still. Twice the elements a vector of the 32-bit rule.
-constexpr int kStickyMantissaBits = 5;
-
-HWY_NOINLINE size_t EncodeSticky(const EncodePlan& plan_ref,
-                                 const float* HWY_RESTRICT in,
-                                 size_t n,
-                                 uint8_t* HWY_RESTRICT out) {
-  const EncodePlan plan = plan_ref;
-  const hn::ScalableTag<uint16_t> d16;
-  const hn::Half<hn::ScalableTag<uint8_t>> d8;
-  const StickyBf16Lanes<decltype(d16)> lanes;
-  const size_t half = hn::Lanes(d16) / 2;
-  const uint16_t* in16 = reinterpret_cast<const uint16_t*>(in);
-  size_t i = 0;
-  for (; i + 2 * half <= n; i += 2 * half) {
-    hwy::Prefetch(in + i + kPrefetchAhead);
-    hwy::Prefetch(in + i + kPrefetchAhead + half);
-    const auto a = hn::LoadU(d16, in16 + 2 * i);
-    const auto b = hn::LoadU(d16, in16 + 2 * (i + half));
-    const auto high = hn::ConcatOdd(d16, b, a);
-    const auto low = hn::ConcatEven(d16, b, a);
-    const auto bits = hn::Or(high, hn::Min(low, hn::Set(d16, uint16_t{1})));
-    const auto code =
-        EncodeWord<RuleMode::kNearestEven, ExponentRange::kNarrower>(lanes, plan, bits, bits);
-    hn::StoreU(hn::TruncateTo(d8, code), d8, out + i);
-  }
-  return i;
-}
-#endif
-
 template <RuleMode kMode, typename Out>
 void EncodeRange(
     const EncodePlan& plan, const float* in, size_t n, const uint32_t* random, Out* out) {
@@ -159,14 +106,9 @@ void EncodeAny(
       return EncodeStochastic(plan, in, n, out, random);
     case RoundingMode::kNearestEven: {
       size_t done = 0;
-#if HWY_TARGET <= HWY_AVX3
       if constexpr (std::is_same_v<Out, uint8_t>) {
-        if (plan.range_f32 == ExponentRange::kNarrower &&
-            plan.mantissa_bits <= kStickyMantissaBits) {
-          done = EncodeSticky(plan, in, n, out);
-        }
+        done = EncodeShortcut(plan, Unscaled(), in, n, out);
       }
-#endif
       return EncodeRange<RuleMode::kNearestEven>(
           plan, in + done, n - done, no_random + done, out + done);
     }
@@ -178,6 +120,18 @@ void EncodeAny(
 void EncodeU8(
     const EncodePlan& plan, const float* in, size_t n, uint8_t* out, const ArrayRandom& random) {
   EncodeAny(plan, in, n, out, random);
+}
+size_t EncodeScaledU8(
+    const EncodePlan& plan, const float* in, size_t n, float factor, size_t ahead, uint8_t* out) {
+  return EncodeShortcut(plan, ScaledBy{factor, ahead}, in, n, out);
+}
+size_t EncodeScaledEachU8(const EncodePlan& plan,
+                          const float* in,
+                          size_t n,
+                          const float* factors,
+                          size_t ahead,
+                          uint8_t* out) {
+  return EncodeShortcut(plan, ScaledByEach{factors, ahead}, in, n, out);
 }
 void EncodeU16(
     const EncodePlan& plan, const float* in, size_t n, uint16_t* out, const ArrayRandom& random) {
@@ -305,6 +259,8 @@ HWY_AFTER_NAMESPACE();
 namespace numsim {
 
 HWY_EXPORT(EncodeU8);
+HWY_EXPORT(EncodeScaledU8);
+HWY_EXPORT(EncodeScaledEachU8);
 HWY_EXPORT(EncodeU16);
 HWY_EXPORT(EncodeU32);
 HWY_EXPORT(EncodeDecode);
@@ -321,6 +277,18 @@ bool DecodesInVectors(const FormatSpec& format) noexcept { return DecodesInLanes
 void EncodeSimd(
     const EncodePlan& plan, const float* in, size_t n, uint8_t* codes, const ArrayRandom& random) {
   HWY_DYNAMIC_DISPATCH(EncodeU8)(plan, in, n, codes, random);
+}
+size_t EncodeScaledSimd(
+    const EncodePlan& plan, const float* in, size_t n, float factor, size_t ahead, uint8_t* codes) {
+  return HWY_DYNAMIC_DISPATCH(EncodeScaledU8)(plan, in, n, factor, ahead, codes);
+}
+size_t EncodeScaledSimd(const EncodePlan& plan,
+                        const float* in,
+                        size_t n,
+                        const float* factors,
+                        size_t ahead,
+                        uint8_t* codes) {
+  return HWY_DYNAMIC_DISPATCH(EncodeScaledEachU8)(plan, in, n, factors, ahead, codes);
 }
 void EncodeSimd(
     const EncodePlan& plan, const float* in, size_t n, uint16_t* codes, const ArrayRandom& random) {

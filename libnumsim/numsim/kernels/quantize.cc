@@ -1,166 +1,234 @@
 #include "numsim/kernels/quantize.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
 #include "numsim/kernels/cast_serial.h"
+#include "numsim/kernels/cast_simd.h"
 #include "numsim/kernels/quantize_simd.h"
+#include "numsim/kernels/scale_grid.h"
+#include "numsim/kernels/simd_target.h"
+#include "numsim/kernels/transpose_simd.h"
 
 namespace numsim {
 namespace {
 
 // Elements handled at a time: scaled values stay in the first-level cache.
 constexpr size_t kPiece = 1024;
-// Pieces, rows or tiles that are worth a thread.
+// How far ahead of the loop memory is asked for: far enough for the next row of a matrix that is
+// read twice, row by row.
+constexpr size_t kAhead = 4 * kPiece;
+// Pieces and elements that are worth a thread.
 constexpr size_t kPiecesPerGrain = 16;
-// Tiles of a transposed store: rows that fill a cache line of the output, columns that keep the
-// tile in the first-level cache and are long enough to encode at full speed.
+constexpr size_t kGrain = kPiece * kPiecesPerGrain;
+// Rows whose maxima are taken one after another where more share a scale.
+constexpr size_t kMaxBand = 64;
+// Tiles of a transposed store: rows that fill a cache line of the output, columns for which the
+// processor's prefetch is worth its while; a tile of codes lies in the second-level cache.
 constexpr size_t kTileRows = 64;
-constexpr size_t kTileCols = 256;
+constexpr size_t kTileCols = 1024;
 
-// A run of at most kPiece elements of one row that share a scale, except under kColumn.
+// A run of at most kPiece elements of one row.
 struct Piece {
   size_t row, begin, end;
+
+  size_t Size() const { return end - begin; }
 };
 
-// Cuts every row into pieces that do not straddle two blocks.
+// Cuts every row into pieces.
 class Pieces {
  public:
-  Pieces(MatrixShape shape, const ScaleLayout& layout) : shape_(shape) {
-    segment_ = layout.granularity == Granularity::kBlock ? layout.block : shape.cols;
-    segment_ = std::clamp<size_t>(segment_, 1, std::max<size_t>(shape.cols, 1));
-    per_segment_ = (segment_ + kPiece - 1) / kPiece;
-    per_row_ = (shape.cols + segment_ - 1) / segment_ * per_segment_;
+  explicit Pieces(MatrixShape shape) : cols_(shape.cols), per_row_(CeilDiv(shape.cols, kPiece)) {
+    count_ = shape.rows * per_row_;
   }
 
-  size_t Count() const { return shape_.rows * per_row_; }
+  size_t Count() const { return count_; }
 
-  // May be empty (begin >= end) at the end of a row.
   Piece At(size_t i) const {
-    const size_t in_row = i % per_row_;
-    const size_t segment_begin = in_row / per_segment_ * segment_;
-    const size_t segment_end = std::min(segment_begin + segment_, shape_.cols);
-    const size_t begin = segment_begin + in_row % per_segment_ * kPiece;
-    return {i / per_row_, begin, std::min(begin + kPiece, segment_end)};
+    const size_t begin = i % per_row_ * kPiece;
+    return {i / per_row_, begin, std::min(begin + kPiece, cols_)};
   }
 
  private:
-  MatrixShape shape_;
-  size_t segment_, per_segment_, per_row_;
+  size_t cols_, per_row_, count_;
 };
 
-// out[0 .. end-begin) = in * factor over columns [begin, end) of a row. `scales` holds a factor for
-// each scale of the layout. Columns must lie in one block.
-void ScaleRun(const float* in,
-              const Piece& piece,
-              MatrixShape shape,
-              const ScaleLayout& layout,
-              const float* factors,
-              float* out) {
-  const size_t n = piece.end - piece.begin;
-  const float* from = factors + layout.Index(piece.row, piece.begin, shape.cols);
-  if (layout.granularity == Granularity::kColumn) {
-    MultiplyEach(in, n, from, out);
-  } else {
-    Multiply(in, n, *from, out);
-  }
+// Under one scale a matrix is one long row, whatever its shape.
+MatrixShape WithoutShortRows(MatrixShape shape, const ScaleLayout& layout) {
+  if (layout.granularity == Granularity::kTensor) return {1, shape.Elements()};
+  return shape;
 }
 
-void AbsmaxColumns(std::span<const float> in, MatrixShape shape, std::span<float> absmax) {
-  ParallelFor(shape.cols, kTileCols, [&](size_t begin, size_t end) {
-    for (size_t r = 0; r < shape.rows; ++r) {
-      AccumulateAbsmax(in.data() + r * shape.cols + begin, end - begin, absmax.data() + begin);
-    }
-  });
+// The factors of the elements of a piece. `factors` holds one for each scale.
+struct PieceFactors {
+  float one;          // where all are the same
+  const float* each;  // else
+  float spread[kPiece + kSpreadPadding];
+
+  PieceFactors(const Piece& piece, const ScaleGrid& grid, const float* factors) {
+    const float* from = factors + grid.Index(piece.row, piece.begin);
+    one = *from;
+    each = nullptr;
+    if (grid.Index(piece.row, piece.end - 1) == grid.Index(piece.row, piece.begin)) return;
+    each = from;
+    if (grid.tile_cols == 1) return;
+    each = spread;
+    const size_t to_edge = grid.tile_cols - piece.begin % grid.tile_cols;
+    Spread(from, to_edge, grid.tile_cols, piece.Size(), spread);
+  }
+};
+
+// out[0 .. n) = in times its factors. in may equal out.
+void ScaleRun(const float* in, size_t n, const PieceFactors& factors, float* out) {
+  if (factors.each != nullptr) return MultiplyEach(in, n, factors.each, out);
+  Multiply(in, n, factors.one, out);
+}
+
+// As much of a piece as one pass over it can scale and encode; returns how many elements that is.
+// The next piece begins `ahead` elements after this one.
+size_t EncodeScaled(const EncodePlan& plan,
+                    const float* in,
+                    size_t n,
+                    size_t ahead,
+                    const PieceFactors& factors,
+                    uint8_t* codes) {
+  if (UsesScalarReference() || !EncodesInVectors(plan)) return 0;
+  if (factors.each != nullptr) return EncodeScaledSimd(plan, in, n, factors.each, ahead, codes);
+  return EncodeScaledSimd(plan, in, n, factors.one, ahead, codes);
+}
+
+size_t EncodeScaled(
+    const EncodePlan&, const float*, size_t, size_t, const PieceFactors&, uint16_t*) {
+  return 0;
+}
+
+// The codes of a piece, whose first element is `in`, and whose draws start at random.first_index.
+// Those at in + ahead come next.
+template <typename Code>
+void QuantizePiece(const EncodePlan& plan,
+                   const float* in,
+                   size_t ahead,
+                   const Piece& piece,
+                   const ScaleGrid& grid,
+                   const float* multipliers,
+                   Code* codes,
+                   const ArrayRandom& random) {
+  const PieceFactors factors(piece, grid, multipliers);
+  const size_t n = piece.Size();
+  const size_t done = EncodeScaled(plan, in, n, ahead, factors, codes);
+  if (done == n) return;
+  float scaled[kPiece];
+  ScaleRun(in, n, factors, scaled);
+  EncodeSerial(
+      plan, scaled + done, n - done, codes + done, {random.stream, random.first_index + done});
 }
 
 template <typename Code>
 void QuantizeInOrder(const EncodePlan& plan,
                      std::span<const float> in,
                      MatrixShape shape,
-                     const ScaleLayout& layout,
+                     const ScaleGrid& grid,
                      std::span<const float> multipliers,
                      std::span<Code> codes,
                      const ArrayRandom& random) {
-  const Pieces pieces(shape, layout);
+  const Pieces pieces(shape);
   ParallelFor(pieces.Count(), kPiecesPerGrain, [&](size_t first, size_t last) {
-    float scaled[kPiece];
     for (size_t i = first; i < last; ++i) {
       const Piece piece = pieces.At(i);
-      if (piece.begin >= piece.end) continue;
       const size_t at = piece.row * shape.cols + piece.begin;
-      ScaleRun(in.data() + at, piece, shape, layout, multipliers.data(), scaled);
-      EncodeSerial(plan,
-                   scaled,
-                   piece.end - piece.begin,
-                   codes.data() + at,
-                   {random.stream, random.first_index + at});
+      QuantizePiece(plan,
+                    in.data() + at,
+                    kAhead,
+                    piece,
+                    grid,
+                    multipliers.data(),
+                    codes.data() + at,
+                    {random.stream, random.first_index + at});
     }
   });
-}
-
-// One tile: rows [r0, r1) x columns [c0, c1) of the input, stored transposed.
-template <typename Code>
-void QuantizeTile(const EncodePlan& plan,
-                  const float* in,
-                  MatrixShape shape,
-                  const ScaleLayout& layout,
-                  const float* multipliers,
-                  Code* codes,
-                  const ArrayRandom& random,
-                  size_t r0,
-                  size_t c0) {
-  const size_t r1 = std::min(r0 + kTileRows, shape.rows);
-  const size_t c1 = std::min(c0 + kTileCols, shape.cols);
-  float scaled[kTileCols];
-  Code tile[kTileRows][kTileCols];
-  for (size_t r = r0; r < r1; ++r) {
-    const float* row = in + r * shape.cols;
-    for (size_t c = c0; c < c1;) {
-      // Up to the end of the block that column c lies in.
-      const bool blocks = layout.granularity == Granularity::kBlock;
-      const size_t stop = blocks ? std::min(c1, (c / layout.block + 1) * layout.block) : c1;
-      ScaleRun(row + c, {r, c, stop}, shape, layout, multipliers, scaled + (c - c0));
-      c = stop;
-    }
-    EncodeSerial(plan,
-                 scaled,
-                 c1 - c0,
-                 tile[r - r0],
-                 {random.stream, random.first_index + r * shape.cols + c0});
-  }
-  for (size_t c = c0; c < c1; ++c) {
-    Code* out = codes + c * shape.rows + r0;
-    for (size_t r = r0; r < r1; ++r) out[r - r0] = tile[r - r0][c - c0];
-  }
 }
 
 template <typename Code>
 void QuantizeTransposed(const EncodePlan& plan,
                         std::span<const float> in,
                         MatrixShape shape,
-                        const ScaleLayout& layout,
+                        const ScaleGrid& grid,
                         std::span<const float> multipliers,
                         std::span<Code> codes,
                         const ArrayRandom& random) {
-  const size_t tiles_down = (shape.rows + kTileRows - 1) / kTileRows;
-  const size_t tiles_across = (shape.cols + kTileCols - 1) / kTileCols;
+  const size_t tiles_down = CeilDiv(shape.rows, kTileRows);
+  const size_t tiles_across = CeilDiv(shape.cols, kTileCols);
   ParallelFor(tiles_down * tiles_across, 1, [&](size_t first, size_t last) {
+    Code tile[kTileRows * kTileCols];
     for (size_t t = first; t < last; ++t) {
       // Tiles that follow one another fill neighbouring parts of the same output rows.
-      QuantizeTile(plan,
-                   in.data(),
-                   shape,
-                   layout,
-                   multipliers.data(),
-                   codes.data(),
-                   random,
-                   t % tiles_down * kTileRows,
-                   t / tiles_down * kTileCols);
+      const size_t r0 = t % tiles_down * kTileRows;
+      const size_t r1 = std::min(r0 + kTileRows, shape.rows);
+      const size_t c0 = t / tiles_down * kTileCols;
+      const size_t c1 = std::min(c0 + kTileCols, shape.cols);
+      for (size_t r = r0; r < r1; ++r) {
+        const size_t at = r * shape.cols + c0;
+        QuantizePiece(plan,
+                      in.data() + at,
+                      shape.cols,
+                      {r, c0, c1},
+                      grid,
+                      multipliers.data(),
+                      tile + (r - r0) * kTileCols,
+                      {random.stream, random.first_index + at});
+      }
+      Transpose(tile, kTileCols, r1 - r0, c1 - c0, codes.data() + c0 * shape.rows + r0, shape.rows);
     }
   });
+}
+
+// The largest magnitude that `largest` finds in pieces of an array, one number for each.
+template <typename Largest>
+std::vector<float> PiecewiseMaxima(std::span<const float> in, const Largest& largest) {
+  std::vector<float> maxima(CeilDiv(in.size(), kGrain));
+  ParallelFor(maxima.size(), 1, [&](size_t first, size_t last) {
+    for (size_t i = first; i < last; ++i) {
+      const auto piece = in.subspan(i * kGrain, std::min(kGrain, in.size() - i * kGrain));
+      maxima[i] = largest(piece.data(), piece.size());
+    }
+  });
+  return maxima;
+}
+
+// Maxima of tiles. Tiles of many rows are cut into bands, whose maxima are taken apart and then
+// joined: work for more threads.
+void AbsmaxTiles(std::span<const float> in,
+                 MatrixShape shape,
+                 const ScaleGrid& grid,
+                 std::span<float> absmax) {
+  const size_t band = std::min(grid.tile_rows, kMaxBand);
+  const size_t bands_per_tile = CeilDiv(grid.tile_rows, band);
+  const size_t bands = CeilDiv(shape.rows, grid.tile_rows) * bands_per_tile;
+  const size_t width = std::max<size_t>(kPiece / grid.tile_cols, 1) * grid.tile_cols;
+  const size_t per_band = CeilDiv(shape.cols, width);
+  std::vector<float> joined;
+  if (bands_per_tile > 1) joined.resize(bands * grid.across);
+  float* maxima = bands_per_tile > 1 ? joined.data() : absmax.data();
+  ParallelFor(bands * per_band, CeilDiv(kGrain, band * width), [&](size_t first, size_t last) {
+    for (size_t i = first; i < last; ++i) {
+      const size_t b = i / per_band, c = i % per_band * width;
+      const size_t tile_end = std::min((b / bands_per_tile + 1) * grid.tile_rows, shape.rows);
+      const size_t r0 = b / bands_per_tile * grid.tile_rows + b % bands_per_tile * band;
+      for (size_t r = r0; r < std::min(r0 + band, tile_end); ++r) {
+        AccumulateAbsmax(in.data() + r * shape.cols + c,
+                         std::min(width, shape.cols - c),
+                         grid.tile_cols,
+                         maxima + b * grid.across + c / grid.tile_cols);
+      }
+    }
+  });
+  for (size_t b = 0; b < joined.size() / grid.across; ++b) {
+    const float* of_band = joined.data() + b * grid.across;
+    AccumulateAbsmax(of_band, grid.across, 1, absmax.data() + b / bands_per_tile * grid.across);
+  }
 }
 
 template <typename Code>
@@ -183,9 +251,10 @@ void QuantizeMatrix(const EncodePlan& plan,
                multipliers.size());
   if (in.empty()) return;
   if (transpose) {
-    QuantizeTransposed(plan, in, shape, layout, multipliers, codes, random);
+    QuantizeTransposed(plan, in, shape, ScaleGrid(shape, layout), multipliers, codes, random);
   } else {
-    QuantizeInOrder(plan, in, shape, layout, multipliers, codes, random);
+    shape = WithoutShortRows(shape, layout);
+    QuantizeInOrder(plan, in, shape, ScaleGrid(shape, layout), multipliers, codes, random);
   }
 }
 
@@ -205,14 +274,16 @@ void DequantizeMatrix(const FormatSpec& format,
                shape.rows,
                shape.cols);
   if (codes.empty()) return;
-  const Pieces pieces(shape, layout);
+  shape = WithoutShortRows(shape, layout);
+  const ScaleGrid grid(shape, layout);
+  const Pieces pieces(shape);
   ParallelFor(pieces.Count(), kPiecesPerGrain, [&](size_t first, size_t last) {
     for (size_t i = first; i < last; ++i) {
       const Piece piece = pieces.At(i);
-      if (piece.begin >= piece.end) continue;
       const size_t at = piece.row * shape.cols + piece.begin;
-      DecodeSerial(format, codes.data() + at, piece.end - piece.begin, out.data() + at);
-      ScaleRun(out.data() + at, piece, shape, layout, scales.data(), out.data() + at);
+      DecodeSerial(format, codes.data() + at, piece.Size(), out.data() + at);
+      const PieceFactors factors(piece, grid, scales.data());
+      ScaleRun(out.data() + at, piece.Size(), factors, out.data() + at);
     }
   });
 }
@@ -232,23 +303,21 @@ void Absmax(std::span<const float> in,
       shape.cols);
   std::fill(absmax.begin(), absmax.end(), 0.0f);
   if (in.empty()) return;
-  if (layout.granularity == Granularity::kColumn) return AbsmaxColumns(in, shape, absmax);
-  const Pieces pieces(shape, layout);
-  std::vector<float> maxima(pieces.Count());
-  ParallelFor(pieces.Count(), kPiecesPerGrain, [&](size_t first, size_t last) {
-    for (size_t i = first; i < last; ++i) {
-      const Piece piece = pieces.At(i);
-      if (piece.begin >= piece.end) continue;
-      maxima[i] =
-          FiniteAbsmax(in.data() + piece.row * shape.cols + piece.begin, piece.end - piece.begin);
-    }
-  });
-  for (size_t i = 0; i < maxima.size(); ++i) {
-    const Piece piece = pieces.At(i);
-    if (piece.begin >= piece.end) continue;
-    float& max = absmax[layout.Index(piece.row, piece.begin, shape.cols)];
-    max = std::max(max, maxima[i]);
+  const ScaleGrid grid(shape, layout);
+  if (grid.tile_rows < shape.rows || grid.tile_cols < shape.cols) {
+    return AbsmaxTiles(in, shape, grid, absmax);
   }
+  for (const float max : PiecewiseMaxima(in, FiniteAbsmax)) absmax[0] = std::max(absmax[0], max);
+}
+
+float AbsmaxOfAll(std::span<const float> in) noexcept {
+  const auto largest = [](const float* piece, size_t n) { return AbsmaxOfAll(piece, n); };
+  float result = 0;
+  for (const float max : PiecewiseMaxima(in, largest)) {
+    if (std::isnan(max)) return max;
+    result = std::max(result, max);
+  }
+  return result;
 }
 
 void Quantize(const EncodePlan& plan,
@@ -290,17 +359,18 @@ void FakeQuantize(const EncodePlan& plan,
                shape.cols,
                scales.size());
   if (in.empty()) return;
-  const Pieces pieces(shape, layout);
+  shape = WithoutShortRows(shape, layout);
+  const ScaleGrid grid(shape, layout);
+  const Pieces pieces(shape);
   ParallelFor(pieces.Count(), kPiecesPerGrain, [&](size_t first, size_t last) {
     for (size_t i = first; i < last; ++i) {
       const Piece piece = pieces.At(i);
-      if (piece.begin >= piece.end) continue;
       const size_t at = piece.row * shape.cols + piece.begin;
-      const size_t n = piece.end - piece.begin;
+      const size_t n = piece.Size();
       float* to = out.data() + at;
-      ScaleRun(in.data() + at, piece, shape, layout, multipliers.data(), to);
+      ScaleRun(in.data() + at, n, PieceFactors(piece, grid, multipliers.data()), to);
       FakeQuantizeSerial(plan, to, n, to, {random.stream, random.first_index + at});
-      ScaleRun(to, piece, shape, layout, scales.data(), to);
+      ScaleRun(to, n, PieceFactors(piece, grid, scales.data()), to);
     }
   });
 }

@@ -28,6 +28,9 @@ void Absmax(std::span<const float> in,
             const ScaleLayout& layout,
             std::span<float> absmax) noexcept;
 
+// The largest |x| with infinities counted in; a quiet NaN if there is one; 0 for none.
+float AbsmaxOfAll(std::span<const float> in) noexcept;
+
 // codes(r, c) = code of in(r, c) * multiplier(r, c), the product rounded to float32.
 // Stochastic draws are those of element r * cols + c. With `transpose` the codes are stored as the
 // cols x rows matrix codes^T, which equals quantising first and transposing after.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <limits>
 
 #include "numsim/kernels/simd_target.h"
 
@@ -17,16 +18,29 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr uint32_t kInfinity = 0x7F800000u;
 
-// Magnitudes as integers: for finite floats the order is the same. Infinity and NaN become 0.
+// Magnitudes as integers: the order is that of the floats, then infinity, then NaN.
+template <class D>
+HWY_INLINE hn::Vec<D> AnyMagnitude(D d, const float* in) {
+  const auto bits = hn::LoadU(d, reinterpret_cast<const int32_t*>(in));
+  return hn::And(bits, hn::Set(d, 0x7FFFFFFF));
+}
+
+// Infinity and NaN become 0.
 template <class D>
 HWY_INLINE hn::Vec<D> FiniteMagnitude(D d, const float* in) {
-  const auto bits = hn::LoadU(d, reinterpret_cast<const int32_t*>(in));
-  const auto magnitude = hn::And(bits, hn::Set(d, 0x7FFFFFFF));
+  const auto magnitude = AnyMagnitude(d, in);
   return hn::IfThenElseZero(hn::Lt(magnitude, hn::Set(d, static_cast<int32_t>(kInfinity))),
                             magnitude);
 }
 
-uint32_t AbsmaxBits(const float* in, size_t n) {
+template <bool kFinite, class D>
+HWY_INLINE hn::Vec<D> Magnitude(D d, const float* in) {
+  if constexpr (kFinite) return FiniteMagnitude(d, in);
+  return AnyMagnitude(d, in);
+}
+
+template <bool kFinite>
+uint32_t LargestMagnitude(const float* in, size_t n) {
   const hn::ScalableTag<int32_t> d;
   const hn::CappedTag<int32_t, 1> d1;
   const size_t lanes = hn::Lanes(d);
@@ -34,13 +48,15 @@ uint32_t AbsmaxBits(const float* in, size_t n) {
   auto max1 = hn::Zero(d);
   size_t i = 0;
   for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    max0 = hn::Max(max0, FiniteMagnitude(d, in + i));
-    max1 = hn::Max(max1, FiniteMagnitude(d, in + i + lanes));
+    max0 = hn::Max(max0, Magnitude<kFinite>(d, in + i));
+    max1 = hn::Max(max1, Magnitude<kFinite>(d, in + i + lanes));
   }
   int32_t result = hn::GetLane(hn::MaxOfLanes(d, hn::Max(max0, max1)));
-  for (; i < n; ++i) result = std::max(result, hn::GetLane(FiniteMagnitude(d1, in + i)));
+  for (; i < n; ++i) result = std::max(result, hn::GetLane(Magnitude<kFinite>(d1, in + i)));
   return static_cast<uint32_t>(result);
 }
+uint32_t FiniteAbsmaxBits(const float* in, size_t n) { return LargestMagnitude<true>(in, n); }
+uint32_t AbsmaxBits(const float* in, size_t n) { return LargestMagnitude<false>(in, n); }
 
 void AbsmaxEach(const float* HWY_RESTRICT in, size_t n, float* HWY_RESTRICT absmax) {
   const hn::ScalableTag<int32_t> d;
@@ -53,6 +69,15 @@ void AbsmaxEach(const float* HWY_RESTRICT in, size_t n, float* HWY_RESTRICT absm
   }
   for (; i < n; ++i) {
     hn::StoreU(hn::Max(hn::LoadU(d1, bits + i), FiniteMagnitude(d1, in + i)), d1, bits + i);
+  }
+}
+
+// The largest of each run of `block`; as AbsmaxEach for runs of one.
+void AbsmaxRuns(const float* in, size_t n, size_t block, float* absmax) {
+  if (block == 1) return AbsmaxEach(in, n, absmax);
+  for (size_t i = 0; i < n; i += block, ++absmax) {
+    const uint32_t max = LargestMagnitude<true>(in + i, std::min(block, n - i));
+    *absmax = std::max(*absmax, std::bit_cast<float>(max));
   }
 }
 
@@ -77,6 +102,16 @@ void MultiplyPairs(const float* in, size_t n, const float* factors, float* out) 
   for (; i < n; ++i) out[i] = in[i] * factors[i];
 }
 
+// Whole vectors: what is written beyond a run is overwritten by the next one.
+void SpreadRuns(const float* factors, size_t first, size_t block, size_t n, float* out) {
+  const hn::CappedTag<float, kSpreadPadding> d;
+  const size_t lanes = hn::Lanes(d);
+  for (size_t i = 0, run = std::min(first, n); i < n; i += run, run = std::min(block, n - i)) {
+    const auto factor = hn::Set(d, *factors++);
+    for (size_t j = 0; j < run; j += lanes) hn::StoreU(factor, d, out + i + j);
+  }
+}
+
 }  // namespace numsim::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -91,23 +126,40 @@ float FiniteMagnitudeOf(float x) {
 
 }  // namespace
 
+HWY_EXPORT(FiniteAbsmaxBits);
 HWY_EXPORT(AbsmaxBits);
-HWY_EXPORT(AbsmaxEach);
+HWY_EXPORT(AbsmaxRuns);
 HWY_EXPORT(MultiplyAll);
 HWY_EXPORT(MultiplyPairs);
+HWY_EXPORT(SpreadRuns);
 
 float FiniteAbsmax(const float* in, size_t n) {
   if (!UsesScalarReference()) {
-    return std::bit_cast<float>(HWY_DYNAMIC_DISPATCH(AbsmaxBits)(in, n));
+    return std::bit_cast<float>(HWY_DYNAMIC_DISPATCH(FiniteAbsmaxBits)(in, n));
   }
   float result = 0;
   for (size_t i = 0; i < n; ++i) result = std::max(result, FiniteMagnitudeOf(in[i]));
   return result;
 }
 
-void AccumulateAbsmax(const float* in, size_t n, float* absmax) {
-  if (!UsesScalarReference()) return HWY_DYNAMIC_DISPATCH(AbsmaxEach)(in, n, absmax);
-  for (size_t i = 0; i < n; ++i) absmax[i] = std::max(absmax[i], FiniteMagnitudeOf(in[i]));
+float AbsmaxOfAll(const float* in, size_t n) {
+  uint32_t result = 0;
+  if (!UsesScalarReference()) {
+    result = HWY_DYNAMIC_DISPATCH(AbsmaxBits)(in, n);
+  } else {
+    for (size_t i = 0; i < n; ++i) {
+      result = std::max(result, std::bit_cast<uint32_t>(in[i]) & 0x7FFFFFFFu);
+    }
+  }
+  return result > 0x7F800000u ? std::numeric_limits<float>::quiet_NaN()
+                              : std::bit_cast<float>(result);
+}
+
+void AccumulateAbsmax(const float* in, size_t n, size_t block, float* absmax) {
+  if (!UsesScalarReference()) return HWY_DYNAMIC_DISPATCH(AbsmaxRuns)(in, n, block, absmax);
+  for (size_t i = 0; i < n; ++i) {
+    absmax[i / block] = std::max(absmax[i / block], FiniteMagnitudeOf(in[i]));
+  }
 }
 
 void Multiply(const float* in, size_t n, float factor, float* out) {
@@ -118,6 +170,13 @@ void Multiply(const float* in, size_t n, float factor, float* out) {
 void MultiplyEach(const float* in, size_t n, const float* factors, float* out) {
   if (!UsesScalarReference()) return HWY_DYNAMIC_DISPATCH(MultiplyPairs)(in, n, factors, out);
   for (size_t i = 0; i < n; ++i) out[i] = in[i] * factors[i];
+}
+
+void Spread(const float* factors, size_t first, size_t block, size_t n, float* out) {
+  if (!UsesScalarReference()) {
+    return HWY_DYNAMIC_DISPATCH(SpreadRuns)(factors, first, block, n, out);
+  }
+  for (size_t i = 0; i < n; ++i) out[i] = factors[i < first ? 0 : (i - first) / block + 1];
 }
 
 }  // namespace numsim

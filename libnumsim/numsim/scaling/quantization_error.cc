@@ -40,9 +40,7 @@ ErrorMeasures QuantizationError(std::span<const float> in,
     for (size_t c = 0; c < shape.cols;) {
       size_t stop = shape.cols;
       if (options.layout.granularity == Granularity::kColumn) stop = c + 1;
-      if (options.layout.granularity == Granularity::kBlock) {
-        stop = std::min(stop, c + options.layout.block);
-      }
+      if (options.layout.block != 0) stop = c + std::min(stop - c, options.layout.block);
       const size_t at = r * shape.cols + c;
       const double scale = static_cast<double>(scales[options.layout.Index(r, c, shape.cols)]);
       total.Merge(MeasureRun(in.subspan(at, stop - c),

@@ -1,26 +1,171 @@
 #include "numsim/scaling/quantized_matrix.h"
 
+#include <algorithm>
+
 #include "numsim/base/error.h"
+#include "numsim/base/parallel.h"
 
 namespace numsim {
 namespace {
 
+// Elements of whole rows whose absolute maxima are taken and which are then quantised while they
+// lie in the first-level cache.
+constexpr size_t kBand = 4096;
+// The largest band that is worth it: what the second-level cache holds.
+constexpr size_t kMaxBand = size_t{1} << 18;
+// Elements that are worth a thread.
+constexpr size_t kGrain = size_t{1} << 14;
+
 struct Scales {
   std::vector<float> scales;
   std::vector<float> multipliers;
+
+  explicit Scales(size_t n) : scales(n), multipliers(n) {}
 };
 
-Scales MakeScales(std::span<const float> in, MatrixShape shape, const QuantizeOptions& options) {
-  Scales result;
-  result.scales.resize(options.layout.Count(shape.rows, shape.cols));
-  Absmax(in, shape, options.layout, result.scales);
-  result.multipliers.reserve(result.scales.size());
-  for (float& scale : result.scales) {
-    const Scale made = MakeScale(options.format, scale, options.scale_rule);
-    scale = made.scale;
-    result.multipliers.push_back(made.multiplier);
+// From maxima to the scales that replace them, and their multipliers.
+void MakeScales(const ScaleMaker& maker, std::span<float> absmax, std::span<float> multipliers) {
+  for (size_t i = 0; i < absmax.size(); ++i) {
+    const Scale made = maker(absmax[i]);
+    absmax[i] = made.scale;
+    multipliers[i] = made.multiplier;
+  }
+}
+
+Scales ScalesOf(std::span<const float> in, MatrixShape shape, const QuantizeOptions& options) {
+  Scales result(options.layout.Count(shape.rows, shape.cols));
+  if (options.scale_rule != ScaleRule::kNone) Absmax(in, shape, options.layout, result.scales);
+  const ScaleMaker maker(options.format, options.scale_rule);
+  MakeScales(maker, result.scales, result.multipliers);
+  return result;
+}
+
+// An empty matrix with room for the codes.
+QuantizedMatrix Allocate(MatrixShape shape, const QuantizeOptions& options) {
+  NUMSIM_CHECK(options.format.Bits() <= 16, "a format of {} bits", options.format.Bits());
+  QuantizedMatrix result;
+  result.format = options.format;
+  result.shape = shape;
+  result.layout = options.layout;
+  result.transposed = options.transpose;
+  if (options.format.StorageBytes() == 1) {
+    result.codes8.resize(shape.Elements());
+  } else {
+    result.codes16.resize(shape.Elements());
   }
   return result;
+}
+
+// Calls act(codes) with those of the matrix that are in use.
+template <typename Act>
+void WithCodes(QuantizedMatrix& matrix, const Act& act) {
+  if (matrix.format.StorageBytes() == 1) {
+    act(std::span(matrix.codes8));
+  } else {
+    act(std::span(matrix.codes16));
+  }
+}
+
+// The codes under these scales, and the scales.
+QuantizedMatrix QuantizeWith(Scales scales,
+                             std::span<const float> in,
+                             MatrixShape shape,
+                             const QuantizeOptions& options) {
+  QuantizedMatrix result = Allocate(shape, options);
+  const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
+  WithCodes(result, [&](auto codes) {
+    Quantize(plan,
+             in,
+             shape,
+             options.layout,
+             scales.multipliers,
+             codes,
+             options.random,
+             options.transpose);
+  });
+  result.scales = std::move(scales.scales);
+  return result;
+}
+
+// Rows that are quantised together in one pass over memory: all the elements of their scales. 0
+// when the matrix takes two passes.
+size_t BandRows(MatrixShape shape, const QuantizeOptions& options) {
+  const bool tiles = options.layout.granularity == Granularity::kTile;
+  const bool rows = options.layout.granularity == Granularity::kRow ||
+                    options.layout.granularity == Granularity::kBlock;
+  if (options.transpose || options.scale_rule == ScaleRule::kNone || !(tiles || rows)) return 0;
+  const size_t of_scale = tiles ? options.layout.tile_rows : 1;
+  if (of_scale >= shape.rows || shape.cols == 0) return 0;
+  const size_t elements = of_scale * shape.cols;
+  if (elements > kMaxBand) return 0;
+  return std::max<size_t>(kBand / elements, 1) * of_scale;
+}
+
+// Scales and codes of `rows` rows at a time; equal to all scales first and then all codes.
+QuantizedMatrix QuantizeBands(size_t rows,
+                              std::span<const float> in,
+                              MatrixShape shape,
+                              const QuantizeOptions& options) {
+  QuantizedMatrix result = Allocate(shape, options);
+  const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
+  const ScaleMaker maker(options.format, options.scale_rule);
+  const ScaleLayout& layout = options.layout;
+  Scales scales(layout.Count(shape.rows, shape.cols));
+  const size_t bands = (shape.rows + rows - 1) / rows;
+  const size_t scales_of_band = layout.Count(rows, shape.cols);
+  WithCodes(result, [&](auto codes) {
+    ParallelFor(bands, 1 + kGrain / (rows * shape.cols), [&](size_t first, size_t last) {
+      for (size_t b = first; b < last; ++b) {
+        const MatrixShape band{std::min(rows, shape.rows - b * rows), shape.cols};
+        const size_t at = b * rows * shape.cols;
+        const size_t count = layout.Count(band.rows, band.cols);
+        const auto values = in.subspan(at, band.Elements());
+        const auto absmax = std::span(scales.scales).subspan(b * scales_of_band, count);
+        const auto multipliers = std::span(scales.multipliers).subspan(b * scales_of_band, count);
+        Absmax(values, band, layout, absmax);
+        MakeScales(maker, absmax, multipliers);
+        Quantize(plan,
+                 values,
+                 band,
+                 layout,
+                 multipliers,
+                 codes.subspan(at, band.Elements()),
+                 {options.random.stream, options.random.first_index + at});
+      }
+    });
+  });
+  result.scales = std::move(scales.scales);
+  return result;
+}
+
+// The scales of the rows as vectors of the inner dimension, or of the columns, `inner` long. A
+// segment that covers a whole vector is none.
+GemmScales ScalesAlong(const QuantizedMatrix& matrix, bool columns, size_t inner) {
+  const ScaleLayout layout = columns ? Transposed(matrix.layout) : matrix.layout;
+  // Steps in the array of scales from a tile to the next along a row of the matrix and down it.
+  const bool tiled = matrix.layout.block != 0;
+  const size_t across = 1;
+  const size_t down = tiled ? matrix.layout.BlocksPerRow(matrix.shape.cols) : 1;
+  GemmScales scales;
+  scales.data = matrix.scales;
+  switch (layout.granularity) {
+    case Granularity::kTensor:
+      return scales;
+    case Granularity::kRow:
+      scales.row_stride = 1;
+      return scales;
+    case Granularity::kColumn:
+      NUMSIM_CHECK(false, "scales that change along the inner dimension");
+      return scales;
+    case Granularity::kBlock:
+    case Granularity::kTile:
+      break;
+  }
+  if (layout.granularity == Granularity::kTile) scales.row_group = layout.tile_rows;
+  scales.row_stride = columns ? across : down;
+  scales.segment_stride = columns ? down : across;
+  if (layout.block < inner) scales.segment = layout.block;
+  return scales;
 }
 
 }  // namespace
@@ -28,32 +173,35 @@ Scales MakeScales(std::span<const float> in, MatrixShape shape, const QuantizeOp
 QuantizedMatrix Quantize(std::span<const float> in,
                          MatrixShape shape,
                          const QuantizeOptions& options) {
-  NUMSIM_CHECK(options.format.Bits() <= 16, "a format of {} bits", options.format.Bits());
-  QuantizedMatrix result;
-  result.format = options.format;
-  result.shape = shape;
-  result.layout = options.layout;
-  result.transposed = options.transpose;
-  Scales scales = MakeScales(in, shape, options);
-  const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
-  const auto fill = [&](auto& codes) {
-    codes.resize(in.size());
-    Quantize(plan,
-             in,
-             shape,
-             options.layout,
-             scales.multipliers,
-             std::span(codes),
-             options.random,
-             options.transpose);
-  };
-  if (options.format.StorageBytes() == 1) {
-    fill(result.codes8);
-  } else {
-    fill(result.codes16);
-  }
-  result.scales = std::move(scales.scales);
-  return result;
+  const size_t rows = BandRows(shape, options);
+  if (rows != 0) return QuantizeBands(rows, in, shape, options);
+  return QuantizeWith(ScalesOf(in, shape, options), in, shape, options);
+}
+
+QuantizedMatrix QuantizeUnder(const Scale& scale,
+                              std::span<const float> in,
+                              MatrixShape shape,
+                              const QuantizeOptions& options) {
+  NUMSIM_CHECK(options.layout.granularity == Granularity::kTensor,
+               "one scale for the layout {}",
+               Name(options.layout));
+  Scales scales(1);
+  scales.scales[0] = scale.scale;
+  scales.multipliers[0] = scale.multiplier;
+  return QuantizeWith(std::move(scales), in, shape, options);
+}
+
+GemmOperand AsOperand(const QuantizedMatrix& matrix, bool transposed) {
+  GemmOperand operand;
+  operand.format = matrix.format;
+  operand.codes8 = matrix.codes8;
+  operand.codes16 = matrix.codes16;
+  operand.rows = transposed ? matrix.shape.cols : matrix.shape.rows;
+  operand.inner = transposed ? matrix.shape.rows : matrix.shape.cols;
+  // Codes that were stored transposed have the columns as their rows.
+  operand.transposed = transposed != matrix.transposed;
+  operand.scales = ScalesAlong(matrix, transposed, operand.inner);
+  return operand;
 }
 
 void Dequantize(const QuantizedMatrix& matrix, std::span<float> out) {
@@ -71,7 +219,7 @@ std::vector<float> FakeQuantize(std::span<const float> in,
                                 MatrixShape shape,
                                 const QuantizeOptions& options,
                                 std::span<float> out) {
-  Scales scales = MakeScales(in, shape, options);
+  Scales scales = ScalesOf(in, shape, options);
   FakeQuantize(MakeEncodePlan(options.format, options.rounding, options.overflow),
                in,
                shape,

@@ -37,26 +37,31 @@ Scale PowerOfTwo(int exponent) {
 
 }  // namespace
 
-Scale MakeScale(const FormatSpec& format, float absmax, ScaleRule rule) noexcept {
-  if (absmax == 0 || rule == ScaleRule::kNone) return {};
-  const float max = MaxFinite(format);
+ScaleMaker::ScaleMaker(const FormatSpec& format, ScaleRule rule) noexcept
+    : rule_(rule), max_(MaxFinite(format)), max_exponent_(format.MaxExponent()) {}
+
+Scale ScaleMaker::operator()(float absmax) const noexcept {
+  if (absmax == 0 || rule_ == ScaleRule::kNone) return {};
   // M * 2^-126 itself may be a subnormal for a format with M < 1; float32 holds it exactly enough.
-  const float bounded = std::max(absmax, max * 0x1p-126f);
-  const int floor = FloorLog2Ratio(bounded, max);
-  switch (rule) {
+  const float bounded = std::max(absmax, max_ * 0x1p-126f);
+  switch (rule_) {
     case ScaleRule::kAbsmax:
       // A format whose largest value is below 1 can ask for more than float32 has.
-      return {std::min(bounded / max, std::numeric_limits<float>::max()), max / bounded};
+      return {std::min(bounded / max_, std::numeric_limits<float>::max()), max_ / bounded};
     case ScaleRule::kPow2Floor:
-      return PowerOfTwo(floor);
+      return PowerOfTwo(FloorLog2Ratio(bounded, max_));
     case ScaleRule::kPow2Ceil:
-      return PowerOfTwo(floor + (IsPowerOfTwoRatio(bounded, max) ? 0 : 1));
+      return PowerOfTwo(FloorLog2Ratio(bounded, max_) + (IsPowerOfTwoRatio(bounded, max_) ? 0 : 1));
     case ScaleRule::kE8m0:
-      return PowerOfTwo(std::ilogb(absmax) - format.MaxExponent());
+      return PowerOfTwo(std::ilogb(absmax) - max_exponent_);
     case ScaleRule::kNone:
       break;
   }
   return {};
+}
+
+Scale MakeScale(const FormatSpec& format, float absmax, ScaleRule rule) noexcept {
+  return ScaleMaker(format, rule)(absmax);
 }
 
 std::string_view Name(ScaleRule rule) { return KeywordText(kRules, rule); }

@@ -37,6 +37,19 @@ struct Scale {
 // float32's largest value.
 Scale MakeScale(const FormatSpec& format, float absmax, ScaleRule rule) noexcept;
 
+// MakeScale for many maxima: what depends on the format alone is worked out once.
+class ScaleMaker {
+ public:
+  ScaleMaker(const FormatSpec& format, ScaleRule rule) noexcept;
+
+  Scale operator()(float absmax) const noexcept;
+
+ private:
+  ScaleRule rule_;
+  float max_;
+  int max_exponent_;
+};
+
 // absmax, pow2-floor, pow2-ceil, e8m0, none.
 std::string_view Name(ScaleRule rule);
 ScaleRule ParseScaleRule(std::string_view text);

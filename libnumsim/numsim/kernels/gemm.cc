@@ -1,0 +1,358 @@
+#include "numsim/kernels/gemm.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "numsim/base/error.h"
+#include "numsim/formats/named_formats.h"
+#include "numsim/kernels/gemm_exact.h"
+#include "numsim/kernels/gemm_format.h"
+#include "numsim/kernels/gemm_library.h"
+#include "numsim/kernels/gemm_paths.h"
+#include "numsim/kernels/gemm_reference.h"
+#include "numsim/kernels/gemm_tiles.h"
+#include "numsim/kernels/simd_target.h"
+
+namespace numsim {
+namespace {
+
+constexpr FormatSpec kInt8 = NamedFormat("int8");
+
+// Scales the sums of one segment and adds them to the result.
+class ScaledStore {
+ public:
+  ScaledStore(const GemmOperand& a,
+              const GemmOperand& b,
+              const Accumulator& rule,
+              size_t segment,
+              std::span<float> out)
+      : a_(a.scales),
+        segment_(segment),
+        cols_(b.rows),
+        nan_(std::bit_cast<float>(NanResult(rule))),
+        out_(out),
+        scales_b_(b.rows) {
+    for (size_t j = 0; j < b.rows; ++j) scales_b_[j] = b.scales.At(j, segment);
+  }
+
+  template <typename T>
+  void operator()(size_t i, size_t j, size_t n, const T* sums) const {
+    const RowScale scale{a_.At(i, segment_), scales_b_.data() + j, segment_ != 0, nan_};
+    StoreScaledRow(sums, n, scale, out_.data() + i * cols_ + j);
+  }
+
+ private:
+  const GemmScales& a_;
+  size_t segment_;
+  size_t cols_;
+  float nan_;
+  std::span<float> out_;
+  std::vector<float> scales_b_;
+};
+
+// A product and what has been found out about it.
+struct Problem {
+  const GemmOperand& a;
+  const GemmOperand& b;
+  const Accumulator& rule;
+  OperandRange range_a = {}, range_b = {};  // only for rules that need them
+};
+
+// Of int8 codes; an empty operand as well.
+bool IsInt8(const GemmOperand& x) {
+  return x.format == kInt8 && x.values.empty() && x.codes16.empty();
+}
+
+// Whether float32 holds every product of the operands' finite values exactly.
+bool ProductsFitFloat32(const Problem& p) {
+  if (p.a.format.mantissa_bits + p.b.format.mantissa_bits + 2 > 24) return false;
+  if (p.range_a.zero || p.range_b.zero) return true;
+  return p.range_a.unit + p.range_b.unit >= -149 &&
+         p.range_a.high_exponent + p.range_b.high_exponent + 2 <= 127;
+}
+
+bool InAlignedWindow(const OperandRange& range) {
+  return range.zero ||
+         (range.low_exponent >= -kAlignedWindow && range.high_exponent <= kAlignedWindow);
+}
+
+bool IsAlignedInVectors(const Accumulator& rule) {
+  return rule.kind == AccumulatorKind::kAligned && rule.order != ProductOrder::kEvenOdd;
+}
+
+bool IsFloat32(const Accumulator& rule) {
+  return rule.kind == AccumulatorKind::kChunked ||
+         (rule.kind == AccumulatorKind::kFormat && rule.format == kFp32);
+}
+
+bool NeedsRanges(const Problem& p) {
+  return IsAlignedInVectors(p.rule) || (IsFloat32(p.rule) && !TileIsFused()) ||
+         (p.rule.kind == AccumulatorKind::kExact && !(IsInt8(p.a) && IsInt8(p.b)));
+}
+
+template <class Path, class Store>
+bool RunPath(Path path, const Problem& p, InnerRange range, const Store& store) {
+  MultiplyTiles(path, p.a.rows, p.b.rows, range, store);
+  return true;
+}
+
+// Exact sums of integers, |x| <= 128: 1024 products fit the 24 bits of a float32.
+constexpr size_t kInt8InFloat32 = 1024;
+
+template <class Store>
+bool RunInt8(const Problem& p, InnerRange range, const Store& store) {
+  if (HasVnniTile()) {
+    if (range.Size() <= kInt8InInt32) return RunPath(Int8Path<int32_t>(p.a, p.b), p, range, store);
+    return RunPath(Int8Path<double>(p.a, p.b), p, range, store);
+  }
+  return RunPath(Float32Path<double>(p.a, p.b, kInt8InFloat32), p, range, store);
+}
+
+// Sums that are in memory already.
+template <class Store>
+bool StoreSums(const std::vector<double>& sums, const Problem& p, const Store& store) {
+  ParallelFor(p.a.rows, 16, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) store(i, 0, p.b.rows, sums.data() + i * p.b.rows);
+  });
+  return true;
+}
+
+// Rules that round to a format after each product: as vectors of codes.
+bool RunFormat(const Problem& p, InnerRange range, const ScaledStore& store) {
+  std::vector<double> sums;
+  FormatSums(p.a, p.b, p.rule, range, sums);
+  return StoreSums(sums, p, store);
+}
+
+template <class Store>
+void RunReference(const Problem& p, InnerRange range, const Store& store) {
+  std::vector<double> sums;
+  ReferenceSums(p.a, p.b, p.rule, range, sums);
+  StoreSums(sums, p, store);
+}
+
+bool RunExact(const Problem& p, InnerRange range, const ScaledStore& store) {
+  if (IsInt8(p.a) && IsInt8(p.b)) return RunInt8(p, range, store);
+  if (Float64Tile().rows == 0) return false;
+  std::vector<double> sums;
+  return ExactSums(p.a, p.range_a, p.b, p.range_b, range, sums) && StoreSums(sums, p, store);
+}
+
+bool RunAligned(const Problem& p, InnerRange range, const ScaledStore& store) {
+  const AlignedSums sums{p.rule.fraction_bits, p.rule.chunk};
+  if (AlignedFitsFloat32(sums, p.a.format.mantissa_bits + 1, p.b.format.mantissa_bits + 1) &&
+      InAlignedWindow(p.range_a) && InAlignedWindow(p.range_b)) {
+    return RunPath(AlignedPath<float>(p.a, p.b, p.rule), p, range, store);
+  }
+  // Terms of up to F + 2 bits and their sum are exact in float64.
+  const bool exact = p.rule.fraction_bits + 2 + std::bit_width(unsigned(p.rule.chunk)) <= 53;
+  if (!exact || Float64Tile().rows == 0) return false;
+  return RunPath(AlignedPath<double>(p.a, p.b, p.rule), p, range, store);
+}
+
+// One segment with a tile kernel of the active target; false where there is none.
+bool RunInVectors(const Problem& p, InnerRange range, const ScaledStore& store) {
+  if (UsesScalarReference()) return false;
+  if (IsFloat32(p.rule)) {
+    if (!TileIsFused() && !ProductsFitFloat32(p)) {
+      return p.rule.kind == AccumulatorKind::kFormat && RunFormat(p, range, store);
+    }
+    const size_t promote =
+        p.rule.kind == AccumulatorKind::kChunked ? static_cast<size_t>(p.rule.chunk) : 0;
+    return RunPath(Float32Path<float>(p.a, p.b, promote), p, range, store);
+  }
+  if (p.rule.kind == AccumulatorKind::kFloat64 && Float64Tile().rows != 0) {
+    return RunPath(Float64Path(p.a, p.b, Slice{}, Slice{}), p, range, store);
+  }
+  if (p.rule.kind == AccumulatorKind::kExact) return RunExact(p, range, store);
+  if (IsAlignedInVectors(p.rule)) return RunAligned(p, range, store);
+  if (p.rule.kind == AccumulatorKind::kFormat || p.rule.kind == AccumulatorKind::kFormatUnfused) {
+    return RunFormat(p, range, store);
+  }
+  return false;
+}
+
+// The result's element by definition.
+float DefinedElement(const Problem& p, size_t segment, size_t i, size_t j) {
+  float total = 0;
+  for (size_t s = 0; s * segment < p.a.inner; ++s) {
+    const InnerRange range{s * segment, std::min((s + 1) * segment, p.a.inner)};
+    const double scale = static_cast<double>(p.a.scales.At(i, s)) * p.b.scales.At(j, s);
+    const double sum = ReferenceSum(p.a, p.b, p.rule, range, i, j);
+    const float part = static_cast<float>(sum * scale);
+    total = s == 0 ? part : total + part;
+  }
+  return total;
+}
+
+// The contribution of the products with an infinity or NaN: infinite or NaN if there are any.
+float SpecialPart(const Problem& p, size_t segment, size_t i, size_t j) {
+  double sum = 0;
+  for (size_t k = 0; k < p.a.inner; ++k) {
+    const double x = OperandValue(p.a, i, k), y = OperandValue(p.b, j, k);
+    if (std::isfinite(x) && std::isfinite(y)) continue;
+    const size_t s = k / segment;
+    sum += x * y * (static_cast<double>(p.a.scales.At(i, s)) * p.b.scales.At(j, s));
+  }
+  return static_cast<float>(sum);
+}
+
+// Infinities and NaN were left out of the sums: an element with one among its operands is infinite
+// or NaN, and which of the two only such products decide, unless the others overflow. Returns
+// whether there was any.
+bool AddSpecials(const Problem& p, size_t segment, std::span<float> out) {
+  const auto special = [&](size_t i, size_t j) {
+    float& x = out[i * p.b.rows + j];
+    x = std::isfinite(x) ? x + SpecialPart(p, segment, i, j) : DefinedElement(p, segment, i, j);
+  };
+  std::vector<bool> row_done(p.a.rows);
+  for (const size_t i : p.range_a.nonfinite) {
+    row_done[i] = true;
+    ParallelFor(p.b.rows, 16, [&](size_t begin, size_t end) {
+      for (size_t j = begin; j < end; ++j) special(i, j);
+    });
+  }
+  for (const size_t j : p.range_b.nonfinite) {
+    ParallelFor(p.a.rows, 16, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        if (!row_done[i]) special(i, j);
+      }
+    });
+  }
+  return !p.range_a.nonfinite.empty() || !p.range_b.nonfinite.empty();
+}
+
+void MakeNansEqual(const Accumulator& rule, std::span<float> out) {
+  const float nan = std::bit_cast<float>(NanResult(rule));
+  ParallelFor(out.size(), 65536, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) out[i] = std::isnan(out[i]) ? nan : out[i];
+  });
+}
+
+// An operand with its scales multiplied in, for a library that knows none.
+std::vector<float> ScaledValues(const GemmOperand& x) {
+  std::vector<float> values(x.rows * x.inner);
+  const size_t segment = x.scales.segment == 0 ? std::max<size_t>(x.inner, 1) : x.scales.segment;
+  ParallelFor(x.rows, 16, [&](size_t begin, size_t end) {
+    PackFloatPanels(
+        x, 1, begin, end - begin, {0, x.inner}, values.data() + begin * x.inner, x.inner);
+    for (size_t i = begin; i < end; ++i) {
+      for (size_t k = 0; k < x.inner; ++k) values[i * x.inner + k] *= x.scales.At(i, k / segment);
+    }
+  });
+  return values;
+}
+
+void RunLibrary(const GemmOperand& a, const GemmOperand& b, std::span<float> out) {
+  const bool scaled = !a.scales.data.empty() || !b.scales.data.empty();
+  const bool bf16 =
+      a.format == kBf16 && b.format == kBf16 && !a.codes16.empty() && !b.codes16.empty();
+  if (!scaled && bf16) {
+    return LibraryProduct(LibraryFactor<uint16_t>{a.codes16.data(), a.rows, a.inner, a.transposed},
+                          LibraryFactor<uint16_t>{b.codes16.data(), b.rows, b.inner, b.transposed},
+                          out.data());
+  }
+  std::vector<float> values_a, values_b;
+  const auto factor = [scaled](const GemmOperand& x, std::vector<float>& values) {
+    if (!scaled && !x.values.empty()) {
+      return LibraryFactor<float>{x.values.data(), x.rows, x.inner, x.transposed};
+    }
+    values = ScaledValues(x);
+    return LibraryFactor<float>{values.data(), x.rows, x.inner, false};
+  };
+  LibraryProduct(factor(a, values_a), factor(b, values_b), out.data());
+}
+
+// The elements of a segment: of the operand that has scales along the inner dimension.
+size_t SegmentLength(const GemmOperand& a, const GemmOperand& b) {
+  const size_t segment = std::max(a.scales.segment, b.scales.segment);
+  NUMSIM_CHECK((a.scales.segment == 0 || a.scales.segment == segment) &&
+                   (b.scales.segment == 0 || b.scales.segment == segment),
+               "segments of {} and {}",
+               a.scales.segment,
+               b.scales.segment);
+  return segment == 0 ? std::max<size_t>(a.inner, 1) : segment;
+}
+
+void CheckOperand(const GemmOperand& x) {
+  const size_t n = x.rows * x.inner;
+  const size_t given = x.values.size() + x.codes8.size() + x.codes16.size();
+  NUMSIM_CHECK(given == n, "{} elements, {} x {}", given, x.rows, x.inner);
+}
+
+}  // namespace
+
+void Gemm(const GemmOperand& a,
+          const GemmOperand& b,
+          const Accumulator& rule,
+          std::span<float> out) noexcept {
+  CheckOperand(a);
+  CheckOperand(b);
+  NUMSIM_CHECK(a.inner == b.inner && out.size() == a.rows * b.rows,
+               "{} x {} times {} x {} into {}",
+               a.rows,
+               a.inner,
+               b.inner,
+               b.rows,
+               out.size());
+  if (out.empty()) return;
+  if (a.inner == 0) {
+    std::fill(out.begin(), out.end(), 0.0f);
+    return;
+  }
+  if (rule.kind == AccumulatorKind::kLibrary) {
+    RunLibrary(a, b, out);
+    return MakeNansEqual(rule, out);
+  }
+  const size_t length = SegmentLength(a, b);
+  Problem p{a, b, rule};
+  const bool vectors = !UsesScalarReference();
+  if (vectors && NeedsRanges(p)) {
+    p.range_a = RangeOf(a);
+    p.range_b = RangeOf(b);
+  }
+  bool left_out = false;
+  for (size_t s = 0; s * length < a.inner; ++s) {
+    const InnerRange range{s * length, std::min((s + 1) * length, a.inner)};
+    const ScaledStore store(a, b, rule, s, out);
+    if (RunInVectors(p, range, store)) {
+      left_out = true;
+      continue;
+    }
+    RunReference(p, range, store);
+  }
+  if (left_out && AddSpecials(p, length, out)) MakeNansEqual(rule, out);
+}
+
+bool GemmInt32(const GemmOperand& a, const GemmOperand& b, std::span<int32_t> out) noexcept {
+  CheckOperand(a);
+  CheckOperand(b);
+  NUMSIM_CHECK(IsInt8(a) && IsInt8(b), "operands that are not int8 codes");
+  NUMSIM_CHECK(a.inner == b.inner && out.size() == a.rows * b.rows, "{} results", out.size());
+  std::fill(out.begin(), out.end(), 0);
+  if (out.empty() || a.inner == 0) return true;
+  constexpr double kLowest = std::numeric_limits<int32_t>::min();
+  constexpr double kHighest = std::numeric_limits<int32_t>::max();
+  std::vector<uint8_t> outside(a.rows);
+  const auto store = [&](size_t i, size_t j, size_t n, const auto* sums) {
+    for (size_t c = 0; c < n; ++c) {
+      const double bounded = std::clamp(static_cast<double>(sums[c]), kLowest, kHighest);
+      if (bounded != sums[c]) outside[i] = 1;
+      out[i * b.rows + j + c] = static_cast<int32_t>(bounded);
+    }
+  };
+  const Accumulator exact{};
+  const Problem p{a, b, exact};
+  const InnerRange range{0, a.inner};
+  if (UsesScalarReference()) {
+    RunReference(p, range, store);
+  } else {
+    RunInt8(p, range, store);
+  }
+  return std::find(outside.begin(), outside.end(), 1) == outside.end();
+}
+
+}  // namespace numsim

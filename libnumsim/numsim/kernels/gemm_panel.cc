@@ -1,0 +1,242 @@
+#include "numsim/kernels/gemm_panel.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "numsim/base/error.h"
+#include "numsim/base/parallel.h"
+#include "numsim/kernels/cast_serial.h"
+#include "numsim/kernels/gemm_simd.h"
+
+namespace numsim {
+namespace {
+
+// n stored elements from `at` as floats: in place where they are floats, else decoded into buffer.
+const float* StoredRun(const GemmOperand& x, size_t at, size_t n, float* buffer) {
+  if (!x.values.empty()) return x.values.data() + at;
+  if (!x.codes8.empty()) {
+    DecodeSerial(x.format, x.codes8.data() + at, n, buffer);
+  } else {
+    DecodeSerial(x.format, x.codes16.data() + at, n, buffer);
+  }
+  return buffer;
+}
+
+constexpr size_t kMaxWidth = kMaxTileCols;
+constexpr size_t kMaxDepth = 4096;  // of a panel of int8 codes
+
+// Elements of the inner dimension that a pack of rows handles at a time: they stay in the cache.
+constexpr size_t kDepthPiece = 128;
+
+// One strip of an operand stored rows x inner.
+void PackRows(
+    const GemmOperand& x, size_t width, size_t first_row, InnerRange range, float* panel) {
+  float decoded[kMaxWidth][kDepthPiece];
+  const uint8_t* rows[kMaxWidth];
+  const size_t valid = std::min(width, x.rows - std::min(first_row, x.rows));
+  static constexpr float kZeros[kDepthPiece] = {};
+  for (size_t k = range.begin; k < range.end; k += kDepthPiece) {
+    const size_t n = std::min(kDepthPiece, range.end - k);
+    for (size_t v = 0; v < width; ++v) {
+      const float* row =
+          v < valid ? StoredRun(x, (first_row + v) * x.inner + k, n, decoded[v]) : kZeros;
+      rows[v] = reinterpret_cast<const uint8_t*>(row);
+    }
+    InterleaveRows(rows, width, n, reinterpret_cast<uint32_t*>(panel + (k - range.begin) * width));
+  }
+}
+
+// `count` strips of an operand stored inner x rows.
+void PackColumns(const GemmOperand& x,
+                 size_t width,
+                 size_t first,
+                 size_t count,
+                 InnerRange range,
+                 float* panels,
+                 size_t panel_stride) {
+  const size_t begin = first * width;
+  const size_t n = std::min(count * width, x.rows - begin);
+  std::vector<float> buffer(n);
+  for (size_t k = range.begin; k < range.end; ++k) {
+    const float* from = StoredRun(x, k * x.rows + begin, n, buffer.data());
+    for (size_t s = 0; s < count; ++s) {
+      float* out = panels + s * panel_stride + (k - range.begin) * width;
+      const size_t at = s * width;
+      if (at + width <= n) {
+        std::memcpy(out, from + at, width * sizeof(float));
+        continue;
+      }
+      const size_t valid = at < n ? n - at : 0;
+      std::copy_n(from + at, valid, out);
+      std::fill_n(out + valid, width - valid, 0.0f);
+    }
+  }
+}
+
+// One strip of int8 codes stored rows x inner: words of 4 codes each.
+void PackInt8Rows(
+    const GemmOperand& x, size_t width, size_t first_row, InnerRange range, uint32_t* panel) {
+  const size_t valid = std::min(width, x.rows - std::min(first_row, x.rows));
+  const size_t whole = range.Size() / 4, rest = range.Size() % 4;
+  static const std::vector<uint8_t> zeros(kMaxDepth);
+  const uint8_t* rows[kMaxWidth];
+  for (size_t v = 0; v < width; ++v) {
+    rows[v] = v < valid ? x.codes8.data() + (first_row + v) * x.inner + range.begin : zeros.data();
+    if (rest != 0) {
+      panel[whole * width + v] = 0;
+      std::memcpy(panel + whole * width + v, rows[v] + 4 * whole, rest);
+    }
+  }
+  InterleaveRows(rows, width, whole, panel);
+}
+
+// One strip of int8 codes stored inner x rows.
+void PackInt8Columns(
+    const GemmOperand& x, size_t width, size_t first_row, InnerRange range, uint32_t* panel) {
+  const size_t valid = std::min(width, x.rows - std::min(first_row, x.rows));
+  static constexpr uint8_t kNone[kMaxWidth] = {};
+  for (size_t k = range.begin; k < range.end; k += 4, panel += width) {
+    const uint8_t* from[4];
+    for (size_t i = 0; i < 4; ++i) {
+      from[i] = k + i < range.end ? x.codes8.data() + (k + i) * x.rows + first_row : kNone;
+    }
+    for (size_t v = 0; v < valid; ++v) {
+      panel[v] = uint32_t{from[0][v]} | uint32_t{from[1][v]} << 8 | uint32_t{from[2][v]} << 16 |
+                 uint32_t{from[3][v]} << 24;
+    }
+    std::fill(panel + valid, panel + width, 0u);
+  }
+}
+
+// The sums of the vectors of a panel.
+void SumPanel(const uint32_t* panel, size_t width, size_t groups, int32_t* sums) {
+  std::fill_n(sums, width, 0);
+  for (size_t g = 0; g < groups; ++g, panel += width) {
+    for (size_t v = 0; v < width; ++v) {
+      const int32_t word = static_cast<int32_t>(panel[v]);
+      sums[v] += (word << 24 >> 24) + (word << 16 >> 24) + (word << 8 >> 24) + (word >> 24);
+    }
+  }
+}
+
+// Finite nonzero magnitudes of a run, as float32 bits.
+struct Magnitudes {
+  uint32_t smallest = UINT32_MAX;
+  uint32_t largest = 0;
+  bool finite = true;
+
+  void Add(const float* x, size_t n) {
+    uint32_t low = smallest, high = largest, top = 0;
+    for (size_t i = 0; i < n; ++i) {
+      const uint32_t bits = std::bit_cast<uint32_t>(x[i]) & 0x7FFFFFFFu;
+      top = std::max(top, bits);
+      const bool counts = bits != 0 && bits < 0x7F800000u;
+      low = std::min(low, counts ? bits : UINT32_MAX);
+      high = std::max(high, counts ? bits : 0u);
+    }
+    smallest = low;
+    largest = high;
+    finite = finite && top < 0x7F800000u;
+  }
+};
+
+int ExponentOf(uint32_t magnitude, const FormatSpec& format) {
+  const int exponent = std::ilogb(std::bit_cast<float>(magnitude));
+  return std::max(exponent, format.MinExponent());
+}
+
+}  // namespace
+
+void PackFloatPanels(const GemmOperand& operand,
+                     size_t width,
+                     size_t first,
+                     size_t count,
+                     InnerRange range,
+                     float* panels,
+                     size_t panel_stride) {
+  if (operand.transposed) {
+    return PackColumns(operand, width, first, count, range, panels, panel_stride);
+  }
+  for (size_t s = 0; s < count; ++s) {
+    PackRows(operand, width, (first + s) * width, range, panels + s * panel_stride);
+  }
+}
+
+void PackInt8Panels(const GemmOperand& operand,
+                    size_t width,
+                    size_t first,
+                    size_t count,
+                    InnerRange range,
+                    uint8_t flip,
+                    uint8_t* panels,
+                    size_t panel_stride,
+                    int32_t* sums) {
+  NUMSIM_CHECK(range.Size() <= kMaxDepth, "{} products", range.Size());
+  const size_t groups = (range.Size() + 3) / 4;
+  const uint32_t flips = flip * 0x01010101u;
+  for (size_t s = 0; s < count; ++s) {
+    uint32_t* panel = reinterpret_cast<uint32_t*>(panels + s * panel_stride);
+    const size_t row = (first + s) * width;
+    if (operand.transposed) {
+      PackInt8Columns(operand, width, row, range, panel);
+    } else {
+      PackInt8Rows(operand, width, row, range, panel);
+    }
+    if (sums != nullptr) SumPanel(panel, width, groups, sums + s * width);
+    if (flips != 0) {
+      for (size_t i = 0; i < groups * width; ++i) panel[i] ^= flips;
+    }
+  }
+}
+
+OperandRange RangeOf(const GemmOperand& operand) {
+  const size_t lines = operand.transposed ? operand.inner : operand.rows;
+  const size_t length = operand.transposed ? operand.rows : operand.inner;
+  std::vector<Magnitudes> found(lines);
+  ParallelFor(lines, 1 + 16384 / std::max<size_t>(length, 1), [&](size_t begin, size_t end) {
+    std::vector<float> buffer(length);
+    for (size_t i = begin; i < end; ++i) {
+      found[i].Add(StoredRun(operand, i * length, length, buffer.data()), length);
+    }
+  });
+  OperandRange result;
+  Magnitudes all;
+  for (size_t i = 0; i < lines; ++i) {
+    all.smallest = std::min(all.smallest, found[i].smallest);
+    all.largest = std::max(all.largest, found[i].largest);
+    all.finite = all.finite && found[i].finite;
+    if (!found[i].finite && !operand.transposed) result.nonfinite.push_back(i);
+  }
+  if (all.largest != 0) {
+    result.zero = false;
+    result.low_exponent = ExponentOf(all.smallest, operand.format);
+    result.high_exponent = ExponentOf(all.largest, operand.format);
+    const FormatSpec& format = operand.format;
+    const bool subnormal = result.low_exponent <= format.MinExponent();
+    result.unit =
+        subnormal ? format.SubnormalExponent() : result.low_exponent - format.mantissa_bits;
+  }
+  if (operand.transposed && !all.finite) {
+    std::vector<bool> marked(operand.rows);
+    for (size_t k = 0; k < lines; ++k) {
+      if (found[k].finite) continue;
+      for (size_t row = 0; row < operand.rows; ++row) {
+        if (!std::isfinite(OperandValue(operand, row, k))) marked[row] = true;
+      }
+    }
+    for (size_t row = 0; row < operand.rows; ++row) {
+      if (marked[row]) result.nonfinite.push_back(row);
+    }
+  }
+  return result;
+}
+
+float OperandValue(const GemmOperand& operand, size_t row, size_t k) {
+  float value;
+  const size_t at = operand.transposed ? k * operand.rows + row : row * operand.inner + k;
+  return *StoredRun(operand, at, 1, &value);
+}
+
+}  // namespace numsim

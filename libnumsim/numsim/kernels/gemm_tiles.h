@@ -1,0 +1,110 @@
+// Products tile by tile: the loops that every tile kernel shares. For kernels/gemm*.cc only.
+//
+// The inner dimension goes by in blocks that fit the caches. For each block both operands are
+// packed into panels, then every tile adds its part to its state. A tile belongs to one thread and
+// sees its k in order, so the split over threads changes nothing.
+//
+// A path is one way to add up, with
+//   types Packed, State, Result
+//   size_t block             elements of the inner dimension that are packed at a time
+//   TileShape shape
+//   size_t PanelSize(width, depth)               Packed elements of a panel of one strip
+//   void PackA(first, count, range, panels)      panels of strips [first, first + count)
+//   void PackB(first, count, range, panels)
+//   void Clear(state)                            the empty sum
+//   void Multiply(a, b, strip, depth, from, state)   adds `depth` products of panels, strip `strip`
+//                                                of A, `from` products on in the segment
+//   const Result* Finish(state)                  what has been added up, as a tile
+#pragma once
+
+#include <algorithm>
+#include <memory>
+
+#include "numsim/base/float_environment.h"
+#include "numsim/base/parallel.h"
+#include "numsim/kernels/gemm_panel.h"
+#include "numsim/kernels/gemm_simd.h"
+
+namespace numsim {
+
+inline size_t Strips(size_t n, size_t width) { return (n + width - 1) / width; }
+
+// Memory that keeps its size from call to call, each thread's own: fresh pages cost more than the
+// panels that are written to them.
+template <typename T, int kUse>
+T* Scratch(size_t n) {
+  thread_local std::unique_ptr<T[]> memory;
+  thread_local size_t size = 0;
+  if (size < n) {
+    memory.reset();
+    memory = std::make_unique_for_overwrite<T[]>(n);
+    size = n;
+  }
+  return memory.get();
+}
+
+template <class Path, class Pack>
+void PackStrips(const Path& path,
+                size_t strips,
+                size_t width,
+                size_t depth,
+                typename Path::Packed* panels,
+                const Pack& pack) {
+  const size_t size = path.PanelSize(width, depth);
+  const size_t grain = std::max<size_t>(1, kPackElements / width);
+  ParallelFor(strips, grain, [&](size_t begin, size_t end) {
+    for (size_t s = begin; s < end; s += grain) {
+      pack(s, std::min(grain, end - s), panels + s * size);
+    }
+  });
+}
+
+// Calls store(i, j0, n, sums) for each row of each tile: sums[0 .. n) are the sums of elements
+// (i, j0 + ...) over the products of `segment`.
+template <class Path, class Store>
+void MultiplyTiles(Path& path, size_t rows, size_t cols, InnerRange segment, const Store& store) {
+  using Packed = typename Path::Packed;
+  using State = typename Path::State;
+  const TileShape shape = path.shape;
+  const size_t strips_a = Strips(rows, shape.rows), strips_b = Strips(cols, shape.cols);
+  const size_t tiles = strips_a * strips_b;
+  const bool one_block = segment.Size() <= path.block;
+  State* const states = one_block ? nullptr : Scratch<State, 0>(tiles);
+  const size_t most = std::min(path.block, segment.Size());
+  Packed* const panels_a = Scratch<Packed, 1>(strips_a * path.PanelSize(shape.rows, most));
+  Packed* const panels_b = Scratch<Packed, 2>(strips_b * path.PanelSize(shape.cols, most));
+
+  for (size_t k = segment.begin; k < segment.end; k += path.block) {
+    const InnerRange range{k, std::min(k + path.block, segment.end)};
+    const size_t depth = range.Size();
+    PackStrips(path, strips_a, shape.rows, depth, panels_a, [&](size_t s, size_t n, Packed* to) {
+      path.PackA(s, n, range, to);
+    });
+    PackStrips(path, strips_b, shape.cols, depth, panels_b, [&](size_t s, size_t n, Packed* to) {
+      path.PackB(s, n, range, to);
+    });
+    const size_t size_a = path.PanelSize(shape.rows, depth);
+    const size_t size_b = path.PanelSize(shape.cols, depth);
+    // Tiles that follow one another share the wider panel.
+    ParallelFor(tiles, 1, [&](size_t begin, size_t end) {
+      const DefaultFloatEnvironment environment;
+      State local;
+      for (size_t t = begin; t < end; ++t) {
+        const size_t a = t % strips_a, b = t / strips_a;
+        State& state = one_block ? local : states[t];
+        if (k == segment.begin) path.Clear(state);
+        const size_t from = k - segment.begin;
+        path.Multiply(panels_a + a * size_a, panels_b + b * size_b, a, depth, from, state);
+        if (range.end != segment.end) continue;
+        const typename Path::Result* sums = path.Finish(state);
+        const size_t n = std::min(shape.cols, cols - b * shape.cols);
+        const size_t height = std::min(shape.rows, rows - a * shape.rows);
+        for (size_t r = 0; r < height; ++r) {
+          store(a * shape.rows + r, b * shape.cols, n, sums + r * shape.cols);
+        }
+      }
+    });
+  }
+}
+
+}  // namespace numsim
