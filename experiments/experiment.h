@@ -37,6 +37,8 @@ struct Settings {
   double GetDouble(std::string_view name, double low, double high) const;
   // A list separated by commas; empty pieces are an error.
   std::vector<std::string> GetList(std::string_view name) const;
+  // A list of integers.
+  std::vector<int64_t> GetIntegers(std::string_view name, int64_t low, int64_t high) const;
 };
 
 // One point: one set of parameters with one seed, measured independently of every other.
@@ -74,6 +76,11 @@ struct Summary {
   std::string notes;  // free text below the claims
 };
 
+// What `numsim describe` and summary.txt say of an experiment whose measured values are times.
+inline constexpr std::string_view kTimedNote =
+    "The times belong to the machine and the run that measured them (manifest.json says which): "
+    "another run gives other numbers.";
+
 struct Experiment {
   std::string name;
   std::string title;        // one line for `numsim list`
@@ -81,9 +88,16 @@ struct Experiment {
   std::string description;  // for `numsim describe`
   std::vector<Option> options;
   std::vector<TableSpec> tables;
+  // Points run one after another instead of in many threads at once, so that the kernels of a point
+  // have every thread and all the memory.
+  bool exclusive = false;
+  // Measured values are times. Points run as if exclusive; `run` may read the clock, the number of
+  // threads and the backend, and its rows differ from run to run.
+  bool timed = false;
   // The points in the order of the CSV's rows. Throws Error for a bad option.
   std::function<std::vector<Point>(const Settings&)> points;
-  // Measures one point; called from many threads at once. Must depend on its arguments alone.
+  // Measures one point; called from many threads at once unless exclusive. Must depend on its
+  // arguments alone unless timed.
   // Throws Error for bad input (a file of --input).
   std::function<Rows(const Settings&, const Point&)> run;
   // Adds the derived tables, from the measured ones alone.

@@ -1,4 +1,6 @@
 #include "experiments/experiment.h"
+#include "experiments/linear_error.h"
+#include "experiments/linear_speed.h"
 #include "experiments/quantization_variance.h"
 #include "experiments/update_fidelity.h"
 
@@ -8,6 +10,8 @@ const std::vector<Experiment>& AllExperiments() {
   static const std::vector<Experiment> all = {
       QuantizationVariance(),
       UpdateFidelity(),
+      LinearError(),
+      LinearSpeed(),
   };
   return all;
 }

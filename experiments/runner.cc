@@ -134,7 +134,7 @@ void MeasureAll(const Task& task, Journal& journal) {
   {
     const size_t done = task.shard.size() - task.todo.size();
     Progress progress(task.options.progress, done, task.shard.size());
-    ParallelTasks(task.todo.size(), [&](size_t i) {
+    const auto measure = [&](size_t i) {
       if (failure.Happened()) return;
       const std::string& label = task.points[task.todo[i]].label;
       try {
@@ -144,7 +144,12 @@ void MeasureAll(const Task& task, Journal& journal) {
       } catch (...) {
         failure.Set(std::current_exception());
       }
-    });
+    };
+    if (task.experiment.exclusive || task.experiment.timed) {
+      for (size_t i = 0; i < task.todo.size(); ++i) measure(i);
+    } else {
+      ParallelTasks(task.todo.size(), measure);
+    }
   }
   failure.Rethrow();
 }

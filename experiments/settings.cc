@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "numsim/base/error.h"
@@ -88,6 +89,29 @@ std::vector<std::string> Settings::GetList(std::string_view name) const {
     begin = end + 1;
   }
   return pieces;
+}
+
+std::vector<int64_t> Settings::GetIntegers(std::string_view name, int64_t low, int64_t high) const {
+  std::vector<int64_t> values;
+  for (const std::string& text : GetList(name)) {
+    int64_t value = 0;
+    if (!Parse(text, value) || value < low || value > high) {
+      throw Error::Format("--{} \"{}\": expected integers from {} to {}, separated by commas",
+                          name,
+                          text,
+                          low,
+                          high);
+    }
+    values.push_back(value);
+  }
+  return values;
+}
+
+void CheckDistinct(std::string_view option, const std::vector<std::string>& values) {
+  std::set<std::string> seen;
+  for (const std::string& value : values) {
+    if (!seen.insert(value).second) throw Error::Format("--{}: {} is listed twice", option, value);
+  }
 }
 
 Settings MakeSettings(const Experiment& experiment,

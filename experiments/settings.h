@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "experiments/experiment.h"
 
@@ -19,6 +20,10 @@ Settings MakeSettings(const Experiment& experiment,
                       uint64_t seed,
                       int seeds,
                       const std::map<std::string, std::string>& overrides);
+
+// Throws Error naming the option and the first value that is listed twice: it would give two points
+// of one name.
+void CheckDistinct(std::string_view option, const std::vector<std::string>& values);
 
 // Settings as stored with the name of their experiment.
 struct StoredSettings {

@@ -77,6 +77,7 @@ std::string SummaryText(const Experiment& experiment, const Settings& settings, 
   std::string text = Wrap("", fmt::format("{}: {}", experiment.name, experiment.title));
   if (!experiment.reproduces.empty()) text += Wrap("Reproduces: ", experiment.reproduces);
   text += Wrap("Settings:   ", SettingsText(settings));
+  if (experiment.timed) text += Wrap("Times:      ", kTimedNote);
   for (const Claim& claim : s.claims) {
     NUMSIM_CHECK(std::count(kVerdicts.begin(), kVerdicts.end(), claim.verdict) == 1,
                  "{}: verdict \"{}\"",

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <set>
 
+#include "experiments/settings.h"
 #include "numsim/base/elementary.h"
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
@@ -37,14 +37,6 @@ constexpr std::string_view kDescription =
     "zeros\n"
     "out rapidly; stochastic rounding works for longer, then its norm goes astray; 0.75 + 0.03\n"
     "rounds to 0.75 in E4M3.";
-
-// A value that is listed twice would give two points of one name.
-void CheckDistinct(std::string_view option, const std::vector<std::string>& values) {
-  std::set<std::string> seen;
-  for (const std::string& value : values) {
-    if (!seen.insert(value).second) throw Error::Format("--{}: {} is listed twice", option, value);
-  }
-}
 
 std::vector<std::string> FormatNames(const Settings& settings) {
   std::vector<std::string> names;

@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "experiments/journal.h"
@@ -276,6 +280,88 @@ TEST_F(RunnerTest, ProgressIsOneLineRewrittenInPlace) {
   EXPECT_TRUE(shown.starts_with("\r[0/9] ")) << shown;
   EXPECT_NE(shown.find("\r[9/9] "), std::string::npos) << shown;
   EXPECT_EQ(shown.find('\n'), shown.size() - 1);
+}
+
+// Most points that ran at the same time, and whether their kernels had more than one thread.
+struct Overlap {
+  std::atomic<int> running = 0, most = 0;
+  std::atomic<bool> parallel = false;
+
+  Rows Observe(const Settings& settings, const Point& point) {
+    const int now = ++running;
+    for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+    }
+    ParallelFor(64, 1, [&](size_t begin, size_t end) {
+      if (end - begin < 64) parallel = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    });
+    --running;
+    return MadeUpRun(settings, point);
+  }
+};
+
+TEST_F(RunnerTest, ExclusiveAndTimedPointsRunOneAtATimeWithEveryThread) {
+  SetThreadCount(4);
+  for (const std::string mode : {"neither", "exclusive", "timed"}) {
+    Overlap overlap;
+    Experiment experiment = MadeUpExperiment();
+    experiment.exclusive = mode == "exclusive";
+    experiment.timed = mode == "timed";
+    experiment.run = [&](const Settings& settings, const Point& point) {
+      return overlap.Observe(settings, point);
+    };
+    EXPECT_EQ(Run(experiment, Options(Directory(mode))).points_run, points_);
+    EXPECT_EQ(overlap.most == 1, mode != "neither") << mode;
+    EXPECT_EQ(overlap.parallel, mode != "neither") << mode;
+  }
+}
+
+// Rows as those of times: no two measurements of a point agree.
+Experiment Timed(std::atomic<int>& calls) {
+  Experiment experiment = MadeUpExperiment();
+  experiment.timed = true;
+  experiment.run = [&calls](const Settings& settings, const Point& point) {
+    Rows rows = MadeUpRun(settings, point);
+    for (auto& row : rows.at("values")) row[3] = Cell(++calls);
+    return rows;
+  };
+  return experiment;
+}
+
+TEST_F(RunnerTest, ResumeKeepsTheTimesOfFinishedPoints) {
+  std::atomic<int> calls = 0;
+  const Experiment whole = Timed(calls);
+  Experiment failing = whole;
+  failing.run = [&](const Settings& settings, const Point& point) {
+    if (calls > 10) throw Error("made to fail");
+    return whole.run(settings, point);
+  };
+  const fs::path out = Directory("out");
+  const fs::path journal = out / "journal" / "0-of-1.jsonl";
+  EXPECT_THROW(Run(failing, Options(out)), Error);
+  const std::vector<FinishedPoint> kept = ReadJournal(journal);
+  ASSERT_GT(kept.size(), 0u);
+  EXPECT_EQ(Run(whole, Resume(out)).points_run, points_ - kept.size());
+  const std::vector<FinishedPoint> all = ReadJournal(journal);
+  ASSERT_EQ(all.size(), points_);
+  for (size_t i = 0; i < kept.size(); ++i) EXPECT_EQ(all[i].rows, kept[i].rows);
+
+  std::vector<std::vector<std::string>> rows;
+  for (const Point& point : MadeUpPoints(settings_)) {
+    const auto is_point = [&](const FinishedPoint& entry) { return entry.label == point.label; };
+    const auto entry = std::find_if(all.begin(), all.end(), is_point);
+    ASSERT_NE(entry, all.end());
+    const auto& measured = entry->rows.at("values");
+    rows.insert(rows.end(), measured.begin(), measured.end());
+  }
+  EXPECT_EQ(ReadCsv(out / "values.csv").rows, rows) << "the CSV is what the journal holds";
+}
+
+TEST_F(RunnerTest, SummaryOfTimesSaysWhoseTheyAre) {
+  std::atomic<int> calls = 0;
+  const std::string note = "Times:      The times belong to the machine and the run";
+  EXPECT_NE(Run(Timed(calls), Options(Directory("timed"))).summary.find(note), std::string::npos);
+  EXPECT_EQ(Run(Counting(), Options(Directory("other"))).summary.find("Times:"), std::string::npos);
 }
 
 using RunnerDeathTest = RunFixture;

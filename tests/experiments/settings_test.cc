@@ -21,6 +21,21 @@ Settings With(const std::string& value) {
   return settings;
 }
 
+TEST(Settings, IntegersOfAListAreWithinTheRange) {
+  EXPECT_EQ(With("3,1,20").GetIntegers("k", 1, 20), (std::vector<int64_t>{3, 1, 20}));
+  EXPECT_EQ(MessageOf([] { With("3,21").GetIntegers("k", 1, 20); }),
+            "--k \"21\": expected integers from 1 to 20, separated by commas");
+  for (const char* text : {"", "1,,2", "0", "1.5", "x", "1 "}) {
+    EXPECT_NE(MessageOf([&] { With(text).GetIntegers("k", 1, 20); }).find("--k"), std::string::npos)
+        << text;
+  }
+}
+
+TEST(CheckDistinct, NamesTheValueThatIsListedTwice) {
+  EXPECT_EQ(MessageOf([] { CheckDistinct("k", {"a", "b", "ab"}); }), "no error");
+  EXPECT_EQ(MessageOf([] { CheckDistinct("k", {"a", "b", "a"}); }), "--k: a is listed twice");
+}
+
 TEST(MakeSettings, TakesThePresetsValuesAndOverrides) {
   const Experiment experiment = MadeUpExperiment();
   const Settings quick = MakeSettings(experiment, "quick", 7, 3, {});

@@ -146,6 +146,42 @@ TEST_F(ShardsTest, MergeTellsHowManyPointsAreMissingAndWritesNothing) {
   EXPECT_FALSE(fs::exists(out));
 }
 
+TEST_F(ShardsTest, MergeOfTimesTakesTheRowsOfTheShards) {
+  Experiment experiment = MadeUpExperiment();
+  experiment.timed = true;
+  experiment.run = [this](const Settings& settings, const Point& point) {
+    Rows rows = MadeUpRun(settings, point);
+    for (auto& row : rows.at("values")) row[3] = Cell(++calls_);  // never the same again
+    return rows;
+  };
+  std::vector<fs::path> shards;
+  for (int k = 0; k < 2; ++k) {
+    shards.push_back(Directory("shard " + std::to_string(k)));
+    Run(experiment, Shard(shards.back(), k, 2));
+  }
+  const fs::path out = Directory("out");
+  Merge(experiment, shards, out, {});
+  const Table merged = ReadCsv(out / "values.csv");
+  size_t row = 0;
+  for (size_t i = 0; i < points_; ++i) {
+    const std::string name = i % 2 == 0 ? "0-of-2.jsonl" : "1-of-2.jsonl";
+    for (const FinishedPoint& entry : ReadJournal(shards[i % 2] / "journal" / name)) {
+      if (entry.point != i) continue;
+      for (const auto& measured : entry.rows.at("values")) {
+        ASSERT_LT(row, merged.rows.size());
+        EXPECT_EQ(merged.rows[row++], measured);
+      }
+    }
+  }
+  EXPECT_EQ(row, merged.rows.size());
+  // Two measurements of one point: which one is meant is not for merge to say.
+  Run(experiment, Options(Directory("again")));
+  EXPECT_NE(MessageOf([&] {
+              Merge(experiment, {shards[0], Directory("again")}, Directory("both"), {});
+            }).find("differ"),
+            std::string::npos);
+}
+
 TEST_F(ShardsTest, MergeIntoOneOfTheShards) {
   const fs::path first = Directory("first");
   const fs::path second = Directory("second");

@@ -1,0 +1,226 @@
+// Figures of `linear-speed`, after Figures 6, 7 and 10 of [SwitchBack].
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "experiments/linear_speed.h"
+
+namespace numsim::experiments::linear_speed {
+namespace {
+
+Series SeriesOf(Curve curve, std::string label, int style) {
+  Series series;
+  series.label = std::move(label);
+  series.style = style;
+  series.x = std::move(curve.dim);
+  series.y = std::move(curve.value);
+  return series;
+}
+
+// A horizontal line to compare with; empty where there is nothing to compare.
+Series Level(double value, std::string label, const Panel& panel) {
+  Curve curve;
+  for (const Series& series : panel.series) {
+    for (const double dim : series.x) curve.dim.push_back(dim);
+  }
+  std::sort(curve.dim.begin(), curve.dim.end());
+  curve.value.assign(curve.dim.size(), value);
+  Series level = SeriesOf(std::move(curve), std::move(label), 7);
+  level.dashed = true;
+  level.markers = false;
+  return level;
+}
+
+Panel EmptyPanel(std::string title, std::string y_label, bool log) {
+  Panel panel;
+  panel.title = std::move(title);
+  panel.x = {.label = "dim", .log2 = true};
+  panel.y = {.label = std::move(y_label), .log10 = log};
+  return panel;
+}
+
+// One operation over dim, in milliseconds.
+Series OperationSeries(const Table& operations,
+                       const LayerKey& key,
+                       const std::string& tokens,
+                       std::string_view operation,
+                       int style) {
+  Curve curve = OperationCurve(operations, key, tokens, operation);
+  for (double& seconds : curve.value) seconds *= 1e3;
+  return SeriesOf(std::move(curve), fmt::format("{}: {}", key.kind, operation), style);
+}
+
+// One range of y for both panels.
+void ShareRange(Panel& a, Panel& b) {
+  double low = std::numeric_limits<double>::infinity(), high = 0;
+  for (const Panel* panel : {&a, &b}) {
+    for (const Series& series : panel->series) {
+      for (const double y : series.y) {
+        if (y > 0) low = std::min(low, y);
+        high = std::max(high, y);
+      }
+    }
+  }
+  if (!(low <= high)) return;
+  constexpr double kRoom = 1.5;  // for markers
+  for (Panel* panel : {&a, &b}) {
+    panel->y.low = low / kRoom;
+    panel->y.high = high * kRoom;
+  }
+}
+
+// The subject's operations beside the products of its standard layer.
+Figure OperationsFigure(const Settings& settings, const Table& operations, const LayerKey& key) {
+  const std::string tokens = TokenTexts(settings).back();
+  Panel products = EmptyPanel("Products", "time, ms", true);
+  Panel others = EmptyPanel("Other operations", "time, ms", true);
+  int style = 0;
+  const auto add = [&](Panel& panel, std::string_view operation) {
+    Series series = OperationSeries(operations, key, tokens, operation, style);
+    if (series.x.empty()) return;
+    panel.series.push_back(std::move(series));
+    if (&panel == &products && key.Standard() != key) {
+      series = OperationSeries(operations, key.Standard(), tokens, operation, style);
+      series.dashed = true;
+      panel.series.push_back(std::move(series));
+    }
+    ++style;
+  };
+  for (const Part part : kParts) {
+    for (size_t i = 0; i < kSteps; ++i) {
+      const LinearStep step = static_cast<LinearStep>(i);
+      if (PartOf(step) != part) continue;
+      add(part == Part::kProduct ? products : others, numsim::Name(step));
+    }
+  }
+  add(others, Name(Part::kOther));
+  Figure figure;
+  figure.name = "linear-speed-operations";
+  figure.title = fmt::format(
+      "Operations of a linear layer ({} {}, {} tokens), mean of dim to 4 dim "
+      "and 4 dim to dim",
+      key.kind,
+      key.format,
+      tokens);
+  ShareRange(products, others);
+  figure.columns = 2;
+  figure.panels = {std::move(products), std::move(others)};
+  figure.source_csv = std::string(kOperationsTable) + ".csv";
+  return figure;
+}
+
+// What a figure of whole layers shows, in percent.
+struct Quantity {
+  std::string name, title, label;
+  std::vector<std::string> columns;  // added up
+  double factor;
+  double level;
+  std::string level_label;
+};
+
+Curve QuantityCurve(const Table& layers,
+                    const LayerKey& key,
+                    const std::string& tokens,
+                    const Quantity& quantity) {
+  Curve sum;
+  for (const std::string& column : quantity.columns) {
+    Curve curve = CurveOf(layers, key, tokens, column);
+    for (size_t i = 0; i < curve.value.size(); ++i) {
+      curve.value[i] *= quantity.factor;
+      if (!sum.value.empty()) curve.value[i] += sum.value[i];
+    }
+    sum = std::move(curve);
+  }
+  return sum;
+}
+
+// The layers that are compared with `standard`, at the greatest number of tokens.
+Panel KindsPanel(const Settings& settings,
+                 const Table& layers,
+                 const LayerKey& standard,
+                 const Quantity& quantity) {
+  std::vector<LayerKey> keys;
+  for (const LayerKey& key : LayerKeys(layers)) {
+    if (key.Standard() == standard && key != standard) keys.push_back(key);
+  }
+  const std::string tokens = TokenTexts(settings).back();
+  const bool library = standard.product == "library";
+  Panel panel = EmptyPanel(fmt::format("{} tokens; threads: {} ({}); {} products by {}",
+                                       tokens,
+                                       standard.threads,
+                                       standard.backend,
+                                       standard.high_precision,
+                                       library ? standard.library : "rule " + standard.product),
+                           quantity.label,
+                           false);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    panel.series.push_back(SeriesOf(QuantityCurve(layers, keys[i], tokens, quantity),
+                                    Label(keys[i], keys),
+                                    static_cast<int>(i)));
+  }
+  panel.series.push_back(Level(quantity.level, quantity.level_label, panel));
+  return panel;
+}
+
+// The subject by number of tokens, in styles that are not those of kinds.
+Panel TokensPanel(const Settings& settings,
+                  const Table& layers,
+                  const LayerKey& key,
+                  const Quantity& quantity) {
+  Panel panel = EmptyPanel(fmt::format("{} {}", key.kind, key.format), quantity.label, false);
+  int style = static_cast<int>(settings.GetList("kinds").size()) - 1;
+  for (const std::string& tokens : TokenTexts(settings)) {
+    panel.series.push_back(
+        SeriesOf(QuantityCurve(layers, key, tokens, quantity), tokens + " tokens", style++));
+  }
+  panel.series.push_back(Level(quantity.level, quantity.level_label, panel));
+  return panel;
+}
+
+Figure LayersFigure(const Settings& settings, const Table& layers, const Quantity& quantity) {
+  Figure figure;
+  figure.name = quantity.name;
+  figure.title = quantity.title;
+  figure.source_csv = std::string(kLayersTable) + ".csv";
+  std::vector<LayerKey> standards;
+  const std::vector<LayerKey> keys = LayerKeys(layers);
+  for (const LayerKey& key : keys) {
+    const bool is_new =
+        std::find(standards.begin(), standards.end(), key.Standard()) == standards.end();
+    if (!is_new) continue;
+    standards.push_back(key.Standard());
+    figure.panels.push_back(KindsPanel(settings, layers, key.Standard(), quantity));
+  }
+  if (TokenTexts(settings).size() > 1) {
+    figure.panels.push_back(TokensPanel(settings, layers, Subject(layers), quantity));
+  }
+  figure.columns = std::min<int>(static_cast<int>(figure.panels.size()), 2);
+  return figure;
+}
+
+}  // namespace
+
+std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
+  const Table& operations = tables.at(std::string(kOperationsTable));
+  const Table& layers = tables.at(std::string(kLayersTable));
+  const Quantity saved = {.name = "linear-speed-saved",
+                          .title = "Time of a linear layer that each kind saves over standard",
+                          .label = "time saved over standard, %",
+                          .columns = {"saved_percent"},
+                          .factor = 1,
+                          .level = 0,
+                          .level_label = ""};
+  const Quantity quantize = {.name = "linear-speed-quantize-share",
+                             .title = "Share of quantising in the time of a linear layer",
+                             .label = "quantising and converting, %",
+                             .columns = {"quantize_share", "convert_share"},
+                             .factor = 100,
+                             .level = 25,
+                             .level_label = "25 %: the most that the paper saw"};
+  return {OperationsFigure(settings, operations, Subject(layers)),
+          LayersFigure(settings, layers, saved),
+          LayersFigure(settings, layers, quantize)};
+}
+
+}  // namespace numsim::experiments::linear_speed

@@ -1,0 +1,303 @@
+// What `linear-error` makes of a product and of its table: measures, growth, crossings, verdicts.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "experiments/linear_error.h"
+#include "experiments/linear_error_product.h"
+#include "experiments/settings.h"
+#include "numsim/base/parallel.h"
+#include "numsim/random/distributions.h"
+
+namespace numsim::experiments::linear_error {
+namespace {
+
+TEST(CompareProduct, MedianRowsAndColumnsAreNotRuledByALargeOne) {
+  // Errors of 10, 20 and 50 % in the rows; the last row is large.
+  const std::vector<float> r = {1, 2, 10, 20, 1000, 2000};
+  std::vector<float> y = {1.1f, 2.2f, 12, 24, 1500, 3000};
+  const ProductError error = CompareProduct(r, y, 2);
+  EXPECT_NEAR(error.row_error, 0.2, 1e-6);
+  EXPECT_NEAR(error.column_error, 0.5, 1e-3);
+  EXPECT_NEAR(error.relative_error, 0.5, 1e-3);
+  EXPECT_NEAR(error.gain, 1.5, 1e-3);
+}
+
+TEST(CompareProduct, AConstantErrorIsBiasAndNoVariance) {
+  const std::vector<float> r = {1, -2, 3, -4}, y = {1.5, -1.5, 3.5, -3.5};
+  const ProductError error = CompareProduct(r, y, 2);
+  EXPECT_EQ(error.bias, 0.5);
+  EXPECT_EQ(error.error_variance, 0);
+  EXPECT_EQ(error.signal_variance, 30.0 / 4 - 0.25);
+  EXPECT_NEAR(error.sqnr_db, 10 * std::log10(30), 1e-12);
+}
+
+TEST(CompareProduct, HasStatedValuesWithoutErrorOrSignalAndForWhatIsNotFinite) {
+  const std::vector<float> r = {1, 2, 3, 4}, zero(4);
+  const ProductError exact = CompareProduct(r, r, 2);
+  EXPECT_EQ(exact.relative_error, 0);
+  EXPECT_EQ(exact.sqnr_db, std::numeric_limits<double>::infinity());
+  EXPECT_NEAR(exact.cosine, 1, 1e-15);
+  EXPECT_EQ(exact.gain, 1);
+  const ProductError nothing = CompareProduct(zero, r, 2);
+  EXPECT_TRUE(std::isnan(nothing.relative_error));
+  EXPECT_TRUE(std::isnan(nothing.row_error));
+  EXPECT_TRUE(std::isnan(nothing.cosine));
+  const ProductError flushed = CompareProduct(r, zero, 2);
+  EXPECT_EQ(flushed.relative_error, 1);
+  EXPECT_EQ(flushed.gain, 0);
+  EXPECT_TRUE(std::isnan(flushed.cosine));
+  const std::vector<float> nan = {1, 2, std::nanf(""), 4};
+  EXPECT_TRUE(std::isnan(CompareProduct(r, nan, 2).relative_error));
+  EXPECT_TRUE(std::isnan(CompareProduct(r, nan, 2).error_variance));
+  EXPECT_TRUE(std::isnan(CompareProduct(r, nan, 2).sqnr_db));
+  const std::vector<float> inf = {1, 2, std::numeric_limits<float>::infinity(), 4};
+  EXPECT_EQ(CompareProduct(r, inf, 2).relative_error, std::numeric_limits<double>::infinity());
+}
+
+TEST(CompareProduct, HasTheSameBitsOnAnyNumberOfThreads) {
+  const int before = ThreadCount();
+  std::vector<float> r(3000 * 7), y(r.size());
+  FillNormal({0, 0}, 0, r);
+  FillNormal({0, 1}, 0, y);
+  SetThreadCount(1);
+  const ProductError one = CompareProduct(r, y, 7);
+  SetThreadCount(5);
+  const ProductError five = CompareProduct(r, y, 7);
+  SetThreadCount(before);
+  EXPECT_EQ(one.error_variance, five.error_variance);
+  EXPECT_EQ(one.relative_error, five.relative_error);
+  EXPECT_EQ(one.row_error, five.row_error);
+  EXPECT_EQ(one.column_error, five.column_error);
+  EXPECT_EQ(one.cosine, five.cosine);
+  EXPECT_NEAR(one.relative_error, std::sqrt(2), 0.05);
+}
+
+// Relative error of (product, inner dimension, seed); the noise grows with the inner dimension and
+// the signal follows from both.
+using Law = std::function<double(Product, double, uint64_t)>;
+
+Tables EmptyTables() {
+  Tables tables;
+  for (const TableSpec& spec : LinearError().tables) {
+    Table& table = tables[spec.name];
+    for (const Column& column : spec.columns) table.columns.push_back(column.name);
+  }
+  return tables;
+}
+
+void AddRows(const std::string& operands,
+             const std::string& kind,
+             int seeds,
+             const Law& law,
+             Tables& tables) {
+  Table& errors = tables.at(std::string(kErrorsTable));
+  const auto add = [&](const std::string& sweep, double tokens, double width) {
+    for (int seed = 0; seed < seeds; ++seed) {
+      for (const Product product : kProducts) {
+        const double inner = product == Product::kWeightGradient ? tokens : width;
+        const double relative = law(product, inner, static_cast<uint64_t>(seed));
+        std::vector<std::string> cells(errors.columns.size(), "0.5");
+        const auto set = [&](const char* column, const std::string& text) {
+          cells[errors.Column(column)] = text;
+        };
+        set("operands", operands);
+        set("kind", kind);
+        set("format", "int8");
+        set("product", std::string(Name(product)));
+        set("sweep", sweep);
+        set("tokens", Cell(tokens));
+        set("in", Cell(width));
+        set("out", Cell(width));
+        set("inner", Cell(inner));
+        set("seed", Cell(seed));
+        set("error_variance", Cell(inner / 100));
+        set("signal_variance", Cell(inner / 100 / (relative * relative)));
+        set("relative_error", Cell(relative));
+        set("row_error", Cell(relative));
+        set("column_error", Cell(relative));
+        errors.rows.push_back(cells);
+      }
+    }
+  };
+  for (double b = 256; b <= 4096; b *= 2) add("tokens", b, 128);
+  for (double n = 128; n <= 512; n *= 2) add("width", 2048, n);
+}
+
+Settings SettingsOf(int seeds = 1) { return MakeSettings(LinearError(), "quick", 0, seeds, {}); }
+
+Law Flat(double level) {
+  return [level](Product, double, uint64_t) { return level; };
+}
+
+// dW's error grows like a power of b from 1 % at 256.
+Law Growing(double power) {
+  return [power](Product product, double inner, uint64_t seed) {
+    if (product != Product::kWeightGradient) return 0.01;
+    return (seed == 0 ? 0.01 : 0.012) * std::pow(inner / 256, power);
+  };
+}
+
+size_t RowOf(const Table& table, const std::string& product, const std::string& sweep) {
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    if (table.Text(r, "product") == product && table.Text(r, "sweep") == sweep) return r;
+  }
+  ADD_FAILURE() << product << " " << sweep;
+  return 0;
+}
+
+TEST(LinearErrorDerive, GrowthIsTheLogLogSlope) {
+  Tables tables = EmptyTables();
+  AddRows("normal", "llm-int8", 1, Growing(0.4), tables);
+  Derive(SettingsOf(), tables);
+  const Table& growth = tables.at(std::string(kGrowthTable));
+  const size_t dw = RowOf(growth, "weight-gradient", "tokens");
+  EXPECT_NEAR(growth.Number(dw, "relative_growth"), 0.4, 1e-9);
+  EXPECT_NEAR(growth.Number(dw, "noise_growth"), 1, 1e-9);
+  EXPECT_NEAR(growth.Number(dw, "signal_growth"), 0.2, 1e-9);
+  EXPECT_EQ(growth.Text(dw, "points"), "5");
+  const size_t y = RowOf(growth, "forward", "width");
+  EXPECT_NEAR(growth.Number(y, "noise_growth"), 1, 1e-9);
+  EXPECT_NEAR(growth.Number(y, "relative_growth"), 0, 1e-9);
+}
+
+TEST(LinearErrorDerive, CrossingsAreInterpolatedForTheMeanAndForEverySeed) {
+  Tables tables = EmptyTables();
+  AddRows("normal", "llm-int8", 2, Growing(0.5), tables);
+  Derive(SettingsOf(2), tables);
+  const Table& crossings = tables.at(std::string(kCrossingsTable));
+  ASSERT_EQ(crossings.rows.size(), 3u);
+  // 1 % and 1.2 % at 256, growing like sqrt(b): level L is crossed at 256 (L / start)^2.
+  const double mean = std::sqrt(0.01 * 0.012);
+  EXPECT_EQ(crossings.Text(1, "threshold"), "2");
+  EXPECT_NEAR(crossings.Number(1, "tokens"), 256 * 0.02 * 0.02 / (mean * mean), 1e-6);
+  EXPECT_NEAR(crossings.Number(1, "tokens_low"), 256 * std::pow(0.02 / 0.012, 2), 1e-6);
+  EXPECT_NEAR(crossings.Number(1, "tokens_high"), 1024, 1e-6);
+  EXPECT_EQ(crossings.Text(1, "status"), "reached");
+  EXPECT_EQ(crossings.Text(0, "threshold"), "5");
+  EXPECT_EQ(crossings.Text(0, "tokens"), "inf");
+  EXPECT_EQ(crossings.Text(0, "status"), "not reached up to 4096");
+}
+
+TEST(LinearErrorDerive, ACrossingAtTheFirstLengthSaysSo) {
+  Tables tables = EmptyTables();
+  AddRows("normal", "llm-int8", 1, Flat(0.07), tables);
+  AddRows(
+      "coherent",
+      "llm-int8",
+      1,
+      [](Product, double inner, uint64_t) { return 0.07 * 256 / inner; },
+      tables);
+  Derive(SettingsOf(), tables);
+  const Table& crossings = tables.at(std::string(kCrossingsTable));
+  EXPECT_EQ(crossings.Text(0, "tokens"), "256");
+  EXPECT_EQ(crossings.Text(0, "status"), "above from the start, 256");
+  EXPECT_EQ(crossings.Text(3, "status"), "above from the start, 256, below again at the end");
+}
+
+TEST(LinearErrorDerive, AProductBreaksUnderTheMeasuresThatExceedTheirLimit) {
+  Tables tables = EmptyTables();
+  AddRows("normal", "llm-int8", 1, Growing(0.7), tables);
+  Derive(SettingsOf(), tables);
+  const Table& products = tables.at(std::string(kProductsTable));
+  ASSERT_EQ(products.rows.size(), 3u);
+  EXPECT_EQ(products.Text(0, "product"), "forward");
+  EXPECT_EQ(products.Text(0, "sweep"), "width");
+  EXPECT_EQ(products.Text(0, "length"), "512");
+  EXPECT_EQ(products.Text(0, "breaks_under"), "noise");
+  EXPECT_EQ(products.Text(2, "length"), "4096");
+  EXPECT_EQ(products.Text(2, "breaks_under"), "noise growth relative row column");
+}
+
+std::vector<std::string> Verdicts(Tables tables, int seeds = 1) {
+  Derive(SettingsOf(seeds), tables);
+  std::vector<std::string> verdicts;
+  for (const Claim& claim : Summarise(SettingsOf(seeds), tables).claims) {
+    verdicts.push_back(claim.verdict);
+  }
+  return verdicts;
+}
+
+// The order of the claims: noise grows, drowns (normal), drowns (others), ratio of D.3, dW is the
+// cause, SwitchBack helps.
+TEST(LinearErrorSummary, VerdictsFollowTheTables) {
+  Tables flat = EmptyTables();
+  AddRows("normal", "llm-int8", 1, Flat(0.01), flat);
+  AddRows("student-t3", "llm-int8", 1, Growing(0.5), flat);
+  AddRows("normal", "switchback", 1, Flat(0.01), flat);
+  AddRows("student-t3", "switchback", 1, Flat(0.01), flat);
+  // dW ends at 4 % for student-t3: below 5 %.
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(Verdicts(flat),
+            (Texts{"holds", "does not hold", "holds", "holds", "does not hold", "holds"}));
+
+  Tables growing = EmptyTables();
+  AddRows("normal", "llm-int8", 1, Growing(0.7), growing);
+  AddRows("coherent", "llm-int8", 1, Flat(0.01), growing);
+  AddRows("normal", "switchback", 1, Flat(0.01), growing);
+  AddRows("coherent", "switchback", 1, Flat(0.08), growing);
+  EXPECT_EQ(Verdicts(growing),
+            (Texts{"holds", "holds", "does not hold", "holds", "holds in part", "holds in part"}));
+}
+
+TEST(LinearErrorSummary, NamesWhereSwitchBackIsNeeded) {
+  Tables tables = EmptyTables();
+  AddRows("normal", "llm-int8", 1, Flat(0.01), tables);
+  AddRows("normal", "switchback", 1, Flat(0.01), tables);
+  AddRows("student-t3", "llm-int8", 1, Growing(0.7), tables);
+  AddRows("student-t3", "switchback", 1, Flat(0.01), tables);
+  AddRows("outlier-columns", "llm-int8", 1, Flat(0.2), tables);
+  AddRows("outlier-columns", "switchback", 1, Flat(0.2), tables);
+  Derive(SettingsOf(), tables);
+  const std::string notes = Summarise(SettingsOf(), tables).notes;
+  const auto at = [&](const char* text) { return notes.find(text); };
+  const size_t needed = at("student-t3 int8 (from b = "), not_needed = at("Not needed"),
+               normal = at("normal int8"), not_enough = at("Not enough"),
+               columns = at("outlier-columns int8");
+  ASSERT_NE(needed, std::string::npos) << notes;
+  ASSERT_NE(columns, std::string::npos) << notes;
+  EXPECT_LT(needed, not_needed) << notes;
+  EXPECT_LT(not_needed, normal) << notes;
+  EXPECT_LT(normal, not_enough) << notes;
+  EXPECT_LT(not_enough, columns) << notes;
+}
+
+TEST(LinearErrorSummary, SaysNotMeasuredWithoutTheKinds) {
+  Tables tables = EmptyTables();
+  AddRows("normal", "standard", 1, Flat(0.01), tables);
+  for (const std::string& verdict : Verdicts(tables)) EXPECT_EQ(verdict, "not measured");
+}
+
+TEST(LinearErrorFigures, HaveAPanelForEachSortOfOperands) {
+  Tables tables = EmptyTables();
+  for (const char* const operands : {"normal", "coherent", "student-t3"}) {
+    for (const char* const kind : {"llm-int8", "switchback", "tensor-wise"}) {
+      AddRows(operands, kind, 2, Growing(0.3), tables);
+    }
+  }
+  Derive(SettingsOf(2), tables);
+  const std::vector<Figure> figures = Figures(SettingsOf(2), tables);
+  ASSERT_EQ(figures.size(), 3u);
+  EXPECT_EQ(figures[0].name, "weight-gradient-error");
+  ASSERT_EQ(figures[0].panels.size(), 3u);
+  ASSERT_EQ(figures[0].panels[0].series.size(), 4u);  // three kinds and the threshold
+  const Series& llm = figures[0].panels[0].series[1];
+  EXPECT_EQ(llm.label, "llm-int8 int8");
+  EXPECT_NEAR(llm.y[0], 100 * std::sqrt(0.01 * 0.012), 1e-9);
+  EXPECT_NEAR(llm.low[0], 1, 1e-9);
+  EXPECT_NEAR(llm.high[0], 1.2, 1e-9);
+  EXPECT_EQ(figures[1].name, "products-int8");
+  EXPECT_EQ(figures[1].panels.size(), 4u);  // noise, and a relative error for each
+  EXPECT_EQ(figures[2].name, "noise-int8");
+  // Y against widths, dW against tokens.
+  EXPECT_EQ(figures[1].panels[1].series[0].x.back(), 512);
+  EXPECT_EQ(figures[1].panels[1].series[2].x.back(), 4096);
+}
+
+}  // namespace
+}  // namespace numsim::experiments::linear_error

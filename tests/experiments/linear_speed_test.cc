@@ -1,0 +1,470 @@
+// The experiment `linear-speed`: what its tables hold, and what is computed from hand-made ones.
+#include "experiments/linear_speed.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "experiments/journal.h"
+#include "experiments/runner.h"
+#include "experiments/settings.h"
+#include "numsim/base/parallel.h"
+#include "tests/experiments/error_message.h"
+#include "tests/experiments/temporary_directory.h"
+
+namespace numsim::experiments::linear_speed {
+namespace {
+
+namespace fs = std::filesystem;
+using Overrides = std::map<std::string, std::string>;
+
+const Overrides kTiny = {
+    {"dims", "4,8"}, {"tokens", "6"}, {"repeats", "2"}, {"min-seconds", "0"}, {"product", "fp32"}};
+
+Overrides Tiny(const Overrides& others) {
+  Overrides all = others;
+  all.insert(kTiny.begin(), kTiny.end());
+  return all;
+}
+
+Settings SettingsWith(const Overrides& overrides, int seeds = 1) {
+  return MakeSettings(LinearSpeed(), "quick", 3, seeds, overrides);
+}
+
+// Without the figures: gnuplot takes longer than everything else.
+Experiment WithoutFigures() {
+  Experiment experiment = LinearSpeed();
+  experiment.figures = nullptr;
+  return experiment;
+}
+
+RunOptions OptionsFor(const fs::path& out, const Settings& settings) {
+  RunOptions options;
+  options.settings = settings;
+  options.out = out;
+  return options;
+}
+
+// One thread while it lives: on a busy machine the threads of tiny products wait for each other.
+class OneThread {
+ public:
+  OneThread() { SetThreadCount(1); }
+  ~OneThread() { SetThreadCount(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  const int before_ = ThreadCount();
+};
+
+// The tables of a run.
+Tables TablesOf(const Overrides& overrides, int seeds = 1) {
+  const OneThread thread;
+  const TemporaryDirectory directory;
+  const fs::path out = directory.Path() / "out";
+  Run(WithoutFigures(), OptionsFor(out, SettingsWith(overrides, seeds)));
+  return {{"operations", ReadCsv(out / "operations.csv")}, {"layers", ReadCsv(out / "layers.csv")}};
+}
+
+// The operations of a layer at one size, joined by commas.
+std::string OperationsOf(const Table& table, const std::string& kind, const std::string& in) {
+  std::string text;
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    if (table.Text(r, "kind") != kind || table.Text(r, "in") != in) continue;
+    if (table.Text(r, "dim") == "4") text += table.Text(r, "operation") + ",";
+  }
+  return text;
+}
+
+TEST(LinearSpeed, EveryOperationOfEveryLayerIsTimed) {
+  const Tables tables = TablesOf(Tiny({{"formats", "int8,e4m3fn"}}));
+  const Table& table = tables.at("operations");
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    SCOPED_TRACE(table.Text(r, "kind") + " " + table.Text(r, "operation"));
+    const bool other = table.Text(r, "part") == "other";
+    EXPECT_GE(table.Number(r, "seconds"), 0);
+    EXPECT_TRUE(table.Number(r, "seconds") > 0 || other);
+    EXPECT_LE(table.Number(r, "seconds_low"), table.Number(r, "seconds"));
+    EXPECT_GE(table.Number(r, "seconds_high"), table.Number(r, "seconds"));
+    EXPECT_EQ(table.Number(r, "repeats"), 2);
+    EXPECT_EQ(table.Text(r, "threads"), "1");
+    EXPECT_EQ(std::isnan(table.Number(r, "rate")), other);
+    const double elements = table.Number(r, "in") * table.Number(r, "out");
+    EXPECT_EQ(elements, 4 * table.Number(r, "dim") * table.Number(r, "dim"));
+    if (table.Text(r, "part") == "product") {
+      EXPECT_DOUBLE_EQ(table.Number(r, "giga"), 2e-9 * 6 * elements);
+    } else if (table.Text(r, "operation") == "quantize W") {
+      EXPECT_DOUBLE_EQ(table.Number(r, "giga"), 5e-9 * elements);
+    } else if (table.Text(r, "operation") == "quantize X") {
+      EXPECT_DOUBLE_EQ(table.Number(r, "giga"), 5e-9 * 6 * table.Number(r, "in"));
+    } else if (table.Text(r, "operation") == "quantize G") {
+      EXPECT_DOUBLE_EQ(table.Number(r, "giga"), 5e-9 * 6 * table.Number(r, "out"));
+    }
+  }
+  for (const char* in : {"4", "16"}) {
+    for (const char* operation :
+         {"forward product", "input gradient product", "weight gradient product", "other"}) {
+      EXPECT_NE(OperationsOf(table, "standard", in).find(operation), std::string::npos);
+      EXPECT_NE(OperationsOf(table, "switchback", in).find(operation), std::string::npos);
+    }
+    EXPECT_EQ(OperationsOf(table, "standard", in).find("quantize"), std::string::npos);
+    for (const char* operation : {"quantize X,", "quantize W,", "quantize G,"}) {
+      EXPECT_NE(OperationsOf(table, "switchback", in).find(operation), std::string::npos);
+    }
+    EXPECT_EQ(OperationsOf(table, "switchback", in).find("quantize G^T"), std::string::npos);
+    EXPECT_NE(OperationsOf(table, "llm-int8", in).find("quantize G^T"), std::string::npos);
+    EXPECT_NE(OperationsOf(table, "switchback-m", in).find("dequantize X"), std::string::npos);
+  }
+}
+
+TEST(LinearSpeed, SharesAddToOneAndStandardIsComparedWithItself) {
+  const Table table = TablesOf(Tiny({{"product", "library,fp32"}}), 2).at("layers");
+  ASSERT_EQ(table.rows.size(), 2u * 6 * 2);  // dims, kinds, products
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    double sum = 0;
+    for (const Part part : kParts) {
+      const double share = table.Number(r, std::string(Name(part)) + "_share");
+      EXPECT_GE(share, 0);
+      sum += share;
+    }
+    EXPECT_NEAR(sum, 1, 1e-12);
+    EXPECT_GT(table.Number(r, "seconds"), 0);
+    EXPECT_NEAR(table.Number(r, "saved_percent"), 100 - 100 / table.Number(r, "speedup"), 1e-9);
+    if (table.Text(r, "kind") == "standard") {
+      EXPECT_EQ(table.Number(r, "speedup"), 1);
+    }
+  }
+}
+
+TEST(LinearSpeed, Keeps8BitCodesOnlyUnderSwitchbackM) {
+  const Table table = TablesOf(Tiny({})).at("layers");
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    const double dim = table.Number(r, "dim");
+    const double x = 6 * (dim + 4 * dim) / 2;  // mean of both layers
+    if (table.Text(r, "kind") == "standard") {
+      EXPECT_EQ(table.Number(r, "kept_bytes"), 4 * x);
+    }
+    if (table.Text(r, "kind") == "switchback-m") {
+      // Codes of X and W, a scale for each token and one for W.
+      EXPECT_EQ(table.Number(r, "kept_bytes"), x + 4 * dim * dim + 4 * 6 + 4);
+    }
+  }
+}
+
+// A row of a hand-made operations.csv.
+struct Timed {
+  std::string kind, product;
+  int dim, in;
+  std::string operation, part;
+  double seconds;
+  std::string tokens = "64";
+};
+
+Table EmptyTable(size_t index) {
+  const Experiment experiment = LinearSpeed();
+  Table table;
+  for (const Column& column : experiment.tables[index].columns) {
+    table.columns.push_back(column.name);
+  }
+  return table;
+}
+
+Table HandMade(const std::vector<Timed>& rows) {
+  Table table = EmptyTable(0);
+  for (const Timed& row : rows) {
+    const std::string format = row.kind == "standard" ? "fp32" : "int8";
+    table.rows.push_back({"cpu",
+                          "avx3",
+                          "2",
+                          "a library",
+                          row.kind,
+                          format,
+                          "fp32",
+                          row.product,
+                          Cell(row.dim),
+                          row.tokens,
+                          "0",
+                          Cell(row.in),
+                          Cell(4 * row.dim * row.dim / row.in),
+                          row.operation,
+                          row.part,
+                          Cell(row.seconds),
+                          "0",
+                          "0",
+                          "5",
+                          "1",
+                          "GOP",
+                          "1",
+                          Cell(row.in)});
+  }
+  return table;
+}
+
+Tables Derived(const std::vector<Timed>& rows) {
+  Tables tables = {{"operations", HandMade(rows)}, {"layers", EmptyTable(1)}};
+  Derive(SettingsWith({}), tables);
+  return tables;
+}
+
+TEST(LinearSpeed, SavedTimeIsThatOfTheMeanOfBothLayersOverTheStandardOfTheSameRule) {
+  const Table layers = Derived({{"standard", "library", 8, 8, "forward product", "product", 3},
+                                {"standard", "library", 8, 8, "other", "other", 1},
+                                {"standard", "library", 8, 32, "forward product", "product", 11},
+                                {"standard", "library", 8, 32, "other", "other", 1},
+                                {"standard", "fp32", 8, 8, "other", "other", 32},
+                                {"switchback", "library", 8, 8, "forward product", "product", 1},
+                                {"switchback", "library", 8, 8, "quantize X", "quantize", 0.5},
+                                {"switchback", "library", 8, 8, "keep X", "convert", 0.25},
+                                {"switchback", "library", 8, 8, "other", "other", 0.25},
+                                {"switchback", "library", 8, 32, "forward product", "product", 2},
+                                {"switchback", "library", 8, 32, "quantize X", "quantize", 1.5},
+                                {"switchback", "library", 8, 32, "other", "other", 0.5},
+                                {"switchback", "fp32", 8, 8, "other", "other", 8},
+                                {"switchback", "library", 16, 16, "other", "other", 1}})
+                           .at("layers");
+  ASSERT_EQ(layers.rows.size(), 5u);
+  EXPECT_EQ(layers.Number(0, "seconds"), 8);
+  EXPECT_EQ(layers.Number(0, "saved_percent"), 0);
+  EXPECT_EQ(layers.Number(0, "kept_bytes"), 20);
+  EXPECT_EQ(layers.Text(2, "kind"), "switchback");
+  EXPECT_EQ(layers.Number(2, "seconds"), 3);
+  EXPECT_EQ(layers.Number(2, "saved_percent"), 62.5);
+  EXPECT_DOUBLE_EQ(layers.Number(2, "speedup"), 8.0 / 3);
+  EXPECT_EQ(layers.Number(2, "product_share"), 0.5);
+  EXPECT_DOUBLE_EQ(layers.Number(2, "quantize_share"), 2.0 / 6);
+  EXPECT_DOUBLE_EQ(layers.Number(2, "convert_share"), 0.25 / 6);
+  EXPECT_DOUBLE_EQ(layers.Number(2, "other_share"), 0.75 / 6);
+  EXPECT_EQ(layers.Number(3, "speedup"), 4) << "against standard of rule fp32";
+  EXPECT_TRUE(std::isnan(layers.Number(4, "speedup"))) << "no standard of that size";
+}
+
+// Layers whose products take `product` and whose other operations take `quantize` seconds.
+void AddLayer(const std::string& kind,
+              const std::string& tokens,
+              int dim,
+              double product,
+              double quantize,
+              std::vector<Timed>& rows) {
+  for (const int in : {dim, 4 * dim}) {
+    for (const char* name :
+         {"forward product", "input gradient product", "weight gradient product"}) {
+      rows.push_back({kind, "library", dim, in, name, "product", product, tokens});
+    }
+    if (quantize > 0) {
+      rows.push_back({kind, "library", dim, in, "quantize X", "quantize", quantize, tokens});
+    }
+    rows.push_back({kind, "library", dim, in, "other", "other", 0, tokens});
+  }
+}
+
+TEST(LinearSpeed, SummaryNamesTheCrossingAndJudgesByTheTable) {
+  std::vector<Timed> rows;
+  for (const int dim : {512, 1024, 2048}) {
+    AddLayer("standard", "64", dim, 1.0 * dim, 0, rows);
+    // Saves 1/2 - 256 / dim of the time: none at 512, 1/4 and 3/8 above.
+    AddLayer("switchback", "64", dim, 0.5 * dim, 3 * 256, rows);
+    AddLayer("llm-int8", "64", dim, 2.0 * dim, 0, rows);
+  }
+  const Settings settings = SettingsWith({{"dims", "512,1024,2048"}, {"tokens", "64"}});
+  const Summary summary = Summarise(settings, Derived(rows));
+  ASSERT_EQ(summary.claims.size(), 5u);
+  EXPECT_EQ(summary.claims[0].verdict, "holds in part");  // products 0.5, quantising 0.375
+  EXPECT_EQ(summary.claims[1].verdict, "holds");          // 25 and 37.5 %
+  EXPECT_NE(summary.claims[1].measured.find("25.0 at 1024, 37.5 at 2048"), std::string::npos)
+      << summary.claims[1].measured;
+  EXPECT_EQ(summary.claims[2].verdict, "holds");          // 0 to 37.5 %
+  EXPECT_EQ(summary.claims[3].verdict, "does not hold");  // a third, then a fifth of the time
+  EXPECT_EQ(summary.claims[4].verdict, "holds");          // llm-int8 takes twice the time
+  EXPECT_NE(summary.notes.find("switchback int8 is faster than standard fp32 from dim 1024 on; at "
+                               "dim 2048 it is 1.60 times as fast"),
+            std::string::npos)
+      << summary.notes;
+  EXPECT_NE(summary.notes.find("quantize X 20.0 %"), std::string::npos) << summary.notes;
+  EXPECT_NE(summary.notes.find("2048      64"), std::string::npos) << "the table";
+}
+
+TEST(LinearSpeed, SubjectIsComparedWithTheFastestStandard) {
+  std::vector<Timed> rows;
+  for (const char* product : {"library", "fp32", "fp64"}) {
+    for (const char* kind : {"standard", "llm-int8", "switchback"}) {
+      const bool slow = std::string(kind) == "standard" && std::string(product) != "fp32";
+      rows.push_back({kind, product, 8, 8, "other", "other", slow ? 2.0 : 1.0});
+    }
+  }
+  const LayerKey subject = Subject(Derived(rows).at("layers"));
+  EXPECT_EQ(subject.kind, "switchback");
+  EXPECT_EQ(subject.product, "fp32");
+  const Timed llm = {"llm-int8", "library", 8, 8, "other", "other", 1};
+  EXPECT_EQ(Subject(Derived({rows[0], llm}).at("layers")).kind, "llm-int8");
+  EXPECT_EQ(Subject(Derived({rows[0]}).at("layers")).kind, "standard");
+}
+
+TEST(LinearSpeed, SummaryJudgesGrowthWithTokens) {
+  std::vector<Timed> rows;
+  for (const int tokens : {64, 128}) {
+    for (const int dim : {1024, 2048}) {
+      AddLayer("standard", std::to_string(tokens), dim, dim, 0, rows);
+      AddLayer("switchback", std::to_string(tokens), dim, 0.01 * tokens * dim, 1, rows);
+    }
+  }
+  const Settings settings = SettingsWith({{"dims", "1024,2048"}, {"tokens", "128,64"}});
+  const Summary summary = Summarise(settings, Derived(rows));
+  EXPECT_EQ(summary.claims[1].verdict, "holds in part");  // saves at 64 tokens alone
+  EXPECT_EQ(summary.claims[2].verdict, "holds in part");  // with dim, not with tokens
+  EXPECT_EQ(summary.claims[3].verdict, "holds");
+  EXPECT_EQ(summary.claims[4].verdict, "not measured");
+  EXPECT_NE(summary.notes.find("at no dim that was timed"), std::string::npos);
+}
+
+TEST(LinearSpeed, WithoutStandardNothingIsCompared) {
+  std::vector<Timed> rows;
+  for (const int dim : {1024, 2048}) AddLayer("switchback", "64", dim, 1, 0.1, rows);
+  const Settings settings =
+      SettingsWith({{"dims", "1024,2048"}, {"tokens", "64"}, {"kinds", "switchback"}});
+  const Summary summary = Summarise(settings, Derived(rows));
+  for (const size_t claim : {0u, 1u, 2u, 4u}) {
+    EXPECT_EQ(summary.claims[claim].verdict, "not measured") << claim;
+  }
+  EXPECT_EQ(summary.claims[3].verdict, "holds");
+}
+
+TEST(LinearSpeed, FiguresShowEachRuleAndNumberOfTokens) {
+  std::vector<Timed> rows;
+  for (const char* tokens : {"64", "128"}) {
+    for (const int dim : {1024, 2048}) {
+      AddLayer("standard", tokens, dim, 2, 0, rows);
+      AddLayer("switchback", tokens, dim, 1, 0.5, rows);
+      AddLayer("llm-int8", tokens, dim, 1, 0, rows);
+    }
+  }
+  const Settings settings = SettingsWith({{"dims", "1024,2048"}, {"tokens", "128,64"}});
+  const std::vector<Figure> figures = Figures(settings, Derived(rows));
+  ASSERT_EQ(figures.size(), 3u);
+  ASSERT_EQ(figures[0].panels.size(), 2u);
+  EXPECT_EQ(figures[0].panels[0].series.size(), 6u);  // three products of both
+  EXPECT_EQ(figures[0].panels[0].series[0].y, (std::vector<double>{1000, 1000}));
+  EXPECT_EQ(figures[0].panels[0].series[1].y, (std::vector<double>{2000, 2000}));
+  EXPECT_EQ(figures[0].panels[1].series.size(), 2u);  // quantize X, other
+  ASSERT_EQ(figures[1].panels.size(), 2u);            // kinds, tokens
+  ASSERT_EQ(figures[1].panels[0].series.size(), 3u);  // and a line at 0
+  EXPECT_EQ(figures[1].panels[0].series[0].label, "switchback");
+  EXPECT_EQ(figures[1].panels[0].series[1].y, (std::vector<double>{50, 50}));
+  EXPECT_EQ(figures[1].panels[1].series[0].label, "64 tokens");
+  EXPECT_NEAR(figures[2].panels[1].series[0].y[0], 100 * 0.5 / 3.5, 1e-12);
+}
+
+TEST(LinearSpeed, ResumeKeepsWhatWasTimed) {
+  const OneThread thread;
+  const TemporaryDirectory directory;
+  const fs::path out = directory.Path() / "out";
+  RunOptions options = OptionsFor(out, SettingsWith(Tiny({})));
+  Experiment failing = WithoutFigures();
+  failing.run = [](const Settings& settings, const Point& point) {
+    if (point.label.starts_with("4 ->")) throw Error("made to fail");
+    return Measure(settings, point);
+  };
+  EXPECT_THROW(experiments::Run(failing, options), Error);
+  const fs::path journal = out / "journal" / "0-of-1.jsonl";
+  const std::vector<FinishedPoint> kept = ReadJournal(journal);
+  ASSERT_GT(kept.size(), 0u);
+  options.resume = true;
+  EXPECT_EQ(experiments::Run(WithoutFigures(), options).points_run, 4 - kept.size());
+  const std::vector<FinishedPoint> all = ReadJournal(journal);
+  for (size_t i = 0; i < kept.size(); ++i) EXPECT_EQ(all[i].rows, kept[i].rows);
+}
+
+TEST(LinearSpeed, RoundsGoOnForTheLeastTime) {
+  const Table table = TablesOf(Tiny({{"kinds", "standard"}, {"dims", "4"}, {"min-seconds", "0.1"}}))
+                          .at("operations");
+  EXPECT_GT(table.Number(0, "repeats"), 2);
+}
+
+TEST(LinearSpeed, PointsAreBothLayersOfEachSize) {
+  const Experiment experiment = LinearSpeed();
+  EXPECT_TRUE(experiment.timed);
+  std::string labels;
+  for (const Point& point : experiment.points(SettingsWith(Tiny({{"tokens", "6"}}), 2))) {
+    labels += point.label + "\n";
+  }
+  EXPECT_EQ(labels,
+            "4 -> 16 tokens=6 seed=3\n16 -> 4 tokens=6 seed=3\n"
+            "4 -> 16 tokens=6 seed=4\n16 -> 4 tokens=6 seed=4\n"
+            "8 -> 32 tokens=6 seed=3\n32 -> 8 tokens=6 seed=3\n"
+            "8 -> 32 tokens=6 seed=4\n32 -> 8 tokens=6 seed=4\n");
+}
+
+TEST(LinearSpeed, StandardIsTimedOncePerRule) {
+  std::string names;
+  for (const TimedLayer& layer : TimedLayers(SettingsWith({{"kinds", "standard,switchback"},
+                                                           {"formats", "int8,e4m3fn"},
+                                                           {"product", "library,fp64"},
+                                                           {"accumulate", "fp64"}}))) {
+    names += layer.recipe.kind + " " + layer.format + " " + layer.product + " " +
+             numsim::Name(layer.recipe[Product::kForward].accumulator) + " " +
+             numsim::Name(layer.recipe[Product::kWeightGradient].accumulator) + "\n";
+  }
+  EXPECT_EQ(names,
+            "standard fp32 library library library\n"
+            "switchback int8 library exact library\n"
+            "switchback e4m3fn library fp64 library\n"
+            "standard fp32 fp64 fp64 fp64\n"
+            "switchback int8 fp64 exact fp64\n"
+            "switchback e4m3fn fp64 fp64 fp64\n");
+}
+
+TEST(LinearSpeed, BadOptionsAreNamed) {
+  const Experiment experiment = LinearSpeed();
+  const auto message = [&](const Overrides& overrides) {
+    return MessageOf([&] { experiment.points(SettingsWith(overrides)); });
+  };
+  EXPECT_EQ(message({}), "no error");
+  for (const Overrides& bad : {Overrides{{"dims", "0"}},
+                               Overrides{{"dims", "8,x"}},
+                               Overrides{{"dims", "8,08"}},
+                               Overrides{{"tokens", "-1"}},
+                               Overrides{{"tokens", "8,8"}},
+                               Overrides{{"repeats", "0"}},
+                               Overrides{{"min-seconds", "nan"}},
+                               Overrides{{"kinds", "standard,standard"}},
+                               Overrides{{"formats", "int8,int8"}},
+                               Overrides{{"product", "fp32,fp32"}}}) {
+    const auto& [name, value] = *bad.begin();
+    EXPECT_NE(message(bad).find("--" + name), std::string::npos) << name << " " << value;
+  }
+  for (const Overrides& bad : {Overrides{{"kinds", "magic"}},
+                               Overrides{{"formats", "magic"}},
+                               Overrides{{"product", "magic"}},
+                               Overrides{{"accumulate", "magic"}},
+                               Overrides{{"high-precision", "magic"}}}) {
+    EXPECT_NE(message(bad).find("magic"), std::string::npos) << bad.begin()->first;
+  }
+}
+
+TEST(Quantile, InterpolatesBetweenSortedSamples) {
+  EXPECT_EQ(Quantile({3, 1, 2}, 0.5), 2);
+  EXPECT_EQ(Quantile({4, 1, 2, 3}, 0.5), 2.5);
+  EXPECT_EQ(Quantile({5, 1, 2, 4, 3}, 0.25), 2);
+  EXPECT_EQ(Quantile({5, 1, 2, 4, 3}, 0.75), 4);
+  EXPECT_EQ(Quantile({7}, 0.75), 7);
+}
+
+TEST(Label, NamesWhatDiffers) {
+  const LayerKey a{"cpu", "avx3", "2", "lib", "switchback", "int8", "fp32", "library"};
+  LayerKey b = a;
+  b.kind = "standard";
+  EXPECT_EQ(Label(a, std::vector<LayerKey>{a, b}), "switchback");
+  b = a.Standard();
+  EXPECT_EQ(b.format, "fp32");
+  EXPECT_EQ(Label(a, std::vector<LayerKey>{a, b}), "switchback int8");
+  LayerKey c = a;
+  c.product = "fp32";
+  c.backend = "cuda";
+  EXPECT_EQ(Label(a, std::vector<LayerKey>{a, b, c}), "switchback avx3 int8 (library)");
+}
+
+}  // namespace
+}  // namespace numsim::experiments::linear_speed
