@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "apps/code_array.h"
 #include "apps/command.h"
 #include "apps/rounding_options.h"
 #include "numsim/base/error.h"
@@ -23,39 +24,6 @@ struct Options {
   RoundingOptions rounding;
   bool decode = false;
 };
-
-ElementType CodeType(const FormatSpec& format) {
-  switch (format.StorageBytes()) {
-    case 1:
-      return ElementType::kU8;
-    case 2:
-      return ElementType::kU16;
-    default:
-      return ElementType::kU32;
-  }
-}
-
-Array ArrayLike(const Array& other, ElementType type) {
-  Array array;
-  array.type = type;
-  array.shape = other.shape;
-  array.bytes.resize(other.Elements() * ElementBytes(type));
-  return array;
-}
-
-// Calls work(span of codes) with the element type of the array.
-template <typename Work>
-void WithCodes(Array& codes, Work work) {
-  const size_t n = codes.Elements();
-  switch (codes.type) {
-    case ElementType::kU8:
-      return work(std::span(codes.Data<uint8_t>(), n));
-    case ElementType::kU16:
-      return work(std::span(codes.Data<uint16_t>(), n));
-    default:
-      return work(std::span(codes.Data<uint32_t>(), n));
-  }
-}
 
 // codes[i] of source bits bits[i]; random bits are those of element i of the seed's stream.
 template <typename Bits>
@@ -120,23 +88,7 @@ Array DecodeFile(const Options& options, Array in, const Format& format) {
                         format.name,
                         Name(CodeType(format.spec)));
   }
-  Array values = ArrayLike(in, ElementType::kF32);
-  WithCodes(in, [&](auto codes) {
-    for (size_t i = 0; i < codes.size(); ++i) {
-      if (codes[i] <= format.spec.CodeMask()) continue;
-      throw Error::Format("{}: element {} is {:#x}, beyond the {} bits of {}",
-                          options.in,
-                          i,
-                          codes[i],
-                          format.spec.Bits(),
-                          format.name);
-    }
-    using Code = typename decltype(codes)::element_type;
-    Decode(format.spec,
-           std::span<const Code>(codes),
-           std::span(values.Data<float>(), values.Elements()));
-  });
-  return values;
+  return DecodedArray(in, format, options.in);
 }
 
 int Cast(const Options& options) {

@@ -25,6 +25,7 @@ void AddPlotCommand(Program& program);
 void AddFormatsCommand(Program& program);
 void AddInspectCommand(Program& program);
 void AddCastCommand(Program& program);
+void AddGemmCommand(Program& program);
 void AddStatsCommand(Program& program);
 void AddBackendsCommand(Program& program);
 void AddOracleCommand(Program& program);  // its subcommands: oracle_command.h

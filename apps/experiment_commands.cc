@@ -14,6 +14,7 @@ namespace {
 
 using experiments::AllExperiments;
 using experiments::Experiment;
+using experiments::kTimedNote;
 using experiments::RunReport;
 
 const Experiment& Find(const std::string& name) {
@@ -26,6 +27,7 @@ const Experiment& Find(const std::string& name) {
 int Describe(const std::string& name) {
   const Experiment& e = Find(name);
   fmt::print("{}: {}\n\nreproduces  {}\n\n{}\n", e.name, e.title, e.reproduces, e.description);
+  if (e.timed) fmt::print("\n{}\n", kTimedNote);
   fmt::print("\noptions (quick | paper)\n");
   for (const auto& option : e.options) {
     fmt::print("  --{:<14} {}\n  {:<16} {} | {}\n",

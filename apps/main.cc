@@ -110,6 +110,7 @@ int Main(int argc, char** argv) {
   AddFormatsCommand(program);
   AddInspectCommand(program);
   AddCastCommand(program);
+  AddGemmCommand(program);
   AddStatsCommand(program);
   AddBackendsCommand(program);
   AddOracleCommand(program);

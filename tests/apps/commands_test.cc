@@ -94,6 +94,7 @@ TEST_F(Commands, EveryCommandHasHelpWithAnExample) {
                                        "formats",
                                        "inspect",
                                        "cast",
+                                       "gemm",
                                        "stats",
                                        "backends"};
   for (const experiments::Experiment& e : experiments::AllExperiments()) {

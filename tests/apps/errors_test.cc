@@ -1,28 +1,14 @@
 // Bad invocations: exit code 2, nothing on stdout, one line on stderr that names what is at fault,
 // and no file made or changed.
-#include <map>
-
-#include "tests/apps/program.h"
+#include "tests/apps/bad_input.h"
 
 namespace numsim::apps {
 namespace {
 
-struct BadCase {
-  std::vector<std::string> arguments;
-  std::vector<std::string> named;  // texts that the line has to contain
-  Environment environment = {};
-};
-
-std::string Text(const std::vector<std::string>& arguments) {
-  std::string text = "numsim";
-  for (const std::string& argument : arguments) text += " '" + argument + "'";
-  return text;
-}
-
-class BadInput : public ProgramTest {
+class BadInput : public BadInputTest {
  protected:
   void SetUp() override {
-    ProgramTest::SetUp();
+    BadInputTest::SetUp();
     PutNpy("in.npy", ElementType::kF32, std::vector<float>{0.78f, 1, 2, 3});
     PutNpy("u8.npy", ElementType::kU8, std::vector<uint8_t>{1, 0xFF});
     PutNpy("u16.npy", ElementType::kU16, std::vector<uint16_t>{1, 2});
@@ -34,35 +20,6 @@ class BadInput : public ProgramTest {
     wrong_type.replace(wrong_type.find("<f4"), 3, "<i4");
     Put("int32.npy", wrong_type);
     std::filesystem::create_directory(Path("directory"));
-  }
-
-  // Every file and directory below the test's own, with the bytes of the files.
-  std::map<std::string, std::string> Contents() const {
-    std::map<std::string, std::string> contents;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(Directory())) {
-      contents[entry.path().string()] = entry.is_regular_file() ? Bytes(entry.path()) : "(dir)";
-    }
-    return contents;
-  }
-
-  void Expect(const BadCase& bad) const {
-    const std::map<std::string, std::string> before = Contents();
-    const Outcome outcome = Numsim(bad.arguments, bad.environment);
-    const std::string what = Text(bad.arguments) + "\n" + outcome.err;
-    EXPECT_EQ(outcome.exit_code, 2) << what;
-    EXPECT_EQ(outcome.out, "") << what;
-    EXPECT_TRUE(outcome.err.starts_with("numsim: ")) << what;
-    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << what;
-    EXPECT_TRUE(outcome.err.ends_with('\n')) << what;
-    for (const std::string& text : bad.named) {
-      EXPECT_NE(outcome.err.find(text), std::string::npos)
-          << "'" << text << "' not named: " << what;
-    }
-    EXPECT_EQ(Contents(), before) << what;
-  }
-
-  void Expect(const std::vector<BadCase>& cases) const {
-    for (const BadCase& bad : cases) Expect(bad);
   }
 
   // `cast IN OUT --format F` and more.

@@ -1,0 +1,98 @@
+#include "apps/gemm_factor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "numsim/io/npy.h"
+#include "numsim/io/shape.h"
+#include "numsim/io/tensor_file.h"
+#include "numsim/kernels/cast.h"
+
+namespace numsim::apps {
+namespace {
+
+// Throws unless every value is one of the format: rounding leaves it as it is.
+void CheckValues(std::span<const float> values, const Format& format, const std::string& file) {
+  const EncodePlan plan =
+      MakeEncodePlan(format.spec, {RoundingMode::kNearestEven}, Overflow::kNonsaturate);
+  std::vector<float> rounded(values.size());
+  FakeQuantize(plan, values, rounded);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const bool same = rounded[i] == values[i] || (std::isnan(rounded[i]) && std::isnan(values[i]));
+    if (same) continue;
+    throw Error::Format("{}: element {} is {}, no value of {}", file, i, values[i], format.name);
+  }
+}
+
+}  // namespace
+
+GemmFactor::GemmFactor(const std::string& file, const Format& format, bool transposed)
+    : file_(file), array_(ReadNpy(file)) {
+  if (array_.shape.size() != 2) {
+    throw Error::Format("{}: shape {}, a matrix was expected", file, ShapeText(array_.shape));
+  }
+  operand_.format = format.spec;
+  operand_.transposed = transposed;
+  operand_.rows = array_.shape[transposed ? 1 : 0];
+  operand_.inner = array_.shape[transposed ? 0 : 1];
+  TakeElements(format);
+}
+
+void GemmFactor::TakeElements(const Format& format) {
+  const bool values = array_.type == ElementType::kF32;
+  if (!values && array_.type != CodeType(format.spec)) {
+    throw Error::Format("{}: elements are {}; codes of {} are {}, its values float32",
+                        file_,
+                        Name(array_.type),
+                        format.name,
+                        Name(CodeType(format.spec)));
+  }
+  const size_t n = array_.Elements();
+  if (values) {
+    CheckValues(std::span(array_.Data<float>(), n), format, file_);
+  } else if (array_.type == ElementType::kU32) {  // products take codes of up to 16 bits
+    array_ = DecodedArray(array_, format, file_);
+  } else {
+    CheckCodes(array_, format, file_);
+  }
+  if (array_.type == ElementType::kF32) operand_.values = std::span(array_.Data<float>(), n);
+  if (array_.type == ElementType::kU8) operand_.codes8 = std::span(array_.Data<uint8_t>(), n);
+  if (array_.type == ElementType::kU16) operand_.codes16 = std::span(array_.Data<uint16_t>(), n);
+}
+
+void GemmFactor::ReadScales(const std::string& file, size_t segment) {
+  const Array array = ReadNpy(file);
+  scales_ = ToFloat32(array, file);
+  operand_.scales.data = scales_;
+  if (array.shape.empty() || array.shape == std::vector<size_t>{1}) return;
+  const size_t whole = std::max<size_t>(inner(), 1);
+  const size_t step = segment == 0 ? whole : segment;
+  const size_t segments = whole / step + (whole % step != 0 ? 1 : 0);
+  operand_.scales.row_stride = 1;
+  if (array.shape == std::vector<size_t>{rows()}) return;
+  if (array.shape == std::vector<size_t>{rows(), segments}) {
+    operand_.scales.row_stride = segments;
+    operand_.scales.segment = segment;
+    operand_.scales.segment_stride = 1;
+    return;
+  }
+  throw Error::Format("{}: shape {}; scales of {} have the shape (), ({},) or ({}, {}){}",
+                      file,
+                      ShapeText(array.shape),
+                      Description(),
+                      rows(),
+                      rows(),
+                      segments,
+                      segment == 0 ? ", or more columns with --segment" : "");
+}
+
+std::string GemmFactor::Description() const {
+  return fmt::format("{} of shape {}{}",
+                     file_,
+                     ShapeText(array_.shape),
+                     operand_.transposed ? ", transposed" : "");
+}
+
+}  // namespace numsim::apps

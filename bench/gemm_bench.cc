@@ -1,0 +1,230 @@
+// Products A B^T of n x n matrices. Counters: GFLOP/s (2 n^3 operations, integer ones too) and the
+// rate over that of a peer of the same size and threads, measured in this process: of_float32 over
+// rule library, of_int8 over oneDNN's int8 product.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <tuple>
+
+#include "bench/peers.h"
+#include "bench/report.h"
+#include "numsim/base/parallel.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/formats/named_formats.h"
+#include "numsim/kernels/gemm.h"
+#include "numsim/scaling/quantized_matrix.h"
+
+namespace numsim::bench {
+namespace {
+
+struct Size {
+  size_t n;
+  int threads;
+
+  size_t Elements() const { return n * n; }
+  double Operations() const { return 2.0 * static_cast<double>(n) * static_cast<double>(n * n); }
+  std::string Text() const {
+    return "/" + std::to_string(n) + "/threads:" + std::to_string(threads);
+  }
+};
+
+std::span<const float> Left(const Size& size) { return std::span(Input()).first(size.Elements()); }
+std::span<const float> Right(const Size& size) {
+  return std::span(Input()).subspan(size.Elements(), size.Elements());
+}
+
+GemmOperand Float32Operand(std::span<const float> values, const Size& size) {
+  GemmOperand operand;
+  operand.format = kFp32;
+  operand.values = values;
+  operand.rows = operand.inner = size.n;
+  return operand;
+}
+
+QuantizedMatrix Quantized(std::span<const float> values,
+                          const Size& size,
+                          const std::string& format,
+                          Granularity granularity) {
+  QuantizeOptions options;
+  options.format = ParseFormat(format).spec;
+  options.layout.granularity = granularity;
+  return Quantize(values, {size.n, size.n}, options);
+}
+
+std::span<const int8_t> AsIntegers(const QuantizedMatrix& matrix) {
+  return {reinterpret_cast<const int8_t*>(matrix.codes8.data()), matrix.codes8.size()};
+}
+
+// Operations a second: the best of several calls.
+double Rate(const Size& size, const std::function<void()>& product) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + std::chrono::milliseconds(200);
+  double best = 0;
+  for (int calls = 0; calls < 4 || Clock::now() < end; ++calls) {
+    const Clock::time_point start = Clock::now();
+    product();
+    const std::chrono::duration<double> seconds = Clock::now() - start;
+    best = std::max(best, size.Operations() / seconds.count());
+  }
+  return best;
+}
+
+enum class Peer { kFloat32, kInt8 };
+
+double MeasurePeer(Peer peer, const Size& size) {
+  double rate = 0;
+  if (peer == Peer::kFloat32) {
+    const GemmOperand a = Float32Operand(Left(size), size);
+    const GemmOperand b = Float32Operand(Right(size), size);
+    const Accumulator library = ParseAccumulator("library");
+    std::vector<float> out(size.Elements());
+    return Rate(size, [&] { Gemm(a, b, library, out); });
+  }
+  const QuantizedMatrix a = Quantized(Left(size), size, "int8", Granularity::kTensor);
+  const QuantizedMatrix b = Quantized(Right(size), size, "int8", Granularity::kTensor);
+  std::vector<int32_t> out(size.Elements());
+  CallLibrary([&](int) {
+    const auto product =
+        OneDnnInt8Product(AsIntegers(a).data(), AsIntegers(b).data(), size.n, out.data());
+    if (product) rate = Rate(size, product);
+  });
+  return rate;
+}
+
+// Operations a second; 0: there is no such peer.
+double PeerRate(Peer peer, const Size& size) {
+  static std::map<std::tuple<Peer, size_t, int>, double> measured;
+  const std::tuple key(peer, size.n, size.threads);
+  if (!measured.contains(key)) measured[key] = MeasurePeer(peer, size);
+  return measured[key];
+}
+
+// Times `product` on size.threads threads.
+void Run(benchmark::State& state,
+         const Size& size,
+         Peer peer,
+         const std::function<void()>& product) {
+  const double rate = PeerRate(peer, size);
+  for (auto _ : state) {
+    product();
+    benchmark::ClobberMemory();
+  }
+  using benchmark::Counter;
+  const double operations = static_cast<double>(state.iterations()) * size.Operations();
+  state.counters["GFLOP/s"] = Counter(operations / 1e9, Counter::kIsRate);
+  if (rate > 0) {
+    state.counters[peer == Peer::kInt8 ? "of_int8" : "of_float32"] =
+        Counter(operations / rate, Counter::kIsRate);
+  }
+}
+
+void BM_Float32(benchmark::State& state, const Size& size, const std::string& rule_text) {
+  SetThreadCount(size.threads);
+  const GemmOperand a = Float32Operand(Left(size), size), b = Float32Operand(Right(size), size);
+  const Accumulator rule = ParseAccumulator(rule_text);
+  std::vector<float> out(size.Elements());
+  Run(state, size, Peer::kFloat32, [&] { Gemm(a, b, rule, out); });
+}
+
+void BM_Eigen(benchmark::State& state, const Size& size) {
+  SetThreadCount(size.threads);
+  std::vector<float> out(size.Elements());
+  Run(state, size, Peer::kFloat32, [&] {
+    CallLibrary(
+        [&](int) { EigenProduct(Left(size).data(), Right(size).data(), size.n, out.data()); });
+  });
+}
+
+// Codes to scaled float32, one scale a row of A and one for B.
+void BM_Codes(benchmark::State& state,
+              const Size& size,
+              const std::string& format,
+              const std::string& rule_text) {
+  SetThreadCount(size.threads);
+  const QuantizedMatrix a = Quantized(Left(size), size, format, Granularity::kRow);
+  const QuantizedMatrix b = Quantized(Right(size), size, format, Granularity::kTensor);
+  const GemmOperand left = AsOperand(a, false), right = AsOperand(b, false);
+  const Accumulator rule = ParseAccumulator(rule_text);
+  std::vector<float> out(size.Elements());
+  Run(state, size, format == "int8" ? Peer::kInt8 : Peer::kFloat32, [&] {
+    Gemm(left, right, rule, out);
+  });
+}
+
+// From float32 to float32: scales and codes of both operands, then the product.
+void BM_QuantizeAndMultiply(benchmark::State& state, const Size& size, const std::string& format) {
+  SetThreadCount(size.threads);
+  const Accumulator rule = ParseAccumulator(format == "int8" ? "exact" : "fp32");
+  std::vector<float> out(size.Elements());
+  Run(state, size, Peer::kFloat32, [&] {
+    const QuantizedMatrix a = Quantized(Left(size), size, format, Granularity::kRow);
+    const QuantizedMatrix b = Quantized(Right(size), size, format, Granularity::kTensor);
+    Gemm(AsOperand(a, false), AsOperand(b, false), rule, out);
+  });
+}
+
+void BM_OneDnnInt8(benchmark::State& state, const Size& size) {
+  SetThreadCount(size.threads);
+  const QuantizedMatrix a = Quantized(Left(size), size, "int8", Granularity::kTensor);
+  const QuantizedMatrix b = Quantized(Right(size), size, "int8", Granularity::kTensor);
+  std::vector<int32_t> out(size.Elements());
+  std::function<void()> product;
+  const auto prepare = [&](int) {
+    product = OneDnnInt8Product(AsIntegers(a).data(), AsIntegers(b).data(), size.n, out.data());
+  };
+  CallLibrary(prepare);
+  if (!product) return state.SkipWithError("numsim is built without oneDNN");
+  Run(state, size, Peer::kInt8, [&] { CallLibrary([&](int) { product(); }); });
+}
+
+struct CodesRow {
+  const char* format;
+  const char* rule;
+  size_t largest;
+};
+
+constexpr CodesRow kCodesRows[] = {{"int8", "exact", 2048},
+                                   {"e4m3fn", "fp32", 1024},
+                                   {"e4m3fn", "hopper-fp8-fast", 1024},
+                                   {"e4m3fn", "hopper-fp8", 1024},
+                                   {"e4m3fn", "hopper-mma-fp8", 1024},
+                                   {"bf16", "hopper-bf16", 1024},
+                                   {"fp16", "hopper-fp16", 1024},
+                                   {"e4m3fn", "exact", 1024},
+                                   {"e5m2", "exact", 1024},
+                                   {"bf16", "exact", 1024},
+                                   {"e4m3fn", "fp64", 1024},
+                                   {"e4m3fn", "fp16", 256}};
+
+void RegisterSize(const Size& size) {
+  const std::string suffix = size.Text();
+  for (const char* const rule : {"fp32", "library", "fp64"}) {
+    if (size.n > 1024 && std::string(rule) == "fp64") continue;
+    Register("float32/" + std::string(rule) + suffix,
+             [=](benchmark::State& state) { BM_Float32(state, size, rule); });
+  }
+  Register("float32/eigen" + suffix, [=](benchmark::State& state) { BM_Eigen(state, size); });
+  Register("int8/onednn" + suffix, [=](benchmark::State& state) { BM_OneDnnInt8(state, size); });
+  for (const CodesRow& row : kCodesRows) {
+    if (size.n > row.largest) continue;
+    Register(std::string(row.format) + "/" + row.rule + suffix,
+             [=](benchmark::State& state) { BM_Codes(state, size, row.format, row.rule); });
+  }
+  for (const char* const format : {"int8", "e4m3fn"}) {
+    Register(std::string(format) + "/quantize_and_multiply" + suffix,
+             [=](benchmark::State& state) { BM_QuantizeAndMultiply(state, size, format); });
+  }
+}
+
+}  // namespace
+}  // namespace numsim::bench
+
+int main(int argc, char** argv) {
+  benchmark::AddCustomContext("library", numsim::GemmLibrary());
+  benchmark::AddCustomContext("eigen", numsim::bench::EigenName());
+  return numsim::bench::Main(argc, argv, [](int threads) {
+    for (const size_t n : {256, 1024, 2048}) numsim::bench::RegisterSize({n, threads});
+  });
+}
