@@ -88,9 +88,20 @@ bool IsFloat32(const Accumulator& rule) {
          (rule.kind == AccumulatorKind::kFormat && rule.format == kFp32);
 }
 
-bool NeedsRanges(const Problem& p) {
-  return IsAlignedInVectors(p.rule) || (IsFloat32(p.rule) && !TileIsFused()) ||
+// Rounds to a small format after each product.
+bool RoundsEachStep(const Accumulator& rule) {
+  return !IsFloat32(rule) &&
+         (rule.kind == AccumulatorKind::kFormat || rule.kind == AccumulatorKind::kFormatUnfused);
+}
+
+// The paths of these rules leave infinities and NaN out of the sums.
+bool LeavesSpecialsOut(const Problem& p) {
+  return IsAlignedInVectors(p.rule) ||
          (p.rule.kind == AccumulatorKind::kExact && !(IsInt8(p.a) && IsInt8(p.b)));
+}
+
+bool NeedsRanges(const Problem& p) {
+  return LeavesSpecialsOut(p) || RoundsEachStep(p.rule) || (IsFloat32(p.rule) && !TileIsFused());
 }
 
 template <class Path, class Store>
@@ -120,8 +131,8 @@ bool StoreSums(const std::vector<double>& sums, const Problem& p, const Store& s
   return true;
 }
 
-// Rules that round to a format after each product: as vectors of codes.
 bool RunFormat(const Problem& p, InnerRange range, const ScaledStore& store) {
+  if (p.rule.format.mantissa_bits > kMaxStepMantissa || !ProductsFitFloat32(p)) return false;
   std::vector<double> sums;
   FormatSums(p.a, p.b, p.rule, range, sums);
   return StoreSums(sums, p, store);
@@ -157,9 +168,7 @@ bool RunAligned(const Problem& p, InnerRange range, const ScaledStore& store) {
 bool RunInVectors(const Problem& p, InnerRange range, const ScaledStore& store) {
   if (UsesScalarReference()) return false;
   if (IsFloat32(p.rule)) {
-    if (!TileIsFused() && !ProductsFitFloat32(p)) {
-      return p.rule.kind == AccumulatorKind::kFormat && RunFormat(p, range, store);
-    }
+    if (!TileIsFused() && !ProductsFitFloat32(p)) return false;
     const size_t promote =
         p.rule.kind == AccumulatorKind::kChunked ? static_cast<size_t>(p.rule.chunk) : 0;
     return RunPath(Float32Path<float>(p.a, p.b, promote), p, range, store);
@@ -169,10 +178,7 @@ bool RunInVectors(const Problem& p, InnerRange range, const ScaledStore& store) 
   }
   if (p.rule.kind == AccumulatorKind::kExact) return RunExact(p, range, store);
   if (IsAlignedInVectors(p.rule)) return RunAligned(p, range, store);
-  if (p.rule.kind == AccumulatorKind::kFormat || p.rule.kind == AccumulatorKind::kFormatUnfused) {
-    return RunFormat(p, range, store);
-  }
-  return false;
+  return RoundsEachStep(p.rule) && RunFormat(p, range, store);
 }
 
 // The result's element by definition.
@@ -319,7 +325,7 @@ void Gemm(const GemmOperand& a,
     const InnerRange range{s * length, std::min((s + 1) * length, a.inner)};
     const ScaledStore store(a, b, rule, s, out);
     if (RunInVectors(p, range, store)) {
-      left_out = true;
+      left_out = LeavesSpecialsOut(p);
       continue;
     }
     RunReference(p, range, store);

@@ -3,74 +3,72 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "numsim/base/float_environment.h"
 #include "numsim/base/parallel.h"
-#include "numsim/formats/named_formats.h"
-#include "numsim/kernels/arithmetic.h"
-#include "numsim/rounding/encode.h"
+#include "numsim/kernels/arithmetic_simd.h"
+#include "numsim/kernels/cast_serial.h"
 
 namespace numsim {
 namespace {
 
-// Sums that one step works on: they stay in the cache.
-constexpr size_t kColumns = 1024;
+// Elements beyond the end that a vector of the kernels may touch.
+constexpr size_t kPadding = kPaddedBlock - kArithmeticBlock;
 
-// A format for the operand's values. Two's complement grids have a code without a value of the
-// grid (-128 of int8), which counts here.
-FormatSpec CarrierOf(const FormatSpec& format) {
-  return format.sign == Sign::kTwosComplement ? kFp32 : format;
-}
-
-// Vectors [first, first + count) as codes of the carrier, 32 bits each: element [k][v].
-std::vector<uint32_t> CodesByInner(const GemmOperand& x,
-                                   size_t first,
-                                   size_t count,
-                                   InnerRange range) {
+// Values [k][vector] of up to kArithmeticBlock vectors, with padding at the end.
+std::vector<float> ValuesByInner(const GemmOperand& x,
+                                 size_t first,
+                                 size_t count,
+                                 InnerRange range) {
   std::vector<float> values(count * range.Size());
   PackFloatPanels(x, 1, first, count, range, values.data(), range.Size());
-  std::vector<float> by_inner(values.size());
+  std::vector<float> by_inner(values.size() + kPadding);
   for (size_t v = 0; v < count; ++v) {
     for (size_t k = 0; k < range.Size(); ++k) {
       by_inner[k * count + v] = values[v * range.Size() + k];
     }
   }
-  std::vector<uint32_t> codes(values.size());
-  Encode(MakeEncodePlan(CarrierOf(x.format)), by_inner, codes);
-  return codes;
+  return by_inner;
 }
 
-struct Columns {
-  FormatSpec format;
-  size_t count;
-  std::vector<uint32_t> codes;  // [k][column]
-
-  ArrayOperand At(size_t k) const {
-    return {format, ConstCodes(std::span(codes).subspan(k * count, count))};
+// The accumulators of one row beside `count` columns.
+class RowOfSums {
+ public:
+  RowOfSums(const Accumulator& rule, size_t count)
+      : plan_(MakeEncodePlan(rule.format)),
+        fused_(rule.kind == AccumulatorKind::kFormat),
+        count_(count),
+        acc_(kPaddedBlock),
+        factor_(kPaddedBlock),
+        exact_(kPaddedBlock) {
+    Round(acc_.data(), acc_.data());
   }
-};
 
-// The accumulators of one row beside all columns.
-std::vector<uint32_t> RowSums(const ArrayOperand& row,
-                              const Columns& columns,
-                              const Accumulator& rule) {
-  const EncodePlan plan = MakeEncodePlan(rule.format);
-  const ArrayOperand none{};
-  std::vector<uint32_t> acc(columns.count), factor(columns.count), product(columns.count);
-  std::fill(acc.begin(), acc.end(), EncodeF32(plan, 0, 0));
-  const ArrayOperand sum{rule.format, ConstCodes(std::span<const uint32_t>(acc))};
-  const ArrayOperand rounded{rule.format, ConstCodes(std::span<const uint32_t>(product))};
-  const ArrayOperand left{row.format, ConstCodes(std::span<const uint32_t>(factor))};
-  for (size_t k = 0; k < row.codes.size(); ++k) {
-    std::fill(factor.begin(), factor.end(), row.codes[k]);
-    if (rule.kind == AccumulatorKind::kFormat) {
-      Arithmetic(ArithmeticOp::kFma, left, columns.At(k), sum, plan, Codes(std::span(acc)));
+  // acc = round(acc + x column[i]), or with the product rounded first.
+  void Add(float x, const float* column) {
+    std::fill_n(factor_.data(), count_, x);
+    if (fused_) {
+      Step(ArithmeticOp::kFma, factor_.data(), column, acc_.data());
     } else {
-      Arithmetic(
-          ArithmeticOp::kMultiply, left, columns.At(k), none, plan, Codes(std::span(product)));
-      Arithmetic(ArithmeticOp::kAdd, sum, rounded, none, plan, Codes(std::span(acc)));
+      Step(ArithmeticOp::kMultiply, factor_.data(), column, nullptr);
+      Round(exact_.data(), factor_.data());
+      Step(ArithmeticOp::kAdd, acc_.data(), factor_.data(), nullptr);
     }
+    Round(exact_.data(), acc_.data());
   }
-  return acc;
-}
+
+  const std::vector<float>& Values() const { return acc_; }
+
+ private:
+  void Step(ArithmeticOp op, const float* a, const float* b, const float* c) {
+    OddResults({op, false, false}, a, b, c, count_, exact_.data(), nullptr);
+  }
+  void Round(const float* in, float* out) { FakeQuantizeSerial(plan_, in, count_, out, {}); }
+
+  EncodePlan plan_;
+  bool fused_;
+  size_t count_;
+  std::vector<float> acc_, factor_, exact_;
+};
 
 }  // namespace
 
@@ -80,19 +78,19 @@ void FormatSums(const GemmOperand& a,
                 InnerRange segment,
                 std::vector<double>& sums) {
   sums.resize(a.rows * b.rows);
-  const size_t depth = segment.Size();
-  for (size_t j = 0; j < b.rows; j += kColumns) {
-    const size_t count = std::min(kColumns, b.rows - j);
-    const Columns columns{CarrierOf(b.format), count, CodesByInner(b, j, count, segment)};
+  for (size_t j = 0; j < b.rows; j += kArithmeticBlock) {
+    const size_t count = std::min(kArithmeticBlock, b.rows - j);
+    const std::vector<float> columns = ValuesByInner(b, j, count, segment);
     ParallelFor(a.rows, 1, [&](size_t begin, size_t end) {
-      std::vector<float> values(count);
+      const DefaultFloatEnvironment environment;
       for (size_t i = begin; i < end; ++i) {
-        const std::vector<uint32_t> row = CodesByInner(a, i, 1, segment);
-        const ArrayOperand left{CarrierOf(a.format), ConstCodes(std::span(row).first(depth))};
-        const std::vector<uint32_t> acc = RowSums(left, columns, rule);
-        Decode(rule.format, acc, values);
-        std::copy(
-            values.begin(), values.end(), sums.begin() + static_cast<ptrdiff_t>(i * b.rows + j));
+        RowOfSums row(rule, count);
+        const std::vector<float> factors = ValuesByInner(a, i, 1, segment);
+        for (size_t k = 0; k < segment.Size(); ++k) {
+          row.Add(factors[k], columns.data() + k * count);
+        }
+        std::copy_n(
+            row.Values().begin(), count, sums.begin() + static_cast<ptrdiff_t>(i * b.rows + j));
       }
     });
   }
