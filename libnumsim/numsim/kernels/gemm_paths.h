@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "numsim/arith/accumulator.h"
+#include "numsim/kernels/gemm_aligned_simd.h"
 #include "numsim/kernels/gemm_panel.h"
 #include "numsim/kernels/gemm_simd.h"
 #include "numsim/kernels/gemm_vnni_simd.h"

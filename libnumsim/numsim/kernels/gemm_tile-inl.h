@@ -1,0 +1,57 @@
+// What the tile kernels of gemm*_simd.cc share. Re-included per target.
+#if defined(NUMSIM_KERNELS_GEMM_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef NUMSIM_KERNELS_GEMM_TILE_INL_H_
+#undef NUMSIM_KERNELS_GEMM_TILE_INL_H_
+#else
+#define NUMSIM_KERNELS_GEMM_TILE_INL_H_
+#endif
+
+#include <cstddef>
+
+#include "hwy/highway.h"
+
+// A loop of a constant count over an array of vectors must be unrolled to keep it in registers.
+#undef NUMSIM_UNROLL
+#if HWY_COMPILER_CLANG
+#define NUMSIM_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define NUMSIM_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace numsim::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Sums that fill the registers: 24 of 32, or 12 of 16. A row of a tile is two vectors.
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64
+constexpr size_t kRows = 12;
+#else
+constexpr size_t kRows = 6;
+#endif
+constexpr size_t kVectors = 2;
+
+// On targets without a fused operation Highway multiplies and adds.
+#if HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SCALAR || \
+    HWY_TARGET == HWY_EMU128
+constexpr bool kFused = false;
+#else
+constexpr bool kFused = true;
+#endif
+
+#if HWY_HAVE_FLOAT64
+// To the nearest float32.
+template <class DF, class V>
+HWY_INLINE hn::Vec<DF> ToFloat32(DF df, V x) {
+#if HWY_TARGET == HWY_SCALAR
+  // Highway's own makes infinities finite there.
+  return hn::Set(df, static_cast<float>(hn::GetLane(x)));
+#else
+  return hn::DemoteTo(df, x);
+#endif
+}
+#endif
+
+}  // namespace numsim::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
