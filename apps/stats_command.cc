@@ -169,7 +169,8 @@ void AddStatsCommand(Program& program) {
       ->capture_default_str();
   sub->add_option("--granularity",
                   options->granularity,
-                  "Elements that share a scale: tensor, row, column or block:N (rows: first dim.)")
+                  "Elements that share a scale: tensor, row, column, block:N or tile:ROWSxCOLS "
+                  "(rows: first dim.)")
       ->capture_default_str();
   sub->add_option("--scale",
                   options->scale,

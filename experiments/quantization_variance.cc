@@ -98,7 +98,7 @@ std::vector<Option> Options() {
       {"granularities",
        "row,tensor,block:128",
        "row,tensor,block:128",
-       "elements that share a scale: row, tensor, block:N"},
+       "elements that share a scale: row, tensor, block:N, tile:ROWSxCOLS"},
       {"roundings", "rne,sr", "rne,sr", "rounding modes; sr is run with the first granularity"},
       {"sr-bits", "16", "16", "random bits of stochastic rounding, 1..32"},
       {"pairs", "128", "1024", "pairs of vectors a point, 4 or more"},
