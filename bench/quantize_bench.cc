@@ -61,7 +61,8 @@ void RegisterLayout(const std::string& layout_text, int threads) {
 
 int main(int argc, char** argv) {
   return numsim::bench::Main(argc, argv, [](int threads) {
-    for (const char* layout : {"tensor", "row", "column", "block:128"}) {
+    for (const char* layout :
+         {"tensor", "row", "column", "block:128", "block:32", "tile:128x128", "tile:128x1"}) {
       numsim::bench::RegisterLayout(layout, threads);
     }
   });

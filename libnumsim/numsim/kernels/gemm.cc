@@ -13,6 +13,7 @@
 #include "numsim/kernels/gemm_library.h"
 #include "numsim/kernels/gemm_paths.h"
 #include "numsim/kernels/gemm_reference.h"
+#include "numsim/kernels/gemm_specials.h"
 #include "numsim/kernels/gemm_tiles.h"
 #include "numsim/kernels/simd_target.h"
 
@@ -181,56 +182,6 @@ bool RunInVectors(const Problem& p, InnerRange range, const ScaledStore& store) 
   return RoundsEachStep(p.rule) && RunFormat(p, range, store);
 }
 
-// The result's element by definition.
-float DefinedElement(const Problem& p, size_t segment, size_t i, size_t j) {
-  float total = 0;
-  for (size_t s = 0; s * segment < p.a.inner; ++s) {
-    const InnerRange range{s * segment, std::min((s + 1) * segment, p.a.inner)};
-    const double scale = static_cast<double>(p.a.scales.At(i, s)) * p.b.scales.At(j, s);
-    const double sum = ReferenceSum(p.a, p.b, p.rule, range, i, j);
-    const float part = static_cast<float>(sum * scale);
-    total = s == 0 ? part : total + part;
-  }
-  return total;
-}
-
-// The contribution of the products with an infinity or NaN: infinite or NaN if there are any.
-float SpecialPart(const Problem& p, size_t segment, size_t i, size_t j) {
-  double sum = 0;
-  for (size_t k = 0; k < p.a.inner; ++k) {
-    const double x = OperandValue(p.a, i, k), y = OperandValue(p.b, j, k);
-    if (std::isfinite(x) && std::isfinite(y)) continue;
-    const size_t s = k / segment;
-    sum += x * y * (static_cast<double>(p.a.scales.At(i, s)) * p.b.scales.At(j, s));
-  }
-  return static_cast<float>(sum);
-}
-
-// Infinities and NaN were left out of the sums: an element with one among its operands is infinite
-// or NaN, and which of the two only such products decide, unless the others overflow. Returns
-// whether there was any.
-bool AddSpecials(const Problem& p, size_t segment, std::span<float> out) {
-  const auto special = [&](size_t i, size_t j) {
-    float& x = out[i * p.b.rows + j];
-    x = std::isfinite(x) ? x + SpecialPart(p, segment, i, j) : DefinedElement(p, segment, i, j);
-  };
-  std::vector<bool> row_done(p.a.rows);
-  for (const size_t i : p.range_a.nonfinite) {
-    row_done[i] = true;
-    ParallelFor(p.b.rows, 16, [&](size_t begin, size_t end) {
-      for (size_t j = begin; j < end; ++j) special(i, j);
-    });
-  }
-  for (const size_t j : p.range_b.nonfinite) {
-    ParallelFor(p.a.rows, 16, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) {
-        if (!row_done[i]) special(i, j);
-      }
-    });
-  }
-  return !p.range_a.nonfinite.empty() || !p.range_b.nonfinite.empty();
-}
-
 void MakeNansEqual(const Accumulator& rule, std::span<float> out) {
   const float nan = std::bit_cast<float>(NanResult(rule));
   ParallelFor(out.size(), 65536, [&](size_t begin, size_t end) {
@@ -330,7 +281,7 @@ void Gemm(const GemmOperand& a,
     }
     RunReference(p, range, store);
   }
-  if (left_out && AddSpecials(p, length, out)) MakeNansEqual(rule, out);
+  if (left_out) PutSpecials(a, p.range_a, b, p.range_b, rule, length, out);
 }
 
 bool GemmInt32(const GemmOperand& a, const GemmOperand& b, std::span<int32_t> out) noexcept {
