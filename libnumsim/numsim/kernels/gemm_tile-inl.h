@@ -42,9 +42,15 @@ constexpr bool kFused = true;
 // To the nearest float32.
 template <class DF, class V>
 HWY_INLINE hn::Vec<DF> ToFloat32(DF df, V x) {
-#if HWY_TARGET == HWY_SCALAR
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
   // Highway's own makes infinities finite there.
-  return hn::Set(df, static_cast<float>(hn::GetLane(x)));
+  constexpr size_t kLanes = HWY_MAX_BYTES / sizeof(double);
+  HWY_ALIGN double wide[kLanes];
+  HWY_ALIGN float narrow[kLanes];
+  const hn::Rebind<double, DF> d;
+  hn::Store(x, d, wide);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) narrow[i] = static_cast<float>(wide[i]);
+  return hn::Load(df, narrow);
 #else
   return hn::DemoteTo(df, x);
 #endif
