@@ -209,6 +209,57 @@ static void Matrices(void) {
   CHECK(codes[0] == 0x40 && codes[1] == 0x5C && codes[2] == 0xC8);
 }
 
+// 8 and 1/4096 lie 15 binades apart: a unit that keeps 13 fraction bits drops the smaller.
+static void Products(void) {
+  const uint8_t a[4] = {0x50, 0x01, 0x38, 0xB8};  // 8, 1/512, 1, -1
+  // 1, 1/8, 2, 2 and 0, 1, 1, NaN
+  const uint8_t b[8] = {0x38, 0x20, 0x40, 0x40, 0x00, 0x38, 0x38, 0x7F};
+  const float scales[4] = {2.0f, 0.5f, 1.0f, 4.0f};
+  const float floats[2] = {1.5f, -0.25f};
+  numsim_factor_t x, y;
+  numsim_accumulator_info_t info;
+  char message[16];
+  float out[4];
+  uint32_t bits;
+  size_t i, found = 0;
+  memset(&x, 0, sizeof x);
+  x.format = Format("e4m3fn");
+  x.codes = a;
+  x.code_bytes = 1;
+  y = x;
+  y.codes = b;
+  CHECK_OK(numsim_gemm(&x, &y, 1, 2, 4, "exact", out, message, sizeof message));
+  CHECK(out[0] == 8.0f + 0x1p-12f && out[1] != out[1] && message[0] == '\0');
+  CHECK_OK(numsim_gemm(&x, &y, 1, 2, 4, "hopper-fp8", out, NULL, 0));
+  memcpy(&bits, out + 1, sizeof bits);
+  CHECK(out[0] == 8.0f && bits == 0x7FFFFFFFu);
+  // 4 x 1 times 1 x 1 of floats, the first stored as its transpose.
+  y.format = Format("fp32");
+  y.codes = floats;
+  y.code_bytes = 4;
+  x.transposed = 1;
+  CHECK_OK(numsim_gemm(&x, &y, 4, 1, 1, "fp32", out, NULL, 0));
+  CHECK(out[0] == 12.0f && out[1] == 0x1.8p-9f && out[2] == 1.5f && out[3] == -1.5f);
+  // Two vectors of two: 1.5 - 0.25 and so on, each element of x with a scale of its own.
+  x.transposed = 0;
+  x.scales = scales;
+  x.layout.granularity = NUMSIM_SCALE_BLOCK;
+  x.layout.block = 1;
+  CHECK_OK(numsim_gemm(&x, &y, 2, 1, 2, "fp64", out, NULL, 0));
+  CHECK(out[0] == 24.0f - 0x1p-12f && out[1] == 2.5f);
+  CHECK(numsim_gemm(&x, &y, 2, 1, 2, "hopper", out, message, sizeof message) ==
+        NUMSIM_ERROR_UNKNOWN_ACCUMULATOR);
+  CHECK(strcmp(message, "accumulator 'ho") == 0);
+  for (i = 0; i < numsim_accumulator_count(); ++i) {
+    CHECK_OK(numsim_accumulator_info(i, &info));
+    if (strcmp(info.name, "hopper-fp8") != 0) continue;
+    ++found;
+    CHECK(strcmp(info.rule, "trunc:13,32,128") == 0 && strcmp(info.operands, "e4m3fn, e5m2") == 0);
+    CHECK(info.measured == 1 && strcmp(info.source, "Hopper-measured") == 0 && info.note[0] != 0);
+  }
+  CHECK(found == 1);
+}
+
 static void Profiles(void) {
   const numsim_format_t e4m3fn = Format("e4m3fn"), bf16 = Format("fp16");
   char message[300];
@@ -251,6 +302,7 @@ int main(void) {
   Arithmetic();
   Arrays();
   Matrices();
+  Products();
   Profiles();
   printf("numsim %s: %d of %d checks hold\n", numsim_version(), g_checks - g_failures, g_checks);
   return g_failures == 0 ? 0 : 1;

@@ -51,7 +51,7 @@ def examples(root, page):
     problems = [
         f"{PAGE}: the example is not {path}" for path, text in blocks if read(root, path) != text
     ]
-    return problems if len(blocks) == 2 else problems + [f"{PAGE}: {len(blocks)} examples, not 2"]
+    return problems if len(blocks) == 4 else problems + [f"{PAGE}: {len(blocks)} examples, not 4"]
 
 
 def main(root, nm, library):

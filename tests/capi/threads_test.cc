@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <bit>
 #include <thread>
 
 #include "tests/capi/capi_fixture.h"
@@ -47,6 +48,18 @@ uint64_t Pass(int which) {
     add(code);
     add(products[i]);
     add(static_cast<uint64_t>(out[i] == out[i]));
+  }
+  constexpr size_t kVectors = 40, kInner = 100;
+  const numsim_factor_t factor = {format, codes.data(), 1, which % 2, nullptr, {}};
+  for (const char* rule : {"exact", "fp32", "hopper-fp8"}) {
+    float sums[kVectors * kVectors];
+    add(static_cast<uint64_t>(
+        numsim_gemm(&factor, &factor, kVectors, kVectors, kInner, rule, sums, nullptr, 0)));
+    for (const float x : sums) add(std::bit_cast<uint32_t>(x));
+  }
+  numsim_accumulator_info_t info;
+  for (size_t i = 0; numsim_accumulator_info(i, &info) == NUMSIM_OK; ++i) {
+    add(std::string(info.rule).size());
   }
   char message[100];
   numsim_format_t none;

@@ -1,10 +1,12 @@
-// The C interface of numsim: bit-exact conversion, arithmetic and quantisation in small number
-// formats. C99 or later, C++. `pkg-config --cflags --libs numsim`; docs/c-abi.md has examples.
+// The C interface of numsim: bit-exact conversion, arithmetic, quantisation and matrix products in
+// small number formats. C99 or later, C++. `pkg-config --cflags --libs numsim`; docs/c-abi.md has
+// examples.
 //
 // Status     Functions that can fail return a status: NUMSIM_OK or one of NUMSIM_ERROR_*. On an
 //            error no output is written, but for the message. No function throws or aborts on any
 //            argument; memory behind a pointer must be as large as stated, that alone cannot be
-//            checked. The array functions need a little memory and abort if there is none.
+//            checked. The array functions need a little memory, numsim_gemm several times its
+//            matrices; they abort if there is none.
 // Threads    Every function may be called from several threads at once. There is no global state:
 //            a result depends on the arguments alone. The array functions use the threads of
 //            OpenMP (OMP_NUM_THREADS); their results do not depend on the number of threads. A
@@ -12,9 +14,9 @@
 // Bits       Numbers go in and come out as bit patterns: float32 as uint32_t, float64 as uint64_t,
 //            a code in the low bits of a uint32_t with all higher bits clear. Arrays of float are
 //            read and written as they are.
-// Float unit Integers only, so the caller's floating-point environment changes nothing, with one
-//            exception: the products with a scale in the quantise functions are float32 products
-//            and assume the default environment.
+// Float unit Integers only, so the caller's floating-point environment changes nothing, with two
+//            exceptions that assume the default environment: numsim_gemm, and the products with a
+//            scale in the quantise functions, which are float32 products.
 // Strings    Returned strings are constants that live as long as the library.
 //
 // Rules of rounding, overflow and special values: docs/rounding.md. Formats: docs/formats.md.
@@ -59,7 +61,8 @@ enum {
   NUMSIM_ERROR_UNKNOWN_PROFILE = 7,  // no profile of that name
   NUMSIM_ERROR_UNSUPPORTED = 8,      // the profile does not define this conversion
   NUMSIM_ERROR_OUT_OF_MEMORY = 9,
-  NUMSIM_ERROR_INTERNAL = 10  // a defect of numsim
+  NUMSIM_ERROR_INTERNAL = 10,            // a defect of numsim
+  NUMSIM_ERROR_UNKNOWN_ACCUMULATOR = 11  // neither a name nor a rule of accumulation
 };
 
 // One line in English. Any other number: "unknown status".
@@ -446,6 +449,61 @@ NUMSIM_API numsim_status_t numsim_dequantize(const numsim_format_t* format,
                                              const numsim_scale_layout_t* layout,
                                              const float* scales,
                                              float* out) NUMSIM_NOEXCEPT;
+
+// ---- Products of matrices ----
+//
+// A B^T in float32 by a stated rule of accumulation, among them those of the matrix units of GPUs.
+// docs/oracle.md, "Dot products", explains the rules. Their texts are "exact", "fp64", a format
+// ("fp32": a fused multiply-add for each product in turn), a format with ":unfused",
+// "fp32-chunked:N", "trunc:F,CHUNK", "trunc:F,CHUNK,PROMOTE", and the names of
+// numsim_accumulator_info ("hopper-fp8"). Rule "library" is not offered here.
+
+// A factor: vectors of `inner` elements, stored vectors x inner, or inner x vectors if `transposed`
+// is not 0. An element is worth its value times its scale.
+typedef struct numsim_factor_t {
+  numsim_format_t format;
+  const void* codes;   // bits above the format's width are ignored; floats are codes of fp32
+  int32_t code_bytes;  // 1, 2 or 4, as of arrays
+  int32_t transposed;
+  const float* scales;           // NULL: none, `layout` is not read
+  numsim_scale_layout_t layout;  // of the vectors x inner matrix, however it is stored
+} numsim_factor_t;
+
+// out(i, j) = sum over k of a(i, k) b(j, k): rows x cols, row-major. `a` is `rows` vectors, `b`
+// `cols` vectors. The products of values are exact and their sum S follows the rule. Then
+//   out = float32(float64(S * (scale of a * scale of b))),    S = 0 if inner is 0.
+// A factor with NUMSIM_SCALE_BLOCK cuts the inner dimension into its blocks, NUMSIM_SCALE_COLUMN
+// into single elements. Each segment is a product of its own, and `out` their sum in float32 from
+// the first to the last. Where both factors do so their blocks are of one length; a block of at
+// least `inner` elements is one scale for each vector.
+// Any NaN is 0x7FFFFFFF under "trunc" and names that are such rules, otherwise 0x7FC00000.
+// NUMSIM_ERROR_UNKNOWN_ACCUMULATOR for another text. `message` as in numsim_format_by_name.
+NUMSIM_API numsim_status_t numsim_gemm(const numsim_factor_t* a,
+                                       const numsim_factor_t* b,
+                                       size_t rows,
+                                       size_t cols,
+                                       size_t inner,
+                                       const char* accumulator,
+                                       float* out,
+                                       char* message,
+                                       size_t message_size) NUMSIM_NOEXCEPT;
+
+// A named rule: what a device was found to do.
+typedef struct numsim_accumulator_info_t {
+  const char* name;      // "hopper-fp8"
+  const char* rule;      // "trunc:13,32,128", or words where no such text says it
+  const char* operands;  // formats, for reading: "e4m3fn, e5m2"
+  const char* source;    // entry of docs/references.md
+  const char* note;      // one line
+  int32_t measured;      // 1: by this project on the device, bit for bit; 0: reported by others
+  int32_t reserved;      // 0
+} numsim_accumulator_info_t;
+
+// Number of named rules; the rule `index`. NUMSIM_ERROR_BAD_ARGUMENT from
+// numsim_accumulator_count() on.
+NUMSIM_API size_t numsim_accumulator_count(void) NUMSIM_NOEXCEPT;
+NUMSIM_API numsim_status_t numsim_accumulator_info(size_t index,
+                                                   numsim_accumulator_info_t* info) NUMSIM_NOEXCEPT;
 
 // ---- Profiles: the conversions of other implementations ----
 //

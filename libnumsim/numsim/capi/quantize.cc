@@ -4,14 +4,12 @@
 #include <bit>
 
 #include "numsim/capi/arrays.h"
+#include "numsim/capi/scaled_matrix.h"
 #include "numsim/formats/decode.h"
 #include "numsim/rounding/encode.h"
 
 using numsim::EncodePlan;
 using numsim::FormatSpec;
-using numsim::Granularity;
-using numsim::MatrixShape;
-using numsim::ScaleLayout;
 using numsim::capi::CheckCodeBytes;
 using numsim::capi::CheckDisjoint;
 using numsim::capi::Draws;
@@ -21,46 +19,6 @@ using numsim::capi::WithCodes;
 
 namespace numsim::capi {
 namespace {
-
-static_assert(static_cast<int>(Granularity::kTensor) == NUMSIM_SCALE_TENSOR);
-static_assert(static_cast<int>(Granularity::kRow) == NUMSIM_SCALE_ROW);
-static_assert(static_cast<int>(Granularity::kColumn) == NUMSIM_SCALE_COLUMN);
-static_assert(static_cast<int>(Granularity::kBlock) == NUMSIM_SCALE_BLOCK);
-
-// A matrix whose elements can be counted, and its scales.
-struct ScaledMatrix {
-  MatrixShape shape;
-  ScaleLayout layout;
-
-  numsim_status_t Read(size_t rows, size_t cols, const numsim_scale_layout_t* given) noexcept {
-    if (given == nullptr || given->reserved != 0 || given->granularity < 0 ||
-        given->granularity > NUMSIM_SCALE_BLOCK) {
-      return NUMSIM_ERROR_BAD_ARGUMENT;
-    }
-    const bool blocks = given->granularity == NUMSIM_SCALE_BLOCK;
-    if (blocks && (given->block == 0 || given->block > SIZE_MAX)) return NUMSIM_ERROR_BAD_ARGUMENT;
-    if (cols != 0 && rows > static_cast<size_t>(PTRDIFF_MAX) / cols) {
-      return NUMSIM_ERROR_BAD_ARGUMENT;
-    }
-    shape = {rows, cols};
-    // A block longer than a row is the row.
-    const auto block =
-        static_cast<size_t>(std::min<uint64_t>(given->block, std::max<size_t>(cols, 1)));
-    layout = {static_cast<Granularity>(given->granularity), blocks ? block : 0};
-    return NUMSIM_OK;
-  }
-
-  size_t Elements() const { return shape.Elements(); }
-  size_t Scales() const { return layout.Count(shape.rows, shape.cols); }
-  // The element i of the matrix belongs to this scale.
-  size_t ScaleOf(size_t i) const {
-    return layout.Index(i / shape.cols, i % shape.cols, shape.cols);
-  }
-  // Where the element i is stored.
-  size_t PlaceOf(size_t i, bool transpose) const {
-    return transpose ? i % shape.cols * shape.rows + i / shape.cols : i;
-  }
-};
 
 struct QuantizeCall {
   ScaledMatrix matrix;

@@ -47,6 +47,8 @@ const char* numsim_status_text(numsim_status_t status) noexcept {
       return "out of memory";
     case NUMSIM_ERROR_INTERNAL:
       return "internal error of numsim";
+    case NUMSIM_ERROR_UNKNOWN_ACCUMULATOR:
+      return "the text names no rule of accumulation";
     default:
       return "unknown status";
   }

@@ -10,7 +10,6 @@
 #include "numsim/formats/named_formats.h"
 #include "numsim/kernels/gemm_exact.h"
 #include "numsim/kernels/gemm_format.h"
-#include "numsim/kernels/gemm_library.h"
 #include "numsim/kernels/gemm_paths.h"
 #include "numsim/kernels/gemm_reference.h"
 #include "numsim/kernels/gemm_specials.h"
@@ -182,47 +181,6 @@ bool RunInVectors(const Problem& p, InnerRange range, const ScaledStore& store) 
   return RoundsEachStep(p.rule) && RunFormat(p, range, store);
 }
 
-void MakeNansEqual(const Accumulator& rule, std::span<float> out) {
-  const float nan = std::bit_cast<float>(NanResult(rule));
-  ParallelFor(out.size(), 65536, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) out[i] = std::isnan(out[i]) ? nan : out[i];
-  });
-}
-
-// An operand with its scales multiplied in, for a library that knows none.
-std::vector<float> ScaledValues(const GemmOperand& x) {
-  std::vector<float> values(x.rows * x.inner);
-  const size_t segment = x.scales.segment == 0 ? std::max<size_t>(x.inner, 1) : x.scales.segment;
-  ParallelFor(x.rows, 16, [&](size_t begin, size_t end) {
-    PackFloatPanels(
-        x, 1, begin, end - begin, {0, x.inner}, values.data() + begin * x.inner, x.inner);
-    for (size_t i = begin; i < end; ++i) {
-      for (size_t k = 0; k < x.inner; ++k) values[i * x.inner + k] *= x.scales.At(i, k / segment);
-    }
-  });
-  return values;
-}
-
-void RunLibrary(const GemmOperand& a, const GemmOperand& b, std::span<float> out) {
-  const bool scaled = !a.scales.data.empty() || !b.scales.data.empty();
-  const bool bf16 =
-      a.format == kBf16 && b.format == kBf16 && !a.codes16.empty() && !b.codes16.empty();
-  if (!scaled && bf16) {
-    return LibraryProduct(LibraryFactor<uint16_t>{a.codes16.data(), a.rows, a.inner, a.transposed},
-                          LibraryFactor<uint16_t>{b.codes16.data(), b.rows, b.inner, b.transposed},
-                          out.data());
-  }
-  std::vector<float> values_a, values_b;
-  const auto factor = [scaled](const GemmOperand& x, std::vector<float>& values) {
-    if (!scaled && !x.values.empty()) {
-      return LibraryFactor<float>{x.values.data(), x.rows, x.inner, x.transposed};
-    }
-    values = ScaledValues(x);
-    return LibraryFactor<float>{values.data(), x.rows, x.inner, false};
-  };
-  LibraryProduct(factor(a, values_a), factor(b, values_b), out.data());
-}
-
 // The elements of a segment: of the operand that has scales along the inner dimension.
 size_t SegmentLength(const GemmOperand& a, const GemmOperand& b) {
   const size_t segment = std::max(a.scales.segment, b.scales.segment);
@@ -234,35 +192,18 @@ size_t SegmentLength(const GemmOperand& a, const GemmOperand& b) {
   return segment == 0 ? std::max<size_t>(a.inner, 1) : segment;
 }
 
-void CheckOperand(const GemmOperand& x) {
-  const size_t n = x.rows * x.inner;
-  const size_t given = x.values.size() + x.codes8.size() + x.codes16.size();
-  NUMSIM_CHECK(given == n, "{} elements, {} x {}", given, x.rows, x.inner);
-}
-
 }  // namespace
 
-void Gemm(const GemmOperand& a,
-          const GemmOperand& b,
-          const Accumulator& rule,
-          std::span<float> out) noexcept {
-  CheckOperand(a);
-  CheckOperand(b);
-  NUMSIM_CHECK(a.inner == b.inner && out.size() == a.rows * b.rows,
-               "{} x {} times {} x {} into {}",
-               a.rows,
-               a.inner,
-               b.inner,
-               b.rows,
-               out.size());
+void GemmByRule(const GemmOperand& a,
+                const GemmOperand& b,
+                const Accumulator& rule,
+                std::span<float> out) noexcept {
+  CheckProduct(a, b, out.size());
+  NUMSIM_CHECK(rule.kind != AccumulatorKind::kLibrary, "rule library for {}", out.size());
   if (out.empty()) return;
   if (a.inner == 0) {
     std::fill(out.begin(), out.end(), 0.0f);
     return;
-  }
-  if (rule.kind == AccumulatorKind::kLibrary) {
-    RunLibrary(a, b, out);
-    return MakeNansEqual(rule, out);
   }
   const size_t length = SegmentLength(a, b);
   Problem p{a, b, rule};
@@ -285,10 +226,8 @@ void Gemm(const GemmOperand& a,
 }
 
 bool GemmInt32(const GemmOperand& a, const GemmOperand& b, std::span<int32_t> out) noexcept {
-  CheckOperand(a);
-  CheckOperand(b);
+  CheckProduct(a, b, out.size());
   NUMSIM_CHECK(IsInt8(a) && IsInt8(b), "operands that are not int8 codes");
-  NUMSIM_CHECK(a.inner == b.inner && out.size() == a.rows * b.rows, "{} results", out.size());
   std::fill(out.begin(), out.end(), 0);
   if (out.empty() || a.inner == 0) return true;
   constexpr double kLowest = std::numeric_limits<int32_t>::min();

@@ -52,7 +52,8 @@ struct GemmOperand {
 // once. More than one segment: out = the sum of the t in float32, in order, from the first. NaN
 // results are NanResult(rule). inner == 0 gives +0.
 //
-// The bits do not depend on backend, thread count or `transposed`, except under rule library.
+// The bits do not depend on backend, thread count or `transposed`, except under rule library, which
+// also multiplies the scales into the operands first.
 // int8 operands (the two's complement grid, -128 included) under rule exact are added as integers,
 // up to inner == 2^38.
 // Requires equal inner, spans of rows * inner elements, out.size() == a.rows * b.rows.
@@ -60,6 +61,13 @@ void Gemm(const GemmOperand& a,
           const GemmOperand& b,
           const Accumulator& rule,
           std::span<float> out) noexcept;
+
+// Gemm for every rule but library. A program that calls nothing else needs no linear algebra
+// library.
+void GemmByRule(const GemmOperand& a,
+                const GemmOperand& b,
+                const Accumulator& rule,
+                std::span<float> out) noexcept;
 
 // The same sums as integers, no scales. Returns false if a sum does not fit into int32: that
 // element is then the nearest int32. Requires operands of int8 codes.

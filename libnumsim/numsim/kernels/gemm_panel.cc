@@ -147,7 +147,25 @@ int ExponentOf(uint32_t magnitude, const FormatSpec& format) {
   return std::max(exponent, format.MinExponent());
 }
 
+void CheckOperand(const GemmOperand& x) {
+  const size_t n = x.rows * x.inner;
+  const size_t given = x.values.size() + x.codes8.size() + x.codes16.size();
+  NUMSIM_CHECK(given == n, "{} elements, {} x {}", given, x.rows, x.inner);
+}
+
 }  // namespace
+
+void CheckProduct(const GemmOperand& a, const GemmOperand& b, size_t results) {
+  CheckOperand(a);
+  CheckOperand(b);
+  NUMSIM_CHECK(a.inner == b.inner && results == a.rows * b.rows,
+               "{} x {} times {} x {} into {}",
+               a.rows,
+               a.inner,
+               b.inner,
+               b.rows,
+               results);
+}
 
 void PackFloatPanels(const GemmOperand& operand,
                      size_t width,

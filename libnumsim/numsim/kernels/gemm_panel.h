@@ -54,6 +54,9 @@ struct OperandRange {
 };
 OperandRange RangeOf(const GemmOperand& operand);
 
+// What Gemm requires of its operands, for `results` elements of the result.
+void CheckProduct(const GemmOperand& a, const GemmOperand& b, size_t results);
+
 // value(row, k) without its scale.
 float OperandValue(const GemmOperand& operand, size_t row, size_t k);
 

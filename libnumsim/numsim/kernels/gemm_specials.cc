@@ -83,7 +83,7 @@ void PutSpecials(const GemmOperand& a,
     for (const size_t i : rows) row_done[i] = true;
     const Selection selection(a, rows, segment);
     specials.resize(rows.size() * b.rows);
-    Gemm(selection.Operand(), b, float64, specials);
+    GemmByRule(selection.Operand(), b, float64, specials);
     ParallelFor(specials.size(), 4096, [&](size_t begin, size_t end) {
       for (size_t t = begin; t < end; ++t) put(specials[t], rows[t / b.rows], t % b.rows);
     });
@@ -91,7 +91,7 @@ void PutSpecials(const GemmOperand& a,
   if (const std::vector<size_t>& cols = range_b.nonfinite; !cols.empty()) {
     const Selection selection(b, cols, segment);
     specials.resize(a.rows * cols.size());
-    Gemm(a, selection.Operand(), float64, specials);
+    GemmByRule(a, selection.Operand(), float64, specials);
     ParallelFor(specials.size(), 4096, [&](size_t begin, size_t end) {
       for (size_t t = begin; t < end; ++t) {
         const size_t i = t / cols.size();
