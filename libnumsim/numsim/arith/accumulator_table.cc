@@ -65,7 +65,7 @@ constexpr AccumulatorRow kTable[] = {
     {"hopper-fp16", Truncating(25, 16), "fp16", true, kMeasured, "cuBLASLt, as hopper-bf16"},
     {"hopper-mma-fp8",
      BytePairs(),
-     kFp8,
+     "e4m3fn",
      true,
      kMeasured,
      "mma.sync.m16n8k32, another unit than wgmma; each 32 from zero, C added in float32"},

@@ -59,6 +59,11 @@ def codes_wide(name, rows, inner, special):
     return codes
 
 
+def tiny_bf16(rows, inner):
+    tensor = torch.from_numpy(values(rows, inner) * np.float32(2.0**-66)).to(torch.bfloat16)
+    return tensor.view(torch.int16).numpy().view(np.uint16).copy()
+
+
 def product_fp8(a, name_a, b, name_b, fast):
     x = torch.from_numpy(a).cuda().view(FP8[name_a])
     y = torch.from_numpy(b).cuda().view(FP8[name_b])
@@ -119,6 +124,9 @@ def main():
         a = codes_fp8("e4m3fn", rows, inner, True)
         b = codes_fp8("e4m3fn", rows, inner, False)
         save(folder, f"hopper-mma-fp8.e4m3fn.e4m3fn.{inner}", a, b, product_mma(a, b, program))
+    if not large:  # products about 2^-132, where the unit's least exponent shows
+        a, b = (tiny_bf16(rows, 64), tiny_bf16(rows, 64))
+        save(folder, "hopper-bf16.bf16.bf16.64", a, b, product_wide(a, b, "bf16"))
     print(torch.__version__, torch.version.cuda, torch.cuda.get_device_name())
 
 
