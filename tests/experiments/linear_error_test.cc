@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -17,6 +16,7 @@
 #include "experiments/settings.h"
 #include "numsim/base/parallel.h"
 #include "tests/experiments/error_message.h"
+#include "tests/experiments/golden_run.h"
 #include "tests/experiments/run_fixture.h"
 #include "tests/experiments/temporary_directory.h"
 
@@ -45,40 +45,14 @@ Overrides With(Overrides overrides, const std::string& name, const std::string& 
   return overrides;
 }
 
-// Without the figures: gnuplot takes longer than everything else.
-void RunInto(const fs::path& out, const Settings& settings) {
-  Experiment experiment = LinearError();
-  experiment.figures = nullptr;
-  RunOptions options;
-  options.settings = settings;
-  options.out = out;
-  Run(experiment, options);
-}
-
 // `numsim run linear-error --kinds switchback,llm-int8 --formats int8 --tokens-low 16
 //    --tokens-high 32 --width 8 --dims 12 --tokens-fixed 16 --outlier-tokens 0.1 --out DIR`
 TEST(LinearError, EqualsTheGoldenCsvOnAnyNumberOfThreads) {
-  const int before = ThreadCount();
-  const TemporaryDirectory directory;
-  const char* const root = std::getenv("NUMSIM_SOURCE_DIR");
-  ASSERT_NE(root, nullptr);
-  const std::string golden = Bytes(fs::path(root) / "tests/experiments/golden/linear-error.csv");
-  ASSERT_FALSE(golden.empty());
-  for (const int threads : {1, 3}) {
-    SetThreadCount(threads);
-    const fs::path out = directory.Path() / std::to_string(threads);
-    RunInto(out, SettingsWith(kSmall));
-    EXPECT_EQ(Bytes(out / "errors.csv"), golden) << threads << " threads";
-  }
-  SetThreadCount(before);
+  ExpectGoldenCsv(LinearError(), SettingsWith(kSmall), "errors");
 }
 
 Table RowsOf(const Settings& settings, const Point& point) {
-  Table table;
-  const Experiment experiment = LinearError();
-  for (const Column& column : experiment.tables[0].columns) table.columns.push_back(column.name);
-  table.rows = Measure(settings, point).at(std::string(kErrorsTable));
-  return table;
+  return experiments::RowsOf(LinearError(), settings, point);
 }
 
 Point PointOf(const std::string& operands, LinearShape shape, uint64_t seed) {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -21,6 +20,7 @@
 #include "numsim/random/distributions.h"
 #include "numsim/scaling/quantized_matrix.h"
 #include "tests/experiments/error_message.h"
+#include "tests/experiments/golden_run.h"
 #include "tests/experiments/run_fixture.h"
 #include "tests/experiments/temporary_directory.h"
 
@@ -44,42 +44,18 @@ Settings SettingsWith(const Overrides& overrides, uint64_t seed = 0) {
   return MakeSettings(QuantizationVariance(), "quick", seed, 1, overrides);
 }
 
-// Without the figures: gnuplot takes longer than everything else.
-RunReport RunInto(const fs::path& out, const Settings& settings) {
-  Experiment experiment = QuantizationVariance();
-  experiment.figures = nullptr;
-  RunOptions options;
-  options.settings = settings;
-  options.out = out;
-  return Run(experiment, options);
+void RunInto(const fs::path& out, const Settings& settings) {
+  RunWithoutFigures(QuantizationVariance(), settings, out);
 }
 
 // `numsim run quantization-variance --pairs 8 --k-low 64 --k-high 256
 //    --distributions normal,laplace,student-t3 --formats int8,e4m3fn,bf16 --out DIR`
 TEST(QuantizationVariance, EqualsTheGoldenCsvOnAnyNumberOfThreads) {
-  const int before = ThreadCount();
-  const TemporaryDirectory directory;
-  const char* const root = std::getenv("NUMSIM_SOURCE_DIR");
-  ASSERT_NE(root, nullptr);
-  const std::string golden =
-      Bytes(fs::path(root) / "tests/experiments/golden/quantization-variance.csv");
-  ASSERT_FALSE(golden.empty());
-  for (const int threads : {1, 3}) {
-    SetThreadCount(threads);
-    const fs::path out = directory.Path() / std::to_string(threads);
-    RunInto(out, SettingsWith(Small()));
-    EXPECT_EQ(Bytes(out / "variance.csv"), golden) << threads << " threads";
-  }
-  SetThreadCount(before);
+  ExpectGoldenCsv(QuantizationVariance(), SettingsWith(Small()), "variance");
 }
 
-// The rows of one point, as a table.
 Table RowsOf(const Settings& settings, const Point& point) {
-  Table table;
-  const Experiment experiment = QuantizationVariance();
-  for (const Column& column : experiment.tables[0].columns) table.columns.push_back(column.name);
-  table.rows = Measure(settings, point).at(std::string(kVarianceTable));
-  return table;
+  return experiments::RowsOf(QuantizationVariance(), settings, point);
 }
 
 // What the columns say, from the definitions: two-pass formulas, plain sums in order.

@@ -6,7 +6,6 @@
 
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -20,6 +19,7 @@
 #include "numsim/random/distributions.h"
 #include "numsim/rounding/encode.h"
 #include "tests/experiments/error_message.h"
+#include "tests/experiments/golden_run.h"
 #include "tests/experiments/run_fixture.h"
 #include "tests/experiments/temporary_directory.h"
 
@@ -41,39 +41,18 @@ Table RowsOf(const Settings& settings,
   const Point point{.label = "point",
                     .seed = 0,
                     .parameters = {{"format", format}, {"keys", keys}, {"method", method}}};
-  Table table;
-  const Experiment experiment = UpdateFidelity();
-  for (const Column& column : experiment.tables[0].columns) table.columns.push_back(column.name);
-  table.rows = Measure(settings, point).at(std::string(kTable));
-  return table;
+  return experiments::RowsOf(UpdateFidelity(), settings, point);
 }
 
-// Without the figures: gnuplot takes longer than everything else.
-RunReport RunInto(const fs::path& out, const Settings& settings) {
-  Experiment experiment = UpdateFidelity();
-  experiment.figures = nullptr;
-  RunOptions options;
-  options.settings = settings;
-  options.out = out;
-  return Run(experiment, options);
+void RunInto(const fs::path& out, const Settings& settings) {
+  RunWithoutFigures(UpdateFidelity(), settings, out);
 }
 
 const Overrides kSmall = {
     {"size", "32"}, {"per-decade", "1"}, {"lr-low", "1e-3"}, {"lr-high", "0.1"}};
 
 TEST(UpdateFidelity, EqualsTheGoldenCsvOnAnyNumberOfThreads) {
-  const int before = ThreadCount();
-  const TemporaryDirectory directory;
-  const char* const root = std::getenv("NUMSIM_SOURCE_DIR");
-  ASSERT_NE(root, nullptr);
-  const std::string golden = Bytes(fs::path(root) / "tests/experiments/golden/update-fidelity.csv");
-  for (const int threads : {1, 3}) {
-    SetThreadCount(threads);
-    const fs::path out = directory.Path() / std::to_string(threads);
-    RunInto(out, SettingsWith(kSmall));
-    EXPECT_EQ(Bytes(out / "fidelity.csv"), golden) << threads << " threads";
-  }
-  SetThreadCount(before);
+  ExpectGoldenCsv(UpdateFidelity(), SettingsWith(kSmall), "fidelity");
 }
 
 TEST(UpdateFidelity, OnePointDoesNotDependOnThreads) {
