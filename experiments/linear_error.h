@@ -76,9 +76,6 @@ std::string_view InnerSweep(const std::vector<Curve>& curves,
                             std::string_view operands,
                             Product product);
 
-// The different values of a column, in the order of the table.
-std::vector<std::string> Distinct(const Table& table, std::string_view column);
-
 Rows Measure(const Settings& settings, const Point& point);
 void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);

@@ -229,15 +229,6 @@ std::string_view InnerSweep(const std::vector<Curve>& curves,
   return widths ? kWidthSweep : kTokenSweep;
 }
 
-std::vector<std::string> Distinct(const Table& table, std::string_view column) {
-  std::vector<std::string> values;
-  for (size_t r = 0; r < table.rows.size(); ++r) {
-    const std::string& value = table.Text(r, column);
-    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
-  }
-  return values;
-}
-
 void Derive(const Settings& settings, Tables& tables) {
   const Table& errors = tables.at(std::string(kErrorsTable));
   const std::vector<Curve> curves = Curves(errors);

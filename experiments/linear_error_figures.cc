@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "experiments/distinct.h"
 #include "experiments/linear_error.h"
 
 namespace numsim::experiments::linear_error {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "experiments/distinct.h"
 #include "experiments/linear_error.h"
 #include "numsim/base/elementary.h"
 

@@ -71,8 +71,5 @@ struct CurveKey {
 };
 Curve CurveOf(const Table& table, const CurveKey& key, std::string_view column);
 
-// The different texts of a column, in order of appearance.
-std::vector<std::string> Distinct(const Table& table, std::string_view column);
-
 }  // namespace update_fidelity
 }  // namespace numsim::experiments

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "experiments/distinct.h"
 #include "experiments/update_fidelity.h"
 #include "numsim/optim/weight_update.h"
 
@@ -130,15 +131,6 @@ Curve CurveOf(const Table& table, const CurveKey& key, std::string_view column) 
     curve.high.push_back(high);
   }
   return curve;
-}
-
-std::vector<std::string> Distinct(const Table& table, std::string_view column) {
-  std::vector<std::string> values;
-  for (size_t i = 0; i < table.rows.size(); ++i) {
-    const std::string& value = table.Text(i, column);
-    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
-  }
-  return values;
 }
 
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {

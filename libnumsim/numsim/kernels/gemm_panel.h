@@ -21,7 +21,8 @@ struct InnerRange {
 inline constexpr size_t kPackElements = 256;
 
 // panel s of `count`, panels + s * panel_stride: for each k of the range `width` floats, the values
-// of vectors (first + s) * width ...; 0 beyond the last vector.
+// of vectors (first + s) * width ...; 0 beyond the last vector. Requires width <= kMaxTileCols of
+// gemm_simd.h.
 void PackFloatPanels(const GemmOperand& operand,
                      size_t width,
                      size_t first,
@@ -32,7 +33,8 @@ void PackFloatPanels(const GemmOperand& operand,
 
 // The same of int8 codes, in groups of 4 consecutive k: for each group and vector 4 bytes, 0 beyond
 // the last vector and beyond the range. Every byte is XORed with `flip`. sums, if not null,
-// receives the sum of each of the count * width vectors over the range.
+// receives the sum of each of the count * width vectors over the range. Requires a range of at most
+// 4096, width <= kMaxTileCols and panels aligned to 4 bytes.
 void PackInt8Panels(const GemmOperand& operand,
                     size_t width,
                     size_t first,

@@ -1,9 +1,7 @@
 #include "numsim/kernels/gemm_simd.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 
 #include "numsim/kernels/simd_target.h"
 
