@@ -63,6 +63,7 @@ INCLUDE_PLACES = [
     (r"omp\.h$", r"^libnumsim/numsim/base/parallel\.cc$", "OpenMP only in base/parallel.cc"),
     (r"nlohmann/", r"\.cc$", "nlohmann-json only in .cc files"),
     (r"openssl/", r"\.cc$", "OpenSSL only in .cc files"),
+    (r"zlib\.h$", r"^libnumsim/numsim/data/[^/]*\.cc$", "zlib only in .cc files of data"),
     (r"(gtest|gmock)/", r"^tests/", "GoogleTest only in tests"),
     (r"benchmark/", r"^bench/", "Google Benchmark only in bench"),
     (
@@ -227,6 +228,9 @@ def self_test():
         (lib + "kernels/gemm_onednn.cc", "#include <oneapi/dnnl/dnnl.hpp>", None),
         (lib + "nn/a.cc", "#include <dnnl.hpp>", "oneDNN only"),
         (lib + "io/f.h", "#include <nlohmann/json.hpp>", "nlohmann-json only"),
+        (lib + "io/h.cc", "#include <zlib.h>", "zlib only"),
+        (lib + "data/a.cc", "#include <zlib.h>", None),
+        (lib + "data/b.cc", '#include "numsim/kernels/x.h"', "data may not include kernels"),
         (lib + "kernels/f.cc", "#include <omp.h>", "OpenMP only"),
         (lib + "kernels/g.cc", "#pragma omp parallel for", "OpenMP only"),
         (lib + "base/parallel.cc", "#pragma omp parallel for", None),

@@ -1,0 +1,152 @@
+// Synthetic images of classes. Float64 in one order and base/elementary.h: the same bytes anywhere.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "numsim/base/elementary.h"
+#include "numsim/base/error.h"
+#include "numsim/base/parallel.h"
+#include "numsim/data/image_set.h"
+#include "numsim/random/distributions.h"
+
+namespace numsim {
+namespace {
+
+constexpr uint64_t kPatternStream = ~uint64_t{0};
+constexpr size_t kMaxPixels = size_t{1} << 20;  // of an image
+constexpr size_t kImagesOfAThread = 16;         // at least
+
+// A pattern is a sum of waves that are periodic in the image, so that a shift may wrap around.
+constexpr size_t kWaves = 8;
+constexpr double kMaxCycles = 3;
+constexpr size_t kDrawsOfAWave = 4;
+
+// Grey levels: middle, standard deviation of patterns, of noise.
+constexpr double kGrey = 128;
+constexpr double kPatternLevels = 40;
+constexpr double kNoiseLevels = 32;
+constexpr double kMaxMix = 0.45;   // share of the other class
+constexpr size_t kShiftPart = 8;   // shifts of up to this part of an edge
+constexpr size_t kImageWords = 8;  // random words of an image before its noise, even
+
+// In (0, 1).
+double Uniform(RandomStream stream, uint64_t index) {
+  return (RandomWord(stream, index) + 0.5) * 0x1p-32;
+}
+
+// An integer in [-limit, limit].
+ptrdiff_t UniformShift(double u, size_t limit) {
+  return static_cast<ptrdiff_t>(std::floor(u * static_cast<double>(2 * limit + 1))) -
+         static_cast<ptrdiff_t>(limit);
+}
+
+struct Wave {
+  double amplitude, phase;
+  double row_cycles, col_cycles;  // whole numbers, the first of either sign
+};
+
+Wave DrawWave(RandomStream stream, uint64_t first) {
+  const auto u = [&](uint64_t i) { return Uniform(stream, first + i); };
+  Wave wave{};
+  wave.amplitude = (0.5 + u(0)) * std::sqrt(2.0 / kWaves);
+  wave.phase = u(1);
+  wave.row_cycles = std::floor(u(2) * (2 * kMaxCycles + 1)) - kMaxCycles;
+  wave.col_cycles = std::floor(u(3) * (kMaxCycles + 1));
+  return wave;
+}
+
+// The patterns of all classes, one after another: mean square about one.
+std::vector<double> DrawPatterns(uint64_t seed, size_t rows, size_t cols, size_t classes) {
+  std::vector<double> patterns(classes * rows * cols);
+  for (size_t k = 0; k < classes; ++k) {
+    const std::span pattern = std::span(patterns).subspan(k * rows * cols, rows * cols);
+    for (size_t w = 0; w < kWaves; ++w) {
+      const Wave wave = DrawWave({seed, kPatternStream}, (k * kWaves + w) * kDrawsOfAWave);
+      for (size_t i = 0; i < pattern.size(); ++i) {
+        const double turns =
+            wave.phase +
+            wave.row_cycles * static_cast<double>(i / cols) / static_cast<double>(rows) +
+            wave.col_cycles * static_cast<double>(i % cols) / static_cast<double>(cols);
+        pattern[i] += wave.amplitude * SinCos2Pi(turns - std::floor(turns)).cos;
+      }
+    }
+  }
+  return patterns;
+}
+
+// `position` + `shift` in [0, size), wrapped around. Requires |shift| < size.
+size_t Wrapped(size_t position, ptrdiff_t shift, size_t size) {
+  const size_t moved = position + static_cast<size_t>(shift + static_cast<ptrdiff_t>(size));
+  return moved % size;
+}
+
+class Generator {
+ public:
+  Generator(RandomStream stream, size_t rows, size_t cols, size_t classes)
+      : stream_(stream),
+        rows_(rows),
+        cols_(cols),
+        classes_(classes),
+        draws_((kImageWords + rows * cols + 63) / 64 * 64),
+        patterns_(DrawPatterns(stream.seed, rows, cols, classes)) {}
+
+  // Writes image `index`; `noise` is room for as many draws as pixels.
+  void Write(size_t index, std::span<float> noise, std::span<uint8_t> image) const {
+    const uint64_t first = index * draws_;
+    const auto u = [&](uint64_t i) { return Uniform(stream_, first + i); };
+    const ptrdiff_t down = UniformShift(u(0), rows_ / kShiftPart);
+    const ptrdiff_t right = UniformShift(u(1), cols_ / kShiftPart);
+    const double contrast = (0.5 + u(2)) * kPatternLevels;
+    const double mix = kMaxMix * u(3);
+    const size_t label = index % classes_;
+    const size_t others = std::max<size_t>(classes_ - 1, 1);
+    const size_t step = 1 + static_cast<size_t>(u(4) * static_cast<double>(others));
+    const double* const own = Pattern(label);
+    const double* const other = Pattern((label + step) % classes_);
+    FillNormal(stream_, first + kImageWords, noise);
+    for (size_t r = 0; r < rows_; ++r) {
+      const size_t source_row = Wrapped(r, -down, rows_) * cols_;
+      for (size_t c = 0; c < cols_; ++c) {
+        const size_t source = source_row + Wrapped(c, -right, cols_);
+        const double pattern = (1 - mix) * own[source] + mix * other[source];
+        const double noise_here = static_cast<double>(noise[r * cols_ + c]);
+        const double level = kGrey + contrast * pattern + kNoiseLevels * noise_here;
+        image[r * cols_ + c] =
+            static_cast<uint8_t>(std::clamp(std::floor(level + 0.5), 0.0, 255.0));
+      }
+    }
+  }
+
+ private:
+  const double* Pattern(size_t label) const { return patterns_.data() + label * rows_ * cols_; }
+
+  RandomStream stream_;
+  size_t rows_, cols_, classes_;
+  uint64_t draws_;  // of an image
+  std::vector<double> patterns_;
+};
+
+}  // namespace
+
+ImageSet GenerateImages(
+    RandomStream stream, size_t count, size_t rows, size_t cols, size_t classes) {
+  NUMSIM_CHECK(classes >= 1 && classes <= 256, "{} classes", classes);
+  NUMSIM_CHECK(rows >= 1 && cols >= 1 && rows <= kMaxPixels / cols, "{} x {} pixels", rows, cols);
+  const size_t pixels = rows * cols;
+  NUMSIM_CHECK(count <= std::numeric_limits<size_t>::max() / pixels, "{} images", count);
+  ImageSet set{count, rows, cols, classes, {}, {}};
+  set.pixels.resize(count * pixels);
+  set.labels.resize(count);
+  const Generator generator(stream, rows, cols, classes);
+  ParallelFor(count, kImagesOfAThread, [&](size_t begin, size_t end) {
+    std::vector<float> noise(pixels);
+    for (size_t i = begin; i < end; ++i) {
+      generator.Write(i, noise, std::span(set.pixels).subspan(i * pixels, pixels));
+      set.labels[i] = static_cast<uint8_t>(i % classes);
+    }
+  });
+  return set;
+}
+
+}  // namespace numsim
