@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "numsim/base/error.h"
+#include "numsim/base/float_environment.h"
 
 namespace numsim {
 namespace {
@@ -24,6 +25,7 @@ void ParallelFor(size_t n, size_t grain, const std::function<void(size_t, size_t
   if (n == 0) return;
   const size_t threads = static_cast<size_t>(ThreadCount());
   if (threads == 1 || n <= grain || omp_in_parallel()) {
+    const DefaultFloatEnvironment environment;
     body(0, n);
     return;
   }
@@ -31,6 +33,7 @@ void ParallelFor(size_t n, size_t grain, const std::function<void(size_t, size_t
   const size_t chunk = (grains + threads - 1) / threads * grain;
 #pragma omp parallel for schedule(static, 1) num_threads(static_cast <int>(threads))
   for (size_t t = 0; t < threads; ++t) {
+    const DefaultFloatEnvironment environment;
     const size_t begin = t * chunk;
     if (begin < n) body(begin, std::min(n, begin + chunk));
   }
@@ -39,11 +42,15 @@ void ParallelFor(size_t n, size_t grain, const std::function<void(size_t, size_t
 void ParallelTasks(size_t n, const std::function<void(size_t)>& body) {
   const int threads = static_cast<int>(std::min<size_t>(static_cast<size_t>(ThreadCount()), n));
   if (threads <= 1 || omp_in_parallel()) {
+    const DefaultFloatEnvironment environment;
     for (size_t i = 0; i < n; ++i) body(i);
     return;
   }
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-  for (size_t i = 0; i < n; ++i) body(i);
+  for (size_t i = 0; i < n; ++i) {
+    const DefaultFloatEnvironment environment;
+    body(i);
+  }
 }
 
 void CallLibrary(const std::function<void(int)>& work) {

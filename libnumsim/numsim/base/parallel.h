@@ -17,11 +17,12 @@ void SetThreadCount(int threads);
 // choose a grain worth a thread's while (tens of microseconds), for up to that many run serially.
 // The split depends on the thread count: a body must give the same result for every split.
 // Inside a parallel region (a chunk that calls ParallelFor again) the inner loop runs serially.
-// body must not throw.
+// Every chunk runs in the default floating-point environment, whatever the caller's is
+// (base/float_environment.h). body must not throw.
 void ParallelFor(size_t n, size_t grain, const std::function<void(size_t, size_t)>& body);
 
 // Calls body(i) for i in [0, n), each once, handing out one index at a time in ascending order:
-// for tasks of unequal cost. body must not throw.
+// for tasks of unequal cost. In the default floating-point environment too. body must not throw.
 void ParallelTasks(size_t n, const std::function<void(size_t)>& body);
 
 // Calls work(threads), and within it the OpenMP loops of another library take `threads` threads:

@@ -8,6 +8,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "numsim/kernels/lanes-inl.h"
+#include "numsim/kernels/odd-inl.h"
 #include "numsim/kernels/philox-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -33,22 +34,6 @@ HWY_INLINE V FusedMulAdd(D d, V a, V b, V c) {
   for (size_t i = 0; i < hn::Lanes(d); ++i) as[i] = std::fma(as[i], bs[i], cs[i]);
   return hn::Load(d, as);
 #endif
-}
-
-// `nearest` moved to the odd neighbour toward the exact result, which is nearest + error in the
-// sign of `error`; unchanged where error is zero or not a number.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V ToOdd(D d, V nearest, V error) {
-  const hn::RebindToUnsigned<D> du;
-  using U = hn::TFromD<decltype(du)>;
-  const auto bits = hn::BitCast(du, nearest);
-  const auto zero = hn::Zero(d);
-  // The magnitude of the exact result is smaller when the signs differ.
-  const auto signs = hn::Xor(bits, hn::BitCast(du, error));
-  const auto smaller = hn::ShiftRight<8 * sizeof(U) - 1>(signs);
-  const auto odd = hn::Or(hn::Sub(bits, smaller), hn::Set(du, U{1}));
-  const auto inexact = hn::Or(hn::Lt(error, zero), hn::Lt(zero, error));
-  return hn::IfThenElse(inexact, hn::BitCast(d, odd), nearest);
 }
 
 // a + b [Knuth's two-sum gives the error exactly].

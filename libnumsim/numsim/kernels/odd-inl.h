@@ -1,0 +1,34 @@
+// Rounding to odd in vectors of floats. Re-included per target.
+#if defined(NUMSIM_KERNELS_ODD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef NUMSIM_KERNELS_ODD_INL_H_
+#undef NUMSIM_KERNELS_ODD_INL_H_
+#else
+#define NUMSIM_KERNELS_ODD_INL_H_
+#endif
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace numsim::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// `nearest` moved to the odd neighbour toward the exact result, which is nearest + error in the
+// sign of `error`; unchanged where error is zero or not a number.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V ToOdd(D d, V nearest, V error) {
+  const hn::RebindToUnsigned<D> du;
+  using U = hn::TFromD<decltype(du)>;
+  const auto bits = hn::BitCast(du, nearest);
+  const auto zero = hn::Zero(d);
+  // The magnitude of the exact result is smaller when the signs differ.
+  const auto signs = hn::Xor(bits, hn::BitCast(du, error));
+  const auto smaller = hn::ShiftRight<8 * sizeof(U) - 1>(signs);
+  const auto odd = hn::Or(hn::Sub(bits, smaller), hn::Set(du, U{1}));
+  const auto inexact = hn::Or(hn::Lt(error, zero), hn::Lt(zero, error));
+  return hn::IfThenElse(inexact, hn::BitCast(d, odd), nearest);
+}
+
+}  // namespace numsim::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
