@@ -39,6 +39,7 @@ int Describe(const std::string& name) {
   }
   for (const auto& table : e.tables) {
     fmt::print("\n{}.csv{}\n", table.name, table.derived ? " (computed from the others)" : "");
+    if (table.timed) fmt::print("  {}\n", kTimedNote);
     for (const auto& column : table.columns) {
       fmt::print("  {:<28} {}\n", column.name, column.meaning);
     }

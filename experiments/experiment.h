@@ -59,6 +59,10 @@ struct TableSpec {
   std::string name;  // NAME.csv
   bool derived = false;
   std::vector<Column> columns;
+  // Holds times in an experiment whose other tables do not: `run` may read the clock for its rows,
+  // which differ from run to run. Points run side by side as ever. Neither the summary nor a table
+  // that is not timed may be made from it; a figure may, if its source_csv names it.
+  bool timed = false;
 };
 
 // Rows by table name, cells in the order of the table's columns.
@@ -76,7 +80,7 @@ struct Summary {
   std::string notes;  // free text below the claims
 };
 
-// What `numsim describe` and summary.txt say of an experiment whose measured values are times.
+// What `numsim describe` and summary.txt say of times, of a whole experiment or of a table.
 inline constexpr std::string_view kTimedNote =
     "The times belong to the machine and the run that measured them (manifest.json says which): "
     "another run gives other numbers.";
@@ -91,13 +95,13 @@ struct Experiment {
   // Points run one after another instead of in many threads at once, so that the kernels of a point
   // have every thread and all the memory.
   bool exclusive = false;
-  // Measured values are times. Points run as if exclusive; `run` may read the clock, the number of
-  // threads and the backend, and its rows differ from run to run.
+  // All measured values are times. Points run as if exclusive; `run` may read the clock, the number
+  // of threads and the backend, and its rows differ from run to run.
   bool timed = false;
   // The points in the order of the CSV's rows. Throws Error for a bad option.
   std::function<std::vector<Point>(const Settings&)> points;
   // Measures one point; called from many threads at once unless exclusive. Must depend on its
-  // arguments alone unless timed.
+  // arguments alone, but for timed tables, unless timed.
   // Throws Error for bad input (a file of --input).
   std::function<Rows(const Settings&, const Point&)> run;
   // Adds the derived tables, from the measured ones alone.

@@ -58,6 +58,18 @@ std::optional<std::string> Misfit(const Experiment& experiment, const Rows& rows
   return std::nullopt;
 }
 
+// Whether two measurements of one point agree: in every table but those of times.
+bool SameResults(const Experiment& experiment, const Rows& a, const Rows& b) {
+  const auto rows_of = [](const Rows& rows, const std::string& table) {
+    const auto found = rows.find(table);
+    return found == rows.end() ? Rows::mapped_type() : found->second;
+  };
+  return std::all_of(
+      experiment.tables.begin(), experiment.tables.end(), [&](const TableSpec& table) {
+        return table.timed || rows_of(a, table.name) == rows_of(b, table.name);
+      });
+}
+
 // Throws Error when the entry is not of this list of points and these tables.
 void CheckEntry(const Experiment& experiment,
                 const std::vector<Point>& points,
@@ -144,7 +156,7 @@ void AddFinishedPoints(const Experiment& experiment,
       const auto [known, added] = finished.try_emplace(entry.point);
       if (added) {
         known->second = {std::move(entry.rows), entry.commit, journal};
-      } else if (known->second.rows != entry.rows) {
+      } else if (!SameResults(experiment, known->second.rows, entry.rows)) {
         throw Error::Format("{}:{}: the rows of point \"{}\" differ from those in {}",
                             journal.string(),
                             line,

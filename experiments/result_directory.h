@@ -46,7 +46,8 @@ void ClaimDirectory(const Experiment& experiment,
 
 // Adds the points of every journal in `directory` to `finished`.
 // Throws Error naming the journal when it is corrupt, when it belongs to another list of `points`
-// or other tables, and when a point's rows differ from those already there.
+// or other tables, and when a point's rows differ from those already there. Of timed tables those
+// already there stay.
 void AddFinishedPoints(const Experiment& experiment,
                        const std::vector<Point>& points,
                        const std::filesystem::path& directory,

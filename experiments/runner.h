@@ -56,7 +56,8 @@ RunReport Run(const Experiment& experiment, const RunOptions& options);
 // Copies the points of the journals of `shards` (directories of Run) into a journal in `out` and
 // completes the results there. `out` may be new, one of the shards, or hold points of the same
 // settings. Throws Error when the shards disagree in settings or in the rows of a point, or when
-// points are missing (how many); `out` then is as it was.
+// points are missing (how many); `out` then is as it was. Rows of timed tables (TableSpec) may
+// differ: those of the first shard stay.
 RunReport Merge(const Experiment& experiment,
                 const std::vector<std::filesystem::path>& shards,
                 const std::filesystem::path& out,

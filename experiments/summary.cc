@@ -78,6 +78,10 @@ std::string SummaryText(const Experiment& experiment, const Settings& settings, 
   if (!experiment.reproduces.empty()) text += Wrap("Reproduces: ", experiment.reproduces);
   text += Wrap("Settings:   ", SettingsText(settings));
   if (experiment.timed) text += Wrap("Times:      ", kTimedNote);
+  for (const TableSpec& table : experiment.tables) {
+    if (!table.timed) continue;
+    text += Wrap("Times:      ", fmt::format("in {}.csv alone. {}", table.name, kTimedNote));
+  }
   for (const Claim& claim : s.claims) {
     NUMSIM_CHECK(std::count(kVerdicts.begin(), kVerdicts.end(), claim.verdict) == 1,
                  "{}: verdict \"{}\"",

@@ -364,6 +364,23 @@ TEST_F(RunnerTest, SummaryOfTimesSaysWhoseTheyAre) {
   EXPECT_EQ(Run(Counting(), Options(Directory("other"))).summary.find("Times:"), std::string::npos);
 }
 
+TEST_F(RunnerTest, TimedTableAloneIsNotedAndItsPointsRunSideBySide) {
+  SetThreadCount(4);
+  Overlap overlap;
+  Experiment experiment = MadeUpExperiment();
+  experiment.tables.push_back({.name = "times", .columns = {{"seconds", ""}}, .timed = true});
+  experiment.run = [&](const Settings& settings, const Point& point) {
+    Rows rows = overlap.Observe(settings, point);
+    rows["times"].push_back({"1"});
+    return rows;
+  };
+  const RunReport report = Run(experiment, Options(Directory("out")));
+  EXPECT_GT(overlap.most, 1);
+  EXPECT_NE(report.summary.find("Times:      in times.csv alone. The times belong"),
+            std::string::npos);
+  EXPECT_EQ(ReadCsv(Directory("out") / "times.csv").rows.size(), points_);
+}
+
 using RunnerDeathTest = RunFixture;
 
 TEST_F(RunnerDeathTest, RowsThatDoNotFitTheTableAreABrokenContract) {

@@ -182,6 +182,36 @@ TEST_F(ShardsTest, MergeOfTimesTakesTheRowsOfTheShards) {
             std::string::npos);
 }
 
+// Only the rows of the timed table differ from run to run.
+TEST_F(ShardsTest, MergeOfTimedTablesKeepsThoseOfTheFirstShard) {
+  Experiment experiment = MadeUpExperiment();
+  experiment.tables.push_back({.name = "times", .columns = {{"call", ""}}, .timed = true});
+  experiment.run = [this](const Settings& settings, const Point& point) {
+    Rows rows = MadeUpRun(settings, point);
+    rows["times"].push_back({Cell(++calls_)});
+    return rows;
+  };
+  const fs::path first = Directory("first"), second = Directory("second"), out = Directory("out");
+  Run(experiment, Options(first));
+  Run(experiment, Options(second));
+  ASSERT_NE(Bytes(first / "times.csv"), Bytes(second / "times.csv"));
+  Merge(experiment, {first, second}, out, {});
+  EXPECT_EQ(Bytes(out / "times.csv"), Bytes(first / "times.csv"));
+  EXPECT_EQ(ResultsIn(out), ResultsIn(first));
+
+  Experiment other = experiment;
+  other.run = [this](const Settings& settings, const Point& point) {
+    Rows rows = MadeUpRun(settings, point);
+    rows.at("values")[0][3] = Cell(++calls_);
+    return rows;
+  };
+  Run(other, Options(Directory("other")));
+  EXPECT_NE(MessageOf([&] {
+              Merge(experiment, {first, Directory("other")}, Directory("both"), {});
+            }).find("differ"),
+            std::string::npos);
+}
+
 TEST_F(ShardsTest, MergeIntoOneOfTheShards) {
   const fs::path first = Directory("first");
   const fs::path second = Directory("second");
