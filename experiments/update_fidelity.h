@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "experiments/experiment.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/optim/update_rule.h"
 
 namespace numsim::experiments {
 
@@ -18,6 +20,9 @@ Experiment UpdateFidelity();
 namespace update_fidelity {
 
 inline constexpr std::string_view kTable = "fidelity";
+inline constexpr std::string_view kTimes = "times";
+inline constexpr std::string_view kLimits = "naive_limits";
+inline constexpr std::string_view kCliffs = "cliffs";  // derived
 
 // Whether the update is the very draw that the parameters were rounded from, as published, or an
 // independent one.
@@ -25,12 +30,41 @@ enum class Keys : uint8_t { kSame, kIndependent };
 std::string_view Name(Keys keys);
 Keys ParseKeys(std::string_view text);  // same, independent; throws Error
 
-// The learning rates from --lr-low to --lr-high, ascending, --per-decade in a factor of 10, each
-// rounded to four significant digits: the text of the CSV is the number that was used.
-std::vector<double> LearningRates(const Settings& settings);
+// The learning rates from --lr-low to --lr-high, ascending, --per-decade in a factor of 10: four
+// significant digits each, rounded to float32.
+std::vector<float> LearningRates(const Settings& settings);
+// The shortest text that reads back to that float32: the cell of a learning rate.
+std::string RateText(float lr);
 
-// How a step compares with the wanted one. step = new_params - params, exact in float64; u the
-// update. A NaN or infinity goes through to every sum it is part of.
+// The rules of --rules, with the options of the note's rule. Throws Error for a bad one, for one
+// that is listed twice, and for one that serves none of --formats.
+std::vector<UpdateRule> Rules(const Settings& settings);
+// Whether the rule serves weights of that format (CheckUpdateRule).
+bool Serves(const UpdateRule& rule, const Format& format);
+// Whether the rule keeps something beside the weights.
+bool HasState(UpdateKind kind);
+// Whether the rule looks for a factor of the update.
+bool Searches(UpdateKind kind);
+
+// Rows and columns of the parameter matrix.
+size_t Side(const Settings& settings);
+
+// Parameters before they are rounded, and the update, rows * cols elements each.
+struct Arrays {
+  std::vector<float> initial, update;
+};
+Arrays DrawArrays(Keys keys, uint64_t seed, size_t elements);
+
+// What the weights are worth together with what the rule keeps: m of masters, w + c of kahan, else
+// w. `state` belongs to `weights`.
+std::vector<double> EffectiveWeights(const UpdateRule& rule,
+                                     size_t rows,
+                                     size_t cols,
+                                     std::span<const float> weights,
+                                     const UpdateState& state);
+
+// How a step compares with the wanted one. step = after - before in float64; u the update. A NaN or
+// infinity goes through to every sum it is part of.
 struct StepMeasures {
   size_t elements = 0;
   size_t moved = 0;            // step != 0, NaN included
@@ -40,22 +74,35 @@ struct StepMeasures {
   double projection = 0;       // sum of step u
   double residual_square = 0;  // sum of (step - lr u)^2
   double ratio_sum = 0;        // sum of step / u where u != 0
+  double moved_update = 0;     // sum of |u| where step != 0
+
+  StepMeasures& operator+=(const StepMeasures& other);
 
   double MovedShare() const;
   // The ratios are NaN where their denominator is zero.
-  double NormRatio(double lr) const;      // ||step|| / (lr ||u||)
-  double MeanRatio(double lr) const;      // mean(step / u) / lr
-  double RelativeError(double lr) const;  // ||step - lr u|| / (lr ||u||)
-  double Cosine() const;                  // between step and u
+  double NormRatio(double lr) const;        // ||step|| / (lr ||u||)
+  double ProjectionRatio(double lr) const;  // <step, u> / (lr ||u||^2)
+  double MeanRatio(double lr) const;        // mean(step / u) / lr
+  double RelativeError(double lr) const;    // ||step - lr u|| / (lr ||u||)
+  double Cosine() const;                    // between step and u
+  double MovedUpdate() const;               // mean |u| of those that moved / rms(u)
 };
 
-// Requires equal lengths. Sums in float64: elements of blocks of 4096 in order, then the blocks.
-StepMeasures MeasureStep(std::span<const float> params,
+// Requires equal lengths. Sums in float64, in blocks (SumOverBlocks).
+StepMeasures MeasureStep(std::span<const float> before,
                          std::span<const float> update,
-                         std::span<const float> new_params,
+                         std::span<const float> after,
+                         double lr);
+StepMeasures MeasureStep(std::span<const double> before,
+                         std::span<const float> update,
+                         std::span<const double> after,
                          double lr);
 
+// Expectation of StepMeasures::MeanRatio over the random bits of the stochastic rule.
+double ExpectedMeanRatio(const WeightUpdate& step, int random_bits);
+
 Rows Measure(const Settings& settings, const Point& point);
+void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
 Summary Summarise(const Settings& settings, const Tables& tables);
 
@@ -67,7 +114,7 @@ struct Curve {
 
 // What one curve is about.
 struct CurveKey {
-  std::string format, keys, method;
+  std::string format, keys, rule;
 };
 Curve CurveOf(const Table& table, const CurveKey& key, std::string_view column);
 

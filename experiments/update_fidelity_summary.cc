@@ -1,4 +1,6 @@
 // What `update-fidelity` says about the claims of [Seed003].
+#include "experiments/update_fidelity_summary.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,92 +8,45 @@
 #include <limits>
 #include <optional>
 
-#include "experiments/update_fidelity.h"
 #include "numsim/base/elementary.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/optim/weight_update.h"
 #include "numsim/rounding/encode.h"
 #include "numsim/stats/line_fit.h"
 
 namespace numsim::experiments::update_fidelity {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-// The rows of one method in one panel, learning rates of all seeds.
-struct Panelful {
-  std::string format, keys;
-  std::vector<size_t> rows;
-};
-
-std::vector<Panelful> PanelsOf(const Table& table, UpdateRule rule) {
-  std::vector<Panelful> panels;
-  for (size_t i = 0; i < table.rows.size(); ++i) {
-    if (table.Text(i, "method") != Name(rule)) continue;
-    const std::string& format = table.Text(i, "format");
-    const std::string& keys = table.Text(i, "keys");
-    if (panels.empty() || panels.back().format != format || panels.back().keys != keys) {
-      panels.push_back({format, keys, {}});
-    }
-    panels.back().rows.push_back(i);
-  }
-  return panels;
+// Whether the note's search met its own target.
+bool Converged(const Table& table, size_t row, double rtol) {
+  return std::abs(table.Number(row, "own_target_ratio") - 1) < rtol;
 }
 
-std::string Verdict(bool measured, bool all, bool any) {
-  if (!measured) return "not measured";
-  return all ? "holds" : any ? "holds in part" : "does not hold";
-}
-
-std::string Number(double x) { return std::isnan(x) ? "none" : fmt::format("{:.3g}", x); }
-
-// Least learning rate down to which, from the greatest on, every seed's search met its target.
-double LeastConverged(const Table& table, const Panelful& panel) {
-  double failed = 0;
-  for (const size_t i : panel.rows) {
-    if (table.Text(i, "status") != Name(UpdateStatus::kOk)) {
-      failed = std::max(failed, table.Number(i, "lr"));
-    }
-  }
-  double least = kNaN;
-  for (const size_t i : panel.rows) {
-    const double lr = table.Number(i, "lr");
-    if (lr > failed && !(lr >= least)) least = lr;
-  }
-  return least;
-}
-
-// The mean over seeds of a column at one learning rate.
-double MeanAt(const Curve& curve, double lr) {
-  const auto found = std::find(curve.lr.begin(), curve.lr.end(), lr);
-  return found == curve.lr.end() ? kNaN : curve.mean[static_cast<size_t>(found - curve.lr.begin())];
-}
-
-Claim SmallRatesClaim(const Table& table) {
+Claim SmallRatesClaim(const Table& table, double rtol) {
   Claim claim;
   claim.claim =
-      "The binary search works for learning rates below 1e-9, much smaller than any other method, "
+      "The search works for learning rates below 1e-9, much smaller than any other method, "
       "without increasing the per-parameter error (introduction; Empirics, Precision: "
       "\"Iterative\").";
   size_t tried = 0, close = 0, converged = 0;
   double least_error = std::numeric_limits<double>::infinity();
   std::string text;
-  for (const Panelful& panel : PanelsOf(table, UpdateRule::kBinarySearch)) {
+  for (const Panelful& panel : PanelsOf(table, UpdateKind::kNoteAsPrinted)) {
     for (const size_t i : panel.rows) {
       if (table.Number(i, "lr") > 1e-9) continue;
       ++tried;
       const double error = table.Number(i, "relative_error");
       close += table.Number(i, "norm_error") <= 0.1 && error <= 1;
-      converged += table.Text(i, "status") == Name(UpdateStatus::kOk);
+      converged += Converged(table, i, rtol);
       least_error = std::min(least_error, error);
     }
-    const CurveKey key{panel.format, panel.keys, std::string(Name(UpdateRule::kBinarySearch))};
-    const double least = LeastConverged(table, panel);
+    const CurveKey& key = panel.key;
+    const auto converges = [&](size_t i) { return Converged(table, i, rtol); };
+    const double least = LeastRate(table, panel, converges);
     text += fmt::format(
         "\n  {:<10} {:<11}  lr >= {:<9}  there ||step||/(lr||u||) {:<8}  relative error {}",
-        panel.format,
-        panel.keys,
+        panel.key.format,
+        panel.key.keys,
         Number(least),
         Number(MeanAt(CurveOf(table, key, "norm_ratio"), least)),
         Number(MeanAt(CurveOf(table, key, "relative_error"), least)));
@@ -110,18 +65,18 @@ Claim SmallRatesClaim(const Table& table) {
   return claim;
 }
 
-Claim TargetClaim(const Table& table) {
+Claim TargetClaim(const Table& table, double rtol) {
   Claim claim;
   claim.claim =
       "The search scales the update so that the observed step has the norm that the learning rate "
       "asks for (Collective Precision; Algorithm: \"achieve target norm\").";
   size_t converged = 0, right = 0;
   double off_root = 0, off_target = 0;
-  for (const Panelful& panel : PanelsOf(table, UpdateRule::kBinarySearch)) {
+  for (const Panelful& panel : PanelsOf(table, UpdateKind::kNoteAsPrinted)) {
     for (const size_t i : panel.rows) {
       const double lr = table.Number(i, "lr");
       // At lr = 1 both readings of the target agree.
-      if (table.Text(i, "status") != Name(UpdateStatus::kOk) || lr > 0.5) continue;
+      if (!Converged(table, i, rtol) || lr > 0.5) continue;
       ++converged;
       right += table.Number(i, "norm_error") <= 0.1;
       const double ratio = table.Number(i, "norm_ratio");
@@ -142,16 +97,6 @@ Claim TargetClaim(const Table& table) {
   return claim;
 }
 
-// Greatest learning rate of the curve at which `lost` holds; NaN when there is none.
-template <typename Lost>
-double GreatestRate(const Curve& curve, const Lost& lost) {
-  double greatest = kNaN;
-  for (size_t i = 0; i < curve.lr.size(); ++i) {
-    if (lost(curve.mean[i])) greatest = curve.lr[i];
-  }
-  return greatest;
-}
-
 Claim NaiveClaim(const Table& table) {
   Claim claim;
   claim.claim =
@@ -159,8 +104,8 @@ Claim NaiveClaim(const Table& table) {
       "(Empirics, Precision: \"Naive Addition\").";
   size_t panels = 0, sharp = 0, dead = 0;
   std::string text;
-  for (const Panelful& panel : PanelsOf(table, UpdateRule::kNaive)) {
-    const CurveKey key{panel.format, panel.keys, std::string(Name(UpdateRule::kNaive))};
+  for (const Panelful& panel : PanelsOf(table, UpdateKind::kNaive)) {
+    const CurveKey& key = panel.key;
     const auto over_half = [](double error) { return error > 0.5; };
     const auto below_half = [](double ratio) { return ratio < 0.5; };
     const auto nothing = [](double share) { return share == 0; };
@@ -170,17 +115,18 @@ Claim NaiveClaim(const Table& table) {
     ++panels;
     dead += !std::isnan(half);
     sharp += !std::isnan(none) && none >= 0.0999 * half;
-    const int m = ParseFormat(panel.format).spec.mantissa_bits;
+    const int m = ParseFormat(panel.key.format).spec.mantissa_bits;
     const double least = 1 / (std::ldexp(1, m + 2) - 1);
     text += fmt::format(
         "\n  {:<10} {:<11}  error > 0.5: {:<9}  norm below half: {:<9}  nothing moves: {:<9}{}",
-        panel.format,
-        panel.keys,
+        panel.key.format,
+        panel.key.keys,
         Number(onset),
         Number(half),
         Number(none),
-        panel.keys == "same" ? fmt::format("  cliff predicted {:.3g} .. {:.3g}", least, 2 * least)
-                             : std::string());
+        panel.key.keys == "same"
+            ? fmt::format("  cliff predicted {:.3g} .. {:.3g}", least, 2 * least)
+            : std::string());
   }
   claim.measured = fmt::format(
       "Of {} panels the norm of the step falls below half of lr||u|| in {}, and in {} nothing "
@@ -220,15 +166,14 @@ std::optional<LineFit> FitStochasticNorm(const Table& table, const Panelful& pan
 }
 
 std::string StochasticLine(const Table& table, const Panelful& panel, const LineFit& fit) {
-  const CurveKey key{panel.format, panel.keys, std::string(Name(UpdateRule::kStochastic))};
+  const CurveKey& key = panel.key;
   const Curve expected = CurveOf(table, key, "expected_mean_ratio");
   const auto biased = [](double ratio) { return std::abs(ratio - 1) > 0.01; };
   const auto twice = [](double ratio) { return ratio > 2; };
   return fmt::format(
-      "\n  {:<10} {:<11}  slope {:.4f} ({:.4f} .. {:.4f})  norm ratio > 2: {:<9}  expected mean "
+      "\n  {}  slope {:.4f} ({:.4f} .. {:.4f})  norm ratio > 2: {:<9}  expected mean "
       "ratio at lr {:.3g}: {:.4f}, off by > 1 %: {}",
-      panel.format,
-      panel.keys,
+      PanelText(panel),
       fit.slope.value,
       fit.slope.low,
       fit.slope.high,
@@ -238,14 +183,14 @@ std::string StochasticLine(const Table& table, const Panelful& panel, const Line
       Number(GreatestRate(expected, biased)));
 }
 
-Claim StochasticClaim(const Table& table, const Settings& settings) {
+Claim StochasticClaim(const Table& table) {
   Claim claim;
   claim.claim =
       "Stochastic rounding works for longer, but eventually the magnitudes stop aligning and the "
       "error rate rises (Empirics, Precision: \"Stochastic Rounding\").";
   size_t fitted = 0, rising = 0;
   std::string text;
-  for (const Panelful& panel : PanelsOf(table, UpdateRule::kStochastic)) {
+  for (const Panelful& panel : PanelsOf(table, UpdateKind::kStochastic)) {
     const std::optional<LineFit> fit = FitStochasticNorm(table, panel);
     if (!fit) continue;
     ++fitted;
@@ -258,13 +203,13 @@ Claim StochasticClaim(const Table& table, const Settings& settings) {
       "must grow like lr^-1/2. Fitted slopes of log norm ratio over log lr where it is >= 3 and "
       ">= 100 parameters moved, with 95 % intervals (criterion: within 0.02 of -0.5 in every "
       "panel); greatest rate with a norm ratio above 2; and the mean ratio in expectation over the "
-      "random bits, which leaves 1 only where lr|u|/gap nears the grain 2^-{} of the "
-      "probabilities (variant A cuts toward the smaller magnitude: a step away from zero loses, "
+      "random bits, which leaves 1 only where lr|u|/gap nears the grain 2^-N of the "
+      "probabilities, N random bits (variant A cuts toward the smaller magnitude: a step away from "
+      "zero loses, "
       "one "
       "toward zero gets a whole grain however small u is, hence a mean ratio above 1 with "
       "independent keys):{}\nWhat one seed measures of the mean ratio is noise once few parameters "
       "move; the column expected_mean_ratio has none.",
-      settings.Get("sr-bits"),
       text.empty() ? " no panel had 3 such learning rates." : text);
   claim.verdict = Verdict(fitted > 0, rising == fitted, rising > 0);
   return claim;
@@ -288,26 +233,102 @@ Claim WorkedExampleClaim() {
   return claim;
 }
 
+// The rules that some of the formats have to do without.
+std::string LeftOut(const Settings& settings) {
+  std::string text;
+  for (const UpdateRule& rule : Rules(settings)) {
+    for (const Format& format : ParseFormatList(settings.Get("formats"))) {
+      if (Serves(rule, format)) continue;
+      text += fmt::format("{} {} in {}", text.empty() ? "" : ",", Name(rule), format.name);
+    }
+  }
+  return text.empty() ? ""
+                      : fmt::format("Left out, for the rule does not serve the format:{}.\n", text);
+}
+
 }  // namespace
+
+std::vector<Panelful> PanelsOf(const Table& table, UpdateKind kind) {
+  std::vector<Panelful> panels;
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    const CurveKey key{table.Text(i, "format"), table.Text(i, "keys"), table.Text(i, "rule")};
+    if (ParseUpdateRule(key.rule).kind != kind) continue;
+    const auto is_of = [&](const Panelful& panel) {
+      return panel.key.format == key.format && panel.key.keys == key.keys &&
+             panel.key.rule == key.rule;
+    };
+    auto panel = std::find_if(panels.begin(), panels.end(), is_of);
+    if (panel == panels.end()) panel = panels.insert(panel, {key, {}});
+    panel->rows.push_back(i);
+  }
+  return panels;
+}
+
+std::string PanelText(const Panelful& panel) {
+  const bool plain = panel.key.rule == Name(ParseUpdateRule(panel.key.rule).kind);
+  return fmt::format("{:<10} {:<11}{}",
+                     panel.key.format,
+                     panel.key.keys,
+                     plain ? std::string() : " " + panel.key.rule);
+}
+
+std::string Verdict(bool measured, bool all, bool any) {
+  if (!measured) return "not measured";
+  return all ? "holds" : any ? "holds in part" : "does not hold";
+}
+
+std::string Number(double x) { return std::isnan(x) ? "none" : fmt::format("{:.3g}", x); }
+
+double MeanAt(const Curve& curve, double lr) {
+  const auto found = std::find(curve.lr.begin(), curve.lr.end(), lr);
+  return found == curve.lr.end() ? std::numeric_limits<double>::quiet_NaN()
+                                 : curve.mean[static_cast<size_t>(found - curve.lr.begin())];
+}
+
+double ClosestRate(const Table& table, double lr) {
+  const auto distance = [&](double rate) { return std::abs(Log(rate / lr)); };
+  double closest = table.Number(0, "lr");
+  for (size_t i = 1; i < table.rows.size(); ++i) {
+    const double rate = table.Number(i, "lr");
+    if (distance(rate) < distance(closest)) closest = rate;
+  }
+  return closest;
+}
 
 Summary Summarise(const Settings& settings, const Tables& tables) {
   const Table& table = tables.at(std::string(kTable));
   Summary summary;
-  summary.claims = {SmallRatesClaim(table),
-                    TargetClaim(table),
+  const Table& cliffs = tables.at(std::string(kCliffs));
+  const double rtol = settings.GetDouble("rtol", 0, 1);
+  summary.claims = {SmallRatesClaim(table, rtol),
+                    TargetClaim(table, rtol),
                     NaiveClaim(table),
-                    StochasticClaim(table, settings),
-                    WorkedExampleClaim()};
+                    StochasticClaim(table),
+                    WorkedExampleClaim(),
+                    CliffClaim(cliffs),
+                    NaiveDeclineClaim(cliffs),
+                    NormMatchedClaim(table),
+                    CosineClaim(table),
+                    ProjectionMatchedClaim(table),
+                    StateClaim(table)};
   summary.notes = fmt::format(
       "Seeds: {}. With one seed, only differences far beyond what another draw could change are "
       "results; run --seeds 5 for bands.\n"
+      "{}"
+      "How naive rounding stops: see the claim about it and cliffs.csv. A weight moves once lr |u| "
+      "passes the distance h to its rounding boundary. Of n weights from the distribution, lr is "
+      "expected to move n times the sum over the values w of the format of P(Q(x) = w) P(|u| > "
+      "h(w)/lr); half of the norm is gone where the expected square of the step, the same sum over "
+      "all boundaries that a step may pass, is lr^2/4 a weight. The sums go over every value of "
+      "the format, with the normal distribution in closed form.\n"
       "Where the source is silent: its stochastic_update is not defined; here the exact sum is "
-      "rounded once with {} random bits, variant A. Its metrics compare norm(update) with the norm "
+      "rounded once, variant A, with 32 random bits unless the rule says otherwise. Its metrics "
+      "compare norm(update) with the norm "
       "of the new parameters and divide params - new by the update; here the step new - params is "
       "compared with lr u throughout. Its sums are float32 in an order that JAX leaves open; here "
       "they are float64 in fixed blocks. Its draws come from JAX's generator; here from Philox.",
       settings.seeds,
-      settings.Get("sr-bits"));
+      LeftOut(settings));
   return summary;
 }
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -37,10 +37,10 @@ Settings SettingsWith(const Overrides& overrides, int seeds = 1) {
 Table RowsOf(const Settings& settings,
              const std::string& format,
              const std::string& keys,
-             const std::string& method) {
+             const std::string& rule) {
   const Point point{.label = "point",
                     .seed = 0,
-                    .parameters = {{"format", format}, {"keys", keys}, {"method", method}}};
+                    .parameters = {{"format", format}, {"keys", keys}, {"rule", rule}}};
   return experiments::RowsOf(UpdateFidelity(), settings, point);
 }
 
@@ -52,19 +52,23 @@ const Overrides kSmall = {
     {"size", "32"}, {"per-decade", "1"}, {"lr-low", "1e-3"}, {"lr-high", "0.1"}};
 
 TEST(UpdateFidelity, EqualsTheGoldenCsvOnAnyNumberOfThreads) {
-  ExpectGoldenCsv(UpdateFidelity(), SettingsWith(kSmall), "fidelity");
+  Overrides overrides = kSmall;
+  overrides["formats"] = "e4m3fn,bf16";
+  overrides["lr-high"] = "1e-2";
+  ExpectGoldenCsv(UpdateFidelity(), SettingsWith(overrides), "fidelity");
 }
 
 TEST(UpdateFidelity, OnePointDoesNotDependOnThreads) {
   const int before = ThreadCount();
   const Settings settings =
       SettingsWith({{"size", "200"}, {"lr-low", "1e-3"}, {"lr-high", "1e-2"}, {"per-decade", "1"}});
-  for (const char* const method : {"naive", "stochastic", "binary-search"}) {
+  for (const char* const rule :
+       {"naive", "stochastic", "note-as-printed", "norm-matched", "kahan"}) {
     SetThreadCount(1);
-    const Table one = RowsOf(settings, "e4m3fn", "independent", method);
+    const Table one = RowsOf(settings, "e4m3fn", "independent", rule);
     SetThreadCount(3);
-    const Table three = RowsOf(settings, "e4m3fn", "independent", method);
-    EXPECT_EQ(one.rows, three.rows) << method;
+    const Table three = RowsOf(settings, "e4m3fn", "independent", rule);
+    EXPECT_EQ(one.rows, three.rows) << rule;
   }
   SetThreadCount(before);
 }
@@ -81,6 +85,8 @@ TEST(MeasureStep, HasTheClosedForm) {
   EXPECT_DOUBLE_EQ(m.MeanRatio(0.5), (0.5 + 0 + 0.5) / 3 / 0.5);
   EXPECT_DOUBLE_EQ(m.RelativeError(0.5), 1 / (0.5 * std::sqrt(21)));
   EXPECT_DOUBLE_EQ(m.Cosine(), 8.5 / std::sqrt(4.25 * 21));
+  EXPECT_DOUBLE_EQ(m.ProjectionRatio(0.5), 8.5 / (0.5 * 21));
+  EXPECT_DOUBLE_EQ(m.MovedUpdate(), (1 + 4) / 2.0 / std::sqrt(21.0 / 4));
 }
 
 TEST(MeasureStep, HasNoRatioWithoutADenominator) {
@@ -128,7 +134,7 @@ TEST(UpdateFidelity, NaiveDiesAtOneCliffWithTheSameKey) {
 TEST(UpdateFidelity, SearchThatConvergesRunsAtTheRootOfTheLearningRate) {
   const Settings settings = SettingsWith({{"size", "256"}, {"lr-low", "1e-4"}, {"lr-high", "0.1"}});
   for (const char* const keys : {"same", "independent"}) {
-    const Table table = RowsOf(settings, "bf16", keys, "binary-search");
+    const Table table = RowsOf(settings, "bf16", keys, "note-as-printed");
     for (size_t i = 0; i < table.rows.size(); ++i) {
       ASSERT_EQ(table.Text(i, "status"), "ok");
       const double root = std::sqrt(table.Number(i, "lr"));
@@ -141,12 +147,10 @@ TEST(UpdateFidelity, SearchThatConvergesRunsAtTheRootOfTheLearningRate) {
 // The expectation over the random bits, by trying every word.
 TEST(UpdateFidelity, ExpectedMeanRatioIsTheMeanOverAllWords) {
   constexpr int kBits = 5;
-  const double lr = 0.01;
-  const Settings settings = SettingsWith({{"size", "16"},
-                                          {"lr-low", "0.01"},
-                                          {"lr-high", "0.01"},
-                                          {"sr-bits", std::to_string(kBits)}});
-  const Table table = RowsOf(settings, "e4m3fn", "independent", "stochastic");
+  const double lr = static_cast<double>(0.01f);
+  const Settings settings = SettingsWith(
+      {{"size", "16"}, {"lr-low", "0.01"}, {"lr-high", "0.01"}, {"rules", "stochastic:5"}});
+  const Table table = RowsOf(settings, "e4m3fn", "independent", "stochastic:5");
   const FormatSpec format = FindFormat("e4m3fn")->spec;
   std::vector<float> params(256), update(256);
   FillNormal({0, 0}, 0, params);
@@ -157,7 +161,7 @@ TEST(UpdateFidelity, ExpectedMeanRatioIsTheMeanOverAllWords) {
     const double u = update[i];
     const Rounding rounding{RoundingMode::kStochastic, StochasticVariant::kA, kBits};
     for (uint32_t word = 0; word < 1u << kBits; ++word) {
-      const uint32_t code = Encode(format, param + lr * u, rounding, Overflow::kNonsaturate, word);
+      const uint32_t code = Encode(format, param + lr * u, rounding, Overflow::kSaturate, word);
       sum += (static_cast<double>(Decode(format, code)) - param) / u / (1 << kBits);
     }
   }
@@ -176,15 +180,17 @@ TEST(UpdateFidelity, ExpectedMeanRatioIsOneWithManyBits) {
   }
 }
 
-TEST(UpdateFidelity, LearningRatesAreRoundDecimals) {
+TEST(UpdateFidelity, LearningRatesAreFloatsWhoseTextIsShort) {
   const Settings settings =
       SettingsWith({{"lr-low", "1e-10"}, {"lr-high", "1"}, {"per-decade", "2"}});
-  const std::vector<double> rates = LearningRates(settings);
+  const std::vector<float> rates = LearningRates(settings);
   ASSERT_EQ(rates.size(), 21u);
-  EXPECT_EQ(rates[0], 1e-10);
-  EXPECT_EQ(rates[1], 3.162e-10);
-  EXPECT_EQ(rates[2], 1e-9);
+  EXPECT_EQ(rates[0], 1e-10f);
+  EXPECT_EQ(rates[1], 3.162e-10f);
+  EXPECT_EQ(rates[2], 1e-9f);
   EXPECT_EQ(rates[20], 1);
+  EXPECT_EQ(RateText(rates[1]), "3.162e-10");
+  for (const float rate : rates) EXPECT_EQ(std::stof(RateText(rate)), rate);
 }
 
 TEST(UpdateFidelity, BadOptionsAreNamed) {
@@ -196,60 +202,189 @@ TEST(UpdateFidelity, BadOptionsAreNamed) {
   EXPECT_NE(message({{"formats", "e9m9"}}).find("e9m9"), std::string::npos);
   EXPECT_NE(message({{"formats", "e8m0fnu"}}).find("--formats"), std::string::npos);
   EXPECT_NE(message({{"formats", "bf16,bf16"}}).find("--formats"), std::string::npos);
-  EXPECT_NE(message({{"methods", "magic"}}).find("magic"), std::string::npos);
-  EXPECT_NE(message({{"methods", "naive,naive"}}).find("--methods"), std::string::npos);
+  EXPECT_NE(message({{"rules", "magic"}}).find("magic"), std::string::npos);
+  EXPECT_NE(message({{"rules", "naive,naive"}}).find("--rules"), std::string::npos);
   EXPECT_NE(message({{"keys", "both"}}).find("both"), std::string::npos);
-  for (const char* const option :
-       {"size", "rtol", "iterations", "sr-bits", "per-decade", "lr-low"}) {
+  for (const char* const option : {"size", "rtol", "iterations", "per-decade", "lr-low"}) {
     EXPECT_NE(message({{option, "-1"}}).find("--" + std::string(option)), std::string::npos);
   }
+  EXPECT_NE(message({{"rules", "stochastic,stochastic:32"}}).find("--rules"), std::string::npos);
+  const std::string useless = message({{"formats", "fp16"}, {"rules", "naive,split-master"}});
+  EXPECT_NE(useless.find("--rules"), std::string::npos);
+  EXPECT_NE(useless.find("split-master"), std::string::npos);
   EXPECT_NE(message({{"lr-low", "1e-3"}, {"lr-high", "1e-4"}}).find("--lr-high"),
             std::string::npos);
+}
+
+// Of 3 formats, 2 choices of keys: bf16 alone has split-master.
+TEST(UpdateFidelity, RulesAreLeftOutOfFormatsThatTheyDoNotServe) {
+  const std::vector<Point> points = UpdateFidelity().points(SettingsWith({}));
+  EXPECT_EQ(points.size(), 2u * (8 + 8 + 9));
+  for (const Point& point : points) {
+    if (point.parameters.at("rule") != "split-master") continue;
+    EXPECT_EQ(point.parameters.at("format"), "bf16");
+  }
 }
 
 TEST(UpdateFidelity, CustomFormatsAreMeasured) {
   Overrides overrides = kSmall;
   overrides["formats"] = "e3m4:bias=4,inf=none,nan=none,e2m1fn";
+  overrides["rules"] = "naive,norm-matched@row,kahan:bf16";
   EXPECT_EQ(UpdateFidelity().points(SettingsWith(overrides)).size(), 12u);
   const TemporaryDirectory directory;
   RunInto(directory.Path() / "out", SettingsWith(overrides));
   EXPECT_EQ(ReadCsv(directory.Path() / "out" / "fidelity.csv").rows.size(), 36u);
 }
 
-TEST(UpdateFidelity, SummaryAndFiguresComeFromTheTable) {
-  const TemporaryDirectory directory;
+// Times have a table of their own, a row a step; no other table differs between two runs.
+TEST(UpdateFidelity, TimesAreInTheTimedTableAlone) {
   Overrides overrides = kSmall;
-  overrides["lr-low"] = "1e-10";
-  overrides["lr-high"] = "1";
-  const Settings settings = SettingsWith(overrides, 2);
-  RunInto(directory.Path() / "out", settings);
-  const Tables tables = {{"fidelity", ReadCsv(directory.Path() / "out" / "fidelity.csv")}};
-  const Summary summary = Summarise(settings, tables);
-  ASSERT_EQ(summary.claims.size(), 5u);
-  EXPECT_EQ(summary.claims[0].verdict, "does not hold");  // works below 1e-9
-  EXPECT_EQ(summary.claims[1].verdict, "does not hold");  // norm of the step
-  EXPECT_EQ(summary.claims[4].verdict, "holds");          // the worked example
-  const std::vector<Figure> figures = Figures(settings, tables);
-  ASSERT_EQ(figures.size(), 3u);
-  for (const Figure& figure : figures) {
-    ASSERT_EQ(figure.panels.size(), 6u);
-    EXPECT_EQ(figure.panels[0].series.size(), 4u);
-    EXPECT_EQ(figure.panels[0].series[0].low.size(), 11u);
-    EXPECT_EQ(figure.panels[0].y.low, figure.panels[1].y.low);
+  overrides["formats"] = "bf16";
+  overrides["rules"] = "naive,kahan";
+  const TemporaryDirectory directory;
+  for (const char* const out : {"a", "b"}) RunInto(directory.Path() / out, SettingsWith(overrides));
+  size_t timed = 0;
+  for (const TableSpec& table : UpdateFidelity().tables) {
+    const std::string file = table.name + ".csv";
+    timed += table.timed;
+    if (table.timed) continue;
+    EXPECT_EQ(Bytes(directory.Path() / "a" / file), Bytes(directory.Path() / "b" / file)) << file;
+  }
+  EXPECT_EQ(timed, 1u);
+  EXPECT_EQ(Bytes(directory.Path() / "a" / "summary.txt"),
+            Bytes(directory.Path() / "b" / "summary.txt"));
+  const Table times = ReadCsv(directory.Path() / "a" / "times.csv");
+  EXPECT_EQ(times.rows.size(), 12u);
+  for (size_t i = 0; i < times.rows.size(); ++i) {
+    EXPECT_GT(times.Number(i, "ns_per_element"), 0);
+    EXPECT_LT(times.Number(i, "ns_per_element"), 1e6);
   }
 }
 
-TEST(UpdateFidelity, SummaryOfOneMethodSaysWhatIsNotMeasured) {
-  const TemporaryDirectory directory;
+// A step that every master can hold moves weight and state together by lr u, whatever the stored
+// weight does.
+TEST(EffectiveWeights, MoveByTheWholeStep) {
+  const FormatSpec bf16 = FindFormat("bf16")->spec;
+  const std::vector<float> initial = {1, -3, 0.5f, 128}, update = {1, 1, -1, 256};
+  for (const char* const text :
+       {"master-fp32", "master-fp16-scaled@row", "split-master", "kahan"}) {
+    const UpdateRule rule = ParseUpdateRule(text);
+    std::vector<float> weights(4), after(4);
+    UpdateState state = StartUpdates(rule, bf16, 2, 2, initial, weights);
+    const std::vector<double> before = EffectiveWeights(rule, 2, 2, weights, state);
+    EXPECT_EQ(before, std::vector<double>({1, -3, 0.5, 128})) << text;
+    const WeightUpdate step{.format = bf16,
+                            .rows = 2,
+                            .cols = 2,
+                            .weights = weights,
+                            .update = update,
+                            .learning_rate = 0x1p-9f};
+    ApplyUpdate(rule, step, {}, state, after);
+    const double d = 0x1p-9;
+    EXPECT_EQ(EffectiveWeights(rule, 2, 2, after, state),
+              std::vector<double>({1 + d, -3 + d, 0.5 - d, 128.5}))
+        << text;
+    EXPECT_EQ(after[0], 1) << text << ": half a gap, to even";
+  }
+}
+
+TEST(UpdateFidelity, RulesWithoutStateHaveNoEffectiveStep) {
+  const Settings settings = SettingsWith(kSmall);
+  const Table naive = RowsOf(settings, "bf16", "independent", "naive");
+  const Table master = RowsOf(settings, "bf16", "independent", "master-fp32");
+  for (size_t i = 0; i < naive.rows.size(); ++i) {
+    EXPECT_TRUE(std::isnan(naive.Number(i, "effective_relative_error")));
+    EXPECT_LT(master.Number(i, "effective_relative_error"), 1e-4);
+    EXPECT_GT(master.Number(i, "relative_error"), master.Number(i, "effective_relative_error"));
+  }
+}
+
+TEST(UpdateFidelity, MatchedRulesMeetTheirOwnTargets) {
+  const Settings settings = SettingsWith({{"size", "256"}, {"lr-low", "1e-2"}, {"lr-high", "0.1"}});
+  const Table norm = RowsOf(settings, "e4m3fn", "independent", "norm-matched");
+  const Table projection = RowsOf(settings, "e4m3fn", "independent", "projection-matched");
+  for (size_t i = 0; i < norm.rows.size(); ++i) {
+    EXPECT_NEAR(norm.Number(i, "norm_ratio"), 1, 1e-3);
+    EXPECT_NEAR(norm.Number(i, "own_target_ratio"), norm.Number(i, "norm_ratio"), 1e-9);
+    EXPECT_NEAR(projection.Number(i, "projection_ratio"), 1, 1e-3);
+    EXPECT_GT(projection.Number(i, "norm_ratio"), 1.01);
+    EXPECT_LT(norm.Number(i, "projection_ratio"), 0.99);
+  }
+}
+
+Overrides SummaryOverrides() {
   Overrides overrides = kSmall;
-  overrides["methods"] = "naive";
+  overrides["lr-low"] = "1e-10";
+  overrides["lr-high"] = "1";
+  return overrides;
+}
+
+Tables TablesOf(const fs::path& directory) {
+  Tables tables;
+  for (const TableSpec& table : UpdateFidelity().tables) {
+    tables[table.name] = ReadCsv(directory / (table.name + ".csv"));
+  }
+  return tables;
+}
+
+TEST(UpdateFidelity, SummaryAndFiguresComeFromTheTables) {
+  const TemporaryDirectory directory;
+  const Settings settings = SettingsWith(SummaryOverrides(), 2);
+  RunInto(directory.Path() / "out", settings);
+  const Tables tables = TablesOf(directory.Path() / "out");
+  const Summary summary = Summarise(settings, tables);
+  ASSERT_EQ(summary.claims.size(), 11u);
+  EXPECT_EQ(summary.claims[0].verdict, "does not hold");  // works below 1e-9
+  EXPECT_EQ(summary.claims[1].verdict, "does not hold");  // norm of the step
+  EXPECT_EQ(summary.claims[4].verdict, "holds");          // the worked example
+  EXPECT_NE(summary.notes.find("split-master in e4m3fn"), std::string::npos);
+  const std::vector<Figure> figures = Figures(settings, tables);
+  ASSERT_EQ(figures.size(), 7u);  // two a format, and times
+  const Figure& stateless = figures[0];
+  ASSERT_EQ(stateless.panels.size(), 8u);
+  // Five rules, the note's own target, two limits with a mark each.
+  EXPECT_EQ(stateless.panels[0].series.size(), 10u);
+  EXPECT_EQ(stateless.panels[0].series[0].low.size(), 11u);
+  EXPECT_EQ(stateless.panels[0].y.low, stateless.panels[1].y.low);
+  EXPECT_EQ(figures[1].panels.size(), 8u);
+  EXPECT_EQ(figures.back().source_csv, "times.csv");
+  EXPECT_EQ(figures.back().panels.size(), 3u);
+}
+
+TEST(UpdateFidelity, FiguresMarkTheMeasuredLimitOverTheWholePanel) {
+  const TemporaryDirectory directory;
+  Overrides overrides = SummaryOverrides();
+  overrides["formats"] = "e4m3fn";
+  overrides["rules"] = "naive";
   const Settings settings = SettingsWith(overrides);
   RunInto(directory.Path() / "out", settings);
-  const Tables tables = {{"fidelity", ReadCsv(directory.Path() / "out" / "fidelity.csv")}};
-  const Summary summary = Summarise(settings, tables);
-  EXPECT_EQ(summary.claims[0].verdict, "not measured");
-  EXPECT_EQ(summary.claims[1].verdict, "not measured");
-  EXPECT_EQ(summary.claims[3].verdict, "not measured");
+  const Tables tables = TablesOf(directory.Path() / "out");
+  const Panel panel = Figures(settings, tables)[0].panels[0];
+  const auto is_limit = [](const Series& series) {
+    return series.label == "naive: left of it nothing moves";
+  };
+  const auto line = std::find_if(panel.series.begin(), panel.series.end(), is_limit);
+  ASSERT_NE(line, panel.series.end());
+  const double unmoved = tables.at("naive_limits").Number(0, "unmoved_lr");
+  EXPECT_EQ(line->x, std::vector<double>({unmoved, unmoved}));
+  EXPECT_EQ(line->y, std::vector<double>({panel.y.low, panel.y.high}));
+}
+
+TEST(UpdateFidelity, SummaryOfOneRuleSaysWhatIsNotMeasured) {
+  const TemporaryDirectory directory;
+  for (const char* const rule : {"naive", "kahan"}) {
+    Overrides overrides = kSmall;
+    overrides["rules"] = rule;
+    const Settings settings = SettingsWith(overrides);
+    RunInto(directory.Path() / rule, settings);
+    const Summary summary = Summarise(settings, TablesOf(directory.Path() / rule));
+    for (const size_t claim : {0u, 1u, 3u, 7u, 8u, 9u}) {
+      EXPECT_EQ(summary.claims[claim].verdict, "not measured") << rule << " " << claim;
+    }
+    const bool naive = std::string(rule) == "naive";
+    EXPECT_EQ(summary.claims[5].verdict == "not measured", !naive);
+    EXPECT_EQ(summary.claims[10].verdict == "not measured", naive);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,99 @@
+#include "numsim/optim/matched_sample.h"
+
+#include <algorithm>
+#include <array>
+
+#include "numsim/base/parallel.h"
+#include "numsim/kernels/round_step.h"
+
+namespace numsim {
+namespace {
+
+constexpr size_t kBlock = 2048;
+constexpr double kStandardErrors = 4;
+
+// sum c_i and sum c_i^2 of a sample at one alpha.
+struct Deviation {
+  double sum = 0, squares = 0;
+
+  double Margin() const { return kStandardErrors * std::sqrt(squares); }
+};
+
+Deviation DeviationAt(const MatchedProblem& problem,
+                      const MatchedTerms& terms,
+                      const MatchedSample& sample,
+                      AlphaKey alpha) {
+  const size_t n = sample.weights.size();
+  std::vector<Deviation> blocks((n + kBlock - 1) / kBlock);
+  ParallelFor(blocks.size(), 2, [&](size_t first, size_t last) {
+    std::array<float, kBlock> values;
+    for (size_t b = first; b < last; ++b) {
+      const size_t begin = b * kBlock, count = std::min(kBlock, n - begin);
+      const float* const w = sample.weights.data() + begin;
+      const float* const u = sample.update.data() + begin;
+      RoundStepSerial(*problem.plan, w, u, AlphaOf(alpha), count, values.data());
+      for (size_t i = 0; i < count; ++i) {
+        const double ui = static_cast<double>(u[i]);
+        const double c = terms(w[i], u[i], values[i]) - sample.share * (ui * ui);
+        blocks[b].sum += c;
+        blocks[b].squares += c * c;
+      }
+    }
+  });
+  Deviation total;
+  for (const Deviation& block : blocks) {
+    total.sum += block.sum;
+    total.squares += block.squares;
+  }
+  return total;
+}
+
+// The least key in (within.low, within.high] from which `holds` is true, if it is true at the end.
+template <typename Predicate>
+AlphaKey FirstKey(AlphaBracket within, const Predicate& holds) {
+  while (within.high - within.low > 1) {
+    const AlphaKey middle = within.low + (within.high - within.low) / 2;
+    (holds(middle) ? within.high : within.low) = middle;
+  }
+  return within.high;
+}
+
+}  // namespace
+
+AlphaBracket GuessBracket(const MatchedProblem& problem,
+                          const MatchedTerms& terms,
+                          const MatchedSample& sample,
+                          AlphaBracket within) {
+  const auto at = [&](AlphaKey key) { return DeviationAt(problem, terms, sample, key); };
+  const auto surely_above = [](const Deviation& x) { return x.sum > x.Margin(); };
+  const auto maybe_above = [](const Deviation& x) { return x.sum > -x.Margin(); };
+  AlphaBracket guess;
+  guess.high = FirstKey(within, [&](AlphaKey key) { return surely_above(at(key)); });
+  guess.low =
+      FirstKey({within.low, guess.high}, [&](AlphaKey key) { return maybe_above(at(key)); }) - 1;
+  return guess;
+}
+
+void TakeSample(const MatchedProblem& problem,
+                std::span<const float> weights,
+                std::span<const float> update,
+                size_t size,
+                std::vector<float>& sampled_weights,
+                std::vector<float>& sampled_update) {
+  constexpr size_t kRun = 16;
+  const size_t runs = std::max<size_t>(size / kRun, 1);
+  const size_t part = weights.size() / runs;
+  sampled_weights.clear();
+  sampled_update.clear();
+  for (size_t r = 0; r < runs; ++r) {
+    const size_t room = part > kRun ? part - kRun + 1 : 1;
+    const size_t begin = r * part + RandomWord(problem.random, r) % room;
+    const size_t count = std::min(kRun, weights.size() - begin);
+    for (size_t i = begin; i < begin + count; ++i) {
+      sampled_weights.push_back(weights[i]);
+      sampled_update.push_back(update[i]);
+    }
+  }
+}
+
+}  // namespace numsim
