@@ -2,6 +2,7 @@
 #include "experiments/linear_error.h"
 #include "experiments/linear_speed.h"
 #include "experiments/quantization_variance.h"
+#include "experiments/update_convergence.h"
 #include "experiments/update_fidelity.h"
 
 namespace numsim::experiments {
@@ -10,6 +11,7 @@ const std::vector<Experiment>& AllExperiments() {
   static const std::vector<Experiment> all = {
       QuantizationVariance(),
       UpdateFidelity(),
+      UpdateConvergence(),
       LinearError(),
       LinearSpeed(),
   };
