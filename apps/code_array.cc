@@ -1,5 +1,7 @@
 #include "apps/code_array.h"
 
+#include <cmath>
+
 #include "numsim/kernels/cast.h"
 
 namespace numsim::apps {
@@ -47,6 +49,39 @@ Array DecodedArray(Array& codes, const Format& format, const std::string& file) 
            std::span(values.Data<float>(), values.Elements()));
   });
   return values;
+}
+
+bool HoldsValues(const Array& array, const Format& format, const std::string& file) {
+  if (array.type == ElementType::kF32) return true;
+  if (array.type == CodeType(format.spec)) return false;
+  throw Error::Format("{}: elements are {}; codes of {} are {}, its values float32",
+                      file,
+                      Name(array.type),
+                      format.name,
+                      Name(CodeType(format.spec)));
+}
+
+void CheckValues(std::span<const float> values,
+                 const Format& format,
+                 const std::string& file,
+                 const std::string& hint) {
+  const EncodePlan plan =
+      MakeEncodePlan(format.spec, {RoundingMode::kNearestEven}, Overflow::kNonsaturate);
+  std::vector<float> rounded(values.size());
+  FakeQuantize(plan, values, rounded);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const bool same = rounded[i] == values[i] || (std::isnan(rounded[i]) && std::isnan(values[i]));
+    if (same) continue;
+    throw Error::Format(
+        "{}: element {} is {}, no value of {}{}", file, i, values[i], format.name, hint);
+  }
+}
+
+MatrixShape AsMatrix(const std::vector<size_t>& shape) {
+  if (shape.size() < 2) return {1, shape.empty() ? 1 : shape[0]};
+  MatrixShape matrix{shape[0], 1};
+  for (size_t i = 1; i < shape.size(); ++i) matrix.cols *= shape[i];
+  return matrix;
 }
 
 }  // namespace numsim::apps

@@ -1,4 +1,4 @@
-// Arrays of codes, as `numsim cast` writes them to .npy files.
+// Arrays of a format's numbers in .npy files: codes, as `numsim cast` writes them, or values.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/io/array.h"
+#include "numsim/kernels/quantize.h"
 
 namespace numsim::apps {
 
@@ -38,5 +39,20 @@ void CheckCodes(Array& codes, const Format& format, const std::string& file);
 
 // The values of the codes as float32. Throws Error like CheckCodes.
 Array DecodedArray(Array& codes, const Format& format, const std::string& file);
+
+// Whether the elements are values of the format in float32, and not codes of CodeType(format).
+// Throws Error that names `file` when they are of neither type.
+bool HoldsValues(const Array& array, const Format& format, const std::string& file);
+
+// Throws Error that names `file` and the first element that is no value of the format: one that
+// rounding changes. `hint` goes behind it.
+void CheckValues(std::span<const float> values,
+                 const Format& format,
+                 const std::string& file,
+                 const std::string& hint = "");
+
+// An array as a matrix: the first dimension gives the rows; one row where there is one dimension
+// or none.
+MatrixShape AsMatrix(const std::vector<size_t>& shape);
 
 }  // namespace numsim::apps

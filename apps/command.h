@@ -26,6 +26,7 @@ void AddFormatsCommand(Program& program);
 void AddInspectCommand(Program& program);
 void AddCastCommand(Program& program);
 void AddGemmCommand(Program& program);
+void AddUpdateCommand(Program& program);
 void AddStatsCommand(Program& program);
 void AddBackendsCommand(Program& program);
 void AddOracleCommand(Program& program);  // its subcommands: oracle_command.h

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "numsim/io/npy.h"
 #include "numsim/io/shape.h"
@@ -11,22 +10,6 @@
 #include "numsim/kernels/cast.h"
 
 namespace numsim::apps {
-namespace {
-
-// Throws unless every value is one of the format: rounding leaves it as it is.
-void CheckValues(std::span<const float> values, const Format& format, const std::string& file) {
-  const EncodePlan plan =
-      MakeEncodePlan(format.spec, {RoundingMode::kNearestEven}, Overflow::kNonsaturate);
-  std::vector<float> rounded(values.size());
-  FakeQuantize(plan, values, rounded);
-  for (size_t i = 0; i < values.size(); ++i) {
-    const bool same = rounded[i] == values[i] || (std::isnan(rounded[i]) && std::isnan(values[i]));
-    if (same) continue;
-    throw Error::Format("{}: element {} is {}, no value of {}", file, i, values[i], format.name);
-  }
-}
-
-}  // namespace
 
 GemmFactor::GemmFactor(const std::string& file, const Format& format, bool transposed)
     : file_(file), array_(ReadNpy(file)) {
@@ -41,14 +24,7 @@ GemmFactor::GemmFactor(const std::string& file, const Format& format, bool trans
 }
 
 void GemmFactor::TakeElements(const Format& format) {
-  const bool values = array_.type == ElementType::kF32;
-  if (!values && array_.type != CodeType(format.spec)) {
-    throw Error::Format("{}: elements are {}; codes of {} are {}, its values float32",
-                        file_,
-                        Name(array_.type),
-                        format.name,
-                        Name(CodeType(format.spec)));
-  }
+  const bool values = HoldsValues(array_, format, file_);
   const size_t n = array_.Elements();
   if (values) {
     CheckValues(std::span(array_.Data<float>(), n), format, file_);

@@ -111,6 +111,7 @@ int Main(int argc, char** argv) {
   AddInspectCommand(program);
   AddCastCommand(program);
   AddGemmCommand(program);
+  AddUpdateCommand(program);
   AddStatsCommand(program);
   AddBackendsCommand(program);
   AddOracleCommand(program);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "apps/code_array.h"
 #include "apps/command.h"
 #include "apps/rounding_options.h"
 #include "numsim/base/error.h"
@@ -23,14 +24,6 @@ struct Options {
   std::string csv;
   RoundingOptions rounding;
 };
-
-// A tensor as a matrix: the first dimension gives the rows.
-MatrixShape AsMatrix(const std::vector<size_t>& shape) {
-  if (shape.size() < 2) return {1, shape.empty() ? 1 : shape[0]};
-  MatrixShape matrix{shape[0], 1};
-  for (size_t i = 1; i < shape.size(); ++i) matrix.cols *= shape[i];
-  return matrix;
-}
 
 std::string ShapeText(const std::vector<size_t>& shape) {
   return shape.empty() ? "scalar" : fmt::format("{}", fmt::join(shape, "x"));

@@ -95,6 +95,7 @@ TEST_F(Commands, EveryCommandHasHelpWithAnExample) {
                                        "inspect",
                                        "cast",
                                        "gemm",
+                                       "update",
                                        "stats",
                                        "backends"};
   for (const experiments::Experiment& e : experiments::AllExperiments()) {

@@ -1,0 +1,137 @@
+#include "apps/update_state_file.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "numsim/base/error.h"
+#include "numsim/io/byte_order.h"
+#include "numsim/io/safetensors.h"
+#include "numsim/io/shape.h"
+
+namespace numsim::apps {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Shape = std::vector<size_t>;
+
+// Of .safetensors; the same bytes on any machine.
+void MakeLittleEndian(std::span<std::byte> bytes, size_t element_bytes) {
+  if constexpr (std::endian::native == std::endian::big) {
+    ReverseBytesOfElements(bytes, element_bytes);
+  }
+}
+
+// Header and data of a file while tensors are added.
+struct Contents {
+  Json header;
+  std::string data;
+
+  template <typename T>
+  void Add(const char* name, const char* dtype, const Shape& shape, const std::vector<T>& x) {
+    if (x.empty()) return;
+    const size_t begin = data.size(), bytes = x.size() * sizeof(T);
+    data.resize(begin + bytes);
+    std::memcpy(data.data() + begin, x.data(), bytes);
+    MakeLittleEndian(std::as_writable_bytes(std::span(data).subspan(begin)), sizeof(T));
+    header[name] = {{"dtype", dtype}, {"shape", shape}, {"data_offsets", {begin, data.size()}}};
+  }
+};
+
+void CheckOwner(const SafetensorsFile& file,
+                const std::string& path,
+                const std::string& key,
+                const std::string& expected) {
+  for (const auto& [name, value] : file.Metadata()) {
+    if (name != key) continue;
+    if (value == expected) return;
+    throw Error::Format("{}: state of {} {}, expected {}", path, key, value, expected);
+  }
+  throw Error::Format("{}: not a state of an update rule: no '{}' in its metadata", path, key);
+}
+
+void CheckNames(const SafetensorsFile& file,
+                const std::string& path,
+                const std::vector<std::string>& expected) {
+  const std::vector<TensorInfo>& tensors = file.Tensors();
+  for (const std::string& name : expected) {
+    if (std::none_of(
+            tensors.begin(), tensors.end(), [&](const auto& t) { return t.name == name; })) {
+      throw Error::Format("{}: tensor '{}' is missing", path, name);
+    }
+  }
+  for (const TensorInfo& tensor : tensors) {
+    if (std::find(expected.begin(), expected.end(), tensor.name) == expected.end()) {
+      throw Error::Format("{}: the rule has no tensor '{}' in its state", path, tensor.name);
+    }
+  }
+}
+
+template <typename T>
+std::vector<T> ReadTensor(const SafetensorsFile& file,
+                          const std::string& path,
+                          const std::string& name,
+                          ElementType type,
+                          const Shape& shape) {
+  const Array array = file.Read(name);
+  if (array.type != type) {
+    throw Error::Format(
+        "{}: tensor '{}' is {}, expected {}", path, name, Name(array.type), Name(type));
+  }
+  if (array.shape != shape) {
+    throw Error::Format("{}: tensor '{}' has shape {}, expected {}",
+                        path,
+                        name,
+                        ShapeText(array.shape),
+                        ShapeText(shape));
+  }
+  return std::vector<T>(array.Data<T>(), array.Data<T>() + array.Elements());
+}
+
+}  // namespace
+
+bool IsEmpty(const UpdateState& state) {
+  return state.values.empty() && state.words.empty() && state.scales.empty();
+}
+
+std::string UpdateStateFile(const UpdateState& state, const UpdateStateOwner& owner) {
+  Contents contents;
+  contents.header["__metadata__"] = {{"rule", owner.rule}, {"format", owner.format}};
+  contents.Add("values", "F32", owner.shape, state.values);
+  contents.Add("scales", "F32", {state.scales.size()}, state.scales);
+  contents.Add("words", "U16", owner.shape, state.words);
+  std::string json = contents.header.dump();
+  json.resize((json.size() + 7) / 8 * 8, ' ');  // data aligned to 8 bytes
+  std::string file;
+  for (int i = 0; i < 8; ++i) file += static_cast<char>(json.size() >> (8 * i) & 0xFF);
+  return file + json + contents.data;
+}
+
+UpdateState ReadUpdateState(const std::string& path,
+                            const UpdateStateOwner& owner,
+                            const UpdateState& start) {
+  const SafetensorsFile file(path);
+  CheckOwner(file, path, "rule", owner.rule);
+  CheckOwner(file, path, "format", owner.format);
+  std::vector<std::string> names;
+  if (!start.values.empty()) names.emplace_back("values");
+  if (!start.words.empty()) names.emplace_back("words");
+  if (!start.scales.empty()) names.emplace_back("scales");
+  CheckNames(file, path, names);
+  UpdateState state;
+  if (!start.values.empty()) {
+    state.values = ReadTensor<float>(file, path, "values", ElementType::kF32, owner.shape);
+  }
+  if (!start.words.empty()) {
+    state.words = ReadTensor<uint16_t>(file, path, "words", ElementType::kU16, owner.shape);
+  }
+  if (!start.scales.empty()) {
+    state.scales =
+        ReadTensor<float>(file, path, "scales", ElementType::kF32, {start.scales.size()});
+  }
+  return state;
+}
+
+}  // namespace numsim::apps
