@@ -49,10 +49,10 @@ constexpr std::string_view kDescription =
     "Optimisers. momentum: u = -m, m = beta1 m + (1 - beta1) g. adam: u = -m^/(sqrt(v^) + "
     "epsilon)\n"
     "with bias correction. Their state is float32 under every rule.\n"
-    "A rule that does not serve a format is left out there (split-master is for bf16). A run "
-    "whose\n"
-    "loss exceeds 10^6 times that of the start ends as diverged, one that meets a NaN or infinity\n"
-    "as nonfinite; its loss is infinite from then on.\n"
+    "A rule that does not serve a format is left out there (split-master is for bf16), and so is\n"
+    "kahan:FORMAT where it is kahan. A run whose loss exceeds 10^6 times that of the start ends "
+    "as\n"
+    "diverged, one that meets a NaN or infinity as nonfinite; its loss is infinite from then on.\n"
     "Claims under test: a low precision version falls further and further behind, under the "
     "target\n"
     "as printed, the norm and the projection; it takes longer and its weights move more slowly; "
@@ -180,12 +180,11 @@ std::vector<Point> Points(const Settings& settings) {
   return points;
 }
 
+// Every kind, and Kahan's compensation where 8 bits are too few for it.
 std::string AllRules() {
   std::string names;
-  for (const UpdateKind kind : UpdateKinds()) {
-    names += (names.empty() ? "" : ",") + std::string(Name(kind));
-  }
-  return names;
+  for (const UpdateKind kind : UpdateKinds()) names += std::string(Name(kind)) + ",";
+  return names + "kahan:bf16";
 }
 
 std::vector<Option> Options() {
@@ -235,7 +234,13 @@ std::string_view Name(RunStatus status) { return KeywordText(kStatuses, status);
 
 std::vector<UpdateRule> RulesFor(const Settings& settings, const Format& format) {
   std::vector<UpdateRule> rules;
+  bool kahan = false;  // with the format's own compensation
   for (const UpdateRule& rule : ParseUpdateRuleList(settings.Get("rules"))) {
+    if (rule.kind == UpdateKind::kKahan) {
+      const bool own = !rule.compensation || rule.compensation->spec == format.spec;
+      if (own && kahan) continue;  // the same rule twice, as the description says
+      kahan = kahan || own;
+    }
     try {
       CheckUpdateRule(rule, format);
       rules.push_back(rule);
