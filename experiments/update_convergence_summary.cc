@@ -282,7 +282,8 @@ Summary Summarise(const Settings& settings, const Tables& tables) {
       "or worse than lr but is another training.{}\n\n"
       "The same within {:g} % of master-fp32 in the format itself, whose weights are as good as "
       "that format can hold:{}\n\n"
-      "Left out where they do not serve the format, or are kahan itself: {}. Trainings in which fp32 makes no "
+      "Left out where they do not serve the format, or are kahan itself: {}. Trainings in which "
+      "fp32 makes no "
       "progress, so that nothing is compared: {} configurations.",
       100 * kWithin,
       CheapestText(in, "rule", "bytes"),

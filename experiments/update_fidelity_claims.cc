@@ -2,7 +2,12 @@
 // right target achieves, what rules with state lose.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "experiments/update_fidelity_summary.h"
 #include "numsim/formats/format_table.h"
@@ -65,6 +70,53 @@ bool ClaimedFloor(const CurveKey& key, double& low, double& high) {
   return key.keys == "independent" && (key.format == "fp16" || key.format == "bf16");
 }
 
+// Least and greatest of some numbers; NaNs are left out.
+struct Range {
+  double low = std::numeric_limits<double>::quiet_NaN();
+  double high = std::numeric_limits<double>::quiet_NaN();
+
+  void Add(double x) {
+    if (!(x >= low)) low = std::isnan(x) ? low : x;
+    if (!(x <= high)) high = std::isnan(x) ? high : x;
+  }
+  std::string Text() const {
+    const std::string from = fmt::format("{:.4g}", low), to = fmt::format("{:.4g}", high);
+    return from == to ? from : from + " .. " + to;
+  }
+};
+
+// The rows of cliffs.csv that seeds alone tell apart, in a line.
+struct CliffLine {
+  Range measured, predicted, movers;
+};
+
+std::string CliffText(const Table& cliffs) {
+  std::vector<std::string> labels;  // in the order of the table
+  std::map<std::string, CliffLine> lines;
+  for (size_t i = 0; i < cliffs.rows.size(); ++i) {
+    const std::string label = fmt::format("{:<10} {:<11}  {:<9} from {:<12}",
+                                          cliffs.Text(i, "format"),
+                                          cliffs.Text(i, "keys"),
+                                          cliffs.Text(i, "limit"),
+                                          cliffs.Text(i, "predicted_from"));
+    if (lines.count(label) == 0) labels.push_back(label);
+    CliffLine& line = lines[label];
+    line.measured.Add(cliffs.Number(i, "measured"));
+    line.predicted.Add(cliffs.Number(i, "predicted"));
+    line.movers.Add(cliffs.Number(i, "expected_movers"));
+  }
+  std::string text;
+  for (const std::string& label : labels) {
+    const CliffLine& line = lines.at(label);
+    text += fmt::format("\n  {}  measured {:<24}  predicted {:<24}",
+                        label,
+                        line.measured.Text(),
+                        line.predicted.Text());
+    if (!std::isnan(line.movers.low)) text += "  movers expected " + line.movers.Text();
+  }
+  return text;
+}
+
 }  // namespace
 
 Claim CliffClaim(const Table& cliffs) {
@@ -74,7 +126,6 @@ Claim CliffClaim(const Table& cliffs) {
       "given arrays moves below min h/|u|, h the distance to the rounding boundary; of a draw, "
       "below the rate at which one mover is expected.";
   size_t rows = 0, right = 0, strict = 0;
-  std::string text;
   for (size_t i = 0; i < cliffs.rows.size(); ++i) {
     const double measured = cliffs.Number(i, "measured"), predicted = cliffs.Number(i, "predicted");
     const double movers = cliffs.Number(i, "expected_movers");
@@ -87,15 +138,6 @@ Claim CliffClaim(const Table& cliffs) {
     strict += cliffs.Text(i, "predicted_from") == "arrays" ? rounded : half_norm || likely;
     ++rows;
     right += close;
-    text += fmt::format(
-        "\n  {:<10} {:<11}  {:<9} from {:<12}  measured {:<10.5g}  predicted {:<10.5g}{}",
-        cliffs.Text(i, "format"),
-        cliffs.Text(i, "keys"),
-        cliffs.Text(i, "limit"),
-        cliffs.Text(i, "predicted_from"),
-        measured,
-        predicted,
-        std::isnan(movers) ? "" : fmt::format("  movers expected {}", Number(movers)));
   }
   claim.measured = fmt::format(
       "{} of {} predictions hold. Criteria: from the arrays, to a factor within 1 +- 2^(m-21), m "
@@ -104,12 +146,12 @@ Claim CliffClaim(const Table& cliffs) {
       "0.001 to 10 movers are expected at the measured rate, or the rates agree to the roundings "
       "of "
       "the float32 sum, which alone decide at the edge of the same key's cliff ({} of {} without "
-      "that allowance).{}",
+      "that allowance). Over the seeds:{}",
       right,
       rows,
       strict,
       rows,
-      text);
+      CliffText(cliffs));
   claim.verdict = Verdict(rows > 0, right == rows, right > 0);
   return claim;
 }
@@ -120,7 +162,7 @@ Claim NaiveDeclineClaim(const Table& cliffs) {
       "With independent keys naive addition falls from a learning rate of about 0.01 in E4M3, 1e-3 "
       "in bf16 and 1e-4 in fp16 (analysis of the note).";
   size_t rows = 0, right = 0;
-  std::string text;
+  std::map<std::string, Range> ranges;
   for (size_t i = 0; i < cliffs.rows.size(); ++i) {
     const std::string& format = cliffs.Text(i, "format");
     const double said = format == "e4m3fn" ? 1e-2 : format == "bf16" ? 1e-3 : 1e-4;
@@ -129,7 +171,11 @@ Claim NaiveDeclineClaim(const Table& cliffs) {
     const double measured = cliffs.Number(i, "measured");
     ++rows;
     right += IsAbout(measured, said, said);
-    text += fmt::format("{} {} {}", text.empty() ? "" : ";", format, Number(measured));
+    ranges[format].Add(measured);
+  }
+  std::string text;
+  for (const auto& [format, range] : ranges) {
+    text += fmt::format("{} {} {}", text.empty() ? "" : ";", format, range.Text());
   }
   claim.measured =
       fmt::format("Half of the norm is gone below{} (criterion: within half a decade).",
