@@ -41,10 +41,14 @@ void CrossBlock(const MatchedProblem& problem,
   const auto u = problem.update.subspan(begin, count);
   RoundStepSerial(*problem.plan, w.data(), u.data(), AlphaOf(low), count, at_low.data());
   RoundStepSerial(*problem.plan, w.data(), u.data(), AlphaOf(high), count, at_high.data());
-  crossing.sum_low += SumTerms(terms, w, u, std::span(at_low).first(count));
-  crossing.sum_high += SumTerms(terms, w, u, std::span(at_high).first(count));
   const size_t found =
       FindDifferent(std::span(at_low).first(count), std::span(at_high).first(count), places);
+  double sum = SumTerms(terms, w, u, std::span(at_low).first(count));
+  crossing.sum_low += sum;
+  for (const uint32_t i : std::span(places).first(found)) {
+    sum += terms(w[i], u[i], at_high[i]) - terms(w[i], u[i], at_low[i]);
+  }
+  crossing.sum_high += sum;
   CriticalGroup& members = crossing.members;
   const auto keep = [&, chosen = std::span(places).first(found)](const auto& from, auto& to) {
     size_t at = to.size();
