@@ -241,12 +241,7 @@ std::vector<UpdateRule> RulesFor(const Settings& settings, const Format& format)
       if (own && kahan) continue;  // the same rule twice, as the description says
       kahan = kahan || own;
     }
-    try {
-      CheckUpdateRule(rule, format);
-      rules.push_back(rule);
-    } catch (const Error&) {
-      // Left out, as the description says.
-    }
+    if (Serves(rule, format)) rules.push_back(rule);
   }
   return rules;
 }

@@ -267,25 +267,6 @@ std::vector<UpdateRule> Rules(const Settings& settings) {
   return rules;
 }
 
-bool Serves(const UpdateRule& rule, const Format& format) {
-  try {
-    CheckUpdateRule(rule, format);
-  } catch (const Error&) {
-    return false;
-  }
-  return true;
-}
-
-bool HasState(UpdateKind kind) {
-  return kind == UpdateKind::kMasterFp32 || kind == UpdateKind::kMasterFp16Scaled ||
-         kind == UpdateKind::kSplitMaster || kind == UpdateKind::kKahan;
-}
-
-bool Searches(UpdateKind kind) {
-  return kind == UpdateKind::kNoteAsPrinted || kind == UpdateKind::kNormMatched ||
-         kind == UpdateKind::kProjectionMatched;
-}
-
 size_t Side(const Settings& settings) {
   return static_cast<size_t>(settings.GetInteger("size", 1, 1 << 14));
 }

@@ -39,12 +39,6 @@ std::string RateText(float lr);
 // The rules of --rules, with the options of the note's rule. Throws Error for a bad one, for one
 // that is listed twice, and for one that serves none of --formats.
 std::vector<UpdateRule> Rules(const Settings& settings);
-// Whether the rule serves weights of that format (CheckUpdateRule).
-bool Serves(const UpdateRule& rule, const Format& format);
-// Whether the rule keeps something beside the weights.
-bool HasState(UpdateKind kind);
-// Whether the rule looks for a factor of the update.
-bool Searches(UpdateKind kind);
 
 // Rows and columns of the parameter matrix.
 size_t Side(const Settings& settings);
@@ -54,14 +48,6 @@ struct Arrays {
   std::vector<float> initial, update;
 };
 Arrays DrawArrays(Keys keys, uint64_t seed, size_t elements);
-
-// What the weights are worth together with what the rule keeps: m of masters, w + c of kahan, else
-// w. `state` belongs to `weights`.
-std::vector<double> EffectiveWeights(const UpdateRule& rule,
-                                     size_t rows,
-                                     size_t cols,
-                                     std::span<const float> weights,
-                                     const UpdateState& state);
 
 // How a step compares with the wanted one. step = after - before in float64; u the update. A NaN or
 // infinity goes through to every sum it is part of.

@@ -62,8 +62,7 @@ Start MakeStart(const Settings& settings, const Point& point) {
   start.state = StartUpdates(
       start.rule, start.format, start.side, start.side, start.arrays.initial, start.weights);
   if (HasState(start.rule.kind)) {
-    start.effective =
-        EffectiveWeights(start.rule, start.side, start.side, start.weights, start.state);
+    start.effective = KnownWeights(start.rule, start.side, start.side, start.weights, start.state);
   }
   return start;
 }
@@ -94,7 +93,7 @@ Taken Take(const Start& start, const Point& point, float lr, std::span<float> ne
   taken.stored = MeasureStep(start.weights, start.arrays.update, new_weights, rate);
   if (HasState(start.rule.kind)) {
     const std::vector<double> effective =
-        EffectiveWeights(start.rule, start.side, start.side, new_weights, state);
+        KnownWeights(start.rule, start.side, start.side, new_weights, state);
     taken.effective = MeasureStep(start.effective, start.arrays.update, effective, rate);
   }
   if (start.rule.kind == UpdateKind::kStochastic) {

@@ -83,19 +83,6 @@ double ExpectedStep(const EncodePlan& plan, double weight, double sum) {
   return (to.toward_zero - weight) + away * gap;
 }
 
-// float32 with these bits.
-double FromBits(uint32_t bits) { return static_cast<double>(std::bit_cast<float>(bits)); }
-
-double SplitMaster(float weight, uint16_t remainder) {
-  const uint32_t high = std::bit_cast<uint32_t>(weight);
-  return FromBits(high + static_cast<uint32_t>(static_cast<int16_t>(remainder)));
-}
-
-double ScaledMaster(uint16_t code, float scale) {
-  static const FormatSpec fp16 = FindFormat("fp16")->spec;
-  return static_cast<double>(Decode(fp16, code)) * static_cast<double>(scale);
-}
-
 }  // namespace
 
 StepMeasures& StepMeasures::operator+=(const StepMeasures& other) {
@@ -152,35 +139,6 @@ StepMeasures MeasureStep(std::span<const double> before,
                          std::span<const double> after,
                          double lr) {
   return MeasureAll(before, update, after, lr);
-}
-
-std::vector<double> EffectiveWeights(const UpdateRule& rule,
-                                     size_t rows,
-                                     size_t cols,
-                                     std::span<const float> weights,
-                                     const UpdateState& state) {
-  NUMSIM_CHECK(weights.size() == rows * cols, "{} weights", weights.size());
-  std::vector<double> effective(weights.begin(), weights.end());
-  for (size_t i = 0; i < effective.size(); ++i) {
-    switch (rule.kind) {
-      case UpdateKind::kMasterFp32:
-        effective[i] = static_cast<double>(state.values[i]);
-        break;
-      case UpdateKind::kMasterFp16Scaled:
-        effective[i] =
-            ScaledMaster(state.words[i], state.scales[rule.scope.Index(i / cols, i % cols, cols)]);
-        break;
-      case UpdateKind::kSplitMaster:
-        effective[i] = SplitMaster(weights[i], state.words[i]);
-        break;
-      case UpdateKind::kKahan:
-        effective[i] += static_cast<double>(state.values[i]);
-        break;
-      default:
-        break;
-    }
-  }
-  return effective;
 }
 
 double ExpectedMeanRatio(const WeightUpdate& step, int random_bits) {

@@ -271,7 +271,7 @@ TEST(EffectiveWeights, MoveByTheWholeStep) {
     const UpdateRule rule = ParseUpdateRule(text);
     std::vector<float> weights(4), after(4);
     UpdateState state = StartUpdates(rule, bf16, 2, 2, initial, weights);
-    const std::vector<double> before = EffectiveWeights(rule, 2, 2, weights, state);
+    const std::vector<double> before = KnownWeights(rule, 2, 2, weights, state);
     EXPECT_EQ(before, std::vector<double>({1, -3, 0.5, 128})) << text;
     const WeightUpdate step{.format = bf16,
                             .rows = 2,
@@ -281,7 +281,7 @@ TEST(EffectiveWeights, MoveByTheWholeStep) {
                             .learning_rate = 0x1p-9f};
     ApplyUpdate(rule, step, {}, state, after);
     const double d = 0x1p-9;
-    EXPECT_EQ(EffectiveWeights(rule, 2, 2, after, state),
+    EXPECT_EQ(KnownWeights(rule, 2, 2, after, state),
               std::vector<double>({1 + d, -3 + d, 0.5 - d, 128.5}))
         << text;
     EXPECT_EQ(after[0], 1) << text << ": half a gap, to even";

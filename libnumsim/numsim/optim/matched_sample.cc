@@ -12,6 +12,36 @@ namespace {
 constexpr size_t kBlock = 2048;
 constexpr double kStandardErrors = 4;
 
+struct Sample {
+  std::vector<float> weights, update;
+};
+
+// Small against n, and yet its guess leaves few. ([FloydRivest] take the order n^(2/3); square
+// roots have the same bits everywhere.)
+size_t SampleSize(size_t n) {
+  const double root = std::sqrt(static_cast<double>(n));
+  return static_cast<size_t>(root * std::sqrt(root) / 8);
+}
+
+Sample TakeSample(RandomStream random,
+                  std::span<const float> weights,
+                  std::span<const float> update) {
+  constexpr size_t kRun = 16;
+  const size_t runs = std::max<size_t>(SampleSize(weights.size()) / kRun, 1);
+  const size_t part = weights.size() / runs;
+  Sample sample;
+  for (size_t r = 0; r < runs; ++r) {
+    const size_t room = part > kRun ? part - kRun + 1 : 1;
+    const size_t begin = r * part + RandomWord(random, r) % room;
+    const size_t end = std::min(begin + kRun, weights.size());
+    for (size_t i = begin; i < end; ++i) {
+      sample.weights.push_back(weights[i]);
+      sample.update.push_back(update[i]);
+    }
+  }
+  return sample;
+}
+
 // sum c_i and sum c_i^2 of a sample at one alpha.
 struct Deviation {
   double sum = 0, squares = 0;
@@ -21,7 +51,8 @@ struct Deviation {
 
 Deviation DeviationAt(const MatchedProblem& problem,
                       const MatchedTerms& terms,
-                      const MatchedSample& sample,
+                      const Sample& sample,
+                      double share,
                       AlphaKey alpha) {
   const size_t n = sample.weights.size();
   std::vector<Deviation> blocks((n + kBlock - 1) / kBlock);
@@ -34,7 +65,7 @@ Deviation DeviationAt(const MatchedProblem& problem,
       RoundStepSerial(*problem.plan, w, u, AlphaOf(alpha), count, values.data());
       for (size_t i = 0; i < count; ++i) {
         const double ui = static_cast<double>(u[i]);
-        const double c = terms(w[i], u[i], values[i]) - sample.share * (ui * ui);
+        const double c = terms(w[i], u[i], values[i]) - share * (ui * ui);
         blocks[b].sum += c;
         blocks[b].squares += c * c;
       }
@@ -62,9 +93,12 @@ AlphaKey FirstKey(AlphaBracket within, const Predicate& holds) {
 
 AlphaBracket GuessBracket(const MatchedProblem& problem,
                           const MatchedTerms& terms,
-                          const MatchedSample& sample,
+                          const MatchedPopulation& population,
                           AlphaBracket within) {
-  const auto at = [&](AlphaKey key) { return DeviationAt(problem, terms, sample, key); };
+  const Sample sample = TakeSample(problem.random, population.weights, population.update);
+  const auto at = [&](AlphaKey key) {
+    return DeviationAt(problem, terms, sample, population.share, key);
+  };
   const auto surely_above = [](const Deviation& x) { return x.sum > x.Margin(); };
   const auto maybe_above = [](const Deviation& x) { return x.sum > -x.Margin(); };
   AlphaBracket guess;
@@ -72,28 +106,6 @@ AlphaBracket GuessBracket(const MatchedProblem& problem,
   guess.low =
       FirstKey({within.low, guess.high}, [&](AlphaKey key) { return maybe_above(at(key)); }) - 1;
   return guess;
-}
-
-void TakeSample(const MatchedProblem& problem,
-                std::span<const float> weights,
-                std::span<const float> update,
-                size_t size,
-                std::vector<float>& sampled_weights,
-                std::vector<float>& sampled_update) {
-  constexpr size_t kRun = 16;
-  const size_t runs = std::max<size_t>(size / kRun, 1);
-  const size_t part = weights.size() / runs;
-  sampled_weights.clear();
-  sampled_update.clear();
-  for (size_t r = 0; r < runs; ++r) {
-    const size_t room = part > kRun ? part - kRun + 1 : 1;
-    const size_t begin = r * part + RandomWord(problem.random, r) % room;
-    const size_t count = std::min(kRun, weights.size() - begin);
-    for (size_t i = begin; i < begin + count; ++i) {
-      sampled_weights.push_back(weights[i]);
-      sampled_update.push_back(update[i]);
-    }
-  }
 }
 
 }  // namespace numsim

@@ -13,8 +13,7 @@ namespace {
 constexpr size_t kBlock = 2048;
 constexpr AlphaKey kDouble = AlphaKey{1} << 23;  // keys from an alpha to twice it
 
-}  // namespace
-
+// S at alpha.
 double SumAt(const MatchedProblem& problem, const MatchedTerms& terms, AlphaKey alpha) {
   return SumOverBlocks<double>(problem.weights.size(), [&](size_t begin, size_t count) {
     std::array<float, kSumBlock> values;
@@ -24,8 +23,6 @@ double SumAt(const MatchedProblem& problem, const MatchedTerms& terms, AlphaKey 
     return SumTerms(terms, w, u, std::span(values).first(count));
   });
 }
-
-namespace {
 
 // What one block adds to a Crossing.
 void CrossBlock(const MatchedProblem& problem,

@@ -17,9 +17,6 @@ struct SearchResult {
 SearchResult SearchByBisection(const MatchedProblem& problem, const MatchedTerms& terms);
 SearchResult SearchBySelection(const MatchedProblem& problem, const MatchedTerms& terms);
 
-// S at alpha over some weights. All threads; needs no order, see matched_step.h.
-double SumAt(const MatchedProblem& problem, const MatchedTerms& terms, AlphaKey alpha);
-
 // The weights whose value differs between two factors, and S at both.
 struct Crossing {
   CriticalGroup members;  // key and sum_below are left open

@@ -17,13 +17,6 @@ namespace {
 constexpr AlphaKey kDouble = AlphaKey{1} << 23;  // keys from an alpha to twice it
 constexpr size_t kSampledFrom = 1 << 15;         // weights; fewer lie in the caches
 
-// Small against n, and yet its guess leaves few: n^(3/4) / 8. ([FloydRivest] take the order
-// n^(2/3); square roots have the same bits everywhere.)
-size_t SampleSize(size_t n) {
-  const double root = std::sqrt(static_cast<double>(n));
-  return static_cast<size_t>(root * std::sqrt(root) / 8);
-}
-
 // The weights that may still be in the critical group, and the bracket of keys:
 // S(low) < T <= S(high).
 class Survivors {
@@ -73,10 +66,9 @@ class Survivors {
 
   // Two steps toward the critical group by a sample of the survivors.
   void NarrowByGuess() {
-    std::vector<float> weights, update;
-    TakeSample(problem_, group_.weights, group_.update, SampleSize(size()), weights, update);
     const double share = (terms_.target - settled_) / SquaredSum(group_.update);
-    const AlphaBracket guess = GuessBracket(problem_, terms_, {weights, update, share}, bracket_);
+    const AlphaBracket guess =
+        GuessBracket(problem_, terms_, {group_.weights, group_.update, share}, bracket_);
     for (const AlphaKey key : {guess.high, guess.low}) {
       if (key > bracket_.low && key < bracket_.high) Narrow(key);
     }
@@ -162,11 +154,8 @@ void NarrowToGroup(Survivors& survivors) {
 std::optional<Survivors> SurvivorsOfAll(const MatchedProblem& problem,
                                         const MatchedTerms& terms,
                                         int& passes) {
-  std::vector<float> weights, update;
-  const size_t size = SampleSize(problem.weights.size());
-  TakeSample(problem, problem.weights, problem.update, size, weights, update);
   const double share = terms.target / problem.update_square;
-  AlphaBracket bracket = GuessBracket(problem, terms, {weights, update, share}, {});
+  AlphaBracket bracket = GuessBracket(problem, terms, {problem.weights, problem.update, share}, {});
   AlphaBracket known;  // S(known.low) < T, and S(known.high) >= T unless nothing reaches it
   uint64_t stride = std::max<uint64_t>(kDouble / 16, bracket.high - bracket.low);
   for (;;) {

@@ -1,7 +1,8 @@
-// Weight decay inside a rule: an update that pulls toward zero.
+// The weights as a rule knows them, and weight decay by them: an update that pulls toward zero.
 #include <array>
 #include <vector>
 
+#include "numsim/base/error.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/kernels/cast_serial.h"
 #include "numsim/kernels/round_f64.h"
@@ -20,7 +21,7 @@ double RoundedSum(double a, double b, double c) {
 
 // s h of a block, whose scales may be several.
 void LoadScaledMaster(const UpdateRule& rule,
-                      const WeightUpdate& step,
+                      size_t cols,
                       const UpdateState& state,
                       ElementRange block,
                       double* master) {
@@ -29,21 +30,22 @@ void LoadScaledMaster(const UpdateRule& rule,
   const bool one = rule.scope.granularity == Granularity::kTensor;
   for (size_t i = 0; i < block.count; ++i) {
     const size_t at = block.begin + i;
-    const size_t group = one ? 0 : rule.scope.Index(at / step.cols, at % step.cols, step.cols);
+    const size_t group = one ? 0 : rule.scope.Index(at / cols, at % cols, cols);
     master[i] = static_cast<double>(state.scales[group]) * static_cast<double>(h[i]);
   }
 }
 
 // W of a block, which float64 holds exactly; of kahan without the compensation.
 void LoadWeights(const UpdateRule& rule,
-                 const WeightUpdate& step,
+                 size_t cols,
+                 std::span<const float> all_weights,
                  const UpdateState& state,
                  ElementRange block,
                  double* out) {
-  const float* const weights = step.weights.data() + block.begin;
+  const float* const weights = all_weights.data() + block.begin;
   switch (rule.kind) {
     case UpdateKind::kMasterFp16Scaled:
-      return LoadScaledMaster(rule, step, state, block, out);
+      return LoadScaledMaster(rule, cols, state, block, out);
     case UpdateKind::kSplitMaster: {
       const uint16_t* const remainders = state.words.data() + block.begin;
       for (size_t i = 0; i < block.count; ++i) {
@@ -69,7 +71,7 @@ std::vector<float> DecayedUpdate(const UpdateRule& rule,
   std::vector<float> decayed(step.update.size());
   ForEachBlock(decayed.size(), [&](size_t begin, size_t count) {
     std::array<double, kSumBlock> weights{};
-    LoadWeights(rule, step, state, {begin, count}, weights.data());
+    LoadWeights(rule, step.cols, step.weights, state, {begin, count}, weights.data());
     for (size_t i = 0; i < count; ++i) {
       const double u = static_cast<double>(step.update[begin + i]);
       const double pull = decay * weights[i];  // exact
@@ -80,6 +82,21 @@ std::vector<float> DecayedUpdate(const UpdateRule& rule,
     }
   });
   return decayed;
+}
+
+std::vector<double> KnownWeights(const UpdateRule& rule,
+                                 size_t rows,
+                                 size_t cols,
+                                 std::span<const float> weights,
+                                 const UpdateState& state) {
+  NUMSIM_CHECK(weights.size() == rows * cols, "{} x {}: {} weights", rows, cols, weights.size());
+  std::vector<double> known(weights.size());
+  ForEachBlock(known.size(), [&](size_t begin, size_t count) {
+    LoadWeights(rule, cols, weights, state, {begin, count}, known.data() + begin);
+    if (rule.kind != UpdateKind::kKahan) return;
+    for (size_t i = begin; i < begin + count; ++i) known[i] += static_cast<double>(state.values[i]);
+  });
+  return known;
 }
 
 }  // namespace numsim

@@ -83,9 +83,6 @@ UpdateOutcome TakeStep(const UpdateJob& job,
 // New weights as the old ones, bit for bit.
 void KeepWeights(const UpdateJob& job, ElementRange range);
 
-// Whether rules of that kind search for their alpha.
-bool Searches(UpdateKind kind);
-
 // The state and weights that a rule starts with; see StartUpdates. `plan` is Q.
 void StartSplitMaster(std::span<const float> initial, UpdateState& state, std::span<float> weights);
 void StartMasterFp16(const EncodePlan& plan,

@@ -109,6 +109,13 @@ bool HasScope(UpdateKind kind) {
          IsMatched(kind);
 }
 
+bool HasState(UpdateKind kind) {
+  return kind == UpdateKind::kMasterFp32 || kind == UpdateKind::kMasterFp16Scaled ||
+         kind == UpdateKind::kSplitMaster || kind == UpdateKind::kKahan;
+}
+
+bool Searches(UpdateKind kind) { return kind == UpdateKind::kNoteAsPrinted || IsMatched(kind); }
+
 UpdateRule ParseUpdateRule(std::string_view text) {
   const size_t at = text.rfind('@');
   const std::string_view head = text.substr(0, at);
@@ -167,6 +174,15 @@ void CheckUpdateRule(const UpdateRule& rule, const Format& format) {
           compensation.name);
     }
   }
+}
+
+bool Serves(const UpdateRule& rule, const Format& format) {
+  try {
+    CheckUpdateRule(rule, format);
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
 }
 
 }  // namespace numsim

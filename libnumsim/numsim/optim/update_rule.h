@@ -94,12 +94,17 @@ std::string Name(const UpdateRule& rule);
 std::string_view Name(UpdateKind kind);
 // Every kind, in the order of the enum.
 std::span<const UpdateKind> UpdateKinds();
-// Whether rules of that kind read `scope`.
+// Whether rules of that kind read `scope`; keep something beside the weights; look for a factor of
+// the update.
 bool HasScope(UpdateKind kind);
+bool HasState(UpdateKind kind);
+bool Searches(UpdateKind kind);
 
 // Throws Error when the rule does not serve weights of that format: split-master is for bf16, and a
 // compensation (kahan) needs a format with a sign and a zero.
 void CheckUpdateRule(const UpdateRule& rule, const Format& format);
+// Whether CheckUpdateRule accepts them.
+bool Serves(const UpdateRule& rule, const Format& format);
 
 // In ascending order of severity. The first sentence of each is for every rule.
 enum class UpdateStatus : uint8_t {
@@ -145,6 +150,14 @@ struct UpdateState {
 
 // Storage of that state in bytes a weight, scales left out; 0 for rules without state.
 double StateBytesPerWeight(const UpdateRule& rule, const FormatSpec& format);
+
+// W of each weight, as well as the rule knows it: m of masters, fl64(w + c) of kahan, else w.
+// `state` belongs to the rows * cols weights and the rule.
+std::vector<double> KnownWeights(const UpdateRule& rule,
+                                 size_t rows,
+                                 size_t cols,
+                                 std::span<const float> weights,
+                                 const UpdateState& state);
 
 // What came of a step. Sums are float64, in blocks whatever the number of threads (SquaredSum);
 // those over several groups are the groups' own, added in order. A step that was refused

@@ -154,11 +154,6 @@ UpdateOutcome Combine(const UpdateJob& job, std::span<const GroupOutcome> groups
 
 }  // namespace
 
-bool Searches(UpdateKind kind) {
-  return kind == UpdateKind::kNoteAsPrinted || kind == UpdateKind::kNormMatched ||
-         kind == UpdateKind::kProjectionMatched;
-}
-
 void KeepWeights(const UpdateJob& job, ElementRange range) {
   if (job.InPlace()) return;
   std::copy_n(job.weights.data() + range.begin, range.count, job.new_weights.data() + range.begin);
