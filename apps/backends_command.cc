@@ -1,13 +1,46 @@
 // `numsim backends`: what is present, what is active, what forced it.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 #include "apps/command.h"
+#include "numsim/base/device.h"
 #include "numsim/base/parallel.h"
 #include "numsim/kernels/simd_target.h"
 
 namespace numsim::apps {
+
+namespace {
+
+// What forced the active backend.
+std::string Reason(const Program& program) {
+  const char* variable = std::getenv("NUMSIM_BACKEND");
+  if (program.app.count("--backend") > 0) return "--backend";
+  if (variable != nullptr && *variable != '\0') return "NUMSIM_BACKEND";
+  return "best available";
+}
+
+// "NVIDIA H200, sm_90, 132 multiprocessors, 140 GiB, CUDA driver 13.0, runtime 13.0, code for 90a".
+std::string DeviceText() {
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    const DeviceInfo& device = Device();
+    return fmt::format(
+        "{}, sm_{}, {} multiprocessors, {:.0f} GiB, CUDA driver {}, runtime {}, code for {}",
+        device.name,
+        device.compute_capability,
+        device.multiprocessors,
+        std::ldexp(static_cast<double>(device.memory_bytes), -30),
+        device.driver,
+        device.runtime,
+        device.code);
+  }
+  return "";
+}
+
+}  // namespace
 
 void AddBackendsCommand(Program& program) {
   CLI::App* sub =
@@ -15,19 +48,13 @@ void AddBackendsCommand(Program& program) {
   Example(sub, "numsim backends --backend avx2");
   Choose(program, sub, [&program] {
     const std::string active(SimdTargetName());
-    const char* variable = std::getenv("NUMSIM_BACKEND");
-    const bool option = program.app.count("--backend") > 0;
-    std::string reason = "best available";
-    if (option) {
-      reason = "--backend";
-    } else if (variable != nullptr && *variable != '\0') {
-      reason = "NUMSIM_BACKEND";
-    }
     for (const std::string& name : AvailableBackends()) {
-      const bool chosen = name == active;
-      fmt::print("{} {:<8}{}\n", chosen ? "*" : " ", name, chosen ? " active: " + reason : "");
+      std::vector<std::string> remarks;
+      if (name == active) remarks.push_back("active: " + Reason(program));
+      if (name == "cuda") remarks.push_back(DeviceText());
+      fmt::print("{} {:<8}{}\n", name == active ? "*" : " ", name, fmt::join(remarks, "; "));
     }
-    fmt::print("  {:<8} not built: this version has no CUDA kernels\n", "cuda");
+    if (!DeviceAvailable()) fmt::print("  {:<8}not available: {}\n", "cuda", DeviceUnavailable());
     fmt::print("threads: {}\n", ThreadCount());
     return 0;
   });

@@ -30,12 +30,13 @@ int Describe(const std::string& name) {
   if (e.timed) fmt::print("\n{}\n", kTimedNote);
   fmt::print("\noptions (quick | paper)\n");
   for (const auto& option : e.options) {
-    fmt::print("  --{:<14} {}\n  {:<16} {} | {}\n",
+    fmt::print("  --{:<14} {}\n  {:<16} {} | {}{}\n",
                option.name,
                option.help,
                "",
                option.quick.empty() ? "(none)" : option.quick,
-               option.paper.empty() ? "(none)" : option.paper);
+               option.paper.empty() ? "(none)" : option.paper,
+               option.cuda.empty() ? "" : " | --backend cuda: " + option.cuda);
   }
   for (const auto& table : e.tables) {
     fmt::print("\n{}.csv{}\n", table.name, table.derived ? " (computed from the others)" : "");

@@ -14,6 +14,7 @@ void AddOracleCommand(Program& program) {
   AddOracleDiffCommand(program, oracle);
   AddOracleProfilesCommand(program, oracle);
   AddOracleAccumulatorsCommand(program, oracle);
+  AddOracleProbeDeviceCommand(program, oracle);
 }
 
 }  // namespace numsim::apps

@@ -13,5 +13,6 @@ void AddOraclePackCommand(Program& program, CLI::App* oracle);
 void AddOracleDiffCommand(Program& program, CLI::App* oracle);
 void AddOracleProfilesCommand(Program& program, CLI::App* oracle);
 void AddOracleAccumulatorsCommand(Program& program, CLI::App* oracle);
+void AddOracleProbeDeviceCommand(Program& program, CLI::App* oracle);
 
 }  // namespace numsim::apps

@@ -15,9 +15,9 @@ if(NUMSIM_WERROR)
   target_compile_options(numsim_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # g++ 12 reports std::string's own code wrongly (GCC bugs 105651 and 105562).
+  # g++ 12 reports std::string's own code wrongly (GCC bugs 105651, 105562 and 105329).
   target_compile_options(numsim_options INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict;-Wno-error=maybe-uninitialized>)
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict;-Wno-error=maybe-uninitialized;-Wno-error=array-bounds>)
 endif()
 
 if(NUMSIM_SANITIZE)

@@ -21,6 +21,9 @@ struct Option {
   std::string quick;  // value under --preset quick
   std::string paper;  // value under --preset paper
   std::string help;   // one line: meaning, unit, valid values
+  // Value under --backend cuda, with either preset; empty: that of the preset. For experiments that
+  // measure times alone.
+  std::string cuda = {};
 };
 
 // Everything that determines the rows, and nothing else: no path, thread count or backend.

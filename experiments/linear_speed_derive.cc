@@ -23,6 +23,7 @@ constexpr std::pair<std::string_view, std::string LayerKey::*> kKeyColumns[] = {
     {"format", &LayerKey::format},
     {"high_precision", &LayerKey::high_precision},
     {"product", &LayerKey::product},
+    {"width", &LayerKey::width},
 };
 
 // A layer at one size: sums over both directions and all seeds.
@@ -115,6 +116,12 @@ LayerKey KeyOf(const Table& table, size_t row) {
   return key;
 }
 
+std::vector<std::string> KeyCells(const LayerKey& key) {
+  std::vector<std::string> cells;
+  for (const auto& column : kKeyColumns) cells.push_back(key.*column.second);
+  return cells;
+}
+
 std::vector<LayerKey> LayerKeys(const Table& table) {
   std::vector<LayerKey> keys;
   for (size_t r = 0; r < table.rows.size(); ++r) {
@@ -130,7 +137,11 @@ std::string Label(const LayerKey& key, std::span<const LayerKey> all) {
     const auto member = column.second;
     const auto differs = [&](const LayerKey& other) { return other.*member != key.*member; };
     if (member == &LayerKey::kind || std::none_of(all.begin(), all.end(), differs)) continue;
-    label += member == &LayerKey::product ? " (" + key.product + ")" : " " + key.*member;
+    if (member == &LayerKey::product) {
+      label += " (" + key.product + ")";
+    } else {
+      label += (member == &LayerKey::width ? " x" : " ") + key.*member;
+    }
   }
   return label;
 }
@@ -141,6 +152,12 @@ std::vector<std::string> TokenTexts(const Settings& settings) {
   std::vector<std::string> texts;
   for (const int64_t count : tokens) texts.push_back(std::to_string(count));
   return texts;
+}
+
+std::string FigureTokens(const Settings& settings) {
+  const std::vector<std::string> tokens = TokenTexts(settings);
+  const auto goal = std::find(tokens.begin(), tokens.end(), "65536");
+  return goal != tokens.end() ? *goal : tokens.back();
 }
 
 LayerKey Subject(const Table& layers) {
@@ -172,6 +189,12 @@ Curve CurveOf(const Table& layers,
   });
 }
 
+double ValueAt(const Curve& curve, double dim) {
+  const auto found = std::find(curve.dim.begin(), curve.dim.end(), dim);
+  return found == curve.dim.end() ? kNaN
+                                  : curve.value[static_cast<size_t>(found - curve.dim.begin())];
+}
+
 Curve OperationCurve(const Table& operations,
                      const LayerKey& key,
                      std::string_view tokens,
@@ -189,8 +212,7 @@ void Derive(const Settings&, Tables& tables) {
     const double passes = static_cast<double>(layer.passes);
     const double seconds = layer.Total() / passes;
     const double standard = StandardSeconds(layers, layer);
-    std::vector<std::string> cells;
-    for (const auto& column : kKeyColumns) cells.push_back(layer.key.*column.second);
+    std::vector<std::string> cells = KeyCells(layer.key);
     cells.insert(cells.end(), {layer.dim, layer.tokens, Cell(seconds)});
     for (const Part part : kParts) {
       cells.push_back(Cell(layer.seconds[static_cast<size_t>(part)] / layer.Total()));
@@ -201,6 +223,7 @@ void Derive(const Settings&, Tables& tables) {
                   Cell(layer.kept_bytes / passes)});
     table.rows.push_back(std::move(cells));
   }
+  DeriveCrossings(table, tables.at(std::string(kCrossingsTable)));
 }
 
 }  // namespace numsim::experiments::linear_speed

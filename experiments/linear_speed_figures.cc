@@ -40,13 +40,24 @@ Panel EmptyPanel(std::string title, std::string y_label, bool log) {
   return panel;
 }
 
+// Without what a logarithmic axis does not show: a rest of nothing.
+Curve PositivePart(const Curve& curve) {
+  Curve positive;
+  for (size_t i = 0; i < curve.dim.size(); ++i) {
+    if (!(curve.value[i] > 0)) continue;
+    positive.dim.push_back(curve.dim[i]);
+    positive.value.push_back(curve.value[i]);
+  }
+  return positive;
+}
+
 // One operation over dim, in milliseconds.
 Series OperationSeries(const Table& operations,
                        const LayerKey& key,
                        const std::string& tokens,
                        std::string_view operation,
                        int style) {
-  Curve curve = OperationCurve(operations, key, tokens, operation);
+  Curve curve = PositivePart(OperationCurve(operations, key, tokens, operation));
   for (double& seconds : curve.value) seconds *= 1e3;
   return SeriesOf(std::move(curve), fmt::format("{}: {}", key.kind, operation), style);
 }
@@ -70,11 +81,13 @@ void ShareRange(Panel& a, Panel& b) {
   }
 }
 
-// The subject's operations beside the products of its standard layer.
-Figure OperationsFigure(const Settings& settings, const Table& operations, const LayerKey& key) {
-  const std::string tokens = TokenTexts(settings).back();
-  Panel products = EmptyPanel("Products", "time, ms", true);
-  Panel others = EmptyPanel("Other operations", "time, ms", true);
+// The operations of `key`, the products beside those of its standard layer.
+std::vector<Panel> OperationPanels(const Table& operations,
+                                   const LayerKey& key,
+                                   const std::string& tokens,
+                                   const std::string& suffix) {
+  Panel products = EmptyPanel("Products" + suffix, "time, ms", true);
+  Panel others = EmptyPanel("Other operations" + suffix, "time, ms", true);
   int style = 0;
   const auto add = [&](Panel& panel, std::string_view operation) {
     Series series = OperationSeries(operations, key, tokens, operation, style);
@@ -95,17 +108,30 @@ Figure OperationsFigure(const Settings& settings, const Table& operations, const
     }
   }
   add(others, Name(Part::kOther));
+  ShareRange(products, others);
+  return {std::move(products), std::move(others)};
+}
+
+// A row of panels for each format of the subject's kind.
+Figure OperationsFigure(const Settings& settings,
+                        const Table& operations,
+                        const std::vector<LayerKey>& keys) {
+  const std::string tokens = FigureTokens(settings);
   Figure figure;
   figure.name = "linear-speed-operations";
   figure.title = fmt::format(
-      "Operations of a linear layer ({} {}, {} tokens), mean of dim to 4 dim "
+      "Operations of a linear layer ({}{}, {} tokens), mean of dim to 4 dim "
       "and 4 dim to dim",
-      key.kind,
-      key.format,
+      keys.front().kind,
+      keys.size() == 1 ? " " + keys.front().format : "",
       tokens);
-  ShareRange(products, others);
+  for (const LayerKey& key : keys) {
+    const std::string suffix = keys.size() == 1 ? "" : ", " + key.format;
+    for (Panel& panel : OperationPanels(operations, key, tokens, suffix)) {
+      figure.panels.push_back(std::move(panel));
+    }
+  }
   figure.columns = 2;
-  figure.panels = {std::move(products), std::move(others)};
   figure.source_csv = std::string(kOperationsTable) + ".csv";
   return figure;
 }
@@ -135,16 +161,15 @@ Curve QuantityCurve(const Table& layers,
   return sum;
 }
 
-// The layers that are compared with `standard`, at the greatest number of tokens.
-Panel KindsPanel(const Settings& settings,
-                 const Table& layers,
+// The layers that are compared with `standard`.
+Panel KindsPanel(const Table& layers,
                  const LayerKey& standard,
+                 const std::string& tokens,
                  const Quantity& quantity) {
   std::vector<LayerKey> keys;
   for (const LayerKey& key : LayerKeys(layers)) {
     if (key.Standard() == standard && key != standard) keys.push_back(key);
   }
-  const std::string tokens = TokenTexts(settings).back();
   const bool library = standard.product == "library";
   Panel panel = EmptyPanel(fmt::format("{} tokens; threads: {} ({}); {} products by {}",
                                        tokens,
@@ -155,9 +180,9 @@ Panel KindsPanel(const Settings& settings,
                            quantity.label,
                            false);
   for (size_t i = 0; i < keys.size(); ++i) {
-    panel.series.push_back(SeriesOf(QuantityCurve(layers, keys[i], tokens, quantity),
-                                    Label(keys[i], keys),
-                                    static_cast<int>(i)));
+    Curve curve = QuantityCurve(layers, keys[i], tokens, quantity);
+    if (curve.dim.empty()) continue;  // not timed with so many tokens
+    panel.series.push_back(SeriesOf(std::move(curve), Label(keys[i], keys), static_cast<int>(i)));
   }
   panel.series.push_back(Level(quantity.level, quantity.level_label, panel));
   return panel;
@@ -178,6 +203,31 @@ Panel TokensPanel(const Settings& settings,
   return panel;
 }
 
+// The subject, and what differs from it by the format of quantised operands alone.
+std::vector<LayerKey> SubjectInEachFormat(const Table& layers) {
+  std::vector<LayerKey> keys;
+  const LayerKey subject = Subject(layers);
+  for (const LayerKey& key : LayerKeys(layers)) {
+    LayerKey same = key;
+    same.format = subject.format;
+    if (same == subject) keys.push_back(key);
+  }
+  return keys;
+}
+
+// Every kind, a panel for each number of tokens, beside the subject's standard.
+Figure KindsFigure(const Settings& settings, const Table& layers, const Quantity& quantity) {
+  Figure figure;
+  figure.name = quantity.name + "-by-tokens";
+  figure.title = quantity.title;
+  figure.source_csv = std::string(kLayersTable) + ".csv";
+  for (const std::string& tokens : TokenTexts(settings)) {
+    figure.panels.push_back(KindsPanel(layers, Subject(layers).Standard(), tokens, quantity));
+  }
+  figure.columns = 2;
+  return figure;
+}
+
 Figure LayersFigure(const Settings& settings, const Table& layers, const Quantity& quantity) {
   Figure figure;
   figure.name = quantity.name;
@@ -190,10 +240,12 @@ Figure LayersFigure(const Settings& settings, const Table& layers, const Quantit
         std::find(standards.begin(), standards.end(), key.Standard()) == standards.end();
     if (!is_new) continue;
     standards.push_back(key.Standard());
-    figure.panels.push_back(KindsPanel(settings, layers, key.Standard(), quantity));
+    figure.panels.push_back(KindsPanel(layers, key.Standard(), FigureTokens(settings), quantity));
   }
   if (TokenTexts(settings).size() > 1) {
-    figure.panels.push_back(TokensPanel(settings, layers, Subject(layers), quantity));
+    for (const LayerKey& key : SubjectInEachFormat(layers)) {
+      figure.panels.push_back(TokensPanel(settings, layers, key, quantity));
+    }
   }
   figure.columns = std::min<int>(static_cast<int>(figure.panels.size()), 2);
   return figure;
@@ -218,9 +270,12 @@ std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
                              .factor = 100,
                              .level = 25,
                              .level_label = "25 %: the most that the paper saw"};
-  return {OperationsFigure(settings, operations, Subject(layers)),
-          LayersFigure(settings, layers, saved),
-          LayersFigure(settings, layers, quantize)};
+  std::vector<Figure> figures = {
+      OperationsFigure(settings, operations, SubjectInEachFormat(layers)),
+      LayersFigure(settings, layers, saved),
+      LayersFigure(settings, layers, quantize)};
+  if (TokenTexts(settings).size() > 1) figures.push_back(KindsFigure(settings, layers, saved));
+  return figures;
 }
 
 }  // namespace numsim::experiments::linear_speed

@@ -1,12 +1,9 @@
-// Times the passes of every layer of a point.
+// Times the passes of every layer of a point on the CPU.
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
-#include <limits>
 
-#include "experiments/linear_speed.h"
-#include "numsim/base/error.h"
+#include "experiments/linear_speed_timing.h"
 #include "numsim/base/parallel.h"
 #include "numsim/io/manifest.h"
 #include "numsim/kernels/gemm.h"
@@ -17,13 +14,6 @@ namespace numsim::experiments::linear_speed {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr size_t kOtherStep = kSteps;  // index of the time outside of every step
-
-// Streams of the operands; a Linear of stream 1 draws from streams 8 to 15.
-enum OperandStream : uint64_t { kStreamX, kStreamW, kStreamG };
-constexpr uint64_t kLayerStream = 1;
 
 constexpr size_t kRotatedBytes = size_t{64} << 20;
 
@@ -98,67 +88,27 @@ class Stopwatch {
     double rest = SecondsSince(begin);
     for (size_t i = 0; i < kSteps; ++i) {
       if (!clock.Done(i)) continue;
-      samples_[i].push_back(clock.Seconds(i));
+      times_.samples[i].push_back(clock.Seconds(i));
       rest -= clock.Seconds(i);
     }
-    samples_[kOtherStep].push_back(std::max(rest, 0.0));
+    times_.samples[kOtherStep].push_back(std::max(rest, 0.0));
   }
 
   void Forget() {
-    for (std::vector<double>& samples : samples_) samples.clear();
+    for (std::vector<double>& samples : times_.samples) samples.clear();
   }
 
-  // Of a step, or of kOtherStep; empty where the layer does not have it.
-  const std::vector<double>& Samples(size_t step) const { return samples_[step]; }
-  size_t KeptBytes() const { return kept_.Bytes(); }
+  // Since the last Forget.
+  LayerTimes Times() {
+    times_.kept_bytes = kept_.Bytes();
+    return times_;
+  }
 
  private:
   Linear linear_;
   LinearKept kept_;
-  std::array<std::vector<double>, kSteps + 1> samples_;
+  LayerTimes times_;
 };
-
-// What a step does, in 10^9 operations or bytes.
-struct Work {
-  double giga = kNaN;
-  const char* unit = "none";
-};
-
-Work WorkOf(const LinearRecipe& recipe, LinearShape shape, LinearStep step) {
-  const auto elements = [](size_t rows, size_t cols) {
-    return static_cast<double>(rows) * static_cast<double>(cols);
-  };
-  const double x = elements(shape.tokens, shape.in);
-  const double w = elements(shape.out, shape.in);
-  const double g = elements(shape.tokens, shape.out);
-  // Float32 on one side, codes on the other.
-  const auto convert = [](double count, const FormatSpec& format) {
-    return Work{count * (4 + format.StorageBytes()) * 1e-9, "GB"};
-  };
-  const auto& [forward, input, weight] = recipe.products;
-  switch (step) {
-    case LinearStep::kForwardProduct:
-    case LinearStep::kInputGradientProduct:
-    case LinearStep::kWeightGradientProduct:
-      return {2e-9 * x * static_cast<double>(shape.out), "GOP"};
-    case LinearStep::kQuantizeX:
-    case LinearStep::kDequantizeX:
-      return convert(x, forward.a.format.spec);
-    case LinearStep::kQuantizeW:
-      return convert(w, forward.b.format.spec);
-    case LinearStep::kQuantizeG:
-      return convert(g, input.a.format.spec);
-    case LinearStep::kQuantizeWTransposed:
-      return convert(w, input.b.format.spec);
-    case LinearStep::kQuantizeGTransposed:
-      return convert(g, weight.a.format.spec);
-    case LinearStep::kQuantizeXTransposed:
-      return convert(x, weight.b.format.spec);
-    case LinearStep::kKeepX:
-      return convert(x, recipe.high_precision.spec);
-  }
-  return {};
-}
 
 // The rounds: each times every layer once.
 void TimeRounds(const Settings& settings,
@@ -172,30 +122,7 @@ void TimeRounds(const Settings& settings,
   };
   round();  // Warms up: pages, threads, code that a library makes when it is first called.
   for (Stopwatch& layer : layers) layer.Forget();
-  const int64_t repeats = settings.GetInteger("repeats", 1, 1000);
-  const double least =
-      settings.GetDouble("min-seconds", 0, 3600) * static_cast<double>(layers.size());
-  const Clock::time_point begin = Clock::now();
-  for (int64_t done = 0; done < repeats || SecondsSince(begin) < least; ++done) round();
-}
-
-// The cells of one operation, from `operation` to `rate`.
-void AppendTimes(std::string_view operation,
-                 Part part,
-                 const std::vector<double>& samples,
-                 const Work& work,
-                 std::vector<std::string>& cells) {
-  const double seconds = Quantile(samples, 0.5);
-  cells.insert(cells.end(),
-               {Cell(operation),
-                Cell(Name(part)),
-                Cell(seconds),
-                Cell(Quantile(samples, 0.25)),
-                Cell(Quantile(samples, 0.75)),
-                Cell(uint64_t{samples.size()}),
-                Cell(work.giga),
-                Cell(work.unit),
-                Cell(work.giga / seconds)});
+  RepeatRounds(settings, layers.size(), round);
 }
 
 std::string DeviceName() {
@@ -205,56 +132,18 @@ std::string DeviceName() {
 
 }  // namespace
 
-double Quantile(std::vector<double> samples, double q) {
-  NUMSIM_CHECK(!samples.empty(), "no samples");
-  std::sort(samples.begin(), samples.end());
-  const double place = q * static_cast<double>(samples.size() - 1);
-  const size_t below = static_cast<size_t>(place);
-  const size_t above = std::min(below + 1, samples.size() - 1);
-  const double weight = place - static_cast<double>(below);
-  return samples[below] + weight * (samples[above] - samples[below]);
-}
-
 Rows Measure(const Settings& settings, const Point& point) {
-  const LinearShape shape{std::stoull(point.parameters.at("tokens")),
-                          std::stoull(point.parameters.at("in")),
-                          std::stoull(point.parameters.at("out"))};
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice()) return MeasureOnDevice(settings, point);
+  }
   const std::vector<TimedLayer> layers = TimedLayers(settings);
   std::vector<Stopwatch> watches;
   for (const TimedLayer& layer : layers) watches.emplace_back(layer.recipe);
-  TimeRounds(settings, shape, point.seed, watches);
-
-  Rows rows;
-  const std::string device = DeviceName();
-  for (size_t k = 0; k < layers.size(); ++k) {
-    const LinearRecipe& recipe = layers[k].recipe;
-    for (size_t i = 0; i <= kSteps; ++i) {
-      const std::vector<double>& samples = watches[k].Samples(i);
-      if (samples.empty()) continue;
-      std::vector<std::string> cells = {device,
-                                        Cell(SimdTargetName()),
-                                        Cell(ThreadCount()),
-                                        Cell(GemmLibrary()),
-                                        recipe.kind,
-                                        layers[k].format,
-                                        recipe.high_precision.name,
-                                        layers[k].product,
-                                        point.parameters.at("dim"),
-                                        point.parameters.at("tokens"),
-                                        Cell(point.seed),
-                                        point.parameters.at("in"),
-                                        point.parameters.at("out")};
-      if (i == kOtherStep) {
-        AppendTimes(Name(Part::kOther), Part::kOther, samples, {}, cells);
-      } else {
-        const LinearStep step = static_cast<LinearStep>(i);
-        AppendTimes(numsim::Name(step), PartOf(step), samples, WorkOf(recipe, shape, step), cells);
-      }
-      cells.push_back(Cell(uint64_t{watches[k].KeptBytes()}));
-      rows[std::string(kOperationsTable)].push_back(std::move(cells));
-    }
-  }
-  return rows;
+  TimeRounds(settings, ShapeOf(point), point.seed, watches);
+  std::vector<LayerTimes> times;
+  for (Stopwatch& watch : watches) times.push_back(watch.Times());
+  const TimedPlace place{.device = DeviceName(), .library = GemmLibrary()};
+  return OperationRows(point, place, layers, times);
 }
 
 }  // namespace numsim::experiments::linear_speed

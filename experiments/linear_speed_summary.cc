@@ -323,6 +323,14 @@ std::string ShareTable(const Table& layers, std::span<const LayerKey> keys) {
 }
 
 std::string MachineNote(const LayerKey& key) {
+  if (key.backend == "cuda") {
+    return fmt::format(
+        "Timed on {} by its own clock; library is {}; values are {}. The claims were made of an "
+        "NVIDIA A100 with fp16 as the standard and the layers' operations in Triton.\n",
+        key.device,
+        key.library,
+        key.high_precision);
+  }
   return fmt::format(
       "Timed on {}, threads: {}, backend {}; library is {}. The claims were made of an NVIDIA A100 "
       "with fp16 as the standard and the layers' operations in Triton; a processor has another "
@@ -351,6 +359,8 @@ Summary Summarise(const Settings& settings, const Tables& tables) {
                     GrowthClaim(view),
                     QuantizeClaim(view),
                     LlmInt8Claim(view)};
+  const std::vector<Claim> goals = Goals(view.layers);
+  summary.claims.insert(summary.claims.end(), goals.begin(), goals.end());
   summary.notes = MachineNote(view.subject);
   for (const LayerKey& key : view.keys) {
     if (key.kind == view.subject.kind && key != key.Standard()) {
@@ -358,6 +368,7 @@ Summary Summarise(const Settings& settings, const Tables& tables) {
     }
   }
   summary.notes += RestNote(view);
+  summary.notes += CrossingNotes(tables.at(std::string(kCrossingsTable)));
   summary.notes +=
       "Time of the forward and the backward pass, mean of both layers, its shares and what it "
       "saves "

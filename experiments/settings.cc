@@ -13,6 +13,7 @@
 #include "numsim/base/error.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/input_file.h"
+#include "numsim/kernels/simd_target.h"
 
 namespace numsim::experiments {
 namespace {
@@ -114,6 +115,11 @@ void CheckDistinct(std::string_view option, const std::vector<std::string>& valu
   }
 }
 
+const std::string& DefaultOf(const Option& option, std::string_view preset, bool device) {
+  if (device && !option.cuda.empty()) return option.cuda;
+  return preset == "quick" ? option.quick : option.paper;
+}
+
 Settings MakeSettings(const Experiment& experiment,
                       std::string_view preset,
                       uint64_t seed,
@@ -128,7 +134,7 @@ Settings MakeSettings(const Experiment& experiment,
   }
   Settings settings{.preset = std::string(preset), .seed = seed, .seeds = seeds, .options = {}};
   for (const Option& option : experiment.options) {
-    settings.options[option.name] = preset == "quick" ? option.quick : option.paper;
+    settings.options[option.name] = DefaultOf(option, preset, UsesDevice());
   }
   for (const auto& [name, value] : overrides) {
     const auto found = settings.options.find(name);

@@ -1,6 +1,9 @@
 // `numsim list`, `describe`, `backends`, `--help`, `--version`, and a small `run`.
+#include <algorithm>
+
 #include "experiments/experiment.h"
 #include "numsim/base/build_info.h"
+#include "numsim/base/device.h"
 #include "numsim/io/csv.h"
 #include "numsim/kernels/simd_target.h"
 #include "tests/apps/program.h"
@@ -15,7 +18,8 @@ class Commands : public ProgramTest {
     std::vector<std::string> names;
     for (const std::string& line : outcome.Lines()) {
       std::vector<std::string> words = Words(line);
-      if (words.empty() || words[0] == "threads:" || words[0] == "cuda") continue;
+      if (words.empty() || words[0] == "threads:") continue;
+      if (line.find("not available") != std::string::npos) continue;
       if (words[0] == "*") {
         words.erase(words.begin());
         active = words[0];
@@ -77,6 +81,41 @@ TEST_F(Commands, BackendOptionGoesBeforeTheEnvironment) {
 TEST_F(Commands, EmptyEnvironmentVariableIsNoChoice) {
   const Outcome outcome = Numsim("backends", {{"NUMSIM_BACKEND", ""}});
   EXPECT_NE(outcome.out.find("active: best available"), std::string::npos) << outcome.out;
+}
+
+TEST_F(Commands, BackendsTellsOfTheDevice) {
+  std::string cuda;
+  for (const std::string& line : Numsim("backends").Lines()) {
+    if (line.starts_with("  cuda ")) cuda = line;
+  }
+  if (DeviceAvailable()) {
+    EXPECT_NE(cuda.find(" multiprocessors, "), std::string::npos) << cuda;
+    EXPECT_NE(cuda.find(" GiB, CUDA driver "), std::string::npos) << cuda;
+    EXPECT_NE(cuda.find(", code for "), std::string::npos) << cuda;
+    EXPECT_EQ(cuda.find("active"), std::string::npos) << cuda;  // never unless it is asked for
+  } else {
+    EXPECT_EQ(cuda, "  cuda    not available: " + DeviceUnavailable());
+  }
+}
+
+// Without a device that it may see, on any machine.
+TEST_F(Commands, BackendCudaWithoutADeviceIsRefusedAndSaysWhy) {
+  const std::string reason =
+      NUMSIM_HAVE_CUDA ? "no CUDA device: " : "this build has no CUDA kernels";
+  const Environment hidden = {{"CUDA_VISIBLE_DEVICES", "-1"}};
+  Environment forced = hidden;
+  forced["NUMSIM_BACKEND"] = "cuda";
+  for (const Outcome& outcome :
+       {Numsim("backends --backend cuda", hidden), Numsim("backends", forced)}) {
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err.find("backend 'cuda' is not available here: " + reason),
+              std::string::npos)
+        << outcome.err;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  }
+  EXPECT_NE(Numsim("backends", hidden).out.find("  cuda    not available: " + reason),
+            std::string::npos);
 }
 
 TEST_F(Commands, BackendsShowsTheThreads) {

@@ -163,7 +163,7 @@ TEST_F(BadInput, ThreadsAndBackends) {
       {Cast(cast + "--threads x"), {"--threads", "x"}},
       {Cast(cast + "--backend nope"), {"backend", "'nope'", "scalar"}},
       {Cast(cast), {"backend", "'nope'", "scalar"}, {{"NUMSIM_BACKEND", "nope"}}},
-      {{"backends", "--backend", "cuda"}, {"'cuda'"}},
+      {{"backends", "--backend", "cuda"}, {"'cuda'"}, {{"CUDA_VISIBLE_DEVICES", "-1"}}},
       {{"backends"}, {"'AVX2'"}, {{"NUMSIM_BACKEND", "AVX2"}}},
   });
 }

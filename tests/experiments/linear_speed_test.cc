@@ -67,7 +67,9 @@ Tables TablesOf(const Overrides& overrides, int seeds = 1) {
   const TemporaryDirectory directory;
   const fs::path out = directory.Path() / "out";
   Run(WithoutFigures(), OptionsFor(out, SettingsWith(overrides, seeds)));
-  return {{"operations", ReadCsv(out / "operations.csv")}, {"layers", ReadCsv(out / "layers.csv")}};
+  return {{"operations", ReadCsv(out / "operations.csv")},
+          {"layers", ReadCsv(out / "layers.csv")},
+          {"crossings", ReadCsv(out / "crossings.csv")}};
 }
 
 // The operations of a layer at one size, joined by commas.
@@ -91,6 +93,7 @@ TEST(LinearSpeed, EveryOperationOfEveryLayerIsTimed) {
     EXPECT_LE(table.Number(r, "seconds_low"), table.Number(r, "seconds"));
     EXPECT_GE(table.Number(r, "seconds_high"), table.Number(r, "seconds"));
     EXPECT_EQ(table.Number(r, "repeats"), 2);
+    EXPECT_EQ(table.Number(r, "checked"), 0);
     EXPECT_EQ(table.Text(r, "threads"), "1");
     EXPECT_EQ(std::isnan(table.Number(r, "rate")), other);
     const double elements = table.Number(r, "in") * table.Number(r, "out");
@@ -185,6 +188,7 @@ Table HandMade(const std::vector<Timed>& rows) {
                           format,
                           "fp32",
                           row.product,
+                          "4",
                           Cell(row.dim),
                           row.tokens,
                           "0",
@@ -199,13 +203,15 @@ Table HandMade(const std::vector<Timed>& rows) {
                           "1",
                           "GOP",
                           "1",
+                          "0",
                           Cell(row.in)});
   }
   return table;
 }
 
 Tables Derived(const std::vector<Timed>& rows) {
-  Tables tables = {{"operations", HandMade(rows)}, {"layers", EmptyTable(1)}};
+  Tables tables = {
+      {"operations", HandMade(rows)}, {"layers", EmptyTable(1)}, {"crossings", EmptyTable(2)}};
   Derive(SettingsWith({}), tables);
   return tables;
 }
@@ -343,18 +349,52 @@ TEST(LinearSpeed, FiguresShowEachRuleAndNumberOfTokens) {
   }
   const Settings settings = SettingsWith({{"dims", "1024,2048"}, {"tokens", "128,64"}});
   const std::vector<Figure> figures = Figures(settings, Derived(rows));
-  ASSERT_EQ(figures.size(), 3u);
+  ASSERT_EQ(figures.size(), 4u);
   ASSERT_EQ(figures[0].panels.size(), 2u);
   EXPECT_EQ(figures[0].panels[0].series.size(), 6u);  // three products of both
   EXPECT_EQ(figures[0].panels[0].series[0].y, (std::vector<double>{1000, 1000}));
   EXPECT_EQ(figures[0].panels[0].series[1].y, (std::vector<double>{2000, 2000}));
-  EXPECT_EQ(figures[0].panels[1].series.size(), 2u);  // quantize X, other
+  EXPECT_EQ(figures[0].panels[1].series.size(), 1u);  // quantize X; other took no time
   ASSERT_EQ(figures[1].panels.size(), 2u);            // kinds, tokens
   ASSERT_EQ(figures[1].panels[0].series.size(), 3u);  // and a line at 0
   EXPECT_EQ(figures[1].panels[0].series[0].label, "switchback");
   EXPECT_EQ(figures[1].panels[0].series[1].y, (std::vector<double>{50, 50}));
   EXPECT_EQ(figures[1].panels[1].series[0].label, "64 tokens");
+  ASSERT_EQ(figures[3].panels.size(), 2u);  // numbers of tokens
+  EXPECT_EQ(figures[3].name, "linear-speed-saved-by-tokens");
+  EXPECT_EQ(figures[3].panels[0].series.size(), 3u);
   EXPECT_NEAR(figures[2].panels[1].series[0].y[0], 100 * 0.5 / 3.5, 1e-12);
+}
+
+TEST(LinearSpeed, FiguresShowEachFormatOfTheSubjectAndNothingBelowZero) {
+  std::vector<Timed> rows;
+  for (const int dim : {1024, 2048}) {
+    AddLayer("standard", "64", dim, 2, 0, rows);
+    AddLayer("switchback", "64", dim, 1, 0.5, rows);
+  }
+  for (Timed& row : rows) {
+    if (row.part == "other") row.seconds = row.dim == 1024 ? -0.1 : 0.1;
+  }
+  Table operations = HandMade(rows);
+  const size_t count = operations.rows.size();
+  for (size_t r = 0; r < count; ++r) {
+    std::vector<std::string> cells = operations.rows[r];
+    if (cells[4] == "standard") continue;
+    cells[5] = "e4m3fn";
+    operations.rows.push_back(std::move(cells));
+  }
+  Tables tables = {
+      {"operations", operations}, {"layers", EmptyTable(1)}, {"crossings", EmptyTable(2)}};
+  const Settings settings = SettingsWith({{"dims", "1024,2048"}, {"tokens", "64"}});
+  Derive(settings, tables);
+  const std::vector<Figure> figures = Figures(settings, tables);
+  ASSERT_EQ(figures.size(), 3u);
+  ASSERT_EQ(figures[0].panels.size(), 4u);
+  EXPECT_EQ(figures[0].panels[1].title, "Other operations, int8");
+  EXPECT_EQ(figures[0].panels[2].title, "Products, e4m3fn");
+  const Series& other = figures[0].panels[1].series.back();
+  EXPECT_EQ(other.x, std::vector<double>{2048});
+  EXPECT_EQ(other.y, std::vector<double>{100});
 }
 
 TEST(LinearSpeed, ResumeKeepsWhatWasTimed) {
@@ -397,6 +437,40 @@ TEST(LinearSpeed, PointsAreBothLayersOfEachSize) {
             "8 -> 32 tokens=6 seed=4\n32 -> 8 tokens=6 seed=4\n");
 }
 
+TEST(LinearSpeed, ASquareLayerIsOnePoint) {
+  std::string labels;
+  for (const Point& point : LinearSpeed().points(SettingsWith(Tiny({{"widths", "1,2"}})))) {
+    labels += point.label + " " + point.parameters.at("width") + "\n";
+  }
+  EXPECT_EQ(labels,
+            "4 -> 4 tokens=6 seed=3 1\n4 -> 8 tokens=6 seed=3 2\n8 -> 4 tokens=6 seed=3 2\n"
+            "8 -> 8 tokens=6 seed=3 1\n8 -> 16 tokens=6 seed=3 2\n16 -> 8 tokens=6 seed=3 2\n");
+}
+
+TEST(LinearSpeed, LayersOfOtherWidthsAreComparedWithTheirOwnStandard) {
+  const Table table =
+      TablesOf(Tiny({{"widths", "1,2"}, {"kinds", "standard,switchback"}})).at("layers");
+  ASSERT_EQ(table.rows.size(), 2u * 2 * 2);
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    if (table.Text(r, "kind") == "standard") {
+      EXPECT_EQ(table.Number(r, "speedup"), 1);
+    }
+    EXPECT_FALSE(std::isnan(table.Number(r, "speedup")));
+  }
+}
+
+TEST(LinearSpeed, NoRoundBeginsAfterTheMostTime) {
+  const Table table = TablesOf({{"kinds", "standard"},
+                                {"dims", "4"},
+                                {"tokens", "6"},
+                                {"product", "fp32"},
+                                {"repeats", "1000"},
+                                {"min-seconds", "0"},
+                                {"max-seconds", "0.000001"}})
+                          .at("operations");
+  EXPECT_EQ(table.Number(0, "repeats"), 1);
+}
+
 TEST(LinearSpeed, StandardIsTimedOncePerRule) {
   std::string names;
   for (const TimedLayer& layer : TimedLayers(SettingsWith({{"kinds", "standard,switchback"},
@@ -429,6 +503,10 @@ TEST(LinearSpeed, BadOptionsAreNamed) {
                                Overrides{{"tokens", "8,8"}},
                                Overrides{{"repeats", "0"}},
                                Overrides{{"min-seconds", "nan"}},
+                               Overrides{{"max-seconds", "-1"}},
+                               Overrides{{"max-seconds", "0.05"}},
+                               Overrides{{"widths", "17"}},
+                               Overrides{{"widths", "4,4"}},
                                Overrides{{"kinds", "standard,standard"}},
                                Overrides{{"formats", "int8,int8"}},
                                Overrides{{"product", "fp32,fp32"}}}) {
@@ -453,7 +531,7 @@ TEST(Quantile, InterpolatesBetweenSortedSamples) {
 }
 
 TEST(Label, NamesWhatDiffers) {
-  const LayerKey a{"cpu", "avx3", "2", "lib", "switchback", "int8", "fp32", "library"};
+  const LayerKey a{"cpu", "avx3", "2", "lib", "switchback", "int8", "fp32", "library", "4"};
   LayerKey b = a;
   b.kind = "standard";
   EXPECT_EQ(Label(a, std::vector<LayerKey>{a, b}), "switchback");
@@ -464,6 +542,9 @@ TEST(Label, NamesWhatDiffers) {
   c.product = "fp32";
   c.backend = "cuda";
   EXPECT_EQ(Label(a, std::vector<LayerKey>{a, b, c}), "switchback avx3 int8 (library)");
+  c = a;
+  c.width = "1";
+  EXPECT_EQ(Label(a, std::vector<LayerKey>{a, c}), "switchback x4");
 }
 
 }  // namespace

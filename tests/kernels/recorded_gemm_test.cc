@@ -1,6 +1,8 @@
-// The rules named after Hopper's matrix units against what an H200 gave (recorded/README.md).
+// The rules named after Hopper's matrix units, and what cuBLASLt does to their sums, against what
+// an H200 gave (recorded/README.md).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -11,6 +13,7 @@
 #include "numsim/io/npy.h"
 #include "numsim/kernels/gemm.h"
 #include "tests/kernels/every_backend.h"
+#include "tests/kernels/library_store.h"
 
 namespace numsim {
 namespace {
@@ -20,7 +23,7 @@ std::filesystem::path RecordedDirectory() {
   return std::filesystem::path(root != nullptr ? root : ".") / "tests/kernels/recorded";
 }
 
-// RULE.FORMAT-A.FORMAT-B.K
+// RULE.FORMAT-A.FORMAT-B.K, or with one name more
 struct RecordedCase {
   explicit RecordedCase(const std::string& name) {
     const size_t a = name.find('.'), b = name.find('.', a + 1), k = name.find('.', b + 1);
@@ -30,12 +33,34 @@ struct RecordedCase {
     left = ReadNpy(RecordedDirectory() / (name + "-a.npy"));
     right = ReadNpy(RecordedDirectory() / (name + "-b.npy"));
     out = ReadNpy(RecordedDirectory() / (name + "-out.npy"));
+    if (HasScales(name)) {
+      scales_a = ReadNpy(RecordedDirectory() / (name + "-sa.npy"));
+      scales_b = ReadNpy(RecordedDirectory() / (name + "-sb.npy"));
+    }
+  }
+
+  static bool HasScales(const std::string& name) {
+    return std::filesystem::exists(RecordedDirectory() / (name + "-sa.npy"));
   }
 
   Accumulator rule;
   FormatSpec format_a, format_b;
   Array left, right, out;
+  Array scales_a, scales_b;  // no elements: there are none
 };
+
+// The cases whose names have that many parts between points.
+std::vector<std::string> RecordedNames(int parts) {
+  constexpr std::string_view kEnd = "-out.npy";
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(RecordedDirectory())) {
+    std::string name = entry.path().filename().string();
+    if (!name.ends_with(kEnd)) continue;
+    name.resize(name.size() - kEnd.size());
+    if (std::count(name.begin(), name.end(), '.') + 1 == parts) names.push_back(name);
+  }
+  return names;
+}
 
 GemmOperand OperandOf(const Array& codes, const FormatSpec& format) {
   GemmOperand operand{.format = format, .rows = codes.shape[0], .inner = codes.shape[1]};
@@ -48,12 +73,17 @@ GemmOperand OperandOf(const Array& codes, const FormatSpec& format) {
   return operand;
 }
 
-size_t Differences(const RecordedCase& recorded) {
-  std::vector<float> out(recorded.out.shape[0] * recorded.out.shape[1]);
+std::vector<float> Sums(const RecordedCase& recorded) {
+  std::vector<float> out(recorded.out.Elements());
   Gemm(OperandOf(recorded.left, recorded.format_a),
        OperandOf(recorded.right, recorded.format_b),
        recorded.rule,
        out);
+  return out;
+}
+
+size_t Differences(const RecordedCase& recorded) {
+  const std::vector<float> out = Sums(recorded);
   size_t count = 0;
   for (size_t i = 0; i < out.size(); ++i) {
     count += std::memcmp(&out[i], recorded.out.bytes.data() + 4 * i, 4) != 0;
@@ -62,17 +92,12 @@ size_t Differences(const RecordedCase& recorded) {
 }
 
 TEST(RecordedGemm, HopperRulesGiveEveryBitOfAnH200) {
-  constexpr std::string_view kEnd = "-out.npy";
-  size_t cases = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(RecordedDirectory())) {
-    std::string name = entry.path().filename().string();
-    if (!name.ends_with(kEnd)) continue;
-    name.resize(name.size() - kEnd.size());
+  const std::vector<std::string> names = RecordedNames(4);
+  EXPECT_EQ(names.size(), 15u);
+  for (const std::string& name : names) {
     const RecordedCase recorded(name);
-    ++cases;
     WithEachBackend([&] { EXPECT_EQ(Differences(recorded), 0u) << name; });
   }
-  EXPECT_EQ(cases, 15u);
 }
 
 // The record tells the rules apart: a neighbour of the right one fails on it.
@@ -93,6 +118,66 @@ TEST(RecordedGemm, AnotherFractionChunkOrPromotionDiffers) {
     recorded.rule = ParseAccumulator(row.wrong);
     EXPECT_GT(Differences(recorded), 0u) << row.recorded << " under " << row.wrong;
   }
+}
+
+// Element i of the scales of rows or of the one for all; 1 without any.
+float ScaleOf(const Array& scales, size_t i) {
+  if (scales.bytes.empty()) return 1;
+  return scales.Data<float>()[scales.Elements() == 1 ? 0 : i];
+}
+
+// What the name says was stored: scaled sums as float32, int32 or in a format of 16 bits.
+std::vector<uint32_t> Stored(const RecordedCase& recorded,
+                             const std::string& name,
+                             LibraryScaling scaling) {
+  std::vector<float> sums = Sums(recorded);
+  const size_t columns = recorded.right.shape[0];
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const float sa = ScaleOf(recorded.scales_a, i / columns);
+    const float sb = ScaleOf(recorded.scales_b, i % columns);
+    sums[i] = ScaledSum(scaling, sums[i], sa, sb);
+  }
+  if (name.ends_with("bf16")) return ResultCodes(kBf16, sums);
+  if (name.ends_with("fp16")) return ResultCodes(kFp16, sums);
+  if (!name.ends_with("int32")) return ResultBits(sums);
+  std::vector<uint32_t> integers;
+  for (const float x : sums) integers.push_back(static_cast<uint32_t>(static_cast<int32_t>(x)));
+  return integers;
+}
+
+size_t StoredDifferences(const std::string& name, LibraryScaling scaling) {
+  const RecordedCase recorded(name);
+  const std::vector<uint32_t> want = Stored(recorded, name, scaling);
+  const size_t bytes = ElementBytes(recorded.out.type);
+  const FormatSpec& format = bytes == 4 ? kFp32 : name.ends_with("bf16") ? kBf16 : kFp16;
+  size_t count = 0;
+  for (size_t i = 0; i < want.size(); ++i) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, recorded.out.bytes.data() + bytes * i, bytes);
+    count += (name.ends_with("int32") ? bits : WithOneNan(format, bits)) != want[i];
+  }
+  return count;
+}
+
+// RULE.FORMAT-A.FORMAT-B.K.STORE
+TEST(RecordedGemm, ScaledAndRoundedResultsAreThoseOfAnH200) {
+  const std::vector<std::string> names = RecordedNames(5);
+  EXPECT_EQ(names.size(), 23u);
+  for (const std::string& name : names) {
+    const bool rows = name.find(".rows") != std::string::npos;
+    const LibraryScaling scaling = rows ? kHopperRowScaling : kHopperTensorScaling;
+    EXPECT_EQ(StoredDifferences(name, scaling), 0u) << name;
+  }
+}
+
+// The record tells ways to scale apart.
+TEST(RecordedGemm, AnotherOrderOfTheScalesDiffers) {
+  EXPECT_GT(StoredDifferences("hopper-fp8-fast.e4m3fn.e4m3fn.272.rows", kHopperTensorScaling), 0u);
+  EXPECT_GT(StoredDifferences("hopper-fp8-fast.e4m3fn.e4m3fn.272.rows", LibraryScaling::kLeftFirst),
+            0u);
+  EXPECT_GT(StoredDifferences("hopper-fp8-fast.e4m3fn.e4m3fn.272.tensor", kHopperRowScaling), 0u);
+  EXPECT_GT(StoredDifferences("hopper-fp8-fast.e4m3fn.e4m3fn.272.tensor", LibraryScaling::kOnce),
+            0u);
 }
 
 }  // namespace

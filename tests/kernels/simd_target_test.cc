@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "numsim/base/device.h"
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/kernels/cast.h"
@@ -42,11 +43,32 @@ std::string MessageOf(void (*act)()) {
   return "no error";
 }
 
-TEST_F(Backend, ScalarIsAlwaysAvailableAndLast) {
-  const std::vector<std::string> names = AvailableBackends();
+TEST_F(Backend, ScalarIsAlwaysAvailableAndTheLastOfTheProcessor) {
+  std::vector<std::string> names = AvailableBackends();
   ASSERT_FALSE(names.empty());
+  if (DeviceAvailable()) {
+    EXPECT_EQ(names.back(), "cuda");
+    names.pop_back();
+  }
   EXPECT_EQ(names.back(), "scalar");
   EXPECT_EQ(std::count(names.begin(), names.end(), "scalar"), 1);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "cuda"), 0);
+}
+
+TEST_F(Backend, CudaWithoutADeviceIsRefusedWithTheReasonAndChangesNothing) {
+  if (DeviceAvailable()) GTEST_SKIP() << "there is a device";
+  for (const std::string& name : AvailableBackends()) {
+    ForceBackend(name);
+    EXPECT_EQ(MessageOf([] { ForceBackend("cuda"); }),
+              "backend 'cuda' is not available here: " + DeviceUnavailable());
+    EXPECT_EQ(SimdTargetName(), name);
+    EXPECT_FALSE(UsesDevice());
+  }
+}
+
+TEST_F(Backend, CudaIsNeverActiveWithoutAChoice) {
+  unsetenv("NUMSIM_BACKEND");
+  EXPECT_NE(AvailableBackends().front(), "cuda");
 }
 
 TEST_F(Backend, ForcingEachAvailableOneMakesItActive) {
@@ -54,6 +76,7 @@ TEST_F(Backend, ForcingEachAvailableOneMakesItActive) {
     ForceBackend(name);
     EXPECT_EQ(SimdTargetName(), name);
     EXPECT_EQ(UsesScalarReference(), name == "scalar");
+    EXPECT_EQ(UsesDevice(), name == "cuda");
   }
 }
 

@@ -68,8 +68,8 @@ INCLUDE_PLACES = [
     (r"benchmark/", r"^bench/", "Google Benchmark only in bench"),
     (
         r"(cuda|cublas|curand|nccl|cub/|thrust/)",
-        r"(_cuda\.cu|^libnumsim/numsim/base/host_device\.h)$",
-        "CUDA only in *_cuda.cu and base/host_device.h",
+        r"(_cuda\.cuh?|^libnumsim/numsim/base/host_device\.h)$",
+        "CUDA only in *_cuda.cu, *_cuda.cuh and base/host_device.h",
     ),
 ]
 
@@ -78,8 +78,8 @@ TEXT_PLACES = [
     (
         r"\b(__global__|__device__|__host__|__shared__|__constant__|__launch_bounds__"
         r"|__CUDACC__|__CUDA_ARCH__|cuda[A-Z]\w*)|<<<",
-        r"(_cuda\.cu|^libnumsim/numsim/base/host_device\.h)$",
-        "CUDA only in *_cuda.cu and base/host_device.h",
+        r"(_cuda\.cuh?|^libnumsim/numsim/base/host_device\.h)$",
+        "CUDA only in *_cuda.cu, *_cuda.cuh and base/host_device.h",
     ),
     (
         r"^\s*#\s*pragma\s+omp\b|\b_Pragma\s*\(\s*\"omp|\bomp_[a-z]\w*\s*\(",
@@ -88,7 +88,7 @@ TEXT_PLACES = [
     ),
 ]
 
-SOURCE_ENDINGS = (".h", ".cc", ".inc", ".cu")
+SOURCE_ENDINGS = (".h", ".cc", ".inc", ".cu", ".cuh")
 INCLUDE = re.compile(r"^\s*#\s*include\s*([<\"])([^>\"]+)[>\"]")
 
 
@@ -238,6 +238,11 @@ def self_test():
         (lib + "kernels/i.inc", "__device__ int f();", "CUDA only"),
         (lib + "kernels/j.cc", "Kernel<<<1, 32>>>(x);", "CUDA only"),
         (lib + "kernels/x_cuda.cu", "__global__ void f();", None),
+        (lib + "kernels/x_cuda.cuh", "__device__ inline int f();", None),
+        (lib + "kernels/x_cuda.cu", '#include "numsim/kernels/x_cuda.cuh"', None),
+        (lib + "kernels/x_device.cc", "cudaMalloc(&p, 1);", "CUDA only"),
+        (lib + "kernels/x.cuh", "int n;  // cudaMalloc", None),
+        (lib + "kernels/y.cuh", "__device__ int f();", "CUDA only"),
         (lib + "base/host_device.h", "#ifdef __CUDACC__", None),
         (lib + "base/b.h", "// __device__ and <<< in a comment", None),
         (lib + "base/c.h", 'const char* text = "__global__ // <<<";', None),

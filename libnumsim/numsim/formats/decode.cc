@@ -3,57 +3,16 @@
 #include <bit>
 
 #include "numsim/base/error.h"
+#include "numsim/formats/decode_scalar.h"
 
 namespace numsim {
-namespace {
-
-constexpr uint32_t kF32SignBit = 0x80000000u;
-constexpr uint32_t kF32Infinity = 0x7F800000u;
-constexpr uint32_t kF32QuietNan = 0x7FC00000u;
-
-// The bits of significand * 2^exponent as a float32. Integers only, so that a processor set to
-// flush subnormals changes nothing. Requires a value that float32 holds exactly.
-uint32_t ExactF32Bits(uint32_t significand, int exponent) {
-  if (significand == 0) return 0;
-  const int top = std::bit_width(significand) - 1;  // the value lies in [2^top, 2^(top+1)) * 2^e
-  const int biased = top + exponent + 127;
-  const int shift = biased > 0 ? 23 - top : exponent + 149;  // subnormals count in 2^-149
-  const uint32_t fraction = shift >= 0 ? significand << shift : significand >> -shift;
-  return biased > 0 ? (static_cast<uint32_t>(biased - 1) << 23) + fraction : fraction;
-}
-
-uint32_t MagnitudeOf(const FormatSpec& format, uint32_t code) {
-  if (format.sign == Sign::kTwosComplement && (code & format.SignBit())) {
-    return (0u - code) & format.CodeMask();
-  }
-  return code & ~format.SignBit();
-}
-
-}  // namespace
-
 Dyadic MagnitudeValue(const FormatSpec& format, uint32_t magnitude_code) noexcept {
-  const uint32_t hidden = uint32_t{1} << format.mantissa_bits;
-  const uint32_t mantissa = magnitude_code & (hidden - 1);
-  const int field = static_cast<int>(magnitude_code >> format.mantissa_bits);
-  if (field == 0 && format.zero != Zero::kNone) return {mantissa, format.SubnormalExponent()};
-  return {hidden + mantissa, field - format.bias - format.mantissa_bits};
+  return scalar::MagnitudeValue(format, magnitude_code);
 }
 
 float Decode(const FormatSpec& format, uint32_t code) noexcept {
   NUMSIM_CHECK(code <= format.CodeMask(), "code {:#x} of a {}-bit format", code, format.Bits());
-  const uint32_t sign = (code & format.SignBit()) != 0 ? kF32SignBit : 0;
-  switch (Classify(format, code)) {
-    case ValueClass::kNan:
-      return std::bit_cast<float>(kF32QuietNan | (format.NanHasSign() ? sign : 0));
-    case ValueClass::kInfinity:
-      return std::bit_cast<float>(kF32Infinity | sign);
-    case ValueClass::kUnused:  // two's complement: one more than the largest magnitude
-      return std::bit_cast<float>(sign | ExactF32Bits(code, format.SubnormalExponent()));
-    default:
-      break;
-  }
-  const Dyadic value = MagnitudeValue(format, MagnitudeOf(format, code));
-  return std::bit_cast<float>(sign | ExactF32Bits(value.significand, value.exponent));
+  return std::bit_cast<float>(scalar::DecodeBits(format, code));
 }
 
 std::vector<float> DecodeTable(const FormatSpec& format) {

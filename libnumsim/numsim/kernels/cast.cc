@@ -9,6 +9,7 @@
 #include "numsim/formats/named_formats.h"
 #include "numsim/kernels/cast_serial.h"
 #include "numsim/kernels/cast_simd.h"
+#include "numsim/kernels/cast_staged.h"
 #include "numsim/kernels/simd_target.h"
 #include "numsim/rounding/encode.h"
 
@@ -49,6 +50,9 @@ void EncodeArray(const EncodePlan& plan,
                  std::span<Code> codes,
                  const ArrayRandom& random) {
   CheckEncode<Code>(plan, in.size(), codes.size());
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice()) return EncodeOnDevice(plan, in, codes, random);
+  }
   ParallelFor(in.size(), kGrain, [&](size_t begin, size_t end) {
     EncodeOneThread(
         plan, in.data() + begin, end - begin, codes.data() + begin, Advance(random, begin));
@@ -85,6 +89,9 @@ void DecodeOneThread(const FormatSpec& format, const Code* codes, size_t n, floa
 template <typename Code>
 void DecodeArray(const FormatSpec& format, std::span<const Code> codes, std::span<float> out) {
   NUMSIM_CHECK(codes.size() == out.size(), "{} codes, {} values", codes.size(), out.size());
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice()) return DecodeOnDevice(format, codes, out);
+  }
   ParallelFor(codes.size(), kGrain, [&](size_t begin, size_t end) {
     DecodeOneThread(format, codes.data() + begin, end - begin, out.data() + begin);
   });
@@ -95,28 +102,28 @@ void DecodeArray(const FormatSpec& format, std::span<const Code> codes, std::spa
 void Encode(const EncodePlan& plan,
             std::span<const float> in,
             std::span<uint8_t> codes,
-            const ArrayRandom& random) noexcept {
+            const ArrayRandom& random) {
   EncodeArray(plan, in, codes, random);
 }
 
 void Encode(const EncodePlan& plan,
             std::span<const float> in,
             std::span<uint16_t> codes,
-            const ArrayRandom& random) noexcept {
+            const ArrayRandom& random) {
   EncodeArray(plan, in, codes, random);
 }
 
 void Encode(const EncodePlan& plan,
             std::span<const float> in,
             std::span<uint32_t> codes,
-            const ArrayRandom& random) noexcept {
+            const ArrayRandom& random) {
   EncodeArray(plan, in, codes, random);
 }
 
 void Encode(const EncodePlan& plan,
             std::span<const double> in,
             std::span<uint32_t> codes,
-            const ArrayRandom& random) noexcept {
+            const ArrayRandom& random) {
   CheckEncode<uint32_t>(plan, in.size(), codes.size());
   ParallelFor(in.size(), kGrain, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
@@ -125,21 +132,15 @@ void Encode(const EncodePlan& plan,
   });
 }
 
-void Decode(const FormatSpec& format,
-            std::span<const uint8_t> codes,
-            std::span<float> out) noexcept {
+void Decode(const FormatSpec& format, std::span<const uint8_t> codes, std::span<float> out) {
   DecodeArray(format, codes, out);
 }
 
-void Decode(const FormatSpec& format,
-            std::span<const uint16_t> codes,
-            std::span<float> out) noexcept {
+void Decode(const FormatSpec& format, std::span<const uint16_t> codes, std::span<float> out) {
   DecodeArray(format, codes, out);
 }
 
-void Decode(const FormatSpec& format,
-            std::span<const uint32_t> codes,
-            std::span<float> out) noexcept {
+void Decode(const FormatSpec& format, std::span<const uint32_t> codes, std::span<float> out) {
   DecodeArray(format, codes, out);
 }
 
@@ -196,16 +197,22 @@ void FakeQuantizeSerial(const EncodePlan& plan,
 void FakeQuantize(const EncodePlan& plan,
                   std::span<const float> in,
                   std::span<float> out,
-                  const ArrayRandom& random) noexcept {
+                  const ArrayRandom& random) {
   NUMSIM_CHECK(in.size() == out.size(), "{} in, {} out", in.size(), out.size());
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice()) return FakeQuantizeOnDevice(plan, in, out, random);
+  }
   ParallelFor(in.size(), kGrain, [&](size_t begin, size_t end) {
     FakeQuantizeSerial(
         plan, in.data() + begin, end - begin, out.data() + begin, Advance(random, begin));
   });
 }
 
-void RandomBitsArray(const ArrayRandom& random, int bits, std::span<uint32_t> out) noexcept {
+void RandomBitsArray(const ArrayRandom& random, int bits, std::span<uint32_t> out) {
   NUMSIM_CHECK(bits >= 1 && bits <= 32, "{} random bits", bits);
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice()) return RandomBitsArrayOnDevice(random, bits, out);
+  }
   ParallelFor(out.size(), kGrain, [&](size_t begin, size_t end) {
     if (!UsesScalarReference()) {
       return RandomBitsSimd(Advance(random, begin), bits, end - begin, out.data() + begin);

@@ -12,6 +12,7 @@
 #include "numsim/kernels/gemm_paths.h"
 #include "numsim/kernels/gemm_reference.h"
 #include "numsim/kernels/gemm_specials.h"
+#include "numsim/kernels/gemm_staged.h"
 #include "numsim/kernels/gemm_tiles.h"
 #include "numsim/kernels/simd_target.h"
 
@@ -196,7 +197,10 @@ size_t SegmentLength(const GemmOperand& a, const GemmOperand& b) {
 void GemmByRule(const GemmOperand& a,
                 const GemmOperand& b,
                 const Accumulator& rule,
-                std::span<float> out) noexcept {
+                std::span<float> out) {
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice() && MultipliesStaged(a, b, rule)) return GemmOnDevice(a, b, rule, out);
+  }
   CheckProduct(a, b, out.size());
   NUMSIM_CHECK(rule.kind != AccumulatorKind::kLibrary, "rule library for {}", out.size());
   if (out.empty()) return;
@@ -224,9 +228,15 @@ void GemmByRule(const GemmOperand& a,
   if (left_out) PutSpecials(a, p.range_a, b, p.range_b, rule, length, out);
 }
 
-bool GemmInt32(const GemmOperand& a, const GemmOperand& b, std::span<int32_t> out) noexcept {
+bool GemmInt32(const GemmOperand& a, const GemmOperand& b, std::span<int32_t> out) {
   CheckProduct(a, b, out.size());
   NUMSIM_CHECK(IsInt8(a) && IsInt8(b), "operands that are not int8 codes");
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice() && MultipliesStaged(a, b, {})) {
+      GemmInt32OnDevice(a, b, out);
+      return true;
+    }
+  }
   std::fill(out.begin(), out.end(), 0);
   if (out.empty() || a.inner == 0) return true;
   constexpr double kLowest = std::numeric_limits<int32_t>::min();

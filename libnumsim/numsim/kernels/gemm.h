@@ -56,24 +56,23 @@ struct GemmOperand {
 // also multiplies the scales into the operands first.
 // int8 operands (the two's complement grid, -128 included) under rule exact are added as integers,
 // up to inner == 2^38.
+// Throws Error under the backend cuda alone, when the device refuses (its memory, for one).
 // Requires equal inner, spans of rows * inner elements, out.size() == a.rows * b.rows.
 void Gemm(const GemmOperand& a,
           const GemmOperand& b,
           const Accumulator& rule,
-          std::span<float> out) noexcept;
+          std::span<float> out);
 
 // Gemm for every rule but library. A program that calls nothing else needs no linear algebra
 // library.
 void GemmByRule(const GemmOperand& a,
                 const GemmOperand& b,
                 const Accumulator& rule,
-                std::span<float> out) noexcept;
+                std::span<float> out);
 
 // The same sums as integers, no scales. Returns false if a sum does not fit into int32: that
 // element is then the nearest int32. Requires operands of int8 codes.
-[[nodiscard]] bool GemmInt32(const GemmOperand& a,
-                             const GemmOperand& b,
-                             std::span<int32_t> out) noexcept;
+[[nodiscard]] bool GemmInt32(const GemmOperand& a, const GemmOperand& b, std::span<int32_t> out);
 
 // What computes rule library here: "oneDNN 2.6.3" or "Eigen 3.4.0".
 const char* GemmLibrary();

@@ -58,7 +58,7 @@ void RunLibrary(const GemmOperand& a, const GemmOperand& b, std::span<float> out
 void Gemm(const GemmOperand& a,
           const GemmOperand& b,
           const Accumulator& rule,
-          std::span<float> out) noexcept {
+          std::span<float> out) {
   if (rule.kind != AccumulatorKind::kLibrary) return GemmByRule(a, b, rule, out);
   CheckProduct(a, b, out.size());
   if (out.empty()) return;

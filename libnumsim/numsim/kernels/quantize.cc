@@ -9,6 +9,7 @@
 #include "numsim/kernels/cast_serial.h"
 #include "numsim/kernels/cast_simd.h"
 #include "numsim/kernels/quantize_simd.h"
+#include "numsim/kernels/quantize_staged.h"
 #include "numsim/kernels/scale_grid.h"
 #include "numsim/kernels/simd_target.h"
 #include "numsim/kernels/transpose_simd.h"
@@ -250,6 +251,12 @@ void QuantizeMatrix(const EncodePlan& plan,
                "{} multipliers",
                multipliers.size());
   if (in.empty()) return;
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice()) {
+      return QuantizeOnDevice(
+          plan, in, shape, layout, multipliers, codes.data(), random, transpose);
+    }
+  }
   if (transpose) {
     QuantizeTransposed(plan, in, shape, ScaleGrid(shape, layout), multipliers, codes, random);
   } else {
@@ -274,6 +281,9 @@ void DequantizeMatrix(const FormatSpec& format,
                shape.rows,
                shape.cols);
   if (codes.empty()) return;
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice()) return DequantizeOnDevice(format, codes.data(), shape, layout, scales, out);
+  }
   shape = WithoutShortRows(shape, layout);
   const ScaleGrid grid(shape, layout);
   const Pieces pieces(shape);
@@ -293,7 +303,7 @@ void DequantizeMatrix(const FormatSpec& format,
 void Absmax(std::span<const float> in,
             MatrixShape shape,
             const ScaleLayout& layout,
-            std::span<float> absmax) noexcept {
+            std::span<float> absmax) {
   NUMSIM_CHECK(
       in.size() == shape.Elements() && absmax.size() == layout.Count(shape.rows, shape.cols),
       "{} values, {} maxima, {} x {}",
@@ -303,6 +313,9 @@ void Absmax(std::span<const float> in,
       shape.cols);
   std::fill(absmax.begin(), absmax.end(), 0.0f);
   if (in.empty()) return;
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice()) return AbsmaxOnDevice(in, shape, layout, absmax);
+  }
   const ScaleGrid grid(shape, layout);
   if (grid.tile_rows < shape.rows || grid.tile_cols < shape.cols) {
     return AbsmaxTiles(in, shape, grid, absmax);
@@ -310,7 +323,10 @@ void Absmax(std::span<const float> in,
   for (const float max : PiecewiseMaxima(in, FiniteAbsmax)) absmax[0] = std::max(absmax[0], max);
 }
 
-float AbsmaxOfAll(std::span<const float> in) noexcept {
+float AbsmaxOfAll(std::span<const float> in) {
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice() && !in.empty()) return AbsmaxOfAllOnDevice(in);
+  }
   const auto largest = [](const float* piece, size_t n) { return AbsmaxOfAll(piece, n); };
   float result = 0;
   for (const float max : PiecewiseMaxima(in, largest)) {
@@ -327,7 +343,7 @@ void Quantize(const EncodePlan& plan,
               std::span<const float> multipliers,
               std::span<uint8_t> codes,
               const ArrayRandom& random,
-              bool transpose) noexcept {
+              bool transpose) {
   QuantizeMatrix(plan, in, shape, layout, multipliers, codes, random, transpose);
 }
 
@@ -338,7 +354,7 @@ void Quantize(const EncodePlan& plan,
               std::span<const float> multipliers,
               std::span<uint16_t> codes,
               const ArrayRandom& random,
-              bool transpose) noexcept {
+              bool transpose) {
   QuantizeMatrix(plan, in, shape, layout, multipliers, codes, random, transpose);
 }
 
@@ -349,7 +365,7 @@ void FakeQuantize(const EncodePlan& plan,
                   std::span<const float> multipliers,
                   std::span<const float> scales,
                   std::span<float> out,
-                  const ArrayRandom& random) noexcept {
+                  const ArrayRandom& random) {
   const size_t count = layout.Count(shape.rows, shape.cols);
   NUMSIM_CHECK(in.size() == shape.Elements() && out.size() == in.size() &&
                    multipliers.size() == count && scales.size() == count,
@@ -380,7 +396,7 @@ void Dequantize(const FormatSpec& format,
                 MatrixShape shape,
                 const ScaleLayout& layout,
                 std::span<const float> scales,
-                std::span<float> out) noexcept {
+                std::span<float> out) {
   DequantizeMatrix(format, codes, shape, layout, scales, out);
 }
 
@@ -389,7 +405,7 @@ void Dequantize(const FormatSpec& format,
                 MatrixShape shape,
                 const ScaleLayout& layout,
                 std::span<const float> scales,
-                std::span<float> out) noexcept {
+                std::span<float> out) {
   DequantizeMatrix(format, codes, shape, layout, scales, out);
 }
 

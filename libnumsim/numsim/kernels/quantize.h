@@ -2,7 +2,8 @@
 //
 // Matrices are row-major float32, rows x cols. Multiplication by a scale is one float32 product in
 // the default floating-point environment; the rounding to codes that follows is the exact rule.
-// The bits do not depend on backend or thread count.
+// The bits do not depend on backend or thread count. Under the backend cuda all but FakeQuantize
+// run on the device, and throw Error where its memory does not suffice.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +27,10 @@ struct MatrixShape {
 void Absmax(std::span<const float> in,
             MatrixShape shape,
             const ScaleLayout& layout,
-            std::span<float> absmax) noexcept;
+            std::span<float> absmax);
 
 // The largest |x| with infinities counted in; a quiet NaN if there is one; 0 for none.
-float AbsmaxOfAll(std::span<const float> in) noexcept;
+float AbsmaxOfAll(std::span<const float> in);
 
 // codes(r, c) = code of in(r, c) * multiplier(r, c), the product rounded to float32.
 // Stochastic draws are those of element r * cols + c. With `transpose` the codes are stored as the
@@ -43,7 +44,7 @@ void Quantize(const EncodePlan& plan,
               std::span<const float> multipliers,
               std::span<uint8_t> codes,
               const ArrayRandom& random = {},
-              bool transpose = false) noexcept;
+              bool transpose = false);
 void Quantize(const EncodePlan& plan,
               std::span<const float> in,
               MatrixShape shape,
@@ -51,7 +52,7 @@ void Quantize(const EncodePlan& plan,
               std::span<const float> multipliers,
               std::span<uint16_t> codes,
               const ArrayRandom& random = {},
-              bool transpose = false) noexcept;
+              bool transpose = false);
 
 // out = Dequantize(Quantize(in)) without the codes; any format, also of more than 16 bits. in and
 // out may be the same span.
@@ -62,7 +63,7 @@ void FakeQuantize(const EncodePlan& plan,
                   std::span<const float> multipliers,
                   std::span<const float> scales,
                   std::span<float> out,
-                  const ArrayRandom& random = {}) noexcept;
+                  const ArrayRandom& random = {});
 
 // out(r, c) = value of codes(r, c) * scale(r, c), the product rounded to float32. Not transposed.
 // Requires sizes as above.
@@ -71,12 +72,12 @@ void Dequantize(const FormatSpec& format,
                 MatrixShape shape,
                 const ScaleLayout& layout,
                 std::span<const float> scales,
-                std::span<float> out) noexcept;
+                std::span<float> out);
 void Dequantize(const FormatSpec& format,
                 std::span<const uint16_t> codes,
                 MatrixShape shape,
                 const ScaleLayout& layout,
                 std::span<const float> scales,
-                std::span<float> out) noexcept;
+                std::span<float> out);
 
 }  // namespace numsim

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "numsim/base/host_device.h"
 #include "numsim/kernels/cast.h"
 
 namespace numsim {
@@ -13,7 +14,7 @@ namespace numsim {
 struct ExactSum {
   double sum, error;
 };
-inline ExactSum SumExactly(double a, double b) {
+NUMSIM_HOST_DEVICE inline ExactSum SumExactly(double a, double b) {
   const double sum = a + b;
   const double b_part = sum - a;
   return {sum, (a - (sum - b_part)) + (b - b_part)};
@@ -22,7 +23,7 @@ inline ExactSum SumExactly(double a, double b) {
 // a + b rounded to odd: the sum where float64 holds it, else of both neighbours the one whose last
 // bit is odd. 53 bits hold two more than any format, so that rounding again equals rounding once
 // [Boldo].
-inline double OddSum(double a, double b) {
+NUMSIM_HOST_DEVICE inline double OddSum(double a, double b) {
   const ExactSum exact = SumExactly(a, b);
   if (exact.error == 0) return exact.sum;
   const uint64_t bits = std::bit_cast<uint64_t>(exact.sum);

@@ -13,7 +13,9 @@
 #include "numsim/kernels/cast_serial.h"
 #include "numsim/kernels/nearest_grid.h"
 #include "numsim/kernels/round_f64.h"
+#include "numsim/kernels/round_step_rule.h"
 #include "numsim/kernels/round_step_simd.h"
+#include "numsim/kernels/round_step_staged.h"
 #include "numsim/kernels/simd_target.h"
 
 namespace numsim {
@@ -108,12 +110,12 @@ void RoundStepSerial(const EncodePlan& plan,
   }
 }
 
-void RoundStep(const EncodePlan& plan,
-               std::span<const float> base,
-               std::span<const float> direction,
-               float factor,
-               std::span<float> out,
-               const ArrayRandom& random) noexcept {
+void RoundStepOnHost(const EncodePlan& plan,
+                     std::span<const float> base,
+                     std::span<const float> direction,
+                     float factor,
+                     std::span<float> out,
+                     const ArrayRandom& random) noexcept {
   NUMSIM_CHECK(base.size() == out.size() && direction.size() == out.size(),
                "{} base, {} direction, {} out",
                base.size(),
@@ -129,6 +131,21 @@ void RoundStep(const EncodePlan& plan,
                     out.data() + begin,
                     advanced);
   });
+}
+
+void RoundStep(const EncodePlan& plan,
+               std::span<const float> base,
+               std::span<const float> direction,
+               float factor,
+               std::span<float> out,
+               const ArrayRandom& random) {
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    const bool matching = base.size() == out.size() && direction.size() == out.size();
+    if (UsesDevice() && matching && HasStepRule(plan)) {
+      return RoundStepStaged(plan, base, direction, factor, out, random);
+    }
+  }
+  RoundStepOnHost(plan, base, direction, factor, out, random);
 }
 
 }  // namespace numsim

@@ -21,12 +21,21 @@ void RoundStepSerial(const EncodePlan& plan,
                      float* out,
                      const ArrayRandom& random = {}) noexcept;
 
-// The same on all threads.
+// The same on all threads; under the backend cuda on the device where HasStepRule(plan)
+// (round_step_rule.h), else here. Throws Error where the device fails.
 void RoundStep(const EncodePlan& plan,
                std::span<const float> base,
                std::span<const float> direction,
                float factor,
                std::span<float> out,
-               const ArrayRandom& random = {}) noexcept;
+               const ArrayRandom& random = {});
+
+// The same, always here: for arrays of passing use and loops that are parallel already.
+void RoundStepOnHost(const EncodePlan& plan,
+                     std::span<const float> base,
+                     std::span<const float> direction,
+                     float factor,
+                     std::span<float> out,
+                     const ArrayRandom& random = {}) noexcept;
 
 }  // namespace numsim

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "hwy/targets.h"
+#include "numsim/base/device.h"
 #include "numsim/base/error.h"
 #include "numsim/kernels/simd_target.h"
 
@@ -24,6 +25,9 @@ namespace {
 HWY_EXPORT(CompiledTarget);
 
 bool g_scalar = false;
+bool g_device = false;
+
+constexpr std::string_view kDevice = "cuda";
 
 std::string LowerCase(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
@@ -64,26 +68,39 @@ std::vector<std::string> AvailableBackends() {
   std::vector<std::string> names;
   for (const int64_t target : UsableTargets()) names.push_back(TargetText(target));
   names.push_back("scalar");
+  if (DeviceAvailable()) names.emplace_back(kDevice);
   ForceBackend(active);
   return names;
 }
 
 void ForceBackend(std::string_view name) {
   const int64_t active = ActiveTarget();
+  if (name == kDevice) {
+    if (!DeviceAvailable()) {
+      throw Error::Format("backend 'cuda' is not available here: {}", DeviceUnavailable());
+    }
+    Activate(UsableTargets().front());
+    g_scalar = false;
+    g_device = true;
+    return;
+  }
   std::string valid = "scalar";
   for (const int64_t target : UsableTargets()) {
     if (TargetText(target) == name) {
       g_scalar = false;
+      g_device = false;
       Activate(target);
       return;
     }
     valid += ", " + TargetText(target);
   }
+  if (DeviceAvailable()) valid += ", cuda";
   if (name != "scalar") {
     Activate(active);  // the search above forgot it
     throw Error::Format("backend '{}' is not available here; available: {}", name, valid);
   }
   g_scalar = true;
+  g_device = false;
 }
 
 bool ForceBackendFromEnvironment() {
@@ -96,11 +113,14 @@ bool ForceBackendFromEnvironment() {
 std::string_view SimdTargetName() {
   static std::string name;
   if (g_scalar) return "scalar";
+  if (g_device) return kDevice;
   name = TargetText(ActiveTarget());
   return name;
 }
 
 bool UsesScalarReference() noexcept { return g_scalar; }
+
+bool UsesDevice() noexcept { return g_device; }
 
 }  // namespace numsim
 #endif  // HWY_ONCE

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
-#include "numsim/kernels/cast.h"
+#include "numsim/kernels/cast_simd.h"
+#include "numsim/kernels/simd_target.h"
 
 namespace numsim {
 namespace {
@@ -25,8 +27,8 @@ std::vector<uint32_t> WordsOf(const MatchedProblem& problem, const CriticalGroup
       const uint64_t first = index[begin];
       size_t stop = begin;
       while (stop < end && index[stop] - first < kTile) ++stop;
-      if (stop - begin > kTile / 16) {
-        RandomBitsArray({problem.random, problem.first_index + first}, 32, tile);
+      if (stop - begin > kTile / 16 && !UsesScalarReference()) {
+        RandomBitsSimd({problem.random, problem.first_index + first}, 32, kTile, tile.data());
         for (; begin < stop; ++begin) words[begin] = tile[index[begin] - first];
       } else {
         for (; begin < stop; ++begin) {
@@ -44,15 +46,11 @@ double AddedBy(const MatchedTerms& terms, const CriticalGroup& group, size_t pla
   return terms(w, u, group.at_high[place]) - terms(w, u, group.at_low[place]);
 }
 
-// Members whose words share their upper bits.
-constexpr int kBucketBits = 10;
-uint32_t BucketOf(uint32_t word) { return word >> (32 - kBucketBits); }
-
 struct BucketSums {
   std::vector<double> added;
 
   BucketSums& operator+=(const BucketSums& other) {
-    added.resize(size_t{1} << kBucketBits);
+    added.resize(size_t{1} << kCriticalBucketBits);
     for (size_t b = 0; b < other.added.size(); ++b) added[b] += other.added[b];
     return *this;
   }
@@ -66,10 +64,10 @@ std::vector<double> SumBuckets(const MatchedTerms& terms,
   ParallelFor(parts.size(), 1, [&](size_t first, size_t last) {
     for (size_t part = first; part < last; ++part) {
       std::vector<double>& added = parts[part].added;
-      added.resize(size_t{1} << kBucketBits);
+      added.resize(size_t{1} << kCriticalBucketBits);
       const size_t end = std::min(words.size(), (part + 1) * kPart);
       for (size_t i = part * kPart; i < end; ++i) {
-        added[BucketOf(words[i])] += AddedBy(terms, group, i);
+        added[CriticalBucket(words[i])] += AddedBy(terms, group, i);
       }
     }
   });
@@ -83,12 +81,11 @@ double Distance(const MatchedTerms& terms, double sum) {
   return std::abs(terms.Size(sum) - terms.Size(terms.target));
 }
 
-// The members that change, but for the last decision: all of the buckets before `bucket`, and of it
-// those at `places`, in their order. With all of them S >= T, without the last one S < T.
+// The members up to the last that may change: of its bucket, in their order. With all of them S >=
+// T, without the last one S < T.
 struct Prefix {
-  uint32_t bucket = 0;
-  std::vector<uint32_t> places;
-  double sum_before = 0;  // S without the last one
+  uint32_t last = 0;      // place of the last one
+  double sum_before = 0;  // S without it
   double sum = 0;
 };
 
@@ -96,26 +93,22 @@ Prefix FindPrefix(const MatchedTerms& terms,
                   const CriticalGroup& group,
                   const std::vector<uint32_t>& words) {
   const std::vector<double> added = SumBuckets(terms, group, words);
-  Prefix prefix;
   double sum = group.sum_below;
-  while (prefix.bucket + 1 < added.size() && sum + added[prefix.bucket] < terms.target) {
-    sum += added[prefix.bucket++];
-  }
+  const uint32_t bucket = LastCriticalBucket(terms, added, sum);
   std::vector<uint32_t> places;
   for (uint32_t i = 0; i < words.size(); ++i) {
-    if (BucketOf(words[i]) == prefix.bucket) places.push_back(i);
+    if (CriticalBucket(words[i]) == bucket) places.push_back(i);
   }
-  std::stable_sort(
-      places.begin(), places.end(), [&](uint32_t a, uint32_t b) { return words[a] < words[b]; });
+  std::sort(places.begin(), places.end(), [&](uint32_t a, uint32_t b) {
+    return std::pair(words[a], group.index[a]) < std::pair(words[b], group.index[b]);
+  });
   for (const uint32_t place : places) {
-    prefix.places.push_back(place);
-    prefix.sum_before = sum;
+    const double before = sum;
     sum += AddedBy(terms, group, place);
-    prefix.sum = sum;
-    if (sum >= terms.target) return prefix;
+    if (sum >= terms.target) return {place, before, sum};
   }
   NUMSIM_CHECK(false, "a critical group of {} does not reach the target", words.size());
-  return prefix;
+  return {};
 }
 
 // Whether the one weight of SmallStep moves, which is the member at `place`.
@@ -137,28 +130,43 @@ bool MovesAtRandom(const MatchedProblem& problem,
 
 }  // namespace
 
+uint32_t LastCriticalBucket(const MatchedTerms& terms,
+                            const std::vector<double>& added,
+                            double& sum) {
+  uint32_t bucket = 0;
+  while (bucket + 1 < added.size() && sum + added[bucket] < terms.target) sum += added[bucket++];
+  return bucket;
+}
+
+CriticalDecision DecideMembers(const MatchedProblem& problem,
+                               const MatchedTerms& terms,
+                               const CriticalGroup& group,
+                               const std::vector<uint32_t>& words) {
+  const Prefix prefix = FindPrefix(terms, group, words);
+  CriticalDecision decision;
+  CriticalChoice& choice = decision.choice;
+  choice.below_min_step = prefix.sum_before == 0 && prefix.sum > terms.target;
+  decision.last_moves = choice.below_min_step
+                            ? MovesAtRandom(problem, terms, group, prefix.last)
+                            : Distance(terms, prefix.sum) < Distance(terms, prefix.sum_before);
+  choice.sum = decision.last_moves ? prefix.sum : prefix.sum_before;
+  decision.last_word = words[prefix.last];
+  decision.last_index = group.index[prefix.last];
+  return decision;
+}
+
 CriticalChoice MoveMembers(const MatchedProblem& problem,
                            const MatchedTerms& terms,
                            const CriticalGroup& group,
                            std::span<float> new_weights) {
   const std::vector<uint32_t> words = WordsOf(problem, group);
-  const Prefix prefix = FindPrefix(terms, group, words);
-  CriticalChoice choice;
-  choice.below_min_step = prefix.sum_before == 0 && prefix.sum > terms.target;
-  const bool last_moves = choice.below_min_step
-                              ? MovesAtRandom(problem, terms, group, prefix.places.back())
-                              : Distance(terms, prefix.sum) < Distance(terms, prefix.sum_before);
-  choice.sum = last_moves ? prefix.sum : prefix.sum_before;
+  const CriticalDecision decision = DecideMembers(problem, terms, group, words);
   ParallelFor(words.size(), kPart, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
-      if (BucketOf(words[i]) < prefix.bucket) new_weights[group.index[i]] = group.at_high[i];
+      if (decision.Moves(words[i], group.index[i])) new_weights[group.index[i]] = group.at_high[i];
     }
   });
-  for (size_t k = 0; k + (last_moves ? 0 : 1) < prefix.places.size(); ++k) {
-    const uint32_t place = prefix.places[k];
-    new_weights[group.index[place]] = group.at_high[place];
-  }
-  return choice;
+  return decision.choice;
 }
 
 }  // namespace numsim

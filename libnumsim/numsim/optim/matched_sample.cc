@@ -10,30 +10,20 @@ namespace numsim {
 namespace {
 
 constexpr size_t kBlock = 2048;
-constexpr double kStandardErrors = 4;
 
 struct Sample {
   std::vector<float> weights, update;
 };
 
-// Small against n, and yet its guess leaves few. ([FloydRivest] take the order n^(2/3); square
-// roots have the same bits everywhere.)
-size_t SampleSize(size_t n) {
-  const double root = std::sqrt(static_cast<double>(n));
-  return static_cast<size_t>(root * std::sqrt(root) / 8);
-}
-
 Sample TakeSample(RandomStream random,
                   std::span<const float> weights,
                   std::span<const float> update) {
-  constexpr size_t kRun = 16;
-  const size_t runs = std::max<size_t>(SampleSize(weights.size()) / kRun, 1);
+  const size_t runs = SampleRuns(weights.size());
   const size_t part = weights.size() / runs;
   Sample sample;
   for (size_t r = 0; r < runs; ++r) {
-    const size_t room = part > kRun ? part - kRun + 1 : 1;
-    const size_t begin = r * part + RandomWord(random, r) % room;
-    const size_t end = std::min(begin + kRun, weights.size());
+    const size_t begin = SampleRunBegin(RandomWord(random, r), r, part);
+    const size_t end = std::min(begin + kSampleRun, weights.size());
     for (size_t i = begin; i < end; ++i) {
       sample.weights.push_back(weights[i]);
       sample.update.push_back(update[i]);
@@ -90,6 +80,14 @@ AlphaKey FirstKey(AlphaBracket within, const Predicate& holds) {
 }
 
 }  // namespace
+
+// Small against n, and yet its guess leaves few. ([FloydRivest] take the order n^(2/3); square
+// roots have the same bits everywhere.)
+size_t SampleRuns(size_t n) {
+  const double root = std::sqrt(static_cast<double>(n));
+  const auto size = static_cast<size_t>(root * std::sqrt(root) / 8);
+  return std::max<size_t>(size / kSampleRun, 1);
+}
 
 AlphaBracket GuessBracket(const MatchedProblem& problem,
                           const MatchedTerms& terms,

@@ -49,7 +49,7 @@ class Survivors {
   // value at both. Returns whether S(key) >= T.
   bool Narrow(AlphaKey key) {
     values_.resize(size());
-    RoundStep(*problem_.plan, group_.weights, group_.update, AlphaOf(key), values_);
+    RoundStepOnHost(*problem_.plan, group_.weights, group_.update, AlphaOf(key), values_);
     const double sum = settled_ + SumTerms(terms_, group_.weights, group_.update, values_);
     const bool reached = sum >= terms_.target;
     if (reached) {

@@ -34,7 +34,7 @@ MatchedStep TakeMatchedStep(const MatchedProblem& problem,
     std::copy(problem.weights.begin(), problem.weights.end(), new_weights.begin());
     return step;
   }
-  RoundStep(
+  RoundStepOnHost(
       *problem.plan, problem.weights, problem.update, AlphaOf(found.group->key - 1), new_weights);
   const CriticalChoice choice = MoveMembers(problem, terms, *found.group, new_weights);
   ++step.passes;

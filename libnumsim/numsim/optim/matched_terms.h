@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "numsim/base/host_device.h"
 #include "numsim/optim/matched_step.h"
 
 namespace numsim {
@@ -14,7 +15,7 @@ namespace numsim {
 using AlphaKey = uint32_t;
 inline constexpr AlphaKey kGreatestAlpha = 0x7F7FFFFF;
 
-inline float AlphaOf(AlphaKey key) { return std::bit_cast<float>(key); }
+NUMSIM_HOST_DEVICE inline float AlphaOf(AlphaKey key) { return std::bit_cast<float>(key); }
 inline AlphaKey KeyOf(float alpha) { return std::bit_cast<AlphaKey>(alpha); }
 
 // S and T in units of 2^(e - 50): T lies in [2^50, 2^51), and sums of terms are exact up to 2^53.
@@ -34,7 +35,7 @@ struct MatchedTerms {
   }
 
   // Of a weight `w` with update `u` that becomes `v`.
-  double operator()(float w, float u, float v) const {
+  NUMSIM_HOST_DEVICE double operator()(float w, float u, float v) const {
     const double d = static_cast<double>(v) - static_cast<double>(w);
     const double other = quantity == MatchedQuantity::kNorm ? d : static_cast<double>(u);
     return Rounded(d * other * inverse_quantum);
@@ -47,7 +48,7 @@ struct MatchedTerms {
 
  private:
   // To nearest even; x >= 0. From 2^52 on a float64 has no fraction.
-  static double Rounded(double x) {
+  NUMSIM_HOST_DEVICE static double Rounded(double x) {
     constexpr double kShift = 0x1p52;
     return x < kShift ? (x + kShift) - kShift : x;
   }

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "numsim/base/host_device.h"
+
 namespace numsim {
 
 struct SplitWeight {
@@ -13,7 +15,7 @@ struct SplitWeight {
 
 // bits(m) = (bits(weight) << 16) + remainder. Any bits may come of halves that do not belong
 // together, NaN included.
-inline float JoinMaster(float weight, uint16_t remainder) {
+NUMSIM_HOST_DEVICE inline float JoinMaster(float weight, uint16_t remainder) {
   const uint32_t upper = std::bit_cast<uint32_t>(weight) & 0xFFFF0000u;
   const int32_t lower = static_cast<int16_t>(remainder);
   return std::bit_cast<float>(upper + static_cast<uint32_t>(lower));
@@ -21,7 +23,7 @@ inline float JoinMaster(float weight, uint16_t remainder) {
 
 // Magnitudes whose weight would overflow, infinity too, become the greatest whose weight does not.
 // NaN gives a NaN without remainder.
-inline SplitWeight SplitMaster(float master) {
+NUMSIM_HOST_DEVICE inline SplitWeight SplitMaster(float master) {
   constexpr uint32_t kGreatest = 0x7F7F7FFFu;  // one more rounds to 2^128
   const uint32_t bits = std::bit_cast<uint32_t>(master);
   const uint32_t sign = bits & 0x80000000u;

@@ -40,6 +40,12 @@ struct UpdateJob {
   }
 };
 
+// Q of weights of that format.
+EncodePlan WeightPlan(const FormatSpec& format);
+
+// Aborts where CheckUpdateRule would throw, and more of the kind.
+void CheckRule(const UpdateRule& rule, const FormatSpec& format);
+
 // stochastic: SR; master-fp16-scaled: to fp16; kahan: Qc; note-as-printed: without saturation; all
 // others: Q. Saturating but for the note.
 EncodePlan OwnPlan(const UpdateRule& rule, const FormatSpec& format);
@@ -79,6 +85,13 @@ UpdateOutcome TakeStep(const UpdateJob& job,
                        const ElementGroups& groups,
                        double update_square,
                        std::vector<UpdateOutcome>* group_outcomes);
+
+// What came of a step: `found` with the fields that follow from the sums, and the status.
+UpdateOutcome CompleteOutcome(UpdateKind kind,
+                              float learning_rate,
+                              const StepSums& sums,
+                              double update_square,
+                              UpdateOutcome found);
 
 // New weights as the old ones, bit for bit.
 void KeepWeights(const UpdateJob& job, ElementRange range);

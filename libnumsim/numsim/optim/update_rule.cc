@@ -11,8 +11,10 @@
 #include "numsim/kernels/cast.h"
 #include "numsim/kernels/quantize.h"
 #include "numsim/kernels/quantize_simd.h"
+#include "numsim/kernels/simd_target.h"
 #include "numsim/optim/split_master.h"
 #include "numsim/optim/update_kinds.h"
+#include "numsim/optim/update_staged.h"
 
 namespace numsim {
 namespace {
@@ -23,19 +25,6 @@ ScaleLayout ScopeOf(const UpdateRule& rule) {
 
 EncodePlan SaturatingPlan(const FormatSpec& format, const Rounding& rounding = {}) {
   return MakeEncodePlan(format, rounding, Overflow::kSaturate);
-}
-
-void CheckRule(const UpdateRule& rule, const FormatSpec& format) {
-  const ScaleLayout& scope = rule.scope;
-  NUMSIM_CHECK(!HasScope(rule.kind) || scope.granularity == Granularity::kTensor ||
-                   scope.granularity == Granularity::kRow ||
-                   (scope.granularity == Granularity::kBlock && scope.block >= 1),
-               "scope {}",
-               Name(scope));
-  NUMSIM_CHECK(rule.kind != UpdateKind::kSplitMaster || format == kBf16, "weights not of bf16");
-  NUMSIM_CHECK(rule.kind != UpdateKind::kNoteAsPrinted || rule.iterations >= 1,
-               "{} iterations",
-               rule.iterations);
 }
 
 void CheckState(const UpdateRule& rule, const UpdateState& state, size_t n, size_t groups) {
@@ -134,6 +123,21 @@ UpdateOutcome Refuse(const UpdateJob& job,
 
 }  // namespace
 
+void CheckRule(const UpdateRule& rule, const FormatSpec& format) {
+  const ScaleLayout& scope = rule.scope;
+  NUMSIM_CHECK(!HasScope(rule.kind) || scope.granularity == Granularity::kTensor ||
+                   scope.granularity == Granularity::kRow ||
+                   (scope.granularity == Granularity::kBlock && scope.block >= 1),
+               "scope {}",
+               Name(scope));
+  NUMSIM_CHECK(rule.kind != UpdateKind::kSplitMaster || format == kBf16, "weights not of bf16");
+  NUMSIM_CHECK(rule.kind != UpdateKind::kNoteAsPrinted || rule.iterations >= 1,
+               "{} iterations",
+               rule.iterations);
+}
+
+EncodePlan WeightPlan(const FormatSpec& format) { return SaturatingPlan(format); }
+
 EncodePlan OwnPlan(const UpdateRule& rule, const FormatSpec& format) {
   switch (rule.kind) {
     case UpdateKind::kStochastic:
@@ -212,10 +216,17 @@ UpdateOutcome ApplyUpdate(const UpdateRule& rule,
   CheckStep(step, new_weights);
   const ElementGroups all(ScopeOf(rule), step.rows, step.cols);
   CheckState(rule, state, step.weights.size(), all.Count());
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice() && !step.weights.empty() && ServesOnDevice(rule, step.format)) {
+      const UpdateOutcome outcome = ApplyUpdateStaged(rule, step, random, state, new_weights);
+      if (groups != nullptr) groups->assign(1, outcome);
+      return outcome;
+    }
+  }
   if (groups != nullptr) groups->assign(all.Count(), {});
   UpdateJob job;
   job.rule = &rule;
-  job.plan = SaturatingPlan(step.format);
+  job.plan = WeightPlan(step.format);
   job.own_plan = OwnPlan(rule, step.format);
   job.largest = MaxFinite(step.format);
   job.weights = step.weights;

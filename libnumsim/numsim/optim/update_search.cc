@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "numsim/kernels/cast_serial.h"
-#include "numsim/kernels/quantize.h"
+#include "numsim/kernels/quantize_simd.h"
 #include "numsim/optim/matched_step.h"
 #include "numsim/optim/update_kinds.h"
 
@@ -81,7 +81,8 @@ GroupResult NoteGroup(const UpdateJob& job, const UpdateGroup& group) {
   GroupResult result;
   result.outcome = SearchAsPrinted(job, group, after);
   result.sums = SumsOf(job, group, before, after, result.outcome.alpha);
-  if (!std::isfinite(AbsmaxOfAll(after))) result.outcome.status = UpdateStatus::kNonfinite;
+  if (!std::isfinite(AbsmaxOfAll(after.data(), after.size())))
+    result.outcome.status = UpdateStatus::kNonfinite;
   if (job.InPlace()) std::copy(apart.begin(), apart.end(), target.begin());
   return result;
 }

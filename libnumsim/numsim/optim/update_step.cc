@@ -72,12 +72,12 @@ StepSums ApplyBlocks(const UpdateJob& job, BlockRule rule) {
   });
 }
 
-// The outcome of a group or of all: what follows from the sums.
-void Complete(const UpdateJob& job,
+// The fields that follow from the sums.
+void Complete(float learning_rate,
               const StepSums& sums,
               double update_square,
               UpdateOutcome& outcome) {
-  const double lr = static_cast<double>(job.learning_rate);
+  const double lr = static_cast<double>(learning_rate);
   outcome.moved = sums.moved;
   outcome.saturated = sums.saturated;
   outcome.achieved_norm = std::sqrt(sums.square);
@@ -122,8 +122,8 @@ GroupOutcome TakeGroup(const UpdateJob& job,
     group.outcome = result.outcome;
     group.sums = result.sums;
   }
-  group.outcome.status = StatusOf(job.rule->kind, group.sums, group.outcome.status);
-  Complete(job, group.sums, update_square, group.outcome);
+  group.outcome =
+      CompleteOutcome(job.rule->kind, job.learning_rate, group.sums, update_square, group.outcome);
   return group;
 }
 
@@ -145,7 +145,7 @@ UpdateOutcome Combine(const UpdateJob& job, std::span<const GroupOutcome> groups
     sums += group.sums;
     update_square += group.update_square;
   }
-  Complete(job, sums, update_square, all);
+  Complete(job.learning_rate, sums, update_square, all);
   if (Searches(job.rule->kind)) {
     all.matched = all.matched_target = std::numeric_limits<double>::quiet_NaN();
   }
@@ -153,6 +153,16 @@ UpdateOutcome Combine(const UpdateJob& job, std::span<const GroupOutcome> groups
 }
 
 }  // namespace
+
+UpdateOutcome CompleteOutcome(UpdateKind kind,
+                              float learning_rate,
+                              const StepSums& sums,
+                              double update_square,
+                              UpdateOutcome found) {
+  found.status = StatusOf(kind, sums, found.status);
+  Complete(learning_rate, sums, update_square, found);
+  return found;
+}
 
 void KeepWeights(const UpdateJob& job, ElementRange range) {
   if (job.InPlace()) return;

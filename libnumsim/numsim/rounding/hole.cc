@@ -1,99 +1,19 @@
 #include "numsim/rounding/hole.h"
 
-#include "numsim/rounding/encode.h"
-#include "numsim/rounding/lanes_scalar.h"
-
 namespace numsim {
-namespace {
 
-using scalar::Uint128;  // 2^54 * 2^33 needs 87 bits
-
-constexpr int kMantissaBits = 52;
-constexpr int kBias = 1023;
-constexpr uint64_t kMagnitudeMask = ~uint64_t{0} >> 1;
-
-// Whether the magnitude low + numerator/denominator * (high - low) goes to `high`, whose code is
-// even (the first normal) while that of `low` is odd.
-bool RoundsToHigh(const Rounding& rounding,
-                  bool negative,
-                  Uint128 numerator,
-                  Uint128 denominator,
-                  uint32_t random) {
-  switch (rounding.mode) {
-    case RoundingMode::kNearestEven:
-    case RoundingMode::kNearestAway:
-      return 2 * numerator >= denominator;
-    case RoundingMode::kTowardZero:
-    case RoundingMode::kToOdd:
-      return false;
-    case RoundingMode::kUp:
-      return !negative && numerator != 0;
-    case RoundingMode::kDown:
-      return negative && numerator != 0;
-    case RoundingMode::kStochastic:
-      break;
-  }
-  const int n = rounding.random_bits;
-  const Uint128 range = Uint128{1} << n;
-  const Uint128 r = random & (range - 1);
-  const Uint128 scaled = numerator << n;
-  switch (rounding.variant) {
-    case StochasticVariant::kA:
-      return scaled / denominator + r >= range;
-    case StochasticVariant::kB:
-      return (2 * scaled) / denominator + 2 * r + 1 >= 2 * range;
-    case StochasticVariant::kC: {
-      const Uint128 floor = scaled / denominator;
-      const Uint128 twice_rest = 2 * (scaled % denominator);
-      const bool up = twice_rest > denominator || (twice_rest == denominator && (floor & 1) != 0);
-      return floor + (up ? 1 : 0) + r >= range;
-    }
-  }
-  return false;
+HolePlans MakeHolePlans(const EncodePlan& plan) noexcept {
+  FormatSpec below = plan.format;
+  below.bias = static_cast<int16_t>(below.bias + below.subnormal_shift);
+  below.subnormal_shift = 0;
+  FormatSpec above = plan.format;
+  above.subnormal_shift = 0;
+  return {MakeEncodePlan(below, plan.rounding, plan.overflow),
+          MakeEncodePlan(above, plan.rounding, plan.overflow)};
 }
-
-// The plan of the format whose normals reach down to the subnormals' spacing: equal codes below
-// the hole.
-EncodePlan PlanBelowHole(const EncodePlan& plan) {
-  FormatSpec format = plan.format;
-  format.bias = static_cast<int16_t>(format.bias + format.subnormal_shift);
-  format.subnormal_shift = 0;
-  return MakeEncodePlan(format, plan.rounding, plan.overflow);
-}
-
-EncodePlan PlanAboveHole(const EncodePlan& plan) {
-  FormatSpec format = plan.format;
-  format.subnormal_shift = 0;
-  return MakeEncodePlan(format, plan.rounding, plan.overflow);
-}
-
-}  // namespace
 
 uint32_t EncodeWithHole(const EncodePlan& plan, uint64_t value_bits, uint32_t random) noexcept {
-  const FormatSpec& format = plan.format;
-  const uint64_t magnitude = value_bits & kMagnitudeMask;
-  const int exponent = static_cast<int>(magnitude >> kMantissaBits) - kBias;
-  if (exponent >= format.MinExponent()) return EncodeF64(PlanAboveHole(plan), value_bits, random);
-
-  // |x| = significand * 2^-fraction_bits in units of the subnormals' spacing. In the hole and just
-  // below, fraction_bits lies between 46 and 52.
-  const int fraction_bits = kMantissaBits - (exponent - format.SubnormalExponent());
-  const uint64_t low_rank = (uint64_t{1} << format.mantissa_bits) - 1;
-  const uint64_t significand =
-      (magnitude & ((uint64_t{1} << kMantissaBits) - 1)) | (uint64_t{1} << kMantissaBits);
-  const bool below = fraction_bits > kMantissaBits || (significand >> fraction_bits) < low_rank ||
-                     significand == (low_rank << fraction_bits);
-  if (below) return EncodeF64(PlanBelowHole(plan), value_bits, random);
-
-  const uint64_t high = uint64_t{1} << (format.mantissa_bits + format.subnormal_shift);
-  const bool negative = (value_bits >> 63) != 0;
-  const bool up = RoundsToHigh(plan.rounding,
-                               negative,
-                               significand - (low_rank << fraction_bits),
-                               Uint128{high - low_rank} << fraction_bits,
-                               random);
-  const uint32_t code = static_cast<uint32_t>(low_rank) + (up ? 1 : 0);
-  return code | (negative ? format.SignBit() : 0);
+  return scalar::EncodeWithHole(plan, MakeHolePlans(plan), value_bits, random);
 }
 
 }  // namespace numsim

@@ -4,6 +4,8 @@
 
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
+#include "numsim/kernels/simd_target.h"
+#include "numsim/scaling/quantized_device.h"
 
 namespace numsim {
 namespace {
@@ -173,6 +175,9 @@ GemmScales ScalesAlong(const QuantizedMatrix& matrix, bool columns, size_t inner
 QuantizedMatrix Quantize(std::span<const float> in,
                          MatrixShape shape,
                          const QuantizeOptions& options) {
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice()) return QuantizeOnDevice(in, shape, options);
+  }
   const size_t rows = BandRows(shape, options);
   if (rows != 0) return QuantizeBands(rows, in, shape, options);
   return QuantizeWith(ScalesOf(in, shape, options), in, shape, options);

@@ -1,9 +1,12 @@
 // How a scale comes about from an absolute maximum.
 #pragma once
 
+#include <bit>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
+#include "numsim/base/host_device.h"
 #include "numsim/formats/format_spec.h"
 
 namespace numsim {
@@ -37,18 +40,75 @@ struct Scale {
 // float32's largest value.
 Scale MakeScale(const FormatSpec& format, float absmax, ScaleRule rule) noexcept;
 
-// MakeScale for many maxima: what depends on the format alone is worked out once.
+// MakeScale for many maxima: what depends on the format alone is worked out once. The call runs on
+// a device too, with the same bits: beside integers it uses single products and quotients, which
+// IEEE 754 rounds alike everywhere.
 class ScaleMaker {
  public:
   ScaleMaker(const FormatSpec& format, ScaleRule rule) noexcept;
 
-  Scale operator()(float absmax) const noexcept;
+  NUMSIM_HOST_DEVICE Scale operator()(float absmax) const noexcept;
 
  private:
+  // significand * 2^(exponent - 23) with a significand in [2^23, 2^24).
+  struct Normalised {
+    uint32_t significand;
+    int exponent;
+  };
+  static NUMSIM_HOST_DEVICE constexpr Normalised Normalise(float positive) {
+    const uint32_t bits = std::bit_cast<uint32_t>(positive);
+    const int field = static_cast<int>(bits >> 23);
+    if (field != 0) return {(bits & 0x7FFFFFu) | 0x800000u, field - 127};
+    const int shift = std::countl_zero(bits) - 8;  // of a subnormal
+    return {bits << shift, -126 - shift};
+  }
+  // floor(log2(a / b)), exact: the quotient's exponent from both exponents and one comparison.
+  static NUMSIM_HOST_DEVICE constexpr int FloorLog2Ratio(float a, float b) {
+    const Normalised x = Normalise(a), y = Normalise(b);
+    return x.exponent - y.exponent - (x.significand < y.significand ? 1 : 0);
+  }
+  static NUMSIM_HOST_DEVICE constexpr bool IsPowerOfTwoRatio(float a, float b) {
+    return Normalise(a).significand == Normalise(b).significand;
+  }
+  // 2^exponent. Requires -127 .. 127.
+  static NUMSIM_HOST_DEVICE constexpr float Power(int exponent) {
+    if (exponent == -127) return std::bit_cast<float>(0x00400000u);
+    return std::bit_cast<float>(static_cast<uint32_t>(exponent + 127) << 23);
+  }
+  // Exponents beyond +-127, where scale or multiplier would be infinite, are clamped.
+  static NUMSIM_HOST_DEVICE constexpr Scale PowerOfTwo(int exponent) {
+    const int bounded = exponent < -127 ? -127 : exponent > 127 ? 127 : exponent;
+    return {Power(bounded), Power(-bounded)};
+  }
+
   ScaleRule rule_;
   float max_;
   int max_exponent_;
 };
+
+NUMSIM_HOST_DEVICE inline Scale ScaleMaker::operator()(float absmax) const noexcept {
+  if (absmax == 0 || rule_ == ScaleRule::kNone) return {};
+  // M * 2^-126 itself may be a subnormal for a format with M < 1; float32 holds it exactly enough.
+  const float least = max_ * 0x1p-126f;
+  const float bounded = absmax < least ? least : absmax;
+  switch (rule_) {
+    case ScaleRule::kAbsmax: {
+      // A format whose largest value is below 1 can ask for more than float32 has.
+      const float scale = bounded / max_;
+      constexpr float kMost = std::numeric_limits<float>::max();
+      return {scale < kMost ? scale : kMost, max_ / bounded};
+    }
+    case ScaleRule::kPow2Floor:
+      return PowerOfTwo(FloorLog2Ratio(bounded, max_));
+    case ScaleRule::kPow2Ceil:
+      return PowerOfTwo(FloorLog2Ratio(bounded, max_) + (IsPowerOfTwoRatio(bounded, max_) ? 0 : 1));
+    case ScaleRule::kE8m0:
+      return PowerOfTwo(Normalise(absmax).exponent - max_exponent_);
+    case ScaleRule::kNone:
+      break;
+  }
+  return {};
+}
 
 // absmax, pow2-floor, pow2-ceil, e8m0, none.
 std::string_view Name(ScaleRule rule);

@@ -1,0 +1,215 @@
+// Casts on the device: 2^28 normally distributed float32 and their codes, two arrays of each in
+// turn. Columns:
+//   GB/s     read plus written
+//   of_copy  that over the rate of a copy of the same float32 in this process
+//   goal     of of_copy, where there is one
+// The first and the last of the results are compared with the host's before the time is taken.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/device_clock.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/kernels/cast_device.h"
+#include "numsim/random/distributions.h"
+
+namespace numsim::bench {
+namespace {
+
+constexpr size_t kLength = size_t{1} << 28;
+constexpr size_t kChecked = size_t{1} << 20;  // at either end
+constexpr ArrayRandom kRandom = {{7, 0}, 0};
+
+// Two arrays of kLength normal draws: 2^22 of them again and again.
+const std::vector<DeviceArray<float>>& Inputs() {
+  static const std::vector<DeviceArray<float>> inputs = [] {
+    std::vector<DeviceArray<float>> arrays;
+    std::vector<float> draws(size_t{1} << 22);
+    for (uint64_t stream = 0; stream < 2; ++stream) {
+      FillNormal({1, stream}, 0, draws);
+      DeviceArray<float>& array = arrays.emplace_back(kLength);
+      for (size_t begin = 0; begin < kLength; begin += draws.size()) {
+        CopyToDevice(std::span<const float>(draws),
+                     array.span().subspan(begin, draws.size()),
+                     ThreadStream());
+      }
+    }
+    ThreadStream().Wait();
+    return arrays;
+  }();
+  return inputs;
+}
+
+DeviceSpan<const float> Input(int i) { return Inputs()[static_cast<size_t>(i) % 2].span(); }
+
+DeviceLaunch Copy() {
+  const auto out = std::make_shared<DeviceArray<float>>(kLength);
+  return [out](int i, DeviceStream& stream) {
+    device_memory::CopyWithin(Input(i).data(), out->data(), kLength * sizeof(float), stream);
+  };
+}
+
+double CopyBytesPerSecond() {
+  static const double rate = 2.0 * kLength * sizeof(float) / MedianSeconds(Copy());
+  return rate;
+}
+
+// A row: `launch` writes kLength elements to the array that it is given. `on_host` gives the
+// results of elements first .. first + n - 1.
+template <typename Out>
+struct Cast {
+  std::function<void(int i, DeviceSpan<Out> out, DeviceStream& stream)> launch;
+  std::function<void(size_t first, std::span<Out> out)> on_host;
+};
+
+template <typename Out>
+bool EqualsHost(const Cast<Out>& cast, DeviceSpan<Out> out) {
+  DeviceStream& stream = ThreadStream();
+  cast.launch(0, out, stream);
+  std::vector<Out> want(kChecked);
+  for (size_t first : {size_t{0}, kLength - kChecked}) {
+    const DeviceSpan<const Out> part = out.subspan(first, kChecked);
+    const std::vector<Out> got = OnHost<Out>(part, stream);
+    cast.on_host(first, std::span(want));
+    if (std::memcmp(got.data(), want.data(), kChecked * sizeof(Out)) != 0) return false;
+  }
+  return true;
+}
+
+// `goal` 0: none.
+template <typename Out>
+void Register(const std::string& name, const Cast<Out>& cast, double bytes, double goal) {
+  const auto run = [=](benchmark::State& state) {
+    DeviceArray<Out> outs[2] = {DeviceArray<Out>(kLength), DeviceArray<Out>(kLength)};
+    if (!EqualsHost(cast, outs[0].span())) {
+      state.SkipWithError("the results are not the host's");
+      return;
+    }
+    const double copy = CopyBytesPerSecond();
+    for (auto _ : state) {
+      const double seconds = MedianSeconds(
+          [&](int i, DeviceStream& stream) { cast.launch(i, outs[i % 2].span(), stream); });
+      const double rate = bytes * kLength / seconds;
+      state.SetIterationTime(seconds);
+      state.counters["GB/s"] = rate * 1e-9;
+      state.counters["of_copy"] = rate / copy;
+      if (goal > 0) state.counters["goal"] = goal;
+    }
+  };
+  benchmark::RegisterBenchmark(name.c_str(), run)
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond)
+      ->Iterations(1);
+}
+
+std::vector<float> HostInput(size_t first, size_t n) {
+  return OnHost<float>(Inputs()[0].span().subspan(first, n), ThreadStream());
+}
+
+template <typename Code>
+void RegisterEncode(const std::string& name, const EncodePlan& plan, double goal) {
+  const Cast<Code> cast = {[=](int i, DeviceSpan<Code> out, DeviceStream& stream) {
+                             Encode(plan, Input(i), out, stream, kRandom);
+                           },
+                           [=](size_t first, std::span<Code> out) {
+                             const std::vector<float> in = HostInput(first, out.size());
+                             Encode(plan, std::span<const float>(in), out, {kRandom.stream, first});
+                           }};
+  Register(name, cast, sizeof(float) + sizeof(Code), goal);
+}
+
+void RegisterFakeQuantize(const std::string& name, const EncodePlan& plan) {
+  const Cast<float> cast = {
+      [=](int i, DeviceSpan<float> out, DeviceStream& stream) {
+        FakeQuantize(plan, Input(i), out, stream, kRandom);
+      },
+      [=](size_t first, std::span<float> out) {
+        const std::vector<float> in = HostInput(first, out.size());
+        FakeQuantize(plan, std::span<const float>(in), out, {kRandom.stream, first});
+      }};
+  Register(name, cast, 2 * sizeof(float), 0);
+}
+
+template <typename Code>
+void RegisterDecode(const std::string& name, const FormatSpec& format, double goal) {
+  // Two arrays of codes, made at the first launch.
+  const auto codes = std::make_shared<std::vector<DeviceArray<Code>>>();
+  const Cast<float> cast = {
+      [=](int i, DeviceSpan<float> out, DeviceStream& stream) {
+        for (int j = static_cast<int>(codes->size()); j < 2; ++j) {
+          Encode(MakeEncodePlan(format), Input(j), codes->emplace_back(kLength).span(), stream);
+        }
+        Decode(format, (*codes)[static_cast<size_t>(i) % 2].span(), out, stream);
+      },
+      [=](size_t first, std::span<float> out) {
+        const std::vector<float> in = HostInput(first, out.size());
+        FakeQuantize(MakeEncodePlan(format), std::span<const float>(in), out);
+      }};
+  Register(name, cast, sizeof(float) + sizeof(Code), goal);
+}
+
+template <typename Code>
+void AddFormat(const std::string& name) {
+  const FormatSpec format = ParseFormat(name).spec;
+  const auto stochastic = [&](int bits) {
+    return MakeEncodePlan(format, {RoundingMode::kStochastic, StochasticVariant::kA, bits});
+  };
+  RegisterEncode<Code>("encode_rne/" + name, MakeEncodePlan(format), 0.9);
+  RegisterEncode<Code>("encode_sr8/" + name, stochastic(8), 0.8);
+  RegisterEncode<Code>("encode_sr16/" + name, stochastic(16), 0.8);
+  RegisterEncode<Code>("encode_sr32/" + name, stochastic(32), 0.8);
+  RegisterDecode<Code>("decode/" + name, format, 0.9);
+  RegisterFakeQuantize("fake_quantize_rne/" + name, MakeEncodePlan(format));
+  RegisterFakeQuantize("fake_quantize_sr16/" + name, stochastic(16));
+}
+
+// Conversions without a shortcut.
+void AddByRule() {
+  const FormatSpec e4m3fn = ParseFormat("e4m3fn").spec;
+  const Rounding variant_b = {RoundingMode::kStochastic, StochasticVariant::kB, 16};
+  RegisterEncode<uint8_t>("encode_rne/int8", MakeEncodePlan(ParseFormat("int8").spec), 0);
+  RegisterEncode<uint8_t>(
+      "encode_rtz/e4m3fn", MakeEncodePlan(e4m3fn, {.mode = RoundingMode::kTowardZero}), 0);
+  RegisterEncode<uint8_t>("encode_sr16b/e4m3fn", MakeEncodePlan(e4m3fn, variant_b), 0);
+  RegisterEncode<uint8_t>("encode_rne/bnb-e4m3", MakeEncodePlan(ParseFormat("bnb-e4m3").spec), 0);
+}
+
+void AddRandomWords() {
+  const Cast<uint32_t> cast = {[](int, DeviceSpan<uint32_t> out, DeviceStream& stream) {
+                                 RandomBitsArray(kRandom, 32, out, stream);
+                               },
+                               [](size_t first, std::span<uint32_t> out) {
+                                 RandomBitsArray({kRandom.stream, first}, 32, out);
+                               }};
+  Register("random_words", cast, sizeof(uint32_t), 0);
+}
+
+void AddAll() {
+  const Cast<float> copy = {[](int i, DeviceSpan<float> out, DeviceStream& stream) {
+                              device_memory::CopyWithin(
+                                  Input(i).data(), out.data(), kLength * sizeof(float), stream);
+                            },
+                            [](size_t first, std::span<float> out) {
+                              const std::vector<float> in = HostInput(first, out.size());
+                              std::copy(in.begin(), in.end(), out.begin());
+                            }};
+  Register("copy", copy, 2 * sizeof(float), 0);
+  AddFormat<uint8_t>("e4m3fn");
+  AddFormat<uint8_t>("e5m2");
+  AddFormat<uint16_t>("bf16");
+  AddFormat<uint16_t>("fp16");
+  AddByRule();
+  AddRandomWords();
+}
+
+}  // namespace
+}  // namespace numsim::bench
+
+int main(int argc, char** argv) {
+  return numsim::bench::DeviceMain(argc, argv, numsim::bench::AddAll);
+}

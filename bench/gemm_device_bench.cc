@@ -1,0 +1,252 @@
+// Products A B^T of a training step's shapes on the device: tokens x inputs times outputs x inputs.
+// Time is the device's, by events around each launch. Counters: TFLOP/s (2 operations for each
+// product, integer ones too) and of_bf16, that rate over bf16's of cuBLASLt for the same shape,
+// measured in this process. Random codes; operands rotate so that no launch finds its own in the
+// cache.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <compare>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "numsim/base/error.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/kernels/cast.h"
+#include "numsim/kernels/gemm_device.h"
+#include "numsim/random/streams.h"
+
+namespace numsim::bench {
+namespace {
+
+constexpr int kWarmUp = 5, kLaunches = 30;
+
+struct Shape {
+  size_t tokens, outputs, inputs;
+
+  double Operations() const {
+    return 2.0 * static_cast<double>(tokens) * static_cast<double>(outputs) *
+           static_cast<double>(inputs);
+  }
+  std::string Text() const { return fmt::format("{}x{}x{}", tokens, outputs, inputs); }
+  auto operator<=>(const Shape&) const = default;
+};
+
+// Codes of normally distributed values with absolute maximum at about the format's; the same for
+// every run.
+std::vector<uint8_t> RandomCodes(const FormatSpec& format, size_t n, uint64_t seed) {
+  constexpr size_t kPeriod = size_t{1} << 22;  // elements; repeated with an odd period
+  const size_t distinct = std::min(n, kPeriod - 1);
+  std::vector<uint32_t> words(distinct);
+  RandomBitsArray({{seed, 0}, 0}, 32, words);
+  std::vector<float> values(distinct);
+  const float scale = format.sign == Sign::kTwosComplement ? 32.0f
+                      : format.StorageBytes() == 1         ? 16.0f
+                                                           : 1.0f;
+  for (size_t i = 0; i < distinct; ++i) {
+    float sum = -510;  // of four uniform bytes
+    for (int byte = 0; byte < 4; ++byte) sum += static_cast<float>(words[i] >> 8 * byte & 255);
+    values[i] = scale * sum / 148.0f;
+  }
+  const size_t bytes = static_cast<size_t>(format.StorageBytes());
+  std::vector<uint8_t> codes(n * bytes);
+  const EncodePlan plan = MakeEncodePlan(format, Rounding{}, Overflow::kSaturate);
+  if (bytes == 1) {
+    Encode(plan, values, std::span(codes).first(distinct));
+  } else {
+    Encode(plan, values, std::span(reinterpret_cast<uint16_t*>(codes.data()), distinct));
+  }
+  for (size_t i = distinct * bytes; i < codes.size(); ++i) codes[i] = codes[i - distinct * bytes];
+  return codes;
+}
+
+enum class ScalesFor { kNone, kTensor, kRows };
+constexpr std::string_view kScalesNames[] = {"none", "tensor", "rows"};
+
+// What is multiplied, and by what.
+struct Row {
+  const char* format;
+  const char* rule;
+  ScalesFor scales_a, scales_b;
+  DeviceElement out;
+  DeviceGemmEngine engine;
+
+  std::string Text() const {
+    return fmt::format("{}/{}/{}.{}/{}/{}",
+                       format,
+                       rule,
+                       kScalesNames[static_cast<size_t>(scales_a)],
+                       kScalesNames[static_cast<size_t>(scales_b)],
+                       out == DeviceElement::kBfloat16 ? "bf16" : "float32",
+                       Name(engine));
+  }
+};
+
+// Operands and results of one launch.
+struct Buffers {
+  DeviceArray<uint8_t> a, b, out;
+};
+
+class Problem {
+ public:
+  Problem(const Row& row, const Shape& shape, DeviceStream& stream)
+      : row_(row), shape_(shape), rule_(ParseAccumulator(row.rule)) {
+    const FormatSpec format = ParseFormat(row.format).spec;
+    const std::vector<uint8_t> a = RandomCodes(format, shape.tokens * shape.inputs, 1);
+    const std::vector<uint8_t> b = RandomCodes(format, shape.outputs * shape.inputs, 2);
+    const size_t results = shape.tokens * shape.outputs * BytesOf(row.out);
+    // As many sets as make the others push one out of the cache.
+    const size_t set = a.size() + b.size() + results;
+    const size_t sets = std::clamp<size_t>(1 + 4 * Device().l2_bytes / set, 2, 16);
+    for (size_t i = 0; i < sets; ++i) {
+      buffers_.push_back({OnDevice(std::span<const uint8_t>(a), stream),
+                          OnDevice(std::span<const uint8_t>(b), stream),
+                          DeviceArray<uint8_t>(results)});
+    }
+    scales_a_ = MakeScales(row.scales_a, shape.tokens, stream);
+    scales_b_ = MakeScales(row.scales_b, shape.outputs, stream);
+    a_ = {format, nullptr, shape.tokens, shape.inputs, false, std::as_const(scales_a_).span()};
+    b_ = {format, nullptr, shape.outputs, shape.inputs, false, std::as_const(scales_b_).span()};
+    stream.Wait();
+  }
+
+  void Launch(DeviceStream& stream) {
+    const Buffers& buffers = buffers_[next_++ % buffers_.size()];
+    a_.codes = buffers.a.data();
+    b_.codes = buffers.b.data();
+    Gemm(a_,
+         b_,
+         rule_,
+         {buffers.out.data(), row_.out, {shape_.tokens, shape_.outputs}},
+         scratch_,
+         stream,
+         row_.engine);
+  }
+
+ private:
+  static DeviceArray<float> MakeScales(ScalesFor kind, size_t rows, DeviceStream& stream) {
+    if (kind == ScalesFor::kNone) return {};
+    std::vector<float> scales(kind == ScalesFor::kTensor ? 1 : rows);
+    for (size_t i = 0; i < scales.size(); ++i) {
+      scales[i] = 1e-2f * (1 + static_cast<float>(i % 97) / 97);
+    }
+    return OnDevice(std::span<const float>(scales), stream);
+  }
+
+  Row row_;
+  Shape shape_;
+  Accumulator rule_;
+  std::vector<Buffers> buffers_;
+  DeviceArray<float> scales_a_, scales_b_;
+  DeviceGemmOperand a_, b_;
+  DeviceGemmScratch scratch_;
+  size_t next_ = 0;
+};
+
+// Seconds of each of kLaunches launches, after the warm-up.
+std::vector<double> Times(const Row& row, const Shape& shape) {
+  DeviceStream& stream = ThreadStream();
+  Problem problem(row, shape, stream);
+  for (int i = 0; i < kWarmUp; ++i) problem.Launch(stream);
+  std::vector<std::array<DeviceEvent, 2>> events(kLaunches);
+  for (auto& [begin, end] : events) {
+    begin.Record(stream);
+    problem.Launch(stream);
+    end.Record(stream);
+  }
+  std::vector<double> seconds;
+  for (const auto& [begin, end] : events) seconds.push_back(DeviceEvent::Seconds(begin, end));
+  return seconds;
+}
+
+double Median(std::vector<double> x) {
+  std::nth_element(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2), x.end());
+  return x[x.size() / 2];
+}
+
+constexpr ScalesFor kNo = ScalesFor::kNone, kTensor = ScalesFor::kTensor, kRows = ScalesFor::kRows;
+constexpr DeviceElement kFloat = DeviceElement::kFloat32, kHalf = DeviceElement::kBfloat16;
+constexpr DeviceGemmEngine kLibrary = DeviceGemmEngine::kLibrary, kOwn = DeviceGemmEngine::kOwn;
+
+constexpr Row kBf16Peer = {"bf16", "library", kNo, kNo, kHalf, kLibrary};
+constexpr Row kTable[] = {
+    kBf16Peer,
+    {"bf16", "hopper-bf16", kNo, kNo, kHalf, kLibrary},
+    {"bf16", "hopper-bf16", kNo, kNo, kFloat, kLibrary},
+    {"int8", "exact", kRows, kTensor, kHalf, kLibrary},
+    {"int8", "exact", kRows, kTensor, kHalf, kOwn},
+    {"int8", "exact", kRows, kRows, kHalf, kOwn},
+    {"int8", "exact", kTensor, kTensor, kFloat, kOwn},
+    {"e4m3fn", "library", kNo, kNo, kHalf, kLibrary},
+    {"e4m3fn", "library", kTensor, kTensor, kHalf, kLibrary},
+    {"e4m3fn", "library", kRows, kRows, kHalf, kLibrary},
+    {"e4m3fn", "hopper-fp8-fast", kNo, kNo, kHalf, kLibrary},
+    {"e4m3fn", "hopper-fp8-fast", kTensor, kTensor, kHalf, kLibrary},
+    {"e4m3fn", "hopper-fp8-fast", kRows, kTensor, kHalf, kLibrary},
+    {"e4m3fn", "hopper-fp8-fast", kNo, kNo, kHalf, kOwn},
+    {"e4m3fn", "hopper-fp8-fast", kTensor, kTensor, kHalf, kOwn},
+    {"e4m3fn", "hopper-fp8-fast", kRows, kTensor, kHalf, kOwn},
+    {"e4m3fn", "hopper-fp8-fast", kRows, kRows, kFloat, kOwn},
+    {"e4m3fn", "hopper-fp8", kNo, kNo, kHalf, kLibrary},
+};
+
+constexpr Shape kShapes[] = {{8192, 8192, 8192},
+                             {65536, 4096, 4096},
+                             {65536, 16384, 4096},
+                             {65536, 4096, 16384},
+                             {4096, 4096, 65536},
+                             {16384, 5120, 1280}};
+
+double PeerSeconds(const Shape& shape) {
+  static std::map<Shape, double> measured;
+  if (!measured.contains(shape)) measured[shape] = Median(Times(kBf16Peer, shape));
+  return measured[shape];
+}
+
+// One iteration is the median of all launches.
+void Run(benchmark::State& state, const Row& row, const Shape& shape) {
+  try {
+    const double peer = PeerSeconds(shape);
+    const std::vector<double> seconds = Times(row, shape);
+    const double median = Median(seconds);
+    for (auto _ : state) state.SetIterationTime(median);
+    state.counters["TFLOP/s"] = shape.Operations() / median / 1e12;
+    state.counters["of_bf16"] = peer / median;
+    state.counters["least_ms"] = 1e3 * *std::min_element(seconds.begin(), seconds.end());
+  } catch (const Error& error) {
+    state.SkipWithError(error.what());
+  }
+}
+
+void RegisterAll() {
+  for (const Shape& shape : kShapes) {
+    for (const Row& row : kTable) {
+      const std::string name = row.Text() + "/" + shape.Text();
+      benchmark::RegisterBenchmark(name.c_str(),
+                                   [=](benchmark::State& state) { Run(state, row, shape); })
+          ->UseManualTime()
+          ->Unit(benchmark::kMillisecond)
+          ->Iterations(1);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace numsim::bench
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (!numsim::DeviceAvailable()) {
+    fmt::print(stderr, "no measurement: {}\n", numsim::DeviceUnavailable());
+    return 0;
+  }
+  benchmark::AddCustomContext("device", numsim::Device().name);
+  benchmark::AddCustomContext("library", numsim::DeviceGemmLibrary());
+  numsim::bench::RegisterAll();
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}

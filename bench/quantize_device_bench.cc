@@ -1,0 +1,268 @@
+// Quantisation on the device, 65,536 x 4,096 values, beside a copy of the same process.
+//
+// Columns: time, of events around one launch, the median of the iterations; GB/s, each input read
+// once and each output written once; of_copy, that over the copy's best; goal, the share of the
+// copy that is asked for. Buffers rotate and exceed the second-level cache.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "numsim/base/device.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/formats/named_formats.h"
+#include "numsim/kernels/quantize_device.h"
+#include "numsim/random/streams.h"
+#include "numsim/scaling/quantized_device.h"
+
+namespace numsim::bench {
+namespace {
+
+constexpr MatrixShape kShape{65536, 4096};
+constexpr size_t kElements = kShape.rows * kShape.cols;
+constexpr int kSets = 2;  // each beyond the cache by itself
+constexpr int kLaunches = 30;
+constexpr int kWarmUp = 5;
+
+// Random numbers as both elements, and room for results.
+struct Buffers {
+  DeviceArray<float> values;
+  DeviceArray<uint16_t> bf16;
+  DeviceArray<uint8_t> codes, transposed;
+  DeviceArray<float> scales;
+  DeviceQuantizedMatrix matrix;
+  DeviceQuantizeScratch scratch;
+
+  DeviceMatrix In(DeviceElement element) const {
+    const void* data = values.data();
+    if (element == DeviceElement::kBfloat16) data = bf16.data();
+    return {data, element, kShape};
+  }
+};
+
+std::vector<Buffers>& Sets() {
+  static std::vector<Buffers> sets = [] {
+    DeviceStream& stream = ThreadStream();
+    // About normal: sums of four random bytes. One block repeated with another offset.
+    std::vector<float> host(kElements / 64 + 4096);
+    for (size_t i = 0; i < host.size(); ++i) {
+      const uint32_t w = RandomWord({.seed = 1, .stream = 2}, i);
+      const uint32_t sum = (w & 255) + (w >> 8 & 255) + (w >> 16 & 255) + (w >> 24);
+      host[i] = (static_cast<float>(sum) - 510.0f) / 148.0f + static_cast<float>(w) * 0x1p-44f;
+    }
+    std::vector<Buffers> made(kSets);
+    for (size_t s = 0; s < made.size(); ++s) {
+      Buffers& set = made[s];
+      set.values = DeviceArray<float>(kElements);
+      set.bf16 = DeviceArray<uint16_t>(kElements);
+      set.codes = DeviceArray<uint8_t>(kElements);
+      set.transposed = DeviceArray<uint8_t>(kElements);
+      const std::vector<float> factors(kShape.rows, 25.0f);
+      set.scales = OnDevice(std::span<const float>(factors), stream);
+      for (size_t part = 0; part < 64; ++part) {
+        const size_t n = kElements / 64;
+        const std::span<const float> from(host.data() + 61 * part + s, n);
+        CopyToDevice(from, set.values.span().subspan(part * n, n), stream);
+      }
+      Convert({set.values.data(), DeviceElement::kFloat32, kShape},
+              {set.bf16.data(), DeviceElement::kBfloat16, kShape},
+              stream);
+      Quantize(MakeEncodePlan(kInt8, {}, Overflow::kSaturate),
+               set.In(DeviceElement::kBfloat16),
+               {},
+               set.scales.first(1),
+               set.codes.data(),
+               nullptr,
+               stream);
+      stream.Wait();
+    }
+    return made;
+  }();
+  return sets;
+}
+
+using Work = std::function<void(Buffers&, DeviceStream&)>;
+
+// Seconds of each launch.
+std::vector<double> Times(const Work& work, int launches) {
+  DeviceStream& stream = ThreadStream();
+  std::vector<Buffers>& sets = Sets();
+  for (int i = 0; i < kWarmUp; ++i) work(sets[static_cast<size_t>(i) % kSets], stream);
+  std::vector<DeviceEvent> events(static_cast<size_t>(launches) + 1);
+  events[0].Record(stream);
+  for (size_t i = 0; i + 1 < events.size(); ++i) {
+    work(sets[i % kSets], stream);
+    events[i + 1].Record(stream);
+  }
+  stream.Wait();
+  std::vector<double> seconds;
+  for (size_t i = 0; i + 1 < events.size(); ++i) {
+    seconds.push_back(DeviceEvent::Seconds(events[i], events[i + 1]));
+  }
+  return seconds;
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+void CopySet(Buffers& set, DeviceStream& stream) {
+  // Half of the values to the other half: as many bytes read as written.
+  const size_t half = kElements / 2 * sizeof(float);
+  device_memory::CopyWithin(set.values.data(), set.values.data() + kElements / 2, half, stream);
+}
+
+double CopyBytesPerSecond() {
+  static const double rate = [] {
+    return static_cast<double>(kElements * sizeof(float)) / Median(Times(CopySet, kLaunches));
+  }();
+  return rate;
+}
+
+// One iteration is a median of kLaunches launches.
+void Register(const std::string& name, double bytes_per_element, double goal, const Work& work) {
+  auto* bench = benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) {
+    const double bytes = bytes_per_element * static_cast<double>(kElements);
+    double seconds = 0;
+    for (auto _ : state) {
+      seconds = Median(Times(work, kLaunches));
+      state.SetIterationTime(seconds);
+    }
+    state.counters["GB/s"] = bytes / seconds / 1e9;
+    state.counters["of_copy"] = bytes / seconds / CopyBytesPerSecond();
+    if (goal > 0) state.counters["goal"] = goal;
+  });
+  bench->UseManualTime()->Iterations(1)->Unit(benchmark::kMicrosecond);
+}
+
+// Scales and codes of the matrix under that layout.
+Work QuantizeWork(
+    DeviceElement element, const char* format, const char* layout, bool codes, bool transposed) {
+  DeviceQuantizeOptions options;
+  options.format = ParseFormat(format).spec;
+  options.layout = ParseScaleLayout(layout);
+  options.codes = codes;
+  options.transposed = transposed;
+  return [=](Buffers& set, DeviceStream& stream) {
+    Quantize(set.In(element), options, set.matrix, set.scratch, stream);
+  };
+}
+
+// Codes alone, under scales that are there.
+Work CodesWork(DeviceElement element,
+               const char* format,
+               const char* layout_text,
+               bool codes,
+               bool transposed) {
+  const EncodePlan plan = MakeEncodePlan(ParseFormat(format).spec, {}, Overflow::kSaturate);
+  const ScaleLayout layout = ParseScaleLayout(layout_text);
+  return [=](Buffers& set, DeviceStream& stream) {
+    Quantize(plan,
+             set.In(element),
+             layout,
+             set.scales.first(layout.Count(kShape.rows, kShape.cols)),
+             codes ? set.codes.data() : nullptr,
+             transposed ? set.transposed.data() : nullptr,
+             stream);
+  };
+}
+
+Work AbsmaxWork(DeviceElement element, const char* layout_text) {
+  const ScaleLayout layout = ParseScaleLayout(layout_text);
+  return [=](Buffers& set, DeviceStream& stream) {
+    const size_t count = layout.Count(kShape.rows, kShape.cols);
+    set.matrix.scales.Reserve(count);
+    Absmax(set.In(element), layout, set.matrix.scales.first(count), stream);
+  };
+}
+
+void RegisterElement(DeviceElement element, const std::string& suffix) {
+  const double in = static_cast<double>(BytesOf(element));
+  for (const char* format : {"int8", "e4m3fn", "e5m2"}) {
+    const std::string of = "/" + std::string(format) + suffix;
+    Register("row_wise" + of, in + 1, 0.85, QuantizeWork(element, format, "row", true, false));
+    Register("tensor_codes" + of, in + 1, 0.85, CodesWork(element, format, "tensor", true, false));
+    Register(
+        "tensor_wise" + of, 2 * in + 1, 0, QuantizeWork(element, format, "tensor", true, false));
+    Register("codes_both_orders/tensor" + of,
+             in + 2,
+             0.75,
+             CodesWork(element, format, "tensor", true, true));
+    Register(
+        "codes_both_orders/row" + of, in + 2, 0.75, CodesWork(element, format, "row", true, true));
+    Register("codes_both_orders/column" + of,
+             in + 2,
+             0.75,
+             CodesWork(element, format, "column", true, true));
+    Register("codes_transposed/tensor" + of,
+             in + 1,
+             0.75,
+             CodesWork(element, format, "tensor", false, true));
+    Register("tensor_wise_both_orders" + of,
+             2 * in + 2,
+             0,
+             QuantizeWork(element, format, "tensor", true, true));
+    Register("column_wise_transposed" + of,
+             2 * in + 1,
+             0,
+             QuantizeWork(element, format, "column", false, true));
+  }
+  for (const char* layout : {"tensor", "row", "column", "block:128"}) {
+    Register("absmax/" + std::string(layout) + suffix, in, 0, AbsmaxWork(element, layout));
+  }
+}
+
+void RegisterValues() {
+  for (const char* name : {"int8", "e4m3fn", "e5m2"}) {
+    const FormatSpec format = ParseFormat(name).spec;
+    for (const DeviceElement element : {DeviceElement::kBfloat16, DeviceElement::kFloat32}) {
+      const bool bf16 = element == DeviceElement::kBfloat16;
+      Register("dequantize/" + std::string(name) + (bf16 ? "/bf16" : "/fp32"),
+               1 + static_cast<double>(BytesOf(element)),
+               0.9,
+               [=](Buffers& set, DeviceStream& stream) {
+                 void* out = bf16 ? static_cast<void*>(set.bf16.data()) : set.values.data();
+                 Dequantize(format,
+                            set.codes.data(),
+                            {Granularity::kRow},
+                            set.scales.first(kShape.rows),
+                            {out, element, kShape},
+                            stream);
+               });
+    }
+  }
+  Register("convert/fp32/bf16", 6, 0.9, [](Buffers& set, DeviceStream& stream) {
+    Convert(set.In(DeviceElement::kFloat32),
+            {set.bf16.data(), DeviceElement::kBfloat16, kShape},
+            stream);
+  });
+  Register("transpose/1", 2, 0.75, [](Buffers& set, DeviceStream& stream) {
+    Transpose(set.codes.data(), kShape, 1, set.transposed.data(), stream);
+  });
+  Register("transpose/2", 4, 0.75, [](Buffers& set, DeviceStream& stream) {
+    Transpose(set.bf16.data(), kShape, 2, set.values.data(), stream);
+  });
+}
+
+}  // namespace
+}  // namespace numsim::bench
+
+int main(int argc, char** argv) {
+  using namespace numsim::bench;
+  if (!numsim::DeviceAvailable()) {
+    std::printf("skipped: %s\n", numsim::DeviceUnavailable().c_str());
+    return 0;
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  Register("copy", 4, 0, CopySet);
+  RegisterElement(numsim::DeviceElement::kBfloat16, "/bf16");
+  RegisterElement(numsim::DeviceElement::kFloat32, "/fp32");
+  RegisterValues();
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

@@ -1,0 +1,217 @@
+// Steps of update rules on the device: 2^28 weights, normal draws rounded to the format, normal
+// updates. Time is the device's, by events around each call, with what the host does in between.
+// Columns:
+//   GB/s      of the bytes that a step must move: weights, update and state read, weights and state
+//             written, each once
+//   of_copy   that over the rate of a copy of the same arrays in this process
+//   of_naive  the time over that of the rule naive
+// Rows:
+//   copy          device to device
+//   round-step/P  RoundStep alone, to nearest or stochastic
+//   apply/RULE    ApplyUpdate on the device with all that it checks and measures
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/device_clock.h"
+#include "bench/report.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/kernels/cast.h"
+#include "numsim/kernels/round_step_device.h"
+#include "numsim/optim/update_device.h"
+#include "numsim/random/distributions.h"
+
+namespace numsim::bench {
+namespace {
+
+constexpr size_t kWeights = size_t{1} << 28;
+constexpr float kRate = 1e-3f;
+
+// kWeights numbers: `tile` again and again, each time rotated.
+DeviceArray<float> Spread(const std::vector<float>& tile, DeviceStream& stream) {
+  const DeviceArray<float> small = OnDevice(std::span<const float>(tile), stream);
+  DeviceArray<float> out(kWeights);
+  size_t offset = 0;
+  for (size_t begin = 0; begin < kWeights;) {
+    const size_t piece = std::min(kWeights - begin, tile.size() - offset);
+    device_memory::CopyWithin(
+        small.data() + offset, out.data() + begin, piece * sizeof(float), stream);
+    begin += piece;
+    offset = (offset + piece + 999983) % tile.size();
+  }
+  stream.Wait();
+  return out;
+}
+
+// What all rows share, made once for a format.
+struct Arrays {
+  FormatSpec format;
+  DeviceArray<float> weights, update, out;
+  DeviceUpdateState state;  // master-fp32, kahan: the weights or zeros; split-master: zeros
+  DeviceUpdateScratch scratch;
+};
+
+std::shared_ptr<Arrays> ArraysOf(const std::string& format) {
+  static std::pair<std::string, std::shared_ptr<Arrays>> last;
+  if (last.second != nullptr && last.first == format) return last.second;
+  last.second.reset();  // first, for they are large
+  auto arrays = std::make_shared<Arrays>();
+  DeviceStream& stream = ThreadStream();
+  arrays->format = ParseFormat(format).spec;
+  std::vector<float> draws(size_t{1} << 22);
+  FillNormal({1, 0}, 0, draws);
+  FakeQuantize(MakeEncodePlan(arrays->format, {}, Overflow::kSaturate), draws, draws);
+  arrays->weights = Spread(draws, stream);
+  FillNormal({1, 1}, 0, draws);
+  arrays->update = Spread(draws, stream);
+  arrays->out = DeviceArray<float>(kWeights);
+  last = {format, arrays};
+  return arrays;
+}
+
+// The state that a rule keeps for those weights.
+void StartState(const UpdateRule& rule, Arrays& arrays) {
+  arrays.state = {};
+  DeviceStream& stream = ThreadStream();
+  constexpr size_t kBytes = kWeights * sizeof(float);
+  if (rule.kind == UpdateKind::kMasterFp32 || rule.kind == UpdateKind::kKahan) {
+    arrays.state.values = DeviceArray<float>(kWeights);
+    float* const values = arrays.state.values.data();
+    if (rule.kind == UpdateKind::kKahan) {
+      device_memory::FillBytes(values, 0, kBytes, stream);
+    } else {
+      device_memory::CopyWithin(arrays.weights.data(), values, kBytes, stream);
+    }
+  }
+  if (rule.kind == UpdateKind::kSplitMaster) {
+    arrays.state.words = DeviceArray<uint16_t>(kWeights);
+    device_memory::FillBytes(arrays.state.words.data(), 0, kWeights * sizeof(uint16_t), stream);
+  }
+}
+
+double BytesOf(const UpdateRule& rule) {
+  switch (rule.kind) {
+    case UpdateKind::kMasterFp32:
+    case UpdateKind::kKahan:
+      return 12 + 8;
+    case UpdateKind::kSplitMaster:
+      return 12 + 4;
+    default:
+      return 12;
+  }
+}
+
+DeviceLaunch CopyOf(const std::string& format) {
+  return [arrays = ArraysOf(format)](int i, DeviceStream& stream) {
+    const DeviceArray<float>& from = i % 2 == 0 ? arrays->weights : arrays->update;
+    device_memory::CopyWithin(from.data(), arrays->out.data(), kWeights * sizeof(float), stream);
+  };
+}
+
+DeviceLaunch RoundStepOf(const std::string& format, const Rounding& rounding) {
+  auto arrays = ArraysOf(format);
+  const EncodePlan plan = MakeEncodePlan(arrays->format, rounding, Overflow::kSaturate);
+  return [arrays, plan](int, DeviceStream& stream) {
+    const Arrays& on = *arrays;
+    RoundStep(
+        plan, on.weights.span(), on.update.span(), kRate, arrays->out.span(), stream, {{1, 2}, 0});
+  };
+}
+
+// `outcome` is that of the last launch.
+DeviceLaunch ApplyOf(const std::string& format,
+                     const UpdateRule& rule,
+                     std::shared_ptr<UpdateOutcome> outcome) {
+  auto arrays = ArraysOf(format);
+  StartState(rule, *arrays);
+  return [arrays, rule, outcome](int i, DeviceStream& stream) {
+    const Arrays& on = *arrays;
+    const DeviceWeightUpdate step{
+        on.format, 1, kWeights, on.weights.span(), on.update.span(), kRate, 0};
+    const RandomStream random{1, static_cast<uint64_t>(i)};
+    *outcome =
+        ApplyUpdate(rule, step, random, arrays->state, arrays->out.span(), arrays->scratch, stream);
+  };
+}
+
+// The copy's bytes a second and the naive step's seconds, of that format.
+struct Limits {
+  double copy_rate = 0, naive_seconds = 0;
+};
+
+const Limits& LimitsOf(const std::string& format) {
+  static std::pair<std::string, Limits> last;
+  if (last.first == format) return last.second;
+  last.second.copy_rate = 2.0 * kWeights * sizeof(float) / MedianSeconds(CopyOf(format));
+  last.second.naive_seconds =
+      MedianSeconds(ApplyOf(format, ParseUpdateRule("naive"), std::make_shared<UpdateOutcome>()));
+  last.first = format;
+  return last.second;
+}
+
+void Add(const std::string& name,
+         const std::string& format,
+         double bytes,
+         const std::function<DeviceLaunch()>& prepare,
+         const std::shared_ptr<UpdateOutcome>& outcome = nullptr) {
+  const auto run = [=](benchmark::State& state) {
+    const Limits& limits = LimitsOf(format);
+    const DeviceLaunch launch = prepare();
+    for (auto _ : state) {
+      const double seconds = MedianSeconds(launch);
+      const double rate = bytes * kWeights / seconds;
+      state.SetIterationTime(seconds);
+      state.counters["GB/s"] = rate * 1e-9;
+      state.counters["of_copy"] = rate / limits.copy_rate;
+      state.counters["of_naive"] = seconds / limits.naive_seconds;
+    }
+    if (outcome != nullptr) {
+      state.SetLabel(fmt::format("{}, {} moved, {} passes",
+                                 numsim::Name(outcome->status),
+                                 outcome->moved,
+                                 outcome->passes));
+    }
+  };
+  benchmark::RegisterBenchmark((name + "/" + format).c_str(), run)
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond)
+      ->Iterations(1);
+}
+
+void AddAll(const std::string& format) {
+  Add("copy", format, 8, [=] { return CopyOf(format); });
+  Add("round-step/nearest", format, 12, [=] { return RoundStepOf(format, {}); });
+  Add("round-step/stochastic", format, 12, [=] {
+    return RoundStepOf(format, {RoundingMode::kStochastic, StochasticVariant::kA, 32});
+  });
+  for (const char* const text : {"naive",
+                                 "stochastic",
+                                 "master-fp32",
+                                 "split-master",
+                                 "kahan",
+                                 "norm-matched",
+                                 "projection-matched"}) {
+    const UpdateRule rule = ParseUpdateRule(text);
+    if (!Serves(rule, ParseFormat(format))) continue;
+    const auto outcome = std::make_shared<UpdateOutcome>();
+    Add(
+        fmt::format("apply/{}", text),
+        format,
+        BytesOf(rule),
+        [=] { return ApplyOf(format, rule, outcome); },
+        outcome);
+  }
+}
+
+}  // namespace
+}  // namespace numsim::bench
+
+int main(int argc, char** argv) {
+  return numsim::bench::DeviceMain(argc, argv, [] {
+    for (const char* const format : {"bf16", "e4m3fn"}) numsim::bench::AddAll(format);
+  });
+}

@@ -1,0 +1,211 @@
+// The functions of cuBLASLt that numsim calls, each loading the library at the first call of any.
+//
+// Linking with it would cost every program 70 ms at its start and half a gigabyte of address space,
+// and where it is missing none would run, though few call it. So these stand in for the library's
+// at link time; a function that is used and not listed here is missing there.
+// Throws Error where the library cannot be loaded.
+#pragma GCC visibility push(hidden)  // not for other parts of a process
+#include <cublasLt.h>
+#pragma GCC visibility pop
+#include <dlfcn.h>
+
+#include "numsim/base/error.h"
+
+namespace {
+
+// The version that the calls are written for, wherever the loader looks; else the one of the
+// toolkit of this build.
+void* Library() {
+  static void* const library = [] {
+    const std::string name = fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR);
+    void* found = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    const std::string reason = found == nullptr ? dlerror() : "";
+    if (found == nullptr) {
+      const std::string path = fmt::format("{}/{}", NUMSIM_CUDA_LIBRARY_DIR, name);
+      found = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    }
+    if (found == nullptr) throw numsim::Error::Format("cuBLASLt cannot be loaded: {}", reason);
+    return found;
+  }();
+  return library;
+}
+
+template <typename Function>
+Function* Loaded(Function&, const char* name) {
+  void* const address = dlsym(Library(), name);
+  if (address == nullptr) throw numsim::Error::Format("cuBLASLt has no {}", name);
+  return reinterpret_cast<Function*>(address);
+}
+
+}  // namespace
+
+// FORWARD(type of result, function, (parameters), arguments)
+#define FORWARD(Result, function, parameters, ...)          \
+  Result CUBLASWINAPI function parameters {                 \
+    static const auto loaded = Loaded(function, #function); \
+    return loaded(__VA_ARGS__);                             \
+  }
+
+FORWARD(size_t, cublasLtGetVersion, ())
+FORWARD(const char*, cublasLtGetStatusString, (cublasStatus_t status), status)
+FORWARD(const char*, cublasLtGetStatusName, (cublasStatus_t status), status)
+FORWARD(cublasStatus_t, cublasLtCreate, (cublasLtHandle_t * handle), handle)
+FORWARD(cublasStatus_t, cublasLtDestroy, (cublasLtHandle_t handle), handle)
+
+FORWARD(cublasStatus_t,
+        cublasLtMatrixLayoutCreate,
+        (cublasLtMatrixLayout_t * layout,
+         cudaDataType type,
+         uint64_t rows,
+         uint64_t columns,
+         int64_t ld),
+        layout,
+        type,
+        rows,
+        columns,
+        ld)
+FORWARD(cublasStatus_t, cublasLtMatrixLayoutDestroy, (cublasLtMatrixLayout_t layout), layout)
+FORWARD(cublasStatus_t,
+        cublasLtMatrixLayoutSetAttribute,
+        (cublasLtMatrixLayout_t layout,
+         cublasLtMatrixLayoutAttribute_t attribute,
+         const void* value,
+         size_t bytes),
+        layout,
+        attribute,
+        value,
+        bytes)
+
+FORWARD(cublasStatus_t,
+        cublasLtMatmulDescCreate,
+        (cublasLtMatmulDesc_t * matmul, cublasComputeType_t compute, cudaDataType_t scale),
+        matmul,
+        compute,
+        scale)
+FORWARD(cublasStatus_t, cublasLtMatmulDescDestroy, (cublasLtMatmulDesc_t matmul), matmul)
+FORWARD(cublasStatus_t,
+        cublasLtMatmulDescSetAttribute,
+        (cublasLtMatmulDesc_t matmul,
+         cublasLtMatmulDescAttributes_t attribute,
+         const void* value,
+         size_t bytes),
+        matmul,
+        attribute,
+        value,
+        bytes)
+
+FORWARD(cublasStatus_t,
+        cublasLtMatmulPreferenceCreate,
+        (cublasLtMatmulPreference_t * preference),
+        preference)
+FORWARD(cublasStatus_t,
+        cublasLtMatmulPreferenceDestroy,
+        (cublasLtMatmulPreference_t preference),
+        preference)
+FORWARD(cublasStatus_t,
+        cublasLtMatmulPreferenceSetAttribute,
+        (cublasLtMatmulPreference_t preference,
+         cublasLtMatmulPreferenceAttributes_t attribute,
+         const void* value,
+         size_t bytes),
+        preference,
+        attribute,
+        value,
+        bytes)
+
+FORWARD(cublasStatus_t,
+        cublasLtMatmulAlgoGetHeuristic,
+        (cublasLtHandle_t handle,
+         cublasLtMatmulDesc_t matmul,
+         cublasLtMatrixLayout_t a,
+         cublasLtMatrixLayout_t b,
+         cublasLtMatrixLayout_t c,
+         cublasLtMatrixLayout_t d,
+         cublasLtMatmulPreference_t preference,
+         int wanted,
+         cublasLtMatmulHeuristicResult_t* results,
+         int* found),
+        handle,
+        matmul,
+        a,
+        b,
+        c,
+        d,
+        preference,
+        wanted,
+        results,
+        found)
+FORWARD(cublasStatus_t,
+        cublasLtMatmulAlgoConfigGetAttribute,
+        (const cublasLtMatmulAlgo_t* algorithm,
+         cublasLtMatmulAlgoConfigAttributes_t attribute,
+         void* value,
+         size_t bytes,
+         size_t* written),
+        algorithm,
+        attribute,
+        value,
+        bytes,
+        written)
+FORWARD(cublasStatus_t,
+        cublasLtMatmulAlgoConfigSetAttribute,
+        (cublasLtMatmulAlgo_t * algorithm,
+         cublasLtMatmulAlgoConfigAttributes_t attribute,
+         const void* value,
+         size_t bytes),
+        algorithm,
+        attribute,
+        value,
+        bytes)
+FORWARD(cublasStatus_t,
+        cublasLtMatmulAlgoCheck,
+        (cublasLtHandle_t handle,
+         cublasLtMatmulDesc_t matmul,
+         cublasLtMatrixLayout_t a,
+         cublasLtMatrixLayout_t b,
+         cublasLtMatrixLayout_t c,
+         cublasLtMatrixLayout_t d,
+         const cublasLtMatmulAlgo_t* algorithm,
+         cublasLtMatmulHeuristicResult_t* result),
+        handle,
+        matmul,
+        a,
+        b,
+        c,
+        d,
+        algorithm,
+        result)
+FORWARD(cublasStatus_t,
+        cublasLtMatmul,
+        (cublasLtHandle_t handle,
+         cublasLtMatmulDesc_t matmul,
+         const void* alpha,
+         const void* a,
+         cublasLtMatrixLayout_t a_layout,
+         const void* b,
+         cublasLtMatrixLayout_t b_layout,
+         const void* beta,
+         const void* c,
+         cublasLtMatrixLayout_t c_layout,
+         void* d,
+         cublasLtMatrixLayout_t d_layout,
+         const cublasLtMatmulAlgo_t* algorithm,
+         void* workspace,
+         size_t workspace_bytes,
+         cudaStream_t stream),
+        handle,
+        matmul,
+        alpha,
+        a,
+        a_layout,
+        b,
+        b_layout,
+        beta,
+        c,
+        c_layout,
+        d,
+        d_layout,
+        algorithm,
+        workspace,
+        workspace_bytes,
+        stream)

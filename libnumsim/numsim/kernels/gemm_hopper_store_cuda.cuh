@@ -1,0 +1,102 @@
+// What becomes of a sum of our own product: scaled, rounded, stored.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace numsim::cuda {
+
+// fl32(fl64(S * (sa * sb))), the definition of gemm.h. Conversions to and from float64 run at an
+// eighth of the rate of others.
+template <typename Sum>
+__device__ __forceinline__ float ScaledExactly(Sum sum, float scale_a, float scale_b) {
+  const double scale = static_cast<double>(scale_a) * static_cast<double>(scale_b);
+  return static_cast<float>(static_cast<double>(sum) * scale);
+}
+
+// bf16 code, nearest even; NaN is the one NaN of the encoding rule.
+__device__ __forceinline__ uint32_t RoundToBf16(float value) {
+  const uint32_t bits = __float_as_uint(value);
+  if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return 0x7FC0u;
+  return (bits + 0x7FFFu + (bits >> 16 & 1)) >> 16;
+}
+
+// RoundToBf16(ScaledExactly(...)) for almost all arguments in float32 alone. The guess
+// fl32(fl32(S) * fl32(sa * sb)) differs from the float32 t by less than 4 units in its last place
+// (three roundings of relative 2^-24, and t's own), where nothing under- or overflows on the way.
+// So both round to the same bf16 unless the guess lies that close to a midpoint between two.
+
+// Scales with which nothing under- or overflows: a sum that is not zero lies between 2^-50 and
+// 2^50, whatever the operands.
+__device__ __forceinline__ bool IsTame(float scale) {
+  return scale >= 0x1p-30f && scale <= 0x1p30f;
+}
+
+// Over the guesses of several results: whether they all settle their bf16.
+class Settled {
+ public:
+  template <typename Sum>
+  __device__ __forceinline__ void Add(Sum, float first, float second) {
+    constexpr uint32_t kFromMidpoint = (0x8000u + kMargin) * 0x10001u;
+    const uint32_t below_bf16 =
+        __byte_perm(__float_as_uint(first), __float_as_uint(second), 0x5410);
+    nearest_ = __viaddmin_u16x2(below_bf16, kFromMidpoint, nearest_);
+    // Infinities and NaN, which sums of integers do not have.
+    if constexpr (std::is_same_v<Sum, float>) {
+      finite_ = finite_ && fabsf(first) < 0x1p120f && fabsf(second) < 0x1p120f;
+    }
+  }
+  __device__ __forceinline__ bool All() const {
+    return min(nearest_ & 0xFFFFu, nearest_ >> 16) > 2 * kMargin && finite_;
+  }
+
+ private:
+  static constexpr uint32_t kMargin = 4;
+  // Distance of the bits below bf16 to their midpoint, plus the margin, in each half.
+  uint32_t nearest_ = ~0u;
+  bool finite_ = true;
+};
+
+// Two codes, the first in the low half.
+__device__ __forceinline__ uint32_t RoundPairToBf16(float first, float second) {
+  uint32_t word;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+  return word;
+}
+
+// Two neighbours of a row, scaled and rounded, whatever their values.
+template <typename Sum>
+__device__ __forceinline__ uint32_t
+ScalePairExactly(Sum first, Sum second, float scale_a, const float2& scale_b) {
+  return RoundToBf16(ScaledExactly(first, scale_a, scale_b.x)) |
+         RoundToBf16(ScaledExactly(second, scale_a, scale_b.y)) << 16;
+}
+
+// A thread's sums of 2 kPairs columns of two rows as bf16, scaled: sums[4 i + 2 half] and the next
+// are those of columns 2 i and 2 i + 1, whose scales are scales_b[i], and become words[half][i].
+// `tame`: all scales are. One test for all of them, so that their chains of operations overlap.
+template <int kPairs, typename Sum>
+__device__ __forceinline__ void ScaleToBf16(const Sum* sums,
+                                            const float (&scale_a)[2],
+                                            const float2 (&scales_b)[kPairs],
+                                            bool tame,
+                                            uint32_t (&words)[2][kPairs]) {
+  Settled settled;
+#pragma unroll
+  for (int i = 0; i < 2 * kPairs; ++i) {
+    const float scale = scale_a[i % 2];
+    const float2 of_b = scales_b[i / 2];
+    const float first = static_cast<float>(sums[2 * i]) * (scale * of_b.x);
+    const float second = static_cast<float>(sums[2 * i + 1]) * (scale * of_b.y);
+    settled.Add(sums[0], first, second);
+    words[i % 2][i / 2] = RoundPairToBf16(first, second);
+  }
+  if (tame && settled.All()) return;
+#pragma unroll
+  for (int i = 0; i < 2 * kPairs; ++i) {
+    words[i % 2][i / 2] =
+        ScalePairExactly(sums[2 * i], sums[2 * i + 1], scale_a[i % 2], scales_b[i / 2]);
+  }
+}
+
+}  // namespace numsim::cuda

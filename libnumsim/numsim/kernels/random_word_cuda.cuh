@@ -1,0 +1,36 @@
+// Random bits of streams.h without arrays that are indexed at run time, which would lie in memory.
+#pragma once
+
+#include <cstdint>
+
+#include "numsim/random/streams.h"
+
+namespace numsim::cuda {
+
+// words[i], i < 4.
+__device__ inline uint32_t WordOfBlock(const PhiloxCounter& words, uint32_t i) {
+  const uint32_t low = (i & 1) != 0 ? words[1] : words[0];
+  const uint32_t high = (i & 1) != 0 ? words[3] : words[2];
+  return (i & 2) != 0 ? high : low;
+}
+
+// As RandomWord.
+__device__ inline uint32_t RandomWordAt(RandomStream random, uint64_t index) {
+  const PhiloxCounter words = RandomBlock(random, index / 64 * kRandomLanes + index % 16);
+  return WordOfBlock(words, static_cast<uint32_t>(index / 16 % 4));
+}
+
+// As RandomBits.
+__device__ inline uint32_t RandomBitsAt(RandomStream random, uint64_t index, int bits) {
+  const auto field_bits = static_cast<uint32_t>(RandomFieldBits(bits));
+  const uint32_t fields = 32 / field_bits;
+  const uint64_t sixteenth = index / 16;
+  const uint64_t tile = sixteenth / (4 * fields);
+  const auto place = static_cast<uint32_t>(sixteenth % (4 * fields));
+  const PhiloxCounter words = RandomBlock(random, tile * kRandomLanes + index % 16);
+  const uint32_t word = WordOfBlock(words, place / fields);
+  const uint32_t aligned = word << (32 - field_bits * (place % fields + 1));
+  return aligned >> (32 - bits);
+}
+
+}  // namespace numsim::cuda
