@@ -168,7 +168,8 @@ with open(sys.argv[1] + ".csv", "w", newline="") as file:
     for run in runs:
         name = run["name"].replace("/iterations:1/manual_time", "")
         rows.writerow([name, f'{run["real_time"]:.5g}', run["time_unit"],
-                       *(f"{run[key]:.5g}" if key in run else "" for key in counters)])
+                       *(f"{x:.5g}" if isinstance(x, float) else x
+                         for x in (run.get(key, "") for key in counters))])
 PYTHON
       rm "$out/bench-$name.json"
     fi

@@ -45,10 +45,21 @@ std::vector<double> LogTics(double low, double high) {
   return tics;
 }
 
+// Of ascending tics those that lie far enough apart on a logarithmic axis for their labels.
+std::vector<double> ThinnedLogTics(const std::vector<double>& tics, const Extent& shown) {
+  constexpr double kLeast = 0.12;  // of the axis
+  const double least = std::pow(shown.high / shown.low, kLeast);
+  std::vector<double> kept;
+  for (const double tic : tics) {
+    if (kept.empty() || tic >= kept.back() * least) kept.push_back(tic);
+  }
+  return kept;
+}
+
 // Tics of a logarithmic axis that spans little.
 std::string NarrowLogTics(char name, const Extent& shown) {
   std::vector<double> tics = LogTics(shown.low, shown.high);
-  if (tics.size() < 4) tics = EvenTics(shown.low, shown.high);
+  if (tics.size() < 4) tics = ThinnedLogTics(EvenTics(shown.low, shown.high), shown);
   std::string list;
   for (const double tic : tics) {
     list += fmt::format("{}'{:.10g}' {}", list.empty() ? "" : ", ", tic, Cell(tic));
