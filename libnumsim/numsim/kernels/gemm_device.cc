@@ -8,7 +8,7 @@
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
-#include "numsim/kernels/gemm_hopper_cuda.cuh"
+#include "numsim/kernels/gemm_hopper_device.h"
 #include "numsim/kernels/gemm_library_device.h"
 #include "numsim/kernels/gemm_store_device.h"
 #include "numsim/kernels/quantize_device.h"
