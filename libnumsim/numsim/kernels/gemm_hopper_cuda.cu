@@ -162,7 +162,9 @@ bool ServesHopper(const DeviceGemmOperand& a,
   const auto is_fit = [](const DeviceGemmOperand& x) {
     return !x.transposed && x.rows > 0 && x.rows < kMost && IsAligned(x.codes);
   };
-  return Device().IsHopper() && (int8 || float8) && is_fit(a) && is_fit(b) &&
+  // Of code for sm_90 without the "a" the kernel would be empty.
+  const bool built = Device().code.find("90a") != std::string::npos;
+  return built && Device().IsHopper() && (int8 || float8) && is_fit(a) && is_fit(b) &&
          b.rows % kColumnGroup == 0 && a.inner > 0 && a.inner % 16 == 0 && a.inner < kMost &&
          IsAligned(out.data) && a.rows / kTileRows * (b.rows / kTileCols) < kMost;
 }

@@ -297,8 +297,14 @@ __device__ void MultiplyTiles(const Problem& p, SharedMemory& shared, int group,
   }
 }
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define NUMSIM_CLUSTER  // the kernel is empty there
+#else
+#define NUMSIM_CLUSTER __cluster_dims__(kCluster, 1, 1)
+#endif
+
 template <UnitOperands kOperands, bool kBf16>
-__global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
+__global__ void NUMSIM_CLUSTER __launch_bounds__(kThreads, 1)
     Product(Problem p,
             const __grid_constant__ CUtensorMap map_a,
             const __grid_constant__ CUtensorMap map_b) {
@@ -328,6 +334,8 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
   SynchroniseCluster();  // the other block may still arrive at this one's barriers
 #endif
 }
+
+#undef NUMSIM_CLUSTER
 
 }  // namespace
 }  // namespace numsim::cuda

@@ -2,6 +2,7 @@
 // factor is whose, and the quick encoders.
 #pragma once
 
+#include <cuda_fp8.h>
 #include <cuda_runtime.h>
 
 #include <bit>
@@ -147,15 +148,33 @@ struct Int8Codec {
   }
 };
 
+// Two codes, the first in the low byte: nearest even, saturating, NaN 0x7F. An instruction from
+// sm_89 on, before it CUDA's own substitute.
+__device__ __forceinline__ uint32_t E4M3Pair(float first, float second) {
+#if __CUDA_ARCH__ >= 890
+  uint16_t pair;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(second), "f"(first));
+  return pair;
+#else
+  return __nv_cvt_float2_to_fp8x2(make_float2(first, second), __NV_SATFINITE, __NV_E4M3);
+#endif
+}
+__device__ __forceinline__ uint32_t E5M2Pair(float first, float second) {
+#if __CUDA_ARCH__ >= 890
+  uint16_t pair;
+  asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(second), "f"(first));
+  return pair;
+#else
+  return __nv_cvt_float2_to_fp8x2(make_float2(first, second), __NV_SATFINITE, __NV_E5M2);
+#endif
+}
+
 struct E4M3fnCodec {
   static constexpr FormatSpec kFormat = kE4M3fn;
   static constexpr bool kSigned = true;
 
   static __device__ uint32_t Quad(const float* p, uint32_t signs) {
-    uint16_t low, high;
-    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(low) : "f"(p[1]), "f"(p[0]));
-    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(high) : "f"(p[3]), "f"(p[2]));
-    const uint32_t codes = low | uint32_t{high} << 16;
+    const uint32_t codes = E4M3Pair(p[0], p[1]) | E4M3Pair(p[2], p[3]) << 16;
     return (codes & 0x7F7F7F7Fu) | (signs & 0x80808080u);  // the instruction drops a NaN's sign
   }
 };
@@ -165,10 +184,7 @@ struct E5M2Codec {
   static constexpr bool kSigned = true;
 
   static __device__ uint32_t Quad(const float* p, uint32_t signs) {
-    uint16_t low, high;
-    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(low) : "f"(p[1]), "f"(p[0]));
-    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(high) : "f"(p[3]), "f"(p[2]));
-    const uint32_t magnitudes = (low | uint32_t{high} << 16) & 0x7F7F7F7Fu;
+    const uint32_t magnitudes = (E5M2Pair(p[0], p[1]) | E5M2Pair(p[2], p[3]) << 16) & 0x7F7F7F7Fu;
     // Its NaN is 0x7F, which no number becomes, and ours 0x7E.
     const uint32_t nan = (magnitudes + 0x01010101u) >> 7 & 0x01010101u;
     return (magnitudes - nan) | (signs & 0x80808080u);

@@ -60,11 +60,21 @@ inline __device__ float2 FloatsOfHalves(uint32_t pair) {
 struct E4M3fnValues {
   static constexpr FormatSpec kFormat = kE4M3fn;
 
+  // Two codes as binary16, exact: an instruction from sm_89 on, before it CUDA's own substitute.
+  static __device__ uint32_t Halves(uint16_t pair) {
+#if __CUDA_ARCH__ >= 890
+    uint32_t halves;
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(pair));
+    return halves;
+#else
+    const __half2_raw halves = __nv_cvt_fp8x2_to_halfraw2(pair, __NV_E4M3);
+    return halves.x | uint32_t{halves.y} << 16;
+#endif
+  }
+
   static __device__ void Quad(uint32_t codes, float* x) {
-    uint32_t low, high;
-    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(low) : "h"(static_cast<uint16_t>(codes)));
-    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(high) : "h"(static_cast<uint16_t>(codes >> 16)));
-    const float2 a = FloatsOfHalves(low), b = FloatsOfHalves(high);
+    const float2 a = FloatsOfHalves(Halves(static_cast<uint16_t>(codes)));
+    const float2 b = FloatsOfHalves(Halves(static_cast<uint16_t>(codes >> 16)));
     x[0] = a.x, x[1] = a.y, x[2] = b.x, x[3] = b.y;
   }
 };
