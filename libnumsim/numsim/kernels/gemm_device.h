@@ -70,8 +70,10 @@ bool MultipliesOnDevice(const FormatSpec& a, const FormatSpec& b, const Accumula
 // codes and out aligned to their element's size, fastest at 16 bytes; no overlap. Any shape: the
 // fast paths need inner and rows that are multiples of 16, other shapes are padded in a copy.
 // Operands of 8 bits that are transposed are transposed in a copy. inner == 0 gives +0. Throws
-// Error where MultipliesOnDevice is false, for int8 with inner > 131071, and where `engine` does
-// not serve the product.
+// Error where MultipliesOnDevice is false, for int8 with inner > kMostInt8Products (codes of -128
+// on both sides wrap beyond kMostProductsOfAnyInt8), where `engine` does not serve the product, and
+// where cuBLASLt has no algorithm without a split of the inner dimension: hopper-fp8 with few
+// results and long sums (64 x 256 results of 8192 products, cuBLASLt 13.1).
 void Gemm(const DeviceGemmOperand& a,
           const DeviceGemmOperand& b,
           const Accumulator& rule,
@@ -80,7 +82,7 @@ void Gemm(const DeviceGemmOperand& a,
           DeviceStream& stream,
           DeviceGemmEngine engine = DeviceGemmEngine::kAuto);
 
-// The exact sums of int8 as int32. Throws Error for inner > 131071. Requires no scales.
+// The exact sums of int8 as int32. Throws Error for inner > kMostInt8Products. Requires no scales.
 void GemmInt32(const DeviceGemmOperand& a,
                const DeviceGemmOperand& b,
                DeviceSpan<int32_t> out,
