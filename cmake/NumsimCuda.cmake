@@ -35,7 +35,12 @@ macro(numsim_find_cuda missing)
   else()
     set(CMAKE_CUDA_ARCHITECTURES ${NUMSIM_CUDA_ARCHITECTURES})
     enable_language(CUDA)
+    # The module of CMake 3.25 sets a property of CUDA::nvToolsExt, which CUDA 13 has no more, for
+    # projects that require that CMake.
+    set(numsim_required_cmake ${CMAKE_MINIMUM_REQUIRED_VERSION})
+    set(CMAKE_MINIMUM_REQUIRED_VERSION 3.24)
     find_package(CUDAToolkit QUIET)
+    set(CMAKE_MINIMUM_REQUIRED_VERSION ${numsim_required_cmake})
     find_file(NUMSIM_CUBLASLT_HEADER cublasLt.h PATHS ${CUDAToolkit_INCLUDE_DIRS} NO_DEFAULT_PATH)
     mark_as_advanced(NUMSIM_CUBLASLT_HEADER)
     if(NOT TARGET CUDA::cudart_static OR NOT NUMSIM_CUBLASLT_HEADER)
