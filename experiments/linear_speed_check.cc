@@ -94,7 +94,9 @@ QuantizedMatrix QuantizeVectors(const OperandRecipe& recipe,
   }
   NUMSIM_CHECK(recipe.layout.granularity == Granularity::kTensor, "{}", Name(recipe.layout));
   const Scale scale = MakeScale(options.format, operand.tensor->Absmax(), recipe.scale_rule);
-  return QuantizeUnder(scale, values, shape, options);
+  QuantizedMatrix result;
+  QuantizeUnder(scale, values, shape, options, result);
+  return result;
 }
 
 std::vector<double> Norms(const QuantizedMatrix& matrix) {

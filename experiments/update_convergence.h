@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -86,10 +85,6 @@ struct Run {
 };
 // In the order of the table.
 std::vector<Run> RunsOf(const Table& losses);
-
-// Mean with the 95 % interval of Student's t; one value: low and high NaN. Where a value is not
-// finite all three are infinite (NaN for a NaN).
-Estimate MeanOf(std::span<const double> values);
 
 }  // namespace update_convergence
 }  // namespace numsim::experiments

@@ -206,7 +206,8 @@ TEST_F(QuantizedDevice, UnderAGivenScaleEqualsTheCpu) {
   QuantizeOptions options;
   options.format = ParseFormat("e5m2").spec;
   const Scale scale = {0.37f, 1 / 0.37f};
-  const QuantizedMatrix expected = QuantizeUnder(scale, values, shape, options);
+  QuantizedMatrix expected;
+  QuantizeUnder(scale, values, shape, options, expected);
   QuantizeUnder(
       scale, in.matrix(), OnDeviceOptions(options, true, true), matrix_, scratch_, stream());
   const QuantizedMatrix got = ToHost(matrix_, stream());

@@ -17,7 +17,7 @@ _FORMATS = {"base", "formats"}
 _ROUNDING = _FORMATS | {"rounding"}
 _KERNELS = _ROUNDING | {"arith", "profiles", "random", "kernels"}
 _SCALING = _KERNELS | {"stats"}
-_MODEL = _SCALING | {"scaling"}
+_MODEL = _SCALING | {"scaling", "tensor"}
 LAYERS = {
     "base": set(),
     "formats": {"base"},
@@ -30,10 +30,11 @@ LAYERS = {
     "kernels": _KERNELS,
     "vectors": _SCALING | {"scaling", "io"},
     "capi": _KERNELS,
+    "tensor": _KERNELS,
     "scaling": _SCALING,
     "data": _FORMATS | {"random", "io"},
-    "nn": _MODEL,
-    "optim": _MODEL | {"nn"},
+    "nn": _MODEL | {"data"},
+    "optim": _MODEL | {"data", "nn"},
     "train": _MODEL | {"nn", "optim", "data", "io"},
 }
 
@@ -60,6 +61,7 @@ INCLUDE_PLACES = [
         "oneDNN only in kernels/gemm_onednn.cc and bench/onednn_peer.cc",
     ),
     (r"CLI/", r"^apps/", "CLI11 only in apps"),
+    (r"toml\+\+", r"^libnumsim/numsim/train/[^/]*\.cc$", "toml++ only in .cc files of train"),
     (r"omp\.h$", r"^libnumsim/numsim/base/parallel\.cc$", "OpenMP only in base/parallel.cc"),
     (r"nlohmann/", r"\.cc$", "nlohmann-json only in .cc files"),
     (r"openssl/", r"\.cc$", "OpenSSL only in .cc files"),

@@ -21,7 +21,7 @@ void SetThreadCount(int threads) {
   g_threads = threads;
 }
 
-void ParallelFor(size_t n, size_t grain, const std::function<void(size_t, size_t)>& body) {
+void ParallelFor(size_t n, size_t grain, FunctionRef<void(size_t, size_t)> body) {
   if (n == 0) return;
   const size_t threads = static_cast<size_t>(ThreadCount());
   if (threads == 1 || n <= grain || omp_in_parallel()) {
@@ -39,7 +39,7 @@ void ParallelFor(size_t n, size_t grain, const std::function<void(size_t, size_t
   }
 }
 
-void ParallelTasks(size_t n, const std::function<void(size_t)>& body) {
+void ParallelTasks(size_t n, FunctionRef<void(size_t)> body) {
   const int threads = static_cast<int>(std::min<size_t>(static_cast<size_t>(ThreadCount()), n));
   if (threads <= 1 || omp_in_parallel()) {
     const DefaultFloatEnvironment environment;
@@ -53,7 +53,7 @@ void ParallelTasks(size_t n, const std::function<void(size_t)>& body) {
   }
 }
 
-void CallLibrary(const std::function<void(int)>& work) {
+void CallLibrary(FunctionRef<void(int)> work) {
   const int before = omp_get_max_threads();
   const int threads = omp_in_parallel() ? 1 : ThreadCount();
   omp_set_num_threads(threads);

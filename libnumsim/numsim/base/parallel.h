@@ -2,7 +2,8 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
+
+#include "numsim/base/function_ref.h"
 
 namespace numsim {
 
@@ -19,14 +20,14 @@ void SetThreadCount(int threads);
 // Inside a parallel region (a chunk that calls ParallelFor again) the inner loop runs serially.
 // Every chunk runs in the default floating-point environment, whatever the caller's is
 // (base/float_environment.h). body must not throw.
-void ParallelFor(size_t n, size_t grain, const std::function<void(size_t, size_t)>& body);
+void ParallelFor(size_t n, size_t grain, FunctionRef<void(size_t, size_t)> body);
 
 // Calls body(i) for i in [0, n), each once, handing out one index at a time in ascending order:
 // for tasks of unequal cost. In the default floating-point environment too. body must not throw.
-void ParallelTasks(size_t n, const std::function<void(size_t)>& body);
+void ParallelTasks(size_t n, FunctionRef<void(size_t)> body);
 
 // Calls work(threads), and within it the OpenMP loops of another library take `threads` threads:
 // ThreadCount(), or 1 in a chunk or task of the loops above. work must not throw.
-void CallLibrary(const std::function<void(int)>& work);
+void CallLibrary(FunctionRef<void(int)> work);
 
 }  // namespace numsim

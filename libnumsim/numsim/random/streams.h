@@ -62,4 +62,28 @@ NUMSIM_HOST_DEVICE constexpr uint32_t RandomWord(RandomStream s, uint64_t index)
   return RandomBits(s, index, 32);
 }
 
+// What a seed of the user is used for. Each use has a seed of its own, so that no two of them share
+// a stream, whatever they number their streams by.
+enum class RandomPurpose : uint32_t {
+  kWeights = 1,  // initial values; stream: number of the parameter
+  kLinear,       // rounding of operands; stream: step and number of the layer
+  kStorage,      // rounding of tensors between operations
+  kMoments,      // rounding of moments; stream: step and number of the tensor
+  kUpdate,       // rounding of weights; likewise
+  kShuffle,      // order of the data; stream: epoch
+  kText,         // generated text
+  kShapes,       // generated images of shapes
+  kFeatures,     // features for a student
+  kTeacher,      // weights of a teacher
+};
+
+// A seed for one purpose: the first two words of Philox4x32 with counter {purpose, 0, 0, 0xD00D}
+// and the seed as its key. Another seed or purpose gives another one, but for chance (2^-64).
+constexpr uint64_t DeriveSeed(uint64_t seed, RandomPurpose purpose) {
+  const PhiloxCounter words =
+      Philox4x32({static_cast<uint32_t>(purpose), 0, 0, 0xD00D},
+                 {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+  return uint64_t{words[1]} << 32 | words[0];
+}
+
 }  // namespace numsim

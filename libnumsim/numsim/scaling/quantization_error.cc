@@ -24,6 +24,32 @@ ErrorMeasures MeasureRun(std::span<const float> in,
   return MeasureError(in, out, threshold * scale);
 }
 
+ErrorMeasures MeasureUnderScales(std::span<const float> in,
+                                 std::span<const float> out,
+                                 MatrixShape shape,
+                                 const FormatSpec& format,
+                                 const ScaleLayout& layout,
+                                 std::span<const float> scales) {
+  const double threshold = OverflowThreshold(format);
+  if (layout.granularity == Granularity::kTensor) {
+    return MeasureRun(in, out, threshold, static_cast<double>(scales[0]));
+  }
+  ErrorMeasures total;
+  for (size_t r = 0; r < shape.rows; ++r) {
+    for (size_t c = 0; c < shape.cols;) {
+      size_t stop = shape.cols;
+      if (layout.granularity == Granularity::kColumn) stop = c + 1;
+      if (layout.block != 0) stop = c + std::min(stop - c, layout.block);
+      const size_t at = r * shape.cols + c;
+      const double scale = static_cast<double>(scales[layout.Index(r, c, shape.cols)]);
+      total.Merge(
+          MeasureRun(in.subspan(at, stop - c), out.subspan(at, stop - c), threshold, scale));
+      c = stop;
+    }
+  }
+  return total;
+}
+
 }  // namespace
 
 ErrorMeasures QuantizationError(std::span<const float> in,
@@ -31,26 +57,15 @@ ErrorMeasures QuantizationError(std::span<const float> in,
                                 const QuantizeOptions& options) {
   std::vector<float> out(in.size());
   const std::vector<float> scales = FakeQuantize(in, shape, options, out);
-  const double threshold = OverflowThreshold(options.format);
-  if (options.layout.granularity == Granularity::kTensor) {
-    return MeasureRun(in, out, threshold, static_cast<double>(scales[0]));
-  }
-  ErrorMeasures total;
-  for (size_t r = 0; r < shape.rows; ++r) {
-    for (size_t c = 0; c < shape.cols;) {
-      size_t stop = shape.cols;
-      if (options.layout.granularity == Granularity::kColumn) stop = c + 1;
-      if (options.layout.block != 0) stop = c + std::min(stop - c, options.layout.block);
-      const size_t at = r * shape.cols + c;
-      const double scale = static_cast<double>(scales[options.layout.Index(r, c, shape.cols)]);
-      total.Merge(MeasureRun(in.subspan(at, stop - c),
-                             std::span<const float>(out).subspan(at, stop - c),
-                             threshold,
-                             scale));
-      c = stop;
-    }
-  }
-  return total;
+  return MeasureUnderScales(in, out, shape, options.format, options.layout, scales);
+}
+
+ErrorMeasures QuantizationError(std::span<const float> in,
+                                const QuantizedMatrix& matrix,
+                                std::span<float> dequantized) {
+  Dequantize(matrix, dequantized);
+  return MeasureUnderScales(
+      in, dequantized, matrix.shape, matrix.format, matrix.layout, matrix.scales);
 }
 
 ScaleRule UsualScaleRule(const FormatSpec& format) {

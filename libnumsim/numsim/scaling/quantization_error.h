@@ -15,6 +15,12 @@ ErrorMeasures QuantizationError(std::span<const float> in,
                                 MatrixShape shape,
                                 const QuantizeOptions& options);
 
+// The same of a matrix that is quantised already: `in` is what it was made from, `dequantized`
+// receives its values. Requires a matrix that is not transposed and spans of its shape.
+ErrorMeasures QuantizationError(std::span<const float> in,
+                                const QuantizedMatrix& matrix,
+                                std::span<float> dequantized);
+
 // absmax for formats of up to 8 bits, none (a plain cast) for wider ones, as they are used.
 ScaleRule UsualScaleRule(const FormatSpec& format);
 

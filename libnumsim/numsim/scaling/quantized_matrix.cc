@@ -18,12 +18,12 @@ constexpr size_t kMaxBand = size_t{1} << 18;
 // Elements that are worth a thread.
 constexpr size_t kGrain = size_t{1} << 14;
 
-struct Scales {
-  std::vector<float> scales;
-  std::vector<float> multipliers;
-
-  explicit Scales(size_t n) : scales(n), multipliers(n) {}
-};
+// Memory for the multipliers of a call, which are forgotten when it ends; each thread's own.
+std::span<float> MultiplierScratch(size_t n) {
+  thread_local std::vector<float> memory;
+  if (memory.size() < n) memory.resize(n);
+  return std::span(memory).first(n);
+}
 
 // From maxima to the scales that replace them, and their multipliers.
 void MakeScales(const ScaleMaker& maker, std::span<float> absmax, std::span<float> multipliers) {
@@ -34,28 +34,27 @@ void MakeScales(const ScaleMaker& maker, std::span<float> absmax, std::span<floa
   }
 }
 
-Scales ScalesOf(std::span<const float> in, MatrixShape shape, const QuantizeOptions& options) {
-  Scales result(options.layout.Count(shape.rows, shape.cols));
-  if (options.scale_rule != ScaleRule::kNone) Absmax(in, shape, options.layout, result.scales);
-  const ScaleMaker maker(options.format, options.scale_rule);
-  MakeScales(maker, result.scales, result.multipliers);
-  return result;
+// Scales of the layout, and their multipliers (as many).
+void MakeScalesOf(std::span<const float> in,
+                  MatrixShape shape,
+                  const QuantizeOptions& options,
+                  std::span<float> scales,
+                  std::span<float> multipliers) {
+  if (options.scale_rule != ScaleRule::kNone) Absmax(in, shape, options.layout, scales);
+  MakeScales(ScaleMaker(options.format, options.scale_rule), scales, multipliers);
 }
 
-// An empty matrix with room for the codes.
-QuantizedMatrix Allocate(MatrixShape shape, const QuantizeOptions& options) {
+// Room for codes and scales, whatever was in the matrix before.
+void Prepare(MatrixShape shape, const QuantizeOptions& options, QuantizedMatrix& result) {
   NUMSIM_CHECK(options.format.Bits() <= 16, "a format of {} bits", options.format.Bits());
-  QuantizedMatrix result;
   result.format = options.format;
   result.shape = shape;
   result.layout = options.layout;
   result.transposed = options.transpose;
-  if (options.format.StorageBytes() == 1) {
-    result.codes8.resize(shape.Elements());
-  } else {
-    result.codes16.resize(shape.Elements());
-  }
-  return result;
+  const bool bytes = options.format.StorageBytes() == 1;
+  result.codes8.resize(bytes ? shape.Elements() : 0);
+  result.codes16.resize(bytes ? 0 : shape.Elements());
+  result.scales.resize(options.layout.Count(shape.rows, shape.cols));
 }
 
 // Calls act(codes) with those of the matrix that are in use.
@@ -68,25 +67,17 @@ void WithCodes(QuantizedMatrix& matrix, const Act& act) {
   }
 }
 
-// The codes under these scales, and the scales.
-QuantizedMatrix QuantizeWith(Scales scales,
-                             std::span<const float> in,
-                             MatrixShape shape,
-                             const QuantizeOptions& options) {
-  QuantizedMatrix result = Allocate(shape, options);
+// The codes under these multipliers.
+void QuantizeWith(std::span<const float> multipliers,
+                  std::span<const float> in,
+                  MatrixShape shape,
+                  const QuantizeOptions& options,
+                  QuantizedMatrix& result) {
   const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
   WithCodes(result, [&](auto codes) {
-    Quantize(plan,
-             in,
-             shape,
-             options.layout,
-             scales.multipliers,
-             codes,
-             options.random,
-             options.transpose);
+    Quantize(
+        plan, in, shape, options.layout, multipliers, codes, options.random, options.transpose);
   });
-  result.scales = std::move(scales.scales);
-  return result;
 }
 
 // Rows that are quantised together in one pass over memory: all the elements of their scales. 0
@@ -104,15 +95,16 @@ size_t BandRows(MatrixShape shape, const QuantizeOptions& options) {
 }
 
 // Scales and codes of `rows` rows at a time; equal to all scales first and then all codes.
-QuantizedMatrix QuantizeBands(size_t rows,
-                              std::span<const float> in,
-                              MatrixShape shape,
-                              const QuantizeOptions& options) {
-  QuantizedMatrix result = Allocate(shape, options);
+void QuantizeBands(size_t rows,
+                   std::span<const float> in,
+                   MatrixShape shape,
+                   const QuantizeOptions& options,
+                   QuantizedMatrix& result) {
   const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
   const ScaleMaker maker(options.format, options.scale_rule);
   const ScaleLayout& layout = options.layout;
-  Scales scales(layout.Count(shape.rows, shape.cols));
+  const std::span<float> scales = result.scales;
+  const std::span<float> all_multipliers = MultiplierScratch(scales.size());
   const size_t bands = (shape.rows + rows - 1) / rows;
   const size_t scales_of_band = layout.Count(rows, shape.cols);
   WithCodes(result, [&](auto codes) {
@@ -122,8 +114,8 @@ QuantizedMatrix QuantizeBands(size_t rows,
         const size_t at = b * rows * shape.cols;
         const size_t count = layout.Count(band.rows, band.cols);
         const auto values = in.subspan(at, band.Elements());
-        const auto absmax = std::span(scales.scales).subspan(b * scales_of_band, count);
-        const auto multipliers = std::span(scales.multipliers).subspan(b * scales_of_band, count);
+        const auto absmax = scales.subspan(b * scales_of_band, count);
+        const auto multipliers = all_multipliers.subspan(b * scales_of_band, count);
         Absmax(values, band, layout, absmax);
         MakeScales(maker, absmax, multipliers);
         Quantize(plan,
@@ -136,8 +128,6 @@ QuantizedMatrix QuantizeBands(size_t rows,
       }
     });
   });
-  result.scales = std::move(scales.scales);
-  return result;
 }
 
 // The scales of the rows as vectors of the inner dimension, or of the columns, `inner` long. A
@@ -175,25 +165,40 @@ GemmScales ScalesAlong(const QuantizedMatrix& matrix, bool columns, size_t inner
 QuantizedMatrix Quantize(std::span<const float> in,
                          MatrixShape shape,
                          const QuantizeOptions& options) {
-  if constexpr (NUMSIM_HAVE_CUDA) {
-    if (UsesDevice()) return QuantizeOnDevice(in, shape, options);
-  }
-  const size_t rows = BandRows(shape, options);
-  if (rows != 0) return QuantizeBands(rows, in, shape, options);
-  return QuantizeWith(ScalesOf(in, shape, options), in, shape, options);
+  QuantizedMatrix result;
+  QuantizeInto(in, shape, options, result);
+  return result;
 }
 
-QuantizedMatrix QuantizeUnder(const Scale& scale,
-                              std::span<const float> in,
-                              MatrixShape shape,
-                              const QuantizeOptions& options) {
+void QuantizeInto(std::span<const float> in,
+                  MatrixShape shape,
+                  const QuantizeOptions& options,
+                  QuantizedMatrix& result) {
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice()) {
+      result = QuantizeOnDevice(in, shape, options);
+      return;
+    }
+  }
+  Prepare(shape, options, result);
+  const size_t rows = BandRows(shape, options);
+  if (rows != 0) return QuantizeBands(rows, in, shape, options, result);
+  const std::span<float> multipliers = MultiplierScratch(result.scales.size());
+  MakeScalesOf(in, shape, options, result.scales, multipliers);
+  QuantizeWith(multipliers, in, shape, options, result);
+}
+
+void QuantizeUnder(const Scale& scale,
+                   std::span<const float> in,
+                   MatrixShape shape,
+                   const QuantizeOptions& options,
+                   QuantizedMatrix& result) {
   NUMSIM_CHECK(options.layout.granularity == Granularity::kTensor,
                "one scale for the layout {}",
                Name(options.layout));
-  Scales scales(1);
-  scales.scales[0] = scale.scale;
-  scales.multipliers[0] = scale.multiplier;
-  return QuantizeWith(std::move(scales), in, shape, options);
+  Prepare(shape, options, result);
+  result.scales[0] = scale.scale;
+  QuantizeWith(std::span(&scale.multiplier, 1), in, shape, options, result);
 }
 
 GemmOperand AsOperand(const QuantizedMatrix& matrix, bool transposed) {
@@ -224,16 +229,18 @@ std::vector<float> FakeQuantize(std::span<const float> in,
                                 MatrixShape shape,
                                 const QuantizeOptions& options,
                                 std::span<float> out) {
-  Scales scales = ScalesOf(in, shape, options);
+  std::vector<float> scales(options.layout.Count(shape.rows, shape.cols));
+  const std::span<float> multipliers = MultiplierScratch(scales.size());
+  MakeScalesOf(in, shape, options, scales, multipliers);
   FakeQuantize(MakeEncodePlan(options.format, options.rounding, options.overflow),
                in,
                shape,
                options.layout,
-               scales.multipliers,
-               scales.scales,
+               multipliers,
+               scales,
                out,
                options.random);
-  return std::move(scales.scales);
+  return scales;
 }
 
 }  // namespace numsim

@@ -42,12 +42,19 @@ QuantizedMatrix Quantize(std::span<const float> in,
                          MatrixShape shape,
                          const QuantizeOptions& options);
 
+// The same into a matrix whose memory is used again, whatever it held.
+void QuantizeInto(std::span<const float> in,
+                  MatrixShape shape,
+                  const QuantizeOptions& options,
+                  QuantizedMatrix& result);
+
 // The same under one scale that is given, made from another tensor or an earlier step: for options
 // with layout kTensor; options.scale_rule is not read.
-QuantizedMatrix QuantizeUnder(const Scale& scale,
-                              std::span<const float> in,
-                              MatrixShape shape,
-                              const QuantizeOptions& options);
+void QuantizeUnder(const Scale& scale,
+                   std::span<const float> in,
+                   MatrixShape shape,
+                   const QuantizeOptions& options,
+                   QuantizedMatrix& result);
 
 // The matrix as a factor of a product, a view that holds as long as `matrix` does: its rows as the
 // vectors, or its columns when `transposed`. Either way the codes stay as they are stored. Scales
