@@ -1,6 +1,5 @@
 #include "numsim/nn/linear.h"
 
-#include <optional>
 #include <utility>
 
 #include "numsim/base/error.h"
@@ -22,6 +21,15 @@ constexpr Keyword<LinearStep> kSteps[] = {
     {"weight gradient product", LinearStep::kWeightGradientProduct},
     {"dequantize X", LinearStep::kDequantizeX},
     {"keep X", LinearStep::kKeepX},
+};
+
+constexpr Keyword<LinearOperand> kOperands[] = {
+    {"forward X", LinearOperand::kForwardX},
+    {"forward W", LinearOperand::kForwardW},
+    {"input gradient G", LinearOperand::kInputGradientG},
+    {"input gradient W", LinearOperand::kInputGradientW},
+    {"weight gradient G", LinearOperand::kWeightGradientG},
+    {"weight gradient X", LinearOperand::kWeightGradientX},
 };
 
 void CheckSize(const char* tensor, size_t size, size_t rows, size_t cols) {
@@ -51,11 +59,13 @@ void CheckRecipe(const LinearRecipe& recipe) {
 }  // namespace
 
 std::string_view Name(LinearStep step) { return KeywordText(kSteps, step); }
+std::string_view Name(LinearOperand operand) { return KeywordText(kOperands, operand); }
 
 size_t KeptMatrix::Bytes() const {
   if (const auto* values = std::get_if<std::vector<float>>(&data)) {
     return values->size() * sizeof(float);
   }
+  if (const auto* view = std::get_if<MatrixView>(&data)) return view->values.size_bytes();
   const auto& matrix = std::get<QuantizedMatrix>(data);
   const size_t scales = scaled ? matrix.scales.size() * sizeof(float) : 0;
   return matrix.codes8.size() + matrix.codes16.size() * sizeof(uint16_t) + scales;
@@ -82,17 +92,18 @@ void Linear::Forward(std::span<const float> x,
                      std::span<float> y,
                      LinearKept& kept,
                      RandomStream random,
-                     LinearObserver* observer) {
+                     LinearObserver* observer,
+                     bool x_stays) {
   CheckSize("x", x.size(), shape.tokens, shape.in);
   CheckSize("w", w.size(), shape.out, shape.in);
   CheckSize("y", y.size(), shape.tokens, shape.out);
   const MatrixView x_view{x, {shape.tokens, shape.in}};
-  LinearCall call(recipe_, delayed_, random, observer);
-  OperandData x_operand = call.Make(LinearOperand::kForwardX, x_view);
-  OperandData w_operand = call.Make(LinearOperand::kForwardW, {w, {shape.out, shape.in}});
+  LinearCall call(recipe_, delayed_, workspace_, random, observer);
+  OperandData& x_operand = call.Make(LinearOperand::kForwardX, x_view);
+  OperandData& w_operand = call.Make(LinearOperand::kForwardW, {w, {shape.out, shape.in}});
   call.Multiply(Product::kForward, AsOperand(x_operand, false), AsOperand(w_operand, false), y);
   kept.shape = shape;
-  kept.matrices = call.Keep(x_view, std::move(x_operand), std::move(w_operand));
+  call.Keep(x_view, x_stays, kept);
   if (!delayed_.empty()) {
     delayed_[0].Update();
     delayed_[1].Update();
@@ -111,16 +122,16 @@ void Linear::Backward(std::span<const float> g,
   const size_t kept_count = recipe_.keeps == LinearKeeps::kQuantized ? 2 : 1;
   NUMSIM_CHECK(kept.matrices.size() == kept_count, "{} kept", kept.matrices.size());
   const MatrixView g_view{g, {shape.tokens, shape.out}};
-  LinearCall call(recipe_, delayed_, random, observer);
-  std::optional<OperandData> g_operand;
+  LinearCall call(recipe_, delayed_, workspace_, random, observer);
+  const OperandData* g_operand = nullptr;
   if (!dx.empty()) {
     CheckSize("dx", dx.size(), shape.tokens, shape.in);
     if (recipe_.keeps == LinearKeeps::kInputs) CheckSize("w", w.size(), shape.out, shape.in);
-    g_operand = call.InputGradient(g_view, {w, {shape.out, shape.in}}, kept, dx);
+    g_operand = &call.InputGradient(g_view, {w, {shape.out, shape.in}}, kept, dx);
   }
   if (!dw.empty()) {
     CheckSize("dw", dw.size(), shape.out, shape.in);
-    call.WeightGradient(g_view, g_operand.has_value() ? &*g_operand : nullptr, kept, dw);
+    call.WeightGradient(g_view, g_operand, kept, dw);
   }
   if (!delayed_.empty()) delayed_[2].Update();
 }

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "numsim/nn/linear_operand.h"
 #include "numsim/nn/linear_recipe.h"
 #include "numsim/random/streams.h"
 #include "numsim/scaling/quantized_matrix.h"
@@ -19,11 +20,11 @@ struct LinearShape {
   size_t out = 0;     // m
 };
 
-// A matrix that Forward keeps: codes with scales, or float32 values.
+// A matrix that Forward keeps: codes with scales, or float32 values, its own or the caller's.
 struct KeptMatrix {
   std::string name;    // "X", "W"
   std::string format;  // of what is stored
-  std::variant<QuantizedMatrix, std::vector<float>> data;
+  std::variant<QuantizedMatrix, std::vector<float>, MatrixView> data;
   bool scaled = false;  // codes with scales; without, those of `data` are 1 and cost nothing
 
   // Codes, one or two bytes each, and scales, four; or float32 values.
@@ -55,6 +56,18 @@ enum class LinearStep : uint8_t {
 // "quantize X", "forward product", ...
 std::string_view Name(LinearStep step);
 
+// The six operands, numbered as products follow each other. The number is that of the random draws.
+enum class LinearOperand : uint8_t {
+  kForwardX,
+  kForwardW,
+  kInputGradientG,
+  kInputGradientW,
+  kWeightGradientG,
+  kWeightGradientX,
+};
+// "forward X", "forward W", "input gradient G", ...: operands as they enter the products.
+std::string_view Name(LinearOperand operand);
+
 // Called around every operation that is really done: a tensor that is quantised once and used twice
 // gives one pair of calls, that of its first use. An operand in
 // fp32 high precision is taken as it is, without a step; keeping X is one.
@@ -63,6 +76,18 @@ class LinearObserver {
   virtual ~LinearObserver() = default;
   virtual void Begin(LinearStep step) = 0;
   virtual void End(LinearStep step) = 0;
+  // A tensor that was cast to codes as that operand, and the result. The matrix is that of the
+  // caller, not transposed. Called within the step.
+  virtual void Quantised(LinearOperand /*operand*/,
+                         const MatrixView& /*original*/,
+                         const QuantizedMatrix& /*result*/) {}
+};
+
+// Memory that calls use again; what it holds between them means nothing.
+struct LinearWorkspace {
+  OperandData operands[6];    // by LinearOperand
+  OperandData kept_x;         // in high precision, where no operand is that
+  std::vector<float> values;  // of X, dequantised
 };
 
 class Linear {
@@ -86,7 +111,8 @@ class Linear {
                std::span<float> y,
                LinearKept& kept,
                RandomStream random = {},
-               LinearObserver* observer = nullptr);
+               LinearObserver* observer = nullptr,
+               bool x_stays = false);
 
   // dx = g w and dw = g^T x from the gradient g (tokens x out) of y. w is that of Forward; it is
   // not read under LinearKeeps::kQuantized, nor for dw. An empty dx or dw is not computed. With
@@ -108,6 +134,7 @@ class Linear {
  private:
   LinearRecipe recipe_;
   std::vector<DelayedScale> delayed_;  // X, W, G; empty without delayed scaling
+  LinearWorkspace workspace_;
 };
 
 }  // namespace numsim

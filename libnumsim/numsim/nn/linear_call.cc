@@ -30,25 +30,42 @@ constexpr LinearStep kProductSteps[] = {LinearStep::kForwardProduct,
 
 const KeptMatrix& Kept(const LinearKept& kept, size_t tensor) { return kept.matrices[tensor]; }
 
+// The values that were kept, the layer's own or the caller's. Requires that these are not codes.
+MatrixView KeptValues(const KeptMatrix& kept, MatrixShape shape) {
+  if (const auto* view = std::get_if<MatrixView>(&kept.data)) return *view;
+  return {std::get<std::vector<float>>(kept.data), shape};
+}
+
 GemmOperand AsOperand(const KeptMatrix& kept, MatrixShape shape, bool transposed) {
   if (const auto* matrix = std::get_if<QuantizedMatrix>(&kept.data)) {
     return numsim::AsOperand(*matrix, transposed);
   }
-  return numsim::AsOperand(MatrixView{std::get<std::vector<float>>(kept.data), shape}, transposed);
+  return numsim::AsOperand(OperandData(KeptValues(kept, shape)), transposed);
 }
 
-KeptMatrix MakeKept(const char* name, const OperandRecipe& recipe, OperandData data) {
-  KeptMatrix kept;
+// Moves `data` into `kept`, whose old memory it gets; values that may change are copied.
+void KeepOperand(const char* name,
+                 const OperandRecipe& recipe,
+                 bool stays,
+                 OperandData& data,
+                 KeptMatrix& kept) {
   kept.name = name;
   kept.format = recipe.format.name;
   kept.scaled = !recipe.Unscaled();
   if (auto* matrix = std::get_if<QuantizedMatrix>(&data)) {
-    kept.data = std::move(*matrix);
-  } else {
-    const std::span<const float> values = std::get<MatrixView>(data).values;
-    kept.data = std::vector<float>(values.begin(), values.end());
+    if (!std::holds_alternative<QuantizedMatrix>(kept.data)) kept.data.emplace<QuantizedMatrix>();
+    std::swap(*matrix, std::get<QuantizedMatrix>(kept.data));
+    return;
   }
-  return kept;
+  const MatrixView& view = std::get<MatrixView>(data);
+  if (stays) {
+    kept.data = view;
+    return;
+  }
+  if (!std::holds_alternative<std::vector<float>>(kept.data)) {
+    kept.data.emplace<std::vector<float>>();
+  }
+  std::get<std::vector<float>>(kept.data).assign(view.values.begin(), view.values.end());
 }
 
 }  // namespace
@@ -59,21 +76,33 @@ const OperandRecipe& LinearCall::Recipe(LinearOperand operand) const {
   return index % 2 == 0 ? product.a : product.b;
 }
 
-OperandData LinearCall::Make(LinearOperand operand, const MatrixView& tensor) {
-  if (TakesValues(Recipe(operand))) return tensor;
+OperandData& LinearCall::Make(LinearOperand operand, const MatrixView& tensor) {
+  if (TakesValues(Recipe(operand))) {
+    OperandData& values = workspace_.operands[static_cast<size_t>(operand)];
+    values = tensor;
+    return values;
+  }
   const StepScope scope(observer_, kPlaces[static_cast<size_t>(operand)].step);
   return MakeWithinStep(operand, tensor);
 }
 
-OperandData LinearCall::MakeWithinStep(LinearOperand operand, const MatrixView& tensor) {
+OperandData& LinearCall::MakeWithinStep(LinearOperand operand, const MatrixView& tensor) {
   const auto index = static_cast<size_t>(operand);
   const OperandPlace& place = kPlaces[index];
   const OperandRecipe& recipe = Recipe(operand);
-  return MakeOperand(tensor,
-                     recipe,
-                     place.transposed,
-                     {random_.seed, 8 * random_.stream + index},
-                     recipe.delayed ? &delayed_[place.tensor] : nullptr);
+  OperandData& result = workspace_.operands[index];
+  MakeOperand(tensor,
+              recipe,
+              place.transposed,
+              {random_.seed, 8 * random_.stream + index},
+              recipe.delayed ? &delayed_[place.tensor] : nullptr,
+              result);
+  if (observer_ != nullptr) {
+    if (const auto* codes = std::get_if<QuantizedMatrix>(&result)) {
+      observer_->Quantised(operand, tensor, *codes);
+    }
+  }
+  return result;
 }
 
 void LinearCall::Multiply(Product product,
@@ -89,51 +118,42 @@ OperandRecipe LinearCall::KeptRecipe() const {
                                                   : HighPrecision(recipe_.high_precision);
 }
 
-std::vector<KeptMatrix> LinearCall::Keep(const MatrixView& x,
-                                         OperandData x_operand,
-                                         OperandData w_operand) {
-  std::vector<KeptMatrix> kept;
+void LinearCall::Keep(const MatrixView& x, bool x_stays, LinearKept& kept) {
+  const bool keeps_w = recipe_.keeps == LinearKeeps::kQuantized;
+  kept.matrices.resize(keeps_w ? 2 : 1);
   const OperandRecipe recipe = KeptRecipe();
   const bool made = recipe == Recipe(LinearOperand::kForwardX);
   if (made && !TakesValues(recipe)) {
-    kept.push_back(MakeKept("X", recipe, std::move(x_operand)));
+    OperandData& operand = workspace_.operands[static_cast<size_t>(LinearOperand::kForwardX)];
+    KeepOperand("X", recipe, false, operand, kept.matrices[kX]);
   } else {
     const StepScope scope(observer_, LinearStep::kKeepX);
-    kept.push_back(MakeKept("X", recipe, MakeOperand(x, recipe, false, {}, nullptr)));
+    MakeOperand(x, recipe, false, {}, nullptr, workspace_.kept_x);
+    KeepOperand("X", recipe, x_stays, workspace_.kept_x, kept.matrices[kX]);
   }
-  if (recipe_.keeps == LinearKeeps::kQuantized) {
-    kept.push_back(MakeKept("W", Recipe(LinearOperand::kForwardW), std::move(w_operand)));
+  if (keeps_w) {
+    OperandData& operand = workspace_.operands[static_cast<size_t>(LinearOperand::kForwardW)];
+    KeepOperand("W", Recipe(LinearOperand::kForwardW), false, operand, kept.matrices[kW]);
   }
-  return kept;
 }
 
-OperandData LinearCall::InputGradient(const MatrixView& g,
-                                      const MatrixView& w,
-                                      const LinearKept& kept,
-                                      std::span<float> dx) {
-  OperandData g_operand = Make(LinearOperand::kInputGradientG, g);
-  if (recipe_.keeps == LinearKeeps::kQuantized) {
-    Multiply(Product::kInputGradient,
-             numsim::AsOperand(g_operand, false),
-             AsOperand(Kept(kept, kW), w.shape, true),
-             dx);
-  } else {
-    const OperandData w_operand = Make(LinearOperand::kInputGradientW, w);
-    Multiply(Product::kInputGradient,
-             numsim::AsOperand(g_operand, false),
-             numsim::AsOperand(w_operand, true),
-             dx);
-  }
+OperandData& LinearCall::InputGradient(const MatrixView& g,
+                                       const MatrixView& w,
+                                       const LinearKept& kept,
+                                       std::span<float> dx) {
+  OperandData& g_operand = Make(LinearOperand::kInputGradientG, g);
+  const GemmOperand w_operand =
+      recipe_.keeps == LinearKeeps::kQuantized
+          ? AsOperand(Kept(kept, kW), w.shape, true)
+          : numsim::AsOperand(Make(LinearOperand::kInputGradientW, w), true);
+  Multiply(Product::kInputGradient, numsim::AsOperand(g_operand, false), w_operand, dx);
   return g_operand;
 }
 
-OperandData LinearCall::RemakeX(const KeptMatrix& kept,
-                                MatrixShape shape,
-                                std::vector<float>& values) {
+OperandData& LinearCall::RemakeX(const KeptMatrix& kept, MatrixShape shape) {
   const auto* matrix = std::get_if<QuantizedMatrix>(&kept.data);
-  if (matrix == nullptr) {
-    return Make(LinearOperand::kWeightGradientX, {std::get<std::vector<float>>(kept.data), shape});
-  }
+  if (matrix == nullptr) return Make(LinearOperand::kWeightGradientX, KeptValues(kept, shape));
+  std::vector<float>& values = workspace_.values;
   values.resize(shape.Elements());
   const bool quantized = recipe_.keeps == LinearKeeps::kQuantized;
   {
@@ -154,25 +174,17 @@ void LinearCall::WeightGradient(const MatrixView& g,
                                 std::span<float> dw) {
   const bool shared =
       SharesCodes(Recipe(LinearOperand::kInputGradientG), Recipe(LinearOperand::kWeightGradientG));
-  OperandData own_g;
+  const OperandData* g_operand = input_gradient_g;
   if (!shared) {
-    own_g = Make(LinearOperand::kWeightGradientG, g);
+    g_operand = &Make(LinearOperand::kWeightGradientG, g);
   } else if (input_gradient_g == nullptr) {
-    own_g = Make(LinearOperand::kInputGradientG, g);
+    g_operand = &Make(LinearOperand::kInputGradientG, g);
   }
-  const OperandData& g_operand = shared && input_gradient_g != nullptr ? *input_gradient_g : own_g;
-
   const MatrixShape x_shape{kept.shape.tokens, kept.shape.in};
-  std::vector<float> values;
-  OperandData own_x;
-  GemmOperand x;
-  if (SharesCodes(KeptRecipe(), Recipe(LinearOperand::kWeightGradientX))) {
-    x = AsOperand(Kept(kept, kX), x_shape, true);
-  } else {
-    own_x = RemakeX(Kept(kept, kX), x_shape, values);
-    x = numsim::AsOperand(own_x, true);
-  }
-  Multiply(Product::kWeightGradient, numsim::AsOperand(g_operand, true), x, dw);
+  const bool kept_serves = SharesCodes(KeptRecipe(), Recipe(LinearOperand::kWeightGradientX));
+  const GemmOperand x = kept_serves ? AsOperand(Kept(kept, kX), x_shape, true)
+                                    : numsim::AsOperand(RemakeX(Kept(kept, kX), x_shape), true);
+  Multiply(Product::kWeightGradient, numsim::AsOperand(*g_operand, true), x, dw);
 }
 
 }  // namespace numsim

@@ -9,16 +9,6 @@
 
 namespace numsim {
 
-// The six operands, numbered as products follow each other. The number is that of the random draws.
-enum class LinearOperand : uint8_t {
-  kForwardX,
-  kForwardW,
-  kInputGradientG,
-  kInputGradientW,
-  kWeightGradientG,
-  kWeightGradientX,
-};
-
 // Tells an observer of a step for as long as it lives. No observer: does nothing.
 class StepScope {
  public:
@@ -41,25 +31,31 @@ class LinearCall {
   // `delayed`: the scales of X, W and G, or none. All arguments must outlive the call.
   LinearCall(const LinearRecipe& recipe,
              std::span<DelayedScale> delayed,
+             LinearWorkspace& workspace,
              RandomStream random,
              LinearObserver* observer)
-      : recipe_(recipe), delayed_(delayed), random_(random), observer_(observer) {}
+      : recipe_(recipe),
+        delayed_(delayed),
+        workspace_(workspace),
+        random_(random),
+        observer_(observer) {}
 
   const OperandRecipe& Recipe(LinearOperand operand) const;
 
-  // The tensor as that operand of its product.
-  OperandData Make(LinearOperand operand, const MatrixView& tensor);
+  // The tensor as that operand of its product, in the workspace.
+  OperandData& Make(LinearOperand operand, const MatrixView& tensor);
 
   void Multiply(Product product, const GemmOperand& a, const GemmOperand& b, std::span<float> out);
 
-  // What Backward needs of x and w, whose operands of the forward product are given up.
-  std::vector<KeptMatrix> Keep(const MatrixView& x, OperandData x_operand, OperandData w_operand);
+  // Leaves in kept.matrices what Backward needs of x and w. Takes the operands of the forward
+  // product out of the workspace.
+  void Keep(const MatrixView& x, bool x_stays, LinearKept& kept);
 
   // dx = g w. Returns the operand G.
-  OperandData InputGradient(const MatrixView& g,
-                            const MatrixView& w,
-                            const LinearKept& kept,
-                            std::span<float> dx);
+  OperandData& InputGradient(const MatrixView& g,
+                             const MatrixView& w,
+                             const LinearKept& kept,
+                             std::span<float> dx);
 
   // dw = g^T x. input_gradient_g: G of the input gradient, or null where that was not computed.
   void WeightGradient(const MatrixView& g,
@@ -68,16 +64,17 @@ class LinearCall {
                       std::span<float> dw);
 
  private:
-  OperandData MakeWithinStep(LinearOperand operand, const MatrixView& tensor);
+  OperandData& MakeWithinStep(LinearOperand operand, const MatrixView& tensor);
 
   // The recipe under which Forward made the X that it keeps.
   OperandRecipe KeptRecipe() const;
 
-  // X^T from what was kept otherwise: dequantised into `values`, which the result may view.
-  OperandData RemakeX(const KeptMatrix& kept, MatrixShape shape, std::vector<float>& values);
+  // X^T from what was kept otherwise.
+  OperandData& RemakeX(const KeptMatrix& kept, MatrixShape shape);
 
   const LinearRecipe& recipe_;
   std::span<DelayedScale> delayed_;
+  LinearWorkspace& workspace_;
   RandomStream random_;
   LinearObserver* observer_;
 };

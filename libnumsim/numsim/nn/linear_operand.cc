@@ -9,12 +9,16 @@ bool TakesValues(const OperandRecipe& recipe) {
   return recipe.Unscaled() && recipe.format.spec == kFp32;
 }
 
-OperandData MakeOperand(const MatrixView& tensor,
-                        const OperandRecipe& recipe,
-                        bool transposed,
-                        RandomStream random,
-                        DelayedScale* delayed) {
-  if (TakesValues(recipe)) return tensor;
+void MakeOperand(const MatrixView& tensor,
+                 const OperandRecipe& recipe,
+                 bool transposed,
+                 RandomStream random,
+                 DelayedScale* delayed,
+                 OperandData& result) {
+  if (TakesValues(recipe)) {
+    result = tensor;
+    return;
+  }
   QuantizeOptions options;
   options.format = recipe.format.spec;
   options.rounding = recipe.rounding;
@@ -22,11 +26,12 @@ OperandData MakeOperand(const MatrixView& tensor,
   options.layout = transposed ? Transposed(recipe.layout) : recipe.layout;
   options.scale_rule = recipe.scale_rule;
   options.random.stream = random;
-  if (!recipe.delayed) return Quantize(tensor.values, tensor.shape, options);
+  if (!std::holds_alternative<QuantizedMatrix>(result)) result.emplace<QuantizedMatrix>();
+  auto& codes = std::get<QuantizedMatrix>(result);
+  if (!recipe.delayed) return QuantizeInto(tensor.values, tensor.shape, options, codes);
   NUMSIM_CHECK(delayed != nullptr, "no delayed scale for {}", recipe.format.name);
-  QuantizedMatrix result = QuantizeUnder(delayed->Current(), tensor.values, tensor.shape, options);
+  QuantizeUnder(delayed->Current(), tensor.values, tensor.shape, options, codes);
   delayed->Record(AmaxOfAll(tensor.values));
-  return result;
 }
 
 GemmOperand AsOperand(const OperandData& data, bool transposed) {

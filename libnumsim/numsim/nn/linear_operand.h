@@ -28,12 +28,14 @@ bool TakesValues(const OperandRecipe& recipe);
 // `tensor` in the precision of `recipe`, whose layout is that of the operand as it enters the
 // product: of the tensor's transpose when `transposed`. Under delayed scaling by the current scale
 // of `delayed`, which then records the tensor. Draws are those of stream `random`, by the index of
-// the element in `tensor`. Requires `delayed` where recipe.delayed.
-OperandData MakeOperand(const MatrixView& tensor,
-                        const OperandRecipe& recipe,
-                        bool transposed,
-                        RandomStream random,
-                        DelayedScale* delayed);
+// the element in `tensor`. The memory of `result` is used again where it held codes. Requires
+// `delayed` where recipe.delayed.
+void MakeOperand(const MatrixView& tensor,
+                 const OperandRecipe& recipe,
+                 bool transposed,
+                 RandomStream random,
+                 DelayedScale* delayed,
+                 OperandData& result);
 
 // The rows of the tensor as the vectors of a product, or its columns when `transposed`. A view that
 // holds as long as `data` and what it views.

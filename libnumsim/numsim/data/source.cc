@@ -1,0 +1,121 @@
+#include "numsim/data/source.h"
+
+#include "numsim/base/error.h"
+#include "numsim/base/keyword.h"
+#include "numsim/data/caption_source.h"
+#include "numsim/data/feature_source.h"
+#include "numsim/data/generate_shapes.h"
+#include "numsim/data/image_source.h"
+#include "numsim/data/text_source.h"
+
+namespace numsim {
+namespace {
+
+constexpr Keyword<DataKind> kDataKinds[] = {{"text", DataKind::kText},
+                                            {"generated-text", DataKind::kGeneratedText},
+                                            {"images", DataKind::kImages},
+                                            {"generated-images", DataKind::kGeneratedImages},
+                                            {"captions", DataKind::kCaptions},
+                                            {"generated-shapes", DataKind::kGeneratedShapes},
+                                            {"gaussian", DataKind::kGaussian}};
+
+bool ReadsFiles(DataKind kind) {
+  return kind == DataKind::kText || kind == DataKind::kImages || kind == DataKind::kCaptions;
+}
+
+void CheckRange(std::string_view field, size_t value, size_t least, size_t most) {
+  if (value >= least && value <= most) return;
+  throw Error::Format("data.{} is {}, expected {} .. {}", field, value, least, most);
+}
+
+void CheckDataConfig(const DataConfig& config) {
+  const std::string_view kind = Name(config.kind);
+  if (ReadsFiles(config.kind)) {
+    if (config.path.empty()) throw Error::Format("data.path is missing: {} reads files", kind);
+  } else {
+    if (!config.path.empty()) throw Error::Format("data.path: {} reads no files", kind);
+    if (!config.valid_path.empty()) throw Error::Format("data.valid_path: {} reads no files", kind);
+    // What 2^40 bytes or 2^32 images take is a mistake.
+    CheckRange("size", config.size, 2, size_t{1} << 40);
+  }
+  if (!(config.valid_share > 0 && config.valid_share < 1)) {
+    throw Error::Format("data.valid_share is {}, expected above 0 and below 1", config.valid_share);
+  }
+  if (config.kind == DataKind::kGeneratedImages) {
+    CheckRange("classes", config.classes, 1, 256);
+    CheckRange("image", config.image, 1, 1024);
+  }
+  if (config.kind == DataKind::kGeneratedShapes) {
+    CheckRange("image", config.image, kLeastShapeImage, kMostShapeImage);
+  }
+  if (config.kind == DataKind::kGaussian) CheckRange("features", config.features, 1, 1 << 24);
+}
+
+}  // namespace
+
+DataKind ParseDataKind(std::string_view text) {
+  return ParseKeyword(kDataKinds, "data.kind", text);
+}
+std::string_view Name(DataKind kind) { return KeywordText(kDataKinds, kind); }
+
+size_t DefaultDataSize(DataKind kind) {
+  switch (kind) {
+    case DataKind::kGeneratedText:
+    case DataKind::kGaussian:
+      return size_t{1} << 20;
+    case DataKind::kGeneratedImages:
+    case DataKind::kGeneratedShapes:
+      return size_t{1} << 14;
+    default:
+      return 0;
+  }
+}
+
+void DataSource::CheckBatch(size_t count, size_t length) const {
+  const auto check = [&](std::string_view part, size_t batches, size_t single, size_t examples) {
+    if (batches >= 1) return;
+    const bool text = shape().length == 0 && shape().vocabulary != 0;
+    const std::string_view unit = text ? "bytes" : "examples";
+    if (text && single == 0) {
+      throw Error::Format("model.context: {} {} of {} are too few for a sequence of {}",
+                          examples,
+                          unit,
+                          part,
+                          length);
+    }
+    throw Error::Format("train.batch: {} {} of {} do not fill a batch of {}{}",
+                        examples,
+                        unit,
+                        part,
+                        count,
+                        text ? fmt::format(" sequences of {}", length) : "");
+  };
+  check("training", TrainBatches(count, length), TrainBatches(1, length), shape().train_examples);
+  check("validation", ValidBatches(count, length), ValidBatches(1, length), shape().valid_examples);
+}
+
+std::unique_ptr<const DataSource> OpenData(const DataConfig& given) {
+  DataConfig config = given;
+  if (config.size == 0) config.size = DefaultDataSize(config.kind);
+  CheckDataConfig(config);
+  switch (config.kind) {
+    case DataKind::kText:
+      return OpenTextFile(config);
+    case DataKind::kGeneratedText:
+      return OpenGeneratedText(config);
+    case DataKind::kImages:
+      return OpenIdxImages(config);
+    case DataKind::kGeneratedImages:
+      return OpenGeneratedImages(config);
+    case DataKind::kCaptions:
+      return OpenCaptions(config);
+    case DataKind::kGeneratedShapes:
+      return OpenGeneratedShapes(config);
+    case DataKind::kGaussian:
+      return OpenFeatures(config);
+  }
+  NUMSIM_CHECK(false, "kind {}", static_cast<int>(config.kind));
+  return nullptr;
+}
+
+}  // namespace numsim

@@ -1,0 +1,66 @@
+#include "numsim/nn/embedding_layer.h"
+
+#include <utility>
+
+#include "numsim/tensor/elementwise.h"
+#include "numsim/tensor/sequence.h"
+
+namespace numsim {
+
+template <typename T>
+EmbeddingLayer<T>::EmbeddingLayer(ParameterList<T>& parameters,
+                                  std::string name,
+                                  const EmbeddingOptions& options)
+    : name_(std::move(name)),
+      tokens_(&parameters.Add(name_ + ".tokens",
+                              ParameterRole::kEmbedding,
+                              options.vocabulary,
+                              options.width,
+                              options.token)),
+      positions_(nullptr),
+      y_(parameters.place()) {
+  if (options.positions != 0) {
+    positions_ = &parameters.Add(name_ + ".positions",
+                                 ParameterRole::kEmbedding,
+                                 options.positions,
+                                 options.width,
+                                 options.position);
+  }
+}
+
+template <typename T>
+IndexRef EmbeddingLayer<T>::Tokens() const {
+  return {ids_.data(), ids_.size(), 1};
+}
+
+template <typename T>
+MatrixRef<T> EmbeddingLayer<T>::Forward(const Pass<T>& pass,
+                                        std::span<const int32_t> tokens,
+                                        size_t length) {
+  ids_.assign(tokens.begin(), tokens.end());
+  length_ = length;
+  const MatrixRef<T> y = y_.Resize(ids_.size(), tokens_->value.View().cols);
+  {
+    const TimedPart timed(pass.profile, StepPart::kEmbedding);
+    GatherRows<T>(tokens_->value.View(), Tokens(), y);
+    if (positions_ != nullptr) AddPositions<T>(positions_->value.View().Rows(0, length), y);
+  }
+  pass.Show(name_, TensorRole::kActivation, y);
+  return y;
+}
+
+template <typename T>
+void EmbeddingLayer<T>::Backward(const Pass<T>& pass, MatrixRef<T> g) {
+  pass.Show(name_, TensorRole::kGradient, g);
+  const TimedPart timed(pass.profile, StepPart::kEmbedding);
+  GatherRowsGradient<T>(g, Tokens(), tokens_->gradient.View());
+  if (positions_ == nullptr) return;
+  const MatrixRef<T> table = positions_->gradient.View();
+  AddPositionsGradient<T>(g, table.Rows(0, length_));
+  Fill<T>(0, table.Rows(length_, table.rows - length_));
+}
+
+template class EmbeddingLayer<float>;
+template class EmbeddingLayer<double>;
+
+}  // namespace numsim

@@ -1,0 +1,36 @@
+#include "numsim/nn/model.h"
+
+#include "numsim/nn/clip_model.h"
+#include "numsim/nn/language_model.h"
+#include "numsim/nn/student_model.h"
+#include "numsim/nn/vision_model.h"
+
+namespace numsim {
+
+template <typename T>
+std::unique_ptr<Model<T>> MakeModel(const ModelConfig& config,
+                                    const LinearPrecision& precision,
+                                    uint64_t seed) {
+  switch (config.kind) {
+    case ModelKind::kLlama:
+    case ModelKind::kGpt:
+      return MakeLanguageModel<T>(config, precision, seed);
+    case ModelKind::kVit:
+      return MakeVisionModel<T>(config, precision, seed);
+    case ModelKind::kClip:
+      return MakeClipModel<T>(config, precision, seed);
+    case ModelKind::kMlp:
+      return MakeStudentModel<T>(config, precision, seed);
+  }
+  NUMSIM_CHECK(false, "model kind {}", static_cast<int>(config.kind));
+  return nullptr;
+}
+
+template std::unique_ptr<Model<float>> MakeModel<float>(const ModelConfig&,
+                                                        const LinearPrecision&,
+                                                        uint64_t);
+template std::unique_ptr<Model<double>> MakeModel<double>(const ModelConfig&,
+                                                          const LinearPrecision&,
+                                                          uint64_t);
+
+}  // namespace numsim
