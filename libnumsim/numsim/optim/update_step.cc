@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <vector>
 
@@ -46,7 +45,7 @@ KindRules RulesOf(UpdateKind kind) {
 
 // Calls body(group) for every group, on all threads: many small ones side by side, few large ones
 // one after another, with the threads inside.
-void ForEachGroup(const ElementGroups& groups, size_t n, const std::function<void(size_t)>& body) {
+void ForEachGroup(const ElementGroups& groups, size_t n, FunctionRef<void(size_t)> body) {
   constexpr size_t kWorthThread = size_t{1} << 15;  // elements
   const size_t count = groups.Count();
   const size_t each = count == 0 ? 0 : n / count;

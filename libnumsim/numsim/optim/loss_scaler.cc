@@ -1,0 +1,86 @@
+#include "numsim/optim/loss_scaler.h"
+
+#include <cmath>
+#include <limits>
+
+#include "numsim/base/error.h"
+#include "numsim/base/keyword.h"
+
+namespace numsim {
+namespace {
+
+constexpr Keyword<LossScaling> kKinds[] = {
+    {"none", LossScaling::kNone},
+    {"dynamic", LossScaling::kDynamic},
+    {"tensor", LossScaling::kTensor},
+};
+
+constexpr float kLeast = std::numeric_limits<float>::min();  // its reciprocal is finite
+
+bool IsScale(double scale) {
+  const auto rounded = static_cast<float>(scale);
+  return std::isfinite(rounded) && rounded >= kLeast;
+}
+
+}  // namespace
+
+LossScaling ParseLossScaling(std::string_view text) {
+  return ParseKeyword(kKinds, "loss scaling", text);
+}
+
+std::string_view Name(LossScaling kind) { return KeywordText(kKinds, kind); }
+
+void CheckLossScalerConfig(const LossScalerConfig& config) {
+  if (!IsScale(config.initial)) {
+    throw Error::Format("loss_scaler.initial: {} is not a normal float32 > 0", config.initial);
+  }
+  if (!(config.growth >= 1 && std::isfinite(config.growth))) {
+    throw Error::Format("loss_scaler.growth: {} is not a number >= 1", config.growth);
+  }
+  if (!(config.backoff > 0 && config.backoff < 1)) {
+    throw Error::Format("loss_scaler.backoff: {} is not in (0, 1)", config.backoff);
+  }
+  if (config.growth_interval < 1) {
+    throw Error("loss_scaler.growth_interval: 0 is not a number of steps >= 1");
+  }
+}
+
+LossScaler::LossScaler(const LossScalerConfig& config) : config_(config) {
+  CheckLossScalerConfig(config);
+  if (config.kind != LossScaling::kNone) {
+    scale_ = static_cast<double>(static_cast<float>(config.initial));
+  }
+}
+
+bool LossScaler::Update(bool finite) {
+  if (config_.kind != LossScaling::kDynamic) return true;
+  if (!finite) {
+    const auto smaller = static_cast<float>(scale_ * config_.backoff);
+    scale_ = static_cast<double>(smaller >= kLeast ? smaller : kLeast);
+    taken_in_row_ = 0;
+    ++skipped_;
+    return false;
+  }
+  if (++taken_in_row_ < config_.growth_interval) return true;
+  const auto larger = static_cast<float>(scale_ * config_.growth);
+  if (std::isfinite(larger)) scale_ = static_cast<double>(larger);
+  taken_in_row_ = 0;
+  return true;
+}
+
+void LossScaler::Restore(const State& state) {
+  const bool dynamic = config_.kind == LossScaling::kDynamic;
+  const bool fits = dynamic ? IsScale(state.scale) && state.taken_in_row < config_.growth_interval
+                            : state.scale == scale_ && state.taken_in_row == 0;
+  if (!fits) {
+    throw Error::Format("state of the loss scaler: scale {} after {} steps does not fit {}",
+                        state.scale,
+                        state.taken_in_row,
+                        Name(config_.kind));
+  }
+  scale_ = state.scale;
+  taken_in_row_ = state.taken_in_row;
+  skipped_ = state.skipped;
+}
+
+}  // namespace numsim

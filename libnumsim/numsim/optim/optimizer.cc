@@ -1,0 +1,169 @@
+#include "numsim/optim/optimizer.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "numsim/base/error.h"
+#include "numsim/base/float_environment.h"
+#include "numsim/optim/optimizer_tensor.h"
+#include "numsim/optim/step_sums.h"
+#include "numsim/random/streams.h"
+
+namespace numsim {
+namespace {
+
+constexpr const char* kScalerPiece = "loss_scaler";
+
+// Gradients of a larger norm would overflow when they are unscaled, or when they are squared twice.
+constexpr double kNormLimit = 0x1p127;
+
+double RootMean(double square, size_t n) {
+  return n == 0 ? 0 : std::sqrt(square / static_cast<double>(n));
+}
+
+}  // namespace
+
+Optimizer::Optimizer(const OptimizerConfig& config,
+                     const LossScalerConfig& scaler,
+                     ParameterList<float>& parameters,
+                     uint64_t seed)
+    : config_(config), parameters_(parameters), seed_(seed), scaler_(scaler) {
+  CheckOptimizerConfig(config);
+  RequireHost("an optimiser", {parameters.place()});
+  size_t largest = 0, all = 0;
+  tensors_.reserve(parameters.size());
+  for (Parameter<float>& parameter : parameters) {
+    tensors_.emplace_back(config_, parameter, tensors_.size());
+    largest = std::max(largest, parameter.Elements());
+    all += parameter.Elements();
+  }
+  m_scratch_.resize(largest);
+  v_scratch_.resize(largest);
+  // One RMS over all tensors is known only when all directions are.
+  directions_.resize(config.stable.global ? all : largest);
+}
+
+Optimizer::~Optimizer() = default;
+
+// Fills in the norms of the gradients and which of them are finite.
+void Optimizer::MeasureGradients() {
+  const double scale = scaler_.Scale();
+  double square = 0;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    TensorStep& tensor = result_.tensors[i];
+    const double own = SquaredSum(tensors_[i].Gradient());
+    tensor.gradient_norm = std::sqrt(own) / scale;
+    if (tensor.gradient_norm < kNormLimit) {  // false for NaN
+      square += own;
+      continue;
+    }
+    tensor.gradient_norm = std::numeric_limits<double>::infinity();
+    tensor.skipped = true;
+    result_.finite = false;
+  }
+  result_.gradient_norm = std::sqrt(square) / scale;
+}
+
+void Optimizer::TakeSteps(const OptimizerInputs& inputs) {
+  const OptimizerTensor::Scratch scratch = {m_scratch_, v_scratch_};
+  const bool global = config_.stable.global && config_.kind == OptimizerKind::kStableAdamW;
+  double square = 0;
+  size_t offset = 0, elements = 0;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (result_.tensors[i].skipped) continue;
+    const size_t n = tensors_[i].Elements();
+    const std::span<float> direction = std::span(directions_).subspan(global ? offset : 0, n);
+    const double own = tensors_[i].MakeDirection(inputs, scratch, direction, result_.tensors[i]);
+    if (!global) tensors_[i].TakeStep(inputs, RootMean(own, n), direction, result_.tensors[i]);
+    square += own;
+    offset += n;
+    elements += n;
+  }
+  if (!global) return;
+  offset = 0;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (result_.tensors[i].skipped) continue;
+    const std::span<float> direction =
+        std::span(directions_).subspan(offset, tensors_[i].Elements());
+    tensors_[i].TakeStep(inputs, RootMean(square, elements), direction, result_.tensors[i]);
+    offset += direction.size();
+  }
+}
+
+const OptimizerStep& Optimizer::Step(double learning_rate, uint64_t step, bool measure) {
+  const DefaultFloatEnvironment environment;
+  NUMSIM_CHECK(std::isfinite(static_cast<float>(learning_rate)) && learning_rate >= 0,
+               "learning rate {}",
+               learning_rate);
+  std::vector<TensorStep> tensors = std::move(result_.tensors);
+  result_ = {};
+  tensors.assign(tensors_.size(), {});
+  result_.tensors = std::move(tensors);
+  result_.learning_rate = learning_rate;
+  result_.loss_scale = scaler_.Scale();
+  MeasureGradients();
+  const double scale = scaler_.Scale();
+  result_.skipped = !scaler_.Update(result_.finite);
+  const bool moves = result_.finite || scaler_.config().kind == LossScaling::kTensor;
+  if (result_.skipped || !moves) {
+    result_.gradient_norm = std::numeric_limits<double>::infinity();
+    return result_;
+  }
+  if (config_.clip_norm > 0 && result_.gradient_norm > config_.clip_norm) {
+    result_.clip_factor = config_.clip_norm / result_.gradient_norm;
+  }
+  OptimizerInputs inputs;
+  inputs.factor = static_cast<float>(result_.clip_factor / scale);
+  inputs.learning_rate = learning_rate;
+  inputs.step = step;
+  inputs.measure = measure;
+  inputs.moment_seed = DeriveSeed(seed_, RandomPurpose::kMoments);
+  inputs.update_seed = DeriveSeed(seed_, RandomPurpose::kUpdate);
+  TakeSteps(inputs);
+  return result_;
+}
+
+Optimizer::Bytes Optimizer::StoredBytes(size_t tensor) const {
+  NUMSIM_CHECK(tensor < tensors_.size(), "tensor {} of {}", tensor, tensors_.size());
+  Bytes bytes = tensors_[tensor].StoredBytes();
+  const auto n = static_cast<double>(std::max<size_t>(tensors_[tensor].Elements(), 1));
+  return {bytes.m / n, bytes.v / n, bytes.weights / n};
+}
+
+Optimizer::Bytes Optimizer::StoredBytes() const {
+  Bytes all;
+  for (const OptimizerTensor& tensor : tensors_) {
+    const Bytes bytes = tensor.StoredBytes();
+    all.m += bytes.m;
+    all.v += bytes.v;
+    all.weights += bytes.weights;
+  }
+  const auto n = static_cast<double>(std::max<size_t>(parameters_.Elements(), 1));
+  return {all.m / n, all.v / n, all.weights / n};
+}
+
+std::vector<NamedBytes> Optimizer::Save() const {
+  std::vector<NamedBytes> state;
+  for (const OptimizerTensor& tensor : tensors_) tensor.Save(state);
+  const LossScaler::State scaler = scaler_.Save();
+  const std::array<double, 3> numbers = {
+      scaler.scale, static_cast<double>(scaler.taken_in_row), static_cast<double>(scaler.skipped)};
+  state.push_back(SaveValues(kScalerPiece, std::span<const double>(numbers)));
+  return state;
+}
+
+void Optimizer::Restore(const std::vector<NamedBytes>& state) {
+  StateReader reader(state);
+  for (OptimizerTensor& tensor : tensors_) tensor.Restore(reader);
+  std::array<double, 3> numbers{};
+  reader.Read(kScalerPiece, std::span<double>(numbers));
+  reader.CheckAllFound();
+  const auto count = [](double number) {
+    return number >= 0 && number < 0x1p53 ? static_cast<uint64_t>(number) : UINT64_MAX;
+  };
+  scaler_.Restore({numbers[0], count(numbers[1]), count(numbers[2])});
+}
+
+}  // namespace numsim

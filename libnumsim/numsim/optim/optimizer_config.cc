@@ -1,0 +1,107 @@
+#include "numsim/optim/optimizer_config.h"
+
+#include <cmath>
+#include <limits>
+
+#include "numsim/base/error.h"
+#include "numsim/base/keyword.h"
+
+namespace numsim {
+namespace {
+
+constexpr Keyword<OptimizerKind> kKinds[] = {
+    {"adamw", OptimizerKind::kAdamW},
+    {"stable-adamw", OptimizerKind::kStableAdamW},
+    {"sgd", OptimizerKind::kSgd},
+    {"lion", OptimizerKind::kLion},
+};
+
+constexpr Keyword<DecayFilter> kDecayFilters[] = {
+    {"matrices", DecayFilter::kMatrices},
+    {"all", DecayFilter::kAll},
+    {"none", DecayFilter::kNone},
+};
+
+constexpr Keyword<MomentFilter> kMomentFilters[] = {
+    {"matrices", MomentFilter::kMatrices},
+    {"all", MomentFilter::kAll},
+};
+
+// Whether `value` is finite in float32 and, as that, at least `least`.
+bool IsAtLeast(double value, float least) {
+  const auto rounded = static_cast<float>(value);
+  return std::isfinite(rounded) && rounded >= least;
+}
+
+void CheckAverage(const char* field, double beta) {
+  if (IsAtLeast(beta, 0) && static_cast<float>(beta) < 1) return;
+  throw Error::Format("{}: {} is not in [0, 1) as a float32", field, beta);
+}
+
+void CheckNotNegative(const char* field, double value) {
+  if (IsAtLeast(value, 0) && value >= 0) return;
+  throw Error::Format("{}: {} is not a float32 >= 0", field, value);
+}
+
+void CheckPositive(const char* field, double value) {
+  if (IsAtLeast(value, std::numeric_limits<float>::min())) return;
+  throw Error::Format("{}: {} is not a normal float32 > 0", field, value);
+}
+
+void CheckSigned(const char* field, const Format& format) {
+  if (format.spec.IsSigned() && format.spec.zero != Zero::kNone) return;
+  throw Error::Format("{}: format {} lacks a sign or zero", field, format.name);
+}
+
+void CheckMoment(const char* field, const MomentFormat& moment) {
+  CheckSigned(field, moment.format);
+  if (moment.block >= 1) return;
+  throw Error::Format("{}: blocks of 0 elements", field);
+}
+
+}  // namespace
+
+OptimizerKind ParseOptimizerKind(std::string_view text) {
+  return ParseKeyword(kKinds, "optimizer", text);
+}
+
+std::string_view Name(OptimizerKind kind) { return KeywordText(kKinds, kind); }
+
+DecayFilter ParseDecayFilter(std::string_view text) {
+  return ParseKeyword(kDecayFilters, "filter of weight decay", text);
+}
+
+std::string_view Name(DecayFilter filter) { return KeywordText(kDecayFilters, filter); }
+
+MomentFilter ParseMomentFilter(std::string_view text) {
+  return ParseKeyword(kMomentFilters, "filter of moment formats", text);
+}
+
+std::string_view Name(MomentFilter filter) { return KeywordText(kMomentFilters, filter); }
+
+OptimizerConfig::OptimizerConfig() {
+  const Format fp32 = ParseFormat("fp32");
+  m.format = v.format = weights = fp32;
+}
+
+void CheckOptimizerConfig(const OptimizerConfig& config) {
+  CheckAverage("optimizer.beta1", config.beta1);
+  CheckAverage("optimizer.beta2", config.beta2);
+  if (!(config.beta2_decay >= 0 && config.beta2_decay <= 1)) {
+    throw Error::Format("optimizer.beta2_decay: {} is not in [0, 1]", config.beta2_decay);
+  }
+  CheckPositive("optimizer.epsilon", config.epsilon);
+  CheckNotNegative("optimizer.weight_decay", config.weight_decay);
+  CheckNotNegative("optimizer.clip_norm", config.clip_norm);
+  CheckPositive("optimizer.stable.threshold", config.stable.threshold);
+  CheckMoment("optimizer.m", config.m);
+  CheckMoment("optimizer.v", config.v);
+  CheckSigned("optimizer.weights", config.weights);
+  try {
+    CheckUpdateRule(config.update, config.weights);
+  } catch (const Error& error) {
+    throw Error::Format("optimizer.update: {}", error.what());
+  }
+}
+
+}  // namespace numsim

@@ -1,0 +1,52 @@
+// State of an optimiser as named pieces of bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace numsim {
+
+// A piece of state for a checkpoint, in the byte order of the machine.
+struct NamedBytes {
+  std::string name;
+  std::vector<std::byte> bytes;
+};
+
+template <typename T>
+NamedBytes SaveValues(std::string name, std::span<const T> values) {
+  const auto bytes = std::as_bytes(values);
+  return {std::move(name), {bytes.begin(), bytes.end()}};
+}
+
+// Hands out pieces by name and notices those that nobody asked for.
+class StateReader {
+ public:
+  // The pieces must live as long.
+  explicit StateReader(std::span<const NamedBytes> pieces);
+
+  // Throws Error "optimiser state: 'NAME' is missing".
+  std::span<const std::byte> Find(std::string_view name);
+
+  // Fills `values`. Throws Error naming the piece when it is missing or of another length.
+  template <typename T>
+  void Read(std::string_view name, std::span<T> values) {
+    const std::span<const std::byte> bytes = FindOfLength(name, values.size_bytes());
+    if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+  }
+
+  // Throws Error naming the first piece that was not asked for.
+  void CheckAllFound() const;
+
+ private:
+  std::span<const std::byte> FindOfLength(std::string_view name, size_t length);
+
+  std::span<const NamedBytes> pieces_;
+  std::vector<bool> found_;
+};
+
+}  // namespace numsim

@@ -1,0 +1,50 @@
+// Learning rates over a training.
+#include <cmath>
+
+#include "numsim/base/elementary.h"
+#include "numsim/base/error.h"
+#include "numsim/base/keyword.h"
+#include "numsim/optim/optimizer_config.h"
+
+namespace numsim {
+namespace {
+
+constexpr Keyword<ScheduleKind> kKinds[] = {
+    {"constant", ScheduleKind::kConstant},
+    {"cosine", ScheduleKind::kCosine},
+    {"linear", ScheduleKind::kLinear},
+};
+
+void CheckShare(const char* field, double value, double largest) {
+  if (value >= 0 && value <= largest) return;
+  throw Error::Format("{}: {} is not in [0, {:g}]", field, value, largest);
+}
+
+}  // namespace
+
+ScheduleKind ParseScheduleKind(std::string_view text) {
+  return ParseKeyword(kKinds, "schedule", text);
+}
+
+std::string_view Name(ScheduleKind kind) { return KeywordText(kKinds, kind); }
+
+double Schedule::At(uint64_t step) const {
+  if (step < warmup) return peak * static_cast<double>(step + 1) / static_cast<double>(warmup);
+  if (kind == ScheduleKind::kConstant) return peak;
+  if (step >= steps) return peak * final;
+  const double progress = static_cast<double>(step - warmup) / static_cast<double>(steps - warmup);
+  const double fallen =
+      kind == ScheduleKind::kLinear ? progress : (1 - SinCos2Pi(progress / 2).cos) / 2;
+  return peak * (1 - (1 - final) * fallen);
+}
+
+void CheckSchedule(const Schedule& schedule) {
+  CheckShare("schedule.peak", schedule.peak, 1e6);
+  CheckShare("schedule.final", schedule.final, 1);
+  if (schedule.kind != ScheduleKind::kConstant && schedule.warmup > schedule.steps) {
+    throw Error::Format(
+        "schedule.warmup: {} steps of warm-up in {} steps", schedule.warmup, schedule.steps);
+  }
+}
+
+}  // namespace numsim
