@@ -27,6 +27,7 @@ void AddInspectCommand(Program& program);
 void AddCastCommand(Program& program);
 void AddGemmCommand(Program& program);
 void AddUpdateCommand(Program& program);
+void AddTrainCommand(Program& program);
 void AddStatsCommand(Program& program);
 void AddBackendsCommand(Program& program);
 void AddOracleCommand(Program& program);  // its subcommands: oracle_command.h

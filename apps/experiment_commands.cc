@@ -24,18 +24,32 @@ const Experiment& Find(const std::string& name) {
   throw Error::Format("there is no experiment '{}'; there are: {}", name, names);
 }
 
+// "quick | paper".
+std::string PresetNames(const Experiment& experiment) {
+  std::string names;
+  for (const auto& preset : experiment.presets) {
+    names += (names.empty() ? "" : " | ") + preset.name;
+    if (preset.seeds > 1) names += fmt::format(" with {} seeds", preset.seeds);
+  }
+  return names;
+}
+
 int Describe(const std::string& name) {
   const Experiment& e = Find(name);
   fmt::print("{}: {}\n\nreproduces  {}\n\n{}\n", e.name, e.title, e.reproduces, e.description);
   if (e.timed) fmt::print("\n{}\n", kTimedNote);
-  fmt::print("\noptions (quick | paper)\n");
+  fmt::print("\noptions ({})\n", PresetNames(e));
   for (const auto& option : e.options) {
-    fmt::print("  --{:<14} {}\n  {:<16} {} | {}{}\n",
+    std::string values;
+    for (const auto& preset : e.presets) {
+      const std::string& value = experiments::DefaultOf(option, preset.name, false);
+      values += (values.empty() ? "" : " | ") + (value.empty() ? "(none)" : value);
+    }
+    fmt::print("  --{:<14} {}\n  {:<16} {}{}\n",
                option.name,
                option.help,
                "",
-               option.quick.empty() ? "(none)" : option.quick,
-               option.paper.empty() ? "(none)" : option.paper,
+               values,
                option.cuda.empty() ? "" : " | --backend cuda: " + option.cuda);
   }
   for (const auto& table : e.tables) {
@@ -51,7 +65,7 @@ int Describe(const std::string& name) {
 struct RunArguments {
   std::string preset = "quick";
   uint64_t seed = 0;
-  int seeds = 1;
+  int seeds = 0;  // 0: as many as the preset has
   std::string out;
   std::string shard = "0/1";
   bool resume = false;
@@ -93,8 +107,13 @@ int Run(const Experiment& experiment, const RunArguments& arguments, const Progr
   for (const auto& [name, value] : arguments.options) {
     if (!value.empty()) given[name] = value;
   }
-  options.settings = experiments::MakeSettings(
-      experiment, arguments.preset, arguments.seed, arguments.seeds, given);
+  const int preset_seeds = experiments::FindPreset(experiment, arguments.preset).seeds;
+  options.settings =
+      experiments::MakeSettings(experiment,
+                                arguments.preset,
+                                arguments.seed,
+                                arguments.seeds == 0 ? preset_seeds : arguments.seeds,
+                                given);
   options.out = arguments.out.empty() ? "results/" + experiment.name : arguments.out;
   options.resume = arguments.resume;
   std::tie(options.shard_index, options.shard_count) = ParseShard(arguments.shard);
@@ -107,11 +126,12 @@ int Run(const Experiment& experiment, const RunArguments& arguments, const Progr
 void AddRunOf(Program& program, CLI::App* run, const Experiment& experiment) {
   auto arguments = std::make_shared<RunArguments>();
   CLI::App* sub = run->add_subcommand(experiment.name, experiment.title);
-  sub->add_option("--preset", arguments->preset, "quick or paper")->capture_default_str();
+  sub->add_option("--preset", arguments->preset, PresetNames(experiment))->capture_default_str();
   sub->add_option("--seed", arguments->seed, "First seed")
       ->check(Unsigned64())
       ->capture_default_str();
-  sub->add_option("--seeds", arguments->seeds, "How many seeds")->capture_default_str();
+  sub->add_option("--seeds", arguments->seeds, "How many seeds (default: the preset's)")
+      ->check(CLI::PositiveNumber);
   sub->add_option("--out", arguments->out, "Result directory (results/" + experiment.name + ")");
   sub->add_option("--shard", arguments->shard, "I/N: only points whose number is I modulo N")
       ->capture_default_str();

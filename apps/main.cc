@@ -112,6 +112,7 @@ int Main(int argc, char** argv) {
   AddCastCommand(program);
   AddGemmCommand(program);
   AddUpdateCommand(program);
+  AddTrainCommand(program);
   AddStatsCommand(program);
   AddBackendsCommand(program);
   AddOracleCommand(program);

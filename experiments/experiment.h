@@ -21,14 +21,22 @@ struct Option {
   std::string quick;  // value under --preset quick
   std::string paper;  // value under --preset paper
   std::string help;   // one line: meaning, unit, valid values
+  // Value under --preset small, of experiments that have it; empty: that of quick.
+  std::string small = {};
   // Value under --backend cuda, with either preset; empty: that of the preset. For experiments that
   // measure times alone.
   std::string cuda = {};
 };
 
+// A set of defaults: quick, paper or small.
+struct Preset {
+  std::string name;
+  int seeds = 1;  // without --seeds
+};
+
 // Everything that determines the rows, and nothing else: no path, thread count or backend.
 struct Settings {
-  std::string preset;                          // quick or paper
+  std::string preset;                          // one of the experiment's
   uint64_t seed = 0;                           // first seed
   int seeds = 1;                               // seed, seed + 1, ...
   std::map<std::string, std::string> options;  // every option after defaults
@@ -94,6 +102,7 @@ struct Experiment {
   std::string reproduces;   // figure, equation or section of the source
   std::string description;  // for `numsim describe`
   std::vector<Option> options;
+  std::vector<Preset> presets = {{"quick"}, {"paper"}};
   std::vector<TableSpec> tables;
   // Points run one after another instead of in many threads at once, so that the kernels of a point
   // have every thread and all the memory.

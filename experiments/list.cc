@@ -1,6 +1,7 @@
 #include "experiments/experiment.h"
 #include "experiments/linear_error.h"
 #include "experiments/linear_speed.h"
+#include "experiments/moment_formats.h"
 #include "experiments/quantization_variance.h"
 #include "experiments/update_convergence.h"
 #include "experiments/update_fidelity.h"
@@ -14,6 +15,7 @@ const std::vector<Experiment>& AllExperiments() {
       UpdateConvergence(),
       LinearError(),
       LinearSpeed(),
+      MomentFormats(),
   };
   return all;
 }

@@ -117,7 +117,17 @@ void CheckDistinct(std::string_view option, const std::vector<std::string>& valu
 
 const std::string& DefaultOf(const Option& option, std::string_view preset, bool device) {
   if (device && !option.cuda.empty()) return option.cuda;
-  return preset == "quick" ? option.quick : option.paper;
+  if (preset == "small" && !option.small.empty()) return option.small;
+  return preset == "paper" ? option.paper : option.quick;
+}
+
+const Preset& FindPreset(const Experiment& experiment, std::string_view name) {
+  std::string names;
+  for (const Preset& preset : experiment.presets) {
+    if (preset.name == name) return preset;
+    names += (names.empty() ? "" : " or ") + preset.name;
+  }
+  throw Error::Format("--preset \"{}\": expected {}", name, names);
 }
 
 Settings MakeSettings(const Experiment& experiment,
@@ -125,9 +135,7 @@ Settings MakeSettings(const Experiment& experiment,
                       uint64_t seed,
                       int seeds,
                       const std::map<std::string, std::string>& overrides) {
-  if (preset != "quick" && preset != "paper") {
-    throw Error::Format("--preset \"{}\": expected quick or paper", preset);
-  }
+  FindPreset(experiment, preset);
   if (seeds < 1) throw Error::Format("--seeds {}: expected at least 1", seeds);
   if (seed > std::numeric_limits<uint64_t>::max() - static_cast<uint64_t>(seeds - 1)) {
     throw Error::Format("--seed {}: with --seeds {} the last seed is above 2^64 - 1", seed, seeds);

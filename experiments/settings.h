@@ -15,7 +15,10 @@ namespace numsim::experiments {
 // The value of an option that is not given; `device`: under backend cuda.
 const std::string& DefaultOf(const Option& option, std::string_view preset, bool device);
 
-// The defaults of `preset` (quick or paper) and the active backend with `overrides` (option name
+// Throws Error listing the presets of the experiment.
+const Preset& FindPreset(const Experiment& experiment, std::string_view name);
+
+// The defaults of `preset` and the active backend with `overrides` (option name
 // without dashes -> text) on top. Throws Error for an unknown preset or option, listing the valid
 // ones, and for seeds < 1. The values themselves are checked by the experiment's `points`.
 Settings MakeSettings(const Experiment& experiment,

@@ -55,6 +55,27 @@ TEST_F(Commands, DescribeShowsOptionsAndColumns) {
   }
 }
 
+TEST_F(Commands, DescribeShowsThePresetsWithTheirValues) {
+  const std::string three = Output("describe moment-formats");
+  EXPECT_NE(three.find("options (quick with 3 seeds | small with 3 seeds | paper with 3 seeds)"),
+            std::string::npos)
+      << three;
+  EXPECT_NE(three.find(" 2 | 4 | 12\n"), std::string::npos) << three;                // layers
+  EXPECT_NE(three.find(" (none) | (none) | (none)\n"), std::string::npos) << three;  // text
+  const std::string two = Output("describe update-fidelity");
+  EXPECT_NE(two.find("options (quick | paper)"), std::string::npos) << two;
+}
+
+TEST_F(Commands, RunRefusesAPresetThatTheExperimentDoesNotHave) {
+  const Outcome outcome = Numsim("run update-fidelity --preset small --out result");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_NE(outcome.err.find("--preset \"small\": expected quick or paper"), std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(Path("result")));
+}
+
 TEST_F(Commands, BackendsListsTheLibrarysAndMarksTheActiveOne) {
   const std::vector<std::string> available = AvailableBackends();
   for (const std::string& name : available) {
@@ -161,6 +182,20 @@ TEST_F(Commands, RunWritesResultsAndSaysWhere) {
   for (const char* const name : {"summary.txt", "manifest.json", "settings.json"}) {
     EXPECT_TRUE(std::filesystem::exists(Path("result") / name)) << name;
   }
+}
+
+TEST_F(Commands, RunTakesAsManySeedsAsThePresetHas) {
+  const std::string run =
+      "run moment-formats --m fp32 --v fp32 --pairs none --text-size 16384 --layers 1 --width 8 "
+      "--heads 1 --context 8 --batch 1 --steps 10 --warmup 0 --records 2 --valid-batches 1 ";
+  Output(run + "--out quick");
+  EXPECT_EQ(ReadCsv(Path("quick") / "final.csv").rows.size(), 3u);
+  Output(run + "--preset small --out small");
+  EXPECT_EQ(ReadCsv(Path("small") / "final.csv").rows.size(), 3u);
+  Output(run + "--preset small --seeds 1 --out one");
+  EXPECT_EQ(ReadCsv(Path("one") / "final.csv").rows.size(), 1u);
+  Output(run + "--seed 3 --out third");
+  EXPECT_EQ(ReadCsv(Path("third") / "final.csv").Text(1, "seed"), "4");
 }
 
 TEST_F(Commands, RunRefusesADirectoryOfOtherSettings) {

@@ -6,6 +6,9 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "numsim/base/error.h"
 #include "tests/experiments/error_message.h"
@@ -47,6 +50,78 @@ TEST(MakeSettings, TakesThePresetsValuesAndOverrides) {
   const Settings paper = MakeSettings(experiment, "paper", 7, 3, {{"shapes", "x"}});
   EXPECT_EQ(paper.Get("shapes"), "x");
   EXPECT_EQ(paper.Get("rows"), "5");
+}
+
+// MadeUpExperiment with a third preset, of which one option has a value of its own.
+Experiment WithSmallPreset() {
+  Experiment experiment = MadeUpExperiment();
+  experiment.presets = {{"quick", 2}, {"small", 3}, {"paper", 5}};
+  experiment.options[1].small = "4";
+  return experiment;
+}
+
+TEST(MakeSettings, OptionsWithoutAValueForSmallTakeThatOfQuick) {
+  const Settings small = MakeSettings(WithSmallPreset(), "small", 0, 1, {});
+  EXPECT_EQ(small.preset, "small");
+  EXPECT_EQ(small.Get("shapes"), "ab,cde,f");
+  EXPECT_EQ(small.Get("rows"), "4");
+  EXPECT_EQ(MakeSettings(WithSmallPreset(), "quick", 0, 1, {}).Get("rows"), "2");
+  EXPECT_EQ(MakeSettings(WithSmallPreset(), "paper", 0, 1, {}).Get("rows"), "5");
+  EXPECT_EQ(MakeSettings(WithSmallPreset(), "small", 0, 1, {{"rows", "9"}}).Get("rows"), "9");
+}
+
+TEST(MakeSettings, SeedsAreThoseThatAreAskedForWhateverThePreset) {
+  EXPECT_EQ(MakeSettings(WithSmallPreset(), "small", 0, 1, {}).seeds, 1);
+  EXPECT_EQ(MakeSettings(WithSmallPreset(), "small", 0, 7, {}).seeds, 7);
+}
+
+TEST(DefaultOf, IsOfThePresetUnlessTheDeviceHasOne) {
+  Option option{.name = "k", .quick = "1", .paper = "2", .help = "", .small = "3"};
+  for (const bool device : {false, true}) {
+    EXPECT_EQ(DefaultOf(option, "quick", device), "1");
+    EXPECT_EQ(DefaultOf(option, "paper", device), "2");
+    EXPECT_EQ(DefaultOf(option, "small", device), "3");
+  }
+  option.small = "";
+  EXPECT_EQ(DefaultOf(option, "small", false), "1");
+  option.cuda = "4";
+  for (const char* const preset : {"quick", "small", "paper"}) {
+    EXPECT_EQ(DefaultOf(option, preset, true), "4");
+    EXPECT_NE(DefaultOf(option, preset, false), "4");
+  }
+}
+
+TEST(FindPreset, HasTheSeedsOfThePreset) {
+  const Experiment three = WithSmallPreset();
+  EXPECT_EQ(FindPreset(three, "quick").seeds, 2);
+  EXPECT_EQ(FindPreset(three, "small").seeds, 3);
+  EXPECT_EQ(FindPreset(three, "paper").seeds, 5);
+  EXPECT_EQ(FindPreset(MadeUpExperiment(), "quick").seeds, 1);
+  EXPECT_EQ(FindPreset(MadeUpExperiment(), "paper").seeds, 1);
+}
+
+TEST(FindPreset, UnknownOneListsThoseThatThereAre) {
+  EXPECT_EQ(MessageOf([] { FindPreset(MadeUpExperiment(), "small"); }),
+            "--preset \"small\": expected quick or paper");
+  const std::string message = MessageOf([] { FindPreset(WithSmallPreset(), "large"); });
+  for (const char* const text : {"--preset \"large\"", "quick", "small", "paper"}) {
+    EXPECT_NE(message.find(text), std::string::npos) << message;
+  }
+}
+
+TEST(AllExperiments, HaveOneOfEachPreset) {
+  for (const Experiment& experiment : AllExperiments()) {
+    std::set<std::string> names;
+    for (const Preset& preset : experiment.presets) {
+      EXPECT_TRUE(names.insert(preset.name).second) << experiment.name;
+      EXPECT_GE(preset.seeds, 1) << experiment.name;
+    }
+    EXPECT_TRUE(names.contains("quick") && names.contains("paper")) << experiment.name;
+    // A value that no preset takes is a mistake.
+    for (const Option& option : experiment.options) {
+      EXPECT_TRUE(option.small.empty() || names.contains("small")) << option.name;
+    }
+  }
 }
 
 TEST(MakeSettings, UnknownOptionListsTheValidOnes) {

@@ -29,8 +29,9 @@ struct OutputFile {
 struct Manifest {
   std::vector<std::string> command;  // argv
   std::string experiment;
-  NamedTexts options;   // all, after defaults
-  NamedTexts policies;  // rounding, overflow, accumulator and so on, that no option names
+  NamedTexts options;       // all, after defaults
+  NamedTexts policies;      // rounding, overflow, accumulator and so on, that no option names
+  NamedTexts measurements;  // times and rates of this run on this machine; left out when empty
   std::vector<uint64_t> seeds;
   std::string git_commit;
   std::string compiler;

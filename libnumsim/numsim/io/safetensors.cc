@@ -16,24 +16,6 @@ namespace {
 constexpr size_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // as the reference implementation
 
-std::optional<ElementType> TypeOf(std::string_view dtype) {
-  constexpr std::array<std::pair<std::string_view, ElementType>, 9> kTypes = {{
-      {"F64", ElementType::kF64},
-      {"F32", ElementType::kF32},
-      {"F16", ElementType::kF16},
-      {"BF16", ElementType::kBf16},
-      {"F8_E4M3", ElementType::kF8E4M3},
-      {"F8_E5M2", ElementType::kF8E5M2},
-      {"U8", ElementType::kU8},
-      {"U16", ElementType::kU16},
-      {"U32", ElementType::kU32},
-  }};
-  for (const auto& [name, type] : kTypes) {
-    if (name == dtype) return type;
-  }
-  return std::nullopt;
-}
-
 uint64_t ReadHeaderLength(const InputFile& file) {
   const std::string path = file.Path().string();
   if (file.Size() < kLengthBytes) {

@@ -227,7 +227,40 @@ void OrderAndCheck(std::vector<TensorRange>& tensors, uint64_t data_bytes, std::
   }
 }
 
+struct TypeDtype {
+  ElementType type;
+  std::string_view dtype;
+  bool readable;
+};
+constexpr std::array kTypeDtypes = {
+    TypeDtype{ElementType::kF64, "F64", true},
+    TypeDtype{ElementType::kF32, "F32", true},
+    TypeDtype{ElementType::kF16, "F16", true},
+    TypeDtype{ElementType::kBf16, "BF16", true},
+    TypeDtype{ElementType::kF8E4M3, "F8_E4M3", true},
+    TypeDtype{ElementType::kF8E5M2, "F8_E5M2", true},
+    TypeDtype{ElementType::kU8, "U8", true},
+    TypeDtype{ElementType::kU16, "U16", true},
+    TypeDtype{ElementType::kU32, "U32", true},
+    TypeDtype{ElementType::kU64, "U64", false},
+};
+
 }  // namespace
+
+std::optional<ElementType> TypeOf(std::string_view dtype) {
+  for (const TypeDtype& known : kTypeDtypes) {
+    if (known.readable && known.dtype == dtype) return known.type;
+  }
+  return std::nullopt;
+}
+
+std::string_view DtypeOf(ElementType type) {
+  for (const TypeDtype& known : kTypeDtypes) {
+    if (known.type == type) return known.dtype;
+  }
+  NUMSIM_CHECK(false, "element type {}", static_cast<int>(type));
+  return {};
+}
 
 SafetensorsHeader ParseSafetensorsHeader(std::string_view text,
                                          uint64_t data_bytes,

@@ -1,4 +1,4 @@
-// The JSON header of .safetensors files: io's own, used by safetensors.cc alone.
+// The JSON header of .safetensors files: io's own, used by safetensors.cc and its writer alone.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,11 @@
 #include "numsim/io/safetensors.h"
 
 namespace numsim {
+
+// The type that numsim reads of that dtype, "F32" and so on; none for others.
+std::optional<ElementType> TypeOf(std::string_view dtype);
+// The dtype of elements of that type.
+std::string_view DtypeOf(ElementType type);
 
 // A tensor with the range [begin, end) of its bytes, counted from the end of the header.
 struct TensorRange {

@@ -1,0 +1,169 @@
+// `numsim train`.
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+
+#include "apps/command.h"
+#include "apps/train_progress.h"
+#include "numsim/base/error.h"
+#include "numsim/train/config.h"
+#include "numsim/train/run.h"
+
+namespace numsim::apps {
+namespace {
+
+struct TrainArguments {
+  std::string config, preset, out;
+  std::vector<std::string> overrides;
+  bool resume = false, describe = false;
+};
+
+std::string PresetNames() {
+  std::string names;
+  for (const TrainPreset& preset : TrainPresets()) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", preset.name);
+  }
+  return names;
+}
+
+TrainConfig ReadConfig(const TrainArguments& arguments) {
+  if (!arguments.config.empty()) {
+    if (!arguments.preset.empty()) {
+      throw Error("--preset: a file names its preset itself, by the key 'preset'");
+    }
+    return ReadTrainConfig(arguments.config, arguments.overrides);
+  }
+  if (arguments.preset.empty() && !arguments.describe) {
+    throw Error::Format("CONFIG is missing: a TOML file, or --preset with one of {}",
+                        PresetNames());
+  }
+  std::vector<std::string> overrides = arguments.overrides;
+  if (!arguments.preset.empty()) overrides.insert(overrides.begin(), "preset=" + arguments.preset);
+  return ParseTrainConfig("", "the configuration", {}, overrides);
+}
+
+int DescribeConfig(const TrainArguments& arguments) {
+  for (const ConfigKey& key : ConfigKeys(ReadConfig(arguments))) {
+    fmt::print("{:<34} = {:<14}  # {}\n", key.name, key.value, key.meaning);
+  }
+  fmt::print("\npresets\n");
+  for (const TrainPreset& preset : TrainPresets()) {
+    fmt::print("  {:<12} {}\n", preset.name, preset.meaning);
+  }
+  return 0;
+}
+
+std::filesystem::path OutDirectory(const TrainArguments& arguments) {
+  if (!arguments.out.empty()) return arguments.out;
+  const std::string name = arguments.config.empty()
+                               ? arguments.preset
+                               : std::filesystem::path(arguments.config).stem().string();
+  return std::filesystem::path("results/train") / name;
+}
+
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler sets it
+
+// While it lives, the first SIGINT or SIGTERM asks for an end and the second is as ever.
+class InterruptScope {
+ public:
+  InterruptScope() {
+    interrupted = false;
+    struct sigaction action = {};
+    action.sa_handler = [](int) { interrupted = true; };
+    action.sa_flags = SA_RESETHAND | SA_RESTART;
+    for (size_t i = 0; i < kCount; ++i) sigaction(kSignals[i], &action, &before_[i]);
+  }
+  ~InterruptScope() {
+    for (size_t i = 0; i < kCount; ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  }
+  InterruptScope(const InterruptScope&) = delete;
+  InterruptScope& operator=(const InterruptScope&) = delete;
+
+ private:
+  static constexpr size_t kCount = 2;
+  static constexpr int kSignals[kCount] = {SIGINT, SIGTERM};
+  struct sigaction before_[kCount];
+};
+
+// The command line as a shell reads it back, with --resume.
+std::string ResumeCommand(const std::vector<std::string>& command_line) {
+  std::string text;
+  for (const std::string& word : command_line) {
+    const bool plain =
+        !word.empty() && word.find_first_of(" \t\n\"'\\$`*?[]{}()<>|&;#~!") == std::string::npos;
+    std::string quoted;
+    for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+    text += (text.empty() ? "" : " ") + (plain ? word : "'" + quoted + "'");
+  }
+  const bool has = std::count(command_line.begin(), command_line.end(), "--resume") > 0;
+  return has ? text : text + " --resume";
+}
+
+void PrintResult(const TrainRunResult& result,
+                 const std::filesystem::path& out,
+                 const std::vector<std::string>& command_line) {
+  if (result.status == TrainStatus::kRunning) {
+    fmt::print("interrupted after {} steps; saved in {}\nto resume: {}\n",
+               result.steps,
+               out.string(),
+               ResumeCommand(command_line));
+    return;
+  }
+  fmt::print("{}\n{}\n", result.summary, Describe(result.speed));
+  fmt::print("written to {}:\n", out.string());
+  for (const std::string& file : result.files) fmt::print("  {}\n", file);
+}
+
+int Train(const TrainArguments& arguments, const std::vector<std::string>& command_line) {
+  const TrainConfig config = ReadConfig(arguments);
+  TrainRunOptions options;
+  options.out = OutDirectory(arguments);
+  options.resume = arguments.resume;
+  options.command = command_line;
+  options.interrupted = &interrupted;
+  TrainRunResult result;
+  {
+    const InterruptScope scope;
+    TrainProgress progress(isatty(STDERR_FILENO) != 0);
+    options.progress = [&progress](const Trainer& trainer, double rate, double seconds_left) {
+      progress.Show(trainer, rate, seconds_left);
+    };
+    result = RunTraining(config, options);
+  }
+  PrintResult(result, options.out, command_line);
+  return 0;
+}
+
+}  // namespace
+
+void AddTrainCommand(Program& program) {
+  auto arguments = std::make_shared<TrainArguments>();
+  CLI::App* sub = program.app.add_subcommand("train", "Train a model as a TOML file says");
+  sub->add_option("CONFIG", arguments->config, "A file of keys (docs/configuration.md)")
+      ->check(NotEmpty());
+  sub->add_option("--preset", arguments->preset, "Instead of a file: " + PresetNames())
+      ->check(NotEmpty());
+  sub->add_option("--set", arguments->overrides, "KEY=VALUE, before what the file says; repeatable")
+      ->expected(1)
+      ->take_all();
+  sub->add_option("--out", arguments->out, "Result directory (results/train/NAME of the file)")
+      ->check(NotEmpty());
+  sub->add_flag("--resume", arguments->resume, "Go on from the checkpoint of an interrupted run");
+  sub->add_flag("--describe-config",
+                arguments->describe,
+                "Print every key with its value and meaning, and train nothing");
+  Example(sub, "numsim train --preset tiny --set optimizer.v=e5m2 --out results/mine");
+  Choose(program, sub, [arguments, &program] {
+    return arguments->describe ? DescribeConfig(*arguments)
+                               : Train(*arguments, program.command_line);
+  });
+}
+
+}  // namespace numsim::apps

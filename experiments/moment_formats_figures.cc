@@ -1,0 +1,181 @@
+// The figures of `moment-formats`: losses by the format of v, and what of v is flushed to zero.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "experiments/distinct.h"
+#include "experiments/moment_formats.h"
+#include "numsim/optim/moment_format.h"
+#include "numsim/stats/mean_estimate.h"
+
+namespace numsim::experiments::moment_formats {
+namespace {
+
+// Shares below this are drawn at it.
+constexpr double kLeastShare = 1e-6;
+
+std::vector<MomentPair> PairsIn(const Table& table) {
+  std::vector<MomentPair> pairs;
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    const MomentPair pair{table.Text(r, "m"), table.Text(r, "v")};
+    if (std::find(pairs.begin(), pairs.end(), pair) == pairs.end()) pairs.push_back(pair);
+  }
+  return pairs;
+}
+
+// A column against the step: mean over seeds, with the range where there are several.
+Series SeriesOf(const Table& table, const MomentPair& pair, const char* column, double least) {
+  std::map<double, std::vector<double>> values;
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    if (pair != MomentPair{table.Text(r, "m"), table.Text(r, "v")}) continue;
+    const double value = table.Number(r, column);
+    // A seed that has diverged is in the curve as long as it had a loss.
+    if (std::isfinite(value)) values[table.Number(r, "step")].push_back(std::max(least, value));
+  }
+  Series series;
+  series.markers = false;
+  size_t most = 1;
+  for (const auto& [step, at] : values) {
+    series.x.push_back(step);
+    series.y.push_back(MeanOf(at).value);
+    series.low.push_back(*std::min_element(at.begin(), at.end()));
+    series.high.push_back(*std::max_element(at.begin(), at.end()));
+    most = std::max(most, at.size());
+  }
+  if (most == 1) {
+    series.low.clear();
+    series.high.clear();
+  }
+  return series;
+}
+
+// Colours of the formats of m, the same in every panel.
+using Styles = std::map<std::string, int>;
+
+Styles StylesOf(const std::vector<MomentPair>& pairs) {
+  Styles styles;
+  for (const MomentPair& pair : pairs) {
+    styles.emplace(FormatPart(pair.m), static_cast<int>(styles.size()));
+  }
+  return styles;
+}
+
+// How a moment is scaled and rounded, defaults resolved: "tensor", "block:128+sr". Empty for what
+// is never scaled.
+std::string ScalingOf(const std::string& storage) {
+  const MomentFormat format = ParseMomentFormat(storage);
+  if (format.IsExact() || format.scaling == MomentScaling::kDynamic) return "";
+  std::string text(Name(format.scaling));
+  if (format.HasBlocks()) text += ":" + std::to_string(format.block);
+  return text + storage.substr(std::min(storage.find('+'), storage.size()));
+}
+
+// Pairs that share the storage of v and how m is scaled: a panel. An m that is never scaled is in
+// the first of them.
+struct Group {
+  std::string v, m_scaling;
+  std::vector<MomentPair> pairs;
+  std::string title;
+};
+
+// With the scaling of m where the storage of v alone does not tell panels apart.
+void AddTitles(std::vector<Group>& groups) {
+  for (Group& group : groups) {
+    const auto same = [&](const Group& other) { return other.v == group.v; };
+    const bool told = std::count_if(groups.begin(), groups.end(), same) == 1;
+    group.title = "v in " + group.v + (told ? "" : ", scaling of m: " + group.m_scaling);
+  }
+}
+
+std::vector<Group> GroupsOf(const std::vector<MomentPair>& pairs) {
+  std::vector<Group> groups;
+  for (const MomentPair& pair : pairs) {
+    if (pair == kBaseline) continue;
+    const std::string scaling = ScalingOf(pair.m);
+    const auto same = [&](const Group& group) {
+      return group.v == pair.v &&
+             (scaling.empty() || group.m_scaling.empty() || group.m_scaling == scaling);
+    };
+    auto found = std::find_if(groups.begin(), groups.end(), same);
+    if (found == groups.end()) found = groups.insert(groups.end(), Group{pair.v, "", {}, ""});
+    if (found->m_scaling.empty()) found->m_scaling = scaling;
+    found->pairs.push_back(pair);
+  }
+  // The baseline alone is a curve too.
+  if (groups.empty()) groups.push_back({kBaseline.v, "", {}, ""});
+  AddTitles(groups);
+  return groups;
+}
+
+Panel LossPanel(
+    const Table& curves, const Group& group, const Styles& styles, double low, double high) {
+  Panel panel;
+  panel.title = group.title;
+  panel.x = {.label = "step"};
+  panel.y = {.label = "training loss, nats a byte", .low = low, .high = high};
+  for (const MomentPair& pair : group.pairs) {
+    Series series = SeriesOf(curves, pair, "loss", 0);
+    series.style = styles.at(FormatPart(pair.m));
+    series.label = "m in " + FormatPart(pair.m);
+    panel.series.push_back(std::move(series));
+  }
+  Series baseline = SeriesOf(curves, kBaseline, "loss", 0);
+  baseline.style = styles.at(kBaseline.m);
+  baseline.dashed = true;
+  baseline.label = "m and v in fp32";
+  panel.series.push_back(std::move(baseline));
+  return panel;
+}
+
+Figure LossFigure(const Table& curves) {
+  const std::vector<MomentPair> pairs = PairsIn(curves);
+  const Styles styles = StylesOf(pairs);
+  Figure figure{
+      "moment-loss", "Training loss by the storage of Adam's moments", 2, {}, "curves.csv"};
+  double low = 1e300, high = 0;
+  for (size_t r = 0; r < curves.rows.size(); ++r) {
+    if (curves.Text(r, "m") != kBaseline.m || curves.Text(r, "v") != kBaseline.v) continue;
+    low = std::min(low, curves.Number(r, "loss"));
+    high = std::max(high, curves.Number(r, "loss"));
+  }
+  const double room = 0.05 * (high - low);
+  for (const Group& group : GroupsOf(pairs)) {
+    figure.panels.push_back(LossPanel(curves, group, styles, low - room, high + room));
+  }
+  return figure;
+}
+
+// With the first m of the table for each v.
+Figure FlushedFigure(const Table& flushed) {
+  Figure figure{
+      "moment-flushed", "Second moments that storage turns into zero", 1, {}, "flushed.csv"};
+  Panel panel;
+  panel.x = {.label = "step"};
+  panel.y = {.label = "share of v's elements stored as zero",
+             .log10 = true,
+             .low = kLeastShare,
+             .high = 1};
+  std::vector<std::string> shown;
+  for (const MomentPair& pair : PairsIn(flushed)) {
+    const bool is_shown = std::find(shown.begin(), shown.end(), pair.v) != shown.end();
+    if (pair.v == kBaseline.v || is_shown) continue;
+    shown.push_back(pair.v);
+    Series series = SeriesOf(flushed, pair, "v_flushed", kLeastShare);
+    series.style = static_cast<int>(panel.series.size());
+    series.label = "v in " + pair.v;
+    panel.series.push_back(std::move(series));
+  }
+  figure.panels.push_back(std::move(panel));
+  return figure;
+}
+
+}  // namespace
+
+std::vector<Figure> Figures(const Settings&, const Tables& tables) {
+  std::vector<Figure> figures = {LossFigure(tables.at(std::string(kCurvesTable)))};
+  Figure flushed = FlushedFigure(tables.at(std::string(kFlushedTable)));
+  if (!flushed.panels[0].series.empty()) figures.push_back(std::move(flushed));
+  return figures;
+}
+
+}  // namespace numsim::experiments::moment_formats

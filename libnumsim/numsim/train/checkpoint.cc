@@ -1,0 +1,106 @@
+#include "numsim/train/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "numsim/base/error.h"
+#include "numsim/io/csv.h"
+#include "numsim/io/printable.h"
+#include "numsim/io/safetensors.h"
+#include "numsim/io/safetensors_writer.h"
+
+namespace numsim {
+namespace {
+
+// The field that tells a checkpoint from other .safetensors files, and what it says.
+constexpr std::string_view kMark = "numsim.checkpoint";
+constexpr std::string_view kMarkText = "1";
+
+template <typename Value>
+const Value* Find(const std::vector<std::pair<std::string, Value>>& entries,
+                  std::string_view name) {
+  for (const auto& [key, value] : entries) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
+template <typename Number>
+Number ParseNumber(std::string_view field, std::string_view text) {
+  Number value{};
+  const char* const end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, value);
+  if (result.ec != std::errc() || result.ptr != end) {
+    throw Error::Format("field '{}' holds '{}', expected a number", field, Printable(text));
+  }
+  return value;
+}
+
+}  // namespace
+
+const std::string* TrainState::FindField(std::string_view name) const { return Find(fields, name); }
+const Array* TrainState::FindTensor(std::string_view name) const { return Find(tensors, name); }
+
+const std::string& TrainState::Field(std::string_view name) const {
+  const std::string* const text = FindField(name);
+  if (text == nullptr) throw Error::Format("field '{}' is missing", name);
+  return *text;
+}
+
+uint64_t TrainState::Count(std::string_view name) const {
+  return ParseNumber<uint64_t>(name, Field(name));
+}
+
+std::vector<double> TrainState::Numbers(std::string_view name) const {
+  std::vector<double> numbers;
+  std::string_view text = Field(name);
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    numbers.push_back(ParseNumber<double>(name, text.substr(0, end)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return numbers;
+}
+
+std::string NumbersText(const std::vector<double>& numbers) {
+  std::string text;
+  for (const double number : numbers) {
+    if (!text.empty()) text += ' ';
+    text += Cell(number);
+  }
+  return text;
+}
+
+void WriteCheckpoint(const std::filesystem::path& path, const TrainState& state) {
+  std::vector<std::pair<std::string, std::string>> metadata = {
+      {std::string(kMark), std::string(kMarkText)}};
+  metadata.insert(metadata.end(), state.fields.begin(), state.fields.end());
+  WriteSafetensors(path, state.tensors, metadata);
+}
+
+TrainState ReadCheckpoint(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  TrainState state;
+  state.fields = file.Metadata();
+  const std::string* const mark = state.FindField(kMark);
+  if (mark == nullptr) {
+    throw Error::Format(
+        "{}: not a checkpoint of a training: no metadata '{}'", path.string(), kMark);
+  }
+  if (*mark != kMarkText) {
+    throw Error::Format("{}: a checkpoint of another version: {} is '{}', expected '{}'",
+                        path.string(),
+                        kMark,
+                        Printable(*mark),
+                        kMarkText);
+  }
+  std::erase_if(state.fields, [](const auto& field) { return field.first == kMark; });
+  for (const TensorInfo& info : file.Tensors()) {
+    state.tensors.emplace_back(info.name, file.Read(info.name));
+  }
+  return state;
+}
+
+}  // namespace numsim

@@ -1,0 +1,129 @@
+#include "numsim/train/run.h"
+
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <system_error>
+
+#include "numsim/base/error.h"
+#include "numsim/io/atomic_file.h"
+#include "numsim/io/manifest.h"
+#include "numsim/train/run_files.h"
+#include "numsim/train/run_summary.h"
+
+namespace numsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+void MakeDirectory(const fs::path& directory) {
+  std::error_code status, ignored;
+  fs::create_directories(directory, status);
+  if (!fs::is_directory(directory, ignored)) {
+    throw Error::Format("--out {}: cannot make it: {}", directory.string(), status.message());
+  }
+}
+
+// Nothing looks complete while it is not.
+void RemoveResults(const fs::path& directory) {
+  for (const char* const name : {kManifestFile, kSummaryFile}) {
+    std::error_code status;
+    fs::remove(directory / name, status);
+    if (status) {
+      throw Error::Format(
+          "{}: cannot be removed: {}", (directory / name).string(), status.message());
+    }
+  }
+}
+
+// Puts the trainer where the directory's checkpoint left it; returns its files.
+CsvFiles Resume(const fs::path& directory, Trainer& trainer) {
+  const fs::path path = directory / kCheckpointFile;
+  const TrainState state = ReadCheckpoint(path);
+  try {
+    trainer.Restore(state);
+  } catch (const Error& error) {
+    throw Error::Format("{}: {}", path.string(), error.what());
+  }
+  CsvFiles files(directory, state);
+  RemoveResults(directory);
+  WriteFileAtomically(directory / kConfigFile, WriteTrainConfig(trainer.config()));
+  return files;
+}
+
+CsvFiles Begin(const fs::path& directory, const Trainer& trainer) {
+  MakeDirectory(directory);
+  RemoveResults(directory);
+  WriteFileAtomically(directory / kConfigFile, WriteTrainConfig(trainer.config()));
+  return CsvFiles(directory);
+}
+
+// Requires that the rows so far are in the files: a checkpoint never knows of others.
+void SaveCheckpoint(const fs::path& directory, const Trainer& trainer, const CsvFiles& files) {
+  TrainState state = trainer.Save();
+  files.RecordLengths(state);
+  WriteCheckpoint(directory / kCheckpointFile, state);
+}
+
+void ReportProgress(const TrainRunOptions& options, const Trainer& trainer) {
+  if (!options.progress) return;
+  const auto timed = static_cast<double>(trainer.steps_timed());
+  const double each = trainer.step_seconds() / timed;
+  const auto left = static_cast<double>(trainer.config().train.steps - trainer.steps_taken());
+  options.progress(trainer, static_cast<double>(trainer.tokens_per_step()) / each, left * each);
+}
+
+// Steps until the end or an interruption. The last state is in the checkpoint.
+void TakeSteps(const TrainRunOptions& options, Trainer& trainer, CsvFiles& files) {
+  const uint64_t every = trainer.config().checkpoint.every;
+  while (trainer.status() == TrainStatus::kRunning) {
+    trainer.Step();
+    files.Append(trainer.telemetry());
+    ReportProgress(options, trainer);
+    const bool interrupted = options.interrupted != nullptr && options.interrupted->load();
+    const bool ended = trainer.status() != TrainStatus::kRunning;
+    if (ended || interrupted || (every > 0 && trainer.steps_taken() % every == 0)) {
+      SaveCheckpoint(options.out, trainer, files);
+    }
+    if (interrupted) return;
+  }
+}
+
+}  // namespace
+
+TrainRunResult RunTraining(const TrainConfig& config, const TrainRunOptions& options) {
+  const std::string started = UtcNow();
+  Trainer trainer(config, OpenData(config.data));
+  const RunDirectory found = InspectRunDirectory(options.out, trainer.config(), options.resume);
+  CsvFiles files = found == RunDirectory::kCheckpoint ? Resume(options.out, trainer)
+                                                      : Begin(options.out, trainer);
+  TakeSteps(options, trainer, files);
+
+  TrainRunResult result;
+  result.status = trainer.status();
+  result.reason = trainer.reason();
+  result.steps = trainer.steps_taken();
+  result.train_loss = trainer.recent_loss();
+  result.valid_loss = trainer.last_validation().has_value()
+                          ? trainer.last_validation()->Mean()
+                          : std::numeric_limits<double>::quiet_NaN();
+  result.files = {kConfigFile, kCheckpointFile};
+  for (const TelemetryTable& table : TelemetryTables()) result.files.push_back(CsvFile(table.name));
+  const bool ended = result.status != TrainStatus::kRunning;
+  result.speed = MeasureSpeed(trainer, ended);
+  if (!ended) return result;
+  if (options.figures) {
+    for (std::string& file : DrawCurves(trainer, options.out)) {
+      result.files.push_back(std::move(file));
+    }
+  }
+  result.summary = SummaryText(trainer);
+  WriteFileAtomically(options.out / kSummaryFile, result.summary);
+  result.files.emplace_back(kSummaryFile);
+  WriteRunManifest(trainer, options, result, started);
+  result.files.emplace_back(kManifestFile);
+  return result;
+}
+
+}  // namespace numsim

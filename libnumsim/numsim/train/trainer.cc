@@ -1,0 +1,241 @@
+#include "numsim/train/trainer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "numsim/base/error.h"
+#include "numsim/base/keyword.h"
+#include "numsim/random/streams.h"
+#include "numsim/train/trainer_parts.h"
+
+namespace numsim {
+namespace {
+
+constexpr Keyword<TrainStatus> kStatuses[] = {
+    {"running", TrainStatus::kRunning},
+    {"finished", TrainStatus::kFinished},
+    {"diverged", TrainStatus::kDiverged},
+};
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+bool IsDue(uint64_t step, uint64_t every) { return every > 0 && step % every == 0; }
+
+double Ratio(double part, double whole) { return whole == 0 ? 0.0 : part / whole; }
+
+double FlushedShare(const MomentLoss& loss) {
+  return Ratio(static_cast<double>(loss.flushed), static_cast<double>(loss.nonzero));
+}
+
+double RelativeError(const MomentLoss& loss) {
+  return std::sqrt(Ratio(loss.error_square, loss.signal_square));
+}
+
+}  // namespace
+
+TrainStatus ParseTrainStatus(std::string_view text) {
+  return ParseKeyword(kStatuses, "status", text);
+}
+std::string_view Name(TrainStatus status) { return KeywordText(kStatuses, status); }
+
+Trainer::Parts::Parts(const TrainConfig& given, std::shared_ptr<const DataSource> source)
+    : config(given), data(std::move(source)), observer(given.storage) {
+  FitToData(config, data->shape());
+  data->CheckBatch(config.train.batch, config.model.context);
+  model = MakeModel<float>(config.model, config.linear, config.train.seed);
+  optimizer = std::make_unique<Optimizer>(
+      config.optimizer, config.loss_scaler, model->parameters(), config.train.seed);
+}
+
+void Trainer::Parts::Diverge(std::string why) {
+  status = TrainStatus::kDiverged;
+  reason = std::move(why);
+}
+
+uint64_t Trainer::Parts::TokensPerStep() const {
+  const ModelKind kind = config.model.kind;
+  const bool has_tokens = kind == ModelKind::kLlama || kind == ModelKind::kGpt;
+  return config.train.batch * (has_tokens ? config.model.context : 1);
+}
+
+LossSum Trainer::Parts::Validate() {
+  const size_t all = data->ValidBatches(config.train.batch, config.model.context);
+  const size_t limit = config.train.valid_batches;
+  const size_t count = limit == 0 ? all : std::min(limit, all);
+  observer.Begin(step, nullptr, nullptr);
+  Pass<float> pass;
+  pass.seed = config.train.seed;
+  pass.step = step;
+  pass.observer = observer.Rounds() ? &observer : nullptr;
+  // A forward pass moves delayed scales on.
+  const std::vector<NamedState> scaling = model->SaveState();
+  LossSum total;
+  for (size_t i = 0; i < count; ++i) {
+    data->ValidBatch(i, config.train.batch, config.model.context, batch);
+    const LossSum one = model->Forward(pass, batch);
+    total.sum += one.sum;
+    total.counted += one.counted;
+    total.correct += one.correct;
+  }
+  model->RestoreState(scaling);
+  return total;
+}
+
+void Trainer::Parts::RecordValidation() {
+  if (validation.has_value() && validated_at == step) return;
+  validation = Validate();
+  validated_at = step;
+  const bool counts = config.model.kind != ModelKind::kMlp && validation->counted > 0;
+  const double accuracy =
+      counts ? static_cast<double>(validation->correct) / static_cast<double>(validation->counted)
+             : kNan;
+  telemetry.Add("valid", {Cell(step), Cell(validation->Mean()), Cell(accuracy)});
+}
+
+const OptimizerStep& Trainer::Parts::Update(double learning_rate, bool measures) {
+  const uint64_t index = step;
+  const TimedPart timed(&profile, StepPart::kOptimiser);
+  const OptimizerStep& result = optimizer->Step(learning_rate, index, measures);
+  if (!result.finite && config.loss_scaler.kind == LossScaling::kNone) {
+    Diverge(fmt::format("step {}: gradients are not finite", index));
+    return result;
+  }
+  ++step;
+  if (losses.Diverged(config.train.diverged_above)) {
+    Diverge(fmt::format("step {}: the mean loss of {} steps, {:.4g}, is above {} times the first",
+                        index,
+                        LossHistory::kRecent,
+                        losses.Recent(),
+                        config.train.diverged_above));
+  } else if (step >= config.train.steps) {
+    status = TrainStatus::kFinished;
+  }
+  return result;
+}
+
+void Trainer::Parts::TakeStep() {
+  const uint64_t index = step;
+  const bool measures = IsDue(index, config.telemetry.tensors_every);
+  {
+    const TimedPart timed(&profile, StepPart::kData);
+    data->TrainBatch(DeriveSeed(config.train.seed, RandomPurpose::kShuffle),
+                     index,
+                     config.train.batch,
+                     config.model.context,
+                     batch);
+  }
+  observer.Begin(index, measures ? &telemetry : nullptr, &profile);
+  Pass<float> pass;
+  pass.seed = config.train.seed;
+  pass.step = index;
+  pass.loss_scale = optimizer->LossScale();
+  pass.observer = measures || observer.Rounds() ? &observer : nullptr;
+  pass.profile = &profile;
+  losses.Add(model->Forward(pass, batch).Mean());
+  const double learning_rate = config.schedule.At(index);
+  const OptimizerStep* result = nullptr;
+  if (std::isfinite(losses.Last())) {
+    model->Backward(pass);
+    if (measures) RecordWeights(index);
+    result = &Update(learning_rate, measures);
+    if (measures) RecordUpdates(index, *result);
+  } else {
+    Diverge(fmt::format("step {}: the loss is not finite", index));
+  }
+  if (IsDue(index, config.telemetry.every) || status != TrainStatus::kRunning) {
+    RecordStep(index, learning_rate, result);
+  }
+}
+
+void Trainer::Parts::RecordStep(uint64_t index, double learning_rate, const OptimizerStep* result) {
+  const TimedPart timed(&profile, StepPart::kTelemetry);
+  const size_t tensors = model->parameters().size();
+  size_t skipped = tensors;
+  if (result != nullptr && !result->skipped) {
+    skipped = static_cast<size_t>(
+        std::count_if(result->tensors.begin(), result->tensors.end(), [](const TensorStep& tensor) {
+          return tensor.skipped;
+        }));
+  }
+  telemetry.Add("train",
+                {Cell(index),
+                 Cell((index + 1) * TokensPerStep()),
+                 Cell(losses.Last()),
+                 Cell(learning_rate),
+                 Cell(result == nullptr ? kNan : result->gradient_norm),
+                 Cell(result == nullptr ? kNan : result->clip_factor),
+                 Cell(result == nullptr ? optimizer->LossScale() : result->loss_scale),
+                 Cell(static_cast<uint64_t>(skipped))});
+}
+
+void Trainer::Parts::RecordWeights(uint64_t index) {
+  const TimedPart timed(&profile, StepPart::kTelemetry);
+  for (const Parameter<float>& parameter : model->parameters()) {
+    RecordTensor(index, parameter.name, "weight", parameter.value.View(), telemetry);
+  }
+}
+
+void Trainer::Parts::RecordUpdates(uint64_t index, const OptimizerStep& result) {
+  const TimedPart timed(&profile, StepPart::kTelemetry);
+  size_t i = 0;
+  for (const Parameter<float>& parameter : model->parameters()) {
+    const TensorStep& tensor = result.tensors[i++];
+    const double moved =
+        static_cast<double>(tensor.weights.moved) / static_cast<double>(parameter.Elements());
+    telemetry.Add("optimizer",
+                  {Cell(index),
+                   parameter.name,
+                   Cell(tensor.rms),
+                   Cell(tensor.gradient_norm),
+                   Cell(tensor.update_rms),
+                   Cell(tensor.max_update),
+                   Cell(FlushedShare(tensor.m)),
+                   Cell(FlushedShare(tensor.v)),
+                   Cell(RelativeError(tensor.m)),
+                   Cell(RelativeError(tensor.v)),
+                   Cell(moved),
+                   Cell(result.skipped || tensor.skipped ? 1 : 0)});
+  }
+}
+
+Trainer::Trainer(const TrainConfig& config, std::shared_ptr<const DataSource> data)
+    : parts_(std::make_unique<Parts>(config, std::move(data))) {}
+Trainer::~Trainer() = default;
+
+TrainStatus Trainer::Step() {
+  Parts& p = *parts_;
+  NUMSIM_CHECK(p.status == TrainStatus::kRunning, "{}", Name(p.status));
+  const LoopConfig& loop = p.config.train;
+  if (p.step == 0 && loop.valid_every > 0) p.RecordValidation();
+  const auto start = std::chrono::steady_clock::now();
+  p.TakeStep();
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  p.step_seconds += time.count();
+  ++p.steps_timed;
+  const bool ended = p.status != TrainStatus::kRunning;
+  if (ended || IsDue(p.step, loop.valid_every)) p.RecordValidation();
+  return p.status;
+}
+
+LossSum Trainer::Validate() { return parts_->Validate(); }
+
+TrainStatus Trainer::status() const { return parts_->status; }
+const std::string& Trainer::reason() const { return parts_->reason; }
+uint64_t Trainer::steps_taken() const { return parts_->step; }
+double Trainer::last_loss() const { return parts_->losses.Last(); }
+double Trainer::recent_loss() const { return parts_->losses.Recent(); }
+const std::optional<LossSum>& Trainer::last_validation() const { return parts_->validation; }
+const TrainConfig& Trainer::config() const { return parts_->config; }
+const DataSource& Trainer::data() const { return *parts_->data; }
+Model<float>& Trainer::model() { return *parts_->model; }
+Optimizer& Trainer::optimizer() { return *parts_->optimizer; }
+Telemetry& Trainer::telemetry() { return parts_->telemetry; }
+uint64_t Trainer::tokens_per_step() const { return parts_->TokensPerStep(); }
+const StepProfile& Trainer::profile() const { return parts_->profile; }
+uint64_t Trainer::steps_timed() const { return parts_->steps_timed; }
+double Trainer::step_seconds() const { return parts_->step_seconds; }
+
+}  // namespace numsim

@@ -1,0 +1,52 @@
+// What a Trainer consists of: for the files that implement it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "numsim/train/loss_history.h"
+#include "numsim/train/tensor_telemetry.h"
+#include "numsim/train/trainer.h"
+
+namespace numsim {
+
+struct Trainer::Parts {
+  Parts(const TrainConfig& given, std::shared_ptr<const DataSource> source);
+
+  // A step, without validations. The status says what came of it.
+  void TakeStep();
+  LossSum Validate();
+  // Validate, as a row; not twice at one step.
+  void RecordValidation();
+
+  uint64_t TokensPerStep() const;
+  void Diverge(std::string why);
+  // The gradients are there: takes the step, and judges it.
+  const OptimizerStep& Update(double learning_rate, bool measures);
+  // `result`: nullptr where no step was taken.
+  void RecordStep(uint64_t index, double learning_rate, const OptimizerStep* result);
+  void RecordWeights(uint64_t index);
+  void RecordUpdates(uint64_t index, const OptimizerStep& result);
+
+  TrainConfig config;
+  std::shared_ptr<const DataSource> data;
+  std::unique_ptr<Model<float>> model;
+  std::unique_ptr<Optimizer> optimizer;
+  TensorObserver observer;
+  Telemetry telemetry;
+  Batch batch;
+
+  TrainStatus status = TrainStatus::kRunning;
+  std::string reason;
+  uint64_t step = 0;  // taken
+  LossHistory losses;
+  std::optional<LossSum> validation;  // the last one
+  uint64_t validated_at = 0;          // its step
+
+  StepProfile profile;
+  uint64_t steps_timed = 0;
+  double step_seconds = 0;
+};
+
+}  // namespace numsim

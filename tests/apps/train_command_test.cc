@@ -1,0 +1,245 @@
+// `numsim train`: what it writes and says, interruption and resumption, bad input.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "numsim/io/csv.h"
+#include "tests/apps/bad_input.h"
+
+namespace numsim::apps {
+namespace {
+
+// The smallest training that has all files.
+constexpr const char* kSmallest = R"(
+[model]
+layers = 1
+width = 16
+heads = 2
+context = 16
+[linear]
+kind = "switchback"
+[data]
+size = 20000
+[train]
+steps = 6
+batch = 2
+valid_every = 3
+valid_batches = 1
+[telemetry]
+tensors_every = 3
+)";
+constexpr const char* kTables[] = {"train", "valid", "tensors", "quantised", "optimizer"};
+
+class Train : public BadInputTest {
+ protected:
+  void SetUp() override {
+    BadInputTest::SetUp();
+    Put("a.toml", kSmallest);
+  }
+
+  // stdout of `train WORDS`, which must succeed. One thread: these models are too small for two.
+  std::string Trained(const std::string& words) const {
+    return Output("train --threads 1 " + words);
+  }
+
+  std::string Csv(const std::string& out, const std::string& table) const {
+    return Bytes(Path(out) / (table + ".csv"));
+  }
+  void ExpectSameResults(const std::string& x, const std::string& y) const {
+    for (const char* const table : kTables) EXPECT_EQ(Csv(x, table), Csv(y, table)) << table;
+    EXPECT_EQ(Bytes(Path(x) / "summary.txt"), Bytes(Path(y) / "summary.txt"));
+    EXPECT_TRUE(Bytes(Path(x) / "checkpoint.safetensors") ==
+                Bytes(Path(y) / "checkpoint.safetensors"));
+  }
+};
+
+TEST_F(Train, WritesItsFilesAndSaysSo) {
+  const std::string out = Trained("a.toml --out result");
+  for (const char* const table : kTables) {
+    EXPECT_FALSE(ReadCsv(Path("result") / fmt::format("{}.csv", table)).rows.empty()) << table;
+    EXPECT_NE(out.find(fmt::format("\n  {}.csv\n", table)), std::string::npos) << out;
+  }
+  EXPECT_EQ(ReadCsv(Path("result") / "train.csv").rows.size(), 6u);
+  for (const char* const name :
+       {"config.toml", "checkpoint.safetensors", "summary.txt", "manifest.json"}) {
+    EXPECT_TRUE(std::filesystem::exists(Path("result") / name)) << name;
+  }
+  EXPECT_NE(out.find(Bytes(Path("result") / "summary.txt")), std::string::npos) << out;
+  EXPECT_NE(out.find(" tokens/s"), std::string::npos) << out;
+  EXPECT_NE(out.find("written to result:\n"), std::string::npos) << out;
+}
+
+TEST_F(Train, DirectoryIsThatOfTheFilesNameWithoutOut) {
+  Trained("a.toml --set train.steps=1");
+  EXPECT_TRUE(std::filesystem::exists(Path("results/train/a/train.csv")));
+}
+
+TEST_F(Train, SetWinsAndMayBeGivenSeveralTimes) {
+  Trained("a.toml --out result --set train.steps=2 --set train.seed=7 --set train.steps=3");
+  EXPECT_EQ(ReadCsv(Path("result") / "train.csv").rows.size(), 3u);
+  EXPECT_NE(Bytes(Path("result") / "config.toml").find("seed = 7\n"), std::string::npos);
+}
+
+TEST_F(Train, ItsConfigurationTrainsTheSame) {
+  Output("train --threads 2 a.toml --out first");
+  std::filesystem::copy(Path("first") / "config.toml", Path("again.toml"));
+  Trained("again.toml --out second --backend scalar");
+  ExpectSameResults("first", "second");
+}
+
+TEST_F(Train, PresetNeedsNoFile) {
+  const std::string out =
+      Trained("--preset tiny --set train.steps=1 --set train.valid_every=0 --out result");
+  EXPECT_EQ(ReadCsv(Path("result") / "train.csv").rows.size(), 1u) << out;
+}
+
+TEST_F(Train, DivergenceIsAResult) {
+  const std::string out =
+      Trained("a.toml --out result --set schedule.peak=1e30 --set train.steps=50");
+  EXPECT_NE(out.find("diverged: step "), std::string::npos) << out;
+  EXPECT_NE(Bytes(Path("result") / "summary.txt").find("diverged"), std::string::npos);
+}
+
+TEST_F(Train, DescribeConfigPrintsEveryKeyAndTrainsNothing) {
+  const std::string out = Trained("a.toml --describe-config --set optimizer.v=e5m2");
+  for (const char* const text : {"model.width ",
+                                 "= 16 ",
+                                 "optimizer.v ",
+                                 "= \"e5m2\"",
+                                 "checkpoint.every ",
+                                 "\npresets\n",
+                                 "  tiny "}) {
+    EXPECT_NE(out.find(text), std::string::npos) << text << "\n" << out;
+  }
+  EXPECT_FALSE(std::filesystem::exists(Path("results")));
+  EXPECT_NE(Trained("--describe-config").find("model.width "), std::string::npos);
+}
+
+TEST_F(Train, ResumeWithMoreStepsGoesOn) {
+  Trained("a.toml --out result --set train.steps=3");
+  Trained("a.toml --out result --set train.steps=5 --resume");
+  EXPECT_EQ(ReadCsv(Path("result") / "train.csv").rows.size(), 5u);
+}
+
+// The program in the background, for signals.
+class Background {
+ public:
+  Background(const std::filesystem::path& directory, std::vector<std::string> arguments)
+      : out_(directory.string() + ".background") {
+    arguments.insert(arguments.begin(), "numsim");
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 1, out_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_addchdir_np(&actions, directory.c_str());
+    const char* const program = std::getenv("NUMSIM_PROGRAM");
+    EXPECT_EQ(posix_spawn(&child_, program, &actions, nullptr, argv.data(), environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+  }
+
+  void Signal(int signal) const { kill(child_, signal); }
+  // The exit code, or 128 + the signal that ended it.
+  int Wait() {
+    int status = 0;
+    EXPECT_EQ(waitpid(child_, &status, 0), child_);
+    std::ifstream file(out_);
+    text_.assign(std::istreambuf_iterator<char>(file), {});
+    std::filesystem::remove(out_);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  const std::string& Text() const { return text_; }  // stdout, after Wait
+
+ private:
+  std::string out_, text_;
+  pid_t child_ = 0;
+};
+
+// Waits until the file has that many lines.
+bool WaitForLines(const std::filesystem::path& path, long lines) {
+  for (int i = 0; i < 3000; ++i) {
+    std::ifstream file(path);
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    if (std::count(text.begin(), text.end(), '\n') >= lines) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+TEST_F(Train, InterruptedTwiceAndResumedIsTheSameAsInOneGo) {
+  const std::string steps = " --set train.steps=300 ";
+  Trained("a.toml --out whole" + steps);
+  std::string more;
+  int interrupted = 0;
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const long lines = more.empty() ? 3 : 60;
+    Background run(Directory(), Words("train --threads 1 a.toml --out part" + steps + more));
+    ASSERT_TRUE(WaitForLines(Path("part") / "train.csv", lines));
+    run.Signal(signal);
+    EXPECT_EQ(run.Wait(), 0) << run.Text();
+    if (run.Text().starts_with("interrupted after ")) {
+      ++interrupted;
+      EXPECT_NE(
+          run.Text().find("saved in part\nto resume: numsim train --threads 1 a.toml --out part"),
+          std::string::npos)
+          << run.Text();
+      EXPECT_TRUE(run.Text().ends_with(" --resume\n")) << run.Text();
+      EXPECT_FALSE(std::filesystem::exists(Path("part") / "summary.txt"));
+    }
+    more = " --resume";
+  }
+  EXPECT_GE(interrupted, 1);  // a fast machine may have finished before the second
+  Trained("a.toml --out part --resume" + steps);
+  ExpectSameResults("whole", "part");
+}
+
+TEST_F(Train, BadConfigurationsAreOneLine) {
+  Put("key.toml", "[train]\nstep = 5\n");
+  Put("value.toml", "[optimizer]\nbeta2 = 2\n");
+  Put("toml.toml", "[train\n");
+  Put("data.toml", "data.kind = \"images\"\ndata.path = \"nowhere\"\n");
+  Put("fit.toml", "model.kind = \"vit\"\n");
+  Expect(std::vector<BadCase>{
+      {{"train"}, {"CONFIG", "--preset", "tiny"}},
+      {{"train", "none.toml"}, {"none.toml"}},
+      {{"train", ""}, {"CONFIG"}},
+      {{"train", "key.toml"}, {"key.toml:2: train.step: ", "did you mean train.steps?"}},
+      {{"train", "value.toml"}, {"value.toml:2: optimizer.beta2: 2 "}},
+      {{"train", "toml.toml"}, {"toml.toml:1: "}},
+      {{"train", "data.toml"}, {"nowhere"}},
+      {{"train", "fit.toml"}, {"data.kind: ", "'vit'"}},
+      {{"train", "a.toml", "--set", "train.steps"}, {"--set train.steps: "}},
+      {{"train", "a.toml", "--set", "train.step=1"}, {"--set: train.step: ", "train.steps?"}},
+      {{"train", "a.toml", "--set", "train.steps=many"}, {"--set: train.steps: "}},
+      {{"train", "a.toml", "--set", "train.batch=100000"}, {"train.batch"}},
+      {{"train", "a.toml", "--set", "linear.override.0.layers=nope"}, {"'nope'"}},
+      {{"train", "a.toml", "--preset", "tiny"}, {"--preset"}},
+      {{"train", "--preset", "huge"}, {"'huge'", "tiny"}},
+      {{"train", "a.toml", "--out", ""}, {"--out"}},
+      {{"train", "a.toml", "--nope"}, {"--nope"}},
+      {{"train", "a.toml", "extra"}, {"extra"}},
+      {{"train", "a.toml", "--describe-config", "--set", "x=1"}, {"--set: x: "}},
+  });
+}
+
+TEST_F(Train, DirectoryOfAnotherTrainingIsRefused) {
+  Trained("a.toml --out result");
+  Expect(std::vector<BadCase>{
+      {{"train", "a.toml", "--out", "result"}, {"result", "--resume"}},
+      {{"train", "a.toml", "--out", "result", "--resume", "--set", "train.seed=1"}, {"train.seed"}},
+      {{"train", "a.toml", "--out", "a.toml"}, {"a.toml"}},
+  });
+}
+
+}  // namespace
+}  // namespace numsim::apps

@@ -1,0 +1,129 @@
+// What the tests of `moment-formats` share: small settings, hand-made tables.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "experiments/moment_formats.h"
+#include "experiments/settings.h"
+
+namespace numsim::experiments::moment_formats {
+
+using Overrides = std::map<std::string, std::string>;
+
+// A model that trains in milliseconds.
+inline const Overrides kTiny = {{"m", "fp32,e4m3fn"},
+                                {"v", "fp32,e5m2"},
+                                {"scalings", "tensor"},
+                                {"pairs", "e4m3fn@none/e4m3fn@block:32,dynamic/e5m2@coat+sr"},
+                                {"text-size", "16384"},
+                                {"layers", "1"},
+                                {"width", "16"},
+                                {"heads", "1"},
+                                {"context", "16"},
+                                {"batch", "2"},
+                                {"steps", "20"},
+                                {"warmup", "2"},
+                                {"lr", "1e-2"},
+                                {"records", "3"},
+                                {"valid-batches", "2"}};
+
+inline Overrides With(Overrides overrides, const std::string& name, const std::string& value) {
+  overrides[name] = value;
+  return overrides;
+}
+
+inline Settings SettingsWith(const Overrides& overrides, int seeds = 1) {
+  return MakeSettings(MomentFormats(), "quick", 0, seeds, overrides);
+}
+
+// One training of a pair, as final.csv has it.
+struct Training {
+  std::string m, v;
+  double start, loss;  // validation, before and after
+  std::string status = "finished";
+  double m_bytes = 1, v_bytes = 1;
+};
+
+class MomentTables : public ::testing::Test {
+ protected:
+  // With v_flushed of its records.
+  void Add(const Training& training,
+           const std::string& seed = "0",
+           const std::vector<double>& v_flushed = {0}) {
+    AddRow("final",
+           {{"m", training.m},
+            {"v", training.v},
+            {"seed", seed},
+            {"status", training.status},
+            {"start_loss", Cell(training.start)},
+            {"valid_loss", Cell(training.loss)},
+            {"entropy_bound", "1.23456789"},
+            {"m_bytes", Cell(training.m_bytes)},
+            {"v_bytes", Cell(training.v_bytes)}});
+    for (size_t i = 0; i < v_flushed.size(); ++i) {
+      AddFlushed(training.m, training.v, seed, static_cast<int>(i), v_flushed[i]);
+    }
+  }
+  void AddFlushed(
+      const std::string& m, const std::string& v, const std::string& seed, int step, double share) {
+    AddRow("flushed",
+           {{"m", m}, {"v", v}, {"seed", seed}, {"step", Cell(step)}, {"v_flushed", Cell(share)}});
+  }
+  void AddLoss(
+      const std::string& m, const std::string& v, const std::string& seed, int step, double loss) {
+    AddRow("curves",
+           {{"m", m}, {"v", v}, {"seed", seed}, {"step", Cell(step)}, {"loss", Cell(loss)}});
+  }
+
+  // Makes the tables of the rows so far.
+  void Finish(const Overrides& overrides = {}) {
+    tables_.clear();
+    for (const TableSpec& spec : MomentFormats().tables) {
+      Table& table = tables_[spec.name];
+      for (const Column& column : spec.columns) table.columns.push_back(column.name);
+      table.rows = rows_[spec.name];
+    }
+    Derive(SettingsWith(overrides, seeds_), tables_);
+  }
+  Summary SummaryOf(const Tables& tables) const {
+    return Summarise(SettingsWith({}, seeds_), tables);
+  }
+  Summary Summarised() {
+    Finish();
+    return SummaryOf(tables_);
+  }
+
+  const Table& Pairs() const { return tables_.at("pairs"); }
+  size_t RowOf(const std::string& m, const std::string& v) const {
+    for (size_t r = 0; r < Pairs().rows.size(); ++r) {
+      if (Pairs().Text(r, "m") == m && Pairs().Text(r, "v") == v) return r;
+    }
+    ADD_FAILURE() << m << " / " << v;
+    return 0;
+  }
+
+  std::map<std::string, std::vector<std::vector<std::string>>> rows_;  // by table
+  Tables tables_;
+  int seeds_ = 1;
+
+ private:
+  // Cells that are not named are nan.
+  void AddRow(const std::string& table, const std::map<std::string, std::string>& cells) {
+    for (const TableSpec& spec : MomentFormats().tables) {
+      if (spec.name != table) continue;
+      std::vector<std::string> row;
+      for (const Column& column : spec.columns) {
+        const auto cell = cells.find(column.name);
+        row.push_back(cell == cells.end() ? "nan" : cell->second);
+      }
+      rows_[table].push_back(std::move(row));
+    }
+  }
+};
+
+}  // namespace numsim::experiments::moment_formats

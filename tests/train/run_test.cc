@@ -1,0 +1,352 @@
+#include "numsim/train/run.h"
+
+#include <nlohmann/json.hpp>
+
+#include "numsim/base/parallel.h"
+#include "numsim/io/figure.h"
+#include "numsim/train/run_files.h"
+#include "tests/train/train_problem.h"
+
+namespace numsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TrainRun : public IoTest {
+ protected:
+  // Trains in a folder of the test; with `stop_at` it is interrupted after that many steps.
+  TrainRunResult Train(const TrainConfig& config,
+                       std::string_view folder,
+                       bool resume = false,
+                       uint64_t stop_at = UINT64_MAX) {
+    std::atomic<bool> interrupted = false;
+    TrainRunOptions options;
+    options.out = Path(folder);
+    options.resume = resume;
+    options.figures = false;
+    options.command = {"numsim", "train"};
+    options.interrupted = &interrupted;
+    options.progress = [&](const Trainer& trainer, double, double) {
+      if (trainer.steps_taken() == stop_at) interrupted = true;
+    };
+    return RunTraining(config, options);
+  }
+
+  // A process that is killed: what was in the directory after the last step before the kill, and
+  // rows of which a part was written.
+  void Kill(const TrainConfig& config, std::string_view folder, bool resume, uint64_t at) {
+    TrainRunOptions options;
+    options.out = Path(folder);
+    options.resume = resume;
+    struct Killed {};
+    options.progress = [&](const Trainer& trainer, double, double) {
+      if (trainer.steps_taken() == at) throw Killed();
+    };
+    EXPECT_THROW(RunTraining(config, options), Killed);
+  }
+
+  void AppendTo(std::string_view folder, std::string_view name, std::string_view text) {
+    std::ofstream(Path(folder) / name, std::ios::binary | std::ios::app) << text;
+  }
+
+  std::string ErrorOfTraining(const TrainConfig& config, std::string_view folder, bool resume) {
+    return ErrorOf([&] { Train(config, folder, resume); });
+  }
+};
+
+void ExpectSameFiles(const fs::path& a, const fs::path& b) {
+  const auto left = ReproducibleFiles(a), right = ReproducibleFiles(b);
+  for (const auto& [name, text] : left) {
+    EXPECT_NE(text, "no file") << name;
+    EXPECT_TRUE(right.at(name) == text) << name << "\n"
+                                        << text.substr(0, 2000) << "\nis not\n"
+                                        << right.at(name).substr(0, 2000);
+  }
+}
+
+TEST_F(TrainRun, WritesItsFiles) {
+  const TrainRunResult result = Train(TinyConfig(), "a");
+  EXPECT_EQ(result.status, TrainStatus::kFinished);
+  EXPECT_EQ(result.steps, 12u);
+  EXPECT_GT(result.speed.tokens_per_second, 0);
+  EXPECT_GT(result.speed.layer_gflops, 0);
+  EXPECT_GT(result.speed.library_gflops, 0);
+  EXPECT_GT(result.speed.float32_gflops, 0);
+  for (const std::string& file : result.files) EXPECT_TRUE(fs::exists(Path("a") / file)) << file;
+  size_t entries = 0;
+  for (const auto& entry : fs::directory_iterator(Path("a"))) entries += entry.is_regular_file();
+  EXPECT_EQ(entries, result.files.size());  // nothing else, no temporary file
+
+  const Table train = ReadCsv(Path("a") / "train.csv");
+  EXPECT_EQ(train.rows.size(), 12u);
+  const Table valid = ReadCsv(Path("a") / "valid.csv");
+  EXPECT_EQ(valid.rows.size(), 4u);
+  EXPECT_EQ(valid.Number(3, "loss"), result.valid_loss);
+  double last_ten = 0;
+  for (size_t row = 2; row < 12; ++row) last_ten += train.Number(row, "loss");
+  EXPECT_NEAR(result.train_loss, last_ten / 10, 1e-12);
+
+  const std::string summary = Bytes(Path("a") / "summary.txt");
+  EXPECT_EQ(summary, result.summary);
+  for (const std::string& text : {std::string("finished"),
+                                  std::string("12 of 12"),
+                                  Cell(result.valid_loss),
+                                  Cell(result.train_loss),
+                                  std::string("entropy bound"),
+                                  std::string("m 4, v 4, weights 4, together 12")}) {
+    EXPECT_NE(summary.find(text), std::string::npos) << text << " not in\n" << summary;
+  }
+}
+
+TEST_F(TrainRun, ManifestHasTheTimesAndTheOptions) {
+  Train(TinyConfig(), "a");
+  const auto json = nlohmann::json::parse(Bytes(Path("a") / "manifest.json"));
+  EXPECT_EQ(json["experiment"], "train");
+  EXPECT_EQ(json["command"][1], "train");
+  EXPECT_EQ(json["options"]["optimizer.beta1"], "0.9");
+  EXPECT_EQ(json["seeds"][0], 7);
+  for (const char* const key : {"tokens_per_second",
+                                "layer_gflops",
+                                "float32_gflops",
+                                "library_gflops",
+                                "share_product",
+                                "share_telemetry"}) {
+    EXPECT_TRUE(json["measurements"].contains(key)) << key;
+  }
+  std::vector<std::string> outputs;
+  for (const auto& output : json["outputs"]) outputs.push_back(output["path"]);
+  EXPECT_EQ(outputs,
+            (std::vector<std::string>{"config.toml",
+                                      "checkpoint.safetensors",
+                                      "train.csv",
+                                      "valid.csv",
+                                      "tensors.csv",
+                                      "quantised.csv",
+                                      "optimizer.csv",
+                                      "summary.txt"}));
+}
+
+TEST_F(TrainRun, ThreadsDoNotChangeAByte) {
+  const int threads = ThreadCount();
+  SetThreadCount(1);
+  Train(StatefulConfig(), "one");
+  SetThreadCount(2);
+  Train(StatefulConfig(), "two");
+  SetThreadCount(threads);
+  ExpectSameFiles(Path("one"), Path("two"));
+}
+
+TEST_F(TrainRun, InterruptedAndResumedItEndsInTheSameBytes) {
+  for (const TrainConfig& config : {TinyConfig(), StatefulConfig()}) {
+    fs::remove_all(Path("whole"));
+    Train(config, "whole");
+    for (const uint64_t at : {1, 5, 6, 11}) {
+      fs::remove_all(Path("parts"));
+      const TrainRunResult first = Train(config, "parts", false, at);
+      EXPECT_EQ(first.status, TrainStatus::kRunning);
+      EXPECT_EQ(first.steps, at);
+      EXPECT_FALSE(fs::exists(Path("parts") / "manifest.json"));
+      EXPECT_EQ(Train(config, "parts", true).status, TrainStatus::kFinished);
+      ExpectSameFiles(Path("whole"), Path("parts"));
+    }
+  }
+}
+
+TEST_F(TrainRun, KilledAtAnyStepItEndsInTheSameBytes) {
+  const TrainConfig config = StatefulConfig();  // checkpoints after steps 5 and 10
+  Train(config, "whole");
+  for (const uint64_t at : {1, 4, 5, 7, 10, 12}) {
+    fs::remove_all(Path("parts"));
+    Kill(config, "parts", false, at);
+    AppendTo("parts", "train.csv", "7,448,5.");
+    AppendTo("parts", "tensors.csv", "garbage\n\"");
+    EXPECT_EQ(fs::exists(Path("parts") / "checkpoint.safetensors"), at > 5) << at;
+    const TrainRunResult result = Train(config, "parts", true);
+    EXPECT_EQ(result.status, TrainStatus::kFinished);
+    EXPECT_EQ(result.speed.steps, 12 - (at > 10 ? 10u : at > 5 ? 5u : 0u));
+    ExpectSameFiles(Path("whole"), Path("parts"));
+  }
+}
+
+TEST_F(TrainRun, KilledAgainAndAgainItEndsInTheSameBytes) {
+  TrainConfig config = StatefulConfig();
+  config.checkpoint.every = 2;
+  Train(config, "whole");
+  Kill(config, "parts", false, 3);
+  Kill(config, "parts", true, 6);
+  AppendTo("parts", "valid.csv", "8");
+  Kill(config, "parts", true, 5);
+  EXPECT_EQ(Train(config, "parts", true, 9).status, TrainStatus::kRunning);
+  Kill(config, "parts", true, 10);
+  Train(config, "parts", true);
+  ExpectSameFiles(Path("whole"), Path("parts"));
+}
+
+TEST_F(TrainRun, ResumingWhatHasEndedMakesTheSameFilesAgain) {
+  Train(TinyConfig(), "a");
+  const auto before = ReproducibleFiles(Path("a"));
+  AppendTo("a", "train.csv", "more");
+  fs::remove(Path("a") / "summary.txt");
+  const TrainRunResult result = Train(TinyConfig(), "a", true);
+  EXPECT_EQ(result.status, TrainStatus::kFinished);
+  EXPECT_EQ(result.speed.steps, 0u);
+  EXPECT_EQ(ReproducibleFiles(Path("a")), before);
+}
+
+TEST_F(TrainRun, MoreStepsContinueWhatHadFinished) {
+  TrainConfig config = TinyConfig();
+  Train(config, "a");
+  config.train.steps = 15;
+  EXPECT_EQ(Train(config, "a", true, 13).status, TrainStatus::kRunning);
+  EXPECT_FALSE(fs::exists(Path("a") / "manifest.json"));
+  EXPECT_FALSE(fs::exists(Path("a") / "summary.txt"));
+  EXPECT_NE(Bytes(Path("a") / "config.toml").find("steps = 15"), std::string::npos);
+  const TrainRunResult result = Train(config, "a", true);
+  EXPECT_EQ(result.steps, 15u);
+  EXPECT_EQ(ReadCsv(Path("a") / "train.csv").rows.size(), 15u);
+  ExpectMessage(ErrorOfTraining(TinyConfig(), "a", true),
+                {"checkpoint.safetensors: ", "train.steps is 12 and was 15"});
+}
+
+TEST_F(TrainRun, DivergenceIsAResult) {
+  TrainConfig config = TinyConfig();
+  config.train.steps = 200;
+  config.schedule.peak = 100;
+  config.train.diverged_above = 1.5;
+  const TrainRunResult result = Train(config, "a");
+  EXPECT_EQ(result.status, TrainStatus::kDiverged);
+  EXPECT_NE(Bytes(Path("a") / "summary.txt").find("diverged: " + result.reason), std::string::npos);
+  EXPECT_TRUE(fs::exists(Path("a") / "manifest.json"));
+  const TrainRunResult again = Train(config, "a", true);
+  EXPECT_EQ(again.status, TrainStatus::kDiverged);
+  EXPECT_EQ(again.reason, result.reason);
+}
+
+TEST_F(TrainRun, DirectoriesOfOtherRunsAreRefused) {
+  Train(TinyConfig(), "a");
+  const auto before = ReproducibleFiles(Path("a"));
+  ExpectMessage(ErrorOfTraining(TinyConfig(), "a", false),
+                {Path("a").string(), "holds config.toml", "--resume"});
+  TrainConfig other = TinyConfig();
+  other.train.seed = 8;
+  ExpectMessage(ErrorOfTraining(other, "a", true),
+                {Path("a").string(), "checkpoint.safetensors", "train.seed is 8 now and was 7"});
+  EXPECT_EQ(ReproducibleFiles(Path("a")), before);
+  EXPECT_TRUE(fs::exists(Path("a") / "manifest.json"));
+}
+
+TEST_F(TrainRun, ARunWithoutACheckpointIsOnlyBegunAgainAsItWas) {
+  TrainConfig config = TinyConfig();
+  config.checkpoint.every = 0;
+  Kill(config, "a", false, 9);
+  EXPECT_FALSE(fs::exists(Path("a") / "checkpoint.safetensors"));
+  TrainConfig other = config;
+  other.train.batch = 5;
+  ExpectMessage(ErrorOfTraining(other, "a", true),
+                {"config.toml: ", "train.batch is 5 now and was 4"});
+  ExpectMessage(ErrorOfTraining(config, "a", false), {Path("a").string(), "holds config.toml"});
+  EXPECT_EQ(Train(config, "a", true).status, TrainStatus::kFinished);
+}
+
+TEST_F(TrainRun, FilesOfUnknownOriginAreNotReplaced) {
+  fs::create_directories(Path("a"));
+  Put("a/train.csv", "mine");
+  ExpectMessage(ErrorOfTraining(TinyConfig(), "a", false), {"holds train.csv"});
+  ExpectMessage(ErrorOfTraining(TinyConfig(), "a", true), {"holds train.csv but neither"});
+  EXPECT_EQ(Bytes(Path("a") / "train.csv"), "mine");
+  Put("file", "");
+  ExpectMessage(ErrorOfTraining(TinyConfig(), "file", false), {Path("file").string()});
+}
+
+TEST_F(TrainRun, FilesOfOthersStay) {
+  fs::create_directories(Path("a"));
+  Put("a/notes.txt", "mine");
+  EXPECT_EQ(Train(TinyConfig(), "a", true).status, TrainStatus::kFinished);
+  EXPECT_EQ(Bytes(Path("a") / "notes.txt"), "mine");
+}
+
+TEST_F(TrainRun, BrokenCheckpointsAreErrorsThatNameTheFile) {
+  Train(TinyConfig(), "a", false, 6);
+  const fs::path path = Path("a") / "checkpoint.safetensors";
+  const std::string bytes = Bytes(path);
+  const auto error_of = [&](std::string_view content) {
+    Put("a/checkpoint.safetensors", content);
+    return ErrorOfTraining(TinyConfig(), "a", true);
+  };
+  ExpectMessage(error_of(bytes.substr(0, bytes.size() - 3)), {path.string()});
+  ExpectMessage(error_of(""), {path.string()});
+  ExpectMessage(error_of("something else altogether"), {path.string()});
+  EXPECT_EQ(error_of(bytes), "no error");
+}
+
+TEST_F(TrainRun, CsvsThatAreShorterThanTheCheckpointKnowsAreErrors) {
+  Train(TinyConfig(), "a", false, 6);
+  const std::string text = Bytes(Path("a") / "train.csv");
+  Put("a/train.csv", text.substr(0, text.size() - 1));
+  AppendTo("a", "valid.csv", "stays");
+  const std::string valid = Bytes(Path("a") / "valid.csv");
+  ExpectMessage(ErrorOfTraining(TinyConfig(), "a", true),
+                {(Path("a") / "train.csv").string(), fmt::format("had {}", text.size())});
+  EXPECT_EQ(Bytes(Path("a") / "valid.csv"), valid);
+  fs::remove(Path("a") / "train.csv");
+  ExpectMessage(ErrorOfTraining(TinyConfig(), "a", true), {(Path("a") / "train.csv").string()});
+}
+
+TEST_F(TrainRun, ProgressComesAfterEveryStep) {
+  std::vector<uint64_t> steps;
+  TrainRunOptions options;
+  options.out = Path("a");
+  options.figures = false;
+  options.progress = [&](const Trainer& trainer, double tokens_per_second, double seconds_left) {
+    steps.push_back(trainer.steps_taken());
+    EXPECT_GT(tokens_per_second, 0);
+    EXPECT_EQ(seconds_left == 0, trainer.steps_taken() == 12);
+  };
+  RunTraining(TinyConfig(), options);
+  EXPECT_EQ(steps.size(), 12u);
+  EXPECT_EQ(steps.front(), 1u);
+  EXPECT_EQ(steps.back(), 12u);
+}
+
+TEST_F(TrainRun, CurvesAreDrawnFromWhatIsInTheCsvs) {
+  TrainRunOptions options;
+  options.out = Path("a");
+  const TrainRunResult result = RunTraining(StatefulConfig(), options);
+  const auto has = [&](const char* name) {
+    return std::find(result.files.begin(), result.files.end(), name) != result.files.end();
+  };
+  EXPECT_TRUE(has("loss.gp"));
+  EXPECT_TRUE(has("optimizer.gp"));
+  EXPECT_EQ(has("loss.svg"), !GnuplotVersion().empty());
+  const std::string script = Bytes(Path("a") / "loss.gp");
+  for (const char* const text : {"training", "validation", "entropy bound"}) {
+    EXPECT_NE(script.find(text), std::string::npos) << text;
+  }
+  const std::string optimizer = Bytes(Path("a") / "optimizer.gp");
+  for (const char* const text : {"RMS", "First moment in e4m3fn", "Second moment in dynamic"}) {
+    EXPECT_NE(optimizer.find(text), std::string::npos) << text;
+  }
+}
+
+TEST(TrainSpeedText, NamesRatesAndShares) {
+  TrainSpeed speed;
+  EXPECT_EQ(Describe(speed), "");
+  speed.steps = 10;
+  speed.seconds = 2;
+  speed.tokens_per_second = 640;
+  speed.profile[StepPart::kProduct] = 1.5;
+  speed.layer_gflops = 12.34;
+  speed.float32_gflops = 50;
+  speed.library_gflops = 70;
+  const std::string text = Describe(speed);
+  for (const char* const part : {"10 steps in 2.0 s, 640 tokens/s",
+                                 "linear products 12.3 GFLOP/s",
+                                 "50.0 in fixed order, 70.0 by",
+                                 "product 75.0 %",
+                                 "other 25.0 %"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " not in\n" << text;
+  }
+}
+
+}  // namespace
+}  // namespace numsim

@@ -1,0 +1,493 @@
+#include "numsim/train/trainer.h"
+
+#include <bit>
+#include <cmath>
+#include <thread>
+
+#include "numsim/base/parallel.h"
+#include "numsim/random/streams.h"
+#include "numsim/train/loss_history.h"
+#include "tests/train/train_problem.h"
+
+namespace numsim {
+namespace {
+
+struct Outcome {
+  std::map<std::string, std::vector<std::byte>> tensors;
+  std::string telemetry;
+  double loss = 0;
+};
+
+Outcome TrainToTheEnd(const TrainConfig& config) {
+  Trainer trainer(config, OpenShared(config.data));
+  StepUntil(trainer);
+  EXPECT_EQ(trainer.status(), TrainStatus::kFinished) << trainer.reason();
+  return {TensorBytes(trainer.Save()), TelemetryText(trainer.telemetry()), trainer.last_loss()};
+}
+
+void ExpectEqual(const Outcome& a, const Outcome& b) {
+  EXPECT_EQ(a.tensors, b.tensors);
+  EXPECT_EQ(a.telemetry, b.telemetry);
+}
+
+TEST(Trainer, LossFallsTowardTheEnd) {
+  TrainConfig config = TinyConfig();
+  config.train.steps = 60;
+  config.schedule.peak = 1e-2;
+  Trainer trainer(config, OpenShared(config.data));
+  const double first = trainer.Validate().Mean();
+  EXPECT_NEAR(first, std::log(256.0), 0.1);
+  StepUntil(trainer);
+  EXPECT_EQ(trainer.status(), TrainStatus::kFinished);
+  EXPECT_EQ(trainer.steps_taken(), 60u);
+  EXPECT_EQ(trainer.reason(), "");
+  EXPECT_LT(trainer.Validate().Mean(), first - 1);
+}
+
+// The loop written out: batch, forward, backward, step.
+void ExpectStepsOfTheParts(const TrainConfig& config) {
+  const std::shared_ptr<const DataSource> data = OpenShared(config.data);
+  Trainer trainer(config, data);
+  const uint64_t seed = config.train.seed;
+  const auto model = MakeModel<float>(trainer.config().model, config.linear, seed);
+  Optimizer optimizer(config.optimizer, config.loss_scaler, model->parameters(), seed);
+  Batch batch;
+  for (uint64_t step = 0; step < 5; ++step) {
+    Pass<float> pass;
+    pass.seed = seed;
+    pass.step = step;
+    pass.loss_scale = optimizer.LossScale();
+    data->TrainBatch(DeriveSeed(seed, RandomPurpose::kShuffle), step, 4, 16, batch);
+    const double loss = model->Forward(pass, batch).Mean();
+    model->Backward(pass);
+    const double learning_rate = trainer.config().schedule.At(step);
+    const double norm = optimizer.Step(learning_rate, step).gradient_norm;
+    trainer.Step();
+    EXPECT_EQ(trainer.last_loss(), loss);
+    const Table& table = trainer.telemetry().Of("train");
+    EXPECT_EQ(table.Number(step, "loss"), loss);
+    EXPECT_EQ(table.Number(step, "lr"), learning_rate);
+    EXPECT_EQ(table.Number(step, "gradient_norm"), norm);
+  }
+  const TrainState state = trainer.Save();
+  for (const Parameter<float>& parameter : model->parameters()) {
+    const std::span<const std::byte> bytes = std::as_bytes(parameter.value.View().Span());
+    EXPECT_EQ(state.FindTensor("model/" + parameter.name)->bytes,
+              std::vector<std::byte>(bytes.begin(), bytes.end()))
+        << parameter.name;
+  }
+}
+
+TEST(Trainer, AStepIsWhatItsPartsMakeOfTheBatch) {
+  ExpectStepsOfTheParts(TinyConfig());
+  TrainConfig config = StatefulConfig();
+  config.storage = {};
+  ExpectStepsOfTheParts(config);
+}
+
+TEST(Trainer, StepAfterTheEndIsABrokenContract) {
+  TrainConfig config = TinyConfig();
+  config.train.steps = 1;
+  Trainer trainer(config, OpenShared(config.data));
+  EXPECT_EQ(trainer.Step(), TrainStatus::kFinished);
+  EXPECT_DEATH(trainer.Step(), "finished");
+}
+
+TEST(Trainer, ThreadsDoNotChangeABit) {
+  const int threads = ThreadCount();
+  for (const TrainConfig& config : {TinyConfig(), StatefulConfig()}) {
+    SetThreadCount(1);
+    const Outcome one = TrainToTheEnd(config);
+    SetThreadCount(2);
+    const Outcome two = TrainToTheEnd(config);
+    SetThreadCount(5);
+    const Outcome five = TrainToTheEnd(config);
+    ExpectEqual(one, two);
+    ExpectEqual(one, five);
+  }
+  SetThreadCount(threads);
+}
+
+TEST(Trainer, SideBySideInThreadsTheyAreAsAlone) {
+  const TrainConfig configs[] = {TinyConfig(), StatefulConfig()};
+  const Outcome alone[] = {TrainToTheEnd(configs[0]), TrainToTheEnd(configs[1])};
+  Outcome together[2];
+  std::thread first([&] { together[0] = TrainToTheEnd(configs[0]); });
+  std::thread second([&] { together[1] = TrainToTheEnd(configs[1]); });
+  first.join();
+  second.join();
+  ExpectEqual(together[0], alone[0]);
+  ExpectEqual(together[1], alone[1]);
+}
+
+TEST(Trainer, SeedsDiffer) {
+  TrainConfig config = TinyConfig();
+  const Outcome one = TrainToTheEnd(config);
+  config.train.seed = 8;
+  EXPECT_NE(TrainToTheEnd(config).telemetry, one.telemetry);
+}
+
+TEST(Trainer, RestoredAnywhereItContinuesBitForBit) {
+  const TrainConfig config = StatefulConfig();
+  const std::shared_ptr<const DataSource> data = OpenShared(config.data);
+  Trainer whole(config, data);
+  for (uint64_t at = 0; at <= config.train.steps; ++at) {
+    if (at > 0) whole.Step();
+    const TrainState state = whole.Save();
+    Trainer restored(config, data);
+    if (at % 2 == 0 && at < config.train.steps) restored.Step();  // which Restore undoes
+    restored.Restore(state);
+    EXPECT_EQ(restored.status(), whole.status());
+    EXPECT_EQ(restored.steps_taken(), at);
+    EXPECT_EQ(TensorBytes(restored.Save()), TensorBytes(state));
+    EXPECT_EQ(restored.Save().fields, state.fields);
+    if (at + 1 > config.train.steps) continue;
+    // One more step of each, from the same state.
+    Trainer other(config, data);
+    other.Restore(state);
+    restored.Step();
+    other.Step();
+    EXPECT_EQ(TensorBytes(restored.Save()), TensorBytes(other.Save()));
+  }
+}
+
+TEST(Trainer, ResumedInTheMiddleItEqualsTheUninterrupted) {
+  for (const TrainConfig& config : {TinyConfig(), StatefulConfig()}) {
+    const std::shared_ptr<const DataSource> data = OpenShared(config.data);
+    const Outcome whole = TrainToTheEnd(config);
+    for (const uint64_t at : {1, 4, 7}) {
+      Trainer first(config, data);
+      StepUntil(first, at);
+      Trainer second(config, data);
+      second.Restore(first.Save());
+      StepUntil(second);
+      EXPECT_EQ(TensorBytes(second.Save()), whole.tensors) << at;
+      EXPECT_EQ(second.last_loss(), whole.loss) << at;
+    }
+  }
+}
+
+TEST(Trainer, ValidationLeavesNoTrace) {
+  TrainConfig config = StatefulConfig();
+  config.train.valid_every = 0;
+  const std::shared_ptr<const DataSource> data = OpenShared(config.data);
+  Trainer quiet(config, data), curious(config, data);
+  for (int i = 0; i < 6; ++i) {
+    const LossSum first = curious.Validate(), second = curious.Validate();
+    EXPECT_EQ(first.sum, second.sum);
+    EXPECT_EQ(first.counted, 2u * 4 * 16);
+    quiet.Step();
+    curious.Step();
+  }
+  EXPECT_EQ(TensorBytes(quiet.Save()), TensorBytes(curious.Save()));
+  EXPECT_TRUE(quiet.telemetry().Of("valid").rows.empty());
+}
+
+std::vector<std::string> Steps(Trainer& trainer, std::string_view table) {
+  std::vector<std::string> steps;
+  const Table& rows = trainer.telemetry().Of(table);
+  for (size_t row = 0; row < rows.rows.size(); ++row) {
+    const std::string& step = rows.Text(row, "step");
+    if (steps.empty() || steps.back() != step) steps.push_back(step);
+  }
+  return steps;
+}
+
+TEST(Trainer, TelemetryComesAtItsIntervals) {
+  TrainConfig config = StatefulConfig();
+  config.telemetry.every = 3;
+  config.telemetry.tensors_every = 5;
+  Trainer trainer(config, OpenShared(config.data));
+  StepUntil(trainer);
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(Steps(trainer, "train"), (Texts{"0", "3", "6", "9", "11"}));
+  EXPECT_EQ(Steps(trainer, "valid"), (Texts{"0", "4", "8", "12"}));
+  for (const char* const table : {"tensors", "quantised", "optimizer"}) {
+    EXPECT_EQ(Steps(trainer, table), (Texts{"0", "5", "10"})) << table;
+  }
+  EXPECT_EQ(trainer.telemetry().Of("train").Number(1, "tokens"), 4.0 * 4 * 16);
+  EXPECT_EQ(trainer.telemetry().Of("optimizer").rows.size(),
+            3 * trainer.model().parameters().size());
+}
+
+TEST(Trainer, WithoutIntervalsThereIsTheEndAlone) {
+  TrainConfig config = StatefulConfig();
+  config.telemetry.every = 100;
+  config.telemetry.tensors_every = 0;
+  config.train.valid_every = 0;
+  Trainer trainer(config, OpenShared(config.data));
+  StepUntil(trainer);
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(Steps(trainer, "train"), (Texts{"0", "11"}));
+  EXPECT_EQ(Steps(trainer, "valid"), Texts{"12"});
+  EXPECT_TRUE(trainer.telemetry().Of("tensors").rows.empty());
+  ASSERT_TRUE(trainer.last_validation().has_value());
+  EXPECT_EQ(Cell(trainer.last_validation()->Mean()),
+            trainer.telemetry().Of("valid").Text(0, "loss"));
+}
+
+TEST(Trainer, MeasuringChangesNothing) {
+  TrainConfig config = StatefulConfig();
+  const Outcome seldom = TrainToTheEnd(config);
+  config.telemetry.tensors_every = 1;
+  EXPECT_EQ(TrainToTheEnd(config).tensors, seldom.tensors);
+}
+
+// Whether every element of a column can have come from values of bf16: the largest magnitudes.
+bool AllBf16(const Table& table, std::string_view role) {
+  bool any = false;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    if (table.Text(row, "role") != role) continue;
+    any = true;
+    const auto max = static_cast<float>(table.Number(row, "max_abs"));
+    if ((std::bit_cast<uint32_t>(max) & 0xFFFFu) != 0) return false;
+  }
+  EXPECT_TRUE(any);
+  return any;
+}
+
+TEST(Trainer, TensorsAreStoredInTheirFormats) {
+  TrainConfig config = TinyConfig();
+  config.storage.activations = ParseFormat("bf16");
+  Trainer activations(config, OpenShared(config.data));
+  StepUntil(activations);
+  EXPECT_TRUE(AllBf16(activations.telemetry().Of("tensors"), "activation"));
+  EXPECT_FALSE(AllBf16(activations.telemetry().Of("tensors"), "gradient"));
+  config.storage.gradients = ParseFormat("bf16");
+  Trainer both(config, OpenShared(config.data));
+  StepUntil(both);
+  EXPECT_TRUE(AllBf16(both.telemetry().Of("tensors"), "gradient"));
+  EXPECT_FALSE(AllBf16(both.telemetry().Of("tensors"), "weight"));
+  // Rounding is not a matter of measuring: it happens in every step.
+  EXPECT_NE(TensorBytes(both.Save()), TensorBytes(activations.Save()));
+  config.telemetry.tensors_every = 0;
+  EXPECT_EQ(TrainToTheEnd(config).tensors, TensorBytes(both.Save()));
+}
+
+TEST(Trainer, ValidationStoresActivationsToo) {
+  TrainConfig config = TinyConfig();
+  const std::shared_ptr<const DataSource> data = OpenShared(config.data);
+  const double plain = Trainer(config, data).Validate().sum;
+  config.storage.gradients = ParseFormat("e5m2");
+  EXPECT_EQ(Trainer(config, data).Validate().sum, plain);
+  config.storage.activations = ParseFormat("e5m2");
+  EXPECT_NE(Trainer(config, data).Validate().sum, plain);
+}
+
+TEST(Trainer, QuantisedOperandsAreListed) {
+  const TrainConfig config = StatefulConfig();
+  Trainer trainer(config, OpenShared(config.data));
+  trainer.Step();
+  const Table& table = trainer.telemetry().Of("quantised");
+  std::map<std::string, std::string> formats;  // of the operands of one layer
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    if (table.Text(row, "layer") != "head") continue;
+    formats[table.Text(row, "operand")] = table.Text(row, "format");
+  }
+  EXPECT_EQ(formats,
+            (std::map<std::string, std::string>{
+                {"forward W", "e4m3fn"}, {"forward X", "e4m3fn"}, {"input gradient G", "e5m2"}}));
+}
+
+TEST(Trainer, ALearningRateThatIsTooLargeDivergesAsAResult) {
+  TrainConfig config = TinyConfig();
+  config.train.steps = 200;
+  config.schedule.peak = 100;
+  config.train.diverged_above = 1.5;
+  Trainer trainer(config, OpenShared(config.data));
+  StepUntil(trainer);
+  EXPECT_EQ(trainer.status(), TrainStatus::kDiverged);
+  ExpectMessage(trainer.reason(),
+                {fmt::format("step {}: ", trainer.steps_taken() - 1), "above 1.5 times the first"});
+  EXPECT_GE(trainer.steps_taken(), LossHistory::kRecent);
+  EXPECT_LT(trainer.steps_taken(), 200u);
+  EXPECT_EQ(Steps(trainer, "train").back(), Cell(trainer.steps_taken() - 1));
+  EXPECT_EQ(Steps(trainer, "valid").back(), Cell(trainer.steps_taken()));
+  // It stays so.
+  Trainer restored(config, OpenShared(config.data));
+  restored.Restore(trainer.Save());
+  EXPECT_EQ(restored.status(), TrainStatus::kDiverged);
+  EXPECT_EQ(restored.reason(), trainer.reason());
+}
+
+// A trainer whose weights of the head hold `value` in one place.
+void Plant(Trainer& trainer, float value) {
+  trainer.model().parameters().Find("head.weight")->value.View().data[3] = value;
+}
+
+TEST(Trainer, ALossThatIsNotFiniteEndsTheTraining) {
+  const TrainConfig config = TinyConfig();
+  Trainer trainer(config, OpenShared(config.data));
+  StepUntil(trainer, 2);
+  Plant(trainer, std::nanf(""));
+  EXPECT_EQ(trainer.Step(), TrainStatus::kDiverged);
+  EXPECT_EQ(trainer.reason(), "step 2: the loss is not finite");
+  EXPECT_EQ(trainer.steps_taken(), 2u);
+  EXPECT_TRUE(std::isnan(trainer.last_loss()));
+  const Table& table = trainer.telemetry().Of("train");
+  EXPECT_EQ(table.Text(2, "loss"), "nan");
+  EXPECT_EQ(table.Text(2, "gradient_norm"), "nan");
+  EXPECT_EQ(table.Number(2, "skipped"), static_cast<double>(trainer.model().parameters().size()));
+  EXPECT_TRUE(std::isnan(trainer.last_validation()->Mean()));
+}
+
+TEST(Trainer, NoStepIsValidatedTwice) {
+  TrainConfig config = TinyConfig();
+  config.train.valid_every = 1;
+  Trainer trainer(config, OpenShared(config.data));
+  StepUntil(trainer, 2);
+  Plant(trainer, std::nanf(""));
+  trainer.Step();  // which is not taken
+  EXPECT_EQ(trainer.telemetry().Of("valid").rows.size(), 3u);
+}
+
+// Gradients that overflow e4m3fn become NaN there, while the loss stays finite.
+TrainConfig OverflowingConfig() {
+  TrainConfig config = TinyConfig();
+  config.storage.gradients = ParseFormat("e4m3fn");
+  config.loss_scaler.kind = LossScaling::kTensor;
+  config.loss_scaler.initial = 1e8;
+  return config;
+}
+
+TEST(Trainer, GradientsThatAreNotFiniteEndATrainingWithoutAScaler) {
+  TrainConfig config = OverflowingConfig();
+  Trainer scaled(config, OpenShared(config.data));
+  EXPECT_EQ(scaled.Step(), TrainStatus::kRunning);
+  EXPECT_GT(scaled.telemetry().Of("train").Number(0, "skipped"), 0);
+  EXPECT_EQ(scaled.telemetry().Of("optimizer").Text(0, "skipped"), "1");
+
+  config.loss_scaler = {};
+  Trainer trainer(config, OpenShared(config.data));
+  trainer.Step();
+  Plant(trainer, 1e37f);  // logits stay finite, the gradient of what stands before does not
+  EXPECT_EQ(trainer.Step(), TrainStatus::kDiverged);
+  EXPECT_EQ(trainer.reason(), "step 1: gradients are not finite");
+  EXPECT_EQ(trainer.steps_taken(), 1u);
+}
+
+TEST(Trainer, TheDynamicScalerSkipsStepsAndGoesOn) {
+  TrainConfig config = OverflowingConfig();
+  config.loss_scaler.kind = LossScaling::kDynamic;
+  Trainer trainer(config, OpenShared(config.data));
+  const auto before = TensorBytes(trainer.Save());
+  EXPECT_EQ(trainer.Step(), TrainStatus::kRunning);
+  const auto after = TensorBytes(trainer.Save());
+  for (const auto& [name, bytes] : before) {
+    if (!name.starts_with("model/")) continue;
+    EXPECT_EQ(after.at(name), bytes) << name;
+  }
+  EXPECT_EQ(trainer.telemetry().Of("train").Number(0, "loss_scale"), 1e8);
+  EXPECT_EQ(trainer.telemetry().Of("train").Number(0, "skipped"),
+            static_cast<double>(trainer.model().parameters().size()));
+  trainer.Step();
+  EXPECT_EQ(trainer.telemetry().Of("train").Number(1, "loss_scale"), 5e7);
+}
+
+TEST(Trainer, OtherStatesAreRefused) {
+  const TrainConfig config = TinyConfig();
+  const std::shared_ptr<const DataSource> data = OpenShared(config.data);
+  Trainer trainer(config, data);
+  StepUntil(trainer, 2);
+  const TrainState good = trainer.Save();
+  const auto error = [&](const TrainConfig& other, const TrainState& state) {
+    Trainer restored(other, data);
+    return ErrorOf([&] { restored.Restore(state); });
+  };
+  EXPECT_EQ(error(config, good), "no error");
+
+  TrainConfig other = config;
+  other.optimizer.beta2 = 0.5;
+  ExpectMessage(error(other, good), {"optimizer.beta2 is 0.5 now and was 0.95"});
+  other = config;
+  other.train.steps = 11;
+  ExpectMessage(error(other, good), {"train.steps is 11 and was 12"});
+  other.train.steps = 13;
+  other.checkpoint.every = 2;
+  EXPECT_EQ(error(other, good), "no error");
+  other = config;
+  other.linear.overrides.push_back({"head", {}});
+  ExpectMessage(error(other, good), {"linear.override.0.", "not set"});
+
+  TrainState broken = good;
+  std::erase_if(broken.tensors, [](const auto& t) { return t.first == "model/head.weight"; });
+  ExpectMessage(error(config, broken), {"'model/head.weight' is missing"});
+  broken = good;
+  broken.tensors.emplace_back("model/more", Array{ElementType::kF32, {0}, {}});
+  ExpectMessage(error(config, broken), {"'model/more'", "no such parameter"});
+  broken = good;
+  for (auto& [name, array] : broken.tensors) {
+    if (name == "model/head.weight") std::swap(array.shape[0], array.shape[1]);
+  }
+  ExpectMessage(error(config, broken), {"'model/head.weight'", "(16, 256)", "(256, 16)"});
+  broken = good;
+  std::erase_if(broken.tensors, [](const auto& t) { return t.first.starts_with("optimizer/"); });
+  EXPECT_NE(error(config, broken), "no error");
+  for (const char* const field : {"step", "status", "losses", "config", "validation", "data"}) {
+    broken = good;
+    std::erase_if(broken.fields, [&](const auto& f) { return f.first == field; });
+    ExpectMessage(error(config, broken), {fmt::format("'{}' is missing", field)});
+  }
+}
+
+TEST(Trainer, MoreStepsContinueWhatHadFinished) {
+  TrainConfig config = TinyConfig();
+  const std::shared_ptr<const DataSource> data = OpenShared(config.data);
+  Trainer trainer(config, data);
+  StepUntil(trainer);
+  config.train.steps = 14;
+  Trainer longer(config, data);
+  longer.Restore(trainer.Save());
+  EXPECT_EQ(longer.status(), TrainStatus::kRunning);
+  StepUntil(longer);
+  EXPECT_EQ(longer.steps_taken(), 14u);
+  // Step 12 was validated by the other one.
+  EXPECT_EQ(Steps(longer, "valid"), std::vector<std::string>{"14"});
+  TrainConfig shorter = config;
+  shorter.train.steps = 14;
+  shorter.train.valid_every = 7;
+  Trainer twice(shorter, data);
+  StepUntil(twice);
+  EXPECT_EQ(twice.telemetry().Of("valid").rows.size(), 3u);  // the last one once
+}
+
+TEST(Trainer, TimesItsSteps) {
+  const TrainConfig config = TinyConfig();
+  Trainer trainer(config, OpenShared(config.data));
+  StepUntil(trainer);
+  EXPECT_EQ(trainer.steps_timed(), 12u);
+  EXPECT_EQ(trainer.tokens_per_step(), 64u);
+  EXPECT_GT(trainer.profile()[StepPart::kProduct], 0);
+  EXPECT_GT(trainer.profile()[StepPart::kOptimiser], 0);
+  EXPECT_GT(trainer.profile()[StepPart::kData], 0);
+  EXPECT_GT(trainer.profile()[StepPart::kTelemetry], 0);
+  EXPECT_LE(trainer.profile().Sum(), trainer.step_seconds());
+}
+
+TEST(LossHistory, JudgesTheMeanOfTenAgainstTheFirst) {
+  LossHistory losses;
+  EXPECT_TRUE(std::isnan(losses.Recent()));
+  EXPECT_TRUE(losses.Save().empty());
+  losses.Add(2);
+  for (int i = 0; i < 8; ++i) losses.Add(100);
+  EXPECT_FALSE(losses.Diverged(3));  // nine of them
+  losses.Add(100);
+  EXPECT_TRUE(losses.Diverged(3));
+  EXPECT_FALSE(losses.Diverged(0));
+  EXPECT_DOUBLE_EQ(losses.Recent(), 90.2);
+  losses.Add(98);  // the first one leaves the mean and stays the measure
+  EXPECT_DOUBLE_EQ(losses.Recent(), 99.8);
+  EXPECT_FALSE(losses.Diverged(49.9));
+  EXPECT_TRUE(losses.Diverged(49.8));
+
+  LossHistory restored;
+  restored.Restore(losses.Save());
+  EXPECT_EQ(restored.First(), 2);
+  EXPECT_EQ(restored.Last(), 98);
+  EXPECT_EQ(restored.Recent(), losses.Recent());
+  ExpectMessage(ErrorOf([&] { restored.Restore({1.0}); }), {"1 losses"});
+  ExpectMessage(ErrorOf([&] { restored.Restore(std::vector<double>(12)); }), {"12 losses"});
+}
+
+}  // namespace
+}  // namespace numsim
