@@ -131,7 +131,7 @@ void AddRunOf(Program& program, CLI::App* run, const Experiment& experiment) {
       ->check(Unsigned64())
       ->capture_default_str();
   sub->add_option("--seeds", arguments->seeds, "How many seeds (default: the preset's)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1 << 20));
   sub->add_option("--out", arguments->out, "Result directory (results/" + experiment.name + ")");
   sub->add_option("--shard", arguments->shard, "I/N: only points whose number is I modulo N")
       ->capture_default_str();

@@ -1,4 +1,4 @@
-// What `moment-formats` makes of its tables: gaps and verdicts, memory, claims.
+// What `moment-formats` derives from its tables: gaps and verdicts, memory.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "experiments/moment_formats.h"
-#include "experiments/settings.h"
 #include "tests/experiments/moment_formats_fixture.h"
 
 namespace numsim::experiments::moment_formats {
@@ -16,7 +15,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-class DerivedTables : public MomentTables {
+class PairTables : public MomentTables {
  protected:
   double Number(const std::string& m, const std::string& v, const char* column) const {
     return Pairs().Number(RowOf(m, v), column);
@@ -26,7 +25,7 @@ class DerivedTables : public MomentTables {
   }
 };
 
-TEST_F(DerivedTables, GapsArePairedBySeed) {
+TEST_F(PairTables, GapsArePairedBySeed) {
   Add({"fp32", "fp32", 5, 1}, "7");
   Add({"fp32", "fp32", 5, 2}, "8");
   Add({"e4m3fn", "e5m2", 5, 2.25}, "8");
@@ -44,7 +43,7 @@ TEST_F(DerivedTables, GapsArePairedBySeed) {
   EXPECT_DOUBLE_EQ(Number("e4m3fn", "e5m2", "gap_share"), 0.25 / 3.5);
 }
 
-TEST_F(DerivedTables, IntervalsOfGapsAreStudentsT) {
+TEST_F(PairTables, IntervalsOfGapsAreStudentsT) {
   const double gaps[] = {0, 0.25, 0.5};
   for (int seed = 0; seed < 3; ++seed) {
     Add({"fp32", "fp32", 8, 1.0 + seed}, Cell(seed));
@@ -57,7 +56,7 @@ TEST_F(DerivedTables, IntervalsOfGapsAreStudentsT) {
   EXPECT_NEAR(Number("bf16", "bf16", "gap_high"), 0.25 + 0.62103, 1e-4);
 }
 
-TEST_F(DerivedTables, OneSeedHasNoIntervals) {
+TEST_F(PairTables, OneSeedHasNoIntervals) {
   Add({"fp32", "fp32", 5, 1});
   Add({"bf16", "bf16", 5, 1.5});
   Finish();
@@ -67,7 +66,7 @@ TEST_F(DerivedTables, OneSeedHasNoIntervals) {
   }
 }
 
-TEST_F(DerivedTables, BaselineIsComparedWithItself) {
+TEST_F(PairTables, BaselineIsComparedWithItself) {
   Add({"fp32", "fp32", 5, 1}, "0");
   Add({"fp32", "fp32", 5, 3}, "1");
   Finish();
@@ -77,7 +76,7 @@ TEST_F(DerivedTables, BaselineIsComparedWithItself) {
 }
 
 // fp32 gained 100: 1 more is 1 %, 5 more are 5 %.
-TEST_F(DerivedTables, VerdictsAreOfTheShareOfWhatFp32Gained) {
+TEST_F(PairTables, VerdictsAreOfTheShareOfWhatFp32Gained) {
   Add({"fp32", "fp32", 101, 1});
   const std::map<std::string, std::pair<double, std::string>> cases = {
       {"e4m3fn", {0, "matches"}},  // better than fp32
@@ -92,7 +91,7 @@ TEST_F(DerivedTables, VerdictsAreOfTheShareOfWhatFp32Gained) {
   for (const auto& [m, expected] : cases) EXPECT_EQ(Verdict(m, "e5m2"), expected.second) << m;
 }
 
-TEST_F(DerivedTables, OneSeedThatDivergesIsAFailure) {
+TEST_F(PairTables, OneSeedThatDivergesIsAFailure) {
   for (const char* const seed : {"0", "1", "2"}) {
     const bool diverges = seed[0] == '1';
     Add({"fp32", "fp32", 5, 1}, seed);
@@ -108,7 +107,7 @@ TEST_F(DerivedTables, OneSeedThatDivergesIsAFailure) {
   EXPECT_EQ(Verdict("fp32", "fp32"), "matches");
 }
 
-TEST_F(DerivedTables, NothingIsJudgedWhereFp32Diverged) {
+TEST_F(PairTables, NothingIsJudgedWhereFp32Diverged) {
   Add({"fp32", "fp32", 5, 1}, "0");
   Add({"fp32", "fp32", 5, kInfinity, "diverged"}, "1");
   Add({"bf16", "bf16", 5, 1}, "0");
@@ -121,14 +120,14 @@ TEST_F(DerivedTables, NothingIsJudgedWhereFp32Diverged) {
   EXPECT_EQ(Verdict("e5m2", "e5m2"), "none");
 }
 
-TEST_F(DerivedTables, NothingIsJudgedWhereFp32GainedNothing) {
+TEST_F(PairTables, NothingIsJudgedWhereFp32GainedNothing) {
   Add({"fp32", "fp32", 5, 6});
   Add({"bf16", "bf16", 5, 8});  // 2 above, over a gain of -1
   Finish();
   EXPECT_EQ(Verdict("bf16", "bf16"), "none");
 }
 
-TEST_F(DerivedTables, FlushedIsTheMeanOverTheTrainingAndSeeds) {
+TEST_F(PairTables, FlushedIsTheMeanOverTheTrainingAndSeeds) {
   Add({"fp32", "fp32", 5, 1}, "0");
   Add({"fp32", "fp32", 5, 1}, "1");
   Add({"e5m2", "e4m3fn", 5, 2}, "0", {0, 0.5});
@@ -140,14 +139,14 @@ TEST_F(DerivedTables, FlushedIsTheMeanOverTheTrainingAndSeeds) {
   EXPECT_TRUE(std::isnan(Number("e5m2", "e5m2", "v_flushed")));
 }
 
-TEST_F(DerivedTables, BytesAreOfBothMoments) {
+TEST_F(PairTables, BytesAreOfBothMoments) {
   Add({"fp32", "fp32", 5, 1});
   Add({"e5m2", "fp16@tensor", 5, 2, "finished", 1.25, 2.5});
   Finish();
   EXPECT_EQ(Number("e5m2", "fp16@tensor", "bytes"), 3.75);
 }
 
-TEST_F(DerivedTables, PairsKeepTheOrderOfTheTable) {
+TEST_F(PairTables, PairsKeepTheOrderOfTheTable) {
   Add({"fp32", "fp32", 5, 1});
   Add({"e5m2", "e4m3fn", 5, 1});
   Add({"bf16", "bf16", 5, 1});
@@ -226,192 +225,6 @@ TEST_F(Memory, CountsTheScalesOfBlocks) {
     EXPECT_DOUBLE_EQ(Number(row, "m_bytes"), expected) << storage;
     EXPECT_DOUBLE_EQ(Number(row, "gigabytes"), 6.74 * (4 + (expected + 8) / 2)) << storage;
   }
-}
-
-// The claims by their number in the summary.
-enum ClaimNumber { kSecondMoment, kPapersPair, kOnlyPair, kMemory };
-
-class Claims : public MomentTables {
- protected:
-  // A gap in per cent of what fp32 gained; infinity: diverged.
-  void Gap(const std::string& m, const std::string& v, double percent) {
-    const bool diverged = percent == kInfinity;
-    Add({m, v, 101, diverged ? kInfinity : 1 + percent, diverged ? "diverged" : "finished"});
-  }
-  std::string VerdictOf(ClaimNumber claim) { return Summarised().claims.at(claim).verdict; }
-  std::string Measured(ClaimNumber claim) { return Summarised().claims.at(claim).measured; }
-
-  void SetUp() override { Add({"fp32", "fp32", 101, 1}); }
-};
-
-TEST_F(Claims, AllHoldWhereThePaperIsReproduced) {
-  Gap("e4m3fn", "e5m2", 0.1);
-  Gap("e5m2", "e5m2", 2);
-  Gap("e4m3fn", "e4m3fn", 40);
-  Gap("e5m2", "e4m3fn", kInfinity);
-  Finish();
-  EXPECT_EQ(VerdictOf(kSecondMoment), "holds");
-  EXPECT_EQ(VerdictOf(kPapersPair), "holds");
-  EXPECT_EQ(VerdictOf(kOnlyPair), "holds");
-}
-
-TEST_F(Claims, SecondMomentInE4m3HoldsWhereEveryPairFails) {
-  Gap("fp32", "e4m3fn", 6);
-  Gap("bf16@tensor", "e4m3", 6);
-  Gap("dynamic", "e4m3fn", kInfinity);
-  Finish();
-  EXPECT_EQ(VerdictOf(kSecondMoment), "holds");
-  EXPECT_NE(Measured(kSecondMoment).find("3 of 3"), std::string::npos) << Measured(kSecondMoment);
-  EXPECT_NE(Measured(kSecondMoment).find("diverged"), std::string::npos);
-  EXPECT_NE(Measured(kSecondMoment).find("gap 6.0000"), std::string::npos);
-}
-
-TEST_F(Claims, SecondMomentInE4m3HoldsInPartWhereAPairIsClose) {
-  Gap("fp32", "e4m3fn", 6);
-  Gap("fp32", "e4m3", 3);
-  Finish();
-  EXPECT_EQ(VerdictOf(kSecondMoment), "holds in part");
-}
-
-TEST_F(Claims, SecondMomentInE4m3DoesNotHoldWhereNoPairFails) {
-  Gap("e4m3fn", "e4m3fn", 3);
-  Gap("e5m2", "e4m3", 0);
-  Finish();
-  EXPECT_EQ(VerdictOf(kSecondMoment), "does not hold");
-}
-
-TEST_F(Claims, SecondMomentIsJudgedUnderThePapersScalingAlone) {
-  Gap("fp32", "e4m3fn@block", 50);
-  Gap("fp32", "e4m3fn@none", 50);
-  Gap("fp32", "e4m3fn@coat", 50);
-  Gap("fp32", "e4m3fn+sr", 50);
-  Gap("e4m3fn@none", "e4m3fn", 50);
-  Gap("e4m3fn", "e5m2", 50);
-  Finish();
-  EXPECT_EQ(VerdictOf(kSecondMoment), "not measured");
-}
-
-TEST_F(Claims, PapersPairInEveryDirection) {
-  EXPECT_EQ(VerdictOf(kPapersPair), "not measured");
-  Gap("e4m3fn@none", "e5m2@none", 0);
-  EXPECT_EQ(VerdictOf(kPapersPair), "not measured");
-  Gap("e4m3fn", "e5m2", 1);
-  EXPECT_EQ(VerdictOf(kPapersPair), "holds");
-  Gap("e4m3", "e5m2", 2);
-  EXPECT_EQ(VerdictOf(kPapersPair), "holds in part");
-  rows_["final"].clear();
-  SetUp();
-  Gap("e4m3fn", "e5m2", 2);
-  EXPECT_EQ(VerdictOf(kPapersPair), "does not hold");
-}
-
-TEST_F(Claims, OnlyPairHoldsInPartWhereAnotherMatches) {
-  Gap("e4m3fn", "e5m2", 0.1);
-  Gap("e5m2", "e5m2", 0.9);
-  Gap("e5m2", "e4m3fn", 40);
-  Finish();
-  EXPECT_EQ(VerdictOf(kOnlyPair), "holds in part");
-  EXPECT_NE(Measured(kOnlyPair).find("1 of 2"), std::string::npos) << Measured(kOnlyPair);
-}
-
-TEST_F(Claims, OnlyPairDoesNotHoldWhereAllMatch) {
-  Gap("e4m3fn", "e5m2", 0.1);
-  Gap("e5m2", "e5m2", 0.9);
-  Finish();
-  EXPECT_EQ(VerdictOf(kOnlyPair), "does not hold");
-}
-
-// What is not able to converge is not the only pair that is.
-TEST_F(Claims, OnlyPairDoesNotHoldWhereItDoesNotMatchItself) {
-  Gap("e4m3fn", "e5m2", 10);
-  Gap("e5m2", "e5m2", 20);
-  Finish();
-  EXPECT_EQ(VerdictOf(kOnlyPair), "does not hold");
-  EXPECT_NE(Measured(kOnlyPair).find("nor does"), std::string::npos) << Measured(kOnlyPair);
-}
-
-TEST_F(Claims, OnlyPairIsNotMeasuredWithoutThePairOrWithoutOthers) {
-  Gap("e5m2", "e5m2", 20);
-  EXPECT_EQ(VerdictOf(kOnlyPair), "not measured");
-  rows_["final"].clear();
-  SetUp();
-  Gap("e4m3fn", "e5m2", 0);
-  Gap("e5m2@block", "e5m2@block", 0);  // not as the paper scales
-  Gap("bf16", "bf16", 0);              // not FP8
-  EXPECT_EQ(VerdictOf(kOnlyPair), "not measured");
-}
-
-TEST_F(Claims, NothingIsMeasuredWhereFp32Diverged) {
-  rows_["final"].clear();
-  Gap("fp32", "fp32", kInfinity);
-  Gap("e4m3fn", "e5m2", 0);
-  Gap("e5m2", "e5m2", 20);
-  Gap("e4m3fn", "e4m3fn", kInfinity);
-  Finish();
-  EXPECT_EQ(VerdictOf(kSecondMoment), "not measured");
-  EXPECT_EQ(VerdictOf(kPapersPair), "not measured");
-  EXPECT_EQ(VerdictOf(kOnlyPair), "not measured");
-  EXPECT_NE(Summarised().notes.find("no pair is judged"), std::string::npos);
-}
-
-// 8 devices: 18 %; 4: 29 %.
-TEST_F(Claims, MemoryHoldsInPartByTheAccountedBytes) {
-  EXPECT_EQ(VerdictOf(kMemory), "not measured");
-  Gap("e4m3fn", "e5m2", 0);
-  Finish();
-  EXPECT_EQ(VerdictOf(kMemory), "holds in part");
-  EXPECT_NE(Measured(kMemory).find("8 devices: 30.3 GB a device, 18.2 % less"), std::string::npos)
-      << Measured(kMemory);
-  EXPECT_NE(Measured(kMemory).find("4 devices: 33.7 GB a device, 28.6 % less"), std::string::npos)
-      << Measured(kMemory);
-}
-
-TEST_F(Claims, MemoryIsJudgedOnEightDevices) {
-  Gap("e4m3fn", "e5m2", 0);
-  Finish();
-  const auto save = [&](double on_8, double elsewhere) {
-    Table& memory = tables_.at("memory");
-    for (std::vector<std::string>& row : memory.rows) {
-      row.at(memory.Column("saving")) =
-          Cell(row.at(memory.Column("devices")) == "8" ? on_8 : elsewhere);
-    }
-    return SummaryOf(tables_).claims.at(kMemory).verdict;
-  };
-  EXPECT_EQ(save(0.3, 0.5), "holds");
-  EXPECT_EQ(save(0.18, 0.3), "holds in part");
-  EXPECT_EQ(save(0.18, 0.5), "does not hold");
-  EXPECT_EQ(save(0.5, 0.5), "does not hold");
-}
-
-TEST_F(Claims, QuoteThePaperWithItsPlace) {
-  const Summary summary = Summarised();
-  ASSERT_EQ(summary.claims.size(), 4u);
-  for (const Claim& claim : summary.claims) {
-    const bool placed = claim.claim.find("Figure 5") != std::string::npos ||
-                        claim.claim.find("Table 4") != std::string::npos;
-    EXPECT_TRUE(placed) << claim.claim;
-  }
-}
-
-TEST_F(Claims, NotesHaveTheBaselineTheOtherPairsAndTheBound) {
-  Gap("e4m3fn", "e5m2", 0);
-  Gap("e4m3fn@coat", "e4m3fn@coat", 3);
-  Gap("bf16", "bf16", 0);
-  const std::string notes = Summarised().notes;
-  EXPECT_NE(notes.find("Baseline: fp32 / fp32: loss 1.0000"), std::string::npos) << notes;
-  EXPECT_NE(notes.find("\n  e4m3fn@coat / e4m3fn@coat: loss 4.0000, gap 3.0000"), std::string::npos)
-      << notes;
-  EXPECT_NE(notes.find("\n  bf16 / bf16"), std::string::npos) << notes;
-  EXPECT_EQ(notes.find("e4m3fn / e5m2"), std::string::npos) << notes;  // a claim has it
-  EXPECT_NE(notes.find("1.2346 nats"), std::string::npos) << notes;
-  EXPECT_NE(notes.find("1 seed:"), std::string::npos) << notes;
-}
-
-TEST_F(Claims, NotesDoNotAskForMoreThanThreeSeeds) {
-  seeds_ = 2;
-  EXPECT_NE(Summarised().notes.find("2 seeds:"), std::string::npos);
-  seeds_ = 3;
-  EXPECT_EQ(Summarised().notes.find("--seeds"), std::string::npos);
 }
 
 }  // namespace

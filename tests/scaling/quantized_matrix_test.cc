@@ -235,18 +235,41 @@ TEST(QuantizedMatrix, EqualsScalesOfTheWholeMatrixThenCodesOfTheWholeMatrix) {
 TEST(QuantizedMatrix, UnderAGivenScaleTheMatrixItselfDoesNotMatter) {
   const std::vector<float> in = {1.0f, -3.0f, 1000.0f, 0.26f, kNaN, -kInfinity};
   QuantizeOptions options = Options("int8", "tensor");
-  const QuantizedMatrix matrix = QuantizeUnder({0.5f, 2.0f}, in, {2, 3}, options);
+  QuantizedMatrix matrix;
+  QuantizeUnder({0.5f, 2.0f}, in, {2, 3}, options, matrix);
   EXPECT_EQ(matrix.scales, std::vector<float>{0.5f});
   EXPECT_EQ(matrix.codes8, (std::vector<uint8_t>{2, 0xFA, 127, 1, 127, 0x81}));
   options.transpose = true;
-  const QuantizedMatrix transposed = QuantizeUnder({0.5f, 2.0f}, in, {2, 3}, options);
+  QuantizedMatrix transposed;
+  QuantizeUnder({0.5f, 2.0f}, in, {2, 3}, options, transposed);
   EXPECT_TRUE(transposed.transposed);
   EXPECT_EQ(transposed.codes8, (std::vector<uint8_t>{2, 1, 0xFA, 127, 127, 0x81}));
 }
 
 TEST(QuantizedMatrixDeathTest, AGivenScaleIsForTheWholeTensor) {
   const std::vector<float> in(6, 1.0f);
-  EXPECT_DEATH(QuantizeUnder({}, in, {2, 3}, Options("int8", "row")), "one scale.*row");
+  QuantizedMatrix matrix;
+  EXPECT_DEATH(QuantizeUnder({}, in, {2, 3}, Options("int8", "row"), matrix), "one scale.*row");
+}
+
+TEST(QuantizedMatrix, MemoryThatIsUsedAgainHoldsNothingOfBefore) {
+  QuantizedMatrix matrix;
+  for (const char* const format : {"int8", "bf16", "e4m3fn", "fp16"}) {
+    for (const char* const layout : {"row", "tensor", "column", "block:2"}) {
+      for (const MatrixShape shape : {MatrixShape{3, 4}, MatrixShape{2, 3}, MatrixShape{0, 5}}) {
+        std::vector<float> in(shape.Elements());
+        for (size_t i = 0; i < in.size(); ++i) in[i] = 0.3f * static_cast<float>(i) - 1;
+        QuantizeOptions options = Options(format, layout);
+        options.transpose = shape.rows == 2;
+        QuantizeInto(in, shape, options, matrix);
+        const QuantizedMatrix fresh = Quantize(in, shape, options);
+        EXPECT_EQ(matrix.codes8, fresh.codes8) << format << layout;
+        EXPECT_EQ(matrix.codes16, fresh.codes16) << format << layout;
+        EXPECT_EQ(matrix.scales, fresh.scales) << format << layout;
+        EXPECT_EQ(matrix.transposed, fresh.transposed);
+      }
+    }
+  }
 }
 
 // Code and scale of element k of vector `row`, as gemm.h states them.

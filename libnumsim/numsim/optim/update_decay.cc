@@ -63,12 +63,12 @@ void LoadWeights(const UpdateRule& rule,
 
 }  // namespace
 
-std::vector<float> DecayedUpdate(const UpdateRule& rule,
-                                 const WeightUpdate& step,
-                                 const UpdateState& state) {
+void DecayedUpdate(const UpdateRule& rule,
+                   const WeightUpdate& step,
+                   const UpdateState& state,
+                   std::span<float> decayed) {
   const double decay = static_cast<double>(step.weight_decay);
   const bool compensated = rule.kind == UpdateKind::kKahan;
-  std::vector<float> decayed(step.update.size());
   ForEachBlock(decayed.size(), [&](size_t begin, size_t count) {
     std::array<double, kSumBlock> weights{};
     LoadWeights(rule, step.cols, step.weights, state, {begin, count}, weights.data());
@@ -81,7 +81,6 @@ std::vector<float> DecayedUpdate(const UpdateRule& rule,
       decayed[begin + i] = static_cast<float>(sum);
     }
   });
-  return decayed;
 }
 
 std::vector<double> KnownWeights(const UpdateRule& rule,

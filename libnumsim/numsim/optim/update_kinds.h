@@ -104,9 +104,11 @@ void StartMasterFp16(const EncodePlan& plan,
                      UpdateState& state,
                      std::span<float> weights);
 
-// fl32(fl64(u - weight_decay W)) of each element.
-std::vector<float> DecayedUpdate(const UpdateRule& rule,
-                                 const WeightUpdate& step,
-                                 const UpdateState& state);
+// decayed = fl32(fl64(u - weight_decay W)) of each element. Requires its length to be that of the
+// update.
+void DecayedUpdate(const UpdateRule& rule,
+                   const WeightUpdate& step,
+                   const UpdateState& state,
+                   std::span<float> decayed);
 
 }  // namespace numsim

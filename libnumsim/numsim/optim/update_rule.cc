@@ -237,9 +237,11 @@ UpdateOutcome ApplyUpdate(const UpdateRule& rule,
   job.new_weights = new_weights;
   Scan scan = ScanArrays(job.weights, job.update);
   bool finite = scan.Finite() && IsFiniteState(rule, step, state);
-  std::vector<float> decayed;
   if (finite && step.weight_decay != 0) {
-    decayed = DecayedUpdate(rule, step, state);
+    thread_local std::vector<float> scratch;  // steps follow one another and are of like lengths
+    if (scratch.size() < step.update.size()) scratch.resize(step.update.size());
+    const std::span<float> decayed = std::span(scratch).first(step.update.size());
+    DecayedUpdate(rule, step, state, decayed);
     job.update = decayed;
     scan = ScanArrays(job.weights, job.update);
     finite = scan.Finite();

@@ -77,6 +77,8 @@ void CheckTrainConfig(const TrainConfig& config) {
   CheckStorage(config.storage.activations, "storage.activations");
   CheckStorage(config.storage.gradients, "storage.gradients");
   CheckOptimizerConfig(config.optimizer);
+  CheckSchedule(config.schedule);
+  CheckLossScalerConfig(config.loss_scaler);
   CheckLoop(config.train);
   if (config.telemetry.every == 0) throw Error("telemetry.every: 0 is below 1");
 }
