@@ -1,4 +1,5 @@
-// The figures of `moment-formats`: losses by the format of v, and what of v is flushed to zero.
+// The figures of `moment-formats`: losses by the format of v, their gap to fp32, and what of v is
+// flushed to zero.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -23,15 +24,11 @@ std::vector<MomentPair> PairsIn(const Table& table) {
   return pairs;
 }
 
-// A column against the step: mean over seeds, with the range where there are several.
-Series SeriesOf(const Table& table, const MomentPair& pair, const char* column, double least) {
-  std::map<double, std::vector<double>> values;
-  for (size_t r = 0; r < table.rows.size(); ++r) {
-    if (pair != MomentPair{table.Text(r, "m"), table.Text(r, "v")}) continue;
-    const double value = table.Number(r, column);
-    // A seed that has diverged is in the curve as long as it had a loss.
-    if (std::isfinite(value)) values[table.Number(r, "step")].push_back(std::max(least, value));
-  }
+// Values of several seeds by step.
+using ValuesByStep = std::map<double, std::vector<double>>;
+
+// Mean over seeds, with the range where there are several.
+Series SeriesOf(const ValuesByStep& values) {
   Series series;
   series.markers = false;
   size_t most = 1;
@@ -47,6 +44,18 @@ Series SeriesOf(const Table& table, const MomentPair& pair, const char* column, 
     series.high.clear();
   }
   return series;
+}
+
+// A column against the step.
+Series SeriesOf(const Table& table, const MomentPair& pair, const char* column, double least) {
+  ValuesByStep values;
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    if (pair != MomentPair{table.Text(r, "m"), table.Text(r, "v")}) continue;
+    const double value = table.Number(r, column);
+    // A seed that has diverged is in the curve as long as it had a loss.
+    if (std::isfinite(value)) values[table.Number(r, "step")].push_back(std::max(least, value));
+  }
+  return SeriesOf(values);
 }
 
 // Colours of the formats of m, the same in every panel.
@@ -145,6 +154,79 @@ Figure LossFigure(const Table& curves) {
   return figure;
 }
 
+// Losses of the baseline by seed and step.
+using BaselineLosses = std::map<std::pair<std::string, std::string>, double>;
+
+BaselineLosses BaselineOf(const Table& curves) {
+  BaselineLosses losses;
+  for (size_t r = 0; r < curves.rows.size(); ++r) {
+    if (MomentPair{curves.Text(r, "m"), curves.Text(r, "v")} != kBaseline) continue;
+    losses[{curves.Text(r, "seed"), curves.Text(r, "step")}] = curves.Number(r, "loss");
+  }
+  return losses;
+}
+
+// Loss minus that of the baseline with the same seed and batches.
+Series GapSeries(const Table& curves, const MomentPair& pair, const BaselineLosses& baseline) {
+  ValuesByStep gaps;
+  for (size_t r = 0; r < curves.rows.size(); ++r) {
+    if (pair != MomentPair{curves.Text(r, "m"), curves.Text(r, "v")}) continue;
+    const auto same = baseline.find({curves.Text(r, "seed"), curves.Text(r, "step")});
+    if (same == baseline.end()) continue;
+    const double gap = curves.Number(r, "loss") - same->second;
+    if (std::isfinite(gap)) gaps[curves.Number(r, "step")].push_back(gap);
+  }
+  return SeriesOf(gaps);
+}
+
+// Lines that can be told apart in a panel.
+constexpr size_t kMostLines = 8;
+
+// Groups of one pair share panels, behind the others.
+std::vector<Group> MixSingles(const std::vector<Group>& groups) {
+  std::vector<Group> result, mixed;
+  for (const Group& group : groups) {
+    if (group.pairs.size() != 1) {
+      result.push_back(group);
+      continue;
+    }
+    if (mixed.empty() || mixed.back().pairs.size() == kMostLines) {
+      mixed.push_back({"", "", {}, "single pairs, m / v"});
+    }
+    mixed.back().pairs.push_back(group.pairs.front());
+  }
+  result.insert(result.end(), mixed.begin(), mixed.end());
+  return result;
+}
+
+// What fp32 gained, from the first record to the last.
+double GainOf(const Table& curves) {
+  const Series baseline = SeriesOf(curves, kBaseline, "loss", 0);
+  return baseline.y.front() - baseline.y.back();
+}
+
+Figure GapFigure(const Table& curves) {
+  Figure figure{"moment-gap", "Training loss minus that of fp32 moments", 2, {}, "curves.csv"};
+  const BaselineLosses baseline = BaselineOf(curves);
+  const double gain = GainOf(curves);
+  std::map<std::string, int> styles;
+  for (const Group& group : MixSingles(GroupsOf(PairsIn(curves)))) {
+    if (group.pairs.empty()) continue;
+    Panel panel;
+    panel.title = group.title;
+    panel.x = {.label = "step"};
+    panel.y = {.label = "gap, nats a byte", .low = -0.03 * gain, .high = 0.15 * gain};
+    for (const MomentPair& pair : group.pairs) {
+      Series series = GapSeries(curves, pair, baseline);
+      series.label = group.v.empty() ? pair.Text() : "m in " + FormatPart(pair.m);
+      series.style = styles.emplace(series.label, static_cast<int>(styles.size())).first->second;
+      panel.series.push_back(std::move(series));
+    }
+    figure.panels.push_back(std::move(panel));
+  }
+  return figure;
+}
+
 // With the first m of the table for each v.
 Figure FlushedFigure(const Table& flushed) {
   Figure figure{
@@ -173,6 +255,10 @@ Figure FlushedFigure(const Table& flushed) {
 
 std::vector<Figure> Figures(const Settings&, const Tables& tables) {
   std::vector<Figure> figures = {LossFigure(tables.at(std::string(kCurvesTable)))};
+  if (GainOf(tables.at(std::string(kCurvesTable))) > 0) {
+    Figure gaps = GapFigure(tables.at(std::string(kCurvesTable)));
+    if (!gaps.panels.empty()) figures.push_back(std::move(gaps));
+  }
   Figure flushed = FlushedFigure(tables.at(std::string(kFlushedTable)));
   if (!flushed.panels[0].series.empty()) figures.push_back(std::move(flushed));
   return figures;

@@ -55,6 +55,37 @@ TEST_F(MomentFigures, LossHasAPanelForEachStorageOfV) {
   EXPECT_TRUE(figure.panels[1].series[1].low.empty());  // one seed
 }
 
+TEST_F(MomentFigures, GapsArePairedBySeedAndSinglePairsShareAPanel) {
+  Curve("fp32", "fp32", 2, "0");
+  Curve("fp32", "fp32", 3, "1");
+  for (const char* const m : {"fp32", "e4m3fn"}) {
+    Curve(m, "e5m2", 2.5, "0");
+    Curve(m, "e5m2", 3.25, "1");
+  }
+  Curve("bf16", "bf16", 2.125, "0");
+  Curve("fp16", "fp16", std::numeric_limits<double>::infinity(), "0");
+  const Figure figure = FigureOf("moment-gap");
+  ASSERT_EQ(figure.panels.size(), 2u);
+  EXPECT_EQ(figure.panels[0].title, "v in e5m2");
+  ASSERT_EQ(figure.panels[0].series.size(), 2u);
+  EXPECT_EQ(figure.panels[0].series[1].label, "m in e4m3fn");
+  EXPECT_EQ(figure.panels[0].series[1].y, (std::vector<double>{0, 0.375}));
+  EXPECT_EQ(figure.panels[0].series[1].low, (std::vector<double>{0, 0.25}));
+  EXPECT_EQ(figure.panels[0].series[1].high, (std::vector<double>{0, 0.5}));
+  ASSERT_EQ(figure.panels[1].series.size(), 2u);
+  EXPECT_EQ(figure.panels[1].series[0].label, "bf16 / bf16");
+  EXPECT_EQ(figure.panels[1].series[0].y, (std::vector<double>{0, 0.125}));
+  EXPECT_EQ(figure.panels[1].series[1].x, (std::vector<double>{0}));  // diverged
+}
+
+TEST_F(MomentFigures, WithoutAGainOfTheBaselineThereIsNoGap) {
+  Curve("fp32", "fp32", 6);
+  Curve("bf16", "bf16", 2);
+  Add({"fp32", "fp32", 5, 1}, "0", {});
+  Finish();
+  for (const Figure& figure : Figures({}, tables_)) EXPECT_NE(figure.name, "moment-gap");
+}
+
 TEST_F(MomentFigures, EveryPanelOfLossesHasTheBaselineDashed) {
   Curve("fp32", "fp32", 2);
   Curve("fp32", "e5m2", 3);
