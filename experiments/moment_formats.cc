@@ -52,12 +52,12 @@ std::vector<Option> Options() {
        .quick = "fp32,e4m3fn,e5m2",
        .paper = "fp32,bf16,fp16,e4m3fn,e4m3,e5m2,dynamic",
        .help = "formats of the first moment in the grid",
-       .small = "fp32,bf16,fp16,e4m3fn,e4m3,e5m2,dynamic"},
+       .small = "fp32,e4m3fn,e5m2"},
       {.name = "v",
        .quick = "fp32,e4m3fn,e5m2",
        .paper = "fp32,bf16,fp16,e4m3fn,e4m3,e5m2,dynamic",
        .help = "formats of the second moment in the grid",
-       .small = "fp32,bf16,fp16,e4m3fn,e4m3,e5m2,dynamic"},
+       .small = "fp32,e4m3fn,e5m2"},
       {.name = "scalings",
        .quick = "tensor",
        .paper = "none,tensor,block:128,coat:128",
@@ -66,7 +66,8 @@ std::vector<Option> Options() {
        .quick = kPairsQuick,
        .paper = "none",
        .help = "more pairs M/V, e.g. e4m3fn@block:128/e5m2@tensor+sr; none",
-       .small = "e4m3fn@none/e5m2@none,e5m2@none/e5m2@none,bf16/bf16,fp16/fp16,"
+       .small = "e4m3@tensor/e5m2@tensor,e4m3fn@tensor/fp16@tensor,"
+                "e4m3fn@none/e5m2@none,e5m2@none/e5m2@none,bf16/bf16,fp16/fp16,"
                 "e4m3fn@block:128/e4m3fn@block:128,e4m3fn@block:128/e5m2@block:128,"
                 "e4m3fn@coat:128/e4m3fn@coat:128,e4m3fn@coat:128/e5m2@coat:128,"
                 "e4m3fn@tensor+sr/e5m2@tensor+sr,e4m3fn@tensor+sr/e4m3fn@tensor+sr"},

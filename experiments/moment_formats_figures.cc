@@ -58,6 +58,13 @@ Series SeriesOf(const Table& table, const MomentPair& pair, const char* column, 
   return SeriesOf(values);
 }
 
+// All of the training, also where a pair diverged early.
+Axis StepAxis(const Table& table) {
+  double last = 1;
+  for (size_t r = 0; r < table.rows.size(); ++r) last = std::max(last, table.Number(r, "step"));
+  return {.label = "step", .low = 0, .high = last};
+}
+
 // Colours of the formats of m, the same in every panel.
 using Styles = std::map<std::string, int>;
 
@@ -120,7 +127,7 @@ Panel LossPanel(
     const Table& curves, const Group& group, const Styles& styles, double low, double high) {
   Panel panel;
   panel.title = group.title;
-  panel.x = {.label = "step"};
+  panel.x = StepAxis(curves);
   panel.y = {.label = "training loss, nats a byte", .low = low, .high = high};
   for (const MomentPair& pair : group.pairs) {
     Series series = SeriesOf(curves, pair, "loss", 0);
@@ -214,7 +221,7 @@ Figure GapFigure(const Table& curves) {
     if (group.pairs.empty()) continue;
     Panel panel;
     panel.title = group.title;
-    panel.x = {.label = "step"};
+    panel.x = StepAxis(curves);
     panel.y = {.label = "gap, nats a byte", .low = -0.03 * gain, .high = 0.15 * gain};
     for (const MomentPair& pair : group.pairs) {
       Series series = GapSeries(curves, pair, baseline);
@@ -232,7 +239,7 @@ Figure FlushedFigure(const Table& flushed) {
   Figure figure{
       "moment-flushed", "Second moments that storage turns into zero", 1, {}, "flushed.csv"};
   Panel panel;
-  panel.x = {.label = "step"};
+  panel.x = StepAxis(flushed);
   panel.y = {.label = "share of v's elements stored as zero",
              .log10 = true,
              .low = kLeastShare,

@@ -206,6 +206,18 @@ std::string Notes(const Settings& settings, const Tables& tables, const std::vec
   if (rows.front().verdict == kNoVerdict) {
     text += "\nfp32 itself diverged or gained nothing: no pair is judged.";
   }
+  const auto from = settings.options.find("update-from");
+  if (from != settings.options.end()) {
+    text +=
+        from->second == "fresh"
+            ? "\nUpdates are made from the fresh moments, before they are stored, as in the "
+              "authors' "
+              "code: there (1 - beta2) g^2 stands for a v that was flushed. --update-from stored "
+              "makes them from what comes back, where nothing does."
+            : "\nUpdates are made from moments as they come back from storage, where a flushed v "
+              "leaves epsilon alone. The authors' code makes them from the fresh ones "
+              "(--update-from fresh).";
+  }
   return text + fmt::format(
                     "\nmatches: gap at most {:g} % of what fp32 gained; fails: above {:g} %, or "
                     "diverged.",
