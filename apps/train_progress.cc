@@ -32,13 +32,14 @@ void TrainProgress::Show(const Trainer& trainer, double tokens_per_second, doubl
   const uint64_t step = trainer.steps_taken(), steps = trainer.config().train.steps;
   if (printed_ && step != steps && now - last_ < kInterval) return;
   fmt::print(stderr,
-             "\r[{:>{}}/{}] loss {:.4f}  lr {:.3g}  {:.0f} tokens/s  {} left{}",
+             "\r[{:>{}}/{}] loss {:.4f}  lr {:.3g}  {:.0f} {}/s  {} left{}",
              step,
              fmt::formatted_size("{}", steps),
              steps,
              trainer.last_loss(),
              trainer.config().schedule.At(step == 0 ? 0 : step - 1),
              tokens_per_second,
+             trainer.unit(),
              Duration(seconds_left),
              kEraseToEndOfLine);
   std::fflush(stderr);

@@ -5,6 +5,7 @@
 
 #include "numsim/base/keyword.h"
 #include "numsim/formats/format_table.h"
+#include "numsim/formats/split_list.h"
 
 namespace numsim {
 namespace {
@@ -158,22 +159,8 @@ Format ParseFormat(std::string_view text) {
 }
 
 std::vector<Format> ParseFormatList(std::string_view text) {
-  std::vector<std::string> pieces;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const std::string piece(text.substr(begin, end - begin));
-    // KEY=VALUE without a base continues the custom format before it.
-    const bool continues =
-        !pieces.empty() && piece.find('=') < piece.find(':') && piece.find('=') != piece.npos;
-    if (continues) {
-      pieces.back() += "," + piece;
-    } else {
-      pieces.push_back(piece);
-    }
-    begin = end + 1;
-  }
   std::vector<Format> formats;
-  for (const std::string& piece : pieces) formats.push_back(ParseFormat(piece));
+  for (const std::string& piece : SplitFormatList(text)) formats.push_back(ParseFormat(piece));
   return formats;
 }
 

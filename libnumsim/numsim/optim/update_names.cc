@@ -7,6 +7,7 @@
 
 #include "numsim/base/keyword.h"
 #include "numsim/formats/named_formats.h"
+#include "numsim/formats/split_list.h"
 #include "numsim/optim/update_rule.h"
 
 namespace numsim {
@@ -128,20 +129,8 @@ UpdateRule ParseUpdateRule(std::string_view text) {
 }
 
 std::vector<UpdateRule> ParseUpdateRuleList(std::string_view text) {
-  std::vector<std::string> pieces;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const std::string piece(text.substr(begin, end - begin));
-    // KEY=VALUE without a base continues the custom format before it.
-    if (!pieces.empty() && piece.find('=') < piece.find(':')) {
-      pieces.back() += "," + piece;
-    } else {
-      pieces.push_back(piece);
-    }
-    begin = end + 1;
-  }
   std::vector<UpdateRule> rules;
-  for (const std::string& piece : pieces) rules.push_back(ParseUpdateRule(piece));
+  for (const std::string& piece : SplitFormatList(text)) rules.push_back(ParseUpdateRule(piece));
   return rules;
 }
 

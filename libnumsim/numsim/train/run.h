@@ -28,8 +28,9 @@ struct TrainSpeed {
   uint64_t steps = 0;  // that this process took; 0: all that follows is 0
   double seconds = 0;  // of those, without validations and checkpoints
   double tokens_per_second = 0;
-  StepProfile profile;      // of those steps; the rest of `seconds` is in no part
-  double layer_gflops = 0;  // 10^9 operations a second of the linear layers' products
+  std::string_view unit = "tokens";  // or "examples"
+  StepProfile profile;               // of those steps; the rest of `seconds` is in no part
+  double layer_gflops = 0;           // 10^9 operations a second of the linear layers' products
   // The same of a product of float32 matrices of 512 x 512, measured at the end: in fixed order and
   // by the library.
   double float32_gflops = 0, library_gflops = 0;

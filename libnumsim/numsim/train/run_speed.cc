@@ -54,6 +54,7 @@ TrainSpeed MeasureSpeed(Trainer& trainer, bool rates) {
   if (speed.steps == 0) return speed;
   const auto steps = static_cast<double>(speed.steps);
   speed.seconds = trainer.step_seconds();
+  speed.unit = trainer.unit();
   speed.profile = trainer.profile();
   speed.tokens_per_second = steps * static_cast<double>(trainer.tokens_per_step()) / speed.seconds;
   const double products = speed.profile[StepPart::kProduct];
@@ -67,10 +68,11 @@ TrainSpeed MeasureSpeed(Trainer& trainer, bool rates) {
 
 std::string Describe(const TrainSpeed& speed) {
   if (speed.steps == 0) return "";
-  std::string text = fmt::format("{} steps in {:.1f} s, {:.0f} tokens/s\n",
+  std::string text = fmt::format("{} steps in {:.1f} s, {:.0f} {}/s\n",
                                  speed.steps,
                                  speed.seconds,
-                                 speed.tokens_per_second);
+                                 speed.tokens_per_second,
+                                 speed.unit);
   text += fmt::format("linear products {:.1f} GFLOP/s", speed.layer_gflops);
   if (speed.library_gflops > 0) {
     text += fmt::format("; float32 products of this machine: {:.1f} in fixed order, {:.1f} by {}",

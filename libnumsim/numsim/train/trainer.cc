@@ -55,10 +55,12 @@ void Trainer::Parts::Diverge(std::string why) {
   reason = std::move(why);
 }
 
+bool Trainer::Parts::IsLanguageModel() const {
+  return config.model.kind == ModelKind::kLlama || config.model.kind == ModelKind::kGpt;
+}
+
 uint64_t Trainer::Parts::TokensPerStep() const {
-  const ModelKind kind = config.model.kind;
-  const bool has_tokens = kind == ModelKind::kLlama || kind == ModelKind::kGpt;
-  return config.train.batch * (has_tokens ? config.model.context : 1);
+  return config.train.batch * (IsLanguageModel() ? config.model.context : 1);
 }
 
 LossSum Trainer::Parts::Validate() {
@@ -234,6 +236,7 @@ Model<float>& Trainer::model() { return *parts_->model; }
 Optimizer& Trainer::optimizer() { return *parts_->optimizer; }
 Telemetry& Trainer::telemetry() { return parts_->telemetry; }
 uint64_t Trainer::tokens_per_step() const { return parts_->TokensPerStep(); }
+std::string_view Trainer::unit() const { return parts_->IsLanguageModel() ? "tokens" : "examples"; }
 const StepProfile& Trainer::profile() const { return parts_->profile; }
 uint64_t Trainer::steps_timed() const { return parts_->steps_timed; }
 double Trainer::step_seconds() const { return parts_->step_seconds; }

@@ -57,6 +57,8 @@ class Trainer {
   Telemetry& telemetry();
   // Of a step: of a language model batch * context; of others the examples.
   uint64_t tokens_per_step() const;
+  // What those are: "tokens" or "examples".
+  std::string_view unit() const;
 
   // Of the steps since the start or Restore, without validations; times are this machine's. What
   // is missing to step_seconds belongs to no part.

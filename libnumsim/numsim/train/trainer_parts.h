@@ -20,6 +20,7 @@ struct Trainer::Parts {
   // Validate, as a row; not twice at one step.
   void RecordValidation();
 
+  bool IsLanguageModel() const;
   uint64_t TokensPerStep() const;
   void Diverge(std::string why);
   // The gradients are there: takes the step, and judges it.
