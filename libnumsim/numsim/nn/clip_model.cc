@@ -9,6 +9,7 @@
 #include "numsim/nn/image_tower.h"
 #include "numsim/nn/text_tower.h"
 #include "numsim/tensor/elementwise.h"
+#include "numsim/tensor/index_column.h"
 #include "numsim/tensor/norm.h"
 #include "numsim/tensor/product.h"
 #include "numsim/tensor/temperature.h"
@@ -164,6 +165,8 @@ class ClipModel final : public LayeredModel<T> {
                                             1,
                                             1,
                                             {.mean = static_cast<float>(-Log(kFirstTemperature))})),
+        targets_(this->parameters_->place()),
+        concepts_(this->parameters_->place()),
         logits_(this->parameters_->place()),
         gradient_(this->parameters_->place()) {
     this->linears_.CheckOverrides();
@@ -182,7 +185,8 @@ class ClipModel final : public LayeredModel<T> {
   TextTower<T> text_;
   Projection<T> text_projection_;
   Parameter<T>& logit_scale_;
-  std::vector<int32_t> targets_, concepts_;
+  std::vector<int32_t> own_pairs_;  // the right column of each row, on the host
+  IndexColumn targets_, concepts_;
   Buffer<T> logits_, gradient_;
 };
 
@@ -195,11 +199,12 @@ void ClipModel<T>::KeepTargets(const Batch& batch) {
                pairs,
                batch.ends.size(),
                batch.concepts.size());
-  concepts_.assign(batch.concepts.begin(), batch.concepts.end());
-  targets_.resize(2 * pairs);
-  const auto middle = targets_.begin() + static_cast<std::ptrdiff_t>(pairs);
-  std::iota(targets_.begin(), middle, 0);
-  std::iota(middle, targets_.end(), 0);
+  concepts_.Upload(batch.concepts);
+  own_pairs_.resize(2 * pairs);
+  const auto middle = own_pairs_.begin() + static_cast<std::ptrdiff_t>(pairs);
+  std::iota(own_pairs_.begin(), middle, 0);
+  std::iota(middle, own_pairs_.end(), 0);
+  targets_.Upload(own_pairs_);
 }
 
 template <typename T>
@@ -214,8 +219,8 @@ LossSum ClipModel<T>::Contrast(const Pass<T>& pass, size_t pairs) {
   }
   pass.Show("logits", TensorRole::kActivation, logits);
   const TimedPart timed(pass.profile, StepPart::kLoss);
-  const IndexRef concepts(concepts_.data(), pairs, 1);
-  LossSum loss = CrossEntropy<T>(logits, IndexRef(targets_.data(), 2 * pairs, 1), 1, {});
+  const IndexRef concepts = concepts_.View();
+  LossSum loss = CrossEntropy<T>(logits, targets_.View(), 1, {});
   loss.correct = CountBestOfClass<T>(logits.Rows(0, pairs), concepts) +
                  CountBestOfClass<T>(logits.Rows(pairs, pairs), concepts);
   return loss;
@@ -233,7 +238,7 @@ template <typename T>
 void ClipModel<T>::Backward(const Pass<T>& pass) {
   const MatrixRef<T> logits = logits_.View();
   const MatrixRef<T> gradient = gradient_.Resize(logits.rows, logits.cols);
-  const IndexRef targets(targets_.data(), targets_.size(), 1);
+  const IndexRef targets = targets_.View();
   {
     const TimedPart timed(pass.profile, StepPart::kLoss);
     CrossEntropy<T>(logits, targets, pass.loss_scale, gradient);

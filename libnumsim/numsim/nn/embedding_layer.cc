@@ -18,6 +18,7 @@ EmbeddingLayer<T>::EmbeddingLayer(ParameterList<T>& parameters,
                               options.width,
                               options.token)),
       positions_(nullptr),
+      ids_(parameters.place()),
       y_(parameters.place()) {
   if (options.positions != 0) {
     positions_ = &parameters.Add(name_ + ".positions",
@@ -29,20 +30,15 @@ EmbeddingLayer<T>::EmbeddingLayer(ParameterList<T>& parameters,
 }
 
 template <typename T>
-IndexRef EmbeddingLayer<T>::Tokens() const {
-  return {ids_.data(), ids_.size(), 1};
-}
-
-template <typename T>
 MatrixRef<T> EmbeddingLayer<T>::Forward(const Pass<T>& pass,
                                         std::span<const int32_t> tokens,
                                         size_t length) {
-  ids_.assign(tokens.begin(), tokens.end());
+  ids_.Upload(tokens);
   length_ = length;
-  const MatrixRef<T> y = y_.Resize(ids_.size(), tokens_->value.View().cols);
+  const MatrixRef<T> y = y_.Resize(tokens.size(), tokens_->value.View().cols);
   {
     const TimedPart timed(pass.profile, StepPart::kEmbedding);
-    GatherRows<T>(tokens_->value.View(), Tokens(), y);
+    GatherRows<T>(tokens_->value.View(), ids_.View(), y);
     if (positions_ != nullptr) AddPositions<T>(positions_->value.View().Rows(0, length), y);
   }
   pass.Show(name_, TensorRole::kActivation, y);
@@ -53,7 +49,7 @@ template <typename T>
 void EmbeddingLayer<T>::Backward(const Pass<T>& pass, MatrixRef<T> g) {
   pass.Show(name_, TensorRole::kGradient, g);
   const TimedPart timed(pass.profile, StepPart::kEmbedding);
-  GatherRowsGradient<T>(g, Tokens(), tokens_->gradient.View());
+  GatherRowsGradient<T>(g, ids_.View(), tokens_->gradient.View());
   if (positions_ == nullptr) return;
   const MatrixRef<T> table = positions_->gradient.View();
   AddPositionsGradient<T>(g, table.Rows(0, length_));

@@ -8,6 +8,7 @@
 
 #include "numsim/nn/parameter.h"
 #include "numsim/nn/pass.h"
+#include "numsim/tensor/index_column.h"
 
 namespace numsim {
 
@@ -31,12 +32,10 @@ class EmbeddingLayer {
   void Backward(const Pass<T>& pass, MatrixRef<T> g);
 
  private:
-  IndexRef Tokens() const;
-
   std::string name_;
   Parameter<T>* tokens_;
   Parameter<T>* positions_;  // nullptr: none
-  std::vector<int32_t> ids_;
+  IndexColumn ids_;
   size_t length_ = 0;
   Buffer<T> y_;
 };

@@ -7,6 +7,7 @@
 #include "numsim/nn/embedding_layer.h"
 #include "numsim/nn/linear_maker.h"
 #include "numsim/nn/transformer.h"
+#include "numsim/tensor/index_column.h"
 
 namespace numsim {
 namespace {
@@ -79,6 +80,7 @@ class LanguageModel final : public LayeredModel<T> {
                                    .weight = {0, static_cast<float>(Deviation(config))},
                                    .rows = config.context,
                                    .edge = true})),
+        targets_(this->parameters_->place()),
         logits_(this->parameters_->place()),
         normed_gradient_(this->parameters_->place()),
         stream_gradient_(this->parameters_->place()) {
@@ -89,15 +91,13 @@ class LanguageModel final : public LayeredModel<T> {
   void Backward(const Pass<T>& pass) override;
 
  private:
-  IndexRef Targets() const { return {targets_.data(), targets_.size(), 1}; }
-
   ModelConfig config_;
   TransformerConfig blocks_config_;
   EmbeddingLayer<T> embedding_;
   Transformer<T> blocks_;
   NormLayer<T> final_norm_;
   LinearLayer<T>& head_;
-  std::vector<int32_t> targets_;
+  IndexColumn targets_;
   Buffer<T> logits_;  // Backward turns them into their gradient
   Buffer<T> normed_gradient_, stream_gradient_;
 };
@@ -112,13 +112,13 @@ LossSum LanguageModel<T>::Forward(const Pass<T>& pass, const Batch& batch) {
                batch.length,
                batch.tokens.size(),
                batch.targets.size());
-  targets_.assign(batch.targets.begin(), batch.targets.end());
+  targets_.Upload(batch.targets);
   const MatrixRef<T> embedded = embedding_.Forward(pass, batch.tokens, batch.length);
   const MatrixRef<T> stream = blocks_.Forward(pass, embedded, batch.examples, batch.length);
   const MatrixRef<T> logits = logits_.Resize(rows, config_.vocabulary);
   head_.Forward(pass, final_norm_.Forward(pass, stream), logits);
   const TimedPart timed(pass.profile, StepPart::kLoss);
-  return CrossEntropy<T>(logits, Targets(), 1, {});
+  return CrossEntropy<T>(logits, targets_.View(), 1, {});
 }
 
 template <typename T>
@@ -126,7 +126,7 @@ void LanguageModel<T>::Backward(const Pass<T>& pass) {
   const MatrixRef<T> logits = logits_.View();
   {
     const TimedPart timed(pass.profile, StepPart::kLoss);
-    CrossEntropy<T>(logits, Targets(), pass.loss_scale, logits);
+    CrossEntropy<T>(logits, targets_.View(), pass.loss_scale, logits);
   }
   const MatrixRef<T> normed_gradient = normed_gradient_.Resize(logits.rows, config_.width);
   const MatrixRef<T> stream_gradient = stream_gradient_.Resize(logits.rows, config_.width);

@@ -23,6 +23,7 @@ TextTower<T>::TextTower(LinearMaker<T>& linears,
       final_norm_(linears.parameters(),
                   prefix + "final_norm",
                   {blocks.norm, blocks.width, blocks.norm_epsilon}),
+      ends_(linears.parameters().place()),
       taken_(linears.parameters().place()),
       taken_gradient_(linears.parameters().place()),
       stream_gradient_(linears.parameters().place()) {}
@@ -37,7 +38,7 @@ MatrixRef<T> TextTower<T>::Forward(const Pass<T>& pass,
                tokens.size(),
                ends.size(),
                length);
-  ends_.assign(ends.begin(), ends.end());
+  ends_.Upload(ends);
   length_ = length;
   const MatrixRef<T> embedded = embedding_.Forward(pass, tokens, length);
   const MatrixRef<T> stream = blocks_.Forward(pass, embedded, ends.size(), length);
@@ -45,7 +46,7 @@ MatrixRef<T> TextTower<T>::Forward(const Pass<T>& pass,
   const MatrixRef<T> taken = taken_.Resize(ends.size(), width_);
   {
     const TimedPart timed(pass.profile, StepPart::kEmbedding);
-    TakeRows<T>(stream, length, Ends(), taken);
+    TakeRows<T>(stream, length, ends_.View(), taken);
   }
   return final_norm_.Forward(pass, taken);
 }
@@ -57,7 +58,7 @@ void TextTower<T>::Backward(const Pass<T>& pass, MatrixRef<T> g) {
   final_norm_.Backward(pass, g, taken);
   {
     const TimedPart timed(pass.profile, StepPart::kEmbedding);
-    TakeRowsGradient<T>(taken, length_, Ends(), stream);
+    TakeRowsGradient<T>(taken, length_, ends_.View(), stream);
   }
   embedding_.Backward(pass, blocks_.Backward(pass, stream));
 }

@@ -11,6 +11,7 @@
 
 #include "numsim/nn/embedding_layer.h"
 #include "numsim/nn/transformer.h"
+#include "numsim/tensor/index_column.h"
 
 namespace numsim {
 
@@ -35,13 +36,11 @@ class TextTower {
   void Backward(const Pass<T>& pass, MatrixRef<T> g);
 
  private:
-  IndexRef Ends() const { return {ends_.data(), ends_.size(), 1}; }
-
   size_t width_;
   EmbeddingLayer<T> embedding_;
   Transformer<T> blocks_;
   NormLayer<T> final_norm_;
-  std::vector<int32_t> ends_;
+  IndexColumn ends_;
   size_t length_ = 0;
   Buffer<T> taken_, taken_gradient_, stream_gradient_;
 };

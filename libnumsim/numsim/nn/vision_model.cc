@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "numsim/nn/image_tower.h"
+#include "numsim/tensor/index_column.h"
 
 namespace numsim {
 namespace {
@@ -53,6 +54,7 @@ class VisionModel final : public LayeredModel<T> {
         head_(this->linears_.Make(
             "head",
             {.in = config.width, .out = config.classes, .bias = true, .rows = 1, .edge = true})),
+        labels_(this->parameters_->place()),
         logits_(this->parameters_->place()),
         gradient_(this->parameters_->place()) {
     this->linears_.CheckOverrides();
@@ -62,12 +64,10 @@ class VisionModel final : public LayeredModel<T> {
   void Backward(const Pass<T>& pass) override;
 
  private:
-  IndexRef Labels() const { return {labels_.data(), labels_.size(), 1}; }
-
   ModelConfig config_;
   ImageTower<T> tower_;
   LinearLayer<T>& head_;
-  std::vector<int32_t> labels_;
+  IndexColumn labels_;
   Buffer<T> logits_;    // Backward turns them into their gradient
   Buffer<T> gradient_;  // of what the tower returned
 };
@@ -78,11 +78,11 @@ LossSum VisionModel<T>::Forward(const Pass<T>& pass, const Batch& batch) {
                "{} images, {} labels",
                batch.examples,
                batch.targets.size());
-  labels_.assign(batch.targets.begin(), batch.targets.end());
+  labels_.Upload(batch.targets);
   const MatrixRef<T> logits = logits_.Resize(batch.examples, config_.classes);
   head_.Forward(pass, tower_.Forward(pass, batch.values, batch.examples), logits);
   const TimedPart timed(pass.profile, StepPart::kLoss);
-  return CrossEntropy<T>(logits, Labels(), 1, {});
+  return CrossEntropy<T>(logits, labels_.View(), 1, {});
 }
 
 template <typename T>
@@ -90,7 +90,7 @@ void VisionModel<T>::Backward(const Pass<T>& pass) {
   const MatrixRef<T> logits = logits_.View();
   {
     const TimedPart timed(pass.profile, StepPart::kLoss);
-    CrossEntropy<T>(logits, Labels(), pass.loss_scale, logits);
+    CrossEntropy<T>(logits, labels_.View(), pass.loss_scale, logits);
   }
   const MatrixRef<T> gradient = gradient_.Resize(logits.rows, config_.width);
   head_.Backward(pass, logits, gradient);
