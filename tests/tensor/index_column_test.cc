@@ -29,7 +29,10 @@ TEST(IndexColumn, FewerIndicesTakeNoNewMemory) {
   EXPECT_EQ(column.Upload(std::vector<int32_t>(40)).data, first);
 }
 
-TEST(IndexColumn, OnADeviceIsAnError) { EXPECT_THROW(IndexColumn(Place::kDevice), Error); }
+TEST(IndexColumn, OnADeviceIsAnError) {
+  const auto on_device = [] { return IndexColumn(Place::kDevice); };
+  EXPECT_THROW(on_device(), Error);
+}
 
 }  // namespace
 }  // namespace numsim
