@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "numsim/base/error.h"
-#include "numsim/data/shuffle.h"
 #include "numsim/data/split.h"
 
 namespace numsim {
@@ -31,48 +30,17 @@ ImageSource::ImageSource(std::string name, ImageSet train, ImageSet valid)
   shape_.valid_examples = valid_.count;
 }
 
-size_t ImageSource::TrainBatches(size_t count, size_t /*length*/) const {
-  NUMSIM_CHECK(count >= 1, "an empty batch");
-  return train_.count / count;
-}
-
-size_t ImageSource::ValidBatches(size_t count, size_t /*length*/) const {
-  NUMSIM_CHECK(count >= 1, "an empty batch");
-  return valid_.count / count;
-}
-
-void ImageSource::StartBatch(size_t count, Batch& batch) const {
-  batch.examples = count;
-  batch.length = 0;
-  batch.tokens.clear();
+void ImageSource::MakeRoom(size_t count, Batch& batch) const {
   batch.targets.resize(count);
-  batch.ends.clear();
-  batch.concepts.clear();
   batch.values.resize(count * shape_.height * shape_.width);
 }
 
-void ImageSource::Write(const ImageSet& set, size_t image, size_t example, Batch& batch) const {
+void ImageSource::Write(Part part, uint64_t row, size_t example, Batch& batch) const {
+  const ImageSet& set = part == Part::kTrain ? train_ : valid_;
   const size_t pixels = set.rows * set.cols;
-  values_.Write(std::span(set.pixels).subspan(image * pixels, pixels),
+  values_.Write(std::span(set.pixels).subspan(row * pixels, pixels),
                 std::span(batch.values).subspan(example * pixels, pixels));
-  batch.targets[example] = set.labels[image];
-}
-
-void ImageSource::TrainBatch(
-    uint64_t shuffle_seed, uint64_t index, size_t count, size_t length, Batch& batch) const {
-  const uint64_t batches = TrainBatches(count, length);
-  NUMSIM_CHECK(batches >= 1, "no batch of {}", count);
-  StartBatch(count, batch);
-  const EpochShuffle shuffle(shuffle_seed, index / batches, train_.count);
-  for (size_t i = 0; i < count; ++i) {
-    Write(train_, shuffle(index % batches * count + i), i, batch);
-  }
-}
-
-void ImageSource::ValidBatch(uint64_t index, size_t count, size_t length, Batch& batch) const {
-  NUMSIM_CHECK(index < ValidBatches(count, length), "validation batch {}", index);
-  StartBatch(count, batch);
-  for (size_t i = 0; i < count; ++i) Write(valid_, index * count + i, i, batch);
+  batch.targets[example] = set.labels[row];
 }
 
 std::string ImageSource::Describe() const {
