@@ -1,6 +1,8 @@
-// Products A B^T of n x n matrices. Counters: GFLOP/s (2 n^3 operations, integer ones too) and the
-// rate over that of a peer of the same size and threads, measured in this process: of_float32 over
-// rule library, of_int8 over oneDNN's int8 product.
+// Products A B^T of n x n matrices, and of the shapes of a linear layer in training. Counters:
+// GFLOP/s (2 operations a product of elements, integer ones too) and the rate over that of a peer
+// with as many threads, measured in this process: of_float32 over rule library, of_int8 over
+// oneDNN's int8 product. The peer of square matrices has their size. That of a layer is rule
+// library at 1024 x 1024, what the machine can do on floats whatever the shape.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -179,6 +181,85 @@ void BM_OneDnnInt8(benchmark::State& state, const Size& size) {
   Run(state, size, Peer::kInt8, [&] { CallLibrary([&](int) { product(); }); });
 }
 
+// The three products of a linear layer `in` x `out` over so many tokens.
+enum class LayerProduct { kForward, kInputGradient, kWeightGradient };
+
+struct Layer {
+  LayerProduct product;
+  size_t tokens, in, out;
+
+  size_t Rows() const { return product == LayerProduct::kWeightGradient ? out : tokens; }
+  size_t Cols() const { return product == LayerProduct::kForward ? out : in; }
+  size_t Inner() const {
+    const bool forward = product == LayerProduct::kForward;
+    return product == LayerProduct::kWeightGradient ? tokens : forward ? in : out;
+  }
+  double Operations() const {
+    return 2.0 * static_cast<double>(tokens) * static_cast<double>(in * out);
+  }
+};
+
+// What a layer stores: codes where a row of the tensor is a row of the operand, or a column.
+QuantizedMatrix LayerCodes(MatrixShape shape, bool transposed, const std::string& format) {
+  QuantizeOptions options;
+  options.format = ParseFormat(format).spec;
+  options.layout.granularity = transposed ? Granularity::kColumn : Granularity::kRow;
+  if (format == "bf16") {
+    options.layout.granularity = Granularity::kTensor;
+    options.scale_rule = ScaleRule::kNone;
+  }
+  return Quantize(std::span(Input()).first(shape.Elements()), shape, options);
+}
+
+// bf16 without scales, other formats with one a row of each operand.
+void BM_Layer(benchmark::State& state, const Layer& layer, int threads, const std::string& format) {
+  SetThreadCount(threads);
+  const bool transpose_a = layer.product == LayerProduct::kWeightGradient;
+  const bool transpose_b = layer.product != LayerProduct::kForward;
+  const MatrixShape a{layer.Rows(), layer.Inner()}, b{layer.Cols(), layer.Inner()};
+  const auto stored = [](MatrixShape s, bool transposed) {
+    return transposed ? MatrixShape{s.cols, s.rows} : s;
+  };
+  const QuantizedMatrix left = LayerCodes(stored(a, transpose_a), transpose_a, format);
+  const QuantizedMatrix right = LayerCodes(stored(b, transpose_b), transpose_b, format);
+  const GemmOperand left_operand = AsOperand(left, transpose_a);
+  const GemmOperand right_operand = AsOperand(right, transpose_b);
+  const Accumulator rule = ParseAccumulator(format == "int8" ? "exact" : "fp32");
+  std::vector<float> out(a.rows * b.rows);
+  const double limit = PeerRate(Peer::kFloat32, {1024, threads});
+  for (auto _ : state) {
+    Gemm(left_operand, right_operand, rule, out);
+    benchmark::ClobberMemory();
+  }
+  using benchmark::Counter;
+  const double operations = static_cast<double>(state.iterations()) * layer.Operations();
+  state.counters["GFLOP/s"] = Counter(operations / 1e9, Counter::kIsRate);
+  state.counters["of_float32"] = Counter(operations / limit, Counter::kIsRate);
+}
+
+// Of a small transformer: 256 images of 65 tokens, width 64.
+void RegisterLayers(int threads) {
+  constexpr struct {
+    LayerProduct product;
+    const char* name;
+  } kProducts[] = {{LayerProduct::kForward, "forward"},
+                   {LayerProduct::kInputGradient, "input_gradient"},
+                   {LayerProduct::kWeightGradient, "weight_gradient"}};
+  constexpr struct { size_t in, out; } kLayers[] = {{64, 64}, {64, 192}, {64, 256}, {256, 64}};
+  for (const auto& product : kProducts) {
+    for (const auto& of : kLayers) {
+      const Layer layer{product.product, 16640, of.in, of.out};
+      const std::string suffix = std::string("/") + product.name + "/16640x" +
+                                 std::to_string(of.in) + "x" + std::to_string(of.out) +
+                                 "/threads:" + std::to_string(threads);
+      for (const char* const format : {"bf16", "int8", "e4m3fn"}) {
+        Register("layer/" + std::string(format) + suffix,
+                 [=](benchmark::State& state) { BM_Layer(state, layer, threads, format); });
+      }
+    }
+  }
+}
+
 struct CodesRow {
   const char* format;
   const char* rule;
@@ -226,5 +307,6 @@ int main(int argc, char** argv) {
   benchmark::AddCustomContext("eigen", numsim::bench::EigenName());
   return numsim::bench::Main(argc, argv, [](int threads) {
     for (const size_t n : {256, 1024, 2048}) numsim::bench::RegisterSize({n, threads});
+    numsim::bench::RegisterLayers(threads);
   });
 }

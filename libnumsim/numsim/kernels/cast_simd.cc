@@ -160,6 +160,29 @@ struct RuleDecoder {
   }
 };
 
+// Whether codes are the upper bits of float32, as those of bf16.
+constexpr bool HoldsUpperBits(const FormatSpec& format) {
+  return DecodesInLanes(format) && format.sign == Sign::kSignMagnitude &&
+         format.exponent_bits == 8 && format.bias == 127 && format.zero == Zero::kSigned &&
+         format.infinity == Infinity::kIeee && format.nan == Nan::kIeee;
+}
+
+// Decodes codes that are the upper bits of float32: a shift, and one NaN for all payloads.
+struct UpperBitsDecoder {
+  FormatSpec format;
+
+  template <class D32, typename Code>
+  HWY_INLINE void operator()(D32 d32, const Code* codes, float* out) const {
+    const hn::Rebind<Code, D32> d_code;
+    const auto code = hn::PromoteTo(d32, hn::LoadU(d_code, codes));
+    const auto bits = hn::ShiftLeftSame(code, 32 - format.Bits());
+    const auto sign = hn::And(bits, hn::Set(d32, 0x80000000u));
+    const auto is_nan = hn::Gt(hn::Xor(bits, sign), hn::Set(d32, 0x7F800000u));
+    const auto nan = hn::Or(sign, hn::Set(d32, 0x7FC00000u));
+    hn::StoreU(hn::IfThenElse(is_nan, nan, bits), d32, reinterpret_cast<uint32_t*>(out));
+  }
+};
+
 #if HWY_TARGET <= HWY_AVX2
 // Decodes through binary16, which the processor widens exactly, subnormals included: the code's
 // fields in binary16's places, then a power of two. In 16-bit lanes, so half the work of the rule.
@@ -226,6 +249,7 @@ HWY_NOINLINE void DecodeBlock(const Decoder& decoder_ref,
 
 template <typename Code>
 void DecodeAny(const FormatSpec& format, const Code* codes, size_t n, float* out) {
+  if (HoldsUpperBits(format)) return DecodeBlock(UpperBitsDecoder{format}, codes, n, out);
 #if HWY_TARGET <= HWY_AVX2
   if (FitsBinary16Fields(format)) return DecodeBlock(HalfDecoder{format}, codes, n, out);
 #endif

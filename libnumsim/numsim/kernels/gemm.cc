@@ -21,6 +21,27 @@ namespace {
 
 constexpr FormatSpec kInt8 = NamedFormat("int8");
 
+// The scales of an operand's vectors in a segment: of vector i data[i * step].
+struct VectorScales {
+  const float* data;
+  size_t step;  // 0 or 1
+};
+
+// Scales that lie otherwise are copied into the thread's scratch memory of that use.
+template <int kUse>
+VectorScales ScalesOf(const GemmOperand& x, size_t segment) {
+  static constexpr float kOne = 1;
+  const GemmScales& scales = x.scales;
+  if (scales.data.empty()) return {&kOne, 0};
+  const float* from =
+      scales.data.data() + (scales.segment == 0 ? 0 : segment * scales.segment_stride);
+  if (scales.row_stride == 0) return {from, 0};
+  if (scales.row_stride == 1 && scales.row_group == 1) return {from, 1};
+  float* const copy = Scratch<float, kUse>(x.rows);
+  for (size_t i = 0; i < x.rows; ++i) copy[i] = scales.At(i, segment);
+  return {copy, 1};
+}
+
 // Scales the sums of one segment and adds them to the result.
 class ScaledStore {
  public:
@@ -29,28 +50,31 @@ class ScaledStore {
               const Accumulator& rule,
               size_t segment,
               std::span<float> out)
-      : a_(a.scales),
-        segment_(segment),
+      : segment_(segment),
         cols_(b.rows),
         nan_(std::bit_cast<float>(NanResult(rule))),
         out_(out),
-        scales_b_(b.rows) {
-    for (size_t j = 0; j < b.rows; ++j) scales_b_[j] = b.scales.At(j, segment);
-  }
+        scales_a_(ScalesOf<3>(a, segment)),
+        scales_b_(ScalesOf<4>(b, segment)) {}
 
   template <typename T>
-  void operator()(size_t i, size_t j, size_t n, const T* sums) const {
-    const RowScale scale{a_.At(i, segment_), scales_b_.data() + j, segment_ != 0, nan_};
-    StoreScaledRow(sums, n, scale, out_.data() + i * cols_ + j);
+  void operator()(const TilePlace& at, const T* sums) const {
+    const TileScales scales{scales_a_.data + at.row * scales_a_.step,
+                            scales_b_.data + at.col * scales_b_.step,
+                            scales_a_.step,
+                            scales_b_.step,
+                            segment_ != 0,
+                            nan_};
+    const StoredTile tile{out_.data() + at.row * cols_ + at.col, cols_, at.rows, at.cols};
+    StoreScaled(sums, at.stride, scales, tile);
   }
 
  private:
-  const GemmScales& a_;
   size_t segment_;
   size_t cols_;
   float nan_;
   std::span<float> out_;
-  std::vector<float> scales_b_;
+  VectorScales scales_a_, scales_b_;
 };
 
 // A product and what has been found out about it.
@@ -126,7 +150,8 @@ bool RunInt8(const Problem& p, InnerRange range, const Store& store) {
 template <class Store>
 bool StoreSums(const std::vector<double>& sums, const Problem& p, const Store& store) {
   ParallelFor(p.a.rows, 16, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) store(i, 0, p.b.rows, sums.data() + i * p.b.rows);
+    const size_t cols = p.b.rows;
+    store(TilePlace{begin, 0, end - begin, cols, cols}, sums.data() + begin * cols);
   });
   return true;
 }
@@ -242,11 +267,13 @@ bool GemmInt32(const GemmOperand& a, const GemmOperand& b, std::span<int32_t> ou
   constexpr double kLowest = std::numeric_limits<int32_t>::min();
   constexpr double kHighest = std::numeric_limits<int32_t>::max();
   std::vector<uint8_t> outside(a.rows);
-  const auto store = [&](size_t i, size_t j, size_t n, const auto* sums) {
-    for (size_t c = 0; c < n; ++c) {
-      const double bounded = std::clamp(static_cast<double>(sums[c]), kLowest, kHighest);
-      if (bounded != sums[c]) outside[i] = 1;
-      out[i * b.rows + j + c] = static_cast<int32_t>(bounded);
+  const auto store = [&](const TilePlace& at, const auto* sums) {
+    for (size_t i = at.row; i < at.row + at.rows; ++i, sums += at.stride) {
+      for (size_t c = 0; c < at.cols; ++c) {
+        const double bounded = std::clamp(static_cast<double>(sums[c]), kLowest, kHighest);
+        if (bounded != sums[c]) outside[i] = 1;
+        out[i * b.rows + at.col + c] = static_cast<int32_t>(bounded);
+      }
     }
   };
   const Accumulator exact{};

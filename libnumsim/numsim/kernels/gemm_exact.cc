@@ -38,9 +38,10 @@ double RoundedToOdd(bool negative, scalar::Uint128 magnitude, int unit) {
   return negative ? -value : value;
 }
 
-void StoreRow(
-    std::vector<double>& sums, size_t cols, size_t i, size_t j, size_t n, const double* from) {
-  std::copy_n(from, n, sums.data() + i * cols + j);
+void CopySums(std::vector<double>& sums, size_t cols, const TilePlace& at, const double* from) {
+  for (size_t r = 0; r < at.rows; ++r) {
+    std::copy_n(from + r * at.stride, at.cols, sums.data() + (at.row + r) * cols + at.col);
+  }
 }
 
 }  // namespace
@@ -56,8 +57,8 @@ bool ExactSums(const GemmOperand& a,
   const int width = width_a + width_b + carries;
   if (width > kWideBits) return false;
   sums.resize(a.rows * b.rows);
-  const auto store = [&](size_t i, size_t j, size_t n, const double* from) {
-    StoreRow(sums, b.rows, i, j, n, from);
+  const auto store = [&](const TilePlace& at, const double* from) {
+    CopySums(sums, b.rows, at, from);
   };
   if (width <= kDoubleBits) {
     const Slice whole(true);

@@ -29,26 +29,88 @@ constexpr size_t kMaxDepth = 4096;  // of a panel of int8 codes
 
 // Elements of the inner dimension that a pack of rows handles at a time: they stay in the cache.
 constexpr size_t kDepthPiece = 128;
+constexpr size_t kPiece = kMaxWidth * kDepthPiece;
 
 // One strip of an operand stored rows x inner.
 void PackRows(
     const GemmOperand& x, size_t width, size_t first_row, InnerRange range, float* panel) {
-  float decoded[kMaxWidth][kDepthPiece];
+  float decoded[kPiece];
   const uint8_t* rows[kMaxWidth];
   const size_t valid = std::min(width, x.rows - std::min(first_row, x.rows));
-  static constexpr float kZeros[kDepthPiece] = {};
+  static constexpr float kZeros[kPiece] = {};
+  if (range.Size() == x.inner && width * x.inner <= kPiece) {
+    // Whole short rows lie one after another: one run.
+    const float* run = StoredRun(x, first_row * x.inner, valid * x.inner, decoded);
+    for (size_t v = 0; v < width; ++v) {
+      rows[v] = reinterpret_cast<const uint8_t*>(v < valid ? run + v * x.inner : kZeros);
+    }
+    return InterleaveRows(rows, width, x.inner, reinterpret_cast<uint32_t*>(panel));
+  }
   for (size_t k = range.begin; k < range.end; k += kDepthPiece) {
     const size_t n = std::min(kDepthPiece, range.end - k);
     for (size_t v = 0; v < width; ++v) {
       const float* row =
-          v < valid ? StoredRun(x, (first_row + v) * x.inner + k, n, decoded[v]) : kZeros;
+          v < valid ? StoredRun(x, (first_row + v) * x.inner + k, n, decoded + v * kDepthPiece)
+                    : kZeros;
       rows[v] = reinterpret_cast<const uint8_t*>(row);
     }
     InterleaveRows(rows, width, n, reinterpret_cast<uint32_t*>(panel + (k - range.begin) * width));
   }
 }
 
-// `count` strips of an operand stored inner x rows.
+// `depth` rows of kWidth words (0: `width`), from_stride apart, one after another.
+template <size_t kWidth, typename Word>
+void CopyRows(const Word* from, size_t from_stride, size_t depth, size_t width, Word* to) {
+  const size_t n = kWidth == 0 ? width : kWidth;
+  for (size_t k = 0; k < depth; ++k)
+    std::memcpy(to + k * n, from + k * from_stride, n * sizeof(*to));
+}
+
+// A count that the compiler knows makes a copy of so few bytes a few moves.
+template <typename Word>
+void CopyWholeStrip(const Word* from, size_t from_stride, size_t depth, size_t width, Word* to) {
+  switch (width) {
+    case 6:
+      return CopyRows<6>(from, from_stride, depth, width, to);
+    case 8:
+      return CopyRows<8>(from, from_stride, depth, width, to);
+    case 12:
+      return CopyRows<12>(from, from_stride, depth, width, to);
+    case 16:
+      return CopyRows<16>(from, from_stride, depth, width, to);
+    case 32:
+      return CopyRows<32>(from, from_stride, depth, width, to);
+    default:
+      return CopyRows<0>(from, from_stride, depth, width, to);
+  }
+}
+
+// Panels of `count` strips from `depth` rows of n words; `filler` beyond the last of them.
+template <typename Word>
+void CopyStrips(const Word* from,
+                size_t from_stride,
+                size_t depth,
+                size_t n,
+                size_t width,
+                size_t count,
+                Word filler,
+                Word* panels,
+                size_t panel_stride) {
+  for (size_t s = 0; s < count; ++s) {
+    const size_t at = std::min(s * width, n), valid = std::min(width, n - at);
+    Word* to = panels + s * panel_stride;
+    if (valid == width) {
+      CopyWholeStrip(from + at, from_stride, depth, width, to);
+      continue;
+    }
+    for (size_t k = 0; k < depth; ++k, to += width) {
+      std::copy_n(from + k * from_stride + at, valid, to);
+      std::fill_n(to + valid, width - valid, filler);
+    }
+  }
+}
+
+// `count` strips of an operand stored inner x rows, count * width <= kPiece.
 void PackColumns(const GemmOperand& x,
                  size_t width,
                  size_t first,
@@ -58,20 +120,23 @@ void PackColumns(const GemmOperand& x,
                  size_t panel_stride) {
   const size_t begin = first * width;
   const size_t n = std::min(count * width, x.rows - begin);
-  std::vector<float> buffer(n);
-  for (size_t k = range.begin; k < range.end; ++k) {
-    const float* from = StoredRun(x, k * x.rows + begin, n, buffer.data());
-    for (size_t s = 0; s < count; ++s) {
-      float* out = panels + s * panel_stride + (k - range.begin) * width;
-      const size_t at = s * width;
-      if (at + width <= n) {
-        std::memcpy(out, from + at, width * sizeof(float));
-        continue;
+  const bool stored = !x.values.empty();
+  float buffer[kPiece];
+  // Some rows at a time: panels lie a power of two apart, and a cache has few places for those.
+  const size_t rows = kPiece / n;
+  for (size_t k = range.begin; k < range.end; k += rows) {
+    const size_t depth = std::min(rows, range.end - k);
+    const float* from = stored ? x.values.data() + k * x.rows + begin : buffer;
+    const size_t from_stride = stored ? x.rows : n;
+    if (!stored && n == x.rows) {
+      StoredRun(x, k * n, depth * n, buffer);
+    } else if (!stored) {
+      for (size_t i = 0; i < depth; ++i) {
+        StoredRun(x, (k + i) * x.rows + begin, n, buffer + i * n);
       }
-      const size_t valid = at < n ? n - at : 0;
-      std::copy_n(from + at, valid, out);
-      std::fill_n(out + valid, width - valid, 0.0f);
     }
+    float* const to = panels + (k - range.begin) * width;
+    CopyStrips(from, from_stride, depth, n, width, count, 0.0f, to, panel_stride);
   }
 }
 
@@ -92,32 +157,33 @@ void PackInt8Rows(
   InterleaveRows(rows, width, whole, panel);
 }
 
-// One strip of int8 codes stored inner x rows.
-void PackInt8Columns(
-    const GemmOperand& x, size_t width, size_t first_row, InnerRange range, uint32_t* panel) {
-  const size_t valid = std::min(width, x.rows - std::min(first_row, x.rows));
-  static constexpr uint8_t kNone[kMaxWidth] = {};
-  for (size_t k = range.begin; k < range.end; k += 4, panel += width) {
-    const uint8_t* from[4];
-    for (size_t i = 0; i < 4; ++i) {
-      from[i] = k + i < range.end ? x.codes8.data() + (k + i) * x.rows + first_row : kNone;
+// `count` strips of int8 codes stored inner x rows; every byte XORed with that of `flips`.
+void PackInt8Columns(const GemmOperand& x,
+                     size_t width,
+                     size_t first,
+                     size_t count,
+                     InnerRange range,
+                     uint32_t flips,
+                     uint32_t* panels,
+                     size_t panel_stride) {
+  const size_t begin = first * width;
+  const size_t n = std::min(count * width, x.rows - begin);
+  static constexpr uint8_t kNone[kMaxDepth] = {};
+  NUMSIM_CHECK(n <= kMaxDepth, "{} vectors", n);
+  uint32_t words[kPiece];
+  const size_t groups = kPiece / n;  // at a time
+  for (size_t k = range.begin; k < range.end; k += 4 * groups) {
+    const size_t depth = std::min(groups, (range.end - k + 3) / 4);
+    for (size_t g = 0; g < depth; ++g) {
+      const uint8_t* rows[4];
+      for (size_t i = 0; i < 4; ++i) {
+        const size_t at = k + 4 * g + i;
+        rows[i] = at < range.end ? x.codes8.data() + at * x.rows + begin : kNone;
+      }
+      InterleaveBytes(rows, n, flips, words + g * n);
     }
-    for (size_t v = 0; v < valid; ++v) {
-      panel[v] = uint32_t{from[0][v]} | uint32_t{from[1][v]} << 8 | uint32_t{from[2][v]} << 16 |
-                 uint32_t{from[3][v]} << 24;
-    }
-    std::fill(panel + valid, panel + width, 0u);
-  }
-}
-
-// The sums of the vectors of a panel.
-void SumPanel(const uint32_t* panel, size_t width, size_t groups, int32_t* sums) {
-  std::fill_n(sums, width, 0);
-  for (size_t g = 0; g < groups; ++g, panel += width) {
-    for (size_t v = 0; v < width; ++v) {
-      const int32_t word = static_cast<int32_t>(panel[v]);
-      sums[v] += (word << 24 >> 24) + (word << 16 >> 24) + (word << 8 >> 24) + (word >> 24);
-    }
+    uint32_t* const to = panels + (k - range.begin) / 4 * width;
+    CopyStrips(words, n, depth, n, width, count, flips, to, panel_stride);
   }
 }
 
@@ -175,7 +241,12 @@ void PackFloatPanels(const GemmOperand& operand,
                      float* panels,
                      size_t panel_stride) {
   if (operand.transposed) {
-    return PackColumns(operand, width, first, count, range, panels, panel_stride);
+    const size_t most = kPiece / width;
+    for (size_t s = 0; s < count; s += most) {
+      const size_t n = std::min(most, count - s);
+      PackColumns(operand, width, first + s, n, range, panels + s * panel_stride, panel_stride);
+    }
+    return;
   }
   for (size_t s = 0; s < count; ++s) {
     PackRows(operand, width, (first + s) * width, range, panels + s * panel_stride);
@@ -189,20 +260,17 @@ void PackInt8Panels(const GemmOperand& operand,
                     InnerRange range,
                     uint8_t flip,
                     uint8_t* panels,
-                    size_t panel_stride,
-                    int32_t* sums) {
+                    size_t panel_stride) {
   NUMSIM_CHECK(range.Size() <= kMaxDepth, "{} products", range.Size());
   const size_t groups = (range.Size() + 3) / 4;
   const uint32_t flips = flip * 0x01010101u;
+  if (operand.transposed) {
+    uint32_t* const to = reinterpret_cast<uint32_t*>(panels);
+    return PackInt8Columns(operand, width, first, count, range, flips, to, panel_stride / 4);
+  }
   for (size_t s = 0; s < count; ++s) {
     uint32_t* panel = reinterpret_cast<uint32_t*>(panels + s * panel_stride);
-    const size_t row = (first + s) * width;
-    if (operand.transposed) {
-      PackInt8Columns(operand, width, row, range, panel);
-    } else {
-      PackInt8Rows(operand, width, row, range, panel);
-    }
-    if (sums != nullptr) SumPanel(panel, width, groups, sums + s * width);
+    PackInt8Rows(operand, width, (first + s) * width, range, panel);
     if (flips != 0) {
       for (size_t i = 0; i < groups * width; ++i) panel[i] ^= flips;
     }

@@ -32,9 +32,8 @@ void PackFloatPanels(const GemmOperand& operand,
                      size_t panel_stride);
 
 // The same of int8 codes, in groups of 4 consecutive k: for each group and vector 4 bytes, 0 beyond
-// the last vector and beyond the range. Every byte is XORed with `flip`. sums, if not null,
-// receives the sum of each of the count * width vectors over the range. Requires a range of at most
-// 4096, width <= kMaxTileCols and panels aligned to 4 bytes.
+// the last vector and beyond the range. Every byte is XORed with `flip`. Requires a range and count
+// * width of at most 4096, width <= kMaxTileCols, and panels and panel_stride aligned to 4 bytes.
 void PackInt8Panels(const GemmOperand& operand,
                     size_t width,
                     size_t first,
@@ -42,8 +41,7 @@ void PackInt8Panels(const GemmOperand& operand,
                     InnerRange range,
                     uint8_t flip,
                     uint8_t* panels,
-                    size_t panel_stride,
-                    int32_t* sums);
+                    size_t panel_stride);
 
 // What a kernel needs to know of the values before it starts.
 struct OperandRange {

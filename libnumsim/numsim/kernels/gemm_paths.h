@@ -89,11 +89,15 @@ class Float32Path {
   void Multiply(
       const float* a, const float* b, size_t, size_t depth, size_t from, State& state) const {
     const auto part = [&](size_t k, size_t n) {
-      MultiplyTile(a + k * shape.rows, b + k * shape.cols, n, state.acc);
+      MultiplyTile(a + k * shape.rows, b + k * shape.cols, n, from + k == 0, state.acc);
     };
     MultiplyInParts(promote_, from, depth, shape.rows * shape.cols, state, part);
   }
-  void Clear(State& state) const { state = {}; }
+  // The first part starts afresh, and without promotion there may be no totals.
+  void Clear(State& state) const {
+    if (promote_ != 0 || !std::is_same_v<Total, float>)
+      std::fill_n(state.total, shape.rows * shape.cols, Total{0});
+  }
   const Total* Finish(State& state) const {
     return Finished(state, promote_, shape.rows * shape.cols);
   }
@@ -156,10 +160,10 @@ class Float64Path {
     Pack(b_, slice_b_, shape.cols, first, count, range, panels);
   }
   void Multiply(
-      const double* a, const double* b, size_t, size_t depth, size_t, State& state) const {
-    MultiplyTile(a, b, depth, state.acc);
+      const double* a, const double* b, size_t, size_t depth, size_t from, State& state) const {
+    MultiplyTile(a, b, depth, from == 0, state.acc);
   }
-  void Clear(State& state) const { state = {}; }
+  void Clear(State&) const {}  // Multiply starts afresh
   const double* Finish(State& state) const { return state.acc; }
 
  private:
@@ -314,21 +318,31 @@ class Int8Path {
   size_t PanelSize(size_t width, size_t depth) const { return width * Groups(depth) * 4; }
   void PackA(size_t first, size_t count, InnerRange range, uint8_t* panels) {
     const size_t stride = PanelSize(shape.rows, range.Size());
-    int32_t* sums = sums_a_.data() + first * shape.rows;
-    PackInt8Panels(a_, shape.rows, first, count, range, 0, panels, stride, sums);
+    PackInt8Panels(a_, shape.rows, first, count, range, 0, panels, stride);
+    int32_t* const sums = sums_a_.data() + first * shape.rows;
+    for (size_t s = 0; s < count; ++s) {
+      SumVnniPanel(panels + s * stride, Groups(range.Size()), sums + s * shape.rows);
+    }
   }
   void PackB(size_t first, size_t count, InnerRange range, uint8_t* panels) const {
     const size_t stride = PanelSize(shape.cols, range.Size());
-    PackInt8Panels(b_, shape.cols, first, count, range, 0x80, panels, stride, nullptr);
+    PackInt8Panels(b_, shape.cols, first, count, range, 0x80, panels, stride);
   }
-  void Clear(State& state) const { state = {}; }
-  void Multiply(
-      const uint8_t* a, const uint8_t* b, size_t strip, size_t depth, size_t, State& state) const {
-    alignas(64) int32_t acc[kMaxTile];
-    for (size_t r = 0; r < shape.rows; ++r) {
-      std::fill_n(acc + r * shape.cols, shape.cols, -128 * sums_a_[strip * shape.rows + r]);
+  void Clear(State&) const {}  // Multiply starts afresh
+  void Multiply(const uint8_t* a,
+                const uint8_t* b,
+                size_t strip,
+                size_t depth,
+                size_t from,
+                State& state) const {
+    const int32_t* const sums = sums_a_.data() + strip * shape.rows;
+    if constexpr (std::is_same_v<Total, int32_t>) {
+      MultiplyVnniTile(a, b, Groups(depth), sums, from == 0, state.total);
+      return;
     }
-    MultiplyVnniTile(a, b, Groups(depth), acc);
+    alignas(64) int32_t acc[kMaxTile];
+    MultiplyVnniTile(a, b, Groups(depth), sums, true, acc);
+    if (from == 0) std::fill_n(state.total, shape.rows * shape.cols, Total{0});
     for (size_t i = 0; i < shape.rows * shape.cols; ++i) state.total[i] += acc[i];
   }
   const Total* Finish(State& state) const { return state.total; }

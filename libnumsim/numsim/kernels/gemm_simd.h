@@ -27,24 +27,38 @@ TileShape Float64Tile();
 // products are exact in float32.
 bool TileIsFused();
 
-// acc(r, c) += a(k, r) b(k, c), k ascending, each step rounded to nearest even.
-void MultiplyTile(const float* a, const float* b, size_t depth, float* acc);
-void MultiplyTile(const double* a, const double* b, size_t depth, double* acc);
+// acc(r, c) += a(k, r) b(k, c), k ascending, each step rounded to nearest even. `fresh`: from +0
+// on, whatever acc holds.
+void MultiplyTile(const float* a, const float* b, size_t depth, bool fresh, float* acc);
+void MultiplyTile(const double* a, const double* b, size_t depth, bool fresh, double* acc);
 
 // out[k * width + v] = word k of row v for k < n, words of 4 bytes: rows to a panel.
 void InterleaveRows(const uint8_t* const* rows, size_t width, size_t n, uint32_t* out);
 
-// How a row of finished sums becomes a row of the result.
-struct RowScale {
-  double a;        // the scale of the row
-  const float* b;  // of each column
-  bool add;        // to what is there, in float32
-  float nan;       // for every NaN
+// out[v] = the bytes rows[0][v] ... rows[3][v], the first the lowest, XORed with `flips`, for
+// v < n.
+void InterleaveBytes(const uint8_t* const* rows, size_t n, uint32_t flips, uint32_t* out);
+
+// The scales of a tile: of row r a[r * a_step], of column c b[c * b_step]; a step is 0 or 1.
+struct TileScales {
+  const float* a;
+  const float* b;
+  size_t a_step, b_step;
+  bool add;   // to what is there, in float32
+  float nan;  // for every NaN
 };
 
-// out[c] = fl32(fl64(sums[c] * (scale.a * scale.b[c]))), or added to it.
-void StoreScaledRow(const int32_t* sums, size_t n, const RowScale& scale, float* out);
-void StoreScaledRow(const float* sums, size_t n, const RowScale& scale, float* out);
-void StoreScaledRow(const double* sums, size_t n, const RowScale& scale, float* out);
+// Where a tile goes in the result.
+struct StoredTile {
+  float* out;
+  size_t stride;
+  size_t rows, cols;
+};
+
+// out(r, c) = fl32(fl64(sums(r, c) * (a(r) * b(c)))), or added to it. Rows of sums lie sums_stride
+// apart.
+void StoreScaled(const int32_t* sums, size_t sums_stride, const TileScales&, const StoredTile&);
+void StoreScaled(const float* sums, size_t sums_stride, const TileScales&, const StoredTile&);
+void StoreScaled(const double* sums, size_t sums_stride, const TileScales&, const StoredTile&);
 
 }  // namespace numsim

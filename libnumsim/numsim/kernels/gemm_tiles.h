@@ -59,51 +59,83 @@ void PackStrips(const Path& path,
   });
 }
 
-// Calls store(i, j0, n, sums) for each row of each tile: sums[0 .. n) are the sums of elements
-// (i, j0 + ...) over the products of `segment`.
+// A tile of sums within the result: elements [row, row + rows) x [col, col + cols), whose sums lie
+// `stride` apart from row to row.
+struct TilePlace {
+  size_t row, col;
+  size_t rows, cols;
+  size_t stride;
+};
+
+// Bytes of panels that a thread multiplies before others take their place: they stay in its
+// second-level cache.
+inline constexpr size_t kPanelBytes = size_t{1} << 19;
+
+// The order of the tiles of `count` strips of A from strip `first` on. Neighbours share the panel
+// of A where all of B stays in a cache, so that the result is written row by row, else that of B.
+struct TileOrder {
+  size_t first, count, strips_b;
+  bool shares_a;
+
+  size_t Tiles() const { return count * strips_b; }
+  size_t A(size_t t) const { return first + (shares_a ? t / strips_b : t % count); }
+  size_t B(size_t t) const { return shares_a ? t % strips_b : t / count; }
+};
+
+// Calls store(place, sums) for each tile: sums are those of its elements over the products of
+// `segment`.
 template <class Path, class Store>
 void MultiplyTiles(Path& path, size_t rows, size_t cols, InnerRange segment, const Store& store) {
   using Packed = typename Path::Packed;
   using State = typename Path::State;
   const TileShape shape = path.shape;
   const size_t strips_a = Strips(rows, shape.rows), strips_b = Strips(cols, shape.cols);
-  const size_t tiles = strips_a * strips_b;
   const bool one_block = segment.Size() <= path.block;
-  State* const states = one_block ? nullptr : Scratch<State, 0>(tiles);
+  State* const states = one_block ? nullptr : Scratch<State, 0>(strips_a * strips_b);
   const size_t most = std::min(path.block, segment.Size());
-  Packed* const panels_a = Scratch<Packed, 1>(strips_a * path.PanelSize(shape.rows, most));
+  const size_t room = kPanelBytes / sizeof(Packed) * static_cast<size_t>(ThreadCount());
+  const size_t group =
+      std::clamp<size_t>(room / std::max<size_t>(1, path.PanelSize(shape.rows, most)), 1, strips_a);
+  Packed* const panels_a = Scratch<Packed, 1>(group * path.PanelSize(shape.rows, most));
   Packed* const panels_b = Scratch<Packed, 2>(strips_b * path.PanelSize(shape.cols, most));
+
+  const auto multiply = [&](const TileOrder& order, InnerRange range) {
+    const size_t depth = range.Size(), from = range.begin - segment.begin;
+    const size_t size_a = path.PanelSize(shape.rows, depth);
+    const size_t size_b = path.PanelSize(shape.cols, depth);
+    ParallelFor(order.Tiles(), 1, [&](size_t begin, size_t end) {
+      const DefaultFloatEnvironment environment;
+      State local;
+      for (size_t t = begin; t < end; ++t) {
+        const size_t a = order.A(t), b = order.B(t);
+        State& state = one_block ? local : states[a * strips_b + b];
+        if (from == 0) path.Clear(state);
+        const Packed* const panel_a = panels_a + (a - order.first) * size_a;
+        path.Multiply(panel_a, panels_b + b * size_b, a, depth, from, state);
+        if (range.end != segment.end) continue;
+        const size_t row = a * shape.rows, col = b * shape.cols;
+        const size_t height = std::min(shape.rows, rows - row);
+        const size_t width = std::min(shape.cols, cols - col);
+        store(TilePlace{row, col, height, width, shape.cols}, path.Finish(state));
+      }
+    });
+  };
 
   for (size_t k = segment.begin; k < segment.end; k += path.block) {
     const InnerRange range{k, std::min(k + path.block, segment.end)};
     const size_t depth = range.Size();
-    PackStrips(path, strips_a, shape.rows, depth, panels_a, [&](size_t s, size_t n, Packed* to) {
-      path.PackA(s, n, range, to);
-    });
     PackStrips(path, strips_b, shape.cols, depth, panels_b, [&](size_t s, size_t n, Packed* to) {
       path.PackB(s, n, range, to);
     });
-    const size_t size_a = path.PanelSize(shape.rows, depth);
-    const size_t size_b = path.PanelSize(shape.cols, depth);
-    // Tiles that follow one another share the wider panel.
-    ParallelFor(tiles, 1, [&](size_t begin, size_t end) {
-      const DefaultFloatEnvironment environment;
-      State local;
-      for (size_t t = begin; t < end; ++t) {
-        const size_t a = t % strips_a, b = t / strips_a;
-        State& state = one_block ? local : states[t];
-        if (k == segment.begin) path.Clear(state);
-        const size_t from = k - segment.begin;
-        path.Multiply(panels_a + a * size_a, panels_b + b * size_b, a, depth, from, state);
-        if (range.end != segment.end) continue;
-        const typename Path::Result* sums = path.Finish(state);
-        const size_t n = std::min(shape.cols, cols - b * shape.cols);
-        const size_t height = std::min(shape.rows, rows - a * shape.rows);
-        for (size_t r = 0; r < height; ++r) {
-          store(a * shape.rows + r, b * shape.cols, n, sums + r * shape.cols);
-        }
-      }
-    });
+    const size_t bytes_b = strips_b * path.PanelSize(shape.cols, depth) * sizeof(Packed);
+    for (size_t s0 = 0; s0 < strips_a; s0 += group) {
+      const TileOrder order{s0, std::min(group, strips_a - s0), strips_b, bytes_b <= kPanelBytes};
+      PackStrips(
+          path, order.count, shape.rows, depth, panels_a, [&](size_t s, size_t n, Packed* to) {
+            path.PackA(s0 + s, n, range, to);
+          });
+      multiply(order, range);
+    }
   }
 }
 

@@ -15,8 +15,16 @@ inline constexpr TileShape kVnniTile{12, 32};
 // Whether the active backend is AVX-512 and this processor has VNNI.
 bool HasVnniTile();
 
-// acc(r, c) += sum over 4 * groups of a(k, r) (b(k, c) + 128), modulo 2^32: the caller takes
-// 128 times the sum of a(., r) off. Requires HasVnniTile().
-void MultiplyVnniTile(const uint8_t* a, const uint8_t* b, size_t groups, int32_t* acc);
+// The sums of the rows of an a panel. Requires HasVnniTile().
+void SumVnniPanel(const uint8_t* a, size_t groups, int32_t* sums);
+
+// acc(r, c) += sum over 4 * groups of a(k, r) b(k, c), modulo 2^32, where sums_a[r] is the sum of
+// a(., r). `fresh`: from 0 on, whatever acc holds. Requires HasVnniTile().
+void MultiplyVnniTile(const uint8_t* a,
+                      const uint8_t* b,
+                      size_t groups,
+                      const int32_t* sums_a,
+                      bool fresh,
+                      int32_t* acc);
 
 }  // namespace numsim

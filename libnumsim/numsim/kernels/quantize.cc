@@ -1,13 +1,12 @@
 #include "numsim/kernels/quantize.h"
 
 #include <algorithm>
-#include <cmath>
-#include <vector>
 
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
 #include "numsim/kernels/cast_serial.h"
 #include "numsim/kernels/cast_simd.h"
+#include "numsim/kernels/joined_rows.h"
 #include "numsim/kernels/quantize_simd.h"
 #include "numsim/kernels/quantize_staged.h"
 #include "numsim/kernels/scale_grid.h"
@@ -17,16 +16,9 @@
 namespace numsim {
 namespace {
 
-// Elements handled at a time: scaled values stay in the first-level cache.
-constexpr size_t kPiece = 1024;
 // How far ahead of the loop memory is asked for: far enough for the next row of a matrix that is
 // read twice, row by row.
 constexpr size_t kAhead = 4 * kPiece;
-// Pieces and elements that are worth a thread.
-constexpr size_t kPiecesPerGrain = 16;
-constexpr size_t kGrain = kPiece * kPiecesPerGrain;
-// Rows whose maxima are taken one after another where more share a scale.
-constexpr size_t kMaxBand = 64;
 // Tiles of a transposed store: rows that fill a cache line of the output, columns for which the
 // processor's prefetch is worth its while; a tile of codes lies in the second-level cache.
 constexpr size_t kTileRows = 64;
@@ -57,17 +49,13 @@ class Pieces {
   size_t cols_, per_row_, count_;
 };
 
-// Under one scale a matrix is one long row, whatever its shape.
-MatrixShape WithoutShortRows(MatrixShape shape, const ScaleLayout& layout) {
-  if (layout.granularity == Granularity::kTensor) return {1, shape.Elements()};
-  return shape;
-}
-
 // The factors of the elements of a piece. `factors` holds one for each scale.
 struct PieceFactors {
   float one;          // where all are the same
   const float* each;  // else
   float spread[kPiece + kSpreadPadding];
+
+  bool AreOne() const { return each == nullptr && one == 1; }
 
   PieceFactors(const Piece& piece, const ScaleGrid& grid, const float* factors) {
     const float* from = factors + grid.Index(piece.row, piece.begin);
@@ -85,6 +73,7 @@ struct PieceFactors {
 // out[0 .. n) = in times its factors. in may equal out.
 void ScaleRun(const float* in, size_t n, const PieceFactors& factors, float* out) {
   if (factors.each != nullptr) return MultiplyEach(in, n, factors.each, out);
+  if (factors.AreOne() && in == out) return;
   Multiply(in, n, factors.one, out);
 }
 
@@ -121,10 +110,11 @@ void QuantizePiece(const EncodePlan& plan,
   const size_t n = piece.Size();
   const size_t done = EncodeScaled(plan, in, n, ahead, factors, codes);
   if (done == n) return;
+  const ArrayRandom left{random.stream, random.first_index + done};
+  if (factors.AreOne()) return EncodeSerial(plan, in + done, n - done, codes + done, left);
   float scaled[kPiece];
   ScaleRun(in, n, factors, scaled);
-  EncodeSerial(
-      plan, scaled + done, n - done, codes + done, {random.stream, random.first_index + done});
+  EncodeSerial(plan, scaled + done, n - done, codes + done, left);
 }
 
 template <typename Code>
@@ -150,6 +140,37 @@ void QuantizeInOrder(const EncodePlan& plan,
                     {random.stream, random.first_index + at});
     }
   });
+}
+
+template <typename Code>
+void QuantizeColumns(const EncodePlan& plan,
+                     std::span<const float> in,
+                     MatrixShape shape,
+                     const ScaleLayout& layout,
+                     std::span<const float> multipliers,
+                     std::span<Code> codes,
+                     const ArrayRandom& random) {
+  const JoinedColumns joined(shape);
+  float repeated[kPiece];
+  for (size_t i = 0; i < joined.count; ++i) {
+    std::copy(multipliers.begin(), multipliers.end(), repeated + i * shape.cols);
+  }
+  const size_t n = joined.whole.Elements();
+  QuantizeInOrder(plan,
+                  in.first(n),
+                  joined.whole,
+                  ScaleGrid(joined.whole, layout),
+                  std::span<const float>(repeated, joined.whole.cols),
+                  codes.first(n),
+                  random);
+  if (joined.rest.rows == 0) return;
+  QuantizeInOrder(plan,
+                  in.subspan(n),
+                  joined.rest,
+                  ScaleGrid(joined.rest, layout),
+                  multipliers,
+                  codes.subspan(n),
+                  {random.stream, random.first_index + n});
 }
 
 template <typename Code>
@@ -186,57 +207,11 @@ void QuantizeTransposed(const EncodePlan& plan,
   });
 }
 
-// The largest magnitude that `largest` finds in pieces of an array, one number for each.
-template <typename Largest>
-std::vector<float> PiecewiseMaxima(std::span<const float> in, const Largest& largest) {
-  std::vector<float> maxima(CeilDiv(in.size(), kGrain));
-  ParallelFor(maxima.size(), 1, [&](size_t first, size_t last) {
-    for (size_t i = first; i < last; ++i) {
-      const auto piece = in.subspan(i * kGrain, std::min(kGrain, in.size() - i * kGrain));
-      maxima[i] = largest(piece.data(), piece.size());
-    }
-  });
-  return maxima;
-}
-
-// Maxima of tiles. Tiles of many rows are cut into bands, whose maxima are taken apart and then
-// joined: work for more threads.
-void AbsmaxTiles(std::span<const float> in,
-                 MatrixShape shape,
-                 const ScaleGrid& grid,
-                 std::span<float> absmax) {
-  const size_t band = std::min(grid.tile_rows, kMaxBand);
-  const size_t bands_per_tile = CeilDiv(grid.tile_rows, band);
-  const size_t bands = CeilDiv(shape.rows, grid.tile_rows) * bands_per_tile;
-  const size_t width = std::max<size_t>(kPiece / grid.tile_cols, 1) * grid.tile_cols;
-  const size_t per_band = CeilDiv(shape.cols, width);
-  std::vector<float> joined;
-  if (bands_per_tile > 1) joined.resize(bands * grid.across);
-  float* maxima = bands_per_tile > 1 ? joined.data() : absmax.data();
-  ParallelFor(bands * per_band, CeilDiv(kGrain, band * width), [&](size_t first, size_t last) {
-    for (size_t i = first; i < last; ++i) {
-      const size_t b = i / per_band, c = i % per_band * width;
-      const size_t tile_end = std::min((b / bands_per_tile + 1) * grid.tile_rows, shape.rows);
-      const size_t r0 = b / bands_per_tile * grid.tile_rows + b % bands_per_tile * band;
-      for (size_t r = r0; r < std::min(r0 + band, tile_end); ++r) {
-        AccumulateAbsmax(in.data() + r * shape.cols + c,
-                         std::min(width, shape.cols - c),
-                         grid.tile_cols,
-                         maxima + b * grid.across + c / grid.tile_cols);
-      }
-    }
-  });
-  for (size_t b = 0; b < joined.size() / grid.across; ++b) {
-    const float* of_band = joined.data() + b * grid.across;
-    AccumulateAbsmax(of_band, grid.across, 1, absmax.data() + b / bands_per_tile * grid.across);
-  }
-}
-
 template <typename Code>
 void QuantizeMatrix(const EncodePlan& plan,
                     std::span<const float> in,
                     MatrixShape shape,
-                    const ScaleLayout& layout,
+                    ScaleLayout layout,
                     std::span<const float> multipliers,
                     std::span<Code> codes,
                     const ArrayRandom& random,
@@ -259,8 +234,10 @@ void QuantizeMatrix(const EncodePlan& plan,
   }
   if (transpose) {
     QuantizeTransposed(plan, in, shape, ScaleGrid(shape, layout), multipliers, codes, random);
+  } else if (JoinedColumns::Serves(shape, layout)) {
+    QuantizeColumns(plan, in, shape, layout, multipliers, codes, random);
   } else {
-    shape = WithoutShortRows(shape, layout);
+    JoinRows(shape, layout);
     QuantizeInOrder(plan, in, shape, ScaleGrid(shape, layout), multipliers, codes, random);
   }
 }
@@ -269,7 +246,7 @@ template <typename Code>
 void DequantizeMatrix(const FormatSpec& format,
                       std::span<const Code> codes,
                       MatrixShape shape,
-                      const ScaleLayout& layout,
+                      ScaleLayout layout,
                       std::span<const float> scales,
                       std::span<float> out) {
   NUMSIM_CHECK(codes.size() == shape.Elements() && out.size() == codes.size() &&
@@ -284,7 +261,7 @@ void DequantizeMatrix(const FormatSpec& format,
   if constexpr (NUMSIM_HAVE_CUDA) {
     if (UsesDevice()) return DequantizeOnDevice(format, codes.data(), shape, layout, scales, out);
   }
-  shape = WithoutShortRows(shape, layout);
+  JoinRows(shape, layout);
   const ScaleGrid grid(shape, layout);
   const Pieces pieces(shape);
   ParallelFor(pieces.Count(), kPiecesPerGrain, [&](size_t first, size_t last) {
@@ -299,42 +276,6 @@ void DequantizeMatrix(const FormatSpec& format,
 }
 
 }  // namespace
-
-void Absmax(std::span<const float> in,
-            MatrixShape shape,
-            const ScaleLayout& layout,
-            std::span<float> absmax) {
-  NUMSIM_CHECK(
-      in.size() == shape.Elements() && absmax.size() == layout.Count(shape.rows, shape.cols),
-      "{} values, {} maxima, {} x {}",
-      in.size(),
-      absmax.size(),
-      shape.rows,
-      shape.cols);
-  std::fill(absmax.begin(), absmax.end(), 0.0f);
-  if (in.empty()) return;
-  if constexpr (NUMSIM_HAVE_CUDA) {
-    if (UsesDevice()) return AbsmaxOnDevice(in, shape, layout, absmax);
-  }
-  const ScaleGrid grid(shape, layout);
-  if (grid.tile_rows < shape.rows || grid.tile_cols < shape.cols) {
-    return AbsmaxTiles(in, shape, grid, absmax);
-  }
-  for (const float max : PiecewiseMaxima(in, FiniteAbsmax)) absmax[0] = std::max(absmax[0], max);
-}
-
-float AbsmaxOfAll(std::span<const float> in) {
-  if constexpr (NUMSIM_HAVE_CUDA) {
-    if (UsesDevice() && !in.empty()) return AbsmaxOfAllOnDevice(in);
-  }
-  const auto largest = [](const float* piece, size_t n) { return AbsmaxOfAll(piece, n); };
-  float result = 0;
-  for (const float max : PiecewiseMaxima(in, largest)) {
-    if (std::isnan(max)) return max;
-    result = std::max(result, max);
-  }
-  return result;
-}
 
 void Quantize(const EncodePlan& plan,
               std::span<const float> in,
@@ -375,8 +316,9 @@ void FakeQuantize(const EncodePlan& plan,
                shape.cols,
                scales.size());
   if (in.empty()) return;
-  shape = WithoutShortRows(shape, layout);
-  const ScaleGrid grid(shape, layout);
+  ScaleLayout joined = layout;
+  JoinRows(shape, joined);
+  const ScaleGrid grid(shape, joined);
   const Pieces pieces(shape);
   ParallelFor(pieces.Count(), kPiecesPerGrain, [&](size_t first, size_t last) {
     for (size_t i = first; i < last; ++i) {
