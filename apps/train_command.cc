@@ -11,6 +11,7 @@
 
 #include "apps/command.h"
 #include "apps/train_progress.h"
+#include "apps/train_rank.h"
 #include "numsim/base/error.h"
 #include "numsim/train/config.h"
 #include "numsim/train/run.h"
@@ -22,6 +23,7 @@ struct TrainArguments {
   std::string config, preset, out;
   std::vector<std::string> overrides;
   bool resume = false, describe = false;
+  RankArguments rank;
 };
 
 std::string PresetNames() {
@@ -141,6 +143,14 @@ int Train(const TrainArguments& arguments, const std::vector<std::string>& comma
   return 0;
 }
 
+int Rank(const TrainArguments& arguments) {
+  if (arguments.resume) {
+    throw Error("--rank: not with --resume; it looks at the checkpoint in --out by itself");
+  }
+  if (arguments.describe) throw Error("--rank: not with --describe-config");
+  return RankTraining(ReadConfig(arguments), OutDirectory(arguments), arguments.rank);
+}
+
 }  // namespace
 
 void AddTrainCommand(Program& program) {
@@ -159,8 +169,17 @@ void AddTrainCommand(Program& program) {
   sub->add_flag("--describe-config",
                 arguments->describe,
                 "Print every key with its value and meaning, and train nothing");
+  CLI::Option* const rank = sub->add_option(
+      "--rank",
+      arguments->rank.by,
+      "Train nothing; rank layer, tensor or operand by what its precision does to the next step");
+  rank->check(NotEmpty());
+  sub->add_option("--rank-count", arguments->rank.count, "How many to print and draw (10, 20)")
+      ->needs(rank)
+      ->check(CLI::Range(size_t{1}, size_t{10000}));
   Example(sub, "numsim train --preset tiny --set optimizer.v=e5m2 --out results/mine");
   Choose(program, sub, [arguments, &program] {
+    if (!arguments->rank.by.empty()) return Rank(*arguments);
     return arguments->describe ? DescribeConfig(*arguments)
                                : Train(*arguments, program.command_line);
   });

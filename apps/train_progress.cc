@@ -20,31 +20,47 @@ std::string Duration(double seconds) {
   return fmt::format("{}:{:02}", minutes, whole % 60);
 }
 
+// "[ 12/100]".
+std::string Count(uint64_t done, uint64_t all) {
+  return fmt::format("[{:>{}}/{}]", done, fmt::formatted_size("{}", all), all);
+}
+
 }  // namespace
 
-TrainProgress::~TrainProgress() {
+ProgressLine::~ProgressLine() {
   if (printed_) std::fputc('\n', stderr);
 }
 
-void TrainProgress::Show(const Trainer& trainer, double tokens_per_second, double seconds_left) {
-  if (!visible_) return;
-  const auto now = std::chrono::steady_clock::now();
-  const uint64_t step = trainer.steps_taken(), steps = trainer.config().train.steps;
-  if (printed_ && step != steps && now - last_ < kInterval) return;
-  fmt::print(stderr,
-             "\r[{:>{}}/{}] loss {:.4f}  lr {:.3g}  {:.0f} {}/s  {} left{}",
-             step,
-             fmt::formatted_size("{}", steps),
-             steps,
-             trainer.last_loss(),
-             trainer.config().schedule.At(step == 0 ? 0 : step - 1),
-             tokens_per_second,
-             trainer.unit(),
-             Duration(seconds_left),
-             kEraseToEndOfLine);
+bool ProgressLine::IsDue(bool last) const {
+  if (!visible_) return false;
+  return !printed_ || last || std::chrono::steady_clock::now() - printed_at_ >= kInterval;
+}
+
+void ProgressLine::Print(const std::string& text) {
+  fmt::print(stderr, "\r{}{}", text, kEraseToEndOfLine);
   std::fflush(stderr);
   printed_ = true;
-  last_ = now;
+  printed_at_ = std::chrono::steady_clock::now();
+}
+
+void TrainProgress::Show(const Trainer& trainer, double tokens_per_second, double seconds_left) {
+  const uint64_t step = trainer.steps_taken(), steps = trainer.config().train.steps;
+  if (!line_.IsDue(step == steps)) return;
+  line_.Print(fmt::format("{} loss {:.4f}  lr {:.3g}  {:.0f} {}/s  {} left",
+                          Count(step, steps),
+                          trainer.last_loss(),
+                          trainer.config().schedule.At(step == 0 ? 0 : step - 1),
+                          tokens_per_second,
+                          trainer.unit(),
+                          Duration(seconds_left)));
+}
+
+void RankProgress::Show(size_t done, size_t all) {
+  if (!line_.IsDue(done == all)) return;
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
+  const double each = spent.count() / static_cast<double>(done);
+  line_.Print(fmt::format(
+      "{} replays  {} left", Count(done, all), Duration(each * static_cast<double>(all - done))));
 }
 
 }  // namespace numsim::apps

@@ -6,10 +6,10 @@
 
 #include "experiments/linear_error.h"
 #include "experiments/linear_error_operands.h"
-#include "experiments/linear_error_product.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/kernels/gemm.h"
 #include "numsim/nn/linear.h"
+#include "numsim/stats/product_error.h"
 
 namespace numsim::experiments::linear_error {
 namespace {
@@ -126,7 +126,8 @@ Rows Measure(const Settings& settings, const Point& point) {
     Compute(treatment.recipe, operands, shape, point.seed, computed);
     for (const Product product : kProducts) {
       const size_t cols = product == Product::kForward ? shape.out : shape.in;
-      const ProductError error = CompareProduct(reference.Of(product), computed.Of(product), cols);
+      const ProductError error =
+          CompareProduct<float>(reference.Of(product), computed.Of(product), cols);
       rows[std::string(kErrorsTable)].push_back(RowOf(point, treatment, product, shape, error));
     }
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "experiments/settings.h"
+#include "experiments/training.h"
 #include "numsim/base/error.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/optim/moment_format.h"
@@ -200,34 +201,10 @@ std::vector<TableSpec> TableSpecs() {
 }
 
 void CheckOptions(const Settings& settings) {
-  settings.GetInteger("text-size", 1 << 14, int64_t{1} << 32);
-  settings.GetInteger("valid-batches", 1, 1 << 20);
   const int64_t steps = settings.GetInteger("steps", 10, 100'000'000);
   settings.GetInteger("records", 2, steps);
   settings.GetInteger("warmup", 0, steps);
   settings.GetDouble("billions", 1e-6, 1e6);
-}
-
-// The error of a key of the training's configuration, "model.heads: ...", as one of the option that
-// it comes from.
-Error OfOption(const Settings& settings, const std::string& message) {
-  const size_t dot = message.find('.'), colon = message.find(':');
-  if (dot == std::string::npos || colon == std::string::npos || colon < dot) return Error(message);
-  std::string option = message.substr(dot + 1, colon - dot - 1);
-  std::replace(option.begin(), option.end(), '_', '-');
-  if (!settings.options.contains(option)) return Error(message);
-  return Error::Format("--{}{}", option, message.substr(colon));
-}
-
-// What no option alone can tell.
-void CheckTraining(const Settings& settings, TrainConfig config) {
-  try {
-    const auto data = OpenData(config.data);
-    FitToData(config, data->shape());
-    data->CheckBatch(config.train.batch, config.model.context);
-  } catch (const Error& error) {
-    throw OfOption(settings, error.what());
-  }
 }
 
 std::vector<Point> Points(const Settings& settings) {
@@ -315,21 +292,11 @@ std::vector<MomentPair> PairsOf(const Settings& settings) {
 }
 
 TrainConfig ConfigOf(const Settings& settings, const MomentPair& pair, uint64_t seed) {
-  const auto size = [&](const char* name, int64_t high) {
-    return static_cast<size_t>(settings.GetInteger(name, 1, high));
-  };
   TrainConfig config;
   config.model.kind = ModelKind::kLlama;
-  config.model.layers = size("layers", 128);
-  config.model.width = size("width", 1 << 14);
-  config.model.heads = size("heads", 256);
-  config.model.context = size("context", 1 << 16);
   config.linear.all.high_precision = "fp32";
-  config.optimizer.beta1 = settings.GetDouble("beta1", 0, 0.999999);
-  config.optimizer.beta2 = settings.GetDouble("beta2", 0, 0.999999);
-  config.optimizer.epsilon = settings.GetDouble("epsilon", 1e-30, 1);
-  config.optimizer.weight_decay = settings.GetDouble("weight-decay", 0, 100);
-  config.optimizer.clip_norm = settings.GetDouble("clip", 0, 1e9);
+  ReadTraining(settings, seed, config);
+  ReadText(settings, config.data);
   config.optimizer.m = ParseMomentFormat(pair.m);
   config.optimizer.v = ParseMomentFormat(pair.v);
   const std::string& from = settings.Get("update-from");
@@ -337,20 +304,7 @@ TrainConfig ConfigOf(const Settings& settings, const MomentPair& pair, uint64_t 
     throw Error::Format("--update-from '{}': expected fresh or stored", from);
   }
   config.optimizer.update_from_stored = from == "stored";
-  config.schedule.peak = settings.GetDouble("lr", 1e-12, 100);
-  config.schedule.warmup = static_cast<uint64_t>(settings.GetInteger("warmup", 0, 100'000'000));
-  config.schedule.steps = size("steps", 100'000'000);
-  config.train.seed = seed;
-  config.train.steps = config.schedule.steps;
-  config.train.batch = size("batch", 1 << 16);
-  config.train.valid_every = 0;
-  config.train.valid_batches = size("valid-batches", 1 << 20);
-  if (!settings.Get("text").empty()) {
-    config.data.kind = DataKind::kText;
-    config.data.path = settings.Get("text");
-  }
-  config.data.size = size("text-size", int64_t{1} << 32);
-  const uint64_t records = size("records", 100'000'000);
+  const auto records = static_cast<uint64_t>(settings.GetInteger("records", 2, 100'000'000));
   config.telemetry.tensors_every = std::max<uint64_t>(1, config.train.steps / records);
   return config;
 }

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "experiments/moment_formats.h"
+#include "experiments/training.h"
 #include "numsim/base/error.h"
 #include "numsim/optim/moment_store.h"
-#include "numsim/stats/mean_estimate.h"
 
 namespace numsim::experiments::moment_formats {
 namespace {
@@ -56,11 +56,12 @@ void AddFlushed(const Table& table, std::vector<Pair>& pairs) {
   }
 }
 
+// One member of the outcomes.
 template <typename Value>
-Estimate OverSeeds(const Seeds& seeds, const Value& value) {
-  std::vector<double> values;
-  for (const auto& [seed, outcome] : seeds) values.push_back(value(seed, outcome));
-  return MeanOf(values);
+SeedValues ValuesOf(const Seeds& seeds, const Value& value) {
+  SeedValues values;
+  for (const auto& [seed, outcome] : seeds) values[seed] = value(outcome);
+  return values;
 }
 
 // Without a gain of fp32 there is nothing to compare with. The gap of a pair that diverged is
@@ -72,15 +73,14 @@ std::string VerdictOf(double share, double gained) {
 }
 
 std::vector<std::string> PairRow(const Pair& p, const Seeds& baseline) {
-  const Estimate loss =
-      OverSeeds(p.seeds, [](const std::string&, const Outcome& o) { return o.loss; });
-  const Estimate gap = OverSeeds(p.seeds, [&](const std::string& seed, const Outcome& o) {
-    return o.loss - baseline.at(seed).loss;
-  });
+  const auto valid_loss = [](const Outcome& o) { return o.loss; };
+  const SeedValues losses = ValuesOf(p.seeds, valid_loss);
+  const Estimate loss = OverSeeds(losses);
+  const Estimate gap = GapOverSeeds(losses, ValuesOf(baseline, valid_loss));
   const Estimate gained =
-      OverSeeds(baseline, [](const std::string&, const Outcome& o) { return o.start - o.loss; });
+      OverSeeds(ValuesOf(baseline, [](const Outcome& o) { return o.start - o.loss; }));
   const Estimate flushed =
-      OverSeeds(p.seeds, [](const std::string&, const Outcome& o) { return o.v_flushed; });
+      OverSeeds(ValuesOf(p.seeds, [](const Outcome& o) { return o.v_flushed; }));
   const size_t diverged = static_cast<size_t>(std::count_if(
       p.seeds.begin(), p.seeds.end(), [](const auto& seed) { return seed.second.diverged; }));
   const double share = gap.value / gained.value;

@@ -6,8 +6,8 @@
 
 #include "experiments/distinct.h"
 #include "experiments/moment_formats.h"
+#include "experiments/training.h"
 #include "numsim/optim/moment_format.h"
-#include "numsim/stats/mean_estimate.h"
 
 namespace numsim::experiments::moment_formats {
 namespace {
@@ -24,45 +24,13 @@ std::vector<MomentPair> PairsIn(const Table& table) {
   return pairs;
 }
 
-// Values of several seeds by step.
-using ValuesByStep = std::map<double, std::vector<double>>;
-
-// Mean over seeds, with the range where there are several.
-Series SeriesOf(const ValuesByStep& values) {
-  Series series;
-  series.markers = false;
-  size_t most = 1;
-  for (const auto& [step, at] : values) {
-    series.x.push_back(step);
-    series.y.push_back(MeanOf(at).value);
-    series.low.push_back(*std::min_element(at.begin(), at.end()));
-    series.high.push_back(*std::max_element(at.begin(), at.end()));
-    most = std::max(most, at.size());
-  }
-  if (most == 1) {
-    series.low.clear();
-    series.high.clear();
-  }
-  return series;
-}
-
 // A column against the step.
 Series SeriesOf(const Table& table, const MomentPair& pair, const char* column, double least) {
-  ValuesByStep values;
-  for (size_t r = 0; r < table.rows.size(); ++r) {
-    if (pair != MomentPair{table.Text(r, "m"), table.Text(r, "v")}) continue;
-    const double value = table.Number(r, column);
-    // A seed that has diverged is in the curve as long as it had a loss.
-    if (std::isfinite(value)) values[table.Number(r, "step")].push_back(std::max(least, value));
-  }
-  return SeriesOf(values);
-}
-
-// All of the training, also where a pair diverged early.
-Axis StepAxis(const Table& table) {
-  double last = 1;
-  for (size_t r = 0; r < table.rows.size(); ++r) last = std::max(last, table.Number(r, "step"));
-  return {.label = "step", .low = 0, .high = last};
+  // A seed that has diverged is in the curve as long as it had a loss.
+  const auto selects = [&](size_t r) {
+    return pair == MomentPair{table.Text(r, "m"), table.Text(r, "v")};
+  };
+  return SeriesOverSeeds(table, column, selects, least);
 }
 
 // Colours of the formats of m, the same in every panel.
@@ -175,7 +143,7 @@ BaselineLosses BaselineOf(const Table& curves) {
 
 // Loss minus that of the baseline with the same seed and batches.
 Series GapSeries(const Table& curves, const MomentPair& pair, const BaselineLosses& baseline) {
-  ValuesByStep gaps;
+  StepValues gaps;
   for (size_t r = 0; r < curves.rows.size(); ++r) {
     if (pair != MomentPair{curves.Text(r, "m"), curves.Text(r, "v")}) continue;
     const auto same = baseline.find({curves.Text(r, "seed"), curves.Text(r, "step")});
@@ -183,7 +151,7 @@ Series GapSeries(const Table& curves, const MomentPair& pair, const BaselineLoss
     const double gap = curves.Number(r, "loss") - same->second;
     if (std::isfinite(gap)) gaps[curves.Number(r, "step")].push_back(gap);
   }
-  return SeriesOf(gaps);
+  return SeriesOverSeeds(gaps);
 }
 
 // Lines that can be told apart in a panel.

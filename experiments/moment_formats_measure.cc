@@ -1,10 +1,10 @@
 // One training of `moment-formats`.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include "experiments/moment_formats.h"
+#include "experiments/training.h"
 #include "numsim/train/trainer.h"
 
 namespace numsim::experiments::moment_formats {
@@ -63,13 +63,9 @@ Rows Measure(const Settings& settings, const Point& point) {
   };
   add(kCurvesTable, {Cell(0), Cell(start)});
   const uint64_t every = config.telemetry.tensors_every;
-  double loss = 0;
-  uint64_t since = 0;
-  uint64_t step = 0;
-  for (; trainer.status() == TrainStatus::kRunning; ++step) {
+  LossCurve curve(every);
+  for (uint64_t step = 0; trainer.status() == TrainStatus::kRunning; ++step) {
     trainer.Step();
-    loss += trainer.last_loss();
-    ++since;
     if (step % every == 0) {
       const MomentSums sums = TakeMoments(trainer);
       // A step that was not taken, for NaN or infinity, stored nothing.
@@ -83,21 +79,15 @@ Rows Measure(const Settings& settings, const Point& point) {
              Cell(sums.update_max)});
       }
     }
-    if ((step + 1) % every == 0 || trainer.status() == TrainStatus::kFinished) {
-      add(kCurvesTable, {Cell(step + 1), Cell(loss / static_cast<double>(since))});
-      loss = 0;
-      since = 0;
-    }
+    if (curve.Add(trainer)) add(kCurvesTable, {Cell(curve.steps()), Cell(curve.loss())});
   }
-  const bool finished = trainer.status() == TrainStatus::kFinished;
   const Optimizer::Bytes bytes = trainer.optimizer().StoredBytes();
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   add(kFinalTable,
       {Cell(Name(trainer.status())),
        Cell(trainer.steps_taken()),
        Cell(start),
        Cell(trainer.recent_loss()),
-       Cell(finished ? trainer.Validate().Mean() : kInfinity),
+       Cell(FinalLoss(trainer)),
        Cell(trainer.data().EntropyBound().value_or(std::nan(""))),
        Cell(bytes.m),
        Cell(bytes.v)});

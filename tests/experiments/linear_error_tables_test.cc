@@ -9,74 +9,10 @@
 #include <vector>
 
 #include "experiments/linear_error.h"
-#include "experiments/linear_error_product.h"
 #include "experiments/settings.h"
-#include "numsim/base/parallel.h"
-#include "numsim/random/distributions.h"
 
 namespace numsim::experiments::linear_error {
 namespace {
-
-TEST(CompareProduct, MedianRowsAndColumnsAreNotRuledByALargeOne) {
-  // Errors of 10, 20 and 50 % in the rows; the last row is large.
-  const std::vector<float> r = {1, 2, 10, 20, 1000, 2000};
-  std::vector<float> y = {1.1f, 2.2f, 12, 24, 1500, 3000};
-  const ProductError error = CompareProduct(r, y, 2);
-  EXPECT_NEAR(error.row_error, 0.2, 1e-6);
-  EXPECT_NEAR(error.column_error, 0.5, 1e-3);
-  EXPECT_NEAR(error.relative_error, 0.5, 1e-3);
-  EXPECT_NEAR(error.gain, 1.5, 1e-3);
-}
-
-TEST(CompareProduct, AConstantErrorIsBiasAndNoVariance) {
-  const std::vector<float> r = {1, -2, 3, -4}, y = {1.5, -1.5, 3.5, -3.5};
-  const ProductError error = CompareProduct(r, y, 2);
-  EXPECT_EQ(error.bias, 0.5);
-  EXPECT_EQ(error.error_variance, 0);
-  EXPECT_EQ(error.signal_variance, 30.0 / 4 - 0.25);
-  EXPECT_NEAR(error.sqnr_db, 10 * std::log10(30), 1e-12);
-}
-
-TEST(CompareProduct, HasStatedValuesWithoutErrorOrSignalAndForWhatIsNotFinite) {
-  const std::vector<float> r = {1, 2, 3, 4}, zero(4);
-  const ProductError exact = CompareProduct(r, r, 2);
-  EXPECT_EQ(exact.relative_error, 0);
-  EXPECT_EQ(exact.sqnr_db, std::numeric_limits<double>::infinity());
-  EXPECT_NEAR(exact.cosine, 1, 1e-15);
-  EXPECT_EQ(exact.gain, 1);
-  const ProductError nothing = CompareProduct(zero, r, 2);
-  EXPECT_TRUE(std::isnan(nothing.relative_error));
-  EXPECT_TRUE(std::isnan(nothing.row_error));
-  EXPECT_TRUE(std::isnan(nothing.cosine));
-  const ProductError flushed = CompareProduct(r, zero, 2);
-  EXPECT_EQ(flushed.relative_error, 1);
-  EXPECT_EQ(flushed.gain, 0);
-  EXPECT_TRUE(std::isnan(flushed.cosine));
-  const std::vector<float> nan = {1, 2, std::nanf(""), 4};
-  EXPECT_TRUE(std::isnan(CompareProduct(r, nan, 2).relative_error));
-  EXPECT_TRUE(std::isnan(CompareProduct(r, nan, 2).error_variance));
-  EXPECT_TRUE(std::isnan(CompareProduct(r, nan, 2).sqnr_db));
-  const std::vector<float> inf = {1, 2, std::numeric_limits<float>::infinity(), 4};
-  EXPECT_EQ(CompareProduct(r, inf, 2).relative_error, std::numeric_limits<double>::infinity());
-}
-
-TEST(CompareProduct, HasTheSameBitsOnAnyNumberOfThreads) {
-  const int before = ThreadCount();
-  std::vector<float> r(3000 * 7), y(r.size());
-  FillNormal({0, 0}, 0, r);
-  FillNormal({0, 1}, 0, y);
-  SetThreadCount(1);
-  const ProductError one = CompareProduct(r, y, 7);
-  SetThreadCount(5);
-  const ProductError five = CompareProduct(r, y, 7);
-  SetThreadCount(before);
-  EXPECT_EQ(one.error_variance, five.error_variance);
-  EXPECT_EQ(one.relative_error, five.relative_error);
-  EXPECT_EQ(one.row_error, five.row_error);
-  EXPECT_EQ(one.column_error, five.column_error);
-  EXPECT_EQ(one.cosine, five.cosine);
-  EXPECT_NEAR(one.relative_error, std::sqrt(2), 0.05);
-}
 
 // Relative error of (product, inner dimension, seed); the noise grows with the inner dimension and
 // the signal follows from both.

@@ -149,6 +149,73 @@ TEST(GnuplotScript, NarrowLogAxisShowsNumbers) {
   EXPECT_NE(script.find("'3.2' 3.2"), std::string::npos) << script;
 }
 
+// Two series of bars in rows with names, beside a panel of curves.
+Figure Bars() {
+  Figure figure = Simple();
+  figure.columns = 2;
+  Panel panel;
+  panel.x.label = "Error";
+  panel.rows = {"blocks.0.mlp.gate_up weight-gradient.x", "head", "b"};
+  panel.series = {Line("c", 2, {0.5, -0.25, NAN}, {0, 1, 2}), Line("", 3, {INFINITY, 1}, {0, 2})};
+  figure.panels.insert(figure.panels.begin(), panel);
+  return figure;
+}
+
+TEST(BarRows, BeginAtZeroAndShareTheHeightOfTheRow) {
+  const Panel panel = Bars().panels[0];
+  EXPECT_EQ(BarRows(panel, 0), "0.5 0 0 0.5 -0.4 0\n-0.25 1 -0.25 0 0.6 1\n");
+  EXPECT_EQ(BarRows(panel, 1), "1 2 0 1 2 2.4\n");
+  EXPECT_EQ(ExtentOfX(panel).low, -0.25);
+  EXPECT_EQ(ExtentOfX(panel).high, 1);
+  Panel positive = panel;
+  positive.series = {Line("", 0, {3, 2}, {0, 1})};
+  EXPECT_EQ(ExtentOfX(positive).low, 0);
+}
+
+TEST(GnuplotScript, BarsHaveTheirNamesFromTheTopDown) {
+  const std::string script = GnuplotScript(Bars());
+  for (const char* const text : {"$bars_1_1 << EOD\n0.5 0 0 0.5 -0.4 0\n",
+                                 "set yrange [2.5:-0.5]",
+                                 "set ytics ('blocks.0.mlp.gate_up weight-gradient.x' 0, 'head' 1, "
+                                 "'b' 2) noenhanced",
+                                 "with boxxyerror linecolor rgb '#009E73'",
+                                 "with boxes linecolor rgb '#009E73' fillstyle solid 0.85 noborder "
+                                 "title 'c'",
+                                 "set ytics enhanced\nunset label 2\n\n# Panel 2\n"}) {
+    EXPECT_NE(script.find(text), std::string::npos) << text << "\n" << script;
+  }
+  EXPECT_EQ(script.find("$curve_1"), std::string::npos);
+}
+
+TEST(LayOut, NamesOfBarsTakeWidthAndRowsTakeHeight) {
+  Figure figure = Bars();
+  const FigureLayout layout = LayOut(figure);
+  Figure curves = figure;
+  curves.panels[0] = curves.panels[1];
+  const FigureLayout plain = LayOut(curves);
+  EXPECT_GT(layout.width_inches, plain.width_inches + 1);
+  EXPECT_EQ(layout.height_inches, plain.height_inches);
+  const auto width = [](const FigureLayout& of, size_t panel) {
+    return (of.panels[panel].right - of.panels[panel].left) * of.width_inches;
+  };
+  for (const size_t panel : {0, 1}) EXPECT_NEAR(width(layout, panel), width(plain, panel), 1e-9);
+  figure.panels[0].rows.resize(40);
+  EXPECT_GT(LayOut(figure).height_inches, layout.height_inches + 3);
+}
+
+TEST_F(FigureTest, BarsAreDrawn) {
+  if (!HasGnuplot()) GTEST_SKIP() << "no gnuplot that writes SVG and PDF";
+  Figure figure = Bars();
+  Panel empty;
+  empty.rows = {"it's `touch pwned`"};
+  empty.series = {Line("", 0, {NAN}, {0})};
+  figure.panels.push_back(empty);
+  EXPECT_EQ(DrawFigure(figure, Directory()).size(), 3u);
+  EXPECT_EQ(Names().size(), 3u);
+  EXPECT_NE(Bytes(Path("loss.svg")).find("blocks.0.mlp.gate_up weight-gradient.x"),
+            std::string::npos);
+}
+
 TEST_F(FigureTest, SvgAndPdfStandBesideAScriptThatRedrawsThem) {
   if (!HasGnuplot()) GTEST_SKIP() << "no gnuplot that writes SVG and PDF";
   const std::vector<std::string> expected = {"loss.gp", "loss.svg", "loss.pdf"};

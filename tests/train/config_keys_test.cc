@@ -82,6 +82,10 @@ const KeyCase kLinear[] = {
      "16",
      [](const C& c) { return c.linear.all.block == 16; },
      {"linear.kind=block"}},
+    {"linear.high_operands",
+     "w,forward.x",
+     [](const C& c) { return Text(c.linear.all.high_operands) == "w,forward.x"; },
+     {"linear.kind=switchback"}},
     {"linear.delayed_history",
      "12",
      [](const C& c) { return Delayed(c) && c.linear.all.delayed->history == 12; },
@@ -105,6 +109,13 @@ const KeyCase kLinear[] = {
      "e5m2",
      [](const C& c) { return c.storage.gradients.name == "e5m2"; },
      {}},
+    {"stress.point", "*.down", [](const C& c) { return c.stress.point == "*.down"; }, {}},
+    {"stress.channel", "3", [](const C& c) { return c.stress.channel == 3; }, {}},
+    {"stress.value",
+     "-1e4",
+     [](const C& c) { return c.stress.value == -1e4; },
+     {"stress.point=blocks.0"}},
+    {"stress.input_tail", "1.5", [](const C& c) { return c.stress.input_tail == 1.5; }, {}},
 };
 
 const KeyCase kOptimizer[] = {

@@ -104,6 +104,18 @@ TEST(FitToData, ImagesThatDoNotFitArePointedOut) {
   ExpectMessage(ErrorOf([&] { FitToData(config, oblong); }), {"data.path: ", "28", "20"});
 }
 
+TEST(FitToData, TextHasNoInputsWithTails) {
+  for (const char* const kind : {"llama", "gpt"}) {
+    TrainConfig config = Model(kind, {"stress.input_tail=0.5"});
+    ExpectMessage(ErrorOf([&config] { FitToData(config, Text()); }), {"stress.input_tail: "});
+  }
+  for (const auto& [kind, data] : {std::pair{"clip", Captions()}, std::pair{"mlp", Features()}}) {
+    TrainConfig config = Model(kind, {"stress.input_tail=0.5", "model.patch=8"});
+    FitToData(config, data);
+    EXPECT_EQ(config.stress.input_tail, 0.5);
+  }
+}
+
 // A configuration that no file made is checked as one that a file did.
 TEST(FitToData, ChecksTheConfiguration) {
   const auto error = [](auto change) {

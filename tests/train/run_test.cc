@@ -292,6 +292,18 @@ TEST_F(TrainRun, CsvsThatAreShorterThanTheCheckpointKnowsAreErrors) {
   ExpectMessage(ErrorOfTraining(TinyConfig(), "a", true), {(Path("a") / "train.csv").string()});
 }
 
+TEST_F(TrainRun, CsvsOfOtherColumnsAreErrors) {
+  Train(TinyConfig(), "a", false, 6);
+  std::string text = Bytes(Path("a") / "valid.csv");
+  text.replace(text.find("zero_shot"), 9, "unknown__");
+  Put("a/valid.csv", text);
+  AppendTo("a", "train.csv", "stays");
+  const std::string train = Bytes(Path("a") / "train.csv");
+  ExpectMessage(ErrorOfTraining(TinyConfig(), "a", true),
+                {(Path("a") / "valid.csv").string(), "columns"});
+  EXPECT_EQ(Bytes(Path("a") / "train.csv"), train);
+}
+
 TEST_F(TrainRun, ProgressComesAfterEveryStep) {
   std::vector<uint64_t> steps;
   TrainRunOptions options;

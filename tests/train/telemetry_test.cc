@@ -28,14 +28,14 @@ TEST(Telemetry, TablesHaveTheirColumnsAndNoRows) {
 
 TEST(Telemetry, RowsStayInOrderUntilTheyAreCleared) {
   Telemetry telemetry;
-  telemetry.Add("valid", {"0", "5.5", "0"});
-  telemetry.Add("valid", {"4", "5", "0.5"});
+  telemetry.Add("valid", {"0", "5.5", "0", "nan"});
+  telemetry.Add("valid", {"4", "5", "0.5", "nan"});
   ASSERT_EQ(telemetry.Of("valid").rows.size(), 2u);
   EXPECT_EQ(telemetry.Of("valid").Text(1, "loss"), "5");
   EXPECT_TRUE(telemetry.Of("train").rows.empty());
   telemetry.Clear();
   EXPECT_TRUE(telemetry.Of("valid").rows.empty());
-  EXPECT_EQ(telemetry.Of("valid").columns.size(), 3u);
+  EXPECT_EQ(telemetry.Of("valid").columns.size(), 4u);
   EXPECT_DEATH(telemetry.Add("valid", {"0"}), "1 cells");
   EXPECT_DEATH(telemetry.Add("no", {"0"}), "no table no");
 }
@@ -45,7 +45,7 @@ TEST(TensorObserver, RoundsEachRoleToItsFormat) {
   storage.activations = ParseFormat("bf16");
   storage.gradients = ParseFormat("e5m2");
   TensorObserver observer(storage);
-  EXPECT_TRUE(observer.Rounds());
+  EXPECT_TRUE(observer.ChangesTensors());
   std::vector<float> x = {1.00390625f, 1.01171875f, 70000.0f, -kInfinity};
   std::vector<float> g = {1.125f, 1.375f, 70000.0f, -kInfinity};
   observer.Tensor("p", TensorRole::kActivation, MatrixRef<float>(x.data(), 1, 4));
@@ -56,7 +56,7 @@ TEST(TensorObserver, RoundsEachRoleToItsFormat) {
 
 TEST(TensorObserver, InFp32ItChangesNothing) {
   TensorObserver observer{StorageConfig()};
-  EXPECT_FALSE(observer.Rounds());
+  EXPECT_FALSE(observer.ChangesTensors());
   std::vector<float> x = {0.1f, -3e-41f};
   observer.Tensor("p", TensorRole::kActivation, MatrixRef<float>(x.data(), 1, 2));
   EXPECT_EQ(x, (std::vector<float>{0.1f, -3e-41f}));

@@ -6,6 +6,7 @@
 
 #include "numsim/base/parallel.h"
 #include "numsim/random/streams.h"
+#include "numsim/tensor/elementwise.h"
 #include "numsim/train/loss_history.h"
 #include "tests/train/train_problem.h"
 
@@ -224,6 +225,52 @@ TEST(Trainer, WithoutIntervalsThereIsTheEndAlone) {
   ASSERT_TRUE(trainer.last_validation().has_value());
   EXPECT_EQ(Cell(trainer.last_validation()->Mean()),
             trainer.telemetry().Of("valid").Text(0, "loss"));
+}
+
+// Rows of a role at a step, by point.
+std::map<std::string, double> RootMeanSquares(const Table& table,
+                                              std::string_view step,
+                                              std::string_view role) {
+  std::map<std::string, double> found;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    if (table.Text(row, "step") != step || table.Text(row, "role") != role) continue;
+    EXPECT_TRUE(found.emplace(table.Text(row, "point"), table.Number(row, "rms")).second);
+  }
+  return found;
+}
+
+// Before clipping, and with the loss scale that optimizer.csv takes away.
+TEST(Trainer, WeightsAndTheirGradientsAreThoseOfTheBackwardPass) {
+  TrainConfig config = TinyConfig();
+  config.optimizer.clip_norm = 0.01;
+  config.loss_scaler.kind = LossScaling::kDynamic;
+  config.loss_scaler.initial = 1024;
+  Trainer trainer(config, OpenShared(config.data));
+  std::map<std::string, double> first_weights;
+  for (const Parameter<float>& parameter : trainer.model().parameters()) {
+    const AbsoluteStatistics measured = MeasureAbsolute(parameter.value.View());
+    const auto elements = static_cast<double>(parameter.Elements());
+    first_weights[parameter.name] = std::sqrt(measured.square_sum / elements);
+  }
+  StepUntil(trainer);
+  const Table& tensors = trainer.telemetry().Of("tensors");
+  EXPECT_EQ(RootMeanSquares(tensors, "0", "weight"), first_weights);  // before the step
+  const Table& steps = trainer.telemetry().Of("optimizer");
+  for (const char* const step : {"0", "5", "10"}) {
+    const auto gradients = RootMeanSquares(tensors, step, "weight-gradient");
+    const auto weights = RootMeanSquares(tensors, step, "weight");
+    EXPECT_EQ(gradients.size(), trainer.model().parameters().size());
+    EXPECT_EQ(weights.size(), gradients.size());
+    for (size_t row = 0; row < steps.rows.size(); ++row) {
+      if (steps.Text(row, "step") != step) continue;
+      const std::string& name = steps.Text(row, "tensor");
+      const auto elements =
+          static_cast<double>(trainer.model().parameters().Find(name)->Elements());
+      const double norm = 1024 * steps.Number(row, "gradient_norm");
+      EXPECT_NEAR(gradients.at(name) * std::sqrt(elements), norm, 1e-9 * norm) << name;
+      EXPECT_GT(norm, 0) << name;
+    }
+  }
 }
 
 TEST(Trainer, MeasuringChangesNothing) {

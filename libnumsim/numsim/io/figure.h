@@ -36,6 +36,11 @@ struct Panel {
   std::string title;  // shown as it is; long ones are broken at blanks
   Axis x, y;
   std::vector<Series> series;
+  // Not empty: horizontal bars instead of curves, in rows of these names (shown as they are) from
+  // the top down. A point (x, y) is a bar from 0 to x in row y = 0, 1, ...; series share the height
+  // of a row. The x axis is linear; y.label is all of the y axis that counts, and of a series
+  // label, style, x and y.
+  std::vector<std::string> rows = {};
 };
 
 // Panels are laid out row by row; one legend for the whole figure, from all panels' labels.
@@ -50,9 +55,10 @@ struct Figure {
 
 // Writes DIR/NAME.gp, and DIR/NAME.svg and DIR/NAME.pdf where gnuplot is found; `gnuplot NAME.gp`
 // in DIR draws both again. The same figure and gnuplot give the same bytes (the PDF bears the date
-// 1970). Sized for a paper column: about 3.4 in wide per column of panels, sans-serif 8 pt or more.
-// Returns the paths written, relative to `directory`. Without gnuplot only the script is written.
-// Throws Error when a file cannot be written or gnuplot fails (with what it said).
+// 1970). Sized for a paper column: about 3.4 in wide per column of panels, and what the names of
+// bars take beside it, sans-serif 8 pt or more. Returns the paths written, relative to `directory`.
+// Without gnuplot only the script is written. Throws Error when a file cannot be written or gnuplot
+// fails (with what it said).
 std::vector<std::string> DrawFigure(const Figure& figure, const std::filesystem::path& directory);
 
 // Whether a gnuplot that can write SVG and PDF is on the PATH, and its version ("" when not).

@@ -59,6 +59,7 @@ Extent ExtentOfX(const Panel& panel) {
       if (IsDrawablePoint(panel, series, i)) extent.Include(series.x[i]);
     }
   }
+  if (!panel.rows.empty() && !extent.empty) extent.Include(0);
   return extent;
 }
 
@@ -89,6 +90,20 @@ std::string CurveRows(const Panel& panel, const Series& series) {
   CheckLengths(series);
   return JoinRows(series.x.size(), [&](size_t i) {
     return IsDrawablePoint(panel, series, i) ? Cell(series.x[i]) + " " + Cell(series.y[i]) : "";
+  });
+}
+
+std::string BarRows(const Panel& panel, size_t index) {
+  constexpr double kFilled = 0.8;  // of the height of a row
+  const Series& series = panel.series[index];
+  CheckLengths(series);
+  const double height = kFilled / static_cast<double>(panel.series.size());
+  const double above = static_cast<double>(index) * height - kFilled / 2;
+  return JoinRows(series.x.size(), [&](size_t i) -> std::string {
+    if (!IsDrawablePoint(panel, series, i)) return "";
+    const double x = series.x[i], top = series.y[i] + above;
+    return Cell(x) + " " + Cell(series.y[i]) + " " + Cell(std::min(x, 0.0)) + " " +
+           Cell(std::max(x, 0.0)) + " " + Cell(top) + " " + Cell(top + height);
   });
 }
 

@@ -20,7 +20,7 @@ struct Extent {
 
   void Include(double value);
 };
-Extent ExtentOfX(const Panel& panel);
+Extent ExtentOfX(const Panel& panel);  // 0 included where the panel has bars
 Extent ExtentOfY(const Panel& panel);  // bands included
 
 // Number of points of the series that can be drawn.
@@ -29,6 +29,10 @@ size_t DrawablePoints(const Panel& panel, const Series& series);
 // The lines "x y" of a series; a blank line, which interrupts the curve, for each run of points
 // that cannot be drawn. Requires equal lengths of x and y.
 std::string CurveRows(const Panel& panel, const Series& series);
+
+// The lines "x y x_low x_high y_low y_high" of the bars of series `index` of a panel that has rows;
+// bars that cannot be drawn are left out. Requires equal lengths of x and y.
+std::string BarRows(const Panel& panel, size_t index);
 
 // The lines "x low high" of the band, "" when there is none to draw. An end that the axis cannot
 // show while the point itself can (a lower end <= 0 on a log axis) is put at the axis' end or at

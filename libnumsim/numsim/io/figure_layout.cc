@@ -18,6 +18,8 @@ constexpr double kLine = 0.16;
 constexpr double kCharacter = 0.062;    // mean width, on the wide side
 constexpr double kLegendSample = 0.62;  // line, marker and gaps of a legend entry
 constexpr double kLegendPadding = 0.10;
+constexpr double kBarRow = 0.15;      // of a panel of bars
+constexpr double kRowNameRoom = 0.3;  // beside the names of rows: tics and axis label
 
 // Of UTF-8 text.
 size_t Characters(std::string_view text) {
@@ -37,6 +39,32 @@ int LegendColumns(const std::vector<LegendEntry>& legend, double width) {
   return (count + rows - 1) / rows;  // rows of nearly equal length
 }
 
+// What the names of a panel of bars take beyond the left margin of other panels.
+double RoomForNames(const Panel& panel) {
+  size_t longest = 0;
+  for (const std::string& name : panel.rows) longest = std::max(longest, Characters(name));
+  return std::max(kRowNameRoom + kCharacter * static_cast<double>(longest) - kLeft, 0.0);
+}
+
+// The left end of each column of panels, and the right end of the last.
+std::vector<double> ColumnEdges(const Figure& figure, size_t columns) {
+  std::vector<double> edges = {0};
+  for (size_t c = 0; c < columns; ++c) {
+    double room = 0;
+    for (size_t i = c; i < figure.panels.size(); i += columns) {
+      room = std::max(room, RoomForNames(figure.panels[i]));
+    }
+    edges.push_back(edges.back() + kColumnWidth + room);
+  }
+  return edges;
+}
+
+double PlotHeight(const Figure& figure) {
+  size_t rows = 0;
+  for (const Panel& panel : figure.panels) rows = std::max(rows, panel.rows.size());
+  return std::max(kPlotHeight, kBarRow * static_cast<double>(rows));
+}
+
 }  // namespace
 
 std::vector<LegendEntry> LegendOf(const Figure& figure) {
@@ -44,7 +72,10 @@ std::vector<LegendEntry> LegendOf(const Figure& figure) {
   for (const Panel& panel : figure.panels) {
     for (const Series& series : panel.series) {
       if (series.label.empty()) continue;
-      const LegendEntry entry{series.label, series.style, series.dashed, series.markers};
+      const bool bars = !panel.rows.empty();
+      const LegendEntry entry =
+          bars ? LegendEntry{series.label, series.style, false, false, true}
+               : LegendEntry{series.label, series.style, series.dashed, series.markers};
       if (std::find(legend.begin(), legend.end(), entry) == legend.end()) legend.push_back(entry);
     }
   }
@@ -75,7 +106,8 @@ FigureLayout LayOut(const Figure& figure) {
   const size_t columns = std::min<size_t>(figure.columns, figure.panels.size());
   const size_t rows = (figure.panels.size() + columns - 1) / columns;
   FigureLayout layout;
-  layout.width_inches = kColumnWidth * static_cast<double>(columns);
+  const std::vector<double> edges = ColumnEdges(figure, columns);
+  layout.width_inches = edges.back();
   const auto fitting = [](double width) { return static_cast<size_t>(width / kCharacter); };
   layout.title_lines = WrapText(figure.title, fitting(layout.width_inches - 0.4));
   size_t panel_title_lines = 0;
@@ -92,17 +124,17 @@ FigureLayout LayOut(const Figure& figure) {
   const double legend_height = strip(legend_rows);
   const double title_height = strip(layout.title_lines.size());
   const double above = kAbove + kLine * static_cast<double>(panel_title_lines);
-  const double row_height = above + kPlotHeight + kBelow;
+  const double row_height = above + PlotHeight(figure) + kBelow;
   layout.height_inches = legend_height + row_height * static_cast<double>(rows) + title_height;
 
   const double height = layout.height_inches;
   layout.title_top = 1 - kLine / height;
   layout.legend = {0, 1, 0, legend_height / height};
   for (size_t i = 0; i < figure.panels.size(); ++i) {
-    const double left = kColumnWidth * static_cast<double>(i % columns);
+    const double right = edges[i % columns + 1];
     const double top = height - title_height - row_height * static_cast<double>(i / columns);
-    layout.panels.push_back({(left + kLeft) / layout.width_inches,
-                             (left + kColumnWidth - kRight) / layout.width_inches,
+    layout.panels.push_back({(right - kColumnWidth + kLeft) / layout.width_inches,
+                             (right - kRight) / layout.width_inches,
                              (top - row_height + kBelow) / height,
                              (top - above) / height});
   }

@@ -20,6 +20,7 @@ struct LegendEntry {
   int style = 0;
   bool dashed = false;
   bool markers = true;
+  bool bars = false;
 
   friend bool operator==(const LegendEntry&, const LegendEntry&) = default;
 };

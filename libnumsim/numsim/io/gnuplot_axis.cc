@@ -110,4 +110,18 @@ std::string AxisCommands(char name, const Axis& axis, const Extent& extent) {
   return text + fmt::format("set {0}tics autofreq\nset m{0}tics {1}\n", name, minor);
 }
 
+std::string RowAxisCommands(const Panel& panel) {
+  NUMSIM_CHECK(!panel.rows.empty() && !panel.x.log10 && !panel.x.log2, "'{}'", panel.title);
+  std::string names;
+  for (size_t i = 0; i < panel.rows.size(); ++i) {
+    names += fmt::format("{}{} {}", i == 0 ? "" : ", ", GnuplotText(panel.rows[i]), i);
+  }
+  return fmt::format(
+      "set ylabel {} enhanced\nunset logscale y\nset yrange [{}:-0.5]\n"
+      "set ytics ({}) noenhanced\nset mytics 1\n",
+      GnuplotText(panel.y.label),
+      Cell(static_cast<double>(panel.rows.size()) - 0.5),
+      names);
+}
+
 }  // namespace numsim

@@ -12,4 +12,7 @@ namespace numsim {
 // of that extent. They do not depend on what was set before.
 std::string AxisCommands(char name, const Axis& axis, const Extent& extent);
 
+// The same of the y axis of a panel of bars, with the names of its rows. Requires rows.
+std::string RowAxisCommands(const Panel& panel);
+
 }  // namespace numsim

@@ -59,6 +59,11 @@ std::string BandStyle(int style) {
   return fmt::format("with filledcurves linecolor rgb '{}'", Cyclic(kColours, style));
 }
 
+std::string BarStyle(int style) {
+  return fmt::format("with boxxyerror linecolor rgb '{}' fillstyle solid 0.85 noborder",
+                     Cyclic(kColours, style));
+}
+
 std::string BlockName(std::string_view kind, size_t panel, size_t series) {
   return fmt::format("${}_{}_{}", kind, panel + 1, series + 1);
 }
@@ -94,6 +99,10 @@ std::string DataBlocks(const Figure& figure) {
       if (!panel.series[s].label.empty()) {
         text += fmt::format("# {}\n", CommentText(panel.series[s].label));
       }
+      if (!panel.rows.empty()) {
+        append(BlockName("bars", p, s), BarRows(panel, s));
+        continue;
+      }
       append(BlockName("curve", p, s), CurveRows(panel, panel.series[s]));
       append(BlockName("band", p, s), BandRows(panel, panel.series[s]));
     }
@@ -115,18 +124,33 @@ std::string PlotCommand(const std::vector<std::string>& items) {
   return fmt::format("plot {}\n", fmt::join(items, ", \\\n     "));
 }
 
+std::vector<std::string> BarItems(const Panel& panel, size_t index) {
+  std::vector<std::string> items;
+  for (size_t s = 0; s < panel.series.size(); ++s) {
+    if (DrawablePoints(panel, panel.series[s]) == 0) continue;
+    items.push_back(BlockName("bars", index, s) + " using 1:2:3:4:5:6 " +
+                    BarStyle(panel.series[s].style));
+  }
+  return items;
+}
+
 std::string PanelCommands(const Figure& figure, const FigureLayout& layout, size_t index) {
   const Panel& panel = figure.panels[index];
   const Extent x = ExtentOfX(panel);
   std::string text = fmt::format("\n# Panel {}\n", index + 1) + Margins(layout.panels[index]);
   text += fmt::format("set title {} noenhanced offset 0, -0.5\n",
                       GnuplotText(JoinedLines(layout.panel_title_lines[index])));
-  text += AxisCommands('x', panel.x, x) + AxisCommands('y', panel.y, ExtentOfY(panel));
+  text += AxisCommands('x', panel.x, x);
+  text +=
+      panel.rows.empty() ? AxisCommands('y', panel.y, ExtentOfY(panel)) : RowAxisCommands(panel);
   if (x.empty) {
     return text +
            "set label 1 'no data' at graph 0.5, graph 0.5 center\n"
            "plot NaN notitle\n"
-           "unset label 1\n";
+           "unset label 1\nset ytics enhanced\n";
+  }
+  if (!panel.rows.empty()) {
+    return text + PlotCommand(BarItems(panel, index)) + "set ytics enhanced\n";
   }
   std::vector<std::string> items;  // bands first: curves lie upon them
   for (size_t s = 0; s < panel.series.size(); ++s) {
@@ -156,8 +180,11 @@ std::string LegendCommands(const Figure& figure, const FigureLayout& layout) {
       layout.legend_columns);
   std::vector<std::string> items;
   for (const LegendEntry& entry : LegendOf(figure)) {
-    items.push_back("2 " + CurveStyle(entry.style, entry.dashed, entry.markers, 1) + " title " +
-                    GnuplotText(entry.label));
+    const std::string look =
+        entry.bars ? fmt::format("with boxes linecolor rgb '{}' fillstyle solid 0.85 noborder",
+                                 Cyclic(kColours, entry.style))
+                   : CurveStyle(entry.style, entry.dashed, entry.markers, 1);
+    items.push_back("2 " + look + " title " + GnuplotText(entry.label));
   }
   return text + PlotCommand(items);
 }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "numsim/base/elementary.h"
@@ -174,6 +175,9 @@ class ClipModel final : public LayeredModel<T> {
 
   LossSum Forward(const Pass<T>& pass, const Batch& batch) override;
   void Backward(const Pass<T>& pass) override;
+  std::optional<Embeddings<T>> LastEmbeddings() const override {
+    return Embeddings<T>{image_projection_.Unit(), text_projection_.Unit()};
+  }
 
  private:
   void KeepTargets(const Batch& batch);

@@ -23,15 +23,6 @@ constexpr Keyword<LinearStep> kSteps[] = {
     {"keep X", LinearStep::kKeepX},
 };
 
-constexpr Keyword<LinearOperand> kOperands[] = {
-    {"forward X", LinearOperand::kForwardX},
-    {"forward W", LinearOperand::kForwardW},
-    {"input gradient G", LinearOperand::kInputGradientG},
-    {"input gradient W", LinearOperand::kInputGradientW},
-    {"weight gradient G", LinearOperand::kWeightGradientG},
-    {"weight gradient X", LinearOperand::kWeightGradientX},
-};
-
 void CheckSize(const char* tensor, size_t size, size_t rows, size_t cols) {
   NUMSIM_CHECK(size == rows * cols, "{}: {} elements for {} x {}", tensor, size, rows, cols);
 }
@@ -42,7 +33,8 @@ void CheckRecipe(const LinearRecipe& recipe) {
   const ProductRecipe& weight_gradient = recipe[Product::kWeightGradient];
   for (const Product product : kProducts) {
     for (const OperandRecipe* operand : {&recipe[product].a, &recipe[product].b}) {
-      NUMSIM_CHECK(operand->delayed == recipe.delayed.has_value(), "{}", recipe.kind);
+      NUMSIM_CHECK(
+          operand->Unscaled() || operand->delayed == recipe.delayed.has_value(), "{}", recipe.kind);
       NUMSIM_CHECK(operand->layout.granularity != Granularity::kColumn, "{}", recipe.kind);
     }
   }
@@ -59,7 +51,6 @@ void CheckRecipe(const LinearRecipe& recipe) {
 }  // namespace
 
 std::string_view Name(LinearStep step) { return KeywordText(kSteps, step); }
-std::string_view Name(LinearOperand operand) { return KeywordText(kOperands, operand); }
 
 size_t KeptMatrix::Bytes() const {
   if (const auto* values = std::get_if<std::vector<float>>(&data)) {

@@ -56,18 +56,6 @@ enum class LinearStep : uint8_t {
 // "quantize X", "forward product", ...
 std::string_view Name(LinearStep step);
 
-// The six operands, numbered as products follow each other. The number is that of the random draws.
-enum class LinearOperand : uint8_t {
-  kForwardX,
-  kForwardW,
-  kInputGradientG,
-  kInputGradientW,
-  kWeightGradientG,
-  kWeightGradientX,
-};
-// "forward X", "forward W", "input gradient G", ...: operands as they enter the products.
-std::string_view Name(LinearOperand operand);
-
 // Called around every operation that is really done: a tensor that is quantised once and used twice
 // gives one pair of calls, that of its first use. An operand in
 // fp32 high precision is taken as it is, without a step; keeping X is one.

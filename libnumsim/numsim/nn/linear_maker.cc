@@ -20,6 +20,7 @@ LinearLayer<T>& LinearMaker<T>::Make(const std::string& name, const LinearPlan& 
                                    .precision = PrecisionOf(precision_, name, plan.edge, storage)};
   flops_ += 2.0 * static_cast<double>(plan.rows) * static_cast<double>(plan.in) *
             static_cast<double>(plan.out);
+  precisions_.push_back(options.precision);
   return layers_.emplace_back(parameters_, name, options, layers_.size());
 }
 

@@ -41,6 +41,8 @@ class LinearMaker {
 
   // The names, in order.
   std::vector<std::string> Names() const;
+  // The precision of each, in the same order.
+  const std::vector<LinearOptions>& Precisions() const { return precisions_; }
   // As Model's: of the layers that have a state; by name. An Error leaves the states that came
   // before it restored.
   std::vector<NamedState> SaveState() const;
@@ -51,7 +53,8 @@ class LinearMaker {
   ParameterList<T>& parameters_;
   LinearPrecision precision_;
   std::deque<LinearLayer<T>> layers_;
-  double flops_ = 0;  // of one example
+  std::vector<LinearOptions> precisions_;  // of layers_
+  double flops_ = 0;                       // of one example
 };
 
 // A model whose linear layers one maker made: what Model asks of linear layers, answered by it.
@@ -63,6 +66,9 @@ class LayeredModel : public Model<T> {
     linears_.RestoreState(states);
   }
   std::vector<std::string> LinearLayers() const override { return linears_.Names(); }
+  std::vector<LinearOptions> LinearLayerPrecisions() const override {
+    return linears_.Precisions();
+  }
   double ForwardFlops(size_t examples) const override { return linears_.ForwardFlops(examples); }
 
  protected:

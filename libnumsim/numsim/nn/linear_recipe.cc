@@ -13,6 +13,8 @@ constexpr Keyword<Product> kProductNames[] = {{"forward", Product::kForward},
                                               {"input-gradient", Product::kInputGradient},
                                               {"weight-gradient", Product::kWeightGradient}};
 
+constexpr char kHigh = 'h';
+
 // parse(text), or parse(fallback) for an empty text. An Error names the option.
 template <typename Parse>
 auto ParseOption(std::string_view option,
@@ -60,6 +62,11 @@ void RejectForeignOptions(const LinearKindRow& row, const LinearOptions& options
     RejectOption(options, "gradient_rounding", options.gradient_rounding != Rounding());
     RejectOption(options, "accumulate", !options.accumulate.empty());
     RejectOption(options, "scale_rule", !options.scale_rule.empty());
+    RejectOption(options, "high_operands", !options.high_operands.Empty());
+  }
+  if (row.keeps == LinearKeeps::kQuantized && !options.high_operands.IsOfTensors()) {
+    throw Error::Format("high_operands: kind '{}' keeps codes, so they are x, w, g alone",
+                        options.kind);
   }
   RejectOption(options, "block", row.block == 0 && options.block != 0);
   RejectOption(options, "delayed", !row.delayed && options.delayed.has_value());
@@ -118,8 +125,17 @@ ScaleLayout LayoutOf(char letter, size_t block) {
   }
 }
 
+// The letters of the kind, but for operands that stay in high precision.
+std::string ScalingOf(const LinearKindRow& row, const OperandSet& high_operands) {
+  std::string letters(row.scaling);
+  for (int i = 0; i < kLinearOperands; ++i) {
+    if (high_operands.Has(static_cast<LinearOperand>(i))) letters[static_cast<size_t>(i)] = kHigh;
+  }
+  return letters;
+}
+
 OperandRecipe MakeOperandRecipe(const Choices& choices, char letter, bool gradient) {
-  if (letter == 'h') return choices.high_precision;
+  if (letter == kHigh) return choices.high_precision;
   OperandRecipe result = gradient ? choices.gradient : choices.forward;
   result.layout = LayoutOf(letter, choices.block);
   return result;
@@ -149,15 +165,17 @@ LinearRecipe MakeLinearRecipe(const LinearOptions& options) {
   result.keeps = row.keeps;
   result.high_precision = choices.high_precision.format;
   result.delayed = options.delayed;
+  const std::string letters = ScalingOf(row, options.high_operands);
   for (const Product product : kProducts) {
     const size_t first = 2 * static_cast<size_t>(product);
+    const char a = letters[first], b = letters[first + 1];
     ProductRecipe& made = result[product];
     // A is X in the forward product and G in the two others; B is never G.
-    made.a = MakeOperandRecipe(choices, row.scaling[first], product != Product::kForward);
-    made.b = MakeOperandRecipe(choices, row.scaling[first + 1], false);
+    made.a = MakeOperandRecipe(choices, a, product != Product::kForward);
+    made.b = MakeOperandRecipe(choices, b, false);
     const bool integers = made.a.format.spec == kInt8 && made.b.format.spec == kInt8;
     made.accumulator =
-        row.scaling[first] == 'h'
+        a == kHigh && b == kHigh
             ? high_precision
             : ParseOption(
                   "accumulate", options.accumulate, integers ? "exact" : "fp32", ParseAccumulator);

@@ -19,6 +19,7 @@
 #include "numsim/arith/accumulator.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/kernels/scale_layout.h"
+#include "numsim/nn/operand_set.h"
 #include "numsim/rounding/rounding.h"
 #include "numsim/scaling/delayed_scale.h"
 #include "numsim/scaling/scale.h"
@@ -100,6 +101,9 @@ struct LinearOptions {
   // te-hybrid: how X, W and G are scaled; empty: current scaling.
   std::optional<DelayedScalingOptions> delayed;
   size_t block = 0;  // elements of a block of `block` and `mx`: 128, 32
+  // Operands that stay in high precision where the kind would quantise them. Of kinds that keep
+  // codes (switchback-m, te-hybrid) whole tensors alone.
+  OperandSet high_operands;
 };
 
 // A row of the list of kinds.

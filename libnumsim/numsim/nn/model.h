@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,13 @@ struct NamedState {
   std::vector<float> values;
 };
 
+// What a contrastive model makes of a batch: a vector of norm 1 in the common space for each image
+// and for each caption, one row an example.
+template <typename T>
+struct Embeddings {
+  In<T> images, captions;
+};
+
 template <typename T>
 class Model {
  public:
@@ -34,6 +42,9 @@ class Model {
   // Gradients of pass.loss_scale * the mean loss of the last Forward.
   virtual void Backward(const Pass<T>& pass) = 0;
 
+  // Of the last Forward, valid until the next one. None: a model that is not contrastive.
+  virtual std::optional<Embeddings<T>> LastEmbeddings() const { return std::nullopt; }
+
   ParameterList<T>& parameters() { return *parameters_; }
   const ParameterList<T>& parameters() const { return *parameters_; }
 
@@ -44,6 +55,8 @@ class Model {
 
   // The names of all linear layers, in order.
   virtual std::vector<std::string> LinearLayers() const = 0;
+  // What each of them was made with, in the same order.
+  virtual std::vector<LinearOptions> LinearLayerPrecisions() const = 0;
   // Multiplications and additions of the linear layers' products of a forward pass, for a batch of
   // `examples` examples. A training step does three times as many.
   virtual double ForwardFlops(size_t examples) const = 0;

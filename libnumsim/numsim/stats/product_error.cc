@@ -1,4 +1,4 @@
-#include "experiments/linear_error_product.h"
+#include "numsim/stats/product_error.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
 
-namespace numsim::experiments::linear_error {
+namespace numsim {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -50,12 +50,13 @@ struct Band {
   std::vector<double> column_ee, column_rr;
 };
 
-Band SumBand(const float* r, const float* y, size_t rows, size_t cols, double* row_errors) {
+template <typename T>
+Band SumBand(const T* r, const float* y, size_t rows, size_t cols, double* row_errors) {
   Band band{{}, std::vector<double>(cols), std::vector<double>(cols)};
   for (size_t i = 0; i < rows; ++i) {
     Sums row;
     for (size_t j = 0; j < cols; ++j) {
-      const double signal = static_cast<double>(r[i * cols + j]);
+      const auto signal = static_cast<double>(r[i * cols + j]);
       const double value = static_cast<double>(y[i * cols + j]);
       const double error = value - signal;
       const double ee = error * error, rr = signal * signal;
@@ -98,7 +99,8 @@ ProductError FromSums(const Sums& s, double elements) {
 
 }  // namespace
 
-ProductError CompareProduct(std::span<const float> r, std::span<const float> y, size_t cols) {
+template <typename T>
+ProductError CompareProduct(std::span<const T> r, std::span<const float> y, size_t cols) {
   NUMSIM_CHECK(r.size() == y.size() && cols >= 1 && r.size() % cols == 0,
                "{} and {} elements in {} columns",
                r.size(),
@@ -134,4 +136,9 @@ ProductError CompareProduct(std::span<const float> r, std::span<const float> y, 
   return error;
 }
 
-}  // namespace numsim::experiments::linear_error
+template ProductError CompareProduct<float>(std::span<const float>, std::span<const float>, size_t);
+template ProductError CompareProduct<double>(std::span<const double>,
+                                             std::span<const float>,
+                                             size_t);
+
+}  // namespace numsim

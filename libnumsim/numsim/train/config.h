@@ -25,6 +25,21 @@ struct StorageConfig {
   StorageConfig();
 };
 
+// What makes training harder on purpose, to bring failures of large models into reach of small
+// ones. Off by default.
+struct StressConfig {
+  // A massive activation: `value` is added to one channel of the activations, after they were
+  // computed and before they are stored, at every point that this pattern covers ('*' any run of
+  // characters); empty: none. Gradients are what they are for an added constant: unchanged.
+  // Points where they would not be are refused (train/stress.h).
+  std::string point;
+  size_t channel = 0;
+  double value = 0;  // at most 1e30, either sign
+  // Heavy-tailed inputs: pixels and features x become sinh(tail x) / tail, in training and in
+  // validation; 0: as they are; at most 4. Not for text.
+  double input_tail = 0;
+};
+
 struct LoopConfig {
   uint64_t seed = 0;  // of weights, of the order of the data, of stochastic rounding
   uint64_t steps = 1000;
@@ -50,6 +65,7 @@ struct TrainConfig {
   ModelConfig model;
   LinearPrecision linear;
   StorageConfig storage;
+  StressConfig stress;
   OptimizerConfig optimizer;
   Schedule schedule;  // its steps are train.steps (FitToData, ParseTrainConfig)
   LossScalerConfig loss_scaler;

@@ -7,6 +7,7 @@
 #include "numsim/base/error.h"
 #include "numsim/train/config.h"
 #include "numsim/train/config_table.h"
+#include "numsim/train/stress.h"
 
 namespace numsim {
 namespace {
@@ -76,6 +77,7 @@ void CheckTrainConfig(const TrainConfig& config) {
   }
   CheckStorage(config.storage.activations, "storage.activations");
   CheckStorage(config.storage.gradients, "storage.gradients");
+  CheckStressConfig(config.stress);
   CheckOptimizerConfig(config.optimizer);
   CheckSchedule(config.schedule);
   CheckLossScalerConfig(config.loss_scaler);
@@ -90,6 +92,9 @@ void FitToData(TrainConfig& config, const DataShape& data) {
     case ModelKind::kLlama:
     case ModelKind::kGpt:
       if (!has_tokens || has_images) DoNotFit(model.kind, "text or generated-text");
+      if (config.stress.input_tail != 0) {
+        throw Error("stress.input_tail: text has neither pixels nor features");
+      }
       model.vocabulary = data.vocabulary;
       break;
     case ModelKind::kVit:

@@ -153,6 +153,13 @@ ConfigRows<LinearOptions> LinearRows() {
               "how scales come about from absolute maxima; empty: the kind's",
               "absmax, pow2-floor, pow2-ceil, e8m0, none"),
       WholeRow("block", &L::block, 0, "block, mx: elements of a block; 0: 128, 32"),
+      TextRow("high_operands",
+              &L::high_operands,
+              ParseOperandSet,
+              Text,
+              "operands of products that stay in high precision, separated by commas",
+              "x, w, g; forward.x, forward.w, input-gradient.g, input-gradient.w, "
+              "weight-gradient.g, weight-gradient.x"),
   };
   AppendDelayedRows(rows);
   return rows;

@@ -1,5 +1,7 @@
 #include "numsim/train/config_table.h"
 
+#include "numsim/train/stress.h"
+
 namespace numsim {
 namespace {
 
@@ -10,6 +12,27 @@ ConfigRows<StorageConfig> StorageRows() {
                 &S::activations,
                 "format in which activations are stored between operations, to nearest even"),
       FormatRow("gradients", &S::gradients, "that of their gradients"),
+  };
+}
+
+ConfigRows<StressConfig> StressRows() {
+  using S = StressConfig;
+  return {
+      TextRow("point",
+              &S::point,
+              "points of the model (training.md) where `value` is added to the activations; '*' "
+              "stands for any characters; empty: none",
+              "a pattern"),
+      WholeRow("channel", &S::channel, 0, "to which column of them, in every row"),
+      RealRow("value",
+              &S::value,
+              {-kLargestPlanted, false, kLargestPlanted, false},
+              "a massive activation: added before storage, in training and in validation"),
+      RealRow("input_tail",
+              &S::input_tail,
+              {0, false, kLargestInputTail, false},
+              "heavy-tailed inputs: pixels and features x become sinh(t x) / t, t this number; 0: "
+              "as they are; not for text"),
   };
 }
 
@@ -42,6 +65,7 @@ ConfigRows<TrainConfig> MakeTrainConfigRows() {
   InSection(rows, "model", &T::model, ModelRows());
   InSection(rows, "linear", &T::linear, linear);
   InSection(rows, "storage", &T::storage, StorageRows());
+  InSection(rows, "stress", &T::stress, StressRows());
   InSection(rows, "optimizer", &T::optimizer, OptimizerRows());
   InSection(rows, "schedule", &T::schedule, ScheduleRows());
   InSection(rows, "loss_scaler", &T::loss_scaler, LossScalerRows());

@@ -4,9 +4,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <system_error>
 
-#include "numsim/base/error.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/manifest.h"
 #include "numsim/train/run_files.h"
@@ -17,35 +15,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void MakeDirectory(const fs::path& directory) {
-  std::error_code status, ignored;
-  fs::create_directories(directory, status);
-  if (!fs::is_directory(directory, ignored)) {
-    throw Error::Format("--out {}: cannot make it: {}", directory.string(), status.message());
-  }
-}
-
 // Nothing looks complete while it is not.
 void RemoveResults(const fs::path& directory) {
-  for (const char* const name : {kManifestFile, kSummaryFile}) {
-    std::error_code status;
-    fs::remove(directory / name, status);
-    if (status) {
-      throw Error::Format(
-          "{}: cannot be removed: {}", (directory / name).string(), status.message());
-    }
-  }
+  RemoveFiles(directory, {kManifestFile, kSummaryFile});
 }
 
 // Puts the trainer where the directory's checkpoint left it; returns its files.
 CsvFiles Resume(const fs::path& directory, Trainer& trainer) {
-  const fs::path path = directory / kCheckpointFile;
-  const TrainState state = ReadCheckpoint(path);
-  try {
-    trainer.Restore(state);
-  } catch (const Error& error) {
-    throw Error::Format("{}: {}", path.string(), error.what());
-  }
+  const TrainState state = RestoreCheckpoint(directory, trainer);
   CsvFiles files(directory, state);
   RemoveResults(directory);
   WriteFileAtomically(directory / kConfigFile, WriteTrainConfig(trainer.config()));
@@ -53,7 +30,7 @@ CsvFiles Resume(const fs::path& directory, Trainer& trainer) {
 }
 
 CsvFiles Begin(const fs::path& directory, const Trainer& trainer) {
-  MakeDirectory(directory);
+  MakeRunDirectory(directory);
   RemoveResults(directory);
   WriteFileAtomically(directory / kConfigFile, WriteTrainConfig(trainer.config()));
   return CsvFiles(directory);

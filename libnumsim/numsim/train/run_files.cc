@@ -1,5 +1,6 @@
 #include "numsim/train/run_files.h"
 
+#include <fstream>
 #include <system_error>
 
 #include "numsim/base/error.h"
@@ -23,6 +24,16 @@ bool Exists(const fs::path& path) {
 std::string RowsText(const Table& table) {
   const std::string text = ToCsv(table);
   return text.substr(text.find('\n') + 1);
+}
+
+// Throws Error unless the file begins with the header of the table as it is now.
+void CheckColumns(const fs::path& path, const Table& empty) {
+  const std::string header = ToCsv(empty);
+  std::string found(header.size(), ' ');
+  std::ifstream file(path, std::ios::binary);
+  file.read(found.data(), static_cast<std::streamsize>(found.size()));
+  if (file && found == header) return;
+  throw Error::Format("{}: its columns are those of another version of numsim", path.string());
 }
 
 }  // namespace
@@ -63,6 +74,36 @@ RunDirectory InspectRunDirectory(const fs::path& directory,
   return RunDirectory::kBegun;
 }
 
+void MakeRunDirectory(const fs::path& directory) {
+  std::error_code status, ignored;
+  fs::create_directories(directory, status);
+  if (!fs::is_directory(directory, ignored)) {
+    throw Error::Format("--out {}: cannot make it: {}", directory.string(), status.message());
+  }
+}
+
+TrainState RestoreCheckpoint(const fs::path& directory, Trainer& trainer) {
+  const fs::path path = directory / kCheckpointFile;
+  TrainState state = ReadCheckpoint(path);
+  try {
+    trainer.Restore(state);
+  } catch (const Error& error) {
+    throw Error::Format("{}: {}", path.string(), error.what());
+  }
+  return state;
+}
+
+void RemoveFiles(const fs::path& directory, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    std::error_code status;
+    fs::remove(directory / name, status);
+    if (status) {
+      throw Error::Format(
+          "{}: cannot be removed: {}", (directory / name).string(), status.message());
+    }
+  }
+}
+
 CsvFiles::CsvFiles(const fs::path& directory) {
   const Telemetry empty;
   for (const TelemetryTable& table : TelemetryTables()) {
@@ -75,6 +116,7 @@ CsvFiles::CsvFiles(const fs::path& directory) {
 }
 
 CsvFiles::CsvFiles(const fs::path& directory, const TrainState& state) {
+  const Telemetry empty;
   for (const TelemetryTable& table : TelemetryTables()) {
     const fs::path path = directory / CsvFile(table.name);
     const uint64_t length = state.Count(LengthField(table.name));
@@ -87,6 +129,7 @@ CsvFiles::CsvFiles(const fs::path& directory, const TrainState& state) {
                           found,
                           length);
     }
+    CheckColumns(path, empty.Of(table.name));
     files_.push_back({path, std::string(table.name), length, {}});
   }
   for (const File& file : files_) {

@@ -9,6 +9,7 @@
 #include "numsim/train/checkpoint.h"
 #include "numsim/train/config.h"
 #include "numsim/train/telemetry.h"
+#include "numsim/train/trainer.h"
 
 namespace numsim {
 
@@ -34,13 +35,23 @@ RunDirectory InspectRunDirectory(const std::filesystem::path& directory,
                                  const TrainConfig& config,
                                  bool resume);
 
+// Throws Error naming --out.
+void MakeRunDirectory(const std::filesystem::path& directory);
+
+// Puts the trainer where the directory's checkpoint left it; returns the checkpoint. Throws Error
+// naming the file.
+TrainState RestoreCheckpoint(const std::filesystem::path& directory, Trainer& trainer);
+
+// Removes the files of those names, as far as they are there. Throws Error naming the file.
+void RemoveFiles(const std::filesystem::path& directory, const std::vector<std::string>& names);
+
 // The tables of telemetry as files, one each, to which rows are appended.
 class CsvFiles {
  public:
   // Files with their headers and no rows; those that are there are replaced.
   explicit CsvFiles(const std::filesystem::path& directory);
   // Files as they were when RecordLengths wrote to `state`: what follows is cut off. Throws Error
-  // naming a file that is shorter or not there, before any is cut.
+  // naming a file that is shorter, not there, or of other columns, before any is cut.
   CsvFiles(const std::filesystem::path& directory, const TrainState& state);
 
   // Writes the rows of `telemetry` and clears it. Throws Error naming the file.

@@ -65,6 +65,11 @@ std::string SummaryText(Trainer& trainer) {
   if (const auto& valid = trainer.last_validation()) {
     text += Line("validation loss", Cell(valid->Mean()));
   }
+  if (const auto& zero_shot = trainer.last_zero_shot()) {
+    text += Line(
+        "zero-shot accuracy",
+        fmt::format("{} (among {} concepts)", Cell(zero_shot->Accuracy()), zero_shot->concepts));
+  }
   if (const auto bound = trainer.data().EntropyBound()) {
     text += Line("entropy bound", Cell(*bound));
   }

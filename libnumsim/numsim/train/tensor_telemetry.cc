@@ -7,6 +7,7 @@
 #include "numsim/scaling/delayed_scale.h"
 #include "numsim/scaling/quantization_error.h"
 #include "numsim/tensor/elementwise.h"
+#include "numsim/train/stress.h"
 
 namespace numsim {
 namespace {
@@ -20,8 +21,10 @@ std::optional<EncodePlan> StoragePlan(const Format& format) {
 
 }  // namespace
 
-TensorObserver::TensorObserver(const StorageConfig& storage)
-    : activations_(StoragePlan(storage.activations)), gradients_(StoragePlan(storage.gradients)) {}
+TensorObserver::TensorObserver(const StorageConfig& storage, const StressConfig& stress)
+    : activations_(StoragePlan(storage.activations)),
+      gradients_(StoragePlan(storage.gradients)),
+      stress_(stress) {}
 
 void TensorObserver::Begin(uint64_t step, Telemetry* telemetry, StepProfile* profile) {
   step_ = step;
@@ -30,15 +33,16 @@ void TensorObserver::Begin(uint64_t step, Telemetry* telemetry, StepProfile* pro
 }
 
 void TensorObserver::Tensor(std::string_view point, TensorRole role, MatrixRef<float> values) {
-  const auto& plan = role == TensorRole::kActivation ? activations_ : gradients_;
+  const bool activation = role == TensorRole::kActivation;
+  if (activation) PlantActivation(stress_, point, values);
+  const auto& plan = activation ? activations_ : gradients_;
   if (plan) {
     const TimedPart timed(profile_, StepPart::kQuantise);
     RoundTo(*plan, values);
   }
   if (telemetry_ == nullptr) return;
   const TimedPart timed(profile_, StepPart::kTelemetry);
-  const char* const name = role == TensorRole::kActivation ? "activation" : "gradient";
-  RecordTensor(step_, point, name, values, *telemetry_);
+  RecordTensor(step_, point, activation ? "activation" : "gradient", values, *telemetry_);
 }
 
 void TensorObserver::Quantised(std::string_view layer,

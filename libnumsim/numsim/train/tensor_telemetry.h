@@ -1,5 +1,5 @@
-// What looks at the tensors of a pass: rounds them to the format they are stored in, and measures
-// them.
+// What looks at the tensors of a pass: plants stress in them, rounds them to the format they are
+// stored in, and measures them.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,13 @@ namespace numsim {
 
 class TensorObserver : public PassObserver<float> {
  public:
-  explicit TensorObserver(const StorageConfig& storage);
+  explicit TensorObserver(const StorageConfig& storage, const StressConfig& stress = {});
 
-  // Whether a pass needs it when nothing is measured: tensors are stored in a format.
-  bool Rounds() const { return activations_.has_value() || gradients_.has_value(); }
+  // Whether a pass needs it when nothing is measured: tensors are stored in a format, or something
+  // is added to them before.
+  bool ChangesTensors() const {
+    return activations_.has_value() || gradients_.has_value() || !stress_.point.empty();
+  }
 
   // For the passes that follow. With `telemetry` every tensor that is shown, as stored, is a row of
   // `tensors`, and every quantised operand one of `quantised`, of step `step`. Times go to
@@ -33,6 +36,7 @@ class TensorObserver : public PassObserver<float> {
 
  private:
   std::optional<EncodePlan> activations_, gradients_;  // none: fp32
+  StressConfig stress_;
   Telemetry* telemetry_ = nullptr;
   StepProfile* profile_ = nullptr;
   uint64_t step_ = 0;

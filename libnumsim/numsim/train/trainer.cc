@@ -9,6 +9,7 @@
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
 #include "numsim/random/streams.h"
+#include "numsim/train/stress.h"
 #include "numsim/train/trainer_parts.h"
 
 namespace numsim {
@@ -42,12 +43,15 @@ TrainStatus ParseTrainStatus(std::string_view text) {
 std::string_view Name(TrainStatus status) { return KeywordText(kStatuses, status); }
 
 Trainer::Parts::Parts(const TrainConfig& given, std::shared_ptr<const DataSource> source)
-    : config(given), data(std::move(source)), observer(given.storage) {
+    : config(given), data(std::move(source)), observer(given.storage, given.stress) {
   FitToData(config, data->shape());
   data->CheckBatch(config.train.batch, config.model.context);
   model = MakeModel<float>(config.model, config.linear, config.train.seed);
   optimizer = std::make_unique<Optimizer>(
       config.optimizer, config.loss_scaler, model->parameters(), config.train.seed);
+  if (config.stress.point.empty()) return;
+  data->ValidBatch(0, 1, config.model.context, batch);
+  CheckStressPoint(config.stress, *model, batch);
 }
 
 void Trainer::Parts::Diverge(std::string why) {
@@ -71,30 +75,42 @@ LossSum Trainer::Parts::Validate() {
   Pass<float> pass;
   pass.seed = config.train.seed;
   pass.step = step;
-  pass.observer = observer.Rounds() ? &observer : nullptr;
+  pass.observer = observer.ChangesTensors() ? &observer : nullptr;
   // A forward pass moves delayed scales on.
   const std::vector<NamedState> scaling = model->SaveState();
   LossSum total;
+  retrieval.Clear();
   for (size_t i = 0; i < count; ++i) {
     data->ValidBatch(i, config.train.batch, config.model.context, batch);
+    StretchInputs(config.stress.input_tail, batch);
     const LossSum one = model->Forward(pass, batch);
     total.sum += one.sum;
     total.counted += one.counted;
     total.correct += one.correct;
+    if (const auto embeddings = model->LastEmbeddings()) {
+      retrieval.Add(*embeddings, batch.concepts);
+    }
   }
   model->RestoreState(scaling);
+  zero_shot.reset();
+  if (model->LastEmbeddings().has_value()) zero_shot = retrieval.Judge();
   return total;
 }
 
 void Trainer::Parts::RecordValidation() {
   if (validation.has_value() && validated_at == step) return;
   validation = Validate();
+  validation_zero_shot = zero_shot;
   validated_at = step;
   const bool counts = config.model.kind != ModelKind::kMlp && validation->counted > 0;
   const double accuracy =
       counts ? static_cast<double>(validation->correct) / static_cast<double>(validation->counted)
              : kNan;
-  telemetry.Add("valid", {Cell(step), Cell(validation->Mean()), Cell(accuracy)});
+  telemetry.Add("valid",
+                {Cell(step),
+                 Cell(validation->Mean()),
+                 Cell(accuracy),
+                 Cell(zero_shot.has_value() ? zero_shot->Accuracy() : kNan)});
 }
 
 const OptimizerStep& Trainer::Parts::Update(double learning_rate, bool measures) {
@@ -118,30 +134,35 @@ const OptimizerStep& Trainer::Parts::Update(double learning_rate, bool measures)
   return result;
 }
 
+void Trainer::Parts::MakeBatch(Batch& result) const {
+  data->TrainBatch(DeriveSeed(config.train.seed, RandomPurpose::kShuffle),
+                   step,
+                   config.train.batch,
+                   config.model.context,
+                   result);
+  StretchInputs(config.stress.input_tail, result);
+}
+
 void Trainer::Parts::TakeStep() {
   const uint64_t index = step;
   const bool measures = IsDue(index, config.telemetry.tensors_every);
   {
     const TimedPart timed(&profile, StepPart::kData);
-    data->TrainBatch(DeriveSeed(config.train.seed, RandomPurpose::kShuffle),
-                     index,
-                     config.train.batch,
-                     config.model.context,
-                     batch);
+    MakeBatch(batch);
   }
   observer.Begin(index, measures ? &telemetry : nullptr, &profile);
   Pass<float> pass;
   pass.seed = config.train.seed;
   pass.step = index;
   pass.loss_scale = optimizer->LossScale();
-  pass.observer = measures || observer.Rounds() ? &observer : nullptr;
+  pass.observer = measures || observer.ChangesTensors() ? &observer : nullptr;
   pass.profile = &profile;
   losses.Add(model->Forward(pass, batch).Mean());
   const double learning_rate = config.schedule.At(index);
   const OptimizerStep* result = nullptr;
   if (std::isfinite(losses.Last())) {
     model->Backward(pass);
-    if (measures) RecordWeights(index);
+    if (measures) RecordParameters(index);
     result = &Update(learning_rate, measures);
     if (measures) RecordUpdates(index, *result);
   } else {
@@ -173,10 +194,11 @@ void Trainer::Parts::RecordStep(uint64_t index, double learning_rate, const Opti
                  Cell(static_cast<uint64_t>(skipped))});
 }
 
-void Trainer::Parts::RecordWeights(uint64_t index) {
+void Trainer::Parts::RecordParameters(uint64_t index) {
   const TimedPart timed(&profile, StepPart::kTelemetry);
   for (const Parameter<float>& parameter : model->parameters()) {
     RecordTensor(index, parameter.name, "weight", parameter.value.View(), telemetry);
+    RecordTensor(index, parameter.name, "weight-gradient", parameter.gradient.View(), telemetry);
   }
 }
 
@@ -223,6 +245,7 @@ TrainStatus Trainer::Step() {
 }
 
 LossSum Trainer::Validate() { return parts_->Validate(); }
+void Trainer::NextBatch(Batch& batch) const { parts_->MakeBatch(batch); }
 
 TrainStatus Trainer::status() const { return parts_->status; }
 const std::string& Trainer::reason() const { return parts_->reason; }
@@ -230,10 +253,13 @@ uint64_t Trainer::steps_taken() const { return parts_->step; }
 double Trainer::last_loss() const { return parts_->losses.Last(); }
 double Trainer::recent_loss() const { return parts_->losses.Recent(); }
 const std::optional<LossSum>& Trainer::last_validation() const { return parts_->validation; }
+const std::optional<ZeroShot>& Trainer::last_zero_shot() const { return parts_->zero_shot; }
 const TrainConfig& Trainer::config() const { return parts_->config; }
 const DataSource& Trainer::data() const { return *parts_->data; }
 Model<float>& Trainer::model() { return *parts_->model; }
+const Model<float>& Trainer::model() const { return *parts_->model; }
 Optimizer& Trainer::optimizer() { return *parts_->optimizer; }
+const Optimizer& Trainer::optimizer() const { return *parts_->optimizer; }
 Telemetry& Trainer::telemetry() { return parts_->telemetry; }
 uint64_t Trainer::tokens_per_step() const { return parts_->TokensPerStep(); }
 std::string_view Trainer::unit() const { return parts_->IsLanguageModel() ? "tokens" : "examples"; }

@@ -14,6 +14,7 @@
 #include "numsim/train/checkpoint.h"
 #include "numsim/train/config.h"
 #include "numsim/train/telemetry.h"
+#include "numsim/train/zero_shot.h"
 
 namespace numsim {
 
@@ -25,15 +26,15 @@ std::string_view Name(TrainStatus status);
 class Trainer {
  public:
   // Ready for step 0. `data` may be shared by many trainers. Throws Error as FitToData, MakeModel,
-  // Optimizer and DataSource::CheckBatch do. Any number of trainers may run side by side in threads
-  // of their own.
+  // Optimizer, DataSource::CheckBatch and CheckStressPoint do. Any number of trainers may run side
+  // by side in threads of their own.
   Trainer(const TrainConfig& config, std::shared_ptr<const DataSource> data);
   ~Trainer();
 
   // Takes one step, and a validation where one is due; adds rows to the telemetry (TelemetryTables
   // says when). A step whose loss or gradients are not finite is not taken, but recorded. Returns
   // the status after it. Requires kRunning. Allocates nothing of the size of a tensor after the
-  // first.
+  // first. Throws Error as StretchInputs does.
   TrainStatus Step();
   TrainStatus status() const;
   // Why: "step 132: the loss is not finite". Empty while running and when finished.
@@ -44,16 +45,25 @@ class Trainer {
   // Mean of the last 10 steps, or of all while there are fewer; NaN before the first.
   double recent_loss() const;
   // Mean loss over the validation batches now. Nothing is recorded, and later steps do not depend
-  // on it.
+  // on it. Throws Error as StretchInputs does.
   LossSum Validate();
   // The last validation that was recorded.
   const std::optional<LossSum>& last_validation() const;
+  // Of the last Validate, be it recorded or not; after Restore of the one that was recorded. Empty
+  // before the first, and for models without embeddings.
+  const std::optional<ZeroShot>& last_zero_shot() const;
+
+  // The batch of the step that comes next, also where the training has ended. Throws Error as
+  // StretchInputs does.
+  void NextBatch(Batch& batch) const;
 
   // The configuration after FitToData.
   const TrainConfig& config() const;
   const DataSource& data() const;
   Model<float>& model();
+  const Model<float>& model() const;
   Optimizer& optimizer();
+  const Optimizer& optimizer() const;
   Telemetry& telemetry();
   // Of a step: of a language model batch * context; of others the examples.
   uint64_t tokens_per_step() const;

@@ -16,6 +16,8 @@ struct Trainer::Parts {
 
   // A step, without validations. The status says what came of it.
   void TakeStep();
+  // The batch of step `step`.
+  void MakeBatch(Batch& result) const;
   LossSum Validate();
   // Validate, as a row; not twice at one step.
   void RecordValidation();
@@ -27,7 +29,8 @@ struct Trainer::Parts {
   const OptimizerStep& Update(double learning_rate, bool measures);
   // `result`: nullptr where no step was taken.
   void RecordStep(uint64_t index, double learning_rate, const OptimizerStep* result);
-  void RecordWeights(uint64_t index);
+  // Parameters and their gradients.
+  void RecordParameters(uint64_t index);
   void RecordUpdates(uint64_t index, const OptimizerStep& result);
 
   TrainConfig config;
@@ -43,7 +46,11 @@ struct Trainer::Parts {
   uint64_t step = 0;  // taken
   LossHistory losses;
   std::optional<LossSum> validation;  // the last one
-  uint64_t validated_at = 0;          // its step
+  std::optional<ZeroShot> validation_zero_shot;
+  uint64_t validated_at = 0;  // its step
+  // Of the last Validate, recorded or not.
+  std::optional<ZeroShot> zero_shot;
+  ZeroShotRetrieval retrieval;
 
   StepProfile profile;
   uint64_t steps_timed = 0;

@@ -88,15 +88,38 @@ std::string DataText(const DataShape& shape) {
   return fmt::format("{} {}", shape.train_examples, shape.valid_examples);
 }
 
+// Step, loss, and of contrastive models retrieval. Without the latter, as earlier versions wrote
+// it, there is none until the next validation.
+constexpr size_t kLossNumbers = 4, kRetrievalNumbers = 7;
+
+std::vector<double> ValidationNumbers(uint64_t step,
+                                      const LossSum& loss,
+                                      const std::optional<ZeroShot>& zero_shot) {
+  std::vector<double> numbers = {static_cast<double>(step),
+                                 loss.sum,
+                                 static_cast<double>(loss.counted),
+                                 static_cast<double>(loss.correct)};
+  if (!zero_shot.has_value()) return numbers;
+  for (const size_t count : {zero_shot->images, zero_shot->correct, zero_shot->concepts}) {
+    numbers.push_back(static_cast<double>(count));
+  }
+  return numbers;
+}
+
 void RestoreValidation(const std::vector<double>& numbers,
-                       std::optional<LossSum>& validation,
-                       uint64_t& validated_at) {
-  validation.reset();
+                       uint64_t& step,
+                       std::optional<LossSum>& loss,
+                       std::optional<ZeroShot>& zero_shot) {
+  loss.reset();
+  zero_shot.reset();
   if (numbers.empty()) return;
-  if (numbers.size() != 4) throw Error::Format("field 'validation' has {} numbers", numbers.size());
-  validated_at = static_cast<uint64_t>(numbers[0]);
-  validation =
-      LossSum{numbers[1], static_cast<size_t>(numbers[2]), static_cast<size_t>(numbers[3])};
+  if (numbers.size() != kLossNumbers && numbers.size() != kRetrievalNumbers) {
+    throw Error::Format("field 'validation' has {} numbers", numbers.size());
+  }
+  const auto count = [&](size_t i) { return static_cast<size_t>(numbers[i]); };
+  step = static_cast<uint64_t>(numbers[0]);
+  loss = LossSum{numbers[1], count(2), count(3)};
+  if (numbers.size() == kRetrievalNumbers) zero_shot = ZeroShot{count(4), count(5), count(6)};
 }
 
 }  // namespace
@@ -123,10 +146,7 @@ TrainState Trainer::Save() const {
   }
   std::vector<double> validation;
   if (p.validation.has_value()) {
-    validation = {static_cast<double>(p.validated_at),
-                  p.validation->sum,
-                  static_cast<double>(p.validation->counted),
-                  static_cast<double>(p.validation->correct)};
+    validation = ValidationNumbers(p.validated_at, *p.validation, p.validation_zero_shot);
   }
   state.fields = {{"version", std::string(BuildVersion())},
                   {"config", WriteTrainConfig(p.config)},
@@ -152,7 +172,9 @@ void Trainer::Restore(const TrainState& state) {
   p.model->RestoreState(ScalingState(state));
   p.step = state.Count("step");
   p.losses.Restore(state.Numbers("losses"));
-  RestoreValidation(state.Numbers("validation"), p.validation, p.validated_at);
+  RestoreValidation(
+      state.Numbers("validation"), p.validated_at, p.validation, p.validation_zero_shot);
+  p.zero_shot = p.validation_zero_shot;
   p.reason = state.Field("reason");
   p.status = ParseTrainStatus(state.Field("status"));
   if (p.status != TrainStatus::kDiverged) {

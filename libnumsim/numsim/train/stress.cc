@@ -1,0 +1,133 @@
+#include "numsim/train/stress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "numsim/base/elementary.h"
+#include "numsim/base/error.h"
+#include "numsim/base/parallel.h"
+#include "numsim/tensor/elementwise.h"
+#include "numsim/train/config_value.h"
+
+namespace numsim {
+namespace {
+
+constexpr RealRange kValues{-kLargestPlanted, false, kLargestPlanted, false};
+constexpr RealRange kTails{0, false, kLargestInputTail, false};
+
+// Points whose values a backward pass reads as results of its own layer: attention's product of
+// output and output gradient, and the gradient of CLIP's temperature.
+constexpr std::string_view kReadAgain[] = {"*attention.core", "logits"};
+
+bool Covers(const StressConfig& stress, std::string_view point) {
+  return !stress.point.empty() && MatchesPattern(stress.point, point);
+}
+
+void CheckRange(std::string_view key, double x, const RealRange& range) {
+  if (!range.Holds(x)) throw Error::Format("{}: {} is out of range: {}", key, x, range.Text());
+}
+
+// Judges the points that the pattern covers, and notes all.
+class PointCheck final : public PassObserver<float> {
+ public:
+  explicit PointCheck(const StressConfig& stress) : stress_(stress) {}
+
+  void Tensor(std::string_view point, TensorRole, MatrixRef<float> values) override {
+    points_.emplace_back(point);
+    if (!Covers(stress_, point)) return;
+    covers_any_ = true;
+    for (const std::string_view pattern : kReadAgain) {
+      if (!MatchesPattern(pattern, point)) continue;
+      throw Error::Format(
+          "stress.point: '{}' covers '{}', whose gradients would not be those of an added constant",
+          stress_.point,
+          point);
+    }
+    if (stress_.channel >= values.cols) {
+      throw Error::Format("stress.channel: {}, but the channels of point '{}' are 0 to {}",
+                          stress_.channel,
+                          point,
+                          values.cols - 1);
+    }
+  }
+
+  void RequireCovered() const {
+    if (covers_any_) return;
+    throw Error::Format("stress.point: '{}' names no point; there are: {}",
+                        stress_.point,
+                        fmt::join(points_, ", "));
+  }
+
+ private:
+  const StressConfig& stress_;
+  std::vector<std::string> points_;
+  bool covers_any_ = false;
+};
+
+// Below it e^-y cancels too many digits of e^y, and the rest of the series is less than 2^-46.
+constexpr double kSeriesBelow = 1e-3;
+
+// sinh(y) / y.
+double SinhQuotient(double y) {
+  if (std::fabs(y) < kSeriesBelow) return 1 + y * y / 6;
+  return (Exp(y) - Exp(-y)) / (2 * y);
+}
+
+}  // namespace
+
+void CheckStressConfig(const StressConfig& stress) {
+  CheckRange("stress.value", stress.value, kValues);
+  CheckRange("stress.input_tail", stress.input_tail, kTails);
+  if (stress.point.empty() && stress.value != 0) {
+    throw Error::Format("stress.value: {} has no stress.point where it is added", stress.value);
+  }
+}
+
+void CheckStressPoint(const StressConfig& stress, Model<float>& model, const Batch& batch) {
+  if (stress.point.empty()) return;
+  PointCheck check(stress);
+  Pass<float> pass;
+  pass.observer = &check;
+  const std::vector<NamedState> scaling = model.SaveState();
+  model.Forward(pass, batch);
+  model.RestoreState(scaling);
+  check.RequireCovered();
+}
+
+template <typename T>
+void PlantActivation(const StressConfig& stress, std::string_view point, MatrixRef<T> activations) {
+  // 0 is not added: it would make 0 of -0.
+  if (stress.value == 0 || !Covers(stress, point)) return;
+  NUMSIM_CHECK(stress.channel < activations.cols, "{}: {} columns", point, activations.cols);
+  const T value = static_cast<T>(static_cast<float>(stress.value));
+  AddBias<T>(MatrixRef<const T>(&value, 1, 1), activations.Columns(stress.channel, 1));
+}
+
+template void PlantActivation<float>(const StressConfig&, std::string_view, MatrixRef<float>);
+template void PlantActivation<double>(const StressConfig&, std::string_view, MatrixRef<double>);
+
+void StretchInputs(double tail, Batch& batch) {
+  if (tail == 0) return;
+  std::vector<float>& values = batch.values;
+  float largest = 0;
+  for (const float x : values) largest = std::max(largest, std::fabs(x));
+  const double reach = tail * static_cast<double>(largest);
+  // The second condition needs the first: Exp has bounds.
+  if (reach > 100 || static_cast<double>(largest) * SinhQuotient(reach) >
+                         static_cast<double>(std::numeric_limits<float>::max())) {
+    throw Error::Format("stress.input_tail: {} takes the input {} beyond float32", tail, largest);
+  }
+  ParallelFor(values.size(), 4096, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const double x = static_cast<double>(values[i]);
+      values[i] = static_cast<float>(x * SinhQuotient(tail * x));
+    }
+  });
+}
+
+}  // namespace numsim

@@ -1,0 +1,370 @@
+#include "numsim/train/stress.h"
+
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "numsim/base/parallel.h"
+#include "numsim/nn/student_model.h"
+#include "numsim/random/streams.h"
+#include "numsim/train/tensor_telemetry.h"
+#include "tests/nn/image_problem.h"
+#include "tests/train/train_problem.h"
+
+namespace numsim {
+namespace {
+
+StressConfig Planted(std::string point, size_t channel, double value) {
+  StressConfig stress;
+  stress.point = std::move(point);
+  stress.channel = channel;
+  stress.value = value;
+  return stress;
+}
+
+std::string Complaint(const StressConfig& stress) {
+  return ErrorOf([&] { CheckStressConfig(stress); });
+}
+
+TEST(CheckStressConfig, NamesTheKeyAtFault) {
+  EXPECT_EQ(Complaint({}), "no error");
+  EXPECT_EQ(Complaint(Planted("*.down", 3, -1e30)), "no error");
+  ExpectMessage(Complaint(Planted("*.down", 3, 1.01e30)), {"stress.value: ", "1.01e+30"});
+  ExpectMessage(Complaint(Planted("*.down", 3, std::nan(""))), {"stress.value: nan"});
+  ExpectMessage(Complaint(Planted("*.down", 3, -INFINITY)), {"stress.value: -inf"});
+  ExpectMessage(Complaint(Planted("", 3, 7)), {"stress.value: 7", "stress.point"});
+  StressConfig tail;
+  for (const double fits : {1e-9, 4.0}) {
+    tail.input_tail = fits;
+    EXPECT_EQ(Complaint(tail), "no error");
+  }
+  for (const double wrong : {-1e-9, 4.001, std::nan(""), static_cast<double>(INFINITY)}) {
+    tail.input_tail = wrong;
+    ExpectMessage(Complaint(tail), {"stress.input_tail: ", "0 <= x <= 4"});
+  }
+}
+
+TEST(CheckStressConfig, IsPartOfEveryConfiguration) {
+  const auto error = [](const std::vector<std::string>& overrides) {
+    return ErrorOf([&] { ParseTrainConfig("", "test", {}, overrides); });
+  };
+  ExpectMessage(error({"stress.value=2"}), {"stress.value: 2"});
+  ExpectMessage(error({"stress.input_tail=5"}), {"stress.input_tail: 5"});
+  ExpectMessage(error({"stress.channel=-1"}), {"stress.channel: -1"});
+  TrainConfig config = TinyConfig();
+  config.stress = Planted("head", 0, INFINITY);
+  ExpectMessage(ErrorOf([&] { CheckTrainConfig(config); }), {"stress.value: inf"});
+}
+
+TEST(PlantActivation, AddsToOneChannelOfAllRowsWhereThePatternCovers) {
+  const StressConfig stress = Planted("blocks.*.down", 1, 0.1);
+  std::vector<float> x = {1, 2, 3, -4, -5, -6};
+  const MatrixRef<float> view(x.data(), 2, 3);
+  PlantActivation(stress, "blocks.0.up", view);
+  PlantActivation(stress, "image.blocks.0.down", view);
+  EXPECT_EQ(x, (std::vector<float>{1, 2, 3, -4, -5, -6}));
+  PlantActivation(stress, "blocks.0.down", view);
+  EXPECT_EQ(x, (std::vector<float>{1, 2.0f + 0.1f, 3, -4, -5.0f + 0.1f, -6}));
+  // The same constant in float64.
+  std::vector<double> y = {1, 0, 3};
+  PlantActivation(stress, "blocks.0.down", MatrixRef<double>(y.data(), 1, 3));
+  EXPECT_EQ(y, (std::vector<double>{1, static_cast<double>(0.1f), 3}));
+  EXPECT_DEATH(PlantActivation(stress, "blocks.0.down", MatrixRef<float>(x.data(), 6, 1)),
+               "blocks.0.down: 1 columns");
+}
+
+TEST(PlantActivation, NothingIsAddedWithoutAPointOrValue) {
+  std::vector<float> x = {-0.0f};
+  PlantActivation(Planted("*", 0, 0), "p", MatrixRef<float>(x.data(), 1, 1));
+  PlantActivation(Planted("", 0, 1), "", MatrixRef<float>(x.data(), 1, 1));
+  EXPECT_TRUE(std::signbit(x[0]));
+}
+
+// A model of float64 whose passes have the constant planted.
+class PlantingObserver final : public PassObserver<double> {
+ public:
+  explicit PlantingObserver(const StressConfig& stress) : stress_(stress) {}
+  void Tensor(std::string_view point, TensorRole role, MatrixRef<double> values) override {
+    if (role == TensorRole::kActivation) PlantActivation(stress_, point, values);
+  }
+
+ private:
+  StressConfig stress_;
+};
+
+// How far gradients are from difference quotients along a random direction of all parameters,
+// relative to the larger one.
+double GradientError(Model<double>& model, const Batch& batch, const StressConfig& stress) {
+  PlantingObserver observer(stress);
+  Pass<double> pass;
+  pass.observer = &observer;
+  model.Forward(pass, batch);
+  model.Backward(pass);
+  std::vector<std::vector<double>> kept, direction;
+  double along = 0;
+  for (const Parameter<double>& parameter : model.parameters()) {
+    const std::span<double> values = parameter.value.View().Span();
+    kept.emplace_back(values.begin(), values.end());
+    std::vector<float> draws(values.size());
+    FillNormal({9, kept.size()}, 0, draws);
+    direction.emplace_back(draws.begin(), draws.end());
+    const std::span<double> gradient = parameter.gradient.View().Span();
+    for (size_t i = 0; i < gradient.size(); ++i) along += gradient[i] * direction.back()[i];
+  }
+  const auto loss = [&](double t) {
+    for (size_t p = 0; p < kept.size(); ++p) {
+      const std::span<double> values = model.parameters()[p].value.View().Span();
+      for (size_t i = 0; i < values.size(); ++i) values[i] = kept[p][i] + t * direction[p][i];
+    }
+    return model.Forward(pass, batch).Mean();
+  };
+  const double difference = Derivative(loss, 1e-5);
+  loss(0);
+  return std::fabs(along - difference) / std::max(std::fabs(along), std::fabs(difference));
+}
+
+struct Problem {
+  ModelConfig config;
+  Batch batch;
+};
+
+std::vector<Problem> Problems() {
+  std::vector<Problem> problems;
+  for (const ModelConfig& config : LanguageModelConfigs()) {
+    problems.push_back({config, RandomText(2, config.context, config.vocabulary, 3)});
+  }
+  for (const ModelKind kind : {ModelKind::kVit, ModelKind::kClip}) {
+    for (const ModelConfig& config : ImageModelConfigs(kind)) {
+      problems.push_back({config, RandomImages(config, 3, 4)});
+      if (kind == ModelKind::kVit) problems.back().batch.tokens.clear();
+    }
+  }
+  ModelConfig student;
+  student.kind = ModelKind::kMlp;
+  student.layers = 2;
+  student.width = student.hidden = 10;
+  student.inputs = 7;
+  Batch features;
+  features.examples = 5;
+  features.values = NormalDraws(5 * student.inputs, 5);
+  problems.push_back({student, features});
+  return problems;
+}
+
+template <typename T>
+std::unique_ptr<Model<T>> MakeUnsettledModel(const ModelConfig& config) {
+  auto model = MakeModel<T>(config, Float32Products(), 1);
+  Unsettle(model->parameters(), 0.2F, 2);
+  return model;
+}
+
+// At every point of every model: either the gradients are right, or the point is refused.
+TEST(CheckStressPoint, RefusesJustThePointsWhereGradientsWouldBeWrong) {
+  size_t refused_points = 0;
+  for (const Problem& problem : Problems()) {
+    const auto model = MakeUnsettledModel<double>(problem.config);
+    const auto single = MakeUnsettledModel<float>(problem.config);
+    Recorder<double> recorder;
+    Pass<double> pass;
+    pass.observer = &recorder;
+    model->Forward(pass, problem.batch);
+    for (const std::string& point : recorder.order[TensorRole::kActivation]) {
+      SCOPED_TRACE(Describe(problem.config) + " " + point);
+      const StressConfig stress = Planted(point, 1, 2);
+      const std::string message =
+          ErrorOf([&] { CheckStressPoint(stress, *single, problem.batch); });
+      const double error = GradientError(*model, problem.batch, stress);
+      if (message == "no error") {
+        EXPECT_LT(error, 1e-5);
+      } else {
+        ++refused_points;
+        ExpectMessage(message, {"stress.point: ", "'" + point + "'"});
+        EXPECT_GT(error, 1e-4);
+      }
+    }
+  }
+  // Two blocks of six language models and two classifiers; of two clips three blocks and logits.
+  EXPECT_EQ(refused_points, 2u * 8 + 2u * 4);
+}
+
+TEST(CheckStressPoint, ListsThePointsWhereNoneIsCovered) {
+  const ModelConfig config = TinyLanguageModel(ModelKind::kGpt);
+  const auto model = MakeLanguageModel<float>(config, {}, 1);
+  const Batch batch = RandomText(1, config.context, config.vocabulary, 3);
+  const auto error = [&](const StressConfig& stress) {
+    return ErrorOf([&] { CheckStressPoint(stress, *model, batch); });
+  };
+  ExpectMessage(error(Planted("block.0", 0, 1)),
+                {"stress.point: 'block.0' names no point", "embedding, ", "blocks.1, ", "head"});
+  ExpectMessage(error(Planted("blocks.*", 0, 1)), {"stress.point: ", "blocks.0.attention.core"});
+  EXPECT_EQ(error(Planted("", 99, 0)), "no error");
+  EXPECT_EQ(error(Planted("blocks.1", config.width - 1, 1)), "no error");
+  ExpectMessage(error(Planted("blocks.1", config.width, 1)),
+                {"stress.channel: 12", "'blocks.1'", "0 to 11"});
+  // The least of several decides, whichever comes first.
+  ExpectMessage(error(Planted("*.mlp.*", 10, 1)), {"stress.channel: 10", "mlp.up'", "0 to 9"});
+}
+
+TEST(CheckStressPoint, IsPartOfMakingATrainer) {
+  TrainConfig config = StatefulConfig();
+  const std::shared_ptr<const DataSource> data = OpenShared(config.data);
+  const auto error = [&] { return ErrorOf([&] { Trainer(config, data); }); };
+  config.stress = Planted("nope", 0, 1);
+  ExpectMessage(error(), {"stress.point: 'nope'"});
+  config.stress = Planted("blocks.0", 16, 0);
+  ExpectMessage(error(), {"stress.channel: 16"});
+  // What is looked at leaves no trace: delayed scales are those of a trainer without it.
+  config.stress = Planted("blocks.0", 15, 0);
+  Trainer looked(config, data);
+  config.stress = {};
+  Trainer plain(config, data);
+  StepUntil(looked, 3);
+  StepUntil(plain, 3);
+  EXPECT_EQ(TensorBytes(looked.Save()), TensorBytes(plain.Save()));
+}
+
+TEST(TensorObserver, PlantsBeforeRoundingAndMeasuring) {
+  StorageConfig storage;
+  storage.activations = ParseFormat("bf16");
+  TensorObserver observer(storage, Planted("p", 0, 0.00390625));
+  EXPECT_TRUE(observer.ChangesTensors());
+  EXPECT_TRUE(TensorObserver({}, Planted("p", 0, 0)).ChangesTensors());
+  Telemetry telemetry;
+  observer.Begin(0, &telemetry, nullptr);
+  // 1 + 2^-8 is a tie that goes to 1; with the constant it is 1 + 2^-7, which bf16 has.
+  std::vector<float> x = {1.00390625f, 1.00390625f}, g = x;
+  observer.Tensor("p", TensorRole::kActivation, MatrixRef<float>(x.data(), 1, 2));
+  observer.Tensor("p", TensorRole::kGradient, MatrixRef<float>(g.data(), 1, 2));
+  EXPECT_EQ(x, (std::vector<float>{1.0078125f, 1.0f}));
+  EXPECT_EQ(g, (std::vector<float>{1.00390625f, 1.00390625f}));
+  EXPECT_EQ(telemetry.Of("tensors").Number(0, "max_abs"), 1.0078125);
+}
+
+TEST(StressOfATraining, IsPlantedInEveryPass) {
+  TrainConfig config = TinyConfig();
+  const std::shared_ptr<const DataSource> data = OpenShared(config.data);
+  config.stress = Planted("blocks.0.mlp.down", 3, 40);
+  config.telemetry.tensors_every = 1;
+  Trainer seen(config, data);
+  config.telemetry.tensors_every = 0;
+  Trainer unseen(config, data);
+  config.stress = {};
+  Trainer plain(config, data);
+  EXPECT_NE(unseen.Validate().sum, plain.Validate().sum);
+  for (int i = 0; i < 3; ++i) {
+    seen.Step();
+    unseen.Step();
+    plain.Step();
+    EXPECT_EQ(seen.last_loss(), unseen.last_loss());
+    EXPECT_NE(seen.last_loss(), plain.last_loss());
+  }
+  EXPECT_EQ(TensorBytes(seen.Save()), TensorBytes(unseen.Save()));
+  const Table& table = seen.telemetry().Of("tensors");
+  size_t rows = 0;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    if (table.Text(row, "point") != "blocks.0.mlp.down") continue;
+    const bool activation = table.Text(row, "role") == "activation";
+    EXPECT_EQ(table.Number(row, "max_abs") > 39, activation);
+    rows += activation ? 1 : 0;
+  }
+  EXPECT_EQ(rows, 3u);
+}
+
+TEST(StressOfATraining, IsPartOfTheConfigurationThatContinues) {
+  TrainConfig config = StatefulConfig();
+  config.stress = Planted("blocks.0", 2, 25);
+  const std::shared_ptr<const DataSource> data = OpenShared(config.data);
+  Trainer whole(config, data), first(config, data), second(config, data);
+  StepUntil(whole);
+  StepUntil(first, 6);
+  const TrainState state = first.Save();
+  second.Restore(state);
+  StepUntil(second);
+  EXPECT_EQ(TensorBytes(second.Save()), TensorBytes(whole.Save()));
+  config.stress.value = 26;
+  Trainer other(config, data);
+  ExpectMessage(ErrorOf([&] { other.Restore(state); }), {"stress.value is 26 now and was 25"});
+}
+
+std::vector<float> Stretched(double tail, std::vector<float> values) {
+  Batch batch;
+  batch.values = std::move(values);
+  StretchInputs(tail, batch);
+  return batch.values;
+}
+
+TEST(StretchInputs, IsTheHyperbolicSineRoundedOnce) {
+  std::vector<float> x = NormalDraws(2000, 1);
+  for (size_t i = 0; i < 1000; ++i) x[i] *= std::ldexp(1.0f, -static_cast<int>(i % 40));
+  for (const double tail : {1e-300, 1e-4, 0.5, 1.5, 4.0}) {
+    const std::vector<float> y = Stretched(tail, x);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const long double argument = static_cast<long double>(tail) * x[i];
+      const long double exact = std::sinh(argument) / static_cast<long double>(tail);
+      const long double ulp = std::nextafter(std::fabs(y[i]), INFINITY) - std::fabs(y[i]);
+      EXPECT_LE(std::fabs(y[i] - exact), 0.5001L * ulp) << x[i] << " at " << tail;
+    }
+  }
+}
+
+TEST(StretchInputs, IsOddAndLeavesZeroAndTailZeroAlone) {
+  const std::vector<float> x = {0.3f, -0.3f, 5.0f, -5.0f, 1e-30f, -1e-30f, 0.0f, -0.0f};
+  const std::vector<float> y = Stretched(1.7, x);
+  for (size_t i = 0; i < x.size(); i += 2) EXPECT_EQ(y[i], -y[i + 1]);
+  EXPECT_GT(y[2], 5.0f);
+  EXPECT_TRUE(std::signbit(y[7]));
+  EXPECT_EQ(Stretched(0, x), x);
+  EXPECT_TRUE(Stretched(2, {}).empty());
+}
+
+TEST(StretchInputs, BeyondFloat32ItIsAnErrorNotAnInfinity) {
+  // sinh(4 x) / 4 reaches 2^128 near x = 22.7.
+  EXPECT_TRUE(std::isfinite(Stretched(4, {1.0f, -22.6f})[1]));
+  for (const float x : {22.8f, -22.8f, 30.0f, 1e10f, 3e38f}) {
+    ExpectMessage(ErrorOf([&] {
+                    Stretched(4, {0.0f, x, 1.0f});
+                  }),
+                  {"stress.input_tail: 4 ", "float32"});
+  }
+}
+
+TEST(StretchInputs, ThreadsDoNotChangeABit) {
+  const ExecutionState state;
+  const std::vector<float> x = NormalDraws(100000, 2);
+  SetThreadCount(1);
+  const std::vector<float> one = Stretched(1.3, x);
+  for (const int threads : {2, 5}) {
+    SetThreadCount(threads);
+    EXPECT_EQ(Stretched(1.3, x), one);
+  }
+}
+
+// Training and validation of a student see the stretched features.
+TEST(StressOfATraining, InputTailIsThatOfEveryBatch) {
+  TrainConfig config = TinyConfig();
+  config.model.kind = ModelKind::kMlp;
+  config.data.kind = DataKind::kGaussian;
+  config.data.size = 4096;
+  config.data.features = 16;
+  config.stress.input_tail = 1.5;
+  const std::shared_ptr<const DataSource> data = OpenShared(config.data);
+  Trainer trainer(config, data);
+  const auto model = MakeModel<float>(trainer.config().model, config.linear, config.train.seed);
+  Batch batch;
+  LossSum valid;
+  for (uint64_t i = 0; i < config.train.valid_batches; ++i) {
+    data->ValidBatch(i, config.train.batch, 0, batch);
+    StretchInputs(1.5, batch);
+    valid.sum += model->Forward({}, batch).sum;
+  }
+  EXPECT_EQ(trainer.Validate().sum, valid.sum);
+  const uint64_t shuffle = DeriveSeed(config.train.seed, RandomPurpose::kShuffle);
+  data->TrainBatch(shuffle, 0, config.train.batch, 0, batch);
+  StretchInputs(1.5, batch);
+  trainer.Step();
+  EXPECT_EQ(trainer.last_loss(), model->Forward({}, batch).Mean());
+}
+
+}  // namespace
+}  // namespace numsim
