@@ -1,8 +1,10 @@
 #include "experiments/experiment.h"
+#include "experiments/feature_statistics.h"
 #include "experiments/linear_error.h"
 #include "experiments/linear_speed.h"
 #include "experiments/moment_formats.h"
 #include "experiments/quantization_variance.h"
+#include "experiments/switchback_accuracy.h"
 #include "experiments/update_convergence.h"
 #include "experiments/update_fidelity.h"
 
@@ -16,6 +18,8 @@ const std::vector<Experiment>& AllExperiments() {
       LinearError(),
       LinearSpeed(),
       MomentFormats(),
+      SwitchbackAccuracy(),
+      FeatureStatistics(),
   };
   return all;
 }

@@ -1,0 +1,34 @@
+// What the tests of `feature-statistics` share: small settings.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "experiments/feature_statistics.h"
+#include "experiments/settings.h"
+
+namespace numsim::experiments::feature_statistics {
+
+using Overrides = std::map<std::string, std::string>;
+using Cells = std::vector<std::string>;
+
+// A model that trains in milliseconds.
+inline const Overrides kTiny = {{"sizes", "2x16"},
+                                {"layer-scales", "none,0"},
+                                {"shapes", "128"},
+                                {"image", "16"},
+                                {"batch", "8"},
+                                {"steps", "6"},
+                                {"warmup", "2"},
+                                {"every", "4"},
+                                {"histories", "2"},
+                                {"text-size", "16384"},
+                                {"context", "16"}};
+
+inline Settings SettingsWith(Overrides overrides, int seeds = 1) {
+  for (const auto& [name, value] : kTiny) overrides.emplace(name, value);
+  return MakeSettings(FeatureStatistics(), "quick", 0, seeds, overrides);
+}
+
+}  // namespace numsim::experiments::feature_statistics

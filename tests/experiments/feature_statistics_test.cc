@@ -1,0 +1,210 @@
+// The experiment `feature-statistics`: options, a small training against the trainer itself,
+// figures.
+#include "experiments/feature_statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "numsim/tensor/elementwise.h"
+#include "numsim/train/trainer.h"
+#include "tests/experiments/error_message.h"
+#include "tests/experiments/feature_statistics_fixture.h"
+#include "tests/experiments/golden_run.h"
+
+namespace numsim::experiments::feature_statistics {
+namespace {
+
+std::string ErrorOf(const Overrides& overrides) {
+  return MessageOf([&] { FeatureStatistics().points(SettingsWith(overrides)); });
+}
+
+TEST(FeatureOptions, AreNamedInErrors) {
+  EXPECT_EQ(ErrorOf({}), "no error");
+  for (const auto& [option, value] : Overrides{{"model", "mlp"},
+                                               {"sizes", "2x"},
+                                               {"layer-scales", "none,some"},
+                                               {"products", "sideways"},
+                                               {"every", "0"},
+                                               {"histories", "0"},
+                                               {"steps", "1"},
+                                               {"warmup", "6"},
+                                               {"patch", "5"},
+                                               {"batch", "1000"},
+                                               {"lr", "-1"},
+                                               {"beta2", "1"}}) {
+    EXPECT_NE(ErrorOf({{option, value}}).find(option), std::string::npos)
+        << option << ": " << ErrorOf({{option, value}});
+  }
+  EXPECT_NE(ErrorOf({{"captions", "no-such-folder"}}).find("no-such-folder"), std::string::npos);
+  for (const char* const products : {"switchback:e9m9", "switchback:", "switchback:/e5m2"}) {
+    EXPECT_NE(ErrorOf({{"products", products}}).find("--products"), std::string::npos) << products;
+  }
+  EXPECT_NE(ErrorOf({{"layer-scales", "0,0.0"}}).find("--layer-scales"), std::string::npos);
+  EXPECT_NE(ErrorOf({{"sizes", "2x16,2x16"}}).find("--sizes"), std::string::npos);
+}
+
+TEST(FeatureOptions, BecomeTheTraining) {
+  const Settings settings = SettingsWith({{"products", "tensor-wise:e4m3fn/e5m2"},
+                                          {"sizes", "2x16,3x64"},
+                                          {"layer-scales", "none,1e-4"},
+                                          {"histories", "16,4,16"}});
+  const std::vector<Training> trainings = TrainingsOf(settings);
+  ASSERT_EQ(trainings.size(), 4u);
+  EXPECT_EQ(trainings[3].layer_scale, "1e-04");
+  const TrainConfig config = ConfigOf(settings, trainings[3], 7);
+  EXPECT_EQ(config.model.kind, ModelKind::kClip);
+  EXPECT_EQ(config.model.layers, 3u);
+  EXPECT_EQ(config.model.width, 64u);
+  EXPECT_EQ(config.model.layer_scale, 1e-4f);
+  EXPECT_EQ(config.linear.all.kind, "tensor-wise");
+  EXPECT_EQ(config.linear.all.format, "e4m3fn");
+  EXPECT_EQ(config.linear.all.gradient_format, "e5m2");
+  EXPECT_EQ(config.train.seed, 7u);
+  EXPECT_EQ(config.schedule.warmup, 2u);
+  EXPECT_EQ(config.telemetry.tensors_every, 1u);
+  EXPECT_FALSE(ConfigOf(settings, trainings[0], 0).model.layer_scale.has_value());
+  EXPECT_EQ(HistoriesOf(settings), (std::vector<size_t>{1, 4, 16}));
+}
+
+// The tables of one training.
+Tables Train(const Settings& settings, const std::string& scale) {
+  const Rows rows = Measure(
+      settings, {.label = "", .seed = 0, .parameters = {{"size", "2x16"}, {"layer_scale", scale}}});
+  Tables tables;
+  for (const TableSpec& spec : TableSpecs()) {
+    Table& table = tables[spec.name];
+    for (const Column& column : spec.columns) table.columns.push_back(column.name);
+    if (rows.contains(spec.name)) table.rows = rows.at(spec.name);
+    for (const Cells& row : table.rows) EXPECT_EQ(row.size(), table.columns.size());
+  }
+  return tables;
+}
+
+// mean_abs and max_abs of a tensor of block 1, by step.
+std::map<std::string, std::pair<double, double>> RecordsOf(const Table& features,
+                                                           const std::string& tower,
+                                                           const std::string& tensor) {
+  std::map<std::string, std::pair<double, double>> records;
+  for (size_t r = 0; r < features.rows.size(); ++r) {
+    if (features.Text(r, "tower") == tower && features.Text(r, "tensor") == tensor &&
+        features.Text(r, "block") == "1") {
+      records[features.Text(r, "step")] = {features.Number(r, "mean_abs"),
+                                           features.Number(r, "max_abs")};
+    }
+  }
+  return records;
+}
+
+// Steps 0 and 4 by --every 4, and the last one.
+TEST(FeatureTraining, RecordsWhatTheTrainerComputes) {
+  const Settings settings = SettingsWith({});
+  const Tables tables = Train(settings, "none");
+  TrainConfig config = ConfigOf(settings, {{2, 16}, "none"}, 0);
+  config.telemetry.tensors_every = 0;
+  Trainer trainer(config, OpenData(config.data));
+  const auto weight = [&] {
+    return trainer.model().parameters().Find("text.blocks.1.mlp.up.weight");
+  };
+  const auto weights = RecordsOf(tables.at("features"), "text", "mlp-first-w");
+  const auto gradients = RecordsOf(tables.at("features"), "text", "mlp-first-weight-gradient");
+  ASSERT_EQ(weights.size(), 3u);
+  ASSERT_EQ(gradients.size(), 3u);
+  for (int step = 0; step < 6; ++step) {
+    const AbsoluteStatistics before = MeasureAbsolute(weight()->value.View());
+    trainer.Step();
+    if (step != 0 && step != 4 && step != 5) continue;
+    const AbsoluteStatistics gradient = MeasureAbsolute(weight()->gradient.View());
+    EXPECT_EQ(weights.at(Cell(step)), std::pair(before.mean, before.max)) << step;
+    EXPECT_EQ(gradients.at(Cell(step)), std::pair(gradient.mean, gradient.max)) << step;
+  }
+  EXPECT_EQ(tables.at("final").Text(0, "status"), "finished");
+  EXPECT_EQ(tables.at("final").Number(0, "train_loss"), trainer.recent_loss());
+  // Two towers of two blocks: all tensors at three steps; two sorts of steps, two forecasts,
+  // histories of 1 and 2.
+  EXPECT_EQ(tables.at("features").rows.size(), 2 * 2 * BlockTensors().size() * 3);
+  EXPECT_EQ(tables.at("maxima").rows.size(), 2 * 2 * BlockTensors().size() * 2 * 2 * 2);
+}
+
+// `numsim run feature-statistics --seeds 1 --sizes 1x16 --shapes 128 --image 16 --batch 8 --steps 6
+//    --warmup 2 --every 4 --histories 2 --out DIR`
+TEST(FeatureTraining, EqualsTheGoldenCsvOnAnyNumberOfThreads) {
+  ExpectGoldenCsv(FeatureStatistics(), SettingsWith({{"sizes", "1x16"}}), "features");
+}
+
+// Blocks are the identity at first: no gradient reaches the weights of a branch.
+TEST(FeatureTraining, ZeroLayerScaleBeginsWithoutGradientsOfWeights) {
+  const Tables tables = Train(SettingsWith({}), "0");
+  for (const char* const tensor : {"mlp-first-weight-gradient", "mlp-second-weight-gradient"}) {
+    const auto records = RecordsOf(tables.at("features"), "image", tensor);
+    EXPECT_EQ(records.at("0").second, 0) << tensor;
+    EXPECT_GT(records.at("4").second, 0) << tensor;
+  }
+  // A history of zeros foretells nothing.
+  const std::set<std::string> zero_at_first = {
+      "mlp-first-weight-gradient", "mlp-second-weight-gradient", "mlp-first-g", "mlp-second-g"};
+  const Table& maxima = tables.at("maxima");
+  for (size_t r = 0; r < maxima.rows.size(); ++r) {
+    const std::string& tensor = maxima.Text(r, "tensor");
+    const double all = maxima.Text(r, "steps") == "all" ? 5 : 4;
+    EXPECT_EQ(maxima.Number(r, "compared"), zero_at_first.contains(tensor) ? 4 : all) << tensor;
+  }
+}
+
+TEST(FeatureTraining, OtherModelsHaveTheSameTensors) {
+  for (const std::string model : {"llama", "vit"}) {
+    const Settings settings = SettingsWith({{"model", model}, {"products", "tensor-wise:e4m3fn"}});
+    const Tables tables = Train(settings, "none");
+    EXPECT_EQ(tables.at("features").rows.size(), 2 * BlockTensors().size() * 3) << model;
+    EXPECT_EQ(tables.at("final").Text(0, "status"), "finished");
+  }
+}
+
+TEST(FeatureTraining, DivergenceIsARowAndNotAnError) {
+  const Tables tables = Train(SettingsWith({{"lr", "100"}, {"steps", "40"}}), "none");
+  EXPECT_EQ(tables.at("final").Text(0, "status"), "diverged");
+  EXPECT_EQ(tables.at("final").Text(0, "valid_loss"), "inf");
+}
+
+// All that is drawn has points and lies in the panels of its training.
+TEST(FeatureFigures, HavePanelsForEachTraining) {
+  const Settings settings = SettingsWith({});
+  Tables tables = Train(settings, "none");
+  const double largest_at_the_end =
+      RecordsOf(tables.at("features"), "image", "mlp-first-weight-gradient").at("5").second;
+  for (auto& [name, table] : Train(settings, "0")) {
+    for (Cells& row : table.rows) tables[name].rows.push_back(std::move(row));
+  }
+  Derive(settings, tables);
+  const std::vector<Figure> figures = Figures(settings, tables);
+  const std::map<std::string, size_t> panels = {{"feature-statistics", 4},
+                                                {"feature-growth", 2},
+                                                {"feature-depth", 2},
+                                                {"feature-overruns", 4}};
+  ASSERT_EQ(figures.size(), panels.size());
+  for (const Figure& figure : figures) {
+    EXPECT_EQ(figure.panels.size(), panels.at(figure.name)) << figure.name;
+    for (const Panel& panel : figure.panels) {
+      ASSERT_FALSE(panel.series.empty()) << panel.title;
+      for (const Series& series : panel.series) {
+        EXPECT_FALSE(series.x.empty()) << panel.title << ": " << series.label;
+        EXPECT_EQ(series.x.size(), series.y.size());
+      }
+    }
+  }
+  // First and last block, mean and maximum, at three steps.
+  const Panel& gradient = figures[0].panels[0];
+  ASSERT_EQ(gradient.series.size(), 4u);
+  EXPECT_EQ(gradient.series[0].label, "first block, mean");
+  EXPECT_EQ(gradient.series[3].label, "last block, max");
+  EXPECT_TRUE(gradient.series[3].dashed);
+  EXPECT_EQ(gradient.series[0].x, (std::vector<double>{0, 4, 5}));
+  EXPECT_EQ(gradient.series[3].y.back(), largest_at_the_end);
+}
+
+}  // namespace
+}  // namespace numsim::experiments::feature_statistics
