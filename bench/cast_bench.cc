@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
     using namespace numsim::bench;
     Register("random_words/threads:" + std::to_string(threads),
              [=](benchmark::State& state) { BM_RandomWords(state, threads); });
-    for (const char* name : {"e4m3fn", "e5m2", "e4m3fnuz", "int8", "bf16", "fp16"}) {
+    for (const char* name : {"e4m3fn", "e5m2", "e4m3fnuz", "bnb-e4m3", "int8", "bf16", "fp16"}) {
       RegisterFormat(name, threads);
     }
   });

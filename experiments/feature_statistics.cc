@@ -7,9 +7,9 @@
 #include <limits>
 #include <optional>
 
+#include "experiments/linear_variant.h"
 #include "experiments/settings.h"
 #include "numsim/base/error.h"
-#include "numsim/nn/linear_recipe.h"
 
 namespace numsim::experiments {
 namespace feature_statistics {
@@ -146,27 +146,6 @@ std::vector<Option> Options() {
   return options;
 }
 
-// KIND[:FORMAT[/GRADIENT_FORMAT]].
-LinearOptions ReadProducts(const Settings& settings) {
-  const std::string& text = settings.Get("products");
-  const size_t colon = std::min(text.find(':'), text.size());
-  const size_t slash = std::min(text.find('/', colon), text.size());
-  LinearOptions options;
-  options.kind = text.substr(0, colon);
-  if (colon < text.size()) options.format = text.substr(colon + 1, slash - colon - 1);
-  if (slash < text.size()) options.gradient_format = text.substr(slash + 1);
-  try {
-    if (text.ends_with(':') || text.ends_with('/') || slash == colon + 1) {
-      throw Error("a format is missing");
-    }
-    MakeLinearRecipe(options);
-  } catch (const Error& error) {
-    throw Error::Format(
-        "--products: '{}' is no KIND[:FORMAT[/GRADIENT_FORMAT]]: {}", text, error.what());
-  }
-  return options;
-}
-
 // The initial gain that one of --layer-scales says.
 std::optional<double> ReadLayerScale(const std::string& text) {
   if (text == kNoLayerScale) return std::nullopt;
@@ -256,7 +235,7 @@ TrainConfig ConfigOf(const Settings& settings, const Training& training, uint64_
   config.model.patch = static_cast<size_t>(settings.GetInteger("patch", 1, 1 << 10));
   const std::optional<double> gain = ReadLayerScale(training.layer_scale);
   if (gain) config.model.layer_scale = static_cast<float>(*gain);
-  config.linear.all = ReadProducts(settings);
+  config.linear.all = ParseLinearVariant("products", settings.Get("products"));
   config.optimizer.epsilon = 1e-6;  // as [OpenCLIP] has it
   ReadTraining(settings, seed, config);
   config.telemetry.tensors_every = 1;

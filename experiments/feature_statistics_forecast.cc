@@ -5,10 +5,10 @@
 #include <limits>
 
 #include "experiments/feature_statistics.h"
-#include "experiments/linear_speed.h"
 #include "numsim/base/elementary.h"
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
+#include "numsim/stats/quantile.h"
 
 namespace numsim::experiments::feature_statistics {
 namespace {
@@ -69,8 +69,8 @@ ForecastQuality JudgeForecast(std::span<const double> maxima,
     changes.push_back(std::fabs(Log(ratio) / Log(2)));
   }
   const bool any = !changes.empty();
-  quality.change_median = any ? linear_speed::Quantile(changes, 0.5) : std::nan("");
-  quality.change_95 = any ? linear_speed::Quantile(changes, 0.95) : std::nan("");
+  quality.change_median = any ? Quantile(changes, 0.5) : std::nan("");
+  quality.change_95 = any ? Quantile(changes, 0.95) : std::nan("");
   if (!any) quality.largest_excess = std::nan("");
   return quality;
 }

@@ -54,10 +54,6 @@ void DeriveCrossings(const Table& layers, Table& crossings);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
 Summary Summarise(const Settings& settings, const Tables& tables);
 
-// The value below which a share `q` of `samples` lies, interpolated; q = 0.5: the median. Requires
-// samples.
-double Quantile(std::vector<double> samples, double q);
-
 // What names a layer in both tables, and where it was timed.
 struct LayerKey {
   std::string device, backend, threads, library, kind, format, high_precision, product, width;

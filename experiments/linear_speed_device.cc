@@ -8,6 +8,7 @@
 #include "experiments/linear_speed_timing.h"
 #include "numsim/base/error.h"
 #include "numsim/kernels/gemm_device.h"
+#include "numsim/stats/quantile.h"
 
 namespace numsim::experiments::linear_speed {
 namespace {

@@ -1,12 +1,11 @@
 // The rounds of `linear-speed` and the rows of operations.csv.
-#include <algorithm>
 #include <chrono>
 #include <limits>
 
 #include "experiments/linear_speed_timing.h"
-#include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
 #include "numsim/kernels/simd_target.h"
+#include "numsim/stats/quantile.h"
 
 namespace numsim::experiments::linear_speed {
 namespace {
@@ -74,16 +73,6 @@ void AppendTimes(std::string_view operation,
 }
 
 }  // namespace
-
-double Quantile(std::vector<double> samples, double q) {
-  NUMSIM_CHECK(!samples.empty(), "no samples");
-  std::sort(samples.begin(), samples.end());
-  const double place = q * static_cast<double>(samples.size() - 1);
-  const size_t below = static_cast<size_t>(place);
-  const size_t above = std::min(below + 1, samples.size() - 1);
-  const double weight = place - static_cast<double>(below);
-  return samples[below] + weight * (samples[above] - samples[below]);
-}
 
 void RepeatRounds(const Settings& settings, size_t layers, const std::function<void()>& round) {
   using Clock = std::chrono::steady_clock;

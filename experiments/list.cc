@@ -1,5 +1,6 @@
 #include "experiments/experiment.h"
 #include "experiments/feature_statistics.h"
+#include "experiments/fp8_interventions.h"
 #include "experiments/linear_error.h"
 #include "experiments/linear_speed.h"
 #include "experiments/moment_formats.h"
@@ -20,6 +21,7 @@ const std::vector<Experiment>& AllExperiments() {
       MomentFormats(),
       SwitchbackAccuracy(),
       FeatureStatistics(),
+      Fp8Interventions(),
   };
   return all;
 }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "numsim/base/error.h"
+#include "numsim/formats/split_list.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/input_file.h"
 #include "numsim/kernels/simd_target.h"
@@ -79,15 +80,10 @@ double Settings::GetDouble(std::string_view name, double low, double high) const
 
 std::vector<std::string> Settings::GetList(std::string_view name) const {
   const std::string& text = Get(name);
-  std::vector<std::string> pieces;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    if (end == begin) {
-      throw Error::Format(
-          "--{} \"{}\": expected a list separated by commas without empty pieces", name, text);
-    }
-    pieces.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
+  std::vector<std::string> pieces = SplitList(text);
+  if (std::find(pieces.begin(), pieces.end(), "") != pieces.end()) {
+    throw Error::Format(
+        "--{} \"{}\": expected a list separated by commas without empty pieces", name, text);
   }
   return pieces;
 }

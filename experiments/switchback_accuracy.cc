@@ -33,6 +33,8 @@ constexpr std::string_view kDescription =
     "the weight gradient in fp32 and every other product as it is, which leaves in `own_error`\n"
     "what that one product adds.";
 
+constexpr const char* kQuickVariants =
+    "switchback:int8,llm-int8:int8,tensor-wise:int8,switchback:e4m3fn,tensor-wise:e4m3fn/e5m2";
 constexpr const char* kVariants =
     "switchback:int8,switchback-m:int8,switchback-q:int8,llm-int8:int8,tensor-wise:int8,"
     "switchback:e4m3fn,switchback:e4m3fn/e5m2,llm-int8:e4m3fn,tensor-wise:e4m3fn/e5m2,"
@@ -42,9 +44,10 @@ std::vector<Option> ModelOptions() {
   return {
       {.name = "models", .quick = "clip,llama", .paper = "clip,llama", .help = "clip, llama"},
       {.name = "variants",
-       .quick = kVariants,
+       .quick = kQuickVariants,
        .paper = kVariants,
-       .help = "linear layers KIND[:FORMAT[/GRADIENT_FORMAT]] beside standard"},
+       .help = "linear layers KIND[:FORMAT[/GRADIENT_FORMAT]] beside standard",
+       .small = kVariants},
       {.name = "sizes-clip",
        .quick = "2x64",
        .paper = "12x768,24x1024,32x1280",
@@ -56,15 +59,15 @@ std::vector<Option> ModelOptions() {
        .help = "LAYERSxWIDTH of llama",
        .small = "2x64,4x128"},
       {.name = "batches-clip",
-       .quick = "32,256",
+       .quick = "64",
        .paper = "256,4096",
        .help = "images of a step",
-       .small = "32,256,1024"},
+       .small = "32,256"},
       {.name = "batches-llama",
        .quick = "32,256",
        .paper = "256,2048",
        .help = "sequences of a step",
-       .small = "32,256,1024"},
+       .small = "32,256"},
       {.name = "patch",
        .quick = "4",
        .paper = "4",
@@ -76,7 +79,7 @@ std::vector<Option> ModelOptions() {
        .small = "64"},
       {.name = "first-last-high",
        .quick = "no",
-       .paper = "no",
+       .paper = "yes",
        .help = "yes: patches, projections, head are standard in every variant, as in the paper"},
   };
 }
@@ -103,20 +106,20 @@ std::vector<Option> TrainingOptions() {
        .help = "bytes of generated text",
        .small = "4194304"},
       {.name = "steps",
-       .quick = "60",
+       .quick = "50",
        .paper = "20000",
        .help = "steps of training, 10 at least",
        .small = "400"},
       {.name = "lr-clip",
-       .quick = "2e-3",
+       .quick = "1e-3",
        .paper = "2e-3",
        .help = "peak learning rate of clip",
        .small = "1e-3"},
       {.name = "lr-llama",
-       .quick = "5e-3",
+       .quick = "3e-3",
        .paper = "1e-3",
        .help = "peak learning rate of llama",
-       .small = "3e-3"},
+       .small = "5e-3"},
       {.name = "warmup",
        .quick = "6",
        .paper = "5000",
@@ -132,7 +135,7 @@ std::vector<Option> TrainingOptions() {
        .help = "points of a curve at least, 2 to --steps",
        .small = "40"},
       {.name = "shadow-every",
-       .quick = "30",
+       .quick = "25",
        .paper = "2000",
        .help = "steps between comparisons of gradients with float64, from the first on; 0: none",
        .small = "100"},

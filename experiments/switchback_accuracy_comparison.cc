@@ -39,7 +39,8 @@ unsigned long long TokensOf(const Group& group) { return std::stoull(group.token
 }  // namespace
 
 Order OrderOf(const Estimate& difference) {
-  if (std::isnan(difference.low)) return Order::kUnknown;
+  // Without a value where a seed diverged.
+  if (!std::isfinite(difference.value) || std::isnan(difference.low)) return Order::kUnknown;
   return difference.low > 0 ? Order::kMore : difference.high < 0 ? Order::kLess : Order::kSame;
 }
 

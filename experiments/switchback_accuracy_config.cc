@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "experiments/linear_variant.h"
 #include "experiments/switchback_accuracy.h"
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
@@ -86,22 +87,9 @@ std::string Variant::Text() const {
 }
 
 Variant ParseVariant(const std::string& text) {
-  LinearOptions options;
+  LinearOptions options = ParseLinearVariant("variants", text);
   options.high_precision = kBaseline.format;
-  const size_t colon = std::min(text.find(':'), text.size());
-  const size_t slash = std::min(text.find('/', colon), text.size());
-  options.kind = text.substr(0, colon);
-  if (colon < text.size()) options.format = text.substr(colon + 1, slash - colon - 1);
-  if (slash < text.size()) options.gradient_format = text.substr(slash + 1);
-  try {
-    const bool has_empty_part = (colon < text.size() && options.format.empty()) ||
-                                (slash < text.size() && options.gradient_format.empty());
-    if (has_empty_part) throw Error("a format is missing");
-    return Resolved(options);
-  } catch (const Error& error) {
-    throw Error::Format(
-        "--variants: '{}' is no KIND[:FORMAT[/GRADIENT_FORMAT]]: {}", text, error.what());
-  }
+  return Resolved(options);
 }
 
 std::vector<Variant> VariantsOf(const Settings& settings) {

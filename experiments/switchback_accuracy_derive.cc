@@ -84,10 +84,11 @@ std::vector<std::string> ErrorRow(const Table& table, const Group& group, const 
   for (size_t r = 0; r < table.rows.size(); ++r) {
     if (!IsOf(table, r, group, variant)) continue;
     const double whole = table.Number(r, "error"), own = table.Number(r, "own_error");
-    if (!std::isfinite(whole) || !std::isfinite(own)) continue;
+    const double angle = table.Number(r, "cosine");  // NaN for a gradient of zeros
+    if (!std::isfinite(whole) || !std::isfinite(own) || !std::isfinite(angle)) continue;
     error += whole;
     own_error += own;
-    cosine += table.Number(r, "cosine");
+    cosine += angle;
     ++n;
   }
   const double count = static_cast<double>(n);  // 0: the means are NaN

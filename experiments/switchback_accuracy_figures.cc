@@ -111,21 +111,32 @@ struct Shown {
   std::vector<size_t> rows;
 };
 
-// Beside each other what would lie upon each other: factors of x, by a share of the axis.
-double NudgeOf(const Table& table, const Shown& shown) {
-  constexpr double kShare = 0.012;
-  double low = kInfinity, high = 0;
-  for (const size_t r : shown.rows) {
-    low = std::min(low, table.Number(r, shown.x));
-    high = std::max(high, table.Number(r, shown.x));
+// Half a power of two beyond what there is, so that a single value is not spread over the panel.
+Axis DoublingAxis(const Table& table,
+                  const std::vector<size_t>& rows,
+                  const char* column,
+                  const std::string& label) {
+  Axis axis{.label = label, .log2 = true};
+  for (const size_t r : rows) {
+    const double value = table.Number(r, column);
+    axis.low = axis.low == 0 ? value : std::min(axis.low, value);
+    axis.high = std::max(axis.high, value);
   }
-  return high > low ? Exp(kShare * Log(high / low)) : 1 + kShare;
+  axis.low *= std::sqrt(0.5);
+  axis.high *= std::sqrt(2.0);
+  return axis;
+}
+
+// Beside each other what would lie upon each other: factors of x, by a share of the axis.
+double NudgeOf(const Axis& axis) {
+  constexpr double kShare = 0.012;
+  return Exp(kShare * Log(axis.high / axis.low));
 }
 
 // A line from low to high, and the means.
 void AddBars(const Table& table, const Shown& shown, const Styles& styles, Panel& panel) {
   std::vector<Series> curves;
-  const double nudge = NudgeOf(table, shown);
+  const double nudge = NudgeOf(panel.x);
   for (const size_t r : shown.rows) {
     const Variant variant = VariantOf(table, r);
     if (variant == kBaseline || Precision(variant) != shown.precision) continue;
@@ -167,20 +178,20 @@ void SetGapAxis(const Table& table, const Shown& shown, Panel& panel) {
     panel.y.low = low - room;
     panel.y.high = high + room;
   }
-  std::string beyond;
+  std::vector<Variant> beyond;
   for (const size_t r : shown.rows) {
     const Variant variant = VariantOf(table, r);
-    const std::string text = variant.Text();
-    if (Precision(variant) != shown.precision || beyond.find(text) != std::string::npos) continue;
-    if (!(table.Number(r, "gap") <= high)) beyond += (beyond.empty() ? "" : ", ") + text;
+    if (Precision(variant) != shown.precision || table.Number(r, "gap") <= high) continue;
+    if (std::find(beyond.begin(), beyond.end(), variant) != beyond.end()) continue;
+    panel.title += (beyond.empty() ? "; above: " : ", ") + variant.Text();
+    beyond.push_back(variant);
   }
-  if (!beyond.empty()) panel.title += "; above: " + beyond;
 }
 
 Panel GapPanel(const Table& gaps, const Shown& shown, const Styles& styles) {
   Panel panel;
   panel.title = shown.title + ", " + shown.precision;
-  panel.x = {.label = shown.x_label, .log2 = true};
+  panel.x = DoublingAxis(gaps, shown.rows, shown.x, shown.x_label);
   SetGapAxis(gaps, shown, panel);
   AddBars(gaps, shown, styles, panel);
   return panel;
@@ -189,7 +200,7 @@ Panel GapPanel(const Table& gaps, const Shown& shown, const Styles& styles) {
 Panel ZeroShotPanel(const Table& gaps, const Shown& shown, const Styles& styles) {
   Panel panel;
   panel.title = shown.title + ", " + shown.precision;
-  panel.x = {.label = shown.x_label, .log2 = true};
+  panel.x = DoublingAxis(gaps, shown.rows, shown.x, shown.x_label);
   panel.y.label = "zero-shot accuracy";
   for (const size_t r : shown.rows) {
     const Variant variant = VariantOf(gaps, r);
@@ -309,7 +320,7 @@ Figure ErrorFigure(const Table& errors) {
         if (rows.empty()) continue;
         Panel panel;
         panel.title = model + " " + size + ", " + precision;
-        panel.x = {.label = "batch x sequence", .log2 = true};
+        panel.x = DoublingAxis(errors, rows, "tokens", "batch x sequence");
         panel.y = {.label = "relative error of dW", .log10 = true};
         AddErrors(errors, rows, "error", styles, panel);
         AddErrors(errors, rows, "own_error", styles, panel);

@@ -38,40 +38,24 @@ ModelKind ParseModel(const std::string& text) {
   throw Error::Format("--models: '{}' is not one of clip, llama", text);
 }
 
-// "data.size: ..." as an error of the option that the key comes from.
-Error OfModelOption(const std::string& model, const std::string& message) {
-  const bool clip = model == "clip";
-  const std::pair<std::string_view, std::string> keys[] = {
-      {"train.batch", "batches-" + model},
-      {"data.path", clip ? "captions" : "text"},
-      {"data.size", clip ? "shapes-size" : "text-size"},
-      {"data.image", "image"},
-      {"model.layers", "sizes-" + model},
-      {"model.width", "sizes-" + model},
-      {"model.heads", "sizes-" + model}};
-  for (const auto& [key, option] : keys) {
-    // "KEY: ...", "KEY is ..."
-    const bool names_key = message.starts_with(key) && message.size() > key.size() &&
-                           (message[key.size()] == ':' || message[key.size()] == ' ');
-    if (names_key) return Error::Format("--{}{}", option, message.substr(key.size()));
-  }
-  return Error(message);
-}
-
-// The data are opened once: every size takes them alike, and the largest batch is the hardest.
+// Every size, with the largest batch, which is the hardest to fill.
 void CheckModel(const Settings& settings, const std::string& model, Training training) {
   const std::vector<int64_t> batches = settings.GetIntegers("batches-" + model, 1, 1 << 20);
   training.batch = static_cast<size_t>(*std::max_element(batches.begin(), batches.end()));
-  const std::vector<ModelSize> sizes = ReadSizes(settings, "sizes-" + model);
-  try {
-    for (const ModelSize& size : sizes) {
-      training.size = size;
-      CheckTrainConfig(ConfigOf(settings, training, 0));
-    }
-    CheckTraining(settings, ConfigOf(settings, training, 0));
-  } catch (const Error& error) {
-    throw OfModelOption(model, error.what());
+  const std::string sizes = "sizes-" + model;
+  std::vector<TrainConfig> configs;
+  for (const ModelSize& size : ReadSizes(settings, sizes)) {
+    training.size = size;
+    configs.push_back(ConfigOf(settings, training, 0));
   }
+  CheckTrainings(settings,
+                 configs,
+                 {{"model.layers", sizes},
+                  {"model.width", sizes},
+                  {"model.heads", sizes},
+                  {"train.batch", "batches-" + model},
+                  {"schedule.peak", "lr-" + model},
+                  {"data.size", model == "clip" ? "shapes-size" : "text-size"}});
 }
 
 // Relative: multiplications of a step, but for the heads.

@@ -52,7 +52,8 @@ std::string GapText(const Table& gaps, size_t r) {
            fmt::format("{} of {} seeds diverged", gaps.Text(r, "diverged"), gaps.Text(r, "seeds"));
   }
   text += IntervalText({number("gap"), number("gap_low"), number("gap_high")});
-  text += fmt::format(", {:.2f} %", 100 * number("gap_share"));
+  const double share = number("gap_share");  // unknown where the baseline diverged
+  if (std::isfinite(share)) text += fmt::format(", {:.2f} %", 100 * share);
   if (!std::isnan(number("zero_shot_gap_low"))) {
     text += fmt::format(", accuracy {:+.2f} [{:+.2f}, {:+.2f}] points",
                         100 * number("zero_shot_gap"),

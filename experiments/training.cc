@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <utility>
 
 #include "experiments/settings.h"
 #include "numsim/base/error.h"
@@ -25,15 +27,56 @@ void ReadNumber(
   if (settings.options.contains(std::string(option))) value = settings.GetDouble(option, low, high);
 }
 
-// The error of a key of the training's configuration, "model.heads: ...", as one of the option that
-// it comes from.
-Error OfOption(const Settings& settings, const std::string& message) {
-  const size_t dot = message.find('.'), colon = message.find(':');
-  if (dot == std::string::npos || colon == std::string::npos || colon < dot) return Error(message);
-  std::string option = message.substr(dot + 1, colon - dot - 1);
-  std::replace(option.begin(), option.end(), '_', '-');
-  if (!settings.options.contains(option)) return Error(message);
-  return Error::Format("--{}{}", option, message.substr(colon));
+// Options whose names are not those of their keys.
+struct KeyOption {
+  std::string_view key, option;
+};
+constexpr KeyOption kTextOptions[] = {{"data.path", "text"}, {"data.size", "text-size"}};
+constexpr KeyOption kCaptionOptions[] = {{"data.path", "captions"}, {"data.size", "shapes"}};
+constexpr KeyOption kOptions[] = {{"schedule.peak", "lr"},
+                                  {"optimizer.clip_norm", "clip"},
+                                  {"model.layers", "sizes"},
+                                  {"model.width", "sizes"},
+                                  {"model.heads", "sizes"}};
+
+bool ReadsText(const DataConfig& data) {
+  return data.kind == DataKind::kText || data.kind == DataKind::kGeneratedText;
+}
+
+// Options that may decide a key, the likeliest first: "weight-decay" for "optimizer.weight_decay".
+std::vector<std::string> CandidatesFor(const std::string& key,
+                                       const DataConfig& data,
+                                       const OptionsOfKeys& options) {
+  std::vector<std::string> candidates;
+  if (const auto own = options.find(key); own != options.end()) candidates.push_back(own->second);
+  std::string name = key.substr(key.find('.') + 1);
+  std::replace(name.begin(), name.end(), '_', '-');
+  candidates.push_back(std::move(name));
+  const auto add = [&](std::span<const KeyOption> rows) {
+    for (const KeyOption& row : rows) {
+      if (row.key == key) candidates.emplace_back(row.option);
+    }
+  };
+  add(ReadsText(data) ? kTextOptions : kCaptionOptions);
+  add(kOptions);
+  return candidates;
+}
+
+// The error of a key of the training's configuration, "model.heads: ..." or "data.image is ...", as
+// one of the option that it comes from.
+Error OfOption(const Settings& settings,
+               const TrainConfig& config,
+               const OptionsOfKeys& options,
+               const std::string& message) {
+  const std::string key = message.substr(0, message.find_first_of(": "));
+  const std::vector<ConfigKey> keys = ConfigKeys(config);
+  const auto is_key = [&key](const ConfigKey& one) { return one.name == key; };
+  if (std::none_of(keys.begin(), keys.end(), is_key)) return Error(message);
+  for (const std::string& option : CandidatesFor(key, config.data, options)) {
+    if (!settings.options.contains(option)) continue;
+    return Error::Format("--{}{}", option, message.substr(key.size()));
+  }
+  return Error(message);
 }
 
 std::vector<double> ValuesOf(const SeedValues& seeds) {
@@ -120,13 +163,23 @@ void SetSize(const ModelSize& size, ModelConfig& model) {
 }
 
 void CheckTraining(const Settings& settings, const TrainConfig& config) {
-  try {
-    TrainConfig fitted = config;
-    const auto data = OpenData(fitted.data);
-    FitToData(fitted, data->shape());
-    data->CheckBatch(fitted.train.batch, fitted.model.context);
-  } catch (const Error& error) {
-    throw OfOption(settings, error.what());
+  CheckTrainings(settings, {&config, 1}, {});
+}
+
+void CheckTrainings(const Settings& settings,
+                    std::span<const TrainConfig> configs,
+                    const OptionsOfKeys& options) {
+  std::unique_ptr<const DataSource> data;
+  for (const TrainConfig& config : configs) {
+    try {
+      CheckTrainConfig(config);
+      if (data == nullptr) data = OpenData(config.data);
+      TrainConfig fitted = config;
+      FitToData(fitted, data->shape());
+      data->CheckBatch(fitted.train.batch, fitted.model.context);
+    } catch (const Error& error) {
+      throw OfOption(settings, config, options, error.what());
+    }
   }
 }
 

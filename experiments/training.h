@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,9 +49,18 @@ std::string Text(const ModelSize& size);
 // Layers and width, heads of 32 (of the width, where it is less or no multiple of 32).
 void SetSize(const ModelSize& size, ModelConfig& model);
 
+// Keys of configurations and the options that decide them, where these have names that nothing
+// above has: {"train.batch", "batches"}.
+using OptionsOfKeys = std::map<std::string, std::string>;
+
 // What no option alone can tell: opens the data and fits the configuration to them. Throws Error
 // that names the option where the key comes from one.
 void CheckTraining(const Settings& settings, const TrainConfig& config);
+// Of trainings that all have the data of the first, which are opened once. `options` go before the
+// options above.
+void CheckTrainings(const Settings& settings,
+                    std::span<const TrainConfig> configs,
+                    const OptionsOfKeys& options);
 
 // Loss against the step in few points: the mean of the losses since the point before.
 class LossCurve {

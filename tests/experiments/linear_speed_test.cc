@@ -522,14 +522,6 @@ TEST(LinearSpeed, BadOptionsAreNamed) {
   }
 }
 
-TEST(Quantile, InterpolatesBetweenSortedSamples) {
-  EXPECT_EQ(Quantile({3, 1, 2}, 0.5), 2);
-  EXPECT_EQ(Quantile({4, 1, 2, 3}, 0.5), 2.5);
-  EXPECT_EQ(Quantile({5, 1, 2, 4, 3}, 0.25), 2);
-  EXPECT_EQ(Quantile({5, 1, 2, 4, 3}, 0.75), 4);
-  EXPECT_EQ(Quantile({7}, 0.75), 7);
-}
-
 TEST(Label, NamesWhatDiffers) {
   const LayerKey a{"cpu", "avx3", "2", "lib", "switchback", "int8", "fp32", "library", "4"};
   LayerKey b = a;

@@ -1,5 +1,4 @@
-// Model::LastEmbeddings: unit vectors of the contrastive model, nothing of the
-// others.
+// Model::LastEmbeddings: unit vectors of the contrastive model, nothing of the others.
 #include <gtest/gtest.h>
 
 #include <cmath>

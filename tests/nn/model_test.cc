@@ -53,6 +53,27 @@ TEST(MakeModel, ModelsOfBothTypesStartAlike) {
   }
 }
 
+TEST(MakeModel, OfMeansHasNoDrawsInItsParameters) {
+  for (const ModelKind kind :
+       {ModelKind::kLlama, ModelKind::kGpt, ModelKind::kVit, ModelKind::kClip, ModelKind::kMlp}) {
+    ModelConfig config;
+    config.kind = kind;
+    config.width = 32;
+    const auto drawn = MakeModel<float>(config, {}, 1);
+    const auto means = MakeModel<float>(config, {}, 1, InitialValues::kMeans);
+    ASSERT_EQ(means->parameters().size(), drawn->parameters().size());
+    for (Parameter<float>& parameter : means->parameters()) {
+      const auto values = parameter.value.View().Span();
+      EXPECT_EQ(std::count(values.begin(), values.end(), values[0]),
+                static_cast<std::ptrdiff_t>(values.size()))
+          << Name(kind) << ' ' << parameter.name;
+      if (parameter.role == ParameterRole::kMatrix) {
+        EXPECT_EQ(values[0], 0) << parameter.name;
+      }
+    }
+  }
+}
+
 TEST(MakeModel, BadConfigurationIsAnError) {
   ModelConfig config;
   config.heads = 3;  // of width 128

@@ -38,6 +38,16 @@ TEST(ParameterList, GradientsStartAsZeros) {
   for (const double x : p.value.View().Span()) EXPECT_EQ(x, 1);
 }
 
+TEST(ParameterList, OfMeansDrawsNothing) {
+  ParameterList<float> list(42, InitialValues::kMeans);
+  const Parameter<float>& a = list.Add("a", ParameterRole::kMatrix, 3, 5, {.deviation = 1});
+  const Parameter<float>& b =
+      list.Add("b", ParameterRole::kMatrix, 2, 4, {.mean = 0.25f, .deviation = 1});
+  EXPECT_EQ(Values(a), std::vector<float>(15, 0));
+  EXPECT_EQ(Values(b), std::vector<float>(8, 0.25f));
+  for (const float g : b.gradient.View().Span()) EXPECT_EQ(g, 0);
+}
+
 TEST(ParameterList, OfFloat64StartsFromTheValuesOfFloat32) {
   ParameterList<float> narrow(3);
   ParameterList<double> wide(3);

@@ -1,5 +1,4 @@
-// A step of a training written out: what StepReplay has to give, without its
-// code.
+// A step of a training written out: what StepReplay has to give, without its code.
 #pragma once
 
 #include <functional>
@@ -29,22 +28,19 @@ struct HandStep {
   std::vector<std::pair<std::string, TensorRole>> points;
 };
 
-// The step that the trainer would take next. Only text data and planted
-// activations; no tails.
+// The step that the trainer would take next. Only text data and planted activations; no tails.
 HandStep StepByHand(Trainer& trainer, const HandPrecision& precision);
 HandPrecision PrecisionByHand(const TrainConfig& config);
 // Standard layers of float32, and nothing is rounded.
 HandPrecision Float32ByHand();
 
-// ||g - r|| / ||r|| of all gradients together, in long double; infinite where g
-// is not finite.
+// ||g - r|| / ||r|| of all gradients together, in long double; infinite where g is not finite.
 double ErrorByHand(const HandStep& g, const HandStep& r);
 // The same of one parameter.
 double ErrorByHand(const std::vector<float>& g, const std::vector<float>& r);
 
-// `precision` with one override for each of the trainer's layers, so that each
-// can be changed alone. Requires that no layer is high for being the first or
-// last.
+// `precision` with one override for each of the trainer's layers, so that each can be changed
+// alone. Requires that no layer is high for being the first or last.
 LinearPrecision LayerByLayer(Trainer& trainer, const LinearPrecision& precision);
 
 }  // namespace numsim

@@ -19,8 +19,7 @@ double EffectByHand(double error, double without) {
   return 1 - (without / error) * (without / error);
 }
 
-// A part that a ranking switches: operands of a layer, or a tensor that is
-// stored.
+// A part that a ranking switches: operands of a layer, or a tensor that is stored.
 struct Part {
   std::string layer, tensor;
   OperandSet operands{};                            // of a layer

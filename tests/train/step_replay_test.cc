@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <thread>
 
 #include "numsim/base/parallel.h"
@@ -288,6 +289,29 @@ TEST(StepReplay, FindsGradientsByName) {
   EXPECT_EQ(found->values.size(), found->shape.rows * found->shape.cols);
   EXPECT_EQ(step.Find("blocks.0.mlp.down"), nullptr);
   EXPECT_EQ(step.Find(""), nullptr);
+}
+
+struct ProductRecord : PassObserver<float> {
+  void Multiplied(std::string_view layer, Product product) override {
+    products[std::string(layer)].push_back(product);
+  }
+  std::map<std::string, std::vector<Product>> products;
+};
+
+TEST(StepReplay, ObserverSeesTheProductsOfEveryLayer) {
+  TrainConfig config = TinyConfig();
+  config.model.kind = ModelKind::kVit;
+  config.data.kind = DataKind::kGeneratedImages;
+  config.data.size = 256;
+  const Trainer trainer(config, OpenShared(config.data));
+  ProductRecord record;
+  StepReplay(trainer).Run<float>(Float32Precision(), &record);
+  EXPECT_EQ(record.products.size(), trainer.model().LinearLayers().size());
+  for (const std::string& layer : trainer.model().LinearLayers()) {
+    std::vector<Product> expected(std::begin(kProducts), std::end(kProducts));
+    if (layer == "patches") expected = {Product::kForward, Product::kWeightGradient};
+    EXPECT_EQ(record.products[layer], expected) << layer;
+  }
 }
 
 TEST(StepReplay, OverrideThatNamesNoLayerIsAnError) {

@@ -1,5 +1,4 @@
-// Zero-shot retrieval: by hand, against a naive judge in float64, and through a
-// training.
+// Zero-shot retrieval: by hand, against a naive judge in float64, and through a training.
 #include "numsim/train/zero_shot.h"
 
 #include <gtest/gtest.h>
@@ -186,8 +185,8 @@ double Product(const std::vector<float>& a, const std::vector<float>& b) {
   return sum;
 }
 
-// The definition, in float64. `margin`: receives the least distance between the
-// two best products of an image.
+// The definition, in float64. `margin`: receives the least distance between the two best products
+// of an image.
 size_t NaiveCorrect(const Examples& examples, double& margin) {
   size_t correct = 0;
   margin = std::numeric_limits<double>::infinity();
@@ -215,8 +214,8 @@ std::vector<float> RandomUnit(size_t width, uint64_t seed, uint64_t number) {
   return row;
 }
 
-// Images that lie near a caption of any example, with the products of the two
-// best captions well apart.
+// Images that lie near a caption of any example, with the products of the two best captions well
+// apart.
 Examples RandomExamples(size_t count, size_t width, int32_t concepts, uint64_t seed) {
   Examples examples(count);
   for (size_t i = 0; i < count; ++i) {
@@ -311,8 +310,7 @@ TrainConfig TinyClip() {
   return config;
 }
 
-// Embeddings of the validation batches as the model makes them now, judged by
-// the definition.
+// Embeddings of the validation batches as the model makes them now, judged by the definition.
 size_t CorrectByHand(Trainer& trainer, double& margin, size_t& images) {
   Examples examples;
   Batch batch;
@@ -331,8 +329,7 @@ size_t CorrectByHand(Trainer& trainer, double& margin, size_t& images) {
     }
   }
   images = examples.size();
-  // Captions of one concept may be the same text: they tie, and either is
-  // right.
+  // Captions of one concept may be the same text: they tie, and either is right.
   const size_t correct = NaiveCorrect(examples, margin);
   return correct;
 }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <type_traits>
 
+#include "numsim/kernels/hole_edges.h"
 #include "numsim/rounding/decode_range.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -11,6 +12,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "numsim/kernels/hole-inl.h"
 #include "numsim/kernels/lanes-inl.h"
 #include "numsim/kernels/philox-inl.h"
 #include "numsim/kernels/shortcuts-inl.h"
@@ -70,13 +72,31 @@ HWY_NOINLINE void EncodeBlock(
 template <RuleMode kMode, typename Out>
 void EncodeRange(
     const EncodePlan& plan, const float* in, size_t n, const uint32_t* random, Out* out) {
-  switch (plan.range_f32) {
-    case ExponentRange::kSame:
-      return EncodeBlock<kMode, ExponentRange::kSame>(plan, in, n, random, out);
-    case ExponentRange::kNarrower:
-      return EncodeBlock<kMode, ExponentRange::kNarrower>(plan, in, n, random, out);
-    case ExponentRange::kGeneral:
-      return EncodeBlock<kMode, ExponentRange::kGeneral>(plan, in, n, random, out);
+  if constexpr (kMode != RuleMode::kOther) {
+    switch (plan.range_f32) {
+      case ExponentRange::kSame:
+        return EncodeBlock<kMode, ExponentRange::kSame>(plan, in, n, random, out);
+      case ExponentRange::kNarrower:
+        return EncodeBlock<kMode, ExponentRange::kNarrower>(plan, in, n, random, out);
+      case ExponentRange::kGeneral:
+        break;
+    }
+  }
+  EncodeBlock<kMode, ExponentRange::kGeneral>(plan, in, n, random, out);
+}
+
+// Encodes in one mode: with the rule, behind a copy with the hole closed where there is one.
+template <RuleMode kMode, typename Out>
+void EncodeInMode(
+    const EncodePlan& plan, const float* in, size_t n, const uint32_t* random, Out* out) {
+  if (plan.format.subnormal_shift == 0) return EncodeRange<kMode>(plan, in, n, random, out);
+  const EncodePlan without = WithoutHole(plan);
+  HWY_ALIGN float closed[kBlock];
+  for (size_t i = 0; i < n; i += kBlock) {
+    const size_t count = std::min(kBlock, n - i);
+    CloseHole<kMode>(plan, in + i, count, random + i, closed);
+    EncodeRange<kMode>(without, closed, count, random + i, out + i);
+    if constexpr (std::is_same_v<Out, float>) OpenHole(plan.format, out + i, count);
   }
 }
 
@@ -92,7 +112,7 @@ void EncodeStochastic(
     const size_t skip = static_cast<size_t>(first % tile);
     const size_t drawn = (skip + count + tile - 1) / tile * tile;
     RandomTopAligned(random.stream, first - skip, drawn, bits, words);
-    EncodeRange<RuleMode::kStochastic>(plan, in + i, count, words + skip, out + i);
+    EncodeInMode<RuleMode::kStochastic>(plan, in + i, count, words + skip, out + i);
   }
 }
 
@@ -109,11 +129,11 @@ void EncodeAny(
       if constexpr (std::is_same_v<Out, uint8_t>) {
         done = EncodeShortcut(plan, Unscaled(), in, n, out);
       }
-      return EncodeRange<RuleMode::kNearestEven>(
+      return EncodeInMode<RuleMode::kNearestEven>(
           plan, in + done, n - done, no_random + done, out + done);
     }
     default:
-      return EncodeBlock<RuleMode::kOther, ExponentRange::kGeneral>(plan, in, n, no_random, out);
+      return EncodeInMode<RuleMode::kOther>(plan, in, n, no_random, out);
   }
 }
 
@@ -248,12 +268,23 @@ HWY_NOINLINE void DecodeBlock(const Decoder& decoder_ref,
 }
 
 template <typename Code>
-void DecodeAny(const FormatSpec& format, const Code* codes, size_t n, float* out) {
+void DecodeWithoutHole(const FormatSpec& format, const Code* codes, size_t n, float* out) {
   if (HoldsUpperBits(format)) return DecodeBlock(UpperBitsDecoder{format}, codes, n, out);
 #if HWY_TARGET <= HWY_AVX2
   if (FitsBinary16Fields(format)) return DecodeBlock(HalfDecoder{format}, codes, n, out);
 #endif
   DecodeBlock(RuleDecoder{format}, codes, n, out);
+}
+
+template <typename Code>
+void DecodeAny(const FormatSpec& format, const Code* codes, size_t n, float* out) {
+  if (format.subnormal_shift == 0) return DecodeWithoutHole(format, codes, n, out);
+  const FormatSpec without = WithoutHole(format);
+  for (size_t i = 0; i < n; i += kBlock) {
+    const size_t count = std::min(kBlock, n - i);
+    DecodeWithoutHole(without, codes + i, count, out + i);
+    OpenHole(format, out + i, count);
+  }
 }
 
 void DecodeU8(const FormatSpec& format, const uint8_t* codes, size_t n, float* out) {
@@ -293,10 +324,14 @@ HWY_EXPORT(DecodeU16);
 HWY_EXPORT(RandomBitsU32);
 
 bool EncodesInVectors(const EncodePlan& plan) noexcept {
-  return plan.format.subnormal_shift == 0 && plan.mantissa_bits < 23;
+  if (plan.format.subnormal_shift != 0) return HoleFitsLanes(plan.format);
+  return plan.mantissa_bits < 23;
 }
 
-bool DecodesInVectors(const FormatSpec& format) noexcept { return DecodesInLanes(format); }
+bool DecodesInVectors(const FormatSpec& format) noexcept {
+  if (format.subnormal_shift == 0) return DecodesInLanes(format);
+  return HoleFitsLanes(format) && DecodesInLanes(WithoutHole(format));
+}
 
 void EncodeSimd(
     const EncodePlan& plan, const float* in, size_t n, uint8_t* codes, const ArrayRandom& random) {

@@ -9,6 +9,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "numsim/formats/named_formats.h"
+#include "numsim/kernels/hole-inl.h"
 #include "numsim/kernels/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -117,13 +118,23 @@ HWY_NOINLINE size_t EncodeInt8(const EncodePlan& plan,
 // target's subnormals fewer bits are needed still. Twice the elements a vector of the 32-bit rule.
 constexpr int kStickyMantissaBits = 5;
 
-template <class Source>
+// With a hole its middle, of m + subnormal_shift + 1 bits, needs a bit less than the 8 that are
+// left.
+constexpr bool ServesSticky(const EncodePlan& plan) {
+  const FormatSpec& format = plan.format;
+  const bool hole = format.subnormal_shift != 0;
+  return plan.range_f32 == ExponentRange::kNarrower && plan.mantissa_bits <= kStickyMantissaBits &&
+         (!hole || plan.mantissa_bits + format.subnormal_shift <= 6);
+}
+
+template <bool kHole, class Source>
 HWY_NOINLINE size_t EncodeSticky(const EncodePlan& plan_ref,
                                  const Source source,
                                  const float* HWY_RESTRICT in,
                                  size_t n,
                                  uint8_t* HWY_RESTRICT out) {
-  const EncodePlan plan = plan_ref;
+  const EncodePlan plan = kHole ? WithoutHole(plan_ref) : plan_ref;
+  const HoleEdges hole = kHole ? HoleEdges(plan_ref.format) : HoleEdges();
   const hn::ScalableTag<float> df;
   const hn::ScalableTag<uint16_t> d16;
   const hn::Half<hn::ScalableTag<uint8_t>> d8;
@@ -137,7 +148,8 @@ HWY_NOINLINE size_t EncodeSticky(const EncodePlan& plan_ref,
     const auto b = hn::BitCast(d16, source.Load(df, in + i + half, i + half));
     const auto high = hn::ConcatOdd(d16, b, a);
     const auto low = hn::ConcatEven(d16, b, a);
-    const auto bits = hn::Or(high, hn::Min(low, hn::Set(d16, uint16_t{1})));
+    auto bits = hn::Or(high, hn::Min(low, hn::Set(d16, uint16_t{1})));
+    if constexpr (kHole) bits = CloseNearestEven(lanes, hole, bits);
     const auto code =
         EncodeWord<RuleMode::kNearestEven, ExponentRange::kNarrower>(lanes, plan, bits, bits);
     hn::StoreU(hn::TruncateTo(d8, code), d8, out + i);
@@ -154,8 +166,9 @@ size_t EncodeShortcut(
   if (plan.rounding.mode != RoundingMode::kNearestEven) return 0;
   if (plan.format == kInt8) return EncodeInt8(plan, source, in, n, out);
 #if HWY_TARGET <= HWY_AVX3
-  if (plan.range_f32 == ExponentRange::kNarrower && plan.mantissa_bits <= kStickyMantissaBits) {
-    return EncodeSticky(plan, source, in, n, out);
+  if (ServesSticky(plan)) {
+    return plan.format.subnormal_shift != 0 ? EncodeSticky<true>(plan, source, in, n, out)
+                                            : EncodeSticky<false>(plan, source, in, n, out);
   }
 #endif
   return 0;

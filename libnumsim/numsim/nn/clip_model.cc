@@ -153,8 +153,11 @@ class Projection {
 template <typename T>
 class ClipModel final : public LayeredModel<T> {
  public:
-  ClipModel(const ModelConfig& config, const LinearPrecision& precision, uint64_t seed)
-      : LayeredModel<T>(precision, seed),
+  ClipModel(const ModelConfig& config,
+            const LinearPrecision& precision,
+            uint64_t seed,
+            InitialValues initial)
+      : LayeredModel<T>(precision, seed, initial),
         limits_{0, Log(kLargestFactor)},
         image_(this->linears_, "image.", ImageOf(config)),
         image_projection_(this->linears_, "image.projection", config.width, EmbeddingOf(config)),
@@ -265,17 +268,20 @@ void ClipModel<T>::Backward(const Pass<T>& pass) {
 template <typename T>
 std::unique_ptr<Model<T>> MakeClipModel(const ModelConfig& config,
                                         const LinearPrecision& precision,
-                                        uint64_t seed) {
+                                        uint64_t seed,
+                                        InitialValues initial) {
   NUMSIM_CHECK(config.kind == ModelKind::kClip, "{}", Name(config.kind));
   CheckModelConfig(config);
-  return std::make_unique<ClipModel<T>>(config, precision, seed);
+  return std::make_unique<ClipModel<T>>(config, precision, seed, initial);
 }
 
 template std::unique_ptr<Model<float>> MakeClipModel<float>(const ModelConfig&,
                                                             const LinearPrecision&,
-                                                            uint64_t);
+                                                            uint64_t,
+                                                            InitialValues);
 template std::unique_ptr<Model<double>> MakeClipModel<double>(const ModelConfig&,
                                                               const LinearPrecision&,
-                                                              uint64_t);
+                                                              uint64_t,
+                                                              InitialValues);
 
 }  // namespace numsim

@@ -29,6 +29,7 @@ namespace numsim {
 template <typename T>
 std::unique_ptr<Model<T>> MakeClipModel(const ModelConfig& config,
                                         const LinearPrecision& precision,
-                                        uint64_t seed);
+                                        uint64_t seed,
+                                        InitialValues initial = InitialValues::kDrawn);
 
 }  // namespace numsim

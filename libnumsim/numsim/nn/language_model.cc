@@ -65,8 +65,11 @@ EmbeddingOptions EmbeddingOf(const ModelConfig& config) {
 template <typename T>
 class LanguageModel final : public LayeredModel<T> {
  public:
-  LanguageModel(const ModelConfig& config, const LinearPrecision& precision, uint64_t seed)
-      : LayeredModel<T>(precision, seed),
+  LanguageModel(const ModelConfig& config,
+                const LinearPrecision& precision,
+                uint64_t seed,
+                InitialValues initial)
+      : LayeredModel<T>(precision, seed, initial),
         config_(config),
         blocks_config_(BlocksOf(config)),
         embedding_(*this->parameters_, "embedding", EmbeddingOf(config)),
@@ -140,18 +143,21 @@ void LanguageModel<T>::Backward(const Pass<T>& pass) {
 template <typename T>
 std::unique_ptr<Model<T>> MakeLanguageModel(const ModelConfig& config,
                                             const LinearPrecision& precision,
-                                            uint64_t seed) {
+                                            uint64_t seed,
+                                            InitialValues initial) {
   NUMSIM_CHECK(
       config.kind == ModelKind::kLlama || config.kind == ModelKind::kGpt, "{}", Name(config.kind));
   CheckModelConfig(config);
-  return std::make_unique<LanguageModel<T>>(config, precision, seed);
+  return std::make_unique<LanguageModel<T>>(config, precision, seed, initial);
 }
 
 template std::unique_ptr<Model<float>> MakeLanguageModel<float>(const ModelConfig&,
                                                                 const LinearPrecision&,
-                                                                uint64_t);
+                                                                uint64_t,
+                                                                InitialValues);
 template std::unique_ptr<Model<double>> MakeLanguageModel<double>(const ModelConfig&,
                                                                   const LinearPrecision&,
-                                                                  uint64_t);
+                                                                  uint64_t,
+                                                                  InitialValues);
 
 }  // namespace numsim

@@ -57,8 +57,8 @@ enum class LinearStep : uint8_t {
 std::string_view Name(LinearStep step);
 
 // Called around every operation that is really done: a tensor that is quantised once and used twice
-// gives one pair of calls, that of its first use. An operand in
-// fp32 high precision is taken as it is, without a step; keeping X is one.
+// gives one pair of calls, that of its first use. An operand in fp32 high precision is taken as it
+// is, without a step; keeping X is one.
 class LinearObserver {
  public:
   virtual ~LinearObserver() = default;

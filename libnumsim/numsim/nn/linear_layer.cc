@@ -13,24 +13,32 @@ namespace {
 // Layers of a model that have random draws of their own.
 constexpr size_t kMaxLayers = 4096;
 
-StepPart PartOf(LinearStep step) {
+std::optional<Product> ProductOf(LinearStep step) {
   switch (step) {
     case LinearStep::kForwardProduct:
+      return Product::kForward;
     case LinearStep::kInputGradientProduct:
+      return Product::kInputGradient;
     case LinearStep::kWeightGradientProduct:
-      return StepPart::kProduct;
+      return Product::kWeightGradient;
     default:
-      return StepPart::kQuantise;
+      return std::nullopt;
   }
 }
 
-// Times the operations of a layer and hands its codes on.
+// Times the operations of a layer and hands its codes and products on.
 class LayerObserver : public LinearObserver {
  public:
   LayerObserver(const Pass<float>& pass, std::string_view layer) : pass_(pass), layer_(layer) {}
 
-  void Begin(LinearStep step) override { timed_.emplace(pass_.profile, PartOf(step)); }
-  void End(LinearStep) override { timed_.reset(); }
+  void Begin(LinearStep step) override {
+    timed_.emplace(pass_.profile, ProductOf(step) ? StepPart::kProduct : StepPart::kQuantise);
+  }
+  void End(LinearStep step) override {
+    timed_.reset();
+    const std::optional<Product> product = ProductOf(step);
+    if (product && pass_.observer != nullptr) pass_.observer->Multiplied(layer_, *product);
+  }
   void Quantised(LinearOperand operand,
                  const MatrixView& original,
                  const QuantizedMatrix& result) override {

@@ -72,12 +72,12 @@ class LayeredModel : public Model<T> {
   double ForwardFlops(size_t examples) const override { return linears_.ForwardFlops(examples); }
 
  protected:
-  LayeredModel(const LinearPrecision& precision, uint64_t seed)
-      : linears_(MakeParameters(seed), precision) {}
+  LayeredModel(const LinearPrecision& precision, uint64_t seed, InitialValues initial)
+      : linears_(MakeParameters(seed, initial), precision) {}
 
  private:
-  ParameterList<T>& MakeParameters(uint64_t seed) {
-    this->parameters_ = std::make_unique<ParameterList<T>>(seed);
+  ParameterList<T>& MakeParameters(uint64_t seed, InitialValues initial) {
+    this->parameters_ = std::make_unique<ParameterList<T>>(seed, initial);
     return *this->parameters_;
   }
 

@@ -65,11 +65,13 @@ class Model {
   std::unique_ptr<ParameterList<T>> parameters_;
 };
 
-// A model with the parameters that `seed` decides. Throws Error as CheckModelConfig and
-// MakeLinearRecipe do, and for an override that names no layer.
+// A model with the parameters that `seed` decides; what it holds beside them, a student its
+// teacher, `seed` decides in any case. Throws Error as CheckModelConfig and MakeLinearRecipe do,
+// and for an override that names no layer.
 template <typename T>
 std::unique_ptr<Model<T>> MakeModel(const ModelConfig& config,
                                     const LinearPrecision& precision,
-                                    uint64_t seed);
+                                    uint64_t seed,
+                                    InitialValues initial = InitialValues::kDrawn);
 
 }  // namespace numsim

@@ -20,7 +20,7 @@ constexpr Keyword<ParameterRole> kRoles[] = {{"matrix", ParameterRole::kMatrix},
 constexpr size_t kDrawsWorthAThread = 4096;
 
 // Element i is mean + deviation * draw i of the stream, in float32.
-std::vector<float> InitialValues(const Initial& initial, RandomStream stream, size_t n) {
+std::vector<float> ValuesOf(const Initial& initial, RandomStream stream, size_t n) {
   std::vector<float> values(n, initial.mean);
   if (initial.deviation == 0) return values;
   ParallelFor(n, kDrawsWorthAThread, [&](size_t begin, size_t end) {
@@ -36,7 +36,8 @@ std::vector<float> InitialValues(const Initial& initial, RandomStream stream, si
 std::string_view Name(ParameterRole role) { return KeywordText(kRoles, role); }
 
 template <typename T>
-ParameterList<T>::ParameterList(uint64_t seed, Place place) : seed_(seed), place_(place) {
+ParameterList<T>::ParameterList(uint64_t seed, InitialValues initial, Place place)
+    : seed_(seed), place_(place), initial_(initial) {
   RequireHost("the list of parameters", {place});
 }
 
@@ -45,11 +46,12 @@ Parameter<T>& ParameterList<T>::Add(
     std::string name, ParameterRole role, size_t rows, size_t cols, const Initial& initial) {
   NUMSIM_CHECK(Find(name) == nullptr, "parameter '{}' twice", name);
   const RandomStream stream{DeriveSeed(seed_, RandomPurpose::kWeights), parameters_.size()};
+  const Initial drawn{initial.mean, initial_ == InitialValues::kDrawn ? initial.deviation : 0};
   Parameter<T>& parameter = parameters_.emplace_back(Parameter<T>{.name = std::move(name),
                                                                   .role = role,
                                                                   .value = Buffer<T>(place_),
                                                                   .gradient = Buffer<T>(place_)});
-  Upload<T>(InitialValues(initial, stream, rows * cols), parameter.value.Resize(rows, cols));
+  Upload<T>(ValuesOf(drawn, stream, rows * cols), parameter.value.Resize(rows, cols));
   Fill<T>(T{}, parameter.gradient.Resize(rows, cols));
   return parameter;
 }

@@ -1,6 +1,7 @@
 // The parameters of a model.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <string>
 #include <string_view>
@@ -26,6 +27,11 @@ struct Initial {
   float deviation = 0;  // standard deviation of normal draws about it
 };
 
+enum class InitialValues : uint8_t {
+  kDrawn,  // as Initial says
+  kMeans,  // nothing is drawn: for whoever writes the values next
+};
+
 // Value and gradient are rows x cols; vectors have one row. Every parameter is used once in a pass,
 // so a backward pass writes gradients and does not add to them.
 template <typename T>
@@ -43,7 +49,9 @@ class ParameterList {
  public:
   // `seed` decides the initial values, with the number of the parameter in the list; they are
   // float32 values for either T, so models of both types start alike.
-  explicit ParameterList(uint64_t seed, Place place = Place::kHost);
+  explicit ParameterList(uint64_t seed,
+                         InitialValues initial = InitialValues::kDrawn,
+                         Place place = Place::kHost);
   ParameterList(const ParameterList&) = delete;
   ParameterList& operator=(const ParameterList&) = delete;
 
@@ -65,6 +73,7 @@ class ParameterList {
  private:
   uint64_t seed_;
   Place place_;
+  InitialValues initial_;
   std::deque<Parameter<T>> parameters_;
 };
 

@@ -32,6 +32,8 @@ class PassObserver {
                          LinearOperand /*operand*/,
                          const MatrixView& /*original*/,
                          const QuantizedMatrix& /*quantised*/) {}
+  // Linear layer `layer` has computed that product. A first layer has no input gradient.
+  virtual void Multiplied(std::string_view /*layer*/, Product /*product*/) {}
 };
 
 template <typename T>

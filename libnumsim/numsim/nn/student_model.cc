@@ -46,8 +46,11 @@ class Teacher {
 template <typename T>
 class StudentModel final : public LayeredModel<T> {
  public:
-  StudentModel(const ModelConfig& config, const LinearPrecision& precision, uint64_t seed)
-      : LayeredModel<T>(precision, seed),
+  StudentModel(const ModelConfig& config,
+               const LinearPrecision& precision,
+               uint64_t seed,
+               InitialValues initial)
+      : LayeredModel<T>(precision, seed, initial),
         inputs_size_(config.inputs),
         teacher_(config, seed),
         student_(this->linears_, "", ShapeOf(config, true)),
@@ -95,17 +98,20 @@ void StudentModel<T>::Backward(const Pass<T>& pass) {
 template <typename T>
 std::unique_ptr<Model<T>> MakeStudentModel(const ModelConfig& config,
                                            const LinearPrecision& precision,
-                                           uint64_t seed) {
+                                           uint64_t seed,
+                                           InitialValues initial) {
   NUMSIM_CHECK(config.kind == ModelKind::kMlp, "{}", Name(config.kind));
   CheckModelConfig(config);
-  return std::make_unique<StudentModel<T>>(config, precision, seed);
+  return std::make_unique<StudentModel<T>>(config, precision, seed, initial);
 }
 
 template std::unique_ptr<Model<float>> MakeStudentModel<float>(const ModelConfig&,
                                                                const LinearPrecision&,
-                                                               uint64_t);
+                                                               uint64_t,
+                                                               InitialValues);
 template std::unique_ptr<Model<double>> MakeStudentModel<double>(const ModelConfig&,
                                                                  const LinearPrecision&,
-                                                                 uint64_t);
+                                                                 uint64_t,
+                                                                 InitialValues);
 
 }  // namespace numsim

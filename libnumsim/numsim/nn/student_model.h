@@ -19,6 +19,7 @@ namespace numsim {
 template <typename T>
 std::unique_ptr<Model<T>> MakeStudentModel(const ModelConfig& config,
                                            const LinearPrecision& precision,
-                                           uint64_t seed);
+                                           uint64_t seed,
+                                           InitialValues initial = InitialValues::kDrawn);
 
 }  // namespace numsim

@@ -47,8 +47,11 @@ ImageTowerOptions TowerOf(const ModelConfig& config) {
 template <typename T>
 class VisionModel final : public LayeredModel<T> {
  public:
-  VisionModel(const ModelConfig& config, const LinearPrecision& precision, uint64_t seed)
-      : LayeredModel<T>(precision, seed),
+  VisionModel(const ModelConfig& config,
+              const LinearPrecision& precision,
+              uint64_t seed,
+              InitialValues initial)
+      : LayeredModel<T>(precision, seed, initial),
         config_(config),
         tower_(this->linears_, "", TowerOf(config)),
         head_(this->linears_.Make(
@@ -102,17 +105,20 @@ void VisionModel<T>::Backward(const Pass<T>& pass) {
 template <typename T>
 std::unique_ptr<Model<T>> MakeVisionModel(const ModelConfig& config,
                                           const LinearPrecision& precision,
-                                          uint64_t seed) {
+                                          uint64_t seed,
+                                          InitialValues initial) {
   NUMSIM_CHECK(config.kind == ModelKind::kVit, "{}", Name(config.kind));
   CheckModelConfig(config);
-  return std::make_unique<VisionModel<T>>(config, precision, seed);
+  return std::make_unique<VisionModel<T>>(config, precision, seed, initial);
 }
 
 template std::unique_ptr<Model<float>> MakeVisionModel<float>(const ModelConfig&,
                                                               const LinearPrecision&,
-                                                              uint64_t);
+                                                              uint64_t,
+                                                              InitialValues);
 template std::unique_ptr<Model<double>> MakeVisionModel<double>(const ModelConfig&,
                                                                 const LinearPrecision&,
-                                                                uint64_t);
+                                                                uint64_t,
+                                                                InitialValues);
 
 }  // namespace numsim

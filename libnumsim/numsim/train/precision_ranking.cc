@@ -20,8 +20,7 @@ constexpr Keyword<RankBy> kRankBys[] = {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// ||g - r|| / ||r|| from the sums; infinite where g is not finite or r alone is
-// zero.
+// ||g - r|| / ||r|| from the sums; infinite where g is not finite or r alone is zero.
 double Relative(const ErrorMeasures& sums) {
   if (sums.overflow > 0) return kInfinity;
   return sums.error_square == 0 ? 0 : std::sqrt(sums.error_square / sums.signal_square);
@@ -66,8 +65,7 @@ bool IsFinite(const StepGradients<float>& gradients) {
   });
 }
 
-// By falling effect, then by falling error alone; std::stable_sort keeps the
-// model's order.
+// By falling effect, then by falling error alone; std::stable_sort keeps the model's order.
 bool ComesBefore(const RankedTensor& a, const RankedTensor& b) {
   if (a.effect != b.effect) return a.effect > b.effect;
   return a.error_alone > b.error_alone;
@@ -84,10 +82,8 @@ PrecisionRanking RankPrecision(const Trainer& trainer,
   const StepReplay replay(trainer);
   const StepGradients<float> reference = replay.Run<float>(Float32Precision());
   if (!IsFinite(reference)) {
-    throw Error::Format(
-        "step {}: the gradient is not finite in float32 "
-        "either: nothing to rank by",
-        replay.step());
+    throw Error::Format("step {}: the gradient is not finite in float32 either: nothing to rank by",
+                        replay.step());
   }
   const auto error_of = [&](const ReplayPrecision& precision) {
     return GradientErrors(reference, replay.Run<float>(precision)).All();

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "numsim/formats/named_formats.h"
-#include "numsim/nn/linear_operand.h"
 #include "numsim/train/config_table.h"
 
 namespace numsim {
@@ -50,30 +49,18 @@ struct QuantisedLayer {
   OperandSet quantised;  // and used, in each of its products
 };
 
-// Whether a backward pass computes dx. The first layer of a model need not.
-bool HasInputGradient(const LinearRecipe& recipe, const OperandSet& cast) {
-  const bool casts_w = recipe.keeps == LinearKeeps::kInputs &&
-                       !TakesValues(RecipeOf(recipe, LinearOperand::kInputGradientW));
-  return !casts_w || cast.Has(LinearOperand::kInputGradientW);
-}
-
-// Quantised are the operands that `high_operands` would change.
+// Quantised are the operands in use that `high_operands` would change.
 QuantisedLayer MakeLayer(const std::string& name,
                          const LinearOptions& options,
-                         const OperandSet& cast) {
+                         const OperandSet& used) {
   QuantisedLayer layer{name, options, MakeLinearRecipe(options), {}};
   if (options.kind == LinearOptions().kind) return layer;  // standard has no high_operands
   LinearOptions high = options;
   high.high_operands = OperandSet::All();
   const LinearRecipe high_recipe = MakeLinearRecipe(high);
   for (const LinearOperand operand : kOperands) {
-    if (!(RecipeOf(layer.recipe, operand) == RecipeOf(high_recipe, operand))) {
-      layer.quantised.Insert(operand);
-    }
-  }
-  if (!HasInputGradient(layer.recipe, cast)) {
-    layer.quantised.Remove(LinearOperand::kInputGradientG);
-    layer.quantised.Remove(LinearOperand::kInputGradientW);
+    const bool changes = !(RecipeOf(layer.recipe, operand) == RecipeOf(high_recipe, operand));
+    if (changes && used.Has(operand)) layer.quantised.Insert(operand);
   }
   return layer;
 }
@@ -83,14 +70,14 @@ std::vector<QuantisedLayer> QuantisedLayers(const Model<float>& model, const Pas
   const std::vector<LinearOptions> precisions = model.LinearLayerPrecisions();
   std::vector<QuantisedLayer> layers;
   for (size_t i = 0; i < names.size(); ++i) {
-    QuantisedLayer layer = MakeLayer(names[i], precisions[i], record.Cast(names[i]));
+    QuantisedLayer layer = MakeLayer(names[i], precisions[i], record.Used(names[i]));
     if (!layer.quantised.Empty()) layers.push_back(std::move(layer));
   }
   return layers;
 }
 
-// That layer, and no other, with these operands in high precision beside those
-// that are so already. The name is its pattern: names have no '*'.
+// That layer, and no other, with these operands in high precision beside those that are so already.
+// The name is its pattern: names have no '*'.
 LinearOverride HighOverride(const QuantisedLayer& layer, const OperandSet& high) {
   LinearOverride result{layer.name, layer.options};
   result.precision.high_operands = Union(layer.options.high_operands, high);
@@ -191,16 +178,16 @@ void PassRecord::Tensor(std::string_view point, TensorRole role, MatrixRef<float
   tensors_.push_back(std::move(tensor));
 }
 
-void PassRecord::Quantised(std::string_view layer,
-                           LinearOperand operand,
-                           const MatrixView&,
-                           const QuantizedMatrix&) {
-  cast_[std::string(layer)].Insert(operand);
+void PassRecord::Multiplied(std::string_view layer, Product product) {
+  OperandSet& used = used_[std::string(layer)];
+  const auto first = 2 * static_cast<size_t>(product);
+  used.Insert(kOperands[first]);
+  used.Insert(kOperands[first + 1]);
 }
 
-OperandSet PassRecord::Cast(const std::string& layer) const {
-  const auto found = cast_.find(layer);
-  return found == cast_.end() ? OperandSet() : found->second;
+OperandSet PassRecord::Used(const std::string& layer) const {
+  const auto found = used_.find(layer);
+  return found == used_.end() ? OperandSet() : found->second;
 }
 
 RankingCandidates MakeRankingCandidates(const TrainConfig& config,

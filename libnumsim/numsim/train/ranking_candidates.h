@@ -1,5 +1,4 @@
-// What a ranking tries, one after another: the operands and tensors that a step
-// quantises.
+// What a ranking tries, one after another: the operands and tensors that a step quantises.
 #pragma once
 
 #include <map>
@@ -11,24 +10,20 @@
 
 namespace numsim {
 
-// Notes what a pass casts and stores.
+// Notes what a pass multiplies and stores.
 class PassRecord : public PassObserver<float> {
  public:
   void Tensor(std::string_view point, TensorRole role, MatrixRef<float> values) override;
-  void Quantised(std::string_view layer,
-                 LinearOperand operand,
-                 const MatrixView& original,
-                 const QuantizedMatrix& quantised) override;
+  void Multiplied(std::string_view layer, Product product) override;
 
   // Each once, in the order in which they came.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
-  // The operands of that layer that were cast, to high precision too; of a
-  // tensor that is cast once and used twice its first use.
-  OperandSet Cast(const std::string& layer) const;
+  // The operands of the products that layer has computed.
+  OperandSet Used(const std::string& layer) const;
 
  private:
   std::vector<StoredTensor> tensors_;
-  std::map<std::string, OperandSet> cast_;
+  std::map<std::string, OperandSet> used_;
 };
 
 struct RankingCandidate {
@@ -42,8 +37,7 @@ struct RankingCandidates {
   std::vector<RankingCandidate> candidates;
 };
 
-// The candidates of a model, layers first, in its order. `record` is of a step
-// as configured.
+// The candidates of a model, layers first, in its order. `record` is of a step as configured.
 RankingCandidates MakeRankingCandidates(const TrainConfig& config,
                                         const Model<float>& model,
                                         const PassRecord& record,

@@ -10,8 +10,7 @@
 namespace numsim {
 namespace {
 
-// Does to the tensors of a replay what the trainer's observer does to those of
-// a step.
+// Does to the tensors of a replay what the trainer's observer does to those of a step.
 template <typename T>
 class ReplayObserver;
 
@@ -36,6 +35,10 @@ class ReplayObserver<float> final : public PassObserver<float> {
                  const MatrixView& original,
                  const QuantizedMatrix& quantised) override {
     if (next_ != nullptr) next_->Quantised(layer, operand, original, quantised);
+  }
+
+  void Multiplied(std::string_view layer, Product product) override {
+    if (next_ != nullptr) next_->Multiplied(layer, product);
   }
 
  private:
@@ -157,8 +160,10 @@ StepGradients<T> StepReplay::Run(const ReplayPrecision& precision,
                                  PassObserver<T>* observer) const {
   const Parts& p = *parts_;
   constexpr bool kShadow = std::is_same_v<T, double>;
-  const auto model = MakeModel<T>(
-      p.config.model, kShadow ? Float32Precision().linear : precision.linear, p.config.train.seed);
+  const auto model = MakeModel<T>(p.config.model,
+                                  kShadow ? Float32Precision().linear : precision.linear,
+                                  p.config.train.seed,
+                                  InitialValues::kMeans);
   CopyParameters(p.parameters, model->parameters());
   RestoreScaling(p.scaling, *model);
   ReplayObserver<T> replay_observer(precision, p.config.stress, observer);

@@ -1,5 +1,5 @@
-// The next step of a training, done again and again in other precisions, to see
-// what precision does to its gradients.
+// The next step of a training, done again and again in other precisions, to see what precision does
+// to its gradients.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,7 @@
 
 namespace numsim {
 
-// The gradient of one parameter: row-major, divided by the loss scale, before
-// clipping.
+// The gradient of one parameter: row-major, divided by the loss scale, before clipping.
 template <typename T>
 struct NamedGradient {
   std::string name;  // of the parameter
@@ -61,11 +60,10 @@ ReplayPrecision Float32Precision();
 
 class StepReplay {
  public:
-  // Of the step that `trainer` would take next: its weights, delayed scales,
-  // loss scale, batch and random draws, copied, so the trainer may go on and is
-  // not changed. Where the training has ended, of the step that would come if
-  // it went on. Any number of threads may use one StepReplay at once. Throws
-  // Error as Trainer::NextBatch does.
+  // Of the step that `trainer` would take next: its weights, delayed scales, loss scale, batch and
+  // random draws, copied, so the trainer may go on and is not changed. Where the training has
+  // ended, of the step that would come if it went on. Any number of threads may use one StepReplay
+  // at once. Throws Error as Trainer::NextBatch does.
   explicit StepReplay(const Trainer& trainer);
   ~StepReplay();
 
@@ -74,16 +72,14 @@ class StepReplay {
   // Steps taken before this one.
   uint64_t step() const;
 
-  // Forward and backward pass under `precision`; the gradients may have NaN or
-  // infinity. The same precision as the trainer's gives the bits of the
-  // trainer's own step, also below the range of a storage format, since the
-  // loss scale is the trainer's. Layers with delayed scales start from the
-  // trainer's; those that the trainer has none for start without a history. T =
-  // double: every product and operation is float64, and what `precision` says
-  // of linear layers and storage is not looked at: the shadow. config.stress
-  // applies to both. `observer` sees the tensors as they are stored, and the
-  // operands that are quantised. Throws Error as MakeModel does, and for
-  // delayed scaling with another history than the trainer's.
+  // Forward and backward pass under `precision`; the gradients may have NaN or infinity. The same
+  // precision as the trainer's gives the bits of the trainer's own step, also below the range of a
+  // storage format, since the loss scale is the trainer's. Layers with delayed scales start from
+  // the trainer's; those that the trainer has none for start without a history. T = double: every
+  // product and operation is float64, and what `precision` says of linear layers and storage is not
+  // looked at: the shadow. config.stress applies to both. `observer` sees the tensors as they are
+  // stored, the operands that are quantised and the products. Throws Error as MakeModel does, and
+  // for delayed scaling with another history than the trainer's.
   template <typename T>
   StepGradients<T> Run(const ReplayPrecision& precision, PassObserver<T>* observer = nullptr) const;
 

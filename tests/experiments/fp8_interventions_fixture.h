@@ -1,0 +1,40 @@
+// What the tests of `fp8-interventions` share: small settings.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "experiments/fp8_interventions.h"
+#include "experiments/settings.h"
+
+namespace numsim::experiments::fp8_interventions {
+
+using Overrides = std::map<std::string, std::string>;
+
+// A model that trains in milliseconds.
+inline const Overrides kTiny = {{"interventions", "layer-scale"},
+                                {"formats", "e2m3"},
+                                {"shapes", "512"},
+                                {"layers", "2"},
+                                {"text-layers", "1"},
+                                {"width", "16"},
+                                {"patch", "8"},
+                                {"text-size", "16384"},
+                                {"context", "16"},
+                                {"batch", "4"},
+                                {"steps", "10"},
+                                {"warmup", "2"},
+                                {"records", "2"},
+                                {"snapshots", "2"},
+                                {"valid-batches", "2"}};
+
+inline Overrides With(Overrides overrides, const std::string& name, const std::string& value) {
+  overrides[name] = value;
+  return overrides;
+}
+
+inline Settings SettingsWith(const Overrides& overrides, int seeds = 1) {
+  return MakeSettings(Fp8Interventions(), "quick", 0, seeds, overrides);
+}
+
+}  // namespace numsim::experiments::fp8_interventions

@@ -1,0 +1,364 @@
+// The experiment `fp8-interventions`: its ladder, its options, the trainings that it asks for, one
+// training.
+#include "experiments/fp8_interventions.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/settings.h"
+#include "numsim/formats/decode.h"
+#include "numsim/formats/format_table.h"
+#include "tests/experiments/error_message.h"
+#include "tests/experiments/fp8_interventions_fixture.h"
+#include "tests/experiments/golden_run.h"
+
+namespace numsim::experiments::fp8_interventions {
+namespace {
+
+// By hand from the name: bias 2^(X-1) - 1, every exponent field a number.
+TEST(PrecisionLadder, HoldsFormatsAllOfWhoseCodesAreNumbers) {
+  std::vector<std::string> names;
+  for (const Rung& rung : PrecisionLadder()) {
+    names.emplace_back(rung.name);
+    const int exponent_bits = rung.name[1] - '0', mantissa_bits = rung.name[3] - '0';
+    const int bias = (1 << (exponent_bits - 1)) - 1;
+    const FormatSpec spec = ParseFormat(rung.format).spec;
+    EXPECT_EQ(spec.Bits(), 1 + exponent_bits + mantissa_bits) << rung.name;
+    const double top = std::ldexp(1.0, (1 << exponent_bits) - 1 - bias);
+    EXPECT_EQ(MaxFinite(spec), top * (2 - std::ldexp(1.0, -mantissa_bits))) << rung.name;
+    EXPECT_EQ(MinPositive(spec), std::ldexp(1.0, 1 - bias - mantissa_bits)) << rung.name;
+    for (const float value : DecodeTable(spec)) EXPECT_TRUE(std::isfinite(value)) << rung.name;
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"e3m3", "e4m2", "e3m2", "e2m3"}));
+}
+
+// As the description has them.
+TEST(PrecisionLadder, HasTheRangesThatAreStated) {
+  const std::vector<std::pair<double, double>> ranges = {
+      {30, 1.0 / 32}, {448, 1.0 / 256}, {28, 1.0 / 16}, {7.5, 1.0 / 8}};
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const FormatSpec spec = ParseFormat(PrecisionLadder()[i].format).spec;
+    EXPECT_EQ(MaxFinite(spec), ranges[i].first) << i;
+    EXPECT_EQ(MinPositive(spec), ranges[i].second) << i;
+  }
+}
+
+std::vector<std::string> FormatTexts(const std::string& formats) {
+  std::vector<std::string> texts;
+  for (const Precision& precision : PrecisionsOf(SettingsWith({{"formats", formats}}))) {
+    texts.push_back(precision.Text());
+  }
+  return texts;
+}
+
+TEST(Precisions, BeginWithBf16AndAreThereOnceHoweverTheyAreWritten) {
+  EXPECT_EQ(
+      FormatTexts("e2m3,e4m3fn/e5m2,bf16,e2m3fn,e2m3/e2m3:inf=none,nan=none,"
+                  "e3m3:nan=none,inf=none/e5m2,e4m3fn,e3m3:inf=none,nan=none"),
+      (std::vector<std::string>{"bf16", "e2m3", "e4m3fn/e5m2", "e3m3/e5m2", "e4m3fn", "e3m3"}));
+}
+
+TEST(Precisions, ReadBackFromTheirText) {
+  for (const Precision& precision :
+       PrecisionsOf(SettingsWith({{"formats", "e4m2,bnb-e4m3/bnb-e5m2,e4m3:bias=9/e3m2,int8"}}))) {
+    EXPECT_EQ(ParsePrecision(precision.Text()), precision) << precision.Text();
+  }
+}
+
+TEST(Precisions, OfThePaperAreE4m3WithE5m2) {
+  EXPECT_TRUE(IsPapers(ParsePrecision("e4m3fn/e5m2")));
+  EXPECT_TRUE(IsPapers(ParsePrecision("bnb-e4m3/bnb-e5m2")));
+  EXPECT_FALSE(IsPapers(ParsePrecision("e4m3fn")));
+  EXPECT_FALSE(IsPapers(ParsePrecision("e3m2")));
+  EXPECT_FALSE(IsPapers(kBaseline));
+}
+
+TEST(Interventions, BeginWithNoneAndAreThereOnceInOneOrder) {
+  std::vector<std::string> texts;
+  for (const Intervention& intervention : InterventionsOf(SettingsWith(
+           {{"interventions", "layer-scale+clip,qk-norm,none,clip+layer-scale,clip"}}))) {
+    texts.push_back(intervention.Text());
+    EXPECT_EQ(ParseIntervention(intervention.Text()), intervention);
+  }
+  EXPECT_EQ(texts, (std::vector<std::string>{"none", "clip+layer-scale", "qk-norm", "clip"}));
+}
+
+TEST(InterventionConfig, TurnsOnWhatIsNamedAndNothingElse) {
+  const Settings settings = SettingsWith(With(kTiny, "clip-norm", "0.5"));
+  const auto config = [&](const std::string& text) {
+    return ConfigOf(settings, ParseIntervention(text), ParsePrecision("e2m3"), 7);
+  };
+  TrainConfig none = config("none");
+  EXPECT_EQ(none.optimizer.clip_norm, 0);
+  EXPECT_FALSE(none.model.qk_norm);
+  EXPECT_FALSE(none.model.layer_scale.has_value());
+  none.optimizer.clip_norm = 0.5;
+  EXPECT_EQ(WriteTrainConfig(config("clip")), WriteTrainConfig(none));
+  none.model.qk_norm = true;
+  EXPECT_EQ(WriteTrainConfig(config("clip+qk-norm")), WriteTrainConfig(none));
+  none.model.layer_scale = 0.0f;
+  EXPECT_EQ(WriteTrainConfig(config("clip+qk-norm+layer-scale")), WriteTrainConfig(none));
+}
+
+TEST(InterventionConfig, PrecisionsAndSeedsDifferInNothingElse) {
+  const Settings settings = SettingsWith(kTiny);
+  TrainConfig config = ConfigOf(settings, {}, ParsePrecision("e3m3/e5m2"), 7);
+  EXPECT_EQ(config.linear.all.kind, "tensor-wise");
+  EXPECT_EQ(config.linear.all.format, "e3m3:inf=none,nan=none");
+  EXPECT_EQ(config.linear.all.gradient_format, "e5m2");
+  EXPECT_EQ(config.linear.all.high_precision, "bf16");
+  config.linear.all.kind = "standard";
+  config.linear.all.format = config.linear.all.gradient_format = "";
+  config.train.seed = 8;
+  EXPECT_EQ(WriteTrainConfig(config), WriteTrainConfig(ConfigOf(settings, {}, kBaseline, 8)));
+}
+
+TEST(InterventionConfig, TakesEveryStress) {
+  const TrainConfig config = ConfigOf(SettingsWith({{"layers", "5"},
+                                                    {"text-layers", "3"},
+                                                    {"width", "64"},
+                                                    {"heads", "4"},
+                                                    {"patch", "2"},
+                                                    {"image", "24"},
+                                                    {"lr", "0.25"},
+                                                    {"warmup", "11"},
+                                                    {"beta2", "0.5"},
+                                                    {"epsilon", "1e-7"},
+                                                    {"weight-decay", "0.5"},
+                                                    {"scaled-branches", "no"},
+                                                    {"plant-point", "image.*"},
+                                                    {"plant-channel", "5"},
+                                                    {"plant-value", "-7"},
+                                                    {"input-tail", "1.5"},
+                                                    {"diverged-above", "9"},
+                                                    {"snapshots", "3"}}),
+                                      {},
+                                      kBaseline,
+                                      42);
+  EXPECT_EQ(config.model.kind, ModelKind::kClip);
+  EXPECT_EQ(config.model.layers, 5u);
+  EXPECT_EQ(config.model.text_layers, 3u);
+  EXPECT_EQ(config.model.width, 64u);
+  EXPECT_EQ(config.model.heads, 4u);
+  EXPECT_EQ(config.model.patch, 2u);
+  EXPECT_FALSE(config.model.scaled_branches);
+  EXPECT_EQ(config.data.kind, DataKind::kGeneratedShapes);
+  EXPECT_EQ(config.data.image, 24u);
+  EXPECT_EQ(config.schedule.peak, 0.25);
+  EXPECT_EQ(config.schedule.warmup, 11u);
+  EXPECT_EQ(config.optimizer.beta2, 0.5);
+  EXPECT_EQ(config.optimizer.epsilon, 1e-7);
+  EXPECT_EQ(config.optimizer.weight_decay, 0.5);
+  EXPECT_EQ(config.stress.point, "image.*");
+  EXPECT_EQ(config.stress.channel, 5u);
+  EXPECT_EQ(config.stress.value, -7);
+  EXPECT_EQ(config.stress.input_tail, 1.5);
+  EXPECT_EQ(config.train.diverged_above, 9);
+  EXPECT_EQ(config.train.seed, 42u);
+  EXPECT_EQ(config.telemetry.tensors_every, 100u);
+}
+
+std::string PointsMessage(const Overrides& overrides) {
+  return MessageOf([&] { Fp8Interventions().points(SettingsWith(overrides)); });
+}
+
+TEST(Fp8Interventions, BadOptionsAreNamed) {
+  EXPECT_EQ(PointsMessage(kTiny), "no error");
+  const std::vector<std::pair<std::string, std::string>> bad = {
+      {"interventions", ""},
+      {"interventions", "none+clip"},
+      {"interventions", "clip+"},
+      {"interventions", "clip,layerscale"},
+      {"formats", ""},
+      {"formats", "e9m9"},
+      {"formats", "e2m3,e4m3fn/"},
+      {"formats", "/e5m2"},
+      {"formats", "e4m3fn/e5m2/e5m2"},
+      {"formats", "fp32"},
+      {"formats", "e8m0fnu"},
+      {"model", "gpt"},
+      {"shapes", "10"},
+      {"image", "15"},
+      {"layers", "0"},
+      {"text-layers", "-1"},
+      {"width", "0"},
+      {"heads", "3"},  // does not divide the width
+      {"patch", "0"},
+      {"patch", "5"},    // does not divide the image
+      {"batch", "400"},  // no batch of validation
+      {"steps", "9"},
+      {"lr", "0"},
+      {"warmup", "11"},
+      {"epsilon", "0"},
+      {"beta2", "1"},
+      {"weight-decay", "-1"},
+      {"clip-norm", "0"},
+      {"scaled-branches", "maybe"},
+      {"plant-point", "nowhere"},
+      {"plant-point", "image.blocks.0.attention.core"},
+      {"plant-channel", "16"},
+      {"plant-channel", "-1"},
+      {"plant-value", "1e31"},
+      {"plant-value", "nan"},
+      {"input-tail", "-1"},
+      {"input-tail", "5"},
+      {"diverged-above", "0.5"},
+      {"records", "1"},
+      {"records", "11"},
+      {"snapshots", "0"},
+      {"snapshots", "11"},
+      {"valid-batches", "0"},
+  };
+  for (const auto& [option, value] : bad) {
+    const std::string message = PointsMessage(With(kTiny, option, value));
+    EXPECT_NE(message.find("--" + option), std::string::npos) << option << ": " << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  }
+  EXPECT_NE(PointsMessage(With(kTiny, "captions", "no/such/folder")).find("no/such/folder"),
+            std::string::npos);
+  EXPECT_NE(PointsMessage(With(With(kTiny, "model", "vit"), "captions", "x")).find("--captions"),
+            std::string::npos);
+}
+
+TEST(Fp8Interventions, EveryPresetHasBf16WithEveryInterventionForEachOfItsSeeds) {
+  const Experiment experiment = Fp8Interventions();
+  for (const Preset& preset : experiment.presets) {
+    Overrides overrides = {{"shapes", "4096"}};
+    if (preset.name == "paper") overrides["batch"] = "4";
+    const Settings settings = MakeSettings(experiment, preset.name, 5, preset.seeds, overrides);
+    const std::vector<Point> points = experiment.points(settings);
+    std::set<std::string> labels;
+    for (const Point& point : points) EXPECT_TRUE(labels.insert(point.label).second) << point.label;
+    EXPECT_GE(preset.seeds, 3);
+    for (const char* const format : {"bf16", "e4m3fn/e5m2", "e3m2", "e2m3"}) {
+      for (const char* const intervention : {"none", "clip", "qk-norm", "layer-scale"}) {
+        for (const char* const seed : {"5", "6", "7"}) {
+          EXPECT_TRUE(labels.contains(std::string(format) + " " + intervention + " seed=" + seed))
+              << preset.name << format << intervention << seed;
+        }
+      }
+    }
+    if (preset.name == "quick") {
+      EXPECT_LE(points.size(), 48u);  // within 4 minutes
+    }
+  }
+}
+
+Tables RunPoint(const Overrides& overrides,
+                const std::string& intervention,
+                const std::string& format) {
+  const Experiment experiment = Fp8Interventions();
+  const Settings settings = SettingsWith(overrides);
+  const Point point{"point", 3, {{"intervention", intervention}, {"format", format}}, 1};
+  const numsim::experiments::Rows rows = experiment.run(settings, point);
+  Tables tables;
+  for (const TableSpec& spec : experiment.tables) {
+    Table& table = tables[spec.name];
+    for (const Column& column : spec.columns) table.columns.push_back(column.name);
+    if (rows.contains(spec.name)) table.rows = rows.at(spec.name);
+    for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.columns.size()) << spec.name;
+  }
+  return tables;
+}
+
+// The mean magnitude with the planted channel is known from that without it.
+TEST(Fp8Training, FeaturesHoldThePlantedValueOnlyWhereLayerScaleDoesNotStopIt) {
+  const Overrides overrides = With(kTiny, "plant-value", "1000");
+  const Tables without = RunPoint(overrides, "none", "e2m3");
+  const Table& features = without.at("features");
+  ASSERT_EQ(features.rows.size(), 2 * 3u);  // before and after, two blocks of images, one of text
+  for (size_t r = 0; r < features.rows.size(); ++r) {
+    const double max = features.Number(r, "max_abs");
+    const double rest = features.Number(r, "mean_abs_rest");
+    EXPECT_NEAR(max, 1000, 20) << r;
+    EXPECT_LT(rest, 10) << r;
+    EXPECT_NEAR(features.Number(r, "mean_abs"), (1000 + 15 * rest) / 16, 1.5) << r;
+  }
+  const Tables with = RunPoint(overrides, "layer-scale", "e2m3");
+  for (size_t r = 0; r < 3; ++r) {
+    EXPECT_EQ(with.at("features").Text(r, "when"), "start");
+    EXPECT_LT(with.at("features").Number(r, "max_abs"), 10) << r;
+  }
+}
+
+TEST(Fp8Training, RowsAreOfTheStepsThatWereAskedFor) {
+  const Tables tables = RunPoint(kTiny, "clip", "e3m2/e5m2");
+  const Table& curves = tables.at("curves");
+  std::vector<std::string> steps;
+  for (size_t r = 0; r < curves.rows.size(); ++r) steps.push_back(curves.Text(r, "step"));
+  EXPECT_EQ(steps, (std::vector<std::string>{"0", "5", "10"}));
+  EXPECT_EQ(curves.Text(0, "intervention"), "clip");
+  EXPECT_EQ(curves.Text(0, "format"), "e3m2/e5m2");
+  EXPECT_EQ(curves.Text(0, "seed"), "3");
+  const Table& quantised = tables.at("quantised");
+  ASSERT_EQ(quantised.rows.size(), 2 * 3u);
+  for (size_t r = 0; r < quantised.rows.size(); ++r) {
+    EXPECT_EQ(quantised.Text(r, "step"), r < 3 ? "0" : "5");
+    EXPECT_EQ(quantised.Text(r, "operand"), std::vector<std::string>({"X", "W", "G"})[r % 3]);
+    EXPECT_GE(quantised.Number(r, "underflow"), 0);
+    EXPECT_GE(quantised.Number(r, "underflow_worst"), quantised.Number(r, "underflow"));
+    EXPECT_LE(quantised.Number(r, "underflow_worst"), 1);
+    EXPECT_GT(quantised.Number(r, "sqnr_db"), 0);
+  }
+  const Table& last = tables.at("final");
+  ASSERT_EQ(last.rows.size(), 1u);
+  EXPECT_EQ(last.Text(0, "status"), "finished");
+  EXPECT_EQ(last.Text(0, "steps"), "10");
+  EXPECT_NEAR(last.Number(0, "chance_loss"), std::log(4.0), 1e-12);
+  EXPECT_EQ(last.Number(0, "start_loss"), curves.Number(0, "loss"));
+  EXPECT_GE(last.Number(0, "zero_shot"), 0);
+  EXPECT_LE(last.Number(0, "zero_shot"), 1);
+}
+
+TEST(Fp8Training, Bf16IsNotMeasuredAsQuantised) {
+  EXPECT_TRUE(RunPoint(kTiny, "none", "bf16").at("quantised").rows.empty());
+}
+
+TEST(Fp8Training, DivergenceEndsItWithAnInfiniteLoss) {
+  Overrides overrides = With(kTiny, "lr", "100");
+  overrides["diverged-above"] = "1.01";
+  overrides["warmup"] = "0";
+  overrides["steps"] = "40";
+  const Tables tables = RunPoint(overrides, "layer-scale", "e2m3");
+  const Table& last = tables.at("final");
+  ASSERT_EQ(last.Text(0, "status"), "diverged");
+  EXPECT_LT(last.Number(0, "steps"), 40);
+  EXPECT_EQ(last.Text(0, "valid_loss"), "inf");
+  EXPECT_EQ(last.Text(0, "zero_shot"), "nan");
+}
+
+TEST(Fp8Training, OtherModelsHaveOneTower) {
+  const Overrides vit = With(kTiny, "model", "vit");
+  const Tables images = RunPoint(vit, "none", "e2m3");
+  ASSERT_EQ(images.at("features").rows.size(), 4u);
+  EXPECT_EQ(images.at("features").Text(0, "tower"), "image");
+  EXPECT_EQ(images.at("final").Text(0, "zero_shot"), "nan");
+  EXPECT_NEAR(images.at("final").Number(0, "chance_loss"), std::log(10.0), 1e-12);
+  const Tables text = RunPoint(With(vit, "model", "llama"), "none", "e2m3");
+  EXPECT_EQ(text.at("features").Text(0, "tower"), "text");
+  EXPECT_NEAR(text.at("final").Number(0, "chance_loss"), std::log(256.0), 1e-12);
+}
+
+TEST(Fp8Interventions, CsvIsTheSameForAnyNumberOfThreads) {
+  const Experiment experiment = Fp8Interventions();
+  const TemporaryDirectory directory;
+  const int before = ThreadCount();
+  for (const int threads : {1, 3}) {
+    SetThreadCount(threads);
+    RunWithoutFigures(experiment, SettingsWith(kTiny), directory.Path() / std::to_string(threads));
+  }
+  SetThreadCount(before);
+  for (const TableSpec& spec : experiment.tables) {
+    const std::string csv = Bytes(directory.Path() / "1" / (spec.name + ".csv"));
+    EXPECT_FALSE(csv.empty());
+    EXPECT_EQ(csv, Bytes(directory.Path() / "3" / (spec.name + ".csv"))) << spec.name;
+  }
+}
+
+}  // namespace
+}  // namespace numsim::experiments::fp8_interventions
