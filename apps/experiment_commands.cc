@@ -101,11 +101,15 @@ void PrintReport(const RunReport& report, const std::string& out) {
   if (!report.notice.empty()) fmt::print("{}\n", report.notice);
 }
 
-int Run(const Experiment& experiment, const RunArguments& arguments, const Program& program) {
+// `sub`: the command as it was parsed. An empty text is a value too.
+int Run(const Experiment& experiment,
+        const RunArguments& arguments,
+        const CLI::App& sub,
+        const Program& program) {
   experiments::RunOptions options;
   std::map<std::string, std::string> given;
   for (const auto& [name, value] : arguments.options) {
-    if (!value.empty()) given[name] = value;
+    if (sub.count("--" + name) > 0) given[name] = value;
   }
   const int preset_seeds = experiments::FindPreset(experiment, arguments.preset).seeds;
   options.settings =
@@ -140,8 +144,8 @@ void AddRunOf(Program& program, CLI::App* run, const Experiment& experiment) {
     sub->add_option("--" + option.name, arguments->options[option.name], option.help);
   }
   Example(sub, fmt::format("numsim run {} --preset quick --out results/mine", experiment.name));
-  Choose(program, sub, [&experiment, arguments, &program] {
-    return Run(experiment, *arguments, program);
+  Choose(program, sub, [&experiment, arguments, sub, &program] {
+    return Run(experiment, *arguments, *sub, program);
   });
 }
 

@@ -46,6 +46,8 @@ struct Settings {
   // The same as a number. Throws Error naming the option, what was given and the range.
   int64_t GetInteger(std::string_view name, int64_t low, int64_t high) const;
   double GetDouble(std::string_view name, double low, double high) const;
+  // yes or no. Throws Error naming the option for anything else.
+  bool GetYes(std::string_view name) const;
   // A list separated by commas; empty pieces are an error.
   std::vector<std::string> GetList(std::string_view name) const;
   // A list of integers.

@@ -53,12 +53,6 @@ LinearOptions LinearOf(const Precision& precision) {
   return options;
 }
 
-bool ReadYes(const Settings& settings, std::string_view option) {
-  const std::string& text = settings.Get(option);
-  if (text == "yes" || text == "no") return text == "yes";
-  throw Error::Format("--{} '{}': expected yes or no", option, text);
-}
-
 void SetData(const Settings& settings, TrainConfig& config) {
   const std::string& model = settings.Get("model");
   if (model == "llama") {
@@ -176,7 +170,7 @@ TrainConfig ConfigOf(const Settings& settings,
   SetStress(settings, config.stress);
   config.model.text_layers = static_cast<size_t>(settings.GetInteger("text-layers", 0, 128));
   config.model.patch = static_cast<size_t>(settings.GetInteger("patch", 1, 1 << 16));
-  config.model.scaled_branches = ReadYes(settings, "scaled-branches");
+  config.model.scaled_branches = settings.GetYes("scaled-branches");
   config.model.qk_norm = intervention.qk_norm;
   if (intervention.layer_scale) config.model.layer_scale = 0.0f;
   const double clip_norm = settings.GetDouble("clip-norm", 1e-9, 1e9);

@@ -78,6 +78,12 @@ double Settings::GetDouble(std::string_view name, double low, double high) const
   return value;
 }
 
+bool Settings::GetYes(std::string_view name) const {
+  const std::string& text = Get(name);
+  if (text == "yes" || text == "no") return text == "yes";
+  throw Error::Format("--{} '{}': expected yes or no", name, text);
+}
+
 std::vector<std::string> Settings::GetList(std::string_view name) const {
   const std::string& text = Get(name);
   std::vector<std::string> pieces = SplitList(text);

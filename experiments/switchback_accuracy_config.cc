@@ -46,12 +46,6 @@ LinearOptions ExactWeightGradient(LinearOptions options) {
   return options;
 }
 
-bool FirstLastHigh(const Settings& settings) {
-  const std::string& text = settings.Get("first-last-high");
-  if (text == "yes" || text == "no") return text == "yes";
-  throw Error::Format("--first-last-high '{}': expected yes or no", text);
-}
-
 void SetData(const Settings& settings, ModelKind model, DataConfig& data) {
   const bool clip = model == ModelKind::kClip;
   const std::string& path = settings.Get(clip ? "captions" : "text");
@@ -119,7 +113,7 @@ TrainConfig ConfigOf(const Settings& settings, const Training& training, uint64_
   config.train.batch = training.batch;
   config.schedule.peak = settings.GetDouble(clip ? "lr-clip" : "lr-llama", 1e-12, 100);
   config.linear.all = training.variant.Options();
-  config.linear.first_last_high = FirstLastHigh(settings);
+  config.linear.first_last_high = settings.GetYes("first-last-high");
   SetData(settings, training.model, config.data);
   config.telemetry.every = std::numeric_limits<uint64_t>::max();
   config.telemetry.tensors_every = 0;

@@ -127,10 +127,12 @@ Axis DoublingAxis(const Table& table,
   return axis;
 }
 
-// Beside each other what would lie upon each other: factors of x, by a share of the axis.
+// Beside each other what would lie upon each other: factors of x, by a share of the axis, a larger
+// one where there is a single x.
 double NudgeOf(const Axis& axis) {
-  constexpr double kShare = 0.012;
-  return Exp(kShare * Log(axis.high / axis.low));
+  constexpr double kOfOne = 0.06, kOfMany = 0.012;
+  const double span = Log(axis.high / axis.low);
+  return Exp((axis.high < 3 * axis.low ? kOfOne : kOfMany) * span);
 }
 
 // A line from low to high, and the means.

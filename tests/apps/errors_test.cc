@@ -55,6 +55,12 @@ TEST_F(BadInput, UnknownOptions) {
                               {{"run", "update-fidelity", "--nope", "1"}, {"--nope"}}});
 }
 
+TEST_F(BadInput, AnEmptyValueOfAnExperimentIsNotItsDefault) {
+  Expect(std::vector<BadCase>{
+      {{"run", "update-fidelity", "--formats", "", "--out", "new"}, {"format ''"}},
+      {{"run", "update-fidelity", "--size", "", "--out", "new"}, {"--size"}}});
+}
+
 TEST_F(BadInput, Formats) {
   Expect(std::vector<BadCase>{
       {{"formats", "nope"}, {"'nope'"}},

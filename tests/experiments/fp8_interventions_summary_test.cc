@@ -82,7 +82,7 @@ class Outcomes : public ::testing::Test {
   }
   Summary Summarised() {
     Finish();
-    return Summarise(SettingsWith({}, seeds_), tables_);
+    return Summarise(SettingsWith({{"plant-point", plant_}}, seeds_), tables_);
   }
   std::string Claimed(ClaimNumber claim) { return Summarised().claims.at(claim).verdict; }
   std::string Measured(ClaimNumber claim) { return Summarised().claims.at(claim).measured; }
@@ -90,6 +90,7 @@ class Outcomes : public ::testing::Test {
   std::map<std::string, std::vector<std::vector<std::string>>> rows_;  // by table
   Tables tables_;
   int seeds_ = 3;
+  std::string plant_;  // --plant-point
 
  private:
   // Cells that are not named are nan.
@@ -184,6 +185,27 @@ TEST_F(Outcomes, ClaimsHoldWhereThePaperIsReproduced) {
       << Measured(kNothing);
 }
 
+TEST_F(Outcomes, UnderAPlantedActivationNoClaimHoldsMoreThanInPart) {
+  plant_ = "*blocks.0.mlp.down";
+  AddBaselines();
+  Add("none", "e4m3fn/e5m2", {4, 4, 4});
+  Add("layer-scale", "e4m3fn/e5m2", {2.4, 2.42, 2.38});
+  for (int block = 0; block < 3; ++block) {
+    AddFeature("none", block, 1 + 2 * block);
+    AddFeature("layer-scale", block, 1);
+  }
+  for (const ClaimNumber claim : {kNothing, kLayerScale, kFeatures}) {
+    EXPECT_EQ(Claimed(claim), "holds in part") << claim;
+    EXPECT_NE(Measured(claim).find("is planted"), std::string::npos) << Measured(claim);
+  }
+  EXPECT_EQ(Claimed(kRemainder), "holds");
+  Add("none", "e2m3", {2, 2, 2});
+  rows_["features"].clear();
+  AddFeature("none", 0, 1);
+  AddFeature("layer-scale", 0, 1);
+  EXPECT_EQ(Claimed(kFeatures), "does not hold");
+}
+
 TEST_F(Outcomes, FailureOfPoorerFormatsAloneHoldsInPart) {
   AddBaselines();
   Add("clip", "e4m3fn/e5m2", {2, 2, 2});
@@ -265,6 +287,7 @@ TEST_F(Outcomes, RemainderInEveryDirection) {
 }
 
 TEST_F(Outcomes, NotesSayWhatWasTurnedUp) {
+  plant_ = "*blocks.0.mlp.down";
   AddBaselines();
   Add("qk-norm+layer-scale", "bf16", {2, 2, 2});
   Add("qk-norm+layer-scale", "e2m3", {2, 2, 2});

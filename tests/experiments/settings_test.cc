@@ -170,6 +170,15 @@ TEST(Settings, ReadsNumbersWithinTheRange) {
   }
 }
 
+TEST(Settings, YesIsReadAsYesAndNoOtherWordAsEither) {
+  EXPECT_TRUE(With("yes").GetYes("k"));
+  EXPECT_FALSE(With("no").GetYes("k"));
+  for (const char* bad : {"", "Yes", "true", "1", "nope"}) {
+    EXPECT_EQ(MessageOf([&] { With(bad).GetYes("k"); }),
+              fmt::format("--k '{}': expected yes or no", bad));
+  }
+}
+
 TEST(Settings, SplitsListsAndRejectsEmptyPieces) {
   EXPECT_EQ(With("a").GetList("k"), (std::vector<std::string>{"a"}));
   EXPECT_EQ(With("a,bc,d e").GetList("k"), (std::vector<std::string>{"a", "bc", "d e"}));
