@@ -107,23 +107,6 @@ Cells MaximaRow(const Watched& watched,
           Cell(quality.change_95)};
 }
 
-// Rows of one training, all with its key in front.
-class TrainingRows {
- public:
-  explicit TrainingRows(Cells key) : key_(std::move(key)) {}
-
-  void Add(std::string_view table, const Cells& cells) {
-    Cells row = key_;
-    row.insert(row.end(), cells.begin(), cells.end());
-    rows_[std::string(table)].push_back(std::move(row));
-  }
-  Rows Take() { return std::move(rows_); }
-
- private:
-  Cells key_;
-  Rows rows_;
-};
-
 }  // namespace
 
 Rows Measure(const Settings& settings, const Point& point) {

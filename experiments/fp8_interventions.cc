@@ -7,8 +7,7 @@
 
 #include "experiments/training.h"
 #include "numsim/base/error.h"
-#include "numsim/nn/model.h"
-#include "numsim/train/stress.h"
+#include "numsim/train/trainer.h"
 
 namespace numsim::experiments {
 namespace fp8_interventions {
@@ -52,17 +51,6 @@ Error OfStress(const std::string& message) {
   return Error("--plant-" + message.substr(kSection.size()));
 }
 
-void CheckPlant(const TrainConfig& config) {
-  if (config.stress.point.empty()) return;
-  TrainConfig fitted = config;
-  const auto data = OpenData(fitted.data);
-  FitToData(fitted, data->shape());
-  const auto model = MakeModel<float>(fitted.model, fitted.linear, fitted.train.seed);
-  Batch batch;
-  data->ValidBatch(0, 1, fitted.model.context, batch);
-  CheckStressPoint(fitted.stress, *model, batch);
-}
-
 void CheckOptions(const Settings& settings) {
   const int64_t steps = settings.GetInteger("steps", 10, 100'000'000);
   settings.GetInteger("records", 2, steps);
@@ -71,7 +59,8 @@ void CheckOptions(const Settings& settings) {
   const TrainConfig config = ConfigOf(settings, {}, kBaseline, settings.seed);
   try {
     CheckTraining(settings, config);
-    CheckPlant(config);
+    // It looks whether the planted point is there.
+    if (!config.stress.point.empty()) Trainer(config, OpenData(config.data));
   } catch (const Error& error) {
     throw OfStress(error.what());
   }

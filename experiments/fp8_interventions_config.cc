@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "experiments/fp8_interventions.h"
+#include "experiments/linear_variant.h"
 #include "experiments/training.h"
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
@@ -132,12 +133,12 @@ std::string Precision::Text() const {
 }
 
 Precision ParsePrecision(const std::string& text) {
-  const size_t slash = std::min(text.find('/'), text.size());
   try {
+    const VariantFormats formats = SplitFormats(text);
     Precision precision;
-    precision.forward = CanonicalFormat(text.substr(0, slash));
-    precision.gradient =
-        slash == text.size() ? precision.forward : CanonicalFormat(text.substr(slash + 1));
+    precision.forward = CanonicalFormat(formats.format);
+    precision.gradient = formats.gradient_format.empty() ? precision.forward
+                                                         : CanonicalFormat(formats.gradient_format);
     MakeLinearRecipe(LinearOf(precision));
     return precision;
   } catch (const Error& error) {

@@ -16,25 +16,6 @@
 namespace numsim::experiments::fp8_interventions {
 namespace {
 
-using Cells = std::vector<std::string>;
-
-// Rows of one training, all with its key in front.
-class TrainingRows {
- public:
-  explicit TrainingRows(Cells key) : key_(std::move(key)) {}
-
-  void Add(std::string_view table, const Cells& cells) {
-    Cells row = key_;
-    row.insert(row.end(), cells.begin(), cells.end());
-    rows_[std::string(table)].push_back(std::move(row));
-  }
-  Rows Take() { return std::move(rows_); }
-
- private:
-  Cells key_;
-  Rows rows_;
-};
-
 // The number of the block whose output is at that point, with the tower in front of it: "image."
 // of "image.blocks.3". -1: the point is none.
 int BlockOf(std::string_view point, std::string_view& tower) {

@@ -54,14 +54,8 @@ Rows Measure(const Settings& settings, const Point& point) {
   Trainer trainer(config, OpenData(config.data));
   const double start = trainer.Validate().Mean();
 
-  Rows rows;
-  const std::vector<std::string> key = {pair.m, pair.v, Cell(point.seed)};
-  const auto add = [&](std::string_view table, const std::vector<std::string>& cells) {
-    std::vector<std::string> row = key;
-    row.insert(row.end(), cells.begin(), cells.end());
-    rows[std::string(table)].push_back(std::move(row));
-  };
-  add(kCurvesTable, {Cell(0), Cell(start)});
+  TrainingRows rows({pair.m, pair.v, Cell(point.seed)});
+  rows.Add(kCurvesTable, {Cell(0), Cell(start)});
   const uint64_t every = config.telemetry.tensors_every;
   LossCurve curve(every);
   for (uint64_t step = 0; trainer.status() == TrainStatus::kRunning; ++step) {
@@ -70,28 +64,28 @@ Rows Measure(const Settings& settings, const Point& point) {
       const MomentSums sums = TakeMoments(trainer);
       // A step that was not taken, for NaN or infinity, stored nothing.
       if (sums.elements > 0 && trainer.steps_taken() > step) {
-        add(kFlushedTable,
-            {Cell(step + 1),
-             Cell(sums.m_flushed / sums.elements),
-             Cell(sums.v_flushed / sums.elements),
-             Cell(std::sqrt(sums.m_error / sums.tensors)),
-             Cell(std::sqrt(sums.v_error / sums.tensors)),
-             Cell(sums.update_max)});
+        rows.Add(kFlushedTable,
+                 {Cell(step + 1),
+                  Cell(sums.m_flushed / sums.elements),
+                  Cell(sums.v_flushed / sums.elements),
+                  Cell(std::sqrt(sums.m_error / sums.tensors)),
+                  Cell(std::sqrt(sums.v_error / sums.tensors)),
+                  Cell(sums.update_max)});
       }
     }
-    if (curve.Add(trainer)) add(kCurvesTable, {Cell(curve.steps()), Cell(curve.loss())});
+    if (curve.Add(trainer)) rows.Add(kCurvesTable, {Cell(curve.steps()), Cell(curve.loss())});
   }
   const Optimizer::Bytes bytes = trainer.optimizer().StoredBytes();
-  add(kFinalTable,
-      {Cell(Name(trainer.status())),
-       Cell(trainer.steps_taken()),
-       Cell(start),
-       Cell(trainer.recent_loss()),
-       Cell(FinalLoss(trainer)),
-       Cell(trainer.data().EntropyBound().value_or(std::nan(""))),
-       Cell(bytes.m),
-       Cell(bytes.v)});
-  return rows;
+  rows.Add(kFinalTable,
+           {Cell(Name(trainer.status())),
+            Cell(trainer.steps_taken()),
+            Cell(start),
+            Cell(trainer.recent_loss()),
+            Cell(FinalLoss(trainer)),
+            Cell(trainer.data().EntropyBound().value_or(std::nan(""))),
+            Cell(bytes.m),
+            Cell(bytes.v)});
+  return rows.Take();
 }
 
 }  // namespace numsim::experiments::moment_formats

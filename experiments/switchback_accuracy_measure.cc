@@ -25,26 +25,21 @@ double ZeroShotOf(const Trainer& trainer) {
   return zero_shot.has_value() ? zero_shot->Accuracy() : std::nan("");
 }
 
-class Recorder {
+// Rows, and the comparisons of gradients that some of them hold.
+class Recorder : public TrainingRows {
  public:
   Recorder(const Trainer& trainer, const Training& training, uint64_t seed)
-      : trainer_(trainer),
-        keys_({std::string(Name(training.model)),
-               Text(training.size),
-               Cell(Tokens(trainer.config())),
-               training.variant.kind,
-               training.variant.format,
-               training.variant.gradient_format,
-               Cell(seed)}) {}
+      : TrainingRows({std::string(Name(training.model)),
+                      Text(training.size),
+                      Cell(Tokens(trainer.config())),
+                      training.variant.kind,
+                      training.variant.format,
+                      training.variant.gradient_format,
+                      Cell(seed)}),
+        trainer_(trainer) {}
 
-  void Add(std::string_view table, const std::vector<std::string>& cells) {
-    std::vector<std::string> row = keys_;
-    row.insert(row.end(), cells.begin(), cells.end());
-    rows_[std::string(table)].push_back(std::move(row));
-  }
   // The weight gradients of the next step.
   void AddGradients(const LinearPrecision& exact_weight_gradient);
-  Rows Take() { return std::move(rows_); }
 
  private:
   void AddGradient(const std::string& layer,
@@ -53,8 +48,6 @@ class Recorder {
                    const NamedGradient<float>& exact);
 
   const Trainer& trainer_;
-  std::vector<std::string> keys_;
-  Rows rows_;
 };
 
 void Recorder::AddGradient(const std::string& layer,

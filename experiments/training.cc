@@ -194,6 +194,12 @@ bool LossCurve::Add(const Trainer& trainer) {
   return true;
 }
 
+void TrainingRows::Add(std::string_view table, const std::vector<std::string>& cells) {
+  std::vector<std::string> row = key_;
+  row.insert(row.end(), cells.begin(), cells.end());
+  rows_[std::string(table)].push_back(std::move(row));
+}
+
 double FinalLoss(Trainer& trainer) {
   return trainer.status() == TrainStatus::kFinished ? trainer.Validate().Mean()
                                                     : std::numeric_limits<double>::infinity();

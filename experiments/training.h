@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "experiments/experiment.h"
@@ -75,6 +76,18 @@ class LossCurve {
  private:
   uint64_t every_, steps_ = 0, since_ = 0;
   double sum_ = 0, loss_ = 0;
+};
+
+// The rows of one training, all with its key in front.
+class TrainingRows {
+ public:
+  explicit TrainingRows(std::vector<std::string> key) : key_(std::move(key)) {}
+  void Add(std::string_view table, const std::vector<std::string>& cells);
+  Rows Take() { return std::move(rows_); }
+
+ private:
+  std::vector<std::string> key_;
+  Rows rows_;
 };
 
 // Loss of a run that ended; infinite when it diverged.
