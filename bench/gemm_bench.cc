@@ -12,6 +12,7 @@
 
 #include "bench/peers.h"
 #include "bench/report.h"
+#include "numsim/kernels/gemm_quantized.h"
 #include "numsim/base/parallel.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"

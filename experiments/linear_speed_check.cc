@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "experiments/linear_speed_timing.h"
+#include "numsim/kernels/gemm_quantized.h"
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
 #include "numsim/formats/named_formats.h"

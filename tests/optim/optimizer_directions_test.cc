@@ -1,4 +1,5 @@
 // The vector arithmetic against scalar loops, bit by bit, on lengths with every tail.
+#include "numsim/optim/decay_update.h"
 #include "numsim/optim/optimizer_directions.h"
 
 #include <gtest/gtest.h>

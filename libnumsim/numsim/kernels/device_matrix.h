@@ -6,7 +6,7 @@
 
 #include "numsim/base/device.h"
 #include "numsim/formats/format_spec.h"
-#include "numsim/kernels/quantize.h"
+#include "numsim/base/matrix_shape.h"
 
 namespace numsim {
 

@@ -6,7 +6,6 @@
 
 #include "numsim/arith/accumulator.h"
 #include "numsim/formats/format_spec.h"
-#include "numsim/kernels/quantize.h"
 
 namespace numsim {
 

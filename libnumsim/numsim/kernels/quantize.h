@@ -9,17 +9,11 @@
 #include <cstdint>
 #include <span>
 
+#include "numsim/base/matrix_shape.h"
 #include "numsim/kernels/cast.h"
 #include "numsim/kernels/scale_layout.h"
 
 namespace numsim {
-
-struct MatrixShape {
-  size_t rows = 0;
-  size_t cols = 0;
-
-  size_t Elements() const { return rows * cols; }
-};
 
 // absmax[s] = the largest |x| over the finite elements that share scale s; 0 when there are none.
 // Infinities and NaN are left out, so one of them does not spoil the scale of its neighbours.

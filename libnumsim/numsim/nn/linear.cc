@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "numsim/kernels/gemm_quantized.h"
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
 #include "numsim/nn/linear_call.h"

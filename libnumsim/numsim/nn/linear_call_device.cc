@@ -1,5 +1,6 @@
 #include "numsim/nn/linear_call_device.h"
 
+#include "numsim/kernels/gemm_quantized_device.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/kernels/quantize_device.h"
 

@@ -1,5 +1,6 @@
 #include "numsim/nn/linear_operand.h"
 
+#include "numsim/kernels/gemm_quantized.h"
 #include "numsim/base/error.h"
 #include "numsim/formats/named_formats.h"
 

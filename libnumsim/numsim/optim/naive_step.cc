@@ -8,7 +8,7 @@
 #include "numsim/base/error.h"
 #include "numsim/base/float_environment.h"
 #include "numsim/kernels/quantize_simd.h"
-#include "numsim/optim/optimizer_directions.h"
+#include "numsim/optim/decay_update.h"
 #include "numsim/optim/step_sums.h"
 #include "numsim/optim/update_kinds.h"
 

@@ -144,14 +144,5 @@ void LionDirection(
   HWY_DYNAMIC_DISPATCH(LionDirectionOf)(x, m, n, rates, direction);
 }
 
-void DecayUpdate(
-    const float* update, const float* weights, size_t n, float decay, float* decayed) noexcept {
-  const double rate = static_cast<double>(decay);
-  for (size_t i = 0; i < n; ++i) {
-    const double pull = rate * static_cast<double>(weights[i]);
-    decayed[i] = static_cast<float>(static_cast<double>(update[i]) - pull);
-  }
-}
-
 }  // namespace numsim
 #endif  // HWY_ONCE

@@ -1,3 +1,4 @@
+#include "numsim/optim/decay_update.h"
 #include "numsim/optim/optimizer_tensor.h"
 
 #include <algorithm>

@@ -5,7 +5,6 @@
 
 #include "numsim/base/device.h"
 #include "numsim/kernels/device_matrix.h"
-#include "numsim/kernels/gemm_device.h"
 #include "numsim/scaling/quantized_matrix.h"
 
 namespace numsim {
@@ -58,11 +57,6 @@ void QuantizeUnder(const Scale& scale,
                    DeviceQuantizedMatrix& out,
                    DeviceQuantizeScratch& scratch,
                    DeviceStream& stream);
-
-// The rows of the matrix as the vectors of a product, or its columns. Requires what AsOperand of
-// quantized_matrix.h does; takes whichever stored order there is. Layouts kTensor and kRow (kColumn
-// when `columns`) alone.
-DeviceGemmOperand AsOperand(const DeviceQuantizedMatrix& matrix, bool columns);
 
 // For tests and tools: copies to the host, the codes in the order of the input where they are
 // there, else those of the transpose.

@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "numsim/kernels/gemm.h"
 #include "numsim/kernels/quantize.h"
 #include "numsim/scaling/scale.h"
 
@@ -55,12 +54,6 @@ void QuantizeUnder(const Scale& scale,
                    MatrixShape shape,
                    const QuantizeOptions& options,
                    QuantizedMatrix& result);
-
-// The matrix as a factor of a product, a view that holds as long as `matrix` does: its rows as the
-// vectors, or its columns when `transposed`. Either way the codes stay as they are stored. Scales
-// that change along the inner dimension cut it into segments, also of one element (blocks, by
-// columns). Requires: of the rows not layout kColumn, of the columns not kRow.
-GemmOperand AsOperand(const QuantizedMatrix& matrix, bool transposed);
 
 // out(r, c) = value of the code * its scale, rounded to float32. Requires a matrix that is not
 // transposed and out.size() == shape.Elements().

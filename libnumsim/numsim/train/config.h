@@ -40,6 +40,13 @@ struct StressConfig {
   double input_tail = 0;
 };
 
+// Bounds of stress.value, both ways, and of stress.input_tail.
+inline constexpr double kLargestPlanted = 1e30;
+inline constexpr double kLargestInputTail = 4;
+
+// Throws Error naming the key: values out of range or not finite, a value without a point.
+void CheckStressConfig(const StressConfig& stress);
+
 struct LoopConfig {
   uint64_t seed = 0;  // of weights, of the order of the data, of stochastic rounding
   uint64_t steps = 1000;

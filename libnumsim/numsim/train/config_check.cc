@@ -7,7 +7,6 @@
 #include "numsim/base/error.h"
 #include "numsim/train/config.h"
 #include "numsim/train/config_table.h"
-#include "numsim/train/stress.h"
 
 namespace numsim {
 namespace {

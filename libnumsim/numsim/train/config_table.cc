@@ -1,7 +1,5 @@
 #include "numsim/train/config_table.h"
 
-#include "numsim/train/stress.h"
-
 namespace numsim {
 namespace {
 

@@ -17,19 +17,12 @@
 namespace numsim {
 namespace {
 
-constexpr RealRange kValues{-kLargestPlanted, false, kLargestPlanted, false};
-constexpr RealRange kTails{0, false, kLargestInputTail, false};
-
 // Points whose values a backward pass reads as results of its own layer: attention's product of
 // output and output gradient, and the gradient of CLIP's temperature.
 constexpr std::string_view kReadAgain[] = {"*attention.core", "logits"};
 
 bool Covers(const StressConfig& stress, std::string_view point) {
   return !stress.point.empty() && MatchesPattern(stress.point, point);
-}
-
-void CheckRange(std::string_view key, double x, const RealRange& range) {
-  if (!range.Holds(x)) throw Error::Format("{}: {} is out of range: {}", key, x, range.Text());
 }
 
 // Judges the points that the pattern covers, and notes all.
@@ -79,14 +72,6 @@ double SinhQuotient(double y) {
 }
 
 }  // namespace
-
-void CheckStressConfig(const StressConfig& stress) {
-  CheckRange("stress.value", stress.value, kValues);
-  CheckRange("stress.input_tail", stress.input_tail, kTails);
-  if (stress.point.empty() && stress.value != 0) {
-    throw Error::Format("stress.value: {} has no stress.point where it is added", stress.value);
-  }
-}
 
 void CheckStressPoint(const StressConfig& stress, Model<float>& model, const Batch& batch) {
   if (stress.point.empty()) return;

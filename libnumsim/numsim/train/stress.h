@@ -9,13 +9,6 @@
 
 namespace numsim {
 
-// Bounds of stress.value, both ways, and of stress.input_tail.
-inline constexpr double kLargestPlanted = 1e30;
-inline constexpr double kLargestInputTail = 4;
-
-// Throws Error naming the key: values out of range or not finite, a value without a point.
-void CheckStressConfig(const StressConfig& stress);
-
 // Whether stress.point can be planted at, as a forward pass over `batch` shows. Throws Error naming
 // the key: for a pattern that covers no point, with all points that there are; for a point without
 // that channel; and for one of which the backward pass reads the values again and would not give
