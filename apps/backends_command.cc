@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "apps/command.h"
-#include "numsim/base/device.h"
+#include "numsim/backend/backend.h"
+#include "numsim/backend/device.h"
 #include "numsim/base/parallel.h"
-#include "numsim/kernels/simd_target.h"
 
 namespace numsim::apps {
 

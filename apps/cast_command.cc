@@ -9,10 +9,10 @@
 #include "apps/rounding_options.h"
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
+#include "numsim/cast/cast.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/io/npy.h"
 #include "numsim/io/tensor_file.h"
-#include "numsim/kernels/cast.h"
 #include "numsim/profiles/profile.h"
 #include "numsim/random/streams.h"
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "numsim/kernels/cast.h"
+#include "numsim/cast/cast.h"
 
 namespace numsim::apps {
 

@@ -8,7 +8,7 @@
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/io/array.h"
-#include "numsim/kernels/quantize.h"
+#include "numsim/quantize/quantize.h"
 
 namespace numsim::apps {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "numsim/vectors/operation.h"
+#include "numsim/oracle/operation.h"
 
 namespace numsim::apps {
 

@@ -5,8 +5,8 @@
 #include <charconv>
 
 #include "apps/command.h"
-#include "experiments/runner.h"
-#include "experiments/settings.h"
+#include "experiments/core/runner.h"
+#include "experiments/core/settings.h"
 #include "numsim/base/error.h"
 
 namespace numsim::apps {

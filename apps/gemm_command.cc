@@ -4,8 +4,8 @@
 #include "apps/command.h"
 #include "apps/gemm_factor.h"
 #include "numsim/arith/accumulator.h"
+#include "numsim/io/array.h"
 #include "numsim/io/npy.h"
-#include "numsim/io/shape.h"
 
 namespace numsim::apps {
 namespace {

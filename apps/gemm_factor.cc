@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "numsim/cast/cast.h"
+#include "numsim/io/array.h"
 #include "numsim/io/npy.h"
-#include "numsim/io/shape.h"
 #include "numsim/io/tensor_file.h"
-#include "numsim/kernels/cast.h"
 
 namespace numsim::apps {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/code_array.h"
-#include "numsim/kernels/gemm.h"
+#include "numsim/gemm/gemm.h"
 
 namespace numsim::apps {
 

@@ -7,10 +7,10 @@
 #include <exception>
 
 #include "apps/command.h"
+#include "numsim/backend/backend.h"
 #include "numsim/base/build_info.h"
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
-#include "numsim/kernels/simd_target.h"
 
 namespace numsim::apps {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "numsim/vectors/tininess.h"
+#include "numsim/oracle/operation.h"
 
 namespace numsim::apps {
 namespace {

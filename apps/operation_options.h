@@ -6,7 +6,7 @@
 
 #include "apps/command.h"
 #include "apps/rounding_options.h"
-#include "numsim/vectors/operation.h"
+#include "numsim/oracle/operation.h"
 
 namespace numsim::apps {
 

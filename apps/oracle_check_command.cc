@@ -6,10 +6,10 @@
 #include "apps/operation_options.h"
 #include "apps/oracle_command.h"
 #include "numsim/base/error.h"
-#include "numsim/vectors/case_npy.h"
-#include "numsim/vectors/case_text.h"
-#include "numsim/vectors/judge.h"
-#include "numsim/vectors/pack.h"
+#include "numsim/oracle/case_npy.h"
+#include "numsim/oracle/case_text.h"
+#include "numsim/oracle/judge.h"
+#include "numsim/oracle/pack.h"
 
 namespace numsim::apps {
 namespace {

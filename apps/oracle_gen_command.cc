@@ -9,8 +9,8 @@
 #include "apps/oracle_command.h"
 #include "numsim/base/error.h"
 #include "numsim/io/npy.h"
-#include "numsim/vectors/case_npy.h"
-#include "numsim/vectors/case_rows.h"
+#include "numsim/oracle/case_npy.h"
+#include "numsim/oracle/cases.h"
 
 namespace numsim::apps {
 namespace {

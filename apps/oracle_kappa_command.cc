@@ -5,9 +5,9 @@
 #include "apps/column_text.h"
 #include "apps/operation_options.h"
 #include "apps/oracle_command.h"
-#include "numsim/vectors/case_npy.h"
-#include "numsim/vectors/case_text.h"
-#include "numsim/vectors/kappa.h"
+#include "numsim/oracle/case_npy.h"
+#include "numsim/oracle/case_text.h"
+#include "numsim/oracle/kappa.h"
 
 namespace numsim::apps {
 namespace {

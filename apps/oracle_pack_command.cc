@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "apps/oracle_command.h"
-#include "numsim/vectors/pack.h"
+#include "numsim/oracle/pack.h"
 
 namespace numsim::apps {
 namespace {

@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/oracle_command.h"
-#include "numsim/base/device.h"
+#include "numsim/backend/device.h"
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/kernels/gemm_device.h"
-#include "numsim/vectors/matrix_unit_device.h"
-#include "numsim/vectors/unit_probe.h"
+#include "numsim/gemm/gemm_device.h"
+#include "numsim/mma_probe/matrix_unit.h"
+#include "numsim/mma_probe/unit_probe.h"
 
 namespace numsim::apps {
 namespace {

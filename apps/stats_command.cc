@@ -10,7 +10,7 @@
 #include "numsim/formats/format_table.h"
 #include "numsim/io/csv.h"
 #include "numsim/io/tensor_file.h"
-#include "numsim/scaling/quantization_error.h"
+#include "numsim/quantize/quantized_matrix.h"
 
 namespace numsim::apps {
 namespace {

@@ -13,7 +13,7 @@
 #include "apps/train_progress.h"
 #include "apps/train_rank.h"
 #include "numsim/base/error.h"
-#include "numsim/train/config.h"
+#include "numsim/config/config.h"
 #include "numsim/train/run.h"
 
 namespace numsim::apps {

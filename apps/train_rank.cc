@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "apps/train_progress.h"
-#include "numsim/train/rank_run.h"
+#include "numsim/analysis/precision_ranking.h"
 
 namespace numsim::apps {
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "numsim/train/config.h"
+#include "numsim/config/config.h"
 
 namespace numsim::apps {
 

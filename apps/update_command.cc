@@ -12,9 +12,9 @@
 #include "apps/command.h"
 #include "apps/update_report.h"
 #include "apps/update_state_file.h"
+#include "numsim/io/array.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/npy.h"
-#include "numsim/io/shape.h"
 #include "numsim/io/tensor_file.h"
 
 namespace numsim::apps {

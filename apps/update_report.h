@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "numsim/io/csv.h"
-#include "numsim/optim/update_rule.h"
+#include "numsim/updates/update_rule.h"
 
 namespace numsim::apps {
 

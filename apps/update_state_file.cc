@@ -7,9 +7,8 @@
 #include <span>
 
 #include "numsim/base/error.h"
-#include "numsim/io/byte_order.h"
+#include "numsim/io/array.h"
 #include "numsim/io/safetensors.h"
-#include "numsim/io/shape.h"
 
 namespace numsim::apps {
 namespace {

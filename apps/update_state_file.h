@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "numsim/optim/update_rule.h"
+#include "numsim/updates/update_rule.h"
 
 namespace numsim::apps {
 

@@ -9,8 +9,8 @@
 
 #include "bench/report.h"
 #include "numsim/base/parallel.h"
+#include "numsim/cast/arithmetic.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/kernels/arithmetic.h"
 
 namespace numsim::bench {
 namespace {

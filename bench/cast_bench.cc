@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "bench/report.h"
+#include "numsim/cast/cast.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/kernels/cast.h"
 
 namespace numsim::bench {
 namespace {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "bench/device_clock.h"
+#include "numsim/cast/cast_device.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/kernels/cast_device.h"
 #include "numsim/random/distributions.h"
 
 namespace numsim::bench {

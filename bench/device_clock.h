@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "numsim/base/device.h"
+#include "numsim/backend/device.h"
 
 namespace numsim::bench {
 

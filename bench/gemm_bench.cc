@@ -12,12 +12,12 @@
 
 #include "bench/peers.h"
 #include "bench/report.h"
-#include "numsim/kernels/gemm_quantized.h"
 #include "numsim/base/parallel.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
-#include "numsim/kernels/gemm.h"
-#include "numsim/scaling/quantized_matrix.h"
+#include "numsim/gemm/gemm.h"
+#include "numsim/gemm/gemm_quantized.h"
+#include "numsim/quantize/quantized_matrix.h"
 
 namespace numsim::bench {
 namespace {

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "numsim/base/error.h"
+#include "numsim/cast/cast.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/kernels/cast.h"
-#include "numsim/kernels/gemm_device.h"
+#include "numsim/gemm/gemm_device.h"
 #include "numsim/random/streams.h"
 
 namespace numsim::bench {

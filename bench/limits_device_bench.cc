@@ -7,10 +7,10 @@
 
 #include "bench/device_clock.h"
 #include "bench/report.h"
+#include "numsim/cast/cast.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/kernels/cast.h"
-#include "numsim/kernels/gemm_device.h"
-#include "numsim/kernels/quantize_device.h"
+#include "numsim/gemm/gemm_device.h"
+#include "numsim/quantize/quantize_device.h"
 
 namespace numsim::bench {
 namespace {

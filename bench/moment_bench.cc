@@ -6,7 +6,7 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/report.h"
-#include "numsim/optim/moment_store.h"
+#include "numsim/moments/moment_store.h"
 #include "numsim/random/distributions.h"
 
 namespace numsim::bench {

@@ -3,7 +3,7 @@
 
 #include "bench/report.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/scaling/quantized_matrix.h"
+#include "numsim/quantize/quantized_matrix.h"
 
 namespace numsim::bench {
 namespace {

@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "numsim/base/device.h"
+#include "numsim/backend/device.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
-#include "numsim/kernels/quantize_device.h"
+#include "numsim/quantize/quantize_device.h"
+#include "numsim/quantize/quantized_device.h"
 #include "numsim/random/streams.h"
-#include "numsim/scaling/quantized_device.h"
 
 namespace numsim::bench {
 namespace {

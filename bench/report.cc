@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
+#include "numsim/backend/backend.h"
 #include "numsim/base/parallel.h"
-#include "numsim/kernels/cast.h"
-#include "numsim/kernels/simd_target.h"
+#include "numsim/cast/cast.h"
 
 namespace numsim::bench {
 namespace {

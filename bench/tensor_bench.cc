@@ -1,4 +1,4 @@
-// Operations on matrices of training (libnumsim/numsim/tensor/), float32, at sizes that stay in a
+// Operations on matrices of training (libnumsim/numsim/ops/), float32, at sizes that stay in a
 // cache (2048 x 256) and larger (4096 x 1024). Columns, all of the fastest iteration:
 //   ns/elem    time for each element of the result (of swiglu: of its half as wide result)
 //   GB/s       read plus written, each matrix once
@@ -22,10 +22,10 @@
 #include "bench/report.h"
 #include "numsim/base/parallel.h"
 #include "numsim/formats/format_table.h"
+#include "numsim/ops/elementwise.h"
+#include "numsim/ops/shared/activation.h"
+#include "numsim/ops/shared/norm.h"
 #include "numsim/random/distributions.h"
-#include "numsim/tensor/activation.h"
-#include "numsim/tensor/elementwise.h"
-#include "numsim/tensor/norm.h"
 
 namespace numsim::bench {
 namespace {

@@ -22,13 +22,13 @@
 
 #include "bench/report.h"
 #include "numsim/base/parallel.h"
+#include "numsim/cast/shared/cast_serial.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/kernels/cast_serial.h"
-#include "numsim/kernels/quantize.h"
-#include "numsim/optim/matched_step.h"
-#include "numsim/optim/step_sums.h"
-#include "numsim/optim/update_rule.h"
+#include "numsim/quantize/quantize.h"
 #include "numsim/random/distributions.h"
+#include "numsim/updates/internal/matched_step.h"
+#include "numsim/updates/step_sums.h"
+#include "numsim/updates/update_rule.h"
 
 namespace numsim::bench {
 namespace {

@@ -19,11 +19,11 @@
 
 #include "bench/device_clock.h"
 #include "bench/report.h"
+#include "numsim/cast/cast.h"
+#include "numsim/cast/internal/round_step_device.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/kernels/cast.h"
-#include "numsim/kernels/round_step_device.h"
-#include "numsim/optim/update_device.h"
 #include "numsim/random/distributions.h"
+#include "numsim/updates/update_device.h"
 
 namespace numsim::bench {
 namespace {

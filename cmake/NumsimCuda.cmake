@@ -1,7 +1,5 @@
-# CUDA where NUMSIM_WITH_CUDA asks for it: sets NUMSIM_HAVE_CUDA, numsim_cuda_sources (the *_cuda.cu
-# files beside the CPU sources) and numsim_cuda_text, what the configuration says of it.
-file(GLOB numsim_cuda_sources CONFIGURE_DEPENDS
-     ${PROJECT_SOURCE_DIR}/libnumsim/numsim/*/*_cuda.cu)
+# CUDA where NUMSIM_WITH_CUDA asks for it: sets NUMSIM_HAVE_CUDA, and numsim_cuda_text for the message
+# of the configuration.
 
 # numsim_find_cuda(MISSING): enables the language CUDA and finds the toolkit, 12.4 or newer; MISSING
 # is why that cannot be, or empty. A macro, for languages are enabled for a whole directory.

@@ -17,7 +17,7 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # g++ 12 reports std::string's own code wrongly (GCC bugs 105651, 105562 and 105329).
   target_compile_options(numsim_options INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict;-Wno-error=maybe-uninitialized;-Wno-error=array-bounds>)
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict;-Wno-stringop-overflow;-Wno-error=maybe-uninitialized;-Wno-error=array-bounds>)
 endif()
 
 if(NUMSIM_SANITIZE)

@@ -1,13 +1,13 @@
-#include "experiments/experiment.h"
-#include "experiments/feature_statistics.h"
-#include "experiments/fp8_interventions.h"
-#include "experiments/linear_error.h"
-#include "experiments/linear_speed.h"
-#include "experiments/moment_formats.h"
-#include "experiments/quantization_variance.h"
-#include "experiments/switchback_accuracy.h"
-#include "experiments/update_convergence.h"
-#include "experiments/update_fidelity.h"
+#include "experiments/core/experiment.h"
+#include "experiments/feature_statistics/feature_statistics.h"
+#include "experiments/fp8_interventions/fp8_interventions.h"
+#include "experiments/linear_error/linear_error.h"
+#include "experiments/linear_speed/linear_speed.h"
+#include "experiments/moment_formats/moment_formats.h"
+#include "experiments/quantization_variance/quantization_variance.h"
+#include "experiments/switchback_accuracy/switchback_accuracy.h"
+#include "experiments/update_convergence/update_convergence.h"
+#include "experiments/update_fidelity/update_fidelity.h"
 
 namespace numsim::experiments {
 

@@ -1,11 +1,11 @@
 // `numsim list`, `describe`, `backends`, `--help`, `--version`, and a small `run`.
 #include <algorithm>
 
-#include "experiments/experiment.h"
+#include "experiments/core/experiment.h"
+#include "numsim/backend/backend.h"
+#include "numsim/backend/device.h"
 #include "numsim/base/build_info.h"
-#include "numsim/base/device.h"
 #include "numsim/io/csv.h"
-#include "numsim/kernels/simd_target.h"
 #include "tests/apps/program.h"
 
 namespace numsim::apps {

@@ -1,7 +1,7 @@
 // numsim oracle probe-device, on simulated units and without a device.
 #include <nlohmann/json.hpp>
 
-#include "numsim/base/device.h"
+#include "numsim/backend/device.h"
 #include "tests/apps/bad_input.h"
 
 namespace numsim::apps {

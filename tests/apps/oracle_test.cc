@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "numsim/arith/accumulator.h"
-#include "numsim/io/sha256.h"
+#include "numsim/io/shared/sha256.h"
 #include "tests/apps/program.h"
 
 namespace numsim::apps {

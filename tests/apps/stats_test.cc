@@ -4,8 +4,8 @@
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/io/csv.h"
+#include "numsim/quantize/quantized_matrix.h"
 #include "numsim/rounding/encode.h"
-#include "numsim/scaling/quantization_error.h"
 #include "tests/apps/program.h"
 
 namespace numsim::apps {

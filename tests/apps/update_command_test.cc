@@ -4,12 +4,12 @@
 #include <cstring>
 #include <limits>
 
+#include "numsim/cast/cast.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/io/csv.h"
 #include "numsim/io/safetensors.h"
-#include "numsim/kernels/cast.h"
-#include "numsim/optim/update_rule.h"
+#include "numsim/updates/update_rule.h"
 #include "tests/apps/bad_input.h"
 
 namespace numsim::apps {

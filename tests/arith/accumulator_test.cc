@@ -1,4 +1,4 @@
-// Inner products under rules of accumulation against exact numbers (tests/oracle/accumulate.h), and
+// Inner products under rules of accumulation against exact numbers (tests/reference/accumulate.h), and
 // what special operands give.
 #include "numsim/arith/accumulator.h"
 

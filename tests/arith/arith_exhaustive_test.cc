@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "numsim/base/parallel.h"
+#include "numsim/cast/arithmetic.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/kernels/arithmetic.h"
 #include "tests/arith/arithmetic_judge.h"
 #include "tests/arith/hardware_judge.h"
-#include "tests/oracle/format_param.h"
+#include "tests/reference/format_param.h"
 
 namespace numsim {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "tests/arith/arithmetic_judge.h"
 #include "tests/arith/operand_codes.h"
-#include "tests/oracle/format_param.h"
+#include "tests/reference/format_param.h"
 
 namespace numsim {
 namespace {

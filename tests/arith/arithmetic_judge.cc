@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "numsim/formats/format_table.h"
-#include "tests/oracle/inputs.h"
+#include "tests/reference/inputs.h"
 #include "tests/rounding/vocabulary.h"
 
 namespace numsim {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "numsim/arith/arith.h"
-#include "tests/oracle/arithmetic.h"
+#include "tests/reference/arithmetic.h"
 
 namespace numsim {
 

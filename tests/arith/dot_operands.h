@@ -10,7 +10,7 @@
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_spec.h"
 #include "numsim/rounding/encode.h"
-#include "tests/oracle/inputs.h"
+#include "tests/reference/inputs.h"
 
 namespace numsim {
 

@@ -1,5 +1,5 @@
 // The sum without rounding, against 128-bit integers and against a sum in signed digits.
-#include "numsim/arith/exact_sum.h"
+#include "numsim/arith/shared/exact_sum.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "numsim/formats/format_table.h"
 #include "numsim/rounding/encode_plan.h"
-#include "tests/oracle/inputs.h"
+#include "tests/reference/inputs.h"
 
 namespace numsim {
 namespace {

@@ -1,12 +1,12 @@
 // Exact operations on numbers wider than any format holds: results are exact, or rounded to odd
 // with all the bits that the contract of Unrounded asks for.
-#include "numsim/arith/exact.h"
+#include "numsim/arith/shared/exact.h"
 
 #include <gtest/gtest.h>
 
 #include <bit>
 
-#include "tests/oracle/inputs.h"
+#include "tests/reference/inputs.h"
 
 namespace numsim {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "numsim/rounding/flags.h"
-#include "tests/oracle/oracle.h"
+#include "tests/reference/oracle.h"
 
 namespace numsim {
 

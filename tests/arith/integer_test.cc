@@ -1,13 +1,12 @@
 // Conversions from and to integers and rounding to an integral value, against exact computations
 // with 128-bit integers and with float64 numbers that are exact.
-#include "numsim/arith/integer.h"
-
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <iterator>
 #include <utility>
 
+#include "numsim/arith/arith.h"
 #include "tests/arith/codes.h"
 
 namespace numsim {

@@ -13,7 +13,7 @@
 
 #include "numsim/arith/accumulator.h"
 #include "numsim/formats/named_formats.h"
-#include "tests/oracle/accumulate.h"
+#include "tests/reference/accumulate.h"
 
 namespace numsim {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "tests/oracle/formats.h"
-#include "tests/oracle/inputs.h"
+#include "tests/reference/formats.h"
+#include "tests/reference/inputs.h"
 
 namespace numsim {
 

@@ -1,13 +1,12 @@
 // Comparisons, extrema, neighbours and sign operations, judged through decoded
 // values.
-#include "numsim/arith/order.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cctype>
 #include <iterator>
 
+#include "numsim/arith/arith.h"
 #include "tests/arith/codes.h"
 
 namespace numsim {

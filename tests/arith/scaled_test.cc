@@ -1,12 +1,11 @@
 // Scaled operations against double arithmetic, which is exact here; what P3109 defines otherwise.
-#include "numsim/arith/scaled.h"
-
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
 #include <cstdint>
 
+#include "numsim/arith/arith.h"
 #include "numsim/arith/p3109.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/named_formats.h"

@@ -1,8 +1,8 @@
-#include "numsim/base/function_ref.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
+
+#include "numsim/base/parallel.h"
 
 namespace numsim {
 namespace {

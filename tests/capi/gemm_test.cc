@@ -1,5 +1,5 @@
 // Products of the C interface against their definition, the library's and what an H200 gave.
-#include "numsim/kernels/gemm.h"
+#include "numsim/gemm/gemm.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "numsim/io/npy.h"
 #include "tests/capi/capi_fixture.h"
-#include "tests/kernels/gemm_problem.h"
+#include "tests/gemm/gemm_problem.h"
 
 namespace numsim::capi_test {
 namespace {
@@ -294,7 +294,7 @@ TEST(CGemm, LargeProductIsThatOfTheLibrary) {
 TEST(CGemm, HopperRuleGivesEveryBitOfAnH200) {
   const char* root = std::getenv("NUMSIM_SOURCE_DIR");
   const std::filesystem::path directory =
-      std::filesystem::path(root != nullptr ? root : ".") / "tests/kernels/recorded";
+      std::filesystem::path(root != nullptr ? root : ".") / "tests/gemm/recorded";
   const std::string name = "hopper-fp8.e4m3fn.e4m3fn.272";
   const Array a = ReadNpy(directory / (name + "-a.npy")),
               b = ReadNpy(directory / (name + "-b.npy"));

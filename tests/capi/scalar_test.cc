@@ -5,7 +5,7 @@
 #include <cstring>
 #include <random>
 
-#include "numsim/arith/order.h"
+#include "numsim/arith/arith.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/random/streams.h"

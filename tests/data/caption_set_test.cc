@@ -1,6 +1,6 @@
-#include "numsim/data/caption_set.h"
+#include "numsim/data/internal/caption_set.h"
 
-#include "numsim/data/caption_source.h"
+#include "numsim/data/internal/sources.h"
 #include "numsim/io/npy.h"
 #include "tests/data/caption_fixture.h"
 

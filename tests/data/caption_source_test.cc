@@ -1,10 +1,9 @@
-#include "numsim/data/caption_source.h"
-
 #include <algorithm>
 #include <map>
 #include <set>
 #include <thread>
 
+#include "numsim/data/internal/sources.h"
 #include "tests/data/caption_fixture.h"
 
 namespace numsim {

@@ -1,10 +1,10 @@
-#include "numsim/data/distinct_order.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
+
+#include "numsim/data/internal/sources.h"
 
 namespace numsim {
 namespace {

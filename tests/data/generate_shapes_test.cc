@@ -1,4 +1,4 @@
-#include "numsim/data/generate_shapes.h"
+#include "numsim/data/internal/generate_shapes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "numsim/data/generate_text.h"
+#include "numsim/data/internal/generate_text.h"
 
 #include <gtest/gtest.h>
 

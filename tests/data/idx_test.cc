@@ -1,4 +1,4 @@
-#include "numsim/data/idx.h"
+#include "numsim/data/internal/idx.h"
 
 #include "tests/data/data_fixture.h"
 

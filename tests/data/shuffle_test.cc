@@ -1,4 +1,4 @@
-#include "numsim/data/shuffle.h"
+#include "numsim/data/internal/shuffle.h"
 
 #include <gtest/gtest.h>
 

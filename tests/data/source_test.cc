@@ -4,8 +4,8 @@
 #include <cmath>
 #include <set>
 
-#include "numsim/data/pixel_values.h"
-#include "numsim/data/split.h"
+#include "numsim/data/internal/pixel_values.h"
+#include "numsim/data/internal/split.h"
 #include "tests/data/data_fixture.h"
 
 namespace numsim {

@@ -1,4 +1,4 @@
-#include "numsim/data/text_model.h"
+#include "numsim/data/internal/text_model.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "numsim/data/text_model.h"
+#include "numsim/data/internal/text_model.h"
 
 namespace numsim {
 

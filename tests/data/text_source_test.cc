@@ -1,9 +1,8 @@
-#include "numsim/data/text_source.h"
-
 #include <set>
 #include <thread>
 
-#include "numsim/data/generate_text.h"
+#include "numsim/data/internal/generate_text.h"
+#include "numsim/data/internal/sources.h"
 #include "tests/data/data_fixture.h"
 
 namespace numsim {

@@ -1,5 +1,5 @@
 // Manifest, figures and the summary of complete results; drawing them again.
-#include "experiments/completion.h"
+#include "experiments/core/completion.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "experiments/runner.h"
-#include "numsim/io/figure.h"
-#include "numsim/io/sha256.h"
+#include "experiments/core/runner.h"
+#include "numsim/io/shared/sha256.h"
+#include "numsim/plot/figure.h"
 #include "tests/experiments/run_fixture.h"
 
 namespace numsim::experiments {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "experiments/feature_statistics.h"
-#include "experiments/settings.h"
+#include "experiments/core/settings.h"
+#include "experiments/feature_statistics/feature_statistics.h"
 
 namespace numsim::experiments::feature_statistics {
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "experiments/feature_statistics.h"
+#include "experiments/feature_statistics/feature_statistics.h"
 
 namespace numsim::experiments::feature_statistics {
 namespace {

@@ -1,6 +1,6 @@
 // The experiment `feature-statistics`: options, a small training against the trainer itself,
 // figures.
-#include "experiments/feature_statistics.h"
+#include "experiments/feature_statistics/feature_statistics.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "numsim/tensor/elementwise.h"
+#include "numsim/ops/elementwise.h"
 #include "numsim/train/trainer.h"
 #include "tests/experiments/error_message.h"
 #include "tests/experiments/feature_statistics_fixture.h"

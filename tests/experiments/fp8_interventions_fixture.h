@@ -4,8 +4,8 @@
 #include <map>
 #include <string>
 
-#include "experiments/fp8_interventions.h"
-#include "experiments/settings.h"
+#include "experiments/core/settings.h"
+#include "experiments/fp8_interventions/fp8_interventions.h"
 
 namespace numsim::experiments::fp8_interventions {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/fp8_interventions.h"
+#include "experiments/fp8_interventions/fp8_interventions.h"
 #include "tests/experiments/fp8_interventions_fixture.h"
 
 namespace numsim::experiments::fp8_interventions {

@@ -1,6 +1,6 @@
 // The experiment `fp8-interventions`: its ladder, its options, the trainings that it asks for, one
 // training.
-#include "experiments/fp8_interventions.h"
+#include "experiments/fp8_interventions/fp8_interventions.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/settings.h"
+#include "experiments/core/settings.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
 #include "tests/experiments/error_message.h"

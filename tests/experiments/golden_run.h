@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "experiments/runner.h"
+#include "experiments/core/runner.h"
 #include "numsim/base/parallel.h"
 #include "tests/experiments/run_fixture.h"
 #include "tests/experiments/temporary_directory.h"

@@ -1,4 +1,4 @@
-#include "experiments/journal.h"
+#include "experiments/core/journal.h"
 
 #include <gtest/gtest.h>
 

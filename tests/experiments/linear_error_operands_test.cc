@@ -1,6 +1,4 @@
 // The operands of `linear-error`: what is planted in them, and tensors of --input.
-#include "experiments/linear_error_operands.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,8 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/linear_error.h"
-#include "experiments/settings.h"
+#include "experiments/core/settings.h"
+#include "experiments/linear_error/linear_error.h"
+#include "experiments/linear_error/operands.h"
 #include "numsim/io/npy.h"
 #include "tests/experiments/error_message.h"
 #include "tests/experiments/temporary_directory.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "experiments/linear_error.h"
-#include "experiments/settings.h"
+#include "experiments/core/settings.h"
+#include "experiments/linear_error/linear_error.h"
 
 namespace numsim::experiments::linear_error {
 namespace {

@@ -1,6 +1,6 @@
 // The experiment `linear-error`: a golden CSV, one point recomputed from the paper's formulas, and
 // bad options.
-#include "experiments/linear_error.h"
+#include "experiments/linear_error/linear_error.h"
 
 #include <gtest/gtest.h>
 
@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "experiments/linear_error_operands.h"
-#include "experiments/runner.h"
-#include "experiments/settings.h"
+#include "experiments/core/runner.h"
+#include "experiments/core/settings.h"
+#include "experiments/linear_error/operands.h"
 #include "numsim/base/parallel.h"
 #include "tests/experiments/error_message.h"
 #include "tests/experiments/golden_run.h"

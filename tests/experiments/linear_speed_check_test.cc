@@ -1,6 +1,4 @@
 // What the results of a device are compared with, held against whole layers on the CPU.
-#include "experiments/linear_speed_check.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,11 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "experiments/linear_speed_timing.h"
-#include "experiments/settings.h"
+#include "experiments/core/settings.h"
+#include "experiments/linear_speed/check.h"
+#include "experiments/linear_speed/timing.h"
+#include "numsim/backend/backend.h"
 #include "numsim/formats/named_formats.h"
-#include "numsim/kernels/gemm_device.h"
-#include "numsim/kernels/simd_target.h"
+#include "numsim/gemm/gemm_device.h"
 #include "tests/experiments/error_message.h"
 
 namespace numsim::experiments::linear_speed {

@@ -3,17 +3,17 @@
 #include <set>
 #include <string>
 
-#include "experiments/journal.h"
-#include "experiments/linear_speed.h"
-#include "experiments/linear_speed_check.h"
-#include "experiments/linear_speed_operands_device.h"
-#include "experiments/runner.h"
-#include "experiments/settings.h"
-#include "numsim/kernels/gemm_device.h"
-#include "numsim/kernels/simd_target.h"
-#include "tests/device_test.h"
+#include "experiments/core/journal.h"
+#include "experiments/core/runner.h"
+#include "experiments/core/settings.h"
+#include "experiments/linear_speed/check.h"
+#include "experiments/linear_speed/linear_speed.h"
+#include "experiments/linear_speed/operands_device.h"
+#include "numsim/backend/backend.h"
+#include "numsim/gemm/gemm_device.h"
 #include "tests/experiments/error_message.h"
 #include "tests/experiments/temporary_directory.h"
+#include "tests/support/device_test.h"
 
 namespace numsim::experiments::linear_speed {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "experiments/linear_speed.h"
-#include "experiments/settings.h"
+#include "experiments/core/settings.h"
+#include "experiments/linear_speed/linear_speed.h"
 
 namespace numsim::experiments::linear_speed {
 namespace {

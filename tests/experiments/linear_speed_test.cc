@@ -1,5 +1,5 @@
 // The experiment `linear-speed`: what its tables hold, and what is computed from hand-made ones.
-#include "experiments/linear_speed.h"
+#include "experiments/linear_speed/linear_speed.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "experiments/journal.h"
-#include "experiments/runner.h"
-#include "experiments/settings.h"
+#include "experiments/core/journal.h"
+#include "experiments/core/runner.h"
+#include "experiments/core/settings.h"
 #include "numsim/base/parallel.h"
 #include "tests/experiments/error_message.h"
 #include "tests/experiments/temporary_directory.h"

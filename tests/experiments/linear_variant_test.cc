@@ -1,5 +1,5 @@
 // Linear layers as options of experiments write them.
-#include "experiments/linear_variant.h"
+#include "experiments/shared/linear_variant.h"
 
 #include <gtest/gtest.h>
 

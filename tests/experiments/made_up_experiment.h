@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/experiment.h"
+#include "experiments/core/experiment.h"
 #include "numsim/base/error.h"
 
 namespace numsim::experiments {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "experiments/moment_formats.h"
-#include "experiments/settings.h"
+#include "experiments/core/settings.h"
+#include "experiments/moment_formats/moment_formats.h"
 
 namespace numsim::experiments::moment_formats {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/moment_formats.h"
+#include "experiments/moment_formats/moment_formats.h"
 #include "numsim/train/trainer.h"
 #include "tests/experiments/golden_run.h"
 #include "tests/experiments/moment_formats_fixture.h"

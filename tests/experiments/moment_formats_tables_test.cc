@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/moment_formats.h"
+#include "experiments/moment_formats/moment_formats.h"
 #include "tests/experiments/moment_formats_fixture.h"
 
 namespace numsim::experiments::moment_formats {

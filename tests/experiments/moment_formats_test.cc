@@ -1,5 +1,5 @@
 // The experiment `moment-formats`: its pairs, its options, the training that it asks for.
-#include "experiments/moment_formats.h"
+#include "experiments/moment_formats/moment_formats.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/settings.h"
+#include "experiments/core/settings.h"
 #include "tests/experiments/error_message.h"
 #include "tests/experiments/moment_formats_fixture.h"
 #include "tests/experiments/temporary_directory.h"

@@ -1,5 +1,5 @@
 // The experiment `quantization-variance`: a golden CSV, one point recomputed by hand, and --input.
-#include "experiments/quantization_variance.h"
+#include "experiments/quantization_variance/quantization_variance.h"
 
 #include <gtest/gtest.h>
 
@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "experiments/runner.h"
-#include "experiments/settings.h"
+#include "experiments/core/runner.h"
+#include "experiments/core/settings.h"
 #include "numsim/base/parallel.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/io/npy.h"
+#include "numsim/quantize/quantized_matrix.h"
 #include "numsim/random/distributions.h"
-#include "numsim/scaling/quantized_matrix.h"
 #include "tests/experiments/error_message.h"
 #include "tests/experiments/golden_run.h"
 #include "tests/experiments/run_fixture.h"

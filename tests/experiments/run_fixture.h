@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "experiments/runner.h"
-#include "experiments/settings.h"
+#include "experiments/core/runner.h"
+#include "experiments/core/settings.h"
 #include "numsim/base/parallel.h"
 #include "tests/experiments/error_message.h"
 #include "tests/experiments/made_up_experiment.h"

@@ -1,4 +1,4 @@
-#include "experiments/runner.h"
+#include "experiments/core/runner.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "experiments/journal.h"
+#include "experiments/core/journal.h"
 #include "tests/experiments/run_fixture.h"
 
 namespace numsim::experiments {

@@ -1,4 +1,4 @@
-#include "experiments/settings.h"
+#include "experiments/core/settings.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "experiments/journal.h"
-#include "experiments/runner.h"
+#include "experiments/core/journal.h"
+#include "experiments/core/runner.h"
 #include "tests/experiments/run_fixture.h"
 
 namespace numsim::experiments {

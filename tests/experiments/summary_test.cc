@@ -4,8 +4,8 @@
 #include <sstream>
 #include <string>
 
-#include "experiments/runner.h"
-#include "experiments/settings.h"
+#include "experiments/core/runner.h"
+#include "experiments/core/settings.h"
 #include "tests/experiments/made_up_experiment.h"
 
 namespace numsim::experiments {

@@ -1,11 +1,10 @@
 // The claims of `switchback-accuracy` about variants against each other.
-#include "experiments/switchback_accuracy_comparison.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "experiments/switchback_accuracy/comparison.h"
 #include "tests/experiments/switchback_accuracy_claims.h"
 
 namespace numsim::experiments::switchback_accuracy {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/settings.h"
-#include "experiments/switchback_accuracy.h"
+#include "experiments/core/settings.h"
+#include "experiments/switchback_accuracy/switchback_accuracy.h"
 
 namespace numsim::experiments::switchback_accuracy {
 

@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
-#include "experiments/settings.h"
-#include "experiments/switchback_accuracy.h"
+#include "experiments/core/settings.h"
+#include "experiments/switchback_accuracy/switchback_accuracy.h"
 #include "tests/experiments/golden_run.h"
 
 namespace numsim::experiments::switchback_accuracy {

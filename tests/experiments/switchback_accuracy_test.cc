@@ -1,5 +1,5 @@
 // The experiment `switchback-accuracy`: variants, options, configurations, one training.
-#include "experiments/switchback_accuracy.h"
+#include "experiments/switchback_accuracy/switchback_accuracy.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/settings.h"
-#include "numsim/train/step_replay.h"
+#include "experiments/core/settings.h"
+#include "numsim/analysis/step_replay.h"
 #include "tests/experiments/error_message.h"
 #include "tests/experiments/golden_run.h"
 

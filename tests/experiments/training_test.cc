@@ -1,5 +1,5 @@
 // What experiments that train models share.
-#include "experiments/training.h"
+#include "experiments/shared/training.h"
 
 #include <gtest/gtest.h>
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "experiments/settings.h"
-#include "experiments/update_convergence.h"
-#include "experiments/update_convergence_outcomes.h"
+#include "experiments/core/settings.h"
+#include "experiments/update_convergence/outcomes.h"
+#include "experiments/update_convergence/update_convergence.h"
 
 namespace numsim::experiments::update_convergence {
 namespace {

@@ -1,6 +1,6 @@
 // The experiment `update-convergence`: its problems against closed forms, its options, a golden
 // CSV.
-#include "experiments/update_convergence.h"
+#include "experiments/update_convergence/update_convergence.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/settings.h"
+#include "experiments/core/settings.h"
 #include "tests/experiments/error_message.h"
 #include "tests/experiments/golden_run.h"
 #include "tests/experiments/temporary_directory.h"

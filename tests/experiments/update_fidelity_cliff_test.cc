@@ -1,6 +1,4 @@
 // Where naive rounding stops: the search and the closed forms against brute force.
-#include "experiments/update_fidelity_cliff.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "experiments/update_fidelity.h"
+#include "experiments/update_fidelity/cliff.h"
+#include "experiments/update_fidelity/update_fidelity.h"
+#include "numsim/cast/cast.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/kernels/cast.h"
 #include "numsim/rounding/encode.h"
 
 namespace numsim::experiments::update_fidelity {

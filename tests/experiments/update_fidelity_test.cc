@@ -1,6 +1,6 @@
 // The experiment `update-fidelity`: its measures against closed forms and enumeration, its options,
 // and a golden CSV.
-#include "experiments/update_fidelity.h"
+#include "experiments/update_fidelity/update_fidelity.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "experiments/runner.h"
-#include "experiments/settings.h"
+#include "experiments/core/runner.h"
+#include "experiments/core/settings.h"
 #include "numsim/base/parallel.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "numsim/formats/decode.h"
-#include "tests/oracle/format_param.h"
-#include "tests/oracle/oracle.h"
+#include "tests/reference/format_param.h"
+#include "tests/reference/oracle.h"
 
 namespace numsim {
 namespace {

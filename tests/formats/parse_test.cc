@@ -7,7 +7,7 @@
 #include "numsim/base/error.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
-#include "tests/oracle/formats.h"
+#include "tests/reference/formats.h"
 
 namespace numsim {
 namespace {

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "numsim/io/shape.h"
-
 namespace numsim {
 namespace {
 

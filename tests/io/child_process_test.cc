@@ -1,4 +1,4 @@
-#include "numsim/io/child_process.h"
+#include "numsim/io/shared/child_process.h"
 
 #include "tests/io/io_fixture.h"
 

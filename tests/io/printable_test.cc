@@ -1,4 +1,4 @@
-#include "numsim/io/printable.h"
+#include "numsim/io/shared/printable.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "numsim/io/safetensors_writer.h"
+#include "numsim/io/shared/safetensors_writer.h"
 
 #include <cstring>
 

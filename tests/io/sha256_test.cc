@@ -1,4 +1,4 @@
-#include "numsim/io/sha256.h"
+#include "numsim/io/shared/sha256.h"
 
 #include "tests/io/io_fixture.h"
 

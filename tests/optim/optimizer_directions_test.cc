@@ -1,6 +1,5 @@
 // The vector arithmetic against scalar loops, bit by bit, on lengths with every tail.
-#include "numsim/optim/decay_update.h"
-#include "numsim/optim/optimizer_directions.h"
+#include "numsim/optim/internal/optimizer_directions.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +9,9 @@
 #include <vector>
 
 #include "numsim/random/distributions.h"
-#include "tests/kernels/every_backend.h"
+#include "numsim/updates/shared/decay_update.h"
 #include "tests/optim/optimizer_problem.h"
+#include "tests/support/every_backend.h"
 
 namespace numsim {
 namespace {

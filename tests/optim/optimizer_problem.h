@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "numsim/nn/parameter.h"
+#include "numsim/models/parameter.h"
 #include "numsim/optim/optimizer.h"
 
 namespace optimizer_problem {

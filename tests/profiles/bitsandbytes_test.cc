@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "numsim/profiles/profile.h"
-#include "tests/oracle/oracle.h"
 #include "tests/profiles/patterns.h"
 #include "tests/profiles/reference.h"
+#include "tests/reference/oracle.h"
 
 namespace numsim {
 namespace {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "numsim/base/error.h"
-#include "tests/oracle/inputs.h"
 #include "tests/profiles/differences.h"
 #include "tests/profiles/patterns.h"
+#include "tests/reference/inputs.h"
 
 namespace numsim {
 namespace {

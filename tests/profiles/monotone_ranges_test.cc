@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "numsim/profiles/profile.h"
-#include "tests/oracle/inputs.h"
 #include "tests/profiles/patterns.h"
+#include "tests/reference/inputs.h"
 
 namespace numsim {
 namespace {

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cmath>
 
-#include "tests/oracle/inputs.h"
+#include "tests/reference/inputs.h"
 
 namespace reference {
 namespace {

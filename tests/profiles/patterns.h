@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/oracle/oracle.h"
+#include "tests/reference/oracle.h"
 
 namespace reference {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "numsim/profiles/profile.h"
-#include "tests/oracle/oracle.h"
+#include "tests/reference/oracle.h"
 
 namespace numsim {
 

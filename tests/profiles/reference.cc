@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "tests/oracle/oracle.h"
+#include "tests/reference/oracle.h"
 
 namespace reference {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "numsim/profiles/profile.h"
-#include "tests/oracle/oracle.h"
 #include "tests/profiles/probability.h"
+#include "tests/reference/oracle.h"
 
 namespace numsim {
 namespace {

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "numsim/base/parallel.h"
+#include "numsim/cast/cast.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/kernels/cast.h"
 #include "numsim/rounding/encode.h"
-#include "tests/oracle/intervals.h"
+#include "tests/reference/intervals.h"
 #include "tests/rounding/vocabulary.h"
 
 namespace numsim {

@@ -12,8 +12,8 @@
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/rounding/encode.h"
-#include "tests/oracle/inputs.h"
-#include "tests/oracle/oracle.h"
+#include "tests/reference/inputs.h"
+#include "tests/reference/oracle.h"
 #include "tests/rounding/vocabulary.h"
 
 namespace numsim {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/oracle/inputs.h"
+#include "tests/reference/inputs.h"
 #include "tests/rounding/vocabulary.h"
 
 namespace numsim {

@@ -8,7 +8,7 @@
 
 #include "numsim/formats/format_table.h"
 #include "numsim/rounding/encode.h"
-#include "tests/oracle/oracle.h"
+#include "tests/reference/oracle.h"
 
 namespace numsim {
 

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "numsim/formats/format_table.h"
-#include "numsim/rounding/decode_range.h"
 #include "numsim/rounding/encode_plan.h"
-#include "numsim/rounding/lanes_scalar.h"
-#include "tests/oracle/format_param.h"
-#include "tests/oracle/inputs.h"
-#include "tests/oracle/oracle.h"
+#include "numsim/rounding/shared/decode_range.h"
+#include "numsim/rounding/shared/lanes_scalar.h"
+#include "tests/reference/format_param.h"
+#include "tests/reference/inputs.h"
+#include "tests/reference/oracle.h"
 #include "tests/rounding/vocabulary.h"
 
 namespace numsim {

@@ -10,9 +10,9 @@
 
 #include "numsim/formats/format_table.h"
 #include "numsim/rounding/encode.h"
-#include "tests/oracle/format_param.h"
-#include "tests/oracle/inputs.h"
-#include "tests/oracle/oracle.h"
+#include "tests/reference/format_param.h"
+#include "tests/reference/inputs.h"
+#include "tests/reference/oracle.h"
 #include "tests/rounding/vocabulary.h"
 
 namespace numsim {

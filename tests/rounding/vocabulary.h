@@ -2,7 +2,7 @@
 #pragma once
 
 #include "numsim/rounding/rounding.h"
-#include "tests/oracle/oracle.h"
+#include "tests/reference/oracle.h"
 
 namespace numsim {
 

@@ -1,10 +1,10 @@
-#include "numsim/stats/mean_estimate.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <vector>
+
+#include "numsim/stats/moments.h"
 
 namespace numsim {
 namespace {

@@ -1,6 +1,6 @@
-#include "numsim/stats/quantile.h"
-
 #include <gtest/gtest.h>
+
+#include "numsim/stats/moments.h"
 
 namespace numsim {
 namespace {

@@ -12,31 +12,51 @@ import re
 import sys
 import tempfile
 
-# What a directory of libnumsim/numsim may include beside itself: downwards only.
+# What a room, a directory of libnumsim/numsim, may include beside itself: downwards only.
 _FORMATS = {"base", "formats"}
 _ROUNDING = _FORMATS | {"rounding"}
-_KERNELS = _ROUNDING | {"arith", "profiles", "random", "kernels"}
-_SCALING = _KERNELS | {"stats"}
-_MODEL = _SCALING | {"scaling", "tensor"}
+_CAST = _ROUNDING | {"arith", "random", "backend"}
+_QUANTIZE = _CAST | {"cast", "stats"}
+_GEMM = _QUANTIZE | {"quantize"}
+_MODEL = _GEMM | {"gemm", "ops", "linear", "data"}
+_TRAIN = _MODEL | {"models", "moments", "updates", "optim", "config", "io", "plot"}
 LAYERS = {
     "base": set(),
+    "backend": {"base"},
     "formats": {"base"},
     "random": _FORMATS,  # beside rounding: neither includes the other
     "rounding": _FORMATS,
-    "arith": _ROUNDING,
-    "profiles": _ROUNDING,
     "stats": _FORMATS,
     "io": _FORMATS,
-    "kernels": _KERNELS,
-    "vectors": _SCALING | {"scaling", "io"},
-    "capi": _KERNELS,
-    "tensor": _KERNELS,
-    "scaling": _SCALING,
+    "plot": _FORMATS | {"io"},
     "data": _FORMATS | {"random", "io"},
-    "nn": _MODEL | {"data"},
-    "optim": _MODEL | {"data", "nn"},
-    "train": _MODEL | {"nn", "optim", "data", "io"},
+    "arith": _ROUNDING,
+    "profiles": _ROUNDING,
+    "cast": _CAST,
+    "quantize": _QUANTIZE,
+    "gemm": _GEMM,
+    "ops": _GEMM | {"gemm"},
+    "linear": _GEMM | {"gemm"},
+    "models": _MODEL,
+    "moments": _GEMM,
+    "updates": _GEMM,
+    "optim": _MODEL | {"models", "moments", "updates"},
+    "config": _MODEL | {"models", "moments", "updates", "optim", "io"},
+    "train": _TRAIN,
+    "analysis": _TRAIN | {"train"},
+    "oracle": _GEMM | {"io"},
+    "mma_probe": _GEMM | {"gemm"},
+    "capi": _GEMM | {"gemm", "profiles"},
 }
+
+# Folders of a room beside its public headers, and who may include them.
+FOLDERS = {
+    "internal": "its own room",  # and tests and benchmarks
+    "shared": "rooms of the library",
+}
+
+# What a folder of experiments may include of experiments beside itself.
+EXPERIMENT_FOLDERS = {"core": set(), "shared": {"core"}}  # all others: {"core", "shared"}
 
 # What the top-level directories may include of the repository (numsim stands for the library).
 TOP = {
@@ -57,15 +77,15 @@ INCLUDE_PLACES = [
     ),
     (
         r"(oneapi/|dnnl)",
-        r"(^libnumsim/numsim/kernels/gemm_onednn\.cc|^bench/onednn_peer\.cc)$",
-        "oneDNN only in kernels/gemm_onednn.cc and bench/onednn_peer.cc",
+        r"(^libnumsim/numsim/gemm/internal/gemm_onednn\.cc|^bench/onednn_peer\.cc)$",
+        "oneDNN only in gemm/internal/gemm_onednn.cc and bench/onednn_peer.cc",
     ),
     (r"CLI/", r"^apps/", "CLI11 only in apps"),
-    (r"toml\+\+", r"^libnumsim/numsim/train/[^/]*\.cc$", "toml++ only in .cc files of train"),
+    (r"toml\+\+", r"^libnumsim/numsim/config/.*\.cc$", "toml++ only in .cc files of config"),
     (r"omp\.h$", r"^libnumsim/numsim/base/parallel\.cc$", "OpenMP only in base/parallel.cc"),
     (r"nlohmann/", r"\.cc$", "nlohmann-json only in .cc files"),
     (r"openssl/", r"\.cc$", "OpenSSL only in .cc files"),
-    (r"zlib\.h$", r"^libnumsim/numsim/data/[^/]*\.cc$", "zlib only in .cc files of data"),
+    (r"zlib\.h$", r"^libnumsim/numsim/data/.*\.cc$", "zlib only in .cc files of data"),
     (r"(gtest|gmock)/", r"^tests/", "GoogleTest only in tests"),
     (r"benchmark/", r"^bench/", "Google Benchmark only in bench"),
     (
@@ -95,13 +115,13 @@ INCLUDE = re.compile(r"^\s*#\s*include\s*([<\"])([^>\"]+)[>\"]")
 
 
 def source_files(root):
-    """Paths of the sources relative to root, sorted. tests/package is a project of its own."""
+    """Paths of the sources relative to root, sorted."""
     for top in sorted(TOP):
         for directory, subdirs, names in os.walk(os.path.join(root, top)):
             subdirs.sort()
             for name in sorted(names):
                 path = os.path.relpath(os.path.join(directory, name), root)
-                if name.endswith(SOURCE_ENDINGS) and not path.startswith("tests/package/"):
+                if name.endswith(SOURCE_ENDINGS):
                     yield path
 
 
@@ -137,13 +157,31 @@ def check_layer(path, included):
     """The rule that an include of the project's own file breaks, or None."""
     top = path.split("/")[0]
     target = included.split("/")[0]
-    oracle = path.startswith("tests/oracle/") and not path.endswith("_test.cc")
-    if oracle and not included.startswith("tests/oracle/"):
-        return f"tests/oracle shares no code with the library: it may not include {included}"
+    reference = path.startswith("tests/reference/") and not path.endswith("_test.cc")
+    if reference and not included.startswith("tests/reference/"):
+        return f"tests/reference shares no code with the library: it may not include {included}"
     if target not in TOP[top]:
         return f"{top} may not include {target}"
+    if top == "experiments" and target == "experiments":
+        return check_experiment(path, included)
+    if target != "numsim":
+        return None
+    return check_room(path, included) or check_boundary(path, included)
+
+
+def check_experiment(path, included):
+    """The rule that an include between folders of experiments breaks, or None."""
+    parts, others = path.split("/"), included.split("/")
+    if len(parts) < 3 or len(others) < 3:  # the list of all experiments
+        return None if len(parts) < 3 else f"{parts[1]} may not include {included}"
+    allowed = EXPERIMENT_FOLDERS.get(parts[1], {"core", "shared"}) | {parts[1]}
+    return None if others[1] in allowed else f"{parts[1]} may not include {others[1]}"
+
+
+def check_room(path, included):
+    """The rule of the layers that an include of the library breaks, or None."""
     layer = library_layer(path)
-    if layer is None:
+    if layer is None or included.count("/") < 2:
         return None
     if layer not in LAYERS:
         return f"{layer} is no layer known to check_includes.py"
@@ -151,6 +189,31 @@ def check_layer(path, included):
     if lower != layer and lower not in LAYERS[layer]:
         return f"{layer} may not include {lower}"
     return None
+
+
+def check_boundary(path, included):
+    """The rule of the public boundary that an include of the library breaks, or None."""
+    parts = included.split("/")
+    folder = parts[2] if len(parts) > 3 else None
+    if path.split("/")[0] in {"tests", "bench"}:
+        return None if not path.startswith("tests/package/") or folder is None else (
+            f"the package test uses public headers only, not {included}")
+    layer = library_layer(path)
+    if folder is None:
+        return None
+    if layer is None:
+        return f"only public headers may be included here, not {included}"
+    if folder == "internal" and layer != parts[1]:
+        return f"{included} is for its own room alone"
+    if is_public(path):
+        return f"a public header may not include {included}, which is not installed"
+    return None
+
+
+def is_public(path):
+    """Whether that file is an installed header."""
+    parts = path.split("/")
+    return path.startswith("libnumsim/numsim/") and len(parts) <= 4 and path.endswith((".h", ".inc"))
 
 
 def check_file(root, path):
@@ -201,63 +264,83 @@ def self_test():
         (lib + "formats/b.h", '#include "numsim/base/x.h"', None),
         (lib + "rounding/a.cc", '#include "numsim/random/x.h"', "rounding may not include random"),
         (lib + "random/a.h", '#include "numsim/rounding/x.h"', "random may not include rounding"),
-        (lib + "rounding/b.inc", '#include "numsim/kernels/x.h"', "rounding may not include kern"),
+        (lib + "rounding/b.inc", '#include "numsim/cast/x.h"', "rounding may not include cast"),
         (lib + "arith/a.h", '#include "numsim/profiles/x.h"', "arith may not include profiles"),
-        (lib + "kernels/a.cc", '#include "numsim/random/x.h"', None),
-        (lib + "kernels/b.cc", '#include "numsim/scaling/x.h"', "kernels may not include scaling"),
+        (lib + "cast/a.cc", '#include "numsim/random/x.h"', None),
+        (lib + "cast/b.cc", '#include "numsim/quantize/x.h"', "cast may not include quantize"),
         (lib + "stats/a.cc", '#include "numsim/io/x.h"', "stats may not include io"),
         (lib + "io/a.cc", '#  include "numsim/rounding/x.h"', "io may not include rounding"),
-        (lib + "scaling/a.cc", '#include "numsim/nn/x.h"', "scaling may not include nn"),
-        (lib + "nn/a.cc", '#include "numsim/optim/x.h"', "nn may not include optim"),
-        (lib + "capi/a.cc", '#include "numsim/scaling/x.h"', "capi may not include scaling"),
+        (lib + "quantize/a.cc", '#include "numsim/linear/x.h"', "quantize may not include linear"),
+        (lib + "linear/a.cc", '#include "numsim/optim/x.h"', "linear may not include optim"),
+        (lib + "capi/a.cc", '#include "numsim/linear/x.h"', "capi may not include linear"),
         (lib + "other/a.cc", '#include "numsim/base/x.h"', "no layer known"),
         (lib + "io/b.cc", '#include "experiments/x.h"', "libnumsim may not include experiments"),
-        (lib + "io/c.cc", '#include "tests/oracle/x.h"', "libnumsim may not include tests"),
+        (lib + "io/c.cc", '#include "tests/reference/x.h"', "libnumsim may not include tests"),
         (lib + "io/d.cc", '#include "csv.h"', "by their path from the include root"),
         (lib + "io/e.cc", "#include <numsim/base/x.h>", "with quotes"),
-        ("experiments/a.cc", '#include "numsim/kernels/x.h"', None),
+        ("experiments/core/a.cc", '#include "numsim/cast/x.h"', None),
         ("experiments/b.cc", '#include "apps/x.h"', "experiments may not include apps"),
         ("apps/a.cc", '#include "experiments/x.h"', None),
         ("apps/b.cc", "#include <CLI/CLI.hpp>", None),
         ("experiments/c.cc", "#include <CLI/CLI.hpp>", "CLI11 only"),
-        (lib + "kernels/x_simd.cc", '#include "hwy/highway.h"', None),
-        (lib + "kernels/c.cc", '#include "hwy/highway.h"', "Highway only"),
-        (lib + "kernels/d.h", "#include <hwy/base.h>", "Highway only"),
-        (lib + "kernels/e.h", "#include <Eigen/Core>", "Eigen only"),
-        (lib + "kernels/e.cc", "#include <Eigen/Core>", None),
+        (lib + "cast/x_simd.cc", '#include "hwy/highway.h"', None),
+        (lib + "cast/c.cc", '#include "hwy/highway.h"', "Highway only"),
+        (lib + "cast/d.h", "#include <hwy/base.h>", "Highway only"),
+        (lib + "cast/e.h", "#include <Eigen/Core>", "Eigen only"),
+        (lib + "cast/e.cc", "#include <Eigen/Core>", None),
         (lib + "arith/eigen_support.h", "#include <Eigen/Core>", None),
-        (lib + "kernels/gemm.cc", "#include <oneapi/dnnl/dnnl.hpp>", "oneDNN only"),
-        (lib + "kernels/gemm_onednn.cc", "#include <oneapi/dnnl/dnnl.hpp>", None),
-        (lib + "nn/a.cc", "#include <dnnl.hpp>", "oneDNN only"),
+        (lib + "gemm/gemm.cc", "#include <oneapi/dnnl/dnnl.hpp>", "oneDNN only"),
+        (lib + "gemm/internal/gemm_onednn.cc", "#include <oneapi/dnnl/dnnl.hpp>", None),
+        (lib + "linear/a.cc", "#include <dnnl.hpp>", "oneDNN only"),
         (lib + "io/f.h", "#include <nlohmann/json.hpp>", "nlohmann-json only"),
         (lib + "io/h.cc", "#include <zlib.h>", "zlib only"),
         (lib + "data/a.cc", "#include <zlib.h>", None),
-        (lib + "data/b.cc", '#include "numsim/kernels/x.h"', "data may not include kernels"),
-        (lib + "kernels/f.cc", "#include <omp.h>", "OpenMP only"),
-        (lib + "kernels/g.cc", "#pragma omp parallel for", "OpenMP only"),
+        (lib + "data/b.cc", '#include "numsim/cast/x.h"', "data may not include cast"),
+        (lib + "cast/f.cc", "#include <omp.h>", "OpenMP only"),
+        (lib + "cast/g.cc", "#pragma omp parallel for", "OpenMP only"),
         (lib + "base/parallel.cc", "#pragma omp parallel for", None),
-        (lib + "kernels/h.cc", "#include <cuda_runtime.h>", "CUDA only"),
-        (lib + "kernels/i.inc", "__device__ int f();", "CUDA only"),
-        (lib + "kernels/j.cc", "Kernel<<<1, 32>>>(x);", "CUDA only"),
-        (lib + "kernels/x_cuda.cu", "__global__ void f();", None),
-        (lib + "kernels/x_cuda.cuh", "__device__ inline int f();", None),
-        (lib + "kernels/x_cuda.cu", '#include "numsim/kernels/x_cuda.cuh"', None),
-        (lib + "kernels/x_device.cc", "cudaMalloc(&p, 1);", "CUDA only"),
-        (lib + "kernels/x.cuh", "int n;  // cudaMalloc", None),
-        (lib + "kernels/y.cuh", "__device__ int f();", "CUDA only"),
+        (lib + "cast/h.cc", "#include <cuda_runtime.h>", "CUDA only"),
+        (lib + "cast/i.inc", "__device__ int f();", "CUDA only"),
+        (lib + "cast/j.cc", "Kernel<<<1, 32>>>(x);", "CUDA only"),
+        (lib + "cast/x_cuda.cu", "__global__ void f();", None),
+        (lib + "cast/x_cuda.cuh", "__device__ inline int f();", None),
+        (lib + "cast/x_cuda.cu", '#include "numsim/cast/x_cuda.cuh"', None),
+        (lib + "cast/x_device.cc", "cudaMalloc(&p, 1);", "CUDA only"),
+        (lib + "cast/x.cuh", "int n;  // cudaMalloc", None),
+        (lib + "cast/y.cuh", "__device__ int f();", "CUDA only"),
         (lib + "base/host_device.h", "#ifdef __CUDACC__", None),
         (lib + "base/b.h", "// __device__ and <<< in a comment", None),
         (lib + "base/c.h", 'const char* text = "__global__ // <<<";', None),
         (lib + "base/d.h", "int n = 1'000'000;  // it's __host__", None),
         (lib + "base/e.h", '// #include "numsim/io/x.h"', None),
-        ("tests/oracle/a.cc", '#include "numsim/base/x.h"', "shares no code"),
-        ("tests/oracle/b.h", '#include "tests/oracle/x.h"', None),
-        ("tests/oracle/c.h", '#include "tests/io/x.h"', "shares no code"),
-        (lib + "scaling/b.h", '#include "numsim/stats/x.h"', None),
-        (lib + "kernels/k.h", '#include "numsim/stats/x.h"', "kernels may not include stats"),
-        ("tests/oracle/a_test.cc", '#include "numsim/rounding/x.h"', None),
+        ("tests/reference/a.cc", '#include "numsim/base/x.h"', "shares no code"),
+        ("tests/reference/b.h", '#include "tests/reference/x.h"', None),
+        ("tests/reference/c.h", '#include "tests/io/x.h"', "shares no code"),
+        (lib + "quantize/b.h", '#include "numsim/stats/x.h"', None),
+        (lib + "cast/k.h", '#include "numsim/stats/x.h"', "cast may not include stats"),
+        ("tests/reference/a_test.cc", '#include "numsim/rounding/x.h"', None),
         ("tests/io/a_test.cc", "#include <gtest/gtest.h>", None),
         (lib + "io/g.cc", "#include <gtest/gtest.h>", "GoogleTest only"),
+        (lib + "gemm/a.cc", '#include "numsim/gemm/internal/x.h"', None),
+        (lib + "gemm/internal/b.cc", '#include "numsim/gemm/internal/x.h"', None),
+        (lib + "gemm/c.cc", '#include "numsim/cast/internal/x.h"', "for its own room alone"),
+        (lib + "gemm/d.cc", '#include "numsim/cast/shared/x.h"', None),
+        (lib + "gemm/internal/e.h", '#include "numsim/cast/shared/x.h"', None),
+        (lib + "gemm/f.h", '#include "numsim/cast/shared/x.h"', "which is not installed"),
+        (lib + "gemm/g.h", '#include "numsim/gemm/internal/x.h"', "which is not installed"),
+        (lib + "gemm.h", '#include "numsim/gemm/internal/x.h"', "not"),
+        (lib + "gemm.h", '#include "numsim/gemm/gemm.h"', None),
+        ("apps/c.cc", '#include "numsim/cast/shared/x.h"', "only public headers"),
+        ("apps/d.cc", '#include "numsim/cast/internal/x.h"', "only public headers"),
+        ("apps/e.cc", '#include "numsim/cast/cast.h"', None),
+        ("experiments/a/a.cc", '#include "numsim/cast/internal/x.h"', "only public headers"),
+        ("experiments/a/b.cc", '#include "experiments/core/x.h"', None),
+        ("experiments/a/c.cc", '#include "experiments/b/x.h"', "a may not include b"),
+        ("experiments/core/d.cc", '#include "experiments/shared/x.h"', "core may not include shared"),
+        ("experiments/list.cc", '#include "experiments/a/x.h"', None),
+        ("tests/package/main.cc", '#include "numsim/cast/internal/x.h"', "public headers only"),
+        ("tests/cast/a_test.cc", '#include "numsim/cast/internal/x.h"', None),
+        ("bench/a.cc", '#include "numsim/cast/internal/x.h"', None),
     ]
     failures = []
     for path, line, expected in cases:

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "numsim/io/safetensors_writer.h"
+#include "numsim/io/shared/safetensors_writer.h"
 #include "tests/io/io_fixture.h"
 
 namespace numsim {

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "numsim/base/parallel.h"
-#include "numsim/io/figure.h"
-#include "numsim/train/run_files.h"
+#include "numsim/plot/figure.h"
+#include "numsim/train/shared/run_files.h"
 #include "tests/train/train_problem.h"
 
 namespace numsim {

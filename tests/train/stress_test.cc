@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "numsim/base/parallel.h"
-#include "numsim/nn/student_model.h"
+#include "numsim/models/internal/model_kinds.h"
 #include "numsim/random/streams.h"
-#include "numsim/train/tensor_telemetry.h"
-#include "tests/nn/image_problem.h"
+#include "numsim/train/shared/tensor_telemetry.h"
+#include "tests/models/image_problem.h"
 #include "tests/train/train_problem.h"
 
 namespace numsim {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "numsim/train/tensor_telemetry.h"
+#include "numsim/train/shared/tensor_telemetry.h"
 #include "tests/train/train_problem.h"
 
 namespace numsim {

@@ -1,6 +1,6 @@
 #include "tests/train/train_problem.h"
 
-#include "numsim/train/run_files.h"
+#include "numsim/train/shared/run_files.h"
 
 namespace numsim {
 

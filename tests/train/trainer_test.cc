@@ -5,9 +5,9 @@
 #include <thread>
 
 #include "numsim/base/parallel.h"
+#include "numsim/ops/elementwise.h"
 #include "numsim/random/streams.h"
-#include "numsim/tensor/elementwise.h"
-#include "numsim/train/loss_history.h"
+#include "numsim/train/internal/loss_history.h"
 #include "tests/train/train_problem.h"
 
 namespace numsim {

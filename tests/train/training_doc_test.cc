@@ -6,7 +6,7 @@
 #include <string>
 
 #include "numsim/train/telemetry.h"
-#include "tests/train/doc_page.h"
+#include "tests/config/doc_page.h"
 
 namespace numsim {
 namespace {

@@ -6,9 +6,9 @@
 #include <bit>
 
 #include "numsim/arith/arith.h"
-#include "numsim/arith/exact.h"
-#include "numsim/arith/exact_sum.h"
-#include "numsim/arith/matrix_units.h"
+#include "numsim/arith/internal/matrix_units.h"
+#include "numsim/arith/shared/exact.h"
+#include "numsim/arith/shared/exact_sum.h"
 #include "numsim/base/error.h"
 #include "numsim/formats/named_formats.h"
 

@@ -123,7 +123,7 @@ struct DotOperand {
   std::span<const float> values;
 };
 
-// The accumulator after all products: the definition that kernels/gemm must equal bit for bit. For
+// The accumulator after all products: the definition that Gemm must equal bit for bit. For
 // kExact the exact sum rounded to odd (Unrounded); otherwise exact in float64 (kFloat64) or
 // float32. A NaN is positive. Requires values of equal size, and not kLibrary.
 Unrounded Accumulate(const Accumulator& rule, const DotOperand& a, const DotOperand& b) noexcept;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "numsim/arith/deliver.h"
-#include "numsim/arith/exact.h"
-#include "numsim/arith/exact_sum.h"
+#include "numsim/arith/internal/deliver.h"
+#include "numsim/arith/shared/exact.h"
+#include "numsim/arith/shared/exact_sum.h"
 #include "numsim/rounding/unrounded.h"
 
 namespace numsim {

@@ -1,6 +1,6 @@
 #include "numsim/arith/p3109.h"
 
-#include "numsim/arith/deliver.h"
+#include "numsim/arith/internal/deliver.h"
 #include "numsim/rounding/unrounded.h"
 
 namespace numsim::p3109 {

@@ -18,8 +18,6 @@
 #include <type_traits>
 
 #include "numsim/arith/arith.h"
-#include "numsim/arith/integer.h"
-#include "numsim/arith/order.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_spec.h"
 #include "numsim/formats/named_formats.h"

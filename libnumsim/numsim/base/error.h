@@ -5,7 +5,7 @@
 // NUMSIM_CHECK: a breach of contract by our own code. Prints file, line and values, then aborts.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <stdexcept>
 #include <string>

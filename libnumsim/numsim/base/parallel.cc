@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "numsim/base/error.h"
-#include "numsim/base/float_environment.h"
+#include "numsim/base/shared/float_environment.h"
 
 namespace numsim {
 namespace {

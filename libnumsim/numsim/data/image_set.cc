@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "numsim/base/error.h"
-#include "numsim/data/idx.h"
-#include "numsim/io/shape.h"
+#include "numsim/data/internal/idx.h"
+#include "numsim/io/array.h"
 
 namespace numsim {
 namespace {

@@ -2,11 +2,8 @@
 
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
-#include "numsim/data/caption_source.h"
-#include "numsim/data/feature_source.h"
-#include "numsim/data/generate_shapes.h"
-#include "numsim/data/image_source.h"
-#include "numsim/data/text_source.h"
+#include "numsim/data/internal/generate_shapes.h"
+#include "numsim/data/internal/sources.h"
 
 namespace numsim {
 namespace {

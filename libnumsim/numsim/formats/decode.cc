@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "numsim/base/error.h"
-#include "numsim/formats/decode_scalar.h"
+#include "numsim/formats/shared/decode_scalar.h"
 
 namespace numsim {
 Dyadic MagnitudeValue(const FormatSpec& format, uint32_t magnitude_code) noexcept {

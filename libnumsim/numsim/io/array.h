@@ -1,8 +1,12 @@
 // Arrays as they lie in files: element type, shape, bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,5 +44,26 @@ struct Array {
     return reinterpret_cast<T*>(bytes.data());
   }
 };
+
+// Shapes read from files: sizes that cannot overflow, and their text.
+
+// Returns the number of elements of `shape` (1 for a scalar), or nullopt when elements times
+// `element_bits` does not fit into 63 bits. Zero extents are left out of that test, so that every
+// partial product of an accepted shape fits too.
+std::optional<size_t> CheckedElements(std::span<const size_t> shape, size_t element_bits);
+
+// Returns "(2, 3)", "(5,)" or "()", as NumPy writes shapes.
+std::string ShapeText(std::span<const size_t> shape);
+
+// Byte order of elements in memory.
+
+// Reverses the bytes of each element in place. Requires bytes.size() to be a multiple of
+// `element_bytes` >= 1.
+inline void ReverseBytesOfElements(std::span<std::byte> bytes, size_t element_bytes) {
+  if (element_bytes == 1) return;
+  for (size_t i = 0; i < bytes.size(); i += element_bytes) {
+    std::reverse(bytes.begin() + i, bytes.begin() + i + element_bytes);
+  }
+}
 
 }  // namespace numsim

@@ -7,7 +7,7 @@
 #include "numsim/base/error.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/input_file.h"
-#include "numsim/io/printable.h"
+#include "numsim/io/shared/printable.h"
 
 namespace numsim {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/io/atomic_file.h"
-#include "numsim/io/sha256.h"
+#include "numsim/io/shared/sha256.h"
 
 namespace numsim {
 namespace {

@@ -8,12 +8,11 @@
 #include <string_view>
 
 #include "numsim/base/error.h"
+#include "numsim/io/array.h"
 #include "numsim/io/atomic_file.h"
-#include "numsim/io/byte_order.h"
 #include "numsim/io/input_file.h"
-#include "numsim/io/npy_header.h"
-#include "numsim/io/printable.h"
-#include "numsim/io/shape.h"
+#include "numsim/io/internal/file_headers.h"
+#include "numsim/io/shared/printable.h"
 
 namespace numsim {
 namespace {

@@ -8,7 +8,7 @@
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/io/npy.h"
-#include "numsim/io/printable.h"
+#include "numsim/io/shared/printable.h"
 
 namespace numsim {
 namespace {

@@ -6,10 +6,10 @@
 #include <limits>
 
 #include "numsim/base/error.h"
-#include "numsim/base/float_environment.h"
-#include "numsim/optim/optimizer_tensor.h"
-#include "numsim/optim/step_sums.h"
+#include "numsim/base/shared/float_environment.h"
+#include "numsim/optim/internal/optimizer_tensor.h"
 #include "numsim/random/streams.h"
+#include "numsim/updates/step_sums.h"
 
 namespace numsim {
 namespace {

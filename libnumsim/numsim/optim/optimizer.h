@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "numsim/nn/parameter.h"
+#include "numsim/models/parameter.h"
+#include "numsim/moments/moment_store.h"
 #include "numsim/optim/loss_scaler.h"
-#include "numsim/optim/moment_store.h"
 #include "numsim/optim/optimizer_config.h"
 #include "numsim/optim/optimizer_state.h"
 

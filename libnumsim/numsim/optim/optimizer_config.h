@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "numsim/formats/format_table.h"
-#include "numsim/optim/moment_format.h"
-#include "numsim/optim/update_rule.h"
+#include "numsim/moments/moment_format.h"
+#include "numsim/updates/update_rule.h"
 
 namespace numsim {
 

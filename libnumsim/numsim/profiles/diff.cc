@@ -4,7 +4,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
-#include "numsim/profiles/conversion_rule.h"
+#include "numsim/profiles/internal/rules.h"
 
 namespace numsim {
 namespace {

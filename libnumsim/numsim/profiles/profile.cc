@@ -3,8 +3,7 @@
 #include <charconv>
 
 #include "numsim/base/error.h"
-#include "numsim/profiles/encode_run.h"
-#include "numsim/profiles/make_rule.h"
+#include "numsim/profiles/internal/rules.h"
 
 namespace numsim {
 namespace {

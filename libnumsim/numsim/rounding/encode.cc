@@ -2,8 +2,8 @@
 
 #include <bit>
 
-#include "numsim/rounding/encode_scalar.h"
-#include "numsim/rounding/hole.h"
+#include "numsim/rounding/shared/encode_scalar.h"
+#include "numsim/rounding/shared/hole.h"
 
 namespace numsim {
 

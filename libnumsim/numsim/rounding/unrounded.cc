@@ -5,7 +5,7 @@
 #include "numsim/base/error.h"
 #include "numsim/formats/decode.h"
 #include "numsim/rounding/encode.h"
-#include "numsim/rounding/lanes_scalar.h"
+#include "numsim/rounding/shared/lanes_scalar.h"
 
 namespace numsim {
 namespace {

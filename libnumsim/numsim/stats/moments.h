@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
+#include <vector>
 
 namespace numsim {
 
@@ -51,5 +53,18 @@ class Comoments {
   double mean_x_ = 0, mean_y_ = 0;
   double xx_ = 0, yy_ = 0, xy_ = 0;
 };
+
+// Means of a few values, such as one a seed.
+
+// Mean with the 95 % interval of Student's t; one value: low and high NaN. Where a value is not
+// finite all three are infinite (NaN for a NaN). Requires at least one value.
+Estimate MeanOf(std::span<const double> values);
+
+// Quantiles of a sample.
+
+// The value below which a share `q` of `samples` lies: linear between the sorted samples, of which
+// the first stands at q = 0 and the last at q = 1; 0.5 is the median. Requires samples without NaN
+// and 0 <= q <= 1.
+double Quantile(std::vector<double> samples, double q);
 
 }  // namespace numsim

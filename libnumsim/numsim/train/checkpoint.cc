@@ -7,9 +7,9 @@
 
 #include "numsim/base/error.h"
 #include "numsim/io/csv.h"
-#include "numsim/io/printable.h"
 #include "numsim/io/safetensors.h"
-#include "numsim/io/safetensors_writer.h"
+#include "numsim/io/shared/printable.h"
+#include "numsim/io/shared/safetensors_writer.h"
 
 namespace numsim {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/manifest.h"
-#include "numsim/train/run_files.h"
-#include "numsim/train/run_summary.h"
+#include "numsim/train/internal/run_summary.h"
+#include "numsim/train/shared/run_files.h"
 
 namespace numsim {
 namespace {

@@ -11,8 +11,8 @@
 #include "numsim/base/elementary.h"
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
-#include "numsim/tensor/elementwise.h"
-#include "numsim/train/config_value.h"
+#include "numsim/config/shared/config_value.h"
+#include "numsim/ops/elementwise.h"
 
 namespace numsim {
 namespace {

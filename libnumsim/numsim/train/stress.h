@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-#include "numsim/data/batch.h"
-#include "numsim/nn/model.h"
-#include "numsim/train/config.h"
+#include "numsim/config/config.h"
+#include "numsim/data/source.h"
+#include "numsim/models/model.h"
 
 namespace numsim {
 

@@ -9,8 +9,8 @@
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
 #include "numsim/random/streams.h"
+#include "numsim/train/internal/trainer_parts.h"
 #include "numsim/train/stress.h"
-#include "numsim/train/trainer_parts.h"
 
 namespace numsim {
 namespace {

@@ -7,12 +7,12 @@
 #include <string>
 #include <string_view>
 
+#include "numsim/config/config.h"
 #include "numsim/data/source.h"
-#include "numsim/nn/model.h"
-#include "numsim/nn/step_profile.h"
+#include "numsim/linear/step_profile.h"
+#include "numsim/models/model.h"
 #include "numsim/optim/optimizer.h"
 #include "numsim/train/checkpoint.h"
-#include "numsim/train/config.h"
 #include "numsim/train/telemetry.h"
 #include "numsim/train/zero_shot.h"
 

@@ -7,7 +7,7 @@
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
 #include "numsim/formats/named_formats.h"
-#include "numsim/tensor/product.h"
+#include "numsim/ops/shared/product.h"
 
 namespace numsim {
 namespace {

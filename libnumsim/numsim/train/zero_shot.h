@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "numsim/nn/model.h"
+#include "numsim/models/model.h"
 
 namespace numsim {
 

@@ -1,0 +1,172 @@
+#include "experiments/core/completion.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "numsim/backend/backend.h"
+#include "numsim/base/build_info.h"
+#include "numsim/base/error.h"
+#include "numsim/base/parallel.h"
+#include "numsim/io/atomic_file.h"
+#include "numsim/io/csv.h"
+#include "numsim/plot/figure.h"
+
+namespace numsim::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFiguresNeedGnuplot =
+    "The figures need gnuplot (package gnuplot-nox), which was not found; only their scripts were "
+    "written. Once it is installed, numsim plot {} draws them.";
+
+std::vector<std::string> ColumnNames(const TableSpec& table) {
+  std::vector<std::string> names;
+  for (const Column& column : table.columns) names.push_back(column.name);
+  return names;
+}
+
+// The measured rows in the order of the points, then the derived tables.
+Tables MakeTables(const Experiment& experiment,
+                  const Settings& settings,
+                  const FinishedPoints& finished) {
+  Tables tables;
+  for (const TableSpec& table : experiment.tables) {
+    tables[table.name].columns = ColumnNames(table);
+  }
+  for (const auto& [index, entry] : finished) {
+    for (const auto& [name, rows] : entry.rows) {
+      Table& table = tables.at(name);
+      table.rows.insert(table.rows.end(), rows.begin(), rows.end());
+    }
+  }
+  if (experiment.derive) experiment.derive(settings, tables);
+  NUMSIM_CHECK(tables.size() == experiment.tables.size(), "{}: undeclared table", experiment.name);
+  for (const TableSpec& spec : experiment.tables) {
+    const Table& table = tables.at(spec.name);
+    NUMSIM_CHECK(
+        table.columns == ColumnNames(spec), "{}: columns of {}", experiment.name, spec.name);
+    for (const std::vector<std::string>& row : table.rows) {
+      NUMSIM_CHECK(row.size() == table.columns.size(), "{}: row of {}", experiment.name, spec.name);
+    }
+  }
+  return tables;
+}
+
+// The builds that measured the points and the one that completes, by name.
+std::string Commits(const FinishedPoints& finished) {
+  std::set<std::string> commits = {std::string(BuildCommit())};
+  for (const auto& [index, entry] : finished) commits.insert(entry.commit);
+  return fmt::format("{}", fmt::join(commits, ", "));
+}
+
+NamedTexts OptionTexts(const Settings& settings) {
+  NamedTexts texts = {
+      {"preset", settings.preset},
+      {"seed", fmt::format("{}", settings.seed)},
+      {"seeds", fmt::format("{}", settings.seeds)},
+  };
+  texts.insert(texts.end(), settings.options.begin(), settings.options.end());
+  return texts;
+}
+
+NamedTexts Versions() {
+  const std::string gnuplot = GnuplotVersion();
+  return {
+      {"numsim", std::string(BuildVersion())},
+      {"fmt",
+       fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
+      {"nlohmann_json",
+       fmt::format("{}.{}.{}",
+                   NLOHMANN_JSON_VERSION_MAJOR,
+                   NLOHMANN_JSON_VERSION_MINOR,
+                   NLOHMANN_JSON_VERSION_PATCH)},
+      {"gnuplot", gnuplot.empty() ? "not found" : gnuplot},
+  };
+}
+
+Manifest DescribeRun(const Experiment& experiment,
+                     const Settings& settings,
+                     const FinishedPoints& finished,
+                     const Command& command) {
+  Manifest manifest;
+  manifest.command = command.arguments;
+  manifest.experiment = experiment.name;
+  manifest.options = OptionTexts(settings);
+  for (int k = 0; k < settings.seeds; ++k) {
+    manifest.seeds.push_back(settings.seed + static_cast<uint64_t>(k));
+  }
+  manifest.git_commit = Commits(finished);
+  manifest.compiler = BuildCompiler();
+  manifest.build_type = BuildType();
+  manifest.backend = SimdTargetName();
+  manifest.simd_target = UsesScalarReference() ? "none" : manifest.backend;
+  manifest.versions = Versions();
+  manifest.host = DescribeHost();
+  manifest.threads = ThreadCount();
+  manifest.started = command.started;
+  manifest.ended = UtcNow();
+  return manifest;
+}
+
+}  // namespace
+
+std::vector<Point> ListPoints(const Experiment& experiment, const Settings& settings) {
+  std::vector<Point> points = experiment.points(settings);
+  if (points.empty()) {
+    throw Error::Format("{}: these options leave no points to run", experiment.name);
+  }
+  return points;
+}
+
+void WriteFiguresAndSummary(const Experiment& experiment,
+                            const Settings& settings,
+                            const Tables& tables,
+                            const fs::path& directory,
+                            RunReport& report) {
+  std::vector<Figure> figures;
+  if (experiment.figures) figures = experiment.figures(settings, tables);
+  for (const Figure& figure : figures) {
+    for (std::string& file : DrawFigure(figure, directory)) {
+      report.outputs.push_back(std::move(file));
+    }
+  }
+  if (!figures.empty() && GnuplotVersion().empty()) {
+    report.notice = fmt::format(kFiguresNeedGnuplot, directory.string());
+  }
+  Summary summary;
+  if (experiment.summarise) summary = experiment.summarise(settings, tables);
+  report.summary = SummaryText(experiment, settings, summary);
+  WriteFileAtomically(directory / kSummaryFile, report.summary);
+  report.outputs.emplace_back(kSummaryFile);
+}
+
+void Complete(const Experiment& experiment,
+              const Settings& settings,
+              const FinishedPoints& finished,
+              const fs::path& directory,
+              const Command& command,
+              RunReport& report) {
+  const Tables tables = MakeTables(experiment, settings, finished);
+  // Nothing looks complete while files are replaced.
+  std::error_code ignored;
+  fs::remove(directory / kManifestFile, ignored);
+  for (const TableSpec& table : experiment.tables) {
+    report.outputs.push_back(table.name + ".csv");
+    WriteCsv(directory / report.outputs.back(), tables.at(table.name));
+  }
+  WriteFiguresAndSummary(experiment, settings, tables, directory, report);
+
+  Manifest manifest = DescribeRun(experiment, settings, finished, command);
+  for (const std::string& output : report.outputs) {
+    manifest.outputs.push_back(DescribeOutput(directory, output));
+  }
+  WriteManifest(directory / kManifestFile, manifest);
+  report.outputs.emplace_back(kManifestFile);
+}
+
+}  // namespace numsim::experiments

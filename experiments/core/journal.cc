@@ -1,0 +1,136 @@
+#include "experiments/core/journal.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "numsim/base/error.h"
+#include "numsim/io/input_file.h"
+
+namespace numsim::experiments {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Content {
+  std::vector<FinishedPoint> points;
+  size_t whole_bytes = 0;  // up to the end of the last whole line
+};
+
+std::string SystemMessage() { return std::generic_category().message(errno); }
+
+// "" for a file that does not exist.
+std::string ReadBytes(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored) ? ReadText(path) : "";
+}
+
+// Throws Json::exception when the line is not an entry.
+FinishedPoint ParseLine(const std::string& line) {
+  const Json json = Json::parse(line);
+  FinishedPoint finished;
+  json.at("point").get_to(finished.point);
+  json.at("label").get_to(finished.label);
+  json.at("commit").get_to(finished.commit);
+  json.at("rows").get_to(finished.rows);
+  return finished;
+}
+
+Content ReadContent(const std::filesystem::path& path) {
+  const std::string bytes = ReadBytes(path);
+  Content content;
+  while (content.whole_bytes < bytes.size()) {
+    const size_t begin = content.whole_bytes;
+    const size_t end = bytes.find('\n', begin);
+    if (end == std::string::npos) break;  // The process was killed while it wrote this line.
+    try {
+      content.points.push_back(ParseLine(bytes.substr(begin, end - begin)));
+    } catch (const Json::exception& error) {
+      if (end + 1 == bytes.size()) break;  // Torn by the machine rather than the process.
+      throw Error::Format("{}:{}: expected a finished point, found: {}",
+                          path.string(),
+                          content.points.size() + 1,
+                          error.what());
+    }
+    content.whole_bytes = end + 1;
+  }
+  return content;
+}
+
+bool WriteAll(int file, const std::string& bytes) {
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t count = write(file, bytes.data() + done, bytes.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    done += static_cast<size_t>(count);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string JournalName(int shard_index, int shard_count) {
+  return fmt::format("{}-of-{}.jsonl", shard_index, shard_count);
+}
+
+std::vector<FinishedPoint> ReadJournal(const std::filesystem::path& path) {
+  return ReadContent(path).points;
+}
+
+Journal::Journal(const std::filesystem::path& path) : path_(path) {
+  file_ = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file_ < 0) throw Error::Format("{}: cannot be written: {}", path.string(), SystemMessage());
+  try {
+    // Any other failure means a file system without locks.
+    if (flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      throw Error::Format("{}: another process is running this shard there", path.string());
+    }
+    if (ftruncate(file_, static_cast<off_t>(ReadContent(path).whole_bytes)) != 0) {
+      throw Error::Format("{}: cannot be written: {}", path.string(), SystemMessage());
+    }
+  } catch (...) {
+    close(file_);
+    throw;
+  }
+}
+
+Journal::~Journal() { close(file_); }
+
+void Journal::Append(const FinishedPoint& finished) {
+  Json json;
+  json["point"] = finished.point;
+  json["label"] = finished.label;
+  json["commit"] = finished.commit;
+  json["rows"] = finished.rows;
+  std::string line;
+  try {
+    line = json.dump() + "\n";
+  } catch (const Json::exception&) {  // The one thing that dump rejects.
+    throw Error::Format("{}: a label or cell is not valid UTF-8", path_.string());
+  }
+  const std::lock_guard lock(mutex_);
+  const off_t end = lseek(file_, 0, SEEK_END);
+  if (!WriteAll(file_, line)) {
+    const std::string reason = SystemMessage();
+    // Threads that finish later append after this: a part of a line must not stay.
+    if (end < 0 || ftruncate(file_, end) != 0) close(std::exchange(file_, -1));
+    throw Error::Format("{}: cannot be written: {}", path_.string(), reason);
+  }
+}
+
+DirectoryLock::DirectoryLock(const std::filesystem::path& directory) {
+  const std::filesystem::path path = directory / "lock";
+  file_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (file_ < 0) throw Error::Format("{}: cannot be written: {}", path.string(), SystemMessage());
+  while (flock(file_, LOCK_EX) != 0 && errno == EINTR) {
+  }
+}
+
+DirectoryLock::~DirectoryLock() { close(file_); }
+
+}  // namespace numsim::experiments

@@ -1,0 +1,209 @@
+#include "experiments/core/result_directory.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+
+#include "experiments/core/journal.h"
+#include "numsim/base/error.h"
+#include "numsim/io/input_file.h"
+
+namespace numsim::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+
+// False also where that cannot be told: reading or writing then says why.
+bool Exists(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+// The journals of a directory in the order of their names.
+std::vector<fs::path> Journals(const fs::path& directory) {
+  std::vector<fs::path> journals;
+  std::error_code status;
+  fs::directory_iterator entry(directory / kJournalFolder, status);
+  for (; !status && entry != fs::directory_iterator(); entry.increment(status)) {
+    if (entry->path().extension() == ".jsonl") journals.push_back(entry->path());
+  }
+  const bool is_absent =
+      status == std::errc::no_such_file_or_directory || status == std::errc::not_a_directory;
+  if (status && !is_absent) {
+    throw Error::Format(
+        "{}: cannot be read: {}", (directory / kJournalFolder).string(), status.message());
+  }
+  std::sort(journals.begin(), journals.end());
+  return journals;
+}
+
+// Why `rows` does not fit the measured tables; nothing when it does.
+std::optional<std::string> Misfit(const Experiment& experiment, const Rows& rows) {
+  for (const auto& [name, table_rows] : rows) {
+    // Captured by name: clang 14 does not capture the names of a structured binding otherwise.
+    const auto is_named = [&name = name](const TableSpec& table) {
+      return table.name == name && !table.derived;
+    };
+    const auto table = std::find_if(experiment.tables.begin(), experiment.tables.end(), is_named);
+    if (table == experiment.tables.end()) return fmt::format("no measured table \"{}\"", name);
+    for (const std::vector<std::string>& row : table_rows) {
+      if (row.size() == table->columns.size()) continue;
+      return fmt::format("table \"{}\" has {} columns and a row has {} cells",
+                         name,
+                         table->columns.size(),
+                         row.size());
+    }
+  }
+  return std::nullopt;
+}
+
+// Whether two measurements of one point agree: in every table but those of times.
+bool SameResults(const Experiment& experiment, const Rows& a, const Rows& b) {
+  const auto rows_of = [](const Rows& rows, const std::string& table) {
+    const auto found = rows.find(table);
+    return found == rows.end() ? Rows::mapped_type() : found->second;
+  };
+  return std::all_of(
+      experiment.tables.begin(), experiment.tables.end(), [&](const TableSpec& table) {
+        return table.timed || rows_of(a, table.name) == rows_of(b, table.name);
+      });
+}
+
+// Throws Error when the entry is not of this list of points and these tables.
+void CheckEntry(const Experiment& experiment,
+                const std::vector<Point>& points,
+                const FinishedPoint& entry,
+                const std::string& place) {
+  std::string reason;
+  if (entry.point >= points.size()) {
+    reason = fmt::format("point {} of {}", entry.point, points.size());
+  } else if (entry.label != points[entry.point].label) {
+    reason = fmt::format(
+        "point {} is \"{}\", expected \"{}\"", entry.point, entry.label, points[entry.point].label);
+  } else if (const auto misfit = Misfit(experiment, entry.rows)) {
+    reason = *misfit;
+  } else {
+    return;
+  }
+  throw Error::Format(
+      "{}: made by another version of {}: {}; use another --out", place, experiment.name, reason);
+}
+
+void Remove(const fs::path& path) {
+  std::error_code status;
+  fs::remove(path, status);
+  if (status) throw Error::Format("{}: cannot be removed: {}", path.string(), status.message());
+}
+
+}  // namespace
+
+void CheckDirectory(const Experiment& experiment,
+                    const Settings& settings,
+                    const fs::path& directory) {
+  const StoredSettings ours = {experiment.name, settings};
+  const fs::path path = directory / kSettingsFile;
+  if (Exists(path)) {
+    const std::string difference =
+        FirstDifference(ReadSettings(path), path.string(), ours, "this run");
+    if (difference.empty()) return;
+    throw Error::Format("{}: holds results of other settings: {}; use another --out",
+                        directory.string(),
+                        difference);
+  }
+  std::vector<std::string> foreign = {std::string(kManifestFile), std::string(kSummaryFile)};
+  for (const TableSpec& table : experiment.tables) foreign.push_back(table.name + ".csv");
+  for (const fs::path& journal : Journals(directory)) {
+    foreign.push_back((fs::path(kJournalFolder) / journal.filename()).string());
+  }
+  for (const std::string& name : foreign) {
+    if (!Exists(directory / name)) continue;
+    throw Error::Format("{}: holds {} but no {} that says where it comes from; use another --out",
+                        directory.string(),
+                        name,
+                        kSettingsFile);
+  }
+}
+
+void MakeResultDirectory(const fs::path& directory) {
+  const fs::path journals = directory / kJournalFolder;
+  std::error_code status;
+  fs::create_directories(journals, status);
+  std::error_code ignored;
+  if (!fs::is_directory(journals, ignored)) {
+    throw Error::Format(
+        "--out {}: cannot make {}: {}", directory.string(), journals.string(), status.message());
+  }
+}
+
+void ClaimDirectory(const Experiment& experiment,
+                    const Settings& settings,
+                    const fs::path& directory) {
+  CheckDirectory(experiment, settings, directory);
+  const fs::path path = directory / kSettingsFile;
+  if (!Exists(path)) WriteSettings(path, {experiment.name, settings});
+}
+
+void AddFinishedPoints(const Experiment& experiment,
+                       const std::vector<Point>& points,
+                       const fs::path& directory,
+                       FinishedPoints& finished) {
+  for (const fs::path& journal : Journals(directory)) {
+    size_t line = 0;
+    for (FinishedPoint& entry : ReadJournal(journal)) {
+      ++line;
+      CheckEntry(experiment, points, entry, fmt::format("{}:{}", journal.string(), line));
+      const auto [known, added] = finished.try_emplace(entry.point);
+      if (added) {
+        known->second = {std::move(entry.rows), entry.commit, journal};
+      } else if (!SameResults(experiment, known->second.rows, entry.rows)) {
+        throw Error::Format("{}:{}: the rows of point \"{}\" differ from those in {}",
+                            journal.string(),
+                            line,
+                            entry.label,
+                            known->second.journal.string());
+      }
+    }
+  }
+}
+
+std::vector<OutputFile> ListedOutputs(const fs::path& directory) {
+  const fs::path path = directory / kManifestFile;
+  const std::string text = ReadText(path);
+  std::vector<OutputFile> outputs;
+  try {
+    const auto manifest = nlohmann::json::parse(text);
+    for (const auto& output : manifest.at("outputs")) {
+      outputs.push_back({output.at("path"), output.at("bytes"), output.at("sha256")});
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw Error::Format(
+        "{}: expected the manifest of a numsim run, found: {}", path.string(), error.what());
+  }
+  return outputs;
+}
+
+void RemoveOutputs(const Experiment& experiment, const fs::path& directory) {
+  std::vector<std::string> names = {std::string(kSummaryFile)};
+  for (const TableSpec& table : experiment.tables) names.push_back(table.name + ".csv");
+  if (Exists(directory / kManifestFile)) {
+    for (const OutputFile& output : ListedOutputs(directory)) {
+      // Names of files in this very directory, whatever the manifest says.
+      const bool is_plain = fs::path(output.path).filename() == output.path;
+      if (is_plain && output.path != kSettingsFile) names.push_back(output.path);
+    }
+  }
+  Remove(directory / kManifestFile);
+  for (const std::string& name : names) Remove(directory / name);
+}
+
+void RemoveJournals(const fs::path& directory) {
+  for (const fs::path& journal : Journals(directory)) Remove(journal);
+}
+
+void CheckRows(const Experiment& experiment, const Point& point, const Rows& rows) {
+  const auto misfit = Misfit(experiment, rows);
+  NUMSIM_CHECK(!misfit, "{}, point \"{}\": {}", experiment.name, point.label, *misfit);
+}
+
+}  // namespace numsim::experiments

@@ -1,0 +1,181 @@
+#include "experiments/core/runner.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <utility>
+
+#include "experiments/core/completion.h"
+#include "experiments/core/journal.h"
+#include "experiments/core/progress.h"
+#include "experiments/core/result_directory.h"
+#include "numsim/base/build_info.h"
+#include "numsim/base/error.h"
+#include "numsim/base/parallel.h"
+
+namespace numsim::experiments {
+namespace {
+
+// The first exception of a parallel loop, whose body must not throw.
+class FirstFailure {
+ public:
+  bool Happened() const { return happened_; }
+
+  void Set(std::exception_ptr failure) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::move(failure);
+    happened_ = true;
+  }
+
+  // Requires that the loop is over.
+  void Rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  std::atomic<bool> happened_ = false;
+  std::mutex mutex_;
+  std::exception_ptr failure_;
+};
+
+// What a run finds and has to do.
+struct Task {
+  const Experiment& experiment;
+  const RunOptions& options;
+  std::vector<Point> points;
+  std::vector<size_t> shard;  // indices of this shard's points
+  std::vector<size_t> todo;   // those not finished yet, expensive ones first
+};
+
+std::vector<size_t> ShardPoints(size_t points, const RunOptions& options) {
+  std::vector<size_t> shard;
+  for (size_t i = static_cast<size_t>(options.shard_index); i < points;
+       i += static_cast<size_t>(options.shard_count)) {
+    shard.push_back(i);
+  }
+  return shard;
+}
+
+void CheckShard(const RunOptions& options) {
+  if (options.shard_count >= 1 && options.shard_index >= 0 &&
+      options.shard_index < options.shard_count) {
+    return;
+  }
+  throw Error::Format(
+      "--shard {}/{}: expected I/N with 0 <= I < N", options.shard_index, options.shard_count);
+}
+
+// Decides what becomes of points of this shard that are finished already, see Run in runner.h.
+void SettleEarlierPoints(const Task& task, FinishedPoints& finished) {
+  const auto is_finished = [&](size_t i) { return finished.contains(i); };
+  const auto count = std::count_if(task.shard.begin(), task.shard.end(), is_finished);
+  if (task.options.resume || count == 0) return;
+  const std::filesystem::path& out = task.options.out;
+  std::error_code ignored;
+  if (!std::filesystem::exists(out / kManifestFile, ignored)) {
+    throw Error::Format(
+        "{}: holds an unfinished run ({} of {} points of this shard); use --resume to continue it "
+        "or another --out",
+        out.string(),
+        count,
+        task.shard.size());
+  }
+  RemoveOutputs(task.experiment, out);
+  RemoveJournals(out);
+  finished.clear();
+}
+
+// Fills task.todo and returns the journal to write to; none when there is nothing to do.
+std::unique_ptr<Journal> Start(Task& task) {
+  const std::filesystem::path& out = task.options.out;
+  CheckDirectory(task.experiment, task.options.settings, out);
+  MakeResultDirectory(out);
+  const DirectoryLock lock(out / kJournalFolder);
+  ClaimDirectory(task.experiment, task.options.settings, out);
+  FinishedPoints finished;
+  AddFinishedPoints(task.experiment, task.points, out, finished);
+  SettleEarlierPoints(task, finished);
+  for (const size_t i : task.shard) {
+    if (!finished.contains(i)) task.todo.push_back(i);
+  }
+  const auto is_dearer = [&](size_t a, size_t b) {
+    return task.points[a].cost > task.points[b].cost;
+  };
+  std::stable_sort(task.todo.begin(), task.todo.end(), is_dearer);
+  if (task.todo.empty()) return nullptr;
+  auto journal = std::make_unique<Journal>(
+      out / kJournalFolder / JournalName(task.options.shard_index, task.options.shard_count));
+  // Left over where somebody removed the journals: must not look like the results of this run.
+  RemoveOutputs(task.experiment, out);
+  return journal;
+}
+
+// One point into the journal. Throws Error naming the point.
+void Measure(const Task& task, size_t index, Journal& journal) {
+  const Point& point = task.points[index];
+  Rows rows;
+  try {
+    rows = task.experiment.run(task.options.settings, point);
+  } catch (const Error& error) {
+    throw Error::Format("{}, point \"{}\": {} (finished points are kept: --resume continues)",
+                        task.experiment.name,
+                        point.label,
+                        error.what());
+  }
+  CheckRows(task.experiment, point, rows);
+  journal.Append({index, point.label, std::string(BuildCommit()), std::move(rows)});
+}
+
+void MeasureAll(const Task& task, Journal& journal) {
+  FirstFailure failure;
+  {
+    const size_t done = task.shard.size() - task.todo.size();
+    Progress progress(task.options.progress, done, task.shard.size());
+    const auto measure = [&](size_t i) {
+      if (failure.Happened()) return;
+      const std::string& label = task.points[task.todo[i]].label;
+      try {
+        progress.Started(label);
+        Measure(task, task.todo[i], journal);
+        progress.Finished(label);
+      } catch (...) {
+        failure.Set(std::current_exception());
+      }
+    };
+    if (task.experiment.exclusive || task.experiment.timed) {
+      for (size_t i = 0; i < task.todo.size(); ++i) measure(i);
+    } else {
+      ParallelTasks(task.todo.size(), measure);
+    }
+  }
+  failure.Rethrow();
+}
+
+}  // namespace
+
+RunReport Run(const Experiment& experiment, const RunOptions& options) {
+  const Command command{.arguments = options.command};
+  CheckShard(options);
+  Task task{experiment, options, ListPoints(experiment, options.settings), {}, {}};
+  task.shard = ShardPoints(task.points.size(), options);
+
+  if (const std::unique_ptr<Journal> journal = Start(task)) MeasureAll(task, *journal);
+
+  // Other shards may have finished meanwhile: the journals say what is there.
+  const DirectoryLock lock(options.out / kJournalFolder);
+  FinishedPoints finished;
+  AddFinishedPoints(experiment, task.points, options.out, finished);
+  RunReport report;
+  report.points_total = task.points.size();
+  report.points_run = task.todo.size();
+  report.points_missing = task.points.size() - finished.size();
+  if (report.points_missing == 0) {
+    Complete(experiment, options.settings, finished, options.out, command, report);
+  }
+  return report;
+}
+
+}  // namespace numsim::experiments

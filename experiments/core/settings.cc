@@ -1,0 +1,219 @@
+#include "experiments/core/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "numsim/backend/backend.h"
+#include "numsim/base/error.h"
+#include "numsim/base/split_list.h"
+#include "numsim/io/atomic_file.h"
+#include "numsim/io/input_file.h"
+
+namespace numsim::experiments {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The whole of `text` as a T; false when it is not one or does not fit.
+template <typename T>
+bool Parse(const std::string& text, T& value) {
+  const char* end = text.data() + text.size();
+  const auto [rest, status] = std::from_chars(text.data(), end, value);
+  return status == std::errc() && rest == end;
+}
+
+std::string OptionNames(const Experiment& experiment) {
+  if (experiment.options.empty()) return "it has no options of its own";
+  std::string names = "its options are";
+  for (const Option& option : experiment.options) {
+    names += fmt::format("{} --{}", &option == &experiment.options.front() ? "" : ",", option.name);
+  }
+  return names;
+}
+
+// Settings as a list of names and texts, in the order in which a difference is looked for.
+std::vector<std::pair<std::string, std::string>> Fields(const StoredSettings& stored) {
+  const Settings& settings = stored.settings;
+  std::vector<std::pair<std::string, std::string>> fields = {
+      {"experiment", stored.experiment},
+      {"--preset", settings.preset},
+      {"--seed", fmt::format("{}", settings.seed)},
+      {"--seeds", fmt::format("{}", settings.seeds)},
+  };
+  for (const auto& [name, value] : settings.options) fields.emplace_back("--" + name, value);
+  return fields;
+}
+
+}  // namespace
+
+const std::string& Settings::Get(std::string_view name) const {
+  const auto found = options.find(std::string(name));
+  NUMSIM_CHECK(found != options.end(), "the experiment declares no option {}", name);
+  return found->second;
+}
+
+int64_t Settings::GetInteger(std::string_view name, int64_t low, int64_t high) const {
+  const std::string& text = Get(name);
+  int64_t value = 0;
+  if (!Parse(text, value) || value < low || value > high) {
+    throw Error::Format("--{} \"{}\": expected an integer from {} to {}", name, text, low, high);
+  }
+  return value;
+}
+
+double Settings::GetDouble(std::string_view name, double low, double high) const {
+  const std::string& text = Get(name);
+  double value = 0;
+  // Written so that NaN fails.
+  if (!Parse(text, value) || !(value >= low && value <= high)) {
+    throw Error::Format("--{} \"{}\": expected a number from {} to {}", name, text, low, high);
+  }
+  return value;
+}
+
+bool Settings::GetYes(std::string_view name) const {
+  const std::string& text = Get(name);
+  if (text == "yes" || text == "no") return text == "yes";
+  throw Error::Format("--{} '{}': expected yes or no", name, text);
+}
+
+std::vector<std::string> Settings::GetList(std::string_view name) const {
+  const std::string& text = Get(name);
+  std::vector<std::string> pieces = SplitList(text);
+  if (std::find(pieces.begin(), pieces.end(), "") != pieces.end()) {
+    throw Error::Format(
+        "--{} \"{}\": expected a list separated by commas without empty pieces", name, text);
+  }
+  return pieces;
+}
+
+std::vector<int64_t> Settings::GetIntegers(std::string_view name, int64_t low, int64_t high) const {
+  std::vector<int64_t> values;
+  for (const std::string& text : GetList(name)) {
+    int64_t value = 0;
+    if (!Parse(text, value) || value < low || value > high) {
+      throw Error::Format("--{} \"{}\": expected integers from {} to {}, separated by commas",
+                          name,
+                          text,
+                          low,
+                          high);
+    }
+    values.push_back(value);
+  }
+  return values;
+}
+
+void CheckDistinct(std::string_view option, const std::vector<std::string>& values) {
+  std::set<std::string> seen;
+  for (const std::string& value : values) {
+    if (!seen.insert(value).second) throw Error::Format("--{}: {} is listed twice", option, value);
+  }
+}
+
+const std::string& DefaultOf(const Option& option, std::string_view preset, bool device) {
+  if (device && !option.cuda.empty()) return option.cuda;
+  if (preset == "small" && !option.small.empty()) return option.small;
+  return preset == "paper" ? option.paper : option.quick;
+}
+
+const Preset& FindPreset(const Experiment& experiment, std::string_view name) {
+  std::string names;
+  for (const Preset& preset : experiment.presets) {
+    if (preset.name == name) return preset;
+    names += (names.empty() ? "" : " or ") + preset.name;
+  }
+  throw Error::Format("--preset \"{}\": expected {}", name, names);
+}
+
+Settings MakeSettings(const Experiment& experiment,
+                      std::string_view preset,
+                      uint64_t seed,
+                      int seeds,
+                      const std::map<std::string, std::string>& overrides) {
+  FindPreset(experiment, preset);
+  if (seeds < 1) throw Error::Format("--seeds {}: expected at least 1", seeds);
+  if (seed > std::numeric_limits<uint64_t>::max() - static_cast<uint64_t>(seeds - 1)) {
+    throw Error::Format("--seed {}: with --seeds {} the last seed is above 2^64 - 1", seed, seeds);
+  }
+  Settings settings{.preset = std::string(preset), .seed = seed, .seeds = seeds, .options = {}};
+  for (const Option& option : experiment.options) {
+    settings.options[option.name] = DefaultOf(option, preset, UsesDevice());
+  }
+  for (const auto& [name, value] : overrides) {
+    const auto found = settings.options.find(name);
+    if (found == settings.options.end()) {
+      throw Error::Format(
+          "--{}: {} has no such option; {}", name, experiment.name, OptionNames(experiment));
+    }
+    found->second = value;
+  }
+  return settings;
+}
+
+void WriteSettings(const std::filesystem::path& path, const StoredSettings& stored) {
+  const Settings& settings = stored.settings;
+  Json json;
+  json["experiment"] = stored.experiment;
+  json["preset"] = settings.preset;
+  json["seed"] = settings.seed;
+  json["seeds"] = settings.seeds;
+  json["options"] = settings.options;
+  std::string text;
+  try {
+    text = json.dump(2) + "\n";
+  } catch (const Json::exception&) {  // The one thing that dump rejects.
+    throw Error::Format("{}: an option's value is not valid UTF-8", path.string());
+  }
+  WriteFileAtomically(path, text);
+}
+
+StoredSettings ReadSettings(const std::filesystem::path& path) {
+  const std::string text = ReadText(path);
+  try {
+    const Json json = Json::parse(text);
+    StoredSettings stored;
+    json.at("experiment").get_to(stored.experiment);
+    json.at("preset").get_to(stored.settings.preset);
+    json.at("seed").get_to(stored.settings.seed);
+    json.at("seeds").get_to(stored.settings.seeds);
+    json.at("options").get_to(stored.settings.options);
+    return stored;
+  } catch (const Json::exception& error) {
+    throw Error::Format(
+        "{}: expected the settings of a numsim run, found: {}", path.string(), error.what());
+  }
+}
+
+std::string FirstDifference(const StoredSettings& a,
+                            std::string_view a_place,
+                            const StoredSettings& b,
+                            std::string_view b_place) {
+  const auto in_a = Fields(a);
+  const auto in_b = Fields(b);
+  for (const auto& [name, value] : in_a) {
+    const auto same = [&name = name](const auto& field) { return field.first == name; };
+    const auto found = std::find_if(in_b.begin(), in_b.end(), same);
+    if (found == in_b.end()) return fmt::format("{} is absent in {}", name, b_place);
+    if (found->second != value) {
+      return fmt::format(
+          "{} is \"{}\" in {} and \"{}\" in {}", name, value, a_place, found->second, b_place);
+    }
+  }
+  // Every field of a is in b: what is left is a field of b alone.
+  for (const auto& [name, value] : in_b) {
+    const auto same = [&name = name](const auto& field) { return field.first == name; };
+    if (std::none_of(in_a.begin(), in_a.end(), same)) {
+      return fmt::format("{} is absent in {}", name, a_place);
+    }
+  }
+  return "";
+}
+
+}  // namespace numsim::experiments

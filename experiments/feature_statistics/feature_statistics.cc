@@ -1,0 +1,265 @@
+// What the experiment `feature-statistics` is: options, tensors, points.
+#include "experiments/feature_statistics/feature_statistics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "experiments/core/settings.h"
+#include "experiments/shared/linear_variant.h"
+#include "numsim/base/error.h"
+
+namespace numsim::experiments {
+namespace feature_statistics {
+namespace {
+
+constexpr std::string_view kDescription =
+    "CLIP (or a Llama, or a ViT) is trained, and tensors of each block are measured: mean and\n"
+    "largest magnitude of what the block puts out (the residual stream behind it) and of the\n"
+    "gradients of the MLP's weights, as in Figure 11, and of the six operands of the MLP's two\n"
+    "linear layers: inputs X, weights W and gradients G of outputs, which tensor-wise\n"
+    "quantisation divides by their maximum. Without layer-scale, and with one that starts at 0.\n"
+    "features.csv has a record every --every steps. maxima.csv is made from every step: how well\n"
+    "the largest (max) or the mean (mean) of the last --histories maxima foretells the maximum\n"
+    "of a step, as delayed scaling takes it. A step overruns what was foretold, and saturates,\n"
+    "where its maximum is above; it is clipped where that is by more than 16/15: then the largest\n"
+    "element loses more by saturation than by rounding to E4M3. Steps whose history is all zeros\n"
+    "are left out: gradients of the first step under a zero layer-scale.\n"
+    "smoothness.csv: the same over the blocks of a tower and over seeds. growth.csv: magnitudes\n"
+    "at the first and last record.\n"
+    "Claims under test: maxima evolve smoothly; a moving maximum is similar to tensor-wise\n"
+    "quantisation; features become large in later blocks; zero-init layer-scale keeps them small.";
+
+constexpr BlockTensor kBlockTensors[] = {
+    {"output", "", "", "activation", false},
+    {"mlp-first-weight-gradient",
+     ".mlp.up.weight",
+     ".mlp.gate_up.weight",
+     "weight-gradient",
+     false},
+    {"mlp-second-weight-gradient",
+     ".mlp.down.weight",
+     ".mlp.down.weight",
+     "weight-gradient",
+     false},
+    {"output-gradient", "", "", "gradient", false},
+    {"mlp-first-x", ".mlp.norm", ".mlp.norm", "activation", true},
+    {"mlp-second-x", ".mlp.hidden", ".mlp.hidden", "activation", true},
+    {"mlp-first-w", ".mlp.up.weight", ".mlp.gate_up.weight", "weight", true},
+    {"mlp-second-w", ".mlp.down.weight", ".mlp.down.weight", "weight", true},
+    {"mlp-first-g", ".mlp.up", ".mlp.gate_up", "gradient", true},
+    {"mlp-second-g", ".mlp.down", ".mlp.down", "gradient", true},
+};
+
+std::vector<Option> DataOptions() {
+  return {
+      {.name = "captions",
+       .quick = "",
+       .paper = "",
+       .help = "clip: folder of images with captions; empty: generated shapes"},
+      {.name = "shapes",
+       .quick = "2048",
+       .paper = "1048576",
+       .help = "clip, vit: generated images",
+       .small = "8192"},
+      {.name = "image",
+       .quick = "32",
+       .paper = "64",
+       .help = "clip, vit: pixels of a side of generated images, 16 to 64"},
+      {.name = "patch",
+       .quick = "8",
+       .paper = "4",
+       .help = "clip, vit: pixels of a side of a patch"},
+      {.name = "text",
+       .quick = "",
+       .paper = "",
+       .help = "llama: UTF-8 file to train on; empty: generated text"},
+      {.name = "text-size",
+       .quick = "1048576",
+       .paper = "67108864",
+       .help = "llama: bytes of generated text",
+       .small = "4194304"},
+      {.name = "context",
+       .quick = "64",
+       .paper = "2048",
+       .help = "llama: bytes of a sequence",
+       .small = "128"},
+  };
+}
+
+std::vector<Option> TrainingOptions() {
+  return {
+      {.name = "batch",
+       .quick = "32",
+       .paper = "16384",
+       .help = "examples of a step",
+       .small = "64"},
+      {.name = "steps",
+       .quick = "150",
+       .paper = "20000",
+       .help = "steps of training",
+       .small = "400"},
+      {.name = "lr", .quick = "2e-3", .paper = "2e-3", .help = "peak learning rate"},
+      {.name = "warmup",
+       .quick = "30",
+       .paper = "5000",
+       .help = "steps of linear warm-up, below --steps",
+       .small = "50"},
+      {.name = "beta2", .quick = "0.98", .paper = "0.98", .help = "decay of Adam's v"},
+      {.name = "weight-decay", .quick = "0.2", .paper = "0.2", .help = "of matrices"},
+      {.name = "clip", .quick = "0", .paper = "0", .help = "largest norm of gradients; 0: any"},
+  };
+}
+
+std::vector<Option> Options() {
+  std::vector<Option> options = {
+      {.name = "model", .quick = "clip", .paper = "clip", .help = "clip, llama or vit"},
+      {.name = "sizes",
+       .quick = "4x64",
+       .paper = "12x768,24x1024,32x1280",
+       .help = "LAYERSxWIDTH of the model, of both towers of clip",
+       .small = "4x64,12x64"},
+      {.name = "layer-scales",
+       .quick = "none,0",
+       .paper = "none,0",
+       .help = "initial gains of the branches; none: no layer-scale"},
+      {.name = "products",
+       .quick = "standard",
+       .paper = "standard",
+       .help = "linear layers: KIND[:FORMAT[/GRADIENT_FORMAT]], e.g. tensor-wise:e4m3fn/e5m2; "
+               "standard is bf16"},
+      {.name = "every",
+       .quick = "5",
+       .paper = "20",
+       .help = "steps between records of features.csv"},
+      {.name = "histories",
+       .quick = "1,4,16,64",
+       .paper = "1,4,16,64,256,1024",
+       .help = "steps whose maxima foretell the next; 1 is always among them",
+       .small = "1,4,16,64,256"},
+  };
+  for (const std::vector<Option>& more : {DataOptions(), TrainingOptions()}) {
+    options.insert(options.end(), more.begin(), more.end());
+  }
+  return options;
+}
+
+// The initial gain that one of --layer-scales says.
+std::optional<double> ReadLayerScale(const std::string& text) {
+  if (text == kNoLayerScale) return std::nullopt;
+  Settings one;
+  one.options["layer-scales"] = text;
+  return one.GetDouble("layer-scales", 0, 100);
+}
+
+void ReadData(const Settings& settings, TrainConfig& config) {
+  const std::string& model = settings.Get("model");
+  if (model == "clip") {
+    config.model.kind = ModelKind::kClip;
+    ReadCaptions(settings, config.data);
+  } else if (model == "vit") {
+    config.model.kind = ModelKind::kVit;
+    config.data.kind = DataKind::kGeneratedImages;
+    config.data.size = static_cast<size_t>(settings.GetInteger("shapes", 64, 1 << 24));
+    config.data.image = static_cast<size_t>(settings.GetInteger("image", 16, 64));
+  } else if (model == "llama") {
+    config.model.kind = ModelKind::kLlama;
+    ReadText(settings, config.data);
+  } else {
+    throw Error::Format("--model '{}' is not one of clip, llama, vit", model);
+  }
+}
+
+std::vector<Point> Points(const Settings& settings) {
+  settings.GetInteger("every", 1, std::numeric_limits<int32_t>::max());
+  HistoriesOf(settings);
+  const int64_t steps = settings.GetInteger("steps", 2, std::numeric_limits<int32_t>::max());
+  settings.GetInteger("warmup", 0, steps - 1);
+  std::vector<Point> points;
+  for (const Training& training : TrainingsOf(settings)) {
+    for (int i = 0; i < settings.seeds; ++i) {
+      const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
+      if (points.empty()) CheckTraining(settings, ConfigOf(settings, training, seed));
+      const auto layers = static_cast<double>(training.size.layers);
+      const auto width = static_cast<double>(training.size.width);
+      points.push_back(
+          {.label = fmt::format("{} seed={}", training.Text(), seed),
+           .seed = seed,
+           .parameters = {{"size", Text(training.size)}, {"layer_scale", training.layer_scale}},
+           .cost = layers * width * width});
+    }
+  }
+  return points;
+}
+
+}  // namespace
+
+std::span<const BlockTensor> BlockTensors() { return kBlockTensors; }
+
+std::string Training::Text() const {
+  return fmt::format("{} layer-scale={}", experiments::Text(size), layer_scale);
+}
+
+std::vector<Training> TrainingsOf(const Settings& settings) {
+  std::vector<std::string> scales, sizes;
+  for (const std::string& text : settings.GetList("layer-scales")) {
+    const std::optional<double> gain = ReadLayerScale(text);
+    scales.push_back(gain ? Cell(*gain) : std::string(kNoLayerScale));
+  }
+  CheckDistinct("layer-scales", scales);
+  std::vector<Training> trainings;
+  for (const ModelSize& size : ReadSizes(settings, "sizes")) {
+    sizes.push_back(Text(size));
+    for (const std::string& scale : scales) trainings.push_back({size, scale});
+  }
+  CheckDistinct("sizes", sizes);
+  return trainings;
+}
+
+std::vector<size_t> HistoriesOf(const Settings& settings) {
+  std::vector<size_t> histories = {1};
+  for (const int64_t history : settings.GetIntegers("histories", 1, 1 << 20)) {
+    histories.push_back(static_cast<size_t>(history));
+  }
+  std::sort(histories.begin(), histories.end());
+  histories.erase(std::unique(histories.begin(), histories.end()), histories.end());
+  return histories;
+}
+
+TrainConfig ConfigOf(const Settings& settings, const Training& training, uint64_t seed) {
+  TrainConfig config;
+  ReadData(settings, config);
+  SetSize(training.size, config.model);
+  config.model.patch = static_cast<size_t>(settings.GetInteger("patch", 1, 1 << 10));
+  const std::optional<double> gain = ReadLayerScale(training.layer_scale);
+  if (gain) config.model.layer_scale = static_cast<float>(*gain);
+  config.linear.all = ParseLinearVariant("products", settings.Get("products"));
+  config.optimizer.epsilon = 1e-6;  // as [OpenCLIP] has it
+  ReadTraining(settings, seed, config);
+  config.telemetry.tensors_every = 1;
+  return config;
+}
+
+}  // namespace feature_statistics
+
+Experiment FeatureStatistics() {
+  using namespace feature_statistics;
+  Experiment experiment;
+  experiment.name = "feature-statistics";
+  experiment.title = "magnitudes of features and gradients through training";
+  experiment.reproduces = "Figure 11, Section 2.3 of [SwitchBack]";
+  experiment.description = kDescription;
+  experiment.options = Options();
+  experiment.presets = {{"quick", 3}, {"small", 3}, {"paper", 3}};
+  experiment.tables = TableSpecs();
+  experiment.points = Points;
+  experiment.run = Measure;
+  experiment.derive = Derive;
+  experiment.figures = Figures;
+  experiment.summarise = Summarise;
+  return experiment;
+}
+
+}  // namespace numsim::experiments

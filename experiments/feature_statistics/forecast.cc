@@ -1,0 +1,78 @@
+// How well the maxima of earlier steps foretell that of the next, as delayed scaling needs it.
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+
+#include "experiments/feature_statistics/feature_statistics.h"
+#include "numsim/base/elementary.h"
+#include "numsim/base/error.h"
+#include "numsim/base/keyword.h"
+#include "numsim/stats/moments.h"
+
+namespace numsim::experiments::feature_statistics {
+namespace {
+
+constexpr Keyword<Forecast> kNames[] = {{"max", Forecast::kMax}, {"mean", Forecast::kMean}};
+
+// The largest of the last `history` values.
+class MovingMax {
+ public:
+  explicit MovingMax(size_t history) : history_(history) {}
+
+  void Add(double value) {
+    while (!kept_.empty() && kept_.back().value <= value) kept_.pop_back();
+    kept_.push_back({count_++, value});
+    if (kept_.front().index + history_ < count_) kept_.pop_front();
+  }
+  double Value() const { return kept_.empty() ? 0 : kept_.front().value; }
+
+ private:
+  struct Entry {
+    size_t index;
+    double value;
+  };
+  size_t history_, count_ = 0;
+  std::deque<Entry> kept_;  // falling; each is the largest of what came since
+};
+
+double MeanOfLast(std::span<const double> values, size_t history) {
+  const auto last = values.last(std::min(history, values.size()));
+  double sum = 0;
+  for (const double value : last) sum += value;
+  return last.empty() ? 0 : sum / static_cast<double>(last.size());
+}
+
+}  // namespace
+
+std::string_view Name(Forecast forecast) { return KeywordText(kNames, forecast); }
+
+ForecastQuality JudgeForecast(std::span<const double> maxima,
+                              Forecast forecast,
+                              size_t history,
+                              size_t first) {
+  NUMSIM_CHECK(history >= 1, "history {}", history);
+  ForecastQuality quality;
+  MovingMax largest(history);
+  std::vector<double> changes;
+  for (size_t t = 0; t < maxima.size() && std::isfinite(maxima[t]); ++t) {
+    const double foretold =
+        forecast == Forecast::kMax ? largest.Value() : MeanOfLast(maxima.first(t), history);
+    largest.Add(maxima[t]);
+    if (t < first || !(foretold > 0) || !(maxima[t] > 0)) continue;
+    const double ratio = maxima[t] / foretold;
+    ++quality.compared;
+    quality.overruns += ratio > 1;
+    quality.clipped += ratio > kClips;
+    quality.within_2 += ratio < 2 && ratio > 0.5;
+    quality.largest_excess = std::max(quality.largest_excess, ratio);
+    changes.push_back(std::fabs(Log(ratio) / Log(2)));
+  }
+  const bool any = !changes.empty();
+  quality.change_median = any ? Quantile(changes, 0.5) : std::nan("");
+  quality.change_95 = any ? Quantile(changes, 0.95) : std::nan("");
+  if (!any) quality.largest_excess = std::nan("");
+  return quality;
+}
+
+}  // namespace numsim::experiments::feature_statistics

@@ -1,0 +1,146 @@
+// One training of `feature-statistics`.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "experiments/feature_statistics/feature_statistics.h"
+#include "numsim/train/trainer.h"
+
+namespace numsim::experiments::feature_statistics {
+namespace {
+
+using Cells = std::vector<std::string>;
+
+// A tensor of the model and its maxima so far, step by step.
+struct Watched {
+  std::string tower, block;
+  const BlockTensor* tensor;
+  std::vector<double> maxima;
+};
+
+// Blocks of a transformer: "image.blocks.3" of tower "image".
+struct Tower {
+  std::string name, prefix;
+  size_t layers;
+};
+
+std::vector<Tower> TowersOf(const ModelConfig& model) {
+  switch (model.kind) {
+    case ModelKind::kClip:
+      return {{"image", "image.", model.layers},
+              {"text", "text.", model.text_layers != 0 ? model.text_layers : model.layers}};
+    case ModelKind::kVit:
+      return {{"image", "", model.layers}};
+    default:
+      return {{"text", "", model.layers}};
+  }
+}
+
+class Watch {
+ public:
+  explicit Watch(const ModelConfig& model) {
+    const bool swiglu = model.kind == ModelKind::kLlama;
+    for (const Tower& tower : TowersOf(model)) {
+      for (size_t block = 0; block < tower.layers; ++block) {
+        const std::string name = fmt::format("{}blocks.{}", tower.prefix, block);
+        for (const BlockTensor& tensor : BlockTensors()) {
+          const std::string_view behind = swiglu ? tensor.swiglu : tensor.gelu;
+          places_[{name + std::string(behind), std::string(tensor.role)}] = watched_.size();
+          watched_.push_back({tower.name, Cell(uint64_t{block}), &tensor, {}});
+        }
+      }
+    }
+  }
+
+  // Takes the maxima of a step from telemetry's `tensors`. Returns rows of `features`, without the
+  // training's key.
+  std::vector<Cells> Take(const Table& tensors) {
+    std::vector<Cells> rows;
+    for (size_t r = 0; r < tensors.rows.size(); ++r) {
+      const auto found = places_.find({tensors.Text(r, "point"), tensors.Text(r, "role")});
+      if (found == places_.end()) continue;
+      Watched& watched = watched_[found->second];
+      const bool finite = tensors.Number(r, "nonfinite") == 0;
+      const double max =
+          finite ? tensors.Number(r, "max_abs") : std::numeric_limits<double>::infinity();
+      watched.maxima.push_back(max);
+      rows.push_back({tensors.Text(r, "step"),
+                      watched.tower,
+                      watched.block,
+                      std::string(watched.tensor->name),
+                      tensors.Text(r, "mean_abs"),
+                      Cell(max),
+                      tensors.Text(r, "rms")});
+    }
+    return rows;
+  }
+
+  const std::vector<Watched>& watched() const { return watched_; }
+
+ private:
+  std::vector<Watched> watched_;
+  std::map<std::pair<std::string, std::string>, size_t> places_;  // by point and role
+};
+
+// A row of `maxima`, without the training's key.
+Cells MaximaRow(const Watched& watched,
+                std::string_view steps,
+                Forecast forecast,
+                size_t history,
+                size_t first) {
+  const ForecastQuality quality = JudgeForecast(watched.maxima, forecast, history, first);
+  return {watched.tower,
+          watched.block,
+          std::string(watched.tensor->name),
+          Cell(steps),
+          Cell(Name(forecast)),
+          Cell(uint64_t{history}),
+          Cell(uint64_t{quality.compared}),
+          Cell(uint64_t{quality.overruns}),
+          Cell(uint64_t{quality.clipped}),
+          Cell(uint64_t{quality.within_2}),
+          Cell(quality.largest_excess),
+          Cell(quality.change_median),
+          Cell(quality.change_95)};
+}
+
+}  // namespace
+
+Rows Measure(const Settings& settings, const Point& point) {
+  const std::string& size = point.parameters.at("size");
+  const std::string& scale = point.parameters.at("layer_scale");
+  const TrainConfig config = ConfigOf(settings, {ParseSize("sizes", size), scale}, point.seed);
+  const auto every =
+      static_cast<uint64_t>(settings.GetInteger("every", 1, std::numeric_limits<int32_t>::max()));
+  Trainer trainer(config, OpenData(config.data));
+  Watch watch(trainer.config().model);
+  TrainingRows rows({size, scale, Cell(point.seed)});
+  for (uint64_t step = 0; trainer.status() == TrainStatus::kRunning; ++step) {
+    trainer.Step();
+    const std::vector<Cells> features = watch.Take(trainer.telemetry().Of("tensors"));
+    trainer.telemetry().Clear();
+    if (step % every != 0 && trainer.status() == TrainStatus::kRunning) continue;
+    for (const Cells& cells : features) rows.Add(kFeaturesTable, cells);
+  }
+  for (const Watched& watched : watch.watched()) {
+    for (const auto& [steps, first] :
+         {std::pair{kAllSteps, uint64_t{0}}, std::pair{kAfterWarmup, config.schedule.warmup}}) {
+      for (const Forecast forecast : kForecasts) {
+        for (const size_t history : HistoriesOf(settings)) {
+          rows.Add(kMaximaTable, MaximaRow(watched, steps, forecast, history, first));
+        }
+      }
+    }
+  }
+  rows.Add(kFinalTable,
+           {Cell(Name(trainer.status())),
+            Cell(trainer.steps_taken()),
+            Cell(trainer.recent_loss()),
+            Cell(FinalLoss(trainer))});
+  return rows.Take();
+}
+
+}  // namespace numsim::experiments::feature_statistics

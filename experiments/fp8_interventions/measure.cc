@@ -1,0 +1,185 @@
+// One training of `fp8-interventions`.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "experiments/fp8_interventions/fp8_interventions.h"
+#include "experiments/shared/training.h"
+#include "numsim/base/elementary.h"
+#include "numsim/ops/elementwise.h"
+#include "numsim/train/stress.h"
+#include "numsim/train/trainer.h"
+
+namespace numsim::experiments::fp8_interventions {
+namespace {
+
+// The number of the block whose output is at that point, with the tower in front of it: "image."
+// of "image.blocks.3". -1: the point is none.
+int BlockOf(std::string_view point, std::string_view& tower) {
+  constexpr std::string_view kBlocks = "blocks.";
+  const size_t at = point.find(kBlocks);
+  if (at == std::string_view::npos) return -1;
+  tower = point.substr(0, at);
+  int block = 0;
+  for (const char c : point.substr(at + kBlocks.size())) {
+    if (c < '0' || c > '9') return -1;
+    block = 10 * block + (c - '0');
+  }
+  return block;
+}
+
+// Mean of |x| without one channel, where x has it.
+double MeanWithout(size_t channel, MatrixRef<float> x) {
+  if (channel >= x.cols) return MeasureAbsolute(x).mean;
+  double sum = 0, count = 0;
+  const auto add = [&](MatrixRef<float> part) {
+    if (part.Elements() == 0) return;
+    const AbsoluteStatistics measured = MeasureAbsolute(part);
+    const double finite = static_cast<double>(part.Elements() - measured.nonfinite);
+    if (finite == 0) return;
+    sum += measured.mean * finite;
+    count += finite;
+  };
+  add(x.Columns(0, channel));
+  add(x.Columns(channel + 1, x.cols - channel - 1));
+  return sum / count;
+}
+
+// Measures the residual stream behind every block, under the stress of the training.
+class FeatureObserver : public PassObserver<float> {
+ public:
+  FeatureObserver(const TrainConfig& config, std::string_view when, TrainingRows& rows)
+      : config_(config), when_(when), rows_(rows) {}
+
+  void Tensor(std::string_view point, TensorRole role, MatrixRef<float> values) override {
+    if (role != TensorRole::kActivation) return;
+    PlantActivation(config_.stress, point, values);
+    std::string_view tower;
+    const int block = BlockOf(point, tower);
+    if (block < 0) return;
+    const AbsoluteStatistics measured = MeasureAbsolute(values);
+    const bool planted = !config_.stress.point.empty();
+    rows_.Add(kFeaturesTable,
+              {Cell(when_),
+               TowerName(tower),
+               Cell(block),
+               Cell(measured.mean),
+               Cell(planted ? MeanWithout(config_.stress.channel, values) : measured.mean),
+               Cell(measured.max)});
+  }
+
+ private:
+  // Models of one tower have no name for it.
+  std::string TowerName(std::string_view prefix) const {
+    if (prefix.empty()) return config_.model.kind == ModelKind::kVit ? "image" : "text";
+    return std::string(prefix.substr(0, prefix.size() - 1));
+  }
+
+  const TrainConfig& config_;
+  std::string_view when_;
+  TrainingRows& rows_;
+};
+
+// On the first batch of validation.
+void MeasureFeatures(Trainer& trainer, std::string_view when, TrainingRows& rows) {
+  const TrainConfig& config = trainer.config();
+  Batch batch;
+  trainer.data().ValidBatch(0, config.train.batch, config.model.context, batch);
+  StretchInputs(config.stress.input_tail, batch);
+  FeatureObserver observer(config, when, rows);
+  Pass<float> pass;
+  pass.seed = config.train.seed;
+  pass.step = trainer.steps_taken();
+  pass.observer = &observer;
+  trainer.model().Forward(pass, batch);
+}
+
+// Of the layers' operands of one class.
+struct OperandSums {
+  double layers = 0, underflow = 0, worst = 0;
+  double decibels = 0, measured = 0;
+};
+
+// The rows of telemetry of a step that quantised; forgets them.
+void TakeQuantised(Trainer& trainer, uint64_t step, TrainingRows& rows) {
+  // G is quantised once for both of its products, as X and W are in one scale.
+  constexpr std::pair<std::string_view, std::string_view> kClasses[] = {
+      {"forward X", "X"}, {"forward W", "W"}, {"input gradient G", "G"}};
+  const Table& table = trainer.telemetry().Of("quantised");
+  std::map<std::string, OperandSums> sums;
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    OperandSums& of = sums[table.Text(r, "operand")];
+    const double underflow = table.Number(r, "underflow");
+    const double decibels = table.Number(r, "sqnr_db");
+    of.layers += 1;
+    of.underflow += underflow;
+    of.worst = std::max(of.worst, underflow);
+    if (!std::isfinite(decibels)) continue;
+    of.decibels += decibels;
+    of.measured += 1;
+  }
+  for (const auto& [operand, name] : kClasses) {
+    const auto found = sums.find(std::string(operand));
+    if (found == sums.end()) continue;
+    const OperandSums& of = found->second;
+    rows.Add(kQuantisedTable,
+             {Cell(step),
+              Cell(name),
+              Cell(of.underflow / of.layers),
+              Cell(of.worst),
+              Cell(of.decibels / of.measured)});
+  }
+  trainer.telemetry().Clear();
+}
+
+// Of a model that gives every choice the same probability.
+double ChanceLoss(const TrainConfig& config) {
+  switch (config.model.kind) {
+    case ModelKind::kClip:
+      return Log(static_cast<double>(config.train.batch));
+    case ModelKind::kVit:
+      return Log(static_cast<double>(config.model.classes));
+    default:
+      return Log(static_cast<double>(config.model.vocabulary));
+  }
+}
+
+}  // namespace
+
+Rows Measure(const Settings& settings, const Point& point) {
+  const Intervention intervention = ParseIntervention(point.parameters.at("intervention"));
+  const Precision precision = ParsePrecision(point.parameters.at("format"));
+  const TrainConfig config = ConfigOf(settings, intervention, precision, point.seed);
+  Trainer trainer(config, OpenData(config.data));
+  TrainingRows rows({intervention.Text(), precision.Text(), Cell(point.seed)});
+  const double start = trainer.Validate().Mean();
+  MeasureFeatures(trainer, kStart, rows);
+  rows.Add(kCurvesTable, {Cell(0), Cell(start)});
+
+  const auto records =
+      static_cast<uint64_t>(settings.GetInteger("records", 2, std::numeric_limits<int>::max()));
+  LossCurve curve(std::max<uint64_t>(1, config.train.steps / records));
+  for (uint64_t step = 0; trainer.status() == TrainStatus::kRunning; ++step) {
+    trainer.Step();
+    if (precision != kBaseline) TakeQuantised(trainer, step, rows);
+    trainer.telemetry().Clear();
+    if (curve.Add(trainer)) rows.Add(kCurvesTable, {Cell(curve.steps()), Cell(curve.loss())});
+  }
+  const double loss = FinalLoss(trainer);
+  const bool judged = std::isfinite(loss) && trainer.last_zero_shot().has_value();
+  MeasureFeatures(trainer, kEnd, rows);
+  rows.Add(kFinalTable,
+           {Cell(Name(trainer.status())),
+            Cell(trainer.steps_taken()),
+            Cell(ChanceLoss(trainer.config())),
+            Cell(start),
+            Cell(trainer.recent_loss()),
+            Cell(loss),
+            Cell(judged ? trainer.last_zero_shot()->Accuracy() : std::nan(""))});
+  return rows.Take();
+}
+
+}  // namespace numsim::experiments::fp8_interventions

@@ -1,0 +1,235 @@
+// The figures of `linear-error`.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "experiments/linear_error/linear_error.h"
+#include "experiments/shared/distinct.h"
+
+namespace numsim::experiments::linear_error {
+namespace {
+
+// The kinds of the figure of dW, and the two ways of scaling of the figures of products.
+constexpr std::string_view kShownKinds[] = {"switchback", "llm-int8", "tensor-wise"};
+
+constexpr int kThresholdStyle = 7;
+
+struct ShownProduct {
+  Product product;
+  std::string_view label;
+};
+constexpr ShownProduct kShownProducts[] = {
+    {Product::kForward, "Y (k = n)"},
+    {Product::kInputGradient, "dX (k = m)"},
+    {Product::kWeightGradient, "dW (k = b)"},
+};
+
+struct Measured {
+  const Settings& settings;
+  const Table& errors;
+  std::vector<Curve> curves;
+  std::vector<std::string> formats;  // of quantised operands, in the order of the table
+};
+
+Series SeriesOf(const Measured& in, const Curve& curve, std::string_view column, double unit) {
+  const SweptValues values = ValuesOf(in.errors, curve, column);
+  Series series;
+  series.x = values.x;
+  series.y = values.mean;
+  for (double& y : series.y) y *= unit;
+  if (in.settings.seeds == 1) return series;
+  series.low = values.low;
+  series.high = values.high;
+  for (double& y : series.low) y *= unit;
+  for (double& y : series.high) y *= unit;
+  return series;
+}
+
+Panel EmptyPanel(const std::string& title, const char* x, const char* y) {
+  Panel panel;
+  panel.title = title;
+  panel.x = {.label = x, .log2 = true};
+  panel.y = {.label = y, .log10 = true};
+  return panel;
+}
+
+// One range of y for the panels from `first` on, which are to be compared.
+void ShareRange(Figure& figure, size_t first) {
+  double low = 1e300, high = 0;
+  for (size_t p = first; p < figure.panels.size(); ++p) {
+    for (const Series& series : figure.panels[p].series) {
+      for (const std::vector<double>* values : {&series.y, &series.low, &series.high}) {
+        for (const double y : *values) {
+          low = std::min(low, y);
+          high = std::max(high, y);
+        }
+      }
+    }
+  }
+  if (high <= 0) return;
+  for (size_t p = first; p < figure.panels.size(); ++p) {
+    figure.panels[p].y.low = low / 1.5;
+    figure.panels[p].y.high = high * 1.5;
+  }
+}
+
+// The level above which a product is said to break, as a line in the panels from `first` on.
+void AddThreshold(const Measured& in, Figure& figure, size_t first) {
+  const double percent = 100 * Thresholds(in.settings).front();
+  for (size_t p = first; p < figure.panels.size(); ++p) {
+    Panel& panel = figure.panels[p];
+    double low = 1e300, high = 0;
+    for (const Series& series : panel.series) {
+      for (const double x : series.x) {
+        low = std::min(low, x);
+        high = std::max(high, x);
+      }
+    }
+    Series line;
+    line.label = fmt::format("{:g} %", percent);
+    line.style = kThresholdStyle;
+    line.dashed = true;
+    line.markers = false;
+    line.x = {low, high};
+    line.y = {percent, percent};
+    if (low < high) panel.series.push_back(std::move(line));
+  }
+}
+
+// Relative error of dW against b, a panel for each sort of operands.
+Figure WeightGradient(const Measured& in) {
+  Figure figure{
+      "weight-gradient-error", "Relative error of dW against tokens b", 2, {}, "errors.csv"};
+  for (const std::string& operands : Distinct(in.errors, "operands")) {
+    Panel panel = EmptyPanel(operands, "tokens b", "relative error of dW, %");
+    for (size_t k = 0; k < std::size(kShownKinds); ++k) {
+      for (size_t f = 0; f < in.formats.size(); ++f) {
+        // SwitchBack's dW is not quantised: the same under every format.
+        const bool plain = kShownKinds[k] == "switchback";
+        if (plain && f > 0) continue;
+        const Curve* curve = FindCurve(in.curves,
+                                       operands,
+                                       kShownKinds[k],
+                                       in.formats[f],
+                                       Product::kWeightGradient,
+                                       kTokenSweep);
+        if (curve == nullptr) continue;
+        Series series = SeriesOf(in, *curve, "relative_error", 100);
+        series.label =
+            std::string(kShownKinds[k]) +
+            (plain ? " (" + in.settings.Get("high-precision") + ")" : " " + in.formats[f]);
+        series.style = static_cast<int>(plain ? 0 : 1 + 2 * f + (k - 1));
+        series.dashed = f > 0;
+        panel.series.push_back(std::move(series));
+      }
+    }
+    if (!panel.series.empty()) figure.panels.push_back(std::move(panel));
+  }
+  ShareRange(figure, 0);
+  AddThreshold(in, figure, 0);
+  return figure;
+}
+
+void AddProducts(const Measured& in,
+                 const std::string& operands,
+                 std::string_view kind,
+                 const std::string& format,
+                 std::string_view column,
+                 double unit,
+                 Panel& panel) {
+  const bool tensor_wise = kind == "tensor-wise";
+  for (const ShownProduct& shown : kShownProducts) {
+    const Curve* curve = FindCurve(in.curves,
+                                   operands,
+                                   kind,
+                                   format,
+                                   shown.product,
+                                   InnerSweep(in.curves, operands, shown.product));
+    if (curve == nullptr) continue;
+    Series series = SeriesOf(in, *curve, column, unit);
+    series.label = std::string(shown.label) + ", " + std::string(kind);
+    series.style = static_cast<int>(shown.product) + 1;
+    series.dashed = tensor_wise;
+    panel.series.push_back(std::move(series));
+  }
+}
+
+std::string FileName(std::string name) {
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '-';
+  }
+  return name;
+}
+
+// A panel of one column for one sort of operands; no series where nothing was measured.
+Panel ProductsPanel(const Measured& in,
+                    const std::string& operands,
+                    const std::string& format,
+                    std::string_view column) {
+  const bool relative = column == "relative_error";
+  const bool widths = InnerSweep(in.curves, operands, Product::kForward) == kWidthSweep;
+  Panel panel = EmptyPanel(operands + (relative ? ": relative error" : ": noise variance"),
+                           widths ? "inner dimension k" : "tokens b",
+                           relative ? "relative error, %" : "noise variance");
+  for (const char* const kind : {"llm-int8", "tensor-wise"}) {
+    AddProducts(in, operands, kind, format, column, relative ? 100 : 1, panel);
+  }
+  return panel;
+}
+
+Figure NamedFigure(const std::string& name, const std::string& title, const std::string& format) {
+  return {
+      FileName(name + "-" + format), title + " of Y, dX and dW in " + format, 2, {}, "errors.csv"};
+}
+
+// Which product breaks under which measure and which operands: the noise variance that Appendix D
+// reasons about, for its operands, and the relative error for all.
+Figure ProductsOf(const Measured& in, const std::string& format) {
+  Figure figure = NamedFigure("products", "Noise variance and relative error", format);
+  const std::vector<std::string> names = Distinct(in.errors, "operands");
+  Panel noise = ProductsPanel(in, names.front(), format, "error_variance");
+  if (!noise.series.empty()) figure.panels.push_back(std::move(noise));
+  for (const std::string& operands : names) {
+    Panel panel = ProductsPanel(in, operands, format, "relative_error");
+    if (!panel.series.empty()) figure.panels.push_back(std::move(panel));
+  }
+  ShareRange(figure, 1);
+  AddThreshold(in, figure, 1);
+  return figure;
+}
+
+// The noise variance for all operands.
+Figure NoiseOf(const Measured& in, const std::string& format) {
+  Figure figure = NamedFigure("noise", "Noise variance", format);
+  for (const std::string& operands : Distinct(in.errors, "operands")) {
+    Panel panel = ProductsPanel(in, operands, format, "error_variance");
+    if (!panel.series.empty()) figure.panels.push_back(std::move(panel));
+  }
+  ShareRange(figure, 0);
+  return figure;
+}
+
+}  // namespace
+
+std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
+  const Table& errors = tables.at(std::string(kErrorsTable));
+  Measured in{settings, errors, Curves(errors), {}};
+  for (const Curve& curve : in.curves) {
+    const bool known =
+        std::find(in.formats.begin(), in.formats.end(), curve.format) != in.formats.end();
+    if (!known && curve.kind != "standard") in.formats.push_back(curve.format);
+  }
+  std::vector<Figure> figures = {WeightGradient(in)};
+  for (const std::string& format : in.formats) {
+    figures.push_back(ProductsOf(in, format));
+    figures.push_back(NoiseOf(in, format));
+  }
+  figures.erase(std::remove_if(figures.begin(),
+                               figures.end(),
+                               [](const Figure& figure) { return figure.panels.empty(); }),
+                figures.end());
+  return figures;
+}
+
+}  // namespace numsim::experiments::linear_error

@@ -1,0 +1,381 @@
+// What the tables of `linear-error` say of Appendix D's argument.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+
+#include "experiments/linear_error/linear_error.h"
+#include "experiments/shared/distinct.h"
+#include "numsim/base/elementary.h"
+
+namespace numsim::experiments::linear_error {
+namespace {
+
+// The kind whose three products are all quantised with the scales of the paper, as LLM.int8() does.
+constexpr std::string_view kAllQuantized = "llm-int8";
+constexpr std::string_view kRemedy = "switchback";
+
+std::string_view Symbol(Product product) {
+  return product == Product::kForward ? "Y" : product == Product::kInputGradient ? "dX" : "dW";
+}
+
+struct Measured {
+  const Settings& settings;
+  const Table& errors;
+  const Table& growth;
+  const Table& crossings;
+  const Table& products;
+  std::vector<Curve> curves;
+};
+
+void Append(std::string& list, const std::string& item) {
+  list += (list.empty() ? "" : "; ") + item;
+}
+
+// The rows of a derived table whose cells of these columns are equal to these texts.
+std::vector<size_t> RowsWhere(const Table& table,
+                              const std::vector<std::array<std::string_view, 2>>& cells) {
+  std::vector<size_t> rows;
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    const bool all = std::all_of(cells.begin(), cells.end(), [&](const auto& cell) {
+      return table.Text(r, cell[0]) == cell[1];
+    });
+    if (all) rows.push_back(r);
+  }
+  return rows;
+}
+
+std::string SlopeText(const Table& growth, size_t r, const std::string& column) {
+  return fmt::format("{:.2f} [{:.2f}, {:.2f}]",
+                     growth.Number(r, column),
+                     growth.Number(r, column + "_low"),
+                     growth.Number(r, column + "_high"));
+}
+
+// Whether the row of growth.csv varies the inner dimension of its product.
+bool SweepsInner(const Table& growth, size_t r) {
+  const bool weight_gradient = growth.Text(r, "product") == Name(Product::kWeightGradient);
+  return weight_gradient == (growth.Text(r, "sweep") == kTokenSweep);
+}
+
+Claim NoiseClaim(const Measured& in) {
+  std::string list;
+  bool all = true, any = false;
+  for (const size_t r : RowsWhere(in.growth, {{"operands", "normal"}, {"kind", kAllQuantized}})) {
+    if (!SweepsInner(in.growth, r) || std::isnan(in.growth.Number(r, "noise_growth"))) continue;
+    Append(list,
+           fmt::format("{} {} {}",
+                       Symbol(ProductNamed(in.growth.Text(r, "product"))),
+                       in.growth.Text(r, "format"),
+                       SlopeText(in.growth, r, "noise_growth")));
+    const bool grows = in.growth.Number(r, "noise_growth_low") > kVarianceGrowth;
+    all &= grows;
+    any |= grows;
+  }
+  return {
+      "The variance due to quantisation increases with the inner dimension k, linearly for a "
+      "constant sigma_q (Eq. 12).",
+      list.empty()
+          ? "No llm-int8 on normal operands."
+          : fmt::format("Log-log slope of the noise variance of an output element against the "
+                        "product's inner dimension, {} on normal operands, with its 95 % "
+                        "interval: {}. Criterion: every interval above {}. What "
+                        "exceeds 1 is the growth of sigma_q^2 with absmax.",
+                        kAllQuantized,
+                        list,
+                        kVarianceGrowth),
+      list.empty() ? "not measured"
+      : all        ? "holds"
+      : any        ? "holds in part"
+                   : "does not hold"};
+}
+
+// How dW's relative error and its signal grow with b under llm-int8.
+struct GrowthCases {
+  std::string list;
+  size_t grow = 0, count = 0;
+};
+GrowthCases WeightGradientGrowth(const Measured& in, bool normal) {
+  GrowthCases cases;
+  const auto rows = RowsWhere(in.growth,
+                              {{"kind", kAllQuantized},
+                               {"product", Name(Product::kWeightGradient)},
+                               {"sweep", kTokenSweep}});
+  for (const size_t r : rows) {
+    const std::string& operands = in.growth.Text(r, "operands");
+    const std::string& format = in.growth.Text(r, "format");
+    const double slope = in.growth.Number(r, "relative_growth");
+    if (std::isnan(slope) || (operands == "normal") != normal) continue;
+    const Curve* curve = FindCurve(
+        in.curves, operands, kAllQuantized, format, Product::kWeightGradient, kTokenSweep);
+    const SweptValues values = ValuesOf(in.errors, *curve, "relative_error");
+    Append(cases.list,
+           fmt::format("{} {} {}, from {:.2f} % to {:.2f} %, signal {:.2f}",
+                       operands,
+                       format,
+                       SlopeText(in.growth, r, "relative_growth"),
+                       100 * values.mean.front(),
+                       100 * values.mean.back(),
+                       in.growth.Number(r, "signal_growth")));
+    ++cases.count;
+    cases.grow += slope >= kRelativeGrowth ? 1 : 0;
+  }
+  return cases;
+}
+
+// D.2, for the operands that Appendix D assumes or for the others.
+Claim DrownClaim(const Measured& in, bool normal) {
+  const GrowthCases cases = WeightGradientGrowth(in, normal);
+  return {normal ? "For large k the noise drowns out useful signal (D.2): operands as in D.1, "
+                   "independent, of mean zero, here normal."
+                 : "For large k the noise drowns out useful signal (D.2): other operands.",
+          cases.count == 0
+              ? "No llm-int8 on such operands over three or more token counts."
+              : fmt::format("Log-log slope of dW's relative error against b, {}, with its 95 % "
+                            "interval, the error at the fewest and the most tokens, and the slope "
+                            "of the signal's variance: {}. A noise that grows like b against a "
+                            "fixed signal has slope 0.5; criterion: {} or more, true of {} of {} "
+                            "cases.",
+                            kAllQuantized,
+                            cases.list,
+                            kRelativeGrowth,
+                            cases.grow,
+                            cases.count),
+          cases.count == 0            ? "not measured"
+          : cases.grow == cases.count ? "holds"
+          : cases.grow == 0           ? "does not hold"
+                                      : "holds in part"};
+}
+
+// The index of x; the last one where it was not measured.
+size_t IndexOf(const SweptValues& values, double x) {
+  const auto found = std::find(values.x.begin(), values.x.end(), x);
+  return found == values.x.end() ? values.x.size() - 1
+                                 : static_cast<size_t>(found - values.x.begin());
+}
+
+// The lengths that D.3 compares where they were measured, else the ends of what was.
+std::vector<size_t> QuietLengths(const SweptValues& forward) {
+  std::vector<size_t> lengths;
+  for (size_t i = 0; i < forward.x.size(); ++i) {
+    if (forward.x[i] == 1280 || forward.x[i] == 5120) lengths.push_back(i);
+  }
+  if (!lengths.empty()) return lengths;
+  lengths = {0};
+  if (forward.x.size() > 1) lengths.push_back(forward.x.size() - 1);
+  return lengths;
+}
+
+// "5.30 [5.00, 5.60]": noisy over quiet, with the range over seeds where there are several.
+std::string RatioText(const SweptValues& noisy, size_t i, const SweptValues& quiet, size_t j) {
+  const double ratio = noisy.mean[i] / quiet.mean[j];
+  const double low = noisy.low[i] / quiet.high[j], high = noisy.high[i] / quiet.low[j];
+  if (low == high) return fmt::format("{:.2f}", ratio);
+  return fmt::format("{:.2f} [{:.2f}, {:.2f}]", ratio, low, high);
+}
+
+Claim RatioClaim(const Measured& in) {
+  std::string list;
+  bool enough = true;
+  for (const std::string& format : Distinct(in.errors, "format")) {
+    const Curve* dw = FindCurve(
+        in.curves, "normal", kAllQuantized, format, Product::kWeightGradient, kTokenSweep);
+    const Curve* y =
+        FindCurve(in.curves, "normal", kAllQuantized, format, Product::kForward, kWidthSweep);
+    if (dw == nullptr || y == nullptr) continue;
+    const SweptValues noisy = ValuesOf(in.errors, *dw, "error_variance");
+    const SweptValues quiet = ValuesOf(in.errors, *y, "error_variance");
+    const SweptValues noisy_error = ValuesOf(in.errors, *dw, "relative_error");
+    const SweptValues quiet_error = ValuesOf(in.errors, *y, "relative_error");
+    if (noisy.x.size() != noisy_error.x.size() || quiet.x.size() != quiet_error.x.size()) continue;
+    if (noisy.x.empty() || quiet.x.empty()) continue;
+    const size_t b = IndexOf(noisy, 65536);
+    for (const size_t n : QuietLengths(quiet)) {
+      const double expected = noisy.x[b] / quiet.x[n], ratio = noisy.mean[b] / quiet.mean[n];
+      Append(list,
+             fmt::format("{} dW at {:.0f} against Y at {:.0f}: lengths {:.1f}, variance {}, "
+                         "relative error {}",
+                         format,
+                         noisy.x[b],
+                         quiet.x[n],
+                         expected,
+                         RatioText(noisy, b, quiet, n),
+                         RatioText(noisy_error, b, quiet_error, n)));
+      enough &= ratio > expected / 2;
+    }
+  }
+  return {
+      "CLIP ViT-Huge's weight gradient (b = 65536) is 12.8 to 51.2 times as noisy as its other "
+      "products (n = 5120, 1280), noise being variance (D.3).",
+      list.empty() ? "No llm-int8 on normal operands with both sweeps."
+                   : fmt::format("Ratios with their range over seeds, {} on normal operands of "
+                                 "variance 1: {}. Criterion: the variances' above half "
+                                 "the lengths'.",
+                                 kAllQuantized,
+                                 list),
+      list.empty() ? "not measured"
+      : enough     ? "holds"
+                   : "does not hold"};
+}
+
+// Relative errors of the three products, each at its longest inner dimension.
+struct Case {
+  std::string operands, format;
+  double error[3] = {};
+  double Of(Product p) const { return error[static_cast<int>(p)]; }
+  double Others() const { return std::max(Of(Product::kForward), Of(Product::kInputGradient)); }
+  std::string Text() const {
+    return fmt::format("{} {} {:.2f} / {:.2f} / {:.2f}",
+                       operands,
+                       format,
+                       100 * error[0],
+                       100 * error[1],
+                       100 * error[2]);
+  }
+};
+
+std::vector<Case> CasesOf(const Measured& in, std::string_view kind) {
+  std::vector<Case> cases;
+  for (const size_t r : RowsWhere(in.products, {{"kind", kind}})) {
+    const std::string& operands = in.products.Text(r, "operands");
+    const std::string& format = in.products.Text(r, "format");
+    auto found = std::find_if(cases.begin(), cases.end(), [&](const Case& c) {
+      return c.operands == operands && c.format == format;
+    });
+    if (found == cases.end()) found = cases.insert(cases.end(), {operands, format, {}});
+    const Product product = ProductNamed(in.products.Text(r, "product"));
+    found->error[static_cast<int>(product)] = in.products.Number(r, "relative_error");
+  }
+  return cases;
+}
+
+Claim CauseClaim(const Measured& in) {
+  const double level = Thresholds(in.settings).front();
+  const std::vector<Case> cases = CasesOf(in, kAllQuantized);
+  std::string list, alone;
+  size_t count = 0;
+  for (const Case& c : cases) {
+    Append(list, c.Text());
+    if (!(c.Of(Product::kWeightGradient) > level) || c.Others() > level) continue;
+    Append(alone, c.operands + " " + c.format);
+    ++count;
+  }
+  return {"LLM.int8() fails because the weight gradient is the noisy product (D.3).",
+          list.empty()
+              ? "No llm-int8."
+              : fmt::format("Relative errors of Y / dX / dW in percent, {}, each product at its "
+                            "longest inner dimension: {}. dW alone is above {:g} % for: {}. The "
+                            "lengths are the same in all cases; what differs is the operands.",
+                            kAllQuantized,
+                            list,
+                            100 * level,
+                            alone.empty() ? "none" : alone),
+          list.empty()            ? "not measured"
+          : count == 0            ? "does not hold"
+          : count == cases.size() ? "holds"
+                                  : "holds in part"};
+}
+
+Claim RemedyClaim(const Measured& in) {
+  const double level = Thresholds(in.settings).front();
+  std::string list;
+  bool all = true, any = false;
+  for (const Case& c : CasesOf(in, kRemedy)) {
+    Append(list, c.Text());
+    const bool good = c.Of(Product::kWeightGradient) <= level && c.Others() <= level;
+    all &= good;
+    any |= good;
+  }
+  return {
+      "SwitchBack may reach high accuracy, as it avoids quantising the product whose k is very "
+      "large (Appendix D).",
+      list.empty()
+          ? "No switchback."
+          : fmt::format("Relative errors of Y / dX / dW in percent, {}, each product at "
+                        "its longest inner dimension: {}. Criterion: all at or below {:g} %.",
+                        kRemedy,
+                        list,
+                        100 * level),
+      list.empty() ? "not measured"
+      : all        ? "holds"
+      : any        ? "holds in part"
+                   : "does not hold"};
+}
+
+std::string CrossingText(const Measured& in, const Case& c, double level) {
+  for (const size_t r : RowsWhere(in.crossings,
+                                  {{"operands", c.operands},
+                                   {"kind", kAllQuantized},
+                                   {"format", c.format},
+                                   {"threshold", Cell(100 * level)}})) {
+    if (in.crossings.Text(r, "status") != "reached") return in.crossings.Text(r, "status");
+    return fmt::format("from b = {:.0f} on", in.crossings.Number(r, "tokens"));
+  }
+  return "";
+}
+
+std::string Needed(const Measured& in) {
+  const double level = Thresholds(in.settings).front();
+  const std::vector<Case> quantized = CasesOf(in, kAllQuantized), remedy = CasesOf(in, kRemedy);
+  std::string needed, not_needed, not_enough;
+  for (const Case& c : quantized) {
+    const auto same = std::find_if(remedy.begin(), remedy.end(), [&](const Case& r) {
+      return r.operands == c.operands && r.format == c.format;
+    });
+    if (same == remedy.end()) continue;
+    const std::string name = c.operands + " " + c.format;
+    if (same->Others() > level) {
+      Append(not_enough, name);
+    } else if (c.Of(Product::kWeightGradient) > level) {
+      Append(needed, fmt::format("{} ({})", name, CrossingText(in, c, level)));
+    } else {
+      Append(not_needed, name);
+    }
+  }
+  if (needed.empty() && not_needed.empty() && not_enough.empty()) return "";
+  const auto text = [](const std::string& list) { return list.empty() ? "none" : list; };
+  return fmt::format(
+      "When SwitchBack is needed, judged by dW's relative error above {:g} % under llm-int8 while "
+      "SwitchBack's other products stay below: {}. Not needed, dW being at or below it: {}. Not "
+      "enough, Y or dX being above it under SwitchBack too: {}. ",
+      100 * level,
+      text(needed),
+      text(not_needed),
+      text(not_enough));
+}
+
+}  // namespace
+
+Summary Summarise(const Settings& settings, const Tables& tables) {
+  const Measured in{settings,
+                    tables.at(std::string(kErrorsTable)),
+                    tables.at(std::string(kGrowthTable)),
+                    tables.at(std::string(kCrossingsTable)),
+                    tables.at(std::string(kProductsTable)),
+                    Curves(tables.at(std::string(kErrorsTable)))};
+  Summary summary;
+  const Claim noise = NoiseClaim(in), drown = DrownClaim(in, true), others = DrownClaim(in, false),
+              cause = CauseClaim(in);
+  summary.claims = {noise, drown, others, RatioClaim(in), cause, RemedyClaim(in)};
+  summary.notes = fmt::format(
+      "Appendix D's argument in short. Noise grows with the inner dimension: {}. It drowns the "
+      "signal of normal, independent operands: {}; of others: {}. The weight gradient is the "
+      "product that breaks: {}. ",
+      noise.verdict,
+      drown.verdict,
+      others.verdict,
+      cause.verdict);
+  summary.notes +=
+      Needed(in) +
+      "With independent tokens of mean zero dW is itself sampling noise: quantisation adds the "
+      "square of the relative error to its variance, the same share at any b as long as "
+      "that error stays. Frobenius errors are "
+      "ruled by the largest rows and columns; row_error and column_error in errors.csv are medians "
+      "that they cannot hide. products.csv says of every kind, format and product under which "
+      "measures it breaks; crossings.csv from which b on dW exceeds a relative error.";
+  return summary;
+}
+
+}  // namespace numsim::experiments::linear_error

@@ -1,0 +1,129 @@
+// Compares the results of layers on a device with those of the CPU.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "experiments/linear_speed/operands_device.h"
+#include "experiments/linear_speed/timing.h"
+#include "numsim/base/error.h"
+#include "numsim/quantize/quantize_device.h"
+
+namespace numsim::experiments::linear_speed {
+namespace {
+
+constexpr LinearShape kSmall{.tokens = 64, .in = 128, .out = 96};
+
+// With rules that the CPU follows in place of rule library.
+LinearRecipe Stated(LinearRecipe recipe) {
+  const LinearRecipe stated = ForDevice(recipe);
+  for (const Product product : kProducts) {
+    Accumulator& rule = recipe[product].accumulator;
+    if (rule.kind == AccumulatorKind::kLibrary && Device().IsHopper()) {
+      rule = stated[product].accumulator;
+    }
+  }
+  return recipe;
+}
+
+struct HostResults {
+  std::vector<float> y, dx, dw;
+
+  const std::vector<float>& Of(Product product) const {
+    return product == Product::kForward ? y : product == Product::kInputGradient ? dx : dw;
+  }
+};
+
+HostResults RunOnHost(const LinearRecipe& recipe, const LayerTensors& tensors) {
+  const WithoutDevice host;
+  const std::vector<float> x = tensors.x.Values(), w = tensors.w.Values(), g = tensors.g.Values();
+  HostResults results{
+      std::vector<float>(g.size()), std::vector<float>(x.size()), std::vector<float>(w.size())};
+  Linear layer(recipe);
+  LinearKept kept;
+  layer.Forward(x, w, kSmall, results.y, kept, {0, kLayerStream});
+  layer.Backward(g, w, kept, results.dx, results.dw, {0, kLayerStream});
+  return results;
+}
+
+// All elements of a result, without tolerance.
+SampledProduct Everything(MatrixShape shape, std::span<const float> values) {
+  SampledProduct sample;
+  sample.rows.resize(shape.rows);
+  sample.cols.resize(shape.cols);
+  std::iota(sample.rows.begin(), sample.rows.end(), size_t{0});
+  std::iota(sample.cols.begin(), sample.cols.end(), size_t{0});
+  sample.codes = Bf16Codes(values);
+  sample.tolerance.assign(values.size(), 0.0f);
+  return sample;
+}
+
+std::string Where(const std::string& name, Product product) {
+  return fmt::format("{}: {} product", name, Name(product));
+}
+
+// The elements of `sample` of the device's result.
+std::vector<uint16_t> Gather(const DeviceMatrix& result,
+                             const SampledProduct& sample,
+                             DeviceStream& stream) {
+  const auto* codes = static_cast<const uint16_t*>(result.data);
+  std::vector<uint16_t> gathered(sample.codes.size());
+  for (size_t i = 0; i < gathered.size(); ++i) {
+    const size_t row = sample.rows[i / sample.cols.size()];
+    const size_t col = sample.cols[i % sample.cols.size()];
+    device_memory::CopyOut(
+        codes + row * result.shape.cols + col, &gathered[i], sizeof(uint16_t), stream);
+  }
+  stream.Wait();
+  return gathered;
+}
+
+}  // namespace
+
+void CheckSmallLayer(const LinearRecipe& recipe, const std::string& name) {
+  static std::set<std::string> checked;
+  if (!checked.insert(name).second) return;
+  const LinearRecipe stated = Stated(recipe);
+  const LayerTensors tensors(kSmall, 0);
+  const HostResults expected = RunOnHost(stated, tensors);
+  DeviceStream& stream = ThreadStream();
+  DeviceOperands on(tensors, stream);
+  on.SpoilResults(stream);
+  DeviceLinear layer(stated);
+  on.Run(layer, {0, kLayerStream}, stream);
+  for (const Product product : kProducts) {
+    if (stated[product].accumulator.kind == AccumulatorKind::kLibrary) continue;
+    const MatrixShape shape = ResultShape(kSmall, product);
+    const DeviceSpan<const uint16_t> result(static_cast<uint16_t*>(on.Result(product).data),
+                                            shape.Elements());
+    CompareSample(Where(name, product),
+                  shape,
+                  Everything(shape, expected.Of(product)),
+                  OnHost(result, stream));
+  }
+}
+
+size_t CheckProduct(const LinearRecipe& recipe,
+                    const std::string& name,
+                    Product product,
+                    const LayerTensors& tensors,
+                    DeviceOperands& on,
+                    DeviceStream& stream) {
+  const DeviceMatrix result = on.Result(product);
+  DeviceArray<float> absmax(1);
+  AbsmaxOfAll(result, absmax.span(), stream);
+  if (std::isnan(OnHost(DeviceSpan<const float>(absmax.span()), stream)[0])) {
+    throw Error::Format("{}: NaN, or an element that was not written, in {} x {}",
+                        Where(name, product),
+                        result.shape.rows,
+                        result.shape.cols);
+  }
+  const WithoutDevice host;
+  const std::optional<SampledProduct> sample = SampleOnCpu(recipe, product, tensors);
+  if (!sample.has_value()) return 0;
+  CompareSample(Where(name, product), result.shape, *sample, Gather(result, *sample, stream));
+  return sample->codes.size();
+}
+
+}  // namespace numsim::experiments::linear_speed

@@ -1,0 +1,80 @@
+// crossings.csv of `linear-speed`: from which size on a layer saves time.
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "experiments/linear_speed/linear_speed.h"
+#include "numsim/base/error.h"
+
+namespace numsim::experiments::linear_speed {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// What a layer saves along one of dim and tokens, the other one fixed, ascending.
+struct Line {
+  std::map<double, double> saved, speedup;  // by size
+};
+
+// By the text of the fixed one, as a number so that they ascend.
+std::map<double, Line> LinesOf(const Table& layers,
+                               const LayerKey& key,
+                               std::string_view along,
+                               std::string_view fixed) {
+  std::map<double, Line> lines;
+  for (size_t r = 0; r < layers.rows.size(); ++r) {
+    const double saved = layers.Number(r, "saved_percent");
+    if (std::isnan(saved) || KeyOf(layers, r) != key) continue;
+    Line& line = lines[layers.Number(r, fixed)];
+    line.saved[layers.Number(r, along)] = saved;
+    line.speedup[layers.Number(r, along)] = layers.Number(r, "speedup");
+  }
+  return lines;
+}
+
+void AppendLine(
+    const LayerKey& key, std::string_view along, double at, const Line& line, Table& crossings) {
+  std::vector<double> sizes, saved;
+  for (const auto& [size, percent] : line.saved) {
+    sizes.push_back(size);
+    saved.push_back(percent);
+  }
+  const Crossing crossing = FindCrossing(sizes, saved);
+  std::vector<std::string> cells = KeyCells(key);
+  cells.insert(cells.end(),
+               {Cell(along),
+                Cell(at),
+                Cell(crossing.size),
+                Cell(crossing.between),
+                Cell(crossing.always ? 1 : 0),
+                Cell(line.speedup.begin()->second),
+                Cell(line.speedup.rbegin()->second)});
+  crossings.rows.push_back(std::move(cells));
+}
+
+}  // namespace
+
+Crossing FindCrossing(std::span<const double> sizes, std::span<const double> saved_percent) {
+  NUMSIM_CHECK(sizes.size() == saved_percent.size() && !sizes.empty(), "{} sizes", sizes.size());
+  size_t first = sizes.size();
+  while (first > 0 && saved_percent[first - 1] > 0) --first;
+  if (first == sizes.size()) return {kNaN, kNaN, false};
+  if (first == 0) return {sizes[0], sizes[0], true};
+  const double below = saved_percent[first - 1], above = saved_percent[first];  // <= 0, > 0
+  const double share = -below / (above - below);
+  const double low = std::log2(sizes[first - 1]), high = std::log2(sizes[first]);
+  return {sizes[first], std::exp2(low + share * (high - low)), false};
+}
+
+void DeriveCrossings(const Table& layers, Table& crossings) {
+  for (const LayerKey& key : LayerKeys(layers)) {
+    if (key == key.Standard()) continue;
+    for (const auto& [along, fixed] : {std::pair{"dim", "tokens"}, std::pair{"tokens", "dim"}}) {
+      for (const auto& [at, line] : LinesOf(layers, key, along, fixed)) {
+        AppendLine(key, along, at, line, crossings);
+      }
+    }
+  }
+}
+
+}  // namespace numsim::experiments::linear_speed

@@ -1,0 +1,281 @@
+// Figures of `linear-speed`, after Figures 6, 7 and 10 of [SwitchBack].
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "experiments/linear_speed/linear_speed.h"
+
+namespace numsim::experiments::linear_speed {
+namespace {
+
+Series SeriesOf(Curve curve, std::string label, int style) {
+  Series series;
+  series.label = std::move(label);
+  series.style = style;
+  series.x = std::move(curve.dim);
+  series.y = std::move(curve.value);
+  return series;
+}
+
+// A horizontal line to compare with; empty where there is nothing to compare.
+Series Level(double value, std::string label, const Panel& panel) {
+  Curve curve;
+  for (const Series& series : panel.series) {
+    for (const double dim : series.x) curve.dim.push_back(dim);
+  }
+  std::sort(curve.dim.begin(), curve.dim.end());
+  curve.value.assign(curve.dim.size(), value);
+  Series level = SeriesOf(std::move(curve), std::move(label), 7);
+  level.dashed = true;
+  level.markers = false;
+  return level;
+}
+
+Panel EmptyPanel(std::string title, std::string y_label, bool log) {
+  Panel panel;
+  panel.title = std::move(title);
+  panel.x = {.label = "dim", .log2 = true};
+  panel.y = {.label = std::move(y_label), .log10 = log};
+  return panel;
+}
+
+// Without what a logarithmic axis does not show: a rest of nothing.
+Curve PositivePart(const Curve& curve) {
+  Curve positive;
+  for (size_t i = 0; i < curve.dim.size(); ++i) {
+    if (!(curve.value[i] > 0)) continue;
+    positive.dim.push_back(curve.dim[i]);
+    positive.value.push_back(curve.value[i]);
+  }
+  return positive;
+}
+
+// One operation over dim, in milliseconds.
+Series OperationSeries(const Table& operations,
+                       const LayerKey& key,
+                       const std::string& tokens,
+                       std::string_view operation,
+                       int style) {
+  Curve curve = PositivePart(OperationCurve(operations, key, tokens, operation));
+  for (double& seconds : curve.value) seconds *= 1e3;
+  return SeriesOf(std::move(curve), fmt::format("{}: {}", key.kind, operation), style);
+}
+
+// One range of y for both panels.
+void ShareRange(Panel& a, Panel& b) {
+  double low = std::numeric_limits<double>::infinity(), high = 0;
+  for (const Panel* panel : {&a, &b}) {
+    for (const Series& series : panel->series) {
+      for (const double y : series.y) {
+        if (y > 0) low = std::min(low, y);
+        high = std::max(high, y);
+      }
+    }
+  }
+  if (!(low <= high)) return;
+  constexpr double kRoom = 1.5;  // for markers
+  for (Panel* panel : {&a, &b}) {
+    panel->y.low = low / kRoom;
+    panel->y.high = high * kRoom;
+  }
+}
+
+// The operations of `key`, the products beside those of its standard layer.
+std::vector<Panel> OperationPanels(const Table& operations,
+                                   const LayerKey& key,
+                                   const std::string& tokens,
+                                   const std::string& suffix) {
+  Panel products = EmptyPanel("Products" + suffix, "time, ms", true);
+  Panel others = EmptyPanel("Other operations" + suffix, "time, ms", true);
+  int style = 0;
+  const auto add = [&](Panel& panel, std::string_view operation) {
+    Series series = OperationSeries(operations, key, tokens, operation, style);
+    if (series.x.empty()) return;
+    panel.series.push_back(std::move(series));
+    if (&panel == &products && key.Standard() != key) {
+      series = OperationSeries(operations, key.Standard(), tokens, operation, style);
+      series.dashed = true;
+      panel.series.push_back(std::move(series));
+    }
+    ++style;
+  };
+  for (const Part part : kParts) {
+    for (size_t i = 0; i < kSteps; ++i) {
+      const LinearStep step = static_cast<LinearStep>(i);
+      if (PartOf(step) != part) continue;
+      add(part == Part::kProduct ? products : others, numsim::Name(step));
+    }
+  }
+  add(others, Name(Part::kOther));
+  ShareRange(products, others);
+  return {std::move(products), std::move(others)};
+}
+
+// A row of panels for each format of the subject's kind.
+Figure OperationsFigure(const Settings& settings,
+                        const Table& operations,
+                        const std::vector<LayerKey>& keys) {
+  const std::string tokens = FigureTokens(settings);
+  Figure figure;
+  figure.name = "linear-speed-operations";
+  figure.title = fmt::format(
+      "Operations of a linear layer ({}{}, {} tokens), mean of dim to 4 dim "
+      "and 4 dim to dim",
+      keys.front().kind,
+      keys.size() == 1 ? " " + keys.front().format : "",
+      tokens);
+  for (const LayerKey& key : keys) {
+    const std::string suffix = keys.size() == 1 ? "" : ", " + key.format;
+    for (Panel& panel : OperationPanels(operations, key, tokens, suffix)) {
+      figure.panels.push_back(std::move(panel));
+    }
+  }
+  figure.columns = 2;
+  figure.source_csv = std::string(kOperationsTable) + ".csv";
+  return figure;
+}
+
+// What a figure of whole layers shows, in percent.
+struct Quantity {
+  std::string name, title, label;
+  std::vector<std::string> columns;  // added up
+  double factor;
+  double level;
+  std::string level_label;
+};
+
+Curve QuantityCurve(const Table& layers,
+                    const LayerKey& key,
+                    const std::string& tokens,
+                    const Quantity& quantity) {
+  Curve sum;
+  for (const std::string& column : quantity.columns) {
+    Curve curve = CurveOf(layers, key, tokens, column);
+    for (size_t i = 0; i < curve.value.size(); ++i) {
+      curve.value[i] *= quantity.factor;
+      if (!sum.value.empty()) curve.value[i] += sum.value[i];
+    }
+    sum = std::move(curve);
+  }
+  return sum;
+}
+
+// The layers that are compared with `standard`.
+Panel KindsPanel(const Table& layers,
+                 const LayerKey& standard,
+                 const std::string& tokens,
+                 const Quantity& quantity) {
+  std::vector<LayerKey> keys;
+  for (const LayerKey& key : LayerKeys(layers)) {
+    if (key.Standard() == standard && key != standard) keys.push_back(key);
+  }
+  const bool library = standard.product == "library";
+  Panel panel = EmptyPanel(fmt::format("{} tokens; threads: {} ({}); {} products by {}",
+                                       tokens,
+                                       standard.threads,
+                                       standard.backend,
+                                       standard.high_precision,
+                                       library ? standard.library : "rule " + standard.product),
+                           quantity.label,
+                           false);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    Curve curve = QuantityCurve(layers, keys[i], tokens, quantity);
+    if (curve.dim.empty()) continue;  // not timed with so many tokens
+    panel.series.push_back(SeriesOf(std::move(curve), Label(keys[i], keys), static_cast<int>(i)));
+  }
+  panel.series.push_back(Level(quantity.level, quantity.level_label, panel));
+  return panel;
+}
+
+// The subject by number of tokens, in styles that are not those of kinds.
+Panel TokensPanel(const Settings& settings,
+                  const Table& layers,
+                  const LayerKey& key,
+                  const Quantity& quantity) {
+  Panel panel = EmptyPanel(fmt::format("{} {}", key.kind, key.format), quantity.label, false);
+  int style = static_cast<int>(settings.GetList("kinds").size()) - 1;
+  for (const std::string& tokens : TokenTexts(settings)) {
+    panel.series.push_back(
+        SeriesOf(QuantityCurve(layers, key, tokens, quantity), tokens + " tokens", style++));
+  }
+  panel.series.push_back(Level(quantity.level, quantity.level_label, panel));
+  return panel;
+}
+
+// The subject, and what differs from it by the format of quantised operands alone.
+std::vector<LayerKey> SubjectInEachFormat(const Table& layers) {
+  std::vector<LayerKey> keys;
+  const LayerKey subject = Subject(layers);
+  for (const LayerKey& key : LayerKeys(layers)) {
+    LayerKey same = key;
+    same.format = subject.format;
+    if (same == subject) keys.push_back(key);
+  }
+  return keys;
+}
+
+// Every kind, a panel for each number of tokens, beside the subject's standard.
+Figure KindsFigure(const Settings& settings, const Table& layers, const Quantity& quantity) {
+  Figure figure;
+  figure.name = quantity.name + "-by-tokens";
+  figure.title = quantity.title;
+  figure.source_csv = std::string(kLayersTable) + ".csv";
+  for (const std::string& tokens : TokenTexts(settings)) {
+    figure.panels.push_back(KindsPanel(layers, Subject(layers).Standard(), tokens, quantity));
+  }
+  figure.columns = 2;
+  return figure;
+}
+
+Figure LayersFigure(const Settings& settings, const Table& layers, const Quantity& quantity) {
+  Figure figure;
+  figure.name = quantity.name;
+  figure.title = quantity.title;
+  figure.source_csv = std::string(kLayersTable) + ".csv";
+  std::vector<LayerKey> standards;
+  const std::vector<LayerKey> keys = LayerKeys(layers);
+  for (const LayerKey& key : keys) {
+    const bool is_new =
+        std::find(standards.begin(), standards.end(), key.Standard()) == standards.end();
+    if (!is_new) continue;
+    standards.push_back(key.Standard());
+    figure.panels.push_back(KindsPanel(layers, key.Standard(), FigureTokens(settings), quantity));
+  }
+  if (TokenTexts(settings).size() > 1) {
+    for (const LayerKey& key : SubjectInEachFormat(layers)) {
+      figure.panels.push_back(TokensPanel(settings, layers, key, quantity));
+    }
+  }
+  figure.columns = std::min<int>(static_cast<int>(figure.panels.size()), 2);
+  return figure;
+}
+
+}  // namespace
+
+std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
+  const Table& operations = tables.at(std::string(kOperationsTable));
+  const Table& layers = tables.at(std::string(kLayersTable));
+  const Quantity saved = {.name = "linear-speed-saved",
+                          .title = "Time of a linear layer that each kind saves over standard",
+                          .label = "time saved over standard, %",
+                          .columns = {"saved_percent"},
+                          .factor = 1,
+                          .level = 0,
+                          .level_label = ""};
+  const Quantity quantize = {.name = "linear-speed-quantize-share",
+                             .title = "Share of quantising in the time of a linear layer",
+                             .label = "quantising and converting, %",
+                             .columns = {"quantize_share", "convert_share"},
+                             .factor = 100,
+                             .level = 25,
+                             .level_label = "25 %: the most that the paper saw"};
+  std::vector<Figure> figures = {
+      OperationsFigure(settings, operations, SubjectInEachFormat(layers)),
+      LayersFigure(settings, layers, saved),
+      LayersFigure(settings, layers, quantize)};
+  if (TokenTexts(settings).size() > 1) figures.push_back(KindsFigure(settings, layers, saved));
+  return figures;
+}
+
+}  // namespace numsim::experiments::linear_speed

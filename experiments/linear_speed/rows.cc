@@ -1,0 +1,137 @@
+// The rounds of `linear-speed` and the rows of operations.csv.
+#include <chrono>
+#include <limits>
+
+#include "experiments/linear_speed/timing.h"
+#include "numsim/backend/backend.h"
+#include "numsim/base/parallel.h"
+#include "numsim/stats/moments.h"
+
+namespace numsim::experiments::linear_speed {
+namespace {
+
+// What a step does, in 10^9 operations or bytes.
+struct Work {
+  double giga = std::numeric_limits<double>::quiet_NaN();
+  const char* unit = "none";
+};
+
+Work WorkOf(const LinearRecipe& recipe, LinearShape shape, LinearStep step, size_t value_bytes) {
+  const auto elements = [](size_t rows, size_t cols) {
+    return static_cast<double>(rows) * static_cast<double>(cols);
+  };
+  const double x = elements(shape.tokens, shape.in);
+  const double w = elements(shape.out, shape.in);
+  const double g = elements(shape.tokens, shape.out);
+  // Values on one side, codes on the other.
+  const auto convert = [&](double count, const FormatSpec& format) {
+    const size_t bytes = value_bytes + static_cast<size_t>(format.StorageBytes());
+    return Work{count * static_cast<double>(bytes) * 1e-9, "GB"};
+  };
+  const auto& [forward, input, weight] = recipe.products;
+  switch (step) {
+    case LinearStep::kForwardProduct:
+    case LinearStep::kInputGradientProduct:
+    case LinearStep::kWeightGradientProduct:
+      return {2e-9 * x * static_cast<double>(shape.out), "GOP"};
+    case LinearStep::kQuantizeX:
+    case LinearStep::kDequantizeX:
+      return convert(x, forward.a.format.spec);
+    case LinearStep::kQuantizeW:
+      return convert(w, forward.b.format.spec);
+    case LinearStep::kQuantizeG:
+      return convert(g, input.a.format.spec);
+    case LinearStep::kQuantizeWTransposed:
+      return convert(w, input.b.format.spec);
+    case LinearStep::kQuantizeGTransposed:
+      return convert(g, weight.a.format.spec);
+    case LinearStep::kQuantizeXTransposed:
+      return convert(x, weight.b.format.spec);
+    case LinearStep::kKeepX:
+      return convert(x, recipe.high_precision.spec);
+  }
+  return {};
+}
+
+// The cells of one operation, from `operation` to `rate`.
+void AppendTimes(std::string_view operation,
+                 Part part,
+                 const std::vector<double>& samples,
+                 const Work& work,
+                 std::vector<std::string>& cells) {
+  const double seconds = Quantile(samples, 0.5);
+  cells.insert(cells.end(),
+               {Cell(operation),
+                Cell(Name(part)),
+                Cell(seconds),
+                Cell(Quantile(samples, 0.25)),
+                Cell(Quantile(samples, 0.75)),
+                Cell(uint64_t{samples.size()}),
+                Cell(work.giga),
+                Cell(work.unit),
+                Cell(work.giga / seconds)});
+}
+
+}  // namespace
+
+void RepeatRounds(const Settings& settings, size_t layers, const std::function<void()>& round) {
+  using Clock = std::chrono::steady_clock;
+  const int64_t repeats = settings.GetInteger("repeats", 1, 1000);
+  const double least = settings.GetDouble("min-seconds", 0, 3600) * static_cast<double>(layers);
+  const double most = settings.GetDouble("max-seconds", 0, 3600) * static_cast<double>(layers);
+  const Clock::time_point begin = Clock::now();
+  const auto spent = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  for (int64_t done = 0; done < repeats || spent() < least; ++done) {
+    if (most > 0 && done > 0 && spent() >= most) return;
+    round();
+  }
+}
+
+LinearShape ShapeOf(const Point& point) {
+  return {std::stoull(point.parameters.at("tokens")),
+          std::stoull(point.parameters.at("in")),
+          std::stoull(point.parameters.at("out"))};
+}
+
+Rows OperationRows(const Point& point,
+                   const TimedPlace& place,
+                   std::span<const TimedLayer> layers,
+                   std::span<const LayerTimes> times) {
+  Rows rows;
+  const LinearShape shape = ShapeOf(point);
+  for (size_t k = 0; k < layers.size(); ++k) {
+    const LinearRecipe& recipe = layers[k].recipe;
+    for (size_t i = 0; i <= kSteps; ++i) {
+      const std::vector<double>& samples = times[k].samples[i];
+      if (samples.empty()) continue;
+      std::vector<std::string> cells = {place.device,
+                                        Cell(SimdTargetName()),
+                                        Cell(ThreadCount()),
+                                        place.library,
+                                        recipe.kind,
+                                        layers[k].format,
+                                        recipe.high_precision.name,
+                                        layers[k].product,
+                                        point.parameters.at("width"),
+                                        point.parameters.at("dim"),
+                                        point.parameters.at("tokens"),
+                                        Cell(point.seed),
+                                        point.parameters.at("in"),
+                                        point.parameters.at("out")};
+      const bool other = i == kOtherStep;
+      if (other) {
+        AppendTimes(Name(Part::kOther), Part::kOther, samples, {}, cells);
+      } else {
+        const LinearStep step = static_cast<LinearStep>(i);
+        const Work work = WorkOf(recipe, shape, step, place.value_bytes);
+        AppendTimes(numsim::Name(step), PartOf(step), samples, work, cells);
+      }
+      cells.push_back(Cell(uint64_t{other ? 0 : times[k].checked[i]}));
+      cells.push_back(Cell(uint64_t{times[k].kept_bytes}));
+      rows[std::string(kOperationsTable)].push_back(std::move(cells));
+    }
+  }
+  return rows;
+}
+
+}  // namespace numsim::experiments::linear_speed

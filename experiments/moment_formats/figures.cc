@@ -1,0 +1,242 @@
+// The figures of `moment-formats`: losses by the format of v, their gap to fp32, and what of v is
+// flushed to zero.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "experiments/moment_formats/moment_formats.h"
+#include "experiments/shared/distinct.h"
+#include "experiments/shared/training.h"
+#include "numsim/moments/moment_format.h"
+
+namespace numsim::experiments::moment_formats {
+namespace {
+
+// Shares below this are drawn at it.
+constexpr double kLeastShare = 1e-6;
+
+std::vector<MomentPair> PairsIn(const Table& table) {
+  std::vector<MomentPair> pairs;
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    const MomentPair pair{table.Text(r, "m"), table.Text(r, "v")};
+    if (std::find(pairs.begin(), pairs.end(), pair) == pairs.end()) pairs.push_back(pair);
+  }
+  return pairs;
+}
+
+// A column against the step.
+Series SeriesOf(const Table& table, const MomentPair& pair, const char* column, double least) {
+  // A seed that has diverged is in the curve as long as it had a loss.
+  const auto selects = [&](size_t r) {
+    return pair == MomentPair{table.Text(r, "m"), table.Text(r, "v")};
+  };
+  return SeriesOverSeeds(table, column, selects, least);
+}
+
+// Colours of the formats of m, the same in every panel.
+using Styles = std::map<std::string, int>;
+
+Styles StylesOf(const std::vector<MomentPair>& pairs) {
+  Styles styles;
+  for (const MomentPair& pair : pairs) {
+    styles.emplace(FormatPart(pair.m), static_cast<int>(styles.size()));
+  }
+  return styles;
+}
+
+// How a moment is scaled and rounded, defaults resolved: "tensor", "block:128+sr". Empty for what
+// is never scaled.
+std::string ScalingOf(const std::string& storage) {
+  const MomentFormat format = ParseMomentFormat(storage);
+  if (format.IsExact() || format.scaling == MomentScaling::kDynamic) return "";
+  std::string text(Name(format.scaling));
+  if (format.HasBlocks()) text += ":" + std::to_string(format.block);
+  return text + storage.substr(std::min(storage.find('+'), storage.size()));
+}
+
+// Pairs that share the storage of v and how m is scaled: a panel. An m that is never scaled is in
+// the first of them.
+struct Group {
+  std::string v, m_scaling;
+  std::vector<MomentPair> pairs;
+  std::string title;
+};
+
+// With the scaling of m where the storage of v alone does not tell panels apart.
+void AddTitles(std::vector<Group>& groups) {
+  for (Group& group : groups) {
+    const auto same = [&](const Group& other) { return other.v == group.v; };
+    const bool told = std::count_if(groups.begin(), groups.end(), same) == 1;
+    group.title = "v in " + group.v + (told ? "" : ", scaling of m: " + group.m_scaling);
+  }
+}
+
+std::vector<Group> GroupsOf(const std::vector<MomentPair>& pairs) {
+  std::vector<Group> groups;
+  for (const MomentPair& pair : pairs) {
+    if (pair == kBaseline) continue;
+    const std::string scaling = ScalingOf(pair.m);
+    const auto same = [&](const Group& group) {
+      return group.v == pair.v &&
+             (scaling.empty() || group.m_scaling.empty() || group.m_scaling == scaling);
+    };
+    auto found = std::find_if(groups.begin(), groups.end(), same);
+    if (found == groups.end()) found = groups.insert(groups.end(), Group{pair.v, "", {}, ""});
+    if (found->m_scaling.empty()) found->m_scaling = scaling;
+    found->pairs.push_back(pair);
+  }
+  // The baseline alone is a curve too.
+  if (groups.empty()) groups.push_back({kBaseline.v, "", {}, ""});
+  AddTitles(groups);
+  return groups;
+}
+
+Panel LossPanel(
+    const Table& curves, const Group& group, const Styles& styles, double low, double high) {
+  Panel panel;
+  panel.title = group.title;
+  panel.x = StepAxis(curves);
+  panel.y = {.label = "training loss, nats a byte", .low = low, .high = high};
+  for (const MomentPair& pair : group.pairs) {
+    Series series = SeriesOf(curves, pair, "loss", 0);
+    series.style = styles.at(FormatPart(pair.m));
+    series.label = "m in " + FormatPart(pair.m);
+    panel.series.push_back(std::move(series));
+  }
+  Series baseline = SeriesOf(curves, kBaseline, "loss", 0);
+  baseline.style = styles.at(kBaseline.m);
+  baseline.dashed = true;
+  baseline.label = "m and v in fp32";
+  panel.series.push_back(std::move(baseline));
+  return panel;
+}
+
+Figure LossFigure(const Table& curves) {
+  const std::vector<MomentPair> pairs = PairsIn(curves);
+  const Styles styles = StylesOf(pairs);
+  Figure figure{
+      "moment-loss", "Training loss by the storage of Adam's moments", 2, {}, "curves.csv"};
+  double low = 1e300, high = 0;
+  for (size_t r = 0; r < curves.rows.size(); ++r) {
+    if (curves.Text(r, "m") != kBaseline.m || curves.Text(r, "v") != kBaseline.v) continue;
+    low = std::min(low, curves.Number(r, "loss"));
+    high = std::max(high, curves.Number(r, "loss"));
+  }
+  const double room = 0.05 * (high - low);
+  for (const Group& group : GroupsOf(pairs)) {
+    figure.panels.push_back(LossPanel(curves, group, styles, low - room, high + room));
+  }
+  return figure;
+}
+
+// Losses of the baseline by seed and step.
+using BaselineLosses = std::map<std::pair<std::string, std::string>, double>;
+
+BaselineLosses BaselineOf(const Table& curves) {
+  BaselineLosses losses;
+  for (size_t r = 0; r < curves.rows.size(); ++r) {
+    if (MomentPair{curves.Text(r, "m"), curves.Text(r, "v")} != kBaseline) continue;
+    losses[{curves.Text(r, "seed"), curves.Text(r, "step")}] = curves.Number(r, "loss");
+  }
+  return losses;
+}
+
+// Loss minus that of the baseline with the same seed and batches.
+Series GapSeries(const Table& curves, const MomentPair& pair, const BaselineLosses& baseline) {
+  StepValues gaps;
+  for (size_t r = 0; r < curves.rows.size(); ++r) {
+    if (pair != MomentPair{curves.Text(r, "m"), curves.Text(r, "v")}) continue;
+    const auto same = baseline.find({curves.Text(r, "seed"), curves.Text(r, "step")});
+    if (same == baseline.end()) continue;
+    const double gap = curves.Number(r, "loss") - same->second;
+    if (std::isfinite(gap)) gaps[curves.Number(r, "step")].push_back(gap);
+  }
+  return SeriesOverSeeds(gaps);
+}
+
+// Lines that can be told apart in a panel.
+constexpr size_t kMostLines = 8;
+
+// Groups of one pair share panels, behind the others.
+std::vector<Group> MixSingles(const std::vector<Group>& groups) {
+  std::vector<Group> result, mixed;
+  for (const Group& group : groups) {
+    if (group.pairs.size() != 1) {
+      result.push_back(group);
+      continue;
+    }
+    if (mixed.empty() || mixed.back().pairs.size() == kMostLines) {
+      mixed.push_back({"", "", {}, "single pairs, m / v"});
+    }
+    mixed.back().pairs.push_back(group.pairs.front());
+  }
+  result.insert(result.end(), mixed.begin(), mixed.end());
+  return result;
+}
+
+// What fp32 gained, from the first record to the last.
+double GainOf(const Table& curves) {
+  const Series baseline = SeriesOf(curves, kBaseline, "loss", 0);
+  return baseline.y.front() - baseline.y.back();
+}
+
+Figure GapFigure(const Table& curves) {
+  Figure figure{"moment-gap", "Training loss minus that of fp32 moments", 2, {}, "curves.csv"};
+  const BaselineLosses baseline = BaselineOf(curves);
+  const double gain = GainOf(curves);
+  std::map<std::string, int> styles;
+  for (const Group& group : MixSingles(GroupsOf(PairsIn(curves)))) {
+    if (group.pairs.empty()) continue;
+    Panel panel;
+    panel.title = group.title;
+    panel.x = StepAxis(curves);
+    panel.y = {.label = "gap, nats a byte", .low = -0.03 * gain, .high = 0.15 * gain};
+    for (const MomentPair& pair : group.pairs) {
+      Series series = GapSeries(curves, pair, baseline);
+      series.label = group.v.empty() ? pair.Text() : "m in " + FormatPart(pair.m);
+      series.style = styles.emplace(series.label, static_cast<int>(styles.size())).first->second;
+      panel.series.push_back(std::move(series));
+    }
+    figure.panels.push_back(std::move(panel));
+  }
+  return figure;
+}
+
+// With the first m of the table for each v.
+Figure FlushedFigure(const Table& flushed) {
+  Figure figure{
+      "moment-flushed", "Second moments that storage turns into zero", 1, {}, "flushed.csv"};
+  Panel panel;
+  panel.x = StepAxis(flushed);
+  panel.y = {.label = "share of v's elements stored as zero",
+             .log10 = true,
+             .low = kLeastShare,
+             .high = 1};
+  std::vector<std::string> shown;
+  for (const MomentPair& pair : PairsIn(flushed)) {
+    const bool is_shown = std::find(shown.begin(), shown.end(), pair.v) != shown.end();
+    if (pair.v == kBaseline.v || is_shown) continue;
+    shown.push_back(pair.v);
+    Series series = SeriesOf(flushed, pair, "v_flushed", kLeastShare);
+    series.style = static_cast<int>(panel.series.size());
+    series.label = "v in " + pair.v;
+    panel.series.push_back(std::move(series));
+  }
+  figure.panels.push_back(std::move(panel));
+  return figure;
+}
+
+}  // namespace
+
+std::vector<Figure> Figures(const Settings&, const Tables& tables) {
+  std::vector<Figure> figures = {LossFigure(tables.at(std::string(kCurvesTable)))};
+  if (GainOf(tables.at(std::string(kCurvesTable))) > 0) {
+    Figure gaps = GapFigure(tables.at(std::string(kCurvesTable)));
+    if (!gaps.panels.empty()) figures.push_back(std::move(gaps));
+  }
+  Figure flushed = FlushedFigure(tables.at(std::string(kFlushedTable)));
+  if (!flushed.panels[0].series.empty()) figures.push_back(std::move(flushed));
+  return figures;
+}
+
+}  // namespace numsim::experiments::moment_formats

@@ -1,0 +1,91 @@
+// One training of `moment-formats`.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "experiments/moment_formats/moment_formats.h"
+#include "experiments/shared/training.h"
+#include "numsim/train/trainer.h"
+
+namespace numsim::experiments::moment_formats {
+namespace {
+
+// What a step did to the moments of all matrices.
+struct MomentSums {
+  double elements = 0, m_flushed = 0, v_flushed = 0;
+  double tensors = 0, m_error = 0, v_error = 0;  // squares
+  double update_max = 0;
+};
+
+// A share or error that is not known counts as nothing lost.
+double OrZero(double x) { return std::isnan(x) ? 0 : x; }
+double Square(double x) { return x * x; }
+
+// The rows of telemetry of the last step; forgets them.
+MomentSums TakeMoments(Trainer& trainer) {
+  const Table& table = trainer.telemetry().Of("optimizer");
+  std::map<std::string, double> elements;
+  for (const auto& parameter : trainer.model().parameters()) {
+    const bool matrix =
+        parameter.role == ParameterRole::kMatrix || parameter.role == ParameterRole::kEmbedding;
+    if (matrix) elements[parameter.name] = static_cast<double>(parameter.Elements());
+  }
+  MomentSums sums;
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    sums.update_max = std::max(sums.update_max, table.Number(r, "max_update"));
+    const auto matrix = elements.find(table.Text(r, "tensor"));
+    if (matrix == elements.end()) continue;
+    sums.elements += matrix->second;
+    sums.m_flushed += matrix->second * OrZero(table.Number(r, "m_flushed"));
+    sums.v_flushed += matrix->second * OrZero(table.Number(r, "v_flushed"));
+    sums.tensors += 1;
+    sums.m_error += Square(OrZero(table.Number(r, "m_error")));
+    sums.v_error += Square(OrZero(table.Number(r, "v_error")));
+  }
+  trainer.telemetry().Clear();
+  return sums;
+}
+
+}  // namespace
+
+Rows Measure(const Settings& settings, const Point& point) {
+  const MomentPair pair{point.parameters.at("m"), point.parameters.at("v")};
+  const TrainConfig config = ConfigOf(settings, pair, point.seed);
+  Trainer trainer(config, OpenData(config.data));
+  const double start = trainer.Validate().Mean();
+
+  TrainingRows rows({pair.m, pair.v, Cell(point.seed)});
+  rows.Add(kCurvesTable, {Cell(0), Cell(start)});
+  const uint64_t every = config.telemetry.tensors_every;
+  LossCurve curve(every);
+  for (uint64_t step = 0; trainer.status() == TrainStatus::kRunning; ++step) {
+    trainer.Step();
+    if (step % every == 0) {
+      const MomentSums sums = TakeMoments(trainer);
+      // A step that was not taken, for NaN or infinity, stored nothing.
+      if (sums.elements > 0 && trainer.steps_taken() > step) {
+        rows.Add(kFlushedTable,
+                 {Cell(step + 1),
+                  Cell(sums.m_flushed / sums.elements),
+                  Cell(sums.v_flushed / sums.elements),
+                  Cell(std::sqrt(sums.m_error / sums.tensors)),
+                  Cell(std::sqrt(sums.v_error / sums.tensors)),
+                  Cell(sums.update_max)});
+      }
+    }
+    if (curve.Add(trainer)) rows.Add(kCurvesTable, {Cell(curve.steps()), Cell(curve.loss())});
+  }
+  const Optimizer::Bytes bytes = trainer.optimizer().StoredBytes();
+  rows.Add(kFinalTable,
+           {Cell(Name(trainer.status())),
+            Cell(trainer.steps_taken()),
+            Cell(start),
+            Cell(trainer.recent_loss()),
+            Cell(FinalLoss(trainer)),
+            Cell(trainer.data().EntropyBound().value_or(std::nan(""))),
+            Cell(bytes.m),
+            Cell(bytes.v)});
+  return rows.Take();
+}
+
+}  // namespace numsim::experiments::moment_formats

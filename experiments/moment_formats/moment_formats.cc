@@ -1,0 +1,332 @@
+// What the experiment `moment-formats` is: options, tables, points.
+#include "experiments/moment_formats/moment_formats.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "experiments/core/settings.h"
+#include "experiments/shared/training.h"
+#include "numsim/base/error.h"
+#include "numsim/formats/named_formats.h"
+#include "numsim/moments/moment_format.h"
+
+namespace numsim::experiments {
+namespace moment_formats {
+namespace {
+
+constexpr std::string_view kDescription =
+    "A byte-level Llama is trained with AdamW whose moments m and v are really stored in the "
+    "formats\n"
+    "named: codes and scales, read back before the next step. The rest is float32, so that "
+    "nothing\n"
+    "but the moments differs: same weights at the start and same batches for a seed.\n"
+    "A grid of formats for m and for v under each of --scalings, then single --pairs:\n"
+    "  none      a cast that saturates\n"
+    "  tensor    absmax of the tensor to the largest value of the format (the paper)\n"
+    "  block:N   the same for N consecutive elements\n"
+    "  coat:N    COAT's dynamic range expansion in blocks, of formats of up to 8 bits\n"
+    "  dynamic   bitsandbytes' 8-bit map, in blocks of 256 (a format and scaling in one)\n"
+    "fp32 is never scaled. Moments of vectors (norms) stay in fp32, as in the authors' code.\n"
+    "The gap of a pair is its validation loss minus that of fp32 with the same seed, in shares of\n"
+    "what fp32 gained since the start. It matches at 0.01 or less, fails above 0.05 or when it\n"
+    "diverges, and is close in between; both are judged by the mean over seeds.\n"
+    "flushed.csv has the mechanism: the share of elements that were not zero and were stored as\n"
+    "zero. The next v of such an element is (1 - beta2) g^2, so its step is m over a small "
+    "multiple\n"
+    "of |g|, however small that is beside m; from stored moments (--update-from) it is m over\n"
+    "epsilon.\n"
+    "memory.csv: bytes a parameter as they are stored, and a model of --billions parameters of "
+    "them,\n"
+    "with optimiser states and master weights spread over 1 to 8 devices.\n"
+    "Claims under test: v in E4M3 fails; m in E4M3 with v in E5M2 matches fp32; no other pair of "
+    "FP8\n"
+    "formats does; memory falls by about 30 % (Table 4).";
+
+constexpr const char* kPairsQuick =
+    "bf16/bf16,fp16/fp16,e4m3fn@tensor/fp16@tensor,e4m3@tensor/e5m2@tensor,e4m3fn@none/e5m2@none,"
+    "e4m3fn@block:128/e4m3fn@block:128,e4m3fn@coat:128/e4m3fn@coat:128,dynamic:256/dynamic:256";
+
+std::vector<Option> Options() {
+  return {
+      {.name = "m",
+       .quick = "fp32,e4m3fn,e5m2",
+       .paper = "fp32,bf16,fp16,e4m3fn,e4m3,e5m2,dynamic",
+       .help = "formats of the first moment in the grid",
+       .small = "fp32,e4m3fn,e5m2"},
+      {.name = "v",
+       .quick = "fp32,e4m3fn,e5m2",
+       .paper = "fp32,bf16,fp16,e4m3fn,e4m3,e5m2,dynamic",
+       .help = "formats of the second moment in the grid",
+       .small = "fp32,e4m3fn,e5m2"},
+      {.name = "scalings",
+       .quick = "tensor",
+       .paper = "none,tensor,block:128,coat:128",
+       .help = "scalings of the grid: none, tensor, block:N, coat:N"},
+      {.name = "pairs",
+       .quick = kPairsQuick,
+       .paper = "none",
+       .help = "more pairs M/V, e.g. e4m3fn@block:128/e5m2@tensor+sr; none",
+       .small = "e4m3@tensor/e5m2@tensor,e4m3fn@tensor/fp16@tensor,"
+                "e4m3fn@none/e5m2@none,e5m2@none/e5m2@none,bf16/bf16,fp16/fp16,"
+                "e4m3fn@block:128/e4m3fn@block:128,e4m3fn@block:128/e5m2@block:128,"
+                "e4m3fn@coat:128/e4m3fn@coat:128,e4m3fn@coat:128/e5m2@coat:128,"
+                "e4m3fn@tensor+sr/e5m2@tensor+sr,e4m3fn@tensor+sr/e4m3fn@tensor+sr"},
+      {.name = "text",
+       .quick = "",
+       .paper = "",
+       .help = "UTF-8 file to train on, its last tenth for validation; empty: generated text"},
+      {.name = "text-size",
+       .quick = "1048576",
+       .paper = "67108864",
+       .help = "bytes of generated text",
+       .small = "4194304"},
+      {.name = "layers",
+       .quick = "2",
+       .paper = "12",
+       .help = "blocks of the model, 1 to 128",
+       .small = "4"},
+      {.name = "width",
+       .quick = "64",
+       .paper = "768",
+       .help = "width of the model",
+       .small = "128"},
+      {.name = "heads", .quick = "2", .paper = "12", .help = "heads; divides width", .small = "4"},
+      {.name = "context",
+       .quick = "64",
+       .paper = "2048",
+       .help = "bytes of a sequence",
+       .small = "128"},
+      {.name = "batch", .quick = "8", .paper = "128", .help = "sequences of a step", .small = "16"},
+      {.name = "steps",
+       .quick = "300",
+       .paper = "20000",
+       .help = "steps of training, 10 at least",
+       .small = "600"},
+      {.name = "lr",
+       .quick = "3e-3",
+       .paper = "3e-4",
+       .help = "peak learning rate",
+       .small = "2e-3"},
+      {.name = "warmup",
+       .quick = "30",
+       .paper = "2000",
+       .help = "steps of linear warm-up",
+       .small = "60"},
+      {.name = "epsilon", .quick = "1e-8", .paper = "1e-8", .help = "of AdamW; Llama2 has 1e-5"},
+      {.name = "beta1", .quick = "0.9", .paper = "0.9", .help = "decay of m"},
+      {.name = "beta2", .quick = "0.95", .paper = "0.95", .help = "decay of v"},
+      {.name = "weight-decay", .quick = "0.1", .paper = "0.1", .help = "of matrices"},
+      {.name = "clip", .quick = "1", .paper = "1", .help = "largest norm of gradients; 0: any"},
+      {.name = "update-from",
+       .quick = "fresh",
+       .paper = "fresh",
+       .help = "moments that make the update: fresh, or as they come back from storage: stored"},
+      {.name = "records",
+       .quick = "30",
+       .paper = "100",
+       .help = "points of a curve at least, 2 to --steps"},
+      {.name = "valid-batches", .quick = "16", .paper = "16", .help = "batches of a validation"},
+      {.name = "billions",
+       .quick = "6.74",
+       .paper = "6.74",
+       .help = "parameters of memory.csv, 10^9"},
+  };
+}
+
+std::vector<TableSpec> TableSpecs() {
+  const Column m{"m", "storage of the first moment"}, v{"v", "storage of the second moment"};
+  const Column seed{"seed", "of weights and batches"};
+  return {
+      {.name = std::string(kCurvesTable),
+       .columns = {m,
+                   v,
+                   seed,
+                   {"step", "steps taken"},
+                   {"loss",
+                    "mean training loss since the last record, nats a byte; at step 0 the "
+                    "validation loss"}}},
+      {.name = std::string(kFlushedTable),
+       .columns = {m,
+                   v,
+                   seed,
+                   {"step", "steps taken"},
+                   {"m_flushed",
+                    "share of a matrix's elements of m, not zero, that are stored as zero; mean "
+                    "over matrices by their sizes"},
+                   {"v_flushed", "the same of v"},
+                   {"m_error", "relative error of the stored m, root mean square over tensors"},
+                   {"v_error", "the same of v"},
+                   {"update_max", "largest magnitude of a step's direction"}}},
+      {.name = std::string(kFinalTable),
+       .columns = {m,
+                   v,
+                   seed,
+                   {"status", "finished or diverged"},
+                   {"steps", "steps taken"},
+                   {"start_loss", "validation loss before training, nats a byte"},
+                   {"train_loss", "mean of the last 10 steps"},
+                   {"valid_loss", "at the end; inf when diverged"},
+                   {"entropy_bound", "known lower bound of the loss; nan: none is known"},
+                   {"m_bytes", "bytes a parameter that m takes, over the whole model"},
+                   {"v_bytes", "the same of v"}}},
+      {.name = std::string(kPairsTable),
+       .derived = true,
+       .columns = {m,
+                   v,
+                   {"seeds", ""},
+                   {"diverged", "seeds that diverged"},
+                   {"valid_loss", "mean over seeds, nats a byte"},
+                   {"valid_loss_low", "95 % interval (Student's t); nan for one seed"},
+                   {"valid_loss_high", ""},
+                   {"gap", "valid_loss minus that of fp32, paired by seed, in nats a byte"},
+                   {"gap_low", "95 % interval"},
+                   {"gap_high", ""},
+                   {"gap_share", "gap over what fp32 gained since the start"},
+                   {"verdict", "matches, close or fails; none where fp32 itself did not learn"},
+                   {"v_flushed", "mean of v_flushed over the training"},
+                   {"bytes", "of m and v a parameter"}}},
+      {.name = std::string(kMemoryTable),
+       .derived = true,
+       .columns = {m,
+                   v,
+                   {"master", "format of the master weights"},
+                   {"m_bytes", "bytes a parameter of a large tensor"},
+                   {"v_bytes", ""},
+                   {"master_bytes", ""},
+                   {"devices", "that share m, v and master (ZeRO-1)"},
+                   {"gigabytes", "of a device: those, and bf16 weights and gradients, 10^9 bytes"},
+                   {"saving", "share of what fp32 moments and masters take"}}},
+  };
+}
+
+void CheckOptions(const Settings& settings) {
+  const int64_t steps = settings.GetInteger("steps", 10, 100'000'000);
+  settings.GetInteger("records", 2, steps);
+  settings.GetInteger("warmup", 0, steps);
+  settings.GetDouble("billions", 1e-6, 1e6);
+}
+
+std::vector<Point> Points(const Settings& settings) {
+  CheckOptions(settings);
+  std::vector<Point> points;
+  for (const MomentPair& pair : PairsOf(settings)) {
+    for (int i = 0; i < settings.seeds; ++i) {
+      const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
+      if (points.empty()) CheckTraining(settings, ConfigOf(settings, pair, seed));
+      points.push_back({.label = fmt::format("{} seed={}", pair.Text(), seed),
+                        .seed = seed,
+                        .parameters = {{"m", pair.m}, {"v", pair.v}}});
+    }
+  }
+  return points;
+}
+
+// fp32 and the dynamic map have no other scaling.
+std::string Storage(const std::string& format, const std::string& scaling) {
+  if (format == "fp32" || format.starts_with("dynamic")) return format;
+  return format + "@" + scaling;
+}
+
+MomentFormat Parse(std::string_view option, const std::string& text) {
+  try {
+    return ParseMomentFormat(text);
+  } catch (const Error& error) {
+    throw Error::Format("--{}: {}", option, error.what());
+  }
+}
+
+// Every format of the option that can be stored under that scaling: COAT is for 8 bits.
+std::vector<std::string> StoragesOf(const Settings& settings,
+                                    const char* option,
+                                    const std::string& scaling) {
+  const bool coat = Parse("scalings", "e4m3fn@" + scaling).scaling == MomentScaling::kCoat;
+  std::vector<std::string> storages;
+  for (const std::string& format : settings.GetList(option)) {
+    if (format.find_first_of("@+") != std::string::npos) {
+      throw Error::Format(
+          "--{}: '{}' is not a format alone; --scalings are for all of them, --pairs for single "
+          "ones",
+          option,
+          format);
+    }
+    const FormatSpec spec = Parse(option, format).format.spec;
+    if (coat && spec != kFp32 && spec.Bits() > 8) continue;
+    storages.push_back(Storage(format, scaling));
+  }
+  return storages;
+}
+
+}  // namespace
+
+std::string FormatPart(std::string_view storage) {
+  return std::string(storage.substr(0, storage.find_first_of("@:+")));
+}
+
+std::string StoragePart(std::string_view storage) {
+  const size_t at = storage.find_first_of("@:+");
+  return at == std::string_view::npos ? "" : std::string(storage.substr(at));
+}
+
+std::vector<MomentPair> PairsOf(const Settings& settings) {
+  std::vector<MomentPair> pairs = {kBaseline};
+  const auto add =
+      [&](const char* m_option, const std::string& m, const char* v_option, const std::string& v) {
+        const MomentPair pair{Name(Parse(m_option, m)), Name(Parse(v_option, v))};
+        if (std::find(pairs.begin(), pairs.end(), pair) == pairs.end()) pairs.push_back(pair);
+      };
+  for (const std::string& scaling : settings.GetList("scalings")) {
+    for (const std::string& v : StoragesOf(settings, "v", scaling)) {
+      for (const std::string& m : StoragesOf(settings, "m", scaling)) add("m", m, "v", v);
+    }
+  }
+  if (settings.Get("pairs") == "none") return pairs;
+  for (const std::string& text : settings.GetList("pairs")) {
+    const size_t slash = text.find('/');
+    if (slash == std::string::npos) {
+      throw Error::Format("--pairs: '{}' is not M/V, e.g. e4m3fn@tensor/e5m2@tensor", text);
+    }
+    add("pairs", text.substr(0, slash), "pairs", text.substr(slash + 1));
+  }
+  return pairs;
+}
+
+TrainConfig ConfigOf(const Settings& settings, const MomentPair& pair, uint64_t seed) {
+  TrainConfig config;
+  config.model.kind = ModelKind::kLlama;
+  config.linear.all.high_precision = "fp32";
+  ReadTraining(settings, seed, config);
+  ReadText(settings, config.data);
+  config.optimizer.m = ParseMomentFormat(pair.m);
+  config.optimizer.v = ParseMomentFormat(pair.v);
+  const std::string& from = settings.Get("update-from");
+  if (from != "fresh" && from != "stored") {
+    throw Error::Format("--update-from '{}': expected fresh or stored", from);
+  }
+  config.optimizer.update_from_stored = from == "stored";
+  const auto records = static_cast<uint64_t>(settings.GetInteger("records", 2, 100'000'000));
+  config.telemetry.tensors_every = std::max<uint64_t>(1, config.train.steps / records);
+  return config;
+}
+
+}  // namespace moment_formats
+
+Experiment MomentFormats() {
+  using namespace moment_formats;
+  Experiment experiment;
+  experiment.name = "moment-formats";
+  experiment.title = "training with Adam's moments in small formats";
+  experiment.reproduces = "Figure 5, Tables 1 and 4 of [Fishman]";
+  experiment.description = kDescription;
+  experiment.options = Options();
+  experiment.presets = {{"quick", 3}, {"small", 3}, {"paper", 3}};
+  experiment.tables = TableSpecs();
+  experiment.points = Points;
+  experiment.run = Measure;
+  experiment.derive = Derive;
+  experiment.figures = Figures;
+  experiment.summarise = Summarise;
+  return experiment;
+}
+
+}  // namespace numsim::experiments

@@ -1,0 +1,161 @@
+// The figures of `quantization-variance`.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "experiments/quantization_variance/quantization_variance.h"
+
+namespace numsim::experiments::quantization_variance {
+namespace {
+
+int StyleOf(const Settings& settings, const std::string& format) {
+  const std::vector<Format> formats = ParseFormatList(settings.Get("formats"));
+  for (size_t i = 0; i < formats.size(); ++i) {
+    if (formats[i].name == format) return static_cast<int>(i);
+  }
+  return 0;
+}
+
+// A curve's column against k, the mean over seeds. The band is the widest of `low` and `high` over
+// seeds where these columns are named, else the range over seeds where there are several.
+Series CurveSeries(const Settings& settings,
+                   const Table& table,
+                   const Curve& curve,
+                   std::string_view column,
+                   std::string_view low,
+                   std::string_view high) {
+  std::map<double, std::vector<size_t>> by_length;
+  for (const size_t r : curve.rows) by_length[table.Number(r, "k")].push_back(r);
+  Series series;
+  series.label = curve.format;
+  series.style = StyleOf(settings, curve.format);
+  for (const auto& [k, rows] : by_length) {
+    double sum = 0, lowest = INFINITY, highest = -INFINITY;
+    for (const size_t r : rows) {
+      const double value = table.Number(r, column);
+      sum += value;
+      lowest = std::min(lowest, low.empty() ? value : table.Number(r, low));
+      highest = std::max(highest, high.empty() ? value : table.Number(r, high));
+    }
+    series.x.push_back(k);
+    series.y.push_back(sum / static_cast<double>(rows.size()));
+    series.low.push_back(lowest);
+    series.high.push_back(highest);
+  }
+  if (low.empty() && settings.seeds == 1) {
+    series.low.clear();
+    series.high.clear();
+  }
+  return series;
+}
+
+// Eq. 12 beside the measured series of the same colour.
+Series PredictionSeries(const Settings& settings, const Table& table, const Curve& curve) {
+  Series series = CurveSeries(settings, table, curve, "prediction", "", "");
+  series.label = "Eq. 12";
+  series.dashed = true;
+  series.markers = false;
+  series.low.clear();
+  series.high.clear();
+  return series;
+}
+
+struct FigureBuilder {
+  const Settings& settings;
+  const Table& table;
+  std::vector<Curve> curves;
+  std::string first_granularity;
+
+  // The curves that a panel shows: nearest-even, in the order of the table.
+  std::vector<const Curve*> CurvesOf(const std::string& source,
+                                     const std::string& granularity) const {
+    std::vector<const Curve*> found;
+    for (const Curve& curve : curves) {
+      if (curve.source == source && curve.granularity == granularity && curve.rounding == "rne") {
+        found.push_back(&curve);
+      }
+    }
+    return found;
+  }
+
+  Panel EmptyPanel(const std::string& title, const std::string& y_label) const {
+    Panel panel;
+    panel.title = title;
+    panel.x.label = "inner dimension k";
+    panel.x.log2 = true;
+    panel.y.label = y_label;
+    panel.y.log10 = true;
+    return panel;
+  }
+
+  std::string FirstTitle(const std::string& source) const {
+    return source + ", " + first_granularity + "-wise, nearest-even";
+  }
+
+  Figure Variance() const {
+    Figure figure{
+        "error-variance", "Variance of the quantised inner product's error", 2, {}, "variance.csv"};
+    for (const std::string& source : Sources(settings)) {
+      Panel panel = EmptyPanel(FirstTitle(source), "Var(error)");
+      for (const Curve* curve : CurvesOf(source, first_granularity)) {
+        Series predicted = PredictionSeries(settings, table, *curve);
+        // One legend entry for the prediction, whatever its colour.
+        if (!panel.series.empty()) predicted.label.clear();
+        panel.series.push_back(
+            CurveSeries(settings, table, *curve, "var_error", "var_error_low", "var_error_high"));
+        panel.series.push_back(std::move(predicted));
+      }
+      figure.panels.push_back(std::move(panel));
+    }
+    return figure;
+  }
+
+  Figure Ratio() const {
+    Figure figure{"eq12-ratio", "Measured variance over Eq. 12", 2, {}, "variance.csv"};
+    for (const std::string& source : Sources(settings)) {
+      Panel panel = EmptyPanel(FirstTitle(source), "Var(error) / Eq. 12");
+      for (const Curve* curve : CurvesOf(source, first_granularity)) {
+        panel.series.push_back(
+            CurveSeries(settings, table, *curve, "ratio", "ratio_low", "ratio_high"));
+      }
+      figure.panels.push_back(std::move(panel));
+    }
+    return figure;
+  }
+
+  Figure Relative() const {
+    const std::vector<std::string> sources = Sources(settings);
+    std::vector<std::string> shown = {sources.front()};
+    if (sources.size() > 1) shown.push_back(sources.back());
+    Figure figure{"relative-error",
+                  "Error relative to the product",
+                  static_cast<int>(shown.size()),
+                  {},
+                  "variance.csv"};
+    for (const std::string& text : settings.GetList("granularities")) {
+      const std::string granularity = Name(ParseScaleLayout(text));
+      for (const std::string& source : shown) {
+        Panel panel =
+            EmptyPanel(source + ", " + granularity + ", nearest-even", "rms(error) / rms(product)");
+        for (const Curve* curve : CurvesOf(source, granularity)) {
+          panel.series.push_back(CurveSeries(settings, table, *curve, "relative_error", "", ""));
+        }
+        figure.panels.push_back(std::move(panel));
+      }
+    }
+    return figure;
+  }
+};
+
+}  // namespace
+
+std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
+  const Table& table = tables.at(std::string(kVarianceTable));
+  const FigureBuilder build{settings,
+                            table,
+                            Curves(table),
+                            Name(ParseScaleLayout(settings.GetList("granularities").front()))};
+  return {build.Variance(), build.Ratio(), build.Relative()};
+}
+
+}  // namespace numsim::experiments::quantization_variance

@@ -1,0 +1,294 @@
+// One point of `quantization-variance`: pairs of vectors, quantised in every way, and their
+// products.
+#include <algorithm>
+#include <cmath>
+
+#include "experiments/quantization_variance/quantization_variance.h"
+#include "numsim/base/error.h"
+#include "numsim/io/tensor_file.h"
+#include "numsim/quantize/quantized_matrix.h"
+#include "numsim/random/distributions.h"
+#include "numsim/stats/moments.h"
+
+namespace numsim::experiments::quantization_variance {
+namespace {
+
+// Streams of a seed: operands, then the random bits of stochastic rounding. Lengths, sources and
+// treatments share them: points differ in what they do with the same numbers.
+constexpr uint64_t kStreamU = 0;
+constexpr uint64_t kStreamV = 1;
+constexpr uint64_t kStreamRows = 2;
+constexpr uint64_t kStreamRoundingU = 3;
+constexpr uint64_t kStreamRoundingV = 4;
+
+// A batch of operands: `rows` vectors of length k each.
+struct Batch {
+  MatrixShape shape;
+  std::vector<float> u, v;
+};
+
+// Where operands come from.
+class OperandSource {
+ public:
+  OperandSource(const Settings& settings, const Point& point) : seed_(point.seed) {
+    if (settings.Get("input").empty()) {
+      distribution_ = ParseDistribution(point.parameters.at("source"));
+      return;
+    }
+    const TensorFile file(settings.Get("input"));
+    const TensorInfo& info = file.Find(settings.Get("tensor"));
+    values_ = ToFloat32(file.Read(info.name), file.Describe(info));
+    for (size_t i = 0; i < values_.size(); ++i) {
+      if (std::isfinite(values_[i])) continue;
+      throw Error::Format("{}: element {} is {}, inner products need finite numbers",
+                          file.Describe(info),
+                          i,
+                          values_[i]);
+    }
+    if (info.shape[0] < 2) throw Error::Format("{}: has one row", file.Describe(info));
+    tensor_ = {info.shape[0], values_.size() / info.shape[0]};
+  }
+
+  // Fills pairs first_pair .. first_pair + rows - 1.
+  void Fill(size_t first_pair, Batch& batch) const {
+    if (values_.empty()) {
+      const uint64_t first = uint64_t{first_pair} * batch.shape.cols;
+      numsim::Fill(distribution_, {seed_, kStreamU}, first, batch.u);
+      numsim::Fill(distribution_, {seed_, kStreamV}, first, batch.v);
+      return;
+    }
+    for (size_t r = 0; r < batch.shape.rows; ++r) {
+      FillPair(first_pair + r,
+               batch.shape.cols,
+               &batch.u[r * batch.shape.cols],
+               &batch.v[r * batch.shape.cols]);
+    }
+  }
+
+ private:
+  // Two different rows, each a window of k consecutive elements.
+  void FillPair(size_t pair, size_t k, float* u, float* v) const {
+    const auto draw = [&](uint64_t i, size_t below) {
+      const uint64_t word = RandomWord({seed_, kStreamRows}, 4 * uint64_t{pair} + i);
+      return static_cast<size_t>(word * below >> 32);
+    };
+    const size_t row_u = draw(0, tensor_.rows);
+    const size_t row_v = (row_u + 1 + draw(1, tensor_.rows - 1)) % tensor_.rows;
+    const size_t starts = tensor_.cols - k + 1;
+    std::copy_n(&values_[row_u * tensor_.cols + draw(2, starts)], k, u);
+    std::copy_n(&values_[row_v * tensor_.cols + draw(3, starts)], k, v);
+  }
+
+  uint64_t seed_;
+  Distribution distribution_ = Distribution::kNormal;
+  std::vector<float> values_;
+  MatrixShape tensor_;
+};
+
+// Sums over the elements of one pair of vectors.
+struct PairSums {
+  double product = 0;            // <u, v>
+  double quantized_product = 0;  // <u^, v^>
+  double u_square = 0, v_square = 0;
+  double u_error_square = 0, v_error_square = 0;
+  double u_error_signal = 0, v_error_signal = 0;  // sum of error times element
+  size_t underflow = 0, nonzero = 0;
+};
+
+// Float64 sums in kLanes interleaved partial sums, added in order at the end: a stated order that
+// lets the compiler use vectors.
+constexpr size_t kLanes = 4;
+
+double SumLanes(const double (&lanes)[kLanes]) {
+  return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+}
+
+PairSums SumPair(const float* u, const float* v, const float* uq, const float* vq, size_t k) {
+  double p[kLanes] = {}, q[kLanes] = {}, uu[kLanes] = {}, vv[kLanes] = {}, du[kLanes] = {},
+         dv[kLanes] = {}, su[kLanes] = {}, sv[kLanes] = {};
+  const auto add = [&](size_t i, size_t l) {
+    const double a = static_cast<double>(u[i]), b = static_cast<double>(v[i]);
+    const double aq = static_cast<double>(uq[i]), bq = static_cast<double>(vq[i]);
+    const double ea = aq - a, eb = bq - b;
+    p[l] += a * b;
+    q[l] += aq * bq;
+    uu[l] += a * a;
+    vv[l] += b * b;
+    du[l] += ea * ea;
+    dv[l] += eb * eb;
+    su[l] += ea * a;
+    sv[l] += eb * b;
+  };
+  size_t i = 0;
+  for (; i + kLanes <= k; i += kLanes) {
+    for (size_t l = 0; l < kLanes; ++l) add(i + l, l);
+  }
+  for (; i < k; ++i) add(i, 0);
+  PairSums sums{SumLanes(p),
+                SumLanes(q),
+                SumLanes(uu),
+                SumLanes(vv),
+                SumLanes(du),
+                SumLanes(dv),
+                SumLanes(su),
+                SumLanes(sv),
+                0,
+                0};
+  for (size_t j = 0; j < k; ++j) {
+    sums.nonzero += (u[j] != 0) + (v[j] != 0);
+    sums.underflow += (u[j] != 0 && uq[j] == 0) + (v[j] != 0 && vq[j] == 0);
+  }
+  return sums;
+}
+
+// What a treatment shows over all pairs of a point.
+class TreatmentStatistics {
+ public:
+  void Add(const PairSums& s) {
+    const double error = s.quantized_product - s.product;
+    error_.Add(error);
+    product_.Add(s.product);
+    quantized_.Add(s.quantized_product);
+    // E[q^2] - E[p^2] is the added variance, for products of mean zero.
+    added_.Add(s.quantized_product * s.quantized_product - s.product * s.product);
+    error_product_.Add(error, s.product);
+    error_square_ += error * error;
+    product_square_ += s.product * s.product;
+    total_.u_square += s.u_square;
+    total_.v_square += s.v_square;
+    total_.u_error_square += s.u_error_square;
+    total_.v_error_square += s.v_error_square;
+    total_.u_error_signal += s.u_error_signal;
+    total_.v_error_signal += s.v_error_signal;
+    total_.underflow += s.underflow;
+    total_.nonzero += s.nonzero;
+  }
+
+  // The cells from `var_product` to `underflow_share`.
+  void AppendCells(size_t k, std::vector<std::string>& cells) const {
+    const double elements = static_cast<double>(k) * static_cast<double>(error_.Count());
+    const double sigma_u2 = total_.u_square / elements;
+    const double sigma_v2 = total_.v_square / elements;
+    const double error_squares = total_.u_error_square + total_.v_error_square;
+    const double sigma_q2 = error_squares / (2 * elements);
+    const double prediction = static_cast<double>(k) * sigma_q2 * (sigma_u2 + sigma_v2 + sigma_q2);
+    const Estimate variance = error_.VarianceEstimate();
+    const Estimate mean = error_.MeanEstimate();
+    const Estimate added = added_.MeanEstimate();
+    const double signal = total_.u_square + total_.v_square;
+    const double correlation =
+        (total_.u_error_signal + total_.v_error_signal) / std::sqrt(error_squares * signal);
+    for (const double value : {product_.Variance(),
+                               quantized_.Variance(),
+                               variance.value,
+                               variance.low,
+                               variance.high,
+                               mean.value,
+                               mean.low,
+                               mean.high,
+                               sigma_u2,
+                               sigma_v2,
+                               sigma_q2,
+                               prediction,
+                               variance.value / prediction,
+                               variance.low / prediction,
+                               variance.high / prediction,
+                               added.value / prediction,
+                               added.low / prediction,
+                               added.high / prediction,
+                               std::sqrt(error_square_ / product_square_),
+                               error_product_.Correlation(),
+                               correlation,
+                               static_cast<double>(total_.underflow) /
+                                   static_cast<double>(std::max<size_t>(total_.nonzero, 1))}) {
+      cells.push_back(Cell(value));
+    }
+  }
+
+ private:
+  Moments error_, product_, quantized_, added_;
+  Comoments error_product_;
+  double error_square_ = 0, product_square_ = 0;
+  PairSums total_;
+};
+
+QuantizeOptions OptionsOf(const Treatment& treatment,
+                          uint64_t seed,
+                          uint64_t stream,
+                          uint64_t first) {
+  QuantizeOptions options;
+  options.format = treatment.format.spec;
+  options.rounding = treatment.rounding;
+  options.layout = treatment.layout;
+  options.scale_rule = UsualScaleRule(treatment.format.spec);
+  options.random = {{seed, stream}, first};
+  return options;
+}
+
+void MeasureBatch(const Batch& batch,
+                  const Treatment& treatment,
+                  uint64_t seed,
+                  size_t first_pair,
+                  Batch& quantized,
+                  TreatmentStatistics& statistics) {
+  const size_t k = batch.shape.cols;
+  const uint64_t first = uint64_t{first_pair} * k;
+  FakeQuantize(
+      batch.u, batch.shape, OptionsOf(treatment, seed, kStreamRoundingU, first), quantized.u);
+  FakeQuantize(
+      batch.v, batch.shape, OptionsOf(treatment, seed, kStreamRoundingV, first), quantized.v);
+  for (size_t r = 0; r < batch.shape.rows; ++r) {
+    statistics.Add(
+        SumPair(&batch.u[r * k], &batch.v[r * k], &quantized.u[r * k], &quantized.v[r * k], k));
+  }
+}
+
+void AddRowMaxima(const Batch& batch, Moments& maxima) {
+  std::vector<float> absmax(batch.shape.rows);
+  for (const std::vector<float>* values : {&batch.u, &batch.v}) {
+    Absmax(*values, batch.shape, {Granularity::kRow, 0}, absmax);
+    for (const float x : absmax) maxima.Add(static_cast<double>(x));
+  }
+}
+
+}  // namespace
+
+Rows Measure(const Settings& settings, const Point& point) {
+  const size_t k = std::stoull(point.parameters.at("k"));
+  const auto pairs = static_cast<size_t>(settings.GetInteger("pairs", 4, 1'000'000));
+  const auto batch_rows = static_cast<size_t>(settings.GetInteger("tensor-rows", 1, 4096));
+  const std::vector<Treatment> treatments = Treatments(settings, point);
+  const OperandSource source(settings, point);
+  std::vector<TreatmentStatistics> statistics(treatments.size());
+  Moments maxima;
+  Batch batch, quantized;
+  for (size_t first = 0; first < pairs; first += batch_rows) {
+    batch.shape = {std::min(batch_rows, pairs - first), k};
+    for (Batch* b : {&batch, &quantized}) {
+      b->u.resize(batch.shape.Elements());
+      b->v.resize(batch.shape.Elements());
+    }
+    source.Fill(first, batch);
+    AddRowMaxima(batch, maxima);
+    for (size_t t = 0; t < treatments.size(); ++t) {
+      MeasureBatch(batch, treatments[t], point.seed, first, quantized, statistics[t]);
+    }
+  }
+  Rows rows;
+  for (size_t t = 0; t < treatments.size(); ++t) {
+    std::vector<std::string> cells = {point.parameters.at("source"),
+                                      treatments[t].format.name,
+                                      Name(treatments[t].layout),
+                                      std::string(Name(treatments[t].rounding.mode)),
+                                      Cell(uint64_t{k}),
+                                      Cell(point.seed),
+                                      point.parameters.at("sweep"),
+                                      Cell(uint64_t{pairs})};
+    statistics[t].AppendCells(k, cells);
+    cells.push_back(Cell(maxima.Mean()));
+    rows[std::string(kVarianceTable)].push_back(std::move(cells));
+  }
+  return rows;
+}
+
+}  // namespace numsim::experiments::quantization_variance

@@ -1,0 +1,68 @@
+// Experiment `quantization-variance`: how the variance that quantisation adds to an inner product
+// grows with its length (Appendix D of [SwitchBack]).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/core/experiment.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/quantize/scale_layout.h"
+#include "numsim/rounding/rounding.h"
+
+namespace numsim::experiments {
+
+Experiment QuantizationVariance();
+
+// The parts below are shared between this experiment's files.
+namespace quantization_variance {
+
+inline constexpr std::string_view kVarianceTable = "variance";
+inline constexpr std::string_view kSlopesTable = "slopes";
+inline constexpr std::string_view kRatiosTable = "dimension_ratios";
+
+// One way of quantising both operands.
+struct Treatment {
+  Format format;
+  ScaleLayout layout;
+  Rounding rounding;
+};
+
+// Every treatment of a point. Stochastic rounding is measured with the first granularity alone.
+std::vector<Treatment> Treatments(const Settings& settings, const Point& point);
+
+// Lengths of the sweep: the powers of two from --k-low to --k-high.
+std::vector<size_t> SweepLengths(const Settings& settings);
+
+// An inner dimension that Appendix D.3 names, or that the model really has.
+struct NamedDimension {
+  std::string_view model;
+  std::string_view operation;
+  size_t length;
+};
+
+// Two products whose noise D.3 compares: claimed = variance of `noisy` over variance of `quiet`.
+struct DimensionRatio {
+  NamedDimension noisy, quiet;
+  double claimed;  // 0: not in the paper
+  std::string_view note;
+};
+const std::vector<DimensionRatio>& DimensionRatios();
+
+// The sources of operands: distribution names, or "tensor NAME" of --input.
+std::vector<std::string> Sources(const Settings& settings);
+
+// The rows of variance.csv that share everything but k and seed.
+struct Curve {
+  std::string source, format, granularity, rounding;
+  std::vector<size_t> rows;  // of the sweep
+};
+std::vector<Curve> Curves(const Table& variance);
+
+Rows Measure(const Settings& settings, const Point& point);
+void Derive(const Settings& settings, Tables& tables);
+std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
+Summary Summarise(const Settings& settings, const Tables& tables);
+
+}  // namespace quantization_variance
+}  // namespace numsim::experiments

@@ -1,0 +1,253 @@
+#include "experiments/shared/training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "experiments/core/settings.h"
+#include "numsim/base/error.h"
+#include "numsim/stats/moments.h"
+
+namespace numsim::experiments {
+namespace {
+
+constexpr int64_t kMostSteps = 100'000'000;
+constexpr int64_t kLeastText = 1 << 14;
+constexpr size_t kHeadWidth = 32;
+
+void ReadWhole(const Settings& settings, std::string_view option, int64_t most, size_t& value) {
+  if (!settings.options.contains(std::string(option))) return;
+  value = static_cast<size_t>(settings.GetInteger(option, 1, most));
+}
+
+void ReadNumber(
+    const Settings& settings, std::string_view option, double low, double high, double& value) {
+  if (settings.options.contains(std::string(option))) value = settings.GetDouble(option, low, high);
+}
+
+// Options whose names are not those of their keys.
+struct KeyOption {
+  std::string_view key, option;
+};
+constexpr KeyOption kTextOptions[] = {{"data.path", "text"}, {"data.size", "text-size"}};
+constexpr KeyOption kCaptionOptions[] = {{"data.path", "captions"}, {"data.size", "shapes"}};
+constexpr KeyOption kOptions[] = {{"schedule.peak", "lr"},
+                                  {"optimizer.clip_norm", "clip"},
+                                  {"model.layers", "sizes"},
+                                  {"model.width", "sizes"},
+                                  {"model.heads", "sizes"}};
+
+bool ReadsText(const DataConfig& data) {
+  return data.kind == DataKind::kText || data.kind == DataKind::kGeneratedText;
+}
+
+// Options that may decide a key, the likeliest first: "weight-decay" for "optimizer.weight_decay".
+std::vector<std::string> CandidatesFor(const std::string& key,
+                                       const DataConfig& data,
+                                       const OptionsOfKeys& options) {
+  std::vector<std::string> candidates;
+  if (const auto own = options.find(key); own != options.end()) candidates.push_back(own->second);
+  std::string name = key.substr(key.find('.') + 1);
+  std::replace(name.begin(), name.end(), '_', '-');
+  candidates.push_back(std::move(name));
+  const auto add = [&](std::span<const KeyOption> rows) {
+    for (const KeyOption& row : rows) {
+      if (row.key == key) candidates.emplace_back(row.option);
+    }
+  };
+  add(ReadsText(data) ? kTextOptions : kCaptionOptions);
+  add(kOptions);
+  return candidates;
+}
+
+// The error of a key of the training's configuration, "model.heads: ..." or "data.image is ...", as
+// one of the option that it comes from.
+Error OfOption(const Settings& settings,
+               const TrainConfig& config,
+               const OptionsOfKeys& options,
+               const std::string& message) {
+  const std::string key = message.substr(0, message.find_first_of(": "));
+  const std::vector<ConfigKey> keys = ConfigKeys(config);
+  const auto is_key = [&key](const ConfigKey& one) { return one.name == key; };
+  if (std::none_of(keys.begin(), keys.end(), is_key)) return Error(message);
+  for (const std::string& option : CandidatesFor(key, config.data, options)) {
+    if (!settings.options.contains(option)) continue;
+    return Error::Format("--{}{}", option, message.substr(key.size()));
+  }
+  return Error(message);
+}
+
+std::vector<double> ValuesOf(const SeedValues& seeds) {
+  std::vector<double> values;
+  for (const auto& [seed, value] : seeds) values.push_back(value);
+  return values;
+}
+
+// A whole number from `low` to `high`, or 0.
+size_t SizePart(std::string_view text, size_t low, size_t high) {
+  if (text.empty() || text.size() > 6) return 0;
+  size_t value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return 0;
+    value = 10 * value + static_cast<size_t>(c - '0');
+  }
+  return value < low || value > high ? 0 : value;
+}
+
+}  // namespace
+
+void ReadTraining(const Settings& settings, uint64_t seed, TrainConfig& config) {
+  ReadWhole(settings, "layers", 128, config.model.layers);
+  ReadWhole(settings, "width", 1 << 16, config.model.width);
+  ReadWhole(settings, "heads", 1 << 16, config.model.heads);
+  ReadWhole(settings, "context", 1 << 20, config.model.context);
+  ReadWhole(settings, "batch", 1 << 20, config.train.batch);
+  ReadWhole(settings, "steps", kMostSteps, config.train.steps);
+  ReadWhole(settings, "valid-batches", 1 << 20, config.train.valid_batches);
+  ReadNumber(settings, "lr", 1e-12, 100, config.schedule.peak);
+  if (settings.options.contains("warmup")) {
+    config.schedule.warmup = static_cast<uint64_t>(settings.GetInteger("warmup", 0, kMostSteps));
+  }
+  OptimizerConfig& optimizer = config.optimizer;
+  ReadNumber(settings, "epsilon", 1e-30, 1, optimizer.epsilon);
+  ReadNumber(settings, "beta1", 0, 1 - 1e-12, optimizer.beta1);
+  ReadNumber(settings, "beta2", 0, 1 - 1e-12, optimizer.beta2);
+  ReadNumber(settings, "weight-decay", 0, 100, optimizer.weight_decay);
+  ReadNumber(settings, "clip", 0, 1e9, optimizer.clip_norm);
+  config.schedule.steps = config.train.steps;
+  config.train.seed = seed;
+  config.train.valid_every = 0;
+}
+
+void ReadText(const Settings& settings, DataConfig& data) {
+  const std::string& text = settings.Get("text");
+  data.kind = text.empty() ? DataKind::kGeneratedText : DataKind::kText;
+  data.path = text;
+  data.size = static_cast<size_t>(settings.GetInteger("text-size", kLeastText, int64_t{1} << 32));
+}
+
+void ReadCaptions(const Settings& settings, DataConfig& data) {
+  const std::string& folder = settings.Get("captions");
+  data.kind = folder.empty() ? DataKind::kGeneratedShapes : DataKind::kCaptions;
+  data.path = folder;
+  if (!folder.empty()) return;
+  data.size = static_cast<size_t>(settings.GetInteger("shapes", 64, 1 << 24));
+  data.image = static_cast<size_t>(settings.GetInteger("image", 16, 64));
+}
+
+ModelSize ParseSize(std::string_view option, const std::string& text) {
+  const size_t cross = text.find('x');
+  if (cross != std::string::npos) {
+    const std::string_view all = text;
+    const ModelSize size{SizePart(all.substr(0, cross), 1, 128),
+                         SizePart(all.substr(cross + 1), 16, 8192)};
+    if (size.layers != 0 && size.width != 0) return size;
+  }
+  throw Error::Format("--{}: '{}' is not LAYERSxWIDTH from 1x16 to 128x8192", option, text);
+}
+
+std::vector<ModelSize> ReadSizes(const Settings& settings, std::string_view option) {
+  std::vector<ModelSize> sizes;
+  for (const std::string& text : settings.GetList(option)) sizes.push_back(ParseSize(option, text));
+  return sizes;
+}
+
+std::string Text(const ModelSize& size) { return fmt::format("{}x{}", size.layers, size.width); }
+
+void SetSize(const ModelSize& size, ModelConfig& model) {
+  model.layers = size.layers;
+  model.width = size.width;
+  model.heads = size.width % kHeadWidth == 0 ? size.width / kHeadWidth : 1;
+}
+
+void CheckTraining(const Settings& settings, const TrainConfig& config) {
+  CheckTrainings(settings, {&config, 1}, {});
+}
+
+void CheckTrainings(const Settings& settings,
+                    std::span<const TrainConfig> configs,
+                    const OptionsOfKeys& options) {
+  std::unique_ptr<const DataSource> data;
+  for (const TrainConfig& config : configs) {
+    try {
+      CheckTrainConfig(config);
+      if (data == nullptr) data = OpenData(config.data);
+      TrainConfig fitted = config;
+      FitToData(fitted, data->shape());
+      data->CheckBatch(fitted.train.batch, fitted.model.context);
+    } catch (const Error& error) {
+      throw OfOption(settings, config, options, error.what());
+    }
+  }
+}
+
+bool LossCurve::Add(const Trainer& trainer) {
+  ++steps_;
+  ++since_;
+  sum_ += trainer.last_loss();
+  if (steps_ % every_ != 0 && trainer.status() != TrainStatus::kFinished) return false;
+  loss_ = sum_ / static_cast<double>(since_);
+  since_ = 0;
+  sum_ = 0;
+  return true;
+}
+
+void TrainingRows::Add(std::string_view table, const std::vector<std::string>& cells) {
+  std::vector<std::string> row = key_;
+  row.insert(row.end(), cells.begin(), cells.end());
+  rows_[std::string(table)].push_back(std::move(row));
+}
+
+double FinalLoss(Trainer& trainer) {
+  return trainer.status() == TrainStatus::kFinished ? trainer.Validate().Mean()
+                                                    : std::numeric_limits<double>::infinity();
+}
+
+Estimate OverSeeds(const SeedValues& values) { return MeanOf(ValuesOf(values)); }
+
+Estimate GapOverSeeds(const SeedValues& values, const SeedValues& baseline) {
+  SeedValues gaps = values;
+  for (auto& [seed, value] : gaps) value -= baseline.at(seed);
+  return OverSeeds(gaps);
+}
+
+Series SeriesOverSeeds(const StepValues& values) {
+  Series series;
+  series.markers = false;
+  size_t most = 1;
+  for (const auto& [step, at] : values) {
+    series.x.push_back(step);
+    series.y.push_back(MeanOf(at).value);
+    series.low.push_back(*std::min_element(at.begin(), at.end()));
+    series.high.push_back(*std::max_element(at.begin(), at.end()));
+    most = std::max(most, at.size());
+  }
+  if (most == 1) {
+    series.low.clear();
+    series.high.clear();
+  }
+  return series;
+}
+
+Series SeriesOverSeeds(const Table& table,
+                       const char* column,
+                       const std::function<bool(size_t)>& selects,
+                       double least) {
+  StepValues values;
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    if (!selects(r)) continue;
+    const double value = table.Number(r, column);
+    if (std::isfinite(value)) values[table.Number(r, "step")].push_back(std::max(least, value));
+  }
+  return SeriesOverSeeds(values);
+}
+
+Axis StepAxis(const Table& table) {
+  double last = 1;
+  for (size_t r = 0; r < table.rows.size(); ++r) last = std::max(last, table.Number(r, "step"));
+  return {.label = "step", .low = 0, .high = last};
+}
+
+}  // namespace numsim::experiments

@@ -1,0 +1,150 @@
+// The trainings of `switchback-accuracy`: variants, configurations, inner dimensions.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "experiments/shared/linear_variant.h"
+#include "experiments/switchback_accuracy/switchback_accuracy.h"
+#include "numsim/base/error.h"
+#include "numsim/base/split_list.h"
+#include "numsim/formats/format_table.h"
+
+namespace numsim::experiments::switchback_accuracy {
+namespace {
+
+// All linear layers of both models but the first and last ones.
+constexpr const char* kBlockLayers = "*blocks.*";
+
+// Formats as the recipe resolves them.
+Variant Resolved(const LinearOptions& options) {
+  const LinearRecipe recipe = MakeLinearRecipe(options);
+  return {options.kind,
+          recipe[Product::kForward].a.format.name,
+          recipe[Product::kInputGradient].a.format.name};
+}
+
+// Of kinds that keep codes: the one that computes the same Y and dX and keeps X.
+std::string KindThatKeepsInputs(const std::string& kind) {
+  if (kind == "switchback-m") return "switchback";
+  if (kind == "te-hybrid") return "tensor-wise";
+  return kind;
+}
+
+// Y and dX as under `options`, dW from operands in fp32.
+LinearOptions ExactWeightGradient(LinearOptions options) {
+  const Variant variant = Resolved(options);
+  if (variant.kind == kBaseline.kind) {
+    // Formats of 16 bits are not scaled, so this is the cast of `standard`.
+    options.kind = "switchback";
+    options.format = options.gradient_format = variant.format;
+  } else {
+    options.kind = KindThatKeepsInputs(variant.kind);
+    options.high_operands.Insert(LinearOperand::kWeightGradientG);
+    options.high_operands.Insert(LinearOperand::kWeightGradientX);
+  }
+  options.high_precision = "fp32";
+  return options;
+}
+
+void SetData(const Settings& settings, ModelKind model, DataConfig& data) {
+  const bool clip = model == ModelKind::kClip;
+  const std::string& path = settings.Get(clip ? "captions" : "text");
+  if (!path.empty()) {
+    data.kind = clip ? DataKind::kCaptions : DataKind::kText;
+    data.path = path;
+  } else {
+    data.kind = clip ? DataKind::kGeneratedShapes : DataKind::kGeneratedText;
+  }
+  data.size = static_cast<size_t>(
+      settings.GetInteger(clip ? "shapes-size" : "text-size", 1, int64_t{1} << 32));
+  if (clip) data.image = static_cast<size_t>(settings.GetInteger("image", 1, 1 << 16));
+}
+
+}  // namespace
+
+LinearOptions Variant::Options() const {
+  LinearOptions options;
+  options.kind = kind;
+  options.high_precision = kBaseline.format;
+  if (kind == kBaseline.kind) return options;
+  options.format = format;
+  options.gradient_format = gradient_format;
+  return options;
+}
+
+std::string Variant::Text() const {
+  if (kind == kBaseline.kind) return kind;
+  LinearOptions options = Options();
+  options.gradient_format.clear();
+  const bool plain = format == gradient_format && Resolved(options) == *this;
+  return kind + ":" + format + (plain ? "" : "/" + gradient_format);
+}
+
+Variant ParseVariant(const std::string& text) {
+  LinearOptions options = ParseLinearVariant("variants", text);
+  options.high_precision = kBaseline.format;
+  return Resolved(options);
+}
+
+std::vector<Variant> VariantsOf(const Settings& settings) {
+  std::vector<Variant> variants = {kBaseline};
+  for (const std::string& text : SplitFormatList(settings.Get("variants"))) {
+    const Variant variant = ParseVariant(text);
+    if (std::find(variants.begin(), variants.end(), variant) == variants.end()) {
+      variants.push_back(variant);
+    }
+  }
+  return variants;
+}
+
+std::string Precision(const Variant& variant) {
+  const FormatSpec spec = ParseFormat(variant.format).spec;
+  if (variant.format == "int8") return "int8";
+  return spec.Bits() == 8 ? "fp8" : variant.format;
+}
+
+TrainConfig ConfigOf(const Settings& settings, const Training& training, uint64_t seed) {
+  const bool clip = training.model == ModelKind::kClip;
+  TrainConfig config;
+  ReadTraining(settings, seed, config);
+  config.model.kind = training.model;
+  SetSize(training.size, config.model);
+  config.model.patch = static_cast<size_t>(settings.GetInteger("patch", 1, 1 << 16));
+  config.train.batch = training.batch;
+  config.schedule.peak = settings.GetDouble(clip ? "lr-clip" : "lr-llama", 1e-12, 100);
+  config.linear.all = training.variant.Options();
+  config.linear.first_last_high = settings.GetYes("first-last-high");
+  SetData(settings, training.model, config.data);
+  config.telemetry.every = std::numeric_limits<uint64_t>::max();
+  config.telemetry.tensors_every = 0;
+  return config;
+}
+
+size_t InnerDimension(const TrainConfig& config, std::string_view layer) {
+  const ModelConfig& model = config.model;
+  const size_t batch = config.train.batch;
+  if (model.kind != ModelKind::kClip || layer.starts_with("text.blocks.")) {
+    return batch * model.context;
+  }
+  const size_t patches = (model.image / model.patch) * (model.image / model.patch);
+  if (layer == "image.patches") return batch * patches;
+  return layer.starts_with("image.blocks.") ? batch * (patches + 1) : batch;
+}
+
+size_t Tokens(const TrainConfig& config) {
+  return InnerDimension(config,
+                        config.model.kind == ModelKind::kClip ? "image.blocks.0" : "blocks.0");
+}
+
+LinearPrecision WithExactWeightGradient(const LinearPrecision& precision) {
+  const LinearOptions blocks = ExactWeightGradient(precision.all);
+  LinearPrecision exact;
+  exact.all = blocks;
+  if (precision.first_last_high) {
+    exact.all = ExactWeightGradient(kBaseline.Options());
+    exact.overrides = {{kBlockLayers, blocks}};
+  }
+  return exact;
+}
+
+}  // namespace numsim::experiments::switchback_accuracy

@@ -1,0 +1,123 @@
+// One training of `switchback-accuracy`.
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "experiments/switchback_accuracy/switchback_accuracy.h"
+#include "numsim/analysis/step_replay.h"
+#include "numsim/base/error.h"
+#include "numsim/stats/product_error.h"
+#include "numsim/train/trainer.h"
+
+namespace numsim::experiments::switchback_accuracy {
+namespace {
+
+Training TrainingOf(const Point& point) {
+  const auto at = [&](const char* name) -> const std::string& { return point.parameters.at(name); };
+  return {ParseModelKind(at("model")),
+          ParseSize("sizes-" + at("model"), at("size")),
+          std::stoull(at("batch")),
+          ParseVariant(at("variant"))};
+}
+
+double ZeroShotOf(const Trainer& trainer) {
+  const auto& zero_shot = trainer.last_zero_shot();
+  return zero_shot.has_value() ? zero_shot->Accuracy() : std::nan("");
+}
+
+// Rows, and the comparisons of gradients that some of them hold.
+class Recorder : public TrainingRows {
+ public:
+  Recorder(const Trainer& trainer, const Training& training, uint64_t seed)
+      : TrainingRows({std::string(Name(training.model)),
+                      Text(training.size),
+                      Cell(Tokens(trainer.config())),
+                      training.variant.kind,
+                      training.variant.format,
+                      training.variant.gradient_format,
+                      Cell(seed)}),
+        trainer_(trainer) {}
+
+  // The weight gradients of the next step.
+  void AddGradients(const LinearPrecision& exact_weight_gradient);
+
+ private:
+  void AddGradient(const std::string& layer,
+                   const NamedGradient<float>& own,
+                   const NamedGradient<double>& shadow,
+                   const NamedGradient<float>& exact);
+
+  const Trainer& trainer_;
+};
+
+void Recorder::AddGradient(const std::string& layer,
+                           const NamedGradient<float>& own,
+                           const NamedGradient<double>& shadow,
+                           const NamedGradient<float>& exact) {
+  const size_t cols = own.shape.cols;
+  const ProductError whole = CompareProduct<double>(shadow.values, own.values, cols);
+  const ProductError product = CompareProduct<float>(exact.values, own.values, cols);
+  Add(kGradientsTable,
+      {Cell(trainer_.steps_taken()),
+       layer,
+       Cell(InnerDimension(trainer_.config(), layer)),
+       Cell(whole.relative_error),
+       Cell(product.relative_error),
+       Cell(whole.cosine)});
+}
+
+void Recorder::AddGradients(const LinearPrecision& exact_weight_gradient) {
+  const StepReplay replay(trainer_);
+  const ReplayPrecision as_trained = numsim::PrecisionOf(trainer_.config());
+  ReplayPrecision with_exact = as_trained;
+  with_exact.linear = exact_weight_gradient;
+  const StepGradients<double> shadow = replay.Run<double>(as_trained);
+  const StepGradients<float> own = replay.Run<float>(as_trained);
+  const StepGradients<float> exact = replay.Run<float>(with_exact);
+  for (const NamedGradient<float>& gradient : own.gradients) {
+    if (gradient.role != ParameterRole::kMatrix) continue;
+    constexpr std::string_view kSuffix = ".weight";
+    NUMSIM_CHECK(gradient.name.ends_with(kSuffix), "{}", gradient.name);
+    AddGradient(gradient.name.substr(0, gradient.name.size() - kSuffix.size()),
+                gradient,
+                *shadow.Find(gradient.name),
+                *exact.Find(gradient.name));
+  }
+}
+
+}  // namespace
+
+Rows Measure(const Settings& settings, const Point& point) {
+  const Training training = TrainingOf(point);
+  const TrainConfig config = ConfigOf(settings, training, point.seed);
+  Trainer trainer(config, OpenData(config.data));
+  Recorder record(trainer, training, point.seed);
+  const double start = trainer.Validate().Mean();
+  record.Add(kCurvesTable, {Cell(0), Cell(start)});
+
+  const auto records = static_cast<uint64_t>(settings.GetInteger("records", 2, 100'000'000));
+  const auto shadow_every =
+      static_cast<uint64_t>(settings.GetInteger("shadow-every", 0, 100'000'000));
+  const auto shadow_seeds =
+      static_cast<uint64_t>(settings.GetInteger("shadow-seeds", 0, 1'000'000));
+  const bool has_shadow = shadow_every > 0 && point.seed - settings.seed < shadow_seeds;
+  const LinearPrecision exact = WithExactWeightGradient(config.linear);
+  LossCurve curve(std::max<uint64_t>(1, config.train.steps / records));
+  while (trainer.status() == TrainStatus::kRunning) {
+    if (has_shadow && trainer.steps_taken() % shadow_every == 0) record.AddGradients(exact);
+    trainer.Step();
+    if (curve.Add(trainer)) record.Add(kCurvesTable, {Cell(curve.steps()), Cell(curve.loss())});
+  }
+  const double loss = FinalLoss(trainer);
+  record.Add(kFinalTable,
+             {Cell(trainer.model().parameters().Elements()),
+              Cell(Name(trainer.status())),
+              Cell(trainer.steps_taken()),
+              Cell(start),
+              Cell(trainer.recent_loss()),
+              Cell(loss),
+              Cell(std::isfinite(loss) ? ZeroShotOf(trainer) : std::nan(""))});
+  return record.Take();
+}
+
+}  // namespace numsim::experiments::switchback_accuracy

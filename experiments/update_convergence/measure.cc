@@ -1,0 +1,188 @@
+// Trains one problem under every rule of a format, all side by side, so that they share the random
+// part of every gradient.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <variant>
+
+#include "experiments/core/settings.h"
+#include "experiments/update_convergence/update_convergence.h"
+#include "numsim/base/error.h"
+#include "numsim/updates/update_direction.h"
+
+namespace numsim::experiments::update_convergence {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+using Direction = std::variant<Momentum, Adam>;
+
+Direction MakeDirection(const Settings& settings, const Point& point, size_t n) {
+  const auto share = [&](const char* name) {
+    return static_cast<float>(settings.GetDouble(name, 0, 0.999999));
+  };
+  const float beta1 = share("beta1");
+  if (ParseOptimiser(point.parameters.at("optimiser")) == Optimiser::kMomentum) {
+    return Momentum(n, {.beta = beta1, .damped = true});
+  }
+  return Adam(n,
+              {.beta1 = beta1,
+               .beta2 = share("beta2"),
+               .epsilon = static_cast<float>(settings.GetDouble("epsilon", 1e-30, 1))});
+}
+
+// What a run saw since its last row.
+struct Interval {
+  uint64_t steps = 0, moved = 0;
+  double achieved_norm = 0, target_norm = 0;
+  double achieved_projection = 0, target_projection = 0;
+  UpdateStatus status = UpdateStatus::kOk;
+
+  void Add(const UpdateOutcome& outcome) {
+    ++steps;
+    moved += outcome.moved;
+    achieved_norm += outcome.achieved_norm;
+    target_norm += outcome.target_norm;
+    achieved_projection += outcome.achieved_projection;
+    target_projection += outcome.target_projection;
+    status = std::max(status, outcome.status);
+  }
+};
+
+struct Trainee {
+  Trainee(const UpdateRule& update_rule,
+          const Format& weight_format,
+          Direction first_direction,
+          const TrainingProblem& problem)
+      : rule(update_rule),
+        format(weight_format),
+        direction(std::move(first_direction)),
+        start(problem.Start().size()) {
+    state = StartUpdates(rule, format.spec, problem.Rows(), problem.Cols(), problem.Start(), start);
+    weights = start;
+  }
+
+  UpdateRule rule;
+  Format format;
+  Direction direction;
+  std::vector<float> start, weights;  // values of the format
+  UpdateState state;
+  RunStatus status = RunStatus::kOk;
+  Interval interval;
+  std::vector<std::vector<std::string>> rows;
+};
+
+// <w - start, w32 - start32> / ||w32 - start32||^2; NaN where the baseline has not moved.
+double Travel(const Trainee& trainee, const Trainee& baseline) {
+  double along = 0, square = 0;
+  for (size_t i = 0; i < trainee.weights.size(); ++i) {
+    const double moved =
+        static_cast<double>(trainee.weights[i]) - static_cast<double>(trainee.start[i]);
+    const double wanted =
+        static_cast<double>(baseline.weights[i]) - static_cast<double>(baseline.start[i]);
+    along += moved * wanted;
+    square += wanted * wanted;
+  }
+  return along / square;
+}
+
+class Training {
+ public:
+  Training(const Settings& settings, const Point& point)
+      : point_(point),
+        problem_(MakeProblem(settings, point)),
+        learning_rate_(LearningRate(point)),
+        gradient_(problem_->Start().size()) {
+    const auto add = [&](const UpdateRule& rule, const Format& format) {
+      trainees_.emplace_back(
+          rule, format, MakeDirection(settings, point, gradient_.size()), *problem_);
+    };
+    add(ParseUpdateRule(kBaselineRule), ParseFormat(kBaselineFormat));
+    if (point.parameters.at("format") == kBaselineFormat) return;
+    const Format format = ParseFormat(point.parameters.at("format"));
+    for (const UpdateRule& rule : RulesFor(settings, format)) add(rule, format);
+  }
+
+  Rows Train(const std::vector<uint64_t>& recorded) {
+    loss_limit_ = kDivergence * problem_->Loss(problem_->Start());
+    uint64_t step = 0;
+    for (const uint64_t next : recorded) {
+      for (; step < next; ++step) {
+        problem_->Prepare(step);
+        for (Trainee& trainee : trainees_) Step(trainee, step);
+      }
+      for (Trainee& trainee : trainees_) Record(trainee, step);
+    }
+    // The baseline is a point of its own; beside other formats it is there for comparison.
+    Rows rows;
+    auto& all = rows[std::string(kLossesTable)];
+    for (size_t t = trainees_.size() > 1 ? 1 : 0; t < trainees_.size(); ++t) {
+      std::move(trainees_[t].rows.begin(), trainees_[t].rows.end(), std::back_inserter(all));
+    }
+    return rows;
+  }
+
+ private:
+  void Step(Trainee& trainee, uint64_t step) {
+    if (trainee.status != RunStatus::kOk) return;
+    problem_->Gradient(trainee.weights, gradient_);
+    std::visit([&](auto& direction) { direction.Next(gradient_, gradient_); }, trainee.direction);
+    WeightUpdate update;
+    update.format = trainee.format.spec;
+    update.rows = problem_->Rows();
+    update.cols = problem_->Cols();
+    update.weights = trainee.weights;
+    update.update = gradient_;
+    update.learning_rate = learning_rate_;
+    const UpdateOutcome outcome = ApplyUpdate(
+        trainee.rule, update, {point_.seed, kStreamRule + step}, trainee.state, trainee.weights);
+    trainee.interval.Add(outcome);
+    if (outcome.status == UpdateStatus::kNonfinite) trainee.status = RunStatus::kNonfinite;
+  }
+
+  void Record(Trainee& trainee, uint64_t step) {
+    double loss = kInfinity;
+    if (trainee.status == RunStatus::kOk) {
+      loss = problem_->Loss(trainee.weights);
+      if (!std::isfinite(loss))
+        trainee.status = RunStatus::kNonfinite;
+      else if (loss > loss_limit_)
+        trainee.status = RunStatus::kDiverged;
+      if (trainee.status != RunStatus::kOk) loss = kInfinity;
+    }
+    const bool ended = trainee.status != RunStatus::kOk;
+    const Interval& seen = trainee.interval;
+    const double moves = static_cast<double>(seen.steps * trainee.weights.size());
+    trainee.rows.push_back({point_.parameters.at("problem"),
+                            point_.parameters.at("optimiser"),
+                            trainee.format.name,
+                            Name(trainee.rule),
+                            point_.parameters.at("lr"),
+                            Cell(point_.seed),
+                            Cell(step),
+                            Cell(loss),
+                            Cell(ended ? kNaN : Travel(trainee, trainees_.front())),
+                            Cell(static_cast<double>(seen.moved) / moves),
+                            Cell(seen.achieved_norm / seen.target_norm),
+                            Cell(seen.achieved_projection / seen.target_projection),
+                            std::string(Name(seen.status)),
+                            std::string(Name(trainee.status))});
+    trainee.interval = {};
+  }
+
+  const Point& point_;
+  std::unique_ptr<TrainingProblem> problem_;
+  float learning_rate_;
+  std::vector<float> gradient_;
+  std::vector<Trainee> trainees_;  // the first is the baseline
+  double loss_limit_ = 0;
+};
+
+}  // namespace
+
+Rows Measure(const Settings& settings, const Point& point) {
+  return Training(settings, point).Train(RecordedSteps(settings));
+}
+
+}  // namespace numsim::experiments::update_convergence

@@ -1,0 +1,354 @@
+// What the experiment `update-convergence` is: options, tables, points.
+#include "experiments/update_convergence/update_convergence.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "experiments/core/settings.h"
+#include "numsim/base/error.h"
+#include "numsim/base/keyword.h"
+
+namespace numsim::experiments {
+namespace update_convergence {
+namespace {
+
+constexpr Keyword<Optimiser> kOptimisers[] = {{"momentum", Optimiser::kMomentum},
+                                              {"adam", Optimiser::kAdam}};
+constexpr Keyword<ProblemKind> kProblems[] = {{"quadratic", ProblemKind::kQuadratic},
+                                              {"logistic", ProblemKind::kLogistic}};
+constexpr Keyword<RunStatus> kStatuses[] = {{"ok", RunStatus::kOk},
+                                            {"diverged", RunStatus::kDiverged},
+                                            {"nonfinite", RunStatus::kNonfinite}};
+
+constexpr size_t kGeneratedClasses = 10;
+
+constexpr std::string_view kDescription =
+    "Weights stored in a small format are trained under each update rule, and the loss of the\n"
+    "stored weights is compared with the same training in float32 (format fp32, rule naive): same\n"
+    "start before rounding, same minibatches or noise, same optimiser. A rule's gap is its loss\n"
+    "minus that of fp32, in shares of the progress of fp32, from its loss at the start to the "
+    "end.\n"
+    "It stays within 1 % when that gap is at most 0.01 at half-time and at the end. A small "
+    "format\n"
+    "cannot hold every optimum; so each rule is also compared with master-fp32 in its own format,\n"
+    "in the same unit.\n"
+    "Problems. quadratic: diagonal, 16384 weights (--size) that start with standard deviation\n"
+    "0.02 (--weight-scale), curvatures spread over a factor of 10^4 (--condition), gradient noise\n"
+    "as large as the gradient at the start (--noise). The optimum lies --reach times as far away "
+    "as\n"
+    "--steps steps of the learning rate lead, so that each learning rate can make its way; the "
+    "loss\n"
+    "is 1 at the start. logistic: regression on --images images of --input (a folder of idx "
+    "files,\n"
+    "e.g. Fashion-MNIST; none: generated ones), --batch a step; the loss is the cross-entropy of\n"
+    "all these images in nats. Gradients are scaled by one constant so that their root mean "
+    "square\n"
+    "is 1 at the start: lr is the size of a step's element in both problems.\n"
+    "Optimisers. momentum: u = -m, m = beta1 m + (1 - beta1) g. adam: u = -m^/(sqrt(v^) + "
+    "epsilon)\n"
+    "with bias correction. Their state is float32 under every rule.\n"
+    "A rule that does not serve a format is left out there (split-master is for bf16), and so is\n"
+    "kahan:FORMAT where it is kahan. A run whose loss exceeds 10^6 times that of the start ends "
+    "as\n"
+    "diverged, one that meets a NaN or infinity as nonfinite; its loss is infinite from then on.\n"
+    "Claims under test: a low precision version falls further and further behind, under the "
+    "target\n"
+    "as printed, the norm and the projection; it takes longer and its weights move more slowly; "
+    "no\n"
+    "rule without state has both norm and projection; projection matching converges more slowly\n"
+    "than stochastic rounding and Kahan's compensation.";
+
+void ParseRate(const std::string& text, float& rate) {
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, rate);
+  if (read.ec != std::errc() || read.ptr != end || !(rate >= 1e-12f && rate <= 1)) {
+    throw Error::Format("--lr \"{}\": expected learning rates from 1e-12 to 1", text);
+  }
+}
+
+// As shortest decimals, whatever way they were written.
+std::vector<std::string> RateTexts(const Settings& settings) {
+  std::vector<std::string> texts;
+  for (const std::string& text : settings.GetList("lr")) {
+    float rate = 0;
+    ParseRate(text, rate);
+    texts.push_back(fmt::format("{}", rate));
+  }
+  CheckDistinct("lr", texts);
+  return texts;
+}
+
+// The optimum of the quadratic has to be another float32 than the start.
+void CheckReach(const Settings& settings) {
+  const double scale = settings.GetDouble("weight-scale", 0, 1e4);
+  const double reach = settings.GetDouble("reach", 1e-6, 1e6);
+  for (const std::string& text : RateTexts(settings)) {
+    float rate = 0;
+    ParseRate(text, rate);
+    const double distance =
+        reach * static_cast<double>(rate) * static_cast<double>(RecordedSteps(settings).back());
+    if (distance < 1e-5 * scale) {
+      throw Error::Format(
+          "--reach {}, --lr {}, --steps: the optimum lies {:.2g} from weights of --weight-scale "
+          "{}, too near for float32",
+          reach,
+          text,
+          distance,
+          scale);
+    }
+  }
+}
+
+void CheckOptions(const Settings& settings) {
+  for (const char* const name : {"problems", "optimisers"}) {
+    CheckDistinct(name, settings.GetList(name));
+  }
+  RecordedSteps(settings);
+  settings.GetInteger("size", 1, 1 << 24);
+  settings.GetDouble("condition", 1, 1e8);
+  settings.GetDouble("noise", 0, 1e6);
+  settings.GetDouble("reach", 1e-6, 1e6);
+  settings.GetDouble("weight-scale", 0, 1e4);
+  settings.GetDouble("beta1", 0, 0.999999);
+  settings.GetDouble("beta2", 0, 0.999999);
+  settings.GetDouble("epsilon", 1e-30, 1);
+  settings.GetInteger("batch", 1, 1 << 16);
+  settings.GetInteger("images", 1, 1 << 20);
+  settings.GetInteger("image-size", 2, 256);
+}
+
+// Elements that a step of all runs of a point works on, relative to fp32's naive step.
+double Cost(const Settings& settings, ProblemKind problem, size_t rules) {
+  const auto gradient = problem == ProblemKind::kLogistic
+                            ? static_cast<double>(settings.GetInteger("batch", 1, 1 << 16))
+                            : 2.0;
+  const double weights =
+      problem == ProblemKind::kLogistic
+          ? kGeneratedClasses *
+                std::pow(static_cast<double>(settings.GetInteger("image-size", 2, 256)), 2)
+          : static_cast<double>(settings.GetInteger("size", 1, 1 << 24));
+  return weights * (gradient * static_cast<double>(rules + 1) + 10 * static_cast<double>(rules));
+}
+
+struct Optimised {
+  std::string problem, optimiser, format, rate;
+  double cost;
+};
+
+void AddSeeds(const Settings& settings, const Optimised& what, std::vector<Point>& points) {
+  for (int i = 0; i < settings.seeds; ++i) {
+    const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
+    points.push_back(
+        {.label = fmt::format(
+             "{} {} {} lr={} seed={}", what.problem, what.optimiser, what.format, what.rate, seed),
+         .seed = seed,
+         .parameters = {{"problem", what.problem},
+                        {"optimiser", what.optimiser},
+                        {"format", what.format},
+                        {"lr", what.rate}},
+         .cost = what.cost});
+  }
+}
+
+// A point trains under all rules of a format at one learning rate; fp32 comes first.
+std::vector<Point> Points(const Settings& settings) {
+  CheckOptions(settings);
+  const std::vector<Format> formats = Formats(settings);
+  std::vector<Point> points;
+  for (const std::string& problem : settings.GetList("problems")) {
+    const ProblemKind kind = ParseProblemKind(problem);
+    if (kind == ProblemKind::kLogistic) {
+      ReadImages(settings, settings.seed);
+    } else {
+      CheckReach(settings);
+    }
+    for (const std::string& optimiser : settings.GetList("optimisers")) {
+      ParseOptimiser(optimiser);
+      for (const std::string& rate : RateTexts(settings)) {
+        AddSeeds(settings,
+                 {problem, optimiser, std::string(kBaselineFormat), rate, Cost(settings, kind, 0)},
+                 points);
+        for (const Format& format : formats) {
+          const double cost = Cost(settings, kind, RulesFor(settings, format).size());
+          AddSeeds(settings, {problem, optimiser, format.name, rate, cost}, points);
+        }
+      }
+    }
+  }
+  return points;
+}
+
+// Every kind, and Kahan's compensation where 8 bits are too few for it.
+std::string AllRules() {
+  std::string names;
+  for (const UpdateKind kind : UpdateKinds()) names += std::string(Name(kind)) + ",";
+  return names + "kahan:bf16";
+}
+
+std::vector<Option> Options() {
+  const std::string rules = AllRules();
+  return {
+      {"problems", "quadratic,logistic", "quadratic,logistic", "what is trained"},
+      {"optimisers", "momentum,adam", "momentum,adam", "where updates come from"},
+      {"formats",
+       "e4m3fn,e5m2,fp16,bf16",
+       "e4m3fn,e5m2,fp16,bf16",
+       "formats of the weights, separated by commas; custom ones too"},
+      {"rules", rules, rules, "update rules, separated by commas, as numsim update takes them"},
+      {"lr", "1e-2,1e-3,1e-4,1e-5", "1e-2,1e-3,1e-4,1e-5", "learning rates, 1e-12 to 1"},
+      {"steps", "240", "1920", "steps of training: 2 to 10000000"},
+      {"records", "24", "48", "losses on the way, start not counted: 2 to --steps"},
+      {"size", "16384", "16384", "quadratic: weights, 1 to 16777216"},
+      {"condition", "1e4", "1e4", "quadratic: largest over smallest curvature, 1 to 1e8"},
+      {"noise", "1", "1", "quadratic: noise over gradient at the start, 0 to 1e6"},
+      {"reach",
+       "0.5",
+       "0.5",
+       "quadratic: distance of the optimum over lr times steps, 1e-6 to 1e6"},
+      {"weight-scale", "0.02", "0.02", "standard deviation of the weights at the start"},
+      {"beta1", "0.9", "0.9", "decay of the mean gradient, both optimisers: below 1"},
+      {"beta2", "0.99", "0.99", "adam: decay of the mean square, below 1"},
+      {"epsilon", "1e-8", "1e-8", "adam: added to the root, 1e-30 to 1"},
+      {"batch", "32", "64", "logistic: images a step, 1 to 65536"},
+      {"images", "1000", "4000", "logistic: training images, the first ones of --input"},
+      {"image-size", "14", "28", "logistic: rows, and columns, of generated images: 2 to 256"},
+      {"input", "", "", "logistic: folder of idx files of images; empty: generated images"},
+  };
+}
+
+}  // namespace
+
+std::string_view Name(Optimiser optimiser) { return KeywordText(kOptimisers, optimiser); }
+Optimiser ParseOptimiser(std::string_view text) {
+  return ParseKeyword(kOptimisers, "optimiser", text);
+}
+
+std::string_view Name(ProblemKind kind) { return KeywordText(kProblems, kind); }
+ProblemKind ParseProblemKind(std::string_view text) {
+  return ParseKeyword(kProblems, "problem", text);
+}
+
+std::string_view Name(RunStatus status) { return KeywordText(kStatuses, status); }
+
+std::vector<UpdateRule> RulesFor(const Settings& settings, const Format& format) {
+  std::vector<UpdateRule> rules;
+  bool kahan = false;  // with the format's own compensation
+  for (const UpdateRule& rule : ParseUpdateRuleList(settings.Get("rules"))) {
+    if (rule.kind == UpdateKind::kKahan) {
+      const bool own = !rule.compensation || rule.compensation->spec == format.spec;
+      if (own && kahan) continue;  // the same rule twice, as the description says
+      kahan = kahan || own;
+    }
+    if (Serves(rule, format)) rules.push_back(rule);
+  }
+  return rules;
+}
+
+std::vector<Format> Formats(const Settings& settings) {
+  std::vector<std::string> rule_names, format_names;
+  for (const UpdateRule& rule : ParseUpdateRuleList(settings.Get("rules"))) {
+    rule_names.push_back(Name(rule));
+  }
+  CheckDistinct("rules", rule_names);
+  const std::vector<Format> formats = ParseFormatList(settings.Get("formats"));
+  for (const Format& format : formats) {
+    if (!format.spec.IsSigned()) {
+      throw Error::Format("--formats: {} has no sign, weights need one", format.name);
+    }
+    if (format.name == kBaselineFormat) {
+      throw Error::Format("--formats: fp32 is what the others are compared with, always there");
+    }
+    if (RulesFor(settings, format).empty()) {
+      throw Error::Format(
+          "--rules \"{}\": none serves the format {}", settings.Get("rules"), format.name);
+    }
+    format_names.push_back(format.name);
+  }
+  CheckDistinct("formats", format_names);
+  return formats;
+}
+
+double BytesPerWeight(const UpdateRule& rule, const FormatSpec& format) {
+  return format.Bits() / 8.0 + StateBytesPerWeight(rule, format);
+}
+
+std::vector<uint64_t> RecordedSteps(const Settings& settings) {
+  const auto steps = static_cast<uint64_t>(settings.GetInteger("steps", 2, 10000000));
+  const auto records =
+      static_cast<uint64_t>(settings.GetInteger("records", 2, static_cast<int64_t>(steps)));
+  std::vector<uint64_t> recorded;
+  for (uint64_t i = 0; i <= records; ++i) {
+    const uint64_t step = i * steps / records;
+    // Half-time, where the parts do not meet it.
+    if (step > steps / 2 && recorded.back() < steps / 2) recorded.push_back(steps / 2);
+    recorded.push_back(step);
+  }
+  return recorded;
+}
+
+ImageSet ReadImages(const Settings& settings, uint64_t seed) {
+  const auto count = static_cast<size_t>(settings.GetInteger("images", 1, 1 << 20));
+  const auto size = static_cast<size_t>(settings.GetInteger("image-size", 2, 256));
+  const std::string& folder = settings.Get("input");
+  if (folder.empty()) {
+    return GenerateImages({seed, kStreamImages}, count, size, size, kGeneratedClasses);
+  }
+  ImageSet images = ReadIdxImages(folder, true);
+  if (images.count < count) {
+    throw Error::Format("--images {}: {} holds {}", count, folder, images.count);
+  }
+  images.count = count;
+  images.pixels.resize(count * images.rows * images.cols);
+  images.labels.resize(count);
+  return images;
+}
+
+std::unique_ptr<TrainingProblem> MakeProblem(const Settings& settings, const Point& point) {
+  const double scale = settings.GetDouble("weight-scale", 0, 1e4);
+  if (ParseProblemKind(point.parameters.at("problem")) == ProblemKind::kLogistic) {
+    LogisticOptions options;
+    options.batch = static_cast<size_t>(settings.GetInteger("batch", 1, 1 << 16));
+    options.weight_scale = scale;
+    options.seed = point.seed;
+    return MakeLogistic(ReadImages(settings, point.seed), options);
+  }
+  QuadraticOptions options;
+  options.size = static_cast<size_t>(settings.GetInteger("size", 1, 1 << 24));
+  options.condition = settings.GetDouble("condition", 1, 1e8);
+  options.noise = settings.GetDouble("noise", 0, 1e6);
+  options.reach = settings.GetDouble("reach", 1e-6, 1e6);
+  options.weight_scale = scale;
+  options.learning_rate = static_cast<double>(LearningRate(point));
+  options.steps = RecordedSteps(settings).back();
+  options.seed = point.seed;
+  return MakeQuadratic(options);
+}
+
+float LearningRate(const Point& point) {
+  float rate = 0;
+  ParseRate(point.parameters.at("lr"), rate);
+  return rate;
+}
+
+}  // namespace update_convergence
+
+Experiment UpdateConvergence() {
+  using namespace update_convergence;
+  Experiment experiment;
+  experiment.name = "update-convergence";
+  experiment.title = "training under the update rules: loss, cost, and what falls behind float32";
+  experiment.reproduces = "[Seed003] Empirics, Pretraining, and Conclusion";
+  experiment.description = std::string(kDescription);
+  experiment.options = Options();
+  experiment.tables = TableSpecs();
+  experiment.points = Points;
+  experiment.run = Measure;
+  experiment.derive = Derive;
+  experiment.figures = Figures;
+  experiment.summarise = Summarise;
+  return experiment;
+}
+
+}  // namespace numsim::experiments

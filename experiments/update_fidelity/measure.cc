@@ -1,0 +1,194 @@
+// One point of `update-fidelity`: the arrays, the steps of a rule, and the time they take.
+#include <time.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "experiments/update_fidelity/cliff.h"
+#include "experiments/update_fidelity/update_fidelity.h"
+#include "numsim/base/error.h"
+#include "numsim/random/distributions.h"
+
+namespace numsim::experiments::update_fidelity {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// Streams of a seed. The random bits of a learning rate have a stream of their own, numbered by
+// the bits of that float32, so that they depend neither on the other rates nor on their order.
+constexpr uint64_t kParameterStream = 0;
+constexpr uint64_t kUpdateStream = 1;
+
+double Ratio(double numerator, double denominator) {
+  return denominator == 0 ? kNaN : numerator / denominator;
+}
+
+// CPU time of the calling thread, which is what a point has of the machine: points run side by
+// side, and within one every loop is serial.
+double ThreadSeconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+UpdateRule RuleOf(const Settings& settings, const Point& point) {
+  for (const UpdateRule& rule : Rules(settings)) {
+    if (Name(rule) == point.parameters.at("rule")) return rule;
+  }
+  NUMSIM_CHECK(false, "rule {}", point.parameters.at("rule"));
+  return {};
+}
+
+// What a point starts each learning rate from.
+struct Start {
+  UpdateRule rule;
+  FormatSpec format;
+  size_t side = 0;
+  Arrays arrays;
+  std::vector<float> weights;
+  UpdateState state;
+  std::vector<double> effective;  // of rules with state
+};
+
+Start MakeStart(const Settings& settings, const Point& point) {
+  Start start;
+  start.rule = RuleOf(settings, point);
+  start.format = ParseFormat(point.parameters.at("format")).spec;
+  start.side = Side(settings);
+  start.arrays =
+      DrawArrays(ParseKeys(point.parameters.at("keys")), point.seed, start.side * start.side);
+  start.weights.resize(start.arrays.initial.size());
+  start.state = StartUpdates(
+      start.rule, start.format, start.side, start.side, start.arrays.initial, start.weights);
+  if (HasState(start.rule.kind)) {
+    start.effective = KnownWeights(start.rule, start.side, start.side, start.weights, start.state);
+  }
+  return start;
+}
+
+// What became of one learning rate.
+struct Taken {
+  UpdateOutcome outcome;
+  StepMeasures stored;
+  StepMeasures effective;       // no elements: the rule has no state
+  double expected_mean = kNaN;  // stochastic
+  double nanoseconds = 0;       // an element
+};
+
+Taken Take(const Start& start, const Point& point, float lr, std::span<float> new_weights) {
+  const WeightUpdate step{.format = start.format,
+                          .rows = start.side,
+                          .cols = start.side,
+                          .weights = start.weights,
+                          .update = start.arrays.update,
+                          .learning_rate = lr};
+  UpdateState state = start.state;
+  const RandomStream random{point.seed, std::bit_cast<uint32_t>(lr)};
+  Taken taken;
+  const double begin = ThreadSeconds();
+  taken.outcome = ApplyUpdate(start.rule, step, random, state, new_weights);
+  taken.nanoseconds = 1e9 * (ThreadSeconds() - begin) / static_cast<double>(start.weights.size());
+  const double rate = static_cast<double>(lr);
+  taken.stored = MeasureStep(start.weights, start.arrays.update, new_weights, rate);
+  if (HasState(start.rule.kind)) {
+    const std::vector<double> effective =
+        KnownWeights(start.rule, start.side, start.side, new_weights, state);
+    taken.effective = MeasureStep(start.effective, start.arrays.update, effective, rate);
+  }
+  if (start.rule.kind == UpdateKind::kStochastic) {
+    taken.expected_mean = ExpectedMeanRatio(step, start.rule.random_bits);
+  }
+  return taken;
+}
+
+// The cells that every measured table begins with.
+std::vector<std::string> Head(const Point& point, float lr) {
+  return {point.parameters.at("format"),
+          point.parameters.at("keys"),
+          point.parameters.at("rule"),
+          RateText(lr),
+          Cell(point.seed)};
+}
+
+std::vector<std::string> FidelityRow(const Start& start,
+                                     const Point& point,
+                                     float lr,
+                                     const Taken& taken) {
+  const double rate = static_cast<double>(lr);
+  const StepMeasures& m = taken.stored;
+  const StepMeasures& effective = taken.effective;
+  const bool searched = Searches(start.rule.kind);
+  const double norm_ratio = m.NormRatio(rate);
+  const double mean_ratio = m.MeanRatio(rate);
+  std::vector<std::string> row = Head(point, lr);
+  for (const std::string& cell :
+       {Cell(static_cast<uint64_t>(m.elements)),
+        Cell(static_cast<uint64_t>(m.zero_updates)),
+        Cell(m.MovedShare()),
+        Cell(norm_ratio),
+        Cell(std::abs(norm_ratio - 1)),
+        Cell(m.ProjectionRatio(rate)),
+        Cell(mean_ratio),
+        Cell(std::abs(mean_ratio - 1)),
+        Cell(taken.expected_mean),
+        Cell(m.RelativeError(rate)),
+        Cell(m.Cosine()),
+        Cell(m.MovedUpdate()),
+        Cell(effective.NormRatio(rate)),
+        Cell(effective.RelativeError(rate)),
+        Cell(effective.Cosine()),
+        Cell(searched ? Ratio(taken.outcome.matched, taken.outcome.matched_target) : kNaN),
+        Cell(searched ? static_cast<double>(taken.outcome.alpha) : kNaN),
+        Cell(taken.outcome.passes),
+        Cell(Name(taken.outcome.status))}) {
+    row.push_back(cell);
+  }
+  return row;
+}
+
+std::vector<std::string> LimitsRow(const Start& start, const Point& point) {
+  const std::vector<float>& update = start.arrays.update;
+  const NaiveLimits limits = MeasureNaiveLimits(start.format, start.weights, update);
+  return {point.parameters.at("format"),
+          point.parameters.at("keys"),
+          Cell(point.seed),
+          Cell(static_cast<uint64_t>(update.size())),
+          RateText(limits.unmoved),
+          Cell(LeastThreshold(start.format, start.weights, update)),
+          RateText(limits.half_norm)};
+}
+
+}  // namespace
+
+Arrays DrawArrays(Keys keys, uint64_t seed, size_t elements) {
+  Arrays arrays{std::vector<float>(elements), {}};
+  FillNormal({seed, kParameterStream}, 0, arrays.initial);
+  if (keys == Keys::kSame) {
+    arrays.update = arrays.initial;
+  } else {
+    arrays.update.resize(elements);
+    FillNormal({seed, kUpdateStream}, 0, arrays.update);
+  }
+  return arrays;
+}
+
+Rows Measure(const Settings& settings, const Point& point) {
+  const Start start = MakeStart(settings, point);
+  std::vector<float> new_weights(start.weights.size());
+  Rows rows;
+  for (const float lr : LearningRates(settings)) {
+    const Taken taken = Take(start, point, lr, new_weights);
+    rows[std::string(kTable)].push_back(FidelityRow(start, point, lr, taken));
+    std::vector<std::string> time = Head(point, lr);
+    time.push_back(Cell(static_cast<uint64_t>(start.weights.size())));
+    time.push_back(Cell(taken.nanoseconds));
+    rows[std::string(kTimes)].push_back(std::move(time));
+  }
+  if (start.rule.kind == UpdateKind::kNaive) {
+    rows[std::string(kLimits)].push_back(LimitsRow(start, point));
+  }
+  return rows;
+}
+
+}  // namespace numsim::experiments::update_fidelity

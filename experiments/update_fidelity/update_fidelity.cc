@@ -1,0 +1,293 @@
+// What the experiment `update-fidelity` is: options, columns, points.
+#include "experiments/update_fidelity/update_fidelity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "experiments/core/settings.h"
+#include "numsim/base/elementary.h"
+#include "numsim/base/error.h"
+#include "numsim/base/keyword.h"
+#include "numsim/formats/format_table.h"
+
+namespace numsim::experiments {
+namespace update_fidelity {
+namespace {
+
+constexpr Keyword<Keys> kKeys[] = {{"same", Keys::kSame}, {"independent", Keys::kIndependent}};
+
+constexpr std::string_view kDescription =
+    "Parameters drawn from a standard normal distribution are rounded to a format, and a float32\n"
+    "update of the same size is added at learning rates from far too small for the format up to "
+    "1.\n"
+    "Measured is what becomes of the step: its norm, its mean per parameter, its direction, how\n"
+    "many parameters move. Rules with state take one step from the state that goes with the draw\n"
+    "before rounding; the step of the stored parameters is one thing, that of parameters and "
+    "state\n"
+    "together (effective) another.\n"
+    "Keys `same`: the update is the draw that the parameters were rounded from, as in the source;\n"
+    "`independent`: another draw. Rules: see numsim/updates/update_rule.h, which states every "
+    "rounding;\n"
+    "each may have an argument and a scope (stochastic:16, norm-matched@row). A rule is left out "
+    "of\n"
+    "the formats that it does not serve: split-master serves bf16.\n"
+    "The learning rate at which naive rounding stops is found to the last bit and compared with "
+    "its\n"
+    "closed form. Points run side by side: times are CPU time of the one thread of a point.\n"
+    "Claims under test: those of the source (the search works below a learning rate of 1e-9, takes "
+    "a\n"
+    "step of the norm that was asked for; naive addition zeros out rapidly; stochastic rounding\n"
+    "works for longer; 0.75 + 0.03 rounds to 0.75 in E4M3), and what an analysis of it says of\n"
+    "searches for the right target.";
+
+std::vector<Format> Formats(const Settings& settings) {
+  std::vector<Format> formats = ParseFormatList(settings.Get("formats"));
+  std::vector<std::string> names;
+  for (const Format& format : formats) {
+    if (!format.spec.IsSigned()) {
+      throw Error::Format("--formats: {} has no sign, parameters need one", format.name);
+    }
+    names.push_back(format.name);
+  }
+  CheckDistinct("formats", names);
+  return formats;
+}
+
+void CheckOptions(const Settings& settings) {
+  Side(settings);
+  CheckDistinct("keys", settings.GetList("keys"));
+  for (const std::string& keys : settings.GetList("keys")) ParseKeys(keys);
+  LearningRates(settings);
+}
+
+// Measured costs of one learning rate, relative to naive addition.
+double Cost(UpdateKind kind) {
+  switch (kind) {
+    case UpdateKind::kNaive:
+      return 1;
+    case UpdateKind::kNoteAsPrinted:
+      return 5;
+    default:
+      return HasState(kind) ? 3 : 4;
+  }
+}
+
+// A point measures every learning rate of one set of arrays, which cost more to draw than to use
+// once.
+std::vector<Point> Points(const Settings& settings) {
+  CheckOptions(settings);
+  std::vector<Point> points;
+  const std::vector<UpdateRule> rules = Rules(settings);
+  for (const Format& format : Formats(settings)) {
+    for (const std::string& keys : settings.GetList("keys")) {
+      for (const UpdateRule& rule : rules) {
+        if (!Serves(rule, format)) continue;
+        for (int i = 0; i < settings.seeds; ++i) {
+          const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
+          const std::string name = Name(rule);
+          points.push_back({.label = fmt::format("{} {} {} seed={}", format.name, keys, name, seed),
+                            .seed = seed,
+                            .parameters = {{"format", format.name}, {"keys", keys}, {"rule", name}},
+                            .cost = Cost(rule.kind)});
+        }
+      }
+    }
+  }
+  return points;
+}
+
+constexpr const char* kAllRules =
+    "naive,stochastic,master-fp32,master-fp16-scaled,split-master,kahan,note-as-printed,"
+    "norm-matched,projection-matched";
+
+std::vector<Option> Options() {
+  return {
+      {.name = "formats",
+       .quick = "e4m3fn,fp16,bf16",
+       .paper = "e4m3fn,fp16,bf16",
+       .help = "formats of the parameters, separated by commas; custom ones too"},
+      {.name = "size",
+       .quick = "1024",
+       .paper = "1024",
+       .help = "rows, and columns, of the parameter matrix: 1 to 16384"},
+      {.name = "per-decade",
+       .quick = "2",
+       .paper = "6",
+       .help = "learning rates in a factor of 10: 1 to 100"},
+      {.name = "lr-low",
+       .quick = "1e-10",
+       .paper = "1e-10",
+       .help = "least learning rate, 1e-30 to 1e6"},
+      {.name = "lr-high",
+       .quick = "1",
+       .paper = "1",
+       .help = "greatest learning rate, --lr-low to 1e6"},
+      {.name = "rules",
+       .quick = kAllRules,
+       .paper = kAllRules,
+       .help = "update rules, separated by commas: KIND[:ARGUMENT][@SCOPE]"},
+      {.name = "keys",
+       .quick = "same,independent",
+       .paper = "same,independent",
+       .help = "update drawn with the key of the parameters, or independently"},
+      {.name = "rtol",
+       .quick = "1e-2",
+       .paper = "1e-2",
+       .help = "relative tolerance of note-as-printed, 0 to 1"},
+      {.name = "iterations",
+       .quick = "32",
+       .paper = "32",
+       .help = "most candidates of note-as-printed, 1 to 1000"},
+  };
+}
+
+// What the rows of the measured tables begin with.
+std::vector<Column> WithHead(std::vector<Column> columns) {
+  std::vector<Column> all = {
+      {"format", "of the parameters"},
+      {"keys", "same: update = parameters before rounding; independent: another draw"},
+      {"rule", "update rule"},
+      {"lr", "learning rate, a float32"},
+      {"seed", ""},
+      {"elements", "number of parameters"},
+  };
+  all.insert(all.end(), columns.begin(), columns.end());
+  return all;
+}
+
+std::vector<Column> FidelityColumns() {
+  return WithHead({
+      {"zero_updates", "elements with u = 0, left out of mean_ratio"},
+      {"moved_share", "share of parameters that changed"},
+      {"norm_ratio", "||step|| / (lr ||u||), step = new - old parameters as stored"},
+      {"norm_error", "|norm_ratio - 1|"},
+      {"projection_ratio", "<step, u> / (lr ||u||^2)"},
+      {"mean_ratio", "mean(step / u) / lr"},
+      {"mean_error", "|mean_ratio - 1|"},
+      {"expected_mean_ratio",
+       "stochastic: expectation of mean_ratio over the random bits; nan for the others"},
+      {"relative_error", "||step - lr u|| / (lr ||u||)"},
+      {"cosine", "between step and u; nan when nothing moved"},
+      {"moved_update", "mean |u| of those that moved / rms(u); nan when nothing moved"},
+      {"effective_norm_ratio",
+       "rules with state: norm_ratio of parameters and state together; nan for the others"},
+      {"effective_relative_error", "the same for relative_error"},
+      {"effective_cosine", "the same for cosine"},
+      {"own_target_ratio",
+       "rules that search: what they compare over its target (note-as-printed: squares, against lr "
+       "||u||^2); nan for the others"},
+      {"alpha", "rules that search: factor of the update that was applied; nan for the others"},
+      {"passes", "rules that search: passes over the parameters; 0 for the others"},
+      {"status", "ok, below-min-step, not-converged, saturated, nonfinite or zero-update"},
+  });
+}
+
+std::vector<TableSpec> TableSpecs() {
+  return {
+      {.name = std::string(kTable), .columns = FidelityColumns()},
+      {.name = std::string(kTimes),
+       .columns = WithHead({{"ns_per_element",
+                             "CPU time of the step in one thread, nanoseconds a parameter; points "
+                             "run side by side"}}),
+       .timed = true},
+      {.name = std::string(kLimits),
+       .columns = {{"format", "of the parameters"},
+                   {"keys", "as above"},
+                   {"seed", ""},
+                   {"elements", "number of parameters"},
+                   {"unmoved_lr", "greatest float32 rate at which naive moves nothing"},
+                   {"least_threshold", "min of h / |u|, h the distance to the rounding boundary"},
+                   {"half_norm_lr",
+                    "rate below which the norm of naive's step is less than half of lr ||u||"}}},
+      {.name = std::string(kCliffs),
+       .derived = true,
+       .columns =
+           {{"format", "of the parameters"},
+            {"keys", "as above"},
+            {"seed", ""},
+            {"limit", "unmoved: naive moves nothing; half-norm: half of its step's norm is gone"},
+            {"predicted_from",
+             "arrays: least_threshold; distribution: that of weights and updates (unmoved: the "
+             "rate at which one mover is expected)"},
+            {"measured", "learning rate"},
+            {"predicted", "learning rate"},
+            {"expected_movers",
+             "unmoved, from the distribution: weights expected to move at the measured rate; nan "
+             "otherwise"}}},
+  };
+}
+
+}  // namespace
+
+std::string_view Name(Keys keys) { return KeywordText(kKeys, keys); }
+
+Keys ParseKeys(std::string_view text) { return ParseKeyword(kKeys, "keys", text); }
+
+std::vector<float> LearningRates(const Settings& settings) {
+  const double low = settings.GetDouble("lr-low", 1e-30, 1e6);
+  const double high = settings.GetDouble("lr-high", low, 1e6);
+  const auto per_decade = static_cast<double>(settings.GetInteger("per-decade", 1, 100));
+  const double step = Log(10) / per_decade;
+  std::vector<float> rates;
+  for (int i = 0;; ++i) {
+    const std::string text = fmt::format("{:.3e}", low * Exp(step * i));
+    const char* const end = text.data() + text.size();
+    double rate = 0;
+    float rounded = 0;
+    std::from_chars(text.data(), end, rate);
+    std::from_chars(text.data(), end, rounded);
+    if (rate > high) return rates;
+    rates.push_back(rounded);
+  }
+}
+
+std::string RateText(float lr) {
+  char buffer[32];
+  const auto result = std::to_chars(buffer, buffer + sizeof(buffer), lr);
+  return std::string(buffer, result.ptr);
+}
+
+std::vector<UpdateRule> Rules(const Settings& settings) {
+  std::vector<UpdateRule> rules = ParseUpdateRuleList(settings.Get("rules"));
+  const std::vector<Format> formats = Formats(settings);
+  std::vector<std::string> names;
+  for (UpdateRule& rule : rules) {
+    rule.tolerance = settings.GetDouble("rtol", 0, 1);
+    rule.iterations = static_cast<int>(settings.GetInteger("iterations", 1, 1000));
+    names.push_back(Name(rule));
+    const auto serves = [&](const Format& format) { return Serves(rule, format); };
+    if (std::none_of(formats.begin(), formats.end(), serves)) {
+      throw Error::Format("--rules: {} serves none of --formats", names.back());
+    }
+  }
+  CheckDistinct("rules", names);
+  return rules;
+}
+
+size_t Side(const Settings& settings) {
+  return static_cast<size_t>(settings.GetInteger("size", 1, 1 << 14));
+}
+
+}  // namespace update_fidelity
+
+Experiment UpdateFidelity() {
+  using namespace update_fidelity;
+  Experiment experiment;
+  experiment.name = "update-fidelity";
+  experiment.title = "what rounding leaves of a small weight update, by rule and learning rate";
+  experiment.reproduces = "[Seed003] Empirics, Precision: the figures for fp8, fp16 and bf16";
+  experiment.description = std::string(kDescription);
+  experiment.options = Options();
+  experiment.tables = TableSpecs();
+  experiment.points = Points;
+  experiment.run = Measure;
+  experiment.derive = Derive;
+  experiment.figures = Figures;
+  experiment.summarise = Summarise;
+  return experiment;
+}
+
+}  // namespace numsim::experiments

@@ -1,0 +1,108 @@
+// Experiment `update-fidelity`: what is left of a small update after rounding to the format of the
+// parameters, by update rule and learning rate ([Seed003], Empirics, Precision).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiments/core/experiment.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/updates/update_rule.h"
+
+namespace numsim::experiments {
+
+Experiment UpdateFidelity();
+
+// The parts below are shared between this experiment's files and its tests.
+namespace update_fidelity {
+
+inline constexpr std::string_view kTable = "fidelity";
+inline constexpr std::string_view kTimes = "times";
+inline constexpr std::string_view kLimits = "naive_limits";
+inline constexpr std::string_view kCliffs = "cliffs";  // derived
+
+// Whether the update is the very draw that the parameters were rounded from, as published, or an
+// independent one.
+enum class Keys : uint8_t { kSame, kIndependent };
+std::string_view Name(Keys keys);
+Keys ParseKeys(std::string_view text);  // same, independent; throws Error
+
+// The learning rates from --lr-low to --lr-high, ascending, --per-decade in a factor of 10: four
+// significant digits each, rounded to float32.
+std::vector<float> LearningRates(const Settings& settings);
+// The shortest text that reads back to that float32: the cell of a learning rate.
+std::string RateText(float lr);
+
+// The rules of --rules, with the options of the note's rule. Throws Error for a bad one, for one
+// that is listed twice, and for one that serves none of --formats.
+std::vector<UpdateRule> Rules(const Settings& settings);
+
+// Rows and columns of the parameter matrix.
+size_t Side(const Settings& settings);
+
+// Parameters before they are rounded, and the update, rows * cols elements each.
+struct Arrays {
+  std::vector<float> initial, update;
+};
+Arrays DrawArrays(Keys keys, uint64_t seed, size_t elements);
+
+// How a step compares with the wanted one. step = after - before in float64; u the update. A NaN or
+// infinity goes through to every sum it is part of.
+struct StepMeasures {
+  size_t elements = 0;
+  size_t moved = 0;            // step != 0, NaN included
+  size_t zero_updates = 0;     // u == 0: left out of mean_ratio
+  double step_square = 0;      // sum of step^2
+  double update_square = 0;    // sum of u^2
+  double projection = 0;       // sum of step u
+  double residual_square = 0;  // sum of (step - lr u)^2
+  double ratio_sum = 0;        // sum of step / u where u != 0
+  double moved_update = 0;     // sum of |u| where step != 0
+
+  StepMeasures& operator+=(const StepMeasures& other);
+
+  double MovedShare() const;
+  // The ratios are NaN where their denominator is zero.
+  double NormRatio(double lr) const;        // ||step|| / (lr ||u||)
+  double ProjectionRatio(double lr) const;  // <step, u> / (lr ||u||^2)
+  double MeanRatio(double lr) const;        // mean(step / u) / lr
+  double RelativeError(double lr) const;    // ||step - lr u|| / (lr ||u||)
+  double Cosine() const;                    // between step and u
+  double MovedUpdate() const;               // mean |u| of those that moved / rms(u)
+};
+
+// Requires equal lengths. Sums in float64, in blocks (SumOverBlocks).
+StepMeasures MeasureStep(std::span<const float> before,
+                         std::span<const float> update,
+                         std::span<const float> after,
+                         double lr);
+StepMeasures MeasureStep(std::span<const double> before,
+                         std::span<const float> update,
+                         std::span<const double> after,
+                         double lr);
+
+// Expectation of StepMeasures::MeanRatio over the random bits of the stochastic rule.
+double ExpectedMeanRatio(const WeightUpdate& step, int random_bits);
+
+Rows Measure(const Settings& settings, const Point& point);
+void Derive(const Settings& settings, Tables& tables);
+std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
+Summary Summarise(const Settings& settings, const Tables& tables);
+
+// One column over the learning rates: mean, least and greatest of the seeds. NaN where a seed's
+// value is.
+struct Curve {
+  std::vector<double> lr, mean, low, high;
+};
+
+// What one curve is about.
+struct CurveKey {
+  std::string format, keys, rule;
+};
+Curve CurveOf(const Table& table, const CurveKey& key, std::string_view column);
+
+}  // namespace update_fidelity
+}  // namespace numsim::experiments

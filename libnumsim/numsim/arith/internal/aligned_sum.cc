@@ -1,0 +1,272 @@
+// Matrix units that align products by their exponents and cut what lies below.
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+#include "numsim/arith/arith.h"
+#include "numsim/arith/internal/matrix_units.h"
+#include "numsim/base/error.h"
+#include "numsim/formats/named_formats.h"
+
+namespace numsim {
+namespace {
+
+constexpr int kF32MinExponent = -126;
+constexpr int kF32MaxExponent = 127;
+constexpr int kLeastAlignment = -133;  // of NVIDIA's units
+constexpr uint32_t kF32Infinity = 0x7F800000;
+constexpr uint32_t kF32Nan = 0x7FC00000;
+constexpr size_t kWordGroup = 32;  // products that ProductOrder::kBytePairs orders anew
+
+// (-1)^negative * significand * 2^lowest, and the exponent under which a unit aligns it: that of
+// the binade, for a subnormal the least one.
+struct Aligned {
+  bool negative = false;
+  uint64_t significand = 0;
+  int lowest = 0;
+  int exponent = 0;
+};
+
+Aligned AlignedValue(const Unrounded& x, int min_exponent) {
+  const int binade = x.exponent + static_cast<int>(std::bit_width(x.significand)) - 1;
+  return {x.negative,
+          x.significand,
+          x.exponent,
+          x.significand == 0 ? min_exponent : std::max(binade, min_exponent)};
+}
+
+Aligned AlignedProduct(const Aligned& a, const Aligned& b) {
+  return {a.negative != b.negative,
+          a.significand * b.significand,
+          a.lowest + b.lowest,
+          a.exponent + b.exponent};
+}
+
+// What is not finite among addends.
+struct Specials {
+  bool nan = false;
+  bool infinity[2] = {false, false};  // positive, negative
+
+  void AddInfinity(bool negative) { infinity[negative ? 1 : 0] = true; }
+  void Add(const Unrounded& x) {
+    nan = nan || x.kind == NumberKind::kNan;
+    if (x.kind == NumberKind::kInfinity) AddInfinity(x.negative);
+  }
+  // Of a product.
+  void Add(const Unrounded& a, const Unrounded& b) {
+    const auto is_zero = [](const Unrounded& x) {
+      return x.kind == NumberKind::kFinite && x.significand == 0;
+    };
+    const bool infinite = a.kind == NumberKind::kInfinity || b.kind == NumberKind::kInfinity;
+    if (a.kind == NumberKind::kNan || b.kind == NumberKind::kNan) {
+      nan = true;
+    } else if (infinite && (is_zero(a) || is_zero(b))) {
+      nan = true;
+    } else if (infinite) {
+      AddInfinity(a.negative != b.negative);
+    }
+  }
+  // The bits of a float32 sum, if any addend was special.
+  std::optional<uint32_t> Sum() const {
+    if (nan || (infinity[0] && infinity[1])) return kF32Nan;
+    if (infinity[0]) return kF32Infinity;
+    if (infinity[1]) return kF32Infinity | kFp32.SignBit();
+    return std::nullopt;
+  }
+};
+
+// The products of one vector pair in the order of a unit, at positions 0, 1, ... without end: what
+// lies beyond the vectors is +0.
+class Products {
+ public:
+  Products(const Accumulator& rule, const DotOperand& a, const DotOperand& b)
+      : order_(rule.order), a_(a), b_(b) {}
+
+  // Positions that hold every product.
+  size_t Count() const {
+    const size_t n = a_.values.size();
+    if (order_ != ProductOrder::kBytePairs) return n;
+    return (n + kWordGroup - 1) / kWordGroup * kWordGroup;
+  }
+  // The product at a position. One that is not finite goes to `specials` and counts as zero.
+  Aligned At(size_t position, Specials& specials) const {
+    const size_t k = Index(position);
+    if (k >= a_.values.size()) return {};
+    const Unrounded a = Value(a_, k), b = Value(b_, k);
+    specials.Add(a, b);
+    if (a.kind != NumberKind::kFinite || b.kind != NumberKind::kFinite) return {};
+    return AlignedProduct(AlignedValue(a, a_.format.MinExponent()),
+                          AlignedValue(b, b_.format.MinExponent()));
+  }
+
+ private:
+  static Unrounded Value(const DotOperand& x, size_t k) {
+    return ExactValue(kFp32, std::bit_cast<uint32_t>(x.values[k]));
+  }
+  size_t Index(size_t position) const {
+    if (order_ != ProductOrder::kBytePairs) return position;
+    const size_t group = position / kWordGroup * kWordGroup;
+    const size_t half = position % kWordGroup / (kWordGroup / 2);
+    const size_t pair = position % (kWordGroup / 2) / 2;
+    return group + 4 * pair + 2 * half + position % 2;
+  }
+
+  ProductOrder order_;
+  DotOperand a_, b_;
+};
+
+// |x| in units of 2^unit, truncated. Requires the result to fit.
+int64_t Truncated(const Aligned& x, int unit) {
+  const int up = x.lowest - unit;
+  const uint64_t magnitude = up >= 0     ? x.significand << std::min(up, 63)
+                             : up <= -64 ? 0
+                                         : x.significand >> -up;
+  return x.negative ? -static_cast<int64_t>(magnitude) : static_cast<int64_t>(magnitude);
+}
+
+// x * 2^up, rounded down. Requires the result to fit.
+int64_t ScaledDown(int64_t x, int up) {
+  if (up >= 0) return x << up;
+  return x >> std::min(-up, 63);
+}
+
+Aligned F32Accumulator(uint32_t bits) {
+  return AlignedValue(ExactValue(kFp32, bits), kF32MinExponent);
+}
+
+uint32_t AddF32(uint32_t a, uint32_t b) {
+  static const EncodePlan plan = MakeEncodePlan(kFp32);
+  return Add({kFp32, a}, {kFp32, b}, plan).code;
+}
+
+// sum * 2^unit truncated to `bits` fraction bits, at most 23, of its own exponent; never -0.
+uint32_t TruncatedF32(int64_t sum, int unit, int bits) {
+  static const EncodePlan plan = MakeEncodePlan(kFp32, {.mode = RoundingMode::kTowardZero});
+  if (sum == 0) return 0;  // of any unit, also one beyond float32
+  const uint32_t sign = sum < 0 ? kFp32.SignBit() : 0;
+  uint64_t magnitude = static_cast<uint64_t>(sum < 0 ? -sum : sum);
+  const int width = static_cast<int>(std::bit_width(magnitude));
+  if (unit + width - 1 > kF32MaxExponent) return sign | kF32Infinity;
+  const int cut = std::max(width - 1 - bits, 0);
+  magnitude = magnitude >> cut << cut;
+  const uint32_t code = EncodeUnrounded(plan, {NumberKind::kFinite, false, unit, magnitude}).code;
+  return code == 0 ? 0 : sign | code;
+}
+
+// One chunk of kAligned: the new accumulator.
+uint32_t AlignedChunk(const Accumulator& rule,
+                      const Products& products,
+                      size_t begin,
+                      uint32_t acc) {
+  Specials specials;
+  const Unrounded acc_value = ExactValue(kFp32, acc);
+  specials.Add(acc_value);
+  const size_t end = begin + static_cast<size_t>(rule.chunk);
+  const Aligned start = F32Accumulator(acc);
+  int largest = kLeastAlignment;
+  if (start.significand != 0) largest = start.exponent;
+  for (size_t i = begin; i < end; ++i) {
+    const Aligned p = products.At(i, specials);
+    if (p.significand != 0) largest = std::max(largest, p.exponent);
+  }
+  if (const auto special = specials.Sum()) return *special;
+  const int unit = largest - rule.fraction_bits;
+  int64_t sum = Truncated(start, unit);
+  for (size_t i = begin; i < end; ++i) sum += Truncated(products.At(i, specials), unit);
+  return TruncatedF32(sum, unit, std::min(rule.fraction_bits, 23));
+}
+
+// Products truncated below the largest of their exponents and added.
+struct PartialSum {
+  int64_t sum = 0;  // in units of 2^(exponent - F)
+  int exponent = 0;
+};
+
+// Of positions begin, begin + step, ... before end. The exponent of a zero product is -126. A
+// product beyond float32 is infinite.
+PartialSum TruncatedProducts(const Products& products,
+                             size_t begin,
+                             size_t end,
+                             size_t step,
+                             int fraction_bits,
+                             Specials& specials) {
+  PartialSum out{0, begin < end ? INT32_MIN : kF32MinExponent};
+  for (size_t i = begin; i < end; i += step) {
+    const Aligned p = products.At(i, specials);
+    const int binade = p.lowest + static_cast<int>(std::bit_width(p.significand)) - 1;
+    if (p.significand != 0 && binade > kF32MaxExponent) specials.AddInfinity(p.negative);
+    out.exponent = std::max(out.exponent, p.significand == 0 ? kF32MinExponent : p.exponent);
+  }
+  for (size_t i = begin; i < end; i += step) {
+    out.sum += Truncated(products.At(i, specials), out.exponent - fraction_bits);
+  }
+  return out;
+}
+
+// Both rounded down to the units of the larger exponent and added.
+PartialSum Joined(const PartialSum& a, const PartialSum& b) {
+  const int exponent = std::max(a.exponent, b.exponent);
+  return {ScaledDown(a.sum, a.exponent - exponent) + ScaledDown(b.sum, b.exponent - exponent),
+          exponent};
+}
+
+// One chunk of kAlignedDown: the new accumulator.
+uint32_t AlignedDownChunk(const Accumulator& rule,
+                          const Products& products,
+                          size_t begin,
+                          uint32_t acc) {
+  constexpr int kGuardBits = 7;  // that the sum of products keeps below F
+  static const EncodePlan nearest = MakeEncodePlan(kFp32);
+  const int f = rule.fraction_bits;
+  const bool halves = rule.order == ProductOrder::kEvenOdd;
+  const size_t end = begin + static_cast<size_t>(rule.chunk);
+  Specials specials;
+  specials.Add(ExactValue(kFp32, acc));
+  PartialSum part = TruncatedProducts(products, begin, end, halves ? 2 : 1, f, specials);
+  if (halves) {
+    part = Joined(part, TruncatedProducts(products, begin + 1, end, 2, f, specials));
+  }
+  if (const auto special = specials.Sum()) return *special;
+  const Aligned start = F32Accumulator(acc);
+  const int exponent = std::max(part.exponent, start.exponent);
+  int64_t sum = ScaledDown(part.sum, part.exponent - exponent + kGuardBits);
+  if (!halves || start.exponent >= exponent - f - 1) {
+    const int64_t value = static_cast<int64_t>(start.significand);
+    sum += ScaledDown(start.negative ? -value : value, start.lowest - (exponent - f)) *
+           (int64_t{1} << kGuardBits);
+  }
+  const Unrounded out{NumberKind::kFinite,
+                      sum < 0,
+                      exponent - f - kGuardBits,
+                      static_cast<uint64_t>(sum < 0 ? -sum : sum)};
+  return EncodeUnrounded(nearest, out).code;
+}
+
+}  // namespace
+
+uint32_t AlignedSum(const Accumulator& rule, const DotOperand& a, const DotOperand& b) noexcept {
+  const Products products(rule, a, b);
+  const size_t promote = static_cast<size_t>(rule.promote);
+  uint32_t total = 0, acc = 0;
+  for (size_t k = 0; k < products.Count(); k += static_cast<size_t>(rule.chunk)) {
+    if (promote != 0 && k % promote == 0) {
+      total = AddF32(total, acc);
+      acc = 0;
+    }
+    acc = AlignedChunk(rule, products, k, acc);
+  }
+  return promote != 0 ? AddF32(total, acc) : acc;
+}
+
+uint32_t AlignedDownSum(const Accumulator& rule,
+                        const DotOperand& a,
+                        const DotOperand& b) noexcept {
+  const Products products(rule, a, b);
+  uint32_t acc = 0;
+  for (size_t k = 0; k < products.Count(); k += static_cast<size_t>(rule.chunk)) {
+    acc = AlignedDownChunk(rule, products, k, acc);
+  }
+  return acc;
+}
+
+}  // namespace numsim

@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+#include "hwy/targets.h"
+#include "numsim/backend/backend.h"
+#include "numsim/backend/device.h"
+#include "numsim/base/error.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "numsim/backend/internal/backend_simd.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace numsim::HWY_NAMESPACE {
+int64_t CompiledTarget() { return HWY_TARGET; }
+}  // namespace numsim::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace numsim {
+namespace {
+
+HWY_EXPORT(CompiledTarget);
+
+bool g_scalar = false;
+bool g_device = false;
+
+constexpr std::string_view kDevice = "cuda";
+
+std::string LowerCase(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
+    return static_cast<char>(std::tolower(c));
+  });
+  return text;
+}
+
+// Highway's own fall-back for processors without vectors is called "none" here: "scalar" is ours.
+std::string TargetText(int64_t target) {
+  const std::string name = LowerCase(hwy::TargetName(target));
+  return name == "scalar" ? "none" : name;
+}
+
+// Undoes an earlier ForceBackend, so that the processor's own targets are seen again.
+std::vector<int64_t> UsableTargets() {
+  hwy::SetSupportedTargetsForTest(0);
+  return hwy::SupportedAndGeneratedTargets();
+}
+
+// The target whose code the dispatch runs.
+int64_t ActiveTarget() {
+  if (!hwy::GetChosenTarget().IsInitialized()) {
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+  return HWY_DYNAMIC_DISPATCH(CompiledTarget)();
+}
+
+void Activate(int64_t targets) {
+  hwy::SetSupportedTargetsForTest(targets);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+}  // namespace
+
+std::vector<std::string> AvailableBackends() {
+  const std::string active(SimdTargetName());
+  std::vector<std::string> names;
+  for (const int64_t target : UsableTargets()) names.push_back(TargetText(target));
+  names.push_back("scalar");
+  if (DeviceAvailable()) names.emplace_back(kDevice);
+  ForceBackend(active);
+  return names;
+}
+
+void ForceBackend(std::string_view name) {
+  const int64_t active = ActiveTarget();
+  if (name == kDevice) {
+    if (!DeviceAvailable()) {
+      throw Error::Format("backend 'cuda' is not available here: {}", DeviceUnavailable());
+    }
+    Activate(UsableTargets().front());
+    g_scalar = false;
+    g_device = true;
+    return;
+  }
+  std::string valid = "scalar";
+  for (const int64_t target : UsableTargets()) {
+    if (TargetText(target) == name) {
+      g_scalar = false;
+      g_device = false;
+      Activate(target);
+      return;
+    }
+    valid += ", " + TargetText(target);
+  }
+  if (DeviceAvailable()) valid += ", cuda";
+  if (name != "scalar") {
+    Activate(active);  // the search above forgot it
+    throw Error::Format("backend '{}' is not available here; available: {}", name, valid);
+  }
+  g_scalar = true;
+  g_device = false;
+}
+
+bool ForceBackendFromEnvironment() {
+  const char* name = std::getenv("NUMSIM_BACKEND");
+  if (name == nullptr || *name == '\0') return false;
+  ForceBackend(name);
+  return true;
+}
+
+std::string_view SimdTargetName() {
+  static std::string name;
+  if (g_scalar) return "scalar";
+  if (g_device) return kDevice;
+  name = TargetText(ActiveTarget());
+  return name;
+}
+
+bool UsesScalarReference() noexcept { return g_scalar; }
+
+bool UsesDevice() noexcept { return g_device; }
+
+}  // namespace numsim
+#endif  // HWY_ONCE

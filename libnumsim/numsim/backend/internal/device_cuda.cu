@@ -1,0 +1,186 @@
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "numsim/backend/device.h"
+#include "numsim/backend/shared/device_call_cuda.cuh"
+
+namespace numsim {
+namespace cuda {
+
+// The text of a call up to its arguments.
+static std::string_view CallName(std::string_view call) { return call.substr(0, call.find('(')); }
+
+void Check(cudaError_t status, const char* call, const std::string& shape) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // CUDA keeps it otherwise, and the next launch would be blamed
+  throw Error::Format("{}, {}: {}", CallName(call), shape, cudaGetErrorString(status));
+}
+
+void CheckLaunch(const char* kernel, const std::string& shape) {
+  Check(cudaGetLastError(), kernel, shape);
+}
+
+}  // namespace cuda
+
+namespace {
+
+std::string Version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
+
+// Any kernel: whether it can be loaded tells whether this build has code for the device.
+__global__ void Probe() {}
+
+// The word that CUDA has for an error, which it forgets.
+const char* Forget(cudaError_t error) {
+  cudaGetLastError();
+  return cudaGetErrorString(error);
+}
+
+struct Found {
+  std::string unavailable;
+  DeviceInfo info;
+};
+
+DeviceInfo Describe(const cudaDeviceProp& device) {
+  int driver = 0, runtime = 0;
+  NUMSIM_CUDA(cudaDriverGetVersion(&driver), "version");
+  NUMSIM_CUDA(cudaRuntimeGetVersion(&runtime), "version");
+  return {.name = device.name,
+          .compute_capability = 10 * device.major + device.minor,
+          .multiprocessors = device.multiProcessorCount,
+          .memory_bytes = device.totalGlobalMem,
+          .l2_bytes = static_cast<size_t>(device.l2CacheSize),
+          .driver = Version(driver),
+          .runtime = Version(runtime),
+          .code = NUMSIM_CUDA_ARCHITECTURES};
+}
+
+Found Find() {
+  int count = 0;
+  const cudaError_t counted = cudaGetDeviceCount(&count);
+  if (counted != cudaSuccess) return {fmt::format("no CUDA device: {}", Forget(counted)), {}};
+  if (count == 0) return {"no CUDA device: none is visible", {}};
+  cudaDeviceProp device;
+  NUMSIM_CUDA(cudaGetDeviceProperties(&device, 0), "device 0");
+  cudaFuncAttributes attributes;
+  const cudaError_t loaded = cudaFuncGetAttributes(&attributes, Probe);
+  if (loaded == cudaErrorNoKernelImageForDevice || loaded == cudaErrorInvalidDeviceFunction) {
+    Forget(loaded);
+    return {fmt::format("the device is sm_{}{}, and this build has code for {}",
+                        device.major,
+                        device.minor,
+                        NUMSIM_CUDA_ARCHITECTURES),
+            {}};
+  }
+  if (loaded != cudaSuccess) {  // held by another process, or without memory for this one
+    return {fmt::format("{} cannot be used: {}", device.name, Forget(loaded)), {}};
+  }
+  return {"", Describe(device)};
+}
+
+Found FindOrSayWhyNot() {
+  try {
+    return Find();
+  } catch (const Error& error) {
+    return {fmt::format("no CUDA device: {}", error.what()), {}};
+  }
+}
+
+const Found& TheDevice() {
+  static const Found found = FindOrSayWhyNot();
+  return found;
+}
+
+cudaEvent_t RawEvent(void* handle) { return static_cast<cudaEvent_t>(handle); }
+
+}  // namespace
+
+const std::string& DeviceUnavailable() { return TheDevice().unavailable; }
+
+const DeviceInfo& Device() {
+  NUMSIM_CHECK(DeviceAvailable(), "{}", DeviceUnavailable());
+  return TheDevice().info;
+}
+
+DeviceStream::DeviceStream() {
+  cudaStream_t stream;
+  NUMSIM_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
+  handle_ = stream;
+}
+
+DeviceStream::~DeviceStream() {
+  if (handle_ == nullptr) return;
+  cudaStreamSynchronize(cuda::Raw(*this));
+  cudaStreamDestroy(cuda::Raw(*this));
+}
+
+void DeviceStream::Wait() { NUMSIM_CUDA(cudaStreamSynchronize(cuda::Raw(*this)), "a stream"); }
+
+DeviceStream& ThreadStream() {
+  static thread_local DeviceStream stream;
+  return stream;
+}
+
+namespace device_memory {
+
+void* Allocate(size_t bytes) {
+  void* memory = nullptr;
+  if (bytes != 0) NUMSIM_CUDA(cudaMalloc(&memory, bytes), "{} bytes", bytes);
+  return memory;
+}
+
+void Free(void* memory) noexcept {
+  if (memory != nullptr) cudaFree(memory);  // CUDA would start up to free nothing
+}
+
+void CopyIn(const void* host, void* device, size_t bytes, DeviceStream& stream) {
+  if (bytes == 0) return;
+  NUMSIM_CUDA(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, cuda::Raw(stream)),
+              "{} bytes to the device",
+              bytes);
+}
+
+void CopyOut(const void* device, void* host, size_t bytes, DeviceStream& stream) {
+  if (bytes == 0) return;
+  NUMSIM_CUDA(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, cuda::Raw(stream)),
+              "{} bytes to the host",
+              bytes);
+}
+
+void CopyWithin(const void* from, void* to, size_t bytes, DeviceStream& stream) {
+  if (bytes == 0) return;
+  NUMSIM_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, cuda::Raw(stream)),
+              "{} bytes on the device",
+              bytes);
+}
+
+void FillBytes(void* device, uint8_t byte, size_t bytes, DeviceStream& stream) {
+  if (bytes == 0) return;
+  NUMSIM_CUDA(cudaMemsetAsync(device, byte, bytes, cuda::Raw(stream)), "{} bytes", bytes);
+}
+
+}  // namespace device_memory
+
+DeviceEvent::DeviceEvent() {
+  cudaEvent_t event;
+  NUMSIM_CUDA(cudaEventCreate(&event), "an event");
+  handle_ = event;
+}
+
+DeviceEvent::~DeviceEvent() {
+  if (handle_ != nullptr) cudaEventDestroy(RawEvent(handle_));
+}
+
+void DeviceEvent::Record(DeviceStream& stream) {
+  NUMSIM_CUDA(cudaEventRecord(RawEvent(handle_), cuda::Raw(stream)), "an event");
+}
+
+double DeviceEvent::Seconds(const DeviceEvent& begin, const DeviceEvent& end) {
+  NUMSIM_CUDA(cudaEventSynchronize(RawEvent(end.handle_)), "an event");
+  float milliseconds = 0;
+  NUMSIM_CUDA(cudaEventElapsedTime(&milliseconds, RawEvent(begin.handle_), RawEvent(end.handle_)),
+              "two events");
+  return 1e-3 * static_cast<double>(milliseconds);
+}
+
+}  // namespace numsim

@@ -1,0 +1,174 @@
+// Products of matrices under a rule of accumulation, and the rules by name.
+#include "numsim/gemm/gemm.h"
+
+#include <string>
+#include <vector>
+
+#include "numsim/capi/internal/arrays.h"
+#include "numsim/capi/internal/scaled_matrix.h"
+#include "numsim/capi/internal/text.h"
+
+using numsim::Accumulator;
+using numsim::AccumulatorRow;
+using numsim::AccumulatorTable;
+using numsim::capi::CatchAll;
+using numsim::capi::FirstError;
+using numsim::capi::Memory;
+using numsim::capi::Require;
+
+namespace numsim::capi {
+namespace {
+
+// The scales of the vectors along the inner dimension. Segments that hold all of it are none.
+GemmScales ScalesOf(const ScaledMatrix& matrix, const float* scales) {
+  GemmScales result = {.data = std::span(scales, matrix.Scales())};
+  switch (matrix.layout.granularity) {
+    case Granularity::kRow:
+      result.row_stride = 1;
+      break;
+    case Granularity::kColumn:
+      result.segment = 1;
+      break;
+    case Granularity::kBlock:
+      result.row_stride = matrix.layout.BlocksPerRow(matrix.shape.cols);
+      result.segment = matrix.layout.block;
+      break;
+    default:
+      break;
+  }
+  result.segment_stride = 1;
+  if (result.segment >= matrix.shape.cols) result.segment = 0;
+  return result;
+}
+
+// A factor of a product.
+class Factor {
+ public:
+  numsim_status_t Read(const numsim_factor_t* given, size_t vectors, size_t inner) noexcept {
+    if (given == nullptr) return NUMSIM_ERROR_BAD_ARGUMENT;
+    constexpr numsim_scale_layout_t kNone = {NUMSIM_SCALE_TENSOR, 0, 0};
+    const bool scaled = given->scales != nullptr;
+    ScaledMatrix matrix;
+    numsim_status_t status =
+        FirstError({ReadFormat(&given->format, &operand_.format),
+                    matrix.Read(vectors, inner, scaled ? &given->layout : &kNone)});
+    if (status != NUMSIM_OK) return status;
+    status = CheckCodeBytes(given->code_bytes, operand_.format);
+    if (status != NUMSIM_OK) return status;
+    codes_ = {given->codes, matrix.Elements(), static_cast<size_t>(given->code_bytes)};
+    scales_ = {given->scales, scaled ? matrix.Scales() : 0, sizeof(float)};
+    status = FirstError({codes_.Check(), scales_.Check()});
+    if (status != NUMSIM_OK) return status;
+    operand_.rows = vectors;
+    operand_.inner = inner;
+    operand_.transposed = given->transposed != 0;
+    if (scaled) operand_.scales = ScalesOf(matrix, given->scales);
+    return NUMSIM_OK;
+  }
+
+  const Memory& codes() const noexcept { return codes_; }
+  const Memory& scales() const noexcept { return scales_; }
+  size_t segment() const noexcept { return operand_.scales.segment; }
+
+  // The factor, which refers to this object. Codes in elements that Gemm does not know are decoded.
+  GemmOperand Operand() {
+    GemmOperand operand = operand_;
+    const bool as_stored = codes_.element == static_cast<size_t>(operand.format.StorageBytes());
+    if (as_stored && codes_.element == 1) {
+      operand.codes8 = {static_cast<const uint8_t*>(codes_.data), codes_.n};
+    } else if (as_stored && codes_.element == 2) {
+      operand.codes16 = {static_cast<const uint16_t*>(codes_.data), codes_.n};
+    } else {
+      decoded_.resize(codes_.n);
+      WithCodes(codes_.data, static_cast<int>(codes_.element), codes_.n, [&](auto codes) {
+        Decode(operand.format, codes, std::span(decoded_));
+      });
+      operand.values = decoded_;
+    }
+    return operand;
+  }
+
+ private:
+  GemmOperand operand_;
+  Memory codes_ = {nullptr, 0, 1};
+  Memory scales_ = {nullptr, 0, 1};
+  std::vector<float> decoded_;
+};
+
+// Rule library is refused: its bits depend on more than the arguments.
+Accumulator ReadRule(const char* text) {
+  const Accumulator rule = ParseAccumulator(text);
+  if (rule.kind == AccumulatorKind::kLibrary) {
+    throw Error::Format("accumulator '{}' has no stated order and no place in the C interface",
+                        text);
+  }
+  return rule;
+}
+
+// The checks of a call but for the accumulator's text.
+numsim_status_t CheckProduct(const Factor& a, const Factor& b, const Memory& out) noexcept {
+  const bool both = a.segment() != 0 && b.segment() != 0;
+  return FirstError({Require(!both || a.segment() == b.segment()),
+                     out.Check(),
+                     CheckDisjoint(out, {a.codes(), a.scales(), b.codes(), b.scales()})});
+}
+
+// RuleText of each row of the table. Never freed: callers keep pointers into it.
+const std::vector<std::string>& RuleTexts() {
+  static const std::vector<std::string>& texts = *[] {
+    auto* made = new std::vector<std::string>;
+    for (const AccumulatorRow& row : AccumulatorTable()) made->push_back(RuleText(row.rule));
+    return made;
+  }();
+  return texts;
+}
+
+}  // namespace
+}  // namespace numsim::capi
+
+numsim_status_t numsim_gemm(const numsim_factor_t* a,
+                            const numsim_factor_t* b,
+                            size_t rows,
+                            size_t cols,
+                            size_t inner,
+                            const char* accumulator,
+                            float* out,
+                            char* message,
+                            size_t message_size) noexcept {
+  const numsim::capi::TextBuffer text = {message, message_size};
+  numsim::capi::Factor left, right;
+  const bool countable = cols == 0 || rows <= static_cast<size_t>(PTRDIFF_MAX) / cols;
+  numsim_status_t status = FirstError({Require(accumulator != nullptr && countable),
+                                       left.Read(a, rows, inner),
+                                       right.Read(b, cols, inner)});
+  const Memory result = {out, countable ? rows * cols : 0, sizeof(float)};
+  if (status == NUMSIM_OK) status = CheckProduct(left, right, result);
+  if (status != NUMSIM_OK) {
+    text.Write(numsim_status_text(status));
+    return status;
+  }
+  return CatchAll(text, NUMSIM_ERROR_UNKNOWN_ACCUMULATOR, [&] {
+    const Accumulator rule = numsim::capi::ReadRule(accumulator);
+    if (result.n == 0) return NUMSIM_OK;
+    numsim::GemmByRule(left.Operand(), right.Operand(), rule, std::span(out, result.n));
+    return NUMSIM_OK;
+  });
+}
+
+size_t numsim_accumulator_count(void) noexcept { return AccumulatorTable().size(); }
+
+// Texts of the table are whole string literals, so their data end with a 0.
+numsim_status_t numsim_accumulator_info(size_t index, numsim_accumulator_info_t* info) noexcept {
+  if (info == nullptr || index >= AccumulatorTable().size()) return NUMSIM_ERROR_BAD_ARGUMENT;
+  return CatchAll({nullptr, 0}, NUMSIM_ERROR_INTERNAL, [&] {
+    const AccumulatorRow& row = AccumulatorTable()[index];
+    *info = {.name = row.name.data(),
+             .rule = numsim::capi::RuleTexts()[index].c_str(),
+             .operands = row.operands.data(),
+             .source = row.source.data(),
+             .note = row.note.data(),
+             .measured = row.measured ? 1 : 0,
+             .reserved = 0};
+    return NUMSIM_OK;
+  });
+}

@@ -1,0 +1,356 @@
+#include "numsim/cast/arithmetic.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <type_traits>
+
+#include "numsim/backend/backend.h"
+#include "numsim/base/error.h"
+#include "numsim/base/parallel.h"
+#include "numsim/base/shared/float_environment.h"
+#include "numsim/cast/shared/arithmetic_simd.h"
+#include "numsim/cast/shared/cast_serial.h"
+#include "numsim/cast/shared/cast_simd.h"
+
+namespace numsim {
+namespace {
+
+constexpr size_t kGrain = size_t{1} << 14;
+static_assert(kGrain % kArithmeticBlock == 0);
+
+// How the results of an operation are made: in vectors of float32 or float64, or by the scalar
+// functions.
+enum class Path { kFloat32, kFloat64, kScalar };
+
+struct Job {
+  ArithmeticOp op;
+  ArrayOperand a, b, c;
+  EncodePlan plan;
+  Path path = Path::kScalar;
+  bool exact = false;
+};
+
+// What a path must hold: values below 2^(top + 1), multiples of 2^low, of at most `precision` bits.
+struct Range {
+  int top;
+  int low;
+  int precision;
+};
+
+Range RangeOf(const FormatSpec& format) {
+  // The unused code of a two's complement grid is worth one more than the largest magnitude.
+  const int unused = format.sign == Sign::kTwosComplement ? 1 : 0;
+  return {format.MaxExponent() + unused, format.SubnormalExponent(), format.mantissa_bits + 1};
+}
+
+Range ProductRange(const Range& a, const Range& b) {
+  return {a.top + b.top + 1, a.low + b.low, a.precision + b.precision};
+}
+
+Range SumRange(const Range& a, const Range& b) {
+  const int top = std::max(a.top, b.top) + 1;
+  const int low = std::min(a.low, b.low);
+  return {top, low, top - low + 1};
+}
+
+// A source type: its significant bits and its exponents.
+struct SourceLimits {
+  int precision;
+  int top;
+  int low;         // of the smallest subnormal
+  int min_normal;  // exponent
+};
+constexpr SourceLimits kF32{24, 127, -149, -126};
+constexpr SourceLimits kF64{53, 1023, -1074, -1022};
+
+bool Holds(const SourceLimits& source, const Range& range) {
+  return range.top <= source.top && range.low >= source.low;
+}
+
+// Whether rounding to odd in that source loses nothing for the target: two bits more than rounding
+// looks at.
+bool OddSuffices(const SourceLimits& source, const EncodePlan& to) {
+  const bool stochastic = to.rounding.mode == RoundingMode::kStochastic;
+  const int bits = to.format.mantissa_bits + 1 + 2 + (stochastic ? to.rounding.random_bits : 0);
+  return bits <= source.precision;
+}
+
+// Whether a path serves the job; sets `exact`.
+bool Serves(const SourceLimits& source, const Job& job, bool* exact) {
+  // The rule needs bits to cut.
+  if (job.plan.format.mantissa_bits + 1 >= source.precision) return false;
+  const Range a = RangeOf(job.a.format), b = RangeOf(job.b.format), c = RangeOf(job.c.format);
+  Range result = a;
+  switch (job.op) {
+    case ArithmeticOp::kAdd:
+    case ArithmeticOp::kSubtract:
+      result = SumRange(a, b);
+      break;
+    case ArithmeticOp::kMultiply:
+      result = ProductRange(a, b);
+      if (result.precision > source.precision) return false;
+      break;
+    case ArithmeticOp::kFma:
+      result = ProductRange(a, b);
+      if (result.precision > source.precision) return false;
+      result = SumRange(result, c);
+      break;
+    case ArithmeticOp::kDivide:
+      // The quotient must be normal, and the residual a - q b, whose last bit lies as far below a
+      // as q and b have bits, must not underflow.
+      *exact = false;
+      return a.top - b.low <= source.top && a.low - b.top - 1 >= source.min_normal &&
+             a.low - source.precision - b.precision >= source.low && OddSuffices(source, job.plan);
+    case ArithmeticOp::kSquareRoot:
+      *exact = false;
+      return a.low - 2 * source.precision >= source.low && OddSuffices(source, job.plan);
+  }
+  *exact = result.precision <= source.precision;
+  return Holds(source, result) && (*exact || OddSuffices(source, job.plan));
+}
+
+void ChoosePath(Job& job) {
+  job.path = Path::kScalar;
+  if (UsesScalarReference() || job.plan.format.subnormal_shift != 0) return;
+  if (Serves(kF32, job, &job.exact)) {
+    job.path = Path::kFloat32;
+  } else if (Serves(kF64, job, &job.exact)) {
+    job.path = Path::kFloat64;
+  }
+}
+
+// Code i of an operand without the bits above its format.
+Operand At(const ArrayOperand& operand, size_t i) {
+  return {operand.format, operand.codes[i] & operand.format.CodeMask()};
+}
+
+Rounded EvaluateScalar(const Job& job, size_t i, uint32_t random) {
+  const Operand a = At(job.a, i);
+  switch (job.op) {
+    case ArithmeticOp::kAdd:
+      return Add(a, At(job.b, i), job.plan, random);
+    case ArithmeticOp::kSubtract:
+      return Subtract(a, At(job.b, i), job.plan, random);
+    case ArithmeticOp::kMultiply:
+      return Multiply(a, At(job.b, i), job.plan, random);
+    case ArithmeticOp::kDivide:
+      return Divide(a, At(job.b, i), job.plan, random);
+    case ArithmeticOp::kFma:
+      return FusedMultiplyAdd(a, At(job.b, i), At(job.c, i), job.plan, random);
+    case ArithmeticOp::kSquareRoot:
+      break;
+  }
+  return SquareRoot(a, job.plan, random);
+}
+
+void StoreCode(const Codes& out, size_t i, uint32_t code) {
+  switch (out.bytes()) {
+    case 1:
+      static_cast<uint8_t*>(out.data())[i] = static_cast<uint8_t>(code);
+      return;
+    case 2:
+      static_cast<uint16_t*>(out.data())[i] = static_cast<uint16_t>(code);
+      return;
+    default:
+      static_cast<uint32_t*>(out.data())[i] = code;
+  }
+}
+
+Flags ScalarRange(const Job& job,
+                  const Codes& out,
+                  size_t begin,
+                  size_t end,
+                  const ArrayRandom& random,
+                  uint8_t* flags) {
+  Flags all = 0;
+  for (size_t i = begin; i < end; ++i) {
+    const Rounded r = EvaluateScalar(job, i, Draw(job.plan, random, i));
+    StoreCode(out, i, r.code);
+    if (flags != nullptr) flags[i] = r.flags;
+    all |= r.flags;
+  }
+  return all;
+}
+
+// Calls work(pointer to element `begin`) with the element type of the codes.
+template <typename Work>
+void WithPointer(const ConstCodes& codes, size_t begin, Work work) {
+  switch (codes.bytes()) {
+    case 1:
+      return work(static_cast<const uint8_t*>(codes.data()) + begin);
+    case 2:
+      return work(static_cast<const uint16_t*>(codes.data()) + begin);
+    default:
+      return work(static_cast<const uint32_t*>(codes.data()) + begin);
+  }
+}
+
+template <typename T>
+struct Buffers {
+  alignas(64) T a[kPaddedBlock], b[kPaddedBlock], c[kPaddedBlock], x[kPaddedBlock];
+  alignas(64) uint32_t codes[kPaddedBlock];
+  alignas(64) uint8_t flags[kPaddedBlock];
+};
+
+template <typename T>
+void DecodeOperand(const ArrayOperand& operand, size_t begin, size_t n, T* out) {
+  if (operand.codes.size() == 0) return;
+  WithPointer(operand.codes, begin, [&](const auto* codes) {
+    if constexpr (std::is_same_v<T, float>) {
+      DecodeSerial(operand.format, codes, n, out);
+    } else {
+      alignas(64) float values[kArithmeticBlock];
+      DecodeSerial(operand.format, codes, n, values);
+      for (size_t i = 0; i < n; ++i) out[i] = static_cast<double>(values[i]);
+    }
+  });
+}
+
+// ORs kInvalid into the flags of elements whose operand is a signalling NaN.
+void AddSignaling(const ArrayOperand& operand, size_t begin, size_t n, uint8_t* flags) {
+  const FormatSpec& format = operand.format;
+  if (operand.codes.size() == 0 || format.nan != Nan::kIeee || format.mantissa_bits < 2) return;
+  const uint32_t mask = format.MagnitudeMask();
+  const uint32_t first = format.MaxFiniteCode() + (format.HasInfinity() ? 2 : 1);
+  const uint32_t end = format.NanCode();  // the first quiet one
+  WithPointer(operand.codes, begin, [&](const auto* codes) {
+    for (size_t i = 0; i < n; ++i) {
+      const uint32_t magnitude = codes[i] & mask;
+      const bool signaling = magnitude >= first && magnitude < end;
+      flags[i] = static_cast<uint8_t>(flags[i] | (signaling ? kInvalid : 0));
+    }
+  });
+}
+
+template <typename Code>
+void Narrow(const uint32_t* codes, size_t n, Code* out) {
+  for (size_t i = 0; i < n; ++i) out[i] = static_cast<Code>(codes[i]);
+}
+
+// Encodes block.x into out[begin, begin + n).
+template <typename T>
+void EncodeResults(const Job& job,
+                   Buffers<T>& block,
+                   const Codes& out,
+                   size_t begin,
+                   size_t n,
+                   const ArrayRandom& random,
+                   bool want_flags) {
+  const auto encode_to = [&](auto* codes) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (!want_flags) return EncodeSerial(job.plan, block.x, n, codes, random);
+    }
+    EncodeOdd(job.plan, block.x, n, block.codes, random, want_flags ? block.flags : nullptr);
+    Narrow(block.codes, n, codes);
+  };
+  switch (out.bytes()) {
+    case 1:
+      return encode_to(static_cast<uint8_t*>(out.data()) + begin);
+    case 2:
+      return encode_to(static_cast<uint16_t*>(out.data()) + begin);
+    default:
+      return encode_to(static_cast<uint32_t*>(out.data()) + begin);
+  }
+}
+
+template <typename T>
+Flags VectorRange(const Job& job,
+                  const Codes& out,
+                  size_t begin,
+                  size_t end,
+                  const ArrayRandom& random,
+                  bool want_flags,
+                  uint8_t* flags) {
+  const DefaultFloatEnvironment environment;
+  const OddOperation operation{job.op, job.exact, job.plan.rounding.mode == RoundingMode::kDown};
+  Buffers<T> block{};
+  Flags all = 0;
+  for (size_t i = begin; i < end; i += kArithmeticBlock) {
+    const size_t n = std::min(kArithmeticBlock, end - i);
+    DecodeOperand(job.a, i, n, block.a);
+    DecodeOperand(job.b, i, n, block.b);
+    DecodeOperand(job.c, i, n, block.c);
+    uint8_t* block_flags = want_flags ? block.flags : nullptr;
+    OddResults(operation, block.a, block.b, block.c, n, block.x, block_flags);
+    if (want_flags) {
+      for (const ArrayOperand* x : {&job.a, &job.b, &job.c}) AddSignaling(*x, i, n, block.flags);
+    }
+    const ArrayRandom advanced{random.stream, random.first_index + i};
+    EncodeResults(job, block, out, i, n, advanced, want_flags);
+    if (!want_flags) continue;
+    for (size_t j = 0; j < n; ++j) all |= block.flags[j];
+    if (flags != nullptr) std::copy_n(block.flags, n, flags + i);
+  }
+  return all;
+}
+
+void CheckOperand(const ArrayOperand& operand, bool present, size_t n) {
+  NUMSIM_CHECK(operand.codes.size() == (present ? n : 0),
+               "an operand of {} codes, a result of {}",
+               operand.codes.size(),
+               n);
+  NUMSIM_CHECK(!present || operand.codes.bytes() >= operand.format.StorageBytes(),
+               "{}-bit codes in {} bytes",
+               operand.format.Bits(),
+               operand.codes.bytes());
+}
+
+}  // namespace
+
+int Arity(ArithmeticOp op) {
+  switch (op) {
+    case ArithmeticOp::kSquareRoot:
+      return 1;
+    case ArithmeticOp::kFma:
+      return 3;
+    default:
+      return 2;
+  }
+}
+
+Flags Arithmetic(ArithmeticOp op,
+                 const ArrayOperand& a,
+                 const ArrayOperand& b,
+                 const ArrayOperand& c,
+                 const EncodePlan& to,
+                 Codes out,
+                 const ArrayRandom& random,
+                 bool want_flags,
+                 std::span<uint8_t> flags) noexcept {
+  const size_t n = out.size();
+  CheckOperand(a, true, n);
+  CheckOperand(b, Arity(op) >= 2, n);
+  CheckOperand(c, Arity(op) >= 3, n);
+  NUMSIM_CHECK(out.bytes() >= to.format.StorageBytes(),
+               "{}-bit codes in {} bytes",
+               to.format.Bits(),
+               out.bytes());
+  NUMSIM_CHECK(flags.empty() || flags.size() == n, "{} flags, {} results", flags.size(), n);
+  want_flags = want_flags || !flags.empty();
+  Job job{op, a, b, c, to};
+  // Absent operands take a format that restricts no path.
+  if (Arity(op) < 2) job.b.format = a.format;
+  if (Arity(op) < 3) job.c.format = a.format;
+  ChoosePath(job);
+  std::atomic<Flags> all{0};
+  ParallelFor(n, kGrain, [&](size_t begin, size_t end) {
+    uint8_t* flag_array = flags.empty() ? nullptr : flags.data();
+    Flags raised = 0;
+    switch (job.path) {
+      case Path::kFloat32:
+        raised = VectorRange<float>(job, out, begin, end, random, want_flags, flag_array);
+        break;
+      case Path::kFloat64:
+        raised = VectorRange<double>(job, out, begin, end, random, want_flags, flag_array);
+        break;
+      case Path::kScalar:
+        raised = ScalarRange(job, out, begin, end, random, flag_array);
+        break;
+    }
+    all.fetch_or(raised);
+  });
+  return want_flags ? all.load() : Flags{0};
+}
+
+}  // namespace numsim

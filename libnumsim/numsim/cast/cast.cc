@@ -1,0 +1,226 @@
+#include "numsim/cast/cast.h"
+
+#include <bit>
+#include <vector>
+
+#include "numsim/backend/backend.h"
+#include "numsim/base/error.h"
+#include "numsim/base/parallel.h"
+#include "numsim/cast/internal/cast_staged.h"
+#include "numsim/cast/shared/cast_serial.h"
+#include "numsim/cast/shared/cast_simd.h"
+#include "numsim/formats/decode.h"
+#include "numsim/formats/named_formats.h"
+#include "numsim/rounding/encode.h"
+
+namespace numsim {
+namespace {
+
+// Chunks start at multiples of this, so that each begins at a whole tile of random words.
+constexpr size_t kGrain = size_t{1} << 14;
+
+ArrayRandom Advance(const ArrayRandom& random, size_t elements) {
+  return {random.stream, random.first_index + elements};
+}
+
+template <typename Code>
+void CheckEncode(const EncodePlan& plan, size_t in, size_t codes) {
+  NUMSIM_CHECK(in == codes, "{} elements, {} codes", in, codes);
+  NUMSIM_CHECK(sizeof(Code) >= static_cast<size_t>(plan.format.StorageBytes()),
+               "{}-bit codes in {} bytes",
+               plan.format.Bits(),
+               sizeof(Code));
+}
+
+template <typename Code>
+void EncodeOneThread(
+    const EncodePlan& plan, const float* in, size_t n, Code* codes, const ArrayRandom& random) {
+  if (!UsesScalarReference() && EncodesInVectors(plan)) {
+    return EncodeSimd(plan, in, n, codes, random);
+  }
+  for (size_t i = 0; i < n; ++i) {
+    const uint32_t bits = std::bit_cast<uint32_t>(in[i]);
+    codes[i] = static_cast<Code>(EncodeF32(plan, bits, Draw(plan, random, i)));
+  }
+}
+
+template <typename Code>
+void EncodeArray(const EncodePlan& plan,
+                 std::span<const float> in,
+                 std::span<Code> codes,
+                 const ArrayRandom& random) {
+  CheckEncode<Code>(plan, in.size(), codes.size());
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice()) return EncodeOnDevice(plan, in, codes, random);
+  }
+  ParallelFor(in.size(), kGrain, [&](size_t begin, size_t end) {
+    EncodeOneThread(
+        plan, in.data() + begin, end - begin, codes.data() + begin, Advance(random, begin));
+  });
+}
+
+// float32 codes are their own values, but for NaN payloads, which Decode drops.
+template <typename Code>
+void DecodeF32(const Code* codes, size_t n, float* out) {
+  for (size_t i = 0; i < n; ++i) {
+    const uint32_t code = codes[i];
+    const bool is_nan = (code & 0x7FFFFFFFu) > 0x7F800000u;
+    out[i] = std::bit_cast<float>(is_nan ? (code & 0x80000000u) | 0x7FC00000u : code);
+  }
+}
+
+template <typename Code>
+void DecodeOneThread(const FormatSpec& format, const Code* codes, size_t n, float* out) {
+  if constexpr (sizeof(Code) <= 2) {
+    if (!UsesScalarReference() && DecodesInVectors(format)) {
+      return DecodeSimd(format, codes, n, out);
+    }
+  }
+  if (format == kFp32) return DecodeF32(codes, n, out);
+  // A table turns a decode of up to 8 bits into one load, once there are enough to pay for it.
+  if (format.Bits() <= 8 && n > 512) {
+    const std::vector<float> table = DecodeTable(format);
+    for (size_t i = 0; i < n; ++i) out[i] = table[codes[i] & format.CodeMask()];
+    return;
+  }
+  for (size_t i = 0; i < n; ++i) out[i] = Decode(format, codes[i] & format.CodeMask());
+}
+
+template <typename Code>
+void DecodeArray(const FormatSpec& format, std::span<const Code> codes, std::span<float> out) {
+  NUMSIM_CHECK(codes.size() == out.size(), "{} codes, {} values", codes.size(), out.size());
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice()) return DecodeOnDevice(format, codes, out);
+  }
+  ParallelFor(codes.size(), kGrain, [&](size_t begin, size_t end) {
+    DecodeOneThread(format, codes.data() + begin, end - begin, out.data() + begin);
+  });
+}
+
+}  // namespace
+
+void Encode(const EncodePlan& plan,
+            std::span<const float> in,
+            std::span<uint8_t> codes,
+            const ArrayRandom& random) {
+  EncodeArray(plan, in, codes, random);
+}
+
+void Encode(const EncodePlan& plan,
+            std::span<const float> in,
+            std::span<uint16_t> codes,
+            const ArrayRandom& random) {
+  EncodeArray(plan, in, codes, random);
+}
+
+void Encode(const EncodePlan& plan,
+            std::span<const float> in,
+            std::span<uint32_t> codes,
+            const ArrayRandom& random) {
+  EncodeArray(plan, in, codes, random);
+}
+
+void Encode(const EncodePlan& plan,
+            std::span<const double> in,
+            std::span<uint32_t> codes,
+            const ArrayRandom& random) {
+  CheckEncode<uint32_t>(plan, in.size(), codes.size());
+  ParallelFor(in.size(), kGrain, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      codes[i] = EncodeF64(plan, std::bit_cast<uint64_t>(in[i]), Draw(plan, random, i));
+    }
+  });
+}
+
+void Decode(const FormatSpec& format, std::span<const uint8_t> codes, std::span<float> out) {
+  DecodeArray(format, codes, out);
+}
+
+void Decode(const FormatSpec& format, std::span<const uint16_t> codes, std::span<float> out) {
+  DecodeArray(format, codes, out);
+}
+
+void Decode(const FormatSpec& format, std::span<const uint32_t> codes, std::span<float> out) {
+  DecodeArray(format, codes, out);
+}
+
+void EncodeSerial(const EncodePlan& plan,
+                  const float* in,
+                  size_t n,
+                  uint8_t* codes,
+                  const ArrayRandom& random) noexcept {
+  EncodeOneThread(plan, in, n, codes, random);
+}
+
+void EncodeSerial(const EncodePlan& plan,
+                  const float* in,
+                  size_t n,
+                  uint16_t* codes,
+                  const ArrayRandom& random) noexcept {
+  EncodeOneThread(plan, in, n, codes, random);
+}
+
+void EncodeSerial(const EncodePlan& plan,
+                  const float* in,
+                  size_t n,
+                  uint32_t* codes,
+                  const ArrayRandom& random) noexcept {
+  EncodeOneThread(plan, in, n, codes, random);
+}
+
+void DecodeSerial(const FormatSpec& format, const uint8_t* codes, size_t n, float* out) noexcept {
+  DecodeOneThread(format, codes, n, out);
+}
+
+void DecodeSerial(const FormatSpec& format, const uint16_t* codes, size_t n, float* out) noexcept {
+  DecodeOneThread(format, codes, n, out);
+}
+
+void DecodeSerial(const FormatSpec& format, const uint32_t* codes, size_t n, float* out) noexcept {
+  DecodeOneThread(format, codes, n, out);
+}
+
+void FakeQuantizeSerial(const EncodePlan& plan,
+                        const float* in,
+                        size_t n,
+                        float* out,
+                        const ArrayRandom& random) noexcept {
+  if (!UsesScalarReference() && EncodesInVectors(plan) && DecodesInVectors(plan.format)) {
+    return FakeQuantizeSimd(plan, in, n, out, random);
+  }
+  for (size_t i = 0; i < n; ++i) {
+    const uint32_t bits = std::bit_cast<uint32_t>(in[i]);
+    out[i] = Decode(plan.format, EncodeF32(plan, bits, Draw(plan, random, i)));
+  }
+}
+
+void FakeQuantize(const EncodePlan& plan,
+                  std::span<const float> in,
+                  std::span<float> out,
+                  const ArrayRandom& random) {
+  NUMSIM_CHECK(in.size() == out.size(), "{} in, {} out", in.size(), out.size());
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice()) return FakeQuantizeOnDevice(plan, in, out, random);
+  }
+  ParallelFor(in.size(), kGrain, [&](size_t begin, size_t end) {
+    FakeQuantizeSerial(
+        plan, in.data() + begin, end - begin, out.data() + begin, Advance(random, begin));
+  });
+}
+
+void RandomBitsArray(const ArrayRandom& random, int bits, std::span<uint32_t> out) {
+  NUMSIM_CHECK(bits >= 1 && bits <= 32, "{} random bits", bits);
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice()) return RandomBitsArrayOnDevice(random, bits, out);
+  }
+  ParallelFor(out.size(), kGrain, [&](size_t begin, size_t end) {
+    if (!UsesScalarReference()) {
+      return RandomBitsSimd(Advance(random, begin), bits, end - begin, out.data() + begin);
+    }
+    for (size_t i = begin; i < end; ++i) {
+      out[i] = RandomBits(random.stream, random.first_index + i, bits);
+    }
+  });
+}
+
+}  // namespace numsim

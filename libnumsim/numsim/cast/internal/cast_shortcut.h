@@ -1,0 +1,200 @@
+// Conversions of single numbers that take fewer operations than the rule, for a device, where a
+// cast at the speed of memory leaves some twenty operations an element. Equal to the rule for every
+// float32 that is not NaN, which the caller sees to: tests/cast/cast_shortcut_test.cc.
+//
+// How the narrower ranges work. Let g be the spacing of the target's values at |x|: with e the
+// larger of the exponents of |x| and of the target's smallest normal binade, g = 2^(e - m) for m
+// mantissa bits. Then c = 2^23 g = 2^(e + 23 - m) is a float32 whose last bit is worth g, so that
+// the processor rounds |x| + c to a multiple of g, and the difference of the bits of that sum and
+// of c is |x| / g, an integer. The rank is that plus (e - e_min) << m, which the exponent of c
+// holds. Subnormals of the target take no other path, and the sum is far from a carry into its
+// exponent. Example, e4m3fn, |x| = 0.78: e = -1, g = 2^-4, c = 2^19, |x| + c = 2^19 + 12 g, and the
+// rank is 12 + ((-1 + 6) << 3) = 0x34, or 0.75. Ties go to even sums, which with m > 0 are even
+// ranks.
+//
+// Stochastic rounding (variant A) adds with truncation and finds the rest |x| - g floor(|x| / g)
+// exactly. With nu = rest / g it rounds away when nu >= 1 - R / 2^N. Up to 16 bits of R that is a
+// comparison of floats; beyond, the carry of the first 32 bits of nu and of R.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "numsim/base/host_device.h"
+#include "numsim/rounding/encode_plan.h"
+
+namespace numsim {
+
+enum class EncodeShortcutKind : uint8_t {
+  kNone,
+  kNearestNarrower,     // nearest even, ExponentRange::kNarrower
+  kNearestSame,         // nearest even, kSame
+  kStochasticNarrower,  // variant A
+  kStochasticSame,
+};
+
+// The constants of one conversion.
+struct EncodeShortcut {
+  EncodeShortcutKind kind = EncodeShortcutKind::kNone;
+  bool unsigned_zero = false;
+  int cut = 0;              // 23 - m
+  int to_sign = 0;          // from the sign bit of a float32 to that of a code
+  uint32_t up = 0;          // of c over the exponent of |x|
+  int32_t smallest = 0;     // the smallest c
+  int32_t rebase = 0;       // added to a rank
+  int32_t rebase_away = 0;  // and one more
+  int32_t bound = 0;        // of ranks: the largest value, or what an overflow becomes beyond it
+  uint32_t sign_bit = 0;    // of a code
+  uint32_t nan_code = 0;
+  uint32_t nan_sign = 0;
+  uint32_t random_mask = 0;  // the bits of R in each field of a random word
+};
+
+// The shortcut of that conversion from float32; its kind is kNone if there is none.
+EncodeShortcut MakeEncodeShortcut(const EncodePlan& plan) noexcept;
+
+// The float operations of a device, on the host. Requires finite numbers >= 0 but where noted.
+struct HostFloats {
+  // |x| of the bits of any x.
+  static float Magnitude(uint32_t bits) { return std::bit_cast<float>(bits & 0x7FFFFFFFu); }
+  // a + b rounded to nearest even; any numbers.
+  static float Add(float a, float b) { return a + b; }
+  // a + b rounded toward zero; infinities too.
+  static float AddTowardZero(float a, float b) {
+    const float sum = a + b;
+    const bool above = static_cast<double>(sum) - static_cast<double>(b) > static_cast<double>(a);
+    return above ? std::bit_cast<float>(std::bit_cast<uint32_t>(sum) - 1) : sum;
+  }
+  // a * b + c; used where it is exact.
+  static float MultiplyAdd(float a, float b, float c) {
+    return static_cast<float>(static_cast<double>(a) * static_cast<double>(b) +
+                              static_cast<double>(c));
+  }
+  static float Multiply(float a, float b) { return a * b; }
+  // The integer part below 2^32; of anything else any word.
+  static uint32_t Truncate(float a) { return a < 0x1p32f ? static_cast<uint32_t>(a) : 0; }
+  // 2^23 + field `kField` of a word of fields of kBits bits, 8 or 16, counted from the low end.
+  template <int kBits, int kField>
+  static float FloatOfField(uint32_t word) {
+    constexpr uint32_t kMask = (1u << kBits) - 1;
+    return std::bit_cast<float>(0x4B000000u | (word >> (kBits * kField) & kMask));
+  }
+};
+
+// (1 - R / 2^N) / 2^23. R lies at the top of field kField of kBits bits, with zeros below; kBits is
+// 8 or 16.
+template <class Floats, int kBits, int kField>
+NUMSIM_INLINE float AwayThreshold(uint32_t word) {
+  constexpr float kFields = static_cast<float>(1 << kBits);
+  constexpr float kUnit = 0x1p-23f / kFields;
+  return Floats::MultiplyAdd(
+      Floats::template FloatOfField<kBits, kField>(word), -kUnit, (0x1p23f + kFields) * kUnit);
+}
+
+// This minus the bits of c are those of 2^32 / g = 2^55 / c.
+inline constexpr uint32_t kTwoTo55OverC = (2u * 127 + 55) << 23;
+
+// c of |x| as bits. Of infinity and of numbers near it: the smallest, or infinity; either way the
+// rank comes out beyond the bound.
+NUMSIM_INLINE uint32_t UnitBits(const EncodeShortcut& s, uint32_t bits) {
+  const int32_t c = static_cast<int32_t>((bits & 0x7F800000u) + s.up);
+  return static_cast<uint32_t>(c > s.smallest ? c : s.smallest);
+}
+
+NUMSIM_INLINE uint32_t Bounded(const EncodeShortcut& s, uint32_t rank, int32_t rebase = 0) {
+  const int32_t rebased = static_cast<int32_t>(rank + static_cast<uint32_t>(rebase));
+  return static_cast<uint32_t>(rebased < s.bound ? rebased : s.bound);
+}
+
+// The ranks below are those of the rule, with overflows settled. Each requires its kind.
+template <class Floats>
+NUMSIM_INLINE uint32_t RankNearestNarrower(const EncodeShortcut& s, uint32_t bits) {
+  const uint32_t c = UnitBits(s, bits);
+  const float sum = Floats::Add(Floats::Magnitude(bits), std::bit_cast<float>(c));
+  return Bounded(s, std::bit_cast<uint32_t>(sum) - c + (c >> s.cut), s.rebase);
+}
+
+// R lies at the top of field kField, of kBits bits, of the word; what lies below R is ignored.
+template <class Floats, int kBits, int kField>
+NUMSIM_INLINE uint32_t RankStochasticNarrower(const EncodeShortcut& s,
+                                              uint32_t bits,
+                                              uint32_t word) {
+  const uint32_t c_bits = UnitBits(s, bits);
+  const float c = std::bit_cast<float>(c_bits);
+  const float magnitude = Floats::Magnitude(bits);
+  const float sum = Floats::AddTowardZero(magnitude, c);
+  const float rest = Floats::Add(magnitude, -Floats::Add(sum, -c));
+  const uint32_t down = std::bit_cast<uint32_t>(sum) - c_bits + (c_bits >> s.cut);
+  const uint32_t random = word & s.random_mask;
+  if constexpr (kBits == 32) {
+    const float per_unit = std::bit_cast<float>(kTwoTo55OverC - c_bits);
+    const uint32_t nu = Floats::Truncate(Floats::Multiply(rest, per_unit));
+    const uint64_t sums = (uint64_t{down} << 32 | nu) + random;
+    return Bounded(s, static_cast<uint32_t>(sums >> 32), s.rebase);
+  } else {
+    const float threshold = Floats::Multiply(AwayThreshold<Floats, kBits, kField>(random), c);
+    return Bounded(s, down, rest >= threshold ? s.rebase_away : s.rebase);
+  }
+}
+
+NUMSIM_INLINE uint32_t RankNearestSame(const EncodeShortcut& s, uint32_t bits) {
+  const uint32_t magnitude = bits & 0x7FFFFFFFu;
+  const uint32_t odd = magnitude >> s.cut & 1;
+  return Bounded(s, (magnitude + odd + s.up) >> s.cut);
+}
+
+// R as for RankStochasticNarrower. The fraction has 23 - m bits.
+template <int kBits, int kField>
+NUMSIM_INLINE uint32_t RankStochasticSame(const EncodeShortcut& s, uint32_t bits, uint32_t word) {
+  constexpr uint32_t kTopField = ~uint32_t{0} << (32 - kBits);
+  const uint32_t top = word << (32 - kBits * (kField + 1)) & (s.random_mask & kTopField);
+  return Bounded(s, ((bits & 0x7FFFFFFFu) + (top >> (32 - s.cut))) >> s.cut);
+}
+
+// rank -> code, but for NaN and, under unsigned_zero, for rank 0, whose code is 0.
+NUMSIM_INLINE uint32_t SignedCode(const EncodeShortcut& s, uint32_t bits, uint32_t rank) {
+  return rank | (bits >> s.to_sign & s.sign_bit);
+}
+
+NUMSIM_INLINE uint32_t NanOf(const EncodeShortcut& s, uint32_t bits) {
+  return s.nan_code | (bits >> s.to_sign & s.sign_bit & s.nan_sign);
+}
+
+// Decoding: the magnitude's fields in those of a float32 are the value but for a power of two, also
+// where they are subnormal there.
+struct DecodeShortcut {
+  bool usable = false;
+  bool has_specials = false;  // codes above max_placed are infinity or NaN
+  bool nan_is_negative_zero = false;
+  bool has_infinity = false;
+  int to_top = 0;           // 32 - Bits()
+  int down = 0;             // from there to the fields of float32
+  uint32_t mask = 0;        // sign and magnitude there
+  uint32_t max_placed = 0;  // of magnitudes: the largest finite one
+  uint32_t infinity_placed = 0;
+  uint32_t nan_sign = 0;  // the sign bit of a float32, or 0
+  float scale = 1;
+};
+
+// Not usable where a value is a subnormal float32 that the format's own fields do not show, where
+// the format has no sign bit, or a hole.
+DecodeShortcut MakeDecodeShortcut(const FormatSpec& format) noexcept;
+
+// The float32 bits of a code; bits above the format's width are ignored. Requires s.usable.
+template <class Floats>
+NUMSIM_INLINE uint32_t DecodeByShortcut(const DecodeShortcut& s, uint32_t code) {
+  const int32_t top = static_cast<int32_t>(code << s.to_top);
+  const uint32_t placed = static_cast<uint32_t>(top >> s.down) & s.mask;
+  uint32_t bits = std::bit_cast<uint32_t>(Floats::Multiply(std::bit_cast<float>(placed), s.scale));
+  if (s.has_specials) {
+    const uint32_t magnitude = placed & 0x7FFFFFFFu;
+    const bool infinite = s.has_infinity && magnitude == s.infinity_placed;
+    const uint32_t special =
+        infinite ? (placed & 0x80000000u) | 0x7F800000u : (placed & s.nan_sign) | 0x7FC00000u;
+    if (magnitude > s.max_placed) bits = special;
+  }
+  if (s.nan_is_negative_zero && placed == 0x80000000u) bits = 0x7FC00000u;
+  return bits;
+}
+
+}  // namespace numsim

@@ -1,0 +1,29 @@
+// The host calls of cast.h on the device: chunks are copied there, converted and copied back, on
+// the calling thread's stream. Only in builds with CUDA. Throws Error when the device refuses.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "numsim/cast/cast.h"
+
+namespace numsim {
+
+template <typename Code>
+void EncodeOnDevice(const EncodePlan& plan,
+                    std::span<const float> in,
+                    std::span<Code> codes,
+                    const ArrayRandom& random);
+
+template <typename Code>
+void DecodeOnDevice(const FormatSpec& format, std::span<const Code> codes, std::span<float> out);
+
+// in may be out.
+void FakeQuantizeOnDevice(const EncodePlan& plan,
+                          std::span<const float> in,
+                          std::span<float> out,
+                          const ArrayRandom& random);
+
+void RandomBitsArrayOnDevice(const ArrayRandom& random, int bits, std::span<uint32_t> out);
+
+}  // namespace numsim

@@ -1,0 +1,315 @@
+// Stochastic rounding by shortcuts, and the random bits themselves: a thread makes a whole block of
+// random words and handles the elements that they belong to.
+//
+// Element j of a tile takes block lane j % 16 (random/streams.h), so a thread's elements lie 16
+// apart: lane l of a half warp has elements l, l + 16, ... of one tile. Loads of 4 bytes by 16
+// neighbouring threads are whole segments of 64 bytes. Codes are narrower: the four threads of a
+// quad exchange them, so that each stores four neighbours in one word.
+#include "numsim/base/error.h"
+#include "numsim/cast/internal/cast_cuda.cuh"
+
+namespace numsim::cuda {
+namespace {
+
+// The array in tiles of the random stream. The first and the last may lie partly outside.
+struct Tiling {
+  PhiloxStream stream;
+  uint64_t first_tile;
+  unsigned skip;  // elements of the first tile before the array
+  size_t n;
+  bool words;  // codes of elements 0, 4, ... of a tile lie at whole words
+};
+
+template <int kBits>
+constexpr unsigned kTileElements = 64 * (32 / kBits);
+// Tiles of a half warp: 16 elements a thread.
+template <int kBits>
+constexpr int kTilesPerHalf = kBits / 8;
+template <int kBits>
+constexpr size_t kBlockTiles = size_t{kThreads / kRandomLanes} * kTilesPerHalf<kBits>;
+
+// Rank-wise stochastic encoding. kNone as the kind: the draws themselves.
+template <EncodeShortcutKind kKind, int kBits, typename T>
+struct StochasticEncoder {
+  using Out = T;
+  static constexpr bool kReads = true;
+  EncodeShortcut shortcut;
+  DecodeShortcut decode;
+
+  // `word` is a random word; field kField of it is the element's.
+  template <int kField>
+  __device__ __forceinline__ uint32_t Rank(uint32_t bits, uint32_t word) const {
+    if constexpr (kKind == EncodeShortcutKind::kStochasticSame) {
+      return RankStochasticSame<kBits, kField>(shortcut, bits, word);
+    } else {
+      return RankStochasticNarrower<DeviceFloats, kBits, kField>(shortcut, bits, word);
+    }
+  }
+  __device__ __forceinline__ uint32_t Apply(uint32_t bits, uint32_t top) const {
+    return FinishOne<T>(shortcut, decode, bits, Rank<32 / kBits - 1>(bits, top));
+  }
+  // Elements of rows kRow .. kRow + 3 of a tile.
+  template <int kRow>
+  __device__ __forceinline__ StoredFour<T> Apply4(const uint32_t in[4],
+                                                  const PhiloxCounter& block) const {
+    constexpr int kFields = 32 / kBits;
+    uint32_t ranks[4];
+    ranks[0] = Rank<(kRow + 0) % kFields>(in[0], block[(kRow + 0) / kFields]);
+    ranks[1] = Rank<(kRow + 1) % kFields>(in[1], block[(kRow + 1) / kFields]);
+    ranks[2] = Rank<(kRow + 2) % kFields>(in[2], block[(kRow + 2) / kFields]);
+    ranks[3] = Rank<(kRow + 3) % kFields>(in[3], block[(kRow + 3) / kFields]);
+    return FinishFour<T>(shortcut, decode, in, ranks);
+  }
+};
+
+template <int kBits>
+struct Drawer {
+  using Out = uint32_t;
+  static constexpr bool kReads = false;
+  int down;  // 32 - the bits of a draw
+
+  __device__ __forceinline__ uint32_t Apply(uint32_t, uint32_t top) const { return top >> down; }
+  template <int kRow>
+  __device__ __forceinline__ StoredFour<uint32_t> Apply4(const uint32_t[4],
+                                                         const PhiloxCounter& block) const {
+    constexpr int kFields = 32 / kBits;
+    return {Draw<(kRow + 0) % kFields>(block[(kRow + 0) / kFields]),
+            Draw<(kRow + 1) % kFields>(block[(kRow + 1) / kFields]),
+            Draw<(kRow + 2) % kFields>(block[(kRow + 2) / kFields]),
+            Draw<(kRow + 3) % kFields>(block[(kRow + 3) / kFields])};
+  }
+
+ private:
+  template <int kField>
+  __device__ __forceinline__ uint32_t Draw(uint32_t word) const {
+    return word << (32 - kBits * (kField + 1)) >> down;
+  }
+};
+
+constexpr unsigned kWholeWarp = 0xFFFFFFFFu;
+
+// A thread's place in its half warp, and what it takes of its neighbours' words.
+struct Place {
+  unsigned lane;
+  unsigned near, far;  // selectors of bytes
+
+  __device__ __forceinline__ explicit Place(size_t element_bytes) : lane(threadIdx.x % 16) {
+    if (element_bytes == 1) {
+      near = lane & 1 ? 0x3715 : 0x6240;
+      far = lane & 2 ? 0x3276 : 0x5410;
+    } else {
+      near = lane & 1 ? 0x3276 : 0x5410;
+      far = 0;
+    }
+  }
+};
+
+// Stores column `lane` of four rows of 16 elements each, which lie at `to`. All threads of a warp
+// take part. `words`: `to` is aligned to 4 bytes.
+template <typename T>
+__device__ __forceinline__ void StoreRows(const StoredFour<T>& rows,
+                                          const Place& place,
+                                          bool words,
+                                          T* to) {
+  const unsigned lane = place.lane;
+  uint32_t* to_words = reinterpret_cast<uint32_t*>(to);
+  if constexpr (sizeof(T) == 4) {
+#pragma unroll
+    for (int r = 0; r < 4; ++r) to_words[16 * r + lane] = rows.words[r];
+  } else if constexpr (sizeof(T) == 2) {
+    if (!words) {
+#pragma unroll
+      for (int r = 0; r < 4; ++r) {
+        to[16 * r + lane] = static_cast<T>(rows.words[r / 2] >> (16 * (r % 2)));
+      }
+      return;
+    }
+    // Even threads take the even row of a pair of rows, odd ones the other.
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const uint32_t near = __shfl_xor_sync(kWholeWarp, rows.words[r], 1);
+      to_words[8 * (2 * r + (lane & 1)) + lane / 2] = __byte_perm(rows.words[r], near, place.near);
+    }
+  } else {
+    if (!words) {
+#pragma unroll
+      for (int r = 0; r < 4; ++r) to[16 * r + lane] = static_cast<T>(rows.word >> (8 * r));
+      return;
+    }
+    // A transposition of 4 x 4 bytes among the threads of a quad: byte r of thread q becomes byte q
+    // of thread r.
+    const uint32_t near = __shfl_xor_sync(kWholeWarp, rows.word, 1);
+    const uint32_t pairs = __byte_perm(rows.word, near, place.near);
+    const uint32_t far = __shfl_xor_sync(kWholeWarp, pairs, 2);
+    to_words[4 * (lane & 3) + lane / 4] = __byte_perm(pairs, far, place.far);
+  }
+}
+
+// Rows kRow .. of a tile.
+template <int kRow, int kBits, class Op>
+__device__ __forceinline__ void ApplyRows(const Op& op,
+                                          const uint32_t* in,
+                                          const PhiloxCounter& block,
+                                          const Place& place,
+                                          bool words,
+                                          typename Op::Out* to) {
+  constexpr int kRows = 4 * (32 / kBits);
+  if constexpr (kRow < kRows) {
+    StoreRows(op.template Apply4<kRow>(in + kRow, block), place, words, to + 16 * kRow);
+    ApplyRows<kRow + 4, kBits>(op, in, block, place, words, to);
+  }
+}
+
+template <int kBits, class Op>
+__global__ void __launch_bounds__(kThreads) TileKernel(const float* in,
+                                                       typename Op::Out* out,
+                                                       const __grid_constant__ Tiling tiling,
+                                                       const __grid_constant__ Op op) {
+  constexpr int kRows = 4 * (32 / kBits);
+  constexpr int kTiles = kTilesPerHalf<kBits>;
+  constexpr unsigned kElements = kTileElements<kBits>;
+  const Place place(sizeof(typename Op::Out));
+  const unsigned lane = place.lane;
+  const unsigned half = threadIdx.x / kRandomLanes % 2;
+  // The warp's tiles: kTiles pairs, one of a pair to each half.
+  const uint64_t warp_tile = blockIdx.x * kBlockTiles<kBits> + threadIdx.x / 32 * (2 * kTiles);
+  const int64_t warp_begin = static_cast<int64_t>(warp_tile * kElements) - tiling.skip;
+  const int64_t n = static_cast<int64_t>(tiling.n);
+  if (warp_begin >= 0 && warp_begin + 2 * kTiles * static_cast<int64_t>(kElements) <= n) {
+    const int64_t begin = warp_begin + half * kElements;
+    uint32_t loaded[kTiles][kRows];
+    if constexpr (Op::kReads) {
+#pragma unroll
+      for (int t = 0; t < kTiles; ++t) {
+#pragma unroll
+        for (int r = 0; r < kRows; ++r) {
+          loaded[t][r] = __float_as_uint(in[begin + 2 * t * kElements + 16 * r + lane]);
+        }
+      }
+    }
+    const uint64_t first_block = (tiling.first_tile + warp_tile + half) * kRandomLanes + lane;
+#pragma unroll
+    for (int t = 0; t < kTiles; ++t) {
+      const PhiloxCounter block = RandomBlock(tiling.stream, first_block + 2 * t * kRandomLanes);
+      ApplyRows<0, kBits>(
+          op, loaded[t], block, place, tiling.words, out + begin + 2 * t * kElements);
+    }
+    return;
+  }
+  // Tiles that lie partly outside: one element at a time.
+  const uint64_t first_index = tiling.first_tile * kElements;
+#pragma unroll 1
+  for (unsigned k = threadIdx.x % 32; k < 2 * kTiles * kElements; k += 32) {
+    const int64_t i = warp_begin + k;
+    if (i < 0 || i >= n) continue;
+    const uint64_t index = first_index + warp_tile * kElements + k;
+    uint32_t bits = 0;
+    if constexpr (Op::kReads) bits = __float_as_uint(in[i]);
+    out[i] =
+        FromWord<typename Op::Out>(op.Apply(bits, TopAlignedDraw(tiling.stream, index, kBits)));
+  }
+}
+
+template <int kBits, class Op>
+void MapTiles(const char* what,
+              const Op& op,
+              const float* in,
+              DeviceSpan<typename Op::Out> out,
+              DeviceStream& stream,
+              const ArrayRandom& random) {
+  if (out.empty()) return;
+  constexpr unsigned kElements = kTileElements<kBits>;
+  const unsigned skip = static_cast<unsigned>(random.first_index % kElements);
+  const uintptr_t origin =
+      reinterpret_cast<uintptr_t>(out.data()) - skip * sizeof(typename Op::Out);
+  const Tiling tiling = {MakePhiloxStream(random.stream),
+                         random.first_index / kElements,
+                         skip,
+                         out.size(),
+                         origin % 4 == 0};
+  const size_t per_block = kBlockTiles<kBits> * kElements;
+  const unsigned blocks = static_cast<unsigned>((skip + out.size() + per_block - 1) / per_block);
+  TileKernel<kBits, Op><<<blocks, kThreads, 0, Raw(stream)>>>(in, out.data(), tiling, op);
+  CheckLaunch(what, fmt::format("{} elements", out.size()));
+}
+
+template <EncodeShortcutKind kKind, typename Out>
+void EncodeKind(const EncodePlan& plan,
+                const EncodeShortcut& shortcut,
+                DeviceSpan<const float> in,
+                DeviceSpan<Out> out,
+                DeviceStream& stream,
+                const ArrayRandom& random) {
+  const char* what = "encode, stochastic";
+  const DecodeShortcut decode = MakeDecodeShortcut(plan.format);
+  switch (RandomFieldBits(plan.rounding.random_bits)) {
+    case 8:
+      return MapTiles<8>(
+          what, StochasticEncoder<kKind, 8, Out>{shortcut, decode}, in.data(), out, stream, random);
+    case 16:
+      return MapTiles<16>(what,
+                          StochasticEncoder<kKind, 16, Out>{shortcut, decode},
+                          in.data(),
+                          out,
+                          stream,
+                          random);
+    default:
+      return MapTiles<32>(what,
+                          StochasticEncoder<kKind, 32, Out>{shortcut, decode},
+                          in.data(),
+                          out,
+                          stream,
+                          random);
+  }
+}
+
+}  // namespace
+
+template <typename Out>
+void EncodeStochastic(const EncodePlan& plan,
+                      const EncodeShortcut& shortcut,
+                      DeviceSpan<const float> in,
+                      DeviceSpan<Out> out,
+                      DeviceStream& stream,
+                      const ArrayRandom& random) {
+  using Kind = EncodeShortcutKind;
+  if (shortcut.kind == Kind::kStochasticNarrower) {
+    return EncodeKind<Kind::kStochasticNarrower>(plan, shortcut, in, out, stream, random);
+  }
+  EncodeKind<Kind::kStochasticSame>(plan, shortcut, in, out, stream, random);
+}
+
+#define NUMSIM_INSTANTIATE(Out)                                \
+  template void EncodeStochastic<Out>(const EncodePlan&,       \
+                                      const EncodeShortcut&,   \
+                                      DeviceSpan<const float>, \
+                                      DeviceSpan<Out>,         \
+                                      DeviceStream&,           \
+                                      const ArrayRandom&);
+NUMSIM_INSTANTIATE(uint8_t)
+NUMSIM_INSTANTIATE(uint16_t)
+NUMSIM_INSTANTIATE(float)
+#undef NUMSIM_INSTANTIATE
+
+}  // namespace numsim::cuda
+
+namespace numsim {
+
+void RandomBitsArray(const ArrayRandom& random,
+                     int bits,
+                     DeviceSpan<uint32_t> out,
+                     DeviceStream& stream) {
+  NUMSIM_CHECK(bits >= 1 && bits <= 32, "{} random bits", bits);
+  const char* what = "random bits";
+  const int down = 32 - bits;
+  switch (RandomFieldBits(bits)) {
+    case 8:
+      return cuda::MapTiles<8>(what, cuda::Drawer<8>{down}, nullptr, out, stream, random);
+    case 16:
+      return cuda::MapTiles<16>(what, cuda::Drawer<16>{down}, nullptr, out, stream, random);
+    default:
+      return cuda::MapTiles<32>(what, cuda::Drawer<32>{down}, nullptr, out, stream, random);
+  }
+}
+
+}  // namespace numsim

@@ -1,0 +1,73 @@
+// The policy of the rounding and decoding rules over Highway vectors. Re-included per target.
+#if defined(NUMSIM_KERNELS_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef NUMSIM_KERNELS_LANES_INL_H_
+#undef NUMSIM_KERNELS_LANES_INL_H_
+#else
+#define NUMSIM_KERNELS_LANES_INL_H_
+#endif
+
+#include "hwy/highway.h"
+#include "numsim/rounding/encode_plan.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace numsim::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// A vector of unsigned words that hold a source format with kMantissa mantissa bits.
+template <class D, int kMantissa, int kExponentBias>
+struct VectorLanes {
+  using Word = hn::Vec<D>;
+  using Mask = hn::Mask<D>;
+  using DI = hn::RebindToSigned<D>;
+  static constexpr int kWordBits = 8 * sizeof(hn::TFromD<D>);
+  static constexpr int kMantissaBits = kMantissa;
+  static constexpr int kBias = kExponentBias;
+  static constexpr uint64_t kMagnitudeMask = (uint64_t{1} << (kWordBits - 1)) - 1;
+  static constexpr uint64_t kInfinityBits = kMagnitudeMask >> kMantissa << kMantissa;
+
+  HWY_INLINE Word Set(uint64_t x) const { return hn::Set(D(), static_cast<hn::TFromD<D>>(x)); }
+  HWY_INLINE Word TopBits(int n) const { return Set(~uint64_t{0} << (kWordBits - n)); }
+  HWY_INLINE Word Add(Word a, Word b) const { return hn::Add(a, b); }
+  HWY_INLINE Word Sub(Word a, Word b) const { return hn::Sub(a, b); }
+  HWY_INLINE Word And(Word a, Word b) const { return hn::And(a, b); }
+  HWY_INLINE Word Or(Word a, Word b) const { return hn::Or(a, b); }
+  HWY_INLINE Word Not(Word a) const { return hn::Not(a); }
+  HWY_INLINE Word Shl(Word a, Word n) const { return hn::Shl(a, n); }
+  HWY_INLINE Word Shr(Word a, Word n) const { return hn::Shr(a, n); }
+  HWY_INLINE Word ShlBy(Word a, int n) const { return hn::ShiftLeftSame(a, n); }
+  HWY_INLINE Word ShrBy(Word a, int n) const { return hn::ShiftRightSame(a, n); }
+  HWY_INLINE Word MinI(Word a, Word b) const { return Bits(hn::Min(Int(a), Int(b))); }
+  HWY_INLINE Word MaxI(Word a, Word b) const { return Bits(hn::Max(Int(a), Int(b))); }
+  HWY_INLINE Mask GtI(Word a, Word b) const { return hn::RebindMask(D(), hn::Gt(Int(a), Int(b))); }
+  HWY_INLINE Mask GtU(Word a, Word b) const { return hn::Gt(a, b); }
+  HWY_INLINE Mask Eq(Word a, Word b) const { return hn::Eq(a, b); }
+  HWY_INLINE Word Select(Mask m, Word yes, Word no) const { return hn::IfThenElse(m, yes, no); }
+  HWY_INLINE Mask AndMask(Mask a, Mask b) const { return hn::And(a, b); }
+  HWY_INLINE Mask OrMask(Mask a, Mask b) const { return hn::Or(a, b); }
+  // Exact in every rounding mode: the argument has at most kMantissaBits bits.
+  HWY_INLINE Word FloatBitsOfInt(Word a) const {
+    const hn::RebindToFloat<D> df;
+    return hn::BitCast(D(), hn::ConvertTo(df, Int(a)));
+  }
+
+ private:
+  HWY_INLINE hn::Vec<DI> Int(Word a) const { return hn::BitCast(DI(), a); }
+  HWY_INLINE Word Bits(hn::Vec<DI> a) const { return hn::BitCast(D(), a); }
+};
+
+template <class D32>
+using F32Lanes = VectorLanes<D32, 23, 127>;
+
+// float32 cut to 16 bits with a sticky last bit: see cast_simd.cc.
+template <class D16>
+using StickyBf16Lanes = VectorLanes<D16, 7, 127>;
+
+#define NUMSIM_RULE HWY_INLINE
+#include "numsim/rounding/shared/decode_rule.inc"
+#include "numsim/rounding/shared/encode_rule.inc"
+#undef NUMSIM_RULE
+
+}  // namespace numsim::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

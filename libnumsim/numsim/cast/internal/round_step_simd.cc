@@ -1,0 +1,171 @@
+#include "numsim/cast/internal/round_step_simd.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "numsim/cast/internal/round_step_simd.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "numsim/cast/internal/odd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace numsim::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Without the instruction Highway's MulAdd rounds twice.
+#if HWY_NATIVE_FMA && HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+
+// |x| split from its sign, rounded to the grid as if below and as if above min_normal.
+template <class DF>
+struct GridRounding {
+  using DU = hn::RebindToUnsigned<DF>;
+  using V = hn::Vec<DF>;
+  hn::Vec<DU> sign, magnitude;
+  V small;
+  hn::Mask<DF> is_small;
+
+  HWY_INLINE GridRounding(const NearestGrid& grid, V x) {
+    const DF df;
+    const DU du;
+    const auto bits = hn::BitCast(du, x);
+    sign = hn::And(bits, hn::Set(du, 0x80000000u));
+    magnitude = hn::Sub(bits, sign);
+    const auto a = hn::BitCast(df, magnitude);
+    const auto shift = hn::Set(df, grid.shift);
+    small = hn::Sub(hn::Add(a, shift), shift);
+    is_small = hn::Lt(a, hn::Set(df, grid.min_normal));
+  }
+
+  // x lies halfway between two values.
+  HWY_INLINE hn::Mask<DF> Ties(const NearestGrid& grid) const {
+    const DF df;
+    const DU du;
+    const uint32_t mask = (1u << grid.cut) - 1;
+    const auto below = hn::And(magnitude, hn::Set(du, mask));
+    const auto large_tie = hn::RebindMask(df, hn::Eq(below, hn::Set(du, mask / 2 + 1)));
+    const auto distance = hn::Abs(hn::Sub(hn::BitCast(df, magnitude), small));
+    const auto small_tie = hn::Eq(distance, hn::Set(df, grid.half_spacing));
+    return hn::Or(hn::And(is_small, small_tie), hn::AndNot(is_small, large_tie));
+  }
+
+  // The nearest value, ties to even.
+  HWY_INLINE V Nearest(const NearestGrid& grid) const {
+    const DF df;
+    const DU du;
+    const uint32_t mask = (1u << grid.cut) - 1;
+    const auto last = hn::And(hn::ShiftRightSame(magnitude, grid.cut), hn::Set(du, 1));
+    const auto up = hn::Add(hn::Add(magnitude, hn::Set(du, mask / 2)), last);
+    const auto large = hn::BitCast(df, hn::And(up, hn::Set(du, ~mask)));
+    const auto rounded = hn::Min(hn::IfThenElse(is_small, small, large), hn::Set(df, grid.max));
+    const auto value = hn::BitCast(df, hn::Or(hn::BitCast(du, rounded), sign));
+    return grid.negative_zero ? value : hn::Add(value, hn::Zero(df));
+  }
+};
+
+// The signs of base + direction * factor - nearest, exactly: of one half of the lanes. The product
+// is exact in float64; the sum's own error counts only where the sum is `nearest`.
+template <class DD, class VD = hn::Vec<DD>>
+HWY_INLINE VD Residual(DD, VD base, VD direction, VD factor, VD nearest) {
+  const auto product = hn::Mul(direction, factor);
+  const auto sum = hn::Add(base, product);
+  const auto product_part = hn::Sub(sum, base);
+  const auto base_part = hn::Sub(sum, product_part);
+  const auto error = hn::Add(hn::Sub(base, base_part), hn::Sub(product, product_part));
+  return hn::Add(hn::Sub(sum, nearest), error);
+}
+
+// `nearest`, the float32 next to the exact sum, rounded to odd instead: beside a tie that is where
+// it belongs, and elsewhere no rounding to fewer bits sees the difference [Boldo].
+template <class DF, class V = hn::Vec<DF>>
+HWY_INLINE V OddSum(DF df, V base, V direction, V factor, V nearest) {
+  const hn::Half<DF> dh;
+  const hn::Rebind<double, decltype(dh)> dd;
+  const auto lower = [&](V x) HWY_ATTR { return hn::PromoteTo(dd, hn::LowerHalf(dh, x)); };
+  const auto upper = [&](V x) HWY_ATTR { return hn::PromoteTo(dd, hn::UpperHalf(dh, x)); };
+  const auto low = Residual(dd, lower(base), lower(direction), lower(factor), lower(nearest));
+  const auto high = Residual(dd, upper(base), upper(direction), upper(factor), upper(nearest));
+  // Of a residual only the sign is needed, which its own conversion to float32 could lose.
+  const auto sign_of = [&](hn::Vec<decltype(dd)> x) HWY_ATTR {
+    const auto zero = hn::Zero(dd);
+    const auto one = hn::CopySign(hn::Set(dd, 1.0), x);
+    return hn::DemoteTo(dh, hn::IfThenElse(hn::Eq(x, zero), zero, one));
+  };
+  return ToOdd(df, nearest, hn::Combine(df, sign_of(high), sign_of(low)));
+}
+
+// One vector; false, and nothing stored, where a sum is not a number.
+template <class DF>
+HWY_INLINE bool StepVector(DF df,
+                           const NearestGrid& grid,
+                           const float* w,
+                           const float* u,
+                           hn::Vec<DF> factor,
+                           float* out) {
+  const auto base = hn::LoadU(df, w);
+  const auto direction = hn::LoadU(df, u);
+  auto sum = hn::MulAdd(direction, factor, base);
+  GridRounding<DF> rounding(grid, sum);
+  const auto unusual = hn::Or(rounding.Ties(grid), hn::IsNaN(sum));
+  if (HWY_UNLIKELY(!hn::AllFalse(df, unusual))) {
+    if (!hn::AllFalse(df, hn::IsNaN(sum))) return false;
+    sum = OddSum(df, base, direction, factor, sum);
+    rounding = GridRounding<DF>(grid, sum);
+  }
+  hn::StoreU(rounding.Nearest(grid), df, out);
+  return true;
+}
+
+size_t StepRange(const NearestGrid& grid_ref,
+                 const float* w,
+                 const float* u,
+                 float factor_value,
+                 size_t n,
+                 float* out) {
+  const NearestGrid grid = grid_ref;  // a local copy: the stores below cannot alias it
+  const hn::ScalableTag<float> df;
+  const size_t lanes = hn::Lanes(df);
+  const auto factor = hn::Set(df, factor_value);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    if (!StepVector(df, grid, w + i, u + i, factor, out + i)) return i;
+  }
+  if (i == n) return n;
+  float w_tail[HWY_MAX_BYTES / sizeof(float)] = {};
+  float u_tail[HWY_MAX_BYTES / sizeof(float)] = {};
+  std::copy(w + i, w + n, w_tail);
+  std::copy(u + i, u + n, u_tail);
+  if (!StepVector(df, grid, w_tail, u_tail, factor, w_tail)) return i;
+  std::copy(w_tail, w_tail + (n - i), out + i);
+  return n;
+}
+
+#else
+size_t StepRange(const NearestGrid&, const float*, const float*, float, size_t, float*) {
+  return 0;
+}
+#endif
+
+bool HasFusedSteps() { return HWY_NATIVE_FMA && HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE; }
+
+}  // namespace numsim::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace numsim {
+
+HWY_EXPORT(StepRange);
+HWY_EXPORT(HasFusedSteps);
+
+bool HasFusedSteps() { return HWY_DYNAMIC_DISPATCH(HasFusedSteps)(); }
+
+size_t RoundStepSimd(const NearestGrid& grid,
+                     const float* base,
+                     const float* direction,
+                     float factor,
+                     size_t n,
+                     float* out) {
+  return HWY_DYNAMIC_DISPATCH(StepRange)(grid, base, direction, factor, n, out);
+}
+
+}  // namespace numsim
+#endif  // HWY_ONCE

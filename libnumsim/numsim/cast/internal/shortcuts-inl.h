@@ -1,0 +1,180 @@
+// Conversions to codes of 8 bits that have a shorter way than the rule. Re-included per target.
+#if defined(NUMSIM_KERNELS_SHORTCUTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef NUMSIM_KERNELS_SHORTCUTS_INL_H_
+#undef NUMSIM_KERNELS_SHORTCUTS_INL_H_
+#else
+#define NUMSIM_KERNELS_SHORTCUTS_INL_H_
+#endif
+
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+#include "numsim/cast/internal/hole-inl.h"
+#include "numsim/cast/internal/lanes-inl.h"
+#include "numsim/formats/named_formats.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace numsim::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Elements ahead of the loop that are asked for: the processor's own prefetch stops at every page.
+constexpr size_t kPrefetchAhead = 1024;
+
+// Writes a vector of codes or values in the element type of the output.
+template <class D32>
+HWY_INLINE void StoreCodes(D32 d32, hn::Vec<D32> code, uint8_t* HWY_RESTRICT out) {
+  (void)d32;
+  const hn::Rebind<uint8_t, D32> d8;
+  hn::StoreU(hn::TruncateTo(d8, code), d8, out);
+}
+template <class D32>
+HWY_INLINE void StoreCodes(D32 d32, hn::Vec<D32> code, uint16_t* HWY_RESTRICT out) {
+  (void)d32;
+  const hn::Rebind<uint16_t, D32> d16;
+  hn::StoreU(hn::TruncateTo(d16, code), d16, out);
+}
+template <class D32>
+HWY_INLINE void StoreCodes(D32 d32, hn::Vec<D32> code, uint32_t* HWY_RESTRICT out) {
+  hn::StoreU(code, d32, out);
+}
+
+// What a loop encodes: the float32 of the array, or their products with one factor or a factor
+// each, rounded to float32. Products are made in the default floating-point environment.
+struct Unscaled {
+  static constexpr bool kDefaultEnvironment = false;
+  size_t ahead = kPrefetchAhead;
+
+  template <class DF>
+  HWY_INLINE hn::Vec<DF> Load(DF df, const float* in, size_t) const {
+    return hn::LoadU(df, in);
+  }
+};
+struct ScaledBy {
+  static constexpr bool kDefaultEnvironment = true;
+  float factor;
+  size_t ahead;
+
+  template <class DF>
+  HWY_INLINE hn::Vec<DF> Load(DF df, const float* in, size_t) const {
+    return hn::Mul(hn::LoadU(df, in), hn::Set(df, factor));
+  }
+};
+struct ScaledByEach {
+  static constexpr bool kDefaultEnvironment = true;
+  const float* factors;
+  size_t ahead;
+
+  template <class DF>
+  HWY_INLINE hn::Vec<DF> Load(DF df, const float* in, size_t i) const {
+    return hn::Mul(hn::LoadU(df, in), hn::LoadU(df, factors + i));
+  }
+};
+
+// x rounded to the nearest integer, ties to even: a word whose low byte is that integer in two's
+// complement. Requires |x| <= 127.
+template <bool kDefaultEnvironment, class DF>
+HWY_INLINE hn::Vec<hn::RebindToUnsigned<DF>> NearestInt8(DF df, hn::Vec<DF> x) {
+  const hn::RebindToSigned<DF> di;
+  const hn::RebindToUnsigned<DF> du;
+  if constexpr (kDefaultEnvironment) {
+    // In the binade of 2^23 floats are integers, and the sum is rounded to one.
+    return hn::BitCast(du, hn::Add(x, hn::Set(df, 0x1.8p23f)));
+  }
+  // Fixed point with 24 bits below the point, which int32 holds. Exact for magnitudes from 1/2 on,
+  // for float32 has 24 bits; what lies below is truncated and rounds to zero either way. The
+  // processor's rounding mode does not matter.
+  const auto fixed = hn::ConvertTo(di, hn::Mul(x, hn::Set(df, 0x1p24f)));
+  const auto odd = hn::And(hn::ShiftRight<24>(fixed), hn::Set(di, 1));
+  const auto below_half = hn::Set(di, (1 << 23) - 1);
+  return hn::BitCast(du, hn::ShiftRight<24>(hn::Add(hn::Add(fixed, below_half), odd)));
+}
+
+// Nearest-even to int8. Equal to the rule for all float32: tests/cast/int8_exhaustive_test.cc.
+template <class Source>
+HWY_NOINLINE size_t EncodeInt8(const EncodePlan& plan,
+                               const Source source,
+                               const float* HWY_RESTRICT in,
+                               size_t n,
+                               uint8_t* HWY_RESTRICT out) {
+  const hn::ScalableTag<float> df;
+  const hn::ScalableTag<uint32_t> du;
+  const size_t lanes = hn::Lanes(df);
+  const auto max = hn::Set(df, static_cast<float>(plan.max_rank));
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    hwy::Prefetch(in + i + source.ahead);
+    const auto x = source.Load(df, in + i, i);
+    // NaN becomes the largest value, also where Min gives NaN for it.
+    const auto below = hn::IfThenElse(hn::Lt(x, max), x, max);
+    const auto bounded = hn::Max(below, hn::Neg(max));
+    StoreCodes(du, NearestInt8<Source::kDefaultEnvironment>(df, bounded), out + i);
+  }
+  return i;
+}
+
+#if HWY_TARGET <= HWY_AVX3
+// Nearest-even to at most 6 significant bits, 16-bit lanes: float32 is first cut to 16 bits with
+// the last bit made sticky (round to odd), which leaves 8 significant bits. Rounding to odd with
+// two bits more than the target needs, then to nearest, equals rounding once [Boldo], and in the
+// target's subnormals fewer bits are needed still. Twice the elements a vector of the 32-bit rule.
+constexpr int kStickyMantissaBits = 5;
+
+// With a hole its middle, of m + subnormal_shift + 1 bits, needs a bit less than the 8 that are
+// left.
+constexpr bool ServesSticky(const EncodePlan& plan) {
+  const FormatSpec& format = plan.format;
+  const bool hole = format.subnormal_shift != 0;
+  return plan.range_f32 == ExponentRange::kNarrower && plan.mantissa_bits <= kStickyMantissaBits &&
+         (!hole || plan.mantissa_bits + format.subnormal_shift <= 6);
+}
+
+template <bool kHole, class Source>
+HWY_NOINLINE size_t EncodeSticky(const EncodePlan& plan_ref,
+                                 const Source source,
+                                 const float* HWY_RESTRICT in,
+                                 size_t n,
+                                 uint8_t* HWY_RESTRICT out) {
+  const EncodePlan plan = kHole ? WithoutHole(plan_ref) : plan_ref;
+  const HoleEdges hole = kHole ? HoleEdges(plan_ref.format) : HoleEdges();
+  const hn::ScalableTag<float> df;
+  const hn::ScalableTag<uint16_t> d16;
+  const hn::Half<hn::ScalableTag<uint8_t>> d8;
+  const StickyBf16Lanes<decltype(d16)> lanes;
+  const size_t half = hn::Lanes(d16) / 2;
+  size_t i = 0;
+  for (; i + 2 * half <= n; i += 2 * half) {
+    hwy::Prefetch(in + i + source.ahead);
+    hwy::Prefetch(in + i + source.ahead + half);
+    const auto a = hn::BitCast(d16, source.Load(df, in + i, i));
+    const auto b = hn::BitCast(d16, source.Load(df, in + i + half, i + half));
+    const auto high = hn::ConcatOdd(d16, b, a);
+    const auto low = hn::ConcatEven(d16, b, a);
+    auto bits = hn::Or(high, hn::Min(low, hn::Set(d16, uint16_t{1})));
+    if constexpr (kHole) bits = CloseNearestEven(lanes, hole, bits);
+    const auto code =
+        EncodeWord<RuleMode::kNearestEven, ExponentRange::kNarrower>(lanes, plan, bits, bits);
+    hn::StoreU(hn::TruncateTo(d8, code), d8, out + i);
+  }
+  return i;
+}
+#endif
+
+// The conversions that have a shorter way than the rule. Returns how many elements are done, which
+// may be none; the others are left to the rule.
+template <class Source>
+size_t EncodeShortcut(
+    const EncodePlan& plan, const Source source, const float* in, size_t n, uint8_t* out) {
+  if (plan.rounding.mode != RoundingMode::kNearestEven) return 0;
+  if (plan.format == kInt8) return EncodeInt8(plan, source, in, n, out);
+#if HWY_TARGET <= HWY_AVX3
+  if (ServesSticky(plan)) {
+    return plan.format.subnormal_shift != 0 ? EncodeSticky<true>(plan, source, in, n, out)
+                                            : EncodeSticky<false>(plan, source, in, n, out);
+  }
+#endif
+  return 0;
+}
+
+}  // namespace numsim::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,375 @@
+#include "numsim/cast/shared/cast_simd.h"
+
+#include <algorithm>
+#include <bit>
+#include <type_traits>
+
+#include "numsim/cast/internal/hole_edges.h"
+#include "numsim/rounding/shared/decode_range.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "numsim/cast/shared/cast_simd.cc"
+#include "hwy/cache_control.h"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "numsim/cast/internal/hole-inl.h"
+#include "numsim/cast/internal/lanes-inl.h"
+#include "numsim/cast/internal/philox-inl.h"
+#include "numsim/cast/internal/shortcuts-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace numsim::HWY_NAMESPACE {
+
+// Elements whose random words lie in the first-level cache at a time. A multiple of every tile.
+constexpr size_t kBlock = 1024;
+constexpr size_t kMaxTile = 256;
+// Lanes of 32 bits that any vector has at most.
+constexpr size_t kMaxLanes = HWY_MAX_BYTES / sizeof(uint32_t);
+
+// One vector of elements at `in`: encoded, and decoded again when Out is float.
+template <RuleMode kMode, ExponentRange kRange, class D32, typename Out>
+HWY_INLINE void EncodeVector(D32 d32,
+                             const EncodePlan& plan,
+                             const float* in,
+                             const uint32_t* HWY_RESTRICT random,
+                             Out* out) {
+  const F32Lanes<D32> lanes;
+  const auto bits = hn::LoadU(d32, reinterpret_cast<const uint32_t*>(in));
+  auto random_word = hn::Zero(d32);
+  if constexpr (kMode == RuleMode::kStochastic) random_word = hn::LoadU(d32, random);
+  const auto code = EncodeWord<kMode, kRange>(lanes, plan, bits, random_word);
+  if constexpr (std::is_same_v<Out, float>) {
+    const auto value = DecodeWord(lanes, plan.format, code);
+    hn::StoreU(value, d32, reinterpret_cast<uint32_t*>(out));
+  } else {
+    StoreCodes(d32, code, out);
+  }
+}
+
+// The tail is the same vector function over a padded copy. (Not the function at width one: Highway
+// 1.0.3 shifts single 32-bit lanes by a count of 64 bits, half of which is not the lane's.)
+template <RuleMode kMode, ExponentRange kRange, typename Out>
+HWY_NOINLINE void EncodeBlock(
+    const EncodePlan& plan_ref, const float* in, size_t n, const uint32_t* random, Out* out) {
+  const EncodePlan plan = plan_ref;  // a local copy: the stores below cannot alias it
+  const hn::ScalableTag<uint32_t> d32;
+  const size_t lanes = hn::Lanes(d32);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    hwy::Prefetch(in + i + kPrefetchAhead);
+    EncodeVector<kMode, kRange>(d32, plan, in + i, random + i, out + i);
+  }
+  if (i == n) return;
+  float in_tail[kMaxLanes] = {};
+  uint32_t random_tail[kMaxLanes] = {};
+  Out out_tail[kMaxLanes];
+  std::copy(in + i, in + n, in_tail);
+  if constexpr (kMode == RuleMode::kStochastic) std::copy(random + i, random + n, random_tail);
+  EncodeVector<kMode, kRange>(d32, plan, in_tail, random_tail, out_tail);
+  std::copy(out_tail, out_tail + (n - i), out + i);
+}
+
+template <RuleMode kMode, typename Out>
+void EncodeRange(
+    const EncodePlan& plan, const float* in, size_t n, const uint32_t* random, Out* out) {
+  if constexpr (kMode != RuleMode::kOther) {
+    switch (plan.range_f32) {
+      case ExponentRange::kSame:
+        return EncodeBlock<kMode, ExponentRange::kSame>(plan, in, n, random, out);
+      case ExponentRange::kNarrower:
+        return EncodeBlock<kMode, ExponentRange::kNarrower>(plan, in, n, random, out);
+      case ExponentRange::kGeneral:
+        break;
+    }
+  }
+  EncodeBlock<kMode, ExponentRange::kGeneral>(plan, in, n, random, out);
+}
+
+// Encodes in one mode: with the rule, behind a copy with the hole closed where there is one.
+template <RuleMode kMode, typename Out>
+void EncodeInMode(
+    const EncodePlan& plan, const float* in, size_t n, const uint32_t* random, Out* out) {
+  if (plan.format.subnormal_shift == 0) return EncodeRange<kMode>(plan, in, n, random, out);
+  const EncodePlan without = WithoutHole(plan);
+  HWY_ALIGN float closed[kBlock];
+  for (size_t i = 0; i < n; i += kBlock) {
+    const size_t count = std::min(kBlock, n - i);
+    CloseHole<kMode>(plan, in + i, count, random + i, closed);
+    EncodeRange<kMode>(without, closed, count, random + i, out + i);
+    if constexpr (std::is_same_v<Out, float>) OpenHole(plan.format, out + i, count);
+  }
+}
+
+template <typename Out>
+void EncodeStochastic(
+    const EncodePlan& plan, const float* in, size_t n, Out* out, const ArrayRandom& random) {
+  const int bits = plan.rounding.random_bits;
+  const uint64_t tile = RandomTileElements(bits);
+  HWY_ALIGN uint32_t words[kBlock + kMaxTile];
+  for (size_t i = 0; i < n; i += kBlock) {
+    const size_t count = std::min(kBlock, n - i);
+    const uint64_t first = random.first_index + i;
+    const size_t skip = static_cast<size_t>(first % tile);
+    const size_t drawn = (skip + count + tile - 1) / tile * tile;
+    RandomTopAligned(random.stream, first - skip, drawn, bits, words);
+    EncodeInMode<RuleMode::kStochastic>(plan, in + i, count, words + skip, out + i);
+  }
+}
+
+template <typename Out>
+void EncodeAny(
+    const EncodePlan& plan, const float* in, size_t n, Out* out, const ArrayRandom& random) {
+  // A pointer that the deterministic modes never read, but form sums with.
+  const uint32_t* no_random = reinterpret_cast<const uint32_t*>(in);
+  switch (plan.rounding.mode) {
+    case RoundingMode::kStochastic:
+      return EncodeStochastic(plan, in, n, out, random);
+    case RoundingMode::kNearestEven: {
+      size_t done = 0;
+      if constexpr (std::is_same_v<Out, uint8_t>) {
+        done = EncodeShortcut(plan, Unscaled(), in, n, out);
+      }
+      return EncodeInMode<RuleMode::kNearestEven>(
+          plan, in + done, n - done, no_random + done, out + done);
+    }
+    default:
+      return EncodeInMode<RuleMode::kOther>(plan, in, n, no_random, out);
+  }
+}
+
+void EncodeU8(
+    const EncodePlan& plan, const float* in, size_t n, uint8_t* out, const ArrayRandom& random) {
+  EncodeAny(plan, in, n, out, random);
+}
+size_t EncodeScaledU8(
+    const EncodePlan& plan, const float* in, size_t n, float factor, size_t ahead, uint8_t* out) {
+  return EncodeShortcut(plan, ScaledBy{factor, ahead}, in, n, out);
+}
+size_t EncodeScaledEachU8(const EncodePlan& plan,
+                          const float* in,
+                          size_t n,
+                          const float* factors,
+                          size_t ahead,
+                          uint8_t* out) {
+  return EncodeShortcut(plan, ScaledByEach{factors, ahead}, in, n, out);
+}
+void EncodeU16(
+    const EncodePlan& plan, const float* in, size_t n, uint16_t* out, const ArrayRandom& random) {
+  EncodeAny(plan, in, n, out, random);
+}
+void EncodeU32(
+    const EncodePlan& plan, const float* in, size_t n, uint32_t* out, const ArrayRandom& random) {
+  EncodeAny(plan, in, n, out, random);
+}
+void EncodeDecode(
+    const EncodePlan& plan, const float* in, size_t n, float* out, const ArrayRandom& random) {
+  EncodeAny(plan, in, n, out, random);
+}
+
+// Decodes one vector of codes by the rule.
+struct RuleDecoder {
+  FormatSpec format;
+
+  template <class D32, typename Code>
+  HWY_INLINE void operator()(D32 d32, const Code* codes, float* out) const {
+    const F32Lanes<D32> lanes;
+    const hn::Rebind<Code, D32> d_code;
+    const auto code =
+        hn::And(hn::PromoteTo(d32, hn::LoadU(d_code, codes)), hn::Set(d32, format.CodeMask()));
+    hn::StoreU(DecodeWord(lanes, format, code), d32, reinterpret_cast<uint32_t*>(out));
+  }
+};
+
+// Whether codes are the upper bits of float32, as those of bf16.
+constexpr bool HoldsUpperBits(const FormatSpec& format) {
+  return DecodesInLanes(format) && format.sign == Sign::kSignMagnitude &&
+         format.exponent_bits == 8 && format.bias == 127 && format.zero == Zero::kSigned &&
+         format.infinity == Infinity::kIeee && format.nan == Nan::kIeee;
+}
+
+// Decodes codes that are the upper bits of float32: a shift, and one NaN for all payloads.
+struct UpperBitsDecoder {
+  FormatSpec format;
+
+  template <class D32, typename Code>
+  HWY_INLINE void operator()(D32 d32, const Code* codes, float* out) const {
+    const hn::Rebind<Code, D32> d_code;
+    const auto code = hn::PromoteTo(d32, hn::LoadU(d_code, codes));
+    const auto bits = hn::ShiftLeftSame(code, 32 - format.Bits());
+    const auto sign = hn::And(bits, hn::Set(d32, 0x80000000u));
+    const auto is_nan = hn::Gt(hn::Xor(bits, sign), hn::Set(d32, 0x7F800000u));
+    const auto nan = hn::Or(sign, hn::Set(d32, 0x7FC00000u));
+    hn::StoreU(hn::IfThenElse(is_nan, nan, bits), d32, reinterpret_cast<uint32_t*>(out));
+  }
+};
+
+#if HWY_TARGET <= HWY_AVX2
+// Decodes through binary16, which the processor widens exactly, subnormals included: the code's
+// fields in binary16's places, then a power of two. In 16-bit lanes, so half the work of the rule.
+struct HalfDecoder {
+  FormatSpec format;
+
+  template <class D32, typename Code>
+  HWY_INLINE void operator()(D32 d32, const Code* codes, float* out) const {
+    const hn::Rebind<Code, D32> d_code;
+    const hn::Rebind<uint16_t, D32> d16;
+    const hn::Rebind<hwy::float16_t, D32> d_half;
+    const hn::RebindToFloat<D32> d_float;
+    const auto set16 = [&](uint32_t x) { return hn::Set(d16, static_cast<uint16_t>(x)); };
+    const auto loaded = hn::LoadU(d_code, codes);
+    auto code = hn::Zero(d16);
+    if constexpr (sizeof(Code) == 1) {
+      code = hn::PromoteTo(d16, loaded);
+    } else {
+      code = loaded;
+    }
+    code = hn::And(code, set16(format.CodeMask()));
+    const auto code_sign = hn::And(code, set16(format.SignBit()));
+    const auto magnitude = hn::Sub(code, code_sign);
+    auto sign = hn::ShiftLeftSame(code_sign, 15 - format.MagnitudeBits());
+    auto half = hn::ShiftLeftSame(magnitude, 10 - format.mantissa_bits);
+    const uint32_t max_code = format.MaxFiniteCode();
+    if (max_code < format.MagnitudeMask()) {  // codes above it are infinity or NaN
+      auto special = set16(0x7E00);
+      if (format.HasInfinity()) {
+        const auto infinite = hn::Eq(magnitude, set16(format.InfinityCode()));
+        special = hn::IfThenElse(infinite, set16(0x7C00), special);
+      }
+      half = hn::IfThenElse(hn::Gt(magnitude, set16(max_code)), special, half);
+    }
+    if (format.nan == Nan::kNegativeZero) {
+      const auto is_nan = hn::Eq(code, set16(format.SignBit()));
+      half = hn::IfThenElse(is_nan, set16(0x7E00), half);
+      sign = hn::IfThenZeroElse(is_nan, sign);
+    }
+    const float scale = std::bit_cast<float>(static_cast<uint32_t>(127 + 15 - format.bias) << 23);
+    const auto value = hn::PromoteTo(d_float, hn::BitCast(d_half, hn::Or(half, sign)));
+    hn::StoreU(hn::Mul(value, hn::Set(d_float, scale)), d_float, out);
+  }
+};
+#endif
+
+template <class Decoder, typename Code>
+HWY_NOINLINE void DecodeBlock(const Decoder& decoder_ref,
+                              const Code* HWY_RESTRICT codes,
+                              size_t n,
+                              float* HWY_RESTRICT out) {
+  const Decoder decoder = decoder_ref;  // a local copy: the stores below cannot alias it
+  const hn::ScalableTag<uint32_t> d32;
+  const size_t lanes = hn::Lanes(d32);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) decoder(d32, codes + i, out + i);
+  if (i == n) return;
+  Code code_tail[kMaxLanes] = {};
+  float out_tail[kMaxLanes];
+  std::copy(codes + i, codes + n, code_tail);
+  decoder(d32, code_tail, out_tail);
+  std::copy(out_tail, out_tail + (n - i), out + i);
+}
+
+template <typename Code>
+void DecodeWithoutHole(const FormatSpec& format, const Code* codes, size_t n, float* out) {
+  if (HoldsUpperBits(format)) return DecodeBlock(UpperBitsDecoder{format}, codes, n, out);
+#if HWY_TARGET <= HWY_AVX2
+  if (FitsBinary16Fields(format)) return DecodeBlock(HalfDecoder{format}, codes, n, out);
+#endif
+  DecodeBlock(RuleDecoder{format}, codes, n, out);
+}
+
+template <typename Code>
+void DecodeAny(const FormatSpec& format, const Code* codes, size_t n, float* out) {
+  if (format.subnormal_shift == 0) return DecodeWithoutHole(format, codes, n, out);
+  const FormatSpec without = WithoutHole(format);
+  for (size_t i = 0; i < n; i += kBlock) {
+    const size_t count = std::min(kBlock, n - i);
+    DecodeWithoutHole(without, codes + i, count, out + i);
+    OpenHole(format, out + i, count);
+  }
+}
+
+void DecodeU8(const FormatSpec& format, const uint8_t* codes, size_t n, float* out) {
+  DecodeAny(format, codes, n, out);
+}
+void DecodeU16(const FormatSpec& format, const uint16_t* codes, size_t n, float* out) {
+  DecodeAny(format, codes, n, out);
+}
+
+void RandomBitsU32(const ArrayRandom& random, int bits, size_t n, uint32_t* out) {
+  const uint64_t tile = RandomTileElements(bits);
+  HWY_ALIGN uint32_t words[kBlock + kMaxTile];
+  for (size_t i = 0; i < n; i += kBlock) {
+    const size_t count = std::min(kBlock, n - i);
+    const uint64_t first = random.first_index + i;
+    const size_t skip = static_cast<size_t>(first % tile);
+    const size_t drawn = (skip + count + tile - 1) / tile * tile;
+    RandomTopAligned(random.stream, first - skip, drawn, bits, words);
+    for (size_t j = 0; j < count; ++j) out[i + j] = words[skip + j] >> (32 - bits);
+  }
+}
+
+}  // namespace numsim::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace numsim {
+
+HWY_EXPORT(EncodeU8);
+HWY_EXPORT(EncodeScaledU8);
+HWY_EXPORT(EncodeScaledEachU8);
+HWY_EXPORT(EncodeU16);
+HWY_EXPORT(EncodeU32);
+HWY_EXPORT(EncodeDecode);
+HWY_EXPORT(DecodeU8);
+HWY_EXPORT(DecodeU16);
+HWY_EXPORT(RandomBitsU32);
+
+bool EncodesInVectors(const EncodePlan& plan) noexcept {
+  if (plan.format.subnormal_shift != 0) return HoleFitsLanes(plan.format);
+  return plan.mantissa_bits < 23;
+}
+
+bool DecodesInVectors(const FormatSpec& format) noexcept {
+  if (format.subnormal_shift == 0) return DecodesInLanes(format);
+  return HoleFitsLanes(format) && DecodesInLanes(WithoutHole(format));
+}
+
+void EncodeSimd(
+    const EncodePlan& plan, const float* in, size_t n, uint8_t* codes, const ArrayRandom& random) {
+  HWY_DYNAMIC_DISPATCH(EncodeU8)(plan, in, n, codes, random);
+}
+size_t EncodeScaledSimd(
+    const EncodePlan& plan, const float* in, size_t n, float factor, size_t ahead, uint8_t* codes) {
+  return HWY_DYNAMIC_DISPATCH(EncodeScaledU8)(plan, in, n, factor, ahead, codes);
+}
+size_t EncodeScaledSimd(const EncodePlan& plan,
+                        const float* in,
+                        size_t n,
+                        const float* factors,
+                        size_t ahead,
+                        uint8_t* codes) {
+  return HWY_DYNAMIC_DISPATCH(EncodeScaledEachU8)(plan, in, n, factors, ahead, codes);
+}
+void EncodeSimd(
+    const EncodePlan& plan, const float* in, size_t n, uint16_t* codes, const ArrayRandom& random) {
+  HWY_DYNAMIC_DISPATCH(EncodeU16)(plan, in, n, codes, random);
+}
+void EncodeSimd(
+    const EncodePlan& plan, const float* in, size_t n, uint32_t* codes, const ArrayRandom& random) {
+  HWY_DYNAMIC_DISPATCH(EncodeU32)(plan, in, n, codes, random);
+}
+void FakeQuantizeSimd(
+    const EncodePlan& plan, const float* in, size_t n, float* out, const ArrayRandom& random) {
+  HWY_DYNAMIC_DISPATCH(EncodeDecode)(plan, in, n, out, random);
+}
+void DecodeSimd(const FormatSpec& format, const uint8_t* codes, size_t n, float* out) {
+  HWY_DYNAMIC_DISPATCH(DecodeU8)(format, codes, n, out);
+}
+void DecodeSimd(const FormatSpec& format, const uint16_t* codes, size_t n, float* out) {
+  HWY_DYNAMIC_DISPATCH(DecodeU16)(format, codes, n, out);
+}
+void RandomBitsSimd(const ArrayRandom& random, int bits, size_t n, uint32_t* out) {
+  HWY_DYNAMIC_DISPATCH(RandomBitsU32)(random, bits, n, out);
+}
+
+}  // namespace numsim
+#endif  // HWY_ONCE

@@ -1,0 +1,151 @@
+#include "numsim/cast/shared/round_step.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "numsim/arith/shared/exact.h"
+#include "numsim/backend/backend.h"
+#include "numsim/base/error.h"
+#include "numsim/base/parallel.h"
+#include "numsim/base/shared/float_environment.h"
+#include "numsim/cast/internal/nearest_grid.h"
+#include "numsim/cast/internal/round_step_simd.h"
+#include "numsim/cast/internal/round_step_staged.h"
+#include "numsim/cast/shared/arithmetic_simd.h"
+#include "numsim/cast/shared/cast_serial.h"
+#include "numsim/cast/shared/round_f64.h"
+#include "numsim/cast/shared/round_step_rule.h"
+#include "numsim/formats/decode.h"
+#include "numsim/formats/named_formats.h"
+
+namespace numsim {
+namespace {
+
+// Chunks start at multiples of this, so that each begins at a whole tile of random words.
+constexpr size_t kGrain = size_t{1} << 14;
+
+Unrounded ValueOf(float x) { return ExactValue(kFp32, std::bit_cast<uint32_t>(x)); }
+
+// The definition, one element.
+float RoundOne(const EncodePlan& plan, float base, float direction, float factor, uint32_t random) {
+  const Unrounded product = exact::Product(ValueOf(factor), ValueOf(direction)).value;
+  const Unrounded sum = exact::Sum(ValueOf(base), product, false).value;
+  return Decode(plan.format, EncodeUnrounded(plan, sum, random).code);
+}
+
+// Whether rounding to odd to float64 loses nothing for the plan: two bits more than rounding looks
+// at. Nothing overflows or underflows in float64, which holds products of two float32 exactly.
+bool OddFloat64Suffices(const EncodePlan& plan) {
+  const bool stochastic = plan.rounding.mode == RoundingMode::kStochastic;
+  const int bits = plan.format.mantissa_bits + 1 + 2 + (stochastic ? plan.rounding.random_bits : 0);
+  return bits <= 53 && plan.format.subnormal_shift == 0;
+}
+
+struct Buffers {
+  alignas(64) double base[kPaddedBlock], direction[kPaddedBlock], factor[kPaddedBlock];
+  alignas(64) double sum[kPaddedBlock];
+};
+
+// The same in blocks of vectors: product and sum in float64, rounded to odd, then the rule.
+// Requires the default floating-point environment.
+[[gnu::noinline]] void RoundInVectors(const EncodePlan& plan,
+                                      const float* base,
+                                      const float* direction,
+                                      float factor,
+                                      size_t n,
+                                      float* out,
+                                      const ArrayRandom& random) {
+  const OddOperation operation{ArithmeticOp::kFma, false, false};
+  Buffers block{};
+  std::fill_n(block.factor, kPaddedBlock, static_cast<double>(factor));
+  for (size_t begin = 0; begin < n; begin += kArithmeticBlock) {
+    const size_t count = std::min(kArithmeticBlock, n - begin);
+    for (size_t i = 0; i < count; ++i) {
+      block.base[i] = static_cast<double>(base[begin + i]);
+      block.direction[i] = static_cast<double>(direction[begin + i]);
+    }
+    OddResults(operation, block.direction, block.factor, block.base, count, block.sum, nullptr);
+    const ArrayRandom advanced{random.stream, random.first_index + begin};
+    RoundOddBlock(plan, block.sum, count, out + begin, advanced);
+  }
+}
+
+// Any plan, in vectors of float64 where they suffice.
+void RoundAny(const EncodePlan& plan,
+              const float* base,
+              const float* direction,
+              float factor,
+              size_t n,
+              float* out,
+              const ArrayRandom& random) {
+  if (!UsesScalarReference() && OddFloat64Suffices(plan)) {
+    return RoundInVectors(plan, base, direction, factor, n, out, random);
+  }
+  for (size_t i = 0; i < n; ++i) {
+    out[i] = RoundOne(plan, base[i], direction[i], factor, Draw(plan, random, i));
+  }
+}
+
+}  // namespace
+
+void RoundStepSerial(const EncodePlan& plan,
+                     const float* base,
+                     const float* direction,
+                     float factor,
+                     size_t n,
+                     float* out,
+                     const ArrayRandom& random) noexcept {
+  const DefaultFloatEnvironment environment;
+  const std::optional<NearestGrid> grid = MakeNearestGrid(plan);
+  if (!grid || UsesScalarReference() || !HasFusedSteps()) {
+    return RoundAny(plan, base, direction, factor, n, out, random);
+  }
+  constexpr size_t kPatch = 64;  // elements around one that is not a number
+  for (size_t i = 0; i < n;) {
+    i += RoundStepSimd(*grid, base + i, direction + i, factor, n - i, out + i);
+    if (i == n) return;
+    const size_t patch = std::min(kPatch, n - i);
+    RoundAny(plan, base + i, direction + i, factor, patch, out + i, random);
+    i += patch;
+  }
+}
+
+void RoundStepOnHost(const EncodePlan& plan,
+                     std::span<const float> base,
+                     std::span<const float> direction,
+                     float factor,
+                     std::span<float> out,
+                     const ArrayRandom& random) noexcept {
+  NUMSIM_CHECK(base.size() == out.size() && direction.size() == out.size(),
+               "{} base, {} direction, {} out",
+               base.size(),
+               direction.size(),
+               out.size());
+  ParallelFor(out.size(), kGrain, [&](size_t begin, size_t end) {
+    const ArrayRandom advanced{random.stream, random.first_index + begin};
+    RoundStepSerial(plan,
+                    base.data() + begin,
+                    direction.data() + begin,
+                    factor,
+                    end - begin,
+                    out.data() + begin,
+                    advanced);
+  });
+}
+
+void RoundStep(const EncodePlan& plan,
+               std::span<const float> base,
+               std::span<const float> direction,
+               float factor,
+               std::span<float> out,
+               const ArrayRandom& random) {
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    const bool matching = base.size() == out.size() && direction.size() == out.size();
+    if (UsesDevice() && matching && HasStepRule(plan)) {
+      return RoundStepStaged(plan, base, direction, factor, out, random);
+    }
+  }
+  RoundStepOnHost(plan, base, direction, factor, out, random);
+}
+
+}  // namespace numsim

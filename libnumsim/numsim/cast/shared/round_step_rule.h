@@ -1,0 +1,152 @@
+// RoundStep (round_step.h) of one element, on host and device.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "numsim/base/host_device.h"
+#include "numsim/cast/internal/nearest_grid.h"
+#include "numsim/cast/shared/round_f64.h"
+#include "numsim/rounding/encode_plan.h"
+#include "numsim/rounding/shared/lanes_scalar.h"
+
+namespace numsim {
+
+// How steps are rounded under a plan.
+enum class StepPath : uint8_t {
+  kGrid,        // in float32, on the grid of the format; a tie looks at the exact sum
+  kNearest,     // nearest even, from the sum in float64
+  kStochastic,  // the same for the other modes
+  kOther,
+};
+
+// What rounding a step needs of a plan.
+struct StepRule {
+  EncodePlan plan;
+  NearestGrid grid;  // of kGrid
+  StepPath path = StepPath::kNearest;
+};
+
+// Whether the functions below serve the plan: a signed format with a zero and without a hole, none
+// of whose values but 0 is a float32 subnormal unless the exponents are float32's own; and, where
+// rounding is stochastic, no more random bits than a float64 has to spare.
+bool HasStepRule(const EncodePlan& plan);
+
+// Requires HasStepRule(plan).
+StepRule MakeStepRule(const EncodePlan& plan);
+
+// x rounded to the nearest value, ties to even, saturating; no NaN.
+NUMSIM_INLINE float NearestOnGrid(const NearestGrid& grid, float x) {
+  const uint32_t bits = std::bit_cast<uint32_t>(x);
+  const uint32_t sign = bits & 0x80000000u;
+  const uint32_t magnitude = bits ^ sign;
+  const uint32_t mask = (1u << grid.cut) - 1;
+  const float a = std::bit_cast<float>(magnitude);
+  const float small = (a + grid.shift) - grid.shift;
+  const uint32_t last = (magnitude >> grid.cut) & 1;
+  const float large = std::bit_cast<float>((magnitude + mask / 2 + last) & ~mask);
+  const float rounded = a < grid.min_normal ? small : large;
+  const float bounded = rounded < grid.max ? rounded : grid.max;
+  const float value = std::bit_cast<float>(std::bit_cast<uint32_t>(bounded) | sign);
+  return grid.negative_zero ? value : value + 0.0f;
+}
+
+// Whether x lies halfway between two values.
+NUMSIM_INLINE bool IsTieOnGrid(const NearestGrid& grid, float x) {
+  const uint32_t magnitude = std::bit_cast<uint32_t>(x) & 0x7FFFFFFFu;
+  const float a = std::bit_cast<float>(magnitude);
+  const uint32_t mask = (1u << grid.cut) - 1;
+  const float small = (a + grid.shift) - grid.shift;
+  const float distance = a < small ? small - a : a - small;
+  return a < grid.min_normal ? distance == grid.half_spacing : (magnitude & mask) == mask / 2 + 1;
+}
+
+// base + factor direction in float64, rounded to odd. Requires no NaN or infinity.
+NUMSIM_INLINE double OddStepSum(float base, float direction, float factor) {
+  const double product = static_cast<double>(direction) * static_cast<double>(factor);  // exact
+  return OddSum(static_cast<double>(base), product);
+}
+
+// Requires kGrid and a sum that is a number. The float32 next to the exact sum decides, but for
+// ties: there its last bit, which is even, is made odd toward the exact sum [Boldo].
+NUMSIM_INLINE float StepOnGrid(const NearestGrid& grid, float base, float direction, float factor) {
+  float x = std::fma(direction, factor, base);
+  if (IsTieOnGrid(grid, x)) {
+    const double exact = OddStepSum(base, direction, factor);
+    const double nearest = static_cast<double>(x);
+    if (exact != nearest) {
+      const uint32_t smaller = (exact < nearest) == (nearest > 0) ? 1 : 0;  // in magnitude
+      x = std::bit_cast<float>((std::bit_cast<uint32_t>(x) - smaller) | 1u);
+    }
+  }
+  return NearestOnGrid(grid, x);
+}
+
+// The value of a code. Requires a format that DecodesInLanes, or fp32.
+NUMSIM_INLINE float StepValue(const FormatSpec& format, uint32_t code) {
+  if (format.Bits() == 32) return std::bit_cast<float>(code);
+  return std::bit_cast<float>(scalar::DecodeWord(scalar::F32Lanes{}, format, code));
+}
+
+// The value of the plan's format that x rounds to; x is exact or rounded to odd. `random` as of
+// EncodeF64.
+template <scalar::RuleMode kMode>
+NUMSIM_INLINE float RoundFloat64(const EncodePlan& plan, double x, uint32_t random) {
+  // All subnormals of float64 are far below half the least value of any format.
+  constexpr ExponentRange kRange =
+      kMode == scalar::RuleMode::kOther ? ExponentRange::kGeneral : ExponentRange::kNarrower;
+  uint64_t top = 0;
+  if constexpr (kMode == scalar::RuleMode::kStochastic) {
+    top = static_cast<uint64_t>(random) << (64 - plan.rounding.random_bits);
+  }
+  const uint64_t code =
+      scalar::EncodeWord<kMode, kRange>(scalar::F64Lanes{}, plan, std::bit_cast<uint64_t>(x), top);
+  return StepValue(plan.format, static_cast<uint32_t>(code));
+}
+
+// A step to the nearest value. Requires kGrid or kNearest, and operands that are finite.
+template <StepPath kPath>
+NUMSIM_INLINE float NearestStep(const StepRule& rule, float base, float direction, float factor) {
+  static_assert(kPath == StepPath::kGrid || kPath == StepPath::kNearest);
+  if constexpr (kPath == StepPath::kGrid) {
+    return StepOnGrid(rule.grid, base, direction, factor);
+  } else {
+    const double sum = OddStepSum(base, direction, factor);
+    return RoundFloat64<scalar::RuleMode::kNearestEven>(rule.plan, sum, 0);
+  }
+}
+
+// x rounded to the nearest value. Requires kGrid or kNearest; no NaN.
+template <StepPath kPath>
+NUMSIM_INLINE float NearestValue(const StepRule& rule, float x) {
+  static_assert(kPath == StepPath::kGrid || kPath == StepPath::kNearest);
+  if constexpr (kPath == StepPath::kGrid) {
+    return NearestOnGrid(rule.grid, x);
+  } else {
+    return RoundFloat64<scalar::RuleMode::kNearestEven>(rule.plan, static_cast<double>(x), 0);
+  }
+}
+
+// Any operands. A sum that is not a number is a positive NaN.
+template <StepPath kPath>
+NUMSIM_INLINE float RoundStepOne(
+    const StepRule& rule, float base, float direction, float factor, uint32_t random) {
+  constexpr uint64_t kInfinity = 0x7FF0000000000000u;
+  const double product = static_cast<double>(direction) * static_cast<double>(factor);
+  const double sum = static_cast<double>(base) + product;
+  const uint64_t magnitude = std::bit_cast<uint64_t>(sum) & ~(uint64_t{1} << 63);
+  const bool finite = magnitude < kInfinity;
+  if constexpr (kPath == StepPath::kGrid) {
+    if (finite) return StepOnGrid(rule.grid, base, direction, factor);
+  }
+  const double nan = std::bit_cast<double>(kInfinity | (kInfinity >> 1));
+  const double x =
+      finite ? OddSum(static_cast<double>(base), product) : (magnitude == kInfinity ? sum : nan);
+  constexpr scalar::RuleMode kMode = kPath == StepPath::kStochastic ? scalar::RuleMode::kStochastic
+                                     : kPath == StepPath::kOther    ? scalar::RuleMode::kOther
+                                                                 : scalar::RuleMode::kNearestEven;
+  return RoundFloat64<kMode>(rule.plan, x, random);
+}
+
+}  // namespace numsim

@@ -1,0 +1,244 @@
+// Parsing: entries of a file and of the command line, put into a configuration row by row.
+#include "numsim/config/config.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <map>
+
+#include "numsim/base/error.h"
+#include "numsim/config/internal/config_names.h"
+#include "numsim/config/internal/toml_document.h"
+#include "numsim/config/shared/config_table.h"
+#include "numsim/io/input_file.h"
+
+namespace numsim {
+namespace {
+
+using Kind = ConfigValue::Kind;
+
+[[noreturn]] void Fail(const ConfigEntry& entry, std::string_view message) {
+  throw Error::Format("{}: {}: {}", entry.place, entry.key, message);
+}
+
+// A key of an override: its number and what stands behind it; nothing for other keys.
+struct OverrideKey {
+  size_t number;
+  std::string_view name;  // empty: the table itself
+};
+std::optional<OverrideKey> ParseOverrideKey(std::string_view key) {
+  if (!key.starts_with(kOverrideSection)) return std::nullopt;
+  key.remove_prefix(kOverrideSection.size());
+  if (key.empty() || key[0] != '.') return std::nullopt;
+  key.remove_prefix(1);
+  OverrideKey result{0, {}};
+  const std::from_chars_result read =
+      std::from_chars(key.data(), key.data() + key.size(), result.number);
+  const size_t digits = static_cast<size_t>(read.ptr - key.data());
+  if (read.ec != std::errc() || (key[0] == '0' && digits > 1)) return std::nullopt;
+  key.remove_prefix(digits);
+  if (key.empty()) return result;
+  if (key.size() < 2 || key[0] != '.') return std::nullopt;
+  result.name = key.substr(1);
+  return result;
+}
+
+template <typename Owner>
+void AppendNames(const ConfigRows<Owner>& rows,
+                 std::string_view prefix,
+                 std::vector<std::string>& names) {
+  for (const ConfigRow<Owner>& row : rows) names.push_back(fmt::format("{}{}", prefix, row.name));
+}
+
+// The names that a key could have meant.
+std::vector<std::string> KnownNames(std::string_view key) {
+  std::vector<std::string> names = {std::string(kPresetKey)};
+  AppendNames(TrainConfigRows(), "", names);
+  if (key.starts_with(kOverrideSection)) {
+    const std::optional<OverrideKey> parsed = ParseOverrideKey(key);
+    const size_t number = parsed.has_value() ? parsed->number : 0;
+    AppendNames(LinearOverrideRows(), fmt::format("{}.{}.", kOverrideSection, number), names);
+  }
+  return names;
+}
+
+// The entries, each key once: the command line wins.
+class Entries {
+ public:
+  Entries(std::vector<ConfigEntry> document, const std::vector<std::string>& overrides) {
+    for (ConfigEntry& entry : document) Add(std::move(entry));
+    for (const std::string& text : overrides) {
+      for (ConfigEntry& entry : ReadOverride(text)) Add(std::move(entry));
+    }
+  }
+
+  const ConfigEntry* Find(const std::string& key) const {
+    const auto found = by_key_.find(key);
+    return found == by_key_.end() ? nullptr : &entries_[found->second];
+  }
+
+  // Throws Error at the first key that no row knows.
+  void CheckKeys() const {
+    for (const ConfigEntry& entry : entries_) {
+      if (!IsKnown(entry)) {
+        Fail(entry,
+             fmt::format("there is no such {}; did you mean {}?",
+                         entry.value.kind == Kind::kTable ? "section" : "key",
+                         NearestName(entry.key, KnownNames(entry.key))));
+      }
+    }
+  }
+
+  // How many overrides the keys ask for, beside `count` that are there.
+  size_t OverrideCount(size_t count) const {
+    for (const ConfigEntry& entry : entries_) {
+      const std::optional<OverrideKey> key = ParseOverrideKey(entry.key);
+      if (!key.has_value()) continue;
+      if (key->number > count) {
+        Fail(entry, fmt::format("the next override is number {}", count));
+      }
+      count = std::max(count, key->number + 1);
+    }
+    return count;
+  }
+
+  bool DocumentHasOverrides() const {
+    for (const ConfigEntry& entry : entries_) {
+      if (!entry.from_command_line && entry.key.starts_with(kOverrideSection)) return true;
+    }
+    return false;
+  }
+
+ private:
+  void Add(ConfigEntry entry) {
+    const auto [place, added] = by_key_.emplace(entry.key, entries_.size());
+    if (added) {
+      entries_.push_back(std::move(entry));
+      return;
+    }
+    ConfigEntry& present = entries_[place->second];
+    if (!entry.from_command_line) Fail(entry, fmt::format("is also at {}", present.place));
+    present = std::move(entry);
+  }
+
+  bool IsKnown(const ConfigEntry& entry) const {
+    const bool table = entry.value.kind == Kind::kTable;
+    if (entry.key == kPresetKey) return true;
+    if (entry.key == kOverrideSection) {
+      const bool empty = entry.value.kind == Kind::kArray && entry.value.whole == 0;
+      if (!empty) Fail(entry, "wants tables, [[linear.override]]");
+      return true;
+    }
+    if (const std::optional<OverrideKey> key = ParseOverrideKey(entry.key)) {
+      if (key->name.empty()) {
+        if (!table) Fail(entry, "wants a table");
+        return true;
+      }
+      return HasName(LinearOverrideRows(), key->name, entry);
+    }
+    return HasName(TrainConfigRows(), entry.key, entry);
+  }
+
+  // Whether it is a key or, for a table, a section of the rows.
+  template <typename Owner>
+  static bool HasName(const ConfigRows<Owner>& rows,
+                      std::string_view name,
+                      const ConfigEntry& entry) {
+    const std::string section = fmt::format("{}.", name);
+    const bool table = entry.value.kind == Kind::kTable;
+    for (const ConfigRow<Owner>& row : rows) {
+      if (row.name == name && table) Fail(entry, "is a key, not a section");
+      if (row.name == name) return true;
+      if (!row.name.starts_with(section)) continue;
+      if (!table) Fail(entry, "is a section, not a key");
+      return true;
+    }
+    return false;
+  }
+
+  std::vector<ConfigEntry> entries_;
+  std::map<std::string, size_t> by_key_;
+};
+
+// Reads the rows that entries name "PREFIX" + name into `owner`.
+template <typename Owner>
+void ReadRows(const ConfigRows<Owner>& rows,
+              const std::string& prefix,
+              const Entries& entries,
+              const std::filesystem::path& folder,
+              Owner& owner) {
+  for (const ConfigRow<Owner>& row : rows) {
+    const ConfigEntry* const entry = entries.Find(prefix + row.name);
+    if (entry == nullptr) continue;
+    ConfigValue value = entry->value;
+    try {
+      if (row.is_path) {
+        std::filesystem::path path = ReadText(value);
+        if (!path.empty() && !entry->from_command_line) path = folder / path;
+        if (!path.empty()) path = std::filesystem::absolute(path).lexically_normal();
+        value.kind = Kind::kText;
+        value.text = path.string();
+      }
+      row.read(owner, value);
+    } catch (const Error& error) {
+      Fail(*entry, error.what());
+    }
+  }
+}
+
+TrainConfig StartingPoint(const Entries& entries) {
+  const ConfigEntry* const preset = entries.Find(std::string(kPresetKey));
+  if (preset == nullptr) return {};
+  try {
+    return MakeTrainPreset(ReadText(preset->value));
+  } catch (const Error& error) {
+    Fail(*preset, error.what());
+  }
+}
+
+void ReadOverrides(const Entries& entries,
+                   const std::filesystem::path& folder,
+                   std::vector<LinearOverride>& overrides) {
+  if (entries.DocumentHasOverrides()) overrides.clear();  // not those of the preset
+  overrides.resize(entries.OverrideCount(overrides.size()));
+  for (size_t i = 0; i < overrides.size(); ++i) {
+    const std::string table = fmt::format("{}.{}", kOverrideSection, i);
+    ReadRows(LinearOverrideRows(), table + ".", entries, folder, overrides[i]);
+    if (!overrides[i].layers.empty()) continue;
+    const ConfigEntry* const entry = entries.Find(table);
+    throw Error::Format("{}: {}.layers: is missing", entry ? entry->place : "--set", table);
+  }
+}
+
+// Puts the place of the key that a message begins with before it.
+std::string Located(const std::string& message, const Entries& entries, std::string_view name) {
+  const ConfigEntry* const entry = entries.Find(message.substr(0, message.find(':')));
+  return fmt::format("{}: {}", entry == nullptr ? name : entry->place, message);
+}
+
+}  // namespace
+
+TrainConfig ParseTrainConfig(std::string_view toml,
+                             std::string_view name,
+                             const std::filesystem::path& folder,
+                             const std::vector<std::string>& overrides) {
+  const Entries entries(ReadToml(toml, name), overrides);
+  entries.CheckKeys();
+  TrainConfig config = StartingPoint(entries);
+  ReadRows(TrainConfigRows(), "", entries, folder, config);
+  ReadOverrides(entries, folder, config.linear.overrides);
+  config.schedule.steps = config.train.steps;
+  try {
+    CheckTrainConfig(config);
+  } catch (const Error& error) {
+    throw Error(Located(error.what(), entries, name));
+  }
+  return config;
+}
+
+TrainConfig ReadTrainConfig(const std::filesystem::path& path,
+                            const std::vector<std::string>& overrides) {
+  return ParseTrainConfig(ReadText(path), path.string(), path.parent_path(), overrides);
+}
+
+}  // namespace numsim

@@ -1,0 +1,120 @@
+// Whether the parts of a configuration fit one another, and the data.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "numsim/base/error.h"
+#include "numsim/config/config.h"
+#include "numsim/config/shared/config_table.h"
+
+namespace numsim {
+namespace {
+
+// MakeLinearRecipe names options as the keys are, without the section.
+void CheckLinear(const LinearOptions& options, const std::string& section) {
+  try {
+    MakeLinearRecipe(options);
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    const std::string option = message.substr(0, message.find(':'));
+    for (const ConfigRow<LinearOptions>& row : LinearRows()) {
+      if (row.name == option) throw Error::Format("{}.{}", section, message);
+    }
+    // "delayed", for which a key stands, or no option at all.
+    const bool delayed = option == "delayed";
+    throw Error::Format("{}.{}: {}",
+                        section,
+                        delayed ? "delayed_history" : "kind",
+                        delayed ? message.substr(option.size() + 2) : message);
+  }
+}
+
+void CheckStorage(const Format& format, std::string_view key) {
+  const FormatSpec& spec = format.spec;
+  if (!spec.IsSigned() || spec.zero == Zero::kNone) {
+    throw Error::Format("{}: format '{}' has no sign or no zero", key, format.name);
+  }
+}
+
+void CheckLoop(const LoopConfig& loop) {
+  if (loop.steps == 0) throw Error("train.steps: 0 is below 1");
+  if (loop.batch == 0) throw Error("train.batch: 0 is below 1");
+  if (loop.diverged_above > 0 && loop.diverged_above <= 1) {
+    throw Error::Format("train.diverged_above: {} is neither 0 nor above 1", loop.diverged_above);
+  }
+}
+
+// Without what follows from the data, which may not be known yet.
+void CheckModelAlone(ModelConfig model) {
+  model.image = std::max<size_t>(model.patch, 1);
+  CheckModelConfig(model);
+}
+
+[[noreturn]] void DoNotFit(ModelKind kind, std::string_view wanted) {
+  throw Error::Format("data.kind: a model of kind '{}' wants {}", Name(kind), wanted);
+}
+
+void FitImage(ModelConfig& model, const DataShape& data) {
+  if (data.height != data.width) {
+    throw Error::Format(
+        "data.path: images of {} x {} pixels are not square", data.height, data.width);
+  }
+  model.image = data.height;
+  model.channels = data.channels;
+}
+
+}  // namespace
+
+StorageConfig::StorageConfig() : activations(ParseFormat("fp32")), gradients(activations) {}
+
+void CheckTrainConfig(const TrainConfig& config) {
+  CheckModelAlone(config.model);
+  CheckLinear(config.linear.all, "linear");
+  for (size_t i = 0; i < config.linear.overrides.size(); ++i) {
+    CheckLinear(config.linear.overrides[i].precision, fmt::format("{}.{}", kOverrideSection, i));
+  }
+  CheckStorage(config.storage.activations, "storage.activations");
+  CheckStorage(config.storage.gradients, "storage.gradients");
+  CheckStressConfig(config.stress);
+  CheckOptimizerConfig(config.optimizer);
+  CheckSchedule(config.schedule);
+  CheckLossScalerConfig(config.loss_scaler);
+  CheckLoop(config.train);
+  if (config.telemetry.every == 0) throw Error("telemetry.every: 0 is below 1");
+}
+
+void FitToData(TrainConfig& config, const DataShape& data) {
+  ModelConfig& model = config.model;
+  const bool has_tokens = data.vocabulary > 0, has_images = data.height > 0 && data.channels > 0;
+  switch (model.kind) {
+    case ModelKind::kLlama:
+    case ModelKind::kGpt:
+      if (!has_tokens || has_images) DoNotFit(model.kind, "text or generated-text");
+      if (config.stress.input_tail != 0) {
+        throw Error("stress.input_tail: text has neither pixels nor features");
+      }
+      model.vocabulary = data.vocabulary;
+      break;
+    case ModelKind::kVit:
+      if (!has_images || data.classes == 0) DoNotFit(model.kind, "images or generated-images");
+      FitImage(model, data);
+      model.classes = data.classes;
+      break;
+    case ModelKind::kClip:
+      if (!has_images || !has_tokens) DoNotFit(model.kind, "captions or generated-shapes");
+      FitImage(model, data);
+      model.vocabulary = data.vocabulary;
+      model.context = data.length;
+      break;
+    case ModelKind::kMlp:
+      if (data.features == 0) DoNotFit(model.kind, "gaussian");
+      model.inputs = data.features;
+      break;
+  }
+  config.schedule.steps = config.train.steps;
+  CheckTrainConfig(config);
+  CheckModelConfig(model);
+}
+
+}  // namespace numsim

@@ -1,0 +1,168 @@
+// Keys of [linear] and of each [[linear.override]].
+#include <optional>
+
+#include "numsim/base/error.h"
+#include "numsim/config/shared/config_table.h"
+
+namespace numsim {
+namespace {
+
+std::string KindNames() {
+  std::string names;
+  for (const LinearKind& kind : LinearKinds()) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", kind.name);
+  }
+  return names;
+}
+
+std::string ParseKind(const std::string& text) {
+  for (const LinearKind& kind : LinearKinds()) {
+    if (kind.name == text) return text;
+  }
+  throw Error::Format("'{}' is not one of {}", text, KindNames());
+}
+
+constexpr std::string_view kRoundingTexts = "rne, rna, rtz, rtp, rtn, odd, sr[:BITS[:a, b or c]]";
+
+// "rne", "sr", "sr:16", "sr:16:b".
+Rounding ParseRounding(const std::string& text) {
+  const size_t bits_at = text.find(':');
+  Rounding rounding;
+  rounding.mode = ParseRoundingMode(text.substr(0, bits_at));
+  if (bits_at == std::string::npos) return rounding;
+  const size_t variant_at = text.find(':', bits_at + 1);
+  if (variant_at != std::string::npos) {
+    rounding.variant = ParseStochasticVariant(text.substr(variant_at + 1));
+  }
+  const std::string bits = text.substr(bits_at + 1, variant_at - bits_at - 1);
+  const bool number = !bits.empty() && bits.size() <= 2 &&
+                      bits.find_first_not_of("0123456789") == std::string::npos;
+  rounding.random_bits = number ? std::stoi(bits) : 0;
+  if (rounding.mode != RoundingMode::kStochastic || rounding.random_bits < 1 ||
+      rounding.random_bits > 32) {
+    throw Error::Format("'{}' is not one of {}, with 1 to 32 bits", text, kRoundingTexts);
+  }
+  return rounding;
+}
+
+std::string RoundingText(const Rounding& rounding) {
+  const Rounding plain;
+  std::string text(Name(rounding.mode));
+  if (rounding.mode != RoundingMode::kStochastic) return text;
+  const bool variant = rounding.variant != plain.variant;
+  if (variant || rounding.random_bits != plain.random_bits) {
+    text += fmt::format(":{}", rounding.random_bits);
+  }
+  if (variant) text += fmt::format(":{}", Name(rounding.variant));
+  return text;
+}
+
+// Options of delayed scaling stand under keys of their own; `delayed_history`, which is read first,
+// decides whether there is delayed scaling.
+template <typename Value, typename Read, typename Write>
+ConfigRow<LinearOptions> DelayedRow(std::string name,
+                                    Value DelayedScalingOptions::*field,
+                                    Read read,
+                                    Write write,
+                                    std::string meaning,
+                                    std::string valid) {
+  return {std::move(name),
+          std::move(meaning),
+          std::move(valid),
+          [field, read](LinearOptions& options, const ConfigValue& value) {
+            DelayedScalingOptions unused;
+            DelayedScalingOptions& delayed =
+                options.delayed.has_value() ? *options.delayed : unused;
+            delayed.*field = read(value);
+            if (unused != DelayedScalingOptions()) {
+              throw Error("there is no delayed scaling without delayed_history");
+            }
+          },
+          [field, write](const LinearOptions& options) {
+            return write(options.delayed.value_or(DelayedScalingOptions()).*field);
+          }};
+}
+
+void AppendDelayedRows(ConfigRows<LinearOptions>& rows) {
+  rows.push_back({"delayed_history",
+                  "te-hybrid: steps whose absolute maxima are remembered; 0: current scaling",
+                  "whole, >= 0, <= 65536",
+                  [](LinearOptions& options, const ConfigValue& value) {
+                    const uint64_t history = ReadWhole(value, 0, 65536);
+                    const DelayedScalingOptions kept =
+                        options.delayed.value_or(DelayedScalingOptions());
+                    options.delayed.reset();
+                    if (history == 0) return;
+                    options.delayed = kept;
+                    options.delayed->history = history;
+                  },
+                  [](const LinearOptions& options) {
+                    return WholeText(options.delayed.has_value() ? options.delayed->history : 0);
+                  }});
+  rows.push_back(DelayedRow(
+      "delayed_algorithm",
+      &DelayedScalingOptions::algorithm,
+      [](const ConfigValue& value) { return ParseAmaxAlgorithm(ReadText(value)); },
+      [](AmaxAlgorithm algorithm) { return QuotedText(Name(algorithm)); },
+      "which of them makes the scale",
+      "max, most-recent"));
+  rows.push_back(DelayedRow(
+      "delayed_margin",
+      &DelayedScalingOptions::margin,
+      [](const ConfigValue& value) { return static_cast<int>(ReadSigned(value, -32, 32)); },
+      [](int margin) { return fmt::format("{}", margin); },
+      "the scale leaves room for values 2^margin times larger",
+      "whole, >= -32, <= 32"));
+}
+
+}  // namespace
+
+ConfigRows<LinearOptions> LinearRows() {
+  using L = LinearOptions;
+  const auto kind = [](const std::string& text) { return text; };
+  ConfigRows<L> rows = {
+      TextRow("kind", &L::kind, ParseKind, kind, "kind of layer (linear.md)", KindNames()),
+      TextRow("format",
+              &L::format,
+              "format of quantised operands; empty: the kind's",
+              "a signed format of at most 16 bits"),
+      TextRow("gradient_format",
+              &L::gradient_format,
+              "that of quantised output gradients; empty: the kind's",
+              "a signed format of at most 16 bits"),
+      TextRow("high_precision",
+              &L::high_precision,
+              "format of operands that are not quantised; empty: bf16",
+              "fp32, bf16, fp16"),
+      TextRow("gradient_rounding",
+              &L::gradient_rounding,
+              ParseRounding,
+              RoundingText,
+              "rounding of quantised output gradients",
+              std::string(kRoundingTexts)),
+      TextRow("accumulate",
+              &L::accumulate,
+              "rule that adds up products of quantised operands; empty: exact for int8, else fp32",
+              "a rule (oracle.md)"),
+      TextRow("high_precision_accumulate",
+              &L::high_precision_accumulate,
+              "that of the other products; empty: fp32",
+              "a rule (oracle.md); library"),
+      TextRow("scale_rule",
+              &L::scale_rule,
+              "how scales come about from absolute maxima; empty: the kind's",
+              "absmax, pow2-floor, pow2-ceil, e8m0, none"),
+      WholeRow("block", &L::block, 0, "block, mx: elements of a block; 0: 128, 32"),
+      TextRow("high_operands",
+              &L::high_operands,
+              ParseOperandSet,
+              Text,
+              "operands of products that stay in high precision, separated by commas",
+              "x, w, g; forward.x, forward.w, input-gradient.g, input-gradient.w, "
+              "weight-gradient.g, weight-gradient.x"),
+  };
+  AppendDelayedRows(rows);
+  return rows;
+}
+
+}  // namespace numsim

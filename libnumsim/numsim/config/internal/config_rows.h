@@ -1,0 +1,164 @@
+// Rows of the table of keys. A row says all there is to say about a key: its name, how a value is
+// read and written, what it means and which values it takes. Rows are made for the struct that has
+// the field, and put under a section with InSection.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "numsim/config/shared/config_value.h"
+#include "numsim/formats/format_table.h"
+
+namespace numsim {
+
+template <typename Owner>
+struct ConfigRow {
+  std::string name;
+  std::string meaning;  // one line, without the valid values
+  std::string valid;
+  std::function<void(Owner&, const ConfigValue&)> read;  // throws Error without the key's name
+  std::function<std::string(const Owner&)> write;        // TOML
+  bool is_path = false;
+};
+template <typename Owner>
+using ConfigRows = std::vector<ConfigRow<Owner>>;
+
+inline constexpr uint64_t kAnyWhole = std::numeric_limits<uint64_t>::max();
+inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+inline constexpr RealRange kAtLeastZero{0, false, kNoLimit, false};
+inline constexpr RealRange kAboveZero{0, true, kNoLimit, false};
+inline constexpr RealRange kZeroToOne{0, false, 1, false};
+inline constexpr RealRange kZeroToBelowOne{0, false, 1, true};
+
+// Any text that `read` takes, written by `write` without quotes.
+template <typename Owner, typename Value, typename Read, typename Write>
+ConfigRow<Owner> TextRow(std::string name,
+                         Value Owner::*field,
+                         Read read,
+                         Write write,
+                         std::string meaning,
+                         std::string valid) {
+  return {
+      std::move(name),
+      std::move(meaning),
+      std::move(valid),
+      [field, read](Owner& owner, const ConfigValue& value) {
+        owner.*field = read(ReadText(value));
+      },
+      [field, write](const Owner& owner) { return QuotedText(std::string(write(owner.*field))); }};
+}
+
+template <typename Owner>
+ConfigRow<Owner> TextRow(std::string name,
+                         std::string Owner::*field,
+                         std::string meaning,
+                         std::string valid) {
+  const auto same = [](const std::string& text) { return text; };
+  return TextRow(std::move(name), field, same, same, std::move(meaning), std::move(valid));
+}
+
+// An enumeration whose values 0 to `last` have names.
+template <typename Owner, typename Enum>
+ConfigRow<Owner> ChoiceRow(std::string name,
+                           Enum Owner::*field,
+                           Enum (*parse)(std::string_view),
+                           Enum last,
+                           std::string meaning) {
+  std::string valid;
+  for (int i = 0; i <= static_cast<int>(last); ++i) {
+    valid += fmt::format("{}{}", i == 0 ? "" : ", ", Name(static_cast<Enum>(i)));
+  }
+  const auto write = [](Enum value) { return Name(value); };
+  return TextRow(std::move(name), field, parse, write, std::move(meaning), std::move(valid));
+}
+
+template <typename Owner>
+ConfigRow<Owner> FormatRow(std::string name, Format Owner::*field, std::string meaning) {
+  const auto write = [](const Format& format) { return format.name; };
+  return TextRow(
+      std::move(name), field, ParseFormat, write, std::move(meaning), "a format (formats.md)");
+}
+
+template <typename Owner>
+ConfigRow<Owner> PathRow(std::string name,
+                         std::filesystem::path Owner::*field,
+                         std::string meaning) {
+  // Absolute, so that it reads back to the same in any folder.
+  const auto write = [](const std::filesystem::path& path) {
+    return path.empty() ? "" : std::filesystem::absolute(path).lexically_normal().string();
+  };
+  const auto read = [](const std::string& text) { return std::filesystem::path(text); };
+  ConfigRow<Owner> row = TextRow(std::move(name), field, read, write, std::move(meaning), "a path");
+  row.is_path = true;
+  return row;
+}
+
+template <typename Owner>
+ConfigRow<Owner> FlagRow(std::string name, bool Owner::*field, std::string meaning) {
+  return {std::move(name),
+          std::move(meaning),
+          "true, false",
+          [field](Owner& owner, const ConfigValue& value) { owner.*field = ReadFlag(value); },
+          [field](const Owner& owner) { return FlagText(owner.*field); }};
+}
+
+// size_t and uint64_t alike.
+template <typename Owner, typename Whole>
+ConfigRow<Owner> WholeRow(std::string name,
+                          Whole Owner::*field,
+                          uint64_t low,
+                          std::string meaning,
+                          uint64_t high = kAnyWhole) {
+  static_assert(std::numeric_limits<Whole>::max() == kAnyWhole);
+  std::string valid = fmt::format("whole, >= {}", low);
+  if (high != kAnyWhole) valid += fmt::format(", <= {}", high);
+  return {std::move(name),
+          std::move(meaning),
+          std::move(valid),
+          [field, low, high](Owner& owner, const ConfigValue& value) {
+            owner.*field = ReadWhole(value, low, high);
+          },
+          [field](const Owner& owner) { return WholeText(owner.*field); }};
+}
+
+template <typename Owner>
+ConfigRow<Owner> RealRow(std::string name,
+                         double Owner::*field,
+                         const RealRange& range,
+                         std::string meaning) {
+  return {std::move(name),
+          std::move(meaning),
+          range.Text(),
+          [field, range](Owner& owner, const ConfigValue& value) {
+            owner.*field = ReadReal(value, range);
+          },
+          [field](const Owner& owner) { return RealText(owner.*field); }};
+}
+
+// Adds `rows` of a part as rows of the whole that has it, under "SECTION." (no section: as they
+// are).
+template <typename Outer, typename Inner>
+void InSection(ConfigRows<Outer>& whole,
+               const std::string& section,
+               Inner Outer::*part,
+               const ConfigRows<Inner>& rows) {
+  for (const ConfigRow<Inner>& row : rows) {
+    whole.push_back({section.empty() ? row.name : section + "." + row.name,
+                     row.meaning,
+                     row.valid,
+                     [read = row.read, part](Outer& outer, const ConfigValue& value) {
+                       read(outer.*part, value);
+                     },
+                     [write = row.write, part](const Outer& outer) { return write(outer.*part); },
+                     row.is_path});
+  }
+}
+
+}  // namespace numsim

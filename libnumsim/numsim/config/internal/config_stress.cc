@@ -1,0 +1,25 @@
+#include "numsim/base/error.h"
+#include "numsim/config/config.h"
+#include "numsim/config/shared/config_value.h"
+
+namespace numsim {
+namespace {
+
+constexpr RealRange kValues{-kLargestPlanted, false, kLargestPlanted, false};
+constexpr RealRange kTails{0, false, kLargestInputTail, false};
+
+void CheckRange(std::string_view key, double x, const RealRange& range) {
+  if (!range.Holds(x)) throw Error::Format("{}: {} is out of range: {}", key, x, range.Text());
+}
+
+}  // namespace
+
+void CheckStressConfig(const StressConfig& stress) {
+  CheckRange("stress.value", stress.value, kValues);
+  CheckRange("stress.input_tail", stress.input_tail, kTails);
+  if (stress.point.empty() && stress.value != 0) {
+    throw Error::Format("stress.value: {} has no stress.point where it is added", stress.value);
+  }
+}
+
+}  // namespace numsim

@@ -1,0 +1,63 @@
+// A configuration as keys and as TOML.
+#include <fmt/format.h>
+
+#include <string>
+
+#include "numsim/config/config.h"
+#include "numsim/config/shared/config_table.h"
+
+namespace numsim {
+namespace {
+
+template <typename Owner>
+void AppendKeys(const ConfigRows<Owner>& rows,
+                const std::string& prefix,
+                const Owner& owner,
+                std::vector<ConfigKey>& keys) {
+  for (const ConfigRow<Owner>& row : rows) {
+    keys.push_back(
+        {prefix + row.name, row.write(owner), fmt::format("{} ({})", row.meaning, row.valid)});
+  }
+}
+
+std::string SectionOf(const std::string& name) { return name.substr(0, name.find('.')); }
+
+template <typename Owner>
+void AppendToml(const ConfigRow<Owner>& row,
+                const std::string& name,
+                const Owner& owner,
+                std::string& toml) {
+  toml += fmt::format("{} = {}\n", name, row.write(owner));
+}
+
+}  // namespace
+
+std::vector<ConfigKey> ConfigKeys(const TrainConfig& config) {
+  std::vector<ConfigKey> keys;
+  AppendKeys(TrainConfigRows(), "", config, keys);
+  for (size_t i = 0; i < config.linear.overrides.size(); ++i) {
+    const std::string prefix = fmt::format("{}.{}.", kOverrideSection, i);
+    AppendKeys(LinearOverrideRows(), prefix, config.linear.overrides[i], keys);
+  }
+  return keys;
+}
+
+std::string WriteTrainConfig(const TrainConfig& config) {
+  std::string toml, section;
+  for (const ConfigRow<TrainConfig>& row : TrainConfigRows()) {
+    if (SectionOf(row.name) != section) {
+      toml += fmt::format("{}[{}]\n", section.empty() ? "" : "\n", SectionOf(row.name));
+      section = SectionOf(row.name);
+    }
+    AppendToml(row, row.name.substr(section.size() + 1), config, toml);
+  }
+  for (const LinearOverride& over : config.linear.overrides) {
+    toml += fmt::format("\n[[{}]]\n", kOverrideSection);
+    for (const ConfigRow<LinearOverride>& row : LinearOverrideRows()) {
+      AppendToml(row, row.name, over, toml);
+    }
+  }
+  return toml;
+}
+
+}  // namespace numsim

@@ -1,0 +1,144 @@
+// The one place that knows toml++: its header takes longer to compile than all of the rest here.
+#include "numsim/config/internal/toml_document.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "numsim/base/error.h"
+
+#define TOML_HEADER_ONLY 1
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+namespace numsim {
+namespace {
+
+using Kind = ConfigValue::Kind;
+
+struct LinedEntry {
+  ConfigEntry entry;
+  toml::source_position begin;
+};
+
+class Flattener {
+ public:
+  explicit Flattener(std::string_view name) : name_(name) {}
+
+  void Add(const std::string& key, const toml::node& node) {
+    if (const toml::table* table = node.as_table()) {
+      if (!key.empty()) Put(key, node, Kind::kTable);
+      for (const auto& [part, value] : *table) {
+        Add(key.empty() ? std::string(part.str()) : fmt::format("{}.{}", key, part.str()), value);
+      }
+    } else if (const toml::array* array = node.as_array()) {
+      AddArray(key, *array);
+    } else {
+      AddValue(key, node);
+    }
+  }
+
+  // In the order of the document: toml++ sorts by name.
+  std::vector<ConfigEntry> Take() {
+    std::stable_sort(
+        entries_.begin(), entries_.end(), [](const LinedEntry& x, const LinedEntry& y) {
+          return std::pair(x.begin.line, x.begin.column) < std::pair(y.begin.line, y.begin.column);
+        });
+    std::vector<ConfigEntry> result;
+    for (LinedEntry& entry : entries_) result.push_back(std::move(entry.entry));
+    return result;
+  }
+
+ private:
+  ConfigValue& Put(const std::string& key, const toml::node& node, Kind kind) {
+    LinedEntry added;
+    added.begin = node.source().begin;
+    added.entry.key = key;
+    added.entry.value.kind = kind;
+    added.entry.place = fmt::format("{}:{}", name_, added.begin.line);
+    entries_.push_back(std::move(added));
+    return entries_.back().entry.value;
+  }
+
+  void AddArray(const std::string& key, const toml::array& array) {
+    bool tables = !array.empty();
+    for (const toml::node& element : array) tables = tables && element.is_table();
+    if (!tables) {
+      Put(key, array, Kind::kArray).whole = static_cast<int64_t>(array.size());
+      return;
+    }
+    size_t index = 0;
+    for (const toml::node& element : array) Add(fmt::format("{}.{}", key, index++), element);
+  }
+
+  void AddValue(const std::string& key, const toml::node& node) {
+    if (const auto* flag = node.as_boolean()) {
+      Put(key, node, Kind::kFlag).flag = flag->get();
+    } else if (const auto* whole = node.as_integer()) {
+      Put(key, node, Kind::kWhole).whole = whole->get();
+    } else if (const auto* real = node.as_floating_point()) {
+      Put(key, node, Kind::kReal).real = real->get();
+    } else if (const auto* text = node.as_string()) {
+      Put(key, node, Kind::kText).text = text->get();
+    } else {
+      Put(key, node, Kind::kDate);
+    }
+  }
+
+  std::string name_;
+  std::vector<LinedEntry> entries_;
+};
+
+std::string_view Trim(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+// The value of a command line, or nullptr where it is no TOML.
+toml::table ParseBare(std::string_view value) {
+  try {
+    toml::table table = toml::parse(fmt::format("value = {}", value));
+    if (table.size() == 1) return table;  // more: a line break and another key
+  } catch (const toml::parse_error&) {
+    // Text without quotes.
+  }
+  toml::table table;
+  table.insert("value", std::string(value));
+  return table;
+}
+
+}  // namespace
+
+std::vector<ConfigEntry> ReadToml(std::string_view document, std::string_view name) {
+  Flattener flattener(name);
+  try {
+    const toml::table table = toml::parse(document);
+    flattener.Add("", table);
+  } catch (const toml::parse_error& error) {
+    throw Error::Format("{}:{}: {}", name, error.source().begin.line, error.description());
+  }
+  return flattener.Take();
+}
+
+std::vector<ConfigEntry> ReadOverride(std::string_view text) {
+  const size_t equals = text.find('=');
+  const std::string_view key = Trim(text.substr(0, equals));
+  if (equals == std::string_view::npos || key.empty()) {
+    throw Error::Format("--set {}: is not of the form KEY=VALUE", text);
+  }
+  const std::string_view value = Trim(text.substr(equals + 1));
+  Flattener flattener("--set");
+  const toml::table table = ParseBare(value);
+  flattener.Add(std::string(key), *table.get("value"));
+  std::vector<ConfigEntry> entries = flattener.Take();
+  for (ConfigEntry& entry : entries) {
+    entry.place = "--set";
+    entry.from_command_line = true;
+    if (entry.key == key) entry.value.bare = std::string(value);
+  }
+  return entries;
+}
+
+}  // namespace numsim

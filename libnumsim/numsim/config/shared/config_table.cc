@@ -1,0 +1,100 @@
+#include "numsim/config/shared/config_table.h"
+
+namespace numsim {
+namespace {
+
+ConfigRows<StorageConfig> StorageRows() {
+  using S = StorageConfig;
+  return {
+      FormatRow("activations",
+                &S::activations,
+                "format in which activations are stored between operations, to nearest even"),
+      FormatRow("gradients", &S::gradients, "that of their gradients"),
+  };
+}
+
+ConfigRows<StressConfig> StressRows() {
+  using S = StressConfig;
+  return {
+      TextRow("point",
+              &S::point,
+              "points of the model (training.md) where `value` is added to the activations; '*' "
+              "stands for any characters; empty: none",
+              "a pattern"),
+      WholeRow("channel", &S::channel, 0, "to which column of them, in every row"),
+      RealRow("value",
+              &S::value,
+              {-kLargestPlanted, false, kLargestPlanted, false},
+              "a massive activation: added before storage, in training and in validation"),
+      RealRow("input_tail",
+              &S::input_tail,
+              {0, false, kLargestInputTail, false},
+              "heavy-tailed inputs: pixels and features x become sinh(t x) / t, t this number; 0: "
+              "as they are; not for text"),
+  };
+}
+
+ConfigRows<TelemetryConfig> TelemetryRows() {
+  using T = TelemetryConfig;
+  return {
+      WholeRow("every", &T::every, 1, "steps between rows of train.csv"),
+      WholeRow("tensors_every",
+               &T::tensors_every,
+               0,
+               "steps between those of tensors.csv, quantised.csv and optimizer.csv; 0: none"),
+  };
+}
+
+ConfigRows<CheckpointConfig> CheckpointRows() {
+  return {WholeRow("every",
+                   &CheckpointConfig::every,
+                   0,
+                   "steps between checkpoints; 0: only when the run ends or is interrupted")};
+}
+
+ConfigRows<TrainConfig> MakeTrainConfigRows() {
+  using T = TrainConfig;
+  ConfigRows<LinearPrecision> linear;
+  InSection(linear, "", &LinearPrecision::all, LinearRows());
+  linear.push_back(FlagRow("first_last_high",
+                           &LinearPrecision::first_last_high,
+                           "the first and the last linear layer are of kind standard"));
+  ConfigRows<T> rows;
+  InSection(rows, "model", &T::model, ModelRows());
+  InSection(rows, "linear", &T::linear, linear);
+  InSection(rows, "storage", &T::storage, StorageRows());
+  InSection(rows, "stress", &T::stress, StressRows());
+  InSection(rows, "optimizer", &T::optimizer, OptimizerRows());
+  InSection(rows, "schedule", &T::schedule, ScheduleRows());
+  InSection(rows, "loss_scaler", &T::loss_scaler, LossScalerRows());
+  InSection(rows, "data", &T::data, DataRows());
+  InSection(rows, "train", &T::train, LoopRows());
+  InSection(rows, "telemetry", &T::telemetry, TelemetryRows());
+  InSection(rows, "checkpoint", &T::checkpoint, CheckpointRows());
+  return rows;
+}
+
+ConfigRows<LinearOverride> MakeLinearOverrideRows() {
+  using O = LinearOverride;
+  ConfigRows<O> rows = {TextRow("layers",
+                                &O::layers,
+                                "names of the layers that this table is for; '*' stands for any "
+                                "characters",
+                                "a pattern")};
+  InSection(rows, "", &O::precision, LinearRows());
+  return rows;
+}
+
+}  // namespace
+
+const ConfigRows<TrainConfig>& TrainConfigRows() {
+  static const ConfigRows<TrainConfig> rows = MakeTrainConfigRows();
+  return rows;
+}
+
+const ConfigRows<LinearOverride>& LinearOverrideRows() {
+  static const ConfigRows<LinearOverride> rows = MakeLinearOverrideRows();
+  return rows;
+}
+
+}  // namespace numsim

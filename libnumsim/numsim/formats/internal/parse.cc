@@ -1,0 +1,225 @@
+// The text form of formats: ParseFormat, FormatText and the rules of a valid custom format.
+#include <charconv>
+#include <optional>
+#include <set>
+
+#include "numsim/base/keyword.h"
+#include "numsim/base/split_list.h"
+#include "numsim/formats/format_table.h"
+
+namespace numsim {
+namespace {
+
+constexpr Keyword<Infinity> kInfinities[] = {
+    {"none", Infinity::kNone}, {"ieee", Infinity::kIeee}, {"top", Infinity::kTopCode}};
+constexpr Keyword<Nan> kNans[] = {{"none", Nan::kNone},
+                                  {"ieee", Nan::kIeee},
+                                  {"all-ones", Nan::kAllOnes},
+                                  {"negative-zero", Nan::kNegativeZero}};
+constexpr Keyword<Zero> kZeros[] = {{"signed", Zero::kSigned}, {"unsigned", Zero::kUnsigned}};
+constexpr Keyword<OverflowTo> kOverflows[] = {
+    {"inf", OverflowTo::kInfinity}, {"nan", OverflowTo::kNan}, {"max", OverflowTo::kMax}};
+
+std::optional<int> ParseInt(std::string_view text) {
+  int value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// The widths of eXmY or ueXmY.
+struct Widths {
+  Sign sign;
+  int exponent_bits;
+  int mantissa_bits;
+};
+
+std::optional<Widths> ParseWidths(std::string_view base) {
+  Widths widths{Sign::kSignMagnitude, 0, 0};
+  if (base.starts_with('u')) {
+    widths.sign = Sign::kUnsigned;
+    base.remove_prefix(1);
+  }
+  const size_t m = base.find('m');
+  if (!base.starts_with('e') || m == std::string_view::npos) return std::nullopt;
+  const auto exponent_bits = ParseInt(base.substr(1, m - 1));
+  const auto mantissa_bits = ParseInt(base.substr(m + 1));
+  if (!exponent_bits || !mantissa_bits) return std::nullopt;
+  widths.exponent_bits = *exponent_bits;
+  widths.mantissa_bits = *mantissa_bits;
+  return widths;
+}
+
+void CheckWidths(const Widths& widths, std::string_view whole) {
+  if (widths.exponent_bits < 1 || widths.exponent_bits > 8) {
+    throw Error::Format(
+        "format '{}': {} exponent bits, expected 1 to 8", whole, widths.exponent_bits);
+  }
+  if (widths.mantissa_bits < 0 || widths.mantissa_bits > 23) {
+    throw Error::Format(
+        "format '{}': {} mantissa bits, expected 0 to 23", whole, widths.mantissa_bits);
+  }
+}
+
+FormatSpec IeeeLike(const Widths& widths) {
+  return {.exponent_bits = static_cast<int8_t>(widths.exponent_bits),
+          .mantissa_bits = static_cast<int8_t>(widths.mantissa_bits),
+          .bias = static_cast<int16_t>((1 << (widths.exponent_bits - 1)) - 1),
+          .sign = widths.sign,
+          .zero = widths.sign == Sign::kUnsigned ? Zero::kUnsigned : Zero::kSigned,
+          .infinity = Infinity::kIeee,
+          .nan = Nan::kIeee,
+          .overflow_to = OverflowTo::kInfinity};
+}
+
+// What a finite overflow becomes unless the text says otherwise.
+OverflowTo DefaultOverflow(const FormatSpec& spec) {
+  if (spec.HasInfinity()) return OverflowTo::kInfinity;
+  return spec.HasNan() ? OverflowTo::kNan : OverflowTo::kMax;
+}
+
+// Applies one KEY=VALUE.
+void ApplyKey(FormatSpec& spec,
+              std::string_view key,
+              std::string_view value,
+              std::string_view whole) {
+  const std::string what = fmt::format("format '{}': {}", whole, key);
+  if (key == "bias") {
+    const auto bias = ParseInt(value);
+    if (!bias || *bias < -512 || *bias > 512) {
+      throw Error::Format("format '{}': bias={} is not an integer within 512", whole, value);
+    }
+    spec.bias = static_cast<int16_t>(*bias);
+  } else if (key == "inf") {
+    spec.infinity = ParseKeyword(kInfinities, what, value);
+  } else if (key == "nan") {
+    spec.nan = ParseKeyword(kNans, what, value);
+  } else if (key == "zero") {
+    spec.zero = ParseKeyword(kZeros, what, value);
+  } else if (key == "overflow") {
+    spec.overflow_to = ParseKeyword(kOverflows, what, value);
+  } else {
+    throw Error::Format(
+        "format '{}': unknown key '{}', expected bias, inf, nan, zero or overflow", whole, key);
+  }
+}
+
+void ApplyKeys(FormatSpec& spec, std::string_view keys, std::string_view whole) {
+  std::set<std::string_view> seen;
+  for (size_t begin = 0; begin <= keys.size();) {
+    const size_t end = std::min(keys.find(',', begin), keys.size());
+    const std::string_view piece = keys.substr(begin, end - begin);
+    const size_t equals = piece.find('=');
+    if (equals == std::string_view::npos) {
+      throw Error::Format("format '{}': '{}' is not of the form KEY=VALUE", whole, piece);
+    }
+    const std::string_view key = piece.substr(0, equals);
+    if (!seen.insert(key).second) {
+      throw Error::Format("format '{}': {} is given twice", whole, key);
+    }
+    ApplyKey(spec, key, piece.substr(equals + 1), whole);
+    begin = end + 1;
+  }
+  if (spec.nan == Nan::kNegativeZero && !seen.contains("zero")) spec.zero = Zero::kUnsigned;
+  if (!seen.contains("overflow")) spec.overflow_to = DefaultOverflow(spec);
+}
+
+// Table formats that are more than their fields say; options on top would not name them again.
+bool TakesNoKeys(const FormatSpec& spec) {
+  return spec.subnormal_shift != 0 || spec.sign == Sign::kTwosComplement ||
+         spec.zero == Zero::kNone;
+}
+
+FormatSpec ParseBase(std::string_view base, std::string_view whole) {
+  if (const FormatEntry* entry = FindFormat(base)) return entry->spec;
+  const auto widths = ParseWidths(base);
+  if (!widths) {
+    throw Error::Format(
+        "format '{}': '{}' is neither a name that `numsim formats` lists nor of the form eXmY",
+        whole,
+        base);
+  }
+  CheckWidths(*widths, whole);
+  return IeeeLike(*widths);
+}
+
+}  // namespace
+
+Format ParseFormat(std::string_view text) {
+  const size_t colon = text.find(':');
+  FormatSpec spec = ParseBase(text.substr(0, colon), text);
+  if (colon != std::string_view::npos) {
+    if (TakesNoKeys(spec)) {
+      throw Error::Format("format '{}': {} takes no options", text, text.substr(0, colon));
+    }
+    ApplyKeys(spec, text.substr(colon + 1), text);
+  }
+  ValidateFormat(spec, text);
+  return {FormatText(spec), spec};
+}
+
+std::vector<Format> ParseFormatList(std::string_view text) {
+  std::vector<Format> formats;
+  for (const std::string& piece : SplitFormatList(text)) formats.push_back(ParseFormat(piece));
+  return formats;
+}
+
+void ValidateFormat(const FormatSpec& spec, std::string_view text) {
+  const auto fail = [text](std::string_view why) {
+    throw Error::Format("format '{}': {}", text, why);
+  };
+  CheckWidths({spec.sign, spec.exponent_bits, spec.mantissa_bits}, text);
+  if (spec.Bits() < 2) fail("a code of fewer than 2 bits");
+  if ((spec.infinity == Infinity::kIeee) != (spec.nan == Nan::kIeee)) {
+    fail("inf=ieee and nan=ieee share the top exponent and come only together");
+  }
+  if (spec.nan == Nan::kIeee && spec.mantissa_bits == 0) fail("nan=ieee needs a mantissa bit");
+  if (spec.nan == Nan::kNegativeZero && (!spec.IsSigned() || spec.zero != Zero::kUnsigned)) {
+    fail("nan=negative-zero needs a sign bit and zero=unsigned");
+  }
+  if (!spec.IsSigned() && spec.zero == Zero::kSigned) fail("zero=signed needs a sign bit");
+  if (spec.zero == Zero::kUnsigned && spec.sign == Sign::kSignMagnitude &&
+      spec.nan != Nan::kNegativeZero) {
+    fail("zero=unsigned leaves the code of negative zero without a meaning: use nan=negative-zero");
+  }
+  if (spec.overflow_to == OverflowTo::kInfinity && !spec.HasInfinity()) {
+    fail("overflow=inf needs an infinity");
+  }
+  if (spec.overflow_to == OverflowTo::kNan && !spec.HasNan()) fail("overflow=nan needs a NaN");
+  const int special_codes =
+      (spec.nan == Nan::kAllOnes ? 1 : 0) + (spec.infinity == Infinity::kTopCode ? 1 : 0);
+  if (spec.MagnitudeMask() < 1u + static_cast<uint32_t>(special_codes) ||
+      spec.MaxFiniteCode() == 0) {
+    fail("no finite value besides zero");
+  }
+  if (spec.MaxExponent() > 127) fail("its largest value exceeds float32's: raise bias");
+  if (spec.SubnormalExponent() < -149) fail("its smallest value is below float32's: lower bias");
+}
+
+std::string FormatText(const FormatSpec& spec) {
+  for (const FormatEntry& entry : FormatTable()) {
+    if (entry.spec == spec) return std::string(entry.name);
+  }
+  const Widths widths{spec.sign, spec.exponent_bits, spec.mantissa_bits};
+  const FormatSpec base = IeeeLike(widths);
+  std::string text = fmt::format("{}e{}m{}",
+                                 spec.sign == Sign::kUnsigned ? "u" : "",
+                                 widths.exponent_bits,
+                                 widths.mantissa_bits);
+  char separator = ':';
+  const auto add = [&](std::string_view key, auto value) {
+    text += fmt::format("{}{}={}", separator, key, value);
+    separator = ',';
+  };
+  if (spec.bias != base.bias) add("bias", spec.bias);
+  if (spec.infinity != base.infinity) add("inf", KeywordText(kInfinities, spec.infinity));
+  if (spec.nan != base.nan) add("nan", KeywordText(kNans, spec.nan));
+  const Zero implied = spec.nan == Nan::kNegativeZero ? Zero::kUnsigned : base.zero;
+  if (spec.zero != implied) add("zero", KeywordText(kZeros, spec.zero));
+  if (spec.overflow_to != DefaultOverflow(spec)) {
+    add("overflow", KeywordText(kOverflows, spec.overflow_to));
+  }
+  return text;
+}
+
+}  // namespace numsim

@@ -1,0 +1,287 @@
+#include "numsim/gemm/gemm.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <vector>
+
+#include "numsim/backend/backend.h"
+#include "numsim/base/error.h"
+#include "numsim/formats/named_formats.h"
+#include "numsim/gemm/internal/gemm_parts.h"
+#include "numsim/gemm/internal/gemm_paths.h"
+#include "numsim/gemm/internal/gemm_staged.h"
+#include "numsim/gemm/internal/gemm_tiles.h"
+
+namespace numsim {
+namespace {
+
+constexpr FormatSpec kInt8 = NamedFormat("int8");
+
+// The scales of an operand's vectors in a segment: of vector i data[i * step].
+struct VectorScales {
+  const float* data;
+  size_t step;  // 0 or 1
+};
+
+// Scales that lie otherwise are copied into the thread's scratch memory of that use.
+template <int kUse>
+VectorScales ScalesOf(const GemmOperand& x, size_t segment) {
+  static constexpr float kOne = 1;
+  const GemmScales& scales = x.scales;
+  if (scales.data.empty()) return {&kOne, 0};
+  const float* from =
+      scales.data.data() + (scales.segment == 0 ? 0 : segment * scales.segment_stride);
+  if (scales.row_stride == 0) return {from, 0};
+  if (scales.row_stride == 1 && scales.row_group == 1) return {from, 1};
+  float* const copy = Scratch<float, kUse>(x.rows);
+  for (size_t i = 0; i < x.rows; ++i) copy[i] = scales.At(i, segment);
+  return {copy, 1};
+}
+
+// Scales the sums of one segment and adds them to the result.
+class ScaledStore {
+ public:
+  ScaledStore(const GemmOperand& a,
+              const GemmOperand& b,
+              const Accumulator& rule,
+              size_t segment,
+              std::span<float> out)
+      : segment_(segment),
+        cols_(b.rows),
+        nan_(std::bit_cast<float>(NanResult(rule))),
+        out_(out),
+        scales_a_(ScalesOf<3>(a, segment)),
+        scales_b_(ScalesOf<4>(b, segment)) {}
+
+  template <typename T>
+  void operator()(const TilePlace& at, const T* sums) const {
+    const TileScales scales{scales_a_.data + at.row * scales_a_.step,
+                            scales_b_.data + at.col * scales_b_.step,
+                            scales_a_.step,
+                            scales_b_.step,
+                            segment_ != 0,
+                            nan_};
+    const StoredTile tile{out_.data() + at.row * cols_ + at.col, cols_, at.rows, at.cols};
+    StoreScaled(sums, at.stride, scales, tile);
+  }
+
+ private:
+  size_t segment_;
+  size_t cols_;
+  float nan_;
+  std::span<float> out_;
+  VectorScales scales_a_, scales_b_;
+};
+
+// A product and what has been found out about it.
+struct Problem {
+  const GemmOperand& a;
+  const GemmOperand& b;
+  const Accumulator& rule;
+  OperandRange range_a = {}, range_b = {};  // only for rules that need them
+};
+
+// Of int8 codes; an empty operand as well.
+bool IsInt8(const GemmOperand& x) {
+  return x.format == kInt8 && x.values.empty() && x.codes16.empty();
+}
+
+// Whether float32 holds every product of the operands' finite values exactly.
+bool ProductsFitFloat32(const Problem& p) {
+  if (p.a.format.mantissa_bits + p.b.format.mantissa_bits + 2 > 24) return false;
+  if (p.range_a.zero || p.range_b.zero) return true;
+  return p.range_a.unit + p.range_b.unit >= -149 &&
+         p.range_a.high_exponent + p.range_b.high_exponent + 2 <= 127;
+}
+
+bool InAlignedWindow(const OperandRange& range) {
+  return range.zero ||
+         (range.low_exponent >= -kAlignedWindow && range.high_exponent <= kAlignedWindow);
+}
+
+bool IsAlignedInVectors(const Accumulator& rule) {
+  return rule.kind == AccumulatorKind::kAligned && rule.order != ProductOrder::kEvenOdd;
+}
+
+bool IsFloat32(const Accumulator& rule) {
+  return rule.kind == AccumulatorKind::kChunked ||
+         (rule.kind == AccumulatorKind::kFormat && rule.format == kFp32);
+}
+
+// Rounds to a small format after each product.
+bool RoundsEachStep(const Accumulator& rule) {
+  return !IsFloat32(rule) &&
+         (rule.kind == AccumulatorKind::kFormat || rule.kind == AccumulatorKind::kFormatUnfused);
+}
+
+// The paths of these rules leave infinities and NaN out of the sums.
+bool LeavesSpecialsOut(const Problem& p) {
+  return IsAlignedInVectors(p.rule) ||
+         (p.rule.kind == AccumulatorKind::kExact && !(IsInt8(p.a) && IsInt8(p.b)));
+}
+
+bool NeedsRanges(const Problem& p) {
+  return LeavesSpecialsOut(p) || RoundsEachStep(p.rule) || (IsFloat32(p.rule) && !TileIsFused());
+}
+
+template <class Path, class Store>
+bool RunPath(Path path, const Problem& p, InnerRange range, const Store& store) {
+  MultiplyTiles(path, p.a.rows, p.b.rows, range, store);
+  return true;
+}
+
+// Exact sums of integers, |x| <= 128: 1024 products fit the 24 bits of a float32.
+constexpr size_t kInt8InFloat32 = 1024;
+
+template <class Store>
+bool RunInt8(const Problem& p, InnerRange range, const Store& store) {
+  if (HasVnniTile()) {
+    if (range.Size() <= kInt8InInt32) return RunPath(Int8Path<int32_t>(p.a, p.b), p, range, store);
+    return RunPath(Int8Path<double>(p.a, p.b), p, range, store);
+  }
+  return RunPath(Float32Path<double>(p.a, p.b, kInt8InFloat32), p, range, store);
+}
+
+// Sums that are in memory already.
+template <class Store>
+bool StoreSums(const std::vector<double>& sums, const Problem& p, const Store& store) {
+  ParallelFor(p.a.rows, 16, [&](size_t begin, size_t end) {
+    const size_t cols = p.b.rows;
+    store(TilePlace{begin, 0, end - begin, cols, cols}, sums.data() + begin * cols);
+  });
+  return true;
+}
+
+bool RunFormat(const Problem& p, InnerRange range, const ScaledStore& store) {
+  if (p.rule.format.mantissa_bits > kMaxStepMantissa || !ProductsFitFloat32(p)) return false;
+  std::vector<double> sums;
+  FormatSums(p.a, p.b, p.rule, range, sums);
+  return StoreSums(sums, p, store);
+}
+
+template <class Store>
+void RunReference(const Problem& p, InnerRange range, const Store& store) {
+  std::vector<double> sums;
+  ReferenceSums(p.a, p.b, p.rule, range, sums);
+  StoreSums(sums, p, store);
+}
+
+bool RunExact(const Problem& p, InnerRange range, const ScaledStore& store) {
+  if (IsInt8(p.a) && IsInt8(p.b)) return RunInt8(p, range, store);
+  if (Float64Tile().rows == 0) return false;
+  std::vector<double> sums;
+  return ExactSums(p.a, p.range_a, p.b, p.range_b, range, sums) && StoreSums(sums, p, store);
+}
+
+bool RunAligned(const Problem& p, InnerRange range, const ScaledStore& store) {
+  const AlignedSums sums{p.rule.fraction_bits, p.rule.chunk};
+  if (AlignedFitsFloat32(sums, p.a.format.mantissa_bits + 1, p.b.format.mantissa_bits + 1) &&
+      InAlignedWindow(p.range_a) && InAlignedWindow(p.range_b)) {
+    return RunPath(AlignedPath<float>(p.a, p.b, p.rule), p, range, store);
+  }
+  // Terms of up to F + 2 bits and their sum are exact in float64.
+  const bool exact = p.rule.fraction_bits + 2 + std::bit_width(unsigned(p.rule.chunk)) <= 53;
+  if (!exact || Float64Tile().rows == 0) return false;
+  return RunPath(AlignedPath<double>(p.a, p.b, p.rule), p, range, store);
+}
+
+// One segment with a tile kernel of the active target; false where there is none.
+bool RunInVectors(const Problem& p, InnerRange range, const ScaledStore& store) {
+  if (UsesScalarReference()) return false;
+  if (IsFloat32(p.rule)) {
+    if (!TileIsFused() && !ProductsFitFloat32(p)) return false;
+    const size_t promote =
+        p.rule.kind == AccumulatorKind::kChunked ? static_cast<size_t>(p.rule.chunk) : 0;
+    return RunPath(Float32Path<float>(p.a, p.b, promote), p, range, store);
+  }
+  if (p.rule.kind == AccumulatorKind::kFloat64 && Float64Tile().rows != 0) {
+    return RunPath(Float64Path(p.a, p.b, Slice{}, Slice{}), p, range, store);
+  }
+  if (p.rule.kind == AccumulatorKind::kExact) return RunExact(p, range, store);
+  if (IsAlignedInVectors(p.rule)) return RunAligned(p, range, store);
+  return RoundsEachStep(p.rule) && RunFormat(p, range, store);
+}
+
+// The elements of a segment: of the operand that has scales along the inner dimension.
+size_t SegmentLength(const GemmOperand& a, const GemmOperand& b) {
+  const size_t segment = std::max(a.scales.segment, b.scales.segment);
+  NUMSIM_CHECK((a.scales.segment == 0 || a.scales.segment == segment) &&
+                   (b.scales.segment == 0 || b.scales.segment == segment),
+               "segments of {} and {}",
+               a.scales.segment,
+               b.scales.segment);
+  return segment == 0 ? std::max<size_t>(a.inner, 1) : segment;
+}
+
+}  // namespace
+
+void GemmByRule(const GemmOperand& a,
+                const GemmOperand& b,
+                const Accumulator& rule,
+                std::span<float> out) {
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice() && MultipliesStaged(a, b, rule)) return GemmOnDevice(a, b, rule, out);
+  }
+  CheckProduct(a, b, out.size());
+  NUMSIM_CHECK(rule.kind != AccumulatorKind::kLibrary, "rule library for {}", out.size());
+  if (out.empty()) return;
+  if (a.inner == 0) {
+    std::fill(out.begin(), out.end(), 0.0f);
+    return;
+  }
+  const size_t length = SegmentLength(a, b);
+  Problem p{a, b, rule};
+  const bool vectors = !UsesScalarReference();
+  if (vectors && NeedsRanges(p)) {
+    p.range_a = RangeOf(a);
+    p.range_b = RangeOf(b);
+  }
+  bool left_out = false;
+  for (size_t s = 0; s * length < a.inner; ++s) {
+    const InnerRange range{s * length, std::min((s + 1) * length, a.inner)};
+    const ScaledStore store(a, b, rule, s, out);
+    if (RunInVectors(p, range, store)) {
+      left_out = LeavesSpecialsOut(p);
+      continue;
+    }
+    RunReference(p, range, store);
+  }
+  if (left_out) PutSpecials(a, p.range_a, b, p.range_b, rule, length, out);
+}
+
+bool GemmInt32(const GemmOperand& a, const GemmOperand& b, std::span<int32_t> out) {
+  CheckProduct(a, b, out.size());
+  NUMSIM_CHECK(IsInt8(a) && IsInt8(b), "operands that are not int8 codes");
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice() && MultipliesStaged(a, b, {})) {
+      GemmInt32OnDevice(a, b, out);
+      return true;
+    }
+  }
+  std::fill(out.begin(), out.end(), 0);
+  if (out.empty() || a.inner == 0) return true;
+  constexpr double kLowest = std::numeric_limits<int32_t>::min();
+  constexpr double kHighest = std::numeric_limits<int32_t>::max();
+  std::vector<uint8_t> outside(a.rows);
+  const auto store = [&](const TilePlace& at, const auto* sums) {
+    for (size_t i = at.row; i < at.row + at.rows; ++i, sums += at.stride) {
+      for (size_t c = 0; c < at.cols; ++c) {
+        const double bounded = std::clamp(static_cast<double>(sums[c]), kLowest, kHighest);
+        if (bounded != sums[c]) outside[i] = 1;
+        out[i * b.rows + at.col + c] = static_cast<int32_t>(bounded);
+      }
+    }
+  };
+  const Accumulator exact{};
+  const Problem p{a, b, exact};
+  const InnerRange range{0, a.inner};
+  if (UsesScalarReference()) {
+    RunReference(p, range, store);
+  } else {
+    RunInt8(p, range, store);
+  }
+  return std::find(outside.begin(), outside.end(), 1) == outside.end();
+}
+
+}  // namespace numsim

@@ -1,0 +1,339 @@
+#include "numsim/gemm/gemm_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "numsim/base/error.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/formats/named_formats.h"
+#include "numsim/gemm/internal/gemm_hopper_device.h"
+#include "numsim/gemm/internal/gemm_library_device.h"
+#include "numsim/gemm/internal/gemm_store_device.h"
+#include "numsim/quantize/quantize_device.h"
+
+namespace numsim {
+namespace {
+
+constexpr std::string_view kEngineNames[] = {"auto", "library", "own"};
+
+// Rows and inner dimensions that cuBLASLt's fast algorithms, and our own kernel, take.
+constexpr size_t kUnit = 16;
+// cuBLASLt has no int8 algorithms for fewer rows.
+constexpr size_t kLeastInt8Rows = 32;
+
+bool IsFloat8(const FormatSpec& format) { return format == kE4M3fn || format == kE5M2; }
+
+bool AreInt8(const FormatSpec& a, const FormatSpec& b) { return a == kInt8 && b == kInt8; }
+
+// What Hopper's matrix units take two of.
+bool AreFloat8(const FormatSpec& a, const FormatSpec& b) {
+  return IsFloat8(a) && IsFloat8(b) && !(a == kE5M2 && b == kE5M2);
+}
+
+const Accumulator& HopperFp8Fast() {
+  static const Accumulator rule = ParseAccumulator("hopper-fp8-fast");
+  return rule;
+}
+const Accumulator& HopperFp8() {
+  static const Accumulator rule = ParseAccumulator("hopper-fp8");
+  return rule;
+}
+// hopper-fp16 is the same.
+const Accumulator& HopperBf16() {
+  static const Accumulator rule = ParseAccumulator("hopper-bf16");
+  return rule;
+}
+
+bool IsLibrary(const Accumulator& rule) { return rule.kind == AccumulatorKind::kLibrary; }
+
+std::string Text(const DeviceGemmOperand& a, const DeviceGemmOperand& b, const Accumulator& rule) {
+  return fmt::format("{} {} x {} times {} {} x {} under rule {}",
+                     FormatText(a.format),
+                     a.rows,
+                     a.inner,
+                     FormatText(b.format),
+                     b.inner,
+                     b.rows,
+                     Name(rule));
+}
+
+void CheckOperand(const DeviceGemmOperand& x) {
+  const size_t n = x.rows * x.inner;
+  const auto address = reinterpret_cast<uintptr_t>(x.codes);
+  NUMSIM_CHECK(n == 0 || (x.codes != nullptr && address % x.format.StorageBytes() == 0),
+               "{} codes at {:#x}",
+               n,
+               address);
+  NUMSIM_CHECK(x.scales.size() <= 1 || x.scales.size() == x.rows,
+               "{} scales of {} rows",
+               x.scales.size(),
+               x.rows);
+}
+
+void CheckProduct(const DeviceGemmOperand& a,
+                  const DeviceGemmOperand& b,
+                  const Accumulator& rule,
+                  size_t results) {
+  CheckOperand(a);
+  CheckOperand(b);
+  NUMSIM_CHECK(a.inner == b.inner && results == a.rows * b.rows,
+               "{}: {} results",
+               Text(a, b, rule),
+               results);
+  if (!MultipliesOnDevice(a.format, b.format, rule)) {
+    throw Error::Format("the device has no product {}", Text(a, b, rule));
+  }
+  if (a.format == kInt8 && a.inner > kMostInt8Products) {
+    throw Error::Format("{}: sums of more than {} products of int8 may not fit 32 bits",
+                        Text(a, b, rule),
+                        kMostInt8Products);
+  }
+}
+
+bool IsAligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
+
+size_t RoundedUp(size_t n) { return (n + kUnit - 1) / kUnit * kUnit; }
+
+// `x` with that many rows and products, zeros where it has none, at an aligned address; not
+// transposed when `turned`.
+DeviceGemmOperand Prepared(const DeviceGemmOperand& x,
+                           size_t rows,
+                           size_t inner,
+                           bool turned,
+                           OperandCopies& copies,
+                           DeviceStream& stream) {
+  DeviceGemmOperand made = x;
+  made.rows = rows;
+  made.inner = inner;
+  const size_t bytes = static_cast<size_t>(x.format.StorageBytes());
+  if (rows != x.rows || inner != x.inner || !IsAligned(x.codes)) {
+    const size_t height = x.transposed ? x.inner : x.rows;
+    const size_t width = bytes * (x.transposed ? x.rows : x.inner);
+    const size_t pitch = bytes * (x.transposed ? rows : inner);
+    copies.padded.Reserve(bytes * rows * inner);
+    void* const to = copies.padded.data();
+    if (width != pitch || rows * inner * bytes != height * pitch) {
+      device_memory::FillBytes(to, 0, bytes * rows * inner, stream);
+    }
+    CopyRows(x.codes, width, to, pitch, width, height, stream);
+    made.codes = to;
+  }
+  if (x.transposed && turned) {
+    copies.turned.Reserve(bytes * rows * inner);
+    Transpose(made.codes, {inner, rows}, bytes, copies.turned.data(), stream);
+    made.codes = copies.turned.data();
+    made.transposed = false;
+  }
+  return made;
+}
+
+size_t RowsForLibrary(const DeviceGemmOperand& x) {
+  const size_t rows = RoundedUp(x.rows);
+  return x.format == kInt8 ? std::max(rows, kLeastInt8Rows) : rows;
+}
+
+// A product of prepared operands.
+struct LibraryProblem {
+  DeviceGemmOperand a, b;
+  bool padded;  // the result has more rows or columns than were asked for
+};
+
+LibraryProblem PreparedForLibrary(const DeviceGemmOperand& a,
+                                  const DeviceGemmOperand& b,
+                                  DeviceGemmScratch::Parts& parts,
+                                  DeviceStream& stream) {
+  const size_t rows_a = RowsForLibrary(a), rows_b = RowsForLibrary(b), inner = RoundedUp(a.inner);
+  const bool turned = a.format.StorageBytes() == 1;
+  return {Prepared(a, rows_a, inner, turned, parts.a, stream),
+          Prepared(b, rows_b, inner, turned, parts.b, stream),
+          rows_a != a.rows || rows_b != b.rows};
+}
+
+void MultiplyOrThrow(const LibraryProblem& p,
+                     const LibraryOptions& options,
+                     void* out,
+                     const Accumulator& rule,
+                     DeviceGemmScratch::Parts& parts,
+                     DeviceStream& stream) {
+  if (!parts.library.Multiply(p.a, p.b, options, out, stream)) {
+    throw Error::Format("{} has no algorithm for {}", DeviceGemmLibrary(), Text(p.a, p.b, rule));
+  }
+}
+
+LibraryOptions OptionsOf(const DeviceGemmOperand& a, const Accumulator& rule) {
+  LibraryOptions options;
+  options.result = a.format == kInt8 ? LibraryResult::kInt32 : LibraryResult::kFloat32;
+  options.fast_accumulation = IsFloat8(a.format) && rule != HopperFp8();
+  options.ordered = !IsLibrary(rule);
+  return options;
+}
+
+bool IsScaled(const DeviceGemmOperand& a, const DeviceGemmOperand& b) {
+  return !a.scales.empty() || !b.scales.empty();
+}
+
+// By the library alone, straight into `out`; false where it takes a pass of ours.
+bool MultipliesInOne(const LibraryProblem& p,
+                     LibraryOptions options,
+                     const Accumulator& rule,
+                     const MutableDeviceMatrix& out,
+                     DeviceGemmScratch::Parts& parts,
+                     DeviceStream& stream) {
+  if (p.padded || !IsAligned(out.data) || options.result == LibraryResult::kInt32) return false;
+  if (IsScaled(p.a, p.b)) {
+    // Its scales are rounded as it likes. It takes one for each operand or all for both.
+    const bool rows_a = p.a.scales.size() > 1, rows_b = p.b.scales.size() > 1;
+    if (!IsLibrary(rule) || !IsFloat8(p.a.format) || rows_a != rows_b) return false;
+    options.scales = true;
+  }
+  const bool bf16 = out.element == DeviceElement::kBfloat16;
+  options.result = bf16 ? LibraryResult::kBfloat16 : LibraryResult::kFloat32;
+  return parts.library.Multiply(p.a, p.b, options, out.data, stream);
+}
+
+void MultiplyByLibrary(const DeviceGemmOperand& a,
+                       const DeviceGemmOperand& b,
+                       const Accumulator& rule,
+                       const MutableDeviceMatrix& out,
+                       DeviceGemmScratch::Parts& parts,
+                       DeviceStream& stream) {
+  const LibraryProblem p = PreparedForLibrary(a, b, parts, stream);
+  const LibraryOptions options = OptionsOf(a, rule);
+  if (MultipliesInOne(p, options, rule, out, parts, stream)) return;
+  const bool integers = options.result == LibraryResult::kInt32;
+  const bool in_place =
+      !p.padded && !integers && out.element == DeviceElement::kFloat32 && IsAligned(out.data);
+  if (!in_place) parts.sums.Reserve(p.a.rows * p.b.rows * BytesOf(options.result));
+  void* const sums = in_place ? out.data : parts.sums.data();
+  MultiplyOrThrow(p, options, sums, rule, parts, stream);
+  const SumType type = integers ? SumType::kInt32 : SumType::kFloat32;
+  const float nan = std::bit_cast<float>(NanResult(rule));
+  StoreScaled({sums, type, p.b.rows}, a.scales, b.scales, nan, out, stream);
+}
+
+// What our own kernel would be given: the same, prepared, into an aligned result of so many
+// columns.
+constexpr size_t kOwnColumns = 32;
+size_t RowsForOwn(const DeviceGemmOperand& b) {
+  return (b.rows + kOwnColumns - 1) / kOwnColumns * kOwnColumns;
+}
+
+DeviceGemmOperand ShapeForOwn(DeviceGemmOperand x, size_t rows) {
+  if (x.transposed || rows != x.rows || !IsAligned(x.codes)) x.codes = nullptr;
+  x.inner = RoundedUp(x.inner);
+  x.rows = rows;
+  x.transposed = false;
+  return x;
+}
+
+bool ServesOwn(const DeviceGemmOperand& a,
+               const DeviceGemmOperand& b,
+               const Accumulator& rule,
+               const MutableDeviceMatrix& out) {
+  const bool follows = a.format == kInt8 || rule == HopperFp8Fast();
+  const MutableDeviceMatrix aligned = {nullptr, out.element, {a.rows, RowsForOwn(b)}};
+  return follows &&
+         cuda::ServesHopper(ShapeForOwn(a, a.rows), ShapeForOwn(b, RowsForOwn(b)), aligned);
+}
+
+// Whether our own kernel is the faster one: for int8 always, for fp8 where the library would need a
+// pass for the scales. Requires ServesOwn.
+bool PrefersOwn(const DeviceGemmOperand& a, const DeviceGemmOperand& b) {
+  return a.format == kInt8 || IsScaled(a, b);
+}
+
+void MultiplyByOwn(const DeviceGemmOperand& a,
+                   const DeviceGemmOperand& b,
+                   const MutableDeviceMatrix& out,
+                   DeviceGemmScratch::Parts& parts,
+                   DeviceStream& stream) {
+  const size_t inner = RoundedUp(a.inner), cols = RowsForOwn(b);
+  const DeviceGemmOperand left = Prepared(a, a.rows, inner, true, parts.a, stream);
+  const DeviceGemmOperand right = Prepared(b, cols, inner, true, parts.b, stream);
+  if (cols == b.rows && IsAligned(out.data)) return cuda::MultiplyHopper(left, right, out, stream);
+  const size_t bytes = BytesOf(out.element);
+  parts.sums.Reserve(bytes * a.rows * cols);
+  cuda::MultiplyHopper(left, right, {parts.sums.data(), out.element, {a.rows, cols}}, stream);
+  CopyRows(
+      parts.sums.data(), bytes * cols, out.data, bytes * b.rows, bytes * b.rows, a.rows, stream);
+}
+
+bool UsesOwn(const DeviceGemmOperand& a,
+             const DeviceGemmOperand& b,
+             const Accumulator& rule,
+             const MutableDeviceMatrix& out,
+             DeviceGemmEngine engine) {
+  if (engine == DeviceGemmEngine::kLibrary) return false;
+  const bool serves = ServesOwn(a, b, rule, out);
+  if (engine == DeviceGemmEngine::kOwn && !serves) {
+    throw Error::Format("engine own has no product {}", Text(a, b, rule));
+  }
+  return serves && (engine == DeviceGemmEngine::kOwn || PrefersOwn(a, b));
+}
+
+}  // namespace
+
+std::string_view Name(DeviceGemmEngine engine) { return kEngineNames[static_cast<size_t>(engine)]; }
+
+DeviceGemmEngine ParseDeviceGemmEngine(std::string_view text) {
+  for (size_t i = 0; i < std::size(kEngineNames); ++i) {
+    if (kEngineNames[i] == text) return static_cast<DeviceGemmEngine>(i);
+  }
+  throw Error::Format("unknown engine '{}': expected auto, library or own", text);
+}
+
+DeviceGemmScratch::DeviceGemmScratch() : parts_(new Parts) {}
+DeviceGemmScratch::~DeviceGemmScratch() { delete parts_; }
+
+bool MultipliesOnDevice(const FormatSpec& a, const FormatSpec& b, const Accumulator& rule) {
+  const bool wide = a == b && (a == kBf16 || a == kFp16);
+  if (AreInt8(a, b)) return rule.kind == AccumulatorKind::kExact;
+  if (IsLibrary(rule)) return wide || AreFloat8(a, b);
+  if (!Device().IsHopper()) return false;
+  if (wide) return rule == HopperBf16();
+  return AreFloat8(a, b) && (rule == HopperFp8Fast() || rule == HopperFp8());
+}
+
+void Gemm(const DeviceGemmOperand& a,
+          const DeviceGemmOperand& b,
+          const Accumulator& rule,
+          const MutableDeviceMatrix& out,
+          DeviceGemmScratch& scratch,
+          DeviceStream& stream,
+          DeviceGemmEngine engine) {
+  CheckProduct(a, b, rule, out.shape.Elements());
+  NUMSIM_CHECK(out.shape.rows == a.rows && out.shape.cols == b.rows,
+               "{}: {} x {} results",
+               Text(a, b, rule),
+               out.shape.rows,
+               out.shape.cols);
+  if (out.shape.Elements() == 0) return;
+  if (a.inner == 0) return device_memory::FillBytes(out.data, 0, out.Bytes(), stream);
+  if (UsesOwn(a, b, rule, out, engine)) {
+    return MultiplyByOwn(a, b, out, scratch.parts(), stream);
+  }
+  MultiplyByLibrary(a, b, rule, out, scratch.parts(), stream);
+}
+
+void GemmInt32(const DeviceGemmOperand& a,
+               const DeviceGemmOperand& b,
+               DeviceSpan<int32_t> out,
+               DeviceGemmScratch& scratch,
+               DeviceStream& stream) {
+  const Accumulator exact{};
+  CheckProduct(a, b, exact, out.size());
+  NUMSIM_CHECK(!IsScaled(a, b), "scales of {}", Text(a, b, exact));
+  if (out.empty()) return;
+  if (a.inner == 0) return device_memory::FillBytes(out.data(), 0, 4 * out.size(), stream);
+  DeviceGemmScratch::Parts& parts = scratch.parts();
+  const LibraryProblem p = PreparedForLibrary(a, b, parts, stream);
+  const bool direct = !p.padded && IsAligned(out.data());
+  if (!direct) parts.sums.Reserve(4 * p.a.rows * p.b.rows);
+  void* const sums = direct ? static_cast<void*>(out.data()) : parts.sums.data();
+  MultiplyOrThrow(p, OptionsOf(a, exact), sums, exact, parts, stream);
+  if (!direct) CopyRows(sums, 4 * p.b.rows, out.data(), 4 * b.rows, 4 * b.rows, a.rows, stream);
+}
+
+}  // namespace numsim

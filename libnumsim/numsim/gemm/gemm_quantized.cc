@@ -1,0 +1,53 @@
+#include "numsim/gemm/gemm_quantized.h"
+
+#include "numsim/base/error.h"
+
+namespace numsim {
+namespace {
+
+// The scales of the rows as vectors of the inner dimension, or of the columns, `inner` long. A
+// segment that covers a whole vector is none.
+GemmScales ScalesAlong(const QuantizedMatrix& matrix, bool columns, size_t inner) {
+  const ScaleLayout layout = columns ? Transposed(matrix.layout) : matrix.layout;
+  // Steps in the array of scales from a tile to the next along a row of the matrix and down it.
+  const bool tiled = matrix.layout.block != 0;
+  const size_t across = 1;
+  const size_t down = tiled ? matrix.layout.BlocksPerRow(matrix.shape.cols) : 1;
+  GemmScales scales;
+  scales.data = matrix.scales;
+  switch (layout.granularity) {
+    case Granularity::kTensor:
+      return scales;
+    case Granularity::kRow:
+      scales.row_stride = 1;
+      return scales;
+    case Granularity::kColumn:
+      NUMSIM_CHECK(false, "scales that change along the inner dimension");
+      return scales;
+    case Granularity::kBlock:
+    case Granularity::kTile:
+      break;
+  }
+  if (layout.granularity == Granularity::kTile) scales.row_group = layout.tile_rows;
+  scales.row_stride = columns ? across : down;
+  scales.segment_stride = columns ? down : across;
+  if (layout.block < inner) scales.segment = layout.block;
+  return scales;
+}
+
+}  // namespace
+
+GemmOperand AsOperand(const QuantizedMatrix& matrix, bool transposed) {
+  GemmOperand operand;
+  operand.format = matrix.format;
+  operand.codes8 = matrix.codes8;
+  operand.codes16 = matrix.codes16;
+  operand.rows = transposed ? matrix.shape.cols : matrix.shape.rows;
+  operand.inner = transposed ? matrix.shape.rows : matrix.shape.cols;
+  // Codes that were stored transposed have the columns as their rows.
+  operand.transposed = transposed != matrix.transposed;
+  operand.scales = ScalesAlong(matrix, transposed, operand.inner);
+  return operand;
+}
+
+}  // namespace numsim

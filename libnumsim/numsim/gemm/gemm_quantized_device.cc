@@ -1,0 +1,27 @@
+#include "numsim/gemm/gemm_quantized_device.h"
+
+#include "numsim/base/error.h"
+
+namespace numsim {
+
+DeviceGemmOperand AsOperand(const DeviceQuantizedMatrix& matrix, bool columns) {
+  const Granularity along = columns ? Granularity::kColumn : Granularity::kRow;
+  NUMSIM_CHECK(
+      matrix.layout.granularity == Granularity::kTensor || matrix.layout.granularity == along,
+      "scales by {} for vectors of {}",
+      Name(matrix.layout),
+      columns ? "columns" : "rows");
+  NUMSIM_CHECK(matrix.has_codes || matrix.has_transposed, "a matrix without codes");
+  // Either order serves; that in which the vectors lie one after another comes first.
+  const bool in_order = columns ? !matrix.has_transposed : matrix.has_codes;
+  DeviceGemmOperand operand;
+  operand.format = matrix.format;
+  operand.codes = in_order ? matrix.codes.data() : matrix.transposed.data();
+  operand.rows = columns ? matrix.shape.cols : matrix.shape.rows;
+  operand.inner = columns ? matrix.shape.rows : matrix.shape.cols;
+  operand.transposed = in_order == columns;
+  operand.scales = {matrix.scales.data(), matrix.ScaleCount()};
+  return operand;
+}
+
+}  // namespace numsim

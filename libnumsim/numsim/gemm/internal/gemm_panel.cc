@@ -1,0 +1,328 @@
+#include "numsim/gemm/internal/gemm_panel.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "numsim/base/error.h"
+#include "numsim/base/parallel.h"
+#include "numsim/cast/shared/cast_serial.h"
+#include "numsim/gemm/internal/gemm_simd.h"
+
+namespace numsim {
+namespace {
+
+// n stored elements from `at` as floats: in place where they are floats, else decoded into buffer.
+const float* StoredRun(const GemmOperand& x, size_t at, size_t n, float* buffer) {
+  if (!x.values.empty()) return x.values.data() + at;
+  if (!x.codes8.empty()) {
+    DecodeSerial(x.format, x.codes8.data() + at, n, buffer);
+  } else {
+    DecodeSerial(x.format, x.codes16.data() + at, n, buffer);
+  }
+  return buffer;
+}
+
+constexpr size_t kMaxWidth = kMaxTileCols;
+constexpr size_t kMaxDepth = 4096;  // of a panel of int8 codes
+
+// Elements of the inner dimension that a pack of rows handles at a time: they stay in the cache.
+constexpr size_t kDepthPiece = 128;
+constexpr size_t kPiece = kMaxWidth * kDepthPiece;
+
+// One strip of an operand stored rows x inner.
+void PackRows(
+    const GemmOperand& x, size_t width, size_t first_row, InnerRange range, float* panel) {
+  float decoded[kPiece];
+  const uint8_t* rows[kMaxWidth];
+  const size_t valid = std::min(width, x.rows - std::min(first_row, x.rows));
+  static constexpr float kZeros[kPiece] = {};
+  if (range.Size() == x.inner && width * x.inner <= kPiece) {
+    // Whole short rows lie one after another: one run.
+    const float* run = StoredRun(x, first_row * x.inner, valid * x.inner, decoded);
+    for (size_t v = 0; v < width; ++v) {
+      rows[v] = reinterpret_cast<const uint8_t*>(v < valid ? run + v * x.inner : kZeros);
+    }
+    return InterleaveRows(rows, width, x.inner, reinterpret_cast<uint32_t*>(panel));
+  }
+  for (size_t k = range.begin; k < range.end; k += kDepthPiece) {
+    const size_t n = std::min(kDepthPiece, range.end - k);
+    for (size_t v = 0; v < width; ++v) {
+      const float* row =
+          v < valid ? StoredRun(x, (first_row + v) * x.inner + k, n, decoded + v * kDepthPiece)
+                    : kZeros;
+      rows[v] = reinterpret_cast<const uint8_t*>(row);
+    }
+    InterleaveRows(rows, width, n, reinterpret_cast<uint32_t*>(panel + (k - range.begin) * width));
+  }
+}
+
+// `depth` rows of kWidth words (0: `width`), from_stride apart, one after another.
+template <size_t kWidth, typename Word>
+void CopyRows(const Word* from, size_t from_stride, size_t depth, size_t width, Word* to) {
+  const size_t n = kWidth == 0 ? width : kWidth;
+  for (size_t k = 0; k < depth; ++k)
+    std::memcpy(to + k * n, from + k * from_stride, n * sizeof(*to));
+}
+
+// A count that the compiler knows makes a copy of so few bytes a few moves.
+template <typename Word>
+void CopyWholeStrip(const Word* from, size_t from_stride, size_t depth, size_t width, Word* to) {
+  switch (width) {
+    case 6:
+      return CopyRows<6>(from, from_stride, depth, width, to);
+    case 8:
+      return CopyRows<8>(from, from_stride, depth, width, to);
+    case 12:
+      return CopyRows<12>(from, from_stride, depth, width, to);
+    case 16:
+      return CopyRows<16>(from, from_stride, depth, width, to);
+    case 32:
+      return CopyRows<32>(from, from_stride, depth, width, to);
+    default:
+      return CopyRows<0>(from, from_stride, depth, width, to);
+  }
+}
+
+// Panels of `count` strips from `depth` rows of n words; `filler` beyond the last of them.
+template <typename Word>
+void CopyStrips(const Word* from,
+                size_t from_stride,
+                size_t depth,
+                size_t n,
+                size_t width,
+                size_t count,
+                Word filler,
+                Word* panels,
+                size_t panel_stride) {
+  for (size_t s = 0; s < count; ++s) {
+    const size_t at = std::min(s * width, n), valid = std::min(width, n - at);
+    Word* to = panels + s * panel_stride;
+    if (valid == width) {
+      CopyWholeStrip(from + at, from_stride, depth, width, to);
+      continue;
+    }
+    for (size_t k = 0; k < depth; ++k, to += width) {
+      std::copy_n(from + k * from_stride + at, valid, to);
+      std::fill_n(to + valid, width - valid, filler);
+    }
+  }
+}
+
+// `count` strips of an operand stored inner x rows, count * width <= kPiece.
+void PackColumns(const GemmOperand& x,
+                 size_t width,
+                 size_t first,
+                 size_t count,
+                 InnerRange range,
+                 float* panels,
+                 size_t panel_stride) {
+  const size_t begin = first * width;
+  const size_t n = std::min(count * width, x.rows - begin);
+  const bool stored = !x.values.empty();
+  float buffer[kPiece];
+  // Some rows at a time: panels lie a power of two apart, and a cache has few places for those.
+  const size_t rows = kPiece / n;
+  for (size_t k = range.begin; k < range.end; k += rows) {
+    const size_t depth = std::min(rows, range.end - k);
+    const float* from = stored ? x.values.data() + k * x.rows + begin : buffer;
+    const size_t from_stride = stored ? x.rows : n;
+    if (!stored && n == x.rows) {
+      StoredRun(x, k * n, depth * n, buffer);
+    } else if (!stored) {
+      for (size_t i = 0; i < depth; ++i) {
+        StoredRun(x, (k + i) * x.rows + begin, n, buffer + i * n);
+      }
+    }
+    float* const to = panels + (k - range.begin) * width;
+    CopyStrips(from, from_stride, depth, n, width, count, 0.0f, to, panel_stride);
+  }
+}
+
+// One strip of int8 codes stored rows x inner: words of 4 codes each.
+void PackInt8Rows(
+    const GemmOperand& x, size_t width, size_t first_row, InnerRange range, uint32_t* panel) {
+  const size_t valid = std::min(width, x.rows - std::min(first_row, x.rows));
+  const size_t whole = range.Size() / 4, rest = range.Size() % 4;
+  static const std::vector<uint8_t> zeros(kMaxDepth);
+  const uint8_t* rows[kMaxWidth];
+  for (size_t v = 0; v < width; ++v) {
+    rows[v] = v < valid ? x.codes8.data() + (first_row + v) * x.inner + range.begin : zeros.data();
+    if (rest != 0) {
+      panel[whole * width + v] = 0;
+      std::memcpy(panel + whole * width + v, rows[v] + 4 * whole, rest);
+    }
+  }
+  InterleaveRows(rows, width, whole, panel);
+}
+
+// `count` strips of int8 codes stored inner x rows; every byte XORed with that of `flips`.
+void PackInt8Columns(const GemmOperand& x,
+                     size_t width,
+                     size_t first,
+                     size_t count,
+                     InnerRange range,
+                     uint32_t flips,
+                     uint32_t* panels,
+                     size_t panel_stride) {
+  const size_t begin = first * width;
+  const size_t n = std::min(count * width, x.rows - begin);
+  static constexpr uint8_t kNone[kMaxDepth] = {};
+  NUMSIM_CHECK(n <= kMaxDepth, "{} vectors", n);
+  uint32_t words[kPiece];
+  const size_t groups = kPiece / n;  // at a time
+  for (size_t k = range.begin; k < range.end; k += 4 * groups) {
+    const size_t depth = std::min(groups, (range.end - k + 3) / 4);
+    for (size_t g = 0; g < depth; ++g) {
+      const uint8_t* rows[4];
+      for (size_t i = 0; i < 4; ++i) {
+        const size_t at = k + 4 * g + i;
+        rows[i] = at < range.end ? x.codes8.data() + at * x.rows + begin : kNone;
+      }
+      InterleaveBytes(rows, n, flips, words + g * n);
+    }
+    uint32_t* const to = panels + (k - range.begin) / 4 * width;
+    CopyStrips(words, n, depth, n, width, count, flips, to, panel_stride);
+  }
+}
+
+// Finite nonzero magnitudes of a run, as float32 bits.
+struct Magnitudes {
+  uint32_t smallest = UINT32_MAX;
+  uint32_t largest = 0;
+  bool finite = true;
+
+  void Add(const float* x, size_t n) {
+    uint32_t low = smallest, high = largest, top = 0;
+    for (size_t i = 0; i < n; ++i) {
+      const uint32_t bits = std::bit_cast<uint32_t>(x[i]) & 0x7FFFFFFFu;
+      top = std::max(top, bits);
+      const bool counts = bits != 0 && bits < 0x7F800000u;
+      low = std::min(low, counts ? bits : UINT32_MAX);
+      high = std::max(high, counts ? bits : 0u);
+    }
+    smallest = low;
+    largest = high;
+    finite = finite && top < 0x7F800000u;
+  }
+};
+
+int ExponentOf(uint32_t magnitude, const FormatSpec& format) {
+  const int exponent = std::ilogb(std::bit_cast<float>(magnitude));
+  return std::max(exponent, format.MinExponent());
+}
+
+void CheckOperand(const GemmOperand& x) {
+  const size_t n = x.rows * x.inner;
+  const size_t given = x.values.size() + x.codes8.size() + x.codes16.size();
+  NUMSIM_CHECK(given == n, "{} elements, {} x {}", given, x.rows, x.inner);
+}
+
+}  // namespace
+
+void CheckProduct(const GemmOperand& a, const GemmOperand& b, size_t results) {
+  CheckOperand(a);
+  CheckOperand(b);
+  NUMSIM_CHECK(a.inner == b.inner && results == a.rows * b.rows,
+               "{} x {} times {} x {} into {}",
+               a.rows,
+               a.inner,
+               b.inner,
+               b.rows,
+               results);
+}
+
+void PackFloatPanels(const GemmOperand& operand,
+                     size_t width,
+                     size_t first,
+                     size_t count,
+                     InnerRange range,
+                     float* panels,
+                     size_t panel_stride) {
+  if (operand.transposed) {
+    const size_t most = kPiece / width;
+    for (size_t s = 0; s < count; s += most) {
+      const size_t n = std::min(most, count - s);
+      PackColumns(operand, width, first + s, n, range, panels + s * panel_stride, panel_stride);
+    }
+    return;
+  }
+  for (size_t s = 0; s < count; ++s) {
+    PackRows(operand, width, (first + s) * width, range, panels + s * panel_stride);
+  }
+}
+
+void PackInt8Panels(const GemmOperand& operand,
+                    size_t width,
+                    size_t first,
+                    size_t count,
+                    InnerRange range,
+                    uint8_t flip,
+                    uint8_t* panels,
+                    size_t panel_stride) {
+  NUMSIM_CHECK(range.Size() <= kMaxDepth, "{} products", range.Size());
+  const size_t groups = (range.Size() + 3) / 4;
+  const uint32_t flips = flip * 0x01010101u;
+  if (operand.transposed) {
+    uint32_t* const to = reinterpret_cast<uint32_t*>(panels);
+    return PackInt8Columns(operand, width, first, count, range, flips, to, panel_stride / 4);
+  }
+  for (size_t s = 0; s < count; ++s) {
+    uint32_t* panel = reinterpret_cast<uint32_t*>(panels + s * panel_stride);
+    PackInt8Rows(operand, width, (first + s) * width, range, panel);
+    if (flips != 0) {
+      for (size_t i = 0; i < groups * width; ++i) panel[i] ^= flips;
+    }
+  }
+}
+
+OperandRange RangeOf(const GemmOperand& operand) {
+  const size_t lines = operand.transposed ? operand.inner : operand.rows;
+  const size_t length = operand.transposed ? operand.rows : operand.inner;
+  std::vector<Magnitudes> found(lines);
+  ParallelFor(lines, 1 + 16384 / std::max<size_t>(length, 1), [&](size_t begin, size_t end) {
+    std::vector<float> buffer(length);
+    for (size_t i = begin; i < end; ++i) {
+      found[i].Add(StoredRun(operand, i * length, length, buffer.data()), length);
+    }
+  });
+  OperandRange result;
+  Magnitudes all;
+  for (size_t i = 0; i < lines; ++i) {
+    all.smallest = std::min(all.smallest, found[i].smallest);
+    all.largest = std::max(all.largest, found[i].largest);
+    all.finite = all.finite && found[i].finite;
+    if (!found[i].finite && !operand.transposed) result.nonfinite.push_back(i);
+  }
+  if (all.largest != 0) {
+    result.zero = false;
+    result.low_exponent = ExponentOf(all.smallest, operand.format);
+    result.high_exponent = ExponentOf(all.largest, operand.format);
+    const FormatSpec& format = operand.format;
+    const bool subnormal = result.low_exponent <= format.MinExponent();
+    result.unit =
+        subnormal ? format.SubnormalExponent() : result.low_exponent - format.mantissa_bits;
+  }
+  if (operand.transposed && !all.finite) {
+    std::vector<bool> marked(operand.rows);
+    for (size_t k = 0; k < lines; ++k) {
+      if (found[k].finite) continue;
+      for (size_t row = 0; row < operand.rows; ++row) {
+        if (!std::isfinite(OperandValue(operand, row, k))) marked[row] = true;
+      }
+    }
+    for (size_t row = 0; row < operand.rows; ++row) {
+      if (marked[row]) result.nonfinite.push_back(row);
+    }
+  }
+  return result;
+}
+
+float OperandValue(const GemmOperand& operand, size_t row, size_t k) {
+  float value;
+  const size_t at = operand.transposed ? k * operand.rows + row : row * operand.inner + k;
+  return *StoredRun(operand, at, 1, &value);
+}
+
+}  // namespace numsim

@@ -1,0 +1,356 @@
+// The ways to add up that have a tile kernel, as gemm_tiles.h wants them.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "numsim/arith/accumulator.h"
+#include "numsim/gemm/internal/gemm_panel.h"
+#include "numsim/gemm/internal/gemm_simd.h"
+
+namespace numsim {
+
+// A float32 accumulator that starts again every `promote` products; what it held goes into Total.
+template <typename Total>
+struct PromotedState {
+  float acc[kMaxTile];
+  Total total[kMaxTile];
+
+  void Promote(size_t n) {
+    for (size_t i = 0; i < n; ++i) {
+      total[i] += static_cast<Total>(acc[i]);
+      acc[i] = 0;
+    }
+  }
+};
+
+// All that was added up. Without promotion it is the accumulator itself, whose zero may be
+// negative.
+template <typename Total>
+const Total* Finished(PromotedState<Total>& state, size_t promote, size_t tile) {
+  if constexpr (std::is_same_v<Total, float>) {
+    if (promote == 0) return state.acc;
+  }
+  state.Promote(tile);
+  return state.total;
+}
+
+// Calls multiply(offset, n) for the parts of `depth` products that no promotion falls into, and
+// promotes between them. promote == 0: never.
+template <typename Total, class Multiply>
+void MultiplyInParts(size_t promote,
+                     size_t from,
+                     size_t depth,
+                     size_t tile,
+                     PromotedState<Total>& state,
+                     const Multiply& multiply) {
+  for (size_t done = 0; done < depth;) {
+    const size_t left = promote == 0 ? depth : promote - (from + done) % promote;
+    const size_t n = std::min(left, depth - done);
+    multiply(done, n);
+    done += n;
+    if (promote != 0 && (from + done) % promote == 0) state.Promote(tile);
+  }
+}
+
+// Rules fp32 and fp32-chunked, and, with Total = double, exact sums of integers so small that
+// `promote` products fit a float32.
+template <typename Total>
+class Float32Path {
+ public:
+  using Packed = float;
+  using State = PromotedState<Total>;
+  using Result = Total;
+
+  Float32Path(const GemmOperand& a, const GemmOperand& b, size_t promote)
+      : shape(Float32Tile()), a_(a), b_(b), promote_(promote) {}
+
+  const TileShape shape;
+  const size_t block = 1024;
+
+  size_t PanelSize(size_t width, size_t depth) const { return width * depth; }
+  void PackA(size_t first, size_t count, InnerRange range, float* panels) const {
+    PackFloatPanels(
+        a_, shape.rows, first, count, range, panels, PanelSize(shape.rows, range.Size()));
+  }
+  void PackB(size_t first, size_t count, InnerRange range, float* panels) const {
+    PackFloatPanels(
+        b_, shape.cols, first, count, range, panels, PanelSize(shape.cols, range.Size()));
+  }
+  void Multiply(
+      const float* a, const float* b, size_t, size_t depth, size_t from, State& state) const {
+    const auto part = [&](size_t k, size_t n) {
+      MultiplyTile(a + k * shape.rows, b + k * shape.cols, n, from + k == 0, state.acc);
+    };
+    MultiplyInParts(promote_, from, depth, shape.rows * shape.cols, state, part);
+  }
+  // The first part starts afresh, and without promotion there may be no totals.
+  void Clear(State& state) const {
+    if (promote_ != 0 || !std::is_same_v<Total, float>)
+      std::fill_n(state.total, shape.rows * shape.cols, Total{0});
+  }
+  const Total* Finish(State& state) const {
+    return Finished(state, promote_, shape.rows * shape.cols);
+  }
+
+ private:
+  const GemmOperand& a_;
+  const GemmOperand& b_;
+  size_t promote_;
+};
+
+// The part of a value that enters a product in float64.
+class Slice {
+ public:
+  // All of it; with `finite_only` NaN and infinities count as 0.
+  explicit Slice(bool finite_only = false) : finite_only_(finite_only) {}
+  // The `bits` bits of |x| 2^-unit from bit `from` on, as an integer with the sign of x; NaN and
+  // infinities count as 0.
+  Slice(int unit, int from, int bits)
+      : finite_only_(true),
+        cut_(true),
+        down_(std::ldexp(1.0, -unit - from)),
+        wrap_(std::ldexp(1.0, bits)),
+        unwrap_(std::ldexp(1.0, -bits)) {}
+
+  bool IsWhole() const { return !finite_only_; }
+
+  double operator()(float x) const {
+    if (finite_only_ && !std::isfinite(x)) return 0;
+    if (!cut_) return x;
+    const double shifted = std::trunc(x * down_);
+    return shifted - std::trunc(shifted * unwrap_) * wrap_;
+  }
+
+ private:
+  bool finite_only_;
+  bool cut_ = false;
+  double down_ = 1, wrap_ = 1, unwrap_ = 1;
+};
+
+// Rule fp64, and exact sums of slices that fit a float64.
+class Float64Path {
+ public:
+  using Packed = double;
+  using Result = double;
+  struct State {
+    double acc[kMaxTile];
+  };
+
+  Float64Path(const GemmOperand& a, const GemmOperand& b, const Slice& of_a, const Slice& of_b)
+      : shape(Float64Tile()), a_(a), b_(b), slice_a_(of_a), slice_b_(of_b) {}
+
+  const TileShape shape;
+  const size_t block = 512;
+
+  size_t PanelSize(size_t width, size_t depth) const { return width * depth; }
+  void PackA(size_t first, size_t count, InnerRange range, double* panels) const {
+    Pack(a_, slice_a_, shape.rows, first, count, range, panels);
+  }
+  void PackB(size_t first, size_t count, InnerRange range, double* panels) const {
+    Pack(b_, slice_b_, shape.cols, first, count, range, panels);
+  }
+  void Multiply(
+      const double* a, const double* b, size_t, size_t depth, size_t from, State& state) const {
+    MultiplyTile(a, b, depth, from == 0, state.acc);
+  }
+  void Clear(State&) const {}  // Multiply starts afresh
+  const double* Finish(State& state) const { return state.acc; }
+
+ private:
+  void Pack(const GemmOperand& operand,
+            const Slice& slice,
+            size_t width,
+            size_t first,
+            size_t count,
+            InnerRange range,
+            double* panels) const {
+    std::vector<float> values(count * PanelSize(width, range.Size()));
+    PackFloatPanels(
+        operand, width, first, count, range, values.data(), PanelSize(width, range.Size()));
+    if (slice.IsWhole()) {
+      std::copy(values.begin(), values.end(), panels);
+    } else {
+      std::transform(values.begin(), values.end(), panels, slice);
+    }
+  }
+
+  const GemmOperand& a_;
+  const GemmOperand& b_;
+  Slice slice_a_, slice_b_;
+};
+
+// Rule kAligned in lanes of T, ProductOrder::kAscending or kBytePairs.
+template <typename T>
+class AlignedPath {
+ public:
+  using Packed = T;
+  using State = PromotedState<float>;
+  using Result = float;
+
+  AlignedPath(const GemmOperand& a, const GemmOperand& b, const Accumulator& rule)
+      : shape(sizeof(T) == 4 ? Float32Tile() : Float64Tile()),
+        block(Block(rule)),
+        a_(a),
+        b_(b),
+        sums_{rule.fraction_bits, rule.chunk},
+        promote_(static_cast<size_t>(rule.promote)),
+        byte_pairs_(rule.order == ProductOrder::kBytePairs) {}
+
+  const TileShape shape;
+  const size_t block;
+
+  size_t PanelSize(size_t width, size_t depth) const { return 2 * width * Padded(depth); }
+  void PackA(size_t first, size_t count, InnerRange range, T* panels) const {
+    Pack(a_, shape.rows, first, count, range, panels);
+  }
+  void PackB(size_t first, size_t count, InnerRange range, T* panels) const {
+    Pack(b_, shape.cols, first, count, range, panels);
+  }
+  void Multiply(const T* a, const T* b, size_t, size_t depth, size_t from, State& state) const {
+    const size_t padded = Padded(depth);
+    const T* powers_a = a + shape.rows * padded;
+    const T* powers_b = b + shape.cols * padded;
+    const auto part = [&](size_t k, size_t n) {
+      const size_t at_a = k * shape.rows, at_b = k * shape.cols;
+      AlignedMultiplyTile(sums_,
+                          AlignedPanel<T>{a + at_a, powers_a + at_a},
+                          AlignedPanel<T>{b + at_b, powers_b + at_b},
+                          n,
+                          state.acc);
+    };
+    MultiplyInParts(promote_, from, padded, shape.rows * shape.cols, state, part);
+  }
+  void Clear(State& state) const { state = {}; }
+  const float* Finish(State& state) const {
+    return Finished(state, promote_, shape.rows * shape.cols);
+  }
+
+ private:
+  static constexpr size_t kPairGroup = 32;
+
+  // Whole chunks, and whole groups of 32 where these matter.
+  static size_t Block(const Accumulator& rule) {
+    const size_t chunk = static_cast<size_t>(rule.chunk);
+    const bool pairs = rule.order == ProductOrder::kBytePairs;
+    const size_t unit = pairs ? std::lcm(chunk, kPairGroup) : chunk;
+    return unit * std::max<size_t>(1, 512 / unit);
+  }
+  // Byte pairs: a matrix unit sees zeros beyond the end.
+  size_t Padded(size_t depth) const {
+    return byte_pairs_ ? (depth + kPairGroup - 1) / kPairGroup * kPairGroup : depth;
+  }
+  // Where product k of a block goes.
+  size_t Place(size_t k) const {
+    if (!byte_pairs_) return k;
+    const size_t in_group = k % kPairGroup;
+    const size_t half = in_group % 4 / 2;
+    return k - in_group + half * (kPairGroup / 2) + in_group / 4 * 2 + in_group % 2;
+  }
+
+  void Pack(const GemmOperand& operand,
+            size_t width,
+            size_t first,
+            size_t count,
+            InnerRange range,
+            T* panels) const {
+    const size_t depth = range.Size(), padded = Padded(depth);
+    std::vector<float> values(count * width * depth);
+    PackFloatPanels(operand, width, first, count, range, values.data(), width * depth);
+    const T least = std::ldexp(T{1}, operand.format.MinExponent());
+    for (size_t s = 0; s < count; ++s) {
+      T* panel = panels + s * PanelSize(width, depth);
+      if (padded != depth) std::fill_n(panel, PanelSize(width, depth), T{0});
+      for (size_t k = 0; k < depth; ++k) {
+        const float* from = values.data() + (s * depth + k) * width;
+        T* to = panel + Place(k) * width;
+        for (size_t v = 0; v < width; ++v) {
+          const T x = std::isfinite(from[v]) ? static_cast<T>(from[v]) : T{0};
+          to[v] = x;
+          to[padded * width + v] = x == 0 ? T{0} : std::max(PowerOf(x), least);
+        }
+      }
+    }
+  }
+
+  // 2^floor(log2 |x|) of a normal x; at most that of a subnormal float.
+  static T PowerOf(T x) {
+    using Word = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+    constexpr Word kExponent = std::bit_cast<Word>(std::numeric_limits<T>::infinity());
+    return std::bit_cast<T>(static_cast<Word>(std::bit_cast<Word>(x) & kExponent));
+  }
+
+  const GemmOperand& a_;
+  const GemmOperand& b_;
+  AlignedSums sums_;
+  size_t promote_;
+  bool byte_pairs_;
+};
+
+// Exact sums of int8 products: Total is int32_t for segments of up to kInt8InInt32 products, else
+// double.
+inline constexpr size_t kInt8InInt32 = size_t{1} << 16;
+
+template <typename Total>
+class Int8Path {
+ public:
+  using Packed = uint8_t;
+  using Result = Total;
+  struct State {
+    Total total[kMaxTile];
+  };
+
+  Int8Path(const GemmOperand& a, const GemmOperand& b)
+      : a_(a), b_(b), sums_a_((a.rows + shape.rows - 1) / shape.rows * shape.rows) {}
+
+  const TileShape shape = kVnniTile;
+  const size_t block = 2048;
+
+  size_t PanelSize(size_t width, size_t depth) const { return width * Groups(depth) * 4; }
+  void PackA(size_t first, size_t count, InnerRange range, uint8_t* panels) {
+    const size_t stride = PanelSize(shape.rows, range.Size());
+    PackInt8Panels(a_, shape.rows, first, count, range, 0, panels, stride);
+    int32_t* const sums = sums_a_.data() + first * shape.rows;
+    for (size_t s = 0; s < count; ++s) {
+      SumVnniPanel(panels + s * stride, Groups(range.Size()), sums + s * shape.rows);
+    }
+  }
+  void PackB(size_t first, size_t count, InnerRange range, uint8_t* panels) const {
+    const size_t stride = PanelSize(shape.cols, range.Size());
+    PackInt8Panels(b_, shape.cols, first, count, range, 0x80, panels, stride);
+  }
+  void Clear(State&) const {}  // Multiply starts afresh
+  void Multiply(const uint8_t* a,
+                const uint8_t* b,
+                size_t strip,
+                size_t depth,
+                size_t from,
+                State& state) const {
+    const int32_t* const sums = sums_a_.data() + strip * shape.rows;
+    if constexpr (std::is_same_v<Total, int32_t>) {
+      MultiplyVnniTile(a, b, Groups(depth), sums, from == 0, state.total);
+      return;
+    }
+    alignas(64) int32_t acc[kMaxTile];
+    MultiplyVnniTile(a, b, Groups(depth), sums, true, acc);
+    if (from == 0) std::fill_n(state.total, shape.rows * shape.cols, Total{0});
+    for (size_t i = 0; i < shape.rows * shape.cols; ++i) state.total[i] += acc[i];
+  }
+  const Total* Finish(State& state) const { return state.total; }
+
+ private:
+  static size_t Groups(size_t depth) { return (depth + 3) / 4; }
+
+  const GemmOperand& a_;
+  const GemmOperand& b_;
+  std::vector<int32_t> sums_a_;  // of the block that is packed
+};
+
+}  // namespace numsim

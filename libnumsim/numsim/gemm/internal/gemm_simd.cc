@@ -1,0 +1,322 @@
+#include "numsim/gemm/internal/gemm_simd.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include "numsim/backend/backend.h"
+
+// Arrays of vectors need vectors of a size known to the compiler.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "numsim/gemm/internal/gemm_simd.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "numsim/gemm/internal/gemm_tile-inl.h"
+
+// Once for all targets.
+#ifndef NUMSIM_KERNELS_GEMM_SIMD_SERIAL_
+#define NUMSIM_KERNELS_GEMM_SIMD_SERIAL_
+namespace numsim {
+// Columns from `begin` on.
+template <typename T>
+void StoreScaledSerial(const T* sums,
+                       size_t sums_stride,
+                       size_t begin,
+                       const TileScales& scales,
+                       const StoredTile& tile) {
+  for (size_t r = 0; r < tile.rows; ++r) {
+    const double scale_a = scales.a[r * scales.a_step];
+    float* const out = tile.out + r * tile.stride;
+    for (size_t c = begin; c < tile.cols; ++c) {
+      const double factor = scale_a * static_cast<double>(scales.b[c * scales.b_step]);
+      float x = static_cast<float>(static_cast<double>(sums[r * sums_stride + c]) * factor);
+      if (scales.add) x += out[c];
+      out[c] = x == x ? x : scales.nan;
+    }
+  }
+}
+}  // namespace numsim
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace numsim::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+TileShape Shape32() { return {kRows, kVectors * hn::Lanes(hn::ScalableTag<float>())}; }
+TileShape Shape64() {
+#if HWY_HAVE_FLOAT64
+  return {kRows, kVectors * hn::Lanes(hn::ScalableTag<double>())};
+#else
+  return {0, 0};
+#endif
+}
+bool Fused() { return kFused; }
+
+template <typename T>
+HWY_INLINE void Multiply(const T* HWY_RESTRICT a,
+                         const T* HWY_RESTRICT b,
+                         size_t depth,
+                         bool fresh,
+                         T* HWY_RESTRICT acc) {
+  const hn::ScalableTag<T> d;
+  const size_t lanes = hn::Lanes(d);
+  hn::Vec<decltype(d)> sum[kRows][kVectors];
+  NUMSIM_UNROLL for (size_t r = 0; r < kRows; ++r) {
+    NUMSIM_UNROLL for (size_t v = 0; v < kVectors; ++v) {
+      sum[r][v] = fresh ? hn::Zero(d) : hn::LoadU(d, acc + (r * kVectors + v) * lanes);
+    }
+  }
+  for (size_t k = 0; k < depth; ++k) {
+    const auto b0 = hn::LoadU(d, b);
+    const auto b1 = hn::LoadU(d, b + lanes);
+    NUMSIM_UNROLL for (size_t r = 0; r < kRows; ++r) {
+      const auto factor = hn::Set(d, a[r]);
+      sum[r][0] = hn::MulAdd(factor, b0, sum[r][0]);
+      sum[r][1] = hn::MulAdd(factor, b1, sum[r][1]);
+    }
+    a += kRows;
+    b += kVectors * lanes;
+  }
+  NUMSIM_UNROLL for (size_t r = 0; r < kRows; ++r) {
+    NUMSIM_UNROLL for (size_t v = 0; v < kVectors; ++v) {
+      hn::StoreU(sum[r][v], d, acc + (r * kVectors + v) * lanes);
+    }
+  }
+}
+
+void Multiply32(const float* a, const float* b, size_t depth, bool fresh, float* acc) {
+  Multiply(a, b, depth, fresh, acc);
+}
+
+void Multiply64(const double* a, const double* b, size_t depth, bool fresh, double* acc) {
+#if HWY_HAVE_FLOAT64
+  Multiply(a, b, depth, fresh, acc);
+#endif
+}
+
+// Four rows at a time: a 4 x 4 transpose of words.
+void Interleave(const uint8_t* const* rows, size_t width, size_t n, uint32_t* out) {
+  size_t v = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::CappedTag<uint32_t, 4> d;
+  const hn::Repartition<uint64_t, decltype(d)> dd;
+  const auto load = [d](const uint8_t* from)
+                        HWY_ATTR { return hn::LoadU(d, reinterpret_cast<const uint32_t*>(from)); };
+  for (; v + 4 <= width; v += 4) {
+    size_t k = 0;
+    for (; k + 4 <= n; k += 4) {
+      const auto r0 = load(rows[v] + 4 * k);
+      const auto r1 = load(rows[v + 1] + 4 * k);
+      const auto r2 = load(rows[v + 2] + 4 * k);
+      const auto r3 = load(rows[v + 3] + 4 * k);
+      const auto low01 = hn::BitCast(dd, hn::InterleaveLower(d, r0, r1));
+      const auto low23 = hn::BitCast(dd, hn::InterleaveLower(d, r2, r3));
+      const auto high01 = hn::BitCast(dd, hn::InterleaveUpper(d, r0, r1));
+      const auto high23 = hn::BitCast(dd, hn::InterleaveUpper(d, r2, r3));
+      uint32_t* to = out + k * width + v;
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, low01, low23)), d, to);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, low01, low23)), d, to + width);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, high01, high23)), d, to + 2 * width);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, high01, high23)), d, to + 3 * width);
+    }
+    for (; k < n; ++k) {
+      for (size_t i = v; i < v + 4; ++i) std::memcpy(out + k * width + i, rows[i] + 4 * k, 4);
+    }
+  }
+#endif
+  for (; v < width; ++v) {
+    for (size_t k = 0; k < n; ++k) std::memcpy(out + k * width + v, rows[v] + 4 * k, 4);
+  }
+}
+
+// 16 bytes of each of the four rows at a time.
+void FourRows(const uint8_t* const* rows, size_t n, uint32_t flips, uint32_t* out) {
+  size_t v = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::FixedTag<uint8_t, 16> d8;
+  const hn::FixedTag<uint16_t, 8> d16;
+  const hn::FixedTag<uint32_t, 4> d32;
+  const auto flip = hn::Set(d32, flips);
+  for (; v + 16 <= n; v += 16) {
+    const auto r0 = hn::LoadU(d8, rows[0] + v), r1 = hn::LoadU(d8, rows[1] + v);
+    const auto r2 = hn::LoadU(d8, rows[2] + v), r3 = hn::LoadU(d8, rows[3] + v);
+    const auto low01 = hn::BitCast(d16, hn::InterleaveLower(d8, r0, r1));
+    const auto low23 = hn::BitCast(d16, hn::InterleaveLower(d8, r2, r3));
+    const auto high01 = hn::BitCast(d16, hn::InterleaveUpper(d8, r0, r1));
+    const auto high23 = hn::BitCast(d16, hn::InterleaveUpper(d8, r2, r3));
+    const auto store = [&](auto words, size_t at) HWY_ATTR {
+      hn::StoreU(hn::Xor(hn::BitCast(d32, words), flip), d32, out + v + at);
+    };
+    store(hn::InterleaveLower(d16, low01, low23), 0);
+    store(hn::InterleaveUpper(d16, low01, low23), 4);
+    store(hn::InterleaveLower(d16, high01, high23), 8);
+    store(hn::InterleaveUpper(d16, high01, high23), 12);
+  }
+#endif
+  for (; v < n; ++v) {
+    const uint32_t word = uint32_t{rows[0][v]} | uint32_t{rows[1][v]} << 8 |
+                          uint32_t{rows[2][v]} << 16 | uint32_t{rows[3][v]} << 24;
+    out[v] = word ^ flips;
+  }
+}
+
+#if HWY_HAVE_FLOAT64
+using F64 = hn::ScalableTag<double>;
+using F32 = hn::Rebind<float, F64>;
+
+template <typename T>
+HWY_INLINE hn::Vec<F64> LoadSums(const T* from) {
+  const F64 d;
+  if constexpr (sizeof(T) == 8) {
+    return hn::LoadU(d, from);
+  } else {
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<T, F64>(), from));
+  }
+}
+
+// A vector of columns, the same in each row.
+template <typename T>
+HWY_INLINE void StoreColumns(const T* HWY_RESTRICT sums,
+                             size_t sums_stride,
+                             const TileScales& scales,
+                             hn::Vec<F64> scale_b,
+                             const StoredTile& tile) {
+  const F64 d;
+  const F32 df;
+  const auto nan = hn::Set(df, scales.nan);
+  const float* scale_a = scales.a;
+  float* HWY_RESTRICT out = tile.out;
+  for (size_t r = 0; r < tile.rows; ++r, out += tile.stride, scale_a += scales.a_step) {
+    const auto factor = hn::Mul(hn::Set(d, static_cast<double>(*scale_a)), scale_b);
+    auto x = ToFloat32(df, hn::Mul(LoadSums(sums + r * sums_stride), factor));
+    if (scales.add) x = hn::Add(hn::LoadU(df, out), x);
+    hn::StoreU(hn::IfThenElse(hn::Eq(x, x), x, nan), df, out);
+  }
+}
+#endif
+
+template <typename T>
+void StoreAll(const T* sums, size_t sums_stride, const TileScales& scales, const StoredTile& tile) {
+  size_t c = 0;
+#if HWY_HAVE_FLOAT64
+  const F64 d;
+  const F32 df;
+  const size_t lanes = hn::Lanes(d);
+  for (; c + lanes <= tile.cols; c += lanes) {
+    const float* const b = scales.b + c * scales.b_step;
+    const auto scale_b = scales.b_step == 0 ? hn::Set(d, static_cast<double>(*b))
+                                            : hn::PromoteTo(d, hn::LoadU(df, b));
+    const StoredTile columns{tile.out + c, tile.stride, tile.rows, lanes};
+    StoreColumns(sums + c, sums_stride, scales, scale_b, columns);
+  }
+#endif
+  StoreScaledSerial(sums, sums_stride, c, scales, tile);
+}
+
+// Without scales a float32 sum is what is stored. Returns the columns that are done.
+size_t StoreUnscaled(const float* HWY_RESTRICT sums,
+                     size_t sums_stride,
+                     const TileScales& scales,
+                     const StoredTile& tile) {
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d);
+  const size_t whole = tile.cols - tile.cols % lanes;
+  const auto nan = hn::Set(d, scales.nan);
+  for (size_t r = 0; r < tile.rows; ++r) {
+    float* HWY_RESTRICT out = tile.out + r * tile.stride;
+    for (size_t c = 0; c < whole; c += lanes) {
+      auto x = hn::LoadU(d, sums + r * sums_stride + c);
+      if (scales.add) x = hn::Add(hn::LoadU(d, out + c), x);
+      hn::StoreU(hn::IfThenElse(hn::Eq(x, x), x, nan), d, out + c);
+    }
+  }
+  return whole;
+}
+
+void StoreInt32(const int32_t* sums,
+                size_t sums_stride,
+                const TileScales& scales,
+                const StoredTile& tile) {
+  StoreAll(sums, sums_stride, scales, tile);
+}
+void StoreFloat32(const float* sums,
+                  size_t sums_stride,
+                  const TileScales& scales,
+                  const StoredTile& tile) {
+  if (scales.a_step == 0 && scales.b_step == 0 && *scales.a == 1 && *scales.b == 1) {
+    const size_t done = StoreUnscaled(sums, sums_stride, scales, tile);
+    return StoreScaledSerial(sums, sums_stride, done, scales, tile);
+  }
+  StoreAll(sums, sums_stride, scales, tile);
+}
+void StoreFloat64(const double* sums,
+                  size_t sums_stride,
+                  const TileScales& scales,
+                  const StoredTile& tile) {
+  StoreAll(sums, sums_stride, scales, tile);
+}
+
+}  // namespace numsim::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace numsim {
+
+HWY_EXPORT(Shape32);
+HWY_EXPORT(Shape64);
+HWY_EXPORT(Fused);
+HWY_EXPORT(Multiply32);
+HWY_EXPORT(Multiply64);
+HWY_EXPORT(Interleave);
+HWY_EXPORT(FourRows);
+HWY_EXPORT(StoreInt32);
+HWY_EXPORT(StoreFloat32);
+HWY_EXPORT(StoreFloat64);
+
+TileShape Float32Tile() { return HWY_DYNAMIC_DISPATCH(Shape32)(); }
+TileShape Float64Tile() { return HWY_DYNAMIC_DISPATCH(Shape64)(); }
+bool TileIsFused() { return HWY_DYNAMIC_DISPATCH(Fused)(); }
+
+void MultiplyTile(const float* a, const float* b, size_t depth, bool fresh, float* acc) {
+  HWY_DYNAMIC_DISPATCH(Multiply32)(a, b, depth, fresh, acc);
+}
+
+void MultiplyTile(const double* a, const double* b, size_t depth, bool fresh, double* acc) {
+  HWY_DYNAMIC_DISPATCH(Multiply64)(a, b, depth, fresh, acc);
+}
+
+void InterleaveRows(const uint8_t* const* rows, size_t width, size_t n, uint32_t* out) {
+  HWY_DYNAMIC_DISPATCH(Interleave)(rows, width, n, out);
+}
+
+void InterleaveBytes(const uint8_t* const* rows, size_t n, uint32_t flips, uint32_t* out) {
+  HWY_DYNAMIC_DISPATCH(FourRows)(rows, n, flips, out);
+}
+
+void StoreScaled(const int32_t* sums,
+                 size_t sums_stride,
+                 const TileScales& scales,
+                 const StoredTile& tile) {
+  if (UsesScalarReference()) return StoreScaledSerial(sums, sums_stride, 0, scales, tile);
+  HWY_DYNAMIC_DISPATCH(StoreInt32)(sums, sums_stride, scales, tile);
+}
+
+void StoreScaled(const float* sums,
+                 size_t sums_stride,
+                 const TileScales& scales,
+                 const StoredTile& tile) {
+  if (UsesScalarReference()) return StoreScaledSerial(sums, sums_stride, 0, scales, tile);
+  HWY_DYNAMIC_DISPATCH(StoreFloat32)(sums, sums_stride, scales, tile);
+}
+
+void StoreScaled(const double* sums,
+                 size_t sums_stride,
+                 const TileScales& scales,
+                 const StoredTile& tile) {
+  if (UsesScalarReference()) return StoreScaledSerial(sums, sums_stride, 0, scales, tile);
+  HWY_DYNAMIC_DISPATCH(StoreFloat64)(sums, sums_stride, scales, tile);
+}
+
+}  // namespace numsim
+#endif  // HWY_ONCE

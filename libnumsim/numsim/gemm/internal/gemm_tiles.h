@@ -1,0 +1,142 @@
+// Products tile by tile: the loops that every tile kernel shares.
+//
+// The inner dimension goes by in blocks that fit the caches. For each block both operands are
+// packed into panels, then every tile adds its part to its state. A tile belongs to one thread and
+// sees its k in order, so the split over threads changes nothing.
+//
+// A path is one way to add up, with
+//   types Packed, State, Result
+//   size_t block             elements of the inner dimension that are packed at a time
+//   TileShape shape
+//   size_t PanelSize(width, depth)               Packed elements of a panel of one strip
+//   void PackA(first, count, range, panels)      panels of strips [first, first + count)
+//   void PackB(first, count, range, panels)
+//   void Clear(state)                            the empty sum
+//   void Multiply(a, b, strip, depth, from, state)   adds `depth` products of panels, strip `strip`
+//                                                of A, `from` products on in the segment
+//   const Result* Finish(state)                  what has been added up, as a tile
+#pragma once
+
+#include <algorithm>
+#include <memory>
+
+#include "numsim/base/parallel.h"
+#include "numsim/base/shared/float_environment.h"
+#include "numsim/gemm/internal/gemm_panel.h"
+#include "numsim/gemm/internal/gemm_simd.h"
+
+namespace numsim {
+
+inline size_t Strips(size_t n, size_t width) { return (n + width - 1) / width; }
+
+// Memory that keeps its size from call to call, each thread's own: fresh pages cost more than the
+// panels that are written to them.
+template <typename T, int kUse>
+T* Scratch(size_t n) {
+  thread_local std::unique_ptr<T[]> memory;
+  thread_local size_t size = 0;
+  if (size < n) {
+    memory.reset();
+    memory = std::make_unique_for_overwrite<T[]>(n);
+    size = n;
+  }
+  return memory.get();
+}
+
+template <class Path, class Pack>
+void PackStrips(const Path& path,
+                size_t strips,
+                size_t width,
+                size_t depth,
+                typename Path::Packed* panels,
+                const Pack& pack) {
+  const size_t size = path.PanelSize(width, depth);
+  const size_t grain = std::max<size_t>(1, kPackElements / width);
+  ParallelFor(strips, grain, [&](size_t begin, size_t end) {
+    for (size_t s = begin; s < end; s += grain) {
+      pack(s, std::min(grain, end - s), panels + s * size);
+    }
+  });
+}
+
+// A tile of sums within the result: elements [row, row + rows) x [col, col + cols), whose sums lie
+// `stride` apart from row to row.
+struct TilePlace {
+  size_t row, col;
+  size_t rows, cols;
+  size_t stride;
+};
+
+// Bytes of panels that a thread multiplies before others take their place: they stay in its
+// second-level cache.
+inline constexpr size_t kPanelBytes = size_t{1} << 19;
+
+// The order of the tiles of `count` strips of A from strip `first` on. Neighbours share the panel
+// of A where all of B stays in a cache, so that the result is written row by row, else that of B.
+struct TileOrder {
+  size_t first, count, strips_b;
+  bool shares_a;
+
+  size_t Tiles() const { return count * strips_b; }
+  size_t A(size_t t) const { return first + (shares_a ? t / strips_b : t % count); }
+  size_t B(size_t t) const { return shares_a ? t % strips_b : t / count; }
+};
+
+// Calls store(place, sums) for each tile: sums are those of its elements over the products of
+// `segment`.
+template <class Path, class Store>
+void MultiplyTiles(Path& path, size_t rows, size_t cols, InnerRange segment, const Store& store) {
+  using Packed = typename Path::Packed;
+  using State = typename Path::State;
+  const TileShape shape = path.shape;
+  const size_t strips_a = Strips(rows, shape.rows), strips_b = Strips(cols, shape.cols);
+  const bool one_block = segment.Size() <= path.block;
+  State* const states = one_block ? nullptr : Scratch<State, 0>(strips_a * strips_b);
+  const size_t most = std::min(path.block, segment.Size());
+  const size_t room = kPanelBytes / sizeof(Packed) * static_cast<size_t>(ThreadCount());
+  const size_t group =
+      std::clamp<size_t>(room / std::max<size_t>(1, path.PanelSize(shape.rows, most)), 1, strips_a);
+  Packed* const panels_a = Scratch<Packed, 1>(group * path.PanelSize(shape.rows, most));
+  Packed* const panels_b = Scratch<Packed, 2>(strips_b * path.PanelSize(shape.cols, most));
+
+  const auto multiply = [&](const TileOrder& order, InnerRange range) {
+    const size_t depth = range.Size(), from = range.begin - segment.begin;
+    const size_t size_a = path.PanelSize(shape.rows, depth);
+    const size_t size_b = path.PanelSize(shape.cols, depth);
+    ParallelFor(order.Tiles(), 1, [&](size_t begin, size_t end) {
+      const DefaultFloatEnvironment environment;
+      State local;
+      for (size_t t = begin; t < end; ++t) {
+        const size_t a = order.A(t), b = order.B(t);
+        State& state = one_block ? local : states[a * strips_b + b];
+        if (from == 0) path.Clear(state);
+        const Packed* const panel_a = panels_a + (a - order.first) * size_a;
+        path.Multiply(panel_a, panels_b + b * size_b, a, depth, from, state);
+        if (range.end != segment.end) continue;
+        const size_t row = a * shape.rows, col = b * shape.cols;
+        const size_t height = std::min(shape.rows, rows - row);
+        const size_t width = std::min(shape.cols, cols - col);
+        store(TilePlace{row, col, height, width, shape.cols}, path.Finish(state));
+      }
+    });
+  };
+
+  for (size_t k = segment.begin; k < segment.end; k += path.block) {
+    const InnerRange range{k, std::min(k + path.block, segment.end)};
+    const size_t depth = range.Size();
+    PackStrips(path, strips_b, shape.cols, depth, panels_b, [&](size_t s, size_t n, Packed* to) {
+      path.PackB(s, n, range, to);
+    });
+    const size_t bytes_b = strips_b * path.PanelSize(shape.cols, depth) * sizeof(Packed);
+    for (size_t s0 = 0; s0 < strips_a; s0 += group) {
+      const TileOrder order{s0, std::min(group, strips_a - s0), strips_b, bytes_b <= kPanelBytes};
+      PackStrips(
+          path, order.count, shape.rows, depth, panels_a, [&](size_t s, size_t n, Packed* to) {
+            path.PackA(s0 + s, n, range, to);
+          });
+      multiply(order, range);
+    }
+  }
+}
+
+}  // namespace numsim

@@ -1,0 +1,106 @@
+// Which recipes run on a device. Pure rules: no device is asked (and so this is no *_device.cc).
+#include "numsim/base/error.h"
+#include "numsim/linear/linear_device.h"
+
+namespace numsim {
+namespace {
+
+bool Is(const OperandRecipe& operand, const char* format) {
+  return operand.format.spec == ParseFormat(format).spec;
+}
+
+bool AreBoth(const ProductRecipe& product, const char* format) {
+  return Is(product.a, format) && Is(product.b, format);
+}
+
+bool IsFp8(const OperandRecipe& operand) { return Is(operand, "e4m3fn") || Is(operand, "e5m2"); }
+
+// The accumulators that serve a pair of formats.
+struct UnitRules {
+  const char* own;   // that of ForDevice
+  const char* slow;  // another, or null
+  bool library;      // also rule library
+  const char* text;  // all of them, for an Error
+};
+
+constexpr UnitRules kInt8Rules{"exact", nullptr, false, "exact"};
+constexpr UnitRules kFp8Rules{
+    "hopper-fp8-fast", "hopper-fp8", true, "hopper-fp8-fast, hopper-fp8, library"};
+constexpr UnitRules kBf16Rules{"hopper-bf16", nullptr, true, "hopper-bf16, library"};
+constexpr UnitRules kFp16Rules{"hopper-fp16", nullptr, true, "hopper-fp16, library"};
+
+// Null where no matrix unit takes the pair.
+const UnitRules* RulesOf(const ProductRecipe& product) {
+  if (AreBoth(product, "int8")) return &kInt8Rules;
+  if (AreBoth(product, "bf16")) return &kBf16Rules;
+  if (AreBoth(product, "fp16")) return &kFp16Rules;
+  const bool fp8 = IsFp8(product.a) && IsFp8(product.b) && !AreBoth(product, "e5m2");
+  return fp8 ? &kFp8Rules : nullptr;
+}
+
+bool Serves(const UnitRules& rules, const Accumulator& accumulator) {
+  if (accumulator.kind == AccumulatorKind::kLibrary) return rules.library;
+  if (accumulator == ParseAccumulator(rules.own)) return true;
+  return rules.slow != nullptr && accumulator == ParseAccumulator(rules.slow);
+}
+
+void CheckLayout(const LinearRecipe& recipe, Product product, const OperandRecipe& operand) {
+  const Granularity granularity = operand.layout.granularity;
+  if (granularity == Granularity::kTensor || granularity == Granularity::kRow) return;
+  throw Error::Format(
+      "kind '{}', {} product: scales of layout {}; a device takes tensor and row, not scales that "
+      "change along the inner dimension",
+      recipe.kind,
+      Name(product),
+      Name(operand.layout));
+}
+
+void CheckProduct(const LinearRecipe& recipe, Product product) {
+  const ProductRecipe& made = recipe[product];
+  CheckLayout(recipe, product, made.a);
+  CheckLayout(recipe, product, made.b);
+  const UnitRules* rules = RulesOf(made);
+  if (rules == nullptr) {
+    throw Error::Format(
+        "kind '{}', {} product: a device does not multiply {} by {}; it takes int8 x int8, e4m3fn "
+        "and e5m2 but not two e5m2, bf16 x bf16, fp16 x fp16",
+        recipe.kind,
+        Name(product),
+        made.a.format.name,
+        made.b.format.name);
+  }
+  if (!Serves(*rules, made.accumulator)) {
+    throw Error::Format(
+        "kind '{}', {} product: a device does not add {} x {} by rule {}; it has {}",
+        recipe.kind,
+        Name(product),
+        made.a.format.name,
+        made.b.format.name,
+        Name(made.accumulator),
+        rules->text);
+  }
+}
+
+}  // namespace
+
+void CheckOnDevice(const LinearRecipe& recipe) {
+  if (recipe.delayed.has_value()) {
+    throw Error::Format("kind '{}': a device has no delayed scaling", recipe.kind);
+  }
+  if (recipe.high_precision.spec != ParseFormat("bf16").spec) {
+    throw Error::Format("high_precision: {}; tensors on a device are bf16",
+                        recipe.high_precision.name);
+  }
+  for (const Product product : kProducts) CheckProduct(recipe, product);
+}
+
+LinearRecipe ForDevice(LinearRecipe recipe, bool library) {
+  for (ProductRecipe& product : recipe.products) {
+    const UnitRules* rules = RulesOf(product);
+    if (rules == nullptr) continue;
+    product.accumulator = ParseAccumulator(library && rules->library ? "library" : rules->own);
+  }
+  return recipe;
+}
+
+}  // namespace numsim

@@ -1,0 +1,153 @@
+#include "numsim/linear/linear.h"
+
+#include <utility>
+
+#include "numsim/base/error.h"
+#include "numsim/base/keyword.h"
+#include "numsim/gemm/gemm_quantized.h"
+#include "numsim/linear/internal/linear_call.h"
+
+namespace numsim {
+namespace {
+
+constexpr Keyword<LinearStep> kSteps[] = {
+    {"quantize X", LinearStep::kQuantizeX},
+    {"quantize W", LinearStep::kQuantizeW},
+    {"forward product", LinearStep::kForwardProduct},
+    {"quantize G", LinearStep::kQuantizeG},
+    {"quantize W^T", LinearStep::kQuantizeWTransposed},
+    {"input gradient product", LinearStep::kInputGradientProduct},
+    {"quantize G^T", LinearStep::kQuantizeGTransposed},
+    {"quantize X^T", LinearStep::kQuantizeXTransposed},
+    {"weight gradient product", LinearStep::kWeightGradientProduct},
+    {"dequantize X", LinearStep::kDequantizeX},
+    {"keep X", LinearStep::kKeepX},
+};
+
+void CheckSize(const char* tensor, size_t size, size_t rows, size_t cols) {
+  NUMSIM_CHECK(size == rows * cols, "{}: {} elements for {} x {}", tensor, size, rows, cols);
+}
+
+void CheckRecipe(const LinearRecipe& recipe) {
+  const ProductRecipe& forward = recipe[Product::kForward];
+  const ProductRecipe& input_gradient = recipe[Product::kInputGradient];
+  const ProductRecipe& weight_gradient = recipe[Product::kWeightGradient];
+  for (const Product product : kProducts) {
+    for (const OperandRecipe* operand : {&recipe[product].a, &recipe[product].b}) {
+      NUMSIM_CHECK(
+          operand->Unscaled() || operand->delayed == recipe.delayed.has_value(), "{}", recipe.kind);
+      NUMSIM_CHECK(operand->layout.granularity != Granularity::kColumn, "{}", recipe.kind);
+    }
+  }
+  if (recipe.keeps == LinearKeeps::kQuantized) {
+    NUMSIM_CHECK(SharesCodes(forward.b, input_gradient.b), "W of {}", recipe.kind);
+  }
+  if (recipe.delayed.has_value()) {
+    NUMSIM_CHECK(recipe.keeps == LinearKeeps::kQuantized, "{}", recipe.kind);
+    NUMSIM_CHECK(SharesCodes(forward.a, weight_gradient.b), "X of {}", recipe.kind);
+    NUMSIM_CHECK(SharesCodes(input_gradient.a, weight_gradient.a), "G of {}", recipe.kind);
+  }
+}
+
+}  // namespace
+
+std::string_view Name(LinearStep step) { return KeywordText(kSteps, step); }
+
+size_t KeptMatrix::Bytes() const {
+  if (const auto* values = std::get_if<std::vector<float>>(&data)) {
+    return values->size() * sizeof(float);
+  }
+  if (const auto* view = std::get_if<MatrixView>(&data)) return view->values.size_bytes();
+  const auto& matrix = std::get<QuantizedMatrix>(data);
+  const size_t scales = scaled ? matrix.scales.size() * sizeof(float) : 0;
+  return matrix.codes8.size() + matrix.codes16.size() * sizeof(uint16_t) + scales;
+}
+
+size_t LinearKept::Bytes() const {
+  size_t sum = 0;
+  for (const KeptMatrix& matrix : matrices) sum += matrix.Bytes();
+  return sum;
+}
+
+Linear::Linear(LinearRecipe recipe) : recipe_(std::move(recipe)) {
+  CheckRecipe(recipe_);
+  if (!recipe_.delayed.has_value()) return;
+  const ProductRecipe& forward = recipe_[Product::kForward];
+  for (const OperandRecipe& operand : {forward.a, forward.b, recipe_[Product::kInputGradient].a}) {
+    delayed_.emplace_back(operand.format.spec, *recipe_.delayed);
+  }
+}
+
+void Linear::Forward(std::span<const float> x,
+                     std::span<const float> w,
+                     LinearShape shape,
+                     std::span<float> y,
+                     LinearKept& kept,
+                     RandomStream random,
+                     LinearObserver* observer,
+                     bool x_stays) {
+  CheckSize("x", x.size(), shape.tokens, shape.in);
+  CheckSize("w", w.size(), shape.out, shape.in);
+  CheckSize("y", y.size(), shape.tokens, shape.out);
+  const MatrixView x_view{x, {shape.tokens, shape.in}};
+  LinearCall call(recipe_, delayed_, workspace_, random, observer);
+  OperandData& x_operand = call.Make(LinearOperand::kForwardX, x_view);
+  OperandData& w_operand = call.Make(LinearOperand::kForwardW, {w, {shape.out, shape.in}});
+  call.Multiply(Product::kForward, AsOperand(x_operand, false), AsOperand(w_operand, false), y);
+  kept.shape = shape;
+  call.Keep(x_view, x_stays, kept);
+  if (!delayed_.empty()) {
+    delayed_[0].Update();
+    delayed_[1].Update();
+  }
+}
+
+void Linear::Backward(std::span<const float> g,
+                      std::span<const float> w,
+                      const LinearKept& kept,
+                      std::span<float> dx,
+                      std::span<float> dw,
+                      RandomStream random,
+                      LinearObserver* observer) {
+  const LinearShape& shape = kept.shape;
+  CheckSize("g", g.size(), shape.tokens, shape.out);
+  const size_t kept_count = recipe_.keeps == LinearKeeps::kQuantized ? 2 : 1;
+  NUMSIM_CHECK(kept.matrices.size() == kept_count, "{} kept", kept.matrices.size());
+  const MatrixView g_view{g, {shape.tokens, shape.out}};
+  LinearCall call(recipe_, delayed_, workspace_, random, observer);
+  const OperandData* g_operand = nullptr;
+  if (!dx.empty()) {
+    CheckSize("dx", dx.size(), shape.tokens, shape.in);
+    if (recipe_.keeps == LinearKeeps::kInputs) CheckSize("w", w.size(), shape.out, shape.in);
+    g_operand = &call.InputGradient(g_view, {w, {shape.out, shape.in}}, kept, dx);
+  }
+  if (!dw.empty()) {
+    CheckSize("dw", dw.size(), shape.out, shape.in);
+    call.WeightGradient(g_view, g_operand, kept, dw);
+  }
+  if (!delayed_.empty()) delayed_[2].Update();
+}
+
+std::vector<float> Linear::SaveState() const {
+  std::vector<float> state;
+  for (const DelayedScale& scale : delayed_) {
+    const std::vector<float> one = scale.Save();
+    state.insert(state.end(), one.begin(), one.end());
+  }
+  return state;
+}
+
+void Linear::RestoreState(std::span<const float> state) {
+  const size_t each = recipe_.delayed.has_value() ? 1 + recipe_.delayed->history : 0;
+  if (state.size() != delayed_.size() * each) {
+    throw Error::Format("scaling state of {} numbers; kind '{}' has {}",
+                        state.size(),
+                        recipe_.kind,
+                        delayed_.size() * each);
+  }
+  std::vector<DelayedScale> restored = delayed_;
+  for (size_t i = 0; i < restored.size(); ++i) restored[i].Restore(state.subspan(i * each, each));
+  delayed_ = std::move(restored);
+}
+
+}  // namespace numsim

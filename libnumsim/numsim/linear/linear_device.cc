@@ -1,0 +1,106 @@
+#include "numsim/linear/linear_device.h"
+
+#include <utility>
+
+#include "numsim/base/error.h"
+#include "numsim/linear/internal/linear_call_device.h"
+
+namespace numsim {
+namespace {
+
+void CheckMatrix(const char* tensor, const DeviceMatrix& matrix, size_t rows, size_t cols) {
+  NUMSIM_CHECK(matrix.shape.rows == rows && matrix.shape.cols == cols,
+               "{}: {} x {}, not {} x {}",
+               tensor,
+               matrix.shape.rows,
+               matrix.shape.cols,
+               rows,
+               cols);
+  NUMSIM_CHECK(matrix.element == DeviceElement::kBfloat16, "{} is not bf16", tensor);
+  NUMSIM_CHECK(matrix.data != nullptr || rows * cols == 0, "{}: no data", tensor);
+}
+
+void CheckProducts(const LinearRecipe& recipe) {
+  for (const Product product : kProducts) {
+    const ProductRecipe& made = recipe[product];
+    if (MultipliesOnDevice(made.a.format.spec, made.b.format.spec, made.accumulator)) continue;
+    throw Error::Format("kind '{}', {} product: {} does not multiply {} by {} under rule {}",
+                        recipe.kind,
+                        Name(product),
+                        Device().name,
+                        made.a.format.name,
+                        made.b.format.name,
+                        Name(made.accumulator));
+  }
+}
+
+}  // namespace
+
+struct DeviceLinear::State {
+  LinearRecipe recipe;
+  DeviceLinearKept kept;
+  size_t kept_bytes = 0;
+  DeviceLinearScratch scratch;
+};
+
+DeviceLinear::DeviceLinear(LinearRecipe recipe) {
+  CheckOnDevice(recipe);
+  CheckProducts(recipe);
+  if (recipe.keeps == LinearKeeps::kQuantized) {
+    NUMSIM_CHECK(SharesCodes(recipe[Product::kForward].b, recipe[Product::kInputGradient].b),
+                 "W of {}",
+                 recipe.kind);
+  }
+  state_ = std::make_unique<State>();
+  state_->recipe = std::move(recipe);
+}
+
+DeviceLinear::~DeviceLinear() = default;
+DeviceLinear::DeviceLinear(DeviceLinear&&) noexcept = default;
+DeviceLinear& DeviceLinear::operator=(DeviceLinear&&) noexcept = default;
+
+const LinearRecipe& DeviceLinear::recipe() const { return state_->recipe; }
+
+bool DeviceLinear::KeepsCodes() const { return numsim::KeepsCodes(state_->recipe); }
+
+size_t DeviceLinear::KeptBytes() const { return state_->kept_bytes; }
+
+void DeviceLinear::Forward(const DeviceMatrix& x,
+                           const DeviceMatrix& w,
+                           const MutableDeviceMatrix& y,
+                           DeviceStream& stream,
+                           RandomStream random,
+                           LinearObserver* observer) {
+  const LinearShape shape{x.shape.rows, x.shape.cols, w.shape.rows};
+  CheckMatrix("x", x, shape.tokens, shape.in);
+  CheckMatrix("w", w, shape.out, shape.in);
+  CheckMatrix("y", y, shape.tokens, shape.out);
+  State& state = *state_;
+  DeviceLinearCall call(state.recipe, state.kept, state.scratch, stream, random, observer);
+  call.Forward(x, w, y);
+  state.kept.shape = shape;
+  state.kept_bytes = numsim::KeptBytes(state.recipe, state.kept);
+}
+
+void DeviceLinear::Backward(const DeviceMatrix& g,
+                            const DeviceMatrix& x,
+                            const DeviceMatrix& w,
+                            const MutableDeviceMatrix& dx,
+                            const MutableDeviceMatrix& dw,
+                            DeviceStream& stream,
+                            RandomStream random,
+                            LinearObserver* observer) {
+  State& state = *state_;
+  const LinearShape& shape = state.kept.shape;
+  CheckMatrix("g", g, shape.tokens, shape.out);
+  if (dx.data != nullptr) CheckMatrix("dx", dx, shape.tokens, shape.in);
+  if (dw.data != nullptr) CheckMatrix("dw", dw, shape.out, shape.in);
+  if (!KeepsCodes()) {
+    if (dx.data != nullptr) CheckMatrix("w", w, shape.out, shape.in);
+    if (dw.data != nullptr) CheckMatrix("x", x, shape.tokens, shape.in);
+  }
+  DeviceLinearCall call(state.recipe, state.kept, state.scratch, stream, random, observer);
+  call.Backward(g, x, w, dx, dw);
+}
+
+}  // namespace numsim

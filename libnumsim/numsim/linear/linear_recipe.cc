@@ -1,0 +1,186 @@
+#include "numsim/linear/linear_recipe.h"
+
+#include "numsim/base/error.h"
+#include "numsim/base/keyword.h"
+#include "numsim/formats/named_formats.h"
+#include "numsim/linear/internal/linear_kinds.h"
+#include "numsim/quantize/quantized_matrix.h"
+
+namespace numsim {
+namespace {
+
+constexpr Keyword<Product> kProductNames[] = {{"forward", Product::kForward},
+                                              {"input-gradient", Product::kInputGradient},
+                                              {"weight-gradient", Product::kWeightGradient}};
+
+constexpr char kHigh = 'h';
+
+// parse(text), or parse(fallback) for an empty text. An Error names the option.
+template <typename Parse>
+auto ParseOption(std::string_view option,
+                 std::string_view text,
+                 std::string_view fallback,
+                 const Parse& parse) {
+  try {
+    return parse(text.empty() ? fallback : text);
+  } catch (const Error& error) {
+    throw Error::Format("{}: {}", option, error.what());
+  }
+}
+
+Format ParseQuantised(std::string_view text) {
+  Format format = ParseFormat(text);
+  if (format.spec.Bits() > 16 || !format.spec.IsSigned()) {
+    throw Error::Format("format '{}' is not a signed format of at most 16 bits", text);
+  }
+  return format;
+}
+
+Format ParseHighPrecision(std::string_view text) {
+  if (text != "fp32" && text != "bf16" && text != "fp16") {
+    throw Error::Format("format '{}' is not one of fp32, bf16, fp16", text);
+  }
+  return ParseFormat(text);
+}
+
+// An operand of each sort, but for the layout.
+struct Choices {
+  OperandRecipe forward;   // X and W where they are quantised
+  OperandRecipe gradient;  // G where it is
+  OperandRecipe high_precision;
+  size_t block;
+};
+
+void RejectOption(const LinearOptions& options, std::string_view option, bool given) {
+  if (given) throw Error::Format("{}: kind '{}' has no such option", option, options.kind);
+}
+
+void RejectForeignOptions(const LinearKindRow& row, const LinearOptions& options) {
+  if (!row.Quantised()) {
+    RejectOption(options, "format", !options.format.empty());
+    RejectOption(options, "gradient_format", !options.gradient_format.empty());
+    RejectOption(options, "gradient_rounding", options.gradient_rounding != Rounding());
+    RejectOption(options, "accumulate", !options.accumulate.empty());
+    RejectOption(options, "scale_rule", !options.scale_rule.empty());
+    RejectOption(options, "high_operands", !options.high_operands.Empty());
+  }
+  if (row.keeps == LinearKeeps::kQuantized && !options.high_operands.IsOfTensors()) {
+    throw Error::Format("high_operands: kind '{}' keeps codes, so they are x, w, g alone",
+                        options.kind);
+  }
+  RejectOption(options, "block", row.block == 0 && options.block != 0);
+  RejectOption(options, "delayed", !row.delayed && options.delayed.has_value());
+  if (options.delayed.has_value()) {
+    if (!options.scale_rule.empty()) throw Error("scale_rule: delayed scaling has none");
+    if (options.delayed->history == 0) throw Error("delayed: a history of 0 steps");
+  }
+  const Rounding& rounding = options.gradient_rounding;
+  if (rounding.mode == RoundingMode::kStochastic &&
+      (rounding.random_bits < 1 || rounding.random_bits > 32)) {
+    throw Error::Format("gradient_rounding: {} random bits are not 1 to 32", rounding.random_bits);
+  }
+}
+
+ScaleRule QuantisedScaleRule(const LinearKindRow& row,
+                             const LinearOptions& options,
+                             const Format& format) {
+  const bool scaled = UsualScaleRule(format.spec) != ScaleRule::kNone;
+  const ScaleRule usual = scaled ? row.scale_rule : ScaleRule::kNone;
+  return ParseOption("scale_rule", options.scale_rule, Name(usual), ParseScaleRule);
+}
+
+Choices MakeChoices(const LinearKindRow& row, const LinearOptions& options) {
+  Choices result;
+  result.block = options.block != 0 ? options.block : row.block;
+
+  result.high_precision = HighPrecision(
+      ParseOption("high_precision", options.high_precision, "bf16", ParseHighPrecision));
+
+  OperandRecipe& forward = result.forward;
+  forward.format = ParseOption("format", options.format, row.format, ParseQuantised);
+  forward.scale_rule = QuantisedScaleRule(row, options, forward.format);
+  forward.delayed = options.delayed.has_value();
+
+  const bool hybrid = row.e5m2_gradients && forward.format.spec == kE4M3fn;
+  result.gradient = forward;
+  result.gradient.format = ParseOption("gradient_format",
+                                       options.gradient_format,
+                                       hybrid ? std::string_view("e5m2") : forward.format.name,
+                                       ParseQuantised);
+  result.gradient.scale_rule = QuantisedScaleRule(row, options, result.gradient.format);
+  result.gradient.rounding = options.gradient_rounding;
+  return result;
+}
+
+ScaleLayout LayoutOf(char letter, size_t block) {
+  switch (letter) {
+    case 'r':
+      return {.granularity = Granularity::kRow};
+    case 'b':
+      return {.granularity = Granularity::kBlock, .block = block};
+    case 's':
+      return {.granularity = Granularity::kTile, .block = block, .tile_rows = block};
+    default:
+      return {.granularity = Granularity::kTensor};
+  }
+}
+
+// The letters of the kind, but for operands that stay in high precision.
+std::string ScalingOf(const LinearKindRow& row, const OperandSet& high_operands) {
+  std::string letters(row.scaling);
+  for (int i = 0; i < kLinearOperands; ++i) {
+    if (high_operands.Has(static_cast<LinearOperand>(i))) letters[static_cast<size_t>(i)] = kHigh;
+  }
+  return letters;
+}
+
+OperandRecipe MakeOperandRecipe(const Choices& choices, char letter, bool gradient) {
+  if (letter == kHigh) return choices.high_precision;
+  OperandRecipe result = gradient ? choices.gradient : choices.forward;
+  result.layout = LayoutOf(letter, choices.block);
+  return result;
+}
+
+}  // namespace
+
+std::string_view Name(Product product) { return KeywordText(kProductNames, product); }
+
+OperandRecipe HighPrecision(const Format& format) {
+  OperandRecipe result;
+  result.format = format;
+  result.scale_rule = ScaleRule::kNone;
+  result.overflow = Overflow::kNonsaturate;
+  return result;
+}
+
+LinearRecipe MakeLinearRecipe(const LinearOptions& options) {
+  const LinearKindRow& row = FindLinearKind(options.kind);
+  RejectForeignOptions(row, options);
+  const Choices choices = MakeChoices(row, options);
+  const Accumulator high_precision = ParseOption(
+      "high_precision_accumulate", options.high_precision_accumulate, "fp32", ParseAccumulator);
+
+  LinearRecipe result;
+  result.kind = row.kind.name;
+  result.keeps = row.keeps;
+  result.high_precision = choices.high_precision.format;
+  result.delayed = options.delayed;
+  const std::string letters = ScalingOf(row, options.high_operands);
+  for (const Product product : kProducts) {
+    const size_t first = 2 * static_cast<size_t>(product);
+    const char a = letters[first], b = letters[first + 1];
+    ProductRecipe& made = result[product];
+    // A is X in the forward product and G in the two others; B is never G.
+    made.a = MakeOperandRecipe(choices, a, product != Product::kForward);
+    made.b = MakeOperandRecipe(choices, b, false);
+    const bool integers = made.a.format.spec == kInt8 && made.b.format.spec == kInt8;
+    made.accumulator =
+        a == kHigh && b == kHigh
+            ? high_precision
+            : ParseOption(
+                  "accumulate", options.accumulate, integers ? "exact" : "fp32", ParseAccumulator);
+  }
+  return result;
+}
+
+}  // namespace numsim

@@ -1,0 +1,254 @@
+#include "numsim/mma_probe/internal/unit_candidates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <tuple>
+
+#include "numsim/base/parallel.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/formats/named_formats.h"
+#include "numsim/random/streams.h"
+#include "numsim/rounding/unrounded.h"
+
+namespace numsim {
+namespace {
+
+using Rules = std::vector<Accumulator>;
+
+constexpr int kFirstInner = 64;     // at most: wider steps and promotions are tried afterwards
+constexpr int kPairGroup = 32;      // of ProductOrder::kBytePairs
+constexpr int kWideStep = 16;       // steps beyond kFirstInner are multiples of this
+constexpr size_t kTrials = 1500;    // dot products that every survivor of a round sees
+constexpr size_t kSampleDots = 24;  // on which the closest rule is sought, then
+constexpr size_t kFinalDots = 1000;
+constexpr size_t kFinalRules = 20;
+constexpr uint64_t kOrderSeed = 0x4F52444552;
+
+uint32_t SumBits(const Accumulator& rule, const DotOperand& a, const DotOperand& b) {
+  static const EncodePlan plan = MakeEncodePlan(kFp32);
+  const Unrounded sum = Accumulate(rule, a, b);
+  if (sum.kind == NumberKind::kNan) return NanResult(rule);
+  return EncodeUnrounded(plan, sum).code;
+}
+
+// One dot product that the unit has given.
+struct Trial {
+  const ProbeAnswer* answer;
+  size_t dot;
+};
+
+// Dot products in an order that mixes all kinds, so that a wrong rule fails early.
+std::vector<Trial> Mixed(const std::vector<ProbeAnswer>& answers, size_t most_inner) {
+  std::vector<std::pair<uint32_t, Trial>> keyed;
+  for (const ProbeAnswer& answer : answers) {
+    if (answer.block.inner > most_inner) continue;
+    for (size_t d = 0; d < answer.block.Dots(); ++d) {
+      // What was made for a purpose comes early.
+      const uint32_t word = RandomWord({kOrderSeed, 0}, keyed.size());
+      keyed.push_back({answer.block.paired ? word / 16 : word, {&answer, d}});
+    }
+  }
+  std::stable_sort(
+      keyed.begin(), keyed.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+  keyed.resize(std::min(keyed.size(), kTrials));
+  std::vector<Trial> trials;
+  for (const auto& [key, trial] : keyed) trials.push_back(trial);
+  return trials;
+}
+
+bool AgreesOnAll(const Accumulator& rule, const MatrixUnit& unit, std::span<const Trial> trials) {
+  return std::all_of(trials.begin(), trials.end(), [&](const Trial& trial) {
+    return Agrees(rule, unit, *trial.answer, trial.dot);
+  });
+}
+
+Rules Survivors(const Rules& rules, const MatrixUnit& unit, std::span<const Trial> trials) {
+  std::vector<uint8_t> fits(rules.size(), 0);
+  ParallelTasks(rules.size(), [&](size_t i) { fits[i] = AgreesOnAll(rules[i], unit, trials); });
+  Rules left;
+  for (size_t i = 0; i < rules.size(); ++i) {
+    if (fits[i] != 0) left.push_back(rules[i]);
+  }
+  return left;
+}
+
+// Rules without parameters, and those of the table.
+Rules NamedRules() {
+  Rules rules;
+  for (const char* text : {"exact", "fp32", "fp64"}) rules.push_back(ParseAccumulator(text));
+  for (const FormatSpec& format : {kFp32, kTf32, kBf16, kFp16}) {
+    rules.push_back({.kind = AccumulatorKind::kFormat, .format = format});
+    rules.push_back({.kind = AccumulatorKind::kFormatUnfused, .format = format});
+  }
+  for (const AccumulatorRow& row : AccumulatorTable()) rules.push_back(row.rule);
+  return rules;
+}
+
+// `rule` without promotion, and with every promotion in [from, to).
+void AddPromoted(const Accumulator& rule, int from, int to, Rules& rules) {
+  const int chunk = rule.chunk;
+  for (int promote = (from + chunk - 1) / chunk * chunk; promote < to; promote += chunk) {
+    rules.push_back(rule);
+    rules.back().promote = promote;
+  }
+}
+
+// Rules that differ within `inner` products. A step or interval of `inner` stands for all longer
+// ones.
+Rules Families(int inner) {
+  Rules rules;
+  for (int chunk = 1; chunk <= inner; ++chunk) {
+    rules.push_back({.kind = AccumulatorKind::kChunked, .chunk = chunk});
+    rules.push_back({.kind = AccumulatorKind::kExactChunks, .chunk = chunk});
+    if (std::has_single_bit(static_cast<unsigned>(chunk))) {
+      rules.push_back({.kind = AccumulatorKind::kFlushedPairs, .chunk = chunk});
+    }
+    for (int f = 1; f <= Accumulator::kMaxFractionBits; ++f) {
+      Accumulator rule{.kind = AccumulatorKind::kAligned, .chunk = chunk, .fraction_bits = f};
+      for (const ProductOrder order : {ProductOrder::kAscending, ProductOrder::kBytePairs}) {
+        if (order == ProductOrder::kBytePairs && (kPairGroup % chunk != 0 || chunk == kPairGroup)) {
+          continue;
+        }
+        rule.order = order;
+        rules.push_back(rule);
+        AddPromoted(rule, chunk, inner, rules);
+      }
+      rule = {.kind = AccumulatorKind::kAlignedDown, .chunk = chunk, .fraction_bits = f};
+      rules.push_back(rule);
+      rule.order = ProductOrder::kEvenOdd;
+      if (chunk % 2 == 0) rules.push_back(rule);
+    }
+  }
+  return rules;
+}
+
+// The rules that a survivor at `inner` products stands for at `most`.
+void Expand(const Accumulator& rule, int inner, int most, Rules& rules) {
+  rules.push_back(rule);
+  if (rule.kind == AccumulatorKind::kAligned && rule.promote == 0) {
+    AddPromoted(rule, std::max(rule.chunk, inner), most, rules);
+  }
+  const bool steps = rule.chunk == inner && rule.kind != AccumulatorKind::kFlushedPairs;
+  if (!steps) return;
+  const int step = rule.kind == AccumulatorKind::kChunked ? 1 : kWideStep;
+  for (int chunk = (inner / step + 1) * step; chunk <= most; chunk += step) {
+    Accumulator wider = rule;
+    wider.chunk = chunk;
+    rules.push_back(wider);
+    if (rule.kind == AccumulatorKind::kAligned) AddPromoted(wider, chunk, most, rules);
+  }
+}
+
+// Whether the table has the rule for these operands.
+bool IsListed(const Accumulator& rule, const MatrixUnit& unit) {
+  for (const AccumulatorRow& row : AccumulatorTable()) {
+    for (const FormatEntry& format : FormatTable()) {
+      if (row.rule == rule && format.spec == unit.a &&
+          row.operands.find(format.name) != std::string_view::npos) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// Smaller is told first.
+auto Rank(const Accumulator& rule, const MatrixUnit& unit) {
+  const bool parameters = rule.chunk != 0;
+  return std::tuple(!IsListed(rule, unit),
+                    parameters,
+                    rule.kind,
+                    rule.fraction_bits,
+                    rule.promote,
+                    rule.order,
+                    -rule.chunk);
+}
+
+size_t Count(const Accumulator& rule, const MatrixUnit& unit, std::span<const Trial> trials) {
+  return static_cast<size_t>(std::count_if(trials.begin(), trials.end(), [&](const Trial& trial) {
+    return Agrees(rule, unit, *trial.answer, trial.dot);
+  }));
+}
+
+// The rules that agree most often, best first.
+Rules MostAgreeing(const Rules& rules,
+                   const MatrixUnit& unit,
+                   std::span<const Trial> trials,
+                   size_t keep) {
+  std::vector<size_t> counts(rules.size());
+  ParallelTasks(rules.size(), [&](size_t i) { counts[i] = Count(rules[i], unit, trials); });
+  std::vector<size_t> order(rules.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(
+      order.begin(), order.end(), [&](size_t x, size_t y) { return counts[x] > counts[y]; });
+  Rules best;
+  for (size_t i = 0; i < std::min(keep, order.size()); ++i) best.push_back(rules[order[i]]);
+  return best;
+}
+
+// The one that agrees most often, promotions apart.
+Accumulator ClosestRule(Rules named,
+                        const Rules& families,
+                        const MatrixUnit& unit,
+                        std::span<const Trial> trials) {
+  for (const Accumulator& rule : families) {
+    if (rule.promote == 0) named.push_back(rule);
+  }
+  const auto first = [trials](size_t n) { return trials.first(std::min(n, trials.size())); };
+  const Rules best = MostAgreeing(named, unit, first(kSampleDots), kFinalRules);
+  return MostAgreeing(best, unit, first(kFinalDots), 1)[0];
+}
+
+}  // namespace
+
+bool Agrees(const Accumulator& rule, const MatrixUnit& unit, const ProbeAnswer& answer, size_t d) {
+  const float got = answer.Out(d);
+  const float expected =
+      std::bit_cast<float>(SumBits(rule, {unit.a, answer.block.A(d)}, {unit.b, answer.block.B(d)}));
+  if (std::isnan(got) || std::isnan(expected)) return std::isnan(got) && std::isnan(expected);
+  return std::bit_cast<uint32_t>(got) == std::bit_cast<uint32_t>(expected);
+}
+
+std::vector<Accumulator> FittingRules(const MatrixUnit& unit,
+                                      const std::vector<ProbeAnswer>& answers,
+                                      Accumulator* closest) {
+  const int most = static_cast<int>(unit.inner_most);
+  const int inner = std::min(kFirstInner, most);
+  const std::vector<Trial> narrow = Mixed(answers, static_cast<size_t>(inner));
+  const std::vector<Trial> wide = Mixed(answers, unit.inner_most);
+  Rules named = NamedRules();
+  Rules fits = Survivors(named, unit, wide);
+  // Where nothing was ever rounded, as with integers, thousands of rules fit: no more are wanted.
+  const auto has = [&fits](const char* text) {
+    return std::find(fits.begin(), fits.end(), ParseAccumulator(text)) != fits.end();
+  };
+  const bool enough = has("exact") && has("fp32");
+  if (!enough) {
+    Rules wider, families = Families(inner);
+    for (const Accumulator& rule : Survivors(families, unit, narrow)) {
+      Expand(rule, inner, most, wider);
+    }
+    for (const Accumulator& rule : Survivors(wider, unit, wide)) fits.push_back(rule);
+    if (fits.empty() && closest != nullptr) {
+      *closest = ClosestRule(std::move(named), families, unit, narrow);
+    }
+  }
+  std::stable_sort(fits.begin(), fits.end(), [&](const Accumulator& x, const Accumulator& y) {
+    return Rank(x, unit) < Rank(y, unit);
+  });
+  fits.erase(std::unique(fits.begin(), fits.end()), fits.end());
+  return fits;
+}
+
+std::string RuleWithNames(const Accumulator& rule) {
+  std::string names;
+  for (const AccumulatorRow& row : AccumulatorTable()) {
+    if (row.rule == rule) names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
+  }
+  return names.empty() ? RuleText(rule) : fmt::format("{} ({})", RuleText(rule), names);
+}
+
+}  // namespace numsim

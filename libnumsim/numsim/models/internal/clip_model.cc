@@ -1,0 +1,286 @@
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "numsim/base/elementary.h"
+#include "numsim/formats/named_formats.h"
+#include "numsim/models/internal/image_tower.h"
+#include "numsim/models/internal/model_kinds.h"
+#include "numsim/models/internal/text_tower.h"
+#include "numsim/ops/elementwise.h"
+#include "numsim/ops/shared/index_column.h"
+#include "numsim/ops/shared/norm.h"
+#include "numsim/ops/shared/product.h"
+#include "numsim/ops/shared/temperature.h"
+
+namespace numsim {
+namespace {
+
+// Of t: as [OpenCLIP] has them.
+constexpr double kFirstTemperature = 0.07;
+constexpr double kLargestFactor = 100;
+
+// Of the products of embeddings: one fused multiply-add after another.
+constexpr Accumulator kFloat32Sums{.kind = AccumulatorKind::kFormat, .format = kFp32};
+
+// Deviation 1 / sqrt(of).
+Initial RootOf(size_t of) {
+  return {.deviation = static_cast<float>(1 / std::sqrt(static_cast<double>(of)))};
+}
+
+// What both towers share.
+TransformerConfig TransformerOf(const ModelConfig& config) {
+  return {.norm = NormKind::kLayer,
+          .mlp = MlpKind::kGelu,
+          .biases = true,
+          .qk_norm = config.qk_norm,
+          .layer_scale = config.layer_scale,
+          .norm_epsilon = config.norm_epsilon};
+}
+
+size_t HiddenOf(const ModelConfig& config) {
+  return config.hidden != 0 ? config.hidden : 4 * config.width;
+}
+
+size_t EmbeddingOf(const ModelConfig& config) {
+  return config.embedding != 0 ? config.embedding : config.width;
+}
+
+ImageTowerOptions ImageOf(const ModelConfig& config) {
+  const size_t width = config.width, hidden = HiddenOf(config);
+  ImageTowerOptions options{.image = config.image,
+                            .channels = config.channels,
+                            .patch = config.patch,
+                            .patch_bias = false,
+                            .pre_norm = true,
+                            .blocks = TransformerOf(config),
+                            .patches = RootOf(3 * config.patch * config.patch * config.channels),
+                            .class_token = RootOf(width),
+                            .positions = RootOf(width)};
+  options.blocks.layers = config.layers;
+  options.blocks.width = width;
+  options.blocks.heads = config.heads;
+  options.blocks.hidden = hidden;
+  options.blocks.causal = false;
+  options.blocks.qkv = RootOf(2 * width);
+  options.blocks.attention_out = options.blocks.mlp_up = RootOf(3 * width);
+  options.blocks.mlp_down = RootOf(3 * hidden);
+  return options;
+}
+
+size_t TextWidthOf(const ModelConfig& config) {
+  return config.text_width != 0 ? config.text_width : config.width;
+}
+
+EmbeddingOptions TokensOf(const ModelConfig& config) {
+  return {.vocabulary = config.vocabulary,
+          .width = TextWidthOf(config),
+          .positions = config.context,
+          .token = {.deviation = 0.02f},
+          .position = {.deviation = 0.01f}};
+}
+
+TransformerConfig TextOf(const ModelConfig& config) {
+  const size_t width = TextWidthOf(config);
+  TransformerConfig blocks = TransformerOf(config);
+  blocks.layers = config.text_layers != 0 ? config.text_layers : config.layers;
+  blocks.width = width;
+  blocks.heads = config.text_heads != 0 ? config.text_heads : config.heads;
+  blocks.hidden = std::max<size_t>(1, HiddenOf(config) * width / config.width);
+  blocks.causal = true;
+  blocks.qkv = RootOf(width);
+  blocks.mlp_up = RootOf(2 * width);
+  blocks.attention_out = blocks.mlp_down =
+      RootOf(config.scaled_branches ? 2 * blocks.layers * width : width);
+  return blocks;
+}
+
+// From the row of a tower to a vector of norm 1 in the common space, and back.
+template <typename T>
+class Projection {
+ public:
+  Projection(LinearMaker<T>& linears, const std::string& name, size_t width, size_t embedding)
+      : linear_(linears.Make(
+            name,
+            {.in = width, .out = embedding, .weight = RootOf(width), .rows = 1, .edge = true})),
+        width_(width),
+        embedding_(embedding),
+        projected_(linears.parameters().place()),
+        inverse_(linears.parameters().place()),
+        unit_(linears.parameters().place()),
+        unit_gradient_(linears.parameters().place()),
+        gradient_(linears.parameters().place()),
+        row_gradient_(linears.parameters().place()) {}
+
+  In<T> Unit() const { return unit_.View(); }
+  void Forward(const Pass<T>& pass, In<T> rows) {
+    const MatrixRef<T> projected = projected_.Resize(rows.rows, embedding_);
+    const MatrixRef<T> unit = unit_.Resize(rows.rows, embedding_);
+    linear_.Forward(pass, rows, projected);
+    const TimedPart timed(pass.profile, StepPart::kNorm);
+    UnitNorm<T>(projected, inverse_.Resize(rows.rows, 1), unit);
+  }
+
+  // From the gradients of the logits, own rows against `other` and other's rows against own;
+  // returns that of the rows. The two are N x N.
+  MatrixRef<T> Backward(const Pass<T>& pass, In<T> of_own, In<T> of_other, In<T> other) {
+    const size_t rows = other.rows;
+    const MatrixRef<T> unit = unit_gradient_.Resize(rows, embedding_);
+    const MatrixRef<T> gradient = gradient_.Resize(rows, embedding_);
+    {
+      const TimedPart timed(pass.profile, StepPart::kLoss);
+      Multiply<T>(of_own, false, other, false, kFloat32Sums, unit);
+      Multiply<T>(of_other, true, other, false, kFloat32Sums, gradient);
+      Add<T>(unit, gradient, unit);
+    }
+    {
+      const TimedPart timed(pass.profile, StepPart::kNorm);
+      UnitNormGradient<T>(unit, unit_.View(), inverse_.View(), gradient);
+    }
+    const MatrixRef<T> row_gradient = row_gradient_.Resize(rows, width_);
+    linear_.Backward(pass, gradient, row_gradient);
+    return row_gradient;
+  }
+
+ private:
+  LinearLayer<T>& linear_;
+  size_t width_, embedding_;
+  Buffer<T> projected_, inverse_, unit_, unit_gradient_, gradient_, row_gradient_;
+};
+
+template <typename T>
+class ClipModel final : public LayeredModel<T> {
+ public:
+  ClipModel(const ModelConfig& config,
+            const LinearPrecision& precision,
+            uint64_t seed,
+            InitialValues initial)
+      : LayeredModel<T>(precision, seed, initial),
+        limits_{0, Log(kLargestFactor)},
+        image_(this->linears_, "image.", ImageOf(config)),
+        image_projection_(this->linears_, "image.projection", config.width, EmbeddingOf(config)),
+        text_(this->linears_, "text.", TokensOf(config), TextOf(config)),
+        text_projection_(
+            this->linears_, "text.projection", TextWidthOf(config), EmbeddingOf(config)),
+        logit_scale_(this->parameters_->Add("logit_scale",
+                                            ParameterRole::kScalar,
+                                            1,
+                                            1,
+                                            {.mean = static_cast<float>(-Log(kFirstTemperature))})),
+        targets_(this->parameters_->place()),
+        concepts_(this->parameters_->place()),
+        logits_(this->parameters_->place()),
+        gradient_(this->parameters_->place()) {
+    this->linears_.CheckOverrides();
+  }
+
+  LossSum Forward(const Pass<T>& pass, const Batch& batch) override;
+  void Backward(const Pass<T>& pass) override;
+  std::optional<Embeddings<T>> LastEmbeddings() const override {
+    return Embeddings<T>{image_projection_.Unit(), text_projection_.Unit()};
+  }
+
+ private:
+  void KeepTargets(const Batch& batch);
+  LossSum Contrast(const Pass<T>& pass, size_t pairs);
+
+  ExponentLimits limits_;
+  ImageTower<T> image_;
+  Projection<T> image_projection_;
+  TextTower<T> text_;
+  Projection<T> text_projection_;
+  Parameter<T>& logit_scale_;
+  std::vector<int32_t> own_pairs_;  // the right column of each row, on the host
+  IndexColumn targets_, concepts_;
+  Buffer<T> logits_, gradient_;
+};
+
+// The partner of a row of logits has its own number, among images and among captions.
+template <typename T>
+void ClipModel<T>::KeepTargets(const Batch& batch) {
+  const size_t pairs = batch.examples;
+  NUMSIM_CHECK(batch.ends.size() == pairs && batch.concepts.size() == pairs,
+               "{} pairs, {} ends, {} concepts",
+               pairs,
+               batch.ends.size(),
+               batch.concepts.size());
+  concepts_.Upload(batch.concepts);
+  own_pairs_.resize(2 * pairs);
+  const auto middle = own_pairs_.begin() + static_cast<std::ptrdiff_t>(pairs);
+  std::iota(own_pairs_.begin(), middle, 0);
+  std::iota(middle, own_pairs_.end(), 0);
+  targets_.Upload(own_pairs_);
+}
+
+template <typename T>
+LossSum ClipModel<T>::Contrast(const Pass<T>& pass, size_t pairs) {
+  const MatrixRef<T> logits = logits_.Resize(2 * pairs, pairs);
+  const In<T> u = image_projection_.Unit(), v = text_projection_.Unit();
+  {
+    const TimedPart timed(pass.profile, StepPart::kLoss);
+    Multiply<T>(u, false, v, true, kFloat32Sums, logits.Rows(0, pairs));
+    Multiply<T>(v, false, u, true, kFloat32Sums, logits.Rows(pairs, pairs));
+    ScaleByExponential<T>(logit_scale_.value.View(), limits_, logits);
+  }
+  pass.Show("logits", TensorRole::kActivation, logits);
+  const TimedPart timed(pass.profile, StepPart::kLoss);
+  const IndexRef concepts = concepts_.View();
+  LossSum loss = CrossEntropy<T>(logits, targets_.View(), 1, {});
+  loss.correct = CountBestOfClass<T>(logits.Rows(0, pairs), concepts) +
+                 CountBestOfClass<T>(logits.Rows(pairs, pairs), concepts);
+  return loss;
+}
+
+template <typename T>
+LossSum ClipModel<T>::Forward(const Pass<T>& pass, const Batch& batch) {
+  KeepTargets(batch);
+  image_projection_.Forward(pass, image_.Forward(pass, batch.values, batch.examples));
+  text_projection_.Forward(pass, text_.Forward(pass, batch.tokens, batch.ends, batch.length));
+  return Contrast(pass, batch.examples);
+}
+
+template <typename T>
+void ClipModel<T>::Backward(const Pass<T>& pass) {
+  const MatrixRef<T> logits = logits_.View();
+  const MatrixRef<T> gradient = gradient_.Resize(logits.rows, logits.cols);
+  const IndexRef targets = targets_.View();
+  {
+    const TimedPart timed(pass.profile, StepPart::kLoss);
+    CrossEntropy<T>(logits, targets, pass.loss_scale, gradient);
+  }
+  pass.Show("logits", TensorRole::kGradient, gradient);
+  {
+    const TimedPart timed(pass.profile, StepPart::kLoss);
+    ScaleByExponentialGradient<T>(
+        logit_scale_.value.View(), limits_, logits, logit_scale_.gradient.View(), gradient);
+  }
+  const In<T> of_images = gradient.Rows(0, logits.cols);
+  const In<T> of_captions = gradient.Rows(logits.cols, logits.cols);
+  const In<T> u = image_projection_.Unit(), v = text_projection_.Unit();
+  text_.Backward(pass, text_projection_.Backward(pass, of_captions, of_images, u));
+  image_.Backward(pass, image_projection_.Backward(pass, of_images, of_captions, v));
+}
+
+}  // namespace
+
+template <typename T>
+std::unique_ptr<Model<T>> MakeClipModel(const ModelConfig& config,
+                                        const LinearPrecision& precision,
+                                        uint64_t seed,
+                                        InitialValues initial) {
+  NUMSIM_CHECK(config.kind == ModelKind::kClip, "{}", Name(config.kind));
+  CheckModelConfig(config);
+  return std::make_unique<ClipModel<T>>(config, precision, seed, initial);
+}
+
+template std::unique_ptr<Model<float>> MakeClipModel<float>(const ModelConfig&,
+                                                            const LinearPrecision&,
+                                                            uint64_t,
+                                                            InitialValues);
+template std::unique_ptr<Model<double>> MakeClipModel<double>(const ModelConfig&,
+                                                              const LinearPrecision&,
+                                                              uint64_t,
+                                                              InitialValues);
+
+}  // namespace numsim

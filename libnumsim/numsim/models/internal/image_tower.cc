@@ -1,0 +1,143 @@
+#include "numsim/models/internal/image_tower.h"
+
+#include <utility>
+
+#include "numsim/ops/elementwise.h"
+#include "numsim/ops/shared/sequence.h"
+
+namespace numsim {
+namespace {
+
+TransformerConfig BlocksOf(const ImageTowerOptions& options) {
+  TransformerConfig blocks = options.blocks;
+  blocks.length = options.Rows();
+  return blocks;
+}
+
+NormOptions NormOf(const ImageTowerOptions& options) {
+  return {NormKind::kLayer, options.blocks.width, options.blocks.norm_epsilon};
+}
+
+LinearPlan PatchesOf(const ImageTowerOptions& options) {
+  return {.in = options.patch * options.patch * options.channels,
+          .out = options.blocks.width,
+          .bias = options.patch_bias,
+          .weight = options.patches,
+          .rows = options.Rows() - 1,
+          .edge = true};
+}
+
+}  // namespace
+
+template <typename T>
+ImageTower<T>::Activations::Activations(Place place)
+    : images(place), patches(place), projected(place), embedded(place), taken(place) {}
+
+template <typename T>
+ImageTower<T>::Gradients::Gradients(Place place)
+    : taken(place), stream(place), embedded(place), projected(place) {}
+
+template <typename T>
+ImageTower<T>::ImageTower(LinearMaker<T>& linears,
+                          const std::string& prefix,
+                          const ImageTowerOptions& options)
+    : options_(options),
+      embedding_name_(prefix + "embedding"),
+      patches_linear_(linears.Make(prefix + "patches", PatchesOf(options))),
+      class_token_(linears.parameters().Add(prefix + "class_token",
+                                            ParameterRole::kEmbedding,
+                                            1,
+                                            options.blocks.width,
+                                            options.class_token)),
+      positions_(linears.parameters().Add(prefix + "positions",
+                                          ParameterRole::kEmbedding,
+                                          options.Rows(),
+                                          options.blocks.width,
+                                          options.positions)),
+      pre_norm_(options.pre_norm
+                    ? std::optional<NormLayer<T>>(
+                          std::in_place, linears.parameters(), prefix + "pre_norm", NormOf(options))
+                    : std::nullopt),
+      blocks_(linears, prefix + "blocks", BlocksOf(options)),
+      final_norm_(linears.parameters(), prefix + "final_norm", NormOf(options)),
+      activations_(linears.parameters().place()),
+      gradients_(linears.parameters().place()) {}
+
+template <typename T>
+MatrixRef<T> ImageTower<T>::Cut(const Pass<T>& pass, std::span<const float> images, size_t count) {
+  const TimedPart timed(pass.profile, StepPart::kEmbedding);
+  const size_t side = options_.image, channels = options_.channels, patch = options_.patch;
+  const MatrixRef<T> whole = activations_.images.Resize(count, side * side * channels);
+  const MatrixRef<T> cut =
+      activations_.patches.Resize(count * (options_.Rows() - 1), patch * patch * channels);
+  Upload<T>(images, whole);
+  CutPatches<T>(whole, side, side, channels, patch, cut);
+  return cut;
+}
+
+template <typename T>
+MatrixRef<T> ImageTower<T>::Embed(const Pass<T>& pass, In<T> projected) {
+  const size_t patches = options_.Rows() - 1;
+  const MatrixRef<T> embedded = activations_.embedded.Resize(
+      projected.rows / patches * options_.Rows(), options_.blocks.width);
+  {
+    const TimedPart timed(pass.profile, StepPart::kEmbedding);
+    PrependToken<T>(projected, patches, class_token_.value.View(), embedded);
+    AddPositions<T>(positions_.value.View(), embedded);
+  }
+  pass.Show(embedding_name_, TensorRole::kActivation, embedded);
+  return pre_norm_ ? pre_norm_->Forward(pass, embedded) : embedded;
+}
+
+template <typename T>
+MatrixRef<T> ImageTower<T>::Forward(const Pass<T>& pass,
+                                    std::span<const float> images,
+                                    size_t count) {
+  const MatrixRef<T> patches = Cut(pass, images, count);
+  const MatrixRef<T> projected = activations_.projected.Resize(patches.rows, options_.blocks.width);
+  patches_linear_.Forward(pass, patches, projected);
+  const MatrixRef<T> stream = blocks_.Forward(pass, Embed(pass, projected), count, options_.Rows());
+  // The norm works row by row, so one row is all that it has to see.
+  const MatrixRef<T> taken = activations_.taken.Resize(count, options_.blocks.width);
+  {
+    const TimedPart timed(pass.profile, StepPart::kEmbedding);
+    TakeRows<T>(stream, options_.Rows(), {}, taken);
+  }
+  return final_norm_.Forward(pass, taken);
+}
+
+template <typename T>
+void ImageTower<T>::EmbedBackward(const Pass<T>& pass, MatrixRef<T> g) {
+  if (pre_norm_) {
+    const MatrixRef<T> embedded = gradients_.embedded.Resize(g.rows, g.cols);
+    pre_norm_->Backward(pass, g, embedded);
+    g = embedded;
+  }
+  pass.Show(embedding_name_, TensorRole::kGradient, g);
+  const size_t patches = options_.Rows() - 1;
+  const MatrixRef<T> projected =
+      gradients_.projected.Resize(g.rows / options_.Rows() * patches, g.cols);
+  {
+    const TimedPart timed(pass.profile, StepPart::kEmbedding);
+    AddPositionsGradient<T>(g, positions_.gradient.View());
+    PrependTokenGradient<T>(g, patches, class_token_.gradient.View(), projected);
+  }
+  patches_linear_.Backward(pass, projected, {});
+}
+
+template <typename T>
+void ImageTower<T>::Backward(const Pass<T>& pass, MatrixRef<T> g) {
+  const MatrixRef<T> taken = gradients_.taken.Resize(g.rows, g.cols);
+  const MatrixRef<T> stream = gradients_.stream.Resize(g.rows * options_.Rows(), g.cols);
+  final_norm_.Backward(pass, g, taken);
+  {
+    const TimedPart timed(pass.profile, StepPart::kEmbedding);
+    TakeRowsGradient<T>(taken, options_.Rows(), {}, stream);
+  }
+  EmbedBackward(pass, blocks_.Backward(pass, stream));
+}
+
+template class ImageTower<float>;
+template class ImageTower<double>;
+
+}  // namespace numsim

@@ -1,0 +1,162 @@
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "numsim/models/internal/embedding_layer.h"
+#include "numsim/models/internal/linear_maker.h"
+#include "numsim/models/internal/model_kinds.h"
+#include "numsim/models/internal/transformer.h"
+#include "numsim/ops/shared/index_column.h"
+
+namespace numsim {
+namespace {
+
+constexpr double kDeviation = 0.02;  // [GPT2]
+
+double Deviation(const ModelConfig& config) {
+  return config.initial_deviation > 0 ? config.initial_deviation : kDeviation;
+}
+
+// As the comment on ModelConfig::hidden says.
+size_t HiddenOf(const ModelConfig& config) {
+  if (config.hidden != 0) return config.hidden;
+  if (config.kind == ModelKind::kGpt) return 4 * config.width;
+  constexpr size_t kMultiple = 32;
+  return (8 * config.width + 3 * kMultiple - 1) / (3 * kMultiple) * kMultiple;
+}
+
+TransformerConfig BlocksOf(const ModelConfig& config) {
+  const bool llama = config.kind == ModelKind::kLlama;
+  const double deviation = Deviation(config);
+  const double branches = 2 * static_cast<double>(config.layers);
+  const Initial inner{0, static_cast<float>(deviation)};
+  const Initial branch_end{
+      0, static_cast<float>(config.scaled_branches ? deviation / std::sqrt(branches) : deviation)};
+  return {.layers = config.layers,
+          .width = config.width,
+          .heads = config.heads,
+          .hidden = HiddenOf(config),
+          .length = config.context,
+          .norm = llama ? NormKind::kRms : NormKind::kLayer,
+          .mlp = llama ? MlpKind::kSwiglu : MlpKind::kGelu,
+          .causal = true,
+          .rotary = llama,
+          .biases = !llama,
+          .qk_norm = config.qk_norm,
+          .layer_scale = config.layer_scale,
+          .norm_epsilon = config.norm_epsilon,
+          .rope_base = config.rope_base,
+          .qkv = inner,
+          .attention_out = branch_end,
+          .mlp_up = inner,
+          .mlp_down = branch_end};
+}
+
+EmbeddingOptions EmbeddingOf(const ModelConfig& config) {
+  const float deviation = static_cast<float>(Deviation(config));
+  return {.vocabulary = config.vocabulary,
+          .width = config.width,
+          .positions = config.kind == ModelKind::kGpt ? config.context : 0,
+          .token = {0, deviation},
+          .position = {0, deviation / 2}};
+}
+
+template <typename T>
+class LanguageModel final : public LayeredModel<T> {
+ public:
+  LanguageModel(const ModelConfig& config,
+                const LinearPrecision& precision,
+                uint64_t seed,
+                InitialValues initial)
+      : LayeredModel<T>(precision, seed, initial),
+        config_(config),
+        blocks_config_(BlocksOf(config)),
+        embedding_(*this->parameters_, "embedding", EmbeddingOf(config)),
+        blocks_(this->linears_, "blocks", blocks_config_),
+        final_norm_(*this->parameters_,
+                    "final_norm",
+                    {blocks_config_.norm, config.width, config.norm_epsilon}),
+        head_(this->linears_.Make("head",
+                                  {.in = config.width,
+                                   .out = config.vocabulary,
+                                   .weight = {0, static_cast<float>(Deviation(config))},
+                                   .rows = config.context,
+                                   .edge = true})),
+        targets_(this->parameters_->place()),
+        logits_(this->parameters_->place()),
+        normed_gradient_(this->parameters_->place()),
+        stream_gradient_(this->parameters_->place()) {
+    this->linears_.CheckOverrides();
+  }
+
+  LossSum Forward(const Pass<T>& pass, const Batch& batch) override;
+  void Backward(const Pass<T>& pass) override;
+
+ private:
+  ModelConfig config_;
+  TransformerConfig blocks_config_;
+  EmbeddingLayer<T> embedding_;
+  Transformer<T> blocks_;
+  NormLayer<T> final_norm_;
+  LinearLayer<T>& head_;
+  IndexColumn targets_;
+  Buffer<T> logits_;  // Backward turns them into their gradient
+  Buffer<T> normed_gradient_, stream_gradient_;
+};
+
+template <typename T>
+LossSum LanguageModel<T>::Forward(const Pass<T>& pass, const Batch& batch) {
+  const size_t rows = batch.examples * batch.length;
+  NUMSIM_CHECK(batch.tokens.size() == rows && batch.targets.size() == rows &&
+                   batch.length <= config_.context,
+               "{} x {}, {} tokens, {} targets",
+               batch.examples,
+               batch.length,
+               batch.tokens.size(),
+               batch.targets.size());
+  targets_.Upload(batch.targets);
+  const MatrixRef<T> embedded = embedding_.Forward(pass, batch.tokens, batch.length);
+  const MatrixRef<T> stream = blocks_.Forward(pass, embedded, batch.examples, batch.length);
+  const MatrixRef<T> logits = logits_.Resize(rows, config_.vocabulary);
+  head_.Forward(pass, final_norm_.Forward(pass, stream), logits);
+  const TimedPart timed(pass.profile, StepPart::kLoss);
+  return CrossEntropy<T>(logits, targets_.View(), 1, {});
+}
+
+template <typename T>
+void LanguageModel<T>::Backward(const Pass<T>& pass) {
+  const MatrixRef<T> logits = logits_.View();
+  {
+    const TimedPart timed(pass.profile, StepPart::kLoss);
+    CrossEntropy<T>(logits, targets_.View(), pass.loss_scale, logits);
+  }
+  const MatrixRef<T> normed_gradient = normed_gradient_.Resize(logits.rows, config_.width);
+  const MatrixRef<T> stream_gradient = stream_gradient_.Resize(logits.rows, config_.width);
+  head_.Backward(pass, logits, normed_gradient);
+  final_norm_.Backward(pass, normed_gradient, stream_gradient);
+  embedding_.Backward(pass, blocks_.Backward(pass, stream_gradient));
+}
+
+}  // namespace
+
+template <typename T>
+std::unique_ptr<Model<T>> MakeLanguageModel(const ModelConfig& config,
+                                            const LinearPrecision& precision,
+                                            uint64_t seed,
+                                            InitialValues initial) {
+  NUMSIM_CHECK(
+      config.kind == ModelKind::kLlama || config.kind == ModelKind::kGpt, "{}", Name(config.kind));
+  CheckModelConfig(config);
+  return std::make_unique<LanguageModel<T>>(config, precision, seed, initial);
+}
+
+template std::unique_ptr<Model<float>> MakeLanguageModel<float>(const ModelConfig&,
+                                                                const LinearPrecision&,
+                                                                uint64_t,
+                                                                InitialValues);
+template std::unique_ptr<Model<double>> MakeLanguageModel<double>(const ModelConfig&,
+                                                                  const LinearPrecision&,
+                                                                  uint64_t,
+                                                                  InitialValues);
+
+}  // namespace numsim

@@ -1,0 +1,121 @@
+#include "numsim/models/internal/linear_layer.h"
+
+#include <type_traits>
+#include <utility>
+
+#include "numsim/base/error.h"
+#include "numsim/ops/elementwise.h"
+#include "numsim/ops/shared/product.h"
+
+namespace numsim {
+namespace {
+
+// Layers of a model that have random draws of their own.
+constexpr size_t kMaxLayers = 4096;
+
+std::optional<Product> ProductOf(LinearStep step) {
+  switch (step) {
+    case LinearStep::kForwardProduct:
+      return Product::kForward;
+    case LinearStep::kInputGradientProduct:
+      return Product::kInputGradient;
+    case LinearStep::kWeightGradientProduct:
+      return Product::kWeightGradient;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Times the operations of a layer and hands its codes and products on.
+class LayerObserver : public LinearObserver {
+ public:
+  LayerObserver(const Pass<float>& pass, std::string_view layer) : pass_(pass), layer_(layer) {}
+
+  void Begin(LinearStep step) override {
+    timed_.emplace(pass_.profile, ProductOf(step) ? StepPart::kProduct : StepPart::kQuantise);
+  }
+  void End(LinearStep step) override {
+    timed_.reset();
+    const std::optional<Product> product = ProductOf(step);
+    if (product && pass_.observer != nullptr) pass_.observer->Multiplied(layer_, *product);
+  }
+  void Quantised(LinearOperand operand,
+                 const MatrixView& original,
+                 const QuantizedMatrix& result) override {
+    if (pass_.observer != nullptr) pass_.observer->Quantised(layer_, operand, original, result);
+  }
+
+ private:
+  const Pass<float>& pass_;
+  std::string_view layer_;
+  std::optional<TimedPart> timed_;
+};
+
+}  // namespace
+
+template <typename T>
+LinearLayer<T>::LinearLayer(ParameterList<T>& parameters,
+                            std::string name,
+                            const LinearLayerOptions& options,
+                            size_t number)
+    : name_(std::move(name)),
+      number_(number),
+      weight_(&parameters.Add(
+          name_ + ".weight", ParameterRole::kMatrix, options.out, options.in, options.weight)),
+      bias_(options.bias
+                ? &parameters.Add(name_ + ".bias", ParameterRole::kBias, 1, options.out, {})
+                : nullptr),
+      linear_(MakeLinearRecipe(options.precision)) {
+  NUMSIM_CHECK(number < kMaxLayers, "layer {}", number);
+}
+
+template <typename T>
+RandomStream LinearLayer<T>::Draws(const Pass<T>& pass) const {
+  return {DeriveSeed(pass.seed, RandomPurpose::kLinear), pass.step * kMaxLayers + number_};
+}
+
+template <typename T>
+void LinearLayer<T>::Forward(const Pass<T>& pass, In<T> x, MatrixRef<T> y) {
+  const MatrixRef<const T> w = weight_->value.View();
+  if constexpr (std::is_same_v<T, float>) {
+    RequireHost("a linear layer", {x.place, w.place, y.place});
+    LayerObserver observer(pass, name_);
+    const LinearShape shape{x.rows, w.cols, w.rows};
+    linear_.Forward(x.Span(), w.Span(), shape, y.Span(), kept_, Draws(pass), &observer, true);
+  } else {
+    x_ = x;
+    const TimedPart timed(pass.profile, StepPart::kProduct);
+    Multiply(x, false, w, true, {}, y);
+  }
+  if (bias_ != nullptr) {
+    const TimedPart timed(pass.profile, StepPart::kResidual);
+    AddBias(bias_->value.View(), y);
+  }
+  pass.Show(name_, TensorRole::kActivation, y);
+}
+
+template <typename T>
+void LinearLayer<T>::Backward(const Pass<T>& pass, MatrixRef<T> g, MatrixRef<T> dx) {
+  pass.Show(name_, TensorRole::kGradient, g);
+  if (bias_ != nullptr) {
+    const TimedPart timed(pass.profile, StepPart::kResidual);
+    ColumnSums(g, bias_->gradient.View());
+  }
+  const MatrixRef<const T> w = weight_->value.View();
+  const MatrixRef<T> dw = weight_->gradient.View();
+  if constexpr (std::is_same_v<T, float>) {
+    RequireHost("a linear layer", {g.place, w.place, dx.place});
+    LayerObserver observer(pass, name_);
+    const std::span<float> to_x = dx.data == nullptr ? std::span<float>() : dx.Span();
+    linear_.Backward(g.Span(), w.Span(), kept_, to_x, dw.Span(), Draws(pass), &observer);
+  } else {
+    const TimedPart timed(pass.profile, StepPart::kProduct);
+    if (dx.data != nullptr) Multiply(g, false, w, false, {}, dx);
+    Multiply(g, true, x_, false, {}, dw);
+  }
+}
+
+template class LinearLayer<float>;
+template class LinearLayer<double>;
+
+}  // namespace numsim

@@ -1,0 +1,116 @@
+#include "numsim/models/internal/model_kinds.h"
+#include "numsim/models/internal/residual_mlp.h"
+#include "numsim/ops/elementwise.h"
+#include "numsim/random/streams.h"
+
+namespace numsim {
+namespace {
+
+ResidualMlpOptions ShapeOf(const ModelConfig& config, bool norms) {
+  return {.layers = config.layers,
+          .width = config.width,
+          .hidden = config.hidden != 0 ? config.hidden : 4 * config.width,
+          .inputs = config.inputs,
+          .norms = norms,
+          .biases = false,
+          .norm_epsilon = config.norm_epsilon};
+}
+
+LinearPrecision Float32() {
+  LinearPrecision precision;
+  precision.all.high_precision = "fp32";
+  return precision;
+}
+
+template <typename T>
+class Teacher {
+ public:
+  Teacher(const ModelConfig& config, uint64_t seed)
+      : parameters_(DeriveSeed(seed, RandomPurpose::kTeacher)),
+        linears_(parameters_, Float32()),
+        mlp_(linears_, "teacher.", ShapeOf(config, false)) {}
+
+  // In memory of the teacher. Nobody sees its tensors, and its time is that of the data.
+  In<T> Answer(const Pass<T>& pass, MatrixRef<T> x) {
+    const TimedPart timed(pass.profile, StepPart::kData);
+    return mlp_.Forward(Pass<T>{}, x);
+  }
+
+ private:
+  ParameterList<T> parameters_;
+  LinearMaker<T> linears_;
+  ResidualMlp<T> mlp_;
+};
+
+template <typename T>
+class StudentModel final : public LayeredModel<T> {
+ public:
+  StudentModel(const ModelConfig& config,
+               const LinearPrecision& precision,
+               uint64_t seed,
+               InitialValues initial)
+      : LayeredModel<T>(precision, seed, initial),
+        inputs_size_(config.inputs),
+        teacher_(config, seed),
+        student_(this->linears_, "", ShapeOf(config, true)),
+        inputs_(this->parameters_->place()),
+        gradient_(this->parameters_->place()) {
+    this->linears_.CheckOverrides();
+  }
+
+  LossSum Forward(const Pass<T>& pass, const Batch& batch) override;
+  void Backward(const Pass<T>& pass) override;
+
+ private:
+  size_t inputs_size_;
+  Teacher<T> teacher_;
+  ResidualMlp<T> student_;
+  Buffer<T> inputs_, gradient_;
+  In<T> answers_, results_;  // in memory of teacher and student
+};
+
+template <typename T>
+LossSum StudentModel<T>::Forward(const Pass<T>& pass, const Batch& batch) {
+  const MatrixRef<T> inputs = inputs_.Resize(batch.examples, inputs_size_);
+  {
+    const TimedPart timed(pass.profile, StepPart::kData);
+    Upload<T>(batch.values, inputs);
+  }
+  answers_ = teacher_.Answer(pass, inputs);
+  results_ = student_.Forward(pass, inputs);
+  const TimedPart timed(pass.profile, StepPart::kLoss);
+  return SquaredError<T>(results_, answers_, 1, {});
+}
+
+template <typename T>
+void StudentModel<T>::Backward(const Pass<T>& pass) {
+  const MatrixRef<T> gradient = gradient_.Resize(results_.rows, results_.cols);
+  {
+    const TimedPart timed(pass.profile, StepPart::kLoss);
+    SquaredError<T>(results_, answers_, pass.loss_scale, gradient);
+  }
+  student_.Backward(pass, gradient);
+}
+
+}  // namespace
+
+template <typename T>
+std::unique_ptr<Model<T>> MakeStudentModel(const ModelConfig& config,
+                                           const LinearPrecision& precision,
+                                           uint64_t seed,
+                                           InitialValues initial) {
+  NUMSIM_CHECK(config.kind == ModelKind::kMlp, "{}", Name(config.kind));
+  CheckModelConfig(config);
+  return std::make_unique<StudentModel<T>>(config, precision, seed, initial);
+}
+
+template std::unique_ptr<Model<float>> MakeStudentModel<float>(const ModelConfig&,
+                                                               const LinearPrecision&,
+                                                               uint64_t,
+                                                               InitialValues);
+template std::unique_ptr<Model<double>> MakeStudentModel<double>(const ModelConfig&,
+                                                                 const LinearPrecision&,
+                                                                 uint64_t,
+                                                                 InitialValues);
+
+}  // namespace numsim

@@ -1,0 +1,69 @@
+#include "numsim/models/internal/text_tower.h"
+
+#include "numsim/ops/shared/sequence.h"
+
+namespace numsim {
+namespace {
+
+TransformerConfig BlocksOf(TransformerConfig blocks, const EmbeddingOptions& embedding) {
+  blocks.length = embedding.positions;
+  return blocks;
+}
+
+}  // namespace
+
+template <typename T>
+TextTower<T>::TextTower(LinearMaker<T>& linears,
+                        const std::string& prefix,
+                        const EmbeddingOptions& embedding,
+                        const TransformerConfig& blocks)
+    : width_(blocks.width),
+      embedding_(linears.parameters(), prefix + "embedding", embedding),
+      blocks_(linears, prefix + "blocks", BlocksOf(blocks, embedding)),
+      final_norm_(linears.parameters(),
+                  prefix + "final_norm",
+                  {blocks.norm, blocks.width, blocks.norm_epsilon}),
+      ends_(linears.parameters().place()),
+      taken_(linears.parameters().place()),
+      taken_gradient_(linears.parameters().place()),
+      stream_gradient_(linears.parameters().place()) {}
+
+template <typename T>
+MatrixRef<T> TextTower<T>::Forward(const Pass<T>& pass,
+                                   std::span<const int32_t> tokens,
+                                   std::span<const int32_t> ends,
+                                   size_t length) {
+  NUMSIM_CHECK(tokens.size() == ends.size() * length,
+               "{} tokens, {} sequences of {}",
+               tokens.size(),
+               ends.size(),
+               length);
+  ends_.Upload(ends);
+  length_ = length;
+  const MatrixRef<T> embedded = embedding_.Forward(pass, tokens, length);
+  const MatrixRef<T> stream = blocks_.Forward(pass, embedded, ends.size(), length);
+  // The norm works row by row, so one row is all that it has to see.
+  const MatrixRef<T> taken = taken_.Resize(ends.size(), width_);
+  {
+    const TimedPart timed(pass.profile, StepPart::kEmbedding);
+    TakeRows<T>(stream, length, ends_.View(), taken);
+  }
+  return final_norm_.Forward(pass, taken);
+}
+
+template <typename T>
+void TextTower<T>::Backward(const Pass<T>& pass, MatrixRef<T> g) {
+  const MatrixRef<T> taken = taken_gradient_.Resize(g.rows, g.cols);
+  const MatrixRef<T> stream = stream_gradient_.Resize(g.rows * length_, g.cols);
+  final_norm_.Backward(pass, g, taken);
+  {
+    const TimedPart timed(pass.profile, StepPart::kEmbedding);
+    TakeRowsGradient<T>(taken, length_, ends_.View(), stream);
+  }
+  embedding_.Backward(pass, blocks_.Backward(pass, stream));
+}
+
+template class TextTower<float>;
+template class TextTower<double>;
+
+}  // namespace numsim

@@ -1,0 +1,123 @@
+#include <cmath>
+#include <vector>
+
+#include "numsim/models/internal/image_tower.h"
+#include "numsim/models/internal/model_kinds.h"
+#include "numsim/ops/shared/index_column.h"
+
+namespace numsim {
+namespace {
+
+// Variance 2 / (in + out), as Glorot and Bengio have it.
+Initial Glorot(size_t in, size_t out) {
+  return {.deviation = static_cast<float>(std::sqrt(2 / static_cast<double>(in + out)))};
+}
+
+ImageTowerOptions TowerOf(const ModelConfig& config) {
+  const size_t width = config.width, hidden = config.hidden != 0 ? config.hidden : 4 * width;
+  const double patch = static_cast<double>(config.patch * config.patch * config.channels);
+  ImageTowerOptions options{.image = config.image,
+                            .channels = config.channels,
+                            .patch = config.patch,
+                            .patch_bias = true,
+                            .pre_norm = false,
+                            .blocks = {},
+                            .patches = {.deviation = static_cast<float>(1 / std::sqrt(patch))},
+                            .class_token = {},
+                            .positions = {.deviation = 0.02f}};
+  options.blocks = {.layers = config.layers,
+                    .width = width,
+                    .heads = config.heads,
+                    .hidden = hidden,
+                    .norm = NormKind::kLayer,
+                    .mlp = MlpKind::kGelu,
+                    .causal = false,
+                    .biases = true,
+                    .qk_norm = config.qk_norm,
+                    .layer_scale = config.layer_scale,
+                    .norm_epsilon = config.norm_epsilon,
+                    .qkv = Glorot(width, width),
+                    .attention_out = Glorot(width, width),
+                    .mlp_up = Glorot(width, hidden),
+                    .mlp_down = Glorot(hidden, width)};
+  return options;
+}
+
+template <typename T>
+class VisionModel final : public LayeredModel<T> {
+ public:
+  VisionModel(const ModelConfig& config,
+              const LinearPrecision& precision,
+              uint64_t seed,
+              InitialValues initial)
+      : LayeredModel<T>(precision, seed, initial),
+        config_(config),
+        tower_(this->linears_, "", TowerOf(config)),
+        head_(this->linears_.Make(
+            "head",
+            {.in = config.width, .out = config.classes, .bias = true, .rows = 1, .edge = true})),
+        labels_(this->parameters_->place()),
+        logits_(this->parameters_->place()),
+        gradient_(this->parameters_->place()) {
+    this->linears_.CheckOverrides();
+  }
+
+  LossSum Forward(const Pass<T>& pass, const Batch& batch) override;
+  void Backward(const Pass<T>& pass) override;
+
+ private:
+  ModelConfig config_;
+  ImageTower<T> tower_;
+  LinearLayer<T>& head_;
+  IndexColumn labels_;
+  Buffer<T> logits_;    // Backward turns them into their gradient
+  Buffer<T> gradient_;  // of what the tower returned
+};
+
+template <typename T>
+LossSum VisionModel<T>::Forward(const Pass<T>& pass, const Batch& batch) {
+  NUMSIM_CHECK(batch.targets.size() == batch.examples,
+               "{} images, {} labels",
+               batch.examples,
+               batch.targets.size());
+  labels_.Upload(batch.targets);
+  const MatrixRef<T> logits = logits_.Resize(batch.examples, config_.classes);
+  head_.Forward(pass, tower_.Forward(pass, batch.values, batch.examples), logits);
+  const TimedPart timed(pass.profile, StepPart::kLoss);
+  return CrossEntropy<T>(logits, labels_.View(), 1, {});
+}
+
+template <typename T>
+void VisionModel<T>::Backward(const Pass<T>& pass) {
+  const MatrixRef<T> logits = logits_.View();
+  {
+    const TimedPart timed(pass.profile, StepPart::kLoss);
+    CrossEntropy<T>(logits, labels_.View(), pass.loss_scale, logits);
+  }
+  const MatrixRef<T> gradient = gradient_.Resize(logits.rows, config_.width);
+  head_.Backward(pass, logits, gradient);
+  tower_.Backward(pass, gradient);
+}
+
+}  // namespace
+
+template <typename T>
+std::unique_ptr<Model<T>> MakeVisionModel(const ModelConfig& config,
+                                          const LinearPrecision& precision,
+                                          uint64_t seed,
+                                          InitialValues initial) {
+  NUMSIM_CHECK(config.kind == ModelKind::kVit, "{}", Name(config.kind));
+  CheckModelConfig(config);
+  return std::make_unique<VisionModel<T>>(config, precision, seed, initial);
+}
+
+template std::unique_ptr<Model<float>> MakeVisionModel<float>(const ModelConfig&,
+                                                              const LinearPrecision&,
+                                                              uint64_t,
+                                                              InitialValues);
+template std::unique_ptr<Model<double>> MakeVisionModel<double>(const ModelConfig&,
+                                                                const LinearPrecision&,
+                                                                uint64_t,
+                                                                InitialValues);
+
+}  // namespace numsim

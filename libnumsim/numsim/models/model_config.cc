@@ -1,0 +1,151 @@
+#include "numsim/models/model_config.h"
+
+#include <cmath>
+
+#include "numsim/base/error.h"
+#include "numsim/base/keyword.h"
+
+namespace numsim {
+namespace {
+
+constexpr Keyword<ModelKind> kKinds[] = {{"llama", ModelKind::kLlama},
+                                         {"gpt", ModelKind::kGpt},
+                                         {"vit", ModelKind::kVit},
+                                         {"clip", ModelKind::kClip},
+                                         {"mlp", ModelKind::kMlp}};
+
+// Sizes are multiplied: beyond this a product might not fit 64 bits. Tokens are int32.
+constexpr size_t kLargest = size_t{1} << 30;
+
+void CheckSize(std::string_view field, size_t size) {
+  if (size == 0) throw Error::Format("model.{}: 0", field);
+  if (size > kLargest) throw Error::Format("model.{}: {} is above {}", field, size, kLargest);
+}
+
+// 0 stands for a default.
+void CheckOptionalSize(std::string_view field, size_t size) {
+  if (size != 0) CheckSize(field, size);
+}
+
+void CheckDivides(std::string_view field, size_t part, std::string_view whole_name, size_t whole) {
+  if (whole % part != 0) {
+    throw Error::Format(
+        "model.{}: {} does not divide model.{} = {}", field, part, whole_name, whole);
+  }
+}
+
+void CheckHeads(const ModelConfig& config) {
+  CheckSize("heads", config.heads);
+  CheckDivides("heads", config.heads, "width", config.width);
+  const size_t head_dim = config.width / config.heads;
+  if (config.kind == ModelKind::kLlama && head_dim % 2 != 0) {
+    throw Error::Format("model.heads: rotary positions need an even width of a head, not {}",
+                        head_dim);
+  }
+}
+
+void CheckImage(const ModelConfig& config) {
+  CheckSize("image", config.image);
+  CheckSize("channels", config.channels);
+  CheckSize("patch", config.patch);
+  CheckDivides("patch", config.patch, "image", config.image);
+}
+
+void CheckTokens(const ModelConfig& config) {
+  CheckSize("vocabulary", config.vocabulary);
+  CheckSize("context", config.context);
+}
+
+void CheckText(const ModelConfig& config) {
+  CheckOptionalSize("text_layers", config.text_layers);
+  CheckOptionalSize("text_width", config.text_width);
+  CheckOptionalSize("text_heads", config.text_heads);
+  CheckOptionalSize("embedding", config.embedding);
+  const size_t width = config.text_width != 0 ? config.text_width : config.width;
+  const size_t heads = config.text_heads != 0 ? config.text_heads : config.heads;
+  if (width % heads != 0) {
+    throw Error::Format(
+        "model.text_heads: {} heads do not divide a text width of {}", heads, width);
+  }
+}
+
+void CheckNumbers(const ModelConfig& config) {
+  if (!(config.norm_epsilon > 0 && std::isfinite(config.norm_epsilon))) {
+    throw Error::Format("model.norm_epsilon: {} is not a positive number", config.norm_epsilon);
+  }
+  if (!(config.rope_base > 1 && std::isfinite(config.rope_base))) {
+    throw Error::Format("model.rope_base: {} is not a number above 1", config.rope_base);
+  }
+  if (!(config.initial_deviation >= 0 && std::isfinite(config.initial_deviation))) {
+    throw Error::Format("model.initial_deviation: {} is not 0 or a positive number",
+                        config.initial_deviation);
+  }
+  if (config.layer_scale.has_value() && !std::isfinite(*config.layer_scale)) {
+    throw Error::Format("model.layer_scale: {} is not a number", *config.layer_scale);
+  }
+}
+
+}  // namespace
+
+ModelKind ParseModelKind(std::string_view text) { return ParseKeyword(kKinds, "model", text); }
+
+std::string_view Name(ModelKind kind) { return KeywordText(kKinds, kind); }
+
+void CheckModelConfig(const ModelConfig& config) {
+  CheckSize("layers", config.layers);
+  CheckSize("width", config.width);
+  CheckOptionalSize("hidden", config.hidden);
+  CheckNumbers(config);
+  if (config.kind == ModelKind::kMlp) {
+    CheckSize("inputs", config.inputs);
+    return;
+  }
+  CheckHeads(config);
+  if (config.kind == ModelKind::kVit || config.kind == ModelKind::kClip) {
+    CheckImage(config);
+  }
+  if (config.kind != ModelKind::kVit) CheckTokens(config);
+  if (config.kind == ModelKind::kVit) CheckSize("classes", config.classes);
+  if (config.kind == ModelKind::kClip) CheckText(config);
+}
+
+const LinearOptions& PrecisionOf(const LinearPrecision& precision,
+                                 std::string_view layer,
+                                 bool edge,
+                                 LinearOptions& storage) {
+  const LinearOptions* options = &precision.all;
+  if (edge && precision.first_last_high) {
+    storage = {};
+    storage.high_precision = precision.all.high_precision;
+    storage.high_precision_accumulate = precision.all.high_precision_accumulate;
+    options = &storage;
+  }
+  for (const LinearOverride& one : precision.overrides) {
+    if (MatchesPattern(one.layers, layer)) options = &one.precision;
+  }
+  return *options;
+}
+
+bool MatchesPattern(std::string_view pattern, std::string_view text) {
+  // Greedy from the left: where a mismatch comes up, the last '*' takes one character more.
+  constexpr size_t kNone = std::string_view::npos;
+  size_t p = 0, t = 0, star = kNone, resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != kNone) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+}  // namespace numsim

@@ -1,0 +1,330 @@
+#include "numsim/moments/moment_store.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "numsim/base/error.h"
+#include "numsim/base/parallel.h"
+#include "numsim/cast/shared/cast_serial.h"
+#include "numsim/formats/decode.h"
+#include "numsim/moments/internal/moment_layout.h"
+#include "numsim/quantize/quantize.h"
+#include "numsim/quantize/shared/quantize_simd.h"
+#include "numsim/quantize/shared/scale_grid.h"
+
+namespace numsim {
+namespace {
+
+// Elements handled at a time, and those worth a thread. Both even: codes of 4
+// bits share bytes.
+constexpr size_t kPiece = 1024;
+constexpr size_t kGrain = 16 * kPiece;
+
+// Calls run(block, begin, count) for the parts of [begin, end) that lie in one
+// block.
+template <typename F>
+void ForRuns(size_t begin, size_t end, size_t block, const F& run) {
+  for (size_t next; begin < end; begin = next) {
+    next = std::min(end, (begin / block + 1) * block);
+    run(begin / block, begin, next - begin);
+  }
+}
+
+// Calls piece(begin, count) on all threads for pieces that cover [0, n).
+template <typename F>
+void ForPieces(size_t n, const F& piece) {
+  ParallelFor(n, kGrain, [&piece](size_t first, size_t last) {
+    for (size_t begin = first; begin < last; begin += kPiece) {
+      piece(begin, std::min(kPiece, last - begin));
+    }
+  });
+}
+
+// Rounding down to what is finite: scale * M rounded to float32 may be infinite
+// where the largest magnitude is about that of float32.
+float FiniteScale(float scale, float max) {
+  while (std::isinf(scale * max)) scale = std::nextafter(scale, 0.0f);
+  return scale;
+}
+
+template <typename T>
+void Append(std::vector<std::byte>& state, const std::vector<T>& part) {
+  const auto bytes = std::as_bytes(std::span(part));
+  state.insert(state.end(), bytes.begin(), bytes.end());
+}
+
+// Fills `part` from the front of `state` and returns what follows.
+template <typename T>
+std::span<const std::byte> Take(std::span<const std::byte> state, std::vector<T>& part) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  const size_t bytes = part.size() * sizeof(T);
+  if (bytes != 0) std::memcpy(part.data(), state.data(), bytes);
+  return state.subspan(bytes);
+}
+
+}  // namespace
+
+MomentStore::MomentStore(const MomentFormat& format, size_t n, bool is_signed)
+    : format_(format),
+      n_(n),
+      signed_(is_signed),
+      plan_(MakeEncodePlan(format.format.spec, format.rounding, Overflow::kSaturate)),
+      scale_maker_(format.format.spec, ScaleRule::kAbsmax),
+      max_(MaxFinite(format.format.spec)),
+      scales_(MomentScaleCount(format, n), 1.0f) {
+  const FormatSpec& spec = format.format.spec;
+  NUMSIM_CHECK((format.IsExact() || spec.Bits() <= 16) && spec.IsSigned() && format.block >= 1,
+               "{} bits in blocks of {}",
+               spec.Bits(),
+               format.block);
+  const size_t bytes = MomentCodeBytes(format, n);
+  if (format.IsExact()) {
+    values_.resize(n);
+  } else if (spec.StorageBytes() == 2) {
+    codes16_.resize(n);
+  } else {
+    codes8_.resize(bytes);
+  }
+  if (format.scaling == MomentScaling::kDynamic) {
+    map_ = &DynamicMap::Get(is_signed);
+    std::fill(codes8_.begin(), codes8_.end(), map_->zero_code());
+  }
+  if (format.scaling == MomentScaling::kCoat) coat_ = std::make_shared<const CoatFormat>(spec);
+}
+
+// One block of all elements for a tensor.
+size_t MomentStore::BlockSize() const {
+  return format_.HasBlocks() ? format_.block : std::max<size_t>(n_, 1);
+}
+
+size_t MomentStore::Bytes() const {
+  return 4 * values_.size() + codes8_.size() + 2 * codes16_.size() + 4 * scales_.size();
+}
+
+// Decoding.
+
+void MomentStore::Load(std::span<float> values) const {
+  NUMSIM_CHECK(values.size() == n_, "{} values for {}", values.size(), n_);
+  ForPieces(n_, [this, values](size_t begin, size_t count) {
+    DecodePiece(begin, values.subspan(begin, count));
+  });
+}
+
+void MomentStore::DecodePiece(size_t begin, std::span<float> out) const {
+  const size_t n = out.size();
+  if (format_.IsExact()) {
+    std::copy_n(values_.data() + begin, n, out.data());
+    return;
+  }
+  uint8_t unpacked[kPiece];
+  const uint8_t* codes = codes8_.data() + begin;
+  if (PacksCodes(format_)) {
+    UnpackCodes(codes8_.data() + begin / 2, n, unpacked);
+    codes = unpacked;
+  }
+  if (coat_ != nullptr) return DecodeCoat(begin, codes, out);
+  if (map_ != nullptr) {
+    for (size_t i = 0; i < n; ++i) out[i] = map_->values()[codes[i]];
+  } else if (!codes16_.empty()) {
+    DecodeSerial(format_.format.spec, codes16_.data() + begin, n, out.data());
+  } else {
+    DecodeSerial(format_.format.spec, codes, n, out.data());
+  }
+  if (scales_.empty()) return;
+  ForRuns(begin, begin + n, BlockSize(), [this, begin, out](size_t block, size_t at, size_t count) {
+    float* const run = out.data() + (at - begin);
+    Multiply(run, count, scales_[block], run);
+  });
+}
+
+void MomentStore::DecodeCoat(size_t begin, const uint8_t* codes, std::span<float> out) const {
+  thread_local CoatFactorCache cache;
+  cache.Choose(coat_);
+  ForRuns(begin, begin + out.size(), BlockSize(), [&](size_t block, size_t at, size_t count) {
+    const double absmax = static_cast<double>(scales_[2 * block]);
+    const CoatFormat::Factors& factors = cache.Get(scales_[2 * block + 1]);
+    for (size_t i = at - begin; i < at - begin + count; ++i) {
+      out[i] = static_cast<float>(absmax * factors[codes[i]]);
+    }
+  });
+}
+
+// Encoding.
+
+MomentLoss MomentStore::Store(std::span<const float> values, RandomStream random, bool measure) {
+  NUMSIM_CHECK(values.size() == n_, "{} values for {}", values.size(), n_);
+  FindScales(values);
+  ForPieces(n_, [this, values, random](size_t begin, size_t count) {
+    EncodePiece(begin, values.subspan(begin, count), random);
+  });
+  if (format_.scaling == MomentScaling::kTensor || format_.scaling == MomentScaling::kBlock) {
+    for (float& scale : scales_) scale = FiniteScale(scale_maker_(scale).scale, max_);
+  }
+  return measure ? Measure(values) : MomentLoss{};
+}
+
+// Leaves in scales_ what encoding needs: for tensors and blocks the absolute
+// maximum, which Store replaces by the scale afterwards; for the others what is
+// stored.
+void MomentStore::FindScales(std::span<const float> values) {
+  if (format_.scaling == MomentScaling::kNone) return;
+  const size_t block = BlockSize();
+  if (coat_ != nullptr) {
+    ParallelFor(
+        CeilDiv(n_, block), CeilDiv(kGrain, block), [this, values, block](size_t b, size_t end) {
+          for (; b < end; ++b) {
+            const auto part = values.subspan(b * block, std::min(block, n_ - b * block));
+            const CoatBlock found = coat_->MakeBlock(part.data(), part.size());
+            scales_[2 * b] = found.absmax;
+            scales_[2 * b + 1] = found.exponent;
+          }
+        });
+    return;
+  }
+  const ScaleLayout layout =
+      format_.HasBlocks() ? ScaleLayout{Granularity::kBlock, block} : ScaleLayout{};
+  Absmax(values, {1, n_}, layout, scales_);
+  if (map_ == nullptr) return;
+  for (float& scale : scales_) scale = scale == 0 ? 1 : scale;
+}
+
+// out = what is rounded to a code, for elements of one block.
+void MomentStore::ScaleRun(size_t block, const float* in, size_t n, float* out) const {
+  switch (format_.scaling) {
+    case MomentScaling::kNone:
+      std::copy_n(in, n, out);
+      break;
+    case MomentScaling::kTensor:
+    case MomentScaling::kBlock:
+      Multiply(in, n, scale_maker_(scales_[block]).multiplier, out);
+      break;
+    case MomentScaling::kCoat:
+      coat_->Expand({scales_[2 * block], scales_[2 * block + 1]}, in, n, out);
+      break;
+    case MomentScaling::kDynamic:
+      for (size_t i = 0; i < n; ++i) out[i] = in[i] / scales_[block];
+      break;
+  }
+}
+
+void MomentStore::EncodePiece(size_t begin, std::span<const float> values, RandomStream stream) {
+  const size_t n = values.size();
+  if (format_.IsExact()) {
+    std::copy_n(values.data(), n, values_.data() + begin);
+    return;
+  }
+  float scaled[kPiece];
+  ForRuns(begin, begin + n, BlockSize(), [&](size_t block, size_t at, size_t count) {
+    ScaleRun(block, values.data() + (at - begin), count, scaled + (at - begin));
+  });
+  if (map_ != nullptr || !plan_.format.HasNan()) {
+    for (size_t i = 0; i < n; ++i) scaled[i] = std::isnan(scaled[i]) ? 0 : scaled[i];
+  }
+  const ArrayRandom random{stream, begin};
+  if (!codes16_.empty()) {
+    return EncodeSerial(plan_, scaled, n, codes16_.data() + begin, random);
+  }
+  uint8_t unpacked[kPiece];
+  uint8_t* const codes = PacksCodes(format_) ? unpacked : codes8_.data() + begin;
+  if (map_ == nullptr) {
+    EncodeSerial(plan_, scaled, n, codes, random);
+  } else if (format_.rounding.mode == RoundingMode::kStochastic) {
+    map_->EncodeStochastic(scaled, n, format_.rounding.random_bits, random, codes);
+  } else {
+    map_->EncodeNearest(scaled, n, codes);
+  }
+  if (PacksCodes(format_)) PackCodes(codes, n, codes8_.data() + begin / 2);
+}
+
+// Measuring. Sums over parts of fixed size, joined in order: threads change
+// nothing.
+
+MomentLoss MomentStore::Measure(std::span<const float> values) const {
+  std::vector<MomentLoss> parts(CeilDiv(n_, kGrain));
+  ParallelFor(parts.size(), 1, [this, values, &parts](size_t first, size_t last) {
+    for (size_t part = first; part < last; ++part) {
+      const size_t end = std::min(n_, (part + 1) * kGrain);
+      for (size_t begin = part * kGrain; begin < end; begin += kPiece) {
+        MeasurePiece(begin, values.subspan(begin, std::min(kPiece, end - begin)), parts[part]);
+      }
+    }
+  });
+  MomentLoss total;
+  for (const MomentLoss& part : parts) {
+    total.nonzero += part.nonzero;
+    total.flushed += part.flushed;
+    total.saturated += part.saturated;
+    total.signal_square += part.signal_square;
+    total.error_square += part.error_square;
+  }
+  return total;
+}
+
+void MomentStore::MeasurePiece(size_t begin,
+                               std::span<const float> values,
+                               MomentLoss& loss) const {
+  float stored[kPiece];
+  DecodePiece(begin, {stored, values.size()});
+  for (size_t i = 0; i < values.size(); ++i) {
+    const float x = values[i];
+    if (!std::isfinite(x)) continue;
+    const double error = static_cast<double>(stored[i]) - static_cast<double>(x);
+    loss.signal_square += static_cast<double>(x) * static_cast<double>(x);
+    loss.error_square += error * error;
+    if (x == 0) continue;
+    ++loss.nonzero;
+    if (stored[i] == 0) ++loss.flushed;
+    if (Saturates(x, begin + i)) ++loss.saturated;
+  }
+}
+
+// Scales from a maximum leave nothing beyond the format's; the signed dynamic
+// map ends above -1.
+bool MomentStore::Saturates(float x, size_t index) const {
+  if (format_.scaling == MomentScaling::kNone) return std::abs(x) > max_;
+  if (map_ == nullptr || !signed_) return false;
+  return x / scales_[index / format_.block] < map_->values().front();
+}
+
+// Checkpoints.
+
+std::vector<std::byte> MomentStore::Save() const {
+  std::vector<std::byte> state;
+  state.reserve(Bytes());
+  Append(state, values_);
+  Append(state, codes8_);
+  Append(state, codes16_);
+  Append(state, scales_);
+  return state;
+}
+
+void MomentStore::Restore(std::span<const std::byte> state) {
+  if (state.size() != Bytes()) {
+    throw Error::Format("a moment of {} elements in {} takes {} bytes, not {}",
+                        n_,
+                        Name(format_),
+                        Bytes(),
+                        state.size());
+  }
+  std::vector<float> scales(scales_.size());
+  Take(state.last(4 * scales.size()), scales);
+  for (size_t i = 0; i < scales.size(); ++i) {
+    const bool valid = coat_ != nullptr && i % 2 != 0 ? IsCoatExponent(scales[i])
+                                                      : std::isfinite(scales[i]) && scales[i] > 0;
+    if (!valid) {
+      throw Error::Format("a moment of {} elements in {}: number {} of its scales is {}",
+                          n_,
+                          Name(format_),
+                          i,
+                          scales[i]);
+    }
+  }
+  state = Take(state, values_);
+  state = Take(state, codes8_);
+  Take(state, codes16_);
+  scales_ = std::move(scales);
+}
+
+}  // namespace numsim

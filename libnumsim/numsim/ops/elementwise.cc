@@ -1,0 +1,235 @@
+#include "numsim/ops/elementwise.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "numsim/cast/shared/cast_serial.h"
+#include "numsim/formats/decode.h"
+#include "numsim/ops/internal/ops_simd.h"
+#include "numsim/ops/internal/pieces.h"
+#include "numsim/rounding/encode.h"
+
+namespace numsim {
+namespace {
+
+template <typename T>
+void CopyPart(In<T> x, MatrixRef<T> y) {
+  for (size_t r = 0; r < x.rows; ++r) std::copy_n(x.Row(r), x.cols, y.Row(r));
+}
+template <typename T>
+void FillPart(T value, MatrixRef<T> y) {
+  for (size_t r = 0; r < y.rows; ++r) std::fill_n(y.Row(r), y.cols, value);
+}
+
+// The parts of one thread, for float64; those of float32 are in elementwise_simd.cc.
+using Matrix = MatrixRef<double>;
+using Input = MatrixRef<const double>;
+
+void AddPart(Input a, Input b, Matrix y) {
+  for (size_t r = 0; r < a.rows; ++r) {
+    for (size_t c = 0; c < a.cols; ++c) y.Row(r)[c] = a.Row(r)[c] + b.Row(r)[c];
+  }
+}
+void ScalePart(double factor, Matrix y) {
+  for (size_t r = 0; r < y.rows; ++r) {
+    for (size_t c = 0; c < y.cols; ++c) y.Row(r)[c] *= factor;
+  }
+}
+void AddBiasPart(Input bias, Matrix y) {
+  for (size_t r = 0; r < y.rows; ++r) {
+    for (size_t c = 0; c < y.cols; ++c) y.Row(r)[c] += bias.data[c];
+  }
+}
+void AddColumnsPart(Input x, double* sums) {
+  for (size_t r = 0; r < x.rows; ++r) {
+    for (size_t c = 0; c < x.cols; ++c) sums[c] += x.Row(r)[c];
+  }
+}
+void AddScaledBranchPart(Input x, Input branch, Input gain, Matrix y) {
+  for (size_t r = 0; r < x.rows; ++r) {
+    for (size_t c = 0; c < x.cols; ++c) {
+      y.Row(r)[c] = x.Row(r)[c] + gain.data[c] * branch.Row(r)[c];
+    }
+  }
+}
+void AddScaledBranchGradientPart(
+    Input g, Input branch, Input gain, Matrix branch_gradient, double* gain_sums) {
+  for (size_t r = 0; r < g.rows; ++r) {
+    for (size_t c = 0; c < g.cols; ++c) {
+      const double gradient = g.Row(r)[c];
+      gain_sums[c] += branch.Row(r)[c] * gradient;
+      branch_gradient.Row(r)[c] = gain.data[c] * gradient;
+    }
+  }
+}
+// sums->mean is the sum.
+void MeasurePart(Input x, AbsoluteStatistics* sums) {
+  for (size_t r = 0; r < x.rows; ++r) {
+    for (size_t c = 0; c < x.cols; ++c) {
+      const double magnitude = std::abs(x.Row(r)[c]);
+      if (!std::isfinite(magnitude)) {
+        ++sums->nonfinite;
+        continue;
+      }
+      sums->mean += magnitude;
+      sums->square_sum += magnitude * magnitude;
+      sums->max = std::max(sums->max, magnitude);
+    }
+  }
+}
+
+// Of elements in one piece, the first of which has that index in its matrix.
+void RoundRow(const EncodePlan& plan, size_t index, const ArrayRandom& random, size_t n, float* x) {
+  FakeQuantizeSerial(plan, x, n, x, {random.stream, random.first_index + index});
+}
+void RoundRow(
+    const EncodePlan& plan, size_t index, const ArrayRandom& random, size_t n, double* x) {
+  for (size_t i = 0; i < n; ++i) {
+    const uint32_t draw = Draw(plan, random, index + i);
+    x[i] = static_cast<double>(
+        Decode(plan.format, EncodeF64(plan, std::bit_cast<uint64_t>(x[i]), draw)));
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void Copy(In<T> x, MatrixRef<T> y) {
+  CheckPlaces("copying", x, y);
+  CheckShape("Copy", y, x.rows, x.cols);
+  ForElements([](In<T> a, MatrixRef<T> b) { CopyPart(a, b); }, x, y);
+}
+
+template <typename T>
+void Upload(std::span<const float> values, MatrixRef<T> y) {
+  CheckPlaces("uploading", y);
+  NUMSIM_CHECK(values.size() == y.Elements(), "{} values, {} x {}", values.size(), y.rows, y.cols);
+  ForRowRanges(y.rows, y.cols, [&](size_t begin, size_t end) {
+    for (size_t r = begin; r < end; ++r) {
+      std::copy_n(values.data() + r * y.cols, y.cols, y.Row(r));
+    }
+  });
+}
+
+template <typename T>
+void Fill(std::type_identity_t<T> value, MatrixRef<T> y) {
+  CheckPlaces("filling", y);
+  ForElements([value](MatrixRef<T> a) { FillPart(value, a); }, y);
+}
+
+template <typename T>
+void Add(In<T> a, In<T> b, MatrixRef<T> y) {
+  CheckPlaces("adding", a, b, y);
+  CheckShape("Add", b, a.rows, a.cols);
+  CheckShape("Add", y, a.rows, a.cols);
+  ForElements([](In<T> p, In<T> q, MatrixRef<T> r) { AddPart(p, q, r); }, a, b, y);
+}
+
+template <typename T>
+void ScaleBy(std::type_identity_t<T> factor, MatrixRef<T> y) {
+  CheckPlaces("scaling", y);
+  ForElements([factor](MatrixRef<T> a) { ScalePart(factor, a); }, y);
+}
+
+template <typename T>
+void AddBias(In<T> bias, MatrixRef<T> y) {
+  CheckPlaces("adding a bias", bias, y);
+  CheckShape("AddBias", bias, 1, y.cols);
+  ForRowRanges(y.rows, y.cols, [&](size_t begin, size_t end) {
+    AddBiasPart(bias, y.Rows(begin, end - begin));
+  });
+}
+
+template <typename T>
+void ColumnSums(In<T> x, MatrixRef<T> sums) {
+  CheckPlaces("adding rows", x, sums);
+  CheckShape("ColumnSums", sums, 1, x.cols);
+  SumRowBlocks<T, 1>(x.rows, x.cols, {sums}, [&](size_t begin, size_t end, T* block_sums) {
+    AddColumnsPart(x.Rows(begin, end - begin), block_sums);
+  });
+}
+
+template <typename T>
+void AddScaledBranch(In<T> x, In<T> branch, In<T> gain, MatrixRef<T> y) {
+  CheckPlaces("layer-scale", x, branch, gain, y);
+  CheckShape("AddScaledBranch", branch, x.rows, x.cols);
+  CheckShape("AddScaledBranch", gain, 1, x.cols);
+  CheckShape("AddScaledBranch", y, x.rows, x.cols);
+  ForRowRanges(x.rows, x.cols, [&](size_t begin, size_t end) {
+    const size_t n = end - begin;
+    AddScaledBranchPart(x.Rows(begin, n), branch.Rows(begin, n), gain, y.Rows(begin, n));
+  });
+}
+
+template <typename T>
+void AddScaledBranchGradient(
+    In<T> g, In<T> branch, In<T> gain, MatrixRef<T> branch_gradient, MatrixRef<T> gain_gradient) {
+  CheckPlaces("the gradient of layer-scale", g, branch, gain, branch_gradient, gain_gradient);
+  CheckShape("AddScaledBranchGradient", branch, g.rows, g.cols);
+  CheckShape("AddScaledBranchGradient", gain, 1, g.cols);
+  CheckShape("AddScaledBranchGradient", branch_gradient, g.rows, g.cols);
+  CheckShape("AddScaledBranchGradient", gain_gradient, 1, g.cols);
+  SumRowBlocks<T, 1>(g.rows, g.cols, {gain_gradient}, [&](size_t begin, size_t end, T* sums) {
+    const size_t n = end - begin;
+    AddScaledBranchGradientPart(
+        g.Rows(begin, n), branch.Rows(begin, n), gain, branch_gradient.Rows(begin, n), sums);
+  });
+}
+
+template <typename T>
+void RoundTo(const EncodePlan& plan, MatrixRef<T> x, const ArrayRandom& random) {
+  CheckPlaces("rounding", x);
+  if (x.Contiguous()) {
+    ForRowRanges(x.Elements(), 1, [&](size_t begin, size_t end) {
+      RoundRow(plan, begin, random, end - begin, x.data + begin);
+    });
+    return;
+  }
+  ForRowRanges(x.rows, x.cols, [&](size_t begin, size_t end) {
+    for (size_t r = begin; r < end; ++r) RoundRow(plan, r * x.cols, random, x.cols, x.Row(r));
+  });
+}
+
+template <typename T>
+AbsoluteStatistics MeasureAbsolute(MatrixRef<T> x) {
+  CheckPlaces("measuring", x);
+  const size_t blocks = (x.rows + kSumRows - 1) / kSumRows;
+  thread_local std::vector<AbsoluteStatistics> scratch;
+  scratch.assign(blocks, {});
+  AbsoluteStatistics* const block_sums = scratch.data();
+  ForRowRanges(blocks, kSumRows * x.cols, [&](size_t first, size_t last) {
+    for (size_t b = first; b < last; ++b) {
+      const size_t begin = b * kSumRows;
+      MeasurePart(In<T>(x.Rows(begin, std::min(kSumRows, x.rows - begin))), block_sums + b);
+    }
+  });
+  AbsoluteStatistics all;
+  for (size_t b = 0; b < blocks; ++b) {
+    all.mean += block_sums[b].mean;
+    all.square_sum += block_sums[b].square_sum;
+    all.max = std::max(all.max, block_sums[b].max);
+    all.nonfinite += block_sums[b].nonfinite;
+  }
+  const size_t finite = x.Elements() - all.nonfinite;
+  all.mean = finite == 0 ? 0 : all.mean / static_cast<double>(finite);
+  return all;
+}
+
+#define NUMSIM_INSTANTIATE(T)                                                             \
+  template void Copy(In<T>, MatrixRef<T>);                                                \
+  template void Upload(std::span<const float>, MatrixRef<T>);                             \
+  template void Fill(T, MatrixRef<T>);                                                    \
+  template void Add(In<T>, In<T>, MatrixRef<T>);                                          \
+  template void ScaleBy(T, MatrixRef<T>);                                                 \
+  template void AddBias(In<T>, MatrixRef<T>);                                             \
+  template void ColumnSums(In<T>, MatrixRef<T>);                                          \
+  template void AddScaledBranch(In<T>, In<T>, In<T>, MatrixRef<T>);                       \
+  template void AddScaledBranchGradient(In<T>, In<T>, In<T>, MatrixRef<T>, MatrixRef<T>); \
+  template void RoundTo(const EncodePlan&, MatrixRef<T>, const ArrayRandom&);             \
+  template AbsoluteStatistics MeasureAbsolute(MatrixRef<T>);
+NUMSIM_INSTANTIATE(float)
+NUMSIM_INSTANTIATE(double)
+#undef NUMSIM_INSTANTIATE
+
+}  // namespace numsim

@@ -1,0 +1,310 @@
+#include <algorithm>
+#include <cmath>
+
+#include "numsim/base/elementary.h"
+#include "numsim/ops/internal/ops_simd.h"
+
+// Arrays of vectors need vectors of a size known to the compiler.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "numsim/ops/internal/attention_simd.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "numsim/ops/internal/rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace numsim::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// A factor of a product whose element (row, k) is data[row * row_stride + k * inner_stride].
+struct LeftFactor {
+  const float* data;
+  size_t row_stride, inner_stride;
+};
+// Element (k, column) is data[k * stride + column].
+struct RightFactor {
+  const float* data;
+  size_t stride;
+};
+// The part of the inner dimension that is not zero.
+struct Inner {
+  size_t begin, end;
+};
+
+constexpr size_t kTileRows = 4;
+
+// kRows x `count` elements of the product (count up to two vectors), each the sum over k in
+// ascending order of rounded products.
+template <size_t kRows>
+HWY_INLINE void Tile(const LeftFactor& a,
+                     const RightFactor& b,
+                     const Inner& inner,
+                     size_t count,
+                     float* HWY_RESTRICT out,
+                     size_t out_stride) {
+  const RowTag d;
+  const size_t first = std::min(count, kVectorLanes), second = count - first;
+  RowVector sum[kRows][2];
+  for (size_t r = 0; r < kRows; ++r) sum[r][0] = sum[r][1] = hn::Zero(d);
+  const float* HWY_RESTRICT from = b.data + inner.begin * b.stride;
+  const float* HWY_RESTRICT factors = a.data + inner.begin * a.inner_stride;
+  for (size_t k = inner.begin; k < inner.end; ++k) {
+    const RowVector b0 = LoadRow(from, first);
+    const RowVector b1 = second == 0 ? hn::Zero(d) : LoadRow(from + kVectorLanes, second);
+    for (size_t r = 0; r < kRows; ++r) {
+      const RowVector factor = hn::Set(d, factors[r * a.row_stride]);
+      sum[r][0] = hn::Add(sum[r][0], hn::Mul(factor, b0));
+      sum[r][1] = hn::Add(sum[r][1], hn::Mul(factor, b1));
+    }
+    from += b.stride;
+    factors += a.inner_stride;
+  }
+  for (size_t r = 0; r < kRows; ++r) {
+    StoreRow(sum[r][0], out + r * out_stride, first);
+    if (second != 0) StoreRow(sum[r][1], out + r * out_stride + kVectorLanes, second);
+  }
+}
+
+// Rows [0, rows) and columns [0, cols) of the product; rows <= kTileRows.
+HWY_NOINLINE void MultiplyStrip(const LeftFactor& a,
+                                const RightFactor& b,
+                                const Inner& inner,
+                                size_t rows,
+                                size_t cols,
+                                float* out,
+                                size_t out_stride) {
+  for (size_t c = 0; c < cols; c += 2 * kVectorLanes) {
+    const size_t count = std::min(2 * kVectorLanes, cols - c);
+    const RightFactor right{b.data + c, b.stride};
+    if (rows == kTileRows) {
+      Tile<kTileRows>(a, right, inner, count, out + c, out_stride);
+      continue;
+    }
+    for (size_t r = 0; r < rows; ++r) {
+      const LeftFactor left{a.data + r * a.row_stride, a.row_stride, a.inner_stride};
+      Tile<1>(left, right, inner, count, out + c + r * out_stride, out_stride);
+    }
+  }
+}
+
+size_t Padded(size_t length) { return (length + kRowLanes - 1) / kRowLanes * kRowLanes; }
+
+// The transpose of length x head_dim rows: head_dim rows of Padded(length), zeros behind.
+void Transpose(const HeadShape& shape, const HeadRows& x, float* out) {
+  const size_t width = Padded(shape.length);
+  for (size_t d = 0; d < shape.head_dim; ++d) {
+    std::fill(out + d * width + shape.length, out + (d + 1) * width, 0.0f);
+  }
+  for (size_t t = 0; t < shape.length; ++t) {
+    const float* row = x.data + t * x.stride;
+    for (size_t d = 0; d < shape.head_dim; ++d) out[d * width + t] = row[d];
+  }
+}
+
+// Tokens that token t sees: [0, Seen).
+HWY_INLINE size_t Seen(const HeadShape& shape, size_t t) {
+  return shape.causal ? t + 1 : shape.length;
+}
+
+// x y^T for rows [t, t + rows), y transposed: into rows of Padded(length), as many columns as the
+// last of the rows sees.
+void Scores(const HeadShape& shape,
+            const HeadRows& x,
+            const float* y_transposed,
+            size_t t,
+            size_t rows,
+            float* out) {
+  const size_t width = Padded(shape.length);
+  const LeftFactor left{x.data + t * x.stride, x.stride, 1};
+  const size_t cols = Padded(Seen(shape, t + rows - 1));
+  MultiplyStrip(left, {y_transposed, width}, {0, shape.head_dim}, rows, cols, out, width);
+}
+
+// A row of scores to exp(scale * score - offset) with `offset` the largest; zeros beyond `seen`.
+// Returns log(sum of exp(scale * score)); `sum` receives that of the row.
+float ExpOfScores(const HeadShape& shape, size_t seen, float* row, float* sum) {
+  const RowTag d;
+  const auto scale = hn::Set(d, shape.scale);
+  auto most = hn::Set(d, -HUGE_VALF);
+  ForRow(seen, [&](size_t i, size_t count) HWY_ATTR {
+    auto x = hn::Mul(LoadRow(row + i, count), scale);
+    StoreRow(x, row + i, count);
+    if (count < kVectorLanes) {
+      const auto within = hn::FirstN(d, count);
+      x = hn::IfThenElse(within, x, hn::Set(d, -HUGE_VALF));
+    }
+    most = hn::Max(most, x);
+  });
+  const float largest = hn::GetLane(hn::MaxOfLanes(d, most));
+  const auto offset = hn::Set(d, largest);
+  *sum = SumRow(seen, [&](size_t i, size_t count) HWY_ATTR {
+    auto x = ExpRow(hn::Sub(LoadRow(row + i, count), offset));
+    if (count < kVectorLanes) x = hn::IfThenElseZero(hn::FirstN(d, count), x);
+    StoreRow(x, row + i, count);
+    return x;
+  });
+  const double total = *sum;
+  return total > 0 && std::isfinite(total) ? static_cast<float>(largest + Log(total)) : NAN;
+}
+
+void ScaleRow(float factor, size_t n, float* row) {
+  const auto by = hn::Set(RowTag(), factor);
+  ForRow(n, [&](size_t i, size_t count) HWY_ATTR {
+    StoreRow(hn::Mul(LoadRow(row + i, count), by), row + i, count);
+  });
+}
+
+void AttendHead(const HeadShape& shape,
+                HeadRows q,
+                HeadRows k,
+                HeadRows v,
+                float* log_sums,
+                size_t log_stride,
+                HeadRowsOut out,
+                float* scratch) {
+  const size_t width = Padded(shape.length);
+  float* const keys = scratch;
+  float* const strip = keys + shape.head_dim * width;
+  Transpose(shape, k, keys);
+  for (size_t t = 0; t < shape.length; t += kTileRows) {
+    const size_t rows = std::min(kTileRows, shape.length - t);
+    const size_t last = Seen(shape, t + rows - 1);
+    Scores(shape, q, keys, t, rows, strip);
+    float sums[kTileRows];
+    for (size_t r = 0; r < rows; ++r) {
+      float* const row = strip + r * width;
+      const size_t seen = Seen(shape, t + r);
+      log_sums[(t + r) * log_stride] = ExpOfScores(shape, seen, row, &sums[r]);
+      std::fill(row + seen, row + last, 0.0f);
+    }
+    float* const to = out.data + t * out.stride;
+    MultiplyStrip(
+        {strip, width, 1}, {v.data, v.stride}, {0, last}, rows, shape.head_dim, to, out.stride);
+    for (size_t r = 0; r < rows; ++r) ScaleRow(1.0f / sums[r], shape.head_dim, to + r * out.stride);
+  }
+}
+
+// From the scores of row t and dP, both in rows of Padded(length): P and dS, zeros beyond what t
+// sees up to `last`.
+void ScoreGradients(const HeadShape& shape,
+                    const HeadGradientInputs& in,
+                    size_t t,
+                    size_t last,
+                    float* p,
+                    float* ds) {
+  const RowTag d;
+  const size_t seen = Seen(shape, t);
+  const float* const g = in.g.data + t * in.g.stride;
+  const float* const out = in.out.data + t * in.out.stride;
+  const float mean = SumRow(shape.head_dim, [&](size_t i, size_t count) HWY_ATTR {
+    return hn::Mul(LoadRow(g + i, count), LoadRow(out + i, count));
+  });
+  const auto scale = hn::Set(d, shape.scale), offset = hn::Set(d, in.log_sums[t * in.log_stride]);
+  const auto center = hn::Set(d, mean);
+  ForRow(seen, [&](size_t i, size_t count) HWY_ATTR {
+    const auto x = ExpRow(hn::Sub(hn::Mul(LoadRow(p + i, count), scale), offset));
+    const auto change = hn::Mul(hn::Mul(x, hn::Sub(LoadRow(ds + i, count), center)), scale);
+    StoreRow(x, p + i, count);
+    StoreRow(change, ds + i, count);
+  });
+  std::fill(p + seen, p + last, 0.0f);
+  std::fill(ds + seen, ds + last, 0.0f);
+}
+
+// out = x^T y, a strip of rows at a time: x is length x length in rows of Padded(length).
+void MultiplyTransposed(const HeadShape& shape,
+                        const float* x,
+                        const HeadRows& y,
+                        const HeadRowsOut& out) {
+  const size_t width = Padded(shape.length);
+  for (size_t t = 0; t < shape.length; t += kTileRows) {
+    const size_t rows = std::min(kTileRows, shape.length - t);
+    const Inner inner{shape.causal ? t : 0, shape.length};
+    MultiplyStrip({x + t, 1, width},
+                  {y.data, y.stride},
+                  inner,
+                  rows,
+                  shape.head_dim,
+                  out.data + t * out.stride,
+                  out.stride);
+  }
+}
+
+void AttendHeadGradient(const HeadShape& shape,
+                        const HeadGradientInputs& in,
+                        HeadRowsOut dq,
+                        HeadRowsOut dk,
+                        HeadRowsOut dv,
+                        float* scratch) {
+  const size_t width = Padded(shape.length);
+  float* const keys = scratch;
+  float* const values = keys + shape.head_dim * width;
+  float* const p = values + shape.head_dim * width;
+  float* const ds = p + shape.length * width;
+  Transpose(shape, in.k, keys);
+  Transpose(shape, in.v, values);
+  for (size_t t = 0; t < shape.length; t += kTileRows) {
+    const size_t rows = std::min(kTileRows, shape.length - t);
+    const size_t last = Seen(shape, t + rows - 1);
+    Scores(shape, in.q, keys, t, rows, p + t * width);
+    Scores(shape, in.g, values, t, rows, ds + t * width);
+    for (size_t r = t; r < t + rows; ++r) {
+      ScoreGradients(shape, in, r, last, p + r * width, ds + r * width);
+    }
+    MultiplyStrip({ds + t * width, width, 1},
+                  {in.k.data, in.k.stride},
+                  {0, last},
+                  rows,
+                  shape.head_dim,
+                  dq.data + t * dq.stride,
+                  dq.stride);
+  }
+  MultiplyTransposed(shape, p, in.g, dv);
+  MultiplyTransposed(shape, ds, in.q, dk);
+}
+
+}  // namespace numsim::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace numsim {
+namespace {
+
+size_t PaddedLength(const HeadShape& shape) { return (shape.length + 15) / 16 * 16; }
+
+}  // namespace
+
+HWY_EXPORT(AttendHead);
+HWY_EXPORT(AttendHeadGradient);
+
+size_t AttendScratch(const HeadShape& shape) {
+  return PaddedLength(shape) * (shape.head_dim + 4);  // keys, a strip of scores
+}
+
+size_t AttendGradientScratch(const HeadShape& shape) {
+  return PaddedLength(shape) * 2 * (shape.head_dim + shape.length);
+}
+
+void Attend(const HeadShape& shape,
+            HeadRows q,
+            HeadRows k,
+            HeadRows v,
+            float* log_sums,
+            size_t log_stride,
+            HeadRowsOut out,
+            float* scratch) {
+  HWY_DYNAMIC_DISPATCH(AttendHead)(shape, q, k, v, log_sums, log_stride, out, scratch);
+}
+
+void AttendGradient(const HeadShape& shape,
+                    const HeadGradientInputs& in,
+                    HeadRowsOut dq,
+                    HeadRowsOut dk,
+                    HeadRowsOut dv,
+                    float* scratch) {
+  HWY_DYNAMIC_DISPATCH(AttendHeadGradient)(shape, in, dq, dk, dv, scratch);
+}
+
+}  // namespace numsim
+#endif  // HWY_ONCE

@@ -1,0 +1,212 @@
+#include <limits>
+
+#include "numsim/ops/internal/ops_simd.h"
+
+// Arrays of vectors need vectors of a size known to the compiler.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "numsim/ops/internal/elementwise_simd.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "numsim/ops/internal/rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace numsim::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Matrix = MatrixRef<float>;
+using Input = MatrixRef<const float>;
+
+void AddRows(Input a, Input b, Matrix y) {
+  for (size_t r = 0; r < y.rows; ++r) {
+    const float *const p = a.Row(r), *const q = b.Row(r);
+    float* const to = y.Row(r);
+    ForRow(y.cols, [&](size_t i, size_t count) HWY_ATTR {
+      StoreRow(hn::Add(LoadRow(p + i, count), LoadRow(q + i, count)), to + i, count);
+    });
+  }
+}
+
+void ScaleRows(float factor, Matrix y) {
+  const auto factors = hn::Set(RowTag(), factor);
+  for (size_t r = 0; r < y.rows; ++r) {
+    float* const row = y.Row(r);
+    ForRow(y.cols, [&](size_t i, size_t count) HWY_ATTR {
+      StoreRow(hn::Mul(LoadRow(row + i, count), factors), row + i, count);
+    });
+  }
+}
+
+void AddBiasToRows(Input bias, Matrix y) {
+  for (size_t r = 0; r < y.rows; ++r) {
+    float* const row = y.Row(r);
+    ForRow(y.cols, [&](size_t i, size_t count) HWY_ATTR {
+      StoreRow(hn::Add(LoadRow(row + i, count), LoadRow(bias.data + i, count)), row + i, count);
+    });
+  }
+}
+
+void AddColumns(Input x, float* sums) {
+  size_t r = 0;
+  for (; r + 4 <= x.rows; r += 4) {  // so that sums are loaded and stored once for four rows
+    const float* const row = x.Row(r);
+    ForRow(x.cols, [&](size_t i, size_t count) HWY_ATTR {
+      auto sum = LoadRow(sums + i, count);
+      sum = hn::Add(sum, LoadRow(row + i, count));
+      sum = hn::Add(sum, LoadRow(row + x.stride + i, count));
+      sum = hn::Add(sum, LoadRow(row + 2 * x.stride + i, count));
+      sum = hn::Add(sum, LoadRow(row + 3 * x.stride + i, count));
+      StoreRow(sum, sums + i, count);
+    });
+  }
+  for (; r < x.rows; ++r) {
+    const float* const row = x.Row(r);
+    ForRow(x.cols, [&](size_t i, size_t count) HWY_ATTR {
+      StoreRow(hn::Add(LoadRow(sums + i, count), LoadRow(row + i, count)), sums + i, count);
+    });
+  }
+}
+
+void AddScaledBranchRows(Input x, Input branch, Input gain, Matrix y) {
+  for (size_t r = 0; r < y.rows; ++r) {
+    const float *const from = x.Row(r), *const part = branch.Row(r);
+    float* const to = y.Row(r);
+    ForRow(y.cols, [&](size_t i, size_t count) HWY_ATTR {
+      const auto scaled = hn::Mul(LoadRow(gain.data + i, count), LoadRow(part + i, count));
+      StoreRow(hn::Add(LoadRow(from + i, count), scaled), to + i, count);
+    });
+  }
+}
+
+void AddScaledBranchGradientRows(
+    Input g, Input branch, Input gain, Matrix branch_gradient, float* gain_sums) {
+  for (size_t r = 0; r < g.rows; ++r) {
+    const float *const gradients = g.Row(r), *const part = branch.Row(r);
+    float* const to = branch_gradient.Row(r);
+    ForRow(g.cols, [&](size_t i, size_t count) HWY_ATTR {
+      const auto gradient = LoadRow(gradients + i, count);
+      const auto product = hn::Mul(LoadRow(part + i, count), gradient);
+      StoreRow(hn::Add(LoadRow(gain_sums + i, count), product), gain_sums + i, count);
+      StoreRow(hn::Mul(LoadRow(gain.data + i, count), gradient), to + i, count);
+    });
+  }
+}
+
+// Sums of MeasurePart in lanes of float64, as many as RowSum has.
+struct MagnitudeSums {
+  using Tag = hn::CappedTag<double, kRowLanes>;
+  static constexpr size_t kLanes = hn::MaxLanes(Tag());
+  static constexpr size_t kVectors = kRowLanes / kLanes;
+  hn::Vec<Tag> sums[kVectors], squares[kVectors];
+  RowVector max = hn::Zero(RowTag());
+  size_t nonfinite = 0;
+
+  HWY_INLINE MagnitudeSums() {
+    for (size_t v = 0; v < kVectors; ++v) sums[v] = squares[v] = hn::Zero(Tag());
+  }
+  // kRowLanes elements.
+  HWY_INLINE void Add(const float* x) {
+    const RowTag d;
+    const auto largest = hn::Set(d, std::numeric_limits<float>::max());
+    bool all_finite = true;
+    for (size_t i = 0; i < kRowLanes; i += kVectorLanes) {
+      const auto magnitude = hn::Abs(hn::LoadU(d, x + i));
+      const auto finite = hn::Le(magnitude, largest);
+      all_finite = all_finite && hn::AllTrue(d, finite);
+      max = hn::Max(max, hn::IfThenElseZero(finite, magnitude));
+    }
+    HWY_ALIGN float kept[kRowLanes];
+    if (HWY_UNLIKELY(!all_finite)) x = KeepFinite(x, kept);
+    const Tag dd;
+    const hn::Rebind<float, Tag> df;
+    for (size_t v = 0; v < kVectors; ++v) {
+      const auto wide = hn::PromoteTo(dd, hn::LoadU(df, x + v * kLanes));
+      sums[v] = hn::Add(sums[v], hn::Abs(wide));
+      squares[v] = hn::Add(squares[v], hn::Mul(wide, wide));
+    }
+  }
+  static double Total(const hn::Vec<Tag>* lanes) {
+    HWY_ALIGN double all[kRowLanes];
+    for (size_t v = 0; v < kVectors; ++v) hn::Store(lanes[v], Tag(), all + v * kLanes);
+    for (size_t half = kRowLanes / 2; half > 0; half /= 2) {
+      for (size_t i = 0; i < half; ++i) all[i] += all[i + half];
+    }
+    return all[0];
+  }
+
+ private:
+  // Zeros for the others, which are counted.
+  const float* KeepFinite(const float* x, float* kept) {
+    for (size_t i = 0; i < kRowLanes; ++i) {
+      const bool finite = std::isfinite(x[i]);
+      kept[i] = finite ? x[i] : 0;
+      nonfinite += !finite;
+    }
+    return kept;
+  }
+};
+
+void MeasureRows(Input x, AbsoluteStatistics* result) {
+  MagnitudeSums sums;
+  const size_t whole = x.cols / kRowLanes * kRowLanes;
+  for (size_t r = 0; r < x.rows; ++r) {
+    const float* const row = x.Row(r);
+    for (size_t i = 0; i < whole; i += kRowLanes) sums.Add(row + i);
+    if (whole < x.cols) {
+      HWY_ALIGN float rest[kRowLanes] = {};
+      std::memcpy(rest, row + whole, (x.cols - whole) * sizeof(float));
+      sums.Add(rest);
+    }
+  }
+  result->mean = MagnitudeSums::Total(sums.sums);
+  result->square_sum = MagnitudeSums::Total(sums.squares);
+  result->max = hn::GetLane(hn::MaxOfLanes(RowTag(), sums.max));
+  result->nonfinite = sums.nonfinite;
+}
+
+}  // namespace numsim::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace numsim {
+
+HWY_EXPORT(AddRows);
+HWY_EXPORT(ScaleRows);
+HWY_EXPORT(AddBiasToRows);
+HWY_EXPORT(AddColumns);
+HWY_EXPORT(AddScaledBranchRows);
+HWY_EXPORT(AddScaledBranchGradientRows);
+HWY_EXPORT(MeasureRows);
+
+void AddPart(MatrixRef<const float> a, MatrixRef<const float> b, MatrixRef<float> y) noexcept {
+  HWY_DYNAMIC_DISPATCH(AddRows)(a, b, y);
+}
+void ScalePart(float factor, MatrixRef<float> y) noexcept {
+  HWY_DYNAMIC_DISPATCH(ScaleRows)(factor, y);
+}
+void AddBiasPart(MatrixRef<const float> bias, MatrixRef<float> y) noexcept {
+  HWY_DYNAMIC_DISPATCH(AddBiasToRows)(bias, y);
+}
+void AddColumnsPart(MatrixRef<const float> x, float* sums) noexcept {
+  HWY_DYNAMIC_DISPATCH(AddColumns)(x, sums);
+}
+void AddScaledBranchPart(MatrixRef<const float> x,
+                         MatrixRef<const float> branch,
+                         MatrixRef<const float> gain,
+                         MatrixRef<float> y) noexcept {
+  HWY_DYNAMIC_DISPATCH(AddScaledBranchRows)(x, branch, gain, y);
+}
+void AddScaledBranchGradientPart(MatrixRef<const float> g,
+                                 MatrixRef<const float> branch,
+                                 MatrixRef<const float> gain,
+                                 MatrixRef<float> branch_gradient,
+                                 float* gain_sums) noexcept {
+  HWY_DYNAMIC_DISPATCH(AddScaledBranchGradientRows)(g, branch, gain, branch_gradient, gain_sums);
+}
+void MeasurePart(MatrixRef<const float> x, AbsoluteStatistics* sums) noexcept {
+  HWY_DYNAMIC_DISPATCH(MeasureRows)(x, sums);
+}
+
+}  // namespace numsim
+#endif  // HWY_ONCE

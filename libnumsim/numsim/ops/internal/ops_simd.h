@@ -1,0 +1,152 @@
+// Vector code of the operations, over rows or pieces of float32, on one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "numsim/ops/elementwise.h"
+#include "numsim/ops/tensor.h"
+
+namespace numsim {
+
+// The parts of activation.h that one thread does, for float32, in vectors. Bits do not depend on
+// the SIMD target; the backend "scalar" takes the best one too.
+
+// Shapes as in activation.h. Outputs may be inputs of the same shape.
+void GeluPart(MatrixRef<const float> x, MatrixRef<float> y) noexcept;
+void GeluGradientPart(MatrixRef<const float> g,
+                      MatrixRef<const float> x,
+                      MatrixRef<float> dx) noexcept;
+void ReluPart(MatrixRef<const float> x, MatrixRef<float> y) noexcept;
+void ReluGradientPart(MatrixRef<const float> g,
+                      MatrixRef<const float> x,
+                      MatrixRef<float> dx) noexcept;
+void SwigluPart(MatrixRef<const float> x, MatrixRef<float> y) noexcept;
+void SwigluGradientPart(MatrixRef<const float> g,
+                        MatrixRef<const float> x,
+                        MatrixRef<float> dx) noexcept;
+
+// Attention of one head of one sequence in float32, on the best SIMD target. For attention.cc.
+
+// Rows of a head: element (t, d) is data[t * stride + d].
+struct HeadRows {
+  const float* data;
+  size_t stride;
+};
+struct HeadRowsOut {
+  float* data;
+  size_t stride;
+};
+
+struct HeadShape {
+  size_t length, head_dim;
+  bool causal;
+  float scale;  // of the scores
+};
+
+// Floats of scratch that a call needs.
+size_t AttendScratch(const HeadShape& shape);
+size_t AttendGradientScratch(const HeadShape& shape);
+
+// log_sums: element t at t * log_stride.
+void Attend(const HeadShape& shape,
+            HeadRows q,
+            HeadRows k,
+            HeadRows v,
+            float* log_sums,
+            size_t log_stride,
+            HeadRowsOut out,
+            float* scratch);
+
+struct HeadGradientInputs {
+  HeadRows g, q, k, v, out;
+  const float* log_sums;
+  size_t log_stride;
+};
+void AttendGradient(const HeadShape& shape,
+                    const HeadGradientInputs& in,
+                    HeadRowsOut dq,
+                    HeadRowsOut dk,
+                    HeadRowsOut dv,
+                    float* scratch);
+
+// The parts of elementwise.h that one thread does, for float32, in vectors. Bits do not depend on
+// the SIMD target; the backend "scalar" takes the best one too.
+
+// Shapes as in elementwise.h. Outputs may be inputs of the same shape.
+void AddPart(MatrixRef<const float> a, MatrixRef<const float> b, MatrixRef<float> y) noexcept;
+void ScalePart(float factor, MatrixRef<float> y) noexcept;
+void AddBiasPart(MatrixRef<const float> bias, MatrixRef<float> y) noexcept;
+// sums[c] += the elements of column c, one after another.
+void AddColumnsPart(MatrixRef<const float> x, float* sums) noexcept;
+void AddScaledBranchPart(MatrixRef<const float> x,
+                         MatrixRef<const float> branch,
+                         MatrixRef<const float> gain,
+                         MatrixRef<float> y) noexcept;
+// gain_sums[c] += branch * g of column c, one row after another.
+void AddScaledBranchGradientPart(MatrixRef<const float> g,
+                                 MatrixRef<const float> branch,
+                                 MatrixRef<const float> gain,
+                                 MatrixRef<float> branch_gradient,
+                                 float* gain_sums) noexcept;
+// Of these elements; sums->mean is their sum, not their mean. Element c of a row is added to lane
+// c mod 16, row after row, then lanes are added in a tree as in rows-inl.h.
+void MeasurePart(MatrixRef<const float> x, AbsoluteStatistics* sums) noexcept;
+
+// The parts of norm.h that one thread does, for float32, in vectors. Bits do not depend on the SIMD
+// target; the backend "scalar" takes the best one too.
+
+// Shapes as in norm.h; vectors are as long as gain. y and dx may be inputs of the same shape. Sums
+// of gradients are added to, one vector after another.
+void RmsNormPart(MatrixRef<const float> x,
+                 MatrixRef<const float> gain,
+                 double epsilon,
+                 MatrixRef<float> inverse,
+                 MatrixRef<float> y) noexcept;
+void RmsNormGradientPart(MatrixRef<const float> g,
+                         MatrixRef<const float> x,
+                         MatrixRef<const float> gain,
+                         MatrixRef<const float> inverse,
+                         float* gain_sums,
+                         MatrixRef<float> dx) noexcept;
+void LayerNormPart(MatrixRef<const float> x,
+                   MatrixRef<const float> gain,
+                   MatrixRef<const float> bias,
+                   double epsilon,
+                   MatrixRef<float> mean,
+                   MatrixRef<float> inverse,
+                   MatrixRef<float> y) noexcept;
+void LayerNormGradientPart(MatrixRef<const float> g,
+                           MatrixRef<const float> x,
+                           MatrixRef<const float> gain,
+                           MatrixRef<const float> mean,
+                           MatrixRef<const float> inverse,
+                           float* gain_sums,
+                           float* bias_sums,
+                           MatrixRef<float> dx) noexcept;
+void UnitNormPart(MatrixRef<const float> x, MatrixRef<float> inverse, MatrixRef<float> y) noexcept;
+void UnitNormGradientPart(MatrixRef<const float> g,
+                          MatrixRef<const float> y,
+                          MatrixRef<const float> inverse,
+                          MatrixRef<float> dx) noexcept;
+
+// Of UnitNorm.
+inline constexpr double kLeastNorm = 1e-12;
+
+// Losses of one row of float32, in vectors: loss_simd.cc. Bits do not depend on the target.
+
+struct RowLoss {
+  double loss = 0;
+  bool correct = false;
+};
+
+// As CrossEntropy, of a row of n logits that counts. gradient, if not nullptr, receives weight *
+// (softmax - one-hot); it may be x.
+RowLoss CrossEntropyOfRow(
+    const float* x, size_t n, size_t target, float weight, float* gradient) noexcept;
+
+// The sum of (y - target)^2. gradient, if not nullptr, receives weight * (y - target); it may be y.
+float SquaredErrorOfRow(
+    const float* y, const float* target, size_t n, float weight, float* gradient) noexcept;
+
+}  // namespace numsim

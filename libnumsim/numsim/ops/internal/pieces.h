@@ -1,0 +1,92 @@
+// How operations are divided among threads, and what they check first.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "numsim/base/parallel.h"
+#include "numsim/ops/tensor.h"
+
+namespace numsim {
+
+// Elements that keep a thread busy for tens of microseconds.
+inline constexpr size_t kThreadElements = size_t{1} << 14;
+
+template <typename... Matrices>
+void CheckPlaces(const char* operation, const Matrices&... matrices) {
+  RequireHost(operation, {matrices.place...});
+}
+
+template <typename T>
+void CheckShape(const char* operation, const MatrixRef<T>& m, size_t rows, size_t cols) {
+  NUMSIM_CHECK(m.rows == rows && m.cols == cols,
+               "{}: {} x {}, not {} x {}",
+               operation,
+               m.rows,
+               m.cols,
+               rows,
+               cols);
+}
+
+// body(begin, end) for ranges of rows that cover all of `rows`, each of which has `work` elements.
+template <typename Body>
+void ForRowRanges(size_t rows, size_t work, const Body& body) {
+  // By reference, here and below: a std::function keeps one pointer without memory of its own.
+  const size_t grain = std::max<size_t>(1, kThreadElements / std::max<size_t>(1, work));
+  ParallelFor(rows, grain, [&body](size_t begin, size_t end) { body(begin, end); });
+}
+
+// kernel(parts...) for parts that cover the matrices, which have one shape; for kernels to which it
+// does not matter where in its matrix an element lies.
+template <typename Kernel, typename First, typename... Others>
+void ForElements(const Kernel& kernel, First first, Others... others) {
+  if (!(first.Contiguous() && ... && others.Contiguous())) {
+    ForRowRanges(first.rows, first.cols, [&](size_t begin, size_t end) {
+      kernel(first.Rows(begin, end - begin), others.Rows(begin, end - begin)...);
+    });
+    return;
+  }
+  const auto in_one_row = [](auto m) { return m.As(1, m.Elements()); };
+  ForRowRanges(first.Elements(), 1, [&](size_t begin, size_t end) {
+    kernel(in_one_row(first).Columns(begin, end - begin),
+           in_one_row(others).Columns(begin, end - begin)...);
+  });
+}
+
+// Rows whose terms are added one after another; the sums of such blocks are added in their order.
+inline constexpr size_t kSumRows = 128;
+
+// Writes sums over `rows` rows, of `work` elements each: add(begin, end, block_sums) adds the terms
+// of rows begin .. end - 1, one block, to block_sums, which hold the columns of sums[0], then of
+// sums[1], ...
+template <typename T, size_t kCount, typename Add>
+void SumRowBlocks(size_t rows,
+                  size_t work,
+                  const std::array<MatrixRef<T>, kCount>& sums,
+                  const Add& add) {
+  size_t width = 0;
+  for (const MatrixRef<T>& s : sums) width += s.cols;
+  const size_t blocks = (rows + kSumRows - 1) / kSumRows;
+  thread_local std::vector<T> scratch;
+  scratch.resize(std::max(scratch.size(), blocks * width));
+  T* const block_sums = scratch.data();
+  ForRowRanges(blocks, kSumRows * work, [&](size_t first, size_t last) {
+    for (size_t b = first; b < last; ++b) {
+      std::fill_n(block_sums + b * width, width, T{0});
+      add(b * kSumRows, std::min(rows, (b + 1) * kSumRows), block_sums + b * width);
+    }
+  });
+  const T* part = block_sums;
+  for (const MatrixRef<T>& s : sums) {
+    std::fill_n(s.data, s.cols, T{0});
+    for (size_t b = 0; b < blocks; ++b) {
+      const T* const from = part + b * width;
+      for (size_t c = 0; c < s.cols; ++c) s.data[c] += from[c];
+    }
+    part += s.cols;
+  }
+}
+
+}  // namespace numsim

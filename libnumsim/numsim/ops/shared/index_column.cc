@@ -1,0 +1,14 @@
+#include "numsim/ops/shared/index_column.h"
+
+#include <algorithm>
+
+namespace numsim {
+
+IndexRef IndexColumn::Upload(std::span<const int32_t> indices) {
+  const MatrixRef<int32_t> to = buffer_.Resize(indices.size(), 1);
+  RequireHost("uploading indices", {to.place});
+  std::copy(indices.begin(), indices.end(), to.data);
+  return to;
+}
+
+}  // namespace numsim

@@ -1,0 +1,248 @@
+#include "numsim/ops/shared/sequence.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "numsim/base/elementary.h"
+#include "numsim/ops/internal/row_loops.h"
+
+namespace numsim {
+namespace {
+
+template <typename T>
+void CopyRow(const T* x, size_t n, T* y) {
+  std::copy_n(x, n, y);
+}
+
+template <typename T>
+void AddToRow(const T* x, size_t n, T* y) {
+  for (size_t i = 0; i < n; ++i) y[i] += x[i];
+}
+
+void CheckIndices(IndexRef ids, size_t count) {
+  CheckShape("indices", ids, count, 1);
+  NUMSIM_CHECK(ids.Contiguous(), "indices with stride {}", ids.stride);
+}
+
+void CheckBelow(IndexRef ids, size_t limit) {
+  for (size_t i = 0; i < ids.rows; ++i) {
+    const int32_t id = ids.data[i];
+    NUMSIM_CHECK(id >= 0 && static_cast<size_t>(id) < limit, "index {} of {}: {}", i, limit, id);
+  }
+}
+
+// Row of sequence b that TakeRows takes.
+size_t TakenRow(IndexRef at, size_t length, size_t b) {
+  return b * length + (at.data == nullptr ? 0 : static_cast<size_t>(at.data[b]));
+}
+
+void CheckTaken(IndexRef at, size_t count, size_t length) {
+  if (at.data == nullptr) return;
+  CheckIndices(at, count);
+  CheckBelow(at, length);
+}
+
+}  // namespace
+
+template <typename T>
+void GatherRows(In<T> table, IndexRef ids, MatrixRef<T> y) {
+  constexpr const char* kName = "gathering of rows";
+  CheckPlaces(kName, table, ids, y);
+  CheckShape(kName, y, ids.rows, table.cols);
+  CheckIndices(ids, y.rows);
+  CheckBelow(ids, table.rows);
+  ForRows(y.rows, y.cols, [&](size_t i) {
+    CopyRow(table.Row(static_cast<size_t>(ids.data[i])), y.cols, y.Row(i));
+  });
+}
+
+template <typename T>
+void GatherRowsGradient(In<T> g, IndexRef ids, MatrixRef<T> table_gradient) {
+  constexpr const char* kName = "the gradient of a table";
+  CheckPlaces(kName, g, ids, table_gradient);
+  CheckShape(kName, g, ids.rows, table_gradient.cols);
+  CheckIndices(ids, g.rows);
+  CheckBelow(ids, table_gradient.rows);
+  ForColumns(g.cols, g.rows + table_gradient.rows, [&](size_t begin, size_t count) {
+    for (size_t r = 0; r < table_gradient.rows; ++r) {
+      std::fill_n(table_gradient.Row(r) + begin, count, T{});
+    }
+    for (size_t i = 0; i < g.rows; ++i) {
+      const size_t r = static_cast<size_t>(ids.data[i]);
+      AddToRow(g.Row(i) + begin, count, table_gradient.Row(r) + begin);
+    }
+  });
+}
+
+template <typename T>
+void AddPositions(In<T> table, MatrixRef<T> y) {
+  constexpr const char* kName = "positions";
+  CheckPlaces(kName, table, y);
+  CheckShape(kName, y, y.rows, table.cols);
+  NUMSIM_CHECK(table.rows != 0 && y.rows % table.rows == 0, "{} of {}", y.rows, table.rows);
+  ForRows(y.rows, y.cols, [&](size_t i) { AddToRow(table.Row(i % table.rows), y.cols, y.Row(i)); });
+}
+
+template <typename T>
+void AddPositionsGradient(In<T> g, MatrixRef<T> table_gradient) {
+  constexpr const char* kName = "the gradient of positions";
+  CheckPlaces(kName, g, table_gradient);
+  const size_t length = table_gradient.rows;
+  CheckShape(kName, g, g.rows, table_gradient.cols);
+  NUMSIM_CHECK(length != 0 && g.rows % length == 0, "{} of {}", g.rows, length);
+  ForRows(length, g.rows / length * g.cols, [&](size_t t) {
+    T* const sum = table_gradient.Row(t);
+    std::fill_n(sum, g.cols, T{});
+    for (size_t i = t; i < g.rows; i += length) AddToRow(g.Row(i), g.cols, sum);
+  });
+}
+
+template <typename T>
+void RotatePositions(In<T> cosines, In<T> sines, size_t head_dim, bool inverse, MatrixRef<T> x) {
+  constexpr const char* kName = "rotary positions";
+  CheckPlaces(kName, cosines, sines, x);
+  const size_t length = cosines.rows, half = head_dim / 2;
+  NUMSIM_CHECK(half != 0 && head_dim % 2 == 0 && x.cols % head_dim == 0,
+               "{} columns in heads of {}",
+               x.cols,
+               head_dim);
+  CheckShape(kName, cosines, length, half);
+  CheckShape(kName, sines, length, half);
+  NUMSIM_CHECK(length != 0 && x.rows % length == 0, "{} of {}", x.rows, length);
+  const T sign = inverse ? T{-1} : T{1};
+  ForRows(x.rows, 2 * x.cols, [&](size_t i) {
+    const T* const cosine = cosines.Row(i % length);
+    const T* const sine = sines.Row(i % length);
+    for (T *head = x.Row(i), *const end = head + x.cols; head < end; head += head_dim) {
+      T *const first = head, *const second = head + half;
+      for (size_t j = 0; j < half; ++j) {
+        const T a = first[j], b = second[j], s = sign * sine[j];
+        first[j] = a * cosine[j] - b * s;
+        second[j] = a * s + b * cosine[j];
+      }
+    }
+  });
+}
+
+template <typename T>
+void RotaryTables(double base, size_t head_dim, MatrixRef<T> cosines, MatrixRef<T> sines) {
+  constexpr const char* kName = "tables of rotary positions";
+  CheckPlaces(kName, cosines, sines);
+  const size_t half = head_dim / 2;
+  NUMSIM_CHECK(base > 0 && head_dim % 2 == 0, "base {}, head_dim {}", base, head_dim);
+  CheckShape(kName, cosines, cosines.rows, half);
+  CheckShape(kName, sines, cosines.rows, half);
+  constexpr double kTwoPi = 0x1.921fb54442d18p+2;
+  const double log_base = Log(base);
+  ForRows(cosines.rows, 16 * half, [&](size_t position) {
+    for (size_t j = 0; j < half; ++j) {
+      const double exponent = -2 * static_cast<double>(j) / static_cast<double>(head_dim);
+      const double turns = static_cast<double>(position) * Exp(exponent * log_base) / kTwoPi;
+      const SinCos angle = SinCos2Pi(turns - std::floor(turns));
+      cosines.Row(position)[j] = static_cast<T>(angle.cos);
+      sines.Row(position)[j] = static_cast<T>(angle.sin);
+    }
+  });
+}
+
+template <typename T>
+void CutPatches(In<T> images,
+                size_t height,
+                size_t width,
+                size_t channels,
+                size_t patch,
+                MatrixRef<T> patches) {
+  constexpr const char* kName = "patches";
+  CheckPlaces(kName, images, patches);
+  NUMSIM_CHECK(patch != 0 && height % patch == 0 && width % patch == 0,
+               "patches of {} of images of {} x {}",
+               patch,
+               height,
+               width);
+  const size_t across = width / patch, per_image = height / patch * across;
+  const size_t line = patch * channels;
+  CheckShape(kName, images, images.rows, height * width * channels);
+  CheckShape(kName, patches, images.rows * per_image, patch * line);
+  ForRows(patches.rows, patches.cols, [&](size_t row) {
+    const size_t p = row % per_image;
+    const T* const corner =
+        images.Row(row / per_image) + (p / across * patch * width + p % across * patch) * channels;
+    for (size_t y = 0; y < patch; ++y) {
+      CopyRow(corner + y * width * channels, line, patches.Row(row) + y * line);
+    }
+  });
+}
+
+template <typename T>
+void PrependToken(In<T> x, size_t length, In<T> token, MatrixRef<T> y) {
+  constexpr const char* kName = "a token of classes";
+  CheckPlaces(kName, x, token, y);
+  NUMSIM_CHECK(length != 0 && x.rows % length == 0, "{} of {}", x.rows, length);
+  CheckShape(kName, token, 1, x.cols);
+  CheckShape(kName, y, x.rows / length * (length + 1), x.cols);
+  ForRows(y.rows, y.cols, [&](size_t row) {
+    const size_t b = row / (length + 1), t = row % (length + 1);
+    CopyRow(t == 0 ? token.data : x.Row(b * length + t - 1), y.cols, y.Row(row));
+  });
+}
+
+template <typename T>
+void PrependTokenGradient(In<T> g, size_t length, MatrixRef<T> token_gradient, MatrixRef<T> dx) {
+  constexpr const char* kName = "the gradient of a token of classes";
+  CheckPlaces(kName, g, token_gradient, dx);
+  CheckShape(kName, dx, g.rows / (length + 1) * length, g.cols);
+  CheckShape(kName, g, dx.rows / length * (length + 1), dx.cols);
+  CheckShape(kName, token_gradient, 1, g.cols);
+  ForColumns(g.cols, g.rows / (length + 1), [&](size_t begin, size_t count) {
+    T* const sum = token_gradient.data + begin;
+    std::fill_n(sum, count, T{});
+    for (size_t i = 0; i < g.rows; i += length + 1) AddToRow(g.Row(i) + begin, count, sum);
+  });
+  ForRows(dx.rows, dx.cols, [&](size_t row) {
+    CopyRow(g.Row(row / length * (length + 1) + row % length + 1), dx.cols, dx.Row(row));
+  });
+}
+
+template <typename T>
+void TakeRows(In<T> x, size_t length, IndexRef at, MatrixRef<T> y) {
+  constexpr const char* kName = "taking of rows";
+  CheckPlaces(kName, x, at, y);
+  CheckShape(kName, x, y.rows * length, y.cols);
+  CheckTaken(at, y.rows, length);
+  ForRows(
+      y.rows, y.cols, [&](size_t b) { CopyRow(x.Row(TakenRow(at, length, b)), y.cols, y.Row(b)); });
+}
+
+template <typename T>
+void TakeRowsGradient(In<T> g, size_t length, IndexRef at, MatrixRef<T> dx) {
+  constexpr const char* kName = "the gradient of taken rows";
+  CheckPlaces(kName, g, at, dx);
+  CheckShape(kName, dx, g.rows * length, g.cols);
+  CheckTaken(at, g.rows, length);
+  ForRows(dx.rows, dx.cols, [&](size_t row) {
+    const size_t b = row / length;
+    if (row == TakenRow(at, length, b)) {
+      CopyRow(g.Row(b), dx.cols, dx.Row(row));
+    } else {
+      std::fill_n(dx.Row(row), dx.cols, T{});
+    }
+  });
+}
+
+#define NUMSIM_INSTANTIATE(T)                                                       \
+  template void GatherRows<T>(In<T>, IndexRef, MatrixRef<T>);                       \
+  template void GatherRowsGradient<T>(In<T>, IndexRef, MatrixRef<T>);               \
+  template void AddPositions<T>(In<T>, MatrixRef<T>);                               \
+  template void AddPositionsGradient<T>(In<T>, MatrixRef<T>);                       \
+  template void RotatePositions<T>(In<T>, In<T>, size_t, bool, MatrixRef<T>);       \
+  template void RotaryTables<T>(double, size_t, MatrixRef<T>, MatrixRef<T>);        \
+  template void CutPatches<T>(In<T>, size_t, size_t, size_t, size_t, MatrixRef<T>); \
+  template void PrependToken<T>(In<T>, size_t, In<T>, MatrixRef<T>);                \
+  template void PrependTokenGradient<T>(In<T>, size_t, MatrixRef<T>, MatrixRef<T>); \
+  template void TakeRows<T>(In<T>, size_t, IndexRef, MatrixRef<T>);                 \
+  template void TakeRowsGradient<T>(In<T>, size_t, IndexRef, MatrixRef<T>);
+NUMSIM_INSTANTIATE(float)
+NUMSIM_INSTANTIATE(double)
+#undef NUMSIM_INSTANTIATE
+
+}  // namespace numsim

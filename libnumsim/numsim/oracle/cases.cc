@@ -1,0 +1,151 @@
+#include "numsim/oracle/cases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "numsim/base/error.h"
+#include "numsim/oracle/internal/case_makers.h"
+
+namespace numsim {
+namespace {
+
+constexpr int kMaxFullBits = 32;
+// Formats of at most that many bits give all their codes to `edges`: as one of several operands, as
+// the only one.
+constexpr int kAllCodes = 6;
+constexpr int kAllCodesOfOne = 8;
+constexpr int kWidestTarget = 16;  // of which every value is tried
+
+// The awkward numbers of an operand, the most awkward first.
+std::vector<uint64_t> AwkwardNumbers(const Operation& operation, const Column& column) {
+  const bool only = operation.operands() == 1;
+  const auto& target = operation.results()[0].format;
+  CodeList list(column.bits);
+  if (column.kind == ColumnKind::kInteger) {
+    list.Add(AwkwardIntegers(column.bits, column.is_signed));
+    if (only && target) list.Add(IntegersAroundTies(column.bits, column.is_signed, target->spec));
+    return list.codes();
+  }
+  const FormatSpec& source = column.format->spec;
+  list.Add(AwkwardCodes(source, only ? kAllCodesOfOne : kAllCodes));
+  if (!only) return list.codes();
+  list.Add(CodesAroundIntegers(source));
+  if (target && target->spec.Bits() < source.Bits() && target->spec.Bits() <= kWidestTarget) {
+    list.Add(CodesAroundValues(source, target->spec));
+  }
+  return list.codes();
+}
+
+// How many numbers each of several operands may have.
+size_t LengthLimit(size_t operands, size_t random_combinations) {
+  const double all = static_cast<double>(kEdgeProduct) / static_cast<double>(random_combinations);
+  return static_cast<size_t>(std::pow(all, 1.0 / static_cast<double>(operands)));
+}
+
+std::vector<std::vector<uint64_t>> EdgeLists(const Operation& operation) {
+  const std::vector<Column>& columns = operation.inputs();
+  std::vector<std::vector<uint64_t>> lists;
+  size_t random_combinations = 1;
+  for (size_t c = operation.operands(); c < columns.size(); ++c) {
+    random_combinations *= AwkwardRandomBits(columns[c].bits).size();
+  }
+  const size_t limit = LengthLimit(operation.operands(), random_combinations);
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const bool random = columns[c].kind == ColumnKind::kRandom;
+    std::vector<uint64_t> list =
+        random ? AwkwardRandomBits(columns[c].bits) : AwkwardNumbers(operation, columns[c]);
+    if (operation.operands() > 1 && list.size() > limit) list.resize(limit);
+    std::sort(list.begin(), list.end());
+    lists.push_back(std::move(list));
+  }
+  return lists;
+}
+
+uint64_t FullCount(const std::vector<Column>& columns) {
+  int bits = 0;
+  for (const Column& column : columns) bits += column.bits;
+  if (bits > kMaxFullBits) {
+    throw Error::Format(
+        "--level full: 2^{} cases, at most 2^{} are made; use random:N", bits, kMaxFullBits);
+  }
+  return uint64_t{1} << bits;
+}
+
+}  // namespace
+
+CaseLevel ParseCaseLevel(std::string_view text, uint64_t seed) {
+  if (text == "edges") return {.kind = CaseLevel::Kind::kEdges};
+  if (text == "full") return {.kind = CaseLevel::Kind::kFull};
+  constexpr std::string_view kRandom = "random:";
+  if (text.starts_with(kRandom)) {
+    const std::string_view number = text.substr(kRandom.size());
+    uint64_t count = 0;
+    const auto [end, status] = std::from_chars(number.data(), number.data() + number.size(), count);
+    if (status == std::errc() && end == number.data() + number.size() && count > 0) {
+      return {.kind = CaseLevel::Kind::kRandom, .count = count, .seed = seed};
+    }
+  }
+  throw Error::Format("--level '{}' is not one of edges, full, random:N with N from 1", text);
+}
+
+std::string Name(const CaseLevel& level) {
+  switch (level.kind) {
+    case CaseLevel::Kind::kEdges:
+      return "edges";
+    case CaseLevel::Kind::kFull:
+      return "full";
+    case CaseLevel::Kind::kRandom:
+      break;
+  }
+  return fmt::format("random:{}", level.count);
+}
+
+CaseGenerator::CaseGenerator(const Operation& operation, const CaseLevel& level)
+    : level_(level),
+      shape_(operation.shape()),
+      columns_(operation.inputs()),
+      operands_(operation.operands()),
+      length_(operation.length()) {
+  if (level.kind == CaseLevel::Kind::kFull) {
+    size_ = FullCount(columns_);
+  } else if (level.kind == CaseLevel::Kind::kRandom) {
+    size_ = level.count;
+  } else if (shape_ == CaseShape::kBlock || shape_ == CaseShape::kDot) {
+    rows_ = EdgeRows(operation);
+    size_ = rows_.size() / operands_ + kRandomEdgeRows;
+  } else {
+    lists_ = EdgeLists(operation);
+    size_ = 1;
+    for (const auto& list : lists_) size_ *= list.size();
+  }
+}
+
+void CaseGenerator::Case(uint64_t i, std::span<uint64_t> inputs) const noexcept {
+  NUMSIM_CHECK(i < size_ && inputs.size() == columns_.size(),
+               "case {} of {}, {} of {} columns",
+               i,
+               size_,
+               inputs.size(),
+               columns_.size());
+  if (level_.kind == CaseLevel::Kind::kFull) {
+    for (size_t c = columns_.size(); c-- > 0; i >>= columns_[c].bits) {
+      inputs[c] = i & (~uint64_t{0} >> (64 - columns_[c].bits));
+    }
+  } else if (!lists_.empty()) {
+    for (size_t c = columns_.size(); c-- > 0; i /= lists_[c].size()) {
+      inputs[c] = lists_[c][i % lists_[c].size()];
+    }
+  } else {
+    const uint64_t seed = level_.kind == CaseLevel::Kind::kRandom ? level_.seed : 0;
+    RandomCase(columns_, {shape_, operands_, length_}, seed, i, inputs);
+    if (i * operands_ < rows_.size()) {  // made up; random bits stay
+      std::copy_n(
+          rows_.begin() + static_cast<std::ptrdiff_t>(i * operands_), operands_, inputs.begin());
+    }
+  }
+}
+
+}  // namespace numsim

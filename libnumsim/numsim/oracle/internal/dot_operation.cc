@@ -1,0 +1,208 @@
+// Dot products with a stated accumulator: a[0] b[0] + ... + a[N-1] b[N-1], by the rules of
+// arith/accumulator.h.
+//
+//   exact            The exact sum, rounded once to the result. An exact zero is -0 if every
+//                    product is -0, and in mode rtn unless every product is +0.
+//   FORMAT           acc = +0; acc = round(acc + a[i] b[i]) in FORMAT, i ascending, each a fused
+//                    multiply-add; at last acc is converted to the result.
+//   FORMAT:unfused   acc = round(acc + round(a[i] b[i])), both in FORMAT.
+//   all others       Accumulate, which rounds as its rule says whatever the request; its sum is
+//                    rounded once to the result. A NaN in fp32 is NanResult. `library` has no right
+//                    answer and is refused.
+//
+// Every rounding of the first three, and the last of the others, is in the mode and under the
+// overflow policy of the request. In a stochastic mode each such rounding has its own random bits,
+// in the order in which they happen: the last column is that of the conversion to the result, the
+// only one but for FORMAT. Flags are the OR of all these steps'.
+#include <fmt/format.h>
+
+#include <array>
+#include <bit>
+#include <vector>
+
+#include "numsim/arith/accumulator.h"
+#include "numsim/arith/arith.h"
+#include "numsim/arith/shared/exact.h"
+#include "numsim/arith/shared/exact_sum.h"
+#include "numsim/base/error.h"
+#include "numsim/formats/decode.h"
+#include "numsim/formats/named_formats.h"
+#include "numsim/oracle/internal/operation_row.h"
+
+namespace numsim {
+namespace {
+
+constexpr int kDefaultLength = 16;
+
+class DotOperation : public Operation {
+ protected:
+  DotOperation(const OperationInfo& info, const ResolvedRequest& r, size_t roundings_of_a_step)
+      : Operation(info, CaseShape::kDot), a_(r.a.spec), b_(r.b.spec), to_(r.plan) {
+    length_ = static_cast<size_t>(r.length != 0 ? r.length : kDefaultLength);
+    for (size_t i = 0; i < length_; ++i) {
+      inputs_.push_back(CodeColumn(fmt::format("a[{}]", i), r.a));
+    }
+    for (size_t i = 0; i < length_; ++i) {
+      inputs_.push_back(CodeColumn(fmt::format("b[{}]", i), r.b));
+    }
+    operands_ = inputs_.size();
+    has_random_ = AppendRandom(r.plan.rounding, roundings_of_a_step * length_ + 1, inputs_) != 0;
+    results_.push_back(CodeColumn("result", r.to));
+  }
+
+  Operand A(std::span<const uint64_t> inputs, size_t i) const {
+    return {a_, static_cast<uint32_t>(inputs[i])};
+  }
+  Operand B(std::span<const uint64_t> inputs, size_t i) const {
+    return {b_, static_cast<uint32_t>(inputs[length_ + i])};
+  }
+  // The random bits of rounding k.
+  uint32_t Random(std::span<const uint64_t> inputs, size_t k) const {
+    return static_cast<uint32_t>(has_random_ ? inputs[operands_ + k] : 0);
+  }
+
+  FormatSpec a_, b_;
+  EncodePlan to_;
+  bool has_random_ = false;
+};
+
+class ExactDot : public DotOperation {
+ public:
+  ExactDot(const OperationInfo& info, const ResolvedRequest& r) : DotOperation(info, r, 0) {}
+
+  Flags Evaluate(std::span<const uint64_t> inputs,
+                 std::span<uint64_t> results) const noexcept override {
+    ExactSum sum;
+    Flags flags = 0;
+    bool nan = false;
+    for (size_t i = 0; i < length_; ++i) {
+      const Operand a = A(inputs, i), b = B(inputs, i);
+      const exact::Outcome product =
+          exact::Product(ExactValue(a.format, a.code), ExactValue(b.format, b.code));
+      sum.Add(product.value);
+      flags |= product.flags;
+      if (IsSignalingNan(a) || IsSignalingNan(b)) flags |= kInvalid;
+      nan = nan || product.value.kind == NumberKind::kNan;
+    }
+    if (sum.Invalid() && !nan) flags |= kInvalid;
+    const bool zero_negative = to_.rounding.mode == RoundingMode::kDown;
+    const Rounded r = EncodeUnrounded(to_, sum.Result(zero_negative), Random(inputs, 0));
+    results[0] = r.code;
+    return static_cast<Flags>(flags | r.flags);
+  }
+};
+
+class SequentialDot : public DotOperation {
+ public:
+  SequentialDot(const OperationInfo& info,
+                const ResolvedRequest& r,
+                const FormatSpec& accumulator,
+                bool fused)
+      : DotOperation(info, r, fused ? 1 : 2),
+        step_(MakeEncodePlan(accumulator, r.plan.rounding, r.plan.overflow)),
+        fused_(fused) {
+    step_.tininess = r.plan.tininess;
+  }
+
+  Flags Evaluate(std::span<const uint64_t> inputs,
+                 std::span<uint64_t> results) const noexcept override {
+    Operand acc{step_.format, EncodeUnrounded(step_, Unrounded{}).code};
+    Flags flags = 0;
+    size_t roundings = 0;
+    for (size_t i = 0; i < length_; ++i) {
+      const Operand a = A(inputs, i), b = B(inputs, i);
+      Rounded r;
+      if (fused_) {
+        r = FusedMultiplyAdd(a, b, acc, step_, Random(inputs, roundings++));
+      } else {
+        const Rounded product = Multiply(a, b, step_, Random(inputs, roundings++));
+        flags |= product.flags;
+        r = Add(acc, {step_.format, product.code}, step_, Random(inputs, roundings++));
+      }
+      flags |= r.flags;
+      acc.code = r.code;
+    }
+    const Rounded result = Convert(acc, to_, Random(inputs, roundings));
+    results[0] = result.code;
+    return static_cast<Flags>(flags | result.flags);
+  }
+
+ private:
+  EncodePlan step_;
+  bool fused_;
+};
+
+// What a device does: no rounding of the request comes into it but the last.
+class ModelledDot : public DotOperation {
+ public:
+  ModelledDot(const OperationInfo& info, const ResolvedRequest& r, const Accumulator& rule)
+      : DotOperation(info, r, 0), rule_(rule), f32_(r.to.spec == kFp32) {
+    NUMSIM_CHECK(length_ <= kMostElements, "a dot product of {} elements", length_);
+  }
+
+  Flags Evaluate(std::span<const uint64_t> inputs,
+                 std::span<uint64_t> results) const noexcept override {
+    std::array<float, kMostElements> a, b;
+    for (size_t i = 0; i < length_; ++i) {
+      a[i] = Decode(a_, A(inputs, i).code);
+      b[i] = Decode(b_, B(inputs, i).code);
+    }
+    const Unrounded sum =
+        Accumulate(rule_, {a_, std::span(a).first(length_)}, {b_, std::span(b).first(length_)});
+    const Rounded r = EncodeUnrounded(to_, sum, Random(inputs, 0));
+    results[0] = f32_ && sum.kind == NumberKind::kNan ? NanResult(rule_) : r.code;
+    return r.flags;
+  }
+
+ private:
+  static constexpr size_t kMostElements = 4096;  // --length
+
+  Accumulator rule_;
+  bool f32_;
+};
+
+Accumulator ParseRule(const std::string& text) {
+  try {
+    return ParseAccumulator(text);
+  } catch (const Error& error) {
+    throw Error::Format("--{}", error.what());  // "accumulator 'TEXT' is ..."
+  }
+}
+
+std::unique_ptr<Operation> Make(const OperationInfo& info, const ResolvedRequest& r) {
+  const Accumulator rule = r.accumulator.empty() ? Accumulator{} : ParseRule(r.accumulator);
+  switch (rule.kind) {
+    case AccumulatorKind::kExact:
+      return std::make_unique<ExactDot>(info, r);
+    case AccumulatorKind::kFormat:
+    case AccumulatorKind::kFormatUnfused:
+      return std::make_unique<SequentialDot>(
+          info, r, rule.format, rule.kind == AccumulatorKind::kFormat);
+    case AccumulatorKind::kLibrary:
+      throw Error(
+          "--accumulator library has no stated order of summation, so there is no right answer; "
+          "fp32 and fp32-chunked:N have");
+    default:
+      return std::make_unique<ModelledDot>(info, r, rule);
+  }
+}
+
+const OperationRow kRows[] = {
+    {{"dot",
+      "a[0] b[0] + ... + a[N-1] b[N-1]; accumulator exact, FORMAT, FORMAT:unfused, fp64, "
+      "fp32-chunked:N, trunc:F,CHUNK[,PROMOTE] or a name of `numsim oracle accumulators`",
+      true,
+      {.format_b = true,
+       .to = true,
+       .accumulator = true,
+       .rounding = true,
+       .overflow = true,
+       .length = true}},
+     &Make},
+};
+
+}  // namespace
+
+std::span<const OperationRow> DotRows() { return kRows; }
+
+}  // namespace numsim

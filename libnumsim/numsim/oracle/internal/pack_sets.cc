@@ -1,0 +1,213 @@
+// The lists of files of the published packs.
+#include <array>
+
+#include "numsim/base/error.h"
+#include "numsim/oracle/pack.h"
+
+namespace numsim {
+namespace {
+
+constexpr std::array kSets = {
+    PackSetInfo{"standard",
+                "fp8, fp6, fp4, e8m0fnu, fp16 and bf16: conversion, arithmetic, blocks"},
+    PackSetInfo{"p3109-minimal", "minimal operations of the P3109 draft v4.0, to nearest even"},
+};
+
+const OperationInfo& InfoOf(std::string_view op) {
+  for (const OperationInfo& info : OperationTable()) {
+    if (info.name == op) return info;
+  }
+  throw Error::Format("--set: operation '{}' does not exist", op);
+}
+
+// Adds entries to a list, with every policy stated that the operation has.
+class Entries {
+ public:
+  // `level` as ParseCaseLevel reads it.
+  void Add(OperationRequest request, std::string_view level) {
+    const OperationInfo& info = InfoOf(request.op);
+    if (info.options.rounding && !request.rounding) request.rounding = Rounding{};
+    if (info.options.overflow) {
+      const bool block = request.op.starts_with("quantize");
+      if (!request.overflow) {
+        request.overflow = block ? Overflow::kSaturate : Overflow::kNonsaturate;
+      }
+      request.tininess = Tininess::kAfterRounding;
+    }
+    list_.push_back({std::move(request), ParseCaseLevel(level, kSeed)});
+  }
+  // Operands and result of one format.
+  void Add(const char* op, const std::string& format, std::string_view level) {
+    OperationRequest request;
+    request.op = op;
+    request.format = format;
+    Add(std::move(request), level);
+  }
+  void AddConvert(const std::string& from,
+                  const std::string& to,
+                  std::string_view level,
+                  const Rounding& rounding = {},
+                  Overflow overflow = Overflow::kNonsaturate) {
+    OperationRequest request;
+    request.op = "convert";
+    request.format = from;
+    request.to = to;
+    request.rounding = rounding;
+    request.overflow = overflow;
+    Add(std::move(request), level);
+  }
+
+  std::vector<PackEntry> Take() { return std::move(list_); }
+
+ private:
+  static constexpr uint64_t kSeed = 1;
+
+  std::vector<PackEntry> list_;
+};
+
+void AddConversions(Entries& entries) {
+  constexpr const char* kSmall[] = {
+      "e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz", "e8m0fnu", "e3m2fn", "e2m3fn", "e2m1fn"};
+  for (const char* const to : kSmall) {
+    for (const Overflow overflow : {Overflow::kNonsaturate, Overflow::kSaturate}) {
+      entries.AddConvert("fp32", to, "edges", {}, overflow);
+    }
+    entries.AddConvert(to, "fp32", "full");
+  }
+  for (const char* const to : {"e4m3fn", "e5m2", "e8m0fnu"}) {
+    for (const RoundingMode mode : {RoundingMode::kNearestAway,
+                                    RoundingMode::kTowardZero,
+                                    RoundingMode::kUp,
+                                    RoundingMode::kDown,
+                                    RoundingMode::kToOdd}) {
+      entries.AddConvert("fp32", to, "edges", {mode});
+    }
+  }
+  for (const char* const to : {"e4m3fn", "e5m2"}) {
+    entries.AddConvert("fp16", to, "full");
+    entries.AddConvert("bf16", to, "full");
+  }
+  for (const char* const to : {"fp16", "bf16"}) entries.AddConvert("fp32", to, "random:20000");
+  for (const StochasticVariant variant :
+       {StochasticVariant::kA, StochasticVariant::kB, StochasticVariant::kC}) {
+    entries.AddConvert("fp32", "e4m3fn", "random:10000", {RoundingMode::kStochastic, variant, 8});
+  }
+  entries.AddConvert(
+      "fp32", "bf16", "random:10000", {RoundingMode::kStochastic, StochasticVariant::kA, 16});
+}
+
+void AddArithmetic(Entries& entries) {
+  for (const char* const format : {"e4m3fn", "e5m2"}) {
+    for (const char* const op : {"add", "sub", "mul", "div", "rem", "sqrt"}) {
+      entries.Add(op, format, "full");
+    }
+    entries.Add("fma", format, "random:50000");
+  }
+  for (const char* const format : {"e3m2fn", "e2m3fn", "e2m1fn"}) {
+    for (const char* const op : {"add", "sub", "mul", "div", "sqrt"}) {
+      entries.Add(op, format, "full");
+    }
+  }
+  entries.Add("fma", "e2m1fn", "full");
+  for (const char* const format : {"fp16", "bf16"}) {
+    for (const char* const op : {"add", "sub", "mul", "div", "fma"}) {
+      entries.Add(op, format, "random:10000");
+    }
+  }
+  OperationRequest mixed;
+  mixed.op = "mul";
+  mixed.format = "e4m3fn";
+  mixed.format_b = "e5m2";
+  mixed.to = "bf16";
+  entries.Add(mixed, "full");
+  mixed.op = "fma";
+  mixed.format_b.clear();
+  mixed.format_c = mixed.to = "fp32";
+  entries.Add(mixed, "random:20000");
+}
+
+void AddBlocks(Entries& entries) {
+  for (const char* const to : {"e4m3fn", "e5m2", "e3m2fn", "e2m3fn", "e2m1fn"}) {
+    OperationRequest request;
+    request.op = "quantize-mx";
+    request.to = to;
+    entries.Add(std::move(request), "edges");
+  }
+  OperationRequest nvfp4;
+  nvfp4.op = "quantize-nvfp4";
+  entries.Add(std::move(nvfp4), "edges");
+  for (const char* const format : {"e4m3fn", "e2m1fn"}) {
+    OperationRequest dot;
+    dot.op = "dot";
+    dot.format = format;
+    dot.to = "fp32";
+    entries.Add(std::move(dot), "edges");
+  }
+}
+
+// [P3109] v4.0, 4.5: formats Binary8p4se, Binary8p3se, Binary4p2sf and, of the choice that the
+// draft leaves, bf16 and fp32; to nearest even, SatNone.
+void AddMinimalP3109(Entries& entries) {
+  constexpr const char* kFormats[] = {"binary8p4se", "binary8p3se", "binary4p2sf"};
+  constexpr const char* kWide[] = {"bf16", "fp32"};
+  for (const char* const format : kFormats) {
+    const std::string_view product = std::string_view(format) == "binary4p2sf" ? "full" : "edges";
+    for (const char* const other : kFormats) entries.AddConvert(format, other, "full");
+    for (const char* const wide : kWide) {
+      entries.AddConvert(format, wide, "full");
+      entries.AddConvert(wide, format, std::string_view(wide) == "fp32" ? "edges" : "full");
+    }
+    for (const char* const op : {"neg", "abs", "recip-p3109", "next-up", "next-down"}) {
+      entries.Add(op, format, "full");
+    }
+    for (const char* const op : {"add", "sub", "mul"}) entries.Add(op, format, "full");
+    for (const char* const op : {"fma", "faa"}) {
+      entries.Add(op, format, product == "full" ? "full" : "random:50000");
+    }
+    for (const char* const op : {"minimum",
+                                 "maximum",
+                                 "minimum-number",
+                                 "maximum-number",
+                                 "minimum-magnitude",
+                                 "maximum-magnitude",
+                                 "minimum-magnitude-number",
+                                 "maximum-magnitude-number",
+                                 "minimum-finite",
+                                 "maximum-finite",
+                                 "lt",
+                                 "le",
+                                 "eq"}) {
+      entries.Add(op, format, product);
+    }
+    for (const char* const op : {"scaled-add", "scaled-sub", "scaled-mul"}) {
+      OperationRequest request;
+      request.op = op;
+      request.format = format;
+      request.scale_format = "binary8p1uf";
+      entries.Add(std::move(request), "random:20000");
+    }
+  }
+}
+
+}  // namespace
+
+std::span<const PackSetInfo> PackSets() { return kSets; }
+
+std::vector<PackEntry> PackEntries(std::string_view set) {
+  Entries entries;
+  if (set == kSets[0].name) {
+    AddConversions(entries);
+    AddArithmetic(entries);
+    AddBlocks(entries);
+  } else if (set == kSets[1].name) {
+    AddMinimalP3109(entries);
+  } else {
+    std::string names;
+    for (const PackSetInfo& info : kSets)
+      names += (names.empty() ? "" : ", ") + std::string(info.name);
+    throw Error::Format("--set '{}' is not one of {}", set, names);
+  }
+  return entries.Take();
+}
+
+}  // namespace numsim

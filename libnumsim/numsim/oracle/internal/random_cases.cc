@@ -1,0 +1,175 @@
+#include <algorithm>
+
+#include "numsim/arith/shared/exact.h"
+#include "numsim/oracle/internal/case_makers.h"
+#include "numsim/random/streams.h"
+#include "numsim/rounding/encode_plan.h"
+#include "numsim/rounding/unrounded.h"
+
+namespace numsim {
+namespace {
+
+// Apart from the streams of experiments, which are small numbers.
+constexpr uint64_t kRandomCaseStream = uint64_t{0x7EC7} << 32;
+constexpr uint64_t kSharedStream = kRandomCaseStream - 1;
+
+uint64_t Bits(const PhiloxCounter& words) { return words[0] | uint64_t{words[1]} << 32; }
+uint64_t Masked(uint64_t bits, int width) { return bits & (~uint64_t{0} >> (64 - width)); }
+
+int LastExponent(const FormatSpec& format) {
+  return static_cast<int>(format.MaxFiniteCode() >> format.mantissa_bits) - format.bias;
+}
+
+// An exponent field of the format, less its bias.
+int UniformExponent(const FormatSpec& format, uint32_t word) {
+  const auto fields = (format.MaxFiniteCode() >> format.mantissa_bits) + 1;
+  return static_cast<int>((uint64_t{word} * fields) >> 32) - format.bias;
+}
+
+// The finite code of that exponent, clamped to the format's, with mantissa and sign of `bits`.
+uint64_t CodeOf(const FormatSpec& format, int exponent, uint64_t bits) {
+  const int last = LastExponent(format);
+  const auto field =
+      static_cast<uint32_t>(std::clamp(exponent, -int{format.bias}, last) + format.bias);
+  const auto mantissa = static_cast<uint32_t>(Masked(bits, 23) >> (23 - format.mantissa_bits));
+  const uint32_t magnitude =
+      std::min(field << format.mantissa_bits | mantissa, format.MaxFiniteCode());
+  const bool negative = (bits >> 63) != 0 && (magnitude != 0 || format.zero == Zero::kSigned);
+  return SignedCode(format, magnitude, negative);
+}
+
+// Half of the time 0, -1 or 1, else up to the precision of the format and a little more.
+int Spread(const FormatSpec& format, uint32_t word) {
+  const int reach = (word & 1) != 0 ? 1 : format.mantissa_bits + 3;
+  const auto values = static_cast<uint64_t>(2 * reach + 1);
+  return static_cast<int>((uint64_t{word} * values) >> 32) - reach;
+}
+
+// Exponents of the odd cases.
+class CloseExponents {
+ public:
+  CloseExponents(std::span<const Column> columns,
+                 const RandomCaseShape& shape,
+                 const PhiloxCounter& shared)
+      : shape_(shape) {
+    for (const Column& column : columns.first(shape.operands)) {
+      if (!column.format) continue;
+      first_ = UniformExponent(column.format->spec, shared[0]);
+      break;
+    }
+    if (shape.shape == CaseShape::kProductSum) {
+      // a and c are drawn, b follows so that a b is near c.
+      third_ = UniformExponent(columns[2].format->spec, shared[1]);
+      second_ = third_ - first_;
+    } else if (shape.shape == CaseShape::kDot) {
+      second_ = UniformExponent(columns[shape.length].format->spec, shared[1]);
+    }
+  }
+
+  int Of(size_t column) const {
+    switch (shape_.shape) {
+      case CaseShape::kProductSum:
+        return column == 0 ? first_ : column == 1 ? second_ : third_;
+      case CaseShape::kDot:
+        return column < shape_.length ? first_ : second_;
+      default:
+        return first_;
+    }
+  }
+
+ private:
+  RandomCaseShape shape_;
+  int first_ = 0, second_ = 0, third_ = 0;
+};
+
+// Of uniform length: as often near zero as near the ends.
+uint64_t IntegerOf(const Column& column, const PhiloxCounter& words) {
+  const int length = 1 + static_cast<int>(words[2] % static_cast<uint32_t>(column.bits));
+  const uint64_t magnitude = Masked(Bits(words), length);
+  const bool negative = column.is_signed && (words[3] & 1) != 0;
+  return Masked(negative ? 0 - magnitude : magnitude, column.bits);
+}
+
+// Every second product becomes about the negative of the one before.
+void CancelPairs(const FormatSpec& format, size_t length, std::span<uint64_t> inputs) {
+  if (format.sign != Sign::kSignMagnitude) return;
+  for (size_t i = 1; i < length; i += 2) {
+    const uint64_t before = inputs[i - 1];
+    if ((before & format.MagnitudeMask()) != 0) inputs[i] = before ^ format.SignBit();
+    const size_t b = length + i;
+    if ((inputs[b] & 1) != 0) inputs[b] = inputs[b - 1];
+  }
+}
+
+// c becomes -a b, rounded toward zero, or its neighbour.
+void CancelProduct(std::span<const Column> columns, uint32_t word, std::span<uint64_t> inputs) {
+  const auto value = [&](size_t c) {
+    return ExactValue(columns[c].format->spec, static_cast<uint32_t>(inputs[c]));
+  };
+  const FormatSpec& format = columns[2].format->spec;
+  const EncodePlan plan =
+      MakeEncodePlan(format, {.mode = RoundingMode::kTowardZero}, Overflow::kSaturate);
+  const Unrounded product = exact::Product(value(0), value(1)).value;
+  const uint32_t code = EncodeUnrounded(plan, exact::Negated(product)).code;
+  const uint32_t magnitude = (code & format.MagnitudeMask()) ^ (word & 1);
+  const bool finite =
+      format.sign == Sign::kSignMagnitude && magnitude != 0 && magnitude <= format.MaxFiniteCode();
+  inputs[2] = finite ? (code & format.SignBit()) | magnitude : code;
+}
+
+// b becomes a but for its sign and its last two bits.
+void CancelSecond(std::span<const Column> columns, uint32_t word, std::span<uint64_t> inputs) {
+  const FormatSpec& format = columns[0].format->spec;
+  if (format.sign != Sign::kSignMagnitude || columns[1].format->spec != format) return;
+  const uint64_t magnitude = (inputs[0] & format.MagnitudeMask()) ^ (word & 3);
+  if (magnitude == 0 || magnitude > format.MaxFiniteCode()) return;
+  inputs[1] = (inputs[1] & format.SignBit()) | magnitude;
+}
+
+void Cancel(std::span<const Column> columns,
+            const RandomCaseShape& shape,
+            uint32_t word,
+            std::span<uint64_t> inputs) {
+  switch (shape.shape) {
+    case CaseShape::kDot:
+      CancelPairs(columns[0].format->spec, shape.length, inputs);
+      break;
+    case CaseShape::kProductSum:
+      CancelProduct(columns, word, inputs);
+      break;
+    case CaseShape::kElementwise:
+      if (shape.operands < 2) break;
+      if (columns[0].format && columns[1].format) CancelSecond(columns, word, inputs);
+      break;
+    case CaseShape::kBlock:
+      break;
+  }
+}
+
+}  // namespace
+
+void RandomCase(std::span<const Column> columns,
+                const RandomCaseShape& shape,
+                uint64_t seed,
+                uint64_t index,
+                std::span<uint64_t> inputs) noexcept {
+  const bool close = index % 2 == 1;
+  const PhiloxCounter shared = RandomBlock({seed, kSharedStream}, index);
+  const CloseExponents exponents(columns, shape, shared);
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const Column& column = columns[c];
+    const PhiloxCounter words = RandomBlock({seed, kRandomCaseStream + c}, index);
+    if (close && column.kind == ColumnKind::kCode) {
+      const FormatSpec& format = column.format->spec;
+      inputs[c] = CodeOf(format, exponents.Of(c) + Spread(format, words[2]), Bits(words));
+    } else if (close && column.kind == ColumnKind::kInteger) {
+      inputs[c] = IntegerOf(column, words);
+    } else {
+      inputs[c] = Masked(Bits(words), column.bits);
+    }
+  }
+  // A quarter of all cases.
+  if (close && (shared[2] & 1) != 0) Cancel(columns, shape, shared[3], inputs);
+}
+
+}  // namespace numsim

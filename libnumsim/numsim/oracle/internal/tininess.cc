@@ -1,0 +1,16 @@
+#include "numsim/base/keyword.h"
+#include "numsim/oracle/operation.h"
+
+namespace numsim {
+namespace {
+
+constexpr Keyword<Tininess> kTininess[] = {{"after", Tininess::kAfterRounding},
+                                           {"before", Tininess::kBeforeRounding}};
+
+}  // namespace
+
+std::string_view Name(Tininess tininess) { return KeywordText(kTininess, tininess); }
+
+Tininess ParseTininess(std::string_view text) { return ParseKeyword(kTininess, "tininess", text); }
+
+}  // namespace numsim

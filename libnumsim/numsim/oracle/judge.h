@@ -1,0 +1,68 @@
+// Judges cases: are the results, and the flags where there are any, the right ones?
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "numsim/oracle/cases.h"
+#include "numsim/oracle/operation.h"
+
+namespace numsim {
+
+// Which code a result may have where the right one is NaN.
+enum class NanRule : uint8_t {
+  kExact,  // the canonical NaN alone
+  kAny,    // every NaN of the format
+};
+// exact, any. Throws Error that names --nan for anything else.
+NanRule ParseNanRule(std::string_view text);
+
+struct Mismatch {
+  uint64_t place = 0;              // line or row of the input
+  std::vector<uint64_t> row;       // inputs, results and, if judged, flags as they came
+  std::vector<uint64_t> expected;  // all right results, and the right flags
+  Flags expected_flags = 0;
+
+  friend bool operator==(const Mismatch&, const Mismatch&) = default;
+};
+
+class Judge : public CaseTally {
+ public:
+  // Keeps a reference to the operation, and the first `limit` mismatches.
+  Judge(const Operation& operation, NanRule nan, size_t limit);
+
+  std::unique_ptr<CaseTally> Fresh() const override;
+  void Add(uint64_t place, std::span<const uint64_t> row) noexcept override;
+  void Append(const CaseTally& later) override;
+
+  uint64_t cases() const { return cases_; }
+  uint64_t mismatches() const { return mismatches_; }
+  // Mismatches whose results are right.
+  uint64_t wrong_in_flags_alone() const { return wrong_in_flags_alone_; }
+  // Whether the cases came with flags.
+  bool judged_flags() const { return judged_flags_; }
+  const std::vector<Mismatch>& first() const { return first_; }
+
+  // Whether result `i` of the operation may be `got` where `expected` is right.
+  bool Accepts(size_t i, uint64_t got, uint64_t expected) const noexcept;
+
+ private:
+  const Operation& operation_;
+  NanRule nan_;
+  size_t limit_;
+  size_t inputs_;
+  std::vector<uint64_t> expected_;  // of the case at hand
+  uint64_t cases_ = 0;
+  uint64_t mismatches_ = 0;
+  uint64_t wrong_in_flags_alone_ = 0;
+  bool judged_flags_ = false;
+  std::vector<Mismatch> first_;
+};
+
+// Whether column `column` holds codes of a format and `code` is one of its NaNs.
+bool IsNan(const Column& column, uint64_t code) noexcept;
+
+}  // namespace numsim

@@ -1,0 +1,130 @@
+#include "numsim/oracle/operation.h"
+
+#include <fmt/format.h>
+
+#include "numsim/base/error.h"
+#include "numsim/oracle/internal/operation_row.h"
+
+namespace numsim {
+namespace {
+
+constexpr int kMaxLength = 4096;
+
+std::vector<OperationRow> MakeRows() {
+  std::vector<OperationRow> rows;
+  for (const auto part : {ElementwiseRows(), BlockRows(), DotRows()}) {
+    rows.insert(rows.end(), part.begin(), part.end());
+  }
+  return rows;
+}
+
+const std::vector<OperationRow>& Rows() {
+  static const std::vector<OperationRow> rows = MakeRows();
+  return rows;
+}
+
+const OperationRow& FindRow(std::string_view name) {
+  std::string names;
+  for (const OperationRow& row : Rows()) {
+    if (row.info.name == name) return row;
+    if (!names.empty()) names += ", ";
+    names += row.info.name;
+  }
+  throw Error::Format("--op '{}' is not one of {}", name, names);
+}
+
+void CheckUse(std::string_view op, std::string_view option, bool given, bool used) {
+  if (given && !used) throw Error::Format("--op {} does not use --{}", op, option);
+}
+
+void CheckOptions(const OperationRequest& r, const OptionSet& uses) {
+  CheckUse(r.op, "format-b", !r.format_b.empty(), uses.format_b);
+  CheckUse(r.op, "format-c", !r.format_c.empty(), uses.format_c);
+  CheckUse(r.op, "to", !r.to.empty(), uses.to);
+  CheckUse(r.op, "scale-format", !r.scale_format.empty(), uses.scale_format);
+  CheckUse(r.op, "accumulator", !r.accumulator.empty(), uses.accumulator);
+  CheckUse(r.op, "rounding", r.rounding.has_value(), uses.rounding);
+  CheckUse(r.op, "overflow", r.overflow.has_value(), uses.overflow);
+  CheckUse(r.op, "tininess", r.tininess.has_value(), uses.overflow);
+  CheckUse(r.op, "length", r.length != 0, uses.length);
+  CheckUse(r.op, "tensor-scale", r.tensor_scale, uses.tensor_scale);
+  if (r.length < 0 || r.length > kMaxLength) {
+    throw Error::Format("--length {} is not within 1 and {}", r.length, kMaxLength);
+  }
+  if (r.rounding && r.rounding->mode == RoundingMode::kStochastic &&
+      (r.rounding->random_bits < 1 || r.rounding->random_bits > 32)) {
+    throw Error::Format("{} random bits, expected 1 to 32", r.rounding->random_bits);
+  }
+}
+
+// The format that an option names, or `otherwise` where it was not given.
+Format FormatOf(std::string_view option, const std::string& text, const Format& otherwise) {
+  if (text.empty()) return otherwise;
+  try {
+    return ParseFormat(text);
+  } catch (const Error& error) {
+    throw Error::Format("--{}: {}", option, error.what());
+  }
+}
+
+ResolvedRequest Resolve(const OperationRequest& r, const OptionSet& uses) {
+  if (r.format.empty() && !uses.wide_source) {
+    throw Error::Format("--op {} needs --format", r.op);
+  }
+  if (r.to.empty() && uses.wide_source && uses.to) throw Error::Format("--op {} needs --to", r.op);
+  ResolvedRequest resolved;
+  resolved.a = FormatOf("format", r.format.empty() ? "fp32" : r.format, {});
+  resolved.b = FormatOf("format-b", r.format_b, resolved.a);
+  resolved.to = FormatOf("to", r.to, resolved.a);
+  resolved.c = FormatOf("format-c", r.format_c, resolved.to);
+  resolved.scale =
+      FormatOf("scale-format", r.scale_format.empty() ? "binary8p1uf" : r.scale_format, {});
+  resolved.accumulator = r.accumulator;
+  resolved.length = r.length;
+  resolved.tensor_scale = r.tensor_scale;
+  const bool block = uses.wide_source && uses.length;  // quantisation clamps [OCP-MX]
+  resolved.plan =
+      MakeEncodePlan(resolved.to.spec,
+                     r.rounding.value_or(Rounding{}),
+                     r.overflow.value_or(block ? Overflow::kSaturate : Overflow::kNonsaturate));
+  resolved.plan.tininess = r.tininess.value_or(Tininess::kAfterRounding);
+  return resolved;
+}
+
+std::vector<OperationInfo> MakeTable() {
+  std::vector<OperationInfo> table;
+  for (const OperationRow& row : Rows()) table.push_back(row.info);
+  return table;
+}
+
+}  // namespace
+
+Column CodeColumn(std::string name, const Format& format) {
+  return {.name = std::move(name),
+          .bits = format.spec.Bits(),
+          .kind = ColumnKind::kCode,
+          .format = format};
+}
+
+size_t AppendRandom(const Rounding& rounding, size_t count, std::vector<Column>& columns) {
+  if (rounding.mode != RoundingMode::kStochastic) return 0;
+  for (size_t i = 0; i < count; ++i) {
+    columns.push_back({.name = count == 1 ? "random" : fmt::format("random[{}]", i),
+                       .bits = rounding.random_bits,
+                       .kind = ColumnKind::kRandom});
+  }
+  return count;
+}
+
+std::span<const OperationInfo> OperationTable() {
+  static const std::vector<OperationInfo> table = MakeTable();
+  return table;
+}
+
+std::unique_ptr<Operation> MakeOperation(const OperationRequest& request) {
+  const OperationRow& row = FindRow(request.op);
+  CheckOptions(request, row.info.options);
+  return row.make(row.info, Resolve(request, row.info.options));
+}
+
+}  // namespace numsim

@@ -1,0 +1,202 @@
+#include "numsim/oracle/pack.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <system_error>
+
+#include "numsim/base/build_info.h"
+#include "numsim/base/error.h"
+#include "numsim/io/atomic_file.h"
+#include "numsim/io/input_file.h"
+#include "numsim/io/shared/sha256.h"
+#include "numsim/oracle/case_text.h"
+#include "numsim/oracle/cases.h"
+#include "numsim/oracle/internal/pack_manifest.h"
+#include "numsim/oracle/operation.h"
+
+namespace numsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kManifestName = "manifest.json";
+
+constexpr std::string_view kReadme = R"(# Test vectors of numsim {0}: {1}
+
+manifest.json lists the files: operation, formats, rounding, columns, number of cases, SHA-256, and the
+command that writes the file.
+
+One case a line. Columns are codes as hexadecimal digits without prefix, one blank between them: the
+inputs, the results, and last the exception flags where the operation has them. Random bits of
+stochastic rounding are an input. Flags: 01 inexact, 02 underflow, 04 overflow, 08 divide by zero,
+10 invalid.
+
+To judge an implementation, give it the inputs of each line and compare its results; or let it write
+inputs and results and pipe them into `numsim oracle check` with the options of the command in the
+manifest. `numsim oracle check --pack DIR` checks the digests and that a version of numsim gives the
+same results.
+{2})";
+
+constexpr std::string_view kDraftNote = R"(
+The formats and operations are those of a draft of IEEE P3109, which is not for claims of conformance.
+An implementation that agrees with these files was checked against them, no more.
+)";
+
+std::string ReadmeText(std::string_view set) {
+  const bool draft = set.starts_with("p3109");
+  return fmt::format(fmt::runtime(kReadme), BuildVersion(), set, draft ? kDraftNote : "");
+}
+
+void MakeEmptyDirectory(const fs::path& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error || !fs::is_directory(directory)) {
+    throw Error::Format("{}: cannot create the directory", directory.string());
+  }
+  if (!fs::is_empty(directory, error) || error) {
+    throw Error::Format("{}: is not empty, expected a new directory", directory.string());
+  }
+}
+
+WrittenFile WriteFile(const fs::path& directory, const PackEntry& entry) {
+  WrittenFile file;
+  file.path = PackFileName(entry);
+  const std::unique_ptr<Operation> operation = MakeOperation(entry.request);
+  const CaseRows rows(*operation, entry.level, true);
+  file.cases = rows.size();
+  AtomicFile output(directory / file.path);
+  WriteCaseText(rows, [&](std::string_view text) {
+    output.Write(text);
+    file.bytes += text.size();
+  });
+  output.Commit();
+  file.sha256 = Sha256Hex(directory / file.path);
+  return file;
+}
+
+// A file open for reading.
+class Descriptor {
+ public:
+  explicit Descriptor(const fs::path& path) : value_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (value_ < 0) {
+      throw Error::Format("{}: cannot open: {}", path.string(), std::strerror(errno));
+    }
+  }
+  ~Descriptor() { ::close(value_); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int Value() const { return value_; }
+
+ private:
+  int value_;
+};
+
+}  // namespace
+
+std::string PackFileName(const PackEntry& entry) {
+  const OperationRequest& request = entry.request;
+  std::string name = request.op;
+  for (const std::string* part : {&request.format, &request.format_b, &request.format_c}) {
+    if (!part->empty()) name += "-" + *part;
+  }
+  if (!request.to.empty()) name += "-to-" + request.to;
+  if (!request.accumulator.empty()) name += "-" + request.accumulator;
+  if (request.rounding) {
+    name += fmt::format("-{}", Name(request.rounding->mode));
+    if (request.rounding->mode == RoundingMode::kStochastic) {
+      name += fmt::format("-{}{}", Name(request.rounding->variant), request.rounding->random_bits);
+    }
+  }
+  if (request.overflow) name += fmt::format("-{}", Name(*request.overflow));
+  name += "-" + Name(entry.level) + ".txt";
+  std::replace(name.begin(), name.end(), ':', '-');
+  return name;
+}
+
+std::string PackCommand(const PackEntry& entry) {
+  const OperationRequest& request = entry.request;
+  std::string command = "numsim oracle gen --results";
+  const auto add = [&](const char* option, std::string_view value) {
+    if (!value.empty()) command += fmt::format(" --{} {}", option, value);
+  };
+  add("op", request.op);
+  add("format", request.format);
+  add("format-b", request.format_b);
+  add("format-c", request.format_c);
+  add("to", request.to);
+  add("scale-format", request.scale_format);
+  add("accumulator", request.accumulator);
+  if (request.rounding) {
+    add("rounding", Name(request.rounding->mode));
+    if (request.rounding->mode == RoundingMode::kStochastic) {
+      add("sr-variant", Name(request.rounding->variant));
+      add("sr-bits", std::to_string(request.rounding->random_bits));
+    }
+  }
+  if (request.overflow) add("overflow", Name(*request.overflow));
+  if (request.tininess) add("tininess", Name(*request.tininess));
+  if (request.length > 0) add("length", std::to_string(request.length));
+  if (request.tensor_scale) command += " --tensor-scale";
+  add("level", Name(entry.level));
+  if (entry.level.kind == CaseLevel::Kind::kRandom) add("seed", std::to_string(entry.level.seed));
+  return command;
+}
+
+void WritePack(const fs::path& directory, std::string_view set) {
+  WritePack(directory, set, PackEntries(set));
+}
+
+void WritePack(const fs::path& directory,
+               std::string_view set,
+               std::span<const PackEntry> entries) {
+  std::set<std::string> names;
+  for (const PackEntry& entry : entries) {
+    MakeOperation(entry.request);  // an entry at fault is found before anything is written
+    const bool is_new = names.insert(PackFileName(entry)).second;
+    NUMSIM_CHECK(is_new, "{} twice in a pack", PackFileName(entry));
+  }
+  MakeEmptyDirectory(directory);
+  std::vector<WrittenFile> files;
+  for (const PackEntry& entry : entries) files.push_back(WriteFile(directory, entry));
+  WriteFileAtomically(directory / "README.md", ReadmeText(set));
+  WriteFileAtomically(directory / kManifestName, PackManifestText(set, entries, files));
+}
+
+std::vector<PackFile> ReadPack(const fs::path& directory) {
+  const fs::path path = directory / kManifestName;
+  return ParsePackManifest(ReadText(path), path.string());
+}
+
+void CheckPack(const fs::path& directory,
+               size_t limit,
+               const std::function<void(const PackFile&, const Operation&, const Judge&)>& report) {
+  const std::vector<PackFile> files = ReadPack(directory);
+  for (const PackFile& file : files) {
+    const fs::path path = directory / file.path;
+    const std::string digest = Sha256Hex(path);
+    if (digest == file.sha256) continue;
+    throw Error::Format(
+        "{}: SHA-256 is {}, the manifest says {}", path.string(), digest, file.sha256);
+  }
+  for (const PackFile& file : files) {
+    const fs::path path = directory / file.path;
+    const std::unique_ptr<Operation> operation = MakeOperation(file.request);
+    Judge judge(*operation, NanRule::kExact, limit);
+    const Descriptor input(path);
+    TallyText(input.Value(), path.string(), ColumnsOf(*operation), operation->has_flags(), judge);
+    if (judge.cases() != file.cases) {
+      throw Error::Format(
+          "{}: {} cases, the manifest says {}", path.string(), judge.cases(), file.cases);
+    }
+    report(file, *operation, judge);
+  }
+}
+
+}  // namespace numsim

@@ -1,0 +1,127 @@
+#include <algorithm>
+#include <cmath>
+
+#include "numsim/base/error.h"
+#include "numsim/io/csv.h"
+#include "numsim/plot/internal/gnuplot_script.h"
+
+namespace numsim {
+namespace {
+
+bool IsDrawablePoint(const Panel& panel, const Series& series, size_t i) {
+  return IsDrawable(panel.x, series.x[i]) && IsDrawable(panel.y, series.y[i]);
+}
+
+void CheckLengths(const Series& series) {
+  const size_t n = series.x.size();
+  NUMSIM_CHECK(series.y.size() == n && series.low.size() == series.high.size() &&
+                   (series.low.empty() || series.low.size() == n),
+               "series '{}': x {}, y {}, low {}, high {}",
+               series.label,
+               n,
+               series.y.size(),
+               series.low.size(),
+               series.high.size());
+}
+
+// Appends one line for each i with row(i) not empty, and one blank line for a run of empty ones
+// between others.
+template <typename Row>
+std::string JoinRows(size_t n, Row row) {
+  std::string text;
+  bool gap = false;
+  for (size_t i = 0; i < n; ++i) {
+    const std::string line = row(i);
+    if (!line.empty()) text += (gap && !text.empty() ? "\n" : "") + line + "\n";
+    gap = line.empty();
+  }
+  return text;
+}
+
+}  // namespace
+
+bool IsDrawable(const Axis& axis, double value) {
+  return std::abs(value) <= 1e300 && (value >= 1e-300 || !(axis.log10 || axis.log2));
+}
+
+void Extent::Include(double value) {
+  low = empty ? value : std::min(low, value);
+  high = empty ? value : std::max(high, value);
+  empty = false;
+}
+
+Extent ExtentOfX(const Panel& panel) {
+  Extent extent;
+  for (const Series& series : panel.series) {
+    CheckLengths(series);
+    for (size_t i = 0; i < series.x.size(); ++i) {
+      if (IsDrawablePoint(panel, series, i)) extent.Include(series.x[i]);
+    }
+  }
+  if (!panel.rows.empty() && !extent.empty) extent.Include(0);
+  return extent;
+}
+
+Extent ExtentOfY(const Panel& panel) {
+  Extent extent;
+  for (const Series& series : panel.series) {
+    CheckLengths(series);
+    for (size_t i = 0; i < series.x.size(); ++i) {
+      if (!IsDrawablePoint(panel, series, i)) continue;
+      extent.Include(series.y[i]);
+      if (series.low.empty()) continue;
+      for (const double end : {series.low[i], series.high[i]}) {
+        if (IsDrawable(panel.y, end)) extent.Include(end);
+      }
+    }
+  }
+  return extent;
+}
+
+size_t DrawablePoints(const Panel& panel, const Series& series) {
+  CheckLengths(series);
+  size_t count = 0;
+  for (size_t i = 0; i < series.x.size(); ++i) count += IsDrawablePoint(panel, series, i);
+  return count;
+}
+
+std::string CurveRows(const Panel& panel, const Series& series) {
+  CheckLengths(series);
+  return JoinRows(series.x.size(), [&](size_t i) {
+    return IsDrawablePoint(panel, series, i) ? Cell(series.x[i]) + " " + Cell(series.y[i]) : "";
+  });
+}
+
+std::string BarRows(const Panel& panel, size_t index) {
+  constexpr double kFilled = 0.8;  // of the height of a row
+  const Series& series = panel.series[index];
+  CheckLengths(series);
+  const double height = kFilled / static_cast<double>(panel.series.size());
+  const double above = static_cast<double>(index) * height - kFilled / 2;
+  return JoinRows(series.x.size(), [&](size_t i) -> std::string {
+    if (!IsDrawablePoint(panel, series, i)) return "";
+    const double x = series.x[i], top = series.y[i] + above;
+    return Cell(x) + " " + Cell(series.y[i]) + " " + Cell(std::min(x, 0.0)) + " " +
+           Cell(std::max(x, 0.0)) + " " + Cell(top) + " " + Cell(top + height);
+  });
+}
+
+std::string BandRows(const Panel& panel, const Series& series) {
+  CheckLengths(series);
+  if (series.low.empty()) return "";
+  const Extent extent = ExtentOfY(panel);
+  const bool fixed = panel.y.low != panel.y.high;
+  const double least = fixed ? std::min(panel.y.low, panel.y.high) : extent.low;
+  const double greatest = fixed ? std::max(panel.y.low, panel.y.high) : extent.high;
+  const auto shown = [&](double end) {
+    if (IsDrawable(panel.y, end)) return end;
+    return end > 0 ? greatest : least;
+  };
+  return JoinRows(series.x.size(), [&](size_t i) -> std::string {
+    if (!IsDrawablePoint(panel, series, i)) return "";
+    if (std::isnan(series.low[i]) || std::isnan(series.high[i])) return "";
+    return Cell(series.x[i]) + " " + Cell(shown(series.low[i])) + " " + Cell(shown(series.high[i]));
+  });
+}
+
+}  // namespace numsim

@@ -1,0 +1,125 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "numsim/base/error.h"
+#include "numsim/io/csv.h"
+#include "numsim/plot/internal/gnuplot_script.h"
+
+namespace numsim {
+namespace {
+
+// Below these ratios of its ends a logarithmic axis shows numbers instead of powers, of which there
+// would be hardly any.
+constexpr double kNarrowLog10 = 100;
+constexpr double kNarrowLog2 = 8;
+// Above this one, gnuplot leaves out decades, and tics between them would stand in groups.
+constexpr double kWideRatio = 1e8;
+
+// Some four to eight multiples of 1, 2 or 5 times a power of ten within [low, high].
+std::vector<double> EvenTics(double low, double high) {
+  const double rough = (high - low) / 5;
+  const double decade = std::pow(10, std::floor(std::log10(rough)));
+  const double ratio = rough / decade;
+  const double step = decade * (ratio < 1.5 ? 1 : ratio < 3.5 ? 2 : ratio < 7.5 ? 5 : 10);
+  std::vector<double> tics;
+  for (double multiple = std::ceil(low / step); multiple * step <= high; ++multiple) {
+    tics.push_back(multiple * step);
+  }
+  return tics;
+}
+
+// 1, 2 and 5 times powers of ten within [low, high].
+std::vector<double> LogTics(double low, double high) {
+  std::vector<double> tics;
+  for (double e = std::floor(std::log10(low)); e <= std::log10(high); ++e) {
+    for (const int digit : {1, 2, 5}) {
+      const double tic = digit * std::pow(10, e);
+      if (tic >= low && tic <= high) tics.push_back(tic);
+    }
+  }
+  return tics;
+}
+
+// Of ascending tics those that lie far enough apart on a logarithmic axis for their labels.
+std::vector<double> ThinnedLogTics(const std::vector<double>& tics, const Extent& shown) {
+  constexpr double kLeast = 0.12;  // of the axis
+  const double least = std::pow(shown.high / shown.low, kLeast);
+  std::vector<double> kept;
+  for (const double tic : tics) {
+    if (kept.empty() || tic >= kept.back() * least) kept.push_back(tic);
+  }
+  return kept;
+}
+
+// Tics of a logarithmic axis that spans little.
+std::string NarrowLogTics(char name, const Extent& shown) {
+  std::vector<double> tics = LogTics(shown.low, shown.high);
+  if (tics.size() < 4) tics = ThinnedLogTics(EvenTics(shown.low, shown.high), shown);
+  std::string list;
+  for (const double tic : tics) {
+    list += fmt::format("{}'{:.10g}' {}", list.empty() ? "" : ", ", tic, Cell(tic));
+  }
+  return fmt::format("set {0}tics ({1})\nset m{0}tics 1\n", name, list);
+}
+
+// The data with room for lines and markers at both ends, never an empty range. gnuplot's own
+// choice, the next tics outwards, would waste up to a decade at each end.
+Extent Padded(const Extent& data, bool log) {
+  constexpr double kRoom = 0.04;  // of the range
+  if (data.empty) return {1, 10, false};
+  const double size = std::max(std::abs(data.low), std::abs(data.high));
+  const bool flat = data.high - data.low <= 1e-9 * size;
+  if (log) {
+    const double ratio = data.high / data.low;  // may be infinite
+    const double factor = flat ? 2 : std::min(std::pow(ratio, kRoom), 1e4);
+    return {data.low / factor, data.high * factor, false};
+  }
+  const double room = !flat ? kRoom * (data.high - data.low) : size > 0 ? 0.05 * size : 1;
+  return {data.low - room, data.high + room, false};
+}
+
+}  // namespace
+
+std::string AxisCommands(char name, const Axis& axis, const Extent& extent) {
+  const bool log = axis.log10 || axis.log2;
+  const bool fixed = axis.low != axis.high;
+  NUMSIM_CHECK(!(axis.log10 && axis.log2), "axis '{}' has two scales", axis.label);
+  NUMSIM_CHECK(!fixed || !log || (axis.low > 0 && axis.high > 0),
+               "log axis '{}' from {} to {}",
+               axis.label,
+               axis.low,
+               axis.high);
+  std::string text = fmt::format("set {}label {} enhanced\n", name, GnuplotText(axis.label));
+  text += log ? fmt::format("set logscale {} {}\n", name, axis.log2 ? 2 : 10)
+              : fmt::format("unset logscale {}\n", name);
+  const char* const format = !log ? "%h" : axis.log2 ? "2^{%L}" : "10^{%L}";
+  text += fmt::format("set format {} '{}'\n", name, format);
+  const Extent shown = fixed ? Extent{axis.low, axis.high, false} : Padded(extent, log);
+  text += fmt::format("set {}range [{}:{}]\n", name, Cell(shown.low), Cell(shown.high));
+  const double narrow = axis.log2 ? kNarrowLog2 : kNarrowLog10;
+  if (log && shown.low < shown.high && shown.high / shown.low < narrow) {
+    return text + NarrowLogTics(name, shown);
+  }
+  const bool every_decade = axis.log10 && shown.high / shown.low < kWideRatio;
+  const char* const minor = every_decade ? "default" : "1";
+  return text + fmt::format("set {0}tics autofreq\nset m{0}tics {1}\n", name, minor);
+}
+
+std::string RowAxisCommands(const Panel& panel) {
+  NUMSIM_CHECK(!panel.rows.empty() && !panel.x.log10 && !panel.x.log2, "'{}'", panel.title);
+  std::string names;
+  for (size_t i = 0; i < panel.rows.size(); ++i) {
+    names += fmt::format("{}{} {}", i == 0 ? "" : ", ", GnuplotText(panel.rows[i]), i);
+  }
+  return fmt::format(
+      "set ylabel {} enhanced\nunset logscale y\nset yrange [{}:-0.5]\n"
+      "set ytics ({}) noenhanced\nset mytics 1\n",
+      GnuplotText(panel.y.label),
+      Cell(static_cast<double>(panel.rows.size()) - 0.5),
+      names);
+}
+
+}  // namespace numsim

@@ -1,0 +1,250 @@
+#include "numsim/plot/internal/gnuplot_script.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "numsim/base/error.h"
+
+namespace numsim {
+namespace {
+
+// Okabe and Ito's palette for all kinds of colour vision [OkabeIto], but for its yellow, which
+// fades on white paper: grey stands in.
+constexpr std::array<std::string_view, 8> kColours = {
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#808080"};
+// Dash and gap lengths. Seven against eight colours, so that style 8 differs from style 0.
+constexpr std::array<std::string_view, 7> kDashes = {
+    "1", "(12,4)", "(12,4,2,4)", "(6,3)", "(16,4,2,4,2,4)", "(18,4,6,4)", "(6,3,2,3)"};
+constexpr std::string_view kPredictionDash = "(2.5,3)";  // dotted: no style has it
+// Filled circle, square, triangles, diamond, pentagon, then the same hollow.
+constexpr std::array<int, 11> kMarkers = {7, 5, 9, 13, 11, 15, 6, 4, 8, 12, 10};
+constexpr size_t kMostMarkers = 20;  // on one curve; with more points, every n-th gets one
+
+constexpr std::string_view kSettings = R"(set encoding utf8
+set border 3 linecolor rgb '#404040' linewidth 0.6
+set tics nomirror out scale 0.6, 0.3 textcolor rgb 'black'
+set grid xtics ytics back linetype 1 linecolor rgb '#DDDDDD' linewidth 0.5 dashtype 1
+set style fill transparent solid 0.2 noborder
+set xlabel offset 0, 0.2
+set ylabel offset 0.6, 0
+unset key
+)";
+
+template <typename List>
+auto Cyclic(const List& list, int style) {
+  NUMSIM_CHECK(style >= 0, "style {}", style);
+  return list[static_cast<size_t>(style) % list.size()];
+}
+
+// How the curve is drawn; `points` is its number of points.
+std::string CurveStyle(int style, bool dashed, bool markers, size_t points) {
+  std::string text = fmt::format("with {} linecolor rgb '{}' dashtype {} linewidth line_width",
+                                 markers ? "linespoints" : "lines",
+                                 Cyclic(kColours, style),
+                                 dashed ? kPredictionDash : Cyclic(kDashes, style));
+  if (!markers) return text;
+  const size_t interval = (points + kMostMarkers - 1) / kMostMarkers;
+  return text + fmt::format(" pointtype {} pointsize marker_size pointinterval {}",
+                            Cyclic(kMarkers, style),
+                            std::max<size_t>(interval, 1));
+}
+
+std::string BandStyle(int style) {
+  return fmt::format("with filledcurves linecolor rgb '{}'", Cyclic(kColours, style));
+}
+
+std::string BarStyle(int style) {
+  return fmt::format("with boxxyerror linecolor rgb '{}' fillstyle solid 0.85 noborder",
+                     Cyclic(kColours, style));
+}
+
+std::string BlockName(std::string_view kind, size_t panel, size_t series) {
+  return fmt::format("${}_{}_{}", kind, panel + 1, series + 1);
+}
+
+std::string JoinedLines(const std::vector<std::string>& lines) {
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+// A comment must not run on into the next line; nothing says that backquotes are safe in one.
+std::string CommentText(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == '`' || c == '\\') c = ' ';
+  }
+  return result;
+}
+
+std::string HeadComment(const Figure& figure) {
+  std::string text = fmt::format("# Figure {}, made by numsim", CommentText(figure.name));
+  if (!figure.source_csv.empty()) text += " from " + CommentText(figure.source_csv);
+  return text + fmt::format(".\n# Redraw: gnuplot {0}.gp   (writes {0}.svg and {0}.pdf here)\n",
+                            CommentText(figure.name));
+}
+
+std::string DataBlocks(const Figure& figure) {
+  std::string text;
+  const auto append = [&](const std::string& name, const std::string& rows) {
+    if (!rows.empty()) text += fmt::format("{} << EOD\n{}EOD\n", name, rows);
+  };
+  for (size_t p = 0; p < figure.panels.size(); ++p) {
+    const Panel& panel = figure.panels[p];
+    for (size_t s = 0; s < panel.series.size(); ++s) {
+      if (!panel.series[s].label.empty()) {
+        text += fmt::format("# {}\n", CommentText(panel.series[s].label));
+      }
+      if (!panel.rows.empty()) {
+        append(BlockName("bars", p, s), BarRows(panel, s));
+        continue;
+      }
+      append(BlockName("curve", p, s), CurveRows(panel, panel.series[s]));
+      append(BlockName("band", p, s), BandRows(panel, panel.series[s]));
+    }
+  }
+  return text;
+}
+
+std::string Margins(const PageArea& area) {
+  return fmt::format(
+      "set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\n"
+      "set bmargin at screen {:.5f}\nset tmargin at screen {:.5f}\n",
+      area.left,
+      area.right,
+      area.bottom,
+      area.top);
+}
+
+std::string PlotCommand(const std::vector<std::string>& items) {
+  return fmt::format("plot {}\n", fmt::join(items, ", \\\n     "));
+}
+
+std::vector<std::string> BarItems(const Panel& panel, size_t index) {
+  std::vector<std::string> items;
+  for (size_t s = 0; s < panel.series.size(); ++s) {
+    if (DrawablePoints(panel, panel.series[s]) == 0) continue;
+    items.push_back(BlockName("bars", index, s) + " using 1:2:3:4:5:6 " +
+                    BarStyle(panel.series[s].style));
+  }
+  return items;
+}
+
+std::string PanelCommands(const Figure& figure, const FigureLayout& layout, size_t index) {
+  const Panel& panel = figure.panels[index];
+  const Extent x = ExtentOfX(panel);
+  std::string text = fmt::format("\n# Panel {}\n", index + 1) + Margins(layout.panels[index]);
+  text += fmt::format("set title {} noenhanced offset 0, -0.5\n",
+                      GnuplotText(JoinedLines(layout.panel_title_lines[index])));
+  text += AxisCommands('x', panel.x, x);
+  text +=
+      panel.rows.empty() ? AxisCommands('y', panel.y, ExtentOfY(panel)) : RowAxisCommands(panel);
+  if (x.empty) {
+    return text +
+           "set label 1 'no data' at graph 0.5, graph 0.5 center\n"
+           "plot NaN notitle\n"
+           "unset label 1\nset ytics enhanced\n";
+  }
+  if (!panel.rows.empty()) {
+    return text + PlotCommand(BarItems(panel, index)) + "set ytics enhanced\n";
+  }
+  std::vector<std::string> items;  // bands first: curves lie upon them
+  for (size_t s = 0; s < panel.series.size(); ++s) {
+    if (BandRows(panel, panel.series[s]).empty()) continue;
+    items.push_back(BlockName("band", index, s) + " using 1:2:3 " +
+                    BandStyle(panel.series[s].style));
+  }
+  for (size_t s = 0; s < panel.series.size(); ++s) {
+    const Series& series = panel.series[s];
+    const size_t points = DrawablePoints(panel, series);
+    if (points == 0) continue;
+    items.push_back(BlockName("curve", index, s) + " using 1:2 " +
+                    CurveStyle(series.style, series.dashed, series.markers, points));
+  }
+  return text + PlotCommand(items);
+}
+
+// A plot without axes whose curves lie outside its range: the legend alone remains.
+std::string LegendCommands(const Figure& figure, const FigureLayout& layout) {
+  if (layout.legend_columns == 0) return "";
+  std::string text = "\n# Legend\n" + Margins(layout.legend);
+  text += fmt::format(
+      "unset title\nunset border\nunset tics\nunset grid\nunset xlabel\nunset ylabel\n"
+      "unset logscale\nset xrange [0:1]\nset yrange [0:1]\n"
+      "set key center center horizontal Left reverse maxcols {} samplen 3.2 spacing 1.1 "
+      "width 1 noenhanced\n",
+      layout.legend_columns);
+  std::vector<std::string> items;
+  for (const LegendEntry& entry : LegendOf(figure)) {
+    const std::string look =
+        entry.bars ? fmt::format("with boxes linecolor rgb '{}' fillstyle solid 0.85 noborder",
+                                 Cyclic(kColours, entry.style))
+                   : CurveStyle(entry.style, entry.dashed, entry.markers, 1);
+    items.push_back("2 " + look + " title " + GnuplotText(entry.label));
+  }
+  return text + PlotCommand(items);
+}
+
+// Opens the loop over both files. Sizes are in inches for PDF and in CSS pixels, 96 an inch, for
+// SVG. pdfcairo draws text 4/3 as large as it says, svg takes points for pixels and draws markers
+// smaller.
+std::string TerminalCommands(const Figure& figure, const FigureLayout& layout) {
+  return fmt::format(
+      "do for [kind in 'svg pdf'] {{\n"
+      "if (kind eq 'pdf') {{\n"
+      "  set terminal pdfcairo enhanced size {0:.3f}in, {1:.3f}in font 'Helvetica,8' "
+      "fontscale 0.75\n"
+      "  line_width = 1.3; marker_size = 0.45\n"
+      "}} else {{\n"
+      "  set terminal svg enhanced size {2:.0f}, {3:.0f} "
+      "font 'Helvetica,Arial,sans-serif,8' fontscale 1.3333 background rgb 'white'\n"
+      "  line_width = 1.0; marker_size = 0.6\n"
+      "}}\n"
+      "set output {4}.'.'.kind\n",
+      layout.width_inches,
+      layout.height_inches,
+      96 * layout.width_inches,
+      96 * layout.height_inches,
+      GnuplotText(figure.name));
+}
+
+}  // namespace
+
+std::string GnuplotText(std::string_view text) {
+  std::string result = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      result += "''";
+    } else if (c == '\n') {
+      result += "'.\"\\n\".'";
+    } else {
+      result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
+  }
+  return result + "'";
+}
+
+std::string GnuplotScript(const Figure& figure) {
+  NUMSIM_CHECK(!figure.name.empty() && figure.name.find('/') == std::string::npos,
+               "figure name '{}'",
+               figure.name);
+  const FigureLayout layout = LayOut(figure);
+  // Settings stand within the loop: the second file must not begin with what the first one left.
+  std::string text = HeadComment(figure) + "\n" + DataBlocks(figure) + "\n" +
+                     TerminalCommands(figure, layout) + "reset\n" + std::string(kSettings) +
+                     "set multiplot\n";
+  if (!layout.title_lines.empty()) {
+    text += fmt::format("set label 2 {} at screen 0.5, screen {:.5f} center noenhanced font ',9'\n",
+                        GnuplotText(JoinedLines(layout.title_lines)),
+                        layout.title_top);
+  }
+  for (size_t i = 0; i < figure.panels.size(); ++i) {
+    text += PanelCommands(figure, layout, i);
+    if (i == 0) text += "unset label 2\n";
+  }
+  text += LegendCommands(figure, layout);
+  return text + "\nunset multiplot\nunset output\n}\n";
+}
+
+}  // namespace numsim

@@ -1,0 +1,74 @@
+#include <cmath>
+#include <vector>
+
+#include "numsim/formats/decode.h"
+#include "numsim/quantize/quantized_matrix.h"
+
+namespace numsim {
+namespace {
+
+// Midpoint between the largest finite value and the one that would follow.
+double OverflowThreshold(const FormatSpec& format) {
+  const uint32_t max_code = format.MaxFiniteCode();
+  const Dyadic max = MagnitudeValue(format, max_code);
+  return std::ldexp(static_cast<double>(max.significand) + 0.5, max.exponent);
+}
+
+// The matrix divided by its scales is what is compared with the threshold; with one scale for
+// everything that is one limit for all elements.
+ErrorMeasures MeasureRun(std::span<const float> in,
+                         std::span<const float> out,
+                         double threshold,
+                         double scale) {
+  return MeasureError(in, out, threshold * scale);
+}
+
+ErrorMeasures MeasureUnderScales(std::span<const float> in,
+                                 std::span<const float> out,
+                                 MatrixShape shape,
+                                 const FormatSpec& format,
+                                 const ScaleLayout& layout,
+                                 std::span<const float> scales) {
+  const double threshold = OverflowThreshold(format);
+  if (layout.granularity == Granularity::kTensor) {
+    return MeasureRun(in, out, threshold, static_cast<double>(scales[0]));
+  }
+  ErrorMeasures total;
+  for (size_t r = 0; r < shape.rows; ++r) {
+    for (size_t c = 0; c < shape.cols;) {
+      size_t stop = shape.cols;
+      if (layout.granularity == Granularity::kColumn) stop = c + 1;
+      if (layout.block != 0) stop = c + std::min(stop - c, layout.block);
+      const size_t at = r * shape.cols + c;
+      const double scale = static_cast<double>(scales[layout.Index(r, c, shape.cols)]);
+      total.Merge(
+          MeasureRun(in.subspan(at, stop - c), out.subspan(at, stop - c), threshold, scale));
+      c = stop;
+    }
+  }
+  return total;
+}
+
+}  // namespace
+
+ErrorMeasures QuantizationError(std::span<const float> in,
+                                MatrixShape shape,
+                                const QuantizeOptions& options) {
+  std::vector<float> out(in.size());
+  const std::vector<float> scales = FakeQuantize(in, shape, options, out);
+  return MeasureUnderScales(in, out, shape, options.format, options.layout, scales);
+}
+
+ErrorMeasures QuantizationError(std::span<const float> in,
+                                const QuantizedMatrix& matrix,
+                                std::span<float> dequantized) {
+  Dequantize(matrix, dequantized);
+  return MeasureUnderScales(
+      in, dequantized, matrix.shape, matrix.format, matrix.layout, matrix.scales);
+}
+
+ScaleRule UsualScaleRule(const FormatSpec& format) {
+  return format.Bits() <= 8 ? ScaleRule::kAbsmax : ScaleRule::kNone;
+}
+
+}  // namespace numsim

@@ -1,0 +1,96 @@
+// Codes under one factor for everything, and which kernel serves a call.
+#include <fmt/format.h>
+
+#include "numsim/backend/shared/device_call_cuda.cuh"
+#include "numsim/quantize/internal/quantize_cuda.cuh"
+#include "numsim/quantize/internal/quantize_launch_cuda.cuh"
+#include "numsim/quantize/quantize_device.h"
+
+namespace numsim {
+namespace cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kPerThread = 4;  // vectors
+
+// Each block takes kThreads * kPerThread vectors. The elements after the last whole vector are
+// those of the first threads of the last block, and all elements where the factor is not usual.
+template <class E, class Codec>
+__global__ void __launch_bounds__(kThreads) QuantizeElements(const void* __restrict__ in,
+                                                             size_t n,
+                                                             const float* __restrict__ multiplier,
+                                                             uint8_t* __restrict__ codes) {
+  constexpr size_t kBlock = kThreads * kPerThread;
+  const size_t vectors = n / E::kPerVector;
+  const size_t first = blockIdx.x * kBlock + threadIdx.x;
+  uint4 loaded[kPerThread] = {};
+#pragma unroll
+  for (int u = 0; u < kPerThread; ++u) {
+    const size_t v = first + u * kThreads;
+    if (v < vectors) loaded[u] = LoadVector(in, v);
+  }
+  const float factor = __ldg(multiplier);
+  if (Codec::kSigned && !IsUsualFactor(factor)) {
+    const size_t begin = blockIdx.x * kBlock * E::kPerVector;
+    const size_t end = ::min(begin + kBlock * E::kPerVector, n);
+    for (size_t i = begin + threadIdx.x; i < end; i += kThreads) {
+      codes[i] = ExactCode<Codec>(E::At(in, i), factor);
+    }
+    return;
+  }
+  const float m[4] = {factor, factor, factor, factor};
+#pragma unroll
+  for (int u = 0; u < kPerThread; ++u) {
+    const size_t v = first + u * kThreads;
+    if (v < vectors) StoreCodes<E, Codec>(loaded[u], m, codes, v);
+  }
+  const size_t last = vectors * E::kPerVector + threadIdx.x;
+  if (blockIdx.x == gridDim.x - 1 && last < n) {
+    codes[last] = ExactCode<Codec>(E::At(in, last), factor);
+  }
+}
+
+}  // namespace
+
+bool QuantizeFlat(const QuantizeCall& call, DeviceStream& stream) {
+  if (call.transposed != nullptr || call.layout.granularity != Granularity::kTensor ||
+      !IsAligned(call.in.data, 16) || !IsAligned(call.codes, 8)) {
+    return false;
+  }
+  return WithCodec(call.plan, [&](auto codec) {
+    WithElements(call.in.element, [&](auto elements) {
+      using E = decltype(elements);
+      const size_t n = call.in.shape.Elements();
+      const size_t blocks = CeilDiv(n, size_t{kThreads} * kPerThread * E::kPerVector);
+      NUMSIM_CHECK(blocks < (size_t{1} << 31), "{} elements", n);
+      QuantizeElements<E, decltype(codec)>
+          <<<static_cast<uint32_t>(blocks), kThreads, 0, Raw(stream)>>>(
+              call.in.data, n, call.multipliers, static_cast<uint8_t*>(call.codes));
+      CheckLaunch("QuantizeElements", Text(call.in.shape));
+    });
+  });
+}
+
+}  // namespace cuda
+
+void Quantize(const EncodePlan& plan,
+              const DeviceMatrix& in,
+              const ScaleLayout& layout,
+              DeviceSpan<const float> multipliers,
+              void* codes,
+              void* transposed,
+              DeviceStream& stream,
+              const ArrayRandom& random) {
+  NUMSIM_CHECK(multipliers.size() == layout.Count(in.shape.rows, in.shape.cols),
+               "{} multipliers, {} x {}",
+               multipliers.size(),
+               in.shape.rows,
+               in.shape.cols);
+  NUMSIM_CHECK(plan.format.Bits() <= 16, "a format of {} bits", plan.format.Bits());
+  if (in.shape.Elements() == 0 || (codes == nullptr && transposed == nullptr)) return;
+  const cuda::QuantizeCall call = {plan, in, layout, multipliers.data(), codes, transposed, random};
+  if (cuda::QuantizeFlat(call, stream) || cuda::QuantizeTiles(call, stream)) return;
+  cuda::QuantizeAny(call, stream);
+}
+
+}  // namespace numsim

@@ -1,0 +1,135 @@
+// Scales made on the device, and rows that are quantised with one read.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "numsim/backend/shared/device_call_cuda.cuh"
+#include "numsim/quantize/internal/quantize_cuda.cuh"
+#include "numsim/quantize/internal/quantized_launch.h"
+
+namespace numsim {
+namespace cuda {
+namespace {
+
+// A thread keeps this many elements of its row in registers.
+constexpr uint32_t kPerThread = 32;
+constexpr uint32_t kMaxThreads = 1024;
+// Rows of a block where a warp is enough for one.
+constexpr uint32_t kWarpRows = 4;
+
+__global__ void MakeScales(ScaleMaker maker, size_t n, float* absmax, float* multipliers) {
+  for (size_t i = blockIdx.x * size_t{blockDim.x} + threadIdx.x; i < n;
+       i += gridDim.x * size_t{blockDim.x}) {
+    const Scale made = maker(absmax[i]);
+    absmax[i] = made.scale;
+    multipliers[i] = made.multiplier;
+  }
+}
+
+__global__ void SetScale(Scale given, float* scale, float* multiplier) {
+  *scale = given.scale;
+  *multiplier = given.multiplier;
+}
+
+// The largest of the threads of a row: those of a warp, or of the block.
+__device__ int MaxOfRow(int max) {
+  max = __reduce_max_sync(~0u, max);
+  const uint32_t warps = blockDim.x / 32;
+  if (warps == 1) return max;
+  __shared__ int of_warps[32];
+  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = max;
+  __syncthreads();
+  const uint32_t lane = threadIdx.x % 32;
+  return __reduce_max_sync(~0u, lane < warps ? of_warps[lane] : kNoMaximum);
+}
+
+// Row blockIdx.x * blockDim.y + threadIdx.y: its maximum, scale and codes. Its vectors stay in the
+// registers of blockDim.x threads in between.
+template <class E, class Codec>
+__global__ void __launch_bounds__(kMaxThreads) QuantizeRows(const void* __restrict__ in,
+                                                            size_t rows,
+                                                            uint32_t row_vectors,
+                                                            ScaleMaker maker,
+                                                            uint8_t* __restrict__ codes,
+                                                            float* __restrict__ scales) {
+  constexpr int kVectors = kPerThread / E::kPerVector;
+  const size_t row = blockIdx.x * size_t{blockDim.y} + threadIdx.y;
+  if (row >= rows) return;  // whole warps, and none of a block of one row
+  const size_t first = row * row_vectors;
+  uint4 loaded[kVectors] = {};
+#pragma unroll
+  for (int i = 0; i < kVectors; ++i) {
+    const uint32_t v = i * blockDim.x + threadIdx.x;
+    if (v < row_vectors) loaded[i] = LoadVector(in, first + v);
+  }
+  uint32_t max = E::kNone;
+#pragma unroll
+  for (int i = 0; i < kVectors; ++i) max = MaxOfVector<E>(max, loaded[i]);
+  const Scale scale = maker(MaximumOf(MaxOfRow(E::Joined(max))));
+  if (threadIdx.x == 0) scales[row] = scale.scale;
+  const float m[4] = {scale.multiplier, scale.multiplier, scale.multiplier, scale.multiplier};
+#pragma unroll
+  for (int i = 0; i < kVectors; ++i) {
+    const uint32_t v = i * blockDim.x + threadIdx.x;
+    if (v < row_vectors) StoreCodes<E, Codec>(loaded[i], m, codes, first + v);
+  }
+}
+
+template <class E, class Codec>
+void LaunchRows(const DeviceMatrix& in,
+                const ScaleMaker& maker,
+                uint8_t* codes,
+                float* scales,
+                DeviceStream& stream) {
+  const size_t warps = CeilDiv(in.shape.cols, size_t{32} * kPerThread);
+  const uint32_t rows_of_block = warps == 1 ? kWarpRows : 1;
+  const size_t blocks = CeilDiv(in.shape.rows, rows_of_block);
+  const dim3 threads(static_cast<uint32_t>(warps) * 32, rows_of_block);
+  QuantizeRows<E, Codec><<<static_cast<uint32_t>(blocks), threads, 0, Raw(stream)>>>(
+      in.data,
+      in.shape.rows,
+      static_cast<uint32_t>(in.shape.cols / E::kPerVector),
+      maker,
+      codes,
+      scales);
+  CheckLaunch("QuantizeRows", Text(in.shape));
+}
+
+}  // namespace
+}  // namespace cuda
+
+void MakeScalesOnDevice(const ScaleMaker& maker,
+                        DeviceSpan<float> absmax,
+                        DeviceSpan<float> multipliers,
+                        DeviceStream& stream) {
+  if (absmax.empty()) return;
+  const size_t blocks = std::min<size_t>(CeilDiv(absmax.size(), 128), 4096);
+  cuda::MakeScales<<<static_cast<uint32_t>(blocks), 128, 0, cuda::Raw(stream)>>>(
+      maker, absmax.size(), absmax.data(), multipliers.data());
+  cuda::CheckLaunch("MakeScales", fmt::format("{} scales", absmax.size()));
+}
+
+void SetScaleOnDevice(const Scale& given, float* scale, float* multiplier, DeviceStream& stream) {
+  cuda::SetScale<<<1, 1, 0, cuda::Raw(stream)>>>(given, scale, multiplier);
+  cuda::CheckLaunch("SetScale", "one scale");
+}
+
+bool QuantizeRowsOnDevice(const EncodePlan& plan,
+                          const DeviceMatrix& in,
+                          const ScaleMaker& maker,
+                          uint8_t* codes,
+                          float* scales,
+                          DeviceStream& stream) {
+  const MatrixShape shape = in.shape;
+  if (shape.Elements() == 0 || shape.cols > cuda::kPerThread * cuda::kMaxThreads ||
+      shape.rows >= (size_t{1} << 31) || !cuda::HasVectorRows(in) || !cuda::IsAligned(codes, 8)) {
+    return false;
+  }
+  return cuda::WithCodec(plan, [&](auto codec) {
+    cuda::WithElements(in.element, [&](auto elements) {
+      cuda::LaunchRows<decltype(elements), decltype(codec)>(in, maker, codes, scales, stream);
+    });
+  });
+}
+
+}  // namespace numsim

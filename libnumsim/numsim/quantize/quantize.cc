@@ -1,0 +1,354 @@
+#include "numsim/quantize/quantize.h"
+
+#include <algorithm>
+
+#include "numsim/backend/backend.h"
+#include "numsim/base/error.h"
+#include "numsim/base/parallel.h"
+#include "numsim/cast/shared/cast_serial.h"
+#include "numsim/cast/shared/cast_simd.h"
+#include "numsim/quantize/internal/joined_rows.h"
+#include "numsim/quantize/internal/quantize_staged.h"
+#include "numsim/quantize/internal/transpose_simd.h"
+#include "numsim/quantize/shared/quantize_simd.h"
+#include "numsim/quantize/shared/scale_grid.h"
+
+namespace numsim {
+namespace {
+
+// How far ahead of the loop memory is asked for: far enough for the next row of a matrix that is
+// read twice, row by row.
+constexpr size_t kAhead = 4 * kPiece;
+// Tiles of a transposed store: rows that fill a cache line of the output, columns for which the
+// processor's prefetch is worth its while; a tile of codes lies in the second-level cache.
+constexpr size_t kTileRows = 64;
+constexpr size_t kTileCols = 1024;
+
+// A run of at most kPiece elements of one row.
+struct Piece {
+  size_t row, begin, end;
+
+  size_t Size() const { return end - begin; }
+};
+
+// Cuts every row into pieces.
+class Pieces {
+ public:
+  explicit Pieces(MatrixShape shape) : cols_(shape.cols), per_row_(CeilDiv(shape.cols, kPiece)) {
+    count_ = shape.rows * per_row_;
+  }
+
+  size_t Count() const { return count_; }
+
+  Piece At(size_t i) const {
+    const size_t begin = i % per_row_ * kPiece;
+    return {i / per_row_, begin, std::min(begin + kPiece, cols_)};
+  }
+
+ private:
+  size_t cols_, per_row_, count_;
+};
+
+// The factors of the elements of a piece. `factors` holds one for each scale.
+struct PieceFactors {
+  float one;          // where all are the same
+  const float* each;  // else
+  float spread[kPiece + kSpreadPadding];
+
+  bool AreOne() const { return each == nullptr && one == 1; }
+
+  PieceFactors(const Piece& piece, const ScaleGrid& grid, const float* factors) {
+    const float* from = factors + grid.Index(piece.row, piece.begin);
+    one = *from;
+    each = nullptr;
+    if (grid.Index(piece.row, piece.end - 1) == grid.Index(piece.row, piece.begin)) return;
+    each = from;
+    if (grid.tile_cols == 1) return;
+    each = spread;
+    const size_t to_edge = grid.tile_cols - piece.begin % grid.tile_cols;
+    Spread(from, to_edge, grid.tile_cols, piece.Size(), spread);
+  }
+};
+
+// out[0 .. n) = in times its factors. in may equal out.
+void ScaleRun(const float* in, size_t n, const PieceFactors& factors, float* out) {
+  if (factors.each != nullptr) return MultiplyEach(in, n, factors.each, out);
+  if (factors.AreOne() && in == out) return;
+  Multiply(in, n, factors.one, out);
+}
+
+// As much of a piece as one pass over it can scale and encode; returns how many elements that is.
+// The next piece begins `ahead` elements after this one.
+size_t EncodeScaled(const EncodePlan& plan,
+                    const float* in,
+                    size_t n,
+                    size_t ahead,
+                    const PieceFactors& factors,
+                    uint8_t* codes) {
+  if (UsesScalarReference() || !EncodesInVectors(plan)) return 0;
+  if (factors.each != nullptr) return EncodeScaledSimd(plan, in, n, factors.each, ahead, codes);
+  return EncodeScaledSimd(plan, in, n, factors.one, ahead, codes);
+}
+
+size_t EncodeScaled(
+    const EncodePlan&, const float*, size_t, size_t, const PieceFactors&, uint16_t*) {
+  return 0;
+}
+
+// The codes of a piece, whose first element is `in`, and whose draws start at random.first_index.
+// Those at in + ahead come next.
+template <typename Code>
+void QuantizePiece(const EncodePlan& plan,
+                   const float* in,
+                   size_t ahead,
+                   const Piece& piece,
+                   const ScaleGrid& grid,
+                   const float* multipliers,
+                   Code* codes,
+                   const ArrayRandom& random) {
+  const PieceFactors factors(piece, grid, multipliers);
+  const size_t n = piece.Size();
+  const size_t done = EncodeScaled(plan, in, n, ahead, factors, codes);
+  if (done == n) return;
+  const ArrayRandom left{random.stream, random.first_index + done};
+  if (factors.AreOne()) return EncodeSerial(plan, in + done, n - done, codes + done, left);
+  float scaled[kPiece];
+  ScaleRun(in, n, factors, scaled);
+  EncodeSerial(plan, scaled + done, n - done, codes + done, left);
+}
+
+template <typename Code>
+void QuantizeInOrder(const EncodePlan& plan,
+                     std::span<const float> in,
+                     MatrixShape shape,
+                     const ScaleGrid& grid,
+                     std::span<const float> multipliers,
+                     std::span<Code> codes,
+                     const ArrayRandom& random) {
+  const Pieces pieces(shape);
+  ParallelFor(pieces.Count(), kPiecesPerGrain, [&](size_t first, size_t last) {
+    for (size_t i = first; i < last; ++i) {
+      const Piece piece = pieces.At(i);
+      const size_t at = piece.row * shape.cols + piece.begin;
+      QuantizePiece(plan,
+                    in.data() + at,
+                    kAhead,
+                    piece,
+                    grid,
+                    multipliers.data(),
+                    codes.data() + at,
+                    {random.stream, random.first_index + at});
+    }
+  });
+}
+
+template <typename Code>
+void QuantizeColumns(const EncodePlan& plan,
+                     std::span<const float> in,
+                     MatrixShape shape,
+                     const ScaleLayout& layout,
+                     std::span<const float> multipliers,
+                     std::span<Code> codes,
+                     const ArrayRandom& random) {
+  const JoinedColumns joined(shape);
+  float repeated[kPiece];
+  for (size_t i = 0; i < joined.count; ++i) {
+    std::copy(multipliers.begin(), multipliers.end(), repeated + i * shape.cols);
+  }
+  const size_t n = joined.whole.Elements();
+  QuantizeInOrder(plan,
+                  in.first(n),
+                  joined.whole,
+                  ScaleGrid(joined.whole, layout),
+                  std::span<const float>(repeated, joined.whole.cols),
+                  codes.first(n),
+                  random);
+  if (joined.rest.rows == 0) return;
+  QuantizeInOrder(plan,
+                  in.subspan(n),
+                  joined.rest,
+                  ScaleGrid(joined.rest, layout),
+                  multipliers,
+                  codes.subspan(n),
+                  {random.stream, random.first_index + n});
+}
+
+template <typename Code>
+void QuantizeTransposed(const EncodePlan& plan,
+                        std::span<const float> in,
+                        MatrixShape shape,
+                        const ScaleGrid& grid,
+                        std::span<const float> multipliers,
+                        std::span<Code> codes,
+                        const ArrayRandom& random) {
+  const size_t tiles_down = CeilDiv(shape.rows, kTileRows);
+  const size_t tiles_across = CeilDiv(shape.cols, kTileCols);
+  ParallelFor(tiles_down * tiles_across, 1, [&](size_t first, size_t last) {
+    Code tile[kTileRows * kTileCols];
+    for (size_t t = first; t < last; ++t) {
+      // Tiles that follow one another fill neighbouring parts of the same output rows.
+      const size_t r0 = t % tiles_down * kTileRows;
+      const size_t r1 = std::min(r0 + kTileRows, shape.rows);
+      const size_t c0 = t / tiles_down * kTileCols;
+      const size_t c1 = std::min(c0 + kTileCols, shape.cols);
+      for (size_t r = r0; r < r1; ++r) {
+        const size_t at = r * shape.cols + c0;
+        QuantizePiece(plan,
+                      in.data() + at,
+                      shape.cols,
+                      {r, c0, c1},
+                      grid,
+                      multipliers.data(),
+                      tile + (r - r0) * kTileCols,
+                      {random.stream, random.first_index + at});
+      }
+      Transpose(tile, kTileCols, r1 - r0, c1 - c0, codes.data() + c0 * shape.rows + r0, shape.rows);
+    }
+  });
+}
+
+template <typename Code>
+void QuantizeMatrix(const EncodePlan& plan,
+                    std::span<const float> in,
+                    MatrixShape shape,
+                    ScaleLayout layout,
+                    std::span<const float> multipliers,
+                    std::span<Code> codes,
+                    const ArrayRandom& random,
+                    bool transpose) {
+  NUMSIM_CHECK(in.size() == shape.Elements() && codes.size() == in.size(),
+               "{} values, {} codes, {} x {}",
+               in.size(),
+               codes.size(),
+               shape.rows,
+               shape.cols);
+  NUMSIM_CHECK(multipliers.size() == layout.Count(shape.rows, shape.cols),
+               "{} multipliers",
+               multipliers.size());
+  if (in.empty()) return;
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice()) {
+      return QuantizeOnDevice(
+          plan, in, shape, layout, multipliers, codes.data(), random, transpose);
+    }
+  }
+  if (transpose) {
+    QuantizeTransposed(plan, in, shape, ScaleGrid(shape, layout), multipliers, codes, random);
+  } else if (JoinedColumns::Serves(shape, layout)) {
+    QuantizeColumns(plan, in, shape, layout, multipliers, codes, random);
+  } else {
+    JoinRows(shape, layout);
+    QuantizeInOrder(plan, in, shape, ScaleGrid(shape, layout), multipliers, codes, random);
+  }
+}
+
+template <typename Code>
+void DequantizeMatrix(const FormatSpec& format,
+                      std::span<const Code> codes,
+                      MatrixShape shape,
+                      ScaleLayout layout,
+                      std::span<const float> scales,
+                      std::span<float> out) {
+  NUMSIM_CHECK(codes.size() == shape.Elements() && out.size() == codes.size() &&
+                   scales.size() == layout.Count(shape.rows, shape.cols),
+               "{} codes, {} values, {} scales, {} x {}",
+               codes.size(),
+               out.size(),
+               scales.size(),
+               shape.rows,
+               shape.cols);
+  if (codes.empty()) return;
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice()) return DequantizeOnDevice(format, codes.data(), shape, layout, scales, out);
+  }
+  JoinRows(shape, layout);
+  const ScaleGrid grid(shape, layout);
+  const Pieces pieces(shape);
+  ParallelFor(pieces.Count(), kPiecesPerGrain, [&](size_t first, size_t last) {
+    for (size_t i = first; i < last; ++i) {
+      const Piece piece = pieces.At(i);
+      const size_t at = piece.row * shape.cols + piece.begin;
+      DecodeSerial(format, codes.data() + at, piece.Size(), out.data() + at);
+      const PieceFactors factors(piece, grid, scales.data());
+      ScaleRun(out.data() + at, piece.Size(), factors, out.data() + at);
+    }
+  });
+}
+
+}  // namespace
+
+void Quantize(const EncodePlan& plan,
+              std::span<const float> in,
+              MatrixShape shape,
+              const ScaleLayout& layout,
+              std::span<const float> multipliers,
+              std::span<uint8_t> codes,
+              const ArrayRandom& random,
+              bool transpose) {
+  QuantizeMatrix(plan, in, shape, layout, multipliers, codes, random, transpose);
+}
+
+void Quantize(const EncodePlan& plan,
+              std::span<const float> in,
+              MatrixShape shape,
+              const ScaleLayout& layout,
+              std::span<const float> multipliers,
+              std::span<uint16_t> codes,
+              const ArrayRandom& random,
+              bool transpose) {
+  QuantizeMatrix(plan, in, shape, layout, multipliers, codes, random, transpose);
+}
+
+void FakeQuantize(const EncodePlan& plan,
+                  std::span<const float> in,
+                  MatrixShape shape,
+                  const ScaleLayout& layout,
+                  std::span<const float> multipliers,
+                  std::span<const float> scales,
+                  std::span<float> out,
+                  const ArrayRandom& random) {
+  const size_t count = layout.Count(shape.rows, shape.cols);
+  NUMSIM_CHECK(in.size() == shape.Elements() && out.size() == in.size() &&
+                   multipliers.size() == count && scales.size() == count,
+               "{} values, {} x {}, {} scales",
+               in.size(),
+               shape.rows,
+               shape.cols,
+               scales.size());
+  if (in.empty()) return;
+  ScaleLayout joined = layout;
+  JoinRows(shape, joined);
+  const ScaleGrid grid(shape, joined);
+  const Pieces pieces(shape);
+  ParallelFor(pieces.Count(), kPiecesPerGrain, [&](size_t first, size_t last) {
+    for (size_t i = first; i < last; ++i) {
+      const Piece piece = pieces.At(i);
+      const size_t at = piece.row * shape.cols + piece.begin;
+      const size_t n = piece.Size();
+      float* to = out.data() + at;
+      ScaleRun(in.data() + at, n, PieceFactors(piece, grid, multipliers.data()), to);
+      FakeQuantizeSerial(plan, to, n, to, {random.stream, random.first_index + at});
+      ScaleRun(to, n, PieceFactors(piece, grid, scales.data()), to);
+    }
+  });
+}
+
+void Dequantize(const FormatSpec& format,
+                std::span<const uint8_t> codes,
+                MatrixShape shape,
+                const ScaleLayout& layout,
+                std::span<const float> scales,
+                std::span<float> out) {
+  DequantizeMatrix(format, codes, shape, layout, scales, out);
+}
+
+void Dequantize(const FormatSpec& format,
+                std::span<const uint16_t> codes,
+                MatrixShape shape,
+                const ScaleLayout& layout,
+                std::span<const float> scales,
+                std::span<float> out) {
+  DequantizeMatrix(format, codes, shape, layout, scales, out);
+}
+
+}  // namespace numsim

@@ -1,0 +1,137 @@
+#include "numsim/quantize/quantized_device.h"
+
+#include "numsim/base/error.h"
+#include "numsim/quantize/internal/quantized_launch.h"
+#include "numsim/quantize/quantize_device.h"
+
+namespace numsim {
+namespace {
+
+// Room for the results that the options ask for.
+void Prepare(MatrixShape shape, const DeviceQuantizeOptions& options, DeviceQuantizedMatrix& out) {
+  NUMSIM_CHECK(options.format.Bits() <= 16, "a format of {} bits", options.format.Bits());
+  out.format = options.format;
+  out.shape = shape;
+  out.layout = options.layout;
+  out.has_codes = options.codes;
+  out.has_transposed = options.transposed;
+  const size_t bytes = shape.Elements() * static_cast<size_t>(options.format.StorageBytes());
+  if (options.codes) out.codes.Reserve(bytes);
+  if (options.transposed) out.transposed.Reserve(bytes);
+  out.scales.Reserve(out.ScaleCount());
+}
+
+void QuantizeUnderMultipliers(const DeviceMatrix& in,
+                              const DeviceQuantizeOptions& options,
+                              DeviceSpan<const float> multipliers,
+                              DeviceQuantizedMatrix& out,
+                              DeviceStream& stream) {
+  Quantize(MakeEncodePlan(options.format, options.rounding, options.overflow),
+           in,
+           options.layout,
+           multipliers,
+           options.codes ? out.codes.data() : nullptr,
+           options.transposed ? out.transposed.data() : nullptr,
+           stream,
+           options.random);
+}
+
+// Layout kRow, codes in order: with one read of a row where that is possible.
+bool QuantizeRows(const DeviceMatrix& in,
+                  const DeviceQuantizeOptions& options,
+                  const ScaleMaker& maker,
+                  DeviceQuantizedMatrix& out,
+                  DeviceStream& stream) {
+  if (options.layout.granularity != Granularity::kRow || options.transposed || !options.codes ||
+      options.scale_rule == ScaleRule::kNone) {
+    return false;
+  }
+  const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
+  return QuantizeRowsOnDevice(plan, in, maker, out.codes.data(), out.scales.data(), stream);
+}
+
+}  // namespace
+
+void Quantize(const DeviceMatrix& in,
+              const DeviceQuantizeOptions& options,
+              DeviceQuantizedMatrix& out,
+              DeviceQuantizeScratch& scratch,
+              DeviceStream& stream) {
+  Prepare(in.shape, options, out);
+  const ScaleMaker maker(options.format, options.scale_rule);
+  if (QuantizeRows(in, options, maker, out, stream)) return;
+  const size_t count = out.ScaleCount();
+  if (count == 0) return;
+  scratch.multipliers.Reserve(count);
+  const DeviceSpan<float> scales = out.scales.first(count);
+  const DeviceSpan<float> multipliers = scratch.multipliers.first(count);
+  // Without a rule the maxima are not read.
+  if (options.scale_rule != ScaleRule::kNone) Absmax(in, options.layout, scales, stream);
+  MakeScalesOnDevice(maker, scales, multipliers, stream);
+  QuantizeUnderMultipliers(in, options, multipliers, out, stream);
+}
+
+void QuantizeUnder(const Scale& scale,
+                   const DeviceMatrix& in,
+                   const DeviceQuantizeOptions& options,
+                   DeviceQuantizedMatrix& out,
+                   DeviceQuantizeScratch& scratch,
+                   DeviceStream& stream) {
+  NUMSIM_CHECK(options.layout.granularity == Granularity::kTensor,
+               "one scale for the layout {}",
+               Name(options.layout));
+  Prepare(in.shape, options, out);
+  scratch.multipliers.Reserve(1);
+  SetScaleOnDevice(scale, out.scales.data(), scratch.multipliers.data(), stream);
+  QuantizeUnderMultipliers(in, options, scratch.multipliers.first(1), out, stream);
+}
+
+QuantizedMatrix ToHost(const DeviceQuantizedMatrix& matrix, DeviceStream& stream) {
+  NUMSIM_CHECK(matrix.has_codes || matrix.has_transposed, "a matrix without codes");
+  QuantizedMatrix result;
+  result.format = matrix.format;
+  result.shape = matrix.shape;
+  result.layout = matrix.layout;
+  result.transposed = !matrix.has_codes;
+  const size_t n = matrix.shape.Elements();
+  const uint8_t* codes = matrix.has_codes ? matrix.codes.data() : matrix.transposed.data();
+  result.scales.resize(matrix.ScaleCount());
+  if (!result.scales.empty()) {
+    CopyToHost(DeviceSpan<const float>(matrix.scales.data(), result.scales.size()),
+               std::span(result.scales),
+               stream);
+  }
+  if (n == 0) return result;
+  if (matrix.format.StorageBytes() == 1) {
+    result.codes8.resize(n);
+    CopyToHost(DeviceSpan<const uint8_t>(codes, n), std::span(result.codes8), stream);
+  } else {
+    result.codes16.resize(n);
+    const auto* wide = reinterpret_cast<const uint16_t*>(codes);
+    CopyToHost(DeviceSpan<const uint16_t>(wide, n), std::span(result.codes16), stream);
+  }
+  return result;
+}
+
+QuantizedMatrix QuantizeOnDevice(std::span<const float> in,
+                                 MatrixShape shape,
+                                 const QuantizeOptions& options) {
+  NUMSIM_CHECK(
+      in.size() == shape.Elements(), "{} values, {} x {}", in.size(), shape.rows, shape.cols);
+  DeviceStream& stream = ThreadStream();
+  const DeviceArray<float> values = OnDevice(in, stream);
+  const DeviceQuantizeOptions on_device = {.format = options.format,
+                                           .rounding = options.rounding,
+                                           .overflow = options.overflow,
+                                           .layout = options.layout,
+                                           .scale_rule = options.scale_rule,
+                                           .random = options.random,
+                                           .codes = !options.transpose,
+                                           .transposed = options.transpose};
+  DeviceQuantizedMatrix matrix;
+  DeviceQuantizeScratch scratch;
+  Quantize({values.data(), DeviceElement::kFloat32, shape}, on_device, matrix, scratch, stream);
+  return ToHost(matrix, stream);
+}
+
+}  // namespace numsim

@@ -1,0 +1,203 @@
+#include "numsim/quantize/quantized_matrix.h"
+
+#include <algorithm>
+
+#include "numsim/backend/backend.h"
+#include "numsim/base/error.h"
+#include "numsim/base/parallel.h"
+#include "numsim/quantize/quantized_device.h"
+
+namespace numsim {
+namespace {
+
+// Elements of whole rows whose absolute maxima are taken and which are then quantised while they
+// lie in the first-level cache.
+constexpr size_t kBand = 4096;
+// The largest band that is worth it: what the second-level cache holds.
+constexpr size_t kMaxBand = size_t{1} << 18;
+// Elements that are worth a thread.
+constexpr size_t kGrain = size_t{1} << 14;
+
+// Memory for the multipliers of a call, which are forgotten when it ends; each thread's own.
+std::span<float> MultiplierScratch(size_t n) {
+  thread_local std::vector<float> memory;
+  if (memory.size() < n) memory.resize(n);
+  return std::span(memory).first(n);
+}
+
+// From maxima to the scales that replace them, and their multipliers.
+void MakeScales(const ScaleMaker& maker, std::span<float> absmax, std::span<float> multipliers) {
+  for (size_t i = 0; i < absmax.size(); ++i) {
+    const Scale made = maker(absmax[i]);
+    absmax[i] = made.scale;
+    multipliers[i] = made.multiplier;
+  }
+}
+
+// Scales of the layout, and their multipliers (as many).
+void MakeScalesOf(std::span<const float> in,
+                  MatrixShape shape,
+                  const QuantizeOptions& options,
+                  std::span<float> scales,
+                  std::span<float> multipliers) {
+  if (options.scale_rule != ScaleRule::kNone) Absmax(in, shape, options.layout, scales);
+  MakeScales(ScaleMaker(options.format, options.scale_rule), scales, multipliers);
+}
+
+// Room for codes and scales, whatever was in the matrix before.
+void Prepare(MatrixShape shape, const QuantizeOptions& options, QuantizedMatrix& result) {
+  NUMSIM_CHECK(options.format.Bits() <= 16, "a format of {} bits", options.format.Bits());
+  result.format = options.format;
+  result.shape = shape;
+  result.layout = options.layout;
+  result.transposed = options.transpose;
+  const bool bytes = options.format.StorageBytes() == 1;
+  result.codes8.resize(bytes ? shape.Elements() : 0);
+  result.codes16.resize(bytes ? 0 : shape.Elements());
+  result.scales.resize(options.layout.Count(shape.rows, shape.cols));
+}
+
+// Calls act(codes) with those of the matrix that are in use.
+template <typename Act>
+void WithCodes(QuantizedMatrix& matrix, const Act& act) {
+  if (matrix.format.StorageBytes() == 1) {
+    act(std::span(matrix.codes8));
+  } else {
+    act(std::span(matrix.codes16));
+  }
+}
+
+// The codes under these multipliers.
+void QuantizeWith(std::span<const float> multipliers,
+                  std::span<const float> in,
+                  MatrixShape shape,
+                  const QuantizeOptions& options,
+                  QuantizedMatrix& result) {
+  const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
+  WithCodes(result, [&](auto codes) {
+    Quantize(
+        plan, in, shape, options.layout, multipliers, codes, options.random, options.transpose);
+  });
+}
+
+// Rows that are quantised together in one pass over memory: all the elements of their scales. 0
+// when the matrix takes two passes.
+size_t BandRows(MatrixShape shape, const QuantizeOptions& options) {
+  const bool tiles = options.layout.granularity == Granularity::kTile;
+  const bool rows = options.layout.granularity == Granularity::kRow ||
+                    options.layout.granularity == Granularity::kBlock;
+  if (options.transpose || options.scale_rule == ScaleRule::kNone || !(tiles || rows)) return 0;
+  const size_t of_scale = tiles ? options.layout.tile_rows : 1;
+  if (of_scale >= shape.rows || shape.cols == 0) return 0;
+  const size_t elements = of_scale * shape.cols;
+  if (elements > kMaxBand) return 0;
+  return std::max<size_t>(kBand / elements, 1) * of_scale;
+}
+
+// Scales and codes of `rows` rows at a time; equal to all scales first and then all codes.
+void QuantizeBands(size_t rows,
+                   std::span<const float> in,
+                   MatrixShape shape,
+                   const QuantizeOptions& options,
+                   QuantizedMatrix& result) {
+  const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
+  const ScaleMaker maker(options.format, options.scale_rule);
+  const ScaleLayout& layout = options.layout;
+  const std::span<float> scales = result.scales;
+  const std::span<float> all_multipliers = MultiplierScratch(scales.size());
+  const size_t bands = (shape.rows + rows - 1) / rows;
+  const size_t scales_of_band = layout.Count(rows, shape.cols);
+  WithCodes(result, [&](auto codes) {
+    ParallelFor(bands, 1 + kGrain / (rows * shape.cols), [&](size_t first, size_t last) {
+      for (size_t b = first; b < last; ++b) {
+        const MatrixShape band{std::min(rows, shape.rows - b * rows), shape.cols};
+        const size_t at = b * rows * shape.cols;
+        const size_t count = layout.Count(band.rows, band.cols);
+        const auto values = in.subspan(at, band.Elements());
+        const auto absmax = scales.subspan(b * scales_of_band, count);
+        const auto multipliers = all_multipliers.subspan(b * scales_of_band, count);
+        Absmax(values, band, layout, absmax);
+        MakeScales(maker, absmax, multipliers);
+        Quantize(plan,
+                 values,
+                 band,
+                 layout,
+                 multipliers,
+                 codes.subspan(at, band.Elements()),
+                 {options.random.stream, options.random.first_index + at});
+      }
+    });
+  });
+}
+
+}  // namespace
+
+QuantizedMatrix Quantize(std::span<const float> in,
+                         MatrixShape shape,
+                         const QuantizeOptions& options) {
+  QuantizedMatrix result;
+  QuantizeInto(in, shape, options, result);
+  return result;
+}
+
+void QuantizeInto(std::span<const float> in,
+                  MatrixShape shape,
+                  const QuantizeOptions& options,
+                  QuantizedMatrix& result) {
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice()) {
+      result = QuantizeOnDevice(in, shape, options);
+      return;
+    }
+  }
+  Prepare(shape, options, result);
+  const size_t rows = BandRows(shape, options);
+  if (rows != 0) return QuantizeBands(rows, in, shape, options, result);
+  const std::span<float> multipliers = MultiplierScratch(result.scales.size());
+  MakeScalesOf(in, shape, options, result.scales, multipliers);
+  QuantizeWith(multipliers, in, shape, options, result);
+}
+
+void QuantizeUnder(const Scale& scale,
+                   std::span<const float> in,
+                   MatrixShape shape,
+                   const QuantizeOptions& options,
+                   QuantizedMatrix& result) {
+  NUMSIM_CHECK(options.layout.granularity == Granularity::kTensor,
+               "one scale for the layout {}",
+               Name(options.layout));
+  Prepare(shape, options, result);
+  result.scales[0] = scale.scale;
+  QuantizeWith(std::span(&scale.multiplier, 1), in, shape, options, result);
+}
+
+void Dequantize(const QuantizedMatrix& matrix, std::span<float> out) {
+  NUMSIM_CHECK(!matrix.transposed, "a transposed matrix");
+  if (matrix.format.StorageBytes() == 1) {
+    Dequantize(
+        matrix.format, std::span(matrix.codes8), matrix.shape, matrix.layout, matrix.scales, out);
+  } else {
+    Dequantize(
+        matrix.format, std::span(matrix.codes16), matrix.shape, matrix.layout, matrix.scales, out);
+  }
+}
+
+std::vector<float> FakeQuantize(std::span<const float> in,
+                                MatrixShape shape,
+                                const QuantizeOptions& options,
+                                std::span<float> out) {
+  std::vector<float> scales(options.layout.Count(shape.rows, shape.cols));
+  const std::span<float> multipliers = MultiplierScratch(scales.size());
+  MakeScalesOf(in, shape, options, scales, multipliers);
+  FakeQuantize(MakeEncodePlan(options.format, options.rounding, options.overflow),
+               in,
+               shape,
+               options.layout,
+               multipliers,
+               scales,
+               out,
+               options.random);
+  return scales;
+}
+
+}  // namespace numsim

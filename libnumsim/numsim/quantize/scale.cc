@@ -1,0 +1,28 @@
+#include "numsim/quantize/scale.h"
+
+#include "numsim/base/keyword.h"
+#include "numsim/formats/decode.h"
+
+namespace numsim {
+namespace {
+
+constexpr Keyword<ScaleRule> kRules[] = {{"absmax", ScaleRule::kAbsmax},
+                                         {"pow2-floor", ScaleRule::kPow2Floor},
+                                         {"pow2-ceil", ScaleRule::kPow2Ceil},
+                                         {"e8m0", ScaleRule::kE8m0},
+                                         {"none", ScaleRule::kNone}};
+
+}  // namespace
+
+ScaleMaker::ScaleMaker(const FormatSpec& format, ScaleRule rule) noexcept
+    : rule_(rule), max_(MaxFinite(format)), max_exponent_(format.MaxExponent()) {}
+
+Scale MakeScale(const FormatSpec& format, float absmax, ScaleRule rule) noexcept {
+  return ScaleMaker(format, rule)(absmax);
+}
+
+std::string_view Name(ScaleRule rule) { return KeywordText(kRules, rule); }
+
+ScaleRule ParseScaleRule(std::string_view text) { return ParseKeyword(kRules, "scale rule", text); }
+
+}  // namespace numsim

@@ -1,0 +1,93 @@
+// How fast a training was, and how fast the machine is.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "numsim/arith/accumulator.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/gemm/gemm.h"
+#include "numsim/random/distributions.h"
+#include "numsim/train/internal/run_summary.h"
+
+namespace numsim {
+namespace {
+
+constexpr double kGiga = 1e9;
+
+GemmOperand AsSquare(std::span<const float> values, size_t n) {
+  GemmOperand operand;
+  operand.format = FindFormat("fp32")->spec;
+  operand.values = values;
+  operand.rows = n;
+  operand.inner = n;
+  return operand;
+}
+
+// Operations a second of the best of several products that take a twentieth of a second together.
+double ProductRate(const Accumulator& rule) {
+  constexpr size_t kSize = 512;
+  constexpr double kSeconds = 0.05;
+  std::vector<float> a(kSize * kSize), b(kSize * kSize), out(kSize * kSize);
+  FillNormal({1, 0}, 0, a);
+  FillNormal({1, 1}, 0, b);
+  double best = 0, spent = 0;
+  while (spent < kSeconds) {
+    const auto start = std::chrono::steady_clock::now();
+    Gemm(AsSquare(a, kSize), AsSquare(b, kSize), rule, out);
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    spent += time.count();
+    const double operations = 2.0 * static_cast<double>(kSize * kSize * kSize);
+    best = std::max(best, operations / time.count());
+  }
+  return best;
+}
+
+}  // namespace
+
+double TrainSpeed::Share(StepPart part) const { return seconds == 0 ? 0 : profile[part] / seconds; }
+
+TrainSpeed MeasureSpeed(Trainer& trainer, bool rates) {
+  TrainSpeed speed;
+  speed.steps = trainer.steps_timed();
+  if (speed.steps == 0) return speed;
+  const auto steps = static_cast<double>(speed.steps);
+  speed.seconds = trainer.step_seconds();
+  speed.unit = trainer.unit();
+  speed.profile = trainer.profile();
+  speed.tokens_per_second = steps * static_cast<double>(trainer.tokens_per_step()) / speed.seconds;
+  const double products = speed.profile[StepPart::kProduct];
+  const double operations = 3 * steps * trainer.model().ForwardFlops(trainer.config().train.batch);
+  if (products > 0) speed.layer_gflops = operations / products / kGiga;
+  if (!rates) return speed;
+  speed.float32_gflops = ProductRate(ParseAccumulator("fp32")) / kGiga;
+  speed.library_gflops = ProductRate(ParseAccumulator("library")) / kGiga;
+  return speed;
+}
+
+std::string Describe(const TrainSpeed& speed) {
+  if (speed.steps == 0) return "";
+  std::string text = fmt::format("{} steps in {:.1f} s, {:.0f} {}/s\n",
+                                 speed.steps,
+                                 speed.seconds,
+                                 speed.tokens_per_second,
+                                 speed.unit);
+  text += fmt::format("linear products {:.1f} GFLOP/s", speed.layer_gflops);
+  if (speed.library_gflops > 0) {
+    text += fmt::format("; float32 products of this machine: {:.1f} in fixed order, {:.1f} by {}",
+                        speed.float32_gflops,
+                        speed.library_gflops,
+                        GemmLibrary());
+  }
+  text += "\nshares of a step:";
+  double other = 1;
+  for (size_t i = 0; i < kStepParts; ++i) {
+    const auto part = static_cast<StepPart>(i);
+    other -= speed.Share(part);
+    text += fmt::format(" {} {:.1f} %,", Name(part), 100 * speed.Share(part));
+  }
+  return text + fmt::format(" other {:.1f} %\n", 100 * other);
+}
+
+}  // namespace numsim

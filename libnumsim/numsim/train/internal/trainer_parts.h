@@ -1,0 +1,60 @@
+// What a Trainer consists of: for the files that implement it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "numsim/train/internal/loss_history.h"
+#include "numsim/train/shared/tensor_telemetry.h"
+#include "numsim/train/trainer.h"
+
+namespace numsim {
+
+struct Trainer::Parts {
+  Parts(const TrainConfig& given, std::shared_ptr<const DataSource> source);
+
+  // A step, without validations. The status says what came of it.
+  void TakeStep();
+  // The batch of step `step`.
+  void MakeBatch(Batch& result) const;
+  LossSum Validate();
+  // Validate, as a row; not twice at one step.
+  void RecordValidation();
+
+  bool IsLanguageModel() const;
+  uint64_t TokensPerStep() const;
+  void Diverge(std::string why);
+  // The gradients are there: takes the step, and judges it.
+  const OptimizerStep& Update(double learning_rate, bool measures);
+  // `result`: nullptr where no step was taken.
+  void RecordStep(uint64_t index, double learning_rate, const OptimizerStep* result);
+  // Parameters and their gradients.
+  void RecordParameters(uint64_t index);
+  void RecordUpdates(uint64_t index, const OptimizerStep& result);
+
+  TrainConfig config;
+  std::shared_ptr<const DataSource> data;
+  std::unique_ptr<Model<float>> model;
+  std::unique_ptr<Optimizer> optimizer;
+  TensorObserver observer;
+  Telemetry telemetry;
+  Batch batch;
+
+  TrainStatus status = TrainStatus::kRunning;
+  std::string reason;
+  uint64_t step = 0;  // taken
+  LossHistory losses;
+  std::optional<LossSum> validation;  // the last one
+  std::optional<ZeroShot> validation_zero_shot;
+  uint64_t validated_at = 0;  // its step
+  // Of the last Validate, recorded or not.
+  std::optional<ZeroShot> zero_shot;
+  ZeroShotRetrieval retrieval;
+
+  StepProfile profile;
+  uint64_t steps_timed = 0;
+  double step_seconds = 0;
+};
+
+}  // namespace numsim

@@ -1,0 +1,168 @@
+#include "numsim/train/shared/run_files.h"
+
+#include <fstream>
+#include <system_error>
+
+#include "numsim/base/error.h"
+#include "numsim/io/atomic_file.h"
+#include "numsim/io/input_file.h"
+#include "numsim/train/internal/continuation.h"
+
+namespace numsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string LengthField(std::string_view table) { return "length." + CsvFile(table); }
+
+bool Exists(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+// The rows of a table without its header, whose names have no line breaks.
+std::string RowsText(const Table& table) {
+  const std::string text = ToCsv(table);
+  return text.substr(text.find('\n') + 1);
+}
+
+// Throws Error unless the file begins with the header of the table as it is now.
+void CheckColumns(const fs::path& path, const Table& empty) {
+  const std::string header = ToCsv(empty);
+  std::string found(header.size(), ' ');
+  std::ifstream file(path, std::ios::binary);
+  file.read(found.data(), static_cast<std::streamsize>(found.size()));
+  if (file && found == header) return;
+  throw Error::Format("{}: its columns are those of another version of numsim", path.string());
+}
+
+}  // namespace
+
+std::string CsvFile(std::string_view table) { return std::string(table) + ".csv"; }
+
+RunDirectory InspectRunDirectory(const fs::path& directory,
+                                 const TrainConfig& config,
+                                 bool resume) {
+  std::vector<std::string> names = {kConfigFile, kCheckpointFile, kSummaryFile, kManifestFile};
+  for (const TelemetryTable& table : TelemetryTables()) names.push_back(CsvFile(table.name));
+  std::string found;
+  for (const std::string& name : names) {
+    if (found.empty() && Exists(directory / name)) found = name;
+  }
+  if (found.empty()) return RunDirectory::kNew;
+  if (!resume) {
+    throw Error::Format(
+        "{}: holds {} of a training; continue it with --resume or use another --out",
+        directory.string(),
+        found);
+  }
+  if (Exists(directory / kCheckpointFile)) return RunDirectory::kCheckpoint;
+  const fs::path began = directory / kConfigFile;
+  if (!Exists(began)) {
+    throw Error::Format(
+        "{}: holds {} but neither {} nor {} that say where it comes from; use another --out",
+        directory.string(),
+        found,
+        kCheckpointFile,
+        kConfigFile);
+  }
+  try {
+    CheckContinues(config, ReadText(began));
+  } catch (const Error& error) {
+    throw Error::Format("{}: {}", began.string(), error.what());
+  }
+  return RunDirectory::kBegun;
+}
+
+void MakeRunDirectory(const fs::path& directory) {
+  std::error_code status, ignored;
+  fs::create_directories(directory, status);
+  if (!fs::is_directory(directory, ignored)) {
+    throw Error::Format("--out {}: cannot make it: {}", directory.string(), status.message());
+  }
+}
+
+TrainState RestoreCheckpoint(const fs::path& directory, Trainer& trainer) {
+  const fs::path path = directory / kCheckpointFile;
+  TrainState state = ReadCheckpoint(path);
+  try {
+    trainer.Restore(state);
+  } catch (const Error& error) {
+    throw Error::Format("{}: {}", path.string(), error.what());
+  }
+  return state;
+}
+
+void RemoveFiles(const fs::path& directory, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    std::error_code status;
+    fs::remove(directory / name, status);
+    if (status) {
+      throw Error::Format(
+          "{}: cannot be removed: {}", (directory / name).string(), status.message());
+    }
+  }
+}
+
+CsvFiles::CsvFiles(const fs::path& directory) {
+  const Telemetry empty;
+  for (const TelemetryTable& table : TelemetryTables()) {
+    const fs::path path = directory / CsvFile(table.name);
+    const std::string header = ToCsv(empty.Of(table.name));
+    WriteFileAtomically(path, header);
+    files_.push_back({path, std::string(table.name), header.size(), {}});
+  }
+  Open();
+}
+
+CsvFiles::CsvFiles(const fs::path& directory, const TrainState& state) {
+  const Telemetry empty;
+  for (const TelemetryTable& table : TelemetryTables()) {
+    const fs::path path = directory / CsvFile(table.name);
+    const uint64_t length = state.Count(LengthField(table.name));
+    std::error_code status;
+    const uint64_t found = fs::file_size(path, status);
+    if (status) throw Error::Format("{}: {}", path.string(), status.message());
+    if (found < length) {
+      throw Error::Format("{}: has {} bytes, and had {} when the checkpoint was written",
+                          path.string(),
+                          found,
+                          length);
+    }
+    CheckColumns(path, empty.Of(table.name));
+    files_.push_back({path, std::string(table.name), length, {}});
+  }
+  for (const File& file : files_) {
+    std::error_code status;
+    fs::resize_file(file.path, file.length, status);
+    if (status) throw Error::Format("{}: cannot be cut: {}", file.path.string(), status.message());
+  }
+  Open();
+}
+
+void CsvFiles::Open() {
+  for (File& file : files_) {
+    file.stream.open(file.path, std::ios::binary | std::ios::app);
+    if (!file.stream) throw Error::Format("{}: cannot be opened for writing", file.path.string());
+  }
+}
+
+void CsvFiles::Append(Telemetry& telemetry) {
+  for (File& file : files_) {
+    const Table& table = telemetry.Of(file.table);
+    if (table.rows.empty()) continue;
+    const std::string text = RowsText(table);
+    file.stream << text << std::flush;
+    if (!file.stream) throw Error::Format("{}: cannot write", file.path.string());
+    file.length += text.size();
+  }
+  telemetry.Clear();
+}
+
+void CsvFiles::RecordLengths(TrainState& state) const {
+  for (const File& file : files_) {
+    state.fields.emplace_back(LengthField(file.table), Cell(file.length));
+  }
+}
+
+}  // namespace numsim

@@ -1,0 +1,199 @@
+// The way of [FloydRivest] to select, for a staircase: a sample says about where the threshold is,
+// one pass over all weights makes that certain and keeps those that change near it.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "numsim/base/parallel.h"
+#include "numsim/cast/shared/round_step.h"
+#include "numsim/updates/internal/matched_sample.h"
+#include "numsim/updates/internal/matched_search.h"
+#include "numsim/updates/step_sums.h"
+
+namespace numsim {
+namespace {
+
+constexpr AlphaKey kDouble = AlphaKey{1} << 23;  // keys from an alpha to twice it
+constexpr size_t kSampledFrom = 1 << 15;         // weights; fewer lie in the caches
+
+// The weights that may still be in the critical group, and the bracket of keys:
+// S(low) < T <= S(high).
+class Survivors {
+ public:
+  // All weights, each with its value at alpha = 0 and none known at `high`.
+  Survivors(const MatchedProblem& problem, const MatchedTerms& terms)
+      : problem_(problem), terms_(terms) {
+    const size_t n = problem.weights.size();
+    group_.weights.assign(problem.weights.begin(), problem.weights.end());
+    group_.update.assign(problem.update.begin(), problem.update.end());
+    group_.at_low = group_.weights;
+    group_.at_high.assign(n, std::numeric_limits<float>::quiet_NaN());
+    group_.index.resize(n);
+    for (size_t i = 0; i < n; ++i) group_.index[i] = i;
+  }
+
+  Survivors(const MatchedProblem& problem,
+            const MatchedTerms& terms,
+            AlphaBracket bracket,
+            Crossing crossing)
+      : problem_(problem), terms_(terms), bracket_(bracket), group_(std::move(crossing.members)) {
+    group_.sum_below = crossing.sum_low;
+    Settle();
+  }
+
+  size_t size() const { return group_.index.size(); }
+  const AlphaBracket& bracket() const { return bracket_; }
+
+  // Moves one end of the bracket to `key`, within it, and drops the weights that then have one
+  // value at both. Returns whether S(key) >= T.
+  bool Narrow(AlphaKey key) {
+    values_.resize(size());
+    RoundStepOnHost(*problem_.plan, group_.weights, group_.update, AlphaOf(key), values_);
+    const double sum = settled_ + SumTerms(terms_, group_.weights, group_.update, values_);
+    const bool reached = sum >= terms_.target;
+    if (reached) {
+      bracket_.high = key;
+      group_.at_high.swap(values_);
+    } else {
+      bracket_.low = key;
+      group_.sum_below = sum;
+      group_.at_low.swap(values_);
+    }
+    DropSettled();
+    return reached;
+  }
+
+  // Two steps toward the critical group by a sample of the survivors.
+  void NarrowByGuess() {
+    const double share = (terms_.target - settled_) / SquaredSum(group_.update);
+    const AlphaBracket guess =
+        GuessBracket(problem_, terms_, {group_.weights, group_.update, share}, bracket_);
+    for (const AlphaKey key : {guess.high, guess.low}) {
+      if (key > bracket_.low && key < bracket_.high) Narrow(key);
+    }
+  }
+
+  CriticalGroup TakeGroup() {
+    group_.key = bracket_.high;
+    return std::move(group_);
+  }
+
+ private:
+  // Sums below T are exact, so nothing is lost by subtracting.
+  void Settle() {
+    settled_ = group_.sum_below - SumTerms(terms_, group_.weights, group_.update, group_.at_low);
+  }
+
+  void DropSettled() {
+    places_.resize(size());
+    places_.resize(FindDifferent(group_.at_low, group_.at_high, places_));
+    if (places_.size() == size()) return;
+    Keep(group_.index);
+    for (auto* const values : {&group_.weights, &group_.update, &group_.at_low, &group_.at_high}) {
+      Keep(*values);
+    }
+    Settle();
+  }
+
+  template <typename T>
+  void Keep(std::vector<T>& values) const {
+    size_t kept = 0;
+    for (const uint32_t place : places_) values[kept++] = values[place];
+    values.resize(kept);
+  }
+
+  const MatchedProblem& problem_;
+  const MatchedTerms& terms_;
+  AlphaBracket bracket_;
+  double settled_ = 0;   // what the dropped weights add to S, in the whole bracket
+  CriticalGroup group_;  // sum_below is S(low)
+  std::vector<float> values_;
+  std::vector<uint32_t> places_;
+};
+
+// From the learning rate up or down until T lies between; false where no alpha reaches it.
+bool BracketFromRate(Survivors& survivors, AlphaKey rate, int& passes) {
+  ++passes;
+  uint64_t stride = kDouble;
+  if (survivors.Narrow(rate)) {
+    for (AlphaKey key = rate; key > stride;) {
+      key -= static_cast<AlphaKey>(stride);
+      ++passes;
+      if (!survivors.Narrow(key)) return true;
+      stride *= 2;
+    }
+    return true;
+  }
+  for (uint64_t key = rate; key < kGreatestAlpha;) {
+    key = std::min<uint64_t>(key + stride, kGreatestAlpha);
+    ++passes;
+    if (survivors.Narrow(static_cast<AlphaKey>(key))) return true;
+    stride *= 2;
+  }
+  return false;
+}
+
+// Down to two neighbouring keys.
+void NarrowToGroup(Survivors& survivors) {
+  bool guess = true;
+  while (survivors.bracket().high - survivors.bracket().low > 1) {
+    const AlphaBracket bracket = survivors.bracket();
+    const size_t before = survivors.size();
+    if (guess && before > kSampledFrom) {
+      survivors.NarrowByGuess();
+      guess = survivors.size() < before / 2;  // else the sample has nothing to tell
+    } else {
+      survivors.Narrow(bracket.low + (bracket.high - bracket.low) / 2);
+      guess = true;
+    }
+  }
+}
+
+// A bracket for T from a sample of all weights, made certain; empty where no alpha reaches T.
+std::optional<Survivors> SurvivorsOfAll(const MatchedProblem& problem,
+                                        const MatchedTerms& terms,
+                                        int& passes) {
+  const double share = terms.target / problem.update_square;
+  AlphaBracket bracket = GuessBracket(problem, terms, {problem.weights, problem.update, share}, {});
+  AlphaBracket known;  // S(known.low) < T, and S(known.high) >= T unless nothing reaches it
+  uint64_t stride = std::max<uint64_t>(kDouble / 16, bracket.high - bracket.low);
+  for (;;) {
+    ++passes;
+    Crossing crossing = FindCrossing(problem, terms, bracket.low, bracket.high);
+    if (crossing.sum_low >= terms.target) {
+      known.high = bracket.low;
+      const AlphaKey low = known.high > stride ? known.high - static_cast<AlphaKey>(stride) : 0;
+      bracket = {std::max(low, known.low), known.high};
+    } else if (crossing.sum_high < terms.target) {
+      if (bracket.high == kGreatestAlpha) return std::nullopt;
+      known.low = bracket.high;
+      const uint64_t high = known.low + stride;
+      bracket = {known.low, static_cast<AlphaKey>(std::min<uint64_t>(high, known.high))};
+    } else {
+      return Survivors(problem, terms, bracket, std::move(crossing));
+    }
+    stride *= 4;
+  }
+}
+
+SearchResult Finish(Survivors& survivors, int passes) {
+  NarrowToGroup(survivors);
+  return {survivors.TakeGroup(), passes};
+}
+
+}  // namespace
+
+SearchResult SearchBySelection(const MatchedProblem& problem, const MatchedTerms& terms) {
+  int passes = 0;
+  if (problem.weights.size() < kSampledFrom) {
+    Survivors survivors(problem, terms);
+    if (!BracketFromRate(survivors, KeyOf(problem.learning_rate), passes)) return {{}, passes};
+    return Finish(survivors, passes);
+  }
+  std::optional<Survivors> survivors = SurvivorsOfAll(problem, terms, passes);
+  if (!survivors) return {{}, passes};
+  return Finish(*survivors, passes);
+}
+
+}  // namespace numsim

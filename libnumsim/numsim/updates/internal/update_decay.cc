@@ -1,0 +1,101 @@
+// The weights as a rule knows them, and weight decay by them: an update that pulls toward zero.
+#include <array>
+#include <vector>
+
+#include "numsim/base/error.h"
+#include "numsim/cast/shared/cast_serial.h"
+#include "numsim/cast/shared/round_f64.h"
+#include "numsim/formats/named_formats.h"
+#include "numsim/updates/internal/split_master.h"
+#include "numsim/updates/internal/update_kinds.h"
+
+namespace numsim {
+namespace {
+
+// a + b + c rounded once: the errors of both sums are gathered to odd [Boldo].
+double RoundedSum(double a, double b, double c) {
+  const ExactSum small = SumExactly(b, c);
+  const ExactSum all = SumExactly(a, small.sum);
+  return all.sum + OddSum(all.error, small.error);
+}
+
+// s h of a block, whose scales may be several.
+void LoadScaledMaster(const UpdateRule& rule,
+                      size_t cols,
+                      const UpdateState& state,
+                      ElementRange block,
+                      double* master) {
+  std::array<float, kSumBlock> h{};
+  DecodeSerial(kFp16, state.words.data() + block.begin, block.count, h.data());
+  const bool one = rule.scope.granularity == Granularity::kTensor;
+  for (size_t i = 0; i < block.count; ++i) {
+    const size_t at = block.begin + i;
+    const size_t group = one ? 0 : rule.scope.Index(at / cols, at % cols, cols);
+    master[i] = static_cast<double>(state.scales[group]) * static_cast<double>(h[i]);
+  }
+}
+
+// W of a block, which float64 holds exactly; of kahan without the compensation.
+void LoadWeights(const UpdateRule& rule,
+                 size_t cols,
+                 std::span<const float> all_weights,
+                 const UpdateState& state,
+                 ElementRange block,
+                 double* out) {
+  const float* const weights = all_weights.data() + block.begin;
+  switch (rule.kind) {
+    case UpdateKind::kMasterFp16Scaled:
+      return LoadScaledMaster(rule, cols, state, block, out);
+    case UpdateKind::kSplitMaster: {
+      const uint16_t* const remainders = state.words.data() + block.begin;
+      for (size_t i = 0; i < block.count; ++i) {
+        out[i] = static_cast<double>(JoinMaster(weights[i], remainders[i]));
+      }
+      return;
+    }
+    default: {
+      const bool master = rule.kind == UpdateKind::kMasterFp32;
+      const float* const from = master ? state.values.data() + block.begin : weights;
+      for (size_t i = 0; i < block.count; ++i) out[i] = static_cast<double>(from[i]);
+    }
+  }
+}
+
+}  // namespace
+
+void DecayedUpdate(const UpdateRule& rule,
+                   const WeightUpdate& step,
+                   const UpdateState& state,
+                   std::span<float> decayed) {
+  const double decay = static_cast<double>(step.weight_decay);
+  const bool compensated = rule.kind == UpdateKind::kKahan;
+  ForEachBlock(decayed.size(), [&](size_t begin, size_t count) {
+    std::array<double, kSumBlock> weights{};
+    LoadWeights(rule, step.cols, step.weights, state, {begin, count}, weights.data());
+    for (size_t i = 0; i < count; ++i) {
+      const double u = static_cast<double>(step.update[begin + i]);
+      const double pull = decay * weights[i];  // exact
+      const double sum =
+          compensated ? RoundedSum(u, -pull, -decay * static_cast<double>(state.values[begin + i]))
+                      : u - pull;
+      decayed[begin + i] = static_cast<float>(sum);
+    }
+  });
+}
+
+std::vector<double> KnownWeights(const UpdateRule& rule,
+                                 size_t rows,
+                                 size_t cols,
+                                 std::span<const float> weights,
+                                 const UpdateState& state) {
+  NUMSIM_CHECK(weights.size() == rows * cols, "{} x {}: {} weights", rows, cols, weights.size());
+  std::vector<double> known(weights.size());
+  ForEachBlock(known.size(), [&](size_t begin, size_t count) {
+    LoadWeights(rule, cols, weights, state, {begin, count}, known.data() + begin);
+    if (rule.kind != UpdateKind::kKahan) return;
+    for (size_t i = begin; i < begin + count; ++i) known[i] += static_cast<double>(state.values[i]);
+  });
+  return known;
+}
+
+}  // namespace numsim

@@ -1,0 +1,120 @@
+// Rules that search for the factor of the step, one group at a time.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "numsim/cast/shared/cast_serial.h"
+#include "numsim/quantize/shared/quantize_simd.h"
+#include "numsim/updates/internal/matched_step.h"
+#include "numsim/updates/internal/update_kinds.h"
+
+namespace numsim {
+namespace {
+
+// One candidate of the note's search: fills new_weights and returns `actual`.
+double TryAlpha(const EncodePlan& plan,
+                std::span<const float> weights,
+                std::span<const float> update,
+                float alpha,
+                std::span<float> new_weights) {
+  return SumOverBlocks<double>(weights.size(), [&](size_t begin, size_t count) {
+    const float* const w = weights.data() + begin;
+    const float* const u = update.data() + begin;
+    float* const out = new_weights.data() + begin;
+    for (size_t i = 0; i < count; ++i) out[i] = w[i] + alpha * u[i];
+    FakeQuantizeSerial(plan, out, count, out, {});
+    std::array<float, kSumBlock> step{};
+    for (size_t i = 0; i < count; ++i) step[i] = out[i] - w[i];
+    FakeQuantizeSerial(plan, step.data(), count, step.data(), {});
+    return SquaredSumOfBlock(step.data(), count);
+  });
+}
+
+// The search itself; see UpdateKind::kNoteAsPrinted.
+UpdateOutcome SearchAsPrinted(const UpdateJob& job,
+                              const UpdateGroup& group,
+                              std::span<float> new_weights) {
+  UpdateOutcome outcome;
+  outcome.status = UpdateStatus::kNotConverged;
+  outcome.matched_target = static_cast<double>(job.learning_rate) * group.update_square;
+  float low = 0, high = 1;
+  while (outcome.passes < job.rule->iterations) {
+    ++outcome.passes;
+    outcome.alpha = (low + high) / 2;
+    outcome.matched = TryAlpha(job.own_plan,
+                               group.range.Of(job.weights),
+                               group.range.Of(job.update),
+                               outcome.alpha,
+                               new_weights);
+    const double error = std::abs(outcome.matched - outcome.matched_target);
+    if (error / outcome.matched_target < job.rule->tolerance) {
+      outcome.status = UpdateStatus::kOk;
+      break;
+    }
+    // A NaN counts as too large a step, as the source's `where` has it.
+    if (outcome.matched < outcome.matched_target) {
+      low = outcome.alpha;
+    } else {
+      high = outcome.alpha;
+    }
+  }
+  return outcome;
+}
+
+StepSums SumsOf(const UpdateJob& job,
+                const UpdateGroup& group,
+                std::span<const float> before,
+                std::span<const float> after,
+                float alpha) {
+  return SumStep(before, after, group.range.Of(job.update), alpha, job.LimitAt(alpha));
+}
+
+}  // namespace
+
+GroupResult NoteGroup(const UpdateJob& job, const UpdateGroup& group) {
+  const std::span<const float> before = group.range.Of(job.weights);
+  const std::span<float> target = group.range.Of(job.new_weights);
+  // Every candidate starts from the old weights.
+  std::vector<float> apart(job.InPlace() ? before.size() : 0);
+  const std::span<float> after = job.InPlace() ? std::span<float>(apart) : target;
+  GroupResult result;
+  result.outcome = SearchAsPrinted(job, group, after);
+  result.sums = SumsOf(job, group, before, after, result.outcome.alpha);
+  if (!std::isfinite(AbsmaxOfAll(after.data(), after.size())))
+    result.outcome.status = UpdateStatus::kNonfinite;
+  if (job.InPlace()) std::copy(apart.begin(), apart.end(), target.begin());
+  return result;
+}
+
+GroupResult MatchedGroup(const UpdateJob& job, const UpdateGroup& group) {
+  std::span<const float> before = group.range.Of(job.weights);
+  std::vector<float> copy;
+  if (job.InPlace()) {
+    copy.assign(before.begin(), before.end());
+    before = copy;
+  }
+  MatchedProblem problem;
+  problem.plan = &job.plan;
+  problem.weights = before;
+  problem.update = group.range.Of(job.update);
+  problem.learning_rate = job.learning_rate;
+  problem.update_square = group.update_square;
+  problem.quantity = job.rule->kind == UpdateKind::kNormMatched ? MatchedQuantity::kNorm
+                                                                : MatchedQuantity::kProjection;
+  problem.small_step = job.rule->small_step;
+  problem.random = job.random;
+  problem.first_index = group.range.begin;
+  const std::span<float> after = group.range.Of(job.new_weights);
+  const MatchedStep step = TakeMatchedStep(problem, job.rule->solver, after);
+  GroupResult result;
+  result.outcome.status = step.status;
+  result.outcome.alpha = step.alpha;
+  result.outcome.matched = step.matched;
+  result.outcome.matched_target = step.target;
+  result.outcome.passes = step.passes;
+  result.sums = SumsOf(job, group, before, after, step.alpha);
+  return result;
+}
+
+}  // namespace numsim

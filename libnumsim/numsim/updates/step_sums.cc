@@ -1,0 +1,105 @@
+#include "numsim/updates/step_sums.h"
+
+#include <array>
+#include <cmath>
+
+#include "numsim/base/error.h"
+
+namespace numsim {
+namespace {
+
+constexpr size_t kLanes = 8;
+
+double Total(const std::array<double, kLanes>& lanes) {
+  double total = 0;
+  for (const double lane : lanes) total += lane;
+  return total;
+}
+
+// The lanes of two sums and a count.
+struct StepLanes {
+  std::array<double, kLanes> square = {}, projection = {};
+  std::array<uint32_t, kLanes> moved = {};
+
+  void Add(size_t lane, float before, float after, float update) {
+    const double d = static_cast<double>(after) - static_cast<double>(before);
+    square[lane] += d * d;
+    projection[lane] += d * static_cast<double>(update);
+    moved[lane] += after != before ? 1 : 0;
+  }
+};
+
+}  // namespace
+
+double SquaredSumOfBlock(const float* x, size_t n) noexcept {
+  std::array<double, kLanes> lanes = {};
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      const double value = static_cast<double>(x[i + lane]);
+      lanes[lane] += value * value;
+    }
+  }
+  for (size_t lane = 0; i < n; ++i, ++lane) {
+    const double value = static_cast<double>(x[i]);
+    lanes[lane] += value * value;
+  }
+  return Total(lanes);
+}
+
+StepSums StepSumsOfBlock(const float* before,
+                         const float* after,
+                         const float* update,
+                         size_t n) noexcept {
+  StepLanes lanes;
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      lanes.Add(lane, before[i + lane], after[i + lane], update[i + lane]);
+    }
+  }
+  for (size_t lane = 0; i < n; ++i, ++lane) lanes.Add(lane, before[i], after[i], update[i]);
+  StepSums sums;
+  sums.square = Total(lanes.square);
+  sums.projection = Total(lanes.projection);
+  for (const uint32_t moved : lanes.moved) sums.moved += moved;
+  return sums;
+}
+
+uint64_t CountBeyond(
+    const float* before, const float* update, double alpha, double limit, size_t n) noexcept {
+  uint64_t count = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const double wanted = static_cast<double>(before[i]) + alpha * static_cast<double>(update[i]);
+    count += std::abs(wanted) > limit ? 1 : 0;
+  }
+  return count;
+}
+
+double SquaredSum(std::span<const float> x) {
+  return SumOverBlocks<double>(x.size(), [&](size_t begin, size_t count) {
+    return SquaredSumOfBlock(x.data() + begin, count);
+  });
+}
+
+StepSums SumStep(std::span<const float> before,
+                 std::span<const float> after,
+                 std::span<const float> update,
+                 float alpha,
+                 double limit) {
+  NUMSIM_CHECK(before.size() == after.size() && before.size() == update.size(),
+               "{} weights before, {} after, {} updates",
+               before.size(),
+               after.size(),
+               update.size());
+  return SumOverBlocks<StepSums>(before.size(), [&](size_t begin, size_t count) {
+    const float* const from = before.data() + begin;
+    const float* const direction = update.data() + begin;
+    StepSums sums = StepSumsOfBlock(from, after.data() + begin, direction, count);
+    sums.saturated =
+        CountBeyond(from, direction, static_cast<double>(alpha), static_cast<double>(limit), count);
+    return sums;
+  });
+}
+
+}  // namespace numsim

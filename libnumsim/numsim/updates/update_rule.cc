@@ -1,0 +1,259 @@
+#include "numsim/updates/update_rule.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "numsim/backend/backend.h"
+#include "numsim/base/error.h"
+#include "numsim/base/shared/float_environment.h"
+#include "numsim/cast/cast.h"
+#include "numsim/formats/decode.h"
+#include "numsim/formats/named_formats.h"
+#include "numsim/quantize/quantize.h"
+#include "numsim/quantize/shared/quantize_simd.h"
+#include "numsim/updates/internal/split_master.h"
+#include "numsim/updates/internal/update_kinds.h"
+#include "numsim/updates/internal/update_staged.h"
+
+namespace numsim {
+namespace {
+
+ScaleLayout ScopeOf(const UpdateRule& rule) {
+  return HasScope(rule.kind) ? rule.scope : ScaleLayout{};
+}
+
+EncodePlan SaturatingPlan(const FormatSpec& format, const Rounding& rounding = {}) {
+  return MakeEncodePlan(format, rounding, Overflow::kSaturate);
+}
+
+void CheckState(const UpdateRule& rule, const UpdateState& state, size_t n, size_t groups) {
+  const UpdateKind kind = rule.kind;
+  const bool values = kind == UpdateKind::kMasterFp32 || kind == UpdateKind::kKahan;
+  const bool scales = kind == UpdateKind::kMasterFp16Scaled;
+  const bool words = scales || kind == UpdateKind::kSplitMaster;
+  NUMSIM_CHECK(state.values.size() == (values ? n : 0) && state.words.size() == (words ? n : 0) &&
+                   state.scales.size() == (scales ? groups : 0),
+               "{} of {} weights in {} groups: a state of {} values, {} words, {} scales",
+               Name(kind),
+               n,
+               groups,
+               state.values.size(),
+               state.words.size(),
+               state.scales.size());
+}
+
+void CheckStep(const WeightUpdate& step, std::span<const float> new_weights) {
+  NUMSIM_CHECK(step.weights.size() == step.rows * step.cols &&
+                   step.update.size() == step.weights.size() &&
+                   new_weights.size() == step.weights.size(),
+               "{} x {}: {} weights, {} updates, {} new weights",
+               step.rows,
+               step.cols,
+               step.weights.size(),
+               step.update.size(),
+               new_weights.size());
+  NUMSIM_CHECK(std::isfinite(step.learning_rate) && step.learning_rate >= 0,
+               "learning rate {}",
+               step.learning_rate);
+  NUMSIM_CHECK(std::isfinite(step.weight_decay), "weight decay {}", step.weight_decay);
+}
+
+// What a first look at weights and update finds. The bits of a maximum, so that NaN is greatest.
+struct Scan {
+  uint32_t weights = 0, update = 0;
+  double update_square = 0;
+
+  Scan& operator+=(const Scan& other) {
+    weights = std::max(weights, other.weights);
+    update = std::max(update, other.update);
+    update_square += other.update_square;
+    return *this;
+  }
+  bool Finite() const { return std::max(weights, update) < 0x7F800000u; }
+};
+
+Scan ScanArrays(std::span<const float> weights, std::span<const float> update) {
+  return SumOverBlocks<Scan>(weights.size(), [&](size_t begin, size_t count) {
+    const float* const u = update.data() + begin;
+    return Scan{std::bit_cast<uint32_t>(AbsmaxOfAll(weights.data() + begin, count)),
+                std::bit_cast<uint32_t>(AbsmaxOfAll(u, count)),
+                SquaredSumOfBlock(u, count)};
+  });
+}
+
+// A truth about every block.
+struct All {
+  bool value = true;
+
+  All& operator+=(const All& other) {
+    value = value && other.value;
+    return *this;
+  }
+};
+
+bool IsFiniteState(const UpdateRule& rule, const WeightUpdate& step, const UpdateState& state) {
+  const bool split = rule.kind == UpdateKind::kSplitMaster;
+  if (!std::isfinite(AbsmaxOfAll(state.values)) || !std::isfinite(AbsmaxOfAll(state.scales))) {
+    return false;
+  }
+  return SumOverBlocks<All>(state.words.size(),
+                            [&](size_t begin, size_t count) {
+                              bool finite = true;
+                              for (size_t i = begin; i < begin + count; ++i) {
+                                const uint16_t word = state.words[i];
+                                const bool good =
+                                    split ? std::isfinite(JoinMaster(step.weights[i], word))
+                                          : (word & 0x7C00) != 0x7C00;
+                                finite = finite && good;
+                              }
+                              return All{finite};
+                            })
+      .value;
+}
+
+// Nothing moves.
+UpdateOutcome Refuse(const UpdateJob& job,
+                     UpdateOutcome outcome,
+                     std::vector<UpdateOutcome>* groups) {
+  KeepWeights(job, {0, job.weights.size()});
+  if (groups != nullptr) std::fill(groups->begin(), groups->end(), outcome);
+  return outcome;
+}
+
+}  // namespace
+
+void CheckRule(const UpdateRule& rule, const FormatSpec& format) {
+  const ScaleLayout& scope = rule.scope;
+  NUMSIM_CHECK(!HasScope(rule.kind) || scope.granularity == Granularity::kTensor ||
+                   scope.granularity == Granularity::kRow ||
+                   (scope.granularity == Granularity::kBlock && scope.block >= 1),
+               "scope {}",
+               Name(scope));
+  NUMSIM_CHECK(rule.kind != UpdateKind::kSplitMaster || format == kBf16, "weights not of bf16");
+  NUMSIM_CHECK(rule.kind != UpdateKind::kNoteAsPrinted || rule.iterations >= 1,
+               "{} iterations",
+               rule.iterations);
+}
+
+EncodePlan WeightPlan(const FormatSpec& format) { return SaturatingPlan(format); }
+
+EncodePlan OwnPlan(const UpdateRule& rule, const FormatSpec& format) {
+  switch (rule.kind) {
+    case UpdateKind::kStochastic:
+      return SaturatingPlan(format,
+                            {RoundingMode::kStochastic, StochasticVariant::kA, rule.random_bits});
+    case UpdateKind::kMasterFp16Scaled:
+      return SaturatingPlan(kFp16);
+    case UpdateKind::kKahan:
+      return SaturatingPlan(rule.compensation ? rule.compensation->spec : format);
+    case UpdateKind::kNoteAsPrinted:
+      return MakeEncodePlan(format);
+    default:
+      return SaturatingPlan(format);
+  }
+}
+
+double StateBytesPerWeight(const UpdateRule& rule, const FormatSpec& format) {
+  switch (rule.kind) {
+    case UpdateKind::kMasterFp32:
+      return 4;
+    case UpdateKind::kMasterFp16Scaled:
+    case UpdateKind::kSplitMaster:
+      return 2;
+    case UpdateKind::kKahan:
+      return OwnPlan(rule, format).format.Bits() / 8.0;
+    default:
+      return 0;
+  }
+}
+
+UpdateState StartUpdates(const UpdateRule& rule,
+                         const FormatSpec& format,
+                         size_t rows,
+                         size_t cols,
+                         std::span<const float> initial,
+                         std::span<float> weights) {
+  const DefaultFloatEnvironment environment;
+  CheckRule(rule, format);
+  NUMSIM_CHECK(initial.size() == rows * cols && weights.size() == initial.size(),
+               "{} x {}: {} initial weights, {} weights",
+               rows,
+               cols,
+               initial.size(),
+               weights.size());
+  UpdateState state;
+  switch (rule.kind) {
+    case UpdateKind::kSplitMaster:
+      StartSplitMaster(initial, state, weights);
+      return state;
+    case UpdateKind::kMasterFp32:
+      state.values.resize(initial.size());
+      FakeQuantize(SaturatingPlan(kFp32), initial, state.values);
+      break;
+    case UpdateKind::kMasterFp16Scaled:
+      StartMasterFp16(
+          SaturatingPlan(format), ElementGroups(rule.scope, rows, cols), initial, state, weights);
+      return state;
+    case UpdateKind::kKahan:
+      state.values.resize(initial.size());
+      break;
+    default:
+      break;
+  }
+  FakeQuantize(SaturatingPlan(format), initial, weights);
+  return state;
+}
+
+UpdateOutcome ApplyUpdate(const UpdateRule& rule,
+                          const WeightUpdate& step,
+                          RandomStream random,
+                          UpdateState& state,
+                          std::span<float> new_weights,
+                          std::vector<UpdateOutcome>* groups) {
+  const DefaultFloatEnvironment environment;
+  CheckRule(rule, step.format);
+  CheckStep(step, new_weights);
+  const ElementGroups all(ScopeOf(rule), step.rows, step.cols);
+  CheckState(rule, state, step.weights.size(), all.Count());
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice() && !step.weights.empty() && ServesOnDevice(rule, step.format)) {
+      const UpdateOutcome outcome = ApplyUpdateStaged(rule, step, random, state, new_weights);
+      if (groups != nullptr) groups->assign(1, outcome);
+      return outcome;
+    }
+  }
+  if (groups != nullptr) groups->assign(all.Count(), {});
+  UpdateJob job;
+  job.rule = &rule;
+  job.plan = WeightPlan(step.format);
+  job.own_plan = OwnPlan(rule, step.format);
+  job.largest = MaxFinite(step.format);
+  job.weights = step.weights;
+  job.update = step.update;
+  job.learning_rate = step.learning_rate;
+  job.random = random;
+  job.state = &state;
+  job.new_weights = new_weights;
+  Scan scan = ScanArrays(job.weights, job.update);
+  bool finite = scan.Finite() && IsFiniteState(rule, step, state);
+  if (finite && step.weight_decay != 0) {
+    thread_local std::vector<float> scratch;  // steps follow one another and are of like lengths
+    if (scratch.size() < step.update.size()) scratch.resize(step.update.size());
+    const std::span<float> decayed = std::span(scratch).first(step.update.size());
+    DecayedUpdate(rule, step, state, decayed);
+    job.update = decayed;
+    scan = ScanArrays(job.weights, job.update);
+    finite = scan.Finite();
+  }
+  if (!finite) return Refuse(job, {.status = UpdateStatus::kNonfinite}, groups);
+  if (scan.update == 0 || step.learning_rate == 0) {
+    const float alpha = Searches(rule.kind) ? 0 : step.learning_rate;
+    return Refuse(job, {.status = UpdateStatus::kZeroUpdate, .alpha = alpha}, groups);
+  }
+  job.absmax_weight = std::bit_cast<float>(scan.weights);
+  job.absmax_update = std::bit_cast<float>(scan.update);
+  return TakeStep(job, all, scan.update_square, groups);
+}
+
+}  // namespace numsim

@@ -1,0 +1,41 @@
+// What backend/device.h says where there may be no device: in builds with and without CUDA.
+#include "numsim/backend/device.h"
+
+#include <gtest/gtest.h>
+
+namespace numsim {
+namespace {
+
+TEST(DeviceUnavailable, NamesWhatTheBuildOrTheMachineLacks) {
+  const std::string& reason = DeviceUnavailable();
+  if (!NUMSIM_HAVE_CUDA) {
+    EXPECT_EQ(reason, "this build has no CUDA kernels");
+  } else if (!DeviceAvailable()) {
+    EXPECT_TRUE(reason.starts_with("no CUDA device: ") || reason.starts_with("the device is sm_") ||
+                reason.find(" cannot be used: ") != std::string::npos)
+        << reason;
+    EXPECT_EQ(reason.find('\n'), std::string::npos);
+    EXPECT_NE(reason.back(), '.');
+  }
+}
+
+TEST(DeviceUnavailable, IsTheSameEveryTime) {
+  const std::string first = DeviceUnavailable();
+  EXPECT_EQ(DeviceUnavailable(), first);
+  EXPECT_EQ(DeviceAvailable(), first.empty());
+}
+
+TEST(DeviceSpan, SubspansAndViewsToReadCoverWhatTheyAreOf) {
+  float values[8];
+  const DeviceSpan<float> all(values, 8);
+  const DeviceSpan<const float> view = all;
+  EXPECT_EQ(view.data(), values);
+  EXPECT_EQ(view.size(), 8u);
+  EXPECT_EQ(all.subspan(3, 2).data(), values + 3);
+  EXPECT_EQ(all.subspan(3, 2).size(), 2u);
+  EXPECT_TRUE(all.subspan(8, 0).empty());
+  EXPECT_TRUE(DeviceSpan<float>().empty());
+}
+
+}  // namespace
+}  // namespace numsim

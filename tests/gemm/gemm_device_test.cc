@@ -1,0 +1,358 @@
+// Products of the device against the processor's under the same rule, bit for bit.
+#include "numsim/gemm/gemm_device.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <ostream>
+#include <vector>
+
+#include "numsim/base/error.h"
+#include "numsim/gemm/internal/gemm_staged.h"
+#include "tests/support/device_factor.h"
+#include "tests/support/device_test.h"
+
+namespace numsim {
+namespace {
+
+struct Product {
+  const char* a;
+  const char* b;
+  const char* rule;
+
+  FormatSpec FormatA() const { return ParseFormat(a).spec; }
+  FormatSpec FormatB() const { return ParseFormat(b).spec; }
+  Accumulator Rule() const { return ParseAccumulator(rule); }
+};
+void PrintTo(const Product& p, std::ostream* os) { *os << p.a << " " << p.b << " " << p.rule; }
+
+constexpr Product kProducts[] = {{"int8", "int8", "exact"},
+                                 {"e4m3fn", "e4m3fn", "hopper-fp8-fast"},
+                                 {"e4m3fn", "e5m2", "hopper-fp8-fast"},
+                                 {"e5m2", "e4m3fn", "hopper-fp8-fast"},
+                                 {"e4m3fn", "e4m3fn", "hopper-fp8"},
+                                 {"e4m3fn", "e5m2", "hopper-fp8"},
+                                 {"e5m2", "e4m3fn", "hopper-fp8"},
+                                 {"bf16", "bf16", "hopper-bf16"},
+                                 {"fp16", "fp16", "hopper-fp16"}};
+
+class DeviceGemm : public DeviceTestOf<Product> {
+ protected:
+  void SetUp() override {
+    DeviceTest::SetUp();
+    if (IsSkipped()) return;
+    const Product p = GetParam();
+    if (!MultipliesOnDevice(p.FormatA(), p.FormatB(), p.Rule())) {
+      GTEST_SKIP() << Device().name << " does not follow rule " << p.rule;
+    }
+  }
+
+  Factor Left(size_t rows, size_t inner, Spread spread) {
+    return Factor::Random(GetParam().FormatA(), rows, inner, spread, Side::kLeft, random_);
+  }
+  Factor Right(size_t rows, size_t inner, Spread spread) {
+    return Factor::Random(GetParam().FormatB(), rows, inner, spread, Side::kRight, random_);
+  }
+  bool HasOwn() const {
+    return Device().IsHopper() && (std::string_view(GetParam().rule) == "exact" ||
+                                   std::string_view(GetParam().rule) == "hopper-fp8-fast");
+  }
+
+  // Every engine and output gives what the processor does.
+  void ExpectSame(
+      const Factor& a, const Factor& b, bool transposed_a, bool transposed_b, size_t offset = 0) {
+    ExpectSame(a, b, HostProduct(a, b, GetParam().Rule()), transposed_a, transposed_b, offset);
+  }
+  void ExpectSame(const Factor& a,
+                  const Factor& b,
+                  const std::vector<float>& want,
+                  bool transposed_a,
+                  bool transposed_b,
+                  size_t offset = 0) {
+    const Accumulator rule = GetParam().Rule();
+    const DeviceFactor left(a, transposed_a, stream(), offset);
+    const DeviceFactor right(b, transposed_b, stream(), offset);
+    for (const DeviceElement element : {DeviceElement::kFloat32, DeviceElement::kBfloat16}) {
+      for (const DeviceGemmEngine engine :
+           {DeviceGemmEngine::kAuto, DeviceGemmEngine::kLibrary, DeviceGemmEngine::kOwn}) {
+        if (engine == DeviceGemmEngine::kOwn && !HasOwn()) continue;
+        const std::vector<uint32_t> got = DeviceProduct(
+            left.Get(), right.Get(), rule, element, engine, scratch_, stream(), offset);
+        EXPECT_TRUE(SameBits(got, BitsOf(want, element), b.rows()))
+            << "engine " << Name(engine) << (element == DeviceElement::kBfloat16 ? ", bf16" : "")
+            << (transposed_a ? ", a transposed" : "") << (transposed_b ? ", b transposed" : "")
+            << "\na: " << a.Describe() << "\nb: " << b.Describe();
+      }
+    }
+  }
+
+  oracle::TestRandom random_{20261121};
+  DeviceGemmScratch scratch_;
+};
+
+struct Shape {
+  size_t rows_a, rows_b, inner;
+};
+
+// One scratch for shapes that grow, shrink and change their order.
+TEST_P(DeviceGemm, EqualsTheRuleForEveryShapeAndOrder) {
+  constexpr Shape kShapes[] = {{1, 1, 1},
+                               {1, 1, 16},
+                               {1, 40, 7},
+                               {5, 3, 48},
+                               {16, 16, 16},
+                               {17, 33, 65},
+                               {33, 48, 129},
+                               {48, 24, 272},
+                               {128, 256, 64},
+                               {300, 520, 1040},
+                               {136, 264, 1000}};
+  size_t count = 0;
+  for (const Shape& shape : kShapes) {
+    const Spread spread = kSpreads[count % std::size(kSpreads)];
+    Factor a = Left(shape.rows_a, shape.inner, spread);
+    Factor b = Right(shape.rows_b, shape.inner, spread);
+    PutScales(a, kScalesFor[count % 3], random_);
+    PutScales(b, kScalesFor[count / 3 % 3], random_);
+    ++count;
+    const std::vector<float> want = HostProduct(a, b, GetParam().Rule());
+    for (const bool transposed_a : {false, true}) {
+      for (const bool transposed_b : {false, true}) {
+        ExpectSame(a, b, want, transposed_a, transposed_b);
+      }
+    }
+  }
+}
+
+TEST_P(DeviceGemm, EqualsTheRuleUnderEveryPairOfScales) {
+  for (const ScalesFor scales_a : kScalesFor) {
+    for (const ScalesFor scales_b : kScalesFor) {
+      for (const Spread spread : kSpreads) {
+        Factor a = Left(64, 272, spread), b = Right(80, 272, spread);
+        PutScales(a, scales_a, random_);
+        PutScales(b, scales_b, random_);
+        ExpectSame(a, b, false, false);
+      }
+    }
+  }
+}
+
+// Results and scales that overflow, underflow and are subnormal.
+TEST_P(DeviceGemm, EqualsTheRuleUnderExtremeScales) {
+  constexpr float kExtremes[] = {0x1.8p-149f,
+                                 0x1.23456p-126f,
+                                 0x1.fffffep127f,
+                                 -0x1.0p-70f,
+                                 0.0f,
+                                 std::numeric_limits<float>::infinity(),
+                                 std::numeric_limits<float>::quiet_NaN(),
+                                 0x1.3p90f};
+  Factor a = Left(64, 64, Spread::kExponents), b = Right(48, 64, Spread::kExponents);
+  std::vector<float> scales_a, scales_b;
+  for (size_t i = 0; i < a.rows(); ++i) scales_a.push_back(kExtremes[i % std::size(kExtremes)]);
+  for (size_t i = 0; i < b.rows(); ++i) scales_b.push_back(kExtremes[i / 2 % std::size(kExtremes)]);
+  a.SetScales(scales_a, {.row_stride = 1});
+  b.SetScales(scales_b, {.row_stride = 1});
+  ExpectSame(a, b, false, false);
+}
+
+TEST_P(DeviceGemm, EqualsTheRuleAtAnyAddress) {
+  for (const size_t offset : {size_t{1}, size_t{8}, size_t{16}}) {
+    Factor a = Left(48, 160, Spread::kNormal), b = Right(64, 160, Spread::kNormal);
+    ExpectSame(a, b, false, false, offset);
+    PutScales(a, ScalesFor::kRows, random_);
+    PutScales(b, ScalesFor::kTensor, random_);
+    ExpectSame(a, b, false, true, offset);
+  }
+}
+
+// Where cuBLASLt would split the inner dimension, and tiles of every size.
+TEST_P(DeviceGemm, EqualsTheRuleForLongSums) {
+  constexpr Shape kShapes[] = {
+      {32, 32, 16384}, {64, 256, 8192}, {512, 512, 4096}, {48, 2048, 4096}};
+  for (const Shape& shape : kShapes) {
+    // cuBLASLt 13.1 promotes sums that long, of so few results, only if it may cut them.
+    if (GetParam().rule == std::string_view("hopper-fp8") && shape.inner > 4096) continue;
+    for (const Spread spread : {Spread::kNormal, Spread::kCancelling}) {
+      ExpectSame(Left(shape.rows_a, shape.inner, spread),
+                 Right(shape.rows_b, shape.inner, spread),
+                 false,
+                 false);
+    }
+  }
+}
+
+TEST_P(DeviceGemm, NothingGivesNothingAndNoProductsGiveZero) {
+  const Factor empty = Left(0, 16, Spread::kNormal), b = Right(16, 16, Spread::kNormal);
+  ExpectSame(empty, b, false, false);
+  ExpectSame(Left(5, 0, Spread::kNormal), Right(7, 0, Spread::kNormal), false, false);
+}
+
+TEST_P(DeviceGemm, HostCallsRunOnTheDevice) {
+  const ExecutionState state;
+  const Accumulator rule = GetParam().Rule();
+  size_t count = 0;
+  for (const Shape& shape : {Shape{33, 48, 129}, Shape{5, 3, 48}, Shape{128, 256, 64}}) {
+    for (const bool transposed : {false, true}) {
+      for (const Storage storage : {Storage::kCodes, Storage::kValues}) {
+        Factor a = Left(shape.rows_a, shape.inner, kSpreads[count % std::size(kSpreads)]);
+        Factor b = Right(shape.rows_b, shape.inner, kSpreads[count % std::size(kSpreads)]);
+        PutScales(a, kScalesFor[count % 3], random_);
+        PutScales(b, kScalesFor[++count % 3], random_);
+        const std::vector<float> want = HostProduct(a, b, rule);
+        a.Store(storage, transposed);
+        b.Store(storage, !transposed);
+        const bool int8_values = a.format() == kInt8 && storage == Storage::kValues;
+        EXPECT_EQ(MultipliesStaged(a.Get(), b.Get(), rule), !int8_values);
+        ForceBackend("cuda");
+        EXPECT_TRUE(SameMatrix(GemmResult(a, b, rule), want, b.rows())) << a.Describe() << "\n"
+                                                                        << b.Describe();
+        ForceBackend(AvailableBackends().front());
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Products, DeviceGemm, testing::ValuesIn(kProducts));
+
+class DeviceGemmCall : public DeviceTest {
+ protected:
+  // An operand without memory: for calls that are refused before they read it.
+  static DeviceGemmOperand Operand(const char* format, size_t rows, size_t inner) {
+    DeviceGemmOperand operand;
+    operand.format = ParseFormat(format).spec;
+    operand.rows = rows;
+    operand.inner = inner;
+    operand.codes = reinterpret_cast<const void*>(size_t{256});
+    return operand;
+  }
+  std::string Refusal(const DeviceGemmOperand& a,
+                      const DeviceGemmOperand& b,
+                      const char* rule,
+                      DeviceGemmEngine engine = DeviceGemmEngine::kAuto) {
+    DeviceArray<float> out(a.rows * b.rows);
+    try {
+      Gemm(a,
+           b,
+           ParseAccumulator(rule),
+           {out.data(), DeviceElement::kFloat32, {a.rows, b.rows}},
+           scratch_,
+           stream(),
+           engine);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  oracle::TestRandom random_{7};
+  DeviceGemmScratch scratch_;
+};
+
+TEST_F(DeviceGemmCall, RefusesWhatTheDeviceDoesNotCompute) {
+  const auto expect = [&](const std::string& message, const char* part) {
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  expect(Refusal(Operand("e5m2", 16, 16), Operand("e5m2", 16, 16), "hopper-fp8-fast"),
+         "no product e5m2 16 x 16 times e5m2 16 x 16 under rule hopper-fp8-fast");
+  expect(Refusal(Operand("e4m3fn", 16, 16), Operand("e4m3fn", 16, 16), "fp32"), "rule fp32");
+  expect(Refusal(Operand("bf16", 16, 16), Operand("fp16", 16, 16), "hopper-bf16"), "no product");
+  expect(Refusal(Operand("int8", 16, 133145), Operand("int8", 16, 133145), "exact"),
+         "more than 133144 products");
+  expect(
+      Refusal(Operand("bf16", 16, 16), Operand("bf16", 16, 16), "library", DeviceGemmEngine::kOwn),
+      "engine own");
+}
+
+TEST_F(DeviceGemmCall, IntegerSumsAreExactUpToTheLargest) {
+  struct Longest {
+    size_t inner;
+    uint32_t code;
+    int32_t sum;
+  };
+  for (const Longest& x : {Longest{kMostInt8Products, 0x81, 2147479576},
+                           Longest{kMostProductsOfAnyInt8, 0x80, 2147467264}}) {
+    const Factor a(kInt8, 3, x.inner, std::vector<uint32_t>(3 * x.inner, x.code));
+    const Factor b(kInt8, 2, x.inner, std::vector<uint32_t>(2 * x.inner, x.code));
+    const DeviceFactor left(a, false, stream()), right(b, true, stream());
+    DeviceArray<int32_t> out(6);
+    GemmInt32(left.Get(), right.Get(), out.span(), scratch_, stream());
+    EXPECT_EQ(OnHost(std::as_const(out).span(), stream()), std::vector<int32_t>(6, x.sum));
+  }
+}
+
+TEST_F(DeviceGemmCall, IntegerSumsAreThoseOfTheProcessor) {
+  for (const Shape& shape : {Shape{64, 48, 272}, Shape{17, 33, 65}, Shape{1, 1, 1}}) {
+    Factor a =
+        Factor::Random(kInt8, shape.rows_a, shape.inner, Spread::kAllCodes, Side::kLeft, random_);
+    Factor b =
+        Factor::Random(kInt8, shape.rows_b, shape.inner, Spread::kAllCodes, Side::kRight, random_);
+    a.Store(Storage::kCodes, false);
+    b.Store(Storage::kCodes, false);
+    std::vector<int32_t> want(a.rows() * b.rows());
+    ASSERT_TRUE(GemmInt32(a.Get(), b.Get(), want));
+    const DeviceFactor left(a, true, stream()), right(b, false, stream());
+    DeviceArray<int32_t> out(want.size());
+    GemmInt32(left.Get(), right.Get(), out.span(), scratch_, stream());
+    EXPECT_EQ(OnHost(std::as_const(out).span(), stream()), want);
+    const ExecutionState state;
+    ForceBackend("cuda");
+    std::vector<int32_t> staged(want.size());
+    EXPECT_TRUE(GemmInt32(a.Get(), b.Get(), staged));
+    EXPECT_EQ(staged, want);
+  }
+}
+
+// Its bits are its own; they are near the exact sums.
+TEST_F(DeviceGemmCall, RuleLibraryIsNearTheExactProduct) {
+  for (const char* const format : {"bf16", "fp16", "e4m3fn"}) {
+    const FormatSpec spec = ParseFormat(format).spec;
+    for (const ScalesFor scales : kScalesFor) {
+      Factor a = Factor::Random(spec, 64, 512, Spread::kNormal, Side::kLeft, random_);
+      Factor b = Factor::Random(spec, 96, 512, Spread::kNormal, Side::kRight, random_);
+      PutScales(a, scales, random_);
+      PutScales(b, scales, random_);
+      const std::vector<float> want = HostProduct(a, b, ParseAccumulator("fp64"));
+      const DeviceFactor left(a, false, stream()), right(b, false, stream());
+      const std::vector<uint32_t> got = DeviceProduct(left.Get(),
+                                                      right.Get(),
+                                                      ParseAccumulator("library"),
+                                                      DeviceElement::kFloat32,
+                                                      DeviceGemmEngine::kAuto,
+                                                      scratch_,
+                                                      stream());
+      double error = 0, norm = 0;
+      for (size_t i = 0; i < want.size(); ++i) {
+        const double x = std::bit_cast<float>(got[i]), y = want[i];
+        error += (x - y) * (x - y);
+        norm += y * y;
+      }
+      const double bound = spec.StorageBytes() == 1 ? 2e-3 : 1e-6;
+      EXPECT_LE(std::sqrt(error / norm), bound) << format << ", scales " << int(scales);
+    }
+  }
+}
+
+// The processor serves what the device does not.
+TEST_F(DeviceGemmCall, ScalesAlongTheInnerDimensionStayOnTheProcessor) {
+  Factor a = Factor::Random(kE4M3fn, 8, 64, Spread::kNormal, Side::kLeft, random_);
+  const Factor b = Factor::Random(kE4M3fn, 8, 64, Spread::kNormal, Side::kRight, random_);
+  a.SetScales({2, 3}, {.segment = 32, .segment_stride = 1});
+  const Accumulator rule = ParseAccumulator("hopper-fp8-fast");
+  EXPECT_FALSE(MultipliesStaged(a.Get(), b.Get(), rule));
+  const std::vector<float> want = DefinedProduct(a, b, rule);
+  const ExecutionState state;
+  ForceBackend("cuda");
+  EXPECT_TRUE(SameMatrix(GemmResult(a, b, rule), want, b.rows()));
+}
+
+TEST(DeviceGemmEngineNames, AreReadBack) {
+  for (const char* const name : {"auto", "library", "own"}) {
+    EXPECT_EQ(Name(ParseDeviceGemmEngine(name)), name);
+  }
+  EXPECT_THROW(ParseDeviceGemmEngine("fast"), Error);
+}
+
+}  // namespace
+}  // namespace numsim

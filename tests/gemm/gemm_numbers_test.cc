@@ -1,0 +1,298 @@
+// Products of matrices against integers and error bounds: int8 sums beyond 2^31, rule library,
+// sizes around tiles.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "numsim/formats/named_formats.h"
+#include "tests/gemm/gemm_problem.h"
+
+namespace numsim {
+namespace {
+
+const Accumulator kExact{};
+
+// A factor of int8 codes in plain memory; value(row, k) is an integer from -128 to 127.
+struct Int8Factor {
+  std::vector<uint8_t> codes;
+  GemmOperand operand;
+
+  template <typename Value>
+  Int8Factor(size_t rows, size_t inner, bool transposed, const Value& value) : codes(rows * inner) {
+    for (size_t row = 0; row < rows; ++row) {
+      for (size_t k = 0; k < inner; ++k) {
+        codes[transposed ? k * rows + row : row * inner + k] =
+            static_cast<uint8_t>(static_cast<int8_t>(value(row, k)));
+      }
+    }
+    operand.format = kInt8;
+    operand.codes8 = codes;
+    operand.rows = rows;
+    operand.inner = inner;
+    operand.transposed = transposed;
+  }
+  Int8Factor(const Int8Factor&) = delete;
+  Int8Factor& operator=(const Int8Factor&) = delete;
+
+  int64_t At(size_t row, size_t k) const {
+    const size_t i = operand.transposed ? k * operand.rows + row : row * operand.inner + k;
+    return static_cast<int8_t>(codes[i]);
+  }
+};
+
+std::vector<int64_t> IntegerProduct(const Int8Factor& a, const Int8Factor& b) {
+  std::vector<int64_t> sums;
+  for (size_t i = 0; i < a.operand.rows; ++i) {
+    for (size_t j = 0; j < b.operand.rows; ++j) {
+      int64_t sum = 0;
+      for (size_t k = 0; k < a.operand.inner; ++k) sum += a.At(i, k) * b.At(j, k);
+      sums.push_back(sum);
+    }
+  }
+  return sums;
+}
+
+// Gemm and GemmInt32 give the integer sums on every backend; GemmInt32 the nearest int32 and false
+// where one does not fit.
+void ExpectIntegerSums(const Int8Factor& a, const Int8Factor& b) {
+  const std::vector<int64_t> sums = IntegerProduct(a, b);
+  std::vector<float> want(sums.size());
+  std::vector<int32_t> want32(sums.size());
+  bool fit = true;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    want[i] = static_cast<float>(sums[i]);
+    want32[i] = static_cast<int32_t>(std::clamp<int64_t>(sums[i], INT32_MIN, INT32_MAX));
+    fit = fit && want32[i] == sums[i];
+  }
+  WithEachBackend([&, &fits = fit] {
+    for (const int threads : {1, 3}) {
+      SetThreadCount(threads);
+      std::vector<float> out(sums.size(), -1);
+      Gemm(a.operand, b.operand, kExact, out);
+      ASSERT_EQ(out, want) << a.operand.rows << " x " << b.operand.rows << " x " << a.operand.inner;
+      std::vector<int32_t> out32(sums.size(), -1);
+      EXPECT_EQ(GemmInt32(a.operand, b.operand, out32), fits);
+      ASSERT_EQ(out32, want32) << a.operand.rows << " x " << b.operand.rows << " x "
+                               << a.operand.inner;
+    }
+  });
+}
+
+int RandomInt8(oracle::TestRandom& random) { return static_cast<int>(random.Below(256)) - 128; }
+
+TEST(GemmInt8, EqualsIntegerSums) {
+  oracle::TestRandom random(1);
+  for (const size_t inner : {1, 2, 3, 4, 5, 7, 8, 31, 63, 64, 65, 127, 129, 255, 257, 513}) {
+    for (const bool transposed : {false, true}) {
+      const size_t rows_a = 1 + random.Below(20), rows_b = 1 + random.Below(40);
+      const auto any = [&random](size_t, size_t) { return RandomInt8(random); };
+      const Int8Factor a(rows_a, inner, transposed, any);
+      const Int8Factor b(rows_b, inner, random.Below(2) != 0, any);
+      ASSERT_NO_FATAL_FAILURE(ExpectIntegerSums(a, b));
+    }
+  }
+}
+
+TEST(GemmInt8, SumsOfNothingAreZero) {
+  const auto none = [](size_t, size_t) { return 0; };
+  const Int8Factor a(2, 0, false, none), b(3, 0, true, none), no_rows(0, 0, false, none);
+  ASSERT_NO_FATAL_FAILURE(ExpectIntegerSums(a, b));
+  ASSERT_NO_FATAL_FAILURE(ExpectIntegerSums(a, no_rows));
+}
+
+TEST(GemmInt8, ExtremeCodesOfEitherSignEqualIntegerSums) {
+  // An unsigned or 16-bit step on the way would overflow on pairs of -128 and -127.
+  constexpr int kExtremes[] = {-128, -127, 127, 126, 0};
+  for (const int x : kExtremes) {
+    for (const int y : kExtremes) {
+      const Int8Factor a(3, 260, false, [x](size_t, size_t) { return x; });
+      const Int8Factor b(18, 260, false, [y](size_t row, size_t k) {
+        return row == 7 && k % 2 != 0 && y != -128 ? -y : y;
+      });
+      ASSERT_NO_FATAL_FAILURE(ExpectIntegerSums(a, b));
+    }
+  }
+}
+
+TEST(GemmInt8, SumsBeyondInt32AreExactAndReported) {
+  struct Case {
+    size_t inner;
+    int a, b;
+  };
+  // 131071 * 16384 = 2^31 - 16384 fits, 131072 * 16384 = 2^31 does not, -131072 * 128 * 127 does.
+  constexpr Case kCases[] = {{131071, -128, -128},
+                             {131072, -128, -128},
+                             {131073, -128, -128},
+                             {131072, -128, 127},
+                             {132105, -128, 127},
+                             {70000, 127, 127},
+                             {140000, 127, 127},
+                             {140000, -128, 127},
+                             {140000, -128, -128},
+                             {70000, -128, -128}};
+  for (const Case& c : kCases) {
+    const Int8Factor a(
+        2, c.inner, false, [&](size_t row, size_t k) { return row == 1 && k % 3 == 0 ? 1 : c.a; });
+    const Int8Factor b(2, c.inner, false, [&](size_t row, size_t) { return row == 0 ? c.b : 0; });
+    ASSERT_NO_FATAL_FAILURE(ExpectIntegerSums(a, b)) << c.inner << " " << c.a << " " << c.b;
+  }
+}
+
+TEST(GemmInt8, SumsThatReturnIntoInt32Fit) {
+  // 140,000 products of 2^14, then as many of -2^14 and three of one: partial sums overflow.
+  const Int8Factor a(
+      1, 280003, false, [](size_t, size_t k) { return k < 140000 || k >= 280000 ? -128 : 127; });
+  const Int8Factor b(1, 280003, false, [](size_t, size_t k) { return k < 280000 ? -128 : 1; });
+  ASSERT_NO_FATAL_FAILURE(ExpectIntegerSums(a, b));
+}
+
+TEST(GemmInt8, IsExactUnderScales) {
+  // One segment each: t = fl32(fl64(S (sa sb))), S of 26 bits.
+  oracle::TestRandom random(3);
+  Factor a = Factor::Random(kInt8, 5, 4099, Spread::kFiniteCodes, Side::kLeft, random);
+  Factor b = Factor::Random(kInt8, 3, 4099, Spread::kFiniteCodes, Side::kRight, random);
+  a.Store(Storage::kCodes, false);
+  b.Store(Storage::kCodes, false);
+  GemmScales per_row;
+  per_row.row_stride = 1;
+  a.SetScales({0.1f, 0x1.fffffep-3f, 3, 1e-30f, 1e30f}, per_row);
+  b.SetScales({0.3f, 0x1.000002p0f, 1e-20f}, per_row);
+  ExpectDefinedProduct(a, b, kExact, {1, 2});
+}
+
+TEST(GemmInt8, UnusedCodeIsMinus128UnderEveryRule) {
+  for (const char* text :
+       {"exact", "fp64", "fp32", "fp32-chunked:7", "trunc:25,16", "cdna1-fp16"}) {
+    Factor a(kInt8, 1, 3, {0x80, 0x80, 1}), b(kInt8, 1, 3, {0x80, 3, 0x80});
+    a.Store(Storage::kCodes, false);
+    b.Store(Storage::kCodes, false);
+    WithEachBackend([&] {
+      EXPECT_EQ(GemmResult(a, b, ParseAccumulator(text)),
+                std::vector<float>(1, 128 * 128 - 3 * 128 - 128))
+          << text;
+    });
+  }
+}
+
+// Sizes one below, at and above those of tiles and blocks; chunks that divide them and do not.
+TEST(Gemm, EqualsItsDefinitionAroundSizesOfTiles) {
+  oracle::TestRandom random(4);
+  for (const char* text : {"exact",
+                           "fp32",
+                           "fp32-chunked:7",
+                           "fp32-chunked:128",
+                           "trunc:13,5",
+                           "trunc:13,3,96",
+                           "trunc:13,32,128"}) {
+    for (const FormatSpec& format : {kE4M3fn, kInt8, kBf16}) {
+      for (const size_t size : {6, 12, 16, 32, 64, 96, 128}) {
+        for (const size_t rows : {size - 1, size, size + 1}) {
+          const bool left = random.Below(2) != 0;
+          Factor a =
+              Factor::Random(format, left ? rows : 2, 7, Spread::kNormal, Side::kLeft, random);
+          Factor b =
+              Factor::Random(format, left ? 2 : rows, 7, Spread::kNormal, Side::kRight, random);
+          a.Store(Storage::kCodes, random.Below(2) != 0);
+          b.Store(Storage::kCodes, random.Below(2) != 0);
+          ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, ParseAccumulator(text)));
+        }
+      }
+      for (const size_t size : {512, 1024, 2048, 4096}) {
+        for (const size_t inner : {size - 1, size, size + 1}) {
+          Factor a = Factor::Random(format, 1, inner, Spread::kNormal, Side::kLeft, random);
+          Factor b = Factor::Random(format, 2, inner, Spread::kNormal, Side::kRight, random);
+          a.Store(Storage::kCodes, false);
+          b.Store(Storage::kCodes, false);
+          ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, ParseAccumulator(text)));
+        }
+      }
+    }
+  }
+}
+
+TEST(Gemm, ExactSumsBesideATieAreRoundedOnce) {
+  // 2^(24 + n) + 2^n +- 1 in bf16: 2^n is a tie, which the 1 decides whatever n is.
+  for (int n = 1; n < 80; ++n) {
+    for (const float one : {1.0f, -1.0f}) {
+      const float terms[] = {std::ldexp(1.0f, n / 2 + 12), std::ldexp(1.0f, n / 2), one};
+      const float factors[] = {std::ldexp(1.0f, n - n / 2 + 12), std::ldexp(1.0f, n - n / 2), 1};
+      std::vector<uint32_t> a, b;
+      for (const float x : terms) a.push_back(Encode(kBf16, x));
+      for (const float x : factors) b.push_back(Encode(kBf16, x));
+      const Factor row(kBf16, 1, 3, a), column(kBf16, 1, 3, b);
+      const float low = std::ldexp(1.0f, n + 24);
+      const float want = one > 0 ? low + std::ldexp(2.0f, n) : low;
+      WithEachBackend([&, &nearest = want] {
+        ASSERT_EQ(GemmResult(row, column, kExact), std::vector<float>(1, nearest)) << n;
+      });
+    }
+  }
+}
+
+TEST(Gemm, AlignedSumsBeyondTheBitsOfFloat64AreExact) {
+  // 4095 1.75^2 - 2^-40: with F = 40 the sum has 54 bits; the last decides what truncation leaves.
+  std::vector<uint32_t> a(4096, Encode(kBf16, 1.75f));
+  std::vector<uint32_t> b = a;
+  a.back() = Encode(kBf16, -0x1p-20f);
+  b.back() = Encode(kBf16, 0x1p-20f);
+  const Factor row(kBf16, 1, 4096, a), column(kBf16, 1, 4096, b);
+  ExpectDefinedProduct(row, column, ParseAccumulator("trunc:40,8192"));
+  EXPECT_EQ(DefinedElement(row, column, ParseAccumulator("trunc:40,8192"), 0, 0),
+            std::nextafter(4095 * 1.75f * 1.75f, 0.0f));
+}
+
+// |result - exact| <= (k + 3) u / (1 - (k + 3) u) sum |a b| for sums in any order; the 3
+// are the scaling and the rounding of the exact sum to compare with.
+TEST(GemmLibraryRule, LiesWithinTheErrorBoundOfAnyOrder) {
+  oracle::TestRandom random(5);
+  for (const FormatSpec& format : {kFp32, kBf16, kE4M3fn}) {
+    for (const size_t inner : {1, 5, 64, 257, 1000}) {
+      Factor a = Factor::Random(format, 9, inner, Spread::kNormal, Side::kLeft, random);
+      Factor b = Factor::Random(format, 21, inner, Spread::kCancelling, Side::kRight, random);
+      const bool codes = format.Bits() <= 16;
+      a.Store(codes ? Storage::kCodes : Storage::kValues, random.Below(2) != 0);
+      b.Store(codes ? Storage::kCodes : Storage::kValues, random.Below(2) != 0);
+      GemmScales per_row;
+      per_row.row_stride = 1;
+      std::vector<float> scales;
+      for (int i = 0; i < 9; ++i) scales.push_back(0.25f + static_cast<float>(i) / 7);
+      a.SetScales(scales, per_row);
+      const std::vector<float> out = GemmResult(a, b, ParseAccumulator("library"));
+      const double unit = 0x1p-24 * static_cast<double>(inner + 3);
+      for (size_t i = 0; i < a.rows(); ++i) {
+        for (size_t j = 0; j < b.rows(); ++j) {
+          double sum = 0, magnitude = 0;
+          for (size_t k = 0; k < inner; ++k) {
+            const double product = static_cast<double>(a.Row(i)[k]) * b.Row(j)[k] * scales[i];
+            sum += product;
+            magnitude += std::fabs(product);
+          }
+          ASSERT_NEAR(out[i * b.rows() + j], sum, unit / (1 - unit) * magnitude)
+              << FormatText(format) << " " << inner << " (" << i << ", " << j << ")";
+        }
+      }
+    }
+  }
+}
+
+TEST(GemmLibraryRule, GivesTheNanOfTheRuleAndZeroForNothing) {
+  const Accumulator library = ParseAccumulator("library");
+  oracle::TestRandom random(6);
+  for (const FormatSpec& format : {kBf16, kFp32}) {
+    Factor a = Factor::Random(format, 3, 20, Spread::kNormal, Side::kLeft, random);
+    Factor b = Factor::Random(format, 5, 20, Spread::kNormal, Side::kRight, random);
+    a.SetCode(1, 7, format.NanCode() | format.SignBit() | 1);
+    const std::vector<float> out = GemmResult(a, b, library);
+    for (size_t i = 0; i < out.size(); ++i) {
+      EXPECT_EQ(std::bit_cast<uint32_t>(out[i]) == NanResult(library), i / 5 == 1) << i;
+    }
+    const Factor none(format, 3, 0, {});
+    EXPECT_EQ(GemmResult(none, none, library), std::vector<float>(9, 0));
+  }
+}
+
+}  // namespace
+}  // namespace numsim

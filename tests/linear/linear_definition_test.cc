@@ -1,0 +1,222 @@
+// Every kind of layer against its algorithm (naive_layers.cc says which), bit for bit.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/linear/linear_problem.h"
+
+namespace numsim {
+namespace {
+
+// Dimensions that are no multiples of anything.
+constexpr LinearShape kShape{37, 29, 23};
+
+LinearOptions Options(const std::string& kind, const std::string& format = "") {
+  LinearOptions options;
+  options.kind = kind;
+  options.format = format;
+  return options;
+}
+
+void ExpectDefinition(const LinearOptions& options, LinearShape shape = kShape) {
+  SCOPED_TRACE(options.kind + " " + options.format + " " + options.gradient_format + " " +
+               options.accumulate);
+  const LinearProblem p = UnevenProblem(shape);
+  Linear layer(MakeLinearRecipe(options));
+  naive::Setup setup = naive::SetupOf(options);
+  if (options.kind == "tensor-wise") {
+    // Both are in use; the recipe says which.
+    setup.keeps_quantized = layer.recipe().keeps == LinearKeeps::kQuantized;
+  }
+  ExpectSameBits(Step(layer, p), naive::Layer(options, setup, p.x, p.w, p.g));
+}
+
+TEST(Linear, StandardIsAlgorithm5InEachHighPrecision) {
+  for (const char* high_precision : {"", "bf16", "fp16", "fp32"}) {
+    SCOPED_TRACE(high_precision);
+    LinearOptions options = Options("standard");
+    options.high_precision = high_precision;
+    ExpectDefinition(options);
+  }
+}
+
+TEST(Linear, TheHighPrecisionAccumulatorIsThatOfTheOptions) {
+  for (const char* kind : {"standard", "switchback", "row-wise-gw-hp"}) {
+    for (const char* rule : {"fp64", "fp16", "fp32-chunked:8", "hopper-bf16"}) {
+      SCOPED_TRACE(rule);
+      LinearOptions options = Options(kind);
+      options.high_precision_accumulate = rule;
+      ExpectDefinition(options);
+    }
+  }
+}
+
+// Products of quantised operands: int8 sums are exact, the others are fp32.
+TEST(Linear, SwitchBackIsAlgorithm1) {
+  for (const char* format : {"", "int8", "e4m3fn", "e5m2", "e2m1fn", "fp16"}) {
+    ExpectDefinition(Options("switchback", format));
+  }
+}
+
+TEST(Linear, SwitchBackMIsAlgorithm3) {
+  for (const char* format : {"", "int8", "e4m3fn", "e5m2", "e3m4"}) {
+    for (const char* high_precision : {"bf16", "fp16", "fp32"}) {
+      SCOPED_TRACE(high_precision);
+      LinearOptions options = Options("switchback-m", format);
+      options.high_precision = high_precision;
+      ExpectDefinition(options);
+    }
+  }
+}
+
+TEST(Linear, SwitchBackQIsAlgorithm4) {
+  for (const char* format : {"", "int8", "e4m3fn", "e5m2", "e4m3fnuz"}) {
+    ExpectDefinition(Options("switchback-q", format));
+  }
+}
+
+TEST(Linear, LlmInt8IsAlgorithm4WithAnEightBitWeightGradient) {
+  for (const char* format : {"", "int8", "e4m3fn", "e5m2", "e4m3"}) {
+    for (const char* high_precision : {"bf16", "fp32"}) {
+      SCOPED_TRACE(high_precision);
+      LinearOptions options = Options("llm-int8", format);
+      options.high_precision = high_precision;
+      ExpectDefinition(options);
+    }
+  }
+}
+
+TEST(Linear, TensorWiseHasOneScaleATensorInAllProducts) {
+  for (const char* format : {"", "int8", "e4m3fn", "e5m2", "bnb-e4m3"}) {
+    ExpectDefinition(Options("tensor-wise", format));
+  }
+}
+
+TEST(Linear, TensorWiseGradientsAreE5m2OrE4m3) {
+  LinearOptions options = Options("tensor-wise", "e4m3fn");
+  for (const char* gradient : {"e5m2", "e4m3fn"}) {
+    options.gradient_format = gradient;
+    ExpectDefinition(options);
+  }
+  // The default is e5m2 with e4m3fn, and the format itself with any other.
+  options.gradient_format = "";
+  EXPECT_EQ(MakeLinearRecipe(options)[Product::kInputGradient].a.format.name, "e5m2");
+  EXPECT_EQ(MakeLinearRecipe(options)[Product::kWeightGradient].a.format.name, "e5m2");
+  EXPECT_EQ(MakeLinearRecipe(Options("tensor-wise"))[Product::kInputGradient].a.format.name,
+            "int8");
+}
+
+TEST(Linear, AGradientFormatOfItsOwnIsUsedForGAlone) {
+  for (const char* kind :
+       {"switchback", "switchback-m", "switchback-q", "llm-int8", "block", "mx"}) {
+    LinearOptions options = Options(kind, "e4m3fn");
+    options.gradient_format = "e5m2";
+    if (options.kind == "block" || options.kind == "mx") options.block = 8;
+    ExpectDefinition(options);
+  }
+  // One side int8, the other not: sums are those of rule fp32.
+  LinearOptions mixed = Options("llm-int8", "int8");
+  mixed.gradient_format = "e5m2";
+  ExpectDefinition(mixed);
+}
+
+TEST(Linear, RowWiseGwHpIsRowWiseForwardAndTensorWiseInTheInputGradient) {
+  for (const char* format : {"", "e4m3fn", "e5m2", "int8", "e3m4"}) {
+    ExpectDefinition(Options("row-wise-gw-hp", format));
+  }
+}
+
+TEST(Linear, TeHybridWithCurrentScalingIsTensorWiseE4m3AndE5m2) {
+  for (const char* format : {"", "e4m3fn", "e4m3fnuz"})
+    ExpectDefinition(Options("te-hybrid", format));
+}
+
+TEST(Linear, BlockHasBlocksForXAndGAndTilesForW) {
+  for (const char* format : {"", "e4m3fn", "e5m2", "int8", "e4m3"}) {
+    for (size_t block : {1, 8, 16, 128}) {
+      SCOPED_TRACE(block);
+      LinearOptions options = Options("block", format);
+      options.block = block;
+      ExpectDefinition(options);
+    }
+  }
+}
+
+// Two blocks and a part of one along each inner dimension.
+TEST(Linear, BlocksOf128AreTheDefaultOfBlock) {
+  ExpectDefinition(Options("block"), {270, 260, 257});
+}
+
+TEST(Linear, MxHasE8m0BlocksAlongEveryInnerDimension) {
+  for (const char* format : {"", "e4m3fn", "e5m2", "int8", "e2m1fn"}) {
+    for (size_t block : {1, 8, 16, 32}) {
+      SCOPED_TRACE(block);
+      LinearOptions options = Options("mx", format);
+      options.block = block;
+      ExpectDefinition(options);
+    }
+  }
+}
+
+TEST(Linear, BlocksOf32AreTheDefaultOfMx) { ExpectDefinition(Options("mx"), {70, 67, 65}); }
+
+TEST(Linear, TheAccumulatorIsThatOfTheOptions) {
+  for (const char* kind : {"switchback", "llm-int8", "tensor-wise", "te-hybrid", "block", "mx"}) {
+    for (const char* rule : {"fp64", "bf16", "fp32-chunked:8", "hopper-fp8"}) {
+      LinearOptions options = Options(kind, "e4m3fn");
+      options.accumulate = rule;
+      ExpectDefinition(options);
+    }
+    // 37 products of e4m3fn are multiples of 2^-18 below 2^24: float64 adds them exactly.
+    LinearOptions options = Options(kind, "e4m3fn");
+    options.gradient_format = "e4m3fn";
+    options.accumulate = "exact";
+    ExpectDefinition(options);
+    options = Options(kind, "int8");
+    options.gradient_format = "int8";
+    options.accumulate = "fp32";
+    ExpectDefinition(options);
+  }
+}
+
+TEST(Linear, TheScaleRuleIsThatOfTheOptions) {
+  for (const char* kind :
+       {"switchback", "switchback-q", "llm-int8", "tensor-wise", "block", "mx"}) {
+    for (const char* rule : {"absmax", "pow2-floor", "pow2-ceil", "e8m0"}) {
+      SCOPED_TRACE(rule);
+      LinearOptions options = Options(kind, "e4m3fn");
+      options.scale_rule = rule;
+      ExpectDefinition(options);
+    }
+  }
+}
+
+// A cast without scales, unless a rule is given; beside it 8-bit gradients have scales.
+TEST(Linear, AFormatOfSixteenBitsCanBeQuantisedTo) {
+  for (const char* kind : {"switchback-m", "llm-int8", "tensor-wise", "block", "mx"}) {
+    for (const char* format : {"fp16", "bf16"}) {
+      LinearOptions options = Options(kind, format);
+      ExpectDefinition(options);
+      options.gradient_format = "e4m3fn";
+      ExpectDefinition(options);
+    }
+    for (const char* rule : {"absmax", "pow2-ceil", "e8m0"}) {
+      SCOPED_TRACE(rule);
+      LinearOptions options = Options(kind, "fp16");
+      options.scale_rule = rule;
+      ExpectDefinition(options);
+    }
+  }
+}
+
+TEST(Linear, AShapeLongInEachDimensionFollowsTheDefinition) {
+  for (const std::string& kind : KindNames()) {
+    for (const LinearShape shape : {LinearShape{200, 3, 5}, {3, 200, 5}, {5, 3, 200}}) {
+      ExpectDefinition(Options(kind), shape);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace numsim

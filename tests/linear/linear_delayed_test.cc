@@ -1,0 +1,237 @@
+// te-hybrid with delayed scaling over several steps, against a history kept by hand.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "numsim/base/error.h"
+#include "numsim/formats/format_table.h"
+#include "tests/linear/linear_problem.h"
+
+namespace numsim {
+namespace {
+
+constexpr LinearShape kShape{11, 13, 7};
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+LinearOptions Options(AmaxAlgorithm algorithm, size_t history = 4, int margin = 0) {
+  LinearOptions options;
+  options.kind = "te-hybrid";
+  options.delayed = DelayedScalingOptions{history, algorithm, margin};
+  return options;
+}
+
+// The rule of [TransformerEngine] with amax_history_len = history.
+class Tensor {
+ public:
+  Tensor(const char* format, float largest, const DelayedScalingOptions& options)
+      : format_(ParseFormat(format).spec), largest_(largest), options_(options) {}
+
+  // Quantises under the scale of earlier steps.
+  naive::Operand Quantise(const naive::Matrix& in) const {
+    return naive::Quantised(in,
+                            {.format = format_,
+                             .group = naive::WholeTensor(),
+                             .given = Scale{1 / multiplier_, multiplier_}});
+  }
+
+  // The end of a step in which `in` was quantised.
+  void Update(const naive::Matrix& in) {
+    float amax = 0;
+    for (float x : in.data)
+      amax = std::isnan(x) || std::isnan(amax) ? kNaN : std::max(amax, std::abs(x));
+    seen_.push_back(amax);
+    const bool recent = options_.algorithm == AmaxAlgorithm::kMostRecent;
+    const size_t count = recent ? 1 : std::min(options_.history, seen_.size());
+    float a = 0;
+    for (size_t i = seen_.size() - count; i < seen_.size(); ++i) {
+      a = std::isnan(a) || std::isnan(seen_[i]) ? kNaN : std::max(a, seen_[i]);
+    }
+    if (a != 0 && std::isfinite(a)) multiplier_ = std::ldexp(largest_, -options_.margin) / a;
+    if (amax == 0) seen_.pop_back();
+  }
+
+  // As DelayedScale::Save after Update().
+  std::vector<float> State() const {
+    std::vector<float> state(1 + options_.history, 0.0f);
+    state[0] = multiplier_;
+    const size_t count = std::min(options_.history - 1, seen_.size());
+    std::copy(seen_.end() - static_cast<std::ptrdiff_t>(count),
+              seen_.end(),
+              state.end() - static_cast<std::ptrdiff_t>(count));
+    return state;
+  }
+
+ private:
+  FormatSpec format_;
+  float largest_;
+  DelayedScalingOptions options_;
+  float multiplier_ = 1;
+  std::vector<float> seen_;
+};
+
+// The layer with its three tensors.
+struct ByHand {
+  explicit ByHand(const DelayedScalingOptions& options)
+      : x("e4m3fn", 448, options), w("e4m3fn", 448, options), g("e5m2", 57344, options) {}
+
+  naive::Results Step(const LinearProblem& p) {
+    const Accumulator fp32 = ParseAccumulator("fp32");
+    const naive::Operand x8 = x.Quantise(p.x), w8 = w.Quantise(p.w), g8 = g.Quantise(p.g);
+    x.Update(p.x);
+    w.Update(p.w);
+    g.Update(p.g);
+    return {naive::Product(x8, w8, fp32),
+            naive::Product(g8, Transposed(w8), fp32),
+            naive::Product(Transposed(g8), Transposed(x8), fp32)};
+  }
+
+  std::vector<float> State() const {
+    std::vector<float> all = x.State();
+    for (const Tensor* tensor : {&w, &g}) {
+      const std::vector<float> state = tensor->State();
+      all.insert(all.end(), state.begin(), state.end());
+    }
+    return all;
+  }
+
+  Tensor x, w, g;
+};
+
+// Operands of step `t`, of sizes that go up and down and meet every special maximum.
+LinearProblem ProblemOf(size_t t) {
+  LinearProblem p = UnevenProblem(kShape);
+  const float x_sizes[] = {1.0f, 300.0f, 0.01f, 4.0f, 0.7f, 0.7f, 0.7f, 0.7f, 0.7f, 90.0f};
+  const float g_sizes[] = {1e-6f, 2e-5f, 1e-7f, 3e-7f, 1e3f, 1e-4f, 1e-5f, 1e-5f, 1e-5f, 1e-5f};
+  for (float& x : p.x.data) x *= x_sizes[t % 10];
+  for (float& w : p.w.data) w *= 1.0f + 0.1f * static_cast<float>(t);
+  for (float& g : p.g.data) g *= g_sizes[t % 10];
+  if (t == 3) std::ranges::fill(p.g.data, 0.0f);
+  if (t == 6) p.x.data[5] = kInfinity;
+  if (t == 7) p.g.data[5] = kNaN;
+  return p;
+}
+
+TEST(LinearDelayed, EachStepIsScaledByTheMaximaOfTheStepsBefore) {
+  for (AmaxAlgorithm algorithm : {AmaxAlgorithm::kMax, AmaxAlgorithm::kMostRecent}) {
+    for (size_t history : {1, 2, 4, 1024}) {
+      for (int margin : {0, 1}) {
+        const LinearOptions options = Options(algorithm, history, margin);
+        Linear layer(MakeLinearRecipe(options));
+        ByHand expected(*options.delayed);
+        EXPECT_TRUE(SameBits(layer.SaveState(), expected.State()));
+        for (size_t t = 0; t < 14; ++t) {
+          SCOPED_TRACE("history " + std::to_string(history) + " margin " + std::to_string(margin) +
+                       " step " + std::to_string(t));
+          const LinearProblem p = ProblemOf(t);
+          ExpectSameBits(Step(layer, p), expected.Step(p));
+          EXPECT_TRUE(SameBits(layer.SaveState(), expected.State()));
+        }
+      }
+    }
+  }
+}
+
+// 1000 is beyond 448 in the first step, whose scale is 1: it saturates. The second knows it.
+TEST(LinearDelayed, AnOutlierSaturatesInItsFirstStepAlone) {
+  LinearProblem p{{1, 2, {1000.0f, 1.0f}}, {1, 2, {1.0f, 1.0f}}, {1, 1, {1.0f}}};
+  Linear layer(MakeLinearRecipe(Options(AmaxAlgorithm::kMax)));
+  EXPECT_EQ(Step(layer, p).y.data[0], 449.0f);
+  EXPECT_NEAR(Step(layer, p).y.data[0], 1001.0f, 1.0f);
+  Linear current(MakeLinearRecipe([] {
+    LinearOptions options;
+    options.kind = "te-hybrid";
+    return options;
+  }()));
+  EXPECT_NEAR(Step(current, p).y.data[0], 1001.0f, 1.0f);
+}
+
+TEST(LinearDelayed, XAndWAreUpdatedByForwardAndGByBackward) {
+  const LinearOptions options = Options(AmaxAlgorithm::kMostRecent);
+  Linear layer(MakeLinearRecipe(options));
+  ByHand expected(*options.delayed);
+  const LinearProblem p = ProblemOf(1);
+  std::vector<float> y(p.g.data.size()), dx(p.x.data.size()), dw(p.w.data.size());
+  LinearKept kept;
+  layer.Forward(p.x.data, p.w.data, kShape, y, kept);
+  expected.x.Update(p.x);
+  expected.w.Update(p.w);
+  EXPECT_TRUE(SameBits(layer.SaveState(), expected.State()));
+  layer.Backward(p.g.data, p.w.data, kept, dx, dw);
+  expected.g.Update(p.g);
+  EXPECT_TRUE(SameBits(layer.SaveState(), expected.State()));
+}
+
+// Two micro-batches in flight: each backward pass has the codes and scales of its own forward one.
+TEST(LinearDelayed, BackwardUsesTheScalesOfItsOwnForward) {
+  const LinearOptions options = Options(AmaxAlgorithm::kMostRecent);
+  Linear layer(MakeLinearRecipe(options));
+  ByHand expected(*options.delayed);
+  const LinearProblem first = ProblemOf(1), second = ProblemOf(2);
+  const naive::Results want = expected.Step(first);
+  std::vector<float> y(first.g.data.size()), dx(first.x.data.size()), dw(first.w.data.size());
+  LinearKept kept, other;
+  layer.Forward(first.x.data, first.w.data, kShape, y, kept);
+  layer.Forward(second.x.data, second.w.data, kShape, y, other);
+  layer.Backward(first.g.data, first.w.data, kept, dx, dw);
+  EXPECT_TRUE(SameBits(dx, want.dx.data));
+  EXPECT_TRUE(SameBits(dw, want.dw.data));
+}
+
+TEST(LinearDelayed, ARestoredLayerGoesOnWithTheSameBits) {
+  const LinearOptions options = Options(AmaxAlgorithm::kMax, 3, 1);
+  Linear layer(MakeLinearRecipe(options));
+  for (size_t t = 0; t < 5; ++t) Step(layer, ProblemOf(t));
+  const std::vector<float> state = layer.SaveState();
+  EXPECT_EQ(state.size(), 3u * (1 + 3));
+  Linear restored(MakeLinearRecipe(options));
+  restored.RestoreState(state);
+  Linear fresh(MakeLinearRecipe(options));
+  EXPECT_FALSE(SameBits(Step(fresh, ProblemOf(5)), Step(layer, ProblemOf(5))));
+  Step(restored, ProblemOf(5));
+  for (size_t t = 6; t < 12; ++t) {
+    EXPECT_TRUE(SameBits(Step(restored, ProblemOf(t)), Step(layer, ProblemOf(t)))) << t;
+    EXPECT_TRUE(SameBits(restored.SaveState(), layer.SaveState())) << t;
+  }
+}
+
+TEST(LinearDelayed, RestoreRefusesTheStateOfAnotherRecipe) {
+  Linear layer(MakeLinearRecipe(Options(AmaxAlgorithm::kMax, 4)));
+  Step(layer, ProblemOf(0));
+  const std::vector<float> good = layer.SaveState();
+  std::vector<float> bad = good;
+  bad.pop_back();
+  EXPECT_THROW(layer.RestoreState(bad), Error);
+  bad = good;
+  bad.push_back(0);
+  EXPECT_THROW(layer.RestoreState(bad), Error);
+  EXPECT_THROW(layer.RestoreState({}), Error);
+  EXPECT_THROW(
+      layer.RestoreState(Linear(MakeLinearRecipe(Options(AmaxAlgorithm::kMax, 5))).SaveState()),
+      Error);
+  for (size_t tensor = 0; tensor < 3; ++tensor) {
+    bad = good;
+    bad[tensor * 5] = 0;  // its multiplier
+    EXPECT_THROW(layer.RestoreState(bad), Error) << tensor;
+    EXPECT_TRUE(SameBits(layer.SaveState(), good)) << "a refused state must not leave a trace";
+  }
+}
+
+TEST(LinearDelayed, WithoutDelayedScalingThereIsNoState) {
+  for (const std::string& kind : KindNames()) {
+    LinearOptions options;
+    options.kind = kind;
+    Linear layer(MakeLinearRecipe(options));
+    Step(layer, UnevenProblem(kShape));
+    EXPECT_TRUE(layer.SaveState().empty()) << kind;
+    EXPECT_NO_THROW(layer.RestoreState({}));
+    EXPECT_THROW(layer.RestoreState(std::vector<float>{1.0f, 0.0f}), Error) << kind;
+  }
+}
+
+}  // namespace
+}  // namespace numsim

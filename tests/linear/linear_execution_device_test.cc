@@ -1,0 +1,194 @@
+// How layers run on the device: which operations, in which order, without waiting; what they
+// refuse.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "numsim/base/error.h"
+#include "numsim/gemm/gemm_device.h"
+#include "tests/linear/linear_device_problem.h"
+#include "tests/support/device_test.h"
+
+namespace numsim {
+namespace {
+
+using List = std::vector<std::string>;
+
+// The steps, with the device's clock read around each.
+class Recorder : public LinearObserver {
+ public:
+  explicit Recorder(DeviceStream& stream) : stream_(stream) {}
+
+  void Begin(LinearStep step) override {
+    EXPECT_EQ(events_.size() % 2, 0u) << Name(step) << " begins within another step";
+    steps.emplace_back(Name(step));
+    events_.emplace_back().Record(stream_);
+  }
+  void End(LinearStep step) override {
+    EXPECT_EQ(steps.back(), Name(step));
+    events_.emplace_back().Record(stream_);
+  }
+
+  double Seconds(size_t step) const {
+    return DeviceEvent::Seconds(events_[2 * step], events_[2 * step + 1]);
+  }
+
+  List steps;
+
+ private:
+  DeviceStream& stream_;
+  std::vector<DeviceEvent> events_;
+};
+
+// Products by rule library where they are not exact: any device takes them.
+LinearRecipe RecipeOf(const std::string& kind, const char* format = "") {
+  LinearOptions options;
+  options.kind = kind;
+  options.format = format;
+  return ForDevice(MakeLinearRecipe(options), true);
+}
+
+class DeviceLinearExecution : public DeviceTest {
+ protected:
+  struct Steps {
+    List forward, backward;
+  };
+
+  Steps StepsOf(const std::string& kind, Wanted wanted = {}) {
+    DeviceLinear layer(RecipeOf(kind));
+    DeviceProblem p(InBf16(UnevenProblem({32, 48, 64})), stream());
+    Recorder forward(stream()), backward(stream());
+    ForwardOnDevice(layer, p, stream(), {}, &forward);
+    BackwardOnDevice(layer, p, stream(), {}, wanted, &backward);
+    stream().Wait();
+    for (size_t i = 0; i < forward.steps.size(); ++i) EXPECT_GE(forward.Seconds(i), 0);
+    for (size_t i = 0; i < backward.steps.size(); ++i) EXPECT_GE(backward.Seconds(i), 0);
+    return {forward.steps, backward.steps};
+  }
+};
+
+// bf16 tensors are the operands: nothing but products is done.
+TEST_F(DeviceLinearExecution, StandardOnlyMultiplies) {
+  const Steps steps = StepsOf("standard");
+  EXPECT_EQ(steps.forward, List{"forward product"});
+  EXPECT_EQ(steps.backward, (List{"input gradient product", "weight gradient product"}));
+}
+
+TEST_F(DeviceLinearExecution, SwitchBackQuantisesFourOperands) {
+  for (const char* kind : {"switchback", "switchback-q"}) {
+    const Steps steps = StepsOf(kind);
+    EXPECT_EQ(steps.forward, (List{"quantize X", "quantize W", "forward product"}));
+    EXPECT_EQ(
+        steps.backward,
+        (List{"quantize G", "quantize W^T", "input gradient product", "weight gradient product"}));
+  }
+}
+
+TEST_F(DeviceLinearExecution, SwitchBackMDequantisesX) {
+  const Steps steps = StepsOf("switchback-m");
+  EXPECT_EQ(steps.forward, (List{"quantize X", "quantize W", "forward product"}));
+  EXPECT_EQ(
+      steps.backward,
+      (List{"quantize G", "input gradient product", "dequantize X", "weight gradient product"}));
+}
+
+TEST_F(DeviceLinearExecution, LlmInt8QuantisesSixOperands) {
+  EXPECT_EQ(StepsOf("llm-int8").backward,
+            (List{"quantize G",
+                  "quantize W^T",
+                  "input gradient product",
+                  "quantize G^T",
+                  "quantize X^T",
+                  "weight gradient product"}));
+}
+
+// One pass over each tensor makes the codes of both products.
+TEST_F(DeviceLinearExecution, TensorWiseQuantisesEachTensorOnce) {
+  for (const char* kind : {"tensor-wise", "te-hybrid"}) {
+    const Steps steps = StepsOf(kind);
+    EXPECT_EQ(steps.forward, (List{"quantize X", "quantize W", "forward product"}));
+    EXPECT_EQ(steps.backward,
+              (List{"quantize G", "input gradient product", "weight gradient product"}));
+    EXPECT_EQ(StepsOf(kind, {.dx = false}).backward,
+              (List{"quantize G", "weight gradient product"}));
+  }
+}
+
+TEST_F(DeviceLinearExecution, NothingIsDoneForAGradientThatIsNotWanted) {
+  EXPECT_EQ(StepsOf("llm-int8", {.dw = false}).backward,
+            (List{"quantize G", "quantize W^T", "input gradient product"}));
+  EXPECT_EQ(StepsOf("llm-int8", {.dx = false}).backward,
+            (List{"quantize G^T", "quantize X^T", "weight gradient product"}));
+  EXPECT_EQ(StepsOf("switchback", {.dx = false}).backward, List{"weight gradient product"});
+  EXPECT_EQ(StepsOf("standard", {.dx = false, .dw = false}).backward, List{});
+}
+
+// Behind work of half a second the calls of a second step come back at once. An allocation that is
+// freed again, or a scale that the host reads, would wait.
+TEST_F(DeviceLinearExecution, TheSecondStepDoesNotWaitForTheDevice) {
+  using Clock = std::chrono::steady_clock;
+  const size_t bytes = Device().memory_bytes / 8;
+  const DeviceArray<uint8_t> busy(bytes);
+  for (const char* kind : {"standard", "switchback", "switchback-m", "llm-int8", "tensor-wise"}) {
+    SCOPED_TRACE(kind);
+    DeviceLinear layer(RecipeOf(kind));
+    // Odd sizes take the padded paths of the products too.
+    DeviceProblem p(InBf16(UnevenProblem({67, 41, 35})), stream());
+    for (int i = 0; i < 2; ++i) {
+      ForwardOnDevice(layer, p, stream());
+      BackwardOnDevice(layer, p, stream());
+    }
+    stream().Wait();
+
+    const Clock::time_point begin = Clock::now();
+    for (int i = 0; i < 100; ++i) {
+      device_memory::FillBytes(busy.data(), static_cast<uint8_t>(i), bytes, stream());
+    }
+    ForwardOnDevice(layer, p, stream());
+    BackwardOnDevice(layer, p, stream());
+    const Clock::duration called = Clock::now() - begin;
+    stream().Wait();
+    const Clock::duration done = Clock::now() - begin;
+    EXPECT_LT(called, done / 2);
+  }
+}
+
+TEST_F(DeviceLinearExecution, LayersAreMovedWithWhatTheyKeep) {
+  const LinearProblem problem = InBf16(UnevenProblem({32, 48, 64}));
+  DeviceLinear layer(RecipeOf("switchback-m"));
+  const naive::Results expected = StepOnDevice(layer, problem, stream());
+  DeviceProblem p(problem, stream());
+  ForwardOnDevice(layer, p, stream());
+  DeviceLinear moved = std::move(layer);
+  BackwardOnDevice(moved, p, stream());
+  ExpectSameBits(ResultsOf(p, stream()), expected);
+}
+
+TEST_F(DeviceLinearExecution, RecipesThatNoDeviceRunsAreErrors) {
+  for (const char* kind : {"block", "mx"}) EXPECT_THROW(DeviceLinear{RecipeOf(kind)}, Error);
+  LinearOptions options;
+  EXPECT_THROW(DeviceLinear{MakeLinearRecipe(options)}, Error);  // rule fp32
+}
+
+TEST_F(DeviceLinearExecution, SumsThatNeedNotFit32BitsAreAnErrorThatNamesTheShape) {
+  DeviceLinear layer(RecipeOf("llm-int8"));
+  const LinearShape shape{kMostInt8Products + 1, 16, 32};
+  DeviceTensor x(shape.tokens, shape.in, stream()), w(shape.out, shape.in, stream());
+  DeviceTensor y(shape.tokens, shape.out, stream()), dw(shape.out, shape.in, stream());
+  layer.Forward(x.matrix(), w.matrix(), y.matrix(), stream());
+  try {
+    layer.Backward(y.matrix(), x.matrix(), w.matrix(), {}, dw.matrix(), stream());
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    for (const char* part : {"int8", "32 x 133145", "133145 x 16"}) {
+      EXPECT_NE(message.find(part), std::string::npos) << message;
+    }
+  }
+  stream().Wait();
+}
+
+}  // namespace
+}  // namespace numsim

@@ -1,0 +1,140 @@
+// What a layer keeps for its backward pass: how many bytes, and nothing else.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tests/linear/linear_problem.h"
+
+namespace numsim {
+namespace {
+
+constexpr LinearShape kShape{37, 29, 23};
+constexpr size_t kX = 37 * 29, kW = 23 * 29;
+
+LinearKept Kept(const LinearOptions& options, LinearShape shape = kShape) {
+  Linear layer(MakeLinearRecipe(options));
+  const LinearProblem p = UnevenProblem(shape);
+  std::vector<float> y(shape.tokens * shape.out);
+  LinearKept kept;
+  layer.Forward(p.x.data, p.w.data, shape, y, kept);
+  return kept;
+}
+
+LinearOptions Options(const std::string& kind, const char* high_precision = "") {
+  LinearOptions options;
+  options.kind = kind;
+  options.high_precision = high_precision;
+  return options;
+}
+
+TEST(LinearKept, XInHighPrecisionTakesTwoOrFourBytesAnElement) {
+  for (const char* kind :
+       {"standard", "switchback", "switchback-q", "llm-int8", "row-wise-gw-hp", "block", "mx"}) {
+    EXPECT_EQ(Kept(Options(kind)).Bytes(), 2 * kX) << kind;
+    EXPECT_EQ(Kept(Options(kind, "bf16")).Bytes(), 2 * kX) << kind;
+    EXPECT_EQ(Kept(Options(kind, "fp16")).Bytes(), 2 * kX) << kind;
+    EXPECT_EQ(Kept(Options(kind, "fp32")).Bytes(), 4 * kX) << kind;
+  }
+}
+
+// Codes of X and W, a float32 state for each row of X and one for W.
+TEST(LinearKept, SwitchBackMKeepsCodesAndScalesAlone) {
+  const LinearKept kept = Kept(Options("switchback-m"));
+  EXPECT_EQ(kept.Bytes(), kX + 4 * 37 + kW + 4);
+  ASSERT_EQ(kept.matrices.size(), 2u);
+  EXPECT_EQ(kept.matrices[0].name, "X");
+  EXPECT_EQ(kept.matrices[0].Bytes(), kX + 4 * 37);
+  EXPECT_EQ(kept.matrices[1].name, "W");
+  EXPECT_EQ(kept.matrices[1].Bytes(), kW + 4);
+  for (const KeptMatrix& matrix : kept.matrices) {
+    EXPECT_EQ(matrix.format, "int8");
+    const auto* codes = std::get_if<QuantizedMatrix>(&matrix.data);
+    ASSERT_NE(codes, nullptr);
+    EXPECT_FALSE(codes->codes8.empty());
+    EXPECT_TRUE(codes->codes16.empty());
+  }
+  LinearOptions wide = Options("switchback-m");
+  wide.format = "fp16";
+  EXPECT_EQ(Kept(wide).Bytes(), 2 * kX + 2 * kW);  // not scaled
+  wide.scale_rule = "absmax";
+  EXPECT_EQ(Kept(wide).Bytes(), 2 * kX + 4 * 37 + 2 * kW + 4);
+}
+
+TEST(LinearKept, TeHybridKeepsTheCodesOfXAndW) {
+  EXPECT_EQ(Kept(Options("te-hybrid")).Bytes(), kX + 4 + kW + 4);
+  LinearOptions delayed;
+  delayed.kind = "te-hybrid";
+  delayed.delayed = DelayedScalingOptions{};
+  EXPECT_EQ(Kept(delayed).Bytes(), kX + 4 + kW + 4);
+}
+
+TEST(LinearKept, TensorWiseKeepsWhatItsRecipeSays) {
+  LinearOptions options = Options("tensor-wise");
+  const bool codes = MakeLinearRecipe(options).keeps == LinearKeeps::kQuantized;
+  EXPECT_EQ(Kept(options).Bytes(), codes ? kX + 4 + kW + 4 : 2 * kX);
+}
+
+TEST(LinearKept, BytesAreThoseOfAllMatrices) {
+  for (const std::string& kind : KindNames()) {
+    const LinearKept kept = Kept(Options(kind));
+    size_t sum = 0;
+    for (const KeptMatrix& matrix : kept.matrices) sum += matrix.Bytes();
+    EXPECT_EQ(kept.Bytes(), sum) << kind;
+    EXPECT_EQ(kept.shape.tokens, kShape.tokens) << kind;
+    EXPECT_EQ(kept.shape.in, kShape.in) << kind;
+    EXPECT_EQ(kept.shape.out, kShape.out) << kind;
+  }
+}
+
+// Section 2.2.1 of [SwitchBack] recommends SwitchBackM where memory is limited: of long batches it
+// keeps about half.
+TEST(LinearKept, SwitchBackMKeepsHalfOfWhatSwitchBackDoes) {
+  const LinearShape shape{4096, 64, 64};
+  const size_t m = Kept(Options("switchback-m"), shape).Bytes();
+  const size_t plain = Kept(Options("switchback"), shape).Bytes();
+  EXPECT_EQ(plain, Kept(Options("standard"), shape).Bytes());
+  EXPECT_LT(static_cast<double>(m), 0.55 * static_cast<double>(plain));
+}
+
+TEST(LinearKept, BackwardReadsNothingThatIsNotKept) {
+  for (const std::string& kind : KindNames()) {
+    SCOPED_TRACE(kind);
+    LinearProblem p = UnevenProblem(kShape);
+    Linear layer(MakeLinearRecipe(Options(kind)));
+    const naive::Results expected = Step(layer, p);
+    std::vector<float> y(p.g.data.size()), dx(kX), dw(kW);
+    LinearKept kept;
+    layer.Forward(p.x.data, p.w.data, kShape, y, kept);
+    std::ranges::fill(p.x.data, std::nanf(""));
+    std::ranges::fill(y, std::nanf(""));
+    if (layer.recipe().keeps == LinearKeeps::kQuantized) {
+      std::ranges::fill(p.w.data, std::nanf(""));
+      layer.Backward(p.g.data, {}, kept, dx, dw);
+      EXPECT_TRUE(SameBits(dx, expected.dx.data));
+      EXPECT_TRUE(SameBits(dw, expected.dw.data));
+    }
+    layer.Backward(p.g.data, p.w.data, kept, dx, dw);
+    EXPECT_TRUE(SameBits(dx, expected.dx.data));
+    EXPECT_TRUE(SameBits(dw, expected.dw.data));
+  }
+}
+
+// A LinearKept may be used again for another step.
+TEST(LinearKept, ForwardReplacesWhatWasKept) {
+  Linear layer(MakeLinearRecipe(Options("switchback-m")));
+  LinearKept kept;
+  for (const LinearShape shape : {LinearShape{5, 6, 7}, {3, 2, 4}}) {
+    const LinearProblem p = UnevenProblem(shape);
+    std::vector<float> y(shape.tokens * shape.out);
+    layer.Forward(p.x.data, p.w.data, shape, y, kept);
+    EXPECT_EQ(kept.Bytes(), (shape.tokens + shape.out) * shape.in + 4 * shape.tokens + 4);
+  }
+}
+
+}  // namespace
+}  // namespace numsim

@@ -1,0 +1,267 @@
+#include "numsim/linear/linear_recipe.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "numsim/base/error.h"
+
+namespace numsim {
+namespace {
+
+LinearOptions Kind(const std::string& kind) {
+  LinearOptions options;
+  options.kind = kind;
+  return options;
+}
+
+// Text of the Error, "" without one.
+std::string MessageOf(const LinearOptions& options) {
+  try {
+    MakeLinearRecipe(options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void ExpectMessage(const LinearOptions& options, const std::vector<std::string>& parts) {
+  const std::string message = MessageOf(options);
+  EXPECT_NE(message, "") << options.kind << ": no error";
+  for (const std::string& part : parts) {
+    EXPECT_NE(message.find(part), std::string::npos)
+        << "\"" << message << "\" does not name " << part;
+  }
+  EXPECT_EQ(message.find('\n'), std::string::npos);
+}
+
+TEST(LinearKinds, AreTheTenOfTheList) {
+  std::vector<std::string> names;
+  for (const LinearKind& kind : LinearKinds()) {
+    names.emplace_back(kind.name);
+    EXPECT_FALSE(kind.summary.empty()) << kind.name;
+    EXPECT_FALSE(kind.source.empty()) << kind.name;
+    EXPECT_EQ(MessageOf(Kind(std::string(kind.name))), "") << kind.name;
+    EXPECT_EQ(MakeLinearRecipe(Kind(std::string(kind.name))).kind, kind.name);
+  }
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"standard",
+                                      "switchback",
+                                      "switchback-m",
+                                      "switchback-q",
+                                      "llm-int8",
+                                      "tensor-wise",
+                                      "row-wise-gw-hp",
+                                      "te-hybrid",
+                                      "block",
+                                      "mx"}));
+}
+
+TEST(MakeLinearRecipe, RefusesAnUnknownKind) {
+  ExpectMessage(Kind("switchbake"), {"kind", "switchbake", "switchback-m"});
+  ExpectMessage(Kind(""), {"kind"});
+}
+
+// Bit widths above 16, and formats without a sign.
+TEST(MakeLinearRecipe, RefusesFormatsThatCannotBeQuantisedTo) {
+  for (const char* kind : {"switchback",
+                           "switchback-m",
+                           "switchback-q",
+                           "llm-int8",
+                           "tensor-wise",
+                           "row-wise-gw-hp",
+                           "te-hybrid",
+                           "block",
+                           "mx"}) {
+    for (const char* format : {"fp32", "tf32", "e8m0fnu", "binary8p4ue", "no-such-format"}) {
+      LinearOptions options = Kind(kind);
+      options.format = format;
+      ExpectMessage(options, {"format", format});
+      options.format = "";
+      options.gradient_format = format;
+      ExpectMessage(options, {"gradient", format});
+    }
+  }
+}
+
+TEST(MakeLinearRecipe, RefusesAHighPrecisionThatIsNone) {
+  for (const char* format : {"int8", "e4m3fn", "tf32", "no-such-format"}) {
+    LinearOptions options = Kind("switchback");
+    options.high_precision = format;
+    ExpectMessage(options, {"high", format});
+  }
+}
+
+TEST(MakeLinearRecipe, RefusesRulesThatAreNone) {
+  LinearOptions options = Kind("switchback");
+  options.accumulate = "fp33";
+  ExpectMessage(options, {"fp33"});
+  options = Kind("switchback");
+  options.high_precision_accumulate = "trunc";
+  ExpectMessage(options, {"trunc"});
+  options = Kind("switchback");
+  options.scale_rule = "absmin";
+  ExpectMessage(options, {"absmin"});
+}
+
+TEST(MakeLinearRecipe, RefusesOptionsThatAKindDoesNotHave) {
+  struct Case {
+    std::string name;  // part of the option's name
+    std::function<void(LinearOptions&)> set;
+    std::vector<std::string> kinds;  // that do not have it
+  };
+  const std::vector<Case> cases = {
+      {"format", [](LinearOptions& o) { o.format = "int8"; }, {"standard"}},
+      {"gradient", [](LinearOptions& o) { o.gradient_format = "int8"; }, {"standard"}},
+      {"gradient",
+       [](LinearOptions& o) { o.gradient_rounding.mode = RoundingMode::kStochastic; },
+       {"standard"}},
+      {"scale", [](LinearOptions& o) { o.scale_rule = "absmax"; }, {"standard"}},
+      {"accumulate", [](LinearOptions& o) { o.accumulate = "fp32"; }, {"standard"}},
+      {"delayed",
+       [](LinearOptions& o) { o.delayed = DelayedScalingOptions{}; },
+       {"standard",
+        "switchback",
+        "switchback-m",
+        "switchback-q",
+        "llm-int8",
+        "tensor-wise",
+        "row-wise-gw-hp",
+        "block",
+        "mx"}},
+      {"block",
+       [](LinearOptions& o) { o.block = 32; },
+       {"standard",
+        "switchback",
+        "switchback-m",
+        "switchback-q",
+        "llm-int8",
+        "tensor-wise",
+        "row-wise-gw-hp",
+        "te-hybrid"}},
+  };
+  for (const Case& c : cases) {
+    for (const std::string& kind : c.kinds) {
+      LinearOptions options = Kind(kind);
+      c.set(options);
+      ExpectMessage(options, {c.name, kind});
+    }
+  }
+}
+
+TEST(MakeLinearRecipe, RefusesAScaleRuleBesideDelayedScaling) {
+  LinearOptions options = Kind("te-hybrid");
+  options.delayed = DelayedScalingOptions{};
+  options.scale_rule = "pow2-floor";
+  ExpectMessage(options, {"scale", "delayed"});
+}
+
+TEST(MakeLinearRecipe, RefusesAnEmptyHistory) {
+  LinearOptions options = Kind("te-hybrid");
+  options.delayed = DelayedScalingOptions{.history = 0};
+  ExpectMessage(options, {"history"});
+}
+
+// The table of the algorithms, operand by operand: layouts as the operand enters its product.
+TEST(MakeLinearRecipe, LayoutsAreThoseOfTheAlgorithms) {
+  struct Case {
+    const char* kind;
+    std::vector<std::string> layouts;  // X W, G W^T, G^T X^T; "-" for high precision
+    std::vector<std::string> formats;
+  };
+  const std::string h = "bf16", i = "int8", e = "e4m3fn", w = "e5m2";
+  const std::vector<Case> cases = {
+      {"standard", {"-", "-", "-", "-", "-", "-"}, {h, h, h, h, h, h}},
+      {"switchback", {"row", "tensor", "row", "tensor", "-", "-"}, {i, i, i, i, h, h}},
+      {"switchback-m", {"row", "tensor", "row", "tensor", "-", "-"}, {i, i, i, i, h, h}},
+      {"switchback-q", {"row", "row", "row", "row", "-", "-"}, {i, i, i, i, h, h}},
+      {"llm-int8", {"row", "row", "row", "row", "row", "row"}, {i, i, i, i, i, i}},
+      {"tensor-wise",
+       {"tensor", "tensor", "tensor", "tensor", "tensor", "tensor"},
+       {i, i, i, i, i, i}},
+      {"row-wise-gw-hp", {"row", "row", "row", "tensor", "-", "-"}, {e, e, e, e, h, h}},
+      {"te-hybrid",
+       {"tensor", "tensor", "tensor", "tensor", "tensor", "tensor"},
+       {e, e, w, e, w, e}},
+      {"block",
+       {"block:128", "tile:128x128", "block:128", "tile:128x128", "block:128", "block:128"},
+       {e, e, e, e, e, e}},
+      {"mx",
+       {"block:32", "block:32", "block:32", "block:32", "block:32", "block:32"},
+       {e, e, e, e, e, e}},
+  };
+  for (const Case& c : cases) {
+    const LinearRecipe recipe = MakeLinearRecipe(Kind(c.kind));
+    size_t at = 0;
+    for (Product product : kProducts) {
+      for (const OperandRecipe* operand : {&recipe[product].a, &recipe[product].b}) {
+        SCOPED_TRACE(std::string(c.kind) + " " + std::string(Name(product)) + " operand " +
+                     std::to_string(at));
+        EXPECT_EQ(operand->Unscaled(), c.layouts[at] == "-");
+        if (c.layouts[at] != "-") {
+          EXPECT_EQ(Name(operand->layout), c.layouts[at]);
+        }
+        EXPECT_EQ(operand->format.name, c.formats[at]);
+        EXPECT_FALSE(operand->delayed);
+        EXPECT_EQ(operand->rounding.mode, RoundingMode::kNearestEven);
+        ++at;
+      }
+    }
+  }
+}
+
+TEST(MakeLinearRecipe, StochasticRoundingIsForQuantisedGAlone) {
+  for (const LinearKind& kind : LinearKinds()) {
+    if (kind.name == "standard") continue;
+    LinearOptions options = Kind(std::string(kind.name));
+    options.gradient_rounding.mode = RoundingMode::kStochastic;
+    const LinearRecipe recipe = MakeLinearRecipe(options);
+    const auto stochastic = [](const OperandRecipe& operand) {
+      return operand.rounding.mode == RoundingMode::kStochastic;
+    };
+    for (Product product : kProducts) {
+      EXPECT_FALSE(stochastic(recipe[product].b)) << kind.name;
+      const bool quantised_g = product != Product::kForward && !recipe[product].a.Unscaled();
+      EXPECT_EQ(stochastic(recipe[product].a), quantised_g) << kind.name << Name(product);
+    }
+  }
+}
+
+TEST(MakeLinearRecipe, DelayedScalingIsOfAllSixOperandsOfTeHybrid) {
+  LinearOptions options = Kind("te-hybrid");
+  options.delayed = DelayedScalingOptions{.history = 16, .margin = 1};
+  const LinearRecipe recipe = MakeLinearRecipe(options);
+  EXPECT_EQ(recipe.delayed, options.delayed);
+  for (Product product : kProducts) {
+    for (const OperandRecipe* operand : {&recipe[product].a, &recipe[product].b}) {
+      EXPECT_TRUE(operand->delayed);
+      EXPECT_FALSE(operand->Unscaled());
+      EXPECT_EQ(operand->layout.granularity, Granularity::kTensor);
+    }
+  }
+}
+
+TEST(MakeLinearRecipe, AccumulatorsAreExactForTwoInt8AndElseFp32) {
+  const auto rule = [](const LinearOptions& options, Product product) {
+    return Name(MakeLinearRecipe(options)[product].accumulator);
+  };
+  EXPECT_EQ(rule(Kind("switchback"), Product::kForward), "exact");
+  EXPECT_EQ(rule(Kind("switchback"), Product::kWeightGradient), "fp32");
+  EXPECT_EQ(rule(Kind("standard"), Product::kForward), "fp32");
+  EXPECT_EQ(rule(Kind("mx"), Product::kForward), "fp32");
+  LinearOptions mixed = Kind("llm-int8");
+  mixed.gradient_format = "e4m3fn";
+  EXPECT_EQ(rule(mixed, Product::kForward), "exact");
+  EXPECT_EQ(rule(mixed, Product::kInputGradient), "fp32");
+}
+
+TEST(Product, HasNames) {
+  EXPECT_EQ(Name(Product::kForward), "forward");
+  EXPECT_EQ(Name(Product::kInputGradient), "input-gradient");
+  EXPECT_EQ(Name(Product::kWeightGradient), "weight-gradient");
+}
+
+}  // namespace
+}  // namespace numsim

@@ -1,0 +1,175 @@
+#include "numsim/models/model_config.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "numsim/base/error.h"
+
+namespace numsim {
+namespace {
+
+constexpr ModelKind kEveryKind[] = {
+    ModelKind::kLlama, ModelKind::kGpt, ModelKind::kVit, ModelKind::kClip, ModelKind::kMlp};
+
+TEST(ModelKind, NamesReadBack) {
+  for (const ModelKind kind : kEveryKind) EXPECT_EQ(ParseModelKind(Name(kind)), kind);
+  EXPECT_EQ(Name(ModelKind::kClip), "clip");
+}
+
+TEST(ModelKind, UnknownNameIsAnErrorThatListsThem) {
+  try {
+    ParseModelKind("bert");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "model 'bert' is not one of llama, gpt, vit, clip, mlp");
+  }
+}
+
+// The message of CheckModelConfig, "" without one.
+std::string Complaint(ModelKind kind, const std::function<void(ModelConfig&)>& change) {
+  ModelConfig config;
+  config.kind = kind;
+  change(config);
+  try {
+    CheckModelConfig(config);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(CheckModelConfig, DefaultsOfEveryKindAreFine) {
+  for (const ModelKind kind : kEveryKind) EXPECT_EQ(Complaint(kind, [](ModelConfig&) {}), "");
+}
+
+struct BadField {
+  ModelKind kind;
+  std::function<void(ModelConfig&)> change;
+  std::string message;
+};
+
+TEST(CheckModelConfig, NamesTheFieldAtFault) {
+  const ModelKind llama = ModelKind::kLlama, gpt = ModelKind::kGpt, vit = ModelKind::kVit,
+                  clip = ModelKind::kClip, mlp = ModelKind::kMlp;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const BadField fields[] = {
+      {llama, [](auto& c) { c.layers = 0; }, "model.layers: 0"},
+      {mlp, [](auto& c) { c.width = 0; }, "model.width: 0"},
+      {gpt, [](auto& c) { c.heads = 0; }, "model.heads: 0"},
+      {gpt, [](auto& c) { c.heads = 5; }, "model.heads: 5 does not divide model.width = 128"},
+      {llama,
+       [](auto& c) { c.width = 12; },
+       "model.heads: rotary positions need an even width of a head, not 3"},
+      {llama, [](auto& c) { c.vocabulary = 0; }, "model.vocabulary: 0"},
+      {gpt, [](auto& c) { c.context = 0; }, "model.context: 0"},
+      {clip, [](auto& c) { c.context = 0; }, "model.context: 0"},
+      {vit, [](auto& c) { c.image = 0; }, "model.image: 0"},
+      {vit, [](auto& c) { c.channels = 0; }, "model.channels: 0"},
+      {vit, [](auto& c) { c.patch = 0; }, "model.patch: 0"},
+      {clip, [](auto& c) { c.patch = 5; }, "model.patch: 5 does not divide model.image = 32"},
+      {vit, [](auto& c) { c.classes = 0; }, "model.classes: 0"},
+      {clip,
+       [](auto& c) { c.text_heads = 5; },
+       "model.text_heads: 5 heads do not divide a text width of 128"},
+      {clip,
+       [](auto& c) { c.text_width = 30; },
+       "model.text_heads: 4 heads do not divide a text width of 30"},
+      {mlp, [](auto& c) { c.inputs = 0; }, "model.inputs: 0"},
+      {gpt,
+       [](auto& c) { c.hidden = size_t{1} << 31; },
+       "model.hidden: 2147483648 is above 1073741824"},
+      {gpt, [](auto& c) { c.norm_epsilon = 0; }, "model.norm_epsilon: 0 is not a positive number"},
+      {llama,
+       [nan](auto& c) { c.norm_epsilon = nan; },
+       "model.norm_epsilon: nan is not a positive number"},
+      {llama, [](auto& c) { c.rope_base = 1; }, "model.rope_base: 1 is not a number above 1"},
+      {llama,
+       [](auto& c) { c.initial_deviation = -1; },
+       "model.initial_deviation: -1 is not 0 or a positive number"},
+      {vit,
+       [](auto& c) { c.layer_scale = std::numeric_limits<float>::infinity(); },
+       "model.layer_scale: inf is not a number"},
+  };
+  for (const BadField& field : fields)
+    EXPECT_EQ(Complaint(field.kind, field.change), field.message);
+}
+
+TEST(CheckModelConfig, DoesNotLookAtFieldsOfOtherKinds) {
+  EXPECT_EQ(Complaint(ModelKind::kGpt,
+                      [](ModelConfig& c) { c.patch = c.classes = c.inputs = c.image = 0; }),
+            "");
+  EXPECT_EQ(Complaint(ModelKind::kMlp, [](ModelConfig& c) { c.heads = c.vocabulary = 0; }), "");
+  EXPECT_EQ(Complaint(ModelKind::kVit, [](ModelConfig& c) { c.vocabulary = c.context = 0; }), "");
+  EXPECT_EQ(Complaint(ModelKind::kGpt, [](ModelConfig& c) { c.width = 12; }), "");  // odd head_dim
+  EXPECT_EQ(Complaint(ModelKind::kVit, [](ModelConfig& c) { c.layer_scale = 0; }), "");
+}
+
+TEST(MatchesPattern, StarIsAnyRunOfCharacters) {
+  EXPECT_TRUE(MatchesPattern("head", "head"));
+  EXPECT_FALSE(MatchesPattern("head", "heads"));
+  EXPECT_FALSE(MatchesPattern("heads", "head"));
+  EXPECT_FALSE(MatchesPattern("ead", "head"));
+  EXPECT_TRUE(MatchesPattern("*", ""));
+  EXPECT_TRUE(MatchesPattern("*", "blocks.0"));
+  EXPECT_TRUE(MatchesPattern("", ""));
+  EXPECT_FALSE(MatchesPattern("", "a"));
+  EXPECT_TRUE(MatchesPattern("*.mlp.down", "blocks.3.mlp.down"));
+  EXPECT_FALSE(MatchesPattern("*.mlp.down", "blocks.3.mlp.down.weight"));
+  EXPECT_FALSE(MatchesPattern("*.mlp.down", "mlp.down"));
+  EXPECT_TRUE(MatchesPattern("blocks.*.attention.*", "blocks.11.attention.qkv"));
+  EXPECT_FALSE(MatchesPattern("blocks.*.attention.*", "blocks.11.attention"));
+  EXPECT_TRUE(MatchesPattern("**a**", "a"));
+  // The first place where "ab" fits is not the right one.
+  EXPECT_TRUE(MatchesPattern("*ab", "abab"));
+  EXPECT_TRUE(MatchesPattern("*a*ab*", "xaxabx"));
+  EXPECT_FALSE(MatchesPattern("*aab*", "abab"));
+  EXPECT_FALSE(MatchesPattern("a?c", "abc"));
+}
+
+void AddOverride(LinearPrecision& precision, const char* layers, const char* kind) {
+  LinearOverride& added = precision.overrides.emplace_back();
+  added.layers = layers;
+  added.precision.kind = kind;
+}
+
+TEST(PrecisionOf, TheLastOverrideThatNamesTheLayerWins) {
+  LinearPrecision precision;
+  precision.all.kind = "switchback";
+  AddOverride(precision, "*.mlp.*", "mx");
+  AddOverride(precision, "blocks.0.*", "block");
+  LinearOptions storage;
+  const auto kind = [&](const char* layer) {
+    return PrecisionOf(precision, layer, false, storage).kind;
+  };
+  EXPECT_EQ(kind("head"), "switchback");
+  EXPECT_EQ(kind("blocks.1.mlp.up"), "mx");
+  EXPECT_EQ(kind("blocks.0.mlp.up"), "block");
+  EXPECT_EQ(kind("blocks.0.attention.out"), "block");
+}
+
+TEST(PrecisionOf, FirstAndLastLayersMayBeStandard) {
+  LinearPrecision precision;
+  precision.all.kind = "switchback";
+  precision.all.format = "e4m3fn";
+  precision.all.high_precision = "fp16";
+  precision.all.high_precision_accumulate = "exact";
+  AddOverride(precision, "head", "mx");
+  LinearOptions storage;
+  EXPECT_EQ(PrecisionOf(precision, "patches", true, storage).kind, "switchback");
+  precision.first_last_high = true;
+  const LinearOptions& edge = PrecisionOf(precision, "patches", true, storage);
+  EXPECT_EQ(edge.kind, "standard");
+  EXPECT_EQ(edge.format, "");
+  EXPECT_EQ(edge.high_precision, "fp16");
+  EXPECT_EQ(edge.high_precision_accumulate, "exact");
+  EXPECT_NO_THROW(MakeLinearRecipe(edge));
+  EXPECT_EQ(PrecisionOf(precision, "patches", false, storage).kind, "switchback");
+  EXPECT_EQ(PrecisionOf(precision, "head", true, storage).kind, "mx");  // named, so meant
+}
+
+}  // namespace
+}  // namespace numsim

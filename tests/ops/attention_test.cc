@@ -1,0 +1,204 @@
+// Attention against the definition, written out here once more, and its gradient against
+// differences.
+#include "numsim/ops/shared/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "numsim/base/parallel.h"
+#include "numsim/random/distributions.h"
+#include "tests/support/every_backend.h"
+
+namespace numsim {
+namespace {
+
+// q, k, v side by side in one matrix, as a layer has them, and what belongs to them.
+template <typename T>
+struct Problem {
+  AttentionShape shape;
+  std::vector<T> qkv, g;
+
+  Problem(const AttentionShape& of, float spread, uint64_t seed) : shape(of) {
+    std::vector<float> draws(4 * Tokens() * Width());
+    FillNormal({seed, 0}, 0, draws);
+    qkv.assign(draws.begin(), draws.begin() + static_cast<std::ptrdiff_t>(3 * Tokens() * Width()));
+    for (T& x : qkv) x *= spread;
+    g.assign(draws.end() - static_cast<std::ptrdiff_t>(Tokens() * Width()), draws.end());
+  }
+
+  size_t Tokens() const { return shape.batch * shape.length; }
+  size_t Width() const { return shape.heads * shape.head_dim; }
+  MatrixRef<const T> Part(size_t i) const {
+    return MatrixRef<const T>(qkv.data(), Tokens(), 3 * Width()).Columns(i * Width(), Width());
+  }
+};
+
+template <typename T>
+struct Result {
+  std::vector<T> log_sums, out, dqkv;
+};
+
+template <typename T>
+Result<T> Solve(const Problem<T>& p) {
+  const size_t n = p.Tokens(), w = p.Width();
+  Result<T> r{std::vector<T>(n * p.shape.heads), std::vector<T>(n * w), std::vector<T>(3 * n * w)};
+  const MatrixRef<T> sums(r.log_sums.data(), n, p.shape.heads), out(r.out.data(), n, w);
+  Attention<T>(p.shape, p.Part(0), p.Part(1), p.Part(2), sums, out);
+  const MatrixRef<T> d(r.dqkv.data(), n, 3 * w);
+  AttentionGradient<T>(p.shape,
+                       MatrixRef<const T>(p.g.data(), n, w),
+                       p.Part(0),
+                       p.Part(1),
+                       p.Part(2),
+                       sums,
+                       out,
+                       d.Columns(0, w),
+                       d.Columns(w, w),
+                       d.Columns(2 * w, w));
+  return r;
+}
+
+// By the formula, in long double, without a shift of the exponents.
+std::vector<long double> Defined(const Problem<double>& p) {
+  const AttentionShape& s = p.shape;
+  const size_t w = p.Width();
+  std::vector<long double> out(p.Tokens() * w);
+  for (size_t b = 0; b < s.batch; ++b) {
+    for (size_t h = 0; h < s.heads; ++h) {
+      for (size_t t = 0; t < s.length; ++t) {
+        long double total = 0;
+        std::vector<long double> e(s.causal ? t + 1 : s.length);
+        for (size_t j = 0; j < e.size(); ++j) {
+          long double score = 0;
+          for (size_t d = 0; d < s.head_dim; ++d) {
+            score += static_cast<long double>(p.Part(0).Row(b * s.length + t)[h * s.head_dim + d]) *
+                     p.Part(1).Row(b * s.length + j)[h * s.head_dim + d];
+          }
+          e[j] = std::exp(score / std::sqrt(static_cast<long double>(s.head_dim)));
+          total += e[j];
+        }
+        for (size_t d = 0; d < s.head_dim; ++d) {
+          long double& x = out[(b * s.length + t) * w + h * s.head_dim + d];
+          for (size_t j = 0; j < e.size(); ++j) {
+            x += e[j] / total * p.Part(2).Row(b * s.length + j)[h * s.head_dim + d];
+          }
+        }
+      }
+    }
+  }
+  return out;
+}
+
+// <g, out>, whose gradient AttentionGradient gives.
+double Objective(const Problem<double>& p) {
+  const Result<double> r = Solve(p);
+  double sum = 0;
+  for (size_t i = 0; i < r.out.size(); ++i) sum += r.out[i] * p.g[i];
+  return sum;
+}
+
+const AttentionShape kShapes[] = {
+    {1, 1, 1, 2, true},
+    {2, 3, 2, 4, true},
+    {1, 17, 1, 7, true},
+    {2, 17, 3, 8, false},
+    {1, 33, 2, 16, true},
+    {1, 6, 1, 33, false},
+    {2, 64, 2, 32, true},
+};
+
+std::string Describe(const AttentionShape& s) {
+  return std::to_string(s.batch) + "x" + std::to_string(s.length) + " heads " +
+         std::to_string(s.heads) + "x" + std::to_string(s.head_dim) + (s.causal ? " causal" : "");
+}
+
+TEST(Attention, Float64EqualsTheDefinition) {
+  for (const AttentionShape& shape : kShapes) {
+    const Problem<double> p(shape, 1.0f, 1);
+    const std::vector<long double> expected = Defined(p);
+    const Result<double> r = Solve(p);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_NEAR(r.out[i], static_cast<double>(expected[i]), 1e-12) << Describe(shape) << " " << i;
+    }
+  }
+}
+
+TEST(Attention, Float32IsCloseToFloat64ForwardAndBackward) {
+  for (const AttentionShape& shape : kShapes) {
+    for (const float spread : {0.5f, 3.0f}) {
+      const Result<double> wide = Solve(Problem<double>(shape, spread, 2));
+      const Result<float> r = Solve(Problem<float>(shape, spread, 2));
+      for (size_t i = 0; i < wide.out.size(); ++i) {
+        ASSERT_NEAR(r.out[i], wide.out[i], 2e-6 * spread * (1 + spread)) << Describe(shape);
+      }
+      for (size_t i = 0; i < wide.dqkv.size(); ++i) {
+        ASSERT_NEAR(r.dqkv[i], wide.dqkv[i], 2e-5 * spread * (1 + spread)) << Describe(shape);
+      }
+      for (size_t i = 0; i < wide.log_sums.size(); ++i) {
+        ASSERT_NEAR(r.log_sums[i], wide.log_sums[i], 4e-6 * (1 + std::abs(wide.log_sums[i])));
+      }
+    }
+  }
+}
+
+TEST(AttentionGradient, EqualsCentralDifferences) {
+  for (const AttentionShape& shape :
+       {AttentionShape{2, 3, 2, 4, true}, AttentionShape{1, 5, 1, 3, false}}) {
+    Problem<double> p(shape, 1.0f, 3);
+    const Result<double> r = Solve(p);
+    const double step = 1e-5;
+    for (size_t i = 0; i < p.qkv.size(); ++i) {
+      const double at = p.qkv[i];
+      p.qkv[i] = at + step;
+      const double up = Objective(p);
+      p.qkv[i] = at - step;
+      const double down = Objective(p);
+      p.qkv[i] = at;
+      ASSERT_NEAR(r.dqkv[i], (up - down) / (2 * step), 1e-8) << Describe(shape) << " " << i;
+    }
+  }
+}
+
+TEST(Attention, BitsDependOnNeitherTargetNorThreads) {
+  const Problem<float> p({3, 37, 2, 20, true}, 2.0f, 4);
+  const Result<float> expected = Solve(p);
+  WithEachBackend([&] {
+    for (const int threads : {1, 2, 3}) {
+      SetThreadCount(threads);
+      const Result<float> r = Solve(p);
+      EXPECT_EQ(std::memcmp(r.out.data(), expected.out.data(), 4 * r.out.size()), 0) << threads;
+      EXPECT_EQ(std::memcmp(r.dqkv.data(), expected.dqkv.data(), 4 * r.dqkv.size()), 0) << threads;
+      EXPECT_EQ(std::memcmp(r.log_sums.data(), expected.log_sums.data(), 4 * r.log_sums.size()), 0);
+    }
+  });
+}
+
+TEST(Attention, TokensBehindDoNotMatterWhenCausal) {
+  const AttentionShape shape{1, 21, 1, 8, true};
+  Problem<float> p(shape, 1.0f, 5);
+  const Result<float> before = Solve(p);
+  for (size_t d = 0; d < 3 * 8; ++d) p.qkv[12 * 24 + d] += 5;
+  const Result<float> after = Solve(p);
+  EXPECT_EQ(std::memcmp(before.out.data(), after.out.data(), 12 * 8 * sizeof(float)), 0);
+  EXPECT_NE(std::memcmp(before.out.data() + 96, after.out.data() + 96, 8 * sizeof(float)), 0);
+}
+
+TEST(Attention, LargeScoresDoNotOverflow) {
+  const Problem<float> p({1, 9, 1, 4, true}, 100.0f, 6);
+  for (const float x : Solve(p).out) EXPECT_TRUE(std::isfinite(x));
+}
+
+TEST(Attention, ANanInAQueryIsANanInItsRowAlone) {
+  Problem<float> p({1, 9, 1, 4, true}, 1.0f, 7);
+  p.qkv[5 * 12] = std::numeric_limits<float>::quiet_NaN();
+  const Result<float> r = Solve(p);
+  for (size_t t = 0; t < 9; ++t) EXPECT_EQ(std::isnan(r.out[t * 4]), t == 5) << t;
+}
+
+}  // namespace
+}  // namespace numsim

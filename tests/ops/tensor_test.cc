@@ -1,0 +1,141 @@
+// Views, buffers and places.
+#include "numsim/ops/tensor.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "numsim/ops/elementwise.h"
+#include "numsim/ops/shared/activation.h"
+#include "numsim/ops/shared/norm.h"
+
+namespace numsim {
+namespace {
+
+bool Aligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % 64 == 0; }
+
+TEST(MatrixRef, PartsAreViewsOfTheSameElements) {
+  float values[12];
+  std::iota(values, values + 12, 0.0f);
+  const MatrixRef<float> m(values, 3, 4);
+  EXPECT_EQ(m.Row(2)[1], 9);
+  EXPECT_EQ(m.Rows(1, 2).Row(1)[3], 11);
+  const MatrixRef<float> columns = m.Columns(1, 2);
+  EXPECT_EQ(columns.Row(2)[1], 10);
+  EXPECT_EQ(columns.stride, 4u);
+  EXPECT_TRUE(m.Contiguous());
+  EXPECT_FALSE(columns.Contiguous());
+  EXPECT_TRUE(columns.Rows(0, 1).Contiguous());
+  EXPECT_EQ(m.As(2, 6).Row(1)[5], 11);
+  EXPECT_EQ(m.Span().size(), 12u);
+  const MatrixRef<const float> readable = columns;
+  EXPECT_EQ(readable.Row(1)[0], 5);
+}
+
+TEST(MatrixRefDeathTest, AsNeedsAllElementsInOnePiece) {
+  float values[12] = {};
+  const MatrixRef<float> m(values, 3, 4);
+  EXPECT_DEATH(m.As(3, 3), "3 x 3");
+  EXPECT_DEATH(m.Columns(0, 2).As(3, 2), "3 x 2");
+  EXPECT_DEATH(m.Columns(0, 2).Span(), "3 x 2");
+}
+
+TEST(Buffer, StartsEmpty) {
+  const Buffer<float> buffer;
+  EXPECT_EQ(buffer.View().Elements(), 0u);
+}
+
+TEST(Buffer, GrowsAndKeepsItsFirstElements) {
+  Buffer<int32_t> buffer;
+  const MatrixRef<int32_t> small = buffer.Resize(2, 3);
+  std::iota(small.data, small.data + 6, 1);
+  const MatrixRef<int32_t> large = buffer.Resize(50, 7);
+  ASSERT_EQ(large.rows, 50u);
+  ASSERT_EQ(large.stride, 7u);
+  for (int32_t i = 0; i < 6; ++i) EXPECT_EQ(large.data[i], i + 1);
+  EXPECT_EQ(buffer.View().data, large.data);
+}
+
+TEST(Buffer, TakesNoMemoryForWhatFits) {
+  Buffer<double> buffer;
+  double* const data = buffer.Resize(10, 10).data;
+  EXPECT_EQ(buffer.Resize(3, 5).data, data);
+  EXPECT_EQ(buffer.View().Elements(), 15u);
+  EXPECT_EQ(buffer.Resize(0, 5).data, data);
+  EXPECT_EQ(buffer.Resize(5, 20).data, data);
+}
+
+TEST(Buffer, LiesAtCacheLines) {
+  for (const size_t n : {1, 3, 17, 1000, 100001}) {
+    Buffer<float> floats;
+    Buffer<double> doubles;
+    EXPECT_TRUE(Aligned(floats.Resize(1, n).data)) << n;
+    EXPECT_TRUE(Aligned(doubles.Resize(1, n).data)) << n;
+  }
+}
+
+TEST(Buffer, MovesWithoutCopying) {
+  Buffer<float> a;
+  a.Resize(2, 2).data[3] = 7;
+  float* const data = a.View().data;
+  Buffer<float> b = std::move(a);
+  EXPECT_EQ(b.View().data, data);
+  EXPECT_EQ(a.View().Elements(), 0u);  // NOLINT(bugprone-use-after-move): as documented
+  Buffer<float> c;
+  c.Resize(1, 1);
+  c = std::move(b);
+  EXPECT_EQ(c.View().data, data);
+  EXPECT_EQ(c.View().data[3], 7);
+  EXPECT_EQ(a.Resize(3, 3).Elements(), 9u);  // usable as before
+}
+
+TEST(RequireHost, NamesTheOperationThatHasNoDeviceKernel) {
+  EXPECT_NO_THROW(RequireHost("RMSNorm", {Place::kHost, Place::kHost}));
+  try {
+    RequireHost("RMSNorm", {Place::kHost, Place::kDevice});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()), "RMSNorm has no kernel for a device yet");
+  }
+}
+
+TEST(RequireHost, EveryBufferIsOfTheHostSoFar) {
+  EXPECT_THROW(Buffer<float>{Place::kDevice}, Error);
+}
+
+TEST(RequireHost, OperationsAskForEachOfTheirMatrices) {
+  float values[4] = {1, 2, 3, 4};
+  const MatrixRef<float> here(values, 1, 4), there(values, 1, 4, 4, Place::kDevice);
+  EXPECT_THROW(Copy<float>(there, here), Error);
+  EXPECT_THROW(Copy<float>(here, there), Error);
+  EXPECT_THROW(Upload<float>({values, 4}, there), Error);
+  EXPECT_THROW(Fill<float>(0, there), Error);
+  EXPECT_THROW(Add<float>(here, there, here), Error);
+  EXPECT_THROW(ScaleBy<float>(2, there), Error);
+  EXPECT_THROW(AddBias<float>(there, here), Error);
+  EXPECT_THROW(ColumnSums<float>(here, there), Error);
+  EXPECT_THROW(AddScaledBranch<float>(here, here, there, here), Error);
+  EXPECT_THROW(AddScaledBranchGradient<float>(here, here, here, here, there), Error);
+  EXPECT_THROW(MeasureAbsolute<float>(there), Error);
+  EXPECT_THROW(Gelu<float>(here, there), Error);
+  EXPECT_THROW(GeluGradient<float>(here, there, here), Error);
+  EXPECT_THROW(Relu<float>(there, here), Error);
+  EXPECT_THROW(ReluGradient<float>(there, here, here), Error);
+  EXPECT_THROW(Swiglu<float>(here, there.Columns(0, 2)), Error);
+  EXPECT_THROW(SwigluGradient<float>(here.Columns(0, 2), there, here), Error);
+  const MatrixRef<float> one(values, 1, 1), one_there(values, 1, 1, 1, Place::kDevice);
+  EXPECT_THROW(RmsNorm<float>(here, here, 1e-5, one_there, here), Error);
+  EXPECT_THROW(RmsNormGradient<float>(here, here, here, one, there, here), Error);
+  EXPECT_THROW(LayerNorm<float>(here, here, there, 1e-5, one, one, here), Error);
+  EXPECT_THROW(LayerNormGradient<float>(here, here, here, one, one, here, there, here), Error);
+  EXPECT_THROW(UnitNorm<float>(here, one_there, here), Error);
+  EXPECT_THROW(UnitNormGradient<float>(there, here, one, here), Error);
+  EXPECT_EQ(values[0], 1);
+  EXPECT_EQ(values[3], 4);
+}
+
+}  // namespace
+}  // namespace numsim

@@ -1,0 +1,314 @@
+#include "numsim/plot/figure.h"
+
+#include <cmath>
+#include <cstdlib>
+
+#include "numsim/io/shared/child_process.h"
+#include "numsim/plot/internal/gnuplot_script.h"
+#include "tests/io/io_fixture.h"
+
+namespace numsim {
+namespace {
+
+using FigureTest = IoTest;
+
+Series Line(std::string label, int style, std::vector<double> x, std::vector<double> y) {
+  Series series;
+  series.label = std::move(label);
+  series.style = style;
+  series.x = std::move(x);
+  series.y = std::move(y);
+  return series;
+}
+
+Figure Simple() {
+  Figure figure;
+  figure.name = "loss";
+  figure.title = "Loss & more";
+  figure.source_csv = "loss.csv";
+  Panel panel;
+  panel.title = "e4m3fn_sr";
+  panel.x.label = "Step";
+  panel.y.label = "Loss";
+  panel.y.log10 = true;
+  panel.series = {Line("a_1", 0, {1, 2, 3}, {10, 1, 0.1}), Line("b", 1, {1, 2, 3}, {20, 2, 0.2})};
+  panel.series[1].low = {10, 1, 0.1};
+  panel.series[1].high = {30, 3, 0.3};
+  figure.panels = {panel};
+  return figure;
+}
+
+size_t Count(std::string_view text, std::string_view wanted) {
+  size_t count = 0;
+  for (size_t at = text.find(wanted); at != text.npos; at = text.find(wanted, at + 1)) ++count;
+  return count;
+}
+
+bool HasGnuplot() { return !GnuplotVersion().empty(); }
+
+TEST(CurveRows, PointsThatCannotBeDrawnInterruptTheCurve) {
+  Panel panel;
+  panel.y.log10 = true;
+  const Series series = Line("", 0, {0, 1, 2, 3, 4, 5, 6}, {NAN, 0.5, 0, -1, 0.25, INFINITY, 0});
+  EXPECT_EQ(CurveRows(panel, series), "1 0.5\n\n4 0.25\n");
+  EXPECT_EQ(DrawablePoints(panel, series), 2u);
+  panel.x.log2 = true;
+  EXPECT_EQ(CurveRows(panel, Line("", 0, {0, 1}, {1, 1})), "1 1\n");
+}
+
+TEST(BandRows, EndsThatTheAxisCannotShowGoToItsEnds) {
+  Panel panel;
+  panel.y.log10 = true;
+  Series series = Line("", 0, {1, 2, 3}, {0.5, 0.25, 1});
+  series.low = {-1, 0.125, NAN};
+  series.high = {1, INFINITY, 2};
+  panel.series = {series};
+  EXPECT_EQ(BandRows(panel, series), "1 0.125 1\n2 0.125 2\n");
+  panel.y.low = 0.01;
+  panel.y.high = 10;
+  EXPECT_EQ(BandRows(panel, series), "1 0.01 1\n2 0.125 10\n");
+}
+
+TEST(LegendOf, ListsEachLookOnceOverAllPanels) {
+  Figure figure = Simple();
+  figure.panels.push_back(figure.panels[0]);
+  figure.panels[1].series[0].label = "";
+  figure.panels[1].series[1].dashed = true;
+  const std::vector<LegendEntry> legend = LegendOf(figure);
+  ASSERT_EQ(legend.size(), 3u);
+  EXPECT_EQ(legend[0].label, "a_1");
+  EXPECT_EQ(legend[1].label, "b");
+  EXPECT_TRUE(legend[2].dashed);
+}
+
+TEST(LayOut, PanelsAndLegendDoNotOverlap) {
+  Figure figure = Simple();
+  figure.columns = 2;
+  for (int i = 0; i < 4; ++i) figure.panels.push_back(figure.panels[0]);
+  const FigureLayout layout = LayOut(figure);
+  EXPECT_NEAR(layout.width_inches, 6.8, 1e-9);
+  for (size_t i = 0; i < layout.panels.size(); ++i) {
+    const PageArea& a = layout.panels[i];
+    EXPECT_TRUE(0 < a.left && a.left < a.right && a.right < 1);
+    EXPECT_TRUE(layout.legend.top < a.bottom && a.bottom < a.top && a.top < layout.title_top);
+    for (size_t j = 0; j < i; ++j) {
+      const PageArea& b = layout.panels[j];
+      EXPECT_TRUE(a.left > b.right || b.left > a.right || a.bottom > b.top || b.bottom > a.top);
+    }
+  }
+}
+
+TEST(WrapText, BreaksAtBlanksOnly) {
+  EXPECT_EQ(WrapText("one two three", 7), (std::vector<std::string>{"one two", "three"}));
+  EXPECT_EQ(WrapText("unbreakable", 4), std::vector<std::string>{"unbreakable"});
+  EXPECT_EQ(WrapText("\xc3\xa9\xc3\xa9 b", 4), std::vector<std::string>{"\xc3\xa9\xc3\xa9 b"});
+  EXPECT_TRUE(WrapText("", 4).empty());
+}
+
+TEST(GnuplotText, CannotBeLeft) {
+  EXPECT_EQ(GnuplotText("it's `id` \"$x\" \\"), "'it''s `id` \"$x\" \\'");
+  EXPECT_EQ(GnuplotText("a\nb\tc"), "'a'.\"\\n\".'b c'");
+}
+
+TEST(GnuplotScript, HoldsDataAndBothFilesAndNoPath) {
+  const std::string script = GnuplotScript(Simple());
+  for (const char* const text : {"from loss.csv",
+                                 "$curve_1_1 << EOD\n1 10\n2 1\n3 0.1\nEOD\n",
+                                 "$band_1_2 << EOD\n1 10 30\n",
+                                 "'svg pdf'",
+                                 "set output 'loss'.'.'.kind",
+                                 "set logscale y 10",
+                                 "unset logscale x",
+                                 "title 'a_1'",
+                                 "set title 'e4m3fn_sr' noenhanced",
+                                 "noenhanced"}) {
+    EXPECT_NE(script.find(text), std::string::npos) << text;
+  }
+  EXPECT_EQ(Count(script, "title 'b'"), 1u);
+  EXPECT_EQ(script.find("\n1 10 30\n") < script.find("with filledcurves"), true);
+  EXPECT_LT(script.find("with filledcurves"), script.find("with linespoints"));
+  EXPECT_EQ(script.find(std::filesystem::temp_directory_path().string()), std::string::npos);
+  EXPECT_EQ(script, GnuplotScript(Simple()));
+}
+
+TEST(GnuplotScript, SameStyleLooksTheSameInEveryPanel) {
+  Figure figure = Simple();
+  figure.panels.push_back(figure.panels[0]);
+  std::swap(figure.panels[1].series[0], figure.panels[1].series[1]);
+  const std::string script = GnuplotScript(figure);
+  const std::string look = "linecolor rgb '#0072B2' dashtype 1 ";
+  EXPECT_EQ(Count(script, look), 3u);  // two panels and the legend
+}
+
+TEST(GnuplotScript, NarrowLogAxisShowsNumbers) {
+  Figure figure = Simple();
+  figure.panels[0].series = {Line("a", 0, {1, 2}, {3.1, 3.3})};
+  const std::string script = GnuplotScript(figure);
+  EXPECT_NE(script.find("'3.2' 3.2"), std::string::npos) << script;
+}
+
+// Two series of bars in rows with names, beside a panel of curves.
+Figure Bars() {
+  Figure figure = Simple();
+  figure.columns = 2;
+  Panel panel;
+  panel.x.label = "Error";
+  panel.rows = {"blocks.0.mlp.gate_up weight-gradient.x", "head", "b"};
+  panel.series = {Line("c", 2, {0.5, -0.25, NAN}, {0, 1, 2}), Line("", 3, {INFINITY, 1}, {0, 2})};
+  figure.panels.insert(figure.panels.begin(), panel);
+  return figure;
+}
+
+TEST(BarRows, BeginAtZeroAndShareTheHeightOfTheRow) {
+  const Panel panel = Bars().panels[0];
+  EXPECT_EQ(BarRows(panel, 0), "0.5 0 0 0.5 -0.4 0\n-0.25 1 -0.25 0 0.6 1\n");
+  EXPECT_EQ(BarRows(panel, 1), "1 2 0 1 2 2.4\n");
+  EXPECT_EQ(ExtentOfX(panel).low, -0.25);
+  EXPECT_EQ(ExtentOfX(panel).high, 1);
+  Panel positive = panel;
+  positive.series = {Line("", 0, {3, 2}, {0, 1})};
+  EXPECT_EQ(ExtentOfX(positive).low, 0);
+}
+
+TEST(GnuplotScript, BarsHaveTheirNamesFromTheTopDown) {
+  const std::string script = GnuplotScript(Bars());
+  for (const char* const text : {"$bars_1_1 << EOD\n0.5 0 0 0.5 -0.4 0\n",
+                                 "set yrange [2.5:-0.5]",
+                                 "set ytics ('blocks.0.mlp.gate_up weight-gradient.x' 0, 'head' 1, "
+                                 "'b' 2) noenhanced",
+                                 "with boxxyerror linecolor rgb '#009E73'",
+                                 "with boxes linecolor rgb '#009E73' fillstyle solid 0.85 noborder "
+                                 "title 'c'",
+                                 "set ytics enhanced\nunset label 2\n\n# Panel 2\n"}) {
+    EXPECT_NE(script.find(text), std::string::npos) << text << "\n" << script;
+  }
+  EXPECT_EQ(script.find("$curve_1"), std::string::npos);
+}
+
+TEST(LayOut, NamesOfBarsTakeWidthAndRowsTakeHeight) {
+  Figure figure = Bars();
+  const FigureLayout layout = LayOut(figure);
+  Figure curves = figure;
+  curves.panels[0] = curves.panels[1];
+  const FigureLayout plain = LayOut(curves);
+  EXPECT_GT(layout.width_inches, plain.width_inches + 1);
+  EXPECT_EQ(layout.height_inches, plain.height_inches);
+  const auto width = [](const FigureLayout& of, size_t panel) {
+    return (of.panels[panel].right - of.panels[panel].left) * of.width_inches;
+  };
+  for (const size_t panel : {0, 1}) EXPECT_NEAR(width(layout, panel), width(plain, panel), 1e-9);
+  figure.panels[0].rows.resize(40);
+  EXPECT_GT(LayOut(figure).height_inches, layout.height_inches + 3);
+}
+
+TEST_F(FigureTest, BarsAreDrawn) {
+  if (!HasGnuplot()) GTEST_SKIP() << "no gnuplot that writes SVG and PDF";
+  Figure figure = Bars();
+  Panel empty;
+  empty.rows = {"it's `touch pwned`"};
+  empty.series = {Line("", 0, {NAN}, {0})};
+  figure.panels.push_back(empty);
+  EXPECT_EQ(DrawFigure(figure, Directory()).size(), 3u);
+  EXPECT_EQ(Names().size(), 3u);
+  EXPECT_NE(Bytes(Path("loss.svg")).find("blocks.0.mlp.gate_up weight-gradient.x"),
+            std::string::npos);
+}
+
+TEST_F(FigureTest, SvgAndPdfStandBesideAScriptThatRedrawsThem) {
+  if (!HasGnuplot()) GTEST_SKIP() << "no gnuplot that writes SVG and PDF";
+  const std::vector<std::string> expected = {"loss.gp", "loss.svg", "loss.pdf"};
+  EXPECT_EQ(DrawFigure(Simple(), Directory()), expected);
+  EXPECT_EQ(Names(), (std::vector<std::string>{"loss.gp", "loss.pdf", "loss.svg"}));
+  const std::string svg = Bytes(Path("loss.svg"));
+  EXPECT_NE(svg.find("Loss &amp; more"), std::string::npos);
+  EXPECT_NE(svg.find("e4m3fn_sr"), std::string::npos);
+  EXPECT_TRUE(Bytes(Path("loss.pdf")).starts_with("%PDF-"));
+
+  std::filesystem::remove(Path("loss.svg"));
+  std::filesystem::remove(Path("loss.pdf"));
+  const auto redrawn = RunProgram({"gnuplot", "loss.gp"}, Directory(), {});
+  ASSERT_TRUE(redrawn);
+  EXPECT_EQ(redrawn->exit_code, 0) << redrawn->output;
+  EXPECT_EQ(redrawn->output, "");
+  EXPECT_EQ(Bytes(Path("loss.svg")), svg);
+  EXPECT_TRUE(std::filesystem::exists(Path("loss.pdf")));
+}
+
+TEST_F(FigureTest, TwoDrawingsHaveTheSameBytes) {
+  if (!HasGnuplot()) GTEST_SKIP() << "no gnuplot that writes SVG and PDF";
+  DrawFigure(Simple(), Directory());
+  const std::string svg = Bytes(Path("loss.svg")), pdf = Bytes(Path("loss.pdf"));
+  EXPECT_NE(pdf.find("/CreationDate (D:19700101000000"), std::string::npos);
+  DrawFigure(Simple(), Directory());
+  EXPECT_EQ(Bytes(Path("loss.svg")), svg);
+  EXPECT_EQ(Bytes(Path("loss.pdf")), pdf);
+}
+
+TEST_F(FigureTest, DataThatCannotBeDrawnGiveAnEmptyPanelAndNoError) {
+  if (!HasGnuplot()) GTEST_SKIP() << "no gnuplot that writes SVG and PDF";
+  Figure figure = Simple();
+  const auto add = [&](std::vector<double> x, std::vector<double> y, bool log) {
+    Panel panel;
+    panel.y.log10 = log;
+    panel.series = {Line("x", 0, std::move(x), std::move(y))};
+    figure.panels.push_back(panel);
+  };
+  for (const bool log : {false, true}) {
+    add({}, {}, log);
+    add({1, 2}, {NAN, -INFINITY}, log);
+    add({1}, {1}, log);
+    add({1, 2}, {0, 0}, log);
+    add({1, 2}, {5, 5}, log);
+    add({1, 2}, {1e17, 1e17 + 16}, log);
+    add({1e-300, 2e-300}, {1e-300, 2e-300}, log);
+    add({5e-324, 1}, {5e-324, 1}, log);
+    add({-1e300, 1e300}, {1, 1e300}, log);
+    add({-1.7e308, 1.7e308}, {1, 1.7e308}, log);
+  }
+  figure.panels.push_back(Panel{});
+  EXPECT_EQ(DrawFigure(figure, Directory()).size(), 3u);
+}
+
+TEST_F(FigureTest, LabelsRunNoCommands) {
+  if (!HasGnuplot()) GTEST_SKIP() << "no gnuplot that writes SVG and PDF";
+  Figure figure = Simple();
+  const std::string hostile = "`touch pwned`'.system('touch pwned').' \"`touch pwned`\" @x $y \\";
+  figure.title = figure.panels[0].title = hostile;
+  figure.source_csv = "a.csv\nsystem('touch pwned')";
+  figure.panels[0].x.label = figure.panels[0].series[0].label = hostile;
+  figure.name = "it's `touch pwned`";
+  EXPECT_EQ(DrawFigure(figure, Directory()).size(), 3u);
+  EXPECT_EQ(Names().size(), 3u);
+}
+
+TEST_F(FigureTest, WithoutGnuplotOnlyTheScriptIsWritten) {
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", Directory().c_str(), 1);
+  const std::vector<std::string> written = DrawFigure(Simple(), Directory());
+  const std::string version = GnuplotVersion();
+  ::setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(version, "");
+  EXPECT_EQ(written, std::vector<std::string>{"loss.gp"});
+  EXPECT_EQ(Names(), std::vector<std::string>{"loss.gp"});
+}
+
+TEST_F(FigureTest, FailureOfGnuplotIsAnErrorWithWhatItSaid) {
+  Put("gnuplot",
+      "#!/bin/sh\n"
+      "case \"$2\" in --version) echo gnuplot 9.9;; -e) ;; *) echo line 3: no luck >&2; exit 1;; "
+      "esac\n");
+  std::filesystem::permissions(Path("gnuplot"), std::filesystem::perms::all);
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", (Directory().string() + ":" + path).c_str(), 1);
+  const std::string message = ErrorOf([&] { DrawFigure(Simple(), Directory()); });
+  ::setenv("PATH", path.c_str(), 1);
+  ExpectMessage(message, {"loss.gp", "gnuplot failed", "line 3: no luck"});
+  EXPECT_EQ(Names(), (std::vector<std::string>{"gnuplot", "loss.gp"}));
+}
+
+TEST_F(FigureTest, MissingDirectoryIsAnError) {
+  ExpectMessage(ErrorOf([&] { DrawFigure(Simple(), Path("no")); }), {"loss.gp", "No such file"});
+}
+
+}  // namespace
+}  // namespace numsim

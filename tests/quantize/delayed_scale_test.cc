@@ -1,0 +1,300 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "numsim/base/error.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/quantize/scale.h"
+
+namespace numsim {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kLargest = std::numeric_limits<float>::max();
+
+// Largest value 448.
+DelayedScale E4m3(DelayedScalingOptions options) {
+  return DelayedScale(ParseFormat("e4m3fn").spec, options);
+}
+
+DelayedScalingOptions Max(size_t history, int margin = 0) {
+  return {.history = history, .algorithm = AmaxAlgorithm::kMax, .margin = margin};
+}
+DelayedScalingOptions MostRecent(size_t history, int margin = 0) {
+  return {.history = history, .algorithm = AmaxAlgorithm::kMostRecent, .margin = margin};
+}
+
+// One step: Record (unless `amax` is negative), Update. Returns the multiplier afterwards.
+float Next(DelayedScale& scale, float amax) {
+  if (!(amax < 0)) scale.Record(amax);
+  scale.Update();
+  return scale.Current().multiplier;
+}
+
+constexpr float kNotRun = -1;
+
+// Text of the Error that Restore throws, "" without one.
+std::string RestoreError(DelayedScale& scale, const std::vector<float>& state) {
+  try {
+    scale.Restore(state);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(DelayedScale, TheFirstStepIsNotScaled) {
+  for (const auto& options : {Max(4), MostRecent(4), Max(1), Max(1024, 3)}) {
+    DelayedScale scale = E4m3(options);
+    EXPECT_EQ(scale.Current().scale, 1.0f);
+    EXPECT_EQ(scale.Current().multiplier, 1.0f);
+    scale.Record(100.0f);  // of the step that is under way
+    EXPECT_EQ(scale.Current().multiplier, 1.0f);
+  }
+}
+
+// Four maxima, the newest included: 8 leaves after three more steps.
+TEST(DelayedScale, MaxIsOverTheHistoryTheNewestIncluded) {
+  DelayedScale scale = E4m3(Max(4));
+  EXPECT_EQ(Next(scale, 7.0f), 64.0f);   // 448 / 7
+  EXPECT_EQ(Next(scale, 8.0f), 56.0f);   // of 7 8
+  EXPECT_EQ(Next(scale, 2.0f), 56.0f);   // 7 8 2
+  EXPECT_EQ(Next(scale, 1.0f), 56.0f);   // 7 8 2 1
+  EXPECT_EQ(Next(scale, 4.0f), 56.0f);   // 8 2 1 4
+  EXPECT_EQ(Next(scale, 3.5f), 112.0f);  // 2 1 4 3.5
+  EXPECT_EQ(Next(scale, 3.5f), 112.0f);  // 1 4 3.5 3.5
+  EXPECT_EQ(Next(scale, 3.5f), 112.0f);  // 4 3.5 3.5 3.5
+  EXPECT_EQ(Next(scale, 3.5f), 128.0f);  // 3.5 each
+  EXPECT_EQ(scale.Current().scale, 1.0f / 128);
+}
+
+TEST(DelayedScale, MostRecentIsTheNewestAlone) {
+  DelayedScale scale = E4m3(MostRecent(4));
+  EXPECT_EQ(Next(scale, 7.0f), 64.0f);
+  EXPECT_EQ(Next(scale, 2.0f), 224.0f);
+  EXPECT_EQ(Next(scale, 448.0f), 1.0f);
+}
+
+TEST(DelayedScale, AHistoryOfOneIsTheNewestAlone) {
+  for (const auto& options : {Max(1), MostRecent(1)}) {
+    DelayedScale scale = E4m3(options);
+    EXPECT_EQ(Next(scale, 7.0f), 64.0f);
+    EXPECT_EQ(Next(scale, 2.0f), 224.0f);
+    EXPECT_EQ(Next(scale, kNotRun), 224.0f);
+  }
+}
+
+TEST(DelayedScale, AMarginLeavesPowersOfTwoOfRoom) {
+  for (const auto& options : {Max(4, 1), MostRecent(4, 1)}) {
+    DelayedScale scale = E4m3(options);
+    EXPECT_EQ(Next(scale, 7.0f), 32.0f);
+    EXPECT_EQ(scale.Current().scale, 1.0f / 32);
+  }
+  DelayedScale less = E4m3(Max(4, -1));
+  EXPECT_EQ(Next(less, 7.0f), 128.0f);
+  DelayedScale more = E4m3(Max(4, 10));
+  EXPECT_EQ(Next(more, 7.0f), 0x1p-4f);
+}
+
+// The multiplier is rounded, and the scale is the inverse of the rounded multiplier.
+TEST(DelayedScale, ScaleIsTheInverseOfTheRoundedMultiplier) {
+  DelayedScale scale = E4m3(Max(4));
+  for (float amax : {0.3f, 1.7f, 3.0f, 1e-20f, 1e20f, 12345.678f, 1e30f}) {
+    DelayedScale other = E4m3(MostRecent(4, 1));
+    EXPECT_EQ(Next(other, amax), 224.0f / amax);
+    EXPECT_EQ(other.Current().scale, 1.0f / (224.0f / amax));
+  }
+  EXPECT_EQ(Next(scale, 3.0f), 448.0f / 3.0f);
+  EXPECT_EQ(scale.Current().scale, 1.0f / (448.0f / 3.0f));
+}
+
+TEST(DelayedScale, TheLargestValueIsThatOfTheFormat) {
+  DelayedScale e5m2(ParseFormat("e5m2").spec, Max(2));
+  EXPECT_EQ(Next(e5m2, 7.0f), 8192.0f);  // 57344 / 7
+  DelayedScale int8(ParseFormat("int8").spec, Max(2));
+  EXPECT_EQ(Next(int8, 0.5f), 254.0f);
+}
+
+TEST(DelayedScale, AMaximumOfZeroInfinityOrNanLeavesTheScale) {
+  for (float amax : {0.0f, kInfinity, kNaN}) {
+    DelayedScale fresh = E4m3(Max(4));
+    EXPECT_EQ(Next(fresh, amax), 1.0f);
+    DelayedScale recent = E4m3(MostRecent(4));
+    EXPECT_EQ(Next(recent, 7.0f), 64.0f);
+    EXPECT_EQ(Next(recent, amax), 64.0f) << amax;
+    EXPECT_EQ(recent.Current().scale, 1.0f / 64);
+    EXPECT_EQ(Next(recent, 14.0f), 32.0f);
+  }
+}
+
+// An infinity or a NaN is the largest of the history for as long as it is in it: four updates.
+TEST(DelayedScale, InfinityAndNanHoldTheScaleUntilTheyLeaveTheHistory) {
+  for (float amax : {kInfinity, kNaN}) {
+    DelayedScale scale = E4m3(Max(4));
+    EXPECT_EQ(Next(scale, 7.0f), 64.0f);
+    EXPECT_EQ(Next(scale, amax), 64.0f);
+    EXPECT_EQ(Next(scale, 14.0f), 64.0f);
+    EXPECT_EQ(Next(scale, 1.0f), 64.0f);
+    EXPECT_EQ(Next(scale, 1.0f), 64.0f);
+    EXPECT_EQ(Next(scale, 1.0f), 32.0f);  // 14 1 1 1
+  }
+}
+
+TEST(DelayedScale, TheLargestOfSeveralRecordsCountsAndNanOutweighsAll) {
+  DelayedScale scale = E4m3(MostRecent(4));
+  scale.Record(1.0f);
+  scale.Record(7.0f);
+  EXPECT_EQ(Next(scale, 2.0f), 64.0f);
+  // Not carried over to the next step.
+  EXPECT_EQ(Next(scale, 2.0f), 224.0f);
+  for (const std::vector<float>& order : {std::vector<float>{kNaN, 1.0f, kInfinity},
+                                          {1.0f, kInfinity, kNaN},
+                                          {kInfinity, kNaN, 1.0f}}) {
+    for (float amax : order) scale.Record(amax);
+    EXPECT_TRUE(std::isnan(scale.Save()[1]));
+    scale.Update();
+    EXPECT_EQ(scale.Current().multiplier, 224.0f);
+  }
+  scale.Record(kInfinity);
+  scale.Record(3.0f);
+  EXPECT_EQ(scale.Save()[1], kInfinity);
+}
+
+// 448 / 2^-149 is beyond float32; so is 448 / A for each A below about 2^-119.
+TEST(DelayedScale, AMultiplierBeyondFloat32IsItsLargestValue) {
+  const float smallest = std::numeric_limits<float>::denorm_min();
+  for (float amax : {smallest, 0x1p-126f, 0x1p-120f}) {
+    DelayedScale scale = E4m3(Max(4));
+    EXPECT_EQ(Next(scale, amax), kLargest) << amax;
+    EXPECT_EQ(scale.Current().scale, 1.0f / kLargest);
+    EXPECT_GT(scale.Current().scale, 0.0f);
+  }
+  DelayedScale scale = E4m3(Max(4));
+  EXPECT_EQ(Next(scale, 0x1p-119f), 0x1.cp127f);
+}
+
+// A multiplier below float32's normal numbers would make an infinite scale, or be zero.
+TEST(DelayedScale, AMultiplierBelowTheNormalNumbersIsTheSmallestOfThem) {
+  for (int margin : {140, 1000}) {
+    DelayedScale scale = E4m3(MostRecent(4, margin));
+    EXPECT_EQ(Next(scale, 7.0f), 0x1p-126f) << margin;
+    EXPECT_EQ(scale.Current().scale, 0x1p126f);
+  }
+  DelayedScale scale = E4m3(MostRecent(4, 132));
+  EXPECT_EQ(Next(scale, 7.0f), 0x1p-126f);
+  DelayedScale last = E4m3(MostRecent(4, -1000));
+  EXPECT_EQ(Next(last, 7.0f), kLargest);
+}
+
+// A step in which the layer did not run neither moves the history on nor shortens it. The scale is
+// worked out again, so the maximum that the last update saw and then dropped is gone from it.
+TEST(DelayedScale, TheHistoryStaysWhenTheLayerDidNotRun) {
+  DelayedScale scale = E4m3(Max(4));
+  for (float amax : {8.0f, 1.0f, 2.0f, 4.0f}) EXPECT_EQ(Next(scale, amax), 56.0f);
+  EXPECT_EQ(scale.Save(), (std::vector<float>{56, 0, 1, 2, 4}));  // 8 was the oldest of four
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(Next(scale, i % 2 == 0 ? kNotRun : 0.0f), 112.0f);  // 448 / 4
+    EXPECT_EQ(scale.Save(), (std::vector<float>{112, 0, 1, 2, 4}));
+  }
+  EXPECT_EQ(Next(scale, 1.0f), 112.0f);
+  EXPECT_EQ(scale.Save(), (std::vector<float>{112, 0, 2, 4, 1}));
+}
+
+TEST(DelayedScale, SavedAreTheMultiplierTheStagedMaximumAndTheHistoryFromTheOldest) {
+  DelayedScale scale = E4m3(Max(4));
+  EXPECT_EQ(scale.Save(), (std::vector<float>{1, 0, 0, 0, 0}));
+  Next(scale, 7.0f);
+  EXPECT_EQ(scale.Save(), (std::vector<float>{64, 0, 0, 0, 7}));
+  Next(scale, 14.0f);
+  EXPECT_EQ(scale.Save(), (std::vector<float>{32, 0, 0, 7, 14}));
+  scale.Record(3.0f);
+  EXPECT_EQ(scale.Save(), (std::vector<float>{32, 3, 0, 7, 14}));
+  scale.Update();
+  EXPECT_EQ(scale.Save(), (std::vector<float>{32, 0, 7, 14, 3}));
+  Next(scale, kInfinity);
+  EXPECT_EQ(scale.Save(), (std::vector<float>{32, 0, 14, 3, kInfinity}));
+}
+
+TEST(DelayedScale, ARestoredScaleGoesOnAsTheOneThatWasSaved) {
+  for (const auto& options : {Max(4), MostRecent(4, 1)}) {
+    DelayedScale scale = E4m3(options);
+    for (float amax : {3.0f, 7.7f, 0.0f, 2.2f, kInfinity, 1.1f}) Next(scale, amax);
+    scale.Record(0.9f);
+    DelayedScale other = E4m3(options);
+    other.Restore(scale.Save());
+    EXPECT_EQ(other.Current().multiplier, scale.Current().multiplier);
+    EXPECT_EQ(other.Current().scale, scale.Current().scale);
+    for (float amax : {0.5f, 0.25f, 4.4f, kNotRun, 0.1f, 0.1f, 0.1f, 0.1f, 0.1f}) {
+      EXPECT_EQ(Next(other, amax), Next(scale, amax));
+      EXPECT_EQ(other.Save(), scale.Save());
+    }
+  }
+}
+
+TEST(DelayedScale, RestoreRefusesWhatIsNoState) {
+  DelayedScale scale = E4m3(Max(4));
+  Next(scale, 7.0f);
+  const std::vector<float> good = scale.Save();
+  const std::vector<std::vector<float>> bad = {{},
+                                               {64, 0, 0, 0},
+                                               {64, 0, 0, 0, 7, 7},
+                                               {0, 0, 0, 0, 7},
+                                               {-64, 0, 0, 0, 7},
+                                               {kInfinity, 0, 0, 0, 7},
+                                               {kNaN, 0, 0, 0, 7},
+                                               {64, -1, 0, 0, 7},
+                                               {64, 0, 0, 0, -7},
+                                               {64, 0, -kInfinity, 0, 7}};
+  for (const std::vector<float>& state : bad) {
+    EXPECT_NE(RestoreError(scale, state), "") << state.size();
+    EXPECT_EQ(scale.Save(), good) << "a refused state must not leave a trace";
+  }
+  EXPECT_EQ(RestoreError(scale, {64, kNaN, kInfinity, 0, 7}), "");
+  EXPECT_EQ(RestoreError(scale, {kLargest, 0, 0, 0, 0}), "");
+  EXPECT_EQ(scale.Current().scale, 1.0f / kLargest);
+}
+
+TEST(AmaxOfAll, CountsInfinitiesAndNan) {
+  EXPECT_EQ(AmaxOfAll({}), 0.0f);
+  EXPECT_EQ(AmaxOfAll(std::vector<float>{0.0f, -0.0f}), 0.0f);
+  EXPECT_FALSE(std::signbit(AmaxOfAll(std::vector<float>{-0.0f})));
+  EXPECT_EQ(AmaxOfAll(std::vector<float>{1.0f, -3.0f, 2.0f}), 3.0f);
+  EXPECT_EQ(AmaxOfAll(std::vector<float>{1.0f, -kInfinity, 2.0f}), kInfinity);
+  EXPECT_EQ(AmaxOfAll(std::vector<float>{0x1p-149f}), 0x1p-149f);
+  EXPECT_TRUE(std::isnan(AmaxOfAll(std::vector<float>{kNaN, kInfinity})));
+  EXPECT_TRUE(std::isnan(AmaxOfAll(std::vector<float>{kInfinity, -kNaN, 1.0f})));
+  // Whatever the place, in a long array too.
+  for (size_t n : {1000, 100000}) {
+    std::vector<float> long_array(n, 0.5f);
+    for (size_t at : {size_t{0}, n / 2 + 1, n - 1}) {
+      long_array[at] = -2.5f;
+      EXPECT_EQ(AmaxOfAll(long_array), 2.5f) << at;
+      long_array[at] = kNaN;
+      EXPECT_TRUE(std::isnan(AmaxOfAll(long_array))) << at;
+      long_array[at] = 0.5f;
+    }
+  }
+}
+
+TEST(AmaxAlgorithm, NamesAreReadBack) {
+  EXPECT_EQ(ParseAmaxAlgorithm("max"), AmaxAlgorithm::kMax);
+  EXPECT_EQ(ParseAmaxAlgorithm("most-recent"), AmaxAlgorithm::kMostRecent);
+  EXPECT_EQ(Name(AmaxAlgorithm::kMax), "max");
+  EXPECT_EQ(Name(AmaxAlgorithm::kMostRecent), "most-recent");
+  try {
+    ParseAmaxAlgorithm("newest");
+    FAIL();
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    for (const char* part : {"newest", "max", "most-recent"}) {
+      EXPECT_NE(message.find(part), std::string::npos) << message;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace numsim

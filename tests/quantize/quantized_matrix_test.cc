@@ -1,0 +1,429 @@
+#include "numsim/quantize/quantized_matrix.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "numsim/base/error.h"
+#include "numsim/formats/decode.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/random/distributions.h"
+#include "tests/support/every_backend.h"
+
+namespace numsim {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+QuantizeOptions Options(std::string_view format,
+                        std::string_view layout,
+                        ScaleRule rule = ScaleRule::kAbsmax) {
+  QuantizeOptions options;
+  options.format = ParseFormat(format).spec;
+  options.layout = ParseScaleLayout(layout);
+  options.scale_rule = rule;
+  return options;
+}
+
+std::vector<float> Normals(size_t n, float scale) {
+  std::vector<float> draws(n);
+  FillNormal({.seed = 3, .stream = 4}, 0, draws);
+  for (float& x : draws) x *= scale;
+  return draws;
+}
+
+// Eq. 1 of [SwitchBack]: round(127 / absmax * x), worked out by hand.
+TEST(QuantizedMatrix, Int8CodesAreTheRoundedShareOfTheRowsMaximum) {
+  const std::vector<float> in = {1.0f,
+                                 -2.0f,
+                                 0.5f,
+                                 0.25f,  //
+                                 127.0f,
+                                 63.4f,
+                                 -1.6f,
+                                 -0.4f,  //
+                                 0.0f,
+                                 0.0f,
+                                 -0.0f,
+                                 0.0f,  //
+                                 0.01f,
+                                 0.02f,
+                                 0.03f,
+                                 -0.04f};
+  const QuantizedMatrix matrix = Quantize(in, {4, 4}, Options("int8", "row"));
+  const auto code = [](int x) { return static_cast<uint8_t>(x); };
+  // 127 / 2 * 1 = 63.5: a tie, to even; 31.75; 15.875.  31.75, 63.5 (tie), 95.25.
+  EXPECT_EQ(matrix.codes8,
+            (std::vector<uint8_t>{code(64),
+                                  code(-127),
+                                  code(32),
+                                  code(16),  //
+                                  code(127),
+                                  code(63),
+                                  code(-2),
+                                  code(0),  //
+                                  code(0),
+                                  code(0),
+                                  code(0),
+                                  code(0),  //
+                                  code(32),
+                                  code(64),
+                                  code(95),
+                                  code(-127)}));
+  EXPECT_EQ(matrix.scales, (std::vector<float>{2.0f / 127, 1.0f, 1.0f, 0.04f / 127}));
+  EXPECT_TRUE(matrix.codes16.empty());
+}
+
+TEST(QuantizedMatrix, AnAllZeroScaleIsOneAndGivesZeros) {
+  for (const char* layout : {"tensor", "row", "column", "block:3", "tile:2x1", "tile:2x3"}) {
+    for (ScaleRule rule : {ScaleRule::kAbsmax, ScaleRule::kPow2Ceil, ScaleRule::kE8m0}) {
+      const QuantizeOptions options = Options("e4m3fn", layout, rule);
+      const std::vector<float> in(12, 0.0f);
+      const QuantizedMatrix matrix = Quantize(in, {3, 4}, options);
+      EXPECT_EQ(matrix.codes8, std::vector<uint8_t>(12, 0)) << layout;
+      EXPECT_EQ(matrix.scales, std::vector<float>(options.layout.Count(3, 4), 1.0f)) << layout;
+    }
+  }
+}
+
+TEST(QuantizedMatrix, TheLargestElementOfARowBecomesTheLargestValue) {
+  const std::vector<float> in = Normals(40 * 33, 0.37f);
+  for (const FormatEntry& entry : FormatTable()) {
+    if (entry.spec.Bits() > 8 || !entry.spec.IsSigned()) continue;
+    const QuantizedMatrix matrix = Quantize(in, {40, 33}, Options(entry.name, "row"));
+    for (size_t r = 0; r < 40; ++r) {
+      size_t largest = 33 * r;
+      for (size_t i = 33 * r; i < 33 * (r + 1); ++i) {
+        if (std::abs(in[i]) > std::abs(in[largest])) largest = i;
+      }
+      const float value = Decode(entry.spec, matrix.codes8[largest]);
+      EXPECT_EQ(value, std::copysign(MaxFinite(entry.spec), in[largest])) << entry.name;
+    }
+  }
+}
+
+TEST(QuantizedMatrix, NanAndInfinityDoNotSpoilTheirRow) {
+  const std::vector<float> in = {1.0f,
+                                 kNaN,
+                                 -2.0f,
+                                 kInfinity,  //
+                                 1.0f,
+                                 0.0f,
+                                 -2.0f,
+                                 -kInfinity,
+                                 kNaN,
+                                 kInfinity,
+                                 kNaN,
+                                 0.0f};
+  const QuantizedMatrix matrix = Quantize(in, {3, 4}, Options("e4m3fn", "row"));
+  EXPECT_EQ(matrix.scales, (std::vector<float>{2.0f / 448, 2.0f / 448, 1.0f}));
+  std::vector<float> out(12);
+  Dequantize(matrix, out);
+  EXPECT_EQ(out[0], 224.0f * (2.0f / 448));
+  EXPECT_TRUE(std::isnan(out[1]));
+  EXPECT_EQ(out[2], -448.0f * (2.0f / 448));
+  EXPECT_EQ(out[3], 448.0f * (2.0f / 448));  // saturates
+  EXPECT_EQ(out[7], -448.0f * (2.0f / 448));
+  EXPECT_TRUE(std::isnan(out[8]));
+  EXPECT_EQ(out[9], 448.0f);
+  EXPECT_EQ(out[11], 0.0f);
+}
+
+TEST(QuantizedMatrix, Int8IsOffByAtMostHalfAStep) {
+  for (const char* layout : {"tensor", "row", "column", "block:16", "tile:16x1", "tile:10x10"}) {
+    const std::vector<float> in = Normals(64 * 48, 5.0f);
+    const QuantizeOptions options = Options("int8", layout);
+    const QuantizedMatrix matrix = Quantize(in, {64, 48}, options);
+    std::vector<float> out(in.size());
+    Dequantize(matrix, out);
+    for (size_t i = 0; i < in.size(); ++i) {
+      const float step = matrix.scales[options.layout.Index(i / 48, i % 48, 48)];
+      // The products before and after the rounding are rounded themselves.
+      EXPECT_LE(std::abs(out[i] - in[i]), step * 0.5001f) << layout << " " << in[i];
+    }
+  }
+}
+
+TEST(QuantizedMatrix, E4m3NormalsAreOffByAtMostHalfAnUlpOfThemselves) {
+  const std::vector<float> in = Normals(64 * 48, 5.0f);
+  const QuantizeOptions options = Options("e4m3fn", "row");
+  const QuantizedMatrix matrix = Quantize(in, {64, 48}, options);
+  std::vector<float> out(in.size());
+  Dequantize(matrix, out);
+  size_t normals = 0;
+  for (size_t i = 0; i < in.size(); ++i) {
+    const float scale = matrix.scales[i / 48];
+    if (std::abs(in[i]) < 1.001f * MinNormal(options.format) * scale) continue;
+    ++normals;
+    EXPECT_LE(std::abs(out[i] - in[i]), std::abs(in[i]) * 0x1.0001p-4f) << in[i];
+  }
+  EXPECT_GT(normals, in.size() / 2);
+}
+
+TEST(QuantizedMatrix, SixteenBitFormatsTakeSixteenBitCodes) {
+  const std::vector<float> in = {1.0f, -2.0f};
+  const QuantizedMatrix matrix = Quantize(in, {1, 2}, Options("bf16", "tensor", ScaleRule::kNone));
+  EXPECT_EQ(matrix.codes16, (std::vector<uint16_t>{0x3F80, 0xC000}));
+  EXPECT_TRUE(matrix.codes8.empty());
+}
+
+TEST(QuantizedMatrix, TransposedHoldsTheSameCodesAndScales) {
+  const std::vector<float> in = Normals(67 * 130, 1.0f);
+  for (const char* layout : {"tensor", "row", "column", "block:32", "tile:32x1", "tile:9x20"}) {
+    QuantizeOptions options = Options("e4m3fn", layout);
+    options.rounding = {RoundingMode::kStochastic, StochasticVariant::kA, 16};
+    const QuantizedMatrix plain = Quantize(in, {67, 130}, options);
+    options.transpose = true;
+    const QuantizedMatrix transposed = Quantize(in, {67, 130}, options);
+    EXPECT_TRUE(transposed.transposed);
+    EXPECT_EQ(transposed.scales, plain.scales);
+    for (size_t i = 0; i < in.size(); ++i) {
+      ASSERT_EQ(transposed.codes8[i % 130 * 67 + i / 130], plain.codes8[i]) << layout << " " << i;
+    }
+  }
+}
+
+TEST(QuantizedMatrix, FakeQuantizeIsQuantizeThenDequantize) {
+  const std::vector<float> in = Normals(37 * 90, 2.0f);
+  for (const char* format : {"int8", "e4m3fn", "e2m1fn", "fp16"}) {
+    for (const char* layout : {"tensor", "row", "column", "block:32", "tile:32x1", "tile:9x20"}) {
+      const QuantizeOptions options = Options(format, layout, ScaleRule::kPow2Floor);
+      const QuantizedMatrix matrix = Quantize(in, {37, 90}, options);
+      std::vector<float> apart(in.size()), at_once(in.size());
+      Dequantize(matrix, apart);
+      EXPECT_EQ(FakeQuantize(in, {37, 90}, options, at_once), matrix.scales);
+      EXPECT_EQ(at_once, apart) << format << " " << layout;
+    }
+  }
+}
+
+// Scales and codes are made a few rows at a time where scales allow it. Long and short rows, tiles
+// that end inside the matrix, and draws that go on from band to band.
+TEST(QuantizedMatrix, EqualsScalesOfTheWholeMatrixThenCodesOfTheWholeMatrix) {
+  const ExecutionState state;
+  for (const MatrixShape shape : {MatrixShape{37, 9000}, {300, 100}, {1000, 7}, {1, 50}}) {
+    const std::vector<float> in = Normals(shape.Elements(), 2.0f);
+    for (const char* layout : {"tensor", "row", "column", "block:32", "tile:8x1", "tile:30x64"}) {
+      QuantizeOptions options = Options("e4m3fn", layout);
+      options.rounding = {RoundingMode::kStochastic, StochasticVariant::kA, 16};
+      options.random = {{.seed = 5, .stream = 6}, 77};
+      std::vector<float> scales(options.layout.Count(shape.rows, shape.cols));
+      Absmax(in, shape, options.layout, scales);
+      std::vector<float> multipliers;
+      for (float& scale : scales) {
+        const Scale made = MakeScale(options.format, scale, options.scale_rule);
+        multipliers.push_back(made.multiplier);
+        scale = made.scale;
+      }
+      std::vector<uint8_t> codes(in.size());
+      const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
+      Quantize(plan, in, shape, options.layout, multipliers, std::span(codes), options.random);
+      for (const int threads : {1, 3}) {
+        SetThreadCount(threads);
+        const QuantizedMatrix matrix = Quantize(in, shape, options);
+        EXPECT_EQ(matrix.scales, scales) << layout << ", rows of " << shape.cols;
+        EXPECT_EQ(matrix.codes8, codes) << layout << ", rows of " << shape.cols;
+      }
+    }
+  }
+}
+
+TEST(QuantizedMatrix, UnderAGivenScaleTheMatrixItselfDoesNotMatter) {
+  const std::vector<float> in = {1.0f, -3.0f, 1000.0f, 0.26f, kNaN, -kInfinity};
+  QuantizeOptions options = Options("int8", "tensor");
+  QuantizedMatrix matrix;
+  QuantizeUnder({0.5f, 2.0f}, in, {2, 3}, options, matrix);
+  EXPECT_EQ(matrix.scales, std::vector<float>{0.5f});
+  EXPECT_EQ(matrix.codes8, (std::vector<uint8_t>{2, 0xFA, 127, 1, 127, 0x81}));
+  options.transpose = true;
+  QuantizedMatrix transposed;
+  QuantizeUnder({0.5f, 2.0f}, in, {2, 3}, options, transposed);
+  EXPECT_TRUE(transposed.transposed);
+  EXPECT_EQ(transposed.codes8, (std::vector<uint8_t>{2, 1, 0xFA, 127, 127, 0x81}));
+}
+
+TEST(QuantizedMatrixDeathTest, AGivenScaleIsForTheWholeTensor) {
+  const std::vector<float> in(6, 1.0f);
+  QuantizedMatrix matrix;
+  EXPECT_DEATH(QuantizeUnder({}, in, {2, 3}, Options("int8", "row"), matrix), "one scale.*row");
+}
+
+TEST(QuantizedMatrix, MemoryThatIsUsedAgainHoldsNothingOfBefore) {
+  QuantizedMatrix matrix;
+  for (const char* const format : {"int8", "bf16", "e4m3fn", "fp16"}) {
+    for (const char* const layout : {"row", "tensor", "column", "block:2"}) {
+      for (const MatrixShape shape : {MatrixShape{3, 4}, MatrixShape{2, 3}, MatrixShape{0, 5}}) {
+        std::vector<float> in(shape.Elements());
+        for (size_t i = 0; i < in.size(); ++i) in[i] = 0.3f * static_cast<float>(i) - 1;
+        QuantizeOptions options = Options(format, layout);
+        options.transpose = shape.rows == 2;
+        QuantizeInto(in, shape, options, matrix);
+        const QuantizedMatrix fresh = Quantize(in, shape, options);
+        EXPECT_EQ(matrix.codes8, fresh.codes8) << format << layout;
+        EXPECT_EQ(matrix.codes16, fresh.codes16) << format << layout;
+        EXPECT_EQ(matrix.scales, fresh.scales) << format << layout;
+        EXPECT_EQ(matrix.transposed, fresh.transposed);
+      }
+    }
+  }
+}
+
+// Code and scale of element k of vector `row`, as gemm.h states them.
+struct OperandElement {
+  uint32_t code;
+  float scale;
+};
+
+OperandElement ElementOf(const GemmOperand& operand, size_t row, size_t k) {
+  const size_t at = operand.transposed ? k * operand.rows + row : row * operand.inner + k;
+  const size_t segment = operand.scales.segment == 0 ? 0 : k / operand.scales.segment;
+  const uint32_t code = operand.codes8.empty() ? operand.codes16[at] : operand.codes8[at];
+  return {code, operand.scales.At(row, segment)};
+}
+
+// An operand by rows or by columns, stored either way, has the codes and scales of the matrix.
+void CheckOperand(const char* format, const char* layout, bool stored_transposed, bool by_columns) {
+  constexpr MatrixShape kShape{67, 45};
+  const std::vector<float> in = Normals(kShape.Elements(), 1.0f);
+  QuantizeOptions options = Options(format, layout);
+  const QuantizedMatrix plain = Quantize(in, kShape, options);
+  options.transpose = stored_transposed;
+  const QuantizedMatrix matrix = Quantize(in, kShape, options);
+  const GemmOperand operand = AsOperand(matrix, by_columns);
+  ASSERT_EQ(operand.rows, by_columns ? kShape.cols : kShape.rows);
+  ASSERT_EQ(operand.inner, by_columns ? kShape.rows : kShape.cols);
+  EXPECT_EQ(operand.format, options.format);
+  for (size_t r = 0; r < kShape.rows; ++r) {
+    for (size_t c = 0; c < kShape.cols; ++c) {
+      const OperandElement element =
+          by_columns ? ElementOf(operand, c, r) : ElementOf(operand, r, c);
+      const size_t at = r * kShape.cols + c;
+      const uint32_t code = plain.codes8.empty() ? plain.codes16[at] : plain.codes8[at];
+      ASSERT_EQ(element.code, code) << r << ", " << c;
+      ASSERT_EQ(element.scale, plain.scales[options.layout.Index(r, c, kShape.cols)])
+          << r << ", " << c;
+    }
+  }
+}
+
+TEST(AsOperand, HasTheCodesAndScalesOfTheMatrixHoweverStored) {
+  for (const bool stored_transposed : {false, true}) {
+    SCOPED_TRACE(stored_transposed);
+    for (const char* layout :
+         {"tensor", "row", "block:8", "block:45", "block:100", "tile:8x1", "tile:8x9"}) {
+      SCOPED_TRACE(layout);
+      CheckOperand("int8", layout, stored_transposed, false);
+      CheckOperand("fp16", layout, stored_transposed, false);
+    }
+    for (const char* layout :
+         {"tensor", "column", "block:8", "tile:8x1", "tile:67x1", "tile:100x1", "tile:8x9"}) {
+      SCOPED_TRACE(layout);
+      CheckOperand("int8", layout, stored_transposed, true);
+      CheckOperand("fp16", layout, stored_transposed, true);
+    }
+  }
+}
+
+TEST(AsOperand, HasNoSegmentsWhereAVectorHasOneScale) {
+  const std::vector<float> in = Normals(8 * 10, 1.0f);
+  const auto segment = [&](const char* layout, bool by_columns) {
+    const QuantizedMatrix matrix = Quantize(in, {8, 10}, Options("int8", layout));
+    return AsOperand(matrix, by_columns).scales.segment;
+  };
+  EXPECT_EQ(segment("row", false), 0u);
+  EXPECT_EQ(segment("block:10", false), 0u);
+  EXPECT_EQ(segment("block:9", false), 9u);
+  EXPECT_EQ(segment("tile:3x5", false), 5u);
+  EXPECT_EQ(segment("column", true), 0u);
+  EXPECT_EQ(segment("tile:8x1", true), 0u);
+  EXPECT_EQ(segment("tile:7x1", true), 7u);
+}
+
+TEST(AsOperandDeathTest, ScalesAcrossTheInnerDimensionAreRefused) {
+  const std::vector<float> in(6, 1.0f);
+  const QuantizedMatrix by_row = Quantize(in, {2, 3}, Options("int8", "row"));
+  const QuantizedMatrix by_column = Quantize(in, {2, 3}, Options("int8", "column"));
+  EXPECT_DEATH(AsOperand(by_row, true), "inner dimension");
+  EXPECT_DEATH(AsOperand(by_column, false), "inner dimension");
+}
+
+// Int8 with scale 1: underflow below and at 0.5, overflow at 127.5 and beyond.
+TEST(QuantizationError, CountsUnderflowAndOverflowByHand) {
+  const std::vector<float> in = {0.0f, 0.5f, 0.51f, -0.25f, 127.4f, 127.5f, -200.0f, kNaN};
+  for (const char* layout : {"tensor", "row", "column", "block:3", "tile:2x1", "tile:1x3"}) {
+    const ErrorMeasures error =
+        QuantizationError(in, {2, 4}, Options("int8", layout, ScaleRule::kNone));
+    EXPECT_EQ(error.elements, 8u) << layout;
+    EXPECT_EQ(error.nonfinite, 1u) << layout;
+    EXPECT_EQ(error.measured, 7u) << layout;
+    EXPECT_EQ(error.underflow, 2u) << layout;
+    EXPECT_EQ(error.overflow, 2u) << layout;
+    EXPECT_EQ(error.max_error, 73.0) << layout;
+    EXPECT_EQ(error.UnderflowShare(), 2.0 / 7) << layout;
+  }
+}
+
+// e2m1fn: values 0 0.5 1 1.5 2 3 4 6, the next would be 8. MX scales: 2^(floor log2 A - 2).
+TEST(QuantizationError, CountsEachElementInUnitsOfItsOwnScale) {
+  const std::vector<float> in = {7.5f,
+                                 6.9f,
+                                 0.25f,
+                                 0.125f,  // A = 7.5: scale 1
+                                 0.75f,
+                                 0.7f,
+                                 0.03f,
+                                 0.01f};  // A = 0.75: scale 1/8
+  const auto measure = [&](const char* layout, ScaleRule rule) {
+    return QuantizationError(in, {2, 4}, Options("e2m1fn", layout, rule));
+  };
+  // Scale 1 for all: 7.5 overflows; 0.25 (a tie to even), 0.125, 0.03 and 0.01 become 0.
+  EXPECT_EQ(measure("tensor", ScaleRule::kE8m0).overflow, 1u);
+  EXPECT_EQ(measure("tensor", ScaleRule::kE8m0).underflow, 4u);
+  // Row 1: 0.75 is 6, 0.7 is 5.6, 0.03 is 0.24 and 0.01 is 0.08.
+  EXPECT_EQ(measure("row", ScaleRule::kE8m0).overflow, 1u);
+  EXPECT_EQ(measure("row", ScaleRule::kE8m0).underflow, 4u);
+  // Pairs, scales 1, 1/16, 1/8, 1/256: 7.5 overflows and 0.03, which is 7.68; 0.01 is 2.56.
+  EXPECT_EQ(measure("block:2", ScaleRule::kE8m0).overflow, 2u);
+  EXPECT_EQ(measure("block:2", ScaleRule::kE8m0).underflow, 0u);
+  EXPECT_EQ(measure("block:2", ScaleRule::kPow2Ceil).overflow, 0u);
+  // A scale each: the largest values 7.5, 6.9, ... are within a factor of two of 4.
+  EXPECT_EQ(measure("block:1", ScaleRule::kE8m0).underflow, 0u);
+  // 7.5, 0.03 (2^-6 * 1.92) overflow; 0.75 and 0.7 are 6 and 5.6, 0.25 and 0.125 4, 0.01 5.12.
+  EXPECT_EQ(measure("block:1", ScaleRule::kE8m0).overflow, 2u);
+  // Columns: maxima 7.5, 6.9, 0.25, 0.125: scales 1, 1, 1/16, 1/32.
+  EXPECT_EQ(measure("column", ScaleRule::kE8m0).overflow, 1u);
+  EXPECT_EQ(measure("column", ScaleRule::kE8m0).underflow, 0u);
+  EXPECT_EQ(measure("tile:2x1", ScaleRule::kE8m0).overflow, 1u);
+  EXPECT_EQ(measure("tile:2x1", ScaleRule::kE8m0).underflow, 0u);
+  // Halves, maxima 7.5 and 0.25: scales 1 and 1/16, in whose units 0.01 is 0.16 and becomes 0.
+  EXPECT_EQ(measure("tile:2x2", ScaleRule::kE8m0).overflow, 1u);
+  EXPECT_EQ(measure("tile:2x2", ScaleRule::kE8m0).underflow, 1u);
+}
+
+TEST(QuantizationError, AbsmaxNeverOverflows) {
+  const std::vector<float> in = Normals(50 * 40, 3.0f);
+  for (const char* format : {"int8", "e4m3fn", "e5m2", "e2m1fn"}) {
+    for (const char* layout : {"tensor", "row", "column", "block:8", "tile:8x1", "tile:20x30"}) {
+      EXPECT_EQ(QuantizationError(in, {50, 40}, Options(format, layout)).overflow, 0u) << format;
+    }
+  }
+}
+
+TEST(QuantizationError, OfAnEmptyMatrixIsEmpty) {
+  for (const char* layout : {"tensor", "row", "column", "block:8", "tile:8x8"}) {
+    EXPECT_EQ(QuantizationError({}, {0, 4}, Options("int8", layout)).elements, 0u);
+    EXPECT_EQ(QuantizationError({}, {4, 0}, Options("int8", layout)).elements, 0u);
+  }
+}
+
+TEST(UsualScaleRule, ScalesNarrowFormatsAlone) {
+  EXPECT_EQ(UsualScaleRule(ParseFormat("int8").spec), ScaleRule::kAbsmax);
+  EXPECT_EQ(UsualScaleRule(ParseFormat("e2m1fn").spec), ScaleRule::kAbsmax);
+  EXPECT_EQ(UsualScaleRule(ParseFormat("bf16").spec), ScaleRule::kNone);
+}
+
+}  // namespace
+}  // namespace numsim

@@ -1,0 +1,107 @@
+// The direct step against ApplyUpdate: the same bits and outcome, or a refusal that changes
+// nothing.
+#include "numsim/updates/shared/naive_step.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "numsim/formats/named_formats.h"
+#include "numsim/random/distributions.h"
+#include "tests/optim/optimizer_problem.h"
+
+namespace numsim {
+namespace {
+
+using optimizer_problem::Floats;
+using optimizer_problem::SameBits;
+
+struct Applied {
+  Floats weights;
+  UpdateOutcome outcome;
+};
+
+Applied Apply(const Floats& update, float learning_rate, float decay, const Floats& weights) {
+  Applied applied{weights, {}};
+  UpdateState state;
+  WeightUpdate step;
+  step.format = kFp32;
+  step.cols = weights.size();
+  step.weights = weights;
+  step.update = update;
+  step.learning_rate = learning_rate;
+  step.weight_decay = decay;
+  applied.outcome = ApplyUpdate({}, step, {1, 2}, state, applied.weights);
+  return applied;
+}
+
+void ExpectSame(const UpdateOutcome& a, const UpdateOutcome& b) {
+  EXPECT_EQ(a.status, b.status);
+  EXPECT_EQ(a.moved, b.moved);
+  EXPECT_EQ(a.saturated, b.saturated);
+  EXPECT_EQ(a.achieved_norm, b.achieved_norm);
+  EXPECT_EQ(a.target_norm, b.target_norm);
+  EXPECT_EQ(a.achieved_projection, b.achieved_projection);
+  EXPECT_EQ(a.target_projection, b.target_projection);
+  EXPECT_EQ(a.alpha, b.alpha);
+  EXPECT_EQ(a.matched, b.matched);
+  EXPECT_EQ(a.passes, b.passes);
+}
+
+TEST(NaiveStep, EqualsApplyUpdate) {
+  for (const size_t n : {1u, 7u, 4096u, 4097u, 40000u}) {
+    Floats weights(n), update(n);
+    FillNormal({1, 1}, 0, weights);
+    FillNormal({1, 2}, 0, update);
+    weights[0] = -0.0f;
+    if (n > 1) update[n / 2] = 0;
+    for (const float decay : {0.0f, 0.1f, 3.0f, -0.5f}) {
+      for (const float learning_rate : {1e-12f, 1e-3f, 0.7f}) {
+        Floats mine = weights;
+        const auto outcome = TakeNaiveStep(update, learning_rate, decay, mine);
+        ASSERT_TRUE(outcome.has_value());
+        const Applied theirs = Apply(update, learning_rate, decay, weights);
+        EXPECT_TRUE(SameBits(mine, theirs.weights)) << n << " decay " << decay;
+        ExpectSame(*outcome, theirs.outcome);
+      }
+    }
+  }
+}
+
+TEST(NaiveStep, StepsThatAreLostSaySo) {
+  Floats weights = {1, 2};
+  const auto outcome = TakeNaiveStep(Floats{1, 1}, 1e-20f, 0, weights);
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_EQ(outcome->status, UpdateStatus::kBelowMinStep);
+  EXPECT_EQ(weights, (Floats{1, 2}));
+}
+
+TEST(NaiveStep, LeavesTheRestToApplyUpdate) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+  const float most = std::numeric_limits<float>::max();
+  struct Case {
+    Floats update, weights;
+    float learning_rate, decay;
+  };
+  for (const Case& c : {Case{{1, inf}, {1, 1}, 0.1f, 0},
+                        Case{{1, nan}, {1, 1}, 0.1f, 0},
+                        Case{{1, -nan}, {1, 1}, 0.1f, 0.1f},
+                        Case{{1, 1}, {1, -inf}, 0.1f, 0},
+                        Case{{1, 1}, {nan, 1}, 0.1f, 0.1f},
+                        Case{{1, 1}, {most, 1}, 1, 0},
+                        Case{{most, 1}, {1, 1}, 2, 0},
+                        Case{{1, 1}, {1e30f, 1}, 0.1f, -1e20f},
+                        Case{{1, 1}, {-0.0f, 1}, 0, 0},
+                        Case{{0, -0.0f}, {-0.0f, 1}, 1, 0},
+                        Case{{0.5f, 0}, {1, -0.0f}, 1, 0.5f},
+                        Case{{}, {}, 1, 0}}) {
+    Floats weights = c.weights;
+    EXPECT_FALSE(TakeNaiveStep(c.update, c.learning_rate, c.decay, weights).has_value());
+    EXPECT_TRUE(SameBits(weights, c.weights));
+  }
+}
+
+}  // namespace
+}  // namespace numsim

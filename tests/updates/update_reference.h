@@ -1,0 +1,29 @@
+// The independent definition of the update rules that do not match a quantity: numsim/optim/
+// update_rule.h in exact arithmetic, element by element. Of the library only the types that go in
+// and out, and the random words.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "numsim/updates/update_rule.h"
+
+namespace update_reference {
+
+struct Result {
+  std::vector<float> weights;
+  numsim::UpdateState state;
+  numsim::UpdateOutcome outcome;
+  std::vector<numsim::UpdateOutcome> groups;
+};
+
+// One step. `format` names step.format in the oracle's list, as rule.compensation->name does that
+// of a compensation. Sums are exact before they become float64. Fields of the outcome that are not
+// finite stand for whatever is not finite; a status that moves nothing leaves all sums zero.
+Result TakeStep(const numsim::UpdateRule& rule,
+                std::string_view format,
+                const numsim::WeightUpdate& step,
+                numsim::RandomStream random,
+                const numsim::UpdateState& state);
+
+}  // namespace update_reference

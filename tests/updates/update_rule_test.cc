@@ -1,0 +1,300 @@
+// The texts of update rules, which formats they serve and their memory.
+#include "numsim/updates/update_rule.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "numsim/base/error.h"
+#include "numsim/formats/named_formats.h"
+#include "tests/updates/update_cases.h"
+
+namespace numsim {
+namespace {
+
+std::string ErrorOf(const std::string& text) {
+  try {
+    ParseUpdateRule(text);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string ErrorOfList(const std::string& text) {
+  try {
+    ParseUpdateRuleList(text);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::vector<std::string> NamesOf(const std::vector<UpdateRule>& rules) {
+  std::vector<std::string> names;
+  for (const UpdateRule& rule : rules) names.push_back(Name(rule));
+  return names;
+}
+
+TEST(ParseUpdateRule, KnowsEveryKindByItsName) {
+  const std::vector<std::string> names = {"naive",
+                                          "stochastic",
+                                          "master-fp32",
+                                          "master-fp16-scaled",
+                                          "split-master",
+                                          "kahan",
+                                          "note-as-printed",
+                                          "norm-matched",
+                                          "projection-matched"};
+  ASSERT_EQ(UpdateKinds().size(), names.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    const UpdateKind kind = UpdateKinds()[i];
+    EXPECT_EQ(static_cast<size_t>(kind), i);
+    EXPECT_EQ(Name(kind), names[i]);
+    const UpdateRule rule = ParseUpdateRule(names[i]);
+    EXPECT_EQ(rule.kind, kind);
+    EXPECT_EQ(Name(rule), names[i]);
+    UpdateRule of_kind;
+    of_kind.kind = kind;
+    EXPECT_EQ(Name(of_kind), names[i]);
+  }
+}
+
+TEST(ParseUpdateRule, TextWithoutArgumentsMeansTheDefaults) {
+  for (const UpdateKind kind : UpdateKinds()) {
+    const UpdateRule rule = ParseUpdateRule(Name(kind));
+    EXPECT_EQ(rule.scope, ScaleLayout{});
+    EXPECT_EQ(rule.random_bits, 32);
+    EXPECT_FALSE(rule.compensation.has_value());
+    EXPECT_EQ(rule.small_step, SmallStep::kOneAtRandom);
+    EXPECT_EQ(rule.solver, MatchSolver::kSelection);
+    EXPECT_EQ(rule.tolerance, 1e-2);
+    EXPECT_EQ(rule.iterations, 32);
+  }
+}
+
+TEST(ParseUpdateRule, ReadsArgumentsAndScopes) {
+  EXPECT_EQ(ParseUpdateRule("stochastic:16").random_bits, 16);
+  EXPECT_EQ(ParseUpdateRule("stochastic:1").random_bits, 1);
+  const UpdateRule kahan = ParseUpdateRule("kahan:fp16");
+  ASSERT_TRUE(kahan.compensation.has_value());
+  EXPECT_EQ(kahan.compensation->name, "fp16");
+  EXPECT_EQ(kahan.compensation->spec, kFp16);
+  const UpdateRule custom = ParseUpdateRule("kahan:e4m3:bias=8,inf=none,nan=all-ones");
+  ASSERT_TRUE(custom.compensation.has_value());
+  EXPECT_EQ(custom.compensation->spec, ParseFormat("e4m3:bias=8,inf=none,nan=all-ones").spec);
+  EXPECT_EQ(ParseUpdateRule("norm-matched:none").small_step, SmallStep::kNone);
+  EXPECT_EQ(ParseUpdateRule("projection-matched:one").small_step, SmallStep::kOneAtRandom);
+  for (const std::string kind :
+       {"master-fp16-scaled", "note-as-printed", "norm-matched", "projection-matched:none"}) {
+    EXPECT_EQ(ParseUpdateRule(kind + "@row").scope.granularity, Granularity::kRow) << kind;
+    const ScaleLayout block = ParseUpdateRule(kind + "@block:128").scope;
+    EXPECT_EQ(block.granularity, Granularity::kBlock) << kind;
+    EXPECT_EQ(block.block, 128u) << kind;
+  }
+}
+
+TEST(ParseUpdateRule, NamesReadBackWithDefaultsLeftOut) {
+  for (const std::string text : {"stochastic:16",
+                                 "kahan:bf16",
+                                 "kahan:e4m3:bias=8",
+                                 "norm-matched@row",
+                                 "norm-matched:none",
+                                 "projection-matched:none@block:128",
+                                 "master-fp16-scaled@row",
+                                 "note-as-printed@block:7"}) {
+    const std::string name = Name(ParseUpdateRule(text));
+    EXPECT_EQ(name, text);
+    EXPECT_EQ(Name(ParseUpdateRule(name)), name);
+  }
+  EXPECT_EQ(Name(ParseUpdateRule("stochastic:32")), "stochastic");
+  EXPECT_EQ(Name(ParseUpdateRule("norm-matched:one")), "norm-matched");
+  EXPECT_EQ(Name(ParseUpdateRule("projection-matched:one@row")), "projection-matched@row");
+}
+
+TEST(ParseUpdateRule, SolverToleranceAndIterationsHaveNoText) {
+  UpdateRule rule = ParseUpdateRule("note-as-printed");
+  rule.solver = MatchSolver::kBisection;
+  rule.tolerance = 0;
+  rule.iterations = 3;
+  EXPECT_EQ(Name(rule), "note-as-printed");
+}
+
+TEST(ParseUpdateRule, WrongTextsAreErrors) {
+  for (const std::string text : {"",
+                                 "nothing",
+                                 "naiv",
+                                 "naive ",
+                                 " naive",
+                                 "binary-search",
+                                 ":",
+                                 "@",
+                                 "@row",
+                                 ":16",
+                                 // no argument
+                                 "naive:1",
+                                 "naive:",
+                                 "master-fp32:fp32",
+                                 "master-fp16-scaled:2",
+                                 "split-master:16",
+                                 "note-as-printed:one",
+                                 // wrong arguments
+                                 "stochastic:",
+                                 "stochastic:0",
+                                 "stochastic:33",
+                                 "stochastic:-1",
+                                 "stochastic:8x",
+                                 "stochastic:x",
+                                 "stochastic:1.5",
+                                 "stochastic:99999999999999999999",
+                                 "kahan:",
+                                 "kahan:nothing",
+                                 "kahan:e4m3:bias=",
+                                 "norm-matched:",
+                                 "norm-matched:two",
+                                 "projection-matched:all",
+                                 "norm-matched:one:none",
+                                 // no scope
+                                 "naive@row",
+                                 "stochastic@row",
+                                 "stochastic:8@row",
+                                 "master-fp32@row",
+                                 "split-master@block:16",
+                                 "kahan@row",
+                                 "kahan:bf16@row",
+                                 // wrong scopes
+                                 "norm-matched@",
+                                 "norm-matched@column",
+                                 "norm-matched@tile:2x2",
+                                 "norm-matched@block",
+                                 "norm-matched@block:",
+                                 "norm-matched@block:0",
+                                 "norm-matched@block:-4",
+                                 "norm-matched@block:x",
+                                 "norm-matched@rows",
+                                 "norm-matched@row@row",
+                                 "master-fp16-scaled@column",
+                                 "note-as-printed@tile:1x4"}) {
+    const std::string message = ErrorOf(text);
+    EXPECT_NE(message, "") << "'" << text << "' was accepted";
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  }
+}
+
+TEST(ParseUpdateRule, ErrorsSayWhatWasExpected) {
+  const auto says = [](const std::string& text, const std::string& part) {
+    return ErrorOf(text).find(part) != std::string::npos;
+  };
+  for (const UpdateKind kind : UpdateKinds()) {
+    EXPECT_TRUE(says("nothing", std::string(Name(kind)))) << ErrorOf("nothing");
+  }
+  EXPECT_TRUE(says("nothing", "'nothing'")) << ErrorOf("nothing");
+  EXPECT_TRUE(says("stochastic:33", "32")) << ErrorOf("stochastic:33");
+  EXPECT_TRUE(says("norm-matched:two", "none")) << ErrorOf("norm-matched:two");
+  EXPECT_TRUE(says("norm-matched@column", "block:N")) << ErrorOf("norm-matched@column");
+  EXPECT_TRUE(says("norm-matched@column", "row")) << ErrorOf("norm-matched@column");
+  EXPECT_TRUE(says("kahan:nothing", "nothing")) << ErrorOf("kahan:nothing");
+  EXPECT_TRUE(says("naive@row", "naive")) << ErrorOf("naive@row");
+}
+
+TEST(ParseUpdateRuleList, SplitsAtCommas) {
+  EXPECT_EQ(NamesOf(ParseUpdateRuleList("naive")), std::vector<std::string>{"naive"});
+  EXPECT_EQ(
+      NamesOf(ParseUpdateRuleList("naive,stochastic:8,norm-matched:none@block:16,kahan")),
+      (std::vector<std::string>{"naive", "stochastic:8", "norm-matched:none@block:16", "kahan"}));
+}
+
+TEST(ParseUpdateRuleList, CustomFormatsKeepTheirCommas) {
+  const auto rules =
+      ParseUpdateRuleList("kahan:e4m3:bias=8,inf=none,nan=all-ones,naive,kahan:e5m2:overflow=max");
+  ASSERT_EQ(rules.size(), 3u);
+  EXPECT_EQ(rules[0].compensation->spec, ParseFormat("e4m3:bias=8,inf=none,nan=all-ones").spec);
+  EXPECT_EQ(rules[1].kind, UpdateKind::kNaive);
+  EXPECT_EQ(rules[2].compensation->spec, ParseFormat("e5m2:overflow=max").spec);
+}
+
+TEST(ParseUpdateRuleList, WrongListsAreErrors) {
+  for (const std::string text :
+       {"", ",", "naive,", ",naive", "naive,,kahan", "naive,nothing", "naive,bias=8", "bias=8"}) {
+    EXPECT_NE(ErrorOfList(text), "") << "'" << text << "' was accepted";
+  }
+}
+
+TEST(UpdateStatusName, IsTheHeadersList) {
+  EXPECT_EQ(Name(UpdateStatus::kOk), "ok");
+  EXPECT_EQ(Name(UpdateStatus::kBelowMinStep), "below-min-step");
+  EXPECT_EQ(Name(UpdateStatus::kNotConverged), "not-converged");
+  EXPECT_EQ(Name(UpdateStatus::kSaturated), "saturated");
+  EXPECT_EQ(Name(UpdateStatus::kNonfinite), "nonfinite");
+  EXPECT_EQ(Name(UpdateStatus::kZeroUpdate), "zero-update");
+}
+
+TEST(CheckUpdateRule, SplitMasterIsForBf16Alone) {
+  const UpdateRule rule = ParseUpdateRule("split-master");
+  EXPECT_NO_THROW(CheckUpdateRule(rule, ParseFormat("bf16")));
+  for (const std::string format : {"fp16", "fp32", "e4m3fn", "e8m7:overflow=max"}) {
+    try {
+      CheckUpdateRule(rule, ParseFormat(format));
+      ADD_FAILURE() << format << " was accepted";
+    } catch (const Error& error) {
+      const std::string message = error.what();
+      EXPECT_NE(message.find("split-master"), std::string::npos) << message;
+      EXPECT_NE(message.find("bf16"), std::string::npos) << message;
+      EXPECT_NE(message.find(format), std::string::npos) << message;
+    }
+  }
+}
+
+TEST(CheckUpdateRule, EveryOtherRuleServesEverySignedFormat) {
+  for (const std::string& format : update_cases::SignedFormats()) {
+    for (const UpdateKind kind : UpdateKinds()) {
+      if (kind == UpdateKind::kSplitMaster) continue;
+      EXPECT_NO_THROW(CheckUpdateRule(ParseUpdateRule(Name(kind)), ParseFormat(format)))
+          << Name(kind) << " " << format;
+    }
+  }
+}
+
+TEST(CheckUpdateRule, ACompensationNeedsASignAndAZero) {
+  for (const std::string format : {"e8m0fnu", "ue5m3:zero=unsigned", "binary8p3uf"}) {
+    EXPECT_THROW(CheckUpdateRule(ParseUpdateRule("kahan"), ParseFormat(format)), Error) << format;
+    EXPECT_THROW(CheckUpdateRule(ParseUpdateRule("kahan:" + format), ParseFormat("bf16")), Error);
+    EXPECT_NO_THROW(CheckUpdateRule(ParseUpdateRule("kahan:bf16"), ParseFormat(format)));
+    EXPECT_NO_THROW(CheckUpdateRule(ParseUpdateRule("stochastic"), ParseFormat(format)));
+  }
+}
+
+TEST(HasScope, OfRulesThatShareSomething) {
+  for (const UpdateKind kind : UpdateKinds()) {
+    const std::string name(Name(kind));
+    EXPECT_EQ(HasScope(kind), ErrorOf(name + "@row").empty()) << name;
+    EXPECT_EQ(HasScope(kind), ErrorOf(name + "@block:4").empty()) << name;
+  }
+  EXPECT_TRUE(HasScope(UpdateKind::kNoteAsPrinted));
+  EXPECT_FALSE(HasScope(UpdateKind::kKahan));
+}
+
+TEST(StateBytesPerWeight, CountsMastersRemaindersAndCompensations) {
+  const auto bytes = [](const char* rule, const FormatSpec& format) {
+    return StateBytesPerWeight(ParseUpdateRule(rule), format);
+  };
+  for (const char* rule :
+       {"naive", "stochastic:8", "note-as-printed", "norm-matched@row", "projection-matched"}) {
+    EXPECT_EQ(bytes(rule, kBf16), 0) << rule;
+  }
+  EXPECT_EQ(bytes("master-fp32", kBf16), 4);
+  EXPECT_EQ(bytes("master-fp32", kE4M3fn), 4);
+  EXPECT_EQ(bytes("master-fp16-scaled", kE4M3fn), 2);
+  EXPECT_EQ(bytes("master-fp16-scaled@block:32", kE4M3fn), 2);
+  EXPECT_EQ(bytes("split-master", kBf16), 2);
+  EXPECT_EQ(bytes("kahan", kBf16), 2);
+  EXPECT_EQ(bytes("kahan", kE4M3fn), 1);
+  EXPECT_EQ(bytes("kahan:bf16", kE4M3fn), 2);
+  EXPECT_EQ(bytes("kahan:fp32", kBf16), 4);
+  EXPECT_EQ(bytes("kahan:e4m3fn", kFp32), 1);
+  EXPECT_EQ(bytes("kahan", kE2M1fn), 0.5);
+}
+
+}  // namespace
+}  // namespace numsim
