@@ -13,16 +13,11 @@
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/rounding/encode.h"
+#include "numsim/rounding/rounding_modes.h"
 
 namespace numsim::apps {
 namespace {
 
-constexpr RoundingMode kDeterministic[] = {RoundingMode::kNearestEven,
-                                           RoundingMode::kNearestAway,
-                                           RoundingMode::kTowardZero,
-                                           RoundingMode::kUp,
-                                           RoundingMode::kDown,
-                                           RoundingMode::kToOdd};
 constexpr StochasticVariant kVariants[] = {
     StochasticVariant::kA, StochasticVariant::kB, StochasticVariant::kC};
 
@@ -159,7 +154,7 @@ void PrintStochastic(const FormatSpec& format, double value, const Neighbours& n
 void PrintRoundings(const FormatSpec& format, double value) {
   fmt::print("\n{:<17}code, bits, value (nonsaturate; other policies where they differ)\n",
              "rounding");
-  for (const RoundingMode mode : kDeterministic) {
+  for (const RoundingMode mode : kDeterministicModes) {
     const uint32_t code = Encode(format, value, {mode}, Overflow::kNonsaturate);
     Line(fmt::format("  {}", Name(mode)), Described(format, code));
     for (const Overflow overflow : {Overflow::kSaturate, Overflow::kPropagate}) {

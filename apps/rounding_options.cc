@@ -1,11 +1,25 @@
 #include "apps/rounding_options.h"
 
+#include "numsim/rounding/rounding_modes.h"
+
 namespace numsim::apps {
+namespace {
+
+// "rne, rna, ... or sr".
+std::string ModeNames() {
+  std::string names;
+  for (const RoundingModeRow& row : kRoundingModes) {
+    const bool last = &row == std::end(kRoundingModes) - 1;
+    names += std::string(names.empty() ? "" : last ? " or " : ", ").append(row.name);
+  }
+  return names;
+}
+
+}  // namespace
 
 void AddRoundingOptions(CLI::App* sub, RoundingOptions& options, const std::string& overflow) {
   options.overflow = overflow;
-  sub->add_option("--rounding", options.mode, "rne, rna, rtz, rtp, rtn, odd or sr")
-      ->capture_default_str();
+  sub->add_option("--rounding", options.mode, ModeNames())->capture_default_str();
   sub->add_option("--overflow", options.overflow, "saturate, nonsaturate or propagate")
       ->capture_default_str();
   sub->add_option("--sr-bits", options.random_bits, "Random bits of stochastic rounding")

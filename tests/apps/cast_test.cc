@@ -8,6 +8,7 @@
 #include "numsim/formats/format_table.h"
 #include "numsim/random/streams.h"
 #include "numsim/rounding/encode.h"
+#include "numsim/rounding/rounding_modes.h"
 #include "tests/apps/program.h"
 
 namespace numsim::apps {
@@ -125,8 +126,8 @@ TEST_F(CastCommand, EqualsTheScalarRuleInEveryMode) {
   const std::vector<float> values = AwkwardFloats();
   PutNpy("in.npy", ElementType::kF32, values);
   for (const char* const format : kFormats) {
-    for (const char* const mode : {"rne", "rna", "rtz", "rtp", "rtn", "odd", "sr"}) {
-      ExpectCodes({.format = format, .mode = mode}, values);
+    for (const RoundingModeRow& row : kRoundingModes) {
+      ExpectCodes({.format = format, .mode = std::string(row.name)}, values);
     }
   }
 }

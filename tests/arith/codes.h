@@ -14,18 +14,13 @@
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/rounding/encode.h"
+#include "numsim/rounding/rounding_modes.h"
 #include "tests/reference/inputs.h"
 
 namespace numsim {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-inline constexpr RoundingMode kDeterministicModes[] = {RoundingMode::kNearestEven,
-                                                       RoundingMode::kNearestAway,
-                                                       RoundingMode::kTowardZero,
-                                                       RoundingMode::kUp,
-                                                       RoundingMode::kDown,
-                                                       RoundingMode::kToOdd};
 inline constexpr Overflow kPolicies[] = {
     Overflow::kNonsaturate, Overflow::kSaturate, Overflow::kPropagate};
 

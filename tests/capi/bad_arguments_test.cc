@@ -203,8 +203,12 @@ TEST_F(CBadArguments, RoundingOutOfRange) {
     rounding.*field = value;
     EXPECT_EQ(Encode(&e4m3fn_, &rounding), NUMSIM_ERROR_BAD_ROUNDING) << value;
   };
-  for (const int32_t value : {-1, 7, 256, INT32_MIN, INT32_MAX}) {
+  int32_t beyond_modes = 0;
+  while (IsRoundingMode(beyond_modes)) ++beyond_modes;
+  for (const int32_t value : {beyond_modes, -1, 256, INT32_MIN, INT32_MAX}) {
     expect_bad(&numsim_rounding_t::mode, value);
+  }
+  for (const int32_t value : {-1, 7, 256, INT32_MIN, INT32_MAX}) {
     expect_bad(&numsim_rounding_t::variant, value);
     expect_bad(&numsim_rounding_t::overflow, value);
     expect_bad(&numsim_rounding_t::tininess, value);
@@ -466,7 +470,7 @@ TEST_F(CBadArguments, RandomStructsNeverAbort) {
     numsim_format_t a = formats[words() % formats.size()].c,
                     to = formats[words() % formats.size()].c;
     numsim_rounding_t rounding = numsim_rounding_default();
-    rounding.mode = static_cast<int32_t>(words() % 7);
+    rounding.mode = static_cast<int32_t>(kRoundingModes[words() % std::size(kRoundingModes)].mode);
     scramble(a, words() % 2);
     scramble(to, words() % 2);
     scramble(rounding, words() % 2);

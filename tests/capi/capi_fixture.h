@@ -10,6 +10,7 @@
 #include "numsim/capi/numsim.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/rounding/encode_plan.h"
+#include "numsim/rounding/rounding_modes.h"
 
 namespace numsim::capi_test {
 
@@ -71,9 +72,7 @@ inline std::vector<BothRoundings> Roundings() {
     both.c.tininess = i % 2;
     all.push_back(both);
   };
-  for (int mode = 0; mode <= static_cast<int>(RoundingMode::kToOdd); ++mode) {
-    add(static_cast<RoundingMode>(mode), StochasticVariant::kA, 32);
-  }
+  for (const RoundingMode mode : kDeterministicModes) add(mode, StochasticVariant::kA, 32);
   add(RoundingMode::kStochastic, StochasticVariant::kA, 32);
   add(RoundingMode::kStochastic, StochasticVariant::kB, 5);
   add(RoundingMode::kStochastic, StochasticVariant::kC, 16);

@@ -17,7 +17,8 @@ uint64_t Pass(int which) {
   const char* const names[] = {"e4m3fn", "e5m2", "e4m3:bias=9", "int8"};
   const numsim_format_t format = CFormat(names[which % 4]), fp32 = CFormat("fp32");
   numsim_rounding_t rounding = numsim_rounding_default();
-  rounding.mode = which % 7;
+  rounding.mode = static_cast<int32_t>(
+      kRoundingModes[static_cast<size_t>(which) % std::size(kRoundingModes)].mode);
   constexpr size_t kN = 40000;
   std::vector<float> in(kN), out(kN);
   std::vector<uint8_t> codes(kN), products(kN);

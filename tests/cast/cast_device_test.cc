@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "numsim/formats/format_table.h"
+#include "numsim/rounding/rounding_modes.h"
 #include "tests/reference/inputs.h"
 #include "tests/support/device_test.h"
 #include "tests/support/every_backend.h"
@@ -198,10 +199,9 @@ INSTANTIATE_TEST_SUITE_P(,
 TEST_P(CastEveryFormatDeviceTest, DeterministicModesEqualTheHost) {
   const std::vector<float>& in = EveryUpperHalf();
   const DeviceArray<float> in_device = OnDevice<float>(in, stream());
-  for (int mode = 0; mode < static_cast<int>(RoundingMode::kStochastic); ++mode) {
+  for (RoundingMode mode : kDeterministicModes) {
     for (Overflow policy : kPolicies) {
-      const EncodePlan plan =
-          MakeEncodePlan(format, {.mode = static_cast<RoundingMode>(mode)}, policy);
+      const EncodePlan plan = MakeEncodePlan(format, {.mode = mode}, policy);
       WithCodeType(format, [&](auto code) {
         ExpectEncodeEqualsHost<decltype(code)>(plan, in, in_device.span(), {});
       });

@@ -15,6 +15,7 @@
 #include "numsim/formats/format_table.h"
 #include "numsim/quantize/quantize.h"
 #include "numsim/rounding/encode.h"
+#include "numsim/rounding/rounding_modes.h"
 #include "tests/support/every_backend.h"
 
 namespace numsim {
@@ -87,8 +88,8 @@ void AppendAround(double x, int neighbours, std::vector<float>& out) {
 
 TEST_P(CastWithHole, RunsInVectors) {
   EXPECT_TRUE(DecodesInVectors(format));
-  for (int mode = 0; mode <= static_cast<int>(RoundingMode::kStochastic); ++mode) {
-    EXPECT_TRUE(EncodesInVectors(MakeEncodePlan(format, {static_cast<RoundingMode>(mode)})));
+  for (const RoundingModeRow& row : kRoundingModes) {
+    EXPECT_TRUE(EncodesInVectors(MakeEncodePlan(format, {row.mode})));
   }
 }
 
@@ -98,9 +99,9 @@ TEST_P(CastWithHole, EveryDeterministicModeIsTheRuleAboutTheEdges) {
     AppendAround(x, 300, in);
   }
   AppendAround(static_cast<double>(INFINITY), 40, in);
-  for (int mode = 0; mode < static_cast<int>(RoundingMode::kStochastic); ++mode) {
-    SCOPED_TRACE(Name(static_cast<RoundingMode>(mode)));
-    ExpectRuleOnEachBackend(MakeEncodePlan(format, {static_cast<RoundingMode>(mode)}), in);
+  for (RoundingMode mode : kDeterministicModes) {
+    SCOPED_TRACE(Name(mode));
+    ExpectRuleOnEachBackend(MakeEncodePlan(format, {mode}), in);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/rounding/encode.h"
+#include "numsim/rounding/rounding_modes.h"
 #include "tests/reference/inputs.h"
 #include "tests/support/every_backend.h"
 
@@ -160,9 +161,9 @@ std::vector<EncodePlan> PlansOfEverySetting(const FormatSpec& format) {
   constexpr Overflow kPolicies[] = {
       Overflow::kNonsaturate, Overflow::kSaturate, Overflow::kPropagate};
   std::vector<EncodePlan> plans;
-  for (int mode = 0; mode < static_cast<int>(RoundingMode::kStochastic); ++mode) {
+  for (RoundingMode mode : kDeterministicModes) {
     for (Overflow policy : kPolicies) {
-      plans.push_back(MakeEncodePlan(format, {.mode = static_cast<RoundingMode>(mode)}, policy));
+      plans.push_back(MakeEncodePlan(format, {.mode = mode}, policy));
     }
   }
   for (int bits : {1, 7, 8, 9, 13, 16, 17, 31, 32}) {

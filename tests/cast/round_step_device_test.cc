@@ -11,6 +11,7 @@
 
 #include "numsim/cast/shared/round_step_rule.h"
 #include "numsim/formats/format_table.h"
+#include "numsim/rounding/rounding_modes.h"
 #include "tests/cast/step_cases.h"
 #include "tests/reference/inputs.h"
 #include "tests/reference/oracle.h"
@@ -24,11 +25,10 @@ const std::vector<std::string> kFormats = {
     "bf16", "e4m3fn", "e5m2", "fp16", "e2m1fn", "binary8p3se", "fp32", "tf32", "int8", "e4m3fnuz"};
 
 std::vector<Rounding> Roundings() {
-  std::vector<Rounding> roundings = {{RoundingMode::kNearestEven, StochasticVariant::kA, 0},
-                                     {RoundingMode::kNearestAway, StochasticVariant::kA, 0},
-                                     {RoundingMode::kUp, StochasticVariant::kA, 0},
-                                     {RoundingMode::kDown, StochasticVariant::kA, 0},
-                                     {RoundingMode::kToOdd, StochasticVariant::kA, 0}};
+  std::vector<Rounding> roundings;
+  for (const RoundingMode mode : kDeterministicModes) {
+    roundings.push_back({mode, StochasticVariant::kA, 0});
+  }
   for (const int bits : {3, 8, 16, 27, 32}) {
     for (const auto variant :
          {StochasticVariant::kA, StochasticVariant::kB, StochasticVariant::kC}) {

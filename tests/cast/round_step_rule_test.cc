@@ -12,6 +12,7 @@
 #include "numsim/cast/shared/cast_serial.h"
 #include "numsim/cast/shared/round_step.h"
 #include "numsim/formats/format_table.h"
+#include "numsim/rounding/rounding_modes.h"
 #include "tests/cast/step_cases.h"
 #include "tests/reference/inputs.h"
 
@@ -34,12 +35,7 @@ FormatSpec SpecOf(const std::string& format) { return ParseFormat(format).spec; 
 
 std::vector<Rounding> Roundings() {
   std::vector<Rounding> roundings;
-  for (const RoundingMode mode : {RoundingMode::kNearestEven,
-                                  RoundingMode::kNearestAway,
-                                  RoundingMode::kTowardZero,
-                                  RoundingMode::kUp,
-                                  RoundingMode::kDown,
-                                  RoundingMode::kToOdd}) {
+  for (const RoundingMode mode : kDeterministicModes) {
     roundings.push_back({mode, StochasticVariant::kA, 0});
   }
   for (const int bits : {1, 7, 16, 32}) {

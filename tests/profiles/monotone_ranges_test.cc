@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "numsim/profiles/profile.h"
+#include "numsim/rounding/rounding_modes.h"
 #include "tests/profiles/patterns.h"
 #include "tests/reference/inputs.h"
 
@@ -130,10 +131,10 @@ std::string ParamName(const testing::TestParamInfo<std::string>& info) {
 INSTANTIATE_TEST_SUITE_P(All, MonotoneRanges, testing::ValuesIn(ProfileNames()), ParamName);
 
 TEST(MonotoneRangesOfRules, HoldForNumsimsOwn) {
-  for (const char* const rounding : {"rne", "rna", "rtz", "rtp", "rtn", "odd"}) {
+  for (const RoundingMode mode : kDeterministicModes) {
     for (const char* const overflow : {"saturate", "nonsaturate", "propagate"}) {
       for (const char* const target : {"e4m3fn", "e8m0fnu", "binary8p1uf", "bnb-e4m3", "int8"}) {
-        const std::string rule = fmt::format("rule:{},{}", rounding, overflow);
+        const std::string rule = fmt::format("rule:{},{}", Name(mode), overflow);
         ExpectContract(ProfileConversion(rule, SourceType::kFloat32, ParseFormat(target)), target);
       }
     }

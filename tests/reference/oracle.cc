@@ -57,8 +57,20 @@ Dyadic Split(double x) {
 }
 
 bool RoundsTowardZeroThere(Mode mode, bool negative) {
-  return mode == Mode::kTowardZero || mode == Mode::kToOdd || (mode == Mode::kUp && negative) ||
-         (mode == Mode::kDown && !negative);
+  switch (mode) {
+    case Mode::kTowardZero:
+    case Mode::kToOdd:
+      return true;
+    case Mode::kUp:
+      return negative;
+    case Mode::kDown:
+      return !negative;
+    case Mode::kNearestEven:
+    case Mode::kNearestAway:
+    case Mode::kStochastic:
+      break;
+  }
+  return false;
 }
 
 uint32_t NanOf(const Format& f, bool negative) {

@@ -6,8 +6,23 @@ namespace {
 constexpr Policy kPolicies[] = {Policy::kNonsaturate, Policy::kSaturate, Policy::kPropagate};
 
 const char* Name(Mode mode) {
-  constexpr const char* kNames[] = {"rne", "rna", "rtz", "rtp", "rtn", "odd", "sr"};
-  return kNames[static_cast<int>(mode)];
+  switch (mode) {
+    case Mode::kNearestEven:
+      return "rne";
+    case Mode::kNearestAway:
+      return "rna";
+    case Mode::kTowardZero:
+      return "rtz";
+    case Mode::kUp:
+      return "rtp";
+    case Mode::kDown:
+      return "rtn";
+    case Mode::kToOdd:
+      return "odd";
+    case Mode::kStochastic:
+      break;
+  }
+  return "sr";
 }
 
 }  // namespace

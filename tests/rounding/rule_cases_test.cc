@@ -20,7 +20,6 @@ using oracle::Format;
 using oracle::Grid;
 using oracle::Real;
 using scalar::F32Lanes;
-using scalar::RuleMode;
 
 template <RuleMode kMode>
 uint32_t EncodeInRange(const EncodePlan& plan, uint32_t bits, uint32_t random) {
@@ -38,15 +37,16 @@ uint32_t EncodeInRange(const EncodePlan& plan, uint32_t bits, uint32_t random) {
 
 // As a kernel does: the case that the plan names.
 uint32_t EncodeAsPlanned(const EncodePlan& plan, uint32_t bits, uint32_t random) {
-  switch (plan.rounding.mode) {
-    case RoundingMode::kNearestEven:
+  switch (RuleModeOf(plan.rounding.mode)) {
+    case RuleMode::kNearestEven:
       return EncodeInRange<RuleMode::kNearestEven>(plan, bits, 0);
-    case RoundingMode::kStochastic:
+    case RuleMode::kStochastic:
       return EncodeInRange<RuleMode::kStochastic>(
           plan, bits, random << (32 - plan.rounding.random_bits));
-    default:
-      return EncodeInRange<RuleMode::kOther>(plan, bits, 0);
+    case RuleMode::kOther:
+      break;
   }
+  return EncodeInRange<RuleMode::kOther>(plan, bits, 0);
 }
 
 // The rule needs mantissa bits to cut and a format without a hole.

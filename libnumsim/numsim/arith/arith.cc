@@ -5,6 +5,7 @@
 #include "numsim/arith/internal/deliver.h"
 #include "numsim/arith/shared/exact.h"
 #include "numsim/arith/shared/exact_sum.h"
+#include "numsim/rounding/rounding_modes.h"
 #include "numsim/rounding/unrounded.h"
 
 namespace numsim {
@@ -19,9 +20,6 @@ Rounded Deliver(const exact::Outcome& outcome,
   return numsim::Deliver(outcome.value, outcome.flags | signaling, to, random);
 }
 
-// An exact zero sum of addends of both signs is negative in this mode alone.
-bool ZeroSumIsNegative(const EncodePlan& to) { return to.rounding.mode == RoundingMode::kDown; }
-
 }  // namespace
 
 bool IsSignalingNan(const Operand& a) noexcept {
@@ -32,7 +30,7 @@ bool IsSignalingNan(const Operand& a) noexcept {
 }
 
 Rounded Add(const Operand& a, const Operand& b, const EncodePlan& to, uint32_t random) noexcept {
-  const exact::Outcome sum = exact::Sum(Value(a), Value(b), ZeroSumIsNegative(to));
+  const exact::Outcome sum = exact::Sum(Value(a), Value(b), ZeroSumIsNegative(to.rounding.mode));
   return Deliver(sum, SignalingFlags(a) | SignalingFlags(b), to, random);
 }
 
@@ -41,7 +39,7 @@ Rounded Subtract(const Operand& a,
                  const EncodePlan& to,
                  uint32_t random) noexcept {
   const exact::Outcome difference =
-      exact::Sum(Value(a), exact::Negated(Value(b)), ZeroSumIsNegative(to));
+      exact::Sum(Value(a), exact::Negated(Value(b)), ZeroSumIsNegative(to.rounding.mode));
   return Deliver(difference, SignalingFlags(a) | SignalingFlags(b), to, random);
 }
 
@@ -64,7 +62,7 @@ Rounded FusedMultiplyAdd(const Operand& a,
                          const EncodePlan& to,
                          uint32_t random) noexcept {
   exact::Outcome product = exact::Product(Value(a), Value(b));
-  exact::Outcome sum = exact::Sum(product.value, Value(c), ZeroSumIsNegative(to));
+  exact::Outcome sum = exact::Sum(product.value, Value(c), ZeroSumIsNegative(to.rounding.mode));
   sum.flags |= product.flags;
   return Deliver(sum, SignalingFlags(a) | SignalingFlags(b) | SignalingFlags(c), to, random);
 }
@@ -79,7 +77,7 @@ Rounded FusedAddAdd(const Operand& a,
   const bool nan = Value(a).kind == NumberKind::kNan || Value(b).kind == NumberKind::kNan ||
                    Value(c).kind == NumberKind::kNan;
   const Flags invalid = sum.Invalid() && !nan ? kInvalid : Flags{0};
-  return Deliver({sum.Result(ZeroSumIsNegative(to)), invalid},
+  return Deliver({sum.Result(ZeroSumIsNegative(to.rounding.mode)), invalid},
                  SignalingFlags(a) | SignalingFlags(b) | SignalingFlags(c),
                  to,
                  random);

@@ -12,6 +12,7 @@
 #include "numsim/cast/shared/arithmetic_simd.h"
 #include "numsim/cast/shared/cast_serial.h"
 #include "numsim/cast/shared/cast_simd.h"
+#include "numsim/rounding/rounding_modes.h"
 
 namespace numsim {
 namespace {
@@ -263,7 +264,7 @@ Flags VectorRange(const Job& job,
                   bool want_flags,
                   uint8_t* flags) {
   const DefaultFloatEnvironment environment;
-  const OddOperation operation{job.op, job.exact, job.plan.rounding.mode == RoundingMode::kDown};
+  const OddOperation operation{job.op, job.exact, ZeroSumIsNegative(job.plan.rounding.mode)};
   Buffers<T> block{};
   Flags all = 0;
   for (size_t i = begin; i < end; i += kArithmeticBlock) {

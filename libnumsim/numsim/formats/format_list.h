@@ -28,6 +28,14 @@ constexpr FormatSpec FiniteOnly(int exponent_bits, int mantissa_bits) {
           .bias = static_cast<int16_t>((1 << (exponent_bits - 1)) - 1)};
 }
 
+// No infinity, NaN is all ones and what an overflow becomes.
+constexpr FormatSpec AllOnesNan(int exponent_bits, int mantissa_bits) {
+  FormatSpec spec = FiniteOnly(exponent_bits, mantissa_bits);
+  spec.nan = Nan::kAllOnes;
+  spec.overflow_to = OverflowTo::kNan;
+  return spec;
+}
+
 // No infinity, NaN in place of negative zero.
 constexpr FormatSpec Fnuz(int exponent_bits, int mantissa_bits, int bias) {
   return {.exponent_bits = static_cast<int8_t>(exponent_bits),
@@ -62,106 +70,81 @@ constexpr FormatSpec BitsAndBytes(int exponent_bits, int mantissa_bits) {
   return spec;
 }
 
-constexpr FormatSpec With(FormatSpec spec, Nan nan, OverflowTo overflow_to) {
-  spec.nan = nan;
-  spec.overflow_to = overflow_to;
-  return spec;
-}
+// Powers of two, neither zero nor sign: the scales of MX blocks.
+inline constexpr FormatSpec kPowersOfTwo = {.exponent_bits = 8,
+                                            .mantissa_bits = 0,
+                                            .bias = 127,
+                                            .sign = Sign::kUnsigned,
+                                            .zero = Zero::kNone,
+                                            .nan = Nan::kAllOnes,
+                                            .overflow_to = OverflowTo::kNan};
+
+// The integers up to 127 in two's complement: subnormals and one binade, spaced alike.
+inline constexpr FormatSpec kIntegersTo127 = {.exponent_bits = 1,
+                                              .mantissa_bits = 6,
+                                              .bias = -5,
+                                              .sign = Sign::kTwosComplement,
+                                              .zero = Zero::kUnsigned};
 
 inline constexpr auto kS = Sign::kSignMagnitude;
 inline constexpr auto kU = Sign::kUnsigned;
 inline constexpr auto kF = Domain::kFinite;
 inline constexpr auto kE = Domain::kExtended;
 
-// clang-format off: one line a format.
+// One row per format: name, spec, source, note.
+// clang-format off
 inline constexpr std::array kTable = {
-    FormatEntry{"fp32", Ieee(8, 23), "IEEE754", "binary32"},
-    FormatEntry{"tf32", Ieee(8, 10), "TF32", "19 bits: range of fp32, precision of fp16"},
-    FormatEntry{"bf16", Ieee(8, 7), "BF16", "bfloat16: upper half of fp32, subnormals kept"},
-    FormatEntry{"fp16", Ieee(5, 10), "IEEE754", "binary16"},
-    FormatEntry{"e5m2", Ieee(5, 2), "OCP-OFP8", "OCP FP8 E5M2"},
-    FormatEntry{"e4m3fn",
-                With(FiniteOnly(4, 3), Nan::kAllOnes, OverflowTo::kNan),
-                "OCP-OFP8",
-                "OCP FP8 E4M3: no infinity, NaN is all ones"},
-    FormatEntry{"e4m3", Ieee(4, 3), "APFloat, Gaudi", "IEEE-like E4M3 with infinities"},
-    FormatEntry{"e3m4", Ieee(3, 4), "APFloat", "IEEE-like E3M4 with infinities"},
-    FormatEntry{
-        "e4m3fnuz", Fnuz(4, 3, 8), "FNUZ", "no infinity, no negative zero (its code is NaN)"},
-    FormatEntry{
-        "e5m2fnuz", Fnuz(5, 2, 16), "FNUZ", "no infinity, no negative zero (its code is NaN)"},
-    FormatEntry{"e4m3b11fnuz", Fnuz(4, 3, 11), "HFP8, APFloat", "E4M3 with bias 11"},
-    FormatEntry{"e8m0fnu",
-                {.exponent_bits = 8,
-                 .mantissa_bits = 0,
-                 .bias = 127,
-                 .sign = kU,
-                 .zero = Zero::kNone,
-                 .nan = Nan::kAllOnes,
-                 .overflow_to = OverflowTo::kNan},
-                "OCP-MX",
-                "scale of MX blocks: powers of two, no zero, no sign"},
-    FormatEntry{"e3m2fn", FiniteOnly(3, 2), "OCP-MX", "OCP FP6 E3M2: neither infinity nor NaN"},
-    FormatEntry{"e2m3fn", FiniteOnly(2, 3), "OCP-MX", "OCP FP6 E2M3: neither infinity nor NaN"},
-    FormatEntry{"e2m1fn", FiniteOnly(2, 1), "OCP-MX", "OCP FP4 E2M1: neither infinity nor NaN"},
-    FormatEntry{"binary8p1se", Binary(8, 1, kS, kE), "P3109", "precision 1, signed, extended"},
-    FormatEntry{"binary8p2se", Binary(8, 2, kS, kE), "P3109", "precision 2, signed, extended"},
-    FormatEntry{"binary8p3se", Binary(8, 3, kS, kE), "P3109", "precision 3, signed, extended"},
-    FormatEntry{"binary8p4se", Binary(8, 4, kS, kE), "P3109", "precision 4, signed, extended"},
-    FormatEntry{"binary8p5se", Binary(8, 5, kS, kE), "P3109", "precision 5, signed, extended"},
-    FormatEntry{"binary8p6se", Binary(8, 6, kS, kE), "P3109", "precision 6, signed, extended"},
-    FormatEntry{"binary8p7se", Binary(8, 7, kS, kE), "P3109", "precision 7, signed, extended"},
-    FormatEntry{"binary8p1sf", Binary(8, 1, kS, kF), "P3109", "precision 1, signed, finite"},
-    FormatEntry{"binary8p2sf", Binary(8, 2, kS, kF), "P3109", "precision 2, signed, finite"},
-    FormatEntry{"binary8p3sf", Binary(8, 3, kS, kF), "P3109", "precision 3, signed, finite"},
-    FormatEntry{"binary8p4sf",
-                Binary(8, 4, kS, kF),
-                "P3109",
-                "precision 4, signed, finite: values of e4m3fnuz, but saturates"},
-    FormatEntry{"binary8p5sf", Binary(8, 5, kS, kF), "P3109", "precision 5, signed, finite"},
-    FormatEntry{"binary8p6sf", Binary(8, 6, kS, kF), "P3109", "precision 6, signed, finite"},
-    FormatEntry{"binary8p7sf", Binary(8, 7, kS, kF), "P3109", "precision 7, signed, finite"},
-    FormatEntry{"binary8p1ue", Binary(8, 1, kU, kE), "P3109", "precision 1, unsigned, extended"},
-    FormatEntry{"binary8p2ue", Binary(8, 2, kU, kE), "P3109", "precision 2, unsigned, extended"},
-    FormatEntry{"binary8p3ue", Binary(8, 3, kU, kE), "P3109", "precision 3, unsigned, extended"},
-    FormatEntry{"binary8p4ue", Binary(8, 4, kU, kE), "P3109", "precision 4, unsigned, extended"},
-    FormatEntry{"binary8p5ue", Binary(8, 5, kU, kE), "P3109", "precision 5, unsigned, extended"},
-    FormatEntry{"binary8p6ue", Binary(8, 6, kU, kE), "P3109", "precision 6, unsigned, extended"},
-    FormatEntry{"binary8p7ue", Binary(8, 7, kU, kE), "P3109", "precision 7, unsigned, extended"},
-    FormatEntry{"binary8p8ue", Binary(8, 8, kU, kE), "P3109", "precision 8, unsigned, extended"},
-    FormatEntry{"binary8p1uf",
-                Binary(8, 1, kU, kF),
-                "P3109",
-                "precision 1, unsigned, finite: a scale format, unlike e8m0fnu it has zero"},
-    FormatEntry{"binary8p2uf", Binary(8, 2, kU, kF), "P3109", "precision 2, unsigned, finite"},
-    FormatEntry{"binary8p3uf", Binary(8, 3, kU, kF), "P3109", "precision 3, unsigned, finite"},
-    FormatEntry{"binary8p4uf", Binary(8, 4, kU, kF), "P3109", "precision 4, unsigned, finite"},
-    FormatEntry{"binary8p5uf", Binary(8, 5, kU, kF), "P3109", "precision 5, unsigned, finite"},
-    FormatEntry{"binary8p6uf", Binary(8, 6, kU, kF), "P3109", "precision 6, unsigned, finite"},
-    FormatEntry{"binary8p7uf", Binary(8, 7, kU, kF), "P3109", "precision 7, unsigned, finite"},
-    FormatEntry{"binary8p8uf", Binary(8, 8, kU, kF), "P3109", "precision 8, unsigned, finite"},
-    FormatEntry{
-        "binary4p2sf", Binary(4, 2, kS, kF), "P3109", "4 bits, precision 2, signed, finite: max 3"},
-    FormatEntry{"bnb-e4m3",
-                BitsAndBytes(4, 3),
-                "bnb",
-                "bitsandbytes' fp8 map, forward: max 480, a hole below the normals"},
-    FormatEntry{"bnb-e5m2",
-                BitsAndBytes(5, 2),
-                "bnb",
-                "bitsandbytes' fp8 map, backward: max 114688, a hole below the normals"},
-    FormatEntry{
-        "qpytorch-e4m3", FiniteOnly(4, 3), "QPyTorch", "float_quantize(exp=4, man=3): max 480"},
-    FormatEntry{
-        "qpytorch-e5m2", FiniteOnly(5, 2), "QPyTorch", "float_quantize(exp=5, man=2): max 114688"},
-    FormatEntry{"int8",
-                {.exponent_bits = 1,
-                 .mantissa_bits = 6,
-                 .bias = -5,
-                 .sign = Sign::kTwosComplement,
-                 .zero = Zero::kUnsigned},
-                "SwitchBack",
-                "symmetric integers -127..127; code 0x80 is unused"},
+    FormatEntry{"fp32",          Ieee(8, 23),          "IEEE754",        "binary32"},
+    FormatEntry{"tf32",          Ieee(8, 10),          "TF32",           "19 bits: range of fp32, precision of fp16"},
+    FormatEntry{"bf16",          Ieee(8, 7),           "BF16",           "bfloat16: upper half of fp32, subnormals kept"},
+    FormatEntry{"fp16",          Ieee(5, 10),          "IEEE754",        "binary16"},
+    FormatEntry{"e5m2",          Ieee(5, 2),           "OCP-OFP8",       "OCP FP8 E5M2"},
+    FormatEntry{"e4m3fn",        AllOnesNan(4, 3),     "OCP-OFP8",       "OCP FP8 E4M3: no infinity, NaN is all ones"},
+    FormatEntry{"e4m3",          Ieee(4, 3),           "APFloat, Gaudi", "IEEE-like E4M3 with infinities"},
+    FormatEntry{"e3m4",          Ieee(3, 4),           "APFloat",        "IEEE-like E3M4 with infinities"},
+    FormatEntry{"e4m3fnuz",      Fnuz(4, 3, 8),        "FNUZ",           "no infinity, no negative zero (its code is NaN)"},
+    FormatEntry{"e5m2fnuz",      Fnuz(5, 2, 16),       "FNUZ",           "no infinity, no negative zero (its code is NaN)"},
+    FormatEntry{"e4m3b11fnuz",   Fnuz(4, 3, 11),       "HFP8, APFloat",  "E4M3 with bias 11"},
+    FormatEntry{"e8m0fnu",       kPowersOfTwo,         "OCP-MX",         "scale of MX blocks: powers of two, no zero, no sign"},
+    FormatEntry{"e3m2fn",        FiniteOnly(3, 2),     "OCP-MX",         "OCP FP6 E3M2: neither infinity nor NaN"},
+    FormatEntry{"e2m3fn",        FiniteOnly(2, 3),     "OCP-MX",         "OCP FP6 E2M3: neither infinity nor NaN"},
+    FormatEntry{"e2m1fn",        FiniteOnly(2, 1),     "OCP-MX",         "OCP FP4 E2M1: neither infinity nor NaN"},
+    FormatEntry{"binary8p1se",   Binary(8, 1, kS, kE), "P3109",          "precision 1, signed, extended"},
+    FormatEntry{"binary8p2se",   Binary(8, 2, kS, kE), "P3109",          "precision 2, signed, extended"},
+    FormatEntry{"binary8p3se",   Binary(8, 3, kS, kE), "P3109",          "precision 3, signed, extended"},
+    FormatEntry{"binary8p4se",   Binary(8, 4, kS, kE), "P3109",          "precision 4, signed, extended"},
+    FormatEntry{"binary8p5se",   Binary(8, 5, kS, kE), "P3109",          "precision 5, signed, extended"},
+    FormatEntry{"binary8p6se",   Binary(8, 6, kS, kE), "P3109",          "precision 6, signed, extended"},
+    FormatEntry{"binary8p7se",   Binary(8, 7, kS, kE), "P3109",          "precision 7, signed, extended"},
+    FormatEntry{"binary8p1sf",   Binary(8, 1, kS, kF), "P3109",          "precision 1, signed, finite"},
+    FormatEntry{"binary8p2sf",   Binary(8, 2, kS, kF), "P3109",          "precision 2, signed, finite"},
+    FormatEntry{"binary8p3sf",   Binary(8, 3, kS, kF), "P3109",          "precision 3, signed, finite"},
+    FormatEntry{"binary8p4sf",   Binary(8, 4, kS, kF), "P3109",          "precision 4, signed, finite: values of e4m3fnuz, but saturates"},
+    FormatEntry{"binary8p5sf",   Binary(8, 5, kS, kF), "P3109",          "precision 5, signed, finite"},
+    FormatEntry{"binary8p6sf",   Binary(8, 6, kS, kF), "P3109",          "precision 6, signed, finite"},
+    FormatEntry{"binary8p7sf",   Binary(8, 7, kS, kF), "P3109",          "precision 7, signed, finite"},
+    FormatEntry{"binary8p1ue",   Binary(8, 1, kU, kE), "P3109",          "precision 1, unsigned, extended"},
+    FormatEntry{"binary8p2ue",   Binary(8, 2, kU, kE), "P3109",          "precision 2, unsigned, extended"},
+    FormatEntry{"binary8p3ue",   Binary(8, 3, kU, kE), "P3109",          "precision 3, unsigned, extended"},
+    FormatEntry{"binary8p4ue",   Binary(8, 4, kU, kE), "P3109",          "precision 4, unsigned, extended"},
+    FormatEntry{"binary8p5ue",   Binary(8, 5, kU, kE), "P3109",          "precision 5, unsigned, extended"},
+    FormatEntry{"binary8p6ue",   Binary(8, 6, kU, kE), "P3109",          "precision 6, unsigned, extended"},
+    FormatEntry{"binary8p7ue",   Binary(8, 7, kU, kE), "P3109",          "precision 7, unsigned, extended"},
+    FormatEntry{"binary8p8ue",   Binary(8, 8, kU, kE), "P3109",          "precision 8, unsigned, extended"},
+    FormatEntry{"binary8p1uf",   Binary(8, 1, kU, kF), "P3109",          "precision 1, unsigned, finite: a scale format, unlike e8m0fnu it has zero"},
+    FormatEntry{"binary8p2uf",   Binary(8, 2, kU, kF), "P3109",          "precision 2, unsigned, finite"},
+    FormatEntry{"binary8p3uf",   Binary(8, 3, kU, kF), "P3109",          "precision 3, unsigned, finite"},
+    FormatEntry{"binary8p4uf",   Binary(8, 4, kU, kF), "P3109",          "precision 4, unsigned, finite"},
+    FormatEntry{"binary8p5uf",   Binary(8, 5, kU, kF), "P3109",          "precision 5, unsigned, finite"},
+    FormatEntry{"binary8p6uf",   Binary(8, 6, kU, kF), "P3109",          "precision 6, unsigned, finite"},
+    FormatEntry{"binary8p7uf",   Binary(8, 7, kU, kF), "P3109",          "precision 7, unsigned, finite"},
+    FormatEntry{"binary8p8uf",   Binary(8, 8, kU, kF), "P3109",          "precision 8, unsigned, finite"},
+    FormatEntry{"binary4p2sf",   Binary(4, 2, kS, kF), "P3109",          "4 bits, precision 2, signed, finite: max 3"},
+    FormatEntry{"bnb-e4m3",      BitsAndBytes(4, 3),   "bnb",            "bitsandbytes' fp8 map, forward: max 480, a hole below the normals"},
+    FormatEntry{"bnb-e5m2",      BitsAndBytes(5, 2),   "bnb",            "bitsandbytes' fp8 map, backward: max 114688, a hole below the normals"},
+    FormatEntry{"qpytorch-e4m3", FiniteOnly(4, 3),     "QPyTorch",       "float_quantize(exp=4, man=3): max 480"},
+    FormatEntry{"qpytorch-e5m2", FiniteOnly(5, 2),     "QPyTorch",       "float_quantize(exp=5, man=2): max 114688"},
+    FormatEntry{"int8",          kIntegersTo127,       "SwitchBack",     "symmetric integers -127..127; code 0x80 is unused"},
 };
 // clang-format on
 

@@ -1,6 +1,7 @@
 #include "numsim/rounding/encode_plan.h"
 
 #include "numsim/base/error.h"
+#include "numsim/rounding/rounding_modes.h"
 
 namespace numsim {
 namespace {
@@ -16,9 +17,12 @@ bool ModeKeepsOverflowFinite(RoundingMode mode, bool negative) {
       return negative;
     case RoundingMode::kDown:
       return !negative;
-    default:
-      return false;
+    case RoundingMode::kNearestEven:
+    case RoundingMode::kNearestAway:
+    case RoundingMode::kStochastic:
+      break;
   }
+  return false;
 }
 
 // Magnitude code of an overflow that the policy does not saturate.
@@ -55,12 +59,24 @@ Flags InfinityFlags(const FormatSpec& format, Overflow overflow, bool negative) 
   return delivered ? 0 : kOverflow | kInexact;
 }
 
-bool IsDirected(RoundingMode mode) {
-  return mode == RoundingMode::kUp || mode == RoundingMode::kDown || mode == RoundingMode::kToOdd;
+// Whether a number far below the smallest value may round away from zero.
+bool MovesTinyNumbers(RoundingMode mode) {
+  switch (mode) {
+    case RoundingMode::kUp:
+    case RoundingMode::kDown:
+    case RoundingMode::kToOdd:
+      return true;
+    case RoundingMode::kNearestEven:
+    case RoundingMode::kNearestAway:
+    case RoundingMode::kTowardZero:
+    case RoundingMode::kStochastic:  // not with 32 bits: see RangeOfF32
+      break;
+  }
+  return false;
 }
 
 ExponentRange RangeOfF32(const FormatSpec& format, RoundingMode mode) {
-  if (IsDirected(mode) || format.zero == Zero::kNone) return ExponentRange::kGeneral;
+  if (MovesTinyNumbers(mode) || format.zero == Zero::kNone) return ExponentRange::kGeneral;
   if (format.MinExponent() == -126) return ExponentRange::kSame;
   // A float32 subnormal is below 2^-126. Far below: stochastic rounding with 32 bits never moves
   // anything smaller than 2^-33 of the smallest subnormal, nearest rounding nothing below 2^-1.
@@ -73,6 +89,8 @@ ExponentRange RangeOfF32(const FormatSpec& format, RoundingMode mode) {
 EncodePlan MakeEncodePlan(const FormatSpec& format,
                           const Rounding& rounding,
                           Overflow overflow) noexcept {
+  const int mode = static_cast<int>(rounding.mode);
+  NUMSIM_CHECK(IsRoundingMode(mode), "rounding mode {}", mode);
   NUMSIM_CHECK(rounding.mode != RoundingMode::kStochastic ||
                    (rounding.random_bits >= 1 && rounding.random_bits <= 32),
                "{} random bits",

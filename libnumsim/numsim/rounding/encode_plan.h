@@ -17,6 +17,14 @@ enum class ExponentRange : uint8_t {
   kGeneral,   // anything else; also every directed mode, where a tiny number may round away
 };
 
+// The rule has three ways to round; a mode takes one of them.
+enum class RuleMode : uint8_t { kNearestEven, kOther, kStochastic };
+
+constexpr RuleMode RuleModeOf(RoundingMode mode) {
+  if (mode == RoundingMode::kNearestEven) return RuleMode::kNearestEven;
+  return mode == RoundingMode::kStochastic ? RuleMode::kStochastic : RuleMode::kOther;
+}
+
 struct EncodePlan {
   FormatSpec format;
   Rounding rounding;
@@ -53,7 +61,8 @@ struct EncodePlan {
   ExponentRange range_f32 = ExponentRange::kGeneral;
 };
 
-// Requires a format that ValidateFormat accepts and, in a stochastic mode, 1..32 random bits.
+// Requires a format that ValidateFormat accepts, a mode of rounding_modes.inc and, in a stochastic
+// one, 1..32 random bits.
 EncodePlan MakeEncodePlan(const FormatSpec& format,
                           const Rounding& rounding = {},
                           Overflow overflow = Overflow::kNonsaturate) noexcept;

@@ -5,13 +5,11 @@
 namespace numsim {
 namespace {
 
-constexpr Keyword<RoundingMode> kModes[] = {{"rne", RoundingMode::kNearestEven},
-                                            {"rna", RoundingMode::kNearestAway},
-                                            {"rtz", RoundingMode::kTowardZero},
-                                            {"rtp", RoundingMode::kUp},
-                                            {"rtn", RoundingMode::kDown},
-                                            {"odd", RoundingMode::kToOdd},
-                                            {"sr", RoundingMode::kStochastic}};
+constexpr Keyword<RoundingMode> kModes[] = {
+#define NUMSIM_ROUNDING_MODE(enumerator, value, c_name, name, ...) {name, RoundingMode::enumerator},
+#include "numsim/rounding/rounding_modes.inc"
+#undef NUMSIM_ROUNDING_MODE
+};
 constexpr Keyword<StochasticVariant> kVariants[] = {
     {"a", StochasticVariant::kA}, {"b", StochasticVariant::kB}, {"c", StochasticVariant::kC}};
 constexpr Keyword<Overflow> kPolicies[] = {{"nonsaturate", Overflow::kNonsaturate},

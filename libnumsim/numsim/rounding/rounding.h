@@ -8,14 +8,11 @@
 
 namespace numsim {
 
+// kNearestEven and so on: one per row of rounding_modes.inc, which says what each does.
 enum class RoundingMode : uint8_t {
-  kNearestEven,  // rne: ties to the even code
-  kNearestAway,  // rna: ties away from zero
-  kTowardZero,   // rtz
-  kUp,           // rtp: toward +infinity
-  kDown,         // rtn: toward -infinity
-  kToOdd,        // odd: inexact results take the neighbour with the odd code
-  kStochastic,   // sr: see StochasticVariant
+#define NUMSIM_ROUNDING_MODE(enumerator, value, ...) enumerator = value,
+#include "numsim/rounding/rounding_modes.inc"
+#undef NUMSIM_ROUNDING_MODE
 };
 
 // Stochastic rounding with N random bits R, 0 <= R < 2^N. nu in [0, 1) is the discarded fraction:
@@ -39,9 +36,8 @@ struct Rounding {
 // the largest finite value; and of infinite inputs.
 //
 // A finite overflow under kNonsaturate becomes infinity, NaN or the largest value, as the format's
-// overflow_to says, in rne, rna and sr; in a directed mode that rounds toward zero on that side
-// (rtz; odd; rtp for negative, rtn for positive numbers) it becomes the largest finite value, as in
-// [IEEE754] 7.4.
+// overflow_to says; but the largest finite value in a mode that never rounds away from zero on that
+// side (rtz; odd; rtp for negative, rtn for positive numbers), as in [IEEE754] 7.4.
 enum class Overflow : uint8_t {
   kNonsaturate,  // finite overflow as above; infinity -> infinity, else NaN, else the largest value
   kSaturate,     // finite overflow and infinity -> the largest finite value
@@ -54,7 +50,7 @@ enum class Overflow : uint8_t {
 // without zero (e8m0fnu) holds no negative number at all. Minus infinity becomes NaN under
 // kPropagate too.
 
-// Names: rne rna rtz rtp rtn odd sr; a b c; nonsaturate saturate propagate.
+// Names: those of rounding_modes.inc; a b c; nonsaturate saturate propagate.
 std::string_view Name(RoundingMode mode);
 std::string_view Name(StochasticVariant variant);
 std::string_view Name(Overflow overflow);

@@ -28,7 +28,7 @@ Uint128 WideBits(const Unrounded& x) {
   return sign | (field << WideLanes::kMantissaBits) | mantissa;
 }
 
-template <scalar::RuleMode kMode>
+template <RuleMode kMode>
 Rounded EncodeWide(const EncodePlan& plan, Uint128 bits, Uint128 random) {
   const auto r = scalar::EncodeWordWithFlags<kMode>(WideLanes(), plan, bits, random);
   return {static_cast<uint32_t>(r.code), static_cast<Flags>(r.flags)};
@@ -125,15 +125,16 @@ Rounded EncodeUnrounded(const EncodePlan& plan, const Unrounded& x, uint32_t ran
                x.exponent);
   if (plan.format.subnormal_shift != 0) return EncodeIntoHole(plan, x, random);
   const Uint128 bits = WideBits(x);
-  switch (plan.rounding.mode) {
-    case RoundingMode::kNearestEven:
-      return EncodeWide<scalar::RuleMode::kNearestEven>(plan, bits, 0);
-    case RoundingMode::kStochastic:
-      return EncodeWide<scalar::RuleMode::kStochastic>(
+  switch (RuleModeOf(plan.rounding.mode)) {
+    case RuleMode::kNearestEven:
+      return EncodeWide<RuleMode::kNearestEven>(plan, bits, 0);
+    case RuleMode::kStochastic:
+      return EncodeWide<RuleMode::kStochastic>(
           plan, bits, Uint128{random} << (WideLanes::kWordBits - plan.rounding.random_bits));
-    default:
-      return EncodeWide<scalar::RuleMode::kOther>(plan, bits, 0);
+    case RuleMode::kOther:
+      break;
   }
+  return EncodeWide<RuleMode::kOther>(plan, bits, 0);
 }
 
 }  // namespace numsim

@@ -6,9 +6,6 @@
 namespace numsim {
 namespace {
 
-constexpr std::string_view kMeasured = "Hopper-measured";
-constexpr std::string_view kReported = "MMA-Sim";
-
 constexpr Accumulator Truncating(int fraction_bits, int chunk, int promote = 0) {
   return {.kind = AccumulatorKind::kAligned,
           .chunk = chunk,
@@ -31,74 +28,59 @@ constexpr Accumulator InChunks(AccumulatorKind kind, int chunk) {
   return {.kind = kind, .chunk = chunk};
 }
 
+constexpr AccumulatorRow Measured(std::string_view name,
+                                  const Accumulator& rule,
+                                  std::string_view operands,
+                                  std::string_view note) {
+  return {name, rule, operands, true, "Hopper-measured", note};
+}
+
 constexpr AccumulatorRow Reported(std::string_view name,
                                   const Accumulator& rule,
                                   std::string_view operands,
                                   std::string_view note) {
-  return {name, rule, operands, false, kReported, note};
+  return {name, rule, operands, false, "MMA-Sim", note};
 }
 
 constexpr AccumulatorKind kExactChunks = AccumulatorKind::kExactChunks;
 constexpr AccumulatorKind kFlushedPairs = AccumulatorKind::kFlushedPairs;
+constexpr ProductOrder kEvenOdd = ProductOrder::kEvenOdd;
 constexpr std::string_view kFp8 = "e4m3fn, e5m2";
 constexpr std::string_view kFp8Fnuz = "e4m3fnuz, e5m2fnuz";
 
+// One row per rule: name, rule, operands, note.
+// clang-format off
 constexpr AccumulatorRow kTable[] = {
-    {"hopper-fp8-fast",
-     Truncating(13, 32),
-     kFp8,
-     true,
-     kMeasured,
-     "cuBLASLt with fast accumulation (wgmma); not where it splits the inner dimension"},
-    {"hopper-fp8",
-     Truncating(13, 32, 128),
-     kFp8,
-     true,
-     kMeasured,
-     "cuBLASLt without fast accumulation: promoted to float32 every 128, as in [DeepGEMM]"},
-    {"hopper-bf16",
-     Truncating(25, 16),
-     "bf16",
-     true,
-     kMeasured,
-     "cuBLASLt; not where it splits the inner dimension (seen from 4096)"},
-    {"hopper-fp16", Truncating(25, 16), "fp16", true, kMeasured, "cuBLASLt, as hopper-bf16"},
-    {"hopper-mma-fp8",
-     BytePairs(),
-     "e4m3fn",
-     true,
-     kMeasured,
-     "mma.sync.m16n8k32, another unit than wgmma; each 32 from zero, C added in float32"},
-    {"hopper-tf32",
-     Truncating(25, 8),
-     "tf32",
-     true,
-     kMeasured,
-     "wgmma and mma.sync (probe-device); cuBLAS promotes every 32 (trunc:25,8,32)"},
-    Reported("volta-fp16", Truncating(23, 4), "fp16", "mma.sync, float32 result"),
-    Reported("turing-fp16", Truncating(24, 8), "fp16", "mma.sync, float32 result"),
-    Reported("ampere-fp16", Truncating(24, 8), "fp16", "mma.sync, float32 result"),
-    Reported("ampere-bf16", Truncating(24, 8), "bf16", "mma.sync"),
-    Reported("ampere-tf32", Truncating(24, 4), "tf32", "mma.sync"),
-    Reported("ada-fp16", Truncating(24, 8), "fp16", "mma.sync, float32 result"),
-    Reported("ada-bf16", Truncating(24, 8), "bf16", "mma.sync"),
-    Reported("ada-tf32", Truncating(24, 4), "tf32", "mma.sync"),
-    Reported("ada-fp8", Truncating(13, 16), kFp8, "mma.sync, float32 result"),
-    Reported("blackwell-fp16", Truncating(25, 16), "fp16", "tcgen05.mma and mma.sync"),
-    Reported("blackwell-bf16", Truncating(25, 16), "bf16", "tcgen05.mma and mma.sync"),
-    Reported("blackwell-tf32", Truncating(25, 8), "tf32", "tcgen05.mma and mma.sync"),
-    Reported(
-        "blackwell-fp8", Truncating(25, 32), kFp8, "tcgen05.mma and mma.sync, no block scales"),
-    Reported("cdna1-fp16", InChunks(kExactChunks, 4), "fp16", "MI100"),
-    Reported("cdna1-bf16", InChunks(kExactChunks, 2), "bf16", "MI100"),
-    Reported("cdna2-fp16", InChunks(kFlushedPairs, 4), "fp16", "MI200"),
-    Reported("cdna2-bf16", InChunks(kFlushedPairs, 4), "bf16", "MI200, instructions named _1k"),
-    Reported("cdna2-bf16-2", InChunks(kFlushedPairs, 2), "bf16", "MI200, the other instructions"),
-    Reported("cdna3-fp16", RoundingDown(8), "fp16", "MI300"),
-    Reported("cdna3-bf16", RoundingDown(8), "bf16", "MI300"),
-    Reported("cdna3-tf32", RoundingDown(4), "tf32", "MI300, xf32 instructions"),
-    Reported("cdna3-fp8", RoundingDown(16, ProductOrder::kEvenOdd), kFp8Fnuz, "MI300"),
+    Measured("hopper-fp8-fast", Truncating(13, 32),         kFp8,     "cuBLASLt with fast accumulation (wgmma); not where it splits the inner dimension"),
+    Measured("hopper-fp8",      Truncating(13, 32, 128),    kFp8,     "cuBLASLt without fast accumulation: promoted to float32 every 128, as in [DeepGEMM]"),
+    Measured("hopper-bf16",     Truncating(25, 16),         "bf16",   "cuBLASLt; not where it splits the inner dimension (seen from 4096)"),
+    Measured("hopper-fp16",     Truncating(25, 16),         "fp16",   "cuBLASLt, as hopper-bf16"),
+    Measured("hopper-mma-fp8",  BytePairs(),                "e4m3fn", "mma.sync.m16n8k32, another unit than wgmma; each 32 from zero, C added in float32"),
+    Measured("hopper-tf32",     Truncating(25, 8),          "tf32",   "wgmma and mma.sync (probe-device); cuBLAS promotes every 32 (trunc:25,8,32)"),
+    Reported("volta-fp16",      Truncating(23, 4),          "fp16",   "mma.sync, float32 result"),
+    Reported("turing-fp16",     Truncating(24, 8),          "fp16",   "mma.sync, float32 result"),
+    Reported("ampere-fp16",     Truncating(24, 8),          "fp16",   "mma.sync, float32 result"),
+    Reported("ampere-bf16",     Truncating(24, 8),          "bf16",   "mma.sync"),
+    Reported("ampere-tf32",     Truncating(24, 4),          "tf32",   "mma.sync"),
+    Reported("ada-fp16",        Truncating(24, 8),          "fp16",   "mma.sync, float32 result"),
+    Reported("ada-bf16",        Truncating(24, 8),          "bf16",   "mma.sync"),
+    Reported("ada-tf32",        Truncating(24, 4),          "tf32",   "mma.sync"),
+    Reported("ada-fp8",         Truncating(13, 16),         kFp8,     "mma.sync, float32 result"),
+    Reported("blackwell-fp16",  Truncating(25, 16),         "fp16",   "tcgen05.mma and mma.sync"),
+    Reported("blackwell-bf16",  Truncating(25, 16),         "bf16",   "tcgen05.mma and mma.sync"),
+    Reported("blackwell-tf32",  Truncating(25, 8),          "tf32",   "tcgen05.mma and mma.sync"),
+    Reported("blackwell-fp8",   Truncating(25, 32),         kFp8,     "tcgen05.mma and mma.sync, no block scales"),
+    Reported("cdna1-fp16",      InChunks(kExactChunks, 4),  "fp16",   "MI100"),
+    Reported("cdna1-bf16",      InChunks(kExactChunks, 2),  "bf16",   "MI100"),
+    Reported("cdna2-fp16",      InChunks(kFlushedPairs, 4), "fp16",   "MI200"),
+    Reported("cdna2-bf16",      InChunks(kFlushedPairs, 4), "bf16",   "MI200, instructions named _1k"),
+    Reported("cdna2-bf16-2",    InChunks(kFlushedPairs, 2), "bf16",   "MI200, the other instructions"),
+    Reported("cdna3-fp16",      RoundingDown(8),            "fp16",   "MI300"),
+    Reported("cdna3-bf16",      RoundingDown(8),            "bf16",   "MI300"),
+    Reported("cdna3-tf32",      RoundingDown(4),            "tf32",   "MI300, xf32 instructions"),
+    Reported("cdna3-fp8",       RoundingDown(16, kEvenOdd), kFp8Fnuz, "MI300"),
 };
+// clang-format on
 
 }  // namespace
 

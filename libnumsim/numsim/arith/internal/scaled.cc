@@ -1,6 +1,7 @@
 #include "numsim/arith/arith.h"
 #include "numsim/arith/internal/deliver.h"
 #include "numsim/arith/shared/exact.h"
+#include "numsim/rounding/rounding_modes.h"
 #include "numsim/rounding/unrounded.h"
 
 namespace numsim {
@@ -19,7 +20,7 @@ Rounded Sum(const exact::Outcome& a,
             const exact::Outcome& b,
             const EncodePlan& to,
             uint32_t random) {
-  const bool zero_negative = to.rounding.mode == RoundingMode::kDown;
+  const bool zero_negative = ZeroSumIsNegative(to.rounding.mode);
   const exact::Outcome sum = exact::Sum(a.value, b.value, zero_negative);
   return Deliver(sum.value, a.flags | b.flags | sum.flags, to, random);
 }

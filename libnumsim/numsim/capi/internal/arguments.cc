@@ -2,6 +2,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
+#include "numsim/rounding/rounding_modes.h"
 
 namespace numsim::capi {
 namespace {
@@ -32,13 +33,10 @@ bool IsValid(const FormatSpec& spec) noexcept {
   return true;
 }
 
-static_assert(static_cast<int>(RoundingMode::kNearestEven) == NUMSIM_ROUND_NEAREST_EVEN);
-static_assert(static_cast<int>(RoundingMode::kNearestAway) == NUMSIM_ROUND_NEAREST_AWAY);
-static_assert(static_cast<int>(RoundingMode::kTowardZero) == NUMSIM_ROUND_TOWARD_ZERO);
-static_assert(static_cast<int>(RoundingMode::kUp) == NUMSIM_ROUND_UP);
-static_assert(static_cast<int>(RoundingMode::kDown) == NUMSIM_ROUND_DOWN);
-static_assert(static_cast<int>(RoundingMode::kToOdd) == NUMSIM_ROUND_TO_ODD);
-static_assert(static_cast<int>(RoundingMode::kStochastic) == NUMSIM_ROUND_STOCHASTIC);
+#define NUMSIM_ROUNDING_MODE(enumerator, value, c_name, ...) \
+  static_assert(static_cast<int>(RoundingMode::enumerator) == NUMSIM_ROUND_##c_name);
+#include "numsim/rounding/rounding_modes.inc"
+#undef NUMSIM_ROUNDING_MODE
 static_assert(static_cast<int>(StochasticVariant::kA) == NUMSIM_STOCHASTIC_A);
 static_assert(static_cast<int>(StochasticVariant::kB) == NUMSIM_STOCHASTIC_B);
 static_assert(static_cast<int>(StochasticVariant::kC) == NUMSIM_STOCHASTIC_C);
@@ -93,9 +91,7 @@ numsim_status_t ReadRounding(const numsim_rounding_t* rounding, Rounding* out) n
   }
   const bool reserved_clear =
       rounding->reserved[0] == 0 && rounding->reserved[1] == 0 && rounding->reserved[2] == 0;
-  if (!reserved_clear || rounding->mode < 0 || rounding->mode > NUMSIM_ROUND_STOCHASTIC) {
-    return NUMSIM_ERROR_BAD_ROUNDING;
-  }
+  if (!reserved_clear || !IsRoundingMode(rounding->mode)) return NUMSIM_ERROR_BAD_ROUNDING;
   if (rounding->mode != NUMSIM_ROUND_STOCHASTIC) {
     *out = Rounding{.mode = static_cast<RoundingMode>(rounding->mode)};
     return NUMSIM_OK;

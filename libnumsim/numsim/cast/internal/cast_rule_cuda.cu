@@ -7,7 +7,6 @@ namespace numsim::cuda {
 namespace {
 
 using scalar::F32Lanes;
-using scalar::RuleMode;
 
 template <typename T>
 __device__ __forceinline__ uint32_t CodeOrValue(const FormatSpec& format, uint32_t code) {
@@ -105,12 +104,12 @@ void EncodeByRule(const EncodePlan& plan,
     op.first_index = random.first_index;
     return Map("encode by the rule over 64-bit words", op, in, out, stream);
   }
-  switch (plan.rounding.mode) {
-    case RoundingMode::kNearestEven:
+  switch (RuleModeOf(plan.rounding.mode)) {
+    case RuleMode::kNearestEven:
       return MapRule<RuleMode::kNearestEven>(plan, in, out, stream, random);
-    case RoundingMode::kStochastic:
+    case RuleMode::kStochastic:
       return MapRule<RuleMode::kStochastic>(plan, in, out, stream, random);
-    default:
+    case RuleMode::kOther:
       return MapRule<RuleMode::kOther>(plan, in, out, stream, random);
   }
 }

@@ -116,9 +116,13 @@ HWY_INLINE hn::Mask<D32> RoundsUpInHole(const F32Lanes<D32>& l,
       return l.Eq(magnitude, bits);
     case RoundingMode::kDown:
       return l.GtI(zero, bits);
-    default:  // toward zero; to odd, which the lower end's code is
-      return l.GtU(zero, bits);
+    case RoundingMode::kTowardZero:
+    case RoundingMode::kToOdd:        // the lower end's code is odd
+    case RoundingMode::kNearestEven:  // CloseNearestEven
+    case RoundingMode::kStochastic:   // StochasticHole
+      break;
   }
+  return l.GtU(zero, bits);
 }
 
 // What closes a hole: called for a vector of bits, with the random words of its elements.

@@ -243,10 +243,10 @@ void EncodeOddAny(const EncodePlan& plan,
                   uint32_t* codes,
                   const ArrayRandom& random,
                   uint8_t* flags) {
-  switch (plan.rounding.mode) {
-    case RoundingMode::kNearestEven:
+  switch (RuleModeOf(plan.rounding.mode)) {
+    case RuleMode::kNearestEven:
       return EncodeOddMode<RuleMode::kNearestEven>(plan, x, n, codes, nullptr, flags);
-    case RoundingMode::kStochastic: {
+    case RuleMode::kStochastic: {
       const int bits = plan.rounding.random_bits;
       const uint64_t tile = RandomTileElements(bits);
       const size_t skip = static_cast<size_t>(random.first_index % tile);
@@ -255,7 +255,7 @@ void EncodeOddAny(const EncodePlan& plan,
       RandomTopAligned(random.stream, random.first_index - skip, drawn, bits, words);
       return EncodeOddMode<RuleMode::kStochastic>(plan, x, n, codes, words + skip, flags);
     }
-    default:
+    case RuleMode::kOther:
       return EncodeOddMode<RuleMode::kOther>(plan, x, n, codes, nullptr, flags);
   }
 }

@@ -121,10 +121,10 @@ void EncodeAny(
     const EncodePlan& plan, const float* in, size_t n, Out* out, const ArrayRandom& random) {
   // A pointer that the deterministic modes never read, but form sums with.
   const uint32_t* no_random = reinterpret_cast<const uint32_t*>(in);
-  switch (plan.rounding.mode) {
-    case RoundingMode::kStochastic:
+  switch (RuleModeOf(plan.rounding.mode)) {
+    case RuleMode::kStochastic:
       return EncodeStochastic(plan, in, n, out, random);
-    case RoundingMode::kNearestEven: {
+    case RuleMode::kNearestEven: {
       size_t done = 0;
       if constexpr (std::is_same_v<Out, uint8_t>) {
         done = EncodeShortcut(plan, Unscaled(), in, n, out);
@@ -132,7 +132,7 @@ void EncodeAny(
       return EncodeInMode<RuleMode::kNearestEven>(
           plan, in + done, n - done, no_random + done, out + done);
     }
-    default:
+    case RuleMode::kOther:
       return EncodeInMode<RuleMode::kOther>(plan, in, n, no_random, out);
   }
 }

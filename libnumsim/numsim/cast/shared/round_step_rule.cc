@@ -22,10 +22,18 @@ StepRule MakeStepRule(const EncodePlan& plan) {
   if (grid) {
     rule.grid = *grid;
     rule.path = StepPath::kGrid;
-  } else if (plan.rounding.mode == RoundingMode::kStochastic) {
-    rule.path = StepPath::kStochastic;
-  } else if (plan.rounding.mode != RoundingMode::kNearestEven) {
-    rule.path = StepPath::kOther;
+    return rule;
+  }
+  switch (RuleModeOf(plan.rounding.mode)) {
+    case RuleMode::kNearestEven:
+      rule.path = StepPath::kNearest;
+      break;
+    case RuleMode::kStochastic:
+      rule.path = StepPath::kStochastic;
+      break;
+    case RuleMode::kOther:
+      rule.path = StepPath::kOther;
+      break;
   }
   return rule;
 }

@@ -91,13 +91,13 @@ NUMSIM_INLINE float StepValue(const FormatSpec& format, uint32_t code) {
 
 // The value of the plan's format that x rounds to; x is exact or rounded to odd. `random` as of
 // EncodeF64.
-template <scalar::RuleMode kMode>
+template <RuleMode kMode>
 NUMSIM_INLINE float RoundFloat64(const EncodePlan& plan, double x, uint32_t random) {
   // All subnormals of float64 are far below half the least value of any format.
   constexpr ExponentRange kRange =
-      kMode == scalar::RuleMode::kOther ? ExponentRange::kGeneral : ExponentRange::kNarrower;
+      kMode == RuleMode::kOther ? ExponentRange::kGeneral : ExponentRange::kNarrower;
   uint64_t top = 0;
-  if constexpr (kMode == scalar::RuleMode::kStochastic) {
+  if constexpr (kMode == RuleMode::kStochastic) {
     top = static_cast<uint64_t>(random) << (64 - plan.rounding.random_bits);
   }
   const uint64_t code =
@@ -113,7 +113,7 @@ NUMSIM_INLINE float NearestStep(const StepRule& rule, float base, float directio
     return StepOnGrid(rule.grid, base, direction, factor);
   } else {
     const double sum = OddStepSum(base, direction, factor);
-    return RoundFloat64<scalar::RuleMode::kNearestEven>(rule.plan, sum, 0);
+    return RoundFloat64<RuleMode::kNearestEven>(rule.plan, sum, 0);
   }
 }
 
@@ -124,7 +124,7 @@ NUMSIM_INLINE float NearestValue(const StepRule& rule, float x) {
   if constexpr (kPath == StepPath::kGrid) {
     return NearestOnGrid(rule.grid, x);
   } else {
-    return RoundFloat64<scalar::RuleMode::kNearestEven>(rule.plan, static_cast<double>(x), 0);
+    return RoundFloat64<RuleMode::kNearestEven>(rule.plan, static_cast<double>(x), 0);
   }
 }
 
@@ -143,9 +143,9 @@ NUMSIM_INLINE float RoundStepOne(
   const double nan = std::bit_cast<double>(kInfinity | (kInfinity >> 1));
   const double x =
       finite ? OddSum(static_cast<double>(base), product) : (magnitude == kInfinity ? sum : nan);
-  constexpr scalar::RuleMode kMode = kPath == StepPath::kStochastic ? scalar::RuleMode::kStochastic
-                                     : kPath == StepPath::kOther    ? scalar::RuleMode::kOther
-                                                                 : scalar::RuleMode::kNearestEven;
+  constexpr RuleMode kMode = kPath == StepPath::kStochastic ? RuleMode::kStochastic
+                             : kPath == StepPath::kOther    ? RuleMode::kOther
+                                                            : RuleMode::kNearestEven;
   return RoundFloat64<kMode>(rule.plan, x, random);
 }
 

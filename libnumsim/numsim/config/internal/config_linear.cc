@@ -3,6 +3,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/config/shared/config_table.h"
+#include "numsim/rounding/rounding_modes.h"
 
 namespace numsim {
 namespace {
@@ -22,7 +23,15 @@ std::string ParseKind(const std::string& text) {
   throw Error::Format("'{}' is not one of {}", text, KindNames());
 }
 
-constexpr std::string_view kRoundingTexts = "rne, rna, rtz, rtp, rtn, odd, sr[:BITS[:a, b or c]]";
+// "rne, rna, ..., sr[:BITS[:a, b or c]]".
+std::string RoundingTexts() {
+  std::string texts;
+  for (const RoundingModeRow& row : kRoundingModes) {
+    texts += fmt::format(
+        "{}{}{}", texts.empty() ? "" : ", ", row.name, row.draws ? "[:BITS[:a, b or c]]" : "");
+  }
+  return texts;
+}
 
 // "rne", "sr", "sr:16", "sr:16:b".
 Rounding ParseRounding(const std::string& text) {
@@ -40,7 +49,7 @@ Rounding ParseRounding(const std::string& text) {
   rounding.random_bits = number ? std::stoi(bits) : 0;
   if (rounding.mode != RoundingMode::kStochastic || rounding.random_bits < 1 ||
       rounding.random_bits > 32) {
-    throw Error::Format("'{}' is not one of {}, with 1 to 32 bits", text, kRoundingTexts);
+    throw Error::Format("'{}' is not one of {}, with 1 to 32 bits", text, RoundingTexts());
   }
   return rounding;
 }
@@ -120,47 +129,27 @@ void AppendDelayedRows(ConfigRows<LinearOptions>& rows) {
 ConfigRows<LinearOptions> LinearRows() {
   using L = LinearOptions;
   const auto kind = [](const std::string& text) { return text; };
+  // clang-format off
   ConfigRows<L> rows = {
-      TextRow("kind", &L::kind, ParseKind, kind, "kind of layer (linear.md)", KindNames()),
-      TextRow("format",
-              &L::format,
-              "format of quantised operands; empty: the kind's",
+      TextRow("kind",                      &L::kind,                      ParseKind, kind, "kind of layer (linear.md)", KindNames()),
+      TextRow("format",                    &L::format,                    "format of quantised operands; empty: the kind's",
               "a signed format of at most 16 bits"),
-      TextRow("gradient_format",
-              &L::gradient_format,
-              "that of quantised output gradients; empty: the kind's",
+      TextRow("gradient_format",           &L::gradient_format,           "that of quantised output gradients; empty: the kind's",
               "a signed format of at most 16 bits"),
-      TextRow("high_precision",
-              &L::high_precision,
-              "format of operands that are not quantised; empty: bf16",
-              "fp32, bf16, fp16"),
-      TextRow("gradient_rounding",
-              &L::gradient_rounding,
-              ParseRounding,
-              RoundingText,
-              "rounding of quantised output gradients",
-              std::string(kRoundingTexts)),
-      TextRow("accumulate",
-              &L::accumulate,
-              "rule that adds up products of quantised operands; empty: exact for int8, else fp32",
+      TextRow("high_precision",            &L::high_precision,            "format of operands that are not quantised; empty: bf16", "fp32, bf16, fp16"),
+      TextRow("gradient_rounding",         &L::gradient_rounding,         ParseRounding, RoundingText, "rounding of quantised output gradients",
+              RoundingTexts()),
+      TextRow("accumulate",                &L::accumulate,                "rule that adds up products of quantised operands; empty: exact for int8, else fp32",
               "a rule (oracle.md)"),
-      TextRow("high_precision_accumulate",
-              &L::high_precision_accumulate,
-              "that of the other products; empty: fp32",
-              "a rule (oracle.md); library"),
-      TextRow("scale_rule",
-              &L::scale_rule,
-              "how scales come about from absolute maxima; empty: the kind's",
+      TextRow("high_precision_accumulate", &L::high_precision_accumulate, "that of the other products; empty: fp32", "a rule (oracle.md); library"),
+      TextRow("scale_rule",                &L::scale_rule,                "how scales come about from absolute maxima; empty: the kind's",
               "absmax, pow2-floor, pow2-ceil, e8m0, none"),
-      WholeRow("block", &L::block, 0, "block, mx: elements of a block; 0: 128, 32"),
-      TextRow("high_operands",
-              &L::high_operands,
-              ParseOperandSet,
-              Text,
+      WholeRow("block",                    &L::block,                     0, "block, mx: elements of a block; 0: 128, 32"),
+      TextRow("high_operands",             &L::high_operands,             ParseOperandSet, Text,
               "operands of products that stay in high precision, separated by commas",
-              "x, w, g; forward.x, forward.w, input-gradient.g, input-gradient.w, "
-              "weight-gradient.g, weight-gradient.x"),
+              "x, w, g; forward.x, forward.w, input-gradient.g, input-gradient.w, weight-gradient.g, weight-gradient.x"),
   };
+  // clang-format on
   AppendDelayedRows(rows);
   return rows;
 }

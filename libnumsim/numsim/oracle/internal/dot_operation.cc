@@ -28,6 +28,7 @@
 #include "numsim/formats/decode.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/oracle/internal/operation_row.h"
+#include "numsim/rounding/rounding_modes.h"
 
 namespace numsim {
 namespace {
@@ -85,7 +86,7 @@ class ExactDot : public DotOperation {
       nan = nan || product.value.kind == NumberKind::kNan;
     }
     if (sum.Invalid() && !nan) flags |= kInvalid;
-    const bool zero_negative = to_.rounding.mode == RoundingMode::kDown;
+    const bool zero_negative = ZeroSumIsNegative(to_.rounding.mode);
     const Rounded r = EncodeUnrounded(to_, sum.Result(zero_negative), Random(inputs, 0));
     results[0] = r.code;
     return static_cast<Flags>(flags | r.flags);

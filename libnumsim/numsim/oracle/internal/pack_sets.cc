@@ -3,6 +3,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/oracle/pack.h"
+#include "numsim/rounding/rounding_modes.h"
 
 namespace numsim {
 namespace {
@@ -75,12 +76,8 @@ void AddConversions(Entries& entries) {
     entries.AddConvert(to, "fp32", "full");
   }
   for (const char* const to : {"e4m3fn", "e5m2", "e8m0fnu"}) {
-    for (const RoundingMode mode : {RoundingMode::kNearestAway,
-                                    RoundingMode::kTowardZero,
-                                    RoundingMode::kUp,
-                                    RoundingMode::kDown,
-                                    RoundingMode::kToOdd}) {
-      entries.AddConvert("fp32", to, "edges", {mode});
+    for (const RoundingMode mode : kDeterministicModes) {
+      if (mode != RoundingMode::kNearestEven) entries.AddConvert("fp32", to, "edges", {mode});
     }
   }
   for (const char* const to : {"e4m3fn", "e5m2"}) {

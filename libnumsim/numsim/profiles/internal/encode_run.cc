@@ -5,7 +5,6 @@ namespace numsim {
 namespace {
 
 using scalar::F32Lanes;
-using scalar::RuleMode;
 
 // The rounding rule inlined: the same text as EncodeF32's.
 template <RuleMode kMode, ExponentRange kRange>
@@ -19,13 +18,13 @@ void RunByRule(const EncodePlan& plan, uint32_t first, uint32_t random, std::spa
 
 template <ExponentRange kRange>
 void RunByMode(const EncodePlan& plan, uint32_t first, uint32_t random, std::span<uint32_t> codes) {
-  switch (plan.rounding.mode) {
-    case RoundingMode::kNearestEven:
+  switch (RuleModeOf(plan.rounding.mode)) {
+    case RuleMode::kNearestEven:
       return RunByRule<RuleMode::kNearestEven, kRange>(plan, first, 0, codes);
-    case RoundingMode::kStochastic:
+    case RuleMode::kStochastic:
       random <<= 32 - plan.rounding.random_bits;
       return RunByRule<RuleMode::kStochastic, kRange>(plan, first, random, codes);
-    default:
+    case RuleMode::kOther:
       return RunByRule<RuleMode::kOther, kRange>(plan, first, 0, codes);
   }
 }

@@ -42,17 +42,18 @@ NUMSIM_HOST_DEVICE inline uint32_t EncodeGeneral(const EncodePlan& plan,
                                                  typename L::Word bits,
                                                  typename L::Word random) {
   constexpr L lanes;
-  switch (plan.rounding.mode) {
-    case RoundingMode::kNearestEven:
+  switch (RuleModeOf(plan.rounding.mode)) {
+    case RuleMode::kNearestEven:
       return static_cast<uint32_t>(
           EncodeWord<RuleMode::kNearestEven, ExponentRange::kGeneral>(lanes, plan, bits, random));
-    case RoundingMode::kStochastic:
+    case RuleMode::kStochastic:
       return static_cast<uint32_t>(
           EncodeWord<RuleMode::kStochastic, ExponentRange::kGeneral>(lanes, plan, bits, random));
-    default:
-      return static_cast<uint32_t>(
-          EncodeWord<RuleMode::kOther, ExponentRange::kGeneral>(lanes, plan, bits, random));
+    case RuleMode::kOther:
+      break;
   }
+  return static_cast<uint32_t>(
+      EncodeWord<RuleMode::kOther, ExponentRange::kGeneral>(lanes, plan, bits, random));
 }
 
 // A float64 in a format without a hole. `random` as in EncodeF64.

@@ -42,7 +42,7 @@ struct StochasticRule {
       const DeviceStep& step, size_t, float w, float u, Extra, uint32_t r, bool& beyond) const {
     beyond = WantedBeyond(step, step.learning_rate, w, u);
     const double sum = OddStepSum(w, u, step.learning_rate);
-    return RoundFloat64<scalar::RuleMode::kStochastic>(step.rule.plan, sum, r);
+    return RoundFloat64<RuleMode::kStochastic>(step.rule.plan, sum, r);
   }
 };
 
@@ -80,7 +80,7 @@ struct KahanRule {
   __device__ Extra Load(const DeviceStep& step, size_t i) const { return {step.values[i], 0}; }
   __device__ float Next(
       const DeviceStep& step, size_t i, float w, float u, Extra x, uint32_t, bool& beyond) const {
-    constexpr scalar::RuleMode kNearest = scalar::RuleMode::kNearestEven;
+    constexpr RuleMode kNearest = RuleMode::kNearestEven;
     beyond = WantedBeyond(step, step.learning_rate, w, u);
     const double before = static_cast<double>(w);
     const double wanted = static_cast<double>(x.value) +
