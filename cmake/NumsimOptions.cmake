@@ -24,6 +24,10 @@ if(NUMSIM_SANITIZE)
   target_compile_options(numsim_options INTERFACE
     -fsanitize=${NUMSIM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(numsim_options INTERFACE -fsanitize=${NUMSIM_SANITIZE})
+  # Vector code is most of the build: two targets and the fallback show what a sanitizer can find; the
+  # others are tested without one.
+  target_compile_definitions(numsim_options INTERFACE
+    "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_AVX3_DL)")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # The checks' extra branches confuse this analysis.
     target_compile_options(numsim_options INTERFACE -Wno-maybe-uninitialized)

@@ -5,7 +5,7 @@
 
 #include "tests/analysis/hand_replay.h"
 #include "tests/analysis/ranking_by_hand.h"
-#include "tests/train/train_problem.h"
+#include "tests/support/train_problem.h"
 
 namespace numsim {
 namespace {

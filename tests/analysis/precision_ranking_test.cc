@@ -8,7 +8,7 @@
 
 #include "numsim/base/parallel.h"
 #include "tests/analysis/ranking_by_hand.h"
-#include "tests/train/train_problem.h"
+#include "tests/support/train_problem.h"
 
 namespace numsim {
 namespace {

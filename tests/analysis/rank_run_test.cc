@@ -5,7 +5,7 @@
 #include "numsim/analysis/step_replay.h"
 #include "numsim/plot/figure.h"
 #include "numsim/train/run.h"
-#include "tests/train/train_problem.h"
+#include "tests/support/train_problem.h"
 
 namespace numsim {
 namespace {

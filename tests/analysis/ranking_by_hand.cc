@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "tests/analysis/hand_replay.h"
-#include "tests/train/train_problem.h"
+#include "tests/support/train_problem.h"
 
 namespace numsim {
 namespace {

@@ -9,8 +9,8 @@
 #include "numsim/base/error.h"
 #include "tests/analysis/hand_replay.h"
 #include "tests/analysis/ranking_by_hand.h"
-#include "tests/io/io_fixture.h"
-#include "tests/train/train_problem.h"
+#include "tests/support/io_fixture.h"
+#include "tests/support/train_problem.h"
 
 namespace numsim {
 namespace {

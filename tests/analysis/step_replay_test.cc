@@ -10,7 +10,7 @@
 #include "numsim/base/parallel.h"
 #include "numsim/random/streams.h"
 #include "tests/analysis/hand_replay.h"
-#include "tests/train/train_problem.h"
+#include "tests/support/train_problem.h"
 
 namespace numsim {
 namespace {

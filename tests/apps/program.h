@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "numsim/io/array.h"
-#include "tests/io/io_fixture.h"
+#include "tests/support/io_fixture.h"
 
 namespace numsim::apps {
 

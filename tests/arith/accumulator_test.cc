@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "numsim/formats/format_table.h"
-#include "tests/arith/dot_operands.h"
 #include "tests/arith/judged_rules.h"
+#include "tests/support/dot_operands.h"
 
 namespace numsim {
 namespace {

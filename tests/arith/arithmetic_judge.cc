@@ -6,7 +6,7 @@
 
 #include "numsim/formats/format_table.h"
 #include "tests/reference/inputs.h"
-#include "tests/rounding/vocabulary.h"
+#include "tests/support/vocabulary.h"
 
 namespace numsim {
 namespace {

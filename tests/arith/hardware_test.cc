@@ -2,7 +2,7 @@
 // processor follows IEEE 754: fp32, fp16 and bf16 on x86.
 #include <gtest/gtest.h>
 
-#include "tests/arith/codes.h"
+#include "tests/support/codes.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

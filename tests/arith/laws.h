@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/arith/codes.h"
+#include "tests/support/codes.h"
 
 namespace numsim {
 

@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "numsim/arith/arith.h"
-#include "tests/arith/codes.h"
+#include "tests/support/codes.h"
 
 namespace numsim {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "numsim/io/npy.h"
 #include "tests/capi/capi_fixture.h"
-#include "tests/gemm/gemm_problem.h"
+#include "tests/support/gemm_problem.h"
 
 namespace numsim::capi_test {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/cast/arithmetic.h"
-#include "tests/arith/codes.h"
+#include "tests/support/codes.h"
 
 namespace numsim {
 

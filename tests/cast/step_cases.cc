@@ -12,11 +12,11 @@
 
 #include "numsim/cast/shared/round_step.h"
 #include "numsim/formats/format_table.h"
-#include "tests/cast/exact_step.h"
 #include "tests/reference/arithmetic.h"
 #include "tests/reference/inputs.h"
-#include "tests/rounding/vocabulary.h"
 #include "tests/support/every_backend.h"
+#include "tests/support/exact_step.h"
+#include "tests/support/vocabulary.h"
 
 namespace numsim {
 namespace {

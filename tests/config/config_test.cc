@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "numsim/base/error.h"
-#include "tests/io/io_fixture.h"
+#include "tests/support/io_fixture.h"
 
 namespace numsim {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/config/config.h"
-#include "tests/config/doc_page.h"
+#include "tests/support/doc_page.h"
 
 namespace numsim {
 namespace {

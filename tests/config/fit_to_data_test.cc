@@ -3,7 +3,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/config/config.h"
-#include "tests/io/io_fixture.h"
+#include "tests/support/io_fixture.h"
 
 namespace numsim {
 namespace {

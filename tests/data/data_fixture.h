@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/io/io_fixture.h"
+#include "tests/support/io_fixture.h"
 
 namespace numsim {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "numsim/formats/named_formats.h"
-#include "tests/gemm/gemm_problem.h"
+#include "tests/support/gemm_problem.h"
 
 namespace numsim {
 namespace {

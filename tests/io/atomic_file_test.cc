@@ -5,7 +5,7 @@
 
 #include <csignal>
 
-#include "tests/io/io_fixture.h"
+#include "tests/support/io_fixture.h"
 
 namespace numsim {
 namespace {

@@ -1,6 +1,6 @@
 #include "numsim/io/shared/child_process.h"
 
-#include "tests/io/io_fixture.h"
+#include "tests/support/io_fixture.h"
 
 namespace numsim {
 namespace {

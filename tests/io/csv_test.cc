@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-#include "tests/io/io_fixture.h"
+#include "tests/support/io_fixture.h"
 
 namespace numsim {
 namespace {

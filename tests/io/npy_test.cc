@@ -3,7 +3,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "tests/io/io_fixture.h"
+#include "tests/support/io_fixture.h"
 
 namespace numsim {
 namespace {

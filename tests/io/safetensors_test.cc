@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "tests/io/io_fixture.h"
+#include "tests/support/io_fixture.h"
 
 namespace numsim {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "numsim/io/safetensors.h"
-#include "tests/io/io_fixture.h"
+#include "tests/support/io_fixture.h"
 
 namespace numsim {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "numsim/io/npy.h"
-#include "tests/io/io_fixture.h"
+#include "tests/support/io_fixture.h"
 
 namespace numsim {
 namespace {

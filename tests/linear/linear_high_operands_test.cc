@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "numsim/formats/format_table.h"
-#include "tests/io/io_fixture.h"
 #include "tests/linear/linear_problem.h"
+#include "tests/support/io_fixture.h"
 
 namespace numsim {
 namespace {

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "numsim/linear/linear_recipe.h"
-#include "tests/io/io_fixture.h"
+#include "tests/support/io_fixture.h"
 
 namespace numsim {
 namespace {

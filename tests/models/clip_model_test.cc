@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "numsim/models/internal/model_kinds.h"
-#include "tests/models/image_problem.h"
 #include "tests/models/overfit.h"
+#include "tests/support/image_problem.h"
 
 namespace numsim {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "numsim/models/internal/model_kinds.h"
-#include "tests/models/finite_differences.h"
 #include "tests/models/language_model_problem.h"
+#include "tests/support/finite_differences.h"
 
 namespace numsim {
 namespace {

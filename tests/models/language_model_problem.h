@@ -13,7 +13,7 @@
 #include "numsim/data/source.h"
 #include "numsim/models/internal/model_kinds.h"
 #include "numsim/random/streams.h"
-#include "tests/models/finite_differences.h"
+#include "tests/support/finite_differences.h"
 
 namespace numsim {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "numsim/models/model.h"
-#include "tests/models/image_problem.h"
+#include "tests/support/image_problem.h"
 
 namespace numsim {
 namespace {

@@ -15,7 +15,7 @@
 #include "numsim/models/internal/mlp_layer.h"
 #include "numsim/models/internal/norm_layer.h"
 #include "numsim/models/internal/transformer.h"
-#include "tests/models/finite_differences.h"
+#include "tests/support/finite_differences.h"
 
 namespace numsim {
 namespace {

@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "tests/models/finite_differences.h"
 #include "tests/ops/grid.h"
 #include "tests/support/every_backend.h"
+#include "tests/support/finite_differences.h"
 
 namespace numsim {
 namespace {

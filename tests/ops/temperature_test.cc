@@ -6,9 +6,9 @@
 #include <limits>
 #include <vector>
 
-#include "tests/models/finite_differences.h"
 #include "tests/ops/grid.h"
 #include "tests/support/every_backend.h"
+#include "tests/support/finite_differences.h"
 
 namespace numsim {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "numsim/random/distributions.h"
 #include "numsim/updates/shared/decay_update.h"
-#include "tests/optim/optimizer_problem.h"
 #include "tests/support/every_backend.h"
+#include "tests/support/optimizer_problem.h"
 
 namespace numsim {
 namespace {

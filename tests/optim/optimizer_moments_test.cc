@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "numsim/optim/optimizer.h"
-#include "tests/optim/optimizer_problem.h"
+#include "tests/support/optimizer_problem.h"
 
 namespace numsim {
 namespace {

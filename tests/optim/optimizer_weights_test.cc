@@ -8,7 +8,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/optim/optimizer.h"
-#include "tests/optim/optimizer_problem.h"
+#include "tests/support/optimizer_problem.h"
 
 namespace numsim {
 namespace {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "numsim/io/npy.h"
-#include "tests/io/io_fixture.h"
 #include "tests/oracle/made_up_operation.h"
+#include "tests/support/io_fixture.h"
 
 namespace numsim {
 namespace {

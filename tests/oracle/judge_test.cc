@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/io/io_fixture.h"
 #include "tests/oracle/made_up_operation.h"
+#include "tests/support/io_fixture.h"
 
 namespace numsim {
 namespace {

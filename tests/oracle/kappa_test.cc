@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "numsim/formats/decode.h"
-#include "tests/io/io_fixture.h"
 #include "tests/oracle/made_up_operation.h"
+#include "tests/support/io_fixture.h"
 
 namespace numsim {
 namespace {

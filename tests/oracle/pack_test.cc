@@ -9,7 +9,7 @@
 #include "numsim/io/shared/sha256.h"
 #include "numsim/oracle/case_text.h"
 #include "numsim/oracle/cases.h"
-#include "tests/io/io_fixture.h"
+#include "tests/support/io_fixture.h"
 
 namespace numsim {
 namespace {

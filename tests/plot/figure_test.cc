@@ -5,7 +5,7 @@
 
 #include "numsim/io/shared/child_process.h"
 #include "numsim/plot/internal/gnuplot_script.h"
-#include "tests/io/io_fixture.h"
+#include "tests/support/io_fixture.h"
 
 namespace numsim {
 namespace {

@@ -9,6 +9,7 @@
 #include "numsim/base/error.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
+#include "numsim/gemm/gemm_quantized.h"
 #include "numsim/random/distributions.h"
 #include "tests/support/every_backend.h"
 

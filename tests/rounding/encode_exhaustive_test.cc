@@ -16,7 +16,7 @@
 #include "numsim/formats/format_table.h"
 #include "numsim/rounding/encode.h"
 #include "tests/reference/intervals.h"
-#include "tests/rounding/vocabulary.h"
+#include "tests/support/vocabulary.h"
 
 namespace numsim {
 namespace {

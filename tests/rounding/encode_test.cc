@@ -13,7 +13,7 @@
 #include "tests/reference/inputs.h"
 #include "tests/reference/oracle.h"
 #include "tests/rounding/judge.h"
-#include "tests/rounding/vocabulary.h"
+#include "tests/support/vocabulary.h"
 
 namespace numsim {
 namespace {

@@ -14,7 +14,7 @@
 #include "numsim/rounding/encode.h"
 #include "tests/reference/inputs.h"
 #include "tests/reference/oracle.h"
-#include "tests/rounding/vocabulary.h"
+#include "tests/support/vocabulary.h"
 
 namespace numsim {
 namespace {

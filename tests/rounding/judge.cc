@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "tests/reference/inputs.h"
-#include "tests/rounding/vocabulary.h"
+#include "tests/support/vocabulary.h"
 
 namespace numsim {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "numsim/formats/format_table.h"
 #include "numsim/rounding/encode_plan.h"
-#include "tests/config/doc_page.h"
 #include "tests/reference/oracle.h"
-#include "tests/rounding/vocabulary.h"
+#include "tests/support/doc_page.h"
+#include "tests/support/vocabulary.h"
 
 namespace numsim {
 namespace {

@@ -11,7 +11,7 @@
 #include "tests/reference/format_param.h"
 #include "tests/reference/inputs.h"
 #include "tests/reference/oracle.h"
-#include "tests/rounding/vocabulary.h"
+#include "tests/support/vocabulary.h"
 
 namespace numsim {
 namespace {

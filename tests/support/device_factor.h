@@ -12,7 +12,7 @@
 #include "numsim/cast/cast.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/gemm/gemm_device.h"
-#include "tests/gemm/gemm_problem.h"
+#include "tests/support/gemm_problem.h"
 
 namespace numsim {
 

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "numsim/io/shared/safetensors_writer.h"
-#include "tests/io/io_fixture.h"
+#include "tests/support/io_fixture.h"
 
 namespace numsim {
 namespace {

@@ -5,7 +5,7 @@
 #include "numsim/base/parallel.h"
 #include "numsim/plot/figure.h"
 #include "numsim/train/shared/run_files.h"
-#include "tests/train/train_problem.h"
+#include "tests/support/train_problem.h"
 
 namespace numsim {
 namespace {

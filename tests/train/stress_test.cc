@@ -9,8 +9,8 @@
 #include "numsim/models/internal/model_kinds.h"
 #include "numsim/random/streams.h"
 #include "numsim/train/shared/tensor_telemetry.h"
-#include "tests/models/image_problem.h"
-#include "tests/train/train_problem.h"
+#include "tests/support/image_problem.h"
+#include "tests/support/train_problem.h"
 
 namespace numsim {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "numsim/train/shared/tensor_telemetry.h"
-#include "tests/train/train_problem.h"
+#include "tests/support/train_problem.h"
 
 namespace numsim {
 namespace {

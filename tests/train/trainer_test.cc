@@ -8,7 +8,7 @@
 #include "numsim/ops/elementwise.h"
 #include "numsim/random/streams.h"
 #include "numsim/train/internal/loss_history.h"
-#include "tests/train/train_problem.h"
+#include "tests/support/train_problem.h"
 
 namespace numsim {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "numsim/base/elementary.h"
 #include "numsim/train/zero_shot.h"
-#include "tests/train/train_problem.h"
+#include "tests/support/train_problem.h"
 
 namespace numsim {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "numsim/train/telemetry.h"
-#include "tests/config/doc_page.h"
+#include "tests/support/doc_page.h"
 
 namespace numsim {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "numsim/cast/shared/round_step.h"
-#include "tests/cast/exact_step.h"
 #include "tests/reference/arithmetic.h"
+#include "tests/support/exact_step.h"
 
 namespace numsim {
 namespace {

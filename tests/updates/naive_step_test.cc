@@ -10,7 +10,7 @@
 
 #include "numsim/formats/named_formats.h"
 #include "numsim/random/distributions.h"
-#include "tests/optim/optimizer_problem.h"
+#include "tests/support/optimizer_problem.h"
 
 namespace numsim {
 namespace {

@@ -15,7 +15,7 @@
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/gemm/gemm.h"
-#include "tests/arith/dot_operands.h"
+#include "tests/support/dot_operands.h"
 #include "tests/support/every_backend.h"
 
 namespace numsim {

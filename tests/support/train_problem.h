@@ -9,7 +9,7 @@
 
 #include "numsim/train/run.h"
 #include "numsim/train/trainer.h"
-#include "tests/io/io_fixture.h"
+#include "tests/support/io_fixture.h"
 
 namespace numsim {
 

@@ -1,4 +1,4 @@
-#include "tests/optim/optimizer_problem.h"
+#include "tests/support/optimizer_problem.h"
 
 #include <algorithm>
 #include <cstring>

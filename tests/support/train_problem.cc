@@ -1,4 +1,4 @@
-#include "tests/train/train_problem.h"
+#include "tests/support/train_problem.h"
 
 #include "numsim/train/shared/run_files.h"
 
