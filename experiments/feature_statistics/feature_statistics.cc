@@ -55,90 +55,45 @@ constexpr BlockTensor kBlockTensors[] = {
 
 std::vector<Option> DataOptions() {
   return {
-      {.name = "captions",
-       .quick = "",
-       .paper = "",
-       .help = "clip: folder of images with captions; empty: generated shapes"},
-      {.name = "shapes",
-       .quick = "2048",
-       .paper = "1048576",
-       .help = "clip, vit: generated images",
-       .small = "8192"},
-      {.name = "image",
-       .quick = "32",
-       .paper = "64",
-       .help = "clip, vit: pixels of a side of generated images, 16 to 64"},
-      {.name = "patch",
-       .quick = "8",
-       .paper = "4",
-       .help = "clip, vit: pixels of a side of a patch"},
-      {.name = "text",
-       .quick = "",
-       .paper = "",
-       .help = "llama: UTF-8 file to train on; empty: generated text"},
-      {.name = "text-size",
-       .quick = "1048576",
-       .paper = "67108864",
-       .help = "llama: bytes of generated text",
-       .small = "4194304"},
-      {.name = "context",
-       .quick = "64",
-       .paper = "2048",
-       .help = "llama: bytes of a sequence",
-       .small = "128"},
+      // clang-format off
+      {.name = "captions",  .quick = "",        .paper = "",         .help = "clip: folder of images with captions; empty: generated shapes"},
+      {.name = "shapes",    .quick = "2048",    .paper = "1048576",  .help = "clip, vit: generated images", .small = "8192"},
+      {.name = "image",     .quick = "32",      .paper = "64",       .help = "clip, vit: pixels of a side of generated images, 16 to 64"},
+      {.name = "patch",     .quick = "8",       .paper = "4",        .help = "clip, vit: pixels of a side of a patch"},
+      {.name = "text",      .quick = "",        .paper = "",         .help = "llama: UTF-8 file to train on; empty: generated text"},
+      {.name = "text-size", .quick = "1048576", .paper = "67108864", .help = "llama: bytes of generated text", .small = "4194304"},
+      {.name = "context",   .quick = "64",      .paper = "2048",     .help = "llama: bytes of a sequence", .small = "128"},
+      // clang-format on
   };
 }
 
 std::vector<Option> TrainingOptions() {
   return {
-      {.name = "batch",
-       .quick = "32",
-       .paper = "16384",
-       .help = "examples of a step",
-       .small = "64"},
-      {.name = "steps",
-       .quick = "150",
-       .paper = "20000",
-       .help = "steps of training",
-       .small = "400"},
-      {.name = "lr", .quick = "2e-3", .paper = "2e-3", .help = "peak learning rate"},
-      {.name = "warmup",
-       .quick = "30",
-       .paper = "5000",
-       .help = "steps of linear warm-up, below --steps",
-       .small = "50"},
-      {.name = "beta2", .quick = "0.98", .paper = "0.98", .help = "decay of Adam's v"},
-      {.name = "weight-decay", .quick = "0.2", .paper = "0.2", .help = "of matrices"},
-      {.name = "clip", .quick = "0", .paper = "0", .help = "largest norm of gradients; 0: any"},
+      // clang-format off
+      {.name = "batch",        .quick = "32",   .paper = "16384", .help = "examples of a step", .small = "64"},
+      {.name = "steps",        .quick = "150",  .paper = "20000", .help = "steps of training", .small = "400"},
+      {.name = "lr",           .quick = "2e-3", .paper = "2e-3",  .help = "peak learning rate"},
+      {.name = "warmup",       .quick = "30",   .paper = "5000",  .help = "steps of linear warm-up, below --steps", .small = "50"},
+      {.name = "beta2",        .quick = "0.98", .paper = "0.98",  .help = "decay of Adam's v"},
+      {.name = "weight-decay", .quick = "0.2",  .paper = "0.2",   .help = "of matrices"},
+      {.name = "clip",         .quick = "0",    .paper = "0",     .help = "largest norm of gradients; 0: any"},
+      // clang-format on
   };
 }
 
 std::vector<Option> Options() {
   std::vector<Option> options = {
-      {.name = "model", .quick = "clip", .paper = "clip", .help = "clip, llama or vit"},
-      {.name = "sizes",
-       .quick = "4x64",
-       .paper = "12x768,24x1024,32x1280",
-       .help = "LAYERSxWIDTH of the model, of both towers of clip",
+      // clang-format off
+      {.name = "model",        .quick = "clip",      .paper = "clip",     .help = "clip, llama or vit"},
+      {.name = "sizes",        .quick = "4x64",      .paper = "12x768,24x1024,32x1280", .help = "LAYERSxWIDTH of the model, of both towers of clip",
        .small = "4x64,12x64"},
-      {.name = "layer-scales",
-       .quick = "none,0",
-       .paper = "none,0",
-       .help = "initial gains of the branches; none: no layer-scale"},
-      {.name = "products",
-       .quick = "standard",
-       .paper = "standard",
-       .help = "linear layers: KIND[:FORMAT[/GRADIENT_FORMAT]], e.g. tensor-wise:e4m3fn/e5m2; "
-               "standard is bf16"},
-      {.name = "every",
-       .quick = "5",
-       .paper = "20",
-       .help = "steps between records of features.csv"},
-      {.name = "histories",
-       .quick = "1,4,16,64",
-       .paper = "1,4,16,64,256,1024",
-       .help = "steps whose maxima foretell the next; 1 is always among them",
+      {.name = "layer-scales", .quick = "none,0",    .paper = "none,0",   .help = "initial gains of the branches; none: no layer-scale"},
+      {.name = "products",     .quick = "standard",  .paper = "standard",
+       .help = "linear layers: KIND[:FORMAT[/GRADIENT_FORMAT]], e.g. tensor-wise:e4m3fn/e5m2; standard is bf16"},
+      {.name = "every",        .quick = "5",         .paper = "20",       .help = "steps between records of features.csv"},
+      {.name = "histories",    .quick = "1,4,16,64", .paper = "1,4,16,64,256,1024", .help = "steps whose maxima foretell the next; 1 is always among them",
        .small = "1,4,16,64,256"},
+      // clang-format on
   };
   for (const std::vector<Option>& more : {DataOptions(), TrainingOptions()}) {
     options.insert(options.end(), more.begin(), more.end());
