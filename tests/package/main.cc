@@ -2,8 +2,11 @@
 #include <cstdio>
 
 #include "numsim/base/build_info.h"
-#include "numsim/formats/format_table.h"
-#include "numsim/rounding/encode.h"
+#include "numsim/cast.h"
+#include "numsim/gemm.h"
+#include "numsim/quantize.h"
+#include "numsim/train.h"
+#include "numsim/update.h"
 
 int main() {
   const numsim::Format e4m3fn = numsim::ParseFormat("e4m3fn");
