@@ -1,5 +1,6 @@
 // Everything that can be counted through: all operations of all narrow formats in all modes, all
-// triples of some, and all 2^32 pairs of fp16 and bf16.
+// triples of some, and all 2^32 pairs of fp16 and bf16. Millions of random operands in wide
+// formats.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -46,6 +47,23 @@ TEST_P(EveryOperand, FusedMultiplyAddIsRightToNearestEven) {
   ArithmeticJudge judge(GetParam().name, {{}}, TininessRules::kAfterRounding);
   judge.CheckAll(Operation::kFusedMultiplyAdd);
   judge.CheckAll(Operation::kFusedAddAdd, 3);
+}
+
+class MillionsOfOperands : public testing::TestWithParam<Format> {};
+
+INSTANTIATE_TEST_SUITE_P(,
+                         MillionsOfOperands,
+                         testing::Values(oracle::FindFormat("fp16"),
+                                         oracle::FindFormat("bf16"),
+                                         oracle::FindFormat("fp32")),
+                         oracle::ParamName);
+
+TEST_P(MillionsOfOperands, AreRightToNearestEven) {
+  ArithmeticJudge(GetParam().name, {{}}, TininessRules::kAfterRounding).CheckRandom(17, 4000000);
+}
+
+TEST_P(MillionsOfOperands, AreRightInEveryMode) {
+  ArithmeticJudge(GetParam().name, oracle::AllSettings()).CheckRandom(18, 200000);
 }
 
 // Every result of all 2^32 pairs, by the array kernel, which the scalar functions equal.

@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "numsim/formats/format_table.h"
+#include "tests/arith/operand_codes.h"
 #include "tests/reference/inputs.h"
+#include "tests/support/sampling.h"
 #include "tests/support/vocabulary.h"
 
 namespace numsim {
@@ -216,7 +218,7 @@ void ArithmeticJudge::CheckWordCount(Operation operation, const OperandCodes& co
 void ArithmeticJudge::CheckAll(Operation operation, uint64_t stride, uint64_t first) {
   uint64_t count = 1;
   for (int i = 0; i < oracle::Arity(operation); ++i) count *= Count(i);
-  for (uint64_t number = first; number < count; number += stride) {
+  for (uint64_t number = first; number < count; number += stride * SampleEvery(11)) {
     OperandCodes codes{};
     uint64_t rest = number;
     for (int i = 0; i < oracle::Arity(operation); ++i) {
@@ -224,6 +226,18 @@ void ArithmeticJudge::CheckAll(Operation operation, uint64_t stride, uint64_t fi
       rest /= Count(i);
     }
     Check(operation, codes);
+  }
+}
+
+void ArithmeticJudge::CheckRandom(uint64_t seed, int count) {
+  const oracle::Format& f = target_.format();
+  oracle::TestRandom random(seed);
+  const uint32_t one = static_cast<uint32_t>(f.bias) << f.mantissa_bits;
+  for (unsigned i = 0; i < static_cast<unsigned>(count); i += SampleEvery(11)) {
+    const uint32_t a = RandomCode(random, f, one);
+    const uint32_t b = RandomCode(random, f, a);
+    const OperandCodes codes = {a, b, RandomCode(random, f, i % 2 ? a : one)};
+    for (Operation operation : oracle::kOperations) Check(operation, codes);
   }
 }
 

@@ -54,6 +54,9 @@ class ArithmeticJudge {
   // Every `stride`-th of all pairs (triples, codes) of codes, from number
   // `first` on.
   void CheckAll(oracle::Operation operation, uint64_t stride = 1, uint64_t first = 0);
+  // Every operation on `count` triples of random codes, many of them near 1 or near each other.
+  // Requires operands in the format of the target.
+  void CheckRandom(uint64_t seed, int count);
 
   // One more than the largest code of operand i.
   uint64_t Count(int i) const { return uint64_t{1} << operands_[i].format.Bits(); }

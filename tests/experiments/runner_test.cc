@@ -107,14 +107,16 @@ TEST_F(RunnerTest, AFailureOfAnotherKindPassesThrough) {
   EXPECT_THROW(Run(experiment, Options(Directory("out"))), std::bad_alloc);
 }
 
-TEST_F(RunnerTest, ResumesFromAJournalCutAtAnyByteOfItsLastLine) {
+// journal_test.cc cuts at every byte.
+TEST_F(RunnerTest, ResumesFromAJournalCutWithinItsLastLine) {
   const fs::path out = Directory("out");
   const fs::path journal = out / "journal" / "0-of-1.jsonl";
   SetThreadCount(1);
   Run(Counting(), Options(out));
   const std::string bytes = Bytes(journal);
   const size_t last_line = bytes.rfind('\n', bytes.size() - 2) + 1;
-  for (size_t length = last_line; length < bytes.size(); ++length) {
+  const size_t end = bytes.size();  // behind the newline
+  for (size_t length : {last_line, last_line + 1, (last_line + end) / 2, end - 2, end - 1}) {
     fs::resize_file(journal, length);
     for (const char* name : {"values.csv", "sums.csv", "summary.txt", "manifest.json"}) {
       fs::remove(out / name);

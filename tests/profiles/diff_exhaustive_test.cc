@@ -12,6 +12,7 @@ namespace numsim {
 namespace {
 
 const Pair kPairs[] = {
+    {"cuda-13", "hip-host", "e4m3fn"},
     {"cuda-13", "hip-host", "e5m2"},
     {"ml-dtypes", "torch-2.11", "e8m0fnu"},
     {"cuda-13", "qpytorch", "e4m3fn"},

@@ -57,6 +57,14 @@ void ExpectVariantA(const ProfileConversion& conversion,
   }
 }
 
+void ExpectVariantAInEveryBinade(const char* profile, const char* target) {
+  const ProfileConversion conversion(profile, SourceType::kFloat32, ParseFormat(target));
+  const oracle::Grid grid(oracle::FindFormat(target));
+  for (const float x : InBinades(grid, {1.2345678}, 1)) {
+    ExpectVariantA(conversion, grid, x, Count::kEveryWord);
+  }
+}
+
 std::vector<float> InBinades(const oracle::Grid& grid,
                              const std::vector<double>& factors,
                              int step) {

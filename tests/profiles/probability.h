@@ -29,6 +29,10 @@ void ExpectVariantA(const ProfileConversion& conversion,
                     float x,
                     Count count);
 
+// ExpectVariantA for one number in every binade, with every word. `target` is a format that the
+// oracle also knows, and `profile` converts float32 to it.
+void ExpectVariantAInEveryBinade(const char* profile, const char* target);
+
 // A float32 number in every `step`-th binade from 26 below the smallest value to the largest, for
 // each of the factors.
 std::vector<float> InBinades(const oracle::Grid& grid,

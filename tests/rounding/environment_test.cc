@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cfenv>
+#include <iterator>
 #include <vector>
 
 #if defined(__SSE2__)
@@ -45,42 +46,46 @@ Inputs PrepareInputs() {
   return inputs;
 }
 
+constexpr const char* kFormats[] = {"bf16",
+                                    "fp16",
+                                    "e4m3fn",
+                                    "e5m2",
+                                    "fp32",
+                                    "bnb-e4m3",
+                                    "binary8p1ue",
+                                    "e8m0fnu",
+                                    "int8",
+                                    "e8m3:bias=146"};
+
 // Everything that the library computes from the inputs: codes of many conversions and the bits of
 // decoded values.
-std::vector<uint32_t> Results(const Inputs& inputs) {
+std::vector<uint32_t> ResultsIn(const char* format, const Inputs& inputs) {
   std::vector<uint32_t> results;
-  for (const char* name : {"bf16",
-                           "fp16",
-                           "e4m3fn",
-                           "e5m2",
-                           "fp32",
-                           "bnb-e4m3",
-                           "binary8p1ue",
-                           "e8m0fnu",
-                           "int8",
-                           "e8m3:bias=146"}) {
-    const FormatSpec spec = ParseFormat(name).spec;
-    for (const oracle::Setting& s : oracle::AllSettings()) {
-      if (s.policy != oracle::Policy::kNonsaturate) continue;
-      const EncodePlan plan = MakeEncodePlan(spec, RoundingOf(s), ToLibrary(s.policy));
-      for (uint32_t bits : inputs.f32) results.push_back(EncodeF32(plan, bits, 0x9E3779B9u));
-      for (uint64_t bits : inputs.f64) results.push_back(EncodeF64(plan, bits, 0x9E3779B9u));
-    }
-    if (spec.Bits() > 16) continue;
-    for (float value : DecodeTable(spec)) results.push_back(std::bit_cast<uint32_t>(value));
+  const FormatSpec spec = ParseFormat(format).spec;
+  for (const oracle::Setting& s : oracle::AllSettings()) {
+    if (s.policy != oracle::Policy::kNonsaturate) continue;
+    const EncodePlan plan = MakeEncodePlan(spec, RoundingOf(s), ToLibrary(s.policy));
+    for (uint32_t bits : inputs.f32) results.push_back(EncodeF32(plan, bits, 0x9E3779B9u));
+    for (uint64_t bits : inputs.f64) results.push_back(EncodeF64(plan, bits, 0x9E3779B9u));
   }
+  if (spec.Bits() > 16) return results;
+  for (float value : DecodeTable(spec)) results.push_back(std::bit_cast<uint32_t>(value));
   return results;
 }
 
+// One of the three modes per format, in turn.
 TEST(Environment, RoundingModeOfTheProcessorChangesNothing) {
+  constexpr int kModes[] = {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
   const Inputs inputs = PrepareInputs();
-  const std::vector<uint32_t> expected = Results(inputs);
-  for (int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+  size_t turn = 0;
+  for (const char* format : kFormats) {
+    const int mode = kModes[turn++ % std::size(kModes)];
+    const std::vector<uint32_t> expected = ResultsIn(format, inputs);
     const int before = std::fegetround();
     ASSERT_EQ(std::fesetround(mode), 0);
-    const std::vector<uint32_t> got = Results(inputs);
+    const std::vector<uint32_t> got = ResultsIn(format, inputs);
     std::fesetround(before);
-    EXPECT_EQ(got, expected) << "rounding mode " << mode;
+    EXPECT_EQ(got, expected) << format << ", rounding mode " << mode;
   }
 }
 
@@ -89,12 +94,14 @@ TEST(Environment, FlushToZeroChangesNothing) {
   constexpr unsigned kFlushToZero = 0x8000;
   constexpr unsigned kDenormalsAreZero = 0x0040;
   const Inputs inputs = PrepareInputs();
-  const std::vector<uint32_t> expected = Results(inputs);
-  const unsigned before = _mm_getcsr();
-  _mm_setcsr(before | kFlushToZero | kDenormalsAreZero);
-  const std::vector<uint32_t> got = Results(inputs);
-  _mm_setcsr(before);
-  EXPECT_EQ(got, expected);
+  for (const char* format : kFormats) {
+    const std::vector<uint32_t> expected = ResultsIn(format, inputs);
+    const unsigned before = _mm_getcsr();
+    _mm_setcsr(before | kFlushToZero | kDenormalsAreZero);
+    const std::vector<uint32_t> got = ResultsIn(format, inputs);
+    _mm_setcsr(before);
+    EXPECT_EQ(got, expected) << format;
+  }
 #else
   GTEST_SKIP() << "flush-to-zero is set through MXCSR, which only x86 has";
 #endif
@@ -102,10 +109,13 @@ TEST(Environment, FlushToZeroChangesNothing) {
 
 TEST(Environment, ConversionsRaiseNoFloatingPointFlag) {
   const Inputs inputs = PrepareInputs();
-  std::feclearexcept(FE_ALL_EXCEPT);
-  const std::vector<uint32_t> results = Results(inputs);
-  EXPECT_EQ(std::fetestexcept(FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID | FE_DIVBYZERO), 0);
-  EXPECT_FALSE(results.empty());
+  for (const char* format : kFormats) {
+    std::feclearexcept(FE_ALL_EXCEPT);
+    const std::vector<uint32_t> results = ResultsIn(format, inputs);
+    EXPECT_EQ(std::fetestexcept(FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID | FE_DIVBYZERO), 0)
+        << format;
+    EXPECT_FALSE(results.empty());
+  }
 }
 
 }  // namespace

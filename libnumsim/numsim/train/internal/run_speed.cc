@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "numsim/arith/accumulator.h"
+#include "numsim/backend/backend.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/gemm/gemm.h"
 #include "numsim/random/distributions.h"
@@ -25,20 +26,21 @@ GemmOperand AsSquare(std::span<const float> values, size_t n) {
   return operand;
 }
 
-// Operations a second of the best of several products that take a twentieth of a second together.
+// Operations per second of the best of several products that together take a twentieth of a second.
+// The scalar reference, which would take seconds for one product, multiplies smaller matrices.
 double ProductRate(const Accumulator& rule) {
-  constexpr size_t kSize = 512;
+  const size_t size = UsesScalarReference() ? 64 : 512;
   constexpr double kSeconds = 0.05;
-  std::vector<float> a(kSize * kSize), b(kSize * kSize), out(kSize * kSize);
+  std::vector<float> a(size * size), b(size * size), out(size * size);
   FillNormal({1, 0}, 0, a);
   FillNormal({1, 1}, 0, b);
   double best = 0, spent = 0;
   while (spent < kSeconds) {
     const auto start = std::chrono::steady_clock::now();
-    Gemm(AsSquare(a, kSize), AsSquare(b, kSize), rule, out);
+    Gemm(AsSquare(a, size), AsSquare(b, size), rule, out);
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
     spent += time.count();
-    const double operations = 2.0 * static_cast<double>(kSize * kSize * kSize);
+    const double operations = 2.0 * static_cast<double>(size * size * size);
     best = std::max(best, operations / time.count());
   }
   return best;
