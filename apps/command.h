@@ -22,6 +22,7 @@ void AddDescribeCommand(Program& program);
 void AddRunCommand(Program& program);
 void AddMergeCommand(Program& program);
 void AddPlotCommand(Program& program);
+void AddDemoCommand(Program& program);
 void AddFormatsCommand(Program& program);
 void AddInspectCommand(Program& program);
 void AddCastCommand(Program& program);

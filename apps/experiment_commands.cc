@@ -1,10 +1,12 @@
-// `numsim list`, `describe`, `run`, `merge` and `plot`.
+// `numsim list`, `describe`, `run`, `merge`, `plot` and `demo`.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <charconv>
+#include <cstdio>
 
 #include "apps/command.h"
+#include "experiments/core/demo.h"
 #include "experiments/core/runner.h"
 #include "experiments/core/settings.h"
 #include "numsim/base/error.h"
@@ -152,10 +154,16 @@ void AddRunOf(Program& program, CLI::App* run, const Experiment& experiment) {
 }  // namespace
 
 void AddListCommand(Program& program) {
+  auto names = std::make_shared<bool>(false);
   CLI::App* sub = program.app.add_subcommand("list", "List the experiments");
+  sub->add_flag("--names", *names, "Only the names, one per line, for scripts");
   Example(sub, "numsim list");
-  Choose(program, sub, [] {
+  Choose(program, sub, [names] {
     for (const Experiment& e : AllExperiments()) {
+      if (*names) {
+        fmt::print("{}\n", e.name);
+        continue;
+      }
       fmt::print("{:<24} {}\n{:<24} reproduces {}\n", e.name, e.title, "", e.reproduces);
     }
     return 0;
@@ -207,6 +215,27 @@ void AddPlotCommand(Program& program) {
   Example(sub, "numsim plot results/update-fidelity");
   Choose(program, sub, [directory] {
     PrintReport(experiments::Redraw(*directory), *directory);
+    return 0;
+  });
+}
+
+void AddDemoCommand(Program& program) {
+  auto out = std::make_shared<std::string>("results/demo");
+  CLI::App* sub = program.app.add_subcommand(
+      "demo", "A tour of a few minutes: some experiments in small, their verdicts and figures");
+  sub->add_option("--out", *out, "Directory of the results, one folder for each experiment")
+      ->capture_default_str();
+  Example(sub, "numsim demo");
+  Choose(program, sub, [out, &program] {
+    experiments::DemoOptions options;
+    options.out = *out;
+    options.progress = isatty(STDERR_FILENO) != 0;
+    options.command = program.command_line;
+    options.print = [](const std::string& line) {
+      fmt::print("{}\n", line);
+      std::fflush(stdout);
+    };
+    experiments::RunDemo(AllExperiments(), options);
     return 0;
   });
 }

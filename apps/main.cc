@@ -107,6 +107,7 @@ int Main(int argc, char** argv) {
   AddRunCommand(program);
   AddMergeCommand(program);
   AddPlotCommand(program);
+  AddDemoCommand(program);
   AddFormatsCommand(program);
   AddInspectCommand(program);
   AddCastCommand(program);

@@ -141,6 +141,7 @@ void WriteFiguresAndSummary(const Experiment& experiment,
   Summary summary;
   if (experiment.summarise) summary = experiment.summarise(settings, tables);
   report.summary = SummaryText(experiment, settings, summary);
+  report.claims = summary.claims;
   WriteFileAtomically(directory / kSummaryFile, report.summary);
   report.outputs.emplace_back(kSummaryFile);
 }

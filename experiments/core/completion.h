@@ -22,7 +22,7 @@ struct Command {
 std::vector<Point> ListPoints(const Experiment& experiment, const Settings& settings);
 
 // Draws the figures and writes the summary into `directory`. Adds the files to the report's outputs
-// and sets its summary and notice.
+// and sets its summary, claims and notice.
 void WriteFiguresAndSummary(const Experiment& experiment,
                             const Settings& settings,
                             const Tables& tables,
@@ -30,7 +30,8 @@ void WriteFiguresAndSummary(const Experiment& experiment,
                             RunReport& report);
 
 // Writes tables, figures, summary and, last of all, the manifest into `directory`; sets `outputs`,
-// `summary` and `notice` of the report. Requires the rows of every point and a DirectoryLock.
+// `summary`, `claims` and `notice` of the report. Requires the rows of every point and a
+// DirectoryLock.
 void Complete(const Experiment& experiment,
               const Settings& settings,
               const FinishedPoints& finished,

@@ -26,12 +26,16 @@ struct Option {
   // Value under --backend cuda, with either preset; empty: that of the preset. For experiments that
   // measure times alone.
   std::string cuda = {};
+  // Value under --preset demo, of experiments that have it; empty: that of quick.
+  std::string demo = {};
 };
 
-// A set of defaults: quick, paper or small.
+// A set of defaults: quick, paper, small or demo.
 struct Preset {
   std::string name;
   int seeds = 1;  // without --seeds
+  // Of demo: about how long it takes on two cores, for the time left (experiments/demo.h).
+  double seconds = 0;
 };
 
 // Everything that determines the rows, and nothing else: no path, thread count or backend.

@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <utility>
 
 namespace numsim::experiments {
 namespace {
 
 // A longer line would wrap on a terminal, and a carriage return goes back one screen line only.
-constexpr int kLabelWidth = 60;
+constexpr size_t kLabelWidth = 60;  // with the head
 constexpr const char* kEraseToEndOfLine = "\x1b[K";
 
 }  // namespace
@@ -17,7 +19,14 @@ Progress::Progress(bool visible, size_t done, size_t total)
     : visible_(visible), total_(total), done_(done) {}
 
 Progress::~Progress() {
-  if (printed_) std::fputc('\n', stderr);
+  if (!printed_) return;
+  fmt::print(stderr, "{}{}", head_ ? "\r" : "\n", head_ ? kEraseToEndOfLine : "");
+  std::fflush(stderr);
+}
+
+void Progress::BeginWith(ProgressHead head, double left) {
+  head_ = std::move(head);
+  left_ = left;
 }
 
 void Progress::Started(std::string_view label) {
@@ -26,22 +35,25 @@ void Progress::Started(std::string_view label) {
   Print(label);
 }
 
-void Progress::Finished(std::string_view label) {
+void Progress::Finished(std::string_view label, double share) {
   if (!visible_) return;
   const std::lock_guard lock(mutex_);
   ++done_;
+  left_ -= share;
   Print(label);
 }
 
 void Progress::Print(std::string_view label) {
   const int digits = static_cast<int>(fmt::formatted_size("{}", total_));
+  const std::string head = head_ ? head_(std::max(0.0, left_)) : "";
   fmt::print(stderr,
-             "\r[{:>{}}/{}] {:.{}}{}",
+             "\r{}[{:>{}}/{}] {:.{}}{}",
+             head,
              done_,
              digits,
              total_,
              label,
-             kLabelWidth,
+             kLabelWidth - std::min(head.size(), kLabelWidth),
              kEraseToEndOfLine);
   std::fflush(stderr);
   printed_ = true;

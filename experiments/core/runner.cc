@@ -129,18 +129,26 @@ void Measure(const Task& task, size_t index, Journal& journal) {
   journal.Append({index, point.label, std::string(BuildCommit()), std::move(rows)});
 }
 
+double CostOf(const Task& task, const std::vector<size_t>& points) {
+  double cost = 0;
+  for (const size_t i : points) cost += task.points[i].cost;
+  return cost;
+}
+
 void MeasureAll(const Task& task, Journal& journal) {
   FirstFailure failure;
   {
     const size_t done = task.shard.size() - task.todo.size();
     Progress progress(task.options.progress, done, task.shard.size());
+    const double work = CostOf(task, task.shard);
+    progress.BeginWith(task.options.progress_head, CostOf(task, task.todo) / work);
     const auto measure = [&](size_t i) {
       if (failure.Happened()) return;
-      const std::string& label = task.points[task.todo[i]].label;
+      const Point& point = task.points[task.todo[i]];
       try {
-        progress.Started(label);
+        progress.Started(point.label);
         Measure(task, task.todo[i], journal);
-        progress.Finished(label);
+        progress.Finished(point.label, point.cost / work);
       } catch (...) {
         failure.Set(std::current_exception());
       }

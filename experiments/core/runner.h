@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "experiments/core/experiment.h"
+#include "experiments/core/progress.h"
 
 namespace numsim::experiments {
 
@@ -18,6 +19,7 @@ struct RunOptions {
   int shard_index = 0;        // this run does points with index % shard_count == shard_index
   int shard_count = 1;
   bool progress = false;             // a line on stderr, rewritten in place
+  ProgressHead progress_head;        // what it begins with; none: nothing
   std::vector<std::string> command;  // argv, for the manifest
 };
 
@@ -27,6 +29,7 @@ struct RunReport {
   size_t points_missing = 0;         // still to be run by other shards; 0: the results are complete
   std::vector<std::string> outputs;  // written files relative to `out`; only when complete
   std::string summary;               // text of summary.txt; only when complete
+  std::vector<Claim> claims;         // those of the summary
   std::string notice;                // for the user, e.g. figures need gnuplot; often empty
 };
 

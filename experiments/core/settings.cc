@@ -120,6 +120,7 @@ void CheckDistinct(std::string_view option, const std::vector<std::string>& valu
 const std::string& DefaultOf(const Option& option, std::string_view preset, bool device) {
   if (device && !option.cuda.empty()) return option.cuda;
   if (preset == "small" && !option.small.empty()) return option.small;
+  if (preset == "demo" && !option.demo.empty()) return option.demo;
   return preset == "paper" ? option.paper : option.quick;
 }
 

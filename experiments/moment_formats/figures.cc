@@ -2,6 +2,7 @@
 // flushed to zero.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "experiments/moment_formats/moment_formats.h"
@@ -180,6 +181,17 @@ double GainOf(const Table& curves) {
   return baseline.y.front() - baseline.y.back();
 }
 
+// Extends a panel that would be empty, since all its curves leave the range, to the lowest of those
+// that go on to the last step.
+void ReachLowestCurve(Panel& panel) {
+  double lowest = std::numeric_limits<double>::infinity();
+  for (const Series& series : panel.series) {
+    const bool whole = !series.x.empty() && series.x.back() == panel.x.high;
+    if (whole) lowest = std::min(lowest, series.y.back());
+  }
+  if (std::isfinite(lowest) && lowest > panel.y.high) panel.y.high = 1.2 * lowest;
+}
+
 Figure GapFigure(const Table& curves) {
   Figure figure{"moment-gap", "Training loss minus that of fp32 moments", 2, {}, "curves.csv"};
   const BaselineLosses baseline = BaselineOf(curves);
@@ -197,6 +209,7 @@ Figure GapFigure(const Table& curves) {
       series.style = styles.emplace(series.label, static_cast<int>(styles.size())).first->second;
       panel.series.push_back(std::move(series));
     }
+    ReachLowestCurve(panel);
     figure.panels.push_back(std::move(panel));
   }
   return figure;

@@ -59,10 +59,10 @@ std::vector<Option> Options() {
       {.name = "m",             .quick = "fp32,e4m3fn,e5m2", .paper = "fp32,bf16,fp16,e4m3fn,e4m3,e5m2,dynamic",
        .help = "formats of the first moment in the grid", .small = "fp32,e4m3fn,e5m2"},
       {.name = "v",             .quick = "fp32,e4m3fn,e5m2", .paper = "fp32,bf16,fp16,e4m3fn,e4m3,e5m2,dynamic",
-       .help = "formats of the second moment in the grid", .small = "fp32,e4m3fn,e5m2"},
+       .help = "formats of the second moment in the grid", .small = "fp32,e4m3fn,e5m2", .demo = "e4m3fn,e5m2"},
       {.name = "scalings",      .quick = "tensor",    .paper = "none,tensor,block:128,coat:128", .help = "scalings of the grid: none, tensor, block:N, coat:N"},
       {.name = "pairs",         .quick = kPairsQuick, .paper = "none",     .help = "more pairs M/V, e.g. e4m3fn@block:128/e5m2@tensor+sr; none",
-       .small = kPairsSmall},
+       .small = kPairsSmall, .demo = "none"},
       {.name = "text",          .quick = "",          .paper = "",
        .help = "UTF-8 file to train on, its last tenth for validation; empty: generated text"},
       {.name = "text-size",     .quick = "1048576",   .paper = "67108864", .help = "bytes of generated text", .small = "4194304"},
@@ -71,16 +71,17 @@ std::vector<Option> Options() {
       {.name = "heads",         .quick = "2",         .paper = "12",       .help = "heads; divides width", .small = "4"},
       {.name = "context",       .quick = "64",        .paper = "2048",     .help = "bytes of a sequence", .small = "128"},
       {.name = "batch",         .quick = "8",         .paper = "128",      .help = "sequences of a step", .small = "16"},
-      {.name = "steps",         .quick = "300",       .paper = "20000",    .help = "steps of training, 10 at least", .small = "600"},
+      {.name = "steps",         .quick = "300",       .paper = "20000",    .help = "steps of training, 10 at least", .small = "600", .demo = "600"},
       {.name = "lr",            .quick = "3e-3",      .paper = "3e-4",     .help = "peak learning rate", .small = "2e-3"},
-      {.name = "warmup",        .quick = "30",        .paper = "2000",     .help = "steps of linear warm-up", .small = "60"},
+      {.name = "warmup",        .quick = "30",        .paper = "2000",     .help = "steps of linear warm-up", .small = "60", .demo = "60"},
       {.name = "epsilon",       .quick = "1e-8",      .paper = "1e-8",     .help = "of AdamW; Llama2 has 1e-5"},
       {.name = "beta1",         .quick = "0.9",       .paper = "0.9",      .help = "decay of m"},
       {.name = "beta2",         .quick = "0.95",      .paper = "0.95",     .help = "decay of v"},
       {.name = "weight-decay",  .quick = "0.1",       .paper = "0.1",      .help = "of matrices"},
       {.name = "clip",          .quick = "1",         .paper = "1",        .help = "largest norm of gradients; 0: any"},
+      // Of demo: the failure of E4M3 that larger models have too. From fresh moments they have none.
       {.name = "update-from",   .quick = "fresh",     .paper = "fresh",
-       .help = "moments that make the update: fresh, or as they come back from storage: stored"},
+       .help = "moments that make the update: fresh, or as they come back from storage: stored", .demo = "stored"},
       {.name = "records",       .quick = "30",        .paper = "100",      .help = "points of a curve at least, 2 to --steps"},
       {.name = "valid-batches", .quick = "16",        .paper = "16",       .help = "batches of a validation"},
       {.name = "billions",      .quick = "6.74",      .paper = "6.74",     .help = "parameters of memory.csv, 10^9"},
@@ -273,7 +274,7 @@ Experiment MomentFormats() {
   experiment.reproduces = "Figure 5, Tables 1 and 4 of [Fishman]";
   experiment.description = kDescription;
   experiment.options = Options();
-  experiment.presets = {{"quick", 3}, {"small", 3}, {"paper", 3}};
+  experiment.presets = {{"quick", 3}, {"small", 3}, {"paper", 3}, {"demo", 3, 60}};
   experiment.tables = TableSpecs();
   experiment.points = Points;
   experiment.run = Measure;

@@ -95,10 +95,11 @@ std::vector<Option> Options() {
        "int8,e4m3fn,e5m2,bf16",
        "int8,e4m3fn,e5m2,bf16,fp16,e3m4",
        "formats; up to 8 bits are scaled by absmax, wider ones are cast"},
-      {"granularities",
-       "row,tensor,block:128",
-       "row,tensor,block:128",
-       "elements that share a scale: row, tensor, block:N, tile:ROWSxCOLS"},
+      {.name = "granularities",
+       .quick = "row,tensor,block:128",
+       .paper = "row,tensor,block:128",
+       .help = "elements that share a scale: row, tensor, block:N, tile:ROWSxCOLS",
+       .demo = "row"},
       {"roundings", "rne,sr", "rne,sr", "rounding modes; sr is run with the first granularity"},
       {"sr-bits", "16", "16", "random bits of stochastic rounding, 1..32"},
       {"pairs", "128", "1024", "pairs of vectors a point, 4 or more"},
@@ -266,6 +267,7 @@ Experiment QuantizationVariance() {
       "whether the error grows relative to the signal, and where the model's assumptions fail\n"
       "(sigma_q grows with absmax; rounding errors correlate with the signal; underflow).";
   experiment.options = Options();
+  experiment.presets = {{"quick"}, {"paper"}, {"demo", 3, 25}};
   experiment.tables = TableSpecs();
   experiment.points = Points;
   experiment.run = Measure;

@@ -257,6 +257,7 @@ Experiment UpdateFidelity() {
   experiment.reproduces = "[Seed003] Empirics, Precision: the figures for fp8, fp16 and bf16";
   experiment.description = std::string(kDescription);
   experiment.options = Options();
+  experiment.presets = {{"quick"}, {"paper"}, {"demo", 3, 45}};
   experiment.tables = TableSpecs();
   experiment.points = Points;
   experiment.run = Measure;

@@ -1,4 +1,4 @@
-// `numsim list`, `describe`, `backends`, `--help`, `--version`, and a small `run`.
+// `numsim list`, `describe`, `demo`, `backends`, `--help`, `--version`, and a small `run`.
 #include <algorithm>
 
 #include "experiments/core/experiment.h"
@@ -39,6 +39,20 @@ TEST_F(Commands, ListNamesEveryExperimentAndItsSource) {
   }
 }
 
+TEST_F(Commands, ListOfNamesHasOnePerLine) {
+  std::vector<std::string> names;
+  for (const experiments::Experiment& e : experiments::AllExperiments()) names.push_back(e.name);
+  EXPECT_EQ(Numsim("list --names").Lines(), names);
+}
+
+TEST_F(Commands, DemoRefusesWhatItDoesNotKnow) {
+  const Outcome outcome = Numsim("demo --bad");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_NE(outcome.err.find("--bad"), std::string::npos) << outcome.err;
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+}
+
 TEST_F(Commands, DescribeShowsOptionsAndColumns) {
   for (const experiments::Experiment& e : experiments::AllExperiments()) {
     const std::string out = Output("describe " + e.name);
@@ -57,17 +71,18 @@ TEST_F(Commands, DescribeShowsOptionsAndColumns) {
 
 TEST_F(Commands, DescribeShowsThePresetsWithTheirValues) {
   const std::string three = Output("describe moment-formats");
-  EXPECT_NE(three.find("options (quick with 3 seeds | small with 3 seeds | paper with 3 seeds)"),
+  EXPECT_NE(three.find("options (quick with 3 seeds | small with 3 seeds | paper with 3 seeds | "
+                       "demo with 3 seeds)"),
             std::string::npos)
       << three;
-  EXPECT_NE(three.find(" 2 | 4 | 12\n"), std::string::npos) << three;                // layers
-  EXPECT_NE(three.find(" (none) | (none) | (none)\n"), std::string::npos) << three;  // text
-  const std::string two = Output("describe update-fidelity");
+  EXPECT_NE(three.find(" 2 | 4 | 12 | 2\n"), std::string::npos) << three;  // layers
+  EXPECT_NE(three.find(" (none) | (none) | (none) | (none)\n"), std::string::npos) << three;
+  const std::string two = Output("describe linear-error");
   EXPECT_NE(two.find("options (quick | paper)"), std::string::npos) << two;
 }
 
 TEST_F(Commands, RunRefusesAPresetThatTheExperimentDoesNotHave) {
-  const Outcome outcome = Numsim("run update-fidelity --preset small --out result");
+  const Outcome outcome = Numsim("run linear-error --preset small --out result");
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(outcome.out, "");
   EXPECT_NE(outcome.err.find("--preset \"small\": expected quick or paper"), std::string::npos)
@@ -151,6 +166,7 @@ TEST_F(Commands, EveryCommandHasHelpWithAnExample) {
                                        "run",
                                        "merge",
                                        "plot",
+                                       "demo",
                                        "formats",
                                        "inspect",
                                        "cast",

@@ -78,6 +78,21 @@ TEST_F(MomentFigures, GapsArePairedBySeedAndSinglePairsShareAPanel) {
   EXPECT_EQ(figure.panels[1].series[1].x, (std::vector<double>{0}));  // diverged
 }
 
+TEST_F(MomentFigures, APanelOfGapsReachesToItsLowestWholeCurve) {
+  Curve("fp32", "fp32", 3);      // a gain of 2: gaps up to 0.3 are shown
+  Curve("fp32", "e5m2", 3.125);  // in the range, as one in a panel has to be
+  Curve("e4m3fn", "e5m2", 4.5);
+  Curve("fp32", "e4m3fn", 4.5);          // above it
+  Curve("e4m3fn", "e4m3fn", 4);          // the lowest of that panel
+  AddLoss("e5m2", "e4m3fn", "0", 0, 5);  // diverged
+  const Figure figure = FigureOf("moment-gap");
+  ASSERT_EQ(figure.panels.size(), 2u);
+  EXPECT_EQ(figure.panels[0].title, "v in e5m2");
+  EXPECT_DOUBLE_EQ(figure.panels[0].y.high, 0.3);
+  EXPECT_EQ(figure.panels[1].title, "v in e4m3fn");
+  EXPECT_DOUBLE_EQ(figure.panels[1].y.high, 1.2);
+}
+
 TEST_F(MomentFigures, WithoutAGainOfTheBaselineThereIsNoGap) {
   Curve("fp32", "fp32", 6);
   Curve("bf16", "bf16", 2);

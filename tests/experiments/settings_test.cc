@@ -91,6 +91,16 @@ TEST(DefaultOf, IsOfThePresetUnlessTheDeviceHasOne) {
   }
 }
 
+TEST(DefaultOf, OfDemoIsItsOwnOrThatOfQuick) {
+  Option option{.name = "k", .quick = "1", .paper = "2", .help = "", .small = "3"};
+  EXPECT_EQ(DefaultOf(option, "demo", false), "1");
+  option.demo = "4";
+  EXPECT_EQ(DefaultOf(option, "demo", false), "4");
+  for (const char* const preset : {"quick", "small", "paper"}) {
+    EXPECT_NE(DefaultOf(option, preset, false), "4");
+  }
+}
+
 TEST(FindPreset, HasTheSeedsOfThePreset) {
   const Experiment three = WithSmallPreset();
   EXPECT_EQ(FindPreset(three, "quick").seeds, 2);
@@ -120,6 +130,7 @@ TEST(AllExperiments, HaveOneOfEachPreset) {
     // A value that no preset takes is a mistake.
     for (const Option& option : experiment.options) {
       EXPECT_TRUE(option.small.empty() || names.contains("small")) << option.name;
+      EXPECT_TRUE(option.demo.empty() || names.contains("demo")) << option.name;
     }
   }
 }

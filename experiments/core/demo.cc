@@ -1,0 +1,144 @@
+#include "experiments/core/demo.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+
+#include "experiments/core/runner.h"
+#include "experiments/core/settings.h"
+#include "numsim/base/error.h"
+
+namespace numsim::experiments {
+namespace {
+
+constexpr size_t kLineWidth = 100;
+
+// An experiment of the demo and what became of it.
+struct Step {
+  const Experiment& experiment;
+  const Preset& preset;
+  std::filesystem::path out;
+  RunReport report = {};
+};
+
+std::vector<Step> StepsOf(const std::vector<Experiment>& experiments,
+                          const std::filesystem::path& out) {
+  std::vector<Step> steps;
+  for (const Experiment& experiment : experiments) {
+    for (const Preset& preset : experiment.presets) {
+      if (preset.name == kDemoPreset) steps.push_back({experiment, preset, out / experiment.name});
+    }
+  }
+  if (steps.empty()) throw Error::Format("no experiment has the preset {}", kDemoPreset);
+  return steps;
+}
+
+class Stopwatch {
+ public:
+  double Seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// The head of the progress line of a step: the time left of the whole demo, and the experiment.
+// `later`: planned seconds of the steps behind it.
+ProgressHead HeadOf(const Step& step, const Pace& pace, double later) {
+  std::optional<double> first;
+  return [&step, pace, later, first, watch = Stopwatch()](double left) mutable {
+    if (!first) first = left;
+    const double planned = step.preset.seconds;
+    Pace now = pace;
+    now.Add(planned * (*first - left), watch.Seconds());
+    return fmt::format(
+        "{} left  {} ", ClockText(now.Seconds(planned * left + later)), step.experiment.name);
+  };
+}
+
+void RunStep(Step& step, const DemoOptions& demo, double later, Pace& pace) {
+  RunOptions options;
+  options.settings = MakeSettings(step.experiment, kDemoPreset, 0, step.preset.seeds, {});
+  options.out = step.out;
+  options.resume = true;
+  options.progress = demo.progress;
+  options.progress_head = HeadOf(step, pace, later);
+  options.command = demo.command;
+  const Stopwatch watch;
+  step.report = Run(step.experiment, options);
+  const RunReport& report = step.report;
+  const double seconds = watch.Seconds();
+  const double share = static_cast<double>(report.points_run) / report.points_total;
+  pace.Add(step.preset.seconds * share, seconds);
+  std::string line = fmt::format("{:<24} {:4.0f} s", step.experiment.name, seconds);
+  if (report.points_run < report.points_total) {
+    line += fmt::format(", {} of {} points were there",
+                        report.points_total - report.points_run,
+                        report.points_total);
+  }
+  if (later > 0) line += fmt::format(", about {} left", ClockText(pace.Seconds(later)));
+  demo.print(line);
+}
+
+void PrintVerdicts(const Step& step, const DemoOptions& demo) {
+  demo.print("");
+  demo.print(fmt::format("{}: {}", step.experiment.name, step.experiment.title));
+  for (const Claim& claim : step.report.claims) {
+    if (claim.verdict != "not measured") demo.print("  " + ClaimLine(claim));
+  }
+  demo.print("  " + (step.out / "summary.txt").string());
+}
+
+void PrintFigures(const Step& step, const DemoOptions& demo) {
+  for (const std::string& file : step.report.outputs) {
+    if (file.ends_with(".svg")) demo.print("  " + (step.out / file).string());
+  }
+  if (!step.report.notice.empty()) demo.print("  " + step.report.notice);
+}
+
+}  // namespace
+
+void RunDemo(const std::vector<Experiment>& experiments, const DemoOptions& options) {
+  std::vector<Step> steps = StepsOf(experiments, options.out);
+  double later = 0;
+  for (const Step& step : steps) later += step.preset.seconds;
+  options.print(
+      fmt::format("{} experiments, about {} on two cores", steps.size(), ClockText(later)));
+  Pace pace;
+  for (Step& step : steps) {
+    later -= step.preset.seconds;
+    RunStep(step, options, later, pace);
+  }
+  for (const Step& step : steps) PrintVerdicts(step, options);
+  options.print("");
+  options.print("figures, each as .pdf too");
+  for (const Step& step : steps) PrintFigures(step, options);
+}
+
+void Pace::Add(double planned, double elapsed) {
+  planned_ += planned;
+  elapsed_ += elapsed;
+}
+
+double Pace::Seconds(double planned) const { return planned * elapsed_ / planned_; }
+
+std::string ClockText(double seconds) {
+  const long whole = std::lround(std::max(0.0, seconds));
+  const long hours = whole / 3600, minutes = whole / 60 % 60;
+  if (hours > 0) return fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60);
+  return fmt::format("{}:{:02}", minutes, whole % 60);
+}
+
+std::string ClaimLine(const Claim& claim) {
+  std::string line = fmt::format("{:<14} {}", claim.verdict, claim.claim);
+  if (line.size() <= kLineWidth) return line;
+  constexpr std::string_view kCut = " ...";
+  line.resize(line.rfind(' ', kLineWidth - kCut.size()));
+  return line + std::string(kCut);
+}
+
+}  // namespace numsim::experiments

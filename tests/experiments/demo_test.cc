@@ -1,0 +1,159 @@
+#include "experiments/core/demo.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/experiments/run_fixture.h"
+
+namespace numsim::experiments {
+namespace {
+
+// MadeUpExperiment under another name, with a preset for the demo.
+Experiment WithDemo(const std::string& name) {
+  Experiment experiment = MadeUpExperiment();
+  experiment.name = name;
+  experiment.options[1].demo = "1";
+  experiment.presets.push_back({.name = "demo", .seeds = 2, .seconds = 60});
+  return experiment;
+}
+
+class Demo : public RunFixture {
+ protected:
+  DemoOptions Options() {
+    DemoOptions options;
+    options.out = Directory("demo");
+    options.command = {"numsim", "demo"};
+    options.print = [this](const std::string& line) { lines_.push_back(line); };
+    return options;
+  }
+  bool HasLine(const std::string& line) const {
+    return std::find(lines_.begin(), lines_.end(), line) != lines_.end();
+  }
+  // The lines that begin so.
+  std::vector<std::string> LinesOf(const std::string& start) const {
+    std::vector<std::string> found;
+    for (const std::string& line : lines_) {
+      if (line.starts_with(start)) found.push_back(line);
+    }
+    return found;
+  }
+
+  std::vector<std::string> lines_;
+};
+
+TEST_F(Demo, RunsWhatHasThePresetAndShowsVerdictsAndFigures) {
+  Experiment with_figure = WithDemo("b");
+  with_figure.figures = MadeUpFigures;
+  RunDemo({WithDemo("a"), MadeUpExperiment(), with_figure}, Options());
+  EXPECT_EQ(lines_.front(), "2 experiments, about 2:00 on two cores");
+  EXPECT_FALSE(std::filesystem::exists(Directory("demo") / "made_up"));
+  for (const char* const name : {"a", "b"}) {
+    const std::filesystem::path out = Directory("demo") / name;
+    EXPECT_EQ(ReadSettings(out / "settings.json").settings.preset, "demo");
+    EXPECT_EQ(ReadSettings(out / "settings.json").settings.seeds, 2);
+    EXPECT_EQ(ReadSettings(out / "settings.json").settings.Get("rows"), "1");
+    EXPECT_TRUE(HasLine(std::string(name) + ": sums of made-up values"));
+    EXPECT_TRUE(HasLine("  " + (out / "summary.txt").string()));
+  }
+  EXPECT_EQ(std::count(lines_.begin(),
+                       lines_.end(),
+                       "  holds          Every sum is positive (made up, Section 1)."),
+            2);
+  const std::filesystem::path figure = Directory("demo") / "b" / "sums.svg";
+  EXPECT_EQ(HasLine("  " + figure.string()), std::filesystem::exists(figure));
+}
+
+TEST_F(Demo, SaysAfterEachExperimentHowMuchTimeIsLeft) {
+  RunDemo({WithDemo("a"), WithDemo("b")}, Options());
+  ASSERT_EQ(LinesOf("a  ").size(), 1u);
+  EXPECT_NE(LinesOf("a  ")[0].find(" s, about "), std::string::npos) << LinesOf("a  ")[0];
+  EXPECT_TRUE(LinesOf("a  ")[0].ends_with(" left")) << LinesOf("a  ")[0];
+  ASSERT_EQ(LinesOf("b  ").size(), 1u);
+  EXPECT_TRUE(LinesOf("b  ")[0].ends_with(" s")) << LinesOf("b  ")[0];
+}
+
+TEST_F(Demo, KeepsPointsThatAreFinished) {
+  Experiment experiment = WithDemo("a");
+  experiment.run = Counting().run;
+  RunDemo({experiment}, Options());
+  const int calls = calls_;
+  EXPECT_GT(calls, 0);
+  lines_.clear();
+  RunDemo({experiment}, Options());
+  EXPECT_EQ(calls_, calls);
+  ASSERT_EQ(LinesOf("a  ").size(), 1u);
+  EXPECT_TRUE(LinesOf("a  ")[0].ends_with(" s, 6 of 6 points were there")) << LinesOf("a  ")[0];
+  EXPECT_EQ(LinesOf("  holds").size(), 1u);
+}
+
+TEST_F(Demo, ClaimsThatWereNotMeasuredAreNotShown) {
+  Experiment experiment = WithDemo("a");
+  experiment.summarise = [](const Settings&, const Tables&) {
+    return Summary{{{"One.", "", "not measured"}, {"Two.", "", "does not hold"}}, ""};
+  };
+  RunDemo({experiment}, Options());
+  EXPECT_TRUE(HasLine("  does not hold  Two."));
+  EXPECT_TRUE(LinesOf("  not measured").empty());
+}
+
+TEST_F(Demo, TheProgressLineBeginsWithTheTimeLeft) {
+  DemoOptions options = Options();
+  options.progress = true;
+  testing::internal::CaptureStderr();
+  RunDemo({WithDemo("a")}, options);
+  const std::string progress = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(progress.starts_with("\r1:")) << progress;
+  EXPECT_NE(progress.find(" left  a [0/6] "), std::string::npos) << progress;
+  EXPECT_NE(progress.find("\r0:00 left  a [6/6] "), std::string::npos) << progress;
+  EXPECT_TRUE(progress.ends_with("\r\x1b[K")) << progress;  // makes room for the line about a
+}
+
+TEST_F(Demo, NoExperimentWithThePresetIsAnError) {
+  EXPECT_EQ(MessageOf([this] { RunDemo({MadeUpExperiment()}, Options()); }),
+            "no experiment has the preset demo");
+}
+
+TEST(DemoPresets, TakeAtMostFourMinutes) {
+  double seconds = 0;
+  for (const Experiment& experiment : AllExperiments()) {
+    for (const Preset& preset : experiment.presets) {
+      EXPECT_EQ(preset.seconds > 0, preset.name == kDemoPreset) << experiment.name;
+      seconds += preset.seconds;
+    }
+  }
+  EXPECT_GT(seconds, 0);
+  EXPECT_LE(seconds, 4 * 60);
+}
+
+TEST(Pace, IsThatOfTheWorkDone) {
+  Pace pace;
+  EXPECT_EQ(pace.Seconds(60), 60);
+  pace.Add(95, 195);  // and 5 s that count as done in time
+  EXPECT_EQ(pace.Seconds(60), 120);
+  EXPECT_EQ(pace.Seconds(0), 0);
+}
+
+TEST(ClockText, HasMinutesAndHoursWhereThereAreAny) {
+  EXPECT_EQ(ClockText(0), "0:00");
+  EXPECT_EQ(ClockText(-1), "0:00");
+  EXPECT_EQ(ClockText(59.6), "1:00");
+  EXPECT_EQ(ClockText(605), "10:05");
+  EXPECT_EQ(ClockText(3661), "1:01:01");
+}
+
+TEST(ClaimLine, IsCutAtAWord) {
+  EXPECT_EQ(ClaimLine({"A claim.", "", "holds in part"}), "holds in part  A claim.");
+  std::string words;
+  while (words.size() < 200) words += "word ";
+  const std::string line = ClaimLine({words, "", "holds"});
+  EXPECT_LE(line.size(), 100u);
+  EXPECT_TRUE(line.starts_with("holds          word word ")) << line;
+  EXPECT_TRUE(line.ends_with(" word ...")) << line;
+}
+
+}  // namespace
+}  // namespace numsim::experiments
