@@ -1,5 +1,6 @@
 // Keys of [optimizer], [schedule] and [loss_scaler].
 #include "numsim/base/error.h"
+#include "numsim/optim/optimizer_kinds.h"
 #include "numsim/train/config_table.h"
 
 namespace numsim {
@@ -41,9 +42,11 @@ ConfigRow<OptimizerConfig> MomentRow(std::string name, Member field, std::string
 
 ConfigRows<OptimizerConfig> OptimizerRows() {
   using O = OptimizerConfig;
+  const auto kind_name = [](OptimizerKind kind) { return Name(kind); };
   const auto rule_text = [](const UpdateRule& rule) { return Name(rule); };
   ConfigRows<O> rows = {
-      ChoiceRow("kind", &O::kind, ParseOptimizerKind, OptimizerKind::kLion, "the optimiser"),
+      TextRow(
+          "kind", &O::kind, ParseOptimizerKind, kind_name, "the optimiser", OptimizerKindNames()),
       RealRow("beta1", &O::beta1, kZeroToBelowOne, "decay of m; sgd: momentum"),
       RealRow("beta2",
               &O::beta2,
