@@ -2,13 +2,17 @@
 // part of every gradient.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
-#include <variant>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "experiments/core/settings.h"
 #include "experiments/update_convergence/update_convergence.h"
 #include "numsim/base/error.h"
-#include "numsim/updates/update_direction.h"
+#include "numsim/optim/optimizer_directions.h"
+#include "numsim/updates/update_rule.h"
 
 namespace numsim::experiments::update_convergence {
 namespace {
@@ -16,21 +20,47 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-using Direction = std::variant<Momentum, Adam>;
+// The direction of the optimiser from gradient to gradient, by the library's kernels, with float32
+// state that is zero at first.
+class Direction {
+ public:
+  Direction(const Settings& settings, const Point& point, size_t n)
+      : is_adam_(ParseOptimiser(point.parameters.at("optimiser")) == Optimiser::kAdam),
+        beta1_(Share(settings, "beta1")),
+        beta2_(Share(settings, "beta2")),
+        epsilon_(static_cast<float>(settings.GetDouble("epsilon", 1e-30, 1))),
+        m_(n),
+        v_(is_adam_ ? n : 0) {}
 
-Direction MakeDirection(const Settings& settings, const Point& point, size_t n) {
-  const auto share = [&](const char* name) {
-    return static_cast<float>(settings.GetDouble(name, 0, 0.999999));
-  };
-  const float beta1 = share("beta1");
-  if (ParseOptimiser(point.parameters.at("optimiser")) == Optimiser::kMomentum) {
-    return Momentum(n, {.beta = beta1, .damped = true});
+  // Replaces the gradient by the direction.
+  void Next(std::span<float> gradient) {
+    const size_t n = gradient.size();
+    UpdateAverage(gradient.data(), n, {beta1_, 1.0f - beta1_}, m_.data());
+    if (!is_adam_) {
+      std::transform(m_.begin(), m_.end(), gradient.begin(), std::negate<>());
+      return;
+    }
+    UpdateSquareAverage(gradient.data(), n, {beta2_, 1.0f - beta2_}, v_.data());
+    power1_ *= static_cast<double>(beta1_);
+    power2_ *= static_cast<double>(beta2_);
+    AdamDirection(m_.data(),
+                  v_.data(),
+                  n,
+                  static_cast<float>(1 - power1_),
+                  {static_cast<float>(1 - power2_), epsilon_},
+                  gradient.data());
   }
-  return Adam(n,
-              {.beta1 = beta1,
-               .beta2 = share("beta2"),
-               .epsilon = static_cast<float>(settings.GetDouble("epsilon", 1e-30, 1))});
-}
+
+ private:
+  static float Share(const Settings& settings, const char* name) {
+    return static_cast<float>(settings.GetDouble(name, 0, 0.999999));
+  }
+
+  bool is_adam_;  // [Adam]; else momentum that averages gradients
+  float beta1_, beta2_, epsilon_;
+  std::vector<float> m_, v_;
+  double power1_ = 1, power2_ = 1;  // beta^t
+};
 
 // What a run saw since its last row.
 struct Interval {
@@ -95,8 +125,7 @@ class Training {
         learning_rate_(LearningRate(point)),
         gradient_(problem_->Start().size()) {
     const auto add = [&](const UpdateRule& rule, const Format& format) {
-      trainees_.emplace_back(
-          rule, format, MakeDirection(settings, point, gradient_.size()), *problem_);
+      trainees_.emplace_back(rule, format, Direction(settings, point, gradient_.size()), *problem_);
     };
     add(ParseUpdateRule(kBaselineRule), ParseFormat(kBaselineFormat));
     if (point.parameters.at("format") == kBaselineFormat) return;
@@ -127,7 +156,7 @@ class Training {
   void Step(Trainee& trainee, uint64_t step) {
     if (trainee.status != RunStatus::kOk) return;
     problem_->Gradient(trainee.weights, gradient_);
-    std::visit([&](auto& direction) { direction.Next(gradient_, gradient_); }, trainee.direction);
+    trainee.direction.Next(gradient_);
     WeightUpdate update;
     update.format = trainee.format.spec;
     update.rows = problem_->Rows();

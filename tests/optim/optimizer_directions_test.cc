@@ -1,5 +1,5 @@
 // The vector arithmetic against scalar loops, bit by bit, on lengths with every tail.
-#include "numsim/optim/internal/optimizer_directions.h"
+#include "numsim/optim/optimizer_directions.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-// The direct step against ApplyUpdate: the same bits and outcome, or a refusal that changes
-// nothing.
-#include "numsim/updates/shared/naive_step.h"
+// The direct step against ApplyUpdate with new weights apart, which does not take it: the same bits
+// and outcome, or a refusal that changes nothing.
+#include "numsim/updates/internal/naive_step.h"
 
 #include <gtest/gtest.h>
 
@@ -67,6 +67,33 @@ TEST(NaiveStep, EqualsApplyUpdate) {
         ExpectSame(*outcome, theirs.outcome);
       }
     }
+  }
+}
+
+// ApplyUpdate itself takes that way where it is asked to step in place.
+TEST(NaiveStep, ApplyUpdateInPlaceEqualsApplyUpdateApart) {
+  constexpr size_t n = 5000;
+  Floats weights(n), update(n);
+  FillNormal({1, 3}, 0, weights);
+  FillNormal({1, 4}, 0, update);
+  for (const float first : {1.0f, std::numeric_limits<float>::max()}) {  // the last saturates
+    weights[0] = update[0] = first;
+    const Applied apart = Apply(update, 1, 0.1f, weights);
+    Floats mine = weights;
+    UpdateState state;
+    WeightUpdate step;
+    step.format = kFp32;
+    step.cols = n;
+    step.weights = mine;
+    step.update = update;
+    step.learning_rate = 1;
+    step.weight_decay = 0.1f;
+    std::vector<UpdateOutcome> groups;
+    const UpdateOutcome outcome = ApplyUpdate({}, step, {1, 2}, state, mine, &groups);
+    EXPECT_TRUE(SameBits(mine, apart.weights));
+    ExpectSame(outcome, apart.outcome);
+    ASSERT_EQ(groups.size(), 1u);
+    ExpectSame(groups[0], outcome);
   }
 }
 

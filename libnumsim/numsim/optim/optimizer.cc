@@ -8,6 +8,7 @@
 #include "numsim/base/error.h"
 #include "numsim/base/shared/float_environment.h"
 #include "numsim/optim/internal/optimizer_tensor.h"
+#include "numsim/optim/optimizer_kinds.h"
 #include "numsim/random/streams.h"
 #include "numsim/updates/step_sums.h"
 
@@ -29,18 +30,21 @@ Optimizer::Optimizer(const OptimizerConfig& config,
                      const LossScalerConfig& scaler,
                      ParameterList<float>& parameters,
                      uint64_t seed)
-    : config_(config), parameters_(parameters), seed_(seed), scaler_(scaler) {
+    : config_(config),
+      parameters_(parameters),
+      seed_(seed),
+      scaler_(scaler),
+      scratch_(std::make_unique<OptimizerScratch>()) {
   CheckOptimizerConfig(config);
   RequireHost("an optimiser", {parameters.place()});
   size_t largest = 0, all = 0;
   tensors_.reserve(parameters.size());
   for (Parameter<float>& parameter : parameters) {
     tensors_.emplace_back(config_, parameter, tensors_.size());
+    tensors_.back().Reserve(*scratch_);
     largest = std::max(largest, parameter.Elements());
     all += parameter.Elements();
   }
-  m_scratch_.resize(largest);
-  v_scratch_.resize(largest);
   // One RMS over all tensors is known only when all directions are.
   directions_.resize(config.stable.global ? all : largest);
 }
@@ -67,15 +71,14 @@ void Optimizer::MeasureGradients() {
 }
 
 void Optimizer::TakeSteps(const OptimizerInputs& inputs) {
-  const OptimizerTensor::Scratch scratch = {m_scratch_, v_scratch_};
-  const bool global = config_.stable.global && config_.kind == OptimizerKind::kStableAdamW;
+  const bool global = config_.stable.global && config_.kind.row->clips_by_rms;
   double square = 0;
   size_t offset = 0, elements = 0;
   for (size_t i = 0; i < tensors_.size(); ++i) {
     if (result_.tensors[i].skipped) continue;
     const size_t n = tensors_[i].Elements();
     const std::span<float> direction = std::span(directions_).subspan(global ? offset : 0, n);
-    const double own = tensors_[i].MakeDirection(inputs, scratch, direction, result_.tensors[i]);
+    const double own = tensors_[i].MakeDirection(inputs, *scratch_, direction, result_.tensors[i]);
     if (!global) tensors_[i].TakeStep(inputs, RootMean(own, n), direction, result_.tensors[i]);
     square += own;
     offset += n;
@@ -129,7 +132,7 @@ Optimizer::Bytes Optimizer::StoredBytes(size_t tensor) const {
   NUMSIM_CHECK(tensor < tensors_.size(), "tensor {} of {}", tensor, tensors_.size());
   Bytes bytes = tensors_[tensor].StoredBytes();
   const auto n = static_cast<double>(std::max<size_t>(tensors_[tensor].Elements(), 1));
-  return {bytes.m / n, bytes.v / n, bytes.weights / n};
+  return {bytes.m / n, bytes.v / n, bytes.weights / n, bytes.other / n};
 }
 
 Optimizer::Bytes Optimizer::StoredBytes() const {
@@ -139,9 +142,10 @@ Optimizer::Bytes Optimizer::StoredBytes() const {
     all.m += bytes.m;
     all.v += bytes.v;
     all.weights += bytes.weights;
+    all.other += bytes.other;
   }
   const auto n = static_cast<double>(std::max<size_t>(parameters_.Elements(), 1));
-  return {all.m / n, all.v / n, all.weights / n};
+  return {all.m / n, all.v / n, all.weights / n, all.other / n};
 }
 
 std::vector<NamedBytes> Optimizer::Save() const {

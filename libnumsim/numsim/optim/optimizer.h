@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -39,8 +40,9 @@ struct OptimizerStep {
   std::vector<TensorStep> tensors;  // as the parameters
 };
 
-class OptimizerTensor;  // a parameter with its moments (optimizer_tensor.h)
+class OptimizerTensor;  // a parameter with its states (optimizer_tensor.h)
 struct OptimizerInputs;
+struct OptimizerScratch;
 
 class Optimizer {
  public:
@@ -62,33 +64,25 @@ class Optimizer {
   // MomentLoss. The result lives until the next call. Random draws are functions of (seed, step,
   // tensor). Bits do not depend on threads.
   //
-  // Per tensor, with g unscaled and clipped by one factor and t the steps that it has taken, this
-  // one included (fl: every operation is rounded to float32, optimizer_directions.h):
-  //   AdamW   m = beta1 m + (1 - beta1) g, v likewise of g^2 with beta2; direction
-  //           -(m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon), in the arithmetic of Adam
-  //           (update_direction.h). Under beta2_decay the square is not corrected.
-  //   StableAdamW   Algorithm 2: b1 = beta1 (1 - beta1^(t-1)) / (1 - beta1^t), b2 likewise,
-  //           m = b1 m + (1 - b1) g, u = b2 u + (1 - b2) g^2; direction -m / (sqrt(u) + epsilon) at
-  //           learning rate lr / max(1, RMS / threshold). What is stored is m and u, corrected as
-  //           they are. Under beta2_decay b2 is the scheduled beta2.
-  //   SGD     m = beta1 m + g; direction -m
-  //   Lion    direction -sign(beta1 m + (1 - beta1) g); m = beta2 m + (1 - beta2) g
-  // Weights then take the step by config.update, with decoupled weight decay. A tensor whose
-  // gradient is not finite is skipped (LossScaling::kTensor), or the whole step is (kDynamic); with
-  // kNone nothing moves either and `finite` is false. Tensors that are skipped do not count the
-  // step in t.
+  // Per tensor, with g unscaled and clipped by one factor, the rule of config.kind brings its
+  // states to this step and makes a direction (optimizer_kinds.h; docs/optimizers.md has the
+  // formulas). Weights then take the step by config.update, with decoupled weight decay. A tensor
+  // whose gradient is not finite is skipped (LossScaling::kTensor), or the whole step is
+  // (kDynamic); with kNone nothing moves either and `finite` is false. Tensors that are skipped do
+  // not count the step in t.
   const OptimizerStep& Step(double learning_rate, uint64_t step, bool measure = false);
 
-  // Bytes a parameter: of m, v, of weights with what their rule keeps.
+  // Bytes a parameter: of first moments, second moments, weights with what their rule keeps, and
+  // other states of the optimiser.
   struct Bytes {
-    double m = 0, v = 0, weights = 0;
-    double Sum() const { return m + v + weights; }
+    double m = 0, v = 0, weights = 0, other = 0;
+    double Sum() const { return m + v + weights + other; }
   };
   Bytes StoredBytes() const;               // over all parameters
   Bytes StoredBytes(size_t tensor) const;  // of one tensor
 
-  // All of the state but the weights: "PARAMETER/m", "/v", "/steps", "/update.values" and so on, as
-  // far as they are kept, and "loss_scaler".
+  // All of the state but the weights: "PARAMETER/steps", the states by their names ("/m", "/v"),
+  // "/update.values" and so on, as far as they are kept, and "loss_scaler".
   std::vector<NamedBytes> Save() const;
   // Throws Error naming what is missing, not known or does not fit; then the optimiser is of no
   // use.
@@ -104,7 +98,8 @@ class Optimizer {
   LossScaler scaler_;
   std::vector<OptimizerTensor> tensors_;
   OptimizerStep result_;
-  std::vector<float> m_scratch_, v_scratch_, directions_;
+  std::unique_ptr<OptimizerScratch> scratch_;
+  std::vector<float> directions_;
 };
 
 }  // namespace numsim

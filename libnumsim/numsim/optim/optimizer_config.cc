@@ -9,13 +9,6 @@
 namespace numsim {
 namespace {
 
-constexpr Keyword<OptimizerKind> kKinds[] = {
-    {"adamw", OptimizerKind::kAdamW},
-    {"stable-adamw", OptimizerKind::kStableAdamW},
-    {"sgd", OptimizerKind::kSgd},
-    {"lion", OptimizerKind::kLion},
-};
-
 constexpr Keyword<DecayFilter> kDecayFilters[] = {
     {"matrices", DecayFilter::kMatrices},
     {"all", DecayFilter::kAll},
@@ -60,12 +53,6 @@ void CheckMoment(const char* field, const MomentFormat& moment) {
 }
 
 }  // namespace
-
-OptimizerKind ParseOptimizerKind(std::string_view text) {
-  return ParseKeyword(kKinds, "optimizer", text);
-}
-
-std::string_view Name(OptimizerKind kind) { return KeywordText(kKinds, kind); }
 
 DecayFilter ParseDecayFilter(std::string_view text) {
   return ParseKeyword(kDecayFilters, "filter of weight decay", text);

@@ -10,13 +10,19 @@
 
 namespace numsim {
 
-enum class OptimizerKind : uint8_t {
-  kAdamW,        // [AdamW]
-  kStableAdamW,  // Algorithm 2 of [SwitchBack]
-  kSgd,          // heavy-ball momentum, decoupled decay; m alone
-  kLion,         // [Lion]; m alone
+struct OptimizerKindRow;  // optimizer_kinds.h
+
+// An optimiser: a row of the table, or one of the caller's own that lives as long.
+// docs/optimizers.md has the formulas.
+struct OptimizerKind {
+  const OptimizerKindRow* row = nullptr;
+
+  // Those that code names.
+  static const OptimizerKind kAdamW, kStableAdamW, kSgd, kLion;
+
+  friend bool operator==(const OptimizerKind&, const OptimizerKind&) = default;
 };
-// adamw stable-adamw sgd lion. Throws Error listing them.
+// Throws Error listing the names of the table.
 OptimizerKind ParseOptimizerKind(std::string_view text);
 std::string_view Name(OptimizerKind kind);
 

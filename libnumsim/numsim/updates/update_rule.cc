@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 
 #include "numsim/backend/backend.h"
 #include "numsim/base/error.h"
@@ -12,6 +13,7 @@
 #include "numsim/formats/named_formats.h"
 #include "numsim/quantize/quantize.h"
 #include "numsim/quantize/shared/quantize_simd.h"
+#include "numsim/updates/internal/naive_step.h"
 #include "numsim/updates/internal/split_master.h"
 #include "numsim/updates/internal/update_kinds.h"
 #include "numsim/updates/internal/update_staged.h"
@@ -110,6 +112,17 @@ bool IsFiniteState(const UpdateRule& rule, const WeightUpdate& step, const Updat
                               return All{finite};
                             })
       .value;
+}
+
+// The commonest step: float32 weights of a training. None for all others.
+std::optional<UpdateOutcome> TakeNaiveInPlace(const UpdateRule& rule,
+                                              const WeightUpdate& step,
+                                              std::span<float> new_weights) {
+  if (rule.kind != UpdateKind::kNaive || step.format != kFp32 ||
+      new_weights.data() != step.weights.data()) {
+    return std::nullopt;
+  }
+  return TakeNaiveStep(step.update, step.learning_rate, step.weight_decay, new_weights);
 }
 
 // Nothing moves.
@@ -216,6 +229,10 @@ UpdateOutcome ApplyUpdate(const UpdateRule& rule,
   CheckStep(step, new_weights);
   const ElementGroups all(ScopeOf(rule), step.rows, step.cols);
   CheckState(rule, state, step.weights.size(), all.Count());
+  if (const auto outcome = TakeNaiveInPlace(rule, step, new_weights)) {
+    if (groups != nullptr) groups->assign(1, *outcome);
+    return *outcome;
+  }
   if constexpr (NUMSIM_HAVE_CUDA) {
     if (UsesDevice() && !step.weights.empty() && ServesOnDevice(rule, step.format)) {
       const UpdateOutcome outcome = ApplyUpdateStaged(rule, step, random, state, new_weights);

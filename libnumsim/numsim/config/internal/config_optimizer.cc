@@ -1,6 +1,7 @@
 // Keys of [optimizer], [schedule] and [loss_scaler].
 #include "numsim/base/error.h"
 #include "numsim/config/shared/config_table.h"
+#include "numsim/optim/optimizer_kinds.h"
 
 namespace numsim {
 namespace {
@@ -34,9 +35,11 @@ ConfigRow<OptimizerConfig> MomentRow(std::string name, Member field, std::string
 
 ConfigRows<OptimizerConfig> OptimizerRows() {
   using O = OptimizerConfig;
+  const auto kind_name = [](OptimizerKind kind) { return Name(kind); };
   const auto rule_text = [](const UpdateRule& rule) { return Name(rule); };
   ConfigRows<O> rows = {
-      ChoiceRow("kind", &O::kind, ParseOptimizerKind, OptimizerKind::kLion, "the optimiser"),
+      TextRow(
+          "kind", &O::kind, ParseOptimizerKind, kind_name, "the optimiser", OptimizerKindNames()),
       RealRow("beta1", &O::beta1, kZeroToBelowOne, "decay of m; sgd: momentum"),
       RealRow("beta2",
               &O::beta2,

@@ -1,4 +1,4 @@
-#include "numsim/optim/internal/optimizer_directions.h"
+#include "numsim/optim/optimizer_directions.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numsim/optim/internal/optimizer_directions_simd.cc"

@@ -1,14 +1,16 @@
-// One parameter of an optimiser: its moments, its direction, its step.
+// One parameter of an optimiser: its rule, its states, its step.
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "numsim/optim/internal/optimizer_directions.h"
+#include "numsim/optim/internal/optimizer_stores.h"
 #include "numsim/optim/optimizer.h"
+#include "numsim/optim/optimizer_directions.h"
+#include "numsim/optim/optimizer_rule.h"
 #include "numsim/optim/optimizer_state.h"
 
 namespace numsim {
@@ -22,6 +24,12 @@ struct OptimizerInputs {
   uint64_t moment_seed = 0, update_seed = 0;  // of random draws
 };
 
+// Memory that tensors use one after another.
+struct OptimizerScratch {
+  StateScratch states;
+  std::vector<float> rule;
+};
+
 class OptimizerTensor {
  public:
   // `number` tells tensors apart in their random draws; < kMaxTensors. Both must live as long.
@@ -32,17 +40,17 @@ class OptimizerTensor {
   size_t Elements() const { return parameter_->Elements(); }
   std::span<const float> Gradient() const { return parameter_->gradient.View().Span(); }
 
-  // Moments that are not kept as float32 are worked on here: spans of at least Elements().
-  struct Scratch {
-    std::span<float> m, v;
-  };
-  // The first half of a step: new moments, and the direction, of Elements(). Fills in the report
+  // Makes the scratch large enough for the states.
+  void Reserve(OptimizerScratch& scratch) const { states_.Reserve(scratch.states); }
+
+  // The first half of a step: new states, and the direction, of Elements(). Fills in the report
   // but for rms and weights. Returns the sum of the squares of which rms is the root mean.
   double MakeDirection(const OptimizerInputs& inputs,
-                       const Scratch& scratch,
+                       OptimizerScratch& scratch,
                        std::span<float> direction,
                        TensorStep& report);
-  // The second half: the weights take the step, clipped where `rms` is large (StableAdamW).
+  // The second half: the weights take the step, clipped where `rms` is large and the optimiser does
+  // that.
   void TakeStep(const OptimizerInputs& inputs,
                 double rms,
                 std::span<const float> direction,
@@ -54,33 +62,20 @@ class OptimizerTensor {
   void Restore(StateReader& state);
 
  private:
-  struct Rates;
-  struct Work;
-  struct Sums;
-
-  Rates Advance();
-  std::span<float> Open(std::optional<MomentStore>& store, std::span<float> scratch, bool measure);
-  MomentLoss Close(std::optional<MomentStore>& store,
-                   std::span<float> values,
-                   const OptimizerInputs& inputs,
-                   uint64_t which);
-  Sums AdvanceBlock(const Work& work, size_t begin, size_t count) const;
-  Sums DirectBlock(const Work& work, const float* x, size_t begin, size_t count) const;
-  bool IsAdam() const;
-  bool RereadsMoments() const;
   std::string NameOf(const char* piece) const;
+  uint64_t StreamOf(uint64_t step) const { return step * kMaxTensors + number_; }
 
   const OptimizerConfig* config_;
   Parameter<float>* parameter_;
   size_t number_;
   bool decays_;
-  // Members, not locals of Advance: g++ 12 takes float64 -> float32 -> float64 of two neighbours
-  // for nothing at all when it packs them into a vector (-ftree-slp-vectorize).
+  // Members, not locals of MakeDirection: g++ 12 takes float64 -> float32 -> float64 of two
+  // neighbours for nothing at all when it packs them into a vector (-ftree-slp-vectorize).
   float beta1_, beta2_;
-  std::optional<MomentStore> m_, v_;
+  std::unique_ptr<OptimizerRule> rule_;
+  StateStores states_;
   UpdateState update_;
-  uint64_t steps_ = 0;              // t
-  double power1_ = 1, power2_ = 1;  // beta^t
+  StepCount count_;
 };
 
 }  // namespace numsim

@@ -14,18 +14,19 @@ Optimizer::Bytes OptimizerTensor::StoredBytes() const {
   const FormatSpec& format = config_->weights.spec;
   const double each = format.Bits() / 8.0 + StateBytesPerWeight(config_->update, format);
   Optimizer::Bytes bytes;
-  bytes.m = static_cast<double>(m_->Bytes());
-  if (v_) bytes.v = static_cast<double>(v_->Bytes());
+  bytes.m = states_.Bytes(StateRole::kFirstMoment);
+  bytes.v = states_.Bytes(StateRole::kSecondMoment);
+  bytes.other = states_.Bytes(StateRole::kOther);
   bytes.weights = each * static_cast<double>(Elements()) +
                   static_cast<double>(update_.scales.size() * sizeof(float));
   return bytes;
 }
 
 void OptimizerTensor::Save(std::vector<NamedBytes>& state) const {
-  const std::array<double, 3> count = {static_cast<double>(steps_), power1_, power2_};
+  const std::array<double, 3> count = {
+      static_cast<double>(count_.steps), count_.power1, count_.power2};
   state.push_back(SaveValues(NameOf("steps"), std::span<const double>(count)));
-  state.push_back({NameOf("m"), m_->Save()});
-  if (v_) state.push_back({NameOf("v"), v_->Save()});
+  states_.Save(parameter_->name, state);
   const auto save = [&](const char* piece, const auto& values) {
     if (!values.empty()) state.push_back(SaveValues(NameOf(piece), std::span(values)));
   };
@@ -40,20 +41,8 @@ void OptimizerTensor::Restore(StateReader& state) {
   if (!(count[0] >= 0 && count[0] < 0x1p53)) {
     throw Error::Format("optimiser state: '{}': {} steps", NameOf("steps"), count[0]);
   }
-  steps_ = static_cast<uint64_t>(count[0]);
-  power1_ = count[1];
-  power2_ = count[2];
-  const auto restore = [&](const char* piece, MomentStore& store) {
-    const std::string name = NameOf(piece);
-    const std::span<const std::byte> bytes = state.Find(name);
-    try {
-      store.Restore(bytes);
-    } catch (const Error& error) {
-      throw Error::Format("optimiser state: '{}': {}", name, error.what());
-    }
-  };
-  restore("m", *m_);
-  if (v_) restore("v", *v_);
+  count_ = {static_cast<uint64_t>(count[0]), count[1], count[2]};
+  states_.Restore(parameter_->name, state);
   const auto read = [&](const char* piece, auto& values) {
     if (!values.empty()) state.Read(NameOf(piece), std::span(values));
   };

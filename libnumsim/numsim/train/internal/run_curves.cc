@@ -119,17 +119,18 @@ Panel PanelOf(std::string title, std::string label) {
   return panel;
 }
 
-// Panels for what the optimiser has: RMS_t of Adam's kinds, flushed shares of quantised moments.
-Figure OptimizerFigure(const OptimizerConfig& config, const std::filesystem::path& directory) {
+// Panels for what the optimiser has: RMS_t where there is a second moment, flushed shares of
+// quantised moments.
+Figure OptimizerFigure(const Trainer& trainer, const std::filesystem::path& directory) {
+  const OptimizerConfig& config = trainer.config().optimizer;
   Figure figure;
   figure.name = "optimizer";
   figure.title = fmt::format("State of {}", Name(config.kind));
   figure.source_csv = CsvFile("optimizer");
   const Table table = ReadCsv(directory / figure.source_csv);
   if (table.rows.empty()) return figure;
-  const bool adam =
-      config.kind == OptimizerKind::kAdamW || config.kind == OptimizerKind::kStableAdamW;
-  if (adam) {
+  const bool has_v = trainer.optimizer().StoredBytes().v > 0;
+  if (has_v) {
     Panel panel = PanelOf("Update size before clipping", "RMS_t");
     panel.y.label = "RMS_{t}";
     const OverTensors rms = Aggregate(table, "rms");
@@ -146,7 +147,7 @@ Figure OptimizerFigure(const OptimizerConfig& config, const std::filesystem::pat
     figure.panels.push_back(std::move(panel));
   };
   add_flushed(config.m, "First moment", "m_flushed");
-  if (adam) add_flushed(config.v, "Second moment", "v_flushed");
+  if (has_v) add_flushed(config.v, "Second moment", "v_flushed");
   return figure;
 }
 
@@ -155,7 +156,7 @@ Figure OptimizerFigure(const OptimizerConfig& config, const std::filesystem::pat
 std::vector<std::string> DrawCurves(const Trainer& trainer,
                                     const std::filesystem::path& directory) {
   std::vector<std::string> files = DrawFigure(LossFigure(trainer, directory), directory);
-  const Figure optimizer = OptimizerFigure(trainer.config().optimizer, directory);
+  const Figure optimizer = OptimizerFigure(trainer, directory);
   if (optimizer.panels.empty()) return files;
   for (std::string& file : DrawFigure(optimizer, directory)) files.push_back(std::move(file));
   return files;

@@ -75,10 +75,11 @@ std::string SummaryText(Trainer& trainer) {
   }
   const Optimizer::Bytes bytes = trainer.optimizer().StoredBytes();
   text += Line("bytes a parameter",
-               fmt::format("m {}, v {}, weights {}, together {}",
+               fmt::format("m {}, v {}, weights {}, {}together {}",
                            Cell(bytes.m),
                            Cell(bytes.v),
                            Cell(bytes.weights),
+                           bytes.other > 0 ? fmt::format("other {}, ", Cell(bytes.other)) : "",
                            Cell(bytes.Sum())));
   return text;
 }

@@ -1,4 +1,4 @@
-#include "numsim/updates/shared/naive_step.h"
+#include "numsim/updates/internal/naive_step.h"
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,127 @@
+#include "numsim/optim/internal/optimizer_stores.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "numsim/base/error.h"
+#include "numsim/formats/named_formats.h"
+
+namespace numsim {
+namespace {
+
+MomentFormat FormatOf(const OptimizerConfig& config,
+                      const Parameter<float>& parameter,
+                      StateRole role) {
+  MomentFormat plain;
+  plain.format = {"fp32", kFp32};
+  const bool takes = (config.moment_filter == MomentFilter::kAll || IsMatrix(parameter.role)) &&
+                     parameter.Elements() >= config.moment_minimum;
+  if (!takes || role == StateRole::kOther) return plain;
+  return role == StateRole::kFirstMoment ? config.m : config.v;
+}
+
+void Add(const MomentLoss& loss, MomentLoss& total) {
+  total.nonzero += loss.nonzero;
+  total.flushed += loss.flushed;
+  total.saturated += loss.saturated;
+  total.signal_square += loss.signal_square;
+  total.error_square += loss.error_square;
+}
+
+}  // namespace
+
+StateStores::StateStores(const OptimizerConfig& config,
+                         const Parameter<float>& parameter,
+                         std::vector<StateSpec> specs)
+    : values_(specs.size()) {
+  for (StateSpec& spec : specs) {
+    const auto has_name = [&](const Entry& entry) { return entry.spec.name == spec.name; };
+    NUMSIM_CHECK(spec.name != "steps" && std::none_of(entries_.begin(), entries_.end(), has_name),
+                 "two states '{}'",
+                 spec.name);
+    const MomentFormat format = FormatOf(config, parameter, spec.role);
+    const bool is_signed = spec.role != StateRole::kSecondMoment;
+    const size_t size = spec.size;
+    entries_.push_back({std::move(spec), MomentStore(format, size, is_signed)});
+  }
+}
+
+bool StateStores::AreExact() const {
+  return std::all_of(entries_.begin(), entries_.end(), [](const Entry& entry) {
+    return entry.store.format().IsExact();
+  });
+}
+
+void StateStores::Reserve(StateScratch& scratch) const {
+  if (scratch.size() < entries_.size()) scratch.resize(entries_.size());
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    if (scratch[i].size() < entries_[i].spec.size) scratch[i].resize(entries_[i].spec.size);
+  }
+}
+
+std::span<const std::span<float>> StateStores::Open(StateScratch& scratch, bool measure) {
+  measures_ = measure;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    Entry& entry = entries_[i];
+    entry.loss = {};
+    if (InPlace(entry)) {
+      values_[i] = entry.store.Values();
+      continue;
+    }
+    values_[i] = std::span(scratch[i]).first(entry.spec.size);
+    entry.store.Load(values_[i]);
+  }
+  return values_;
+}
+
+void StateStores::Store(uint64_t seed, uint64_t stream) {
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    Entry& entry = entries_[i];
+    if (InPlace(entry)) continue;
+    // The first two beside each other, the others far away.
+    const uint64_t own = (uint64_t{i / 2} << 59) + 2 * stream + i % 2;
+    entry.loss = entry.store.Store(values_[i], {seed, own}, measures_);
+  }
+}
+
+void StateStores::Load() {
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    if (!InPlace(entries_[i])) entries_[i].store.Load(values_[i]);
+  }
+}
+
+MomentLoss StateStores::Loss(StateRole role) const {
+  MomentLoss total;
+  for (const Entry& entry : entries_) {
+    if (entry.spec.role == role) Add(entry.loss, total);
+  }
+  return total;
+}
+
+double StateStores::Bytes(StateRole role) const {
+  double bytes = 0;
+  for (const Entry& entry : entries_) {
+    if (entry.spec.role == role) bytes += static_cast<double>(entry.store.Bytes());
+  }
+  return bytes;
+}
+
+void StateStores::Save(const std::string& prefix, std::vector<NamedBytes>& state) const {
+  for (const Entry& entry : entries_) {
+    state.push_back({prefix + "/" + entry.spec.name, entry.store.Save()});
+  }
+}
+
+void StateStores::Restore(const std::string& prefix, StateReader& state) {
+  for (Entry& entry : entries_) {
+    const std::string name = prefix + "/" + entry.spec.name;
+    const std::span<const std::byte> bytes = state.Find(name);
+    try {
+      entry.store.Restore(bytes);
+    } catch (const Error& error) {
+      throw Error::Format("optimiser state: '{}': {}", name, error.what());
+    }
+  }
+}
+
+}  // namespace numsim
