@@ -17,8 +17,16 @@
 namespace oracle {
 
 // The modes, variants of stochastic rounding and overflow policies, named as in
-// numsim/rounding/rounding.h, which defines them.
-enum class Mode { kNearestEven, kNearestAway, kTowardZero, kUp, kDown, kToOdd, kStochastic };
+// numsim/rounding/rounding_modes.inc and rounding.h, which define them.
+enum class Mode {
+  kNearestEven,
+  kNearestAway,
+  kTowardZero,
+  kUp,
+  kDown,
+  kToOdd,
+  kStochastic,
+};
 enum class Variant { kA, kB, kC };
 enum class Policy { kNonsaturate, kSaturate, kPropagate };
 
