@@ -27,7 +27,7 @@ if(NUMSIM_SANITIZE)
   # Vector code is most of the build: two targets and the fallback show what a sanitizer can find; the
   # others are tested without one.
   target_compile_definitions(numsim_options INTERFACE
-    "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_AVX3_DL)")
+    "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_AVX3_DL|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_RVV)")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # The checks' extra branches confuse this analysis.
     target_compile_options(numsim_options INTERFACE -Wno-maybe-uninitialized)

@@ -5,7 +5,9 @@
 #include "numsim/gemm/internal/gemm_simd.h"
 
 // Arrays of vectors need vectors of a size known to the compiler.
+#ifndef HWY_DISABLED_TARGETS  // a sanitizer build has disabled more
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#endif
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numsim/gemm/internal/gemm_aligned_simd.cc"

@@ -1,7 +1,9 @@
 #include "numsim/ops/internal/ops_simd.h"
 
 // Arrays of vectors need vectors of a size known to the compiler.
+#ifndef HWY_DISABLED_TARGETS  // a sanitizer build has disabled more
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#endif
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numsim/ops/internal/activation_simd.cc"
