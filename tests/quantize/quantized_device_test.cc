@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "numsim/formats/format_table.h"
+#include "numsim/gemm/gemm_quantized_device.h"
 #include "tests/reference/inputs.h"
 #include "tests/support/device_test.h"
 
