@@ -277,6 +277,7 @@ std::vector<T> Part(const std::vector<T>& all, size_t begin, size_t end) {
 
 template <typename T>
 void PutPart(const std::vector<T>& part, size_t begin, std::vector<T>& all) {
+  if (part.empty()) return;
   std::copy(part.begin(), part.end(), all.begin() + static_cast<ptrdiff_t>(begin));
 }
 

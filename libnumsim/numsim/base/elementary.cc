@@ -80,6 +80,7 @@ double Log(double x) noexcept {
 }
 
 double Exp(double x) noexcept {
+  if (x != x) return x;  // a NaN has no integer part
   const double scaled = x / kLn2;
   const int k = static_cast<int>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
   const double r = (x - k * kLn2High) - k * kLn2Low;  // |r| <= 0.35

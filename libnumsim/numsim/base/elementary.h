@@ -10,7 +10,7 @@ namespace numsim {
 // Natural logarithm. Requires x > 0, finite and normal.
 double Log(double x) noexcept;
 
-// e^x. Requires |x| < 700.
+// e^x; NaN for NaN. Requires |x| < 700 otherwise.
 double Exp(double x) noexcept;
 
 // sin and cos of 2 pi u. Requires 0 <= u <= 1.

@@ -119,7 +119,7 @@ void MomentStore::DecodePiece(size_t begin, std::span<float> out) const {
     return;
   }
   uint8_t unpacked[kPiece];
-  const uint8_t* codes = codes8_.data() + begin;
+  const uint8_t* codes = codes8_.empty() ? nullptr : codes8_.data() + begin;
   if (PacksCodes(format_)) {
     UnpackCodes(codes8_.data() + begin / 2, n, unpacked);
     codes = unpacked;

@@ -85,7 +85,7 @@ void SumRowBlocks(size_t rows,
       const T* const from = part + b * width;
       for (size_t c = 0; c < s.cols; ++c) s.data[c] += from[c];
     }
-    part += s.cols;
+    if (blocks != 0) part += s.cols;  // without rows there may be no memory to point into
   }
 }
 
