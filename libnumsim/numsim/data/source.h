@@ -114,6 +114,6 @@ class DataSource {
 
 // Throws Error naming "data.FIELD" or the file at fault: also for a path that the kind does not
 // read.
-std::unique_ptr<const DataSource> OpenData(const DataConfig& config);
+std::unique_ptr<const DataSource> OpenData(const DataConfig& given);
 
 }  // namespace numsim
