@@ -140,5 +140,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace numsim::apps
 
-// NOLINTNEXTLINE(bugprone-exception-escape): printing to a closed stderr throws
 int main(int argc, char** argv) { return numsim::apps::Main(argc, argv); }
