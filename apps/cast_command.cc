@@ -84,9 +84,9 @@ Array DecodeFile(const Options& options, Array in, const Format& format) {
   if (in.type != CodeType(format.spec)) {
     throw Error::Format("{}: elements are {}, codes of {} are {}",
                         options.in,
-                        Name(in.type),
+                        ToString(in.type),
                         format.name,
-                        Name(CodeType(format.spec)));
+                        ToString(CodeType(format.spec)));
   }
   return DecodedArray(in, format, options.in);
 }

@@ -56,9 +56,9 @@ bool HoldsValues(const Array& array, const Format& format, const std::string& fi
   if (array.type == CodeType(format.spec)) return false;
   throw Error::Format("{}: elements are {}; codes of {} are {}, its values float32",
                       file,
-                      Name(array.type),
+                      ToString(array.type),
                       format.name,
-                      Name(CodeType(format.spec)));
+                      ToString(CodeType(format.spec)));
 }
 
 void CheckValues(std::span<const float> values,

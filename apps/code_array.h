@@ -28,7 +28,7 @@ void WithCodes(Array& codes, Work work) {
     case ElementType::kU16:
       return work(std::span(codes.Data<uint16_t>(), n));
     default:
-      NUMSIM_CHECK(codes.type == ElementType::kU32, "{}", Name(codes.type));
+      NUMSIM_CHECK(codes.type == ElementType::kU32, "{}", ToString(codes.type));
       return work(std::span(codes.Data<uint32_t>(), n));
   }
 }

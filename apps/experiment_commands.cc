@@ -89,11 +89,11 @@ std::pair<int, int> ParseShard(const std::string& text) {
 }
 
 void PrintReport(const RunReport& report, const std::string& out) {
-  if (report.points_missing > 0) {
-    fmt::print("{} of {} points are done; {} are left to other shards of {}\n",
-               report.points_total - report.points_missing,
-               report.points_total,
-               report.points_missing,
+  if (report.trials_missing > 0) {
+    fmt::print("{} of {} trials are done; {} are left to other shards of {}\n",
+               report.trials_total - report.trials_missing,
+               report.trials_total,
+               report.trials_missing,
                out);
     return;
   }
@@ -139,9 +139,9 @@ void AddRunOf(Program& program, CLI::App* run, const Experiment& experiment) {
   sub->add_option("--seeds", arguments->seeds, "How many seeds (default: the preset's)")
       ->check(CLI::Range(1, 1 << 20));
   sub->add_option("--out", arguments->out, "Result directory (results/" + experiment.name + ")");
-  sub->add_option("--shard", arguments->shard, "I/N: only points whose number is I modulo N")
+  sub->add_option("--shard", arguments->shard, "I/N: only trials whose number is I modulo N")
       ->capture_default_str();
-  sub->add_flag("--resume", arguments->resume, "Keep the finished points of an interrupted run");
+  sub->add_flag("--resume", arguments->resume, "Keep the finished trials of an interrupted run");
   for (const auto& option : experiment.options) {
     sub->add_option("--" + option.name, arguments->options[option.name], option.help);
   }

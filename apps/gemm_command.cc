@@ -1,9 +1,9 @@
-// `numsim gemm`: the product of two matrices of codes under a rule of accumulation.
+// `numsim gemm`: the product of two matrices of codes under a accumulation mode.
 #include <fmt/format.h>
 
 #include "apps/command.h"
 #include "apps/gemm_factor.h"
-#include "numsim/arith/accumulator.h"
+#include "numsim/arith/accumulation_mode.h"
 #include "numsim/io/array.h"
 #include "numsim/io/npy.h"
 
@@ -18,12 +18,12 @@ struct Options {
 
 bool IsInteger(const Format& format) { return format.spec.sign == Sign::kTwosComplement; }
 
-Accumulator Rule(const Options& options, const Format& a, const Format& b) {
-  if (!options.accumulate.empty()) return ParseAccumulator(options.accumulate);
-  return ParseAccumulator(IsInteger(a) && IsInteger(b) ? "exact" : "fp32");
+AccumulationMode Rule(const Options& options, const Format& a, const Format& b) {
+  if (!options.accumulate.empty()) return ParseAccumulationMode(options.accumulate);
+  return ParseAccumulationMode(IsInteger(a) && IsInteger(b) ? "exact" : "fp32");
 }
 
-Array Product(const GemmFactor& a, const GemmFactor& b, const Accumulator& rule) {
+Array Product(const GemmFactor& a, const GemmFactor& b, const AccumulationMode& rule) {
   Array out;
   out.type = ElementType::kF32;
   out.shape = {a.rows(), b.rows()};
@@ -32,7 +32,7 @@ Array Product(const GemmFactor& a, const GemmFactor& b, const Accumulator& rule)
     throw Error::Format("{} and {}: a product of shape {} is too large",
                         a.Description(),
                         b.Description(),
-                        ShapeText(out.shape));
+                        ShapeToString(out.shape));
   }
   out.bytes.resize(*elements * sizeof(float));
   Gemm(a.operand(), b.operand(), rule, std::span(out.Data<float>(), *elements));
@@ -50,7 +50,7 @@ void ReadScales(const Options& options, GemmFactor& a, GemmFactor& b) {
 int RunGemm(const Options& options) {
   const Format format_a = ParseFormat(options.format);
   const Format format_b = options.format_b.empty() ? format_a : ParseFormat(options.format_b);
-  const Accumulator rule = Rule(options, format_a, format_b);
+  const AccumulationMode rule = Rule(options, format_a, format_b);
   GemmFactor a(options.a, format_a, options.transpose_a);
   GemmFactor b(options.b, format_b, options.transpose_b);
   if (a.inner() != b.inner()) {

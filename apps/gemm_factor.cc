@@ -14,7 +14,7 @@ namespace numsim::apps {
 GemmFactor::GemmFactor(const std::string& file, const Format& format, bool transposed)
     : file_(file), array_(ReadNpy(file)) {
   if (array_.shape.size() != 2) {
-    throw Error::Format("{}: shape {}, a matrix was expected", file, ShapeText(array_.shape));
+    throw Error::Format("{}: shape {}, a matrix was expected", file, ShapeToString(array_.shape));
   }
   operand_.format = format.spec;
   operand_.transposed = transposed;
@@ -56,7 +56,7 @@ void GemmFactor::ReadScales(const std::string& file, size_t segment) {
   }
   throw Error::Format("{}: shape {}; scales of {} have the shape (), ({},) or ({}, {}){}",
                       file,
-                      ShapeText(array.shape),
+                      ShapeToString(array.shape),
                       Description(),
                       rows(),
                       rows(),
@@ -67,7 +67,7 @@ void GemmFactor::ReadScales(const std::string& file, size_t segment) {
 std::string GemmFactor::Description() const {
   return fmt::format("{} of shape {}{}",
                      file_,
-                     ShapeText(array_.shape),
+                     ShapeToString(array_.shape),
                      operand_.transposed ? ", transposed" : "");
 }
 

@@ -134,7 +134,7 @@ void PrintStochastic(const FormatSpec& format, double value, const Neighbours& n
   for (const StochasticVariant variant : kVariants) {
     const Rounding rounding{RoundingMode::kStochastic, variant, random_bits};
     const uint64_t away = CountAway(format, value, rounding, n.high);
-    Line(fmt::format("  variant {}", Name(variant)),
+    Line(fmt::format("  variant {}", ToString(variant)),
          fmt::format("P({}) = {:.12g}   P({}) = {:.12g} = {} / 2^{}",
                      ValueText(Decode(format, n.low)),
                      (words - static_cast<double>(away)) / words,
@@ -156,11 +156,11 @@ void PrintRoundings(const FormatSpec& format, double value) {
              "rounding");
   for (const RoundingMode mode : kDeterministicModes) {
     const uint32_t code = Encode(format, value, {mode}, Overflow::kNonsaturate);
-    Line(fmt::format("  {}", Name(mode)), Described(format, code));
+    Line(fmt::format("  {}", ToString(mode)), Described(format, code));
     for (const Overflow overflow : {Overflow::kSaturate, Overflow::kPropagate}) {
       const uint32_t other = Encode(format, value, {mode}, overflow);
       if (other == code) continue;
-      Line(fmt::format("  {} {}", Name(mode), Name(overflow)), Described(format, other));
+      Line(fmt::format("  {} {}", ToString(mode), ToString(overflow)), Described(format, other));
     }
   }
 }

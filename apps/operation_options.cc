@@ -45,7 +45,7 @@ void AddOperationOptions(CLI::App* sub, OperationOptions& options) {
   sub->add_option(
       "--scale-format", named.scale_format, "Format of the scales of scaled operations");
   sub->add_option("--accumulator",
-                  named.accumulator,
+                  named.accumulation,
                   "Accumulator of dot: exact, FORMAT, FORMAT:unfused, fp64, fp32-chunked:N, "
                   "trunc:F,CHUNK[,PROMOTE] or a name of `numsim oracle accumulators`");
   sub->add_option("--length", named.length, "Elements of a block or of a dot product")

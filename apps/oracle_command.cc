@@ -13,7 +13,7 @@ void AddOracleCommand(Program& program) {
   AddOraclePackCommand(program, oracle);
   AddOracleDiffCommand(program, oracle);
   AddOracleProfilesCommand(program, oracle);
-  AddOracleAccumulatorsCommand(program, oracle);
+  AddOracleAccumulationModesCommand(program, oracle);
   AddOracleProbeDeviceCommand(program, oracle);
 }
 

@@ -12,7 +12,7 @@ void AddOracleKappaCommand(Program& program, CLI::App* oracle);
 void AddOraclePackCommand(Program& program, CLI::App* oracle);
 void AddOracleDiffCommand(Program& program, CLI::App* oracle);
 void AddOracleProfilesCommand(Program& program, CLI::App* oracle);
-void AddOracleAccumulatorsCommand(Program& program, CLI::App* oracle);
+void AddOracleAccumulationModesCommand(Program& program, CLI::App* oracle);
 void AddOracleProbeDeviceCommand(Program& program, CLI::App* oracle);
 
 }  // namespace numsim::apps

@@ -61,11 +61,11 @@ uint64_t Middle(const DifferingInterval& interval) {
 
 void PrintSide(char letter, const ProfileConversion& side, const Format& to, uint32_t word) {
   const ProfileInfo& profile = side.profile();
-  fmt::print("{}  {}: {}; {}\n", letter, side.name(), Name(profile.evidence), profile.version);
+  fmt::print("{}  {}: {}; {}\n", letter, side.name(), ToString(profile.evidence), profile.version);
   fmt::print("   {}\n", profile.note);
   if (side.meaning() != side.format()) {
     fmt::print("   its codes are those of {}, not of {}: codes are compared as bit patterns\n",
-               FormatText(side.meaning()),
+               ToString(side.meaning()),
                to.name);
   }
   if (side.random_bits() > 0) {
@@ -141,7 +141,7 @@ Table IntervalTable(const ProfileConversion& a,
                           SourceBitsText(from, run.last),
                           SourceValueText(from, run.first),
                           SourceValueText(from, run.last),
-                          Cell(run.Count()),
+                          FormatCell(run.Count()),
                           CodeText(a.format(), run.code_a),
                           MeaningText(a, run.code_a),
                           CodeText(b.format(), run.code_b),

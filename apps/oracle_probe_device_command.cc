@@ -1,4 +1,4 @@
-// `numsim oracle probe-device`: which rule of accumulation the matrix units of this device follow.
+// `numsim oracle probe-device`: which accumulation mode the tensor cores of this device follow.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -8,8 +8,8 @@
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/gemm/gemm_device.h"
-#include "numsim/mma_probe/matrix_unit.h"
-#include "numsim/mma_probe/unit_probe.h"
+#include "numsim/mma_probe/mma_probe.h"
+#include "numsim/mma_probe/tensor_core.h"
 
 namespace numsim::apps {
 namespace {
@@ -24,7 +24,7 @@ struct Options {
 };
 
 struct Asked {
-  MatrixUnit unit;
+  TensorCore unit;
   std::string unavailable;
 };
 
@@ -44,8 +44,8 @@ FormatSpec Operand(const Format& format) {
 }
 
 Subject Simulated(const Options& options) {
-  const Accumulator rule = ParseAccumulator(options.simulate);
-  if (rule.kind == AccumulatorKind::kLibrary) {
+  const AccumulationMode rule = ParseAccumulationMode(options.simulate);
+  if (rule.kind == AccumulationKind::kLibrary) {
     throw Error("--simulate: library has no stated order to simulate");
   }
   const std::vector<Format> formats = ParseFormatList(options.operands);
@@ -80,8 +80,8 @@ Subject FindSubject(const Options& options) {
   return subject;
 }
 
-std::string OperandsText(const MatrixUnit& unit) {
-  return fmt::format("{} x {}", FormatText(unit.a), FormatText(unit.b));
+std::string OperandsText(const TensorCore& unit) {
+  return fmt::format("{} x {}", ToString(unit.a), ToString(unit.b));
 }
 
 // Leaves the units whose names contain options.unit.
@@ -118,13 +118,13 @@ Json SeenJson(const UnitObservations& seen) {
   return json;
 }
 
-Json ProbeJson(const UnitProbe& probe) {
+Json ProbeJson(const MmaProbe& probe) {
   Json json;
   json["found"] = FoundText(probe);
   Json rules = Json::array();
-  for (const Accumulator& rule : probe.rules) rules.push_back(RuleText(rule));
+  for (const AccumulationMode& rule : probe.rules) rules.push_back(DefinitionText(rule));
   json["rules"] = rules;
-  json["closest"] = RuleText(probe.closest);
+  json["closest"] = DefinitionText(probe.closest);
   json["same"] = probe.Same();
   json["compared"] = probe.Compared();
   Json kinds;
@@ -167,7 +167,7 @@ int PrintTable(const Options& options, const Subject& subject) {
       fmt::print(kColumns, asked.unit.name, operands, "not probed: " + asked.unavailable, "");
       continue;
     }
-    const UnitProbe probe = ProbeUnit(asked.unit, {.products = options.products});
+    const MmaProbe probe = ProbeUnit(asked.unit, {.products = options.products});
     fmt::print(kColumns, asked.unit.name, operands, FoundText(probe), AgreementText(probe));
     if (details) {
       for (const std::string& line : ProbeLines(probe)) fmt::print("  {}\n", line);

@@ -43,14 +43,14 @@ RandomLayout LayoutOfTarget(const ProfileInfo& profile,
 Json ProfileJson(const ProfileInfo& profile) {
   Json json;
   json["name"] = profile.name;
-  json["evidence"] = Name(profile.evidence);
+  json["evidence"] = ToString(profile.evidence);
   json["version"] = profile.version;
   json["source"] = profile.source;
   json["note"] = profile.note;
   json["stochastic"] = profile.stochastic;
   for (const SourceType from : kSources) {
     const std::vector<std::string> targets = ProfileTargets(profile.name, from);
-    json["targets"][std::string(Name(from))] = targets;
+    json["targets"][std::string(ToString(from))] = targets;
     if (!profile.stochastic) continue;
     for (const std::string& target : targets) {
       json["random_bits"][target] = LayoutText(LayoutOfTarget(profile, from, target));
@@ -61,11 +61,11 @@ Json ProfileJson(const ProfileInfo& profile) {
 
 void PrintTable() {
   for (const ProfileInfo& profile : ProfileTable()) {
-    fmt::print("{:<22} {:<13} {}\n", profile.name, Name(profile.evidence), profile.version);
+    fmt::print("{:<22} {:<13} {}\n", profile.name, ToString(profile.evidence), profile.version);
     fmt::print("{:<22} {}\n", "", profile.note);
     for (const SourceType from : kSources) {
       const std::vector<std::string> targets = ProfileTargets(profile.name, from);
-      if (!targets.empty()) fmt::print("{:<22} {}: {}\n", "", Name(from), Joined(targets));
+      if (!targets.empty()) fmt::print("{:<22} {}: {}\n", "", ToString(from), Joined(targets));
     }
   }
 }
@@ -75,13 +75,13 @@ void PrintProfile(const ProfileInfo& profile) {
     fmt::print("{:<16}{}\n", key, value);
   };
   line("name", profile.name);
-  line("evidence", Name(profile.evidence));
+  line("evidence", ToString(profile.evidence));
   line("version", profile.version);
   line("source", profile.source);
   line("note", profile.note);
   for (const SourceType from : kSources) {
     const std::vector<std::string> targets = ProfileTargets(profile.name, from);
-    line(fmt::format("from {}", Name(from)), Joined(targets));
+    line(fmt::format("from {}", ToString(from)), Joined(targets));
     if (!profile.stochastic) continue;
     for (const std::string& target : targets) {
       line("  " + target, LayoutText(LayoutOfTarget(profile, from, target)));

@@ -71,7 +71,7 @@ std::string Line(const std::string& name, const Format& format, double value) {
 std::string ProfileLines(const std::string& name, const Format& format, double value) {
   std::string lines =
       fmt::format("\nprofiles, from {}\n",
-                  Name(IsFloat32(value) ? SourceType::kFloat32 : SourceType::kFloat64));
+                  ToString(IsFloat32(value) ? SourceType::kFloat32 : SourceType::kFloat64));
   if (name != "all") return lines + Line(name, format, value);
   for (const ProfileInfo& profile : ProfileTable()) {
     const std::string text(profile.name);

@@ -25,7 +25,7 @@ struct Options {
   RoundingOptions rounding;
 };
 
-std::string ShapeText(const std::vector<size_t>& shape) {
+std::string ShapeToString(const std::vector<size_t>& shape) {
   return shape.empty() ? "scalar" : fmt::format("{}", fmt::join(shape, "x"));
 }
 
@@ -65,20 +65,20 @@ void AddRow(Table& table,
             const QuantizeOptions& options,
             const ErrorMeasures& e) {
   table.rows.push_back({tensor.name,
-                        std::string(Name(array.type)),
-                        ShapeText(array.shape),
-                        Cell(uint64_t{e.elements}),
-                        Cell(uint64_t{e.nonfinite}),
-                        Cell(e.max_signal),
+                        std::string(ToString(array.type)),
+                        ShapeToString(array.shape),
+                        FormatCell(uint64_t{e.elements}),
+                        FormatCell(uint64_t{e.nonfinite}),
+                        FormatCell(e.max_signal),
                         format.name,
-                        Name(options.layout),
-                        std::string(Name(options.scale_rule)),
-                        Cell(e.SqnrDb()),
-                        Cell(e.RelativeError()),
-                        Cell(e.max_error),
-                        Cell(e.MeanError()),
-                        Cell(e.UnderflowShare()),
-                        Cell(e.OverflowShare())});
+                        ToString(options.layout),
+                        std::string(ToString(options.scale_rule)),
+                        FormatCell(e.SqnrDb()),
+                        FormatCell(e.RelativeError()),
+                        FormatCell(e.max_error),
+                        FormatCell(e.MeanError()),
+                        FormatCell(e.UnderflowShare()),
+                        FormatCell(e.OverflowShare())});
 }
 
 void PrintTable(const Table& table) {

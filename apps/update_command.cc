@@ -63,13 +63,14 @@ UpdateRule Rule(const Options& options, const Format& format) {
 void CheckFiles(const Options& options, const UpdateRule& rule, const Format& format) {
   const bool has_state = StateBytesPerWeight(rule, format.spec) > 0;
   if (!has_state && !options.state_in.empty()) {
-    throw Error::Format("--state-in: {} keeps no state", Name(rule));
+    throw Error::Format("--state-in: {} keeps no state", ToString(rule));
   }
   if (!has_state && !options.state_out.empty()) {
-    throw Error::Format("--state-out: {} keeps no state", Name(rule));
+    throw Error::Format("--state-out: {} keeps no state", ToString(rule));
   }
   if (has_state && options.state_out.empty()) {
-    throw Error::Format("--state-out is missing: {} keeps a state beside the weights", Name(rule));
+    throw Error::Format("--state-out is missing: {} keeps a state beside the weights",
+                        ToString(rule));
   }
   const auto same = [](const std::string& a, const std::string& b) {
     using std::filesystem::absolute;
@@ -116,9 +117,9 @@ std::vector<float> ReadUpdate(const Options& options, const Array& weights) {
   if (update.shape != weights.shape) {
     throw Error::Format("{} has the shape {}, {} has {}",
                         options.update,
-                        ShapeText(update.shape),
+                        ShapeToString(update.shape),
                         options.weights,
-                        ShapeText(weights.shape));
+                        ShapeToString(weights.shape));
   }
   return ToFloat32(update, options.update);
 }
@@ -180,7 +181,7 @@ int Update(const Options& options) {
   step.rows = shape.rows;
   step.cols = shape.cols;
 
-  const UpdateStateOwner owner{Name(rule), FormatText(format.spec), weights.array.shape};
+  const UpdateStateOwner owner{ToString(rule), ToString(format.spec), weights.array.shape};
   UpdateState state =
       StartUpdates(rule, format.spec, shape.rows, shape.cols, weights.values, weights.values);
   if (!options.state_in.empty()) state = ReadUpdateState(options.state_in, owner, state);
@@ -201,7 +202,7 @@ int Update(const Options& options) {
 std::string RuleHelp() {
   std::string kinds;
   for (const UpdateKind kind : UpdateKinds()) {
-    kinds += (kinds.empty() ? "" : ", ") + std::string(Name(kind));
+    kinds += (kinds.empty() ? "" : ", ") + std::string(ToString(kind));
   }
   return "KIND[:ARGUMENT][@SCOPE], e.g. stochastic:16, kahan:bf16, norm-matched@row, "
          "projection-matched:none@block:128. Kinds: " +

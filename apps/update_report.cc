@@ -15,17 +15,17 @@ struct Figure {
 };
 
 std::vector<Figure> Figures(const UpdateOutcome& o) {
-  return {{"status", std::string(Name(o.status))},
-          {"moved", Cell(o.moved)},
-          {"saturated", Cell(o.saturated)},
-          {"achieved_norm", Cell(o.achieved_norm)},
-          {"target_norm", Cell(o.target_norm)},
-          {"achieved_projection", Cell(o.achieved_projection)},
-          {"target_projection", Cell(o.target_projection)},
+  return {{"status", std::string(ToString(o.status))},
+          {"moved", FormatCell(o.moved)},
+          {"saturated", FormatCell(o.saturated)},
+          {"achieved_norm", FormatCell(o.achieved_norm)},
+          {"target_norm", FormatCell(o.target_norm)},
+          {"achieved_projection", FormatCell(o.achieved_projection)},
+          {"target_projection", FormatCell(o.target_projection)},
           {"alpha", fmt::format("{}", o.alpha)},
-          {"matched", Cell(o.matched)},
-          {"matched_target", Cell(o.matched_target)},
-          {"passes", Cell(o.passes)}};
+          {"matched", FormatCell(o.matched)},
+          {"matched_target", FormatCell(o.matched_target)},
+          {"passes", FormatCell(o.passes)}};
 }
 
 // A number of JSON, null where it has none, else text.
@@ -56,7 +56,7 @@ Table OutcomeTable(const std::vector<UpdateOutcome>& groups) {
   table.columns.emplace_back("group");
   for (const Figure& figure : Figures({})) table.columns.emplace_back(figure.name);
   for (size_t g = 0; g < groups.size(); ++g) {
-    std::vector<std::string> row = {Cell(uint64_t{g})};
+    std::vector<std::string> row = {FormatCell(uint64_t{g})};
     for (const Figure& figure : Figures(groups[g])) row.push_back(figure.text);
     table.rows.push_back(std::move(row));
   }

@@ -77,14 +77,14 @@ std::vector<T> ReadTensor(const SafetensorsFile& file,
   const Array array = file.Read(name);
   if (array.type != type) {
     throw Error::Format(
-        "{}: tensor '{}' is {}, expected {}", path, name, Name(array.type), Name(type));
+        "{}: tensor '{}' is {}, expected {}", path, name, ToString(array.type), ToString(type));
   }
   if (array.shape != shape) {
     throw Error::Format("{}: tensor '{}' has shape {}, expected {}",
                         path,
                         name,
-                        ShapeText(array.shape),
-                        ShapeText(shape));
+                        ShapeToString(array.shape),
+                        ShapeToString(shape));
   }
   return std::vector<T>(array.Data<T>(), array.Data<T>() + array.Elements());
 }

@@ -11,8 +11,8 @@ namespace numsim::apps {
 
 // What a state belongs to.
 struct UpdateStateOwner {
-  std::string rule;           // Name(UpdateRule)
-  std::string format;         // FormatText of the weights' format
+  std::string rule;           // ToString(UpdateRule)
+  std::string format;         // ToString of the weights' format
   std::vector<size_t> shape;  // of the weights
 };
 

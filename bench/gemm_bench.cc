@@ -81,7 +81,7 @@ double MeasurePeer(Peer peer, const Size& size) {
   if (peer == Peer::kFloat32) {
     const GemmOperand a = Float32Operand(Left(size), size);
     const GemmOperand b = Float32Operand(Right(size), size);
-    const Accumulator library = ParseAccumulator("library");
+    const AccumulationMode library = ParseAccumulationMode("library");
     std::vector<float> out(size.Elements());
     return Rate(size, [&] { Gemm(a, b, library, out); });
   }
@@ -126,7 +126,7 @@ void Run(benchmark::State& state,
 void BM_Float32(benchmark::State& state, const Size& size, const std::string& rule_text) {
   SetThreadCount(size.threads);
   const GemmOperand a = Float32Operand(Left(size), size), b = Float32Operand(Right(size), size);
-  const Accumulator rule = ParseAccumulator(rule_text);
+  const AccumulationMode rule = ParseAccumulationMode(rule_text);
   std::vector<float> out(size.Elements());
   Run(state, size, Peer::kFloat32, [&] { Gemm(a, b, rule, out); });
 }
@@ -149,7 +149,7 @@ void BM_Codes(benchmark::State& state,
   const QuantizedMatrix a = Quantized(Left(size), size, format, Granularity::kRow);
   const QuantizedMatrix b = Quantized(Right(size), size, format, Granularity::kTensor);
   const GemmOperand left = AsOperand(a, false), right = AsOperand(b, false);
-  const Accumulator rule = ParseAccumulator(rule_text);
+  const AccumulationMode rule = ParseAccumulationMode(rule_text);
   std::vector<float> out(size.Elements());
   Run(state, size, format == "int8" ? Peer::kInt8 : Peer::kFloat32, [&] {
     Gemm(left, right, rule, out);
@@ -159,7 +159,7 @@ void BM_Codes(benchmark::State& state,
 // From float32 to float32: scales and codes of both operands, then the product.
 void BM_QuantizeAndMultiply(benchmark::State& state, const Size& size, const std::string& format) {
   SetThreadCount(size.threads);
-  const Accumulator rule = ParseAccumulator(format == "int8" ? "exact" : "fp32");
+  const AccumulationMode rule = ParseAccumulationMode(format == "int8" ? "exact" : "fp32");
   std::vector<float> out(size.Elements());
   Run(state, size, Peer::kFloat32, [&] {
     const QuantizedMatrix a = Quantized(Left(size), size, format, Granularity::kRow);
@@ -225,7 +225,7 @@ void BM_Layer(benchmark::State& state, const Layer& layer, int threads, const st
   const QuantizedMatrix right = LayerCodes(stored(b, transpose_b), transpose_b, format);
   const GemmOperand left_operand = AsOperand(left, transpose_a);
   const GemmOperand right_operand = AsOperand(right, transpose_b);
-  const Accumulator rule = ParseAccumulator(format == "int8" ? "exact" : "fp32");
+  const AccumulationMode rule = ParseAccumulationMode(format == "int8" ? "exact" : "fp32");
   std::vector<float> out(a.rows * b.rows);
   const double limit = PeerRate(Peer::kFloat32, {1024, threads});
   for (auto _ : state) {

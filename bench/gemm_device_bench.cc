@@ -81,7 +81,7 @@ struct Row {
                        kScalesNames[static_cast<size_t>(scales_a)],
                        kScalesNames[static_cast<size_t>(scales_b)],
                        out == DeviceElement::kBfloat16 ? "bf16" : "float32",
-                       Name(engine));
+                       ToString(engine));
   }
 };
 
@@ -93,7 +93,7 @@ struct Buffers {
 class Problem {
  public:
   Problem(const Row& row, const Shape& shape, DeviceStream& stream)
-      : row_(row), shape_(shape), rule_(ParseAccumulator(row.rule)) {
+      : row_(row), shape_(shape), rule_(ParseAccumulationMode(row.rule)) {
     const FormatSpec format = ParseFormat(row.format).spec;
     const std::vector<uint8_t> a = RandomCodes(format, shape.tokens * shape.inputs, 1);
     const std::vector<uint8_t> b = RandomCodes(format, shape.outputs * shape.inputs, 2);
@@ -138,7 +138,7 @@ class Problem {
 
   Row row_;
   Shape shape_;
-  Accumulator rule_;
+  AccumulationMode rule_;
   std::vector<Buffers> buffers_;
   DeviceArray<float> scales_a_, scales_b_;
   DeviceGemmOperand a_, b_;

@@ -102,7 +102,7 @@ void AddProduct() {
                .rows = Product::kTokens,
                .inner = Product::kIn},
               {.format = bf16, .codes = on->w.data(), .rows = Product::kOut, .inner = Product::kIn},
-              {.kind = AccumulatorKind::kLibrary},
+              {.kind = AccumulationKind::kLibrary},
               {on->y.data(), DeviceElement::kBfloat16, {Product::kTokens, Product::kOut}},
               on->scratch,
               stream);

@@ -87,7 +87,7 @@ void RegisterAll(int threads) {
           Problem{OptimizerKind::kAdamW, "dynamic:256", "dynamic:256", n},
           Problem{OptimizerKind::kAdamW, "e4m3fn@coat", "e4m3fn@coat", n}}) {
       Register(fmt::format("step/{}/{}/{}/{}M/threads:{}",
-                           Name(problem.kind),
+                           ToString(problem.kind),
                            problem.m,
                            problem.v,
                            n >> 20,

@@ -23,7 +23,7 @@ void BM_Absmax(benchmark::State& state, const ScaleLayout& layout, int threads) 
 void BM_Quantize(benchmark::State& state, const QuantizeOptions& options, int threads) {
   Prepare(threads);
   const size_t scales = options.layout.Count(kShape.rows, kShape.cols);
-  const std::vector<float> multipliers(scales, 40.0f);
+  const std::vector<float> inv_scales(scales, 40.0f);
   const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
   std::vector<uint8_t> codes(kShape.Elements());
   for (auto _ : state) {
@@ -31,7 +31,7 @@ void BM_Quantize(benchmark::State& state, const QuantizeOptions& options, int th
              std::span(Input()),
              kShape,
              options.layout,
-             multipliers,
+             inv_scales,
              std::span(codes),
              options.random,
              options.transpose);

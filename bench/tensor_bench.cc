@@ -37,21 +37,21 @@ struct Shape {
 // All that the operations of one shape read and write.
 struct Matrices {
   Buffer<float> buffers[11];
-  MatrixRef<float> x, g, y, pairs, pairs_gradient, gain, bias, mean, inverse, gain_gradient,
+  MatrixSpan<float> x, g, y, pairs, pairs_gradient, gain, bias, mean, inverse, gain_gradient,
       bias_gradient;
 
   explicit Matrices(const Shape& s) {
-    MatrixRef<float>* const all[] = {&x,
-                                     &g,
-                                     &y,
-                                     &pairs,
-                                     &pairs_gradient,
-                                     &gain,
-                                     &bias,
-                                     &gain_gradient,
-                                     &bias_gradient,
-                                     &mean,
-                                     &inverse};
+    MatrixSpan<float>* const all[] = {&x,
+                                      &g,
+                                      &y,
+                                      &pairs,
+                                      &pairs_gradient,
+                                      &gain,
+                                      &bias,
+                                      &gain_gradient,
+                                      &bias_gradient,
+                                      &mean,
+                                      &inverse};
     for (size_t i = 0; i < std::size(all); ++i) {
       const bool row = i >= 5 && i < 9, column = i >= 9, wide = i == 3 || i == 4;
       *all[i] = buffers[i].Resize(row ? 1 : s.rows, column ? 1 : wide ? 2 * s.cols : s.cols);

@@ -217,7 +217,7 @@ void BM_Match(benchmark::State& state,
   const double seconds =
       TimeIterations(state, [&] { step = Match(arrays, problem.learning_rate, quantity, solver); });
   Report(state, problem, seconds, step.passes, quantity);
-  state.SetLabel(std::string(Name(step.status)));
+  state.SetLabel(std::string(ToString(step.status)));
 }
 
 void BM_Apply(benchmark::State& state, const Problem& problem, UpdateRule rule) {
@@ -240,7 +240,7 @@ void BM_Apply(benchmark::State& state, const Problem& problem, UpdateRule rule) 
   const auto quantity = rule.kind == UpdateKind::kProjectionMatched ? MatchedQuantity::kProjection
                                                                     : MatchedQuantity::kNorm;
   Report(state, problem, seconds, std::max(outcome.passes, 1), quantity);
-  state.SetLabel(std::string(Name(outcome.status)));
+  state.SetLabel(std::string(ToString(outcome.status)));
 }
 
 void RegisterSteps(const Problem& problem) {
@@ -266,7 +266,7 @@ void RegisterRules(const Problem& problem) {
     if (kind == UpdateKind::kSplitMaster && problem.format != "bf16") continue;
     UpdateRule rule;
     rule.kind = kind;
-    Register("apply/" + Name(rule) + problem.Text(),
+    Register("apply/" + ToString(rule) + problem.Text(),
              [=](benchmark::State& state) { BM_Apply(state, problem, rule); });
   }
 }

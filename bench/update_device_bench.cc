@@ -171,7 +171,7 @@ void Add(const std::string& name,
     }
     if (outcome != nullptr) {
       state.SetLabel(fmt::format("{}, {} moved, {} passes",
-                                 numsim::Name(outcome->status),
+                                 numsim::ToString(outcome->status),
                                  outcome->moved,
                                  outcome->passes));
     }

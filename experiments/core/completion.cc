@@ -33,7 +33,7 @@ std::vector<std::string> ColumnNames(const TableSpec& table) {
 // The measured rows in the order of the points, then the derived tables.
 Tables MakeTables(const Experiment& experiment,
                   const Settings& settings,
-                  const FinishedPoints& finished) {
+                  const FinishedTrials& finished) {
   Tables tables;
   for (const TableSpec& table : experiment.tables) {
     tables[table.name].columns = ColumnNames(table);
@@ -58,7 +58,7 @@ Tables MakeTables(const Experiment& experiment,
 }
 
 // The builds that measured the points and the one that completes, by name.
-std::string Commits(const FinishedPoints& finished) {
+std::string Commits(const FinishedTrials& finished) {
   std::set<std::string> commits = {std::string(BuildCommit())};
   for (const auto& [index, entry] : finished) commits.insert(entry.commit);
   return fmt::format("{}", fmt::join(commits, ", "));
@@ -91,7 +91,7 @@ NamedTexts Versions() {
 
 Manifest DescribeRun(const Experiment& experiment,
                      const Settings& settings,
-                     const FinishedPoints& finished,
+                     const FinishedTrials& finished,
                      const Command& command) {
   Manifest manifest;
   manifest.command = command.arguments;
@@ -115,12 +115,12 @@ Manifest DescribeRun(const Experiment& experiment,
 
 }  // namespace
 
-std::vector<Point> ListPoints(const Experiment& experiment, const Settings& settings) {
-  std::vector<Point> points = experiment.points(settings);
-  if (points.empty()) {
-    throw Error::Format("{}: these options leave no points to run", experiment.name);
+std::vector<Trial> ListTrials(const Experiment& experiment, const Settings& settings) {
+  std::vector<Trial> trials = experiment.trials(settings);
+  if (trials.empty()) {
+    throw Error::Format("{}: these options leave no trials to run", experiment.name);
   }
-  return points;
+  return trials;
 }
 
 void WriteFiguresAndSummary(const Experiment& experiment,
@@ -148,7 +148,7 @@ void WriteFiguresAndSummary(const Experiment& experiment,
 
 void Complete(const Experiment& experiment,
               const Settings& settings,
-              const FinishedPoints& finished,
+              const FinishedTrials& finished,
               const fs::path& directory,
               const Command& command,
               RunReport& report) {

@@ -1,4 +1,4 @@
-// From the rows of finished points to the files of a complete result directory.
+// From the rows of finished trials to the files of a complete result directory.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ struct Command {
 };
 
 // The points of an experiment. Throws Error for a bad option and when there are none.
-std::vector<Point> ListPoints(const Experiment& experiment, const Settings& settings);
+std::vector<Trial> ListTrials(const Experiment& experiment, const Settings& settings);
 
 // Draws the figures and writes the summary into `directory`. Adds the files to the report's outputs
 // and sets its summary, claims and notice.
@@ -34,7 +34,7 @@ void WriteFiguresAndSummary(const Experiment& experiment,
 // DirectoryLock.
 void Complete(const Experiment& experiment,
               const Settings& settings,
-              const FinishedPoints& finished,
+              const FinishedTrials& finished,
               const std::filesystem::path& directory,
               const Command& command,
               RunReport& report);

@@ -72,13 +72,13 @@ void RunStep(Step& step, const DemoOptions& demo, double later, Pace& pace) {
   step.report = Run(step.experiment, options);
   const RunReport& report = step.report;
   const double seconds = watch.Seconds();
-  const double share = static_cast<double>(report.points_run) / report.points_total;
+  const double share = static_cast<double>(report.trials_run) / report.trials_total;
   pace.Add(step.preset.seconds * share, seconds);
   std::string line = fmt::format("{:<24} {:4.0f} s", step.experiment.name, seconds);
-  if (report.points_run < report.points_total) {
-    line += fmt::format(", {} of {} points were there",
-                        report.points_total - report.points_run,
-                        report.points_total);
+  if (report.trials_run < report.trials_total) {
+    line += fmt::format(", {} of {} trials were there",
+                        report.trials_total - report.trials_run,
+                        report.trials_total);
   }
   if (later > 0) line += fmt::format(", about {} left", ClockText(pace.Seconds(later)));
   demo.print(line);

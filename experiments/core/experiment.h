@@ -59,7 +59,7 @@ struct Settings {
 };
 
 // One point: one set of parameters with one seed, measured independently of every other.
-struct Point {
+struct Trial {
   std::string label;  // for progress and errors: "normal k=1024 seed=0"
   uint64_t seed = 0;
   std::map<std::string, std::string> parameters;
@@ -117,11 +117,11 @@ struct Experiment {
   // of threads and the backend, and its rows differ from run to run.
   bool timed = false;
   // The points in the order of the CSV's rows. Throws Error for a bad option.
-  std::function<std::vector<Point>(const Settings&)> points;
+  std::function<std::vector<Trial>(const Settings&)> trials;
   // Measures one point; called from many threads at once unless exclusive. Must depend on its
   // arguments alone, but for timed tables, unless timed.
   // Throws Error for bad input (a file of --input).
-  std::function<Rows(const Settings&, const Point&)> run;
+  std::function<Rows(const Settings&, const Trial&)> run;
   // Adds the derived tables, from the measured ones alone.
   std::function<void(const Settings&, Tables&)> derive;
   std::function<std::vector<Figure>(const Settings&, const Tables&)> figures;

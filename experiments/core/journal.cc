@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Content {
-  std::vector<FinishedPoint> points;
+  std::vector<FinishedTrial> trials;
   size_t whole_bytes = 0;  // up to the end of the last whole line
 };
 
@@ -31,10 +31,10 @@ std::string ReadBytes(const std::filesystem::path& path) {
 }
 
 // Throws Json::exception when the line is not an entry.
-FinishedPoint ParseLine(const std::string& line) {
+FinishedTrial ParseLine(const std::string& line) {
   const Json json = Json::parse(line);
-  FinishedPoint finished;
-  json.at("point").get_to(finished.point);
+  FinishedTrial finished;
+  json.at("point").get_to(finished.trial);
   json.at("label").get_to(finished.label);
   json.at("commit").get_to(finished.commit);
   json.at("rows").get_to(finished.rows);
@@ -49,12 +49,12 @@ Content ReadContent(const std::filesystem::path& path) {
     const size_t end = bytes.find('\n', begin);
     if (end == std::string::npos) break;  // The process was killed while it wrote this line.
     try {
-      content.points.push_back(ParseLine(bytes.substr(begin, end - begin)));
+      content.trials.push_back(ParseLine(bytes.substr(begin, end - begin)));
     } catch (const Json::exception& error) {
       if (end + 1 == bytes.size()) break;  // Torn by the machine rather than the process.
-      throw Error::Format("{}:{}: expected a finished point, found: {}",
+      throw Error::Format("{}:{}: expected a finished trial, found: {}",
                           path.string(),
-                          content.points.size() + 1,
+                          content.trials.size() + 1,
                           error.what());
     }
     content.whole_bytes = end + 1;
@@ -78,8 +78,8 @@ std::string JournalName(int shard_index, int shard_count) {
   return fmt::format("{}-of-{}.jsonl", shard_index, shard_count);
 }
 
-std::vector<FinishedPoint> ReadJournal(const std::filesystem::path& path) {
-  return ReadContent(path).points;
+std::vector<FinishedTrial> ReadJournal(const std::filesystem::path& path) {
+  return ReadContent(path).trials;
 }
 
 Journal::Journal(const std::filesystem::path& path) : path_(path) {
@@ -101,9 +101,9 @@ Journal::Journal(const std::filesystem::path& path) : path_(path) {
 
 Journal::~Journal() { close(file_); }
 
-void Journal::Append(const FinishedPoint& finished) {
+void Journal::Append(const FinishedTrial& finished) {
   Json json;
-  json["point"] = finished.point;
+  json["point"] = finished.trial;
   json["label"] = finished.label;
   json["commit"] = finished.commit;
   json["rows"] = finished.rows;

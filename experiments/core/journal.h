@@ -1,4 +1,4 @@
-// The journal of finished points: JSON lines, appended as each point finishes, so that a run that
+// The journal of finished trials: JSON lines, appended as each point finishes, so that a run that
 // is killed loses nothing that was finished.
 //
 // One line: {"point": 3, "label": "normal k=4 seed=0", "commit": "4f1c…",
@@ -18,9 +18,9 @@
 
 namespace numsim::experiments {
 
-struct FinishedPoint {
-  size_t point = 0;    // index in the experiment's list of points
-  std::string label;   // Point::label, to notice a journal of another list
+struct FinishedTrial {
+  size_t trial = 0;    // index in the experiment's list of points
+  std::string label;   // Trial::label, to notice a journal of another list
   std::string commit;  // BuildCommit of the program that measured it
   Rows rows;
 };
@@ -28,10 +28,10 @@ struct FinishedPoint {
 // Name of the journal of one shard: "0-of-3.jsonl".
 std::string JournalName(int shard_index, int shard_count);
 
-// The finished points in the order of the file; none when there is no such file. Line i of the file
+// The finished trials in the order of the file; none when there is no such file. Line i of the file
 // (from 1) is element i - 1.
 // Throws Error naming file and line for a line that is not an entry, unless it is the last one.
-std::vector<FinishedPoint> ReadJournal(const std::filesystem::path& path);
+std::vector<FinishedTrial> ReadJournal(const std::filesystem::path& path);
 
 // Appends to a journal. One process at a time.
 class Journal {
@@ -46,7 +46,7 @@ class Journal {
   // Returns when the line is handed to the operating system: it survives the end of this process.
   // Any thread may call it. Throws Error when the line cannot be written; the journal then holds
   // whole lines only.
-  void Append(const FinishedPoint& finished);
+  void Append(const FinishedTrial& finished);
 
  private:
   std::filesystem::path path_;

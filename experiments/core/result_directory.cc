@@ -72,15 +72,15 @@ bool SameResults(const Experiment& experiment, const Rows& a, const Rows& b) {
 
 // Throws Error when the entry is not of this list of points and these tables.
 void CheckEntry(const Experiment& experiment,
-                const std::vector<Point>& points,
-                const FinishedPoint& entry,
+                const std::vector<Trial>& trials,
+                const FinishedTrial& entry,
                 const std::string& place) {
   std::string reason;
-  if (entry.point >= points.size()) {
-    reason = fmt::format("point {} of {}", entry.point, points.size());
-  } else if (entry.label != points[entry.point].label) {
+  if (entry.trial >= trials.size()) {
+    reason = fmt::format("trial {} of {}", entry.trial, trials.size());
+  } else if (entry.label != trials[entry.trial].label) {
     reason = fmt::format(
-        "point {} is \"{}\", expected \"{}\"", entry.point, entry.label, points[entry.point].label);
+        "trial {} is \"{}\", expected \"{}\"", entry.trial, entry.label, trials[entry.trial].label);
   } else if (const auto misfit = Misfit(experiment, entry.rows)) {
     reason = *misfit;
   } else {
@@ -144,20 +144,20 @@ void ClaimDirectory(const Experiment& experiment,
   if (!Exists(path)) WriteSettings(path, {experiment.name, settings});
 }
 
-void AddFinishedPoints(const Experiment& experiment,
-                       const std::vector<Point>& points,
+void AddFinishedTrials(const Experiment& experiment,
+                       const std::vector<Trial>& trials,
                        const fs::path& directory,
-                       FinishedPoints& finished) {
+                       FinishedTrials& finished) {
   for (const fs::path& journal : Journals(directory)) {
     size_t line = 0;
-    for (FinishedPoint& entry : ReadJournal(journal)) {
+    for (FinishedTrial& entry : ReadJournal(journal)) {
       ++line;
-      CheckEntry(experiment, points, entry, fmt::format("{}:{}", journal.string(), line));
-      const auto [known, added] = finished.try_emplace(entry.point);
+      CheckEntry(experiment, trials, entry, fmt::format("{}:{}", journal.string(), line));
+      const auto [known, added] = finished.try_emplace(entry.trial);
       if (added) {
         known->second = {std::move(entry.rows), entry.commit, journal};
       } else if (!SameResults(experiment, known->second.rows, entry.rows)) {
-        throw Error::Format("{}:{}: the rows of point \"{}\" differ from those in {}",
+        throw Error::Format("{}:{}: the rows of trial \"{}\" differ from those in {}",
                             journal.string(),
                             line,
                             entry.label,
@@ -201,9 +201,9 @@ void RemoveJournals(const fs::path& directory) {
   for (const fs::path& journal : Journals(directory)) Remove(journal);
 }
 
-void CheckRows(const Experiment& experiment, const Point& point, const Rows& rows) {
+void CheckRows(const Experiment& experiment, const Trial& trial, const Rows& rows) {
   const auto misfit = Misfit(experiment, rows);
-  NUMSIM_CHECK(!misfit, "{}, point \"{}\": {}", experiment.name, point.label, *misfit);
+  NUMSIM_CHECK(!misfit, "{}, trial \"{}\": {}", experiment.name, trial.label, *misfit);
 }
 
 }  // namespace numsim::experiments

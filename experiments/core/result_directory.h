@@ -27,7 +27,7 @@ struct FinishedRows {
 };
 
 // By index of the point.
-using FinishedPoints = std::map<size_t, FinishedRows>;
+using FinishedTrials = std::map<size_t, FinishedRows>;
 
 // Throws Error when `directory` holds results of other settings, naming the first difference, or
 // holds a file of an output's name without settings.json: that is not ours to replace. Changes
@@ -48,10 +48,10 @@ void ClaimDirectory(const Experiment& experiment,
 // Throws Error naming the journal when it is corrupt, when it belongs to another list of `points`
 // or other tables, and when a point's rows differ from those already there. Of timed tables those
 // already there stay.
-void AddFinishedPoints(const Experiment& experiment,
-                       const std::vector<Point>& points,
+void AddFinishedTrials(const Experiment& experiment,
+                       const std::vector<Trial>& trials,
                        const std::filesystem::path& directory,
-                       FinishedPoints& finished);
+                       FinishedTrials& finished);
 
 // The outputs that manifest.json lists. Throws Error naming the file when it cannot be read.
 std::vector<OutputFile> ListedOutputs(const std::filesystem::path& directory);
@@ -63,6 +63,6 @@ void RemoveOutputs(const Experiment& experiment, const std::filesystem::path& di
 void RemoveJournals(const std::filesystem::path& directory);
 
 // Aborts unless `rows` fits the measured tables of the experiment.
-void CheckRows(const Experiment& experiment, const Point& point, const Rows& rows);
+void CheckRows(const Experiment& experiment, const Trial& trial, const Rows& rows);
 
 }  // namespace numsim::experiments

@@ -45,14 +45,14 @@ class FirstFailure {
 struct Task {
   const Experiment& experiment;
   const RunOptions& options;
-  std::vector<Point> points;
+  std::vector<Trial> trials;
   std::vector<size_t> shard;  // indices of this shard's points
   std::vector<size_t> todo;   // those not finished yet, expensive ones first
 };
 
-std::vector<size_t> ShardPoints(size_t points, const RunOptions& options) {
+std::vector<size_t> ShardTrials(size_t trials, const RunOptions& options) {
   std::vector<size_t> shard;
-  for (size_t i = static_cast<size_t>(options.shard_index); i < points;
+  for (size_t i = static_cast<size_t>(options.shard_index); i < trials;
        i += static_cast<size_t>(options.shard_count)) {
     shard.push_back(i);
   }
@@ -69,7 +69,7 @@ void CheckShard(const RunOptions& options) {
 }
 
 // Decides what becomes of points of this shard that are finished already, see Run in runner.h.
-void SettleEarlierPoints(const Task& task, FinishedPoints& finished) {
+void SettleEarlierTrials(const Task& task, FinishedTrials& finished) {
   const auto is_finished = [&](size_t i) { return finished.contains(i); };
   const auto count = std::count_if(task.shard.begin(), task.shard.end(), is_finished);
   if (task.options.resume || count == 0) return;
@@ -77,7 +77,7 @@ void SettleEarlierPoints(const Task& task, FinishedPoints& finished) {
   std::error_code ignored;
   if (!std::filesystem::exists(out / kManifestFile, ignored)) {
     throw Error::Format(
-        "{}: holds an unfinished run ({} of {} points of this shard); use --resume to continue it "
+        "{}: holds an unfinished run ({} of {} trials of this shard); use --resume to continue it "
         "or another --out",
         out.string(),
         count,
@@ -95,14 +95,14 @@ std::unique_ptr<Journal> Start(Task& task) {
   MakeResultDirectory(out);
   const DirectoryLock lock(out / kJournalFolder);
   ClaimDirectory(task.experiment, task.options.settings, out);
-  FinishedPoints finished;
-  AddFinishedPoints(task.experiment, task.points, out, finished);
-  SettleEarlierPoints(task, finished);
+  FinishedTrials finished;
+  AddFinishedTrials(task.experiment, task.trials, out, finished);
+  SettleEarlierTrials(task, finished);
   for (const size_t i : task.shard) {
     if (!finished.contains(i)) task.todo.push_back(i);
   }
   const auto is_dearer = [&](size_t a, size_t b) {
-    return task.points[a].cost > task.points[b].cost;
+    return task.trials[a].cost > task.trials[b].cost;
   };
   std::stable_sort(task.todo.begin(), task.todo.end(), is_dearer);
   if (task.todo.empty()) return nullptr;
@@ -115,23 +115,23 @@ std::unique_ptr<Journal> Start(Task& task) {
 
 // One point into the journal. Throws Error naming the point.
 void Measure(const Task& task, size_t index, Journal& journal) {
-  const Point& point = task.points[index];
+  const Trial& trial = task.trials[index];
   Rows rows;
   try {
-    rows = task.experiment.run(task.options.settings, point);
+    rows = task.experiment.run(task.options.settings, trial);
   } catch (const Error& error) {
-    throw Error::Format("{}, point \"{}\": {} (finished points are kept: --resume continues)",
+    throw Error::Format("{}, trial \"{}\": {} (finished trials are kept: --resume continues)",
                         task.experiment.name,
-                        point.label,
+                        trial.label,
                         error.what());
   }
-  CheckRows(task.experiment, point, rows);
-  journal.Append({index, point.label, std::string(BuildCommit()), std::move(rows)});
+  CheckRows(task.experiment, trial, rows);
+  journal.Append({index, trial.label, std::string(BuildCommit()), std::move(rows)});
 }
 
-double CostOf(const Task& task, const std::vector<size_t>& points) {
+double CostOf(const Task& task, const std::vector<size_t>& trials) {
   double cost = 0;
-  for (const size_t i : points) cost += task.points[i].cost;
+  for (const size_t i : trials) cost += task.trials[i].cost;
   return cost;
 }
 
@@ -144,11 +144,11 @@ void MeasureAll(const Task& task, Journal& journal) {
     progress.BeginWith(task.options.progress_head, CostOf(task, task.todo) / work);
     const auto measure = [&](size_t i) {
       if (failure.Happened()) return;
-      const Point& point = task.points[task.todo[i]];
+      const Trial& trial = task.trials[task.todo[i]];
       try {
-        progress.Started(point.label);
+        progress.Started(trial.label);
         Measure(task, task.todo[i], journal);
-        progress.Finished(point.label, point.cost / work);
+        progress.Finished(trial.label, trial.cost / work);
       } catch (...) {
         failure.Set(std::current_exception());
       }
@@ -167,20 +167,20 @@ void MeasureAll(const Task& task, Journal& journal) {
 RunReport Run(const Experiment& experiment, const RunOptions& options) {
   const Command command{.arguments = options.command};
   CheckShard(options);
-  Task task{experiment, options, ListPoints(experiment, options.settings), {}, {}};
-  task.shard = ShardPoints(task.points.size(), options);
+  Task task{experiment, options, ListTrials(experiment, options.settings), {}, {}};
+  task.shard = ShardTrials(task.trials.size(), options);
 
   if (const std::unique_ptr<Journal> journal = Start(task)) MeasureAll(task, *journal);
 
   // Other shards may have finished meanwhile: the journals say what is there.
   const DirectoryLock lock(options.out / kJournalFolder);
-  FinishedPoints finished;
-  AddFinishedPoints(experiment, task.points, options.out, finished);
+  FinishedTrials finished;
+  AddFinishedTrials(experiment, task.trials, options.out, finished);
   RunReport report;
-  report.points_total = task.points.size();
-  report.points_run = task.todo.size();
-  report.points_missing = task.points.size() - finished.size();
-  if (report.points_missing == 0) {
+  report.trials_total = task.trials.size();
+  report.trials_run = task.todo.size();
+  report.trials_missing = task.trials.size() - finished.size();
+  if (report.trials_missing == 0) {
     Complete(experiment, options.settings, finished, options.out, command, report);
   }
   return report;

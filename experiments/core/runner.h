@@ -1,4 +1,4 @@
-// Runs an experiment: points over threads, a journal of finished points, tables, figures, summary
+// Runs an experiment: points over threads, a journal of finished trials, tables, figures, summary
 // and manifest in one directory.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace numsim::experiments {
 struct RunOptions {
   Settings settings;
   std::filesystem::path out;  // DIR
-  bool resume = false;        // keep finished points of an interrupted run
+  bool resume = false;        // keep finished trials of an interrupted run
   int shard_index = 0;        // this run does points with index % shard_count == shard_index
   int shard_count = 1;
   bool progress = false;             // a line on stderr, rewritten in place
@@ -24,9 +24,9 @@ struct RunOptions {
 };
 
 struct RunReport {
-  size_t points_total = 0;           // of the whole experiment
-  size_t points_run = 0;             // by this call
-  size_t points_missing = 0;         // still to be run by other shards; 0: the results are complete
+  size_t trials_total = 0;           // of the whole experiment
+  size_t trials_run = 0;             // by this call
+  size_t trials_missing = 0;         // still to be run by other shards; 0: the results are complete
   std::vector<std::string> outputs;  // written files relative to `out`; only when complete
   std::string summary;               // text of summary.txt; only when complete
   std::vector<Claim> claims;         // those of the summary

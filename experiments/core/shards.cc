@@ -35,28 +35,28 @@ Settings CommonSettings(const Experiment& experiment, const std::vector<fs::path
   return common.settings;
 }
 
-void RequireAll(const std::vector<Point>& points, const FinishedPoints& finished) {
-  if (finished.size() == points.size()) return;
+void RequireAll(const std::vector<Trial>& trials, const FinishedTrials& finished) {
+  if (finished.size() == trials.size()) return;
   size_t missing = 0;
   while (finished.contains(missing)) ++missing;
-  throw Error::Format("merge: {} of {} points are in none of the shards, the first is \"{}\"",
-                      points.size() - finished.size(),
-                      points.size(),
-                      points[missing].label);
+  throw Error::Format("merge: {} of {} trials are in none of the shards, the first is \"{}\"",
+                      trials.size() - finished.size(),
+                      trials.size(),
+                      trials[missing].label);
 }
 
 // Adds those points to the journal of an unsharded run in `out` that its journals do not hold.
-void CopyPoints(const Experiment& experiment,
-                const std::vector<Point>& points,
-                const FinishedPoints& finished,
+void CopyTrials(const Experiment& experiment,
+                const std::vector<Trial>& trials,
+                const FinishedTrials& finished,
                 const fs::path& out) {
-  FinishedPoints already_there;
-  AddFinishedPoints(experiment, points, out, already_there);
+  FinishedTrials already_there;
+  AddFinishedTrials(experiment, trials, out, already_there);
   if (already_there.size() == finished.size()) return;
   Journal journal(out / kJournalFolder / JournalName(0, 1));
   for (const auto& [index, entry] : finished) {
     if (already_there.contains(index)) continue;
-    journal.Append({index, points[index].label, entry.commit, entry.rows});
+    journal.Append({index, trials[index].label, entry.commit, entry.rows});
   }
 }
 
@@ -68,18 +68,18 @@ RunReport Merge(const Experiment& experiment,
                 const std::vector<std::string>& arguments) {
   const Command command{.arguments = arguments};
   const Settings settings = CommonSettings(experiment, shards);
-  const std::vector<Point> points = ListPoints(experiment, settings);
+  const std::vector<Trial> trials = ListTrials(experiment, settings);
   CheckDirectory(experiment, settings, out);
-  FinishedPoints finished;
-  for (const fs::path& shard : shards) AddFinishedPoints(experiment, points, shard, finished);
-  AddFinishedPoints(experiment, points, out, finished);
-  RequireAll(points, finished);
+  FinishedTrials finished;
+  for (const fs::path& shard : shards) AddFinishedTrials(experiment, trials, shard, finished);
+  AddFinishedTrials(experiment, trials, out, finished);
+  RequireAll(trials, finished);
   MakeResultDirectory(out);
   const DirectoryLock lock(out / kJournalFolder);
   ClaimDirectory(experiment, settings, out);
-  CopyPoints(experiment, points, finished, out);
+  CopyTrials(experiment, trials, finished, out);
   RunReport report;
-  report.points_total = points.size();
+  report.trials_total = trials.size();
   Complete(experiment, settings, finished, out, command, report);
   return report;
 }

@@ -36,7 +36,7 @@ class Groups {
 };
 
 void AddEstimate(const Estimate& mean, std::vector<std::string>& row) {
-  for (const double value : {mean.value, mean.low, mean.high}) row.push_back(Cell(value));
+  for (const double value : {mean.value, mean.low, mean.high}) row.push_back(FormatCell(value));
 }
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -95,18 +95,18 @@ struct Forecasts {
     const Estimate within = Mean([](const S& s) { return s.within_2 / s.compared; });
     const Estimate median = Mean([](const S& s) { return s.change_median / s.blocks; });
     const Estimate change = Mean([](const S& s) { return s.change_95 / s.blocks; });
-    return {Cell(uint64_t{seeds.size()}),
-            Cell(over.value),
-            Cell(over.low),
-            Cell(over.high),
-            Cell(clipped.value),
-            Cell(clipped.low),
-            Cell(clipped.high),
-            Cell(within.value),
-            Cell(largest_excess),
-            Cell(median.value),
-            Cell(change.value),
-            Cell(change_95_worst)};
+    return {FormatCell(uint64_t{seeds.size()}),
+            FormatCell(over.value),
+            FormatCell(over.low),
+            FormatCell(over.high),
+            FormatCell(clipped.value),
+            FormatCell(clipped.low),
+            FormatCell(clipped.high),
+            FormatCell(within.value),
+            FormatCell(largest_excess),
+            FormatCell(median.value),
+            FormatCell(change.value),
+            FormatCell(change_95_worst)};
   }
 };
 
@@ -145,7 +145,7 @@ void AddGrowth(const Table& features, Table& growth) {
   }
   for (const auto& [key, records] : groups.All()) {
     std::vector<std::string> row = key;
-    row.push_back(Cell(uint64_t{records.last.size()}));
+    row.push_back(FormatCell(uint64_t{records.last.size()}));
     AddEstimate(OverSeeds(records.first), row);
     AddEstimate(OverSeeds(records.last), row);
     AddEstimate(RatioOverSeeds(records.last, records.first), row);
@@ -182,7 +182,7 @@ void AddDepth(const Table& features, Table& depth) {
   }
   for (const auto& [key, seeds] : groups.All()) {
     std::vector<std::string> row = key;
-    row.push_back(Cell(uint64_t{seeds.last_block.size()}));
+    row.push_back(FormatCell(uint64_t{seeds.last_block.size()}));
     AddEstimate(OverSeeds(seeds.last_block), row);
     AddEstimate(RatioOverSeeds(seeds.last_block, seeds.first_block), row);
     AddEstimate(RatioOverSeeds(seeds.last_block, without[{key[0], key[2], key[3]}]), row);

@@ -127,26 +127,26 @@ void ReadData(const Settings& settings, TrainConfig& config) {
   }
 }
 
-std::vector<Point> Points(const Settings& settings) {
+std::vector<Trial> Trials(const Settings& settings) {
   settings.GetInteger("every", 1, std::numeric_limits<int32_t>::max());
   HistoriesOf(settings);
   const int64_t steps = settings.GetInteger("steps", 2, std::numeric_limits<int32_t>::max());
   settings.GetInteger("warmup", 0, steps - 1);
-  std::vector<Point> points;
+  std::vector<Trial> trials;
   for (const Training& training : TrainingsOf(settings)) {
     for (int i = 0; i < settings.seeds; ++i) {
       const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
-      if (points.empty()) CheckTraining(settings, ConfigOf(settings, training, seed));
+      if (trials.empty()) CheckTraining(settings, ConfigOf(settings, training, seed));
       const auto layers = static_cast<double>(training.size.layers);
       const auto width = static_cast<double>(training.size.width);
-      points.push_back(
+      trials.push_back(
           {.label = fmt::format("{} seed={}", training.Text(), seed),
            .seed = seed,
            .parameters = {{"size", Text(training.size)}, {"layer_scale", training.layer_scale}},
            .cost = layers * width * width});
     }
   }
-  return points;
+  return trials;
 }
 
 }  // namespace
@@ -161,7 +161,7 @@ std::vector<Training> TrainingsOf(const Settings& settings) {
   std::vector<std::string> scales, sizes;
   for (const std::string& text : settings.GetList("layer-scales")) {
     const std::optional<double> gain = ReadLayerScale(text);
-    scales.push_back(gain ? Cell(*gain) : std::string(kNoLayerScale));
+    scales.push_back(gain ? FormatCell(*gain) : std::string(kNoLayerScale));
   }
   CheckDistinct("layer-scales", scales);
   std::vector<Training> trainings;
@@ -209,7 +209,7 @@ Experiment FeatureStatistics() {
   experiment.options = Options();
   experiment.presets = {{"quick", 3}, {"small", 3}, {"paper", 3}};
   experiment.tables = TableSpecs();
-  experiment.points = Points;
+  experiment.trials = Trials;
   experiment.run = Measure;
   experiment.derive = Derive;
   experiment.figures = Figures;

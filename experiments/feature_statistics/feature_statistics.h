@@ -61,7 +61,7 @@ enum class Forecast : uint8_t {
 };
 inline constexpr Forecast kForecasts[] = {Forecast::kMax, Forecast::kMean};
 // "max", "mean".
-std::string_view Name(Forecast forecast);
+std::string_view ToString(Forecast forecast);
 
 // A tensor whose maximum is above what was foretold by more than this factor loses more by
 // saturation than by rounding to the three mantissa bits of E4M3: 1 - 1/f = 2^-4.
@@ -86,7 +86,7 @@ ForecastQuality JudgeForecast(std::span<const double> maxima,
                               size_t first);
 
 std::vector<TableSpec> TableSpecs();
-Rows Measure(const Settings& settings, const Point& point);
+Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
 Summary Summarise(const Settings& settings, const Tables& tables);

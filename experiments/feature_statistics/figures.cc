@@ -173,7 +173,7 @@ Series OverrunSeries(const Table& smoothness, const Selection& selection, Foreca
   Series series;
   for (size_t r = 0; r < smoothness.rows.size(); ++r) {
     if (!selection.Takes(smoothness, r) || smoothness.Text(r, "steps") != kAfterWarmup ||
-        smoothness.Text(r, "forecast") != Name(forecast)) {
+        smoothness.Text(r, "forecast") != ToString(forecast)) {
       continue;
     }
     series.x.push_back(smoothness.Number(r, "history"));

@@ -45,7 +45,7 @@ double MeanOfLast(std::span<const double> values, size_t history) {
 
 }  // namespace
 
-std::string_view Name(Forecast forecast) { return KeywordText(kNames, forecast); }
+std::string_view ToString(Forecast forecast) { return KeywordToString(kNames, forecast); }
 
 ForecastQuality JudgeForecast(std::span<const double> maxima,
                               Forecast forecast,

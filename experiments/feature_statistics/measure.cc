@@ -49,7 +49,7 @@ class Watch {
         for (const BlockTensor& tensor : BlockTensors()) {
           const std::string_view behind = swiglu ? tensor.swiglu : tensor.gelu;
           places_[{name + std::string(behind), std::string(tensor.role)}] = watched_.size();
-          watched_.push_back({tower.name, Cell(uint64_t{block}), &tensor, {}});
+          watched_.push_back({tower.name, FormatCell(uint64_t{block}), &tensor, {}});
         }
       }
     }
@@ -72,7 +72,7 @@ class Watch {
                       watched.block,
                       std::string(watched.tensor->name),
                       tensors.Text(r, "mean_abs"),
-                      Cell(max),
+                      FormatCell(max),
                       tensors.Text(r, "rms")});
     }
     return rows;
@@ -95,29 +95,29 @@ Cells MaximaRow(const Watched& watched,
   return {watched.tower,
           watched.block,
           std::string(watched.tensor->name),
-          Cell(steps),
-          Cell(Name(forecast)),
-          Cell(uint64_t{history}),
-          Cell(uint64_t{quality.compared}),
-          Cell(uint64_t{quality.overruns}),
-          Cell(uint64_t{quality.clipped}),
-          Cell(uint64_t{quality.within_2}),
-          Cell(quality.largest_excess),
-          Cell(quality.change_median),
-          Cell(quality.change_95)};
+          FormatCell(steps),
+          FormatCell(ToString(forecast)),
+          FormatCell(uint64_t{history}),
+          FormatCell(uint64_t{quality.compared}),
+          FormatCell(uint64_t{quality.overruns}),
+          FormatCell(uint64_t{quality.clipped}),
+          FormatCell(uint64_t{quality.within_2}),
+          FormatCell(quality.largest_excess),
+          FormatCell(quality.change_median),
+          FormatCell(quality.change_95)};
 }
 
 }  // namespace
 
-Rows Measure(const Settings& settings, const Point& point) {
-  const std::string& size = point.parameters.at("size");
-  const std::string& scale = point.parameters.at("layer_scale");
-  const TrainConfig config = ConfigOf(settings, {ParseSize("sizes", size), scale}, point.seed);
+Rows Measure(const Settings& settings, const Trial& trial) {
+  const std::string& size = trial.parameters.at("size");
+  const std::string& scale = trial.parameters.at("layer_scale");
+  const TrainConfig config = ConfigOf(settings, {ParseSize("sizes", size), scale}, trial.seed);
   const auto every =
       static_cast<uint64_t>(settings.GetInteger("every", 1, std::numeric_limits<int32_t>::max()));
   Trainer trainer(config, OpenData(config.data));
   Watch watch(trainer.config().model);
-  TrainingRows rows({size, scale, Cell(point.seed)});
+  TrainingRows rows({size, scale, FormatCell(trial.seed)});
   for (uint64_t step = 0; trainer.status() == TrainStatus::kRunning; ++step) {
     trainer.Step();
     const std::vector<Cells> features = watch.Take(trainer.telemetry().Of("tensors"));
@@ -136,10 +136,10 @@ Rows Measure(const Settings& settings, const Point& point) {
     }
   }
   rows.Add(kFinalTable,
-           {Cell(Name(trainer.status())),
-            Cell(trainer.steps_taken()),
-            Cell(trainer.recent_loss()),
-            Cell(FinalLoss(trainer))});
+           {FormatCell(ToString(trainer.status())),
+            FormatCell(trainer.steps_taken()),
+            FormatCell(trainer.recent_loss()),
+            FormatCell(FinalLoss(trainer))});
   return rows.Take();
 }
 

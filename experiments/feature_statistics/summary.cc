@@ -42,7 +42,7 @@ struct ForecastRows {
     std::vector<size_t> rows;
     for (size_t r = 0; r < smoothness.rows.size(); ++r) {
       if (smoothness.Text(r, "tensor") == tensor && smoothness.Text(r, "steps") == steps &&
-          smoothness.Text(r, "forecast") == Name(forecast) &&
+          smoothness.Text(r, "forecast") == ToString(forecast) &&
           smoothness.Number(r, "history") == history &&
           !std::isnan(smoothness.Number(r, "overruns"))) {
         rows.push_back(r);

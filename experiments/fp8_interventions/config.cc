@@ -32,14 +32,14 @@ constexpr Part kParts[] = {{"clip", &Intervention::clip},
 // The canonical text of a format, or of a rung of that name.
 std::string CanonicalFormat(const std::string& text) {
   for (const Rung& rung : kLadder) {
-    if (rung.name == text) return FormatText(ParseFormat(rung.format).spec);
+    if (rung.name == text) return ToString(ParseFormat(rung.format).spec);
   }
-  return FormatText(ParseFormat(text).spec);
+  return ToString(ParseFormat(text).spec);
 }
 
 std::string Label(const std::string& format) {
   for (const Rung& rung : kLadder) {
-    if (FormatText(ParseFormat(rung.format).spec) == format) return std::string(rung.name);
+    if (ToString(ParseFormat(rung.format).spec) == format) return std::string(rung.name);
   }
   return format;
 }

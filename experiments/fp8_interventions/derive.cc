@@ -76,20 +76,20 @@ std::vector<std::string> Row(const std::vector<Outcome>& outcomes, const Outcome
   const Estimate gap_none = GapTo(Find(outcomes, Intervention{}.Text(), bf16), outcome);
   return {outcome.intervention,
           outcome.format,
-          Cell(outcome.losses.size()),
-          Cell(outcome.diverged),
-          Cell(outcome.collapsed),
-          Cell(loss.value),
-          Cell(loss.low),
-          Cell(loss.high),
-          Cell(gap.value),
-          Cell(gap.low),
-          Cell(gap.high),
-          Cell(gap_none.value),
-          Cell(gap_none.low),
-          Cell(gap_none.high),
-          Cell(outcome.zero_shot.empty() ? std::nan("") : OverSeeds(outcome.zero_shot).value),
-          Cell(VerdictOf(outcome, gap))};
+          FormatCell(outcome.losses.size()),
+          FormatCell(outcome.diverged),
+          FormatCell(outcome.collapsed),
+          FormatCell(loss.value),
+          FormatCell(loss.low),
+          FormatCell(loss.high),
+          FormatCell(gap.value),
+          FormatCell(gap.low),
+          FormatCell(gap.high),
+          FormatCell(gap_none.value),
+          FormatCell(gap_none.low),
+          FormatCell(gap_none.high),
+          FormatCell(outcome.zero_shot.empty() ? std::nan("") : OverSeeds(outcome.zero_shot).value),
+          FormatCell(VerdictOf(outcome, gap))};
 }
 
 }  // namespace

@@ -68,23 +68,23 @@ void CheckOptions(const Settings& settings) {
 
 }  // namespace
 
-std::vector<Point> Points(const Settings& settings) {
+std::vector<Trial> Trials(const Settings& settings) {
   const std::vector<Intervention> interventions = InterventionsOf(settings);
   const std::vector<Precision> precisions = PrecisionsOf(settings);
   CheckOptions(settings);
-  std::vector<Point> points;
+  std::vector<Trial> trials;
   for (const Precision& precision : precisions) {
     for (const Intervention& intervention : interventions) {
       for (int i = 0; i < settings.seeds; ++i) {
         const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
-        points.push_back(
+        trials.push_back(
             {.label = fmt::format("{} {} seed={}", precision.Text(), intervention.Text(), seed),
              .seed = seed,
              .parameters = {{"intervention", intervention.Text()}, {"format", precision.Text()}}});
       }
     }
   }
-  return points;
+  return trials;
 }
 
 }  // namespace fp8_interventions
@@ -99,7 +99,7 @@ Experiment Fp8Interventions() {
   experiment.options = Options();
   experiment.presets = {{"quick", 3}, {"small", 3}, {"paper", 3}};
   experiment.tables = TableSpecs();
-  experiment.points = Points;
+  experiment.trials = Trials;
   experiment.run = Measure;
   experiment.derive = Derive;
   experiment.figures = Figures;

@@ -74,8 +74,8 @@ TrainConfig ConfigOf(const Settings& settings,
 std::vector<Option> Options();
 std::vector<TableSpec> TableSpecs();
 // Throws Error naming the option.
-std::vector<Point> Points(const Settings& settings);
-Rows Measure(const Settings& settings, const Point& point);
+std::vector<Trial> Trials(const Settings& settings);
+Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
 Summary Summarise(const Settings& settings, const Tables& tables);

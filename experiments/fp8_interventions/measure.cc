@@ -32,10 +32,10 @@ int BlockOf(std::string_view point, std::string_view& tower) {
 }
 
 // Mean of |x| without one channel, where x has it.
-double MeanWithout(size_t channel, MatrixRef<float> x) {
+double MeanWithout(size_t channel, MatrixSpan<float> x) {
   if (channel >= x.cols) return MeasureAbsolute(x).mean;
   double sum = 0, count = 0;
-  const auto add = [&](MatrixRef<float> part) {
+  const auto add = [&](MatrixSpan<float> part) {
     if (part.Elements() == 0) return;
     const AbsoluteStatistics measured = MeasureAbsolute(part);
     const double finite = static_cast<double>(part.Elements() - measured.nonfinite);
@@ -54,7 +54,7 @@ class FeatureObserver : public PassObserver<float> {
   FeatureObserver(const TrainConfig& config, std::string_view when, TrainingRows& rows)
       : config_(config), when_(when), rows_(rows) {}
 
-  void Tensor(std::string_view point, TensorRole role, MatrixRef<float> values) override {
+  void Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) override {
     if (role != TensorRole::kActivation) return;
     PlantActivation(config_.stress, point, values);
     std::string_view tower;
@@ -63,12 +63,12 @@ class FeatureObserver : public PassObserver<float> {
     const AbsoluteStatistics measured = MeasureAbsolute(values);
     const bool planted = !config_.stress.point.empty();
     rows_.Add(kFeaturesTable,
-              {Cell(when_),
+              {FormatCell(when_),
                TowerName(tower),
-               Cell(block),
-               Cell(measured.mean),
-               Cell(planted ? MeanWithout(config_.stress.channel, values) : measured.mean),
-               Cell(measured.max)});
+               FormatCell(block),
+               FormatCell(measured.mean),
+               FormatCell(planted ? MeanWithout(config_.stress.channel, values) : measured.mean),
+               FormatCell(measured.max)});
   }
 
  private:
@@ -126,11 +126,11 @@ void TakeQuantised(Trainer& trainer, uint64_t step, TrainingRows& rows) {
     if (found == sums.end()) continue;
     const OperandSums& of = found->second;
     rows.Add(kQuantisedTable,
-             {Cell(step),
-              Cell(name),
-              Cell(of.underflow / of.layers),
-              Cell(of.worst),
-              Cell(of.decibels / of.measured)});
+             {FormatCell(step),
+              FormatCell(name),
+              FormatCell(of.underflow / of.layers),
+              FormatCell(of.worst),
+              FormatCell(of.decibels / of.measured)});
   }
   trainer.telemetry().Clear();
 }
@@ -149,15 +149,15 @@ double ChanceLoss(const TrainConfig& config) {
 
 }  // namespace
 
-Rows Measure(const Settings& settings, const Point& point) {
-  const Intervention intervention = ParseIntervention(point.parameters.at("intervention"));
-  const Precision precision = ParsePrecision(point.parameters.at("format"));
-  const TrainConfig config = ConfigOf(settings, intervention, precision, point.seed);
+Rows Measure(const Settings& settings, const Trial& trial) {
+  const Intervention intervention = ParseIntervention(trial.parameters.at("intervention"));
+  const Precision precision = ParsePrecision(trial.parameters.at("format"));
+  const TrainConfig config = ConfigOf(settings, intervention, precision, trial.seed);
   Trainer trainer(config, OpenData(config.data));
-  TrainingRows rows({intervention.Text(), precision.Text(), Cell(point.seed)});
+  TrainingRows rows({intervention.Text(), precision.Text(), FormatCell(trial.seed)});
   const double start = trainer.Validate().Mean();
   MeasureFeatures(trainer, kStart, rows);
-  rows.Add(kCurvesTable, {Cell(0), Cell(start)});
+  rows.Add(kCurvesTable, {FormatCell(0), FormatCell(start)});
 
   const auto records =
       static_cast<uint64_t>(settings.GetInteger("records", 2, std::numeric_limits<int>::max()));
@@ -166,19 +166,20 @@ Rows Measure(const Settings& settings, const Point& point) {
     trainer.Step();
     if (precision != kBaseline) TakeQuantised(trainer, step, rows);
     trainer.telemetry().Clear();
-    if (curve.Add(trainer)) rows.Add(kCurvesTable, {Cell(curve.steps()), Cell(curve.loss())});
+    if (curve.Add(trainer))
+      rows.Add(kCurvesTable, {FormatCell(curve.steps()), FormatCell(curve.loss())});
   }
   const double loss = FinalLoss(trainer);
   const bool judged = std::isfinite(loss) && trainer.last_zero_shot().has_value();
   MeasureFeatures(trainer, kEnd, rows);
   rows.Add(kFinalTable,
-           {Cell(Name(trainer.status())),
-            Cell(trainer.steps_taken()),
-            Cell(ChanceLoss(trainer.config())),
-            Cell(start),
-            Cell(trainer.recent_loss()),
-            Cell(loss),
-            Cell(judged ? trainer.last_zero_shot()->Accuracy() : std::nan(""))});
+           {FormatCell(ToString(trainer.status())),
+            FormatCell(trainer.steps_taken()),
+            FormatCell(ChanceLoss(trainer.config())),
+            FormatCell(start),
+            FormatCell(trainer.recent_loss()),
+            FormatCell(loss),
+            FormatCell(judged ? trainer.last_zero_shot()->Accuracy() : std::nan(""))});
   return rows.Take();
 }
 

@@ -46,10 +46,11 @@ void AddGrowth(const Table& errors, const Curve& curve, Table& growth) {
                                     curve.format,
                                     curve.product,
                                     curve.sweep,
-                                    Cell(uint64_t{curve.rows.size()})};
+                                    FormatCell(uint64_t{curve.rows.size()})};
   for (const char* const column : {"error_variance", "signal_variance", "relative_error"}) {
     const Estimate slope = Growth(errors, curve, column);
-    for (const double value : {slope.value, slope.low, slope.high}) cells.push_back(Cell(value));
+    for (const double value : {slope.value, slope.low, slope.high})
+      cells.push_back(FormatCell(value));
   }
   growth.rows.push_back(std::move(cells));
 }
@@ -103,10 +104,10 @@ void AddCrossings(const Settings& settings, const Table& errors, const Curve& cu
     table.rows.push_back({curve.operands,
                           curve.kind,
                           curve.format,
-                          Cell(100 * level),
-                          Cell(crossing),
-                          Cell(*std::min_element(seeds.begin(), seeds.end())),
-                          Cell(*std::max_element(seeds.begin(), seeds.end())),
+                          FormatCell(100 * level),
+                          FormatCell(crossing),
+                          FormatCell(*std::min_element(seeds.begin(), seeds.end())),
+                          FormatCell(*std::max_element(seeds.begin(), seeds.end())),
                           CrossingStatus(values, level, crossing)});
   }
 }
@@ -127,7 +128,7 @@ void AddProduct(const Settings& settings,
                 const Curve& curve,
                 Table& products) {
   // Without a sweep of the inner dimension there is no growth to speak of.
-  const bool weight_gradient = curve.product == Name(Product::kWeightGradient);
+  const bool weight_gradient = curve.product == ToString(LinearGemm::kWeightGradient);
   const bool swept = weight_gradient == (curve.sweep == kTokenSweep);
   const Estimate none{kNaN, kNaN, kNaN};
   const Estimate noise = swept ? Growth(errors, curve, "error_variance") : none;
@@ -149,16 +150,16 @@ void AddProduct(const Settings& settings,
                            curve.kind,
                            curve.format,
                            curve.product,
-                           Cell(noise.value),
-                           Cell(relative.value),
+                           FormatCell(noise.value),
+                           FormatCell(relative.value),
                            curve.sweep,
-                           Cell(error.x),
-                           Cell(error.mean),
-                           Cell(error.low),
-                           Cell(error.high),
-                           Cell(row.mean),
-                           Cell(column.mean),
-                           Cell(LastOf(errors, curve, "cosine").mean),
+                           FormatCell(error.x),
+                           FormatCell(error.mean),
+                           FormatCell(error.low),
+                           FormatCell(error.high),
+                           FormatCell(row.mean),
+                           FormatCell(column.mean),
+                           FormatCell(LastOf(errors, curve, "cosine").mean),
                            breaks.empty() ? "none" : breaks});
 }
 
@@ -183,12 +184,12 @@ const Curve* FindCurve(const std::vector<Curve>& curves,
                        std::string_view operands,
                        std::string_view kind,
                        std::string_view format,
-                       Product product,
+                       LinearGemm product,
                        std::string_view sweep) {
   const auto found = std::find_if(curves.begin(), curves.end(), [&](const Curve& c) {
     return std::tie(c.operands, c.kind, c.format, c.sweep) ==
                std::tie(operands, kind, format, sweep) &&
-           c.product == Name(product);
+           c.product == ToString(product);
   });
   return found == curves.end() ? nullptr : &*found;
 }
@@ -212,17 +213,18 @@ SweptValues ValuesOf(const Table& errors, const Curve& curve, std::string_view c
   return values;
 }
 
-Product ProductNamed(std::string_view name) {
-  const auto found = std::find_if(
-      std::begin(kProducts), std::end(kProducts), [&](Product p) { return Name(p) == name; });
+LinearGemm ProductNamed(std::string_view name) {
+  const auto found = std::find_if(std::begin(kProducts), std::end(kProducts), [&](LinearGemm p) {
+    return ToString(p) == name;
+  });
   if (found == std::end(kProducts)) throw Error::Format("product '{}' is unknown", name);
   return *found;
 }
 
 std::string_view InnerSweep(const std::vector<Curve>& curves,
                             std::string_view operands,
-                            Product product) {
-  if (product == Product::kWeightGradient) return kTokenSweep;
+                            LinearGemm product) {
+  if (product == LinearGemm::kWeightGradient) return kTokenSweep;
   const bool widths = std::any_of(curves.begin(), curves.end(), [&](const Curve& c) {
     return c.operands == operands && c.sweep == kWidthSweep;
   });
@@ -235,7 +237,7 @@ void Derive(const Settings& settings, Tables& tables) {
   for (const Curve& curve : curves) {
     AddGrowth(errors, curve, tables.at(std::string(kGrowthTable)));
     if (curve.sweep != kTokenSweep) continue;
-    const Product product = ProductNamed(curve.product);
+    const LinearGemm product = ProductNamed(curve.product);
     const Curve* inner = FindCurve(curves,
                                    curve.operands,
                                    curve.kind,
@@ -246,7 +248,7 @@ void Derive(const Settings& settings, Tables& tables) {
                errors,
                inner != nullptr ? *inner : curve,
                tables.at(std::string(kProductsTable)));
-    if (product != Product::kWeightGradient) continue;
+    if (product != LinearGemm::kWeightGradient) continue;
     AddCrossings(settings, errors, curve, tables.at(std::string(kCrossingsTable)));
   }
 }

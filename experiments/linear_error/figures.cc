@@ -16,13 +16,13 @@ constexpr std::string_view kShownKinds[] = {"switchback", "llm-int8", "tensor-wi
 constexpr int kThresholdStyle = 7;
 
 struct ShownProduct {
-  Product product;
+  LinearGemm product;
   std::string_view label;
 };
 constexpr ShownProduct kShownProducts[] = {
-    {Product::kForward, "Y (k = n)"},
-    {Product::kInputGradient, "dX (k = m)"},
-    {Product::kWeightGradient, "dW (k = b)"},
+    {LinearGemm::kForward, "Y (k = n)"},
+    {LinearGemm::kInputGradient, "dX (k = m)"},
+    {LinearGemm::kWeightGradient, "dW (k = b)"},
 };
 
 struct Measured {
@@ -112,7 +112,7 @@ Figure WeightGradient(const Measured& in) {
                                        operands,
                                        kShownKinds[k],
                                        in.formats[f],
-                                       Product::kWeightGradient,
+                                       LinearGemm::kWeightGradient,
                                        kTokenSweep);
         if (curve == nullptr) continue;
         Series series = SeriesOf(in, *curve, "relative_error", 100);
@@ -168,7 +168,7 @@ Panel ProductsPanel(const Measured& in,
                     const std::string& format,
                     std::string_view column) {
   const bool relative = column == "relative_error";
-  const bool widths = InnerSweep(in.curves, operands, Product::kForward) == kWidthSweep;
+  const bool widths = InnerSweep(in.curves, operands, LinearGemm::kForward) == kWidthSweep;
   Panel panel = EmptyPanel(operands + (relative ? ": relative error" : ": noise variance"),
                            widths ? "inner dimension k" : "tokens b",
                            relative ? "relative error, %" : "noise variance");

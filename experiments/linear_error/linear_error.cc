@@ -49,15 +49,15 @@ std::vector<size_t> TokenCounts(const Settings& settings) {
   return counts;
 }
 
-Point MakePoint(const std::string& operands,
+Trial MakeTrial(const std::string& operands,
                 std::string_view sweep,
                 const LinearShape& shape,
                 uint64_t seed) {
-  Point point;
-  point.label = fmt::format(
+  Trial trial;
+  trial.label = fmt::format(
       "{} {} b={} n={} m={} seed={}", operands, sweep, shape.tokens, shape.in, shape.out, seed);
-  point.seed = seed;
-  point.parameters = {{"operands", operands},
+  trial.seed = seed;
+  trial.parameters = {{"operands", operands},
                       {"sweep", std::string(sweep)},
                       {"tokens", std::to_string(shape.tokens)},
                       {"in", std::to_string(shape.in)},
@@ -65,8 +65,8 @@ Point MakePoint(const std::string& operands,
   // Products, and a share for what is done to every element of a matrix.
   const auto b = static_cast<double>(shape.tokens), n = static_cast<double>(shape.in),
              m = static_cast<double>(shape.out);
-  point.cost = b * n * m + 100 * (b * n + b * m + n * m);
-  return point;
+  trial.cost = b * n * m + 100 * (b * n + b * m + n * m);
+  return trial;
 }
 
 struct Swept {
@@ -103,22 +103,22 @@ std::vector<Swept> Shapes(const Settings& settings) {
   return shapes;
 }
 
-std::vector<Point> Points(const Settings& settings) {
+std::vector<Trial> Trials(const Settings& settings) {
   CheckOperandOptions(settings);
   Treatments(settings);
   Thresholds(settings);
   const std::vector<std::string> names = OperandNames(settings);
   if (!FromFiles(settings)) CheckDistinct("operands", names);
-  std::vector<Point> points;
+  std::vector<Trial> trials;
   for (const std::string& operands : names) {
     for (const Swept& swept : Shapes(settings)) {
       for (int i = 0; i < settings.seeds; ++i) {
         const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
-        points.push_back(MakePoint(operands, swept.sweep, swept.shape, seed));
+        trials.push_back(MakeTrial(operands, swept.sweep, swept.shape, seed));
       }
     }
   }
-  return points;
+  return trials;
 }
 
 std::vector<Option> Options() {
@@ -345,7 +345,7 @@ Experiment LinearError() {
   experiment.description = std::string(kDescription);
   experiment.options = Options();
   experiment.tables = {ErrorsSpec(), GrowthSpec(), CrossingsSpec(), ProductsSpec()};
-  experiment.points = Points;
+  experiment.trials = Trials;
   experiment.run = Measure;
   experiment.derive = Derive;
   experiment.figures = Figures;

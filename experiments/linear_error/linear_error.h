@@ -58,7 +58,7 @@ const Curve* FindCurve(const std::vector<Curve>& curves,
                        std::string_view operands,
                        std::string_view kind,
                        std::string_view format,
-                       Product product,
+                       LinearGemm product,
                        std::string_view sweep);
 
 // A column of a curve against the swept length: geometric means over seeds with the least and the
@@ -69,14 +69,14 @@ struct SweptValues {
 SweptValues ValuesOf(const Table& errors, const Curve& curve, std::string_view column);
 
 // Inverse of Name. Throws Error for another text, which a damaged CSV may have.
-Product ProductNamed(std::string_view name);
+LinearGemm ProductNamed(std::string_view name);
 
 // The sweep that varies the product's own inner dimension, where it was measured, else the tokens.
 std::string_view InnerSweep(const std::vector<Curve>& curves,
                             std::string_view operands,
-                            Product product);
+                            LinearGemm product);
 
-Rows Measure(const Settings& settings, const Point& point);
+Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
 Summary Summarise(const Settings& settings, const Tables& tables);

@@ -17,9 +17,9 @@ namespace {
 // Of stochastic rounding in the layers, above the streams of the operands.
 constexpr uint64_t kLayerStream = 16;
 
-LinearShape ShapeOf(const Point& point) {
+LinearShape ShapeOf(const Trial& trial) {
   const auto size = [&](const char* name) -> size_t {
-    return std::stoull(point.parameters.at(name));
+    return std::stoull(trial.parameters.at(name));
   };
   return {size("tokens"), size("in"), size("out")};
 }
@@ -28,15 +28,15 @@ LinearShape ShapeOf(const Point& point) {
 struct Products {
   std::vector<float> y, dx, dw;
 
-  std::span<const float> Of(Product product) const {
-    return product == Product::kForward ? y : product == Product::kInputGradient ? dx : dw;
+  std::span<const float> Of(LinearGemm product) const {
+    return product == LinearGemm::kForward ? y : product == LinearGemm::kInputGradient ? dx : dw;
   }
 };
 
-size_t InnerDimension(Product product, LinearShape shape) {
-  return product == Product::kForward         ? shape.in
-         : product == Product::kInputGradient ? shape.out
-                                              : shape.tokens;
+size_t InnerDimension(LinearGemm product, LinearShape shape) {
+  return product == LinearGemm::kForward         ? shape.in
+         : product == LinearGemm::kInputGradient ? shape.out
+                                                 : shape.tokens;
 }
 
 // Products of two float32 matrices are exact in float64; only their sums are rounded, and the
@@ -56,7 +56,7 @@ std::vector<float> Reference(std::span<const float> a,
   left.transposed = a_transposed;
   right.transposed = b_transposed;
   std::vector<float> out(left.rows * right.rows);
-  Gemm(left, right, {.kind = AccumulatorKind::kFloat64}, out);
+  Gemm(left, right, {.kind = AccumulationKind::kFloat64}, out);
   return out;
 }
 
@@ -76,28 +76,28 @@ void Compute(const LinearRecipe& recipe,
   products.dx.resize(shape.tokens * shape.in);
   products.dw.resize(shape.out * shape.in);
   Linear layer(recipe);
-  LinearKept kept;
+  LinearSaved kept;
   const RandomStream random{seed, kLayerStream};
   layer.Forward(operands.x, operands.w, shape, products.y, kept, random);
   layer.Backward(operands.g, operands.w, kept, products.dx, products.dw, random);
 }
 
-std::vector<std::string> RowOf(const Point& point,
+std::vector<std::string> RowOf(const Trial& trial,
                                const Treatment& treatment,
-                               Product product,
+                               LinearGemm product,
                                LinearShape shape,
                                const ProductError& error) {
   std::vector<std::string> cells = {
-      point.parameters.at("operands"),
+      trial.parameters.at("operands"),
       treatment.kind,
       treatment.format,
-      std::string(Name(product)),
-      point.parameters.at("sweep"),
-      Cell(uint64_t{shape.tokens}),
-      Cell(uint64_t{shape.in}),
-      Cell(uint64_t{shape.out}),
-      Cell(uint64_t{InnerDimension(product, shape)}),
-      Cell(point.seed),
+      std::string(ToString(product)),
+      trial.parameters.at("sweep"),
+      FormatCell(uint64_t{shape.tokens}),
+      FormatCell(uint64_t{shape.in}),
+      FormatCell(uint64_t{shape.out}),
+      FormatCell(uint64_t{InnerDimension(product, shape)}),
+      FormatCell(trial.seed),
   };
   for (const double value : {error.error_variance,
                              error.signal_variance,
@@ -108,27 +108,27 @@ std::vector<std::string> RowOf(const Point& point,
                              error.gain,
                              error.sqnr_db,
                              error.cosine}) {
-    cells.push_back(Cell(value));
+    cells.push_back(FormatCell(value));
   }
   return cells;
 }
 
 }  // namespace
 
-Rows Measure(const Settings& settings, const Point& point) {
-  const LinearShape shape = ShapeOf(point);
+Rows Measure(const Settings& settings, const Trial& trial) {
+  const LinearShape shape = ShapeOf(trial);
   const LinearOperands operands =
-      MakeOperands(settings, point.parameters.at("operands"), shape, point.seed);
+      MakeOperands(settings, trial.parameters.at("operands"), shape, trial.seed);
   const Products reference = ReferenceProducts(operands, shape);
   Products computed;
   Rows rows;
   for (const Treatment& treatment : Treatments(settings)) {
-    Compute(treatment.recipe, operands, shape, point.seed, computed);
-    for (const Product product : kProducts) {
-      const size_t cols = product == Product::kForward ? shape.out : shape.in;
+    Compute(treatment.recipe, operands, shape, trial.seed, computed);
+    for (const LinearGemm product : kProducts) {
+      const size_t cols = product == LinearGemm::kForward ? shape.out : shape.in;
       const ProductError error =
           CompareProduct<float>(reference.Of(product), computed.Of(product), cols);
-      rows[std::string(kErrorsTable)].push_back(RowOf(point, treatment, product, shape, error));
+      rows[std::string(kErrorsTable)].push_back(RowOf(trial, treatment, product, shape, error));
     }
   }
   return rows;

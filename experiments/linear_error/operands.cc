@@ -185,7 +185,7 @@ size_t Agree(const char* what,
 
 }  // namespace
 
-std::string_view Name(OperandKind kind) { return KeywordText(kOperandKinds, kind); }
+std::string_view ToString(OperandKind kind) { return KeywordToString(kOperandKinds, kind); }
 
 OperandKind ParseOperandKind(std::string_view text) {
   return ParseKeyword(kOperandKinds, "operands", text);

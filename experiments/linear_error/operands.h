@@ -25,7 +25,7 @@ enum class OperandKind : uint8_t {
   kOutlierTokens,
   kCoherent,
 };
-std::string_view Name(OperandKind kind);
+std::string_view ToString(OperandKind kind);
 // Throws Error listing them.
 OperandKind ParseOperandKind(std::string_view text);
 

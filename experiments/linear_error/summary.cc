@@ -17,8 +17,10 @@ namespace {
 constexpr std::string_view kAllQuantized = "llm-int8";
 constexpr std::string_view kRemedy = "switchback";
 
-std::string_view Symbol(Product product) {
-  return product == Product::kForward ? "Y" : product == Product::kInputGradient ? "dX" : "dW";
+std::string_view Symbol(LinearGemm product) {
+  return product == LinearGemm::kForward         ? "Y"
+         : product == LinearGemm::kInputGradient ? "dX"
+                                                 : "dW";
 }
 
 struct Measured {
@@ -56,7 +58,7 @@ std::string SlopeText(const Table& growth, size_t r, const std::string& column) 
 
 // Whether the row of growth.csv varies the inner dimension of its product.
 bool SweepsInner(const Table& growth, size_t r) {
-  const bool weight_gradient = growth.Text(r, "product") == Name(Product::kWeightGradient);
+  const bool weight_gradient = growth.Text(r, "product") == ToString(LinearGemm::kWeightGradient);
   return weight_gradient == (growth.Text(r, "sweep") == kTokenSweep);
 }
 
@@ -101,7 +103,7 @@ GrowthCases WeightGradientGrowth(const Measured& in, bool normal) {
   GrowthCases cases;
   const auto rows = RowsWhere(in.growth,
                               {{"kind", kAllQuantized},
-                               {"product", Name(Product::kWeightGradient)},
+                               {"product", ToString(LinearGemm::kWeightGradient)},
                                {"sweep", kTokenSweep}});
   for (const size_t r : rows) {
     const std::string& operands = in.growth.Text(r, "operands");
@@ -109,7 +111,7 @@ GrowthCases WeightGradientGrowth(const Measured& in, bool normal) {
     const double slope = in.growth.Number(r, "relative_growth");
     if (std::isnan(slope) || (operands == "normal") != normal) continue;
     const Curve* curve = FindCurve(
-        in.curves, operands, kAllQuantized, format, Product::kWeightGradient, kTokenSweep);
+        in.curves, operands, kAllQuantized, format, LinearGemm::kWeightGradient, kTokenSweep);
     const SweptValues values = ValuesOf(in.errors, *curve, "relative_error");
     Append(cases.list,
            fmt::format("{} {} {}, from {:.2f} % to {:.2f} %, signal {:.2f}",
@@ -181,9 +183,9 @@ Claim RatioClaim(const Measured& in) {
   bool enough = true;
   for (const std::string& format : Distinct(in.errors, "format")) {
     const Curve* dw = FindCurve(
-        in.curves, "normal", kAllQuantized, format, Product::kWeightGradient, kTokenSweep);
+        in.curves, "normal", kAllQuantized, format, LinearGemm::kWeightGradient, kTokenSweep);
     const Curve* y =
-        FindCurve(in.curves, "normal", kAllQuantized, format, Product::kForward, kWidthSweep);
+        FindCurve(in.curves, "normal", kAllQuantized, format, LinearGemm::kForward, kWidthSweep);
     if (dw == nullptr || y == nullptr) continue;
     const SweptValues noisy = ValuesOf(in.errors, *dw, "error_variance");
     const SweptValues quiet = ValuesOf(in.errors, *y, "error_variance");
@@ -224,8 +226,10 @@ Claim RatioClaim(const Measured& in) {
 struct Case {
   std::string operands, format;
   double error[3] = {};
-  double Of(Product p) const { return error[static_cast<int>(p)]; }
-  double Others() const { return std::max(Of(Product::kForward), Of(Product::kInputGradient)); }
+  double Of(LinearGemm p) const { return error[static_cast<int>(p)]; }
+  double Others() const {
+    return std::max(Of(LinearGemm::kForward), Of(LinearGemm::kInputGradient));
+  }
   std::string Text() const {
     return fmt::format("{} {} {:.2f} / {:.2f} / {:.2f}",
                        operands,
@@ -245,7 +249,7 @@ std::vector<Case> CasesOf(const Measured& in, std::string_view kind) {
       return c.operands == operands && c.format == format;
     });
     if (found == cases.end()) found = cases.insert(cases.end(), {operands, format, {}});
-    const Product product = ProductNamed(in.products.Text(r, "product"));
+    const LinearGemm product = ProductNamed(in.products.Text(r, "product"));
     found->error[static_cast<int>(product)] = in.products.Number(r, "relative_error");
   }
   return cases;
@@ -258,7 +262,7 @@ Claim CauseClaim(const Measured& in) {
   size_t count = 0;
   for (const Case& c : cases) {
     Append(list, c.Text());
-    if (!(c.Of(Product::kWeightGradient) > level) || c.Others() > level) continue;
+    if (!(c.Of(LinearGemm::kWeightGradient) > level) || c.Others() > level) continue;
     Append(alone, c.operands + " " + c.format);
     ++count;
   }
@@ -284,7 +288,7 @@ Claim RemedyClaim(const Measured& in) {
   bool all = true, any = false;
   for (const Case& c : CasesOf(in, kRemedy)) {
     Append(list, c.Text());
-    const bool good = c.Of(Product::kWeightGradient) <= level && c.Others() <= level;
+    const bool good = c.Of(LinearGemm::kWeightGradient) <= level && c.Others() <= level;
     all &= good;
     any |= good;
   }
@@ -309,7 +313,7 @@ std::string CrossingText(const Measured& in, const Case& c, double level) {
                                   {{"operands", c.operands},
                                    {"kind", kAllQuantized},
                                    {"format", c.format},
-                                   {"threshold", Cell(100 * level)}})) {
+                                   {"threshold", FormatCell(100 * level)}})) {
     if (in.crossings.Text(r, "status") != "reached") return in.crossings.Text(r, "status");
     return fmt::format("from b = {:.0f} on", in.crossings.Number(r, "tokens"));
   }
@@ -328,7 +332,7 @@ std::string Needed(const Measured& in) {
     const std::string name = c.operands + " " + c.format;
     if (same->Others() > level) {
       Append(not_enough, name);
-    } else if (c.Of(Product::kWeightGradient) > level) {
+    } else if (c.Of(LinearGemm::kWeightGradient) > level) {
       Append(needed, fmt::format("{} ({})", name, CrossingText(in, c, level)));
     } else {
       Append(not_needed, name);

@@ -53,13 +53,13 @@ struct ProductTensors {
   OperandTensor a, b;
 };
 
-ProductTensors TensorsOf(Product product, const LayerTensors& tensors) {
+ProductTensors TensorsOf(LinearGemm product, const LayerTensors& tensors) {
   switch (product) {
-    case Product::kForward:
+    case LinearGemm::kForward:
       return {{&tensors.x, false}, {&tensors.w, false}};
-    case Product::kInputGradient:
+    case LinearGemm::kInputGradient:
       return {{&tensors.g, false}, {&tensors.w, true}};
-    case Product::kWeightGradient:
+    case LinearGemm::kWeightGradient:
       break;
   }
   return {{&tensors.g, true}, {&tensors.x, true}};
@@ -93,7 +93,7 @@ QuantizedMatrix QuantizeVectors(const OperandRecipe& recipe,
   if (recipe.Unscaled() || recipe.layout.granularity == Granularity::kRow) {
     return Quantize(values, shape, options);
   }
-  NUMSIM_CHECK(recipe.layout.granularity == Granularity::kTensor, "{}", Name(recipe.layout));
+  NUMSIM_CHECK(recipe.layout.granularity == Granularity::kTensor, "{}", ToString(recipe.layout));
   const Scale scale = MakeScale(options.format, operand.tensor->Absmax(), recipe.scale_rule);
   QuantizedMatrix result;
   QuantizeUnder(scale, values, shape, options, result);
@@ -184,24 +184,25 @@ LayerTensors::LayerTensors(LinearShape shape, uint64_t seed, size_t tile)
       w({seed, kStreamW}, {shape.out, shape.in}, tile),
       g({seed, kStreamG}, {shape.tokens, shape.out}, tile) {}
 
-MatrixShape ResultShape(LinearShape shape, Product product) {
+MatrixShape ResultShape(LinearShape shape, LinearGemm product) {
   switch (product) {
-    case Product::kForward:
+    case LinearGemm::kForward:
       return {shape.tokens, shape.out};
-    case Product::kInputGradient:
+    case LinearGemm::kInputGradient:
       return {shape.tokens, shape.in};
-    case Product::kWeightGradient:
+    case LinearGemm::kWeightGradient:
       break;
   }
   return {shape.out, shape.in};
 }
 
 std::optional<SampledProduct> SampleOnCpu(const LinearRecipe& recipe,
-                                          Product product,
+                                          LinearGemm product,
                                           const LayerTensors& tensors) {
-  const ProductRecipe& of = recipe[product];
-  if (product == Product::kWeightGradient && recipe.keeps == LinearKeeps::kQuantized &&
-      !(of.b == recipe[Product::kForward].a && of.b.layout.granularity == Granularity::kTensor)) {
+  const GemmRecipe& of = recipe[product];
+  if (product == LinearGemm::kWeightGradient && recipe.saves == LinearSaves::kQuantized &&
+      !(of.b == recipe[LinearGemm::kForward].a &&
+        of.b.layout.granularity == Granularity::kTensor)) {
     return std::nullopt;
   }
   const auto& [a_tensor, b_tensor] = TensorsOf(product, tensors);
@@ -211,9 +212,9 @@ std::optional<SampledProduct> SampleOnCpu(const LinearRecipe& recipe,
   const QuantizedMatrix a = QuantizeVectors(of.a, a_tensor, sample.rows);
   const QuantizedMatrix b = QuantizeVectors(of.b, b_tensor, sample.cols);
   std::vector<float> results(sample.rows.size() * sample.cols.size());
-  const bool library = of.accumulator.kind == AccumulatorKind::kLibrary;
-  const Accumulator rule =
-      library ? Accumulator{.kind = AccumulatorKind::kFloat64} : of.accumulator;
+  const bool library = of.accumulation.kind == AccumulationKind::kLibrary;
+  const AccumulationMode rule =
+      library ? AccumulationMode{.kind = AccumulationKind::kFloat64} : of.accumulation;
   GemmByRule(AsOperand(a, false), AsOperand(b, false), rule, results);
   sample.codes = Bf16Codes(results);
   sample.tolerance.assign(results.size(), 0.0f);

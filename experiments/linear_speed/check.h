@@ -60,13 +60,13 @@ struct SampledProduct {
 };
 
 // The shape of a product's result.
-MatrixShape ResultShape(LinearShape shape, Product product);
+MatrixShape ResultShape(LinearShape shape, LinearGemm product);
 
 // Requires a recipe of kTensor and kRow scales, nearest-even rounding and high precision bf16.
 // nullopt where an element depends on whole tensors: the weight gradient from kept codes that have
 // a scale for each row.
 std::optional<SampledProduct> SampleOnCpu(const LinearRecipe& recipe,
-                                          Product product,
+                                          LinearGemm product,
                                           const LayerTensors& tensors);
 
 // Throws Error "WHAT: element (r, c) of R x C is A on the device and B on the CPU" where the codes

@@ -18,10 +18,10 @@ constexpr LinearShape kSmall{.tokens = 64, .in = 128, .out = 96};
 // With rules that the CPU follows in place of rule library.
 LinearRecipe Stated(LinearRecipe recipe) {
   const LinearRecipe stated = ForDevice(recipe);
-  for (const Product product : kProducts) {
-    Accumulator& rule = recipe[product].accumulator;
-    if (rule.kind == AccumulatorKind::kLibrary && Device().IsHopper()) {
-      rule = stated[product].accumulator;
+  for (const LinearGemm product : kProducts) {
+    AccumulationMode& rule = recipe[product].accumulation;
+    if (rule.kind == AccumulationKind::kLibrary && Device().IsHopper()) {
+      rule = stated[product].accumulation;
     }
   }
   return recipe;
@@ -30,8 +30,8 @@ LinearRecipe Stated(LinearRecipe recipe) {
 struct HostResults {
   std::vector<float> y, dx, dw;
 
-  const std::vector<float>& Of(Product product) const {
-    return product == Product::kForward ? y : product == Product::kInputGradient ? dx : dw;
+  const std::vector<float>& Of(LinearGemm product) const {
+    return product == LinearGemm::kForward ? y : product == LinearGemm::kInputGradient ? dx : dw;
   }
 };
 
@@ -41,9 +41,9 @@ HostResults RunOnHost(const LinearRecipe& recipe, const LayerTensors& tensors) {
   HostResults results{
       std::vector<float>(g.size()), std::vector<float>(x.size()), std::vector<float>(w.size())};
   Linear layer(recipe);
-  LinearKept kept;
-  layer.Forward(x, w, kSmall, results.y, kept, {0, kLayerStream});
-  layer.Backward(g, w, kept, results.dx, results.dw, {0, kLayerStream});
+  LinearSaved saved;
+  layer.Forward(x, w, kSmall, results.y, saved, {0, kLayerStream});
+  layer.Backward(g, w, saved, results.dx, results.dw, {0, kLayerStream});
   return results;
 }
 
@@ -59,8 +59,8 @@ SampledProduct Everything(MatrixShape shape, std::span<const float> values) {
   return sample;
 }
 
-std::string Where(const std::string& name, Product product) {
-  return fmt::format("{}: {} product", name, Name(product));
+std::string Where(const std::string& name, LinearGemm product) {
+  return fmt::format("{}: {} product", name, ToString(product));
 }
 
 // The elements of `sample` of the device's result.
@@ -92,8 +92,8 @@ void CheckSmallLayer(const LinearRecipe& recipe, const std::string& name) {
   on.SpoilResults(stream);
   DeviceLinear layer(stated);
   on.Run(layer, {0, kLayerStream}, stream);
-  for (const Product product : kProducts) {
-    if (stated[product].accumulator.kind == AccumulatorKind::kLibrary) continue;
+  for (const LinearGemm product : kProducts) {
+    if (stated[product].accumulation.kind == AccumulationKind::kLibrary) continue;
     const MatrixShape shape = ResultShape(kSmall, product);
     const DeviceSpan<const uint16_t> result(static_cast<uint16_t*>(on.Result(product).data),
                                             shape.Elements());
@@ -106,7 +106,7 @@ void CheckSmallLayer(const LinearRecipe& recipe, const std::string& name) {
 
 size_t CheckProduct(const LinearRecipe& recipe,
                     const std::string& name,
-                    Product product,
+                    LinearGemm product,
                     const LayerTensors& tensors,
                     DeviceOperands& on,
                     DeviceStream& stream) {

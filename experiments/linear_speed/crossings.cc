@@ -42,13 +42,13 @@ void AppendLine(
   const Crossing crossing = FindCrossing(sizes, saved);
   std::vector<std::string> cells = KeyCells(key);
   cells.insert(cells.end(),
-               {Cell(along),
-                Cell(at),
-                Cell(crossing.size),
-                Cell(crossing.between),
-                Cell(crossing.always ? 1 : 0),
-                Cell(line.speedup.begin()->second),
-                Cell(line.speedup.rbegin()->second)});
+               {FormatCell(along),
+                FormatCell(at),
+                FormatCell(crossing.size),
+                FormatCell(crossing.between),
+                FormatCell(crossing.always ? 1 : 0),
+                FormatCell(line.speedup.begin()->second),
+                FormatCell(line.speedup.rbegin()->second)});
   crossings.rows.push_back(std::move(cells));
 }
 

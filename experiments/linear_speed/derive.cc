@@ -213,14 +213,14 @@ void Derive(const Settings&, Tables& tables) {
     const double seconds = layer.Total() / passes;
     const double standard = StandardSeconds(layers, layer);
     std::vector<std::string> cells = KeyCells(layer.key);
-    cells.insert(cells.end(), {layer.dim, layer.tokens, Cell(seconds)});
+    cells.insert(cells.end(), {layer.dim, layer.tokens, FormatCell(seconds)});
     for (const Part part : kParts) {
-      cells.push_back(Cell(layer.seconds[static_cast<size_t>(part)] / layer.Total()));
+      cells.push_back(FormatCell(layer.seconds[static_cast<size_t>(part)] / layer.Total()));
     }
     cells.insert(cells.end(),
-                 {Cell(100 * (1 - seconds / standard)),
-                  Cell(standard / seconds),
-                  Cell(layer.kept_bytes / passes)});
+                 {FormatCell(100 * (1 - seconds / standard)),
+                  FormatCell(standard / seconds),
+                  FormatCell(layer.kept_bytes / passes)});
     table.rows.push_back(std::move(cells));
   }
   DeriveCrossings(table, tables.at(std::string(kCrossingsTable)));

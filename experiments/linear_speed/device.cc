@@ -28,12 +28,12 @@ class StepEvents : public LinearObserver {
  public:
   explicit StepEvents(DeviceStream& stream) : stream_(stream) {}
 
-  void Begin(LinearStep step) override {
+  void Begin(LinearOp step) override {
     steps_.push_back(step);
     if (intervals_.size() < steps_.size()) intervals_.emplace_back();
     intervals_[steps_.size() - 1].begin.Record(stream_);
   }
-  void End(LinearStep) override { intervals_[steps_.size() - 1].end.Record(stream_); }
+  void End(LinearOp) override { intervals_[steps_.size() - 1].end.Record(stream_); }
 
   // Waits for the pass, adds the seconds of its steps to `times` and forgets it.
   void Collect(LayerTimes& times) {
@@ -57,7 +57,7 @@ class StepEvents : public LinearObserver {
 
   DeviceStream& stream_;
   std::vector<Interval> intervals_;
-  std::vector<LinearStep> steps_;  // of the pass, in order
+  std::vector<LinearOp> steps_;  // of the pass, in order
 };
 
 // A layer on the device with the times of its passes.
@@ -72,14 +72,14 @@ class DeviceStopwatch {
     CheckSmallLayer(layer.recipe, name);
     on.SpoilResults(stream_);
     on.Run(linear_, {}, stream_);
-    constexpr LinearStep kProductSteps[] = {LinearStep::kForwardProduct,
-                                            LinearStep::kInputGradientProduct,
-                                            LinearStep::kWeightGradientProduct};
-    for (const Product product : kProducts) {
+    constexpr LinearOp kProductSteps[] = {LinearOp::kForwardProduct,
+                                          LinearOp::kInputGradientProduct,
+                                          LinearOp::kWeightGradientProduct};
+    for (const LinearGemm product : kProducts) {
       const auto step = static_cast<size_t>(kProductSteps[static_cast<size_t>(product)]);
       times_.checked[step] = CheckProduct(layer.recipe, name, product, tensors, on, stream_);
     }
-    times_.kept_bytes = linear_.KeptBytes();
+    times_.kept_bytes = linear_.SavedBytes();
   }
 
   // Passes, put into the stream: with events before and after, with events around each operation.
@@ -108,13 +108,13 @@ class DeviceStopwatch {
 
 // The operands of a point, on both sides, and what keeps the device busy while the host prepares
 // the first pass of a round.
-struct PointOnDevice {
+struct TrialOnDevice {
   LayerTensors tensors;
   std::vector<DeviceOperands> sets;
   DeviceArray<uint8_t> lead_in;
   size_t next = 0;
 
-  PointOnDevice(LinearShape shape, uint64_t seed, DeviceStream& stream)
+  TrialOnDevice(LinearShape shape, uint64_t seed, DeviceStream& stream)
       : tensors(shape, seed),
         sets(MakeDeviceSets(tensors, kRotatedBytes, stream)),
         lead_in(kLeadInBytes) {}
@@ -128,7 +128,7 @@ void TimeGroup(const Settings& settings,
                uint64_t seed,
                std::span<const TimedLayer> layers,
                std::span<const size_t> group,
-               PointOnDevice& on,
+               TrialOnDevice& on,
                std::vector<LayerTimes>& times) {
   DeviceStream& stream = ThreadStream();
   std::vector<std::unique_ptr<DeviceStopwatch>> watches;
@@ -170,21 +170,21 @@ void SubtractSteps(LayerTimes& times) {
 
 }  // namespace
 
-Rows MeasureOnDevice(const Settings& settings, const Point& point) {
-  const LinearShape shape = ShapeOf(point);
+Rows MeasureOnDevice(const Settings& settings, const Trial& trial) {
+  const LinearShape shape = ShapeOf(trial);
   const std::vector<TimedLayer> layers = TimedLayers(settings);
   std::vector<LayerTimes> times(layers.size());
-  PointOnDevice on(shape, point.seed, ThreadStream());
+  TrialOnDevice on(shape, trial.seed, ThreadStream());
   const auto memory =
       static_cast<size_t>(kMemoryShare * static_cast<double>(Device().memory_bytes));
   const size_t left = memory - std::min(memory, on.Bytes());
   for (const std::vector<size_t>& group : DeviceGroups(layers, shape, left)) {
-    TimeGroup(settings, point.seed, layers, group, on, times);
+    TimeGroup(settings, trial.seed, layers, group, on, times);
   }
   for (LayerTimes& layer : times) SubtractSteps(layer);
   const TimedPlace place{
       .device = Device().name, .library = DeviceGemmLibrary(), .value_bytes = sizeof(uint16_t)};
-  return OperationRows(point, place, layers, times);
+  return OperationRows(trial, place, layers, times);
 }
 
 }  // namespace numsim::experiments::linear_speed

@@ -102,12 +102,12 @@ std::vector<Panel> OperationPanels(const Table& operations,
   };
   for (const Part part : kParts) {
     for (size_t i = 0; i < kSteps; ++i) {
-      const LinearStep step = static_cast<LinearStep>(i);
+      const LinearOp step = static_cast<LinearOp>(i);
       if (PartOf(step) != part) continue;
-      add(part == Part::kProduct ? products : others, numsim::Name(step));
+      add(part == Part::kProduct ? products : others, numsim::ToString(step));
     }
   }
-  add(others, Name(Part::kOther));
+  add(others, ToString(Part::kOther));
   ShareRange(products, others);
   return {std::move(products), std::move(others)};
 }

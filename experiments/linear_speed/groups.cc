@@ -9,18 +9,18 @@ namespace {
 
 constexpr size_t kLibraryBytes = size_t{128} << 20;  // workspace of products, scales
 
-bool MultipliesIntegers(const ProductRecipe& product) {
+bool MultipliesIntegers(const GemmRecipe& product) {
   return product.a.format.spec.sign == Sign::kTwosComplement &&
          product.b.format.spec.sign == Sign::kTwosComplement;
 }
 
-size_t InnerOf(LinearShape shape, Product product) {
+size_t InnerOf(LinearShape shape, LinearGemm product) {
   switch (product) {
-    case Product::kForward:
+    case LinearGemm::kForward:
       return shape.in;
-    case Product::kInputGradient:
+    case LinearGemm::kInputGradient:
       return shape.out;
-    case Product::kWeightGradient:
+    case LinearGemm::kWeightGradient:
       break;
   }
   return shape.tokens;
@@ -29,7 +29,7 @@ size_t InnerOf(LinearShape shape, Product product) {
 }  // namespace
 
 bool FitsDevice(const LinearRecipe& recipe, LinearShape shape) {
-  for (const Product product : kProducts) {
+  for (const LinearGemm product : kProducts) {
     const bool integers = MultipliesIntegers(recipe[product]);
     if (integers && InnerOf(shape, product) > kMostInt8Products) return false;
   }
@@ -44,7 +44,7 @@ size_t DeviceBytes(const LinearRecipe& recipe, LinearShape shape) {
   // Codes in both orders, and one byte more for an X that is dequantised; sums of int8 as int32
   // where a library makes them.
   size_t bytes = kLibraryBytes + 3 * x + 2 * w + 2 * g;
-  for (const Product product : kProducts) {
+  for (const LinearGemm product : kProducts) {
     if (MultipliesIntegers(recipe[product])) return bytes + 4 * std::max({x, w, g});
   }
   return bytes;

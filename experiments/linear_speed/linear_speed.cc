@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "experiments/core/settings.h"
-#include "numsim/arith/accumulator.h"
+#include "numsim/arith/accumulation_mode.h"
 #include "numsim/backend/backend.h"
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
@@ -195,19 +195,19 @@ std::vector<size_t> Sizes(const Settings& settings, std::string_view name, int64
   return sizes;
 }
 
-Point MakePoint(size_t dim, size_t width, size_t tokens, bool widens, uint64_t seed) {
+Trial MakeTrial(size_t dim, size_t width, size_t tokens, bool widens, uint64_t seed) {
   const size_t in = widens ? dim : width * dim;
   const size_t out = widens ? width * dim : dim;
-  Point point;
-  point.label = fmt::format("{} -> {} tokens={} seed={}", in, out, tokens, seed);
-  point.seed = seed;
-  point.parameters = {{"dim", std::to_string(dim)},
+  Trial trial;
+  trial.label = fmt::format("{} -> {} tokens={} seed={}", in, out, tokens, seed);
+  trial.seed = seed;
+  trial.parameters = {{"dim", std::to_string(dim)},
                       {"width", std::to_string(width)},
                       {"tokens", std::to_string(tokens)},
                       {"in", std::to_string(in)},
                       {"out", std::to_string(out)}};
-  point.cost = static_cast<double>(tokens) * static_cast<double>(in) * static_cast<double>(out);
-  return point;
+  trial.cost = static_cast<double>(tokens) * static_cast<double>(in) * static_cast<double>(out);
+  return trial;
 }
 
 // Every option that is not of the layers.
@@ -220,24 +220,24 @@ void CheckTimes(const Settings& settings) {
   }
 }
 
-std::vector<Point> Points(const Settings& settings) {
+std::vector<Trial> Trials(const Settings& settings) {
   TimedLayers(settings);
   CheckTimes(settings);
   const std::vector<size_t> all_tokens = Sizes(settings, "tokens", 1 << 20);
   const std::vector<size_t> widths = Sizes(settings, "widths", 16);
-  std::vector<Point> points;
+  std::vector<Trial> trials;
   for (const size_t dim : Sizes(settings, "dims", 16384)) {
     for (const size_t tokens : all_tokens) {
       for (int i = 0; i < settings.seeds; ++i) {
         const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
         for (const size_t width : widths) {
-          points.push_back(MakePoint(dim, width, tokens, true, seed));
-          if (width != 1) points.push_back(MakePoint(dim, width, tokens, false, seed));
+          trials.push_back(MakeTrial(dim, width, tokens, true, seed));
+          if (width != 1) trials.push_back(MakeTrial(dim, width, tokens, false, seed));
         }
       }
     }
   }
-  return points;
+  return trials;
 }
 
 TimedLayer MakeLayer(const Settings& settings,
@@ -260,25 +260,25 @@ TimedLayer MakeLayer(const Settings& settings,
 
 }  // namespace
 
-std::string_view Name(Part part) { return KeywordText(kPartNames, part); }
+std::string_view ToString(Part part) { return KeywordToString(kPartNames, part); }
 
 Part ParsePart(std::string_view text) { return ParseKeyword(kPartNames, "part", text); }
 
-Part PartOf(LinearStep step) {
+Part PartOf(LinearOp step) {
   switch (step) {
-    case LinearStep::kForwardProduct:
-    case LinearStep::kInputGradientProduct:
-    case LinearStep::kWeightGradientProduct:
+    case LinearOp::kForwardProduct:
+    case LinearOp::kInputGradientProduct:
+    case LinearOp::kWeightGradientProduct:
       return Part::kProduct;
-    case LinearStep::kQuantizeX:
-    case LinearStep::kQuantizeW:
-    case LinearStep::kQuantizeG:
-    case LinearStep::kQuantizeWTransposed:
-    case LinearStep::kQuantizeGTransposed:
-    case LinearStep::kQuantizeXTransposed:
+    case LinearOp::kQuantizeX:
+    case LinearOp::kQuantizeW:
+    case LinearOp::kQuantizeG:
+    case LinearOp::kQuantizeWTransposed:
+    case LinearOp::kQuantizeGTransposed:
+    case LinearOp::kQuantizeXTransposed:
       return Part::kQuantize;
-    case LinearStep::kDequantizeX:
-    case LinearStep::kKeepX:
+    case LinearOp::kDequantizeX:
+    case LinearOp::kKeepX:
       return Part::kConvert;
   }
   return Part::kOther;
@@ -291,7 +291,7 @@ std::vector<TimedLayer> TimedLayers(const Settings& settings) {
   CheckDistinct("formats", names);
   CheckDistinct("kinds", settings.GetList("kinds"));
   CheckDistinct("product", settings.GetList("product"));
-  ParseAccumulator(settings.Get("accumulate"));
+  ParseAccumulationMode(settings.Get("accumulate"));
   std::vector<TimedLayer> layers;
   for (const std::string& product : settings.GetList("product")) {
     for (const std::string& kind : settings.GetList("kinds")) {
@@ -324,7 +324,7 @@ Experiment LinearSpeed() {
       {.name = std::string(kLayersTable), .derived = true, .columns = LayerTableColumns()},
       {.name = std::string(kCrossingsTable), .derived = true, .columns = CrossingColumns()}};
   experiment.timed = true;
-  experiment.points = Points;
+  experiment.trials = Trials;
   experiment.run = Measure;
   experiment.derive = Derive;
   experiment.figures = Figures;

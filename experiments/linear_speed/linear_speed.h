@@ -31,11 +31,11 @@ enum class Part : uint8_t {
   kOther,     // the rest of a pass, see the column `part`
 };
 inline constexpr Part kParts[] = {Part::kProduct, Part::kQuantize, Part::kConvert, Part::kOther};
-std::string_view Name(Part part);  // product, quantize, convert, other
+std::string_view ToString(Part part);  // product, quantize, convert, other
 Part ParsePart(std::string_view text);
-Part PartOf(LinearStep step);
+Part PartOf(LinearOp step);
 
-inline constexpr size_t kSteps = static_cast<size_t>(LinearStep::kKeepX) + 1;
+inline constexpr size_t kSteps = static_cast<size_t>(LinearOp::kKeepX) + 1;
 
 // A layer that is timed.
 struct TimedLayer {
@@ -47,7 +47,7 @@ struct TimedLayer {
 // Every layer of a point, in the order of the rows. Throws Error naming the option at fault.
 std::vector<TimedLayer> TimedLayers(const Settings& settings);
 
-Rows Measure(const Settings& settings, const Point& point);
+Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);
 // The rows of crossings.csv from a finished layers.csv.
 void DeriveCrossings(const Table& layers, Table& crossings);

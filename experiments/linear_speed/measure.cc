@@ -57,8 +57,8 @@ std::vector<Operands> MakeSets(LinearShape shape, uint64_t seed) {
 // Seconds of each step of one pass.
 class StepClock : public LinearObserver {
  public:
-  void Begin(LinearStep) override { begin_ = Clock::now(); }
-  void End(LinearStep step) override {
+  void Begin(LinearOp) override { begin_ = Clock::now(); }
+  void End(LinearOp step) override {
     const size_t i = static_cast<size_t>(step);
     seconds_[i] = (done_[i] ? seconds_[i] : 0) + SecondsSince(begin_);
     done_[i] = true;
@@ -83,8 +83,8 @@ class Stopwatch {
     StepClock clock;
     const RandomStream random{seed, kLayerStream};
     const Clock::time_point begin = Clock::now();
-    linear_.Forward(on.x, on.w, shape, on.y, kept_, random, &clock);
-    linear_.Backward(on.g, on.w, kept_, on.dx, on.dw, random, &clock);
+    linear_.Forward(on.x, on.w, shape, on.y, saved_, random, &clock);
+    linear_.Backward(on.g, on.w, saved_, on.dx, on.dw, random, &clock);
     double rest = SecondsSince(begin);
     for (size_t i = 0; i < kSteps; ++i) {
       if (!clock.Done(i)) continue;
@@ -100,13 +100,13 @@ class Stopwatch {
 
   // Since the last Forget.
   LayerTimes Times() {
-    times_.kept_bytes = kept_.Bytes();
+    times_.kept_bytes = saved_.Bytes();
     return times_;
   }
 
  private:
   Linear linear_;
-  LinearKept kept_;
+  LinearSaved saved_;
   LayerTimes times_;
 };
 
@@ -132,18 +132,18 @@ std::string DeviceName() {
 
 }  // namespace
 
-Rows Measure(const Settings& settings, const Point& point) {
+Rows Measure(const Settings& settings, const Trial& trial) {
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (UsesDevice()) return MeasureOnDevice(settings, point);
+    if (UsesDevice()) return MeasureOnDevice(settings, trial);
   }
   const std::vector<TimedLayer> layers = TimedLayers(settings);
   std::vector<Stopwatch> watches;
   for (const TimedLayer& layer : layers) watches.emplace_back(layer.recipe);
-  TimeRounds(settings, ShapeOf(point), point.seed, watches);
+  TimeRounds(settings, ShapeOf(trial), trial.seed, watches);
   std::vector<LayerTimes> times;
   for (Stopwatch& watch : watches) times.push_back(watch.Times());
   const TimedPlace place{.device = DeviceName(), .library = GemmLibrary()};
-  return OperationRows(point, place, layers, times);
+  return OperationRows(trial, place, layers, times);
 }
 
 }  // namespace numsim::experiments::linear_speed

@@ -50,20 +50,20 @@ DeviceOperands::DeviceOperands(const DeviceOperands& other, DeviceStream& stream
   Copy(other.g_, g_, stream);
 }
 
-MutableDeviceMatrix DeviceOperands::Result(Product product) {
+MutableDeviceMatrix DeviceOperands::Result(LinearGemm product) {
   switch (product) {
-    case Product::kForward:
+    case LinearGemm::kForward:
       return Y();
-    case Product::kInputGradient:
+    case LinearGemm::kInputGradient:
       return Dx();
-    case Product::kWeightGradient:
+    case LinearGemm::kWeightGradient:
       break;
   }
   return Dw();
 }
 
 void DeviceOperands::SpoilResults(DeviceStream& stream) {
-  for (const Product product : kProducts) {
+  for (const LinearGemm product : kProducts) {
     const MutableDeviceMatrix result = Result(product);
     device_memory::FillBytes(result.data, 0xFF, result.Bytes(), stream);
   }

@@ -23,7 +23,7 @@ class DeviceOperands {
   MutableDeviceMatrix Y() { return View(y_, g_shape_); }
   MutableDeviceMatrix Dx() { return View(dx_, x_shape_); }
   MutableDeviceMatrix Dw() { return View(dw_, w_shape_); }
-  MutableDeviceMatrix Result(Product product);
+  MutableDeviceMatrix Result(LinearGemm product);
 
   // All three results to NaN, so that what is not written shows.
   void SpoilResults(DeviceStream& stream);
@@ -61,7 +61,7 @@ void CheckSmallLayer(const LinearRecipe& recipe, const std::string& name);
 // elements that were not written. Returns how many elements of the product were compared.
 size_t CheckProduct(const LinearRecipe& recipe,
                     const std::string& name,
-                    Product product,
+                    LinearGemm product,
                     const LayerTensors& tensors,
                     DeviceOperands& on,
                     DeviceStream& stream);

@@ -16,7 +16,7 @@ struct Work {
   const char* unit = "none";
 };
 
-Work WorkOf(const LinearRecipe& recipe, LinearShape shape, LinearStep step, size_t value_bytes) {
+Work WorkOf(const LinearRecipe& recipe, LinearShape shape, LinearOp step, size_t value_bytes) {
   const auto elements = [](size_t rows, size_t cols) {
     return static_cast<double>(rows) * static_cast<double>(cols);
   };
@@ -30,24 +30,24 @@ Work WorkOf(const LinearRecipe& recipe, LinearShape shape, LinearStep step, size
   };
   const auto& [forward, input, weight] = recipe.products;
   switch (step) {
-    case LinearStep::kForwardProduct:
-    case LinearStep::kInputGradientProduct:
-    case LinearStep::kWeightGradientProduct:
+    case LinearOp::kForwardProduct:
+    case LinearOp::kInputGradientProduct:
+    case LinearOp::kWeightGradientProduct:
       return {2e-9 * x * static_cast<double>(shape.out), "GOP"};
-    case LinearStep::kQuantizeX:
-    case LinearStep::kDequantizeX:
+    case LinearOp::kQuantizeX:
+    case LinearOp::kDequantizeX:
       return convert(x, forward.a.format.spec);
-    case LinearStep::kQuantizeW:
+    case LinearOp::kQuantizeW:
       return convert(w, forward.b.format.spec);
-    case LinearStep::kQuantizeG:
+    case LinearOp::kQuantizeG:
       return convert(g, input.a.format.spec);
-    case LinearStep::kQuantizeWTransposed:
+    case LinearOp::kQuantizeWTransposed:
       return convert(w, input.b.format.spec);
-    case LinearStep::kQuantizeGTransposed:
+    case LinearOp::kQuantizeGTransposed:
       return convert(g, weight.a.format.spec);
-    case LinearStep::kQuantizeXTransposed:
+    case LinearOp::kQuantizeXTransposed:
       return convert(x, weight.b.format.spec);
-    case LinearStep::kKeepX:
+    case LinearOp::kKeepX:
       return convert(x, recipe.high_precision.spec);
   }
   return {};
@@ -61,15 +61,15 @@ void AppendTimes(std::string_view operation,
                  std::vector<std::string>& cells) {
   const double seconds = Quantile(samples, 0.5);
   cells.insert(cells.end(),
-               {Cell(operation),
-                Cell(Name(part)),
-                Cell(seconds),
-                Cell(Quantile(samples, 0.25)),
-                Cell(Quantile(samples, 0.75)),
-                Cell(uint64_t{samples.size()}),
-                Cell(work.giga),
-                Cell(work.unit),
-                Cell(work.giga / seconds)});
+               {FormatCell(operation),
+                FormatCell(ToString(part)),
+                FormatCell(seconds),
+                FormatCell(Quantile(samples, 0.25)),
+                FormatCell(Quantile(samples, 0.75)),
+                FormatCell(uint64_t{samples.size()}),
+                FormatCell(work.giga),
+                FormatCell(work.unit),
+                FormatCell(work.giga / seconds)});
 }
 
 }  // namespace
@@ -87,47 +87,47 @@ void RepeatRounds(const Settings& settings, size_t layers, const std::function<v
   }
 }
 
-LinearShape ShapeOf(const Point& point) {
-  return {std::stoull(point.parameters.at("tokens")),
-          std::stoull(point.parameters.at("in")),
-          std::stoull(point.parameters.at("out"))};
+LinearShape ShapeOf(const Trial& trial) {
+  return {std::stoull(trial.parameters.at("tokens")),
+          std::stoull(trial.parameters.at("in")),
+          std::stoull(trial.parameters.at("out"))};
 }
 
-Rows OperationRows(const Point& point,
+Rows OperationRows(const Trial& trial,
                    const TimedPlace& place,
                    std::span<const TimedLayer> layers,
                    std::span<const LayerTimes> times) {
   Rows rows;
-  const LinearShape shape = ShapeOf(point);
+  const LinearShape shape = ShapeOf(trial);
   for (size_t k = 0; k < layers.size(); ++k) {
     const LinearRecipe& recipe = layers[k].recipe;
     for (size_t i = 0; i <= kSteps; ++i) {
       const std::vector<double>& samples = times[k].samples[i];
       if (samples.empty()) continue;
       std::vector<std::string> cells = {place.device,
-                                        Cell(SimdTargetName()),
-                                        Cell(ThreadCount()),
+                                        FormatCell(SimdTargetName()),
+                                        FormatCell(ThreadCount()),
                                         place.library,
                                         recipe.kind,
                                         layers[k].format,
                                         recipe.high_precision.name,
                                         layers[k].product,
-                                        point.parameters.at("width"),
-                                        point.parameters.at("dim"),
-                                        point.parameters.at("tokens"),
-                                        Cell(point.seed),
-                                        point.parameters.at("in"),
-                                        point.parameters.at("out")};
+                                        trial.parameters.at("width"),
+                                        trial.parameters.at("dim"),
+                                        trial.parameters.at("tokens"),
+                                        FormatCell(trial.seed),
+                                        trial.parameters.at("in"),
+                                        trial.parameters.at("out")};
       const bool other = i == kOtherStep;
       if (other) {
-        AppendTimes(Name(Part::kOther), Part::kOther, samples, {}, cells);
+        AppendTimes(ToString(Part::kOther), Part::kOther, samples, {}, cells);
       } else {
-        const LinearStep step = static_cast<LinearStep>(i);
+        const LinearOp step = static_cast<LinearOp>(i);
         const Work work = WorkOf(recipe, shape, step, place.value_bytes);
-        AppendTimes(numsim::Name(step), PartOf(step), samples, work, cells);
+        AppendTimes(numsim::ToString(step), PartOf(step), samples, work, cells);
       }
-      cells.push_back(Cell(uint64_t{other ? 0 : times[k].checked[i]}));
-      cells.push_back(Cell(uint64_t{times[k].kept_bytes}));
+      cells.push_back(FormatCell(uint64_t{other ? 0 : times[k].checked[i]}));
+      cells.push_back(FormatCell(uint64_t{times[k].kept_bytes}));
       rows[std::string(kOperationsTable)].push_back(std::move(cells));
     }
   }

@@ -51,7 +51,9 @@ struct View {
     const Curve curve = OperationCurve(operations, key, tokens.back(), operation);
     return curve.value.empty() ? 0 : curve.value.back();
   }
-  double Last(const LayerKey& key, LinearStep step) const { return Last(key, numsim::Name(step)); }
+  double Last(const LayerKey& key, LinearOp step) const {
+    return Last(key, numsim::ToString(step));
+  }
 };
 
 std::string Percents(const Curve& curve, double factor) {
@@ -74,15 +76,15 @@ Claim OperationsClaim(const View& view) {
     return claim;
   }
   const LayerKey standard = view.subject.Standard();
-  const auto ratio = [&](LinearStep step) {
+  const auto ratio = [&](LinearOp step) {
     return view.Last(view.subject, step) / view.Last(standard, step);
   };
-  const double forward = ratio(LinearStep::kForwardProduct);
-  const double input = ratio(LinearStep::kInputGradientProduct);
+  const double forward = ratio(LinearOp::kForwardProduct);
+  const double input = ratio(LinearOp::kInputGradientProduct);
   double quantize = 0, products = 0;
   size_t operations = 0;
   for (size_t i = 0; i < kSteps; ++i) {
-    const LinearStep step = static_cast<LinearStep>(i);
+    const LinearOp step = static_cast<LinearOp>(i);
     if (PartOf(step) == Part::kProduct) products += view.Last(standard, step) / 3;
     const double seconds = view.Last(view.subject, step);
     if (PartOf(step) != Part::kQuantize || seconds == 0) continue;
@@ -253,22 +255,22 @@ std::string CrossingNote(const View& view, const LayerKey& key) {
 // What the time of the subject is spent on at the greatest size.
 std::string RestNote(const View& view) {
   if (!view.Compared()) return "";
-  double total = view.Last(view.subject, Name(Part::kOther));
-  double standard = view.Last(view.subject.Standard(), Name(Part::kOther));
+  double total = view.Last(view.subject, ToString(Part::kOther));
+  double standard = view.Last(view.subject.Standard(), ToString(Part::kOther));
   std::vector<std::pair<double, std::string_view>> operations = {{total, "outside of operations"}};
   for (size_t i = 0; i < kSteps; ++i) {
-    const LinearStep step = static_cast<LinearStep>(i);
+    const LinearOp step = static_cast<LinearOp>(i);
     const double seconds = view.Last(view.subject, step);
     standard += view.Last(view.subject.Standard(), step);
     total += seconds;
-    if (seconds > 0) operations.emplace_back(seconds, numsim::Name(step));
+    if (seconds > 0) operations.emplace_back(seconds, numsim::ToString(step));
   }
   std::sort(operations.begin(), operations.end(), std::greater<>());
   std::string text;
   for (const auto& [seconds, name] : operations) {
     text += fmt::format("{}{} {:.1f} %", text.empty() ? "" : ", ", name, 100 * seconds / total);
   }
-  const double weight = view.Last(view.subject, LinearStep::kWeightGradientProduct);
+  const double weight = view.Last(view.subject, LinearOp::kWeightGradientProduct);
   return fmt::format(
       "Where the time of {} goes at the greatest dim and {} tokens: {}. Its weight gradient alone "
       "takes {:.0f} % of the time of {}: were all else free, the layer would be {:.2f} times as "

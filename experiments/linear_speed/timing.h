@@ -20,7 +20,7 @@ inline constexpr uint64_t kLayerStream = 1;
 
 // What was measured of a layer at one size.
 struct LayerTimes {
-  // Seconds of each pass, by LinearStep and kOtherStep; empty where the layer does not have it.
+  // Seconds of each pass, by LinearOp and kOtherStep; empty where the layer does not have it.
   std::array<std::vector<double>, kSteps + 1> samples;
   // Elements of each product's result that were compared with the CPU's.
   std::array<size_t, kSteps> checked = {};
@@ -37,10 +37,10 @@ struct TimedPlace {
 // --max-seconds of them are over.
 void RepeatRounds(const Settings& settings, size_t layers, const std::function<void()>& round);
 
-LinearShape ShapeOf(const Point& point);
+LinearShape ShapeOf(const Trial& trial);
 
 // The rows of operations.csv. Requires times of each layer.
-Rows OperationRows(const Point& point,
+Rows OperationRows(const Trial& trial,
                    const TimedPlace& place,
                    std::span<const TimedLayer> layers,
                    std::span<const LayerTimes> times);
@@ -48,7 +48,7 @@ Rows OperationRows(const Point& point,
 // Measure under backend cuda; built only with CUDA. Results are compared with the CPU's: throws
 // Error that names the layer and the element where they differ. Layers that do not fit have no
 // rows.
-Rows MeasureOnDevice(const Settings& settings, const Point& point);
+Rows MeasureOnDevice(const Settings& settings, const Trial& trial);
 
 // Whether a device adds the layer's products at that size: sums of int8 have a limit
 // (gemm/gemm_device.h).

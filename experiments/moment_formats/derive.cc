@@ -86,18 +86,18 @@ std::vector<std::string> PairRow(const Pair& p, const Seeds& baseline) {
   const double share = gap.value / gained.value;
   return {p.pair.m,
           p.pair.v,
-          Cell(p.seeds.size()),
-          Cell(diverged),
-          Cell(loss.value),
-          Cell(loss.low),
-          Cell(loss.high),
-          Cell(gap.value),
-          Cell(gap.low),
-          Cell(gap.high),
-          Cell(share),
+          FormatCell(p.seeds.size()),
+          FormatCell(diverged),
+          FormatCell(loss.value),
+          FormatCell(loss.low),
+          FormatCell(loss.high),
+          FormatCell(gap.value),
+          FormatCell(gap.low),
+          FormatCell(gap.high),
+          FormatCell(share),
           VerdictOf(share, gained.value),
-          Cell(flushed.value),
-          Cell(p.seeds.begin()->second.bytes)};
+          FormatCell(flushed.value),
+          FormatCell(p.seeds.begin()->second.bytes)};
 }
 
 // Bytes a parameter of a large tensor: what one block more takes, so that what is stored once a
@@ -121,12 +121,12 @@ void AddMemory(const MomentPair& pair, double billions, Table& table) {
       table.rows.push_back({pair.m,
                             pair.v,
                             master,
-                            Cell(m),
-                            Cell(v),
-                            Cell(master_bytes),
-                            Cell(devices),
-                            Cell(bytes * billions),
-                            Cell(1 - bytes / fp32)});
+                            FormatCell(m),
+                            FormatCell(v),
+                            FormatCell(master_bytes),
+                            FormatCell(devices),
+                            FormatCell(bytes * billions),
+                            FormatCell(1 - bytes / fp32)});
     }
   }
 }

@@ -50,7 +50,7 @@ Styles StylesOf(const std::vector<MomentPair>& pairs) {
 std::string ScalingOf(const std::string& storage) {
   const MomentFormat format = ParseMomentFormat(storage);
   if (format.IsExact() || format.scaling == MomentScaling::kDynamic) return "";
-  std::string text(Name(format.scaling));
+  std::string text(ToString(format.scaling));
   if (format.HasBlocks()) text += ":" + std::to_string(format.block);
   return text + storage.substr(std::min(storage.find('+'), storage.size()));
 }

@@ -48,14 +48,14 @@ MomentSums TakeMoments(Trainer& trainer) {
 
 }  // namespace
 
-Rows Measure(const Settings& settings, const Point& point) {
-  const MomentPair pair{point.parameters.at("m"), point.parameters.at("v")};
-  const TrainConfig config = ConfigOf(settings, pair, point.seed);
+Rows Measure(const Settings& settings, const Trial& trial) {
+  const MomentPair pair{trial.parameters.at("m"), trial.parameters.at("v")};
+  const TrainConfig config = ConfigOf(settings, pair, trial.seed);
   Trainer trainer(config, OpenData(config.data));
   const double start = trainer.Validate().Mean();
 
-  TrainingRows rows({pair.m, pair.v, Cell(point.seed)});
-  rows.Add(kCurvesTable, {Cell(0), Cell(start)});
+  TrainingRows rows({pair.m, pair.v, FormatCell(trial.seed)});
+  rows.Add(kCurvesTable, {FormatCell(0), FormatCell(start)});
   const uint64_t every = config.telemetry.tensors_every;
   LossCurve curve(every);
   for (uint64_t step = 0; trainer.status() == TrainStatus::kRunning; ++step) {
@@ -65,26 +65,27 @@ Rows Measure(const Settings& settings, const Point& point) {
       // A step that was not taken, for NaN or infinity, stored nothing.
       if (sums.elements > 0 && trainer.steps_taken() > step) {
         rows.Add(kFlushedTable,
-                 {Cell(step + 1),
-                  Cell(sums.m_flushed / sums.elements),
-                  Cell(sums.v_flushed / sums.elements),
-                  Cell(std::sqrt(sums.m_error / sums.tensors)),
-                  Cell(std::sqrt(sums.v_error / sums.tensors)),
-                  Cell(sums.update_max)});
+                 {FormatCell(step + 1),
+                  FormatCell(sums.m_flushed / sums.elements),
+                  FormatCell(sums.v_flushed / sums.elements),
+                  FormatCell(std::sqrt(sums.m_error / sums.tensors)),
+                  FormatCell(std::sqrt(sums.v_error / sums.tensors)),
+                  FormatCell(sums.update_max)});
       }
     }
-    if (curve.Add(trainer)) rows.Add(kCurvesTable, {Cell(curve.steps()), Cell(curve.loss())});
+    if (curve.Add(trainer))
+      rows.Add(kCurvesTable, {FormatCell(curve.steps()), FormatCell(curve.loss())});
   }
   const Optimizer::Bytes bytes = trainer.optimizer().StoredBytes();
   rows.Add(kFinalTable,
-           {Cell(Name(trainer.status())),
-            Cell(trainer.steps_taken()),
-            Cell(start),
-            Cell(trainer.recent_loss()),
-            Cell(FinalLoss(trainer)),
-            Cell(trainer.data().EntropyBound().value_or(std::nan(""))),
-            Cell(bytes.m),
-            Cell(bytes.v)});
+           {FormatCell(ToString(trainer.status())),
+            FormatCell(trainer.steps_taken()),
+            FormatCell(start),
+            FormatCell(trainer.recent_loss()),
+            FormatCell(FinalLoss(trainer)),
+            FormatCell(trainer.data().EntropyBound().value_or(std::nan(""))),
+            FormatCell(bytes.m),
+            FormatCell(bytes.v)});
   return rows.Take();
 }
 

@@ -162,19 +162,19 @@ void CheckOptions(const Settings& settings) {
   settings.GetDouble("billions", 1e-6, 1e6);
 }
 
-std::vector<Point> Points(const Settings& settings) {
+std::vector<Trial> Trials(const Settings& settings) {
   CheckOptions(settings);
-  std::vector<Point> points;
+  std::vector<Trial> trials;
   for (const MomentPair& pair : PairsOf(settings)) {
     for (int i = 0; i < settings.seeds; ++i) {
       const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
-      if (points.empty()) CheckTraining(settings, ConfigOf(settings, pair, seed));
-      points.push_back({.label = fmt::format("{} seed={}", pair.Text(), seed),
+      if (trials.empty()) CheckTraining(settings, ConfigOf(settings, pair, seed));
+      trials.push_back({.label = fmt::format("{} seed={}", pair.Text(), seed),
                         .seed = seed,
                         .parameters = {{"m", pair.m}, {"v", pair.v}}});
     }
   }
-  return points;
+  return trials;
 }
 
 // fp32 and the dynamic map have no other scaling.
@@ -227,7 +227,7 @@ std::vector<MomentPair> PairsOf(const Settings& settings) {
   std::vector<MomentPair> pairs = {kBaseline};
   const auto add =
       [&](const char* m_option, const std::string& m, const char* v_option, const std::string& v) {
-        const MomentPair pair{Name(Parse(m_option, m)), Name(Parse(v_option, v))};
+        const MomentPair pair{ToString(Parse(m_option, m)), ToString(Parse(v_option, v))};
         if (std::find(pairs.begin(), pairs.end(), pair) == pairs.end()) pairs.push_back(pair);
       };
   for (const std::string& scaling : settings.GetList("scalings")) {
@@ -276,7 +276,7 @@ Experiment MomentFormats() {
   experiment.options = Options();
   experiment.presets = {{"quick", 3}, {"small", 3}, {"paper", 3}, {"demo", 3, 60}};
   experiment.tables = TableSpecs();
-  experiment.points = Points;
+  experiment.trials = Trials;
   experiment.run = Measure;
   experiment.derive = Derive;
   experiment.figures = Figures;

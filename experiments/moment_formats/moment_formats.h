@@ -37,7 +37,7 @@ std::vector<MomentPair> PairsOf(const Settings& settings);
 // The training of a pair; `seed` is that of weights and batches.
 TrainConfig ConfigOf(const Settings& settings, const MomentPair& pair, uint64_t seed);
 
-Rows Measure(const Settings& settings, const Point& point);
+Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
 Summary Summarise(const Settings& settings, const Tables& tables);

@@ -64,17 +64,17 @@ std::vector<std::string> SlopeRow(const Table& table, const Curve& curve) {
           curve.format,
           curve.granularity,
           curve.rounding,
-          Cell(uint64_t{lengths.size()}),
-          Cell(growth.slope.value),
-          Cell(growth.slope.low),
-          Cell(growth.slope.high),
-          Cell(relative.slope.value),
-          Cell(relative.slope.low),
-          Cell(relative.slope.high),
-          Cell(sigma.slope.value),
-          Cell(low),
-          Cell(high),
-          Cell(static_cast<double>(covered) / static_cast<double>(curve.rows.size()))};
+          FormatCell(uint64_t{lengths.size()}),
+          FormatCell(growth.slope.value),
+          FormatCell(growth.slope.low),
+          FormatCell(growth.slope.high),
+          FormatCell(relative.slope.value),
+          FormatCell(relative.slope.low),
+          FormatCell(relative.slope.high),
+          FormatCell(sigma.slope.value),
+          FormatCell(low),
+          FormatCell(high),
+          FormatCell(static_cast<double>(covered) / static_cast<double>(curve.rows.size()))};
 }
 
 // The variance of the error at one length: a geometric mean over seeds.
@@ -109,7 +109,8 @@ LengthError ErrorAt(const Table& table,
 }
 
 void AddRatioRows(const Settings& settings, const Table& variance, Table& ratios) {
-  const std::string granularity = Name(ParseScaleLayout(settings.GetList("granularities").front()));
+  const std::string granularity =
+      ToString(ParseScaleLayout(settings.GetList("granularities").front()));
   for (const DimensionRatio& ratio : DimensionRatios()) {
     for (const Format& format : ParseFormatList(settings.Get("formats"))) {
       const LengthError noisy = ErrorAt(variance, format.name, granularity, ratio.noisy.length);
@@ -117,20 +118,20 @@ void AddRatioRows(const Settings& settings, const Table& variance, Table& ratios
       if (noisy.seeds == 0 || quiet.seeds == 0) continue;
       const double log_ratio = noisy.log_variance - quiet.log_variance;
       const double half = kZ95 * std::sqrt(noisy.log_error2 + quiet.log_error2);
-      ratios.rows.push_back(
-          {std::string(ratio.noisy.model),
-           std::string(ratio.noisy.operation),
-           Cell(uint64_t{ratio.noisy.length}),
-           fmt::format("{} {}", ratio.quiet.model, ratio.quiet.operation),
-           Cell(uint64_t{ratio.quiet.length}),
-           Cell(ratio.claimed),
-           Cell(static_cast<double>(ratio.noisy.length) / static_cast<double>(ratio.quiet.length)),
-           format.name,
-           Cell(Exp(log_ratio)),
-           Cell(Exp(log_ratio - half)),
-           Cell(Exp(log_ratio + half)),
-           Cell(Exp(noisy.log_relative - quiet.log_relative)),
-           std::string(ratio.note)});
+      ratios.rows.push_back({std::string(ratio.noisy.model),
+                             std::string(ratio.noisy.operation),
+                             FormatCell(uint64_t{ratio.noisy.length}),
+                             fmt::format("{} {}", ratio.quiet.model, ratio.quiet.operation),
+                             FormatCell(uint64_t{ratio.quiet.length}),
+                             FormatCell(ratio.claimed),
+                             FormatCell(static_cast<double>(ratio.noisy.length) /
+                                        static_cast<double>(ratio.quiet.length)),
+                             format.name,
+                             FormatCell(Exp(log_ratio)),
+                             FormatCell(Exp(log_ratio - half)),
+                             FormatCell(Exp(log_ratio + half)),
+                             FormatCell(Exp(noisy.log_relative - quiet.log_relative)),
+                             std::string(ratio.note)});
     }
   }
 }

@@ -133,7 +133,7 @@ struct FigureBuilder {
                   {},
                   "variance.csv"};
     for (const std::string& text : settings.GetList("granularities")) {
-      const std::string granularity = Name(ParseScaleLayout(text));
+      const std::string granularity = ToString(ParseScaleLayout(text));
       for (const std::string& source : shown) {
         Panel panel =
             EmptyPanel(source + ", " + granularity + ", nearest-even", "rms(error) / rms(product)");
@@ -154,7 +154,7 @@ std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
   const FigureBuilder build{settings,
                             table,
                             Curves(table),
-                            Name(ParseScaleLayout(settings.GetList("granularities").front()))};
+                            ToString(ParseScaleLayout(settings.GetList("granularities").front()))};
   return {build.Variance(), build.Ratio(), build.Relative()};
 }
 

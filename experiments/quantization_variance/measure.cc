@@ -30,9 +30,9 @@ struct Batch {
 // Where operands come from.
 class OperandSource {
  public:
-  OperandSource(const Settings& settings, const Point& point) : seed_(point.seed) {
+  OperandSource(const Settings& settings, const Trial& trial) : seed_(trial.seed) {
     if (settings.Get("input").empty()) {
-      distribution_ = ParseDistribution(point.parameters.at("source"));
+      distribution_ = ParseDistribution(trial.parameters.at("source"));
       return;
     }
     const TensorFile file(settings.Get("input"));
@@ -201,7 +201,7 @@ class TreatmentStatistics {
                                correlation,
                                static_cast<double>(total_.underflow) /
                                    static_cast<double>(std::max<size_t>(total_.nonzero, 1))}) {
-      cells.push_back(Cell(value));
+      cells.push_back(FormatCell(value));
     }
   }
 
@@ -253,12 +253,12 @@ void AddRowMaxima(const Batch& batch, Moments& maxima) {
 
 }  // namespace
 
-Rows Measure(const Settings& settings, const Point& point) {
-  const size_t k = std::stoull(point.parameters.at("k"));
+Rows Measure(const Settings& settings, const Trial& trial) {
+  const size_t k = std::stoull(trial.parameters.at("k"));
   const auto pairs = static_cast<size_t>(settings.GetInteger("pairs", 4, 1'000'000));
   const auto batch_rows = static_cast<size_t>(settings.GetInteger("tensor-rows", 1, 4096));
-  const std::vector<Treatment> treatments = Treatments(settings, point);
-  const OperandSource source(settings, point);
+  const std::vector<Treatment> treatments = Treatments(settings, trial);
+  const OperandSource source(settings, trial);
   std::vector<TreatmentStatistics> statistics(treatments.size());
   Moments maxima;
   Batch batch, quantized;
@@ -271,21 +271,21 @@ Rows Measure(const Settings& settings, const Point& point) {
     source.Fill(first, batch);
     AddRowMaxima(batch, maxima);
     for (size_t t = 0; t < treatments.size(); ++t) {
-      MeasureBatch(batch, treatments[t], point.seed, first, quantized, statistics[t]);
+      MeasureBatch(batch, treatments[t], trial.seed, first, quantized, statistics[t]);
     }
   }
   Rows rows;
   for (size_t t = 0; t < treatments.size(); ++t) {
-    std::vector<std::string> cells = {point.parameters.at("source"),
+    std::vector<std::string> cells = {trial.parameters.at("source"),
                                       treatments[t].format.name,
-                                      Name(treatments[t].layout),
-                                      std::string(Name(treatments[t].rounding.mode)),
-                                      Cell(uint64_t{k}),
-                                      Cell(point.seed),
-                                      point.parameters.at("sweep"),
-                                      Cell(uint64_t{pairs})};
+                                      ToString(treatments[t].layout),
+                                      std::string(ToString(treatments[t].rounding.mode)),
+                                      FormatCell(uint64_t{k}),
+                                      FormatCell(trial.seed),
+                                      trial.parameters.at("sweep"),
+                                      FormatCell(uint64_t{pairs})};
     statistics[t].AppendCells(k, cells);
-    cells.push_back(Cell(maxima.Mean()));
+    cells.push_back(FormatCell(maxima.Mean()));
     rows[std::string(kVarianceTable)].push_back(std::move(cells));
   }
   return rows;

@@ -39,15 +39,15 @@ void CheckOptions(const Settings& settings) {
   }
 }
 
-Point MakePoint(const std::string& source, size_t length, bool sweep, uint64_t seed) {
-  Point point;
-  point.label = fmt::format("{} k={} seed={}", source, length, seed);
-  point.seed = seed;
-  point.parameters = {
+Trial MakeTrial(const std::string& source, size_t length, bool sweep, uint64_t seed) {
+  Trial trial;
+  trial.label = fmt::format("{} k={} seed={}", source, length, seed);
+  trial.seed = seed;
+  trial.parameters = {
       {"source", source}, {"k", std::to_string(length)}, {"sweep", sweep ? "yes" : "no"}};
   const double weight = source == "student-t3" ? 2 : 1;
-  point.cost = weight * static_cast<double>(length) * (sweep ? 1 : 0.3);
-  return point;
+  trial.cost = weight * static_cast<double>(length) * (sweep ? 1 : 0.3);
+  return trial;
 }
 
 // The lengths of D.3 that the sweep does not measure already.
@@ -66,23 +66,23 @@ std::vector<size_t> ExtraLengths(const Settings& settings) {
   return extra;
 }
 
-std::vector<Point> Points(const Settings& settings) {
+std::vector<Trial> Trials(const Settings& settings) {
   CheckOptions(settings);
-  std::vector<Point> points;
+  std::vector<Trial> trials;
   for (const std::string& source : Sources(settings)) {
     const bool extra = source == "normal";
     for (int i = 0; i < settings.seeds; ++i) {
       const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
       for (const size_t k : SweepLengths(settings)) {
-        points.push_back(MakePoint(source, k, true, seed));
+        trials.push_back(MakeTrial(source, k, true, seed));
       }
       if (!extra) continue;
       for (const size_t k : ExtraLengths(settings)) {
-        points.push_back(MakePoint(source, k, false, seed));
+        trials.push_back(MakeTrial(source, k, false, seed));
       }
     }
   }
-  return points;
+  return trials;
 }
 
 std::vector<Option> Options() {
@@ -210,10 +210,10 @@ std::vector<size_t> SweepLengths(const Settings& settings) {
   return lengths;
 }
 
-std::vector<Treatment> Treatments(const Settings& settings, const Point& point) {
+std::vector<Treatment> Treatments(const Settings& settings, const Trial& trial) {
   const auto sr_bits = static_cast<int>(settings.GetInteger("sr-bits", 1, 32));
   const std::vector<std::string> granularities = settings.GetList("granularities");
-  const bool sweep = point.parameters.at("sweep") == "yes";
+  const bool sweep = trial.parameters.at("sweep") == "yes";
   std::vector<Treatment> treatments;
   for (const Format& format : ParseFormatList(settings.Get("formats"))) {
     for (const std::string& mode_text : settings.GetList("roundings")) {
@@ -269,7 +269,7 @@ Experiment QuantizationVariance() {
   experiment.options = Options();
   experiment.presets = {{"quick"}, {"paper"}, {"demo", 3, 25}};
   experiment.tables = TableSpecs();
-  experiment.points = Points;
+  experiment.trials = Trials;
   experiment.run = Measure;
   experiment.derive = Derive;
   experiment.figures = Figures;

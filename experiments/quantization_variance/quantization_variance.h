@@ -29,7 +29,7 @@ struct Treatment {
 };
 
 // Every treatment of a point. Stochastic rounding is measured with the first granularity alone.
-std::vector<Treatment> Treatments(const Settings& settings, const Point& point);
+std::vector<Treatment> Treatments(const Settings& settings, const Trial& trial);
 
 // Lengths of the sweep: the powers of two from --k-low to --k-high.
 std::vector<size_t> SweepLengths(const Settings& settings);
@@ -59,7 +59,7 @@ struct Curve {
 };
 std::vector<Curve> Curves(const Table& variance);
 
-Rows Measure(const Settings& settings, const Point& point);
+Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
 Summary Summarise(const Settings& settings, const Tables& tables);

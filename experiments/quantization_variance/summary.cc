@@ -228,7 +228,8 @@ std::string AssumptionNotes(const Table& variance) {
 Summary Summarise(const Settings& settings, const Tables& tables) {
   const Table& slopes = tables.at(std::string(kSlopesTable));
   const Table& ratios = tables.at(std::string(kRatiosTable));
-  const std::string granularity = Name(ParseScaleLayout(settings.GetList("granularities").front()));
+  const std::string granularity =
+      ToString(ParseScaleLayout(settings.GetList("granularities").front()));
   Summary summary;
   summary.claims = {
       GrowthClaim(slopes, granularity),

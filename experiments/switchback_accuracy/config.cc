@@ -19,8 +19,8 @@ constexpr const char* kBlockLayers = "*blocks.*";
 Variant Resolved(const LinearOptions& options) {
   const LinearRecipe recipe = MakeLinearRecipe(options);
   return {options.kind,
-          recipe[Product::kForward].a.format.name,
-          recipe[Product::kInputGradient].a.format.name};
+          recipe[LinearGemm::kForward].a.format.name,
+          recipe[LinearGemm::kInputGradient].a.format.name};
 }
 
 // Of kinds that keep codes: the one that computes the same Y and dX and keeps X.

@@ -59,20 +59,20 @@ std::vector<std::string> GapRow(const Table& table, const Group& group, const Va
   const size_t diverged = DivergedSeeds(table, group, variant);
   std::vector<std::string> row = KeysOf(group, variant);
   for (std::string cell : {TextOf(table, group, variant, "parameters"),
-                           Cell(losses.size()),
-                           Cell(diverged),
-                           Cell(loss.value),
-                           Cell(loss.low),
-                           Cell(loss.high),
-                           Cell(gap.value),
-                           Cell(gap.low),
-                           Cell(gap.high),
-                           Cell(gap.value / gained),
-                           Cell(hit.value),
-                           Cell(hit_gap.value),
-                           Cell(hit_gap.low),
-                           Cell(hit_gap.high),
-                           Cell(VerdictOf(gap, diverged > 0, gained))}) {
+                           FormatCell(losses.size()),
+                           FormatCell(diverged),
+                           FormatCell(loss.value),
+                           FormatCell(loss.low),
+                           FormatCell(loss.high),
+                           FormatCell(gap.value),
+                           FormatCell(gap.low),
+                           FormatCell(gap.high),
+                           FormatCell(gap.value / gained),
+                           FormatCell(hit.value),
+                           FormatCell(hit_gap.value),
+                           FormatCell(hit_gap.low),
+                           FormatCell(hit_gap.high),
+                           FormatCell(VerdictOf(gap, diverged > 0, gained))}) {
     row.push_back(std::move(cell));
   }
   return row;
@@ -93,8 +93,10 @@ std::vector<std::string> ErrorRow(const Table& table, const Group& group, const 
   }
   const double count = static_cast<double>(n);  // 0: the means are NaN
   std::vector<std::string> row = KeysOf(group, variant);
-  for (std::string cell :
-       {Cell(n), Cell(error / count), Cell(own_error / count), Cell(cosine / count)}) {
+  for (std::string cell : {FormatCell(n),
+                           FormatCell(error / count),
+                           FormatCell(own_error / count),
+                           FormatCell(cosine / count)}) {
     row.push_back(std::move(cell));
   }
   return row;

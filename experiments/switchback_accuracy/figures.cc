@@ -268,7 +268,7 @@ Figure SizeFigure(const Table& gaps) {
     });
     if (one) continue;
     AddPanels(gaps,
-              {model + ", " + Cell(tokens) + " tokens", "", "parameters", "parameters", rows},
+              {model + ", " + FormatCell(tokens) + " tokens", "", "parameters", "parameters", rows},
               styles,
               figure);
   }

@@ -12,8 +12,8 @@
 namespace numsim::experiments::switchback_accuracy {
 namespace {
 
-Training TrainingOf(const Point& point) {
-  const auto at = [&](const char* name) -> const std::string& { return point.parameters.at(name); };
+Training TrainingOf(const Trial& trial) {
+  const auto at = [&](const char* name) -> const std::string& { return trial.parameters.at(name); };
   return {ParseModelKind(at("model")),
           ParseSize("sizes-" + at("model"), at("size")),
           std::stoull(at("batch")),
@@ -29,13 +29,13 @@ double ZeroShotOf(const Trainer& trainer) {
 class Recorder : public TrainingRows {
  public:
   Recorder(const Trainer& trainer, const Training& training, uint64_t seed)
-      : TrainingRows({std::string(Name(training.model)),
+      : TrainingRows({std::string(ToString(training.model)),
                       Text(training.size),
-                      Cell(Tokens(trainer.config())),
+                      FormatCell(Tokens(trainer.config())),
                       training.variant.kind,
                       training.variant.format,
                       training.variant.gradient_format,
-                      Cell(seed)}),
+                      FormatCell(seed)}),
         trainer_(trainer) {}
 
   // The weight gradients of the next step.
@@ -44,7 +44,7 @@ class Recorder : public TrainingRows {
  private:
   void AddGradient(const std::string& layer,
                    const NamedGradient<float>& own,
-                   const NamedGradient<double>& shadow,
+                   const NamedGradient<double>& reference,
                    const NamedGradient<float>& exact);
 
   const Trainer& trainer_;
@@ -52,18 +52,18 @@ class Recorder : public TrainingRows {
 
 void Recorder::AddGradient(const std::string& layer,
                            const NamedGradient<float>& own,
-                           const NamedGradient<double>& shadow,
+                           const NamedGradient<double>& reference,
                            const NamedGradient<float>& exact) {
   const size_t cols = own.shape.cols;
-  const ProductError whole = CompareProduct<double>(shadow.values, own.values, cols);
+  const ProductError whole = CompareProduct<double>(reference.values, own.values, cols);
   const ProductError product = CompareProduct<float>(exact.values, own.values, cols);
   Add(kGradientsTable,
-      {Cell(trainer_.steps_taken()),
+      {FormatCell(trainer_.steps_taken()),
        layer,
-       Cell(InnerDimension(trainer_.config(), layer)),
-       Cell(whole.relative_error),
-       Cell(product.relative_error),
-       Cell(whole.cosine)});
+       FormatCell(InnerDimension(trainer_.config(), layer)),
+       FormatCell(whole.relative_error),
+       FormatCell(product.relative_error),
+       FormatCell(whole.cosine)});
 }
 
 void Recorder::AddGradients(const LinearPrecision& exact_weight_gradient) {
@@ -71,7 +71,7 @@ void Recorder::AddGradients(const LinearPrecision& exact_weight_gradient) {
   const ReplayPrecision as_trained = numsim::PrecisionOf(trainer_.config());
   ReplayPrecision with_exact = as_trained;
   with_exact.linear = exact_weight_gradient;
-  const StepGradients<double> shadow = replay.Run<double>(as_trained);
+  const StepGradients<double> reference = replay.Run<double>(as_trained);
   const StepGradients<float> own = replay.Run<float>(as_trained);
   const StepGradients<float> exact = replay.Run<float>(with_exact);
   for (const NamedGradient<float>& gradient : own.gradients) {
@@ -80,43 +80,44 @@ void Recorder::AddGradients(const LinearPrecision& exact_weight_gradient) {
     NUMSIM_CHECK(gradient.name.ends_with(kSuffix), "{}", gradient.name);
     AddGradient(gradient.name.substr(0, gradient.name.size() - kSuffix.size()),
                 gradient,
-                *shadow.Find(gradient.name),
+                *reference.Find(gradient.name),
                 *exact.Find(gradient.name));
   }
 }
 
 }  // namespace
 
-Rows Measure(const Settings& settings, const Point& point) {
-  const Training training = TrainingOf(point);
-  const TrainConfig config = ConfigOf(settings, training, point.seed);
+Rows Measure(const Settings& settings, const Trial& trial) {
+  const Training training = TrainingOf(trial);
+  const TrainConfig config = ConfigOf(settings, training, trial.seed);
   Trainer trainer(config, OpenData(config.data));
-  Recorder record(trainer, training, point.seed);
+  Recorder record(trainer, training, trial.seed);
   const double start = trainer.Validate().Mean();
-  record.Add(kCurvesTable, {Cell(0), Cell(start)});
+  record.Add(kCurvesTable, {FormatCell(0), FormatCell(start)});
 
   const auto records = static_cast<uint64_t>(settings.GetInteger("records", 2, 100'000'000));
   const auto shadow_every =
       static_cast<uint64_t>(settings.GetInteger("shadow-every", 0, 100'000'000));
   const auto shadow_seeds =
       static_cast<uint64_t>(settings.GetInteger("shadow-seeds", 0, 1'000'000));
-  const bool has_shadow = shadow_every > 0 && point.seed - settings.seed < shadow_seeds;
+  const bool has_reference = shadow_every > 0 && trial.seed - settings.seed < shadow_seeds;
   const LinearPrecision exact = WithExactWeightGradient(config.linear);
   LossCurve curve(std::max<uint64_t>(1, config.train.steps / records));
   while (trainer.status() == TrainStatus::kRunning) {
-    if (has_shadow && trainer.steps_taken() % shadow_every == 0) record.AddGradients(exact);
+    if (has_reference && trainer.steps_taken() % shadow_every == 0) record.AddGradients(exact);
     trainer.Step();
-    if (curve.Add(trainer)) record.Add(kCurvesTable, {Cell(curve.steps()), Cell(curve.loss())});
+    if (curve.Add(trainer))
+      record.Add(kCurvesTable, {FormatCell(curve.steps()), FormatCell(curve.loss())});
   }
   const double loss = FinalLoss(trainer);
   record.Add(kFinalTable,
-             {Cell(trainer.model().parameters().Elements()),
-              Cell(Name(trainer.status())),
-              Cell(trainer.steps_taken()),
-              Cell(start),
-              Cell(trainer.recent_loss()),
-              Cell(loss),
-              Cell(std::isfinite(loss) ? ZeroShotOf(trainer) : std::nan(""))});
+             {FormatCell(trainer.model().parameters().Elements()),
+              FormatCell(ToString(trainer.status())),
+              FormatCell(trainer.steps_taken()),
+              FormatCell(start),
+              FormatCell(trainer.recent_loss()),
+              FormatCell(loss),
+              FormatCell(std::isfinite(loss) ? ZeroShotOf(trainer) : std::nan(""))});
   return record.Take();
 }
 

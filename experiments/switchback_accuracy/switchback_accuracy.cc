@@ -192,7 +192,7 @@ Experiment SwitchbackAccuracy() {
   experiment.options = Options();
   experiment.presets = {{"quick", 3}, {"small", 5}, {"paper", 3}};
   experiment.tables = TableSpecs();
-  experiment.points = Points;
+  experiment.trials = Trials;
   experiment.run = Measure;
   experiment.derive = Derive;
   experiment.figures = Figures;

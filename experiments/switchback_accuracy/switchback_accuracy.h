@@ -67,8 +67,8 @@ size_t Tokens(const TrainConfig& config);
 LinearPrecision WithExactWeightGradient(const LinearPrecision& precision);
 
 // Models, sizes, batches, variants, seeds, the last ones fastest. Throws Error naming the option.
-std::vector<Point> Points(const Settings& settings);
-Rows Measure(const Settings& settings, const Point& point);
+std::vector<Trial> Trials(const Settings& settings);
+Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
 Summary Summarise(const Settings& settings, const Tables& tables);

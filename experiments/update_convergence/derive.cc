@@ -27,8 +27,11 @@ RunKey BaselineKey(const Run& run) {
 }
 
 RunKey MasterKey(const Run& run) {
-  return {
-      run.problem, run.optimiser, run.format, std::string(Name(UpdateKind::kMasterFp32)), run.lr};
+  return {run.problem,
+          run.optimiser,
+          run.format,
+          std::string(ToString(UpdateKind::kMasterFp32)),
+          run.lr};
 }
 
 RunKey KeyOf(const Run& run) { return {run.problem, run.optimiser, run.format, run.rule, run.lr}; }
@@ -101,10 +104,10 @@ double MeanOfRuns(const Seeds& seeds, double Run::*member) {
 }
 
 std::string WorstStatus(const Seeds& seeds) {
-  std::string worst(Name(RunStatus::kOk));
+  std::string worst(ToString(RunStatus::kOk));
   for (const auto& [seed, run] : seeds) {
-    if (run->status == worst || worst == Name(RunStatus::kNonfinite)) continue;
-    if (run->status != Name(RunStatus::kOk)) worst = run->status;
+    if (run->status == worst || worst == ToString(RunStatus::kNonfinite)) continue;
+    if (run->status != ToString(RunStatus::kOk)) worst = run->status;
   }
   return worst;
 }
@@ -119,7 +122,7 @@ std::string FallsBehind(const Estimate& gap,
                         const std::string& status,
                         bool measured) {
   if (!measured) return "none";
-  if (status != Name(RunStatus::kOk)) return "ended";
+  if (status != ToString(RunStatus::kOk)) return "ended";
   const bool certain = std::isnan(growth.low) || growth.low > 0;
   return gap.value > kWithin && growth.value > kGrowth && certain ? "yes" : "no";
 }
@@ -144,19 +147,20 @@ void AddFinal(const RunIndex& index, const Run& first, Table& table) {
   const Estimate gap = Mean(compared, &Compared::gap);
   const Estimate gap_master = Mean(compared, &Compared::gap_master);
   const Estimate growth = Mean(compared, &Compared::growth);
-  std::vector<std::string> cells = {first.problem,
-                                    first.optimiser,
-                                    first.format,
-                                    first.rule,
-                                    first.lr,
-                                    Cell(uint64_t{seeds.size()}),
-                                    Cell(BytesPerWeight(ParseUpdateRule(first.rule), format.spec))};
+  std::vector<std::string> cells = {
+      first.problem,
+      first.optimiser,
+      first.format,
+      first.rule,
+      first.lr,
+      FormatCell(uint64_t{seeds.size()}),
+      FormatCell(BytesPerWeight(ParseUpdateRule(first.rule), format.spec))};
   for (const Estimate& e : {Mean(compared, &Compared::loss),
                             Mean(compared, &Compared::progress),
                             gap,
                             gap_master,
                             growth}) {
-    for (const double value : {e.value, e.low, e.high}) cells.push_back(Cell(value));
+    for (const double value : {e.value, e.low, e.high}) cells.push_back(FormatCell(value));
   }
   for (const double value : {Mean(compared, &Compared::travel_half).value,
                              Mean(compared, &Compared::travel).value,
@@ -164,7 +168,7 @@ void AddFinal(const RunIndex& index, const Run& first, Table& table) {
                              MeanOfRuns(seeds, &Run::moved_share),
                              MeanOfRuns(seeds, &Run::norm_ratio),
                              MeanOfRuns(seeds, &Run::projection_ratio)}) {
-    cells.push_back(Cell(value));
+    cells.push_back(FormatCell(value));
   }
   cells.push_back(status);
   cells.push_back(Within(Mean(compared, &Compared::gap_half).value, gap.value, measured));
@@ -211,7 +215,7 @@ void AddCheapest(const Table& final_table, Table& table) {
     for (const char* const verdict : {"within_fp32", "within_master"}) {
       const Choice choice = CheapestOf(final_table, rows.at(key), verdict);
       cells.push_back(choice.rule);
-      cells.push_back(Cell(choice.bytes));
+      cells.push_back(FormatCell(choice.bytes));
     }
     table.rows.push_back(std::move(cells));
   }

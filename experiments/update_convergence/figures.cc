@@ -86,8 +86,8 @@ Panel LossPanel(const Measured& in,
   Panel panel;
   panel.title = "lr " + rate;
   panel.x = {.label = "step"};
-  panel.y = {.label = problem == Name(ProblemKind::kQuadratic) ? "loss / loss at the start"
-                                                               : "cross-entropy, nats",
+  panel.y = {.label = problem == ToString(ProblemKind::kQuadratic) ? "loss / loss at the start"
+                                                                   : "cross-entropy, nats",
              .log10 = true};
   double least = 1e300, start = 0;
   // The baseline last, on top of what it hides.
@@ -207,7 +207,7 @@ std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
                    in.formats.end());
   const std::vector<UpdateRule> rules = ParseUpdateRuleList(settings.Get("rules"));
   for (size_t k = 0; k < rules.size(); ++k) {
-    in.rules.push_back(Name(rules[k]));
+    in.rules.push_back(ToString(rules[k]));
     in.styles[in.rules.back()] = static_cast<int>(k);
   }
   std::vector<Figure> figures;

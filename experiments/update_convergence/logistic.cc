@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "experiments/update_convergence/problem.h"
-#include "numsim/arith/accumulator.h"
+#include "numsim/arith/accumulation_mode.h"
 #include "numsim/base/elementary.h"
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
@@ -178,7 +178,7 @@ class Logistic final : public TrainingProblem {
   std::vector<float> batch_features_;
   std::vector<uint8_t> batch_labels_;
   std::vector<float> outputs_;
-  Accumulator rule_ = ParseAccumulator("fp32");
+  AccumulationMode rule_ = ParseAccumulationMode("fp32");
   float scale_ = 1;
 };
 

@@ -24,8 +24,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // state that is zero at first.
 class Direction {
  public:
-  Direction(const Settings& settings, const Point& point, size_t n)
-      : is_adam_(ParseOptimiser(point.parameters.at("optimiser")) == Optimiser::kAdam),
+  Direction(const Settings& settings, const Trial& trial, size_t n)
+      : is_adam_(ParseOptimiser(trial.parameters.at("optimiser")) == Optimiser::kAdam),
         beta1_(Share(settings, "beta1")),
         beta2_(Share(settings, "beta2")),
         epsilon_(static_cast<float>(settings.GetDouble("epsilon", 1e-30, 1))),
@@ -119,17 +119,17 @@ double Travel(const Trainee& trainee, const Trainee& baseline) {
 
 class Training {
  public:
-  Training(const Settings& settings, const Point& point)
-      : point_(point),
-        problem_(MakeProblem(settings, point)),
-        learning_rate_(LearningRate(point)),
+  Training(const Settings& settings, const Trial& trial)
+      : trial_(trial),
+        problem_(MakeProblem(settings, trial)),
+        learning_rate_(LearningRate(trial)),
         gradient_(problem_->Start().size()) {
     const auto add = [&](const UpdateRule& rule, const Format& format) {
-      trainees_.emplace_back(rule, format, Direction(settings, point, gradient_.size()), *problem_);
+      trainees_.emplace_back(rule, format, Direction(settings, trial, gradient_.size()), *problem_);
     };
     add(ParseUpdateRule(kBaselineRule), ParseFormat(kBaselineFormat));
-    if (point.parameters.at("format") == kBaselineFormat) return;
-    const Format format = ParseFormat(point.parameters.at("format"));
+    if (trial.parameters.at("format") == kBaselineFormat) return;
+    const Format format = ParseFormat(trial.parameters.at("format"));
     for (const UpdateRule& rule : RulesFor(settings, format)) add(rule, format);
   }
 
@@ -165,7 +165,7 @@ class Training {
     update.update = gradient_;
     update.learning_rate = learning_rate_;
     const UpdateOutcome outcome = ApplyUpdate(
-        trainee.rule, update, {point_.seed, kStreamRule + step}, trainee.state, trainee.weights);
+        trainee.rule, update, {trial_.seed, kStreamRule + step}, trainee.state, trainee.weights);
     trainee.interval.Add(outcome);
     if (outcome.status == UpdateStatus::kNonfinite) trainee.status = RunStatus::kNonfinite;
   }
@@ -183,24 +183,24 @@ class Training {
     const bool ended = trainee.status != RunStatus::kOk;
     const Interval& seen = trainee.interval;
     const double moves = static_cast<double>(seen.steps * trainee.weights.size());
-    trainee.rows.push_back({point_.parameters.at("problem"),
-                            point_.parameters.at("optimiser"),
+    trainee.rows.push_back({trial_.parameters.at("problem"),
+                            trial_.parameters.at("optimiser"),
                             trainee.format.name,
-                            Name(trainee.rule),
-                            point_.parameters.at("lr"),
-                            Cell(point_.seed),
-                            Cell(step),
-                            Cell(loss),
-                            Cell(ended ? kNaN : Travel(trainee, trainees_.front())),
-                            Cell(static_cast<double>(seen.moved) / moves),
-                            Cell(seen.achieved_norm / seen.target_norm),
-                            Cell(seen.achieved_projection / seen.target_projection),
-                            std::string(Name(seen.status)),
-                            std::string(Name(trainee.status))});
+                            ToString(trainee.rule),
+                            trial_.parameters.at("lr"),
+                            FormatCell(trial_.seed),
+                            FormatCell(step),
+                            FormatCell(loss),
+                            FormatCell(ended ? kNaN : Travel(trainee, trainees_.front())),
+                            FormatCell(static_cast<double>(seen.moved) / moves),
+                            FormatCell(seen.achieved_norm / seen.target_norm),
+                            FormatCell(seen.achieved_projection / seen.target_projection),
+                            std::string(ToString(seen.status)),
+                            std::string(ToString(trainee.status))});
     trainee.interval = {};
   }
 
-  const Point& point_;
+  const Trial& trial_;
   std::unique_ptr<TrainingProblem> problem_;
   float learning_rate_;
   std::vector<float> gradient_;
@@ -210,8 +210,8 @@ class Training {
 
 }  // namespace
 
-Rows Measure(const Settings& settings, const Point& point) {
-  return Training(settings, point).Train(RecordedSteps(settings));
+Rows Measure(const Settings& settings, const Trial& trial) {
+  return Training(settings, trial).Train(RecordedSteps(settings));
 }
 
 }  // namespace numsim::experiments::update_convergence

@@ -38,7 +38,7 @@ const size_t* Outcomes::Row(const Configuration& c, const std::string& rule) con
 }
 
 bool Outcomes::Loses(const Configuration& c) const {
-  const size_t* const row = Row(c, std::string(Name(UpdateKind::kNaive)));
+  const size_t* const row = Row(c, std::string(ToString(UpdateKind::kNaive)));
   return row != nullptr && std::abs(Number(*row, "projection_ratio") - 1) > kRatio;
 }
 
@@ -87,8 +87,8 @@ Count CountRows(const Outcomes& in,
 Count Beats(const Outcomes& in, UpdateKind a, UpdateKind b, const std::string& format) {
   Count count;
   for (const Configuration& c : in.configurations) {
-    const size_t* const first = in.Row(c, std::string(Name(a)));
-    const size_t* const second = in.Row(c, std::string(Name(b)));
+    const size_t* const first = in.Row(c, std::string(ToString(a)));
+    const size_t* const second = in.Row(c, std::string(ToString(b)));
     if (first == nullptr || second == nullptr || !in.Loses(c)) continue;
     if (!format.empty() && c.format != format) continue;
     ++count.all;

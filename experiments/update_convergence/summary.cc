@@ -50,7 +50,7 @@ std::string RangeText(const Outcomes& in,
 }
 
 Claim BehindClaim(const Outcomes& in, UpdateKind kind, const char* target) {
-  const std::string rule(Name(kind));
+  const std::string rule(ToString(kind));
   Claim claim;
   claim.claim = fmt::format(
       "As training continues the low precision version falls further and further behind "
@@ -91,7 +91,7 @@ Claim SlowClaim(const Outcomes& in) {
   };
   Count matched;
   for (const UpdateKind kind : {UpdateKind::kNormMatched, UpdateKind::kNoteAsPrinted}) {
-    const std::string rule(Name(kind));
+    const std::string rule(ToString(kind));
     const Count count = CountRows(in, rule, slow);
     if (count.all == 0) continue;
     matched.yes += count.yes;
@@ -174,8 +174,8 @@ Claim ProjectionClaim(const Outcomes& in) {
           : fmt::format("Where rounding to nearest loses part of the step, the gap of {} at the "
                         "end is smaller than that of {} by more than {:g} % of fp32's progress "
                         "in {} of {} trainings, larger in {}.",
-                        Name(projection),
-                        Name(norm),
+                        ToString(projection),
+                        ToString(norm),
                         100 * kGrowth,
                         count.yes,
                         count.all,
@@ -196,7 +196,7 @@ Claim BeatClaim(const Outcomes& in) {
       const Count count = Beats(in, a, b);
       total.yes += count.yes;
       total.all += count.all;
-      lines += fmt::format("\n  {:<32}", fmt::format("{} < {}", Name(a), Name(b)));
+      lines += fmt::format("\n  {:<32}", fmt::format("{} < {}", ToString(a), ToString(b)));
       for (const std::string& format : in.formats) {
         lines += fmt::format(" {:>8}", Beats(in, a, b, format).Text());
       }
@@ -251,10 +251,11 @@ std::string LeftOut(const Settings& settings) {
   for (const Format& format : Formats(settings)) {
     const std::vector<UpdateRule> used = RulesFor(settings, format);
     for (const UpdateRule& rule : ParseUpdateRuleList(settings.Get("rules"))) {
-      const bool there = std::any_of(
-          used.begin(), used.end(), [&](const UpdateRule& u) { return Name(u) == Name(rule); });
+      const bool there = std::any_of(used.begin(), used.end(), [&](const UpdateRule& u) {
+        return ToString(u) == ToString(rule);
+      });
       if (!there) {
-        text += fmt::format("{}{} for {}", text.empty() ? "" : ", ", Name(rule), format.name);
+        text += fmt::format("{}{} for {}", text.empty() ? "" : ", ", ToString(rule), format.name);
       }
     }
   }

@@ -137,10 +137,10 @@ struct Optimised {
   double cost;
 };
 
-void AddSeeds(const Settings& settings, const Optimised& what, std::vector<Point>& points) {
+void AddSeeds(const Settings& settings, const Optimised& what, std::vector<Trial>& trials) {
   for (int i = 0; i < settings.seeds; ++i) {
     const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
-    points.push_back(
+    trials.push_back(
         {.label = fmt::format(
              "{} {} {} lr={} seed={}", what.problem, what.optimiser, what.format, what.rate, seed),
          .seed = seed,
@@ -153,10 +153,10 @@ void AddSeeds(const Settings& settings, const Optimised& what, std::vector<Point
 }
 
 // A point trains under all rules of a format at one learning rate; fp32 comes first.
-std::vector<Point> Points(const Settings& settings) {
+std::vector<Trial> Trials(const Settings& settings) {
   CheckOptions(settings);
   const std::vector<Format> formats = Formats(settings);
-  std::vector<Point> points;
+  std::vector<Trial> trials;
   for (const std::string& problem : settings.GetList("problems")) {
     const ProblemKind kind = ParseProblemKind(problem);
     if (kind == ProblemKind::kLogistic) {
@@ -169,21 +169,21 @@ std::vector<Point> Points(const Settings& settings) {
       for (const std::string& rate : RateTexts(settings)) {
         AddSeeds(settings,
                  {problem, optimiser, std::string(kBaselineFormat), rate, Cost(settings, kind, 0)},
-                 points);
+                 trials);
         for (const Format& format : formats) {
           const double cost = Cost(settings, kind, RulesFor(settings, format).size());
-          AddSeeds(settings, {problem, optimiser, format.name, rate, cost}, points);
+          AddSeeds(settings, {problem, optimiser, format.name, rate, cost}, trials);
         }
       }
     }
   }
-  return points;
+  return trials;
 }
 
 // Every kind, and Kahan's compensation where 8 bits are too few for it.
 std::string AllRules() {
   std::string names;
-  for (const UpdateKind kind : UpdateKinds()) names += std::string(Name(kind)) + ",";
+  for (const UpdateKind kind : UpdateKinds()) names += std::string(ToString(kind)) + ",";
   return names + "kahan:bf16";
 }
 
@@ -220,17 +220,17 @@ std::vector<Option> Options() {
 
 }  // namespace
 
-std::string_view Name(Optimiser optimiser) { return KeywordText(kOptimisers, optimiser); }
+std::string_view ToString(Optimiser optimiser) { return KeywordToString(kOptimisers, optimiser); }
 Optimiser ParseOptimiser(std::string_view text) {
   return ParseKeyword(kOptimisers, "optimiser", text);
 }
 
-std::string_view Name(ProblemKind kind) { return KeywordText(kProblems, kind); }
+std::string_view ToString(ProblemKind kind) { return KeywordToString(kProblems, kind); }
 ProblemKind ParseProblemKind(std::string_view text) {
   return ParseKeyword(kProblems, "problem", text);
 }
 
-std::string_view Name(RunStatus status) { return KeywordText(kStatuses, status); }
+std::string_view ToString(RunStatus status) { return KeywordToString(kStatuses, status); }
 
 std::vector<UpdateRule> RulesFor(const Settings& settings, const Format& format) {
   std::vector<UpdateRule> rules;
@@ -249,7 +249,7 @@ std::vector<UpdateRule> RulesFor(const Settings& settings, const Format& format)
 std::vector<Format> Formats(const Settings& settings) {
   std::vector<std::string> rule_names, format_names;
   for (const UpdateRule& rule : ParseUpdateRuleList(settings.Get("rules"))) {
-    rule_names.push_back(Name(rule));
+    rule_names.push_back(ToString(rule));
   }
   CheckDistinct("rules", rule_names);
   const std::vector<Format> formats = ParseFormatList(settings.Get("formats"));
@@ -305,14 +305,14 @@ ImageSet ReadImages(const Settings& settings, uint64_t seed) {
   return images;
 }
 
-std::unique_ptr<TrainingProblem> MakeProblem(const Settings& settings, const Point& point) {
+std::unique_ptr<TrainingProblem> MakeProblem(const Settings& settings, const Trial& trial) {
   const double scale = settings.GetDouble("weight-scale", 0, 1e4);
-  if (ParseProblemKind(point.parameters.at("problem")) == ProblemKind::kLogistic) {
+  if (ParseProblemKind(trial.parameters.at("problem")) == ProblemKind::kLogistic) {
     LogisticOptions options;
     options.batch = static_cast<size_t>(settings.GetInteger("batch", 1, 1 << 16));
     options.weight_scale = scale;
-    options.seed = point.seed;
-    return MakeLogistic(ReadImages(settings, point.seed), options);
+    options.seed = trial.seed;
+    return MakeLogistic(ReadImages(settings, trial.seed), options);
   }
   QuadraticOptions options;
   options.size = static_cast<size_t>(settings.GetInteger("size", 1, 1 << 24));
@@ -320,15 +320,15 @@ std::unique_ptr<TrainingProblem> MakeProblem(const Settings& settings, const Poi
   options.noise = settings.GetDouble("noise", 0, 1e6);
   options.reach = settings.GetDouble("reach", 1e-6, 1e6);
   options.weight_scale = scale;
-  options.learning_rate = static_cast<double>(LearningRate(point));
+  options.learning_rate = static_cast<double>(LearningRate(trial));
   options.steps = RecordedSteps(settings).back();
-  options.seed = point.seed;
+  options.seed = trial.seed;
   return MakeQuadratic(options);
 }
 
-float LearningRate(const Point& point) {
+float LearningRate(const Trial& trial) {
   float rate = 0;
-  ParseRate(point.parameters.at("lr"), rate);
+  ParseRate(trial.parameters.at("lr"), rate);
   return rate;
 }
 
@@ -343,7 +343,7 @@ Experiment UpdateConvergence() {
   experiment.description = std::string(kDescription);
   experiment.options = Options();
   experiment.tables = TableSpecs();
-  experiment.points = Points;
+  experiment.trials = Trials;
   experiment.run = Measure;
   experiment.derive = Derive;
   experiment.figures = Figures;

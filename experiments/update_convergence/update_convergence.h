@@ -37,11 +37,11 @@ inline constexpr double kGrowth = 0.001;
 inline constexpr double kDivergence = 1e6;
 
 enum class Optimiser : uint8_t { kMomentum, kAdam };
-std::string_view Name(Optimiser optimiser);
+std::string_view ToString(Optimiser optimiser);
 Optimiser ParseOptimiser(std::string_view text);  // throws Error
 
 enum class ProblemKind : uint8_t { kQuadratic, kLogistic };
-std::string_view Name(ProblemKind kind);
+std::string_view ToString(ProblemKind kind);
 ProblemKind ParseProblemKind(std::string_view text);  // throws Error
 
 // How a run ended. The loss of a run that ended early is infinite from then on.
@@ -50,7 +50,7 @@ enum class RunStatus : uint8_t {
   kDiverged,   // see kDivergence
   kNonfinite,  // a NaN or infinity in weights, update, state or loss
 };
-std::string_view Name(RunStatus status);
+std::string_view ToString(RunStatus status);
 
 // The rules of --rules that CheckUpdateRule accepts for the format, in their order.
 std::vector<UpdateRule> RulesFor(const Settings& settings, const Format& format);
@@ -64,14 +64,14 @@ double BytesPerWeight(const UpdateRule& rule, const FormatSpec& format);
 std::vector<uint64_t> RecordedSteps(const Settings& settings);
 
 // The learning rate of the point.
-float LearningRate(const Point& point);
+float LearningRate(const Trial& trial);
 // What the point trains.
-std::unique_ptr<TrainingProblem> MakeProblem(const Settings& settings, const Point& point);
+std::unique_ptr<TrainingProblem> MakeProblem(const Settings& settings, const Trial& trial);
 // Reads --input and checks that it serves. Throws Error.
 ImageSet ReadImages(const Settings& settings, uint64_t seed);
 
 std::vector<TableSpec> TableSpecs();
-Rows Measure(const Settings& settings, const Point& point);
+Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
 Summary Summarise(const Settings& settings, const Tables& tables);

@@ -51,7 +51,7 @@ std::string AtRates(const Table& table, const Curve& curve) {
 double GreatestWithStatus(const Table& table, const Panelful& panel, UpdateStatus status) {
   double greatest = 0;
   for (const size_t i : panel.rows) {
-    if (table.Text(i, "status") == Name(status)) {
+    if (table.Text(i, "status") == ToString(status)) {
       greatest = std::max(greatest, table.Number(i, "lr"));
     }
   }
@@ -298,7 +298,7 @@ Claim ProjectionMatchedClaim(const Table& table) {
   std::string text;
   for (const Panelful& panel : PanelsOf(table, UpdateKind::kProjectionMatched)) {
     const CurveKey stochastic_key{
-        panel.key.format, panel.key.keys, std::string(Name(UpdateKind::kStochastic))};
+        panel.key.format, panel.key.keys, std::string(ToString(UpdateKind::kStochastic))};
     const Curve stochastic = CurveOf(table, stochastic_key, "norm_ratio");
     CompareNoise(table, panel, stochastic_key, all);
     const double floor = LeastRate(table, panel, [&](size_t i) {

@@ -40,7 +40,12 @@ void Derive(const Settings&, Tables& tables) {
                          double predicted,
                          double movers) {
       std::vector<std::string> row = head;
-      row.insert(row.end(), {Cell(limit), Cell(from), measured, Cell(predicted), Cell(movers)});
+      row.insert(row.end(),
+                 {FormatCell(limit),
+                  FormatCell(from),
+                  measured,
+                  FormatCell(predicted),
+                  FormatCell(movers)});
       rows.push_back(std::move(row));
     };
     add("unmoved", "arrays", unmoved, limits.Number(i, "least_threshold"), kNaN);

@@ -32,11 +32,11 @@ double ThreadSeconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-UpdateRule RuleOf(const Settings& settings, const Point& point) {
+UpdateRule RuleOf(const Settings& settings, const Trial& trial) {
   for (const UpdateRule& rule : Rules(settings)) {
-    if (Name(rule) == point.parameters.at("rule")) return rule;
+    if (ToString(rule) == trial.parameters.at("rule")) return rule;
   }
-  NUMSIM_CHECK(false, "rule {}", point.parameters.at("rule"));
+  NUMSIM_CHECK(false, "rule {}", trial.parameters.at("rule"));
   return {};
 }
 
@@ -51,13 +51,13 @@ struct Start {
   std::vector<double> effective;  // of rules with state
 };
 
-Start MakeStart(const Settings& settings, const Point& point) {
+Start MakeStart(const Settings& settings, const Trial& trial) {
   Start start;
-  start.rule = RuleOf(settings, point);
-  start.format = ParseFormat(point.parameters.at("format")).spec;
+  start.rule = RuleOf(settings, trial);
+  start.format = ParseFormat(trial.parameters.at("format")).spec;
   start.side = Side(settings);
   start.arrays =
-      DrawArrays(ParseKeys(point.parameters.at("keys")), point.seed, start.side * start.side);
+      DrawArrays(ParseKeys(trial.parameters.at("keys")), trial.seed, start.side * start.side);
   start.weights.resize(start.arrays.initial.size());
   start.state = StartUpdates(
       start.rule, start.format, start.side, start.side, start.arrays.initial, start.weights);
@@ -76,7 +76,7 @@ struct Taken {
   double nanoseconds = 0;       // an element
 };
 
-Taken Take(const Start& start, const Point& point, float lr, std::span<float> new_weights) {
+Taken Take(const Start& start, const Trial& trial, float lr, std::span<float> new_weights) {
   const WeightUpdate step{.format = start.format,
                           .rows = start.side,
                           .cols = start.side,
@@ -84,7 +84,7 @@ Taken Take(const Start& start, const Point& point, float lr, std::span<float> ne
                           .update = start.arrays.update,
                           .learning_rate = lr};
   UpdateState state = start.state;
-  const RandomStream random{point.seed, std::bit_cast<uint32_t>(lr)};
+  const RandomStream random{trial.seed, std::bit_cast<uint32_t>(lr)};
   Taken taken;
   const double begin = ThreadSeconds();
   taken.outcome = ApplyUpdate(start.rule, step, random, state, new_weights);
@@ -103,16 +103,16 @@ Taken Take(const Start& start, const Point& point, float lr, std::span<float> ne
 }
 
 // The cells that every measured table begins with.
-std::vector<std::string> Head(const Point& point, float lr) {
-  return {point.parameters.at("format"),
-          point.parameters.at("keys"),
-          point.parameters.at("rule"),
+std::vector<std::string> Head(const Trial& trial, float lr) {
+  return {trial.parameters.at("format"),
+          trial.parameters.at("keys"),
+          trial.parameters.at("rule"),
           RateText(lr),
-          Cell(point.seed)};
+          FormatCell(trial.seed)};
 }
 
 std::vector<std::string> FidelityRow(const Start& start,
-                                     const Point& point,
+                                     const Trial& trial,
                                      float lr,
                                      const Taken& taken) {
   const double rate = static_cast<double>(lr);
@@ -121,41 +121,41 @@ std::vector<std::string> FidelityRow(const Start& start,
   const bool searched = Searches(start.rule.kind);
   const double norm_ratio = m.NormRatio(rate);
   const double mean_ratio = m.MeanRatio(rate);
-  std::vector<std::string> row = Head(point, lr);
+  std::vector<std::string> row = Head(trial, lr);
   for (const std::string& cell :
-       {Cell(static_cast<uint64_t>(m.elements)),
-        Cell(static_cast<uint64_t>(m.zero_updates)),
-        Cell(m.MovedShare()),
-        Cell(norm_ratio),
-        Cell(std::abs(norm_ratio - 1)),
-        Cell(m.ProjectionRatio(rate)),
-        Cell(mean_ratio),
-        Cell(std::abs(mean_ratio - 1)),
-        Cell(taken.expected_mean),
-        Cell(m.RelativeError(rate)),
-        Cell(m.Cosine()),
-        Cell(m.MovedUpdate()),
-        Cell(effective.NormRatio(rate)),
-        Cell(effective.RelativeError(rate)),
-        Cell(effective.Cosine()),
-        Cell(searched ? Ratio(taken.outcome.matched, taken.outcome.matched_target) : kNaN),
-        Cell(searched ? static_cast<double>(taken.outcome.alpha) : kNaN),
-        Cell(taken.outcome.passes),
-        Cell(Name(taken.outcome.status))}) {
+       {FormatCell(static_cast<uint64_t>(m.elements)),
+        FormatCell(static_cast<uint64_t>(m.zero_updates)),
+        FormatCell(m.MovedShare()),
+        FormatCell(norm_ratio),
+        FormatCell(std::abs(norm_ratio - 1)),
+        FormatCell(m.ProjectionRatio(rate)),
+        FormatCell(mean_ratio),
+        FormatCell(std::abs(mean_ratio - 1)),
+        FormatCell(taken.expected_mean),
+        FormatCell(m.RelativeError(rate)),
+        FormatCell(m.Cosine()),
+        FormatCell(m.MovedUpdate()),
+        FormatCell(effective.NormRatio(rate)),
+        FormatCell(effective.RelativeError(rate)),
+        FormatCell(effective.Cosine()),
+        FormatCell(searched ? Ratio(taken.outcome.matched, taken.outcome.matched_target) : kNaN),
+        FormatCell(searched ? static_cast<double>(taken.outcome.alpha) : kNaN),
+        FormatCell(taken.outcome.passes),
+        FormatCell(ToString(taken.outcome.status))}) {
     row.push_back(cell);
   }
   return row;
 }
 
-std::vector<std::string> LimitsRow(const Start& start, const Point& point) {
+std::vector<std::string> LimitsRow(const Start& start, const Trial& trial) {
   const std::vector<float>& update = start.arrays.update;
   const NaiveLimits limits = MeasureNaiveLimits(start.format, start.weights, update);
-  return {point.parameters.at("format"),
-          point.parameters.at("keys"),
-          Cell(point.seed),
-          Cell(static_cast<uint64_t>(update.size())),
+  return {trial.parameters.at("format"),
+          trial.parameters.at("keys"),
+          FormatCell(trial.seed),
+          FormatCell(static_cast<uint64_t>(update.size())),
           RateText(limits.unmoved),
-          Cell(LeastThreshold(start.format, start.weights, update)),
+          FormatCell(LeastThreshold(start.format, start.weights, update)),
           RateText(limits.half_norm)};
 }
 
@@ -173,20 +173,20 @@ Arrays DrawArrays(Keys keys, uint64_t seed, size_t elements) {
   return arrays;
 }
 
-Rows Measure(const Settings& settings, const Point& point) {
-  const Start start = MakeStart(settings, point);
+Rows Measure(const Settings& settings, const Trial& trial) {
+  const Start start = MakeStart(settings, trial);
   std::vector<float> new_weights(start.weights.size());
   Rows rows;
   for (const float lr : LearningRates(settings)) {
-    const Taken taken = Take(start, point, lr, new_weights);
-    rows[std::string(kTable)].push_back(FidelityRow(start, point, lr, taken));
-    std::vector<std::string> time = Head(point, lr);
-    time.push_back(Cell(static_cast<uint64_t>(start.weights.size())));
-    time.push_back(Cell(taken.nanoseconds));
+    const Taken taken = Take(start, trial, lr, new_weights);
+    rows[std::string(kTable)].push_back(FidelityRow(start, trial, lr, taken));
+    std::vector<std::string> time = Head(trial, lr);
+    time.push_back(FormatCell(static_cast<uint64_t>(start.weights.size())));
+    time.push_back(FormatCell(taken.nanoseconds));
     rows[std::string(kTimes)].push_back(std::move(time));
   }
   if (start.rule.kind == UpdateKind::kNaive) {
-    rows[std::string(kLimits)].push_back(LimitsRow(start, point));
+    rows[std::string(kLimits)].push_back(LimitsRow(start, trial));
   }
   return rows;
 }

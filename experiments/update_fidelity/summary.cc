@@ -239,7 +239,7 @@ std::string LeftOut(const Settings& settings) {
   for (const UpdateRule& rule : Rules(settings)) {
     for (const Format& format : ParseFormatList(settings.Get("formats"))) {
       if (Serves(rule, format)) continue;
-      text += fmt::format("{} {} in {}", text.empty() ? "" : ",", Name(rule), format.name);
+      text += fmt::format("{} {} in {}", text.empty() ? "" : ",", ToString(rule), format.name);
     }
   }
   return text.empty() ? ""
@@ -265,7 +265,7 @@ std::vector<Panelful> PanelsOf(const Table& table, UpdateKind kind) {
 }
 
 std::string PanelText(const Panelful& panel) {
-  const bool plain = panel.key.rule == Name(ParseUpdateRule(panel.key.rule).kind);
+  const bool plain = panel.key.rule == ToString(ParseUpdateRule(panel.key.rule).kind);
   return fmt::format("{:<10} {:<11}{}",
                      panel.key.format,
                      panel.key.keys,

@@ -77,9 +77,9 @@ double Cost(UpdateKind kind) {
 
 // A point measures every learning rate of one set of arrays, which cost more to draw than to use
 // once.
-std::vector<Point> Points(const Settings& settings) {
+std::vector<Trial> Trials(const Settings& settings) {
   CheckOptions(settings);
-  std::vector<Point> points;
+  std::vector<Trial> trials;
   const std::vector<UpdateRule> rules = Rules(settings);
   for (const Format& format : Formats(settings)) {
     for (const std::string& keys : settings.GetList("keys")) {
@@ -87,8 +87,8 @@ std::vector<Point> Points(const Settings& settings) {
         if (!Serves(rule, format)) continue;
         for (int i = 0; i < settings.seeds; ++i) {
           const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
-          const std::string name = Name(rule);
-          points.push_back({.label = fmt::format("{} {} {} seed={}", format.name, keys, name, seed),
+          const std::string name = ToString(rule);
+          trials.push_back({.label = fmt::format("{} {} {} seed={}", format.name, keys, name, seed),
                             .seed = seed,
                             .parameters = {{"format", format.name}, {"keys", keys}, {"rule", name}},
                             .cost = Cost(rule.kind)});
@@ -96,7 +96,7 @@ std::vector<Point> Points(const Settings& settings) {
       }
     }
   }
-  return points;
+  return trials;
 }
 
 constexpr const char* kAllRules =
@@ -198,7 +198,7 @@ std::vector<TableSpec> TableSpecs() {
 
 }  // namespace
 
-std::string_view Name(Keys keys) { return KeywordText(kKeys, keys); }
+std::string_view ToString(Keys keys) { return KeywordToString(kKeys, keys); }
 
 Keys ParseKeys(std::string_view text) { return ParseKeyword(kKeys, "keys", text); }
 
@@ -233,7 +233,7 @@ std::vector<UpdateRule> Rules(const Settings& settings) {
   for (UpdateRule& rule : rules) {
     rule.tolerance = settings.GetDouble("rtol", 0, 1);
     rule.iterations = static_cast<int>(settings.GetInteger("iterations", 1, 1000));
-    names.push_back(Name(rule));
+    names.push_back(ToString(rule));
     const auto serves = [&](const Format& format) { return Serves(rule, format); };
     if (std::none_of(formats.begin(), formats.end(), serves)) {
       throw Error::Format("--rules: {} serves none of --formats", names.back());
@@ -259,7 +259,7 @@ Experiment UpdateFidelity() {
   experiment.options = Options();
   experiment.presets = {{"quick"}, {"paper"}, {"demo", 3, 45}};
   experiment.tables = TableSpecs();
-  experiment.points = Points;
+  experiment.trials = Trials;
   experiment.run = Measure;
   experiment.derive = Derive;
   experiment.figures = Figures;

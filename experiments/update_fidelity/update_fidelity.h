@@ -27,7 +27,7 @@ inline constexpr std::string_view kCliffs = "cliffs";  // derived
 // Whether the update is the very draw that the parameters were rounded from, as published, or an
 // independent one.
 enum class Keys : uint8_t { kSame, kIndependent };
-std::string_view Name(Keys keys);
+std::string_view ToString(Keys keys);
 Keys ParseKeys(std::string_view text);  // same, independent; throws Error
 
 // The learning rates from --lr-low to --lr-high, ascending, --per-decade in a factor of 10: four
@@ -87,7 +87,7 @@ StepMeasures MeasureStep(std::span<const double> before,
 // Expectation of StepMeasures::MeanRatio over the random bits of the stochastic rule.
 double ExpectedMeanRatio(const WeightUpdate& step, int random_bits);
 
-Rows Measure(const Settings& settings, const Point& point);
+Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
 Summary Summarise(const Settings& settings, const Tables& tables);

@@ -19,7 +19,7 @@ class HandObserver : public PassObserver<float> {
   HandObserver(const StressConfig& stress, const HandPrecision& precision, HandStep& step)
       : stress_(stress), precision_(precision), step_(step) {}
 
-  void Tensor(std::string_view point, TensorRole role, MatrixRef<float> values) override {
+  void Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) override {
     step_.points.emplace_back(point, role);
     const bool activation = role == TensorRole::kActivation;
     if (activation && !stress_.point.empty() && MatchesPattern(stress_.point, point)) {

@@ -51,7 +51,7 @@ TEST(PrecisionRanking, TheLayerOfACoarserFormatIsFirst) {
       ExpectConsistent(ranking);
       const size_t rows = by == RankBy::kLayer ? 9 : by == RankBy::kTensor ? 27 : 36;
       EXPECT_EQ(ranking.tensors.size(), rows);
-      EXPECT_EQ(First(ranking).first, bad) << Name(by);
+      EXPECT_EQ(First(ranking).first, bad) << ToString(by);
       if (by == RankBy::kLayer) {
         EXPECT_GT(ranking.tensors[0].effect, 0.85);
         EXPECT_LT(ranking.tensors[1].effect, 0.2);
@@ -202,7 +202,7 @@ TEST(PrecisionRanking, EveryKindOfModelHasOne) {
     const PrecisionRanking ranking = Rank(trainer, RankBy::kLayer);
     ExpectConsistent(ranking);
     EXPECT_EQ(ranking.tensors.size(), trainer.model().LinearLayers().size());
-    EXPECT_EQ(First(ranking), RowName(one.first, "all")) << Name(one.model);
+    EXPECT_EQ(First(ranking), RowName(one.first, "all")) << ToString(one.model);
     trainer.Step();
     EXPECT_EQ(ranking.loss, trainer.last_loss());
   }

@@ -125,8 +125,8 @@ HandPrecision PartAlone(Trainer& trainer, const LinearPrecision& layers, const P
     if (one.precision.kind == "standard") continue;
     OperandSet& high = one.precision.high_operands;
     const bool own = part != nullptr && !part->stored.has_value() && one.layers == part->layer;
-    const OperandSet kept = own ? Without(part->operands, high) : OperandSet();
-    high = Without(OperandSet::All(), kept);
+    const OperandSet saved = own ? Without(part->operands, high) : OperandSet();
+    high = Without(OperandSet::All(), saved);
   }
   return precision;
 }
@@ -219,7 +219,7 @@ void ExpectClose(double value, double expected) {
 }
 
 void ExpectRankingByHand(Trainer& trainer, RankBy by) {
-  SCOPED_TRACE(Name(by));
+  SCOPED_TRACE(ToString(by));
   const PrecisionRanking ranking = Rank(trainer, by);
   EXPECT_EQ(ranking.by, by);
   ExpectConsistent(ranking);

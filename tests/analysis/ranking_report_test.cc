@@ -18,9 +18,9 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 TEST(RankBy, NamesReadBack) {
-  for (const RankBy by : kAllRankings) EXPECT_EQ(ParseRankBy(Name(by)), by);
+  for (const RankBy by : kAllRankings) EXPECT_EQ(ParseRankBy(ToString(by)), by);
   EXPECT_EQ(ParseRankBy("operand"), RankBy::kOperand);
-  EXPECT_EQ(Name(RankBy::kLayer), "layer");
+  EXPECT_EQ(ToString(RankBy::kLayer), "layer");
   try {
     ParseRankBy("tensors");
     ADD_FAILURE();
@@ -184,7 +184,7 @@ void ExpectOtherOptionsToBeKept(const TrainConfig& config,
 
 // What becomes of the error when the advice is taken.
 void ExpectAdviceToHelp(Trainer& trainer, RankBy by, const std::string& guilty) {
-  SCOPED_TRACE(Name(by));
+  SCOPED_TRACE(ToString(by));
   const PrecisionRanking ranking = Rank(trainer, by);
   EXPECT_EQ(First(ranking).first, guilty);
   const std::string text = Describe(ranking), advice = Advice(text);

@@ -22,7 +22,7 @@ void ExpectGradientsOf(Trainer& trainer, double loss_scale, const StepGradients<
   size_t i = 0;
   for (const Parameter<float>& parameter : trainer.model().parameters()) {
     const NamedGradient<float>& gradient = replayed.gradients[i++];
-    const MatrixRef<float> expected = parameter.gradient.View();
+    const MatrixSpan<float> expected = parameter.gradient.View();
     EXPECT_EQ(gradient.name, parameter.name);
     EXPECT_EQ(gradient.role, parameter.role);
     EXPECT_EQ(gradient.shape.rows, expected.rows);
@@ -87,7 +87,7 @@ TEST(StepReplayPrecision, HasTheBitsOfTheStepUnderStress) {
 // What an observer saw of activations that bf16 does not have, by point.
 class Unrounded : public PassObserver<float> {
  public:
-  void Tensor(std::string_view point, TensorRole role, MatrixRef<float> values) override {
+  void Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) override {
     for (const float value : values.Span()) {
       if ((std::bit_cast<uint32_t>(value) & 0xFFFFu) == 0) continue;
       seen.insert({std::string(point), role});

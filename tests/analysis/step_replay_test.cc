@@ -112,9 +112,9 @@ TEST(StepReplay, StretchedInputsAreReplayed) {
   Trainer trainer(config, OpenShared(config.data));
   trainer.Step();
   const StepReplay replay(trainer);
-  const StepGradients<double> shadow = replay.Run<double>(Float32Precision());
+  const StepGradients<double> reference = replay.Run<double>(Float32Precision());
   ExpectToBeTheNextStep(replay.Run<float>(PrecisionOf(config)), trainer);
-  EXPECT_NEAR(shadow.loss.Mean(), trainer.last_loss(), 1e-5);
+  EXPECT_NEAR(reference.loss.Mean(), trainer.last_loss(), 1e-5);
 }
 
 TEST(StepReplay, OtherPrecisionsAreStepsByHand) {
@@ -166,7 +166,7 @@ TEST(StepReplay, UnroundedIsAPointAndNoPattern) {
 }
 
 // The same pass through a model of float64.
-StepGradients<double> ShadowByHand(Trainer& trainer) {
+StepGradients<double> ReferenceByHand(Trainer& trainer) {
   const TrainConfig& config = trainer.config();
   const auto model = MakeModel<double>(config.model, {}, config.train.seed);
   for (size_t i = 0; i < model->parameters().size(); ++i) {
@@ -183,7 +183,7 @@ StepGradients<double> ShadowByHand(Trainer& trainer) {
   result.loss = model->Forward({}, batch);
   model->Backward({});
   for (const Parameter<double>& parameter : model->parameters()) {
-    const MatrixRef<double> gradient = parameter.gradient.View();
+    const MatrixSpan<double> gradient = parameter.gradient.View();
     result.gradients.push_back({parameter.name,
                                 parameter.role,
                                 {gradient.rows, gradient.cols},
@@ -198,16 +198,16 @@ TEST(StepReplay, ShadowIsTheModelInFloat64WhateverThePrecision) {
     Trainer trainer(config, OpenShared(config.data));
     StepUntil(trainer, 2);
     const StepReplay replay(trainer);
-    const StepGradients<double> expected = ShadowByHand(trainer);
-    const StepGradients<double> shadow = replay.Run<double>(PrecisionOf(config));
-    ExpectEqualGradients(replay.Run<double>(Float32Precision()), shadow);
-    EXPECT_EQ(shadow.loss.sum, expected.loss.sum);
-    ASSERT_EQ(shadow.gradients.size(), expected.gradients.size());
+    const StepGradients<double> expected = ReferenceByHand(trainer);
+    const StepGradients<double> reference = replay.Run<double>(PrecisionOf(config));
+    ExpectEqualGradients(replay.Run<double>(Float32Precision()), reference);
+    EXPECT_EQ(reference.loss.sum, expected.loss.sum);
+    ASSERT_EQ(reference.gradients.size(), expected.gradients.size());
     for (size_t i = 0; i < expected.gradients.size(); ++i) {
-      EXPECT_EQ(shadow.gradients[i].name, expected.gradients[i].name);
+      EXPECT_EQ(reference.gradients[i].name, expected.gradients[i].name);
       for (size_t e = 0; e < expected.gradients[i].values.size(); ++e) {
         // The loss scale may enter: a power of two.
-        ASSERT_DOUBLE_EQ(shadow.gradients[i].values[e], expected.gradients[i].values[e])
+        ASSERT_DOUBLE_EQ(reference.gradients[i].values[e], expected.gradients[i].values[e])
             << expected.gradients[i].name << ' ' << e;
       }
     }
@@ -230,7 +230,7 @@ TEST(StepReplay, ShadowHasThePlantedActivation) {
   const StepGradients<float> narrow = replay.Run<float>(Float32Precision());
   const StepGradients<double> wide = replay.Run<double>(Float32Precision());
   EXPECT_NEAR(narrow.loss.Mean(), wide.loss.Mean(), 1e-6);
-  EXPECT_GT(std::abs(wide.loss.Mean() - ShadowByHand(trainer).loss.Mean()), 1e-5);
+  EXPECT_GT(std::abs(wide.loss.Mean() - ReferenceByHand(trainer).loss.Mean()), 1e-5);
   double error = 0, square = 0;
   for (size_t i = 0; i < wide.gradients.size(); ++i) {
     for (size_t e = 0; e < wide.gradients[i].values.size(); ++e) {
@@ -292,10 +292,10 @@ TEST(StepReplay, FindsGradientsByName) {
 }
 
 struct ProductRecord : PassObserver<float> {
-  void Multiplied(std::string_view layer, Product product) override {
+  void Multiplied(std::string_view layer, LinearGemm product) override {
     products[std::string(layer)].push_back(product);
   }
-  std::map<std::string, std::vector<Product>> products;
+  std::map<std::string, std::vector<LinearGemm>> products;
 };
 
 TEST(StepReplay, ObserverSeesTheProductsOfEveryLayer) {
@@ -308,8 +308,8 @@ TEST(StepReplay, ObserverSeesTheProductsOfEveryLayer) {
   StepReplay(trainer).Run<float>(Float32Precision(), &record);
   EXPECT_EQ(record.products.size(), trainer.model().LinearLayers().size());
   for (const std::string& layer : trainer.model().LinearLayers()) {
-    std::vector<Product> expected(std::begin(kProducts), std::end(kProducts));
-    if (layer == "patches") expected = {Product::kForward, Product::kWeightGradient};
+    std::vector<LinearGemm> expected(std::begin(kProducts), std::end(kProducts));
+    if (layer == "patches") expected = {LinearGemm::kForward, LinearGemm::kWeightGradient};
     EXPECT_EQ(record.products[layer], expected) << layer;
   }
 }

@@ -186,13 +186,13 @@ TEST_F(OracleDiff, ProfilesListsEachWithItsTargets) {
         << profile.name;
     const nlohmann::json& entry = json[i++];
     EXPECT_EQ(entry["name"], profile.name);
-    EXPECT_EQ(entry["evidence"], Name(profile.evidence));
+    EXPECT_EQ(entry["evidence"], ToString(profile.evidence));
     EXPECT_EQ(entry["version"], profile.version);
     EXPECT_EQ(entry["source"], profile.source);
     for (const SourceType from : {SourceType::kFloat32, SourceType::kFloat64}) {
       const std::vector<std::string> targets = ProfileTargets(profile.name, from);
       const nlohmann::json& listed = entry["targets"];
-      const std::string key(Name(from));
+      const std::string key(ToString(from));
       EXPECT_EQ(listed.value(key, std::vector<std::string>{}), targets) << profile.name;
     }
   }

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "numsim/arith/accumulator.h"
+#include "numsim/arith/accumulation_mode.h"
 #include "numsim/io/shared/sha256.h"
 #include "tests/apps/program.h"
 
@@ -317,22 +317,23 @@ TEST_F(Oracle, PackCanBeCheckedWithoutItsCommand) {
 TEST_F(Oracle, AccumulatorsListsEveryNamedRule) {
   const std::vector<std::string> lines = Numsim("oracle accumulators").Lines();
   const auto json = nlohmann::json::parse(Output("oracle accumulators --json"));
-  ASSERT_EQ(lines.size(), AccumulatorTable().size() + 1);  // below a heading
-  ASSERT_EQ(json.size(), AccumulatorTable().size());
+  ASSERT_EQ(lines.size(), AccumulationModeTable().size() + 1);  // below a heading
+  ASSERT_EQ(json.size(), AccumulationModeTable().size());
   const char* const root = std::getenv("NUMSIM_SOURCE_DIR");
   ASSERT_NE(root, nullptr);
   const std::string page = Bytes(std::filesystem::path(root) / "docs/oracle.md");
   size_t i = 0;
-  for (const AccumulatorRow& row : AccumulatorTable()) {
+  for (const AccumulationModeRow& row : AccumulationModeTable()) {
     const std::string& line = lines[i + 1];
     EXPECT_TRUE(line.starts_with(fmt::format("{} ", row.name))) << line;
     const std::string evidence = row.measured ? "measured" : "reported";
-    for (const std::string& part : {RuleText(row.rule), evidence, std::string(row.operands)}) {
+    for (const std::string& part :
+         {DefinitionText(row.rule), evidence, std::string(row.operands)}) {
       ExpectContains(line, " " + part + " ");
     }
     ExpectContains(line, std::string(row.note));
     EXPECT_EQ(json[i]["name"], row.name);
-    EXPECT_EQ(json[i]["rule"], RuleText(row.rule));
+    EXPECT_EQ(json[i]["rule"], DefinitionText(row.rule));
     EXPECT_EQ(json[i]["evidence"], evidence);
     EXPECT_EQ(json[i]["source"], row.source);
     ExpectContains(page, fmt::format("`{}`", row.name));

@@ -44,12 +44,12 @@ TEST_F(StatsCommand, RowsEqualTheLibrary) {
     EXPECT_EQ(table.Text(i, "absmax"), "500");
     EXPECT_EQ(table.Text(i, "format"), names[i]);
     EXPECT_EQ(table.Text(i, "granularity"), "row");
-    EXPECT_EQ(table.Text(i, "sqnr_db"), Cell(e.SqnrDb()));
-    EXPECT_EQ(table.Text(i, "relative_error"), Cell(e.RelativeError()));
-    EXPECT_EQ(table.Text(i, "max_error"), Cell(e.max_error));
-    EXPECT_EQ(table.Text(i, "mean_error"), Cell(e.MeanError()));
-    EXPECT_EQ(table.Text(i, "underflow_share"), Cell(e.UnderflowShare()));
-    EXPECT_EQ(table.Text(i, "overflow_share"), Cell(e.OverflowShare()));
+    EXPECT_EQ(table.Text(i, "sqnr_db"), FormatCell(e.SqnrDb()));
+    EXPECT_EQ(table.Text(i, "relative_error"), FormatCell(e.RelativeError()));
+    EXPECT_EQ(table.Text(i, "max_error"), FormatCell(e.max_error));
+    EXPECT_EQ(table.Text(i, "mean_error"), FormatCell(e.MeanError()));
+    EXPECT_EQ(table.Text(i, "underflow_share"), FormatCell(e.UnderflowShare()));
+    EXPECT_EQ(table.Text(i, "overflow_share"), FormatCell(e.OverflowShare()));
   }
   EXPECT_EQ(table.Text(0, "scale"), "absmax");
   EXPECT_EQ(table.Text(1, "scale"), "none");

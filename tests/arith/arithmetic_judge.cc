@@ -151,7 +151,7 @@ void ArithmeticJudge::Check(Operation operation, const OperandCodes& codes) {
   const uint32_t random = modes_ == oracle::Modes::kAll ? WordFor(codes, 0) : 0;
   for (const Case& c : cases_) {
     Compare(c,
-            oracle::Name(operation),
+            oracle::ToString(operation),
             arity,
             random,
             Calculate(operation, operands_, c.plan, random),
@@ -197,7 +197,7 @@ void ArithmeticJudge::CheckWordCount(Operation operation, const OperandCodes& co
     const bool visible = library(words - 1).code != placement.Round(c.setting, c.tininess, 0).code;
     ++checked_;
     if (visible && high != stay && ++disagreements_ <= kReportedInFull) {
-      ADD_FAILURE() << oracle::Name(operation) << " to " << target_.format().name << " "
+      ADD_FAILURE() << oracle::ToString(operation) << " to " << target_.format().name << " "
                     << Describe(c.setting)
                     << fmt::format(": codes {:x} {:x} {:x}: ", codes[0], codes[1], codes[2])
                     << words - high << " words round away, of the oracle " << words - stay;
@@ -206,7 +206,7 @@ void ArithmeticJudge::CheckWordCount(Operation operation, const OperandCodes& co
       if (word >= words) continue;
       const auto random = static_cast<uint32_t>(word);
       Compare(c,
-              oracle::Name(operation),
+              oracle::ToString(operation),
               arity,
               random,
               library(word),

@@ -85,7 +85,7 @@ void ExpectIntegers(const Operand& a, const Rounding& rounding, uint32_t random)
     const RoundedInteger want = ExpectedInteger(Value(a), type, rounding, random);
     const auto where = [&a = a, &type = type, &rounding = rounding] {
       const char* sign = type.is_signed ? "signed" : "unsigned";
-      return fmt::format("{} to {} {} bits, {}", Text(a), type.bits, sign, Name(rounding.mode));
+      return fmt::format("{} to {} {} bits, {}", Text(a), type.bits, sign, ToString(rounding.mode));
     };
     ASSERT_EQ(got.bits, want.bits) << where();
     ASSERT_EQ(got.flags, want.flags) << where();
@@ -204,7 +204,7 @@ TEST(ToInteger, StochasticProbabilitiesAreExactCounts) {
           const auto value = static_cast<int16_t>(static_cast<uint16_t>(got.bits));
           if (std::abs(value) > std::floor(x)) ++away;
         }
-        EXPECT_EQ(away, count) << x << " variant " << Name(variant);
+        EXPECT_EQ(away, count) << x << " variant " << ToString(variant);
       }
     }
   }

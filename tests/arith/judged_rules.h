@@ -1,4 +1,4 @@
-// Rules of accumulation, each with the oracle's function for it.
+// Accumulation modes, each with the oracle's function for it.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "numsim/arith/accumulator.h"
+#include "numsim/arith/accumulation_mode.h"
 #include "numsim/formats/named_formats.h"
 #include "tests/reference/accumulate.h"
 
@@ -21,13 +21,14 @@ using oracle::DotSide;
 using Judge = std::function<double(const DotSide&, const DotSide&)>;
 
 struct JudgedRule {
-  std::string text;  // how ParseAccumulator reads it; empty where only a name of the table does
-  Accumulator rule;
+  std::string
+      text;  // how ParseAccumulationMode reads it; empty where only a name of the table does
+  AccumulationMode rule;
   Judge judge;
 };
 
 inline void PrintTo(const JudgedRule& judged, std::ostream* os) {
-  *os << (judged.text.empty() ? Name(judged.rule) : judged.text);
+  *os << (judged.text.empty() ? ToString(judged.rule) : judged.text);
 }
 
 inline double ValueOf(const Unrounded& x) {
@@ -47,8 +48,8 @@ inline bool Same(double x, double y) {
 inline JudgedRule FormatRule(const FormatSpec& format,
                              const char* text,
                              const oracle::FloatGrid& grid) {
-  Accumulator rule;
-  rule.kind = AccumulatorKind::kFormat;
+  AccumulationMode rule;
+  rule.kind = AccumulationKind::kFormat;
   rule.format = format;
   return {text, rule, [grid](const DotSide& a, const DotSide& b) {
             return oracle::SequentialDot(a, b, grid, true);
@@ -59,7 +60,7 @@ inline JudgedRule UnfusedRule(const FormatSpec& format,
                               const char* text,
                               const oracle::FloatGrid& grid) {
   JudgedRule judged = FormatRule(format, text, grid);
-  judged.rule.kind = AccumulatorKind::kFormatUnfused;
+  judged.rule.kind = AccumulationKind::kFormatUnfused;
   judged.judge = [grid](const DotSide& a, const DotSide& b) {
     return oracle::SequentialDot(a, b, grid, false);
   };
@@ -67,8 +68,8 @@ inline JudgedRule UnfusedRule(const FormatSpec& format,
 }
 
 inline JudgedRule AlignedRule(const oracle::AlignedUnit& unit) {
-  Accumulator rule;
-  rule.kind = AccumulatorKind::kAligned;
+  AccumulationMode rule;
+  rule.kind = AccumulationKind::kAligned;
   rule.chunk = static_cast<int>(unit.chunk);
   rule.fraction_bits = unit.fraction_bits;
   rule.promote = static_cast<int>(unit.promote);
@@ -80,21 +81,21 @@ inline JudgedRule AlignedRule(const oracle::AlignedUnit& unit) {
           }};
 }
 
-inline JudgedRule ChunkRule(AccumulatorKind kind,
+inline JudgedRule ChunkRule(AccumulationKind kind,
                             size_t chunk,
                             double (*dot)(const DotSide&, const DotSide&, size_t)) {
-  Accumulator rule;
+  AccumulationMode rule;
   rule.kind = kind;
   rule.chunk = static_cast<int>(chunk);
   const std::string text =
-      kind == AccumulatorKind::kChunked ? fmt::format("fp32-chunked:{}", chunk) : "";
+      kind == AccumulationKind::kChunked ? fmt::format("fp32-chunked:{}", chunk) : "";
   return {
       text, rule, [chunk, dot](const DotSide& a, const DotSide& b) { return dot(a, b, chunk); }};
 }
 
 inline JudgedRule AlignedDownRule(size_t chunk, bool even_odd) {
-  Accumulator rule;
-  rule.kind = AccumulatorKind::kAlignedDown;
+  AccumulationMode rule;
+  rule.kind = AccumulationKind::kAlignedDown;
   rule.chunk = static_cast<int>(chunk);
   rule.fraction_bits = 24;
   if (even_odd) rule.order = ProductOrder::kEvenOdd;
@@ -107,8 +108,8 @@ inline constexpr oracle::FloatGrid kHalf = {11, -14, 15};
 inline constexpr oracle::FloatGrid kBrain = {8, -126, 127};
 
 inline std::vector<JudgedRule> JudgedRules() {
-  Accumulator fp64;
-  fp64.kind = AccumulatorKind::kFloat64;
+  AccumulationMode fp64;
+  fp64.kind = AccumulationKind::kFloat64;
   return {
       {"fp64",
        fp64,
@@ -123,9 +124,9 @@ inline std::vector<JudgedRule> JudgedRules() {
       UnfusedRule(kFp32, "fp32:unfused", oracle::kFloat32),
       UnfusedRule(kFp16, "fp16:unfused", kHalf),
       UnfusedRule(kBf16, "bf16:unfused", kBrain),
-      ChunkRule(AccumulatorKind::kChunked, 1, oracle::ChunkedDot),
-      ChunkRule(AccumulatorKind::kChunked, 7, oracle::ChunkedDot),
-      ChunkRule(AccumulatorKind::kChunked, 128, oracle::ChunkedDot),
+      ChunkRule(AccumulationKind::kChunked, 1, oracle::ChunkedDot),
+      ChunkRule(AccumulationKind::kChunked, 7, oracle::ChunkedDot),
+      ChunkRule(AccumulationKind::kChunked, 128, oracle::ChunkedDot),
       AlignedRule({.fraction_bits = 13, .chunk = 32}),
       AlignedRule({.fraction_bits = 13, .chunk = 32, .promote = 128}),
       AlignedRule({.fraction_bits = 25, .chunk = 16}),
@@ -136,25 +137,25 @@ inline std::vector<JudgedRule> JudgedRules() {
       AlignedRule({.fraction_bits = 40, .chunk = 1}),
       AlignedRule({.fraction_bits = 25, .chunk = 16, .promote = 32, .byte_pairs = true}),
       AlignedRule({.fraction_bits = 13, .chunk = 16, .byte_pairs = true}),
-      ChunkRule(AccumulatorKind::kExactChunks, 4, oracle::ExactChunksDot),
-      ChunkRule(AccumulatorKind::kExactChunks, 2, oracle::ExactChunksDot),
-      ChunkRule(AccumulatorKind::kFlushedPairs, 2, oracle::FlushedPairsDot),
-      ChunkRule(AccumulatorKind::kFlushedPairs, 4, oracle::FlushedPairsDot),
+      ChunkRule(AccumulationKind::kExactChunks, 4, oracle::ExactChunksDot),
+      ChunkRule(AccumulationKind::kExactChunks, 2, oracle::ExactChunksDot),
+      ChunkRule(AccumulationKind::kFlushedPairs, 2, oracle::FlushedPairsDot),
+      ChunkRule(AccumulationKind::kFlushedPairs, 4, oracle::FlushedPairsDot),
       AlignedDownRule(8, false),
       AlignedDownRule(4, false),
       AlignedDownRule(16, true),
   };
 }
 
-inline std::vector<Accumulator> RulesOfEveryKind() {
-  std::vector<Accumulator> rules = {Accumulator{}};
+inline std::vector<AccumulationMode> RulesOfEveryKind() {
+  std::vector<AccumulationMode> rules = {AccumulationMode{}};
   for (const JudgedRule& judged : JudgedRules()) rules.push_back(judged.rule);
   return rules;
 }
 
-inline Accumulator Trunc(int fraction_bits, int chunk, int promote = 0) {
-  Accumulator rule;
-  rule.kind = AccumulatorKind::kAligned;
+inline AccumulationMode Trunc(int fraction_bits, int chunk, int promote = 0) {
+  AccumulationMode rule;
+  rule.kind = AccumulationKind::kAligned;
   rule.fraction_bits = fraction_bits;
   rule.chunk = chunk;
   rule.promote = promote;
@@ -162,7 +163,7 @@ inline Accumulator Trunc(int fraction_bits, int chunk, int promote = 0) {
 }
 
 // The sum of products of bf16 operands.
-inline double Sum(const Accumulator& rule,
+inline double Sum(const AccumulationMode& rule,
                   const std::vector<float>& a,
                   const std::vector<float>& b) {
   return ValueOf(Accumulate(rule, {kBf16, a}, {kBf16, b}));

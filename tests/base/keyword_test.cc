@@ -12,9 +12,9 @@ constexpr Keyword<Fruit> kOnlyPear[] = {{"pear", Fruit::kPear}};
 
 TEST(Keyword, TextAndValueAreInversesOfEachOther) {
   for (Fruit fruit : {Fruit::kApple, Fruit::kPear, Fruit::kPlum}) {
-    EXPECT_EQ(ParseKeyword(kFruits, "fruit", KeywordText(kFruits, fruit)), fruit);
+    EXPECT_EQ(ParseKeyword(kFruits, "fruit", KeywordToString(kFruits, fruit)), fruit);
   }
-  EXPECT_EQ(KeywordText(kFruits, Fruit::kPear), "pear");
+  EXPECT_EQ(KeywordToString(kFruits, Fruit::kPear), "pear");
 }
 
 TEST(ParseKeyword, NamesTheFieldTheTextAndEveryValidWord) {
@@ -39,7 +39,7 @@ TEST(ParseKeyword, TakesWholeWordsInTheirOwnCase) {
 }
 
 TEST(KeywordDeathTest, AnEnumeratorWithoutANameIsABrokenContract) {
-  EXPECT_DEATH(KeywordText(kOnlyPear, Fruit::kPlum), "enumerator 2 without a name");
+  EXPECT_DEATH(KeywordToString(kOnlyPear, Fruit::kPlum), "enumerator 2 without a name");
 }
 
 }  // namespace

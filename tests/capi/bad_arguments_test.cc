@@ -182,10 +182,10 @@ TEST_F(CBadArguments, NullPointersInArrays) {
   EXPECT_EQ(add(&none, &none, nullptr, nullptr, 0), NUMSIM_OK);
   EXPECT_EQ(add(&a, &a, nullptr, out, 4), NUMSIM_OK);
   const auto quantize = [&](const float* in,
-                            const float* multipliers,
+                            const float* inv_scales,
                             const numsim_scale_layout_t* layout,
                             void* codes) {
-    return numsim_quantize(in, 2, 2, layout, multipliers, f, nullptr, nullptr, 0, codes, 1);
+    return numsim_quantize(in, 2, 2, layout, inv_scales, f, nullptr, nullptr, 0, codes, 1);
   };
   EXPECT_EQ(quantize(nullptr, floats_ + 4, &row, codes_), kBad);
   EXPECT_EQ(quantize(floats_, nullptr, &row, codes_), kBad);

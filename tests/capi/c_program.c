@@ -190,7 +190,7 @@ static void Matrices(void) {
   const numsim_format_t e4m3fn = Format("e4m3fn");
   const float in[6] = {1.0f, -2.0f, 0.5f, 100.0f, 25.0f, -400.0f};
   const numsim_scale_layout_t rows = {NUMSIM_SCALE_ROW, 0, 0}, blocks = {NUMSIM_SCALE_BLOCK, 0, 2};
-  const float multipliers[2] = {2.0f, 0.25f}, scales[2] = {0.5f, 4.0f};
+  const float inv_scales[2] = {2.0f, 0.25f}, scales[2] = {0.5f, 4.0f};
   float absmax[4], out[6];
   uint8_t codes[6];
   size_t count = 0;
@@ -199,12 +199,12 @@ static void Matrices(void) {
   CHECK(count == 4);
   CHECK_OK(numsim_absmax(in, 2, 3, &blocks, absmax));
   CHECK(absmax[0] == 2.0f && absmax[1] == 0.5f && absmax[2] == 100.0f && absmax[3] == 400.0f);
-  CHECK_OK(numsim_quantize(in, 2, 3, &rows, multipliers, &e4m3fn, NULL, NULL, 0, codes, 1));
+  CHECK_OK(numsim_quantize(in, 2, 3, &rows, inv_scales, &e4m3fn, NULL, NULL, 0, codes, 1));
   CHECK(codes[0] == 0x40 && codes[1] == 0xC8 && codes[2] == 0x38);  // 2 -4 1
   CHECK(codes[3] == 0x5C && codes[4] == 0x4C && codes[5] == 0xEC);  // 24 (25 is a tie), 6, -96
   CHECK_OK(numsim_dequantize(&e4m3fn, codes, 1, 2, 3, &rows, scales, out));
   CHECK(out[0] == 1.0f && out[1] == -2.0f && out[3] == 96.0f && out[5] == -384.0f);
-  CHECK_OK(numsim_quantize(in, 2, 3, &rows, multipliers, &e4m3fn, NULL, NULL, 1, codes, 1));
+  CHECK_OK(numsim_quantize(in, 2, 3, &rows, inv_scales, &e4m3fn, NULL, NULL, 1, codes, 1));
   for (i = 0; i < 6; ++i) out[i] = 0.0f;
   CHECK(codes[0] == 0x40 && codes[1] == 0x5C && codes[2] == 0xC8);
 }

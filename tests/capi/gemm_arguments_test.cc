@@ -1,7 +1,7 @@
 // Bad arguments of products, and the list of accumulators.
 #include <gtest/gtest.h>
 
-#include "numsim/arith/accumulator.h"
+#include "numsim/arith/accumulation_mode.h"
 #include "tests/capi/capi_fixture.h"
 
 namespace numsim::capi_test {
@@ -155,13 +155,13 @@ TEST_F(CGemmArguments, UnknownAccumulatorSaysWhy) {
 }
 
 TEST(CAccumulators, AreThoseOfTheTable) {
-  ASSERT_EQ(numsim_accumulator_count(), AccumulatorTable().size());
+  ASSERT_EQ(numsim_accumulator_count(), AccumulationModeTable().size());
   for (size_t i = 0; i < numsim_accumulator_count(); ++i) {
-    const AccumulatorRow& row = AccumulatorTable()[i];
+    const AccumulationModeRow& row = AccumulationModeTable()[i];
     numsim_accumulator_info_t info, again;
     ASSERT_EQ(numsim_accumulator_info(i, &info), NUMSIM_OK);
     EXPECT_EQ(info.name, row.name);
-    EXPECT_EQ(info.rule, RuleText(row.rule));
+    EXPECT_EQ(info.rule, DefinitionText(row.rule));
     EXPECT_EQ(info.operands, row.operands);
     EXPECT_EQ(info.source, row.source);
     EXPECT_EQ(info.note, row.note);

@@ -108,7 +108,7 @@ std::vector<float> Product(const CFactor& a, const CFactor& b, const char* accum
 
 // The words of the header, on single numbers.
 std::vector<float> Defined(const CFactor& a, const CFactor& b, const char* accumulator) {
-  const Accumulator rule = ParseAccumulator(accumulator);
+  const AccumulationMode rule = ParseAccumulationMode(accumulator);
   const size_t block = std::min(a.Block(), b.Block());
   std::vector<float> out;
   for (size_t i = 0; i < a.vectors(); ++i) {
@@ -238,19 +238,19 @@ TEST(CGemm, QuantizedMatrixIsAFactorAsItIs) {
   constexpr size_t kRows = 3, kInner = 20;
   const numsim_scale_layout_t blocks = {NUMSIM_SCALE_BLOCK, 0, 8};
   const numsim_format_t int8 = CFormat("int8");
-  float in[kRows * kInner], absmax[kRows * 3], multipliers[kRows * 3], scales[kRows * 3];
+  float in[kRows * kInner], absmax[kRows * 3], inv_scales[kRows * 3], scales[kRows * 3];
   float values[kRows * kInner], out[kRows * kRows];
   for (size_t i = 0; i < kRows * kInner; ++i) in[i] = static_cast<float>(i % 13) - 5.5f;
   ASSERT_EQ(numsim_absmax(in, kRows, kInner, &blocks, absmax), NUMSIM_OK);
   for (size_t s = 0; s < kRows * 3; ++s) {
-    multipliers[s] = 127 / absmax[s];
+    inv_scales[s] = 127 / absmax[s];
     scales[s] = absmax[s] / 127;
   }
   for (const int transposed : {0, 1}) {
     uint8_t codes[kRows * kInner];
     ASSERT_EQ(
         numsim_quantize(
-            in, kRows, kInner, &blocks, multipliers, &int8, nullptr, nullptr, transposed, codes, 1),
+            in, kRows, kInner, &blocks, inv_scales, &int8, nullptr, nullptr, transposed, codes, 1),
         NUMSIM_OK);
     const numsim_factor_t factor = {int8, codes, 1, transposed, scales, blocks};
     ASSERT_EQ(numsim_gemm(&factor, &factor, kRows, kRows, kInner, "exact", out, nullptr, 0),
@@ -285,7 +285,7 @@ TEST(CGemm, LargeProductIsThatOfTheLibrary) {
         RandomFactor(pair.b, kCols, kInner, Spread::kNormal, Side::kRight, false, random);
     for (const char* rule : {"exact", "fp32", "hopper-bf16"}) {
       std::vector<float> expected(kRows * kCols);
-      Gemm(a.Values(), b.Values(), ParseAccumulator(rule), expected);
+      Gemm(a.Values(), b.Values(), ParseAccumulationMode(rule), expected);
       EXPECT_TRUE(SameMatrix(Product(a, b, rule), expected, kCols)) << pair.a.format << rule;
     }
   }

@@ -75,9 +75,9 @@ void ExpectQuantized(const numsim_scale_layout_t& layout,
                      bool transpose) {
   const numsim_format_t format = CFormat(format_name);
   const std::vector<float> in = Matrix();
-  std::vector<float> multipliers(Count(layout));
-  for (size_t s = 0; s < multipliers.size(); ++s) {
-    multipliers[s] = 0.3f + 0.1f * static_cast<float>(s % 11);
+  std::vector<float> inv_scales(Count(layout));
+  for (size_t s = 0; s < inv_scales.size(); ++s) {
+    inv_scales[s] = 0.3f + 0.1f * static_cast<float>(s % 11);
   }
   const numsim_random_t random = {words, 21, 22, 23};
   std::vector<Code> codes(kElements);
@@ -85,7 +85,7 @@ void ExpectQuantized(const numsim_scale_layout_t& layout,
                             kRows,
                             kCols,
                             &layout,
-                            multipliers.data(),
+                            inv_scales.data(),
                             &format,
                             &rounding.c,
                             &random,
@@ -100,12 +100,12 @@ void ExpectQuantized(const numsim_scale_layout_t& layout,
                               kRows,
                               kCols,
                               &layout,
-                              multipliers.data(),
+                              inv_scales.data(),
                               values.data()),
             NUMSIM_OK);
   for (size_t i = 0; i < kElements; ++i) {
     const size_t row = i / kCols, col = i % kCols;
-    const float scale = multipliers[ScaleOf(layout, row, col)];
+    const float scale = inv_scales[ScaleOf(layout, row, col)];
     const float product = in[i] * scale;
     uint32_t r = 0, code = 0, bits = 0;
     if (words != nullptr) {

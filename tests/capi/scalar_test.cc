@@ -335,7 +335,7 @@ TEST(CFormat, TextReadsBackToTheFormat) {
   for (const NamedFormat& format : Formats()) {
     char text[128];
     ASSERT_EQ(numsim_format_text(&format.c, text, sizeof text), NUMSIM_OK);
-    EXPECT_EQ(text, FormatText(format.spec));
+    EXPECT_EQ(text, ToString(format.spec));
     const numsim_format_t again = CFormat(text);
     EXPECT_EQ(std::memcmp(&again, &format.c, sizeof again), 0) << text;
   }

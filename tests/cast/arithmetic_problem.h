@@ -164,11 +164,11 @@ inline std::string Describe(const Problem& p) {
   const auto& [mode, variant, bits] = p.to.rounding;
   return fmt::format("{} {} {} {} to {} {}{}, {} bits",
                      OpName(p.op),
-                     FormatText(p.format[0]),
-                     FormatText(p.format[1]),
-                     FormatText(p.format[2]),
+                     ToString(p.format[0]),
+                     ToString(p.format[1]),
+                     ToString(p.format[2]),
                      Text(p.to),
-                     Name(variant),
+                     ToString(variant),
                      p.to.tininess == Tininess::kAfterRounding ? "" : " before",
                      bits);
 }
@@ -306,7 +306,7 @@ inline Problem MakeProblem(ArithmeticOp op,
   return p;
 }
 
-// Any format that ValidateFormat accepts, without a hole.
+// Any format that ValidateFormat accepts, without a subnormal gap.
 inline FormatSpec RandomFormat(oracle::TestRandom& random) {
   const auto below = [&random](uint64_t n) { return static_cast<int>(random.Below(n)); };
   constexpr Infinity kInfinities[] = {Infinity::kNone, Infinity::kIeee, Infinity::kTopCode};

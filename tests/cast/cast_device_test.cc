@@ -30,11 +30,11 @@ constexpr Overflow kPolicies[] = {
 std::string Describe(const EncodePlan& plan) {
   const auto& [mode, variant, bits] = plan.rounding;
   return fmt::format("{} {} {} {} {}",
-                     FormatText(plan.format),
-                     Name(mode),
-                     Name(variant),
+                     ToString(plan.format),
+                     ToString(mode),
+                     ToString(variant),
                      bits,
-                     Name(plan.overflow));
+                     ToString(plan.overflow));
 }
 
 template <typename T>

@@ -20,49 +20,50 @@ namespace {
 
 using Kind = EncodeShortcutKind;
 
-// The rank with R in field kField of a word, the other bits of the word set.
+// The ordinal with R in field kField of a word, the other bits of the word set.
 template <int kBits, int kField>
-uint32_t StochasticRank(const EncodeShortcut& s, uint32_t bits, uint32_t top) {
+uint32_t StochasticOrdinal(const EncodeShortcut& s, uint32_t bits, uint32_t top) {
   const uint32_t field = top >> (32 - kBits) << (kBits * kField);
   const uint32_t mask = static_cast<uint32_t>((uint64_t{1} << kBits) - 1) << (kBits * kField);
   if (s.kind == Kind::kStochasticSame) {
-    return RankStochasticSame<kBits, kField>(s, bits, field | ~(mask & s.random_mask));
+    return OrdinalStochasticSame<kBits, kField>(s, bits, field | ~(mask & s.random_mask));
   }
-  return RankStochasticNarrower<HostFloats, kBits, kField>(
+  return OrdinalStochasticNarrower<HostFloats, kBits, kField>(
       s, bits, field | ~(mask & s.random_mask));
 }
 
-uint32_t Rank(const EncodeShortcut& s, const EncodePlan& plan, uint32_t bits, uint32_t random) {
+uint32_t Ordinal(const EncodeShortcut& s, const EncodePlan& plan, uint32_t bits, uint32_t random) {
   const int n = plan.rounding.random_bits;
   switch (s.kind) {
     case Kind::kNearestNarrower:
-      return RankNearestNarrower<HostFloats>(s, bits);
+      return OrdinalNearestNarrower<HostFloats>(s, bits);
     case Kind::kNearestSame:
-      return RankNearestSame(s, bits);
+      return OrdinalNearestSame(s, bits);
     default:
       break;
   }
   const uint32_t top = random << (32 - n);
-  if (n > 16) return StochasticRank<32, 0>(s, bits, top);
+  if (n > 16) return StochasticOrdinal<32, 0>(s, bits, top);
   if (n > 8) {
-    return bits & 1 ? StochasticRank<16, 1>(s, bits, top) : StochasticRank<16, 0>(s, bits, top);
+    return bits & 1 ? StochasticOrdinal<16, 1>(s, bits, top)
+                    : StochasticOrdinal<16, 0>(s, bits, top);
   }
   switch (bits & 3) {
     case 0:
-      return StochasticRank<8, 0>(s, bits, top);
+      return StochasticOrdinal<8, 0>(s, bits, top);
     case 1:
-      return StochasticRank<8, 1>(s, bits, top);
+      return StochasticOrdinal<8, 1>(s, bits, top);
     case 2:
-      return StochasticRank<8, 2>(s, bits, top);
+      return StochasticOrdinal<8, 2>(s, bits, top);
     default:
-      return StochasticRank<8, 3>(s, bits, top);
+      return StochasticOrdinal<8, 3>(s, bits, top);
   }
 }
 
 uint32_t Code(const EncodeShortcut& s, const EncodePlan& plan, uint32_t bits, uint32_t random) {
   if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return NanOf(s, bits);
-  const uint32_t rank = Rank(s, plan, bits, random);
-  return s.unsigned_zero && rank == 0 ? 0 : SignedCode(s, bits, rank);
+  const uint32_t ordinal = Ordinal(s, plan, bits, random);
+  return s.unsigned_zero && ordinal == 0 ? 0 : SignedCode(s, bits, ordinal);
 }
 
 // The upper halves of all float32 with lower halves near a tie, none and random ones.

@@ -199,9 +199,9 @@ std::vector<EncodePlan> PlansOfEveryPath() {
 
 std::string Describe(const EncodePlan& plan) {
   const auto& [mode, variant, bits] = plan.rounding;
-  const std::string format = FormatText(plan.format);
+  const std::string format = ToString(plan.format);
   return fmt::format(
-      "{} {} {} {} {}", format, Name(mode), Name(variant), bits, Name(plan.overflow));
+      "{} {} {} {} {}", format, ToString(mode), ToString(variant), bits, ToString(plan.overflow));
 }
 
 std::vector<std::string> FormatNames() {

@@ -156,9 +156,12 @@ const KeyCase kOptimizer[] = {
      {}},
     {"optimizer.m",
      "e4m3fn@block:64+sr:8",
-     [](const C& c) { return Name(c.optimizer.m) == "e4m3fn@block:64+sr:8"; },
+     [](const C& c) { return ToString(c.optimizer.m) == "e4m3fn@block:64+sr:8"; },
      {}},
-    {"optimizer.v", "e5m2@coat", [](const C& c) { return Name(c.optimizer.v) == "e5m2@coat"; }, {}},
+    {"optimizer.v",
+     "e5m2@coat",
+     [](const C& c) { return ToString(c.optimizer.v) == "e5m2@coat"; },
+     {}},
     {"optimizer.moment_filter",
      "all",
      [](const C& c) { return c.optimizer.moment_filter == MomentFilter::kAll; },
@@ -177,7 +180,7 @@ const KeyCase kOptimizer[] = {
      {}},
     {"optimizer.update",
      "kahan:bf16",
-     [](const C& c) { return Name(c.optimizer.update) == "kahan:bf16"; },
+     [](const C& c) { return ToString(c.optimizer.update) == "kahan:bf16"; },
      {}},
 };
 

@@ -61,7 +61,7 @@ TEST(ParseTrainConfig, OverridesNeedNoQuotes) {
                                     "data.valid_path=1984",
                                     "model.qk_norm=true"});
   EXPECT_EQ(config.optimizer.weights.name, "bf16");
-  EXPECT_EQ(Name(config.optimizer.update), "stochastic:16");
+  EXPECT_EQ(ToString(config.optimizer.update), "stochastic:16");
   EXPECT_EQ(config.data.path, "/1984");
   EXPECT_EQ(config.data.valid_path, std::filesystem::current_path() / "1984");
   EXPECT_TRUE(config.model.qk_norm);

@@ -31,7 +31,7 @@ TEST(ShapeScene, EverySceneHasCaptionsOfItsOwn) {
     captions.insert(Caption(scene, false));
     if (scene.objects == 2) {
       captions.insert(Caption(scene, true));
-      EXPECT_NE(Name(scene.object[0]), Name(scene.object[1]));
+      EXPECT_NE(ToString(scene.object[0]), ToString(scene.object[1]));
     }
   }
   EXPECT_EQ(captions.size(), kShapeObjects + 2 * (kShapeScenes - kShapeObjects));

@@ -20,7 +20,7 @@ constexpr DataKind kKinds[] = {DataKind::kText,
                                DataKind::kGaussian};
 
 TEST(DataKind, NamesAreReadBack) {
-  for (const DataKind kind : kKinds) EXPECT_EQ(ParseDataKind(Name(kind)), kind);
+  for (const DataKind kind : kKinds) EXPECT_EQ(ParseDataKind(ToString(kind)), kind);
   ExpectMessage(ErrorOf([] { ParseDataKind("txt"); }), {"data.kind 'txt'", "generated-text"});
 }
 
@@ -185,7 +185,7 @@ TEST(OpenData, NamesTheFieldAtFault) {
   };
   const auto none = [](DataConfig&) {};
   for (const DataKind kind : {DataKind::kText, DataKind::kImages, DataKind::kCaptions}) {
-    ExpectMessage(message(kind, none), {"data.path is missing", std::string(Name(kind))});
+    ExpectMessage(message(kind, none), {"data.path is missing", std::string(ToString(kind))});
   }
   for (const DataKind kind : kGenerated) {
     ExpectMessage(message(kind, [](DataConfig& c) { c.path = "x"; }), {"data.path: ", "no files"});

@@ -117,12 +117,12 @@ TEST_F(CompletionTest, RedrawNeedsNeitherPointsNorJournals) {
   fs::remove(out / "summary.txt");
   Experiment experiment = WithFigure();
   experiment.run = nullptr;
-  experiment.points = nullptr;
+  experiment.trials = nullptr;
   const RunReport report = Redraw(experiment, out);
   EXPECT_EQ(ResultsIn(out), results);
   EXPECT_EQ(Bytes(out / "sums.gp"), script);
   EXPECT_EQ(report.summary, results.at("summary.txt"));
-  EXPECT_EQ(report.points_run, 0u);
+  EXPECT_EQ(report.trials_run, 0u);
   ExpectManifestFits(out, report);
   nlohmann::json after = ManifestOf(out);
   after["outputs"] = before["outputs"];

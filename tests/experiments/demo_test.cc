@@ -86,7 +86,7 @@ TEST_F(Demo, KeepsPointsThatAreFinished) {
   RunDemo({experiment}, Options());
   EXPECT_EQ(calls_, calls);
   ASSERT_EQ(LinesOf("a  ").size(), 1u);
-  EXPECT_TRUE(LinesOf("a  ")[0].ends_with(" s, 6 of 6 points were there")) << LinesOf("a  ")[0];
+  EXPECT_TRUE(LinesOf("a  ")[0].ends_with(" s, 6 of 6 trials were there")) << LinesOf("a  ")[0];
   EXPECT_EQ(LinesOf("  holds").size(), 1u);
 }
 

@@ -32,12 +32,12 @@ class FeatureTables : public ::testing::Test {
         {{"size", "2x16"},
          {"layer_scale", scale},
          {"seed", seed},
-         {"step", Cell(step)},
+         {"step", FormatCell(step)},
          {"tower", "image"},
-         {"block", Cell(block)},
+         {"block", FormatCell(block)},
          {"tensor", "output"},
-         {"mean_abs", Cell(mean_abs)},
-         {"max_abs", Cell(10 * mean_abs)}});
+         {"mean_abs", FormatCell(mean_abs)},
+         {"max_abs", FormatCell(10 * mean_abs)}});
   }
   // Forecasts of one block from a history of one step and of 16.
   void AddMaxima(const std::string& tensor,
@@ -51,7 +51,7 @@ class FeatureTables : public ::testing::Test {
                     {"layer_scale", "none"},
                     {"seed", seed},
                     {"tower", "image"},
-                    {"block", Cell(block)},
+                    {"block", FormatCell(block)},
                     {"tensor", tensor},
                     {"steps", "after-warmup"},
                     {"forecast", forecast},

@@ -20,7 +20,7 @@ namespace numsim::experiments::feature_statistics {
 namespace {
 
 std::string ErrorOf(const Overrides& overrides) {
-  return MessageOf([&] { FeatureStatistics().points(SettingsWith(overrides)); });
+  return MessageOf([&] { FeatureStatistics().trials(SettingsWith(overrides)); });
 }
 
 TEST(FeatureOptions, AreNamedInErrors) {
@@ -119,8 +119,8 @@ TEST(FeatureTraining, RecordsWhatTheTrainerComputes) {
     trainer.Step();
     if (step != 0 && step != 4 && step != 5) continue;
     const AbsoluteStatistics gradient = MeasureAbsolute(weight()->gradient.View());
-    EXPECT_EQ(weights.at(Cell(step)), std::pair(before.mean, before.max)) << step;
-    EXPECT_EQ(gradients.at(Cell(step)), std::pair(gradient.mean, gradient.max)) << step;
+    EXPECT_EQ(weights.at(FormatCell(step)), std::pair(before.mean, before.max)) << step;
+    EXPECT_EQ(gradients.at(FormatCell(step)), std::pair(gradient.mean, gradient.max)) << step;
   }
   EXPECT_EQ(tables.at("final").Text(0, "status"), "finished");
   EXPECT_EQ(tables.at("final").Number(0, "train_loss"), trainer.recent_loss());

@@ -29,11 +29,11 @@ class Outcomes : public ::testing::Test {
       AddRow("final",
              {{"intervention", intervention},
               {"format", format},
-              {"seed", Cell(uint64_t{seed})},
+              {"seed", FormatCell(uint64_t{seed})},
               {"status", losses[seed] == kInfinity ? "diverged" : "finished"},
-              {"chance_loss", Cell(kChance)},
+              {"chance_loss", FormatCell(kChance)},
               {"start_loss", "5"},
-              {"valid_loss", Cell(losses[seed])},
+              {"valid_loss", FormatCell(losses[seed])},
               {"zero_shot", losses[seed] == kInfinity ? "nan" : "0.25"}});
     }
   }
@@ -44,9 +44,9 @@ class Outcomes : public ::testing::Test {
             {"seed", "0"},
             {"when", "end"},
             {"tower", "image"},
-            {"block", Cell(block)},
+            {"block", FormatCell(block)},
             {"mean_abs", "1000"},
-            {"mean_abs_rest", Cell(mean)}});
+            {"mean_abs_rest", FormatCell(mean)}});
   }
   // bf16 as the paper has it: it learns with each intervention.
   void AddBaselines() {
@@ -225,7 +225,7 @@ TEST_F(Outcomes, NothingIsClaimedWhereBf16FailsInOneSeed) {
   AddBaselines();
   Finish();
   const size_t loss = tables_.at("final").Column("valid_loss");
-  rows_["final"][0].at(loss) = Cell(kChance);  // bf16 without intervention, seed 0
+  rows_["final"][0].at(loss) = FormatCell(kChance);  // bf16 without intervention, seed 0
   Add("none", "e4m3fn/e5m2", {4, 4, 4});
   Add("layer-scale", "e4m3fn/e5m2", {2, 2, 2});
   EXPECT_EQ(Claimed(kNothing), "not measured");

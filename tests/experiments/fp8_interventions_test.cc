@@ -163,12 +163,12 @@ TEST(InterventionConfig, TakesEveryStress) {
   EXPECT_EQ(config.telemetry.tensors_every, 100u);
 }
 
-std::string PointsMessage(const Overrides& overrides) {
-  return MessageOf([&] { Fp8Interventions().points(SettingsWith(overrides)); });
+std::string TrialsMessage(const Overrides& overrides) {
+  return MessageOf([&] { Fp8Interventions().trials(SettingsWith(overrides)); });
 }
 
 TEST(Fp8Interventions, BadOptionsAreNamed) {
-  EXPECT_EQ(PointsMessage(kTiny), "no error");
+  EXPECT_EQ(TrialsMessage(kTiny), "no error");
   const std::vector<std::pair<std::string, std::string>> bad = {
       {"interventions", ""},
       {"interventions", "none+clip"},
@@ -215,13 +215,13 @@ TEST(Fp8Interventions, BadOptionsAreNamed) {
       {"valid-batches", "0"},
   };
   for (const auto& [option, value] : bad) {
-    const std::string message = PointsMessage(With(kTiny, option, value));
+    const std::string message = TrialsMessage(With(kTiny, option, value));
     EXPECT_NE(message.find("--" + option), std::string::npos) << option << ": " << message;
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
   }
-  EXPECT_NE(PointsMessage(With(kTiny, "captions", "no/such/folder")).find("no/such/folder"),
+  EXPECT_NE(TrialsMessage(With(kTiny, "captions", "no/such/folder")).find("no/such/folder"),
             std::string::npos);
-  EXPECT_NE(PointsMessage(With(With(kTiny, "model", "vit"), "captions", "x")).find("--captions"),
+  EXPECT_NE(TrialsMessage(With(With(kTiny, "model", "vit"), "captions", "x")).find("--captions"),
             std::string::npos);
 }
 
@@ -231,9 +231,9 @@ TEST(Fp8Interventions, EveryPresetHasBf16WithEveryInterventionForEachOfItsSeeds)
     Overrides overrides = {{"shapes", "4096"}};
     if (preset.name == "paper") overrides["batch"] = "4";
     const Settings settings = MakeSettings(experiment, preset.name, 5, preset.seeds, overrides);
-    const std::vector<Point> points = experiment.points(settings);
+    const std::vector<Trial> trials = experiment.trials(settings);
     std::set<std::string> labels;
-    for (const Point& point : points) EXPECT_TRUE(labels.insert(point.label).second) << point.label;
+    for (const Trial& trial : trials) EXPECT_TRUE(labels.insert(trial.label).second) << trial.label;
     EXPECT_GE(preset.seeds, 3);
     for (const char* const format : {"bf16", "e4m3fn/e5m2", "e3m2", "e2m3"}) {
       for (const char* const intervention : {"none", "clip", "qk-norm", "layer-scale"}) {
@@ -244,18 +244,18 @@ TEST(Fp8Interventions, EveryPresetHasBf16WithEveryInterventionForEachOfItsSeeds)
       }
     }
     if (preset.name == "quick") {
-      EXPECT_LE(points.size(), 48u);  // within 4 minutes
+      EXPECT_LE(trials.size(), 48u);  // within 4 minutes
     }
   }
 }
 
-Tables RunPoint(const Overrides& overrides,
+Tables RunTrial(const Overrides& overrides,
                 const std::string& intervention,
                 const std::string& format) {
   const Experiment experiment = Fp8Interventions();
   const Settings settings = SettingsWith(overrides);
-  const Point point{"point", 3, {{"intervention", intervention}, {"format", format}}, 1};
-  const numsim::experiments::Rows rows = experiment.run(settings, point);
+  const Trial trial{"point", 3, {{"intervention", intervention}, {"format", format}}, 1};
+  const numsim::experiments::Rows rows = experiment.run(settings, trial);
   Tables tables;
   for (const TableSpec& spec : experiment.tables) {
     Table& table = tables[spec.name];
@@ -269,7 +269,7 @@ Tables RunPoint(const Overrides& overrides,
 // The mean magnitude with the planted channel is known from that without it.
 TEST(Fp8Training, FeaturesHoldThePlantedValueOnlyWhereLayerScaleDoesNotStopIt) {
   const Overrides overrides = With(kTiny, "plant-value", "1000");
-  const Tables without = RunPoint(overrides, "none", "e2m3");
+  const Tables without = RunTrial(overrides, "none", "e2m3");
   const Table& features = without.at("features");
   ASSERT_EQ(features.rows.size(), 2 * 3u);  // before and after, two blocks of images, one of text
   for (size_t r = 0; r < features.rows.size(); ++r) {
@@ -279,7 +279,7 @@ TEST(Fp8Training, FeaturesHoldThePlantedValueOnlyWhereLayerScaleDoesNotStopIt) {
     EXPECT_LT(rest, 10) << r;
     EXPECT_NEAR(features.Number(r, "mean_abs"), (1000 + 15 * rest) / 16, 1.5) << r;
   }
-  const Tables with = RunPoint(overrides, "layer-scale", "e2m3");
+  const Tables with = RunTrial(overrides, "layer-scale", "e2m3");
   for (size_t r = 0; r < 3; ++r) {
     EXPECT_EQ(with.at("features").Text(r, "when"), "start");
     EXPECT_LT(with.at("features").Number(r, "max_abs"), 10) << r;
@@ -287,7 +287,7 @@ TEST(Fp8Training, FeaturesHoldThePlantedValueOnlyWhereLayerScaleDoesNotStopIt) {
 }
 
 TEST(Fp8Training, RowsAreOfTheStepsThatWereAskedFor) {
-  const Tables tables = RunPoint(kTiny, "clip", "e3m2/e5m2");
+  const Tables tables = RunTrial(kTiny, "clip", "e3m2/e5m2");
   const Table& curves = tables.at("curves");
   std::vector<std::string> steps;
   for (size_t r = 0; r < curves.rows.size(); ++r) steps.push_back(curves.Text(r, "step"));
@@ -316,7 +316,7 @@ TEST(Fp8Training, RowsAreOfTheStepsThatWereAskedFor) {
 }
 
 TEST(Fp8Training, Bf16IsNotMeasuredAsQuantised) {
-  EXPECT_TRUE(RunPoint(kTiny, "none", "bf16").at("quantised").rows.empty());
+  EXPECT_TRUE(RunTrial(kTiny, "none", "bf16").at("quantised").rows.empty());
 }
 
 TEST(Fp8Training, DivergenceEndsItWithAnInfiniteLoss) {
@@ -324,7 +324,7 @@ TEST(Fp8Training, DivergenceEndsItWithAnInfiniteLoss) {
   overrides["diverged-above"] = "1.01";
   overrides["warmup"] = "0";
   overrides["steps"] = "40";
-  const Tables tables = RunPoint(overrides, "layer-scale", "e2m3");
+  const Tables tables = RunTrial(overrides, "layer-scale", "e2m3");
   const Table& last = tables.at("final");
   ASSERT_EQ(last.Text(0, "status"), "diverged");
   EXPECT_LT(last.Number(0, "steps"), 40);
@@ -334,12 +334,12 @@ TEST(Fp8Training, DivergenceEndsItWithAnInfiniteLoss) {
 
 TEST(Fp8Training, OtherModelsHaveOneTower) {
   const Overrides vit = With(kTiny, "model", "vit");
-  const Tables images = RunPoint(vit, "none", "e2m3");
+  const Tables images = RunTrial(vit, "none", "e2m3");
   ASSERT_EQ(images.at("features").rows.size(), 4u);
   EXPECT_EQ(images.at("features").Text(0, "tower"), "image");
   EXPECT_EQ(images.at("final").Text(0, "zero_shot"), "nan");
   EXPECT_NEAR(images.at("final").Number(0, "chance_loss"), std::log(10.0), 1e-12);
-  const Tables text = RunPoint(With(vit, "model", "llama"), "none", "e2m3");
+  const Tables text = RunTrial(With(vit, "model", "llama"), "none", "e2m3");
   EXPECT_EQ(text.at("features").Text(0, "tower"), "text");
   EXPECT_NEAR(text.at("final").Number(0, "chance_loss"), std::log(256.0), 1e-12);
 }

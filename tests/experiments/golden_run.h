@@ -47,11 +47,11 @@ inline void ExpectGoldenCsv(const Experiment& experiment,
 }
 
 // The rows of one point, as the experiment's first table.
-inline Table RowsOf(const Experiment& experiment, const Settings& settings, const Point& point) {
+inline Table RowsOf(const Experiment& experiment, const Settings& settings, const Trial& trial) {
   const TableSpec& spec = experiment.tables[0];
   Table table;
   for (const Column& column : spec.columns) table.columns.push_back(column.name);
-  table.rows = experiment.run(settings, point).at(spec.name);
+  table.rows = experiment.run(settings, trial).at(spec.name);
   return table;
 }
 

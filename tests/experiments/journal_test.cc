@@ -17,10 +17,10 @@
 namespace numsim::experiments {
 namespace {
 
-FinishedPoint Entry(size_t point) {
+FinishedTrial Entry(size_t trial) {
   return {
-      point,
-      "point " + std::to_string(point),
+      trial,
+      "point " + std::to_string(trial),
       "4f1c",
       {{"table", {{"1.5", "quote \" comma , line\nend \xC3\xA4"}, {"nan", ""}}}, {"empty", {}}}};
 }
@@ -36,9 +36,9 @@ class JournalTest : public testing::Test {
 
   void SetBytes(const std::string& bytes) const { std::ofstream(path_, std::ios::binary) << bytes; }
 
-  void Append(size_t points) const {
+  void Append(size_t trials) const {
     Journal journal(path_);
-    for (size_t i = 0; i < points; ++i) journal.Append(Entry(i));
+    for (size_t i = 0; i < trials; ++i) journal.Append(Entry(i));
   }
 
   std::string ErrorOfReading() const {
@@ -55,13 +55,13 @@ TEST_F(JournalTest, NoFileHoldsNoPoints) { EXPECT_TRUE(ReadJournal(path_).empty(
 
 TEST_F(JournalTest, ReadsBackWhatWasAppended) {
   Append(3);
-  const std::vector<FinishedPoint> points = ReadJournal(path_);
-  ASSERT_EQ(points.size(), 3u);
+  const std::vector<FinishedTrial> trials = ReadJournal(path_);
+  ASSERT_EQ(trials.size(), 3u);
   for (size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(points[i].point, i);
-    EXPECT_EQ(points[i].label, Entry(i).label);
-    EXPECT_EQ(points[i].commit, Entry(i).commit);
-    EXPECT_EQ(points[i].rows, Entry(i).rows);
+    EXPECT_EQ(trials[i].trial, i);
+    EXPECT_EQ(trials[i].label, Entry(i).label);
+    EXPECT_EQ(trials[i].commit, Entry(i).commit);
+    EXPECT_EQ(trials[i].rows, Entry(i).rows);
   }
 }
 
@@ -107,7 +107,7 @@ TEST_F(JournalTest, ACorruptLineElsewhereIsAnErrorNamingFileAndLine) {
     std::string damaged = intact;
     damaged.replace(second, damaged.find('\n', second) - second, bad);
     SetBytes(damaged);
-    EXPECT_TRUE(ErrorOfReading().starts_with(path_.string() + ":2: expected a finished point"))
+    EXPECT_TRUE(ErrorOfReading().starts_with(path_.string() + ":2: expected a finished trial"))
         << bad << ": " << ErrorOfReading();
     EXPECT_THROW(Journal{path_}, Error);
     EXPECT_EQ(Bytes(), damaged) << "a corrupt journal is left as it is";
@@ -126,7 +126,7 @@ TEST_F(JournalTest, ThreadsAppendWholeLines) {
     for (std::thread& thread : threads) thread.join();
   }
   std::vector<bool> seen(200);
-  for (const FinishedPoint& finished : ReadJournal(path_)) seen.at(finished.point) = true;
+  for (const FinishedTrial& finished : ReadJournal(path_)) seen.at(finished.trial) = true;
   EXPECT_EQ(std::count(seen.begin(), seen.end(), true), 200);
 }
 
@@ -139,7 +139,7 @@ TEST_F(JournalTest, IsWrittenByOneAtATime) {
 
 TEST_F(JournalTest, TextThatIsNotUtf8IsAnErrorAndLeavesWholeLines) {
   Journal journal(path_);
-  FinishedPoint bad = Entry(0);
+  FinishedTrial bad = Entry(0);
   bad.label = "\xFF";
   EXPECT_THROW(journal.Append(bad), Error);
   journal.Append(Entry(1));

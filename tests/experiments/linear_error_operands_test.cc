@@ -127,12 +127,12 @@ TEST(LinearErrorInput, GivesTheSameTokensOfXAndGAndTheWholeOfW) {
                                           {"tensor-w", "w"},
                                           {"tensor-g", "g"},
                                           {"tokens-low", "8"}});
-  const std::vector<Point> points = LinearError().points(settings);
-  ASSERT_EQ(points.size(), 2u);  // 8 and 16: there are 20 rows
-  EXPECT_EQ(points[1].parameters.at("tokens"), "16");
-  EXPECT_EQ(points[1].parameters.at("in"), "3");
-  EXPECT_EQ(points[1].parameters.at("out"), "2");
-  EXPECT_EQ(points[1].parameters.at("operands"), "file x=x w=w g=g");
+  const std::vector<Trial> trials = LinearError().trials(settings);
+  ASSERT_EQ(trials.size(), 2u);  // 8 and 16: there are 20 rows
+  EXPECT_EQ(trials[1].parameters.at("tokens"), "16");
+  EXPECT_EQ(trials[1].parameters.at("in"), "3");
+  EXPECT_EQ(trials[1].parameters.at("out"), "2");
+  EXPECT_EQ(trials[1].parameters.at("operands"), "file x=x w=w g=g");
   bool wrapped = false, shifted = false;
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const LinearOperands made = MakeOperands(settings, "file x=x w=w g=g", {16, 3, 2}, seed);
@@ -155,10 +155,10 @@ TEST(LinearErrorInput, WhatIsNotGivenIsNormal) {
   const std::string w = PutTensor(directory, "w", {5, 2, 3}, Numbered(5, 6));
   const Overrides overrides = {{"input", w}, {"tensor-w", "w"}, {"tokens-high", "512"}};
   const Settings settings = SettingsWith(overrides);
-  const std::vector<Point> points = LinearError().points(settings);
-  ASSERT_EQ(points.size(), 2u);
-  EXPECT_EQ(points[0].parameters.at("in"), "6");
-  EXPECT_EQ(points[0].parameters.at("out"), "5");
+  const std::vector<Trial> trials = LinearError().trials(settings);
+  ASSERT_EQ(trials.size(), 2u);
+  EXPECT_EQ(trials[0].parameters.at("in"), "6");
+  EXPECT_EQ(trials[0].parameters.at("out"), "5");
   const LinearOperands made = MakeOperands(settings, "file w=w", {8, 6, 5}, 2);
   const LinearOperands normal = MakeOperands(SettingsWith({}), "normal", {8, 6, 5}, 2);
   EXPECT_EQ(made.x, normal.x);
@@ -176,7 +176,7 @@ TEST(LinearErrorInput, ThatCannotBeUsedIsAnError) {
   bad[7] = std::numeric_limits<float>::infinity();
   const std::string infinite = PutTensor(directory, "infinite", {8, 3}, bad);
   const auto message = [&](const Overrides& overrides) {
-    return MessageOf([&] { LinearError().points(SettingsWith(overrides)); });
+    return MessageOf([&] { LinearError().trials(SettingsWith(overrides)); });
   };
   const auto expect = [](const std::string& text, const std::string& part) {
     EXPECT_NE(text.find(part), std::string::npos) << text;

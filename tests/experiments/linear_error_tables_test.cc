@@ -16,7 +16,7 @@ namespace {
 
 // Relative error of (product, inner dimension, seed); the noise grows with the inner dimension and
 // the signal follows from both.
-using Law = std::function<double(Product, double, uint64_t)>;
+using Law = std::function<double(LinearGemm, double, uint64_t)>;
 
 Tables EmptyTables() {
   Tables tables;
@@ -35,8 +35,8 @@ void AddRows(const std::string& operands,
   Table& errors = tables.at(std::string(kErrorsTable));
   const auto add = [&](const std::string& sweep, double tokens, double width) {
     for (int seed = 0; seed < seeds; ++seed) {
-      for (const Product product : kProducts) {
-        const double inner = product == Product::kWeightGradient ? tokens : width;
+      for (const LinearGemm product : kProducts) {
+        const double inner = product == LinearGemm::kWeightGradient ? tokens : width;
         const double relative = law(product, inner, static_cast<uint64_t>(seed));
         std::vector<std::string> cells(errors.columns.size(), "0.5");
         const auto set = [&](const char* column, const std::string& text) {
@@ -45,18 +45,18 @@ void AddRows(const std::string& operands,
         set("operands", operands);
         set("kind", kind);
         set("format", "int8");
-        set("product", std::string(Name(product)));
+        set("product", std::string(ToString(product)));
         set("sweep", sweep);
-        set("tokens", Cell(tokens));
-        set("in", Cell(width));
-        set("out", Cell(width));
-        set("inner", Cell(inner));
-        set("seed", Cell(seed));
-        set("error_variance", Cell(inner / 100));
-        set("signal_variance", Cell(inner / 100 / (relative * relative)));
-        set("relative_error", Cell(relative));
-        set("row_error", Cell(relative));
-        set("column_error", Cell(relative));
+        set("tokens", FormatCell(tokens));
+        set("in", FormatCell(width));
+        set("out", FormatCell(width));
+        set("inner", FormatCell(inner));
+        set("seed", FormatCell(seed));
+        set("error_variance", FormatCell(inner / 100));
+        set("signal_variance", FormatCell(inner / 100 / (relative * relative)));
+        set("relative_error", FormatCell(relative));
+        set("row_error", FormatCell(relative));
+        set("column_error", FormatCell(relative));
         errors.rows.push_back(cells);
       }
     }
@@ -68,13 +68,13 @@ void AddRows(const std::string& operands,
 Settings SettingsOf(int seeds = 1) { return MakeSettings(LinearError(), "quick", 0, seeds, {}); }
 
 Law Flat(double level) {
-  return [level](Product, double, uint64_t) { return level; };
+  return [level](LinearGemm, double, uint64_t) { return level; };
 }
 
 // dW's error grows like a power of b from 1 % at 256.
 Law Growing(double power) {
-  return [power](Product product, double inner, uint64_t seed) {
-    if (product != Product::kWeightGradient) return 0.01;
+  return [power](LinearGemm product, double inner, uint64_t seed) {
+    if (product != LinearGemm::kWeightGradient) return 0.01;
     return (seed == 0 ? 0.01 : 0.012) * std::pow(inner / 256, power);
   };
 }
@@ -127,7 +127,7 @@ TEST(LinearErrorDerive, ACrossingAtTheFirstLengthSaysSo) {
       "coherent",
       "llm-int8",
       1,
-      [](Product, double inner, uint64_t) { return 0.07 * 256 / inner; },
+      [](LinearGemm, double inner, uint64_t) { return 0.07 * 256 / inner; },
       tables);
   Derive(SettingsOf(), tables);
   const Table& crossings = tables.at(std::string(kCrossingsTable));

@@ -51,11 +51,11 @@ TEST(LinearError, EqualsTheGoldenCsvOnAnyNumberOfThreads) {
   ExpectGoldenCsv(LinearError(), SettingsWith(kSmall), "errors");
 }
 
-Table RowsOf(const Settings& settings, const Point& point) {
-  return experiments::RowsOf(LinearError(), settings, point);
+Table RowsOf(const Settings& settings, const Trial& trial) {
+  return experiments::RowsOf(LinearError(), settings, trial);
 }
 
-Point PointOf(const std::string& operands, LinearShape shape, uint64_t seed) {
+Trial TrialOf(const std::string& operands, LinearShape shape, uint64_t seed) {
   return {.label = "point",
           .seed = seed,
           .parameters = {{"operands", operands},
@@ -93,9 +93,9 @@ Matrix RowWise(Matrix a, size_t inner) {
     for (size_t k = i; k < i + inner; ++k) {
       absmax = std::max(absmax, static_cast<float>(std::fabs(a[k])));
     }
-    const float multiplier = 127 / absmax, scale = absmax / 127;
+    const float inv_scale = 127 / absmax, scale = absmax / 127;
     for (size_t k = i; k < i + inner; ++k) {
-      a[k] = std::nearbyint(static_cast<float>(a[k]) * multiplier) * static_cast<double>(scale);
+      a[k] = std::nearbyint(static_cast<float>(a[k]) * inv_scale) * static_cast<double>(scale);
     }
   }
   return a;
@@ -144,7 +144,7 @@ TEST(LinearError, APointHasTheNumbersOfThePapersFormulas) {
   const auto quantized = [](const Matrix& a, const Matrix& b, size_t inner) {
     return Multiply(RowWise(a, inner), RowWise(b, inner), inner);
   };
-  const Table table = RowsOf(settings, PointOf("student-t3", shape, 5));
+  const Table table = RowsOf(settings, TrialOf("student-t3", shape, 5));
   ASSERT_EQ(table.rows.size(), 6u);
   ExpectRow(table, 0, Multiply(x, w, shape.in), quantized(x, w, shape.in));
   ExpectRow(table, 1, Multiply(g, wt, shape.out), quantized(g, wt, shape.out));
@@ -160,7 +160,7 @@ TEST(LinearError, APointHasTheNumbersOfThePapersFormulas) {
 TEST(LinearError, BadOptionsAreNamed) {
   const Experiment experiment = LinearError();
   const auto message = [&](const Overrides& overrides) {
-    return MessageOf([&] { experiment.points(SettingsWith(overrides)); });
+    return MessageOf([&] { experiment.trials(SettingsWith(overrides)); });
   };
   EXPECT_EQ(message({}), "no error");
   for (const char* const option : {"tokens-low",
@@ -208,11 +208,11 @@ TEST(LinearError, AFormatThatNoKindTakesIsAnError) {
 }
 
 TEST(LinearError, RowsDoNotDependOnTheOtherKindsAndFormats) {
-  const Point point = PointOf("normal", {16, 8, 8}, 0);
+  const Trial trial = TrialOf("normal", {16, 8, 8}, 0);
   const Overrides alone = With(With({}, "kinds", "llm-int8"), "formats", "e4m3fn");
   const Overrides more = With(With({}, "kinds", "standard,llm-int8"), "formats", "int8,e4m3fn");
   const auto sr = [](const Overrides& o) { return With(o, "gradient-rounding", "sr"); };
-  const Table a = RowsOf(SettingsWith(sr(alone)), point), b = RowsOf(SettingsWith(sr(more)), point);
+  const Table a = RowsOf(SettingsWith(sr(alone)), trial), b = RowsOf(SettingsWith(sr(more)), trial);
   ASSERT_EQ(a.rows.size(), 3u);
   ASSERT_EQ(b.rows.size(), 9u);
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(a.rows[i], b.rows[6 + i]);

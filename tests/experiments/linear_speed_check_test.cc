@@ -73,21 +73,21 @@ TEST(SampleOnCpu, EqualsTheLayer) {
   for (const TimedLayer& layer : LayersOfADevice("hopper-bf16")) {
     std::vector<float> y(g.size()), dx(x.size()), dw(w.size());
     Linear linear(layer.recipe);
-    LinearKept kept;
-    linear.Forward(x, w, kShape, y, kept);
-    linear.Backward(g, w, kept, dx, dw);
-    for (const Product product : kProducts) {
-      SCOPED_TRACE(layer.recipe.kind + " " + layer.format + " " + std::string(Name(product)));
+    LinearSaved saved;
+    linear.Forward(x, w, kShape, y, saved);
+    linear.Backward(g, w, saved, dx, dw);
+    for (const LinearGemm product : kProducts) {
+      SCOPED_TRACE(layer.recipe.kind + " " + layer.format + " " + std::string(ToString(product)));
       const std::optional<SampledProduct> sample = SampleOnCpu(layer.recipe, product, tensors);
       if (!sample.has_value()) {
         EXPECT_EQ(layer.recipe.kind, "switchback-m");
-        EXPECT_EQ(product, Product::kWeightGradient);
+        EXPECT_EQ(product, LinearGemm::kWeightGradient);
         continue;
       }
       ++sampled;
-      const std::vector<float>& result = product == Product::kForward         ? y
-                                         : product == Product::kInputGradient ? dx
-                                                                              : dw;
+      const std::vector<float>& result = product == LinearGemm::kForward         ? y
+                                         : product == LinearGemm::kInputGradient ? dx
+                                                                                 : dw;
       const std::vector<uint16_t> codes = Bf16Codes(result);
       const MatrixShape shape = ResultShape(kShape, product);
       ASSERT_EQ(result.size(), shape.Elements());
@@ -110,8 +110,8 @@ TEST(SampleOnCpu, EqualsTheLayer) {
 TEST(SampleOnCpu, ALibraryMayRoundOtherwiseButNotMuch) {
   const LayerTensors tensors(kShape, 5, kTile);
   const LinearRecipe recipe = LayersOfADevice("library").front().recipe;
-  const SampledProduct sample = *SampleOnCpu(recipe, Product::kForward, tensors);
-  const MatrixShape shape = ResultShape(kShape, Product::kForward);
+  const SampledProduct sample = *SampleOnCpu(recipe, LinearGemm::kForward, tensors);
+  const MatrixShape shape = ResultShape(kShape, LinearGemm::kForward);
   std::vector<uint16_t> codes = sample.codes;
   ++codes[5];  // one step of bf16
   EXPECT_NO_THROW(CompareSample("", shape, sample, codes));

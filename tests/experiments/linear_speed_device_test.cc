@@ -37,7 +37,7 @@ class LinearSpeedDevice : public DeviceTest {
     if (!before_.empty()) ForceBackend(before_);
   }
 
-  // Rules of Hopper's matrix units, or the library's on another device.
+  // Rules of Hopper's tensor cores, or the library's on another device.
   static Settings SettingsWith(Overrides overrides) {
     overrides.insert(kSmallRun.begin(), kSmallRun.end());
     if (!Device().IsHopper()) overrides["accumulate"] = "library";
@@ -102,7 +102,7 @@ TEST_F(LinearSpeedDevice, EveryLayerIsCheckedAndTimed) {
     EXPECT_FALSE(std::isnan(layers.Number(r, "speedup")));
     double shares = 0;
     for (const Part part : kParts) {
-      shares += layers.Number(r, std::string(Name(part)) + "_share");
+      shares += layers.Number(r, std::string(ToString(part)) + "_share");
     }
     EXPECT_NEAR(shares, 1, 1e-9);
   }
@@ -129,7 +129,7 @@ TEST_F(LinearSpeedDevice, OddShapesAreChecked) {
 
 TEST_F(LinearSpeedDevice, RefusesWhatTheDeviceDoesNotRun) {
   const auto message = [&](const Overrides& overrides) {
-    return MessageOf([&] { LinearSpeed().points(SettingsWith(overrides)); });
+    return MessageOf([&] { LinearSpeed().trials(SettingsWith(overrides)); });
   };
   EXPECT_EQ(message({}), "no error");
   EXPECT_NE(message({{"kinds", "block"}}).find("block"), std::string::npos);
@@ -164,7 +164,7 @@ TEST_F(LinearSpeedDevice, AnElementThatIsNotWrittenEndsTheRun) {
   on.Run(layer, {}, stream());
   const auto message = [&] {
     return MessageOf(
-        [&] { CheckProduct(recipe, "a layer", Product::kForward, tensors, on, stream()); });
+        [&] { CheckProduct(recipe, "a layer", LinearGemm::kForward, tensors, on, stream()); });
   };
   EXPECT_EQ(message(), "no error");
   uint16_t* y = static_cast<uint16_t*>(on.Y().data);

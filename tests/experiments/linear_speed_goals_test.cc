@@ -42,15 +42,15 @@ Table LayersOf(const std::vector<Layer>& rows) {
                           "bf16",
                           "library",
                           row.width,
-                          Cell(row.dim),
-                          Cell(row.tokens),
-                          Cell(1 / row.speedup),
-                          Cell(0.8),
-                          Cell(row.quantize_share),
+                          FormatCell(row.dim),
+                          FormatCell(row.tokens),
+                          FormatCell(1 / row.speedup),
+                          FormatCell(0.8),
+                          FormatCell(row.quantize_share),
                           "0",
-                          Cell(0.2 - row.quantize_share),
-                          Cell(100 * (1 - 1 / row.speedup)),
-                          Cell(row.speedup),
+                          FormatCell(0.2 - row.quantize_share),
+                          FormatCell(100 * (1 - 1 / row.speedup)),
+                          FormatCell(row.speedup),
                           "8"});
   }
   return table;

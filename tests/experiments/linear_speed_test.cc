@@ -130,7 +130,7 @@ TEST(LinearSpeed, SharesAddToOneAndStandardIsComparedWithItself) {
   for (size_t r = 0; r < table.rows.size(); ++r) {
     double sum = 0;
     for (const Part part : kParts) {
-      const double share = table.Number(r, std::string(Name(part)) + "_share");
+      const double share = table.Number(r, std::string(ToString(part)) + "_share");
       EXPECT_GE(share, 0);
       sum += share;
     }
@@ -189,14 +189,14 @@ Table HandMade(const std::vector<Timed>& rows) {
                           "fp32",
                           row.product,
                           "4",
-                          Cell(row.dim),
+                          FormatCell(row.dim),
                           row.tokens,
                           "0",
-                          Cell(row.in),
-                          Cell(4 * row.dim * row.dim / row.in),
+                          FormatCell(row.in),
+                          FormatCell(4 * row.dim * row.dim / row.in),
                           row.operation,
                           row.part,
-                          Cell(row.seconds),
+                          FormatCell(row.seconds),
                           "0",
                           "0",
                           "5",
@@ -204,7 +204,7 @@ Table HandMade(const std::vector<Timed>& rows) {
                           "GOP",
                           "1",
                           "0",
-                          Cell(row.in)});
+                          FormatCell(row.in)});
   }
   return table;
 }
@@ -403,18 +403,18 @@ TEST(LinearSpeed, ResumeKeepsWhatWasTimed) {
   const fs::path out = directory.Path() / "out";
   RunOptions options = OptionsFor(out, SettingsWith(Tiny({})));
   Experiment failing = WithoutFigures();
-  failing.run = [](const Settings& settings, const Point& point) {
-    if (point.label.starts_with("4 ->")) throw Error("made to fail");
-    return Measure(settings, point);
+  failing.run = [](const Settings& settings, const Trial& trial) {
+    if (trial.label.starts_with("4 ->")) throw Error("made to fail");
+    return Measure(settings, trial);
   };
   EXPECT_THROW(experiments::Run(failing, options), Error);
   const fs::path journal = out / "journal" / "0-of-1.jsonl";
-  const std::vector<FinishedPoint> kept = ReadJournal(journal);
-  ASSERT_GT(kept.size(), 0u);
+  const std::vector<FinishedTrial> saved = ReadJournal(journal);
+  ASSERT_GT(saved.size(), 0u);
   options.resume = true;
-  EXPECT_EQ(experiments::Run(WithoutFigures(), options).points_run, 4 - kept.size());
-  const std::vector<FinishedPoint> all = ReadJournal(journal);
-  for (size_t i = 0; i < kept.size(); ++i) EXPECT_EQ(all[i].rows, kept[i].rows);
+  EXPECT_EQ(experiments::Run(WithoutFigures(), options).trials_run, 4 - saved.size());
+  const std::vector<FinishedTrial> all = ReadJournal(journal);
+  for (size_t i = 0; i < saved.size(); ++i) EXPECT_EQ(all[i].rows, saved[i].rows);
 }
 
 TEST(LinearSpeed, RoundsGoOnForTheLeastTime) {
@@ -427,8 +427,8 @@ TEST(LinearSpeed, PointsAreBothLayersOfEachSize) {
   const Experiment experiment = LinearSpeed();
   EXPECT_TRUE(experiment.timed);
   std::string labels;
-  for (const Point& point : experiment.points(SettingsWith(Tiny({{"tokens", "6"}}), 2))) {
-    labels += point.label + "\n";
+  for (const Trial& trial : experiment.trials(SettingsWith(Tiny({{"tokens", "6"}}), 2))) {
+    labels += trial.label + "\n";
   }
   EXPECT_EQ(labels,
             "4 -> 16 tokens=6 seed=3\n16 -> 4 tokens=6 seed=3\n"
@@ -439,8 +439,8 @@ TEST(LinearSpeed, PointsAreBothLayersOfEachSize) {
 
 TEST(LinearSpeed, ASquareLayerIsOnePoint) {
   std::string labels;
-  for (const Point& point : LinearSpeed().points(SettingsWith(Tiny({{"widths", "1,2"}})))) {
-    labels += point.label + " " + point.parameters.at("width") + "\n";
+  for (const Trial& trial : LinearSpeed().trials(SettingsWith(Tiny({{"widths", "1,2"}})))) {
+    labels += trial.label + " " + trial.parameters.at("width") + "\n";
   }
   EXPECT_EQ(labels,
             "4 -> 4 tokens=6 seed=3 1\n4 -> 8 tokens=6 seed=3 2\n8 -> 4 tokens=6 seed=3 2\n"
@@ -478,8 +478,8 @@ TEST(LinearSpeed, StandardIsTimedOncePerRule) {
                                                            {"product", "library,fp64"},
                                                            {"accumulate", "fp64"}}))) {
     names += layer.recipe.kind + " " + layer.format + " " + layer.product + " " +
-             numsim::Name(layer.recipe[Product::kForward].accumulator) + " " +
-             numsim::Name(layer.recipe[Product::kWeightGradient].accumulator) + "\n";
+             numsim::ToString(layer.recipe[LinearGemm::kForward].accumulation) + " " +
+             numsim::ToString(layer.recipe[LinearGemm::kWeightGradient].accumulation) + "\n";
   }
   EXPECT_EQ(names,
             "standard fp32 library library library\n"
@@ -493,7 +493,7 @@ TEST(LinearSpeed, StandardIsTimedOncePerRule) {
 TEST(LinearSpeed, BadOptionsAreNamed) {
   const Experiment experiment = LinearSpeed();
   const auto message = [&](const Overrides& overrides) {
-    return MessageOf([&] { experiment.points(SettingsWith(overrides)); });
+    return MessageOf([&] { experiment.trials(SettingsWith(overrides)); });
   };
   EXPECT_EQ(message({}), "no error");
   for (const Overrides& bad : {Overrides{{"dims", "0"}},

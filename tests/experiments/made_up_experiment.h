@@ -13,28 +13,29 @@
 
 namespace numsim::experiments {
 
-inline std::vector<Point> MadeUpPoints(const Settings& settings) {
-  std::vector<Point> points;
+inline std::vector<Trial> MadeUpTrials(const Settings& settings) {
+  std::vector<Trial> trials;
   settings.GetInteger("rows", 1, 100);
   for (const std::string& shape : settings.GetList("shapes")) {
     for (int k = 0; k < settings.seeds; ++k) {
       const uint64_t seed = settings.seed + static_cast<uint64_t>(k);
-      points.push_back({.label = shape + " seed=" + Cell(seed),
+      trials.push_back({.label = shape + " seed=" + FormatCell(seed),
                         .seed = seed,
                         .parameters = {{"shape", shape}},
-                        .cost = static_cast<double>(points.size() * 7 % 5)});
+                        .cost = static_cast<double>(trials.size() * 7 % 5)});
     }
   }
-  return points;
+  return trials;
 }
 
-inline Rows MadeUpRun(const Settings& settings, const Point& point) {
+inline Rows MadeUpRun(const Settings& settings, const Trial& trial) {
   Rows rows;
-  const std::string& shape = point.parameters.at("shape");
-  const int64_t count = settings.GetInteger("rows", 1, 100) + static_cast<int64_t>(point.seed % 2);
+  const std::string& shape = trial.parameters.at("shape");
+  const int64_t count = settings.GetInteger("rows", 1, 100) + static_cast<int64_t>(trial.seed % 2);
   for (int64_t i = 0; i < count; ++i) {
-    const double value = static_cast<double>(point.seed * 31 + shape.size() * 7) / (i + 3.0);
-    rows["values"].push_back({shape, Cell(point.seed), Cell(i), Cell(value), "a \"b\", c"});
+    const double value = static_cast<double>(trial.seed * 31 + shape.size() * 7) / (i + 3.0);
+    rows["values"].push_back(
+        {shape, FormatCell(trial.seed), FormatCell(i), FormatCell(value), "a \"b\", c"});
   }
   return rows;
 }
@@ -46,7 +47,7 @@ inline void MadeUpDerive(const Settings& settings, Tables& tables) {
     for (size_t i = 0; i < values.rows.size(); ++i) {
       if (values.Text(i, "shape") == shape) sum += values.Number(i, "value");
     }
-    tables["sums"].rows.push_back({shape, Cell(sum)});
+    tables["sums"].rows.push_back({shape, FormatCell(sum)});
   }
 }
 
@@ -65,7 +66,8 @@ inline std::vector<Figure> MadeUpFigures(const Settings&, const Tables& tables) 
 inline Summary MadeUpSummary(const Settings&, const Tables& tables) {
   const Table& sums = tables.at("sums");
   return {.claims = {{.claim = "Every sum is positive (made up, Section 1).",
-                      .measured = "The first of " + Cell(static_cast<uint64_t>(sums.rows.size())) +
+                      .measured = "The first of " +
+                                  FormatCell(static_cast<uint64_t>(sums.rows.size())) +
                                   " sums is " + sums.Text(0, "sum") + ".",
                       .verdict = "holds"}},
           .notes = "A note."};
@@ -86,7 +88,7 @@ inline Experiment MadeUpExperiment() {
        .columns = {{"shape", ""}, {"seed", ""}, {"row", ""}, {"value", ""}, {"remark", ""}}},
       {.name = "sums", .derived = true, .columns = {{"shape", ""}, {"sum", ""}}},
   };
-  experiment.points = MadeUpPoints;
+  experiment.trials = MadeUpTrials;
   experiment.run = MadeUpRun;
   experiment.derive = MadeUpDerive;
   experiment.summarise = MadeUpSummary;

@@ -60,11 +60,11 @@ class MomentTables : public ::testing::Test {
             {"v", training.v},
             {"seed", seed},
             {"status", training.status},
-            {"start_loss", Cell(training.start)},
-            {"valid_loss", Cell(training.loss)},
+            {"start_loss", FormatCell(training.start)},
+            {"valid_loss", FormatCell(training.loss)},
             {"entropy_bound", "1.23456789"},
-            {"m_bytes", Cell(training.m_bytes)},
-            {"v_bytes", Cell(training.v_bytes)}});
+            {"m_bytes", FormatCell(training.m_bytes)},
+            {"v_bytes", FormatCell(training.v_bytes)}});
     for (size_t i = 0; i < v_flushed.size(); ++i) {
       AddFlushed(training.m, training.v, seed, static_cast<int>(i), v_flushed[i]);
     }
@@ -72,12 +72,20 @@ class MomentTables : public ::testing::Test {
   void AddFlushed(
       const std::string& m, const std::string& v, const std::string& seed, int step, double share) {
     AddRow("flushed",
-           {{"m", m}, {"v", v}, {"seed", seed}, {"step", Cell(step)}, {"v_flushed", Cell(share)}});
+           {{"m", m},
+            {"v", v},
+            {"seed", seed},
+            {"step", FormatCell(step)},
+            {"v_flushed", FormatCell(share)}});
   }
   void AddLoss(
       const std::string& m, const std::string& v, const std::string& seed, int step, double loss) {
     AddRow("curves",
-           {{"m", m}, {"v", v}, {"seed", seed}, {"step", Cell(step)}, {"loss", Cell(loss)}});
+           {{"m", m},
+            {"v", v},
+            {"seed", seed},
+            {"step", FormatCell(step)},
+            {"loss", FormatCell(loss)}});
   }
 
   // Makes the tables of the rows so far.

@@ -22,8 +22,8 @@ namespace {
 class MomentTraining : public testing::Test {
  protected:
   void Train(const MomentPair& pair, const Overrides& overrides = kTiny, uint64_t seed = 0) {
-    const Point point{.label = "", .seed = seed, .parameters = {{"m", pair.m}, {"v", pair.v}}};
-    const Rows rows = Measure(SettingsWith(overrides), point);
+    const Trial trial{.label = "", .seed = seed, .parameters = {{"m", pair.m}, {"v", pair.v}}};
+    const Rows rows = Measure(SettingsWith(overrides), trial);
     tables_.clear();
     for (const TableSpec& spec : MomentFormats().tables) {
       if (spec.derived) continue;
@@ -191,10 +191,10 @@ TEST_F(MomentRuns, ResumedAfterAnErrorEqualAWholeRun) {
   Experiment failing = Plain();
   std::atomic<bool> fails = true;
   std::atomic<int> calls = 0;
-  failing.run = [&](const Settings& settings, const Point& point) {
+  failing.run = [&](const Settings& settings, const Trial& trial) {
     ++calls;
-    if (fails && point.label == "e4m3fn / e5m2 seed=0") throw Error("made to fail");
-    return Measure(settings, point);
+    if (fails && trial.label == "e4m3fn / e5m2 seed=0") throw Error("made to fail");
+    return Measure(settings, trial);
   };
   SetThreadCount(1);
   RunOptions options = OptionsFor("resumed");
@@ -204,7 +204,7 @@ TEST_F(MomentRuns, ResumedAfterAnErrorEqualAWholeRun) {
   fails = false;
   options.resume = true;
   const RunReport report = experiments::Run(failing, options);
-  EXPECT_EQ(report.points_total, 6u);
+  EXPECT_EQ(report.trials_total, 6u);
   EXPECT_LT(calls - before, 6);  // what was finished is kept
   EXPECT_EQ(FilesOf("resumed"), FilesOf("whole"));
 }
@@ -215,7 +215,7 @@ TEST_F(MomentRuns, MergedShardsEqualAWholeRun) {
     RunOptions options = OptionsFor("shard" + std::to_string(shard));
     options.shard_index = shard;
     options.shard_count = 2;
-    EXPECT_EQ(experiments::Run(Plain(), options).points_run, 3u);
+    EXPECT_EQ(experiments::Run(Plain(), options).trials_run, 3u);
   }
   const std::filesystem::path path = directory_.Path();
   Merge(Plain(), {path / "shard1", path / "shard0"}, path / "merged", {"numsim"});

@@ -158,7 +158,7 @@ TEST_F(Claims, MemoryIsJudgedOnEightDevices) {
     Table& memory = tables_.at("memory");
     for (std::vector<std::string>& row : memory.rows) {
       row.at(memory.Column("saving")) =
-          Cell(row.at(memory.Column("devices")) == "8" ? on_8 : elsewhere);
+          FormatCell(row.at(memory.Column("devices")) == "8" ? on_8 : elsewhere);
     }
     return SummaryOf(tables_).claims.at(kMemory).verdict;
   };

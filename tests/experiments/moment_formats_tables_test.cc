@@ -46,8 +46,8 @@ TEST_F(PairTables, GapsArePairedBySeed) {
 TEST_F(PairTables, IntervalsOfGapsAreStudentsT) {
   const double gaps[] = {0, 0.25, 0.5};
   for (int seed = 0; seed < 3; ++seed) {
-    Add({"fp32", "fp32", 8, 1.0 + seed}, Cell(seed));
-    Add({"bf16", "bf16", 8, 1.0 + seed + gaps[seed]}, Cell(seed));
+    Add({"fp32", "fp32", 8, 1.0 + seed}, FormatCell(seed));
+    Add({"bf16", "bf16", 8, 1.0 + seed + gaps[seed]}, FormatCell(seed));
   }
   Finish();
   // Two degrees of freedom: 4.30265 standard errors of 0.25 / sqrt(3).

@@ -90,15 +90,15 @@ TEST(MomentFormats, EveryPresetHasItsPairsForEachOfItsSeeds) {
     Overrides overrides = {{"text-size", size}};
     if (preset.name == "paper") overrides["batch"] = "2";
     const Settings settings = MakeSettings(experiment, preset.name, 5, preset.seeds, overrides);
-    const std::vector<Point> points = experiment.points(settings);
+    const std::vector<Trial> trials = experiment.trials(settings);
     const std::vector<MomentPair> pairs = PairsOf(settings);
-    ASSERT_EQ(points.size(), pairs.size() * static_cast<size_t>(preset.seeds)) << preset.name;
+    ASSERT_EQ(trials.size(), pairs.size() * static_cast<size_t>(preset.seeds)) << preset.name;
     std::set<std::string> labels;
-    for (size_t i = 0; i < points.size(); ++i) {
-      EXPECT_TRUE(labels.insert(points[i].label).second) << points[i].label;
-      EXPECT_EQ(points[i].seed, 5 + i % static_cast<size_t>(preset.seeds));
+    for (size_t i = 0; i < trials.size(); ++i) {
+      EXPECT_TRUE(labels.insert(trials[i].label).second) << trials[i].label;
+      EXPECT_EQ(trials[i].seed, 5 + i % static_cast<size_t>(preset.seeds));
     }
-    EXPECT_EQ(points[0].label, "fp32 / fp32 seed=5");
+    EXPECT_EQ(trials[0].label, "fp32 / fp32 seed=5");
     // What the claims are about.
     std::vector<MomentPair> wanted = {
         {"e4m3fn", "e5m2"}, {"e5m2", "e5m2"}, {"e4m3fn", "e4m3fn"}, {"e5m2", "e4m3fn"}};
@@ -119,12 +119,12 @@ TEST(MomentFormats, EveryPresetHasItsPairsForEachOfItsSeeds) {
   EXPECT_GE(FindPreset(experiment, "paper").seeds, 3);
 }
 
-std::string PointsMessage(const Overrides& overrides) {
-  return MessageOf([&] { MomentFormats().points(SettingsWith(overrides)); });
+std::string TrialsMessage(const Overrides& overrides) {
+  return MessageOf([&] { MomentFormats().trials(SettingsWith(overrides)); });
 }
 
 TEST(MomentFormats, BadOptionsAreNamed) {
-  EXPECT_EQ(PointsMessage(kTiny), "no error");
+  EXPECT_EQ(TrialsMessage(kTiny), "no error");
   const std::vector<std::pair<std::string, std::string>> bad = {
       {"m", "e9m9"},
       {"v", "e9m9"},
@@ -170,7 +170,7 @@ TEST(MomentFormats, BadOptionsAreNamed) {
       {"billions", "0"},
   };
   for (const auto& [option, value] : bad) {
-    const std::string message = PointsMessage(With(kTiny, option, value));
+    const std::string message = TrialsMessage(With(kTiny, option, value));
     EXPECT_NE(message.find("--" + option), std::string::npos) << option << ": " << message;
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
   }
@@ -178,23 +178,23 @@ TEST(MomentFormats, BadOptionsAreNamed) {
 
 TEST(MomentFormats, BadOptionsAreFoundInAnyPlaceOfAList) {
   for (const char* const option : {"m", "v"}) {
-    EXPECT_NE(PointsMessage(With(kTiny, option, "fp32,e9m9")).find("e9m9"), std::string::npos);
+    EXPECT_NE(TrialsMessage(With(kTiny, option, "fp32,e9m9")).find("e9m9"), std::string::npos);
   }
   // Though no format of the grid is scaled.
   Overrides overrides = With(With(kTiny, "m", "fp32"), "v", "fp32");
-  EXPECT_NE(PointsMessage(With(overrides, "scalings", "tensor,row")).find("row"),
+  EXPECT_NE(TrialsMessage(With(overrides, "scalings", "tensor,row")).find("row"),
             std::string::npos);
 }
 
 TEST(MomentFormats, TextHasToBeThereAndToFillABatch) {
   const TemporaryDirectory directory;
   const std::string path = (directory.Path() / "text.txt").string();
-  EXPECT_NE(PointsMessage(With(kTiny, "text", path)).find(path), std::string::npos);
+  EXPECT_NE(TrialsMessage(With(kTiny, "text", path)).find(path), std::string::npos);
   std::ofstream(path) << std::string(100, 'a');
-  EXPECT_NE(PointsMessage(With(kTiny, "text", path)).find("--context"), std::string::npos)
-      << PointsMessage(With(kTiny, "text", path));
+  EXPECT_NE(TrialsMessage(With(kTiny, "text", path)).find("--context"), std::string::npos)
+      << TrialsMessage(With(kTiny, "text", path));
   std::ofstream(path) << std::string(1000, 'a');
-  EXPECT_EQ(PointsMessage(With(kTiny, "text", path)), "no error");
+  EXPECT_EQ(TrialsMessage(With(kTiny, "text", path)), "no error");
 }
 
 TEST(MomentConfig, TakesEveryOption) {
@@ -238,8 +238,8 @@ TEST(MomentConfig, TakesEveryOption) {
   EXPECT_EQ(config.optimizer.weight_decay, 0.5);
   EXPECT_EQ(config.optimizer.clip_norm, 2);
   EXPECT_TRUE(config.optimizer.update_from_stored);
-  EXPECT_EQ(Name(config.optimizer.m), "e4m3fn@block:64");
-  EXPECT_EQ(Name(config.optimizer.v), "dynamic");
+  EXPECT_EQ(ToString(config.optimizer.m), "e4m3fn@block:64");
+  EXPECT_EQ(ToString(config.optimizer.v), "dynamic");
   EXPECT_EQ(config.telemetry.tensors_every, 100u);
   EXPECT_FALSE(ConfigOf(SettingsWith({}), kBaseline, 0).optimizer.update_from_stored);
 }

@@ -54,8 +54,8 @@ TEST(QuantizationVariance, EqualsTheGoldenCsvOnAnyNumberOfThreads) {
   ExpectGoldenCsv(QuantizationVariance(), SettingsWith(Small()), "variance");
 }
 
-Table RowsOf(const Settings& settings, const Point& point) {
-  return experiments::RowsOf(QuantizationVariance(), settings, point);
+Table RowsOf(const Settings& settings, const Trial& trial) {
+  return experiments::RowsOf(QuantizationVariance(), settings, trial);
 }
 
 // What the columns say, from the definitions: two-pass formulas, plain sums in order.
@@ -151,9 +151,9 @@ void PrintTo(const Treated& t, std::ostream* out) {
   *out << t.format << " " << t.granularity << " " << t.rounding;
 }
 
-class RecomputedPoint : public testing::TestWithParam<Treated> {};
+class RecomputedTrial : public testing::TestWithParam<Treated> {};
 
-TEST_P(RecomputedPoint, HasTheNumbersOfItsDefinitions) {
+TEST_P(RecomputedTrial, HasTheNumbersOfItsDefinitions) {
   const Treated& treated = GetParam();
   constexpr size_t k = 128;
   constexpr uint64_t seed = 3;
@@ -162,11 +162,11 @@ TEST_P(RecomputedPoint, HasTheNumbersOfItsDefinitions) {
                                           {"granularities", treated.granularity},
                                           {"roundings", treated.rounding}},
                                          seed);
-  const Point point{
+  const Trial trial{
       .label = "point",
       .seed = seed,
       .parameters = {{"source", "laplace"}, {"k", std::to_string(k)}, {"sweep", "yes"}}};
-  const Table table = RowsOf(settings, point);
+  const Table table = RowsOf(settings, trial);
   ASSERT_EQ(table.rows.size(), 1u);
 
   std::vector<float> u(kPairs * k), v(kPairs * k), uq(u.size()), vq(v.size());
@@ -185,7 +185,7 @@ TEST_P(RecomputedPoint, HasTheNumbersOfItsDefinitions) {
 }
 
 INSTANTIATE_TEST_SUITE_P(QuantizationVariance,
-                         RecomputedPoint,
+                         RecomputedTrial,
                          testing::Values(Treated{"int8", "row", "rne"},
                                          Treated{"int8", "tensor", "rne"},
                                          Treated{"e4m3fn", "block:32", "rne"},
@@ -199,10 +199,10 @@ TEST(QuantizationVariance, RowWiseInt8IsEquationOne) {
                                           {"formats", "int8"},
                                           {"granularities", "row"},
                                           {"roundings", "rne"}});
-  const Point point{.label = "point",
+  const Trial trial{.label = "point",
                     .seed = 0,
                     .parameters = {{"source", "normal"}, {"k", "64"}, {"sweep", "yes"}}};
-  const Table table = RowsOf(settings, point);
+  const Table table = RowsOf(settings, trial);
   std::vector<float> u(kPairs * k), v(kPairs * k);
   FillNormal({0, 0}, 0, u);
   FillNormal({0, 1}, 0, v);
@@ -211,9 +211,9 @@ TEST(QuantizationVariance, RowWiseInt8IsEquationOne) {
     for (size_t first = 0; first < x.size(); first += k) {
       float absmax = 0;
       for (size_t i = first; i < first + k; ++i) absmax = std::max(absmax, std::fabs(x[i]));
-      const float multiplier = 127 / absmax, scale = absmax / 127;
+      const float inv_scale = 127 / absmax, scale = absmax / 127;
       for (size_t i = first; i < first + k; ++i) {
-        q[i] = std::nearbyint(x[i] * multiplier) * scale;
+        q[i] = std::nearbyint(x[i] * inv_scale) * scale;
       }
     }
     return q;
@@ -312,7 +312,7 @@ TEST(QuantizationVariance, InputThatCannotBeUsedIsAnError) {
 TEST(QuantizationVariance, BadOptionsAreNamed) {
   const Experiment experiment = QuantizationVariance();
   const auto message = [&](const Overrides& overrides) {
-    return MessageOf([&] { experiment.points(SettingsWith(overrides)); });
+    return MessageOf([&] { experiment.trials(SettingsWith(overrides)); });
   };
   EXPECT_EQ(message({}), "no error");
   for (const char* const option : {"pairs", "tensor-rows", "sr-bits", "k-low", "k-high"}) {

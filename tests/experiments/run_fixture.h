@@ -42,10 +42,10 @@ class RunFixture : public testing::Test {
   // The made-up experiment, which counts its runs in calls_ and throws at the point fail_at_.
   Experiment Counting() {
     Experiment experiment = MadeUpExperiment();
-    experiment.run = [this](const Settings& settings, const Point& point) {
+    experiment.run = [this](const Settings& settings, const Trial& trial) {
       ++calls_;
-      if (point.label == fail_at_) throw Error("made to fail");
-      return MadeUpRun(settings, point);
+      if (trial.label == fail_at_) throw Error("made to fail");
+      return MadeUpRun(settings, trial);
     };
     return experiment;
   }
@@ -104,7 +104,7 @@ class RunFixture : public testing::Test {
   const TemporaryDirectory temporary_;
   const int threads_before_;
   Settings settings_ = MakeSettings(MadeUpExperiment(), "quick", 5, 3, {});
-  const size_t points_ = 9;  // of settings_
+  const size_t trials_ = 9;  // of settings_
   std::atomic<int> calls_ = 0;
   std::string fail_at_;
 };

@@ -26,9 +26,9 @@ using RunnerTest = RunFixture;
 TEST_F(RunnerTest, WritesEveryTableInTheOrderOfThePoints) {
   const fs::path out = Directory("out");
   const RunReport report = Run(Counting(), Options(out));
-  EXPECT_EQ(report.points_total, points_);
-  EXPECT_EQ(report.points_run, points_);
-  EXPECT_EQ(report.points_missing, 0u);
+  EXPECT_EQ(report.trials_total, trials_);
+  EXPECT_EQ(report.trials_run, trials_);
+  EXPECT_EQ(report.trials_missing, 0u);
   EXPECT_EQ(report.outputs,
             (std::vector<std::string>{"values.csv", "sums.csv", "summary.txt", "manifest.json"}));
   EXPECT_EQ(report.summary, Bytes(out / "summary.txt"));
@@ -43,7 +43,7 @@ TEST_F(RunnerTest, WritesEveryTableInTheOrderOfThePoints) {
     EXPECT_EQ(values.Text(i, "remark"), "a \"b\", c");
   }
   std::vector<std::string> labels;
-  for (const Point& point : MadeUpPoints(settings_)) labels.push_back(point.label);
+  for (const Trial& trial : MadeUpTrials(settings_)) labels.push_back(trial.label);
   EXPECT_EQ(order, labels);
   EXPECT_EQ(ReadCsv(out / "sums.csv").rows.size(), 3u);
 }
@@ -52,12 +52,12 @@ TEST_F(RunnerTest, StartsExpensivePointsFirst) {
   SetThreadCount(1);
   std::vector<double> costs;
   Experiment experiment = MadeUpExperiment();
-  experiment.run = [&](const Settings& settings, const Point& point) {
-    costs.push_back(point.cost);
-    return MadeUpRun(settings, point);
+  experiment.run = [&](const Settings& settings, const Trial& trial) {
+    costs.push_back(trial.cost);
+    return MadeUpRun(settings, trial);
   };
   Run(experiment, Options(Directory("out")));
-  EXPECT_EQ(costs.size(), points_);
+  EXPECT_EQ(costs.size(), trials_);
   EXPECT_TRUE(std::is_sorted(costs.rbegin(), costs.rend()));
 }
 
@@ -71,16 +71,16 @@ TEST_F(RunnerTest, ThreadsDoNotChangeTheResults) {
 }
 
 TEST_F(RunnerTest, AFailingPointKeepsTheFinishedOnesAndWritesNoOutputs) {
-  const std::vector<Point> points = MadeUpPoints(settings_);
+  const std::vector<Trial> trials = MadeUpTrials(settings_);
   for (const int threads : {1, 3}) {
-    for (const Point& bad : points) {
+    for (const Trial& bad : trials) {
       SetThreadCount(threads);
       const fs::path out = Directory(bad.label + " " + std::to_string(threads));
       calls_ = 0;
       fail_at_ = bad.label;
       EXPECT_EQ(MessageOf([&] { Run(Counting(), Options(out)); }),
-                "made_up, point \"" + bad.label +
-                    "\": made to fail (finished points are kept: --resume continues)");
+                "made_up, trial \"" + bad.label +
+                    "\": made to fail (finished trials are kept: --resume continues)");
       EXPECT_FALSE(HasOutputs(out));
       const size_t kept = ReadJournal(out / "journal" / "0-of-1.jsonl").size();
       EXPECT_EQ(kept, static_cast<size_t>(calls_) - 1);
@@ -93,8 +93,8 @@ TEST_F(RunnerTest, AFailingPointKeepsTheFinishedOnesAndWritesNoOutputs) {
         EXPECT_EQ(calls_, 0);
       }
       const RunReport report = Run(Counting(), Resume(out));
-      EXPECT_EQ(report.points_run, points_ - kept);
-      EXPECT_EQ(calls_, static_cast<int>(points_ - kept)) << "finished points are not run again";
+      EXPECT_EQ(report.trials_run, trials_ - kept);
+      EXPECT_EQ(calls_, static_cast<int>(trials_ - kept)) << "finished trials are not run again";
       EXPECT_EQ(ResultsIn(out), Expected());
     }
   }
@@ -102,7 +102,7 @@ TEST_F(RunnerTest, AFailingPointKeepsTheFinishedOnesAndWritesNoOutputs) {
 
 TEST_F(RunnerTest, AFailureOfAnotherKindPassesThrough) {
   Experiment experiment = MadeUpExperiment();
-  experiment.run = [](const Settings&, const Point&) -> Rows { throw std::bad_alloc(); };
+  experiment.run = [](const Settings&, const Trial&) -> Rows { throw std::bad_alloc(); };
   SetThreadCount(3);
   EXPECT_THROW(Run(experiment, Options(Directory("out"))), std::bad_alloc);
 }
@@ -136,14 +136,14 @@ TEST_F(RunnerTest, ResumeOfACompleteRunWritesTheSameOutputsAgain) {
   fs::remove(out / "sums.csv");
   const RunReport report = Run(Counting(), Resume(out));
   EXPECT_EQ(calls_, 0);
-  EXPECT_EQ(report.points_run, 0u);
-  EXPECT_EQ(report.points_missing, 0u);
+  EXPECT_EQ(report.trials_run, 0u);
+  EXPECT_EQ(report.trials_missing, 0u);
   EXPECT_EQ(ResultsIn(out), Expected());
 }
 
 TEST_F(RunnerTest, ResumeWhereNothingWasRunIsAnOrdinaryRun) {
   const fs::path out = Directory("out");
-  EXPECT_EQ(Run(Counting(), Resume(out)).points_run, points_);
+  EXPECT_EQ(Run(Counting(), Resume(out)).trials_run, trials_);
   EXPECT_EQ(ResultsIn(out), Expected());
 }
 
@@ -152,12 +152,12 @@ TEST_F(RunnerTest, ACompleteRunStartsOver) {
   Run(Counting(), Options(out));
   std::ofstream(out / "note.txt") << "mine";
   calls_ = 0;
-  EXPECT_EQ(Run(Counting(), Options(out)).points_run, points_);
-  EXPECT_EQ(calls_, static_cast<int>(points_));
+  EXPECT_EQ(Run(Counting(), Options(out)).trials_run, trials_);
+  EXPECT_EQ(calls_, static_cast<int>(trials_));
   EXPECT_EQ(ResultsIn(out), Expected());
   EXPECT_EQ(Bytes(out / "note.txt"), "mine");
 
-  fail_at_ = MadeUpPoints(settings_).back().label;
+  fail_at_ = MadeUpTrials(settings_).back().label;
   EXPECT_THROW(Run(Counting(), Options(out)), Error);
   EXPECT_FALSE(HasOutputs(out)) << "the earlier outputs must not look like this run's";
 }
@@ -168,7 +168,7 @@ TEST_F(RunnerTest, FinishedPointsWithoutOutputsAreNotThrownAway) {
   fs::remove(out / "manifest.json");  // As when the process is killed while it draws figures.
   EXPECT_EQ(MessageOf([&] { Run(Counting(), Options(out)); }),
             out.string() +
-                ": holds an unfinished run (9 of 9 points of this shard); use --resume "
+                ": holds an unfinished run (9 of 9 trials of this shard); use --resume "
                 "to continue it or another --out");
   calls_ = 0;
   Run(Counting(), Resume(out));
@@ -222,7 +222,7 @@ TEST_F(RunnerTest, ACorruptJournalIsAnErrorNamingFileAndLine) {
   std::ofstream(journal, std::ios::binary) << bytes;
   EXPECT_TRUE(MessageOf([&] {
                 Run(Counting(), Resume(out));
-              }).starts_with(journal.string() + ":2: expected a finished point"));
+              }).starts_with(journal.string() + ":2: expected a finished trial"));
 }
 
 TEST_F(RunnerTest, AJournalOfOtherPointsIsAnErrorNamingFileAndLine) {
@@ -231,14 +231,14 @@ TEST_F(RunnerTest, AJournalOfOtherPointsIsAnErrorNamingFileAndLine) {
   SetThreadCount(1);
   Run(Counting(), Options(out));
   Experiment changed = Counting();
-  changed.points = [](const Settings& settings) {
-    std::vector<Point> points = MadeUpPoints(settings);
-    std::rotate(points.begin(), points.begin() + 1, points.end());
-    return points;
+  changed.trials = [](const Settings& settings) {
+    std::vector<Trial> trials = MadeUpTrials(settings);
+    std::rotate(trials.begin(), trials.begin() + 1, trials.end());
+    return trials;
   };
   EXPECT_TRUE(MessageOf([&] {
                 Run(changed, Resume(out));
-              }).starts_with(journal.string() + ":1: made by another version of made_up: point "));
+              }).starts_with(journal.string() + ":1: made by another version of made_up: trial "));
   changed = Counting();
   changed.tables[0].columns.pop_back();
   EXPECT_NE(MessageOf([&] { Run(changed, Resume(out)); }).find("has 4 columns and a row has 5"),
@@ -247,7 +247,7 @@ TEST_F(RunnerTest, AJournalOfOtherPointsIsAnErrorNamingFileAndLine) {
 
 TEST_F(RunnerTest, OneProcessAtATimeRunsAShard) {
   const fs::path out = Directory("out");
-  fail_at_ = MadeUpPoints(settings_).back().label;
+  fail_at_ = MadeUpTrials(settings_).back().label;
   EXPECT_THROW(Run(Counting(), Options(out)), Error);
   const Journal other_process(out / "journal" / "0-of-1.jsonl");
   EXPECT_NE(MessageOf([&] { Run(Counting(), Resume(out)); }).find("another process"),
@@ -256,9 +256,9 @@ TEST_F(RunnerTest, OneProcessAtATimeRunsAShard) {
 
 TEST_F(RunnerTest, OptionsThatLeaveNoPointsAreAnError) {
   Experiment experiment = Counting();
-  experiment.points = [](const Settings&) { return std::vector<Point>(); };
+  experiment.trials = [](const Settings&) { return std::vector<Trial>(); };
   EXPECT_EQ(MessageOf([&] { Run(experiment, Options(Directory("out"))); }),
-            "made_up: these options leave no points to run");
+            "made_up: these options leave no trials to run");
   EXPECT_FALSE(fs::exists(Directory("out")));
 }
 
@@ -289,7 +289,7 @@ struct Overlap {
   std::atomic<int> running = 0, most = 0;
   std::atomic<bool> parallel = false;
 
-  Rows Observe(const Settings& settings, const Point& point) {
+  Rows Observe(const Settings& settings, const Trial& trial) {
     const int now = ++running;
     for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
     }
@@ -298,7 +298,7 @@ struct Overlap {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     });
     --running;
-    return MadeUpRun(settings, point);
+    return MadeUpRun(settings, trial);
   }
 };
 
@@ -309,10 +309,10 @@ TEST_F(RunnerTest, ExclusiveAndTimedPointsRunOneAtATimeWithEveryThread) {
     Experiment experiment = MadeUpExperiment();
     experiment.exclusive = mode == "exclusive";
     experiment.timed = mode == "timed";
-    experiment.run = [&](const Settings& settings, const Point& point) {
-      return overlap.Observe(settings, point);
+    experiment.run = [&](const Settings& settings, const Trial& trial) {
+      return overlap.Observe(settings, trial);
     };
-    EXPECT_EQ(Run(experiment, Options(Directory(mode))).points_run, points_);
+    EXPECT_EQ(Run(experiment, Options(Directory(mode))).trials_run, trials_);
     EXPECT_EQ(overlap.most == 1, mode != "neither") << mode;
     EXPECT_EQ(overlap.parallel, mode != "neither") << mode;
   }
@@ -322,9 +322,9 @@ TEST_F(RunnerTest, ExclusiveAndTimedPointsRunOneAtATimeWithEveryThread) {
 Experiment Timed(std::atomic<int>& calls) {
   Experiment experiment = MadeUpExperiment();
   experiment.timed = true;
-  experiment.run = [&calls](const Settings& settings, const Point& point) {
-    Rows rows = MadeUpRun(settings, point);
-    for (auto& row : rows.at("values")) row[3] = Cell(++calls);
+  experiment.run = [&calls](const Settings& settings, const Trial& trial) {
+    Rows rows = MadeUpRun(settings, trial);
+    for (auto& row : rows.at("values")) row[3] = FormatCell(++calls);
     return rows;
   };
   return experiment;
@@ -334,23 +334,23 @@ TEST_F(RunnerTest, ResumeKeepsTheTimesOfFinishedPoints) {
   std::atomic<int> calls = 0;
   const Experiment whole = Timed(calls);
   Experiment failing = whole;
-  failing.run = [&](const Settings& settings, const Point& point) {
+  failing.run = [&](const Settings& settings, const Trial& trial) {
     if (calls > 10) throw Error("made to fail");
-    return whole.run(settings, point);
+    return whole.run(settings, trial);
   };
   const fs::path out = Directory("out");
   const fs::path journal = out / "journal" / "0-of-1.jsonl";
   EXPECT_THROW(Run(failing, Options(out)), Error);
-  const std::vector<FinishedPoint> kept = ReadJournal(journal);
+  const std::vector<FinishedTrial> kept = ReadJournal(journal);
   ASSERT_GT(kept.size(), 0u);
-  EXPECT_EQ(Run(whole, Resume(out)).points_run, points_ - kept.size());
-  const std::vector<FinishedPoint> all = ReadJournal(journal);
-  ASSERT_EQ(all.size(), points_);
+  EXPECT_EQ(Run(whole, Resume(out)).trials_run, trials_ - kept.size());
+  const std::vector<FinishedTrial> all = ReadJournal(journal);
+  ASSERT_EQ(all.size(), trials_);
   for (size_t i = 0; i < kept.size(); ++i) EXPECT_EQ(all[i].rows, kept[i].rows);
 
   std::vector<std::vector<std::string>> rows;
-  for (const Point& point : MadeUpPoints(settings_)) {
-    const auto is_point = [&](const FinishedPoint& entry) { return entry.label == point.label; };
+  for (const Trial& trial : MadeUpTrials(settings_)) {
+    const auto is_point = [&](const FinishedTrial& entry) { return entry.label == trial.label; };
     const auto entry = std::find_if(all.begin(), all.end(), is_point);
     ASSERT_NE(entry, all.end());
     const auto& measured = entry->rows.at("values");
@@ -371,8 +371,8 @@ TEST_F(RunnerTest, TimedTableAloneIsNotedAndItsPointsRunSideBySide) {
   Overlap overlap;
   Experiment experiment = MadeUpExperiment();
   experiment.tables.push_back({.name = "times", .columns = {{"seconds", ""}}, .timed = true});
-  experiment.run = [&](const Settings& settings, const Point& point) {
-    Rows rows = overlap.Observe(settings, point);
+  experiment.run = [&](const Settings& settings, const Trial& trial) {
+    Rows rows = overlap.Observe(settings, trial);
     rows["times"].push_back({"1"});
     return rows;
   };
@@ -380,7 +380,7 @@ TEST_F(RunnerTest, TimedTableAloneIsNotedAndItsPointsRunSideBySide) {
   EXPECT_GT(overlap.most, 1);
   EXPECT_NE(report.summary.find("Times:      in times.csv alone. The times belong"),
             std::string::npos);
-  EXPECT_EQ(ReadCsv(Directory("out") / "times.csv").rows.size(), points_);
+  EXPECT_EQ(ReadCsv(Directory("out") / "times.csv").rows.size(), trials_);
 }
 
 using RunnerDeathTest = RunFixture;
@@ -390,7 +390,7 @@ TEST_F(RunnerDeathTest, RowsThatDoNotFitTheTableAreABrokenContract) {
   GTEST_FLAG_SET(death_test_style, "fast");
   SetThreadCount(1);
   Experiment experiment = MadeUpExperiment();
-  experiment.run = [](const Settings&, const Point&) { return Rows{{"sums", {{"ab", "1"}}}}; };
+  experiment.run = [](const Settings&, const Trial&) { return Rows{{"sums", {{"ab", "1"}}}}; };
   EXPECT_DEATH(Run(experiment, Options(Directory("out"))), "no measured table \"sums\"");
 }
 

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 using ShardsTest = RunFixture;
 
-std::string Name(const std::vector<int>& order) {
+std::string ToString(const std::vector<int>& order) {
   std::string name = "order";
   for (const int shard : order) name += " " + std::to_string(shard);
   return name;
@@ -28,16 +28,16 @@ std::string Name(const std::vector<int>& order) {
 TEST_F(ShardsTest, InOneDirectoryInAnyOrderEqualOneRun) {
   std::vector<int> order = {0, 1, 2};
   do {
-    const fs::path out = Directory(Name(order));
+    const fs::path out = Directory(ToString(order));
     for (size_t k = 0; k < order.size(); ++k) {
       EXPECT_FALSE(HasOutputs(out));
       const RunReport report = Run(Counting(), Shard(out, order[k], 3));
-      EXPECT_EQ(report.points_total, points_);
-      EXPECT_EQ(report.points_run, 3u);
-      EXPECT_EQ(report.points_missing, points_ - 3 * (k + 1));
+      EXPECT_EQ(report.trials_total, trials_);
+      EXPECT_EQ(report.trials_run, 3u);
+      EXPECT_EQ(report.trials_missing, trials_ - 3 * (k + 1));
       EXPECT_EQ(report.outputs.empty(), k < 2);
     }
-    EXPECT_EQ(ResultsIn(out), Expected()) << Name(order);
+    EXPECT_EQ(ResultsIn(out), Expected()) << ToString(order);
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
@@ -51,14 +51,14 @@ TEST_F(ShardsTest, InThreeDirectoriesMergeInAnyOrderToOneRun) {
   std::vector<int> order = {0, 1, 2};
   do {
     const std::vector<fs::path> ordered = {shards[order[0]], shards[order[1]], shards[order[2]]};
-    const fs::path out = Directory(Name(order));
+    const fs::path out = Directory(ToString(order));
     const RunReport report = Merge(Counting(), ordered, out, {"numsim", "merge"});
-    EXPECT_EQ(report.points_total, points_);
-    EXPECT_EQ(report.points_run, 0u);
-    EXPECT_EQ(report.points_missing, 0u);
+    EXPECT_EQ(report.trials_total, trials_);
+    EXPECT_EQ(report.trials_run, 0u);
+    EXPECT_EQ(report.trials_missing, 0u);
     EXPECT_EQ(ResultsIn(out), Expected());
     // What was merged is a finished directory like any other.
-    EXPECT_EQ(Run(Counting(), Resume(out)).points_run, 0u);
+    EXPECT_EQ(Run(Counting(), Resume(out)).trials_run, 0u);
   } while (std::next_permutation(order.begin(), order.end()));
   EXPECT_EQ(calls_, 0);
 }
@@ -85,7 +85,7 @@ TEST_F(ShardsTest, AtTheSameTimeInOneDirectoryEqualOneRun) {
 TEST_F(ShardsTest, MoreShardsThanPointsEqualOneRun) {
   const fs::path out = Directory("out");
   for (int k = 0; k < 20; ++k) Run(Counting(), Shard(out, k, 20));
-  EXPECT_EQ(calls_, static_cast<int>(points_)) << "a shard without points must not start over";
+  EXPECT_EQ(calls_, static_cast<int>(trials_)) << "a shard without points must not start over";
   EXPECT_EQ(ResultsIn(out), Expected());
 }
 
@@ -93,7 +93,7 @@ TEST_F(ShardsTest, AnInterruptedShardResumesBesideTheOthers) {
   const fs::path out = Directory("out");
   SetThreadCount(1);
   Run(Counting(), Shard(out, 0, 2));
-  fail_at_ = MadeUpPoints(settings_)[3].label;  // of shard 1
+  fail_at_ = MadeUpTrials(settings_)[3].label;  // of shard 1
   EXPECT_THROW(Run(Counting(), Shard(out, 1, 2)), Error);
   EXPECT_FALSE(HasOutputs(out));
   fail_at_.clear();
@@ -102,7 +102,7 @@ TEST_F(ShardsTest, AnInterruptedShardResumesBesideTheOthers) {
   EXPECT_THROW(Run(Counting(), Shard(out, 1, 2)), Error);
   RunOptions options = Shard(out, 1, 2);
   options.resume = true;
-  EXPECT_EQ(Run(Counting(), options).points_run, 4 - kept);
+  EXPECT_EQ(Run(Counting(), options).trials_run, 4 - kept);
   EXPECT_EQ(ResultsIn(out), Expected());
 }
 
@@ -123,7 +123,7 @@ TEST_F(ShardsTest, AShardOfACompleteDirectoryStartsOver) {
   Run(Counting(), Options(out));
   for (int k = 0; k < 3; ++k) {
     calls_ = 0;
-    EXPECT_EQ(Run(Counting(), Shard(out, k, 3)).points_missing, points_ - 3 * (k + 1u));
+    EXPECT_EQ(Run(Counting(), Shard(out, k, 3)).trials_missing, trials_ - 3 * (k + 1u));
     EXPECT_EQ(calls_, 3);
   }
   EXPECT_EQ(ResultsIn(out), Expected());
@@ -142,16 +142,16 @@ TEST_F(ShardsTest, MergeTellsHowManyPointsAreMissingAndWritesNothing) {
   const fs::path out = Directory("out");
   Run(Counting(), Shard(first, 1, 3));
   EXPECT_EQ(MessageOf([&] { Merge(Counting(), {first}, out, {}); }),
-            "merge: 6 of 9 points are in none of the shards, the first is \"ab seed=5\"");
+            "merge: 6 of 9 trials are in none of the shards, the first is \"ab seed=5\"");
   EXPECT_FALSE(fs::exists(out));
 }
 
 TEST_F(ShardsTest, MergeOfTimesTakesTheRowsOfTheShards) {
   Experiment experiment = MadeUpExperiment();
   experiment.timed = true;
-  experiment.run = [this](const Settings& settings, const Point& point) {
-    Rows rows = MadeUpRun(settings, point);
-    for (auto& row : rows.at("values")) row[3] = Cell(++calls_);  // never the same again
+  experiment.run = [this](const Settings& settings, const Trial& trial) {
+    Rows rows = MadeUpRun(settings, trial);
+    for (auto& row : rows.at("values")) row[3] = FormatCell(++calls_);  // never the same again
     return rows;
   };
   std::vector<fs::path> shards;
@@ -163,10 +163,10 @@ TEST_F(ShardsTest, MergeOfTimesTakesTheRowsOfTheShards) {
   Merge(experiment, shards, out, {});
   const Table merged = ReadCsv(out / "values.csv");
   size_t row = 0;
-  for (size_t i = 0; i < points_; ++i) {
+  for (size_t i = 0; i < trials_; ++i) {
     const std::string name = i % 2 == 0 ? "0-of-2.jsonl" : "1-of-2.jsonl";
-    for (const FinishedPoint& entry : ReadJournal(shards[i % 2] / "journal" / name)) {
-      if (entry.point != i) continue;
+    for (const FinishedTrial& entry : ReadJournal(shards[i % 2] / "journal" / name)) {
+      if (entry.trial != i) continue;
       for (const auto& measured : entry.rows.at("values")) {
         ASSERT_LT(row, merged.rows.size());
         EXPECT_EQ(merged.rows[row++], measured);
@@ -186,9 +186,9 @@ TEST_F(ShardsTest, MergeOfTimesTakesTheRowsOfTheShards) {
 TEST_F(ShardsTest, MergeOfTimedTablesKeepsThoseOfTheFirstShard) {
   Experiment experiment = MadeUpExperiment();
   experiment.tables.push_back({.name = "times", .columns = {{"call", ""}}, .timed = true});
-  experiment.run = [this](const Settings& settings, const Point& point) {
-    Rows rows = MadeUpRun(settings, point);
-    rows["times"].push_back({Cell(++calls_)});
+  experiment.run = [this](const Settings& settings, const Trial& trial) {
+    Rows rows = MadeUpRun(settings, trial);
+    rows["times"].push_back({FormatCell(++calls_)});
     return rows;
   };
   const fs::path first = Directory("first"), second = Directory("second"), out = Directory("out");
@@ -200,9 +200,9 @@ TEST_F(ShardsTest, MergeOfTimedTablesKeepsThoseOfTheFirstShard) {
   EXPECT_EQ(ResultsIn(out), ResultsIn(first));
 
   Experiment other = experiment;
-  other.run = [this](const Settings& settings, const Point& point) {
-    Rows rows = MadeUpRun(settings, point);
-    rows.at("values")[0][3] = Cell(++calls_);
+  other.run = [this](const Settings& settings, const Trial& trial) {
+    Rows rows = MadeUpRun(settings, trial);
+    rows.at("values")[0][3] = FormatCell(++calls_);
     return rows;
   };
   Run(other, Options(Directory("other")));

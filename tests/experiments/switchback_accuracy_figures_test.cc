@@ -22,7 +22,10 @@ class SwitchbackFigures : public SwitchbackTables {
                const std::string& seed,
                int step,
                double loss) {
-    AddRow("curves", group, variant, {{"seed", seed}, {"step", Cell(step)}, {"loss", Cell(loss)}});
+    AddRow("curves",
+           group,
+           variant,
+           {{"seed", seed}, {"step", FormatCell(step)}, {"loss", FormatCell(loss)}});
   }
   // Two models, two sizes, two numbers of tokens; int8 and fp8.
   void AddEverything() {

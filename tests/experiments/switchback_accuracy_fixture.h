@@ -40,10 +40,10 @@ inline Interval IntervalOf(const std::vector<double>& values) {
 }
 
 inline Group Llama(int tokens, const std::string& size = "2x64") {
-  return {"llama", size, Cell(tokens)};
+  return {"llama", size, FormatCell(tokens)};
 }
 inline Group Clip(int tokens, const std::string& size = "2x64") {
-  return {"clip", size, Cell(tokens)};
+  return {"clip", size, FormatCell(tokens)};
 }
 
 class SwitchbackTables : public ::testing::Test {
@@ -85,9 +85,9 @@ class SwitchbackTables : public ::testing::Test {
     Cells cells = more;
     cells.insert({{"seed", seed},
                   {"status", std::isfinite(loss) ? "finished" : "diverged"},
-                  {"start_loss", Cell(kStart)},
-                  {"valid_loss", Cell(loss)},
-                  {"zero_shot", Cell(zero_shot)}});
+                  {"start_loss", FormatCell(kStart)},
+                  {"valid_loss", FormatCell(loss)},
+                  {"zero_shot", FormatCell(zero_shot)}});
     AddRow("final", group, variant, std::move(cells));
   }
   // Trainings with these losses for seeds 0, 1, ...
@@ -117,9 +117,9 @@ class SwitchbackTables : public ::testing::Test {
            group,
            variant,
            {{"seed", "0"},
-            {"error", Cell(error)},
-            {"own_error", Cell(own_error)},
-            {"cosine", Cell(cosine)}});
+            {"error", FormatCell(error)},
+            {"own_error", FormatCell(own_error)},
+            {"cosine", FormatCell(cosine)}});
   }
 
   Settings SettingsOfTest() const {

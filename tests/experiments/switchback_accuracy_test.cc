@@ -123,22 +123,22 @@ TEST(SwitchbackPresets, HaveWhatTheClaimsAreAbout) {
   EXPECT_EQ(names, (std::vector<std::string>{"quick", "small", "paper"}));
 }
 
-TEST(SwitchbackPoints, AreEveryTrainingWithEverySeed) {
+TEST(SwitchbackTrials, AreEveryTrainingWithEverySeed) {
   const Settings settings = SettingsWith(With(kTiny, "batches-llama", "2,3"), 2);
-  const std::vector<Point> points = SwitchbackAccuracy().points(settings);
-  ASSERT_EQ(points.size(), 3u * 3u * 2u);
-  EXPECT_EQ(points[0].label, "clip 1x32 batch=4 standard seed=0");
-  EXPECT_EQ(points[3].label, "clip 1x32 batch=4 switchback:int8 seed=1");
-  EXPECT_EQ(points[17].label, "llama 1x32 batch=3 llm-int8:int8 seed=1");
-  EXPECT_GT(points[17].cost, points[6].cost);
+  const std::vector<Trial> trials = SwitchbackAccuracy().trials(settings);
+  ASSERT_EQ(trials.size(), 3u * 3u * 2u);
+  EXPECT_EQ(trials[0].label, "clip 1x32 batch=4 standard seed=0");
+  EXPECT_EQ(trials[3].label, "clip 1x32 batch=4 switchback:int8 seed=1");
+  EXPECT_EQ(trials[17].label, "llama 1x32 batch=3 llm-int8:int8 seed=1");
+  EXPECT_GT(trials[17].cost, trials[6].cost);
   std::set<std::string> labels;
-  for (const Point& point : points) EXPECT_TRUE(labels.insert(point.label).second) << point.label;
+  for (const Trial& trial : trials) EXPECT_TRUE(labels.insert(trial.label).second) << trial.label;
 }
 
-TEST(SwitchbackPoints, NameBadOptions) {
+TEST(SwitchbackTrials, NameBadOptions) {
   const auto message_of = [](const std::string& option, const std::string& value) {
     const Overrides overrides = With(kTiny, option, value);
-    return MessageOf([&] { SwitchbackAccuracy().points(SettingsWith(overrides)); });
+    return MessageOf([&] { SwitchbackAccuracy().trials(SettingsWith(overrides)); });
   };
   EXPECT_EQ(message_of("steps", "10"), "no error");
   const std::vector<std::pair<std::string, std::string>> bad = {
@@ -292,11 +292,11 @@ TEST(SwitchbackConfig, ExactWeightGradientsChangeNothingElse) {
 
 // The tables of one training.
 Tables Trained(const std::string& model, const std::string& variant, const Overrides& overrides) {
-  const Point point{
+  const Trial trial{
       .label = "",
       .seed = 0,
       .parameters = {{"model", model}, {"size", "1x32"}, {"batch", "4"}, {"variant", variant}}};
-  const Rows rows = Measure(SettingsWith(overrides), point);
+  const Rows rows = Measure(SettingsWith(overrides), trial);
   Tables tables;
   for (const TableSpec& spec : SwitchbackAccuracy().tables) {
     if (spec.derived) continue;

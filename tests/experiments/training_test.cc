@@ -295,26 +295,26 @@ TEST(LossCurve, HasTheMeanSinceThePointBefore) {
   Trainer trainer(config, OpenData(config.data));
   LossCurve curve(5);
   std::vector<double> losses;
-  std::vector<std::pair<uint64_t, double>> points;
+  std::vector<std::pair<uint64_t, double>> trials;
   while (trainer.status() == TrainStatus::kRunning) {
     trainer.Step();
     losses.push_back(trainer.last_loss());
-    if (curve.Add(trainer)) points.emplace_back(curve.steps(), curve.loss());
+    if (curve.Add(trainer)) trials.emplace_back(curve.steps(), curve.loss());
   }
   ASSERT_EQ(losses.size(), 12u);
-  ASSERT_EQ(points.size(), 3u);
-  EXPECT_EQ(points[0].first, 5u);
-  EXPECT_EQ(points[1].first, 10u);
-  EXPECT_EQ(points[2].first, 12u);
+  ASSERT_EQ(trials.size(), 3u);
+  EXPECT_EQ(trials[0].first, 5u);
+  EXPECT_EQ(trials[1].first, 10u);
+  EXPECT_EQ(trials[2].first, 12u);
   const auto mean = [&losses](size_t begin, size_t end) {
     double sum = 0;
     for (size_t i = begin; i < end; ++i) sum += losses[i];
     return sum / static_cast<double>(end - begin);
   };
-  EXPECT_DOUBLE_EQ(points[0].second, mean(0, 5));
-  EXPECT_DOUBLE_EQ(points[1].second, mean(5, 10));
-  EXPECT_DOUBLE_EQ(points[2].second, mean(10, 12));
-  EXPECT_NE(points[0].second, points[1].second);
+  EXPECT_DOUBLE_EQ(trials[0].second, mean(0, 5));
+  EXPECT_DOUBLE_EQ(trials[1].second, mean(5, 10));
+  EXPECT_DOUBLE_EQ(trials[2].second, mean(10, 12));
+  EXPECT_NE(trials[0].second, trials[1].second);
 }
 
 TEST(FinalLoss, IsThatOfTheValidation) {

@@ -37,7 +37,7 @@ Overrides With(Overrides overrides, const std::string& name, const std::string& 
   return overrides;
 }
 
-Point PointOf(const std::string& problem,
+Trial TrialOf(const std::string& problem,
               const std::string& optimiser,
               const std::string& format,
               const std::string& rate) {
@@ -47,8 +47,8 @@ Point PointOf(const std::string& problem,
               {"problem", problem}, {"optimiser", optimiser}, {"format", format}, {"lr", rate}}};
 }
 
-Table RowsOf(const Overrides& overrides, const Point& point) {
-  return experiments::RowsOf(UpdateConvergence(), SettingsWith(overrides), point);
+Table RowsOf(const Overrides& overrides, const Trial& trial) {
+  return experiments::RowsOf(UpdateConvergence(), SettingsWith(overrides), trial);
 }
 
 TEST(UpdateConvergence, EqualsTheGoldenCsvOnAnyNumberOfThreads) {
@@ -200,10 +200,10 @@ TEST(Logistic, ImagesThatTeachNothingAreAnError) {
 // The same training by hand, in float64.
 TEST(UpdateConvergence, BaselineDescendsTheGradient) {
   const Overrides overrides = With(With(kSmall, "beta1", "0"), "steps", "40");
-  const Point point = PointOf("quadratic", "momentum", "fp32", "0.01");
-  const Table table = RowsOf(overrides, point);
+  const Trial trial = TrialOf("quadratic", "momentum", "fp32", "0.01");
+  const Table table = RowsOf(overrides, trial);
   ASSERT_EQ(table.rows.size(), 5u);
-  const auto problem = MakeProblem(SettingsWith(overrides), point);
+  const auto problem = MakeProblem(SettingsWith(overrides), trial);
   std::vector<double> w(problem->Start().begin(), problem->Start().end());
   std::vector<float> rounded(w.size()), gradient(w.size());
   const auto round = [&] {
@@ -223,9 +223,9 @@ TEST(UpdateConvergence, BaselineDescendsTheGradient) {
 }
 
 TEST(UpdateConvergence, RowsDoNotDependOnTheOtherRules) {
-  const Point point = PointOf("quadratic", "adam", "bf16", "0.0001");
-  const Table all = RowsOf(kSmall, point);
-  const Table one = RowsOf(With(kSmall, "rules", "stochastic"), point);
+  const Trial trial = TrialOf("quadratic", "adam", "bf16", "0.0001");
+  const Table all = RowsOf(kSmall, trial);
+  const Table one = RowsOf(With(kSmall, "rules", "stochastic"), trial);
   ASSERT_EQ(one.rows.size(), 5u);
   for (size_t r = 0; r < 5; ++r) EXPECT_EQ(one.rows[r], all.rows[5 + r]);
 }
@@ -236,7 +236,7 @@ TEST(UpdateConvergence, RulesThatDoNotServeAFormatAreLeftOut) {
   EXPECT_EQ(RulesFor(settings, ParseFormat("bf16")).size(), UpdateKinds().size());
   EXPECT_EQ(RulesFor(settings, ParseFormat("fp16")).size(), UpdateKinds().size());
   for (const UpdateRule& rule : RulesFor(settings, ParseFormat("bf16"))) {
-    EXPECT_NE(Name(rule), "kahan:bf16");
+    EXPECT_NE(ToString(rule), "kahan:bf16");
   }
   for (const UpdateRule& rule : RulesFor(settings, ParseFormat("fp16"))) {
     EXPECT_NE(rule.kind, UpdateKind::kSplitMaster);
@@ -254,7 +254,7 @@ TEST(UpdateConvergence, BytesAreOfTheFormatAndTheState) {
 TEST(UpdateConvergence, ARunThatDivergesEndsWithInfiniteLoss) {
   // A tiny reach makes curvatures far too large for the learning rate.
   const Overrides overrides = With(With(kSmall, "reach", "1e-4"), "rules", "naive");
-  const Table table = RowsOf(overrides, PointOf("quadratic", "momentum", "bf16", "0.01"));
+  const Table table = RowsOf(overrides, TrialOf("quadratic", "momentum", "bf16", "0.01"));
   ASSERT_EQ(table.rows.size(), 5u);
   EXPECT_EQ(table.Text(0, "status"), "ok");
   EXPECT_EQ(table.Text(4, "status"), "diverged");
@@ -267,7 +267,7 @@ TEST(UpdateConvergence, ARunThatOverflowsEndsAsNonfinite) {
   Overrides overrides = With(With(kSmall, "reach", "1e-5"), "weight-scale", "1");
   overrides["steps"] = "40";
   overrides["records"] = "2";
-  const Table table = RowsOf(overrides, PointOf("quadratic", "momentum", "fp32", "1"));
+  const Table table = RowsOf(overrides, TrialOf("quadratic", "momentum", "fp32", "1"));
   ASSERT_EQ(table.rows.size(), 3u);
   EXPECT_EQ(table.Text(0, "status"), "ok");
   EXPECT_EQ(table.Text(1, "status"), "nonfinite");
@@ -287,7 +287,7 @@ TEST(UpdateConvergence, RecordsTheStartHalfTimeAndTheEnd) {
 TEST(UpdateConvergence, BadOptionsAreNamed) {
   const Experiment experiment = UpdateConvergence();
   const auto message = [&](const Overrides& overrides) {
-    return MessageOf([&] { experiment.points(SettingsWith(overrides)); });
+    return MessageOf([&] { experiment.trials(SettingsWith(overrides)); });
   };
   EXPECT_EQ(message({}), "no error");
   for (const char* const option : {"steps",

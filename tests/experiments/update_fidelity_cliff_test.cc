@@ -131,7 +131,7 @@ TEST(MovedShareExpected, AgreesWithCounting) {
         const double counted = static_cast<double>(Movers(drawn, lr));
         const double deviation = std::sqrt(expected * std::max(0.0, 1 - expected / kElements));
         EXPECT_NEAR(counted, expected, 5 * deviation + 1)
-            << format << " " << Name(keys) << " lr " << lr;
+            << format << " " << ToString(keys) << " lr " << lr;
       }
     }
   }
@@ -156,7 +156,7 @@ TEST(StepSquareExpected, AgreesWithTheMeanSquareOfManySteps) {
         const double expected =
             StepSquareExpected(drawn.format, keys == Keys::kSame, static_cast<double>(lr));
         EXPECT_NEAR(mean, expected, 5 * error + 5e-3 * expected + 1e-9 * lr * lr)
-            << format << " " << Name(keys) << " lr " << lr;
+            << format << " " << ToString(keys) << " lr " << lr;
       }
     }
   }

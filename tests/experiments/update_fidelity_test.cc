@@ -38,10 +38,10 @@ Table RowsOf(const Settings& settings,
              const std::string& format,
              const std::string& keys,
              const std::string& rule) {
-  const Point point{.label = "point",
+  const Trial trial{.label = "point",
                     .seed = 0,
                     .parameters = {{"format", format}, {"keys", keys}, {"rule", rule}}};
-  return experiments::RowsOf(UpdateFidelity(), settings, point);
+  return experiments::RowsOf(UpdateFidelity(), settings, trial);
 }
 
 void RunInto(const fs::path& out, const Settings& settings) {
@@ -196,7 +196,7 @@ TEST(UpdateFidelity, LearningRatesAreFloatsWhoseTextIsShort) {
 TEST(UpdateFidelity, BadOptionsAreNamed) {
   const Experiment experiment = UpdateFidelity();
   const auto message = [&](const Overrides& overrides) {
-    return MessageOf([&] { experiment.points(SettingsWith(overrides)); });
+    return MessageOf([&] { experiment.trials(SettingsWith(overrides)); });
   };
   EXPECT_EQ(message({}), "no error");
   EXPECT_NE(message({{"formats", "e9m9"}}).find("e9m9"), std::string::npos);
@@ -218,11 +218,11 @@ TEST(UpdateFidelity, BadOptionsAreNamed) {
 
 // Of 3 formats, 2 choices of keys: bf16 alone has split-master.
 TEST(UpdateFidelity, RulesAreLeftOutOfFormatsThatTheyDoNotServe) {
-  const std::vector<Point> points = UpdateFidelity().points(SettingsWith({}));
-  EXPECT_EQ(points.size(), 2u * (8 + 8 + 9));
-  for (const Point& point : points) {
-    if (point.parameters.at("rule") != "split-master") continue;
-    EXPECT_EQ(point.parameters.at("format"), "bf16");
+  const std::vector<Trial> trials = UpdateFidelity().trials(SettingsWith({}));
+  EXPECT_EQ(trials.size(), 2u * (8 + 8 + 9));
+  for (const Trial& trial : trials) {
+    if (trial.parameters.at("rule") != "split-master") continue;
+    EXPECT_EQ(trial.parameters.at("format"), "bf16");
   }
 }
 
@@ -230,7 +230,7 @@ TEST(UpdateFidelity, CustomFormatsAreMeasured) {
   Overrides overrides = kSmall;
   overrides["formats"] = "e3m4:bias=4,inf=none,nan=none,e2m1fn";
   overrides["rules"] = "naive,norm-matched@row,kahan:bf16";
-  EXPECT_EQ(UpdateFidelity().points(SettingsWith(overrides)).size(), 12u);
+  EXPECT_EQ(UpdateFidelity().trials(SettingsWith(overrides)).size(), 12u);
   const TemporaryDirectory directory;
   RunInto(directory.Path() / "out", SettingsWith(overrides));
   EXPECT_EQ(ReadCsv(directory.Path() / "out" / "fidelity.csv").rows.size(), 36u);

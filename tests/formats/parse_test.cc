@@ -198,11 +198,11 @@ TEST(ParseFormat, RefusesFormatsWithoutANumberBesidesZero) {
   EXPECT_THROW(ParseFormat("e1m0:nan=all-ones,inf=none"), Error);
 }
 
-TEST(FormatText, NamesEveryTableEntry) {
-  for (const FormatEntry& entry : FormatTable()) EXPECT_EQ(FormatText(entry.spec), entry.name);
+TEST(ToString, NamesEveryTableEntry) {
+  for (const FormatEntry& entry : FormatTable()) EXPECT_EQ(ToString(entry.spec), entry.name);
 }
 
-TEST(FormatText, IsReadBackToTheSameFormat) {
+TEST(ToString, IsReadBackToTheSameFormat) {
   std::vector<std::string> texts = {"e5m9",
                                     "e3m3:bias=-4",
                                     "ue5m3",
@@ -226,14 +226,14 @@ TEST(FormatText, IsReadBackToTheSameFormat) {
       // Which combinations are valid is tested above; here only that valid ones survive.
       continue;
     }
-    const std::string written = FormatText(format.spec);
+    const std::string written = ToString(format.spec);
     EXPECT_TRUE(ParseFormat(written).spec == format.spec) << "written as " << written;
-    EXPECT_EQ(FormatText(ParseFormat(written).spec), written);
+    EXPECT_EQ(ToString(ParseFormat(written).spec), written);
   }
 }
 
 // Every combination of special codes over a few sizes: refused, or written and read back the same.
-TEST(FormatText, IsReadBackForEveryCombinationOfKeys) {
+TEST(ToString, IsReadBackForEveryCombinationOfKeys) {
   int accepted = 0;
   for (const char* base : {"e1m0", "e1m2", "e2m0", "e4m3", "ue4m3", "ue2m0", "e8m2", "int8"}) {
     for (const char* inf : {"none", "ieee", "top"}) {
@@ -250,7 +250,7 @@ TEST(FormatText, IsReadBackForEveryCombinationOfKeys) {
               continue;
             }
             ++accepted;
-            const std::string written = FormatText(spec);
+            const std::string written = ToString(spec);
             EXPECT_LE(written.size(), text.size());
             EXPECT_TRUE(ParseFormat(written).spec == spec) << "written as " << written;
           }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "numsim/base/error.h"
-#include "numsim/gemm/internal/gemm_staged.h"
+#include "numsim/gemm/internal/gemm_offload.h"
 #include "tests/support/device_factor.h"
 #include "tests/support/device_test.h"
 
@@ -23,7 +23,7 @@ struct Product {
 
   FormatSpec FormatA() const { return ParseFormat(a).spec; }
   FormatSpec FormatB() const { return ParseFormat(b).spec; }
-  Accumulator Rule() const { return ParseAccumulator(rule); }
+  AccumulationMode Rule() const { return ParseAccumulationMode(rule); }
 };
 void PrintTo(const Product& p, std::ostream* os) { *os << p.a << " " << p.b << " " << p.rule; }
 
@@ -70,7 +70,7 @@ class DeviceGemm : public DeviceTestOf<Product> {
                   bool transposed_a,
                   bool transposed_b,
                   size_t offset = 0) {
-    const Accumulator rule = GetParam().Rule();
+    const AccumulationMode rule = GetParam().Rule();
     const DeviceFactor left(a, transposed_a, stream(), offset);
     const DeviceFactor right(b, transposed_b, stream(), offset);
     for (const DeviceElement element : {DeviceElement::kFloat32, DeviceElement::kBfloat16}) {
@@ -80,7 +80,8 @@ class DeviceGemm : public DeviceTestOf<Product> {
         const std::vector<uint32_t> got = DeviceProduct(
             left.Get(), right.Get(), rule, element, engine, scratch_, stream(), offset);
         EXPECT_TRUE(SameBits(got, BitsOf(want, element), b.rows()))
-            << "engine " << Name(engine) << (element == DeviceElement::kBfloat16 ? ", bf16" : "")
+            << "engine " << ToString(engine)
+            << (element == DeviceElement::kBfloat16 ? ", bf16" : "")
             << (transposed_a ? ", a transposed" : "") << (transposed_b ? ", b transposed" : "")
             << "\na: " << a.Describe() << "\nb: " << b.Describe();
       }
@@ -191,7 +192,7 @@ TEST_P(DeviceGemm, NothingGivesNothingAndNoProductsGiveZero) {
 
 TEST_P(DeviceGemm, HostCallsRunOnTheDevice) {
   const ExecutionState state;
-  const Accumulator rule = GetParam().Rule();
+  const AccumulationMode rule = GetParam().Rule();
   size_t count = 0;
   for (const Shape& shape : {Shape{33, 48, 129}, Shape{5, 3, 48}, Shape{128, 256, 64}}) {
     for (const bool transposed : {false, true}) {
@@ -204,7 +205,7 @@ TEST_P(DeviceGemm, HostCallsRunOnTheDevice) {
         a.Store(storage, transposed);
         b.Store(storage, !transposed);
         const bool int8_values = a.format() == kInt8 && storage == Storage::kValues;
-        EXPECT_EQ(MultipliesStaged(a.Get(), b.Get(), rule), !int8_values);
+        EXPECT_EQ(MultipliesOffloaded(a.Get(), b.Get(), rule), !int8_values);
         ForceBackend("cuda");
         EXPECT_TRUE(SameMatrix(GemmResult(a, b, rule), want, b.rows())) << a.Describe() << "\n"
                                                                         << b.Describe();
@@ -235,7 +236,7 @@ class DeviceGemmCall : public DeviceTest {
     try {
       Gemm(a,
            b,
-           ParseAccumulator(rule),
+           ParseAccumulationMode(rule),
            {out.data(), DeviceElement::kFloat32, {a.rows, b.rows}},
            scratch_,
            stream(),
@@ -313,11 +314,11 @@ TEST_F(DeviceGemmCall, RuleLibraryIsNearTheExactProduct) {
       Factor b = Factor::Random(spec, 96, 512, Spread::kNormal, Side::kRight, random_);
       PutScales(a, scales, random_);
       PutScales(b, scales, random_);
-      const std::vector<float> want = HostProduct(a, b, ParseAccumulator("fp64"));
+      const std::vector<float> want = HostProduct(a, b, ParseAccumulationMode("fp64"));
       const DeviceFactor left(a, false, stream()), right(b, false, stream());
       const std::vector<uint32_t> got = DeviceProduct(left.Get(),
                                                       right.Get(),
-                                                      ParseAccumulator("library"),
+                                                      ParseAccumulationMode("library"),
                                                       DeviceElement::kFloat32,
                                                       DeviceGemmEngine::kAuto,
                                                       scratch_,
@@ -339,8 +340,8 @@ TEST_F(DeviceGemmCall, ScalesAlongTheInnerDimensionStayOnTheProcessor) {
   Factor a = Factor::Random(kE4M3fn, 8, 64, Spread::kNormal, Side::kLeft, random_);
   const Factor b = Factor::Random(kE4M3fn, 8, 64, Spread::kNormal, Side::kRight, random_);
   a.SetScales({2, 3}, {.segment = 32, .segment_stride = 1});
-  const Accumulator rule = ParseAccumulator("hopper-fp8-fast");
-  EXPECT_FALSE(MultipliesStaged(a.Get(), b.Get(), rule));
+  const AccumulationMode rule = ParseAccumulationMode("hopper-fp8-fast");
+  EXPECT_FALSE(MultipliesOffloaded(a.Get(), b.Get(), rule));
   const std::vector<float> want = DefinedProduct(a, b, rule);
   const ExecutionState state;
   ForceBackend("cuda");
@@ -349,7 +350,7 @@ TEST_F(DeviceGemmCall, ScalesAlongTheInnerDimensionStayOnTheProcessor) {
 
 TEST(DeviceGemmEngineNames, AreReadBack) {
   for (const char* const name : {"auto", "library", "own"}) {
-    EXPECT_EQ(Name(ParseDeviceGemmEngine(name)), name);
+    EXPECT_EQ(ToString(ParseDeviceGemmEngine(name)), name);
   }
   EXPECT_THROW(ParseDeviceGemmEngine("fast"), Error);
 }

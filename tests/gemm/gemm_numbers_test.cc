@@ -13,7 +13,7 @@
 namespace numsim {
 namespace {
 
-const Accumulator kExact{};
+const AccumulationMode kExact{};
 
 // A factor of int8 codes in plain memory; value(row, k) is an integer from -128 to 127.
 struct Int8Factor {
@@ -170,7 +170,7 @@ TEST(GemmInt8, UnusedCodeIsMinus128UnderEveryRule) {
     a.Store(Storage::kCodes, false);
     b.Store(Storage::kCodes, false);
     WithEachBackend([&] {
-      EXPECT_EQ(GemmResult(a, b, ParseAccumulator(text)),
+      EXPECT_EQ(GemmResult(a, b, ParseAccumulationMode(text)),
                 std::vector<float>(1, 128 * 128 - 3 * 128 - 128))
           << text;
     });
@@ -197,7 +197,7 @@ TEST(Gemm, EqualsItsDefinitionAroundSizesOfTiles) {
               Factor::Random(format, left ? 2 : rows, 7, Spread::kNormal, Side::kRight, random);
           a.Store(Storage::kCodes, random.Below(2) != 0);
           b.Store(Storage::kCodes, random.Below(2) != 0);
-          ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, ParseAccumulator(text)));
+          ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, ParseAccumulationMode(text)));
         }
       }
       for (const size_t size : {512, 1024, 2048, 4096}) {
@@ -206,7 +206,7 @@ TEST(Gemm, EqualsItsDefinitionAroundSizesOfTiles) {
           Factor b = Factor::Random(format, 2, inner, Spread::kNormal, Side::kRight, random);
           a.Store(Storage::kCodes, false);
           b.Store(Storage::kCodes, false);
-          ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, ParseAccumulator(text)));
+          ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, ParseAccumulationMode(text)));
         }
       }
     }
@@ -239,8 +239,8 @@ TEST(Gemm, AlignedSumsBeyondTheBitsOfFloat64AreExact) {
   a.back() = Encode(kBf16, -0x1p-20f);
   b.back() = Encode(kBf16, 0x1p-20f);
   const Factor row(kBf16, 1, 4096, a), column(kBf16, 1, 4096, b);
-  ExpectDefinedProduct(row, column, ParseAccumulator("trunc:40,8192"));
-  EXPECT_EQ(DefinedElement(row, column, ParseAccumulator("trunc:40,8192"), 0, 0),
+  ExpectDefinedProduct(row, column, ParseAccumulationMode("trunc:40,8192"));
+  EXPECT_EQ(DefinedElement(row, column, ParseAccumulationMode("trunc:40,8192"), 0, 0),
             std::nextafter(4095 * 1.75f * 1.75f, 0.0f));
 }
 
@@ -260,7 +260,7 @@ TEST(GemmLibraryRule, LiesWithinTheErrorBoundOfAnyOrder) {
       std::vector<float> scales;
       for (int i = 0; i < 9; ++i) scales.push_back(0.25f + static_cast<float>(i) / 7);
       a.SetScales(scales, per_row);
-      const std::vector<float> out = GemmResult(a, b, ParseAccumulator("library"));
+      const std::vector<float> out = GemmResult(a, b, ParseAccumulationMode("library"));
       const double unit = 0x1p-24 * static_cast<double>(inner + 3);
       for (size_t i = 0; i < a.rows(); ++i) {
         for (size_t j = 0; j < b.rows(); ++j) {
@@ -271,7 +271,7 @@ TEST(GemmLibraryRule, LiesWithinTheErrorBoundOfAnyOrder) {
             magnitude += std::fabs(product);
           }
           ASSERT_NEAR(out[i * b.rows() + j], sum, unit / (1 - unit) * magnitude)
-              << FormatText(format) << " " << inner << " (" << i << ", " << j << ")";
+              << ToString(format) << " " << inner << " (" << i << ", " << j << ")";
         }
       }
     }
@@ -279,7 +279,7 @@ TEST(GemmLibraryRule, LiesWithinTheErrorBoundOfAnyOrder) {
 }
 
 TEST(GemmLibraryRule, GivesTheNanOfTheRuleAndZeroForNothing) {
-  const Accumulator library = ParseAccumulator("library");
+  const AccumulationMode library = ParseAccumulationMode("library");
   oracle::TestRandom random(6);
   for (const FormatSpec& format : {kBf16, kFp32}) {
     Factor a = Factor::Random(format, 3, 20, Spread::kNormal, Side::kLeft, random);

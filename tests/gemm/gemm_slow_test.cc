@@ -13,8 +13,8 @@ namespace {
 
 // Some elements are those of the definition; all are the same with 1 thread and 5 and on every
 // backend.
-void ExpectSampleAndSameBits(const Factor& a, const Factor& b, const Accumulator& rule) {
-  SCOPED_TRACE(Name(rule));
+void ExpectSampleAndSameBits(const Factor& a, const Factor& b, const AccumulationMode& rule) {
+  SCOPED_TRACE(ToString(rule));
   std::vector<float> first;
   WithEachBackend([&] {
     if (UsesScalarReference()) return;  // slow, and the definition below is the same
@@ -56,7 +56,7 @@ TEST(GemmSlow, LargeProductsEqualTheirDefinitionOnEveryBackend) {
     const bool codes = format.Bits() <= 16;
     a.Store(codes ? Storage::kCodes : Storage::kValues, false);
     b.Store(codes ? Storage::kCodes : Storage::kValues, true);
-    ASSERT_NO_FATAL_FAILURE(ExpectSampleAndSameBits(a, b, ParseAccumulator(text)));
+    ASSERT_NO_FATAL_FAILURE(ExpectSampleAndSameBits(a, b, ParseAccumulationMode(text)));
   }
 }
 
@@ -69,7 +69,7 @@ TEST(GemmSlow, AQuarterMillionProductsEqualTheirDefinitionOnEveryBackend) {
       Factor b = Factor::Random(format, 2, kInner, Spread::kCancelling, Side::kRight, random);
       a.Store(Storage::kCodes, false);
       b.Store(Storage::kCodes, false);
-      ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, ParseAccumulator(text), {2}));
+      ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, ParseAccumulationMode(text), {2}));
     }
   }
 }

@@ -135,7 +135,7 @@ Factor RandomFactor(const FormatSpec& format,
 
 class GemmUnderRule : public testing::TestWithParam<const char*> {
  protected:
-  Accumulator rule() const { return ParseAccumulator(GetParam()); }
+  AccumulationMode rule() const { return ParseAccumulationMode(GetParam()); }
 };
 
 TEST_P(GemmUnderRule, EqualsItsDefinition) {
@@ -179,7 +179,7 @@ TEST_P(GemmUnderRule, EqualsItsDefinitionForEveryStorage) {
       WithEachBackend([&, &p = pair] {
         SetThreadCount(1);
         ASSERT_TRUE(SameMatrix(GemmResult(a, b, rule()), want, b.rows()))
-            << FormatText(p.a) << " way " << way;
+            << ToString(p.a) << " way " << way;
       });
     }
   }
@@ -302,7 +302,7 @@ TEST(Gemm, SumsBeyondTheRangeOfFloat32EqualTheirDefinition) {
       for (const float x : sum.a) a.push_back(Encode(format, x));
       for (const float x : sum.b) b.push_back(Encode(format, x));
       const Factor row(format, 1, a.size(), a), column(format, 1, b.size(), b);
-      ExpectDefinedProduct(row, column, ParseAccumulator(sum.rule));
+      ExpectDefinedProduct(row, column, ParseAccumulationMode(sum.rule));
     }
   }
 }
@@ -321,7 +321,7 @@ TEST(Gemm, AStrideOfSegmentsIsNotReadWithoutSegments) {
 
 TEST(Gemm, NamesOfTheTableEqualTheirDefinition) {
   oracle::TestRandom random(8);
-  for (const AccumulatorRow& row : AccumulatorTable()) {
+  for (const AccumulationModeRow& row : AccumulationModeTable()) {
     std::string names(row.operands);
     std::erase(names, ' ');
     const std::vector<Format> formats = ParseFormatList(names);

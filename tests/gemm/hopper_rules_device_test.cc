@@ -228,7 +228,7 @@ void StudySplit(const StudiedRule& rule,
                 const std::function<std::vector<uint32_t>(const Factor&, const Factor&)>& outputs,
                 bool bf16,
                 Candidates& candidates) {
-  const Accumulator accumulator = ParseAccumulator(rule.name);
+  const AccumulationMode accumulation = ParseAccumulationMode(rule.name);
   for (const auto& [a, b] : pairs) {
     const std::vector<uint32_t> got = outputs(a, b);
     if (got.empty()) return;
@@ -241,7 +241,7 @@ void StudySplit(const StudiedRule& rule,
       std::vector<std::vector<float>> parts;
       for (size_t k = 0; k < inner; k += length) {
         const size_t end = std::min(inner, k + length);
-        parts.push_back(HostProduct(Part(a, k, end), Part(b, k, end), accumulator));
+        parts.push_back(HostProduct(Part(a, k, end), Part(b, k, end), accumulation));
       }
       JudgeJoins(parts, unit, bf16, got, candidates);
     }

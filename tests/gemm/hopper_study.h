@@ -163,7 +163,7 @@ class HopperStudy : public DeviceTest {
     Factor left = a, right = b;
     left.SetScales({}, {});
     right.SetScales({}, {});
-    return HostProduct(left, right, ParseAccumulator(rule.name));
+    return HostProduct(left, right, ParseAccumulationMode(rule.name));
   }
 
   // CASE-a.npy and so on into NUMSIM_RECORD_DIR, if it is set.

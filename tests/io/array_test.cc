@@ -12,9 +12,9 @@ TEST(Array, ScalarHasOneElementAndAZeroExtentNone) {
 }
 
 TEST(ElementType, NameEndsInItsBitsUnlessItIsAnEightBitFloat) {
-  EXPECT_EQ(Name(ElementType::kBf16), "bfloat16");
-  EXPECT_EQ(Name(ElementType::kF8E4M3), "e4m3fn");
-  EXPECT_EQ(Name(ElementType::kF8E5M2), "e5m2");
+  EXPECT_EQ(ToString(ElementType::kBf16), "bfloat16");
+  EXPECT_EQ(ToString(ElementType::kF8E4M3), "e4m3fn");
+  EXPECT_EQ(ToString(ElementType::kF8E5M2), "e5m2");
   EXPECT_EQ(ElementBytes(ElementType::kF8E5M2), 1u);
   for (const ElementType type : {ElementType::kF64,
                                  ElementType::kF32,
@@ -23,7 +23,7 @@ TEST(ElementType, NameEndsInItsBitsUnlessItIsAnEightBitFloat) {
                                  ElementType::kU8,
                                  ElementType::kU16,
                                  ElementType::kU32}) {
-    EXPECT_TRUE(Name(type).ends_with(std::to_string(8 * ElementBytes(type)))) << Name(type);
+    EXPECT_TRUE(ToString(type).ends_with(std::to_string(8 * ElementBytes(type)))) << ToString(type);
   }
 }
 
@@ -44,10 +44,10 @@ TEST(CheckedElements, ZeroExtentDoesNotHideAnOverflow) {
   EXPECT_FALSE(CheckedElements(Shape{SIZE_MAX, 8, 0}, 8));
 }
 
-TEST(ShapeText, WritesTuplesAsPython) {
-  EXPECT_EQ(ShapeText(std::vector<size_t>{}), "()");
-  EXPECT_EQ(ShapeText(std::vector<size_t>{5}), "(5,)");
-  EXPECT_EQ(ShapeText(std::vector<size_t>{2, 3}), "(2, 3)");
+TEST(ShapeToString, WritesTuplesAsPython) {
+  EXPECT_EQ(ShapeToString(std::vector<size_t>{}), "()");
+  EXPECT_EQ(ShapeToString(std::vector<size_t>{5}), "(5,)");
+  EXPECT_EQ(ShapeToString(std::vector<size_t>{2, 3}), "(2, 3)");
 }
 
 }  // namespace

@@ -15,13 +15,13 @@ using CsvTest = IoTest;
 using Row = std::vector<std::string>;
 
 TEST(Cell, DoublesAreTheShortestTextThatReadsBack) {
-  EXPECT_EQ(Cell(0.1), "0.1");
-  EXPECT_EQ(Cell(0.1 + 0.2), "0.30000000000000004");
-  EXPECT_EQ(Cell(1e23), "1e+23");
-  EXPECT_EQ(Cell(448.0), "448");
-  EXPECT_EQ(Cell(-0.0), "-0");
-  EXPECT_EQ(Cell(5e-324), "5e-324");
-  EXPECT_EQ(Cell(0.001953125), "0.001953125");
+  EXPECT_EQ(FormatCell(0.1), "0.1");
+  EXPECT_EQ(FormatCell(0.1 + 0.2), "0.30000000000000004");
+  EXPECT_EQ(FormatCell(1e23), "1e+23");
+  EXPECT_EQ(FormatCell(448.0), "448");
+  EXPECT_EQ(FormatCell(-0.0), "-0");
+  EXPECT_EQ(FormatCell(5e-324), "5e-324");
+  EXPECT_EQ(FormatCell(0.001953125), "0.001953125");
 }
 
 TEST(Cell, EveryDoubleReadsBack) {
@@ -29,7 +29,7 @@ TEST(Cell, EveryDoubleReadsBack) {
   for (int i = 0; i < 100000; ++i) {
     const double value = std::bit_cast<double>(random());
     if (std::isnan(value)) continue;
-    const std::string text = Cell(value);
+    const std::string text = FormatCell(value);
     double back = 0;
     ASSERT_EQ(std::from_chars(text.data(), text.data() + text.size(), back).ec, std::errc());
     ASSERT_EQ(std::bit_cast<uint64_t>(back), std::bit_cast<uint64_t>(value)) << text;
@@ -38,17 +38,17 @@ TEST(Cell, EveryDoubleReadsBack) {
 
 TEST(Cell, NanHasNoSignAndInfinityHas) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(Cell(nan), "nan");
-  EXPECT_EQ(Cell(std::copysign(nan, -1.0)), "nan");
-  EXPECT_EQ(Cell(HUGE_VAL), "inf");
-  EXPECT_EQ(Cell(-HUGE_VAL), "-inf");
+  EXPECT_EQ(FormatCell(nan), "nan");
+  EXPECT_EQ(FormatCell(std::copysign(nan, -1.0)), "nan");
+  EXPECT_EQ(FormatCell(HUGE_VAL), "inf");
+  EXPECT_EQ(FormatCell(-HUGE_VAL), "-inf");
 }
 
 TEST(Cell, IntegersAndTextsAreThemselves) {
-  EXPECT_EQ(Cell(std::numeric_limits<int64_t>::min()), "-9223372036854775808");
-  EXPECT_EQ(Cell(std::numeric_limits<uint64_t>::max()), "18446744073709551615");
-  EXPECT_EQ(Cell(-1), "-1");
-  EXPECT_EQ(Cell("a,b"), "a,b");
+  EXPECT_EQ(FormatCell(std::numeric_limits<int64_t>::min()), "-9223372036854775808");
+  EXPECT_EQ(FormatCell(std::numeric_limits<uint64_t>::max()), "18446744073709551615");
+  EXPECT_EQ(FormatCell(-1), "-1");
+  EXPECT_EQ(FormatCell("a,b"), "a,b");
 }
 
 TEST(ToCsv, QuotesOnlyWhatNeedsIt) {

@@ -244,7 +244,7 @@ TEST_F(NpyTest, DirectoriesAndMissingFilesAreErrors) {
 TEST_F(NpyTest, TypesThatNpyCannotNameAreNotWritten) {
   for (const ElementType type : {ElementType::kBf16, ElementType::kF8E4M3, ElementType::kF8E5M2}) {
     ExpectMessage(ErrorOf([&] { WriteNpy(Path("a.npy"), Counting(type, {2})); }),
-                  {"a.npy", std::string(Name(type))});
+                  {"a.npy", std::string(ToString(type))});
   }
   EXPECT_TRUE(Names().empty());
 }

@@ -39,7 +39,7 @@ TEST_F(SafetensorsWriterTest, EveryReadableTypeReadsBack) {
                                ElementType::kU32};
   Tensors tensors;
   for (const ElementType type : types) {
-    tensors.emplace_back(fmt::format("t/{}", Name(type)), MakeArray(type, {3, 5}, 40));
+    tensors.emplace_back(fmt::format("t/{}", ToString(type)), MakeArray(type, {3, 5}, 40));
   }
   WriteSafetensors(Path("x.safetensors"), tensors);
   const SafetensorsFile file(Path("x.safetensors"));

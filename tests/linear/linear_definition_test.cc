@@ -27,7 +27,7 @@ void ExpectDefinition(const LinearOptions& options, LinearShape shape = kShape) 
   naive::Setup setup = naive::SetupOf(options);
   if (options.kind == "tensor-wise") {
     // Both are in use; the recipe says which.
-    setup.keeps_quantized = layer.recipe().keeps == LinearKeeps::kQuantized;
+    setup.keeps_quantized = layer.recipe().saves == LinearSaves::kQuantized;
   }
   ExpectSameBits(Step(layer, p), naive::Layer(options, setup, p.x, p.w, p.g));
 }
@@ -101,9 +101,9 @@ TEST(Linear, TensorWiseGradientsAreE5m2OrE4m3) {
   }
   // The default is e5m2 with e4m3fn, and the format itself with any other.
   options.gradient_format = "";
-  EXPECT_EQ(MakeLinearRecipe(options)[Product::kInputGradient].a.format.name, "e5m2");
-  EXPECT_EQ(MakeLinearRecipe(options)[Product::kWeightGradient].a.format.name, "e5m2");
-  EXPECT_EQ(MakeLinearRecipe(Options("tensor-wise"))[Product::kInputGradient].a.format.name,
+  EXPECT_EQ(MakeLinearRecipe(options)[LinearGemm::kInputGradient].a.format.name, "e5m2");
+  EXPECT_EQ(MakeLinearRecipe(options)[LinearGemm::kWeightGradient].a.format.name, "e5m2");
+  EXPECT_EQ(MakeLinearRecipe(Options("tensor-wise"))[LinearGemm::kInputGradient].a.format.name,
             "int8");
 }
 

@@ -34,7 +34,7 @@ void ExpectDefinition(const LinearOptions& options, const LinearProblem& p) {
   Linear layer(MakeLinearRecipe(options));
   naive::Setup setup = naive::SetupOf(options);
   if (options.kind == "tensor-wise") {
-    setup.keeps_quantized = layer.recipe().keeps == LinearKeeps::kQuantized;
+    setup.keeps_quantized = layer.recipe().saves == LinearSaves::kQuantized;
   }
   ExpectSameBits(Step(layer, p), naive::Layer(options, setup, p.x, p.w, p.g));
 }

@@ -36,29 +36,29 @@ class Tensor {
     return naive::Quantised(in,
                             {.format = format_,
                              .group = naive::WholeTensor(),
-                             .given = Scale{1 / multiplier_, multiplier_}});
+                             .given = Scale{1 / inv_scale_, inv_scale_}});
   }
 
   // The end of a step in which `in` was quantised.
   void Update(const naive::Matrix& in) {
-    float amax = 0;
+    float absmax = 0;
     for (float x : in.data)
-      amax = std::isnan(x) || std::isnan(amax) ? kNaN : std::max(amax, std::abs(x));
-    seen_.push_back(amax);
+      absmax = std::isnan(x) || std::isnan(absmax) ? kNaN : std::max(absmax, std::abs(x));
+    seen_.push_back(absmax);
     const bool recent = options_.algorithm == AmaxAlgorithm::kMostRecent;
     const size_t count = recent ? 1 : std::min(options_.history, seen_.size());
     float a = 0;
     for (size_t i = seen_.size() - count; i < seen_.size(); ++i) {
       a = std::isnan(a) || std::isnan(seen_[i]) ? kNaN : std::max(a, seen_[i]);
     }
-    if (a != 0 && std::isfinite(a)) multiplier_ = std::ldexp(largest_, -options_.margin) / a;
-    if (amax == 0) seen_.pop_back();
+    if (a != 0 && std::isfinite(a)) inv_scale_ = std::ldexp(largest_, -options_.margin) / a;
+    if (absmax == 0) seen_.pop_back();
   }
 
   // As DelayedScale::Save after Update().
   std::vector<float> State() const {
     std::vector<float> state(1 + options_.history, 0.0f);
-    state[0] = multiplier_;
+    state[0] = inv_scale_;
     const size_t count = std::min(options_.history - 1, seen_.size());
     std::copy(seen_.end() - static_cast<std::ptrdiff_t>(count),
               seen_.end(),
@@ -70,7 +70,7 @@ class Tensor {
   FormatSpec format_;
   float largest_;
   DelayedScalingOptions options_;
-  float multiplier_ = 1;
+  float inv_scale_ = 1;
   std::vector<float> seen_;
 };
 
@@ -80,7 +80,7 @@ struct ByHand {
       : x("e4m3fn", 448, options), w("e4m3fn", 448, options), g("e5m2", 57344, options) {}
 
   naive::Results Step(const LinearProblem& p) {
-    const Accumulator fp32 = ParseAccumulator("fp32");
+    const AccumulationMode fp32 = ParseAccumulationMode("fp32");
     const naive::Operand x8 = x.Quantise(p.x), w8 = w.Quantise(p.w), g8 = g.Quantise(p.g);
     x.Update(p.x);
     w.Update(p.w);
@@ -156,12 +156,12 @@ TEST(LinearDelayed, XAndWAreUpdatedByForwardAndGByBackward) {
   ByHand expected(*options.delayed);
   const LinearProblem p = ProblemOf(1);
   std::vector<float> y(p.g.data.size()), dx(p.x.data.size()), dw(p.w.data.size());
-  LinearKept kept;
-  layer.Forward(p.x.data, p.w.data, kShape, y, kept);
+  LinearSaved saved;
+  layer.Forward(p.x.data, p.w.data, kShape, y, saved);
   expected.x.Update(p.x);
   expected.w.Update(p.w);
   EXPECT_TRUE(SameBits(layer.SaveState(), expected.State()));
-  layer.Backward(p.g.data, p.w.data, kept, dx, dw);
+  layer.Backward(p.g.data, p.w.data, saved, dx, dw);
   expected.g.Update(p.g);
   EXPECT_TRUE(SameBits(layer.SaveState(), expected.State()));
 }
@@ -174,10 +174,10 @@ TEST(LinearDelayed, BackwardUsesTheScalesOfItsOwnForward) {
   const LinearProblem first = ProblemOf(1), second = ProblemOf(2);
   const naive::Results want = expected.Step(first);
   std::vector<float> y(first.g.data.size()), dx(first.x.data.size()), dw(first.w.data.size());
-  LinearKept kept, other;
-  layer.Forward(first.x.data, first.w.data, kShape, y, kept);
+  LinearSaved saved, other;
+  layer.Forward(first.x.data, first.w.data, kShape, y, saved);
   layer.Forward(second.x.data, second.w.data, kShape, y, other);
-  layer.Backward(first.g.data, first.w.data, kept, dx, dw);
+  layer.Backward(first.g.data, first.w.data, saved, dx, dw);
   EXPECT_TRUE(SameBits(dx, want.dx.data));
   EXPECT_TRUE(SameBits(dw, want.dw.data));
 }
@@ -215,7 +215,7 @@ TEST(LinearDelayed, RestoreRefusesTheStateOfAnotherRecipe) {
       Error);
   for (size_t tensor = 0; tensor < 3; ++tensor) {
     bad = good;
-    bad[tensor * 5] = 0;  // its multiplier
+    bad[tensor * 5] = 0;  // its inv_scale
     EXPECT_THROW(layer.RestoreState(bad), Error) << tensor;
     EXPECT_TRUE(SameBits(layer.SaveState(), good)) << "a refused state must not leave a trace";
   }

@@ -16,8 +16,8 @@ LinearOptions Options(const char* kind, const char* format = "") {
   return options;
 }
 
-std::string Rule(const LinearRecipe& recipe, Product product) {
-  return Name(recipe[product].accumulator);
+std::string Rule(const LinearRecipe& recipe, LinearGemm product) {
+  return ToString(recipe[product].accumulation);
 }
 
 // What CheckOnDevice says of the recipe; empty where it says nothing.
@@ -34,29 +34,29 @@ std::string RefusalOf(const LinearOptions& options) {
   return Refusal(ForDevice(MakeLinearRecipe(options)));
 }
 
-TEST(ForDevice, TakesTheRulesOfHoppersMatrixUnits) {
+TEST(ForDevice, TakesTheRulesOfHoppersTensorCores) {
   const LinearRecipe standard = ForDevice(MakeLinearRecipe(Options("standard")));
-  for (const Product product : kProducts) EXPECT_EQ(Rule(standard, product), "hopper-bf16");
+  for (const LinearGemm product : kProducts) EXPECT_EQ(Rule(standard, product), "hopper-bf16");
 
   const LinearRecipe int8 = ForDevice(MakeLinearRecipe(Options("switchback")));
-  EXPECT_EQ(Rule(int8, Product::kForward), "exact");
-  EXPECT_EQ(Rule(int8, Product::kInputGradient), "exact");
-  EXPECT_EQ(Rule(int8, Product::kWeightGradient), "hopper-bf16");
+  EXPECT_EQ(Rule(int8, LinearGemm::kForward), "exact");
+  EXPECT_EQ(Rule(int8, LinearGemm::kInputGradient), "exact");
+  EXPECT_EQ(Rule(int8, LinearGemm::kWeightGradient), "hopper-bf16");
 
   const LinearRecipe fp8 = ForDevice(MakeLinearRecipe(Options("tensor-wise", "e4m3fn")));
-  EXPECT_EQ(fp8[Product::kInputGradient].a.format.name, "e5m2");
-  for (const Product product : kProducts) EXPECT_EQ(Rule(fp8, product), "hopper-fp8-fast");
+  EXPECT_EQ(fp8[LinearGemm::kInputGradient].a.format.name, "e5m2");
+  for (const LinearGemm product : kProducts) EXPECT_EQ(Rule(fp8, product), "hopper-fp8-fast");
 
   const LinearRecipe fp16 = ForDevice(MakeLinearRecipe(Options("switchback", "fp16")));
-  EXPECT_EQ(fp16[Product::kForward].accumulator, ParseAccumulator("hopper-fp16"));
+  EXPECT_EQ(fp16[LinearGemm::kForward].accumulation, ParseAccumulationMode("hopper-fp16"));
 }
 
 TEST(ForDevice, LibraryTakesThePlaceOfRulesThatAreNotExact) {
   const LinearRecipe int8 = ForDevice(MakeLinearRecipe(Options("switchback")), true);
-  EXPECT_EQ(Rule(int8, Product::kForward), "exact");
-  EXPECT_EQ(Rule(int8, Product::kWeightGradient), "library");
+  EXPECT_EQ(Rule(int8, LinearGemm::kForward), "exact");
+  EXPECT_EQ(Rule(int8, LinearGemm::kWeightGradient), "library");
   const LinearRecipe fp8 = ForDevice(MakeLinearRecipe(Options("llm-int8", "e4m3fn")), true);
-  for (const Product product : kProducts) EXPECT_EQ(Rule(fp8, product), "library");
+  for (const LinearGemm product : kProducts) EXPECT_EQ(Rule(fp8, product), "library");
   EXPECT_EQ(Refusal(fp8), "");
 }
 
@@ -64,13 +64,13 @@ TEST(ForDevice, ChangesNothingButAccumulators) {
   const LinearRecipe before = MakeLinearRecipe(Options("switchback-m", "e4m3fn"));
   const LinearRecipe after = ForDevice(before);
   EXPECT_EQ(after.kind, before.kind);
-  EXPECT_EQ(after.keeps, before.keeps);
-  for (const Product product : kProducts) {
+  EXPECT_EQ(after.saves, before.saves);
+  for (const LinearGemm product : kProducts) {
     EXPECT_EQ(after[product].a, before[product].a);
     EXPECT_EQ(after[product].b, before[product].b);
   }
   const LinearRecipe odd = ForDevice(MakeLinearRecipe(Options("switchback", "e3m4")));
-  EXPECT_EQ(Rule(odd, Product::kForward), "fp32");
+  EXPECT_EQ(Rule(odd, LinearGemm::kForward), "fp32");
 }
 
 TEST(CheckOnDevice, TakesTheKindsWithScalesOfTensorsAndRows) {

@@ -64,8 +64,9 @@ LinearRecipe RecipeOf(const LayerCase& c, bool stochastic = false) {
   }
   LinearRecipe recipe = ForDevice(MakeLinearRecipe(options));
   if (!c.accumulate.empty()) {
-    for (ProductRecipe& product : recipe.products) {
-      if (product.a.format.spec != Bf16()) product.accumulator = ParseAccumulator(c.accumulate);
+    for (GemmRecipe& product : recipe.products) {
+      if (product.a.format.spec != Bf16())
+        product.accumulation = ParseAccumulationMode(c.accumulate);
     }
   }
   return recipe;
@@ -171,16 +172,16 @@ TEST_P(DeviceLinearTest, AnEmptyDimensionGivesZerosOrNothing) {
 TEST_P(DeviceLinearTest, KeptBytesAreThoseThatBackwardReads) {
   const LinearProblem p = InBf16(UnevenProblem(kSmall));
   DeviceLinear layer(RecipeOf(GetParam()));
-  EXPECT_EQ(layer.KeptBytes(), 0u);
+  EXPECT_EQ(layer.SavedBytes(), 0u);
   DeviceProblem on_device(p, stream());
   ForwardOnDevice(layer, on_device, stream(), kRandom);
 
   Linear on_cpu(layer.recipe());
   std::vector<float> y(p.g.data.size());
-  LinearKept kept;
-  on_cpu.Forward(p.x.data, p.w.data, p.Shape(), y, kept);
+  LinearSaved saved;
+  on_cpu.Forward(p.x.data, p.w.data, p.Shape(), y, saved);
   const size_t elements = p.x.data.size() + p.w.data.size();
-  EXPECT_EQ(layer.KeptBytes(), GetParam().kind == "tensor-wise" ? elements + 8 : kept.Bytes());
+  EXPECT_EQ(layer.SavedBytes(), GetParam().kind == "tensor-wise" ? elements + 8 : saved.Bytes());
 
   if (!layer.KeepsCodes()) return;
   on_device.x.Spoil(stream());
@@ -213,8 +214,8 @@ TEST_F(DeviceLinearRecipeTest, StochasticXAndWAreDrawnForEachProduct) {
   const Rounding stochastic{RoundingMode::kStochastic, StochasticVariant::kB, 8};
   for (const bool x : {true, false}) {
     LinearRecipe recipe = RecipeOf({"tensor-wise", "e4m3fn", "", ""});
-    ProductRecipe& other = recipe[x ? Product::kWeightGradient : Product::kInputGradient];
-    (x ? recipe[Product::kForward].a : recipe[Product::kForward].b).rounding = stochastic;
+    GemmRecipe& other = recipe[x ? LinearGemm::kWeightGradient : LinearGemm::kInputGradient];
+    (x ? recipe[LinearGemm::kForward].a : recipe[LinearGemm::kForward].b).rounding = stochastic;
     other.b.rounding = stochastic;
     EXPECT_FALSE(DeviceLinear(recipe).KeepsCodes());
     ExpectAsOnTheCpu(recipe);
@@ -224,15 +225,15 @@ TEST_F(DeviceLinearRecipeTest, StochasticXAndWAreDrawnForEachProduct) {
 TEST_F(DeviceLinearRecipeTest, KeptCodesOfXAreDequantisedToBeQuantisedAlongTheTokens) {
   for (const char* format : {"int8", "e4m3fn"}) {
     LinearRecipe recipe = RecipeOf({"switchback-m", format, "", ""});
-    recipe[Product::kWeightGradient] =
-        RecipeOf({"llm-int8", format, "", ""})[Product::kWeightGradient];
+    recipe[LinearGemm::kWeightGradient] =
+        RecipeOf({"llm-int8", format, "", ""})[LinearGemm::kWeightGradient];
     ExpectAsOnTheCpu(recipe);
   }
 }
 
 TEST_F(DeviceLinearRecipeTest, HighPrecisionIsKeptWhereNothingElseMayBeRead) {
   LinearRecipe recipe = RecipeOf({"standard", "", "", ""});
-  recipe.keeps = LinearKeeps::kQuantized;
+  recipe.saves = LinearSaves::kQuantized;
   ExpectAsOnTheCpu(recipe);
 }
 

@@ -16,15 +16,17 @@ namespace {
 // "int8 row", "e4m3fn block:32 e8m0", "bf16".
 std::string OperandText(const OperandRecipe& operand) {
   if (operand.Unscaled()) return operand.format.name;
-  const std::string text = fmt::format("{} {}", operand.format.name, Name(operand.layout));
+  const std::string text = fmt::format("{} {}", operand.format.name, ToString(operand.layout));
   if (operand.scale_rule == ScaleRule::kAbsmax) return text;
-  return fmt::format("{} {}", text, Name(operand.scale_rule));
+  return fmt::format("{} {}", text, ToString(operand.scale_rule));
 }
 
 // "int8 row x int8 tensor, exact".
-std::string ProductText(const ProductRecipe& product) {
-  return fmt::format(
-      "{} x {}, {}", OperandText(product.a), OperandText(product.b), Name(product.accumulator));
+std::string ProductText(const GemmRecipe& product) {
+  return fmt::format("{} x {}, {}",
+                     OperandText(product.a),
+                     OperandText(product.b),
+                     ToString(product.accumulation));
 }
 
 // "X bf16, 2".
@@ -33,8 +35,8 @@ std::string KeptText(const char* tensor, const Format& format) {
 }
 
 std::string KeptText(const LinearRecipe& recipe) {
-  if (recipe.keeps == LinearKeeps::kInputs) return KeptText("X", recipe.high_precision);
-  const ProductRecipe& forward = recipe[Product::kForward];
+  if (recipe.saves == LinearSaves::kInputs) return KeptText("X", recipe.high_precision);
+  const GemmRecipe& forward = recipe[LinearGemm::kForward];
   return KeptText("X", forward.a.format) + "; " + KeptText("W", forward.b.format);
 }
 
@@ -53,9 +55,9 @@ std::string LinearTable() {
     const LinearRecipe recipe = MakeLinearRecipe(options);
     table += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n",
                          kind.name,
-                         ProductText(recipe[Product::kForward]),
-                         ProductText(recipe[Product::kInputGradient]),
-                         ProductText(recipe[Product::kWeightGradient]),
+                         ProductText(recipe[LinearGemm::kForward]),
+                         ProductText(recipe[LinearGemm::kInputGradient]),
+                         ProductText(recipe[LinearGemm::kWeightGradient]),
                          KeptText(recipe),
                          kind.source);
   }

@@ -21,13 +21,13 @@ class Recorder : public LinearObserver {
  public:
   explicit Recorder(DeviceStream& stream) : stream_(stream) {}
 
-  void Begin(LinearStep step) override {
-    EXPECT_EQ(events_.size() % 2, 0u) << Name(step) << " begins within another step";
-    steps.emplace_back(Name(step));
+  void Begin(LinearOp step) override {
+    EXPECT_EQ(events_.size() % 2, 0u) << ToString(step) << " begins within another step";
+    steps.emplace_back(ToString(step));
     events_.emplace_back().Record(stream_);
   }
-  void End(LinearStep step) override {
-    EXPECT_EQ(steps.back(), Name(step));
+  void End(LinearOp step) override {
+    EXPECT_EQ(steps.back(), ToString(step));
     events_.emplace_back().Record(stream_);
   }
 

@@ -70,11 +70,11 @@ TEST(Linear, AnEmptyGradientIsNotComputedAndTheOtherIsTheSame) {
     const RandomStream random{.seed = 1, .stream = 2};
     const naive::Results both = Step(layer, p, random);
     std::vector<float> y(800), dx(600), dw(1200);
-    LinearKept kept;
-    layer.Forward(p.x.data, p.w.data, p.Shape(), y, kept, random);
-    layer.Backward(p.g.data, p.w.data, kept, dx, {}, random);
+    LinearSaved saved;
+    layer.Forward(p.x.data, p.w.data, p.Shape(), y, saved, random);
+    layer.Backward(p.g.data, p.w.data, saved, dx, {}, random);
     EXPECT_TRUE(SameBits(dx, both.dx.data));
-    layer.Backward(p.g.data, p.w.data, kept, {}, dw, random);
+    layer.Backward(p.g.data, p.w.data, saved, {}, dw, random);
     EXPECT_TRUE(SameBits(dw, both.dw.data));
   }
 }

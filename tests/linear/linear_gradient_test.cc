@@ -82,14 +82,14 @@ TEST(LinearGradient, OfTheUnquantisedLayerIsThatOfFiniteDifferences) {
   LinearOptions options;
   options.high_precision = "fp32";
   Linear layer(MakeLinearRecipe(options));
-  LinearKept kept;
+  LinearSaved saved;
   std::vector<float> y(kShape.tokens * kShape.out), g(y.size());
-  layer.Forward(p.x.data, p.w.data, kShape, y, kept);
+  layer.Forward(p.x.data, p.w.data, kShape, y, saved);
   for (size_t i = 0; i < y.size(); ++i) {
     g[i] = y[i] + static_cast<float>(Offset(i / kShape.out, i % kShape.out));
   }
   std::vector<float> dx(p.x.data.size()), dw(p.w.data.size());
-  layer.Backward(g, p.w.data, kept, dx, dw);
+  layer.Backward(g, p.w.data, saved, dx, dw);
 
   std::vector<double> x(p.x.data.begin(), p.x.data.end());
   std::vector<double> w(p.w.data.begin(), p.w.data.end());

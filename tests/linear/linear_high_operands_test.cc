@@ -69,7 +69,7 @@ class ByHand {
       : kind_(kind), high_(high), high_precision_(high_precision) {}
 
   // `kept`: X as the weight gradient finds it.
-  naive::Results Step(const LinearProblem& p, const naive::Matrix& kept) const {
+  naive::Results Step(const LinearProblem& p, const naive::Matrix& saved) const {
     using O = LinearOperand;
     using naive::Transposed;
     return {Product(O::kForwardX, Make(O::kForwardX, p.x), Make(O::kForwardW, p.w)),
@@ -78,7 +78,7 @@ class ByHand {
                     Transposed(Make(O::kInputGradientW, p.w))),
             Product(O::kWeightGradientG,
                     Transposed(Make(O::kWeightGradientG, p.g)),
-                    Transposed(Make(O::kWeightGradientX, kept)))};
+                    Transposed(Make(O::kWeightGradientX, saved)))};
   }
 
  private:
@@ -102,7 +102,7 @@ class ByHand {
     const FormatSpec int8 = ParseFormat("int8").spec;
     const bool exact = a.format == int8 && b.format == int8;
     return naive::Product(
-        a, b, ParseAccumulator(exact ? "exact" : "fp32"), high ? 0 : kind_.segment);
+        a, b, ParseAccumulationMode(exact ? "exact" : "fp32"), high ? 0 : kind_.segment);
   }
 
   const QuantisedKind& kind_;
@@ -123,8 +123,8 @@ TEST(HighOperands, EachOperandIsCastOrQuantisedAsTheSetSays) {
         options.high_precision = high_precision;
         options.high_operands = set;
         if (kind.segment != 0) options.block = kind.segment;
-        const naive::Matrix kept = keeps_codes ? p.x : naive::Cast(p.x, format).values;
-        ExpectSameBits(Step(options, p), ByHand(kind, set, format).Step(p, kept));
+        const naive::Matrix saved = keeps_codes ? p.x : naive::Cast(p.x, format).values;
+        ExpectSameBits(Step(options, p), ByHand(kind, set, format).Step(p, saved));
       }
     }
   }
@@ -171,11 +171,11 @@ TEST(HighOperands, OneQuantisedOperandTakesItsProductsRule) {
   options.accumulate = "fp64";
   options.high_precision_accumulate = "fp32-chunked:8";
   const LinearRecipe recipe = MakeLinearRecipe(options);
-  EXPECT_EQ(Name(recipe[Product::kForward].accumulator), "fp64");
-  EXPECT_EQ(Name(recipe[Product::kInputGradient].accumulator), "fp32-chunked:8");
-  EXPECT_EQ(Name(recipe[Product::kWeightGradient].accumulator), "fp64");
+  EXPECT_EQ(ToString(recipe[LinearGemm::kForward].accumulation), "fp64");
+  EXPECT_EQ(ToString(recipe[LinearGemm::kInputGradient].accumulation), "fp32-chunked:8");
+  EXPECT_EQ(ToString(recipe[LinearGemm::kWeightGradient].accumulation), "fp64");
   options.accumulate = "";
-  EXPECT_EQ(Name(MakeLinearRecipe(options)[Product::kForward].accumulator), "fp32");
+  EXPECT_EQ(ToString(MakeLinearRecipe(options)[LinearGemm::kForward].accumulation), "fp32");
 }
 
 // Scales of the tensors that stay quantised go on as if nothing else had changed.
@@ -222,7 +222,7 @@ TEST(HighOperands, UnderDelayedScalingAnExemptTensorIsCast) {
         {.format = ParseFormat(format).spec, .group = naive::WholeTensor(), .given = Scale{1, 1}});
   };
   const naive::Operand w = first(p.w, "e4m3fn"), g = first(p.g, "e5m2");
-  const Accumulator fp32 = ParseAccumulator("fp32");
+  const AccumulationMode fp32 = ParseAccumulationMode("fp32");
   ExpectSameBits(Step(options, p),
                  {naive::Product(x, w, fp32),
                   naive::Product(g, Transposed(w), fp32),

@@ -16,13 +16,13 @@ namespace {
 constexpr LinearShape kShape{37, 29, 23};
 constexpr size_t kX = 37 * 29, kW = 23 * 29;
 
-LinearKept Kept(const LinearOptions& options, LinearShape shape = kShape) {
+LinearSaved Kept(const LinearOptions& options, LinearShape shape = kShape) {
   Linear layer(MakeLinearRecipe(options));
   const LinearProblem p = UnevenProblem(shape);
   std::vector<float> y(shape.tokens * shape.out);
-  LinearKept kept;
-  layer.Forward(p.x.data, p.w.data, shape, y, kept);
-  return kept;
+  LinearSaved saved;
+  layer.Forward(p.x.data, p.w.data, shape, y, saved);
+  return saved;
 }
 
 LinearOptions Options(const std::string& kind, const char* high_precision = "") {
@@ -32,7 +32,7 @@ LinearOptions Options(const std::string& kind, const char* high_precision = "") 
   return options;
 }
 
-TEST(LinearKept, XInHighPrecisionTakesTwoOrFourBytesAnElement) {
+TEST(LinearSaved, XInHighPrecisionTakesTwoOrFourBytesAnElement) {
   for (const char* kind :
        {"standard", "switchback", "switchback-q", "llm-int8", "row-wise-gw-hp", "block", "mx"}) {
     EXPECT_EQ(Kept(Options(kind)).Bytes(), 2 * kX) << kind;
@@ -43,15 +43,15 @@ TEST(LinearKept, XInHighPrecisionTakesTwoOrFourBytesAnElement) {
 }
 
 // Codes of X and W, a float32 state for each row of X and one for W.
-TEST(LinearKept, SwitchBackMKeepsCodesAndScalesAlone) {
-  const LinearKept kept = Kept(Options("switchback-m"));
-  EXPECT_EQ(kept.Bytes(), kX + 4 * 37 + kW + 4);
-  ASSERT_EQ(kept.matrices.size(), 2u);
-  EXPECT_EQ(kept.matrices[0].name, "X");
-  EXPECT_EQ(kept.matrices[0].Bytes(), kX + 4 * 37);
-  EXPECT_EQ(kept.matrices[1].name, "W");
-  EXPECT_EQ(kept.matrices[1].Bytes(), kW + 4);
-  for (const KeptMatrix& matrix : kept.matrices) {
+TEST(LinearSaved, SwitchBackMKeepsCodesAndScalesAlone) {
+  const LinearSaved saved = Kept(Options("switchback-m"));
+  EXPECT_EQ(saved.Bytes(), kX + 4 * 37 + kW + 4);
+  ASSERT_EQ(saved.matrices.size(), 2u);
+  EXPECT_EQ(saved.matrices[0].name, "X");
+  EXPECT_EQ(saved.matrices[0].Bytes(), kX + 4 * 37);
+  EXPECT_EQ(saved.matrices[1].name, "W");
+  EXPECT_EQ(saved.matrices[1].Bytes(), kW + 4);
+  for (const SavedMatrix& matrix : saved.matrices) {
     EXPECT_EQ(matrix.format, "int8");
     const auto* codes = std::get_if<QuantizedMatrix>(&matrix.data);
     ASSERT_NE(codes, nullptr);
@@ -65,7 +65,7 @@ TEST(LinearKept, SwitchBackMKeepsCodesAndScalesAlone) {
   EXPECT_EQ(Kept(wide).Bytes(), 2 * kX + 4 * 37 + 2 * kW + 4);
 }
 
-TEST(LinearKept, TeHybridKeepsTheCodesOfXAndW) {
+TEST(LinearSaved, TeHybridKeepsTheCodesOfXAndW) {
   EXPECT_EQ(Kept(Options("te-hybrid")).Bytes(), kX + 4 + kW + 4);
   LinearOptions delayed;
   delayed.kind = "te-hybrid";
@@ -73,27 +73,27 @@ TEST(LinearKept, TeHybridKeepsTheCodesOfXAndW) {
   EXPECT_EQ(Kept(delayed).Bytes(), kX + 4 + kW + 4);
 }
 
-TEST(LinearKept, TensorWiseKeepsWhatItsRecipeSays) {
+TEST(LinearSaved, TensorWiseKeepsWhatItsRecipeSays) {
   LinearOptions options = Options("tensor-wise");
-  const bool codes = MakeLinearRecipe(options).keeps == LinearKeeps::kQuantized;
+  const bool codes = MakeLinearRecipe(options).saves == LinearSaves::kQuantized;
   EXPECT_EQ(Kept(options).Bytes(), codes ? kX + 4 + kW + 4 : 2 * kX);
 }
 
-TEST(LinearKept, BytesAreThoseOfAllMatrices) {
+TEST(LinearSaved, BytesAreThoseOfAllMatrices) {
   for (const std::string& kind : KindNames()) {
-    const LinearKept kept = Kept(Options(kind));
+    const LinearSaved saved = Kept(Options(kind));
     size_t sum = 0;
-    for (const KeptMatrix& matrix : kept.matrices) sum += matrix.Bytes();
-    EXPECT_EQ(kept.Bytes(), sum) << kind;
-    EXPECT_EQ(kept.shape.tokens, kShape.tokens) << kind;
-    EXPECT_EQ(kept.shape.in, kShape.in) << kind;
-    EXPECT_EQ(kept.shape.out, kShape.out) << kind;
+    for (const SavedMatrix& matrix : saved.matrices) sum += matrix.Bytes();
+    EXPECT_EQ(saved.Bytes(), sum) << kind;
+    EXPECT_EQ(saved.shape.tokens, kShape.tokens) << kind;
+    EXPECT_EQ(saved.shape.in, kShape.in) << kind;
+    EXPECT_EQ(saved.shape.out, kShape.out) << kind;
   }
 }
 
 // Section 2.2.1 of [SwitchBack] recommends SwitchBackM where memory is limited: of long batches it
 // keeps about half.
-TEST(LinearKept, SwitchBackMKeepsHalfOfWhatSwitchBackDoes) {
+TEST(LinearSaved, SwitchBackMKeepsHalfOfWhatSwitchBackDoes) {
   const LinearShape shape{4096, 64, 64};
   const size_t m = Kept(Options("switchback-m"), shape).Bytes();
   const size_t plain = Kept(Options("switchback"), shape).Bytes();
@@ -101,38 +101,38 @@ TEST(LinearKept, SwitchBackMKeepsHalfOfWhatSwitchBackDoes) {
   EXPECT_LT(static_cast<double>(m), 0.55 * static_cast<double>(plain));
 }
 
-TEST(LinearKept, BackwardReadsNothingThatIsNotKept) {
+TEST(LinearSaved, BackwardReadsNothingThatIsNotKept) {
   for (const std::string& kind : KindNames()) {
     SCOPED_TRACE(kind);
     LinearProblem p = UnevenProblem(kShape);
     Linear layer(MakeLinearRecipe(Options(kind)));
     const naive::Results expected = Step(layer, p);
     std::vector<float> y(p.g.data.size()), dx(kX), dw(kW);
-    LinearKept kept;
-    layer.Forward(p.x.data, p.w.data, kShape, y, kept);
+    LinearSaved saved;
+    layer.Forward(p.x.data, p.w.data, kShape, y, saved);
     std::ranges::fill(p.x.data, std::nanf(""));
     std::ranges::fill(y, std::nanf(""));
-    if (layer.recipe().keeps == LinearKeeps::kQuantized) {
+    if (layer.recipe().saves == LinearSaves::kQuantized) {
       std::ranges::fill(p.w.data, std::nanf(""));
-      layer.Backward(p.g.data, {}, kept, dx, dw);
+      layer.Backward(p.g.data, {}, saved, dx, dw);
       EXPECT_TRUE(SameBits(dx, expected.dx.data));
       EXPECT_TRUE(SameBits(dw, expected.dw.data));
     }
-    layer.Backward(p.g.data, p.w.data, kept, dx, dw);
+    layer.Backward(p.g.data, p.w.data, saved, dx, dw);
     EXPECT_TRUE(SameBits(dx, expected.dx.data));
     EXPECT_TRUE(SameBits(dw, expected.dw.data));
   }
 }
 
-// A LinearKept may be used again for another step.
-TEST(LinearKept, ForwardReplacesWhatWasKept) {
+// A LinearSaved may be used again for another step.
+TEST(LinearSaved, ForwardReplacesWhatWasKept) {
   Linear layer(MakeLinearRecipe(Options("switchback-m")));
-  LinearKept kept;
+  LinearSaved saved;
   for (const LinearShape shape : {LinearShape{5, 6, 7}, {3, 2, 4}}) {
     const LinearProblem p = UnevenProblem(shape);
     std::vector<float> y(shape.tokens * shape.out);
-    layer.Forward(p.x.data, p.w.data, shape, y, kept);
-    EXPECT_EQ(kept.Bytes(), (shape.tokens + shape.out) * shape.in + 4 * shape.tokens + 4);
+    layer.Forward(p.x.data, p.w.data, shape, y, saved);
+    EXPECT_EQ(saved.Bytes(), (shape.tokens + shape.out) * shape.in + 4 * shape.tokens + 4);
   }
 }
 

@@ -13,18 +13,18 @@ namespace {
 // Begin and End must alternate, each pair of one step.
 class Recorder : public LinearObserver {
  public:
-  void Begin(LinearStep step) override {
-    EXPECT_FALSE(open_) << Name(step) << " begins within another step";
+  void Begin(LinearOp step) override {
+    EXPECT_FALSE(open_) << ToString(step) << " begins within another step";
     open_ = true;
     steps.push_back(step);
   }
-  void End(LinearStep step) override {
+  void End(LinearOp step) override {
     EXPECT_TRUE(open_);
     EXPECT_EQ(steps.back(), step);
     open_ = false;
   }
 
-  std::vector<LinearStep> steps;
+  std::vector<LinearOp> steps;
 
  private:
   bool open_ = false;
@@ -34,9 +34,9 @@ struct Steps {
   std::vector<std::string> forward, backward;
 };
 
-std::vector<std::string> Names(const std::vector<LinearStep>& steps) {
+std::vector<std::string> Names(const std::vector<LinearOp>& steps) {
   std::vector<std::string> names;
-  for (LinearStep step : steps) names.emplace_back(Name(step));
+  for (LinearOp step : steps) names.emplace_back(ToString(step));
   return names;
 }
 
@@ -44,10 +44,10 @@ Steps StepsOf(const LinearOptions& options, bool want_dx = true, bool want_dw = 
   const LinearProblem p = UnevenProblem({9, 8, 7});
   Linear layer(MakeLinearRecipe(options));
   Recorder forward, backward;
-  LinearKept kept;
+  LinearSaved saved;
   std::vector<float> y(63), dx(want_dx ? 72 : 0), dw(want_dw ? 56 : 0);
-  layer.Forward(p.x.data, p.w.data, p.Shape(), y, kept, {}, &forward);
-  layer.Backward(p.g.data, p.w.data, kept, dx, dw, {}, &backward);
+  layer.Forward(p.x.data, p.w.data, p.Shape(), y, saved, {}, &forward);
+  layer.Backward(p.g.data, p.w.data, saved, dx, dw, {}, &backward);
   return {Names(forward.steps), Names(backward.steps)};
 }
 
@@ -60,12 +60,12 @@ LinearOptions Options(const std::string& kind, const char* high_precision = "") 
 
 using List = std::vector<std::string>;
 
-TEST(LinearStep, HasNames) {
-  EXPECT_EQ(Name(LinearStep::kQuantizeX), "quantize X");
-  EXPECT_EQ(Name(LinearStep::kForwardProduct), "forward product");
+TEST(LinearOp, HasNames) {
+  EXPECT_EQ(ToString(LinearOp::kQuantizeX), "quantize X");
+  EXPECT_EQ(ToString(LinearOp::kForwardProduct), "forward product");
   std::vector<std::string> names;
-  for (int i = 0; i <= static_cast<int>(LinearStep::kKeepX); ++i) {
-    names.emplace_back(Name(static_cast<LinearStep>(i)));
+  for (int i = 0; i <= static_cast<int>(LinearOp::kKeepX); ++i) {
+    names.emplace_back(ToString(static_cast<LinearOp>(i)));
   }
   std::ranges::sort(names);
   EXPECT_EQ(std::ranges::adjacent_find(names), names.end());

@@ -60,9 +60,9 @@ inline naive::Results Step(Linear& layer,
   naive::Results out{Unwritten(shape.tokens, shape.out),
                      Unwritten(shape.tokens, shape.in),
                      Unwritten(shape.out, shape.in)};
-  LinearKept kept;
-  layer.Forward(p.x.data, p.w.data, shape, out.y.data, kept, random, observer);
-  layer.Backward(p.g.data, p.w.data, kept, out.dx.data, out.dw.data, random, observer);
+  LinearSaved saved;
+  layer.Forward(p.x.data, p.w.data, shape, out.y.data, saved, random, observer);
+  layer.Backward(p.g.data, p.w.data, saved, out.dx.data, out.dw.data, random, observer);
   return out;
 }
 

@@ -195,13 +195,13 @@ TEST(MakeLinearRecipe, LayoutsAreThoseOfTheAlgorithms) {
   for (const Case& c : cases) {
     const LinearRecipe recipe = MakeLinearRecipe(Kind(c.kind));
     size_t at = 0;
-    for (Product product : kProducts) {
+    for (LinearGemm product : kProducts) {
       for (const OperandRecipe* operand : {&recipe[product].a, &recipe[product].b}) {
-        SCOPED_TRACE(std::string(c.kind) + " " + std::string(Name(product)) + " operand " +
+        SCOPED_TRACE(std::string(c.kind) + " " + std::string(ToString(product)) + " operand " +
                      std::to_string(at));
         EXPECT_EQ(operand->Unscaled(), c.layouts[at] == "-");
         if (c.layouts[at] != "-") {
-          EXPECT_EQ(Name(operand->layout), c.layouts[at]);
+          EXPECT_EQ(ToString(operand->layout), c.layouts[at]);
         }
         EXPECT_EQ(operand->format.name, c.formats[at]);
         EXPECT_FALSE(operand->delayed);
@@ -221,10 +221,10 @@ TEST(MakeLinearRecipe, StochasticRoundingIsForQuantisedGAlone) {
     const auto stochastic = [](const OperandRecipe& operand) {
       return operand.rounding.mode == RoundingMode::kStochastic;
     };
-    for (Product product : kProducts) {
+    for (LinearGemm product : kProducts) {
       EXPECT_FALSE(stochastic(recipe[product].b)) << kind.name;
-      const bool quantised_g = product != Product::kForward && !recipe[product].a.Unscaled();
-      EXPECT_EQ(stochastic(recipe[product].a), quantised_g) << kind.name << Name(product);
+      const bool quantised_g = product != LinearGemm::kForward && !recipe[product].a.Unscaled();
+      EXPECT_EQ(stochastic(recipe[product].a), quantised_g) << kind.name << ToString(product);
     }
   }
 }
@@ -234,7 +234,7 @@ TEST(MakeLinearRecipe, DelayedScalingIsOfAllSixOperandsOfTeHybrid) {
   options.delayed = DelayedScalingOptions{.history = 16, .margin = 1};
   const LinearRecipe recipe = MakeLinearRecipe(options);
   EXPECT_EQ(recipe.delayed, options.delayed);
-  for (Product product : kProducts) {
+  for (LinearGemm product : kProducts) {
     for (const OperandRecipe* operand : {&recipe[product].a, &recipe[product].b}) {
       EXPECT_TRUE(operand->delayed);
       EXPECT_FALSE(operand->Unscaled());
@@ -244,23 +244,23 @@ TEST(MakeLinearRecipe, DelayedScalingIsOfAllSixOperandsOfTeHybrid) {
 }
 
 TEST(MakeLinearRecipe, AccumulatorsAreExactForTwoInt8AndElseFp32) {
-  const auto rule = [](const LinearOptions& options, Product product) {
-    return Name(MakeLinearRecipe(options)[product].accumulator);
+  const auto rule = [](const LinearOptions& options, LinearGemm product) {
+    return ToString(MakeLinearRecipe(options)[product].accumulation);
   };
-  EXPECT_EQ(rule(Kind("switchback"), Product::kForward), "exact");
-  EXPECT_EQ(rule(Kind("switchback"), Product::kWeightGradient), "fp32");
-  EXPECT_EQ(rule(Kind("standard"), Product::kForward), "fp32");
-  EXPECT_EQ(rule(Kind("mx"), Product::kForward), "fp32");
+  EXPECT_EQ(rule(Kind("switchback"), LinearGemm::kForward), "exact");
+  EXPECT_EQ(rule(Kind("switchback"), LinearGemm::kWeightGradient), "fp32");
+  EXPECT_EQ(rule(Kind("standard"), LinearGemm::kForward), "fp32");
+  EXPECT_EQ(rule(Kind("mx"), LinearGemm::kForward), "fp32");
   LinearOptions mixed = Kind("llm-int8");
   mixed.gradient_format = "e4m3fn";
-  EXPECT_EQ(rule(mixed, Product::kForward), "exact");
-  EXPECT_EQ(rule(mixed, Product::kInputGradient), "fp32");
+  EXPECT_EQ(rule(mixed, LinearGemm::kForward), "exact");
+  EXPECT_EQ(rule(mixed, LinearGemm::kInputGradient), "fp32");
 }
 
-TEST(Product, HasNames) {
-  EXPECT_EQ(Name(Product::kForward), "forward");
-  EXPECT_EQ(Name(Product::kInputGradient), "input-gradient");
-  EXPECT_EQ(Name(Product::kWeightGradient), "weight-gradient");
+TEST(LinearGemm, HasNames) {
+  EXPECT_EQ(ToString(LinearGemm::kForward), "forward");
+  EXPECT_EQ(ToString(LinearGemm::kInputGradient), "input-gradient");
+  EXPECT_EQ(ToString(LinearGemm::kWeightGradient), "weight-gradient");
 }
 
 }  // namespace

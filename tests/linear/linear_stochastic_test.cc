@@ -40,7 +40,7 @@ int OperandOf(const LinearOptions& options,
   int found = -1;
   naive::Setup setup = naive::SetupOf(options);
   Linear layer(MakeLinearRecipe(options));
-  setup.keeps_quantized = layer.recipe().keeps == LinearKeeps::kQuantized;
+  setup.keeps_quantized = layer.recipe().saves == LinearSaves::kQuantized;
   setup.seed = random.seed;
   for (int operand = 0; operand < 8; ++operand) {
     setup.dx_stream = setup.dw_stream = 8 * random.stream + static_cast<uint64_t>(operand);
@@ -62,7 +62,7 @@ TEST(LinearStochastic, DrawsAreThoseOfAnOperandsStreamByElementOfG) {
       const int of_dx =
           OperandOf(options, p, random, r.dx, [](const naive::Results& x) { return x.dx; });
       EXPECT_TRUE(of_dx >= 0 && of_dx < 8) << kind << " " << of_dx;
-      if (Linear(MakeLinearRecipe(options)).recipe()[Product::kWeightGradient].a.Unscaled())
+      if (Linear(MakeLinearRecipe(options)).recipe()[LinearGemm::kWeightGradient].a.Unscaled())
         continue;
       const int of_dw =
           OperandOf(options, p, random, r.dw, [](const naive::Results& x) { return x.dw; });
@@ -123,17 +123,17 @@ TEST(LinearStochastic, TheMeanOverManyStreamsIsTheExactGradient) {
     options.gradient_rounding.mode = RoundingMode::kStochastic;
     Linear layer(MakeLinearRecipe(options));
     std::vector<double> dx(kSide * kSide), dw(kSide * kSide);
-    LinearKept kept;
+    LinearSaved saved;
     std::vector<float> y(kSide * kSide), dx_once(kSide * kSide), dw_once(kSide * kSide);
-    layer.Forward(p.x.data, p.w.data, p.Shape(), y, kept);
+    layer.Forward(p.x.data, p.w.data, p.Shape(), y, saved);
     for (uint64_t stream = 0; stream < kStreams; ++stream) {
-      layer.Backward(p.g.data, p.w.data, kept, dx_once, dw_once, {.seed = 3, .stream = stream});
+      layer.Backward(p.g.data, p.w.data, saved, dx_once, dw_once, {.seed = 3, .stream = stream});
       for (size_t i = 0; i < dx.size(); ++i) {
         dx[i] += dx_once[i] / static_cast<double>(kStreams);
         dw[i] += dw_once[i] / static_cast<double>(kStreams);
       }
     }
-    const bool both = !layer.recipe()[Product::kWeightGradient].a.Unscaled();
+    const bool both = !layer.recipe()[LinearGemm::kWeightGradient].a.Unscaled();
     for (size_t i = 0; i < dx.size(); ++i) {
       ASSERT_NEAR(dx[i], exact, bound) << kind << " dX " << i;
       if (both) {

@@ -28,8 +28,8 @@ class Algorithms {
   // Algorithm 3: W_gradient from dequantize_row-wise(X_int8, state_X); W_int8 is kept.
   Results SwitchBackM() const {
     Results results = SwitchBack();
-    const Matrix kept = Dequantised(Forward(x_, EachRow()));
-    results.dw = HighPrecision(Transposed(g_), Transposed(kept));
+    const Matrix saved = Dequantised(Forward(x_, EachRow()));
+    results.dw = HighPrecision(Transposed(g_), Transposed(saved));
     return results;
   }
 
@@ -52,10 +52,10 @@ class Algorithms {
   // One scale a tensor, all three products.
   Results TensorWise() const {
     const Operand w8 = Forward(w_, WholeTensor());
-    const Operand kept = Forward(s_.keeps_quantized ? x_ : x16_, WholeTensor());
+    const Operand saved = Forward(s_.keeps_quantized ? x_ : x16_, WholeTensor());
     return {Quantised8(Forward(x_, WholeTensor()), w8),
             Quantised8(InputGradient(WholeTensor()), Transposed(w8)),
-            Quantised8(Transposed(WeightGradient(WholeTensor())), Transposed(kept))};
+            Quantised8(Transposed(WeightGradient(WholeTensor())), Transposed(saved))};
   }
 
   // torchao's rowwise_with_gw_hp: Algorithm 4 forward, Algorithm 1 backward.
@@ -104,12 +104,12 @@ class Algorithms {
   Matrix Quantised8(const Operand& a, const Operand& b, size_t segment = 0) const {
     const FormatSpec int8 = ParseFormat("int8").spec;
     const bool integers = a.format == int8 && b.format == int8;
-    const Accumulator usual = ParseAccumulator(integers ? "exact" : "fp32");
-    return Product(a, b, s_.accumulator.value_or(usual), segment);
+    const AccumulationMode usual = ParseAccumulationMode(integers ? "exact" : "fp32");
+    return Product(a, b, s_.accumulation.value_or(usual), segment);
   }
   Matrix HighPrecision(const Matrix& a, const Matrix& b) const {
     return Product(
-        Cast(a, s_.high_precision), Cast(b, s_.high_precision), s_.high_precision_accumulator);
+        Cast(a, s_.high_precision), Cast(b, s_.high_precision), s_.high_precision_accumulation);
   }
 
   const Setup& s_;
@@ -160,9 +160,9 @@ Setup SetupOf(const LinearOptions& options) {
   };
   setup.rule = scale_rule(setup.format);
   setup.gradient_rule = scale_rule(setup.gradient_format);
-  if (!options.accumulate.empty()) setup.accumulator = ParseAccumulator(options.accumulate);
-  setup.high_precision_accumulator =
-      ParseAccumulator(either(options.high_precision_accumulate, "fp32"));
+  if (!options.accumulate.empty()) setup.accumulation = ParseAccumulationMode(options.accumulate);
+  setup.high_precision_accumulation =
+      ParseAccumulationMode(either(options.high_precision_accumulate, "fp32"));
   setup.block = options.block != 0 ? options.block : kind == "mx" ? 32 : 128;
   setup.keeps_quantized = kind == "te-hybrid";
   return setup;

@@ -46,14 +46,14 @@ double FromUnrounded(const Unrounded& u) {
 
 enum class Way { kIntegers, kFloat64, kFloat32, kDefinition };
 
-Way WayOf(const Accumulator& rule, const FormatSpec& a, const FormatSpec& b) {
-  if (rule == ParseAccumulator("fp32")) return Way::kFloat32;
-  if (rule.kind != AccumulatorKind::kExact) return Way::kDefinition;
+Way WayOf(const AccumulationMode& rule, const FormatSpec& a, const FormatSpec& b) {
+  if (rule == ParseAccumulationMode("fp32")) return Way::kFloat32;
+  if (rule.kind != AccumulationKind::kExact) return Way::kDefinition;
   return IsInt8(a) && IsInt8(b) ? Way::kIntegers : Way::kFloat64;
 }
 
 // The sum of the products of two rows of values.
-double Sum(Way way, const Accumulator& rule, const DotOperand& a, const DotOperand& b) {
+double Sum(Way way, const AccumulationMode& rule, const DotOperand& a, const DotOperand& b) {
   const size_t n = a.values.size();
   int64_t integer = 0;
   double wide = 0;
@@ -116,7 +116,7 @@ Operand Quantised(const Matrix& in, const Quantiser& q) {
       const Scale scale = q.given ? *q.given : a == 0 ? Scale{} : ScaleOf(a, q.format, q.rule);
       const bool draws = q.rounding.mode == RoundingMode::kStochastic;
       const uint32_t random = draws ? RandomBits(q.stream, i, q.rounding.random_bits) : 0;
-      const float scaled = in.data[i] * scale.multiplier;
+      const float scaled = in.data[i] * scale.inv_scale;
       const uint32_t code = EncodeF32(plan, std::bit_cast<uint32_t>(scaled), random);
       out.values.data[i] = Decode(q.format, code);
       out.scales.data[i] = scale.scale;
@@ -145,7 +145,7 @@ Matrix Dequantised(const Operand& in) {
   return out;
 }
 
-Matrix Product(const Operand& a, const Operand& b, const Accumulator& rule, size_t segment) {
+Matrix Product(const Operand& a, const Operand& b, const AccumulationMode& rule, size_t segment) {
   const size_t inner = a.values.cols;
   const Way way = WayOf(rule, a.format, b.format);
   const std::span<const float> va(a.values.data), vb(b.values.data);

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "numsim/arith/accumulator.h"
+#include "numsim/arith/accumulation_mode.h"
 #include "numsim/formats/format_spec.h"
 #include "numsim/linear/linear_recipe.h"
 #include "numsim/quantize/scale.h"
@@ -61,7 +61,10 @@ Matrix Dequantised(const Operand& in);
 // A B^T. Within each `segment` elements of the inner dimension (0: all of it) values are added
 // under `rule`, the sum is scaled in float64 and rounded to float32; segments are added in float32.
 // Rule exact requires sums that float64 holds.
-Matrix Product(const Operand& a, const Operand& b, const Accumulator& rule, size_t segment = 0);
+Matrix Product(const Operand& a,
+               const Operand& b,
+               const AccumulationMode& rule,
+               size_t segment = 0);
 
 // Y, dX and dW of one step.
 struct Results {
@@ -74,8 +77,8 @@ struct Setup {
   Rounding gradient_rounding;
   uint64_t seed = 0, dx_stream = 0, dw_stream = 0;  // of the draws for G
   ScaleRule rule = ScaleRule::kAbsmax, gradient_rule = ScaleRule::kAbsmax;
-  std::optional<Accumulator> accumulator;  // empty: exact for two int8, else fp32
-  Accumulator high_precision_accumulator;
+  std::optional<AccumulationMode> accumulation;  // empty: exact for two int8, else fp32
+  AccumulationMode high_precision_accumulation;
   size_t block = 0;
   bool keeps_quantized = false;  // tensor-wise: X^T has the codes of X and not new ones
 };

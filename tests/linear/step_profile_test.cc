@@ -11,31 +11,31 @@ namespace {
 
 TEST(StepProfile, EveryPartHasANameOfItsOwn) {
   std::set<std::string_view> names;
-  for (size_t i = 0; i < kStepParts; ++i) names.insert(Name(static_cast<StepPart>(i)));
-  EXPECT_EQ(names.size(), kStepParts);
-  EXPECT_EQ(Name(StepPart::kProduct), "product");
-  EXPECT_EQ(Name(StepPart::kTelemetry), "telemetry");
+  for (size_t i = 0; i < kStepPhases; ++i) names.insert(ToString(static_cast<StepPhase>(i)));
+  EXPECT_EQ(names.size(), kStepPhases);
+  EXPECT_EQ(ToString(StepPhase::kProduct), "product");
+  EXPECT_EQ(ToString(StepPhase::kTelemetry), "telemetry");
 }
 
 TEST(StepProfile, SumsItsParts) {
   StepProfile profile;
   EXPECT_EQ(profile.Sum(), 0);
-  profile[StepPart::kProduct] = 2;
-  profile[StepPart::kTelemetry] = 0.5;
+  profile[StepPhase::kProduct] = 2;
+  profile[StepPhase::kTelemetry] = 0.5;
   EXPECT_EQ(profile.Sum(), 2.5);
 }
 
 TEST(TimedPart, AddsItsLifeToItsPartAlone) {
   StepProfile profile;
   for (int i = 0; i < 2; ++i) {
-    const TimedPart part(&profile, StepPart::kNorm);
+    const TimedPart part(&profile, StepPhase::kNorm);
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-  EXPECT_GE(profile[StepPart::kNorm], 0.004);
-  EXPECT_EQ(profile.Sum(), profile[StepPart::kNorm]);
+  EXPECT_GE(profile[StepPhase::kNorm], 0.004);
+  EXPECT_EQ(profile.Sum(), profile[StepPhase::kNorm]);
 }
 
-TEST(TimedPart, WithoutAProfileDoesNothing) { const TimedPart part(nullptr, StepPart::kNorm); }
+TEST(TimedPart, WithoutAProfileDoesNothing) { const TimedPart part(nullptr, StepPhase::kNorm); }
 
 }  // namespace
 }  // namespace numsim

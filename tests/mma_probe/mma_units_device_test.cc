@@ -60,7 +60,7 @@ const MmaUnit* Find(const std::string& name) {
 
 class MmaUnitsDevice : public DeviceTestOf<Case> {
  protected:
-  void ExpectRule(const MmaUnit& unit, const Accumulator& rule, size_t inner) {
+  void ExpectRule(const MmaUnit& unit, const AccumulationMode& rule, size_t inner) {
     const Operand a = MakeOperand(unit.a, kRowsA * inner, 2 * inner);
     const Operand b = MakeOperand(unit.b, kRowsB * inner, 2 * inner + 1);
     const DeviceArray<uint8_t> device_a = OnDevice<uint8_t>(a.codes, stream());
@@ -93,7 +93,7 @@ TEST_P(MmaUnitsDevice, FollowsItsRule) {
   ASSERT_NE(unit, nullptr);
   const std::string unavailable = MmaUnavailable(*unit);
   if (!unavailable.empty()) GTEST_SKIP() << unavailable;
-  const Accumulator rule = ParseAccumulator(GetParam().rule);
+  const AccumulationMode rule = ParseAccumulationMode(GetParam().rule);
   for (const size_t steps : {1, 2, 5, 16}) ExpectRule(*unit, rule, steps * unit->InnerStep());
 }
 

@@ -4,14 +4,14 @@
 #include <vector>
 
 #include "numsim/formats/named_formats.h"
-#include "numsim/mma_probe/matrix_unit.h"
+#include "numsim/mma_probe/tensor_core.h"
 
 namespace numsim {
 
 // A unit that no rule describes: float32 products, added as a balanced binary tree of
 // float32 sums.
-inline MatrixUnit PairwiseUnit(const FormatSpec& a, const FormatSpec& b) {
-  MatrixUnit unit{.name = "pairwise", .a = a, .b = b, .multiply = {}};
+inline TensorCore PairwiseUnit(const FormatSpec& a, const FormatSpec& b) {
+  TensorCore unit{.name = "pairwise", .a = a, .b = b, .multiply = {}};
   unit.multiply = [](std::span<const float> left,
                      std::span<const float> right,
                      size_t inner,

@@ -17,7 +17,7 @@ namespace {
 // activation, the loss moves along the gradient that it saw.
 class Nudge : public PassObserver<double> {
  public:
-  void Tensor(std::string_view point, TensorRole role, MatrixRef<double> values) override {
+  void Tensor(std::string_view point, TensorRole role, MatrixSpan<double> values) override {
     if (point != target) return;
     const size_t row = values.rows / 2, col = values.cols / 3;
     if (role == TensorRole::kActivation) {
@@ -59,7 +59,7 @@ TEST(LanguageModel, GradientsShownAreThoseOfTheActivationsShown) {
 // Changes a gradient where it is shown.
 class Outlier : public PassObserver<double> {
  public:
-  void Tensor(std::string_view point, TensorRole role, MatrixRef<double> values) override {
+  void Tensor(std::string_view point, TensorRole role, MatrixSpan<double> values) override {
     if (role == TensorRole::kGradient && point == target) values.Row(0)[0] += 1;
   }
   std::string target;
@@ -155,14 +155,14 @@ TEST(LanguageModel, ProfileCoversEveryPartOfAStep) {
   Pass<float> pass;
   pass.profile = &profile;
   LossAndGradients(*model, pass, RandomText(2, 5, config.vocabulary, 20));
-  for (const StepPart part : {StepPart::kProduct,
-                              StepPart::kAttention,
-                              StepPart::kNorm,
-                              StepPart::kActivation,
-                              StepPart::kEmbedding,
-                              StepPart::kResidual,
-                              StepPart::kLoss}) {
-    EXPECT_GT(profile[part], 0) << Name(part);
+  for (const StepPhase part : {StepPhase::kProduct,
+                               StepPhase::kAttention,
+                               StepPhase::kNorm,
+                               StepPhase::kActivation,
+                               StepPhase::kEmbedding,
+                               StepPhase::kResidual,
+                               StepPhase::kLoss}) {
+    EXPECT_GT(profile[part], 0) << ToString(part);
   }
 }
 

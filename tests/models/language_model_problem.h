@@ -55,7 +55,7 @@ inline std::vector<ModelConfig> LanguageModelConfigs() {
 }
 
 inline std::string Describe(const ModelConfig& config) {
-  return std::string(Name(config.kind)) + (config.qk_norm ? " qk_norm" : "") +
+  return std::string(ToString(config.kind)) + (config.qk_norm ? " qk_norm" : "") +
          (config.layer_scale ? " layer_scale" : "");
 }
 
@@ -90,7 +90,7 @@ inline Batch RandomText(
 template <typename T>
 class Recorder : public PassObserver<T> {
  public:
-  void Tensor(std::string_view point, TensorRole role, MatrixRef<T> values) override {
+  void Tensor(std::string_view point, TensorRole role, MatrixSpan<T> values) override {
     std::vector<T>& copy = tensors[{std::string(point), role}];
     copy.clear();
     for (size_t i = 0; i < values.rows; ++i) {

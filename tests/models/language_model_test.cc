@@ -84,7 +84,7 @@ TEST(LanguageModel, BitsDoNotDependOnThreads) {
     SetThreadCount(1);
     const std::vector<float> one = LossAndGradients(*model, {}, batch);
     SetThreadCount(2);
-    EXPECT_EQ(one, LossAndGradients(*model, {}, batch)) << Name(kind);
+    EXPECT_EQ(one, LossAndGradients(*model, {}, batch)) << ToString(kind);
     SetThreadCount(threads);
   }
 }
@@ -98,7 +98,7 @@ TEST(LanguageModel, RepeatsAPassWhateverCameBetween) {
     // A larger batch, and a forward pass alone, as validation has it.
     LossAndGradients(*model, {}, RandomText(3, config.context, config.vocabulary, 10));
     model->Forward({}, RandomText(1, 5, config.vocabulary, 11));
-    EXPECT_EQ(first, LossAndGradients(*model, {}, batch)) << Name(kind);
+    EXPECT_EQ(first, LossAndGradients(*model, {}, batch)) << ToString(kind);
   }
 }
 
@@ -172,7 +172,7 @@ TEST(LanguageModel, LossScaleIsAFactorOfAllGradients) {
     ASSERT_EQ(plain[0], scaled[0]);
     for (size_t i = 1; i < plain.size(); ++i) plain[i] *= 1024;
     plain[0] = scaled[0];
-    EXPECT_EQ(plain, scaled) << Name(kind);
+    EXPECT_EQ(plain, scaled) << ToString(kind);
   }
 }
 
@@ -190,7 +190,7 @@ double Deviation(Model<float>& model, const std::string& name) {
 
 TEST(LanguageModel, StartsAsThePaperSays) {
   for (const ModelKind kind : kLanguageModels) {
-    SCOPED_TRACE(Name(kind));
+    SCOPED_TRACE(ToString(kind));
     ModelConfig config;
     config.kind = kind;
     config.layers = 8;  // branches: 1/4

@@ -25,7 +25,7 @@ double Product(const std::vector<double>& a, const std::vector<double>& b) {
 template <typename T>
 class LogitsObserver : public PassObserver<T> {
  public:
-  void Tensor(std::string_view point, TensorRole role, MatrixRef<T> values) override {
+  void Tensor(std::string_view point, TensorRole role, MatrixSpan<T> values) override {
     if (point != "logits" || role != TensorRole::kActivation) return;
     logits.assign(values.Span().begin(), values.Span().end());
   }
@@ -100,11 +100,11 @@ TEST(LastEmbeddings, ImagesAreOfImagesAndCaptionsOfCaptions) {
 template <typename T>
 void ExpectNone(const ModelConfig& config, const Batch& batch) {
   const auto model = MakeModel<T>(config, Float32Products(), 1);
-  EXPECT_FALSE(model->LastEmbeddings().has_value()) << Name(config.kind);
+  EXPECT_FALSE(model->LastEmbeddings().has_value()) << ToString(config.kind);
   model->Forward({}, batch);
-  EXPECT_FALSE(model->LastEmbeddings().has_value()) << Name(config.kind);
+  EXPECT_FALSE(model->LastEmbeddings().has_value()) << ToString(config.kind);
   model->Backward({});
-  EXPECT_FALSE(model->LastEmbeddings().has_value()) << Name(config.kind);
+  EXPECT_FALSE(model->LastEmbeddings().has_value()) << ToString(config.kind);
 }
 
 TEST(LastEmbeddings, OtherModelsHaveNone) {

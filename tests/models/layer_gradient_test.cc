@@ -33,8 +33,8 @@ std::vector<double> Draws(size_t n, uint64_t stream) {
 
 // A layer from `in` to `out` columns, and the loss sum(probe * y) with a random probe.
 struct Problem {
-  std::function<MatrixRef<double>(In<double>)> forward;            // x -> y
-  std::function<MatrixRef<double>(MatrixRef<double> g)> backward;  // -> dx
+  std::function<MatrixSpan<double>(In<double>)> forward;             // x -> y
+  std::function<MatrixSpan<double>(MatrixSpan<double> g)> backward;  // -> dx
   size_t in = kWidth, out = kWidth;
 };
 
@@ -44,14 +44,14 @@ void ExpectLayerGradients(ParameterList<double>& parameters, const Problem& prob
   const std::vector<double> probe = Draws(kRows * problem.out, 1);
   const In<double> x_view(x.data(), kRows, problem.in);
   const auto loss = [&] {
-    const MatrixRef<double> y = problem.forward(x_view);
+    const MatrixSpan<double> y = problem.forward(x_view);
     double sum = 0;
     for (size_t i = 0; i < probe.size(); ++i) sum += probe[i] * y.Span()[i];
     return sum;
   };
   loss();
   std::vector<double> g = probe;
-  const MatrixRef<double> dx = problem.backward({g.data(), kRows, problem.out});
+  const MatrixSpan<double> dx = problem.backward({g.data(), kRows, problem.out});
   ASSERT_EQ(dx.Elements(), x.size());
   const std::vector<double> x_gradient(dx.Span().begin(), dx.Span().end());
   ExpectParameterGradients(parameters, loss);
@@ -61,7 +61,7 @@ void ExpectLayerGradients(ParameterList<double>& parameters, const Problem& prob
 // What a layer needs to be made, and memory for what it puts out.
 struct Setting {
   ParameterList<double> parameters{5};
-  LinearMaker<double> linears{parameters, {}};
+  LinearFactory<double> linears{parameters, {}};
   Pass<double> pass;
   Buffer<double> y, dx;
 };
@@ -73,7 +73,7 @@ void CheckNorm(NormKind kind, size_t size) {
   ExpectLayerGradients(s.parameters,
                        {.forward = [&](In<double> x) { return norm.Forward(s.pass, x); },
                         .backward =
-                            [&](MatrixRef<double> g) {
+                            [&](MatrixSpan<double> g) {
                               norm.Backward(s.pass, g, s.dx.Resize(g.rows, g.cols));
                               return s.dx.View();
                             }});
@@ -111,7 +111,7 @@ TEST(MlpLayer, GradientsAreDifferenceQuotients) {
                                   return s.y.View();
                                 },
                             .backward =
-                                [&](MatrixRef<double> g) {
+                                [&](MatrixSpan<double> g) {
                                   mlp.Backward(s.pass, g, s.dx.Resize(g.rows, kWidth), scratch);
                                   return s.dx.View();
                                 }});
@@ -151,7 +151,7 @@ TEST_P(AttentionLayerGradient, IsADifferenceQuotient) {
                               return s.y.View();
                             },
                         .backward =
-                            [&](MatrixRef<double> g) {
+                            [&](MatrixSpan<double> g) {
                               attention.Backward(s.pass, g, s.dx.Resize(g.rows, kWidth), scratch);
                               return s.dx.View();
                             }});
@@ -186,7 +186,7 @@ TEST(EmbeddingLayer, GradientsAreDifferenceQuotients) {
     const std::vector<int32_t> tokens{0, 5, 2, 2, 1, 1, 2, 5, 0, 0};  // 3 and 4 do not occur
     std::vector<double> probe = Draws(kRows * 4, 0);
     const auto loss = [&] {
-      const MatrixRef<double> y = embedding.Forward(s.pass, tokens, kLength);
+      const MatrixSpan<double> y = embedding.Forward(s.pass, tokens, kLength);
       double sum = 0;
       for (size_t i = 0; i < probe.size(); ++i) sum += probe[i] * y.Span()[i];
       return sum;
@@ -238,13 +238,13 @@ TEST_P(TransformerGradient, IsADifferenceQuotient) {
       {.forward =
            [&](In<double> x) {
              // Forward takes what a layer in front of it put out, and leaves it as it is.
-             const MatrixRef<double> input = s.y.Resize(x.rows, x.cols);
+             const MatrixSpan<double> input = s.y.Resize(x.rows, x.cols);
              std::copy(x.Span().begin(), x.Span().end(), input.Span().begin());
-             const MatrixRef<double> y = blocks.Forward(s.pass, input, kBatch, kLength);
+             const MatrixSpan<double> y = blocks.Forward(s.pass, input, kBatch, kLength);
              EXPECT_TRUE(std::equal(x.Span().begin(), x.Span().end(), input.Span().begin()));
              return y;
            },
-       .backward = [&](MatrixRef<double> g) { return blocks.Backward(s.pass, g); }});
+       .backward = [&](MatrixSpan<double> g) { return blocks.Backward(s.pass, g); }});
 }
 
 void PrintTo(const TransformerCase& c, std::ostream* out) { *out << c.name; }
@@ -330,7 +330,7 @@ TEST(Transformer, WithoutBlocksPassesXThrough) {
   Transformer<double> blocks(
       s.linears, "blocks", {.layers = 0, .width = kWidth, .heads = kHeads, .length = kLength});
   std::vector<double> x(kRows * kWidth, 1.5);
-  const MatrixRef<double> view(x.data(), kRows, kWidth);
+  const MatrixSpan<double> view(x.data(), kRows, kWidth);
   EXPECT_EQ(blocks.Forward(s.pass, view, kBatch, kLength).data, x.data());
   EXPECT_EQ(blocks.Backward(s.pass, view).data, x.data());
 }

@@ -16,8 +16,8 @@ constexpr ModelKind kEveryKind[] = {
     ModelKind::kLlama, ModelKind::kGpt, ModelKind::kVit, ModelKind::kClip, ModelKind::kMlp};
 
 TEST(ModelKind, NamesReadBack) {
-  for (const ModelKind kind : kEveryKind) EXPECT_EQ(ParseModelKind(Name(kind)), kind);
-  EXPECT_EQ(Name(ModelKind::kClip), "clip");
+  for (const ModelKind kind : kEveryKind) EXPECT_EQ(ParseModelKind(ToString(kind)), kind);
+  EXPECT_EQ(ToString(ModelKind::kClip), "clip");
 }
 
 TEST(ModelKind, UnknownNameIsAnErrorThatListsThem) {

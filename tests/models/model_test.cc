@@ -25,7 +25,7 @@ TEST(MakeModel, MakesEveryKind) {
     const auto model = MakeModel<float>(config, {}, 1);
     const std::vector<std::string> layers = model->LinearLayers();
     EXPECT_EQ(std::count(layers.begin(), layers.end(), kind.second), 1)
-        << Name(kind.first) << ' ' << testing::PrintToString(layers);
+        << ToString(kind.first) << ' ' << testing::PrintToString(layers);
     EXPECT_GT(model->parameters().Elements(), 0U);
   }
 }
@@ -49,7 +49,7 @@ TEST(MakeModel, ModelsOfBothTypesStartAlike) {
     }
     const auto a = narrow->parameters()[0].value.View().Span();
     const auto b = other->parameters()[0].value.View().Span();
-    EXPECT_FALSE(std::equal(a.begin(), a.end(), b.begin(), b.end())) << Name(kind);
+    EXPECT_FALSE(std::equal(a.begin(), a.end(), b.begin(), b.end())) << ToString(kind);
   }
 }
 
@@ -66,7 +66,7 @@ TEST(MakeModel, OfMeansHasNoDrawsInItsParameters) {
       const auto values = parameter.value.View().Span();
       EXPECT_EQ(std::count(values.begin(), values.end(), values[0]),
                 static_cast<std::ptrdiff_t>(values.size()))
-          << Name(kind) << ' ' << parameter.name;
+          << ToString(kind) << ' ' << parameter.name;
       if (parameter.role == ParameterRole::kMatrix) {
         EXPECT_EQ(values[0], 0) << parameter.name;
       }

@@ -104,11 +104,11 @@ TEST(ParameterList, NameTwiceIsABrokenContract) {
 }
 
 TEST(ParameterRole, HasNames) {
-  EXPECT_EQ(Name(ParameterRole::kMatrix), "matrix");
-  EXPECT_EQ(Name(ParameterRole::kEmbedding), "embedding");
-  EXPECT_EQ(Name(ParameterRole::kGain), "gain");
-  EXPECT_EQ(Name(ParameterRole::kBias), "bias");
-  EXPECT_EQ(Name(ParameterRole::kScalar), "scalar");
+  EXPECT_EQ(ToString(ParameterRole::kMatrix), "matrix");
+  EXPECT_EQ(ToString(ParameterRole::kEmbedding), "embedding");
+  EXPECT_EQ(ToString(ParameterRole::kGain), "gain");
+  EXPECT_EQ(ToString(ParameterRole::kBias), "bias");
+  EXPECT_EQ(ToString(ParameterRole::kScalar), "scalar");
 }
 
 }  // namespace

@@ -71,16 +71,16 @@ TEST(MomentFormatName, LeavesDefaultsOut) {
   };
   for (const auto& [text, name] : texts) {
     SCOPED_TRACE(text);
-    const std::string printed = Name(ParseMomentFormat(text));
+    const std::string printed = ToString(ParseMomentFormat(text));
     EXPECT_EQ(printed, name);
-    EXPECT_EQ(Name(ParseMomentFormat(printed)), printed);
+    EXPECT_EQ(ToString(ParseMomentFormat(printed)), printed);
   }
 }
 
 TEST(MomentFormatName, ReadsBackToTheSame) {
   for (const std::string& text : FormatTexts()) {
     const MomentFormat format = ParseMomentFormat(text);
-    const MomentFormat again = ParseMomentFormat(Name(format));
+    const MomentFormat again = ParseMomentFormat(ToString(format));
     EXPECT_EQ(again.format.spec, format.format.spec) << text;
     EXPECT_EQ(again.scaling, format.scaling) << text;
     EXPECT_EQ(again.block, format.block) << text;
@@ -128,12 +128,12 @@ TEST(ParseMomentFormatList, KeepsCommasOfCustomFormats) {
   const std::vector<MomentFormat> formats =
       ParseMomentFormatList("fp32,e4m3fn@coat,e3m4:bias=4,inf=none,nan=none@block:16+sr,dynamic");
   ASSERT_EQ(formats.size(), 4u);
-  EXPECT_EQ(Name(formats[0]), "fp32");
-  EXPECT_EQ(Name(formats[1]), "e4m3fn@coat");
+  EXPECT_EQ(ToString(formats[0]), "fp32");
+  EXPECT_EQ(ToString(formats[1]), "e4m3fn@coat");
   EXPECT_EQ(formats[2].format.spec.bias, 4);
   EXPECT_EQ(formats[2].block, 16u);
   EXPECT_EQ(formats[2].rounding.mode, RoundingMode::kStochastic);
-  EXPECT_EQ(Name(formats[3]), "dynamic");
+  EXPECT_EQ(ToString(formats[3]), "dynamic");
 }
 
 TEST(ParseMomentFormatList, RefusesEmptyPieces) {

@@ -90,7 +90,7 @@ TEST(MomentState, RefusesAnotherLengthAndStaysAsItWas) {
     for (const int more : {-1, 1}) {
       std::vector<std::byte> state = before;
       state.resize(state.size() + static_cast<size_t>(more));
-      EXPECT_NE(RestoreError(store, state).find("129 elements in " + Name(store.format())),
+      EXPECT_NE(RestoreError(store, state).find("129 elements in " + ToString(store.format())),
                 std::string::npos)
           << text;
     }

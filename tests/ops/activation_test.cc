@@ -80,7 +80,7 @@ std::vector<Grid<T>> AllOf(const Grid<T>& x, const Grid<T>& g) {
   GeluGradient<T>(g.View(), x.View(), out[1].View());
   Relu<T>(x.View(), out[2].View());
   ReluGradient<T>(g.View(), x.View(), out[3].View());
-  const MatrixRef<const T> pairs = x.View().Columns(0, cols / 2 * 2);
+  const MatrixSpan<const T> pairs = x.View().Columns(0, cols / 2 * 2);
   Swiglu<T>(pairs, out[4].View());
   SwigluGradient<T>(g.View().Columns(0, cols / 2), pairs, out[5].View());
   return out;
@@ -123,7 +123,7 @@ TEST(Activations, RowsWithAndWithoutGapsGiveTheSame) {
   Grid<float> y(kTestRows, 130);
   Gelu<float>(x.View(), y.View());
   Buffer<float> from, to;
-  const MatrixRef<float> dense = from.Resize(kTestRows, 130), result = to.Resize(kTestRows, 130);
+  const MatrixSpan<float> dense = from.Resize(kTestRows, 130), result = to.Resize(kTestRows, 130);
   for (size_t r = 0; r < kTestRows; ++r) std::copy_n(&x(r, 0), 130, dense.Row(r));
   Gelu<float>(dense, result);
   for (size_t r = 0; r < kTestRows; ++r) {

@@ -33,8 +33,8 @@ struct Problem {
 
   size_t Tokens() const { return shape.batch * shape.length; }
   size_t Width() const { return shape.heads * shape.head_dim; }
-  MatrixRef<const T> Part(size_t i) const {
-    return MatrixRef<const T>(qkv.data(), Tokens(), 3 * Width()).Columns(i * Width(), Width());
+  MatrixSpan<const T> Part(size_t i) const {
+    return MatrixSpan<const T>(qkv.data(), Tokens(), 3 * Width()).Columns(i * Width(), Width());
   }
 };
 
@@ -47,11 +47,11 @@ template <typename T>
 Result<T> Solve(const Problem<T>& p) {
   const size_t n = p.Tokens(), w = p.Width();
   Result<T> r{std::vector<T>(n * p.shape.heads), std::vector<T>(n * w), std::vector<T>(3 * n * w)};
-  const MatrixRef<T> sums(r.log_sums.data(), n, p.shape.heads), out(r.out.data(), n, w);
+  const MatrixSpan<T> sums(r.log_sums.data(), n, p.shape.heads), out(r.out.data(), n, w);
   Attention<T>(p.shape, p.Part(0), p.Part(1), p.Part(2), sums, out);
-  const MatrixRef<T> d(r.dqkv.data(), n, 3 * w);
+  const MatrixSpan<T> d(r.dqkv.data(), n, 3 * w);
   AttentionGradient<T>(p.shape,
-                       MatrixRef<const T>(p.g.data(), n, w),
+                       MatrixSpan<const T>(p.g.data(), n, w),
                        p.Part(0),
                        p.Part(1),
                        p.Part(2),

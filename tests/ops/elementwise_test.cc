@@ -26,13 +26,13 @@ EncodePlan StochasticPlan(const char* format, int bits) {
 // The same values without gaps.
 Buffer<float> Dense(const Grid<float>& grid) {
   Buffer<float> buffer;
-  const MatrixRef<float> view = buffer.Resize(grid.rows(), grid.cols());
+  const MatrixSpan<float> view = buffer.Resize(grid.rows(), grid.cols());
   Copy<float>(grid.View(), view);
   return buffer;
 }
 
 template <typename T>
-void ExpectEqual(MatrixRef<T> x, const Grid<T>& y) {
+void ExpectEqual(MatrixSpan<T> x, const Grid<T>& y) {
   for (size_t r = 0; r < y.rows(); ++r) {
     for (size_t c = 0; c < y.cols(); ++c) ASSERT_EQ(x.Row(r)[c], y(r, c)) << r << " " << c;
   }
@@ -158,7 +158,7 @@ TEST(Elementwise, OutputMayBeAnInput) {
 TEST(Elementwise, RowsWithAndWithoutGapsGiveTheSame) {
   const Grid<float> a(kTestRows, 130, 1), b(kTestRows, 130, 2);
   Buffer<float> dense_a = Dense(a), dense_b = Dense(b), out;
-  const MatrixRef<float> y = out.Resize(kTestRows, 130);
+  const MatrixSpan<float> y = out.Resize(kTestRows, 130);
   Grid<float> sum(kTestRows, 130), scaled = a;
   Add<float>(a.View(), b.View(), sum.View());
   Add<float>(dense_a.View(), dense_b.View(), y);

@@ -27,8 +27,8 @@ class Grid {
   size_t cols() const { return cols_; }
   T& operator()(size_t row, size_t col) { return values_[row * (cols_ + kGap) + col]; }
   const T& operator()(size_t row, size_t col) const { return values_[row * (cols_ + kGap) + col]; }
-  MatrixRef<T> View() { return {values_.data(), rows_, cols_, cols_ + kGap}; }
-  MatrixRef<const T> View() const { return {values_.data(), rows_, cols_, cols_ + kGap}; }
+  MatrixSpan<T> View() { return {values_.data(), rows_, cols_, cols_ + kGap}; }
+  MatrixSpan<const T> View() const { return {values_.data(), rows_, cols_, cols_ + kGap}; }
 
   bool GapsAreUntouched() const {
     for (size_t row = 0; row < rows_; ++row) {

@@ -143,7 +143,7 @@ struct Rotary {
       : cosines(length, head_dim / 2), sines(length, head_dim / 2) {
     RotaryTables<double>(base, head_dim, cosines.View(), sines.View());
   }
-  void Rotate(bool inverse, MatrixRef<double> x) const {
+  void Rotate(bool inverse, MatrixSpan<double> x) const {
     RotatePositions<double>(cosines.View(), sines.View(), 2 * cosines.cols(), inverse, x);
   }
 };

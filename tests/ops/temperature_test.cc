@@ -18,7 +18,7 @@ constexpr ExponentLimits kLimits{-1, 2};
 template <typename T>
 Grid<T> Scaled(const Grid<T>& x, T exponent) {
   Grid<T> y = x;
-  ScaleByExponential<T>(MatrixRef<const T>(&exponent, 1, 1), kLimits, y.View());
+  ScaleByExponential<T>(MatrixSpan<const T>(&exponent, 1, 1), kLimits, y.View());
   EXPECT_TRUE(y.GapsAreUntouched());
   return y;
 }
@@ -47,10 +47,10 @@ TEST(ScaleByExponentialGradient, IsThatOfTheScaledMatrix) {
   const Grid<double> of_y(3, 5, 3);  // the gradient of the sum of y * of_y
   double t = 0.3, dt = 0;
   Grid<double> g = of_y;
-  ScaleByExponentialGradient<double>(MatrixRef<const double>(&t, 1, 1),
+  ScaleByExponentialGradient<double>(MatrixSpan<const double>(&t, 1, 1),
                                      kLimits,
                                      Scaled(x, t).View(),
-                                     MatrixRef<double>(&dt, 1, 1),
+                                     MatrixSpan<double>(&dt, 1, 1),
                                      g.View());
   EXPECT_TRUE(g.GapsAreUntouched());
   const auto loss = [&] { return Dot(Scaled(x, t), of_y); };
@@ -66,10 +66,10 @@ double GradientAt(double t, double sign) {
   one(0, 0) = 1;
   g(0, 0) = sign;
   double dt = -77;
-  ScaleByExponentialGradient<double>(MatrixRef<const double>(&t, 1, 1),
+  ScaleByExponentialGradient<double>(MatrixSpan<const double>(&t, 1, 1),
                                      kLimits,
                                      Scaled(one, t).View(),
-                                     MatrixRef<double>(&dt, 1, 1),
+                                     MatrixSpan<double>(&dt, 1, 1),
                                      g.View());
   EXPECT_NEAR(g(0, 0), sign * std::exp(std::min(2.0, std::max(-1.0, t))), 1e-14);
   return dt;
@@ -95,10 +95,10 @@ TEST(ScaleByExponentialGradient, DoesNotDependOnThreadsOrTarget) {
       SetThreadCount(threads);
       float dt = 0;
       Grid<float> g = of_y;
-      ScaleByExponentialGradient<float>(MatrixRef<const float>(&t, 1, 1),
+      ScaleByExponentialGradient<float>(MatrixSpan<const float>(&t, 1, 1),
                                         kLimits,
                                         y.View(),
-                                        MatrixRef<float>(&dt, 1, 1),
+                                        MatrixSpan<float>(&dt, 1, 1),
                                         g.View());
       if (expected == 0) expected = dt;
       EXPECT_EQ(dt, expected);

@@ -17,13 +17,13 @@ namespace {
 
 bool Aligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % 64 == 0; }
 
-TEST(MatrixRef, PartsAreViewsOfTheSameElements) {
+TEST(MatrixSpan, PartsAreViewsOfTheSameElements) {
   float values[12];
   std::iota(values, values + 12, 0.0f);
-  const MatrixRef<float> m(values, 3, 4);
+  const MatrixSpan<float> m(values, 3, 4);
   EXPECT_EQ(m.Row(2)[1], 9);
   EXPECT_EQ(m.Rows(1, 2).Row(1)[3], 11);
-  const MatrixRef<float> columns = m.Columns(1, 2);
+  const MatrixSpan<float> columns = m.Columns(1, 2);
   EXPECT_EQ(columns.Row(2)[1], 10);
   EXPECT_EQ(columns.stride, 4u);
   EXPECT_TRUE(m.Contiguous());
@@ -31,13 +31,13 @@ TEST(MatrixRef, PartsAreViewsOfTheSameElements) {
   EXPECT_TRUE(columns.Rows(0, 1).Contiguous());
   EXPECT_EQ(m.As(2, 6).Row(1)[5], 11);
   EXPECT_EQ(m.Span().size(), 12u);
-  const MatrixRef<const float> readable = columns;
+  const MatrixSpan<const float> readable = columns;
   EXPECT_EQ(readable.Row(1)[0], 5);
 }
 
 TEST(MatrixRefDeathTest, AsNeedsAllElementsInOnePiece) {
   float values[12] = {};
-  const MatrixRef<float> m(values, 3, 4);
+  const MatrixSpan<float> m(values, 3, 4);
   EXPECT_DEATH(m.As(3, 3), "3 x 3");
   EXPECT_DEATH(m.Columns(0, 2).As(3, 2), "3 x 2");
   EXPECT_DEATH(m.Columns(0, 2).Span(), "3 x 2");
@@ -50,9 +50,9 @@ TEST(Buffer, StartsEmpty) {
 
 TEST(Buffer, GrowsAndKeepsItsFirstElements) {
   Buffer<int32_t> buffer;
-  const MatrixRef<int32_t> small = buffer.Resize(2, 3);
+  const MatrixSpan<int32_t> small = buffer.Resize(2, 3);
   std::iota(small.data, small.data + 6, 1);
-  const MatrixRef<int32_t> large = buffer.Resize(50, 7);
+  const MatrixSpan<int32_t> large = buffer.Resize(50, 7);
   ASSERT_EQ(large.rows, 50u);
   ASSERT_EQ(large.stride, 7u);
   for (int32_t i = 0; i < 6; ++i) EXPECT_EQ(large.data[i], i + 1);
@@ -108,7 +108,7 @@ TEST(RequireHost, EveryBufferIsOfTheHostSoFar) {
 
 TEST(RequireHost, OperationsAskForEachOfTheirMatrices) {
   float values[4] = {1, 2, 3, 4};
-  const MatrixRef<float> here(values, 1, 4), there(values, 1, 4, 4, Place::kDevice);
+  const MatrixSpan<float> here(values, 1, 4), there(values, 1, 4, 4, Place::kDevice);
   EXPECT_THROW(Copy<float>(there, here), Error);
   EXPECT_THROW(Copy<float>(here, there), Error);
   EXPECT_THROW(Upload<float>({values, 4}, there), Error);
@@ -126,7 +126,7 @@ TEST(RequireHost, OperationsAskForEachOfTheirMatrices) {
   EXPECT_THROW(ReluGradient<float>(there, here, here), Error);
   EXPECT_THROW(Swiglu<float>(here, there.Columns(0, 2)), Error);
   EXPECT_THROW(SwigluGradient<float>(here.Columns(0, 2), there, here), Error);
-  const MatrixRef<float> one(values, 1, 1), one_there(values, 1, 1, 1, Place::kDevice);
+  const MatrixSpan<float> one(values, 1, 1), one_there(values, 1, 1, 1, Place::kDevice);
   EXPECT_THROW(RmsNorm<float>(here, here, 1e-5, one_there, here), Error);
   EXPECT_THROW(RmsNormGradient<float>(here, here, here, one, there, here), Error);
   EXPECT_THROW(LayerNorm<float>(here, here, there, 1e-5, one, one, here), Error);

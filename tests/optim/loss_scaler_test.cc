@@ -197,7 +197,7 @@ TEST(LossScaler, ErrorsNameTheField) {
 
 TEST(LossScaler, NamesReadBack) {
   for (const auto kind : {LossScaling::kNone, LossScaling::kDynamic, LossScaling::kTensor}) {
-    EXPECT_EQ(ParseLossScaling(Name(kind)), kind);
+    EXPECT_EQ(ParseLossScaling(ToString(kind)), kind);
   }
   EXPECT_THROW(ParseLossScaling("static"), Error);
 }

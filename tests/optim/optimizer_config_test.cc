@@ -95,13 +95,13 @@ TEST(OptimizerConfig, NamesReadBack) {
                           OptimizerKind::kStableAdamW,
                           OptimizerKind::kSgd,
                           OptimizerKind::kLion}) {
-    EXPECT_EQ(ParseOptimizerKind(Name(kind)), kind);
+    EXPECT_EQ(ParseOptimizerKind(ToString(kind)), kind);
   }
   for (const auto filter : {DecayFilter::kMatrices, DecayFilter::kAll, DecayFilter::kNone}) {
-    EXPECT_EQ(ParseDecayFilter(Name(filter)), filter);
+    EXPECT_EQ(ParseDecayFilter(ToString(filter)), filter);
   }
   for (const auto filter : {MomentFilter::kMatrices, MomentFilter::kAll}) {
-    EXPECT_EQ(ParseMomentFilter(Name(filter)), filter);
+    EXPECT_EQ(ParseMomentFilter(ToString(filter)), filter);
   }
 }
 

@@ -29,7 +29,7 @@ TEST(OptimizerKinds, NamesDifferAndReadBack) {
   for (const OptimizerKindRow& row : OptimizerKindRows()) {
     EXPECT_TRUE(names.insert(row.name).second) << row.name;
     EXPECT_EQ(ParseOptimizerKind(row.name), OptimizerKind{&row});
-    EXPECT_EQ(Name(OptimizerKind{&row}), row.name);
+    EXPECT_EQ(ToString(OptimizerKind{&row}), row.name);
   }
 }
 

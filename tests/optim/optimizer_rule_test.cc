@@ -71,7 +71,7 @@ class FactoredRule : public OptimizerRule {
 
 std::unique_ptr<OptimizerRule> MakeFactored(const OptimizerConfig&,
                                             const Parameter<float>& parameter) {
-  const MatrixRef<float> value = parameter.value.View();
+  const MatrixSpan<float> value = parameter.value.View();
   return std::make_unique<FactoredRule>(value.rows, value.cols);
 }
 

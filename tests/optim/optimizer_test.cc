@@ -241,7 +241,8 @@ TEST(Optimizer, DecayFilterChoosesByRole) {
     config.decay_filter = filter;
     config.weight_decay = 0.5;
     std::vector<optimizer_problem::TensorShape> shapes;
-    for (const ParameterRole role : roles) shapes.push_back({std::string(Name(role)), role, 1, 1});
+    for (const ParameterRole role : roles)
+      shapes.push_back({std::string(ToString(role)), role, 1, 1});
     Problem problem(config, shapes);
     for (size_t i = 0; i < roles.size(); ++i) problem.SetWeights({8}, i);
     problem.optimizer().Step(0.5, 0);  // gradients are zero
@@ -249,7 +250,8 @@ TEST(Optimizer, DecayFilterChoosesByRole) {
       const bool matrix = i < 2;
       const bool decays =
           filter == DecayFilter::kAll || (filter == DecayFilter::kMatrices && matrix);
-      EXPECT_EQ(problem.Weights(i)[0], decays ? 6 : 8) << Name(filter) << " " << Name(roles[i]);
+      EXPECT_EQ(problem.Weights(i)[0], decays ? 6 : 8)
+          << ToString(filter) << " " << ToString(roles[i]);
     }
   }
 }
@@ -285,7 +287,7 @@ TEST(Optimizer, ThreadsDoNotChangeBits) {
         const OptimizerStep& b = several.DrawnStep(1e-2, step);
         EXPECT_EQ(a.gradient_norm, b.gradient_norm);
         for (size_t i = 0; i < 2; ++i) {
-          ASSERT_TRUE(SameBits(one.Weights(i), several.Weights(i))) << Name(kind) << moments;
+          ASSERT_TRUE(SameBits(one.Weights(i), several.Weights(i))) << ToString(kind) << moments;
           EXPECT_EQ(a.tensors[i].rms, b.tensors[i].rms);
           EXPECT_EQ(a.tensors[i].update_rms, b.tensors[i].update_rms);
           EXPECT_EQ(a.tensors[i].weights.achieved_norm, b.tensors[i].weights.achieved_norm);

@@ -79,7 +79,7 @@ TEST(Schedule, NothingButWarmUp) {
 
 TEST(Schedule, NamesReadBack) {
   for (const auto kind : {ScheduleKind::kConstant, ScheduleKind::kCosine, ScheduleKind::kLinear}) {
-    EXPECT_EQ(ParseScheduleKind(Name(kind)), kind);
+    EXPECT_EQ(ParseScheduleKind(ToString(kind)), kind);
   }
   EXPECT_THROW(ParseScheduleKind("step"), Error);
 }

@@ -43,7 +43,7 @@ std::vector<OperationRequest> AllRequests(const std::string& format, const std::
 
 TEST(ParseCaseLevel, ReadsWhatNameWrites) {
   for (const char* text : {"edges", "full", "random:1", "random:123456789012"}) {
-    EXPECT_EQ(Name(ParseCaseLevel(text)), text);
+    EXPECT_EQ(ToString(ParseCaseLevel(text)), text);
   }
   const CaseLevel level = ParseCaseLevel("random:5", 99);
   EXPECT_EQ(level.kind, CaseLevel::Kind::kRandom);

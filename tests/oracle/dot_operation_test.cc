@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "numsim/arith/accumulator.h"
+#include "numsim/arith/accumulation_mode.h"
 #include "numsim/arith/arith.h"
 #include "numsim/arith/shared/exact.h"
 #include "numsim/arith/shared/exact_sum.h"
@@ -117,7 +117,7 @@ TEST(DotExact, EqualsExactSumInEveryMode) {
 
 TEST(DotSequential, FusedInFloat32EqualsTheProcessor) {
   const auto operation =
-      MakeOperation({.op = "dot", .format = "e5m2", .to = "fp32", .accumulator = "fp32"});
+      MakeOperation({.op = "dot", .format = "e5m2", .to = "fp32", .accumulation = "fp32"});
   ForEachFinite(*operation, [&](const Numbers& inputs, const Pairs& pairs) {
     float acc = 0;
     for (size_t i = 0; i < pairs.a.size(); ++i) {
@@ -132,7 +132,7 @@ TEST(DotSequential, UnfusedInFloat32EqualsTheProcessor) {
                                         .format = "fp16",
                                         .format_b = "bf16",
                                         .to = "fp32",
-                                        .accumulator = "fp32:unfused"});
+                                        .accumulation = "fp32:unfused"});
   ForEachFinite(*operation, [&](const Numbers& inputs, const Pairs& pairs) {
     float acc = 0;
     for (size_t i = 0; i < pairs.a.size(); ++i) {
@@ -151,7 +151,7 @@ TEST(DotSequential, UnfusedInFloat32EqualsTheProcessor) {
 TEST(DotSequential, AccumulatesInFloat16StepByStep) {
   // In float16 every sum of e4m3fn products is exact in double before it is rounded.
   const auto fused =
-      MakeOperation({.op = "dot", .format = "e4m3fn", .to = "e4m3fn", .accumulator = "fp16"});
+      MakeOperation({.op = "dot", .format = "e4m3fn", .to = "e4m3fn", .accumulation = "fp16"});
   ForEachFinite(*fused, [&](const Numbers& inputs, const Pairs& pairs) {
     uint32_t acc = 0;
     for (size_t i = 0; i < pairs.a.size(); ++i) {
@@ -165,11 +165,11 @@ TEST(DotSequential, AccumulatesInFloat16StepByStep) {
 TEST(DotSequential, FusedAndUnfusedDiffer) {
   // 0.3125 * 0.3125 = 0.09765625 takes 25 * 2^-8: five bits, one more than e4m3fn holds.
   const Numbers inputs = {0x2A, 0x38, 0x2A, 0xA0};  // 0.3125^2 - 0.125
-  OperationRequest request{.op = "dot", .format = "e4m3fn", .accumulator = "e4m3fn", .length = 2};
+  OperationRequest request{.op = "dot", .format = "e4m3fn", .accumulation = "e4m3fn", .length = 2};
   const auto fused = MakeOperation(request);
-  request.accumulator = "e4m3fn:unfused";
+  request.accumulation = "e4m3fn:unfused";
   const auto unfused = MakeOperation(request);
-  request.accumulator = "exact";
+  request.accumulation = "exact";
   const auto exact = MakeOperation(request);
   // Each accumulator rounds the first product to 0.09375; only the exact sum keeps it.
   EXPECT_EQ(Decode(kE4M3fn, static_cast<uint32_t>(ResultOf(*fused, inputs))), -0.03125f);
@@ -181,7 +181,7 @@ TEST(DotSequential, FusedAndUnfusedDiffer) {
   EXPECT_EQ(Decode(kE4M3fn, static_cast<uint32_t>(ResultOf(*unfused, swapped))), -0.03125f);
 }
 
-// What a matrix unit does, in double: sums of one chunk of few e4m3fn products are exact there.
+// What a tensor core does, in double: sums of one chunk of few e4m3fn products are exact there.
 float TruncatedSum(const Pairs& pairs, int fraction_bits) {
   const auto exponent = [](double x) {
     int e = 0;
@@ -207,13 +207,13 @@ float TruncatedSum(const Pairs& pairs, int fraction_bits) {
   return static_cast<float>(std::ldexp(std::trunc(std::ldexp(sum, -unit)), unit));
 }
 
-TEST(DotModelled, TruncatesAsAMatrixUnit) {
+TEST(DotModelled, TruncatesAsATensorCore) {
   for (const int fraction_bits : {3, 13, 25}) {
     const auto operation =
         MakeOperation({.op = "dot",
                        .format = "e4m3fn",
                        .to = "fp32",
-                       .accumulator = "trunc:" + std::to_string(fraction_bits) + ",32"});
+                       .accumulation = "trunc:" + std::to_string(fraction_bits) + ",32"});
     ForEachFinite(*operation, [&](const Numbers& inputs, const Pairs& pairs) {
       ASSERT_EQ(ResultOf(*operation, inputs), F32Bits(TruncatedSum(pairs, fraction_bits)));
     });
@@ -222,14 +222,14 @@ TEST(DotModelled, TruncatesAsAMatrixUnit) {
 
 TEST(DotModelled, Float64AndChunksEqualTheProcessor) {
   const auto wide =
-      MakeOperation({.op = "dot", .format = "bf16", .to = "fp32", .accumulator = "fp64"});
+      MakeOperation({.op = "dot", .format = "bf16", .to = "fp32", .accumulation = "fp64"});
   ForEachFinite(*wide, [&](const Numbers& inputs, const Pairs& pairs) {
     double acc = 0;
     for (size_t i = 0; i < pairs.a.size(); ++i) acc += pairs.a[i] * pairs.b[i];
     ASSERT_EQ(ResultOf(*wide, inputs), F32Bits(static_cast<float>(acc)));
   });
-  const auto chunked =
-      MakeOperation({.op = "dot", .format = "e5m2", .to = "fp32", .accumulator = "fp32-chunked:5"});
+  const auto chunked = MakeOperation(
+      {.op = "dot", .format = "e5m2", .to = "fp32", .accumulation = "fp32-chunked:5"});
   ForEachFinite(*chunked, [&](const Numbers& inputs, const Pairs& pairs) {
     float total = 0, acc = 0;
     for (size_t i = 0; i < pairs.a.size(); ++i) {
@@ -249,25 +249,25 @@ TEST(DotModelled, EachOperandHasTheExponentsOfItsFormat) {
                            .format = "e4m3fn",
                            .format_b = "e5m2",
                            .to = "fp32",
-                           .accumulator = "hopper-fp8-fast",
+                           .accumulation = "hopper-fp8-fast",
                            .length = 2};
   const Numbers inputs = {0x01, 0x10, 0x3C, 0x02};  // 2^-9, 2^-5; 1, 2^-15
   EXPECT_EQ(ResultOf(*MakeOperation(request), inputs), F32Bits(0x1p-9f));
-  request.accumulator = "trunc:14,32";
+  request.accumulation = "trunc:14,32";
   EXPECT_EQ(ResultOf(*MakeOperation(request), inputs), F32Bits(0x1p-9f + 0x1p-20f));
   // The same products with the operands exchanged.
   const Numbers exchanged = {0x3C, 0x02, 0x01, 0x10};
   request.format = "e5m2";
   request.format_b = "e4m3fn";
   EXPECT_EQ(ResultOf(*MakeOperation(request), exchanged), F32Bits(0x1p-9f + 0x1p-20f));
-  request.accumulator = "hopper-fp8-fast";
+  request.accumulation = "hopper-fp8-fast";
   EXPECT_EQ(ResultOf(*MakeOperation(request), exchanged), F32Bits(0x1p-9f));
 }
 
 // Exponents below -133 align as -133 does: with F = 25 everything is cut to multiples of 2^-158.
 TEST(DotModelled, TinyProductsAreAlignedAsOnAnH200) {
   const auto operation = MakeOperation(
-      {.op = "dot", .format = "bf16", .to = "fp32", .accumulator = "hopper-bf16", .length = 3});
+      {.op = "dot", .format = "bf16", .to = "fp32", .accumulation = "hopper-bf16", .length = 3});
   const auto result = [&](const std::vector<float>& a) {  // of the sum of a[i] * 2^-80
     Numbers inputs;
     for (const float x : a) inputs.push_back(Encode(kBf16, x));
@@ -289,7 +289,7 @@ TEST(DotModelled, OnlyTheResultIsRoundedAsRequested) {
     OperationRequest request{.op = "dot",
                              .format = "e4m3fn",
                              .to = "fp32",
-                             .accumulator = "hopper-fp8-fast",
+                             .accumulation = "hopper-fp8-fast",
                              .rounding = Rounding{.mode = mode},
                              .length = 2};
     Flags flags = 0xFF;
@@ -304,7 +304,7 @@ TEST(DotModelled, OnlyTheResultIsRoundedAsRequested) {
   const auto operation = MakeOperation({.op = "dot",
                                         .format = "e4m3fn",
                                         .to = "e5m2",
-                                        .accumulator = "hopper-fp8",
+                                        .accumulation = "hopper-fp8",
                                         .rounding = stochastic,
                                         .length = 2});
   ASSERT_EQ(operation->inputs().size(), 5u);
@@ -317,14 +317,14 @@ TEST(DotModelled, OnlyTheResultIsRoundedAsRequested) {
 TEST(DotModelled, NanIsThatOfTheDeviceInFloat32) {
   OperationRequest request{.op = "dot", .format = "e5m2", .to = "fp32", .length = 2};
   struct Case {
-    const char* accumulator;
+    const char* accumulation;
     uint64_t nan;
   };
   for (const Case& c : {Case{"hopper-fp8", 0x7FFFFFFF},
                         Case{"cdna3-fp8", 0x7FC00000},
                         Case{"fp64", 0x7FC00000},
                         Case{"fp32-chunked:2", 0x7FC00000}}) {
-    request.accumulator = c.accumulator;
+    request.accumulation = c.accumulation;
     request.to = "fp32";
     const auto operation = MakeOperation(request);
     EXPECT_EQ(ResultOf(*operation, Numbers{0x7C, 0xFC, 0x3C, 0x3C}), c.nan);  // inf - inf
@@ -337,11 +337,11 @@ TEST(DotModelled, NanIsThatOfTheDeviceInFloat32) {
 }
 
 TEST(DotModelled, TakesEveryNamedRuleAndTheLongestVector) {
-  for (const AccumulatorRow& row : AccumulatorTable()) {
+  for (const AccumulationModeRow& row : AccumulationModeTable()) {
     const auto operation = MakeOperation({.op = "dot",
                                           .format = "e4m3fn",
                                           .to = "fp32",
-                                          .accumulator = std::string(row.name),
+                                          .accumulation = std::string(row.name),
                                           .length = 4096});
     const Numbers ones(2 * 4096, 0x38);
     EXPECT_EQ(ResultOf(*operation, ones), F32Bits(4096)) << row.name;
@@ -352,7 +352,7 @@ TEST(DotModelled, ProductsBeyondFloat32MayCancel) {
   const Numbers inputs = {0x7F7F, 0xFF7F, 0x3F80, 0x7F7F, 0x7F7F, 0x3F80};  // max^2 - max^2 + 1
   for (const char* const rule : {"hopper-bf16", "trunc:23,2", "trunc:7,3"}) {
     const auto operation = MakeOperation(
-        {.op = "dot", .format = "bf16", .to = "fp32", .accumulator = rule, .length = 3});
+        {.op = "dot", .format = "bf16", .to = "fp32", .accumulation = rule, .length = 3});
     // In one chunk the 1 is cut off; in the next one it is not.
     const float expected = std::string(rule) == "trunc:23,2" ? 1 : 0;
     EXPECT_EQ(ResultOf(*operation, inputs), F32Bits(expected)) << rule;
@@ -361,7 +361,7 @@ TEST(DotModelled, ProductsBeyondFloat32MayCancel) {
 
 TEST(DotModelled, LibraryIsRefused) {
   try {
-    MakeOperation({.op = "dot", .format = "e4m3fn", .accumulator = "library"});
+    MakeOperation({.op = "dot", .format = "e4m3fn", .accumulation = "library"});
     ADD_FAILURE() << "no error";
   } catch (const Error& error) {
     EXPECT_TRUE(std::string(error.what()).starts_with("--accumulator library ")) << error.what();
@@ -371,7 +371,7 @@ TEST(DotModelled, LibraryIsRefused) {
 TEST(Dot, SpecialValues) {
   const auto exact = MakeOperation({.op = "dot", .format = "e5m2", .length = 2});
   const auto fused =
-      MakeOperation({.op = "dot", .format = "e5m2", .accumulator = "fp32", .length = 2});
+      MakeOperation({.op = "dot", .format = "e5m2", .accumulation = "fp32", .length = 2});
   struct Case {
     Numbers inputs;
     uint64_t result;
@@ -399,13 +399,13 @@ TEST(Dot, EveryRoundingHasItsRandomBits) {
   OperationRequest request{.op = "dot", .format = "fp16", .rounding = stochastic, .length = 3};
   EXPECT_EQ(MakeOperation(request)->inputs().size(), 6u + 1);
   EXPECT_EQ(MakeOperation(request)->inputs()[6].name, "random");
-  request.accumulator = "fp16";
+  request.accumulation = "fp16";
   EXPECT_EQ(MakeOperation(request)->inputs().size(), 6u + 4);
-  request.accumulator = "fp16:unfused";
+  request.accumulation = "fp16:unfused";
   EXPECT_EQ(MakeOperation(request)->inputs().size(), 6u + 7);
 
   // 1 + 2^-11: half an ulp of float16. R >= 8 of 16 rounds up, in the step that R belongs to.
-  request.accumulator = "fp16";
+  request.accumulation = "fp16";
   const auto operation = MakeOperation(request);
   for (uint64_t random = 0; random < 16; ++random) {
     const Numbers inputs = {0x3C00, 0x3C00, 0, 0x3C00, 0x1000, 0, 0, random, 0, 0};
@@ -413,7 +413,7 @@ TEST(Dot, EveryRoundingHasItsRandomBits) {
   }
 
   // A wider accumulator holds the sum; the conversion to the result has the last column.
-  request.accumulator = "fp32:unfused";
+  request.accumulation = "fp32:unfused";
   const auto wide = MakeOperation(request);
   for (uint64_t random = 0; random < 16; ++random) {
     const Numbers inputs = {0x3C00, 0x3C00, 0, 0x3C00, 0x1000, 0, 9, 9, 9, 9, 9, 9, random};

@@ -289,7 +289,7 @@ TEST(MakeOperation, NamesTheOptionThatIsNotUsed) {
   EXPECT_EQ(message({.op = "eq", .format = "fp16", .to = "fp16"}), "--op eq does not use --to");
   EXPECT_EQ(message({.op = "add", .format = "fp16", .scale_format = "e8m0fnu"}),
             "--op add does not use --scale-format");
-  EXPECT_EQ(message({.op = "add", .format = "fp16", .accumulator = "fp32"}),
+  EXPECT_EQ(message({.op = "add", .format = "fp16", .accumulation = "fp32"}),
             "--op add does not use --accumulator");
   EXPECT_EQ(message({.op = "neg", .format = "fp16", .rounding = Rounding{}}),
             "--op neg does not use --rounding");
@@ -309,7 +309,7 @@ TEST(MakeOperation, NamesTheOptionThatIsMissingOrWrong) {
   EXPECT_EQ(ErrorOf({.op = "quantize-mx"}), "--op quantize-mx needs --to");
   EXPECT_TRUE(Contains(ErrorOf({.op = "add", .format = "e4m4n"}), "--format: format 'e4m4n'"));
   EXPECT_TRUE(Contains(ErrorOf({.op = "add", .format = "fp16", .format_b = "x"}), "--format-b: "));
-  EXPECT_TRUE(Contains(ErrorOf({.op = "dot", .format = "fp16", .accumulator = "fp99"}),
+  EXPECT_TRUE(Contains(ErrorOf({.op = "dot", .format = "fp16", .accumulation = "fp99"}),
                        "--accumulator 'fp99' is neither exact nor FORMAT nor FORMAT:unfused"));
   EXPECT_TRUE(Contains(ErrorOf({.op = "dot", .format = "fp16", .length = 5000}), "--length 5000"));
   EXPECT_TRUE(Contains(ErrorOf({.op = "dot", .format = "fp16", .length = -1}), "--length -1"));

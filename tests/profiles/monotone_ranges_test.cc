@@ -78,7 +78,7 @@ void ExpectNoCodeComesBack(const ProfileConversion& conversion,
     current = code;
     ASSERT_EQ(left.count(code), 0u) << fmt::format("{} of {}: code 0x{:X} comes back at 0x{:X}",
                                                    conversion.name(),
-                                                   FormatText(conversion.format()),
+                                                   ToString(conversion.format()),
                                                    code,
                                                    sign | magnitude);
   }
@@ -136,7 +136,7 @@ TEST(MonotoneRangesOfRules, HoldForNumsimsOwn) {
   for (const RoundingMode mode : kDeterministicModes) {
     for (const char* const overflow : {"saturate", "nonsaturate", "propagate"}) {
       for (const char* const target : {"e4m3fn", "e8m0fnu", "binary8p1uf", "bnb-e4m3", "int8"}) {
-        const std::string rule = fmt::format("rule:{},{}", Name(mode), overflow);
+        const std::string rule = fmt::format("rule:{},{}", ToString(mode), overflow);
         ExpectContract(ProfileConversion(rule, SourceType::kFloat32, ParseFormat(target)), target);
       }
     }

@@ -23,16 +23,16 @@ uint32_t WidenFp16(uint32_t half) {
 }
 
 // Magnitudes at which some implementation changes its rule.
-std::vector<double> Seams() {
-  std::vector<double> seams = {6,     7,     7.5,   28,    30,    31,     240,
-                               248,   448,   464,   465,   480,   496,    49152,
-                               53248, 57344, 61440, 65504, 65520, 114688, 122880};
+std::vector<double> Breakpoints() {
+  std::vector<double> breakpoints = {6,     7,     7.5,   28,    30,    31,     240,
+                                     248,   448,   464,   465,   480,   496,    49152,
+                                     53248, 57344, 61440, 65504, 65520, 114688, 122880};
   for (int exponent = -149; exponent < 128; ++exponent) {
     for (const double factor : {1.0, 1.25, 1.5, 1.75}) {
-      seams.push_back(std::ldexp(factor, exponent));
+      breakpoints.push_back(std::ldexp(factor, exponent));
     }
   }
-  return seams;
+  return breakpoints;
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ std::vector<uint32_t> Float32Patterns(const std::string& format, int random) {
   };
   const int64_t stride = grid.end() > 1024 ? 97 : 1;
   std::vector<double> points = oracle::Landmarks(grid, stride);
-  for (const double seam : Seams()) points.push_back(seam);
+  for (const double breakpoint : Breakpoints()) points.push_back(breakpoint);
   for (const double point : points) {
     for (const uint32_t near : oracle::NearF32(point)) both(near);
   }
@@ -72,7 +72,7 @@ std::vector<uint64_t> Float64Patterns(const std::string& format, int random) {
   };
   const oracle::Grid grid(oracle::FindFormat(format));
   std::vector<double> points = oracle::Landmarks(grid, 1);
-  for (const double seam : Seams()) points.push_back(seam);
+  for (const double breakpoint : Breakpoints()) points.push_back(breakpoint);
   for (const double point : points) {
     for (const uint64_t near : oracle::NearF64(point)) both(near);
   }

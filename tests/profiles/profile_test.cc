@@ -209,12 +209,12 @@ TEST(ProfileErrors, RuleOfNumsimThatDoesNotParse) {
 }
 
 TEST(ProfileNames, SourceTypesAndEvidenceReadBack) {
-  EXPECT_EQ(Name(SourceType::kFloat32), "float32");
+  EXPECT_EQ(ToString(SourceType::kFloat32), "float32");
   EXPECT_EQ(ParseSourceType("float64"), SourceType::kFloat64);
   const std::string error = ErrorOf([] { ParseSourceType("float16"); });
   EXPECT_NE(error.find("'float16'"), std::string::npos) << error;
   EXPECT_NE(error.find("float32, float64"), std::string::npos) << error;
-  EXPECT_EQ(Name(Evidence::kThirdParty), "third-party");
+  EXPECT_EQ(ToString(Evidence::kThirdParty), "third-party");
 }
 
 }  // namespace

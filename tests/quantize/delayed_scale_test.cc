@@ -28,11 +28,11 @@ DelayedScalingOptions MostRecent(size_t history, int margin = 0) {
   return {.history = history, .algorithm = AmaxAlgorithm::kMostRecent, .margin = margin};
 }
 
-// One step: Record (unless `amax` is negative), Update. Returns the multiplier afterwards.
-float Next(DelayedScale& scale, float amax) {
-  if (!(amax < 0)) scale.Record(amax);
+// One step: Record (unless `amax` is negative), Update. Returns the inv_scale afterwards.
+float Next(DelayedScale& scale, float absmax) {
+  if (!(absmax < 0)) scale.Record(absmax);
   scale.Update();
-  return scale.Current().multiplier;
+  return scale.Current().inv_scale;
 }
 
 constexpr float kNotRun = -1;
@@ -51,9 +51,9 @@ TEST(DelayedScale, TheFirstStepIsNotScaled) {
   for (const auto& options : {Max(4), MostRecent(4), Max(1), Max(1024, 3)}) {
     DelayedScale scale = E4m3(options);
     EXPECT_EQ(scale.Current().scale, 1.0f);
-    EXPECT_EQ(scale.Current().multiplier, 1.0f);
+    EXPECT_EQ(scale.Current().inv_scale, 1.0f);
     scale.Record(100.0f);  // of the step that is under way
-    EXPECT_EQ(scale.Current().multiplier, 1.0f);
+    EXPECT_EQ(scale.Current().inv_scale, 1.0f);
   }
 }
 
@@ -100,13 +100,13 @@ TEST(DelayedScale, AMarginLeavesPowersOfTwoOfRoom) {
   EXPECT_EQ(Next(more, 7.0f), 0x1p-4f);
 }
 
-// The multiplier is rounded, and the scale is the inverse of the rounded multiplier.
-TEST(DelayedScale, ScaleIsTheInverseOfTheRoundedMultiplier) {
+// The inv_scale is rounded, and the scale is the inverse of the rounded inv_scale.
+TEST(DelayedScale, ScaleIsTheInverseOfTheRoundedInvScale) {
   DelayedScale scale = E4m3(Max(4));
-  for (float amax : {0.3f, 1.7f, 3.0f, 1e-20f, 1e20f, 12345.678f, 1e30f}) {
+  for (float absmax : {0.3f, 1.7f, 3.0f, 1e-20f, 1e20f, 12345.678f, 1e30f}) {
     DelayedScale other = E4m3(MostRecent(4, 1));
-    EXPECT_EQ(Next(other, amax), 224.0f / amax);
-    EXPECT_EQ(other.Current().scale, 1.0f / (224.0f / amax));
+    EXPECT_EQ(Next(other, absmax), 224.0f / absmax);
+    EXPECT_EQ(other.Current().scale, 1.0f / (224.0f / absmax));
   }
   EXPECT_EQ(Next(scale, 3.0f), 448.0f / 3.0f);
   EXPECT_EQ(scale.Current().scale, 1.0f / (448.0f / 3.0f));
@@ -120,12 +120,12 @@ TEST(DelayedScale, TheLargestValueIsThatOfTheFormat) {
 }
 
 TEST(DelayedScale, AMaximumOfZeroInfinityOrNanLeavesTheScale) {
-  for (float amax : {0.0f, kInfinity, kNaN}) {
+  for (float absmax : {0.0f, kInfinity, kNaN}) {
     DelayedScale fresh = E4m3(Max(4));
-    EXPECT_EQ(Next(fresh, amax), 1.0f);
+    EXPECT_EQ(Next(fresh, absmax), 1.0f);
     DelayedScale recent = E4m3(MostRecent(4));
     EXPECT_EQ(Next(recent, 7.0f), 64.0f);
-    EXPECT_EQ(Next(recent, amax), 64.0f) << amax;
+    EXPECT_EQ(Next(recent, absmax), 64.0f) << absmax;
     EXPECT_EQ(recent.Current().scale, 1.0f / 64);
     EXPECT_EQ(Next(recent, 14.0f), 32.0f);
   }
@@ -133,10 +133,10 @@ TEST(DelayedScale, AMaximumOfZeroInfinityOrNanLeavesTheScale) {
 
 // An infinity or a NaN is the largest of the history for as long as it is in it: four updates.
 TEST(DelayedScale, InfinityAndNanHoldTheScaleUntilTheyLeaveTheHistory) {
-  for (float amax : {kInfinity, kNaN}) {
+  for (float absmax : {kInfinity, kNaN}) {
     DelayedScale scale = E4m3(Max(4));
     EXPECT_EQ(Next(scale, 7.0f), 64.0f);
-    EXPECT_EQ(Next(scale, amax), 64.0f);
+    EXPECT_EQ(Next(scale, absmax), 64.0f);
     EXPECT_EQ(Next(scale, 14.0f), 64.0f);
     EXPECT_EQ(Next(scale, 1.0f), 64.0f);
     EXPECT_EQ(Next(scale, 1.0f), 64.0f);
@@ -154,10 +154,10 @@ TEST(DelayedScale, TheLargestOfSeveralRecordsCountsAndNanOutweighsAll) {
   for (const std::vector<float>& order : {std::vector<float>{kNaN, 1.0f, kInfinity},
                                           {1.0f, kInfinity, kNaN},
                                           {kInfinity, kNaN, 1.0f}}) {
-    for (float amax : order) scale.Record(amax);
+    for (float absmax : order) scale.Record(absmax);
     EXPECT_TRUE(std::isnan(scale.Save()[1]));
     scale.Update();
-    EXPECT_EQ(scale.Current().multiplier, 224.0f);
+    EXPECT_EQ(scale.Current().inv_scale, 224.0f);
   }
   scale.Record(kInfinity);
   scale.Record(3.0f);
@@ -165,11 +165,11 @@ TEST(DelayedScale, TheLargestOfSeveralRecordsCountsAndNanOutweighsAll) {
 }
 
 // 448 / 2^-149 is beyond float32; so is 448 / A for each A below about 2^-119.
-TEST(DelayedScale, AMultiplierBeyondFloat32IsItsLargestValue) {
+TEST(DelayedScale, AInvScaleBeyondFloat32IsItsLargestValue) {
   const float smallest = std::numeric_limits<float>::denorm_min();
-  for (float amax : {smallest, 0x1p-126f, 0x1p-120f}) {
+  for (float absmax : {smallest, 0x1p-126f, 0x1p-120f}) {
     DelayedScale scale = E4m3(Max(4));
-    EXPECT_EQ(Next(scale, amax), kLargest) << amax;
+    EXPECT_EQ(Next(scale, absmax), kLargest) << absmax;
     EXPECT_EQ(scale.Current().scale, 1.0f / kLargest);
     EXPECT_GT(scale.Current().scale, 0.0f);
   }
@@ -177,8 +177,8 @@ TEST(DelayedScale, AMultiplierBeyondFloat32IsItsLargestValue) {
   EXPECT_EQ(Next(scale, 0x1p-119f), 0x1.cp127f);
 }
 
-// A multiplier below float32's normal numbers would make an infinite scale, or be zero.
-TEST(DelayedScale, AMultiplierBelowTheNormalNumbersIsTheSmallestOfThem) {
+// A inv_scale below float32's normal numbers would make an infinite scale, or be zero.
+TEST(DelayedScale, AInvScaleBelowTheNormalNumbersIsTheSmallestOfThem) {
   for (int margin : {140, 1000}) {
     DelayedScale scale = E4m3(MostRecent(4, margin));
     EXPECT_EQ(Next(scale, 7.0f), 0x1p-126f) << margin;
@@ -194,7 +194,7 @@ TEST(DelayedScale, AMultiplierBelowTheNormalNumbersIsTheSmallestOfThem) {
 // worked out again, so the maximum that the last update saw and then dropped is gone from it.
 TEST(DelayedScale, TheHistoryStaysWhenTheLayerDidNotRun) {
   DelayedScale scale = E4m3(Max(4));
-  for (float amax : {8.0f, 1.0f, 2.0f, 4.0f}) EXPECT_EQ(Next(scale, amax), 56.0f);
+  for (float absmax : {8.0f, 1.0f, 2.0f, 4.0f}) EXPECT_EQ(Next(scale, absmax), 56.0f);
   EXPECT_EQ(scale.Save(), (std::vector<float>{56, 0, 1, 2, 4}));  // 8 was the oldest of four
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(Next(scale, i % 2 == 0 ? kNotRun : 0.0f), 112.0f);  // 448 / 4
@@ -204,7 +204,7 @@ TEST(DelayedScale, TheHistoryStaysWhenTheLayerDidNotRun) {
   EXPECT_EQ(scale.Save(), (std::vector<float>{112, 0, 2, 4, 1}));
 }
 
-TEST(DelayedScale, SavedAreTheMultiplierTheStagedMaximumAndTheHistoryFromTheOldest) {
+TEST(DelayedScale, SavedAreTheInvScaleTheStagedMaximumAndTheHistoryFromTheOldest) {
   DelayedScale scale = E4m3(Max(4));
   EXPECT_EQ(scale.Save(), (std::vector<float>{1, 0, 0, 0, 0}));
   Next(scale, 7.0f);
@@ -222,14 +222,14 @@ TEST(DelayedScale, SavedAreTheMultiplierTheStagedMaximumAndTheHistoryFromTheOlde
 TEST(DelayedScale, ARestoredScaleGoesOnAsTheOneThatWasSaved) {
   for (const auto& options : {Max(4), MostRecent(4, 1)}) {
     DelayedScale scale = E4m3(options);
-    for (float amax : {3.0f, 7.7f, 0.0f, 2.2f, kInfinity, 1.1f}) Next(scale, amax);
+    for (float absmax : {3.0f, 7.7f, 0.0f, 2.2f, kInfinity, 1.1f}) Next(scale, absmax);
     scale.Record(0.9f);
     DelayedScale other = E4m3(options);
     other.Restore(scale.Save());
-    EXPECT_EQ(other.Current().multiplier, scale.Current().multiplier);
+    EXPECT_EQ(other.Current().inv_scale, scale.Current().inv_scale);
     EXPECT_EQ(other.Current().scale, scale.Current().scale);
-    for (float amax : {0.5f, 0.25f, 4.4f, kNotRun, 0.1f, 0.1f, 0.1f, 0.1f, 0.1f}) {
-      EXPECT_EQ(Next(other, amax), Next(scale, amax));
+    for (float absmax : {0.5f, 0.25f, 4.4f, kNotRun, 0.1f, 0.1f, 0.1f, 0.1f, 0.1f}) {
+      EXPECT_EQ(Next(other, absmax), Next(scale, absmax));
       EXPECT_EQ(other.Save(), scale.Save());
     }
   }
@@ -258,23 +258,23 @@ TEST(DelayedScale, RestoreRefusesWhatIsNoState) {
   EXPECT_EQ(scale.Current().scale, 1.0f / kLargest);
 }
 
-TEST(AmaxOfAll, CountsInfinitiesAndNan) {
-  EXPECT_EQ(AmaxOfAll({}), 0.0f);
-  EXPECT_EQ(AmaxOfAll(std::vector<float>{0.0f, -0.0f}), 0.0f);
-  EXPECT_FALSE(std::signbit(AmaxOfAll(std::vector<float>{-0.0f})));
-  EXPECT_EQ(AmaxOfAll(std::vector<float>{1.0f, -3.0f, 2.0f}), 3.0f);
-  EXPECT_EQ(AmaxOfAll(std::vector<float>{1.0f, -kInfinity, 2.0f}), kInfinity);
-  EXPECT_EQ(AmaxOfAll(std::vector<float>{0x1p-149f}), 0x1p-149f);
-  EXPECT_TRUE(std::isnan(AmaxOfAll(std::vector<float>{kNaN, kInfinity})));
-  EXPECT_TRUE(std::isnan(AmaxOfAll(std::vector<float>{kInfinity, -kNaN, 1.0f})));
+TEST(AbsmaxOfTensor, CountsInfinitiesAndNan) {
+  EXPECT_EQ(AbsmaxOfTensor({}), 0.0f);
+  EXPECT_EQ(AbsmaxOfTensor(std::vector<float>{0.0f, -0.0f}), 0.0f);
+  EXPECT_FALSE(std::signbit(AbsmaxOfTensor(std::vector<float>{-0.0f})));
+  EXPECT_EQ(AbsmaxOfTensor(std::vector<float>{1.0f, -3.0f, 2.0f}), 3.0f);
+  EXPECT_EQ(AbsmaxOfTensor(std::vector<float>{1.0f, -kInfinity, 2.0f}), kInfinity);
+  EXPECT_EQ(AbsmaxOfTensor(std::vector<float>{0x1p-149f}), 0x1p-149f);
+  EXPECT_TRUE(std::isnan(AbsmaxOfTensor(std::vector<float>{kNaN, kInfinity})));
+  EXPECT_TRUE(std::isnan(AbsmaxOfTensor(std::vector<float>{kInfinity, -kNaN, 1.0f})));
   // Whatever the place, in a long array too.
   for (size_t n : {1000, 100000}) {
     std::vector<float> long_array(n, 0.5f);
     for (size_t at : {size_t{0}, n / 2 + 1, n - 1}) {
       long_array[at] = -2.5f;
-      EXPECT_EQ(AmaxOfAll(long_array), 2.5f) << at;
+      EXPECT_EQ(AbsmaxOfTensor(long_array), 2.5f) << at;
       long_array[at] = kNaN;
-      EXPECT_TRUE(std::isnan(AmaxOfAll(long_array))) << at;
+      EXPECT_TRUE(std::isnan(AbsmaxOfTensor(long_array))) << at;
       long_array[at] = 0.5f;
     }
   }
@@ -283,8 +283,8 @@ TEST(AmaxOfAll, CountsInfinitiesAndNan) {
 TEST(AmaxAlgorithm, NamesAreReadBack) {
   EXPECT_EQ(ParseAmaxAlgorithm("max"), AmaxAlgorithm::kMax);
   EXPECT_EQ(ParseAmaxAlgorithm("most-recent"), AmaxAlgorithm::kMostRecent);
-  EXPECT_EQ(Name(AmaxAlgorithm::kMax), "max");
-  EXPECT_EQ(Name(AmaxAlgorithm::kMostRecent), "most-recent");
+  EXPECT_EQ(ToString(AmaxAlgorithm::kMax), "max");
+  EXPECT_EQ(ToString(AmaxAlgorithm::kMostRecent), "most-recent");
   try {
     ParseAmaxAlgorithm("newest");
     FAIL();

@@ -223,13 +223,13 @@ void ExpectCodes(const EncodePlan& plan,
            std::span(expected_transposed),
            kRandom,
            true);
-  const DeviceArray<float> multipliers = OnDevice(std::span(factors), stream);
+  const DeviceArray<float> inv_scales = OnDevice(std::span(factors), stream);
   for (const int wanted : {1, 2, 3}) {
-    SCOPED_TRACE(fmt::format("{} {}", Name(layout), wanted));
+    SCOPED_TRACE(fmt::format("{} {}", ToString(layout), wanted));
     DeviceArray<Code> codes(n), transposed(n);
     void* to = (wanted & 1) != 0 ? codes.data() : nullptr;
     void* to_transposed = (wanted & 2) != 0 ? transposed.data() : nullptr;
-    Quantize(plan, in, layout, multipliers.span(), to, to_transposed, stream, kRandom);
+    Quantize(plan, in, layout, inv_scales.span(), to, to_transposed, stream, kRandom);
     if (to != nullptr) {
       EXPECT_TRUE(OnHost(DeviceSpan<const Code>(codes.span()), stream) == expected);
     }
@@ -309,7 +309,7 @@ TEST_F(QuantizeDevice, EqualsTheCpuForOtherFormatsAndRoundings) {
       const Tensor tensor = Numbers(shape.Elements(), element, 5);
       const Uploaded in(tensor, shape, 0, stream());
       for (const char* text : kLayouts) {
-        SCOPED_TRACE(fmt::format("{} {} {}", made.format, Name(made.rounding.mode), text));
+        SCOPED_TRACE(fmt::format("{} {} {}", made.format, ToString(made.rounding.mode), text));
         const ScaleLayout layout = ParseScaleLayout(text);
         const std::vector<float> factors = Factors(layout.Count(shape.rows, shape.cols), 3, true);
         if (plan.format.StorageBytes() == 1) {

@@ -60,7 +60,7 @@ std::vector<ScaleLayout> Layouts() {
 }
 
 std::string Describe(MatrixShape shape, const ScaleLayout& layout) {
-  return fmt::format("{} x {} {}", shape.rows, shape.cols, Name(layout));
+  return fmt::format("{} x {} {}", shape.rows, shape.cols, ToString(layout));
 }
 
 // The scale of each element, row by row, found by counting.
@@ -215,7 +215,7 @@ struct Example {
   EncodePlan plan;
   MatrixShape shape;
   ScaleLayout layout;
-  std::vector<float> in, multipliers, scales;
+  std::vector<float> in, inv_scales, scales;
   std::vector<uint32_t> codes, transposed;
   std::vector<float> values;  // dequantised
 };
@@ -223,12 +223,12 @@ struct Example {
 Example MakeExample(const EncodePlan& plan, MatrixShape shape, const ScaleLayout& layout) {
   Example e{plan, shape, layout, Numbers(shape.Elements(), 2), {}, {}, {}, {}, {}};
   const std::vector<size_t> scale = ScaleIndices(layout, shape);
-  e.multipliers = Factors(scale.back() + 1, 3);
+  e.inv_scales = Factors(scale.back() + 1, 3);
   e.scales = Factors(scale.back() + 1, -3);
   e.transposed.resize(e.in.size());
   const Rounding& rounding = plan.rounding;
   for (size_t i = 0; i < e.in.size(); ++i) {
-    const float product = e.in[i] * e.multipliers[scale[i]];
+    const float product = e.in[i] * e.inv_scales[scale[i]];
     const uint32_t draw =
         rounding.mode == RoundingMode::kStochastic
             ? RandomBits(kRandom.stream, kRandom.first_index + i, rounding.random_bits)
@@ -245,7 +245,7 @@ template <typename Code>
 void CheckExample(const Example& e) {
   const auto quantize = [&](bool transpose) {
     std::vector<Code> codes(e.in.size(), Code{0x55});
-    Quantize(e.plan, e.in, e.shape, e.layout, e.multipliers, std::span(codes), kRandom, transpose);
+    Quantize(e.plan, e.in, e.shape, e.layout, e.inv_scales, std::span(codes), kRandom, transpose);
     return codes;
   };
   const std::vector<Code> codes = quantize(false);
@@ -257,10 +257,10 @@ void CheckExample(const Example& e) {
   std::vector<float> out(e.in.size(), -7.0f);
   Dequantize(e.plan.format, std::span<const Code>(codes), e.shape, e.layout, e.scales, out);
   EXPECT_TRUE(Same(out, e.values)) << "dequantized";
-  FakeQuantize(e.plan, e.in, e.shape, e.layout, e.multipliers, e.scales, out, kRandom);
+  FakeQuantize(e.plan, e.in, e.shape, e.layout, e.inv_scales, e.scales, out, kRandom);
   EXPECT_TRUE(Same(out, e.values)) << "fake-quantized";
   out = e.in;
-  FakeQuantize(e.plan, out, e.shape, e.layout, e.multipliers, e.scales, out, kRandom);
+  FakeQuantize(e.plan, out, e.shape, e.layout, e.inv_scales, e.scales, out, kRandom);
   EXPECT_TRUE(Same(out, e.values)) << "fake-quantized in place";
 }
 
@@ -320,7 +320,7 @@ TEST(QuantizeKernels, FakeQuantizeServesFormatsOfMoreThanSixteenBits) {
     const Example e = MakeExample(plan, {3, 1500}, ParseScaleLayout("block:7"));
     OnEveryBackendAndThreadCount([&] {
       std::vector<float> out(e.in.size());
-      FakeQuantize(plan, e.in, e.shape, e.layout, e.multipliers, e.scales, out);
+      FakeQuantize(plan, e.in, e.shape, e.layout, e.inv_scales, e.scales, out);
       EXPECT_TRUE(Same(out, e.values)) << format;
     });
   }

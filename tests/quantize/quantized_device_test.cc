@@ -175,7 +175,7 @@ TEST_F(QuantizedDevice, EqualsTheCpuForEveryScaleRuleAndFormat) {
        {"int8", "e4m3fn", "e5m2", "e2m1fn", "fp16", "bf16", "bnb-e4m3", "e8m0fnu"}) {
     for (const ScaleRule rule : kRules) {
       for (const char* layout : {"tensor", "row", "column", "block:32"}) {
-        SCOPED_TRACE(fmt::format("{} {} {}", format, Name(rule), layout));
+        SCOPED_TRACE(fmt::format("{} {} {}", format, ToString(rule), layout));
         QuantizeOptions options;
         options.format = ParseFormat(format).spec;
         options.layout = ParseScaleLayout(layout);

@@ -213,15 +213,15 @@ TEST(QuantizedMatrix, EqualsScalesOfTheWholeMatrixThenCodesOfTheWholeMatrix) {
       options.random = {{.seed = 5, .stream = 6}, 77};
       std::vector<float> scales(options.layout.Count(shape.rows, shape.cols));
       Absmax(in, shape, options.layout, scales);
-      std::vector<float> multipliers;
+      std::vector<float> inv_scales;
       for (float& scale : scales) {
         const Scale made = MakeScale(options.format, scale, options.scale_rule);
-        multipliers.push_back(made.multiplier);
+        inv_scales.push_back(made.inv_scale);
         scale = made.scale;
       }
       std::vector<uint8_t> codes(in.size());
       const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
-      Quantize(plan, in, shape, options.layout, multipliers, std::span(codes), options.random);
+      Quantize(plan, in, shape, options.layout, inv_scales, std::span(codes), options.random);
       for (const int threads : {1, 3}) {
         SetThreadCount(threads);
         const QuantizedMatrix matrix = Quantize(in, shape, options);

@@ -36,8 +36,8 @@ TEST(ScaleLayout, NamesParseBackToTheSameLayout) {
                            "tile:1x1",
                            "tile:128x1",
                            "tile:3x1000000"}) {
-    EXPECT_EQ(Name(ParseScaleLayout(text)), text);
-    EXPECT_EQ(ParseScaleLayout(Name(ParseScaleLayout(text))), ParseScaleLayout(text));
+    EXPECT_EQ(ToString(ParseScaleLayout(text)), text);
+    EXPECT_EQ(ParseScaleLayout(ToString(ParseScaleLayout(text))), ParseScaleLayout(text));
   }
   EXPECT_EQ(ParseScaleLayout("block:7"), (ScaleLayout{Granularity::kBlock, 7}));
   EXPECT_EQ(ParseScaleLayout("tile:2x7"), (ScaleLayout{Granularity::kTile, 7, 2}));
@@ -93,14 +93,14 @@ TEST(ScaleLayout, AnEmptyMatrixHasNoScalesButTheTensors) {
 
 TEST(ScaleLayout, ABlockLongerThanAnyRowIsARow) {
   const ScaleLayout layout = {Granularity::kBlock, kMaxSize};
-  EXPECT_EQ(ParseScaleLayout(Name(layout)), layout);
+  EXPECT_EQ(ParseScaleLayout(ToString(layout)), layout);
   EXPECT_EQ(layout.Count(3, 5), 3u);
   EXPECT_EQ(layout.Index(2, 4, 5), 2u);
 }
 
 TEST(ScaleLayout, ATileBeyondTheMatrixIsTheTensor) {
   const ScaleLayout layout = {Granularity::kTile, kMaxSize, kMaxSize};
-  EXPECT_EQ(ParseScaleLayout(Name(layout)), layout);
+  EXPECT_EQ(ParseScaleLayout(ToString(layout)), layout);
   EXPECT_EQ(layout.Count(3, 5), 1u);
   EXPECT_EQ(layout.Index(2, 4, 5), 0u);
 }
@@ -153,7 +153,9 @@ TEST(ScaleLayout, TransposedSharesScalesAmongTheSameElements) {
 }
 
 TEST(ScaleLayout, TransposedByName) {
-  const auto transposed = [](const char* text) { return Name(Transposed(ParseScaleLayout(text))); };
+  const auto transposed = [](const char* text) {
+    return ToString(Transposed(ParseScaleLayout(text)));
+  };
   EXPECT_EQ(transposed("tensor"), "tensor");
   EXPECT_EQ(transposed("row"), "column");
   EXPECT_EQ(transposed("column"), "row");

@@ -54,7 +54,7 @@ TEST(MakeScale, OfZeroIsOneUnderEveryRule) {
     for (const FormatEntry& entry : FormatTable()) {
       const Scale scale = MakeScale(entry.spec, 0.0f, ParseScaleRule(rule));
       EXPECT_EQ(scale.scale, 1.0f) << entry.name << " " << rule;
-      EXPECT_EQ(scale.multiplier, 1.0f) << entry.name << " " << rule;
+      EXPECT_EQ(scale.inv_scale, 1.0f) << entry.name << " " << rule;
     }
   }
 }
@@ -62,7 +62,7 @@ TEST(MakeScale, OfZeroIsOneUnderEveryRule) {
 TEST(MakeScale, NoneIsAPlainCast) {
   for (float absmax : {kSmallest, 3.0f, kLargest}) {
     EXPECT_EQ(MakeScale(Spec("e4m3fn"), absmax, ScaleRule::kNone).scale, 1.0f);
-    EXPECT_EQ(MakeScale(Spec("e4m3fn"), absmax, ScaleRule::kNone).multiplier, 1.0f);
+    EXPECT_EQ(MakeScale(Spec("e4m3fn"), absmax, ScaleRule::kNone).inv_scale, 1.0f);
   }
 }
 
@@ -72,7 +72,7 @@ TEST(MakeScale, AbsmaxIsTheRoundedQuotientAndTheRoundedInverseQuotient) {
     for (float a : Maxima(m)) {
       const Scale scale = MakeScale(Spec(name), a, ScaleRule::kAbsmax);
       EXPECT_EQ(scale.scale, a / m) << name << " " << a;
-      EXPECT_EQ(scale.multiplier, m / a) << name << " " << a;
+      EXPECT_EQ(scale.inv_scale, m / a) << name << " " << a;
     }
   }
 }
@@ -83,11 +83,10 @@ TEST(MakeScale, AbsmaxMapsTheLargestElementToTheLargestValue) {
     const float m = MaxFinite(entry.spec);
     for (float a : Maxima(m)) {
       const Scale scale = MakeScale(entry.spec, a, ScaleRule::kAbsmax);
-      const uint32_t code = Encode(entry.spec, a * scale.multiplier, {}, Overflow::kSaturate);
+      const uint32_t code = Encode(entry.spec, a * scale.inv_scale, {}, Overflow::kSaturate);
       EXPECT_EQ(code, entry.spec.MaxFiniteCode()) << entry.name << " " << a;
       if (entry.spec.IsSigned()) {
-        const uint32_t negative =
-            Encode(entry.spec, -a * scale.multiplier, {}, Overflow::kSaturate);
+        const uint32_t negative = Encode(entry.spec, -a * scale.inv_scale, {}, Overflow::kSaturate);
         EXPECT_EQ(Decode(entry.spec, negative), -m) << entry.name << " " << a;
       }
     }
@@ -102,7 +101,7 @@ TEST(MakeScale, Pow2FloorIsThePowerOfTwoAtOrBelowTheQuotient) {
       const int e = ExponentOf(scale.scale);
       EXPECT_LE(Times(m, e), static_cast<double>(a)) << entry.name;
       EXPECT_GT(Times(m, e + 1), static_cast<double>(a)) << entry.name;
-      EXPECT_EQ(scale.multiplier, std::ldexp(1.0f, -e)) << entry.name;
+      EXPECT_EQ(scale.inv_scale, std::ldexp(1.0f, -e)) << entry.name;
     }
   }
 }
@@ -115,7 +114,7 @@ TEST(MakeScale, Pow2CeilIsThePowerOfTwoAtOrAboveTheQuotientAndNothingSaturates) 
       const int e = ExponentOf(scale.scale);
       EXPECT_GE(Times(m, e), static_cast<double>(a)) << entry.name;
       EXPECT_LT(Times(m, e - 1), static_cast<double>(a)) << entry.name;
-      EXPECT_LE(a * scale.multiplier, m) << entry.name;
+      EXPECT_LE(a * scale.inv_scale, m) << entry.name;
     }
   }
 }
@@ -152,14 +151,14 @@ TEST(MakeScale, E8m0StopsAtItsOwnSmallestAndLargestExponent) {
   for (const char* name : {"e2m1fn", "e4m3fn", "e5m2", "int8"}) {
     for (float tiny : {kSmallest, 0x1p-140f, 0x1p-127f, 0x1p-126f}) {
       EXPECT_EQ(MakeScale(Spec(name), tiny, ScaleRule::kE8m0).scale, 0x1p-127f) << name;
-      EXPECT_EQ(MakeScale(Spec(name), tiny, ScaleRule::kE8m0).multiplier, 0x1p127f) << name;
+      EXPECT_EQ(MakeScale(Spec(name), tiny, ScaleRule::kE8m0).inv_scale, 0x1p127f) << name;
     }
   }
   EXPECT_EQ(MakeScale(Spec("e2m1fn"), 0x1p-124f, ScaleRule::kE8m0).scale, 0x1p-126f);
   EXPECT_EQ(MakeScale(Spec("e2m1fn"), kLargest, ScaleRule::kE8m0).scale, 0x1p125f);
   // A format whose largest value is far below 1.
   EXPECT_EQ(MakeScale(Spec("e4m3:bias=30"), kLargest, ScaleRule::kE8m0).scale, 0x1p127f);
-  EXPECT_EQ(MakeScale(Spec("e4m3:bias=30"), kLargest, ScaleRule::kE8m0).multiplier, 0x1p-127f);
+  EXPECT_EQ(MakeScale(Spec("e4m3:bias=30"), kLargest, ScaleRule::kE8m0).inv_scale, 0x1p-127f);
 }
 
 TEST(MakeScale, AbsmaxStaysFiniteWhereTheLargestValueIsBelowOne) {
@@ -167,7 +166,7 @@ TEST(MakeScale, AbsmaxStaysFiniteWhereTheLargestValueIsBelowOne) {
   ASSERT_LT(MaxFinite(small), 1.0f);
   const Scale scale = MakeScale(small, kLargest, ScaleRule::kAbsmax);
   EXPECT_EQ(scale.scale, kLargest);
-  EXPECT_GT(scale.multiplier, 0.0f);
+  EXPECT_GT(scale.inv_scale, 0.0f);
 }
 
 TEST(MakeScale, TheTiniestAndTheHugestMaximaGiveFiniteInverses) {
@@ -185,9 +184,9 @@ TEST(MakeScale, TheTiniestAndTheHugestMaximaGiveFiniteInverses) {
         SCOPED_TRACE(fmt::format("{} {} {}", entry.name, rule, a));
         const Scale scale = MakeScale(entry.spec, a, ParseScaleRule(rule));
         ASSERT_TRUE(std::isfinite(scale.scale) && scale.scale > 0) << scale.scale;
-        ASSERT_TRUE(std::isfinite(scale.multiplier) && scale.multiplier > 0) << scale.multiplier;
+        ASSERT_TRUE(std::isfinite(scale.inv_scale) && scale.inv_scale > 0) << scale.inv_scale;
         EXPECT_NEAR(
-            static_cast<double>(scale.scale) * static_cast<double>(scale.multiplier), 1.0, 0x1p-22);
+            static_cast<double>(scale.scale) * static_cast<double>(scale.inv_scale), 1.0, 0x1p-22);
       }
     }
   }
@@ -200,7 +199,7 @@ TEST(MakeScale, BelowTheBoundTheMaximumCountsAsTheBound) {
       for (float a : {kSmallest, Down(bound), bound}) {
         const Scale scale = MakeScale(Spec(name), a, ParseScaleRule(rule));
         EXPECT_EQ(scale.scale, 0x1p-126f) << rule << " " << name << " " << a;
-        EXPECT_EQ(scale.multiplier, 0x1p126f) << rule << " " << name << " " << a;
+        EXPECT_EQ(scale.inv_scale, 0x1p126f) << rule << " " << name << " " << a;
       }
     }
   }
@@ -208,7 +207,7 @@ TEST(MakeScale, BelowTheBoundTheMaximumCountsAsTheBound) {
 
 TEST(ScaleRule, NamesParseBackAndOthersAreRefusedWithTheList) {
   for (const char* text : {"absmax", "pow2-floor", "pow2-ceil", "e8m0", "none"}) {
-    EXPECT_EQ(Name(ParseScaleRule(text)), text);
+    EXPECT_EQ(ToString(ParseScaleRule(text)), text);
   }
   try {
     ParseScaleRule("mean");

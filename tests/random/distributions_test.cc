@@ -101,7 +101,7 @@ TEST(Distributions, EqualTheDocumentedMappingDrawByDraw) {
         // Rounded once to float32 from a float64 good to some ulps: at most the neighbour.
         const float want = static_cast<float>(MappingOf(distribution)(first + i));
         EXPECT_LE(std::abs(draws[i] - want), std::abs(want) * 0x1p-23f)
-            << Name(distribution) << " " << first + i;
+            << ToString(distribution) << " " << first + i;
       }
     }
   }
@@ -115,7 +115,7 @@ TEST(Distributions, ADrawIsTheSameWhateverRangeItIsPartOf) {
         for (size_t n : {0, 1, 2, 3, 15, 17, 63, 64, 65, 128, 199}) {
           const std::vector<float> part = Draws(distribution, base + first, n);
           EXPECT_TRUE(std::equal(part.begin(), part.end(), whole.begin() + first))
-              << Name(distribution) << " " << first << " " << n;
+              << ToString(distribution) << " " << first << " " << n;
         }
       }
     }
@@ -131,7 +131,7 @@ TEST(Distributions, SeedsAndStreamsDrawApart) {
       for (size_t i = 0; i < draws.size(); ++i) {
         comoments.Add(static_cast<double>(draws[i]), static_cast<double>(others[i]));
       }
-      EXPECT_LT(std::abs(comoments.Correlation()), 0.13) << Name(distribution);  // four sigma
+      EXPECT_LT(std::abs(comoments.Correlation()), 0.13) << ToString(distribution);  // four sigma
     }
   }
 }
@@ -144,7 +144,7 @@ TEST(Distributions, NeighbouringDrawsAreUncorrelated) {
       for (size_t i = lag; i < draws.size(); ++i) {
         comoments.Add(static_cast<double>(draws[i - lag]), static_cast<double>(draws[i]));
       }
-      EXPECT_LT(std::abs(comoments.Correlation()), 0.01) << Name(distribution) << " " << lag;
+      EXPECT_LT(std::abs(comoments.Correlation()), 0.01) << ToString(distribution) << " " << lag;
     }
   }
 }
@@ -152,10 +152,10 @@ TEST(Distributions, NeighbouringDrawsAreUncorrelated) {
 TEST(Distributions, HaveMeanZeroAndVarianceOne) {
   for (Distribution distribution : kAll) {
     const Moments moments = MomentsOf(Draws(distribution, 0, kDraws));
-    EXPECT_NEAR(moments.Mean(), 0.0, 4 / std::sqrt(kDraws)) << Name(distribution);
+    EXPECT_NEAR(moments.Mean(), 0.0, 4 / std::sqrt(kDraws)) << ToString(distribution);
     // Student's fourth moment is infinite: its sample variance settles slowly.
     const double tolerance = distribution == Distribution::kStudent3 ? 0.15 : 0.025;
-    EXPECT_NEAR(moments.Variance(), 1.0, tolerance) << Name(distribution);
+    EXPECT_NEAR(moments.Variance(), 1.0, tolerance) << ToString(distribution);
   }
 }
 
@@ -181,7 +181,7 @@ TEST(Distributions, AreCloseToTheExactDistributionFunction) {
       const double above = static_cast<double>(i + 1) / kDraws;
       distance = std::max({distance, exact - below, above - exact});
     }
-    EXPECT_LT(distance, 1.95 / std::sqrt(kDraws)) << Name(distribution);
+    EXPECT_LT(distance, 1.95 / std::sqrt(kDraws)) << ToString(distribution);
   }
 }
 
@@ -202,7 +202,7 @@ TEST(Distributions, FillNormalIsFillOfTheNormal) {
 
 TEST(Distributions, NamesParseBackAndOthersAreRefusedWithTheList) {
   for (const char* text : {"normal", "uniform", "laplace", "student-t3"}) {
-    EXPECT_EQ(Name(ParseDistribution(text)), text);
+    EXPECT_EQ(ToString(ParseDistribution(text)), text);
   }
   try {
     ParseDistribution("cauchy");

@@ -1,5 +1,5 @@
 // The independent oracle of accumulation: an inner product under the rules of
-// numsim/arith/accumulator.h.
+// numsim/arith/accumulation_mode.h.
 //
 // Every step is done on exact numbers (exact_number.h) and cut by comparing big integers; nothing
 // is added in floating point or in fixed-width integers. Special values: a NaN, infinity times
@@ -46,7 +46,7 @@ double SequentialDot(const DotSide& a, const DotSide& b, const FloatGrid& grid, 
 // The sequential float32 sums of each `chunk` products, added in float32.
 double ChunkedDot(const DotSide& a, const DotSide& b, size_t chunk);
 
-// NVIDIA's matrix units. Products and accumulator are cut toward zero to `fraction_bits` below the
+// NVIDIA's tensor cores. Products and accumulator are cut toward zero to `fraction_bits` below the
 // largest exponent among them and -133, the sum to min(fraction_bits, 23) below its own. Zeros are
 // +0.
 struct AlignedUnit {

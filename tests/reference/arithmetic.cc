@@ -176,7 +176,7 @@ int Arity(Operation operation) {
   }
 }
 
-const char* Name(Operation operation) {
+const char* ToString(Operation operation) {
   constexpr const char* kNames[] = {"Add",
                                     "Subtract",
                                     "Multiply",

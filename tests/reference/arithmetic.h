@@ -92,7 +92,7 @@ inline constexpr std::array kOperations = {Operation::kAdd,
                                            Operation::kConvert};
 
 int Arity(Operation operation);
-const char* Name(Operation operation);
+const char* ToString(Operation operation);
 
 // The exact result. Reads Arity(operation) operands.
 ExactNumber Exact(Operation operation, std::span<const ExactNumber> operands);

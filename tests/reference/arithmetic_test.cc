@@ -169,11 +169,11 @@ void ExpectProcessor(Operation operation, const std::array<uint32_t, 3>& codes, 
     const Processor expected = ByProcessor(operation, codes, processor_mode);
     const Outcome got = placement.Round({.mode = mode}, Tininess::kAfterRounding);
     ASSERT_EQ(got.code, expected.code)
-        << Name(operation) << std::hex << " " << codes[0] << " " << codes[1] << " " << codes[2]
+        << ToString(operation) << std::hex << " " << codes[0] << " " << codes[1] << " " << codes[2]
         << " " << Describe({.mode = mode});
     if (open) continue;
     ASSERT_EQ(+got.flags, +expected.flags)
-        << Name(operation) << std::hex << " " << codes[0] << " " << codes[1] << " " << codes[2]
+        << ToString(operation) << std::hex << " " << codes[0] << " " << codes[1] << " " << codes[2]
         << " " << Describe({.mode = mode});
   }
 }
@@ -191,7 +191,7 @@ INSTANTIATE_TEST_SUITE_P(,
                                          Operation::kReciprocal,
                                          Operation::kRemainder),
                          [](const auto& param_info) {
-                           return std::string(Name(param_info.param));
+                           return std::string(ToString(param_info.param));
                          });
 
 TEST_P(OracleAndProcessor, GiveTheSameFloat32AndFlagsInFourModes) {
@@ -261,7 +261,7 @@ TEST(Placement, DecidesAlikeWithAndWithoutStochasticResolution) {
         for (const Setting& setting : DeterministicSettings()) {
           for (Tininess tininess : {Tininess::kAfterRounding, Tininess::kBeforeRounding}) {
             ASSERT_EQ(coarse.Round(setting, tininess), fine.Round(setting, tininess))
-                << name << " " << Name(operation) << " " << i << " " << Describe(setting);
+                << name << " " << ToString(operation) << " " << i << " " << Describe(setting);
           }
         }
       }

@@ -44,7 +44,7 @@ struct Format {
   bool minus_zero = false;       // code 100...0 is -0
   Spill spill = Spill::kToMax;
   bool has_zero = true;  // false: code 0 is 2^-bias (E8M0)
-  int finer = 0;         // subnormals are spaced 2^finer closer than usual, below a hole [bnb]
+  int finer = 0;  // subnormals are spaced 2^finer closer than usual, below a subnormal gap [bnb]
 };
 
 // Every format of the table and, after them, custom ones that are harder than any of the table.

@@ -120,19 +120,19 @@ void StoreScaled(const ValueList& list,
                  std::span<const uint32_t> draws,
                  StoredMoment& stored) {
   const double max = list.max();
-  float scale = 1, multiplier = 1;
+  float scale = 1, inv_scale = 1;
   if (rule.scaling != MomentScaling::kNone) {
     const float most = FindExtent(in).most;
     if (most != 0) {
       const double absmax = std::max(Double(most), max * 0x1p-126);
       scale = ToFloat(absmax / max);
-      multiplier = ToFloat(max / absmax);
+      inv_scale = ToFloat(max / absmax);
       while (std::isinf(ToFloat(Double(scale) * max))) scale = std::nextafterf(scale, 0);
     }
     stored.scales.push_back(scale);
   }
   for (size_t i = 0; i < in.size(); ++i) {
-    const float scaled = ToFloat(Double(in[i]) * Double(multiplier));
+    const float scaled = ToFloat(Double(in[i]) * Double(inv_scale));
     const uint32_t code = CodeOf(list, rule, scaled, rule.random_bits == 0 ? 0 : draws[i]);
     stored.codes.push_back(code);
     stored.values.push_back(ToFloat(list.Value(code) * Double(scale)));

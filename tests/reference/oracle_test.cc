@@ -26,7 +26,7 @@ TEST(Grid, ListsTheValuesOfE2m1) {
   for (int64_t p = 0; p <= 8; ++p) EXPECT_EQ(grid.Value(p), expected[p]);
 }
 
-TEST(Grid, LeavesTheHoleOfBitsandbytes) {
+TEST(Grid, LeavesTheSubnormalGapOfBitsandbytes) {
   const Grid grid(FindFormat("bnb-e4m3"));
   EXPECT_EQ(grid.Value(7), 7 * 0x1p-11);
   EXPECT_EQ(grid.Value(8), 0x1p-6);

@@ -5,7 +5,7 @@ namespace {
 
 constexpr Policy kPolicies[] = {Policy::kNonsaturate, Policy::kSaturate, Policy::kPropagate};
 
-const char* Name(Mode mode) {
+const char* ToString(Mode mode) {
   switch (mode) {
     case Mode::kNearestEven:
       return "rne";
@@ -61,7 +61,7 @@ std::vector<Setting> AllSettings() {
 
 std::string Describe(const Setting& setting) {
   constexpr const char* kPolicyNames[] = {"nonsaturate", "saturate", "propagate"};
-  std::string text = Name(setting.mode);
+  std::string text = ToString(setting.mode);
   if (setting.mode == Mode::kStochastic) {
     text += {' ', "abc"[static_cast<int>(setting.variant)], ' '};
     text += std::to_string(setting.random_bits);

@@ -56,7 +56,7 @@ TEST(RoundingModes, OracleJudgesEachUnderEveryName) {
   for (const oracle::Setting& setting : oracle::AllSettings()) {
     const RoundingMode mode = ToLibrary(setting.mode);
     judged.insert(mode);
-    EXPECT_TRUE(oracle::Describe(setting).starts_with(std::string(Name(mode)) + ' '))
+    EXPECT_TRUE(oracle::Describe(setting).starts_with(std::string(ToString(mode)) + ' '))
         << oracle::Describe(setting);
   }
   for (const RoundingModeRow& row : kRoundingModes) {
@@ -80,8 +80,8 @@ TEST(RoundingDoc, TableOfModesEqualsTheList) {
 // What the table of overflows says of a mode under `nonsaturate`.
 std::string OverflowCell(RoundingMode mode) {
   const EncodePlan plan = MakeEncodePlan(ParseFormat("e5m2").spec, {.mode = mode});
-  const bool up = plan.overflow_rank[0] != plan.max_rank;
-  const bool down = plan.overflow_rank[1] != plan.max_rank;
+  const bool up = plan.overflow_ordinal[0] != plan.max_ordinal;
+  const bool down = plan.overflow_ordinal[1] != plan.max_ordinal;
   if (up && down) return "`overflow_to`";
   if (!up && !down) return "largest value";
   return fmt::format("`overflow_to` if {}, else the largest value", up ? "positive" : "negative");

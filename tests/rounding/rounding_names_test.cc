@@ -25,32 +25,32 @@ bool Contains(const std::string& text, const std::string& part) {
 }
 
 TEST(RoundingNames, AreThoseOfTheCommandLine) {
-  EXPECT_EQ(Name(RoundingMode::kNearestEven), "rne");
-  EXPECT_EQ(Name(RoundingMode::kNearestAway), "rna");
-  EXPECT_EQ(Name(RoundingMode::kTowardZero), "rtz");
-  EXPECT_EQ(Name(RoundingMode::kUp), "rtp");
-  EXPECT_EQ(Name(RoundingMode::kDown), "rtn");
-  EXPECT_EQ(Name(RoundingMode::kToOdd), "odd");
-  EXPECT_EQ(Name(RoundingMode::kStochastic), "sr");
-  EXPECT_EQ(Name(StochasticVariant::kA), "a");
-  EXPECT_EQ(Name(StochasticVariant::kB), "b");
-  EXPECT_EQ(Name(StochasticVariant::kC), "c");
-  EXPECT_EQ(Name(Overflow::kNonsaturate), "nonsaturate");
-  EXPECT_EQ(Name(Overflow::kSaturate), "saturate");
-  EXPECT_EQ(Name(Overflow::kPropagate), "propagate");
+  EXPECT_EQ(ToString(RoundingMode::kNearestEven), "rne");
+  EXPECT_EQ(ToString(RoundingMode::kNearestAway), "rna");
+  EXPECT_EQ(ToString(RoundingMode::kTowardZero), "rtz");
+  EXPECT_EQ(ToString(RoundingMode::kUp), "rtp");
+  EXPECT_EQ(ToString(RoundingMode::kDown), "rtn");
+  EXPECT_EQ(ToString(RoundingMode::kToOdd), "odd");
+  EXPECT_EQ(ToString(RoundingMode::kStochastic), "sr");
+  EXPECT_EQ(ToString(StochasticVariant::kA), "a");
+  EXPECT_EQ(ToString(StochasticVariant::kB), "b");
+  EXPECT_EQ(ToString(StochasticVariant::kC), "c");
+  EXPECT_EQ(ToString(Overflow::kNonsaturate), "nonsaturate");
+  EXPECT_EQ(ToString(Overflow::kSaturate), "saturate");
+  EXPECT_EQ(ToString(Overflow::kPropagate), "propagate");
 }
 
 TEST(RoundingNames, ParseReturnsWhatNameWrote) {
   for (const RoundingModeRow& row : kRoundingModes) {
-    EXPECT_EQ(Name(row.mode), row.name);
+    EXPECT_EQ(ToString(row.mode), row.name);
     EXPECT_EQ(ParseRoundingMode(row.name), row.mode);
   }
   for (StochasticVariant variant :
        {StochasticVariant::kA, StochasticVariant::kB, StochasticVariant::kC}) {
-    EXPECT_EQ(ParseStochasticVariant(Name(variant)), variant);
+    EXPECT_EQ(ParseStochasticVariant(ToString(variant)), variant);
   }
   for (Overflow policy : {Overflow::kNonsaturate, Overflow::kSaturate, Overflow::kPropagate}) {
-    EXPECT_EQ(ParseOverflow(Name(policy)), policy);
+    EXPECT_EQ(ParseOverflow(ToString(policy)), policy);
   }
 }
 

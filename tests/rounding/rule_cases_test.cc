@@ -49,7 +49,7 @@ uint32_t EncodeAsPlanned(const EncodePlan& plan, uint32_t bits, uint32_t random)
   return EncodeInRange<RuleMode::kOther>(plan, bits, 0);
 }
 
-// The rule needs mantissa bits to cut and a format without a hole.
+// The rule needs mantissa bits to cut and a format without a subnormal gap.
 std::vector<Format> EncodedByTheRule() {
   std::vector<Format> formats;
   for (const Format& f : oracle::AllFormats()) {

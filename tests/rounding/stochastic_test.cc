@@ -238,8 +238,8 @@ TEST_P(StochasticProbability, StepsExactlyWhereTheDefinitionSteps) {
   }
 }
 
-// bitsandbytes' hole is 25 quarter-steps wide: nu is no binary fraction there.
-TEST(StochasticHole, DividesTheHoleExactly) {
+// bitsandbytes' subnormal gap is 25 quarter-steps wide: nu is no binary fraction there.
+TEST(StochasticSubnormalGap, DividesTheSubnormalGapExactly) {
   for (const char* name : {"bnb-e4m3", "bnb-e5m2"}) {
     const Grid grid(oracle::FindFormat(name));
     const int64_t last_subnormal = (int64_t{1} << grid.format().mantissa_bits) - 1;

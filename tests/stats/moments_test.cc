@@ -140,8 +140,8 @@ Coverage CoverageOf(Distribution distribution, size_t sample_size) {
 TEST(Moments, IntervalsHoldThePopulationsValuesNineteenTimesOutOfTwenty) {
   for (Distribution distribution : {Distribution::kNormal, Distribution::kUniform}) {
     const Coverage coverage = CoverageOf(distribution, 200);
-    EXPECT_NEAR(coverage.mean, 0.95, 0.015) << Name(distribution);
-    EXPECT_NEAR(coverage.variance, 0.95, 0.02) << Name(distribution);
+    EXPECT_NEAR(coverage.mean, 0.95, 0.015) << ToString(distribution);
+    EXPECT_NEAR(coverage.variance, 0.95, 0.02) << ToString(distribution);
   }
   EXPECT_NEAR(CoverageOf(Distribution::kLaplace, 500).variance, 0.95, 0.035);
 }

@@ -54,11 +54,11 @@ inline bool HoldsNegativeZero(const FormatSpec& format) {
 }
 
 inline std::string Text(const Operand& a) {
-  return fmt::format("{} {:#04x} ({:g})", FormatText(a.format), a.code, Value(a));
+  return fmt::format("{} {:#04x} ({:g})", ToString(a.format), a.code, Value(a));
 }
 inline std::string Text(const EncodePlan& plan) {
   return fmt::format(
-      "{} {} {}", FormatText(plan.format), Name(plan.rounding.mode), Name(plan.overflow));
+      "{} {} {}", ToString(plan.format), ToString(plan.rounding.mode), ToString(plan.overflow));
 }
 inline std::string Text(const FormatSpec& format, const Rounded& result) {
   return fmt::format("{}, flags {:#04x}", Text(Operand{format, result.code}), result.flags);

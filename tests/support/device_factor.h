@@ -69,7 +69,7 @@ inline constexpr uint16_t kAnyNan = 0x7FC0;
 // The product of the device as bits of its elements; NaN of bf16 are kAnyNan.
 inline std::vector<uint32_t> DeviceProduct(const DeviceGemmOperand& a,
                                            const DeviceGemmOperand& b,
-                                           const Accumulator& rule,
+                                           const AccumulationMode& rule,
                                            DeviceElement element,
                                            DeviceGemmEngine engine,
                                            DeviceGemmScratch& scratch,
@@ -118,7 +118,9 @@ inline std::vector<uint32_t> BitsOf(const std::vector<float>& values, DeviceElem
 }
 
 // The product by the processor.
-inline std::vector<float> HostProduct(const Factor& a, const Factor& b, const Accumulator& rule) {
+inline std::vector<float> HostProduct(const Factor& a,
+                                      const Factor& b,
+                                      const AccumulationMode& rule) {
   Factor left = a, right = b;
   left.Store(Storage::kCodes, false);
   right.Store(Storage::kCodes, false);

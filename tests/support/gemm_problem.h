@@ -98,7 +98,7 @@ class Factor {
 
   std::string Describe() const {
     return fmt::format("{} {} x {}{}{}, scales: {}, group {}, stride {}, segment {}, stride {}",
-                       FormatText(format_),
+                       ToString(format_),
                        rows_,
                        inner_,
                        storage_ == Storage::kValues ? " values" : " codes",
@@ -146,7 +146,7 @@ inline size_t SegmentLength(const Factor& a, const Factor& b) {
 
 // out(i, j) as the header defines it.
 inline float DefinedElement(
-    const Factor& a, const Factor& b, const Accumulator& rule, size_t i, size_t j) {
+    const Factor& a, const Factor& b, const AccumulationMode& rule, size_t i, size_t j) {
   const size_t length = SegmentLength(a, b);
   const GemmOperand operand_a = a.Get(), operand_b = b.Get();
   float sum = 0;
@@ -166,7 +166,7 @@ inline float DefinedElement(
 
 inline std::vector<float> DefinedProduct(const Factor& a,
                                          const Factor& b,
-                                         const Accumulator& rule) {
+                                         const AccumulationMode& rule) {
   std::vector<float> out(a.rows() * b.rows());
   for (size_t i = 0; i < a.rows(); ++i) {
     for (size_t j = 0; j < b.rows(); ++j) {
@@ -177,7 +177,9 @@ inline std::vector<float> DefinedProduct(const Factor& a,
 }
 
 // Gemm into the middle of an array. Fails the test when it writes beside that.
-inline std::vector<float> GemmResult(const Factor& a, const Factor& b, const Accumulator& rule) {
+inline std::vector<float> GemmResult(const Factor& a,
+                                     const Factor& b,
+                                     const AccumulationMode& rule) {
   constexpr size_t kStrip = 65;
   constexpr float kCanary = 12345;
   const size_t n = a.rows() * b.rows();
@@ -214,14 +216,14 @@ inline testing::AssertionResult SameMatrix(const std::vector<float>& got,
 // Every backend gives the product by its definition, with any of these numbers of threads.
 inline void ExpectDefinedProduct(const Factor& a,
                                  const Factor& b,
-                                 const Accumulator& rule,
+                                 const AccumulationMode& rule,
                                  std::initializer_list<int> thread_counts = {1}) {
   const std::vector<float> want = DefinedProduct(a, b, rule);
   WithEachBackend([&] {
     for (const int threads : thread_counts) {
       SetThreadCount(threads);
       ASSERT_TRUE(SameMatrix(GemmResult(a, b, rule), want, b.rows()))
-          << threads << " threads, " << Name(rule) << "\na: " << a.Describe()
+          << threads << " threads, " << ToString(rule) << "\na: " << a.Describe()
           << "\nb: " << b.Describe();
     }
   });

@@ -90,8 +90,8 @@ TEST_F(TrainRun, WritesItsFiles) {
   EXPECT_EQ(summary, result.summary);
   for (const std::string& text : {std::string("finished"),
                                   std::string("12 of 12"),
-                                  Cell(result.valid_loss),
-                                  Cell(result.train_loss),
+                                  FormatCell(result.valid_loss),
+                                  FormatCell(result.train_loss),
                                   std::string("entropy bound"),
                                   std::string("m 4, v 4, weights 4, together 12")}) {
     EXPECT_NE(summary.find(text), std::string::npos) << text << " not in\n" << summary;
@@ -346,7 +346,7 @@ TEST(TrainSpeedText, NamesRatesAndShares) {
   speed.steps = 10;
   speed.seconds = 2;
   speed.tokens_per_second = 640;
-  speed.profile[StepPart::kProduct] = 1.5;
+  speed.profile[StepPhase::kProduct] = 1.5;
   speed.layer_gflops = 12.34;
   speed.float32_gflops = 50;
   speed.library_gflops = 70;

@@ -60,7 +60,7 @@ TEST(CheckStressConfig, IsPartOfEveryConfiguration) {
 TEST(PlantActivation, AddsToOneChannelOfAllRowsWhereThePatternCovers) {
   const StressConfig stress = Planted("blocks.*.down", 1, 0.1);
   std::vector<float> x = {1, 2, 3, -4, -5, -6};
-  const MatrixRef<float> view(x.data(), 2, 3);
+  const MatrixSpan<float> view(x.data(), 2, 3);
   PlantActivation(stress, "blocks.0.up", view);
   PlantActivation(stress, "image.blocks.0.down", view);
   EXPECT_EQ(x, (std::vector<float>{1, 2, 3, -4, -5, -6}));
@@ -68,16 +68,16 @@ TEST(PlantActivation, AddsToOneChannelOfAllRowsWhereThePatternCovers) {
   EXPECT_EQ(x, (std::vector<float>{1, 2.0f + 0.1f, 3, -4, -5.0f + 0.1f, -6}));
   // The same constant in float64.
   std::vector<double> y = {1, 0, 3};
-  PlantActivation(stress, "blocks.0.down", MatrixRef<double>(y.data(), 1, 3));
+  PlantActivation(stress, "blocks.0.down", MatrixSpan<double>(y.data(), 1, 3));
   EXPECT_EQ(y, (std::vector<double>{1, static_cast<double>(0.1f), 3}));
-  EXPECT_DEATH(PlantActivation(stress, "blocks.0.down", MatrixRef<float>(x.data(), 6, 1)),
+  EXPECT_DEATH(PlantActivation(stress, "blocks.0.down", MatrixSpan<float>(x.data(), 6, 1)),
                "blocks.0.down: 1 columns");
 }
 
 TEST(PlantActivation, NothingIsAddedWithoutAPointOrValue) {
   std::vector<float> x = {-0.0f};
-  PlantActivation(Planted("*", 0, 0), "p", MatrixRef<float>(x.data(), 1, 1));
-  PlantActivation(Planted("", 0, 1), "", MatrixRef<float>(x.data(), 1, 1));
+  PlantActivation(Planted("*", 0, 0), "p", MatrixSpan<float>(x.data(), 1, 1));
+  PlantActivation(Planted("", 0, 1), "", MatrixSpan<float>(x.data(), 1, 1));
   EXPECT_TRUE(std::signbit(x[0]));
 }
 
@@ -85,7 +85,7 @@ TEST(PlantActivation, NothingIsAddedWithoutAPointOrValue) {
 class PlantingObserver final : public PassObserver<double> {
  public:
   explicit PlantingObserver(const StressConfig& stress) : stress_(stress) {}
-  void Tensor(std::string_view point, TensorRole role, MatrixRef<double> values) override {
+  void Tensor(std::string_view point, TensorRole role, MatrixSpan<double> values) override {
     if (role == TensorRole::kActivation) PlantActivation(stress_, point, values);
   }
 
@@ -234,8 +234,8 @@ TEST(TensorObserver, PlantsBeforeRoundingAndMeasuring) {
   observer.Begin(0, &telemetry, nullptr);
   // 1 + 2^-8 is a tie that goes to 1; with the constant it is 1 + 2^-7, which bf16 has.
   std::vector<float> x = {1.00390625f, 1.00390625f}, g = x;
-  observer.Tensor("p", TensorRole::kActivation, MatrixRef<float>(x.data(), 1, 2));
-  observer.Tensor("p", TensorRole::kGradient, MatrixRef<float>(g.data(), 1, 2));
+  observer.Tensor("p", TensorRole::kActivation, MatrixSpan<float>(x.data(), 1, 2));
+  observer.Tensor("p", TensorRole::kGradient, MatrixSpan<float>(g.data(), 1, 2));
   EXPECT_EQ(x, (std::vector<float>{1.0078125f, 1.0f}));
   EXPECT_EQ(g, (std::vector<float>{1.00390625f, 1.00390625f}));
   EXPECT_EQ(telemetry.Of("tensors").Number(0, "max_abs"), 1.0078125);

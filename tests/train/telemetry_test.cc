@@ -48,8 +48,8 @@ TEST(TensorObserver, RoundsEachRoleToItsFormat) {
   EXPECT_TRUE(observer.ChangesTensors());
   std::vector<float> x = {1.00390625f, 1.01171875f, 70000.0f, -kInfinity};
   std::vector<float> g = {1.125f, 1.375f, 70000.0f, -kInfinity};
-  observer.Tensor("p", TensorRole::kActivation, MatrixRef<float>(x.data(), 1, 4));
-  observer.Tensor("p", TensorRole::kGradient, MatrixRef<float>(g.data(), 1, 4));
+  observer.Tensor("p", TensorRole::kActivation, MatrixSpan<float>(x.data(), 1, 4));
+  observer.Tensor("p", TensorRole::kGradient, MatrixSpan<float>(g.data(), 1, 4));
   EXPECT_EQ(x, (std::vector<float>{1.0f, 1.015625f, 70144.0f, -kInfinity}));  // ties to even
   EXPECT_EQ(g, (std::vector<float>{1.0f, 1.5f, kInfinity, -kInfinity}));
 }
@@ -58,7 +58,7 @@ TEST(TensorObserver, InFp32ItChangesNothing) {
   TensorObserver observer{StorageConfig()};
   EXPECT_FALSE(observer.ChangesTensors());
   std::vector<float> x = {0.1f, -3e-41f};
-  observer.Tensor("p", TensorRole::kActivation, MatrixRef<float>(x.data(), 1, 2));
+  observer.Tensor("p", TensorRole::kActivation, MatrixSpan<float>(x.data(), 1, 2));
   EXPECT_EQ(x, (std::vector<float>{0.1f, -3e-41f}));
 }
 
@@ -69,9 +69,9 @@ TEST(TensorObserver, MeasuresTensorsAsTheyAreStored) {
   Telemetry telemetry;
   observer.Begin(3, &telemetry, nullptr);
   std::vector<float> x = {3.0f, -4.4f, 70000.0f, 0.0f};
-  observer.Tensor("blocks.0", TensorRole::kActivation, MatrixRef<float>(x.data(), 2, 2));
+  observer.Tensor("blocks.0", TensorRole::kActivation, MatrixSpan<float>(x.data(), 2, 2));
   observer.Begin(4, nullptr, nullptr);
-  observer.Tensor("blocks.0", TensorRole::kActivation, MatrixRef<float>(x.data(), 2, 2));
+  observer.Tensor("blocks.0", TensorRole::kActivation, MatrixSpan<float>(x.data(), 2, 2));
   const Table& table = telemetry.Of("tensors");
   ASSERT_EQ(table.rows.size(), 1u);
   EXPECT_EQ(table.Text(0, "step"), "3");
@@ -114,8 +114,8 @@ TEST(TensorObserver, MeasuresQuantisedOperandsUnderTheScalesTheyHave) {
   EXPECT_DOUBLE_EQ(table.Number(0, "mse"), error / 6);
   EXPECT_NEAR(table.Number(0, "sqnr_db"), 10 * std::log10(signal / error), 1e-9);
   // It is called within a timed part of the layer.
-  EXPECT_GT(profile[StepPart::kTelemetry], 0);
-  EXPECT_DOUBLE_EQ(profile[StepPart::kQuantise], -profile[StepPart::kTelemetry]);
+  EXPECT_GT(profile[StepPhase::kTelemetry], 0);
+  EXPECT_DOUBLE_EQ(profile[StepPhase::kQuantise], -profile[StepPhase::kTelemetry]);
 }
 
 TEST(TensorObserver, OperandsOfNanAreRowsToo) {

@@ -223,7 +223,7 @@ TEST(Trainer, WithoutIntervalsThereIsTheEndAlone) {
   EXPECT_EQ(Steps(trainer, "valid"), Texts{"12"});
   EXPECT_TRUE(trainer.telemetry().Of("tensors").rows.empty());
   ASSERT_TRUE(trainer.last_validation().has_value());
-  EXPECT_EQ(Cell(trainer.last_validation()->Mean()),
+  EXPECT_EQ(FormatCell(trainer.last_validation()->Mean()),
             trainer.telemetry().Of("valid").Text(0, "loss"));
 }
 
@@ -348,8 +348,8 @@ TEST(Trainer, ALearningRateThatIsTooLargeDivergesAsAResult) {
                 {fmt::format("step {}: ", trainer.steps_taken() - 1), "above 1.5 times the first"});
   EXPECT_GE(trainer.steps_taken(), LossHistory::kRecent);
   EXPECT_LT(trainer.steps_taken(), 200u);
-  EXPECT_EQ(Steps(trainer, "train").back(), Cell(trainer.steps_taken() - 1));
-  EXPECT_EQ(Steps(trainer, "valid").back(), Cell(trainer.steps_taken()));
+  EXPECT_EQ(Steps(trainer, "train").back(), FormatCell(trainer.steps_taken() - 1));
+  EXPECT_EQ(Steps(trainer, "valid").back(), FormatCell(trainer.steps_taken()));
   // It stays so.
   Trainer restored(config, OpenShared(config.data));
   restored.Restore(trainer.Save());
@@ -504,10 +504,10 @@ TEST(Trainer, TimesItsSteps) {
   StepUntil(trainer);
   EXPECT_EQ(trainer.steps_timed(), 12u);
   EXPECT_EQ(trainer.tokens_per_step(), 64u);
-  EXPECT_GT(trainer.profile()[StepPart::kProduct], 0);
-  EXPECT_GT(trainer.profile()[StepPart::kOptimiser], 0);
-  EXPECT_GT(trainer.profile()[StepPart::kData], 0);
-  EXPECT_GT(trainer.profile()[StepPart::kTelemetry], 0);
+  EXPECT_GT(trainer.profile()[StepPhase::kProduct], 0);
+  EXPECT_GT(trainer.profile()[StepPhase::kOptimiser], 0);
+  EXPECT_GT(trainer.profile()[StepPhase::kData], 0);
+  EXPECT_GT(trainer.profile()[StepPhase::kTelemetry], 0);
   EXPECT_LE(trainer.profile().Sum(), trainer.step_seconds());
 }
 

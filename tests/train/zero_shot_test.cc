@@ -40,8 +40,8 @@ void AddBatch(const Examples& examples, size_t begin, size_t end, ZeroShotRetrie
     concepts.push_back(example.concept_number);
   }
   const size_t rows = end - begin, width = images.size() / rows;
-  retrieval.Add({MatrixRef<const float>(images.data(), rows, width),
-                 MatrixRef<const float>(captions.data(), rows, width)},
+  retrieval.Add({MatrixSpan<const float>(images.data(), rows, width),
+                 MatrixSpan<const float>(captions.data(), rows, width)},
                 concepts);
 }
 
@@ -160,7 +160,7 @@ TEST(ZeroShot, AfterClearTheWidthMayBeAnother) {
 TEST(ZeroShot, ReadsRowsThatLieApart) {
   // The second and third column of a matrix of four.
   const float matrix[] = {9, 1, 0, 9, 9, 0, 1, 9};
-  const MatrixRef<const float> all(matrix, 2, 4);
+  const MatrixSpan<const float> all(matrix, 2, 4);
   ZeroShotRetrieval retrieval;
   const int32_t concepts[] = {1, 2};
   retrieval.Add({all.Columns(1, 2), all.Columns(1, 2)}, concepts);
@@ -169,7 +169,7 @@ TEST(ZeroShot, ReadsRowsThatLieApart) {
 
 TEST(ZeroShot, OtherWidthsAndCountsAreABrokenContract) {
   const float values[] = {1, 0, 0, 1, 1, 0};
-  const MatrixRef<const float> two(values, 2, 2), three(values, 2, 3), one(values, 1, 2);
+  const MatrixSpan<const float> two(values, 2, 2), three(values, 2, 3), one(values, 1, 2);
   const std::vector<int32_t> concepts = {1, 2};
   EXPECT_DEATH(ZeroShotRetrieval().Add({two, three}, concepts), "");
   EXPECT_DEATH(ZeroShotRetrieval().Add({two, one}, concepts), "");

@@ -33,7 +33,7 @@ float FactorOf(LargeKind kind, size_t i, size_t n, size_t place, oracle::TestRan
 
 }  // namespace
 
-std::string_view Name(LargeKind kind) {
+std::string_view ToString(LargeKind kind) {
   constexpr std::array<std::string_view, kLargeKinds.size()> kNames = {"normal",
                                                                        "signs",
                                                                        "all equal",

@@ -35,7 +35,7 @@ inline constexpr std::array kLargeKinds = {LargeKind::kNormal,
                                            LargeKind::kPeriodic,
                                            LargeKind::kLastIsFirst,
                                            LargeKind::kManyMagnitudes};
-std::string_view Name(LargeKind kind);
+std::string_view ToString(LargeKind kind);
 
 // n weights and updates of that kind; norm, lr 0.01, one at random.
 MatchedCase DrawLarge(const std::string& format, LargeKind kind, size_t n, uint64_t seed);

@@ -19,7 +19,9 @@ namespace {
 constexpr std::array kLearningRates = {
     1e-12f, 1e-9f, 6e-7f, 1e-5f, 1e-4f, 1e-3f, 0x1p-7f, 0.03f, 0.1f, 0.5f, 1.0f, 10.0f};
 
-float ValueOfRank(const FormatSpec& format, uint32_t magnitude_code, oracle::TestRandom& random) {
+float ValueOfOrdinal(const FormatSpec& format,
+                     uint32_t magnitude_code,
+                     oracle::TestRandom& random) {
   const Dyadic value = MagnitudeValue(format, std::min(magnitude_code, format.MaxFiniteCode()));
   const float x = std::ldexp(static_cast<float>(value.significand), value.exponent);
   return format.IsSigned() && random.Below(2) == 1 ? -x : x;
@@ -52,7 +54,7 @@ std::vector<float> DrawWeights(const EncodePlan& plan,
   for (float& w : weights) {
     const WeightKind one =
         kind == WeightKind::kMixed ? static_cast<WeightKind>(random.Below(5)) : kind;
-    w = ValueOfRank(plan.format, DrawCode(plan.format, one, random), random);
+    w = ValueOfOrdinal(plan.format, DrawCode(plan.format, one, random), random);
   }
   if (kind == WeightKind::kAllEqual) std::fill(weights.begin(), weights.end(), weights[0]);
   return weights;

@@ -128,7 +128,7 @@ void ExpectWithinOneJump(const MatchedResult& result) {
 TEST(MatchedProperty, LargeArraysOfEveryKind) {
   uint64_t seed = 1000;
   for (LargeKind kind : kLargeKinds) {
-    SCOPED_TRACE(Name(kind));
+    SCOPED_TRACE(ToString(kind));
     for (const char* format : {"e4m3fn", "bf16", "fp16", "int8", "fp32"}) {
       ++seed;
       MatchedCase c = DrawLarge(format, kind, 40001 + 5 * (seed % 7), seed);
@@ -144,7 +144,7 @@ TEST(MatchedProperty, LargeArraysOfEveryKind) {
 TEST(MatchedProperty, SampledArraysOfEveryKind) {
   uint64_t seed = 2000;
   for (LargeKind kind : kLargeKinds) {
-    SCOPED_TRACE(Name(kind));
+    SCOPED_TRACE(ToString(kind));
     for (const char* format : {"e4m3fn", "bf16"}) {
       ++seed;
       MatchedCase c = DrawLarge(format, kind, (size_t{1} << 17) + seed % 5, seed);

@@ -1,5 +1,5 @@
 // The matched step as updates/internal/matched_step.h defines it, in brute force: sums over all weights for
-// any alpha, alpha* by halving the whole range of float32, the critical group one by one.
+// any alpha, alpha* by halving the whole range of float32, the tie set one by one.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct MatchedResult {
   double matched_below = 0;  // as step.matched, of the float32 below alpha*
   double matched_at = 0;     // ... and of alpha* itself
   double greatest_jump = 0;  // the largest |d| or fl64(d u) by which one of the group changes
-  size_t group = 0;          // weights in the critical group
+  size_t group = 0;          // weights in the tie set
   size_t changed = 0;        // of these, those that changed
 };
 

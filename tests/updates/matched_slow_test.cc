@@ -34,7 +34,7 @@ INSTANTIATE_TEST_SUITE_P(AllFormats,
 TEST(MatchedSlow, LargeArraysOfEveryKind) {
   uint64_t seed = 3000;
   for (LargeKind kind : kLargeKinds) {
-    SCOPED_TRACE(Name(kind));
+    SCOPED_TRACE(ToString(kind));
     for (const char* format : {"e4m3fn", "bf16"}) {
       ++seed;
       MatchedCase c = DrawLarge(format, kind, (size_t{1} << 20) - seed % 9, seed);

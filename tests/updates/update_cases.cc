@@ -220,7 +220,7 @@ void ExpectSameState(const numsim::UpdateState& actual, const numsim::UpdateStat
 }
 
 void ExpectSameOutcome(const UpdateOutcome& actual, const UpdateOutcome& expected) {
-  EXPECT_EQ(Name(actual.status), Name(expected.status));
+  EXPECT_EQ(ToString(actual.status), ToString(expected.status));
   EXPECT_EQ(actual.moved, expected.moved);
   // Where nothing was tried, no sum is promised.
   if (MovesNothing(expected.status, expected.moved)) return;
@@ -245,7 +245,7 @@ void ExpectSameOutcome(const UpdateOutcome& actual, const UpdateOutcome& expecte
 }
 
 void ExpectIdenticalOutcome(const UpdateOutcome& a, const UpdateOutcome& b) {
-  EXPECT_EQ(Name(a.status), Name(b.status));
+  EXPECT_EQ(ToString(a.status), ToString(b.status));
   EXPECT_EQ(a.moved, b.moved);
   EXPECT_EQ(a.saturated, b.saturated);
   EXPECT_EQ(a.passes, b.passes);
@@ -270,7 +270,7 @@ void ExpectSameResult(const Result& actual, const Result& expected) {
 }
 
 void ExpectAsDefined(const Case& c) {
-  SCOPED_TRACE(c.format + " " + Name(c.rule) + " lr " + std::to_string(c.learning_rate));
+  SCOPED_TRACE(c.format + " " + ToString(c.rule) + " lr " + std::to_string(c.learning_rate));
   const Result expected = Expected(c);
   numsim::WithEachBackend([&] {
     if (testing::Test::HasFailure()) return;

@@ -69,8 +69,9 @@ class UpdateOnDevice : public DeviceTest {
   }
 
   void Compare(const Case& c, bool in_place = false) {
-    SCOPED_TRACE(c.format + " " + Name(c.rule) + " n " + std::to_string(c.arrays.weights.size()) +
-                 " lr " + std::to_string(c.learning_rate));
+    SCOPED_TRACE(c.format + " " + ToString(c.rule) + " n " +
+                 std::to_string(c.arrays.weights.size()) + " lr " +
+                 std::to_string(c.learning_rate));
     const Result expected = update_cases::Apply(c);
     Result actual = OnTheDevice(c, in_place);
     EXPECT_EQ(actual.outcome.passes > 0, expected.outcome.passes > 0);
@@ -170,7 +171,7 @@ TEST_F(UpdateOnDevice, SamplesThatMisjudgeTheThresholdAreFoundOut) {
   for (const LargeKind kind : kLargeKinds) {
     for (const std::string rule : {"norm-matched", "projection-matched"}) {
       const MatchedCase drawn = DrawLarge("bf16", kind, 300001, 6);
-      SCOPED_TRACE(Name(kind));
+      SCOPED_TRACE(ToString(kind));
       Compare(update_cases::MakeCase("bf16", rule, {drawn.weights, drawn.update}, 0.01f));
     }
   }

@@ -207,7 +207,7 @@ TEST(StochasticUpdate, MeanIsTheStepFarBelowTheSmallestSubnormal) {
   EXPECT_EQ(EveryWord("e4m3:bias=147", 0, 0x1p-77f, 0x1p-80f).Mean(), 0x1p-157);
 }
 
-TEST(StochasticUpdate, MeanIsTheStepInTheHole) {
+TEST(StochasticUpdate, MeanIsTheStepInTheSubnormalGap) {
   // From 7 2^-11 to 2^-6 = 32 2^-11: a gap of 25 2^-11.
   const float weight = 0x7p-11f;
   EXPECT_EQ(EveryWord("bnb-e4m3", weight, 0x19p-17f, 1).Mean(), 0x19p-17);

@@ -42,8 +42,8 @@ class ForeignEnvironment {
 TEST(UpdateEnvironment, ForeignSettingsChangeNothing) {
   for (const UpdateKind kind : numsim::UpdateKinds()) {
     for (int variant = 0; variant < 3; ++variant) {
-      SCOPED_TRACE(std::string(numsim::Name(kind)) + " " + std::to_string(variant));
-      Case c = Variant(std::string(numsim::Name(kind)), variant);
+      SCOPED_TRACE(std::string(numsim::ToString(kind)) + " " + std::to_string(variant));
+      Case c = Variant(std::string(numsim::ToString(kind)), variant);
       const auto want = Apply(c);
       const auto step = StepOf(c);
       auto got = want;

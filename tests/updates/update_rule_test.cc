@@ -33,7 +33,7 @@ std::string ErrorOfList(const std::string& text) {
 
 std::vector<std::string> NamesOf(const std::vector<UpdateRule>& rules) {
   std::vector<std::string> names;
-  for (const UpdateRule& rule : rules) names.push_back(Name(rule));
+  for (const UpdateRule& rule : rules) names.push_back(ToString(rule));
   return names;
 }
 
@@ -51,19 +51,19 @@ TEST(ParseUpdateRule, KnowsEveryKindByItsName) {
   for (size_t i = 0; i < names.size(); ++i) {
     const UpdateKind kind = UpdateKinds()[i];
     EXPECT_EQ(static_cast<size_t>(kind), i);
-    EXPECT_EQ(Name(kind), names[i]);
+    EXPECT_EQ(ToString(kind), names[i]);
     const UpdateRule rule = ParseUpdateRule(names[i]);
     EXPECT_EQ(rule.kind, kind);
-    EXPECT_EQ(Name(rule), names[i]);
+    EXPECT_EQ(ToString(rule), names[i]);
     UpdateRule of_kind;
     of_kind.kind = kind;
-    EXPECT_EQ(Name(of_kind), names[i]);
+    EXPECT_EQ(ToString(of_kind), names[i]);
   }
 }
 
 TEST(ParseUpdateRule, TextWithoutArgumentsMeansTheDefaults) {
   for (const UpdateKind kind : UpdateKinds()) {
-    const UpdateRule rule = ParseUpdateRule(Name(kind));
+    const UpdateRule rule = ParseUpdateRule(ToString(kind));
     EXPECT_EQ(rule.scope, ScaleLayout{});
     EXPECT_EQ(rule.random_bits, 32);
     EXPECT_FALSE(rule.compensation.has_value());
@@ -104,13 +104,13 @@ TEST(ParseUpdateRule, NamesReadBackWithDefaultsLeftOut) {
                                  "projection-matched:none@block:128",
                                  "master-fp16-scaled@row",
                                  "note-as-printed@block:7"}) {
-    const std::string name = Name(ParseUpdateRule(text));
+    const std::string name = ToString(ParseUpdateRule(text));
     EXPECT_EQ(name, text);
-    EXPECT_EQ(Name(ParseUpdateRule(name)), name);
+    EXPECT_EQ(ToString(ParseUpdateRule(name)), name);
   }
-  EXPECT_EQ(Name(ParseUpdateRule("stochastic:32")), "stochastic");
-  EXPECT_EQ(Name(ParseUpdateRule("norm-matched:one")), "norm-matched");
-  EXPECT_EQ(Name(ParseUpdateRule("projection-matched:one@row")), "projection-matched@row");
+  EXPECT_EQ(ToString(ParseUpdateRule("stochastic:32")), "stochastic");
+  EXPECT_EQ(ToString(ParseUpdateRule("norm-matched:one")), "norm-matched");
+  EXPECT_EQ(ToString(ParseUpdateRule("projection-matched:one@row")), "projection-matched@row");
 }
 
 TEST(ParseUpdateRule, SolverToleranceAndIterationsHaveNoText) {
@@ -118,7 +118,7 @@ TEST(ParseUpdateRule, SolverToleranceAndIterationsHaveNoText) {
   rule.solver = MatchSolver::kBisection;
   rule.tolerance = 0;
   rule.iterations = 3;
-  EXPECT_EQ(Name(rule), "note-as-printed");
+  EXPECT_EQ(ToString(rule), "note-as-printed");
 }
 
 TEST(ParseUpdateRule, WrongTextsAreErrors) {
@@ -187,7 +187,7 @@ TEST(ParseUpdateRule, ErrorsSayWhatWasExpected) {
     return ErrorOf(text).find(part) != std::string::npos;
   };
   for (const UpdateKind kind : UpdateKinds()) {
-    EXPECT_TRUE(says("nothing", std::string(Name(kind)))) << ErrorOf("nothing");
+    EXPECT_TRUE(says("nothing", std::string(ToString(kind)))) << ErrorOf("nothing");
   }
   EXPECT_TRUE(says("nothing", "'nothing'")) << ErrorOf("nothing");
   EXPECT_TRUE(says("stochastic:33", "32")) << ErrorOf("stochastic:33");
@@ -222,12 +222,12 @@ TEST(ParseUpdateRuleList, WrongListsAreErrors) {
 }
 
 TEST(UpdateStatusName, IsTheHeadersList) {
-  EXPECT_EQ(Name(UpdateStatus::kOk), "ok");
-  EXPECT_EQ(Name(UpdateStatus::kBelowMinStep), "below-min-step");
-  EXPECT_EQ(Name(UpdateStatus::kNotConverged), "not-converged");
-  EXPECT_EQ(Name(UpdateStatus::kSaturated), "saturated");
-  EXPECT_EQ(Name(UpdateStatus::kNonfinite), "nonfinite");
-  EXPECT_EQ(Name(UpdateStatus::kZeroUpdate), "zero-update");
+  EXPECT_EQ(ToString(UpdateStatus::kOk), "ok");
+  EXPECT_EQ(ToString(UpdateStatus::kBelowMinStep), "below-min-step");
+  EXPECT_EQ(ToString(UpdateStatus::kNotConverged), "not-converged");
+  EXPECT_EQ(ToString(UpdateStatus::kSaturated), "saturated");
+  EXPECT_EQ(ToString(UpdateStatus::kNonfinite), "nonfinite");
+  EXPECT_EQ(ToString(UpdateStatus::kZeroUpdate), "zero-update");
 }
 
 TEST(CheckUpdateRule, SplitMasterIsForBf16Alone) {
@@ -250,8 +250,8 @@ TEST(CheckUpdateRule, EveryOtherRuleServesEverySignedFormat) {
   for (const std::string& format : update_cases::SignedFormats()) {
     for (const UpdateKind kind : UpdateKinds()) {
       if (kind == UpdateKind::kSplitMaster) continue;
-      EXPECT_NO_THROW(CheckUpdateRule(ParseUpdateRule(Name(kind)), ParseFormat(format)))
-          << Name(kind) << " " << format;
+      EXPECT_NO_THROW(CheckUpdateRule(ParseUpdateRule(ToString(kind)), ParseFormat(format)))
+          << ToString(kind) << " " << format;
     }
   }
 }
@@ -267,7 +267,7 @@ TEST(CheckUpdateRule, ACompensationNeedsASignAndAZero) {
 
 TEST(HasScope, OfRulesThatShareSomething) {
   for (const UpdateKind kind : UpdateKinds()) {
-    const std::string name(Name(kind));
+    const std::string name(ToString(kind));
     EXPECT_EQ(HasScope(kind), ErrorOf(name + "@row").empty()) << name;
     EXPECT_EQ(HasScope(kind), ErrorOf(name + "@block:4").empty()) << name;
   }

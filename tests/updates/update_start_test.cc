@@ -122,7 +122,7 @@ TEST(StartUpdates, ScaledMasterRoundsItsWeightsFromTheMaster) {
 TEST(StartUpdates, WhatIsNotFiniteSaturatesOrIsRefused) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const UpdateKind kind : UpdateKinds()) {
-    const std::string rule(Name(kind));
+    const std::string rule(ToString(kind));
     for (const float bad : {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN()}) {
       std::vector<float> weights;
       UpdateState state = Start(rule.c_str(), "bf16", 1, 2, {1, bad}, weights);
@@ -141,7 +141,7 @@ TEST(StartUpdates, WhatIsNotFiniteSaturatesOrIsRefused) {
 
 TEST(StartUpdates, MayWorkInPlace) {
   for (const UpdateKind kind : UpdateKinds()) {
-    const UpdateRule rule = ParseUpdateRule(Name(kind));
+    const UpdateRule rule = ParseUpdateRule(ToString(kind));
     std::vector<float> weights(Initial().size());
     const UpdateState state = StartUpdates(rule, kBf16, 9, 23, Initial(), weights);
     std::vector<float> in_place = Initial();

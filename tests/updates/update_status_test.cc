@@ -50,9 +50,9 @@ void AddCorners(Case& c) {
 }
 
 void ExpectNothingMoved(const Case& c, UpdateStatus status) {
-  SCOPED_TRACE(Name(c.rule));
+  SCOPED_TRACE(ToString(c.rule));
   const Result result = Apply(c);
-  EXPECT_EQ(Name(result.outcome.status), Name(status));
+  EXPECT_EQ(ToString(result.outcome.status), ToString(status));
   EXPECT_EQ(result.outcome.moved, 0u);
   ExpectSameBits(result.weights, c.arrays.weights);
   ExpectSameState(result.state, c.state);

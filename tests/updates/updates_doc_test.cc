@@ -53,7 +53,7 @@ std::string StateTable() {
   for (const UpdateKind kind : UpdateKinds()) {
     UpdateRule rule;
     rule.kind = kind;
-    table += fmt::format("| `{}` |", Name(kind));
+    table += fmt::format("| `{}` |", ToString(kind));
     for (const Format& format : formats) table += " " + BytesCell(rule, format) + " |";
     table += "\n";
   }
@@ -70,20 +70,20 @@ TEST(UpdatesDoc, TableOfStateBytesEqualsTheLibrarys) {
 TEST(UpdatesDoc, EveryRuleHasItsRows) {
   const std::string page = SourceText("docs/updates.md");
   for (const UpdateKind kind : UpdateKinds()) {
-    const std::string begin = fmt::format("\n| `{}", Name(kind));
+    const std::string begin = fmt::format("\n| `{}", ToString(kind));
     size_t rows = 0;
     for (size_t at = page.find(begin); at != std::string::npos; at = page.find(begin, at + 1)) {
       const char next = page[at + begin.size()];
       rows += next == '`' || next == '[' ? 1 : 0;
     }
-    EXPECT_EQ(rows, 3u) << Name(kind);
+    EXPECT_EQ(rows, 3u) << ToString(kind);
   }
 }
 
 TEST(UpdatesDoc, EveryStatusHasItsRow) {
   const std::string page = SourceText("docs/updates.md");
   for (int i = 0; i <= static_cast<int>(UpdateStatus::kZeroUpdate); ++i) {
-    const std::string_view name = Name(static_cast<UpdateStatus>(i));
+    const std::string_view name = ToString(static_cast<UpdateStatus>(i));
     EXPECT_NE(page.find(fmt::format("\n| `{}` | ", name)), std::string::npos) << name;
   }
 }
@@ -94,7 +94,7 @@ TEST(UpdatesDoc, ExamplesOfRulesAreRules) {
   for (const char* const text :
        {"stochastic:16", "kahan:bf16", "norm-matched@row", "projection-matched:none@block:128"}) {
     EXPECT_NE(page.find(fmt::format("`{}`", text)), std::string::npos) << text;
-    EXPECT_EQ(Name(ParseUpdateRule(text)), text);
+    EXPECT_EQ(ToString(ParseUpdateRule(text)), text);
   }
 }
 

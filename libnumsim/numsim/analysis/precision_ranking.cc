@@ -74,7 +74,7 @@ bool ComesBefore(const RankedTensor& a, const RankedTensor& b) {
 }  // namespace
 
 RankBy ParseRankBy(std::string_view text) { return ParseKeyword(kRankBys, "rank", text); }
-std::string_view Name(RankBy by) { return KeywordText(kRankBys, by); }
+std::string_view ToString(RankBy by) { return KeywordToString(kRankBys, by); }
 
 PrecisionRanking RankPrecision(const Trainer& trainer,
                                RankBy by,

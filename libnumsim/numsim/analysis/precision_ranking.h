@@ -23,7 +23,7 @@ enum class RankBy : uint8_t {
 };
 // layer tensor operand. Throws Error listing them.
 RankBy ParseRankBy(std::string_view text);
-std::string_view Name(RankBy by);
+std::string_view ToString(RankBy by);
 
 // Errors are those of the gradient of all parameters together, ||g - r|| / ||r||, against the
 // gradient r of the same step with every product and tensor in float32. Infinite where g is not

@@ -25,7 +25,7 @@ class ReplayObserver<float> final : public PassObserver<float> {
         plain_(StorageConfig(), stress),
         next_(next) {}
 
-  void Tensor(std::string_view point, TensorRole role, MatrixRef<float> values) override {
+  void Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) override {
     (Rounds(point, role) ? rounding_ : plain_).Tensor(point, role, values);
     if (next_ != nullptr) next_->Tensor(point, role, values);
   }
@@ -37,7 +37,7 @@ class ReplayObserver<float> final : public PassObserver<float> {
     if (next_ != nullptr) next_->Quantised(layer, operand, original, quantised);
   }
 
-  void Multiplied(std::string_view layer, Product product) override {
+  void Multiplied(std::string_view layer, LinearGemm product) override {
     if (next_ != nullptr) next_->Multiplied(layer, product);
   }
 
@@ -61,7 +61,7 @@ class ReplayObserver<double> final : public PassObserver<double> {
   ReplayObserver(const ReplayPrecision&, const StressConfig& stress, PassObserver<double>* next)
       : stress_(stress), next_(next) {}
 
-  void Tensor(std::string_view point, TensorRole role, MatrixRef<double> values) override {
+  void Tensor(std::string_view point, TensorRole role, MatrixSpan<double> values) override {
     if (role == TensorRole::kActivation) PlantActivation(stress_, point, values);
     if (next_ != nullptr) next_->Tensor(point, role, values);
   }
@@ -98,7 +98,7 @@ void RestoreScaling(const std::vector<NamedState>& scaling, Model<T>& model) {
 
 template <typename T>
 NamedGradient<T> GradientOf(const Parameter<T>& parameter, double loss_scale) {
-  const MatrixRef<T> gradient = parameter.gradient.View();
+  const MatrixSpan<T> gradient = parameter.gradient.View();
   const std::span<const T> scaled = gradient.Span();
   NamedGradient<T> result{parameter.name, parameter.role, {gradient.rows, gradient.cols}, {}};
   result.values.assign(scaled.begin(), scaled.end());
@@ -159,9 +159,9 @@ template <typename T>
 StepGradients<T> StepReplay::Run(const ReplayPrecision& precision,
                                  PassObserver<T>* observer) const {
   const Parts& p = *parts_;
-  constexpr bool kShadow = std::is_same_v<T, double>;
+  constexpr bool kReference = std::is_same_v<T, double>;
   const auto model = MakeModel<T>(p.config.model,
-                                  kShadow ? Float32Precision().linear : precision.linear,
+                                  kReference ? Float32Precision().linear : precision.linear,
                                   p.config.train.seed,
                                   InitialValues::kMeans);
   CopyParameters(p.parameters, model->parameters());

@@ -16,7 +16,7 @@ struct Keyword {
 
 // The text of `value`. Requires it to be in the list.
 template <typename Enum, size_t N>
-std::string_view KeywordText(const Keyword<Enum> (&keywords)[N], Enum value) {
+std::string_view KeywordToString(const Keyword<Enum> (&keywords)[N], Enum value) {
   for (const Keyword<Enum>& keyword : keywords) {
     if (keyword.value == value) return keyword.text;
   }

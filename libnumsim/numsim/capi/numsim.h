@@ -62,7 +62,7 @@ enum {
   NUMSIM_ERROR_UNSUPPORTED = 8,      // the profile does not define this conversion
   NUMSIM_ERROR_OUT_OF_MEMORY = 9,
   NUMSIM_ERROR_INTERNAL = 10,            // a defect of numsim
-  NUMSIM_ERROR_UNKNOWN_ACCUMULATOR = 11  // neither a name nor a rule of accumulation
+  NUMSIM_ERROR_UNKNOWN_ACCUMULATOR = 11  // neither a name nor a accumulation mode
 };
 
 // One line in English. Any other number: "unknown status".
@@ -427,13 +427,13 @@ NUMSIM_API numsim_status_t numsim_absmax(const float* in,
                                          size_t cols,
                                          const numsim_scale_layout_t* layout,
                                          float* absmax) NUMSIM_NOEXCEPT;
-// codes(r, c) = code of in(r, c) * multiplier, the product rounded to float32. The random bits are
+// codes(r, c) = code of in(r, c) * inv_scale, the product rounded to float32. The random bits are
 // those of element r * cols + c. With transpose != 0 the codes are stored as a cols x rows matrix.
 NUMSIM_API numsim_status_t numsim_quantize(const float* in,
                                            size_t rows,
                                            size_t cols,
                                            const numsim_scale_layout_t* layout,
-                                           const float* multipliers,
+                                           const float* inv_scales,
                                            const numsim_format_t* to,
                                            const numsim_rounding_t* rounding,
                                            const numsim_random_t* random,
@@ -452,7 +452,7 @@ NUMSIM_API numsim_status_t numsim_dequantize(const numsim_format_t* format,
 
 // ---- Products of matrices ----
 //
-// A B^T in float32 by a stated rule of accumulation, among them those of the matrix units of GPUs.
+// A B^T in float32 by a stated accumulation mode, among them those of the tensor cores of GPUs.
 // docs/oracle.md, "Dot products", explains the rules. Their texts are "exact", "fp64", a format
 // ("fp32": a fused multiply-add for each product in turn), a format with ":unfused",
 // "fp32-chunked:N", "trunc:F,CHUNK", "trunc:F,CHUNK,PROMOTE", and the names of

@@ -6,7 +6,7 @@
 #include "numsim/backend/backend.h"
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
-#include "numsim/cast/internal/cast_staged.h"
+#include "numsim/cast/internal/cast_offload.h"
 #include "numsim/cast/shared/cast_serial.h"
 #include "numsim/cast/shared/cast_simd.h"
 #include "numsim/formats/decode.h"

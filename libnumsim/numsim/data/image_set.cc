@@ -36,7 +36,7 @@ ImageSet ReadIdxImages(const std::filesystem::path& folder, bool train) {
   if (images.bytes.empty()) {
     throw Error::Format("{}: idx dimensions {}, expected at least one image of one pixel",
                         image_path.string(),
-                        ShapeText(images.shape));
+                        ShapeToString(images.shape));
   }
   if (labels.shape[0] != images.shape[0]) {
     throw Error::Format("{}: {} labels, expected one for each of the {} images of {}",

@@ -26,7 +26,7 @@ void CheckRange(std::string_view field, size_t value, size_t least, size_t most)
 }
 
 void CheckDataConfig(const DataConfig& config) {
-  const std::string_view kind = Name(config.kind);
+  const std::string_view kind = ToString(config.kind);
   if (ReadsFiles(config.kind)) {
     if (config.path.empty()) throw Error::Format("data.path is missing: {} reads files", kind);
   } else {
@@ -53,7 +53,7 @@ void CheckDataConfig(const DataConfig& config) {
 DataKind ParseDataKind(std::string_view text) {
   return ParseKeyword(kDataKinds, "data.kind", text);
 }
-std::string_view Name(DataKind kind) { return KeywordText(kDataKinds, kind); }
+std::string_view ToString(DataKind kind) { return KeywordToString(kDataKinds, kind); }
 
 size_t DefaultDataSize(DataKind kind) {
   switch (kind) {

@@ -43,7 +43,7 @@ enum class DataKind : uint8_t {
 };
 // text generated-text images generated-images captions generated-shapes gaussian.
 DataKind ParseDataKind(std::string_view text);
-std::string_view Name(DataKind kind);
+std::string_view ToString(DataKind kind);
 
 struct DataConfig {
   DataKind kind = DataKind::kGeneratedText;

@@ -63,7 +63,7 @@ struct FormatSpec {
   Infinity infinity = Infinity::kNone;
   Nan nan = Nan::kNone;
   OverflowTo overflow_to = OverflowTo::kMax;
-  // Subnormals are spaced 2^subnormal_shift finer than IEEE 754's, which leaves a hole below the
+  // Subnormals are spaced 2^subnormal_shift finer than IEEE 754's, which leaves a subnormal gap below the
   // smallest normal. Only bitsandbytes' map has it [bnb].
   int8_t subnormal_shift = 0;
 

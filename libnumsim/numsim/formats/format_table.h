@@ -54,6 +54,6 @@ std::vector<Format> ParseFormatList(std::string_view text);
 void ValidateFormat(const FormatSpec& spec, std::string_view text);
 
 // The table name of that spec, or the shortest custom text that ParseFormat reads back to it.
-std::string FormatText(const FormatSpec& spec);
+std::string ToString(const FormatSpec& spec);
 
 }  // namespace numsim

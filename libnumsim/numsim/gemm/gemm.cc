@@ -8,9 +8,9 @@
 #include "numsim/backend/backend.h"
 #include "numsim/base/error.h"
 #include "numsim/formats/named_formats.h"
+#include "numsim/gemm/internal/gemm_offload.h"
 #include "numsim/gemm/internal/gemm_parts.h"
 #include "numsim/gemm/internal/gemm_paths.h"
-#include "numsim/gemm/internal/gemm_staged.h"
 #include "numsim/gemm/internal/gemm_tiles.h"
 
 namespace numsim {
@@ -44,7 +44,7 @@ class ScaledStore {
  public:
   ScaledStore(const GemmOperand& a,
               const GemmOperand& b,
-              const Accumulator& rule,
+              const AccumulationMode& rule,
               size_t segment,
               std::span<float> out)
       : segment_(segment),
@@ -78,7 +78,7 @@ class ScaledStore {
 struct Problem {
   const GemmOperand& a;
   const GemmOperand& b;
-  const Accumulator& rule;
+  const AccumulationMode& rule;
   OperandRange range_a = {}, range_b = {};  // only for rules that need them
 };
 
@@ -100,25 +100,25 @@ bool InAlignedWindow(const OperandRange& range) {
          (range.low_exponent >= -kAlignedWindow && range.high_exponent <= kAlignedWindow);
 }
 
-bool IsAlignedInVectors(const Accumulator& rule) {
-  return rule.kind == AccumulatorKind::kAligned && rule.order != ProductOrder::kEvenOdd;
+bool IsAlignedInVectors(const AccumulationMode& rule) {
+  return rule.kind == AccumulationKind::kAligned && rule.order != ProductOrder::kEvenOdd;
 }
 
-bool IsFloat32(const Accumulator& rule) {
-  return rule.kind == AccumulatorKind::kChunked ||
-         (rule.kind == AccumulatorKind::kFormat && rule.format == kFp32);
+bool IsFloat32(const AccumulationMode& rule) {
+  return rule.kind == AccumulationKind::kChunked ||
+         (rule.kind == AccumulationKind::kFormat && rule.format == kFp32);
 }
 
 // Rounds to a small format after each product.
-bool RoundsEachStep(const Accumulator& rule) {
+bool RoundsEachStep(const AccumulationMode& rule) {
   return !IsFloat32(rule) &&
-         (rule.kind == AccumulatorKind::kFormat || rule.kind == AccumulatorKind::kFormatUnfused);
+         (rule.kind == AccumulationKind::kFormat || rule.kind == AccumulationKind::kFormatUnfused);
 }
 
 // The paths of these rules leave infinities and NaN out of the sums.
 bool LeavesSpecialsOut(const Problem& p) {
   return IsAlignedInVectors(p.rule) ||
-         (p.rule.kind == AccumulatorKind::kExact && !(IsInt8(p.a) && IsInt8(p.b)));
+         (p.rule.kind == AccumulationKind::kExact && !(IsInt8(p.a) && IsInt8(p.b)));
 }
 
 bool NeedsRanges(const Problem& p) {
@@ -192,13 +192,13 @@ bool RunInVectors(const Problem& p, InnerRange range, const ScaledStore& store) 
   if (IsFloat32(p.rule)) {
     if (!TileIsFused() && !ProductsFitFloat32(p)) return false;
     const size_t promote =
-        p.rule.kind == AccumulatorKind::kChunked ? static_cast<size_t>(p.rule.chunk) : 0;
+        p.rule.kind == AccumulationKind::kChunked ? static_cast<size_t>(p.rule.chunk) : 0;
     return RunPath(Float32Path<float>(p.a, p.b, promote), p, range, store);
   }
-  if (p.rule.kind == AccumulatorKind::kFloat64 && Float64Tile().rows != 0) {
+  if (p.rule.kind == AccumulationKind::kFloat64 && Float64Tile().rows != 0) {
     return RunPath(Float64Path(p.a, p.b, Slice{}, Slice{}), p, range, store);
   }
-  if (p.rule.kind == AccumulatorKind::kExact) return RunExact(p, range, store);
+  if (p.rule.kind == AccumulationKind::kExact) return RunExact(p, range, store);
   if (IsAlignedInVectors(p.rule)) return RunAligned(p, range, store);
   return RoundsEachStep(p.rule) && RunFormat(p, range, store);
 }
@@ -218,13 +218,13 @@ size_t SegmentLength(const GemmOperand& a, const GemmOperand& b) {
 
 void GemmByRule(const GemmOperand& a,
                 const GemmOperand& b,
-                const Accumulator& rule,
+                const AccumulationMode& rule,
                 std::span<float> out) {
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (UsesDevice() && MultipliesStaged(a, b, rule)) return GemmOnDevice(a, b, rule, out);
+    if (UsesDevice() && MultipliesOffloaded(a, b, rule)) return GemmOnDevice(a, b, rule, out);
   }
   CheckProduct(a, b, out.size());
-  NUMSIM_CHECK(rule.kind != AccumulatorKind::kLibrary, "rule library for {}", out.size());
+  NUMSIM_CHECK(rule.kind != AccumulationKind::kLibrary, "rule library for {}", out.size());
   if (out.empty()) return;
   if (a.inner == 0) {
     std::fill(out.begin(), out.end(), 0.0f);
@@ -254,7 +254,7 @@ bool GemmInt32(const GemmOperand& a, const GemmOperand& b, std::span<int32_t> ou
   CheckProduct(a, b, out.size());
   NUMSIM_CHECK(IsInt8(a) && IsInt8(b), "operands that are not int8 codes");
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (UsesDevice() && MultipliesStaged(a, b, {})) {
+    if (UsesDevice() && MultipliesOffloaded(a, b, {})) {
       GemmInt32OnDevice(a, b, out);
       return true;
     }
@@ -273,7 +273,7 @@ bool GemmInt32(const GemmOperand& a, const GemmOperand& b, std::span<int32_t> ou
       }
     }
   };
-  const Accumulator exact{};
+  const AccumulationMode exact{};
   const Problem p{a, b, exact};
   const InnerRange range{0, a.inner};
   if (UsesScalarReference()) {

@@ -1,10 +1,10 @@
-// Products of matrices of codes or floats under a named rule of accumulation.
+// Products of matrices of codes or floats under a named accumulation mode.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
-#include "numsim/arith/accumulator.h"
+#include "numsim/arith/accumulation_mode.h"
 #include "numsim/formats/format_spec.h"
 
 namespace numsim {
@@ -45,7 +45,7 @@ struct GemmOperand {
 //
 // The inner dimension is cut into segments where an operand has scales along it (both: of the same
 // length), else it is one segment. Within a segment S = the sum of value products under `rule`
-// (arith/accumulator.h, the scalar definition). S is scaled in the store:
+// (arith/accumulation_mode.h, the scalar definition). S is scaled in the store:
 //   t = fl32(fl64(S * (sa * sb)))        sa * sb is exact in float64
 // for rule exact, S is the exact sum rounded to odd to float64, so without scales t is rounded
 // once. More than one segment: out = the sum of the t in float32, in order, from the first. NaN
@@ -59,14 +59,14 @@ struct GemmOperand {
 // Requires equal inner, spans of rows * inner elements, out.size() == a.rows * b.rows.
 void Gemm(const GemmOperand& a,
           const GemmOperand& b,
-          const Accumulator& rule,
+          const AccumulationMode& rule,
           std::span<float> out);
 
 // Gemm for every rule but library. A program that calls nothing else needs no linear algebra
 // library.
 void GemmByRule(const GemmOperand& a,
                 const GemmOperand& b,
-                const Accumulator& rule,
+                const AccumulationMode& rule,
                 std::span<float> out);
 
 // The same sums as integers, no scales. Returns false if a sum does not fit into int32: that

@@ -27,36 +27,38 @@ bool IsFloat8(const FormatSpec& format) { return format == kE4M3fn || format == 
 
 bool AreInt8(const FormatSpec& a, const FormatSpec& b) { return a == kInt8 && b == kInt8; }
 
-// What Hopper's matrix units take two of.
+// What Hopper's tensor cores take two of.
 bool AreFloat8(const FormatSpec& a, const FormatSpec& b) {
   return IsFloat8(a) && IsFloat8(b) && !(a == kE5M2 && b == kE5M2);
 }
 
-const Accumulator& HopperFp8Fast() {
-  static const Accumulator rule = ParseAccumulator("hopper-fp8-fast");
+const AccumulationMode& HopperFp8Fast() {
+  static const AccumulationMode rule = ParseAccumulationMode("hopper-fp8-fast");
   return rule;
 }
-const Accumulator& HopperFp8() {
-  static const Accumulator rule = ParseAccumulator("hopper-fp8");
+const AccumulationMode& HopperFp8() {
+  static const AccumulationMode rule = ParseAccumulationMode("hopper-fp8");
   return rule;
 }
 // hopper-fp16 is the same.
-const Accumulator& HopperBf16() {
-  static const Accumulator rule = ParseAccumulator("hopper-bf16");
+const AccumulationMode& HopperBf16() {
+  static const AccumulationMode rule = ParseAccumulationMode("hopper-bf16");
   return rule;
 }
 
-bool IsLibrary(const Accumulator& rule) { return rule.kind == AccumulatorKind::kLibrary; }
+bool IsLibrary(const AccumulationMode& rule) { return rule.kind == AccumulationKind::kLibrary; }
 
-std::string Text(const DeviceGemmOperand& a, const DeviceGemmOperand& b, const Accumulator& rule) {
+std::string Text(const DeviceGemmOperand& a,
+                 const DeviceGemmOperand& b,
+                 const AccumulationMode& rule) {
   return fmt::format("{} {} x {} times {} {} x {} under rule {}",
-                     FormatText(a.format),
+                     ToString(a.format),
                      a.rows,
                      a.inner,
-                     FormatText(b.format),
+                     ToString(b.format),
                      b.inner,
                      b.rows,
-                     Name(rule));
+                     ToString(rule));
 }
 
 void CheckOperand(const DeviceGemmOperand& x) {
@@ -74,7 +76,7 @@ void CheckOperand(const DeviceGemmOperand& x) {
 
 void CheckProduct(const DeviceGemmOperand& a,
                   const DeviceGemmOperand& b,
-                  const Accumulator& rule,
+                  const AccumulationMode& rule,
                   size_t results) {
   CheckOperand(a);
   CheckOperand(b);
@@ -154,7 +156,7 @@ LibraryProblem PreparedForLibrary(const DeviceGemmOperand& a,
 void MultiplyOrThrow(const LibraryProblem& p,
                      const LibraryOptions& options,
                      void* out,
-                     const Accumulator& rule,
+                     const AccumulationMode& rule,
                      DeviceGemmScratch::Parts& parts,
                      DeviceStream& stream) {
   if (!parts.library.Multiply(p.a, p.b, options, out, stream)) {
@@ -162,7 +164,7 @@ void MultiplyOrThrow(const LibraryProblem& p,
   }
 }
 
-LibraryOptions OptionsOf(const DeviceGemmOperand& a, const Accumulator& rule) {
+LibraryOptions OptionsOf(const DeviceGemmOperand& a, const AccumulationMode& rule) {
   LibraryOptions options;
   options.result = a.format == kInt8 ? LibraryResult::kInt32 : LibraryResult::kFloat32;
   options.fast_accumulation = IsFloat8(a.format) && rule != HopperFp8();
@@ -177,7 +179,7 @@ bool IsScaled(const DeviceGemmOperand& a, const DeviceGemmOperand& b) {
 // By the library alone, straight into `out`; false where it takes a pass of ours.
 bool MultipliesInOne(const LibraryProblem& p,
                      LibraryOptions options,
-                     const Accumulator& rule,
+                     const AccumulationMode& rule,
                      const MutableDeviceMatrix& out,
                      DeviceGemmScratch::Parts& parts,
                      DeviceStream& stream) {
@@ -195,7 +197,7 @@ bool MultipliesInOne(const LibraryProblem& p,
 
 void MultiplyByLibrary(const DeviceGemmOperand& a,
                        const DeviceGemmOperand& b,
-                       const Accumulator& rule,
+                       const AccumulationMode& rule,
                        const MutableDeviceMatrix& out,
                        DeviceGemmScratch::Parts& parts,
                        DeviceStream& stream) {
@@ -230,7 +232,7 @@ DeviceGemmOperand ShapeForOwn(DeviceGemmOperand x, size_t rows) {
 
 bool ServesOwn(const DeviceGemmOperand& a,
                const DeviceGemmOperand& b,
-               const Accumulator& rule,
+               const AccumulationMode& rule,
                const MutableDeviceMatrix& out) {
   const bool follows = a.format == kInt8 || rule == HopperFp8Fast();
   const MutableDeviceMatrix aligned = {nullptr, out.element, {a.rows, RowsForOwn(b)}};
@@ -262,7 +264,7 @@ void MultiplyByOwn(const DeviceGemmOperand& a,
 
 bool UsesOwn(const DeviceGemmOperand& a,
              const DeviceGemmOperand& b,
-             const Accumulator& rule,
+             const AccumulationMode& rule,
              const MutableDeviceMatrix& out,
              DeviceGemmEngine engine) {
   if (engine == DeviceGemmEngine::kLibrary) return false;
@@ -275,7 +277,9 @@ bool UsesOwn(const DeviceGemmOperand& a,
 
 }  // namespace
 
-std::string_view Name(DeviceGemmEngine engine) { return kEngineNames[static_cast<size_t>(engine)]; }
+std::string_view ToString(DeviceGemmEngine engine) {
+  return kEngineNames[static_cast<size_t>(engine)];
+}
 
 DeviceGemmEngine ParseDeviceGemmEngine(std::string_view text) {
   for (size_t i = 0; i < std::size(kEngineNames); ++i) {
@@ -287,9 +291,9 @@ DeviceGemmEngine ParseDeviceGemmEngine(std::string_view text) {
 DeviceGemmScratch::DeviceGemmScratch() : parts_(new Parts) {}
 DeviceGemmScratch::~DeviceGemmScratch() { delete parts_; }
 
-bool MultipliesOnDevice(const FormatSpec& a, const FormatSpec& b, const Accumulator& rule) {
+bool MultipliesOnDevice(const FormatSpec& a, const FormatSpec& b, const AccumulationMode& rule) {
   const bool wide = a == b && (a == kBf16 || a == kFp16);
-  if (AreInt8(a, b)) return rule.kind == AccumulatorKind::kExact;
+  if (AreInt8(a, b)) return rule.kind == AccumulationKind::kExact;
   if (IsLibrary(rule)) return wide || AreFloat8(a, b);
   if (!Device().IsHopper()) return false;
   if (wide) return rule == HopperBf16();
@@ -298,7 +302,7 @@ bool MultipliesOnDevice(const FormatSpec& a, const FormatSpec& b, const Accumula
 
 void Gemm(const DeviceGemmOperand& a,
           const DeviceGemmOperand& b,
-          const Accumulator& rule,
+          const AccumulationMode& rule,
           const MutableDeviceMatrix& out,
           DeviceGemmScratch& scratch,
           DeviceStream& stream,
@@ -322,7 +326,7 @@ void GemmInt32(const DeviceGemmOperand& a,
                DeviceSpan<int32_t> out,
                DeviceGemmScratch& scratch,
                DeviceStream& stream) {
-  const Accumulator exact{};
+  const AccumulationMode exact{};
   CheckProduct(a, b, exact, out.size());
   NUMSIM_CHECK(!IsScaled(a, b), "scales of {}", Text(a, b, exact));
   if (out.empty()) return;

@@ -1,10 +1,10 @@
-// Products on the device's matrix units.
+// Products on the device's tensor cores.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
-#include "numsim/arith/accumulator.h"
+#include "numsim/arith/accumulation_mode.h"
 #include "numsim/backend/device.h"
 #include "numsim/backend/device_matrix.h"
 #include "numsim/formats/format_spec.h"
@@ -27,10 +27,10 @@ struct DeviceGemmOperand {
 enum class DeviceGemmEngine : uint8_t {
   kAuto,     // the faster of those that serve it
   kLibrary,  // cuBLASLt, with a pass of our own for what its epilogue cannot do
-  kOwn,      // our own kernel for Hopper's matrix units, scales and rounding in its store
+  kOwn,      // our own kernel for Hopper's tensor cores, scales and rounding in its store
 };
 // auto, library, own.
-std::string_view Name(DeviceGemmEngine engine);
+std::string_view ToString(DeviceGemmEngine engine);
 DeviceGemmEngine ParseDeviceGemmEngine(std::string_view text);
 
 // Memory of products: what cuBLASLt works in, sums of int8 before they are scaled, transposed or
@@ -61,7 +61,7 @@ inline constexpr size_t kMostProductsOfAnyInt8 = 131071;
 //   fp8 x fp8                hopper-fp8-fast, hopper-fp8     on Hopper; not e5m2 x e5m2
 //   bf16 x bf16, fp16 x fp16 hopper-bf16, hopper-fp16        on Hopper
 // and, with bits of the library's own, bf16, fp16 or fp8 under rule library.
-bool MultipliesOnDevice(const FormatSpec& a, const FormatSpec& b, const Accumulator& rule);
+bool MultipliesOnDevice(const FormatSpec& a, const FormatSpec& b, const AccumulationMode& rule);
 
 // out(i, j) = t, or bf16 of t (nearest even), with t = fl32(fl64(S * (sa * sb))) as in gemm.h and S
 // the sum under `rule`. a.rows x b.rows, row-major. A float32 NaN is NanResult(rule), a bf16 one
@@ -76,7 +76,7 @@ bool MultipliesOnDevice(const FormatSpec& a, const FormatSpec& b, const Accumula
 // results and long sums (64 x 256 results of 8192 products, cuBLASLt 13.1).
 void Gemm(const DeviceGemmOperand& a,
           const DeviceGemmOperand& b,
-          const Accumulator& rule,
+          const AccumulationMode& rule,
           const MutableDeviceMatrix& out,
           DeviceGemmScratch& scratch,
           DeviceStream& stream,

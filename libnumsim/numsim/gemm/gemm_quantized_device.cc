@@ -9,7 +9,7 @@ DeviceGemmOperand AsOperand(const DeviceQuantizedMatrix& matrix, bool columns) {
   NUMSIM_CHECK(
       matrix.layout.granularity == Granularity::kTensor || matrix.layout.granularity == along,
       "scales by {} for vectors of {}",
-      Name(matrix.layout),
+      ToString(matrix.layout),
       columns ? "columns" : "rows");
   NUMSIM_CHECK(matrix.has_codes || matrix.has_transposed, "a matrix without codes");
   // Either order serves; that in which the vectors lie one after another comes first.

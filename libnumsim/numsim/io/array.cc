@@ -25,7 +25,7 @@ size_t ElementBytes(ElementType type) {
   return 0;
 }
 
-std::string_view Name(ElementType type) {
+std::string_view ToString(ElementType type) {
   switch (type) {
     case ElementType::kF64:
       return "float64";

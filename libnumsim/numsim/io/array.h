@@ -26,7 +26,8 @@ enum class ElementType : uint8_t {
 };
 
 size_t ElementBytes(ElementType type);
-std::string_view Name(ElementType type);  // float64, float32, float16, bfloat16, e4m3fn, …, uint64
+std::string_view ToString(
+    ElementType type);  // float64, float32, float16, bfloat16, e4m3fn, …, uint64
 
 // Elements in C order (last index fastest), native byte order.
 struct Array {
@@ -53,7 +54,7 @@ struct Array {
 std::optional<size_t> CheckedElements(std::span<const size_t> shape, size_t element_bits);
 
 // Returns "(2, 3)", "(5,)" or "()", as NumPy writes shapes.
-std::string ShapeText(std::span<const size_t> shape);
+std::string ShapeToString(std::span<const size_t> shape);
 
 // Byte order of elements in memory.
 

@@ -112,15 +112,15 @@ void CheckHeader(const std::vector<std::string>& columns, const std::string& fil
 
 }  // namespace
 
-std::string Cell(double value) {
+std::string FormatCell(double value) {
   // The sign of a NaN depends on compiler and processor.
   if (std::isnan(value)) return "nan";
   return ShortestText(value);
 }
-std::string Cell(int64_t value) { return ShortestText(value); }
-std::string Cell(uint64_t value) { return ShortestText(value); }
-std::string Cell(int value) { return ShortestText(value); }
-std::string Cell(std::string_view text) { return std::string(text); }
+std::string FormatCell(int64_t value) { return ShortestText(value); }
+std::string FormatCell(uint64_t value) { return ShortestText(value); }
+std::string FormatCell(int value) { return ShortestText(value); }
+std::string FormatCell(std::string_view text) { return std::string(text); }
 
 size_t Table::Column(std::string_view name) const {
   const auto found = std::find(columns.begin(), columns.end(), name);

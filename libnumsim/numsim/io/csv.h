@@ -11,12 +11,12 @@
 namespace numsim {
 
 // A cell in its final text: what is equal as text is equal as a result.
-std::string Cell(double value);  // shortest round-trip; nan, inf, -inf
-std::string Cell(int64_t value);
-std::string Cell(uint64_t value);
-std::string Cell(int value);
-std::string Cell(std::string_view text);
-inline std::string Cell(const char* text) { return Cell(std::string_view(text)); }
+std::string FormatCell(double value);  // shortest round-trip; nan, inf, -inf
+std::string FormatCell(int64_t value);
+std::string FormatCell(uint64_t value);
+std::string FormatCell(int value);
+std::string FormatCell(std::string_view text);
+inline std::string FormatCell(const char* text) { return FormatCell(std::string_view(text)); }
 
 // A table in memory. Cells are unquoted text.
 struct Table {

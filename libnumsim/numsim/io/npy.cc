@@ -104,7 +104,7 @@ NpyHeader ReadHeader(const InputFile& file) {
   const auto elements = CheckedElements(header.shape, 8 * element_bytes);
   if (!elements) {
     throw Error::Format(
-        "{}: npy header: shape {} is too large", path, Printable(ShapeText(header.shape)));
+        "{}: npy header: shape {} is too large", path, Printable(ShapeToString(header.shape)));
   }
   const uint64_t expected = *elements * element_bytes;
   const uint64_t found = file.Size() - header.data_offset;
@@ -113,8 +113,8 @@ NpyHeader ReadHeader(const InputFile& file) {
                         path,
                         found,
                         expected,
-                        Name(header.type),
-                        Printable(ShapeText(header.shape)));
+                        ToString(header.type),
+                        Printable(ShapeToString(header.shape)));
   }
   return header;
 }
@@ -177,7 +177,7 @@ std::string DescrOf(ElementType type, const std::filesystem::path& path) {
     return order + std::string(name.code);
   }
   throw Error::Format(
-      "{}: .npy has no element type for {}; write codes or float32", path.string(), Name(type));
+      "{}: .npy has no element type for {}; write codes or float32", path.string(), ToString(type));
 }
 
 // Magic, version, length and padded dict.
@@ -227,8 +227,8 @@ void WriteNpy(const std::filesystem::path& path, const Array& array) {
   NUMSIM_CHECK(array.bytes.size() == array.Elements() * ElementBytes(array.type),
                "{} bytes for {} {}",
                array.bytes.size(),
-               Name(array.type),
-               ShapeText(array.shape));
+               ToString(array.type),
+               ShapeToString(array.shape));
   const std::string header = HeaderBytes({DescrOf(array.type, path), false, array.shape});
   AtomicFile file(path);
   file.Write(header);

@@ -27,7 +27,7 @@ class SafetensorsFile {
   // Throws Error naming the file and, where there is one, the tensor and field at fault: a header
   // that is above 100 MB (the reference's limit), goes beyond the file or is not the JSON it has to
   // be (repeated, missing and unknown keys, metadata that are not texts), a length that does not
-  // fit dtype and shape, holes or overlaps between tensors, bytes that belong to none.
+  // fit dtype and shape, subnormal gaps or overlaps between tensors, bytes that belong to none.
   explicit SafetensorsFile(const std::filesystem::path& path);
   ~SafetensorsFile();
   SafetensorsFile(SafetensorsFile&&) noexcept;

@@ -68,7 +68,7 @@ std::vector<Target> Widened(const Array& array, std::string_view what) {
   NUMSIM_CHECK(array.bytes.size() == array.Elements() * ElementBytes(array.type),
                "{} bytes of {}",
                array.bytes.size(),
-               Name(array.type));
+               ToString(array.type));
   switch (array.type) {
     case ElementType::kF64:
       break;  // only ToFloat64 takes it, and before it comes here
@@ -87,7 +87,7 @@ std::vector<Target> Widened(const Array& array, std::string_view what) {
     case ElementType::kU32:
     case ElementType::kU64:
       throw Error::Format(
-          "{}: {} elements are codes, expected floating-point values", what, Name(array.type));
+          "{}: {} elements are codes, expected floating-point values", what, ToString(array.type));
   }
   throw Error::Format("{}: float64 elements do not fit float32 exactly; convert them first", what);
 }
@@ -101,7 +101,7 @@ TensorFile::TensorFile(const std::filesystem::path& path) : path_(path) {
   } else if (extension == ".npy") {
     NpyHeader header = ReadNpyHeader(path);
     npy_.push_back({path.stem().string(),
-                    std::string(Name(header.type)),
+                    std::string(ToString(header.type)),
                     header.type,
                     std::move(header.shape)});
   } else {

@@ -10,18 +10,18 @@
 namespace numsim {
 namespace {
 
-constexpr Keyword<LinearStep> kSteps[] = {
-    {"quantize X", LinearStep::kQuantizeX},
-    {"quantize W", LinearStep::kQuantizeW},
-    {"forward product", LinearStep::kForwardProduct},
-    {"quantize G", LinearStep::kQuantizeG},
-    {"quantize W^T", LinearStep::kQuantizeWTransposed},
-    {"input gradient product", LinearStep::kInputGradientProduct},
-    {"quantize G^T", LinearStep::kQuantizeGTransposed},
-    {"quantize X^T", LinearStep::kQuantizeXTransposed},
-    {"weight gradient product", LinearStep::kWeightGradientProduct},
-    {"dequantize X", LinearStep::kDequantizeX},
-    {"keep X", LinearStep::kKeepX},
+constexpr Keyword<LinearOp> kSteps[] = {
+    {"quantize X", LinearOp::kQuantizeX},
+    {"quantize W", LinearOp::kQuantizeW},
+    {"forward product", LinearOp::kForwardProduct},
+    {"quantize G", LinearOp::kQuantizeG},
+    {"quantize W^T", LinearOp::kQuantizeWTransposed},
+    {"input gradient product", LinearOp::kInputGradientProduct},
+    {"quantize G^T", LinearOp::kQuantizeGTransposed},
+    {"quantize X^T", LinearOp::kQuantizeXTransposed},
+    {"weight gradient product", LinearOp::kWeightGradientProduct},
+    {"dequantize X", LinearOp::kDequantizeX},
+    {"keep X", LinearOp::kKeepX},
 };
 
 void CheckSize(const char* tensor, size_t size, size_t rows, size_t cols) {
@@ -29,21 +29,21 @@ void CheckSize(const char* tensor, size_t size, size_t rows, size_t cols) {
 }
 
 void CheckRecipe(const LinearRecipe& recipe) {
-  const ProductRecipe& forward = recipe[Product::kForward];
-  const ProductRecipe& input_gradient = recipe[Product::kInputGradient];
-  const ProductRecipe& weight_gradient = recipe[Product::kWeightGradient];
-  for (const Product product : kProducts) {
+  const GemmRecipe& forward = recipe[LinearGemm::kForward];
+  const GemmRecipe& input_gradient = recipe[LinearGemm::kInputGradient];
+  const GemmRecipe& weight_gradient = recipe[LinearGemm::kWeightGradient];
+  for (const LinearGemm product : kProducts) {
     for (const OperandRecipe* operand : {&recipe[product].a, &recipe[product].b}) {
       NUMSIM_CHECK(
           operand->Unscaled() || operand->delayed == recipe.delayed.has_value(), "{}", recipe.kind);
       NUMSIM_CHECK(operand->layout.granularity != Granularity::kColumn, "{}", recipe.kind);
     }
   }
-  if (recipe.keeps == LinearKeeps::kQuantized) {
+  if (recipe.saves == LinearSaves::kQuantized) {
     NUMSIM_CHECK(SharesCodes(forward.b, input_gradient.b), "W of {}", recipe.kind);
   }
   if (recipe.delayed.has_value()) {
-    NUMSIM_CHECK(recipe.keeps == LinearKeeps::kQuantized, "{}", recipe.kind);
+    NUMSIM_CHECK(recipe.saves == LinearSaves::kQuantized, "{}", recipe.kind);
     NUMSIM_CHECK(SharesCodes(forward.a, weight_gradient.b), "X of {}", recipe.kind);
     NUMSIM_CHECK(SharesCodes(input_gradient.a, weight_gradient.a), "G of {}", recipe.kind);
   }
@@ -51,9 +51,9 @@ void CheckRecipe(const LinearRecipe& recipe) {
 
 }  // namespace
 
-std::string_view Name(LinearStep step) { return KeywordText(kSteps, step); }
+std::string_view ToString(LinearOp step) { return KeywordToString(kSteps, step); }
 
-size_t KeptMatrix::Bytes() const {
+size_t SavedMatrix::Bytes() const {
   if (const auto* values = std::get_if<std::vector<float>>(&data)) {
     return values->size() * sizeof(float);
   }
@@ -63,17 +63,18 @@ size_t KeptMatrix::Bytes() const {
   return matrix.codes8.size() + matrix.codes16.size() * sizeof(uint16_t) + scales;
 }
 
-size_t LinearKept::Bytes() const {
+size_t LinearSaved::Bytes() const {
   size_t sum = 0;
-  for (const KeptMatrix& matrix : matrices) sum += matrix.Bytes();
+  for (const SavedMatrix& matrix : matrices) sum += matrix.Bytes();
   return sum;
 }
 
 Linear::Linear(LinearRecipe recipe) : recipe_(std::move(recipe)) {
   CheckRecipe(recipe_);
   if (!recipe_.delayed.has_value()) return;
-  const ProductRecipe& forward = recipe_[Product::kForward];
-  for (const OperandRecipe& operand : {forward.a, forward.b, recipe_[Product::kInputGradient].a}) {
+  const GemmRecipe& forward = recipe_[LinearGemm::kForward];
+  for (const OperandRecipe& operand :
+       {forward.a, forward.b, recipe_[LinearGemm::kInputGradient].a}) {
     delayed_.emplace_back(operand.format.spec, *recipe_.delayed);
   }
 }
@@ -82,7 +83,7 @@ void Linear::Forward(std::span<const float> x,
                      std::span<const float> w,
                      LinearShape shape,
                      std::span<float> y,
-                     LinearKept& kept,
+                     LinearSaved& saved,
                      RandomStream random,
                      LinearObserver* observer,
                      bool x_stays) {
@@ -93,9 +94,9 @@ void Linear::Forward(std::span<const float> x,
   LinearCall call(recipe_, delayed_, workspace_, random, observer);
   OperandData& x_operand = call.Make(LinearOperand::kForwardX, x_view);
   OperandData& w_operand = call.Make(LinearOperand::kForwardW, {w, {shape.out, shape.in}});
-  call.Multiply(Product::kForward, AsOperand(x_operand, false), AsOperand(w_operand, false), y);
-  kept.shape = shape;
-  call.Keep(x_view, x_stays, kept);
+  call.Multiply(LinearGemm::kForward, AsOperand(x_operand, false), AsOperand(w_operand, false), y);
+  saved.shape = shape;
+  call.SaveForBackward(x_view, x_stays, saved);
   if (!delayed_.empty()) {
     delayed_[0].Update();
     delayed_[1].Update();
@@ -104,26 +105,26 @@ void Linear::Forward(std::span<const float> x,
 
 void Linear::Backward(std::span<const float> g,
                       std::span<const float> w,
-                      const LinearKept& kept,
+                      const LinearSaved& saved,
                       std::span<float> dx,
                       std::span<float> dw,
                       RandomStream random,
                       LinearObserver* observer) {
-  const LinearShape& shape = kept.shape;
+  const LinearShape& shape = saved.shape;
   CheckSize("g", g.size(), shape.tokens, shape.out);
-  const size_t kept_count = recipe_.keeps == LinearKeeps::kQuantized ? 2 : 1;
-  NUMSIM_CHECK(kept.matrices.size() == kept_count, "{} kept", kept.matrices.size());
+  const size_t saved_count = recipe_.saves == LinearSaves::kQuantized ? 2 : 1;
+  NUMSIM_CHECK(saved.matrices.size() == saved_count, "{} kept", saved.matrices.size());
   const MatrixView g_view{g, {shape.tokens, shape.out}};
   LinearCall call(recipe_, delayed_, workspace_, random, observer);
   const OperandData* g_operand = nullptr;
   if (!dx.empty()) {
     CheckSize("dx", dx.size(), shape.tokens, shape.in);
-    if (recipe_.keeps == LinearKeeps::kInputs) CheckSize("w", w.size(), shape.out, shape.in);
-    g_operand = &call.InputGradient(g_view, {w, {shape.out, shape.in}}, kept, dx);
+    if (recipe_.saves == LinearSaves::kInputs) CheckSize("w", w.size(), shape.out, shape.in);
+    g_operand = &call.InputGradient(g_view, {w, {shape.out, shape.in}}, saved, dx);
   }
   if (!dw.empty()) {
     CheckSize("dw", dw.size(), shape.out, shape.in);
-    call.WeightGradient(g_view, g_operand, kept, dw);
+    call.WeightGradient(g_view, g_operand, saved, dw);
   }
   if (!delayed_.empty()) delayed_[2].Update();
 }

@@ -21,7 +21,7 @@ struct LinearShape {
 };
 
 // A matrix that Forward keeps: codes with scales, or float32 values, its own or the caller's.
-struct KeptMatrix {
+struct SavedMatrix {
   std::string name;    // "X", "W"
   std::string format;  // of what is stored
   std::variant<QuantizedMatrix, std::vector<float>, MatrixView> data;
@@ -32,15 +32,15 @@ struct KeptMatrix {
 };
 
 // What one Forward leaves for its Backward.
-struct LinearKept {
+struct LinearSaved {
   LinearShape shape;
-  std::vector<KeptMatrix> matrices;  // X, then W if it is kept
+  std::vector<SavedMatrix> matrices;  // X, then W if it is kept
 
   size_t Bytes() const;
 };
 
 // The operations of a layer, for timing and for observing what was quantised.
-enum class LinearStep : uint8_t {
+enum class LinearOp : uint8_t {
   kQuantizeX,  // of the forward product
   kQuantizeW,
   kForwardProduct,  // dequantised in the store
@@ -54,7 +54,7 @@ enum class LinearStep : uint8_t {
   kKeepX,        // rounding X to what is kept, where the forward product did not take that
 };
 // "quantize X", "forward product", ...
-std::string_view Name(LinearStep step);
+std::string_view ToString(LinearOp step);
 
 // Called around every operation that is really done: a tensor that is quantised once and used twice
 // gives one pair of calls, that of its first use. An operand in fp32 high precision is taken as it
@@ -62,8 +62,8 @@ std::string_view Name(LinearStep step);
 class LinearObserver {
  public:
   virtual ~LinearObserver() = default;
-  virtual void Begin(LinearStep step) = 0;
-  virtual void End(LinearStep step) = 0;
+  virtual void Begin(LinearOp step) = 0;
+  virtual void End(LinearOp step) = 0;
   // A tensor that was cast to codes as that operand, and the result. The matrix is that of the
   // caller, not transposed. Called within the step.
   virtual void Quantised(LinearOperand /*operand*/,
@@ -74,13 +74,13 @@ class LinearObserver {
 // Memory that calls use again; what it holds between them means nothing.
 struct LinearWorkspace {
   OperandData operands[6];    // by LinearOperand
-  OperandData kept_x;         // in high precision, where no operand is that
+  OperandData saved_x;        // in high precision, where no operand is that
   std::vector<float> values;  // of X, dequantised
 };
 
 class Linear {
  public:
-  // Requires a recipe of MakeLinearRecipe, or one that keeps the rules of LinearKeeps, with delayed
+  // Requires a recipe of MakeLinearRecipe, or one that keeps the rules of LinearSaves, with delayed
   // operands all or none, and under delayed scaling kQuantized and one recipe for each tensor.
   explicit Linear(LinearRecipe recipe);
 
@@ -97,18 +97,18 @@ class Linear {
                std::span<const float> w,
                LinearShape shape,
                std::span<float> y,
-               LinearKept& kept,
+               LinearSaved& saved,
                RandomStream random = {},
                LinearObserver* observer = nullptr,
                bool x_stays = false);
 
   // dx = g w and dw = g^T x from the gradient g (tokens x out) of y. w is that of Forward; it is
-  // not read under LinearKeeps::kQuantized, nor for dw. An empty dx or dw is not computed. With
+  // not read under LinearSaves::kQuantized, nor for dw. An empty dx or dw is not computed. With
   // delayed scaling the scale of G is updated at the end. Requires kept as a Forward of this recipe
   // left it, and spans of its shape.
   void Backward(std::span<const float> g,
                 std::span<const float> w,
-                const LinearKept& kept,
+                const LinearSaved& saved,
                 std::span<float> dx,
                 std::span<float> dw,
                 RandomStream random = {},

@@ -21,16 +21,16 @@ void CheckMatrix(const char* tensor, const DeviceMatrix& matrix, size_t rows, si
 }
 
 void CheckProducts(const LinearRecipe& recipe) {
-  for (const Product product : kProducts) {
-    const ProductRecipe& made = recipe[product];
-    if (MultipliesOnDevice(made.a.format.spec, made.b.format.spec, made.accumulator)) continue;
+  for (const LinearGemm product : kProducts) {
+    const GemmRecipe& made = recipe[product];
+    if (MultipliesOnDevice(made.a.format.spec, made.b.format.spec, made.accumulation)) continue;
     throw Error::Format("kind '{}', {} product: {} does not multiply {} by {} under rule {}",
                         recipe.kind,
-                        Name(product),
+                        ToString(product),
                         Device().name,
                         made.a.format.name,
                         made.b.format.name,
-                        Name(made.accumulator));
+                        ToString(made.accumulation));
   }
 }
 
@@ -38,7 +38,7 @@ void CheckProducts(const LinearRecipe& recipe) {
 
 struct DeviceLinear::State {
   LinearRecipe recipe;
-  DeviceLinearKept kept;
+  DeviceLinearSaved saved;
   size_t kept_bytes = 0;
   DeviceLinearScratch scratch;
 };
@@ -46,8 +46,8 @@ struct DeviceLinear::State {
 DeviceLinear::DeviceLinear(LinearRecipe recipe) {
   CheckOnDevice(recipe);
   CheckProducts(recipe);
-  if (recipe.keeps == LinearKeeps::kQuantized) {
-    NUMSIM_CHECK(SharesCodes(recipe[Product::kForward].b, recipe[Product::kInputGradient].b),
+  if (recipe.saves == LinearSaves::kQuantized) {
+    NUMSIM_CHECK(SharesCodes(recipe[LinearGemm::kForward].b, recipe[LinearGemm::kInputGradient].b),
                  "W of {}",
                  recipe.kind);
   }
@@ -63,7 +63,7 @@ const LinearRecipe& DeviceLinear::recipe() const { return state_->recipe; }
 
 bool DeviceLinear::KeepsCodes() const { return numsim::KeepsCodes(state_->recipe); }
 
-size_t DeviceLinear::KeptBytes() const { return state_->kept_bytes; }
+size_t DeviceLinear::SavedBytes() const { return state_->kept_bytes; }
 
 void DeviceLinear::Forward(const DeviceMatrix& x,
                            const DeviceMatrix& w,
@@ -76,10 +76,10 @@ void DeviceLinear::Forward(const DeviceMatrix& x,
   CheckMatrix("w", w, shape.out, shape.in);
   CheckMatrix("y", y, shape.tokens, shape.out);
   State& state = *state_;
-  DeviceLinearCall call(state.recipe, state.kept, state.scratch, stream, random, observer);
+  DeviceLinearCall call(state.recipe, state.saved, state.scratch, stream, random, observer);
   call.Forward(x, w, y);
-  state.kept.shape = shape;
-  state.kept_bytes = numsim::KeptBytes(state.recipe, state.kept);
+  state.saved.shape = shape;
+  state.kept_bytes = numsim::SavedBytes(state.recipe, state.saved);
 }
 
 void DeviceLinear::Backward(const DeviceMatrix& g,
@@ -91,7 +91,7 @@ void DeviceLinear::Backward(const DeviceMatrix& g,
                             RandomStream random,
                             LinearObserver* observer) {
   State& state = *state_;
-  const LinearShape& shape = state.kept.shape;
+  const LinearShape& shape = state.saved.shape;
   CheckMatrix("g", g, shape.tokens, shape.out);
   if (dx.data != nullptr) CheckMatrix("dx", dx, shape.tokens, shape.in);
   if (dw.data != nullptr) CheckMatrix("dw", dw, shape.out, shape.in);
@@ -99,7 +99,7 @@ void DeviceLinear::Backward(const DeviceMatrix& g,
     if (dx.data != nullptr) CheckMatrix("w", w, shape.out, shape.in);
     if (dw.data != nullptr) CheckMatrix("x", x, shape.tokens, shape.in);
   }
-  DeviceLinearCall call(state.recipe, state.kept, state.scratch, stream, random, observer);
+  DeviceLinearCall call(state.recipe, state.saved, state.scratch, stream, random, observer);
   call.Backward(g, x, w, dx, dw);
 }
 

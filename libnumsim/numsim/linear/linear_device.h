@@ -1,5 +1,5 @@
 // Linear (linear/linear.h) on the device: the same recipes, operations and, where the products' rules
-// are those of its matrix units, the same bits. Tensors are bf16, as in 16-bit training.
+// are those of its tensor cores, the same bits. Tensors are bf16, as in 16-bit training.
 #pragma once
 
 #include <memory>
@@ -12,10 +12,10 @@ namespace numsim {
 
 // Throws Error that says why the recipe cannot run on a device: delayed scaling, a high precision
 // that is not bf16, a scale that changes along the inner dimension (block, mx), formats of operands
-// that matrix units do not take together, an accumulator that they do not follow. Needs no device.
+// that tensor cores do not take together, an accumulator that they do not follow. Needs no device.
 void CheckOnDevice(const LinearRecipe& recipe);
 
-// The recipe with the accumulators of Hopper's matrix units: exact for int8 x int8, hopper-fp8-fast
+// The recipe with the accumulators of Hopper's tensor cores: exact for int8 x int8, hopper-fp8-fast
 // for e4m3fn and e5m2, hopper-bf16, hopper-fp16. With `library` rule library in place of the
 // hopper-* ones: cuBLASLt may choose any order of the sum, on any device. Products that no unit
 // takes keep what they had. Needs no device.
@@ -24,7 +24,7 @@ LinearRecipe ForDevice(LinearRecipe recipe, bool library = false);
 class DeviceLinear {
  public:
   // Throws Error as CheckOnDevice, and where this device does not compute one of the products under
-  // its accumulator. Requires DeviceAvailable() and, as Linear, that under LinearKeeps::kQuantized
+  // its accumulator. Requires DeviceAvailable() and, as Linear, that under LinearSaves::kQuantized
   // both recipes of W share their codes.
   explicit DeviceLinear(LinearRecipe recipe);
   ~DeviceLinear();
@@ -65,15 +65,15 @@ class DeviceLinear {
                 RandomStream random = {},
                 LinearObserver* observer = nullptr);
 
-  // True under LinearKeeps::kQuantized, and where one set of codes of X and one of W serve both of
+  // True under LinearSaves::kQuantized, and where one set of codes of X and one of W serve both of
   // their products anyway (tensor-wise): quantising them again would give the same codes.
   bool KeepsCodes() const;
 
   // Bytes that Backward reads of what Forward had: codes and scales, or the bf16 X, 2 bytes an
-  // element. As LinearKept::Bytes() of the recipe in bf16, but for tensor-wise, which keeps one
+  // element. As LinearSaved::Bytes() of the recipe in bf16, but for tensor-wise, which keeps one
   // byte an element of X and W. 0 before the first Forward. Memory that the layer holds for its
   // next use is not counted.
-  size_t KeptBytes() const;
+  size_t SavedBytes() const;
 
  private:
   struct State;

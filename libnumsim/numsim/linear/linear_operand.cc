@@ -32,7 +32,7 @@ void MakeOperand(const MatrixView& tensor,
   if (!recipe.delayed) return QuantizeInto(tensor.values, tensor.shape, options, codes);
   NUMSIM_CHECK(delayed != nullptr, "no delayed scale for {}", recipe.format.name);
   QuantizeUnder(delayed->Current(), tensor.values, tensor.shape, options, codes);
-  delayed->Record(AmaxOfAll(tensor.values));
+  delayed->Record(AbsmaxOfTensor(tensor.values));
 }
 
 GemmOperand AsOperand(const OperandData& data, bool transposed) {

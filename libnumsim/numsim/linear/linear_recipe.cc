@@ -9,9 +9,9 @@
 namespace numsim {
 namespace {
 
-constexpr Keyword<Product> kProductNames[] = {{"forward", Product::kForward},
-                                              {"input-gradient", Product::kInputGradient},
-                                              {"weight-gradient", Product::kWeightGradient}};
+constexpr Keyword<LinearGemm> kProductNames[] = {{"forward", LinearGemm::kForward},
+                                                 {"input-gradient", LinearGemm::kInputGradient},
+                                                 {"weight-gradient", LinearGemm::kWeightGradient}};
 
 constexpr char kHigh = 'h';
 
@@ -64,7 +64,7 @@ void RejectForeignOptions(const LinearKindRow& row, const LinearOptions& options
     RejectOption(options, "scale_rule", !options.scale_rule.empty());
     RejectOption(options, "high_operands", !options.high_operands.Empty());
   }
-  if (row.keeps == LinearKeeps::kQuantized && !options.high_operands.IsOfTensors()) {
+  if (row.saves == LinearSaves::kQuantized && !options.high_operands.IsOfTensors()) {
     throw Error::Format("high_operands: kind '{}' keeps codes, so they are x, w, g alone",
                         options.kind);
   }
@@ -86,7 +86,7 @@ ScaleRule QuantisedScaleRule(const LinearKindRow& row,
                              const Format& format) {
   const bool scaled = UsualScaleRule(format.spec) != ScaleRule::kNone;
   const ScaleRule usual = scaled ? row.scale_rule : ScaleRule::kNone;
-  return ParseOption("scale_rule", options.scale_rule, Name(usual), ParseScaleRule);
+  return ParseOption("scale_rule", options.scale_rule, ToString(usual), ParseScaleRule);
 }
 
 Choices MakeChoices(const LinearKindRow& row, const LinearOptions& options) {
@@ -143,7 +143,7 @@ OperandRecipe MakeOperandRecipe(const Choices& choices, char letter, bool gradie
 
 }  // namespace
 
-std::string_view Name(Product product) { return KeywordText(kProductNames, product); }
+std::string_view ToString(LinearGemm product) { return KeywordToString(kProductNames, product); }
 
 OperandRecipe HighPrecision(const Format& format) {
   OperandRecipe result;
@@ -157,28 +157,30 @@ LinearRecipe MakeLinearRecipe(const LinearOptions& options) {
   const LinearKindRow& row = FindLinearKind(options.kind);
   RejectForeignOptions(row, options);
   const Choices choices = MakeChoices(row, options);
-  const Accumulator high_precision = ParseOption(
-      "high_precision_accumulate", options.high_precision_accumulate, "fp32", ParseAccumulator);
+  const AccumulationMode high_precision = ParseOption("high_precision_accumulate",
+                                                      options.high_precision_accumulate,
+                                                      "fp32",
+                                                      ParseAccumulationMode);
 
   LinearRecipe result;
   result.kind = row.kind.name;
-  result.keeps = row.keeps;
+  result.saves = row.saves;
   result.high_precision = choices.high_precision.format;
   result.delayed = options.delayed;
   const std::string letters = ScalingOf(row, options.high_operands);
-  for (const Product product : kProducts) {
+  for (const LinearGemm product : kProducts) {
     const size_t first = 2 * static_cast<size_t>(product);
     const char a = letters[first], b = letters[first + 1];
-    ProductRecipe& made = result[product];
+    GemmRecipe& made = result[product];
     // A is X in the forward product and G in the two others; B is never G.
-    made.a = MakeOperandRecipe(choices, a, product != Product::kForward);
+    made.a = MakeOperandRecipe(choices, a, product != LinearGemm::kForward);
     made.b = MakeOperandRecipe(choices, b, false);
     const bool integers = made.a.format.spec == kInt8 && made.b.format.spec == kInt8;
-    made.accumulator =
-        a == kHigh && b == kHigh
-            ? high_precision
-            : ParseOption(
-                  "accumulate", options.accumulate, integers ? "exact" : "fp32", ParseAccumulator);
+    made.accumulation = a == kHigh && b == kHigh ? high_precision
+                                                 : ParseOption("accumulate",
+                                                               options.accumulate,
+                                                               integers ? "exact" : "fp32",
+                                                               ParseAccumulationMode);
   }
   return result;
 }

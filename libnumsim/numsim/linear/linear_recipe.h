@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#include "numsim/arith/accumulator.h"
+#include "numsim/arith/accumulation_mode.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/quantize/scale.h"
 #include "numsim/quantize/scale_layout.h"
@@ -38,7 +38,7 @@ enum class LinearOperand : uint8_t {
 };
 inline constexpr int kLinearOperands = 6;
 // "forward X", "forward W", "input gradient G", ...: operands as they enter the products.
-std::string_view Name(LinearOperand operand);
+std::string_view ToString(LinearOperand operand);
 
 // A set of operands. As text, parts separated by commas: x, w, g for a tensor as both of its
 // operands; forward.x, forward.w, input-gradient.g, input-gradient.w, weight-gradient.g,
@@ -94,19 +94,19 @@ struct OperandRecipe {
 // A plain cast to `format`, rounded to nearest even.
 OperandRecipe HighPrecision(const Format& format);
 
-struct ProductRecipe {
+struct GemmRecipe {
   OperandRecipe a, b;
-  Accumulator accumulator;
+  AccumulationMode accumulation;
 };
 
-enum class Product : uint8_t { kForward, kInputGradient, kWeightGradient };
-inline constexpr Product kProducts[] = {
-    Product::kForward, Product::kInputGradient, Product::kWeightGradient};
+enum class LinearGemm : uint8_t { kForward, kInputGradient, kWeightGradient };
+inline constexpr LinearGemm kProducts[] = {
+    LinearGemm::kForward, LinearGemm::kInputGradient, LinearGemm::kWeightGradient};
 // "forward", "input-gradient", "weight-gradient".
-std::string_view Name(Product product);
+std::string_view ToString(LinearGemm product);
 
 // What Forward keeps of X and W for Backward.
-enum class LinearKeeps : uint8_t {
+enum class LinearSaves : uint8_t {
   kInputs,  // X in high precision; W is the caller's parameter and costs nothing
   // The quantised X and W of the forward product, and nothing else. The input gradient takes the
   // kept W, so both recipes of W are equal and can be read along either dimension (kTensor, square
@@ -117,13 +117,13 @@ enum class LinearKeeps : uint8_t {
 
 struct LinearRecipe {
   std::string kind;
-  ProductRecipe products[3];  // by Product
-  LinearKeeps keeps = LinearKeeps::kInputs;
+  GemmRecipe products[3];  // by Product
+  LinearSaves saves = LinearSaves::kInputs;
   Format high_precision;  // of X where it is kept: fp32, bf16, fp16
   std::optional<DelayedScalingOptions> delayed;
 
-  const ProductRecipe& operator[](Product p) const { return products[static_cast<int>(p)]; }
-  ProductRecipe& operator[](Product p) { return products[static_cast<int>(p)]; }
+  const GemmRecipe& operator[](LinearGemm p) const { return products[static_cast<int>(p)]; }
+  GemmRecipe& operator[](LinearGemm p) { return products[static_cast<int>(p)]; }
 };
 
 // The choices that a kind leaves open. Fields left empty take the kind's default. All kinds have

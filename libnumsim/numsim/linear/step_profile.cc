@@ -7,22 +7,22 @@
 namespace numsim {
 namespace {
 
-constexpr Keyword<StepPart> kParts[] = {{"product", StepPart::kProduct},
-                                        {"quantise", StepPart::kQuantise},
-                                        {"attention", StepPart::kAttention},
-                                        {"norm", StepPart::kNorm},
-                                        {"activation", StepPart::kActivation},
-                                        {"embedding", StepPart::kEmbedding},
-                                        {"residual", StepPart::kResidual},
-                                        {"loss", StepPart::kLoss},
-                                        {"optimiser", StepPart::kOptimiser},
-                                        {"data", StepPart::kData},
-                                        {"telemetry", StepPart::kTelemetry}};
-static_assert(std::size(kParts) == kStepParts);
+constexpr Keyword<StepPhase> kParts[] = {{"product", StepPhase::kProduct},
+                                         {"quantise", StepPhase::kQuantise},
+                                         {"attention", StepPhase::kAttention},
+                                         {"norm", StepPhase::kNorm},
+                                         {"activation", StepPhase::kActivation},
+                                         {"embedding", StepPhase::kEmbedding},
+                                         {"residual", StepPhase::kResidual},
+                                         {"loss", StepPhase::kLoss},
+                                         {"optimiser", StepPhase::kOptimiser},
+                                         {"data", StepPhase::kData},
+                                         {"telemetry", StepPhase::kTelemetry}};
+static_assert(std::size(kParts) == kStepPhases);
 
 }  // namespace
 
-std::string_view Name(StepPart part) { return KeywordText(kParts, part); }
+std::string_view ToString(StepPhase part) { return KeywordToString(kParts, part); }
 
 double StepProfile::Sum() const { return std::accumulate(seconds.begin(), seconds.end(), 0.0); }
 

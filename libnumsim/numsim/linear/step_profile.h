@@ -8,7 +8,7 @@
 
 namespace numsim {
 
-enum class StepPart : uint8_t {
+enum class StepPhase : uint8_t {
   kProduct,    // the products of linear layers, scales applied in their store included
   kQuantise,   // their operands, to codes and back
   kAttention,  // with its two products forward and five backward
@@ -21,23 +21,23 @@ enum class StepPart : uint8_t {
   kData,
   kTelemetry,
 };
-inline constexpr size_t kStepParts = 11;
+inline constexpr size_t kStepPhases = 11;
 // product quantise attention norm activation embedding residual loss optimiser data telemetry.
-std::string_view Name(StepPart part);
+std::string_view ToString(StepPhase part);
 
 // Seconds of wall time by part.
 struct StepProfile {
-  std::array<double, kStepParts> seconds{};
+  std::array<double, kStepPhases> seconds{};
 
-  double& operator[](StepPart part) { return seconds[static_cast<size_t>(part)]; }
-  double operator[](StepPart part) const { return seconds[static_cast<size_t>(part)]; }
+  double& operator[](StepPhase part) { return seconds[static_cast<size_t>(part)]; }
+  double operator[](StepPhase part) const { return seconds[static_cast<size_t>(part)]; }
   double Sum() const;
 };
 
 // Adds the time of its life to a part; does nothing without a profile. Not nested.
 class TimedPart {
  public:
-  TimedPart(StepProfile* profile, StepPart part) : profile_(profile), part_(part) {
+  TimedPart(StepProfile* profile, StepPhase part) : profile_(profile), part_(part) {
     if (profile_ != nullptr) start_ = std::chrono::steady_clock::now();
   }
   ~TimedPart() {
@@ -50,7 +50,7 @@ class TimedPart {
 
  private:
   StepProfile* profile_;
-  StepPart part_;
+  StepPhase part_;
   std::chrono::steady_clock::time_point start_;
 };
 

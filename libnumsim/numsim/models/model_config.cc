@@ -89,7 +89,7 @@ void CheckNumbers(const ModelConfig& config) {
 
 ModelKind ParseModelKind(std::string_view text) { return ParseKeyword(kKinds, "model", text); }
 
-std::string_view Name(ModelKind kind) { return KeywordText(kKinds, kind); }
+std::string_view ToString(ModelKind kind) { return KeywordToString(kKinds, kind); }
 
 void CheckModelConfig(const ModelConfig& config) {
   CheckSize("layers", config.layers);

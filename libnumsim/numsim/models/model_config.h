@@ -23,7 +23,7 @@ enum class ModelKind : uint8_t {
 };
 // llama gpt vit clip mlp. Throws Error listing them.
 ModelKind ParseModelKind(std::string_view text);
-std::string_view Name(ModelKind kind);
+std::string_view ToString(ModelKind kind);
 
 struct ModelConfig {
   ModelKind kind = ModelKind::kLlama;

@@ -33,7 +33,7 @@ std::vector<float> ValuesOf(const Initial& initial, RandomStream stream, size_t 
 
 }  // namespace
 
-std::string_view Name(ParameterRole role) { return KeywordText(kRoles, role); }
+std::string_view ToString(ParameterRole role) { return KeywordToString(kRoles, role); }
 
 template <typename T>
 ParameterList<T>::ParameterList(uint64_t seed, InitialValues initial, Place place)

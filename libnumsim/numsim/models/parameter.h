@@ -19,7 +19,7 @@ enum class ParameterRole : uint8_t {
   kScalar,  // CLIP's temperature
 };
 // matrix embedding gain bias scalar.
-std::string_view Name(ParameterRole role);
+std::string_view ToString(ParameterRole role);
 
 // How a parameter starts.
 struct Initial {

@@ -25,7 +25,7 @@ class PassObserver {
   virtual ~PassObserver() = default;
   // A tensor that is complete and that nothing has read yet: its values may be changed in place
   // (storage in a format, a planted outlier).
-  virtual void Tensor(std::string_view /*point*/, TensorRole /*role*/, MatrixRef<T> /*values*/) {}
+  virtual void Tensor(std::string_view /*point*/, TensorRole /*role*/, MatrixSpan<T> /*values*/) {}
   // An operand that linear layer `layer` quantised: what it was, and codes with scales. The view is
   // of the tensor as the caller stores it.
   virtual void Quantised(std::string_view /*layer*/,
@@ -33,7 +33,7 @@ class PassObserver {
                          const MatrixView& /*original*/,
                          const QuantizedMatrix& /*quantised*/) {}
   // Linear layer `layer` has computed that product. A first layer has no input gradient.
-  virtual void Multiplied(std::string_view /*layer*/, Product /*product*/) {}
+  virtual void Multiplied(std::string_view /*layer*/, LinearGemm /*product*/) {}
 };
 
 template <typename T>
@@ -45,7 +45,7 @@ struct Pass {
   PassObserver<T>* observer = nullptr;
   StepProfile* profile = nullptr;  // receives the times of operations
 
-  void Show(std::string_view point, TensorRole role, MatrixRef<T> values) const {
+  void Observe(std::string_view point, TensorRole role, MatrixSpan<T> values) const {
     if (observer != nullptr) observer->Tensor(point, role, values);
   }
 };

@@ -70,7 +70,7 @@ void SetScaling(MomentFormat& moment, std::string_view text, std::string_view wh
   if (colon == text.npos) return;
   if (!moment.HasBlocks()) {
     throw Error::Format(
-        "moment format '{}': scaling {} takes no block", whole, Name(moment.scaling));
+        "moment format '{}': scaling {} takes no block", whole, ToString(moment.scaling));
   }
   moment.block = ParseBlock(text.substr(colon + 1), whole);
 }
@@ -116,7 +116,7 @@ MomentFormat ParseDynamic(std::string_view text, std::string_view whole) {
 
 }  // namespace
 
-std::string_view Name(MomentScaling scaling) { return KeywordText(kScalings, scaling); }
+std::string_view ToString(MomentScaling scaling) { return KeywordToString(kScalings, scaling); }
 
 bool MomentFormat::IsExact() const {
   return scaling == MomentScaling::kNone && format.spec == kFp32;
@@ -152,11 +152,11 @@ std::vector<MomentFormat> ParseMomentFormatList(std::string_view text) {
   return formats;
 }
 
-std::string Name(const MomentFormat& format) {
+std::string ToString(const MomentFormat& format) {
   const bool dynamic = format.scaling == MomentScaling::kDynamic;
   std::string text = dynamic ? "dynamic" : format.format.name;
   if (!dynamic && format.scaling != DefaultScaling(format.format.spec)) {
-    text += fmt::format("@{}", Name(format.scaling));
+    text += fmt::format("@{}", ToString(format.scaling));
   }
   if (format.HasBlocks() && format.block != (dynamic ? kDefaultDynamicBlock : kDefaultBlock)) {
     text += fmt::format(":{}", format.block);

@@ -27,7 +27,7 @@ enum class MomentScaling : uint8_t {
   kDynamic,
 };
 // none tensor block coat dynamic.
-std::string_view Name(MomentScaling scaling);
+std::string_view ToString(MomentScaling scaling);
 
 struct MomentFormat {
   Format format;  // kDynamic: int8, for its width alone
@@ -54,6 +54,6 @@ MomentFormat ParseMomentFormat(std::string_view text);
 // Lists separated by commas.
 std::vector<MomentFormat> ParseMomentFormatList(std::string_view text);
 // The text that reads back to the same; defaults are left out.
-std::string Name(const MomentFormat& format);
+std::string ToString(const MomentFormat& format);
 
 }  // namespace numsim

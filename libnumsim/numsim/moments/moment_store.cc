@@ -198,7 +198,7 @@ void MomentStore::ScaleRun(size_t block, const float* in, size_t n, float* out) 
       break;
     case MomentScaling::kTensor:
     case MomentScaling::kBlock:
-      Multiply(in, n, scale_maker_(scales_[block]).multiplier, out);
+      Multiply(in, n, scale_maker_(scales_[block]).inv_scale, out);
       break;
     case MomentScaling::kCoat:
       coat_->Expand({scales_[2 * block], scales_[2 * block + 1]}, in, n, out);
@@ -304,7 +304,7 @@ void MomentStore::Restore(std::span<const std::byte> state) {
   if (state.size() != Bytes()) {
     throw Error::Format("a moment of {} elements in {} takes {} bytes, not {}",
                         n_,
-                        Name(format_),
+                        ToString(format_),
                         Bytes(),
                         state.size());
   }
@@ -316,7 +316,7 @@ void MomentStore::Restore(std::span<const std::byte> state) {
     if (!valid) {
       throw Error::Format("a moment of {} elements in {}: number {} of its scales is {}",
                           n_,
-                          Name(format_),
+                          ToString(format_),
                           i,
                           scales[i]);
     }

@@ -81,7 +81,7 @@ class MomentStore {
   size_t n_;
   bool signed_;
   EncodePlan plan_;
-  ScaleMaker scale_maker_;
+  ScaleFactory scale_maker_;
   float max_;                               // of the format
   const DynamicMap* map_ = nullptr;         // of kDynamic
   std::shared_ptr<const CoatFormat> coat_;  // of kCoat

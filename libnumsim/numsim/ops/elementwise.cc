@@ -14,17 +14,17 @@ namespace numsim {
 namespace {
 
 template <typename T>
-void CopyPart(In<T> x, MatrixRef<T> y) {
+void CopyPart(In<T> x, MatrixSpan<T> y) {
   for (size_t r = 0; r < x.rows; ++r) std::copy_n(x.Row(r), x.cols, y.Row(r));
 }
 template <typename T>
-void FillPart(T value, MatrixRef<T> y) {
+void FillPart(T value, MatrixSpan<T> y) {
   for (size_t r = 0; r < y.rows; ++r) std::fill_n(y.Row(r), y.cols, value);
 }
 
 // The parts of one thread, for float64; those of float32 are in elementwise_simd.cc.
-using Matrix = MatrixRef<double>;
-using Input = MatrixRef<const double>;
+using Matrix = MatrixSpan<double>;
+using Input = MatrixSpan<const double>;
 
 void AddPart(Input a, Input b, Matrix y) {
   for (size_t r = 0; r < a.rows; ++r) {
@@ -95,14 +95,14 @@ void RoundRow(
 }  // namespace
 
 template <typename T>
-void Copy(In<T> x, MatrixRef<T> y) {
+void Copy(In<T> x, MatrixSpan<T> y) {
   CheckPlaces("copying", x, y);
   CheckShape("Copy", y, x.rows, x.cols);
-  ForElements([](In<T> a, MatrixRef<T> b) { CopyPart(a, b); }, x, y);
+  ForElements([](In<T> a, MatrixSpan<T> b) { CopyPart(a, b); }, x, y);
 }
 
 template <typename T>
-void Upload(std::span<const float> values, MatrixRef<T> y) {
+void Upload(std::span<const float> values, MatrixSpan<T> y) {
   CheckPlaces("uploading", y);
   NUMSIM_CHECK(values.size() == y.Elements(), "{} values, {} x {}", values.size(), y.rows, y.cols);
   ForRowRanges(y.rows, y.cols, [&](size_t begin, size_t end) {
@@ -113,27 +113,27 @@ void Upload(std::span<const float> values, MatrixRef<T> y) {
 }
 
 template <typename T>
-void Fill(std::type_identity_t<T> value, MatrixRef<T> y) {
+void Fill(std::type_identity_t<T> value, MatrixSpan<T> y) {
   CheckPlaces("filling", y);
-  ForElements([value](MatrixRef<T> a) { FillPart(value, a); }, y);
+  ForElements([value](MatrixSpan<T> a) { FillPart(value, a); }, y);
 }
 
 template <typename T>
-void Add(In<T> a, In<T> b, MatrixRef<T> y) {
+void Add(In<T> a, In<T> b, MatrixSpan<T> y) {
   CheckPlaces("adding", a, b, y);
   CheckShape("Add", b, a.rows, a.cols);
   CheckShape("Add", y, a.rows, a.cols);
-  ForElements([](In<T> p, In<T> q, MatrixRef<T> r) { AddPart(p, q, r); }, a, b, y);
+  ForElements([](In<T> p, In<T> q, MatrixSpan<T> r) { AddPart(p, q, r); }, a, b, y);
 }
 
 template <typename T>
-void ScaleBy(std::type_identity_t<T> factor, MatrixRef<T> y) {
+void ScaleBy(std::type_identity_t<T> factor, MatrixSpan<T> y) {
   CheckPlaces("scaling", y);
-  ForElements([factor](MatrixRef<T> a) { ScalePart(factor, a); }, y);
+  ForElements([factor](MatrixSpan<T> a) { ScalePart(factor, a); }, y);
 }
 
 template <typename T>
-void AddBias(In<T> bias, MatrixRef<T> y) {
+void AddBias(In<T> bias, MatrixSpan<T> y) {
   CheckPlaces("adding a bias", bias, y);
   CheckShape("AddBias", bias, 1, y.cols);
   ForRowRanges(y.rows, y.cols, [&](size_t begin, size_t end) {
@@ -142,7 +142,7 @@ void AddBias(In<T> bias, MatrixRef<T> y) {
 }
 
 template <typename T>
-void ColumnSums(In<T> x, MatrixRef<T> sums) {
+void ColumnSums(In<T> x, MatrixSpan<T> sums) {
   CheckPlaces("adding rows", x, sums);
   CheckShape("ColumnSums", sums, 1, x.cols);
   SumRowBlocks<T, 1>(x.rows, x.cols, {sums}, [&](size_t begin, size_t end, T* block_sums) {
@@ -151,7 +151,7 @@ void ColumnSums(In<T> x, MatrixRef<T> sums) {
 }
 
 template <typename T>
-void AddScaledBranch(In<T> x, In<T> branch, In<T> gain, MatrixRef<T> y) {
+void AddScaledBranch(In<T> x, In<T> branch, In<T> gain, MatrixSpan<T> y) {
   CheckPlaces("layer-scale", x, branch, gain, y);
   CheckShape("AddScaledBranch", branch, x.rows, x.cols);
   CheckShape("AddScaledBranch", gain, 1, x.cols);
@@ -164,7 +164,7 @@ void AddScaledBranch(In<T> x, In<T> branch, In<T> gain, MatrixRef<T> y) {
 
 template <typename T>
 void AddScaledBranchGradient(
-    In<T> g, In<T> branch, In<T> gain, MatrixRef<T> branch_gradient, MatrixRef<T> gain_gradient) {
+    In<T> g, In<T> branch, In<T> gain, MatrixSpan<T> branch_gradient, MatrixSpan<T> gain_gradient) {
   CheckPlaces("the gradient of layer-scale", g, branch, gain, branch_gradient, gain_gradient);
   CheckShape("AddScaledBranchGradient", branch, g.rows, g.cols);
   CheckShape("AddScaledBranchGradient", gain, 1, g.cols);
@@ -178,7 +178,7 @@ void AddScaledBranchGradient(
 }
 
 template <typename T>
-void RoundTo(const EncodePlan& plan, MatrixRef<T> x, const ArrayRandom& random) {
+void RoundTo(const EncodePlan& plan, MatrixSpan<T> x, const ArrayRandom& random) {
   CheckPlaces("rounding", x);
   if (x.Contiguous()) {
     ForRowRanges(x.Elements(), 1, [&](size_t begin, size_t end) {
@@ -192,7 +192,7 @@ void RoundTo(const EncodePlan& plan, MatrixRef<T> x, const ArrayRandom& random) 
 }
 
 template <typename T>
-AbsoluteStatistics MeasureAbsolute(MatrixRef<T> x) {
+AbsoluteStatistics MeasureAbsolute(MatrixSpan<T> x) {
   CheckPlaces("measuring", x);
   const size_t blocks = (x.rows + kSumRows - 1) / kSumRows;
   thread_local std::vector<AbsoluteStatistics> scratch;
@@ -216,18 +216,18 @@ AbsoluteStatistics MeasureAbsolute(MatrixRef<T> x) {
   return all;
 }
 
-#define NUMSIM_INSTANTIATE(T)                                                             \
-  template void Copy(In<T>, MatrixRef<T>);                                                \
-  template void Upload(std::span<const float>, MatrixRef<T>);                             \
-  template void Fill(T, MatrixRef<T>);                                                    \
-  template void Add(In<T>, In<T>, MatrixRef<T>);                                          \
-  template void ScaleBy(T, MatrixRef<T>);                                                 \
-  template void AddBias(In<T>, MatrixRef<T>);                                             \
-  template void ColumnSums(In<T>, MatrixRef<T>);                                          \
-  template void AddScaledBranch(In<T>, In<T>, In<T>, MatrixRef<T>);                       \
-  template void AddScaledBranchGradient(In<T>, In<T>, In<T>, MatrixRef<T>, MatrixRef<T>); \
-  template void RoundTo(const EncodePlan&, MatrixRef<T>, const ArrayRandom&);             \
-  template AbsoluteStatistics MeasureAbsolute(MatrixRef<T>);
+#define NUMSIM_INSTANTIATE(T)                                                               \
+  template void Copy(In<T>, MatrixSpan<T>);                                                 \
+  template void Upload(std::span<const float>, MatrixSpan<T>);                              \
+  template void Fill(T, MatrixSpan<T>);                                                     \
+  template void Add(In<T>, In<T>, MatrixSpan<T>);                                           \
+  template void ScaleBy(T, MatrixSpan<T>);                                                  \
+  template void AddBias(In<T>, MatrixSpan<T>);                                              \
+  template void ColumnSums(In<T>, MatrixSpan<T>);                                           \
+  template void AddScaledBranch(In<T>, In<T>, In<T>, MatrixSpan<T>);                        \
+  template void AddScaledBranchGradient(In<T>, In<T>, In<T>, MatrixSpan<T>, MatrixSpan<T>); \
+  template void RoundTo(const EncodePlan&, MatrixSpan<T>, const ArrayRandom&);              \
+  template AbsoluteStatistics MeasureAbsolute(MatrixSpan<T>);
 NUMSIM_INSTANTIATE(float)
 NUMSIM_INSTANTIATE(double)
 #undef NUMSIM_INSTANTIATE

@@ -83,19 +83,19 @@ size_t CountTargets(IndexRef targets, size_t cols) {
 }
 
 template <typename T>
-void CheckGradient(const char* operation, MatrixRef<const T> x, MatrixRef<T> gradient) {
+void CheckGradient(const char* operation, MatrixSpan<const T> x, MatrixSpan<T> gradient) {
   if (gradient.data != nullptr) CheckShape(operation, gradient, x.rows, x.cols);
 }
 
 template <typename T>
-T* RowOrNone(MatrixRef<T> x, size_t row) {
+T* RowOrNone(MatrixSpan<T> x, size_t row) {
   return x.data == nullptr ? nullptr : x.Row(row);
 }
 
 }  // namespace
 
 template <typename T>
-LossSum CrossEntropy(In<T> logits, IndexRef targets, double factor, MatrixRef<T> gradient) {
+LossSum CrossEntropy(In<T> logits, IndexRef targets, double factor, MatrixSpan<T> gradient) {
   constexpr const char* kName = "cross entropy";
   CheckPlaces(kName, logits, targets, gradient);
   CheckShape(kName, targets, logits.rows, 1);
@@ -117,7 +117,7 @@ LossSum CrossEntropy(In<T> logits, IndexRef targets, double factor, MatrixRef<T>
 }
 
 template <typename T>
-LossSum SquaredError(In<T> y, In<T> target, double factor, MatrixRef<T> gradient) {
+LossSum SquaredError(In<T> y, In<T> target, double factor, MatrixSpan<T> gradient) {
   constexpr const char* kName = "squared error";
   CheckPlaces(kName, y, target, gradient);
   CheckShape(kName, target, y.rows, y.cols);
@@ -135,7 +135,7 @@ LossSum SquaredError(In<T> y, In<T> target, double factor, MatrixRef<T> gradient
 }
 
 template <typename T>
-size_t CountBestOfClass(MatrixRef<T> scores, IndexRef classes) {
+size_t CountBestOfClass(MatrixSpan<T> scores, IndexRef classes) {
   constexpr const char* kName = "counting of retrievals";
   CheckPlaces(kName, scores, classes);
   const size_t n = scores.rows;
@@ -151,10 +151,10 @@ size_t CountBestOfClass(MatrixRef<T> scores, IndexRef classes) {
   return Total(results, n, n).correct;
 }
 
-#define NUMSIM_INSTANTIATE(T)                                              \
-  template LossSum CrossEntropy<T>(In<T>, IndexRef, double, MatrixRef<T>); \
-  template LossSum SquaredError<T>(In<T>, In<T>, double, MatrixRef<T>);    \
-  template size_t CountBestOfClass<T>(MatrixRef<T>, IndexRef);
+#define NUMSIM_INSTANTIATE(T)                                               \
+  template LossSum CrossEntropy<T>(In<T>, IndexRef, double, MatrixSpan<T>); \
+  template LossSum SquaredError<T>(In<T>, In<T>, double, MatrixSpan<T>);    \
+  template size_t CountBestOfClass<T>(MatrixSpan<T>, IndexRef);
 NUMSIM_INSTANTIATE(float)
 NUMSIM_INSTANTIATE(double)
 #undef NUMSIM_INSTANTIATE

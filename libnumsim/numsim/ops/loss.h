@@ -19,17 +19,17 @@ struct LossSum {
 // a NaN, or whose largest logit is infinite, loses NaN, its gradient is NaN, and it is not correct.
 // Requires -1 <= targets < logits.cols, one a row.
 template <typename T>
-LossSum CrossEntropy(In<T> logits, IndexRef targets, double factor, MatrixRef<T> gradient);
+LossSum CrossEntropy(In<T> logits, IndexRef targets, double factor, MatrixSpan<T> gradient);
 
 // Row i loses the mean of (y - target)^2 over its elements; counted = rows, correct = 0. With data
 // in `gradient` it receives factor * 2 (y - target) / (rows * cols); it may be y.
 template <typename T>
-LossSum SquaredError(In<T> y, In<T> target, double factor, MatrixRef<T> gradient);
+LossSum SquaredError(In<T> y, In<T> target, double factor, MatrixSpan<T> gradient);
 
 // The rows i whose largest score, the first of equals, stands in a column j with classes[j] ==
 // classes[i]: retrievals that are right. A row with a NaN is not. Requires as many rows as columns
 // and classes.
 template <typename T>
-size_t CountBestOfClass(MatrixRef<T> scores, IndexRef classes);
+size_t CountBestOfClass(MatrixSpan<T> scores, IndexRef classes);
 
 }  // namespace numsim

@@ -47,7 +47,7 @@ Buffer<T>& Buffer<T>::operator=(Buffer&& other) noexcept {
 }
 
 template <typename T>
-MatrixRef<T> Buffer<T>::Resize(size_t rows, size_t cols) {
+MatrixSpan<T> Buffer<T>::Resize(size_t rows, size_t cols) {
   const size_t n = rows * cols;
   if (n > capacity_) {
     T* const larger = Allocate<T>(n);

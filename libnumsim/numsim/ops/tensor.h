@@ -26,32 +26,32 @@ enum class Place : uint8_t { kHost, kDevice };
 
 // A row-major matrix that somebody else owns; a vector is a matrix of one row.
 template <typename T>
-struct MatrixRef {
+struct MatrixSpan {
   T* data = nullptr;
   size_t rows = 0, cols = 0;
   size_t stride = 0;  // elements from one row to the next, >= cols
   Place place = Place::kHost;
 
-  MatrixRef() = default;
-  MatrixRef(T* begin, size_t height, size_t length, size_t step, Place where = Place::kHost)
+  MatrixSpan() = default;
+  MatrixSpan(T* begin, size_t height, size_t length, size_t step, Place where = Place::kHost)
       : data(begin), rows(height), cols(length), stride(step), place(where) {}
-  MatrixRef(T* begin, size_t height, size_t length) : MatrixRef(begin, height, length, length) {}
+  MatrixSpan(T* begin, size_t height, size_t length) : MatrixSpan(begin, height, length, length) {}
   // A view to read of one to write.
   template <typename U>
-  requires(std::is_same_v<const U, T>) MatrixRef(const MatrixRef<U>& other)
-      : MatrixRef(other.data, other.rows, other.cols, other.stride, other.place) {}
+  requires(std::is_same_v<const U, T>) MatrixSpan(const MatrixSpan<U>& other)
+      : MatrixSpan(other.data, other.rows, other.cols, other.stride, other.place) {}
 
   size_t Elements() const { return rows * cols; }
   bool Contiguous() const { return stride == cols || rows <= 1; }
   T* Row(size_t row) const { return data + row * stride; }
-  MatrixRef Rows(size_t begin, size_t count) const {
+  MatrixSpan Rows(size_t begin, size_t count) const {
     return {Row(begin), count, cols, stride, place};
   }
-  MatrixRef Columns(size_t begin, size_t count) const {
+  MatrixSpan Columns(size_t begin, size_t count) const {
     return {data + begin, rows, count, stride, place};
   }
   // The same elements with other extents. Requires Contiguous() and as many elements.
-  MatrixRef As(size_t new_rows, size_t new_cols) const {
+  MatrixSpan As(size_t new_rows, size_t new_cols) const {
     NUMSIM_CHECK(Contiguous() && new_rows * new_cols == Elements(), "{} x {}", new_rows, new_cols);
     return {data, new_rows, new_cols, new_cols, place};
   }
@@ -64,8 +64,8 @@ struct MatrixRef {
 
 // An input of an operation: what T is follows from its output.
 template <typename T>
-using In = MatrixRef<const std::type_identity_t<T>>;
-using IndexRef = MatrixRef<const int32_t>;  // a column of indices: rows x 1
+using In = MatrixSpan<const std::type_identity_t<T>>;
+using IndexRef = MatrixSpan<const int32_t>;  // a column of indices: rows x 1
 
 // Memory of one matrix at a time, at 64-byte boundaries. It grows and never shrinks.
 template <typename T>
@@ -78,12 +78,12 @@ class Buffer {
 
   // A contiguous view of rows x cols elements, whose first elements, in memory order, keep their
   // values and whose others have none yet. Memory is taken only where the old one is too small.
-  MatrixRef<T> Resize(size_t rows, size_t cols);
+  MatrixSpan<T> Resize(size_t rows, size_t cols);
   // Of the last Resize.
-  MatrixRef<T> View() const { return view_; }
+  MatrixSpan<T> View() const { return view_; }
 
  private:
-  MatrixRef<T> view_;
+  MatrixSpan<T> view_;
   size_t capacity_ = 0;
 };
 

@@ -28,7 +28,7 @@ LossScaling ParseLossScaling(std::string_view text) {
   return ParseKeyword(kKinds, "loss scaling", text);
 }
 
-std::string_view Name(LossScaling kind) { return KeywordText(kKinds, kind); }
+std::string_view ToString(LossScaling kind) { return KeywordToString(kKinds, kind); }
 
 void CheckLossScalerConfig(const LossScalerConfig& config) {
   if (!IsScale(config.initial)) {
@@ -76,7 +76,7 @@ void LossScaler::Restore(const State& state) {
     throw Error::Format("state of the loss scaler: scale {} after {} steps does not fit {}",
                         state.scale,
                         state.taken_in_row,
-                        Name(config_.kind));
+                        ToString(config_.kind));
   }
   scale_ = state.scale;
   taken_in_row_ = state.taken_in_row;

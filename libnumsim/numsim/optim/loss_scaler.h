@@ -14,7 +14,7 @@ enum class LossScaling : uint8_t {
 };
 // none dynamic tensor.
 LossScaling ParseLossScaling(std::string_view text);
-std::string_view Name(LossScaling kind);
+std::string_view ToString(LossScaling kind);
 
 struct LossScalerConfig {
   LossScaling kind = LossScaling::kNone;

@@ -58,13 +58,13 @@ DecayFilter ParseDecayFilter(std::string_view text) {
   return ParseKeyword(kDecayFilters, "filter of weight decay", text);
 }
 
-std::string_view Name(DecayFilter filter) { return KeywordText(kDecayFilters, filter); }
+std::string_view ToString(DecayFilter filter) { return KeywordToString(kDecayFilters, filter); }
 
 MomentFilter ParseMomentFilter(std::string_view text) {
   return ParseKeyword(kMomentFilters, "filter of moment formats", text);
 }
 
-std::string_view Name(MomentFilter filter) { return KeywordText(kMomentFilters, filter); }
+std::string_view ToString(MomentFilter filter) { return KeywordToString(kMomentFilters, filter); }
 
 OptimizerConfig::OptimizerConfig() {
   const Format fp32 = ParseFormat("fp32");

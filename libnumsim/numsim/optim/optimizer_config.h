@@ -24,7 +24,7 @@ struct OptimizerKind {
 };
 // Throws Error listing the names of the table.
 OptimizerKind ParseOptimizerKind(std::string_view text);
-std::string_view Name(OptimizerKind kind);
+std::string_view ToString(OptimizerKind kind);
 
 // The published variants of StableAdamW. The defaults are Algorithm 2; docs/optimizers.md says
 // which switches give which implementation. All but `clipped_decay`, `global` and `threshold` also
@@ -42,13 +42,13 @@ struct StableOptions {
 enum class DecayFilter : uint8_t { kMatrices, kAll, kNone };
 // matrices (those and embeddings), all, none.
 DecayFilter ParseDecayFilter(std::string_view text);
-std::string_view Name(DecayFilter filter);
+std::string_view ToString(DecayFilter filter);
 
 // Which parameters store their moments in the formats asked for; others in fp32: matrices (those
 // and embeddings), all.
 enum class MomentFilter : uint8_t { kMatrices, kAll };
 MomentFilter ParseMomentFilter(std::string_view text);
-std::string_view Name(MomentFilter filter);
+std::string_view ToString(MomentFilter filter);
 
 struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::kAdamW;
@@ -80,7 +80,7 @@ void CheckOptimizerConfig(const OptimizerConfig& config);
 // peak at `steps`, by half a cosine or not at all.
 enum class ScheduleKind : uint8_t { kConstant, kCosine, kLinear };
 ScheduleKind ParseScheduleKind(std::string_view text);
-std::string_view Name(ScheduleKind kind);
+std::string_view ToString(ScheduleKind kind);
 struct Schedule {
   ScheduleKind kind = ScheduleKind::kCosine;
   double peak = 1e-3;

@@ -60,6 +60,6 @@ OptimizerKind ParseOptimizerKind(std::string_view text) {
   throw Error::Format("optimizer '{}' is not one of {}", text, OptimizerKindNames());
 }
 
-std::string_view Name(OptimizerKind kind) { return kind.row->name; }
+std::string_view ToString(OptimizerKind kind) { return kind.row->name; }
 
 }  // namespace numsim

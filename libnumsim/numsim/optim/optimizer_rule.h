@@ -39,7 +39,7 @@ struct StepCount {
 // A step of one tensor.
 struct RuleStep {
   StepCount before, now;  // without and with this step
-  MatrixRef<const float> gradient, weights;
+  MatrixSpan<const float> gradient, weights;
   float factor = 1;        // of the gradient: takes out the loss scale and clips
   float weight_decay = 0;  // 0 where the tensor does not decay; the loop applies it
   // The states in the order of States(), to be brought to this step.

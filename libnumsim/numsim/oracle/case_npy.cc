@@ -69,7 +69,8 @@ void CheckShape(const Array& array,
                 bool require_flags) {
   const size_t least = columns.WithoutFlags();
   if (!IsUnsigned(array.type)) {
-    throw Error::Format("{}: elements are {}, expected unsigned integers", path, Name(array.type));
+    throw Error::Format(
+        "{}: elements are {}, expected unsigned integers", path, ToString(array.type));
   }
   const bool good = array.shape.size() == 2 && columns.IsWidth(array.shape[1]) &&
                     (!require_flags || array.shape[1] > least);
@@ -77,7 +78,7 @@ void CheckShape(const Array& array,
     const bool optional_flags = columns.has_flags && !require_flags;
     throw Error::Format("{}: shape {}, expected (cases, {}) for {}{}",
                         path,
-                        ShapeText(array.shape),
+                        ShapeToString(array.shape),
                         require_flags ? columns.all.size() : least,
                         columns.Names(require_flags ? columns.all.size() : least),
                         optional_flags ? ", or one column more with flags" : "");

@@ -91,7 +91,7 @@ CaseLevel ParseCaseLevel(std::string_view text, uint64_t seed) {
   throw Error::Format("--level '{}' is not one of edges, full, random:N with N from 1", text);
 }
 
-std::string Name(const CaseLevel& level) {
+std::string ToString(const CaseLevel& level) {
   switch (level.kind) {
     case CaseLevel::Kind::kEdges:
       return "edges";

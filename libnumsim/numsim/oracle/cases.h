@@ -43,7 +43,7 @@ struct CaseLevel {
 // Reads edges, full or random:N with N >= 1. Throws Error for anything else.
 CaseLevel ParseCaseLevel(std::string_view text, uint64_t seed = 0);
 // The text that ParseCaseLevel reads.
-std::string Name(const CaseLevel& level);
+std::string ToString(const CaseLevel& level);
 
 // The cases of a level in a fixed order. Keeps no reference to the operation.
 class CaseGenerator {

@@ -11,7 +11,7 @@ namespace numsim {
 namespace {
 
 // Finite codes numbered in the order of their values; both zeros are 0.
-int64_t Rank(const FormatSpec& format, uint32_t code) {
+int64_t Ordinal(const FormatSpec& format, uint32_t code) {
   if ((code & format.SignBit()) == 0) return code;
   if (format.sign == Sign::kTwosComplement) {
     return int64_t{code} - (int64_t{1} << format.Bits());
@@ -30,7 +30,7 @@ std::optional<uint64_t> ValueSteps(const FormatSpec& format, uint32_t a, uint32_
   const ValueClass class_a = Classify(format, a);
   const ValueClass class_b = Classify(format, b);
   if (IsFinite(class_a) && IsFinite(class_b)) {
-    const int64_t difference = Rank(format, a) - Rank(format, b);
+    const int64_t difference = Ordinal(format, a) - Ordinal(format, b);
     return static_cast<uint64_t>(difference < 0 ? -difference : difference);
   }
   const bool nans = class_a == ValueClass::kNan && class_b == ValueClass::kNan;

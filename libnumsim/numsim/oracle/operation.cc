@@ -42,7 +42,7 @@ void CheckOptions(const OperationRequest& r, const OptionSet& uses) {
   CheckUse(r.op, "format-c", !r.format_c.empty(), uses.format_c);
   CheckUse(r.op, "to", !r.to.empty(), uses.to);
   CheckUse(r.op, "scale-format", !r.scale_format.empty(), uses.scale_format);
-  CheckUse(r.op, "accumulator", !r.accumulator.empty(), uses.accumulator);
+  CheckUse(r.op, "accumulator", !r.accumulation.empty(), uses.accumulation);
   CheckUse(r.op, "rounding", r.rounding.has_value(), uses.rounding);
   CheckUse(r.op, "overflow", r.overflow.has_value(), uses.overflow);
   CheckUse(r.op, "tininess", r.tininess.has_value(), uses.overflow);
@@ -79,7 +79,7 @@ ResolvedRequest Resolve(const OperationRequest& r, const OptionSet& uses) {
   resolved.c = FormatOf("format-c", r.format_c, resolved.to);
   resolved.scale =
       FormatOf("scale-format", r.scale_format.empty() ? "binary8p1uf" : r.scale_format, {});
-  resolved.accumulator = r.accumulator;
+  resolved.accumulation = r.accumulation;
   resolved.length = r.length;
   resolved.tensor_scale = r.tensor_scale;
   const bool block = uses.wide_source && uses.length;  // quantisation clamps [OCP-MX]

@@ -24,7 +24,7 @@ namespace numsim {
 
 // Names of Tininess: after, before.
 
-std::string_view Name(Tininess tininess);
+std::string_view ToString(Tininess tininess);
 // Inverse of Name. Throws Error that names the value and lists the valid ones.
 Tininess ParseTininess(std::string_view text);
 
@@ -57,7 +57,7 @@ struct OperationRequest {
   std::string format_c = {};  // of the third: as `to`
   std::string to = {};        // of the result: as `format`; convert and quantize-mx require it
   std::string scale_format = {};          // of the scales of scaled-*: binary8p1uf
-  std::string accumulator = {};           // of dot: exact
+  std::string accumulation = {};          // of dot: exact
   std::optional<Rounding> rounding = {};  // rne
   std::optional<Overflow> overflow = {};  // nonsaturate; quantize-*: saturate
   std::optional<Tininess> tininess = {};  // after rounding
@@ -72,7 +72,7 @@ struct OptionSet {
   bool format_c = false;
   bool to = false;
   bool scale_format = false;
-  bool accumulator = false;
+  bool accumulation = false;
   bool rounding = false;
   bool overflow = false;  // and tininess
   bool length = false;

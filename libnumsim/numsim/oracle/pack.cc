@@ -107,15 +107,16 @@ std::string PackFileName(const PackEntry& entry) {
     if (!part->empty()) name += "-" + *part;
   }
   if (!request.to.empty()) name += "-to-" + request.to;
-  if (!request.accumulator.empty()) name += "-" + request.accumulator;
+  if (!request.accumulation.empty()) name += "-" + request.accumulation;
   if (request.rounding) {
-    name += fmt::format("-{}", Name(request.rounding->mode));
+    name += fmt::format("-{}", ToString(request.rounding->mode));
     if (request.rounding->mode == RoundingMode::kStochastic) {
-      name += fmt::format("-{}{}", Name(request.rounding->variant), request.rounding->random_bits);
+      name +=
+          fmt::format("-{}{}", ToString(request.rounding->variant), request.rounding->random_bits);
     }
   }
-  if (request.overflow) name += fmt::format("-{}", Name(*request.overflow));
-  name += "-" + Name(entry.level) + ".txt";
+  if (request.overflow) name += fmt::format("-{}", ToString(*request.overflow));
+  name += "-" + ToString(entry.level) + ".txt";
   std::replace(name.begin(), name.end(), ':', '-');
   return name;
 }
@@ -132,19 +133,19 @@ std::string PackCommand(const PackEntry& entry) {
   add("format-c", request.format_c);
   add("to", request.to);
   add("scale-format", request.scale_format);
-  add("accumulator", request.accumulator);
+  add("accumulator", request.accumulation);
   if (request.rounding) {
-    add("rounding", Name(request.rounding->mode));
+    add("rounding", ToString(request.rounding->mode));
     if (request.rounding->mode == RoundingMode::kStochastic) {
-      add("sr-variant", Name(request.rounding->variant));
+      add("sr-variant", ToString(request.rounding->variant));
       add("sr-bits", std::to_string(request.rounding->random_bits));
     }
   }
-  if (request.overflow) add("overflow", Name(*request.overflow));
-  if (request.tininess) add("tininess", Name(*request.tininess));
+  if (request.overflow) add("overflow", ToString(*request.overflow));
+  if (request.tininess) add("tininess", ToString(*request.tininess));
   if (request.length > 0) add("length", std::to_string(request.length));
   if (request.tensor_scale) command += " --tensor-scale";
-  add("level", Name(entry.level));
+  add("level", ToString(entry.level));
   if (entry.level.kind == CaseLevel::Kind::kRandom) add("seed", std::to_string(entry.level.seed));
   return command;
 }

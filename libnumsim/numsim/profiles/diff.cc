@@ -27,9 +27,9 @@ void CheckComparable(const ProfileConversion& a, const ProfileConversion& b) {
   if (a.source_type() != b.source_type()) {
     throw Error::Format("'{}' converts from {}, '{}' from {}",
                         a.name(),
-                        Name(a.source_type()),
+                        ToString(a.source_type()),
                         b.name(),
-                        Name(b.source_type()));
+                        ToString(b.source_type()));
   }
   if (a.format().Bits() != b.format().Bits()) {
     throw Error::Format("the targets have {} and {} bits", a.format().Bits(), b.format().Bits());

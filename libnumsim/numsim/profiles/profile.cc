@@ -70,12 +70,12 @@ std::string Joined(const std::vector<std::string>& names) {
 [[noreturn]] void ThrowUndefined(std::string_view profile, SourceType from, const Format& to) {
   const std::vector<std::string> targets = ProfileTargets(profile, from);
   if (targets.empty()) {
-    throw Error::Format("profile '{}' defines no conversion from {}", profile, Name(from));
+    throw Error::Format("profile '{}' defines no conversion from {}", profile, ToString(from));
   }
   throw Error::Format("profile '{}' does not define '{}' from {}; it defines {}",
                       profile,
                       to.name,
-                      Name(from),
+                      ToString(from),
                       Joined(targets));
 }
 
@@ -122,11 +122,11 @@ uint32_t ProfileConversion::Encode(uint64_t source_bits, uint32_t random) const 
 void ProfileConversion::EncodeRun(uint32_t first,
                                   uint32_t random,
                                   std::span<uint32_t> codes) const noexcept {
-  NUMSIM_CHECK(from_ == SourceType::kFloat32, "{}", Name(from_));
+  NUMSIM_CHECK(from_ == SourceType::kFloat32, "{}", ToString(from_));
   numsim::EncodeRun(*rule_, first, random, codes);
 }
 
-std::vector<uint64_t> ProfileConversion::MonotoneRanges() const { return Seams(*rule_); }
+std::vector<uint64_t> ProfileConversion::MonotoneRanges() const { return Breakpoints(*rule_); }
 
 std::vector<std::string> ProfileTargets(std::string_view profile, SourceType from) {
   std::vector<std::string> targets;

@@ -39,7 +39,7 @@ struct RandomLayout {
 };
 
 enum class SourceType : uint8_t { kFloat32, kFloat64 };
-std::string_view Name(SourceType type);  // float32, float64
+std::string_view ToString(SourceType type);  // float32, float64
 SourceType ParseSourceType(std::string_view text);
 
 // What our knowledge of an implementation rests on, strongest first.
@@ -49,7 +49,7 @@ enum class Evidence : uint8_t {
   kRead,           // taken from its source text
   kThirdParty,     // somebody else's public report, not verified by us
 };
-std::string_view Name(Evidence evidence);  // specification, measured, read, third-party
+std::string_view ToString(Evidence evidence);  // specification, measured, read, third-party
 
 // One line of the table.
 struct ProfileInfo {

@@ -8,7 +8,7 @@
 #include "numsim/cast/shared/cast_serial.h"
 #include "numsim/cast/shared/cast_simd.h"
 #include "numsim/quantize/internal/joined_rows.h"
-#include "numsim/quantize/internal/quantize_staged.h"
+#include "numsim/quantize/internal/quantize_offload.h"
 #include "numsim/quantize/internal/transpose_simd.h"
 #include "numsim/quantize/shared/quantize_simd.h"
 #include "numsim/quantize/shared/scale_grid.h"
@@ -103,10 +103,10 @@ void QuantizePiece(const EncodePlan& plan,
                    size_t ahead,
                    const Piece& piece,
                    const ScaleGrid& grid,
-                   const float* multipliers,
+                   const float* inv_scales,
                    Code* codes,
                    const ArrayRandom& random) {
-  const PieceFactors factors(piece, grid, multipliers);
+  const PieceFactors factors(piece, grid, inv_scales);
   const size_t n = piece.Size();
   const size_t done = EncodeScaled(plan, in, n, ahead, factors, codes);
   if (done == n) return;
@@ -122,7 +122,7 @@ void QuantizeInOrder(const EncodePlan& plan,
                      std::span<const float> in,
                      MatrixShape shape,
                      const ScaleGrid& grid,
-                     std::span<const float> multipliers,
+                     std::span<const float> inv_scales,
                      std::span<Code> codes,
                      const ArrayRandom& random) {
   const Pieces pieces(shape);
@@ -135,7 +135,7 @@ void QuantizeInOrder(const EncodePlan& plan,
                     kAhead,
                     piece,
                     grid,
-                    multipliers.data(),
+                    inv_scales.data(),
                     codes.data() + at,
                     {random.stream, random.first_index + at});
     }
@@ -147,13 +147,13 @@ void QuantizeColumns(const EncodePlan& plan,
                      std::span<const float> in,
                      MatrixShape shape,
                      const ScaleLayout& layout,
-                     std::span<const float> multipliers,
+                     std::span<const float> inv_scales,
                      std::span<Code> codes,
                      const ArrayRandom& random) {
   const JoinedColumns joined(shape);
   float repeated[kPiece];
   for (size_t i = 0; i < joined.count; ++i) {
-    std::copy(multipliers.begin(), multipliers.end(), repeated + i * shape.cols);
+    std::copy(inv_scales.begin(), inv_scales.end(), repeated + i * shape.cols);
   }
   const size_t n = joined.whole.Elements();
   QuantizeInOrder(plan,
@@ -168,7 +168,7 @@ void QuantizeColumns(const EncodePlan& plan,
                   in.subspan(n),
                   joined.rest,
                   ScaleGrid(joined.rest, layout),
-                  multipliers,
+                  inv_scales,
                   codes.subspan(n),
                   {random.stream, random.first_index + n});
 }
@@ -178,7 +178,7 @@ void QuantizeTransposed(const EncodePlan& plan,
                         std::span<const float> in,
                         MatrixShape shape,
                         const ScaleGrid& grid,
-                        std::span<const float> multipliers,
+                        std::span<const float> inv_scales,
                         std::span<Code> codes,
                         const ArrayRandom& random) {
   const size_t tiles_down = CeilDiv(shape.rows, kTileRows);
@@ -198,7 +198,7 @@ void QuantizeTransposed(const EncodePlan& plan,
                       shape.cols,
                       {r, c0, c1},
                       grid,
-                      multipliers.data(),
+                      inv_scales.data(),
                       tile + (r - r0) * kTileCols,
                       {random.stream, random.first_index + at});
       }
@@ -212,7 +212,7 @@ void QuantizeMatrix(const EncodePlan& plan,
                     std::span<const float> in,
                     MatrixShape shape,
                     ScaleLayout layout,
-                    std::span<const float> multipliers,
+                    std::span<const float> inv_scales,
                     std::span<Code> codes,
                     const ArrayRandom& random,
                     bool transpose) {
@@ -222,23 +222,22 @@ void QuantizeMatrix(const EncodePlan& plan,
                codes.size(),
                shape.rows,
                shape.cols);
-  NUMSIM_CHECK(multipliers.size() == layout.Count(shape.rows, shape.cols),
+  NUMSIM_CHECK(inv_scales.size() == layout.Count(shape.rows, shape.cols),
                "{} multipliers",
-               multipliers.size());
+               inv_scales.size());
   if (in.empty()) return;
   if constexpr (NUMSIM_HAVE_CUDA) {
     if (UsesDevice()) {
-      return QuantizeOnDevice(
-          plan, in, shape, layout, multipliers, codes.data(), random, transpose);
+      return QuantizeOnDevice(plan, in, shape, layout, inv_scales, codes.data(), random, transpose);
     }
   }
   if (transpose) {
-    QuantizeTransposed(plan, in, shape, ScaleGrid(shape, layout), multipliers, codes, random);
+    QuantizeTransposed(plan, in, shape, ScaleGrid(shape, layout), inv_scales, codes, random);
   } else if (JoinedColumns::Serves(shape, layout)) {
-    QuantizeColumns(plan, in, shape, layout, multipliers, codes, random);
+    QuantizeColumns(plan, in, shape, layout, inv_scales, codes, random);
   } else {
     JoinRows(shape, layout);
-    QuantizeInOrder(plan, in, shape, ScaleGrid(shape, layout), multipliers, codes, random);
+    QuantizeInOrder(plan, in, shape, ScaleGrid(shape, layout), inv_scales, codes, random);
   }
 }
 
@@ -281,35 +280,35 @@ void Quantize(const EncodePlan& plan,
               std::span<const float> in,
               MatrixShape shape,
               const ScaleLayout& layout,
-              std::span<const float> multipliers,
+              std::span<const float> inv_scales,
               std::span<uint8_t> codes,
               const ArrayRandom& random,
               bool transpose) {
-  QuantizeMatrix(plan, in, shape, layout, multipliers, codes, random, transpose);
+  QuantizeMatrix(plan, in, shape, layout, inv_scales, codes, random, transpose);
 }
 
 void Quantize(const EncodePlan& plan,
               std::span<const float> in,
               MatrixShape shape,
               const ScaleLayout& layout,
-              std::span<const float> multipliers,
+              std::span<const float> inv_scales,
               std::span<uint16_t> codes,
               const ArrayRandom& random,
               bool transpose) {
-  QuantizeMatrix(plan, in, shape, layout, multipliers, codes, random, transpose);
+  QuantizeMatrix(plan, in, shape, layout, inv_scales, codes, random, transpose);
 }
 
 void FakeQuantize(const EncodePlan& plan,
                   std::span<const float> in,
                   MatrixShape shape,
                   const ScaleLayout& layout,
-                  std::span<const float> multipliers,
+                  std::span<const float> inv_scales,
                   std::span<const float> scales,
                   std::span<float> out,
                   const ArrayRandom& random) {
   const size_t count = layout.Count(shape.rows, shape.cols);
   NUMSIM_CHECK(in.size() == shape.Elements() && out.size() == in.size() &&
-                   multipliers.size() == count && scales.size() == count,
+                   inv_scales.size() == count && scales.size() == count,
                "{} values, {} x {}, {} scales",
                in.size(),
                shape.rows,
@@ -326,7 +325,7 @@ void FakeQuantize(const EncodePlan& plan,
       const size_t at = piece.row * shape.cols + piece.begin;
       const size_t n = piece.Size();
       float* to = out.data() + at;
-      ScaleRun(in.data() + at, n, PieceFactors(piece, grid, multipliers.data()), to);
+      ScaleRun(in.data() + at, n, PieceFactors(piece, grid, inv_scales.data()), to);
       FakeQuantizeSerial(plan, to, n, to, {random.stream, random.first_index + at});
       ScaleRun(to, n, PieceFactors(piece, grid, scales.data()), to);
     }

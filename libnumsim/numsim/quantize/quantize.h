@@ -26,16 +26,16 @@ void Absmax(std::span<const float> in,
 // The largest |x| with infinities counted in; a quiet NaN if there is one; 0 for none.
 float AbsmaxOfAll(std::span<const float> in);
 
-// codes(r, c) = code of in(r, c) * multiplier(r, c), the product rounded to float32.
+// codes(r, c) = code of in(r, c) * inv_scale(r, c), the product rounded to float32.
 // Stochastic draws are those of element r * cols + c. With `transpose` the codes are stored as the
 // cols x rows matrix codes^T, which equals quantising first and transposing after.
-// Requires codes.size() == shape.Elements(), multipliers.size() == layout.Count(), no overlap, a
+// Requires codes.size() == shape.Elements(), inv_scales.size() == layout.Count(), no overlap, a
 // code type of plan.format.StorageBytes().
 void Quantize(const EncodePlan& plan,
               std::span<const float> in,
               MatrixShape shape,
               const ScaleLayout& layout,
-              std::span<const float> multipliers,
+              std::span<const float> inv_scales,
               std::span<uint8_t> codes,
               const ArrayRandom& random = {},
               bool transpose = false);
@@ -43,7 +43,7 @@ void Quantize(const EncodePlan& plan,
               std::span<const float> in,
               MatrixShape shape,
               const ScaleLayout& layout,
-              std::span<const float> multipliers,
+              std::span<const float> inv_scales,
               std::span<uint16_t> codes,
               const ArrayRandom& random = {},
               bool transpose = false);
@@ -54,7 +54,7 @@ void FakeQuantize(const EncodePlan& plan,
                   std::span<const float> in,
                   MatrixShape shape,
                   const ScaleLayout& layout,
-                  std::span<const float> multipliers,
+                  std::span<const float> inv_scales,
                   std::span<const float> scales,
                   std::span<float> out,
                   const ArrayRandom& random = {});

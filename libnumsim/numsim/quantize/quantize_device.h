@@ -24,13 +24,13 @@ void Absmax(const DeviceMatrix& in,
 // *absmax = the largest |x| with infinities counted in; a quiet NaN if there is one.
 void AbsmaxOfAll(const DeviceMatrix& in, DeviceSpan<float> absmax, DeviceStream& stream);
 
-// As Quantize of quantize.h under given multipliers. Codes of plan.format.StorageBytes() bytes, 1
+// As Quantize of quantize.h under given inv_scales. Codes of plan.format.StorageBytes() bytes, 1
 // or 2. Either of the two results may be null: `codes` in the order of the input, `transposed` as
 // the cols x rows matrix codes^T. With both, the input is read once.
 void Quantize(const EncodePlan& plan,
               const DeviceMatrix& in,
               const ScaleLayout& layout,
-              DeviceSpan<const float> multipliers,
+              DeviceSpan<const float> inv_scales,
               void* codes,
               void* transposed,
               DeviceStream& stream,

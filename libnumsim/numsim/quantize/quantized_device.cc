@@ -21,15 +21,15 @@ void Prepare(MatrixShape shape, const DeviceQuantizeOptions& options, DeviceQuan
   out.scales.Reserve(out.ScaleCount());
 }
 
-void QuantizeUnderMultipliers(const DeviceMatrix& in,
-                              const DeviceQuantizeOptions& options,
-                              DeviceSpan<const float> multipliers,
-                              DeviceQuantizedMatrix& out,
-                              DeviceStream& stream) {
+void QuantizeUnderInvScales(const DeviceMatrix& in,
+                            const DeviceQuantizeOptions& options,
+                            DeviceSpan<const float> inv_scales,
+                            DeviceQuantizedMatrix& out,
+                            DeviceStream& stream) {
   Quantize(MakeEncodePlan(options.format, options.rounding, options.overflow),
            in,
            options.layout,
-           multipliers,
+           inv_scales,
            options.codes ? out.codes.data() : nullptr,
            options.transposed ? out.transposed.data() : nullptr,
            stream,
@@ -39,7 +39,7 @@ void QuantizeUnderMultipliers(const DeviceMatrix& in,
 // Layout kRow, codes in order: with one read of a row where that is possible.
 bool QuantizeRows(const DeviceMatrix& in,
                   const DeviceQuantizeOptions& options,
-                  const ScaleMaker& maker,
+                  const ScaleFactory& maker,
                   DeviceQuantizedMatrix& out,
                   DeviceStream& stream) {
   if (options.layout.granularity != Granularity::kRow || options.transposed || !options.codes ||
@@ -58,17 +58,17 @@ void Quantize(const DeviceMatrix& in,
               DeviceQuantizeScratch& scratch,
               DeviceStream& stream) {
   Prepare(in.shape, options, out);
-  const ScaleMaker maker(options.format, options.scale_rule);
+  const ScaleFactory maker(options.format, options.scale_rule);
   if (QuantizeRows(in, options, maker, out, stream)) return;
   const size_t count = out.ScaleCount();
   if (count == 0) return;
-  scratch.multipliers.Reserve(count);
+  scratch.inv_scales.Reserve(count);
   const DeviceSpan<float> scales = out.scales.first(count);
-  const DeviceSpan<float> multipliers = scratch.multipliers.first(count);
+  const DeviceSpan<float> inv_scales = scratch.inv_scales.first(count);
   // Without a rule the maxima are not read.
   if (options.scale_rule != ScaleRule::kNone) Absmax(in, options.layout, scales, stream);
-  MakeScalesOnDevice(maker, scales, multipliers, stream);
-  QuantizeUnderMultipliers(in, options, multipliers, out, stream);
+  MakeScalesOnDevice(maker, scales, inv_scales, stream);
+  QuantizeUnderInvScales(in, options, inv_scales, out, stream);
 }
 
 void QuantizeUnder(const Scale& scale,
@@ -79,11 +79,11 @@ void QuantizeUnder(const Scale& scale,
                    DeviceStream& stream) {
   NUMSIM_CHECK(options.layout.granularity == Granularity::kTensor,
                "one scale for the layout {}",
-               Name(options.layout));
+               ToString(options.layout));
   Prepare(in.shape, options, out);
-  scratch.multipliers.Reserve(1);
-  SetScaleOnDevice(scale, out.scales.data(), scratch.multipliers.data(), stream);
-  QuantizeUnderMultipliers(in, options, scratch.multipliers.first(1), out, stream);
+  scratch.inv_scales.Reserve(1);
+  SetScaleOnDevice(scale, out.scales.data(), scratch.inv_scales.data(), stream);
+  QuantizeUnderInvScales(in, options, scratch.inv_scales.first(1), out, stream);
 }
 
 QuantizedMatrix ToHost(const DeviceQuantizedMatrix& matrix, DeviceStream& stream) {

@@ -38,7 +38,7 @@ struct DeviceQuantizeOptions {
 
 // Memory that Quantize needs beside its result; keeps what it had. One for each stream.
 struct DeviceQuantizeScratch {
-  DeviceArray<float> multipliers;
+  DeviceArray<float> inv_scales;
 };
 
 // Codes and scales equal those of Quantize (quantize/quantized_matrix.h) of the same values, for

@@ -18,30 +18,30 @@ constexpr size_t kMaxBand = size_t{1} << 18;
 // Elements that are worth a thread.
 constexpr size_t kGrain = size_t{1} << 14;
 
-// Memory for the multipliers of a call, which are forgotten when it ends; each thread's own.
-std::span<float> MultiplierScratch(size_t n) {
+// Memory for the inv_scales of a call, which are forgotten when it ends; each thread's own.
+std::span<float> InvScaleScratch(size_t n) {
   thread_local std::vector<float> memory;
   if (memory.size() < n) memory.resize(n);
   return std::span(memory).first(n);
 }
 
-// From maxima to the scales that replace them, and their multipliers.
-void MakeScales(const ScaleMaker& maker, std::span<float> absmax, std::span<float> multipliers) {
+// From maxima to the scales that replace them, and their inv_scales.
+void MakeScales(const ScaleFactory& maker, std::span<float> absmax, std::span<float> inv_scales) {
   for (size_t i = 0; i < absmax.size(); ++i) {
     const Scale made = maker(absmax[i]);
     absmax[i] = made.scale;
-    multipliers[i] = made.multiplier;
+    inv_scales[i] = made.inv_scale;
   }
 }
 
-// Scales of the layout, and their multipliers (as many).
+// Scales of the layout, and their inv_scales (as many).
 void MakeScalesOf(std::span<const float> in,
                   MatrixShape shape,
                   const QuantizeOptions& options,
                   std::span<float> scales,
-                  std::span<float> multipliers) {
+                  std::span<float> inv_scales) {
   if (options.scale_rule != ScaleRule::kNone) Absmax(in, shape, options.layout, scales);
-  MakeScales(ScaleMaker(options.format, options.scale_rule), scales, multipliers);
+  MakeScales(ScaleFactory(options.format, options.scale_rule), scales, inv_scales);
 }
 
 // Room for codes and scales, whatever was in the matrix before.
@@ -67,16 +67,15 @@ void WithCodes(QuantizedMatrix& matrix, const Act& act) {
   }
 }
 
-// The codes under these multipliers.
-void QuantizeWith(std::span<const float> multipliers,
+// The codes under these inv_scales.
+void QuantizeWith(std::span<const float> inv_scales,
                   std::span<const float> in,
                   MatrixShape shape,
                   const QuantizeOptions& options,
                   QuantizedMatrix& result) {
   const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
   WithCodes(result, [&](auto codes) {
-    Quantize(
-        plan, in, shape, options.layout, multipliers, codes, options.random, options.transpose);
+    Quantize(plan, in, shape, options.layout, inv_scales, codes, options.random, options.transpose);
   });
 }
 
@@ -101,10 +100,10 @@ void QuantizeBands(size_t rows,
                    const QuantizeOptions& options,
                    QuantizedMatrix& result) {
   const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
-  const ScaleMaker maker(options.format, options.scale_rule);
+  const ScaleFactory maker(options.format, options.scale_rule);
   const ScaleLayout& layout = options.layout;
   const std::span<float> scales = result.scales;
-  const std::span<float> all_multipliers = MultiplierScratch(scales.size());
+  const std::span<float> all_inv_scales = InvScaleScratch(scales.size());
   const size_t bands = (shape.rows + rows - 1) / rows;
   const size_t scales_of_band = layout.Count(rows, shape.cols);
   WithCodes(result, [&](auto codes) {
@@ -115,14 +114,14 @@ void QuantizeBands(size_t rows,
         const size_t count = layout.Count(band.rows, band.cols);
         const auto values = in.subspan(at, band.Elements());
         const auto absmax = scales.subspan(b * scales_of_band, count);
-        const auto multipliers = all_multipliers.subspan(b * scales_of_band, count);
+        const auto inv_scales = all_inv_scales.subspan(b * scales_of_band, count);
         Absmax(values, band, layout, absmax);
-        MakeScales(maker, absmax, multipliers);
+        MakeScales(maker, absmax, inv_scales);
         Quantize(plan,
                  values,
                  band,
                  layout,
-                 multipliers,
+                 inv_scales,
                  codes.subspan(at, band.Elements()),
                  {options.random.stream, options.random.first_index + at});
       }
@@ -153,9 +152,9 @@ void QuantizeInto(std::span<const float> in,
   Prepare(shape, options, result);
   const size_t rows = BandRows(shape, options);
   if (rows != 0) return QuantizeBands(rows, in, shape, options, result);
-  const std::span<float> multipliers = MultiplierScratch(result.scales.size());
-  MakeScalesOf(in, shape, options, result.scales, multipliers);
-  QuantizeWith(multipliers, in, shape, options, result);
+  const std::span<float> inv_scales = InvScaleScratch(result.scales.size());
+  MakeScalesOf(in, shape, options, result.scales, inv_scales);
+  QuantizeWith(inv_scales, in, shape, options, result);
 }
 
 void QuantizeUnder(const Scale& scale,
@@ -165,10 +164,10 @@ void QuantizeUnder(const Scale& scale,
                    QuantizedMatrix& result) {
   NUMSIM_CHECK(options.layout.granularity == Granularity::kTensor,
                "one scale for the layout {}",
-               Name(options.layout));
+               ToString(options.layout));
   Prepare(shape, options, result);
   result.scales[0] = scale.scale;
-  QuantizeWith(std::span(&scale.multiplier, 1), in, shape, options, result);
+  QuantizeWith(std::span(&scale.inv_scale, 1), in, shape, options, result);
 }
 
 void Dequantize(const QuantizedMatrix& matrix, std::span<float> out) {
@@ -187,13 +186,13 @@ std::vector<float> FakeQuantize(std::span<const float> in,
                                 const QuantizeOptions& options,
                                 std::span<float> out) {
   std::vector<float> scales(options.layout.Count(shape.rows, shape.cols));
-  const std::span<float> multipliers = MultiplierScratch(scales.size());
-  MakeScalesOf(in, shape, options, scales, multipliers);
+  const std::span<float> inv_scales = InvScaleScratch(scales.size());
+  MakeScalesOf(in, shape, options, scales, inv_scales);
   FakeQuantize(MakeEncodePlan(options.format, options.rounding, options.overflow),
                in,
                shape,
                options.layout,
-               multipliers,
+               inv_scales,
                scales,
                out,
                options.random);

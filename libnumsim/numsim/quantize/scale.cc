@@ -14,14 +14,14 @@ constexpr Keyword<ScaleRule> kRules[] = {{"absmax", ScaleRule::kAbsmax},
 
 }  // namespace
 
-ScaleMaker::ScaleMaker(const FormatSpec& format, ScaleRule rule) noexcept
+ScaleFactory::ScaleFactory(const FormatSpec& format, ScaleRule rule) noexcept
     : rule_(rule), max_(MaxFinite(format)), max_exponent_(format.MaxExponent()) {}
 
 Scale MakeScale(const FormatSpec& format, float absmax, ScaleRule rule) noexcept {
-  return ScaleMaker(format, rule)(absmax);
+  return ScaleFactory(format, rule)(absmax);
 }
 
-std::string_view Name(ScaleRule rule) { return KeywordText(kRules, rule); }
+std::string_view ToString(ScaleRule rule) { return KeywordToString(kRules, rule); }
 
 ScaleRule ParseScaleRule(std::string_view text) { return ParseKeyword(kRules, "scale rule", text); }
 

@@ -15,9 +15,9 @@
 namespace numsim {
 
 // With A the absolute maximum and M the format's largest finite value. A value is
-// code value * scale; quantising multiplies by `multiplier`, the inverse of the scale.
+// code value * scale; quantising multiplies by `inv_scale`, the inverse of the scale.
 enum class ScaleRule : uint8_t {
-  // scale = fl(A / M), multiplier = fl(M / A), both rounded to float32. For int8 this is
+  // scale = fl(A / M), inv_scale = fl(M / A), both rounded to float32. For int8 this is
   // round(127 / absmax * x), Eq. 1 of [SwitchBack].
   kAbsmax,
   // scale = 2^floor(log2(A / M)): the power of two next below; values above M * scale saturate.
@@ -33,12 +33,12 @@ enum class ScaleRule : uint8_t {
 
 struct Scale {
   float scale = 1;
-  float multiplier = 1;
+  float inv_scale = 1;
 };
 
 // Returns the scale of elements whose finite absolute maximum is `absmax` (>= 0, finite).
 // absmax == 0 gives scale 1. Where absmax / M is below 2^-126, absmax is replaced by M * 2^-126, so
-// that the multiplier is finite (E8M0 alone goes down to 2^-127, exact in float32 as a subnormal).
+// that the inv_scale is finite (E8M0 alone goes down to 2^-127, exact in float32 as a subnormal).
 // Scales are finite: a power of two is at most 2^127, also under kPow2Ceil, and absmax / M at most
 // float32's largest value.
 Scale MakeScale(const FormatSpec& format, float absmax, ScaleRule rule) noexcept;
@@ -46,9 +46,9 @@ Scale MakeScale(const FormatSpec& format, float absmax, ScaleRule rule) noexcept
 // MakeScale for many maxima: what depends on the format alone is worked out once. The call runs on
 // a device too, with the same bits: beside integers it uses single products and quotients, which
 // IEEE 754 rounds alike everywhere.
-class ScaleMaker {
+class ScaleFactory {
  public:
-  ScaleMaker(const FormatSpec& format, ScaleRule rule) noexcept;
+  ScaleFactory(const FormatSpec& format, ScaleRule rule) noexcept;
 
   NUMSIM_HOST_DEVICE Scale operator()(float absmax) const noexcept;
 
@@ -78,7 +78,7 @@ class ScaleMaker {
     if (exponent == -127) return std::bit_cast<float>(0x00400000u);
     return std::bit_cast<float>(static_cast<uint32_t>(exponent + 127) << 23);
   }
-  // Exponents beyond +-127, where scale or multiplier would be infinite, are clamped.
+  // Exponents beyond +-127, where scale or inv_scale would be infinite, are clamped.
   static NUMSIM_HOST_DEVICE constexpr Scale PowerOfTwo(int exponent) {
     const int bounded = exponent < -127 ? -127 : exponent > 127 ? 127 : exponent;
     return {Power(bounded), Power(-bounded)};
@@ -89,7 +89,7 @@ class ScaleMaker {
   int max_exponent_;
 };
 
-NUMSIM_HOST_DEVICE inline Scale ScaleMaker::operator()(float absmax) const noexcept {
+NUMSIM_HOST_DEVICE inline Scale ScaleFactory::operator()(float absmax) const noexcept {
   if (absmax == 0 || rule_ == ScaleRule::kNone) return {};
   // M * 2^-126 itself may be a subnormal for a format with M < 1; float32 holds it exactly enough.
   const float least = max_ * 0x1p-126f;
@@ -114,7 +114,7 @@ NUMSIM_HOST_DEVICE inline Scale ScaleMaker::operator()(float absmax) const noexc
 }
 
 // absmax, pow2-floor, pow2-ceil, e8m0, none.
-std::string_view Name(ScaleRule rule);
+std::string_view ToString(ScaleRule rule);
 ScaleRule ParseScaleRule(std::string_view text);
 
 // Delayed scaling: the scale of a tensor from the absolute maxima of earlier steps
@@ -123,7 +123,7 @@ ScaleRule ParseScaleRule(std::string_view text);
 enum class AmaxAlgorithm : uint8_t { kMax, kMostRecent };
 // max, most-recent. Throws Error listing them.
 AmaxAlgorithm ParseAmaxAlgorithm(std::string_view text);
-std::string_view Name(AmaxAlgorithm algorithm);
+std::string_view ToString(AmaxAlgorithm algorithm);
 
 struct DelayedScalingOptions {
   size_t history = 1024;  // >= 1: absolute maxima remembered, the newest included
@@ -143,20 +143,20 @@ class DelayedScale {
   const Scale& Current() const { return scale_; }
 
   // The largest of what is recorded since the last Update counts; NaN outweighs all. `amax` is that
-  // of all elements, infinities and NaN included (AmaxOfAll).
-  void Record(float amax);
+  // of all elements, infinities and NaN included (AbsmaxOfTensor).
+  void Record(float absmax);
 
   // With A the newest maximum or the largest of the history, the newest included, by the algorithm:
-  // multiplier = M * 2^-margin / A, rounded once, and scale = 1 / multiplier; M the largest value
+  // inv_scale = M * 2^-margin / A, rounded once, and scale = 1 / inv_scale; M the largest value
   // of the format. NaN outweighs all in the history too. A of zero, infinity or NaN leaves the
-  // scale as it is; a multiplier beyond float32's normal numbers becomes the nearest of them. Then
+  // scale as it is; a inv_scale beyond float32's normal numbers becomes the nearest of them. Then
   // the history moves on by one, unless nothing but zero was recorded since the last Update (the
   // layer did not run).
   void Update();
 
-  // The state as numbers: multiplier, then options.history maxima, the one being recorded first and
+  // The state as numbers: inv_scale, then options.history maxima, the one being recorded first and
   // after it from the oldest to the newest. Restore throws Error for another count of numbers, a
-  // multiplier that is not a positive normal number, or a negative maximum.
+  // inv_scale that is not a positive normal number, or a negative maximum.
   std::vector<float> Save() const;
   void Restore(std::span<const float> state);
 
@@ -168,6 +168,6 @@ class DelayedScale {
 };
 
 // The largest |x|, infinities included; NaN if there is one; 0 for none.
-float AmaxOfAll(std::span<const float> in);
+float AbsmaxOfTensor(std::span<const float> in);
 
 }  // namespace numsim

@@ -58,7 +58,7 @@ ScaleLayout ParseScaleLayout(std::string_view text) {
       text);
 }
 
-std::string Name(const ScaleLayout& layout) {
+std::string ToString(const ScaleLayout& layout) {
   switch (layout.granularity) {
     case Granularity::kTensor:
       return "tensor";

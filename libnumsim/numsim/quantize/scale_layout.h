@@ -70,6 +70,6 @@ ScaleLayout Transposed(const ScaleLayout& layout);
 
 // tensor, row, column, block:N or tile:ROWSxCOLS. Throws Error listing them.
 ScaleLayout ParseScaleLayout(std::string_view text);
-std::string Name(const ScaleLayout& layout);
+std::string ToString(const ScaleLayout& layout);
 
 }  // namespace numsim

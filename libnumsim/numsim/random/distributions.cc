@@ -82,8 +82,8 @@ void FillTile(Distribution distribution, const uint32_t (&words)[kTile], float (
 
 }  // namespace
 
-std::string_view Name(Distribution distribution) {
-  return KeywordText(kDistributions, distribution);
+std::string_view ToString(Distribution distribution) {
+  return KeywordToString(kDistributions, distribution);
 }
 
 Distribution ParseDistribution(std::string_view text) {

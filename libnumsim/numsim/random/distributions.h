@@ -19,7 +19,7 @@ enum class Distribution : uint8_t {
 };
 
 // normal, uniform, laplace, student-t3. Throws Error listing them.
-std::string_view Name(Distribution distribution);
+std::string_view ToString(Distribution distribution);
 Distribution ParseDistribution(std::string_view text);
 
 // out[i] = draw `first + i` of the stream, made in float64 and rounded to float32. The same draw

@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "numsim/rounding/shared/encode_scalar.h"
-#include "numsim/rounding/shared/hole.h"
+#include "numsim/rounding/shared/subnormal_gap.h"
 
 namespace numsim {
 
@@ -14,7 +14,7 @@ uint32_t EncodeF32(const EncodePlan& plan, uint32_t value_bits, uint32_t random)
 }
 
 uint32_t EncodeF64(const EncodePlan& plan, uint64_t value_bits, uint32_t random) noexcept {
-  if (plan.format.subnormal_shift != 0) return EncodeWithHole(plan, value_bits, random);
+  if (plan.format.subnormal_shift != 0) return EncodeWithSubnormalGap(plan, value_bits, random);
   return scalar::EncodeWide(plan, value_bits, random);
 }
 

@@ -101,17 +101,17 @@ EncodePlan MakeEncodePlan(const FormatSpec& format,
   plan.overflow = overflow;
   plan.mantissa_bits = format.mantissa_bits;
   plan.min_exponent = format.MinExponent();
-  plan.rank_offset = format.zero == Zero::kNone ? 1 : 0;
-  plan.max_rank = format.MaxFiniteCode() + plan.rank_offset;
+  plan.ordinal_offset = format.zero == Zero::kNone ? 1 : 0;
+  plan.max_ordinal = format.MaxFiniteCode() + plan.ordinal_offset;
   for (const bool negative : {false, true}) {
-    plan.overflow_rank[negative] =
-        OverflowCode(format, rounding.mode, overflow, negative) + plan.rank_offset;
-    plan.infinity_rank[negative] = InfinityInputCode(format, overflow) + plan.rank_offset;
+    plan.overflow_ordinal[negative] =
+        OverflowCode(format, rounding.mode, overflow, negative) + plan.ordinal_offset;
+    plan.infinity_ordinal[negative] = InfinityInputCode(format, overflow) + plan.ordinal_offset;
     plan.infinity_flags[negative] = InfinityFlags(format, overflow, negative);
   }
   plan.uniform_specials = format.sign == Sign::kSignMagnitude &&
-                          plan.overflow_rank[0] == plan.overflow_rank[1] &&
-                          plan.overflow_rank[0] == plan.infinity_rank[0];
+                          plan.overflow_ordinal[0] == plan.overflow_ordinal[1] &&
+                          plan.overflow_ordinal[0] == plan.infinity_ordinal[0];
   plan.unsigned_zero = format.sign == Sign::kSignMagnitude && format.zero == Zero::kUnsigned;
   plan.sign_bit = format.SignBit();
   plan.nan_code = format.HasNan() ? format.NanCode() : format.MaxFiniteCode();

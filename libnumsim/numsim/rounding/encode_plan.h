@@ -33,16 +33,16 @@ struct EncodePlan {
   // fit.
   Tininess tininess = Tininess::kAfterRounding;
 
-  // The rule rounds to *ranks*: rank = magnitude code + rank_offset. rank_offset is 0 except for
-  // e8m0fnu, whose rank 0 stands for the zero that it lacks.
+  // The rule rounds to *ordinals*: ordinal = magnitude code + ordinal_offset. ordinal_offset is 0 except for
+  // e8m0fnu, whose ordinal 0 stands for the zero that it lacks.
   int32_t mantissa_bits = 0;
-  int32_t min_exponent = 0;  // of the binade that begins at rank 2^mantissa_bits
-  uint32_t rank_offset = 0;
-  uint32_t max_rank = 0;
-  // Ranks of a finite overflow and of infinity: [0] positive, [1] negative.
-  uint32_t overflow_rank[2] = {0, 0};
-  uint32_t infinity_rank[2] = {0, 0};
-  // All four ranks above are the same, and the format is sign-magnitude.
+  int32_t min_exponent = 0;  // of the binade that begins at ordinal 2^mantissa_bits
+  uint32_t ordinal_offset = 0;
+  uint32_t max_ordinal = 0;
+  // Ordinals of a finite overflow and of infinity: [0] positive, [1] negative.
+  uint32_t overflow_ordinal[2] = {0, 0};
+  uint32_t infinity_ordinal[2] = {0, 0};
+  // All four ordinals above are the same, and the format is sign-magnitude.
   bool uniform_specials = false;
   bool unsigned_zero = false;  // sign-magnitude without negative zero
   uint32_t sign_bit = 0;       // in a code; 0 for unsigned formats

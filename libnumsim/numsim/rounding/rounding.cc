@@ -18,9 +18,9 @@ constexpr Keyword<Overflow> kPolicies[] = {{"nonsaturate", Overflow::kNonsaturat
 
 }  // namespace
 
-std::string_view Name(RoundingMode mode) { return KeywordText(kModes, mode); }
-std::string_view Name(StochasticVariant variant) { return KeywordText(kVariants, variant); }
-std::string_view Name(Overflow overflow) { return KeywordText(kPolicies, overflow); }
+std::string_view ToString(RoundingMode mode) { return KeywordToString(kModes, mode); }
+std::string_view ToString(StochasticVariant variant) { return KeywordToString(kVariants, variant); }
+std::string_view ToString(Overflow overflow) { return KeywordToString(kPolicies, overflow); }
 
 RoundingMode ParseRoundingMode(std::string_view text) {
   return ParseKeyword(kModes, "rounding mode", text);

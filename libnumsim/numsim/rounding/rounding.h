@@ -51,9 +51,9 @@ enum class Overflow : uint8_t {
 // kPropagate too.
 
 // Names: those of rounding_modes.inc; a b c; nonsaturate saturate propagate.
-std::string_view Name(RoundingMode mode);
-std::string_view Name(StochasticVariant variant);
-std::string_view Name(Overflow overflow);
+std::string_view ToString(RoundingMode mode);
+std::string_view ToString(StochasticVariant variant);
+std::string_view ToString(Overflow overflow);
 
 // Inverse of Name. Throws Error that names the value and lists the valid ones.
 RoundingMode ParseRoundingMode(std::string_view text);

@@ -12,7 +12,7 @@ namespace numsim {
 
 struct RoundingModeRow {
   RoundingMode mode;
-  std::string_view name;    // Name(mode)
+  std::string_view name;    // ToString(mode)
   bool draws;               // reads random bits
   std::string_view rounds;  // "toward zero"
   std::string_view at_tie;  // "to the even code", "-"

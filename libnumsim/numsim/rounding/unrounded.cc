@@ -59,8 +59,8 @@ bool Equals(const FormatSpec& format, uint32_t code, const Unrounded& x) {
          x.significand >> x_low == y.significand >> y_low;
 }
 
-// Whether a finite x is tiny in a format with a hole, whose normals are like any other's.
-bool IsTinyAboveHole(const EncodePlan& plan, const Unrounded& x, uint32_t random) {
+// Whether a finite x is tiny in a format with a subnormal gap, whose normals are like any other's.
+bool IsTinyAboveSubnormalGap(const EncodePlan& plan, const Unrounded& x, uint32_t random) {
   if (x.significand == 0) return false;
   const int exponent = x.exponent + static_cast<int>(std::bit_width(x.significand)) - 1;
   if (exponent >= plan.format.MinExponent()) return false;
@@ -73,17 +73,17 @@ bool IsTinyAboveHole(const EncodePlan& plan, const Unrounded& x, uint32_t random
   return (EncodeUnrounded(unbounded, x, random).code & ~wider.SignBit()) < first_normal;
 }
 
-// Formats with a hole have neither infinity nor NaN. Their flags follow from what came out.
-Rounded EncodeIntoHole(const EncodePlan& plan, const Unrounded& x, uint32_t random) {
+// Formats with a subnormal gap have neither infinity nor NaN. Their flags follow from what came out.
+Rounded EncodeIntoSubnormalGap(const EncodePlan& plan, const Unrounded& x, uint32_t random) {
   const uint32_t code = EncodeF64(plan, OddF64Bits(x), random);
   if (x.kind == NumberKind::kInfinity) return {code, plan.infinity_flags[x.negative]};
   if (x.kind == NumberKind::kNan) return {code, plan.nan_flags};
   if (Equals(plan.format, code, x)) return {code, 0};
-  FormatSpec without_hole = plan.format;
-  without_hole.subnormal_shift = 0;
-  const EncodePlan top = MakeEncodePlan(without_hole, plan.rounding, plan.overflow);
+  FormatSpec without_subnormal_gap = plan.format;
+  without_subnormal_gap.subnormal_shift = 0;
+  const EncodePlan top = MakeEncodePlan(without_subnormal_gap, plan.rounding, plan.overflow);
   const Flags overflow = EncodeUnrounded(top, x, random).flags & kOverflow;
-  const bool tiny = IsTinyAboveHole(plan, x, random);
+  const bool tiny = IsTinyAboveSubnormalGap(plan, x, random);
   return {code, static_cast<Flags>(kInexact | overflow | (tiny ? kUnderflow : 0))};
 }
 
@@ -123,7 +123,7 @@ Rounded EncodeUnrounded(const EncodePlan& plan, const Unrounded& x, uint32_t ran
                "{} * 2^{}",
                x.significand,
                x.exponent);
-  if (plan.format.subnormal_shift != 0) return EncodeIntoHole(plan, x, random);
+  if (plan.format.subnormal_shift != 0) return EncodeIntoSubnormalGap(plan, x, random);
   const Uint128 bits = WideBits(x);
   switch (RuleModeOf(plan.rounding.mode)) {
     case RuleMode::kNearestEven:

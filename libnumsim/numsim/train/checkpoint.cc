@@ -68,7 +68,7 @@ std::string NumbersText(const std::vector<double>& numbers) {
   std::string text;
   for (const double number : numbers) {
     if (!text.empty()) text += ' ';
-    text += Cell(number);
+    text += FormatCell(number);
   }
   return text;
 }

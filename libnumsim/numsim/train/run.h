@@ -36,7 +36,7 @@ struct TrainSpeed {
   double float32_gflops = 0, library_gflops = 0;
 
   // Share of `seconds`.
-  double Share(StepPart part) const;
+  double Share(StepPhase part) const;
 };
 // Lines of text for a terminal.
 std::string Describe(const TrainSpeed& speed);

@@ -30,7 +30,7 @@ class PointCheck final : public PassObserver<float> {
  public:
   explicit PointCheck(const StressConfig& stress) : stress_(stress) {}
 
-  void Tensor(std::string_view point, TensorRole, MatrixRef<float> values) override {
+  void Tensor(std::string_view point, TensorRole, MatrixSpan<float> values) override {
     points_.emplace_back(point);
     if (!Covers(stress_, point)) return;
     covers_any_ = true;
@@ -85,16 +85,18 @@ void CheckStressPoint(const StressConfig& stress, Model<float>& model, const Bat
 }
 
 template <typename T>
-void PlantActivation(const StressConfig& stress, std::string_view point, MatrixRef<T> activations) {
+void PlantActivation(const StressConfig& stress,
+                     std::string_view point,
+                     MatrixSpan<T> activations) {
   // 0 is not added: it would make 0 of -0.
   if (stress.value == 0 || !Covers(stress, point)) return;
   NUMSIM_CHECK(stress.channel < activations.cols, "{}: {} columns", point, activations.cols);
   const T value = static_cast<T>(static_cast<float>(stress.value));
-  AddBias<T>(MatrixRef<const T>(&value, 1, 1), activations.Columns(stress.channel, 1));
+  AddBias<T>(MatrixSpan<const T>(&value, 1, 1), activations.Columns(stress.channel, 1));
 }
 
-template void PlantActivation<float>(const StressConfig&, std::string_view, MatrixRef<float>);
-template void PlantActivation<double>(const StressConfig&, std::string_view, MatrixRef<double>);
+template void PlantActivation<float>(const StressConfig&, std::string_view, MatrixSpan<float>);
+template void PlantActivation<double>(const StressConfig&, std::string_view, MatrixSpan<double>);
 
 void StretchInputs(double tail, Batch& batch) {
   if (tail == 0) return;

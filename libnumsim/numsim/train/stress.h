@@ -19,7 +19,7 @@ void CheckStressPoint(const StressConfig& stress, Model<float>& model, const Bat
 // Adds stress.value, rounded to float32, to the channel of `activations`, all rows, where
 // stress.point covers `point`. Requires that channel.
 template <typename T>
-void PlantActivation(const StressConfig& stress, std::string_view point, MatrixRef<T> activations);
+void PlantActivation(const StressConfig& stress, std::string_view point, MatrixSpan<T> activations);
 
 // Values x of the batch become sinh(tail x) / tail, computed in float64 and rounded to float32;
 // tail 0: as they are. Throws Error naming the key where a value would be beyond float32.

@@ -40,7 +40,7 @@ double RelativeError(const MomentLoss& loss) {
 TrainStatus ParseTrainStatus(std::string_view text) {
   return ParseKeyword(kStatuses, "status", text);
 }
-std::string_view Name(TrainStatus status) { return KeywordText(kStatuses, status); }
+std::string_view ToString(TrainStatus status) { return KeywordToString(kStatuses, status); }
 
 Trainer::Parts::Parts(const TrainConfig& given, std::shared_ptr<const DataSource> source)
     : config(given), data(std::move(source)), observer(given.storage, given.stress) {
@@ -107,15 +107,15 @@ void Trainer::Parts::RecordValidation() {
       counts ? static_cast<double>(validation->correct) / static_cast<double>(validation->counted)
              : kNan;
   telemetry.Add("valid",
-                {Cell(step),
-                 Cell(validation->Mean()),
-                 Cell(accuracy),
-                 Cell(zero_shot.has_value() ? zero_shot->Accuracy() : kNan)});
+                {FormatCell(step),
+                 FormatCell(validation->Mean()),
+                 FormatCell(accuracy),
+                 FormatCell(zero_shot.has_value() ? zero_shot->Accuracy() : kNan)});
 }
 
 const OptimizerStep& Trainer::Parts::Update(double learning_rate, bool measures) {
   const uint64_t index = step;
-  const TimedPart timed(&profile, StepPart::kOptimiser);
+  const TimedPart timed(&profile, StepPhase::kOptimiser);
   const OptimizerStep& result = optimizer->Step(learning_rate, index, measures);
   if (!result.finite && config.loss_scaler.kind == LossScaling::kNone) {
     Diverge(fmt::format("step {}: gradients are not finite", index));
@@ -147,7 +147,7 @@ void Trainer::Parts::TakeStep() {
   const uint64_t index = step;
   const bool measures = IsDue(index, config.telemetry.tensors_every);
   {
-    const TimedPart timed(&profile, StepPart::kData);
+    const TimedPart timed(&profile, StepPhase::kData);
     MakeBatch(batch);
   }
   observer.Begin(index, measures ? &telemetry : nullptr, &profile);
@@ -174,7 +174,7 @@ void Trainer::Parts::TakeStep() {
 }
 
 void Trainer::Parts::RecordStep(uint64_t index, double learning_rate, const OptimizerStep* result) {
-  const TimedPart timed(&profile, StepPart::kTelemetry);
+  const TimedPart timed(&profile, StepPhase::kTelemetry);
   const size_t tensors = model->parameters().size();
   size_t skipped = tensors;
   if (result != nullptr && !result->skipped) {
@@ -184,18 +184,18 @@ void Trainer::Parts::RecordStep(uint64_t index, double learning_rate, const Opti
         }));
   }
   telemetry.Add("train",
-                {Cell(index),
-                 Cell((index + 1) * TokensPerStep()),
-                 Cell(losses.Last()),
-                 Cell(learning_rate),
-                 Cell(result == nullptr ? kNan : result->gradient_norm),
-                 Cell(result == nullptr ? kNan : result->clip_factor),
-                 Cell(result == nullptr ? optimizer->LossScale() : result->loss_scale),
-                 Cell(static_cast<uint64_t>(skipped))});
+                {FormatCell(index),
+                 FormatCell((index + 1) * TokensPerStep()),
+                 FormatCell(losses.Last()),
+                 FormatCell(learning_rate),
+                 FormatCell(result == nullptr ? kNan : result->gradient_norm),
+                 FormatCell(result == nullptr ? kNan : result->clip_factor),
+                 FormatCell(result == nullptr ? optimizer->LossScale() : result->loss_scale),
+                 FormatCell(static_cast<uint64_t>(skipped))});
 }
 
 void Trainer::Parts::RecordParameters(uint64_t index) {
-  const TimedPart timed(&profile, StepPart::kTelemetry);
+  const TimedPart timed(&profile, StepPhase::kTelemetry);
   for (const Parameter<float>& parameter : model->parameters()) {
     RecordTensor(index, parameter.name, "weight", parameter.value.View(), telemetry);
     RecordTensor(index, parameter.name, "weight-gradient", parameter.gradient.View(), telemetry);
@@ -203,25 +203,25 @@ void Trainer::Parts::RecordParameters(uint64_t index) {
 }
 
 void Trainer::Parts::RecordUpdates(uint64_t index, const OptimizerStep& result) {
-  const TimedPart timed(&profile, StepPart::kTelemetry);
+  const TimedPart timed(&profile, StepPhase::kTelemetry);
   size_t i = 0;
   for (const Parameter<float>& parameter : model->parameters()) {
     const TensorStep& tensor = result.tensors[i++];
     const double moved =
         static_cast<double>(tensor.weights.moved) / static_cast<double>(parameter.Elements());
     telemetry.Add("optimizer",
-                  {Cell(index),
+                  {FormatCell(index),
                    parameter.name,
-                   Cell(tensor.rms),
-                   Cell(tensor.gradient_norm),
-                   Cell(tensor.update_rms),
-                   Cell(tensor.max_update),
-                   Cell(FlushedShare(tensor.m)),
-                   Cell(FlushedShare(tensor.v)),
-                   Cell(RelativeError(tensor.m)),
-                   Cell(RelativeError(tensor.v)),
-                   Cell(moved),
-                   Cell(result.skipped || tensor.skipped ? 1 : 0)});
+                   FormatCell(tensor.rms),
+                   FormatCell(tensor.gradient_norm),
+                   FormatCell(tensor.update_rms),
+                   FormatCell(tensor.max_update),
+                   FormatCell(FlushedShare(tensor.m)),
+                   FormatCell(FlushedShare(tensor.v)),
+                   FormatCell(RelativeError(tensor.m)),
+                   FormatCell(RelativeError(tensor.v)),
+                   FormatCell(moved),
+                   FormatCell(result.skipped || tensor.skipped ? 1 : 0)});
   }
 }
 
@@ -231,7 +231,7 @@ Trainer::~Trainer() = default;
 
 TrainStatus Trainer::Step() {
   Parts& p = *parts_;
-  NUMSIM_CHECK(p.status == TrainStatus::kRunning, "{}", Name(p.status));
+  NUMSIM_CHECK(p.status == TrainStatus::kRunning, "{}", ToString(p.status));
   const LoopConfig& loop = p.config.train;
   if (p.step == 0 && loop.valid_every > 0) p.RecordValidation();
   const auto start = std::chrono::steady_clock::now();

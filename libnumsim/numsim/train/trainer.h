@@ -21,7 +21,7 @@ namespace numsim {
 enum class TrainStatus : uint8_t { kRunning, kFinished, kDiverged };
 // running finished diverged. Throws Error listing them.
 TrainStatus ParseTrainStatus(std::string_view text);
-std::string_view Name(TrainStatus status);
+std::string_view ToString(TrainStatus status);
 
 class Trainer {
  public:

@@ -14,7 +14,7 @@ namespace {
 
 // As the model multiplies its embeddings: one fused multiply-add after another, so equal captions
 // have equal products.
-constexpr Accumulator kFloat32Sums{.kind = AccumulatorKind::kFormat, .format = kFp32};
+constexpr AccumulationMode kFloat32Sums{.kind = AccumulationKind::kFormat, .format = kFp32};
 
 // Images whose products with all captions are held at a time.
 constexpr size_t kBlock = 256;
@@ -65,13 +65,13 @@ ZeroShot ZeroShotRetrieval::Judge() const {
   result.images = count;
   if (count == 0) return result;
   result.concepts = std::unordered_set<int32_t>(concepts_.begin(), concepts_.end()).size();
-  const MatrixRef<const float> images(images_.data(), count, width_);
-  const MatrixRef<const float> captions(captions_.data(), count, width_);
+  const MatrixSpan<const float> images(images_.data(), count, width_);
+  const MatrixSpan<const float> captions(captions_.data(), count, width_);
   std::vector<float> memory(std::min(kBlock, count) * count);
   std::vector<uint8_t> right(count);
   for (size_t first = 0; first < count; first += kBlock) {
     const size_t rows = std::min(kBlock, count - first);
-    const MatrixRef<float> products(memory.data(), rows, count);
+    const MatrixSpan<float> products(memory.data(), rows, count);
     Multiply<float>(images.Rows(first, rows), false, captions, true, kFloat32Sums, products);
     ParallelFor(rows, 1 + 32768 / count, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) {

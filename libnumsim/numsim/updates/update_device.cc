@@ -10,8 +10,8 @@
 #include "numsim/formats/decode.h"
 #include "numsim/updates/internal/matched_search_device.h"
 #include "numsim/updates/internal/update_kinds.h"
+#include "numsim/updates/internal/update_offload.h"
 #include "numsim/updates/internal/update_passes_device.h"
-#include "numsim/updates/internal/update_staged.h"
 
 namespace numsim {
 namespace {
@@ -156,7 +156,7 @@ UpdateOutcome TakeMatched(const UpdateRule& rule,
     stream.Wait();
     return outcome;
   }
-  const CriticalDecision& decision = result.found->decision;
+  const TieDecision& decision = result.found->decision;
   outcome.alpha = AlphaOf(result.found->key);
   outcome.matched = terms.Size(decision.choice.sum);
   if (decision.choice.below_min_step) outcome.status = UpdateStatus::kBelowMinStep;
@@ -184,7 +184,7 @@ void CheckShapes(const UpdateRule& rule,
   const bool words = rule.kind == UpdateKind::kSplitMaster;
   NUMSIM_CHECK(state.values.size() == (values ? n : 0) && state.words.size() == (words ? n : 0),
                "{} of {} weights: a state of {} values, {} words",
-               Name(rule.kind),
+               ToString(rule.kind),
                n,
                state.values.size(),
                state.words.size());
@@ -277,7 +277,7 @@ void CheckOnDevice(const UpdateRule& rule, const FormatSpec& format) {
       "projection-matched, one alpha a tensor, "
       "for signed formats with a zero whose values float32 "
       "holds as normal numbers",
-      Name(rule));
+      ToString(rule));
 }
 
 UpdateOutcome ApplyUpdate(const UpdateRule& rule,

@@ -16,7 +16,7 @@
 #include "numsim/updates/internal/naive_step.h"
 #include "numsim/updates/internal/split_master.h"
 #include "numsim/updates/internal/update_kinds.h"
-#include "numsim/updates/internal/update_staged.h"
+#include "numsim/updates/internal/update_offload.h"
 
 namespace numsim {
 namespace {
@@ -37,7 +37,7 @@ void CheckState(const UpdateRule& rule, const UpdateState& state, size_t n, size
   NUMSIM_CHECK(state.values.size() == (values ? n : 0) && state.words.size() == (words ? n : 0) &&
                    state.scales.size() == (scales ? groups : 0),
                "{} of {} weights in {} groups: a state of {} values, {} words, {} scales",
-               Name(kind),
+               ToString(kind),
                n,
                groups,
                state.values.size(),
@@ -142,7 +142,7 @@ void CheckRule(const UpdateRule& rule, const FormatSpec& format) {
                    scope.granularity == Granularity::kRow ||
                    (scope.granularity == Granularity::kBlock && scope.block >= 1),
                "scope {}",
-               Name(scope));
+               ToString(scope));
   NUMSIM_CHECK(rule.kind != UpdateKind::kSplitMaster || format == kBf16, "weights not of bf16");
   NUMSIM_CHECK(rule.kind != UpdateKind::kNoteAsPrinted || rule.iterations >= 1,
                "{} iterations",
@@ -235,7 +235,7 @@ UpdateOutcome ApplyUpdate(const UpdateRule& rule,
   }
   if constexpr (NUMSIM_HAVE_CUDA) {
     if (UsesDevice() && !step.weights.empty() && ServesOnDevice(rule, step.format)) {
-      const UpdateOutcome outcome = ApplyUpdateStaged(rule, step, random, state, new_weights);
+      const UpdateOutcome outcome = ApplyUpdateOffloaded(rule, step, random, state, new_weights);
       if (groups != nullptr) groups->assign(1, outcome);
       return outcome;
     }

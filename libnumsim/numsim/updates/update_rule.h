@@ -90,8 +90,8 @@ UpdateRule ParseUpdateRule(std::string_view text);
 std::vector<UpdateRule> ParseUpdateRuleList(std::string_view text);
 // The text that reads back to the same rule; defaults are left out. solver, tolerance and
 // iterations have no text.
-std::string Name(const UpdateRule& rule);
-std::string_view Name(UpdateKind kind);
+std::string ToString(const UpdateRule& rule);
+std::string_view ToString(UpdateKind kind);
 // Every kind, in the order of the enum.
 std::span<const UpdateKind> UpdateKinds();
 // Whether rules of that kind read `scope`; keep something beside the weights; look for a factor of
@@ -125,7 +125,7 @@ enum class UpdateStatus : uint8_t {
   kNonfinite,
 };
 // ok zero-update below-min-step not-converged saturated nonfinite.
-std::string_view Name(UpdateStatus status);
+std::string_view ToString(UpdateStatus status);
 
 // One step to take. weights and update have rows * cols elements, row by row.
 struct WeightUpdate {

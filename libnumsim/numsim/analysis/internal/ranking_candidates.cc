@@ -19,7 +19,7 @@ constexpr LinearOperand kOperands[] = {LinearOperand::kForwardX,
 
 const OperandRecipe& RecipeOf(const LinearRecipe& recipe, LinearOperand operand) {
   const auto index = static_cast<size_t>(operand);
-  const ProductRecipe& product = recipe.products[index / 2];
+  const GemmRecipe& product = recipe.products[index / 2];
   return index % 2 == 0 ? product.a : product.b;
 }
 
@@ -125,7 +125,7 @@ std::vector<Part> PartsOf(const QuantisedLayer& layer, RankBy by) {
              fmt::format("{} {} {}", parts[0].format, parts[1].format, parts[2].format),
              OperandSet::All()}};
   }
-  if (by == RankBy::kOperand && layer.recipe.keeps == LinearKeeps::kInputs) {
+  if (by == RankBy::kOperand && layer.recipe.saves == LinearSaves::kInputs) {
     parts.clear();
     for (const LinearOperand operand : kOperands) {
       OperandSet one;
@@ -172,13 +172,13 @@ RankingCandidate StoredCandidate(const StoredTensor& stored,
 
 }  // namespace
 
-void PassRecord::Tensor(std::string_view point, TensorRole role, MatrixRef<float>) {
+void PassRecord::Tensor(std::string_view point, TensorRole role, MatrixSpan<float>) {
   StoredTensor tensor{std::string(point), role};
   if (std::find(tensors_.begin(), tensors_.end(), tensor) != tensors_.end()) return;
   tensors_.push_back(std::move(tensor));
 }
 
-void PassRecord::Multiplied(std::string_view layer, Product product) {
+void PassRecord::Multiplied(std::string_view layer, LinearGemm product) {
   OperandSet& used = used_[std::string(layer)];
   const auto first = 2 * static_cast<size_t>(product);
   used.Insert(kOperands[first]);

@@ -13,8 +13,8 @@ namespace numsim {
 // Notes what a pass multiplies and stores.
 class PassRecord : public PassObserver<float> {
  public:
-  void Tensor(std::string_view point, TensorRole role, MatrixRef<float> values) override;
-  void Multiplied(std::string_view layer, Product product) override;
+  void Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) override;
+  void Multiplied(std::string_view layer, LinearGemm product) override;
 
   // Each once, in the order in which they came.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }

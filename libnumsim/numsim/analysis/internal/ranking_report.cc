@@ -10,7 +10,7 @@ namespace {
 
 std::string Title(const PrecisionRanking& ranking) {
   return fmt::format(
-      "What precision does to the gradient of step {}, by {}", ranking.step, Name(ranking.by));
+      "What precision does to the gradient of step {}, by {}", ranking.step, ToString(ranking.by));
 }
 
 Panel BarPanel(std::string title, std::string label, int style) {
@@ -94,13 +94,13 @@ Table RankingTable(const PrecisionRanking& ranking) {
   table.columns = {"rank", "layer", "tensor", "format", "effect", "error_without", "error_alone"};
   for (const RankedTensor& tensor : ranking.tensors) {
     const auto rank = static_cast<uint64_t>(table.rows.size() + 1);
-    table.rows.push_back({Cell(rank),
+    table.rows.push_back({FormatCell(rank),
                           tensor.layer,
                           tensor.tensor,
                           tensor.format,
-                          Cell(tensor.effect),
-                          Cell(tensor.error_without),
-                          Cell(tensor.error_alone)});
+                          FormatCell(tensor.effect),
+                          FormatCell(tensor.error_without),
+                          FormatCell(tensor.error_alone)});
   }
   return table;
 }

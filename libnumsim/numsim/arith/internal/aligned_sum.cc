@@ -1,10 +1,10 @@
-// Matrix units that align products by their exponents and cut what lies below.
+// Tensor cores that align products by their exponents and cut what lies below.
 #include <algorithm>
 #include <bit>
 #include <optional>
 
 #include "numsim/arith/arith.h"
-#include "numsim/arith/internal/matrix_units.h"
+#include "numsim/arith/internal/tensor_cores.h"
 #include "numsim/base/error.h"
 #include "numsim/formats/named_formats.h"
 
@@ -79,7 +79,7 @@ struct Specials {
 // lies beyond the vectors is +0.
 class Products {
  public:
-  Products(const Accumulator& rule, const DotOperand& a, const DotOperand& b)
+  Products(const AccumulationMode& rule, const DotOperand& a, const DotOperand& b)
       : order_(rule.order), a_(a), b_(b) {}
 
   // Positions that hold every product.
@@ -154,7 +154,7 @@ uint32_t TruncatedF32(int64_t sum, int unit, int bits) {
 }
 
 // One chunk of kAligned: the new accumulator.
-uint32_t AlignedChunk(const Accumulator& rule,
+uint32_t AlignedChunk(const AccumulationMode& rule,
                       const Products& products,
                       size_t begin,
                       uint32_t acc) {
@@ -211,7 +211,7 @@ PartialSum Joined(const PartialSum& a, const PartialSum& b) {
 }
 
 // One chunk of kAlignedDown: the new accumulator.
-uint32_t AlignedDownChunk(const Accumulator& rule,
+uint32_t AlignedDownChunk(const AccumulationMode& rule,
                           const Products& products,
                           size_t begin,
                           uint32_t acc) {
@@ -244,7 +244,9 @@ uint32_t AlignedDownChunk(const Accumulator& rule,
 
 }  // namespace
 
-uint32_t AlignedSum(const Accumulator& rule, const DotOperand& a, const DotOperand& b) noexcept {
+uint32_t AlignedSum(const AccumulationMode& rule,
+                    const DotOperand& a,
+                    const DotOperand& b) noexcept {
   const Products products(rule, a, b);
   const size_t promote = static_cast<size_t>(rule.promote);
   uint32_t total = 0, acc = 0;
@@ -258,7 +260,7 @@ uint32_t AlignedSum(const Accumulator& rule, const DotOperand& a, const DotOpera
   return promote != 0 ? AddF32(total, acc) : acc;
 }
 
-uint32_t AlignedDownSum(const Accumulator& rule,
+uint32_t AlignedDownSum(const AccumulationMode& rule,
                         const DotOperand& a,
                         const DotOperand& b) noexcept {
   const Products products(rule, a, b);

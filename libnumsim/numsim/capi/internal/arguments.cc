@@ -16,7 +16,7 @@ bool AreEnumerators(const numsim_format_t& format) {
 }
 
 // ValidateFormat leaves room for formats that no text names (a grid in two's complement of another
-// width, a hole elsewhere); of those the library knows the ones in its table and no others.
+// width, a subnormal gap elsewhere); of those the library knows the ones in its table and no others.
 bool IsOfKnownKind(const FormatSpec& spec) {
   const bool ordinary =
       spec.subnormal_shift == 0 && spec.sign != Sign::kTwosComplement && spec.zero != Zero::kNone;

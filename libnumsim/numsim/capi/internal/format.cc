@@ -53,7 +53,7 @@ numsim_status_t numsim_format_text(const numsim_format_t* format,
   const numsim_status_t status = numsim::capi::ReadFormat(format, &spec);
   if (status != NUMSIM_OK) return status;
   return CatchAll({nullptr, 0}, NUMSIM_ERROR_INTERNAL, [&] {
-    const std::string name = numsim::FormatText(spec);
+    const std::string name = numsim::ToString(spec);
     if (name.size() >= text_size) return NUMSIM_ERROR_BAD_ARGUMENT;
     TextBuffer{text, text_size}.Write(name);
     return NUMSIM_OK;

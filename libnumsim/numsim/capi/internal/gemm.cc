@@ -1,4 +1,4 @@
-// Products of matrices under a rule of accumulation, and the rules by name.
+// Products of matrices under a accumulation mode, and the rules by name.
 #include "numsim/gemm/gemm.h"
 
 #include <string>
@@ -8,9 +8,9 @@
 #include "numsim/capi/internal/scaled_matrix.h"
 #include "numsim/capi/internal/text.h"
 
-using numsim::Accumulator;
-using numsim::AccumulatorRow;
-using numsim::AccumulatorTable;
+using numsim::AccumulationMode;
+using numsim::AccumulationModeRow;
+using numsim::AccumulationModeTable;
 using numsim::capi::CatchAll;
 using numsim::capi::FirstError;
 using numsim::capi::Memory;
@@ -96,9 +96,9 @@ class Factor {
 };
 
 // Rule library is refused: its bits depend on more than the arguments.
-Accumulator ReadRule(const char* text) {
-  const Accumulator rule = ParseAccumulator(text);
-  if (rule.kind == AccumulatorKind::kLibrary) {
+AccumulationMode ReadRule(const char* text) {
+  const AccumulationMode rule = ParseAccumulationMode(text);
+  if (rule.kind == AccumulationKind::kLibrary) {
     throw Error::Format("accumulator '{}' has no stated order and no place in the C interface",
                         text);
   }
@@ -117,7 +117,8 @@ numsim_status_t CheckProduct(const Factor& a, const Factor& b, const Memory& out
 const std::vector<std::string>& RuleTexts() {
   static const std::vector<std::string>& texts = *[] {
     auto* made = new std::vector<std::string>;
-    for (const AccumulatorRow& row : AccumulatorTable()) made->push_back(RuleText(row.rule));
+    for (const AccumulationModeRow& row : AccumulationModeTable())
+      made->push_back(DefinitionText(row.rule));
     return made;
   }();
   return texts;
@@ -148,20 +149,20 @@ numsim_status_t numsim_gemm(const numsim_factor_t* a,
     return status;
   }
   return CatchAll(text, NUMSIM_ERROR_UNKNOWN_ACCUMULATOR, [&] {
-    const Accumulator rule = numsim::capi::ReadRule(accumulator);
+    const AccumulationMode rule = numsim::capi::ReadRule(accumulator);
     if (result.n == 0) return NUMSIM_OK;
     numsim::GemmByRule(left.Operand(), right.Operand(), rule, std::span(out, result.n));
     return NUMSIM_OK;
   });
 }
 
-size_t numsim_accumulator_count(void) noexcept { return AccumulatorTable().size(); }
+size_t numsim_accumulator_count(void) noexcept { return AccumulationModeTable().size(); }
 
 // Texts of the table are whole string literals, so their data end with a 0.
 numsim_status_t numsim_accumulator_info(size_t index, numsim_accumulator_info_t* info) noexcept {
-  if (info == nullptr || index >= AccumulatorTable().size()) return NUMSIM_ERROR_BAD_ARGUMENT;
+  if (info == nullptr || index >= AccumulationModeTable().size()) return NUMSIM_ERROR_BAD_ARGUMENT;
   return CatchAll({nullptr, 0}, NUMSIM_ERROR_INTERNAL, [&] {
-    const AccumulatorRow& row = AccumulatorTable()[index];
+    const AccumulationModeRow& row = AccumulationModeTable()[index];
     *info = {.name = row.name.data(),
              .rule = numsim::capi::RuleTexts()[index].c_str(),
              .operands = row.operands.data(),

@@ -46,7 +46,7 @@ numsim_status_t WithConversion(const char* profile,
       IsKnown(profile) ? NUMSIM_ERROR_UNSUPPORTED : NUMSIM_ERROR_UNKNOWN_PROFILE;
   return CatchAll(message, on_error, [&] {
     const numsim_status_t status = body(
-        ProfileConversion(profile, static_cast<SourceType>(source_type), {FormatText(spec), spec}));
+        ProfileConversion(profile, static_cast<SourceType>(source_type), {ToString(spec), spec}));
     if (status != NUMSIM_OK) message.Write(numsim_status_text(status));
     return status;
   });

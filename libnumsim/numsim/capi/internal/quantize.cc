@@ -26,47 +26,47 @@ struct QuantizeCall {
   Draws draws;
 
   numsim_status_t Read(const Memory& in,
-                       const Memory& multipliers,
+                       const Memory& inv_scales,
                        const numsim_random_t* random,
                        const Memory& codes) noexcept {
     numsim_status_t status =
         FirstError({in.Check(),
-                    multipliers.Check(),
+                    inv_scales.Check(),
                     CheckCodeBytes(static_cast<int>(codes.element), plan.format),
                     draws.Read(random, in.n, DrawBits(plan))});
     if (status != NUMSIM_OK) return status;
     status = codes.Check();
-    return status != NUMSIM_OK ? status : CheckDisjoint(codes, {in, multipliers, draws.Words()});
+    return status != NUMSIM_OK ? status : CheckDisjoint(codes, {in, inv_scales, draws.Words()});
   }
 
   // What the kernel does, for codes of 4 bytes and for words of the caller, which it does not know.
   template <typename Code>
   void RunEach(const float* in,
-               const float* multipliers,
+               const float* inv_scales,
                bool transpose,
                std::span<Code> codes) const {
     ForEachElement(matrix.Elements(), [&](size_t i) {
-      const float product = in[i] * multipliers[matrix.ScaleOf(i)];
+      const float product = in[i] * inv_scales[matrix.ScaleOf(i)];
       codes[matrix.PlaceOf(i, transpose)] =
           static_cast<Code>(EncodeF32(plan, std::bit_cast<uint32_t>(product), draws.At(i)));
     });
   }
 
   template <typename Code>
-  void Run(const float* in, const float* multipliers, bool transpose, std::span<Code> codes) const {
+  void Run(const float* in, const float* inv_scales, bool transpose, std::span<Code> codes) const {
     if constexpr (sizeof(Code) <= 2) {
       if (!draws.HasWords()) {
         return Quantize(plan,
                         std::span(in, matrix.Elements()),
                         matrix.shape,
                         matrix.layout,
-                        std::span(multipliers, matrix.Scales()),
+                        std::span(inv_scales, matrix.Scales()),
                         codes,
                         draws.Stream(),
                         transpose);
       }
     }
-    RunEach(in, multipliers, transpose, codes);
+    RunEach(in, inv_scales, transpose, codes);
   }
 };
 
@@ -127,7 +127,7 @@ numsim_status_t numsim_quantize(const float* in,
                                 size_t rows,
                                 size_t cols,
                                 const numsim_scale_layout_t* layout,
-                                const float* multipliers,
+                                const float* inv_scales,
                                 const numsim_format_t* to,
                                 const numsim_rounding_t* rounding,
                                 const numsim_random_t* random,
@@ -140,12 +140,12 @@ numsim_status_t numsim_quantize(const float* in,
   if (status != NUMSIM_OK) return status;
   const size_t n = call.matrix.Elements();
   status = call.Read({in, n, sizeof(float)},
-                     {multipliers, call.matrix.Scales(), sizeof(float)},
+                     {inv_scales, call.matrix.Scales(), sizeof(float)},
                      random,
                      {codes, n, static_cast<size_t>(code_bytes)});
   if (status != NUMSIM_OK || n == 0) return status;
   WithCodes(
-      codes, code_bytes, n, [&](auto span) { call.Run(in, multipliers, transpose != 0, span); });
+      codes, code_bytes, n, [&](auto span) { call.Run(in, inv_scales, transpose != 0, span); });
   return NUMSIM_OK;
 }
 

@@ -15,22 +15,22 @@ struct NearestEncoder {
   EncodeShortcut shortcut;
   DecodeShortcut decode;
 
-  __device__ __forceinline__ uint32_t Rank(uint32_t bits) const {
+  __device__ __forceinline__ uint32_t Ordinal(uint32_t bits) const {
     if constexpr (kKind == EncodeShortcutKind::kNearestSame) {
-      return RankNearestSame(shortcut, bits);
+      return OrdinalNearestSame(shortcut, bits);
     } else {
-      return RankNearestNarrower<DeviceFloats>(shortcut, bits);
+      return OrdinalNearestNarrower<DeviceFloats>(shortcut, bits);
     }
   }
 
   __device__ __forceinline__ StoredFour<T> Apply4(const uint32_t in[4]) const {
-    uint32_t ranks[4];
+    uint32_t ordinals[4];
 #pragma unroll
-    for (int j = 0; j < 4; ++j) ranks[j] = Rank(in[j]);
-    return FinishFour<T>(shortcut, decode, in, ranks);
+    for (int j = 0; j < 4; ++j) ordinals[j] = Ordinal(in[j]);
+    return FinishFour<T>(shortcut, decode, in, ordinals);
   }
   __device__ __forceinline__ uint32_t Apply(uint32_t bits, size_t) const {
-    return FinishOne<T>(shortcut, decode, bits, Rank(bits));
+    return FinishOne<T>(shortcut, decode, bits, Ordinal(bits));
   }
 };
 

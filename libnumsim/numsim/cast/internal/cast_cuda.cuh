@@ -80,12 +80,12 @@ __device__ __forceinline__ T FromWord(uint32_t word) {
 template <typename T>
 constexpr bool kIsValue = T(0.5) != T(0);
 
-// The code or value of an element from its rank.
+// The code or value of an element from its ordinal.
 template <typename Out>
 __device__ __forceinline__ uint32_t
-FinishOne(const EncodeShortcut& s, const DecodeShortcut& d, uint32_t bits, uint32_t rank) {
-  uint32_t code = SignedCode(s, bits, rank);
-  if (s.unsigned_zero && rank == 0) code = 0;
+FinishOne(const EncodeShortcut& s, const DecodeShortcut& d, uint32_t bits, uint32_t ordinal) {
+  uint32_t code = SignedCode(s, bits, ordinal);
+  if (s.unsigned_zero && ordinal == 0) code = 0;
   if ((bits & 0x7FFFFFFFu) > 0x7F800000u) code = NanOf(s, bits);
   if constexpr (kIsValue<Out>) code = DecodeByShortcut<DeviceFloats>(d, code);
   return code;
@@ -110,8 +110,8 @@ __device__ __forceinline__ StoredFour<T> Packed(const uint32_t words[4]) {
 template <typename T>
 __device__ __forceinline__ StoredFour<T> SignedFour(const EncodeShortcut& s,
                                                     const uint32_t in[4],
-                                                    const uint32_t ranks[4]) {
-  StoredFour<T> four = Packed<T>(ranks);
+                                                    const uint32_t ordinals[4]) {
+  StoredFour<T> four = Packed<T>(ordinals);
   if constexpr (sizeof(T) == 1) {
     const uint32_t low = __byte_perm(in[0], in[1], 0x0073);
     const uint32_t high = __byte_perm(in[2], in[3], 0x0073);
@@ -133,25 +133,25 @@ template <typename Out>
 __device__ __forceinline__ StoredFour<Out> FinishFour(const EncodeShortcut& s,
                                                       const DecodeShortcut& d,
                                                       const uint32_t in[4],
-                                                      const uint32_t ranks[4]) {
+                                                      const uint32_t ordinals[4]) {
   const float sum = (__uint_as_float(in[0]) + __uint_as_float(in[1])) +
                     (__uint_as_float(in[2]) + __uint_as_float(in[3]));
   const bool is_nan = sum != sum;  // also of infinities of both signs
   if (s.unsigned_zero || is_nan) {
     uint32_t finished[4];
 #pragma unroll
-    for (int j = 0; j < 4; ++j) finished[j] = FinishOne<Out>(s, d, in[j], ranks[j]);
+    for (int j = 0; j < 4; ++j) finished[j] = FinishOne<Out>(s, d, in[j], ordinals[j]);
     return Packed<Out>(finished);
   }
   if constexpr (kIsValue<Out>) {
     uint32_t values[4];
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      values[j] = DecodeByShortcut<DeviceFloats>(d, SignedCode(s, in[j], ranks[j]));
+      values[j] = DecodeByShortcut<DeviceFloats>(d, SignedCode(s, in[j], ordinals[j]));
     }
     return Packed<Out>(values);
   } else {
-    return SignedFour<Out>(s, in, ranks);
+    return SignedFour<Out>(s, in, ordinals);
   }
 }
 

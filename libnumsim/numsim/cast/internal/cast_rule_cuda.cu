@@ -1,7 +1,7 @@
 // Conversions by the rule itself: any plan, any format.
 #include "numsim/cast/internal/cast_cuda.cuh"
 #include "numsim/rounding/shared/encode_scalar.h"
-#include "numsim/rounding/shared/hole.h"
+#include "numsim/rounding/shared/subnormal_gap.h"
 
 namespace numsim::cuda {
 namespace {
@@ -38,14 +38,14 @@ struct RuleEncoder {
   }
 };
 
-// Formats as precise as float32, or with a hole.
+// Formats as precise as float32, or with a subnormal gap.
 template <typename T>
 struct WideEncoder {
   static constexpr bool kOneByOne = true;
   using In = float;
   using Out = T;
   EncodePlan plan;
-  HolePlans hole;
+  SubnormalGapPlans subnormal_gap;
   PhiloxStream stream;
   uint64_t first_index;
 
@@ -57,7 +57,7 @@ struct WideEncoder {
     }
     const uint64_t wide = scalar::WidenF32(bits);
     const uint32_t code = plan.format.subnormal_shift != 0
-                              ? scalar::EncodeWithHole(plan, hole, wide, r)
+                              ? scalar::EncodeWithSubnormalGap(plan, subnormal_gap, wide, r)
                               : scalar::EncodeWide(plan, wide, r);
     return CodeOrValue<T>(plan.format, code);
   }
@@ -99,7 +99,7 @@ void EncodeByRule(const EncodePlan& plan,
   if (scalar::NeedsWideWords(plan)) {
     WideEncoder<Out> op;
     op.plan = plan;
-    op.hole = MakeHolePlans(plan);
+    op.subnormal_gap = MakeSubnormalGapPlans(plan);
     op.stream = MakePhiloxStream(random.stream);
     op.first_index = random.first_index;
     return Map("encode by the rule over 64-bit words", op, in, out, stream);

@@ -14,9 +14,9 @@ EncodeShortcutKind KindOf(const EncodePlan& plan) {
   const bool nearest = rounding.mode == RoundingMode::kNearestEven;
   const bool stochastic =
       rounding.mode == RoundingMode::kStochastic && rounding.variant == StochasticVariant::kA;
-  const bool bounded =
-      plan.overflow_rank[0] == plan.max_rank || plan.overflow_rank[0] == plan.max_rank + 1;
-  if (!(nearest || stochastic) || !plan.uniform_specials || !bounded || plan.rank_offset != 0 ||
+  const bool bounded = plan.overflow_ordinal[0] == plan.max_ordinal ||
+                       plan.overflow_ordinal[0] == plan.max_ordinal + 1;
+  if (!(nearest || stochastic) || !plan.uniform_specials || !bounded || plan.ordinal_offset != 0 ||
       plan.format.subnormal_shift != 0 || plan.mantissa_bits < 1 || plan.mantissa_bits > 21) {
     return EncodeShortcutKind::kNone;
   }
@@ -24,11 +24,11 @@ EncodeShortcutKind KindOf(const EncodePlan& plan) {
     return nearest ? EncodeShortcutKind::kNearestSame : EncodeShortcutKind::kStochasticSame;
   }
   if (plan.range_f32 != ExponentRange::kNarrower) return EncodeShortcutKind::kNone;
-  // c of numbers near infinity leaves the exponents of float32; their ranks must still be beyond
+  // c of numbers near infinity leaves the exponents of float32; their ordinals must still be beyond
   // the bound, and those of c's last exponents too.
   const int smallest = plan.min_exponent + kBias + kMantissaBits - plan.mantissa_bits;
-  const bool far = smallest < 200 &&
-                   ((255 - smallest) << plan.mantissa_bits) > static_cast<int>(plan.max_rank) + 1;
+  const bool far = smallest < 200 && ((255 - smallest) << plan.mantissa_bits) >
+                                         static_cast<int>(plan.max_ordinal) + 1;
   if (!far) return EncodeShortcutKind::kNone;
   return nearest ? EncodeShortcutKind::kNearestNarrower : EncodeShortcutKind::kStochasticNarrower;
 }
@@ -53,7 +53,7 @@ EncodeShortcut MakeEncodeShortcut(const EncodePlan& plan) noexcept {
   s.unsigned_zero = plan.unsigned_zero;
   s.cut = kMantissaBits - m;
   s.to_sign = 32 - plan.format.Bits();
-  s.bound = static_cast<int32_t>(plan.overflow_rank[0]);
+  s.bound = static_cast<int32_t>(plan.overflow_ordinal[0]);
   s.sign_bit = plan.sign_bit;
   s.nan_code = plan.nan_code;
   s.nan_sign = plan.nan_sign;

@@ -6,11 +6,11 @@
 // larger of the exponents of |x| and of the target's smallest normal binade, g = 2^(e - m) for m
 // mantissa bits. Then c = 2^23 g = 2^(e + 23 - m) is a float32 whose last bit is worth g, so that
 // the processor rounds |x| + c to a multiple of g, and the difference of the bits of that sum and
-// of c is |x| / g, an integer. The rank is that plus (e - e_min) << m, which the exponent of c
+// of c is |x| / g, an integer. The ordinal is that plus (e - e_min) << m, which the exponent of c
 // holds. Subnormals of the target take no other path, and the sum is far from a carry into its
 // exponent. Example, e4m3fn, |x| = 0.78: e = -1, g = 2^-4, c = 2^19, |x| + c = 2^19 + 12 g, and the
-// rank is 12 + ((-1 + 6) << 3) = 0x34, or 0.75. Ties go to even sums, which with m > 0 are even
-// ranks.
+// ordinal is 12 + ((-1 + 6) << 3) = 0x34, or 0.75. Ties go to even sums, which with m > 0 are even
+// ordinals.
 //
 // Stochastic rounding (variant A) adds with truncation and finds the rest |x| - g floor(|x| / g)
 // exactly. With nu = rest / g it rounds away when nu >= 1 - R / 2^N. Up to 16 bits of R that is a
@@ -41,9 +41,9 @@ struct EncodeShortcut {
   int to_sign = 0;          // from the sign bit of a float32 to that of a code
   uint32_t up = 0;          // of c over the exponent of |x|
   int32_t smallest = 0;     // the smallest c
-  int32_t rebase = 0;       // added to a rank
+  int32_t rebase = 0;       // added to a ordinal
   int32_t rebase_away = 0;  // and one more
-  int32_t bound = 0;        // of ranks: the largest value, or what an overflow becomes beyond it
+  int32_t bound = 0;        // of ordinals: the largest value, or what an overflow becomes beyond it
   uint32_t sign_bit = 0;    // of a code
   uint32_t nan_code = 0;
   uint32_t nan_sign = 0;
@@ -95,20 +95,20 @@ NUMSIM_INLINE float AwayThreshold(uint32_t word) {
 inline constexpr uint32_t kTwoTo55OverC = (2u * 127 + 55) << 23;
 
 // c of |x| as bits. Of infinity and of numbers near it: the smallest, or infinity; either way the
-// rank comes out beyond the bound.
+// ordinal comes out beyond the bound.
 NUMSIM_INLINE uint32_t UnitBits(const EncodeShortcut& s, uint32_t bits) {
   const int32_t c = static_cast<int32_t>((bits & 0x7F800000u) + s.up);
   return static_cast<uint32_t>(c > s.smallest ? c : s.smallest);
 }
 
-NUMSIM_INLINE uint32_t Bounded(const EncodeShortcut& s, uint32_t rank, int32_t rebase = 0) {
-  const int32_t rebased = static_cast<int32_t>(rank + static_cast<uint32_t>(rebase));
+NUMSIM_INLINE uint32_t Bounded(const EncodeShortcut& s, uint32_t ordinal, int32_t rebase = 0) {
+  const int32_t rebased = static_cast<int32_t>(ordinal + static_cast<uint32_t>(rebase));
   return static_cast<uint32_t>(rebased < s.bound ? rebased : s.bound);
 }
 
-// The ranks below are those of the rule, with overflows settled. Each requires its kind.
+// The ordinals below are those of the rule, with overflows settled. Each requires its kind.
 template <class Floats>
-NUMSIM_INLINE uint32_t RankNearestNarrower(const EncodeShortcut& s, uint32_t bits) {
+NUMSIM_INLINE uint32_t OrdinalNearestNarrower(const EncodeShortcut& s, uint32_t bits) {
   const uint32_t c = UnitBits(s, bits);
   const float sum = Floats::Add(Floats::Magnitude(bits), std::bit_cast<float>(c));
   return Bounded(s, std::bit_cast<uint32_t>(sum) - c + (c >> s.cut), s.rebase);
@@ -116,9 +116,9 @@ NUMSIM_INLINE uint32_t RankNearestNarrower(const EncodeShortcut& s, uint32_t bit
 
 // R lies at the top of field kField, of kBits bits, of the word; what lies below R is ignored.
 template <class Floats, int kBits, int kField>
-NUMSIM_INLINE uint32_t RankStochasticNarrower(const EncodeShortcut& s,
-                                              uint32_t bits,
-                                              uint32_t word) {
+NUMSIM_INLINE uint32_t OrdinalStochasticNarrower(const EncodeShortcut& s,
+                                                 uint32_t bits,
+                                                 uint32_t word) {
   const uint32_t c_bits = UnitBits(s, bits);
   const float c = std::bit_cast<float>(c_bits);
   const float magnitude = Floats::Magnitude(bits);
@@ -137,23 +137,25 @@ NUMSIM_INLINE uint32_t RankStochasticNarrower(const EncodeShortcut& s,
   }
 }
 
-NUMSIM_INLINE uint32_t RankNearestSame(const EncodeShortcut& s, uint32_t bits) {
+NUMSIM_INLINE uint32_t OrdinalNearestSame(const EncodeShortcut& s, uint32_t bits) {
   const uint32_t magnitude = bits & 0x7FFFFFFFu;
   const uint32_t odd = magnitude >> s.cut & 1;
   return Bounded(s, (magnitude + odd + s.up) >> s.cut);
 }
 
-// R as for RankStochasticNarrower. The fraction has 23 - m bits.
+// R as for OrdinalStochasticNarrower. The fraction has 23 - m bits.
 template <int kBits, int kField>
-NUMSIM_INLINE uint32_t RankStochasticSame(const EncodeShortcut& s, uint32_t bits, uint32_t word) {
+NUMSIM_INLINE uint32_t OrdinalStochasticSame(const EncodeShortcut& s,
+                                             uint32_t bits,
+                                             uint32_t word) {
   constexpr uint32_t kTopField = ~uint32_t{0} << (32 - kBits);
   const uint32_t top = word << (32 - kBits * (kField + 1)) & (s.random_mask & kTopField);
   return Bounded(s, ((bits & 0x7FFFFFFFu) + (top >> (32 - s.cut))) >> s.cut);
 }
 
-// rank -> code, but for NaN and, under unsigned_zero, for rank 0, whose code is 0.
-NUMSIM_INLINE uint32_t SignedCode(const EncodeShortcut& s, uint32_t bits, uint32_t rank) {
-  return rank | (bits >> s.to_sign & s.sign_bit);
+// ordinal -> code, but for NaN and, under unsigned_zero, for ordinal 0, whose code is 0.
+NUMSIM_INLINE uint32_t SignedCode(const EncodeShortcut& s, uint32_t bits, uint32_t ordinal) {
+  return ordinal | (bits >> s.to_sign & s.sign_bit);
 }
 
 NUMSIM_INLINE uint32_t NanOf(const EncodeShortcut& s, uint32_t bits) {
@@ -177,7 +179,7 @@ struct DecodeShortcut {
 };
 
 // Not usable where a value is a subnormal float32 that the format's own fields do not show, where
-// the format has no sign bit, or a hole.
+// the format has no sign bit, or a subnormal gap.
 DecodeShortcut MakeDecodeShortcut(const FormatSpec& format) noexcept;
 
 // The float32 bits of a code; bits above the format's width are ignored. Requires s.usable.

@@ -28,7 +28,7 @@ constexpr int kTilesPerHalf = kBits / 8;
 template <int kBits>
 constexpr size_t kBlockTiles = size_t{kThreads / kRandomLanes} * kTilesPerHalf<kBits>;
 
-// Rank-wise stochastic encoding. kNone as the kind: the draws themselves.
+// Ordinal-wise stochastic encoding. kNone as the kind: the draws themselves.
 template <EncodeShortcutKind kKind, int kBits, typename T>
 struct StochasticEncoder {
   using Out = T;
@@ -38,27 +38,27 @@ struct StochasticEncoder {
 
   // `word` is a random word; field kField of it is the element's.
   template <int kField>
-  __device__ __forceinline__ uint32_t Rank(uint32_t bits, uint32_t word) const {
+  __device__ __forceinline__ uint32_t Ordinal(uint32_t bits, uint32_t word) const {
     if constexpr (kKind == EncodeShortcutKind::kStochasticSame) {
-      return RankStochasticSame<kBits, kField>(shortcut, bits, word);
+      return OrdinalStochasticSame<kBits, kField>(shortcut, bits, word);
     } else {
-      return RankStochasticNarrower<DeviceFloats, kBits, kField>(shortcut, bits, word);
+      return OrdinalStochasticNarrower<DeviceFloats, kBits, kField>(shortcut, bits, word);
     }
   }
   __device__ __forceinline__ uint32_t Apply(uint32_t bits, uint32_t top) const {
-    return FinishOne<T>(shortcut, decode, bits, Rank<32 / kBits - 1>(bits, top));
+    return FinishOne<T>(shortcut, decode, bits, Ordinal<32 / kBits - 1>(bits, top));
   }
   // Elements of rows kRow .. kRow + 3 of a tile.
   template <int kRow>
   __device__ __forceinline__ StoredFour<T> Apply4(const uint32_t in[4],
                                                   const PhiloxCounter& block) const {
     constexpr int kFields = 32 / kBits;
-    uint32_t ranks[4];
-    ranks[0] = Rank<(kRow + 0) % kFields>(in[0], block[(kRow + 0) / kFields]);
-    ranks[1] = Rank<(kRow + 1) % kFields>(in[1], block[(kRow + 1) / kFields]);
-    ranks[2] = Rank<(kRow + 2) % kFields>(in[2], block[(kRow + 2) / kFields]);
-    ranks[3] = Rank<(kRow + 3) % kFields>(in[3], block[(kRow + 3) / kFields]);
-    return FinishFour<T>(shortcut, decode, in, ranks);
+    uint32_t ordinals[4];
+    ordinals[0] = Ordinal<(kRow + 0) % kFields>(in[0], block[(kRow + 0) / kFields]);
+    ordinals[1] = Ordinal<(kRow + 1) % kFields>(in[1], block[(kRow + 1) / kFields]);
+    ordinals[2] = Ordinal<(kRow + 2) % kFields>(in[2], block[(kRow + 2) / kFields]);
+    ordinals[3] = Ordinal<(kRow + 3) % kFields>(in[3], block[(kRow + 3) / kFields]);
+    return FinishFour<T>(shortcut, decode, in, ordinals);
   }
 };
 

@@ -19,7 +19,7 @@ struct NearestGrid {
 };
 
 // Empty where the plan does not round to nearest even with saturation, or the format is unsigned,
-// has a hole, no mantissa bits (where even codes are even exponents), more than 21, or a range that
+// has a subnormal gap, no mantissa bits (where even codes are even exponents), more than 21, or a range that
 // float32's normal numbers do not cover.
 std::optional<NearestGrid> MakeNearestGrid(const EncodePlan& plan) noexcept;
 

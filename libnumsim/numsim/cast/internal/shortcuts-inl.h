@@ -8,8 +8,8 @@
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
-#include "numsim/cast/internal/hole-inl.h"
 #include "numsim/cast/internal/lanes-inl.h"
+#include "numsim/cast/internal/subnormal_gap-inl.h"
 #include "numsim/formats/named_formats.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -98,7 +98,7 @@ HWY_NOINLINE size_t EncodeInt8(const EncodePlan& plan,
   const hn::ScalableTag<float> df;
   const hn::ScalableTag<uint32_t> du;
   const size_t lanes = hn::Lanes(df);
-  const auto max = hn::Set(df, static_cast<float>(plan.max_rank));
+  const auto max = hn::Set(df, static_cast<float>(plan.max_ordinal));
   size_t i = 0;
   for (; i + lanes <= n; i += lanes) {
     hwy::Prefetch(in + i + source.ahead);
@@ -118,23 +118,24 @@ HWY_NOINLINE size_t EncodeInt8(const EncodePlan& plan,
 // target's subnormals fewer bits are needed still. Twice the elements a vector of the 32-bit rule.
 constexpr int kStickyMantissaBits = 5;
 
-// With a hole its middle, of m + subnormal_shift + 1 bits, needs a bit less than the 8 that are
+// With a subnormal gap its middle, of m + subnormal_shift + 1 bits, needs a bit less than the 8 that are
 // left.
 constexpr bool ServesSticky(const EncodePlan& plan) {
   const FormatSpec& format = plan.format;
-  const bool hole = format.subnormal_shift != 0;
+  const bool subnormal_gap = format.subnormal_shift != 0;
   return plan.range_f32 == ExponentRange::kNarrower && plan.mantissa_bits <= kStickyMantissaBits &&
-         (!hole || plan.mantissa_bits + format.subnormal_shift <= 6);
+         (!subnormal_gap || plan.mantissa_bits + format.subnormal_shift <= 6);
 }
 
-template <bool kHole, class Source>
+template <bool kSubnormalGap, class Source>
 HWY_NOINLINE size_t EncodeSticky(const EncodePlan& plan_ref,
                                  const Source source,
                                  const float* HWY_RESTRICT in,
                                  size_t n,
                                  uint8_t* HWY_RESTRICT out) {
-  const EncodePlan plan = kHole ? WithoutHole(plan_ref) : plan_ref;
-  const HoleEdges hole = kHole ? HoleEdges(plan_ref.format) : HoleEdges();
+  const EncodePlan plan = kSubnormalGap ? WithoutSubnormalGap(plan_ref) : plan_ref;
+  const SubnormalGapEdges subnormal_gap =
+      kSubnormalGap ? SubnormalGapEdges(plan_ref.format) : SubnormalGapEdges();
   const hn::ScalableTag<float> df;
   const hn::ScalableTag<uint16_t> d16;
   const hn::Half<hn::ScalableTag<uint8_t>> d8;
@@ -149,7 +150,7 @@ HWY_NOINLINE size_t EncodeSticky(const EncodePlan& plan_ref,
     const auto high = hn::ConcatOdd(d16, b, a);
     const auto low = hn::ConcatEven(d16, b, a);
     auto bits = hn::Or(high, hn::Min(low, hn::Set(d16, uint16_t{1})));
-    if constexpr (kHole) bits = CloseNearestEven(lanes, hole, bits);
+    if constexpr (kSubnormalGap) bits = CloseNearestEven(lanes, subnormal_gap, bits);
     const auto code =
         EncodeWord<RuleMode::kNearestEven, ExponentRange::kNarrower>(lanes, plan, bits, bits);
     hn::StoreU(hn::TruncateTo(d8, code), d8, out + i);

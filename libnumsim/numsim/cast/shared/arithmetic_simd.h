@@ -42,7 +42,7 @@ inline constexpr size_t kArithmeticBlock = 1024;
 inline constexpr size_t kPaddedBlock = kArithmeticBlock + 128;
 
 // codes[i] = code of x[i]; ORs the flags of the rounding into `flags` if that is not null.
-// Requires n <= kArithmeticBlock and padded arrays as above; no format with a hole, fewer mantissa
+// Requires n <= kArithmeticBlock and padded arrays as above; no format with a subnormal gap, fewer mantissa
 // bits than the source's.
 void EncodeOdd(const EncodePlan& plan,
                const float* x,

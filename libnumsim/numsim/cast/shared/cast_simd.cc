@@ -4,7 +4,7 @@
 #include <bit>
 #include <type_traits>
 
-#include "numsim/cast/internal/hole_edges.h"
+#include "numsim/cast/internal/subnormal_gap_edges.h"
 #include "numsim/rounding/shared/decode_range.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -12,10 +12,10 @@
 #include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "numsim/cast/internal/hole-inl.h"
 #include "numsim/cast/internal/lanes-inl.h"
 #include "numsim/cast/internal/philox-inl.h"
 #include "numsim/cast/internal/shortcuts-inl.h"
+#include "numsim/cast/internal/subnormal_gap-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
@@ -85,18 +85,18 @@ void EncodeRange(
   EncodeBlock<kMode, ExponentRange::kGeneral>(plan, in, n, random, out);
 }
 
-// Encodes in one mode: with the rule, behind a copy with the hole closed where there is one.
+// Encodes in one mode: with the rule, behind a copy with the subnormal gap closed where there is one.
 template <RuleMode kMode, typename Out>
 void EncodeInMode(
     const EncodePlan& plan, const float* in, size_t n, const uint32_t* random, Out* out) {
   if (plan.format.subnormal_shift == 0) return EncodeRange<kMode>(plan, in, n, random, out);
-  const EncodePlan without = WithoutHole(plan);
+  const EncodePlan without = WithoutSubnormalGap(plan);
   HWY_ALIGN float closed[kBlock];
   for (size_t i = 0; i < n; i += kBlock) {
     const size_t count = std::min(kBlock, n - i);
-    CloseHole<kMode>(plan, in + i, count, random + i, closed);
+    CloseSubnormalGap<kMode>(plan, in + i, count, random + i, closed);
     EncodeRange<kMode>(without, closed, count, random + i, out + i);
-    if constexpr (std::is_same_v<Out, float>) OpenHole(plan.format, out + i, count);
+    if constexpr (std::is_same_v<Out, float>) OpenSubnormalGap(plan.format, out + i, count);
   }
 }
 
@@ -268,7 +268,7 @@ HWY_NOINLINE void DecodeBlock(const Decoder& decoder_ref,
 }
 
 template <typename Code>
-void DecodeWithoutHole(const FormatSpec& format, const Code* codes, size_t n, float* out) {
+void DecodeWithoutSubnormalGap(const FormatSpec& format, const Code* codes, size_t n, float* out) {
   if (HoldsUpperBits(format)) return DecodeBlock(UpperBitsDecoder{format}, codes, n, out);
 #if HWY_TARGET <= HWY_AVX2
   if (FitsBinary16Fields(format)) return DecodeBlock(HalfDecoder{format}, codes, n, out);
@@ -278,12 +278,12 @@ void DecodeWithoutHole(const FormatSpec& format, const Code* codes, size_t n, fl
 
 template <typename Code>
 void DecodeAny(const FormatSpec& format, const Code* codes, size_t n, float* out) {
-  if (format.subnormal_shift == 0) return DecodeWithoutHole(format, codes, n, out);
-  const FormatSpec without = WithoutHole(format);
+  if (format.subnormal_shift == 0) return DecodeWithoutSubnormalGap(format, codes, n, out);
+  const FormatSpec without = WithoutSubnormalGap(format);
   for (size_t i = 0; i < n; i += kBlock) {
     const size_t count = std::min(kBlock, n - i);
-    DecodeWithoutHole(without, codes + i, count, out + i);
-    OpenHole(format, out + i, count);
+    DecodeWithoutSubnormalGap(without, codes + i, count, out + i);
+    OpenSubnormalGap(format, out + i, count);
   }
 }
 
@@ -324,13 +324,13 @@ HWY_EXPORT(DecodeU16);
 HWY_EXPORT(RandomBitsU32);
 
 bool EncodesInVectors(const EncodePlan& plan) noexcept {
-  if (plan.format.subnormal_shift != 0) return HoleFitsLanes(plan.format);
+  if (plan.format.subnormal_shift != 0) return SubnormalGapFitsLanes(plan.format);
   return plan.mantissa_bits < 23;
 }
 
 bool DecodesInVectors(const FormatSpec& format) noexcept {
   if (format.subnormal_shift == 0) return DecodesInLanes(format);
-  return HoleFitsLanes(format) && DecodesInLanes(WithoutHole(format));
+  return SubnormalGapFitsLanes(format) && DecodesInLanes(WithoutSubnormalGap(format));
 }
 
 void EncodeSimd(

@@ -33,7 +33,7 @@ NUMSIM_HOST_DEVICE inline double OddSum(double a, double b) {
 
 // out[i] = the value of the plan's format that x[i] rounds to, in vectors. Requires
 // n <= kArithmeticBlock, an x of kPaddedBlock elements (arithmetic_simd.h), exact or rounded to
-// odd, and no format with a hole.
+// odd, and no format with a subnormal gap.
 void RoundOddBlock(
     const EncodePlan& plan, const double* x, size_t n, float* out, const ArrayRandom& random);
 

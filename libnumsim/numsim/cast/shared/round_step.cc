@@ -9,8 +9,8 @@
 #include "numsim/base/parallel.h"
 #include "numsim/base/shared/float_environment.h"
 #include "numsim/cast/internal/nearest_grid.h"
+#include "numsim/cast/internal/round_step_offload.h"
 #include "numsim/cast/internal/round_step_simd.h"
-#include "numsim/cast/internal/round_step_staged.h"
 #include "numsim/cast/shared/arithmetic_simd.h"
 #include "numsim/cast/shared/cast_serial.h"
 #include "numsim/cast/shared/round_f64.h"
@@ -142,7 +142,7 @@ void RoundStep(const EncodePlan& plan,
   if constexpr (NUMSIM_HAVE_CUDA) {
     const bool matching = base.size() == out.size() && direction.size() == out.size();
     if (UsesDevice() && matching && HasStepRule(plan)) {
-      return RoundStepStaged(plan, base, direction, factor, out, random);
+      return RoundStepOffloaded(plan, base, direction, factor, out, random);
     }
   }
   RoundStepOnHost(plan, base, direction, factor, out, random);

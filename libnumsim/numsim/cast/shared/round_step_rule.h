@@ -28,7 +28,7 @@ struct StepRule {
   StepPath path = StepPath::kNearest;
 };
 
-// Whether the functions below serve the plan: a signed format with a zero and without a hole, none
+// Whether the functions below serve the plan: a signed format with a zero and without a subnormal gap, none
 // of whose values but 0 is a float32 subnormal unless the exponents are float32's own; and, where
 // rounding is stochastic, no more random bits than a float64 has to spare.
 bool HasStepRule(const EncodePlan& plan);

@@ -52,7 +52,7 @@ void CheckModelAlone(ModelConfig model) {
 }
 
 [[noreturn]] void DoNotFit(ModelKind kind, std::string_view wanted) {
-  throw Error::Format("data.kind: a model of kind '{}' wants {}", Name(kind), wanted);
+  throw Error::Format("data.kind: a model of kind '{}' wants {}", ToString(kind), wanted);
 }
 
 void FitImage(ModelConfig& model, const DataShape& data) {

@@ -56,13 +56,13 @@ Rounding ParseRounding(const std::string& text) {
 
 std::string RoundingText(const Rounding& rounding) {
   const Rounding plain;
-  std::string text(Name(rounding.mode));
+  std::string text(ToString(rounding.mode));
   if (rounding.mode != RoundingMode::kStochastic) return text;
   const bool variant = rounding.variant != plain.variant;
   if (variant || rounding.random_bits != plain.random_bits) {
     text += fmt::format(":{}", rounding.random_bits);
   }
-  if (variant) text += fmt::format(":{}", Name(rounding.variant));
+  if (variant) text += fmt::format(":{}", ToString(rounding.variant));
   return text;
 }
 
@@ -112,7 +112,7 @@ void AppendDelayedRows(ConfigRows<LinearOptions>& rows) {
       "delayed_algorithm",
       &DelayedScalingOptions::algorithm,
       [](const ConfigValue& value) { return ParseAmaxAlgorithm(ReadText(value)); },
-      [](AmaxAlgorithm algorithm) { return QuotedText(Name(algorithm)); },
+      [](AmaxAlgorithm algorithm) { return QuotedText(ToString(algorithm)); },
       "which of them makes the scale",
       "max, most-recent"));
   rows.push_back(DelayedRow(

@@ -22,7 +22,7 @@ ConfigRows<StableOptions> StableRows() {
 
 template <typename Member>
 ConfigRow<OptimizerConfig> MomentRow(std::string name, Member field, std::string meaning) {
-  const auto write = [](const MomentFormat& format) { return Name(format); };
+  const auto write = [](const MomentFormat& format) { return ToString(format); };
   return TextRow(std::move(name),
                  field,
                  ParseMomentFormat,
@@ -35,8 +35,8 @@ ConfigRow<OptimizerConfig> MomentRow(std::string name, Member field, std::string
 
 ConfigRows<OptimizerConfig> OptimizerRows() {
   using O = OptimizerConfig;
-  const auto kind_name = [](OptimizerKind kind) { return Name(kind); };
-  const auto rule_text = [](const UpdateRule& rule) { return Name(rule); };
+  const auto kind_name = [](OptimizerKind kind) { return ToString(kind); };
+  const auto rule_text = [](const UpdateRule& rule) { return ToString(rule); };
   ConfigRows<O> rows = {
       TextRow(
           "kind", &O::kind, ParseOptimizerKind, kind_name, "the optimiser", OptimizerKindNames()),

@@ -73,9 +73,9 @@ ConfigRow<Owner> ChoiceRow(std::string name,
                            std::string meaning) {
   std::string valid;
   for (int i = 0; i <= static_cast<int>(last); ++i) {
-    valid += fmt::format("{}{}", i == 0 ? "" : ", ", Name(static_cast<Enum>(i)));
+    valid += fmt::format("{}{}", i == 0 ? "" : ", ", ToString(static_cast<Enum>(i)));
   }
-  const auto write = [](Enum value) { return Name(value); };
+  const auto write = [](Enum value) { return ToString(value); };
   return TextRow(std::move(name), field, parse, write, std::move(meaning), std::move(valid));
 }
 

@@ -39,13 +39,13 @@ void ReadPixels(const std::filesystem::path& path, CaptionSet& set) {
   if (array.type != ElementType::kU8 || array.shape.size() != 4) {
     throw Error::Format("{}: {} of shape {}, expected uint8 of n x height x width x channels",
                         path.string(),
-                        Name(array.type),
-                        ShapeText(array.shape));
+                        ToString(array.type),
+                        ShapeToString(array.shape));
   }
   if (array.bytes.empty()) {
     throw Error::Format("{}: shape {}, expected at least one image of one pixel",
                         path.string(),
-                        ShapeText(array.shape));
+                        ShapeToString(array.shape));
   }
   set.count = array.shape[0];
   set.height = array.shape[1];

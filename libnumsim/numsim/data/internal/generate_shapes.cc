@@ -30,7 +30,7 @@ ShapeObject ObjectOf(size_t number) {
 
 }  // namespace
 
-std::string Name(const ShapeObject& object) {
+std::string ToString(const ShapeObject& object) {
   return fmt::format(
       "{} {} {}", kSizeNames[object.size], kColourNames[object.colour], kFormNames[object.form]);
 }
@@ -46,9 +46,9 @@ ShapeScene SceneOf(size_t number) {
 }
 
 std::string Caption(const ShapeScene& scene, bool reversed) {
-  const std::string first = Name(scene.object[0]);
+  const std::string first = ToString(scene.object[0]);
   if (scene.objects == 1) return "a " + first;
-  const std::string second = Name(scene.object[1]);
+  const std::string second = ToString(scene.object[1]);
   if (reversed) {
     return fmt::format("a {} {} a {}", second, scene.above ? "below" : "right of", first);
   }

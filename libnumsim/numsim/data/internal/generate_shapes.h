@@ -32,7 +32,7 @@ struct ShapeObject {
 inline constexpr size_t kShapeSizes = 2, kShapeColours = 8, kShapeForms = 6;
 inline constexpr size_t kShapeObjects = kShapeSizes * kShapeColours * kShapeForms;
 // "small red circle".
-std::string Name(const ShapeObject& object);
+std::string ToString(const ShapeObject& object);
 
 // `first` lies above or left of `second`.
 struct ShapeScene {

@@ -93,7 +93,7 @@ IdxArray ReadIdx(const std::filesystem::path& path, size_t dimensions) {
   ByteStream stream(path);
   CheckMagic(stream, dimensions);
   IdxArray array{ReadShape(stream, dimensions), {}};
-  const std::string shape = ShapeText(array.shape);
+  const std::string shape = ShapeToString(array.shape);
   const std::optional<size_t> elements = CheckedElements(array.shape, 8);
   if (!elements || *elements > kMaxIdxElements) {
     throw Error::Format("{}: idx dimensions {} are too large, expected at most {} elements",

@@ -1,4 +1,4 @@
-// The text form of formats: ParseFormat, FormatText and the rules of a valid custom format.
+// The text form of formats: ParseFormat, ToString and the rules of a valid custom format.
 #include <charconv>
 #include <optional>
 #include <set>
@@ -155,7 +155,7 @@ Format ParseFormat(std::string_view text) {
     ApplyKeys(spec, text.substr(colon + 1), text);
   }
   ValidateFormat(spec, text);
-  return {FormatText(spec), spec};
+  return {ToString(spec), spec};
 }
 
 std::vector<Format> ParseFormatList(std::string_view text) {
@@ -196,7 +196,7 @@ void ValidateFormat(const FormatSpec& spec, std::string_view text) {
   if (spec.SubnormalExponent() < -149) fail("its smallest value is below float32's: lower bias");
 }
 
-std::string FormatText(const FormatSpec& spec) {
+std::string ToString(const FormatSpec& spec) {
   for (const FormatEntry& entry : FormatTable()) {
     if (entry.spec == spec) return std::string(entry.name);
   }
@@ -212,12 +212,12 @@ std::string FormatText(const FormatSpec& spec) {
     separator = ',';
   };
   if (spec.bias != base.bias) add("bias", spec.bias);
-  if (spec.infinity != base.infinity) add("inf", KeywordText(kInfinities, spec.infinity));
-  if (spec.nan != base.nan) add("nan", KeywordText(kNans, spec.nan));
+  if (spec.infinity != base.infinity) add("inf", KeywordToString(kInfinities, spec.infinity));
+  if (spec.nan != base.nan) add("nan", KeywordToString(kNans, spec.nan));
   const Zero implied = spec.nan == Nan::kNegativeZero ? Zero::kUnsigned : base.zero;
-  if (spec.zero != implied) add("zero", KeywordText(kZeros, spec.zero));
+  if (spec.zero != implied) add("zero", KeywordToString(kZeros, spec.zero));
   if (spec.overflow_to != DefaultOverflow(spec)) {
-    add("overflow", KeywordText(kOverflows, spec.overflow_to));
+    add("overflow", KeywordToString(kOverflows, spec.overflow_to));
   }
   return text;
 }

@@ -12,7 +12,7 @@
 namespace numsim {
 namespace {
 
-void MakeNansEqual(const Accumulator& rule, std::span<float> out) {
+void MakeNansEqual(const AccumulationMode& rule, std::span<float> out) {
   const float nan = std::bit_cast<float>(NanResult(rule));
   ParallelFor(out.size(), 65536, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) out[i] = std::isnan(out[i]) ? nan : out[i];
@@ -57,9 +57,9 @@ void RunLibrary(const GemmOperand& a, const GemmOperand& b, std::span<float> out
 
 void Gemm(const GemmOperand& a,
           const GemmOperand& b,
-          const Accumulator& rule,
+          const AccumulationMode& rule,
           std::span<float> out) {
-  if (rule.kind != AccumulatorKind::kLibrary) return GemmByRule(a, b, rule, out);
+  if (rule.kind != AccumulationKind::kLibrary) return GemmByRule(a, b, rule, out);
   CheckProduct(a, b, out.size());
   if (out.empty()) return;
   if (a.inner == 0) {

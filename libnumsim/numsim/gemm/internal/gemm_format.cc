@@ -32,9 +32,9 @@ std::vector<float> ValuesByInner(const GemmOperand& x,
 // The accumulators of one row beside `count` columns.
 class RowOfSums {
  public:
-  RowOfSums(const Accumulator& rule, size_t count)
+  RowOfSums(const AccumulationMode& rule, size_t count)
       : plan_(MakeEncodePlan(rule.format)),
-        fused_(rule.kind == AccumulatorKind::kFormat),
+        fused_(rule.kind == AccumulationKind::kFormat),
         count_(count),
         acc_(kPaddedBlock),
         factor_(kPaddedBlock),
@@ -73,7 +73,7 @@ class RowOfSums {
 
 void FormatSums(const GemmOperand& a,
                 const GemmOperand& b,
-                const Accumulator& rule,
+                const AccumulationMode& rule,
                 InnerRange segment,
                 std::vector<double>& sums) {
   sums.resize(a.rows * b.rows);

@@ -3,7 +3,7 @@
 // multiply 64 x 256 each. Two blocks, a cluster, work on tiles that lie above each other, and each
 // copies half of the columns that both need into both. The grid stays for all tiles.
 //
-// [Hopper-measured]: float sums are those of rule hopper-fp8-fast, for the matrix unit adds up
+// [Hopper-measured]: float sums are those of rule hopper-fp8-fast, for the tensor core adds up
 // along the inner dimension without a break; int8 sums are exact.
 #include <cudaTypedefs.h>
 
@@ -22,7 +22,7 @@ constexpr FormatSpec kInt8 = NamedFormat("int8");
 constexpr FormatSpec kE4m3 = NamedFormat("e4m3fn");
 constexpr FormatSpec kE5m2 = NamedFormat("e5m2");
 
-std::string ShapeText(const DeviceGemmOperand& a, const DeviceGemmOperand& b) {
+std::string ShapeToString(const DeviceGemmOperand& a, const DeviceGemmOperand& b) {
   return fmt::format("{} x {} by {} x {}", a.rows, a.inner, b.rows, b.inner);
 }
 
@@ -134,7 +134,7 @@ void Launch(const DeviceGemmOperand& a,
   const Problem p = MakeProblem(a, b, out);
   const uint32_t blocks = std::min(most, p.down * p.across) * kCluster;
   kernel<<<blocks, kThreads, kSharedBytes, Raw(stream)>>>(p, MapOfRows(a), MapOfColumns(b));
-  CheckLaunch("MultiplyHopper", ShapeText(a, b));
+  CheckLaunch("MultiplyHopper", ShapeToString(a, b));
 }
 
 template <UnitOperands kOperands>
@@ -173,7 +173,7 @@ void MultiplyHopper(const DeviceGemmOperand& a,
                     const DeviceGemmOperand& b,
                     const MutableDeviceMatrix& out,
                     DeviceStream& stream) {
-  NUMSIM_CHECK(ServesHopper(a, b, out), "{}", ShapeText(a, b));
+  NUMSIM_CHECK(ServesHopper(a, b, out), "{}", ShapeToString(a, b));
   if (a.format == kInt8) return LaunchTo<UnitOperands::kInt8>(a, b, out, stream);
   if (b.format == kE5m2) return LaunchTo<UnitOperands::kE4m3E5m2>(a, b, out, stream);
   if (a.format == kE5m2) return LaunchTo<UnitOperands::kE5m2E4m3>(a, b, out, stream);

@@ -1,4 +1,4 @@
-// Our own product for Hopper's matrix units (wgmma): operands in K-major order, scales, rounding
+// Our own product for Hopper's tensor cores (wgmma): operands in K-major order, scales, rounding
 // and conversion in the store.
 #pragma once
 

@@ -23,9 +23,9 @@ constexpr int kClusterCols = 1;
 constexpr int kCluster = kClusterRows * kClusterCols;
 // Blocks into which one copies: those in its row and in its column, itself counted once.
 constexpr int kPeers = kClusterRows + kClusterCols - 1;
-constexpr int kMultipliers = 2;  // groups of threads that multiply
-constexpr int kGroup = 128;      // threads of a group
-constexpr int kThreads = (kMultipliers + 1) * kGroup;
+constexpr int kMultiplyGroups = 2;  // groups of threads that multiply
+constexpr int kGroup = 128;         // threads of a group
+constexpr int kThreads = (kMultiplyGroups + 1) * kGroup;
 constexpr int kSumsPerThread = 64 * kTileCols / kGroup;
 
 constexpr int kBytesA = kTileRows * kInnerBytes;
@@ -40,7 +40,7 @@ constexpr int kStoreGroups = 2;
 
 struct SharedMemory {
   uint8_t stages[kStages][kStageBytes];  // A, then B
-  float scales_b[kMultipliers][kTileCols];
+  float scales_b[kMultiplyGroups][kTileCols];
   uint64_t full[kStages], empty[kStages];
 };
 constexpr int kSharedBytes = sizeof(SharedMemory) + 1024;  // to be aligned to 1024
@@ -96,7 +96,7 @@ __device__ float ScaleAt(const float* scales, int64_t count, int64_t i) {
   return count == 0 ? 1.0f : scales[min(i, count - 1)];
 }
 
-// The matrix unit gives a thread two neighbours of every 8 columns. So that what it stores lies
+// The tensor core gives a thread two neighbours of every 8 columns. So that what it stores lies
 // together, columns are read in another order: place 32 g + 8 j + 2 q + e of a tile holds column
 // 32 g + 8 q + 2 j + e, with j, q < 4 and e < 2. The copy engine does that, for it counts e, q, j
 // and g as dimensions.
@@ -186,7 +186,7 @@ __device__ void StoreFloat(
     const Problem& p, int64_t row, int64_t col, Sum sum, float scale_a, float scale_b) {
   if (row >= p.rows || col >= p.cols) return;
   const float value = ScaledExactly(sum, scale_a, scale_b);
-  // NanResult of the rule, whatever conversions made of it: that of the matrix unit, or, for sums
+  // NanResult of the rule, whatever conversions made of it: that of the tensor core, or, for sums
   // of integers, which only a scale can spoil, the usual one.
   constexpr uint32_t kNan = std::is_same_v<Sum, float> ? 0x7FFFFFFFu : 0x7FC00000u;
   const float stored = value == value ? value : __uint_as_float(kNan);
@@ -318,15 +318,15 @@ __global__ void NUMSIM_CLUSTER __launch_bounds__(kThreads, 1)
     PrefetchMap(&map_b);
     for (int s = 0; s < kStages; ++s) {
       InitBarrier(SharedAddress(&shared.full[s]), 1);
-      InitBarrier(SharedAddress(&shared.empty[s]), kPeers * kMultipliers);
+      InitBarrier(SharedAddress(&shared.empty[s]), kPeers * kMultiplyGroups);
     }
     PublishBarriers();
   }
   SynchroniseCluster();
   const int group = threadIdx.x / kGroup;
-  if (group == kMultipliers) {
+  if (group == kMultiplyGroups) {
     GiveRegisters<40>();
-    if (threadIdx.x == kMultipliers * kGroup) Feed(p, &map_a, &map_b, shared, place);
+    if (threadIdx.x == kMultiplyGroups * kGroup) Feed(p, &map_a, &map_b, shared, place);
   } else {
     TakeRegisters<232>();
     MultiplyTiles<kOperands, kBf16>(p, shared, group, place);

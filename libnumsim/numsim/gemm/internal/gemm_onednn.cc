@@ -129,7 +129,7 @@ bool Multiply(memory::data_type type,
 
 // Whether the processor multiplies bf16 matrices (AMX). Its bf16 instruction of AVX-512 is slower
 // than float32 (86 against 160 GFLOP/s at 1024^3 on one thread) and loses subnormals.
-bool HasMatrixUnit() {
+bool HasAmx() {
   static const bool has = [] {
     constexpr int kAmx = dnnl_cpu_isa_avx512_core_amx;  // a set of bits
     return (static_cast<int>(dnnl::get_effective_cpu_isa()) & kAmx) == kAmx;
@@ -147,7 +147,7 @@ void LibraryProduct(const LibraryFactor<float>& a, const LibraryFactor<float>& b
 void LibraryProduct(const LibraryFactor<uint16_t>& a,
                     const LibraryFactor<uint16_t>& b,
                     float* out) {
-  if (HasMatrixUnit() && Multiply(memory::data_type::bf16, a, b, out)) return;
+  if (HasAmx() && Multiply(memory::data_type::bf16, a, b, out)) return;
   WidenedProduct(a, b, out);
 }
 

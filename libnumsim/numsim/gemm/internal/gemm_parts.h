@@ -20,7 +20,7 @@ void PutSpecials(const GemmOperand& a,
                  const OperandRange& range_a,
                  const GemmOperand& b,
                  const OperandRange& range_b,
-                 const Accumulator& rule,
+                 const AccumulationMode& rule,
                  size_t segment,
                  std::span<float> out);
 
@@ -32,7 +32,7 @@ void PutSpecials(const GemmOperand& a,
 // Requires rule.format.mantissa_bits <= kMaxStepMantissa and products that float32 holds exactly.
 void FormatSums(const GemmOperand& a,
                 const GemmOperand& b,
-                const Accumulator& rule,
+                const AccumulationMode& rule,
                 InnerRange segment,
                 std::vector<double>& sums);
 
@@ -57,14 +57,14 @@ bool ExactSums(const GemmOperand& a,
 // sums[i * b.rows + j] = Accumulate over the segment, in float64; for rule exact rounded to odd.
 void ReferenceSums(const GemmOperand& a,
                    const GemmOperand& b,
-                   const Accumulator& rule,
+                   const AccumulationMode& rule,
                    InnerRange segment,
                    std::vector<double>& sums);
 
 // Element (i, j) of these.
 double ReferenceSum(const GemmOperand& a,
                     const GemmOperand& b,
-                    const Accumulator& rule,
+                    const AccumulationMode& rule,
                     InnerRange segment,
                     size_t i,
                     size_t j);

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "numsim/arith/accumulator.h"
+#include "numsim/arith/accumulation_mode.h"
 #include "numsim/gemm/internal/gemm_panel.h"
 #include "numsim/gemm/internal/gemm_simd.h"
 
@@ -195,7 +195,7 @@ class AlignedPath {
   using State = PromotedState<float>;
   using Result = float;
 
-  AlignedPath(const GemmOperand& a, const GemmOperand& b, const Accumulator& rule)
+  AlignedPath(const GemmOperand& a, const GemmOperand& b, const AccumulationMode& rule)
       : shape(sizeof(T) == 4 ? Float32Tile() : Float64Tile()),
         block(Block(rule)),
         a_(a),
@@ -237,13 +237,13 @@ class AlignedPath {
   static constexpr size_t kPairGroup = 32;
 
   // Whole chunks, and whole groups of 32 where these matter.
-  static size_t Block(const Accumulator& rule) {
+  static size_t Block(const AccumulationMode& rule) {
     const size_t chunk = static_cast<size_t>(rule.chunk);
     const bool pairs = rule.order == ProductOrder::kBytePairs;
     const size_t unit = pairs ? std::lcm(chunk, kPairGroup) : chunk;
     return unit * std::max<size_t>(1, 512 / unit);
   }
-  // Byte pairs: a matrix unit sees zeros beyond the end.
+  // Byte pairs: a tensor core sees zeros beyond the end.
   size_t Padded(size_t depth) const {
     return byte_pairs_ ? (depth + kPairGroup - 1) / kPairGroup * kPairGroup : depth;
   }

@@ -37,7 +37,7 @@ std::vector<float> Vectors(const GemmOperand& x, InnerRange segment) {
 
 void ReferenceSums(const GemmOperand& a,
                    const GemmOperand& b,
-                   const Accumulator& rule,
+                   const AccumulationMode& rule,
                    InnerRange segment,
                    std::vector<double>& sums) {
   const std::vector<float> va = Vectors(a, segment), vb = Vectors(b, segment);
@@ -55,7 +55,7 @@ void ReferenceSums(const GemmOperand& a,
 
 double ReferenceSum(const GemmOperand& a,
                     const GemmOperand& b,
-                    const Accumulator& rule,
+                    const AccumulationMode& rule,
                     InnerRange segment,
                     size_t i,
                     size_t j) {

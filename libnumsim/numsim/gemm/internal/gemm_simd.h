@@ -82,10 +82,10 @@ void MultiplyVnniTile(const uint8_t* a,
                       bool fresh,
                       int32_t* acc);
 
-// The inner loops of the aligned sums of arith/accumulator.h (kAligned): one tile over a run of the
+// The inner loops of the aligned sums of arith/accumulation_mode.h (kAligned): one tile over a run of the
 // inner dimension, as in gemm_simd.h. One thread.
 
-// A panel for the aligned sums of arith/accumulator.h: values, and of each value 2^e, e its
+// A panel for the aligned sums of arith/accumulation_mode.h: values, and of each value 2^e, e its
 // exponent as that header defines it (0 for zero). No infinities, no NaN.
 template <typename T>
 struct AlignedPanel {

@@ -43,7 +43,7 @@ class Selection {
 // The result's element by definition.
 float DefinedElement(const GemmOperand& a,
                      const GemmOperand& b,
-                     const Accumulator& rule,
+                     const AccumulationMode& rule,
                      size_t segment,
                      size_t i,
                      size_t j) {
@@ -63,7 +63,7 @@ void PutSpecials(const GemmOperand& a,
                  const OperandRange& range_a,
                  const GemmOperand& b,
                  const OperandRange& range_b,
-                 const Accumulator& rule,
+                 const AccumulationMode& rule,
                  size_t segment,
                  std::span<float> out) {
   const float nan = std::bit_cast<float>(NanResult(rule));
@@ -74,7 +74,7 @@ void PutSpecials(const GemmOperand& a,
     if (!std::isfinite(x)) special = DefinedElement(a, b, rule, segment, i, j);
     x = std::isnan(special) ? nan : special;
   };
-  const Accumulator float64{.kind = AccumulatorKind::kFloat64};
+  const AccumulationMode float64{.kind = AccumulationKind::kFloat64};
   std::vector<float> specials;
   std::vector<bool> row_done(a.rows);
   if (const std::vector<size_t>& rows = range_a.nonfinite; !rows.empty()) {

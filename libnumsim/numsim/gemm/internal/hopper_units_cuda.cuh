@@ -1,4 +1,4 @@
-// Instructions of Hopper (sm_90a) that CUDA C++ has no words for: matrix units (wgmma), the bulk
+// Instructions of Hopper (sm_90a) that CUDA C++ has no words for: tensor cores (wgmma), the bulk
 // tensor copy engine, barriers in shared memory.
 #pragma once
 
@@ -15,7 +15,7 @@ NUMSIM_DEVICE uint32_t SharedAddress(const void* shared) {
 }
 
 // --- Barriers in shared memory: addresses are those of SharedAddress. Arrivals and waits order the
-// block's own accesses alone, which is enough for what the copy engine writes and the matrix units
+// block's own accesses alone, which is enough for what the copy engine writes and the tensor cores
 // read; ordering the cluster's would flush the first-level cache at every stage.
 
 NUMSIM_DEVICE void InitBarrier(uint32_t barrier, uint32_t arrivals) {

@@ -154,7 +154,7 @@ std::string NpyDictText(const NpyDict& dict) {
   return fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}",
                      dict.descr,
                      dict.fortran_order ? "True" : "False",
-                     ShapeText(dict.shape));
+                     ShapeToString(dict.shape));
 }
 
 }  // namespace numsim

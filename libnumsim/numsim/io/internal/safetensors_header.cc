@@ -183,7 +183,7 @@ void CheckLength(const TensorRange& tensor, const std::string& where) {
   });
   const size_t bits = known == kDtypeBits.end() ? 1 : known->bits;
   const auto elements = CheckedElements(tensor.info.shape, bits);
-  const std::string shape = Printable(ShapeText(tensor.info.shape));
+  const std::string shape = Printable(ShapeToString(tensor.info.shape));
   if (!elements) throw Error::Format("{}: shape {} is too large", where, shape);
   if (known == kDtypeBits.end()) return;
   const uint64_t expected_bits = uint64_t{*elements} * bits;

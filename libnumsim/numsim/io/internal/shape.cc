@@ -20,7 +20,7 @@ std::optional<size_t> CheckedElements(std::span<const size_t> shape, size_t elem
   return static_cast<size_t>(elements);
 }
 
-std::string ShapeText(std::span<const size_t> shape) {
+std::string ShapeToString(std::span<const size_t> shape) {
   return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
 }
 

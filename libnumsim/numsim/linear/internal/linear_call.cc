@@ -11,37 +11,36 @@ namespace {
 enum Tensor : size_t { kX, kW, kG };
 
 struct OperandPlace {
-  LinearStep step;
+  LinearOp step;
   Tensor tensor;
   bool transposed;  // the operand is the tensor's transpose
 };
 
 constexpr OperandPlace kPlaces[] = {
-    {LinearStep::kQuantizeX, kX, false},
-    {LinearStep::kQuantizeW, kW, false},
-    {LinearStep::kQuantizeG, kG, false},
-    {LinearStep::kQuantizeWTransposed, kW, true},
-    {LinearStep::kQuantizeGTransposed, kG, true},
-    {LinearStep::kQuantizeXTransposed, kX, true},
+    {LinearOp::kQuantizeX, kX, false},
+    {LinearOp::kQuantizeW, kW, false},
+    {LinearOp::kQuantizeG, kG, false},
+    {LinearOp::kQuantizeWTransposed, kW, true},
+    {LinearOp::kQuantizeGTransposed, kG, true},
+    {LinearOp::kQuantizeXTransposed, kX, true},
 };
 
-constexpr LinearStep kProductSteps[] = {LinearStep::kForwardProduct,
-                                        LinearStep::kInputGradientProduct,
-                                        LinearStep::kWeightGradientProduct};
+constexpr LinearOp kProductSteps[] = {
+    LinearOp::kForwardProduct, LinearOp::kInputGradientProduct, LinearOp::kWeightGradientProduct};
 
-const KeptMatrix& Kept(const LinearKept& kept, size_t tensor) { return kept.matrices[tensor]; }
+const SavedMatrix& Kept(const LinearSaved& saved, size_t tensor) { return saved.matrices[tensor]; }
 
 // The values that were kept, the layer's own or the caller's. Requires that these are not codes.
-MatrixView KeptValues(const KeptMatrix& kept, MatrixShape shape) {
-  if (const auto* view = std::get_if<MatrixView>(&kept.data)) return *view;
-  return {std::get<std::vector<float>>(kept.data), shape};
+MatrixView SavedValues(const SavedMatrix& saved, MatrixShape shape) {
+  if (const auto* view = std::get_if<MatrixView>(&saved.data)) return *view;
+  return {std::get<std::vector<float>>(saved.data), shape};
 }
 
-GemmOperand AsOperand(const KeptMatrix& kept, MatrixShape shape, bool transposed) {
-  if (const auto* matrix = std::get_if<QuantizedMatrix>(&kept.data)) {
+GemmOperand AsOperand(const SavedMatrix& saved, MatrixShape shape, bool transposed) {
+  if (const auto* matrix = std::get_if<QuantizedMatrix>(&saved.data)) {
     return numsim::AsOperand(*matrix, transposed);
   }
-  return numsim::AsOperand(OperandData(KeptValues(kept, shape)), transposed);
+  return numsim::AsOperand(OperandData(SavedValues(saved, shape)), transposed);
 }
 
 // Moves `data` into `kept`, whose old memory it gets; values that may change are copied.
@@ -49,31 +48,31 @@ void KeepOperand(const char* name,
                  const OperandRecipe& recipe,
                  bool stays,
                  OperandData& data,
-                 KeptMatrix& kept) {
-  kept.name = name;
-  kept.format = recipe.format.name;
-  kept.scaled = !recipe.Unscaled();
+                 SavedMatrix& saved) {
+  saved.name = name;
+  saved.format = recipe.format.name;
+  saved.scaled = !recipe.Unscaled();
   if (auto* matrix = std::get_if<QuantizedMatrix>(&data)) {
-    if (!std::holds_alternative<QuantizedMatrix>(kept.data)) kept.data.emplace<QuantizedMatrix>();
-    std::swap(*matrix, std::get<QuantizedMatrix>(kept.data));
+    if (!std::holds_alternative<QuantizedMatrix>(saved.data)) saved.data.emplace<QuantizedMatrix>();
+    std::swap(*matrix, std::get<QuantizedMatrix>(saved.data));
     return;
   }
   const MatrixView& view = std::get<MatrixView>(data);
   if (stays) {
-    kept.data = view;
+    saved.data = view;
     return;
   }
-  if (!std::holds_alternative<std::vector<float>>(kept.data)) {
-    kept.data.emplace<std::vector<float>>();
+  if (!std::holds_alternative<std::vector<float>>(saved.data)) {
+    saved.data.emplace<std::vector<float>>();
   }
-  std::get<std::vector<float>>(kept.data).assign(view.values.begin(), view.values.end());
+  std::get<std::vector<float>>(saved.data).assign(view.values.begin(), view.values.end());
 }
 
 }  // namespace
 
 const OperandRecipe& LinearCall::Recipe(LinearOperand operand) const {
   const auto index = static_cast<size_t>(operand);
-  const ProductRecipe& product = recipe_.products[index / 2];
+  const GemmRecipe& product = recipe_.products[index / 2];
   return index % 2 == 0 ? product.a : product.b;
 }
 
@@ -106,61 +105,61 @@ OperandData& LinearCall::MakeWithinStep(LinearOperand operand, const MatrixView&
   return result;
 }
 
-void LinearCall::Multiply(Product product,
+void LinearCall::Multiply(LinearGemm product,
                           const GemmOperand& a,
                           const GemmOperand& b,
                           std::span<float> out) {
   const StepScope scope(observer_, kProductSteps[static_cast<size_t>(product)]);
-  Gemm(a, b, recipe_[product].accumulator, out);
+  Gemm(a, b, recipe_[product].accumulation, out);
 }
 
-OperandRecipe LinearCall::KeptRecipe() const {
-  return recipe_.keeps == LinearKeeps::kQuantized ? Recipe(LinearOperand::kForwardX)
+OperandRecipe LinearCall::SavedRecipe() const {
+  return recipe_.saves == LinearSaves::kQuantized ? Recipe(LinearOperand::kForwardX)
                                                   : HighPrecision(recipe_.high_precision);
 }
 
-void LinearCall::Keep(const MatrixView& x, bool x_stays, LinearKept& kept) {
-  const bool keeps_w = recipe_.keeps == LinearKeeps::kQuantized;
-  kept.matrices.resize(keeps_w ? 2 : 1);
-  const OperandRecipe recipe = KeptRecipe();
+void LinearCall::SaveForBackward(const MatrixView& x, bool x_stays, LinearSaved& saved) {
+  const bool keeps_w = recipe_.saves == LinearSaves::kQuantized;
+  saved.matrices.resize(keeps_w ? 2 : 1);
+  const OperandRecipe recipe = SavedRecipe();
   const bool made = recipe == Recipe(LinearOperand::kForwardX);
   if (made && !TakesValues(recipe)) {
     OperandData& operand = workspace_.operands[static_cast<size_t>(LinearOperand::kForwardX)];
-    KeepOperand("X", recipe, false, operand, kept.matrices[kX]);
+    KeepOperand("X", recipe, false, operand, saved.matrices[kX]);
   } else {
-    const StepScope scope(observer_, LinearStep::kKeepX);
-    MakeOperand(x, recipe, false, {}, nullptr, workspace_.kept_x);
-    KeepOperand("X", recipe, x_stays, workspace_.kept_x, kept.matrices[kX]);
+    const StepScope scope(observer_, LinearOp::kKeepX);
+    MakeOperand(x, recipe, false, {}, nullptr, workspace_.saved_x);
+    KeepOperand("X", recipe, x_stays, workspace_.saved_x, saved.matrices[kX]);
   }
   if (keeps_w) {
     OperandData& operand = workspace_.operands[static_cast<size_t>(LinearOperand::kForwardW)];
-    KeepOperand("W", Recipe(LinearOperand::kForwardW), false, operand, kept.matrices[kW]);
+    KeepOperand("W", Recipe(LinearOperand::kForwardW), false, operand, saved.matrices[kW]);
   }
 }
 
 OperandData& LinearCall::InputGradient(const MatrixView& g,
                                        const MatrixView& w,
-                                       const LinearKept& kept,
+                                       const LinearSaved& saved,
                                        std::span<float> dx) {
   OperandData& g_operand = Make(LinearOperand::kInputGradientG, g);
   const GemmOperand w_operand =
-      recipe_.keeps == LinearKeeps::kQuantized
-          ? AsOperand(Kept(kept, kW), w.shape, true)
+      recipe_.saves == LinearSaves::kQuantized
+          ? AsOperand(Kept(saved, kW), w.shape, true)
           : numsim::AsOperand(Make(LinearOperand::kInputGradientW, w), true);
-  Multiply(Product::kInputGradient, numsim::AsOperand(g_operand, false), w_operand, dx);
+  Multiply(LinearGemm::kInputGradient, numsim::AsOperand(g_operand, false), w_operand, dx);
   return g_operand;
 }
 
-OperandData& LinearCall::RemakeX(const KeptMatrix& kept, MatrixShape shape) {
-  const auto* matrix = std::get_if<QuantizedMatrix>(&kept.data);
-  if (matrix == nullptr) return Make(LinearOperand::kWeightGradientX, KeptValues(kept, shape));
+OperandData& LinearCall::RemakeX(const SavedMatrix& saved, MatrixShape shape) {
+  const auto* matrix = std::get_if<QuantizedMatrix>(&saved.data);
+  if (matrix == nullptr) return Make(LinearOperand::kWeightGradientX, SavedValues(saved, shape));
   std::vector<float>& values = workspace_.values;
   values.resize(shape.Elements());
-  const bool quantized = recipe_.keeps == LinearKeeps::kQuantized;
+  const bool quantized = recipe_.saves == LinearSaves::kQuantized;
   {
     // Widening what was kept in high precision is no step of its own: a device reads it as it is.
     const StepScope scope(observer_,
-                          quantized ? LinearStep::kDequantizeX : LinearStep::kQuantizeXTransposed);
+                          quantized ? LinearOp::kDequantizeX : LinearOp::kQuantizeXTransposed);
     Dequantize(*matrix, values);
     if (!quantized || Recipe(LinearOperand::kWeightGradientX).Unscaled()) {
       return MakeWithinStep(LinearOperand::kWeightGradientX, {values, shape});
@@ -171,7 +170,7 @@ OperandData& LinearCall::RemakeX(const KeptMatrix& kept, MatrixShape shape) {
 
 void LinearCall::WeightGradient(const MatrixView& g,
                                 const OperandData* input_gradient_g,
-                                const LinearKept& kept,
+                                const LinearSaved& saved,
                                 std::span<float> dw) {
   const bool shared =
       SharesCodes(Recipe(LinearOperand::kInputGradientG), Recipe(LinearOperand::kWeightGradientG));
@@ -181,11 +180,11 @@ void LinearCall::WeightGradient(const MatrixView& g,
   } else if (input_gradient_g == nullptr) {
     g_operand = &Make(LinearOperand::kInputGradientG, g);
   }
-  const MatrixShape x_shape{kept.shape.tokens, kept.shape.in};
-  const bool kept_serves = SharesCodes(KeptRecipe(), Recipe(LinearOperand::kWeightGradientX));
-  const GemmOperand x = kept_serves ? AsOperand(Kept(kept, kX), x_shape, true)
-                                    : numsim::AsOperand(RemakeX(Kept(kept, kX), x_shape), true);
-  Multiply(Product::kWeightGradient, numsim::AsOperand(*g_operand, true), x, dw);
+  const MatrixShape x_shape{saved.shape.tokens, saved.shape.in};
+  const bool saved_serves = SharesCodes(SavedRecipe(), Recipe(LinearOperand::kWeightGradientX));
+  const GemmOperand x = saved_serves ? AsOperand(Kept(saved, kX), x_shape, true)
+                                     : numsim::AsOperand(RemakeX(Kept(saved, kX), x_shape), true);
+  Multiply(LinearGemm::kWeightGradient, numsim::AsOperand(*g_operand, true), x, dw);
 }
 
 }  // namespace numsim

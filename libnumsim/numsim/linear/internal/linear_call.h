@@ -12,7 +12,7 @@ namespace numsim {
 // Tells an observer of a step for as long as it lives. No observer: does nothing.
 class StepScope {
  public:
-  StepScope(LinearObserver* observer, LinearStep step) : observer_(observer), step_(step) {
+  StepScope(LinearObserver* observer, LinearOp step) : observer_(observer), step_(step) {
     if (observer_ != nullptr) observer_->Begin(step_);
   }
   ~StepScope() {
@@ -23,7 +23,7 @@ class StepScope {
 
  private:
   LinearObserver* observer_;
-  LinearStep step_;
+  LinearOp step_;
 };
 
 class LinearCall {
@@ -45,32 +45,35 @@ class LinearCall {
   // The tensor as that operand of its product, in the workspace.
   OperandData& Make(LinearOperand operand, const MatrixView& tensor);
 
-  void Multiply(Product product, const GemmOperand& a, const GemmOperand& b, std::span<float> out);
+  void Multiply(LinearGemm product,
+                const GemmOperand& a,
+                const GemmOperand& b,
+                std::span<float> out);
 
   // Leaves in kept.matrices what Backward needs of x and w. Takes the operands of the forward
   // product out of the workspace.
-  void Keep(const MatrixView& x, bool x_stays, LinearKept& kept);
+  void SaveForBackward(const MatrixView& x, bool x_stays, LinearSaved& saved);
 
   // dx = g w. Returns the operand G.
   OperandData& InputGradient(const MatrixView& g,
                              const MatrixView& w,
-                             const LinearKept& kept,
+                             const LinearSaved& saved,
                              std::span<float> dx);
 
   // dw = g^T x. input_gradient_g: G of the input gradient, or null where that was not computed.
   void WeightGradient(const MatrixView& g,
                       const OperandData* input_gradient_g,
-                      const LinearKept& kept,
+                      const LinearSaved& saved,
                       std::span<float> dw);
 
  private:
   OperandData& MakeWithinStep(LinearOperand operand, const MatrixView& tensor);
 
   // The recipe under which Forward made the X that it keeps.
-  OperandRecipe KeptRecipe() const;
+  OperandRecipe SavedRecipe() const;
 
   // X^T from what was kept otherwise.
-  OperandData& RemakeX(const KeptMatrix& kept, MatrixShape shape);
+  OperandData& RemakeX(const SavedMatrix& saved, MatrixShape shape);
 
   const LinearRecipe& recipe_;
   std::span<DelayedScale> delayed_;

@@ -7,9 +7,8 @@
 namespace numsim {
 namespace {
 
-constexpr LinearStep kProductSteps[] = {LinearStep::kForwardProduct,
-                                        LinearStep::kInputGradientProduct,
-                                        LinearStep::kWeightGradientProduct};
+constexpr LinearOp kProductSteps[] = {
+    LinearOp::kForwardProduct, LinearOp::kInputGradientProduct, LinearOp::kWeightGradientProduct};
 
 // True where a bf16 tensor is the operand as it is.
 bool TakesBf16(const OperandRecipe& recipe) {
@@ -37,12 +36,12 @@ bool GivesTheSameCodes(const OperandRecipe& rows, const OperandRecipe& columns) 
 
 // Whether one set of codes of X serves the forward product and the weight gradient.
 bool SharesX(const LinearRecipe& recipe) {
-  return SharesCodes(recipe[Product::kForward].a, recipe[Product::kWeightGradient].b);
+  return SharesCodes(recipe[LinearGemm::kForward].a, recipe[LinearGemm::kWeightGradient].b);
 }
 
 // Whether one set of codes of G serves both gradients.
 bool SharesG(const LinearRecipe& recipe) {
-  return SharesCodes(recipe[Product::kInputGradient].a, recipe[Product::kWeightGradient].a);
+  return SharesCodes(recipe[LinearGemm::kInputGradient].a, recipe[LinearGemm::kWeightGradient].a);
 }
 
 size_t CodeBytes(const DeviceQuantizedMatrix& matrix, const OperandRecipe& recipe) {
@@ -53,25 +52,25 @@ size_t CodeBytes(const DeviceQuantizedMatrix& matrix, const OperandRecipe& recip
 }  // namespace
 
 bool KeepsCodes(const LinearRecipe& recipe) {
-  if (recipe.keeps == LinearKeeps::kQuantized) return true;
-  const ProductRecipe& forward = recipe[Product::kForward];
-  return GivesTheSameCodes(forward.a, recipe[Product::kWeightGradient].b) &&
-         GivesTheSameCodes(forward.b, recipe[Product::kInputGradient].b);
+  if (recipe.saves == LinearSaves::kQuantized) return true;
+  const GemmRecipe& forward = recipe[LinearGemm::kForward];
+  return GivesTheSameCodes(forward.a, recipe[LinearGemm::kWeightGradient].b) &&
+         GivesTheSameCodes(forward.b, recipe[LinearGemm::kInputGradient].b);
 }
 
-size_t KeptBytes(const LinearRecipe& recipe, const DeviceLinearKept& kept) {
-  if (!KeepsCodes(recipe)) return kept.shape.tokens * kept.shape.in * sizeof(uint16_t);
-  const ProductRecipe& forward = recipe[Product::kForward];
-  return CodeBytes(kept.x, forward.a) + CodeBytes(kept.w, forward.b);
+size_t SavedBytes(const LinearRecipe& recipe, const DeviceLinearSaved& saved) {
+  if (!KeepsCodes(recipe)) return saved.shape.tokens * saved.shape.in * sizeof(uint16_t);
+  const GemmRecipe& forward = recipe[LinearGemm::kForward];
+  return CodeBytes(saved.x, forward.a) + CodeBytes(saved.w, forward.b);
 }
 
 void DeviceLinearCall::Make(LinearOperand operand,
-                            LinearStep step,
+                            LinearOp step,
                             const DeviceMatrix& tensor,
                             Orders orders,
                             DeviceQuantizedMatrix& out) {
   const auto index = static_cast<size_t>(operand);
-  const ProductRecipe& product = recipe_.products[index / 2];
+  const GemmRecipe& product = recipe_.products[index / 2];
   const OperandRecipe& recipe = index % 2 == 0 ? product.a : product.b;
   const bool transpose_enters = index >= static_cast<size_t>(LinearOperand::kInputGradientW);
   DeviceQuantizeOptions options;
@@ -87,30 +86,30 @@ void DeviceLinearCall::Make(LinearOperand operand,
   Quantize(tensor, options, out, scratch_.quantize, stream_);
 }
 
-void DeviceLinearCall::Multiply(Product product,
+void DeviceLinearCall::Multiply(LinearGemm product,
                                 const DeviceGemmOperand& a,
                                 const DeviceGemmOperand& b,
                                 const MutableDeviceMatrix& out) {
   const StepScope scope(observer_, kProductSteps[static_cast<size_t>(product)]);
-  Gemm(a, b, recipe_[product].accumulator, out, scratch_.gemm, stream_);
+  Gemm(a, b, recipe_[product].accumulation, out, scratch_.gemm, stream_);
 }
 
 void DeviceLinearCall::Forward(const DeviceMatrix& x,
                                const DeviceMatrix& w,
                                const MutableDeviceMatrix& y) {
-  const ProductRecipe& forward = recipe_[Product::kForward];
+  const GemmRecipe& forward = recipe_[LinearGemm::kForward];
   DeviceGemmOperand a = AsOperand(x, false), b = AsOperand(w, false);
   if (keeps_codes_ || !TakesBf16(forward.a)) {
     const Orders orders{.codes = true, .transposed = keeps_codes_ && SharesX(recipe_)};
-    Make(LinearOperand::kForwardX, LinearStep::kQuantizeX, x, orders, kept_.x);
-    a = numsim::AsOperand(kept_.x, false);
+    Make(LinearOperand::kForwardX, LinearOp::kQuantizeX, x, orders, saved_.x);
+    a = numsim::AsOperand(saved_.x, false);
   }
   if (keeps_codes_ || !TakesBf16(forward.b)) {
     const Orders orders{.codes = true, .transposed = keeps_codes_};
-    Make(LinearOperand::kForwardW, LinearStep::kQuantizeW, w, orders, kept_.w);
-    b = numsim::AsOperand(kept_.w, false);
+    Make(LinearOperand::kForwardW, LinearOp::kQuantizeW, w, orders, saved_.w);
+    b = numsim::AsOperand(saved_.w, false);
   }
-  Multiply(Product::kForward, a, b, y);
+  Multiply(LinearGemm::kForward, a, b, y);
 }
 
 void DeviceLinearCall::Backward(const DeviceMatrix& g,
@@ -119,30 +118,30 @@ void DeviceLinearCall::Backward(const DeviceMatrix& g,
                                 const MutableDeviceMatrix& dx,
                                 const MutableDeviceMatrix& dw) {
   const bool want_dx = dx.data != nullptr, want_dw = dw.data != nullptr;
-  const bool plain_g = TakesBf16(recipe_[Product::kInputGradient].a);
+  const bool plain_g = TakesBf16(recipe_[LinearGemm::kInputGradient].a);
   const bool dw_takes_it = want_dw && SharesG(recipe_);
   if (!plain_g && (want_dx || dw_takes_it)) {
     const Orders orders{.codes = want_dx, .transposed = dw_takes_it};
-    Make(LinearOperand::kInputGradientG, LinearStep::kQuantizeG, g, orders, scratch_.g);
+    Make(LinearOperand::kInputGradientG, LinearOp::kQuantizeG, g, orders, scratch_.g);
   }
   if (want_dx) {
     const DeviceGemmOperand b = TransposedW(w);
     const DeviceGemmOperand a =
         plain_g ? AsOperand(g, false) : numsim::AsOperand(scratch_.g, false);
-    Multiply(Product::kInputGradient, a, b, dx);
+    Multiply(LinearGemm::kInputGradient, a, b, dx);
   }
   if (want_dw) {
     const DeviceGemmOperand a = TransposedG(g);
     const DeviceGemmOperand b = TransposedX(x);
-    Multiply(Product::kWeightGradient, a, b, dw);
+    Multiply(LinearGemm::kWeightGradient, a, b, dw);
   }
 }
 
 DeviceGemmOperand DeviceLinearCall::TransposedW(const DeviceMatrix& w) {
-  if (keeps_codes_) return numsim::AsOperand(kept_.w, true);
-  if (TakesBf16(recipe_[Product::kInputGradient].b)) return AsOperand(w, true);
+  if (keeps_codes_) return numsim::AsOperand(saved_.w, true);
+  if (TakesBf16(recipe_[LinearGemm::kInputGradient].b)) return AsOperand(w, true);
   Make(LinearOperand::kInputGradientW,
-       LinearStep::kQuantizeWTransposed,
+       LinearOp::kQuantizeWTransposed,
        w,
        {.transposed = true},
        scratch_.w_transposed);
@@ -150,10 +149,10 @@ DeviceGemmOperand DeviceLinearCall::TransposedW(const DeviceMatrix& w) {
 }
 
 DeviceGemmOperand DeviceLinearCall::TransposedG(const DeviceMatrix& g) {
-  if (TakesBf16(recipe_[Product::kWeightGradient].a)) return AsOperand(g, true);
+  if (TakesBf16(recipe_[LinearGemm::kWeightGradient].a)) return AsOperand(g, true);
   if (SharesG(recipe_)) return numsim::AsOperand(scratch_.g, true);
   Make(LinearOperand::kWeightGradientG,
-       LinearStep::kQuantizeGTransposed,
+       LinearOp::kQuantizeGTransposed,
        g,
        {.transposed = true},
        scratch_.g_transposed);
@@ -161,11 +160,11 @@ DeviceGemmOperand DeviceLinearCall::TransposedG(const DeviceMatrix& g) {
 }
 
 DeviceGemmOperand DeviceLinearCall::TransposedX(const DeviceMatrix& x) {
-  if (keeps_codes_ && SharesX(recipe_)) return numsim::AsOperand(kept_.x, true);
+  if (keeps_codes_ && SharesX(recipe_)) return numsim::AsOperand(saved_.x, true);
   const DeviceMatrix values = keeps_codes_ ? DequantizedX() : x;
-  if (TakesBf16(recipe_[Product::kWeightGradient].b)) return AsOperand(values, true);
+  if (TakesBf16(recipe_[LinearGemm::kWeightGradient].b)) return AsOperand(values, true);
   Make(LinearOperand::kWeightGradientX,
-       LinearStep::kQuantizeXTransposed,
+       LinearOp::kQuantizeXTransposed,
        values,
        {.transposed = true},
        scratch_.x_transposed);
@@ -173,17 +172,17 @@ DeviceGemmOperand DeviceLinearCall::TransposedX(const DeviceMatrix& x) {
 }
 
 DeviceMatrix DeviceLinearCall::DequantizedX() {
-  const bool in_bf16 = TakesBf16(recipe_[Product::kWeightGradient].b);
+  const bool in_bf16 = TakesBf16(recipe_[LinearGemm::kWeightGradient].b);
   MutableDeviceMatrix values;
   values.element = in_bf16 ? DeviceElement::kBfloat16 : DeviceElement::kFloat32;
-  values.shape = kept_.x.shape;
+  values.shape = saved_.x.shape;
   scratch_.x_values.Reserve(values.Bytes());
   values.data = scratch_.x_values.data();
-  const StepScope scope(observer_, LinearStep::kDequantizeX);
-  Dequantize(kept_.x.format,
-             kept_.x.codes.data(),
-             kept_.x.layout,
-             kept_.x.scales.first(kept_.x.ScaleCount()),
+  const StepScope scope(observer_, LinearOp::kDequantizeX);
+  Dequantize(saved_.x.format,
+             saved_.x.codes.data(),
+             saved_.x.layout,
+             saved_.x.scales.first(saved_.x.ScaleCount()),
              values,
              stream_);
   return values;

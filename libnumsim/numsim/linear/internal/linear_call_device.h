@@ -10,7 +10,7 @@
 namespace numsim {
 
 // What one Forward leaves for its Backward, and the operands of its product.
-struct DeviceLinearKept {
+struct DeviceLinearSaved {
   LinearShape shape;
   DeviceQuantizedMatrix x, w;
 };
@@ -28,19 +28,19 @@ struct DeviceLinearScratch {
 bool KeepsCodes(const LinearRecipe& recipe);
 
 // Bytes of what Backward reads of `kept`, or of the bf16 X in its place.
-size_t KeptBytes(const LinearRecipe& recipe, const DeviceLinearKept& kept);
+size_t SavedBytes(const LinearRecipe& recipe, const DeviceLinearSaved& saved);
 
 class DeviceLinearCall {
  public:
   // All arguments must outlive the call.
   DeviceLinearCall(const LinearRecipe& recipe,
-                   DeviceLinearKept& kept,
+                   DeviceLinearSaved& saved,
                    DeviceLinearScratch& scratch,
                    DeviceStream& stream,
                    RandomStream random,
                    LinearObserver* observer)
       : recipe_(recipe),
-        kept_(kept),
+        saved_(saved),
         scratch_(scratch),
         stream_(stream),
         random_(random),
@@ -64,26 +64,26 @@ class DeviceLinearCall {
   };
 
   void Make(LinearOperand operand,
-            LinearStep step,
+            LinearOp step,
             const DeviceMatrix& tensor,
             Orders orders,
             DeviceQuantizedMatrix& out);
 
   // The operands of Backward. Vectors that the inner dimension runs along are the columns of the
-  // tensor: codes are made in the transposed order, which matrix units read fastest.
+  // tensor: codes are made in the transposed order, which tensor cores read fastest.
   DeviceGemmOperand TransposedW(const DeviceMatrix& w);
   DeviceGemmOperand TransposedG(const DeviceMatrix& g);
   DeviceGemmOperand TransposedX(const DeviceMatrix& x);
   // X from kept codes that are not those of the weight gradient.
   DeviceMatrix DequantizedX();
 
-  void Multiply(Product product,
+  void Multiply(LinearGemm product,
                 const DeviceGemmOperand& a,
                 const DeviceGemmOperand& b,
                 const MutableDeviceMatrix& out);
 
   const LinearRecipe& recipe_;
-  DeviceLinearKept& kept_;
+  DeviceLinearSaved& saved_;
   DeviceLinearScratch& scratch_;
   DeviceStream& stream_;
   RandomStream random_;

@@ -9,7 +9,7 @@ bool Is(const OperandRecipe& operand, const char* format) {
   return operand.format.spec == ParseFormat(format).spec;
 }
 
-bool AreBoth(const ProductRecipe& product, const char* format) {
+bool AreBoth(const GemmRecipe& product, const char* format) {
   return Is(product.a, format) && Is(product.b, format);
 }
 
@@ -29,8 +29,8 @@ constexpr UnitRules kFp8Rules{
 constexpr UnitRules kBf16Rules{"hopper-bf16", nullptr, true, "hopper-bf16, library"};
 constexpr UnitRules kFp16Rules{"hopper-fp16", nullptr, true, "hopper-fp16, library"};
 
-// Null where no matrix unit takes the pair.
-const UnitRules* RulesOf(const ProductRecipe& product) {
+// Null where no tensor core takes the pair.
+const UnitRules* RulesOf(const GemmRecipe& product) {
   if (AreBoth(product, "int8")) return &kInt8Rules;
   if (AreBoth(product, "bf16")) return &kBf16Rules;
   if (AreBoth(product, "fp16")) return &kFp16Rules;
@@ -38,25 +38,25 @@ const UnitRules* RulesOf(const ProductRecipe& product) {
   return fp8 ? &kFp8Rules : nullptr;
 }
 
-bool Serves(const UnitRules& rules, const Accumulator& accumulator) {
-  if (accumulator.kind == AccumulatorKind::kLibrary) return rules.library;
-  if (accumulator == ParseAccumulator(rules.own)) return true;
-  return rules.slow != nullptr && accumulator == ParseAccumulator(rules.slow);
+bool Serves(const UnitRules& rules, const AccumulationMode& accumulation) {
+  if (accumulation.kind == AccumulationKind::kLibrary) return rules.library;
+  if (accumulation == ParseAccumulationMode(rules.own)) return true;
+  return rules.slow != nullptr && accumulation == ParseAccumulationMode(rules.slow);
 }
 
-void CheckLayout(const LinearRecipe& recipe, Product product, const OperandRecipe& operand) {
+void CheckLayout(const LinearRecipe& recipe, LinearGemm product, const OperandRecipe& operand) {
   const Granularity granularity = operand.layout.granularity;
   if (granularity == Granularity::kTensor || granularity == Granularity::kRow) return;
   throw Error::Format(
       "kind '{}', {} product: scales of layout {}; a device takes tensor and row, not scales that "
       "change along the inner dimension",
       recipe.kind,
-      Name(product),
-      Name(operand.layout));
+      ToString(product),
+      ToString(operand.layout));
 }
 
-void CheckProduct(const LinearRecipe& recipe, Product product) {
-  const ProductRecipe& made = recipe[product];
+void CheckProduct(const LinearRecipe& recipe, LinearGemm product) {
+  const GemmRecipe& made = recipe[product];
   CheckLayout(recipe, product, made.a);
   CheckLayout(recipe, product, made.b);
   const UnitRules* rules = RulesOf(made);
@@ -65,18 +65,18 @@ void CheckProduct(const LinearRecipe& recipe, Product product) {
         "kind '{}', {} product: a device does not multiply {} by {}; it takes int8 x int8, e4m3fn "
         "and e5m2 but not two e5m2, bf16 x bf16, fp16 x fp16",
         recipe.kind,
-        Name(product),
+        ToString(product),
         made.a.format.name,
         made.b.format.name);
   }
-  if (!Serves(*rules, made.accumulator)) {
+  if (!Serves(*rules, made.accumulation)) {
     throw Error::Format(
         "kind '{}', {} product: a device does not add {} x {} by rule {}; it has {}",
         recipe.kind,
-        Name(product),
+        ToString(product),
         made.a.format.name,
         made.b.format.name,
-        Name(made.accumulator),
+        ToString(made.accumulation),
         rules->text);
   }
 }
@@ -91,14 +91,15 @@ void CheckOnDevice(const LinearRecipe& recipe) {
     throw Error::Format("high_precision: {}; tensors on a device are bf16",
                         recipe.high_precision.name);
   }
-  for (const Product product : kProducts) CheckProduct(recipe, product);
+  for (const LinearGemm product : kProducts) CheckProduct(recipe, product);
 }
 
 LinearRecipe ForDevice(LinearRecipe recipe, bool library) {
-  for (ProductRecipe& product : recipe.products) {
+  for (GemmRecipe& product : recipe.products) {
     const UnitRules* rules = RulesOf(product);
     if (rules == nullptr) continue;
-    product.accumulator = ParseAccumulator(library && rules->library ? "library" : rules->own);
+    product.accumulation =
+        ParseAccumulationMode(library && rules->library ? "library" : rules->own);
   }
   return recipe;
 }

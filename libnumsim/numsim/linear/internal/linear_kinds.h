@@ -20,7 +20,7 @@ struct LinearKindRow {
   //   b  blocks of a vector   (kBlock)
   //   s  square tiles         (kTile)
   std::string_view scaling;
-  LinearKeeps keeps = LinearKeeps::kInputs;
+  LinearSaves saves = LinearSaves::kInputs;
   std::string_view format = "int8";           // of quantised operands
   ScaleRule scale_rule = ScaleRule::kAbsmax;  // of quantised operands
   bool e5m2_gradients = false;                // beside e4m3fn

@@ -46,7 +46,7 @@ const Part& FindPart(std::string_view text) {
 
 }  // namespace
 
-std::string_view Name(LinearOperand operand) { return KeywordText(kOperands, operand); }
+std::string_view ToString(LinearOperand operand) { return KeywordToString(kOperands, operand); }
 
 bool OperandSet::IsOfTensors() const {
   for (const Part& part : kParts) {

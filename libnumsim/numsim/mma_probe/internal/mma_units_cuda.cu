@@ -34,9 +34,9 @@ __device__ void Store(const Problem& p, size_t row, size_t col, Sum sum) {
 
 // The instructions. Some are unused on architectures that lack them.
 #pragma nv_diag_suppress 177
-#define NUMSIM_MMA(name, accumulator, constraint, shape, types)                               \
+#define NUMSIM_MMA(name, accumulation, constraint, shape, types)                              \
   struct name {                                                                               \
-    using Sum = accumulator;                                                                  \
+    using Sum = accumulation;                                                                 \
     __device__ static void Add(Sum (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) { \
       asm volatile("mma.sync.aligned." shape ".row.col." types                                \
                    " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                   \
@@ -46,9 +46,9 @@ __device__ void Store(const Problem& p, size_t row, size_t col, Sum sum) {
   };
 
 // `rest`: the scales of the operands and, for 16 bits, that both are K-major.
-#define NUMSIM_WGMMA(name, accumulator, constraint, shape, types, rest)                     \
+#define NUMSIM_WGMMA(name, accumulation, constraint, shape, types, rest)                    \
   struct name {                                                                             \
-    using Sum = accumulator;                                                                \
+    using Sum = accumulation;                                                               \
     __device__ static void Add(Sum (&d)[4], uint64_t a, uint64_t b) {                       \
       asm volatile("wgmma.mma_async.sync.aligned." shape "." types                          \
                    " {%0,%1,%2,%3}, %4, %5, 1" rest ";"                                     \

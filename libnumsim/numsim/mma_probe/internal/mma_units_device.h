@@ -1,4 +1,4 @@
-// The device's matrix units by their own instructions, one at a time: for probes, not for speed.
+// The device's tensor cores by their own instructions, one at a time: for probes, not for speed.
 #pragma once
 
 #include <cstdint>

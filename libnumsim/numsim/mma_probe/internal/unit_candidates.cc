@@ -16,7 +16,7 @@
 namespace numsim {
 namespace {
 
-using Rules = std::vector<Accumulator>;
+using Rules = std::vector<AccumulationMode>;
 
 constexpr int kFirstInner = 64;     // at most: wider steps and promotions are tried afterwards
 constexpr int kPairGroup = 32;      // of ProductOrder::kBytePairs
@@ -27,7 +27,7 @@ constexpr size_t kFinalDots = 1000;
 constexpr size_t kFinalRules = 20;
 constexpr uint64_t kOrderSeed = 0x4F52444552;
 
-uint32_t SumBits(const Accumulator& rule, const DotOperand& a, const DotOperand& b) {
+uint32_t SumBits(const AccumulationMode& rule, const DotOperand& a, const DotOperand& b) {
   static const EncodePlan plan = MakeEncodePlan(kFp32);
   const Unrounded sum = Accumulate(rule, a, b);
   if (sum.kind == NumberKind::kNan) return NanResult(rule);
@@ -59,13 +59,15 @@ std::vector<Trial> Mixed(const std::vector<ProbeAnswer>& answers, size_t most_in
   return trials;
 }
 
-bool AgreesOnAll(const Accumulator& rule, const MatrixUnit& unit, std::span<const Trial> trials) {
+bool AgreesOnAll(const AccumulationMode& rule,
+                 const TensorCore& unit,
+                 std::span<const Trial> trials) {
   return std::all_of(trials.begin(), trials.end(), [&](const Trial& trial) {
     return Agrees(rule, unit, *trial.answer, trial.dot);
   });
 }
 
-Rules Survivors(const Rules& rules, const MatrixUnit& unit, std::span<const Trial> trials) {
+Rules Survivors(const Rules& rules, const TensorCore& unit, std::span<const Trial> trials) {
   std::vector<uint8_t> fits(rules.size(), 0);
   ParallelTasks(rules.size(), [&](size_t i) { fits[i] = AgreesOnAll(rules[i], unit, trials); });
   Rules left;
@@ -78,17 +80,17 @@ Rules Survivors(const Rules& rules, const MatrixUnit& unit, std::span<const Tria
 // Rules without parameters, and those of the table.
 Rules NamedRules() {
   Rules rules;
-  for (const char* text : {"exact", "fp32", "fp64"}) rules.push_back(ParseAccumulator(text));
+  for (const char* text : {"exact", "fp32", "fp64"}) rules.push_back(ParseAccumulationMode(text));
   for (const FormatSpec& format : {kFp32, kTf32, kBf16, kFp16}) {
-    rules.push_back({.kind = AccumulatorKind::kFormat, .format = format});
-    rules.push_back({.kind = AccumulatorKind::kFormatUnfused, .format = format});
+    rules.push_back({.kind = AccumulationKind::kFormat, .format = format});
+    rules.push_back({.kind = AccumulationKind::kFormatUnfused, .format = format});
   }
-  for (const AccumulatorRow& row : AccumulatorTable()) rules.push_back(row.rule);
+  for (const AccumulationModeRow& row : AccumulationModeTable()) rules.push_back(row.rule);
   return rules;
 }
 
 // `rule` without promotion, and with every promotion in [from, to).
-void AddPromoted(const Accumulator& rule, int from, int to, Rules& rules) {
+void AddPromoted(const AccumulationMode& rule, int from, int to, Rules& rules) {
   const int chunk = rule.chunk;
   for (int promote = (from + chunk - 1) / chunk * chunk; promote < to; promote += chunk) {
     rules.push_back(rule);
@@ -101,13 +103,13 @@ void AddPromoted(const Accumulator& rule, int from, int to, Rules& rules) {
 Rules Families(int inner) {
   Rules rules;
   for (int chunk = 1; chunk <= inner; ++chunk) {
-    rules.push_back({.kind = AccumulatorKind::kChunked, .chunk = chunk});
-    rules.push_back({.kind = AccumulatorKind::kExactChunks, .chunk = chunk});
+    rules.push_back({.kind = AccumulationKind::kChunked, .chunk = chunk});
+    rules.push_back({.kind = AccumulationKind::kExactChunks, .chunk = chunk});
     if (std::has_single_bit(static_cast<unsigned>(chunk))) {
-      rules.push_back({.kind = AccumulatorKind::kFlushedPairs, .chunk = chunk});
+      rules.push_back({.kind = AccumulationKind::kFlushedPairs, .chunk = chunk});
     }
-    for (int f = 1; f <= Accumulator::kMaxFractionBits; ++f) {
-      Accumulator rule{.kind = AccumulatorKind::kAligned, .chunk = chunk, .fraction_bits = f};
+    for (int f = 1; f <= AccumulationMode::kMaxFractionBits; ++f) {
+      AccumulationMode rule{.kind = AccumulationKind::kAligned, .chunk = chunk, .fraction_bits = f};
       for (const ProductOrder order : {ProductOrder::kAscending, ProductOrder::kBytePairs}) {
         if (order == ProductOrder::kBytePairs && (kPairGroup % chunk != 0 || chunk == kPairGroup)) {
           continue;
@@ -116,7 +118,7 @@ Rules Families(int inner) {
         rules.push_back(rule);
         AddPromoted(rule, chunk, inner, rules);
       }
-      rule = {.kind = AccumulatorKind::kAlignedDown, .chunk = chunk, .fraction_bits = f};
+      rule = {.kind = AccumulationKind::kAlignedDown, .chunk = chunk, .fraction_bits = f};
       rules.push_back(rule);
       rule.order = ProductOrder::kEvenOdd;
       if (chunk % 2 == 0) rules.push_back(rule);
@@ -126,25 +128,25 @@ Rules Families(int inner) {
 }
 
 // The rules that a survivor at `inner` products stands for at `most`.
-void Expand(const Accumulator& rule, int inner, int most, Rules& rules) {
+void Expand(const AccumulationMode& rule, int inner, int most, Rules& rules) {
   rules.push_back(rule);
-  if (rule.kind == AccumulatorKind::kAligned && rule.promote == 0) {
+  if (rule.kind == AccumulationKind::kAligned && rule.promote == 0) {
     AddPromoted(rule, std::max(rule.chunk, inner), most, rules);
   }
-  const bool steps = rule.chunk == inner && rule.kind != AccumulatorKind::kFlushedPairs;
+  const bool steps = rule.chunk == inner && rule.kind != AccumulationKind::kFlushedPairs;
   if (!steps) return;
-  const int step = rule.kind == AccumulatorKind::kChunked ? 1 : kWideStep;
+  const int step = rule.kind == AccumulationKind::kChunked ? 1 : kWideStep;
   for (int chunk = (inner / step + 1) * step; chunk <= most; chunk += step) {
-    Accumulator wider = rule;
+    AccumulationMode wider = rule;
     wider.chunk = chunk;
     rules.push_back(wider);
-    if (rule.kind == AccumulatorKind::kAligned) AddPromoted(wider, chunk, most, rules);
+    if (rule.kind == AccumulationKind::kAligned) AddPromoted(wider, chunk, most, rules);
   }
 }
 
 // Whether the table has the rule for these operands.
-bool IsListed(const Accumulator& rule, const MatrixUnit& unit) {
-  for (const AccumulatorRow& row : AccumulatorTable()) {
+bool IsListed(const AccumulationMode& rule, const TensorCore& unit) {
+  for (const AccumulationModeRow& row : AccumulationModeTable()) {
     for (const FormatEntry& format : FormatTable()) {
       if (row.rule == rule && format.spec == unit.a &&
           row.operands.find(format.name) != std::string_view::npos) {
@@ -156,7 +158,7 @@ bool IsListed(const Accumulator& rule, const MatrixUnit& unit) {
 }
 
 // Smaller is told first.
-auto Rank(const Accumulator& rule, const MatrixUnit& unit) {
+auto Rank(const AccumulationMode& rule, const TensorCore& unit) {
   const bool parameters = rule.chunk != 0;
   return std::tuple(!IsListed(rule, unit),
                     parameters,
@@ -167,7 +169,7 @@ auto Rank(const Accumulator& rule, const MatrixUnit& unit) {
                     -rule.chunk);
 }
 
-size_t Count(const Accumulator& rule, const MatrixUnit& unit, std::span<const Trial> trials) {
+size_t Count(const AccumulationMode& rule, const TensorCore& unit, std::span<const Trial> trials) {
   return static_cast<size_t>(std::count_if(trials.begin(), trials.end(), [&](const Trial& trial) {
     return Agrees(rule, unit, *trial.answer, trial.dot);
   }));
@@ -175,7 +177,7 @@ size_t Count(const Accumulator& rule, const MatrixUnit& unit, std::span<const Tr
 
 // The rules that agree most often, best first.
 Rules MostAgreeing(const Rules& rules,
-                   const MatrixUnit& unit,
+                   const TensorCore& unit,
                    std::span<const Trial> trials,
                    size_t keep) {
   std::vector<size_t> counts(rules.size());
@@ -190,11 +192,11 @@ Rules MostAgreeing(const Rules& rules,
 }
 
 // The one that agrees most often, promotions apart.
-Accumulator ClosestRule(Rules named,
-                        const Rules& families,
-                        const MatrixUnit& unit,
-                        std::span<const Trial> trials) {
-  for (const Accumulator& rule : families) {
+AccumulationMode ClosestRule(Rules named,
+                             const Rules& families,
+                             const TensorCore& unit,
+                             std::span<const Trial> trials) {
+  for (const AccumulationMode& rule : families) {
     if (rule.promote == 0) named.push_back(rule);
   }
   const auto first = [trials](size_t n) { return trials.first(std::min(n, trials.size())); };
@@ -204,7 +206,10 @@ Accumulator ClosestRule(Rules named,
 
 }  // namespace
 
-bool Agrees(const Accumulator& rule, const MatrixUnit& unit, const ProbeAnswer& answer, size_t d) {
+bool Agrees(const AccumulationMode& rule,
+            const TensorCore& unit,
+            const ProbeAnswer& answer,
+            size_t d) {
   const float got = answer.Out(d);
   const float expected =
       std::bit_cast<float>(SumBits(rule, {unit.a, answer.block.A(d)}, {unit.b, answer.block.B(d)}));
@@ -212,9 +217,9 @@ bool Agrees(const Accumulator& rule, const MatrixUnit& unit, const ProbeAnswer& 
   return std::bit_cast<uint32_t>(got) == std::bit_cast<uint32_t>(expected);
 }
 
-std::vector<Accumulator> FittingRules(const MatrixUnit& unit,
-                                      const std::vector<ProbeAnswer>& answers,
-                                      Accumulator* closest) {
+std::vector<AccumulationMode> FittingRules(const TensorCore& unit,
+                                           const std::vector<ProbeAnswer>& answers,
+                                           AccumulationMode* closest) {
   const int most = static_cast<int>(unit.inner_most);
   const int inner = std::min(kFirstInner, most);
   const std::vector<Trial> narrow = Mixed(answers, static_cast<size_t>(inner));
@@ -223,32 +228,33 @@ std::vector<Accumulator> FittingRules(const MatrixUnit& unit,
   Rules fits = Survivors(named, unit, wide);
   // Where nothing was ever rounded, as with integers, thousands of rules fit: no more are wanted.
   const auto has = [&fits](const char* text) {
-    return std::find(fits.begin(), fits.end(), ParseAccumulator(text)) != fits.end();
+    return std::find(fits.begin(), fits.end(), ParseAccumulationMode(text)) != fits.end();
   };
   const bool enough = has("exact") && has("fp32");
   if (!enough) {
     Rules wider, families = Families(inner);
-    for (const Accumulator& rule : Survivors(families, unit, narrow)) {
+    for (const AccumulationMode& rule : Survivors(families, unit, narrow)) {
       Expand(rule, inner, most, wider);
     }
-    for (const Accumulator& rule : Survivors(wider, unit, wide)) fits.push_back(rule);
+    for (const AccumulationMode& rule : Survivors(wider, unit, wide)) fits.push_back(rule);
     if (fits.empty() && closest != nullptr) {
       *closest = ClosestRule(std::move(named), families, unit, narrow);
     }
   }
-  std::stable_sort(fits.begin(), fits.end(), [&](const Accumulator& x, const Accumulator& y) {
-    return Rank(x, unit) < Rank(y, unit);
-  });
+  std::stable_sort(
+      fits.begin(), fits.end(), [&](const AccumulationMode& x, const AccumulationMode& y) {
+        return Rank(x, unit) < Rank(y, unit);
+      });
   fits.erase(std::unique(fits.begin(), fits.end()), fits.end());
   return fits;
 }
 
-std::string RuleWithNames(const Accumulator& rule) {
+std::string RuleWithNames(const AccumulationMode& rule) {
   std::string names;
-  for (const AccumulatorRow& row : AccumulatorTable()) {
+  for (const AccumulationModeRow& row : AccumulationModeTable()) {
     if (row.rule == rule) names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
   }
-  return names.empty() ? RuleText(rule) : fmt::format("{} ({})", RuleText(rule), names);
+  return names.empty() ? DefinitionText(rule) : fmt::format("{} ({})", DefinitionText(rule), names);
 }
 
 }  // namespace numsim

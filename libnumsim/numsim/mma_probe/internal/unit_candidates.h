@@ -1,4 +1,4 @@
-// Rules of accumulation, tried on what a matrix unit gave.
+// Accumulation modes, tried on what a tensor core gave.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "numsim/arith/accumulator.h"
-#include "numsim/mma_probe/matrix_unit.h"
+#include "numsim/arith/accumulation_mode.h"
+#include "numsim/mma_probe/tensor_core.h"
 
 namespace numsim {
 
 // Whether the rule's dot product d of the block has the unit's bits. NaN equals NaN.
-bool Agrees(const Accumulator& rule, const MatrixUnit& unit, const ProbeAnswer& answer, size_t d);
+bool Agrees(const AccumulationMode& rule,
+            const TensorCore& unit,
+            const ProbeAnswer& answer,
+            size_t d);
 
 // Every rule that can be told from others by inner dimensions up to unit.inner_most and agrees on
 // all `answers`, the most telling name first: rows of the table for these operands, rules without
@@ -23,11 +26,11 @@ bool Agrees(const Accumulator& rule, const MatrixUnit& unit, const ProbeAnswer& 
 // trunc:F,CHUNK[,PROMOTE] for F <= 40, CHUNK <= 64 or a multiple of 16, any PROMOTE, also by byte
 // pairs, and the steps of AMD's units. Where exact and fp32 fit, nothing was rounded, and only
 // named rules are tried.
-std::vector<Accumulator> FittingRules(const MatrixUnit& unit,
-                                      const std::vector<ProbeAnswer>& answers,
-                                      Accumulator* closest);
+std::vector<AccumulationMode> FittingRules(const TensorCore& unit,
+                                           const std::vector<ProbeAnswer>& answers,
+                                           AccumulationMode* closest);
 
 // "trunc:13,32 (hopper-fp8-fast)": the rule and every name that the table has for it.
-std::string RuleWithNames(const Accumulator& rule);
+std::string RuleWithNames(const AccumulationMode& rule);
 
 }  // namespace numsim

@@ -6,7 +6,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/formats/decode.h"
-#include "numsim/mma_probe/unit_probe.h"
+#include "numsim/mma_probe/mma_probe.h"
 
 namespace numsim {
 namespace {
@@ -35,7 +35,7 @@ struct Exponents {
 
 class Observer {
  public:
-  Observer(const MatrixUnit& unit, std::vector<ProbeAnswer>& log) : unit_(unit), log_(log) {
+  Observer(const TensorCore& unit, std::vector<ProbeAnswer>& log) : unit_(unit), log_(log) {
     normal_a_ = {unit.a.MinExponent(), unit.a.MaxExponent()};
     normal_b_ = {unit.b.MinExponent(), unit.b.MaxExponent()};
     any_a_ = {unit.a.SubnormalExponent(), unit.a.MaxExponent()};
@@ -113,7 +113,7 @@ class Observer {
   void SeeLeastBit();
   void SeeSpecials();
 
-  const MatrixUnit& unit_;
+  const TensorCore& unit_;
   std::vector<ProbeAnswer>& log_;
   Exponents normal_a_{}, normal_b_{}, any_a_{}, any_b_{};
   int top_ = 0, bottom_ = 0;  // exponents of products that are used
@@ -302,7 +302,7 @@ void Observer::SeeSpecials() {
 
 }  // namespace
 
-UnitObservations Observe(const MatrixUnit& unit, std::vector<ProbeAnswer>& log) {
+UnitObservations Observe(const TensorCore& unit, std::vector<ProbeAnswer>& log) {
   NUMSIM_CHECK(unit.inner_step >= 1 && unit.inner_most % unit.inner_step == 0,
                "inner dimensions in steps of {} up to {}",
                unit.inner_step,

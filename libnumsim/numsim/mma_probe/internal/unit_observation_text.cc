@@ -4,14 +4,14 @@
 
 #include <algorithm>
 
-#include "numsim/mma_probe/unit_probe.h"
+#include "numsim/mma_probe/mma_probe.h"
 
 namespace numsim {
 namespace {
 
 constexpr size_t kListed = 16;
 
-const char* Name(CutDirection direction) {
+const char* ToString(CutDirection direction) {
   switch (direction) {
     case CutDirection::kNearest:
       return "rounded to nearest";
@@ -26,7 +26,7 @@ const char* Name(CutDirection direction) {
 }
 
 std::string Cut(const std::optional<CutDirection>& direction, const char* what) {
-  return direction ? fmt::format(", {} {}", what, Name(*direction)) : std::string();
+  return direction ? fmt::format(", {} {}", what, ToString(*direction)) : std::string();
 }
 
 std::string PositionsText(const std::vector<size_t>& positions) {

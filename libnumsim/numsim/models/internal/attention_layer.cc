@@ -16,7 +16,7 @@ std::optional<NormLayer<T>> MakeNorm(ParameterList<T>& parameters,
 }  // namespace
 
 template <typename T>
-AttentionLayer<T>::AttentionLayer(LinearMaker<T>& linears,
+AttentionLayer<T>::AttentionLayer(LinearFactory<T>& linears,
                                   const std::string& name,
                                   const AttentionOptions& options)
     : core_name_(name + ".core"),
@@ -55,19 +55,19 @@ AttentionLayer<T>::AttentionLayer(LinearMaker<T>& linears,
 template <typename T>
 void AttentionLayer<T>::Rotate(const Pass<T>& pass,
                                bool inverse,
-                               MatrixRef<T> q,
-                               MatrixRef<T> k) const {
+                               MatrixSpan<T> q,
+                               MatrixSpan<T> k) const {
   if (!options_.rotary) return;
-  const TimedPart timed(pass.profile, StepPart::kAttention);
-  const MatrixRef<T> cosines = cosines_.View().Rows(0, shape_.length);
-  const MatrixRef<T> sines = sines_.View().Rows(0, shape_.length);
+  const TimedPart timed(pass.profile, StepPhase::kAttention);
+  const MatrixSpan<T> cosines = cosines_.View().Rows(0, shape_.length);
+  const MatrixSpan<T> sines = sines_.View().Rows(0, shape_.length);
   RotatePositions<T>(cosines, sines, shape_.head_dim, inverse, q);
   RotatePositions<T>(cosines, sines, shape_.head_dim, inverse, k);
 }
 
 template <typename T>
 void AttentionLayer<T>::Forward(
-    const Pass<T>& pass, In<T> x, size_t batch, size_t length, MatrixRef<T> y) {
+    const Pass<T>& pass, In<T> x, size_t batch, size_t length, MatrixSpan<T> y) {
   NUMSIM_CHECK(x.rows == batch * length && length <= options_.length,
                "{}: {} rows, length {}",
                core_name_,
@@ -76,7 +76,7 @@ void AttentionLayer<T>::Forward(
   shape_.batch = batch;
   shape_.length = length;
   const size_t width = options_.width;
-  const MatrixRef<T> qkv = qkv_.Resize(x.rows, 3 * width);
+  const MatrixSpan<T> qkv = qkv_.Resize(x.rows, 3 * width);
   qkv_linear_.Forward(pass, x, qkv);
   query_ = qkv.Columns(0, width);
   key_ = qkv.Columns(width, width);
@@ -85,35 +85,35 @@ void AttentionLayer<T>::Forward(
     key_ = key_norm_->Forward(pass, key_);
   }
   Rotate(pass, false, query_, key_);
-  const MatrixRef<T> core = core_.Resize(x.rows, width);
-  const MatrixRef<T> log_sums = log_sums_.Resize(x.rows, options_.heads);
+  const MatrixSpan<T> core = core_.Resize(x.rows, width);
+  const MatrixSpan<T> log_sums = log_sums_.Resize(x.rows, options_.heads);
   {
-    const TimedPart timed(pass.profile, StepPart::kAttention);
+    const TimedPart timed(pass.profile, StepPhase::kAttention);
     Attention<T>(shape_, query_, key_, qkv.Columns(2 * width, width), log_sums, core);
   }
-  pass.Show(core_name_, TensorRole::kActivation, core);
+  pass.Observe(core_name_, TensorRole::kActivation, core);
   out_linear_.Forward(pass, core, y);
 }
 
 template <typename T>
 void AttentionLayer<T>::Backward(const Pass<T>& pass,
-                                 MatrixRef<T> g,
-                                 MatrixRef<T> dx,
+                                 MatrixSpan<T> g,
+                                 MatrixSpan<T> dx,
                                  AttentionScratch<T>& scratch) {
   const size_t width = options_.width;
-  const MatrixRef<T> core_gradient = scratch.core.Resize(g.rows, width);
+  const MatrixSpan<T> core_gradient = scratch.core.Resize(g.rows, width);
   out_linear_.Backward(pass, g, core_gradient);
-  pass.Show(core_name_, TensorRole::kGradient, core_gradient);
+  pass.Observe(core_name_, TensorRole::kGradient, core_gradient);
 
-  const MatrixRef<T> qkv_gradient = scratch.qkv.Resize(g.rows, 3 * width);
-  const MatrixRef<T> dq = qkv_gradient.Columns(0, width);
-  const MatrixRef<T> dk = qkv_gradient.Columns(width, width);
+  const MatrixSpan<T> qkv_gradient = scratch.qkv.Resize(g.rows, 3 * width);
+  const MatrixSpan<T> dq = qkv_gradient.Columns(0, width);
+  const MatrixSpan<T> dk = qkv_gradient.Columns(width, width);
   // A norm's gradient is not written over the gradient that it comes from.
   const bool norm = options_.qk_norm.has_value();
-  const MatrixRef<T> query_gradient = norm ? scratch.query.Resize(g.rows, width) : dq;
-  const MatrixRef<T> key_gradient = norm ? scratch.key.Resize(g.rows, width) : dk;
+  const MatrixSpan<T> query_gradient = norm ? scratch.query.Resize(g.rows, width) : dq;
+  const MatrixSpan<T> key_gradient = norm ? scratch.key.Resize(g.rows, width) : dk;
   {
-    const TimedPart timed(pass.profile, StepPart::kAttention);
+    const TimedPart timed(pass.profile, StepPhase::kAttention);
     AttentionGradient<T>(shape_,
                          core_gradient,
                          query_,

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "numsim/models/internal/linear_maker.h"
+#include "numsim/models/internal/linear_factory.h"
 #include "numsim/models/internal/norm_layer.h"
 #include "numsim/ops/shared/attention.h"
 
@@ -34,17 +34,22 @@ struct AttentionScratch {
 template <typename T>
 class AttentionLayer {
  public:
-  AttentionLayer(LinearMaker<T>& linears, const std::string& name, const AttentionOptions& options);
+  AttentionLayer(LinearFactory<T>& linears,
+                 const std::string& name,
+                 const AttentionOptions& options);
 
   // x, y: batch * length x width, contiguous; they do not overlap. The caller keeps x as it is
   // until Backward. Requires length <= options.length.
-  void Forward(const Pass<T>& pass, In<T> x, size_t batch, size_t length, MatrixRef<T> y);
+  void Forward(const Pass<T>& pass, In<T> x, size_t batch, size_t length, MatrixSpan<T> y);
   // Writes the gradients of the parameters and dx, which does not overlap g. g may be changed by an
   // observer. Of the last Forward; once.
-  void Backward(const Pass<T>& pass, MatrixRef<T> g, MatrixRef<T> dx, AttentionScratch<T>& scratch);
+  void Backward(const Pass<T>& pass,
+                MatrixSpan<T> g,
+                MatrixSpan<T> dx,
+                AttentionScratch<T>& scratch);
 
  private:
-  void Rotate(const Pass<T>& pass, bool inverse, MatrixRef<T> q, MatrixRef<T> k) const;
+  void Rotate(const Pass<T>& pass, bool inverse, MatrixSpan<T> q, MatrixSpan<T> k) const;
 
   std::string core_name_;
   AttentionOptions options_;
@@ -54,7 +59,7 @@ class AttentionLayer {
   LinearLayer<T>& out_linear_;
   Buffer<T> cosines_, sines_;  // of all positions
   Buffer<T> qkv_, log_sums_, core_;
-  MatrixRef<T> query_, key_;  // as attention takes them: in qkv_, or what the norms put out
+  MatrixSpan<T> query_, key_;  // as attention takes them: in qkv_, or what the norms put out
 };
 
 }  // namespace numsim

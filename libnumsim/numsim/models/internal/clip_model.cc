@@ -22,7 +22,7 @@ constexpr double kFirstTemperature = 0.07;
 constexpr double kLargestFactor = 100;
 
 // Of the products of embeddings: one fused multiply-add after another.
-constexpr Accumulator kFloat32Sums{.kind = AccumulatorKind::kFormat, .format = kFp32};
+constexpr AccumulationMode kFloat32Sums{.kind = AccumulationKind::kFormat, .format = kFp32};
 
 // Deviation 1 / sqrt(of).
 Initial RootOf(size_t of) {
@@ -100,7 +100,7 @@ TransformerConfig TextOf(const ModelConfig& config) {
 template <typename T>
 class Projection {
  public:
-  Projection(LinearMaker<T>& linears, const std::string& name, size_t width, size_t embedding)
+  Projection(LinearFactory<T>& linears, const std::string& name, size_t width, size_t embedding)
       : linear_(linears.Make(
             name,
             {.in = width, .out = embedding, .weight = RootOf(width), .rows = 1, .edge = true})),
@@ -115,30 +115,30 @@ class Projection {
 
   In<T> Unit() const { return unit_.View(); }
   void Forward(const Pass<T>& pass, In<T> rows) {
-    const MatrixRef<T> projected = projected_.Resize(rows.rows, embedding_);
-    const MatrixRef<T> unit = unit_.Resize(rows.rows, embedding_);
+    const MatrixSpan<T> projected = projected_.Resize(rows.rows, embedding_);
+    const MatrixSpan<T> unit = unit_.Resize(rows.rows, embedding_);
     linear_.Forward(pass, rows, projected);
-    const TimedPart timed(pass.profile, StepPart::kNorm);
+    const TimedPart timed(pass.profile, StepPhase::kNorm);
     UnitNorm<T>(projected, inverse_.Resize(rows.rows, 1), unit);
   }
 
   // From the gradients of the logits, own rows against `other` and other's rows against own;
   // returns that of the rows. The two are N x N.
-  MatrixRef<T> Backward(const Pass<T>& pass, In<T> of_own, In<T> of_other, In<T> other) {
+  MatrixSpan<T> Backward(const Pass<T>& pass, In<T> of_own, In<T> of_other, In<T> other) {
     const size_t rows = other.rows;
-    const MatrixRef<T> unit = unit_gradient_.Resize(rows, embedding_);
-    const MatrixRef<T> gradient = gradient_.Resize(rows, embedding_);
+    const MatrixSpan<T> unit = unit_gradient_.Resize(rows, embedding_);
+    const MatrixSpan<T> gradient = gradient_.Resize(rows, embedding_);
     {
-      const TimedPart timed(pass.profile, StepPart::kLoss);
+      const TimedPart timed(pass.profile, StepPhase::kLoss);
       Multiply<T>(of_own, false, other, false, kFloat32Sums, unit);
       Multiply<T>(of_other, true, other, false, kFloat32Sums, gradient);
       Add<T>(unit, gradient, unit);
     }
     {
-      const TimedPart timed(pass.profile, StepPart::kNorm);
+      const TimedPart timed(pass.profile, StepPhase::kNorm);
       UnitNormGradient<T>(unit, unit_.View(), inverse_.View(), gradient);
     }
-    const MatrixRef<T> row_gradient = row_gradient_.Resize(rows, width_);
+    const MatrixSpan<T> row_gradient = row_gradient_.Resize(rows, width_);
     linear_.Backward(pass, gradient, row_gradient);
     return row_gradient;
   }
@@ -215,16 +215,16 @@ void ClipModel<T>::KeepTargets(const Batch& batch) {
 
 template <typename T>
 LossSum ClipModel<T>::Contrast(const Pass<T>& pass, size_t pairs) {
-  const MatrixRef<T> logits = logits_.Resize(2 * pairs, pairs);
+  const MatrixSpan<T> logits = logits_.Resize(2 * pairs, pairs);
   const In<T> u = image_projection_.Unit(), v = text_projection_.Unit();
   {
-    const TimedPart timed(pass.profile, StepPart::kLoss);
+    const TimedPart timed(pass.profile, StepPhase::kLoss);
     Multiply<T>(u, false, v, true, kFloat32Sums, logits.Rows(0, pairs));
     Multiply<T>(v, false, u, true, kFloat32Sums, logits.Rows(pairs, pairs));
     ScaleByExponential<T>(logit_scale_.value.View(), limits_, logits);
   }
-  pass.Show("logits", TensorRole::kActivation, logits);
-  const TimedPart timed(pass.profile, StepPart::kLoss);
+  pass.Observe("logits", TensorRole::kActivation, logits);
+  const TimedPart timed(pass.profile, StepPhase::kLoss);
   const IndexRef concepts = concepts_.View();
   LossSum loss = CrossEntropy<T>(logits, targets_.View(), 1, {});
   loss.correct = CountBestOfClass<T>(logits.Rows(0, pairs), concepts) +
@@ -242,16 +242,16 @@ LossSum ClipModel<T>::Forward(const Pass<T>& pass, const Batch& batch) {
 
 template <typename T>
 void ClipModel<T>::Backward(const Pass<T>& pass) {
-  const MatrixRef<T> logits = logits_.View();
-  const MatrixRef<T> gradient = gradient_.Resize(logits.rows, logits.cols);
+  const MatrixSpan<T> logits = logits_.View();
+  const MatrixSpan<T> gradient = gradient_.Resize(logits.rows, logits.cols);
   const IndexRef targets = targets_.View();
   {
-    const TimedPart timed(pass.profile, StepPart::kLoss);
+    const TimedPart timed(pass.profile, StepPhase::kLoss);
     CrossEntropy<T>(logits, targets, pass.loss_scale, gradient);
   }
-  pass.Show("logits", TensorRole::kGradient, gradient);
+  pass.Observe("logits", TensorRole::kGradient, gradient);
   {
-    const TimedPart timed(pass.profile, StepPart::kLoss);
+    const TimedPart timed(pass.profile, StepPhase::kLoss);
     ScaleByExponentialGradient<T>(
         logit_scale_.value.View(), limits_, logits, logit_scale_.gradient.View(), gradient);
   }
@@ -269,7 +269,7 @@ std::unique_ptr<Model<T>> MakeClipModel(const ModelConfig& config,
                                         const LinearPrecision& precision,
                                         uint64_t seed,
                                         InitialValues initial) {
-  NUMSIM_CHECK(config.kind == ModelKind::kClip, "{}", Name(config.kind));
+  NUMSIM_CHECK(config.kind == ModelKind::kClip, "{}", ToString(config.kind));
   CheckModelConfig(config);
   return std::make_unique<ClipModel<T>>(config, precision, seed, initial);
 }

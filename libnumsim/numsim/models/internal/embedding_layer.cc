@@ -30,28 +30,28 @@ EmbeddingLayer<T>::EmbeddingLayer(ParameterList<T>& parameters,
 }
 
 template <typename T>
-MatrixRef<T> EmbeddingLayer<T>::Forward(const Pass<T>& pass,
-                                        std::span<const int32_t> tokens,
-                                        size_t length) {
+MatrixSpan<T> EmbeddingLayer<T>::Forward(const Pass<T>& pass,
+                                         std::span<const int32_t> tokens,
+                                         size_t length) {
   ids_.Upload(tokens);
   length_ = length;
-  const MatrixRef<T> y = y_.Resize(tokens.size(), tokens_->value.View().cols);
+  const MatrixSpan<T> y = y_.Resize(tokens.size(), tokens_->value.View().cols);
   {
-    const TimedPart timed(pass.profile, StepPart::kEmbedding);
+    const TimedPart timed(pass.profile, StepPhase::kEmbedding);
     GatherRows<T>(tokens_->value.View(), ids_.View(), y);
     if (positions_ != nullptr) AddPositions<T>(positions_->value.View().Rows(0, length), y);
   }
-  pass.Show(name_, TensorRole::kActivation, y);
+  pass.Observe(name_, TensorRole::kActivation, y);
   return y;
 }
 
 template <typename T>
-void EmbeddingLayer<T>::Backward(const Pass<T>& pass, MatrixRef<T> g) {
-  pass.Show(name_, TensorRole::kGradient, g);
-  const TimedPart timed(pass.profile, StepPart::kEmbedding);
+void EmbeddingLayer<T>::Backward(const Pass<T>& pass, MatrixSpan<T> g) {
+  pass.Observe(name_, TensorRole::kGradient, g);
+  const TimedPart timed(pass.profile, StepPhase::kEmbedding);
   GatherRowsGradient<T>(g, ids_.View(), tokens_->gradient.View());
   if (positions_ == nullptr) return;
-  const MatrixRef<T> table = positions_->gradient.View();
+  const MatrixSpan<T> table = positions_->gradient.View();
   AddPositionsGradient<T>(g, table.Rows(0, length_));
   Fill<T>(0, table.Rows(length_, table.rows - length_));
 }

@@ -27,9 +27,9 @@ class EmbeddingLayer {
   // Returns a row for each token, sequences of `length` tokens one after another, in memory of this
   // layer that stays until the next Forward, and shows it at point NAME. Copies the tokens.
   // Requires 0 <= tokens < vocabulary, and length <= positions where there are any.
-  MatrixRef<T> Forward(const Pass<T>& pass, std::span<const int32_t> tokens, size_t length);
+  MatrixSpan<T> Forward(const Pass<T>& pass, std::span<const int32_t> tokens, size_t length);
   // Shows g at point NAME, then writes the gradients of the tables.
-  void Backward(const Pass<T>& pass, MatrixRef<T> g);
+  void Backward(const Pass<T>& pass, MatrixSpan<T> g);
 
  private:
   std::string name_;

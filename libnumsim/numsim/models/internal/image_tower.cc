@@ -38,7 +38,7 @@ ImageTower<T>::Gradients::Gradients(Place place)
     : taken(place), stream(place), embedded(place), projected(place) {}
 
 template <typename T>
-ImageTower<T>::ImageTower(LinearMaker<T>& linears,
+ImageTower<T>::ImageTower(LinearFactory<T>& linears,
                           const std::string& prefix,
                           const ImageTowerOptions& options)
     : options_(options),
@@ -64,11 +64,11 @@ ImageTower<T>::ImageTower(LinearMaker<T>& linears,
       gradients_(linears.parameters().place()) {}
 
 template <typename T>
-MatrixRef<T> ImageTower<T>::Cut(const Pass<T>& pass, std::span<const float> images, size_t count) {
-  const TimedPart timed(pass.profile, StepPart::kEmbedding);
+MatrixSpan<T> ImageTower<T>::Cut(const Pass<T>& pass, std::span<const float> images, size_t count) {
+  const TimedPart timed(pass.profile, StepPhase::kEmbedding);
   const size_t side = options_.image, channels = options_.channels, patch = options_.patch;
-  const MatrixRef<T> whole = activations_.images.Resize(count, side * side * channels);
-  const MatrixRef<T> cut =
+  const MatrixSpan<T> whole = activations_.images.Resize(count, side * side * channels);
+  const MatrixSpan<T> cut =
       activations_.patches.Resize(count * (options_.Rows() - 1), patch * patch * channels);
   Upload<T>(images, whole);
   CutPatches<T>(whole, side, side, channels, patch, cut);
@@ -76,49 +76,51 @@ MatrixRef<T> ImageTower<T>::Cut(const Pass<T>& pass, std::span<const float> imag
 }
 
 template <typename T>
-MatrixRef<T> ImageTower<T>::Embed(const Pass<T>& pass, In<T> projected) {
+MatrixSpan<T> ImageTower<T>::Embed(const Pass<T>& pass, In<T> projected) {
   const size_t patches = options_.Rows() - 1;
-  const MatrixRef<T> embedded = activations_.embedded.Resize(
+  const MatrixSpan<T> embedded = activations_.embedded.Resize(
       projected.rows / patches * options_.Rows(), options_.blocks.width);
   {
-    const TimedPart timed(pass.profile, StepPart::kEmbedding);
+    const TimedPart timed(pass.profile, StepPhase::kEmbedding);
     PrependToken<T>(projected, patches, class_token_.value.View(), embedded);
     AddPositions<T>(positions_.value.View(), embedded);
   }
-  pass.Show(embedding_name_, TensorRole::kActivation, embedded);
+  pass.Observe(embedding_name_, TensorRole::kActivation, embedded);
   return pre_norm_ ? pre_norm_->Forward(pass, embedded) : embedded;
 }
 
 template <typename T>
-MatrixRef<T> ImageTower<T>::Forward(const Pass<T>& pass,
-                                    std::span<const float> images,
-                                    size_t count) {
-  const MatrixRef<T> patches = Cut(pass, images, count);
-  const MatrixRef<T> projected = activations_.projected.Resize(patches.rows, options_.blocks.width);
+MatrixSpan<T> ImageTower<T>::Forward(const Pass<T>& pass,
+                                     std::span<const float> images,
+                                     size_t count) {
+  const MatrixSpan<T> patches = Cut(pass, images, count);
+  const MatrixSpan<T> projected =
+      activations_.projected.Resize(patches.rows, options_.blocks.width);
   patches_linear_.Forward(pass, patches, projected);
-  const MatrixRef<T> stream = blocks_.Forward(pass, Embed(pass, projected), count, options_.Rows());
+  const MatrixSpan<T> stream =
+      blocks_.Forward(pass, Embed(pass, projected), count, options_.Rows());
   // The norm works row by row, so one row is all that it has to see.
-  const MatrixRef<T> taken = activations_.taken.Resize(count, options_.blocks.width);
+  const MatrixSpan<T> taken = activations_.taken.Resize(count, options_.blocks.width);
   {
-    const TimedPart timed(pass.profile, StepPart::kEmbedding);
+    const TimedPart timed(pass.profile, StepPhase::kEmbedding);
     TakeRows<T>(stream, options_.Rows(), {}, taken);
   }
   return final_norm_.Forward(pass, taken);
 }
 
 template <typename T>
-void ImageTower<T>::EmbedBackward(const Pass<T>& pass, MatrixRef<T> g) {
+void ImageTower<T>::EmbedBackward(const Pass<T>& pass, MatrixSpan<T> g) {
   if (pre_norm_) {
-    const MatrixRef<T> embedded = gradients_.embedded.Resize(g.rows, g.cols);
+    const MatrixSpan<T> embedded = gradients_.embedded.Resize(g.rows, g.cols);
     pre_norm_->Backward(pass, g, embedded);
     g = embedded;
   }
-  pass.Show(embedding_name_, TensorRole::kGradient, g);
+  pass.Observe(embedding_name_, TensorRole::kGradient, g);
   const size_t patches = options_.Rows() - 1;
-  const MatrixRef<T> projected =
+  const MatrixSpan<T> projected =
       gradients_.projected.Resize(g.rows / options_.Rows() * patches, g.cols);
   {
-    const TimedPart timed(pass.profile, StepPart::kEmbedding);
+    const TimedPart timed(pass.profile, StepPhase::kEmbedding);
     AddPositionsGradient<T>(g, positions_.gradient.View());
     PrependTokenGradient<T>(g, patches, class_token_.gradient.View(), projected);
   }
@@ -126,12 +128,12 @@ void ImageTower<T>::EmbedBackward(const Pass<T>& pass, MatrixRef<T> g) {
 }
 
 template <typename T>
-void ImageTower<T>::Backward(const Pass<T>& pass, MatrixRef<T> g) {
-  const MatrixRef<T> taken = gradients_.taken.Resize(g.rows, g.cols);
-  const MatrixRef<T> stream = gradients_.stream.Resize(g.rows * options_.Rows(), g.cols);
+void ImageTower<T>::Backward(const Pass<T>& pass, MatrixSpan<T> g) {
+  const MatrixSpan<T> taken = gradients_.taken.Resize(g.rows, g.cols);
+  const MatrixSpan<T> stream = gradients_.stream.Resize(g.rows * options_.Rows(), g.cols);
   final_norm_.Backward(pass, g, taken);
   {
-    const TimedPart timed(pass.profile, StepPart::kEmbedding);
+    const TimedPart timed(pass.profile, StepPhase::kEmbedding);
     TakeRowsGradient<T>(taken, options_.Rows(), {}, stream);
   }
   EmbedBackward(pass, blocks_.Backward(pass, stream));

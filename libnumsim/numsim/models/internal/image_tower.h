@@ -32,20 +32,22 @@ template <typename T>
 class ImageTower {
  public:
   // `prefix`: "" or "image.". The projection of patches is an edge layer of `linears`.
-  ImageTower(LinearMaker<T>& linears, const std::string& prefix, const ImageTowerOptions& options);
+  ImageTower(LinearFactory<T>& linears,
+             const std::string& prefix,
+             const ImageTowerOptions& options);
 
   // images: image x image x channels values for each of `count` images, channels last. Returns
   // count x width, in memory of this tower that stays until the next Forward.
-  MatrixRef<T> Forward(const Pass<T>& pass, std::span<const float> images, size_t count);
+  MatrixSpan<T> Forward(const Pass<T>& pass, std::span<const float> images, size_t count);
   // Writes the gradients of all parameters from g, that of what the last Forward returned; once. g
   // may be changed by an observer.
-  void Backward(const Pass<T>& pass, MatrixRef<T> g);
+  void Backward(const Pass<T>& pass, MatrixSpan<T> g);
 
  private:
   // Images to rows of patches, those to what enters the first block, and its gradient.
-  MatrixRef<T> Cut(const Pass<T>& pass, std::span<const float> images, size_t count);
-  MatrixRef<T> Embed(const Pass<T>& pass, In<T> projected);
-  void EmbedBackward(const Pass<T>& pass, MatrixRef<T> g);
+  MatrixSpan<T> Cut(const Pass<T>& pass, std::span<const float> images, size_t count);
+  MatrixSpan<T> Embed(const Pass<T>& pass, In<T> projected);
+  void EmbedBackward(const Pass<T>& pass, MatrixSpan<T> g);
 
   struct Activations {
     explicit Activations(Place place);

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "numsim/models/internal/embedding_layer.h"
-#include "numsim/models/internal/linear_maker.h"
+#include "numsim/models/internal/linear_factory.h"
 #include "numsim/models/internal/model_kinds.h"
 #include "numsim/models/internal/transformer.h"
 #include "numsim/ops/shared/index_column.h"
@@ -115,23 +115,23 @@ LossSum LanguageModel<T>::Forward(const Pass<T>& pass, const Batch& batch) {
                batch.tokens.size(),
                batch.targets.size());
   targets_.Upload(batch.targets);
-  const MatrixRef<T> embedded = embedding_.Forward(pass, batch.tokens, batch.length);
-  const MatrixRef<T> stream = blocks_.Forward(pass, embedded, batch.examples, batch.length);
-  const MatrixRef<T> logits = logits_.Resize(rows, config_.vocabulary);
+  const MatrixSpan<T> embedded = embedding_.Forward(pass, batch.tokens, batch.length);
+  const MatrixSpan<T> stream = blocks_.Forward(pass, embedded, batch.examples, batch.length);
+  const MatrixSpan<T> logits = logits_.Resize(rows, config_.vocabulary);
   head_.Forward(pass, final_norm_.Forward(pass, stream), logits);
-  const TimedPart timed(pass.profile, StepPart::kLoss);
+  const TimedPart timed(pass.profile, StepPhase::kLoss);
   return CrossEntropy<T>(logits, targets_.View(), 1, {});
 }
 
 template <typename T>
 void LanguageModel<T>::Backward(const Pass<T>& pass) {
-  const MatrixRef<T> logits = logits_.View();
+  const MatrixSpan<T> logits = logits_.View();
   {
-    const TimedPart timed(pass.profile, StepPart::kLoss);
+    const TimedPart timed(pass.profile, StepPhase::kLoss);
     CrossEntropy<T>(logits, targets_.View(), pass.loss_scale, logits);
   }
-  const MatrixRef<T> normed_gradient = normed_gradient_.Resize(logits.rows, config_.width);
-  const MatrixRef<T> stream_gradient = stream_gradient_.Resize(logits.rows, config_.width);
+  const MatrixSpan<T> normed_gradient = normed_gradient_.Resize(logits.rows, config_.width);
+  const MatrixSpan<T> stream_gradient = stream_gradient_.Resize(logits.rows, config_.width);
   head_.Backward(pass, logits, normed_gradient);
   final_norm_.Backward(pass, normed_gradient, stream_gradient);
   embedding_.Backward(pass, blocks_.Backward(pass, stream_gradient));
@@ -144,8 +144,9 @@ std::unique_ptr<Model<T>> MakeLanguageModel(const ModelConfig& config,
                                             const LinearPrecision& precision,
                                             uint64_t seed,
                                             InitialValues initial) {
-  NUMSIM_CHECK(
-      config.kind == ModelKind::kLlama || config.kind == ModelKind::kGpt, "{}", Name(config.kind));
+  NUMSIM_CHECK(config.kind == ModelKind::kLlama || config.kind == ModelKind::kGpt,
+               "{}",
+               ToString(config.kind));
   CheckModelConfig(config);
   return std::make_unique<LanguageModel<T>>(config, precision, seed, initial);
 }

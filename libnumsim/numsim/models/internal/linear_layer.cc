@@ -13,14 +13,14 @@ namespace {
 // Layers of a model that have random draws of their own.
 constexpr size_t kMaxLayers = 4096;
 
-std::optional<Product> ProductOf(LinearStep step) {
+std::optional<LinearGemm> ProductOf(LinearOp step) {
   switch (step) {
-    case LinearStep::kForwardProduct:
-      return Product::kForward;
-    case LinearStep::kInputGradientProduct:
-      return Product::kInputGradient;
-    case LinearStep::kWeightGradientProduct:
-      return Product::kWeightGradient;
+    case LinearOp::kForwardProduct:
+      return LinearGemm::kForward;
+    case LinearOp::kInputGradientProduct:
+      return LinearGemm::kInputGradient;
+    case LinearOp::kWeightGradientProduct:
+      return LinearGemm::kWeightGradient;
     default:
       return std::nullopt;
   }
@@ -31,12 +31,12 @@ class LayerObserver : public LinearObserver {
  public:
   LayerObserver(const Pass<float>& pass, std::string_view layer) : pass_(pass), layer_(layer) {}
 
-  void Begin(LinearStep step) override {
-    timed_.emplace(pass_.profile, ProductOf(step) ? StepPart::kProduct : StepPart::kQuantise);
+  void Begin(LinearOp step) override {
+    timed_.emplace(pass_.profile, ProductOf(step) ? StepPhase::kProduct : StepPhase::kQuantise);
   }
-  void End(LinearStep step) override {
+  void End(LinearOp step) override {
     timed_.reset();
-    const std::optional<Product> product = ProductOf(step);
+    const std::optional<LinearGemm> product = ProductOf(step);
     if (product && pass_.observer != nullptr) pass_.observer->Multiplied(layer_, *product);
   }
   void Quantised(LinearOperand operand,
@@ -75,41 +75,41 @@ RandomStream LinearLayer<T>::Draws(const Pass<T>& pass) const {
 }
 
 template <typename T>
-void LinearLayer<T>::Forward(const Pass<T>& pass, In<T> x, MatrixRef<T> y) {
-  const MatrixRef<const T> w = weight_->value.View();
+void LinearLayer<T>::Forward(const Pass<T>& pass, In<T> x, MatrixSpan<T> y) {
+  const MatrixSpan<const T> w = weight_->value.View();
   if constexpr (std::is_same_v<T, float>) {
     RequireHost("a linear layer", {x.place, w.place, y.place});
     LayerObserver observer(pass, name_);
     const LinearShape shape{x.rows, w.cols, w.rows};
-    linear_.Forward(x.Span(), w.Span(), shape, y.Span(), kept_, Draws(pass), &observer, true);
+    linear_.Forward(x.Span(), w.Span(), shape, y.Span(), saved_, Draws(pass), &observer, true);
   } else {
     x_ = x;
-    const TimedPart timed(pass.profile, StepPart::kProduct);
+    const TimedPart timed(pass.profile, StepPhase::kProduct);
     Multiply(x, false, w, true, {}, y);
   }
   if (bias_ != nullptr) {
-    const TimedPart timed(pass.profile, StepPart::kResidual);
+    const TimedPart timed(pass.profile, StepPhase::kResidual);
     AddBias(bias_->value.View(), y);
   }
-  pass.Show(name_, TensorRole::kActivation, y);
+  pass.Observe(name_, TensorRole::kActivation, y);
 }
 
 template <typename T>
-void LinearLayer<T>::Backward(const Pass<T>& pass, MatrixRef<T> g, MatrixRef<T> dx) {
-  pass.Show(name_, TensorRole::kGradient, g);
+void LinearLayer<T>::Backward(const Pass<T>& pass, MatrixSpan<T> g, MatrixSpan<T> dx) {
+  pass.Observe(name_, TensorRole::kGradient, g);
   if (bias_ != nullptr) {
-    const TimedPart timed(pass.profile, StepPart::kResidual);
+    const TimedPart timed(pass.profile, StepPhase::kResidual);
     ColumnSums(g, bias_->gradient.View());
   }
-  const MatrixRef<const T> w = weight_->value.View();
-  const MatrixRef<T> dw = weight_->gradient.View();
+  const MatrixSpan<const T> w = weight_->value.View();
+  const MatrixSpan<T> dw = weight_->gradient.View();
   if constexpr (std::is_same_v<T, float>) {
     RequireHost("a linear layer", {g.place, w.place, dx.place});
     LayerObserver observer(pass, name_);
     const std::span<float> to_x = dx.data == nullptr ? std::span<float>() : dx.Span();
-    linear_.Backward(g.Span(), w.Span(), kept_, to_x, dw.Span(), Draws(pass), &observer);
+    linear_.Backward(g.Span(), w.Span(), saved_, to_x, dw.Span(), Draws(pass), &observer);
   } else {
-    const TimedPart timed(pass.profile, StepPart::kProduct);
+    const TimedPart timed(pass.profile, StepPhase::kProduct);
     if (dx.data != nullptr) Multiply(g, false, w, false, {}, dx);
     Multiply(g, true, x_, false, {}, dw);
   }

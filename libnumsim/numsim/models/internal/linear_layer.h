@@ -34,10 +34,10 @@ class LinearLayer {
 
   // x: tokens x in, y: tokens x out, contiguous. x has to stay as it is until Backward. Shows y at
   // point name().
-  void Forward(const Pass<T>& pass, In<T> x, MatrixRef<T> y);
+  void Forward(const Pass<T>& pass, In<T> x, MatrixSpan<T> y);
   // Shows g (and lets it be changed) at point name(), then writes the gradients of the parameters
   // and dx, without data: not wanted. g is contiguous.
-  void Backward(const Pass<T>& pass, MatrixRef<T> g, MatrixRef<T> dx);
+  void Backward(const Pass<T>& pass, MatrixSpan<T> g, MatrixSpan<T> dx);
 
   // State of delayed scaling; empty without. As Linear's.
   std::vector<float> SaveState() const { return linear_.SaveState(); }
@@ -51,8 +51,8 @@ class LinearLayer {
   Parameter<T>* weight_;
   Parameter<T>* bias_;  // nullptr: none
   Linear linear_;       // float
-  LinearKept kept_;
-  MatrixRef<const T> x_;  // double
+  LinearSaved saved_;
+  MatrixSpan<const T> x_;  // double
 };
 
 }  // namespace numsim

@@ -12,7 +12,7 @@ size_t UpColumns(const MlpOptions& options) {
 }  // namespace
 
 template <typename T>
-MlpLayer<T>::MlpLayer(LinearMaker<T>& linears, const std::string& name, const MlpOptions& options)
+MlpLayer<T>::MlpLayer(LinearFactory<T>& linears, const std::string& name, const MlpOptions& options)
     : hidden_name_(name + ".hidden"),
       options_(options),
       up_(linears.Make(name + (options.kind == MlpKind::kSwiglu ? ".gate_up" : ".up"),
@@ -31,34 +31,34 @@ MlpLayer<T>::MlpLayer(LinearMaker<T>& linears, const std::string& name, const Ml
       hidden_(linears.parameters().place()) {}
 
 template <typename T>
-void MlpLayer<T>::Forward(const Pass<T>& pass, In<T> x, MatrixRef<T> y) {
-  const MatrixRef<T> up = up_output_.Resize(x.rows, UpColumns(options_));
-  const MatrixRef<T> hidden = hidden_.Resize(x.rows, options_.hidden);
+void MlpLayer<T>::Forward(const Pass<T>& pass, In<T> x, MatrixSpan<T> y) {
+  const MatrixSpan<T> up = up_output_.Resize(x.rows, UpColumns(options_));
+  const MatrixSpan<T> hidden = hidden_.Resize(x.rows, options_.hidden);
   up_.Forward(pass, x, up);
   {
-    const TimedPart timed(pass.profile, StepPart::kActivation);
+    const TimedPart timed(pass.profile, StepPhase::kActivation);
     if (options_.kind == MlpKind::kSwiglu) {
       Swiglu<T>(up, hidden);
     } else {
       Gelu<T>(up, hidden);
     }
   }
-  pass.Show(hidden_name_, TensorRole::kActivation, hidden);
+  pass.Observe(hidden_name_, TensorRole::kActivation, hidden);
   down_.Forward(pass, hidden, y);
 }
 
 template <typename T>
 void MlpLayer<T>::Backward(const Pass<T>& pass,
-                           MatrixRef<T> g,
-                           MatrixRef<T> dx,
+                           MatrixSpan<T> g,
+                           MatrixSpan<T> dx,
                            MlpScratch<T>& scratch) {
-  const MatrixRef<T> up = up_output_.View();
-  const MatrixRef<T> hidden_gradient = scratch.hidden.Resize(up.rows, options_.hidden);
-  const MatrixRef<T> up_gradient = scratch.up.Resize(up.rows, up.cols);
+  const MatrixSpan<T> up = up_output_.View();
+  const MatrixSpan<T> hidden_gradient = scratch.hidden.Resize(up.rows, options_.hidden);
+  const MatrixSpan<T> up_gradient = scratch.up.Resize(up.rows, up.cols);
   down_.Backward(pass, g, hidden_gradient);
-  pass.Show(hidden_name_, TensorRole::kGradient, hidden_gradient);
+  pass.Observe(hidden_name_, TensorRole::kGradient, hidden_gradient);
   {
-    const TimedPart timed(pass.profile, StepPart::kActivation);
+    const TimedPart timed(pass.profile, StepPhase::kActivation);
     if (options_.kind == MlpKind::kSwiglu) {
       SwigluGradient<T>(hidden_gradient, up, up_gradient);
     } else {

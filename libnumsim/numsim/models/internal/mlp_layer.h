@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "numsim/models/internal/linear_maker.h"
+#include "numsim/models/internal/linear_factory.h"
 
 namespace numsim {
 
@@ -34,14 +34,14 @@ struct MlpScratch {
 template <typename T>
 class MlpLayer {
  public:
-  MlpLayer(LinearMaker<T>& linears, const std::string& name, const MlpOptions& options);
+  MlpLayer(LinearFactory<T>& linears, const std::string& name, const MlpOptions& options);
 
   // x, y: rows x width, contiguous; they do not overlap. The caller keeps x as it is until
   // Backward.
-  void Forward(const Pass<T>& pass, In<T> x, MatrixRef<T> y);
+  void Forward(const Pass<T>& pass, In<T> x, MatrixSpan<T> y);
   // Writes the gradients of the parameters and dx, which does not overlap g. g may be changed by an
   // observer.
-  void Backward(const Pass<T>& pass, MatrixRef<T> g, MatrixRef<T> dx, MlpScratch<T>& scratch);
+  void Backward(const Pass<T>& pass, MatrixSpan<T> g, MatrixSpan<T> dx, MlpScratch<T>& scratch);
 
  private:
   std::string hidden_name_;

@@ -21,31 +21,31 @@ NormLayer<T>::NormLayer(ParameterList<T>& parameters, std::string name, const No
 }
 
 template <typename T>
-MatrixRef<T> NormLayer<T>::Forward(const Pass<T>& pass, In<T> x) {
+MatrixSpan<T> NormLayer<T>::Forward(const Pass<T>& pass, In<T> x) {
   NUMSIM_CHECK(x.cols % options_.size == 0, "{} of {} columns", name_, x.cols);
   x_ = x;
   const size_t vectors = x.cols / options_.size;
-  const MatrixRef<T> y = y_.Resize(x.rows, x.cols);
-  const MatrixRef<T> inverse = inverse_.Resize(x.rows, vectors);
+  const MatrixSpan<T> y = y_.Resize(x.rows, x.cols);
+  const MatrixSpan<T> inverse = inverse_.Resize(x.rows, vectors);
   {
-    const TimedPart timed(pass.profile, StepPart::kNorm);
+    const TimedPart timed(pass.profile, StepPhase::kNorm);
     if (bias_ == nullptr) {
       RmsNorm<T>(x, gain_->value.View(), options_.epsilon, inverse, y);
     } else {
-      const MatrixRef<T> mean = mean_.Resize(x.rows, vectors);
+      const MatrixSpan<T> mean = mean_.Resize(x.rows, vectors);
       LayerNorm<T>(x, gain_->value.View(), bias_->value.View(), options_.epsilon, mean, inverse, y);
     }
   }
-  pass.Show(name_, TensorRole::kActivation, y);
+  pass.Observe(name_, TensorRole::kActivation, y);
   return y;
 }
 
 template <typename T>
-void NormLayer<T>::Backward(const Pass<T>& pass, MatrixRef<T> g, MatrixRef<T> dx) {
+void NormLayer<T>::Backward(const Pass<T>& pass, MatrixSpan<T> g, MatrixSpan<T> dx) {
   NUMSIM_CHECK(g.rows == x_.rows && g.cols == x_.cols, "{}: {} x {}", name_, g.rows, g.cols);
-  pass.Show(name_, TensorRole::kGradient, g);
-  const TimedPart timed(pass.profile, StepPart::kNorm);
-  const MatrixRef<T> gain_gradient = gain_->gradient.View();
+  pass.Observe(name_, TensorRole::kGradient, g);
+  const TimedPart timed(pass.profile, StepPhase::kNorm);
+  const MatrixSpan<T> gain_gradient = gain_->gradient.View();
   if (bias_ == nullptr) {
     RmsNormGradient<T>(g, x_, gain_->value.View(), inverse_.View(), gain_gradient, dx);
   } else {

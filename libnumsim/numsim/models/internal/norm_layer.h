@@ -29,10 +29,10 @@ class NormLayer {
 
   // Returns the normalised x, of x's shape and contiguous, in memory of this layer that stays until
   // the next Forward, and shows it at point NAME. The caller keeps x as it is until Backward.
-  MatrixRef<T> Forward(const Pass<T>& pass, In<T> x);
+  MatrixSpan<T> Forward(const Pass<T>& pass, In<T> x);
   // Shows g at point NAME, then writes the gradients of the parameters and dx, which does not
   // overlap g. Requires g and dx of x's shape.
-  void Backward(const Pass<T>& pass, MatrixRef<T> g, MatrixRef<T> dx);
+  void Backward(const Pass<T>& pass, MatrixSpan<T> g, MatrixSpan<T> dx);
 
  private:
   std::string name_;

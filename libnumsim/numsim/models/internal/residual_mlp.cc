@@ -29,7 +29,7 @@ MlpOptions MlpOf(const ResidualMlpOptions& options) {
 
 template <typename T>
 struct ResidualMlp<T>::Block {
-  Block(LinearMaker<T>& linears, const std::string& point, const ResidualMlpOptions& options)
+  Block(LinearFactory<T>& linears, const std::string& point, const ResidualMlpOptions& options)
       : name(point),
         norm(options.norms ? std::optional<NormLayer<T>>(
                                  std::in_place,
@@ -47,7 +47,7 @@ struct ResidualMlp<T>::Block {
 };
 
 template <typename T>
-ResidualMlp<T>::ResidualMlp(LinearMaker<T>& linears,
+ResidualMlp<T>::ResidualMlp(LinearFactory<T>& linears,
                             const std::string& prefix,
                             const ResidualMlpOptions& options)
     : options_(options),
@@ -69,7 +69,7 @@ template <typename T>
 ResidualMlp<T>::~ResidualMlp() = default;
 
 template <typename T>
-LinearLayer<T>* ResidualMlp<T>::MakeEdge(LinearMaker<T>& linears,
+LinearLayer<T>* ResidualMlp<T>::MakeEdge(LinearFactory<T>& linears,
                                          const std::string& name,
                                          size_t in,
                                          size_t out) {
@@ -84,53 +84,53 @@ LinearLayer<T>* ResidualMlp<T>::MakeEdge(LinearMaker<T>& linears,
 }
 
 template <typename T>
-MatrixRef<T> ResidualMlp<T>::BlockForward(const Pass<T>& pass, Block& block, MatrixRef<T> x) {
-  const MatrixRef<T> stream = block.stream.Resize(x.rows, x.cols);
-  const MatrixRef<T> normed = block.norm ? block.norm->Forward(pass, x) : x;
+MatrixSpan<T> ResidualMlp<T>::BlockForward(const Pass<T>& pass, Block& block, MatrixSpan<T> x) {
+  const MatrixSpan<T> stream = block.stream.Resize(x.rows, x.cols);
+  const MatrixSpan<T> normed = block.norm ? block.norm->Forward(pass, x) : x;
   block.mlp.Forward(pass, normed, stream);
   {
-    const TimedPart timed(pass.profile, StepPart::kResidual);
+    const TimedPart timed(pass.profile, StepPhase::kResidual);
     Add<T>(x, stream, stream);
   }
-  pass.Show(block.name, TensorRole::kActivation, stream);
+  pass.Observe(block.name, TensorRole::kActivation, stream);
   return stream;
 }
 
 template <typename T>
-MatrixRef<T> ResidualMlp<T>::Forward(const Pass<T>& pass, MatrixRef<T> x) {
+MatrixSpan<T> ResidualMlp<T>::Forward(const Pass<T>& pass, MatrixSpan<T> x) {
   NUMSIM_CHECK(x.cols == options_.inputs, "{} features", x.cols);
   if (input_ != nullptr) {
-    const MatrixRef<T> embedded = embedded_.Resize(x.rows, options_.width);
+    const MatrixSpan<T> embedded = embedded_.Resize(x.rows, options_.width);
     input_->Forward(pass, x, embedded);
     x = embedded;
   }
   for (Block& block : blocks_) x = BlockForward(pass, block, x);
   if (head_ == nullptr) return x;
-  const MatrixRef<T> results = results_.Resize(x.rows, options_.inputs);
+  const MatrixSpan<T> results = results_.Resize(x.rows, options_.inputs);
   head_->Forward(pass, x, results);
   return results;
 }
 
 template <typename T>
-void ResidualMlp<T>::BlockBackward(const Pass<T>& pass, Block& block, MatrixRef<T> g) {
-  const MatrixRef<T> branch = branch_gradient_.Resize(g.rows, g.cols);
-  const MatrixRef<T> normed = normed_gradient_.Resize(g.rows, g.cols);
-  pass.Show(block.name, TensorRole::kGradient, g);
+void ResidualMlp<T>::BlockBackward(const Pass<T>& pass, Block& block, MatrixSpan<T> g) {
+  const MatrixSpan<T> branch = branch_gradient_.Resize(g.rows, g.cols);
+  const MatrixSpan<T> normed = normed_gradient_.Resize(g.rows, g.cols);
+  pass.Observe(block.name, TensorRole::kGradient, g);
   {
     // A copy: observers of the branch may change its gradient.
-    const TimedPart timed(pass.profile, StepPart::kResidual);
+    const TimedPart timed(pass.profile, StepPhase::kResidual);
     Copy<T>(g, branch);
   }
   block.mlp.Backward(pass, branch, normed, mlp_gradients_);
   if (block.norm) block.norm->Backward(pass, normed, branch);
-  const TimedPart timed(pass.profile, StepPart::kResidual);
+  const TimedPart timed(pass.profile, StepPhase::kResidual);
   Add<T>(g, block.norm ? branch : normed, g);
 }
 
 template <typename T>
-void ResidualMlp<T>::Backward(const Pass<T>& pass, MatrixRef<T> g) {
+void ResidualMlp<T>::Backward(const Pass<T>& pass, MatrixSpan<T> g) {
   if (head_ != nullptr) {
-    const MatrixRef<T> stream = stream_gradient_.Resize(g.rows, options_.width);
+    const MatrixSpan<T> stream = stream_gradient_.Resize(g.rows, options_.width);
     head_->Backward(pass, g, stream);
     g = stream;
   }

@@ -11,7 +11,7 @@
 #include <deque>
 #include <string>
 
-#include "numsim/models/internal/linear_maker.h"
+#include "numsim/models/internal/linear_factory.h"
 #include "numsim/models/internal/mlp_layer.h"
 #include "numsim/models/internal/norm_layer.h"
 
@@ -29,23 +29,26 @@ template <typename T>
 class ResidualMlp {
  public:
   // Weights of linear layers start with deviation 1 / sqrt(3 inputs).
-  ResidualMlp(LinearMaker<T>& linears,
+  ResidualMlp(LinearFactory<T>& linears,
               const std::string& prefix,
               const ResidualMlpOptions& options);
   ~ResidualMlp();
 
   // x: rows x inputs, contiguous; the caller keeps it as it is until Backward. Returns as many
   // results, in memory of this object that stays until the next Forward.
-  MatrixRef<T> Forward(const Pass<T>& pass, MatrixRef<T> x);
+  MatrixSpan<T> Forward(const Pass<T>& pass, MatrixSpan<T> x);
   // Writes the gradients of all parameters from g, that of what the last Forward returned; once. g
   // is overwritten.
-  void Backward(const Pass<T>& pass, MatrixRef<T> g);
+  void Backward(const Pass<T>& pass, MatrixSpan<T> g);
 
  private:
   struct Block;
-  LinearLayer<T>* MakeEdge(LinearMaker<T>& linears, const std::string& name, size_t in, size_t out);
-  MatrixRef<T> BlockForward(const Pass<T>& pass, Block& block, MatrixRef<T> x);
-  void BlockBackward(const Pass<T>& pass, Block& block, MatrixRef<T> g);
+  LinearLayer<T>* MakeEdge(LinearFactory<T>& linears,
+                           const std::string& name,
+                           size_t in,
+                           size_t out);
+  MatrixSpan<T> BlockForward(const Pass<T>& pass, Block& block, MatrixSpan<T> x);
+  void BlockBackward(const Pass<T>& pass, Block& block, MatrixSpan<T> g);
 
   ResidualMlpOptions options_;
   LinearLayer<T>* input_;  // nullptr: none

@@ -31,14 +31,14 @@ class Teacher {
         mlp_(linears_, "teacher.", ShapeOf(config, false)) {}
 
   // In memory of the teacher. Nobody sees its tensors, and its time is that of the data.
-  In<T> Answer(const Pass<T>& pass, MatrixRef<T> x) {
-    const TimedPart timed(pass.profile, StepPart::kData);
+  In<T> Answer(const Pass<T>& pass, MatrixSpan<T> x) {
+    const TimedPart timed(pass.profile, StepPhase::kData);
     return mlp_.Forward(Pass<T>{}, x);
   }
 
  private:
   ParameterList<T> parameters_;
-  LinearMaker<T> linears_;
+  LinearFactory<T> linears_;
   ResidualMlp<T> mlp_;
 };
 
@@ -71,22 +71,22 @@ class StudentModel final : public LayeredModel<T> {
 
 template <typename T>
 LossSum StudentModel<T>::Forward(const Pass<T>& pass, const Batch& batch) {
-  const MatrixRef<T> inputs = inputs_.Resize(batch.examples, inputs_size_);
+  const MatrixSpan<T> inputs = inputs_.Resize(batch.examples, inputs_size_);
   {
-    const TimedPart timed(pass.profile, StepPart::kData);
+    const TimedPart timed(pass.profile, StepPhase::kData);
     Upload<T>(batch.values, inputs);
   }
   answers_ = teacher_.Answer(pass, inputs);
   results_ = student_.Forward(pass, inputs);
-  const TimedPart timed(pass.profile, StepPart::kLoss);
+  const TimedPart timed(pass.profile, StepPhase::kLoss);
   return SquaredError<T>(results_, answers_, 1, {});
 }
 
 template <typename T>
 void StudentModel<T>::Backward(const Pass<T>& pass) {
-  const MatrixRef<T> gradient = gradient_.Resize(results_.rows, results_.cols);
+  const MatrixSpan<T> gradient = gradient_.Resize(results_.rows, results_.cols);
   {
-    const TimedPart timed(pass.profile, StepPart::kLoss);
+    const TimedPart timed(pass.profile, StepPhase::kLoss);
     SquaredError<T>(results_, answers_, pass.loss_scale, gradient);
   }
   student_.Backward(pass, gradient);
@@ -99,7 +99,7 @@ std::unique_ptr<Model<T>> MakeStudentModel(const ModelConfig& config,
                                            const LinearPrecision& precision,
                                            uint64_t seed,
                                            InitialValues initial) {
-  NUMSIM_CHECK(config.kind == ModelKind::kMlp, "{}", Name(config.kind));
+  NUMSIM_CHECK(config.kind == ModelKind::kMlp, "{}", ToString(config.kind));
   CheckModelConfig(config);
   return std::make_unique<StudentModel<T>>(config, precision, seed, initial);
 }

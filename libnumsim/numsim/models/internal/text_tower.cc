@@ -13,7 +13,7 @@ TransformerConfig BlocksOf(TransformerConfig blocks, const EmbeddingOptions& emb
 }  // namespace
 
 template <typename T>
-TextTower<T>::TextTower(LinearMaker<T>& linears,
+TextTower<T>::TextTower(LinearFactory<T>& linears,
                         const std::string& prefix,
                         const EmbeddingOptions& embedding,
                         const TransformerConfig& blocks)
@@ -29,10 +29,10 @@ TextTower<T>::TextTower(LinearMaker<T>& linears,
       stream_gradient_(linears.parameters().place()) {}
 
 template <typename T>
-MatrixRef<T> TextTower<T>::Forward(const Pass<T>& pass,
-                                   std::span<const int32_t> tokens,
-                                   std::span<const int32_t> ends,
-                                   size_t length) {
+MatrixSpan<T> TextTower<T>::Forward(const Pass<T>& pass,
+                                    std::span<const int32_t> tokens,
+                                    std::span<const int32_t> ends,
+                                    size_t length) {
   NUMSIM_CHECK(tokens.size() == ends.size() * length,
                "{} tokens, {} sequences of {}",
                tokens.size(),
@@ -40,24 +40,24 @@ MatrixRef<T> TextTower<T>::Forward(const Pass<T>& pass,
                length);
   ends_.Upload(ends);
   length_ = length;
-  const MatrixRef<T> embedded = embedding_.Forward(pass, tokens, length);
-  const MatrixRef<T> stream = blocks_.Forward(pass, embedded, ends.size(), length);
+  const MatrixSpan<T> embedded = embedding_.Forward(pass, tokens, length);
+  const MatrixSpan<T> stream = blocks_.Forward(pass, embedded, ends.size(), length);
   // The norm works row by row, so one row is all that it has to see.
-  const MatrixRef<T> taken = taken_.Resize(ends.size(), width_);
+  const MatrixSpan<T> taken = taken_.Resize(ends.size(), width_);
   {
-    const TimedPart timed(pass.profile, StepPart::kEmbedding);
+    const TimedPart timed(pass.profile, StepPhase::kEmbedding);
     TakeRows<T>(stream, length, ends_.View(), taken);
   }
   return final_norm_.Forward(pass, taken);
 }
 
 template <typename T>
-void TextTower<T>::Backward(const Pass<T>& pass, MatrixRef<T> g) {
-  const MatrixRef<T> taken = taken_gradient_.Resize(g.rows, g.cols);
-  const MatrixRef<T> stream = stream_gradient_.Resize(g.rows * length_, g.cols);
+void TextTower<T>::Backward(const Pass<T>& pass, MatrixSpan<T> g) {
+  const MatrixSpan<T> taken = taken_gradient_.Resize(g.rows, g.cols);
+  const MatrixSpan<T> stream = stream_gradient_.Resize(g.rows * length_, g.cols);
   final_norm_.Backward(pass, g, taken);
   {
-    const TimedPart timed(pass.profile, StepPart::kEmbedding);
+    const TimedPart timed(pass.profile, StepPhase::kEmbedding);
     TakeRowsGradient<T>(taken, length_, ends_.View(), stream);
   }
   embedding_.Backward(pass, blocks_.Backward(pass, stream));

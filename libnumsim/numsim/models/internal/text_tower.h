@@ -19,7 +19,7 @@ template <typename T>
 class TextTower {
  public:
   // `prefix`: "text.". The length of the blocks is the number of positions of the embedding.
-  TextTower(LinearMaker<T>& linears,
+  TextTower(LinearFactory<T>& linears,
             const std::string& prefix,
             const EmbeddingOptions& embedding,
             const TransformerConfig& blocks);
@@ -27,13 +27,13 @@ class TextTower {
   // tokens: sequences of `length`, one after another; ends: the place of each one's end token.
   // Returns a row for each sequence, in memory of this tower that stays until the next Forward.
   // Copies tokens and ends.
-  MatrixRef<T> Forward(const Pass<T>& pass,
-                       std::span<const int32_t> tokens,
-                       std::span<const int32_t> ends,
-                       size_t length);
+  MatrixSpan<T> Forward(const Pass<T>& pass,
+                        std::span<const int32_t> tokens,
+                        std::span<const int32_t> ends,
+                        size_t length);
   // Writes the gradients of all parameters from g, that of what the last Forward returned; once. g
   // may be changed by an observer.
-  void Backward(const Pass<T>& pass, MatrixRef<T> g);
+  void Backward(const Pass<T>& pass, MatrixSpan<T> g);
 
  private:
   size_t width_;

@@ -49,14 +49,14 @@ class Join {
   }
 
   // Where the branch has to write. Without layer-scale nothing reads it after the sum.
-  MatrixRef<T> Branch(In<T> x) {
+  MatrixSpan<T> Branch(In<T> x) {
     stream_.Resize(x.rows, x.cols);
     return gain_ == nullptr ? stream_.View() : branch_.Resize(x.rows, x.cols);
   }
 
-  MatrixRef<T> Forward(const Pass<T>& pass, In<T> x) {
-    const TimedPart timed(pass.profile, StepPart::kResidual);
-    const MatrixRef<T> stream = stream_.View();
+  MatrixSpan<T> Forward(const Pass<T>& pass, In<T> x) {
+    const TimedPart timed(pass.profile, StepPhase::kResidual);
+    const MatrixSpan<T> stream = stream_.View();
     if (gain_ == nullptr) {
       Add<T>(x, stream, stream);
     } else {
@@ -66,8 +66,8 @@ class Join {
   }
 
   // Of the branch, from the gradient g of the stream, which is that of x too.
-  void Backward(const Pass<T>& pass, In<T> g, MatrixRef<T> branch_gradient) {
-    const TimedPart timed(pass.profile, StepPart::kResidual);
+  void Backward(const Pass<T>& pass, In<T> g, MatrixSpan<T> branch_gradient) {
+    const TimedPart timed(pass.profile, StepPhase::kResidual);
     if (gain_ == nullptr) {
       // A copy: observers of the branch may change its gradient.
       Copy<T>(g, branch_gradient);
@@ -83,8 +83,8 @@ class Join {
 };
 
 template <typename T>
-void AddTo(const Pass<T>& pass, In<T> x, MatrixRef<T> y) {
-  const TimedPart timed(pass.profile, StepPart::kResidual);
+void AddTo(const Pass<T>& pass, In<T> x, MatrixSpan<T> y) {
+  const TimedPart timed(pass.profile, StepPhase::kResidual);
   Add<T>(y, x, y);
 }
 
@@ -92,7 +92,7 @@ void AddTo(const Pass<T>& pass, In<T> x, MatrixRef<T> y) {
 
 template <typename T>
 struct Transformer<T>::Block {
-  Block(LinearMaker<T>& linears, const std::string& point, const TransformerConfig& config)
+  Block(LinearFactory<T>& linears, const std::string& point, const TransformerConfig& config)
       : name(point),
         middle_name(name + ".middle"),
         attention_norm(linears.parameters(), name + ".attention.norm", BlockNorm(config)),
@@ -116,7 +116,7 @@ Transformer<T>::Gradients::Gradients(Place place)
     : attention(place), mlp(place), branch(place), normed(place) {}
 
 template <typename T>
-Transformer<T>::Transformer(LinearMaker<T>& linears,
+Transformer<T>::Transformer(LinearFactory<T>& linears,
                             const std::string& prefix,
                             const TransformerConfig& config)
     : gradients_(linears.parameters().place()) {
@@ -133,34 +133,34 @@ template <typename T>
 Transformer<T>::~Transformer() = default;
 
 template <typename T>
-MatrixRef<T> Transformer<T>::Forward(const Pass<T>& pass,
-                                     MatrixRef<T> x,
-                                     size_t batch,
-                                     size_t length) {
+MatrixSpan<T> Transformer<T>::Forward(const Pass<T>& pass,
+                                      MatrixSpan<T> x,
+                                      size_t batch,
+                                      size_t length) {
   for (Block& block : blocks_) {
     block.attention.Forward(
         pass, block.attention_norm.Forward(pass, x), batch, length, block.attention_join.Branch(x));
     x = block.attention_join.Forward(pass, x);
-    pass.Show(block.middle_name, TensorRole::kActivation, x);
+    pass.Observe(block.middle_name, TensorRole::kActivation, x);
     block.mlp.Forward(pass, block.mlp_norm.Forward(pass, x), block.mlp_join.Branch(x));
     x = block.mlp_join.Forward(pass, x);
-    pass.Show(block.name, TensorRole::kActivation, x);
+    pass.Observe(block.name, TensorRole::kActivation, x);
   }
   return x;
 }
 
 template <typename T>
-MatrixRef<T> Transformer<T>::Backward(const Pass<T>& pass, MatrixRef<T> g) {
-  const MatrixRef<T> branch = gradients_.branch.Resize(g.rows, g.cols);
-  const MatrixRef<T> normed = gradients_.normed.Resize(g.rows, g.cols);
+MatrixSpan<T> Transformer<T>::Backward(const Pass<T>& pass, MatrixSpan<T> g) {
+  const MatrixSpan<T> branch = gradients_.branch.Resize(g.rows, g.cols);
+  const MatrixSpan<T> normed = gradients_.normed.Resize(g.rows, g.cols);
   for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
-    pass.Show(block->name, TensorRole::kGradient, g);
+    pass.Observe(block->name, TensorRole::kGradient, g);
     block->mlp_join.Backward(pass, g, branch);
     block->mlp.Backward(pass, branch, normed, gradients_.mlp);
     block->mlp_norm.Backward(pass, normed, branch);
     AddTo(pass, In<T>(branch), g);
 
-    pass.Show(block->middle_name, TensorRole::kGradient, g);
+    pass.Observe(block->middle_name, TensorRole::kGradient, g);
     block->attention_join.Backward(pass, g, branch);
     block->attention.Backward(pass, branch, normed, gradients_.attention);
     block->attention_norm.Backward(pass, normed, branch);

@@ -26,7 +26,7 @@
 #include <string>
 
 #include "numsim/models/internal/attention_layer.h"
-#include "numsim/models/internal/linear_maker.h"
+#include "numsim/models/internal/linear_factory.h"
 #include "numsim/models/internal/mlp_layer.h"
 #include "numsim/models/internal/norm_layer.h"
 
@@ -52,17 +52,19 @@ struct TransformerConfig {
 template <typename T>
 class Transformer {
  public:
-  Transformer(LinearMaker<T>& linears, const std::string& prefix, const TransformerConfig& config);
+  Transformer(LinearFactory<T>& linears,
+              const std::string& prefix,
+              const TransformerConfig& config);
   ~Transformer();
 
   // x: batch * length x width, contiguous, `length` rows a sequence. Returns the residual stream
   // behind the last block (x itself without blocks), in memory of this transformer that stays until
   // the next Forward. The caller keeps x and the result as they are until Backward. Requires
   // length <= config.length.
-  MatrixRef<T> Forward(const Pass<T>& pass, MatrixRef<T> x, size_t batch, size_t length);
+  MatrixSpan<T> Forward(const Pass<T>& pass, MatrixSpan<T> x, size_t batch, size_t length);
   // Turns g, the gradient of what the last Forward returned, into that of its x, in place, and
   // returns it. Writes the gradients of all parameters. Once a Forward.
-  MatrixRef<T> Backward(const Pass<T>& pass, MatrixRef<T> g);
+  MatrixSpan<T> Backward(const Pass<T>& pass, MatrixSpan<T> g);
 
  private:
   struct Block;

@@ -81,20 +81,20 @@ LossSum VisionModel<T>::Forward(const Pass<T>& pass, const Batch& batch) {
                batch.examples,
                batch.targets.size());
   labels_.Upload(batch.targets);
-  const MatrixRef<T> logits = logits_.Resize(batch.examples, config_.classes);
+  const MatrixSpan<T> logits = logits_.Resize(batch.examples, config_.classes);
   head_.Forward(pass, tower_.Forward(pass, batch.values, batch.examples), logits);
-  const TimedPart timed(pass.profile, StepPart::kLoss);
+  const TimedPart timed(pass.profile, StepPhase::kLoss);
   return CrossEntropy<T>(logits, labels_.View(), 1, {});
 }
 
 template <typename T>
 void VisionModel<T>::Backward(const Pass<T>& pass) {
-  const MatrixRef<T> logits = logits_.View();
+  const MatrixSpan<T> logits = logits_.View();
   {
-    const TimedPart timed(pass.profile, StepPart::kLoss);
+    const TimedPart timed(pass.profile, StepPhase::kLoss);
     CrossEntropy<T>(logits, labels_.View(), pass.loss_scale, logits);
   }
-  const MatrixRef<T> gradient = gradient_.Resize(logits.rows, config_.width);
+  const MatrixSpan<T> gradient = gradient_.Resize(logits.rows, config_.width);
   head_.Backward(pass, logits, gradient);
   tower_.Backward(pass, gradient);
 }
@@ -106,7 +106,7 @@ std::unique_ptr<Model<T>> MakeVisionModel(const ModelConfig& config,
                                           const LinearPrecision& precision,
                                           uint64_t seed,
                                           InitialValues initial) {
-  NUMSIM_CHECK(config.kind == ModelKind::kVit, "{}", Name(config.kind));
+  NUMSIM_CHECK(config.kind == ModelKind::kVit, "{}", ToString(config.kind));
   CheckModelConfig(config);
   return std::make_unique<VisionModel<T>>(config, precision, seed, initial);
 }

@@ -15,8 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Matrix = MatrixRef<float>;
-using Input = MatrixRef<const float>;
+using Matrix = MatrixSpan<float>;
+using Input = MatrixSpan<const float>;
 
 // y = f(x).
 template <class Function>
@@ -122,28 +122,28 @@ HWY_EXPORT(ReluGradientRows);
 HWY_EXPORT(SwigluRows);
 HWY_EXPORT(SwigluGradientRows);
 
-void GeluPart(MatrixRef<const float> x, MatrixRef<float> y) noexcept {
+void GeluPart(MatrixSpan<const float> x, MatrixSpan<float> y) noexcept {
   HWY_DYNAMIC_DISPATCH(GeluRows)(x, y);
 }
-void GeluGradientPart(MatrixRef<const float> g,
-                      MatrixRef<const float> x,
-                      MatrixRef<float> dx) noexcept {
+void GeluGradientPart(MatrixSpan<const float> g,
+                      MatrixSpan<const float> x,
+                      MatrixSpan<float> dx) noexcept {
   HWY_DYNAMIC_DISPATCH(GeluGradientRows)(g, x, dx);
 }
-void ReluPart(MatrixRef<const float> x, MatrixRef<float> y) noexcept {
+void ReluPart(MatrixSpan<const float> x, MatrixSpan<float> y) noexcept {
   HWY_DYNAMIC_DISPATCH(ReluRows)(x, y);
 }
-void ReluGradientPart(MatrixRef<const float> g,
-                      MatrixRef<const float> x,
-                      MatrixRef<float> dx) noexcept {
+void ReluGradientPart(MatrixSpan<const float> g,
+                      MatrixSpan<const float> x,
+                      MatrixSpan<float> dx) noexcept {
   HWY_DYNAMIC_DISPATCH(ReluGradientRows)(g, x, dx);
 }
-void SwigluPart(MatrixRef<const float> x, MatrixRef<float> y) noexcept {
+void SwigluPart(MatrixSpan<const float> x, MatrixSpan<float> y) noexcept {
   HWY_DYNAMIC_DISPATCH(SwigluRows)(x, y);
 }
-void SwigluGradientPart(MatrixRef<const float> g,
-                        MatrixRef<const float> x,
-                        MatrixRef<float> dx) noexcept {
+void SwigluGradientPart(MatrixSpan<const float> g,
+                        MatrixSpan<const float> x,
+                        MatrixSpan<float> dx) noexcept {
   HWY_DYNAMIC_DISPATCH(SwigluGradientRows)(g, x, dx);
 }
 

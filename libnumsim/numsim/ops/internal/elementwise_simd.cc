@@ -17,8 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Matrix = MatrixRef<float>;
-using Input = MatrixRef<const float>;
+using Matrix = MatrixSpan<float>;
+using Input = MatrixSpan<const float>;
 
 void AddRows(Input a, Input b, Matrix y) {
   for (size_t r = 0; r < y.rows; ++r) {
@@ -181,32 +181,32 @@ HWY_EXPORT(AddScaledBranchRows);
 HWY_EXPORT(AddScaledBranchGradientRows);
 HWY_EXPORT(MeasureRows);
 
-void AddPart(MatrixRef<const float> a, MatrixRef<const float> b, MatrixRef<float> y) noexcept {
+void AddPart(MatrixSpan<const float> a, MatrixSpan<const float> b, MatrixSpan<float> y) noexcept {
   HWY_DYNAMIC_DISPATCH(AddRows)(a, b, y);
 }
-void ScalePart(float factor, MatrixRef<float> y) noexcept {
+void ScalePart(float factor, MatrixSpan<float> y) noexcept {
   HWY_DYNAMIC_DISPATCH(ScaleRows)(factor, y);
 }
-void AddBiasPart(MatrixRef<const float> bias, MatrixRef<float> y) noexcept {
+void AddBiasPart(MatrixSpan<const float> bias, MatrixSpan<float> y) noexcept {
   HWY_DYNAMIC_DISPATCH(AddBiasToRows)(bias, y);
 }
-void AddColumnsPart(MatrixRef<const float> x, float* sums) noexcept {
+void AddColumnsPart(MatrixSpan<const float> x, float* sums) noexcept {
   HWY_DYNAMIC_DISPATCH(AddColumns)(x, sums);
 }
-void AddScaledBranchPart(MatrixRef<const float> x,
-                         MatrixRef<const float> branch,
-                         MatrixRef<const float> gain,
-                         MatrixRef<float> y) noexcept {
+void AddScaledBranchPart(MatrixSpan<const float> x,
+                         MatrixSpan<const float> branch,
+                         MatrixSpan<const float> gain,
+                         MatrixSpan<float> y) noexcept {
   HWY_DYNAMIC_DISPATCH(AddScaledBranchRows)(x, branch, gain, y);
 }
-void AddScaledBranchGradientPart(MatrixRef<const float> g,
-                                 MatrixRef<const float> branch,
-                                 MatrixRef<const float> gain,
-                                 MatrixRef<float> branch_gradient,
+void AddScaledBranchGradientPart(MatrixSpan<const float> g,
+                                 MatrixSpan<const float> branch,
+                                 MatrixSpan<const float> gain,
+                                 MatrixSpan<float> branch_gradient,
                                  float* gain_sums) noexcept {
   HWY_DYNAMIC_DISPATCH(AddScaledBranchGradientRows)(g, branch, gain, branch_gradient, gain_sums);
 }
-void MeasurePart(MatrixRef<const float> x, AbsoluteStatistics* sums) noexcept {
+void MeasurePart(MatrixSpan<const float> x, AbsoluteStatistics* sums) noexcept {
   HWY_DYNAMIC_DISPATCH(MeasureRows)(x, sums);
 }
 

@@ -15,8 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Matrix = MatrixRef<float>;
-using Input = MatrixRef<const float>;
+using Matrix = MatrixSpan<float>;
+using Input = MatrixSpan<const float>;
 
 HWY_INLINE float SumOfProducts(const float* a, const float* b, size_t n) {
   return SumRow(n, [&](size_t i, size_t count) HWY_ATTR {
@@ -182,48 +182,50 @@ HWY_EXPORT(LayerNormGradientRows);
 HWY_EXPORT(UnitNormRows);
 HWY_EXPORT(UnitNormGradientRows);
 
-void RmsNormPart(MatrixRef<const float> x,
-                 MatrixRef<const float> gain,
+void RmsNormPart(MatrixSpan<const float> x,
+                 MatrixSpan<const float> gain,
                  double epsilon,
-                 MatrixRef<float> inverse,
-                 MatrixRef<float> y) noexcept {
+                 MatrixSpan<float> inverse,
+                 MatrixSpan<float> y) noexcept {
   HWY_DYNAMIC_DISPATCH(RmsNormRows)(x, gain, epsilon, inverse, y);
 }
-void RmsNormGradientPart(MatrixRef<const float> g,
-                         MatrixRef<const float> x,
-                         MatrixRef<const float> gain,
-                         MatrixRef<const float> inverse,
+void RmsNormGradientPart(MatrixSpan<const float> g,
+                         MatrixSpan<const float> x,
+                         MatrixSpan<const float> gain,
+                         MatrixSpan<const float> inverse,
                          float* gain_sums,
-                         MatrixRef<float> dx) noexcept {
+                         MatrixSpan<float> dx) noexcept {
   HWY_DYNAMIC_DISPATCH(RmsNormGradientRows)(g, x, gain, inverse, gain_sums, dx);
 }
-void LayerNormPart(MatrixRef<const float> x,
-                   MatrixRef<const float> gain,
-                   MatrixRef<const float> bias,
+void LayerNormPart(MatrixSpan<const float> x,
+                   MatrixSpan<const float> gain,
+                   MatrixSpan<const float> bias,
                    double epsilon,
-                   MatrixRef<float> mean,
-                   MatrixRef<float> inverse,
-                   MatrixRef<float> y) noexcept {
+                   MatrixSpan<float> mean,
+                   MatrixSpan<float> inverse,
+                   MatrixSpan<float> y) noexcept {
   HWY_DYNAMIC_DISPATCH(LayerNormRows)(x, gain, bias, epsilon, mean, inverse, y);
 }
-void LayerNormGradientPart(MatrixRef<const float> g,
-                           MatrixRef<const float> x,
-                           MatrixRef<const float> gain,
-                           MatrixRef<const float> mean,
-                           MatrixRef<const float> inverse,
+void LayerNormGradientPart(MatrixSpan<const float> g,
+                           MatrixSpan<const float> x,
+                           MatrixSpan<const float> gain,
+                           MatrixSpan<const float> mean,
+                           MatrixSpan<const float> inverse,
                            float* gain_sums,
                            float* bias_sums,
-                           MatrixRef<float> dx) noexcept {
+                           MatrixSpan<float> dx) noexcept {
   HWY_DYNAMIC_DISPATCH(LayerNormGradientRows)
   (g, x, gain, mean, inverse, gain_sums, bias_sums, dx);
 }
-void UnitNormPart(MatrixRef<const float> x, MatrixRef<float> inverse, MatrixRef<float> y) noexcept {
+void UnitNormPart(MatrixSpan<const float> x,
+                  MatrixSpan<float> inverse,
+                  MatrixSpan<float> y) noexcept {
   HWY_DYNAMIC_DISPATCH(UnitNormRows)(x, inverse, y);
 }
-void UnitNormGradientPart(MatrixRef<const float> g,
-                          MatrixRef<const float> y,
-                          MatrixRef<const float> inverse,
-                          MatrixRef<float> dx) noexcept {
+void UnitNormGradientPart(MatrixSpan<const float> g,
+                          MatrixSpan<const float> y,
+                          MatrixSpan<const float> inverse,
+                          MatrixSpan<float> dx) noexcept {
   HWY_DYNAMIC_DISPATCH(UnitNormGradientRows)(g, y, inverse, dx);
 }
 

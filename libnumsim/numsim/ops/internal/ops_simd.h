@@ -13,18 +13,18 @@ namespace numsim {
 // the SIMD target; the backend "scalar" takes the best one too.
 
 // Shapes as in activation.h. Outputs may be inputs of the same shape.
-void GeluPart(MatrixRef<const float> x, MatrixRef<float> y) noexcept;
-void GeluGradientPart(MatrixRef<const float> g,
-                      MatrixRef<const float> x,
-                      MatrixRef<float> dx) noexcept;
-void ReluPart(MatrixRef<const float> x, MatrixRef<float> y) noexcept;
-void ReluGradientPart(MatrixRef<const float> g,
-                      MatrixRef<const float> x,
-                      MatrixRef<float> dx) noexcept;
-void SwigluPart(MatrixRef<const float> x, MatrixRef<float> y) noexcept;
-void SwigluGradientPart(MatrixRef<const float> g,
-                        MatrixRef<const float> x,
-                        MatrixRef<float> dx) noexcept;
+void GeluPart(MatrixSpan<const float> x, MatrixSpan<float> y) noexcept;
+void GeluGradientPart(MatrixSpan<const float> g,
+                      MatrixSpan<const float> x,
+                      MatrixSpan<float> dx) noexcept;
+void ReluPart(MatrixSpan<const float> x, MatrixSpan<float> y) noexcept;
+void ReluGradientPart(MatrixSpan<const float> g,
+                      MatrixSpan<const float> x,
+                      MatrixSpan<float> dx) noexcept;
+void SwigluPart(MatrixSpan<const float> x, MatrixSpan<float> y) noexcept;
+void SwigluGradientPart(MatrixSpan<const float> g,
+                        MatrixSpan<const float> x,
+                        MatrixSpan<float> dx) noexcept;
 
 // Attention of one head of one sequence in float32, on the best SIMD target. For attention.cc.
 
@@ -74,61 +74,63 @@ void AttendGradient(const HeadShape& shape,
 // the SIMD target; the backend "scalar" takes the best one too.
 
 // Shapes as in elementwise.h. Outputs may be inputs of the same shape.
-void AddPart(MatrixRef<const float> a, MatrixRef<const float> b, MatrixRef<float> y) noexcept;
-void ScalePart(float factor, MatrixRef<float> y) noexcept;
-void AddBiasPart(MatrixRef<const float> bias, MatrixRef<float> y) noexcept;
+void AddPart(MatrixSpan<const float> a, MatrixSpan<const float> b, MatrixSpan<float> y) noexcept;
+void ScalePart(float factor, MatrixSpan<float> y) noexcept;
+void AddBiasPart(MatrixSpan<const float> bias, MatrixSpan<float> y) noexcept;
 // sums[c] += the elements of column c, one after another.
-void AddColumnsPart(MatrixRef<const float> x, float* sums) noexcept;
-void AddScaledBranchPart(MatrixRef<const float> x,
-                         MatrixRef<const float> branch,
-                         MatrixRef<const float> gain,
-                         MatrixRef<float> y) noexcept;
+void AddColumnsPart(MatrixSpan<const float> x, float* sums) noexcept;
+void AddScaledBranchPart(MatrixSpan<const float> x,
+                         MatrixSpan<const float> branch,
+                         MatrixSpan<const float> gain,
+                         MatrixSpan<float> y) noexcept;
 // gain_sums[c] += branch * g of column c, one row after another.
-void AddScaledBranchGradientPart(MatrixRef<const float> g,
-                                 MatrixRef<const float> branch,
-                                 MatrixRef<const float> gain,
-                                 MatrixRef<float> branch_gradient,
+void AddScaledBranchGradientPart(MatrixSpan<const float> g,
+                                 MatrixSpan<const float> branch,
+                                 MatrixSpan<const float> gain,
+                                 MatrixSpan<float> branch_gradient,
                                  float* gain_sums) noexcept;
 // Of these elements; sums->mean is their sum, not their mean. Element c of a row is added to lane
 // c mod 16, row after row, then lanes are added in a tree as in rows-inl.h.
-void MeasurePart(MatrixRef<const float> x, AbsoluteStatistics* sums) noexcept;
+void MeasurePart(MatrixSpan<const float> x, AbsoluteStatistics* sums) noexcept;
 
 // The parts of norm.h that one thread does, for float32, in vectors. Bits do not depend on the SIMD
 // target; the backend "scalar" takes the best one too.
 
 // Shapes as in norm.h; vectors are as long as gain. y and dx may be inputs of the same shape. Sums
 // of gradients are added to, one vector after another.
-void RmsNormPart(MatrixRef<const float> x,
-                 MatrixRef<const float> gain,
+void RmsNormPart(MatrixSpan<const float> x,
+                 MatrixSpan<const float> gain,
                  double epsilon,
-                 MatrixRef<float> inverse,
-                 MatrixRef<float> y) noexcept;
-void RmsNormGradientPart(MatrixRef<const float> g,
-                         MatrixRef<const float> x,
-                         MatrixRef<const float> gain,
-                         MatrixRef<const float> inverse,
+                 MatrixSpan<float> inverse,
+                 MatrixSpan<float> y) noexcept;
+void RmsNormGradientPart(MatrixSpan<const float> g,
+                         MatrixSpan<const float> x,
+                         MatrixSpan<const float> gain,
+                         MatrixSpan<const float> inverse,
                          float* gain_sums,
-                         MatrixRef<float> dx) noexcept;
-void LayerNormPart(MatrixRef<const float> x,
-                   MatrixRef<const float> gain,
-                   MatrixRef<const float> bias,
+                         MatrixSpan<float> dx) noexcept;
+void LayerNormPart(MatrixSpan<const float> x,
+                   MatrixSpan<const float> gain,
+                   MatrixSpan<const float> bias,
                    double epsilon,
-                   MatrixRef<float> mean,
-                   MatrixRef<float> inverse,
-                   MatrixRef<float> y) noexcept;
-void LayerNormGradientPart(MatrixRef<const float> g,
-                           MatrixRef<const float> x,
-                           MatrixRef<const float> gain,
-                           MatrixRef<const float> mean,
-                           MatrixRef<const float> inverse,
+                   MatrixSpan<float> mean,
+                   MatrixSpan<float> inverse,
+                   MatrixSpan<float> y) noexcept;
+void LayerNormGradientPart(MatrixSpan<const float> g,
+                           MatrixSpan<const float> x,
+                           MatrixSpan<const float> gain,
+                           MatrixSpan<const float> mean,
+                           MatrixSpan<const float> inverse,
                            float* gain_sums,
                            float* bias_sums,
-                           MatrixRef<float> dx) noexcept;
-void UnitNormPart(MatrixRef<const float> x, MatrixRef<float> inverse, MatrixRef<float> y) noexcept;
-void UnitNormGradientPart(MatrixRef<const float> g,
-                          MatrixRef<const float> y,
-                          MatrixRef<const float> inverse,
-                          MatrixRef<float> dx) noexcept;
+                           MatrixSpan<float> dx) noexcept;
+void UnitNormPart(MatrixSpan<const float> x,
+                  MatrixSpan<float> inverse,
+                  MatrixSpan<float> y) noexcept;
+void UnitNormGradientPart(MatrixSpan<const float> g,
+                          MatrixSpan<const float> y,
+                          MatrixSpan<const float> inverse,
+                          MatrixSpan<float> dx) noexcept;
 
 // Of UnitNorm.
 inline constexpr double kLeastNorm = 1e-12;

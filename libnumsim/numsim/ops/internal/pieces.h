@@ -20,7 +20,7 @@ void CheckPlaces(const char* operation, const Matrices&... matrices) {
 }
 
 template <typename T>
-void CheckShape(const char* operation, const MatrixRef<T>& m, size_t rows, size_t cols) {
+void CheckShape(const char* operation, const MatrixSpan<T>& m, size_t rows, size_t cols) {
   NUMSIM_CHECK(m.rows == rows && m.cols == cols,
                "{}: {} x {}, not {} x {}",
                operation,
@@ -64,10 +64,10 @@ inline constexpr size_t kSumRows = 128;
 template <typename T, size_t kCount, typename Add>
 void SumRowBlocks(size_t rows,
                   size_t work,
-                  const std::array<MatrixRef<T>, kCount>& sums,
+                  const std::array<MatrixSpan<T>, kCount>& sums,
                   const Add& add) {
   size_t width = 0;
-  for (const MatrixRef<T>& s : sums) width += s.cols;
+  for (const MatrixSpan<T>& s : sums) width += s.cols;
   const size_t blocks = (rows + kSumRows - 1) / kSumRows;
   thread_local std::vector<T> scratch;
   scratch.resize(std::max(scratch.size(), blocks * width));
@@ -79,7 +79,7 @@ void SumRowBlocks(size_t rows,
     }
   });
   const T* part = block_sums;
-  for (const MatrixRef<T>& s : sums) {
+  for (const MatrixSpan<T>& s : sums) {
     std::fill_n(s.data, s.cols, T{0});
     for (size_t b = 0; b < blocks; ++b) {
       const T* const from = part + b * width;

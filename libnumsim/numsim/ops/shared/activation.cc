@@ -30,8 +30,8 @@ double GeluDerivative(double x) {
 }
 
 // The parts of one thread, for float64; those of float32 are in activation_simd.cc.
-using Matrix = MatrixRef<double>;
-using Input = MatrixRef<const double>;
+using Matrix = MatrixSpan<double>;
+using Input = MatrixSpan<const double>;
 
 // y = f(x), dx = g f'(x).
 template <typename Function>
@@ -79,37 +79,37 @@ void SwigluGradientPart(Input g, Input x, Matrix dx) {
 }  // namespace
 
 template <typename T>
-void Gelu(In<T> x, MatrixRef<T> y) {
+void Gelu(In<T> x, MatrixSpan<T> y) {
   CheckPlaces("GELU", x, y);
   CheckShape("Gelu", y, x.rows, x.cols);
-  ForElements([](In<T> a, MatrixRef<T> b) { GeluPart(a, b); }, x, y);
+  ForElements([](In<T> a, MatrixSpan<T> b) { GeluPart(a, b); }, x, y);
 }
 
 template <typename T>
-void GeluGradient(In<T> g, In<T> x, MatrixRef<T> dx) {
+void GeluGradient(In<T> g, In<T> x, MatrixSpan<T> dx) {
   CheckPlaces("the gradient of GELU", g, x, dx);
   CheckShape("GeluGradient", g, x.rows, x.cols);
   CheckShape("GeluGradient", dx, x.rows, x.cols);
-  ForElements([](In<T> a, In<T> b, MatrixRef<T> c) { GeluGradientPart(a, b, c); }, g, x, dx);
+  ForElements([](In<T> a, In<T> b, MatrixSpan<T> c) { GeluGradientPart(a, b, c); }, g, x, dx);
 }
 
 template <typename T>
-void Relu(In<T> x, MatrixRef<T> y) {
+void Relu(In<T> x, MatrixSpan<T> y) {
   CheckPlaces("ReLU", x, y);
   CheckShape("Relu", y, x.rows, x.cols);
-  ForElements([](In<T> a, MatrixRef<T> b) { ReluPart(a, b); }, x, y);
+  ForElements([](In<T> a, MatrixSpan<T> b) { ReluPart(a, b); }, x, y);
 }
 
 template <typename T>
-void ReluGradient(In<T> g, In<T> x, MatrixRef<T> dx) {
+void ReluGradient(In<T> g, In<T> x, MatrixSpan<T> dx) {
   CheckPlaces("the gradient of ReLU", g, x, dx);
   CheckShape("ReluGradient", g, x.rows, x.cols);
   CheckShape("ReluGradient", dx, x.rows, x.cols);
-  ForElements([](In<T> a, In<T> b, MatrixRef<T> c) { ReluGradientPart(a, b, c); }, g, x, dx);
+  ForElements([](In<T> a, In<T> b, MatrixSpan<T> c) { ReluGradientPart(a, b, c); }, g, x, dx);
 }
 
 template <typename T>
-void Swiglu(In<T> x, MatrixRef<T> y) {
+void Swiglu(In<T> x, MatrixSpan<T> y) {
   CheckPlaces("SwiGLU", x, y);
   CheckShape("Swiglu", x, y.rows, 2 * y.cols);
   ForRowRanges(y.rows, y.cols, [&](size_t begin, size_t end) {
@@ -118,7 +118,7 @@ void Swiglu(In<T> x, MatrixRef<T> y) {
 }
 
 template <typename T>
-void SwigluGradient(In<T> g, In<T> x, MatrixRef<T> dx) {
+void SwigluGradient(In<T> g, In<T> x, MatrixSpan<T> dx) {
   CheckPlaces("the gradient of SwiGLU", g, x, dx);
   CheckShape("SwigluGradient", x, g.rows, 2 * g.cols);
   CheckShape("SwigluGradient", dx, g.rows, 2 * g.cols);
@@ -128,13 +128,13 @@ void SwigluGradient(In<T> g, In<T> x, MatrixRef<T> dx) {
   });
 }
 
-#define NUMSIM_INSTANTIATE(T)                             \
-  template void Gelu(In<T>, MatrixRef<T>);                \
-  template void GeluGradient(In<T>, In<T>, MatrixRef<T>); \
-  template void Relu(In<T>, MatrixRef<T>);                \
-  template void ReluGradient(In<T>, In<T>, MatrixRef<T>); \
-  template void Swiglu(In<T>, MatrixRef<T>);              \
-  template void SwigluGradient(In<T>, In<T>, MatrixRef<T>);
+#define NUMSIM_INSTANTIATE(T)                              \
+  template void Gelu(In<T>, MatrixSpan<T>);                \
+  template void GeluGradient(In<T>, In<T>, MatrixSpan<T>); \
+  template void Relu(In<T>, MatrixSpan<T>);                \
+  template void ReluGradient(In<T>, In<T>, MatrixSpan<T>); \
+  template void Swiglu(In<T>, MatrixSpan<T>);              \
+  template void SwigluGradient(In<T>, In<T>, MatrixSpan<T>);
 NUMSIM_INSTANTIATE(float)
 NUMSIM_INSTANTIATE(double)
 #undef NUMSIM_INSTANTIATE

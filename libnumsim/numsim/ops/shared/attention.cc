@@ -12,7 +12,7 @@ namespace numsim {
 namespace {
 
 template <typename T>
-void CheckRows(const char* name, const AttentionShape& shape, const MatrixRef<T>& x) {
+void CheckRows(const char* name, const AttentionShape& shape, const MatrixSpan<T>& x) {
   NUMSIM_CHECK(x.rows == shape.batch * shape.length && x.cols == shape.heads * shape.head_dim,
                "{}: {} x {}",
                name,
@@ -30,14 +30,14 @@ T* Scratch(size_t n) {
 
 // Rows and columns of one head of one sequence.
 template <typename T>
-MatrixRef<T> HeadOf(const AttentionShape& shape, const MatrixRef<T>& x, size_t task) {
+MatrixSpan<T> HeadOf(const AttentionShape& shape, const MatrixSpan<T>& x, size_t task) {
   const size_t sequence = task / shape.heads, head = task % shape.heads;
   const size_t head_dim = x.cols / shape.heads;
   return x.Rows(sequence * shape.length, shape.length).Columns(head * head_dim, head_dim);
 }
 
-HeadRows InRows(const MatrixRef<const float>& x) { return {x.data, x.stride}; }
-HeadRowsOut OutRows(const MatrixRef<float>& x) { return {x.data, x.stride}; }
+HeadRows InRows(const MatrixSpan<const float>& x) { return {x.data, x.stride}; }
+HeadRowsOut OutRows(const MatrixSpan<float>& x) { return {x.data, x.stride}; }
 
 HeadShape OneHead(const AttentionShape& shape) {
   const double root = std::sqrt(static_cast<double>(shape.head_dim));
@@ -48,17 +48,17 @@ HeadShape OneHead(const AttentionShape& shape) {
 class PlainHead {
  public:
   PlainHead(const AttentionShape& shape,
-            const MatrixRef<const double>& q,
-            const MatrixRef<const double>& k)
+            const MatrixSpan<const double>& q,
+            const MatrixSpan<const double>& k)
       : shape_(shape), q_(q), k_(k), scale_(1 / std::sqrt(static_cast<double>(shape.head_dim))) {}
 
   size_t Seen(size_t t) const { return shape_.causal ? t + 1 : shape_.length; }
   double Score(size_t t, size_t j) const { return Dot(q_, t, k_, j) * scale_; }
   double scale() const { return scale_; }
 
-  static double Dot(const MatrixRef<const double>& x,
+  static double Dot(const MatrixSpan<const double>& x,
                     size_t row_x,
-                    const MatrixRef<const double>& y,
+                    const MatrixSpan<const double>& y,
                     size_t row_y) {
     double sum = 0;
     for (size_t d = 0; d < x.cols; ++d) sum += x.Row(row_x)[d] * y.Row(row_y)[d];
@@ -67,7 +67,7 @@ class PlainHead {
 
  private:
   const AttentionShape& shape_;
-  MatrixRef<const double> q_, k_;
+  MatrixSpan<const double> q_, k_;
   double scale_;
 };
 
@@ -79,11 +79,11 @@ void AddRow(double factor, const double* from, size_t n, double* to) {
 }
 
 void AttendPlain(const AttentionShape& shape,
-                 const MatrixRef<const double>& q,
-                 const MatrixRef<const double>& k,
-                 const MatrixRef<const double>& v,
-                 const MatrixRef<double>& log_sums,
-                 const MatrixRef<double>& out) {
+                 const MatrixSpan<const double>& q,
+                 const MatrixSpan<const double>& k,
+                 const MatrixSpan<const double>& v,
+                 const MatrixSpan<double>& log_sums,
+                 const MatrixSpan<double>& out) {
   const PlainHead head(shape, q, k);
   double* const p = Scratch<double>(shape.length);
   for (size_t t = 0; t < shape.length; ++t) {
@@ -99,17 +99,17 @@ void AttendPlain(const AttentionShape& shape,
 }
 
 struct PlainGradientInputs {
-  MatrixRef<const double> g, q, k, v, log_sums, out;
+  MatrixSpan<const double> g, q, k, v, log_sums, out;
 };
 
 void AttendGradientPlain(const AttentionShape& shape,
                          const PlainGradientInputs& in,
-                         const MatrixRef<double>& dq,
-                         const MatrixRef<double>& dk,
-                         const MatrixRef<double>& dv) {
+                         const MatrixSpan<double>& dq,
+                         const MatrixSpan<double>& dk,
+                         const MatrixSpan<double>& dv) {
   const PlainHead head(shape, in.q, in.k);
   const size_t n = shape.head_dim;
-  for (const MatrixRef<double>& x : {dq, dk, dv}) {
+  for (const MatrixSpan<double>& x : {dq, dk, dv}) {
     for (size_t t = 0; t < shape.length; ++t) std::fill_n(x.Row(t), n, 0.0);
   }
   for (size_t t = 0; t < shape.length; ++t) {
@@ -131,8 +131,8 @@ void Attention(const AttentionShape& shape,
                In<T> q,
                In<T> k,
                In<T> v,
-               MatrixRef<T> log_sums,
-               MatrixRef<T> out) {
+               MatrixSpan<T> log_sums,
+               MatrixSpan<T> out) {
   RequireHost("attention", {q.place, k.place, v.place, log_sums.place, out.place});
   CheckRows("q", shape, q);
   CheckRows("k", shape, k);
@@ -167,9 +167,9 @@ void AttentionGradient(const AttentionShape& shape,
                        In<T> v,
                        In<T> log_sums,
                        In<T> out,
-                       MatrixRef<T> dq,
-                       MatrixRef<T> dk,
-                       MatrixRef<T> dv) {
+                       MatrixSpan<T> dq,
+                       MatrixSpan<T> dk,
+                       MatrixSpan<T> dv) {
   RequireHost("attention", {g.place, q.place, k.place, v.place, log_sums.place, out.place});
   CheckRows("g", shape, g);
   CheckRows("out", shape, out);
@@ -204,13 +204,13 @@ void AttentionGradient(const AttentionShape& shape,
 }
 
 template void Attention<float>(
-    const AttentionShape&, In<float>, In<float>, In<float>, MatrixRef<float>, MatrixRef<float>);
+    const AttentionShape&, In<float>, In<float>, In<float>, MatrixSpan<float>, MatrixSpan<float>);
 template void Attention<double>(const AttentionShape&,
                                 In<double>,
                                 In<double>,
                                 In<double>,
-                                MatrixRef<double>,
-                                MatrixRef<double>);
+                                MatrixSpan<double>,
+                                MatrixSpan<double>);
 template void AttentionGradient<float>(const AttentionShape&,
                                        In<float>,
                                        In<float>,
@@ -218,9 +218,9 @@ template void AttentionGradient<float>(const AttentionShape&,
                                        In<float>,
                                        In<float>,
                                        In<float>,
-                                       MatrixRef<float>,
-                                       MatrixRef<float>,
-                                       MatrixRef<float>);
+                                       MatrixSpan<float>,
+                                       MatrixSpan<float>,
+                                       MatrixSpan<float>);
 template void AttentionGradient<double>(const AttentionShape&,
                                         In<double>,
                                         In<double>,
@@ -228,8 +228,8 @@ template void AttentionGradient<double>(const AttentionShape&,
                                         In<double>,
                                         In<double>,
                                         In<double>,
-                                        MatrixRef<double>,
-                                        MatrixRef<double>,
-                                        MatrixRef<double>);
+                                        MatrixSpan<double>,
+                                        MatrixSpan<double>,
+                                        MatrixSpan<double>);
 
 }  // namespace numsim

@@ -20,8 +20,8 @@ void Attention(const AttentionShape& shape,
                In<T> q,
                In<T> k,
                In<T> v,
-               MatrixRef<T> log_sums,
-               MatrixRef<T> out);
+               MatrixSpan<T> log_sums,
+               MatrixSpan<T> out);
 // dq, dk, dv from the gradient g of out; scores are computed again.
 template <typename T>
 void AttentionGradient(const AttentionShape& shape,
@@ -31,8 +31,8 @@ void AttentionGradient(const AttentionShape& shape,
                        In<T> v,
                        In<T> log_sums,
                        In<T> out,
-                       MatrixRef<T> dq,
-                       MatrixRef<T> dk,
-                       MatrixRef<T> dv);
+                       MatrixSpan<T> dq,
+                       MatrixSpan<T> dk,
+                       MatrixSpan<T> dv);
 
 }  // namespace numsim

@@ -5,7 +5,7 @@
 namespace numsim {
 
 IndexRef IndexColumn::Upload(std::span<const int32_t> indices) {
-  const MatrixRef<int32_t> to = buffer_.Resize(indices.size(), 1);
+  const MatrixSpan<int32_t> to = buffer_.Resize(indices.size(), 1);
   RequireHost("uploading indices", {to.place});
   std::copy(indices.begin(), indices.end(), to.data);
   return to;

@@ -9,8 +9,8 @@ namespace numsim {
 namespace {
 
 // The parts of one thread, for float64; those of float32 are in norm_simd.cc.
-using Matrix = MatrixRef<double>;
-using Input = MatrixRef<const double>;
+using Matrix = MatrixSpan<double>;
+using Input = MatrixSpan<const double>;
 
 void RmsNormPart(Input x, Input gain, double epsilon, Matrix inverse, Matrix y) {
   const size_t n = gain.cols;
@@ -129,7 +129,7 @@ void UnitNormGradientPart(Input g, Input y, Input inverse, Matrix dx) {
 
 // Shapes of a norm with vectors as long as `gain`.
 template <typename T>
-void CheckNorm(const char* operation, In<T> x, In<T> gain, const MatrixRef<T>& inverse) {
+void CheckNorm(const char* operation, In<T> x, In<T> gain, const MatrixSpan<T>& inverse) {
   NUMSIM_CHECK(gain.rows == 1 && gain.cols > 0 && x.cols % gain.cols == 0,
                "{}: {} columns, gain {} x {}",
                operation,
@@ -142,7 +142,7 @@ void CheckNorm(const char* operation, In<T> x, In<T> gain, const MatrixRef<T>& i
 }  // namespace
 
 template <typename T>
-void RmsNorm(In<T> x, In<T> gain, double epsilon, MatrixRef<T> inverse, MatrixRef<T> y) {
+void RmsNorm(In<T> x, In<T> gain, double epsilon, MatrixSpan<T> inverse, MatrixSpan<T> y) {
   CheckPlaces("RMSNorm", x, gain, inverse, y);
   CheckNorm("RmsNorm", x, gain, inverse);
   CheckShape("RmsNorm", y, x.rows, x.cols);
@@ -154,7 +154,7 @@ void RmsNorm(In<T> x, In<T> gain, double epsilon, MatrixRef<T> inverse, MatrixRe
 
 template <typename T>
 void RmsNormGradient(
-    In<T> g, In<T> x, In<T> gain, In<T> inverse, MatrixRef<T> gain_gradient, MatrixRef<T> dx) {
+    In<T> g, In<T> x, In<T> gain, In<T> inverse, MatrixSpan<T> gain_gradient, MatrixSpan<T> dx) {
   CheckPlaces("the gradient of RMSNorm", g, x, gain, inverse, gain_gradient, dx);
   CheckNorm<const T>("RmsNormGradient", x, gain, inverse);
   CheckShape("RmsNormGradient", g, x.rows, x.cols);
@@ -172,9 +172,9 @@ void LayerNorm(In<T> x,
                In<T> gain,
                In<T> bias,
                double epsilon,
-               MatrixRef<T> mean,
-               MatrixRef<T> inverse,
-               MatrixRef<T> y) {
+               MatrixSpan<T> mean,
+               MatrixSpan<T> inverse,
+               MatrixSpan<T> y) {
   CheckPlaces("LayerNorm", x, gain, bias, mean, inverse, y);
   CheckNorm("LayerNorm", x, gain, inverse);
   CheckShape("LayerNorm", bias, 1, gain.cols);
@@ -198,9 +198,9 @@ void LayerNormGradient(In<T> g,
                        In<T> gain,
                        In<T> mean,
                        In<T> inverse,
-                       MatrixRef<T> gain_gradient,
-                       MatrixRef<T> bias_gradient,
-                       MatrixRef<T> dx) {
+                       MatrixSpan<T> gain_gradient,
+                       MatrixSpan<T> bias_gradient,
+                       MatrixSpan<T> dx) {
   CheckPlaces("the gradient of LayerNorm", g, x, gain, mean, inverse, gain_gradient);
   CheckPlaces("the gradient of LayerNorm", bias_gradient, dx);
   CheckNorm<const T>("LayerNormGradient", x, gain, inverse);
@@ -224,7 +224,7 @@ void LayerNormGradient(In<T> g,
 }
 
 template <typename T>
-void UnitNorm(In<T> x, MatrixRef<T> inverse, MatrixRef<T> y) {
+void UnitNorm(In<T> x, MatrixSpan<T> inverse, MatrixSpan<T> y) {
   CheckPlaces("UnitNorm", x, inverse, y);
   CheckShape("UnitNorm", inverse, x.rows, 1);
   CheckShape("UnitNorm", y, x.rows, x.cols);
@@ -235,7 +235,7 @@ void UnitNorm(In<T> x, MatrixRef<T> inverse, MatrixRef<T> y) {
 }
 
 template <typename T>
-void UnitNormGradient(In<T> g, In<T> y, In<T> inverse, MatrixRef<T> dx) {
+void UnitNormGradient(In<T> g, In<T> y, In<T> inverse, MatrixSpan<T> dx) {
   CheckPlaces("the gradient of UnitNorm", g, y, inverse, dx);
   CheckShape("UnitNormGradient", inverse, y.rows, 1);
   CheckShape("UnitNormGradient", g, y.rows, y.cols);
@@ -247,14 +247,15 @@ void UnitNormGradient(In<T> g, In<T> y, In<T> inverse, MatrixRef<T> dx) {
   });
 }
 
-#define NUMSIM_INSTANTIATE(T)                                                                     \
-  template void RmsNorm(In<T>, In<T>, double, MatrixRef<T>, MatrixRef<T>);                        \
-  template void RmsNormGradient(In<T>, In<T>, In<T>, In<T>, MatrixRef<T>, MatrixRef<T>);          \
-  template void LayerNorm(In<T>, In<T>, In<T>, double, MatrixRef<T>, MatrixRef<T>, MatrixRef<T>); \
-  template void LayerNormGradient(                                                                \
-      In<T>, In<T>, In<T>, In<T>, In<T>, MatrixRef<T>, MatrixRef<T>, MatrixRef<T>);               \
-  template void UnitNorm(In<T>, MatrixRef<T>, MatrixRef<T>);                                      \
-  template void UnitNormGradient(In<T>, In<T>, In<T>, MatrixRef<T>);
+#define NUMSIM_INSTANTIATE(T)                                                              \
+  template void RmsNorm(In<T>, In<T>, double, MatrixSpan<T>, MatrixSpan<T>);               \
+  template void RmsNormGradient(In<T>, In<T>, In<T>, In<T>, MatrixSpan<T>, MatrixSpan<T>); \
+  template void LayerNorm(                                                                 \
+      In<T>, In<T>, In<T>, double, MatrixSpan<T>, MatrixSpan<T>, MatrixSpan<T>);           \
+  template void LayerNormGradient(                                                         \
+      In<T>, In<T>, In<T>, In<T>, In<T>, MatrixSpan<T>, MatrixSpan<T>, MatrixSpan<T>);     \
+  template void UnitNorm(In<T>, MatrixSpan<T>, MatrixSpan<T>);                             \
+  template void UnitNormGradient(In<T>, In<T>, In<T>, MatrixSpan<T>);
 NUMSIM_INSTANTIATE(float)
 NUMSIM_INSTANTIATE(double)
 #undef NUMSIM_INSTANTIATE

@@ -17,10 +17,10 @@ namespace numsim {
 
 // y = gain * x r with r = 1 / sqrt(mean(x^2) + epsilon) [RMSNorm]. gain: 1 x n.
 template <typename T>
-void RmsNorm(In<T> x, In<T> gain, double epsilon, MatrixRef<T> inverse, MatrixRef<T> y);
+void RmsNorm(In<T> x, In<T> gain, double epsilon, MatrixSpan<T> inverse, MatrixSpan<T> y);
 template <typename T>
 void RmsNormGradient(
-    In<T> g, In<T> x, In<T> gain, In<T> inverse, MatrixRef<T> gain_gradient, MatrixRef<T> dx);
+    In<T> g, In<T> x, In<T> gain, In<T> inverse, MatrixSpan<T> gain_gradient, MatrixSpan<T> dx);
 
 // y = gain * (x - mean(x)) r + bias, r = 1 / sqrt(variance(x) + epsilon), the variance with 1/n
 // [LayerNorm]. gain, bias: 1 x n.
@@ -29,24 +29,24 @@ void LayerNorm(In<T> x,
                In<T> gain,
                In<T> bias,
                double epsilon,
-               MatrixRef<T> mean,
-               MatrixRef<T> inverse,
-               MatrixRef<T> y);
+               MatrixSpan<T> mean,
+               MatrixSpan<T> inverse,
+               MatrixSpan<T> y);
 template <typename T>
 void LayerNormGradient(In<T> g,
                        In<T> x,
                        In<T> gain,
                        In<T> mean,
                        In<T> inverse,
-                       MatrixRef<T> gain_gradient,
-                       MatrixRef<T> bias_gradient,
-                       MatrixRef<T> dx);
+                       MatrixSpan<T> gain_gradient,
+                       MatrixSpan<T> bias_gradient,
+                       MatrixSpan<T> dx);
 
 // y = x r with r = 1 / max(||x||, 1e-12), a row a vector. inverse: x.rows x 1.
 template <typename T>
-void UnitNorm(In<T> x, MatrixRef<T> inverse, MatrixRef<T> y);
+void UnitNorm(In<T> x, MatrixSpan<T> inverse, MatrixSpan<T> y);
 // From y, not x. Below the least norm r counts as constant.
 template <typename T>
-void UnitNormGradient(In<T> g, In<T> y, In<T> inverse, MatrixRef<T> dx);
+void UnitNormGradient(In<T> g, In<T> y, In<T> inverse, MatrixSpan<T> dx);
 
 }  // namespace numsim

@@ -15,11 +15,11 @@ struct Extents {
   size_t rows, inner;
 };
 template <typename T>
-Extents ExtentsOf(const MatrixRef<const T>& x, bool transpose) {
+Extents ExtentsOf(const MatrixSpan<const T>& x, bool transpose) {
   return transpose ? Extents{x.cols, x.rows} : Extents{x.rows, x.cols};
 }
 
-GemmOperand AsOperand(const MatrixRef<const float>& x, bool vectors_are_columns) {
+GemmOperand AsOperand(const MatrixSpan<const float>& x, bool vectors_are_columns) {
   GemmOperand operand;
   operand.format = kFp32;
   operand.values = x.Span();
@@ -30,7 +30,9 @@ GemmOperand AsOperand(const MatrixRef<const float>& x, bool vectors_are_columns)
 }
 
 // op(x), row by row.
-const double* Plain(const MatrixRef<const double>& x, bool transpose, std::vector<double>& memory) {
+const double* Plain(const MatrixSpan<const double>& x,
+                    bool transpose,
+                    std::vector<double>& memory) {
   if (!transpose) return x.data;
   memory.resize(x.Elements());
   for (size_t r = 0; r < x.rows; ++r) {
@@ -40,7 +42,7 @@ const double* Plain(const MatrixRef<const double>& x, bool transpose, std::vecto
 }
 
 // A row of the result at a time, k ascending, every product and sum rounded.
-void MultiplyRows(const double* a, const double* b, size_t inner, const MatrixRef<double>& out) {
+void MultiplyRows(const double* a, const double* b, size_t inner, const MatrixSpan<double>& out) {
   const size_t grain = 1 + 65536 / std::max<size_t>(1, inner * out.cols);
   ParallelFor(out.rows, grain, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
@@ -62,8 +64,8 @@ void Multiply(In<T> a,
               bool transpose_a,
               In<T> b,
               bool transpose_b,
-              const Accumulator& rule,
-              MatrixRef<T> out) {
+              const AccumulationMode& rule,
+              MatrixSpan<T> out) {
   RequireHost("a product", {a.place, b.place, out.place});
   const Extents of_a = ExtentsOf(a, transpose_a), of_b = ExtentsOf(b, transpose_b);
   NUMSIM_CHECK(a.Contiguous() && b.Contiguous() && out.Contiguous() && of_a.inner == of_b.rows &&
@@ -85,8 +87,8 @@ void Multiply(In<T> a,
 }
 
 template void Multiply<float>(
-    In<float>, bool, In<float>, bool, const Accumulator&, MatrixRef<float>);
+    In<float>, bool, In<float>, bool, const AccumulationMode&, MatrixSpan<float>);
 template void Multiply<double>(
-    In<double>, bool, In<double>, bool, const Accumulator&, MatrixRef<double>);
+    In<double>, bool, In<double>, bool, const AccumulationMode&, MatrixSpan<double>);
 
 }  // namespace numsim

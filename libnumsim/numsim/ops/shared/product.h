@@ -1,7 +1,7 @@
 // Matrix products of float32 and float64. Rules: tensor.h.
 #pragma once
 
-#include "numsim/arith/accumulator.h"
+#include "numsim/arith/accumulation_mode.h"
 #include "numsim/ops/tensor.h"
 
 namespace numsim {
@@ -13,7 +13,7 @@ void Multiply(In<T> a,
               bool transpose_a,
               In<T> b,
               bool transpose_b,
-              const Accumulator& rule,
-              MatrixRef<T> out);
+              const AccumulationMode& rule,
+              MatrixSpan<T> out);
 
 }  // namespace numsim

@@ -45,7 +45,7 @@ void CheckTaken(IndexRef at, size_t count, size_t length) {
 }  // namespace
 
 template <typename T>
-void GatherRows(In<T> table, IndexRef ids, MatrixRef<T> y) {
+void GatherRows(In<T> table, IndexRef ids, MatrixSpan<T> y) {
   constexpr const char* kName = "gathering of rows";
   CheckPlaces(kName, table, ids, y);
   CheckShape(kName, y, ids.rows, table.cols);
@@ -57,7 +57,7 @@ void GatherRows(In<T> table, IndexRef ids, MatrixRef<T> y) {
 }
 
 template <typename T>
-void GatherRowsGradient(In<T> g, IndexRef ids, MatrixRef<T> table_gradient) {
+void GatherRowsGradient(In<T> g, IndexRef ids, MatrixSpan<T> table_gradient) {
   constexpr const char* kName = "the gradient of a table";
   CheckPlaces(kName, g, ids, table_gradient);
   CheckShape(kName, g, ids.rows, table_gradient.cols);
@@ -75,7 +75,7 @@ void GatherRowsGradient(In<T> g, IndexRef ids, MatrixRef<T> table_gradient) {
 }
 
 template <typename T>
-void AddPositions(In<T> table, MatrixRef<T> y) {
+void AddPositions(In<T> table, MatrixSpan<T> y) {
   constexpr const char* kName = "positions";
   CheckPlaces(kName, table, y);
   CheckShape(kName, y, y.rows, table.cols);
@@ -84,7 +84,7 @@ void AddPositions(In<T> table, MatrixRef<T> y) {
 }
 
 template <typename T>
-void AddPositionsGradient(In<T> g, MatrixRef<T> table_gradient) {
+void AddPositionsGradient(In<T> g, MatrixSpan<T> table_gradient) {
   constexpr const char* kName = "the gradient of positions";
   CheckPlaces(kName, g, table_gradient);
   const size_t length = table_gradient.rows;
@@ -98,7 +98,7 @@ void AddPositionsGradient(In<T> g, MatrixRef<T> table_gradient) {
 }
 
 template <typename T>
-void RotatePositions(In<T> cosines, In<T> sines, size_t head_dim, bool inverse, MatrixRef<T> x) {
+void RotatePositions(In<T> cosines, In<T> sines, size_t head_dim, bool inverse, MatrixSpan<T> x) {
   constexpr const char* kName = "rotary positions";
   CheckPlaces(kName, cosines, sines, x);
   const size_t length = cosines.rows, half = head_dim / 2;
@@ -125,7 +125,7 @@ void RotatePositions(In<T> cosines, In<T> sines, size_t head_dim, bool inverse, 
 }
 
 template <typename T>
-void RotaryTables(double base, size_t head_dim, MatrixRef<T> cosines, MatrixRef<T> sines) {
+void RotaryTables(double base, size_t head_dim, MatrixSpan<T> cosines, MatrixSpan<T> sines) {
   constexpr const char* kName = "tables of rotary positions";
   CheckPlaces(kName, cosines, sines);
   const size_t half = head_dim / 2;
@@ -151,7 +151,7 @@ void CutPatches(In<T> images,
                 size_t width,
                 size_t channels,
                 size_t patch,
-                MatrixRef<T> patches) {
+                MatrixSpan<T> patches) {
   constexpr const char* kName = "patches";
   CheckPlaces(kName, images, patches);
   NUMSIM_CHECK(patch != 0 && height % patch == 0 && width % patch == 0,
@@ -174,7 +174,7 @@ void CutPatches(In<T> images,
 }
 
 template <typename T>
-void PrependToken(In<T> x, size_t length, In<T> token, MatrixRef<T> y) {
+void PrependToken(In<T> x, size_t length, In<T> token, MatrixSpan<T> y) {
   constexpr const char* kName = "a token of classes";
   CheckPlaces(kName, x, token, y);
   NUMSIM_CHECK(length != 0 && x.rows % length == 0, "{} of {}", x.rows, length);
@@ -187,7 +187,7 @@ void PrependToken(In<T> x, size_t length, In<T> token, MatrixRef<T> y) {
 }
 
 template <typename T>
-void PrependTokenGradient(In<T> g, size_t length, MatrixRef<T> token_gradient, MatrixRef<T> dx) {
+void PrependTokenGradient(In<T> g, size_t length, MatrixSpan<T> token_gradient, MatrixSpan<T> dx) {
   constexpr const char* kName = "the gradient of a token of classes";
   CheckPlaces(kName, g, token_gradient, dx);
   CheckShape(kName, dx, g.rows / (length + 1) * length, g.cols);
@@ -204,7 +204,7 @@ void PrependTokenGradient(In<T> g, size_t length, MatrixRef<T> token_gradient, M
 }
 
 template <typename T>
-void TakeRows(In<T> x, size_t length, IndexRef at, MatrixRef<T> y) {
+void TakeRows(In<T> x, size_t length, IndexRef at, MatrixSpan<T> y) {
   constexpr const char* kName = "taking of rows";
   CheckPlaces(kName, x, at, y);
   CheckShape(kName, x, y.rows * length, y.cols);
@@ -214,7 +214,7 @@ void TakeRows(In<T> x, size_t length, IndexRef at, MatrixRef<T> y) {
 }
 
 template <typename T>
-void TakeRowsGradient(In<T> g, size_t length, IndexRef at, MatrixRef<T> dx) {
+void TakeRowsGradient(In<T> g, size_t length, IndexRef at, MatrixSpan<T> dx) {
   constexpr const char* kName = "the gradient of taken rows";
   CheckPlaces(kName, g, at, dx);
   CheckShape(kName, dx, g.rows * length, g.cols);
@@ -229,18 +229,18 @@ void TakeRowsGradient(In<T> g, size_t length, IndexRef at, MatrixRef<T> dx) {
   });
 }
 
-#define NUMSIM_INSTANTIATE(T)                                                       \
-  template void GatherRows<T>(In<T>, IndexRef, MatrixRef<T>);                       \
-  template void GatherRowsGradient<T>(In<T>, IndexRef, MatrixRef<T>);               \
-  template void AddPositions<T>(In<T>, MatrixRef<T>);                               \
-  template void AddPositionsGradient<T>(In<T>, MatrixRef<T>);                       \
-  template void RotatePositions<T>(In<T>, In<T>, size_t, bool, MatrixRef<T>);       \
-  template void RotaryTables<T>(double, size_t, MatrixRef<T>, MatrixRef<T>);        \
-  template void CutPatches<T>(In<T>, size_t, size_t, size_t, size_t, MatrixRef<T>); \
-  template void PrependToken<T>(In<T>, size_t, In<T>, MatrixRef<T>);                \
-  template void PrependTokenGradient<T>(In<T>, size_t, MatrixRef<T>, MatrixRef<T>); \
-  template void TakeRows<T>(In<T>, size_t, IndexRef, MatrixRef<T>);                 \
-  template void TakeRowsGradient<T>(In<T>, size_t, IndexRef, MatrixRef<T>);
+#define NUMSIM_INSTANTIATE(T)                                                         \
+  template void GatherRows<T>(In<T>, IndexRef, MatrixSpan<T>);                        \
+  template void GatherRowsGradient<T>(In<T>, IndexRef, MatrixSpan<T>);                \
+  template void AddPositions<T>(In<T>, MatrixSpan<T>);                                \
+  template void AddPositionsGradient<T>(In<T>, MatrixSpan<T>);                        \
+  template void RotatePositions<T>(In<T>, In<T>, size_t, bool, MatrixSpan<T>);        \
+  template void RotaryTables<T>(double, size_t, MatrixSpan<T>, MatrixSpan<T>);        \
+  template void CutPatches<T>(In<T>, size_t, size_t, size_t, size_t, MatrixSpan<T>);  \
+  template void PrependToken<T>(In<T>, size_t, In<T>, MatrixSpan<T>);                 \
+  template void PrependTokenGradient<T>(In<T>, size_t, MatrixSpan<T>, MatrixSpan<T>); \
+  template void TakeRows<T>(In<T>, size_t, IndexRef, MatrixSpan<T>);                  \
+  template void TakeRowsGradient<T>(In<T>, size_t, IndexRef, MatrixSpan<T>);
 NUMSIM_INSTANTIATE(float)
 NUMSIM_INSTANTIATE(double)
 #undef NUMSIM_INSTANTIATE

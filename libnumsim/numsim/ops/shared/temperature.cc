@@ -19,7 +19,7 @@ T FactorOf(T exponent, const ExponentLimits& limits) {
 
 // The sum of x * y, in float64, row by row.
 template <typename T>
-double Dot(MatrixRef<const T> x, MatrixRef<const T> y) {
+double Dot(MatrixSpan<const T> x, MatrixSpan<const T> y) {
   thread_local std::vector<double> memory;
   if (memory.size() < x.rows) memory.resize(x.rows);
   double* const sums = memory.data();
@@ -35,7 +35,7 @@ double Dot(MatrixRef<const T> x, MatrixRef<const T> y) {
 }  // namespace
 
 template <typename T>
-void ScaleByExponential(In<T> exponent, const ExponentLimits& limits, MatrixRef<T> y) {
+void ScaleByExponential(In<T> exponent, const ExponentLimits& limits, MatrixSpan<T> y) {
   constexpr const char* kName = "scaling by an exponential";
   CheckPlaces(kName, exponent, y);
   CheckShape(kName, exponent, 1, 1);
@@ -46,8 +46,8 @@ template <typename T>
 void ScaleByExponentialGradient(In<T> exponent,
                                 const ExponentLimits& limits,
                                 In<T> y,
-                                MatrixRef<T> exponent_gradient,
-                                MatrixRef<T> g) {
+                                MatrixSpan<T> exponent_gradient,
+                                MatrixSpan<T> g) {
   constexpr const char* kName = "the gradient of scaling by an exponential";
   CheckPlaces(kName, exponent, y, exponent_gradient, g);
   CheckShape(kName, exponent, 1, 1);
@@ -61,10 +61,10 @@ void ScaleByExponentialGradient(In<T> exponent,
   ScaleBy<T>(FactorOf<T>(t, limits), g);
 }
 
-#define NUMSIM_INSTANTIATE(T)                                                      \
-  template void ScaleByExponential<T>(In<T>, const ExponentLimits&, MatrixRef<T>); \
-  template void ScaleByExponentialGradient<T>(                                     \
-      In<T>, const ExponentLimits&, In<T>, MatrixRef<T>, MatrixRef<T>);
+#define NUMSIM_INSTANTIATE(T)                                                       \
+  template void ScaleByExponential<T>(In<T>, const ExponentLimits&, MatrixSpan<T>); \
+  template void ScaleByExponentialGradient<T>(                                      \
+      In<T>, const ExponentLimits&, In<T>, MatrixSpan<T>, MatrixSpan<T>);
 NUMSIM_INSTANTIATE(float)
 NUMSIM_INSTANTIATE(double)
 #undef NUMSIM_INSTANTIATE

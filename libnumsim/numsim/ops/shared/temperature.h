@@ -11,7 +11,7 @@ struct ExponentLimits {
 
 // y = e^t y with t = exponent (1 x 1) brought within the limits.
 template <typename T>
-void ScaleByExponential(In<T> exponent, const ExponentLimits& limits, MatrixRef<T> y);
+void ScaleByExponential(In<T> exponent, const ExponentLimits& limits, MatrixSpan<T> y);
 
 // From the gradient g of the result y: in place, that of what was scaled, e^t g; and of the
 // exponent, the sum of y * g in float64. At or beyond a limit a gradient along which a step would
@@ -21,7 +21,7 @@ template <typename T>
 void ScaleByExponentialGradient(In<T> exponent,
                                 const ExponentLimits& limits,
                                 In<T> y,
-                                MatrixRef<T> exponent_gradient,
-                                MatrixRef<T> g);
+                                MatrixSpan<T> exponent_gradient,
+                                MatrixSpan<T> g);
 
 }  // namespace numsim

@@ -39,7 +39,7 @@ OptimizerTensor::OptimizerTensor(const OptimizerConfig& config,
       rule_(config.kind.row->make(config, parameter)),
       states_(config, parameter, rule_->States()) {
   NUMSIM_CHECK(number < kMaxTensors, "tensor {}", number);
-  const MatrixRef<float> value = parameter.value.View();
+  const MatrixSpan<float> value = parameter.value.View();
   update_ = StartUpdates(
       config.update, config.weights.spec, value.rows, value.cols, value.Span(), value.Span());
 }
@@ -92,7 +92,7 @@ void OptimizerTensor::TakeStep(const OptimizerInputs& inputs,
     ratio = std::min(rms / stable.threshold, 0x1p100);
   }
   report.rms = Known(rms);
-  const MatrixRef<float> value = parameter_->value.View();
+  const MatrixSpan<float> value = parameter_->value.View();
   const double decay = config_->weight_decay * (stable.clipped_decay ? 1 : ratio);
   WeightUpdate step;
   step.format = config_->weights.spec;

@@ -26,7 +26,7 @@ ScheduleKind ParseScheduleKind(std::string_view text) {
   return ParseKeyword(kKinds, "schedule", text);
 }
 
-std::string_view Name(ScheduleKind kind) { return KeywordText(kKinds, kind); }
+std::string_view ToString(ScheduleKind kind) { return KeywordToString(kKinds, kind); }
 
 double Schedule::At(uint64_t step) const {
   if (step < warmup) return peak * static_cast<double>(step + 1) / static_cast<double>(warmup);

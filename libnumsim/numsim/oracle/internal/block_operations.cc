@@ -36,7 +36,7 @@ constexpr int kMxLength = 32;
 constexpr int kNvfp4Length = 16;
 constexpr int kE8m0Bias = 127;
 
-Format Named(const FormatSpec& spec) { return {FormatText(spec), spec}; }
+Format Named(const FormatSpec& spec) { return {ToString(spec), spec}; }
 
 // Index of the largest finite magnitude, or inputs.size() if nothing is finite.
 size_t IndexOfMaximum(const FormatSpec& format, std::span<const uint64_t> codes) {

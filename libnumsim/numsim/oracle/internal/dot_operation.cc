@@ -1,5 +1,5 @@
 // Dot products with a stated accumulator: a[0] b[0] + ... + a[N-1] b[N-1], by the rules of
-// arith/accumulator.h.
+// arith/accumulation_mode.h.
 //
 //   exact            The exact sum, rounded once to the result. An exact zero is -0 if every
 //                    product is -0, and in mode rtn unless every product is +0.
@@ -20,7 +20,7 @@
 #include <bit>
 #include <vector>
 
-#include "numsim/arith/accumulator.h"
+#include "numsim/arith/accumulation_mode.h"
 #include "numsim/arith/arith.h"
 #include "numsim/arith/shared/exact.h"
 #include "numsim/arith/shared/exact_sum.h"
@@ -97,10 +97,10 @@ class SequentialDot : public DotOperation {
  public:
   SequentialDot(const OperationInfo& info,
                 const ResolvedRequest& r,
-                const FormatSpec& accumulator,
+                const FormatSpec& accumulation,
                 bool fused)
       : DotOperation(info, r, fused ? 1 : 2),
-        step_(MakeEncodePlan(accumulator, r.plan.rounding, r.plan.overflow)),
+        step_(MakeEncodePlan(accumulation, r.plan.rounding, r.plan.overflow)),
         fused_(fused) {
     step_.tininess = r.plan.tininess;
   }
@@ -136,7 +136,7 @@ class SequentialDot : public DotOperation {
 // What a device does: no rounding of the request comes into it but the last.
 class ModelledDot : public DotOperation {
  public:
-  ModelledDot(const OperationInfo& info, const ResolvedRequest& r, const Accumulator& rule)
+  ModelledDot(const OperationInfo& info, const ResolvedRequest& r, const AccumulationMode& rule)
       : DotOperation(info, r, 0), rule_(rule), f32_(r.to.spec == kFp32) {
     NUMSIM_CHECK(length_ <= kMostElements, "a dot product of {} elements", length_);
   }
@@ -158,28 +158,29 @@ class ModelledDot : public DotOperation {
  private:
   static constexpr size_t kMostElements = 4096;  // --length
 
-  Accumulator rule_;
+  AccumulationMode rule_;
   bool f32_;
 };
 
-Accumulator ParseRule(const std::string& text) {
+AccumulationMode ParseRule(const std::string& text) {
   try {
-    return ParseAccumulator(text);
+    return ParseAccumulationMode(text);
   } catch (const Error& error) {
     throw Error::Format("--{}", error.what());  // "accumulator 'TEXT' is ..."
   }
 }
 
 std::unique_ptr<Operation> Make(const OperationInfo& info, const ResolvedRequest& r) {
-  const Accumulator rule = r.accumulator.empty() ? Accumulator{} : ParseRule(r.accumulator);
+  const AccumulationMode rule =
+      r.accumulation.empty() ? AccumulationMode{} : ParseRule(r.accumulation);
   switch (rule.kind) {
-    case AccumulatorKind::kExact:
+    case AccumulationKind::kExact:
       return std::make_unique<ExactDot>(info, r);
-    case AccumulatorKind::kFormat:
-    case AccumulatorKind::kFormatUnfused:
+    case AccumulationKind::kFormat:
+    case AccumulationKind::kFormatUnfused:
       return std::make_unique<SequentialDot>(
-          info, r, rule.format, rule.kind == AccumulatorKind::kFormat);
-    case AccumulatorKind::kLibrary:
+          info, r, rule.format, rule.kind == AccumulationKind::kFormat);
+    case AccumulationKind::kLibrary:
       throw Error(
           "--accumulator library has no stated order of summation, so there is no right answer; "
           "fp32 and fp32-chunked:N have");
@@ -195,7 +196,7 @@ const OperationRow kRows[] = {
       true,
       {.format_b = true,
        .to = true,
-       .accumulator = true,
+       .accumulation = true,
        .rounding = true,
        .overflow = true,
        .length = true}},

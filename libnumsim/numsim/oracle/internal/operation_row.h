@@ -13,9 +13,9 @@ namespace numsim {
 
 struct ResolvedRequest {
   Format a, b, c, to, scale;
-  EncodePlan plan;          // to `to`, or what of it the operation uses
-  std::string accumulator;  // empty: the default
-  int length = 0;           // 0: the default
+  EncodePlan plan;           // to `to`, or what of it the operation uses
+  std::string accumulation;  // empty: the default
+  int length = 0;            // 0: the default
   bool tensor_scale = false;
 };
 

@@ -26,7 +26,7 @@ constexpr TextField kTextFields[] = {{"operation", &OperationRequest::op},
                                      {"format_c", &OperationRequest::format_c},
                                      {"to", &OperationRequest::to},
                                      {"scale_format", &OperationRequest::scale_format},
-                                     {"accumulator", &OperationRequest::accumulator}};
+                                     {"accumulator", &OperationRequest::accumulation}};
 
 Json RequestObject(const OperationRequest& request) {
   Json object;
@@ -35,14 +35,14 @@ Json RequestObject(const OperationRequest& request) {
     if (!text.empty()) object[field.key] = text;
   }
   if (request.rounding) {
-    object["rounding"] = Name(request.rounding->mode);
+    object["rounding"] = ToString(request.rounding->mode);
     if (request.rounding->mode == RoundingMode::kStochastic) {
-      object["sr_variant"] = Name(request.rounding->variant);
+      object["sr_variant"] = ToString(request.rounding->variant);
       object["sr_bits"] = request.rounding->random_bits;
     }
   }
-  if (request.overflow) object["overflow"] = Name(*request.overflow);
-  if (request.tininess) object["tininess"] = Name(*request.tininess);
+  if (request.overflow) object["overflow"] = ToString(*request.overflow);
+  if (request.tininess) object["tininess"] = ToString(*request.tininess);
   if (request.length > 0) object["length"] = request.length;
   if (request.tensor_scale) object["tensor_scale"] = true;
   return object;
@@ -116,7 +116,7 @@ std::string PackManifestText(std::string_view set,
     object["bytes"] = files[i].bytes;
     object["sha256"] = files[i].sha256;
     object["cases"] = files[i].cases;
-    object["level"] = Name(entries[i].level);
+    object["level"] = ToString(entries[i].level);
     if (entries[i].level.kind == CaseLevel::Kind::kRandom) object["seed"] = entries[i].level.seed;
     object["request"] = RequestObject(entries[i].request);
     object["columns"] = ColumnList(ColumnsOf(*MakeOperation(entries[i].request)));

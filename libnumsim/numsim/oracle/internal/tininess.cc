@@ -9,7 +9,7 @@ constexpr Keyword<Tininess> kTininess[] = {{"after", Tininess::kAfterRounding},
 
 }  // namespace
 
-std::string_view Name(Tininess tininess) { return KeywordText(kTininess, tininess); }
+std::string_view ToString(Tininess tininess) { return KeywordToString(kTininess, tininess); }
 
 Tininess ParseTininess(std::string_view text) { return ParseKeyword(kTininess, "tininess", text); }
 

@@ -88,7 +88,9 @@ size_t DrawablePoints(const Panel& panel, const Series& series) {
 std::string CurveRows(const Panel& panel, const Series& series) {
   CheckLengths(series);
   return JoinRows(series.x.size(), [&](size_t i) {
-    return IsDrawablePoint(panel, series, i) ? Cell(series.x[i]) + " " + Cell(series.y[i]) : "";
+    return IsDrawablePoint(panel, series, i)
+               ? FormatCell(series.x[i]) + " " + FormatCell(series.y[i])
+               : "";
   });
 }
 
@@ -101,8 +103,9 @@ std::string BarRows(const Panel& panel, size_t index) {
   return JoinRows(series.x.size(), [&](size_t i) -> std::string {
     if (!IsDrawablePoint(panel, series, i)) return "";
     const double x = series.x[i], top = series.y[i] + above;
-    return Cell(x) + " " + Cell(series.y[i]) + " " + Cell(std::min(x, 0.0)) + " " +
-           Cell(std::max(x, 0.0)) + " " + Cell(top) + " " + Cell(top + height);
+    return FormatCell(x) + " " + FormatCell(series.y[i]) + " " + FormatCell(std::min(x, 0.0)) +
+           " " + FormatCell(std::max(x, 0.0)) + " " + FormatCell(top) + " " +
+           FormatCell(top + height);
   });
 }
 
@@ -120,7 +123,8 @@ std::string BandRows(const Panel& panel, const Series& series) {
   return JoinRows(series.x.size(), [&](size_t i) -> std::string {
     if (!IsDrawablePoint(panel, series, i)) return "";
     if (std::isnan(series.low[i]) || std::isnan(series.high[i])) return "";
-    return Cell(series.x[i]) + " " + Cell(shown(series.low[i])) + " " + Cell(shown(series.high[i]));
+    return FormatCell(series.x[i]) + " " + FormatCell(shown(series.low[i])) + " " +
+           FormatCell(shown(series.high[i]));
   });
 }
 

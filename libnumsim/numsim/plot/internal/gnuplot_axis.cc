@@ -60,7 +60,7 @@ std::string NarrowLogTics(char name, const Extent& shown) {
   if (tics.size() < 4) tics = ThinnedLogTics(EvenTics(shown.low, shown.high), shown);
   std::string list;
   for (const double tic : tics) {
-    list += fmt::format("{}'{:.10g}' {}", list.empty() ? "" : ", ", tic, Cell(tic));
+    list += fmt::format("{}'{:.10g}' {}", list.empty() ? "" : ", ", tic, FormatCell(tic));
   }
   return fmt::format("set {0}tics ({1})\nset m{0}tics 1\n", name, list);
 }
@@ -98,7 +98,7 @@ std::string AxisCommands(char name, const Axis& axis, const Extent& extent) {
   const char* const format = !log ? "%h" : axis.log2 ? "2^{%L}" : "10^{%L}";
   text += fmt::format("set format {} '{}'\n", name, format);
   const Extent shown = fixed ? Extent{axis.low, axis.high, false} : Padded(extent, log);
-  text += fmt::format("set {}range [{}:{}]\n", name, Cell(shown.low), Cell(shown.high));
+  text += fmt::format("set {}range [{}:{}]\n", name, FormatCell(shown.low), FormatCell(shown.high));
   const double narrow = axis.log2 ? kNarrowLog2 : kNarrowLog10;
   if (log && shown.low < shown.high && shown.high / shown.low < narrow) {
     return text + NarrowLogTics(name, shown);
@@ -118,7 +118,7 @@ std::string RowAxisCommands(const Panel& panel) {
       "set ylabel {} enhanced\nunset logscale y\nset yrange [{}:-0.5]\n"
       "set ytics ({}) noenhanced\nset mytics 1\n",
       GnuplotText(panel.y.label),
-      Cell(static_cast<double>(panel.rows.size()) - 0.5),
+      FormatCell(static_cast<double>(panel.rows.size()) - 0.5),
       names);
 }
 

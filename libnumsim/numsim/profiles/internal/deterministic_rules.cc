@@ -26,12 +26,12 @@ constexpr RuleLine kRules[] = {
 
     {.profile = "cuda-13",              .from = kF32, .targets = "e5m2 e4m3fn", .nan = kAllOnes},
     {.profile = "cuda-13",              .from = kF64, .targets = "e4m3fn"},
-    {.profile = "cuda-13",              .from = kF64, .targets = "e5m2",        .nan_payload = CudaNanFromFloat64, .seams = CudaNanSeams},
+    {.profile = "cuda-13",              .from = kF64, .targets = "e5m2",        .nan_payload = CudaNanFromFloat64, .breakpoints = CudaNanBreakpoints},
     {.profile = "cuda-13",              .from = kAny, .targets = kMx,           .overflow = kSat},
     {.profile = "cuda-13",              .from = kAny, .targets = "e8m0fnu",     .rounding = kUp, .ignore_sign = true},
     {.profile = "cuda-13-satfinite",    .from = kF32, .targets = "e5m2 e4m3fn", .overflow = kSat, .nan = kAllOnes},
     {.profile = "cuda-13-satfinite",    .from = kF64, .targets = "e4m3fn",      .overflow = kSat},
-    {.profile = "cuda-13-satfinite",    .from = kF64, .targets = "e5m2",        .overflow = kSat, .nan_payload = CudaNanFromFloat64, .seams = CudaNanSeams},
+    {.profile = "cuda-13-satfinite",    .from = kF64, .targets = "e5m2",        .overflow = kSat, .nan_payload = CudaNanFromFloat64, .breakpoints = CudaNanBreakpoints},
     {.profile = "cuda-13-satfinite",    .from = kAny, .targets = kMx,           .overflow = kSat},
     {.profile = "cuda-13-satfinite",    .from = kAny, .targets = "e8m0fnu",     .rounding = kUp, .overflow = kSat, .ignore_sign = true},
     {.profile = "cuda-13-rz",           .from = kAny, .targets = kMx,           .rounding = kZero, .overflow = kSat},
@@ -55,11 +55,11 @@ constexpr RuleLine kRules[] = {
     {.profile = "torch-2.12", .from = kF32, .targets = "e8m0fnu", .nan = kExponentNan, .infinity = kExponentNan, .zero = {0, 0},
      .finite = EncodeExponentHalfUp},
 
-    {.profile = "hip-host",           .from = kAny, .targets = "e4m3fn e4m3fnuz e5m2fnuz", .finite = EncodeHip, .seams = HipSeams},
-    {.profile = "hip-host",           .from = kAny, .targets = "e5m2",                     .nan = kSignedOnes, .finite = EncodeHip, .seams = HipSeams},
-    {.profile = "hip-host-satfinite", .from = kAny, .targets = "e4m3fn e4m3fnuz e5m2fnuz", .overflow = kProp, .finite = EncodeHip, .seams = HipSeams},
+    {.profile = "hip-host",           .from = kAny, .targets = "e4m3fn e4m3fnuz e5m2fnuz", .finite = EncodeHip, .breakpoints = HipBreakpoints},
+    {.profile = "hip-host",           .from = kAny, .targets = "e5m2",                     .nan = kSignedOnes, .finite = EncodeHip, .breakpoints = HipBreakpoints},
+    {.profile = "hip-host-satfinite", .from = kAny, .targets = "e4m3fn e4m3fnuz e5m2fnuz", .overflow = kProp, .finite = EncodeHip, .breakpoints = HipBreakpoints},
     {.profile = "hip-host-satfinite", .from = kAny, .targets = "e5m2",                     .overflow = kProp, .nan = kSignedOnes, .finite = EncodeHip,
-     .seams = HipSeams},
+     .breakpoints = HipBreakpoints},
 
     {.profile = "onnx-cast-23",    .from = kF32, .targets = "e4m3fn e5m2",                   .overflow = kSat},
     {.profile = "onnx-cast-23",    .from = kF32, .targets = "e4m3fnuz e5m2fnuz",             .overflow = kProp},
@@ -67,13 +67,13 @@ constexpr RuleLine kRules[] = {
     {.profile = "onnx-cast-nosat", .from = kF32, .targets = "e4m3fn e5m2 e4m3fnuz e5m2fnuz"},
 
     {.profile = "qpytorch", .from = kF32, .targets = "e4m3fn qpytorch-e4m3", .meaning = "qpytorch-e4m3", .rounding = kAway, .overflow = kSat,
-     .nan = kSignedOnes, .zero = {0, 0}, .finite = EncodeQPyTorch, .nan_payload = RoundNanPayload, .seams = RoundNanPayloadSeams},
+     .nan = kSignedOnes, .zero = {0, 0}, .finite = EncodeQPyTorch, .nan_payload = RoundNanPayload, .breakpoints = RoundNanPayloadBreakpoints},
     {.profile = "qpytorch", .from = kF32, .targets = "e5m2 qpytorch-e5m2",   .meaning = "qpytorch-e5m2", .rounding = kAway, .overflow = kSat,
-     .nan = kSignedOnes, .zero = {0, 0}, .finite = EncodeQPyTorch, .nan_payload = RoundNanPayload, .seams = RoundNanPayloadSeams},
+     .nan = kSignedOnes, .zero = {0, 0}, .finite = EncodeQPyTorch, .nan_payload = RoundNanPayload, .breakpoints = RoundNanPayloadBreakpoints},
 
-    {.profile = "cpfloat", .from = kF32, .targets = "fp16 e5m2",            .nan_payload = RoundNanPayload, .seams = RoundNanPayloadSeams},
+    {.profile = "cpfloat", .from = kF32, .targets = "fp16 e5m2",            .nan_payload = RoundNanPayload, .breakpoints = RoundNanPayloadBreakpoints},
     {.profile = "cpfloat", .from = kF32, .targets = "e4m3fn qpytorch-e4m3", .meaning = "qpytorch-e4m3", .overflow = kSat, .nan = kSignedOnes,
-     .nan_payload = RoundNanPayload, .seams = RoundNanPayloadSeams},
+     .nan_payload = RoundNanPayload, .breakpoints = RoundNanPayloadBreakpoints},
 
     {.profile = "p3109-v4-satfinite",    .from = kAny, .targets = "binary*", .overflow = kSat},
     {.profile = "p3109-v4-satpropagate", .from = kAny, .targets = "binary*", .overflow = kProp},

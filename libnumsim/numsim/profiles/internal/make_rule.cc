@@ -122,21 +122,21 @@ ConversionRule MakeRule(const RuleLine& line,
   rule.nan = Codes(rule, line.nan, layout.infinity | (layout.infinity >> 1));
   rule.finite = line.finite;
   rule.nan_payload = line.nan_payload;
-  rule.seams = line.seams;
+  rule.breakpoints = line.breakpoints;
   rule.mirrored_random = line.mirrored_random;
   return rule;
 }
 
-std::vector<uint64_t> Seams(const ConversionRule& rule) {
+std::vector<uint64_t> Breakpoints(const ConversionRule& rule) {
   const SourceLayout& layout = rule.Inner();
-  std::vector<uint64_t> seams = {0, 1, layout.infinity, layout.infinity + 1};
-  if (rule.seams != nullptr) rule.seams(rule, seams);
+  std::vector<uint64_t> breakpoints = {0, 1, layout.infinity, layout.infinity + 1};
+  if (rule.breakpoints != nullptr) rule.breakpoints(rule, breakpoints);
   if (rule.through_float32) {
-    for (uint64_t& seam : seams) seam = LeastFloat64(rule, seam);
+    for (uint64_t& breakpoint : breakpoints) breakpoint = LeastFloat64(rule, breakpoint);
   }
-  std::sort(seams.begin(), seams.end());
-  seams.erase(std::unique(seams.begin(), seams.end()), seams.end());
-  return seams;
+  std::sort(breakpoints.begin(), breakpoints.end());
+  breakpoints.erase(std::unique(breakpoints.begin(), breakpoints.end()), breakpoints.end());
+  return breakpoints;
 }
 
 }  // namespace numsim

@@ -92,12 +92,12 @@ constexpr ProfileInfo kTable[] = {
 
 }  // namespace
 
-std::string_view Name(SourceType type) { return KeywordText(kSourceTypes, type); }
+std::string_view ToString(SourceType type) { return KeywordToString(kSourceTypes, type); }
 SourceType ParseSourceType(std::string_view text) {
   return ParseKeyword(kSourceTypes, "source type", text);
 }
 
-std::string_view Name(Evidence evidence) { return KeywordText(kEvidence, evidence); }
+std::string_view ToString(Evidence evidence) { return KeywordToString(kEvidence, evidence); }
 
 std::span<const ProfileInfo> ProfileTable() { return kTable; }
 

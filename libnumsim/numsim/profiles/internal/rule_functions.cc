@@ -39,15 +39,15 @@ uint32_t EncodeHip(const ConversionRule& rule, uint64_t bits, uint32_t random) {
   return EncodeByPlan(rule, sign | magnitude, random);
 }
 
-void HipSeams(const ConversionRule& rule, std::vector<uint64_t>& seams) {
+void HipBreakpoints(const ConversionRule& rule, std::vector<uint64_t>& breakpoints) {
   const SourceLayout& layout = rule.Inner();
-  seams.push_back(rule.largest + 1);
+  breakpoints.push_back(rule.largest + 1);
   // The first field of every period, from the target's smallest normal binade down.
   for (int field = rule.plan.min_exponent + layout.bias - kShiftPeriod + 1; field > 1;
        field -= kShiftPeriod) {
-    seams.push_back(static_cast<uint64_t>(field) << layout.mantissa_bits);
+    breakpoints.push_back(static_cast<uint64_t>(field) << layout.mantissa_bits);
   }
-  seams.push_back(uint64_t{1} << layout.mantissa_bits);
+  breakpoints.push_back(uint64_t{1} << layout.mantissa_bits);
 }
 
 uint32_t EncodeExponentHalfUp(const ConversionRule&, uint64_t bits, uint32_t) {
@@ -102,8 +102,8 @@ uint32_t RoundNanPayload(const ConversionRule& rule, uint64_t bits, uint32_t) {
   return codes[word >> 31];
 }
 
-void RoundNanPayloadSeams(const ConversionRule& rule, std::vector<uint64_t>& seams) {
-  seams.push_back(0x80000000u - HalfUlp(rule));
+void RoundNanPayloadBreakpoints(const ConversionRule& rule, std::vector<uint64_t>& breakpoints) {
+  breakpoints.push_back(0x80000000u - HalfUlp(rule));
 }
 
 uint32_t CudaNanFromFloat64(const ConversionRule& rule, uint64_t bits, uint32_t) {
@@ -111,9 +111,9 @@ uint32_t CudaNanFromFloat64(const ConversionRule& rule, uint64_t bits, uint32_t)
   return sign | 0x7Eu | static_cast<uint32_t>((bits >> 50) & 1);
 }
 
-void CudaNanSeams(const ConversionRule&, std::vector<uint64_t>& seams) {
+void CudaNanBreakpoints(const ConversionRule&, std::vector<uint64_t>& breakpoints) {
   for (uint64_t quarter = 1; quarter < 4; ++quarter) {
-    seams.push_back(kFloat64Layout.infinity | (quarter << 50));
+    breakpoints.push_back(kFloat64Layout.infinity | (quarter << 50));
   }
 }
 
@@ -124,9 +124,9 @@ uint32_t RoundNanToBf16(const ConversionRule&, uint64_t bits, uint32_t random) {
   return (code & 0x7FFFu) > 0x7F80u ? 0x7FC0u : code;
 }
 
-void RoundNanToBf16Seams(const ConversionRule&, std::vector<uint64_t>& seams) {
-  seams.push_back(0x7F810000u);
-  seams.push_back(0x7FFF0000u);
+void RoundNanToBf16Breakpoints(const ConversionRule&, std::vector<uint64_t>& breakpoints) {
+  breakpoints.push_back(0x7F810000u);
+  breakpoints.push_back(0x7FFF0000u);
 }
 
 }  // namespace numsim

@@ -26,8 +26,9 @@ struct ConversionRule;
 // The code of a float32 or float64 whose magnitude is finite and not zero, or of a NaN.
 using RuleFunction = uint32_t (*)(const ConversionRule& rule, uint64_t bits, uint32_t random);
 
-// Adds to `seams` the magnitudes at which the function's results stop being monotone.
-using SeamsFunction = void (*)(const ConversionRule& rule, std::vector<uint64_t>& seams);
+// Adds to `breakpoints` the magnitudes at which the function's results stop being monotone.
+using BreakpointsFunction = void (*)(const ConversionRule& rule,
+                                     std::vector<uint64_t>& breakpoints);
 
 // Codes of one input for each sign: [0] positive, [1] negative.
 using SignedCodes = std::array<uint32_t, 2>;
@@ -62,7 +63,7 @@ struct ConversionRule {
   SignedCodes zero{}, infinity{}, nan{};
   RuleFunction finite = nullptr;       // instead of the plan
   RuleFunction nan_payload = nullptr;  // instead of `nan`
-  SeamsFunction seams = nullptr;
+  BreakpointsFunction breakpoints = nullptr;
 
   RandomLayout layout;
   bool mirrored_random = false;  // the implementation rounds away for small R, numsim for large
@@ -102,7 +103,7 @@ inline uint32_t EncodeByRule(const ConversionRule& rule, uint64_t bits, uint32_t
 // rounded, and the distance by which a subnormal result is shifted right is taken modulo 64, as x86
 // does. So a number 64 binades below the smallest normal binade converts as if multiplied by 2^64.
 uint32_t EncodeHip(const ConversionRule& rule, uint64_t bits, uint32_t random);
-void HipSeams(const ConversionRule& rule, std::vector<uint64_t>& seams);
+void HipBreakpoints(const ConversionRule& rule, std::vector<uint64_t>& breakpoints);
 
 // float32 to e8m0fnu as PyTorch and ml_dtypes have it: the exponent field, plus one for a mantissa
 // of a half or more. Below 2^-126 a half itself, 2^-127, is exact and all above it become 2^-126.
@@ -123,16 +124,16 @@ uint32_t EncodeBitsAndBytes(const ConversionRule& rule, uint64_t bits, uint32_t 
 // NaNs of float32 whose bits are rounded like a number's (QPyTorch, CPFloat): few leading payload
 // bits make an infinity of them, and all bits set carry into the sign, which gives a zero.
 uint32_t RoundNanPayload(const ConversionRule& rule, uint64_t bits, uint32_t random);
-void RoundNanPayloadSeams(const ConversionRule& rule, std::vector<uint64_t>& seams);
+void RoundNanPayloadBreakpoints(const ConversionRule& rule, std::vector<uint64_t>& breakpoints);
 
 // CUDA's conversion of a float64 NaN to E5M2 keeps two payload bits, of which it sets the upper.
 uint32_t CudaNanFromFloat64(const ConversionRule& rule, uint64_t bits, uint32_t random);
-void CudaNanSeams(const ConversionRule& rule, std::vector<uint64_t>& seams);
+void CudaNanBreakpoints(const ConversionRule& rule, std::vector<uint64_t>& breakpoints);
 
 // The stochastic rounding to bfloat16 of PyTorch's torchao on a NaN: its bits too are rounded, then
 // what is still a NaN becomes 0x7FC0.
 uint32_t RoundNanToBf16(const ConversionRule& rule, uint64_t bits, uint32_t random);
-void RoundNanToBf16Seams(const ConversionRule& rule, std::vector<uint64_t>& seams);
+void RoundNanToBf16Breakpoints(const ConversionRule& rule, std::vector<uint64_t>& breakpoints);
 
 // The lines of the two tables: which profiles there are, and which rule each has for which targets.
 
@@ -160,7 +161,7 @@ struct RuleLine {
   bool ignore_sign = false;
   RuleFunction finite = nullptr;
   RuleFunction nan_payload = nullptr;
-  SeamsFunction seams = nullptr;
+  BreakpointsFunction breakpoints = nullptr;
   RandomLayout layout = {};
   bool mirrored_random = false;
 };
@@ -185,7 +186,7 @@ ConversionRule MakeRule(const RuleLine& line,
 
 // Where `rule` stops being monotone, ascending, without duplicates: see
 // ProfileConversion::MonotoneRanges.
-std::vector<uint64_t> Seams(const ConversionRule& rule);
+std::vector<uint64_t> Breakpoints(const ConversionRule& rule);
 
 // Consecutive float32 patterns through one rule: what brute force needs.
 

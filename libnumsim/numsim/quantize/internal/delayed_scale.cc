@@ -19,12 +19,12 @@ float Larger(float a, float b) { return std::isnan(a) || a > b ? a : b; }
 
 // The quotient is one double division, rounded to float32 after: 53 bits are enough for that to be
 // the quotient rounded once.
-float DelayedMultiplier(const FormatSpec& format, int margin, float amax) {
+float DelayedInvScale(const FormatSpec& format, int margin, float absmax) {
   const double room = std::ldexp(static_cast<double>(MaxFinite(format)), -margin);
-  const double multiplier = room / static_cast<double>(amax);
+  const double inv_scale = room / static_cast<double>(absmax);
   using Limits = std::numeric_limits<float>;
-  if (multiplier > static_cast<double>(Limits::max())) return Limits::max();
-  return std::max(static_cast<float>(multiplier), Limits::min());
+  if (inv_scale > static_cast<double>(Limits::max())) return Limits::max();
+  return std::max(static_cast<float>(inv_scale), Limits::min());
 }
 
 }  // namespace
@@ -33,26 +33,28 @@ AmaxAlgorithm ParseAmaxAlgorithm(std::string_view text) {
   return ParseKeyword(kAlgorithms, "amax algorithm", text);
 }
 
-std::string_view Name(AmaxAlgorithm algorithm) { return KeywordText(kAlgorithms, algorithm); }
+std::string_view ToString(AmaxAlgorithm algorithm) {
+  return KeywordToString(kAlgorithms, algorithm);
+}
 
 DelayedScale::DelayedScale(const FormatSpec& format, const DelayedScalingOptions& options)
     : format_(format), options_(options), history_(options.history) {
   NUMSIM_CHECK(options.history >= 1, "a history of {}", options.history);
 }
 
-void DelayedScale::Record(float amax) {
-  NUMSIM_CHECK(!(amax < 0), "absolute maximum {}", amax);
-  history_[0] = Larger(amax, history_[0]);
+void DelayedScale::Record(float absmax) {
+  NUMSIM_CHECK(!(absmax < 0), "absolute maximum {}", absmax);
+  history_[0] = Larger(absmax, history_[0]);
 }
 
 void DelayedScale::Update() {
-  float amax = history_[0];
+  float absmax = history_[0];
   if (options_.algorithm == AmaxAlgorithm::kMax) {
-    for (const float other : history_) amax = Larger(other, amax);
+    for (const float other : history_) absmax = Larger(other, absmax);
   }
-  if (amax > 0 && std::isfinite(amax)) {
-    scale_.multiplier = DelayedMultiplier(format_, options_.margin, amax);
-    scale_.scale = 1 / scale_.multiplier;
+  if (absmax > 0 && std::isfinite(absmax)) {
+    scale_.inv_scale = DelayedInvScale(format_, options_.margin, absmax);
+    scale_.scale = 1 / scale_.inv_scale;
   }
   if (history_[0] == 0) return;
   // The oldest maximum comes first and makes room for the next one to be recorded.
@@ -61,7 +63,7 @@ void DelayedScale::Update() {
 }
 
 std::vector<float> DelayedScale::Save() const {
-  std::vector<float> state = {scale_.multiplier};
+  std::vector<float> state = {scale_.inv_scale};
   state.insert(state.end(), history_.begin(), history_.end());
   return state;
 }
@@ -80,13 +82,13 @@ void DelayedScale::Restore(std::span<const float> state) {
         "positive normal number",
         state[0]);
   }
-  for (const float amax : state.subspan(1)) {
-    if (amax < 0) throw Error::Format("state of delayed scaling: maximum {} is negative", amax);
+  for (const float absmax : state.subspan(1)) {
+    if (absmax < 0) throw Error::Format("state of delayed scaling: maximum {} is negative", absmax);
   }
   scale_ = {1 / state[0], state[0]};
   std::copy(state.begin() + 1, state.end(), history_.begin());
 }
 
-float AmaxOfAll(std::span<const float> in) { return AbsmaxOfAll(in); }
+float AbsmaxOfTensor(std::span<const float> in) { return AbsmaxOfAll(in); }
 
 }  // namespace numsim

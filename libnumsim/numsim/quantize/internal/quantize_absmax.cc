@@ -6,7 +6,7 @@
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
 #include "numsim/quantize/internal/joined_rows.h"
-#include "numsim/quantize/internal/quantize_staged.h"
+#include "numsim/quantize/internal/quantize_offload.h"
 #include "numsim/quantize/quantize.h"
 #include "numsim/quantize/shared/quantize_simd.h"
 #include "numsim/quantize/shared/scale_grid.h"

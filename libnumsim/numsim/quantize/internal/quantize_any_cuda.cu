@@ -8,7 +8,7 @@
 #include "numsim/quantize/internal/quantize_cuda.cuh"
 #include "numsim/quantize/internal/quantize_launch_cuda.cuh"
 #include "numsim/rounding/shared/encode_scalar.h"
-#include "numsim/rounding/shared/hole.h"
+#include "numsim/rounding/shared/subnormal_gap.h"
 
 namespace numsim::cuda {
 namespace {
@@ -18,7 +18,7 @@ constexpr int kRows = 8;   // of threads
 
 struct AnyCodes {
   EncodePlan plan;
-  HolePlans holes;  // where the format has one
+  SubnormalGapPlans subnormal_gaps;  // where the format has one
   ArrayRandom random;
 
   // The code of element i of the matrix.
@@ -28,7 +28,7 @@ struct AnyCodes {
       draw = RandomBits(random.stream, random.first_index + i, plan.rounding.random_bits);
     }
     if (plan.format.subnormal_shift != 0) {
-      return scalar::EncodeWithHole(plan, holes, scalar::WidenF32(bits), draw);
+      return scalar::EncodeWithSubnormalGap(plan, subnormal_gaps, scalar::WidenF32(bits), draw);
     }
     return scalar::EncodeGeneral<scalar::F32Lanes>(plan, bits, scalar::TopAligned(plan, draw));
   }
@@ -43,7 +43,7 @@ template <typename Code>
 __global__ void __launch_bounds__(kSide* kRows) QuantizeEach(AnyCodes encode,
                                                              DeviceMatrix in,
                                                              TileIndex index,
-                                                             const float* multipliers,
+                                                             const float* inv_scales,
                                                              Code* codes,
                                                              Code* transposed) {
   __shared__ Code tile[kSide][kSide + 1];
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kSide* kRows) QuantizeEach(AnyCodes encode,
     const size_t r = row + y, c = col + x;
     if (r >= rows || c >= cols) continue;
     const size_t i = r * cols + c;
-    const uint32_t bits = ProductBits(ValueAt(in, i), multipliers[index(r, c)]);
+    const uint32_t bits = ProductBits(ValueAt(in, i), inv_scales[index(r, c)]);
     const Code code = static_cast<Code>(encode(bits, i));
     if (codes != nullptr) codes[i] = code;
     tile[y][x] = code;
@@ -73,13 +73,15 @@ void LaunchEach(const QuantizeCall& call, DeviceStream& stream) {
   const MatrixShape shape = call.in.shape;
   const size_t tiles = CeilDiv(shape.rows, kSide) * CeilDiv(shape.cols, kSide);
   NUMSIM_CHECK(tiles < (size_t{1} << 31), "{} x {}", shape.rows, shape.cols);
-  const bool hole = call.plan.format.subnormal_shift != 0;
-  const AnyCodes encode = {call.plan, hole ? MakeHolePlans(call.plan) : HolePlans{}, call.random};
+  const bool subnormal_gap = call.plan.format.subnormal_shift != 0;
+  const AnyCodes encode = {call.plan,
+                           subnormal_gap ? MakeSubnormalGapPlans(call.plan) : SubnormalGapPlans{},
+                           call.random};
   QuantizeEach<Code><<<static_cast<uint32_t>(tiles), dim3(kSide, kRows), 0, Raw(stream)>>>(
       encode,
       call.in,
       TileIndex{ScaleGrid(shape, call.layout)},
-      call.multipliers,
+      call.inv_scales,
       static_cast<Code*>(call.codes),
       static_cast<Code*>(call.transposed));
   CheckLaunch("QuantizeEach", Text(shape));

@@ -18,7 +18,7 @@ constexpr int kPerThread = 4;  // vectors
 template <class E, class Codec>
 __global__ void __launch_bounds__(kThreads) QuantizeElements(const void* __restrict__ in,
                                                              size_t n,
-                                                             const float* __restrict__ multiplier,
+                                                             const float* __restrict__ inv_scale,
                                                              uint8_t* __restrict__ codes) {
   constexpr size_t kBlock = kThreads * kPerThread;
   const size_t vectors = n / E::kPerVector;
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kThreads) QuantizeElements(const void* __restr
     const size_t v = first + u * kThreads;
     if (v < vectors) loaded[u] = LoadVector(in, v);
   }
-  const float factor = __ldg(multiplier);
+  const float factor = __ldg(inv_scale);
   if (Codec::kSigned && !IsUsualFactor(factor)) {
     const size_t begin = blockIdx.x * kBlock * E::kPerVector;
     const size_t end = ::min(begin + kBlock * E::kPerVector, n);
@@ -65,7 +65,7 @@ bool QuantizeFlat(const QuantizeCall& call, DeviceStream& stream) {
       NUMSIM_CHECK(blocks < (size_t{1} << 31), "{} elements", n);
       QuantizeElements<E, decltype(codec)>
           <<<static_cast<uint32_t>(blocks), kThreads, 0, Raw(stream)>>>(
-              call.in.data, n, call.multipliers, static_cast<uint8_t*>(call.codes));
+              call.in.data, n, call.inv_scales, static_cast<uint8_t*>(call.codes));
       CheckLaunch("QuantizeElements", Text(call.in.shape));
     });
   });
@@ -76,19 +76,19 @@ bool QuantizeFlat(const QuantizeCall& call, DeviceStream& stream) {
 void Quantize(const EncodePlan& plan,
               const DeviceMatrix& in,
               const ScaleLayout& layout,
-              DeviceSpan<const float> multipliers,
+              DeviceSpan<const float> inv_scales,
               void* codes,
               void* transposed,
               DeviceStream& stream,
               const ArrayRandom& random) {
-  NUMSIM_CHECK(multipliers.size() == layout.Count(in.shape.rows, in.shape.cols),
+  NUMSIM_CHECK(inv_scales.size() == layout.Count(in.shape.rows, in.shape.cols),
                "{} multipliers, {} x {}",
-               multipliers.size(),
+               inv_scales.size(),
                in.shape.rows,
                in.shape.cols);
   NUMSIM_CHECK(plan.format.Bits() <= 16, "a format of {} bits", plan.format.Bits());
   if (in.shape.Elements() == 0 || (codes == nullptr && transposed == nullptr)) return;
-  const cuda::QuantizeCall call = {plan, in, layout, multipliers.data(), codes, transposed, random};
+  const cuda::QuantizeCall call = {plan, in, layout, inv_scales.data(), codes, transposed, random};
   if (cuda::QuantizeFlat(call, stream) || cuda::QuantizeTiles(call, stream)) return;
   cuda::QuantizeAny(call, stream);
 }

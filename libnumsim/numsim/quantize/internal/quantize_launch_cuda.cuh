@@ -12,7 +12,7 @@ struct QuantizeCall {
   const EncodePlan& plan;
   DeviceMatrix in;
   ScaleLayout layout;
-  const float* multipliers;
+  const float* inv_scales;
   void* codes;
   void* transposed;
   ArrayRandom random;

@@ -27,7 +27,7 @@ struct QuantizeSource {
   };
 
   const void* in;
-  const float* multipliers;
+  const float* inv_scales;
   TileIndex index;
   uint32_t cols;
 
@@ -46,9 +46,9 @@ struct QuantizeSource {
       factors.m[i] = 1;
       if (col >= cols) continue;
       if constexpr (kColumns) {
-        factors.m[i] = __ldg(multipliers + col + i);
+        factors.m[i] = __ldg(inv_scales + col + i);
       } else if (row + i < rows) {
-        factors.m[i] = __ldg(multipliers + index(row + i, col));
+        factors.m[i] = __ldg(inv_scales + index(row + i, col));
       }
     }
     return factors;
@@ -79,7 +79,7 @@ struct QuantizeSource {
 
   __device__ uint8_t Exact(uint32_t row, uint32_t col) const {
     const size_t scale = kColumns ? col : index(row, col);
-    return ExactCode<Codec>(E::At(in, size_t{row} * cols + col), multipliers[scale]);
+    return ExactCode<Codec>(E::At(in, size_t{row} * cols + col), inv_scales[scale]);
   }
 };
 
@@ -170,11 +170,10 @@ bool QuantizeTiles(const QuantizeCall& call, DeviceStream& stream) {
       using Codec = decltype(codec);
       const uint32_t cols = static_cast<uint32_t>(shape.cols);
       if (shared) {
-        const QuantizeSource<E, Codec, false> source = {
-            call.in.data, call.multipliers, index, cols};
+        const QuantizeSource<E, Codec, false> source = {call.in.data, call.inv_scales, index, cols};
         LaunchTiles(source, shape, call.codes, call.transposed, stream);
       } else {
-        const QuantizeSource<E, Codec, true> source = {call.in.data, call.multipliers, index, cols};
+        const QuantizeSource<E, Codec, true> source = {call.in.data, call.inv_scales, index, cols};
         LaunchTiles(source, shape, call.codes, call.transposed, stream);
       }
     });

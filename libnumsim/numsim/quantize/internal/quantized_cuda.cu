@@ -17,18 +17,18 @@ constexpr uint32_t kMaxThreads = 1024;
 // Rows of a block where a warp is enough for one.
 constexpr uint32_t kWarpRows = 4;
 
-__global__ void MakeScales(ScaleMaker maker, size_t n, float* absmax, float* multipliers) {
+__global__ void MakeScales(ScaleFactory maker, size_t n, float* absmax, float* inv_scales) {
   for (size_t i = blockIdx.x * size_t{blockDim.x} + threadIdx.x; i < n;
        i += gridDim.x * size_t{blockDim.x}) {
     const Scale made = maker(absmax[i]);
     absmax[i] = made.scale;
-    multipliers[i] = made.multiplier;
+    inv_scales[i] = made.inv_scale;
   }
 }
 
-__global__ void SetScale(Scale given, float* scale, float* multiplier) {
+__global__ void SetScale(Scale given, float* scale, float* inv_scale) {
   *scale = given.scale;
-  *multiplier = given.multiplier;
+  *inv_scale = given.inv_scale;
 }
 
 // The largest of the threads of a row: those of a warp, or of the block.
@@ -49,7 +49,7 @@ template <class E, class Codec>
 __global__ void __launch_bounds__(kMaxThreads) QuantizeRows(const void* __restrict__ in,
                                                             size_t rows,
                                                             uint32_t row_vectors,
-                                                            ScaleMaker maker,
+                                                            ScaleFactory maker,
                                                             uint8_t* __restrict__ codes,
                                                             float* __restrict__ scales) {
   constexpr int kVectors = kPerThread / E::kPerVector;
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kMaxThreads) QuantizeRows(const void* __restri
   for (int i = 0; i < kVectors; ++i) max = MaxOfVector<E>(max, loaded[i]);
   const Scale scale = maker(MaximumOf(MaxOfRow(E::Joined(max))));
   if (threadIdx.x == 0) scales[row] = scale.scale;
-  const float m[4] = {scale.multiplier, scale.multiplier, scale.multiplier, scale.multiplier};
+  const float m[4] = {scale.inv_scale, scale.inv_scale, scale.inv_scale, scale.inv_scale};
 #pragma unroll
   for (int i = 0; i < kVectors; ++i) {
     const uint32_t v = i * blockDim.x + threadIdx.x;
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(kMaxThreads) QuantizeRows(const void* __restri
 
 template <class E, class Codec>
 void LaunchRows(const DeviceMatrix& in,
-                const ScaleMaker& maker,
+                const ScaleFactory& maker,
                 uint8_t* codes,
                 float* scales,
                 DeviceStream& stream) {
@@ -98,25 +98,25 @@ void LaunchRows(const DeviceMatrix& in,
 }  // namespace
 }  // namespace cuda
 
-void MakeScalesOnDevice(const ScaleMaker& maker,
+void MakeScalesOnDevice(const ScaleFactory& maker,
                         DeviceSpan<float> absmax,
-                        DeviceSpan<float> multipliers,
+                        DeviceSpan<float> inv_scales,
                         DeviceStream& stream) {
   if (absmax.empty()) return;
   const size_t blocks = std::min<size_t>(CeilDiv(absmax.size(), 128), 4096);
   cuda::MakeScales<<<static_cast<uint32_t>(blocks), 128, 0, cuda::Raw(stream)>>>(
-      maker, absmax.size(), absmax.data(), multipliers.data());
+      maker, absmax.size(), absmax.data(), inv_scales.data());
   cuda::CheckLaunch("MakeScales", fmt::format("{} scales", absmax.size()));
 }
 
-void SetScaleOnDevice(const Scale& given, float* scale, float* multiplier, DeviceStream& stream) {
-  cuda::SetScale<<<1, 1, 0, cuda::Raw(stream)>>>(given, scale, multiplier);
+void SetScaleOnDevice(const Scale& given, float* scale, float* inv_scale, DeviceStream& stream) {
+  cuda::SetScale<<<1, 1, 0, cuda::Raw(stream)>>>(given, scale, inv_scale);
   cuda::CheckLaunch("SetScale", "one scale");
 }
 
 bool QuantizeRowsOnDevice(const EncodePlan& plan,
                           const DeviceMatrix& in,
-                          const ScaleMaker& maker,
+                          const ScaleFactory& maker,
                           uint8_t* codes,
                           float* scales,
                           DeviceStream& stream) {

@@ -56,7 +56,7 @@ NUMSIM_HOST_DEVICE inline uint32_t EncodeGeneral(const EncodePlan& plan,
       EncodeWord<RuleMode::kOther, ExponentRange::kGeneral>(lanes, plan, bits, random));
 }
 
-// A float64 in a format without a hole. `random` as in EncodeF64.
+// A float64 in a format without a subnormal gap. `random` as in EncodeF64.
 NUMSIM_HOST_DEVICE inline uint32_t EncodeWide(const EncodePlan& plan,
                                               uint64_t value_bits,
                                               uint32_t random) {
@@ -64,7 +64,7 @@ NUMSIM_HOST_DEVICE inline uint32_t EncodeWide(const EncodePlan& plan,
 }
 
 // Whether a float32 takes the rule over 64-bit words: the rule needs mantissa
-// bits to cut, and the fraction in a hole more than 32 bits.
+// bits to cut, and the fraction in a subnormal gap more than 32 bits.
 NUMSIM_HOST_DEVICE inline bool NeedsWideWords(const EncodePlan& plan) {
   return plan.mantissa_bits >= F32Lanes::kMantissaBits || plan.format.subnormal_shift != 0;
 }

@@ -105,7 +105,7 @@ Figure LossFigure(const Trainer& trainer, const std::filesystem::path& directory
   }
   Figure figure;
   figure.name = "loss";
-  figure.title = fmt::format("Loss of {}", Name(trainer.config().model.kind));
+  figure.title = fmt::format("Loss of {}", ToString(trainer.config().model.kind));
   figure.panels.push_back(std::move(panel));
   figure.source_csv = CsvFile("train");
   return figure;
@@ -125,7 +125,7 @@ Figure OptimizerFigure(const Trainer& trainer, const std::filesystem::path& dire
   const OptimizerConfig& config = trainer.config().optimizer;
   Figure figure;
   figure.name = "optimizer";
-  figure.title = fmt::format("State of {}", Name(config.kind));
+  figure.title = fmt::format("State of {}", ToString(config.kind));
   figure.source_csv = CsvFile("optimizer");
   const Table table = ReadCsv(directory / figure.source_csv);
   if (table.rows.empty()) return figure;
@@ -140,7 +140,7 @@ Figure OptimizerFigure(const Trainer& trainer, const std::filesystem::path& dire
   }
   const auto add_flushed = [&](const MomentFormat& format, const char* title, const char* column) {
     if (format.IsExact()) return;
-    Panel panel = PanelOf(fmt::format("{} in {}", title, Name(format)), "share stored as zero");
+    Panel panel = PanelOf(fmt::format("{} in {}", title, ToString(format)), "share stored as zero");
     const OverTensors flushed = Aggregate(table, column);
     panel.series.push_back(MakeSeries("mean of tensors", 0, flushed.mean));
     panel.series.push_back(MakeSeries("largest of tensors", 1, flushed.max));

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <vector>
 
-#include "numsim/arith/accumulator.h"
+#include "numsim/arith/accumulation_mode.h"
 #include "numsim/backend/backend.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/gemm/gemm.h"
@@ -28,7 +28,7 @@ GemmOperand AsSquare(std::span<const float> values, size_t n) {
 
 // Operations per second of the best of several products that together take a twentieth of a second.
 // The scalar reference, which would take seconds for one product, multiplies smaller matrices.
-double ProductRate(const Accumulator& rule) {
+double ProductRate(const AccumulationMode& rule) {
   const size_t size = UsesScalarReference() ? 64 : 512;
   constexpr double kSeconds = 0.05;
   std::vector<float> a(size * size), b(size * size), out(size * size);
@@ -48,7 +48,9 @@ double ProductRate(const Accumulator& rule) {
 
 }  // namespace
 
-double TrainSpeed::Share(StepPart part) const { return seconds == 0 ? 0 : profile[part] / seconds; }
+double TrainSpeed::Share(StepPhase part) const {
+  return seconds == 0 ? 0 : profile[part] / seconds;
+}
 
 TrainSpeed MeasureSpeed(Trainer& trainer, bool rates) {
   TrainSpeed speed;
@@ -59,12 +61,12 @@ TrainSpeed MeasureSpeed(Trainer& trainer, bool rates) {
   speed.unit = trainer.unit();
   speed.profile = trainer.profile();
   speed.tokens_per_second = steps * static_cast<double>(trainer.tokens_per_step()) / speed.seconds;
-  const double products = speed.profile[StepPart::kProduct];
+  const double products = speed.profile[StepPhase::kProduct];
   const double operations = 3 * steps * trainer.model().ForwardFlops(trainer.config().train.batch);
   if (products > 0) speed.layer_gflops = operations / products / kGiga;
   if (!rates) return speed;
-  speed.float32_gflops = ProductRate(ParseAccumulator("fp32")) / kGiga;
-  speed.library_gflops = ProductRate(ParseAccumulator("library")) / kGiga;
+  speed.float32_gflops = ProductRate(ParseAccumulationMode("fp32")) / kGiga;
+  speed.library_gflops = ProductRate(ParseAccumulationMode("library")) / kGiga;
   return speed;
 }
 
@@ -84,10 +86,10 @@ std::string Describe(const TrainSpeed& speed) {
   }
   text += "\nshares of a step:";
   double other = 1;
-  for (size_t i = 0; i < kStepParts; ++i) {
-    const auto part = static_cast<StepPart>(i);
+  for (size_t i = 0; i < kStepPhases; ++i) {
+    const auto part = static_cast<StepPhase>(i);
     other -= speed.Share(part);
-    text += fmt::format(" {} {:.1f} %,", Name(part), 100 * speed.Share(part));
+    text += fmt::format(" {} {:.1f} %,", ToString(part), 100 * speed.Share(part));
   }
   return text + fmt::format(" other {:.1f} %\n", 100 * other);
 }

@@ -29,16 +29,16 @@ NamedTexts Options(const TrainConfig& config) {
 
 NamedTexts Measurements(const TrainSpeed& speed) {
   if (speed.steps == 0) return {};
-  NamedTexts texts = {{"steps", Cell(speed.steps)},
-                      {"seconds", Cell(speed.seconds)},
-                      {"tokens_per_second", Cell(speed.tokens_per_second)},
-                      {"layer_gflops", Cell(speed.layer_gflops)},
-                      {"float32_gflops", Cell(speed.float32_gflops)},
-                      {"library_gflops", Cell(speed.library_gflops)},
+  NamedTexts texts = {{"steps", FormatCell(speed.steps)},
+                      {"seconds", FormatCell(speed.seconds)},
+                      {"tokens_per_second", FormatCell(speed.tokens_per_second)},
+                      {"layer_gflops", FormatCell(speed.layer_gflops)},
+                      {"float32_gflops", FormatCell(speed.float32_gflops)},
+                      {"library_gflops", FormatCell(speed.library_gflops)},
                       {"library", GemmLibrary()}};
-  for (size_t part = 0; part < kStepParts; ++part) {
-    texts.emplace_back(fmt::format("share_{}", Name(static_cast<StepPart>(part))),
-                       Cell(speed.Share(static_cast<StepPart>(part))));
+  for (size_t part = 0; part < kStepPhases; ++part) {
+    texts.emplace_back(fmt::format("share_{}", ToString(static_cast<StepPhase>(part))),
+                       FormatCell(speed.Share(static_cast<StepPhase>(part))));
   }
   return texts;
 }
@@ -50,37 +50,39 @@ std::string SummaryText(Trainer& trainer) {
   std::string text;
   text += Line("status",
                trainer.reason().empty()
-                   ? std::string(Name(trainer.status()))
-                   : fmt::format("{}: {}", Name(trainer.status()), trainer.reason()));
+                   ? std::string(ToString(trainer.status()))
+                   : fmt::format("{}: {}", ToString(trainer.status()), trainer.reason()));
   text += Line("steps", fmt::format("{} of {}", trainer.steps_taken(), config.train.steps));
-  text += Line(
-      "model",
-      fmt::format(
-          "{}, {} parameters", Name(config.model.kind), trainer.model().parameters().Elements()));
+  text += Line("model",
+               fmt::format("{}, {} parameters",
+                           ToString(config.model.kind),
+                           trainer.model().parameters().Elements()));
   text += Line("data", trainer.data().Describe());
-  text += Line(
-      "training loss",
-      fmt::format(
-          "{} (mean of the last {} steps)", Cell(trainer.recent_loss()), LossHistory::kRecent));
+  text += Line("training loss",
+               fmt::format("{} (mean of the last {} steps)",
+                           FormatCell(trainer.recent_loss()),
+                           LossHistory::kRecent));
   if (const auto& valid = trainer.last_validation()) {
-    text += Line("validation loss", Cell(valid->Mean()));
+    text += Line("validation loss", FormatCell(valid->Mean()));
   }
   if (const auto& zero_shot = trainer.last_zero_shot()) {
-    text += Line(
-        "zero-shot accuracy",
-        fmt::format("{} (among {} concepts)", Cell(zero_shot->Accuracy()), zero_shot->concepts));
+    text +=
+        Line("zero-shot accuracy",
+             fmt::format(
+                 "{} (among {} concepts)", FormatCell(zero_shot->Accuracy()), zero_shot->concepts));
   }
   if (const auto bound = trainer.data().EntropyBound()) {
-    text += Line("entropy bound", Cell(*bound));
+    text += Line("entropy bound", FormatCell(*bound));
   }
   const Optimizer::Bytes bytes = trainer.optimizer().StoredBytes();
-  text += Line("bytes a parameter",
-               fmt::format("m {}, v {}, weights {}, {}together {}",
-                           Cell(bytes.m),
-                           Cell(bytes.v),
-                           Cell(bytes.weights),
-                           bytes.other > 0 ? fmt::format("other {}, ", Cell(bytes.other)) : "",
-                           Cell(bytes.Sum())));
+  text +=
+      Line("bytes a parameter",
+           fmt::format("m {}, v {}, weights {}, {}together {}",
+                       FormatCell(bytes.m),
+                       FormatCell(bytes.v),
+                       FormatCell(bytes.weights),
+                       bytes.other > 0 ? fmt::format("other {}, ", FormatCell(bytes.other)) : "",
+                       FormatCell(bytes.Sum())));
   return text;
 }
 

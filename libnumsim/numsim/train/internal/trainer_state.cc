@@ -35,7 +35,7 @@ std::vector<T> Values(const Array& array) {
 
 void RequireType(std::string_view name, const Array& array, ElementType type) {
   if (array.type == type) return;
-  throw Error::Format("tensor '{}' is {}, expected {}", name, Name(array.type), Name(type));
+  throw Error::Format("tensor '{}' is {}, expected {}", name, ToString(array.type), ToString(type));
 }
 
 // Every parameter from "model/NAME", and no tensor of that kind beside them.
@@ -52,11 +52,13 @@ void RestoreParameters(const TrainState& state, ParameterList<float>& parameters
     const Array* const array = state.FindTensor(name);
     if (array == nullptr) throw Error::Format("tensor '{}' is missing", name);
     RequireType(name, *array, ElementType::kF32);
-    const MatrixRef<float> value = parameter.value.View();
+    const MatrixSpan<float> value = parameter.value.View();
     const std::vector<size_t> shape = {value.rows, value.cols};
     if (array->shape != shape) {
-      throw Error::Format(
-          "tensor '{}' has shape {}, expected {}", name, ShapeText(array->shape), ShapeText(shape));
+      throw Error::Format("tensor '{}' has shape {}, expected {}",
+                          name,
+                          ShapeToString(array->shape),
+                          ShapeToString(shape));
     }
     std::memcpy(value.Span().data(), array->bytes.data(), array->bytes.size());
   }
@@ -128,7 +130,7 @@ TrainState Trainer::Save() const {
   const Parts& p = *parts_;
   TrainState state;
   for (const Parameter<float>& parameter : p.model->parameters()) {
-    const MatrixRef<float> value = parameter.value.View();
+    const MatrixSpan<float> value = parameter.value.View();
     RequireHost("a checkpoint", {value.place});
     state.tensors.emplace_back(
         Join(kModel, parameter.name),
@@ -151,8 +153,8 @@ TrainState Trainer::Save() const {
   state.fields = {{"version", std::string(BuildVersion())},
                   {"config", WriteTrainConfig(p.config)},
                   {"data", DataText(p.data->shape())},
-                  {"step", Cell(p.step)},
-                  {"status", std::string(Name(p.status))},
+                  {"step", FormatCell(p.step)},
+                  {"status", std::string(ToString(p.status))},
                   {"reason", p.reason},
                   {"losses", NumbersText(p.losses.Save())},
                   {"validation", NumbersText(validation)}};

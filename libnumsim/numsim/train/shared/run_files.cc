@@ -161,7 +161,7 @@ void CsvFiles::Append(Telemetry& telemetry) {
 
 void CsvFiles::RecordLengths(TrainState& state) const {
   for (const File& file : files_) {
-    state.fields.emplace_back(LengthField(file.table), Cell(file.length));
+    state.fields.emplace_back(LengthField(file.table), FormatCell(file.length));
   }
 }
 

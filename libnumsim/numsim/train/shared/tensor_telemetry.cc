@@ -32,16 +32,16 @@ void TensorObserver::Begin(uint64_t step, Telemetry* telemetry, StepProfile* pro
   profile_ = profile;
 }
 
-void TensorObserver::Tensor(std::string_view point, TensorRole role, MatrixRef<float> values) {
+void TensorObserver::Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) {
   const bool activation = role == TensorRole::kActivation;
   if (activation) PlantActivation(stress_, point, values);
   const auto& plan = activation ? activations_ : gradients_;
   if (plan) {
-    const TimedPart timed(profile_, StepPart::kQuantise);
+    const TimedPart timed(profile_, StepPhase::kQuantise);
     RoundTo(*plan, values);
   }
   if (telemetry_ == nullptr) return;
-  const TimedPart timed(profile_, StepPart::kTelemetry);
+  const TimedPart timed(profile_, StepPhase::kTelemetry);
   RecordTensor(step_, point, activation ? "activation" : "gradient", values, *telemetry_);
 }
 
@@ -52,42 +52,42 @@ void TensorObserver::Quantised(std::string_view layer,
   if (telemetry_ == nullptr) return;
   StepProfile spent;
   {
-    const TimedPart timed(&spent, StepPart::kTelemetry);
+    const TimedPart timed(&spent, StepPhase::kTelemetry);
     const std::span<float> values =
         dequantised_.Resize(quantised.shape.rows, quantised.shape.cols).Span();
     const ErrorMeasures error = QuantizationError(original.values, quantised, values);
     telemetry_->Add("quantised",
-                    {Cell(step_),
-                     Cell(layer),
-                     Cell(Name(operand)),
-                     FormatText(quantised.format),
-                     Cell(static_cast<double>(AmaxOfAll(original.values))),
-                     Cell(error.UnderflowShare()),
-                     Cell(error.OverflowShare()),
-                     Cell(error.error_square / static_cast<double>(error.measured)),
-                     Cell(error.SqnrDb())});
+                    {FormatCell(step_),
+                     FormatCell(layer),
+                     FormatCell(ToString(operand)),
+                     ToString(quantised.format),
+                     FormatCell(static_cast<double>(AbsmaxOfTensor(original.values))),
+                     FormatCell(error.UnderflowShare()),
+                     FormatCell(error.OverflowShare()),
+                     FormatCell(error.error_square / static_cast<double>(error.measured)),
+                     FormatCell(error.SqnrDb())});
   }
   if (profile_ == nullptr) return;
   // The layer calls within its own timed step.
-  (*profile_)[StepPart::kTelemetry] += spent[StepPart::kTelemetry];
-  (*profile_)[StepPart::kQuantise] -= spent[StepPart::kTelemetry];
+  (*profile_)[StepPhase::kTelemetry] += spent[StepPhase::kTelemetry];
+  (*profile_)[StepPhase::kQuantise] -= spent[StepPhase::kTelemetry];
 }
 
 void RecordTensor(uint64_t step,
                   std::string_view point,
                   std::string_view role,
-                  MatrixRef<float> values,
+                  MatrixSpan<float> values,
                   Telemetry& telemetry) {
   const AbsoluteStatistics measured = MeasureAbsolute(values);
   const size_t finite = values.Elements() - measured.nonfinite;
   telemetry.Add("tensors",
-                {Cell(step),
-                 Cell(point),
-                 Cell(role),
-                 Cell(measured.mean),
-                 Cell(measured.max),
-                 Cell(std::sqrt(measured.square_sum / static_cast<double>(finite))),
-                 Cell(static_cast<uint64_t>(measured.nonfinite))});
+                {FormatCell(step),
+                 FormatCell(point),
+                 FormatCell(role),
+                 FormatCell(measured.mean),
+                 FormatCell(measured.max),
+                 FormatCell(std::sqrt(measured.square_sum / static_cast<double>(finite))),
+                 FormatCell(static_cast<uint64_t>(measured.nonfinite))});
 }
 
 }  // namespace numsim

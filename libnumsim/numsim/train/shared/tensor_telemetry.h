@@ -28,7 +28,7 @@ class TensorObserver : public PassObserver<float> {
   // `profile`, also that of measuring within a part of the layers' (kTelemetry). Both may be null.
   void Begin(uint64_t step, Telemetry* telemetry, StepProfile* profile);
 
-  void Tensor(std::string_view point, TensorRole role, MatrixRef<float> values) override;
+  void Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) override;
   void Quantised(std::string_view layer,
                  LinearOperand operand,
                  const MatrixView& original,
@@ -47,7 +47,7 @@ class TensorObserver : public PassObserver<float> {
 void RecordTensor(uint64_t step,
                   std::string_view point,
                   std::string_view role,
-                  MatrixRef<float> values,
+                  MatrixSpan<float> values,
                   Telemetry& telemetry);
 
 }  // namespace numsim

@@ -15,7 +15,7 @@ constexpr unsigned kThreads = 256;
 constexpr unsigned kWarps = kThreads / 32;
 constexpr unsigned kAll = 0xFFFFFFFFu;  // threads of a warp
 constexpr unsigned kTogether = 8;       // candidates of a thread
-constexpr unsigned kBuckets = 1u << kCriticalBucketBits;
+constexpr unsigned kBuckets = 1u << kTieBucketBits;
 
 // What all kernels need.
 struct Problem {
@@ -222,7 +222,7 @@ __global__ void __launch_bounds__(kThreads) BucketsKernel(const __grid_constant_
   for (unsigned b = threadIdx.x; b < kBuckets; b += kThreads) sums[b] = 0;
   __syncthreads();
   ForEachMember<kPath>(problem, random, low, high, [&](size_t, uint32_t word, double term) {
-    atomicAdd(&sums[CriticalBucket(word)], term);
+    atomicAdd(&sums[TieBucket(word)], term);
   });
   __syncthreads();
   for (unsigned b = threadIdx.x; b < kBuckets; b += kThreads) {
@@ -239,7 +239,7 @@ __global__ void __launch_bounds__(kThreads) CollectKernel(const __grid_constant_
                                                           const __grid_constant__ DeviceElements to,
                                                           uint64_t* count) {
   ForEachMember<kPath>(problem, random, low, high, [&](size_t i, uint32_t word, double) {
-    if (CriticalBucket(word) != bucket) return;
+    if (TieBucket(word) != bucket) return;
     const uint64_t at = atomicAdd(reinterpret_cast<unsigned long long*>(count), 1ull);
     Copy(problem.elements, i, to, at);
   });

@@ -8,9 +8,9 @@
 
 #include "numsim/backend/device.h"
 #include "numsim/cast/shared/round_step_rule.h"
-#include "numsim/updates/internal/critical_group.h"
 #include "numsim/updates/internal/matched_sample.h"
 #include "numsim/updates/internal/matched_terms.h"
+#include "numsim/updates/internal/tie_set.h"
 
 namespace numsim {
 
@@ -44,7 +44,7 @@ class MatchedPasses {
  public:
   static constexpr size_t kMostParts = 512;  // of a pass
   static constexpr size_t kPartials = kMostParts * kDeviceCandidates;
-  static constexpr size_t kResults = (size_t{1} << kCriticalBucketBits) * sizeof(double);
+  static constexpr size_t kResults = (size_t{1} << kTieBucketBits) * sizeof(double);
 
   MatchedPasses(const StepRule& rule,
                 const MatchedTerms& terms,

@@ -46,7 +46,7 @@ void CrossBlock(const MatchedProblem& problem,
     sum += terms(w[i], u[i], at_high[i]) - terms(w[i], u[i], at_low[i]);
   }
   crossing.sum_high += sum;
-  CriticalGroup& members = crossing.members;
+  TieSet& members = crossing.members;
   const auto keep = [&, chosen = std::span(places).first(found)](const auto& from, auto& to) {
     size_t at = to.size();
     to.resize(at + chosen.size());
@@ -80,11 +80,11 @@ Crossing Join(std::vector<Crossing>& parts) {
       }
     });
   };
-  join(&CriticalGroup::index);
-  join(&CriticalGroup::weights);
-  join(&CriticalGroup::update);
-  join(&CriticalGroup::at_low);
-  join(&CriticalGroup::at_high);
+  join(&TieSet::index);
+  join(&TieSet::weights);
+  join(&TieSet::update);
+  join(&TieSet::at_low);
+  join(&TieSet::at_high);
   return all;
 }
 

@@ -1,16 +1,16 @@
-// Finding alpha* and its critical group (matched_step.h), in two ways.
+// Finding alpha* and its tie set (matched_step.h), in two ways.
 #pragma once
 
 #include <optional>
 
-#include "numsim/updates/internal/critical_group.h"
 #include "numsim/updates/internal/matched_terms.h"
+#include "numsim/updates/internal/tie_set.h"
 
 namespace numsim {
 
 struct SearchResult {
   // Empty where no alpha reaches the target. Members in ascending order of index.
-  std::optional<CriticalGroup> group;
+  std::optional<TieSet> group;
   int passes = 0;  // over all weights
 };
 
@@ -19,7 +19,7 @@ SearchResult SearchBySelection(const MatchedProblem& problem, const MatchedTerms
 
 // The weights whose value differs between two factors, and S at both.
 struct Crossing {
-  CriticalGroup members;  // key and sum_below are left open
+  TieSet members;  // key and sum_below are left open
   double sum_low = 0, sum_high = 0;
 };
 Crossing FindCrossing(const MatchedProblem& problem,

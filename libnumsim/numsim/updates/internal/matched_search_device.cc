@@ -167,14 +167,14 @@ class Search {
     return true;
   }
 
-  // The members of one bucket of the critical group decide; those of the buckets before it move.
-  CriticalDecision Decide() {
+  // The members of one bucket of the tie set decide; those of the buckets before it move.
+  TieDecision Decide() {
     const AlphaKey key = bracket_.high;
-    CriticalGroup group;
+    TieSet group;
     group.key = key;
     group.sum_below = sum_low_;
     const std::vector<double> added = device_.SumBuckets(elements_, key, problem_.random);
-    const uint32_t bucket = LastCriticalBucket(terms_, added, group.sum_below);
+    const uint32_t bucket = LastTieBucket(terms_, added, group.sum_below);
     const size_t count = device_.CollectBucket(elements_, key, problem_.random, bucket, Spare());
     NUMSIM_CHECK(count <= Spare().count, "{} members, room for {}", count, Spare().count);
     const auto fetch = [&](const auto* from, auto& to) {

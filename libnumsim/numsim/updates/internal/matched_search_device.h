@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "numsim/updates/internal/critical_group.h"
 #include "numsim/updates/internal/matched_passes_device.h"
+#include "numsim/updates/internal/tie_set.h"
 
 namespace numsim {
 
@@ -19,11 +19,11 @@ struct MatchedMemory {
 };
 
 struct DeviceSearchResult {
-  // Where alpha* is, and which members of its critical group move; empty where no alpha reaches the
+  // Where alpha* is, and which members of its tie set move; empty where no alpha reaches the
   // target.
   struct Found {
     AlphaKey key = 0;
-    CriticalDecision decision;
+    TieDecision decision;
   };
   std::optional<Found> found;
   int passes = 0;  // over all weights

@@ -17,7 +17,7 @@ namespace {
 constexpr AlphaKey kDouble = AlphaKey{1} << 23;  // keys from an alpha to twice it
 constexpr size_t kSampledFrom = 1 << 15;         // weights; fewer lie in the caches
 
-// The weights that may still be in the critical group, and the bracket of keys:
+// The weights that may still be in the tie set, and the bracket of keys:
 // S(low) < T <= S(high).
 class Survivors {
  public:
@@ -64,7 +64,7 @@ class Survivors {
     return reached;
   }
 
-  // Two steps toward the critical group by a sample of the survivors.
+  // Two steps toward the tie set by a sample of the survivors.
   void NarrowByGuess() {
     const double share = (terms_.target - settled_) / SquaredSum(group_.update);
     const AlphaBracket guess =
@@ -74,7 +74,7 @@ class Survivors {
     }
   }
 
-  CriticalGroup TakeGroup() {
+  TieSet TakeGroup() {
     group_.key = bracket_.high;
     return std::move(group_);
   }
@@ -106,8 +106,8 @@ class Survivors {
   const MatchedProblem& problem_;
   const MatchedTerms& terms_;
   AlphaBracket bracket_;
-  double settled_ = 0;   // what the dropped weights add to S, in the whole bracket
-  CriticalGroup group_;  // sum_below is S(low)
+  double settled_ = 0;  // what the dropped weights add to S, in the whole bracket
+  TieSet group_;        // sum_below is S(low)
   std::vector<float> values_;
   std::vector<uint32_t> places_;
 };

@@ -36,7 +36,7 @@ MatchedStep TakeMatchedStep(const MatchedProblem& problem,
   }
   RoundStepOnHost(
       *problem.plan, problem.weights, problem.update, AlphaOf(found.group->key - 1), new_weights);
-  const CriticalChoice choice = MoveMembers(problem, terms, *found.group, new_weights);
+  const TieChoice choice = MoveMembers(problem, terms, *found.group, new_weights);
   ++step.passes;
   step.alpha = AlphaOf(found.group->key);
   step.matched = terms.Size(choice.sum);

@@ -69,7 +69,7 @@ void SetArgument(UpdateRule& rule, std::string_view argument, std::string_view w
     rule.small_step =
         ParseKeyword(kSmallSteps, fmt::format("update rule '{}': small step", whole), argument);
   } else {
-    throw Error::Format("update rule '{}': {} takes no argument", whole, Name(rule.kind));
+    throw Error::Format("update rule '{}': {} takes no argument", whole, ToString(rule.kind));
   }
 }
 
@@ -80,7 +80,7 @@ bool IsScope(const ScaleLayout& layout) {
 
 void SetScope(UpdateRule& rule, std::string_view scope, std::string_view whole) {
   if (!HasScope(rule.kind)) {
-    throw Error::Format("update rule '{}': {} has no scope", whole, Name(rule.kind));
+    throw Error::Format("update rule '{}': {} has no scope", whole, ToString(rule.kind));
   }
   try {
     rule.scope = ParseScaleLayout(scope);
@@ -98,7 +98,7 @@ std::string ArgumentText(const UpdateRule& rule) {
   }
   if (rule.kind == UpdateKind::kKahan && rule.compensation) return ":" + rule.compensation->name;
   if (IsMatched(rule.kind) && rule.small_step != SmallStep::kOneAtRandom) {
-    return fmt::format(":{}", KeywordText(kSmallSteps, rule.small_step));
+    return fmt::format(":{}", KeywordToString(kSmallSteps, rule.small_step));
   }
   return "";
 }
@@ -134,24 +134,24 @@ std::vector<UpdateRule> ParseUpdateRuleList(std::string_view text) {
   return rules;
 }
 
-std::string Name(const UpdateRule& rule) {
-  std::string text = std::string(Name(rule.kind)) + ArgumentText(rule);
+std::string ToString(const UpdateRule& rule) {
+  std::string text = std::string(ToString(rule.kind)) + ArgumentText(rule);
   if (HasScope(rule.kind) && rule.scope.granularity != Granularity::kTensor) {
-    text += "@" + Name(rule.scope);
+    text += "@" + ToString(rule.scope);
   }
   return text;
 }
 
-std::string_view Name(UpdateKind kind) { return KeywordText(kKinds, kind); }
+std::string_view ToString(UpdateKind kind) { return KeywordToString(kKinds, kind); }
 
-std::string_view Name(UpdateStatus status) { return KeywordText(kStatuses, status); }
+std::string_view ToString(UpdateStatus status) { return KeywordToString(kStatuses, status); }
 
 std::span<const UpdateKind> UpdateKinds() { return kKindList; }
 
 void CheckUpdateRule(const UpdateRule& rule, const Format& format) {
   if (rule.kind == UpdateKind::kSplitMaster && format.spec != kBf16) {
     throw Error::Format(
-        "update rule {}: weights of format {}, expected bf16", Name(rule.kind), format.name);
+        "update rule {}: weights of format {}, expected bf16", ToString(rule.kind), format.name);
   }
   if (rule.kind == UpdateKind::kKahan) {
     const Format& compensation = rule.compensation ? *rule.compensation : format;
@@ -159,7 +159,7 @@ void CheckUpdateRule(const UpdateRule& rule, const Format& format) {
       throw Error::Format(
           "update rule {}: a compensation in {}, expected a format with a sign and "
           "a zero",
-          Name(rule),
+          ToString(rule),
           compensation.name);
     }
   }

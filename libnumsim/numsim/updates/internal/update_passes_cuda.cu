@@ -283,7 +283,7 @@ void ElementwisePass(const DeviceStep& step, const DeviceBlockSums& sums, Device
 void MatchedPass(const DeviceStep& step,
                  float low,
                  float high,
-                 const CriticalDecision& decision,
+                 const TieDecision& decision,
                  const DeviceBlockSums& sums,
                  DeviceStream& stream) {
   if (step.rule.path == StepPath::kGrid) {

@@ -7,7 +7,7 @@
 
 #include "numsim/backend/device.h"
 #include "numsim/cast/shared/round_step_rule.h"
-#include "numsim/updates/internal/critical_group.h"
+#include "numsim/updates/internal/tie_set.h"
 #include "numsim/updates/update_rule.h"
 
 namespace numsim {
@@ -69,7 +69,7 @@ void ElementwisePass(const DeviceStep& step, const DeviceBlockSums& sums, Device
 void MatchedPass(const DeviceStep& step,
                  float low,
                  float high,
-                 const CriticalDecision& decision,
+                 const TieDecision& decision,
                  const DeviceBlockSums& sums,
                  DeviceStream& stream);
 

@@ -96,7 +96,7 @@ template <StepPath kPath>
 struct MatchedRule {
   static constexpr bool kDraws = false;
   float low, high;
-  CriticalDecision decision;
+  TieDecision decision;
 
   __device__ Extra Load(const DeviceStep&, size_t) const { return {}; }
   __device__ float Next(

@@ -1,0 +1,114 @@
+// The points of `switchback-accuracy`, and whether its options make sense.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "experiments/core/settings.h"
+#include "experiments/switchback_accuracy/switchback_accuracy.h"
+#include "numsim/base/error.h"
+
+namespace numsim::experiments::switchback_accuracy {
+namespace {
+
+void CheckOptions(const Settings& settings) {
+  const int64_t steps = settings.GetInteger("steps", 10, 100'000'000);
+  settings.GetInteger("records", 2, steps);
+  settings.GetInteger("warmup", 0, steps);
+  settings.GetInteger("shadow-every", 0, 100'000'000);
+  settings.GetInteger("shadow-seeds", 0, 1'000'000);
+  settings.GetInteger("shapes-size", 64, int64_t{1} << 32);
+  settings.GetInteger("text-size", 1 << 14, int64_t{1} << 32);
+  // Also of a model that is not asked for.
+  for (const char* const model : {"clip", "llama"}) {
+    settings.GetDouble(fmt::format("lr-{}", model), 1e-12, 100);
+    const std::string sizes = fmt::format("sizes-{}", model);
+    ReadSizes(settings, sizes);
+    CheckDistinct(sizes, settings.GetList(sizes));
+    const std::string batches = fmt::format("batches-{}", model);
+    settings.GetIntegers(batches, 1, 1 << 20);
+    CheckDistinct(batches, settings.GetList(batches));
+  }
+  CheckDistinct("models", settings.GetList("models"));
+}
+
+ModelKind ParseModel(const std::string& text) {
+  if (text == "clip") return ModelKind::kClip;
+  if (text == "llama") return ModelKind::kLlama;
+  throw Error::Format("--models: '{}' is not one of clip, llama", text);
+}
+
+// Every size, with the largest batch, which is the hardest to fill.
+void CheckModel(const Settings& settings, const std::string& model, Training training) {
+  const std::vector<int64_t> batches = settings.GetIntegers("batches-" + model, 1, 1 << 20);
+  training.batch = static_cast<size_t>(*std::max_element(batches.begin(), batches.end()));
+  const std::string sizes = "sizes-" + model;
+  std::vector<TrainConfig> configs;
+  for (const ModelSize& size : ReadSizes(settings, sizes)) {
+    training.size = size;
+    configs.push_back(ConfigOf(settings, training, 0));
+  }
+  CheckTrainings(settings,
+                 configs,
+                 {{"model.layers", sizes},
+                  {"model.width", sizes},
+                  {"model.heads", sizes},
+                  {"train.batch", "batches-" + model},
+                  {"schedule.peak", "lr-" + model},
+                  {"data.size", model == "clip" ? "shapes-size" : "text-size"}});
+}
+
+// Relative: multiplications of a step, but for the heads.
+double CostOf(const TrainConfig& config) {
+  const ModelConfig& model = config.model;
+  const auto number = [](size_t n) { return static_cast<double>(n); };
+  double rows = number(model.context);
+  if (model.kind == ModelKind::kClip) {
+    constexpr double kCaption = 48;  // about
+    const double side = number(config.data.image) / number(model.patch);
+    rows = side * side + 1 + kCaption;
+  }
+  return number(config.train.batch) * rows * number(model.layers) * number(model.width) *
+         number(model.width);
+}
+
+void AddPoints(const Settings& settings,
+               const std::string& model,
+               const std::vector<Variant>& variants,
+               std::vector<Trial>& trials) {
+  Training training{ParseModel(model), {}, 0, kBaseline};
+  CheckModel(settings, model, training);
+  for (const ModelSize& size : ReadSizes(settings, "sizes-" + model)) {
+    for (const int64_t batch : settings.GetIntegers("batches-" + model, 1, 1 << 20)) {
+      for (const Variant& variant : variants) {
+        training = {training.model, size, static_cast<size_t>(batch), variant};
+        for (int i = 0; i < settings.seeds; ++i) {
+          const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
+          trials.push_back(
+              {.label = fmt::format(
+                   "{} {} batch={} {} seed={}", model, Text(size), batch, variant.Text(), seed),
+               .seed = seed,
+               .parameters = {{"model", model},
+                              {"size", Text(size)},
+                              {"batch", fmt::format("{}", batch)},
+                              {"variant", variant.Text()}},
+               .cost = CostOf(ConfigOf(settings, training, seed))});
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Trial> Trials(const Settings& settings) {
+  CheckOptions(settings);
+  const std::vector<Variant> variants = VariantsOf(settings);
+  std::vector<Trial> trials;
+  for (const std::string& model : settings.GetList("models")) {
+    AddPoints(settings, model, variants, trials);
+  }
+  return trials;
+}
+
+}  // namespace numsim::experiments::switchback_accuracy

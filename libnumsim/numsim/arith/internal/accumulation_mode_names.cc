@@ -1,0 +1,164 @@
+// Accumulation modes as text: ParseAccumulationMode and Name.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <vector>
+
+#include "numsim/arith/accumulation_mode.h"
+#include "numsim/base/error.h"
+#include "numsim/formats/format_table.h"
+
+namespace numsim {
+namespace {
+
+constexpr std::string_view kChunkedPrefix = "fp32-chunked:";
+constexpr std::string_view kTruncPrefix = "trunc:";
+constexpr std::string_view kUnfusedSuffix = ":unfused";
+
+struct PlainName {
+  std::string_view text;
+  AccumulationKind kind;
+};
+constexpr PlainName kPlainNames[] = {{"exact", AccumulationKind::kExact},
+                                     {"fp64", AccumulationKind::kFloat64},
+                                     {"library", AccumulationKind::kLibrary}};
+
+// Everything that ParseAccumulationMode takes, after "neither".
+std::string ValidTexts() {
+  std::string text =
+      "exact nor FORMAT nor FORMAT:unfused nor fp64, fp32-chunked:N, trunc:F,CHUNK[,PROMOTE], "
+      "library or one of ";
+  const char* separator = "";
+  for (const AccumulationModeRow& row : AccumulationModeTable()) {
+    text += fmt::format("{}{}", separator, row.name);
+    separator = ", ";
+  }
+  return text;
+}
+
+// A decimal number of digits alone that is within the bounds.
+std::optional<int> ParseCount(std::string_view text, int least, int most) {
+  int value = 0;
+  if (text.empty() || text[0] == '-') return std::nullopt;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if (value < least || value > most) return std::nullopt;
+  return value;
+}
+
+// The number called `what` of the rule `whole`.
+int CountOf(
+    std::string_view text, std::string_view what, std::string_view whole, int least, int most) {
+  const std::optional<int> value = ParseCount(text, least, most);
+  if (!value) {
+    throw Error::Format("accumulator '{}': {} is '{}', expected a whole number from {} to {}",
+                        whole,
+                        what,
+                        text,
+                        least,
+                        most);
+  }
+  return *value;
+}
+
+AccumulationMode ParseChunked(std::string_view text) {
+  const std::string_view count = text.substr(kChunkedPrefix.size());
+  return {.kind = AccumulationKind::kChunked,
+          .chunk = CountOf(count, "N", text, 1, AccumulationMode::kMaxInterval)};
+}
+
+AccumulationMode ParseTrunc(std::string_view text) {
+  std::vector<std::string_view> pieces;
+  const std::string_view rest = text.substr(kTruncPrefix.size());
+  for (size_t begin = 0; begin <= rest.size();) {
+    const size_t end = std::min(rest.find(',', begin), rest.size());
+    pieces.push_back(rest.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (pieces.size() != 2 && pieces.size() != 3) {
+    throw Error::Format("accumulator '{}' is not of the form trunc:F,CHUNK[,PROMOTE]", text);
+  }
+  AccumulationMode rule{.kind = AccumulationKind::kAligned};
+  rule.fraction_bits = CountOf(pieces[0], "F", text, 1, AccumulationMode::kMaxFractionBits);
+  rule.chunk = CountOf(pieces[1], "CHUNK", text, 1, AccumulationMode::kMaxChunk);
+  if (pieces.size() == 3) {
+    rule.promote = CountOf(pieces[2], "PROMOTE", text, 1, AccumulationMode::kMaxInterval);
+    if (rule.promote % rule.chunk != 0) {
+      throw Error::Format("accumulator '{}': PROMOTE is not a multiple of CHUNK", text);
+    }
+  }
+  return rule;
+}
+
+AccumulationMode ParseInFormat(std::string_view text) {
+  const bool unfused = text.ends_with(kUnfusedSuffix);
+  const std::string_view format =
+      unfused ? text.substr(0, text.size() - kUnfusedSuffix.size()) : text;
+  try {
+    return {.kind = unfused ? AccumulationKind::kFormatUnfused : AccumulationKind::kFormat,
+            .format = ParseFormat(format).spec};
+  } catch (const Error& error) {
+    throw Error::Format("accumulator '{}' is neither {}; {}", text, ValidTexts(), error.what());
+  }
+}
+
+std::string TruncText(const AccumulationMode& rule) {
+  std::string text = fmt::format("{}{},{}", kTruncPrefix, rule.fraction_bits, rule.chunk);
+  if (rule.promote != 0) text += fmt::format(",{}", rule.promote);
+  if (rule.order == ProductOrder::kBytePairs) text += " by byte pairs";
+  return text;
+}
+
+}  // namespace
+
+AccumulationMode ParseAccumulationMode(std::string_view text) {
+  for (const PlainName& plain : kPlainNames) {
+    if (plain.text == text) return {.kind = plain.kind};
+  }
+  for (const AccumulationModeRow& row : AccumulationModeTable()) {
+    if (row.name == text) return row.rule;
+  }
+  if (text.starts_with(kChunkedPrefix)) return ParseChunked(text);
+  if (text.starts_with(kTruncPrefix)) return ParseTrunc(text);
+  return ParseInFormat(text);
+}
+
+std::string DefinitionText(const AccumulationMode& rule) {
+  switch (rule.kind) {
+    case AccumulationKind::kFormat:
+      return ToString(rule.format);
+    case AccumulationKind::kFormatUnfused:
+      return ToString(rule.format) + std::string(kUnfusedSuffix);
+    case AccumulationKind::kChunked:
+      return fmt::format("{}{}", kChunkedPrefix, rule.chunk);
+    case AccumulationKind::kAligned:
+      return TruncText(rule);
+    case AccumulationKind::kExactChunks:
+      return fmt::format("exact sums of {}", rule.chunk);
+    case AccumulationKind::kFlushedPairs:
+      return fmt::format("flushed sums of {}", rule.chunk);
+    case AccumulationKind::kAlignedDown:
+      return fmt::format("rounding down, F = {}, sums of {}{}",
+                         rule.fraction_bits,
+                         rule.chunk,
+                         rule.order == ProductOrder::kEvenOdd ? ", even/odd" : "");
+    default:
+      break;
+  }
+  for (const PlainName& plain : kPlainNames) {
+    if (plain.kind == rule.kind) return std::string(plain.text);
+  }
+  NUMSIM_CHECK(false, "accumulator kind {}", static_cast<int>(rule.kind));
+  return {};
+}
+
+std::string ToString(const AccumulationMode& rule) {
+  for (const AccumulationModeRow& row : AccumulationModeTable()) {
+    if (row.rule == rule) return std::string(row.name);
+  }
+  return DefinitionText(rule);
+}
+
+}  // namespace numsim

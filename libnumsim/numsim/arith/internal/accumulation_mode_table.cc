@@ -1,0 +1,89 @@
+// What devices do: the named rules. Not here, for want of a rule that could say it: NVIDIA's 4-bit
+// products with block scales (nvfp4, mxf4: F = 35, groups of 16), whose scales enter each group's
+// sum before it is aligned, and results in float16, which round to nearest once more [MMA-Sim].
+#include "numsim/arith/accumulation_mode.h"
+
+namespace numsim {
+namespace {
+
+constexpr AccumulationMode Truncating(int fraction_bits, int chunk, int promote = 0) {
+  return {.kind = AccumulationKind::kAligned,
+          .chunk = chunk,
+          .fraction_bits = fraction_bits,
+          .promote = promote};
+}
+
+constexpr AccumulationMode BytePairs() {
+  AccumulationMode rule = Truncating(25, 16, 32);
+  rule.order = ProductOrder::kBytePairs;
+  return rule;
+}
+
+constexpr AccumulationMode RoundingDown(int chunk, ProductOrder order = ProductOrder::kAscending) {
+  return {
+      .kind = AccumulationKind::kAlignedDown, .chunk = chunk, .fraction_bits = 24, .order = order};
+}
+
+constexpr AccumulationMode InChunks(AccumulationKind kind, int chunk) {
+  return {.kind = kind, .chunk = chunk};
+}
+
+constexpr AccumulationModeRow Measured(std::string_view name,
+                                       const AccumulationMode& rule,
+                                       std::string_view operands,
+                                       std::string_view note) {
+  return {name, rule, operands, true, "Hopper-measured", note};
+}
+
+constexpr AccumulationModeRow Reported(std::string_view name,
+                                       const AccumulationMode& rule,
+                                       std::string_view operands,
+                                       std::string_view note) {
+  return {name, rule, operands, false, "MMA-Sim", note};
+}
+
+constexpr AccumulationKind kExactChunks = AccumulationKind::kExactChunks;
+constexpr AccumulationKind kFlushedPairs = AccumulationKind::kFlushedPairs;
+constexpr ProductOrder kEvenOdd = ProductOrder::kEvenOdd;
+constexpr std::string_view kFp8 = "e4m3fn, e5m2";
+constexpr std::string_view kFp8Fnuz = "e4m3fnuz, e5m2fnuz";
+
+// One row per rule: name, rule, operands, note.
+// clang-format off
+constexpr AccumulationModeRow kTable[] = {
+    Measured("hopper-fp8-fast", Truncating(13, 32),         kFp8,     "cuBLASLt with fast accumulation (wgmma); not where it splits the inner dimension"),
+    Measured("hopper-fp8",      Truncating(13, 32, 128),    kFp8,     "cuBLASLt without fast accumulation: promoted to float32 every 128, as in [DeepGEMM]"),
+    Measured("hopper-bf16",     Truncating(25, 16),         "bf16",   "cuBLASLt; not where it splits the inner dimension (seen from 4096)"),
+    Measured("hopper-fp16",     Truncating(25, 16),         "fp16",   "cuBLASLt, as hopper-bf16"),
+    Measured("hopper-mma-fp8",  BytePairs(),                "e4m3fn", "mma.sync.m16n8k32, another unit than wgmma; each 32 from zero, C added in float32"),
+    Measured("hopper-tf32",     Truncating(25, 8),          "tf32",   "wgmma and mma.sync (probe-device); cuBLAS promotes every 32 (trunc:25,8,32)"),
+    Reported("volta-fp16",      Truncating(23, 4),          "fp16",   "mma.sync, float32 result"),
+    Reported("turing-fp16",     Truncating(24, 8),          "fp16",   "mma.sync, float32 result"),
+    Reported("ampere-fp16",     Truncating(24, 8),          "fp16",   "mma.sync, float32 result"),
+    Reported("ampere-bf16",     Truncating(24, 8),          "bf16",   "mma.sync"),
+    Reported("ampere-tf32",     Truncating(24, 4),          "tf32",   "mma.sync"),
+    Reported("ada-fp16",        Truncating(24, 8),          "fp16",   "mma.sync, float32 result"),
+    Reported("ada-bf16",        Truncating(24, 8),          "bf16",   "mma.sync"),
+    Reported("ada-tf32",        Truncating(24, 4),          "tf32",   "mma.sync"),
+    Reported("ada-fp8",         Truncating(13, 16),         kFp8,     "mma.sync, float32 result"),
+    Reported("blackwell-fp16",  Truncating(25, 16),         "fp16",   "tcgen05.mma and mma.sync"),
+    Reported("blackwell-bf16",  Truncating(25, 16),         "bf16",   "tcgen05.mma and mma.sync"),
+    Reported("blackwell-tf32",  Truncating(25, 8),          "tf32",   "tcgen05.mma and mma.sync"),
+    Reported("blackwell-fp8",   Truncating(25, 32),         kFp8,     "tcgen05.mma and mma.sync, no block scales"),
+    Reported("cdna1-fp16",      InChunks(kExactChunks, 4),  "fp16",   "MI100"),
+    Reported("cdna1-bf16",      InChunks(kExactChunks, 2),  "bf16",   "MI100"),
+    Reported("cdna2-fp16",      InChunks(kFlushedPairs, 4), "fp16",   "MI200"),
+    Reported("cdna2-bf16",      InChunks(kFlushedPairs, 4), "bf16",   "MI200, instructions named _1k"),
+    Reported("cdna2-bf16-2",    InChunks(kFlushedPairs, 2), "bf16",   "MI200, the other instructions"),
+    Reported("cdna3-fp16",      RoundingDown(8),            "fp16",   "MI300"),
+    Reported("cdna3-bf16",      RoundingDown(8),            "bf16",   "MI300"),
+    Reported("cdna3-tf32",      RoundingDown(4),            "tf32",   "MI300, xf32 instructions"),
+    Reported("cdna3-fp8",       RoundingDown(16, kEvenOdd), kFp8Fnuz, "MI300"),
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const AccumulationModeRow> AccumulationModeTable() { return kTable; }
+
+}  // namespace numsim

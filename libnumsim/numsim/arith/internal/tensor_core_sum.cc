@@ -1,0 +1,86 @@
+// Tensor cores that add a few products at a time with ordinary roundings [MMA-Sim].
+#include <bit>
+#include <cstdlib>
+
+#include "numsim/arith/arith.h"
+#include "numsim/arith/internal/tensor_cores.h"
+#include "numsim/arith/shared/exact.h"
+#include "numsim/arith/shared/exact_sum.h"
+#include "numsim/formats/named_formats.h"
+
+namespace numsim {
+namespace {
+
+uint32_t Bits(float value) { return std::bit_cast<uint32_t>(value); }
+
+const EncodePlan& NearestF32() {
+  static const EncodePlan plan = MakeEncodePlan(kFp32);
+  return plan;
+}
+
+// Whether the bits of a float32 are zero or below 2^min_exponent. Requires min_exponent >= -126.
+bool IsBelow(uint32_t bits, int min_exponent) {
+  const uint32_t field = bits >> 23 & 0xFF;
+  return static_cast<int>(field) - 127 < min_exponent;
+}
+
+// An operand or the accumulator: what is subnormal becomes +0, and so does -0.
+uint32_t FlushedToPositive(uint32_t bits, int min_exponent) {
+  return IsBelow(bits, min_exponent) ? 0 : bits;
+}
+// A float32 result keeps its sign.
+uint32_t FlushedResult(uint32_t bits) {
+  return IsBelow(bits, kFp32.MinExponent()) ? bits & kFp32.SignBit() : bits;
+}
+
+uint32_t FlushedAdd(uint32_t a, uint32_t b) {
+  return FlushedResult(Add({kFp32, a}, {kFp32, b}, NearestF32()).code);
+}
+
+// The product at k, +0 beyond the vectors.
+uint32_t FlushedProduct(const DotOperand& a, const DotOperand& b, size_t k) {
+  if (k >= a.values.size()) return 0;
+  const uint32_t x = FlushedToPositive(Bits(a.values[k]), a.format.MinExponent());
+  const uint32_t y = FlushedToPositive(Bits(b.values[k]), b.format.MinExponent());
+  return FlushedResult(Multiply({kFp32, x}, {kFp32, y}, NearestF32()).code);
+}
+
+// (p0 + p1) of two, (p0 + p1) + (p2 + p3) of four.
+uint32_t FlushedTree(const DotOperand& a, const DotOperand& b, size_t begin, size_t count) {
+  if (count == 1) return FlushedProduct(a, b, begin);
+  const size_t half = count / 2;
+  return FlushedAdd(FlushedTree(a, b, begin, half), FlushedTree(a, b, begin + half, half));
+}
+
+}  // namespace
+
+uint32_t ExactChunkSum(const AccumulationMode& rule,
+                       const DotOperand& a,
+                       const DotOperand& b) noexcept {
+  const size_t n = a.values.size(), chunk = static_cast<size_t>(rule.chunk);
+  uint32_t acc = 0;
+  for (size_t begin = 0; begin < n; begin += chunk) {
+    ExactSum sum;
+    sum.Add(ExactValue(kFp32, acc));
+    for (size_t k = begin; k < n && k < begin + chunk; ++k) {
+      sum.Add(
+          exact::Product(ExactValue(kFp32, Bits(a.values[k])), ExactValue(kFp32, Bits(b.values[k])))
+              .value);
+    }
+    acc = EncodeUnrounded(NearestF32(), sum.Result()).code;
+  }
+  return acc;
+}
+
+uint32_t FlushedPairSum(const AccumulationMode& rule,
+                        const DotOperand& a,
+                        const DotOperand& b) noexcept {
+  const size_t chunk = static_cast<size_t>(rule.chunk);
+  uint32_t acc = 0;
+  for (size_t k = 0; k < a.values.size(); k += chunk) {
+    acc = FlushedAdd(FlushedToPositive(acc, kFp32.MinExponent()), FlushedTree(a, b, k, chunk));
+  }
+  return acc;
+}
+
+}  // namespace numsim

@@ -1,0 +1,25 @@
+// The sums of tensor cores, for accumulation_mode.cc: what each kind does stands in accumulation_mode.h.
+// Each returns the bits of a float32. Requires vectors of equal size and rule.chunk >= 1.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "numsim/arith/accumulation_mode.h"
+
+namespace numsim {
+
+uint32_t AlignedSum(const AccumulationMode& rule,
+                    const DotOperand& a,
+                    const DotOperand& b) noexcept;
+uint32_t AlignedDownSum(const AccumulationMode& rule,
+                        const DotOperand& a,
+                        const DotOperand& b) noexcept;
+uint32_t ExactChunkSum(const AccumulationMode& rule,
+                       const DotOperand& a,
+                       const DotOperand& b) noexcept;
+uint32_t FlushedPairSum(const AccumulationMode& rule,
+                        const DotOperand& a,
+                        const DotOperand& b) noexcept;
+
+}  // namespace numsim

@@ -1,0 +1,145 @@
+#include <vector>
+
+#include "numsim/cast/cast_device.h"
+#include "numsim/gemm/gemm_device.h"
+#include "numsim/gemm/internal/gemm_offload.h"
+#include "numsim/gemm/internal/gemm_panel.h"
+
+namespace numsim {
+namespace {
+
+// An operand's memory on the device.
+struct OffloadedOperand {
+  DeviceArray<float> values, scales;
+  DeviceArray<uint8_t> codes;
+};
+
+// All that a thread keeps between products.
+struct Staging {
+  OffloadedOperand a, b;
+  DeviceArray<uint8_t> out;
+  DeviceGemmScratch scratch;
+};
+
+Staging& ThreadStaging() {
+  ThreadStream();  // begins, and so ends, outside of the other's life
+  static thread_local Staging staging;
+  return staging;
+}
+
+void CopyCodes(const void* codes, size_t bytes, OffloadedOperand& to, DeviceStream& stream) {
+  to.codes.Reserve(bytes);
+  device_memory::CopyIn(codes, to.codes.data(), bytes, stream);
+}
+
+// Values lie on the grid of the format, so any rounding gives their codes.
+template <typename Code>
+void EncodeValues(const GemmOperand& x, OffloadedOperand& to, DeviceStream& stream) {
+  const EncodePlan plan = MakeEncodePlan(x.format, Rounding{}, Overflow::kNonsaturate);
+  const size_t n = x.values.size();
+  to.values.Reserve(n);
+  to.codes.Reserve(n * sizeof(Code));
+  CopyToDevice(x.values, to.values.first(n), stream);
+  const DeviceSpan<Code> codes(reinterpret_cast<Code*>(to.codes.data()), n);
+  Encode(plan, DeviceSpan<const float>(to.values.first(n)), codes, stream);
+}
+
+// One scale for all rows, or one for each. The memory must live until the copy is done.
+std::vector<float> HostScales(const GemmOperand& x) {
+  if (x.scales.data.empty() || x.rows == 0) return {};
+  std::vector<float> scales(x.scales.row_stride == 0 ? 1 : x.rows);
+  for (size_t row = 0; row < scales.size(); ++row) scales[row] = x.scales.At(row, 0);
+  return scales;
+}
+
+DeviceGemmOperand CopyOperand(const GemmOperand& x,
+                              const std::vector<float>& scales,
+                              OffloadedOperand& to,
+                              DeviceStream& stream) {
+  if (!x.codes8.empty()) {
+    CopyCodes(x.codes8.data(), x.codes8.size_bytes(), to, stream);
+  } else if (!x.codes16.empty()) {
+    CopyCodes(x.codes16.data(), x.codes16.size_bytes(), to, stream);
+  } else if (x.format.StorageBytes() == 1) {
+    EncodeValues<uint8_t>(x, to, stream);
+  } else {
+    EncodeValues<uint16_t>(x, to, stream);
+  }
+  to.scales.Reserve(scales.size());
+  CopyToDevice(std::span<const float>(scales), to.scales.first(scales.size()), stream);
+  DeviceGemmOperand operand{.format = x.format, .codes = to.codes.data()};
+  operand.rows = x.rows;
+  operand.inner = x.inner;
+  operand.transposed = x.transposed;
+  operand.scales = to.scales.first(scales.size());
+  return operand;
+}
+
+// Calls multiply(a, b, out, staging, stream) and copies what it made to `out`.
+template <typename T, class Multiply>
+void RunOffloaded(const GemmOperand& a,
+                  const GemmOperand& b,
+                  std::span<T> out,
+                  const Multiply& multiply) {
+  CheckProduct(a, b, out.size());
+  if (out.empty()) return;
+  Staging& staging = ThreadStaging();
+  DeviceStream& stream = ThreadStream();
+  const std::vector<float> scales_a = HostScales(a), scales_b = HostScales(b);
+  const DeviceGemmOperand left = CopyOperand(a, scales_a, staging.a, stream);
+  const DeviceGemmOperand right = CopyOperand(b, scales_b, staging.b, stream);
+  staging.out.Reserve(out.size_bytes());
+  const DeviceSpan<T> result(reinterpret_cast<T*>(staging.out.data()), out.size());
+  multiply(left, right, result, staging.scratch, stream);
+  CopyToHost(DeviceSpan<const T>(result), out, stream);
+}
+
+bool HasFittingScales(const GemmOperand& x) { return x.scales.segment == 0; }
+
+// int8: -128 is a code but no value that encoding gives.
+bool HasFittingCodes(const GemmOperand& x) {
+  return x.format.sign != Sign::kTwosComplement || x.values.empty();
+}
+
+}  // namespace
+
+bool MultipliesOffloaded(const GemmOperand& a, const GemmOperand& b, const AccumulationMode& rule) {
+  if (rule.kind == AccumulationKind::kLibrary) return false;
+  if (a.format.sign == Sign::kTwosComplement && a.inner > kMostProductsOfAnyInt8) return false;
+  return MultipliesOnDevice(a.format, b.format, rule) && HasFittingScales(a) &&
+         HasFittingScales(b) && HasFittingCodes(a) && HasFittingCodes(b);
+}
+
+void GemmOnDevice(const GemmOperand& a,
+                  const GemmOperand& b,
+                  const AccumulationMode& rule,
+                  std::span<float> out) {
+  RunOffloaded(
+      a,
+      b,
+      out,
+      [&](const DeviceGemmOperand& left,
+          const DeviceGemmOperand& right,
+          DeviceSpan<float> result,
+          DeviceGemmScratch& scratch,
+          DeviceStream& stream) {
+        const MutableDeviceMatrix matrix{result.data(), DeviceElement::kFloat32, {a.rows, b.rows}};
+        Gemm(left, right, rule, matrix, scratch, stream);
+      });
+}
+
+void GemmInt32OnDevice(const GemmOperand& a, const GemmOperand& b, std::span<int32_t> out) {
+  RunOffloaded(a,
+               b,
+               out,
+               [](DeviceGemmOperand left,
+                  DeviceGemmOperand right,
+                  DeviceSpan<int32_t> result,
+                  DeviceGemmScratch& scratch,
+                  DeviceStream& stream) {
+                 left.scales = right.scales = {};
+                 GemmInt32(left, right, result, scratch, stream);
+               });
+}
+
+}  // namespace numsim

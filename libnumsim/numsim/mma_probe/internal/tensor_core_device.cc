@@ -1,0 +1,157 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <memory>
+
+#include "numsim/backend/device.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/gemm/gemm_device.h"
+#include "numsim/mma_probe/internal/mma_units_device.h"
+#include "numsim/mma_probe/tensor_core.h"
+#include "numsim/rounding/encode.h"
+
+namespace numsim {
+namespace {
+
+// Rows of a library's product, zeros beyond those that are asked for: the library takes other
+// kernels for smaller ones.
+constexpr size_t kLibraryRows = 64;
+constexpr size_t kStepBytes = 32;
+
+// Codes as the device wants them, in bytes; 32-bit formats are float32. `rows` >= kProbeRows, the
+// rest is zeros.
+std::vector<uint8_t> Codes(const FormatSpec& format,
+                           std::span<const float> values,
+                           size_t rows,
+                           size_t inner) {
+  const size_t bytes = static_cast<size_t>(format.StorageBytes());
+  const EncodePlan plan = MakeEncodePlan(format);
+  std::vector<uint8_t> codes(rows * inner * bytes, 0);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const uint32_t bits = std::bit_cast<uint32_t>(values[i]);
+    const uint32_t code = bytes == 4 ? bits : EncodeF32(plan, bits, 0);
+    for (size_t byte = 0; byte < bytes; ++byte) {
+      codes[i * bytes + byte] = static_cast<uint8_t>(code >> (8 * byte));
+    }
+  }
+  return codes;
+}
+
+// Operands and results on the device, kept from product to product.
+struct Arrays {
+  DeviceArray<uint8_t> a, b;
+  DeviceArray<float> out;
+  DeviceGemmScratch scratch;
+
+  void Put(const FormatSpec& format,
+           std::span<const float> values,
+           size_t rows,
+           size_t inner,
+           DeviceArray<uint8_t>& to) {
+    const std::vector<uint8_t> codes = Codes(format, values, rows, inner);
+    to.Reserve(codes.size());
+    CopyToDevice<uint8_t>(codes, to.first(codes.size()), ThreadStream());
+    ThreadStream().Wait();  // `codes` ends here
+  }
+
+  // The upper left part of a result of rows x rows.
+  void Get(size_t rows, std::span<float> part) {
+    std::vector<float> whole(rows * rows);
+    CopyToHost<float>(DeviceSpan<const float>(out.data(), whole.size()), whole, ThreadStream());
+    for (size_t i = 0; i < kProbeRows; ++i) {
+      const auto row = whole.begin() + static_cast<std::ptrdiff_t>(i * rows);
+      std::copy_n(row, kProbeRows, part.begin() + static_cast<std::ptrdiff_t>(i * kProbeRows));
+    }
+  }
+};
+
+DeviceUnit InstructionUnit(const MmaUnit& unit) {
+  TensorCore asked{.name = std::string(unit.name),
+                   .a = unit.a,
+                   .b = unit.b,
+                   .inner_step = unit.InnerStep(),
+                   .multiply = {}};
+  asked.multiply =
+      [unit, arrays = std::make_shared<Arrays>()](
+          std::span<const float> a, std::span<const float> b, size_t inner, std::span<float> out) {
+        arrays->Put(unit.a, a, kProbeRows, inner, arrays->a);
+        arrays->Put(unit.b, b, kProbeRows, inner, arrays->b);
+        arrays->out.Reserve(out.size());
+        const size_t bytes = kProbeRows * inner * static_cast<size_t>(unit.a.StorageBytes());
+        MultiplyByUnit(unit,
+                       DeviceSpan<const uint8_t>(arrays->a.data(), bytes),
+                       DeviceSpan<const uint8_t>(arrays->b.data(), bytes),
+                       kProbeRows,
+                       kProbeRows,
+                       inner,
+                       arrays->out.first(out.size()),
+                       ThreadStream());
+        arrays->Get(kProbeRows, out);
+      };
+  return {asked, MmaUnavailable(unit)};
+}
+
+// The library asked for `rule`.
+DeviceUnit LibraryUnit(const FormatSpec& a,
+                       const FormatSpec& b,
+                       const AccumulationMode& rule,
+                       const char* variant) {
+  TensorCore asked{
+      .name = fmt::format("{} {} x {}{}", DeviceGemmLibrary(), ToString(a), ToString(b), variant),
+      .a = a,
+      .b = b,
+      .inner_step = kStepBytes / static_cast<size_t>(a.StorageBytes()),
+      .multiply = {}};
+  asked.multiply = [a, b, rule, arrays = std::make_shared<Arrays>()](std::span<const float> left,
+                                                                     std::span<const float> right,
+                                                                     size_t inner,
+                                                                     std::span<float> out) {
+    constexpr size_t kRows = kLibraryRows;
+    arrays->Put(a, left, kRows, inner, arrays->a);
+    arrays->Put(b, right, kRows, inner, arrays->b);
+    arrays->out.Reserve(kRows * kRows);
+    Gemm({.format = a, .codes = arrays->a.data(), .rows = kRows, .inner = inner},
+         {.format = b, .codes = arrays->b.data(), .rows = kRows, .inner = inner},
+         rule,
+         {.data = arrays->out.data(), .element = DeviceElement::kFloat32, .shape = {kRows, kRows}},
+         arrays->scratch,
+         ThreadStream(),
+         DeviceGemmEngine::kLibrary);
+    arrays->Get(kRows, out);
+  };
+  const bool served = MultipliesOnDevice(a, b, rule);
+  return {asked, served ? "" : "the library does not multiply these here"};
+}
+
+// With the rule of a Hopper device where it is served, which also keeps the library from splitting
+// the inner dimension, else with none.
+AccumulationMode RuleFor(const char* rule, const FormatSpec& a, const FormatSpec& b) {
+  const AccumulationMode wanted = ParseAccumulationMode(rule);
+  return MultipliesOnDevice(a, b, wanted) ? wanted : ParseAccumulationMode("library");
+}
+
+}  // namespace
+
+std::vector<DeviceUnit> DeviceUnits() {
+  std::vector<DeviceUnit> units;
+  for (const MmaUnit& unit : MmaUnits()) units.push_back(InstructionUnit(unit));
+  const auto add = [&](const char* a, const char* b, const char* rule, const char* variant) {
+    const FormatSpec format_a = ParseFormat(a).spec, format_b = ParseFormat(b).spec;
+    const AccumulationMode asked = RuleFor(rule, format_a, format_b);
+    units.push_back(LibraryUnit(format_a, format_b, asked, variant));
+  };
+  add("bf16", "bf16", "hopper-bf16", "");
+  add("fp16", "fp16", "hopper-fp16", "");
+  add("int8", "int8", "exact", "");
+  constexpr const char* kPairs[][2] = {
+      {"e4m3fn", "e4m3fn"}, {"e4m3fn", "e5m2"}, {"e5m2", "e4m3fn"}};
+  for (const auto& pair : kPairs) {
+    add(pair[0], pair[1], "hopper-fp8-fast", ", fast accumulation");
+    add(pair[0], pair[1], "hopper-fp8", ", slow accumulation");
+  }
+  return units;
+}
+
+}  // namespace numsim

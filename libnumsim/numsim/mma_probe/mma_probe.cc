@@ -1,0 +1,181 @@
+#include "numsim/mma_probe/mma_probe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+
+#include "numsim/formats/format_table.h"
+#include "numsim/gemm/gemm.h"
+#include "numsim/mma_probe/internal/unit_candidates.h"
+
+namespace numsim {
+namespace {
+
+constexpr uint64_t kDotsOfBlock = kProbeRows * kProbeRows;
+constexpr uint64_t kBlocksToFit = 2;  // of each kind and inner dimension, seen by all candidates
+constexpr size_t kFittedInner = 64;
+constexpr size_t kMostRules = 4;  // that are compared to the end
+
+// Inner dimensions that are asked for: one step, a few, the most.
+std::vector<size_t> InnerDimensions(const TensorCore& unit) {
+  const size_t step = unit.inner_step;
+  const size_t middle = std::min((kFittedInner + step - 1) / step * step, unit.inner_most);
+  std::vector<size_t> all = {step, middle, unit.inner_most};
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+std::vector<ProbeAnswer> AnswersToFit(const TensorCore& unit) {
+  std::vector<ProbeAnswer> answers;
+  for (const std::string& kind : ProbeKinds(unit.a, unit.b)) {
+    for (const size_t inner : InnerDimensions(unit)) {
+      for (uint64_t i = 0; i < kBlocksToFit; ++i) {
+        answers.push_back(Ask(unit, RandomBlock(kind, unit.a, unit.b, inner, i)));
+      }
+    }
+  }
+  return answers;
+}
+
+// The dot products of `answer` that the rule gives.
+uint64_t SameUnder(const AccumulationMode& rule,
+                   const TensorCore& unit,
+                   const ProbeAnswer& answer) {
+  const ProbeBlock& block = answer.block;
+  if (block.paired) {
+    uint64_t same = 0;
+    for (size_t d = 0; d < block.Dots(); ++d) same += Agrees(rule, unit, answer, d) ? 1 : 0;
+    return same;
+  }
+  std::vector<float> expected(kDotsOfBlock);
+  GemmByRule({.format = unit.a, .values = block.a, .rows = kProbeRows, .inner = block.inner},
+             {.format = unit.b, .values = block.b, .rows = kProbeRows, .inner = block.inner},
+             rule,
+             expected);
+  uint64_t same = 0;
+  for (size_t d = 0; d < block.Dots(); ++d) {
+    const float got = answer.Out(d);
+    const float right = expected[block.RowA(d) * kProbeRows + block.RowB(d)];
+    const bool nan = std::isnan(got) && std::isnan(right);
+    same += nan || std::bit_cast<uint32_t>(got) == std::bit_cast<uint32_t>(right) ? 1 : 0;
+  }
+  return same;
+}
+
+// Compares the rules with one more answer: those that differ go, the last one stays. Counts for
+// the first.
+class Comparison {
+ public:
+  Comparison(const TensorCore& unit,
+             std::vector<AccumulationMode> rules,
+             const AccumulationMode& closest)
+      : unit_(unit), rules_(std::move(rules)), closest_(closest) {
+    if (rules_.size() > kMostRules) rules_.resize(kMostRules);
+  }
+
+  void Add(const ProbeAnswer& answer) {
+    ProbeAgreement& count = counts_[answer.block.kind];
+    count.kind = answer.block.kind;
+    const uint64_t dots = answer.block.Dots();
+    count.compared += dots;
+    std::vector<AccumulationMode> left;
+    for (const AccumulationMode& rule : rules_) {
+      if (SameUnder(rule, unit_, answer) == dots) left.push_back(rule);
+    }
+    if (!rules_.empty() && left.empty()) closest_ = rules_[0];
+    rules_ = std::move(left);
+    count.same += rules_.empty() ? SameUnder(closest_, unit_, answer) : dots;
+  }
+
+  const std::vector<AccumulationMode>& rules() const { return rules_; }
+  const AccumulationMode& Best() const { return rules_.empty() ? closest_ : rules_[0]; }
+  std::vector<ProbeAgreement> Counts() const {
+    std::vector<ProbeAgreement> all;
+    for (const auto& [kind, count] : counts_) all.push_back(count);
+    return all;
+  }
+
+ private:
+  const TensorCore& unit_;
+  std::vector<AccumulationMode> rules_;
+  AccumulationMode closest_;
+  std::map<std::string, ProbeAgreement> counts_;
+};
+
+}  // namespace
+
+uint64_t MmaProbe::Same() const {
+  uint64_t sum = 0;
+  for (const ProbeAgreement& count : agreement) sum += count.same;
+  return sum;
+}
+
+uint64_t MmaProbe::Compared() const {
+  uint64_t sum = 0;
+  for (const ProbeAgreement& count : agreement) sum += count.compared;
+  return sum;
+}
+
+MmaProbe ProbeUnit(const TensorCore& unit, const ProbeOptions& options) {
+  MmaProbe probe;
+  probe.unit = unit.name;
+  probe.a = unit.a;
+  probe.b = unit.b;
+  std::vector<ProbeAnswer> answers;
+  probe.seen = Observe(unit, answers);
+  for (ProbeAnswer& answer : AnswersToFit(unit)) answers.push_back(std::move(answer));
+  std::vector<AccumulationMode> fits = FittingRules(unit, answers, &probe.closest);
+  Comparison comparison(unit, std::move(fits), probe.closest);
+  for (const ProbeAnswer& answer : answers) comparison.Add(answer);
+  const std::vector<std::string> kinds = ProbeKinds(unit.a, unit.b);
+  const std::vector<size_t> inners = InnerDimensions(unit);
+  const uint64_t blocks = options.products / kDotsOfBlock;
+  for (uint64_t i = 0; i < blocks; ++i) {
+    const std::string& kind = kinds[i % kinds.size()];
+    const size_t inner = inners[i / kinds.size() % inners.size()];
+    comparison.Add(Ask(unit, RandomBlock(kind, unit.a, unit.b, inner, kBlocksToFit + i)));
+  }
+  probe.rules = comparison.rules();
+  probe.closest = comparison.Best();
+  probe.agreement = comparison.Counts();
+  const uint32_t nan = NanResult(probe.closest);
+  probe.nan_bits_as_rule = std::all_of(
+      probe.seen.nans.begin(), probe.seen.nans.end(), [nan](uint32_t bits) { return bits == nan; });
+  return probe;
+}
+
+std::string AgreementText(const MmaProbe& probe) {
+  return fmt::format("{} of {}", probe.Same(), probe.Compared());
+}
+
+std::string FoundText(const MmaProbe& probe) {
+  if (!probe.rules.empty()) return RuleWithNames(probe.rules[0]);
+  return fmt::format("no rule; closest: {}", RuleWithNames(probe.closest));
+}
+
+std::vector<std::string> ProbeLines(const MmaProbe& probe) {
+  std::vector<std::string> lines = ObservationLines(probe.seen);
+  for (const ProbeAgreement& count : probe.agreement) {
+    lines.push_back(
+        fmt::format("{} operands: {} of {} products", count.kind, count.same, count.compared));
+  }
+  std::string others;
+  for (size_t i = 1; i < probe.rules.size(); ++i) {
+    others += fmt::format("{}{}", i == 1 ? "" : "; ", RuleWithNames(probe.rules[i]));
+  }
+  if (!others.empty()) {
+    const char* more = probe.rules.size() == kMostRules ? " and perhaps more" : "";
+    lines.push_back(fmt::format("not told apart on these operands: {}{}", others, more));
+  }
+  if (!probe.nan_bits_as_rule) {
+    lines.push_back(
+        fmt::format("NaN results of the rule would be {:08X}", NanResult(probe.closest)));
+  }
+  return lines;
+}
+
+}  // namespace numsim
