@@ -1,4 +1,4 @@
-// `numsim backends`: what is present, what is active, what forced it.
+// `numsim backends`: lists the available backends and the active one with the reason.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace numsim::apps {
 
 namespace {
 
-// What forced the active backend.
+// Returns the reason why the active backend was selected.
 std::string Reason(const Program& program) {
   const char* variable = std::getenv("NUMSIM_BACKEND");
   if (program.app.count("--backend") > 0) return "--backend";
@@ -23,7 +23,8 @@ std::string Reason(const Program& program) {
   return "best available";
 }
 
-// "NVIDIA H200, sm_90, 132 multiprocessors, 140 GiB, CUDA driver 13.0, runtime 13.0, code for 90a".
+// Returns a text such as "NVIDIA H200, sm_90, 132 multiprocessors, 140 GiB, CUDA driver 13.0,
+// runtime 13.0, code for 90a".
 std::string DeviceText() {
   if constexpr (NUMSIM_HAVE_CUDA) {
     const DeviceInfo& device = Device();

@@ -1,4 +1,4 @@
-// `numsim cast`: arrays of numbers to arrays of codes, and back.
+// `numsim cast`: converts arrays of numbers to arrays of codes, and back.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -19,13 +19,14 @@
 namespace numsim::apps {
 namespace {
 
-struct Options {
+struct CastOptions {
   std::string in, out, format, profile;
   RoundingOptions rounding;
   bool decode = false;
 };
 
-// codes[i] of source bits bits[i]; random bits are those of element i of the seed's stream.
+// Sets codes[i] to the code of the source value with the bits bits[i]. Its random bits are those of
+// element i of stream 0 of the seed.
 template <typename Bits>
 void EncodeByProfile(const ProfileConversion& conversion,
                      std::span<const Bits> bits,
@@ -45,8 +46,9 @@ void EncodeByProfile(const ProfileConversion& conversion,
   });
 }
 
-// By the profile's rule for float64 arrays, or for float32 ones, to which float16 is widened.
-Array EncodeFileByProfile(const Options& options, const Array& in, const Format& format) {
+// Encodes an array with a profile. Converts float64 arrays from float64, and all others from
+// float32; float16 is widened to float32 first.
+Array EncodeFileByProfile(const CastOptions& options, const Array& in, const Format& format) {
   Array codes = ArrayLike(in, CodeType(format.spec));
   const bool wide = in.type == ElementType::kF64;
   const SourceType from = wide ? SourceType::kFloat64 : SourceType::kFloat32;
@@ -64,12 +66,12 @@ Array EncodeFileByProfile(const Options& options, const Array& in, const Format&
   return codes;
 }
 
-Array EncodeFile(const Options& options, const Array& in, const FormatSpec& format) {
+Array EncodeFile(const CastOptions& options, const Array& in, const FormatSpec& format) {
   const EncodePlan plan =
       MakeEncodePlan(format, options.rounding.ParsedRounding(), options.rounding.ParsedOverflow());
   const ArrayRandom random{{options.rounding.seed, 0}, 0};
   Array codes = ArrayLike(in, CodeType(format));
-  if (in.type == ElementType::kF64) {  // rounded once, from float64
+  if (in.type == ElementType::kF64) {  // rounded once, directly from float64
     std::vector<uint32_t> wide(in.Elements());
     Encode(plan, std::span(in.Data<double>(), in.Elements()), std::span(wide), random);
     WithCodes(codes, [&](auto out) { std::copy(wide.begin(), wide.end(), out.begin()); });
@@ -80,9 +82,9 @@ Array EncodeFile(const Options& options, const Array& in, const FormatSpec& form
   return codes;
 }
 
-Array DecodeFile(const Options& options, Array in, const Format& format) {
+Array DecodeFile(const CastOptions& options, Array in, const Format& format) {
   if (in.type != CodeType(format.spec)) {
-    throw Error::Format("{}: elements are {}, codes of {} are {}",
+    throw Error::Format("{}: element type is {}, but codes of {} are {}",
                         options.in,
                         ToString(in.type),
                         format.name,
@@ -91,7 +93,7 @@ Array DecodeFile(const Options& options, Array in, const Format& format) {
   return DecodedArray(in, format, options.in);
 }
 
-int Cast(const Options& options) {
+int Cast(const CastOptions& options) {
   const Format format = ParseFormat(options.format);
   options.rounding.ParsedRounding();  // a bad option is reported before any file is read
   options.rounding.ParsedOverflow();
@@ -107,24 +109,27 @@ int Cast(const Options& options) {
 }  // namespace
 
 void AddCastCommand(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CastOptions>();
   CLI::App* sub = program.app.add_subcommand(
       "cast", "Round a .npy array to the codes of a format, or decode codes to float32");
-  sub->add_option("IN", options->in, "float32, float16 or float64 .npy (codes with --decode)")
+  sub->add_option(
+         "IN", options->in, "Input .npy file: float32, float16 or float64 (codes with --decode)")
       ->required()
       ->check(NotEmpty());
-  sub->add_option("OUT", options->out, "uint8, uint16 or uint32 codes (float32 with --decode)")
+  sub->add_option("OUT",
+                  options->out,
+                  "Output .npy file: uint8, uint16 or uint32 codes (float32 with --decode)")
       ->required()
       ->check(NotEmpty());
   sub->add_option("--format", options->format, "Format: a name or a custom format")->required();
   AddRoundingOptions(sub, options->rounding, "nonsaturate");
   CLI::Option* decode =
-      sub->add_flag("--decode", options->decode, "Read codes, write their exact float32 values");
+      sub->add_flag("--decode", options->decode, "Read codes and write their exact float32 values");
   CLI::Option* profile =
       sub->add_option(
              "--profile",
              options->profile,
-             "Convert as this profile does (see `oracle profiles`), in place of --rounding "
+             "Convert like this profile (see `oracle profiles`), instead of using --rounding "
              "and --overflow")
           ->check(NotEmpty())
           ->excludes(decode);

@@ -29,7 +29,7 @@ void CheckCodes(Array& codes, const Format& format, const std::string& file) {
   WithCodes(codes, [&](auto elements) {
     for (size_t i = 0; i < elements.size(); ++i) {
       if (elements[i] <= format.spec.CodeMask()) continue;
-      throw Error::Format("{}: element {} is {:#x}, beyond the {} bits of {}",
+      throw Error::Format("{}: element {} is {:#x}, which exceeds the {} bits of {}",
                           file,
                           i,
                           elements[i],
@@ -54,7 +54,7 @@ Array DecodedArray(Array& codes, const Format& format, const std::string& file) 
 bool HoldsValues(const Array& array, const Format& format, const std::string& file) {
   if (array.type == ElementType::kF32) return true;
   if (array.type == CodeType(format.spec)) return false;
-  throw Error::Format("{}: elements are {}; codes of {} are {}, its values float32",
+  throw Error::Format("{}: element type is {}, but codes of {} are {} and its values float32",
                       file,
                       ToString(array.type),
                       format.name,
@@ -72,8 +72,12 @@ void CheckValues(std::span<const float> values,
   for (size_t i = 0; i < values.size(); ++i) {
     const bool same = rounded[i] == values[i] || (std::isnan(rounded[i]) && std::isnan(values[i]));
     if (same) continue;
-    throw Error::Format(
-        "{}: element {} is {}, no value of {}{}", file, i, values[i], format.name, hint);
+    throw Error::Format("{}: element {} is {}, which is not a value of {}{}",
+                        file,
+                        i,
+                        values[i],
+                        format.name,
+                        hint);
   }
 }
 

@@ -1,4 +1,4 @@
-// Arrays of a format's numbers in .npy files: codes, as `numsim cast` writes them, or values.
+// Arrays of a format's numbers in .npy files: codes as written by `numsim cast`, or float32 values.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace numsim::apps {
 
-// The smallest of uint8, uint16 and uint32 that holds the format's codes.
+// Returns the smallest of uint8, uint16 and uint32 that holds the format's codes.
 ElementType CodeType(const FormatSpec& format);
 
-// An array of that element type and the shape of `other`; the elements are zero.
+// Returns an array of zeros with the given element type and the shape of `other`.
 Array ArrayLike(const Array& other, ElementType type);
 
-// Calls work(span of codes) with the element type of the array, one of CodeType's.
+// Calls work(span of codes) with the element type of the array. Requires uint8, uint16 or uint32.
 template <typename Work>
 void WithCodes(Array& codes, Work work) {
   const size_t n = codes.Elements();
@@ -33,26 +33,26 @@ void WithCodes(Array& codes, Work work) {
   }
 }
 
-// Throws Error that names `file` and the first element beyond the format's bits.
-// Requires codes of CodeType(format).
+// Throws Error that names `file` and the first element with bits above the format's width, if there
+// is one. Requires codes of CodeType(format).
 void CheckCodes(Array& codes, const Format& format, const std::string& file);
 
-// The values of the codes as float32. Throws Error like CheckCodes.
+// Returns the values of the codes as float32. Throws Error like CheckCodes().
 Array DecodedArray(Array& codes, const Format& format, const std::string& file);
 
-// Whether the elements are values of the format in float32, and not codes of CodeType(format).
-// Throws Error that names `file` when they are of neither type.
+// Returns true if the elements are float32 values, and false if they are codes of CodeType(format).
+// Throws Error that names `file` if they have another type.
 bool HoldsValues(const Array& array, const Format& format, const std::string& file);
 
-// Throws Error that names `file` and the first element that is no value of the format: one that
-// rounding changes. `hint` goes behind it.
+// Throws Error that names `file` and the first element that is not a value of the format (one that
+// rounding changes), if there is one. Appends `hint` to the message.
 void CheckValues(std::span<const float> values,
                  const Format& format,
                  const std::string& file,
                  const std::string& hint = "");
 
-// An array as a matrix: the first dimension gives the rows; one row where there is one dimension
-// or none.
+// Returns the shape of an array as a matrix: the first dimension gives the rows, the others the
+// columns. An array of one dimension or none has one row.
 MatrixShape AsMatrix(const std::vector<size_t>& shape);
 
 }  // namespace numsim::apps

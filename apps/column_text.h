@@ -1,4 +1,4 @@
-// How the columns of a case are written for people.
+// Formats the columns of a test case for display.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace numsim::apps {
 
-// Bits and value: "0x34  0 0110 100  0.75"; integers "0xFF  -1".
+// Returns code, bits and value, as in "0x34  0 0110 100  0.75", or "0xFF  -1" for integers.
 std::string ColumnText(const Column& column, uint64_t value);
 
-// Flags by name: "0x05 overflow inexact", "0x00 none".
+// Returns the flags with their names, as in "0x05 overflow inexact" or "0x00 none".
 std::string FlagsText(Flags flags);
 
 }  // namespace numsim::apps

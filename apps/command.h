@@ -1,5 +1,5 @@
-// The commands of the numsim program. Each adds a subcommand to the parser and, when chosen, leaves
-// the function that does the work.
+// The commands of the numsim program. Each function adds a subcommand to the parser. If the user
+// chooses the subcommand, it stores the function that does the work in Program::chosen.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -31,16 +31,16 @@ void AddUpdateCommand(Program& program);
 void AddTrainCommand(Program& program);
 void AddStatsCommand(Program& program);
 void AddBackendsCommand(Program& program);
-void AddOracleCommand(Program& program);  // its subcommands: oracle_command.h
+void AddOracleCommand(Program& program);  // for its subcommands see oracle_command.h
 
-// Makes `sub` fill in program.chosen; `work` runs after all options are parsed.
+// Makes `sub` store `work` in program.chosen. `work` runs after all options are parsed.
 void Choose(Program& program, CLI::App* sub, std::function<int()> work);
 
-// Validators. Whole numbers of 64 bits without a sign; text that is not empty.
+// Validators that accept unsigned 64-bit integers and non-empty text, respectively.
 CLI::Validator Unsigned64();
 CLI::Validator NotEmpty();
 
-// An example below the help text of a subcommand.
+// Adds an example below the help text of a subcommand.
 void Example(CLI::App* sub, const std::string& text);
 
 }  // namespace numsim::apps

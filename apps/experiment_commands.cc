@@ -23,10 +23,10 @@ const Experiment& Find(const std::string& name) {
   if (const Experiment* experiment = experiments::FindExperiment(name)) return *experiment;
   std::string names;
   for (const Experiment& e : AllExperiments()) names += (names.empty() ? "" : ", ") + e.name;
-  throw Error::Format("there is no experiment '{}'; there are: {}", name, names);
+  throw Error::Format("unknown experiment '{}'; expected one of: {}", name, names);
 }
 
-// "quick | paper".
+// Returns the presets, as in "quick | paper".
 std::string PresetNames(const Experiment& experiment) {
   std::string names;
   for (const auto& preset : experiment.presets) {
@@ -67,14 +67,14 @@ int Describe(const std::string& name) {
 struct RunArguments {
   std::string preset = "quick";
   uint64_t seed = 0;
-  int seeds = 0;  // 0: as many as the preset has
+  int seeds = 0;  // 0: the number of the preset
   std::string out;
   std::string shard = "0/1";
   bool resume = false;
   std::map<std::string, std::string> options;
 };
 
-// "I/N" with 0 <= I < N.
+// Parses "I/N" with 0 <= I < N.
 std::pair<int, int> ParseShard(const std::string& text) {
   const char* end = text.data() + text.size();
   int index = -1, count = 0;
@@ -90,7 +90,7 @@ std::pair<int, int> ParseShard(const std::string& text) {
 
 void PrintReport(const RunReport& report, const std::string& out) {
   if (report.trials_missing > 0) {
-    fmt::print("{} of {} trials are done; {} are left to other shards of {}\n",
+    fmt::print("{} of {} trials are finished; {} are left to other shards of {}\n",
                report.trials_total - report.trials_missing,
                report.trials_total,
                report.trials_missing,
@@ -103,7 +103,8 @@ void PrintReport(const RunReport& report, const std::string& out) {
   if (!report.notice.empty()) fmt::print("{}\n", report.notice);
 }
 
-// `sub`: the command as it was parsed. An empty text is a value too.
+// Runs an experiment. `sub` is the parsed subcommand, which tells which options were given; an
+// empty text is also a value.
 int Run(const Experiment& experiment,
         const RunArguments& arguments,
         const CLI::App& sub,
@@ -132,16 +133,19 @@ int Run(const Experiment& experiment,
 void AddRunOf(Program& program, CLI::App* run, const Experiment& experiment) {
   auto arguments = std::make_shared<RunArguments>();
   CLI::App* sub = run->add_subcommand(experiment.name, experiment.title);
-  sub->add_option("--preset", arguments->preset, PresetNames(experiment))->capture_default_str();
+  sub->add_option("--preset", arguments->preset, "Preset: " + PresetNames(experiment))
+      ->capture_default_str();
   sub->add_option("--seed", arguments->seed, "First seed")
       ->check(Unsigned64())
       ->capture_default_str();
-  sub->add_option("--seeds", arguments->seeds, "How many seeds (default: the preset's)")
+  sub->add_option("--seeds", arguments->seeds, "Number of seeds (default: set by the preset)")
       ->check(CLI::Range(1, 1 << 20));
-  sub->add_option("--out", arguments->out, "Result directory (results/" + experiment.name + ")");
-  sub->add_option("--shard", arguments->shard, "I/N: only trials whose number is I modulo N")
+  sub->add_option(
+      "--out", arguments->out, "Result directory (default: results/" + experiment.name + ")");
+  sub->add_option("--shard", arguments->shard, "I/N: run only trials whose number is I modulo N")
       ->capture_default_str();
-  sub->add_flag("--resume", arguments->resume, "Keep the finished trials of an interrupted run");
+  sub->add_flag(
+      "--resume", arguments->resume, "Continue an interrupted run; keeps its finished trials");
   for (const auto& option : experiment.options) {
     sub->add_option("--" + option.name, arguments->options[option.name], option.help);
   }
@@ -156,7 +160,7 @@ void AddRunOf(Program& program, CLI::App* run, const Experiment& experiment) {
 void AddListCommand(Program& program) {
   auto names = std::make_shared<bool>(false);
   CLI::App* sub = program.app.add_subcommand("list", "List the experiments");
-  sub->add_flag("--names", *names, "Only the names, one per line, for scripts");
+  sub->add_flag("--names", *names, "Print only the names, one per line, for scripts");
   Example(sub, "numsim list");
   Choose(program, sub, [names] {
     for (const Experiment& e : AllExperiments()) {
@@ -173,8 +177,8 @@ void AddListCommand(Program& program) {
 void AddDescribeCommand(Program& program) {
   auto name = std::make_shared<std::string>();
   CLI::App* sub = program.app.add_subcommand(
-      "describe", "What an experiment shows, its options, the columns of its CSV, its claims");
-  sub->add_option("EXPERIMENT", *name, "A name of `numsim list`")->required();
+      "describe", "Describe an experiment: what it shows, its claims, options and CSV columns");
+  sub->add_option("EXPERIMENT", *name, "Name of an experiment (see `numsim list`)")->required();
   Example(sub, "numsim describe quantization-variance");
   Choose(program, sub, [name] { return Describe(*name); });
 }
@@ -193,10 +197,11 @@ void AddMergeCommand(Program& program) {
   };
   auto options = std::make_shared<Options>();
   CLI::App* sub = program.app.add_subcommand(
-      "merge", "Combine the result directories of shards that ran apart");
-  sub->add_option("EXPERIMENT", options->experiment, "A name of `numsim list`")->required();
-  sub->add_option("SHARDS", options->shards, "Result directories, one a shard")->required();
-  sub->add_option("--out", options->out, "Directory of the complete results")->required();
+      "merge", "Combine the result directories of shards that ran separately");
+  sub->add_option("EXPERIMENT", options->experiment, "Name of an experiment (see `numsim list`)")
+      ->required();
+  sub->add_option("SHARDS", options->shards, "Result directories, one per shard")->required();
+  sub->add_option("--out", options->out, "Directory for the combined results")->required();
   Example(sub, "numsim merge update-fidelity shard0 shard1 --out results/update-fidelity");
   Choose(program, sub, [options, &program] {
     const std::vector<std::filesystem::path> shards(options->shards.begin(), options->shards.end());
@@ -210,8 +215,10 @@ void AddMergeCommand(Program& program) {
 void AddPlotCommand(Program& program) {
   auto directory = std::make_shared<std::string>();
   CLI::App* sub = program.app.add_subcommand(
-      "plot", "Draw the figures and the summary of a result directory again from its CSV");
-  sub->add_option("RESULT_DIR", *directory, "A directory that `numsim run` completed")->required();
+      "plot",
+      "Redraw the figures and rewrite the summary of a result directory from its CSV files");
+  sub->add_option("RESULT_DIR", *directory, "Result directory of a completed `numsim run`")
+      ->required();
   Example(sub, "numsim plot results/update-fidelity");
   Choose(program, sub, [directory] {
     PrintReport(experiments::Redraw(*directory), *directory);
@@ -222,8 +229,8 @@ void AddPlotCommand(Program& program) {
 void AddDemoCommand(Program& program) {
   auto out = std::make_shared<std::string>("results/demo");
   CLI::App* sub = program.app.add_subcommand(
-      "demo", "A tour of a few minutes: some experiments in small, their verdicts and figures");
-  sub->add_option("--out", *out, "Directory of the results, one folder for each experiment")
+      "demo", "Run small versions of some experiments (a few minutes); show verdicts and figures");
+  sub->add_option("--out", *out, "Directory for the results, with one folder per experiment")
       ->capture_default_str();
   Example(sub, "numsim demo");
   Choose(program, sub, [out, &program] {

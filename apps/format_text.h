@@ -1,4 +1,4 @@
-// How codes, values and formats are written for people.
+// Formats codes and values for display.
 #pragma once
 
 #include <string>
@@ -7,16 +7,16 @@
 
 namespace numsim::apps {
 
-// "0x34", as many digits as the format needs.
+// Returns a text such as "0x34", with as many digits as the format needs.
 std::string CodeText(const FormatSpec& format, uint32_t code);
 
-// The code's bits as sign, exponent and mantissa fields: "0 0110 100".
+// Returns the bits of a code as sign, exponent and mantissa fields, as in "0 0110 100".
 std::string BitsText(const FormatSpec& format, uint32_t code);
 
-// Shortest text that reads back to the same float32: "0.78125", "inf", "nan", "-0".
+// Returns the shortest text that parses to the same float32, such as "0.78125", "inf", "nan", "-0".
 std::string ValueText(float value);
 
-// zero, subnormal, normal, infinity, NaN, unused.
+// Returns "zero", "subnormal", "normal", "infinity", "NaN" or "unused".
 std::string ClassText(ValueClass value_class);
 
 }  // namespace numsim::apps

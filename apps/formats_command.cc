@@ -1,4 +1,4 @@
-// `numsim formats`: the table, or everything about one format.
+// `numsim formats`: lists the number formats, or describes one of them.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -44,7 +44,7 @@ std::string InfinityText(const FormatSpec& f) {
   return text;
 }
 
-// The canonical NaN of each sign, and how many codes are NaN.
+// Returns the canonical NaN of each sign.
 std::string NanText(const FormatSpec& f) {
   if (!f.HasNan()) return "none";
   std::string text = CodeText(f, f.NanCode());
@@ -52,7 +52,7 @@ std::string NanText(const FormatSpec& f) {
   return text;
 }
 
-// Every NaN code, as ranges.
+// Returns every NaN code, as ranges.
 std::string NanCodesText(const FormatSpec& f) {
   if (!f.HasNan()) return "none";
   if (f.nan == Nan::kNegativeZero) return CodeText(f, f.SignBit());
@@ -126,7 +126,7 @@ Json CodesJson(const FormatSpec& f) {
     item["code"] = code;
     item["bits"] = BitsText(f, code);
     item["class"] = ClassText(value_class);
-    // JSON has no infinity and no NaN: their value is text.
+    // JSON has neither infinities nor NaN, so their value is text.
     item["value"] = number ? Json(Decode(f, code)) : Json(ValueText(Decode(f, code)));
     codes.push_back(std::move(item));
   }
@@ -232,7 +232,7 @@ void PrintOne(const FormatEntry& entry) {
   line("min normal", MinNormal(f));
   line("min positive", MinPositive(f));
   if (f.subnormal_shift != 0) {
-    line("hole",
+    line("subnormal gap",
          fmt::format(
              "from {} to {}", Decode(f, (uint32_t{1} << f.mantissa_bits) - 1), MinNormal(f)));
   }
@@ -281,11 +281,11 @@ void AddFormatsCommand(Program& program) {
     bool markdown = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* sub = program.app.add_subcommand(
-      "formats", "List the number formats, or everything about one of them");
-  sub->add_option("NAME", options->name, "A name of the table, or a custom format");
+  CLI::App* sub =
+      program.app.add_subcommand("formats", "List the number formats, or describe one of them");
+  sub->add_option("NAME", options->name, "Describe this format: a name or a custom format");
   sub->add_flag("--json", options->json, "Print JSON");
-  sub->add_flag("--markdown", options->markdown, "Print the table of docs/formats.md");
+  sub->add_flag("--markdown", options->markdown, "Print the Markdown table of docs/formats.md");
   Example(sub, "numsim formats e4m3fn\n  numsim formats e4m3:bias=8,inf=none,nan=all-ones --json");
   Choose(program, sub, [options] {
     return PrintFormats(options->name, options->json, options->markdown);

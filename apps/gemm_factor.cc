@@ -14,7 +14,7 @@ namespace numsim::apps {
 GemmFactor::GemmFactor(const std::string& file, const Format& format, bool transposed)
     : file_(file), array_(ReadNpy(file)) {
   if (array_.shape.size() != 2) {
-    throw Error::Format("{}: shape {}, a matrix was expected", file, ShapeToString(array_.shape));
+    throw Error::Format("{}: shape {}, expected a matrix", file, ShapeToString(array_.shape));
   }
   operand_.format = format.spec;
   operand_.transposed = transposed;
@@ -28,7 +28,7 @@ void GemmFactor::TakeElements(const Format& format) {
   const size_t n = array_.Elements();
   if (values) {
     CheckValues(std::span(array_.Data<float>(), n), format, file_);
-  } else if (array_.type == ElementType::kU32) {  // products take codes of up to 16 bits
+  } else if (array_.type == ElementType::kU32) {  // Gemm() supports codes of up to 16 bits
     array_ = DecodedArray(array_, format, file_);
   } else {
     CheckCodes(array_, format, file_);
@@ -54,7 +54,7 @@ void GemmFactor::ReadScales(const std::string& file, size_t segment) {
     operand_.scales.segment_stride = 1;
     return;
   }
-  throw Error::Format("{}: shape {}; scales of {} have the shape (), ({},) or ({}, {}){}",
+  throw Error::Format("{}: shape {}, but scales of {} have shape (), ({},) or ({}, {}){}",
                       file,
                       ShapeToString(array.shape),
                       Description(),

@@ -12,20 +12,20 @@ namespace numsim::apps {
 
 class GemmFactor {
  public:
-  // Reads the codes of `format`, or float32 values on its grid: rows x inner, or inner x rows when
-  // transposed. Throws Error naming the file, and the element where one is at fault.
+  // Reads codes of `format` or float32 values of `format`: rows x inner, or inner x rows if
+  // transposed. Throws Error that names the file and, if one is at fault, the element.
   GemmFactor(const std::string& file, const Format& format, bool transposed);
 
-  // Reads scales: one, one a row, or rows x segments, where a segment is `segment` elements (0: not
-  // given). Throws Error naming the file.
+  // Reads scales: one, one per row, or rows x segments. A segment has `segment` elements (0: all
+  // elements of the inner dimension). Throws Error that names the file.
   void ReadScales(const std::string& file, size_t segment);
 
   size_t rows() const { return operand_.rows; }
   size_t inner() const { return operand_.inner; }
   bool has_segments() const { return operand_.scales.segment != 0; }
-  // "a.npy of shape (2, 3)", for messages.
+  // Returns a text for messages, such as "a.npy of shape (2, 3)".
   std::string Description() const;
-  // Holds as long as this object.
+  // The operand refers to this object.
   const GemmOperand& operand() const { return operand_; }
 
   GemmFactor(const GemmFactor&) = delete;

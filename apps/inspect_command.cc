@@ -1,4 +1,4 @@
-// `numsim inspect`: one value in one format under every rounding.
+// `numsim inspect`: shows one value in one format with every rounding mode.
 #include <fmt/format.h>
 
 #include <bit>
@@ -21,7 +21,8 @@ namespace {
 constexpr StochasticVariant kVariants[] = {
     StochasticVariant::kA, StochasticVariant::kB, StochasticVariant::kC};
 
-// The number at the start of `text` and what follows it.
+// Returns the number at the start of `text` and sets `rest` to the text after it. `whole` is the
+// complete argument, for messages.
 double ParseNumber(const std::string& text, std::string* rest, const std::string& whole) {
   const char* begin = text.c_str();
   char* end = nullptr;
@@ -39,12 +40,12 @@ uint32_t ParseCode(const FormatSpec& format, const std::string& text) {
   char* end = nullptr;
   const unsigned long long code = std::strtoull(text.c_str(), &end, 0);
   if (text.empty() || *end != '\0' || text[0] == '-' || code > format.CodeMask()) {
-    throw Error::Format("VALUE 'code:{}' is not a code of {} bits", text, format.Bits());
+    throw Error::Format("VALUE 'code:{}' is not a code with {} bits", text, format.Bits());
   }
   return static_cast<uint32_t>(code);
 }
 
-// A number, or a sum of two computed in float64: "0.75+0.03".
+// Parses a code, a number, or a sum of two numbers such as "0.75+0.03", computed in float64.
 double ParseValue(const FormatSpec& format, const std::string& text) {
   if (text.starts_with("code:")) {
     return static_cast<double>(Decode(format, ParseCode(format, text.substr(5))));
@@ -73,13 +74,14 @@ void Line(const std::string& key, const std::string& value) {
   fmt::print("{}\n", text.substr(0, text.find_last_not_of(' ') + 1));
 }
 
-// The neighbours of a finite value in the format, toward zero and away from it, when both are
-// finite and differ: value == low + fraction * (high - low) in magnitude.
+// The neighbours of a finite value in the format: `low` toward zero and `high` away from it, with
+// value == low + fraction * (high - low).
 struct Neighbours {
   uint32_t low, high;
   double fraction;
 };
 
+// Returns the neighbours, or nothing if they are equal or do not enclose the value.
 std::optional<Neighbours> FindNeighbours(const FormatSpec& format, double value) {
   const uint32_t low = Encode(format, value, {RoundingMode::kTowardZero}, Overflow::kSaturate);
   const RoundingMode away = value < 0 ? RoundingMode::kDown : RoundingMode::kUp;
@@ -106,8 +108,9 @@ void PrintNeighbours(const FormatSpec& format, double value, const Neighbours& n
                    low));
 }
 
-// Random words for which a magnitude is rounded away: as rounding away is monotone in R, a search
-// over the words with the rule itself counts them exactly.
+// Returns the number of random words for which the value is rounded away from zero. Because
+// rounding away is monotone in R, a binary search over the words with the encoder itself counts
+// them exactly.
 uint64_t CountAway(const FormatSpec& format,
                    double value,
                    const Rounding& rounding,
@@ -172,7 +175,7 @@ int Inspect(const std::string& format_text,
   const Format format = ParseFormat(format_text);
   const double value = ParseValue(format.spec, value_text);
   const std::string profile_lines =
-      profile.empty() ? "" : ProfileLines(profile, format, value);  // reports a bad option first
+      profile.empty() ? "" : ProfileLines(profile, format, value);  // throws before any output
   Line("format", format.name);
   Line("value",
        fmt::format("{} = float64 {} ({:.17g})", value_text, fmt::format("{:a}", value), value));
@@ -183,7 +186,7 @@ int Inspect(const std::string& format_text,
     const uint32_t code = Encode(format.spec, value, {}, Overflow::kSaturate);
     const bool exact = static_cast<double>(Decode(format.spec, code)) == value;
     Line("neighbours",
-         exact ? "none: the value is exact" : "none: the value lies outside the format's values");
+         exact ? "none: the value is exact" : "none: the value is outside the format's range");
   }
   PrintRoundings(format.spec, value);
   if (neighbours) PrintStochastic(format.spec, value, *neighbours, random_bits);
@@ -200,16 +203,17 @@ void AddInspectCommand(Program& program) {
   };
   auto options = std::make_shared<Options>();
   CLI::App* sub = program.app.add_subcommand(
-      "inspect", "Show code, neighbours and every rounding of one value in one format");
+      "inspect", "Show the code, neighbours and roundings of one value in one format");
   sub->add_option("FORMAT", options->format, "Format: a name or a custom format")->required();
-  sub->add_option("VALUE", options->value, "Number, sum A+B (in float64), or code:0x..")
+  sub->add_option(
+         "VALUE", options->value, "A number, a sum A+B (computed in float64), or a code:0x..")
       ->required();
-  sub->add_option("--sr-bits", options->random_bits, "Random bits of stochastic rounding")
+  sub->add_option("--sr-bits", options->random_bits, "Number of random bits of stochastic rounding")
       ->check(CLI::Range(1, 32))
       ->capture_default_str();
   sub->add_option("--profile",
                   options->profile,
-                  "Add the result of this profile (see `oracle profiles`), or of all")
+                  "Also show the result of this profile (see `oracle profiles`), or of all")
       ->check(NotEmpty());
   sub->allow_extras(false);
   Example(sub, "numsim inspect e4m3fn 0.78\n  numsim inspect e4m3fn 0.75+0.03 --sr-bits 8");

@@ -1,4 +1,4 @@
-// The numsim program: parses the command line, runs one command, turns errors into exit codes.
+// The numsim program: parses the command line, runs one command, and converts errors to exit codes.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -54,8 +54,11 @@ struct GlobalOptions {
 void AddGlobalOptions(CLI::App& app, GlobalOptions& options) {
   app.add_option("--backend",
                  options.backend,
-                 "Backend of the kernels (see `numsim backends`); NUMSIM_BACKEND does the same");
-  app.add_option("--threads", options.threads, "Threads (default: OMP_NUM_THREADS or all cores)")
+                 "Backend of the kernels, one of `numsim backends` (default: NUMSIM_BACKEND, else "
+                 "the best available)");
+  app.add_option("--threads",
+                 options.threads,
+                 "Number of threads (default: OMP_NUM_THREADS, else all cores)")
       ->check(CLI::Range(1, 4096));
 }
 
@@ -68,8 +71,8 @@ void Apply(const GlobalOptions& options) {
   }
 }
 
-// What CLI11 parses: the arguments, last first. "-inf" would be taken for options; with a blank
-// before it, it is a value.
+// Returns the arguments for CLI11, the last one first. CLI11 would parse "-inf" as options; a
+// preceding blank makes it a value.
 std::vector<std::string> Arguments(int argc, char** argv) {
   std::vector<std::string> arguments;
   for (int i = argc - 1; i > 0; --i) {
@@ -80,11 +83,11 @@ std::vector<std::string> Arguments(int argc, char** argv) {
   return arguments;
 }
 
-// What is missing behind the last command given.
+// Returns a message about the argument that is missing after the last command given.
 std::string MissingCommand(const CLI::App& app) {
   const CLI::App* parent = &app;
   const char* what = "COMMAND";
-  for (const CLI::App* sub : app.get_subcommands()) {  // those given: `run` or `oracle`
+  for (const CLI::App* sub : app.get_subcommands()) {  // only those given: `run` or `oracle`
     parent = sub;
     what = sub->get_name() == "run" ? "EXPERIMENT" : "COMMAND of oracle";
   }
@@ -92,7 +95,7 @@ std::string MissingCommand(const CLI::App& app) {
   for (const CLI::App* sub : parent->get_subcommands({})) {
     names += (names.empty() ? "" : ", ") + sub->get_name();
   }
-  return fmt::format("{} is missing; one of: {}", what, names);
+  return fmt::format("{} is missing; expected one of: {}", what, names);
 }
 
 int Main(int argc, char** argv) {
@@ -132,7 +135,7 @@ int Main(int argc, char** argv) {
     return Fail(error.what());
   } catch (const std::bad_alloc&) {
     return Fail("out of memory");
-  } catch (const std::exception& error) {  // fmt: the terminal or file behind stdout is gone
+  } catch (const std::exception& error) {  // from fmt, if stdout cannot be written
     return Fail(error.what());
   }
 }

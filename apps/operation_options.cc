@@ -15,7 +15,8 @@ std::string OperationNames() {
   return names;
 }
 
-// Names and formats of columns, runs of numbered ones ("a[0]" to "a[31]") as one.
+// Returns the names and formats of columns; numbered columns ("a[0]" to "a[31]") are listed once,
+// as "a[]".
 std::string ColumnsText(const std::vector<Column>& columns) {
   std::string text;
   for (const Column& column : columns) {
@@ -38,23 +39,37 @@ void AddOperationOptions(CLI::App* sub, OperationOptions& options) {
   OperationRequest& named = options.named;
   options.sub = sub;
   sub->add_option("--op", named.op, "Operation: " + OperationNames())->required();
-  sub->add_option("--format", named.format, "Format of the operands");
-  sub->add_option("--format-b", named.format_b, "Format of the second operand, if another");
-  sub->add_option("--format-c", named.format_c, "Format of the third operand, if another");
-  sub->add_option("--to", named.to, "Format of the result, if another");
-  sub->add_option(
-      "--scale-format", named.scale_format, "Format of the scales of scaled operations");
-  sub->add_option("--accumulator",
+  sub->add_option("--format",
+                  named.format,
+                  "Format of the operands; required except for convert and quantize-*, which "
+                  "default to fp32");
+  sub->add_option("--format-b", named.format_b, "Format of the second operand (default: --format)");
+  sub->add_option("--format-c", named.format_c, "Format of the third operand (default: --to)");
+  sub->add_option("--to",
+                  named.to,
+                  "Format of the result (default: --format; required for convert and quantize-mx)");
+  sub->add_option("--scale-format",
+                  named.scale_format,
+                  "Format of the scales of scaled-* operations (default: binary8p1uf)");
+  sub->add_option("--accumulation-mode,--accumulator",
                   named.accumulation,
-                  "Accumulator of dot: exact, FORMAT, FORMAT:unfused, fp64, fp32-chunked:N, "
-                  "trunc:F,CHUNK[,PROMOTE] or a name of `numsim oracle accumulators`");
-  sub->add_option("--length", named.length, "Elements of a block or of a dot product")
+                  "Accumulation mode of dot (default: exact): exact, FORMAT, FORMAT:unfused, fp64, "
+                  "fp32-chunked:N, trunc:F,CHUNK[,PROMOTE] or a name of `numsim oracle "
+                  "accumulation-modes`");
+  sub->add_option("--length",
+                  named.length,
+                  "Elements of a block or of a dot product (default: 32 for quantize-mx, else 16)")
       ->check(CLI::PositiveNumber);
-  sub->add_flag("--tensor-scale", named.tensor_scale, "quantize-nvfp4: a scale of the tensor too");
+  sub->add_flag("--tensor-scale",
+                named.tensor_scale,
+                "Add the scale of the tensor as an operand (quantize-nvfp4 only)");
   AddRoundingOptions(sub, options.rounding, "nonsaturate");
   sub->get_option("--overflow")->default_str("");  // the default depends on the operation
   sub->remove_option(sub->get_option("--seed"));
-  sub->add_option("--tininess", options.tininess, "Tininess of the underflow flag: after, before");
+  sub->add_option("--tininess",
+                  options.tininess,
+                  "When tininess is detected for the underflow flag: after (default) or before "
+                  "rounding");
 }
 
 OperationRequest OperationOptions::Request() const {

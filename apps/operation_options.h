@@ -1,4 +1,4 @@
-// The options that name an operation of the oracle, shared by gen, check and kappa.
+// The options that select an operation of the oracle, shared by gen, check and kappa.
 #pragma once
 
 #include <memory>
@@ -11,19 +11,20 @@
 namespace numsim::apps {
 
 struct OperationOptions {
-  OperationRequest named;    // as the parser fills it in: formats, accumulator, length
-  RoundingOptions rounding;  // --seed is gen's alone
+  OperationRequest named;    // filled in by the parser: op, formats, accumulation mode, length
+  RoundingOptions rounding;  // without --seed, which only gen has
   std::string tininess;
   const CLI::App* sub = nullptr;
 
-  // Only options that were given are set. Throws Error naming the option at fault.
+  // Returns the request; sets only options that the user gave. Throws Error that names the option
+  // at fault.
   OperationRequest Request() const;
 };
 
 // Adds the options to `sub`. `options` must live as long as `sub`.
 void AddOperationOptions(CLI::App* sub, OperationOptions& options);
 
-// "add: a e4m3fn, b e4m3fn -> result e4m3fn".
+// Returns a text such as "add: a e4m3fn, b e4m3fn -> result e4m3fn".
 std::string OperationText(const Operation& operation);
 
 }  // namespace numsim::apps

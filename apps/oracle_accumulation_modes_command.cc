@@ -1,4 +1,4 @@
-// `numsim oracle accumulators`: the named accumulation modes.
+// `numsim oracle accumulation-modes`: lists the named accumulation modes.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -49,9 +49,10 @@ void PrintJson() {
 void AddOracleAccumulationModesCommand(Program& program, CLI::App* oracle) {
   auto json = std::make_shared<bool>(false);
   CLI::App* sub = oracle->add_subcommand(
-      "accumulators", "List the named rules of --accumulator: how devices add up products");
-  sub->add_flag("--json", *json, "Write JSON");
-  Example(sub, "numsim oracle accumulators");
+      "accumulation-modes", "List the named accumulation modes: how devices add up products");
+  sub->alias("accumulators");
+  sub->add_flag("--json", *json, "Print JSON");
+  Example(sub, "numsim oracle accumulation-modes");
   Choose(program, sub, [json] {
     if (*json) {
       PrintJson();

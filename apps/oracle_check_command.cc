@@ -1,4 +1,4 @@
-// `numsim oracle check`: are the answers of an implementation right?
+// `numsim oracle check`: checks the results of an implementation.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMostInputsShown = 4;
 
-struct Options {
+struct CheckOptions {
   OperationOptions operation;
   std::string npy, pack;
   bool flags = false;
@@ -28,7 +28,7 @@ void PrintValue(const std::string& name, const std::string& note, const std::str
   fmt::print("  {:<10}{:<10}{}\n", name, note, value);
 }
 
-// The case as it came, then its inputs, and every wrong result beside the right one.
+// Prints the case as read, its inputs, and every wrong result with the expected one.
 void Print(const Mismatch& mismatch,
            const char* place,
            const CaseColumns& columns,
@@ -72,8 +72,8 @@ int Report(const Judge& judge, const char* place, const CaseColumns& columns) {
   return 1;
 }
 
-// Every file of a pack, by the operations that its manifest names.
-int CheckFiles(const Options& options) {
+// Checks every file of a pack against the operation that its manifest states.
+int CheckFiles(const CheckOptions& options) {
   uint64_t cases = 0, wrong = 0;
   CheckPack(options.pack,
             options.limit,
@@ -92,7 +92,7 @@ int CheckFiles(const Options& options) {
   return 0;
 }
 
-int Check(const Options& options) {
+int Check(const CheckOptions& options) {
   if (!options.pack.empty()) return CheckFiles(options);
   if (options.operation.named.op.empty()) throw Error("--op is missing (or --pack)");
   const std::unique_ptr<Operation> operation = MakeOperation(options.operation.Request());
@@ -112,22 +112,24 @@ int Check(const Options& options) {
 }  // namespace
 
 void AddOracleCheckCommand(Program& program, CLI::App* oracle) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckOptions>();
   CLI::App* sub = oracle->add_subcommand(
       "check",
-      "Judge lines of \"inputs result [flags]\" from standard input; exit code 1 if any is wrong");
+      "Check lines of \"inputs result [flags]\" from standard input; exit code 1 if any is wrong");
   AddOperationOptions(sub, options->operation);
-  sub->add_flag("--flags", options->flags, "Demand flags on every line");
-  sub->add_option("--nan", options->nan, "Where NaN is right: exact (its code) or any (NaN code)")
+  sub->add_flag("--flags", options->flags, "Require flags on every line");
+  sub->add_option("--nan",
+                  options->nan,
+                  "Codes accepted where NaN is expected: exact (canonical NaN) or any (every NaN)")
       ->capture_default_str();
-  sub->add_option("--limit", options->limit, "Mismatches to print")
+  sub->add_option("--limit", options->limit, "Maximum number of mismatches to print")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1000000}))
       ->capture_default_str();
-  sub->add_option("--npy", options->npy, "Judge a (cases, columns) array instead of text")
+  sub->add_option("--npy", options->npy, "Check a (cases, columns) array instead of text")
       ->check(NotEmpty());
   CLI::Option* const pack =
       sub->add_option(
-             "--pack", options->pack, "Judge the files of a pack and their digests instead")
+             "--pack", options->pack, "Check all files of a pack and their digests instead")
           ->check(NotEmpty());
   sub->get_option("--op")->required(false);
   for (CLI::Option* const option : sub->get_options()) {

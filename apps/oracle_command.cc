@@ -4,7 +4,9 @@ namespace numsim::apps {
 
 void AddOracleCommand(Program& program) {
   CLI::App* oracle = program.app.add_subcommand(
-      "oracle", "Right answers: test vectors, judging programs by them, and other works' rules");
+      "oracle",
+      "Reference results: generate test vectors, check implementations, compare vendors' "
+      "conversions");
   oracle->fallthrough();
   Example(oracle, "numsim oracle gen --op add --format e4m3fn --level full --results");
   AddOracleGenCommand(program, oracle);

@@ -1,4 +1,4 @@
-// The subcommands of `numsim oracle`, which say what the right answer is. One file a command.
+// The subcommands of `numsim oracle`, which computes reference results. One file per subcommand.
 #pragma once
 
 #include "apps/command.h"

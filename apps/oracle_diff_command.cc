@@ -1,4 +1,4 @@
-// `numsim oracle diff`: every input on which two conversions differ.
+// `numsim oracle diff`: lists every input on which two conversions differ.
 #include <fmt/format.h>
 
 #include <bit>
@@ -16,7 +16,7 @@
 namespace numsim::apps {
 namespace {
 
-struct Options {
+struct DiffOptions {
   std::string a, b, from = "float32", to, random = "0", csv;
   uint64_t limit = 0;
   bool brute_force = false, fail_on_difference = false;
@@ -29,7 +29,7 @@ uint32_t ParseWord(const std::string& text) {
   uint32_t word = 0;
   const auto [stop, status] = std::from_chars(begin, end, word, hex ? 16 : 10);
   if (begin == end || stop != end || status != std::errc()) {
-    throw Error::Format("--random '{}' is not a word of 32 bits, e.g. 0x89ABCDEF", text);
+    throw Error::Format("--random '{}' is not a 32-bit word, e.g. 0x89ABCDEF", text);
   }
   return word;
 }
@@ -40,7 +40,7 @@ std::string SourceBitsText(SourceType type, uint64_t bits) {
   return fmt::format("0x{:0{}X}", bits, SourceDigits(type));
 }
 
-// Shortest text that reads back to the same number.
+// Returns the shortest text that parses to the same number.
 std::string SourceValueText(SourceType type, uint64_t bits) {
   if (type == SourceType::kFloat32) {
     return ValueText(std::bit_cast<float>(static_cast<uint32_t>(bits)));
@@ -50,7 +50,7 @@ std::string SourceValueText(SourceType type, uint64_t bits) {
   return fmt::format("{}", value);
 }
 
-// The code's value as the implementation understands it.
+// Returns the value of the code as the implementation interprets it.
 std::string MeaningText(const ProfileConversion& conversion, uint32_t code) {
   return ValueText(Decode(conversion.meaning(), code));
 }
@@ -152,7 +152,7 @@ Table IntervalTable(const ProfileConversion& a,
   return table;
 }
 
-int DiffProfiles(const Options& options) {
+int DiffProfiles(const DiffOptions& options) {
   const SourceType from = ParseSourceType(options.from);
   const Format to = ParseFormat(options.to);
   const uint32_t word = ParseWord(options.random);
@@ -177,23 +177,26 @@ int DiffProfiles(const Options& options) {
 }  // namespace
 
 void AddOracleDiffCommand(Program& program, CLI::App* oracle) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DiffOptions>();
   CLI::App* sub = oracle->add_subcommand(
       "diff", "List every interval of inputs on which two profiles differ: complete, not sampled");
   const std::string profile = "Profile (see `oracle profiles`), or rule:ROUNDING,OVERFLOW";
   sub->add_option("A", options->a, profile)->required();
   sub->add_option("B", options->b, profile)->required();
-  sub->add_option("--from", options->from, "float32 or float64")->capture_default_str();
-  sub->add_option("--to", options->to, "Target format")->required();
-  sub->add_option("--random", options->random, "Random word of stochastic profiles, 32 bits")
+  sub->add_option("--from", options->from, "Source type: float32 or float64")
       ->capture_default_str();
-  sub->add_option("--csv", options->csv, "Write all intervals to this file too")->check(NotEmpty());
-  sub->add_option("--limit", options->limit, "Print at most this many intervals")
+  sub->add_option("--to", options->to, "Target format")->required();
+  sub->add_option("--random", options->random, "32-bit random word for stochastic profiles")
+      ->capture_default_str();
+  sub->add_option("--csv", options->csv, "Also write all intervals to this CSV file")
+      ->check(NotEmpty());
+  sub->add_option("--limit", options->limit, "Print at most this many intervals (default: all)")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
-  sub->add_flag("--brute-force", options->brute_force, "Try all 2^32 float32 patterns instead");
+  sub->add_flag(
+      "--brute-force", options->brute_force, "Compare all 2^32 float32 inputs one by one instead");
   sub->add_flag("--fail-on-difference",
                 options->fail_on_difference,
-                "Exit with 1 when they differ (without it the exit code is 0)");
+                "Exit with code 1 if the profiles differ (default: exit code 0)");
   Example(sub, "numsim oracle diff cuda-13 hip-host --from float32 --to e4m3fn");
   Choose(program, sub, [options] { return DiffProfiles(*options); });
 }

@@ -1,4 +1,4 @@
-// `numsim oracle gen`: cases of an operation, with or without the right answers.
+// `numsim oracle gen`: writes test cases of an operation, with or without the expected results.
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -15,7 +15,7 @@
 namespace numsim::apps {
 namespace {
 
-struct Options {
+struct GenOptions {
   OperationOptions operation;
   std::string level = "edges";
   uint64_t seed = 0;
@@ -23,7 +23,7 @@ struct Options {
   std::string npy;
 };
 
-int Generate(const Options& options) {
+int Generate(const GenOptions& options) {
   const std::unique_ptr<Operation> operation = MakeOperation(options.operation.Request());
   const CaseLevel level = ParseCaseLevel(options.level, options.seed);
   const CaseRows rows(*operation, level, options.results);
@@ -42,17 +42,19 @@ int Generate(const Options& options) {
 }  // namespace
 
 void AddOracleGenCommand(Program& program, CLI::App* oracle) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GenOptions>();
   CLI::App* sub = oracle->add_subcommand(
-      "gen", "Write cases of an operation: hexadecimal codes, one case a line");
+      "gen", "Write test cases of an operation: hexadecimal codes, one case per line");
   AddOperationOptions(sub, options->operation);
-  sub->add_option("--level", options->level, "Which cases: edges, full or random:N")
+  sub->add_option("--level", options->level, "Cases to write: edges, full or random:N")
       ->capture_default_str();
   sub->add_option("--seed", options->seed, "Seed of random:N")
       ->check(Unsigned64())
       ->capture_default_str();
-  sub->add_flag("--results", options->results, "Add the right results, and the flags");
-  sub->add_option("--npy", options->npy, "Write a (cases, columns) array here instead of text")
+  sub->add_flag("--results", options->results, "Also write the expected results and flags");
+  sub->add_option("--npy",
+                  options->npy,
+                  "Write a (cases, columns) array to this file instead of text to standard output")
       ->check(NotEmpty());
   Example(sub, "numsim oracle gen --op add --format e4m3fn --level full");
   Choose(program, sub, [options] { return Generate(*options); });

@@ -1,4 +1,4 @@
-// `numsim oracle kappa`: the largest error of an implementation in value steps.
+// `numsim oracle kappa`: measures the largest error of an implementation in value steps.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@
 namespace numsim::apps {
 namespace {
 
-struct Options {
+struct KappaOptions {
   OperationOptions operation;
   std::string npy;
 };
@@ -59,7 +59,7 @@ void Report(const Operation& operation,
   }
 }
 
-int Measure(const Options& options) {
+int Measure(const KappaOptions& options) {
   const std::unique_ptr<Operation> operation = MakeOperation(options.operation.Request());
   const CaseColumns columns = ColumnsOf(*operation);
   KappaMeter meter(*operation);
@@ -75,9 +75,10 @@ int Measure(const Options& options) {
 }  // namespace
 
 void AddOracleKappaCommand(Program& program, CLI::App* oracle) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<KappaOptions>();
   CLI::App* sub = oracle->add_subcommand(
-      "kappa", "Largest error in value steps of the lines that `check` reads (P3109's kappa)");
+      "kappa",
+      "Measure the largest error in value steps (P3109's kappa); reads lines like `check`");
   AddOperationOptions(sub, options->operation);
   sub->add_option("--npy", options->npy, "Read a (cases, columns) array instead of text")
       ->check(NotEmpty());

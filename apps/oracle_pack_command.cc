@@ -1,4 +1,4 @@
-// `numsim oracle pack`: a directory of test vectors to check in.
+// `numsim oracle pack`: writes a directory of test vectors that a project can check in.
 #include <fmt/format.h>
 
 #include "apps/oracle_command.h"
@@ -7,12 +7,12 @@
 namespace numsim::apps {
 namespace {
 
-struct Options {
+struct PackOptions {
   std::string directory;
   std::string set = "standard";
 };
 
-int Write(const Options& options) {
+int Write(const PackOptions& options) {
   WritePack(options.directory, options.set);
   const std::vector<PackFile> files = ReadPack(options.directory);
   uint64_t cases = 0;
@@ -24,17 +24,17 @@ int Write(const Options& options) {
 }  // namespace
 
 void AddOraclePackCommand(Program& program, CLI::App* oracle) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PackOptions>();
   CLI::App* sub = oracle->add_subcommand(
-      "pack", "Write test vectors with a manifest to a new directory, for another project to use");
-  sub->add_option("DIR", options->directory, "Directory to make; it may exist if it is empty")
+      "pack", "Write test vectors with a manifest to a new directory, for use in other projects");
+  sub->add_option("DIR", options->directory, "Directory to create; it may exist if it is empty")
       ->required()
       ->check(NotEmpty());
   std::string sets;
   for (const PackSetInfo& info : PackSets()) {
     sets += fmt::format("{}{} ({})", sets.empty() ? "" : ", ", info.name, info.summary);
   }
-  sub->add_option("--set", options->set, "What it holds: " + sets)->capture_default_str();
+  sub->add_option("--set", options->set, "Set of files: " + sets)->capture_default_str();
   Example(sub, "numsim oracle pack vectors --set p3109-minimal");
   Choose(program, sub, [options] { return Write(*options); });
 }

@@ -1,4 +1,4 @@
-// `numsim oracle probe-device`: which accumulation mode the tensor cores of this device follow.
+// `numsim oracle probe-device`: finds the accumulation modes of this device's tensor cores.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -16,10 +16,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct ProbeOptions {
   bool json = false;
-  std::string unit;  // part of a name
-  uint64_t products = ProbeOptions{}.products;
+  std::string unit;  // part of the name of a unit
+  uint64_t products = numsim::ProbeOptions{}.products;
   std::string simulate, operands;
 };
 
@@ -28,29 +28,29 @@ struct Asked {
   std::string unavailable;
 };
 
-// What the units belong to, and the units.
+// The units to probe and facts about their device.
 struct Subject {
-  std::vector<std::pair<std::string, std::string>> facts;  // "device", "NVIDIA H200"
+  std::vector<std::pair<std::string, std::string>> facts;  // such as "device", "NVIDIA H200"
   std::vector<Asked> units;
 };
 
 FormatSpec Operand(const Format& format) {
   if (!format.spec.IsSigned() || format.spec.zero == Zero::kNone || format.spec.mantissa_bits < 1) {
     throw Error::Format(
-        "--operands: {} has no sign, no zero or no mantissa; a unit multiplies no such numbers",
+        "--operands: {} has no sign, no zero or no mantissa; tensor cores do not support that",
         format.name);
   }
   return format.spec;
 }
 
-Subject Simulated(const Options& options) {
+Subject Simulated(const ProbeOptions& options) {
   const AccumulationMode rule = ParseAccumulationMode(options.simulate);
   if (rule.kind == AccumulationKind::kLibrary) {
-    throw Error("--simulate: library has no stated order to simulate");
+    throw Error("--simulate: library has no defined order and cannot be simulated");
   }
   const std::vector<Format> formats = ParseFormatList(options.operands);
   if (formats.empty() || formats.size() > 2) {
-    throw Error::Format("--operands: '{}' is neither one format nor two", options.operands);
+    throw Error::Format("--operands: '{}' is not one or two formats", options.operands);
   }
   Subject subject;
   subject.units.push_back(
@@ -58,10 +58,10 @@ Subject Simulated(const Options& options) {
   return subject;
 }
 
-Subject FindSubject(const Options& options) {
+Subject FindSubject(const ProbeOptions& options) {
   if (!options.simulate.empty()) return Simulated(options);
   if (!DeviceAvailable()) {
-    throw Error::Format("probe-device: {}; --simulate probes a rule without a device",
+    throw Error::Format("probe-device: {}; --simulate probes a simulated unit without a device",
                         DeviceUnavailable());
   }
   Subject subject;
@@ -84,8 +84,8 @@ std::string OperandsText(const TensorCore& unit) {
   return fmt::format("{} x {}", ToString(unit.a), ToString(unit.b));
 }
 
-// Leaves the units whose names contain options.unit.
-void Select(const Options& options, Subject& subject) {
+// Keeps only the units whose names contain options.unit.
+void Select(const ProbeOptions& options, Subject& subject) {
   std::string names;
   for (const Asked& asked : subject.units) {
     names += fmt::format("{}{}", names.empty() ? "" : "; ", asked.unit.name);
@@ -94,11 +94,11 @@ void Select(const Options& options, Subject& subject) {
     return asked.unit.name.find(options.unit) == std::string::npos;
   });
   if (subject.units.empty()) {
-    throw Error::Format("--unit: no unit is named '{}'; there are {}", options.unit, names);
+    throw Error::Format("--unit: no unit has '{}' in its name; there are {}", options.unit, names);
   }
 }
 
-// What was not seen is null.
+// Returns the observed value, or null if there is none.
 template <typename T>
 Json OrNull(const std::optional<T>& seen) {
   return seen ? Json(*seen) : Json();
@@ -136,7 +136,7 @@ Json ProbeJson(const MmaProbe& probe) {
   return json;
 }
 
-int PrintJson(const Options& options, const Subject& subject) {
+int PrintJson(const ProbeOptions& options, const Subject& subject) {
   Json all;
   for (const auto& fact : subject.facts) all[fact.first] = fact.second;
   all["units"] = Json::array();
@@ -155,8 +155,9 @@ int PrintJson(const Options& options, const Subject& subject) {
   return 0;
 }
 
-// A line a unit as soon as it is known; with all that was seen where one unit was asked for.
-int PrintTable(const Options& options, const Subject& subject) {
+// Prints one line per unit as soon as it is probed. Also prints all observations if there is only
+// one unit or if --unit was given.
+int PrintTable(const ProbeOptions& options, const Subject& subject) {
   constexpr const char* kColumns = "{:<48} {:<16} {:<40} {}\n";
   for (const auto& fact : subject.facts) fmt::print("{}: {}\n", fact.first, fact.second);
   fmt::print(kColumns, "unit", "operands", "rule", "agreement");
@@ -177,7 +178,7 @@ int PrintTable(const Options& options, const Subject& subject) {
   return 0;
 }
 
-int Probe(const Options& options) {
+int Probe(const ProbeOptions& options) {
   Subject subject = FindSubject(options);
   Select(options, subject);
   return options.json ? PrintJson(options, subject) : PrintTable(options, subject);
@@ -186,25 +187,28 @@ int Probe(const Options& options) {
 }  // namespace
 
 void AddOracleProbeDeviceCommand(Program& program, CLI::App* oracle) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ProbeOptions>();
   CLI::App* sub = oracle->add_subcommand(
-      "probe-device", "Find out by which rule the matrix units of this device add up products");
-  sub->add_flag("--json", options->json, "Write JSON");
+      "probe-device", "Find the accumulation modes of this device's tensor cores");
+  sub->add_flag("--json", options->json, "Print JSON");
   sub->add_option("--unit",
                   options->unit,
-                  "Only units whose name contains this, with all that was seen of them")
+                  "Probe only units whose name contains this text, and print all observations")
       ->check(NotEmpty());
-  sub->add_option("--products", options->products, "Dot products to compare with the rule, about")
+  sub->add_option(
+         "--products", options->products, "Approximate number of dot products to compare per unit")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40))
       ->capture_default_str();
   CLI::Option* simulate =
-      sub->add_option(
-             "--simulate",
-             options->simulate,
-             "Probe a simulated unit that follows this rule of `numsim oracle accumulators`")
+      sub->add_option("--simulate",
+                      options->simulate,
+                      "Probe a simulated unit with this accumulation mode (see `numsim oracle "
+                      "accumulation-modes`) instead of the device")
           ->check(NotEmpty());
   CLI::Option* operands =
-      sub->add_option("--operands", options->operands, "Its operands: FORMAT or FORMAT,FORMAT")
+      sub->add_option("--operands",
+                      options->operands,
+                      "Operand formats of the simulated unit: FORMAT or FORMAT,FORMAT")
           ->check(NotEmpty());
   simulate->needs(operands);
   operands->needs(simulate);

@@ -1,4 +1,4 @@
-// `numsim oracle profiles`: the table of profiles, or everything about one.
+// `numsim oracle profiles`: lists the profiles, or describes one of them.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -19,7 +19,7 @@ std::string Joined(const std::vector<std::string>& names) {
   return text.empty() ? "-" : text;
 }
 
-// The bits of the random register that one element takes, e.g. "[31:16] reversed".
+// Returns the bits of the random register that one element uses, e.g. "[31:16] reversed".
 std::string FieldText(const RandomLayout& layout, int element) {
   const int low = layout.shift[element];
   return fmt::format(
@@ -114,8 +114,8 @@ void AddOracleProfilesCommand(Program& program, CLI::App* oracle) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = oracle->add_subcommand(
       "profiles", "List the profiles: conversion rules of other implementations");
-  sub->add_option("NAME", options->name, "Show this profile alone");
-  sub->add_flag("--json", options->json, "Write JSON");
+  sub->add_option("NAME", options->name, "Show only this profile, in detail");
+  sub->add_flag("--json", options->json, "Print JSON");
   Example(sub, "numsim oracle profiles cuda-13");
   Choose(program, sub, [options] { return Profiles(options->name, options->json); });
 }

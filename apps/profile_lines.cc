@@ -27,7 +27,8 @@ std::string CodeAndValue(const ProfileConversion& conversion, uint32_t code) {
       "{} {}", CodeText(conversion.format(), code), ValueText(Decode(conversion.meaning(), code)));
 }
 
-// Random words 0 .. 2^N - 1 that give the code of word 0: the code changes at most once.
+// Returns how many of the random words 0 .. 2^N - 1 give the same code as word 0. Relies on the
+// code changing at most once over the words.
 uint64_t WordsOfFirstCode(const ProfileConversion& conversion, uint64_t bits) {
   const uint32_t first = conversion.Encode(bits, 0);
   uint64_t low = 0, end = uint64_t{1} << conversion.random_bits();
@@ -53,7 +54,7 @@ std::string Result(const ProfileConversion& conversion, uint64_t bits) {
                      conversion.random_bits());
 }
 
-// From float32 where the value is one or the profile knows no other source.
+// Converts from float32 if the value is a float32 or if the profile does not support float64.
 std::string Line(const std::string& name, const Format& format, double value) {
   const bool exact = IsFloat32(value);
   const bool wide = !exact && Defines(name, SourceType::kFloat64, format.name);
@@ -63,7 +64,7 @@ std::string Line(const std::string& name, const Format& format, double value) {
   return fmt::format("profile {:<22} {}{}\n",
                      name,
                      Result(ProfileConversion(name, from, format), bits),
-                     !exact && !wide ? "   (of the value rounded to float32)" : "");
+                     !exact && !wide ? "   (for the value rounded to float32)" : "");
 }
 
 }  // namespace

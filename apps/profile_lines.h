@@ -7,10 +7,11 @@
 
 namespace numsim::apps {
 
-// Returns what profile `name`, or with "all" each that defines the format, makes of `value`: from
-// float32 where the value is one, else from float64, else, where the profile knows no float64, of
-// the value rounded to float32. A stochastic profile gives two codes and how many random words
-// choose the second. Throws Error when the profile does not define the conversion.
+// Returns the result of converting `value` with profile `name`; "all" stands for each profile that
+// defines the format. The source type is float32 if the value is a float32, else float64. If the
+// profile does not support float64, the value is rounded to float32 first. A stochastic profile
+// gives two codes and the number of random words that select each. Throws Error if the profile does
+// not define the conversion.
 std::string ProfileLines(const std::string& name, const Format& format, double value);
 
 }  // namespace numsim::apps

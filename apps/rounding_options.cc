@@ -5,7 +5,7 @@
 namespace numsim::apps {
 namespace {
 
-// "rne, rna, ... or sr".
+// Returns "rne, rna, ... or sr".
 std::string ModeNames() {
   std::string names;
   for (const RoundingModeRow& row : kRoundingModes) {
@@ -19,13 +19,15 @@ std::string ModeNames() {
 
 void AddRoundingOptions(CLI::App* sub, RoundingOptions& options, const std::string& overflow) {
   options.overflow = overflow;
-  sub->add_option("--rounding", options.mode, ModeNames())->capture_default_str();
-  sub->add_option("--overflow", options.overflow, "saturate, nonsaturate or propagate")
+  sub->add_option("--rounding", options.mode, "Rounding mode: " + ModeNames())
       ->capture_default_str();
-  sub->add_option("--sr-bits", options.random_bits, "Random bits of stochastic rounding")
+  sub->add_option(
+         "--overflow", options.overflow, "Overflow policy: saturate, nonsaturate or propagate")
+      ->capture_default_str();
+  sub->add_option("--sr-bits", options.random_bits, "Number of random bits of stochastic rounding")
       ->check(CLI::Range(1, 32))
       ->capture_default_str();
-  sub->add_option("--sr-variant", options.variant, "Stochastic variant: a, b or c")
+  sub->add_option("--sr-variant", options.variant, "Variant of stochastic rounding: a, b or c")
       ->capture_default_str();
   sub->add_option("--seed", options.seed, "Seed of stochastic rounding")
       ->check(Unsigned64())

@@ -16,12 +16,12 @@ struct RoundingOptions {
   int random_bits = 32;
   uint64_t seed = 0;
 
-  // Throw Error naming the option at fault.
+  // Throw Error that names the option at fault.
   Rounding ParsedRounding() const;
   Overflow ParsedOverflow() const;
 };
 
-// Adds the options to `sub`, with that default of --overflow.
+// Adds the options to `sub`. `overflow` is the default of --overflow.
 void AddRoundingOptions(CLI::App* sub, RoundingOptions& options, const std::string& overflow);
 
 }  // namespace numsim::apps

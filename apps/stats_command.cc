@@ -1,4 +1,4 @@
-// `numsim stats`: what quantising the tensors of a file costs.
+// `numsim stats`: measures the quantisation error of the tensors in a file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace numsim::apps {
 namespace {
 
-struct Options {
+struct StatsOptions {
   std::string file;
   std::string formats = "e4m3fn,e5m2,bf16,int8";
   std::string granularity = "tensor";
@@ -29,7 +29,7 @@ std::string ShapeToString(const std::vector<size_t>& shape) {
   return shape.empty() ? "scalar" : fmt::format("{}", fmt::join(shape, "x"));
 }
 
-// float64 tensors are rounded to float32 first, as the help says.
+// Returns the elements as float32; float64 is rounded, as the help text states.
 std::vector<float> Values(const Array& array, const std::string& what) {
   if (array.type != ElementType::kF64) return ToFloat32(array, what);
   const std::vector<double> wide = ToFloat64(array, what);
@@ -111,7 +111,7 @@ void PrintTable(const Table& table) {
   }
 }
 
-int Stats(const Options& options) {
+int Stats(const StatsOptions& options) {
   const std::vector<Format> formats = ParseFormatList(options.formats);
   QuantizeOptions quantize;
   quantize.rounding = options.rounding.ParsedRounding();
@@ -152,25 +152,29 @@ int Stats(const Options& options) {
 }  // namespace
 
 void AddStatsCommand(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StatsOptions>();
   CLI::App* sub = program.app.add_subcommand(
-      "stats", "Measure the quantisation error of the tensors of a .npy or .safetensors file");
-  sub->add_option("FILE", options->file, "Tensors (float64 is rounded to float32 first)")
+      "stats", "Measure the quantisation error of the tensors in a .npy or .safetensors file");
+  sub->add_option("FILE",
+                  options->file,
+                  "Input .npy or .safetensors file (float64 is rounded to float32 first)")
       ->required()
       ->check(NotEmpty());
-  sub->add_option("--format", options->formats, "Formats, separated by commas")
+  sub->add_option("--format", options->formats, "Comma-separated list of formats")
       ->capture_default_str();
   sub->add_option("--granularity",
                   options->granularity,
-                  "Elements that share a scale: tensor, row, column, block:N or tile:ROWSxCOLS "
-                  "(rows: first dim.)")
+                  "Elements that share a scale: tensor, row, column, block:N or tile:ROWSxCOLS; "
+                  "the first dimension gives the rows")
       ->capture_default_str();
   sub->add_option("--scale",
                   options->scale,
-                  "absmax, pow2-floor, pow2-ceil, e8m0, none; usual: absmax to 8 bits, else none")
+                  "Scale rule: absmax, pow2-floor, pow2-ceil, e8m0, none, or usual (absmax for "
+                  "formats of up to 8 bits, else none)")
       ->capture_default_str();
-  sub->add_option("--tensor", options->tensor, "Only the tensor of that name");
-  sub->add_option("--csv", options->csv, "Also write the table as CSV; - prints only CSV");
+  sub->add_option("--tensor", options->tensor, "Measure only the tensor with this name");
+  sub->add_option(
+      "--csv", options->csv, "Also write the table to this CSV file; - prints only CSV");
   AddRoundingOptions(sub, options->rounding, "saturate");
   Example(sub, "numsim stats model.safetensors --format e4m3fn,int8 --granularity row");
   Choose(program, sub, [options] { return Stats(*options); });

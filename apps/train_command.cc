@@ -1,4 +1,4 @@
-// `numsim train`.
+// `numsim train`: trains a model, or ranks its layers and tensors by precision.
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -37,12 +37,12 @@ std::string PresetNames() {
 TrainConfig ReadConfig(const TrainArguments& arguments) {
   if (!arguments.config.empty()) {
     if (!arguments.preset.empty()) {
-      throw Error("--preset: a file names its preset itself, by the key 'preset'");
+      throw Error("--preset: not allowed with a file, which sets its preset by the key 'preset'");
     }
     return ReadTrainConfig(arguments.config, arguments.overrides);
   }
   if (arguments.preset.empty() && !arguments.describe) {
-    throw Error::Format("CONFIG is missing: a TOML file, or --preset with one of {}",
+    throw Error::Format("CONFIG is missing: give a TOML file, or --preset with one of {}",
                         PresetNames());
   }
   std::vector<std::string> overrides = arguments.overrides;
@@ -72,7 +72,8 @@ std::filesystem::path OutDirectory(const TrainArguments& arguments) {
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler sets it
 
-// While it lives, the first SIGINT or SIGTERM asks for an end and the second is as ever.
+// During its lifetime, the first SIGINT or SIGTERM requests the end of training. A second one has
+// its default effect.
 class InterruptScope {
  public:
   InterruptScope() {
@@ -94,7 +95,7 @@ class InterruptScope {
   struct sigaction before_[kCount];
 };
 
-// The command line as a shell reads it back, with --resume.
+// Returns the command line, quoted for a shell, with --resume added if it is missing.
 std::string ResumeCommand(const std::vector<std::string>& command_line) {
   std::string text;
   for (const std::string& word : command_line) {
@@ -145,9 +146,9 @@ int Train(const TrainArguments& arguments, const std::vector<std::string>& comma
 
 int Rank(const TrainArguments& arguments) {
   if (arguments.resume) {
-    throw Error("--rank: not with --resume; it looks at the checkpoint in --out by itself");
+    throw Error("--rank: not allowed with --resume; it always uses a checkpoint in --out");
   }
-  if (arguments.describe) throw Error("--rank: not with --describe-config");
+  if (arguments.describe) throw Error("--rank: not allowed with --describe-config");
   return RankTraining(ReadConfig(arguments), OutDirectory(arguments), arguments.rank);
 }
 
@@ -155,26 +156,33 @@ int Rank(const TrainArguments& arguments) {
 
 void AddTrainCommand(Program& program) {
   auto arguments = std::make_shared<TrainArguments>();
-  CLI::App* sub = program.app.add_subcommand("train", "Train a model as a TOML file says");
-  sub->add_option("CONFIG", arguments->config, "A file of keys (docs/configuration.md)")
+  CLI::App* sub = program.app.add_subcommand("train", "Train a model configured by a TOML file");
+  sub->add_option("CONFIG", arguments->config, "Configuration file (see docs/configuration.md)")
       ->check(NotEmpty());
-  sub->add_option("--preset", arguments->preset, "Instead of a file: " + PresetNames())
+  sub->add_option(
+         "--preset", arguments->preset, "Preset to use instead of a file: " + PresetNames())
       ->check(NotEmpty());
-  sub->add_option("--set", arguments->overrides, "KEY=VALUE, before what the file says; repeatable")
+  sub->add_option(
+         "--set", arguments->overrides, "Override a configuration key, KEY=VALUE; repeatable")
       ->expected(1)
       ->take_all();
-  sub->add_option("--out", arguments->out, "Result directory (results/train/NAME of the file)")
+  sub->add_option("--out",
+                  arguments->out,
+                  "Result directory (default: results/train/NAME, the name of the file or preset)")
       ->check(NotEmpty());
-  sub->add_flag("--resume", arguments->resume, "Go on from the checkpoint of an interrupted run");
+  sub->add_flag(
+      "--resume", arguments->resume, "Continue from the checkpoint of an interrupted run");
   sub->add_flag("--describe-config",
                 arguments->describe,
-                "Print every key with its value and meaning, and train nothing");
+                "Print every key with its value and meaning, and do not train");
   CLI::Option* const rank = sub->add_option(
       "--rank",
       arguments->rank.by,
-      "Train nothing; rank layer, tensor or operand by what its precision does to the next step");
+      "Do not train; rank by the effect of precision on the next step: layer, tensor or operand");
   rank->check(NotEmpty());
-  sub->add_option("--rank-count", arguments->rank.count, "How many to print and draw (10, 20)")
+  sub->add_option("--rank-count",
+                  arguments->rank.count,
+                  "Number of rows to print (default: 10) and to plot (default: 20)")
       ->needs(rank)
       ->check(CLI::Range(size_t{1}, size_t{10000}));
   Example(sub, "numsim train --preset tiny --set optimizer.v=e5m2 --out results/mine");

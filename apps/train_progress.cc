@@ -11,7 +11,7 @@ namespace {
 constexpr std::chrono::milliseconds kInterval(200);
 constexpr const char* kEraseToEndOfLine = "\x1b[K";
 
-// "1:02:03", "2:03"; nothing known: "?".
+// Returns a duration as "1:02:03" or "2:03", or "?" if it is unknown.
 std::string Duration(double seconds) {
   if (!(seconds >= 0 && seconds < 1e9)) return "?";
   const long whole = std::lround(seconds);
@@ -20,7 +20,7 @@ std::string Duration(double seconds) {
   return fmt::format("{}:{:02}", minutes, whole % 60);
 }
 
-// "[ 12/100]".
+// Returns a text such as "[ 12/100]".
 std::string Count(uint64_t done, uint64_t all) {
   return fmt::format("[{:>{}}/{}]", done, fmt::formatted_size("{}", all), all);
 }

@@ -1,4 +1,4 @@
-// The progress lines of a training and of a ranking, on stderr, rewritten in place.
+// Progress lines of training and of ranking: one line on stderr, rewritten in place.
 #pragma once
 
 #include <chrono>
@@ -10,14 +10,14 @@ namespace numsim::apps {
 
 class ProgressLine {
  public:
-  // Not `visible`: prints nothing.
+  // Prints nothing unless `visible`.
   explicit ProgressLine(bool visible) : visible_(visible) {}
-  // Ends the line.
+  // Ends the line if one was printed.
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  // Whether to print now: a few times a second at most, and the last time.
+  // Returns true if a line should be printed now: at most a few times per second, and the last one.
   bool IsDue(bool last) const;
   void Print(const std::string& text);
 
@@ -30,7 +30,7 @@ class ProgressLine {
 class TrainProgress {
  public:
   explicit TrainProgress(bool visible) : line_(visible) {}
-  // After a step.
+  // Call after each step.
   void Show(const Trainer& trainer, double tokens_per_second, double seconds_left);
 
  private:
@@ -40,7 +40,7 @@ class TrainProgress {
 class RankProgress {
  public:
   explicit RankProgress(bool visible) : line_(visible), start_(std::chrono::steady_clock::now()) {}
-  // After a replay.
+  // Call after each replay.
   void Show(size_t done, size_t all);
 
  private:

@@ -23,7 +23,8 @@ int RankTraining(const TrainConfig& config,
   }
   fmt::print("{}\n{}\nwritten to {}:\n",
              result.text,
-             result.from_checkpoint ? "From the checkpoint." : "From the start: no checkpoint.",
+             result.from_checkpoint ? "Ranked at the checkpoint."
+                                    : "Ranked at the start: there is no checkpoint.",
              out.string());
   for (const std::string& file : result.files) fmt::print("  {}\n", file);
   return 0;

@@ -1,4 +1,5 @@
-// `numsim train --rank`: ranks by the next step, and trains nothing.
+// `numsim train --rank`: ranks layers, tensors or operands by the effect of their precision on the
+// next step, without training.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +11,12 @@
 namespace numsim::apps {
 
 struct RankArguments {
-  std::string by;    // layer, tensor, operand; empty: no ranking
-  size_t count = 0;  // lines and bars; 0: as RankRunOptions has them
+  std::string by;    // layer, tensor or operand; empty: no ranking
+  size_t count = 0;  // number of lines and bars; 0: the defaults of RankRunOptions
 };
 
-// Prints the ranking. Throws Error as RunRanking, and for a `by` that is none.
+// Computes and prints the ranking. Returns the exit code 0. Throws Error like RunRanking(), and if
+// `by` is not a valid choice.
 int RankTraining(const TrainConfig& config,
                  const std::filesystem::path& out,
                  const RankArguments& arguments);

@@ -1,4 +1,4 @@
-// `numsim update`: one step of a rule that moves weights kept in a small format.
+// `numsim update`: applies one step of an update rule to weights stored in a small format.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace numsim::apps {
 namespace {
 
-struct Options {
+struct UpdateOptions {
   std::string weights, update, out, format, rule, learning_rate;
   std::string weight_decay = "0";
   std::string solver = "selection";
@@ -31,7 +31,8 @@ struct Options {
   bool round_weights = false, codes = false, json = false;
 };
 
-// The float32 next to the number that `text` is.
+// Parses `text` to the nearest float32. Throws Error that names `option` if it is not a finite
+// number, or if it is negative and `negative_too` is false.
 float ParseFloat(const char* option, const std::string& text, bool negative_too) {
   const size_t blanks = std::min(text.find_first_not_of(' '), text.size());
   const char* const end = text.data() + text.size();
@@ -43,14 +44,14 @@ float ParseFloat(const char* option, const std::string& text, bool negative_too)
   throw Error::Format("{} '{}' is not a finite float32{}",
                       option,
                       text.substr(blanks),
-                      negative_too ? "" : " of at least 0");
+                      negative_too ? "" : " >= 0");
 }
 
 MatchSolver ParseSolver(const std::string& text) {
   return text == "bisection" ? MatchSolver::kBisection : MatchSolver::kSelection;
 }
 
-UpdateRule Rule(const Options& options, const Format& format) {
+UpdateRule Rule(const UpdateOptions& options, const Format& format) {
   UpdateRule rule = ParseUpdateRule(options.rule);
   rule.solver = ParseSolver(options.solver);
   rule.tolerance = options.tolerance;
@@ -59,17 +60,18 @@ UpdateRule Rule(const Options& options, const Format& format) {
   return rule;
 }
 
-// Output files must not replace each other, and a state must go somewhere.
-void CheckFiles(const Options& options, const UpdateRule& rule, const Format& format) {
+// Checks that output files do not overwrite each other, and that a state is written if the rule has
+// one.
+void CheckFiles(const UpdateOptions& options, const UpdateRule& rule, const Format& format) {
   const bool has_state = StateBytesPerWeight(rule, format.spec) > 0;
   if (!has_state && !options.state_in.empty()) {
-    throw Error::Format("--state-in: {} keeps no state", ToString(rule));
+    throw Error::Format("--state-in: {} has no state", ToString(rule));
   }
   if (!has_state && !options.state_out.empty()) {
-    throw Error::Format("--state-out: {} keeps no state", ToString(rule));
+    throw Error::Format("--state-out: {} has no state", ToString(rule));
   }
   if (has_state && options.state_out.empty()) {
-    throw Error::Format("--state-out is missing: {} keeps a state beside the weights",
+    throw Error::Format("--state-out is missing: {} has a state in addition to the weights",
                         ToString(rule));
   }
   const auto same = [](const std::string& a, const std::string& b) {
@@ -84,14 +86,14 @@ void CheckFiles(const Options& options, const UpdateRule& rule, const Format& fo
   }
 }
 
-// Weights as they came, and as float32.
+// Weights as read, and as float32.
 struct Weights {
   Array array;
   bool are_values = false;
   std::vector<float> values;
 };
 
-Weights ReadWeights(const Options& options, const Format& format) {
+Weights ReadWeights(const UpdateOptions& options, const Format& format) {
   Weights weights;
   weights.array = ReadNpy(options.weights);
   weights.are_values = HoldsValues(weights.array, format, options.weights);
@@ -107,15 +109,15 @@ Weights ReadWeights(const Options& options, const Format& format) {
     CheckValues(weights.values,
                 format,
                 options.weights,
-                weights.are_values ? " (--round-weights rounds them first)" : "");
+                weights.are_values ? " (use --round-weights to round them first)" : "");
   }
   return weights;
 }
 
-std::vector<float> ReadUpdate(const Options& options, const Array& weights) {
+std::vector<float> ReadUpdate(const UpdateOptions& options, const Array& weights) {
   const Array update = ReadNpy(options.update);
   if (update.shape != weights.shape) {
-    throw Error::Format("{} has the shape {}, {} has {}",
+    throw Error::Format("{} has shape {}, but {} has {}",
                         options.update,
                         ShapeToString(update.shape),
                         options.weights,
@@ -124,7 +126,8 @@ std::vector<float> ReadUpdate(const Options& options, const Array& weights) {
   return ToFloat32(update, options.update);
 }
 
-// Codes of the new values. A weight that did not move keeps its code, a NaN its payload.
+// Returns the codes of the new values. A weight that did not change keeps its code, including the
+// payload of a NaN.
 Array Codes(const Weights& weights, const Format& format, const std::vector<float>& moved) {
   const EncodePlan plan =
       MakeEncodePlan(format.spec, {RoundingMode::kNearestEven}, Overflow::kNonsaturate);
@@ -149,9 +152,9 @@ Array Values(const Array& like, const std::vector<float>& values) {
   return array;
 }
 
-// All outputs or none, as far as the file system lets them: each is complete under a temporary
-// name before the first gets its own.
-void WriteOutputs(const Options& options,
+// Writes all outputs or none, as far as the file system permits: each file is complete under a
+// temporary name before the first one gets its final name.
+void WriteOutputs(const UpdateOptions& options,
                   const Array& out,
                   const std::string& state,
                   const std::vector<UpdateOutcome>& groups) {
@@ -167,7 +170,7 @@ void WriteOutputs(const Options& options,
   if (groups_file) groups_file->Commit();
 }
 
-int Update(const Options& options) {
+int Update(const UpdateOptions& options) {
   WeightUpdate step;
   step.learning_rate = ParseFloat("--lr", options.learning_rate, false);
   step.weight_decay = ParseFloat("--weight-decay", options.weight_decay, true);
@@ -209,60 +212,69 @@ std::string RuleHelp() {
          kinds;
 }
 
-void AddFileOptions(CLI::App* sub, Options& options) {
+void AddFileOptions(CLI::App* sub, UpdateOptions& options) {
   sub->add_option("WEIGHTS",
                   options.weights,
-                  ".npy: float32 values of --format, or its codes as `numsim cast` writes them; a "
-                  "first dimension of several gives the rows")
+                  "Input .npy file: float32 values of --format, or its codes as written by `numsim "
+                  "cast`; of several dimensions, the first gives the rows")
       ->required()
       ->check(NotEmpty());
   sub->add_option("UPDATE",
                   options.update,
-                  "float32 .npy of the same shape: the direction to move in, e.g. minus the "
-                  "gradient")
+                  "Input .npy file: float32 of the same shape, the direction of the step, e.g. "
+                  "minus the gradient")
       ->required()
       ->check(NotEmpty());
-  sub->add_option("OUT", options.out, "New weights, in the form of WEIGHTS")
+  sub->add_option(
+         "OUT", options.out, "Output .npy file: the new weights, values or codes like WEIGHTS")
       ->required()
       ->check(NotEmpty());
   CLI::Option* state_in = sub->add_option("--state-in",
                                           options.state_in,
-                                          "State that the last step wrote (default: that of a "
-                                          "first step)")
+                                          "State that the previous step wrote (default: the "
+                                          "initial state)")
                               ->check(NotEmpty());
   sub->add_option("--state-out",
                   options.state_out,
-                  "Where the new state goes, as .safetensors; required by rules that keep one")
+                  "Output .safetensors file for the new state; required if the rule has a state")
       ->check(NotEmpty());
-  sub->add_option("--groups", options.groups, "Also write the outcome of each group as CSV")
+  sub->add_option(
+         "--groups", options.groups, "Also write the outcome of each group to this CSV file")
       ->check(NotEmpty());
   sub->add_flag("--round-weights",
                 options.round_weights,
-                "WEIGHTS are any float32 numbers, rounded first; a state starts from them as given")
+                "Round WEIGHTS, any float32 numbers, to --format first; a state starts from the "
+                "unrounded numbers")
       ->excludes(state_in);
-  sub->add_flag("--codes", options.codes, "Write codes also where WEIGHTS are values");
+  sub->add_flag("--codes", options.codes, "Write codes even if WEIGHTS are values");
   sub->add_flag("--json", options.json, "Print the outcome as JSON");
 }
 
-void AddStepOptions(CLI::App* sub, Options& options) {
+void AddStepOptions(CLI::App* sub, UpdateOptions& options) {
   sub->add_option("--format", options.format, "Format: a name or a custom format")->required();
   sub->add_option("--rule", options.rule, RuleHelp())->required();
-  sub->add_option("--lr", options.learning_rate, "Learning rate, at least 0")->required();
-  sub->add_option("--weight-decay", options.weight_decay, "Decoupled weight decay, in the rule")
+  sub->add_option("--lr", options.learning_rate, "Learning rate, >= 0")->required();
+  sub->add_option("--weight-decay",
+                  options.weight_decay,
+                  "Decoupled weight decay: the step uses UPDATE - weight decay * WEIGHTS")
       ->capture_default_str();
-  sub->add_option("--seed", options.seed, "Seed of the random bits: one for each tensor")
+  sub->add_option("--seed", options.seed, "Seed of the random bits; use a different one per tensor")
       ->check(Unsigned64())
       ->capture_default_str();
-  sub->add_option("--step", options.step, "Number of the step: each has its own random bits")
+  sub->add_option("--step", options.step, "Step number; each step has its own random bits")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 62))
       ->capture_default_str();
-  sub->add_option("--solver", options.solver, "selection or bisection, of matched rules: same bits")
+  sub->add_option("--solver",
+                  options.solver,
+                  "Solver of the matched rules, selection or bisection; the results are the same")
       ->check(CLI::IsMember({"selection", "bisection"}))
       ->capture_default_str();
-  sub->add_option("--tolerance", options.tolerance, "Of note-as-printed: relative; 0: all passes")
+  sub->add_option("--tolerance",
+                  options.tolerance,
+                  "Relative tolerance of note-as-printed; 0 always runs all iterations")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  sub->add_option("--iterations", options.iterations, "Of note-as-printed: most candidates")
+  sub->add_option("--iterations", options.iterations, "Maximum iterations of note-as-printed")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
 }
@@ -270,15 +282,15 @@ void AddStepOptions(CLI::App* sub, Options& options) {
 }  // namespace
 
 void AddUpdateCommand(Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<UpdateOptions>();
   CLI::App* sub = program.app.add_subcommand(
-      "update", "Take one step with weights kept in a small format, by a rule");
+      "update", "Apply one step of an update rule to weights stored in a small format");
   AddFileOptions(sub, *options);
   AddStepOptions(sub, *options);
   Example(sub,
           "numsim update weights.npy update.npy out.npy --format bf16 --rule stochastic --lr 1e-5\n"
-          "Prints the status and what was achieved against its target. The exit code is 1 where "
-          "the\nstatus is nonfinite, else 0.");
+          "Prints the status, and what the step achieved compared with its target. The exit code "
+          "is 1\nif the status is nonfinite, else 0.");
   Choose(program, sub, [options] { return Update(*options); });
 }
 

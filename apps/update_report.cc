@@ -28,7 +28,8 @@ std::vector<Figure> Figures(const UpdateOutcome& o) {
           {"passes", FormatCell(o.passes)}};
 }
 
-// A number of JSON, null where it has none, else text.
+// Returns the status as text, and other figures as a JSON number, or null if JSON cannot represent
+// them.
 Json JsonOf(const Figure& figure) {
   if (figure.name == std::string("status")) return figure.text;
   if (!Json::accept(figure.text)) return nullptr;

@@ -1,4 +1,4 @@
-// The outcome of a weight update as text.
+// Formats the outcome of a weight update.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace numsim::apps {
 
-// A line "NAME VALUE" for every figure of the outcome, named as in UpdateOutcome. Numbers read back
-// to the same number.
+// Returns one line "NAME VALUE" per figure of the outcome, with the names of UpdateOutcome. Numbers
+// are printed with enough digits to parse to the same number.
 std::string OutcomeText(const UpdateOutcome& outcome);
 
-// An object with the same names; what is not finite is null.
+// Returns a JSON object with the same names. Numbers that are not finite become null.
 std::string OutcomeJson(const UpdateOutcome& outcome);
 
-// A row a group: its number, then the same names.
+// Returns a table with one row per group and the columns `group` (its number) and the same names.
 Table OutcomeTable(const std::vector<UpdateOutcome>& groups);
 
 }  // namespace numsim::apps

@@ -16,14 +16,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Shape = std::vector<size_t>;
 
-// Of .safetensors; the same bytes on any machine.
+// Converts to the byte order of .safetensors, so that the file is the same on any machine.
 void MakeLittleEndian(std::span<std::byte> bytes, size_t element_bytes) {
   if constexpr (std::endian::native == std::endian::big) {
     ReverseBytesOfElements(bytes, element_bytes);
   }
 }
 
-// Header and data of a file while tensors are added.
+// Header and data of a file to which tensors are added.
 struct Contents {
   Json header;
   std::string data;
@@ -46,9 +46,9 @@ void CheckOwner(const SafetensorsFile& file,
   for (const auto& [name, value] : file.Metadata()) {
     if (name != key) continue;
     if (value == expected) return;
-    throw Error::Format("{}: state of {} {}, expected {}", path, key, value, expected);
+    throw Error::Format("{}: the state has {} {}, expected {}", path, key, value, expected);
   }
-  throw Error::Format("{}: not a state of an update rule: no '{}' in its metadata", path, key);
+  throw Error::Format("{}: not the state of an update rule: no '{}' in its metadata", path, key);
 }
 
 void CheckNames(const SafetensorsFile& file,
@@ -63,7 +63,7 @@ void CheckNames(const SafetensorsFile& file,
   }
   for (const TensorInfo& tensor : tensors) {
     if (std::find(expected.begin(), expected.end(), tensor.name) == expected.end()) {
-      throw Error::Format("{}: the rule has no tensor '{}' in its state", path, tensor.name);
+      throw Error::Format("{}: the state of the rule has no tensor '{}'", path, tensor.name);
     }
   }
 }

@@ -1,5 +1,5 @@
-// The state of an update rule in a .safetensors file: one file for all arrays of a state, which
-// says to what rule, format and weights it belongs.
+// Stores the state of an update rule in a .safetensors file. One file holds all arrays of a state,
+// and states the rule, format and weights that it belongs to.
 #pragma once
 
 #include <string>
@@ -9,22 +9,23 @@
 
 namespace numsim::apps {
 
-// What a state belongs to.
+// The rule and the weights that a state belongs to.
 struct UpdateStateOwner {
   std::string rule;           // ToString(UpdateRule)
-  std::string format;         // ToString of the weights' format
-  std::vector<size_t> shape;  // of the weights
+  std::string format;         // ToString() of the weights' format
+  std::vector<size_t> shape;  // shape of the weights
 };
 
 bool IsEmpty(const UpdateState& state);
 
-// The bytes of the file. Metadata: "rule" and "format". Tensors, each where the state has it:
-// "values" F32 and "words" U16, of the shape of the weights, "scales" F32, one a group.
+// Returns the bytes of the file. Its metadata are "rule" and "format". Its tensors, as far as the
+// state has them, are "values" (F32) and "words" (U16) with the shape of the weights, and "scales"
+// (F32), one per group.
 std::string UpdateStateFile(const UpdateState& state, const UpdateStateOwner& owner);
 
-// Reads such a file. `start` is the state that the rule starts with: what is read has its sizes.
-// Throws Error naming the file and what does not fit: rule, format, a tensor that is missing or too
-// many, its dtype, its shape; or as SafetensorsFile does.
+// Reads such a file. The result has the sizes of `start`, the initial state of the rule. Throws
+// Error that names the file and the mismatch: rule, format, a missing or unexpected tensor, its
+// dtype or its shape. Also throws the errors of SafetensorsFile.
 UpdateState ReadUpdateState(const std::string& path,
                             const UpdateStateOwner& owner,
                             const UpdateState& start);

@@ -1,6 +1,7 @@
-// Arithmetic on arrays of codes. Columns as in cast_bench: Melem/s (results), GB/s read plus
-// written, and that over memcpy's. "scalar" is the reference, one function call an element; "table"
-// is the simplest fast way for two operands of 8 bits: a look-up in 65,536 results made before.
+// Arithmetic on arrays of codes. Columns: Melem/s (results), GB/s (read plus written), and
+// of_memcpy (the ratio to memcpy's GB/s). "scalar" is the reference, one function call per element.
+// "table" is the simplest fast method for two 8-bit operands: a lookup in 65,536 precomputed
+// results.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -25,7 +26,7 @@ constexpr Case kCases[] = {{ArithmeticOp::kAdd, "add"},
                            {ArithmeticOp::kDivide, "div"},
                            {ArithmeticOp::kSquareRoot, "sqrt"}};
 
-// Codes of Input(), from a different place for each operand.
+// Returns the codes of Input(), rotated by `offset` so that the operands differ.
 template <typename Code>
 std::vector<Code> InputCodes(const FormatSpec& format, size_t offset) {
   std::vector<Code> codes(kElements);

@@ -1,5 +1,5 @@
-// Conversions of float32 arrays to and from codes. Columns: Melem/s, GB/s read plus written, and
-// that over memcpy's GB/s of the same process and thread count ("of_memcpy").
+// Conversions of float32 arrays to and from codes. Columns: Melem/s, GB/s (read plus written), and
+// of_memcpy (the ratio to memcpy's GB/s in the same process with the same number of threads).
 #include <benchmark/benchmark.h>
 
 #include <string>

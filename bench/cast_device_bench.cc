@@ -1,9 +1,9 @@
-// Casts on the device: 2^28 normally distributed float32 and their codes, two arrays of each in
-// turn. Columns:
+// Casts on the device: 2^28 normally distributed float32 numbers and their codes; launches
+// alternate between two arrays of each. Columns:
 //   GB/s     read plus written
-//   of_copy  that over the rate of a copy of the same float32 in this process
-//   goal     of of_copy, where there is one
-// The first and the last of the results are compared with the host's before the time is taken.
+//   of_copy  ratio of GB/s to that of a copy of the same float32 array in this process
+//   goal     the intended of_copy, if there is one
+// Before the measurement, the first and the last results are compared with the host's.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -22,10 +22,10 @@ namespace numsim::bench {
 namespace {
 
 constexpr size_t kLength = size_t{1} << 28;
-constexpr size_t kChecked = size_t{1} << 20;  // at either end
+constexpr size_t kChecked = size_t{1} << 20;  // results compared at either end
 constexpr ArrayRandom kRandom = {{7, 0}, 0};
 
-// Two arrays of kLength normal draws: 2^22 of them again and again.
+// Returns two arrays of kLength normally distributed numbers, each 2^22 numbers repeated.
 const std::vector<DeviceArray<float>>& Inputs() {
   static const std::vector<DeviceArray<float>> inputs = [] {
     std::vector<DeviceArray<float>> arrays;
@@ -59,8 +59,8 @@ double CopyBytesPerSecond() {
   return rate;
 }
 
-// A row: `launch` writes kLength elements to the array that it is given. `on_host` gives the
-// results of elements first .. first + n - 1.
+// A benchmark: `launch` writes kLength elements to `out`. `on_host` computes the results of the
+// elements from `first` on, as many as `out` holds, on the host.
 template <typename Out>
 struct Cast {
   std::function<void(int i, DeviceSpan<Out> out, DeviceStream& stream)> launch;
@@ -81,7 +81,7 @@ bool EqualsHost(const Cast<Out>& cast, DeviceSpan<Out> out) {
   return true;
 }
 
-// `goal` 0: none.
+// Registers a benchmark. `bytes` are read plus written per element; goal 0 means no goal.
 template <typename Out>
 void Register(const std::string& name, const Cast<Out>& cast, double bytes, double goal) {
   const auto run = [=](benchmark::State& state) {
@@ -137,7 +137,7 @@ void RegisterFakeQuantize(const std::string& name, const EncodePlan& plan) {
 
 template <typename Code>
 void RegisterDecode(const std::string& name, const FormatSpec& format, double goal) {
-  // Two arrays of codes, made at the first launch.
+  // Two arrays of codes, created at the first launch.
   const auto codes = std::make_shared<std::vector<DeviceArray<Code>>>();
   const Cast<float> cast = {
       [=](int i, DeviceSpan<float> out, DeviceStream& stream) {
@@ -168,7 +168,7 @@ void AddFormat(const std::string& name) {
   RegisterFakeQuantize("fake_quantize_sr16/" + name, stochastic(16));
 }
 
-// Conversions without a shortcut.
+// Registers conversions without a specialised kernel.
 void AddByRule() {
   const FormatSpec e4m3fn = ParseFormat("e4m3fn").spec;
   const Rounding variant_b = {RoundingMode::kStochastic, StochasticVariant::kB, 16};

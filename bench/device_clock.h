@@ -1,4 +1,4 @@
-// Times of work on a device, by the device's clock. For *_device_bench.cc.
+// Measures the time of work on a device with the device's clock. Used by *_device_bench.cc.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -16,10 +16,11 @@ namespace numsim::bench {
 inline constexpr int kWarmUpLaunches = 3;
 inline constexpr int kTimedLaunches = 25;
 
-// Puts the i-th of a row of launches into the stream; takes the next of several buffers.
+// Enqueues launch number i of a series on the stream; successive launches may use other buffers.
 using DeviceLaunch = std::function<void(int i, DeviceStream& stream)>;
 
-// The median of the seconds of kTimedLaunches launches, each between two events, after a warm-up.
+// Returns the median time of kTimedLaunches launches in seconds, each measured between two events,
+// after a warm-up.
 inline double MedianSeconds(const DeviceLaunch& launch) {
   DeviceStream& stream = ThreadStream();
   std::vector<DeviceEvent> begin(kTimedLaunches), end(kTimedLaunches);
@@ -39,13 +40,14 @@ inline double MedianSeconds(const DeviceLaunch& launch) {
   return seconds[seconds.size() / 2];
 }
 
-// What a launch does: a counter of a benchmark, as a rate.
+// The amount of work of a launch; the benchmark reports it as a rate.
 struct DeviceWork {
-  std::string counter;  // "GB/s", "TOP/s"
-  double amount;        // of that unit
+  std::string counter;  // name of the counter: "GB/s", "TOP/s"
+  double amount;        // work per launch, in units of GB or TOP
 };
 
-// A benchmark of one iteration: the median launch. `prepare` allocates and returns the launch.
+// Registers a benchmark whose single iteration is the median launch. `prepare` allocates the
+// buffers and returns the launch.
 inline void RegisterOnDevice(const std::string& name,
                              const std::function<DeviceLaunch()>& prepare,
                              const DeviceWork& work) {
@@ -68,8 +70,8 @@ inline void RegisterOnDevice(const std::string& name,
       ->Iterations(1);
 }
 
-// Describes the device in the output's context, registers what `add` does where there is one, and
-// runs. Returns 2 and says why without a device.
+// Adds a description of the device to the context of the output, calls `add`, which registers the
+// benchmarks, and runs them. Returns 0. Without a device, prints the reason and returns 2.
 inline int DeviceMain(int argc, char** argv, const std::function<void()>& add) {
   benchmark::Initialize(&argc, argv);
   if (!DeviceAvailable()) {

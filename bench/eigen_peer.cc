@@ -1,6 +1,7 @@
-// Compiled for this machine's processor, with Eigen renamed to EigenNative (CMakeLists.txt), so
-// that none of its functions takes the place of one of the library's own for a baseline processor.
-// For the same reason nothing of the standard library is used here.
+// This file is compiled for this machine's processor. Eigen is renamed to EigenNative here
+// (CMakeLists.txt), so that the linker cannot use its functions in place of the library's own Eigen
+// functions, which are compiled for a baseline processor. For the same reason, this file does not
+// use the standard library.
 #include <Eigen/Core>
 
 #include "bench/peers.h"

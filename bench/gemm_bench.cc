@@ -1,8 +1,9 @@
-// Products A B^T of n x n matrices, and of the shapes of a linear layer in training. Counters:
-// GFLOP/s (2 operations a product of elements, integer ones too) and the rate over that of a peer
-// with as many threads, measured in this process: of_float32 over rule library, of_int8 over
-// oneDNN's int8 product. The peer of square matrices has their size. That of a layer is rule
-// library at 1024 x 1024, what the machine can do on floats whatever the shape.
+// GEMM A B^T of n x n matrices, and of the shapes of a linear layer in training. Counters: GFLOP/s
+// (2 operations per product of elements, also for integers), and the ratio to the rate of a peer
+// with the same number of threads, measured in this process. of_float32 is relative to the
+// accumulation mode `library`, of_int8 to oneDNN's int8 GEMM. The peer of square matrices has the
+// same size. The peer of a layer is `library` at 1024 x 1024, the float32 limit of the machine for
+// any shape.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -60,7 +61,7 @@ std::span<const int8_t> AsIntegers(const QuantizedMatrix& matrix) {
   return {reinterpret_cast<const int8_t*>(matrix.codes8.data()), matrix.codes8.size()};
 }
 
-// Operations a second: the best of several calls.
+// Returns operations per second: the best of several calls.
 double Rate(const Size& size, const std::function<void()>& product) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end = Clock::now() + std::chrono::milliseconds(200);
@@ -96,7 +97,7 @@ double MeasurePeer(Peer peer, const Size& size) {
   return rate;
 }
 
-// Operations a second; 0: there is no such peer.
+// Returns operations per second, or 0 if the peer is not available.
 double PeerRate(Peer peer, const Size& size) {
   static std::map<std::tuple<Peer, size_t, int>, double> measured;
   const std::tuple key(peer, size.n, size.threads);
@@ -140,7 +141,7 @@ void BM_Eigen(benchmark::State& state, const Size& size) {
   });
 }
 
-// Codes to scaled float32, one scale a row of A and one for B.
+// Multiplies codes to scaled float32 with one scale per row of A and one scale for B.
 void BM_Codes(benchmark::State& state,
               const Size& size,
               const std::string& format,
@@ -156,7 +157,7 @@ void BM_Codes(benchmark::State& state,
   });
 }
 
-// From float32 to float32: scales and codes of both operands, then the product.
+// Computes scales and codes of both float32 operands and then the float32 GEMM.
 void BM_QuantizeAndMultiply(benchmark::State& state, const Size& size, const std::string& format) {
   SetThreadCount(size.threads);
   const AccumulationMode rule = ParseAccumulationMode(format == "int8" ? "exact" : "fp32");
@@ -182,7 +183,7 @@ void BM_OneDnnInt8(benchmark::State& state, const Size& size) {
   Run(state, size, Peer::kInt8, [&] { CallLibrary([&](int) { product(); }); });
 }
 
-// The three products of a linear layer `in` x `out` over so many tokens.
+// The three GEMMs of a linear layer from `in` to `out` features over `tokens` tokens.
 enum class LayerProduct { kForward, kInputGradient, kWeightGradient };
 
 struct Layer {
@@ -200,7 +201,8 @@ struct Layer {
   }
 };
 
-// What a layer stores: codes where a row of the tensor is a row of the operand, or a column.
+// Quantises a tensor as a layer stores it. A row of the tensor is a row of the GEMM operand, or a
+// column if `transposed`; the scales are per row of the operand (none for bf16).
 QuantizedMatrix LayerCodes(MatrixShape shape, bool transposed, const std::string& format) {
   QuantizeOptions options;
   options.format = ParseFormat(format).spec;
@@ -212,7 +214,7 @@ QuantizedMatrix LayerCodes(MatrixShape shape, bool transposed, const std::string
   return Quantize(std::span(Input()).first(shape.Elements()), shape, options);
 }
 
-// bf16 without scales, other formats with one a row of each operand.
+// Multiplies bf16 without scales, and other formats with one scale per row of each operand.
 void BM_Layer(benchmark::State& state, const Layer& layer, int threads, const std::string& format) {
   SetThreadCount(threads);
   const bool transpose_a = layer.product == LayerProduct::kWeightGradient;
@@ -238,7 +240,7 @@ void BM_Layer(benchmark::State& state, const Layer& layer, int threads, const st
   state.counters["of_float32"] = Counter(operations / limit, Counter::kIsRate);
 }
 
-// Of a small transformer: 256 images of 65 tokens, width 64.
+// Registers the layers of a small transformer: 256 images of 65 tokens, width 64.
 void RegisterLayers(int threads) {
   constexpr struct {
     LayerProduct product;

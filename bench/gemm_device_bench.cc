@@ -1,8 +1,8 @@
-// Products A B^T of a training step's shapes on the device: tokens x inputs times outputs x inputs.
-// Time is the device's, by events around each launch. Counters: TFLOP/s (2 operations for each
-// product, integer ones too) and of_bf16, that rate over bf16's of cuBLASLt for the same shape,
-// measured in this process. Random codes; operands rotate so that no launch finds its own in the
-// cache.
+// GEMM A B^T with the shapes of a training step on the device: tokens x inputs times outputs x
+// inputs. The time is the device's, measured by events around each launch. Counters: TFLOP/s (2
+// operations per product, also for integers) and of_bf16, the ratio to the rate of cuBLASLt's bf16
+// GEMM of the same shape, measured in this process. Codes are random. Launches rotate through
+// several operands, so that no launch finds its operands in the cache.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -35,10 +35,10 @@ struct Shape {
   auto operator<=>(const Shape&) const = default;
 };
 
-// Codes of normally distributed values with absolute maximum at about the format's; the same for
+// Returns codes of approximately normally distributed values, scaled to the format; the same in
 // every run.
 std::vector<uint8_t> RandomCodes(const FormatSpec& format, size_t n, uint64_t seed) {
-  constexpr size_t kPeriod = size_t{1} << 22;  // elements; repeated with an odd period
+  constexpr size_t kPeriod = size_t{1} << 22;  // in elements; the codes repeat with period 2^22 - 1
   const size_t distinct = std::min(n, kPeriod - 1);
   std::vector<uint32_t> words(distinct);
   RandomBitsArray({{seed, 0}, 0}, 32, words);
@@ -47,7 +47,7 @@ std::vector<uint8_t> RandomCodes(const FormatSpec& format, size_t n, uint64_t se
                       : format.StorageBytes() == 1         ? 16.0f
                                                            : 1.0f;
   for (size_t i = 0; i < distinct; ++i) {
-    float sum = -510;  // of four uniform bytes
+    float sum = -510;  // sum of four uniform bytes, minus its mean
     for (int byte = 0; byte < 4; ++byte) sum += static_cast<float>(words[i] >> 8 * byte & 255);
     values[i] = scale * sum / 148.0f;
   }
@@ -66,7 +66,7 @@ std::vector<uint8_t> RandomCodes(const FormatSpec& format, size_t n, uint64_t se
 enum class ScalesFor { kNone, kTensor, kRows };
 constexpr std::string_view kScalesNames[] = {"none", "tensor", "rows"};
 
-// What is multiplied, and by what.
+// One benchmark: operands, accumulation mode, scales, output and engine.
 struct Row {
   const char* format;
   const char* rule;
@@ -98,7 +98,7 @@ class Problem {
     const std::vector<uint8_t> a = RandomCodes(format, shape.tokens * shape.inputs, 1);
     const std::vector<uint8_t> b = RandomCodes(format, shape.outputs * shape.inputs, 2);
     const size_t results = shape.tokens * shape.outputs * BytesOf(row.out);
-    // As many sets as make the others push one out of the cache.
+    // Uses enough sets that the others evict each one from the cache.
     const size_t set = a.size() + b.size() + results;
     const size_t sets = std::clamp<size_t>(1 + 4 * Device().l2_bytes / set, 2, 16);
     for (size_t i = 0; i < sets; ++i) {
@@ -146,7 +146,7 @@ class Problem {
   size_t next_ = 0;
 };
 
-// Seconds of each of kLaunches launches, after the warm-up.
+// Returns the time of each of kLaunches launches in seconds, after the warm-up.
 std::vector<double> Times(const Row& row, const Shape& shape) {
   DeviceStream& stream = ThreadStream();
   Problem problem(row, shape, stream);
@@ -206,7 +206,7 @@ double PeerSeconds(const Shape& shape) {
   return measured[shape];
 }
 
-// One iteration is the median of all launches.
+// Reports the median of all launches as the time of one iteration.
 void Run(benchmark::State& state, const Row& row, const Shape& shape) {
   try {
     const double peer = PeerSeconds(shape);

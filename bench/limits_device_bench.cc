@@ -1,6 +1,6 @@
-// What the device itself gives: copying, reading and writing its memory, and a bf16 product of the
-// library, of the shape of the goals' layer. Other benchmarks and `numsim run linear-speed` are
-// stated beside these.
+// Limits of the device itself: copying, reading and writing its memory, and a bf16 GEMM of the
+// library with the shape of the layer for which speed goals are set. Reference values for other
+// benchmarks and `numsim run linear-speed`.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -15,10 +15,10 @@
 namespace numsim::bench {
 namespace {
 
-constexpr size_t kBytes = size_t{1} << 30;  // of a buffer: far beyond the caches
+constexpr size_t kBytes = size_t{1} << 30;  // bytes per buffer, far larger than the caches
 constexpr double kGiga = 1e-9, kTera = 1e-12;
 
-// Random bf16 codes, `count` of them: the benchmarks' input again and again, each time rotated.
+// Returns `count` random bf16 codes: the benchmarks' Input(), repeated with rotation.
 DeviceArray<uint16_t> RandomCodes(size_t count, DeviceStream& stream) {
   std::vector<uint16_t> codes(kElements);
   Encode(MakeEncodePlan(ParseFormat("bf16").spec, {}, Overflow::kNonsaturate),
@@ -79,7 +79,7 @@ void AddMemory() {
                    {"GB/s", 1.0 * kBytes * kGiga});
 }
 
-// X W^T of 65,536 tokens from dim 4096 to 16384.
+// X W^T of 65,536 tokens from dimension 4096 to 16384.
 struct Product {
   static constexpr size_t kTokens = 65536, kIn = 4096, kOut = 16384;
 

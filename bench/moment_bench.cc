@@ -1,8 +1,9 @@
-// Storing and loading of 2^24 (16M) moments, squares of normal draws. Columns as in cast_bench.cc;
-// bytes are those of the float32 values and of what is stored, each once. Rows:
+// Storing and loading 2^24 (16M) moments, squares of normally distributed numbers. Columns as in
+// cast_bench.cc; the bytes are those of the float32 values and of the stored data, each counted
+// once. Rows:
 //   store/FORMAT    values to codes and scales
 //   load/FORMAT     back to values
-//   measure/FORMAT  storing with its losses measured
+//   measure/FORMAT  storing and measuring the quantisation error
 #include <benchmark/benchmark.h>
 
 #include "bench/report.h"

@@ -1,10 +1,10 @@
-// Steps of optimisers: one matrix of 2^20 (1M) and of 2^24 (16M) parameters, weights float32.
+// Steps of optimisers: one matrix of 2^20 (1M) and of 2^24 (16M) parameters, with float32 weights.
 // Columns:
-//   ms            of a step
-//   GB/s          bytes that a step must at least read and write: gradient, moments as they are
-//                 stored and weights, once each way but for the gradient
-//   of_memcpy     that over the best rate of memcpy, on the same threads of the same process
-// Rows: kind, formats of m and v. adamw/fp32 is what the others stand beside.
+//   ms            time per step
+//   GB/s          rate of the bytes that a step must at least move: it reads gradient, stored
+//                 moments and weights, and writes stored moments and weights
+//   of_memcpy     ratio to the best rate of memcpy in the same process with as many threads
+// Rows: kind, formats of m and v. adamw/fp32 is the reference for the others.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -32,7 +32,7 @@ double Seconds(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Bytes a second, read and written, of the best of several copies of that many floats.
+// Returns bytes per second, read plus written, of the best of several copies of n floats.
 double MemcpyRate(size_t n) {
   const std::vector<float> from(n, 1);
   std::vector<float> to(n);
@@ -60,7 +60,7 @@ void BM_Step(benchmark::State& state, const Problem& problem, int threads) {
   config.v = ParseMomentFormat(problem.v);
   config.clip_norm = 1;
   Optimizer optimizer(config, {}, parameters, 1);
-  optimizer.Step(1e-4, 0);  // takes its memory
+  optimizer.Step(1e-4, 0);  // allocates memory
   uint64_t step = 1;
   const auto start = std::chrono::steady_clock::now();
   for (auto _ : state) {

@@ -1,4 +1,5 @@
-// Scaled quantisation of a float32 matrix, absmax included or not. Columns as in cast_bench.cc.
+// Scaled quantisation of a float32 matrix: absmax, and codes with given scales. Columns as in
+// cast_bench.cc.
 #include <benchmark/benchmark.h>
 
 #include "bench/report.h"

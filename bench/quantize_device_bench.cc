@@ -1,8 +1,8 @@
-// Quantisation on the device, 65,536 x 4,096 values, beside a copy of the same process.
+// Quantisation of 65,536 x 4,096 values on the device, compared with a copy in the same process.
 //
-// Columns: time, of events around one launch, the median of the iterations; GB/s, each input read
-// once and each output written once; of_copy, that over the copy's best; goal, the share of the
-// copy that is asked for. Buffers rotate and exceed the second-level cache.
+// Columns: time, the median over launches, measured by events; GB/s, each input read once and each
+// output written once; of_copy, the ratio to the copy's rate; goal, the intended of_copy. Launches
+// rotate through buffers that exceed the second-level cache.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -23,11 +23,11 @@ namespace {
 
 constexpr MatrixShape kShape{65536, 4096};
 constexpr size_t kElements = kShape.rows * kShape.cols;
-constexpr int kSets = 2;  // each beyond the cache by itself
+constexpr int kSets = 2;  // each one alone exceeds the cache
 constexpr int kLaunches = 30;
 constexpr int kWarmUp = 5;
 
-// Random numbers as both elements, and room for results.
+// Random numbers in both element types, and buffers for results.
 struct Buffers {
   DeviceArray<float> values;
   DeviceArray<uint16_t> bf16;
@@ -46,7 +46,8 @@ struct Buffers {
 std::vector<Buffers>& Sets() {
   static std::vector<Buffers> sets = [] {
     DeviceStream& stream = ThreadStream();
-    // About normal: sums of four random bytes. One block repeated with another offset.
+    // Approximately normal: sums of four random bytes. One block is repeated with different
+    // offsets.
     std::vector<float> host(kElements / 64 + 4096);
     for (size_t i = 0; i < host.size(); ++i) {
       const uint32_t w = RandomWord({.seed = 1, .stream = 2}, i);
@@ -86,7 +87,7 @@ std::vector<Buffers>& Sets() {
 
 using Work = std::function<void(Buffers&, DeviceStream&)>;
 
-// Seconds of each launch.
+// Returns the time of each launch in seconds.
 std::vector<double> Times(const Work& work, int launches) {
   DeviceStream& stream = ThreadStream();
   std::vector<Buffers>& sets = Sets();
@@ -111,7 +112,7 @@ double Median(std::vector<double> values) {
 }
 
 void CopySet(Buffers& set, DeviceStream& stream) {
-  // Half of the values to the other half: as many bytes read as written.
+  // Copies half of the values to the other half; reads and writes the same number of bytes.
   const size_t half = kElements / 2 * sizeof(float);
   device_memory::CopyWithin(set.values.data(), set.values.data() + kElements / 2, half, stream);
 }
@@ -123,7 +124,7 @@ double CopyBytesPerSecond() {
   return rate;
 }
 
-// One iteration is a median of kLaunches launches.
+// Registers a benchmark whose single iteration is the median of kLaunches launches.
 void Register(const std::string& name, double bytes_per_element, double goal, const Work& work) {
   auto* bench = benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) {
     const double bytes = bytes_per_element * static_cast<double>(kElements);
@@ -139,7 +140,7 @@ void Register(const std::string& name, double bytes_per_element, double goal, co
   bench->UseManualTime()->Iterations(1)->Unit(benchmark::kMicrosecond);
 }
 
-// Scales and codes of the matrix under that layout.
+// Returns the computation of scales and codes of the matrix with a scale layout.
 Work QuantizeWork(
     DeviceElement element, const char* format, const char* layout, bool codes, bool transposed) {
   DeviceQuantizeOptions options;
@@ -152,7 +153,7 @@ Work QuantizeWork(
   };
 }
 
-// Codes alone, under scales that are there.
+// Returns the computation of codes only, with given scales.
 Work CodesWork(DeviceElement element,
                const char* format,
                const char* layout_text,

@@ -19,7 +19,7 @@ void ParallelMemcpy(const std::vector<float>& from, std::vector<float>& to) {
   });
 }
 
-// Bytes a second, read plus written: the best of several.
+// Returns bytes per second, read plus written: the best of several runs.
 double MeasureMemcpy() {
   std::vector<float> to(kElements);
   double best = 0;

@@ -1,5 +1,6 @@
-// What every benchmark shares: input, threads, and the machine's own limit, a memcpy of the same
-// process and thread count, beside which each rate is stated.
+// Common parts of the benchmarks: input, number of threads, and the limit of the machine. The limit
+// is a memcpy in the same process with the same number of threads; each rate is reported relative
+// to it.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -10,23 +11,24 @@
 
 namespace numsim::bench {
 
-// 64 MiB of float32: beyond the second-level caches of common machines.
+// 64 MiB of float32, more than the second-level caches of common machines.
 inline constexpr size_t kElements = size_t{1} << 24;
 
-// kElements values spread over normals and subnormals of the small formats.
+// Returns kElements values that cover normal and subnormal numbers of the small formats.
 const std::vector<float>& Input();
 
-// Sets the threads of the kernels and, once, measures memcpy on them.
+// Sets the number of threads of the kernels. The first call for each number measures memcpy.
 void Prepare(int threads);
 
-// Counters of a benchmark that handled kElements elements an iteration: Melem/s; GB/s read plus
-// written; of_memcpy, that over memcpy's best GB/s.
+// Sets the counters of a benchmark that processed kElements elements per iteration: Melem/s; GB/s,
+// read plus written; of_memcpy, the ratio of GB/s to memcpy's best GB/s.
 void Report(benchmark::State& state, int threads, double bytes_per_element);
 
+// Registers a benchmark that is measured in real time.
 void Register(const std::string& name, const std::function<void(benchmark::State&)>& function);
 
-// Applies NUMSIM_BACKEND, registers memcpy and what `add` registers for 1 thread and for all cores,
-// and runs.
+// Applies NUMSIM_BACKEND, registers memcpy and the benchmarks of `add` for 1 thread and for all
+// threads, and runs them. Returns the exit code 0.
 int Main(int argc, char** argv, const std::function<void(int)>& add);
 
 }  // namespace numsim::bench

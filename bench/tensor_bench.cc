@@ -1,10 +1,10 @@
-// Operations on matrices of training (libnumsim/numsim/ops/), float32, at sizes that stay in a
-// cache (2048 x 256) and larger (4096 x 1024). Columns, all of the fastest iteration:
-//   ns/elem    time for each element of the result (of swiglu: of its half as wide result)
+// Operations on float32 matrices in training (libnumsim/numsim/ops/), at a size that stays in a
+// cache (2048 x 256) and a larger one (4096 x 1024). Columns, all for the fastest iteration:
+//   ns/elem    time per element of the result (swiglu: of its result, which has half the width)
 //   GB/s       read plus written, each matrix once
-//   of_memcpy  that over the best memcpy of one such matrix by as many threads, of this process
-// memcpy itself is the first row of each size. Sums of columns and statistics only read, and
-// add-bias, scale and round-to work in place: these may be above 1.
+//   of_memcpy  ratio to the best memcpy of one such matrix with as many threads in this process
+// memcpy itself is the first row of each size. Column sums and statistics only read, and add-bias,
+// scale and round-to work in place, so their of_memcpy may exceed 1.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -34,7 +34,7 @@ struct Shape {
   size_t rows, cols;
 };
 
-// All that the operations of one shape read and write.
+// All matrices that the operations of one shape read and write.
 struct Matrices {
   Buffer<float> buffers[11];
   MatrixSpan<float> x, g, y, pairs, pairs_gradient, gain, bias, mean, inverse, gain_gradient,
@@ -63,7 +63,7 @@ struct Matrices {
 Matrices& MatricesOf(const Shape& s) {
   static std::pair<Shape, std::unique_ptr<Matrices>> last;
   if (!last.second || last.first.rows != s.rows || last.first.cols != s.cols) {
-    last.second.reset();  // first, for they are large
+    last.second.reset();  // frees the large matrices before the new ones are allocated
     last = {s, std::make_unique<Matrices>(s)};
   }
   return *last.second;
@@ -71,7 +71,7 @@ Matrices& MatricesOf(const Shape& s) {
 
 struct Operation {
   const char* name;
-  double bytes;  // an element
+  double bytes;  // read plus written, per element
   std::function<void(const Matrices&)> run;
 };
 

@@ -1,15 +1,17 @@
-// Steps of update rules, of 2^24 (16M) and 2^20 (1M) weights. Weights are independent normal draws
-// rounded to the format, updates normal draws or their signs. Columns:
-//   ns/elem       time for each weight
-//   of_limit      the time over that of one naive pass plus one read of both arrays, which is
-//                 measured in this process for the same arrays and threads
-//   of_selection  the time over that of selection for the same quantity, else for the norm
-//   passes        over all weights
-// and behind them the status of the step. Rows:
-//   read        the largest magnitude of both arrays
-//   naive-pass  Q(fl32(w + fl32(lr u))) and nothing else
-//   selection-, bisection-  the two solvers of norm and projection, the sum for the target included
-//   apply/RULE  ApplyUpdate with all that it checks and measures; the note never ends early
+// Steps of update rules with 2^24 (16M) and 2^20 (1M) weights. Weights are independent normally
+// distributed numbers rounded to the format; updates are normally distributed numbers or their
+// signs. Columns:
+//   ns/elem       time per weight
+//   of_limit      ratio to the time of one naive pass plus one read of both arrays, measured in
+//                 this process for the same arrays and number of threads
+//   of_selection  ratio to the time of the selection solver for the same quantity, or for the norm
+//                 in rows without a quantity
+//   passes        number of passes over all weights
+// and after them the status of the step. Rows:
+//   read        finds the largest magnitude of both arrays
+//   naive-pass  computes only Q(fl32(w + fl32(lr u)))
+//   selection-, bisection-  the two solvers for norm and projection, including the target's sum
+//   apply/RULE  ApplyUpdate() with all its checks and measurements; note-as-printed does all passes
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -61,11 +63,11 @@ std::vector<float> NormalDraws(uint64_t stream) {
   return draws;
 }
 
-// The arrays of one problem, and what naive and matched steps need.
+// The arrays of one problem, and the encode plans of naive and matched steps.
 struct Arrays {
   FormatSpec format;
-  EncodePlan plan;             // as a framework casts
-  EncodePlan saturating_plan;  // of matched steps
+  EncodePlan plan;             // casts like a framework
+  EncodePlan saturating_plan;  // for matched steps
   std::vector<float> weights, update, new_weights;
 };
 
@@ -86,12 +88,12 @@ Arrays MakeArrays(const Problem& problem) {
   return arrays;
 }
 
-// Those of the last problem stay, for its rows follow each other.
+// Returns the arrays of a problem. Keeps those of the last one, because its rows are consecutive.
 Arrays& ArraysOf(const Problem& problem) {
   static std::pair<std::tuple<std::string, size_t, Updates>, Arrays> last;
   const std::tuple key(problem.format, problem.n, problem.updates);
   if (last.second.weights.empty() || last.first != key) {
-    last.second = {};  // first, for they are large
+    last.second = {};  // frees the large arrays before the new ones are allocated
     last = {key, MakeArrays(problem)};
   }
   return last.second;
@@ -134,7 +136,7 @@ MatchedStep Match(Arrays& arrays,
   return step;
 }
 
-// Median of several calls after the first.
+// Returns the median time of several calls in seconds, not counting a first one.
 double Seconds(const std::function<void()>& call) {
   using Clock = std::chrono::steady_clock;
   call();
@@ -174,7 +176,8 @@ double SelectionSeconds(const Problem& problem, MatchedQuantity quantity) {
   return entry->second;
 }
 
-// Seconds of an iteration, by its own clock: Google Benchmark would print the counters as rates.
+// Returns the time per iteration in seconds. Uses its own clock, because Google Benchmark would
+// print the counters as rates.
 double TimeIterations(benchmark::State& state, const std::function<void()>& call) {
   const auto start = std::chrono::steady_clock::now();
   for (auto _ : state) call();
@@ -182,7 +185,7 @@ double TimeIterations(benchmark::State& state, const std::function<void()>& call
   return seconds.count() / static_cast<double>(state.iterations());
 }
 
-// All rows have all columns, so that they line up under --benchmark_counters_tabular.
+// Sets the counters. All rows have all columns, so that --benchmark_counters_tabular aligns them.
 void Report(benchmark::State& state,
             const Problem& problem,
             double seconds,

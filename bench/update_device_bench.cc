@@ -1,14 +1,14 @@
-// Steps of update rules on the device: 2^28 weights, normal draws rounded to the format, normal
-// updates. Time is the device's, by events around each call, with what the host does in between.
-// Columns:
-//   GB/s      of the bytes that a step must move: weights, update and state read, weights and state
-//             written, each once
-//   of_copy   that over the rate of a copy of the same arrays in this process
-//   of_naive  the time over that of the rule naive
+// Steps of update rules on the device with 2^28 weights. Weights are normally distributed numbers
+// rounded to the format; updates are normally distributed. The time is the device's, measured by
+// events around each call; it includes work of the host in between. Columns:
+//   GB/s      rate of the bytes that a step must move: it reads weights, update and state, and
+//             writes weights and state, each once
+//   of_copy   ratio to the rate of a copy of the same arrays in this process
+//   of_naive  ratio to the time of the rule naive
 // Rows:
-//   copy          device to device
-//   round-step/P  RoundStep alone, to nearest or stochastic
-//   apply/RULE    ApplyUpdate on the device with all that it checks and measures
+//   copy          copies device to device
+//   round-step/P  RoundStep() alone, nearest or stochastic
+//   apply/RULE    ApplyUpdate() on the device with all its checks and measurements
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -31,7 +31,7 @@ namespace {
 constexpr size_t kWeights = size_t{1} << 28;
 constexpr float kRate = 1e-3f;
 
-// kWeights numbers: `tile` again and again, each time rotated.
+// Returns kWeights numbers: `tile`, repeated with rotation.
 DeviceArray<float> Spread(const std::vector<float>& tile, DeviceStream& stream) {
   const DeviceArray<float> small = OnDevice(std::span<const float>(tile), stream);
   DeviceArray<float> out(kWeights);
@@ -47,7 +47,7 @@ DeviceArray<float> Spread(const std::vector<float>& tile, DeviceStream& stream) 
   return out;
 }
 
-// What all rows share, made once for a format.
+// Data shared by all rows of a format.
 struct Arrays {
   FormatSpec format;
   DeviceArray<float> weights, update, out;
@@ -58,7 +58,7 @@ struct Arrays {
 std::shared_ptr<Arrays> ArraysOf(const std::string& format) {
   static std::pair<std::string, std::shared_ptr<Arrays>> last;
   if (last.second != nullptr && last.first == format) return last.second;
-  last.second.reset();  // first, for they are large
+  last.second.reset();  // frees the large arrays before the new ones are allocated
   auto arrays = std::make_shared<Arrays>();
   DeviceStream& stream = ThreadStream();
   arrays->format = ParseFormat(format).spec;
@@ -73,7 +73,7 @@ std::shared_ptr<Arrays> ArraysOf(const std::string& format) {
   return arrays;
 }
 
-// The state that a rule keeps for those weights.
+// Creates the initial state of a rule for the weights.
 void StartState(const UpdateRule& rule, Arrays& arrays) {
   arrays.state = {};
   DeviceStream& stream = ThreadStream();
@@ -122,7 +122,7 @@ DeviceLaunch RoundStepOf(const std::string& format, const Rounding& rounding) {
   };
 }
 
-// `outcome` is that of the last launch.
+// Returns the launch of ApplyUpdate(). Sets `outcome` to the outcome of the last launch.
 DeviceLaunch ApplyOf(const std::string& format,
                      const UpdateRule& rule,
                      std::shared_ptr<UpdateOutcome> outcome) {
@@ -138,7 +138,7 @@ DeviceLaunch ApplyOf(const std::string& format,
   };
 }
 
-// The copy's bytes a second and the naive step's seconds, of that format.
+// Bytes per second of the copy and seconds of the naive step, for one format.
 struct Limits {
   double copy_rate = 0, naive_seconds = 0;
 };

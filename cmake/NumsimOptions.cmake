@@ -8,9 +8,13 @@ add_library(numsim_options INTERFACE)
 target_compile_options(numsim_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 
 target_compile_options(numsim_options INTERFACE
-  $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-Woverloaded-virtual;-Wvla>
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>:-Wall;-Wextra;-Wnon-virtual-dtor;-Woverloaded-virtual;-Wvla>
   # The layout of vector arguments, which only ever stay within one SIMD target.
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-psabi>)
+# In sources that are compiled together (below), a constant of one file may have the name of an
+# enumerator of another.
+target_compile_options(numsim_options INTERFACE
+  $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>,$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>>:-Wshadow>)
 if(NUMSIM_WERROR)
   target_compile_options(numsim_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
@@ -40,3 +44,14 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 else()
   set(NUMSIM_OPENMP_DEBIAN libomp-dev)
 endif()
+
+# numsim_compile_together(TARGET [APART FILES...]): six sources at a time are one translation unit. Most
+# of the time that small files take to compile is headers. FILES are compiled alone, because names
+# of theirs that are local to the file are also names of another file.
+function(numsim_compile_together target)
+  cmake_parse_arguments(arg "" "" "APART" ${ARGN})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  if(arg_APART)
+    set_source_files_properties(${arg_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()

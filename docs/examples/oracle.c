@@ -1,4 +1,4 @@
-// What is 1.75 + 0.3 in e4m3fn?   cc oracle.c $(pkg-config --cflags --libs numsim)
+// Prints 1.75 + 0.3 in e4m3fn. Build: cc oracle.c $(pkg-config --cflags --libs numsim)
 #include <numsim.h>
 #include <stdio.h>
 #include <string.h>

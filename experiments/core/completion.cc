@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFiguresNeedGnuplot =
     "The figures need gnuplot (package gnuplot-nox), which was not found; only their scripts were "
-    "written. Once it is installed, numsim plot {} draws them.";
+    "written. After installing it, run numsim plot {} to draw them.";
 
 std::vector<std::string> ColumnNames(const TableSpec& table) {
   std::vector<std::string> names;
@@ -30,7 +30,7 @@ std::vector<std::string> ColumnNames(const TableSpec& table) {
   return names;
 }
 
-// The measured rows in the order of the points, then the derived tables.
+// Returns all tables: the measured rows in the order of the trials, then the derived tables.
 Tables MakeTables(const Experiment& experiment,
                   const Settings& settings,
                   const FinishedTrials& finished) {
@@ -57,7 +57,7 @@ Tables MakeTables(const Experiment& experiment,
   return tables;
 }
 
-// The builds that measured the points and the one that completes, by name.
+// Returns the sorted commits of the builds that measured the trials and of this build.
 std::string Commits(const FinishedTrials& finished) {
   std::set<std::string> commits = {std::string(BuildCommit())};
   for (const auto& [index, entry] : finished) commits.insert(entry.commit);
@@ -153,7 +153,7 @@ void Complete(const Experiment& experiment,
               const Command& command,
               RunReport& report) {
   const Tables tables = MakeTables(experiment, settings, finished);
-  // Nothing looks complete while files are replaced.
+  // Without a manifest the directory does not look complete while its files are replaced.
   std::error_code ignored;
   fs::remove(directory / kManifestFile, ignored);
   for (const TableSpec& table : experiment.tables) {

@@ -1,4 +1,4 @@
-// From the rows of finished trials to the files of a complete result directory.
+// Turns the rows of finished trials into the files of a complete result directory.
 #pragma once
 
 #include <filesystem>
@@ -12,26 +12,26 @@
 
 namespace numsim::experiments {
 
-// The command that completes the results and when it began: for the manifest.
+// The command that completes the results and the time at which it started, for the manifest.
 struct Command {
   std::vector<std::string> arguments;
   std::string started = UtcNow();
 };
 
-// The points of an experiment. Throws Error for a bad option and when there are none.
+// Returns the trials of an experiment. Throws Error for a bad option and when there are no trials.
 std::vector<Trial> ListTrials(const Experiment& experiment, const Settings& settings);
 
-// Draws the figures and writes the summary into `directory`. Adds the files to the report's outputs
-// and sets its summary, claims and notice.
+// Draws the figures and writes the summary into `directory`. Adds these files to report.outputs and
+// sets the report's summary, claims and notice.
 void WriteFiguresAndSummary(const Experiment& experiment,
                             const Settings& settings,
                             const Tables& tables,
                             const std::filesystem::path& directory,
                             RunReport& report);
 
-// Writes tables, figures, summary and, last of all, the manifest into `directory`; sets `outputs`,
-// `summary`, `claims` and `notice` of the report. Requires the rows of every point and a
-// DirectoryLock.
+// Writes tables, figures, summary and, last of all, the manifest into `directory`. Sets the
+// report's outputs, summary, claims and notice. Requires the rows of every trial in `finished`, and
+// a DirectoryLock held by the caller.
 void Complete(const Experiment& experiment,
               const Settings& settings,
               const FinishedTrials& finished,

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kLineWidth = 100;
 
-// An experiment of the demo and what became of it.
+// One experiment of the demo and its results.
 struct Step {
   const Experiment& experiment;
   const Preset& preset;
@@ -46,8 +46,8 @@ class Stopwatch {
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// The head of the progress line of a step: the time left of the whole demo, and the experiment.
-// `later`: planned seconds of the steps behind it.
+// Returns the head of a step's progress line: the time left for the whole demo, then the
+// experiment. `later` is the planned seconds of the steps that follow.
 ProgressHead HeadOf(const Step& step, const Pace& pace, double later) {
   std::optional<double> first;
   return [&step, pace, later, first, watch = Stopwatch()](double left) mutable {
@@ -76,7 +76,7 @@ void RunStep(Step& step, const DemoOptions& demo, double later, Pace& pace) {
   pace.Add(step.preset.seconds * share, seconds);
   std::string line = fmt::format("{:<24} {:4.0f} s", step.experiment.name, seconds);
   if (report.trials_run < report.trials_total) {
-    line += fmt::format(", {} of {} trials were there",
+    line += fmt::format(", {} of {} trials were already finished",
                         report.trials_total - report.trials_run,
                         report.trials_total);
   }
@@ -115,7 +115,7 @@ void RunDemo(const std::vector<Experiment>& experiments, const DemoOptions& opti
   }
   for (const Step& step : steps) PrintVerdicts(step, options);
   options.print("");
-  options.print("figures, each as .pdf too");
+  options.print("figures (each also as .pdf)");
   for (const Step& step : steps) PrintFigures(step, options);
 }
 

@@ -1,4 +1,4 @@
-// The demo: the preset `demo` of every experiment that has one, their verdicts and figures.
+// The demo: runs every experiment that has a preset `demo` and lists their verdicts and figures.
 #pragma once
 
 #include <filesystem>
@@ -15,23 +15,24 @@ inline constexpr std::string_view kDemoPreset = "demo";
 
 struct DemoOptions {
   std::filesystem::path out;         // DIR: results go to DIR/EXPERIMENT
-  bool progress = false;             // a line on stderr with the time left, rewritten in place
+  bool progress = false;             // show a line on stderr with the time left, rewritten in place
   std::vector<std::string> command;  // argv, for the manifests
-  std::function<void(const std::string&)> print;  // takes each line of the report
+  std::function<void(const std::string&)> print;  // receives each line of the report
 };
 
-// Runs those of `experiments` that have the preset, one after another; points that are finished
-// already are kept. Prints a line when one is done, with the time left, and at the end the verdict
-// on each claim that was measured and the paths of the figures. Throws Error as Run does, and when
-// no experiment has the preset.
+// Runs every experiment of `experiments` that has the preset `demo`, one after another. Trials that
+// are already finished in `options.out` are not run again. Prints a line with the time left after
+// each experiment, and at the end the verdict on each claim that was measured and the paths of the
+// figures. Throws Error as Run does, and when no experiment has the preset.
 void RunDemo(const std::vector<Experiment>& experiments, const DemoOptions& options);
 
-// The time that work takes which was planned to take so many seconds: at the pace of the work done
-// so far, of which a few planned seconds count as done in time.
+// Estimates how long planned work takes at the pace of the work done so far. kInTime seconds of
+// work count as done exactly on plan, so that the first measurements do not swing the estimate.
 class Pace {
  public:
-  // Work planned to take `planned` seconds was done in `elapsed`.
+  // Records that work planned to take `planned` seconds took `elapsed` seconds.
   void Add(double planned, double elapsed);
+  // Returns the estimated seconds for work planned to take `planned` seconds.
   double Seconds(double planned) const;
 
  private:
@@ -39,10 +40,10 @@ class Pace {
   double planned_ = kInTime, elapsed_ = kInTime;
 };
 
-// "1:05", "1:00:00".
+// Formats a duration as minutes and seconds, "1:05", or with hours, "1:00:00".
 std::string ClockText(double seconds);
 
-// Verdict and claim in one line, cut at a word where that is longer than 100 characters.
+// Formats verdict and claim as one line, cut between words to at most 100 characters.
 std::string ClaimLine(const Claim& claim);
 
 }  // namespace numsim::experiments

@@ -1,5 +1,6 @@
-// What an experiment is: a list of independent points, a function that measures one, and what to
-// make of the rows. docs/adding-an-experiment.md walks through one.
+// Defines an experiment: a list of independent trials, a function that measures one trial, and
+// functions that turn the rows into tables, figures and verdicts. docs/adding-an-experiment.md
+// walks through an example.
 #pragma once
 
 #include <cstdint>
@@ -15,55 +16,57 @@
 namespace numsim::experiments {
 
 // An option of one experiment, e.g. --formats. Values are text; the experiment parses and checks
-// them in `points`.
+// them in Experiment::trials.
 struct Option {
   std::string name;   // without the dashes
   std::string quick;  // value under --preset quick
   std::string paper;  // value under --preset paper
   std::string help;   // one line: meaning, unit, valid values
-  // Value under --preset small, of experiments that have it; empty: that of quick.
+  // Value under --preset small, for experiments that have it; if empty, the value of quick.
   std::string small = {};
-  // Value under --backend cuda, with either preset; empty: that of the preset. For experiments that
-  // measure times alone.
+  // Value under --backend cuda, with any preset; if empty, the value of the preset. Only for
+  // experiments that measure nothing but times.
   std::string cuda = {};
-  // Value under --preset demo, of experiments that have it; empty: that of quick.
+  // Value under --preset demo, for experiments that have it; if empty, the value of quick.
   std::string demo = {};
 };
 
-// A set of defaults: quick, paper, small or demo.
+// A named set of defaults: quick, paper, small or demo.
 struct Preset {
   std::string name;
-  int seeds = 1;  // without --seeds
-  // Of demo: about how long it takes on two cores, for the time left (experiments/demo.h).
+  int seeds = 1;  // number of seeds without --seeds
+  // For demo: approximate seconds on two cores, used to estimate the time left
+  // (experiments/core/demo.h).
   double seconds = 0;
 };
 
-// Everything that determines the rows, and nothing else: no path, thread count or backend.
+// Everything that determines the rows and nothing else: no path, thread count or backend.
 struct Settings {
-  std::string preset;                          // one of the experiment's
+  std::string preset;                          // name of one of the experiment's presets
   uint64_t seed = 0;                           // first seed
-  int seeds = 1;                               // seed, seed + 1, ...
-  std::map<std::string, std::string> options;  // every option after defaults
+  int seeds = 1;                               // number of seeds: seed, seed + 1, ...
+  std::map<std::string, std::string> options;  // value of every option, defaults included
 
-  // The value of an option. Aborts when the experiment does not declare it.
+  // Returns the value of an option. Aborts when the experiment does not declare the option.
   const std::string& Get(std::string_view name) const;
-  // The same as a number. Throws Error naming the option, what was given and the range.
+  // Return the value as a number from `low` to `high`. Throw Error naming the option, its value and
+  // the range if it is anything else.
   int64_t GetInteger(std::string_view name, int64_t low, int64_t high) const;
   double GetDouble(std::string_view name, double low, double high) const;
-  // yes or no. Throws Error naming the option for anything else.
+  // Returns true for yes and false for no. Throws Error naming the option for anything else.
   bool GetYes(std::string_view name) const;
-  // A list separated by commas; empty pieces are an error.
+  // Returns the elements of a comma-separated list. Throws Error for an empty element.
   std::vector<std::string> GetList(std::string_view name) const;
-  // A list of integers.
+  // Returns a comma-separated list of integers; `low`, `high` and errors are as for GetInteger.
   std::vector<int64_t> GetIntegers(std::string_view name, int64_t low, int64_t high) const;
 };
 
-// One point: one set of parameters with one seed, measured independently of every other.
+// One set of parameters with one seed, measured independently of all other trials.
 struct Trial {
   std::string label;  // for progress and errors: "normal k=1024 seed=0"
   uint64_t seed = 0;
   std::map<std::string, std::string> parameters;
-  double cost = 1;  // relative; expensive points start first
+  double cost = 1;  // relative; expensive trials start first
 };
 
 struct Column {
@@ -71,25 +74,26 @@ struct Column {
   std::string meaning;  // with unit
 };
 
-// A CSV. `derived` tables are computed from the finished measured ones, not by points.
+// A CSV file. Derived tables are computed from the finished measured tables, not by trials.
 struct TableSpec {
   std::string name;  // NAME.csv
   bool derived = false;
   std::vector<Column> columns;
-  // Holds times in an experiment whose other tables do not: `run` may read the clock for its rows,
-  // which differ from run to run. Points run side by side as ever. Neither the summary nor a table
-  // that is not timed may be made from it; a figure may, if its source_csv names it.
+  // True for a table of times in an experiment whose other tables hold none: Experiment::run may
+  // read the clock for its rows, which differ from run to run. Trials still run in parallel.
+  // Neither the summary nor an untimed table may depend on it; a figure may, if its source_csv
+  // names it.
   bool timed = false;
 };
 
-// Rows by table name, cells in the order of the table's columns.
+// Rows by table name, with cells in the order of the table's columns.
 using Rows = std::map<std::string, std::vector<std::vector<std::string>>>;
 using Tables = std::map<std::string, Table>;
 
 struct Claim {
-  std::string claim;     // what the paper says, with its place
-  std::string measured;  // what came out, with numbers
-  std::string verdict;   // "holds", "does not hold", "holds in part", "not measured": one of these
+  std::string claim;     // what the paper says, and where
+  std::string measured;  // the result, with numbers
+  std::string verdict;   // one of "holds", "does not hold", "holds in part", "not measured"
 };
 
 struct Summary {
@@ -97,41 +101,41 @@ struct Summary {
   std::string notes;  // free text below the claims
 };
 
-// What `numsim describe` and summary.txt say of times, of a whole experiment or of a table.
+// The note of `numsim describe` and summary.txt about the times of an experiment or of a table.
 inline constexpr std::string_view kTimedNote =
-    "The times belong to the machine and the run that measured them (manifest.json says which): "
-    "another run gives other numbers.";
+    "The times belong to the machine and the run that measured them (see manifest.json); another "
+    "run gives other numbers.";
 
 struct Experiment {
   std::string name;
   std::string title;        // one line for `numsim list`
   std::string reproduces;   // figure, equation or section of the source
-  std::string description;  // for `numsim describe`
+  std::string description;  // text of `numsim describe`
   std::vector<Option> options;
   std::vector<Preset> presets = {{"quick"}, {"paper"}};
   std::vector<TableSpec> tables;
-  // Points run one after another instead of in many threads at once, so that the kernels of a point
-  // have every thread and all the memory.
+  // True: trials run one after another instead of in many threads at once, so that the kernels of a
+  // trial have every thread and all the memory.
   bool exclusive = false;
-  // All measured values are times. Points run as if exclusive; `run` may read the clock, the number
-  // of threads and the backend, and its rows differ from run to run.
+  // True: all measured values are times. Trials run as if exclusive; `run` may read the clock, the
+  // number of threads and the backend, and its rows differ from run to run.
   bool timed = false;
-  // The points in the order of the CSV's rows. Throws Error for a bad option.
+  // Returns the trials in the order of the rows of the CSV files. Throws Error for a bad option.
   std::function<std::vector<Trial>(const Settings&)> trials;
-  // Measures one point; called from many threads at once unless exclusive. Must depend on its
-  // arguments alone, but for timed tables, unless timed.
-  // Throws Error for bad input (a file of --input).
+  // Measures one trial. Called from many threads at once unless exclusive or timed. The result must
+  // depend on the arguments alone, except in timed tables and timed experiments. Throws Error for
+  // bad input (a file of --input).
   std::function<Rows(const Settings&, const Trial&)> run;
-  // Adds the derived tables, from the measured ones alone.
+  // Adds the rows of the derived tables, from the measured tables alone.
   std::function<void(const Settings&, Tables&)> derive;
   std::function<std::vector<Figure>(const Settings&, const Tables&)> figures;
   std::function<Summary(const Settings&, const Tables&)> summarise;
 };
 
-// Every experiment, in the order of `numsim list`: the one list (experiments/list.cc).
+// Returns every experiment, in the order of `numsim list`. experiments/list.cc holds the only list.
 const std::vector<Experiment>& AllExperiments();
 
-// nullptr when there is none of that name.
+// Returns the experiment of that name, or nullptr when there is none.
 const Experiment* FindExperiment(std::string_view name);
 
 }  // namespace numsim::experiments

@@ -24,13 +24,13 @@ struct Content {
 
 std::string SystemMessage() { return std::generic_category().message(errno); }
 
-// "" for a file that does not exist.
+// Returns the content of the file, "" when it does not exist.
 std::string ReadBytes(const std::filesystem::path& path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored) ? ReadText(path) : "";
 }
 
-// Throws Json::exception when the line is not an entry.
+// Parses one entry. Throws Json::exception when the line is not one.
 FinishedTrial ParseLine(const std::string& line) {
   const Json json = Json::parse(line);
   FinishedTrial finished;
@@ -51,7 +51,7 @@ Content ReadContent(const std::filesystem::path& path) {
     try {
       content.trials.push_back(ParseLine(bytes.substr(begin, end - begin)));
     } catch (const Json::exception& error) {
-      if (end + 1 == bytes.size()) break;  // Torn by the machine rather than the process.
+      if (end + 1 == bytes.size()) break;  // Torn by a crash of the machine, not of the process.
       throw Error::Format("{}:{}: expected a finished trial, found: {}",
                           path.string(),
                           content.trials.size() + 1,
@@ -110,14 +110,14 @@ void Journal::Append(const FinishedTrial& finished) {
   std::string line;
   try {
     line = json.dump() + "\n";
-  } catch (const Json::exception&) {  // The one thing that dump rejects.
+  } catch (const Json::exception&) {  // Invalid UTF-8 is the only thing that dump rejects.
     throw Error::Format("{}: a label or cell is not valid UTF-8", path_.string());
   }
   const std::lock_guard lock(mutex_);
   const off_t end = lseek(file_, 0, SEEK_END);
   if (!WriteAll(file_, line)) {
     const std::string reason = SystemMessage();
-    // Threads that finish later append after this: a part of a line must not stay.
+    // Remove the partial line: threads that finish later append after it.
     if (end < 0 || ftruncate(file_, end) != 0) close(std::exchange(file_, -1));
     throw Error::Format("{}: cannot be written: {}", path_.string(), reason);
   }

@@ -9,8 +9,8 @@
 namespace numsim::experiments {
 namespace {
 
-// A longer line would wrap on a terminal, and a carriage return goes back one screen line only.
-constexpr size_t kLabelWidth = 60;  // with the head
+// A longer line would wrap on a terminal, where a carriage return goes back only one screen line.
+constexpr size_t kLabelWidth = 60;  // includes the head
 constexpr const char* kEraseToEndOfLine = "\x1b[K";
 
 }  // namespace

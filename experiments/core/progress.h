@@ -1,4 +1,4 @@
-// The progress line of a run: "[ 37/124] normal k=1024 seed=0" on stderr, rewritten in place.
+// The progress line of a run, "[ 37/124] normal k=1024 seed=0", on stderr and rewritten in place.
 #pragma once
 
 #include <cstddef>
@@ -9,22 +9,23 @@
 
 namespace numsim::experiments {
 
-// The beginning of a progress line, made from the share of a run's work that is left, 1 to 0.
+// Returns the beginning of a progress line, given the share of the run's work that is left, 1 to 0.
 using ProgressHead = std::function<std::string(double)>;
 
 class Progress {
  public:
-  // `done` of `total` points are finished already. Not `visible`: prints nothing.
+  // `done` of `total` trials are already finished. Prints nothing unless `visible`.
   Progress(bool visible, size_t done, size_t total);
-  // Ends the line; one with a head is erased.
+  // Ends the line, or erases it if it has a head.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // From now on the line begins with what `head` returns. `left`: share of the work, now.
+  // Makes the line begin with the result of `head`. `left` is the share of the work left so far.
   void BeginWith(ProgressHead head, double left);
 
-  // A point starts or is finished; `share`: of the work. Any thread may call them.
+  // Report that a trial has started or finished; `share` is its share of the work. Any thread may
+  // call them.
   void Started(std::string_view label);
   void Finished(std::string_view label, double share = 0);
 

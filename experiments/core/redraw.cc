@@ -20,11 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool Exists(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
 void RequireComplete(const fs::path& directory) {
   for (const std::string_view name : {kSettingsFile, kManifestFile}) {
     if (Exists(directory / name)) continue;
@@ -33,7 +28,7 @@ void RequireComplete(const fs::path& directory) {
   }
 }
 
-// The CSV file of one table. Throws Error unless it is the one that the run wrote.
+// Reads the CSV file of one table. Throws Error unless the file is as the run wrote it.
 Table ReadTable(const TableSpec& spec,
                 const std::vector<OutputFile>& listed,
                 const fs::path& directory) {
@@ -42,7 +37,7 @@ Table ReadTable(const TableSpec& spec,
   const auto is_named = [&](const OutputFile& output) { return output.path == name; };
   const auto entry = std::find_if(listed.begin(), listed.end(), is_named);
   if (entry == listed.end()) {
-    throw Error::Format("{}: lists no {}; was it made by another version of numsim?",
+    throw Error::Format("{}: does not list {}; was it made by another version of numsim?",
                         (directory / kManifestFile).string(),
                         name);
   }
@@ -60,12 +55,12 @@ Table ReadTable(const TableSpec& spec,
                   spec.columns.begin(),
                   spec.columns.end(),
                   same)) {
-    throw Error::Format("{}: its columns are those of another version of numsim", path.string());
+    throw Error::Format("{}: has the columns of another version of numsim", path.string());
   }
   return table;
 }
 
-// Replaces the list of outputs; the rest still says how the CSV files came about.
+// Replaces the manifest's list of outputs; the rest still describes the run of the CSV files.
 void UpdateManifest(const fs::path& directory, const std::vector<std::string>& outputs) {
   const fs::path path = directory / kManifestFile;
   auto manifest = nlohmann::ordered_json::parse(ReadText(path));  // ListedOutputs has read it.
@@ -89,7 +84,7 @@ RunReport Redraw(const Experiment& experiment, const fs::path& directory) {
                         stored.experiment,
                         experiment.name);
   }
-  // Results may be kept without their journals; then no run can be in the way either.
+  // Results may be archived without their journals; then no run can be using the directory.
   std::optional<DirectoryLock> lock;
   if (Exists(directory / kJournalFolder)) lock.emplace(directory / kJournalFolder);
 

@@ -14,13 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// False also where that cannot be told: reading or writing then says why.
-bool Exists(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
-// The journals of a directory in the order of their names.
+// Returns true if the path exists. False also if that cannot be determined: a later read or write
+// then reports the reason.
+// Returns the journals of a directory, sorted by name.
 std::vector<fs::path> Journals(const fs::path& directory) {
   std::vector<fs::path> journals;
   std::error_code status;
@@ -38,7 +34,7 @@ std::vector<fs::path> Journals(const fs::path& directory) {
   return journals;
 }
 
-// Why `rows` does not fit the measured tables; nothing when it does.
+// Returns the reason why `rows` do not fit the measured tables, or nothing when they fit.
 std::optional<std::string> Misfit(const Experiment& experiment, const Rows& rows) {
   for (const auto& [name, table_rows] : rows) {
     // Captured by name: clang 14 does not capture the names of a structured binding otherwise.
@@ -58,7 +54,7 @@ std::optional<std::string> Misfit(const Experiment& experiment, const Rows& rows
   return std::nullopt;
 }
 
-// Whether two measurements of one point agree: in every table but those of times.
+// Returns true if two measurements of one trial agree in every table that is not timed.
 bool SameResults(const Experiment& experiment, const Rows& a, const Rows& b) {
   const auto rows_of = [](const Rows& rows, const std::string& table) {
     const auto found = rows.find(table);
@@ -70,7 +66,7 @@ bool SameResults(const Experiment& experiment, const Rows& a, const Rows& b) {
       });
 }
 
-// Throws Error when the entry is not of this list of points and these tables.
+// Throws Error when the entry does not belong to this list of trials and these tables.
 void CheckEntry(const Experiment& experiment,
                 const std::vector<Trial>& trials,
                 const FinishedTrial& entry,
@@ -98,6 +94,11 @@ void Remove(const fs::path& path) {
 
 }  // namespace
 
+bool Exists(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
 void CheckDirectory(const Experiment& experiment,
                     const Settings& settings,
                     const fs::path& directory) {
@@ -118,7 +119,7 @@ void CheckDirectory(const Experiment& experiment,
   }
   for (const std::string& name : foreign) {
     if (!Exists(directory / name)) continue;
-    throw Error::Format("{}: holds {} but no {} that says where it comes from; use another --out",
+    throw Error::Format("{}: holds {} but no {} that describes its run; use another --out",
                         directory.string(),
                         name,
                         kSettingsFile);
@@ -132,7 +133,7 @@ void MakeResultDirectory(const fs::path& directory) {
   std::error_code ignored;
   if (!fs::is_directory(journals, ignored)) {
     throw Error::Format(
-        "--out {}: cannot make {}: {}", directory.string(), journals.string(), status.message());
+        "--out {}: cannot create {}: {}", directory.string(), journals.string(), status.message());
   }
 }
 
@@ -188,7 +189,7 @@ void RemoveOutputs(const Experiment& experiment, const fs::path& directory) {
   for (const TableSpec& table : experiment.tables) names.push_back(table.name + ".csv");
   if (Exists(directory / kManifestFile)) {
     for (const OutputFile& output : ListedOutputs(directory)) {
-      // Names of files in this very directory, whatever the manifest says.
+      // Only files of this directory itself, whatever paths the manifest lists.
       const bool is_plain = fs::path(output.path).filename() == output.path;
       if (is_plain && output.path != kSettingsFile) names.push_back(output.path);
     }

@@ -1,5 +1,5 @@
-// What a result directory holds: settings, journals, outputs. The rules of runner.h about whose
-// results may be continued, replaced or combined are here.
+// The content of a result directory: settings, journals and outputs. Implements the rules of
+// runner.h about which results may be continued, replaced or combined.
 #pragma once
 
 #include <filesystem>
@@ -14,55 +14,58 @@
 
 namespace numsim::experiments {
 
+// Returns true if the file exists; false also if that cannot be determined.
+bool Exists(const std::filesystem::path& path);
+
 inline constexpr std::string_view kSettingsFile = "settings.json";
 inline constexpr std::string_view kManifestFile = "manifest.json";
 inline constexpr std::string_view kSummaryFile = "summary.txt";
 inline constexpr std::string_view kJournalFolder = "journal";
 
-// Rows of one finished point and where they come from.
+// The rows of one finished trial, the build that measured them and the journal that holds them.
 struct FinishedRows {
   Rows rows;
   std::string commit;
   std::filesystem::path journal;
 };
 
-// By index of the point.
+// Finished rows by index of the trial.
 using FinishedTrials = std::map<size_t, FinishedRows>;
 
-// Throws Error when `directory` holds results of other settings, naming the first difference, or
-// holds a file of an output's name without settings.json: that is not ours to replace. Changes
-// nothing; a directory that is empty or not there is fine.
+// Throws Error when `directory` holds results of other settings (the first difference is named), or
+// a file with the name of an output but no settings.json: such a file is not ours to replace.
+// Changes nothing. A directory that is empty or does not exist passes.
 void CheckDirectory(const Experiment& experiment,
                     const Settings& settings,
                     const std::filesystem::path& directory);
 
-// Makes `directory` and its journal folder. Throws Error when that fails.
+// Creates `directory` and its journal folder. Throws Error when that fails.
 void MakeResultDirectory(const std::filesystem::path& directory);
 
-// CheckDirectory, then writes settings.json where there is none.
+// Calls CheckDirectory, then writes settings.json if it does not exist.
 void ClaimDirectory(const Experiment& experiment,
                     const Settings& settings,
                     const std::filesystem::path& directory);
 
-// Adds the points of every journal in `directory` to `finished`.
-// Throws Error naming the journal when it is corrupt, when it belongs to another list of `points`
-// or other tables, and when a point's rows differ from those already there. Of timed tables those
-// already there stay.
+// Adds the trials of every journal in `directory` to `finished`.
+// Throws Error naming the journal when it is corrupt, when it belongs to another list of `trials`
+// or to other tables, and when the rows of a trial differ from those already in `finished`. Rows of
+// timed tables may differ; those already in `finished` stay.
 void AddFinishedTrials(const Experiment& experiment,
                        const std::vector<Trial>& trials,
                        const std::filesystem::path& directory,
                        FinishedTrials& finished);
 
-// The outputs that manifest.json lists. Throws Error naming the file when it cannot be read.
+// Returns the outputs that manifest.json lists. Throws Error naming the file if it is unreadable.
 std::vector<OutputFile> ListedOutputs(const std::filesystem::path& directory);
 
-// Removes the outputs, manifest.json first: without it nothing looks complete.
+// Removes the outputs, manifest.json first: without it the directory does not look complete.
 void RemoveOutputs(const Experiment& experiment, const std::filesystem::path& directory);
 
 // Removes every journal.
 void RemoveJournals(const std::filesystem::path& directory);
 
-// Aborts unless `rows` fits the measured tables of the experiment.
+// Aborts unless `rows` fit the measured tables of the experiment.
 void CheckRows(const Experiment& experiment, const Trial& trial, const Rows& rows);
 
 }  // namespace numsim::experiments

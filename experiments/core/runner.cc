@@ -19,7 +19,7 @@
 namespace numsim::experiments {
 namespace {
 
-// The first exception of a parallel loop, whose body must not throw.
+// Stores the first exception of a parallel loop, whose body must not throw.
 class FirstFailure {
  public:
   bool Happened() const { return happened_; }
@@ -30,7 +30,7 @@ class FirstFailure {
     happened_ = true;
   }
 
-  // Requires that the loop is over.
+  // Rethrows the stored exception, if any. Requires that the loop is over.
   void Rethrow() const {
     if (failure_) std::rethrow_exception(failure_);
   }
@@ -41,13 +41,13 @@ class FirstFailure {
   std::exception_ptr failure_;
 };
 
-// What a run finds and has to do.
+// The trials of a run and those that it still has to do.
 struct Task {
   const Experiment& experiment;
   const RunOptions& options;
   std::vector<Trial> trials;
-  std::vector<size_t> shard;  // indices of this shard's points
-  std::vector<size_t> todo;   // those not finished yet, expensive ones first
+  std::vector<size_t> shard;  // indices of this shard's trials
+  std::vector<size_t> todo;   // indices of its unfinished trials, expensive ones first
 };
 
 std::vector<size_t> ShardTrials(size_t trials, const RunOptions& options) {
@@ -68,7 +68,8 @@ void CheckShard(const RunOptions& options) {
       "--shard {}/{}: expected I/N with 0 <= I < N", options.shard_index, options.shard_count);
 }
 
-// Decides what becomes of points of this shard that are finished already, see Run in runner.h.
+// Keeps or removes trials of this shard that are already finished, or throws Error; see Run in
+// runner.h for the rules.
 void SettleEarlierTrials(const Task& task, FinishedTrials& finished) {
   const auto is_finished = [&](size_t i) { return finished.contains(i); };
   const auto count = std::count_if(task.shard.begin(), task.shard.end(), is_finished);
@@ -88,7 +89,7 @@ void SettleEarlierTrials(const Task& task, FinishedTrials& finished) {
   finished.clear();
 }
 
-// Fills task.todo and returns the journal to write to; none when there is nothing to do.
+// Fills task.todo and returns the journal to write to, or nullptr when no trial is left to run.
 std::unique_ptr<Journal> Start(Task& task) {
   const std::filesystem::path& out = task.options.out;
   CheckDirectory(task.experiment, task.options.settings, out);
@@ -108,19 +109,20 @@ std::unique_ptr<Journal> Start(Task& task) {
   if (task.todo.empty()) return nullptr;
   auto journal = std::make_unique<Journal>(
       out / kJournalFolder / JournalName(task.options.shard_index, task.options.shard_count));
-  // Left over where somebody removed the journals: must not look like the results of this run.
+  // Outputs may be left over where somebody removed the journals; they must not look like the
+  // results of this run.
   RemoveOutputs(task.experiment, out);
   return journal;
 }
 
-// One point into the journal. Throws Error naming the point.
+// Measures one trial and appends it to the journal. Throws Error naming the trial.
 void Measure(const Task& task, size_t index, Journal& journal) {
   const Trial& trial = task.trials[index];
   Rows rows;
   try {
     rows = task.experiment.run(task.options.settings, trial);
   } catch (const Error& error) {
-    throw Error::Format("{}, trial \"{}\": {} (finished trials are kept: --resume continues)",
+    throw Error::Format("{}, trial \"{}\": {} (finished trials are kept; --resume continues)",
                         task.experiment.name,
                         trial.label,
                         error.what());
@@ -172,7 +174,7 @@ RunReport Run(const Experiment& experiment, const RunOptions& options) {
 
   if (const std::unique_ptr<Journal> journal = Start(task)) MeasureAll(task, *journal);
 
-  // Other shards may have finished meanwhile: the journals say what is there.
+  // Read the journals again: other shards may have finished trials meanwhile.
   const DirectoryLock lock(options.out / kJournalFolder);
   FinishedTrials finished;
   AddFinishedTrials(experiment, task.trials, options.out, finished);

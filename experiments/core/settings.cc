@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The whole of `text` as a T; false when it is not one or does not fit.
+// Parses the whole of `text` as a T. Returns false when it is not a T or does not fit.
 template <typename T>
 bool Parse(const std::string& text, T& value) {
   const char* end = text.data() + text.size();
@@ -38,7 +38,8 @@ std::string OptionNames(const Experiment& experiment) {
   return names;
 }
 
-// Settings as a list of names and texts, in the order in which a difference is looked for.
+// Returns the settings as a list of names and values, in the order in which FirstDifference
+// compares them.
 std::vector<std::pair<std::string, std::string>> Fields(const StoredSettings& stored) {
   const Settings& settings = stored.settings;
   std::vector<std::pair<std::string, std::string>> fields = {
@@ -71,7 +72,7 @@ int64_t Settings::GetInteger(std::string_view name, int64_t low, int64_t high) c
 double Settings::GetDouble(std::string_view name, double low, double high) const {
   const std::string& text = Get(name);
   double value = 0;
-  // Written so that NaN fails.
+  // The negated comparison rejects NaN.
   if (!Parse(text, value) || !(value >= low && value <= high)) {
     throw Error::Format("--{} \"{}\": expected a number from {} to {}", name, text, low, high);
   }
@@ -89,7 +90,7 @@ std::vector<std::string> Settings::GetList(std::string_view name) const {
   std::vector<std::string> pieces = SplitList(text);
   if (std::find(pieces.begin(), pieces.end(), "") != pieces.end()) {
     throw Error::Format(
-        "--{} \"{}\": expected a list separated by commas without empty pieces", name, text);
+        "--{} \"{}\": expected a comma-separated list without empty elements", name, text);
   }
   return pieces;
 }
@@ -169,7 +170,7 @@ void WriteSettings(const std::filesystem::path& path, const StoredSettings& stor
   std::string text;
   try {
     text = json.dump(2) + "\n";
-  } catch (const Json::exception&) {  // The one thing that dump rejects.
+  } catch (const Json::exception&) {  // Invalid UTF-8 is the only thing that dump rejects.
     throw Error::Format("{}: an option's value is not valid UTF-8", path.string());
   }
   WriteFileAtomically(path, text);
@@ -207,7 +208,7 @@ std::string FirstDifference(const StoredSettings& a,
           "{} is \"{}\" in {} and \"{}\" in {}", name, value, a_place, found->second, b_place);
     }
   }
-  // Every field of a is in b: what is left is a field of b alone.
+  // Every field of a is in b; b may have further fields.
   for (const auto& [name, value] : in_b) {
     const auto same = [&name = name](const auto& field) { return field.first == name; };
     if (std::none_of(in_a.begin(), in_a.end(), same)) {

@@ -13,9 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The settings that every shard has. Throws Error naming the first difference.
+// Returns the settings that all shards have in common. Throws Error naming the first difference.
 Settings CommonSettings(const Experiment& experiment, const std::vector<fs::path>& shards) {
-  if (shards.empty()) throw Error("merge: expected at least one directory of a shard");
+  if (shards.empty()) throw Error("merge: expected at least one shard directory");
   StoredSettings common;
   for (const fs::path& shard : shards) {
     const StoredSettings stored = ReadSettings(shard / kSettingsFile);
@@ -29,7 +29,7 @@ Settings CommonSettings(const Experiment& experiment, const std::vector<fs::path
     const std::string difference =
         FirstDifference(common, shards.front().string(), stored, shard.string());
     if (!difference.empty()) {
-      throw Error::Format("merge: shards of different settings: {}", difference);
+      throw Error::Format("merge: the shards have different settings: {}", difference);
     }
   }
   return common.settings;
@@ -39,13 +39,13 @@ void RequireAll(const std::vector<Trial>& trials, const FinishedTrials& finished
   if (finished.size() == trials.size()) return;
   size_t missing = 0;
   while (finished.contains(missing)) ++missing;
-  throw Error::Format("merge: {} of {} trials are in none of the shards, the first is \"{}\"",
+  throw Error::Format("merge: {} of {} trials are in none of the shards; the first is \"{}\"",
                       trials.size() - finished.size(),
                       trials.size(),
                       trials[missing].label);
 }
 
-// Adds those points to the journal of an unsharded run in `out` that its journals do not hold.
+// Adds the trials that no journal in `out` holds to the journal of an unsharded run there.
 void CopyTrials(const Experiment& experiment,
                 const std::vector<Trial>& trials,
                 const FinishedTrials& finished,

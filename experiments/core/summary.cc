@@ -15,7 +15,7 @@ constexpr size_t kWidth = 88;
 constexpr std::array<std::string_view, 4> kVerdicts = {
     "holds", "does not hold", "holds in part", "not measured"};
 
-// Characters, counted as UTF-8 code points.
+// Returns the number of characters, counted as UTF-8 code points.
 size_t Width(std::string_view text) {
   const auto starts_character = [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
@@ -23,8 +23,8 @@ size_t Width(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), starts_character));
 }
 
-// The words of one line of `text` after `head`, on lines of at most kWidth characters; the second
-// and later ones start below the first word. A word is never broken.
+// Returns `head` and the words of `text` (one line) on lines of at most kWidth characters; the
+// second and later lines start below the first word. A word is never broken.
 std::string WrapLine(std::string_view head, std::string_view text) {
   const std::string indent(Width(head), ' ');
   std::string wrapped;
@@ -47,7 +47,7 @@ std::string WrapLine(std::string_view head, std::string_view text) {
   return wrapped + line + "\n";
 }
 
-// Wraps each line of `text`. Lines that begin with a space (a small table) stay as they are.
+// Wraps each line of `text`. Lines that begin with a space (a small table) are not wrapped.
 std::string Wrap(std::string_view head, std::string_view text) {
   std::string wrapped;
   const std::string indent(Width(head), ' ');
@@ -80,7 +80,7 @@ std::string SummaryText(const Experiment& experiment, const Settings& settings, 
   if (experiment.timed) text += Wrap("Times:      ", kTimedNote);
   for (const TableSpec& table : experiment.tables) {
     if (!table.timed) continue;
-    text += Wrap("Times:      ", fmt::format("in {}.csv alone. {}", table.name, kTimedNote));
+    text += Wrap("Times:      ", fmt::format("only in {}.csv. {}", table.name, kTimedNote));
   }
   for (const Claim& claim : s.claims) {
     NUMSIM_CHECK(std::count(kVerdicts.begin(), kVerdicts.end(), claim.verdict) == 1,

@@ -1,4 +1,5 @@
-// The derived tables of `feature-statistics`: forecasts over blocks and seeds, growth over seeds.
+// The derived tables of `feature-statistics`: forecasts over blocks and seeds, growth and depth
+// over seeds.
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -6,6 +7,7 @@
 #include <map>
 
 #include "experiments/feature_statistics/feature_statistics.h"
+#include "experiments/shared/special_values.h"
 #include "numsim/stats/moments.h"
 
 namespace numsim::experiments::feature_statistics {
@@ -19,7 +21,7 @@ Key KeyOf(const Table& table, size_t row, std::initializer_list<const char*> col
   return key;
 }
 
-// Groups of rows with a key, in the order of their first rows.
+// Groups by key, in the order of their first rows.
 template <typename Group>
 class Groups {
  public:
@@ -39,30 +41,28 @@ void AddEstimate(const Estimate& mean, std::vector<std::string>& row) {
   for (const double value : {mean.value, mean.low, mean.high}) row.push_back(FormatCell(value));
 }
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-// Of seeds that both have; NaN without any.
+// Returns the mean of the ratios for seeds that both have; NaN if there are none.
 Estimate RatioOverSeeds(const SeedValues& values, const SeedValues& divisors) {
   SeedValues ratios;
   for (const auto& [seed, value] : values) {
     const auto divisor = divisors.find(seed);
     if (divisor != divisors.end()) ratios[seed] = value / divisor->second;
   }
-  return ratios.empty() ? Estimate{kNan, kNan, kNan} : OverSeeds(ratios);
+  return ratios.empty() ? Estimate{kNaN, kNaN, kNaN} : OverSeeds(ratios);
 }
 
-// What forecasts of one seed came to, over the blocks of a tower.
+// The results of the forecasts of one seed, summed over the blocks of a tower.
 struct SeedForecasts {
   double compared = 0, overruns = 0, clipped = 0, within_2 = 0;
   double blocks = 0, change_median = 0,
-         change_95 = 0;  // sums over blocks that have some
+         change_95 = 0;  // only over blocks with a step that was compared
 };
 
 struct Forecasts {
   std::map<std::string, SeedForecasts> seeds;
-  double largest_excess = kNan, change_95_worst = kNan;
+  double largest_excess = kNaN, change_95_worst = kNaN;
 
-  // One block. Nothing compared: nothing known of it.
+  // Adds one block, which is skipped if none of its steps was compared.
   void Add(const Table& maxima, size_t r) {
     SeedForecasts& seed = seeds[maxima.Text(r, "seed")];
     const double compared = maxima.Number(r, "compared");
@@ -78,14 +78,14 @@ struct Forecasts {
     change_95_worst = std::fmax(change_95_worst, maxima.Number(r, "change_95"));
   }
 
-  // Mean over seeds that have something to compare; NaN where none has.
+  // Returns the mean over seeds with steps that were compared; NaN if there are none.
   template <typename Value>
   Estimate Mean(const Value& value) const {
     std::vector<double> values;
     for (const auto& [name, seed] : seeds) {
       if (seed.compared > 0) values.push_back(value(seed));
     }
-    return values.empty() ? Estimate{kNan, kNan, kNan} : MeanOf(values);
+    return values.empty() ? Estimate{kNaN, kNaN, kNaN} : MeanOf(values);
   }
 
   std::vector<std::string> Cells() const {
@@ -124,7 +124,7 @@ void AddSmoothness(const Table& maxima, Table& smoothness) {
   }
 }
 
-// The first and the last record of a statistic, by seed.
+// The values of a statistic at the first and the last record, by seed.
 struct Records {
   SeedValues first, last;
 
@@ -153,7 +153,7 @@ void AddGrowth(const Table& features, Table& growth) {
   }
 }
 
-// Block outputs at the last record of each seed: those of the first and of the last block.
+// The outputs of the first and of the last block at the last record, by seed.
 struct Depth {
   SeedValues first_block, last_block;
   double deepest = 0;
@@ -176,7 +176,7 @@ void AddDepth(const Table& features, Table& depth) {
           features.Text(r, "seed"), features.Number(r, "block"), features.Number(r, statistic));
     }
   }
-  std::map<Key, SeedValues> without;  // layer-scale, by size, tower and statistic
+  std::map<Key, SeedValues> without;  // last block without layer-scale, by size, tower, statistic
   for (const auto& [key, seeds] : groups.All()) {
     if (key[1] == kNoLayerScale) without[{key[0], key[2], key[3]}] = seeds.last_block;
   }

@@ -1,4 +1,4 @@
-// What the experiment `feature-statistics` is: options, tensors, points.
+// Definition of the experiment `feature-statistics`: options, tensors, trials.
 #include "experiments/feature_statistics/feature_statistics.h"
 
 #include <fmt/format.h>
@@ -16,19 +16,20 @@ namespace feature_statistics {
 namespace {
 
 constexpr std::string_view kDescription =
-    "CLIP (or a Llama, or a ViT) is trained, and tensors of each block are measured: mean and\n"
-    "largest magnitude of what the block puts out (the residual stream behind it) and of the\n"
-    "gradients of the MLP's weights, as in Figure 11, and of the six operands of the MLP's two\n"
-    "linear layers: inputs X, weights W and gradients G of outputs, which tensor-wise\n"
-    "quantisation divides by their maximum. Without layer-scale, and with one that starts at 0.\n"
-    "features.csv has a record every --every steps. maxima.csv is made from every step: how well\n"
-    "the largest (max) or the mean (mean) of the last --histories maxima foretells the maximum\n"
-    "of a step, as delayed scaling takes it. A step overruns what was foretold, and saturates,\n"
-    "where its maximum is above; it is clipped where that is by more than 16/15: then the largest\n"
-    "element loses more by saturation than by rounding to E4M3. Steps whose history is all zeros\n"
-    "are left out: gradients of the first step under a zero layer-scale.\n"
-    "smoothness.csv: the same over the blocks of a tower and over seeds. growth.csv: magnitudes\n"
-    "at the first and last record.\n"
+    "Trains CLIP (or a Llama, or a ViT), without layer-scale and with one that starts at 0, and\n"
+    "measures tensors of each block: mean and largest magnitude of the output of the block (the\n"
+    "residual stream after it) and of the gradients of the MLP's weights, as in Figure 11, and of\n"
+    "the six operands of the MLP's two linear layers: inputs X, weights W and output gradients G,\n"
+    "which tensor-wise quantisation divides by their maximum.\n"
+    "features.csv has a record every --every steps. maxima.csv uses every step: it tells how\n"
+    "well the largest (max) or the mean (mean) of the last --histories maxima predicts the\n"
+    "maximum of a step, as delayed scaling assumes. A step overruns its forecast, and saturates,\n"
+    "if its maximum is above the forecast. It is clipped if its maximum is above 16/15 of the\n"
+    "forecast: the largest element then loses more by saturation than by rounding to E4M3. Steps\n"
+    "whose history is all zeros are left out, such as gradients of the first step with a zero\n"
+    "layer-scale.\n"
+    "smoothness.csv combines these results over the blocks of a tower and over seeds. growth.csv\n"
+    "has magnitudes at the first and last record, depth.csv those of the last block.\n"
     "Claims under test: maxima evolve smoothly; a moving maximum is similar to tensor-wise\n"
     "quantisation; features become large in later blocks; zero-init layer-scale keeps them small.";
 
@@ -57,12 +58,12 @@ std::vector<Option> DataOptions() {
   return {
       // clang-format off
       {.name = "captions",  .quick = "",        .paper = "",         .help = "clip: folder of images with captions; empty: generated shapes"},
-      {.name = "shapes",    .quick = "2048",    .paper = "1048576",  .help = "clip, vit: generated images", .small = "8192"},
-      {.name = "image",     .quick = "32",      .paper = "64",       .help = "clip, vit: pixels of a side of generated images, 16 to 64"},
-      {.name = "patch",     .quick = "8",       .paper = "4",        .help = "clip, vit: pixels of a side of a patch"},
+      {.name = "shapes",    .quick = "2048",    .paper = "1048576",  .help = "clip, vit: number of generated images", .small = "8192"},
+      {.name = "image",     .quick = "32",      .paper = "64",       .help = "clip, vit: width and height of generated images in pixels, 16 to 64"},
+      {.name = "patch",     .quick = "8",       .paper = "4",        .help = "clip, vit: width and height of a patch in pixels"},
       {.name = "text",      .quick = "",        .paper = "",         .help = "llama: UTF-8 file to train on; empty: generated text"},
       {.name = "text-size", .quick = "1048576", .paper = "67108864", .help = "llama: bytes of generated text", .small = "4194304"},
-      {.name = "context",   .quick = "64",      .paper = "2048",     .help = "llama: bytes of a sequence", .small = "128"},
+      {.name = "context",   .quick = "64",      .paper = "2048",     .help = "llama: bytes per sequence", .small = "128"},
       // clang-format on
   };
 }
@@ -70,13 +71,13 @@ std::vector<Option> DataOptions() {
 std::vector<Option> TrainingOptions() {
   return {
       // clang-format off
-      {.name = "batch",        .quick = "32",   .paper = "16384", .help = "examples of a step", .small = "64"},
-      {.name = "steps",        .quick = "150",  .paper = "20000", .help = "steps of training", .small = "400"},
+      {.name = "batch",        .quick = "32",   .paper = "16384", .help = "examples per step", .small = "64"},
+      {.name = "steps",        .quick = "150",  .paper = "20000", .help = "training steps", .small = "400"},
       {.name = "lr",           .quick = "2e-3", .paper = "2e-3",  .help = "peak learning rate"},
       {.name = "warmup",       .quick = "30",   .paper = "5000",  .help = "steps of linear warm-up, below --steps", .small = "50"},
       {.name = "beta2",        .quick = "0.98", .paper = "0.98",  .help = "decay of Adam's v"},
-      {.name = "weight-decay", .quick = "0.2",  .paper = "0.2",   .help = "of matrices"},
-      {.name = "clip",         .quick = "0",    .paper = "0",     .help = "largest norm of gradients; 0: any"},
+      {.name = "weight-decay", .quick = "0.2",  .paper = "0.2",   .help = "weight decay of matrices"},
+      {.name = "clip",         .quick = "0",    .paper = "0",     .help = "largest norm of gradients; 0 disables clipping"},
       // clang-format on
   };
 }
@@ -84,14 +85,14 @@ std::vector<Option> TrainingOptions() {
 std::vector<Option> Options() {
   std::vector<Option> options = {
       // clang-format off
-      {.name = "model",        .quick = "clip",      .paper = "clip",     .help = "clip, llama or vit"},
-      {.name = "sizes",        .quick = "4x64",      .paper = "12x768,24x1024,32x1280", .help = "LAYERSxWIDTH of the model, of both towers of clip",
+      {.name = "model",        .quick = "clip",      .paper = "clip",     .help = "model to train: clip, llama or vit"},
+      {.name = "sizes",        .quick = "4x64",      .paper = "12x768,24x1024,32x1280", .help = "sizes LAYERSxWIDTH of the model (clip: of each tower), separated by commas",
        .small = "4x64,12x64"},
-      {.name = "layer-scales", .quick = "none,0",    .paper = "none,0",   .help = "initial gains of the branches; none: no layer-scale"},
+      {.name = "layer-scales", .quick = "none,0",    .paper = "none,0",   .help = "initial gains of the branches, separated by commas; none: no layer-scale"},
       {.name = "products",     .quick = "standard",  .paper = "standard",
-       .help = "linear layers: KIND[:FORMAT[/GRADIENT_FORMAT]], e.g. tensor-wise:e4m3fn/e5m2; standard is bf16"},
+       .help = "kind of the linear layers: KIND[:FORMAT[/GRADIENT_FORMAT]], e.g. tensor-wise:e4m3fn/e5m2; standard is bf16"},
       {.name = "every",        .quick = "5",         .paper = "20",       .help = "steps between records of features.csv"},
-      {.name = "histories",    .quick = "1,4,16,64", .paper = "1,4,16,64,256,1024", .help = "steps whose maxima foretell the next; 1 is always among them",
+      {.name = "histories",    .quick = "1,4,16,64", .paper = "1,4,16,64,256,1024", .help = "numbers of previous steps whose maxima predict the next, separated by commas; 1 is always included",
        .small = "1,4,16,64,256"},
       // clang-format on
   };
@@ -101,7 +102,7 @@ std::vector<Option> Options() {
   return options;
 }
 
-// The initial gain that one of --layer-scales says.
+// Returns the initial gain of one value of --layer-scales; nothing for none.
 std::optional<double> ReadLayerScale(const std::string& text) {
   if (text == kNoLayerScale) return std::nullopt;
   Settings one;
@@ -191,7 +192,7 @@ TrainConfig ConfigOf(const Settings& settings, const Training& training, uint64_
   const std::optional<double> gain = ReadLayerScale(training.layer_scale);
   if (gain) config.model.layer_scale = static_cast<float>(*gain);
   config.linear.all = ParseLinearVariant("products", settings.Get("products"));
-  config.optimizer.epsilon = 1e-6;  // as [OpenCLIP] has it
+  config.optimizer.epsilon = 1e-6;  // as in [OpenCLIP]
   ReadTraining(settings, seed, config);
   config.telemetry.tensors_every = 1;
   return config;

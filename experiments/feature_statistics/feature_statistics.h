@@ -26,7 +26,7 @@ inline constexpr std::string_view kSmoothnessTable = "smoothness";
 inline constexpr std::string_view kGrowthTable = "growth";
 inline constexpr std::string_view kDepthTable = "depth";
 
-// A training: a model's size, and its layer-scale as a text, "none" or the initial gain.
+// A training: the size of the model, and its layer-scale as text: "none" or the initial gain.
 struct Training {
   ModelSize size;
   std::string layer_scale;
@@ -36,50 +36,52 @@ struct Training {
 inline constexpr std::string_view kNoLayerScale = "none";
 inline constexpr std::string_view kZeroLayerScale = "0";
 
-// Every training of the settings once. Throws Error naming the option.
+// Returns every training of the settings once. Throws Error naming a bad option.
 std::vector<Training> TrainingsOf(const Settings& settings);
-// `seed` is that of weights and batches. Throws Error naming the option.
+// Returns the configuration of a training; `seed` is the seed of weights and batches. Throws Error
+// naming a bad option.
 TrainConfig ConfigOf(const Settings& settings, const Training& training, uint64_t seed);
-// Lengths of histories, 1 among them, ascending. Throws Error naming the option.
+// Returns the distinct lengths of histories in ascending order, always including 1. Throws Error
+// naming a bad option.
 std::vector<size_t> HistoriesOf(const Settings& settings);
 
-// A tensor of a block that is measured: where telemetry has it.
+// A tensor of a block that is measured, and its name in telemetry.
 struct BlockTensor {
   std::string_view name;
-  std::string_view gelu, swiglu;  // point or parameter, behind the name of the block
+  std::string_view gelu, swiglu;  // tensor or parameter name without the name of the block
   std::string_view role;          // as in telemetry's table `tensors`
-  bool operand;                   // of a product of the MLP: X, W or G
+  bool operand;                   // true for an operand X, W or G of a GEMM of the MLP
 };
 std::span<const BlockTensor> BlockTensors();
 inline constexpr std::string_view kOutput = "output";
 inline constexpr std::string_view kWeightGradient = "mlp-first-weight-gradient";
 
-// What stands for the maximum of a step under delayed scaling.
+// The prediction of a step's maximum under delayed scaling.
 enum class Forecast : uint8_t {
-  kMax,   // the largest of the maxima before
-  kMean,  // their mean, a moving average
+  kMax,   // the largest of the previous maxima
+  kMean,  // the mean of the previous maxima, a moving average
 };
 inline constexpr Forecast kForecasts[] = {Forecast::kMax, Forecast::kMean};
-// "max", "mean".
+// Returns "max" or "mean".
 std::string_view ToString(Forecast forecast);
 
-// A tensor whose maximum is above what was foretold by more than this factor loses more by
-// saturation than by rounding to the three mantissa bits of E4M3: 1 - 1/f = 2^-4.
+// If the maximum of a tensor exceeds its forecast by more than this factor f, saturation loses more
+// than rounding to the three mantissa bits of E4M3: 1 - 1/f = 2^-4.
 inline constexpr double kClips = 16.0 / 15;
 
-// How well earlier maxima foretell those of the steps.
+// How well earlier maxima predict those of the steps.
 struct ForecastQuality {
-  size_t compared = 0;        // steps
-  size_t overruns = 0;        // maximum above what was foretold
-  size_t clipped = 0;         // above kClips times that
-  size_t within_2 = 0;        // less than a factor 2 off, to either side
-  double largest_excess = 0;  // of maximum / foretold
-  // Of |log2(maximum / foretold)|; NaN when nothing was compared.
+  size_t compared = 0;        // number of steps compared
+  size_t overruns = 0;        // steps whose maximum is above the forecast
+  size_t clipped = 0;         // steps whose maximum is above kClips times the forecast
+  size_t within_2 = 0;        // steps whose maximum is within a factor of 2 of the forecast
+  double largest_excess = 0;  // largest maximum / forecast; NaN when nothing was compared
+  // Median and 95 % quantile of |log2(maximum / forecast)|; NaN when nothing was compared.
   double change_median = 0, change_95 = 0;
 };
-// Of step t from the up to `history` maxima before it; steps below `first` are not judged. Steps
-// with a maximum of 0 or one foretold of 0 are not compared: such a history gives no scale. Ends at
-// the first maximum that is not finite. Requires history >= 1.
+// Judges the forecast of each step t from up to `history` maxima before it; steps below `first` are
+// not judged. Steps with a maximum or a forecast of 0 are not compared, because such a history
+// gives no scale. Ends at the first maximum that is not finite. Requires history >= 1.
 ForecastQuality JudgeForecast(std::span<const double> maxima,
                               Forecast forecast,
                               size_t history,
@@ -91,7 +93,7 @@ void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
 Summary Summarise(const Settings& settings, const Tables& tables);
 
-// Steps that a row of `maxima` is about.
+// The steps that a row of `maxima` covers.
 inline constexpr std::string_view kAllSteps = "all";
 inline constexpr std::string_view kAfterWarmup = "after-warmup";
 

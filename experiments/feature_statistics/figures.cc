@@ -11,12 +11,12 @@
 namespace numsim::experiments::feature_statistics {
 namespace {
 
-// Shares below this are drawn at it.
+// Smaller shares are drawn at this value.
 constexpr double kLeastShare = 1e-4;
-// Beyond those of the operands.
+// The first style after those of the six operands.
 constexpr int kIndependentStyle = 6;
 
-// What a panel or curve is about; an empty text: all.
+// Selects the rows of a panel or curve; an empty text selects all values of its column.
 struct Selection {
   std::string size, layer_scale, tower, block;
   std::string_view tensor;
@@ -34,7 +34,7 @@ std::string ScaleText(const std::string& scale) {
   return scale == kNoLayerScale ? "no layer-scale" : "layer-scale from " + scale;
 }
 
-// Of one training: towers, and blocks of a tower.
+// Returns the distinct values of a column in the selected rows.
 std::vector<std::string> ValuesOf(const Table& table,
                                   const Selection& selection,
                                   const char* column) {
@@ -49,7 +49,7 @@ struct NamedBlock {
   std::string name, block;
 };
 
-// First, middle and last, as far as there are several.
+// Returns the first, middle and last block, or fewer if there are not that many.
 std::vector<NamedBlock> SelectedBlocks(const Table& features, const Selection& selection) {
   const std::vector<std::string> blocks = ValuesOf(features, selection, "block");
   std::vector<NamedBlock> selected = {{"first block", blocks.front()}};
@@ -63,7 +63,7 @@ Series CurveOf(const Table& features, const Selection& selection, const char* co
       features, column, [&](size_t r) { return selection.Takes(features, r); }, 0);
 }
 
-// Mean and, dashed, maximum.
+// Adds the curves of the mean and, dashed, of the maximum.
 void AddCurves(const Table& features,
                const Selection& selection,
                const std::string& name,
@@ -106,7 +106,7 @@ Figure StatisticsFigure(const Table& features) {
   return figure;
 }
 
-// The last block's output against the step.
+// Returns the figure of the last block's output against the step.
 Figure GrowthFigure(const Table& features) {
   Figure figure{
       "feature-growth", "Output of the last block through training", 2, {}, "features.csv"};
@@ -129,7 +129,7 @@ Figure GrowthFigure(const Table& features) {
   return figure;
 }
 
-// A row of growth.csv against the block; `when` is first or last.
+// Returns mean magnitudes of growth.csv against the block; `when` is the column first or last.
 Series DepthSeries(const Table& growth, const Selection& selection, const std::string& when) {
   Series series;
   for (size_t r = 0; r < growth.rows.size(); ++r) {
@@ -159,7 +159,7 @@ Figure DepthFigure(const Table& growth) {
           series.style = static_cast<int>(i);
           series.dashed = when == std::string_view("first");
           series.label = fmt::format(
-              "{}, {}", ScaleText(scales[i]), series.dashed ? "at first" : "at the end");
+              "{}, {}", ScaleText(scales[i]), series.dashed ? "at the start" : "at the end");
           panel.series.push_back(std::move(series));
         }
       }
@@ -182,8 +182,8 @@ Series OverrunSeries(const Table& smoothness, const Selection& selection, Foreca
   return series;
 }
 
-// Were the maxima draws of one distribution, the newest would be the largest of H + 1 as often as
-// any other.
+// Returns the share of overruns for independent maxima of the same distribution: the newest of
+// history + 1 maxima would be the largest as often as any other.
 Series IndependentSeries(const Table& smoothness) {
   Series series;
   series.label = "1 / (history + 1)";
@@ -199,7 +199,7 @@ Series IndependentSeries(const Table& smoothness) {
 
 Figure OverrunFigure(const Table& smoothness) {
   Figure figure{"feature-overruns",
-                "Steps whose maximum is above what the steps before foretell",
+                "Steps whose maximum is above the forecast from previous steps",
                 2,
                 {},
                 "smoothness.csv"};

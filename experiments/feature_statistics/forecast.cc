@@ -1,4 +1,4 @@
-// How well the maxima of earlier steps foretell that of the next, as delayed scaling needs it.
+// Judges how well the maxima of earlier steps predict the next one, as delayed scaling requires.
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr Keyword<Forecast> kNames[] = {{"max", Forecast::kMax}, {"mean", Forecast::kMean}};
 
-// The largest of the last `history` values.
+// Computes the largest of the last `history` values.
 class MovingMax {
  public:
   explicit MovingMax(size_t history) : history_(history) {}
@@ -33,7 +33,7 @@ class MovingMax {
     double value;
   };
   size_t history_, count_ = 0;
-  std::deque<Entry> kept_;  // falling; each is the largest of what came since
+  std::deque<Entry> kept_;  // descending; each entry is larger than all values after it
 };
 
 double MeanOfLast(std::span<const double> values, size_t history) {

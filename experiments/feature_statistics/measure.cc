@@ -1,4 +1,4 @@
-// One training of `feature-statistics`.
+// Measures one trial of `feature-statistics`: a training.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,14 +14,14 @@ namespace {
 
 using Cells = std::vector<std::string>;
 
-// A tensor of the model and its maxima so far, step by step.
+// A tensor of the model and its maximum at each step so far.
 struct Watched {
   std::string tower, block;
   const BlockTensor* tensor;
   std::vector<double> maxima;
 };
 
-// Blocks of a transformer: "image.blocks.3" of tower "image".
+// A tower of transformer blocks; the block "image.blocks.3" is in the tower "image".
 struct Tower {
   std::string name, prefix;
   size_t layers;
@@ -39,6 +39,7 @@ std::vector<Tower> TowersOf(const ModelConfig& model) {
   }
 }
 
+// Collects the measured tensors of all blocks.
 class Watch {
  public:
   explicit Watch(const ModelConfig& model) {
@@ -55,8 +56,8 @@ class Watch {
     }
   }
 
-  // Takes the maxima of a step from telemetry's `tensors`. Returns rows of `features`, without the
-  // training's key.
+  // Reads the maxima of a step from telemetry's table `tensors`. Returns rows of `features` without
+  // the key of the training.
   std::vector<Cells> Take(const Table& tensors) {
     std::vector<Cells> rows;
     for (size_t r = 0; r < tensors.rows.size(); ++r) {
@@ -82,10 +83,10 @@ class Watch {
 
  private:
   std::vector<Watched> watched_;
-  std::map<std::pair<std::string, std::string>, size_t> places_;  // by point and role
+  std::map<std::pair<std::string, std::string>, size_t> places_;  // by tensor name and role
 };
 
-// A row of `maxima`, without the training's key.
+// Returns a row of `maxima` without the key of the training.
 Cells MaximaRow(const Watched& watched,
                 std::string_view steps,
                 Forecast forecast,

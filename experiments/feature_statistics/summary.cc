@@ -1,4 +1,4 @@
-// What the tables of `feature-statistics` say of [SwitchBack].
+// The summary of `feature-statistics`: verdicts on the claims of [SwitchBack], from the tables.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,12 +18,12 @@ constexpr const char* kFails = "does not hold";
 constexpr const char* kPartly = "holds in part";
 constexpr const char* kNotMeasured = "not measured";
 
-// A maximum evolves smoothly when at 95 % of the steps it changes by less than this factor.
+// A maximum evolves smoothly if at 95 % of the steps it changes by less than this factor.
 constexpr double kSmooth = 2;
-// A forecast serves like the tensor's own maximum when at this share of the steps nothing is
-// clipped, and at this share the maximum is within a factor 2 of it.
+// A forecast works like the tensor's own maximum if nothing is clipped at this share of the steps,
+// and the maximum is within a factor of 2 of the forecast at this share of the steps.
 constexpr double kServes = 0.99;
-// Of the history for that, at most.
+// Longest history for which that is judged.
 constexpr double kJudgedHistory = 16;
 
 const char* AllOrSome(size_t yes, size_t all) {
@@ -31,13 +31,13 @@ const char* AllOrSome(size_t yes, size_t all) {
   return yes == all ? kHolds : yes == 0 ? kFails : kPartly;
 }
 
-// Rows of smoothness.csv about forecasts of one kind.
+// Selects the rows of smoothness.csv for one kind of forecast.
 struct ForecastRows {
   std::string_view steps;
   Forecast forecast = Forecast::kMax;
   double history = 1;
 
-  // Those of a tensor that had anything to compare.
+  // Returns the rows of a tensor in which any step was compared.
   std::vector<size_t> Of(const Table& smoothness, std::string_view tensor) const {
     std::vector<size_t> rows;
     for (size_t r = 0; r < smoothness.rows.size(); ++r) {
@@ -63,10 +63,10 @@ double Smallest(const Table& table, const std::vector<size_t>& rows, const char*
   return smallest;
 }
 
-// 2^x.
+// Returns 2^log2.
 double Factor(double log2) { return Exp(log2 * Log(2)); }
 
-// Trainings and towers in which a tensor does as the claim says, and all.
+// The number of cases (training, tower) in which a tensor satisfies a claim, and of all cases.
 struct Count {
   size_t yes = 0, all = 0;
 };
@@ -106,10 +106,11 @@ Claim SmoothClaim(const Table& smoothness) {
   }
   return {
       "The maximum of these tensors \"tends to evolve smoothly\" (Section 2.3, Figure 11).",
-      fmt::format("Smooth: from a step to the next the maximum changes by less than a factor {:g} "
-                  "at 95 % of the steps, mean over blocks and seeds. After the warm-up {} of {} "
-                  "cases (tensor, training, tower) are smooth, with the warm-up {} of {}. Largest "
-                  "factors of all trainings and towers after the warm-up, and smooth cases:{}",
+      fmt::format("Smooth: from one step to the next the maximum changes by less than a factor of "
+                  "{:g} at 95 % of the steps, mean over blocks and seeds. After the warm-up {} of "
+                  "{} cases (tensor, training, tower) are smooth, including the warm-up {} of {}. "
+                  "Largest factors of all trainings and towers after the warm-up, and smooth "
+                  "cases:{}",
                   kSmooth,
                   settled.yes,
                   settled.all,
@@ -119,7 +120,7 @@ Claim SmoothClaim(const Table& smoothness) {
       AllOrSome(settled.yes, settled.all)};
 }
 
-// The longest history of the table that is no longer than kJudgedHistory.
+// Returns the longest history of the table that is at most kJudgedHistory.
 double JudgedHistory(const Table& smoothness) {
   double history = 1;
   for (size_t r = 0; r < smoothness.rows.size(); ++r) {
@@ -147,8 +148,8 @@ Claim ForecastClaim(const Table& smoothness, Forecast forecast, const char* clai
     total.yes += serves.yes;
     total.all += serves.all;
     lines += fmt::format(
-        "\n  {}: {:.2f} % overrun, {:.2f} % clipped, {:.2f} % within a factor 2, largest excess "
-        "{:.3g}, {} of {}",
+        "\n  {}: {:.2f} % overrun, {:.2f} % clipped, {:.2f} % within a factor of 2, largest "
+        "excess {:.3g}, {} of {}",
         tensor.name,
         100 * Largest(smoothness, rows, "overruns"),
         100 * Largest(smoothness, rows, "clipped"),
@@ -160,10 +161,10 @@ Claim ForecastClaim(const Table& smoothness, Forecast forecast, const char* clai
   return {
       claim,
       fmt::format("Similar: of the steps after the warm-up at most {:g} % are clipped (the maximum "
-                  "is more than 16/15 of what {} steps foretell, so saturation loses more than "
-                  "rounding to E4M3), and at least {:g} % are within a factor 2. Of {} cases "
+                  "is above 16/15 of the forecast from {} steps, so saturation loses more than "
+                  "rounding to E4M3), and at least {:g} % are within a factor of 2. Of {} cases "
                   "(operand, training, tower) {} are not clipped more often than that, {} are "
-                  "similar. Worst of all trainings and towers, and similar cases:{}",
+                  "similar. Worst values of all trainings and towers, and similar cases:{}",
                   100 * (1 - kServes),
                   kind.history,
                   100 * kServes,
@@ -174,7 +175,7 @@ Claim ForecastClaim(const Table& smoothness, Forecast forecast, const char* clai
       AllOrSome(total.yes, total.all)};
 }
 
-// Mean magnitudes by depth.csv with that layer-scale.
+// Returns the rows of depth.csv of mean magnitudes with that layer-scale.
 std::vector<size_t> DepthRows(const Table& depth, std::string_view scale) {
   std::vector<size_t> rows;
   for (size_t r = 0; r < depth.rows.size(); ++r) {
@@ -191,14 +192,15 @@ std::string IntervalText(const Table& table, size_t r, const std::string& column
   return fmt::format(" [{:.3g}, {:.3g}]", low, table.Number(r, column + "_high"));
 }
 
-// Whether the interval lies above 1, or below it for `sign` -1; of one seed the value.
+// Returns true if the interval is above 1, or below 1 if `sign` is -1. With one seed, judges the
+// value itself.
 bool IsBeyondOne(const Table& table, size_t r, const std::string& column, int sign) {
   double end = table.Number(r, column + (sign > 0 ? "_low" : "_high"));
   if (std::isnan(end)) end = table.Number(r, column);
   return sign > 0 ? end > 1 : end < 1;
 }
 
-// Last over first record of the last block's output, as growth.csv has it.
+// Returns the ratio of the last to the first record of the last block's output, from growth.csv.
 std::string GrowthText(const Table& growth, const Table& depth, size_t r) {
   const auto same = [&](size_t g, const char* column) {
     return growth.Text(g, column) == depth.Text(r, column);
@@ -212,7 +214,7 @@ std::string GrowthText(const Table& growth, const Table& depth, size_t r) {
                          IntervalText(growth, g, "ratio"));
     }
   }
-  return text;  // of the last block, which comes last
+  return text;  // of the last block, whose row comes last
 }
 
 Claim DepthClaim(const Table& depth, const Table& growth) {
@@ -266,7 +268,7 @@ Claim LayerScaleClaim(const Table& depth, const Table& growth) {
           AllOrSome(smaller.yes, smaller.all)};
 }
 
-// Training losses at the end, by training.
+// Returns the training losses at the end of each training, as text.
 std::string LossText(const Table& final_table) {
   std::string text;
   for (const std::string& size : Distinct(final_table, "size")) {
@@ -292,7 +294,7 @@ std::string Notes(const Settings& settings, const Table& final_table) {
                                  settings.Get("products"),
                                  settings.Get("batch"));
   text += settings.Get("model") == "clip"
-              ? ", 16384 in the paper: the maxima of small batches vary more."
+              ? " (16384 in the paper); the maxima of small batches vary more."
               : ".";
   text += fmt::format(
       "\nTraining loss at the end, nats: {}. A training that has learnt less also has features "
@@ -304,7 +306,7 @@ std::string Notes(const Settings& settings, const Table& final_table) {
   }
   if (diverged > 0) {
     text += fmt::format(
-        "\n{} of {} trainings diverged: their last record is of the step that ended them.",
+        "\n{} of {} trainings diverged; their last record is of the step that ended them.",
         diverged,
         final_table.rows.size());
   }
@@ -325,8 +327,8 @@ Summary Summarise(const Settings& settings, const Tables& tables) {
                          "matmul is similar to tensor-wise quantization\" (Section 2.3)."),
            ForecastClaim(smoothness,
                          Forecast::kMax,
-                         "So is the largest of the maxima before, delayed scaling as it is built "
-                         "(not in the paper)."),
+                         "So is the largest of the previous maxima, which is delayed scaling as "
+                         "implemented in practice (not in the paper)."),
            DepthClaim(depth, growth),
            LayerScaleClaim(depth, growth)},
           Notes(settings, tables.at(std::string(kFinalTable)))};

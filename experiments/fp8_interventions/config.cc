@@ -29,7 +29,7 @@ constexpr Part kParts[] = {{"clip", &Intervention::clip},
                            {"qk-norm", &Intervention::qk_norm},
                            {"layer-scale", &Intervention::layer_scale}};
 
-// The canonical text of a format, or of a rung of that name.
+// Returns the canonical text of the format, or of the rung of that name.
 std::string CanonicalFormat(const std::string& text) {
   for (const Rung& rung : kLadder) {
     if (rung.name == text) return ToString(ParseFormat(rung.format).spec);
@@ -106,7 +106,7 @@ Intervention ParseIntervention(const std::string& text) {
         std::begin(kParts), std::end(kParts), [&](const Part& p) { return p.name == name; });
     if (part == std::end(kParts)) {
       throw Error::Format(
-          "--interventions: '{}' of '{}' is not clip, qk-norm or layer-scale, nor is it none alone",
+          "--interventions: '{}' in '{}' is not clip, qk-norm or layer-scale; none stands alone",
           name,
           text);
     }
@@ -142,7 +142,7 @@ Precision ParsePrecision(const std::string& text) {
     MakeLinearRecipe(LinearOf(precision));
     return precision;
   } catch (const Error& error) {
-    throw Error::Format("--formats: '{}' is no FORWARD[/GRADIENT]: {}", text, error.what());
+    throw Error::Format("--formats: '{}' is not FORWARD[/GRADIENT]: {}", text, error.what());
   }
 }
 

@@ -10,10 +10,10 @@
 namespace numsim::experiments::fp8_interventions {
 namespace {
 
-// The seeds of an intervention in a format.
+// The results of an intervention in a format, over seeds.
 struct Outcome {
   std::string intervention, format;
-  SeedValues losses, zero_shot;  // of zero_shot those that finished with one
+  SeedValues losses, zero_shot;  // zero_shot only has the seeds with a finite value
   size_t diverged = 0, collapsed = 0;
 
   bool Is(std::string_view of_intervention, std::string_view of_format) const {
@@ -21,7 +21,7 @@ struct Outcome {
   }
 };
 
-// In the order of the table.
+// Returns the outcomes in the order of the table.
 std::vector<Outcome> OutcomesIn(const Table& table) {
   std::vector<Outcome> outcomes;
   for (size_t r = 0; r < table.rows.size(); ++r) {
@@ -63,13 +63,13 @@ std::string_view VerdictOf(const Outcome& outcome, const Estimate& gap) {
   return gap.low > 0 ? kBehind : kStable;
 }
 
-// Paired by seed; NaN where the baseline diverged.
+// Returns the gap to a baseline, paired by seed; NaN if the baseline diverged.
 Estimate GapTo(const Outcome& baseline, const Outcome& outcome) {
   if (baseline.diverged > 0) return {std::nan(""), std::nan(""), std::nan("")};
   return GapOverSeeds(outcome.losses, baseline.losses);
 }
 
-std::vector<std::string> Row(const std::vector<Outcome>& outcomes, const Outcome& outcome) {
+std::vector<std::string> RowOf(const std::vector<Outcome>& outcomes, const Outcome& outcome) {
   const std::string bf16 = kBaseline.Text();
   const Estimate loss = OverSeeds(outcome.losses);
   const Estimate gap = GapTo(Find(outcomes, outcome.intervention, bf16), outcome);
@@ -97,7 +97,7 @@ std::vector<std::string> Row(const std::vector<Outcome>& outcomes, const Outcome
 void Derive(const Settings&, Tables& tables) {
   const std::vector<Outcome> outcomes = OutcomesIn(tables.at(std::string(kFinalTable)));
   Table& table = tables.at(std::string(kOutcomesTable));
-  for (const Outcome& outcome : outcomes) table.rows.push_back(Row(outcomes, outcome));
+  for (const Outcome& outcome : outcomes) table.rows.push_back(RowOf(outcomes, outcome));
 }
 
 }  // namespace numsim::experiments::fp8_interventions

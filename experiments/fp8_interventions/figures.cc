@@ -1,4 +1,4 @@
-// The figures of `fp8-interventions`: losses, feature magnitudes, the ladder, what formats lose.
+// The figures of `fp8-interventions`: losses, feature magnitudes, the ladder, underflow.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,23 +15,23 @@ const Table& Of(const Tables& tables, std::string_view name) {
   return tables.at(std::string(name));
 }
 
-// Rows of an intervention in a format.
-std::function<bool(size_t)> Rows(const Table& table,
-                                 const std::string& intervention,
-                                 const std::string& format) {
+// Returns a function that is true for the rows of an intervention in a format.
+std::function<bool(size_t)> RowsWhere(const Table& table,
+                                      const std::string& intervention,
+                                      const std::string& format) {
   return [&table, intervention, format](size_t r) {
     return table.Text(r, "intervention") == intervention && table.Text(r, "format") == format;
   };
 }
 
-// Formats of a table but bf16, as --formats has them.
+// Returns the formats of a table except bf16, as --formats writes them.
 std::vector<std::string> LowFormats(const Table& table) {
   std::vector<std::string> formats = Distinct(table, "format");
   std::erase(formats, kBaseline.Text());
   return formats;
 }
 
-// The losses of the runs that stay below twice where bf16 starts.
+// Returns an axis from the smallest loss of all runs to the largest loss of bf16, with some room.
 Axis LossAxis(const Table& curves) {
   double low = std::numeric_limits<double>::infinity(), high = 0;
   for (size_t r = 0; r < curves.rows.size(); ++r) {
@@ -52,14 +52,14 @@ Panel LossPanel(const Table& curves, const std::string& format) {
   panel.x = StepAxis(curves);
   panel.y = LossAxis(curves);
   for (size_t i = 0; i < interventions.size(); ++i) {
-    Series series = SeriesOverSeeds(curves, "loss", Rows(curves, interventions[i], format), 0);
+    Series series = SeriesOverSeeds(curves, "loss", RowsWhere(curves, interventions[i], format), 0);
     series.label = interventions[i];
     series.style = static_cast<int>(i);
     panel.series.push_back(std::move(series));
   }
   if (format == kBaseline.Text()) return panel;
-  Series baseline =
-      SeriesOverSeeds(curves, "loss", Rows(curves, Intervention{}.Text(), kBaseline.Text()), 0);
+  Series baseline = SeriesOverSeeds(
+      curves, "loss", RowsWhere(curves, Intervention{}.Text(), kBaseline.Text()), 0);
   baseline.low.clear();
   baseline.high.clear();
   baseline.label = "bf16, none";
@@ -77,7 +77,7 @@ Figure LossFigure(const Table& curves) {
   return figure;
 }
 
-// The tower that the figure shows: of images, where there is one.
+// Returns the tower that the figure shows: that of images if there is one.
 std::string TowerOf(const Table& features) {
   const std::vector<std::string> towers = Distinct(features, "tower");
   return std::find(towers.begin(), towers.end(), "image") != towers.end() ? "image" : "text";
@@ -91,7 +91,7 @@ Panel FeaturePanel(const Table& features, const std::string& format, std::string
   panel.x = {.label = "block k"};
   panel.y = {.label = "E|x_k|", .log10 = true};
   for (size_t i = 0; i < interventions.size(); ++i) {
-    const auto is_of = Rows(features, interventions[i], format);
+    const auto is_of = RowsWhere(features, interventions[i], format);
     StepValues values;  // by block
     for (size_t r = 0; r < features.rows.size(); ++r) {
       if (!is_of(r) || features.Text(r, "when") != when || features.Text(r, "tower") != tower) {
@@ -111,7 +111,7 @@ Panel FeaturePanel(const Table& features, const std::string& format, std::string
 
 Figure FeatureFigure(const Table& features) {
   Figure figure{"fp8-features",
-                "Mean magnitude of the residual stream behind each block, tower of the " +
+                "Mean magnitude of the residual stream after each block, tower of the " +
                     TowerOf(features) + "s",
                 2,
                 {},
@@ -123,7 +123,7 @@ Figure FeatureFigure(const Table& features) {
   return figure;
 }
 
-// Gaps of an intervention by the place of the format, failures at `top`.
+// Returns the gaps of an intervention against the index of the format; failures are drawn at `top`.
 Series LadderSeries(const Table& outcomes,
                     const std::vector<std::string>& formats,
                     const std::string& intervention,
@@ -147,7 +147,7 @@ Series LadderSeries(const Table& outcomes,
   return series;
 }
 
-// Above every gap that is finite.
+// Returns a value above every finite gap.
 double TopOf(const Table& outcomes) {
   double top = 0.1;
   for (size_t r = 0; r < outcomes.rows.size(); ++r) {
@@ -192,7 +192,7 @@ Panel UnderflowPanel(const Table& quantised, const std::string& format) {
   const std::vector<std::string> operands = Distinct(quantised, "operand");
   const Intervention none, layer_scale{false, false, true};
   for (const Intervention& intervention : {none, layer_scale}) {
-    const auto is_of = Rows(quantised, intervention.Text(), format);
+    const auto is_of = RowsWhere(quantised, intervention.Text(), format);
     for (size_t i = 0; i < operands.size(); ++i) {
       Series series = SeriesOverSeeds(
           quantised,
@@ -211,7 +211,7 @@ Panel UnderflowPanel(const Table& quantised, const std::string& format) {
 
 Figure UnderflowFigure(const Table& quantised) {
   Figure figure{
-      "fp8-underflow", "What the formats turn into zero, mean over layers", 2, {}, "quantised.csv"};
+      "fp8-underflow", "Elements that underflow to zero, mean over layers", 2, {}, "quantised.csv"};
   for (const std::string& format : LowFormats(quantised)) {
     figure.panels.push_back(UnderflowPanel(quantised, format));
   }

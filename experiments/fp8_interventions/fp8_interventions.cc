@@ -1,4 +1,4 @@
-// What the experiment `fp8-interventions` is: options, points.
+// Definition of the experiment `fp8-interventions`: description, trials.
 #include "experiments/fp8_interventions/fp8_interventions.h"
 
 #include <fmt/format.h>
@@ -14,37 +14,32 @@ namespace fp8_interventions {
 namespace {
 
 constexpr std::string_view kDescription =
-    "A CLIP is trained with all its linear layers tensor-wise: inputs, weights and gradients with\n"
-    "one scale a tensor in the formats named, all three products. Interventions, alone or joined "
-    "by\n"
-    "'+', against nothing and against bf16:\n"
+    "Trains a CLIP with all its linear layers tensor-wise: in all three GEMMs, inputs, weights\n"
+    "and gradients are quantised to the given formats with one scale per tensor. Interventions,\n"
+    "alone or joined by '+', are compared with no intervention and with bf16:\n"
     "  clip         gradients of a norm above --clip-norm are scaled down to it\n"
-    "  qk-norm      norm of queries and keys\n"
+    "  qk-norm      queries and keys are normalised\n"
     "  layer-scale  a learnt gain of each branch, zero at first\n"
-    "bf16 is trained with each of them too: only that tells what an intervention itself costs.\n"
-    "Formats are FORWARD[/GRADIENT] (X and W / G); without GRADIENT both are one. Below E4M3 "
-    "there\n"
-    "is a ladder of formats all of whose codes are numbers:\n"
+    "bf16 is also trained with each intervention, which shows what the intervention itself costs.\n"
+    "Formats are FORWARD[/GRADIENT] (X and W / G); without GRADIENT both are FORWARD. Below E4M3\n"
+    "there is a ladder of formats, all of whose codes are numbers:\n"
     "  e3m3  30 down to 1/32      e4m2  448 down to 1/256\n"
     "  e3m2  28 down to 1/16      e2m3  7.5 down to 1/8\n"
-    "The paper's models fail with hundreds of millions of parameters. Here the cliff is brought "
-    "into\n"
-    "reach by poorer formats, depth, learning rate, heavy-tailed inputs (--input-tail) and a "
-    "planted\n"
-    "massive activation: --plant-value is added to one channel at --plant-point, by default to "
-    "what\n"
-    "the MLP of the first block of each tower puts out, before layer-scale. bf16 has the same "
-    "stress,\n"
-    "and a format is judged only where bf16 learns.\n"
-    "A seed has failed when it diverged (--diverged-above) or collapsed: its validation loss is "
-    "less\n"
-    "than 5 % below that of a model that tells nothing apart (for CLIP the log of the batch).\n"
-    "features.csv has E|x_k| behind each block before and after training;\n"
-    "mean_abs_rest leaves the planted channel out. quantised.csv has what the formats lose.\n"
-    "Claims under test (Section 2.3, Figure 2): nothing, clipping and KQ layernorm diverge,\n"
-    "layer-scale trains; it keeps features small; what it lags behind bf16 is due to itself.";
+    "The paper's models fail with hundreds of millions of parameters. Here smaller models are\n"
+    "made to fail by poorer formats, depth, learning rate, heavy-tailed inputs (--input-tail) and\n"
+    "a planted massive activation: --plant-value is added to one channel of the tensor\n"
+    "--plant-point, by default the output of the MLP in the first block of each tower, before\n"
+    "layer-scale. bf16 has the same perturbations, and a format is judged only where bf16\n"
+    "learns. A seed has failed if it diverged (--diverged-above) or collapsed: its validation\n"
+    "loss is less than 5 % below that of a model that guesses at random (for CLIP the log of the\n"
+    "batch).\n"
+    "features.csv lists E|x_k| after each block before and after training; mean_abs_rest leaves\n"
+    "out the planted channel. quantised.csv lists the quantisation errors of the formats.\n"
+    "Claims under test (Section 2.3, Figure 2): training diverges without intervention, with\n"
+    "clipping and with KQ layernorm, and works with layer-scale; layer-scale keeps features\n"
+    "small; where it lags behind bf16, layer-scale itself is the cause.";
 
-// Keys of the configuration whose options have another name.
+// Names the option in an error about a configuration key `stress.*`, which option --plant-* sets.
 Error OfStress(const std::string& message) {
   constexpr std::string_view kSection = "stress.";
   if (!message.starts_with(kSection)) return Error(message);
@@ -59,7 +54,7 @@ void CheckOptions(const Settings& settings) {
   const TrainConfig config = ConfigOf(settings, {}, kBaseline, settings.seed);
   try {
     CheckTraining(settings, config);
-    // It looks whether the planted point is there.
+    // The constructor checks that the tensor of --plant-point exists.
     if (!config.stress.point.empty()) Trainer(config, OpenData(config.data));
   } catch (const Error& error) {
     throw OfStress(error.what());

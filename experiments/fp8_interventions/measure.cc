@@ -1,4 +1,4 @@
-// One training of `fp8-interventions`.
+// Measures one trial of `fp8-interventions`: a training.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,8 +16,8 @@
 namespace numsim::experiments::fp8_interventions {
 namespace {
 
-// The number of the block whose output is at that point, with the tower in front of it: "image."
-// of "image.blocks.3". -1: the point is none.
+// Returns the number of the block whose output has the tensor name `point`, or -1 if the tensor is
+// not the output of a block. Sets `tower` to the prefix: "image." for "image.blocks.3".
 int BlockOf(std::string_view point, std::string_view& tower) {
   constexpr std::string_view kBlocks = "blocks.";
   const size_t at = point.find(kBlocks);
@@ -31,7 +31,7 @@ int BlockOf(std::string_view point, std::string_view& tower) {
   return block;
 }
 
-// Mean of |x| without one channel, where x has it.
+// Returns the mean of |x| without one channel, or of all channels if x does not have it.
 double MeanWithout(size_t channel, MatrixSpan<float> x) {
   if (channel >= x.cols) return MeasureAbsolute(x).mean;
   double sum = 0, count = 0;
@@ -48,7 +48,7 @@ double MeanWithout(size_t channel, MatrixSpan<float> x) {
   return sum / count;
 }
 
-// Measures the residual stream behind every block, under the stress of the training.
+// Measures the residual stream after every block, under the perturbations of the training.
 class FeatureObserver : public PassObserver<float> {
  public:
   FeatureObserver(const TrainConfig& config, std::string_view when, TrainingRows& rows)
@@ -72,7 +72,7 @@ class FeatureObserver : public PassObserver<float> {
   }
 
  private:
-  // Models of one tower have no name for it.
+  // Returns the name of a tower. Models with a single tower have no prefix for it.
   std::string TowerName(std::string_view prefix) const {
     if (prefix.empty()) return config_.model.kind == ModelKind::kVit ? "image" : "text";
     return std::string(prefix.substr(0, prefix.size() - 1));
@@ -83,7 +83,7 @@ class FeatureObserver : public PassObserver<float> {
   TrainingRows& rows_;
 };
 
-// On the first batch of validation.
+// Measures the features on the first batch of validation.
 void MeasureFeatures(Trainer& trainer, std::string_view when, TrainingRows& rows) {
   const TrainConfig& config = trainer.config();
   Batch batch;
@@ -97,15 +97,15 @@ void MeasureFeatures(Trainer& trainer, std::string_view when, TrainingRows& rows
   trainer.model().Forward(pass, batch);
 }
 
-// Of the layers' operands of one class.
+// Sums over layers for one class of operands.
 struct OperandSums {
   double layers = 0, underflow = 0, worst = 0;
   double decibels = 0, measured = 0;
 };
 
-// The rows of telemetry of a step that quantised; forgets them.
+// Adds rows from the telemetry of a step, averaged over layers, and clears the telemetry.
 void TakeQuantised(Trainer& trainer, uint64_t step, TrainingRows& rows) {
-  // G is quantised once for both of its products, as X and W are in one scale.
+  // One class per tensor: with tensor-wise scales, X, W and G are quantised once for both GEMMs.
   constexpr std::pair<std::string_view, std::string_view> kClasses[] = {
       {"forward X", "X"}, {"forward W", "W"}, {"input gradient G", "G"}};
   const Table& table = trainer.telemetry().Of("quantised");
@@ -135,7 +135,7 @@ void TakeQuantised(Trainer& trainer, uint64_t step, TrainingRows& rows) {
   trainer.telemetry().Clear();
 }
 
-// Of a model that gives every choice the same probability.
+// Returns the loss of a model that gives every choice the same probability.
 double ChanceLoss(const TrainConfig& config) {
   switch (config.model.kind) {
     case ModelKind::kClip:

@@ -1,4 +1,4 @@
-// What the tables of `fp8-interventions` say of [SwitchBack].
+// The summary of `fp8-interventions`: verdicts on the claims of [SwitchBack], from the tables.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct Row {
 
   bool IsBaseline() const { return format == kBaseline.Text(); }
   bool Failed() const { return verdict == kDiverged || verdict == kCollapsedVerdict; }
-  // At least one seed did.
+  // Returns true if at least one seed diverged or collapsed.
   bool FailedInPart() const { return diverged + collapsed > 0; }
 };
 
@@ -62,7 +62,7 @@ const Row* Find(const std::vector<Row>& rows,
   return found == rows.end() ? nullptr : &*found;
 }
 
-// Whether bf16 learnt with that intervention.
+// Returns true if bf16 learnt with that intervention.
 bool Learns(const std::vector<Row>& rows, std::string_view intervention) {
   const Row* const row = Find(rows, intervention, kBaseline.Text());
   return row != nullptr && !row->FailedInPart();
@@ -94,7 +94,7 @@ std::string Lines(const std::vector<const Row*>& rows) {
   return text;
 }
 
-// All formats but bf16.
+// Returns the rows of an intervention in all formats except bf16.
 std::vector<const Row*> LowRows(const std::vector<Row>& rows, std::string_view intervention) {
   std::vector<const Row*> found;
   for (const Row& row : rows) {
@@ -108,7 +108,8 @@ size_t CountFailed(const std::vector<const Row*>& rows) {
       std::count_if(rows.begin(), rows.end(), [](const Row* row) { return row->Failed(); }));
 }
 
-// The paper's fp8 fails: holds. Poorer formats alone do: in part.
+// Judges that training fails with an intervention: "holds" if it fails in the paper's fp8, "holds
+// in part" if it only fails in poorer formats.
 Claim FailureClaim(const std::vector<Row>& rows,
                    const std::string& intervention,
                    const std::string& text) {
@@ -120,7 +121,7 @@ Claim FailureClaim(const std::vector<Row>& rows,
   }
   if (!Learns(rows, intervention)) {
     claim.measured =
-        fmt::format("bf16 itself fails at these settings, with the intervention {}.", intervention);
+        fmt::format("bf16 itself fails at these settings with the intervention {}.", intervention);
     return claim;
   }
   const bool papers = std::any_of(found.begin(), found.end(), [](const Row* row) {
@@ -133,7 +134,7 @@ Claim FailureClaim(const std::vector<Row>& rows,
                   failed,
                   found.size(),
                   Find(rows, intervention, kBaseline.Text())->loss,
-                  failed > 0 && !papers ? ", E4M3 with E5M2, the paper's, not among them" : "",
+                  failed > 0 && !papers ? "; the paper's E4M3 with E5M2 is not among them" : "",
                   Lines(found));
   claim.verdict = papers ? kHolds : failed > 0 ? kPartly : kDoesNotHold;
   return claim;
@@ -141,17 +142,17 @@ Claim FailureClaim(const std::vector<Row>& rows,
 
 Claim LayerScaleClaim(const std::vector<Row>& rows) {
   Claim claim{
-      "Zero-init layer-scale \"trains without diverging\" where all else diverges (Section "
+      "Zero-init layer-scale \"trains without diverging\" where everything else diverges (Section "
       "2.3, Figure 2, left).",
       "",
       kNotMeasured};
   const std::vector<const Row*> found = LowRows(rows, kLayerScale);
   if (found.empty() || !Learns(rows, kLayerScale) || !Learns(rows, kNone)) {
-    claim.measured = found.empty() ? "Layer-scale was not trained in such a format."
+    claim.measured = found.empty() ? "Layer-scale was not trained in any of these formats."
                                    : "bf16 itself fails at these settings.";
     return claim;
   }
-  std::vector<const Row*> endangered;  // those that fail without
+  std::vector<const Row*> endangered;  // formats that fail without layer-scale
   for (const Row* row : found) {
     const Row* const without = Find(rows, kNone, row->format);
     if (without != nullptr && without->Failed()) endangered.push_back(row);
@@ -160,9 +161,8 @@ Claim LayerScaleClaim(const std::vector<Row>& rows) {
       found.begin(), found.end(), [](const Row* row) { return row->FailedInPart(); }));
   const size_t lost = CountFailed(endangered);
   claim.measured = fmt::format(
-      "{} of {} formats fail in any seed with layer-scale; of the {} that fail without it {} do "
-      "with "
-      "it.{}",
+      "{} of {} formats fail in at least one seed with layer-scale; of the {} that fail without "
+      "it, {} also fail with it.{}",
       failed,
       found.size(),
       endangered.size(),
@@ -173,7 +173,7 @@ Claim LayerScaleClaim(const std::vector<Row>& rows) {
   return claim;
 }
 
-// Mean over seeds of the first and the last block at the end, in bf16.
+// Mean magnitudes after the first and the last block at the end of training in bf16, over seeds.
 struct Magnitudes {
   double first = 0, last = 0;
 };
@@ -219,8 +219,7 @@ Claim FeatureClaim(const Table& features) {
     all = all && large;
     some = some || large;
     claim.measured += fmt::format(
-        "\n  {}: {:.3g} behind the first block, {:.3g} behind the last; with layer-scale {:.3g} "
-        "and "
+        "\n  {}: {:.3g} after the first block, {:.3g} after the last; with layer-scale {:.3g} and "
         "{:.3g}",
         tower,
         without->first,
@@ -233,16 +232,16 @@ Claim FeatureClaim(const Table& features) {
     return claim;
   }
   claim.measured = fmt::format(
-      "In bf16 at the end, the planted channel left out. It holds where E|x_k| grows with depth "
-      "and "
-      "is {:g} times that with layer-scale behind the last block.{}",
+      "In bf16 at the end, without the planted channel. Criterion: E|x_k| grows with depth, and "
+      "after the last block it is at least {:g} times that with layer-scale.{}",
       kLarge,
       claim.measured);
   claim.verdict = all ? kHolds : some ? kPartly : kDoesNotHold;
   return claim;
 }
 
-// Of what fp8 with layer-scale lags behind bf16, what bf16 with layer-scale lags too.
+// Judges how much of the gap of fp8 with layer-scale to bf16 is also the gap of bf16 with
+// layer-scale.
 Claim RemainderClaim(const std::vector<Row>& rows) {
   Claim claim{
       "The difference that remains between fp8 with layer-scale and bf16 \"is primarily "
@@ -251,14 +250,14 @@ Claim RemainderClaim(const std::vector<Row>& rows) {
       kNotMeasured};
   const Row* const own = Find(rows, kLayerScale, kBaseline.Text());
   if (own == nullptr || !Learns(rows, kLayerScale) || !Learns(rows, kNone)) {
-    claim.measured = "There is no bf16 with and without layer-scale that learns.";
+    claim.measured = "bf16 does not learn, or was not trained, both with and without layer-scale.";
     return claim;
   }
   size_t compared = 0, primarily = 0;
   std::string lines;
   for (const Row* row : LowRows(rows, kLayerScale)) {
     if (row->Failed()) continue;
-    lines += fmt::format("\n  {}: {} to bf16 without, of it {} by the format",
+    lines += fmt::format("\n  {}: {} to bf16 without layer-scale, of which {} by the format",
                          row->format,
                          Gap(row->gap_none, row->gap_none_low, row->gap_none_high),
                          Gap(row->gap, row->gap_low, row->gap_high));
@@ -267,9 +266,8 @@ Claim RemainderClaim(const std::vector<Row>& rows) {
     primarily += own->gap_none > row->gap_none / 2 ? 1 : 0;
   }
   claim.measured = fmt::format(
-      "Layer-scale alone changes the loss of bf16 by {}. {} of {} formats whose interval is above "
-      "0 "
-      "are behind by it for more than half.{}",
+      "Layer-scale alone changes the loss of bf16 by {}. In {} of {} formats whose interval is "
+      "above 0, that is more than half of the gap.{}",
       Gap(own->gap_none, own->gap_none_low, own->gap_none_high),
       primarily,
       compared,
@@ -279,12 +277,12 @@ Claim RemainderClaim(const std::vector<Row>& rows) {
   return claim;
 }
 
-// What was turned up to see it.
+// Describes the settings that make small models fail.
 std::string Stress(const Settings& settings) {
   const auto option = [&](const char* name) { return settings.Get(name); };
   std::string text = fmt::format(
-      "Turned up to see it: {} of {} blocks of width {}, learning rate {} after {} steps of "
-      "warm-up, {} steps, formats below E4M3",
+      "Made to fail by: {} of {} blocks of width {}, learning rate {} after {} steps of warm-up, "
+      "{} steps, formats below E4M3",
       option("model"),
       option("layers"),
       option("width"),
@@ -298,17 +296,17 @@ std::string Stress(const Settings& settings) {
                         option("plant-point"));
   }
   if (option("input-tail") != "0") text += ", pixels stretched by " + option("input-tail");
-  if (option("scaled-branches") == "no") text += ", branches that begin unscaled";
-  return text + ". The paper's ViT-Large fails in fp8 without any of it but size.";
+  if (option("scaled-branches") == "no") text += ", branches initialised without scaling";
+  return text + ". The paper's ViT-Large fails in fp8 by its size alone.";
 }
 
-// In which way seeds failed.
+// Describes in which way trainings failed.
 std::string Failures(const std::vector<Row>& rows) {
   double diverged = 0, collapsed = 0;
   for (const Row& row : rows) diverged += row.diverged, collapsed += row.collapsed;
   return fmt::format(
-      "{:g} trainings diverged and {:g} collapsed, of all formats and interventions. The paper's "
-      "diverge, slowly.",
+      "{:g} trainings diverged and {:g} collapsed, over all formats and interventions. The paper's "
+      "trainings diverge slowly.",
       diverged,
       collapsed);
 }
@@ -329,31 +327,30 @@ std::string Notes(const Settings& settings, const std::vector<Row>& rows) {
     if (intervention.clip + intervention.qk_norm + intervention.layer_scale < 2) continue;
     if (!row.IsBaseline()) others += "\n  " + row.intervention + ", " + Text(row);
   }
-  if (!others.empty()) text += "\nTogether:" + others;
+  if (!others.empty()) text += "\nCombined interventions:" + others;
   if (settings.seeds < 3) {
-    text += fmt::format("\n{} seed{}: gaps are not told from noise (--seeds 3 or more).",
+    text += fmt::format("\n{} seed{}: gaps cannot be told from noise (use --seeds 3 or more).",
                         settings.seeds,
                         settings.seeds == 1 ? "" : "s");
   }
   return text +
          fmt::format(
-             "\ndiverged: a seed did; collapsed: at least half of the seeds did, with a "
-             "validation loss less than {:g} % below that of a model that tells nothing "
-             "apart; unsteady: fewer did; behind: the 95 % interval of the gap to bf16 with the "
-             "same intervention is above 0; stable: none of it. Fails: the first two.",
+             "\ndiverged: at least one seed diverged; collapsed: at least half of the seeds have a "
+             "validation loss less than {:g} % below that of a model that guesses at random; "
+             "unsteady: fewer seeds do; behind: the 95 % interval of the gap to bf16 with the same "
+             "intervention is above 0; stable: none of these. A format fails if it diverged or "
+             "collapsed.",
              100 * kCollapsed);
 }
 
-// Failure and features under a planted activation are of our making: no claim about them holds
-// more than in part.
+// Limits a verdict to "holds in part", because a planted activation causes failure and features.
 Claim UnderStress(Claim claim) {
   if (claim.verdict != kHolds) return claim;
   claim.verdict = kPartly;
   claim.measured +=
-      "\nIn part, since a massive activation is planted (--plant-point \"\": none). Where that is "
-      "in "
-      "front of layer-scale, as by default, layer-scale can scale it away by what it is; clipping "
-      "and norms cannot.";
+      "\nOnly in part, because a massive activation is planted (--plant-point \"\" disables it). "
+      "Where it is planted before layer-scale, as by default, layer-scale by its nature can scale "
+      "it away; clipping and norms cannot.";
   return claim;
 }
 

@@ -1,4 +1,4 @@
-// The derived tables of `linear-error`: growth exponents, crossings, and which product breaks.
+// The derived tables of `linear-error`: growth exponents, crossings, and which GEMM breaks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "experiments/linear_error/linear_error.h"
+#include "experiments/shared/special_values.h"
 #include "numsim/base/elementary.h"
 #include "numsim/base/error.h"
 #include "numsim/stats/line_fit.h"
@@ -15,18 +16,15 @@
 namespace numsim::experiments::linear_error {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-// What Log takes.
+// Returns true for the range of values that enters logarithms.
 bool Usable(double value) { return value >= 1e-300 && value <= 1e300; }
 
 double SweptLength(const Table& errors, const Curve& curve, size_t row) {
   return errors.Number(row, curve.sweep == kTokenSweep ? "tokens" : "in");
 }
 
-// The log-log slope of a column against the swept length, all seeds as points of one line; its
-// interval comes from their scatter about it.
+// Returns the log-log slope of a column against the swept length. The values of all seeds are
+// points of one line; the interval results from their scatter about the line.
 Estimate Growth(const Table& errors, const Curve& curve, std::string_view column) {
   std::vector<double> x, y;
   for (const size_t r : curve.rows) {
@@ -55,8 +53,8 @@ void AddGrowth(const Table& errors, const Curve& curve, Table& growth) {
   growth.rows.push_back(std::move(cells));
 }
 
-// The length at which a line on log-log axes through neighbouring points first exceeds `level`: the
-// first length when it does so from the start, infinity when it never does.
+// Returns the length at which the curve, interpolated between its points on log-log axes, first
+// exceeds `level`: the first length if it does so from the start, infinity if it never does.
 double CrossingOf(const std::vector<double>& x, const std::vector<double>& y, double level) {
   for (size_t i = 0; i < x.size(); ++i) {
     if (!(y[i] > level)) continue;
@@ -67,7 +65,7 @@ double CrossingOf(const std::vector<double>& x, const std::vector<double>& y, do
   return kInfinity;
 }
 
-// The crossing of every seed on its own.
+// Returns the crossing of each seed by itself.
 std::vector<double> SeedCrossings(const Table& errors, const Curve& curve, double level) {
   std::map<std::string, std::map<double, double>> by_seed;
   for (const size_t r : curve.rows) {
@@ -112,7 +110,7 @@ void AddCrossings(const Settings& settings, const Table& errors, const Curve& cu
   }
 }
 
-// The last point of a column; NaN for none.
+// The value of a column at the longest length; NaN if there is none.
 struct LastValue {
   double x = kNaN, mean = kNaN, low = kNaN, high = kNaN;
 };
@@ -122,12 +120,12 @@ LastValue LastOf(const Table& errors, const Curve& curve, std::string_view colum
   return {values.x.back(), values.mean.back(), values.low.back(), values.high.back()};
 }
 
-// A product at the longest inner dimension that was measured.
+// Adds the row of one GEMM, with its errors at the longest inner dimension that was measured.
 void AddProduct(const Settings& settings,
                 const Table& errors,
                 const Curve& curve,
                 Table& products) {
-  // Without a sweep of the inner dimension there is no growth to speak of.
+  // Growth is only defined for a sweep over the GEMM's own inner dimension.
   const bool weight_gradient = curve.product == ToString(LinearGemm::kWeightGradient);
   const bool swept = weight_gradient == (curve.sweep == kTokenSweep);
   const Estimate none{kNaN, kNaN, kNaN};

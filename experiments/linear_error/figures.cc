@@ -10,7 +10,7 @@
 namespace numsim::experiments::linear_error {
 namespace {
 
-// The kinds of the figure of dW, and the two ways of scaling of the figures of products.
+// The layer kinds in the figure of dW.
 constexpr std::string_view kShownKinds[] = {"switchback", "llm-int8", "tensor-wise"};
 
 constexpr int kThresholdStyle = 7;
@@ -29,7 +29,7 @@ struct Measured {
   const Settings& settings;
   const Table& errors;
   std::vector<Curve> curves;
-  std::vector<std::string> formats;  // of quantised operands, in the order of the table
+  std::vector<std::string> formats;  // formats of quantised operands, in the order of the table
 };
 
 Series SeriesOf(const Measured& in, const Curve& curve, std::string_view column, double unit) {
@@ -54,7 +54,7 @@ Panel EmptyPanel(const std::string& title, const char* x, const char* y) {
   return panel;
 }
 
-// One range of y for the panels from `first` on, which are to be compared.
+// Gives the panels from `first` on a common range of y, so that they can be compared.
 void ShareRange(Figure& figure, size_t first) {
   double low = 1e300, high = 0;
   for (size_t p = first; p < figure.panels.size(); ++p) {
@@ -74,7 +74,7 @@ void ShareRange(Figure& figure, size_t first) {
   }
 }
 
-// The level above which a product is said to break, as a line in the panels from `first` on.
+// Draws the error above which a GEMM breaks as a line in the panels from `first` on.
 void AddThreshold(const Measured& in, Figure& figure, size_t first) {
   const double percent = 100 * Thresholds(in.settings).front();
   for (size_t p = first; p < figure.panels.size(); ++p) {
@@ -97,7 +97,7 @@ void AddThreshold(const Measured& in, Figure& figure, size_t first) {
   }
 }
 
-// Relative error of dW against b, a panel for each sort of operands.
+// Returns the figure of dW's relative error against b, with one panel per sort of operands.
 Figure WeightGradient(const Measured& in) {
   Figure figure{
       "weight-gradient-error", "Relative error of dW against tokens b", 2, {}, "errors.csv"};
@@ -105,7 +105,7 @@ Figure WeightGradient(const Measured& in) {
     Panel panel = EmptyPanel(operands, "tokens b", "relative error of dW, %");
     for (size_t k = 0; k < std::size(kShownKinds); ++k) {
       for (size_t f = 0; f < in.formats.size(); ++f) {
-        // SwitchBack's dW is not quantised: the same under every format.
+        // SwitchBack does not quantise dW: its error is the same for every format.
         const bool plain = kShownKinds[k] == "switchback";
         if (plain && f > 0) continue;
         const Curve* curve = FindCurve(in.curves,
@@ -162,7 +162,7 @@ std::string FileName(std::string name) {
   return name;
 }
 
-// A panel of one column for one sort of operands; no series where nothing was measured.
+// Returns a panel of one column for one sort of operands; it has no series if nothing was measured.
 Panel ProductsPanel(const Measured& in,
                     const std::string& operands,
                     const std::string& format,
@@ -183,8 +183,9 @@ Figure NamedFigure(const std::string& name, const std::string& title, const std:
       FileName(name + "-" + format), title + " of Y, dX and dW in " + format, 2, {}, "errors.csv"};
 }
 
-// Which product breaks under which measure and which operands: the noise variance that Appendix D
-// reasons about, for its operands, and the relative error for all.
+// Returns the figure that shows which GEMM breaks under which measure and operands: the noise
+// variance, which Appendix D reasons about, for the first sort of operands, and the relative error
+// for all sorts.
 Figure ProductsOf(const Measured& in, const std::string& format) {
   Figure figure = NamedFigure("products", "Noise variance and relative error", format);
   const std::vector<std::string> names = Distinct(in.errors, "operands");
@@ -199,7 +200,7 @@ Figure ProductsOf(const Measured& in, const std::string& format) {
   return figure;
 }
 
-// The noise variance for all operands.
+// Returns the figure of the noise variance for all sorts of operands.
 Figure NoiseOf(const Measured& in, const std::string& format) {
   Figure figure = NamedFigure("noise", "Noise variance", format);
   for (const std::string& operands : Distinct(in.errors, "operands")) {

@@ -1,4 +1,4 @@
-// What the experiment `linear-error` is: options, tables, points.
+// Definition of the experiment `linear-error`: options, tables, trials.
 #include "experiments/linear_error/linear_error.h"
 
 #include <fmt/format.h>
@@ -22,18 +22,19 @@ constexpr int64_t kLongest = 1 << 20;
 constexpr int64_t kWidest = 1 << 14;
 
 constexpr std::string_view kDescription =
-    "A linear layer is three products: Y = X W^T over the inputs, dX = G W over the outputs and\n"
-    "dW = G^T X over the tokens b. Each layer kind computes them on operands of a named sort, and\n"
-    "each product is compared with the same product of the unquantised float32 operands, added up\n"
-    "in float64. Two sweeps: tokens b at one width n = m, and widths at one b.\n"
-    "Claims under test: quantisation noise grows with the inner dimension (Eq. 12); for a long "
-    "one\n"
-    "it drowns the signal (D.2); this is why the weight gradient breaks in 8 bits and SwitchBack,\n"
-    "which leaves it in high precision, does not (D.3). Measured besides the noise variance are\n"
-    "the error relative to the product, and the same of the median row and column, which a few\n"
-    "large rows or columns cannot hide. Operands: normal; student-t3 (X and G heavy-tailed);\n"
-    "outlier-columns (features of X), outlier-tokens (rows of X and of G), coherent (X and G have\n"
-    "a common part, so that dW adds up over tokens); or tensors of --input.";
+    "A linear layer computes three GEMMs: Y = X W^T over the inputs, dX = G W over the outputs\n"
+    "and dW = G^T X over the tokens b. Each layer kind computes them on several sorts of\n"
+    "operands, and each GEMM is compared with the same GEMM of the unquantised float32 operands,\n"
+    "accumulated in float64. There are two sweeps: over tokens b at one width n = m, and over\n"
+    "widths at one b.\n"
+    "Claims under test: quantisation noise grows with the inner dimension (Eq. 12); if that is\n"
+    "long, noise drowns the signal (D.2); this is why the weight gradient breaks in 8 bits and\n"
+    "SwitchBack, which computes it in high precision, does not (D.3). Measured are the noise\n"
+    "variance, the error relative to the result, and the relative error of the median row and\n"
+    "column, in which a few large rows or columns cannot hide the error of the others.\n"
+    "Operands: normal; student-t3 (X and G heavy-tailed); outlier-columns (large features of X);\n"
+    "outlier-tokens (large rows of X and of G); coherent (X and G have a common part that adds up\n"
+    "over tokens in dW); or tensors of --input.";
 
 bool IsPowerOfTwo(int64_t n) { return (n & (n - 1)) == 0; }
 
@@ -62,7 +63,7 @@ Trial MakeTrial(const std::string& operands,
                       {"tokens", std::to_string(shape.tokens)},
                       {"in", std::to_string(shape.in)},
                       {"out", std::to_string(shape.out)}};
-  // Products, and a share for what is done to every element of a matrix.
+  // The GEMMs, plus a share for the work per matrix element.
   const auto b = static_cast<double>(shape.tokens), n = static_cast<double>(shape.in),
              m = static_cast<double>(shape.out);
   trial.cost = b * n * m + 100 * (b * n + b * m + n * m);
@@ -74,7 +75,7 @@ struct Swept {
   LinearShape shape;
 };
 
-// The shapes of both sweeps; those of files have a width of their own and one sweep.
+// Returns the shapes of both sweeps. Tensors of --input fix the width: there is no width sweep.
 std::vector<Swept> Shapes(const Settings& settings) {
   const auto width = static_cast<size_t>(settings.GetInteger("width", 1, kWidest));
   const auto fixed = static_cast<size_t>(settings.GetInteger("tokens-fixed", 1, kLongest));
@@ -98,7 +99,7 @@ std::vector<Swept> Shapes(const Settings& settings) {
   }
   if (shapes.empty()) {
     throw Error::Format(
-        "--input: {} rows are fewer than --tokens-low {}", file.rows, settings.Get("tokens-low"));
+        "--input: has {} rows, fewer than --tokens-low {}", file.rows, settings.Get("tokens-low"));
   }
   return shapes;
 }
@@ -127,7 +128,7 @@ std::vector<Option> Options() {
       {"operands",
        operands,
        operands,
-       "what X and G are like, separated by commas: normal, student-t3, outlier-columns, "
+       "how X and G are drawn, separated by commas: normal, student-t3, outlier-columns, "
        "outlier-tokens, coherent"},
       {"kinds",
        "standard,switchback,llm-int8,tensor-wise",
@@ -137,39 +138,54 @@ std::vector<Option> Options() {
       {"formats",
        "int8,e4m3fn",
        "int8,e4m3fn,e5m2",
-       "formats of quantised operands, separated by commas; each kind takes those it can"},
-      {"tokens-low", "256", "256", "fewest tokens b of the sweep over b, a power of two"},
-      {"tokens-high", "16384", "131072", "most tokens b, a power of two up to 1048576"},
+       "formats of quantised operands, separated by commas; each kind uses those it supports"},
+      {"tokens-low", "256", "256", "smallest b (tokens) of the sweep over b, a power of two"},
+      {"tokens-high", "16384", "131072", "largest b of that sweep, a power of two up to 1048576"},
       {"width", "128", "256", "n = m of the sweep over b: 1 to 16384"},
       {"dims",
        "128,256,512,1024",
        "128,256,512,1280,2560,5120",
        "n = m of the sweep over widths, separated by commas: 1 to 16384"},
       {"tokens-fixed", "2048", "2048", "tokens b of the sweep over widths: 1 to 1048576"},
-      {"high-precision", "bf16", "bf16", "operands that are not quantised: fp32, bf16, fp16"},
+      {"high-precision",
+       "bf16",
+       "bf16",
+       "format of operands that are not quantised: fp32, bf16, fp16"},
       {"accumulate",
        "",
        "",
-       "rule of accumulation of quantised products; empty: exact for int8, else fp32"},
-      {"gradient-rounding", "rne", "rne", "rounding of quantised gradients: rne, sr, ..."},
+       "accumulation mode of quantised GEMMs; empty: exact for int8, else fp32"},
+      {"gradient-rounding", "rne", "rne", "rounding mode of quantised gradients: rne, sr, ..."},
       {"sr-bits", "16", "16", "random bits of stochastic rounding, 1 to 32"},
-      {"outlier-columns", "0.004", "0.004", "outlier-columns: share of X's columns, at least one"},
-      {"outlier-column-size", "60", "60", "outlier-columns: factor, 1 or more"},
-      {"outlier-tokens", "0.001", "0.001", "outlier-tokens: share of the rows of X, and of G"},
-      {"outlier-token-size", "60", "60", "outlier-tokens: factor, 1 or more"},
+      {"outlier-columns",
+       "0.004",
+       "0.004",
+       "for outlier-columns: share of the columns of X that are outliers, at least one"},
+      {"outlier-column-size",
+       "60",
+       "60",
+       "for outlier-columns: factor by which they are larger, 1 or more"},
+      {"outlier-tokens",
+       "0.001",
+       "0.001",
+       "for outlier-tokens: share of the rows of X, and of G, that are outliers"},
+      {"outlier-token-size",
+       "60",
+       "60",
+       "for outlier-tokens: factor by which they are larger, 1 or more"},
       {"coherence",
        "0.1",
        "0.1",
-       "coherent: share of the variance of X, and of G, in the common part"},
+       "for coherent: share of the variance of X, and of G, in the common part, 0 to 1"},
       {"threshold",
        "5,2,10",
        "5,2,10",
-       "relative error in percent whose crossing is looked for, separated by commas; a product "
-       "above the first breaks"},
-      {"input", "", "", ".npy and .safetensors files, separated by commas: tensors as operands"},
-      {"tensor-x", "", "", "tensor of --input that is X: its rows are tokens"},
-      {"tensor-w", "", "", "tensor of --input that is W: a row for each output"},
-      {"tensor-g", "", "", "tensor of --input that is G: its rows are tokens"},
+       "relative errors in percent, separated by commas, for which crossings.csv gives the number "
+       "of tokens; a GEMM above the first one breaks"},
+      {"input", "", "", ".npy and .safetensors files, separated by commas, that hold operands"},
+      {"tensor-x", "", "", "name of the tensor in --input to use as X: one row per token"},
+      {"tensor-w", "", "", "name of the tensor in --input to use as W: one row per output"},
+      {"tensor-g", "", "", "name of the tensor in --input to use as G: one row per token"},
   };
 }
 
@@ -179,24 +195,24 @@ TableSpec ErrorsSpec() {
           {{"operands", "how X and G are drawn, or the tensors of --input"},
            {"kind", "layer kind"},
            {"format",
-            "of quantised operands (e4m3fn of tensor-wise and te-hybrid: gradients in e5m2); for "
-            "standard of all operands"},
-           {"product", "forward Y, input-gradient dX, weight-gradient dW"},
+            "format of quantised operands (for e4m3fn, tensor-wise and te-hybrid take gradients in "
+            "e5m2); for standard, format of all operands"},
+           {"product", "GEMM: forward (Y), input-gradient (dX) or weight-gradient (dW)"},
            {"sweep", "tokens: over b at one width; width: over n = m at one b"},
-           {"tokens", "b"},
-           {"in", "n"},
-           {"out", "m"},
-           {"inner", "inner dimension of the product: n, m or b"},
-           {"seed", "of operands and of stochastic rounding"},
-           {"error_variance", "variance of an element's error about the mean error"},
-           {"signal_variance", "variance of an element of the reference about their mean"},
+           {"tokens", "number of tokens b"},
+           {"in", "number of inputs n"},
+           {"out", "number of outputs m"},
+           {"inner", "inner dimension of the GEMM: n, m or b"},
+           {"seed", "seed of operands and of stochastic rounding"},
+           {"error_variance", "variance of the error of an element"},
+           {"signal_variance", "variance of an element of the reference"},
            {"relative_error", "Frobenius norm of the error over that of the reference"},
-           {"row_error", "the same of one row, median over rows"},
-           {"column_error", "the same of one column, median over columns"},
+           {"row_error", "relative error of a single row, median over rows"},
+           {"column_error", "relative error of a single column, median over columns"},
            {"bias", "mean error of an element"},
-           {"gain", "<product, reference> / <reference, reference>; below 1: shrunk"},
-           {"sqnr_db", "signal to quantisation noise, dB"},
-           {"cosine", "between product and reference"}}};
+           {"gain", "<result, reference> / <reference, reference>; below 1: shrunk"},
+           {"sqnr_db", "signal to quantisation noise ratio, dB"},
+           {"cosine", "cosine between result and reference"}}};
 }
 
 TableSpec GrowthSpec() {
@@ -208,16 +224,17 @@ TableSpec GrowthSpec() {
        {"format", "as in errors.csv"},
        {"product", "as in errors.csv"},
        {"sweep", "as in errors.csv"},
-       {"points", "lengths times seeds in the fit"},
+       {"points", "number of trials in the fit: lengths times seeds"},
        {"noise_growth", "d log error_variance / d log length; 1: Eq. 12 for the inner dimension"},
-       {"noise_growth_low", "95 % interval"},
-       {"noise_growth_high", "95 % interval"},
+       {"noise_growth_low", "95 % interval of noise_growth"},
+       {"noise_growth_high", "95 % interval of noise_growth"},
        {"signal_growth", "d log signal_variance / d log length"},
-       {"signal_growth_low", "95 % interval"},
-       {"signal_growth_high", "95 % interval"},
-       {"relative_growth", "d log relative_error / d log length; 0.5: a signal that stays"},
-       {"relative_growth_low", "95 % interval"},
-       {"relative_growth_high", "95 % interval"}}};
+       {"signal_growth_low", "95 % interval of signal_growth"},
+       {"signal_growth_high", "95 % interval of signal_growth"},
+       {"relative_growth",
+        "d log relative_error / d log length; 0.5: Eq. 12 against a constant signal"},
+       {"relative_growth_low", "95 % interval of relative_growth"},
+       {"relative_growth_high", "95 % interval of relative_growth"}}};
 }
 
 TableSpec CrossingsSpec() {
@@ -227,10 +244,10 @@ TableSpec CrossingsSpec() {
            {"kind", "as in errors.csv"},
            {"format", "as in errors.csv"},
            {"threshold", "relative error of dW, percent"},
-           {"tokens", "least b at which it is exceeded, interpolated; inf: not reached"},
-           {"tokens_low", "least over seeds"},
-           {"tokens_high", "greatest over seeds; inf: a seed did not reach it"},
-           {"status", "in words"}}};
+           {"tokens", "smallest b at which it is exceeded, interpolated; inf: not reached"},
+           {"tokens_low", "minimum over seeds"},
+           {"tokens_high", "maximum over seeds; inf: at least one seed did not reach it"},
+           {"status", "whether and how the threshold was reached, in words"}}};
 }
 
 TableSpec ProductsSpec() {
@@ -240,20 +257,20 @@ TableSpec ProductsSpec() {
            {"kind", "as in errors.csv"},
            {"format", "as in errors.csv"},
            {"product", "as in errors.csv"},
-           {"noise_growth", "as in growth.csv, against the product's own inner dimension"},
-           {"relative_growth", "as in growth.csv, against the product's own inner dimension"},
-           {"sweep", "the sweep of the inner dimension; tokens where there is no such sweep"},
-           {"length", "the longest of that sweep: where the errors are taken"},
+           {"noise_growth", "as in growth.csv, against the GEMM's own inner dimension"},
+           {"relative_growth", "as in growth.csv, against the GEMM's own inner dimension"},
+           {"sweep", "the sweep over the inner dimension; tokens if there is no such sweep"},
+           {"length", "longest length of that sweep, at which the errors below are measured"},
            {"relative_error", "geometric mean over seeds"},
-           {"relative_error_low", "least over seeds"},
-           {"relative_error_high", "greatest over seeds"},
+           {"relative_error_low", "minimum over seeds"},
+           {"relative_error_high", "maximum over seeds"},
            {"row_error", "geometric mean over seeds"},
            {"column_error", "geometric mean over seeds"},
            {"cosine", "geometric mean over seeds"},
            {"breaks_under",
-            "which measures: noise (its variance grows, slope above 0.5), growth (of the relative "
-            "error, slope of 0.25 or more), relative, row, column (error above the first "
-            "--threshold)"}}};
+            "measures under which the GEMM breaks: noise (slope of the noise variance above 0.5), "
+            "growth (slope of the relative error 0.25 or more), relative, row, column (that error "
+            "above the first --threshold); none"}}};
 }
 
 Rounding GradientRounding(const Settings& settings) {
@@ -290,7 +307,7 @@ std::vector<Treatment> Treatments(const Settings& settings) {
   const std::vector<std::string> formats = FormatNames(settings);
   GradientRounding(settings);
   std::vector<Treatment> treatments;
-  // What is used, and why something was not.
+  // The kinds and formats of at least one treatment, and the first error of every other.
   std::set<std::string> used;
   std::map<std::string, Error> refused;
   const auto try_format = [&](LinearOptions options, const std::string& format) {
@@ -340,7 +357,7 @@ Experiment LinearError() {
   using namespace linear_error;
   Experiment experiment;
   experiment.name = "linear-error";
-  experiment.title = "error of a linear layer's three products, by kind, format and operands";
+  experiment.title = "error of a linear layer's three GEMMs, by kind, format and operands";
   experiment.reproduces = "SwitchBack (Wortsman et al. 2023), Appendix D: Eq. 12, D.2 and D.3";
   experiment.description = std::string(kDescription);
   experiment.options = Options();

@@ -1,5 +1,5 @@
-// One point of `linear-error`: the operands, three reference products, and every way of computing
-// the layer.
+// Measures one trial of `linear-error`: makes the operands, computes three reference GEMMs, and
+// compares them with every treatment of the layer.
 #include <span>
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@
 namespace numsim::experiments::linear_error {
 namespace {
 
-// Of stochastic rounding in the layers, above the streams of the operands.
+// First stream of stochastic rounding in the layers, above the streams of the operands.
 constexpr uint64_t kLayerStream = 16;
 
 LinearShape ShapeOf(const Trial& trial) {
@@ -24,7 +24,7 @@ LinearShape ShapeOf(const Trial& trial) {
   return {size("tokens"), size("in"), size("out")};
 }
 
-// Y, dX and dW.
+// The results of the three GEMMs: Y, dX and dW.
 struct Products {
   std::vector<float> y, dx, dw;
 
@@ -39,8 +39,8 @@ size_t InnerDimension(LinearGemm product, LinearShape shape) {
                                                  : shape.tokens;
 }
 
-// Products of two float32 matrices are exact in float64; only their sums are rounded, and the
-// result to float32.
+// Computes a reference GEMM of two float32 matrices. Products of their elements are exact in
+// float64; only the float64 sums and the final conversion to float32 round.
 std::vector<float> Reference(std::span<const float> a,
                              bool a_transposed,
                              std::span<const float> b,
@@ -66,7 +66,7 @@ Products ReferenceProducts(const LinearOperands& operands, LinearShape shape) {
           Reference(operands.g, true, operands.x, true, shape.tokens)};
 }
 
-// The layer exactly as a caller would run it.
+// Runs forward and backward of the layer as any user of numsim would.
 void Compute(const LinearRecipe& recipe,
              const LinearOperands& operands,
              LinearShape shape,

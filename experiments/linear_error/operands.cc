@@ -18,7 +18,7 @@
 namespace numsim::experiments::linear_error {
 namespace {
 
-// Streams of a seed. Those of the layers' stochastic rounding are far above.
+// Random streams of a seed. Those of the layers' stochastic rounding start at 16 (measure.cc).
 enum Stream : uint64_t {
   kStreamX,
   kStreamW,
@@ -43,7 +43,7 @@ void ScaleRow(std::span<float> row, double factor) {
   for (float& value : row) value = static_cast<float>(static_cast<double>(value) * factor);
 }
 
-// The columns whose random words are the smallest, at least one.
+// Returns the outlier columns: those with the smallest random words, at least one.
 std::vector<size_t> OutlierColumns(size_t cols, double share, uint64_t seed) {
   std::vector<size_t> order(cols);
   std::iota(order.begin(), order.end(), size_t{0});
@@ -110,13 +110,13 @@ LinearOperands Draw(const Settings& settings, OperandKind kind, LinearShape shap
   return drawn;
 }
 
-// A tensor of --input as a matrix: its first dimension gives the rows.
+// A tensor of --input as a matrix: its first dimension counts the rows, the others are flattened.
 struct InputTensor {
   std::string file, name, description;
   MatrixShape shape;
 };
 
-// The tensor that an option names; nothing where the option is empty.
+// Returns the tensor that an option names, or nothing when the option is empty.
 std::optional<InputTensor> FindInput(const Settings& settings, std::string_view option) {
   const std::string& name = settings.Get(option);
   if (name.empty()) return std::nullopt;
@@ -132,7 +132,7 @@ std::optional<InputTensor> FindInput(const Settings& settings, std::string_view 
     }
     const std::string description = file.Describe(*found);
     if (found->shape.size() < 2) {
-      throw Error::Format("--{}: {} has {} dimensions, a matrix needs at least 2",
+      throw Error::Format("--{}: {} has {} dimensions, expected at least 2",
                           option,
                           description,
                           found->shape.size());
@@ -151,12 +151,13 @@ std::vector<float> ReadInput(const InputTensor& tensor) {
   for (size_t i = 0; i < values.size(); ++i) {
     if (std::isfinite(values[i])) continue;
     throw Error::Format(
-        "{}: element {} is {}, products need finite numbers", tensor.description, i, values[i]);
+        "{}: element {} is {}, expected finite numbers", tensor.description, i, values[i]);
   }
   return values;
 }
 
-// `tokens` rows from `first` on, going on with row 0 after the last. Replaces `out`.
+// Sets `out` to `tokens` rows of the tensor, starting with row `first` and wrapping to row 0 after
+// the last one.
 void TakeRows(const InputTensor& tensor, size_t first, size_t tokens, std::vector<float>& out) {
   const std::vector<float> values = ReadInput(tensor);
   const size_t cols = tensor.shape.cols;
@@ -166,7 +167,8 @@ void TakeRows(const InputTensor& tensor, size_t first, size_t tokens, std::vecto
   }
 }
 
-// Two sizes that have to be equal where both are given, 0 where neither is.
+// Returns the size of `a` or `b`, 0 if neither tensor is given. Throws Error if both are given and
+// their sizes differ.
 size_t Agree(const char* what,
              const std::optional<InputTensor>& a,
              size_t a_size,
@@ -208,7 +210,7 @@ FileShape ShapeOfFiles(const Settings& settings) {
   const std::optional<InputTensor> w = FindInput(settings, "tensor-w");
   const std::optional<InputTensor> g = FindInput(settings, "tensor-g");
   if (!x && !w && !g) {
-    throw Error("--input needs --tensor-x, --tensor-w or --tensor-g: the tensors to take");
+    throw Error("--input needs --tensor-x, --tensor-w or --tensor-g to name the tensors to use");
   }
   const auto rows = [](const auto& tensor) { return tensor ? tensor->shape.rows : 0; };
   const auto cols = [](const auto& tensor) { return tensor ? tensor->shape.cols : 0; };

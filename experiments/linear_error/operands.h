@@ -1,4 +1,4 @@
-// Operands of `linear-error`: X, W and G of one point, drawn or read from files.
+// Operands of `linear-error`: X, W and G of one trial, drawn at random or read from files.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace numsim::experiments::linear_error {
 
-// W is standard normal. X and G are as well, apart from
-//   student-t3       X and G of Student's t with 3 degrees of freedom, variance 1
-//   outlier-columns  columns of X, the same for all tokens, are larger by a factor
-//   outlier-tokens   rows of X, and independently of G, are larger by a factor
-//   coherent         X and G are sqrt(1 - c) z + sqrt(c) u: z normal, u one vector of signs for all
-//                    tokens, so that dW has a part that adds up over tokens
-// The rows of a longer batch of the same width begin with those of a shorter one.
+// How operands are drawn. W is standard normal, and so are X and G except for
+//   student-t3       X and G follow Student's t with 3 degrees of freedom, scaled to variance 1
+//   outlier-columns  some columns of X, the same for all tokens, are larger by a factor
+//   outlier-tokens   some rows of X and, independently, of G are larger by a factor
+//   coherent         X and G are sqrt(1 - c) z + sqrt(c) u, with z normal and u one vector of signs
+//                    for all tokens, so that a part of dW adds up over tokens
+// With the same width and seed, a shorter batch is the beginning of a longer one.
 enum class OperandKind : uint8_t {
   kNormal,
   kStudentT3,
@@ -26,30 +26,34 @@ enum class OperandKind : uint8_t {
   kCoherent,
 };
 std::string_view ToString(OperandKind kind);
-// Throws Error listing them.
+// Throws Error listing the valid names for any other text.
 OperandKind ParseOperandKind(std::string_view text);
 
 struct LinearOperands {
   std::vector<float> x, w, g;  // tokens x in, out x in, tokens x out
 };
 
-// Whether operands come from --input.
+// Returns true if operands come from --input.
 bool FromFiles(const Settings& settings);
 
-// What stands in the column `operands`: --operands, or "file x=NAME w=NAME g=NAME" of --input.
+// Returns the values of the column `operands`: those of --operands, or
+// "file x=NAME w=NAME g=NAME" with --input.
 std::vector<std::string> OperandNames(const Settings& settings);
 
-// What --input fixes of the shape. Throws Error naming the tensors that do not fit together.
+// The dimensions that the tensors of --input determine.
 struct FileShape {
-  size_t in = 0, out = 0;  // 0: left open
-  size_t rows = 0;         // tokens there are; 0: any number
+  size_t in = 0, out = 0;  // 0: not determined
+  size_t rows = 0;         // number of tokens in the files; 0: not determined
 };
+// Throws Error naming the tensors whose shapes do not fit together.
 FileShape ShapeOfFiles(const Settings& settings);
 
-// Checks the options that say how operands are drawn.
+// Checks the options that control the operands. Throws Error naming a bad option.
 void CheckOperandOptions(const Settings& settings);
 
-// Throws Error naming the file for values that are not finite.
+// Draws or reads the operands of a trial. Reads `shape.tokens` rows of X and G from a random row
+// on, wrapping around at the end; operands without a tensor are normal. Throws Error naming the
+// file for values that are not finite.
 LinearOperands MakeOperands(const Settings& settings,
                             const std::string& operands,
                             LinearShape shape,

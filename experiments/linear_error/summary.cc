@@ -1,4 +1,4 @@
-// What the tables of `linear-error` say of Appendix D's argument.
+// The summary of `linear-error`: verdicts on Appendix D's argument, from the tables.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace numsim::experiments::linear_error {
 namespace {
 
-// The kind whose three products are all quantised with the scales of the paper, as LLM.int8() does.
+// The layer kind that quantises all three GEMMs with the scales of the paper, as LLM.int8() does.
 constexpr std::string_view kAllQuantized = "llm-int8";
 constexpr std::string_view kRemedy = "switchback";
 
@@ -23,7 +23,7 @@ std::string_view Symbol(LinearGemm product) {
                                                  : "dW";
 }
 
-struct Measured {
+struct Results {
   const Settings& settings;
   const Table& errors;
   const Table& growth;
@@ -36,7 +36,7 @@ void Append(std::string& list, const std::string& item) {
   list += (list.empty() ? "" : "; ") + item;
 }
 
-// The rows of a derived table whose cells of these columns are equal to these texts.
+// Returns the rows of a derived table in which each {column, text} pair of `cells` matches.
 std::vector<size_t> RowsWhere(const Table& table,
                               const std::vector<std::array<std::string_view, 2>>& cells) {
   std::vector<size_t> rows;
@@ -56,13 +56,13 @@ std::string SlopeText(const Table& growth, size_t r, const std::string& column) 
                      growth.Number(r, column + "_high"));
 }
 
-// Whether the row of growth.csv varies the inner dimension of its product.
+// Returns true if the row of growth.csv belongs to the sweep over the inner dimension of its GEMM.
 bool SweepsInner(const Table& growth, size_t r) {
   const bool weight_gradient = growth.Text(r, "product") == ToString(LinearGemm::kWeightGradient);
   return weight_gradient == (growth.Text(r, "sweep") == kTokenSweep);
 }
 
-Claim NoiseClaim(const Measured& in) {
+Claim NoiseClaim(const Results& in) {
   std::string list;
   bool all = true, any = false;
   for (const size_t r : RowsWhere(in.growth, {{"operands", "normal"}, {"kind", kAllQuantized}})) {
@@ -80,11 +80,11 @@ Claim NoiseClaim(const Measured& in) {
       "The variance due to quantisation increases with the inner dimension k, linearly for a "
       "constant sigma_q (Eq. 12).",
       list.empty()
-          ? "No llm-int8 on normal operands."
+          ? "llm-int8 was not measured on normal operands."
           : fmt::format("Log-log slope of the noise variance of an output element against the "
-                        "product's inner dimension, {} on normal operands, with its 95 % "
-                        "interval: {}. Criterion: every interval above {}. What "
-                        "exceeds 1 is the growth of sigma_q^2 with absmax.",
+                        "GEMM's inner dimension, {} on normal operands, with its 95 % "
+                        "interval: {}. Criterion: every interval above {}. Slopes above 1 come "
+                        "from the growth of sigma_q^2 with absmax.",
                         kAllQuantized,
                         list,
                         kVarianceGrowth),
@@ -94,12 +94,13 @@ Claim NoiseClaim(const Measured& in) {
                    : "does not hold"};
 }
 
-// How dW's relative error and its signal grow with b under llm-int8.
+// Growth of dW's relative error and of its signal with b under llm-int8: a text about each case,
+// the number of cases and of those in which the relative error grows.
 struct GrowthCases {
   std::string list;
   size_t grow = 0, count = 0;
 };
-GrowthCases WeightGradientGrowth(const Measured& in, bool normal) {
+GrowthCases WeightGradientGrowth(const Results& in, bool normal) {
   GrowthCases cases;
   const auto rows = RowsWhere(in.growth,
                               {{"kind", kAllQuantized},
@@ -127,19 +128,19 @@ GrowthCases WeightGradientGrowth(const Measured& in, bool normal) {
   return cases;
 }
 
-// D.2, for the operands that Appendix D assumes or for the others.
-Claim DrownClaim(const Measured& in, bool normal) {
+// Judges D.2, for the normal operands that Appendix D assumes or for all others.
+Claim DrownClaim(const Results& in, bool normal) {
   const GrowthCases cases = WeightGradientGrowth(in, normal);
-  return {normal ? "For large k the noise drowns out useful signal (D.2): operands as in D.1, "
-                   "independent, of mean zero, here normal."
-                 : "For large k the noise drowns out useful signal (D.2): other operands.",
+  return {normal ? "For large k the noise drowns out useful signal (D.2): with operands as in D.1, "
+                   "independent and of mean zero, here normal."
+                 : "For large k the noise drowns out useful signal (D.2): with other operands.",
           cases.count == 0
-              ? "No llm-int8 on such operands over three or more token counts."
+              ? "llm-int8 was not measured on such operands at three or more token counts."
               : fmt::format("Log-log slope of dW's relative error against b, {}, with its 95 % "
                             "interval, the error at the fewest and the most tokens, and the slope "
-                            "of the signal's variance: {}. A noise that grows like b against a "
-                            "fixed signal has slope 0.5; criterion: {} or more, true of {} of {} "
-                            "cases.",
+                            "of the signal's variance: {}. A noise variance that grows like b "
+                            "against a fixed signal has slope 0.5; criterion: {} or more, true in "
+                            "{} of {} cases.",
                             kAllQuantized,
                             cases.list,
                             kRelativeGrowth,
@@ -151,14 +152,15 @@ Claim DrownClaim(const Measured& in, bool normal) {
                                       : "holds in part"};
 }
 
-// The index of x; the last one where it was not measured.
+// Returns the index of the length `x`, or the last index if that length was not measured.
 size_t IndexOf(const SweptValues& values, double x) {
   const auto found = std::find(values.x.begin(), values.x.end(), x);
   return found == values.x.end() ? values.x.size() - 1
                                  : static_cast<size_t>(found - values.x.begin());
 }
 
-// The lengths that D.3 compares where they were measured, else the ends of what was.
+// Returns the indices of the lengths that D.3 compares; if none of them was measured, those of the
+// shortest and the longest length.
 std::vector<size_t> QuietLengths(const SweptValues& forward) {
   std::vector<size_t> lengths;
   for (size_t i = 0; i < forward.x.size(); ++i) {
@@ -170,7 +172,7 @@ std::vector<size_t> QuietLengths(const SweptValues& forward) {
   return lengths;
 }
 
-// "5.30 [5.00, 5.60]": noisy over quiet, with the range over seeds where there are several.
+// Formats noisy over quiet with the range over seeds, "5.30 [5.00, 5.60]"; omits an empty range.
 std::string RatioText(const SweptValues& noisy, size_t i, const SweptValues& quiet, size_t j) {
   const double ratio = noisy.mean[i] / quiet.mean[j];
   const double low = noisy.low[i] / quiet.high[j], high = noisy.high[i] / quiet.low[j];
@@ -178,7 +180,7 @@ std::string RatioText(const SweptValues& noisy, size_t i, const SweptValues& qui
   return fmt::format("{:.2f} [{:.2f}, {:.2f}]", ratio, low, high);
 }
 
-Claim RatioClaim(const Measured& in) {
+Claim RatioClaim(const Results& in) {
   std::string list;
   bool enough = true;
   for (const std::string& format : Distinct(in.errors, "format")) {
@@ -210,11 +212,11 @@ Claim RatioClaim(const Measured& in) {
   }
   return {
       "CLIP ViT-Huge's weight gradient (b = 65536) is 12.8 to 51.2 times as noisy as its other "
-      "products (n = 5120, 1280), noise being variance (D.3).",
-      list.empty() ? "No llm-int8 on normal operands with both sweeps."
+      "matmuls (n = 5120, 1280), where noise means variance (D.3).",
+      list.empty() ? "llm-int8 was not measured on normal operands in both sweeps."
                    : fmt::format("Ratios with their range over seeds, {} on normal operands of "
-                                 "variance 1: {}. Criterion: the variances' above half "
-                                 "the lengths'.",
+                                 "variance 1: {}. Criterion: the ratio of variances above half "
+                                 "the ratio of lengths.",
                                  kAllQuantized,
                                  list),
       list.empty() ? "not measured"
@@ -222,7 +224,7 @@ Claim RatioClaim(const Measured& in) {
                    : "does not hold"};
 }
 
-// Relative errors of the three products, each at its longest inner dimension.
+// Relative errors of the three GEMMs, each at its longest inner dimension.
 struct Case {
   std::string operands, format;
   double error[3] = {};
@@ -240,7 +242,7 @@ struct Case {
   }
 };
 
-std::vector<Case> CasesOf(const Measured& in, std::string_view kind) {
+std::vector<Case> CasesOf(const Results& in, std::string_view kind) {
   std::vector<Case> cases;
   for (const size_t r : RowsWhere(in.products, {{"kind", kind}})) {
     const std::string& operands = in.products.Text(r, "operands");
@@ -255,7 +257,7 @@ std::vector<Case> CasesOf(const Measured& in, std::string_view kind) {
   return cases;
 }
 
-Claim CauseClaim(const Measured& in) {
+Claim CauseClaim(const Results& in) {
   const double level = Thresholds(in.settings).front();
   const std::vector<Case> cases = CasesOf(in, kAllQuantized);
   std::string list, alone;
@@ -266,12 +268,12 @@ Claim CauseClaim(const Measured& in) {
     Append(alone, c.operands + " " + c.format);
     ++count;
   }
-  return {"LLM.int8() fails because the weight gradient is the noisy product (D.3).",
+  return {"LLM.int8() fails because the weight gradient is the noisy matmul (D.3).",
           list.empty()
-              ? "No llm-int8."
-              : fmt::format("Relative errors of Y / dX / dW in percent, {}, each product at its "
+              ? "llm-int8 was not measured."
+              : fmt::format("Relative errors of Y / dX / dW in percent, {}, each GEMM at its "
                             "longest inner dimension: {}. dW alone is above {:g} % for: {}. The "
-                            "lengths are the same in all cases; what differs is the operands.",
+                            "lengths are the same in all cases; only the operands differ.",
                             kAllQuantized,
                             list,
                             100 * level,
@@ -282,7 +284,7 @@ Claim CauseClaim(const Measured& in) {
                                   : "holds in part"};
 }
 
-Claim RemedyClaim(const Measured& in) {
+Claim RemedyClaim(const Results& in) {
   const double level = Thresholds(in.settings).front();
   std::string list;
   bool all = true, any = false;
@@ -293,11 +295,11 @@ Claim RemedyClaim(const Measured& in) {
     any |= good;
   }
   return {
-      "SwitchBack may reach high accuracy, as it avoids quantising the product whose k is very "
+      "SwitchBack may reach high accuracy, as it avoids quantising the matmul whose k is very "
       "large (Appendix D).",
       list.empty()
-          ? "No switchback."
-          : fmt::format("Relative errors of Y / dX / dW in percent, {}, each product at "
+          ? "switchback was not measured."
+          : fmt::format("Relative errors of Y / dX / dW in percent, {}, each GEMM at "
                         "its longest inner dimension: {}. Criterion: all at or below {:g} %.",
                         kRemedy,
                         list,
@@ -308,7 +310,7 @@ Claim RemedyClaim(const Measured& in) {
                    : "does not hold"};
 }
 
-std::string CrossingText(const Measured& in, const Case& c, double level) {
+std::string CrossingText(const Results& in, const Case& c, double level) {
   for (const size_t r : RowsWhere(in.crossings,
                                   {{"operands", c.operands},
                                    {"kind", kAllQuantized},
@@ -320,7 +322,7 @@ std::string CrossingText(const Measured& in, const Case& c, double level) {
   return "";
 }
 
-std::string Needed(const Measured& in) {
+std::string Needed(const Results& in) {
   const double level = Thresholds(in.settings).front();
   const std::vector<Case> quantized = CasesOf(in, kAllQuantized), remedy = CasesOf(in, kRemedy);
   std::string needed, not_needed, not_enough;
@@ -341,9 +343,9 @@ std::string Needed(const Measured& in) {
   if (needed.empty() && not_needed.empty() && not_enough.empty()) return "";
   const auto text = [](const std::string& list) { return list.empty() ? "none" : list; };
   return fmt::format(
-      "When SwitchBack is needed, judged by dW's relative error above {:g} % under llm-int8 while "
-      "SwitchBack's other products stay below: {}. Not needed, dW being at or below it: {}. Not "
-      "enough, Y or dX being above it under SwitchBack too: {}. ",
+      "SwitchBack is needed where dW's relative error is above {:g} % under llm-int8 and the "
+      "errors of SwitchBack's Y and dX are not: {}. Not needed, because dW is not above it: {}. "
+      "Not enough, because Y or dX is above it under SwitchBack too: {}. ",
       100 * level,
       text(needed),
       text(not_needed),
@@ -353,12 +355,12 @@ std::string Needed(const Measured& in) {
 }  // namespace
 
 Summary Summarise(const Settings& settings, const Tables& tables) {
-  const Measured in{settings,
-                    tables.at(std::string(kErrorsTable)),
-                    tables.at(std::string(kGrowthTable)),
-                    tables.at(std::string(kCrossingsTable)),
-                    tables.at(std::string(kProductsTable)),
-                    Curves(tables.at(std::string(kErrorsTable)))};
+  const Results in{settings,
+                   tables.at(std::string(kErrorsTable)),
+                   tables.at(std::string(kGrowthTable)),
+                   tables.at(std::string(kCrossingsTable)),
+                   tables.at(std::string(kProductsTable)),
+                   Curves(tables.at(std::string(kErrorsTable)))};
   Summary summary;
   const Claim noise = NoiseClaim(in), drown = DrownClaim(in, true), others = DrownClaim(in, false),
               cause = CauseClaim(in);
@@ -366,19 +368,19 @@ Summary Summarise(const Settings& settings, const Tables& tables) {
   summary.notes = fmt::format(
       "Appendix D's argument in short. Noise grows with the inner dimension: {}. It drowns the "
       "signal of normal, independent operands: {}; of others: {}. The weight gradient is the "
-      "product that breaks: {}. ",
+      "GEMM that breaks: {}. ",
       noise.verdict,
       drown.verdict,
       others.verdict,
       cause.verdict);
   summary.notes +=
       Needed(in) +
-      "With independent tokens of mean zero dW is itself sampling noise: quantisation adds the "
-      "square of the relative error to its variance, the same share at any b as long as "
-      "that error stays. Frobenius errors are "
-      "ruled by the largest rows and columns; row_error and column_error in errors.csv are medians "
-      "that they cannot hide. products.csv says of every kind, format and product under which "
-      "measures it breaks; crossings.csv from which b on dW exceeds a relative error.";
+      "With independent tokens of mean zero, dW is itself sampling noise: quantisation adds to its "
+      "variance the square of the relative error, the same share at any b as long as that error "
+      "does not change. Frobenius errors are dominated by the largest rows and columns; "
+      "row_error and column_error in errors.csv are medians, which are not. products.csv lists the "
+      "measures under which each kind, format and GEMM breaks; crossings.csv the number of tokens "
+      "b from which dW exceeds a relative error.";
   return summary;
 }
 

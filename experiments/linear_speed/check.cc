@@ -20,7 +20,7 @@
 namespace numsim::experiments::linear_speed {
 namespace {
 
-constexpr size_t kRotation = 999983;  // odd, so that no two near tiles begin at the same place
+constexpr size_t kRotation = 999983;  // odd, so that nearby tiles start at different offsets
 
 constexpr size_t kSampledRows = 8, kSampledCols = 4;
 constexpr uint64_t kSampleStream = 16;
@@ -31,7 +31,7 @@ std::vector<float> Bf16Values(std::span<const uint16_t> codes) {
   return values;
 }
 
-// `count` indices below `size`: the first, the last, and others.
+// Returns `count` indices below `size`: the first, the last, and random ones.
 std::vector<size_t> SampledIndices(size_t size, size_t count, uint64_t stream) {
   std::vector<size_t> indices = {0, size - 1};
   for (uint64_t i = 0; indices.size() < count; ++i) {
@@ -40,7 +40,7 @@ std::vector<size_t> SampledIndices(size_t size, size_t count, uint64_t stream) {
   return indices;
 }
 
-// An operand of a product, as vectors along the inner dimension.
+// An operand of a GEMM, as vectors along the inner dimension.
 struct OperandTensor {
   const TiledNormals* tensor;
   bool transposed;  // the vectors are columns
@@ -114,8 +114,9 @@ std::vector<double> Norms(const QuantizedMatrix& matrix) {
   return norms;
 }
 
-// Of a sum in any order and to any rounding that is worth the name of a 16-bit product: one step of
-// bf16, at most 2^-7 of the result, and 2^-8 of the spread of such results.
+// Returns the tolerance for results of a library's 16-bit GEMM, whose order of summation and
+// rounding are unknown: one step of bf16, which is at most 2^-7 of the result, plus 2^-8 of the
+// typical spread of such results.
 std::vector<float> Tolerance(const QuantizedMatrix& a,
                              const QuantizedMatrix& b,
                              std::span<const float> results) {
@@ -152,7 +153,7 @@ float TiledNormals::At(size_t row, size_t col) const {
 }
 
 float TiledNormals::Absmax() const {
-  // The first tile is whole.
+  // The first tile occurs as a whole and holds every value of the tensor.
   float largest = 0;
   for (const float value : values_) largest = std::max(largest, std::abs(value));
   return largest;
@@ -230,7 +231,7 @@ void CompareSample(const std::string& what,
   const std::vector<float> expected = Bf16Values(sample.codes), got = Bf16Values(device);
   for (size_t i = 0; i < device.size(); ++i) {
     if (sample.codes[i] == device[i] || (std::isnan(expected[i]) && std::isnan(got[i]))) continue;
-    // Written so that NaN fails, and a zero of the other sign under an exact rule.
+    // The comparison rejects NaN and, under an exact accumulation mode, a zero of the other sign.
     if (sample.tolerance[i] > 0 && std::abs(got[i] - expected[i]) <= sample.tolerance[i]) continue;
     throw Error::Format("{}: element ({}, {}) of {} x {} is {:g} on the device and {:g} on the CPU",
                         what,

@@ -1,4 +1,4 @@
-// What a device's results are compared with: single elements of a layer's products, computed on the
+// Reference values for results from a device: single elements of a layer's GEMMs, computed on the
 // CPU from the rows and columns that they depend on.
 #pragma once
 
@@ -15,9 +15,9 @@
 
 namespace numsim::experiments::linear_speed {
 
-// A tensor of normal draws, rounded to bf16, of any size: one tile of them again and again, each
-// time rotated further, so that a device gets it by copies of its own and the CPU knows each
-// element.
+// A tensor of any size of normal random numbers, rounded to bf16. It repeats one tile of numbers,
+// each time rotated further, so that the device can build the tensor by copying the tile and the
+// CPU can compute any single element.
 class TiledNormals {
  public:
   static constexpr size_t kTileElements = size_t{1} << 22;
@@ -27,13 +27,14 @@ class TiledNormals {
 
   MatrixShape shape() const { return shape_; }
   float At(size_t row, size_t col) const;
-  // The largest |x| of all.
+  // Returns the largest |x| of the tensor.
   float Absmax() const;
-  // bf16 codes of the first tile.
+  // Returns the bf16 codes of the first tile.
   const std::vector<uint16_t>& tile() const { return codes_; }
-  // Calls copy(from, to, count) for pieces of the tile at `from` that make the tensor at `to`.
+  // Calls copy(from, to, count) for each piece of the tensor: `count` elements at index `to` of the
+  // tensor equal those at index `from` of the tile.
   void ForEachPiece(const std::function<void(size_t, size_t, size_t)>& copy) const;
-  // All elements; for small tensors.
+  // Returns all elements; meant for small tensors.
   std::vector<float> Values() const;
 
  private:
@@ -44,43 +45,44 @@ class TiledNormals {
   std::vector<float> values_;
 };
 
-// X, W and G of a layer.
+// The tensors X, W and G of a layer.
 struct LayerTensors {
   TiledNormals x, w, g;
 
   LayerTensors(LinearShape shape, uint64_t seed, size_t tile = TiledNormals::kTileElements);
 };
 
-// Elements (rows[i], cols[j]) of a product's result, bf16.
+// The elements (rows[i], cols[j]) of a GEMM's result, in bf16.
 struct SampledProduct {
   std::vector<size_t> rows, cols;
   std::vector<uint16_t> codes;  // rows.size() x cols.size()
-  // How far a value may be from that of its code: 0 but under rule library.
+  // Largest allowed difference of each element from the value of its code. 0 except under the
+  // accumulation mode `library`.
   std::vector<float> tolerance;
 };
 
-// The shape of a product's result.
+// Returns the shape of a GEMM's result.
 MatrixShape ResultShape(LinearShape shape, LinearGemm product);
 
-// Requires a recipe of kTensor and kRow scales, nearest-even rounding and high precision bf16.
-// nullopt where an element depends on whole tensors: the weight gradient from kept codes that have
-// a scale for each row.
+// Computes some elements of the GEMM's result on the CPU. Returns nullopt if a single element
+// depends on whole tensors: for the weight gradient from saved codes that have one scale per row.
+// Requires a recipe with kTensor and kRow scales, nearest-even rounding and high precision bf16.
 std::optional<SampledProduct> SampleOnCpu(const LinearRecipe& recipe,
                                           LinearGemm product,
                                           const LayerTensors& tensors);
 
-// Throws Error "WHAT: element (r, c) of R x C is A on the device and B on the CPU" where the codes
-// of the device, of the sample's elements in its order, differ by more than the tolerance. NaN
-// equals NaN.
+// Throws Error "WHAT: element (r, c) of R x C is A on the device and B on the CPU" if an element
+// differs by more than its tolerance. `device` holds the device's codes of the sampled elements, in
+// the order of sample.codes. NaN equals NaN.
 void CompareSample(const std::string& what,
                    MatrixShape shape,
                    const SampledProduct& sample,
                    std::span<const uint16_t> device);
 
-// bf16 codes of values, nearest even.
+// Returns the bf16 codes of the values, rounded to nearest even.
 std::vector<uint16_t> Bf16Codes(std::span<const float> values);
 
-// While it lives the host's kernels do not use the device.
+// While an object of this class lives, numsim's kernels run on the CPU even under the backend cuda.
 class WithoutDevice {
  public:
   WithoutDevice();

@@ -15,7 +15,8 @@ namespace {
 
 constexpr LinearShape kSmall{.tokens = 64, .in = 128, .out = 96};
 
-// With rules that the CPU follows in place of rule library.
+// Returns the recipe with accumulation modes that the CPU emulates in place of `library`. Only
+// changes the recipe on a Hopper GPU.
 LinearRecipe Stated(LinearRecipe recipe) {
   const LinearRecipe stated = ForDevice(recipe);
   for (const LinearGemm product : kProducts) {
@@ -47,7 +48,7 @@ HostResults RunOnHost(const LinearRecipe& recipe, const LayerTensors& tensors) {
   return results;
 }
 
-// All elements of a result, without tolerance.
+// Returns all elements of a result, without tolerance.
 SampledProduct Everything(MatrixShape shape, std::span<const float> values) {
   SampledProduct sample;
   sample.rows.resize(shape.rows);
@@ -60,10 +61,10 @@ SampledProduct Everything(MatrixShape shape, std::span<const float> values) {
 }
 
 std::string Where(const std::string& name, LinearGemm product) {
-  return fmt::format("{}: {} product", name, ToString(product));
+  return fmt::format("{}: {} GEMM", name, ToString(product));
 }
 
-// The elements of `sample` of the device's result.
+// Returns the codes of the device's result at the elements of `sample`.
 std::vector<uint16_t> Gather(const DeviceMatrix& result,
                              const SampledProduct& sample,
                              DeviceStream& stream) {
@@ -114,7 +115,7 @@ size_t CheckProduct(const LinearRecipe& recipe,
   DeviceArray<float> absmax(1);
   AbsmaxOfAll(result, absmax.span(), stream);
   if (std::isnan(OnHost(DeviceSpan<const float>(absmax.span()), stream)[0])) {
-    throw Error::Format("{}: NaN, or an element that was not written, in {} x {}",
+    throw Error::Format("{}: a NaN or an unwritten element in {} x {}",
                         Where(name, product),
                         result.shape.rows,
                         result.shape.cols);

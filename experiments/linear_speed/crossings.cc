@@ -1,22 +1,21 @@
-// crossings.csv of `linear-speed`: from which size on a layer saves time.
+// crossings.csv of `linear-speed`: the size from which a layer saves time.
 #include <cmath>
 #include <limits>
 #include <map>
 
 #include "experiments/linear_speed/linear_speed.h"
+#include "experiments/shared/special_values.h"
 #include "numsim/base/error.h"
 
 namespace numsim::experiments::linear_speed {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-// What a layer saves along one of dim and tokens, the other one fixed, ascending.
+// The savings of a layer along dim at a fixed number of tokens, or along tokens at a fixed dim.
 struct Line {
-  std::map<double, double> saved, speedup;  // by size
+  std::map<double, double> saved, speedup;  // saved percent and speedup by size
 };
 
-// By the text of the fixed one, as a number so that they ascend.
+// Returns the lines of a layer along the column `along`, by the value of the column `fixed`.
 std::map<double, Line> LinesOf(const Table& layers,
                                const LayerKey& key,
                                std::string_view along,

@@ -1,4 +1,4 @@
-// layers.csv of `linear-speed`, and what figures and summary read from the tables.
+// Derives layers.csv of `linear-speed` and reads values for figures and summary from the tables.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -6,12 +6,11 @@
 #include <tuple>
 
 #include "experiments/linear_speed/linear_speed.h"
+#include "experiments/shared/special_values.h"
 #include "numsim/base/error.h"
 
 namespace numsim::experiments::linear_speed {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // The members of a LayerKey in the order of the columns.
 constexpr std::pair<std::string_view, std::string LayerKey::*> kKeyColumns[] = {
@@ -32,7 +31,7 @@ struct SizedLayer {
   std::string dim, tokens;
   double seconds[std::size(kParts)] = {};  // by Part
   double kept_bytes = 0;
-  size_t passes = 0;
+  size_t passes = 0;  // number of directions times seeds
 
   double Total() const {
     double total = 0;
@@ -43,7 +42,7 @@ struct SizedLayer {
 
 using Place = std::tuple<LayerKey, std::string, std::string>;
 
-// The sums by layer and size, in order of appearance.
+// Returns the sums by layer and size, in order of appearance.
 std::vector<SizedLayer> SumOperations(const Table& operations) {
   std::vector<SizedLayer> layers;
   std::map<Place, size_t> places;
@@ -57,7 +56,7 @@ std::vector<SizedLayer> SumOperations(const Table& operations) {
     const Part part = ParsePart(operations.Text(r, "part"));
     layer.seconds[static_cast<size_t>(part)] += operations.Number(r, "seconds");
     if (part != Part::kOther) continue;
-    // Every pass has one row of that part.
+    // Every pass has exactly one row of part `other`.
     ++layer.passes;
     layer.kept_bytes += operations.Number(r, "kept_bytes");
   }
@@ -74,7 +73,7 @@ double StandardSeconds(const std::vector<SizedLayer>& layers, const SizedLayer& 
   return kNaN;
 }
 
-// Over all sizes; infinite where the layer was not timed.
+// Returns the seconds of a layer over all sizes; infinite if it was not timed.
 double TotalSeconds(const Table& layers, const LayerKey& key) {
   double total = 0;
   for (size_t r = 0; r < layers.rows.size(); ++r) {
@@ -83,10 +82,10 @@ double TotalSeconds(const Table& layers, const LayerKey& key) {
   return total > 0 ? total : std::numeric_limits<double>::infinity();
 }
 
-// Mean of `column` by dimension over the rows that `include` accepts.
+// Returns the mean of `column` by dim over the rows that `include` accepts.
 template <typename Include>
 Curve MeanByDim(const Table& table, std::string_view column, const Include& include) {
-  std::map<double, std::pair<double, double>> sums;  // and counts
+  std::map<double, std::pair<double, double>> sums;  // sum and count by dim
   for (size_t r = 0; r < table.rows.size(); ++r) {
     if (!include(r)) continue;
     auto& [sum, count] = sums[table.Number(r, "dim")];

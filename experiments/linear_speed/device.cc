@@ -1,4 +1,4 @@
-// Times the passes of every layer of a point on a device.
+// Times the passes of every layer of a trial on a device.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,17 +13,17 @@
 namespace numsim::experiments::linear_speed {
 namespace {
 
-constexpr size_t kRotatedBytes = size_t{256} << 20;  // several times what an L2 cache holds
+constexpr size_t kRotatedBytes = size_t{256} << 20;  // several times the size of an L2 cache
 constexpr size_t kLeadInBytes = size_t{256} << 20;
 constexpr int kLeadIns = 4;
 constexpr int kWarmUps = 3;
-constexpr double kMemoryShare = 0.9;  // of the device's that a point takes
+constexpr double kMemoryShare = 0.9;  // share of the device's memory that a trial may take
 
 std::string LayerName(const TimedLayer& layer) {
   return fmt::format("{} {} ({})", layer.recipe.kind, layer.format, layer.product);
 }
 
-// Events around each operation of a pass.
+// Records events around each operation of a pass.
 class StepEvents : public LinearObserver {
  public:
   explicit StepEvents(DeviceStream& stream) : stream_(stream) {}
@@ -35,7 +35,7 @@ class StepEvents : public LinearObserver {
   }
   void End(LinearOp) override { intervals_[steps_.size() - 1].end.Record(stream_); }
 
-  // Waits for the pass, adds the seconds of its steps to `times` and forgets it.
+  // Waits for the pass, appends the seconds of its operations to `times` and forgets the pass.
   void Collect(LayerTimes& times) {
     std::array<double, kSteps> seconds = {};
     std::array<bool, kSteps> done = {};
@@ -57,16 +57,16 @@ class StepEvents : public LinearObserver {
 
   DeviceStream& stream_;
   std::vector<Interval> intervals_;
-  std::vector<LinearOp> steps_;  // of the pass, in order
+  std::vector<LinearOp> steps_;  // operations of the pass, in order
 };
 
-// A layer on the device with the times of its passes.
+// A layer on the device that records the times of its passes.
 class DeviceStopwatch {
  public:
   DeviceStopwatch(const TimedLayer& layer, LayerTimes& times, DeviceStream& stream)
       : linear_(layer.recipe), times_(times), events_(stream), stream_(stream) {}
 
-  // Compares what one pass gives with the CPU.
+  // Compares the results of one pass with the CPU's.
   void Check(const TimedLayer& layer, const LayerTensors& tensors, DeviceOperands& on) {
     const std::string name = LayerName(layer);
     CheckSmallLayer(layer.recipe, name);
@@ -82,7 +82,8 @@ class DeviceStopwatch {
     times_.kept_bytes = linear_.SavedBytes();
   }
 
-  // Passes, put into the stream: with events before and after, with events around each operation.
+  // Enqueue a pass: RunWhole with events around the pass, RunSteps with events around each
+  // operation.
   void RunWhole(uint64_t seed, DeviceOperands& on) {
     begin_.Record(stream_);
     on.Run(linear_, {seed, kLayerStream}, stream_);
@@ -92,7 +93,7 @@ class DeviceStopwatch {
     on.Run(linear_, {seed, kLayerStream}, stream_, &events_);
   }
 
-  // Waits for one of each, and keeps their times.
+  // Waits for one pass of each sort and records their times.
   void Collect() {
     events_.Collect(times_);
     times_.samples[kOtherStep].push_back(DeviceEvent::Seconds(begin_, end_));
@@ -106,8 +107,8 @@ class DeviceStopwatch {
   DeviceEvent begin_, end_;
 };
 
-// The operands of a point, on both sides, and what keeps the device busy while the host prepares
-// the first pass of a round.
+// The operands of a trial on host and device, and the memory that the device fills to stay busy
+// while the host prepares the first pass of a round.
 struct TrialOnDevice {
   LayerTensors tensors;
   std::vector<DeviceOperands> sets;
@@ -123,7 +124,7 @@ struct TrialOnDevice {
   size_t Bytes() const { return sets.size() * sets[0].Bytes() + lead_in.size(); }
 };
 
-// Checks and times the layers of a group; adds to their times.
+// Checks and times the layers of a group. Appends to `times`, which is indexed like `layers`.
 void TimeGroup(const Settings& settings,
                uint64_t seed,
                std::span<const TimedLayer> layers,
@@ -147,7 +148,7 @@ void TimeGroup(const Settings& settings,
   const auto collect = [&] {
     for (const auto& watch : watches) watch->Collect();
   };
-  const std::vector<LayerTimes> before = times;  // of other groups
+  const std::vector<LayerTimes> before = times;  // includes the times of earlier groups
   for (int i = 0; i < kWarmUps; ++i) {
     run();
     collect();
@@ -159,7 +160,7 @@ void TimeGroup(const Settings& settings,
   });
 }
 
-// From the seconds of whole passes to those of the part `other`.
+// Turns the seconds of whole passes into those of the part `other`, by subtracting the operations.
 void SubtractSteps(LayerTimes& times) {
   double steps = 0;
   for (size_t i = 0; i < kSteps; ++i) {

@@ -18,7 +18,7 @@ Series SeriesOf(Curve curve, std::string label, int style) {
   return series;
 }
 
-// A horizontal line to compare with; empty where there is nothing to compare.
+// Returns a horizontal line for comparison over the range of the panel; empty if the panel is.
 Series Level(double value, std::string label, const Panel& panel) {
   Curve curve;
   for (const Series& series : panel.series) {
@@ -40,7 +40,7 @@ Panel EmptyPanel(std::string title, std::string y_label, bool log) {
   return panel;
 }
 
-// Without what a logarithmic axis does not show: a rest of nothing.
+// Returns the curve without values that a logarithmic axis cannot show (`other` may be 0 or less).
 Curve PositivePart(const Curve& curve) {
   Curve positive;
   for (size_t i = 0; i < curve.dim.size(); ++i) {
@@ -51,7 +51,7 @@ Curve PositivePart(const Curve& curve) {
   return positive;
 }
 
-// One operation over dim, in milliseconds.
+// Returns the time of one operation against dim, in milliseconds.
 Series OperationSeries(const Table& operations,
                        const LayerKey& key,
                        const std::string& tokens,
@@ -62,7 +62,7 @@ Series OperationSeries(const Table& operations,
   return SeriesOf(std::move(curve), fmt::format("{}: {}", key.kind, operation), style);
 }
 
-// One range of y for both panels.
+// Gives both panels a common range of y.
 void ShareRange(Panel& a, Panel& b) {
   double low = std::numeric_limits<double>::infinity(), high = 0;
   for (const Panel* panel : {&a, &b}) {
@@ -74,19 +74,19 @@ void ShareRange(Panel& a, Panel& b) {
     }
   }
   if (!(low <= high)) return;
-  constexpr double kRoom = 1.5;  // for markers
+  constexpr double kRoom = 1.5;  // leaves room for markers
   for (Panel* panel : {&a, &b}) {
     panel->y.low = low / kRoom;
     panel->y.high = high * kRoom;
   }
 }
 
-// The operations of `key`, the products beside those of its standard layer.
+// Returns the panels of the operations of `key`. The GEMMs of its standard layer are shown too.
 std::vector<Panel> OperationPanels(const Table& operations,
                                    const LayerKey& key,
                                    const std::string& tokens,
                                    const std::string& suffix) {
-  Panel products = EmptyPanel("Products" + suffix, "time, ms", true);
+  Panel products = EmptyPanel("GEMMs" + suffix, "time, ms", true);
   Panel others = EmptyPanel("Other operations" + suffix, "time, ms", true);
   int style = 0;
   const auto add = [&](Panel& panel, std::string_view operation) {
@@ -112,7 +112,7 @@ std::vector<Panel> OperationPanels(const Table& operations,
   return {std::move(products), std::move(others)};
 }
 
-// A row of panels for each format of the subject's kind.
+// Returns the figure of operations, with one row of panels per key.
 Figure OperationsFigure(const Settings& settings,
                         const Table& operations,
                         const std::vector<LayerKey>& keys) {
@@ -136,10 +136,10 @@ Figure OperationsFigure(const Settings& settings,
   return figure;
 }
 
-// What a figure of whole layers shows, in percent.
+// The quantity that a figure of whole layers shows, in percent.
 struct Quantity {
   std::string name, title, label;
-  std::vector<std::string> columns;  // added up
+  std::vector<std::string> columns;  // whose values are added
   double factor;
   double level;
   std::string level_label;
@@ -161,7 +161,7 @@ Curve QuantityCurve(const Table& layers,
   return sum;
 }
 
-// The layers that are compared with `standard`.
+// Returns a panel of the layers that are compared with `standard`.
 Panel KindsPanel(const Table& layers,
                  const LayerKey& standard,
                  const std::string& tokens,
@@ -171,24 +171,24 @@ Panel KindsPanel(const Table& layers,
     if (key.Standard() == standard && key != standard) keys.push_back(key);
   }
   const bool library = standard.product == "library";
-  Panel panel = EmptyPanel(fmt::format("{} tokens; threads: {} ({}); {} products by {}",
+  Panel panel = EmptyPanel(fmt::format("{} tokens; threads: {} ({}); {} GEMMs by {}",
                                        tokens,
                                        standard.threads,
                                        standard.backend,
                                        standard.high_precision,
-                                       library ? standard.library : "rule " + standard.product),
+                                       library ? standard.library : "mode " + standard.product),
                            quantity.label,
                            false);
   for (size_t i = 0; i < keys.size(); ++i) {
     Curve curve = QuantityCurve(layers, keys[i], tokens, quantity);
-    if (curve.dim.empty()) continue;  // not timed with so many tokens
+    if (curve.dim.empty()) continue;  // not timed with this number of tokens
     panel.series.push_back(SeriesOf(std::move(curve), Label(keys[i], keys), static_cast<int>(i)));
   }
   panel.series.push_back(Level(quantity.level, quantity.level_label, panel));
   return panel;
 }
 
-// The subject by number of tokens, in styles that are not those of kinds.
+// Returns a panel of one layer by number of tokens, in styles that KindsPanel does not use.
 Panel TokensPanel(const Settings& settings,
                   const Table& layers,
                   const LayerKey& key,
@@ -203,7 +203,7 @@ Panel TokensPanel(const Settings& settings,
   return panel;
 }
 
-// The subject, and what differs from it by the format of quantised operands alone.
+// Returns the subject and the layers that differ from it only in the format of quantised operands.
 std::vector<LayerKey> SubjectInEachFormat(const Table& layers) {
   std::vector<LayerKey> keys;
   const LayerKey subject = Subject(layers);
@@ -215,7 +215,8 @@ std::vector<LayerKey> SubjectInEachFormat(const Table& layers) {
   return keys;
 }
 
-// Every kind, a panel for each number of tokens, beside the subject's standard.
+// Returns the figure of every kind that is compared with the subject's standard, with one panel per
+// number of tokens.
 Figure KindsFigure(const Settings& settings, const Table& layers, const Quantity& quantity) {
   Figure figure;
   figure.name = quantity.name + "-by-tokens";
@@ -257,19 +258,19 @@ std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
   const Table& operations = tables.at(std::string(kOperationsTable));
   const Table& layers = tables.at(std::string(kLayersTable));
   const Quantity saved = {.name = "linear-speed-saved",
-                          .title = "Time of a linear layer that each kind saves over standard",
+                          .title = "Time that each kind of linear layer saves over standard",
                           .label = "time saved over standard, %",
                           .columns = {"saved_percent"},
                           .factor = 1,
                           .level = 0,
                           .level_label = ""};
   const Quantity quantize = {.name = "linear-speed-quantize-share",
-                             .title = "Share of quantising in the time of a linear layer",
+                             .title = "Share of quantisation in the time of a linear layer",
                              .label = "quantising and converting, %",
                              .columns = {"quantize_share", "convert_share"},
                              .factor = 100,
                              .level = 25,
-                             .level_label = "25 %: the most that the paper saw"};
+                             .level_label = "25 %: the maximum in the paper"};
   std::vector<Figure> figures = {
       OperationsFigure(settings, operations, SubjectInEachFormat(layers)),
       LayersFigure(settings, layers, saved),

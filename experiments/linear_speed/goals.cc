@@ -1,5 +1,5 @@
-// What `linear-speed` says of a GPU beside the paper's claims: this project's goals, and where a
-// layer in 8 bits begins to pay.
+// The summary of `linear-speed` on a GPU beyond the paper's claims: this project's goals, and the
+// sizes from which a layer in 8 bits is faster.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,12 +24,13 @@ constexpr Goal kGoals[] = {
 
 bool OnDevice(const LayerKey& key) { return key.backend == "cuda"; }
 
-// The layer's value at the size of the goals, the first with one; NaN where it was not timed.
+// Values of a layer at the size of the goals; NaN if it was not timed at that size.
 struct AtGoal {
   LayerKey key;
   double speedup = std::nan(""), product_share = 0, quantize_share = std::nan("");
 };
 
+// Returns the values of the first layer of the goal's kind and format that was timed at that size.
 AtGoal Find(const Table& layers, const Goal& goal) {
   for (const LayerKey& key : LayerKeys(layers)) {
     if (!OnDevice(key) || key.kind != goal.kind || key.format != goal.format) continue;
@@ -47,7 +48,7 @@ Claim SpeedupGoal(const Table& layers, const Goal& goal) {
   Claim claim;
   claim.claim = fmt::format(
       "Goal of this project on an H200: {} {} is at least {:.2f} times as fast as three bf16 "
-      "products of the library in the same process, at dim {:g} and {} tokens.",
+      "GEMMs of the library in the same process, at dim {:g} and {} tokens.",
       goal.kind,
       goal.format,
       goal.speedup,
@@ -55,13 +56,13 @@ Claim SpeedupGoal(const Table& layers, const Goal& goal) {
       kGoalTokens);
   const AtGoal found = Find(layers, goal);
   if (std::isnan(found.speedup)) {
-    claim.measured = "Not timed at that size beside standard.";
+    claim.measured = "Not timed at that size together with standard.";
     claim.verdict = "not measured";
     return claim;
   }
   const double ratio = found.speedup / goal.speedup;
   claim.measured = fmt::format(
-      "{:.3f} times on {} ({}), {:.1f} % {} the goal; with its products alone, all else free, it "
+      "{:.3f} times on {} ({}), {:.1f} % {} the goal; if everything but its GEMMs were free, it "
       "would be {:.3f} times. The paper: 1.05 to 1.54 times (5 to 35 % less time) for int8 "
       "SwitchBack on an A100. Plain calls of the libraries on an H200: 0.54 to 1.04 times.",
       found.speedup,
@@ -99,7 +100,7 @@ Claim ShareGoal(const Table& layers) {
   return claim;
 }
 
-// "from 1433 on (0.91 to 1.42)".
+// Returns the start of the saving and the range of speedups: "from 1433 on (0.91 to 1.42 times)".
 std::string Begin(const Table& crossings, size_t row) {
   const double between = crossings.Number(row, "between");
   std::string text = std::isnan(between) ? "at none"
@@ -141,9 +142,9 @@ std::string CrossingNotes(const Table& crossings) {
                         Begin(crossings, r));
   }
   if (text.empty()) return text;
-  return "Where each layer begins to be faster than standard, and stays so for all greater sizes "
-         "that were timed: the least dim for a number of tokens, the least number of tokens for a "
-         "dim, interpolated, and its speed-up at the least and the greatest size:\n" +
+  return "The size from which each layer is faster than standard at all greater sizes that were "
+         "timed, interpolated: the smallest dim at a number of tokens, or the smallest number of "
+         "tokens at a dim. In parentheses, the speed-up at the smallest and the greatest size:\n" +
          text;
 }
 

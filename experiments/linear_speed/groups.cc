@@ -1,4 +1,4 @@
-// Which layers of `linear-speed` a device holds at the same time.
+// Divides the layers of `linear-speed` into groups that a device holds at the same time.
 #include <algorithm>
 
 #include "experiments/linear_speed/timing.h"
@@ -7,7 +7,7 @@
 namespace numsim::experiments::linear_speed {
 namespace {
 
-constexpr size_t kLibraryBytes = size_t{128} << 20;  // workspace of products, scales
+constexpr size_t kLibraryBytes = size_t{128} << 20;  // workspace of GEMMs, scales
 
 bool MultipliesIntegers(const GemmRecipe& product) {
   return product.a.format.spec.sign == Sign::kTwosComplement &&
@@ -41,8 +41,8 @@ size_t DeviceBytes(const LinearRecipe& recipe, LinearShape shape) {
   const size_t w = shape.out * shape.in;
   const size_t g = shape.tokens * shape.out;
   if (recipe.kind == kStandard) return kLibraryBytes;
-  // Codes in both orders, and one byte more for an X that is dequantised; sums of int8 as int32
-  // where a library makes them.
+  // Codes in both orders, and one more byte per element for an X that is dequantised; int32 sums of
+  // int8 GEMMs if a library computes them.
   size_t bytes = kLibraryBytes + 3 * x + 2 * w + 2 * g;
   for (const LinearGemm product : kProducts) {
     if (MultipliesIntegers(recipe[product])) return bytes + 4 * std::max({x, w, g});

@@ -1,4 +1,4 @@
-// What the experiment `linear-speed` is: options, columns, points.
+// Definition of the experiment `linear-speed`: options, columns, trials.
 #include "experiments/linear_speed/linear_speed.h"
 
 #include <fmt/format.h>
@@ -23,33 +23,34 @@ constexpr Keyword<Part> kPartNames[] = {{"product", Part::kProduct},
                                         {"other", Part::kOther}};
 
 constexpr std::string_view kDescription =
-    "The forward and the backward pass of one linear layer, from dim to 4 dim and from 4 dim to\n"
-    "dim, as in a transformer's MLP: the time of every operation, their shares, and what each "
-    "kind\n"
-    "of layer saves over `standard`. The times of both layers are averaged.\n"
+    "Times the forward and the backward pass of one linear layer, from dim to 4 dim and from\n"
+    "4 dim to dim, as in a transformer's MLP: every operation, its share of the time, and what\n"
+    "each kind of layer saves over `standard`. The times of both layers are averaged.\n"
     "All kinds of a size are timed in turn, round after round, so that a machine that slows down\n"
-    "slows them alike; the first round is not counted. Rounds go on until there are --repeats and\n"
-    "--min-seconds a layer, but not beyond --max-seconds; the median of each operation counts.\n"
-    "Operands are normal draws. Each pass takes the next of several sets of operands, of together\n"
-    "64 MiB at least, as a layer in a network finds its operands outside of the inner caches. "
-    "What\n"
-    "the passes need beside their operations (memory for results) is the operation `other`.\n"
-    "`standard` is timed once for each rule of --product, and each other layer, whose products in\n"
-    "high precision follow that rule too, is compared with the one of its own rule.\n"
-    "Under --backend cuda the layers run on the device, their values are bf16, and the clock is\n"
-    "the device's. A round has two passes of each layer: one between two events, the time of the\n"
-    "layer, and one with two events around each operation. `other` is then the first less the\n"
-    "operations of the second; events take time, so it may be below zero. The first three rounds\n"
-    "are not counted; the sets of operands have 256 MiB at least. Before that the results of each\n"
-    "layer are compared with the CPU's: all elements of a small layer, bit for bit where the rule\n"
-    "of the product is stated, and some elements of each product at the size that is timed. A\n"
-    "difference ends the run. Where all layers together do not fit into the device's memory, they\n"
-    "are timed in groups, `standard` in each. Layers whose sums of int8 are longer than 131071\n"
-    "are left out at that size. --preset paper is Figures 6 and 7.\n"
-    "Claims under test: int8 products take just over half the time of fp16 ones, quantising an\n"
+    "slows all of them alike; the first round is not counted. Rounds continue until --repeats\n"
+    "and --min-seconds per layer are reached, but not beyond --max-seconds. The median time of\n"
+    "each operation counts. Operands are normal random numbers. Each pass takes the next of\n"
+    "several sets of operands of at least 64 MiB in total, because a layer in a network finds its\n"
+    "operands outside the inner caches. The time of a pass outside its operations (memory for\n"
+    "results) is the operation `other`.\n"
+    "`standard` is timed once for each accumulation mode of --product. Each other layer uses that\n"
+    "mode for its GEMMs in high precision, and is compared with `standard` of the same mode.\n"
+    "Under --backend cuda the layers run on the device, values are bf16, and the device's clock\n"
+    "is used. A round has two passes of each layer: one between two events, which gives the time\n"
+    "of the layer, and one with two events around each operation. `other` is then the first time\n"
+    "less the operations of the second; because events take time, it may be negative. The first\n"
+    "three rounds are not counted; the sets of operands have at least 256 MiB in total. Before\n"
+    "timing, the results of each layer are compared with the CPU's: all elements of a small\n"
+    "layer, bit for bit, in GEMMs whose accumulation mode the CPU emulates, and some elements of\n"
+    "each GEMM at the size that is timed. A difference ends the run. If all layers together do\n"
+    "not fit into the device's memory, they are timed in groups, each with `standard`. Layers\n"
+    "with int8 sums of more than 133144 terms are left out at that size. --preset paper has the\n"
+    "sizes of Figures 6 and 7.\n"
+    "Claims under test: int8 matmuls take just over half the time of fp16 ones, quantising an\n"
     "order of magnitude less; SwitchBack saves 5 to 35 % of a layer's time, more for larger dim\n"
     "and batch; quantising takes at most 25 % of it, about 10 % or less for large dim; LLM.int8()\n"
-    "saves nothing. They were made of an NVIDIA A100: here they are put to this machine.";
+    "saves nothing. The claims were made about an NVIDIA A100; here they are tested on this\n"
+    "machine.";
 
 std::vector<Option> Options() {
   constexpr const char* kKinds =
@@ -58,12 +59,12 @@ std::vector<Option> Options() {
       {.name = "kinds",
        .quick = kKinds,
        .paper = kKinds,
-       .help = "kinds of layer, separated by commas; without standard nothing is compared",
+       .help = "layer kinds, separated by commas; without standard nothing is compared",
        .cuda = "standard,switchback,switchback-m,switchback-q,llm-int8,tensor-wise,row-wise-gw-hp"},
       {.name = "formats",
        .quick = "int8",
        .paper = "int8,e4m3fn",
-       .help = "formats of quantised operands, separated by commas; custom ones too",
+       .help = "formats of quantised operands, named or custom, separated by commas",
        .cuda = "int8,e4m3fn"},
       {.name = "dims",
        .quick = "128,256,512,1024,2048",
@@ -72,7 +73,8 @@ std::vector<Option> Options() {
       {.name = "widths",
        .quick = "4",
        .paper = "4",
-       .help = "inner width of the MLP over dim, separated by commas: 1 (one square layer) to 16"},
+       .help = "inner width of the MLP in units of dim, separated by commas: 1 (one square layer) "
+               "to 16"},
       {.name = "tokens",
        .quick = "1024",
        .paper = "8192,16384,32768,65536,131072",
@@ -80,17 +82,18 @@ std::vector<Option> Options() {
       {.name = "repeats",
        .quick = "5",
        .paper = "9",
-       .help = "least number of timed passes of each layer, 1 to 1000",
+       .help = "minimum number of timed passes per layer, 1 to 1000",
        .cuda = "20"},
       {.name = "min-seconds",
        .quick = "0.1",
        .paper = "1",
-       .help = "least time spent on each layer of a size, 0 to 3600",
+       .help = "minimum seconds spent per layer and size, 0 to 3600",
        .cuda = "0.02"},
       {.name = "max-seconds",
        .quick = "0",
        .paper = "0",
-       .help = "no further round after that time for each layer of a size; 0: no limit; to 3600",
+       .help = "start no further round after these seconds per layer and size, up to 3600; 0: no "
+               "limit",
        .cuda = "5"},
       {.name = "high-precision",
        .quick = "fp32",
@@ -100,27 +103,28 @@ std::vector<Option> Options() {
       {.name = "product",
        .quick = "library,fp32",
        .paper = "library",
-       .help = "rules of products in high precision, separated by commas: library, fp32, ...",
+       .help = "accumulation modes of GEMMs in high precision, separated by commas: library, fp32, "
+               "...",
        .cuda = "library"},
       {.name = "accumulate",
        .quick = "fp32",
        .paper = "fp32",
-       .help = "rule of products of quantised operands that are not integers",
+       .help = "accumulation mode of GEMMs of quantised operands that are not integers",
        .cuda = "hopper-fp8-fast"},
   };
 }
 
-// What both tables begin with: LayerKey, then the size.
+// Returns the first columns of operations.csv and layers.csv: LayerKey, then the size.
 std::vector<Column> LayerColumns() {
   return {
       {"device", "processor, or GPU under backend cuda"},
       {"backend", "implementation of numsim's kernels"},
-      {"threads", ""},
-      {"library", "what computes products under rule library"},
-      {"kind", "of layer"},
-      {"format", "of quantised operands; under standard that of all"},
-      {"high_precision", "format of the others"},
-      {"product", "rule of products in high precision"},
+      {"threads", "number of CPU threads"},
+      {"library", "library that computes GEMMs under the accumulation mode library"},
+      {"kind", "layer kind"},
+      {"format", "format of quantised operands; under standard, of all operands"},
+      {"high_precision", "format of the other operands"},
+      {"product", "accumulation mode of GEMMs in high precision"},
       {"width", "inner width over dim: 4 is dim to 4 dim and 4 dim to dim, 1 is dim to dim"},
       {"dim", "width of the network"},
       {"tokens", "batch times sequence length"},
@@ -130,22 +134,25 @@ std::vector<Column> LayerColumns() {
 std::vector<Column> OperationColumns() {
   std::vector<Column> columns = LayerColumns();
   const std::vector<Column> rest = {
-      {"seed", ""},
+      {"seed", "seed of the operands"},
       {"in", "inputs of the layer: dim or width dim"},
-      {"out", "outputs"},
-      {"operation", ""},
+      {"out", "outputs of the layer"},
+      {"operation", "name of the operation"},
       {"part",
-       "product, quantize, convert (what is kept), other: of a pass outside of operations; under "
-       "cuda a pass without clocks inside less the medians of all operations, also below 0"},
-      {"seconds", "median of the passes"},
-      {"seconds_low", "first quartile"},
-      {"seconds_high", "third quartile"},
-      {"repeats", "timed passes"},
-      {"giga", "10^9 multiplications and additions, or bytes read and written once; nan for other"},
-      {"unit", "GOP or GB"},
-      {"rate", "giga a second"},
-      {"checked", "elements of a product at this size that were compared with the CPU's (cuda)"},
-      {"kept_bytes", "that the forward pass keeps for the backward pass; the same in each row"},
+       "product (a GEMM), quantize, convert (tensors saved for backward), other (the time of a "
+       "pass outside its operations; under cuda, the time of a pass without inner events less the "
+       "medians of all operations, which can be negative)"},
+      {"seconds", "median over passes"},
+      {"seconds_low", "first quartile of seconds"},
+      {"seconds_high", "third quartile of seconds"},
+      {"repeats", "number of timed passes"},
+      {"giga",
+       "10^9 multiplications and additions, or bytes that are read or written; nan for other"},
+      {"unit", "GOP, GB or none"},
+      {"rate", "giga per second"},
+      {"checked",
+       "elements of a GEMM's result at this size that were compared with the CPU (cuda)"},
+      {"kept_bytes", "bytes that forward saves for backward; the same in each row of a layer"},
   };
   columns.insert(columns.end(), rest.begin(), rest.end());
   return columns;
@@ -154,14 +161,15 @@ std::vector<Column> OperationColumns() {
 std::vector<Column> LayerTableColumns() {
   std::vector<Column> columns = LayerColumns();
   const std::vector<Column> rest = {
-      {"seconds", "forward and backward pass, sum over operations and other, mean of both layers"},
-      {"product_share", "of seconds"},
-      {"quantize_share", ""},
-      {"convert_share", "rounding to what is kept, and back"},
-      {"other_share", "see part of operations.csv"},
+      {"seconds",
+       "time of a forward and a backward pass: sum over operations, mean of both layers"},
+      {"product_share", "share of the GEMMs in seconds"},
+      {"quantize_share", "share of quantising operands"},
+      {"convert_share", "share of converting tensors saved for backward"},
+      {"other_share", "share of the operation other; see part of operations.csv"},
       {"saved_percent", "100 (1 - seconds / seconds of standard): the paper's % speedup"},
       {"speedup", "seconds of standard / seconds"},
-      {"kept_bytes", "mean of both layers"},
+      {"kept_bytes", "bytes saved for backward, mean of both layers"},
   };
   columns.insert(columns.end(), rest.begin(), rest.end());
   return columns;
@@ -171,19 +179,23 @@ std::vector<Column> CrossingColumns() {
   std::vector<Column> columns = LayerColumns();
   columns.resize(columns.size() - 2);  // without the size
   const std::vector<Column> rest = {
-      {"along", "dim: the least dim for a number of tokens; tokens: the least number for a dim"},
-      {"at", "that number of tokens, or that dim"},
-      {"size", "from which on every size saves time over standard; nan: the greatest does not"},
-      {"between", "interpolated in log2, linearly in saved_percent; = size where all save time"},
-      {"always", "1: the smallest size that was timed saves time already"},
-      {"speedup_low", "at the smallest size"},
-      {"speedup_high", "at the greatest size"},
+      {"along",
+       "dim: a dim at a fixed number of tokens; tokens: a number of tokens at a fixed dim"},
+      {"at", "that fixed number of tokens, or that fixed dim"},
+      {"size",
+       "size from which every timed size saves time over standard; nan: the greatest does not"},
+      {"between",
+       "size interpolated to saved_percent = 0, linearly in log2 of the size; equal to size if all "
+       "sizes save time"},
+      {"always", "1: even the smallest size that was timed saves time; otherwise 0"},
+      {"speedup_low", "speedup at the smallest size"},
+      {"speedup_high", "speedup at the greatest size"},
   };
   columns.insert(columns.end(), rest.begin(), rest.end());
   return columns;
 }
 
-// A list of different sizes.
+// Returns the sizes of a list option. Throws Error naming the option if two are equal.
 std::vector<size_t> Sizes(const Settings& settings, std::string_view name, int64_t high) {
   std::vector<size_t> sizes;
   std::vector<std::string> texts;
@@ -210,13 +222,13 @@ Trial MakeTrial(size_t dim, size_t width, size_t tokens, bool widens, uint64_t s
   return trial;
 }
 
-// Every option that is not of the layers.
+// Checks the options of repetitions and times.
 void CheckTimes(const Settings& settings) {
   settings.GetInteger("repeats", 1, 1000);
   const double least = settings.GetDouble("min-seconds", 0, 3600);
   const double most = settings.GetDouble("max-seconds", 0, 3600);
   if (most > 0 && most < least) {
-    throw Error::Format("--max-seconds {}: less than --min-seconds {}", most, least);
+    throw Error::Format("--max-seconds {}: is less than --min-seconds {}", most, least);
   }
 }
 
@@ -251,7 +263,7 @@ TimedLayer MakeLayer(const Settings& settings,
   const bool is_standard = kind == kStandard;
   if (!is_standard) {
     options.format = format.name;
-    // Integers are added exactly.
+    // Integers are accumulated exactly.
     if (format.spec.sign != Sign::kTwosComplement) options.accumulate = settings.Get("accumulate");
   }
   LinearRecipe recipe = MakeLinearRecipe(options);

@@ -1,4 +1,4 @@
-// Experiment `linear-speed`: the time of each operation of a linear layer, by kind and size
+// Experiment `linear-speed`: the time of each operation of a linear layer, by layer kind and size
 // (Appendix B and Figures 6, 7, 8 and 10 of [SwitchBack]).
 #pragma once
 
@@ -23,12 +23,12 @@ inline constexpr std::string_view kLayersTable = "layers";
 inline constexpr std::string_view kCrossingsTable = "crossings";
 inline constexpr std::string_view kStandard = "standard";
 
-// What an operation is counted as.
+// The category of an operation.
 enum class Part : uint8_t {
-  kProduct,   // one of the three; dequantising is part of its store
-  kQuantize,  // of an operand of a product
-  kConvert,   // of what is kept for the backward pass: rounding to it, and back
-  kOther,     // the rest of a pass, see the column `part`
+  kProduct,   // one of the three GEMMs, including dequantisation as it stores the result
+  kQuantize,  // quantising an operand of a GEMM
+  kConvert,   // rounding a tensor to the format saved for backward, or dequantising it
+  kOther,     // the rest of a pass; see the column `part` of operations.csv
 };
 inline constexpr Part kParts[] = {Part::kProduct, Part::kQuantize, Part::kConvert, Part::kOther};
 std::string_view ToString(Part part);  // product, quantize, convert, other
@@ -37,86 +37,91 @@ Part PartOf(LinearOp step);
 
 inline constexpr size_t kSteps = static_cast<size_t>(LinearOp::kKeepX) + 1;
 
-// A layer that is timed.
+// A layer to be timed.
 struct TimedLayer {
-  std::string format;   // of quantised operands; that of the high precision under kind standard
-  std::string product;  // rule of the products in high precision
+  std::string format;   // format of quantised operands; the high precision under kind standard
+  std::string product;  // accumulation mode of the GEMMs in high precision
   LinearRecipe recipe;
 };
 
-// Every layer of a point, in the order of the rows. Throws Error naming the option at fault.
+// Returns every layer of a trial, in the order of the rows. Throws Error naming a bad option.
 std::vector<TimedLayer> TimedLayers(const Settings& settings);
 
 Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);
-// The rows of crossings.csv from a finished layers.csv.
+// Adds the rows of crossings.csv, computed from a finished layers.csv.
 void DeriveCrossings(const Table& layers, Table& crossings);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
 Summary Summarise(const Settings& settings, const Tables& tables);
 
-// What names a layer in both tables, and where it was timed.
+// Identifies a layer, and where it was timed, in all tables.
 struct LayerKey {
   std::string device, backend, threads, library, kind, format, high_precision, product, width;
 
   friend auto operator<=>(const LayerKey&, const LayerKey&) = default;
 
-  // The standard layer that it is compared with: everything else equal.
+  // Returns the key of the standard layer that this layer is compared with; it agrees with this key
+  // in everything except kind and format.
   LayerKey Standard() const;
 };
 LayerKey KeyOf(const Table& table, size_t row);
-// The cells of `key` in the order of the columns.
+// Returns the cells of `key` in the order of the columns.
 std::vector<std::string> KeyCells(const LayerKey& key);
 
-// The different layers of a table, in order of appearance.
+// Returns the distinct layers of a table, in order of appearance.
 std::vector<LayerKey> LayerKeys(const Table& table);
 
-// The kind, and what else sets `key` apart from the others, the rule of products in parentheses:
-// "switchback int8 (library)"; the width as "x4".
+// Returns the kind and every other property that distinguishes `key` from the layers of `all`, with
+// the accumulation mode in parentheses, "switchback int8 (library)", and the width as "x4".
 std::string Label(const LayerKey& key, std::span<const LayerKey> all);
 
-// The numbers of tokens, ascending, as the tables have them.
+// Returns the numbers of tokens in ascending order, as the tables write them.
 std::vector<std::string> TokenTexts(const Settings& settings);
 
-// The number of tokens of figures that show one: 65536, that of the goals, else the greatest.
+// Returns the number of tokens for figures that show only one: 65536, the number in the project's
+// goals, or the greatest if that was not timed.
 std::string FigureTokens(const Settings& settings);
 
-// The layer that claims and the figure of single operations are about: the first switchback, else
-// the first that is not standard, else the first; of its rules of products the one under which
-// `standard` took the least time over all sizes. Requires rows of layers.csv.
+// Returns the layer that claims and the figure of operations are about: the first switchback,
+// otherwise the first layer that is not standard, otherwise the first. Of the accumulation modes of
+// that layer, it has the one under which `standard` took the least time over all sizes. Requires
+// that layers.csv has rows.
 LayerKey Subject(const Table& layers);
 
-// A column of layers.csv over the dimensions, ascending; empty where the layer was not timed with
-// that number of tokens.
+// A column of a table against the dim, ascending; empty if the layer was not timed with that number
+// of tokens.
 struct Curve {
   std::vector<double> dim, value;
 };
-// The value at `dim`; NaN where there is none.
+// Returns the value at `dim`, or NaN if there is none.
 double ValueAt(const Curve& curve, double dim);
+// Returns a column of layers.csv for one layer and number of tokens.
 Curve CurveOf(const Table& layers,
               const LayerKey& key,
               std::string_view tokens,
               std::string_view column);
 
-// Seconds of one operation of operations.csv over the dimensions, mean over both directions and all
-// seeds.
+// Returns the seconds of one operation in operations.csv, as the mean over both directions (dim to
+// width and back) and all seeds.
 Curve OperationCurve(const Table& operations,
                      const LayerKey& key,
                      std::string_view tokens,
                      std::string_view operation);
 
-// From which size on a layer saves time, and keeps saving it at every greater size that was timed:
-// the smallest such size, the place between it and the one before where a line through both (in the
-// logarithm of the size) has no saving, and whether the smallest size of all saves already.
-// `size` is NaN where the greatest does not save. Requires ascending sizes.
+// The size from which a layer saves time at every greater size that was timed.
 struct Crossing {
+  // The smallest timed size of that kind, and the interpolated size at which saving starts: where
+  // the line of saved percent against log2 of the size, from the size before, crosses 0. Both NaN
+  // if the greatest size saves nothing.
   double size, between;
-  bool always;
+  bool always;  // true if the smallest timed size already saves; `between` then equals `size`
 };
+// Requires ascending sizes, at least one, and as many percentages.
 Crossing FindCrossing(std::span<const double> sizes, std::span<const double> saved_percent);
 
-// What this project set out to reach on an H200, with what was measured; nothing on a processor.
+// Returns this project's goals on an H200 with what was measured; none without rows of a GPU.
 std::vector<Claim> Goals(const Table& layers);
-// crossings.csv as text; "" on a processor.
+// Returns the rows of crossings.csv from a GPU as text, "" if there are none.
 std::string CrossingNotes(const Table& crossings);
 
 }  // namespace linear_speed

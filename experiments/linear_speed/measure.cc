@@ -1,4 +1,4 @@
-// Times the passes of every layer of a point on the CPU.
+// Times the passes of every layer of a trial on the CPU.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -27,7 +27,7 @@ void FillOperand(RandomStream stream, std::vector<float>& out) {
   });
 }
 
-// Inputs and results of the passes.
+// Operands and results of a pass.
 struct Operands {
   std::vector<float> x, w, g, y, dx, dw;
 
@@ -46,7 +46,8 @@ struct Operands {
   size_t Bytes() const { return 2 * (x.size() + w.size() + g.size()) * sizeof(float); }
 };
 
-// Sets of the same operands, at least one, of together kRotatedBytes at least.
+// Returns sets of the same operands that together take at least kRotatedBytes: at least one set and
+// at most 1024.
 std::vector<Operands> MakeSets(LinearShape shape, uint64_t seed) {
   std::vector<Operands> sets = {Operands(shape, seed)};
   const size_t count = (kRotatedBytes - 1) / sets[0].Bytes() + 1;
@@ -54,7 +55,7 @@ std::vector<Operands> MakeSets(LinearShape shape, uint64_t seed) {
   return sets;
 }
 
-// Seconds of each step of one pass.
+// Measures the seconds of each operation of one pass.
 class StepClock : public LinearObserver {
  public:
   void Begin(LinearOp) override { begin_ = Clock::now(); }
@@ -73,12 +74,12 @@ class StepClock : public LinearObserver {
   std::array<bool, kSteps> done_{};
 };
 
-// A layer with the times of its passes.
+// A layer that records the times of its passes.
 class Stopwatch {
  public:
   explicit Stopwatch(const LinearRecipe& recipe) : linear_(recipe) {}
 
-  // A forward and a backward pass.
+  // Runs and times a forward and a backward pass.
   void Run(LinearShape shape, uint64_t seed, Operands& on) {
     StepClock clock;
     const RandomStream random{seed, kLayerStream};
@@ -94,11 +95,12 @@ class Stopwatch {
     times_.samples[kOtherStep].push_back(std::max(rest, 0.0));
   }
 
+  // Discards the times so far.
   void Forget() {
     for (std::vector<double>& samples : times_.samples) samples.clear();
   }
 
-  // Since the last Forget.
+  // Returns the times since the last Forget.
   LayerTimes Times() {
     times_.kept_bytes = saved_.Bytes();
     return times_;
@@ -110,7 +112,7 @@ class Stopwatch {
   LayerTimes times_;
 };
 
-// The rounds: each times every layer once.
+// Runs the rounds, each of which times every layer once.
 void TimeRounds(const Settings& settings,
                 LinearShape shape,
                 uint64_t seed,
@@ -120,7 +122,7 @@ void TimeRounds(const Settings& settings,
   const auto round = [&] {
     for (Stopwatch& layer : layers) layer.Run(shape, seed, sets[next++ % sets.size()]);
   };
-  round();  // Warms up: pages, threads, code that a library makes when it is first called.
+  round();  // Warm-up of pages, threads, and code that a library generates at its first call.
   for (Stopwatch& layer : layers) layer.Forget();
   RepeatRounds(settings, layers.size(), round);
 }

@@ -11,7 +11,7 @@ void Fill(const TiledNormals& tensor, DeviceSpan<uint16_t> out, DeviceStream& st
     device_memory::CopyWithin(
         tile.data() + from, out.data() + to, count * sizeof(uint16_t), stream);
   });
-  stream.Wait();  // the tile goes
+  stream.Wait();  // before the tile is freed
 }
 
 void Copy(const DeviceArray<uint16_t>& from, DeviceArray<uint16_t>& to, DeviceStream& stream) {

@@ -10,11 +10,11 @@
 
 namespace numsim::experiments::linear_speed {
 
-// bf16 throughout.
+// Operands and results, all in bf16.
 class DeviceOperands {
  public:
   DeviceOperands(const LayerTensors& tensors, DeviceStream& stream);
-  // A copy of the operands, with room for results of its own.
+  // Copies the operands and allocates new memory for the results.
   DeviceOperands(const DeviceOperands& other, DeviceStream& stream);
 
   DeviceMatrix X() const { return View(x_, x_shape_); }
@@ -25,10 +25,10 @@ class DeviceOperands {
   MutableDeviceMatrix Dw() { return View(dw_, w_shape_); }
   MutableDeviceMatrix Result(LinearGemm product);
 
-  // All three results to NaN, so that what is not written shows.
+  // Sets all three results to NaN, so that unwritten elements are detected.
   void SpoilResults(DeviceStream& stream);
 
-  // A forward and a backward pass.
+  // Enqueues a forward and a backward pass.
   void Run(DeviceLinear& layer,
            RandomStream random,
            DeviceStream& stream,
@@ -47,18 +47,21 @@ class DeviceOperands {
   Codes x_, w_, g_, y_, dx_, dw_;
 };
 
-// Sets of the same operands, at least one, of together `bytes` at least.
+// Returns sets of the same operands that together take at least `bytes` bytes: at least one set and
+// at most 256.
 std::vector<DeviceOperands> MakeDeviceSets(const LayerTensors& tensors,
                                            size_t bytes,
                                            DeviceStream& stream);
 
-// Throws Error that names the layer and the element where the device's results and the CPU's
-// differ: all elements of a small layer (once for each layer of this process), bit for bit for the
-// products whose rule is stated.
+// Compares the device's results for a small layer with the CPU's, bit for bit in all elements.
+// Skips GEMMs under the accumulation mode `library`; on Hopper GPUs that mode is replaced by the
+// tensor cores' own and compared too. Does nothing if `name` was already checked in this process.
+// Throws Error that names the layer and the first element that differs.
 void CheckSmallLayer(const LinearRecipe& recipe, const std::string& name);
 
-// The same for some elements of each product of a pass over `on`, which holds `tensors`, and for
-// elements that were not written. Returns how many elements of the product were compared.
+// Compares some elements of a GEMM's result in `on`, after a pass over the operands `tensors`, with
+// the CPU's. Returns the number of elements that were compared. Throws Error that names the layer
+// and the first element that differs, or if any element is NaN or was not written.
 size_t CheckProduct(const LinearRecipe& recipe,
                     const std::string& name,
                     LinearGemm product,

@@ -10,7 +10,7 @@
 namespace numsim::experiments::linear_speed {
 namespace {
 
-// What a step does, in 10^9 operations or bytes.
+// The work of an operation, in 10^9 arithmetic operations or bytes.
 struct Work {
   double giga = std::numeric_limits<double>::quiet_NaN();
   const char* unit = "none";
@@ -23,7 +23,7 @@ Work WorkOf(const LinearRecipe& recipe, LinearShape shape, LinearOp step, size_t
   const double x = elements(shape.tokens, shape.in);
   const double w = elements(shape.out, shape.in);
   const double g = elements(shape.tokens, shape.out);
-  // Values on one side, codes on the other.
+  // A conversion reads values and writes codes, or vice versa.
   const auto convert = [&](double count, const FormatSpec& format) {
     const size_t bytes = value_bytes + static_cast<size_t>(format.StorageBytes());
     return Work{count * static_cast<double>(bytes) * 1e-9, "GB"};
@@ -53,7 +53,7 @@ Work WorkOf(const LinearRecipe& recipe, LinearShape shape, LinearOp step, size_t
   return {};
 }
 
-// The cells of one operation, from `operation` to `rate`.
+// Appends the cells of one operation, from `operation` to `rate`.
 void AppendTimes(std::string_view operation,
                  Part part,
                  const std::vector<double>& samples,

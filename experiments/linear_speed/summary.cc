@@ -1,5 +1,5 @@
-// What `linear-speed` says about the claims of Appendix B of [SwitchBack], and its table.
-// The published times are those of [SwitchBack-A100].
+// The summary of `linear-speed`: verdicts on the claims of Appendix B of [SwitchBack] and a table
+// of times. The published times are those of [SwitchBack-A100].
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,11 +8,11 @@
 #include <limits>
 
 #include "experiments/linear_speed/linear_speed.h"
+#include "experiments/shared/special_values.h"
 
 namespace numsim::experiments::linear_speed {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kPaperDim = 1024;  // the smallest of Figures 6 and 7
 
 std::string Verdict(size_t measured, size_t holding) {
@@ -20,7 +20,7 @@ std::string Verdict(size_t measured, size_t holding) {
   return holding == measured ? "holds" : holding > 0 ? "holds in part" : "does not hold";
 }
 
-// The tables with what all claims are about.
+// The tables, and the layer that all claims are about.
 struct View {
   const Table& operations;
   const Table& layers;
@@ -41,12 +41,13 @@ struct View {
                        subject.high_precision,
                        subject.product == "library" ? subject.library : subject.product);
   }
-  // Whether there is a standard layer, and the subject is not it.
+  // Returns true if the subject is not standard and a standard layer to compare it with exists.
   bool Compared() const {
     const LayerKey standard = subject.Standard();
     return subject != standard && std::find(keys.begin(), keys.end(), standard) != keys.end();
   }
-  // Seconds of an operation at the greatest dimension and number of tokens; 0 where there is none.
+  // Returns the seconds of an operation at the greatest dim and number of tokens; 0 if the layer
+  // does not have it.
   double Last(const LayerKey& key, std::string_view operation) const {
     const Curve curve = OperationCurve(operations, key, tokens.back(), operation);
     return curve.value.empty() ? 0 : curve.value.back();
@@ -71,7 +72,7 @@ Claim OperationsClaim(const View& view) {
       "int8 multiplies take just over half the time of standard fp16 ones, and quantise operations "
       "roughly an order of magnitude less time than a matmul (Appendix B, Figure 6 left).";
   if (!view.Compared()) {
-    claim.measured = "No layer beside standard.";
+    claim.measured = "No layer was timed together with standard.";
     claim.verdict = Verdict(0, 0);
     return claim;
   }
@@ -93,10 +94,9 @@ Claim OperationsClaim(const View& view) {
   }
   quantize /= static_cast<double>(std::max<size_t>(operations, 1)) * products;
   claim.measured = fmt::format(
-      "At the greatest dim and {} tokens the forward product of {} takes {:.2f} of the time of "
-      "that "
-      "of {}, the input gradient {:.2f}, dequantising included (criterion: both at most 0.65); a "
-      "quantise operation takes on average {:.3f} of the time of a standard product (at most 0.2).",
+      "At the greatest dim and {} tokens, the forward GEMM of {} takes {:.2f} of the time of that "
+      "of {}, the input gradient {:.2f}, including dequantisation (criterion: both at most 0.65); "
+      "a quantise operation takes on average {:.3f} of the time of a standard GEMM (at most 0.2).",
       view.tokens.back(),
       view.SubjectName(),
       forward,
@@ -126,7 +126,7 @@ Claim SavedClaim(const View& view) {
   }
   claim.measured = fmt::format(
       "Time that {} saves over {}, in percent at dim (criterion: at least 5 at dim >= {:g}):{}\n"
-      "More than 35 is no contradiction on a processor whose int8 products gain more.",
+      "More than 35 is no contradiction on a processor whose int8 GEMMs gain more.",
       view.SubjectName(),
       view.StandardName(),
       kPaperDim,
@@ -167,7 +167,7 @@ Claim GrowthClaim(const View& view) {
         most.value[i]);
   }
   claim.measured =
-      fmt::format("Time saved, from the least to the greatest (criterion: it grows):{}.",
+      fmt::format("Time saved, from the smallest to the greatest (criterion: it grows):{}.",
                   text.empty() ? " one size only" : text);
   claim.verdict = Verdict(measured, growing);
   return claim;
@@ -191,8 +191,8 @@ Claim QuantizeClaim(const View& view) {
   }
   const bool measured = !std::isnan(last) && view.subject != view.subject.Standard();
   claim.measured = fmt::format(
-      "Share of {}, in percent at dim (criterion: at most 25 at dim >= {:g}, at most 12 at the "
-      "greatest dim and number of tokens):{}",
+      "Share in the time of {}, in percent at dim (criterion: at most 25 at dim >= {:g}, at most "
+      "12 at the greatest dim and number of tokens):{}",
       view.SubjectName(),
       kPaperDim,
       text);
@@ -219,11 +219,9 @@ Claim LlmInt8Claim(const View& view) {
   }
   claim.measured = fmt::format(
       "Time that llm-int8 {} saves over {}, in percent at dim (criterion: none anywhere):{}\n"
-      "The layer of that name here has all three products in 8 bits and quantises like "
-      "switchback-q; "
-      "it has neither the outlier decomposition of LLM.int8() nor its kernels, and this is one "
-      "layer "
-      "where the paper timed training.",
+      "The layer of that name here computes all three GEMMs in 8 bits and quantises like "
+      "switchback-q; it has neither the outlier decomposition of LLM.int8() nor its kernels, and "
+      "it is timed as a single layer, where the paper timed training.",
       key.format,
       view.StandardName(),
       text.empty() ? " not timed." : text);
@@ -231,7 +229,7 @@ Claim LlmInt8Claim(const View& view) {
   return claim;
 }
 
-// From which dimension on every layer saves time.
+// Returns the dim from which every timed dim saves time, as text.
 std::string Crossing(const Curve& saved) {
   double from = kNaN;
   for (size_t i = saved.dim.size(); i-- > 0 && saved.value[i] > 0;) from = saved.dim[i];
@@ -243,7 +241,7 @@ std::string CrossingNote(const View& view, const LayerKey& key) {
   const Curve speedup = CurveOf(view.layers, key, view.tokens.back(), "speedup");
   if (speedup.value.empty() || std::isnan(speedup.value.back())) return "";
   return fmt::format(
-      "With {} tokens {} is faster than {} {}; at dim {:g} it is {:.2f} times as fast.\n",
+      "With {} tokens, {} is faster than {} {}; at dim {:g} it is {:.2f} times as fast.\n",
       view.tokens.back(),
       Label(key, view.keys),
       Label(key.Standard(), view.keys),
@@ -252,7 +250,7 @@ std::string CrossingNote(const View& view, const LayerKey& key) {
       speedup.value.back());
 }
 
-// What the time of the subject is spent on at the greatest size.
+// Describes what the subject's time is spent on at the greatest size.
 std::string RestNote(const View& view) {
   if (!view.Compared()) return "";
   double total = view.Last(view.subject, ToString(Part::kOther));
@@ -273,8 +271,8 @@ std::string RestNote(const View& view) {
   const double weight = view.Last(view.subject, LinearOp::kWeightGradientProduct);
   return fmt::format(
       "Where the time of {} goes at the greatest dim and {} tokens: {}. Its weight gradient alone "
-      "takes {:.0f} % of the time of {}: were all else free, the layer would be {:.2f} times as "
-      "fast.\n",
+      "takes {:.0f} % of the time of {}: if all else were free, the layer would be {:.2f} times "
+      "as fast.\n",
       Label(view.subject, view.keys),
       view.tokens.back(),
       text,
@@ -283,7 +281,7 @@ std::string RestNote(const View& view) {
       standard / weight);
 }
 
-// The table of shares and what is saved.
+// Returns the table of times, shares and saved time as text.
 std::string ShareTable(const Table& layers, std::span<const LayerKey> keys) {
   size_t width = 0;
   for (const LayerKey& key : keys) width = std::max(width, Label(key, keys).size());
@@ -294,7 +292,7 @@ std::string ShareTable(const Table& layers, std::span<const LayerKey> keys) {
                   "dim",
                   "tokens",
                   "ms",
-                  "products",
+                  "GEMMs",
                   "quantise",
                   "convert",
                   "other",
@@ -327,22 +325,21 @@ std::string ShareTable(const Table& layers, std::span<const LayerKey> keys) {
 std::string MachineNote(const LayerKey& key) {
   if (key.backend == "cuda") {
     return fmt::format(
-        "Timed on {} by its own clock; library is {}; values are {}. The claims were made of an "
+        "Timed on {} by its own clock; library is {}; values are {}. The claims were made about an "
         "NVIDIA A100 with fp16 as the standard and the layers' operations in Triton.\n",
         key.device,
         key.library,
         key.high_precision);
   }
   return fmt::format(
-      "Timed on {}, threads: {}, backend {}; library is {}. The claims were made of an NVIDIA A100 "
-      "with fp16 as the standard and the layers' operations in Triton; a processor has another "
-      "balance of products and memory, and its standard is {}: the claims are put to the rule of "
-      "products, {}, under which it is fastest.\n"
-      "The measurements that were published beside the figures (bitsandbytes, "
-      "info_a100_py2.jsonl) have 435.9 ms and 292.2 ms for standard and SwitchBack at dim 4096 and "
-      "131072 tokens, 26.9 and 22.1 ms at dim 1024, and with 8192 tokens at dim 1024 SwitchBack "
-      "was "
-      "slower: 1.72 and 1.91 ms.\n",
+      "Timed on {}, threads: {}, backend {}; library is {}. The claims were made about an NVIDIA "
+      "A100 with fp16 as the standard and the layers' operations in Triton; a processor has a "
+      "different balance of arithmetic and memory, and its standard is {}. The claims are tested "
+      "under the accumulation mode, {}, under which the standard is fastest.\n"
+      "The measurements that were published with the figures (bitsandbytes, info_a100_py2.jsonl) "
+      "give 435.9 ms and 292.2 ms for standard and SwitchBack at dim 4096 and 131072 tokens, and "
+      "26.9 and 22.1 ms at dim 1024; with 8192 tokens at dim 1024 SwitchBack was slower: 1.72 and "
+      "1.91 ms.\n",
       key.device,
       key.threads,
       key.backend,
@@ -372,9 +369,8 @@ Summary Summarise(const Settings& settings, const Tables& tables) {
   summary.notes += RestNote(view);
   summary.notes += CrossingNotes(tables.at(std::string(kCrossingsTable)));
   summary.notes +=
-      "Time of the forward and the backward pass, mean of both layers, its shares and what it "
-      "saves "
-      "over the standard layer of the same product rule:\n" +
+      "Time of the forward and the backward pass, mean of both layers, its shares, and the time "
+      "saved over the standard layer of the same accumulation mode:\n" +
       ShareTable(view.layers, view.keys);
   return summary;
 }

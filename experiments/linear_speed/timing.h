@@ -1,5 +1,5 @@
-// What the measuring parts of `linear-speed` share, on the CPU and on a device: when to stop, and
-// the rows of a point.
+// Shared code of the measurements of `linear-speed` on the CPU and on a device: when to stop, and
+// the rows of a trial.
 #pragma once
 
 #include <array>
@@ -12,53 +12,54 @@
 
 namespace numsim::experiments::linear_speed {
 
-inline constexpr size_t kOtherStep = kSteps;  // index of the time outside of every step
+inline constexpr size_t kOtherStep = kSteps;  // index of the time outside all operations
 
-// Streams of the operands; a Linear of stream kLayerStream draws from streams 8 to 15.
+// Random streams of the operands. A Linear with stream kLayerStream uses the streams 8 to 15.
 enum OperandStream : uint64_t { kStreamX, kStreamW, kStreamG };
 inline constexpr uint64_t kLayerStream = 1;
 
-// What was measured of a layer at one size.
+// Measurements of one layer at one size.
 struct LayerTimes {
-  // Seconds of each pass, by LinearOp and kOtherStep; empty where the layer does not have it.
+  // Seconds in each pass, by LinearOp and kOtherStep; empty for operations of other layers.
   std::array<std::vector<double>, kSteps + 1> samples;
-  // Elements of each product's result that were compared with the CPU's.
+  // Number of elements that were compared with the CPU's, by the LinearOp of the GEMM.
   std::array<size_t, kSteps> checked = {};
-  size_t kept_bytes = 0;
+  size_t kept_bytes = 0;  // bytes saved for backward
 };
 
-// What stands in every row: where it was timed, and how it stores values.
+// Where layers were timed, for every row, and the size of their values.
 struct TimedPlace {
   std::string device, library;
-  size_t value_bytes = 4;  // of an element that is not a code
+  size_t value_bytes = 4;  // bytes of an unquantised element
 };
 
-// Calls round() until there are --repeats and --min-seconds of `layers` layers, but no more once
-// --max-seconds of them are over.
+// Calls round() at least --repeats times and until --min-seconds per layer of `layers` are over,
+// but starts no further round once --max-seconds per layer are over.
 void RepeatRounds(const Settings& settings, size_t layers, const std::function<void()>& round);
 
 LinearShape ShapeOf(const Trial& trial);
 
-// The rows of operations.csv. Requires times of each layer.
+// Returns the rows of operations.csv. `times` holds the times of each layer.
 Rows OperationRows(const Trial& trial,
                    const TimedPlace& place,
                    std::span<const TimedLayer> layers,
                    std::span<const LayerTimes> times);
 
-// Measure under backend cuda; built only with CUDA. Results are compared with the CPU's: throws
-// Error that names the layer and the element where they differ. Layers that do not fit have no
-// rows.
+// Implements Measure for the backend cuda; only built with CUDA. Compares results with the CPU's
+// and throws Error that names the layer and the first element that differs. Layers for which
+// FitsDevice is false have no rows.
 Rows MeasureOnDevice(const Settings& settings, const Trial& trial);
 
-// Whether a device adds the layer's products at that size: sums of int8 have a limit
-// (gemm/gemm_device.h).
+// Returns true if the layer's GEMMs can run on a device at that size: the inner dimension of int8
+// GEMMs is limited to kMostInt8Products (gemm/gemm_device.h).
 bool FitsDevice(const LinearRecipe& recipe, LinearShape shape);
 
-// Bytes that a layer takes on the device at most, without its operands and results.
+// Returns an upper bound of a layer's device memory in bytes, without its operands and results.
 size_t DeviceBytes(const LinearRecipe& recipe, LinearShape shape);
 
-// The layers that FitsDevice, as indices, in groups that fit into `bytes` together, each with at
-// least one layer that is not standard where there are any; every standard layer is in all.
+// Divides the layers for which FitsDevice is true into groups, as indices. Every group holds all
+// standard layers and, if there are others, one or more of them: the first even if the group is
+// then larger than `bytes`, further ones only if the group still fits.
 std::vector<std::vector<size_t>> DeviceGroups(std::span<const TimedLayer> layers,
                                               LinearShape shape,
                                               size_t bytes);

@@ -1,4 +1,4 @@
-// The derived tables of `moment-formats`: pairs over seeds, and memory.
+// The derived tables of `moment-formats`: results of pairs over seeds, and memory.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -11,7 +11,7 @@
 namespace numsim::experiments::moment_formats {
 namespace {
 
-// A training of one pair with one seed.
+// The results of one pair with one seed.
 struct Outcome {
   double start = 0, loss = 0, bytes = 0, v_flushed = 0;
   bool diverged = false;
@@ -23,7 +23,7 @@ struct Pair {
   Seeds seeds;
 };
 
-// In the order of the table.
+// Returns the pairs with their results, in the order of the table.
 std::vector<Pair> PairsIn(const Table& table) {
   std::vector<Pair> pairs;
   for (size_t r = 0; r < table.rows.size(); ++r) {
@@ -56,7 +56,7 @@ void AddFlushed(const Table& table, std::vector<Pair>& pairs) {
   }
 }
 
-// One member of the outcomes.
+// Returns value(outcome) for each seed.
 template <typename Value>
 SeedValues ValuesOf(const Seeds& seeds, const Value& value) {
   SeedValues values;
@@ -64,8 +64,8 @@ SeedValues ValuesOf(const Seeds& seeds, const Value& value) {
   return values;
 }
 
-// Without a gain of fp32 there is nothing to compare with. The gap of a pair that diverged is
-// infinite.
+// Returns the verdict of a pair from its gap as a share of what fp32 gained. If fp32 gained
+// nothing, there is nothing to compare with. The gap of a pair that diverged is infinite.
 std::string VerdictOf(double share, double gained) {
   if (!(gained > 0)) return std::string(kNoVerdict);
   if (!(share <= kFails)) return "fails";
@@ -100,11 +100,11 @@ std::vector<std::string> PairRow(const Pair& p, const Seeds& baseline) {
           FormatCell(p.seeds.begin()->second.bytes)};
 }
 
-// Bytes a parameter of a large tensor: what one block more takes, so that what is stored once a
-// tensor does not count.
+// Returns the bytes per parameter of a large tensor, from the bytes that one more block takes, so
+// that data stored once per tensor do not count.
 double BytesOf(const std::string& storage) {
   const MomentFormat format = ParseMomentFormat(storage);
-  const size_t block = format.HasBlocks() ? format.block : 2;  // codes of 4 bits lie two a byte
+  const size_t block = format.HasBlocks() ? format.block : 2;  // a byte holds two 4-bit codes
   return (MomentBytes(format, 2 * block) - MomentBytes(format, block)) / static_cast<double>(block);
 }
 

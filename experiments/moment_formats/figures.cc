@@ -1,5 +1,5 @@
-// The figures of `moment-formats`: losses by the format of v, their gap to fp32, and what of v is
-// flushed to zero.
+// The figures of `moment-formats`: losses by the format of v, their gap to fp32, and the share of v
+// that is flushed to zero.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,7 +13,7 @@
 namespace numsim::experiments::moment_formats {
 namespace {
 
-// Shares below this are drawn at it.
+// Smaller shares are drawn at this value.
 constexpr double kLeastShare = 1e-6;
 
 std::vector<MomentPair> PairsIn(const Table& table) {
@@ -25,9 +25,9 @@ std::vector<MomentPair> PairsIn(const Table& table) {
   return pairs;
 }
 
-// A column against the step.
+// Returns a column of a pair against the step. A seed that diverged is part of the curve as long as
+// its values are finite.
 Series SeriesOf(const Table& table, const MomentPair& pair, const char* column, double least) {
-  // A seed that has diverged is in the curve as long as it had a loss.
   const auto selects = [&](size_t r) {
     return pair == MomentPair{table.Text(r, "m"), table.Text(r, "v")};
   };
@@ -45,8 +45,8 @@ Styles StylesOf(const std::vector<MomentPair>& pairs) {
   return styles;
 }
 
-// How a moment is scaled and rounded, defaults resolved: "tensor", "block:128+sr". Empty for what
-// is never scaled.
+// Returns the scaling and rounding of a moment with defaults resolved: "tensor", "block:128+sr".
+// Empty for a storage that is never scaled.
 std::string ScalingOf(const std::string& storage) {
   const MomentFormat format = ParseMomentFormat(storage);
   if (format.IsExact() || format.scaling == MomentScaling::kDynamic) return "";
@@ -55,15 +55,15 @@ std::string ScalingOf(const std::string& storage) {
   return text + storage.substr(std::min(storage.find('+'), storage.size()));
 }
 
-// Pairs that share the storage of v and how m is scaled: a panel. An m that is never scaled is in
-// the first of them.
+// The pairs of one panel: they share the storage of v and the scaling of m. A pair whose m is never
+// scaled is in the first group of its v.
 struct Group {
   std::string v, m_scaling;
   std::vector<MomentPair> pairs;
   std::string title;
 };
 
-// With the scaling of m where the storage of v alone does not tell panels apart.
+// Sets the titles, which name the scaling of m only if several groups have the same v.
 void AddTitles(std::vector<Group>& groups) {
   for (Group& group : groups) {
     const auto same = [&](const Group& other) { return other.v == group.v; };
@@ -86,7 +86,7 @@ std::vector<Group> GroupsOf(const std::vector<MomentPair>& pairs) {
     if (found->m_scaling.empty()) found->m_scaling = scaling;
     found->pairs.push_back(pair);
   }
-  // The baseline alone is a curve too.
+  // If there is only the baseline, it still gets a panel.
   if (groups.empty()) groups.push_back({kBaseline.v, "", {}, ""});
   AddTitles(groups);
   return groups;
@@ -97,7 +97,7 @@ Panel LossPanel(
   Panel panel;
   panel.title = group.title;
   panel.x = StepAxis(curves);
-  panel.y = {.label = "training loss, nats a byte", .low = low, .high = high};
+  panel.y = {.label = "training loss, nats per byte", .low = low, .high = high};
   for (const MomentPair& pair : group.pairs) {
     Series series = SeriesOf(curves, pair, "loss", 0);
     series.style = styles.at(FormatPart(pair.m));
@@ -130,7 +130,7 @@ Figure LossFigure(const Table& curves) {
   return figure;
 }
 
-// Losses of the baseline by seed and step.
+// The losses of the baseline by seed and step.
 using BaselineLosses = std::map<std::pair<std::string, std::string>, double>;
 
 BaselineLosses BaselineOf(const Table& curves) {
@@ -142,7 +142,7 @@ BaselineLosses BaselineOf(const Table& curves) {
   return losses;
 }
 
-// Loss minus that of the baseline with the same seed and batches.
+// Returns the loss of a pair minus that of the baseline with the same seed and batches.
 Series GapSeries(const Table& curves, const MomentPair& pair, const BaselineLosses& baseline) {
   StepValues gaps;
   for (size_t r = 0; r < curves.rows.size(); ++r) {
@@ -155,10 +155,10 @@ Series GapSeries(const Table& curves, const MomentPair& pair, const BaselineLoss
   return SeriesOverSeeds(gaps);
 }
 
-// Lines that can be told apart in a panel.
+// The number of lines that can be told apart in a panel.
 constexpr size_t kMostLines = 8;
 
-// Groups of one pair share panels, behind the others.
+// Merges the groups of a single pair into shared panels, after the other groups.
 std::vector<Group> MixSingles(const std::vector<Group>& groups) {
   std::vector<Group> result, mixed;
   for (const Group& group : groups) {
@@ -175,14 +175,14 @@ std::vector<Group> MixSingles(const std::vector<Group>& groups) {
   return result;
 }
 
-// What fp32 gained, from the first record to the last.
+// Returns the loss that fp32 gained from the first record to the last.
 double GainOf(const Table& curves) {
   const Series baseline = SeriesOf(curves, kBaseline, "loss", 0);
   return baseline.y.front() - baseline.y.back();
 }
 
-// Extends a panel that would be empty, since all its curves leave the range, to the lowest of those
-// that go on to the last step.
+// Extends the range of y to the lowest final loss of the curves that reach the last step, if the
+// panel would otherwise be too low for all of them.
 void ReachLowestCurve(Panel& panel) {
   double lowest = std::numeric_limits<double>::infinity();
   for (const Series& series : panel.series) {
@@ -202,7 +202,7 @@ Figure GapFigure(const Table& curves) {
     Panel panel;
     panel.title = group.title;
     panel.x = StepAxis(curves);
-    panel.y = {.label = "gap, nats a byte", .low = -0.03 * gain, .high = 0.15 * gain};
+    panel.y = {.label = "gap, nats per byte", .low = -0.03 * gain, .high = 0.15 * gain};
     for (const MomentPair& pair : group.pairs) {
       Series series = GapSeries(curves, pair, baseline);
       series.label = group.v.empty() ? pair.Text() : "m in " + FormatPart(pair.m);
@@ -215,10 +215,9 @@ Figure GapFigure(const Table& curves) {
   return figure;
 }
 
-// With the first m of the table for each v.
+// Returns the figure of flushed second moments; it shows each v with its first m in the table.
 Figure FlushedFigure(const Table& flushed) {
-  Figure figure{
-      "moment-flushed", "Second moments that storage turns into zero", 1, {}, "flushed.csv"};
+  Figure figure{"moment-flushed", "Second moments that are stored as zero", 1, {}, "flushed.csv"};
   Panel panel;
   panel.x = StepAxis(flushed);
   panel.y = {.label = "share of v's elements stored as zero",

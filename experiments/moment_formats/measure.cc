@@ -1,4 +1,4 @@
-// One training of `moment-formats`.
+// Measures one trial of `moment-formats`: a training.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -10,18 +10,18 @@
 namespace numsim::experiments::moment_formats {
 namespace {
 
-// What a step did to the moments of all matrices.
+// Statistics of one step over the moments of all matrices.
 struct MomentSums {
-  double elements = 0, m_flushed = 0, v_flushed = 0;
-  double tensors = 0, m_error = 0, v_error = 0;  // squares
+  double elements = 0, m_flushed = 0, v_flushed = 0;  // numbers of elements
+  double tensors = 0, m_error = 0, v_error = 0;       // number of tensors; sums of squared errors
   double update_max = 0;
 };
 
-// A share or error that is not known counts as nothing lost.
+// Returns 0 for NaN: an unknown share or error counts as nothing lost.
 double OrZero(double x) { return std::isnan(x) ? 0 : x; }
 double Square(double x) { return x * x; }
 
-// The rows of telemetry of the last step; forgets them.
+// Sums the telemetry rows of the last step and clears the telemetry.
 MomentSums TakeMoments(Trainer& trainer) {
   const Table& table = trainer.telemetry().Of("optimizer");
   std::map<std::string, double> elements;
@@ -62,7 +62,7 @@ Rows Measure(const Settings& settings, const Trial& trial) {
     trainer.Step();
     if (step % every == 0) {
       const MomentSums sums = TakeMoments(trainer);
-      // A step that was not taken, for NaN or infinity, stored nothing.
+      // A step that was skipped because of NaN or infinity stored nothing.
       if (sums.elements > 0 && trainer.steps_taken() > step) {
         rows.Add(kFlushedTable,
                  {FormatCell(step + 1),

@@ -1,4 +1,4 @@
-// What the experiment `moment-formats` is: options, tables, points.
+// Definition of the experiment `moment-formats`: options, tables, trials.
 #include "experiments/moment_formats/moment_formats.h"
 
 #include <fmt/format.h>
@@ -16,32 +16,29 @@ namespace moment_formats {
 namespace {
 
 constexpr std::string_view kDescription =
-    "A byte-level Llama is trained with AdamW whose moments m and v are really stored in the "
-    "formats\n"
-    "named: codes and scales, read back before the next step. The rest is float32, so that "
-    "nothing\n"
-    "but the moments differs: same weights at the start and same batches for a seed.\n"
-    "A grid of formats for m and for v under each of --scalings, then single --pairs:\n"
+    "Trains a byte-level Llama with AdamW whose moments m and v are really stored in the given\n"
+    "formats: as codes and scales, which are read back before the next step. Everything else is\n"
+    "float32, so that only the moments differ: for a seed, all pairs start from the same weights\n"
+    "and see the same batches. Measured are a grid of formats for m and for v under each of\n"
+    "--scalings, then the single --pairs. Scalings:\n"
     "  none      a cast that saturates\n"
-    "  tensor    absmax of the tensor to the largest value of the format (the paper)\n"
-    "  block:N   the same for N consecutive elements\n"
-    "  coat:N    COAT's dynamic range expansion in blocks, of formats of up to 8 bits\n"
+    "  tensor    scales the absmax of the tensor to the largest value of the format (the paper)\n"
+    "  block:N   does so for each block of N consecutive elements\n"
+    "  coat:N    COAT's dynamic range expansion in blocks, for formats of up to 8 bits\n"
     "  dynamic   bitsandbytes' 8-bit map, in blocks of 256 (a format and scaling in one)\n"
     "fp32 is never scaled. Moments of vectors (norms) stay in fp32, as in the authors' code.\n"
-    "The gap of a pair is its validation loss minus that of fp32 with the same seed, in shares of\n"
-    "what fp32 gained since the start. It matches at 0.01 or less, fails above 0.05 or when it\n"
-    "diverges, and is close in between; both are judged by the mean over seeds.\n"
-    "flushed.csv has the mechanism: the share of elements that were not zero and were stored as\n"
-    "zero. The next v of such an element is (1 - beta2) g^2, so its step is m over a small "
-    "multiple\n"
-    "of |g|, however small that is beside m; from stored moments (--update-from) it is m over\n"
+    "The gap of a pair is its validation loss minus that of fp32 with the same seed, as a share\n"
+    "of the loss that fp32 gained since the start. A pair matches fp32 at a gap of 0.01 or less,\n"
+    "fails above 0.05 or when it diverges, and is close in between, judged by the mean over\n"
+    "seeds.\n"
+    "flushed.csv shows the mechanism: the share of nonzero elements that are stored as zero. The\n"
+    "next v of such an element is (1 - beta2) g^2, so its step is m over a small multiple of |g|,\n"
+    "however small |g| is compared with m; from stored moments (--update-from) the step is m over\n"
     "epsilon.\n"
-    "memory.csv: bytes a parameter as they are stored, and a model of --billions parameters of "
-    "them,\n"
-    "with optimiser states and master weights spread over 1 to 8 devices.\n"
-    "Claims under test: v in E4M3 fails; m in E4M3 with v in E5M2 matches fp32; no other pair of "
-    "FP8\n"
-    "formats does; memory falls by about 30 % (Table 4).";
+    "memory.csv lists the bytes per parameter as stored, and the memory of a model of --billions\n"
+    "parameters, with optimiser states and master weights spread over 1 to 8 devices.\n"
+    "Claims under test: v in E4M3 fails; m in E4M3 with v in E5M2 matches fp32; no other pair of\n"
+    "FP8 formats does; memory falls by about 30 % (Table 4).";
 
 constexpr const char* kPairsQuick =
     "bf16/bf16,fp16/fp16,e4m3fn@tensor/fp16@tensor,e4m3@tensor/e5m2@tensor,e4m3fn@none/e5m2@none,"
@@ -57,41 +54,42 @@ std::vector<Option> Options() {
   return {
       // clang-format off
       {.name = "m",             .quick = "fp32,e4m3fn,e5m2", .paper = "fp32,bf16,fp16,e4m3fn,e4m3,e5m2,dynamic",
-       .help = "formats of the first moment in the grid", .small = "fp32,e4m3fn,e5m2"},
+       .help = "formats of the first moment in the grid, separated by commas", .small = "fp32,e4m3fn,e5m2"},
       {.name = "v",             .quick = "fp32,e4m3fn,e5m2", .paper = "fp32,bf16,fp16,e4m3fn,e4m3,e5m2,dynamic",
-       .help = "formats of the second moment in the grid", .small = "fp32,e4m3fn,e5m2", .demo = "e4m3fn,e5m2"},
-      {.name = "scalings",      .quick = "tensor",    .paper = "none,tensor,block:128,coat:128", .help = "scalings of the grid: none, tensor, block:N, coat:N"},
-      {.name = "pairs",         .quick = kPairsQuick, .paper = "none",     .help = "more pairs M/V, e.g. e4m3fn@block:128/e5m2@tensor+sr; none",
+       .help = "formats of the second moment in the grid, separated by commas", .small = "fp32,e4m3fn,e5m2", .demo = "e4m3fn,e5m2"},
+      {.name = "scalings",      .quick = "tensor",    .paper = "none,tensor,block:128,coat:128", .help = "scalings of the grid, separated by commas: none, tensor, block:N, coat:N"},
+      {.name = "pairs",         .quick = kPairsQuick, .paper = "none",     .help = "further pairs M/V, separated by commas, e.g. e4m3fn@block:128/e5m2@tensor+sr; or none",
        .small = kPairsSmall, .demo = "none"},
       {.name = "text",          .quick = "",          .paper = "",
-       .help = "UTF-8 file to train on, its last tenth for validation; empty: generated text"},
+       .help = "UTF-8 file to train on; its last tenth is for validation; empty: generated text"},
       {.name = "text-size",     .quick = "1048576",   .paper = "67108864", .help = "bytes of generated text", .small = "4194304"},
       {.name = "layers",        .quick = "2",         .paper = "12",       .help = "blocks of the model, 1 to 128", .small = "4"},
       {.name = "width",         .quick = "64",        .paper = "768",      .help = "width of the model", .small = "128"},
-      {.name = "heads",         .quick = "2",         .paper = "12",       .help = "heads; divides width", .small = "4"},
-      {.name = "context",       .quick = "64",        .paper = "2048",     .help = "bytes of a sequence", .small = "128"},
-      {.name = "batch",         .quick = "8",         .paper = "128",      .help = "sequences of a step", .small = "16"},
-      {.name = "steps",         .quick = "300",       .paper = "20000",    .help = "steps of training, 10 at least", .small = "600", .demo = "600"},
+      {.name = "heads",         .quick = "2",         .paper = "12",       .help = "attention heads; must divide the width", .small = "4"},
+      {.name = "context",       .quick = "64",        .paper = "2048",     .help = "bytes per sequence", .small = "128"},
+      {.name = "batch",         .quick = "8",         .paper = "128",      .help = "sequences per step", .small = "16"},
+      {.name = "steps",         .quick = "300",       .paper = "20000",    .help = "training steps, 10 or more", .small = "600", .demo = "600"},
       {.name = "lr",            .quick = "3e-3",      .paper = "3e-4",     .help = "peak learning rate", .small = "2e-3"},
       {.name = "warmup",        .quick = "30",        .paper = "2000",     .help = "steps of linear warm-up", .small = "60", .demo = "60"},
-      {.name = "epsilon",       .quick = "1e-8",      .paper = "1e-8",     .help = "of AdamW; Llama2 has 1e-5"},
+      {.name = "epsilon",       .quick = "1e-8",      .paper = "1e-8",     .help = "epsilon of AdamW; Llama2 has 1e-5"},
       {.name = "beta1",         .quick = "0.9",       .paper = "0.9",      .help = "decay of m"},
       {.name = "beta2",         .quick = "0.95",      .paper = "0.95",     .help = "decay of v"},
-      {.name = "weight-decay",  .quick = "0.1",       .paper = "0.1",      .help = "of matrices"},
-      {.name = "clip",          .quick = "1",         .paper = "1",        .help = "largest norm of gradients; 0: any"},
-      // Of demo: the failure of E4M3 that larger models have too. From fresh moments they have none.
+      {.name = "weight-decay",  .quick = "0.1",       .paper = "0.1",      .help = "weight decay of matrices"},
+      {.name = "clip",          .quick = "1",         .paper = "1",        .help = "largest norm of gradients; 0 disables clipping"},
+      // The demo shows a failure of E4M3 that larger models have too; with fresh moments they do
+      // not.
       {.name = "update-from",   .quick = "fresh",     .paper = "fresh",
-       .help = "moments that make the update: fresh, or as they come back from storage: stored", .demo = "stored"},
-      {.name = "records",       .quick = "30",        .paper = "100",      .help = "points of a curve at least, 2 to --steps"},
-      {.name = "valid-batches", .quick = "16",        .paper = "16",       .help = "batches of a validation"},
-      {.name = "billions",      .quick = "6.74",      .paper = "6.74",     .help = "parameters of memory.csv, 10^9"},
+       .help = "moments from which updates are computed: fresh, or stored (as read back from storage)", .demo = "stored"},
+      {.name = "records",       .quick = "30",        .paper = "100",      .help = "minimum number of points per curve, 2 to --steps"},
+      {.name = "valid-batches", .quick = "16",        .paper = "16",       .help = "batches per validation"},
+      {.name = "billions",      .quick = "6.74",      .paper = "6.74",     .help = "parameters of the model in memory.csv, in 10^9"},
       // clang-format on
   };
 }
 
 std::vector<TableSpec> TableSpecs() {
   const Column m{"m", "storage of the first moment"}, v{"v", "storage of the second moment"};
-  const Column seed{"seed", "of weights and batches"};
+  const Column seed{"seed", "seed of weights and batches"};
   return {
       {.name = std::string(kCurvesTable),
        .columns = {m,
@@ -99,7 +97,7 @@ std::vector<TableSpec> TableSpecs() {
                    seed,
                    {"step", "steps taken"},
                    {"loss",
-                    "mean training loss since the last record, nats a byte; at step 0 the "
+                    "mean training loss since the last record, nats per byte; at step 0 the "
                     "validation loss"}}},
       {.name = std::string(kFlushedTable),
        .columns = {m,
@@ -107,51 +105,55 @@ std::vector<TableSpec> TableSpecs() {
                    seed,
                    {"step", "steps taken"},
                    {"m_flushed",
-                    "share of a matrix's elements of m, not zero, that are stored as zero; mean "
-                    "over matrices by their sizes"},
-                   {"v_flushed", "the same of v"},
+                    "share of nonzero elements of m that are stored as zero; mean over matrices, "
+                    "weighted by their sizes"},
+                   {"v_flushed",
+                    "share of nonzero elements of v that are stored as zero, as for m"},
                    {"m_error", "relative error of the stored m, root mean square over tensors"},
-                   {"v_error", "the same of v"},
-                   {"update_max", "largest magnitude of a step's direction"}}},
+                   {"v_error", "relative error of the stored v, root mean square over tensors"},
+                   {"update_max", "largest magnitude in the direction of a step"}}},
       {.name = std::string(kFinalTable),
        .columns = {m,
                    v,
                    seed,
                    {"status", "finished or diverged"},
                    {"steps", "steps taken"},
-                   {"start_loss", "validation loss before training, nats a byte"},
-                   {"train_loss", "mean of the last 10 steps"},
-                   {"valid_loss", "at the end; inf when diverged"},
+                   {"start_loss", "validation loss before training, nats per byte"},
+                   {"train_loss", "mean training loss of the last 10 steps"},
+                   {"valid_loss", "validation loss at the end; inf when diverged"},
                    {"entropy_bound", "known lower bound of the loss; nan: none is known"},
-                   {"m_bytes", "bytes a parameter that m takes, over the whole model"},
-                   {"v_bytes", "the same of v"}}},
+                   {"m_bytes", "bytes per parameter that m takes, over the whole model"},
+                   {"v_bytes", "bytes per parameter that v takes, over the whole model"}}},
       {.name = std::string(kPairsTable),
        .derived = true,
        .columns = {m,
                    v,
-                   {"seeds", ""},
-                   {"diverged", "seeds that diverged"},
-                   {"valid_loss", "mean over seeds, nats a byte"},
-                   {"valid_loss_low", "95 % interval (Student's t); nan for one seed"},
-                   {"valid_loss_high", ""},
-                   {"gap", "valid_loss minus that of fp32, paired by seed, in nats a byte"},
-                   {"gap_low", "95 % interval"},
-                   {"gap_high", ""},
-                   {"gap_share", "gap over what fp32 gained since the start"},
-                   {"verdict", "matches, close or fails; none where fp32 itself did not learn"},
+                   {"seeds", "number of seeds"},
+                   {"diverged", "number of seeds that diverged"},
+                   {"valid_loss", "mean over seeds, nats per byte"},
+                   {"valid_loss_low",
+                    "95 % interval of valid_loss (Student's t); nan for one seed"},
+                   {"valid_loss_high", "95 % interval of valid_loss"},
+                   {"gap", "valid_loss minus that of fp32, paired by seed, nats per byte"},
+                   {"gap_low", "95 % interval of gap"},
+                   {"gap_high", "95 % interval of gap"},
+                   {"gap_share", "gap over the loss that fp32 gained since the start"},
+                   {"verdict", "matches, close or fails; none if fp32 itself did not learn"},
                    {"v_flushed", "mean of v_flushed over the training"},
-                   {"bytes", "of m and v a parameter"}}},
+                   {"bytes", "bytes of m and v per parameter"}}},
       {.name = std::string(kMemoryTable),
        .derived = true,
        .columns = {m,
                    v,
                    {"master", "format of the master weights"},
-                   {"m_bytes", "bytes a parameter of a large tensor"},
-                   {"v_bytes", ""},
-                   {"master_bytes", ""},
-                   {"devices", "that share m, v and master (ZeRO-1)"},
-                   {"gigabytes", "of a device: those, and bf16 weights and gradients, 10^9 bytes"},
-                   {"saving", "share of what fp32 moments and masters take"}}},
+                   {"m_bytes", "bytes of m per parameter, for a large tensor"},
+                   {"v_bytes", "bytes of v per parameter, for a large tensor"},
+                   {"master_bytes", "bytes of the master weight per parameter"},
+                   {"devices", "number of devices that share m, v and master (ZeRO-1)"},
+                   {"gigabytes",
+                    "memory of one device, 10^9 bytes: its share of m, v and master, and bf16 "
+                    "weights and gradients"},
+                   {"saving", "1 - gigabytes over those of fp32 moments and fp32 masters"}}},
   };
 }
 
@@ -177,7 +179,7 @@ std::vector<Trial> Trials(const Settings& settings) {
   return trials;
 }
 
-// fp32 and the dynamic map have no other scaling.
+// Returns the storage of a format under a scaling. fp32 and the dynamic map take no other scaling.
 std::string Storage(const std::string& format, const std::string& scaling) {
   if (format == "fp32" || format.starts_with("dynamic")) return format;
   return format + "@" + scaling;
@@ -191,7 +193,8 @@ MomentFormat Parse(std::string_view option, const std::string& text) {
   }
 }
 
-// Every format of the option that can be stored under that scaling: COAT is for 8 bits.
+// Returns the storages of the option's formats under a scaling, without formats that it does not
+// support: COAT is for formats of up to 8 bits.
 std::vector<std::string> StoragesOf(const Settings& settings,
                                     const char* option,
                                     const std::string& scaling) {
@@ -200,8 +203,8 @@ std::vector<std::string> StoragesOf(const Settings& settings,
   for (const std::string& format : settings.GetList(option)) {
     if (format.find_first_of("@+") != std::string::npos) {
       throw Error::Format(
-          "--{}: '{}' is not a format alone; --scalings are for all of them, --pairs for single "
-          "ones",
+          "--{}: '{}' is more than a format; use --scalings for the scaling of the grid and "
+          "--pairs for single pairs",
           option,
           format);
     }

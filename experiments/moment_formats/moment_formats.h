@@ -21,7 +21,7 @@ inline constexpr std::string_view kFinalTable = "final";
 inline constexpr std::string_view kPairsTable = "pairs";
 inline constexpr std::string_view kMemoryTable = "memory";
 
-// How both moments are stored, as texts of moments/moment_format.h.
+// The storage of both moments, as texts of moments/moment_format.h.
 struct MomentPair {
   std::string m, v;
 
@@ -30,11 +30,11 @@ struct MomentPair {
 };
 inline const MomentPair kBaseline{"fp32", "fp32"};
 
-// Every pair of the settings once: the baseline, the grid of --m, --v and --scalings, then --pairs.
-// Throws Error naming the option.
+// Returns every pair of the settings once: the baseline, the grid of --m, --v and --scalings, then
+// --pairs. Throws Error naming a bad option.
 std::vector<MomentPair> PairsOf(const Settings& settings);
 
-// The training of a pair; `seed` is that of weights and batches.
+// Returns the training configuration of a pair; `seed` is the seed of weights and batches.
 TrainConfig ConfigOf(const Settings& settings, const MomentPair& pair, uint64_t seed);
 
 Rows Measure(const Settings& settings, const Trial& trial);
@@ -42,15 +42,17 @@ void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
 Summary Summarise(const Settings& settings, const Tables& tables);
 
-// A pair matches fp32 when its validation loss is above that of fp32 by at most this share of what
-// fp32 gained since the start, and fails when it is above by more than kFails of that, or diverged.
+// Thresholds for the gap of a pair: its validation loss minus that of fp32, as a share of the loss
+// that fp32 gained since the start. A pair matches fp32 at kMatches or less. It fails above kFails
+// or when it diverged.
 inline constexpr double kMatches = 0.01;
 inline constexpr double kFails = 0.05;
-// The verdict where fp32 gained nothing or diverged: there is nothing to compare with.
+// The verdict when fp32 gained nothing or diverged, so that there is nothing to compare with.
 inline constexpr std::string_view kNoVerdict = "none";
 
-// "A" of "A@SCALING+sr"; "@SCALING+sr", "" without.
+// Returns the format "A" of the storage "A@SCALING+sr".
 std::string FormatPart(std::string_view storage);
+// Returns the rest of the storage, "@SCALING+sr"; "" if there is none.
 std::string StoragePart(std::string_view storage);
 
 }  // namespace moment_formats

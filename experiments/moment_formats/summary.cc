@@ -1,4 +1,4 @@
-// What the tables of `moment-formats` say of [Fishman].
+// The summary of `moment-formats`: verdicts on the claims of [Fishman], from the tables.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -57,14 +57,15 @@ std::vector<Row> RowsOf(const Table& pairs) {
   return rows;
 }
 
-// E4M3 is e4m3fn here, or the 240 of the authors' code.
+// Returns true for the formats that count as E4M3: e4m3fn, and e4m3 (maximum 240, as in the
+// authors' code).
 bool IsE4m3(const std::string& storage) {
   const std::string format = FormatPart(storage);
   return format == "e4m3fn" || format == "e4m3";
 }
 bool IsE5m2(const std::string& storage) { return FormatPart(storage) == "e5m2"; }
 bool IsFp8(const std::string& storage) { return IsE4m3(storage) || IsE5m2(storage); }
-// The paper's scaling, one scale a tensor, to nearest.
+// Returns true for the paper's storage: one scale per tensor or none, rounded to nearest.
 bool IsPapers(const std::string& storage) {
   return StoragePart(storage) == "@tensor" || StoragePart(storage).empty();
 }
@@ -84,7 +85,7 @@ std::vector<const Row*> Select(const std::vector<Row>& rows, const Which& which)
   }
   return found;
 }
-// Those that could be compared with fp32.
+// Selects only rows that could be compared with fp32.
 template <typename Which>
 std::vector<const Row*> SelectJudged(const std::vector<Row>& rows, const Which& which) {
   std::vector<const Row*> found = Select(rows, which);
@@ -107,8 +108,8 @@ Claim SecondMomentClaim(const std::vector<Row>& rows) {
       SelectJudged(rows, [](const MomentPair& p) { return IsE4m3(p.v) && IsPapers(p); });
   const size_t failed = CountOf(found, "fails");
   return {
-      "The second moment \"is able to converge only with E5M2 format\": v in E4M3 with one scale a "
-      "tensor fails (Section 5.2, Figure 5).",
+      "The second moment \"is able to converge only with E5M2 format\": v in E4M3 with one scale "
+      "per tensor fails (Section 5.2, Figure 5).",
       fmt::format("{} of {} pairs with v in E4M3 fail.{}", failed, found.size(), Lines(found)),
       AllOrSome(failed, found.size())};
 }
@@ -158,7 +159,7 @@ Claim MemoryClaim(const Table& memory) {
     const double saving = memory.Number(r, "saving");
     const bool about = saving >= 0.25 && saving <= 0.35;
     (memory.Number(r, "devices") == kPapersDevices ? papers_devices : others) |= about;
-    text += fmt::format("\n  {} device{}: {:.1f} GB a device, {:.1f} % less",
+    text += fmt::format("\n  {} device{}: {:.1f} GB per device, {:.1f} % less",
                         memory.Text(r, "devices"),
                         memory.Text(r, "devices") == "1" ? "" : "s",
                         memory.Number(r, "gigabytes"),
@@ -175,8 +176,9 @@ Claim MemoryClaim(const Table& memory) {
   }
   claim.measured = fmt::format(
       "Computed from the bytes that are stored, not measured on devices: weights and gradients in "
-      "bf16 on each device, moments and masters spread over them, activations not counted. It "
-      "holds with 25 to 35 % on {} devices, in part with that on another number of them.{}",
+      "bf16 on each device, moments and masters spread over the devices, activations not counted. "
+      "Criterion: 25 to 35 % less on {} devices; it holds in part with that on another number of "
+      "devices.{}",
       kPapersDevices,
       text);
   claim.verdict = papers_devices ? kHolds : others ? kPartly : kFailsVerdict;
@@ -194,28 +196,28 @@ std::string Notes(const Settings& settings, const Tables& tables, const std::vec
   const double bound = final_table.Number(0, "entropy_bound");
   if (!std::isnan(bound)) {
     text += fmt::format(
-        "\nNo model's expected loss is below {:.4f} nats a byte on this generated text.", bound);
+        "\nNo model's expected loss is below {:.4f} nats per byte on this generated text.", bound);
   }
   if (settings.seeds < 3) {
     text += fmt::format(
-        "\n{} seed{}: gaps of less than a few hundredths of a nat are not told from noise "
-        "(--seeds 3 or more, --preset small).",
+        "\n{} seed{}: gaps of less than a few hundredths of a nat cannot be told from noise "
+        "(use --seeds 3 or more, or --preset small).",
         settings.seeds,
         settings.seeds == 1 ? "" : "s");
   }
   if (rows.front().verdict == kNoVerdict) {
-    text += "\nfp32 itself diverged or gained nothing: no pair is judged.";
+    text += "\nfp32 itself diverged or gained nothing, so no pair is judged.";
   }
   const auto from = settings.options.find("update-from");
   if (from != settings.options.end()) {
     text +=
         from->second == "fresh"
-            ? "\nUpdates are made from the fresh moments, before they are stored, as in the "
-              "authors' "
-              "code: there (1 - beta2) g^2 stands for a v that was flushed. --update-from stored "
-              "makes them from what comes back, where nothing does."
-            : "\nUpdates are made from moments as they come back from storage, where a flushed v "
-              "leaves epsilon alone. The authors' code makes them from the fresh ones "
+            ? "\nUpdates are computed from the fresh moments, before they are stored, as in the "
+              "authors' code: (1 - beta2) g^2 then takes the place of a v that was flushed. With "
+              "--update-from stored they are computed from the moments as read back from storage, "
+              "where nothing does."
+            : "\nUpdates are computed from the moments as read back from storage, where a flushed "
+              "v leaves only epsilon. The authors' code computes them from the fresh moments "
               "(--update-from fresh).";
   }
   return text + fmt::format(

@@ -16,14 +16,16 @@ namespace {
 
 constexpr double kZ95 = 1.959963984540054;
 
-// The standard error of log(variance) that an interval variance * exp(+-1.96 error) came from.
+// Returns the standard error of log(variance) that belongs to the interval
+// variance * exp(+-1.96 error) in the table.
 double LogError(const Table& table, size_t row) {
   const double low = table.Number(row, "var_error_low");
   const double high = table.Number(row, "var_error_high");
   return Log(high / low) / (2 * kZ95);
 }
 
-// The slope of log(column) against log(k); without errors of its own every point weighs the same.
+// Fits the slope of log(column) against log(k) over the rows of `curve`, which are weighted by
+// `log_error`, the standard errors of log(column). A constant log_error weights all rows equally.
 LineFit FitSlope(const Table& table,
                  const Curve& curve,
                  std::string_view column,
@@ -77,7 +79,8 @@ std::vector<std::string> SlopeRow(const Table& table, const Curve& curve) {
           FormatCell(static_cast<double>(covered) / static_cast<double>(curve.rows.size()))};
 }
 
-// The variance of the error at one length: a geometric mean over seeds.
+// Variance of the error and relative error at one length, as geometric means over seeds; log_error2
+// is the squared standard error of log_variance.
 struct LengthError {
   double log_variance = 0, log_error2 = 0, log_relative = 0;
   int seeds = 0;

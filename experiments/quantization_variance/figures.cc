@@ -16,8 +16,9 @@ int StyleOf(const Settings& settings, const std::string& format) {
   return 0;
 }
 
-// A curve's column against k, the mean over seeds. The band is the widest of `low` and `high` over
-// seeds where these columns are named, else the range over seeds where there are several.
+// Returns a column of a curve against k, as the mean over seeds. If the columns `low` and `high`
+// are given, the band runs from the smallest `low` to the largest `high` over seeds; otherwise it
+// is the range over seeds, if there are several.
 Series CurveSeries(const Settings& settings,
                    const Table& table,
                    const Curve& curve,
@@ -49,7 +50,7 @@ Series CurveSeries(const Settings& settings,
   return series;
 }
 
-// Eq. 12 beside the measured series of the same colour.
+// Returns the prediction of Eq. 12, in the colour of the measured series.
 Series PredictionSeries(const Settings& settings, const Table& table, const Curve& curve) {
   Series series = CurveSeries(settings, table, curve, "prediction", "", "");
   series.label = "Eq. 12";
@@ -66,7 +67,7 @@ struct FigureBuilder {
   std::vector<Curve> curves;
   std::string first_granularity;
 
-  // The curves that a panel shows: nearest-even, in the order of the table.
+  // Returns the curves that a panel shows: nearest-even only, in the order of the table.
   std::vector<const Curve*> CurvesOf(const std::string& source,
                                      const std::string& granularity) const {
     std::vector<const Curve*> found;
@@ -99,7 +100,7 @@ struct FigureBuilder {
       Panel panel = EmptyPanel(FirstTitle(source), "Var(error)");
       for (const Curve* curve : CurvesOf(source, first_granularity)) {
         Series predicted = PredictionSeries(settings, table, *curve);
-        // One legend entry for the prediction, whatever its colour.
+        // Only the first prediction gets a legend entry, which stands for all colours.
         if (!panel.series.empty()) predicted.label.clear();
         panel.series.push_back(
             CurveSeries(settings, table, *curve, "var_error", "var_error_low", "var_error_high"));

@@ -1,5 +1,5 @@
-// One point of `quantization-variance`: pairs of vectors, quantised in every way, and their
-// products.
+// Measures one trial of `quantization-variance`: quantises pairs of vectors with every treatment
+// and compares their inner products with the exact ones.
 #include <algorithm>
 #include <cmath>
 
@@ -13,8 +13,8 @@
 namespace numsim::experiments::quantization_variance {
 namespace {
 
-// Streams of a seed: operands, then the random bits of stochastic rounding. Lengths, sources and
-// treatments share them: points differ in what they do with the same numbers.
+// Random streams of a seed: operands, then the random bits of stochastic rounding. All lengths,
+// sources and treatments use the same streams, so trials of a seed share their random numbers.
 constexpr uint64_t kStreamU = 0;
 constexpr uint64_t kStreamV = 1;
 constexpr uint64_t kStreamRows = 2;
@@ -27,7 +27,7 @@ struct Batch {
   std::vector<float> u, v;
 };
 
-// Where operands come from.
+// Source of the operands: a distribution, or the rows of a tensor of --input.
 class OperandSource {
  public:
   OperandSource(const Settings& settings, const Trial& trial) : seed_(trial.seed) {
@@ -40,16 +40,14 @@ class OperandSource {
     values_ = ToFloat32(file.Read(info.name), file.Describe(info));
     for (size_t i = 0; i < values_.size(); ++i) {
       if (std::isfinite(values_[i])) continue;
-      throw Error::Format("{}: element {} is {}, inner products need finite numbers",
-                          file.Describe(info),
-                          i,
-                          values_[i]);
+      throw Error::Format(
+          "{}: element {} is {}, expected finite numbers", file.Describe(info), i, values_[i]);
     }
-    if (info.shape[0] < 2) throw Error::Format("{}: has one row", file.Describe(info));
+    if (info.shape[0] < 2) throw Error::Format("{}: has only one row", file.Describe(info));
     tensor_ = {info.shape[0], values_.size() / info.shape[0]};
   }
 
-  // Fills pairs first_pair .. first_pair + rows - 1.
+  // Fills `batch` with the pairs first_pair .. first_pair + rows - 1.
   void Fill(size_t first_pair, Batch& batch) const {
     if (values_.empty()) {
       const uint64_t first = uint64_t{first_pair} * batch.shape.cols;
@@ -66,7 +64,7 @@ class OperandSource {
   }
 
  private:
-  // Two different rows, each a window of k consecutive elements.
+  // Copies k consecutive elements of each of two different rows to u and v.
   void FillPair(size_t pair, size_t k, float* u, float* v) const {
     const auto draw = [&](uint64_t i, size_t below) {
       const uint64_t word = RandomWord({seed_, kStreamRows}, 4 * uint64_t{pair} + i);
@@ -95,8 +93,8 @@ struct PairSums {
   size_t underflow = 0, nonzero = 0;
 };
 
-// Float64 sums in kLanes interleaved partial sums, added in order at the end: a stated order that
-// lets the compiler use vectors.
+// Float64 sums are kept as kLanes interleaved partial sums that are added in a fixed order at the
+// end, so that the compiler can vectorise them without changing the result.
 constexpr size_t kLanes = 4;
 
 double SumLanes(const double (&lanes)[kLanes]) {
@@ -141,7 +139,7 @@ PairSums SumPair(const float* u, const float* v, const float* uq, const float* v
   return sums;
 }
 
-// What a treatment shows over all pairs of a point.
+// Statistics of one treatment over all pairs of a trial.
 class TreatmentStatistics {
  public:
   void Add(const PairSums& s) {
@@ -164,7 +162,7 @@ class TreatmentStatistics {
     total_.nonzero += s.nonzero;
   }
 
-  // The cells from `var_product` to `underflow_share`.
+  // Appends the cells from `var_product` to `underflow_share`.
   void AppendCells(size_t k, std::vector<std::string>& cells) const {
     const double elements = static_cast<double>(k) * static_cast<double>(error_.Count());
     const double sigma_u2 = total_.u_square / elements;

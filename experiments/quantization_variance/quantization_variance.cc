@@ -1,4 +1,4 @@
-// What the experiment `quantization-variance` is: options, tables, points.
+// Definition of the experiment `quantization-variance`: options, tables, trials.
 #include "experiments/quantization_variance/quantization_variance.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ MatrixShape InputShape(const Settings& settings) {
   const TensorInfo& tensor = file.Find(settings.Get("tensor"));
   if (tensor.shape.size() < 2) {
     throw Error::Format(
-        "{}: has {} dimensions, rows need at least 2", file.Describe(tensor), tensor.shape.size());
+        "{}: has {} dimensions, expected at least 2", file.Describe(tensor), tensor.shape.size());
   }
   MatrixShape shape{tensor.shape[0], 1};
   for (size_t i = 1; i < tensor.shape.size(); ++i) shape.cols *= tensor.shape[i];
@@ -50,7 +50,7 @@ Trial MakeTrial(const std::string& source, size_t length, bool sweep, uint64_t s
   return trial;
 }
 
-// The lengths of D.3 that the sweep does not measure already.
+// Returns the lengths of D.3 that the sweep does not already measure.
 std::vector<size_t> ExtraLengths(const Settings& settings) {
   const std::vector<size_t> sweep = SweepLengths(settings);
   std::vector<size_t> extra;
@@ -90,24 +90,27 @@ std::vector<Option> Options() {
       {"distributions",
        "normal,uniform,laplace,student-t3",
        "normal,uniform,laplace,student-t3",
-       "operands: normal, uniform, laplace, student-t3; all of variance 1"},
+       "distributions of the operands: normal, uniform, laplace, student-t3; all of variance 1"},
       {"formats",
        "int8,e4m3fn,e5m2,bf16",
        "int8,e4m3fn,e5m2,bf16,fp16,e3m4",
-       "formats; up to 8 bits are scaled by absmax, wider ones are cast"},
+       "formats; those of up to 8 bits are scaled by absmax, wider ones are cast"},
       {.name = "granularities",
        .quick = "row,tensor,block:128",
        .paper = "row,tensor,block:128",
        .help = "elements that share a scale: row, tensor, block:N, tile:ROWSxCOLS",
        .demo = "row"},
-      {"roundings", "rne,sr", "rne,sr", "rounding modes; sr is run with the first granularity"},
-      {"sr-bits", "16", "16", "random bits of stochastic rounding, 1..32"},
-      {"pairs", "128", "1024", "pairs of vectors a point, 4 or more"},
-      {"tensor-rows", "32", "32", "rows of the matrix that shares a tensor-wise scale"},
+      {"roundings",
+       "rne,sr",
+       "rne,sr",
+       "rounding modes; sr is measured only with the first granularity"},
+      {"sr-bits", "16", "16", "random bits of stochastic rounding, 1 to 32"},
+      {"pairs", "128", "1024", "pairs of vectors per trial, 4 or more"},
+      {"tensor-rows", "32", "32", "rows of a matrix that share a tensor-wise scale, 1 to 4096"},
       {"k-low", "64", "64", "shortest inner product, a power of two"},
       {"k-high", "131072", "131072", "longest inner product, a power of two"},
-      {"input", "", "", "a .npy or .safetensors file: rows of a tensor instead of random numbers"},
-      {"tensor", "", "", "the tensor of --input; its first dimension gives the rows"},
+      {"input", "", "", ".npy or .safetensors file: use rows of a tensor, not random numbers"},
+      {"tensor", "", "", "name of the tensor in --input; its first dimension counts the rows"},
   };
 }
 
@@ -115,7 +118,7 @@ std::vector<TableSpec> TableSpecs() {
   const TableSpec variance{
       std::string(kVarianceTable),
       false,
-      {{"source", "distribution, or tensor of --input"},
+      {{"source", "distribution of the operands, or tensor of --input"},
        {"format", "format of both operands"},
        {"granularity", "elements that share a scale"},
        {"rounding", "rne or sr"},
@@ -123,8 +126,8 @@ std::vector<TableSpec> TableSpecs() {
        {"seed", "seed of operands and of stochastic rounding"},
        {"sweep", "yes: a power of two of the sweep; no: a dimension of D.3"},
        {"pairs", "inner products measured"},
-       {"var_product", "variance of the exact product <u, v>"},
-       {"var_quantized", "variance of the product of the quantised vectors"},
+       {"var_product", "variance of the exact inner product <u, v>"},
+       {"var_quantized", "variance of the inner product of the quantised vectors"},
        {"var_error", "variance of the error, quantised minus exact"},
        {"var_error_low", "95 % interval of var_error"},
        {"var_error_high", "95 % interval of var_error"},
@@ -133,16 +136,16 @@ std::vector<TableSpec> TableSpecs() {
        {"mean_error_high", "95 % interval of mean_error"},
        {"sigma_u2", "mean square of the elements of u"},
        {"sigma_v2", "mean square of the elements of v"},
-       {"sigma_q2", "mean square of the elements' errors, u and v together"},
+       {"sigma_q2", "mean square of the elements' errors, over u and v together"},
        {"prediction", "k sigma_q2 (sigma_u2 + sigma_v2 + sigma_q2), Eq. 12"},
        {"ratio", "var_error / prediction"},
        {"ratio_low", "95 % interval of ratio"},
        {"ratio_high", "95 % interval of ratio"},
-       {"added_ratio", "(var_quantized - var_product) / prediction: Eq. 12 to the letter"},
+       {"added_ratio", "(var_quantized - var_product) / prediction: Eq. 12 taken literally"},
        {"added_ratio_low", "95 % interval of added_ratio"},
        {"added_ratio_high", "95 % interval of added_ratio"},
-       {"relative_error", "root mean square of the error over that of the product"},
-       {"correlation_product", "correlation of the error with the product"},
+       {"relative_error", "root mean square of the error over that of the exact product"},
+       {"correlation_product", "correlation of the error with the exact product"},
        {"correlation_element", "correlation of an element's error with the element"},
        {"underflow_share", "share of nonzero elements that became zero"},
        {"absmax", "mean over rows of the largest |element|"}}};
@@ -153,28 +156,30 @@ std::vector<TableSpec> TableSpecs() {
        {"format", "as in variance.csv"},
        {"granularity", "as in variance.csv"},
        {"rounding", "as in variance.csv"},
-       {"lengths", "lengths k in the fit, all seeds together"},
+       {"lengths", "number of lengths k in the fit, over all seeds"},
        {"slope", "d log var_error / d log k; 1: linear growth"},
        {"slope_low", "95 % interval of slope"},
        {"slope_high", "95 % interval of slope"},
-       {"relative_slope", "d log relative_error / d log k; 0: no growth against the signal"},
+       {"relative_slope", "d log relative_error / d log k; 0: no growth relative to the signal"},
        {"relative_slope_low", "95 % interval of relative_slope"},
        {"relative_slope_high", "95 % interval of relative_slope"},
        {"sigma_q2_slope", "d log sigma_q2 / d log k; 0 in the paper's model"},
        {"ratio_min", "smallest var_error / prediction over k"},
        {"ratio_max", "largest var_error / prediction over k"},
-       {"covered_share", "share of points whose interval of ratio contains 1"}}};
+       {"covered_share", "share of trials whose interval of ratio contains 1"}}};
   const TableSpec ratios{
       std::string(kRatiosTable),
       true,
       {{"model", "CLIP ViT-Huge or LLaMA 65B"},
-       {"noisy", "the product with more noise"},
-       {"noisy_k", "its inner dimension"},
-       {"quiet", "the product with less noise"},
-       {"quiet_k", "its inner dimension"},
+       {"noisy", "the matmul with more noise"},
+       {"noisy_k", "inner dimension of that matmul"},
+       {"quiet", "the matmul with less noise"},
+       {"quiet_k", "inner dimension of that matmul"},
        {"claimed", "ratio of variances in D.3; 0: not in the paper"},
-       {"predicted", "noisy_k / quiet_k, Eq. 12 with a constant sigma_q"},
-       {"format", "format of both operands, row-wise scales, nearest-even, normal operands"},
+       {"predicted", "noisy_k / quiet_k: Eq. 12 with a constant sigma_q"},
+       {"format",
+        "format of both operands, which are normal, rounded to nearest even, with scales of the "
+        "first granularity"},
        {"measured", "var_error(noisy_k) / var_error(quiet_k)"},
        {"measured_low", "95 % interval of measured"},
        {"measured_high", "95 % interval of measured"},
@@ -262,10 +267,10 @@ Experiment QuantizationVariance() {
       "quantised vectors with the exact one in float64. Claims under test: the variance of the\n"
       "error is k sigma_q^2 (sigma_u^2 + sigma_v^2 + sigma_q^2) and so grows linearly with k\n"
       "(Eq. 12, with sigma_q independent of k); CLIP's weight gradient is therefore 12.8 to 51.2\n"
-      "times as noisy as its other products, LLaMA's 4 to 16 times less noisy (D.3). Also "
-      "measured:\n"
-      "whether the error grows relative to the signal, and where the model's assumptions fail\n"
-      "(sigma_q grows with absmax; rounding errors correlate with the signal; underflow).";
+      "times as noisy as its other matmuls, LLaMA's 4 to 16 times less noisy (D.3). The\n"
+      "experiment also measures whether the error grows relative to the signal, and where the\n"
+      "model's assumptions fail (sigma_q grows with absmax; rounding errors correlate with the\n"
+      "signal; underflow).";
   experiment.options = Options();
   experiment.presets = {{"quick"}, {"paper"}, {"demo", 3, 25}};
   experiment.tables = TableSpecs();

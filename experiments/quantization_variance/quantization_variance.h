@@ -28,20 +28,20 @@ struct Treatment {
   Rounding rounding;
 };
 
-// Every treatment of a point. Stochastic rounding is measured with the first granularity alone.
+// Returns every treatment of a trial. Stochastic rounding has only the first granularity.
 std::vector<Treatment> Treatments(const Settings& settings, const Trial& trial);
 
-// Lengths of the sweep: the powers of two from --k-low to --k-high.
+// Returns the lengths of the sweep: the powers of two from --k-low to --k-high.
 std::vector<size_t> SweepLengths(const Settings& settings);
 
-// An inner dimension that Appendix D.3 names, or that the model really has.
+// An inner dimension that Appendix D.3 names, or one of the real model.
 struct NamedDimension {
   std::string_view model;
   std::string_view operation;
   size_t length;
 };
 
-// Two products whose noise D.3 compares: claimed = variance of `noisy` over variance of `quiet`.
+// Two matmuls whose noise D.3 compares; `claimed` is the variance of `noisy` over that of `quiet`.
 struct DimensionRatio {
   NamedDimension noisy, quiet;
   double claimed;  // 0: not in the paper
@@ -49,13 +49,13 @@ struct DimensionRatio {
 };
 const std::vector<DimensionRatio>& DimensionRatios();
 
-// The sources of operands: distribution names, or "tensor NAME" of --input.
+// Returns the sources of operands: distribution names, or "tensor NAME" with --input.
 std::vector<std::string> Sources(const Settings& settings);
 
-// The rows of variance.csv that share everything but k and seed.
+// The rows of variance.csv that agree in everything except k and seed.
 struct Curve {
   std::string source, format, granularity, rounding;
-  std::vector<size_t> rows;  // of the sweep
+  std::vector<size_t> rows;  // indices of the rows of the sweep
 };
 std::vector<Curve> Curves(const Table& variance);
 

@@ -1,4 +1,4 @@
-// What the tables of `quantization-variance` say of the paper's claims.
+// The summary of `quantization-variance`: verdicts on the paper's claims, from the tables.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ struct SlopeRange {
   std::string text;
 };
 
-// The smallest and largest of a column of slopes.csv over rows that `include` accepts.
+// Returns the range of a column of slopes.csv over the rows that `include` accepts.
 SlopeRange RangeOf(const Table& slopes,
                    std::string_view column,
                    const std::function<bool(size_t)>& include) {
@@ -32,7 +32,8 @@ SlopeRange RangeOf(const Table& slopes,
   return range;
 }
 
-// Student's t has an infinite fourth moment: its slopes and ratios are reported apart.
+// Returns true except for Student's t, whose fourth moment is infinite: its slopes and ratios are
+// reported separately.
 bool Light(const std::string& source) { return source != "student-t3"; }
 
 std::string LightSources(const Settings& settings) {
@@ -129,8 +130,8 @@ Claim SigmaClaim(const Table& slopes, const std::string& granularity) {
                             : "does not hold"};
 }
 
-// A slope of the relative error against k from which on noise is said to overtake the signal: half
-// of that of a noise variance that grows against a fixed signal.
+// The slope of the relative error against k from which noise counts as overtaking the signal: half
+// the slope of a noise variance that grows linearly against a fixed signal.
 constexpr double kGrowth = 0.25;
 
 Claim RelativeClaim(const Settings& settings, const Table& slopes, const std::string& granularity) {
@@ -146,11 +147,11 @@ Claim RelativeClaim(const Settings& settings, const Table& slopes, const std::st
       "For large k the noise drowns the signal: features or gradients no longer lead to "
       "effective learning (D.2).",
       fmt::format(
-          "For independent operands of mean zero the product's variance grows with k "
-          "as well: the log-log slope of the relative error against k is {} ({}), and {} for "
-          "Student's t, where 0.5 would be a noise variance that grows against a fixed signal "
-          "and {} counts as growth here. A growing variance alone does not drown the signal; "
-          "what grows is absmax, with int8 and heavy tails.",
+          "For independent operands of mean zero the variance of the product also grows with k: "
+          "the log-log slope of the relative error against k is {} ({}), and {} for Student's t. "
+          "A noise variance that grows linearly against a fixed signal has slope 0.5; {} or more "
+          "counts as growth here. A growing variance alone does not drown the signal; what grows "
+          "is absmax, with int8 and heavy tails.",
           light.text,
           LightSources(settings),
           heavy.text,
@@ -179,7 +180,8 @@ Claim RatioClaim(const Table& ratios, std::string_view model, const std::string&
                ratios.Number(r, "claimed") <= ratios.Number(r, "measured_high");
   }
   return {text,
-          list.empty() ? "The lengths are beyond --k-high, or no normal operands." : list + ".",
+          list.empty() ? "The lengths are beyond --k-high, or there are no normal operands."
+                       : list + ".",
           list.empty() ? "not measured"
           : covered    ? "holds"
                        : "holds in part"};
@@ -208,15 +210,15 @@ std::string AssumptionNotes(const Table& variance) {
     }
   }
   return fmt::format(
-      "Where the assumptions of Eq. 12 fail. Its errors are independent of the signal; the largest "
-      "correlation of a nearest-even error with its own element is {:.3f} ({}). The largest share "
-      "of nonzero elements that became zero is {:.2f} % ({}). Slopes, ratios and intervals for "
-      "every source, format and granularity are in slopes.csv; D.3's table, with the model's own "
-      "22016 beside the paper's 32768 and the relative errors, is in dimension_ratios.csv. Under "
-      "Student's t, whose fourth moment is infinite, single elements dominate the pooled mean "
-      "squares, so Eq. 12 can exceed the measured variance several times. Eq. 12 "
-      "leaves the factor of D.3 to the lengths alone, so the claim that CLIP's weight gradient is "
-      "twice as noisy as LLaMA's noisiest product is the row 65536 against 32768.",
+      "Where the assumptions of Eq. 12 fail: it assumes errors that are independent of the signal, "
+      "but the largest correlation of a nearest-even error with its own element is {:.3f} ({}). "
+      "The largest share of nonzero elements that became zero is {:.2f} % ({}). Slopes, ratios and "
+      "intervals for every source, format and granularity are in slopes.csv; D.3's table, with the "
+      "model's own 22016 beside the paper's 32768 and the relative errors, is in "
+      "dimension_ratios.csv. Under Student's t, whose fourth moment is infinite, single elements "
+      "dominate the pooled mean squares, so Eq. 12 can exceed the measured variance several times. "
+      "By Eq. 12 the factors of D.3 depend on the lengths alone, so the claim that CLIP's weight "
+      "gradient is twice as noisy as LLaMA's noisiest matmul is the row 65536 against 32768.",
       correlation,
       correlation_at,
       100 * underflow,
@@ -239,10 +241,10 @@ Summary Summarise(const Settings& settings, const Tables& tables) {
       RatioClaim(ratios,
                  "CLIP ViT-Huge",
                  "CLIP ViT-Huge's weight gradient is 12.8 to 51.2 times as noisy as its other "
-                 "products (D.3)."),
+                 "matmuls (D.3)."),
       RatioClaim(ratios,
                  "LLaMA 65B",
-                 "LLaMA 65B's weight gradient is 4 to 16 times less noisy than its other products "
+                 "LLaMA 65B's weight gradient is 4 to 16 times less noisy than its other matmuls "
                  "(D.3).")};
   summary.notes = AssumptionNotes(tables.at(std::string(kVarianceTable)));
   return summary;

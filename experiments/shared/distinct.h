@@ -1,4 +1,4 @@
-// The values of a column of a table.
+// The distinct values of a table column.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace numsim::experiments {
 
-// Each value of the column once, in the order of first appearance. Requires the column.
+// Returns each value of the column once, in the order of first appearance. Requires that the table
+// has the column.
 std::vector<std::string> Distinct(const Table& table, std::string_view column);
 
 }  // namespace numsim::experiments

@@ -28,7 +28,7 @@ LinearOptions ParseLinearVariant(std::string_view option, std::string_view text)
     return options;
   } catch (const Error& error) {
     throw Error::Format(
-        "--{}: '{}' is no KIND[:FORMAT[/GRADIENT_FORMAT]]: {}", option, text, error.what());
+        "--{}: '{}' is not KIND[:FORMAT[/GRADIENT_FORMAT]]: {}", option, text, error.what());
   }
 }
 

@@ -1,4 +1,4 @@
-// Kinds of linear layers and their formats, as options of experiments write them.
+// Parses kinds of linear layers and their formats as the options of experiments write them.
 #pragma once
 
 #include <string>
@@ -8,19 +8,19 @@
 
 namespace numsim::experiments {
 
-// FORMAT[/GRADIENT_FORMAT].
+// The parts of FORMAT[/GRADIENT_FORMAT].
 struct VariantFormats {
   std::string format;
   std::string gradient_format;  // empty: not given
 
   friend bool operator==(const VariantFormats&, const VariantFormats&) = default;
 };
-// The texts alone, whether they are formats or not. Throws Error, without the text, where one is
-// missing.
+// Splits FORMAT[/GRADIENT_FORMAT] without checking that the parts name formats. Throws Error when a
+// part is empty; the message does not repeat `text`.
 VariantFormats SplitFormats(std::string_view text);
 
-// KIND[:FORMAT[/GRADIENT_FORMAT]]; what is not given stays empty and is the kind's default. Throws
-// Error naming the option, also where MakeLinearRecipe does.
+// Parses KIND[:FORMAT[/GRADIENT_FORMAT]]. An omitted format stays empty, which selects the kind's
+// default. Throws Error naming `option` when the text is malformed or MakeLinearRecipe rejects it.
 LinearOptions ParseLinearVariant(std::string_view option, std::string_view text);
 
 }  // namespace numsim::experiments

@@ -27,7 +27,7 @@ void ReadNumber(
   if (settings.options.contains(std::string(option))) value = settings.GetDouble(option, low, high);
 }
 
-// Options whose names are not those of their keys.
+// Options whose names differ from those of their configuration keys.
 struct KeyOption {
   std::string_view key, option;
 };
@@ -43,7 +43,8 @@ bool ReadsText(const DataConfig& data) {
   return data.kind == DataKind::kText || data.kind == DataKind::kGeneratedText;
 }
 
-// Options that may decide a key, the likeliest first: "weight-decay" for "optimizer.weight_decay".
+// Returns the options that may set a configuration key, the likeliest first: "weight-decay" for
+// "optimizer.weight_decay".
 std::vector<std::string> CandidatesFor(const std::string& key,
                                        const DataConfig& data,
                                        const OptionsOfKeys& options) {
@@ -62,8 +63,8 @@ std::vector<std::string> CandidatesFor(const std::string& key,
   return candidates;
 }
 
-// The error of a key of the training's configuration, "model.heads: ..." or "data.image is ...", as
-// one of the option that it comes from.
+// Turns an error about a configuration key, "model.heads: ..." or "data.image is ...", into an
+// error about the option that sets the key. Leaves the message as it is when no option sets it.
 Error OfOption(const Settings& settings,
                const TrainConfig& config,
                const OptionsOfKeys& options,
@@ -85,7 +86,7 @@ std::vector<double> ValuesOf(const SeedValues& seeds) {
   return values;
 }
 
-// A whole number from `low` to `high`, or 0.
+// Parses an integer from `low` to `high`; returns 0 for anything else.
 size_t SizePart(std::string_view text, size_t low, size_t high) {
   if (text.empty() || text.size() > 6) return 0;
   size_t value = 0;

@@ -1,5 +1,5 @@
-// What experiments that train models share: options as a training's configuration, and losses over
-// seeds.
+// Shared code of the experiments that train models: turns options into a training's configuration
+// and summarises losses over seeds.
 #pragma once
 
 #include <cstdint>
@@ -19,56 +19,58 @@
 
 namespace numsim::experiments {
 
-// The part of a configuration that options of these names decide; what an experiment does not
-// declare stays as it is in `config`. Each is one key of docs/configuration.md:
+// Sets the configuration keys (docs/configuration.md) that options of these names control. Keys
+// whose option the experiment does not declare keep their values in `config`.
 //   layers width heads context        model.*
 //   batch steps valid-batches         train.*
 //   lr warmup                         schedule.peak schedule.warmup
-//   epsilon beta1 beta2 weight-decay clip   optimizer.*
-// `steps` is schedule.steps as well; `seed` that of weights and batches. No validation before the
-// end (train.valid_every = 0). Throws Error naming the option.
+//   epsilon beta1 beta2 weight-decay clip   optimizer.* (clip: optimizer.clip_norm)
+// `steps` also sets schedule.steps; `seed` is that of weights and batches (train.seed). Validation
+// happens only at the end (train.valid_every = 0). Throws Error naming a bad option.
 void ReadTraining(const Settings& settings, uint64_t seed, TrainConfig& config);
 
-// Text for training: the UTF-8 file of option `text`, or where that is empty generated text of
-// `text-size` bytes.
+// Selects the text for training: the UTF-8 file of option `text` or, where that is empty, generated
+// text of `text-size` bytes.
 void ReadText(const Settings& settings, DataConfig& data);
-// Images with captions: the folder of option `captions`, or where that is empty `shapes` generated
-// images of `image` pixels a side.
+// Selects images with captions: the folder of option `captions` or, where that is empty, `shapes`
+// generated images of `image` x `image` pixels.
 void ReadCaptions(const Settings& settings, DataConfig& data);
 
-// A size of a model as options write it: LAYERSxWIDTH, "2x64".
+// The size of a model, which options write as LAYERSxWIDTH: "2x64".
 struct ModelSize {
   size_t layers = 0, width = 0;
 
   friend bool operator==(const ModelSize&, const ModelSize&) = default;
 };
-// The sizes of a list option, 1x16 to 128x8192. Throws Error naming the option.
+// Returns the sizes of a list option, 1x16 to 128x8192. Throws Error naming the option.
 std::vector<ModelSize> ReadSizes(const Settings& settings, std::string_view option);
+// Parses one such size. Throws Error naming the option.
 ModelSize ParseSize(std::string_view option, const std::string& text);
-// "2x64".
+// Returns the size as LAYERSxWIDTH.
 std::string Text(const ModelSize& size);
-// Layers and width, heads of 32 (of the width, where it is less or no multiple of 32).
+// Sets layers, width and number of heads. Heads are 32 wide; if the width is not a multiple of 32,
+// there is one head.
 void SetSize(const ModelSize& size, ModelConfig& model);
 
-// Keys of configurations and the options that decide them, where these have names that nothing
-// above has: {"train.batch", "batches"}.
+// Configuration keys and the options that set them, for options that ReadTraining, ReadText and
+// ReadCaptions do not know: {"train.batch", "batches"}.
 using OptionsOfKeys = std::map<std::string, std::string>;
 
-// What no option alone can tell: opens the data and fits the configuration to them. Throws Error
-// that names the option where the key comes from one.
+// Checks what depends on several options or on the data: opens the data and fits a copy of the
+// configuration to them. Throws Error, naming the option when the offending key is set by one.
 void CheckTraining(const Settings& settings, const TrainConfig& config);
-// Of trainings that all have the data of the first, which are opened once. `options` go before the
-// options above.
+// Checks trainings that all use the data of the first, which are opened once. `options` take
+// precedence over the options that ReadTraining, ReadText and ReadCaptions read.
 void CheckTrainings(const Settings& settings,
                     std::span<const TrainConfig> configs,
                     const OptionsOfKeys& options);
 
-// Loss against the step in few points: the mean of the losses since the point before.
+// A thinned curve of loss against step: each point is the mean loss since the previous point.
 class LossCurve {
  public:
-  // A point each `every` steps and at the end. Requires every >= 1.
+  // Places a point every `every` steps and at the end. Requires every >= 1.
   explicit LossCurve(uint64_t every) : every_(every) {}
-  // After each Trainer::Step. True: there is a point, steps() and loss().
+  // To be called after each Trainer::Step. Returns true if there is a new point: steps(), loss().
   bool Add(const Trainer& trainer);
   uint64_t steps() const { return steps_; }
   double loss() const { return loss_; }
@@ -78,7 +80,7 @@ class LossCurve {
   double sum_ = 0, loss_ = 0;
 };
 
-// The rows of one training, all with its key in front.
+// Collects the rows of one training; each row starts with the key cells of that training.
 class TrainingRows {
  public:
   explicit TrainingRows(std::vector<std::string> key) : key_(std::move(key)) {}
@@ -90,27 +92,30 @@ class TrainingRows {
   Rows rows_;
 };
 
-// Loss of a run that ended; infinite when it diverged.
+// Returns the validation loss at the end of the run; infinite when the run diverged.
 double FinalLoss(Trainer& trainer);
 
-// A value for each seed.
+// One value per seed.
 using SeedValues = std::map<std::string, double>;
-// Mean over seeds with its 95 % interval (Student's t).
+// Returns the mean over seeds with its 95 % confidence interval (Student's t).
 Estimate OverSeeds(const SeedValues& values);
-// Of the differences to `baseline`, paired by seed. Requires the seeds of `values` in `baseline`.
+// Returns the mean of values - baseline, paired by seed, with its 95 % confidence interval.
+// Requires every seed of `values` in `baseline`.
 Estimate GapOverSeeds(const SeedValues& values, const SeedValues& baseline);
 
-// Values of several seeds by step.
+// The values of all seeds, by step.
 using StepValues = std::map<double, std::vector<double>>;
-// Mean over seeds, with the range as band where there are several.
+// Returns the mean over seeds against the step, with their range as a band if there are several.
 Series SeriesOverSeeds(const StepValues& values);
-// The same of a column against the column `step`. Rows that `selects` takes; values that are not
-// finite are left out, those below `least` drawn at it.
+// Returns that series for a column of `table` against its column `step`, from the rows for which
+// `selects` returns true. Values that are not finite are left out; values below `least` are drawn
+// at `least`.
 Series SeriesOverSeeds(const Table& table,
                        const char* column,
                        const std::function<bool(size_t)>& selects,
                        double least);
-// From 0 to the largest `step` of the table, so that panels agree where a run diverged early.
+// Returns an axis from 0 to the largest `step` of the table, so that all panels have the same axis
+// even if a run diverged early.
 Axis StepAxis(const Table& table);
 
 }  // namespace numsim::experiments

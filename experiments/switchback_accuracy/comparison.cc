@@ -24,7 +24,7 @@ std::string DivergedText(const Variant& a, bool a_diverged, const Variant& b, bo
   return fmt::format("({} diverged)", (a_diverged ? a : b).Text());
 }
 
-// llm-int8 minus switchback, both int8, for each seed.
+// Returns the loss of llm-int8 minus that of switchback, both in int8, for each seed.
 std::optional<SeedValues> DifferencesOf(const Table& table, const Group& group) {
   const auto a = FindInt8(table, group, "llm-int8"), b = FindInt8(table, group, "switchback");
   if (!a.has_value() || !b.has_value()) return std::nullopt;
@@ -39,7 +39,7 @@ unsigned long long TokensOf(const Group& group) { return std::stoull(group.token
 }  // namespace
 
 Order OrderOf(const Estimate& difference) {
-  // Without a value where a seed diverged.
+  // The difference is not finite if a seed diverged.
   if (!std::isfinite(difference.value) || std::isnan(difference.low)) return Order::kUnknown;
   return difference.low > 0 ? Order::kMore : difference.high < 0 ? Order::kLess : Order::kSame;
 }

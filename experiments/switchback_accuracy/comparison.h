@@ -1,4 +1,4 @@
-// Variants of `switchback-accuracy` against each other, as its claims need them.
+// Compares variants of `switchback-accuracy` with each other, for its claims.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@
 
 namespace numsim::experiments::switchback_accuracy {
 
-// By the 95 % interval of a difference, or by what diverged.
+// The sign of a difference, judged by its 95 % interval or by which side diverged.
 enum class Order { kUnknown, kLess, kSame, kMore };
-// Unknown without an interval.
+// Returns the order by the interval, kUnknown if there is none.
 Order OrderOf(const Estimate& difference);
-// "0.0123 [0.0100, 0.0146]".
+// Returns the estimate as "0.0123 [0.0100, 0.0146]".
 std::string IntervalText(const Estimate& estimate);
 
 struct Comparison {
@@ -23,7 +23,7 @@ struct Comparison {
   Order order = Order::kUnknown;
 };
 
-// How many of several come out how; `list` has a line for each.
+// Counts the outcomes of several comparisons; `list` has one line per comparison.
 struct Comparisons {
   std::string list;
   size_t judged = 0, more = 0, same = 0;
@@ -31,21 +31,22 @@ struct Comparisons {
   void Add(const Comparison& one);
 };
 
-// Whether standard can be compared with: the verdicts of gaps.csv.
+// Returns true if variants of the group can be compared with standard, by the verdicts of gaps.csv.
 bool BaselineLearned(const Table& gaps, const Group& group);
 
-// The validation loss of `a` minus that of `b`, paired by seed. One that diverged is more than one
-// that did not, and the same as another that did. Unknown where the baseline did not learn.
+// Compares the validation loss of `a` minus that of `b`, paired by seed. A variant that diverged
+// counts as more than one that did not, and as the same as another one that did. The order is
+// unknown if the baseline did not learn.
 Comparison Compare(const Tables& tables, const Group& group, const Variant& a, const Variant& b);
-// An int8 kind minus switchback:int8; none where one of them is not there.
+// Compares an int8 kind with switchback:int8; returns nothing if one of them was not trained.
 std::optional<Comparison> AgainstSwitchback(const Tables& tables,
                                             const Group& group,
                                             std::string_view kind);
-// How much larger llm-int8 minus switchback, both int8, is in `many` than in `few`, by seed; none
-// where one of them is not there.
+// Compares the loss of llm-int8 minus that of switchback, both in int8, between the groups `many`
+// and `few`, paired by seed; returns nothing if one of them was not trained.
 std::optional<Comparison> GrowthOf(const Tables& tables, const Group& few, const Group& many);
 
-// The groups of each model and size in ascending order of tokens.
+// Returns the groups of each model and size in ascending order of tokens.
 std::vector<std::vector<Group>> LaddersIn(const Table& table);
 
 }  // namespace numsim::experiments::switchback_accuracy

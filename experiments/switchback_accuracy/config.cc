@@ -12,10 +12,10 @@
 namespace numsim::experiments::switchback_accuracy {
 namespace {
 
-// All linear layers of both models but the first and last ones.
+// All linear layers of both models except the first and last ones.
 constexpr const char* kBlockLayers = "*blocks.*";
 
-// Formats as the recipe resolves them.
+// Returns the variant with its formats as the recipe resolves them.
 Variant Resolved(const LinearOptions& options) {
   const LinearRecipe recipe = MakeLinearRecipe(options);
   return {options.kind,
@@ -23,18 +23,19 @@ Variant Resolved(const LinearOptions& options) {
           recipe[LinearGemm::kInputGradient].a.format.name};
 }
 
-// Of kinds that keep codes: the one that computes the same Y and dX and keeps X.
+// Replaces a kind that saves codes of X for backward by the kind that computes the same Y and dX
+// but saves X itself.
 std::string KindThatKeepsInputs(const std::string& kind) {
   if (kind == "switchback-m") return "switchback";
   if (kind == "te-hybrid") return "tensor-wise";
   return kind;
 }
 
-// Y and dX as under `options`, dW from operands in fp32.
+// Returns options that compute Y and dX as `options` do, and dW from operands in fp32.
 LinearOptions ExactWeightGradient(LinearOptions options) {
   const Variant variant = Resolved(options);
   if (variant.kind == kBaseline.kind) {
-    // Formats of 16 bits are not scaled, so this is the cast of `standard`.
+    // Formats of 16 bits are not scaled, so this is the same cast as in `standard`.
     options.kind = "switchback";
     options.format = options.gradient_format = variant.format;
   } else {

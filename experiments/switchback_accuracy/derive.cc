@@ -1,4 +1,4 @@
-// The derived tables of `switchback-accuracy`, and the rows that all comparisons read.
+// The derived tables of `switchback-accuracy`, and access to the rows that comparisons read.
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +16,7 @@ bool IsOf(const Table& table, size_t row, const Group& group, const Variant& var
   return GroupOf(table, row) == group && VariantOf(table, row) == variant;
 }
 
-// The first cell of that group and variant.
+// Returns the first cell of a column for that group and variant.
 const std::string& TextOf(const Table& table,
                           const Group& group,
                           const Variant& variant,
@@ -34,7 +34,7 @@ size_t DivergedSeeds(const Table& table, const Group& group, const Variant& vari
   return count;
 }
 
-// What the baseline gained since the start; infinite below 0 where it diverged.
+// Returns the loss that the baseline gained since the start; -infinity if it diverged.
 double Gained(const Table& table, const Group& group) {
   return GapOverSeeds(ValuesOf(table, group, kBaseline, "start_loss"),
                       ValuesOf(table, group, kBaseline, "valid_loss"))

@@ -6,15 +6,14 @@
 #include <map>
 
 #include "experiments/shared/distinct.h"
+#include "experiments/shared/special_values.h"
 #include "experiments/switchback_accuracy/switchback_accuracy.h"
 #include "numsim/base/elementary.h"
 
 namespace numsim::experiments::switchback_accuracy {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// Colours of variants, the same in every panel of every figure.
+// The colours of variants, the same in every panel of a figure.
 using Styles = std::map<std::string, int>;
 
 Styles StylesOf(const Table& table) {
@@ -25,7 +24,7 @@ Styles StylesOf(const Table& table) {
   return styles;
 }
 
-// Those of the variants, without that of the baseline where there are others.
+// Returns the precisions of the variants; that of the baseline only if there are no others.
 std::vector<std::string> PrecisionsIn(const Table& table) {
   std::vector<std::string> precisions;
   for (size_t r = 0; r < table.rows.size(); ++r) {
@@ -39,7 +38,7 @@ std::vector<std::string> PrecisionsIn(const Table& table) {
   return precisions;
 }
 
-// The curve of that label, which is made where there is none.
+// Returns the curve of that label, which is created if it does not exist.
 Series& CurveOf(std::vector<Series>& curves, const std::string& label, int style, bool dashed) {
   for (Series& curve : curves) {
     if (curve.label == label) return curve;
@@ -51,7 +50,7 @@ Series& CurveOf(std::vector<Series>& curves, const std::string& label, int style
   return curve;
 }
 
-// The variants of a panel; the baseline belongs to every precision.
+// Returns true if a panel of that precision shows the variant; the baseline belongs to all of them.
 bool IsShown(const Variant& variant, const std::string& precision) {
   return variant == kBaseline || Precision(variant) == precision;
 }
@@ -76,7 +75,7 @@ Panel LossPanel(const Table& curves,
     series.label = variant.Text();
     series.dashed = variant == kBaseline;
     if (variant == kBaseline && !series.y.empty()) {
-      // What diverges leaves the panel at its top.
+      // The baseline sets the range, so that curves that diverge leave the panel at its top.
       const auto [low, high] = std::minmax_element(series.y.begin(), series.y.end());
       const double room = 0.05 * (*high - *low);
       if (room > 0) {
@@ -103,7 +102,7 @@ Figure LossFigure(const Table& curves) {
 
 // ---- gaps
 
-// Which rows of gaps.csv a panel shows, and against what.
+// The rows of gaps.csv that a panel shows, and the column against which it shows them.
 struct Shown {
   std::string title, precision;
   const char* x;  // column
@@ -111,7 +110,8 @@ struct Shown {
   std::vector<size_t> rows;
 };
 
-// Half a power of two beyond what there is, so that a single value is not spread over the panel.
+// Returns an axis that extends half a power of two beyond the values, so that it has a range even
+// for a single value.
 Axis DoublingAxis(const Table& table,
                   const std::vector<size_t>& rows,
                   const char* column,
@@ -127,15 +127,15 @@ Axis DoublingAxis(const Table& table,
   return axis;
 }
 
-// Beside each other what would lie upon each other: factors of x, by a share of the axis, a larger
-// one where there is a single x.
+// Returns the factor of x that shifts markers of different variants apart: a share of the axis,
+// which is larger if the axis is short.
 double NudgeOf(const Axis& axis) {
   constexpr double kOfOne = 0.06, kOfMany = 0.012;
   const double span = Log(axis.high / axis.low);
   return Exp((axis.high < 3 * axis.low ? kOfOne : kOfMany) * span);
 }
 
-// A line from low to high, and the means.
+// Adds the mean of each variant and a line from the low to the high end of its interval.
 void AddBars(const Table& table, const Shown& shown, const Styles& styles, Panel& panel) {
   std::vector<Series> curves;
   const double nudge = NudgeOf(panel.x);
@@ -156,8 +156,8 @@ void AddBars(const Table& table, const Shown& shown, const Styles& styles, Panel
   for (Series& curve : curves) panel.series.push_back(std::move(curve));
 }
 
-// From the least to the largest gap of variants that are not tensor-wise, which may be far above
-// all others; the title says which are beyond.
+// Sets the range of y from the smallest to the largest gap. If the gaps of tensor-wise are far
+// above all others, the range ends below them, and the title names the variants that are above it.
 void SetGapAxis(const Table& table, const Shown& shown, Panel& panel) {
   constexpr double kFar = 3;
   double low = 0, high = 0, far = 0;
@@ -215,7 +215,7 @@ Panel ZeroShotPanel(const Table& gaps, const Shown& shown, const Styles& styles)
   return panel;
 }
 
-// Rows of a model in ascending order of a column, of which `takes` says more.
+// Returns the rows of a model for which takes(row) is true, in ascending order of a column.
 template <typename Takes>
 std::vector<size_t> RowsOf(const Table& gaps,
                            const std::string& model,
@@ -231,7 +231,7 @@ std::vector<size_t> RowsOf(const Table& gaps,
   return rows;
 }
 
-// The panels of `shown` for each precision; accuracies where there are any.
+// Adds the panels of `shown` for each precision, then panels of accuracies if there are any.
 void AddPanels(const Table& gaps, Shown shown, const Styles& styles, Figure& figure) {
   std::vector<Panel> accuracies;
   for (const std::string& precision : PrecisionsIn(gaps)) {
@@ -308,7 +308,7 @@ void AddErrors(const Table& errors,
 
 Figure ErrorFigure(const Table& errors) {
   Figure figure{"switchback-gradient",
-                "Relative error of weight gradients (dotted: of their own product)",
+                "Relative error of weight gradients (dotted: of their own GEMM)",
                 2,
                 {},
                 "gradient_errors.csv"};

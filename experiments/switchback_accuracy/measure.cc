@@ -1,4 +1,4 @@
-// One training of `switchback-accuracy`.
+// Measures one trial of `switchback-accuracy`: a training.
 #include <cmath>
 #include <string>
 #include <utility>
@@ -25,7 +25,7 @@ double ZeroShotOf(const Trainer& trainer) {
   return zero_shot.has_value() ? zero_shot->Accuracy() : std::nan("");
 }
 
-// Rows, and the comparisons of gradients that some of them hold.
+// Collects the rows of a training, including comparisons of its gradients.
 class Recorder : public TrainingRows {
  public:
   Recorder(const Trainer& trainer, const Training& training, uint64_t seed)
@@ -38,7 +38,7 @@ class Recorder : public TrainingRows {
                       FormatCell(seed)}),
         trainer_(trainer) {}
 
-  // The weight gradients of the next step.
+  // Adds rows about the weight gradients of the next step.
   void AddGradients(const LinearPrecision& exact_weight_gradient);
 
  private:

@@ -1,4 +1,5 @@
-// What the tables of `switchback-accuracy` say of section 2.2 and appendix D of [SwitchBack].
+// The summary of `switchback-accuracy`: verdicts on section 2.2 and appendix D of [SwitchBack],
+// from the tables.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ constexpr const char* kFailsVerdict = "does not hold";
 constexpr const char* kPartly = "holds in part";
 constexpr const char* kNotMeasured = "not measured";
 
-// A weight gradient's error grew when it is that many times as large.
+// The error of a weight gradient grew if it is larger by more than this factor.
 constexpr double kGrown = 1.1;
 
 struct Measured {
@@ -32,7 +33,7 @@ const char* AllOrSome(size_t yes, size_t all) {
   return yes == all ? kHolds : yes == 0 ? kFailsVerdict : kPartly;
 }
 
-// Of intervals that should contain 0, chance alone makes one of 20 miss it: a tenth may.
+// Judges intervals that should contain 0. Chance alone makes one in 20 miss it, so one in ten may.
 const char* AlmostAll(size_t yes, size_t all) {
   return all > 0 && 10 * yes >= 9 * all ? kHolds : AllOrSome(yes, all);
 }
@@ -52,10 +53,10 @@ std::string GapText(const Table& gaps, size_t r) {
            fmt::format("{} of {} seeds diverged", gaps.Text(r, "diverged"), gaps.Text(r, "seeds"));
   }
   text += IntervalText({number("gap"), number("gap_low"), number("gap_high")});
-  const double share = number("gap_share");  // unknown where the baseline diverged
+  const double share = number("gap_share");  // not finite if the baseline diverged
   if (std::isfinite(share)) text += fmt::format(", {:.2f} %", 100 * share);
   if (!std::isnan(number("zero_shot_gap_low"))) {
-    text += fmt::format(", accuracy {:+.2f} [{:+.2f}, {:+.2f}] points",
+    text += fmt::format(", accuracy {:+.2f} [{:+.2f}, {:+.2f}] percentage points",
                         100 * number("zero_shot_gap"),
                         100 * number("zero_shot_gap_low"),
                         100 * number("zero_shot_gap_high"));
@@ -63,7 +64,7 @@ std::string GapText(const Table& gaps, size_t r) {
   return text;
 }
 
-// The rows of gaps.csv of a kind in a precision, and how many have each verdict.
+// The rows of gaps.csv of a kind in a precision, and the number of rows with each verdict.
 struct Gaps {
   std::string list;
   size_t judged = 0, within = 0, behind = 0, diverged = 0;
@@ -93,7 +94,7 @@ Claim MatchClaim(const Measured& in, std::string_view precision) {
           precision),
       fmt::format("{} of {} within noise at {}: the 95 % interval of the gap, paired by seed, "
                   "contains 0 or is below it; nine of ten suffice. A gap smaller than the interval "
-                  "is not seen. Gaps in nats, then as a share of what standard gained.{}",
+                  "is not detected. Gaps in nats, then as a share of what standard gained.{}",
                   gaps.within,
                   gaps.judged,
                   ScaleText(in.settings),
@@ -109,7 +110,7 @@ Claim TensorWiseClaim(const Measured& in) {
       "In fp8 \"training diverges for the baseline that uses tensor-wise quantization for all "
       "matrices\" (Section 2.2.3, Figure 1; CLIP above 420 million parameters).",
       fmt::format("{} of {} diverged and {} fell behind at {}, with models far smaller than the "
-                  "paper's. Falling behind counts as part.{}",
+                  "paper's. Falling behind counts as holding in part.{}",
                   gaps.diverged,
                   gaps.judged,
                   gaps.behind,
@@ -120,7 +121,8 @@ Claim TensorWiseClaim(const Measured& in) {
 
 // ---- variants against each other
 
-// Of each model and size at the most tokens; the rest is listed below.
+// Judges that a kind is worse than switchback, by each model and size at the most tokens; the other
+// comparisons are only listed.
 Claim WorseClaim(const Measured& in, std::string_view kind, std::string claim) {
   Comparisons largest, others;
   for (const std::vector<Group>& ladder : LaddersIn(in.final_table)) {
@@ -131,14 +133,15 @@ Claim WorseClaim(const Measured& in, std::string_view kind, std::string claim) {
   }
   std::string measured = fmt::format(
       "Validation loss, paired by seed, at {} and the largest batch x sequence of each model and "
-      "size: {} of {} have their 95 % interval above 0. One that contains 0 shows neither.{}",
+      "size: {} of {} have their 95 % interval above 0. An interval that contains 0 decides "
+      "nothing.{}",
       ScaleText(in.settings),
       largest.more,
       largest.judged,
       largest.list);
   if (!others.list.empty()) {
     measured +=
-        fmt::format("\n  At smaller ones {} of {}:{}", others.more, others.judged, others.list);
+        fmt::format("\n  At smaller sizes {} of {}:{}", others.more, others.judged, others.list);
   }
   return {std::move(claim), std::move(measured), AllOrSome(largest.more, largest.judged)};
 }
@@ -158,7 +161,7 @@ Claim GrowthClaim(const Measured& in) {
           ? "Two values of batch x sequence with llm-int8:int8 and switchback:int8 are needed."
           : fmt::format(
                 "Loss of llm-int8:int8 minus that of switchback:int8, at the most tokens minus at "
-                "the fewest, by seed, at {}: {} of {} have their 95 % interval above 0.{}",
+                "the fewest, paired by seed, at {}: {} of {} have their 95 % interval above 0.{}",
                 ScaleText(in.settings),
                 found.more,
                 found.judged,
@@ -187,7 +190,7 @@ Claim VariantsClaim(const Measured& in) {
       AlmostAll(found.same, found.judged)};
 }
 
-// The same variant on the grids of bitsandbytes; none for other formats.
+// Returns the same variant on the grids of bitsandbytes; nothing for formats without such a grid.
 std::optional<Variant> OnBitsAndBytes(const Variant& variant) {
   const auto grid = [](const std::string& format) -> std::string {
     return format == "e4m3fn" ? "bnb-e4m3" : format == "e5m2" ? "bnb-e5m2" : "";
@@ -210,8 +213,8 @@ Claim GridsClaim(const Measured& in) {
   }
   return {
       "fp8 is simulated \"by rounding to the exact values of the float8 data type\" (Section "
-      "2.2.1). The grids of bitsandbytes, which it used, are not those of OCP; what follows of fp8 "
-      "holds for both.",
+      "2.2.1). The grids of bitsandbytes, which the paper used, are not those of OCP; conclusions "
+      "about fp8 hold for both.",
       fmt::format("Loss on bitsandbytes' grids minus that on OCP's, paired by seed, at {}: {} of "
                   "{} intervals contain 0; nine of ten suffice.{}",
                   ScaleText(in.settings),
@@ -223,7 +226,7 @@ Claim GridsClaim(const Measured& in) {
 
 // ---- the mechanism
 
-// own_error of a variant; none: not there.
+// Returns own_error of an int8 kind; nothing if it was not measured.
 std::optional<double> OwnError(const Table& errors, const Group& group, std::string_view kind) {
   for (size_t r = 0; r < errors.rows.size(); ++r) {
     const Variant variant = VariantOf(errors, r);
@@ -266,11 +269,11 @@ Claim MechanismClaim(const Measured& in) {
     yes += ratios[0] > kGrown && ratios[1] <= kGrown ? 1 : 0;
   }
   return {
-      "Quantising the weight gradient makes a noise that grows with batch x sequence, which "
+      "Quantising the weight gradient causes noise that grows with batch x sequence, which "
       "SwitchBack avoids (Appendix D.2, D.3).",
       list.empty() ? "Two values of batch x sequence, llm-int8:int8, switchback:int8 and gradients "
-                     "compared with their shadow are needed."
-                   : fmt::format("Relative error of dW that its own product makes (own_error), "
+                     "compared with float64 are needed."
+                   : fmt::format("Relative error of dW that its own GEMM causes (own_error), "
                                  "mean over layers and steps. In {} of {} cases that of llm-int8 "
                                  "grows by more than {:.0f} % and that of switchback does not.{}",
                                  yes,
@@ -296,11 +299,11 @@ std::string Notes(const Measured& in) {
   text += fmt::format(
       "; {}. The paper: CLIP ViT-Base to ViT-Huge, 20000 steps of 16384 images, half of their "
       "patches dropped, one seed.\nSingle-seed differences are not results. Intervals are 95 % "
-      "(Student's t, paired by seed): of 20 equal variants one is expected outside.",
+      "(Student's t, paired by seed): one in 20 equal variants is expected outside.",
       ScaleText(in.settings));
   for (const Group& group : GroupsIn(in.final_table)) {
     if (!BaselineLearned(in.gaps, group)) {
-      text += fmt::format("\n{}: not judged, standard did not learn or there is one seed.",
+      text += fmt::format("\n{}: not judged, because standard did not learn or there is one seed.",
                           group.Text());
     }
   }
@@ -315,23 +318,24 @@ Summary Summarise(const Settings& settings, const Tables& tables) {
                     tables.at(std::string(kFinalTable)),
                     tables.at(std::string(kGapsTable)),
                     tables.at(std::string(kErrorsTable))};
-  return {{MatchClaim(in, "int8"),
-           WorseClaim(in,
-                      "llm-int8",
-                      "LLM.int8(), SwitchBackQ with the weight gradient in int8 too, falls behind: "
-                      "\"a drop of 5.9 percentage points\" (Section 2.2.3, Figure 1)."),
-           GrowthClaim(in),
-           MechanismClaim(in),
-           VariantsClaim(in),
-           WorseClaim(in,
-                      "tensor-wise",
-                      "In int8 one scale a tensor for everything is not enough: the best trade-off "
-                      "is row-wise quantization for inputs and gradients and tensor-wise "
-                      "quantization for weights alone (Section 2.2.1)."),
-           MatchClaim(in, "fp8"),
-           TensorWiseClaim(in),
-           GridsClaim(in)},
-          Notes(in)};
+  return {
+      {MatchClaim(in, "int8"),
+       WorseClaim(in,
+                  "llm-int8",
+                  "LLM.int8(), SwitchBackQ with the weight gradient also in int8, falls behind: "
+                  "\"a drop of 5.9 percentage points\" (Section 2.2.3, Figure 1)."),
+       GrowthClaim(in),
+       MechanismClaim(in),
+       VariantsClaim(in),
+       WorseClaim(in,
+                  "tensor-wise",
+                  "In int8 one scale per tensor for everything is not enough: the best "
+                  "trade-off is row-wise quantization for inputs and gradients and tensor-wise "
+                  "quantization only for weights (Section 2.2.1)."),
+       MatchClaim(in, "fp8"),
+       TensorWiseClaim(in),
+       GridsClaim(in)},
+      Notes(in)};
 }
 
 }  // namespace numsim::experiments::switchback_accuracy

@@ -1,4 +1,4 @@
-// The points of `switchback-accuracy`, and whether its options make sense.
+// The trials of `switchback-accuracy`, and the checks of its options.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ void CheckOptions(const Settings& settings) {
   settings.GetInteger("shadow-seeds", 0, 1'000'000);
   settings.GetInteger("shapes-size", 64, int64_t{1} << 32);
   settings.GetInteger("text-size", 1 << 14, int64_t{1} << 32);
-  // Also of a model that is not asked for.
+  // The options of both models are checked, even if only one is trained.
   for (const char* const model : {"clip", "llama"}) {
     settings.GetDouble(fmt::format("lr-{}", model), 1e-12, 100);
     const std::string sizes = fmt::format("sizes-{}", model);
@@ -38,7 +38,7 @@ ModelKind ParseModel(const std::string& text) {
   throw Error::Format("--models: '{}' is not one of clip, llama", text);
 }
 
-// Every size, with the largest batch, which is the hardest to fill.
+// Checks every size of a model with the largest batch, which needs the most data.
 void CheckModel(const Settings& settings, const std::string& model, Training training) {
   const std::vector<int64_t> batches = settings.GetIntegers("batches-" + model, 1, 1 << 20);
   training.batch = static_cast<size_t>(*std::max_element(batches.begin(), batches.end()));
@@ -58,13 +58,13 @@ void CheckModel(const Settings& settings, const std::string& model, Training tra
                   {"data.size", model == "clip" ? "shapes-size" : "text-size"}});
 }
 
-// Relative: multiplications of a step, but for the heads.
+// Returns the relative cost of a step: its multiplications, without those of the heads.
 double CostOf(const TrainConfig& config) {
   const ModelConfig& model = config.model;
   const auto number = [](size_t n) { return static_cast<double>(n); };
   double rows = number(model.context);
   if (model.kind == ModelKind::kClip) {
-    constexpr double kCaption = 48;  // about
+    constexpr double kCaption = 48;  // approximate length of a caption
     const double side = number(config.data.image) / number(model.patch);
     rows = side * side + 1 + kCaption;
   }

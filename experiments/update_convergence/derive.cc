@@ -1,5 +1,5 @@
-// The derived tables of `update-convergence`: what became of every rule, and the cheapest that
-// does.
+// The derived tables of `update-convergence`: the outcome of every rule, and the cheapest rule that
+// keeps up with the baseline.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,15 +9,13 @@
 #include <optional>
 #include <tuple>
 
+#include "experiments/shared/special_values.h"
 #include "experiments/update_convergence/update_convergence.h"
 #include "numsim/base/error.h"
 #include "numsim/stats/moments.h"
 
 namespace numsim::experiments::update_convergence {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 using RunKey = std::tuple<std::string, std::string, std::string, std::string, std::string>;
 
@@ -36,19 +34,19 @@ RunKey MasterKey(const Run& run) {
 
 RunKey KeyOf(const Run& run) { return {run.problem, run.optimiser, run.format, run.rule, run.lr}; }
 
-// The runs of one configuration, a seed each.
+// The runs of one configuration and rule, by seed.
 using Seeds = std::map<std::string, const Run*>;
 using RunIndex = std::map<RunKey, Seeds>;
 
-// The first recorded step at half-time or after it.
+// Returns the index of the first recorded step at half-time or later.
 size_t HalfTime(const Run& run) {
   size_t i = 0;
   while (run.step[i] < std::floor(run.step.back() / 2)) ++i;
   return i;
 }
 
-// Steps until the loss first comes down to `level`, on lines between the recorded ones; infinite
-// when it does not.
+// Returns the number of steps until the loss first falls to `level`, interpolated linearly between
+// recorded steps; infinite if it does not.
 double StepsTo(const Run& run, double level) {
   for (size_t i = 0; i < run.loss.size(); ++i) {
     if (!(run.loss[i] <= level)) continue;
@@ -59,12 +57,12 @@ double StepsTo(const Run& run, double level) {
   return kInfinity;
 }
 
-// One seed against the baseline of the same seed.
+// Compares a run with the baseline of the same seed.
 struct Compared {
   double loss = kNaN, progress = kNaN, gap = kNaN, gap_half = kNaN, growth = kNaN;
   double gap_master = kNaN, gap_master_half = kNaN;
   double travel_half = kNaN, travel = kNaN, delay = kNaN;
-  bool progressed = false;  // the baseline
+  bool progressed = false;  // true if the baseline made progress
 };
 
 Compared Compare(const Run& run, const Run& baseline, const Run* master) {
@@ -183,8 +181,9 @@ struct Choice {
   double bytes = kNaN;
 };
 
-// The cheapest of these rows whose `verdict` is yes, the first of several. The note's rule as
-// printed is no candidate: it trains at another learning rate than it is asked to.
+// Returns the rule of the cheapest of these rows whose `verdict` is yes, the first of several. The
+// note's rule as printed is no candidate, because it trains at a different learning rate than
+// requested.
 Choice CheapestOf(const Table& final_table,
                   const std::vector<size_t>& rows,
                   std::string_view verdict) {
@@ -221,7 +220,7 @@ void AddCheapest(const Table& final_table, Table& table) {
   }
 }
 
-// Running mean that leaves NaN out.
+// A running mean that leaves out NaN.
 struct KnownMean {
   double sum = 0, count = 0;
   void Add(double value) {
@@ -257,7 +256,7 @@ std::vector<Run> RunsOf(const Table& losses) {
       run.seed = losses.Text(r, "seed");
       runs.push_back(std::move(run));
     }
-    if (runs.empty()) throw Error::Format("losses.csv: a run does not begin with step 0");
+    if (runs.empty()) throw Error::Format("losses.csv: a run does not start with step 0");
     Run& run = runs.back();
     run.step.push_back(step);
     run.loss.push_back(losses.Number(r, "loss"));
@@ -277,7 +276,7 @@ void Derive(const Settings&, Tables& tables) {
   for (const Run& run : runs) index[KeyOf(run)][run.seed] = &run;
   Table& final_table = tables.at(std::string(kFinalTable));
   for (const Run& run : runs) {
-    // Once for each configuration, where its first seed stands.
+    // Add one row per configuration and rule, at its first seed.
     if (index.at(KeyOf(run)).begin()->second == &run) AddFinal(index, run, final_table);
   }
   AddCheapest(final_table, tables.at(std::string(kCheapestTable)));

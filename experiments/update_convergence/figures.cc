@@ -1,4 +1,4 @@
-// The figures of `update-convergence`: losses on the way, and gaps at the end.
+// The figures of `update-convergence`: losses during training, and gaps at the end.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 namespace numsim::experiments::update_convergence {
 namespace {
 
-// Gaps below this share are drawn at it.
+// Smaller gaps are drawn at this share.
 constexpr double kLeastGap = 1e-4;
 constexpr double kGreatestGap = 10;
-// Losses above this multiple of the start's are off the page.
+// Losses above this multiple of the loss at the start are not shown.
 constexpr double kShownLoss = 3;
 
 struct Measured {
@@ -34,7 +34,8 @@ std::string FileName(std::string name) {
   return name;
 }
 
-// Mean, least and greatest over the seeds of one configuration; a band where there are several.
+// Returns the mean loss over the seeds of one configuration, with their range as a band if there
+// are several.
 Series SeriesOf(const std::vector<const Run*>& seeds) {
   Series series;
   series.x = seeds.front()->step;
@@ -56,7 +57,7 @@ Series SeriesOf(const std::vector<const Run*>& seeds) {
   return series;
 }
 
-// The runs of each rule, in the order of the table.
+// Returns the runs of each rule, in the order of the table.
 std::vector<std::vector<const Run*>> ByRule(const Measured& in,
                                             const std::string& problem,
                                             const std::string& optimiser,
@@ -90,7 +91,7 @@ Panel LossPanel(const Measured& in,
                                                                    : "cross-entropy, nats",
              .log10 = true};
   double least = 1e300, start = 0;
-  // The baseline last, on top of what it hides.
+  // Draw the baseline last, on top of the other curves.
   for (const std::string& shown : {format, std::string(kBaselineFormat)}) {
     for (const auto& seeds : ByRule(in, problem, optimiser, shown, rate)) {
       Series series = SeriesOf(seeds);
@@ -136,7 +137,7 @@ Series WithinLine(double low, double high) {
   return line;
 }
 
-// Gap at the end against the learning rate, a panel for each format.
+// Returns the panel of one format: gap at the end against the learning rate.
 Panel GapPanel(const Measured& in,
                const std::string& problem,
                const std::string& optimiser,
@@ -178,8 +179,9 @@ Panel GapPanel(const Measured& in,
 Figure GapFigure(const Measured& in, const std::string& problem, const std::string& optimiser) {
   Figure figure{
       FileName("gap-" + problem + "-" + optimiser),
-      fmt::format(
-          "Gap at the end, {}, {} (dotted: 1 %; below 0.01 % drawn there)", problem, optimiser),
+      fmt::format("Gap at the end, {}, {} (dotted: 1 %; gaps below 0.01 % are drawn at 0.01 %)",
+                  problem,
+                  optimiser),
       2,
       {},
       "final.csv"};

@@ -13,13 +13,14 @@
 namespace numsim::experiments::update_convergence {
 namespace {
 
-// Images whose outputs are held at a time.
+// Number of images whose outputs are computed at a time.
 constexpr size_t kImagesAtOnce = 512;
-// e to less than this is taken as zero: Exp does not reach further, float64 hardly.
+// Exponentials of smaller numbers count as zero: Exp does not support them, and in float64 they are
+// close to underflow.
 constexpr double kLeastExponent = -690;
 
-// Replaces the outputs of one image by probabilities minus the label's 1, and returns its
-// cross-entropy. NaN for a NaN among the outputs.
+// Replaces the outputs of one image by its probabilities, minus 1 for the label, and returns its
+// cross-entropy. If an output is NaN or infinite, all results are NaN.
 double ProbabilityErrors(std::span<float> outputs, size_t label) {
   double largest = -std::numeric_limits<double>::infinity();
   bool finite = true;
@@ -119,7 +120,7 @@ class Logistic final : public TrainingProblem {
             .transposed = transposed};
   }
 
-  // Leaves probabilities minus labels of the images in outputs_; returns the sum of the losses.
+  // Sets outputs_ to probabilities minus labels of the images; returns the sum of their losses.
   double Errors(std::span<const float> features,
                 std::span<const uint8_t> labels,
                 std::span<const float> weights) {
@@ -135,7 +136,7 @@ class Logistic final : public TrainingProblem {
     return sum;
   }
 
-  // gradient = the mean over these images.
+  // Sets `gradient` to the mean gradient over these images.
   void AddUpGradient(std::span<const float> features,
                      std::span<const uint8_t> labels,
                      std::span<const float> weights,
@@ -150,7 +151,7 @@ class Logistic final : public TrainingProblem {
     for (float& g : gradient) g *= share;
   }
 
-  // Makes the mean square of the gradient over all images 1 at the start.
+  // Sets scale_ so that the mean square of the gradient over all images is 1 at the start.
   void ScaleGradient() {
     std::vector<float> part(start_.size());
     std::vector<double> sum(start_.size());
@@ -166,13 +167,13 @@ class Logistic final : public TrainingProblem {
     }
     double square = 0;
     for (const double g : sum) square += g * g;
-    if (!(square > 0)) throw Error::Format("images: no class can be told from another");
+    if (!(square > 0)) throw Error::Format("images: the classes cannot be told apart");
     const double mean_square = square / static_cast<double>(sum.size());
     scale_ = static_cast<float>(static_cast<double>(labels_.size()) / std::sqrt(mean_square));
   }
 
   uint64_t seed_;
-  size_t classes_, length_;  // length_: pixels and the bias
+  size_t classes_, length_;  // length_ counts the pixels and the bias
   std::vector<uint8_t> labels_;
   std::vector<float> features_;
   std::vector<float> batch_features_;

@@ -1,4 +1,4 @@
-// Trains one problem under every rule of a format, all side by side, so that they share the random
+// Trains one problem under all rules of a format at the same time, so that they share the random
 // part of every gradient.
 #include <algorithm>
 #include <cmath>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "experiments/core/settings.h"
+#include "experiments/shared/special_values.h"
 #include "experiments/update_convergence/update_convergence.h"
 #include "numsim/base/error.h"
 #include "numsim/optim/optimizer_directions.h"
@@ -17,11 +18,8 @@
 namespace numsim::experiments::update_convergence {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// The direction of the optimiser from gradient to gradient, by the library's kernels, with float32
-// state that is zero at first.
+// The optimiser: turns one gradient after the other into a direction with the library's kernels.
+// Its float32 state starts at zero.
 class Direction {
  public:
   Direction(const Settings& settings, const Trial& trial, size_t n)
@@ -56,13 +54,13 @@ class Direction {
     return static_cast<float>(settings.GetDouble(name, 0, 0.999999));
   }
 
-  bool is_adam_;  // [Adam]; else momentum that averages gradients
+  bool is_adam_;  // [Adam]; otherwise momentum, as an average of gradients
   float beta1_, beta2_, epsilon_;
   std::vector<float> m_, v_;
   double power1_ = 1, power2_ = 1;  // beta^t
 };
 
-// What a run saw since its last row.
+// Sums over the steps of a run since its last row.
 struct Interval {
   uint64_t steps = 0, moved = 0;
   double achieved_norm = 0, target_norm = 0;
@@ -103,7 +101,7 @@ struct Trainee {
   std::vector<std::vector<std::string>> rows;
 };
 
-// <w - start, w32 - start32> / ||w32 - start32||^2; NaN where the baseline has not moved.
+// Returns <w - start, w32 - start32> / ||w32 - start32||^2; NaN if the baseline has not moved.
 double Travel(const Trainee& trainee, const Trainee& baseline) {
   double along = 0, square = 0;
   for (size_t i = 0; i < trainee.weights.size(); ++i) {
@@ -143,7 +141,8 @@ class Training {
       }
       for (Trainee& trainee : trainees_) Record(trainee, step);
     }
-    // The baseline is a point of its own; beside other formats it is there for comparison.
+    // The baseline has a trial of its own. With other formats it only serves for comparison, and
+    // its rows are dropped.
     Rows rows;
     auto& all = rows[std::string(kLossesTable)];
     for (size_t t = trainees_.size() > 1 ? 1 : 0; t < trainees_.size(); ++t) {

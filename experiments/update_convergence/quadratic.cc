@@ -58,7 +58,7 @@ class Quadratic final : public TrainingProblem {
     }
   }
 
-  // Relative curvatures first, then the factor that makes the mean square of lambda D one.
+  // Computes relative curvatures first, then scales them so that the mean square of lambda D is 1.
   void SetCurvature(const QuadraticOptions& options, double distance) {
     const size_t n = options.size;
     const double step = n > 1 ? Log(options.condition) / static_cast<double>(n - 1) : 0;

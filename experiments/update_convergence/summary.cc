@@ -1,4 +1,5 @@
-// What the tables of `update-convergence` say of [Seed003] and of the analysis of its method.
+// The summary of `update-convergence`: verdicts on the claims of [Seed003] and of the analysis of
+// its method, from the tables.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,11 +15,11 @@
 namespace numsim::experiments::update_convergence {
 namespace {
 
-// Much longer, and more slowly.
+// Thresholds for "much longer" (of the delay) and "more slowly" (of the travel).
 constexpr double kDelayed = 1.5;
 constexpr double kSlow = 0.9;
 
-// Counts by format and learning rate.
+// Returns a table of the counts by format and learning rate, as text.
 std::string CountTable(const Outcomes& in, const std::string& rule, const Holds& holds) {
   std::string text = fmt::format("\n  {:<10}", "lr");
   for (const std::string& rate : in.rates) text += fmt::format(" {:>8}", rate);
@@ -31,7 +32,7 @@ std::string CountTable(const Outcomes& in, const std::string& rule, const Holds&
   return text;
 }
 
-// Least, median and greatest of a column over all configurations.
+// Returns minimum, maximum and median of a column over all configurations, as text.
 std::string RangeText(const Outcomes& in,
                       const std::string& rule,
                       const char* column,
@@ -61,14 +62,14 @@ Claim BehindClaim(const Outcomes& in, UpdateKind kind, const char* target) {
   const Count count = CountRows(in, rule, behind);
   claim.verdict = Verdict(count);
   if (count.all == 0) {
-    claim.measured = "No " + rule + ".";
+    claim.measured = "There is no run with " + rule + ".";
     return claim;
   }
   claim.measured = fmt::format(
-      "{} falls behind in {} of {} trainings (problems and optimisers by format and learning rate "
-      "below; {} ended early). Criterion: a gap to fp32 above {:g} % of its progress at the end, "
-      "which grew by more than {:g} % since half-time{}. Gap at the end in %: {}; travel along "
-      "fp32's path: {}.{}",
+      "{} falls behind in {} of {} trainings (below by format and learning rate, over problems and "
+      "optimisers; {} ended early). Criterion: a gap to fp32 above {:g} % of its progress at the "
+      "end, which grew by more than {:g} % since half-time{}. Gap at the end in %: {}; travel "
+      "along fp32's path: {}.{}",
       rule,
       count.yes,
       count.all,
@@ -100,8 +101,8 @@ Claim SlowClaim(const Outcomes& in) {
         "{}{}: {} of {}; travel at the end {}.{}",
         claim.measured.empty()
             ? fmt::format("Trainings that take more than {:g} times as many steps as fp32 to half "
-                          "of its progress, or never come there, and travel less than {:g} of "
-                          "its way along its path. ",
+                          "of its progress, or never get there, and travel less than {:g} of "
+                          "its distance along its path. ",
                           kDelayed,
                           kSlow)
             : "\n",
@@ -111,15 +112,15 @@ Claim SlowClaim(const Outcomes& in) {
         RangeText(in, rule, "travel"),
         CountTable(in, rule, slow));
   }
-  if (matched.all == 0) claim.measured = "No norm-matched, no note-as-printed.";
+  if (matched.all == 0) claim.measured = "Neither norm-matched nor note-as-printed was run.";
   claim.verdict = Verdict(matched);
   return claim;
 }
 
 bool Close(double ratio) { return std::abs(ratio - 1) <= kRatio; }
 
-// Whether any rule of the configuration with state, or without, takes steps of the norm and the
-// projection that were asked for.
+// Returns true if any rule of the configuration with state, or without state, takes steps of the
+// requested norm and of the requested projection.
 bool HasBoth(const Outcomes& in, const Configuration& c, bool with_state) {
   const FormatSpec format = ParseFormat(c.format).spec;
   return std::any_of(c.rows.begin(), c.rows.end(), [&](const auto& rule_and_row) {
@@ -143,16 +144,16 @@ Claim BothClaim(const Outcomes& in) {
   }
   Claim claim;
   claim.claim =
-      "No method without extra state can have both, steps of the norm and of the projection that "
-      "were asked for (analysis of [Seed003]).";
+      "No method without extra state can take steps of both the requested norm and the requested "
+      "projection (analysis of [Seed003]).";
   claim.measured =
       naive == 0
           ? "Rounding to nearest loses no part of the step."
           : fmt::format(
                 "In {} trainings rounding to nearest loses part of the step (projection of naive "
                 "off by more than {:g} %). In {} of them no rule without state has both ratios, "
-                "means over the run, within {:g} % of 1. Nor has one with state in {}: a master "
-                "or a compensation makes the path right, not the single step of the stored "
+                "as means over the run, within {:g} % of 1; in {} no rule with state does. A "
+                "master or a compensation corrects the path, not the single step of the stored "
                 "weights.",
                 naive,
                 100 * kRatio,
@@ -170,7 +171,7 @@ Claim ProjectionClaim(const Outcomes& in) {
       "Norm matching is the wrong invariant, projection matching is much better (analysis of "
       "[Seed003]).",
       count.all == 0
-          ? "Not both of the rules, or rounding to nearest loses no part of the step."
+          ? "One of the rules was not run, or rounding to nearest loses no part of the step."
           : fmt::format("Where rounding to nearest loses part of the step, the gap of {} at the "
                         "end is smaller than that of {} by more than {:g} % of fp32's progress "
                         "in {} of {} trainings, larger in {}.",
@@ -204,13 +205,13 @@ Claim BeatClaim(const Outcomes& in) {
   }
   claim.measured =
       total.all == 0
-          ? "Not two of the rules, or rounding to nearest loses no part of the step."
+          ? "No two of the rules were run, or rounding to nearest loses no part of the step."
           : fmt::format(
-                "Trainings, of those where rounding to nearest loses part of the step, in "
-                "which the gap at the end is smaller by more than {:g} % of fp32's "
-                "progress: {} of {}. kahan keeps its compensation in the format of the "
-                "weights unless --rules names another (kahan:bf16); in a format with few "
-                "bits it is rounded away with the step.{}",
+                "Where rounding to nearest loses part of the step, the gap at the end is smaller "
+                "by more than {:g} % of fp32's progress in {} of {} comparisons. kahan keeps its "
+                "compensation in the format of the weights unless --rules names another "
+                "(kahan:bf16); in a format with few bits the compensation is rounded away like "
+                "the step.{}",
                 100 * kGrowth,
                 total.yes,
                 total.all,
@@ -223,7 +224,7 @@ std::string ChoiceText(const std::string& rule, double bytes) {
   return rule == "none" ? rule : fmt::format("{} {:g}", rule, bytes);
 }
 
-// The cheapest rules, a line for each problem, optimiser and format.
+// Returns the cheapest rules as text, with one line per problem, optimiser and format.
 std::string CheapestText(const Outcomes& in, const char* rule, const char* bytes) {
   const Table& table = in.cheapest;
   std::string text = fmt::format("\n  {:<9} {:<9} {:<8}", "lr", "", "");
@@ -245,7 +246,7 @@ std::string CheapestText(const Outcomes& in, const char* rule, const char* bytes
   return text;
 }
 
-// The rules of --rules that a format was trained without.
+// Returns the rules of --rules that were left out for some formats, as text.
 std::string LeftOut(const Settings& settings) {
   std::string text;
   for (const Format& format : Formats(settings)) {
@@ -277,15 +278,14 @@ Summary Summarise(const Settings& settings, const Tables& tables) {
       BeatClaim(in)};
   summary.notes = fmt::format(
       "The cheapest rule that stays within {:g} % of fp32 at half-time and at the end, with its "
-      "bytes a weight (fp32 itself: 4; a rule of 4 or more saves no memory, but weights that a "
-      "product reads are small), the first of --rules among equals. note-as-printed is no "
+      "bytes per weight (fp32 itself: 4; a rule of 4 or more saves no memory, but the weights that "
+      "a GEMM reads are small), the first of --rules among equals. note-as-printed is no "
       "candidate: its target makes it train at the learning rate sqrt(lr), which may be better "
       "or worse than lr but is another training.{}\n\n"
-      "The same within {:g} % of master-fp32 in the format itself, whose weights are as good as "
-      "that format can hold:{}\n\n"
-      "Left out where they do not serve the format, or are kahan itself: {}. Trainings in which "
-      "fp32 makes no "
-      "progress, so that nothing is compared: {} configurations.",
+      "The cheapest rule within {:g} % of master-fp32 in the same format, whose weights are as "
+      "good as that format can hold:{}\n\n"
+      "Rules left out because they do not serve the format or are the same as kahan: {}. "
+      "Configurations in which fp32 makes no progress, so that nothing is compared: {}.",
       100 * kWithin,
       CheapestText(in, "rule", "bytes"),
       100 * kWithin,

@@ -8,21 +8,22 @@ TableSpec LossesSpec() {
   TableSpec spec;
   spec.name = std::string(kLossesTable);
   spec.columns = {
-      {"problem", ""},
-      {"optimiser", ""},
-      {"format", "of the weights; fp32: the baseline"},
+      {"problem", "quadratic or logistic"},
+      {"optimiser", "momentum or adam"},
+      {"format", "format of the weights; fp32: the baseline"},
       {"rule", "update rule"},
       {"lr", "learning rate"},
-      {"seed", "of start, noise, minibatches and stochastic rounding"},
+      {"seed", "seed of start, noise, minibatches and stochastic rounding"},
       {"step", "steps taken"},
-      {"loss", "of the stored weights; inf: the run ended early"},
+      {"loss", "loss of the stored weights; inf: the run ended early"},
       {"travel",
-       "<w - start, w32 - start32> / ||w32 - start32||^2, w32 the baseline's weights at this step"},
-      {"moved_share", "share of weights that a step changed, mean since the row before"},
-      {"norm_ratio", "sum of ||new - old|| over sum of lr ||u||, since the row before"},
-      {"projection_ratio", "sum of <new - old, u> over sum of lr ||u||^2, since the row before"},
-      {"step_status", "the most severe status of a step since the row before"},
-      {"status", "of the run: ok, diverged, nonfinite"},
+       "<w - start, w32 - start32> / ||w32 - start32||^2, w32: the baseline's weights at this "
+       "step"},
+      {"moved_share", "share of weights that a step changed, mean since the previous row"},
+      {"norm_ratio", "sum of ||new - old|| over sum of lr ||u||, since the previous row"},
+      {"projection_ratio", "sum of <new - old, u> over sum of lr ||u||^2, since the previous row"},
+      {"step_status", "the most severe status of a step since the previous row"},
+      {"status", "status of the run: ok, diverged, nonfinite"},
   };
   return spec;
 }
@@ -37,36 +38,43 @@ TableSpec FinalSpec() {
   TableSpec spec;
   spec.name = std::string(kFinalTable);
   spec.derived = true;
-  spec.columns = {{"problem", ""},
-                  {"optimiser", ""},
-                  {"format", ""},
-                  {"rule", ""},
-                  {"lr", ""},
-                  {"seeds", "number of runs"},
-                  {"bytes", "of a weight, with what the rule keeps beside it, optimiser left out"}};
+  spec.columns = {
+      {"problem", "as in losses.csv"},
+      {"optimiser", "as in losses.csv"},
+      {"format", "as in losses.csv"},
+      {"rule", "as in losses.csv"},
+      {"lr", "as in losses.csv"},
+      {"seeds", "number of runs"},
+      {"bytes", "bytes per weight, with the state of the rule, without the optimiser's"}};
   const auto add = [&](const std::string& name, const std::string& meaning) {
     for (Column& column : WithInterval(name, meaning)) spec.columns.push_back(std::move(column));
   };
-  add("loss", "at the end, mean over seeds");
-  add("progress", "start minus end, over that of the baseline");
+  add("loss", "loss at the end, mean over seeds");
+  add("progress",
+      "baseline's loss at the start minus loss at the end, over the baseline's progress");
   add("gap", "loss minus the baseline's, over the baseline's progress");
   add("gap_master", "loss minus that of master-fp32 in this format, over the baseline's progress");
   add("gap_growth", "gap at the end minus gap at half-time, over the baseline's progress");
-  for (const Column& column : std::vector<Column>{
-           {"travel_half", "as in losses.csv, at half-time, mean over seeds"},
-           {"travel", "at the end"},
-           {"delay", "steps to half of the baseline's progress, over the baseline's; mean"},
-           {"moved_share", "mean over the run and seeds"},
-           {"norm_ratio", "mean over the run and seeds"},
-           {"projection_ratio", "mean over the run and seeds"},
-           {"status", "the worst of the seeds"},
-           {"within_fp32",
-            "yes: mean gap at most 0.01, at half-time and at the end; none: fp32 makes no "
-            "progress"},
-           {"within_master", "the same of gap_master; none: master-fp32 was not run"},
-           {"falls_behind",
-            "yes: mean gap above 0.01, and mean gap_growth above 0.001 with its interval above 0; "
-            "ended: a run ended early"}}) {
+  for (
+      const Column& column : std::vector<Column>{
+          {"travel_half", "travel as in losses.csv, at half-time, mean over seeds"},
+          {"travel", "travel as in losses.csv, at the end, mean over seeds"},
+          {"delay",
+           "steps to half of the baseline's progress, over the steps of the baseline; mean over "
+           "seeds"},
+          {"moved_share", "mean over the run and seeds"},
+          {"norm_ratio", "mean over the run and seeds"},
+          {"projection_ratio", "mean over the run and seeds"},
+          {"status", "the worst status of the seeds"},
+          {"within_fp32",
+           "yes: mean gap at most 0.01 at half-time and at the end; otherwise no; none: fp32 makes "
+           "no progress"},
+          {"within_master",
+           "yes: mean gap_master at most 0.01 at half-time and at the end; otherwise no; none: "
+           "master-fp32 was not run, or fp32 makes no progress"},
+          {"falls_behind",
+           "yes: mean gap above 0.01, and mean gap_growth above 0.001 with its interval above 0; "
+           "otherwise no; ended: a run ended early; none: fp32 makes no progress"}}) {
     spec.columns.push_back(column);
   }
   return spec;
@@ -76,16 +84,18 @@ TableSpec CheapestSpec() {
   TableSpec spec;
   spec.name = std::string(kCheapestTable);
   spec.derived = true;
-  spec.columns = {{"problem", ""},
-                  {"optimiser", ""},
-                  {"format", ""},
-                  {"lr", ""},
-                  {"rule",
-                   "cheapest rule within 1 % of fp32, the first listed among equals; none; "
-                   "note-as-printed, which trains at sqrt(lr), is left out"},
-                  {"bytes", "of a weight under it"},
-                  {"rule_master", "cheapest rule within 1 % of master-fp32 in this format; none"},
-                  {"bytes_master", "of a weight under it"}};
+  spec.columns = {
+      {"problem", "as in losses.csv"},
+      {"optimiser", "as in losses.csv"},
+      {"format", "as in losses.csv"},
+      {"lr", "as in losses.csv"},
+      {"rule",
+       "cheapest rule within 1 % of fp32, the first listed among equals, or none; "
+       "note-as-printed, which trains at sqrt(lr), is left out"},
+      {"bytes", "bytes per weight under that rule"},
+      {"rule_master",
+       "cheapest rule within 1 % of master-fp32 in this format, chosen in the same way"},
+      {"bytes_master", "bytes per weight under rule_master"}};
   return spec;
 }
 

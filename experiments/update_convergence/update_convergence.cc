@@ -1,4 +1,4 @@
-// What the experiment `update-convergence` is: options, tables, points.
+// Definition of the experiment `update-convergence`: options, trials.
 #include "experiments/update_convergence/update_convergence.h"
 
 #include <fmt/format.h>
@@ -25,40 +25,32 @@ constexpr Keyword<RunStatus> kStatuses[] = {{"ok", RunStatus::kOk},
 constexpr size_t kGeneratedClasses = 10;
 
 constexpr std::string_view kDescription =
-    "Weights stored in a small format are trained under each update rule, and the loss of the\n"
-    "stored weights is compared with the same training in float32 (format fp32, rule naive): same\n"
-    "start before rounding, same minibatches or noise, same optimiser. A rule's gap is its loss\n"
-    "minus that of fp32, in shares of the progress of fp32, from its loss at the start to the "
-    "end.\n"
-    "It stays within 1 % when that gap is at most 0.01 at half-time and at the end. A small "
-    "format\n"
-    "cannot hold every optimum; so each rule is also compared with master-fp32 in its own format,\n"
-    "in the same unit.\n"
-    "Problems. quadratic: diagonal, 16384 weights (--size) that start with standard deviation\n"
-    "0.02 (--weight-scale), curvatures spread over a factor of 10^4 (--condition), gradient noise\n"
-    "as large as the gradient at the start (--noise). The optimum lies --reach times as far away "
-    "as\n"
-    "--steps steps of the learning rate lead, so that each learning rate can make its way; the "
-    "loss\n"
-    "is 1 at the start. logistic: regression on --images images of --input (a folder of idx "
-    "files,\n"
-    "e.g. Fashion-MNIST; none: generated ones), --batch a step; the loss is the cross-entropy of\n"
-    "all these images in nats. Gradients are scaled by one constant so that their root mean "
-    "square\n"
-    "is 1 at the start: lr is the size of a step's element in both problems.\n"
-    "Optimisers. momentum: u = -m, m = beta1 m + (1 - beta1) g. adam: u = -m^/(sqrt(v^) + "
-    "epsilon)\n"
-    "with bias correction. Their state is float32 under every rule.\n"
-    "A rule that does not serve a format is left out there (split-master is for bf16), and so is\n"
-    "kahan:FORMAT where it is kahan. A run whose loss exceeds 10^6 times that of the start ends "
-    "as\n"
-    "diverged, one that meets a NaN or infinity as nonfinite; its loss is infinite from then on.\n"
-    "Claims under test: a low precision version falls further and further behind, under the "
-    "target\n"
-    "as printed, the norm and the projection; it takes longer and its weights move more slowly; "
-    "no\n"
-    "rule without state has both norm and projection; projection matching converges more slowly\n"
-    "than stochastic rounding and Kahan's compensation.";
+    "Trains weights that are stored in a small format under each update rule, and compares the\n"
+    "loss of the stored weights with the same training in float32 (format fp32, rule naive):\n"
+    "same start before rounding, same minibatches or noise, same optimiser. A rule's gap is its\n"
+    "loss minus that of fp32, as a share of the progress of fp32, which is its loss at the start\n"
+    "minus its loss at the end. A rule stays within 1 % if its gap is at most 0.01 at half-time\n"
+    "and at the end. Because a small format cannot hold every optimum, each rule is also compared\n"
+    "with master-fp32 in its own format, in the same unit.\n"
+    "Problems. quadratic: diagonal, with 16384 weights (--size) that start with standard\n"
+    "deviation 0.02 (--weight-scale), curvatures spread over a factor of 10^4 (--condition), and\n"
+    "gradient noise as large as the gradient at the start (--noise). The optimum is --reach times\n"
+    "as far away as --steps steps of the learning rate lead, so that each learning rate can get\n"
+    "there; the loss is 1 at the start. logistic: regression on --images images of --input (a\n"
+    "folder of idx files, e.g. Fashion-MNIST; empty: generated images), with --batch images per\n"
+    "step; the loss is the cross-entropy of all these images in nats. Gradients are scaled by a\n"
+    "constant so that their root mean square is 1 at the start, so lr is the size of a step per\n"
+    "element in both problems.\n"
+    "Optimisers. momentum: u = -m, m = beta1 m + (1 - beta1) g. adam: u = -m^/(sqrt(v^) +\n"
+    "epsilon) with bias correction. Their state is float32 under every rule.\n"
+    "A rule is left out for formats that it does not serve (split-master only serves bf16), and\n"
+    "kahan:FORMAT is left out where it is the same as kahan. A run ends as diverged when its loss\n"
+    "exceeds 10^6 times that at the start, and as nonfinite when it meets a NaN or infinity; its\n"
+    "loss is infinite from then on.\n"
+    "Claims under test: a low precision version falls further and further behind, for the target\n"
+    "as printed, the norm and the projection; it takes longer and its weights move more slowly;\n"
+    "no rule without state achieves both norm and projection; projection matching converges more\n"
+    "slowly than stochastic rounding and Kahan's compensation.";
 
 void ParseRate(const std::string& text, float& rate) {
   const char* const end = text.data() + text.size();
@@ -68,7 +60,7 @@ void ParseRate(const std::string& text, float& rate) {
   }
 }
 
-// As shortest decimals, whatever way they were written.
+// Returns the learning rates as shortest decimals, however the option writes them.
 std::vector<std::string> RateTexts(const Settings& settings) {
   std::vector<std::string> texts;
   for (const std::string& text : settings.GetList("lr")) {
@@ -80,7 +72,7 @@ std::vector<std::string> RateTexts(const Settings& settings) {
   return texts;
 }
 
-// The optimum of the quadratic has to be another float32 than the start.
+// Throws Error if the optimum of the quadratic is too close to the start for float32.
 void CheckReach(const Settings& settings) {
   const double scale = settings.GetDouble("weight-scale", 0, 1e4);
   const double reach = settings.GetDouble("reach", 1e-6, 1e6);
@@ -91,8 +83,8 @@ void CheckReach(const Settings& settings) {
         reach * static_cast<double>(rate) * static_cast<double>(RecordedSteps(settings).back());
     if (distance < 1e-5 * scale) {
       throw Error::Format(
-          "--reach {}, --lr {}, --steps: the optimum lies {:.2g} from weights of --weight-scale "
-          "{}, too near for float32",
+          "--reach {}, --lr {}, --steps: the optimum is {:.2g} away from weights of --weight-scale "
+          "{}, too close for float32",
           reach,
           text,
           distance,
@@ -119,7 +111,7 @@ void CheckOptions(const Settings& settings) {
   settings.GetInteger("image-size", 2, 256);
 }
 
-// Elements that a step of all runs of a point works on, relative to fp32's naive step.
+// Returns the work of one step of all runs of a trial, in elements.
 double Cost(const Settings& settings, ProblemKind problem, size_t rules) {
   const auto gradient = problem == ProblemKind::kLogistic
                             ? static_cast<double>(settings.GetInteger("batch", 1, 1 << 16))
@@ -152,7 +144,8 @@ void AddSeeds(const Settings& settings, const Optimised& what, std::vector<Trial
   }
 }
 
-// A point trains under all rules of a format at one learning rate; fp32 comes first.
+// Returns the trials. Each trains under all rules of a format at one learning rate; at each rate
+// the fp32 baseline comes before the other formats.
 std::vector<Trial> Trials(const Settings& settings) {
   CheckOptions(settings);
   const std::vector<Format> formats = Formats(settings);
@@ -180,7 +173,7 @@ std::vector<Trial> Trials(const Settings& settings) {
   return trials;
 }
 
-// Every kind, and Kahan's compensation where 8 bits are too few for it.
+// Returns every kind of rule, and Kahan with a compensation in bf16 for formats of 8 bits.
 std::string AllRules() {
   std::string names;
   for (const UpdateKind kind : UpdateKinds()) names += std::string(ToString(kind)) + ",";
@@ -190,30 +183,42 @@ std::string AllRules() {
 std::vector<Option> Options() {
   const std::string rules = AllRules();
   return {
-      {"problems", "quadratic,logistic", "quadratic,logistic", "what is trained"},
-      {"optimisers", "momentum,adam", "momentum,adam", "where updates come from"},
+      {"problems",
+       "quadratic,logistic",
+       "quadratic,logistic",
+       "problems to train, separated by commas: quadratic, logistic"},
+      {"optimisers",
+       "momentum,adam",
+       "momentum,adam",
+       "optimisers that compute the updates, separated by commas: momentum, adam"},
       {"formats",
        "e4m3fn,e5m2,fp16,bf16",
        "e4m3fn,e5m2,fp16,bf16",
-       "formats of the weights, separated by commas; custom ones too"},
-      {"rules", rules, rules, "update rules, separated by commas, as numsim update takes them"},
-      {"lr", "1e-2,1e-3,1e-4,1e-5", "1e-2,1e-3,1e-4,1e-5", "learning rates, 1e-12 to 1"},
-      {"steps", "240", "1920", "steps of training: 2 to 10000000"},
-      {"records", "24", "48", "losses on the way, start not counted: 2 to --steps"},
-      {"size", "16384", "16384", "quadratic: weights, 1 to 16777216"},
+       "formats of the weights, named or custom, separated by commas"},
+      {"rules", rules, rules, "update rules, separated by commas, as in numsim update --rule"},
+      {"lr",
+       "1e-2,1e-3,1e-4,1e-5",
+       "1e-2,1e-3,1e-4,1e-5",
+       "learning rates, separated by commas: 1e-12 to 1"},
+      {"steps", "240", "1920", "training steps: 2 to 10000000"},
+      {"records", "24", "48", "number of losses to record, without the start: 2 to --steps"},
+      {"size", "16384", "16384", "quadratic: number of weights, 1 to 16777216"},
       {"condition", "1e4", "1e4", "quadratic: largest over smallest curvature, 1 to 1e8"},
-      {"noise", "1", "1", "quadratic: noise over gradient at the start, 0 to 1e6"},
+      {"noise", "1", "1", "quadratic: noise relative to the gradient at the start, 0 to 1e6"},
       {"reach",
        "0.5",
        "0.5",
-       "quadratic: distance of the optimum over lr times steps, 1e-6 to 1e6"},
+       "quadratic: distance to the optimum in units of lr times steps, 1e-6 to 1e6"},
       {"weight-scale", "0.02", "0.02", "standard deviation of the weights at the start"},
-      {"beta1", "0.9", "0.9", "decay of the mean gradient, both optimisers: below 1"},
-      {"beta2", "0.99", "0.99", "adam: decay of the mean square, below 1"},
-      {"epsilon", "1e-8", "1e-8", "adam: added to the root, 1e-30 to 1"},
-      {"batch", "32", "64", "logistic: images a step, 1 to 65536"},
-      {"images", "1000", "4000", "logistic: training images, the first ones of --input"},
-      {"image-size", "14", "28", "logistic: rows, and columns, of generated images: 2 to 256"},
+      {"beta1", "0.9", "0.9", "decay of the mean gradient, for both optimisers: 0 to below 1"},
+      {"beta2", "0.99", "0.99", "adam: decay of the mean square, 0 to below 1"},
+      {"epsilon", "1e-8", "1e-8", "adam: number added to the square root, 1e-30 to 1"},
+      {"batch", "32", "64", "logistic: images per step, 1 to 65536"},
+      {"images", "1000", "4000", "logistic: number of training images, the first of --input"},
+      {"image-size",
+       "14",
+       "28",
+       "logistic: number of rows, and of columns, of generated images: 2 to 256"},
       {"input", "", "", "logistic: folder of idx files of images; empty: generated images"},
   };
 }
@@ -234,11 +239,11 @@ std::string_view ToString(RunStatus status) { return KeywordToString(kStatuses, 
 
 std::vector<UpdateRule> RulesFor(const Settings& settings, const Format& format) {
   std::vector<UpdateRule> rules;
-  bool kahan = false;  // with the format's own compensation
+  bool kahan = false;  // true once kahan with a compensation in the format itself was seen
   for (const UpdateRule& rule : ParseUpdateRuleList(settings.Get("rules"))) {
     if (rule.kind == UpdateKind::kKahan) {
       const bool own = !rule.compensation || rule.compensation->spec == format.spec;
-      if (own && kahan) continue;  // the same rule twice, as the description says
+      if (own && kahan) continue;  // kahan:FORMAT is the same rule as kahan
       kahan = kahan || own;
     }
     if (Serves(rule, format)) rules.push_back(rule);
@@ -255,14 +260,14 @@ std::vector<Format> Formats(const Settings& settings) {
   const std::vector<Format> formats = ParseFormatList(settings.Get("formats"));
   for (const Format& format : formats) {
     if (!format.spec.IsSigned()) {
-      throw Error::Format("--formats: {} has no sign, weights need one", format.name);
+      throw Error::Format("--formats: {} is unsigned, weights need a sign", format.name);
     }
     if (format.name == kBaselineFormat) {
-      throw Error::Format("--formats: fp32 is what the others are compared with, always there");
+      throw Error::Format("--formats: fp32 is the baseline, which is always included");
     }
     if (RulesFor(settings, format).empty()) {
       throw Error::Format(
-          "--rules \"{}\": none serves the format {}", settings.Get("rules"), format.name);
+          "--rules \"{}\": no rule serves the format {}", settings.Get("rules"), format.name);
     }
     format_names.push_back(format.name);
   }
@@ -281,7 +286,7 @@ std::vector<uint64_t> RecordedSteps(const Settings& settings) {
   std::vector<uint64_t> recorded;
   for (uint64_t i = 0; i <= records; ++i) {
     const uint64_t step = i * steps / records;
-    // Half-time, where the parts do not meet it.
+    // Insert half-time if no part ends there.
     if (step > steps / 2 && recorded.back() < steps / 2) recorded.push_back(steps / 2);
     recorded.push_back(step);
   }
@@ -297,7 +302,7 @@ ImageSet ReadImages(const Settings& settings, uint64_t seed) {
   }
   ImageSet images = ReadIdxImages(folder, true);
   if (images.count < count) {
-    throw Error::Format("--images {}: {} holds {}", count, folder, images.count);
+    throw Error::Format("--images {}: {} holds only {}", count, folder, images.count);
   }
   images.count = count;
   images.pixels.resize(count * images.rows * images.cols);
@@ -338,7 +343,7 @@ Experiment UpdateConvergence() {
   using namespace update_convergence;
   Experiment experiment;
   experiment.name = "update-convergence";
-  experiment.title = "training under the update rules: loss, cost, and what falls behind float32";
+  experiment.title = "training under the update rules: loss, cost, and which fall behind float32";
   experiment.reproduces = "[Seed003] Empirics, Pretraining, and Conclusion";
   experiment.description = std::string(kDescription);
   experiment.options = Options();

@@ -1,5 +1,5 @@
-// Experiment `update-convergence`: what the update rules of numsim/updates/update_rule.h mean for
-// training ([Seed003], Pretraining and Conclusion).
+// Experiment `update-convergence`: the effect of the update rules of numsim/updates/update_rule.h
+// on training ([Seed003], Pretraining and Conclusion).
 #pragma once
 
 #include <cstdint>
@@ -24,16 +24,16 @@ inline constexpr std::string_view kLossesTable = "losses";
 inline constexpr std::string_view kFinalTable = "final";
 inline constexpr std::string_view kCheapestTable = "cheapest";
 
-// What every rule is compared with: the same training without rounding to a small format.
+// The baseline of every rule: the same training without rounding to a small format.
 inline constexpr std::string_view kBaselineFormat = "fp32";
 inline constexpr std::string_view kBaselineRule = "naive";
 
-// Shares of the baseline's progress. A rule stays "within 1 %" when its gap is at most the first,
-// at half-time and at the end. It falls further behind when it is not within that at the end and
-// its gap grew by more than the second since half-time.
+// Shares of the baseline's progress. A rule stays "within 1 %" if its gap is at most kWithin at
+// half-time and at the end. It falls further behind if its gap is above kWithin at the end and grew
+// by more than kGrowth since half-time.
 inline constexpr double kWithin = 0.01;
 inline constexpr double kGrowth = 0.001;
-// A run ends as diverged when its loss exceeds this many times the loss at the start.
+// A run ends as diverged when its loss exceeds the loss at the start by this factor.
 inline constexpr double kDivergence = 1e6;
 
 enum class Optimiser : uint8_t { kMomentum, kAdam };
@@ -44,7 +44,7 @@ enum class ProblemKind : uint8_t { kQuadratic, kLogistic };
 std::string_view ToString(ProblemKind kind);
 ProblemKind ParseProblemKind(std::string_view text);  // throws Error
 
-// How a run ended. The loss of a run that ended early is infinite from then on.
+// The status at the end of a run. If a run ends early, its loss is infinite from then on.
 enum class RunStatus : uint8_t {
   kOk,
   kDiverged,   // see kDivergence
@@ -52,22 +52,25 @@ enum class RunStatus : uint8_t {
 };
 std::string_view ToString(RunStatus status);
 
-// The rules of --rules that CheckUpdateRule accepts for the format, in their order.
+// Returns the rules of --rules that serve the format, in the order given. Leaves out kahan:FORMAT
+// if it is the same as kahan for this format.
 std::vector<UpdateRule> RulesFor(const Settings& settings, const Format& format);
-// The formats of --formats without the baseline's. Throws Error naming one without a sign, twice
-// or without a rule.
+// Returns the formats of --formats. Throws Error naming a format that is the baseline's, is
+// unsigned, is listed twice or has no rule.
 std::vector<Format> Formats(const Settings& settings);
-// Bytes a weight takes in storage, with what the rule keeps beside it.
+// Returns the bytes that a weight takes in storage, including the state of the rule.
 double BytesPerWeight(const UpdateRule& rule, const FormatSpec& format);
 
-// The steps after which a loss is recorded, ascending: 0, equal parts, half-time and the end.
+// Returns the steps after which a loss is recorded, in ascending order: 0, equal parts of the
+// training, half-time and the end.
 std::vector<uint64_t> RecordedSteps(const Settings& settings);
 
-// The learning rate of the point.
+// Returns the learning rate of the trial.
 float LearningRate(const Trial& trial);
-// What the point trains.
+// Returns the problem that the trial trains.
 std::unique_ptr<TrainingProblem> MakeProblem(const Settings& settings, const Trial& trial);
-// Reads --input and checks that it serves. Throws Error.
+// Returns the first --images images of --input, or generated images without --input. Throws Error
+// if the folder cannot be read or holds fewer.
 ImageSet ReadImages(const Settings& settings, uint64_t seed);
 
 std::vector<TableSpec> TableSpecs();
@@ -76,14 +79,14 @@ void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
 Summary Summarise(const Settings& settings, const Tables& tables);
 
-// One run of the table of losses, a row for each recorded step.
+// One run of losses.csv, with one row per recorded step.
 struct Run {
   std::string problem, optimiser, format, rule, lr, seed;
   std::vector<double> step, loss, travel;
   double moved_share = 0, norm_ratio = 0, projection_ratio = 0;  // means over the run
   std::string status;                                            // at the end
 };
-// In the order of the table.
+// Returns the runs in the order of the table.
 std::vector<Run> RunsOf(const Table& losses);
 
 }  // namespace update_convergence

@@ -1,5 +1,5 @@
-// What `update-fidelity` says beyond the note: where naive rounding stops, what a search for the
-// right target achieves, what rules with state lose.
+// The claims of `update-fidelity` beyond the note: where naive rounding stops, what a search for
+// the right target achieves, and what rules with state lose.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,13 +15,13 @@
 namespace numsim::experiments::update_fidelity {
 namespace {
 
-// A rate that a claim calls "about": within half a decade of the range.
+// Returns true if the rate is within half a decade of the range, which counts as "about".
 bool IsAbout(double rate, double low, double high) {
   const double room = std::sqrt(10.0);
   return rate >= low / room && rate <= high * room;
 }
 
-// Rates of the table to print values at, descending.
+// Returns the rates of the table at which values are printed, in descending order.
 std::vector<double> PrintedRates(const Table& table) {
   std::vector<double> rates;
   if (table.rows.empty()) return rates;
@@ -38,7 +38,7 @@ std::string RatesText(const Table& table) {
   return text;
 }
 
-// The means of the curve at these rates.
+// Returns the means of the curve at the printed rates, as text.
 std::string AtRates(const Table& table, const Curve& curve) {
   std::string text;
   for (const double lr : PrintedRates(table)) {
@@ -47,7 +47,7 @@ std::string AtRates(const Table& table, const Curve& curve) {
   return text;
 }
 
-// Greatest rate at which any seed has that status.
+// Returns the greatest rate at which any seed has that status; NaN if there is none.
 double GreatestWithStatus(const Table& table, const Panelful& panel, UpdateStatus status) {
   double greatest = 0;
   for (const size_t i : panel.rows) {
@@ -58,7 +58,8 @@ double GreatestWithStatus(const Table& table, const Panelful& panel, UpdateStatu
   return greatest > 0 ? greatest : std::numeric_limits<double>::quiet_NaN();
 }
 
-// Where the analysis of the note says that norm matching ends; false where it says nothing.
+// Gets the range of the smallest rate of norm matching according to the analysis of the note.
+// Returns false if the analysis says nothing about the format and keys.
 bool ClaimedFloor(const CurveKey& key, double& low, double& high) {
   if (key.format == "e4m3fn") {
     low = key.keys == "same" ? 1e-4 : 1e-6;
@@ -70,7 +71,7 @@ bool ClaimedFloor(const CurveKey& key, double& low, double& high) {
   return key.keys == "independent" && (key.format == "fp16" || key.format == "bf16");
 }
 
-// Least and greatest of some numbers; NaNs are left out.
+// The minimum and maximum of the numbers added; NaN is left out.
 struct Range {
   double low = std::numeric_limits<double>::quiet_NaN();
   double high = std::numeric_limits<double>::quiet_NaN();
@@ -85,7 +86,7 @@ struct Range {
   }
 };
 
-// The rows of cliffs.csv that seeds alone tell apart, in a line.
+// The rows of cliffs.csv that differ only in the seed, combined into one line.
 struct CliffLine {
   Range measured, predicted, movers;
 };
@@ -122,9 +123,9 @@ std::string CliffText(const Table& cliffs) {
 Claim CliffClaim(const Table& cliffs) {
   Claim claim;
   claim.claim =
-      "The rate at which naive addition stops follows from format and distribution: nothing of "
-      "given arrays moves below min h/|u|, h the distance to the rounding boundary; of a draw, "
-      "below the rate at which one mover is expected.";
+      "The rate at which naive addition stops follows from format and distribution: in given "
+      "arrays nothing moves below min h/|u|, where h is the distance to the rounding boundary; in "
+      "random arrays, below the rate at which one mover is expected.";
   size_t rows = 0, right = 0, strict = 0;
   for (size_t i = 0; i < cliffs.rows.size(); ++i) {
     const double measured = cliffs.Number(i, "measured"), predicted = cliffs.Number(i, "predicted");
@@ -140,13 +141,12 @@ Claim CliffClaim(const Table& cliffs) {
     right += close;
   }
   claim.measured = fmt::format(
-      "{} of {} predictions hold. Criteria: from the arrays, to a factor within 1 +- 2^(m-21), m "
-      "mantissa bits (roundings of the float32 sum); half-norm, the rate below which half of the "
-      "step's norm is gone, to 5 %; unmoved from the distribution, a least value and so random: "
-      "0.001 to 10 movers are expected at the measured rate, or the rates agree to the roundings "
-      "of "
-      "the float32 sum, which alone decide at the edge of the same key's cliff ({} of {} without "
-      "that allowance). Over the seeds:{}",
+      "{} of {} predictions hold. Criteria: from the arrays, to a factor within 1 +- 2^(m-21) with "
+      "m mantissa bits (rounding of the float32 sum); half-norm, the rate below which half of the "
+      "step's norm is gone, to 5 %; unmoved from the distribution, which is a minimum and so "
+      "random: 0.001 to 10 movers are expected at the measured rate, or the rates agree up to the "
+      "rounding of the float32 sum, which alone decides at the edge of the same key's cliff ({} of "
+      "{} without that allowance). Ranges over the seeds:{}",
       right,
       rows,
       strict,
@@ -159,8 +159,8 @@ Claim CliffClaim(const Table& cliffs) {
 Claim NaiveDeclineClaim(const Table& cliffs) {
   Claim claim;
   claim.claim =
-      "With independent keys naive addition falls from a learning rate of about 0.01 in E4M3, 1e-3 "
-      "in bf16 and 1e-4 in fp16 (analysis of the note).";
+      "With independent keys naive addition declines below a learning rate of about 0.01 in E4M3, "
+      "1e-3 in bf16 and 1e-4 in fp16 (analysis of the note).";
   size_t rows = 0, right = 0;
   std::map<std::string, Range> ranges;
   for (size_t i = 0; i < cliffs.rows.size(); ++i) {
@@ -187,9 +187,9 @@ Claim NaiveDeclineClaim(const Table& cliffs) {
 Claim NormMatchedClaim(const Table& table) {
   Claim claim;
   claim.claim =
-      "A search for a step of norm lr||u|| is exact down to the least step there is: about 1e-5 to "
-      "1e-6 in E4M3, 1e-9 to 1e-10 in fp16 and bf16, with independent keys; with the same key it "
-      "fails below about 1e-4 in E4M3 (analysis of the note).";
+      "A search for a step of norm lr||u|| is exact down to the smallest possible step: about 1e-5 "
+      "to 1e-6 in E4M3, 1e-9 to 1e-10 in fp16 and bf16, with independent keys; with the same key "
+      "it fails below about 1e-4 in E4M3 (analysis of the note).";
   size_t compared = 0, right = 0;
   std::string text;
   for (const Panelful& panel : PanelsOf(table, UpdateKind::kNormMatched)) {
@@ -211,10 +211,10 @@ Claim NormMatchedClaim(const Table& table) {
         AtRates(table, CurveOf(table, panel.key, "cosine")));
   }
   claim.measured = fmt::format(
-      "{} of {} floors, to 1 %, lie within half a decade of what is said (criterion). Least rates "
+      "{} of {} floors, to 1 %, lie within half a decade of the claim (criterion). Smallest rates "
       "of the grid down to which the norm of every seed is right to 1 % and to 10 %, greatest rate "
-      "at which the target is below the first step that alpha reaches, and the cosine of the step "
-      "with u at lr {}:{}",
+      "at which the target is below the smallest step that alpha reaches, and the cosine of the "
+      "step with u at lr {}:{}",
       right,
       compared,
       RatesText(table),
@@ -226,9 +226,9 @@ Claim NormMatchedClaim(const Table& table) {
 Claim CosineClaim(const Table& table) {
   Claim claim;
   claim.claim =
-      "Matching the norm moves the share p of parameters with the largest |u|/gap by a gap each, "
-      "so "
-      "the step's cosine with u is about sqrt(p) mean|u of those|/rms(u) (analysis of the note).";
+      "Matching the norm moves the share p of parameters with the largest |u|/gap by one gap each, "
+      "so the step's cosine with u is about sqrt(p) mean|u of those|/rms(u) (analysis of the "
+      "note).";
   size_t rows = 0, right = 0;
   std::string text;
   for (const Panelful& panel : PanelsOf(table, UpdateKind::kNormMatched)) {
@@ -248,9 +248,10 @@ Claim CosineClaim(const Table& table) {
     }
   }
   claim.measured = fmt::format(
-      "In {} of {} steps that moved 100 parameters or more and at most a tenth of them the cosine "
-      "is within 25 % of that (criterion). Cosine over formula, least and greatest; above 1 where "
-      "gaps grow with |u| among those that move, as with the same key:{}",
+      "In {} of {} steps that moved at least 100 parameters and at most a tenth of all, the cosine "
+      "is within 25 % of the formula (criterion). Minimum and maximum of cosine over formula, "
+      "which exceeds 1 where gaps grow with |u| among the parameters that move, as with the same "
+      "key:{}",
       right,
       rows,
       text);
@@ -260,10 +261,11 @@ Claim CosineClaim(const Table& table) {
 
 namespace {
 
-// One panel of the projection's claim, against the stochastic rule of the same panel.
+// Compares a panel of the projection's claim with the stochastic rule in the same panel. Counts the
+// rates at which the projection is met, and those of them with less noise than the stochastic rule.
 struct Noise {
-  size_t rates = 0, less = 0;            // where the projection is met
-  size_t settled = 0, settled_less = 0;  // and the stochastic rule moves 100 parameters or more
+  size_t rates = 0, less = 0;            // all such rates
+  size_t settled = 0, settled_less = 0;  // those where the stochastic rule moves >= 100 parameters
 };
 void CompareNoise(const Table& table,
                   const Panelful& panel,
@@ -291,9 +293,9 @@ void CompareNoise(const Table& table,
 Claim ProjectionMatchedClaim(const Table& table) {
   Claim claim;
   claim.claim =
-      "Matching the projection keeps <step, u> = lr||u||^2, with less noise a step than stochastic "
-      "rounding, but parameters with a small |u|/gap never move: their mean step is about half of "
-      "what was asked for (analysis of the note).";
+      "Matching the projection keeps <step, u> = lr||u||^2, with less noise per step than "
+      "stochastic rounding, but parameters with a small |u|/gap never move: the mean step is about "
+      "half of what was asked for (analysis of the note).";
   Noise all;
   std::string text;
   for (const Panelful& panel : PanelsOf(table, UpdateKind::kProjectionMatched)) {
@@ -315,11 +317,11 @@ Claim ProjectionMatchedClaim(const Table& table) {
         AtRates(table, CurveOf(table, panel.key, "mean_ratio")));
   }
   claim.measured = fmt::format(
-      "At {} of {} rates where the projection is met to 1 % the norm of the step is at most 1.01 "
-      "times that of stochastic rounding (criterion: at all); at {} of the {} where stochastic "
-      "rounding moves 100 parameters or more, below which its norm is chance. Least rate of the "
-      "grid down to which every seed meets it; ||step||/(lr||u||) of both rules and "
-      "mean(step/u)/lr, which the verdict leaves out, at lr {}:{}",
+      "At {} of {} rates where the projection is met to 1 %, the norm of the step is at most 1.01 "
+      "times that of stochastic rounding (criterion: at all of them); so it is at {} of the {} "
+      "where stochastic rounding moves 100 parameters or more, below which its norm is chance. "
+      "Smallest rate of the grid down to which every seed meets the projection; ||step||/(lr||u||) "
+      "of both rules and mean(step/u)/lr, which the verdict leaves out, at lr {}:{}",
       all.less,
       all.rates,
       all.settled_less,
@@ -333,9 +335,8 @@ Claim ProjectionMatchedClaim(const Table& table) {
 Claim StateClaim(const Table& table) {
   Claim claim;
   claim.claim =
-      "Rules with state lose nothing of the step: what the stored parameters do not take up stays "
-      "in "
-      "the state (premise of master weights and of Kahan summation).";
+      "Rules with state lose nothing of the step: the part that the stored parameters do not take "
+      "up stays in the state (premise of master weights and of Kahan summation).";
   size_t panels = 0, right = 0, partly = 0, repairs = 0;
   std::string text;
   for (const UpdateKind kind : UpdateKinds()) {
@@ -366,18 +367,18 @@ Claim StateClaim(const Table& table) {
   }
   claim.measured = fmt::format(
       "Parameters and state together follow lr u to 1 % at every rate (criterion) in {} of {} "
-      "panels: the state has a resolution of its own. State in bytes a parameter, least rate of "
-      "the "
-      "grid down to which that holds, and the relative error at lr {}, of both together "
-      "(effective) and of the stored parameters alone:{}",
+      "panels; the state, too, has a limited resolution. State in bytes per parameter, smallest "
+      "rate of the grid down to which that holds, and the relative error at lr {}, of both "
+      "together (effective) and of the stored parameters alone:{}",
       right,
       panels,
       RatesText(table),
       text);
   if (repairs > 0) {
     claim.measured += fmt::format(
-        "\nIn {} steps stored parameters moved although nothing moved in effect: they began as a "
-        "rounding of the draw and not of their master, and the first step repairs that.",
+        "\nIn {} steps stored parameters moved although the effective parameters did not: they "
+        "started as the rounded draw and not as the rounded master, and the first step repairs "
+        "that.",
         repairs);
   }
   claim.verdict = Verdict(panels > 0, right == panels, partly > 0);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "experiments/shared/special_values.h"
 #include "numsim/base/elementary.h"
 #include "numsim/base/error.h"
 #include "numsim/formats/decode.h"
@@ -17,15 +18,15 @@
 namespace numsim::experiments::update_fidelity {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr float kGreatestRate = 1e6f;
 
-// Half of the norm is looked for from rate 1 down to 1e-12, on a grid that measurement and
-// prediction share: the first grid rate below half, then halving between it and the one above.
+// The search for half of the norm goes from rate 1 down to 1e-12 on a grid that measurement and
+// prediction share. It finds the first grid rate below half, then bisects between that rate and the
+// one above it.
 constexpr int kGridSteps = 48;
 double GridRate(int i) { return Exp(-0.25 * Log(10) * i); }
 
-// w' = naive step of all weights at one rate.
+// Applies the naive rule to all weights at a given rate.
 class NaiveSteps {
  public:
   NaiveSteps(const FormatSpec& format, std::span<const float> weights, std::span<const float> u)
@@ -48,8 +49,8 @@ float Midpoint(float low, float high) {
   return std::bit_cast<float>(a + (b - a) / 2);
 }
 
-// The last float32 for which `low_side` holds, by halving. Requires 0 <= low < high, low_side(low)
-// and not low_side(high).
+// Returns the last float32 for which `low_side` holds, by bisection. Requires 0 <= low < high,
+// low_side(low) and not low_side(high).
 template <typename LowSide>
 float LastFloat(float low, float high, const LowSide& low_side) {
   for (float middle = Midpoint(low, high); middle != low; middle = Midpoint(low, high)) {
@@ -64,8 +65,8 @@ float Unmoved(NaiveSteps& steps) {
   return LastFloat(0, kGreatestRate, still);
 }
 
-// below_half(lr) on the grid and then between two grid rates; NaN where it never holds, or already
-// at rate 1.
+// Returns the greatest rate at which below_half(lr) holds, by searching the grid and then between
+// two grid rates; NaN if it never holds, or already holds at rate 1.
 template <typename BelowHalf>
 float FindHalfNorm(const BelowHalf& below_half) {
   float above = static_cast<float>(GridRate(0));
@@ -78,8 +79,8 @@ float FindHalfNorm(const BelowHalf& below_half) {
   return std::numeric_limits<float>::quiet_NaN();
 }
 
-// The magnitude code `steps` away from `code` as a value, past zero into the other sign, and
-// infinity beyond the largest.
+// Returns the value whose magnitude code is `steps` away from `code`. Steps past zero give values
+// of the other sign; steps beyond the largest value give infinity.
 double Neighbour(const FormatSpec& format, uint32_t code, int64_t steps) {
   const int64_t target = static_cast<int64_t>(code) + steps;
   const auto magnitude = static_cast<uint32_t>(std::abs(target));
@@ -89,12 +90,12 @@ double Neighbour(const FormatSpec& format, uint32_t code, int64_t steps) {
                        static_cast<double>(target));
 }
 
-// A weight >= 0 of the format with what the formulas need of it.
+// A weight >= 0 of the format with the quantities that the formulas use.
 struct WeightCell {
   uint32_t code = 0;
   double value = 0;
-  double low = 0, high = 0;  // the x >= 0 that round to it
-  double gap = 0;            // to the next value; infinity: none
+  double low = 0, high = 0;  // range of the x >= 0 that round to it
+  double gap = 0;            // distance to the next value; infinity if there is none
   double share = 0;          // P(Q(x) = +-value)
 };
 
@@ -103,8 +104,8 @@ double Density(double x) {
   return std::abs(x) > 37 ? 0 : kScale * Exp(-0.5 * x * x);
 }
 
-// P(low < Z < high), 0 <= low, with a small relative error also for a narrow interval: Gauss's
-// eight points.
+// Returns P(low < Z < high) for 0 <= low. The relative error is small also for narrow intervals,
+// which use Gauss-Legendre quadrature with eight points.
 double NormalInterval(double low, double high) {
   if (!(low < high)) return 0;
   if (high - low > 0.5) return NormalTail(low) - (std::isinf(high) ? 0 : NormalTail(high));
@@ -124,7 +125,7 @@ double NormalInterval(double low, double high) {
   return half * sum;
 }
 
-// Every weight that a normal draw comes to with a probability above 1e-30.
+// Returns every weight to which a normal random number rounds with a probability above 1e-30.
 std::vector<WeightCell> CellsOf(const FormatSpec& format) {
   NUMSIM_CHECK(format.IsSigned() && format.Bits() <= 16, "{} bits", format.Bits());
   std::vector<WeightCell> cells;
@@ -140,7 +141,7 @@ std::vector<WeightCell> CellsOf(const FormatSpec& format) {
   return cells;
 }
 
-// P(|u| > t / lr). Weights of one binade share their gaps, so the last answer often serves again.
+// Computes P(|u| > t / lr). Caches the last result, as the weights of a binade share their gap.
 class TailOfUpdate {
  public:
   explicit TailOfUpdate(double lr) : lr_(lr) {}
@@ -156,8 +157,8 @@ class TailOfUpdate {
   double lr_, last_t_ = -1, last_ = 0;
 };
 
-// Sum over the boundaries that a step from `cell` in one direction (+1, -1) may pass, up to
-// `most`, of weight(d_k, d_(k-1)) * passed(k, t_k).
+// Returns the sum of weight(d_k, d_(k-1)) * passed(k, t_k) over the boundaries that a step from
+// `cell` in one direction (+1 or -1) may pass, up to `most` of them.
 template <typename Weight, typename Passed>
 double SumOverBoundaries(const FormatSpec& format,
                          const WeightCell& cell,
@@ -181,12 +182,13 @@ double SquareDifference(double distance, double last) { return distance * distan
 
 double One(double, double) { return 1; }
 
-// A step of so many gaps is as good as exact: the share of rounding in its square is 1 / 12 of
-// their square.
+// In a step of more gaps than this, rounding counts as uniform: it adds gap^2 / 12 to the square.
 constexpr double kManyGaps = 8;
 constexpr int kMostBoundaries = 128;
 
-// The sum of `weight` over the boundaries of all weights; `most` 1: the first ones alone.
+// Return the expected sum of `weight` over the boundaries that steps pass, for all weights; with
+// `most` = 1, only over the first boundary of each. SumIndependent is for independent keys,
+// SumSameKey for the same key.
 template <typename Weight>
 double SumIndependent(const FormatSpec& format,
                       std::span<const WeightCell> cells,
@@ -256,7 +258,7 @@ double NormalTail(double z) {
     for (int k = 1; term > 1e-18 * sum; ++k) sum += term *= z * z / (2 * k + 1);
     return 0.5 - Density(z) * sum;
   }
-  double fraction = z;  // Laplace's continued fraction, from its end
+  double fraction = z;  // Laplace's continued fraction, evaluated from its end
   for (int k = 80; k >= 1; --k) fraction = z + k / fraction;
   return Density(z) / fraction;
 }
@@ -277,7 +279,7 @@ double LeastThreshold(const FormatSpec& format,
                       std::span<const float> update) {
   struct Least {
     double value = kInfinity;
-    // SumOverBlocks adds; here the sum is the minimum.
+    // SumOverBlocks combines blocks by +=, which takes the minimum here.
     Least& operator+=(const Least& other) {
       value = std::min(value, other.value);
       return *this;

@@ -1,4 +1,5 @@
-// The table `cliffs` of `update-fidelity`: where naive rounding stops, measured and predicted.
+// The table `cliffs` of `update-fidelity`: the learning rates at which naive rounding stops,
+// measured and predicted.
 #include <limits>
 #include <map>
 
@@ -8,7 +9,7 @@
 namespace numsim::experiments::update_fidelity {
 namespace {
 
-// What the distribution predicts of a format and a choice of keys, whatever the seed.
+// Predictions from the distribution for a format and a choice of keys; the same for every seed.
 struct Prediction {
   double unmoved = 0, half_norm = 0;
 };
@@ -17,7 +18,7 @@ Prediction Predict(const FormatSpec& format, bool same_key, double elements) {
   return {UnmovedExpected(format, same_key, elements), HalfNormExpected(format, same_key)};
 }
 
-// The formulas go through every value of the format.
+// Returns true for formats of at most 16 bits: the formulas sum over every value of the format.
 bool CanPredict(const FormatSpec& format) { return format.Bits() <= 16; }
 
 }  // namespace

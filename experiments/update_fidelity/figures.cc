@@ -1,6 +1,6 @@
-// Figures of `update-fidelity`, two a format, for both choices of the key: the rules without state,
-// with the note's two errors, and the rules with state, the stored parameters beside what they are
-// worth together with the state. One more shows times.
+// Figures of `update-fidelity`, for both choices of the key. Each format has two figures: one of
+// the rules without state, with the note's two errors, and one of the rules with state, with the
+// stored parameters next to parameters and state together. One more figure shows times.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -18,8 +18,8 @@ struct Quantity {
   std::string_view column;
   std::string_view label;  // of the axis
   bool log;
-  double least = 0;              // what a log axis shows at least
-  std::string_view stored = {};  // a second column, dotted
+  double least = 0;              // lower limit of a logarithmic axis
+  std::string_view stored = {};  // a second column, drawn dotted
 };
 
 constexpr Quantity kStatelessQuantities[] = {
@@ -40,8 +40,8 @@ constexpr Quantity kStateQuantities[] = {
     {"moved_share", "stored: share that moves", true, 1e-6},
 };
 
-// Colours that are told apart stand together in one figure; split-master, the ninth, has the colour
-// of naive, which is in the other.
+// Returns the style of a rule. Rules of one figure have different colours; the rules with state
+// reuse colours of the rules without state, which are in the other figure.
 int StyleOf(UpdateKind kind) {
   switch (kind) {
     case UpdateKind::kNaive:
@@ -66,7 +66,7 @@ int StyleOf(UpdateKind kind) {
   return 0;
 }
 
-constexpr int kLimitStyle = 6;  // black, nothing else has it
+constexpr int kLimitStyle = 6;  // black, used for nothing else
 constexpr int kHalfStyle = 7;   // grey
 
 struct StyledRule {
@@ -75,7 +75,8 @@ struct StyledRule {
   int style;
 };
 
-// The rules of a format with or without state; the second rule of a kind gets a style of its own.
+// Returns the rules of a format with or without state. Further rules of the same kind get styles of
+// their own.
 std::vector<StyledRule> RulesOf(const Table& table, const std::string& format, bool with_state) {
   std::vector<StyledRule> rules;
   for (size_t i = 0; i < table.rows.size(); ++i) {
@@ -115,8 +116,8 @@ Series Dotted(Series series) {
   return series;
 }
 
-// The error that the note's search itself sees, of its squared norm against lr ||u||^2; the worst
-// seed.
+// Returns the error that the note's search itself sees, of its squared norm against lr ||u||^2, for
+// the worst seed.
 Series OwnTargetSeries(const Table& table, const CurveKey& key, int style) {
   Curve curve = CurveOf(table, key, "own_target_ratio");
   for (size_t i = 0; i < curve.lr.size(); ++i) {
@@ -158,7 +159,7 @@ void IncludeDecades(const std::vector<double>& values, double& low, double& high
   }
 }
 
-// One range for panels that are to be compared: x in all of them, y here in one row.
+// Gives the panels of a row common ranges of x and y, so that they can be compared.
 void ShareAxes(std::span<Panel> row, double least) {
   double x_low = 1, x_high = 1, y_low = 1, y_high = 1;
   for (const Panel& panel : row) {
@@ -167,7 +168,7 @@ void ShareAxes(std::span<Panel> row, double least) {
       IncludeDecades(series.y, y_low, y_high);
     }
   }
-  constexpr double kRoom = 1.5;  // for markers
+  constexpr double kRoom = 1.5;  // leaves room for markers
   for (Panel& panel : row) {
     panel.x.low = x_low / kRoom;
     panel.x.high = x_high * kRoom;
@@ -176,7 +177,7 @@ void ShareAxes(std::span<Panel> row, double least) {
   }
 }
 
-// Mean over the seeds of a column of `cliffs`; empty when there is none.
+// Returns the mean over seeds of a column of `cliffs`; nothing if it is not finite or not measured.
 std::optional<double> LimitOf(const Table& cliffs,
                               const CurveKey& where,
                               std::string_view limit,
@@ -195,8 +196,8 @@ std::optional<double> LimitOf(const Table& cliffs,
   return mean;
 }
 
-// A vertical line where naive rounding reaches its limit, and on it a marker where the distribution
-// says that it is. Requires the range of y.
+// Draws a vertical line at the measured limit of naive rounding, and a marker at the limit
+// predicted from the distribution. Requires that the panel's range of y is set.
 void MarkLimit(const Table& cliffs,
                const CurveKey& where,
                std::string_view limit,
@@ -224,9 +225,9 @@ void MarkLimit(const Table& cliffs,
 }
 
 void MarkLimits(const Table& cliffs, const CurveKey& where, Panel& panel) {
-  MarkLimit(cliffs, where, "unmoved", "naive: left of it nothing moves", kLimitStyle, panel);
+  MarkLimit(cliffs, where, "unmoved", "naive: nothing moves left of it", kLimitStyle, panel);
   MarkLimit(
-      cliffs, where, "half-norm", "naive: left of it half the norm is gone", kHalfStyle, panel);
+      cliffs, where, "half-norm", "naive: half the norm is gone left of it", kHalfStyle, panel);
 }
 
 std::string FileName(const std::string& name) {
@@ -237,7 +238,7 @@ std::string FileName(const std::string& name) {
   return file;
 }
 
-// The panels of one format: a row a quantity, a column a choice of keys.
+// Adds the panels of one format, with one row per quantity and one column per choice of keys.
 void AddPanels(const Settings& settings,
                const Tables& tables,
                const std::string& format,
@@ -260,7 +261,7 @@ void AddPanels(const Settings& settings,
   }
 }
 
-// One panel a format: the last choice of keys, all rules.
+// Returns the figure of times, with one panel per format: all rules, for the last choice of keys.
 Figure TimesFigure(const Settings& settings, const Tables& tables) {
   const Table& times = tables.at(std::string(kTimes));
   const std::string keys = Distinct(times, "keys").back();
@@ -273,7 +274,7 @@ Figure TimesFigure(const Settings& settings, const Tables& tables) {
     Panel panel;
     panel.title = format;
     panel.x = {.label = "learning rate lr", .log10 = true};
-    panel.y = {.label = "time, ns a parameter", .log10 = true};
+    panel.y = {.label = "time, ns per parameter", .log10 = true};
     for (const bool with_state : {false, true}) {
       for (const StyledRule& rule : RulesOf(times, format, with_state)) {
         const Curve curve = CurveOf(times, {format, keys, rule.name}, "ns_per_element");

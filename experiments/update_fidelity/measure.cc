@@ -1,10 +1,11 @@
-// One point of `update-fidelity`: the arrays, the steps of a rule, and the time they take.
+// Measures one trial of `update-fidelity`: draws the arrays, then takes and times the steps.
 #include <time.h>
 
 #include <bit>
 #include <cmath>
 #include <limits>
 
+#include "experiments/shared/special_values.h"
 #include "experiments/update_fidelity/cliff.h"
 #include "experiments/update_fidelity/update_fidelity.h"
 #include "numsim/base/error.h"
@@ -13,19 +14,14 @@
 namespace numsim::experiments::update_fidelity {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-// Streams of a seed. The random bits of a learning rate have a stream of their own, numbered by
-// the bits of that float32, so that they depend neither on the other rates nor on their order.
+// Random streams of a seed. The random bits of each learning rate have a stream of their own,
+// numbered by the bits of that float32, so that they depend neither on the other learning rates nor
+// on their order.
 constexpr uint64_t kParameterStream = 0;
 constexpr uint64_t kUpdateStream = 1;
 
-double Ratio(double numerator, double denominator) {
-  return denominator == 0 ? kNaN : numerator / denominator;
-}
-
-// CPU time of the calling thread, which is what a point has of the machine: points run side by
-// side, and within one every loop is serial.
+// Returns the CPU time of the calling thread. Trials run in parallel, and every loop within a trial
+// is serial, so this is the time of the trial.
 double ThreadSeconds() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -40,7 +36,7 @@ UpdateRule RuleOf(const Settings& settings, const Trial& trial) {
   return {};
 }
 
-// What a point starts each learning rate from.
+// The state from which a trial starts at each learning rate.
 struct Start {
   UpdateRule rule;
   FormatSpec format;
@@ -48,7 +44,7 @@ struct Start {
   Arrays arrays;
   std::vector<float> weights;
   UpdateState state;
-  std::vector<double> effective;  // of rules with state
+  std::vector<double> effective;  // weights and state together, for rules with state
 };
 
 Start MakeStart(const Settings& settings, const Trial& trial) {
@@ -67,13 +63,13 @@ Start MakeStart(const Settings& settings, const Trial& trial) {
   return start;
 }
 
-// What became of one learning rate.
+// The step at one learning rate.
 struct Taken {
   UpdateOutcome outcome;
   StepMeasures stored;
-  StepMeasures effective;       // no elements: the rule has no state
-  double expected_mean = kNaN;  // stochastic
-  double nanoseconds = 0;       // an element
+  StepMeasures effective;       // no elements if the rule has no state
+  double expected_mean = kNaN;  // only for the stochastic rule
+  double nanoseconds = 0;       // per element
 };
 
 Taken Take(const Start& start, const Trial& trial, float lr, std::span<float> new_weights) {
@@ -102,7 +98,7 @@ Taken Take(const Start& start, const Trial& trial, float lr, std::span<float> ne
   return taken;
 }
 
-// The cells that every measured table begins with.
+// Returns the first cells of a row of `fidelity` and `times`.
 std::vector<std::string> Head(const Trial& trial, float lr) {
   return {trial.parameters.at("format"),
           trial.parameters.at("keys"),

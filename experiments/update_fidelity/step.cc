@@ -1,9 +1,10 @@
-// What `update-fidelity` measures of a step.
+// The measures of a step in `update-fidelity`.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 
+#include "experiments/shared/special_values.h"
 #include "experiments/update_fidelity/update_fidelity.h"
 #include "numsim/base/error.h"
 #include "numsim/formats/decode.h"
@@ -12,10 +13,6 @@
 
 namespace numsim::experiments::update_fidelity {
 namespace {
-
-double Ratio(double numerator, double denominator) {
-  return denominator == 0 ? std::numeric_limits<double>::quiet_NaN() : numerator / denominator;
-}
 
 double Square(double x) { return x * x; }
 
@@ -60,8 +57,8 @@ StepMeasures MeasureAll(std::span<const T> before,
   });
 }
 
-// Stochastic rounding of `x` under variant A with the least and the greatest random word: both
-// neighbours, or twice the one toward zero where its probability is 1.
+// Returns the results of stochastic rounding of `x` under variant A with the smallest and the
+// greatest random bits: the two neighbours, or twice the one toward zero if its probability is 1.
 struct Neighbours {
   double toward_zero, away;
 };
@@ -73,7 +70,8 @@ Neighbours NeighboursOf(const EncodePlan& plan, double x) {
   return {value(0), value(0xFFFFFFFFu >> (32 - plan.rounding.random_bits))};
 }
 
-// E[step] of one element: P(away) = floor(nu 2^N) / 2^N.
+// Returns E[step] of one element, from P(away) = floor(nu 2^N) / 2^N with N random bits, where nu
+// is the position of `sum` between its neighbours.
 double ExpectedStep(const EncodePlan& plan, double weight, double sum) {
   const Neighbours to = NeighboursOf(plan, sum);
   const double gap = to.away - to.toward_zero;
@@ -84,6 +82,10 @@ double ExpectedStep(const EncodePlan& plan, double weight, double sum) {
 }
 
 }  // namespace
+
+double Ratio(double numerator, double denominator) {
+  return denominator == 0 ? kNaN : numerator / denominator;
+}
 
 StepMeasures& StepMeasures::operator+=(const StepMeasures& other) {
   elements += other.elements;

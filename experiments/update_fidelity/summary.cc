@@ -1,4 +1,4 @@
-// What `update-fidelity` says about the claims of [Seed003].
+// The summary of `update-fidelity`: verdicts on the claims of [Seed003], from the tables.
 #include "experiments/update_fidelity/summary.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 namespace numsim::experiments::update_fidelity {
 namespace {
 
-// Whether the note's search met its own target.
+// Returns true if the note's search met its own target.
 bool Converged(const Table& table, size_t row, double rtol) {
   return std::abs(table.Number(row, "own_target_ratio") - 1) < rtol;
 }
@@ -53,9 +53,9 @@ Claim SmallRatesClaim(const Table& table, double rtol) {
   }
   claim.measured = fmt::format(
       "Of {} searches at lr <= 1e-9, {} met their own target; {} took a step whose norm is within "
-      "10 % of lr||u|| and whose relative error ||step - lr u||/(lr||u||) is at most 1, that of "
-      "leaving the parameters alone (the criterion). The least such error is {}. Rates down to "
-      "which every search met its own target, with the means there:{}",
+      "10 % of lr||u|| and whose relative error ||step - lr u||/(lr||u||) is at most 1, the error "
+      "of not moving at all (criterion). The smallest such error is {}. Rates down to which every "
+      "search met its own target, with the means at these rates:{}",
       tried,
       converged,
       close,
@@ -75,7 +75,7 @@ Claim TargetClaim(const Table& table, double rtol) {
   for (const Panelful& panel : PanelsOf(table, UpdateKind::kNoteAsPrinted)) {
     for (const size_t i : panel.rows) {
       const double lr = table.Number(i, "lr");
-      // At lr = 1 both readings of the target agree.
+      // At lr = 1 both interpretations of the target agree.
       if (!Converged(table, i, rtol) || lr > 0.5) continue;
       ++converged;
       right += table.Number(i, "norm_error") <= 0.1;
@@ -85,10 +85,10 @@ Claim TargetClaim(const Table& table, double rtol) {
     }
   }
   claim.measured = fmt::format(
-      "The code compares two squares with one factor lr: it matches ||step||^2 to lr||u||^2, not "
-      "to lr^2||u||^2, and so runs at the learning rate sqrt(lr). Over the {} searches at lr <= "
-      "0.5 that met that target, ||step||/(lr||u||) is 1/sqrt(lr) to within {} % (its own target "
-      "to within {} %), and within 10 % of 1, the criterion, in {}.",
+      "The code compares two squares with a single factor lr: it matches ||step||^2 to "
+      "lr||u||^2, not to lr^2||u||^2, and so runs at the learning rate sqrt(lr). In the {} "
+      "searches at lr <= 0.5 that met that target, ||step||/(lr||u||) is 1/sqrt(lr) to within {} % "
+      "(its own target to within {} %), and within 10 % of 1 (criterion) in {}.",
       converged,
       Number(100 * off_root),
       Number(100 * off_target),
@@ -129,16 +129,16 @@ Claim NaiveClaim(const Table& table) {
             : std::string());
   }
   claim.measured = fmt::format(
-      "Of {} panels the norm of the step falls below half of lr||u|| in {}, and in {} nothing "
-      "moves "
-      "any more at a tenth of that rate (rapidly). Greatest rates of the grid at which |norm ratio "
-      "- 1| > 0.5, the norm ratio is below 0.5, no parameter of any seed moves:{}\n"
+      "Of {} panels, the norm of the step falls below half of lr||u|| in {}, and in {} nothing "
+      "moves any more at a tenth of that rate (rapidly). Greatest rates of the grid at which |norm "
+      "ratio - 1| > 0.5, at which the norm ratio is below 0.5, and at which no parameter of any "
+      "seed moves:{}\n"
       "With the same key the update is the parameter before rounding, so the sum is (1 + lr) "
-      "params but for the first rounding. A parameter moves once lr |u| exceeds half a gap; |u| "
-      "and the gap being tied, with m mantissa bits every normal number has its threshold between "
-      "1/(2^(m+2) - 1) and 2/(2^(m+2) - 1): one cliff, a factor 2 wide, that the choice of the key "
-      "makes. Independent keys pair small parameters, which have small gaps, with updates of any "
-      "size, and the step fades over decades.",
+      "params except for the first rounding. A parameter moves once lr |u| exceeds half a gap. "
+      "Because |u| and the gap depend on each other, with m mantissa bits every normal number has "
+      "its threshold between 1/(2^(m+2) - 1) and 2/(2^(m+2) - 1): a single cliff, a factor of 2 "
+      "wide, which results from the choice of the key. Independent keys pair small parameters, "
+      "which have small gaps, with updates of any size, and the step fades over decades.",
       panels,
       dead,
       sharp,
@@ -147,8 +147,9 @@ Claim NaiveClaim(const Table& table) {
   return claim;
 }
 
-// The slope of log10(norm ratio) over log10(lr) where the norm ratio is at least 3 and at least 100
-// parameters moved; errors from the counts. Empty with fewer than 3 such rows.
+// Fits the slope of log10(norm ratio) over log10(lr) where the norm ratio is at least 3 and at
+// least 100 parameters moved; standard errors follow from the number of parameters that moved.
+// Returns nothing with fewer than 3 such rows or only one learning rate.
 std::optional<LineFit> FitStochasticNorm(const Table& table, const Panelful& panel) {
   const double decade = Log(10);
   std::vector<double> x, y, errors;
@@ -198,18 +199,16 @@ Claim StochasticClaim(const Table& table) {
     text += StochasticLine(table, panel, *fit);
   }
   claim.measured = fmt::format(
-      "Each element keeps its wanted step in expectation, and pays in variance: of a step lr|u| "
-      "far below the gap a whole gap is taken with probability lr|u|/gap, so ||step||/(lr||u||) "
-      "must grow like lr^-1/2. Fitted slopes of log norm ratio over log lr where it is >= 3 and "
-      ">= 100 parameters moved, with 95 % intervals (criterion: within 0.02 of -0.5 in every "
-      "panel); greatest rate with a norm ratio above 2; and the mean ratio in expectation over the "
-      "random bits, which leaves 1 only where lr|u|/gap nears the grain 2^-N of the "
-      "probabilities, N random bits (variant A cuts toward the smaller magnitude: a step away from "
-      "zero loses, "
-      "one "
-      "toward zero gets a whole grain however small u is, hence a mean ratio above 1 with "
-      "independent keys):{}\nWhat one seed measures of the mean ratio is noise once few parameters "
-      "move; the column expected_mean_ratio has none.",
+      "Each element takes the wanted step in expectation, but with variance: if a step lr|u| is "
+      "far below the gap, a whole gap is taken with probability lr|u|/gap, so ||step||/(lr||u||) "
+      "must grow like lr^-1/2. Fitted slopes of log norm ratio over log lr where the ratio is >= 3 "
+      "and >= 100 parameters moved, with 95 % intervals (criterion: within 0.02 of -0.5 in every "
+      "panel); greatest rate with a norm ratio above 2; and the expectation of the mean ratio over "
+      "the random bits, which deviates from 1 only where lr|u|/gap approaches the resolution 2^-N "
+      "of the probabilities with N random bits (variant A truncates toward the smaller magnitude: "
+      "a step away from zero loses, a step toward zero gains a whole 2^-N however small u is, "
+      "hence a mean ratio above 1 with independent keys):{}\nThe mean ratio measured with one seed "
+      "is noise once few parameters move; the column expected_mean_ratio has no noise.",
       text.empty() ? " no panel had 3 such learning rates." : text);
   claim.verdict = Verdict(fitted > 0, rising == fitted, rising > 0);
   return claim;
@@ -222,7 +221,7 @@ Claim WorkedExampleClaim() {
   const float rounded = Decode(format, Encode(format, 0.75f + 0.03f));
   Claim claim;
   claim.claim =
-      "round(0.75 + 0.03) = 0.75 in E4M3, the next value being 0.8125 (The Quantization "
+      "round(0.75 + 0.03) = 0.75 in E4M3, where the next value is 0.8125 (The Quantization "
       "Barrier).";
   claim.measured = fmt::format(
       "0.75 + 0.03 rounds to {}; the next value is {}, the midpoint {}, so the update vanishes.",
@@ -233,7 +232,7 @@ Claim WorkedExampleClaim() {
   return claim;
 }
 
-// The rules that some of the formats have to do without.
+// Returns a note on the rules that are left out for some of the formats; "" if there are none.
 std::string LeftOut(const Settings& settings) {
   std::string text;
   for (const UpdateRule& rule : Rules(settings)) {
@@ -243,7 +242,7 @@ std::string LeftOut(const Settings& settings) {
     }
   }
   return text.empty() ? ""
-                      : fmt::format("Left out, for the rule does not serve the format:{}.\n", text);
+                      : fmt::format("Left out, as the rule does not serve the format:{}.\n", text);
 }
 
 }  // namespace
@@ -312,21 +311,21 @@ Summary Summarise(const Settings& settings, const Tables& tables) {
                     ProjectionMatchedClaim(table),
                     StateClaim(table)};
   summary.notes = fmt::format(
-      "Seeds: {}. With one seed, only differences far beyond what another draw could change are "
+      "Seeds: {}. With one seed, only differences far larger than another seed could cause are "
       "results; run --seeds 5 for bands.\n"
       "{}"
       "How naive rounding stops: see the claim about it and cliffs.csv. A weight moves once lr |u| "
-      "passes the distance h to its rounding boundary. Of n weights from the distribution, lr is "
-      "expected to move n times the sum over the values w of the format of P(Q(x) = w) P(|u| > "
-      "h(w)/lr); half of the norm is gone where the expected square of the step, the same sum over "
-      "all boundaries that a step may pass, is lr^2/4 a weight. The sums go over every value of "
+      "exceeds the distance h to its rounding boundary. Of n weights from the distribution, lr is "
+      "expected to move n times the sum of P(Q(x) = w) P(|u| > h(w)/lr) over the values w of the "
+      "format; half of the norm is gone where the expected square of the step, a similar sum over "
+      "all boundaries that a step may pass, is lr^2/4 per weight. The sums go over every value of "
       "the format, with the normal distribution in closed form.\n"
-      "Where the source is silent: its stochastic_update is not defined; here the exact sum is "
-      "rounded once, variant A, with 32 random bits unless the rule says otherwise. Its metrics "
-      "compare norm(update) with the norm "
-      "of the new parameters and divide params - new by the update; here the step new - params is "
-      "compared with lr u throughout. Its sums are float32 in an order that JAX leaves open; here "
-      "they are float64 in fixed blocks. Its draws come from JAX's generator; here from Philox.",
+      "Where the source says nothing: its stochastic_update is not defined; here the exact sum is "
+      "rounded once, under variant A, with 32 random bits unless the rule says otherwise. Its "
+      "metrics compare norm(update) with the norm of the new parameters and divide params - new by "
+      "the update; here the step new - params is compared with lr u throughout. Its sums are "
+      "float32 in an order that JAX leaves open; here they are float64 in fixed blocks. Its random "
+      "numbers come from JAX's generator; here from Philox.",
       settings.seeds,
       LeftOut(settings));
   return summary;

@@ -1,4 +1,4 @@
-// What the claims of `update-fidelity` share.
+// Shared code of the claims of `update-fidelity`.
 #pragma once
 
 #include <algorithm>
@@ -10,32 +10,34 @@
 
 namespace numsim::experiments::update_fidelity {
 
-// The rows of one rule in one panel, learning rates of all seeds.
+// The rows of one rule with one format and choice of keys: all learning rates of all seeds.
 struct Panelful {
   CurveKey key;
   std::vector<size_t> rows;
 };
 
-// Of every rule of that kind, in the order of the table.
+// Returns the rows of every rule of that kind, in the order of the table.
 std::vector<Panelful> PanelsOf(const Table& table, UpdateKind kind);
 
-// "e4m3fn same", with the rule where it is not named like its kind.
+// Returns format and keys, "e4m3fn same", and the rule if its name is not just that of its kind.
 std::string PanelText(const Panelful& panel);
 
-// "not measured", else "holds" where all, "holds in part" where any.
+// Returns "not measured" unless `measured`, otherwise "holds" if `all`, "holds in part" if `any`,
+// otherwise "does not hold".
 std::string Verdict(bool measured, bool all, bool any);
 
-// Three digits; "none" for NaN.
+// Formats a number with three significant digits; "none" for NaN.
 std::string Number(double x);
 
-// The mean over seeds of a column at one learning rate; NaN where that is not measured.
+// Returns the mean over seeds at one learning rate of a curve; NaN if that was not measured.
 double MeanAt(const Curve& curve, double lr);
 
-// The learning rate of the table that is closest by factor. Requires rows.
+// Returns the learning rate of the table that is closest to `lr` by ratio. Requires that the table
+// has rows.
 double ClosestRate(const Table& table, double lr);
 
-// The least learning rate down to which, from the greatest on, good(row) holds for every seed; NaN
-// where it does not at the greatest.
+// Returns the smallest learning rate such that good(row) holds for every seed at this and all
+// greater rates; NaN if it does not hold at the greatest.
 template <typename Good>
 double LeastRate(const Table& table, const Panelful& panel, const Good& good) {
   double failed = 0;
@@ -50,7 +52,7 @@ double LeastRate(const Table& table, const Panelful& panel, const Good& good) {
   return least;
 }
 
-// Greatest learning rate of the curve at which `lost` holds; NaN when there is none.
+// Returns the greatest learning rate of the curve at which lost(mean) holds; NaN if there is none.
 template <typename Lost>
 double GreatestRate(const Curve& curve, const Lost& lost) {
   double greatest = std::numeric_limits<double>::quiet_NaN();
@@ -61,7 +63,7 @@ double GreatestRate(const Curve& curve, const Lost& lost) {
 }
 
 // Claims about the cliff of naive rounding, the searches for the right target, and rules with
-// state: update_fidelity_claims.cc.
+// state; defined in claims.cc.
 Claim CliffClaim(const Table& cliffs);
 Claim NaiveDeclineClaim(const Table& cliffs);
 Claim NormMatchedClaim(const Table& table);

@@ -1,4 +1,4 @@
-// What the experiment `update-fidelity` is: options, columns, points.
+// Definition of the experiment `update-fidelity`: options, columns, trials.
 #include "experiments/update_fidelity/update_fidelity.h"
 
 #include <fmt/format.h>
@@ -20,35 +20,30 @@ namespace {
 constexpr Keyword<Keys> kKeys[] = {{"same", Keys::kSame}, {"independent", Keys::kIndependent}};
 
 constexpr std::string_view kDescription =
-    "Parameters drawn from a standard normal distribution are rounded to a format, and a float32\n"
-    "update of the same size is added at learning rates from far too small for the format up to "
-    "1.\n"
-    "Measured is what becomes of the step: its norm, its mean per parameter, its direction, how\n"
-    "many parameters move. Rules with state take one step from the state that goes with the draw\n"
-    "before rounding; the step of the stored parameters is one thing, that of parameters and "
-    "state\n"
-    "together (effective) another.\n"
-    "Keys `same`: the update is the draw that the parameters were rounded from, as in the source;\n"
-    "`independent`: another draw. Rules: see numsim/updates/update_rule.h, which states every "
-    "rounding;\n"
-    "each may have an argument and a scope (stochastic:16, norm-matched@row). A rule is left out "
-    "of\n"
-    "the formats that it does not serve: split-master serves bf16.\n"
-    "The learning rate at which naive rounding stops is found to the last bit and compared with "
-    "its\n"
-    "closed form. Points run side by side: times are CPU time of the one thread of a point.\n"
-    "Claims under test: those of the source (the search works below a learning rate of 1e-9, takes "
-    "a\n"
-    "step of the norm that was asked for; naive addition zeros out rapidly; stochastic rounding\n"
-    "works for longer; 0.75 + 0.03 rounds to 0.75 in E4M3), and what an analysis of it says of\n"
-    "searches for the right target.";
+    "Rounds parameters from a standard normal distribution to a format and adds a float32 update\n"
+    "of the same size, at learning rates from far too small for the format up to 1. Measures the\n"
+    "resulting step: its norm, its mean per parameter, its direction, and how many parameters\n"
+    "move. Rules with state take one step from the state that belongs to the parameters before\n"
+    "rounding; the step of the stored parameters and the effective step, of parameters and state\n"
+    "together, are measured separately.\n"
+    "With keys `same` the update is the array that the parameters were rounded from, as in the\n"
+    "source; with `independent` it is another draw. For the rules see\n"
+    "numsim/updates/update_rule.h, which defines every rounding; a rule may have an argument and\n"
+    "a scope (stochastic:16, norm-matched@row). A rule is left out for formats that it does not\n"
+    "serve: split-master only serves bf16.\n"
+    "The learning rate at which naive rounding stops is found to the last bit and compared with\n"
+    "its closed form. Trials run in parallel; times are CPU times of a trial's single thread.\n"
+    "Claims under test: those of the source (the search works below a learning rate of 1e-9 and\n"
+    "takes a step of the requested norm; naive addition zeros out rapidly; stochastic rounding\n"
+    "works for longer; 0.75 + 0.03 rounds to 0.75 in E4M3), and those of an analysis of the\n"
+    "source about searches for the right target.";
 
 std::vector<Format> Formats(const Settings& settings) {
   std::vector<Format> formats = ParseFormatList(settings.Get("formats"));
   std::vector<std::string> names;
   for (const Format& format : formats) {
     if (!format.spec.IsSigned()) {
-      throw Error::Format("--formats: {} has no sign, parameters need one", format.name);
+      throw Error::Format("--formats: {} is unsigned, parameters need a sign", format.name);
     }
     names.push_back(format.name);
   }
@@ -63,7 +58,7 @@ void CheckOptions(const Settings& settings) {
   LearningRates(settings);
 }
 
-// Measured costs of one learning rate, relative to naive addition.
+// Returns the measured cost of one learning rate, relative to naive addition.
 double Cost(UpdateKind kind) {
   switch (kind) {
     case UpdateKind::kNaive:
@@ -75,8 +70,8 @@ double Cost(UpdateKind kind) {
   }
 }
 
-// A point measures every learning rate of one set of arrays, which cost more to draw than to use
-// once.
+// Returns the trials. Each measures every learning rate with one set of arrays, because drawing the
+// arrays costs more than using them once.
 std::vector<Trial> Trials(const Settings& settings) {
   CheckOptions(settings);
   std::vector<Trial> trials;
@@ -107,27 +102,27 @@ std::vector<Option> Options() {
   return {
       // clang-format off
       {.name = "formats",    .quick = "e4m3fn,fp16,bf16", .paper = "e4m3fn,fp16,bf16",
-       .help = "formats of the parameters, separated by commas; custom ones too"},
-      {.name = "size",       .quick = "1024",    .paper = "1024",    .help = "rows, and columns, of the parameter matrix: 1 to 16384"},
-      {.name = "per-decade", .quick = "2",       .paper = "6",       .help = "learning rates in a factor of 10: 1 to 100"},
-      {.name = "lr-low",     .quick = "1e-10",   .paper = "1e-10",   .help = "least learning rate, 1e-30 to 1e6"},
+       .help = "formats of the parameters, named or custom, separated by commas"},
+      {.name = "size",       .quick = "1024",    .paper = "1024",    .help = "number of rows, and of columns, of the parameter matrix: 1 to 16384"},
+      {.name = "per-decade", .quick = "2",       .paper = "6",       .help = "learning rates per factor of 10: 1 to 100"},
+      {.name = "lr-low",     .quick = "1e-10",   .paper = "1e-10",   .help = "smallest learning rate, 1e-30 to 1e6"},
       {.name = "lr-high",    .quick = "1",       .paper = "1",       .help = "greatest learning rate, --lr-low to 1e6"},
       {.name = "rules",      .quick = kAllRules, .paper = kAllRules, .help = "update rules, separated by commas: KIND[:ARGUMENT][@SCOPE]"},
-      {.name = "keys",       .quick = "same,independent", .paper = "same,independent", .help = "update drawn with the key of the parameters, or independently"},
+      {.name = "keys",       .quick = "same,independent", .paper = "same,independent", .help = "same: the update is drawn with the key of the parameters; independent: with another"},
       {.name = "rtol",       .quick = "1e-2",    .paper = "1e-2",    .help = "relative tolerance of note-as-printed, 0 to 1"},
-      {.name = "iterations", .quick = "32",      .paper = "32",      .help = "most candidates of note-as-printed, 1 to 1000"},
+      {.name = "iterations", .quick = "32",      .paper = "32",      .help = "maximum number of candidates that note-as-printed tries, 1 to 1000"},
       // clang-format on
   };
 }
 
-// What the rows of the measured tables begin with.
+// Returns the columns of a measured table: the common ones, then `columns`.
 std::vector<Column> WithHead(std::vector<Column> columns) {
   std::vector<Column> all = {
-      {"format", "of the parameters"},
+      {"format", "format of the parameters"},
       {"keys", "same: update = parameters before rounding; independent: another draw"},
       {"rule", "update rule"},
       {"lr", "learning rate, a float32"},
-      {"seed", ""},
+      {"seed", "seed of the arrays and of stochastic rounding"},
       {"elements", "number of parameters"},
   };
   all.insert(all.end(), columns.begin(), columns.end());
@@ -136,7 +131,7 @@ std::vector<Column> WithHead(std::vector<Column> columns) {
 
 std::vector<Column> FidelityColumns() {
   return WithHead({
-      {"zero_updates", "elements with u = 0, left out of mean_ratio"},
+      {"zero_updates", "number of elements with u = 0, which mean_ratio leaves out"},
       {"moved_share", "share of parameters that changed"},
       {"norm_ratio", "||step|| / (lr ||u||), step = new - old parameters as stored"},
       {"norm_error", "|norm_ratio - 1|"},
@@ -144,19 +139,21 @@ std::vector<Column> FidelityColumns() {
       {"mean_ratio", "mean(step / u) / lr"},
       {"mean_error", "|mean_ratio - 1|"},
       {"expected_mean_ratio",
-       "stochastic: expectation of mean_ratio over the random bits; nan for the others"},
+       "stochastic: expectation of mean_ratio over the random bits; nan for other rules"},
       {"relative_error", "||step - lr u|| / (lr ||u||)"},
-      {"cosine", "between step and u; nan when nothing moved"},
-      {"moved_update", "mean |u| of those that moved / rms(u); nan when nothing moved"},
+      {"cosine", "cosine between step and u; nan if nothing moved"},
+      {"moved_update", "mean |u| of the parameters that moved / rms(u); nan if nothing moved"},
       {"effective_norm_ratio",
-       "rules with state: norm_ratio of parameters and state together; nan for the others"},
-      {"effective_relative_error", "the same for relative_error"},
-      {"effective_cosine", "the same for cosine"},
+       "rules with state: norm_ratio of parameters and state together; nan for other rules"},
+      {"effective_relative_error",
+       "rules with state: relative_error of parameters and state together; nan for other rules"},
+      {"effective_cosine",
+       "rules with state: cosine of parameters and state together; nan for other rules"},
       {"own_target_ratio",
-       "rules that search: what they compare over its target (note-as-printed: squares, against lr "
-       "||u||^2); nan for the others"},
-      {"alpha", "rules that search: factor of the update that was applied; nan for the others"},
-      {"passes", "rules that search: passes over the parameters; 0 for the others"},
+       "rules that search: the quantity that they match over its target (note-as-printed: squares, "
+       "against lr ||u||^2); nan for other rules"},
+      {"alpha", "rules that search: factor of the update that was applied; nan for other rules"},
+      {"passes", "rules that search: passes over the parameters; 0 for other rules"},
       {"status", "ok, below-min-step, not-converged, saturated, nonfinite or zero-update"},
   });
 }
@@ -165,34 +162,36 @@ std::vector<TableSpec> TableSpecs() {
   return {
       {.name = std::string(kTable), .columns = FidelityColumns()},
       {.name = std::string(kTimes),
-       .columns = WithHead({{"ns_per_element",
-                             "CPU time of the step in one thread, nanoseconds a parameter; points "
-                             "run side by side"}}),
+       .columns =
+           WithHead({{"ns_per_element",
+                      "CPU time of the step in one thread, nanoseconds per parameter; trials "
+                      "run in parallel"}}),
        .timed = true},
       {.name = std::string(kLimits),
-       .columns = {{"format", "of the parameters"},
-                   {"keys", "as above"},
-                   {"seed", ""},
+       .columns = {{"format", "format of the parameters"},
+                   {"keys", "as in fidelity.csv"},
+                   {"seed", "as in fidelity.csv"},
                    {"elements", "number of parameters"},
                    {"unmoved_lr", "greatest float32 rate at which naive moves nothing"},
-                   {"least_threshold", "min of h / |u|, h the distance to the rounding boundary"},
+                   {"least_threshold",
+                    "minimum of h / |u|, where h is the distance to the rounding boundary"},
                    {"half_norm_lr",
                     "rate below which the norm of naive's step is less than half of lr ||u||"}}},
       {.name = std::string(kCliffs),
        .derived = true,
        .columns =
-           {{"format", "of the parameters"},
-            {"keys", "as above"},
-            {"seed", ""},
+           {{"format", "format of the parameters"},
+            {"keys", "as in fidelity.csv"},
+            {"seed", "as in fidelity.csv"},
             {"limit", "unmoved: naive moves nothing; half-norm: half of its step's norm is gone"},
             {"predicted_from",
-             "arrays: least_threshold; distribution: that of weights and updates (unmoved: the "
-             "rate at which one mover is expected)"},
-            {"measured", "learning rate"},
-            {"predicted", "learning rate"},
+             "arrays: least_threshold; distribution: the distribution of weights and updates "
+             "(unmoved: the rate at which one weight is expected to move)"},
+            {"measured", "measured learning rate of the limit"},
+            {"predicted", "predicted learning rate of the limit"},
             {"expected_movers",
-             "unmoved, from the distribution: weights expected to move at the measured rate; nan "
-             "otherwise"}}},
+             "unmoved, from the distribution: number of weights expected to move at the measured "
+             "rate; nan otherwise"}}},
   };
 }
 
@@ -253,7 +252,8 @@ Experiment UpdateFidelity() {
   using namespace update_fidelity;
   Experiment experiment;
   experiment.name = "update-fidelity";
-  experiment.title = "what rounding leaves of a small weight update, by rule and learning rate";
+  experiment.title =
+      "how much of a small weight update survives rounding, by rule and learning rate";
   experiment.reproduces = "[Seed003] Empirics, Precision: the figures for fp8, fp16 and bf16";
   experiment.description = std::string(kDescription);
   experiment.options = Options();

@@ -1,4 +1,4 @@
-// Experiment `update-fidelity`: what is left of a small update after rounding to the format of the
+// Experiment `update-fidelity`: how much of a small update survives rounding to the format of the
 // parameters, by update rule and learning rate ([Seed003], Empirics, Precision).
 #pragma once
 
@@ -24,37 +24,40 @@ inline constexpr std::string_view kTimes = "times";
 inline constexpr std::string_view kLimits = "naive_limits";
 inline constexpr std::string_view kCliffs = "cliffs";  // derived
 
-// Whether the update is the very draw that the parameters were rounded from, as published, or an
-// independent one.
+// The random numbers of the update: kSame uses those that the parameters were rounded from, as
+// published; kIndependent draws new ones.
 enum class Keys : uint8_t { kSame, kIndependent };
 std::string_view ToString(Keys keys);
 Keys ParseKeys(std::string_view text);  // same, independent; throws Error
 
-// The learning rates from --lr-low to --lr-high, ascending, --per-decade in a factor of 10: four
-// significant digits each, rounded to float32.
+// Returns the learning rates from --lr-low to --lr-high in ascending order, --per-decade of them
+// per factor of 10. Each has four significant decimal digits and is then rounded to float32.
 std::vector<float> LearningRates(const Settings& settings);
-// The shortest text that reads back to that float32: the cell of a learning rate.
+// Returns the cell of a learning rate: the shortest text that reads back to that float32.
 std::string RateText(float lr);
 
-// The rules of --rules, with the options of the note's rule. Throws Error for a bad one, for one
-// that is listed twice, and for one that serves none of --formats.
+// Returns the rules of --rules, with --rtol and --iterations set. Throws Error for a bad rule, for
+// a rule that is listed twice, and for one that serves none of --formats.
 std::vector<UpdateRule> Rules(const Settings& settings);
 
-// Rows and columns of the parameter matrix.
+// Returns the number of rows, and of columns, of the parameter matrix.
 size_t Side(const Settings& settings);
 
-// Parameters before they are rounded, and the update, rows * cols elements each.
+// The parameters before they are rounded, and the update; rows * cols elements each.
 struct Arrays {
   std::vector<float> initial, update;
 };
 Arrays DrawArrays(Keys keys, uint64_t seed, size_t elements);
 
-// How a step compares with the wanted one. step = after - before in float64; u the update. A NaN or
-// infinity goes through to every sum it is part of.
+// Returns the quotient, or NaN if the denominator is 0.
+double Ratio(double numerator, double denominator);
+
+// Compares a step with the wanted one, where step = after - before in float64 and u is the update.
+// A NaN or infinity propagates to every sum that it is part of.
 struct StepMeasures {
   size_t elements = 0;
-  size_t moved = 0;            // step != 0, NaN included
-  size_t zero_updates = 0;     // u == 0: left out of mean_ratio
+  size_t moved = 0;            // elements with step != 0, including NaN
+  size_t zero_updates = 0;     // elements with u == 0, which MeanRatio leaves out
   double step_square = 0;      // sum of step^2
   double update_square = 0;    // sum of u^2
   double projection = 0;       // sum of step u
@@ -71,10 +74,10 @@ struct StepMeasures {
   double MeanRatio(double lr) const;        // mean(step / u) / lr
   double RelativeError(double lr) const;    // ||step - lr u|| / (lr ||u||)
   double Cosine() const;                    // between step and u
-  double MovedUpdate() const;               // mean |u| of those that moved / rms(u)
+  double MovedUpdate() const;               // mean |u| of the elements that moved / rms(u)
 };
 
-// Requires equal lengths. Sums in float64, in blocks (SumOverBlocks).
+// Requires spans of equal length. Sums in float64, in blocks (SumOverBlocks).
 StepMeasures MeasureStep(std::span<const float> before,
                          std::span<const float> update,
                          std::span<const float> after,
@@ -84,7 +87,7 @@ StepMeasures MeasureStep(std::span<const double> before,
                          std::span<const double> after,
                          double lr);
 
-// Expectation of StepMeasures::MeanRatio over the random bits of the stochastic rule.
+// Returns the expectation of StepMeasures::MeanRatio over the random bits of the stochastic rule.
 double ExpectedMeanRatio(const WeightUpdate& step, int random_bits);
 
 Rows Measure(const Settings& settings, const Trial& trial);
@@ -92,13 +95,13 @@ void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
 Summary Summarise(const Settings& settings, const Tables& tables);
 
-// One column over the learning rates: mean, least and greatest of the seeds. NaN where a seed's
-// value is.
+// A column against the learning rate: mean, minimum and maximum over seeds. All three are NaN where
+// the value of any seed is NaN.
 struct Curve {
   std::vector<double> lr, mean, low, high;
 };
 
-// What one curve is about.
+// Identifies a curve.
 struct CurveKey {
   std::string format, keys, rule;
 };

@@ -1,8 +1,9 @@
-// Arrays of float32 to and from codes of small formats: what a user of casts includes.
+// The header to include for casts between float32 arrays and codes of small formats.
 //
 //   const numsim::Format e4m3fn = numsim::ParseFormat("e4m3fn");
-//   const numsim::EncodePlan plan = numsim::MakeEncodePlan(e4m3fn.spec, {}, numsim::Overflow::kSaturate);
-//   numsim::Encode(plan, values, codes);         // on all threads, the same bits on any backend
+//   const numsim::EncodePlan plan =
+//       numsim::MakeEncodePlan(e4m3fn.spec, {}, numsim::Overflow::kSaturate);
+//   numsim::Encode(plan, values, codes);  // on all threads; the same bits on every backend
 //   numsim::Decode(e4m3fn.spec, codes, values);
 #pragma once
 

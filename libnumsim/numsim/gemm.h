@@ -1,4 +1,4 @@
-// Matrix products of codes or floats under a named accumulation mode: what a user of Gemm includes.
+// The header to include for GEMMs of codes or floats under a named accumulation mode.
 #pragma once
 
 #include "numsim/arith/accumulation_mode.h"

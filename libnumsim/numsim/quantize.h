@@ -1,5 +1,6 @@
-// Matrices to codes with scales, per tensor, row, column, block or tile: what a user of quantisation
-// includes. Quantize of quantized_matrix.h makes the scales too; quantize.h takes them.
+// The header to include for quantisation: it encodes matrices as codes with one scale per tensor,
+// row, column, block or tile. Quantize in quantize/quantized_matrix.h also computes the scales;
+// Quantize in quantize/quantize.h takes them from the caller.
 #pragma once
 
 #include "numsim/cast.h"

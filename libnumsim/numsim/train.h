@@ -1,4 +1,4 @@
-// Training from a configuration: what a user of the training engine includes.
+// The header to include for training from a configuration.
 #pragma once
 
 #include "numsim/config/config.h"

@@ -1,4 +1,4 @@
-// Steps of weights in small formats: what a user of the update rules includes.
+// The header to include for update rules, which apply optimiser steps to weights in small formats.
 #pragma once
 
 #include "numsim/cast.h"

@@ -3,8 +3,8 @@
 
 #include <set>
 
-#include "tests/analysis/hand_replay.h"
-#include "tests/analysis/ranking_by_hand.h"
+#include "tests/analysis/ranking_check.h"
+#include "tests/reference/analysis/hand_replay.h"
 #include "tests/support/train_problem.h"
 
 namespace numsim {
@@ -160,7 +160,7 @@ const FirstLayer kFirstLayers[] = {
     {"te-hybrid", "w", {"x", "g"}, {"x", "g"}},
 };
 
-// What is computed from pixels or features has no input gradient.
+// A layer whose input is pixels or features has no input gradient.
 TEST(PrecisionRankingNumbers, OperandsThatNoProductTakesHaveNoRows) {
   struct Case {
     ModelKind model;

@@ -1,19 +1,22 @@
 // The ranking of guilty tensors on networks with one part made bad on purpose.
 #include "numsim/analysis/precision_ranking.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
 #include "numsim/base/parallel.h"
-#include "tests/analysis/ranking_by_hand.h"
+#include "tests/analysis/ranking_check.h"
+#include "tests/support/special_values.h"
 #include "tests/support/train_problem.h"
 
 namespace numsim {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(PrecisionRanking, OneQuantisedLayerIsAllOfTheError) {
   for (const std::string format : {"e2m1fn", "e3m2fn"}) {
@@ -25,7 +28,7 @@ TEST(PrecisionRanking, OneQuantisedLayerIsAllOfTheError) {
     const RankedTensor& only = ranking.tensors[0];
     EXPECT_EQ(only.layer, "blocks.1.mlp.down");
     EXPECT_EQ(only.tensor, "all");
-    EXPECT_NE(only.format.find(format), std::string::npos) << only.format;
+    EXPECT_THAT(only.format, HasSubstr(format));
     EXPECT_EQ(only.error_without, 0);
     EXPECT_EQ(only.effect, 1);
     EXPECT_EQ(only.error_alone, ranking.error);
@@ -80,7 +83,7 @@ struct Planted {
   std::string high;   // operands of all layers in high precision
 };
 
-// What ranks the layer's X before and after, and whether it is first after.
+// The rank of the layer's X before and after, and whether it is first after.
 void ExpectPlantedToBeGuilty(const Planted& planted) {
   SCOPED_TRACE(planted.point + " high: " + planted.high);
   TrainConfig config = TwoBlocks();
@@ -104,7 +107,7 @@ void ExpectPlantedToBeGuilty(const Planted& planted) {
 }
 
 // The rows of X share one scale: a massive channel leaves the others few levels. (It multiplies the
-// errors of its column of W as well, which is why W is in high precision here, but for the last.)
+// errors of its column of W as well, which is why W is in high precision here, except in the last.)
 TEST(PrecisionRanking, APlantedOutlierMakesTheXThatReadsItGuilty) {
   ExpectPlantedToBeGuilty({"blocks.0.attention.norm", 40, "blocks.0.attention.qkv", "w"});
   ExpectPlantedToBeGuilty({"blocks.1.mlp.norm", 100, "blocks.1.mlp.gate_up", "w"});
@@ -173,7 +176,7 @@ TEST(PrecisionRanking, NothingQuantisedIsAnEmptyRanking) {
       const PrecisionRanking ranking = Rank(trainer, by);
       EXPECT_TRUE(ranking.tensors.empty());
       EXPECT_TRUE(RankingTable(ranking).rows.empty());
-      EXPECT_EQ(Describe(ranking).find("override]]"), std::string::npos) << Describe(ranking);
+      EXPECT_THAT(Describe(ranking), Not(HasSubstr("override]]")));
       RankingFigure(ranking);
     }
   }

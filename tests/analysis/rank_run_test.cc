@@ -5,6 +5,7 @@
 #include "numsim/analysis/step_replay.h"
 #include "numsim/plot/figure.h"
 #include "numsim/train/run.h"
+#include "tests/support/error_of.h"
 #include "tests/support/train_problem.h"
 
 namespace numsim {

@@ -1,4 +1,5 @@
 // A ranking as a table, a figure, text and advice.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,15 +8,16 @@
 #include <sstream>
 
 #include "numsim/base/error.h"
-#include "tests/analysis/hand_replay.h"
-#include "tests/analysis/ranking_by_hand.h"
+#include "tests/analysis/ranking_check.h"
+#include "tests/reference/analysis/hand_replay.h"
 #include "tests/support/io_fixture.h"
+#include "tests/support/special_values.h"
 #include "tests/support/train_problem.h"
 
 namespace numsim {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using ::testing::HasSubstr;
 
 TEST(RankBy, NamesReadBack) {
   for (const RankBy by : kAllRankings) EXPECT_EQ(ParseRankBy(ToString(by)), by);
@@ -26,7 +28,7 @@ TEST(RankBy, NamesReadBack) {
     ADD_FAILURE();
   } catch (const Error& error) {
     for (const char* const text : {"'tensors'", "layer", "tensor", "operand"}) {
-      EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+      EXPECT_THAT(std::string(error.what()), HasSubstr(text)) << error.what();
     }
   }
 }
@@ -97,7 +99,7 @@ TEST(RankingFigure, HasBarsOfTheFirstWithTheirNames) {
     const Figure figure = RankingFigure(ranking, count);
     const size_t bars = std::min<size_t>(count, 30);
     EXPECT_FALSE(figure.name.empty());
-    EXPECT_NE(figure.title.find("42"), std::string::npos) << figure.title;
+    EXPECT_THAT(figure.title, HasSubstr("42"));
     ASSERT_EQ(figure.panels.size(), 2u);
     for (const Panel& panel : figure.panels) {
       EXPECT_FALSE(panel.x.label.empty());
@@ -144,7 +146,7 @@ TEST(DescribeRanking, NamesWhatWasLookedAtAndTheFirst) {
   const PrecisionRanking ranking = Example();
   const std::string text = Describe(ranking, 3);
   for (const char* const part : {"42", "2.5", "2.25", "0.0625", "blocks.7.mlp.up.weight", "0.75"}) {
-    EXPECT_NE(text.find(part), std::string::npos) << part << '\n' << text;
+    EXPECT_THAT(text, HasSubstr(part)) << part << '\n' << text;
   }
   for (int i = 0; i < 30; ++i) {
     const std::string layer = "blocks." + std::to_string(i) + ".attention_out";
@@ -170,7 +172,7 @@ std::string Advice(const std::string& text) {
   return advice;
 }
 
-// The advised override is the layer's own options but for its operands in high precision.
+// The advised override is the layer's own options except for its operands in high precision.
 void ExpectOtherOptionsToBeKept(const TrainConfig& config,
                                 const TrainConfig& advised,
                                 const std::string& guilty) {
@@ -182,7 +184,7 @@ void ExpectOtherOptionsToBeKept(const TrainConfig& config,
   EXPECT_EQ(WriteTrainConfig(advised), WriteTrainConfig(expected));
 }
 
-// What becomes of the error when the advice is taken.
+// The error after the advice is taken.
 void ExpectAdviceToHelp(Trainer& trainer, RankBy by, const std::string& guilty) {
   SCOPED_TRACE(ToString(by));
   const PrecisionRanking ranking = Rank(trainer, by);
@@ -247,7 +249,7 @@ TEST(DescribeRanking, FirstThatIsAStoredTensorHasNoOverride) {
   Trainer trainer(config, OpenShared(config.data));
   const std::string text = Describe(Rank(trainer, RankBy::kTensor));
   EXPECT_EQ(Advice(text), "") << text;
-  EXPECT_NE(text.find("storage.activations"), std::string::npos) << text;
+  EXPECT_THAT(text, HasSubstr("storage.activations"));
 }
 
 TEST(DescribeRanking, NoAdviceWhereNoneHelps) {

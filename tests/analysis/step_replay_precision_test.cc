@@ -5,6 +5,7 @@
 #include <set>
 
 #include "numsim/analysis/step_replay.h"
+#include "tests/support/error_of.h"
 #include "tests/support/train_problem.h"
 
 namespace numsim {
@@ -84,7 +85,7 @@ TEST(StepReplayPrecision, HasTheBitsOfTheStepUnderStress) {
   ExpectBitsOfTheStep(config, 2);
 }
 
-// What an observer saw of activations that bf16 does not have, by point.
+// Activations that bf16 cannot represent, as an observer saw them, by tensor name.
 class Unrounded : public PassObserver<float> {
  public:
   void Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) override {

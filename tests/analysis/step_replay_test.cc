@@ -9,7 +9,7 @@
 
 #include "numsim/base/parallel.h"
 #include "numsim/random/streams.h"
-#include "tests/analysis/hand_replay.h"
+#include "tests/reference/analysis/hand_replay.h"
 #include "tests/support/train_problem.h"
 
 namespace numsim {

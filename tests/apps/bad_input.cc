@@ -3,6 +3,8 @@
 namespace numsim::apps {
 namespace {
 
+using ::testing::HasSubstr;
+
 std::string Text(const std::vector<std::string>& arguments) {
   std::string text = "numsim";
   for (const std::string& argument : arguments) text += " '" + argument + "'";
@@ -29,7 +31,7 @@ void BadInputTest::Expect(const BadCase& bad) const {
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << what;
   EXPECT_TRUE(outcome.err.ends_with('\n')) << what;
   for (const std::string& text : bad.named) {
-    EXPECT_NE(outcome.err.find(text), std::string::npos) << "'" << text << "' not named: " << what;
+    EXPECT_THAT(outcome.err, HasSubstr(text)) << "'" << text << "' not named: " << what;
   }
   EXPECT_EQ(Contents(), before) << what;
 }

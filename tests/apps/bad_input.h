@@ -1,4 +1,4 @@
-// What every bad invocation must do: exit code 2, nothing on stdout, one line on stderr that names
+// Every bad invocation must do the following: exit code 2, nothing on stdout, one line on stderr that names
 // what is at fault, and no file made or changed.
 #pragma once
 

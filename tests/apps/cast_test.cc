@@ -10,18 +10,18 @@
 #include "numsim/rounding/encode.h"
 #include "numsim/rounding/rounding_modes.h"
 #include "tests/apps/program.h"
+#include "tests/support/special_values.h"
 
 namespace numsim::apps {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Zeros, values, midpoints and their neighbours over all binades, overflows, infinities, NaN.
 std::vector<float> AwkwardFloats() {
   std::vector<float> values = {0,
                                kInf,
-                               kNan,
+                               kNaN,
                                std::numeric_limits<float>::max(),
                                std::numeric_limits<float>::denorm_min(),
                                std::bit_cast<float>(0x7F800001u),

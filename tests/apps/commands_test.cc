@@ -11,6 +11,9 @@
 namespace numsim::apps {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 class Commands : public ProgramTest {
  protected:
   // The backends that `numsim backends` lists, the active one first by its mark.
@@ -33,9 +36,9 @@ class Commands : public ProgramTest {
 TEST_F(Commands, ListNamesEveryExperimentAndItsSource) {
   const std::string out = Output("list");
   for (const experiments::Experiment& e : experiments::AllExperiments()) {
-    EXPECT_NE(out.find(e.name + " "), std::string::npos) << e.name;
-    EXPECT_NE(out.find(e.title), std::string::npos) << e.name;
-    EXPECT_NE(out.find(e.reproduces), std::string::npos) << e.name;
+    EXPECT_THAT(out, HasSubstr(e.name + " ")) << e.name;
+    EXPECT_THAT(out, HasSubstr(e.title)) << e.name;
+    EXPECT_THAT(out, HasSubstr(e.reproduces)) << e.name;
   }
 }
 
@@ -49,21 +52,21 @@ TEST_F(Commands, DemoRefusesWhatItDoesNotKnow) {
   const Outcome outcome = Numsim("demo --bad");
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(outcome.out, "");
-  EXPECT_NE(outcome.err.find("--bad"), std::string::npos) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("--bad"));
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
 }
 
 TEST_F(Commands, DescribeShowsOptionsAndColumns) {
   for (const experiments::Experiment& e : experiments::AllExperiments()) {
     const std::string out = Output("describe " + e.name);
-    EXPECT_NE(out.find(e.description), std::string::npos) << e.name;
+    EXPECT_THAT(out, HasSubstr(e.description)) << e.name;
     for (const experiments::Option& option : e.options) {
-      EXPECT_NE(out.find("--" + option.name + " "), std::string::npos) << option.name;
+      EXPECT_THAT(out, HasSubstr("--" + option.name + " ")) << option.name;
     }
     for (const experiments::TableSpec& table : e.tables) {
-      EXPECT_NE(out.find(table.name + ".csv"), std::string::npos) << table.name;
+      EXPECT_THAT(out, HasSubstr(table.name + ".csv")) << table.name;
       for (const experiments::Column& column : table.columns) {
-        EXPECT_NE(out.find(column.name + " "), std::string::npos) << column.name;
+        EXPECT_THAT(out, HasSubstr(column.name + " ")) << column.name;
       }
     }
   }
@@ -71,22 +74,20 @@ TEST_F(Commands, DescribeShowsOptionsAndColumns) {
 
 TEST_F(Commands, DescribeShowsThePresetsWithTheirValues) {
   const std::string three = Output("describe moment-formats");
-  EXPECT_NE(three.find("options (quick with 3 seeds | small with 3 seeds | paper with 3 seeds | "
-                       "demo with 3 seeds)"),
-            std::string::npos)
-      << three;
-  EXPECT_NE(three.find(" 2 | 4 | 12 | 2\n"), std::string::npos) << three;  // layers
-  EXPECT_NE(three.find(" (none) | (none) | (none) | (none)\n"), std::string::npos) << three;
+  EXPECT_THAT(three,
+              HasSubstr("options (quick with 3 seeds | small with 3 seeds | paper with 3 seeds | "
+                        "demo with 3 seeds)"));
+  EXPECT_THAT(three, HasSubstr(" 2 | 4 | 12 | 2\n"));  // layers
+  EXPECT_THAT(three, HasSubstr(" (none) | (none) | (none) | (none)\n"));
   const std::string two = Output("describe linear-error");
-  EXPECT_NE(two.find("options (quick | paper)"), std::string::npos) << two;
+  EXPECT_THAT(two, HasSubstr("options (quick | paper)"));
 }
 
 TEST_F(Commands, RunRefusesAPresetThatTheExperimentDoesNotHave) {
   const Outcome outcome = Numsim("run linear-error --preset small --out result");
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(outcome.out, "");
-  EXPECT_NE(outcome.err.find("--preset \"small\": expected quick or paper"), std::string::npos)
-      << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("--preset \"small\": expected quick or paper"));
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   EXPECT_FALSE(std::filesystem::exists(Path("result")));
 }
@@ -98,12 +99,12 @@ TEST_F(Commands, BackendsListsTheLibrarysAndMarksTheActiveOne) {
     const Outcome by_option = Numsim("backends --backend " + name);
     EXPECT_EQ(Listed(by_option, active), available);
     EXPECT_EQ(active, name);
-    EXPECT_NE(by_option.out.find("active: --backend"), std::string::npos);
+    EXPECT_THAT(by_option.out, HasSubstr("active: --backend"));
 
     const Outcome by_variable = Numsim("backends", {{"NUMSIM_BACKEND", name}});
     EXPECT_EQ(Listed(by_variable, active), available);
     EXPECT_EQ(active, name);
-    EXPECT_NE(by_variable.out.find("active: NUMSIM_BACKEND"), std::string::npos);
+    EXPECT_THAT(by_variable.out, HasSubstr("active: NUMSIM_BACKEND"));
   }
 }
 
@@ -116,7 +117,7 @@ TEST_F(Commands, BackendOptionGoesBeforeTheEnvironment) {
 
 TEST_F(Commands, EmptyEnvironmentVariableIsNoChoice) {
   const Outcome outcome = Numsim("backends", {{"NUMSIM_BACKEND", ""}});
-  EXPECT_NE(outcome.out.find("active: best available"), std::string::npos) << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr("active: best available"));
 }
 
 TEST_F(Commands, BackendsTellsOfTheDevice) {
@@ -125,10 +126,10 @@ TEST_F(Commands, BackendsTellsOfTheDevice) {
     if (line.starts_with("  cuda ")) cuda = line;
   }
   if (DeviceAvailable()) {
-    EXPECT_NE(cuda.find(" multiprocessors, "), std::string::npos) << cuda;
-    EXPECT_NE(cuda.find(" GiB, CUDA driver "), std::string::npos) << cuda;
-    EXPECT_NE(cuda.find(", code for "), std::string::npos) << cuda;
-    EXPECT_EQ(cuda.find("active"), std::string::npos) << cuda;  // never unless it is asked for
+    EXPECT_THAT(cuda, HasSubstr(" multiprocessors, "));
+    EXPECT_THAT(cuda, HasSubstr(" GiB, CUDA driver "));
+    EXPECT_THAT(cuda, HasSubstr(", code for "));
+    EXPECT_THAT(cuda, Not(HasSubstr("active")));  // never unless it is asked for
   } else {
     EXPECT_EQ(cuda, "  cuda    not available: " + DeviceUnavailable());
   }
@@ -145,22 +146,19 @@ TEST_F(Commands, BackendCudaWithoutADeviceIsRefusedAndSaysWhy) {
        {Numsim("backends --backend cuda", hidden), Numsim("backends", forced)}) {
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_EQ(outcome.out, "");
-    EXPECT_NE(outcome.err.find("backend 'cuda' is not available here: " + reason),
-              std::string::npos)
-        << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("backend 'cuda' is not available here: " + reason));
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   }
-  EXPECT_NE(Numsim("backends", hidden).out.find("  cuda    not available: " + reason),
-            std::string::npos);
+  EXPECT_THAT(Numsim("backends", hidden).out, HasSubstr("  cuda    not available: " + reason));
 }
 
 TEST_F(Commands, BackendsShowsTheThreads) {
-  EXPECT_NE(Output("backends --threads 3").find("threads: 3\n"), std::string::npos);
-  EXPECT_NE(Output("--threads 3 backends").find("threads: 3\n"), std::string::npos);
+  EXPECT_THAT(Output("backends --threads 3"), HasSubstr("threads: 3\n"));
+  EXPECT_THAT(Output("--threads 3 backends"), HasSubstr("threads: 3\n"));
 }
 
 TEST_F(Commands, EveryCommandHasHelpWithAnExample) {
-  EXPECT_NE(Output("--help").find("Subcommands"), std::string::npos);
+  EXPECT_THAT(Output("--help"), HasSubstr("Subcommands"));
   std::vector<std::string> commands = {"list",
                                        "describe",
                                        "run",
@@ -179,8 +177,8 @@ TEST_F(Commands, EveryCommandHasHelpWithAnExample) {
   }
   for (const std::string& command : commands) {
     const std::string help = Output(command + " --help");
-    EXPECT_NE(help.find("Example:\n  numsim " + Words(command)[0]), std::string::npos) << help;
-    EXPECT_NE(Output("--help").find("  " + Words(command)[0] + " "), std::string::npos) << command;
+    EXPECT_THAT(help, HasSubstr("Example:\n  numsim " + Words(command)[0]));
+    EXPECT_THAT(Output("--help"), HasSubstr("  " + Words(command)[0] + " ")) << command;
   }
 }
 
@@ -193,7 +191,7 @@ constexpr const char* kRun =
 
 TEST_F(Commands, RunWritesResultsAndSaysWhere) {
   const std::string out = Output(std::string(kRun) + "--out result");
-  EXPECT_NE(out.find("written to result:"), std::string::npos) << out;
+  EXPECT_THAT(out, HasSubstr("written to result:"));
   EXPECT_FALSE(ReadCsv(Path("result") / "fidelity.csv").rows.empty());
   for (const char* const name : {"summary.txt", "manifest.json", "settings.json"}) {
     EXPECT_TRUE(std::filesystem::exists(Path("result") / name)) << name;
@@ -220,15 +218,15 @@ TEST_F(Commands, RunRefusesADirectoryOfOtherSettings) {
   const Outcome outcome = Numsim(std::string(kRun) + "--out result --seed 1");
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(outcome.out, "");
-  EXPECT_NE(outcome.err.find("--seed"), std::string::npos) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("--seed"));
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   EXPECT_EQ(Bytes(Path("result") / "fidelity.csv"), before);
 }
 
 TEST_F(Commands, ShardsMergeToTheUnshardedResult) {
   Output(std::string(kRun) + "--out whole --threads 2");
-  EXPECT_NE(Output(std::string(kRun) + "--out s0 --shard 0/2").find("left to other shards"),
-            std::string::npos);
+  EXPECT_THAT(Output(std::string(kRun) + "--out s0 --shard 0/2"),
+              HasSubstr("left to other shards"));
   EXPECT_FALSE(std::filesystem::exists(Path("s0") / "fidelity.csv"));
   const Outcome early = Numsim("merge update-fidelity s0 --out early");
   EXPECT_EQ(early.exit_code, 2);

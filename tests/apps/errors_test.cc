@@ -215,7 +215,7 @@ TEST_F(BadInput, RunsOfExperiments) {
   });
 }
 
-// What a user typed must not make a second line of the message.
+// Text that a user typed must not make a second line of the message.
 TEST_F(BadInput, LineBreaksInArguments) {
   Expect(std::vector<BadCase>{{{"formats", "a\nb"}, {"format"}},
                               {{"inspect", "e4m3fn", "a\nb"}, {"VALUE"}},

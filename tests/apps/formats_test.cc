@@ -10,6 +10,9 @@
 namespace numsim::apps {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 using Json = nlohmann::json;
 class FormatsCommand : public ProgramTest {};
 
@@ -54,7 +57,7 @@ TEST_F(FormatsCommand, ListsEveryNanCode) {
   for (const auto& [name, codes] : cases) {
     const Json json = Json::parse(Output(fmt::format("formats {} --json", name)));
     EXPECT_EQ(json.at("nan_codes"), codes) << name;
-    EXPECT_NE(Output(fmt::format("formats {}", name)).find(codes), std::string::npos) << name;
+    EXPECT_THAT(Output(fmt::format("formats {}", name)), HasSubstr(codes)) << name;
   }
 }
 
@@ -68,7 +71,7 @@ TEST_F(FormatsCommand, TableShowsWholeCodes) {
     if (f.HasNan()) codes.push_back(f.NanCode() | (f.NanHasSign() ? f.SignBit() : 0));
     for (const uint32_t code : codes) {
       const std::string text = fmt::format(" 0x{:0{}X} ", code, (f.Bits() + 3) / 4);
-      EXPECT_NE(lines[i + 1].find(text), std::string::npos) << text << "not in " << lines[i + 1];
+      EXPECT_THAT(lines[i + 1], HasSubstr(text)) << text << "not in " << lines[i + 1];
     }
   }
 }
@@ -154,7 +157,7 @@ TEST_F(FormatsCommand, KeysGoAfterATableName) {
 
 TEST_F(FormatsCommand, WideFormatsListNoCodes) {
   EXPECT_FALSE(Json::parse(Output("formats bf16 --json")).contains("codes"));
-  EXPECT_EQ(Output("formats bf16").find("every code"), std::string::npos);
+  EXPECT_THAT(Output("formats bf16"), Not(HasSubstr("every code")));
 }
 
 }  // namespace

@@ -151,7 +151,7 @@ TEST_F(GemmCommand, TheRuleIsTheOneNamed) {
   PutFloats("b.npy", {1, 1, 1}, {1, 3});
   ExpectSameBits(Product("--format fp16", 1, 1), {1});
   ExpectSameBits(Product("--format fp16 --accumulate fp16", 1, 1), {0});
-  ExpectSameBits(Product("--format fp16 --accumulate exact", 1, 1), {1});
+  ExpectSameBits(Product("--format fp16 --accumulation-mode exact", 1, 1), {1});
 }
 
 TEST_F(GemmCommand, Int8IsExactByDefaultAndOnlyAlone) {

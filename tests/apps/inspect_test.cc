@@ -6,6 +6,9 @@
 namespace numsim::apps {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 class InspectCommand : public ProgramTest {
  protected:
   // The first line that begins with `key` (blanks at its start do not count), without the key.
@@ -20,7 +23,7 @@ class InspectCommand : public ProgramTest {
     return "";
   }
 
-  // The value that a rounding gives: the last word of its line, but for the class.
+  // The value that a rounding gives: the last word of its line, before the class.
   std::string Rounded(const std::string& arguments, const std::string& rounding) const {
     std::vector<std::string> words = Words(Line(arguments, rounding));
     while (!words.empty() && std::isalpha(static_cast<unsigned char>(words.back()[0])) != 0 &&
@@ -38,7 +41,7 @@ TEST_F(InspectCommand, ShowsEveryRoundingOfOneValue) {
   EXPECT_EQ(Rounded("e4m3fn 0.78", "rtp"), "0.8125");
   EXPECT_EQ(Rounded("e4m3fn 0.78", "rtn"), "0.75");
   EXPECT_EQ(Rounded("e4m3fn 0.78", "odd"), "0.8125");
-  EXPECT_NE(Line("e4m3fn 0.78", "rne").find("0x34"), std::string::npos);
+  EXPECT_THAT(Line("e4m3fn 0.78", "rne"), HasSubstr("0x34"));
   EXPECT_EQ(Rounded("e4m3fn -0.78", "rtp"), "-0.75");
   EXPECT_EQ(Rounded("e4m3fn -0.78", "rtn"), "-0.8125");
 }
@@ -52,28 +55,26 @@ TEST_F(InspectCommand, ShowsTies) {
 TEST_F(InspectCommand, ShowsExactProbabilities) {
   for (const char* const variant : {"variant a", "variant b", "variant c"}) {
     const std::string line = Line("e4m3fn 0.78", variant);
-    EXPECT_NE(line.find("= 2061584302 / 2^32"), std::string::npos) << line;
-    EXPECT_NE(line.find("P(0.75) = 0.52"), std::string::npos) << line;
-    EXPECT_NE(line.find("P(0.8125) = 0.47999"), std::string::npos) << line;
+    EXPECT_THAT(line, HasSubstr("= 2061584302 / 2^32"));
+    EXPECT_THAT(line, HasSubstr("P(0.75) = 0.52"));
+    EXPECT_THAT(line, HasSubstr("P(0.8125) = 0.47999"));
   }
 }
 
 // 0.48 * 2^4 = 7.68: A cuts it to 7, B and C round it to 8.
 TEST_F(InspectCommand, VariantsDifferWithFewBits) {
-  EXPECT_NE(Line("e4m3fn 0.78 --sr-bits 4", "variant a").find("= 7 / 2^4"), std::string::npos);
-  EXPECT_NE(Line("e4m3fn 0.78 --sr-bits 4", "variant b").find("= 8 / 2^4"), std::string::npos);
-  EXPECT_NE(Line("e4m3fn 0.78 --sr-bits 4", "variant c").find("= 8 / 2^4"), std::string::npos);
+  EXPECT_THAT(Line("e4m3fn 0.78 --sr-bits 4", "variant a"), HasSubstr("= 7 / 2^4"));
+  EXPECT_THAT(Line("e4m3fn 0.78 --sr-bits 4", "variant b"), HasSubstr("= 8 / 2^4"));
+  EXPECT_THAT(Line("e4m3fn 0.78 --sr-bits 4", "variant c"), HasSubstr("= 8 / 2^4"));
   // 2.5 / 16 of the gap: B rounds the tie up, C to even.
-  EXPECT_NE(Line("e4m3fn 1.01953125 --sr-bits 4", "variant b").find("= 3 / 2^4"),
-            std::string::npos);
-  EXPECT_NE(Line("e4m3fn 1.01953125 --sr-bits 4", "variant c").find("= 2 / 2^4"),
-            std::string::npos);
+  EXPECT_THAT(Line("e4m3fn 1.01953125 --sr-bits 4", "variant b"), HasSubstr("= 3 / 2^4"));
+  EXPECT_THAT(Line("e4m3fn 1.01953125 --sr-bits 4", "variant c"), HasSubstr("= 2 / 2^4"));
 }
 
 // 2^-20 is 2^-11 of the smallest subnormal 2^-9: a clamp of a shift distance would give more.
 TEST_F(InspectCommand, ProbabilityFarBelowTheSmallestSubnormalIsExact) {
   const std::string line = Line("e4m3fn 0x1p-20", "variant a");
-  EXPECT_NE(line.find("= 2097152 / 2^32"), std::string::npos) << line;
+  EXPECT_THAT(line, HasSubstr("= 2097152 / 2^32"));
 }
 
 TEST_F(InspectCommand, SumIsComputedInFloat64) {
@@ -106,12 +107,12 @@ TEST_F(InspectCommand, TakesMinusInfinityAsItsMessageSays) {
 
 TEST_F(InspectCommand, ShowsTheProbabilityWithUnlimitedBits) {
   const std::string line = Line("e4m3fn 0.78", "unlimited bits");
-  EXPECT_NE(line.find("P(0.75) = 0.52"), std::string::npos) << line;
+  EXPECT_THAT(line, HasSubstr("P(0.75) = 0.52"));
 }
 
 TEST_F(InspectCommand, ExactValuesHaveNoNeighbours) {
-  EXPECT_NE(Line("e4m3fn 0.75", "neighbours").find("exact"), std::string::npos);
-  EXPECT_EQ(Numsim("inspect e4m3fn 0.75").out.find("stochastic"), std::string::npos);
+  EXPECT_THAT(Line("e4m3fn 0.75", "neighbours"), HasSubstr("exact"));
+  EXPECT_THAT(Numsim("inspect e4m3fn 0.75").out, Not(HasSubstr("stochastic")));
 }
 
 }  // namespace

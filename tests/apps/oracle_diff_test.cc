@@ -13,6 +13,9 @@
 namespace numsim::apps {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 ProfileConversion Conversion(const std::string& profile,
                              const std::string& target,
                              SourceType from = SourceType::kFloat32) {
@@ -37,8 +40,7 @@ class OracleDiff : public ProgramTest {
     EXPECT_EQ(outcome.out, "") << words;
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
     for (const std::string& text : named) {
-      EXPECT_NE(outcome.err.find(text), std::string::npos)
-          << "'" << text << "' not named: " << outcome.err;
+      EXPECT_THAT(outcome.err, HasSubstr(text)) << "'" << text << "' not named: " << outcome.err;
     }
   }
 
@@ -70,7 +72,7 @@ class OracleDiff : public ProgramTest {
     const std::string summary = fmt::format("{} intervals; {} of 2^32 inputs differ",
                                             difference.intervals.size(),
                                             difference.differing);
-    EXPECT_NE(out.find(summary), std::string::npos) << summary << "\n" << out;
+    EXPECT_THAT(out, HasSubstr(summary)) << summary << "\n" << out;
     size_t printed = 0;
     for (const DifferingInterval& interval : difference.intervals) {
       const std::string row = fmt::format("0x{:08X}  0x{:08X}", interval.first, interval.last);
@@ -114,20 +116,20 @@ TEST_F(OracleDiff, ListsTheSmallFormatsToo) {
 // 41,943,039 + 524,288 of each sign, and the NaNs whose sign CUDA drops.
 TEST_F(OracleDiff, PrintsTheTotalThatIsWorkedOutByHand) {
   const std::string out = Output("oracle diff cuda-13 hip-host --from float32 --to e4m3fn");
-  EXPECT_NE(out.find("93323261 of 2^32"), std::string::npos) << out;
-  EXPECT_NE(out.find("84934654 not counting NaN"), std::string::npos) << out;
+  EXPECT_THAT(out, HasSubstr("93323261 of 2^32"));
+  EXPECT_THAT(out, HasSubstr("84934654 not counting NaN"));
 }
 
 TEST_F(OracleDiff, SaysWhatBothSidesRestOn) {
   const std::string out = Output("oracle diff torch-2.11 torch-2.12 --to e4m3fn");
-  EXPECT_NE(out.find("torch-2.11: measured"), std::string::npos) << out;
-  EXPECT_NE(out.find("torch-2.12: third-party"), std::string::npos) << out;
+  EXPECT_THAT(out, HasSubstr("torch-2.11: measured"));
+  EXPECT_THAT(out, HasSubstr("torch-2.12: third-party"));
 }
 
 TEST_F(OracleDiff, LimitSaysHowManyMoreThereAre) {
   const std::string out = Output("oracle diff ml-dtypes torch-2.11 --to e8m0fnu --limit 2");
-  EXPECT_NE(out.find("254 more"), std::string::npos) << out;
-  EXPECT_NE(out.find("256 intervals; 2134900737 of 2^32"), std::string::npos) << out;
+  EXPECT_THAT(out, HasSubstr("254 more"));
+  EXPECT_THAT(out, HasSubstr("256 intervals; 2134900737 of 2^32"));
 }
 
 TEST_F(OracleDiff, ExitCodeIsOneOnlyWhenAsked) {
@@ -137,17 +139,16 @@ TEST_F(OracleDiff, ExitCodeIsOneOnlyWhenAsked) {
   const std::string same = "oracle diff torch-2.11 ml-dtypes --to e4m3fn --fail-on-difference";
   const Outcome outcome = Numsim(same);
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_NE(outcome.out.find("0 intervals; 0 of 2^32"), std::string::npos) << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr("0 intervals; 0 of 2^32"));
 }
 
 TEST_F(OracleDiff, TakesFloat64) {
   const std::string out = Output("oracle diff cuda-13 ml-dtypes --from float64 --to e4m3fn");
   const Difference difference = Diff(Conversion("cuda-13", "e4m3fn", SourceType::kFloat64),
                                      Conversion("ml-dtypes", "e4m3fn", SourceType::kFloat64));
-  EXPECT_NE(out.find(fmt::format(
-                "{} intervals; {} of 2^64", difference.intervals.size(), difference.differing)),
-            std::string::npos)
-      << out;
+  EXPECT_THAT(out,
+              HasSubstr(fmt::format(
+                  "{} intervals; {} of 2^64", difference.intervals.size(), difference.differing)));
 }
 
 TEST_F(OracleDiff, StochasticProfilesAreComparedForTheWordGiven) {
@@ -156,8 +157,7 @@ TEST_F(OracleDiff, StochasticProfilesAreComparedForTheWordGiven) {
         Output(fmt::format("oracle diff ptx-rs amd-sr --to e4m3fn --random 0x{:X}", word));
     const Difference difference =
         Diff(Conversion("ptx-rs", "e4m3fn"), Conversion("amd-sr", "e4m3fn"), word);
-    EXPECT_NE(out.find(fmt::format("; {} of 2^32", difference.differing)), std::string::npos)
-        << out;
+    EXPECT_THAT(out, HasSubstr(fmt::format("; {} of 2^32", difference.differing)));
   }
 }
 
@@ -182,8 +182,7 @@ TEST_F(OracleDiff, ProfilesListsEachWithItsTargets) {
   ASSERT_EQ(json.size(), ProfileTable().size());
   size_t i = 0;
   for (const ProfileInfo& profile : ProfileTable()) {
-    EXPECT_NE(("\n" + out).find(fmt::format("\n{} ", profile.name)), std::string::npos)
-        << profile.name;
+    EXPECT_THAT(("\n" + out), HasSubstr(fmt::format("\n{} ", profile.name))) << profile.name;
     const nlohmann::json& entry = json[i++];
     EXPECT_EQ(entry["name"], profile.name);
     EXPECT_EQ(entry["evidence"], ToString(profile.evidence));
@@ -197,8 +196,8 @@ TEST_F(OracleDiff, ProfilesListsEachWithItsTargets) {
     }
   }
   const std::string one = Output("oracle profiles hip-host");
-  EXPECT_NE(one.find("hip-host"), std::string::npos);
-  EXPECT_EQ(one.find("qpytorch"), std::string::npos);
+  EXPECT_THAT(one, HasSubstr("hip-host"));
+  EXPECT_THAT(one, Not(HasSubstr("qpytorch")));
   ExpectError("oracle profiles nope", {"'nope'"});
 }
 
@@ -295,8 +294,8 @@ TEST_F(OracleDiff, ProfileTakesThePlaceOfRoundingAndOverflow) {
 
 TEST_F(OracleDiff, InspectShowsWhatAProfileGives) {
   const std::string one = Output("inspect e4m3fn 449 --profile hip-host");
-  EXPECT_NE(one.find("hip-host"), std::string::npos) << one;
-  EXPECT_NE(one.find("0x7F nan"), std::string::npos) << one;
+  EXPECT_THAT(one, HasSubstr("hip-host"));
+  EXPECT_THAT(one, HasSubstr("0x7F nan"));
   const std::string all = Output("inspect e4m3fn 449 --profile all");
   for (const ProfileInfo& profile : ProfileTable()) {
     const std::vector<std::string> targets = ProfileTargets(profile.name, SourceType::kFloat32);
@@ -305,7 +304,7 @@ TEST_F(OracleDiff, InspectShowsWhatAProfileGives) {
         << profile.name;
   }
   const std::string random = Output("inspect e4m3fn 1.0625 --profile ptx-rs");
-  EXPECT_NE(random.find("32768 of 2^16"), std::string::npos) << random;
+  EXPECT_THAT(random, HasSubstr("32768 of 2^16"));
   ExpectError("inspect e8m0fnu 1 --profile hip-host", {"hip-host", "e8m0fnu"});
   ExpectError("inspect e4m3fn 1 --profile nope", {"nope"});
 }

@@ -7,10 +7,12 @@
 namespace numsim::apps {
 namespace {
 
+using ::testing::HasSubstr;
+
 class ProbeDevice : public BadInputTest {
  protected:
   static void ExpectContains(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' not in: " << text;
+    EXPECT_THAT(text, HasSubstr(part)) << "'" << part << "' not in: " << text;
   }
 };
 

@@ -12,6 +12,9 @@
 namespace numsim::apps {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 class Oracle : public ProgramTest {
  protected:
   void SetUp() override {
@@ -46,7 +49,7 @@ class Oracle : public ProgramTest {
   }
 
   static void ExpectContains(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' not in: " << text;
+    EXPECT_THAT(text, HasSubstr(part)) << "'" << part << "' not in: " << text;
   }
 };
 
@@ -54,7 +57,8 @@ const std::string kAdd = "--op add --format e4m3fn";
 const std::string kConvert = "--op convert --format fp32 --to e4m3fn";
 
 TEST_F(Oracle, EveryCommandHasHelpWithAnExample) {
-  for (const char* const command : {"", " gen", " check", " kappa", " pack", " accumulators"}) {
+  for (const char* const command :
+       {"", " gen", " check", " kappa", " pack", " accumulation-modes", " accumulators"}) {
     ExpectContains(Output(std::string("oracle") + command + " --help"),
                    "Example:\n  numsim oracle ");
   }
@@ -111,17 +115,17 @@ TEST_F(Oracle, WrongProgramsAreCaught) {
     int exit_code = 1;
   };
   const std::string saturate = kConvert + " --overflow saturate";
-  for (const Wrong& wrong :
-       std::vector<Wrong>{{"ties-away", "add", kAdd + " --level full", kAdd},
-                          {"ties-away", "convert", kConvert, kConvert},
-                          {"saturate-480", "add", kAdd + " --level full", kAdd},
-                          {"saturate-480", "convert --saturate", kConvert, saturate},
-                          {"no-sticky", "convert", kConvert, kConvert},
-                          {"nan-sign", "add", kAdd + " --level full", kAdd},
-                          {"nan-sign", "convert", kConvert, kConvert},
-                          // What a sum cannot show, and what the user has allowed.
-                          {"no-sticky", "add", kAdd + " --level full", kAdd, 0},
-                          {"nan-sign", "add", kAdd + " --level full", kAdd + " --nan any", 0}}) {
+  for (const Wrong& wrong : std::vector<Wrong>{
+           {"ties-away", "add", kAdd + " --level full", kAdd},
+           {"ties-away", "convert", kConvert, kConvert},
+           {"saturate-480", "add", kAdd + " --level full", kAdd},
+           {"saturate-480", "convert --saturate", kConvert, saturate},
+           {"no-sticky", "convert", kConvert, kConvert},
+           {"nan-sign", "add", kAdd + " --level full", kAdd},
+           {"nan-sign", "convert", kConvert, kConvert},
+           // Differences that a sum cannot show, and those that the user has allowed.
+           {"no-sticky", "add", kAdd + " --level full", kAdd, 0},
+           {"nan-sign", "add", kAdd + " --level full", kAdd + " --nan any", 0}}) {
     const Outcome outcome =
         Shell("$numsim oracle gen " + wrong.gen + " | $naive " + wrong.mode + " --fault " +
               wrong.fault + " | $numsim oracle check " + wrong.check);
@@ -177,8 +181,8 @@ TEST_F(Oracle, MalformedInputNamesLineAndColumn) {
            {"\n\n", "standard input: no cases"},
            {"38 38\n", "standard input: line 1, column 3 (result) is missing"},
            {"38 38 40\n38 38\n", "line 2, column 3 (result) is missing"},
-           {"38 38 40\n38 38 40 00\n", "line 2, column 4 is one too many"},
-           {"38 38 40 00 00\n", "line 1, column 5 is one too many"},
+           {"38 38 40\n38 38 40 00\n", "line 2, column 4 is unexpected"},
+           {"38 38 40 00 00\n", "line 1, column 5 is unexpected"},
            {"38 38 40\n\n38 0x38 40\n", "line 3, column 2 (b): '0x38'"},
            {"38 38 140\n", "line 1, column 3 (result): '140' does not fit into 8 bits"},
            {"38,38,40\n", "line 1, column 1 (a): '38,38,40'"}}) {
@@ -283,7 +287,7 @@ TEST_F(Oracle, KappaOfTheRightProgramIsZeroAndOfTiesAwayOne) {
   ExpectContains(away.out, "not comparable      0\n");
   ExpectContains(away.out, "\nkappa 1 covers these cases\n");
   for (const Outcome* outcome : {&right, &away}) {
-    EXPECT_EQ(outcome->out.find("conform"), std::string::npos) << outcome->out;
+    EXPECT_THAT(outcome->out, Not(HasSubstr("conform")));
     ExpectContains(outcome->out, "checked against");
   }
   const Outcome numbers = Shell(gen + "--fault saturate-480" + kappa);
@@ -311,12 +315,12 @@ TEST_F(Oracle, PackCanBeCheckedWithoutItsCommand) {
   const Outcome again = Numsim("oracle pack q --set p3109-minimal");
   EXPECT_EQ(again.exit_code, 2);
   ExpectContains(again.err, "not empty");
-  EXPECT_EQ(Bytes(Path("p/README.md")).find("conforms"), std::string::npos);
+  EXPECT_THAT(Bytes(Path("p/README.md")), Not(HasSubstr("conforms")));
 }
 
 TEST_F(Oracle, AccumulatorsListsEveryNamedRule) {
-  const std::vector<std::string> lines = Numsim("oracle accumulators").Lines();
-  const auto json = nlohmann::json::parse(Output("oracle accumulators --json"));
+  const std::vector<std::string> lines = Numsim("oracle accumulation-modes").Lines();
+  const auto json = nlohmann::json::parse(Output("oracle accumulation-modes --json"));
   ASSERT_EQ(lines.size(), AccumulationModeTable().size() + 1);  // below a heading
   ASSERT_EQ(json.size(), AccumulationModeTable().size());
   const char* const root = std::getenv("NUMSIM_SOURCE_DIR");
@@ -343,7 +347,7 @@ TEST_F(Oracle, AccumulatorsListsEveryNamedRule) {
 
 // The example of docs/oracle.md.
 TEST_F(Oracle, DotTakesTheRuleOfADevice) {
-  const std::string dot = "--op dot --format e4m3fn --to fp32 --length 4 --accumulator ";
+  const std::string dot = "--op dot --format e4m3fn --to fp32 --length 4 --accumulation-mode ";
   const std::string gen = "oracle gen --level random:1 --results " + dot;
   EXPECT_EQ(Output(gen + "exact"), "6C 3E 37 11 AE DD 7E 34 43A64360 00\n");
   EXPECT_EQ(Output(gen + "hopper-fp8-fast"), "6C 3E 37 11 AE DD 7E 34 43A64000 00\n");
@@ -351,7 +355,8 @@ TEST_F(Oracle, DotTakesTheRuleOfADevice) {
   EXPECT_EQ(Check("6C 3E 37 11 AE DD 7E 34 43A64360\n", dot + "hopper-fp8-fast").exit_code, 1);
   const Outcome unknown = Numsim(gen + "hopper-fp4");
   EXPECT_EQ(unknown.exit_code, 2);
-  ExpectContains(unknown.err, "--accumulator 'hopper-fp4' is neither exact nor FORMAT");
+  ExpectContains(unknown.err,
+                 "--accumulation-mode: accumulator 'hopper-fp4' is neither exact nor FORMAT");
   ExpectContains(unknown.err, "hopper-mma-fp8");
 }
 

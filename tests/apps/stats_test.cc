@@ -11,6 +11,8 @@
 namespace numsim::apps {
 namespace {
 
+using ::testing::HasSubstr;
+
 const std::vector<float> kValues = {0.78f, -3, 0.001f, 500, 1e-9f, 0, 2.5f, -0.1f};
 
 class StatsCommand : public ProgramTest {
@@ -79,9 +81,9 @@ TEST_F(StatsCommand, PlainCastHasTheErrorOfEachElement) {
 
 TEST_F(StatsCommand, PrintsATableWithALinePerFormat) {
   const std::string out = Output("stats w.npy --format e4m3fn,bf16");
-  EXPECT_NE(out.find("e4m3fn*"), std::string::npos) << out;
-  EXPECT_NE(out.find("bf16 "), std::string::npos) << out;
-  EXPECT_NE(out.find("2x4"), std::string::npos) << out;
+  EXPECT_THAT(out, HasSubstr("e4m3fn*"));
+  EXPECT_THAT(out, HasSubstr("bf16 "));
+  EXPECT_THAT(out, HasSubstr("2x4"));
 }
 
 TEST_F(StatsCommand, CsvFileEqualsCsvOnStdout) {

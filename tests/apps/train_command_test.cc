@@ -18,6 +18,8 @@
 namespace numsim::apps {
 namespace {
 
+using ::testing::HasSubstr;
+
 // The smallest training that has all files.
 constexpr const char* kSmallest = R"(
 [model]
@@ -66,16 +68,16 @@ TEST_F(Train, WritesItsFilesAndSaysSo) {
   const std::string out = Trained("a.toml --out result");
   for (const char* const table : kTables) {
     EXPECT_FALSE(ReadCsv(Path("result") / fmt::format("{}.csv", table)).rows.empty()) << table;
-    EXPECT_NE(out.find(fmt::format("\n  {}.csv\n", table)), std::string::npos) << out;
+    EXPECT_THAT(out, HasSubstr(fmt::format("\n  {}.csv\n", table)));
   }
   EXPECT_EQ(ReadCsv(Path("result") / "train.csv").rows.size(), 6u);
   for (const char* const name :
        {"config.toml", "checkpoint.safetensors", "summary.txt", "manifest.json"}) {
     EXPECT_TRUE(std::filesystem::exists(Path("result") / name)) << name;
   }
-  EXPECT_NE(out.find(Bytes(Path("result") / "summary.txt")), std::string::npos) << out;
-  EXPECT_NE(out.find(" tokens/s"), std::string::npos) << out;
-  EXPECT_NE(out.find("written to result:\n"), std::string::npos) << out;
+  EXPECT_THAT(out, HasSubstr(Bytes(Path("result") / "summary.txt")));
+  EXPECT_THAT(out, HasSubstr(" tokens/s"));
+  EXPECT_THAT(out, HasSubstr("written to result:\n"));
 }
 
 TEST_F(Train, DirectoryIsThatOfTheFilesNameWithoutOut) {
@@ -86,7 +88,7 @@ TEST_F(Train, DirectoryIsThatOfTheFilesNameWithoutOut) {
 TEST_F(Train, SetWinsAndMayBeGivenSeveralTimes) {
   Trained("a.toml --out result --set train.steps=2 --set train.seed=7 --set train.steps=3");
   EXPECT_EQ(ReadCsv(Path("result") / "train.csv").rows.size(), 3u);
-  EXPECT_NE(Bytes(Path("result") / "config.toml").find("seed = 7\n"), std::string::npos);
+  EXPECT_THAT(Bytes(Path("result") / "config.toml"), HasSubstr("seed = 7\n"));
 }
 
 TEST_F(Train, ItsConfigurationTrainsTheSame) {
@@ -105,8 +107,8 @@ TEST_F(Train, PresetNeedsNoFile) {
 TEST_F(Train, DivergenceIsAResult) {
   const std::string out =
       Trained("a.toml --out result --set schedule.peak=1e30 --set train.steps=50");
-  EXPECT_NE(out.find("diverged: step "), std::string::npos) << out;
-  EXPECT_NE(Bytes(Path("result") / "summary.txt").find("diverged"), std::string::npos);
+  EXPECT_THAT(out, HasSubstr("diverged: step "));
+  EXPECT_THAT(Bytes(Path("result") / "summary.txt"), HasSubstr("diverged"));
 }
 
 TEST_F(Train, DescribeConfigPrintsEveryKeyAndTrainsNothing) {
@@ -118,10 +120,10 @@ TEST_F(Train, DescribeConfigPrintsEveryKeyAndTrainsNothing) {
                                  "checkpoint.every ",
                                  "\npresets\n",
                                  "  tiny "}) {
-    EXPECT_NE(out.find(text), std::string::npos) << text << "\n" << out;
+    EXPECT_THAT(out, HasSubstr(text)) << text << "\n" << out;
   }
   EXPECT_FALSE(std::filesystem::exists(Path("results")));
-  EXPECT_NE(Trained("--describe-config").find("model.width "), std::string::npos);
+  EXPECT_THAT(Trained("--describe-config"), HasSubstr("model.width "));
 }
 
 TEST_F(Train, ResumeWithMoreStepsGoesOn) {
@@ -189,10 +191,9 @@ TEST_F(Train, InterruptedTwiceAndResumedIsTheSameAsInOneGo) {
     EXPECT_EQ(run.Wait(), 0) << run.Text();
     if (run.Text().starts_with("interrupted after ")) {
       ++interrupted;
-      EXPECT_NE(
-          run.Text().find("saved in part\nto resume: numsim train --threads 1 a.toml --out part"),
-          std::string::npos)
-          << run.Text();
+      EXPECT_THAT(
+          run.Text(),
+          HasSubstr("saved in part\nto resume: numsim train --threads 1 a.toml --out part"));
       EXPECT_TRUE(run.Text().ends_with(" --resume\n")) << run.Text();
       EXPECT_FALSE(std::filesystem::exists(Path("part") / "summary.txt"));
     }

@@ -12,6 +12,9 @@
 namespace numsim::apps {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 constexpr const char* kQuantised = R"(
 [model]
 layers = 1
@@ -62,19 +65,18 @@ class TrainRank : public BadInputTest {
 
 TEST_F(TrainRank, WithoutARunItLooksAtTheFirstStep) {
   const std::string out = Trained("a.toml --out result --rank tensor");
-  EXPECT_NE(Text("result").find("step 0"), std::string::npos) << Text("result");
-  EXPECT_NE(out.find(Text("result")), std::string::npos) << out;
-  EXPECT_NE(out.find("no checkpoint"), std::string::npos) << out;
-  EXPECT_NE(out.find("written to result:\n"), std::string::npos) << out;
+  EXPECT_THAT(Text("result"), HasSubstr("step 0"));
+  EXPECT_THAT(out, HasSubstr(Text("result")));
+  EXPECT_THAT(out, HasSubstr("no checkpoint"));
+  EXPECT_THAT(out, HasSubstr("written to result:\n"));
   const Table table = Ranking("result");
   EXPECT_EQ(table.rows.size(), 15u);  // x, w, g of five layers
-  EXPECT_NE(Text("result").find(table.Text(0, "layer") + " " + table.Text(0, "tensor")),
-            std::string::npos);
+  EXPECT_THAT(Text("result"), HasSubstr(table.Text(0, "layer") + " " + table.Text(0, "tensor")));
   const std::set<std::string> known(std::begin(kFiles), std::end(kFiles));
   for (const auto& entry : std::filesystem::directory_iterator(Path("result"))) {
     const std::string name = entry.path().filename().string();
     EXPECT_TRUE(known.count(name)) << name;
-    EXPECT_NE(out.find("\n  " + name + "\n"), std::string::npos) << name << '\n' << out;
+    EXPECT_THAT(out, HasSubstr("\n  " + name + "\n")) << name << '\n' << out;
   }
   for (const char* const name : {"ranking.csv", "ranking.gp", "ranking.txt"}) {
     EXPECT_TRUE(std::filesystem::exists(Path("result") / name)) << name;
@@ -87,7 +89,7 @@ TEST_F(TrainRank, RanksByWhatIsAskedFor) {
   EXPECT_EQ(Ranking("layer").rows.size(), 5u);
   EXPECT_EQ(Ranking("operand").rows.size(), 20u);
   EXPECT_EQ(Ranking("layer").Text(0, "tensor"), "all");
-  EXPECT_NE(Ranking("operand").Text(0, "tensor").find('.'), std::string::npos);
+  EXPECT_THAT(Ranking("operand").Text(0, "tensor"), HasSubstr("."));
 }
 
 TEST_F(TrainRank, CountIsThatOfTheTextAndTheFigureNotOfTheTable) {
@@ -100,7 +102,7 @@ TEST_F(TrainRank, CountIsThatOfTheTextAndTheFigureNotOfTheTable) {
     EXPECT_EQ(Text("result").find(name) != std::string::npos, row < 3) << name;
     EXPECT_EQ(figure.find(name) != std::string::npos, row < 3) << name << '\n' << figure;
   }
-  EXPECT_NE(Text("result").find("17 more"), std::string::npos) << Text("result");
+  EXPECT_THAT(Text("result"), HasSubstr("17 more"));
 }
 
 TEST_F(TrainRank, FilesOfTheRunStayAsTheyAre) {
@@ -108,8 +110,8 @@ TEST_F(TrainRank, FilesOfTheRunStayAsTheyAre) {
   const std::map<std::string, std::string> before = FilesOfTheRun("result");
   EXPECT_GT(before.size(), 8u);
   const std::string out = Trained("a.toml --out result --rank layer");
-  EXPECT_NE(Text("result").find("step 6"), std::string::npos) << Text("result");
-  EXPECT_EQ(out.find("no checkpoint"), std::string::npos) << out;
+  EXPECT_THAT(Text("result"), HasSubstr("step 6"));
+  EXPECT_THAT(out, Not(HasSubstr("no checkpoint")));
   EXPECT_EQ(FilesOfTheRun("result"), before);
   // Another ranking takes the place of the first.
   const Table first = Ranking("result");
@@ -126,7 +128,7 @@ TEST_F(TrainRank, BetweenARunAndItsResumptionItChangesNothing) {
     if (out == "ranked") Trained("a.toml --set train.steps=3 --rank layer --out ranked");
     Trained("a.toml --resume --out " + out);
   }
-  EXPECT_NE(Text("ranked").find("step 3"), std::string::npos) << Text("ranked");
+  EXPECT_THAT(Text("ranked"), HasSubstr("step 3"));
   EXPECT_EQ(ReadCsv(Path("ranked") / "train.csv").rows.size(), 6u);
   for (const char* const name :
        {"train.csv", "tensors.csv", "quantised.csv", "checkpoint.safetensors", "summary.txt"}) {
@@ -145,8 +147,8 @@ TEST_F(TrainRank, LossOfTheRankedStepIsThatOfTheTraining) {
   Trained("a.toml --out result");
   const double loss = ReadCsv(Path("result") / "train.csv").Number(0, "loss");
   Trained("a.toml --out ranked --rank layer");
-  EXPECT_NE(Text("ranked").find(fmt::format("{:.6g}", loss)), std::string::npos) << loss << '\n'
-                                                                                 << Text("ranked");
+  EXPECT_THAT(Text("ranked"), HasSubstr(fmt::format("{:.6g}", loss))) << loss << '\n'
+                                                                      << Text("ranked");
 }
 
 TEST_F(TrainRank, ThreadsAndBackendDoNotMatter) {
@@ -161,7 +163,7 @@ TEST_F(TrainRank, ThreadsAndBackendDoNotMatter) {
 
 TEST_F(TrainRank, NothingQuantisedIsSaid) {
   const std::string out = Trained("a.toml --out result --rank layer --set linear.kind=standard");
-  EXPECT_NE(out.find("othing is quantised"), std::string::npos) << out;
+  EXPECT_THAT(out, HasSubstr("othing is quantised"));
   EXPECT_TRUE(Ranking("result").rows.empty());
 }
 
@@ -182,7 +184,7 @@ TEST_F(TrainRank, ItsAdviceIsAConfiguration) {
   EXPECT_EQ(Ranking("second").rows.size(), 14u);
   const std::string first =
       Ranking("first").Text(0, "layer") + " " + Ranking("first").Text(0, "tensor");
-  EXPECT_EQ(Text("second").find(first + " "), std::string::npos) << Text("second");
+  EXPECT_THAT(Text("second"), Not(HasSubstr(first + " ")));
 }
 
 TEST_F(TrainRank, BadInvocationsAreOneLine) {

@@ -15,6 +15,8 @@
 namespace numsim::apps {
 namespace {
 
+using ::testing::HasSubstr;
+
 using Floats = std::vector<float>;
 using Shape = std::vector<size_t>;
 
@@ -48,7 +50,7 @@ class UpdateCommand : public ProgramTest {
     return Floats(array.Data<float>(), array.Data<float>() + array.Elements());
   }
 
-  // What `update w.npy u.npy out.npy OPTIONS` prints: figures by name.
+  // The figures that `update w.npy u.npy out.npy OPTIONS` prints, by name.
   std::map<std::string, std::string> Figures(const std::string& options, int exit_code = 0) const {
     const Outcome outcome = Numsim("update w.npy u.npy out.npy " + options);
     EXPECT_EQ(outcome.exit_code, exit_code) << options << "\n" << outcome.err;
@@ -224,9 +226,9 @@ TEST_F(UpdateCommand, PrintsJson) {
   PutFloats("u.npy", {32, 0}, {2, 1});
   const std::string out = Output(
       "update w.npy u.npy out.npy --format e4m3fn --rule norm-matched@row --lr 0.001 --json");
-  EXPECT_NE(out.find("{\n  \"status\": \""), std::string::npos) << out;
-  EXPECT_NE(out.find("\"moved\": "), std::string::npos) << out;
-  EXPECT_NE(out.find("\"matched\": null"), std::string::npos) << out;  // two groups
+  EXPECT_THAT(out, HasSubstr("{\n  \"status\": \""));
+  EXPECT_THAT(out, HasSubstr("\"moved\": "));
+  EXPECT_THAT(out, HasSubstr("\"matched\": null"));  // two groups
 }
 
 TEST_F(UpdateCommand, WritesTheOutcomeOfEachGroup) {

@@ -1,4 +1,5 @@
 // Accumulation modes as text, and the table of named ones.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -9,21 +10,15 @@
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {
 
-std::string ErrorOf(std::string_view text) {
-  try {
-    ParseAccumulationMode(text);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
+using ::testing::HasSubstr;
 
-bool Contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
+std::string ParseError(std::string_view text) {
+  return ErrorOf([&] { ParseAccumulationMode(text); });
 }
 
 AccumulationMode Aligned(int fraction_bits, int chunk, int promote = 0) {
@@ -68,16 +63,16 @@ TEST(ParseAccumulationMode, ReadsNumbersOfRules) {
 TEST(ParseAccumulationMode, ListsWhatIsValid) {
   for (const char* const text :
        {"", "fp99", "Exact", "exact:unfused", "hopper", "trunc", " fp32"}) {
-    const std::string message = ErrorOf(text);
+    const std::string message = ParseError(text);
     EXPECT_TRUE(
         message.starts_with("accumulator '" + std::string(text) + "' is neither exact nor "))
         << message;
     for (const char* const part :
          {"FORMAT:unfused", "fp64", "fp32-chunked:N", "library", "trunc:F,CHUNK[,PROMOTE]"}) {
-      EXPECT_TRUE(Contains(message, part)) << message;
+      EXPECT_THAT(message, HasSubstr(part));
     }
     for (const AccumulationModeRow& row : AccumulationModeTable()) {
-      EXPECT_TRUE(Contains(message, row.name)) << message;
+      EXPECT_THAT(message, HasSubstr(row.name));
     }
   }
 }
@@ -105,9 +100,9 @@ TEST(ParseAccumulationMode, NamesTheNumberAtFault) {
            {"trunc:13,32,", "PROMOTE is ''"},
            {"trunc:13,32,48", "PROMOTE is not a multiple of CHUNK"},
            {"trunc:13,32,16", "PROMOTE is not a multiple of CHUNK"}}) {
-    const std::string message = ErrorOf(wrong.text);
+    const std::string message = ParseError(wrong.text);
     EXPECT_TRUE(message.starts_with("accumulator '" + wrong.text + "'")) << message;
-    EXPECT_TRUE(Contains(message, wrong.part)) << message;
+    EXPECT_THAT(message, HasSubstr(wrong.part));
   }
 }
 

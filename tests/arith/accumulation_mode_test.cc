@@ -13,12 +13,12 @@
 #include "numsim/formats/format_table.h"
 #include "tests/arith/judged_rules.h"
 #include "tests/support/dot_operands.h"
+#include "tests/support/special_values.h"
 
 namespace numsim {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 struct FormatPair {
   FormatSpec a, b;

@@ -15,7 +15,7 @@
 #include "numsim/cast/arithmetic.h"
 #include "numsim/formats/format_table.h"
 #include "tests/arith/arithmetic_judge.h"
-#include "tests/arith/hardware_judge.h"
+#include "tests/reference/arith/hardware_judge.h"
 #include "tests/reference/format_param.h"
 
 namespace numsim {

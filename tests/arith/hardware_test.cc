@@ -11,7 +11,7 @@
 namespace numsim {
 namespace {
 
-// What one instruction gave, and the flags that it raised by the processor's own rules. Tininess is
+// The result of one instruction, and the flags that it raised by the processor's own rules. Tininess is
 // detected after rounding.
 struct FromHardware {
   uint32_t code = 0;

@@ -161,7 +161,7 @@ TEST_P(Identities, RemaindersAreExactAndAtMostHalfTheDivisor) {
 // Infinities, zeros, ones and NaN behave as the host's float64 numbers do.
 TEST_P(Identities, SpecialValuesFollowIeee754) {
   std::vector<Operand> specials;
-  for (double x : {0.0, -0.0, 1.0, -1.0, kInfinity, -kInfinity, std::nan("")}) {
+  for (const float x : {0.0f, -0.0f, 1.0f, -1.0f, kInfinity, -kInfinity, kNaN}) {
     const Operand a = {format, Encode(format, x)};
     if (SameValue(Value(a), x)) specials.push_back(a);
   }

@@ -1,4 +1,4 @@
-// What the tests of the laws of arithmetic have in common: the format of a test, its codes and
+// Shared by the tests of the laws of arithmetic: the format of a test, its codes and
 // the ways of rounding.
 #pragma once
 

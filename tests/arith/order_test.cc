@@ -79,7 +79,7 @@ TEST(Compare, ZerosOfBothSignsAreEqualAndNanDiffersFromItself) {
   EXPECT_EQ(Compare({fp32, 0x3F800001}, {Spec("e8m0fnu"), 127}), Relation::kGreater);
 }
 
-// What each predicate says of values, and whether it signals for quiet NaNs.
+// The result of each predicate, and whether it signals for quiet NaNs.
 struct PredicateRule {
   Predicate predicate;
   bool (*holds)(double, double);

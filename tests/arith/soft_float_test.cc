@@ -226,7 +226,7 @@ TEST(SoftFloat, MinimumTellsZerosApartAndPropagatesNan) {
   EXPECT_EQ(fmax(one, nan).code(), one.code());
 }
 
-// What an unqualified call in generic code picks.
+// The function that an unqualified call in generic code picks.
 template <typename T>
 T GenericHypotenuse(T a, T b) {
   using std::abs;

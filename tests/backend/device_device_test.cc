@@ -11,9 +11,12 @@
 
 #include "numsim/base/error.h"
 #include "tests/support/device_test.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {
+
+using ::testing::HasSubstr;
 
 using OfTheDevice = DeviceTest;
 
@@ -21,15 +24,6 @@ std::vector<uint32_t> Counting(size_t size) {
   std::vector<uint32_t> values(size);
   std::iota(values.begin(), values.end(), 1u);
   return values;
-}
-
-std::string MessageOf(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST_F(OfTheDevice, ItsDescriptionIsPlausible) {
@@ -41,7 +35,7 @@ TEST_F(OfTheDevice, ItsDescriptionIsPlausible) {
   EXPECT_LE(device.l2_bytes, device.memory_bytes);
   for (const std::string& version : {device.driver, device.runtime}) {
     EXPECT_TRUE(std::isdigit(version.front()) && std::isdigit(version.back())) << version;
-    EXPECT_NE(version.find('.'), std::string::npos) << version;
+    EXPECT_THAT(version, HasSubstr("."));
   }
   EXPECT_FALSE(device.code.empty());
   EXPECT_EQ(device.IsHopper(), device.compute_capability == 90);
@@ -127,8 +121,8 @@ TEST_F(OfTheDevice, AMovedArrayOwnsWhatTheOtherDid) {
 
 TEST_F(OfTheDevice, TooMuchMemoryIsAnErrorThatNamesCallAndSizeAndIsThenForgotten) {
   const size_t bytes = size_t{1} << 60;
-  const std::string message = MessageOf([&] { DeviceArray<uint8_t>{bytes}; });
-  EXPECT_NE(message.find("cudaMalloc, 1152921504606846976 bytes: "), std::string::npos) << message;
+  const std::string message = ErrorOf([&] { DeviceArray<uint8_t>{bytes}; });
+  EXPECT_THAT(message, HasSubstr("cudaMalloc, 1152921504606846976 bytes: "));
   // No later call is blamed for it.
   const DeviceArray<uint32_t> array = OnDevice(Counting(9), stream());
   EXPECT_EQ(OnHost(array, stream()), Counting(9));
@@ -138,10 +132,9 @@ TEST_F(OfTheDevice, TooMuchMemoryIsAnErrorThatNamesCallAndSizeAndIsThenForgotten
 TEST_F(OfTheDevice, ACopyThatCudaRefusesIsAnErrorThatNamesCallAndSizeAndIsThenForgotten) {
   DeviceArray<uint32_t> array(4);
   // No address of the device, nor one of the host that could be read.
-  const std::string message = MessageOf(
+  const std::string message = ErrorOf(
       [&] { device_memory::CopyWithin(nullptr, array.data(), 4 * sizeof(uint32_t), stream()); });
-  EXPECT_NE(message.find("cudaMemcpyAsync, 16 bytes on the device: "), std::string::npos)
-      << message;
+  EXPECT_THAT(message, HasSubstr("cudaMemcpyAsync, 16 bytes on the device: "));
   const DeviceArray<uint32_t> other = OnDevice(Counting(9), stream());
   EXPECT_EQ(OnHost(other, stream()), Counting(9));
 }
@@ -188,8 +181,8 @@ TEST_F(OfTheDevice, EventsMeasureWhatLiesBetweenThem) {
 
 TEST_F(OfTheDevice, SecondsOfAnEventThatWasNeverRecordedAreAnError) {
   const DeviceEvent begin, end;
-  EXPECT_NE(MessageOf([&] { DeviceEvent::Seconds(begin, end); }).find("cudaEventElapsedTime, "),
-            std::string::npos);
+  EXPECT_THAT(ErrorOf([&] { DeviceEvent::Seconds(begin, end); }),
+              HasSubstr("cudaEventElapsedTime, "));
   EXPECT_EQ(OnHost(OnDevice(Counting(3), stream()), stream()), Counting(3));
 }
 

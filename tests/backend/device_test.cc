@@ -1,10 +1,14 @@
-// What backend/device.h says where there may be no device: in builds with and without CUDA.
+// Tests what backend/device.h says where there may be no device: in builds with and without CUDA.
 #include "numsim/backend/device.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace numsim {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(DeviceUnavailable, NamesWhatTheBuildOrTheMachineLacks) {
   const std::string& reason = DeviceUnavailable();
@@ -14,7 +18,7 @@ TEST(DeviceUnavailable, NamesWhatTheBuildOrTheMachineLacks) {
     EXPECT_TRUE(reason.starts_with("no CUDA device: ") || reason.starts_with("the device is sm_") ||
                 reason.find(" cannot be used: ") != std::string::npos)
         << reason;
-    EXPECT_EQ(reason.find('\n'), std::string::npos);
+    EXPECT_THAT(reason, Not(HasSubstr("\n")));
     EXPECT_NE(reason.back(), '.');
   }
 }

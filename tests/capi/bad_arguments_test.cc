@@ -1,4 +1,5 @@
 // No argument makes the C interface throw, abort or write where it should not.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -8,6 +9,8 @@
 
 namespace numsim::capi_test {
 namespace {
+
+using ::testing::HasSubstr;
 
 class CBadArguments : public ::testing::Test {
  protected:
@@ -428,11 +431,11 @@ TEST_F(CBadArguments, ProfilesNameWhatIsWrong) {
         profile, NUMSIM_FLOAT32, bits, to, 0, &code, message, sizeof message);
   };
   EXPECT_EQ(encode("no-such-profile", 0, &e4m3fn_), NUMSIM_ERROR_UNKNOWN_PROFILE);
-  EXPECT_NE(std::string(message).find("no-such-profile"), std::string::npos);
+  EXPECT_THAT(std::string(message), HasSubstr("no-such-profile"));
   EXPECT_EQ(encode("", 0, &e4m3fn_), NUMSIM_ERROR_UNKNOWN_PROFILE);
   const numsim_format_t custom = CFormat("e3m7:bias=5");
   EXPECT_EQ(encode(known, 0, &custom), NUMSIM_ERROR_UNSUPPORTED);
-  EXPECT_NE(std::string(message).find(known), std::string::npos);
+  EXPECT_THAT(std::string(message), HasSubstr(known));
   EXPECT_EQ(encode(nullptr, 0, &e4m3fn_), kBad);
   EXPECT_STREQ(message, numsim_status_text(kBad));
   EXPECT_EQ(encode(known, 0, nullptr), kBad);
@@ -490,7 +493,7 @@ TEST_F(CBadArguments, RandomStructsNeverAbort) {
       EXPECT_EQ(numsim_decode_f32(&to, result, &bits), NUMSIM_OK);
       EXPECT_EQ(numsim_encode_f64(code, &to, &rounding, code, &result, &flags), NUMSIM_OK);
       ASSERT_EQ(numsim_format_text(&to, text, sizeof text), NUMSIM_OK);
-      // What is accepted has a name that leads back to it.
+      // An accepted value has a name that leads back to it.
       const numsim_format_t again = CFormat(text);
       EXPECT_EQ(std::memcmp(&again, &to, sizeof to), 0) << text;
     }

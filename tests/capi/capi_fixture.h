@@ -1,4 +1,4 @@
-// What the tests of the C interface share.
+// Shared by the tests of the C interface.
 #pragma once
 
 #include <gtest/gtest.h>

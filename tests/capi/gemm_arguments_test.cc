@@ -1,4 +1,5 @@
 // Bad arguments of products, and the list of accumulators.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "numsim/arith/accumulation_mode.h"
@@ -6,6 +7,8 @@
 
 namespace numsim::capi_test {
 namespace {
+
+using ::testing::HasSubstr;
 
 class CGemmArguments : public ::testing::Test {
  protected:
@@ -144,8 +147,7 @@ TEST_F(CGemmArguments, UnknownAccumulatorSaysWhy) {
                            "fp32:fused",
                            "library"}) {
     EXPECT_EQ(Multiply(&a_, &b_, text), NUMSIM_ERROR_UNKNOWN_ACCUMULATOR) << text;
-    EXPECT_NE(std::string(message_).find("accumulator '" + std::string(text) + "'"),
-              std::string::npos)
+    EXPECT_THAT(std::string(message_), HasSubstr("accumulator '" + std::string(text) + "'"))
         << message_;
   }
   char small[8];

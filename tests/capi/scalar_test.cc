@@ -136,7 +136,7 @@ TEST(CDecode, GivesTheExactValueInBothWidths) {
   }
 }
 
-// What a function of the C interface delivered.
+// The result of a function of the C interface.
 template <typename Call>
 Rounded Delivered(const Call& call) {
   Rounded result = {~0u, 0xFF};

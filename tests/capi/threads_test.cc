@@ -10,7 +10,7 @@
 namespace numsim::capi_test {
 namespace {
 
-// What one thread computes: a pass through every part, folded into a number.
+// The work of one thread: a pass through every part, folded into a number.
 uint64_t Pass(int which) {
   uint64_t sum = 0;
   const auto add = [&sum](uint64_t x) { sum = (sum ^ x) * 1099511628211u; };

@@ -13,16 +13,15 @@
 #include "numsim/cast/shared/round_step.h"
 #include "numsim/formats/format_table.h"
 #include "tests/reference/arithmetic.h"
+#include "tests/reference/exact_step.h"
 #include "tests/reference/inputs.h"
 #include "tests/support/every_backend.h"
-#include "tests/support/exact_step.h"
+#include "tests/support/special_values.h"
 #include "tests/support/vocabulary.h"
 
 namespace numsim {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kMax = std::numeric_limits<float>::max();
 constexpr float kTiny = std::numeric_limits<float>::denorm_min();
 constexpr ArrayRandom kRandom = {{.seed = 5, .stream = uint64_t{7} << 32}, 333};

@@ -1,6 +1,7 @@
 // docs/configuration.md has every key with its default and meaning, and no other; the examples are
 // configurations.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +15,8 @@
 
 namespace numsim {
 namespace {
+
+using ::testing::HasSubstr;
 
 std::string Row(const std::string& name, const ConfigKey& key) {
   return fmt::format("| `{}` | `{}` | {} |\n", name, key.value, key.meaning);
@@ -82,7 +85,7 @@ TEST(TrainingDoc, ExamplesAreConfigurationsAndEachIsOnThePage) {
     ++examples;
     EXPECT_NO_THROW(ReadTrainConfig(entry.path(), {})) << entry.path();
     const std::string name = "examples/" + entry.path().filename().string();
-    EXPECT_NE(page.find(name), std::string::npos) << name;
+    EXPECT_THAT(page, HasSubstr(name)) << name;
   }
   EXPECT_GE(examples, 5u);
 }

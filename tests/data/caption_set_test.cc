@@ -3,6 +3,7 @@
 #include "numsim/data/internal/sources.h"
 #include "numsim/io/npy.h"
 #include "tests/data/caption_fixture.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {

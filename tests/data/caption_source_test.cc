@@ -5,6 +5,7 @@
 
 #include "numsim/data/internal/sources.h"
 #include "tests/data/caption_fixture.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {

@@ -10,7 +10,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "tests/data/text_oracle.h"
+#include "tests/reference/data/text_oracle.h"
 
 namespace numsim {
 namespace {

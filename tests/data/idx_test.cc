@@ -1,9 +1,13 @@
 #include "numsim/data/internal/idx.h"
 
 #include "tests/data/data_fixture.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 using IdxTest = IoTest;
 
@@ -159,7 +163,7 @@ TEST_F(IdxTest, AnyChangedByteOfCompressedDataGivesOneLineOrTheSameBytes) {
         ASSERT_EQ(bytes.size(), 24u) << at;
         for (size_t i = 0; i < 24; ++i) EXPECT_EQ(bytes[i], i);
       }
-      EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+      EXPECT_THAT(message, Not(HasSubstr("\n")));
     }
   }
 }

@@ -6,6 +6,7 @@
 
 #include "numsim/base/parallel.h"
 #include "tests/data/data_fixture.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {

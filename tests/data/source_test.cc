@@ -7,6 +7,7 @@
 #include "numsim/data/internal/pixel_values.h"
 #include "numsim/data/internal/split.h"
 #include "tests/data/data_fixture.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {
@@ -75,7 +76,7 @@ TEST(OpenData, ShapesFitBatches) {
     const auto source = OpenData(Small(kind));
     const DataShape& shape = source->shape();
     Batch batch;
-    // What another kind left there.
+    // Left there by another kind.
     batch.tokens = batch.targets = batch.ends = batch.concepts = {1, 2, 3};
     batch.values = {1, 2, 3};
     source->TrainBatch(1, 3, 8, 24, batch);

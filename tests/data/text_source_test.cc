@@ -4,9 +4,12 @@
 #include "numsim/data/internal/generate_text.h"
 #include "numsim/data/internal/sources.h"
 #include "tests/data/data_fixture.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {
+
+using ::testing::HasSubstr;
 
 // Any two bytes in a row occur once, in up to some 60 KB.
 std::string Counting(size_t size) {
@@ -159,7 +162,7 @@ TEST_F(OpenTextTest, ASecondFileIsForValidation) {
   const auto source = OpenData(config);
   EXPECT_EQ(source->shape().train_examples, 6u);
   EXPECT_EQ(source->shape().valid_examples, 3u);
-  EXPECT_NE(source->Describe().find("a.txt and b.txt"), std::string::npos);
+  EXPECT_THAT(source->Describe(), HasSubstr("a.txt and b.txt"));
 }
 
 TEST_F(OpenTextTest, NamesTheFileAtFault) {

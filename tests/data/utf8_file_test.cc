@@ -1,6 +1,7 @@
 #include "numsim/data/internal/utf8_file.h"
 
 #include "tests/data/data_fixture.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {

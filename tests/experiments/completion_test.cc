@@ -1,6 +1,7 @@
 // Manifest, figures and the summary of complete results; drawing them again.
 #include "experiments/core/completion.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -13,9 +14,13 @@
 #include "numsim/io/shared/sha256.h"
 #include "numsim/plot/figure.h"
 #include "tests/experiments/run_fixture.h"
+#include "tests/support/error_of.h"
+#include "tests/support/every_backend.h"
 
 namespace numsim::experiments {
 namespace {
+
+using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
 
@@ -57,7 +62,17 @@ TEST_F(CompletionTest, ManifestSaysHowTheResultsCameAbout) {
   EXPECT_EQ(manifest.at("seeds"), (std::vector<uint64_t>{5, 6, 7}));
   EXPECT_EQ(manifest.at("threads"), ThreadCount());
   EXPECT_LE(manifest.at("started").get<std::string>(), manifest.at("ended").get<std::string>());
-  EXPECT_FALSE(manifest.at("simd_target").get<std::string>().empty());
+}
+
+TEST_F(CompletionTest, ManifestOfTheScalarBackendNamesNoSimdTarget) {
+  const ExecutionState state;
+  for (const std::string& backend : {AvailableBackends().front(), std::string("scalar")}) {
+    ForceBackend(backend);
+    Run(MadeUpExperiment(), Options(Directory(backend)));
+    const nlohmann::json manifest = ManifestOf(Directory(backend));
+    EXPECT_EQ(manifest.at("backend"), backend);
+    EXPECT_EQ(manifest.at("simd_target"), backend == "scalar" ? "none" : backend);
+  }
 }
 
 TEST_F(CompletionTest, ManifestListsEveryBuildThatMeasuredAPoint) {
@@ -131,10 +146,10 @@ TEST_F(CompletionTest, RedrawNeedsNeitherPointsNorJournals) {
 
 TEST_F(CompletionTest, RedrawOfAnUnfinishedRunIsAnError) {
   const fs::path out = Directory("out");
-  EXPECT_EQ(MessageOf([&] { Redraw(WithFigure(), out); }),
+  EXPECT_EQ(ErrorOf([&] { Redraw(WithFigure(), out); }),
             out.string() + ": expected the finished results of numsim run, found no settings.json");
   Run(MadeUpExperiment(), Shard(out, 0, 2));
-  EXPECT_EQ(MessageOf([&] { Redraw(WithFigure(), out); }),
+  EXPECT_EQ(ErrorOf([&] { Redraw(WithFigure(), out); }),
             out.string() + ": expected the finished results of numsim run, found no manifest.json");
 }
 
@@ -142,8 +157,7 @@ TEST_F(CompletionTest, RedrawOfChangedTablesIsAnErrorNamingTheFile) {
   const fs::path out = Directory("out");
   Run(MadeUpExperiment(), Options(out));
   std::ofstream(out / "sums.csv", std::ios::app) << "ab,1e9\n";
-  EXPECT_NE(MessageOf([&] { Redraw(WithFigure(), out); }).find((out / "sums.csv").string()),
-            std::string::npos);
+  EXPECT_THAT(ErrorOf([&] { Redraw(WithFigure(), out); }), HasSubstr((out / "sums.csv").string()));
 }
 
 TEST_F(CompletionTest, RedrawOfAnotherExperimentIsAnError) {
@@ -151,9 +165,9 @@ TEST_F(CompletionTest, RedrawOfAnotherExperimentIsAnError) {
   Run(MadeUpExperiment(), Options(out));
   Experiment other = WithFigure();
   other.name = "other";
-  EXPECT_EQ(MessageOf([&] { Redraw(other, out); }),
+  EXPECT_EQ(ErrorOf([&] { Redraw(other, out); }),
             out.string() + ": holds results of made_up, expected other");
-  EXPECT_EQ(MessageOf([&] { Redraw(out); }),
+  EXPECT_EQ(ErrorOf([&] { Redraw(out); }),
             out.string() + ": holds results of \"made_up\", which this numsim does not have");
 }
 

@@ -1,5 +1,6 @@
 #include "experiments/core/demo.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,9 +9,12 @@
 #include <vector>
 
 #include "tests/experiments/run_fixture.h"
+#include "tests/support/error_of.h"
 
 namespace numsim::experiments {
 namespace {
+
+using ::testing::HasSubstr;
 
 // MadeUpExperiment under another name, with a preset for the demo.
 Experiment WithDemo(const std::string& name) {
@@ -70,7 +74,7 @@ TEST_F(Demo, RunsWhatHasThePresetAndShowsVerdictsAndFigures) {
 TEST_F(Demo, SaysAfterEachExperimentHowMuchTimeIsLeft) {
   RunDemo({WithDemo("a"), WithDemo("b")}, Options());
   ASSERT_EQ(LinesOf("a  ").size(), 1u);
-  EXPECT_NE(LinesOf("a  ")[0].find(" s, about "), std::string::npos) << LinesOf("a  ")[0];
+  EXPECT_THAT(LinesOf("a  ")[0], HasSubstr(" s, about "));
   EXPECT_TRUE(LinesOf("a  ")[0].ends_with(" left")) << LinesOf("a  ")[0];
   ASSERT_EQ(LinesOf("b  ").size(), 1u);
   EXPECT_TRUE(LinesOf("b  ")[0].ends_with(" s")) << LinesOf("b  ")[0];
@@ -86,7 +90,8 @@ TEST_F(Demo, KeepsPointsThatAreFinished) {
   RunDemo({experiment}, Options());
   EXPECT_EQ(calls_, calls);
   ASSERT_EQ(LinesOf("a  ").size(), 1u);
-  EXPECT_TRUE(LinesOf("a  ")[0].ends_with(" s, 6 of 6 trials were there")) << LinesOf("a  ")[0];
+  EXPECT_TRUE(LinesOf("a  ")[0].ends_with(" s, 6 of 6 trials were already finished"))
+      << LinesOf("a  ")[0];
   EXPECT_EQ(LinesOf("  holds").size(), 1u);
 }
 
@@ -107,13 +112,13 @@ TEST_F(Demo, TheProgressLineBeginsWithTheTimeLeft) {
   RunDemo({WithDemo("a")}, options);
   const std::string progress = testing::internal::GetCapturedStderr();
   EXPECT_TRUE(progress.starts_with("\r1:")) << progress;
-  EXPECT_NE(progress.find(" left  a [0/6] "), std::string::npos) << progress;
-  EXPECT_NE(progress.find("\r0:00 left  a [6/6] "), std::string::npos) << progress;
+  EXPECT_THAT(progress, HasSubstr(" left  a [0/6] "));
+  EXPECT_THAT(progress, HasSubstr("\r0:00 left  a [6/6] "));
   EXPECT_TRUE(progress.ends_with("\r\x1b[K")) << progress;  // makes room for the line about a
 }
 
 TEST_F(Demo, NoExperimentWithThePresetIsAnError) {
-  EXPECT_EQ(MessageOf([this] { RunDemo({MadeUpExperiment()}, Options()); }),
+  EXPECT_EQ(ErrorOf([this] { RunDemo({MadeUpExperiment()}, Options()); }),
             "no experiment has the preset demo");
 }
 

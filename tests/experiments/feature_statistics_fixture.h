@@ -1,4 +1,4 @@
-// What the tests of `feature-statistics` share: small settings.
+// Shared by the tests of `feature-statistics`: small settings.
 #pragma once
 
 #include <map>

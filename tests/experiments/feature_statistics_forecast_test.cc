@@ -6,11 +6,10 @@
 #include <vector>
 
 #include "experiments/feature_statistics/feature_statistics.h"
+#include "tests/support/special_values.h"
 
 namespace numsim::experiments::feature_statistics {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 ForecastQuality Judge(const std::vector<double>& maxima,
                       size_t history,

@@ -2,6 +2,7 @@
 // figures.
 #include "experiments/feature_statistics/feature_statistics.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -12,19 +13,22 @@
 
 #include "numsim/ops/elementwise.h"
 #include "numsim/train/trainer.h"
-#include "tests/experiments/error_message.h"
 #include "tests/experiments/feature_statistics_fixture.h"
 #include "tests/experiments/golden_run.h"
+#include "tests/support/error_of.h"
 
 namespace numsim::experiments::feature_statistics {
 namespace {
 
-std::string ErrorOf(const Overrides& overrides) {
-  return MessageOf([&] { FeatureStatistics().trials(SettingsWith(overrides)); });
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string OptionsError(const Overrides& overrides) {
+  return ErrorOf([&] { FeatureStatistics().trials(SettingsWith(overrides)); });
 }
 
 TEST(FeatureOptions, AreNamedInErrors) {
-  EXPECT_EQ(ErrorOf({}), "no error");
+  EXPECT_EQ(OptionsError({}), "no error");
   for (const auto& [option, value] : Overrides{{"model", "mlp"},
                                                {"sizes", "2x"},
                                                {"layer-scales", "none,some"},
@@ -37,15 +41,15 @@ TEST(FeatureOptions, AreNamedInErrors) {
                                                {"batch", "1000"},
                                                {"lr", "-1"},
                                                {"beta2", "1"}}) {
-    EXPECT_NE(ErrorOf({{option, value}}).find(option), std::string::npos)
-        << option << ": " << ErrorOf({{option, value}});
+    EXPECT_THAT(OptionsError({{option, value}}), HasSubstr(option))
+        << option << ": " << OptionsError({{option, value}});
   }
-  EXPECT_NE(ErrorOf({{"captions", "no-such-folder"}}).find("no-such-folder"), std::string::npos);
+  EXPECT_THAT(OptionsError({{"captions", "no-such-folder"}}), HasSubstr("no-such-folder"));
   for (const char* const products : {"switchback:e9m9", "switchback:", "switchback:/e5m2"}) {
-    EXPECT_NE(ErrorOf({{"products", products}}).find("--products"), std::string::npos) << products;
+    EXPECT_THAT(OptionsError({{"products", products}}), HasSubstr("--products")) << products;
   }
-  EXPECT_NE(ErrorOf({{"layer-scales", "0,0.0"}}).find("--layer-scales"), std::string::npos);
-  EXPECT_NE(ErrorOf({{"sizes", "2x16,2x16"}}).find("--sizes"), std::string::npos);
+  EXPECT_THAT(OptionsError({{"layer-scales", "0,0.0"}}), HasSubstr("--layer-scales"));
+  EXPECT_THAT(OptionsError({{"sizes", "2x16,2x16"}}), HasSubstr("--sizes"));
 }
 
 TEST(FeatureOptions, BecomeTheTraining) {
@@ -130,10 +134,27 @@ TEST(FeatureTraining, RecordsWhatTheTrainerComputes) {
   EXPECT_EQ(tables.at("maxima").rows.size(), 2 * 2 * BlockTensors().size() * 2 * 2 * 2);
 }
 
-// `numsim run feature-statistics --seeds 1 --sizes 1x16 --shapes 128 --image 16 --batch 8 --steps 6
-//    --warmup 2 --every 4 --histories 2 --out DIR`
-TEST(FeatureTraining, EqualsTheGoldenCsvOnAnyNumberOfThreads) {
-  ExpectGoldenCsv(FeatureStatistics(), SettingsWith({{"sizes", "1x16"}}), "features");
+TEST(FeatureRun, HasARowForEachStepAndTensorOnAnyNumberOfThreads) {
+  const RunOnThreads run(FeatureStatistics(), SettingsWith({{"sizes", "1x16"}}), "features");
+  EXPECT_THAT(run.Csv(),
+              StartsWith("size,layer_scale,seed,step,tower,block,tensor,mean_abs,max_abs,rms\n"));
+  const Table table = run.Read();
+  const size_t tensors = 2 * BlockTensors().size();  // of one block of each tower
+  ASSERT_EQ(table.rows.size(), 2 * 3 * tensors);
+  std::set<std::string> seen;
+  size_t row = 0;
+  for (const std::string scale : {"none", "0"}) {
+    for (const std::string step : {"0", "4", "5"}) {
+      for (size_t i = 0; i < tensors; ++i, ++row) {
+        EXPECT_EQ(CellsOf(table, row, {"size", "layer_scale", "seed", "step", "block"}),
+                  "1x16 " + scale + " 0 " + step + " 0");
+        const std::string tensor = CellsOf(table, row, {"tower", "tensor"});
+        EXPECT_EQ(tensor, CellsOf(table, i, {"tower", "tensor"})) << "in the order of step 0";
+        seen.insert(tensor);
+      }
+    }
+  }
+  EXPECT_EQ(seen.size(), tensors);
 }
 
 // Blocks are the identity at first: no gradient reaches the weights of a branch.

@@ -1,4 +1,4 @@
-// What the tests of `fp8-interventions` share: small settings.
+// Shared by the tests of `fp8-interventions`: small settings.
 #pragma once
 
 #include <map>

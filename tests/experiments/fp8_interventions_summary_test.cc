@@ -1,4 +1,5 @@
 // Outcomes, claims and figures of `fp8-interventions`, from hand-made tables.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,11 +10,14 @@
 
 #include "experiments/fp8_interventions/fp8_interventions.h"
 #include "tests/experiments/fp8_interventions_fixture.h"
+#include "tests/support/special_values.h"
 
 namespace numsim::experiments::fp8_interventions {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 constexpr double kChance = 4;
 
 // The claims by their number in the summary.
@@ -181,8 +185,7 @@ TEST_F(Outcomes, ClaimsHoldWhereThePaperIsReproduced) {
   for (const ClaimNumber claim : {kNothing, kClip, kQkNorm, kLayerScale, kFeatures, kRemainder}) {
     EXPECT_EQ(Claimed(claim), "holds") << claim << Measured(claim);
   }
-  EXPECT_NE(Measured(kNothing).find("1 of 3 seeds diverged"), std::string::npos)
-      << Measured(kNothing);
+  EXPECT_THAT(Measured(kNothing), HasSubstr("1 of 3 seeds diverged"));
 }
 
 TEST_F(Outcomes, UnderAPlantedActivationNoClaimHoldsMoreThanInPart) {
@@ -196,7 +199,7 @@ TEST_F(Outcomes, UnderAPlantedActivationNoClaimHoldsMoreThanInPart) {
   }
   for (const ClaimNumber claim : {kNothing, kLayerScale, kFeatures}) {
     EXPECT_EQ(Claimed(claim), "holds in part") << claim;
-    EXPECT_NE(Measured(claim).find("is planted"), std::string::npos) << Measured(claim);
+    EXPECT_THAT(Measured(claim), HasSubstr("is planted"));
   }
   EXPECT_EQ(Claimed(kRemainder), "holds");
   Add("none", "e2m3", {2, 2, 2});
@@ -211,7 +214,7 @@ TEST_F(Outcomes, FailureOfPoorerFormatsAloneHoldsInPart) {
   Add("clip", "e4m3fn/e5m2", {2, 2, 2});
   Add("clip", "e2m3", {4, 4, 4});
   EXPECT_EQ(Claimed(kClip), "holds in part");
-  EXPECT_NE(Measured(kClip).find("not among them"), std::string::npos) << Measured(kClip);
+  EXPECT_THAT(Measured(kClip), HasSubstr("not among them"));
   EXPECT_EQ(Claimed(kQkNorm), "not measured");
 }
 
@@ -293,13 +296,13 @@ TEST_F(Outcomes, NotesSayWhatWasTurnedUp) {
   Add("qk-norm+layer-scale", "e2m3", {2, 2, 2});
   Add("none", "e2m3", {4, 2, 2});
   const std::string notes = Summarised().notes;
-  EXPECT_NE(notes.find("500 added to channel 3 at *blocks.0.mlp.down"), std::string::npos) << notes;
-  EXPECT_NE(notes.find("0 trainings diverged and 1 collapsed"), std::string::npos) << notes;
-  EXPECT_NE(notes.find("bf16, layer-scale: loss 2.300"), std::string::npos) << notes;
-  EXPECT_NE(notes.find("\n  qk-norm+layer-scale, e2m3: loss 2.000"), std::string::npos) << notes;
-  EXPECT_EQ(notes.find("--seeds"), std::string::npos) << notes;
+  EXPECT_THAT(notes, HasSubstr("500 added to channel 3 at *blocks.0.mlp.down"));
+  EXPECT_THAT(notes, HasSubstr("0 trainings diverged and 1 collapsed"));
+  EXPECT_THAT(notes, HasSubstr("bf16, layer-scale: loss 2.300"));
+  EXPECT_THAT(notes, HasSubstr("\n  qk-norm+layer-scale, e2m3: loss 2.000"));
+  EXPECT_THAT(notes, Not(HasSubstr("--seeds")));
   seeds_ = 1;
-  EXPECT_NE(Summarised().notes.find("1 seed:"), std::string::npos);
+  EXPECT_THAT(Summarised().notes, HasSubstr("1 seed:"));
 }
 
 TEST_F(Outcomes, LadderDrawsFailuresAtTheTopInTheOrderOfTheFormats) {

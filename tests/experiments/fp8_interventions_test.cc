@@ -2,6 +2,7 @@
 // training.
 #include "experiments/fp8_interventions/fp8_interventions.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,12 +14,15 @@
 #include "experiments/core/settings.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
-#include "tests/experiments/error_message.h"
 #include "tests/experiments/fp8_interventions_fixture.h"
 #include "tests/experiments/golden_run.h"
+#include "tests/support/error_of.h"
 
 namespace numsim::experiments::fp8_interventions {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // By hand from the name: bias 2^(X-1) - 1, every exponent field a number.
 TEST(PrecisionLadder, HoldsFormatsAllOfWhoseCodesAreNumbers) {
@@ -164,7 +168,7 @@ TEST(InterventionConfig, TakesEveryStress) {
 }
 
 std::string TrialsMessage(const Overrides& overrides) {
-  return MessageOf([&] { Fp8Interventions().trials(SettingsWith(overrides)); });
+  return ErrorOf([&] { Fp8Interventions().trials(SettingsWith(overrides)); });
 }
 
 TEST(Fp8Interventions, BadOptionsAreNamed) {
@@ -216,13 +220,13 @@ TEST(Fp8Interventions, BadOptionsAreNamed) {
   };
   for (const auto& [option, value] : bad) {
     const std::string message = TrialsMessage(With(kTiny, option, value));
-    EXPECT_NE(message.find("--" + option), std::string::npos) << option << ": " << message;
-    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    EXPECT_THAT(message, HasSubstr("--" + option)) << option << ": " << message;
+    EXPECT_THAT(message, Not(HasSubstr("\n")));
   }
-  EXPECT_NE(TrialsMessage(With(kTiny, "captions", "no/such/folder")).find("no/such/folder"),
-            std::string::npos);
-  EXPECT_NE(TrialsMessage(With(With(kTiny, "model", "vit"), "captions", "x")).find("--captions"),
-            std::string::npos);
+  EXPECT_THAT(TrialsMessage(With(kTiny, "captions", "no/such/folder")),
+              HasSubstr("no/such/folder"));
+  EXPECT_THAT(TrialsMessage(With(With(kTiny, "model", "vit"), "captions", "x")),
+              HasSubstr("--captions"));
 }
 
 TEST(Fp8Interventions, EveryPresetHasBf16WithEveryInterventionForEachOfItsSeeds) {

@@ -1,16 +1,18 @@
-// What the tests of real experiments share: small runs, a golden CSV, the rows of one point.
+// Shared by the tests of real experiments: small runs, a golden CSV, the rows of one trial.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 #include "experiments/core/runner.h"
 #include "numsim/base/parallel.h"
 #include "tests/experiments/run_fixture.h"
-#include "tests/experiments/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace numsim::experiments {
 
@@ -25,25 +27,51 @@ inline void RunWithoutFigures(Experiment experiment,
   Run(experiment, options);
 }
 
-// Expects TABLE.csv of a run on 1 and 3 threads to be tests/experiments/golden/EXPERIMENT.csv.
+// TABLE.csv of a run, which is to be the same on 1 and 3 threads.
+class RunOnThreads {
+ public:
+  RunOnThreads(const Experiment& experiment, const Settings& settings, const std::string& table)
+      : file_(table + ".csv") {
+    const int before = ThreadCount();
+    for (const int threads : {1, 3}) {
+      SetThreadCount(threads);
+      RunWithoutFigures(experiment, settings, directory_.Path() / std::to_string(threads));
+    }
+    SetThreadCount(before);
+    EXPECT_TRUE(Csv() == Bytes(directory_.Path() / "3" / file_)) << "3 threads change " << file_;
+  }
+
+  std::string Csv() const { return Bytes(directory_.Path() / "1" / file_); }
+  Table Read() const { return ReadCsv(directory_.Path() / "1" / file_); }
+
+ private:
+  const TemporaryDirectory directory_;
+  const std::string file_;
+};
+
+// The bytes of tests/experiments/golden/NAME.csv.
+inline std::string GoldenCsv(const std::string& name) {
+  const char* const root = std::getenv("NUMSIM_SOURCE_DIR");
+  if (root == nullptr) return "NUMSIM_SOURCE_DIR is not set";
+  return Bytes(std::filesystem::path(root) / "tests" / "experiments" / "golden" / (name + ".csv"));
+}
+
+// Expects TABLE.csv of a run on 1 and 3 threads to be golden/EXPERIMENT.csv.
 inline void ExpectGoldenCsv(const Experiment& experiment,
                             const Settings& settings,
                             const std::string& table) {
-  const int before = ThreadCount();
-  const TemporaryDirectory directory;
-  const char* const root = std::getenv("NUMSIM_SOURCE_DIR");
-  ASSERT_NE(root, nullptr);
-  const std::filesystem::path folder =
-      std::filesystem::path(root) / "tests" / "experiments" / "golden";
-  const std::string golden = Bytes(folder / (experiment.name + ".csv"));
-  ASSERT_FALSE(golden.empty());
-  for (const int threads : {1, 3}) {
-    SetThreadCount(threads);
-    const std::filesystem::path out = directory.Path() / std::to_string(threads);
-    RunWithoutFigures(experiment, settings, out);
-    EXPECT_EQ(Bytes(out / (table + ".csv")), golden) << threads << " threads";
+  EXPECT_EQ(RunOnThreads(experiment, settings, table).Csv(), GoldenCsv(experiment.name));
+}
+
+// The cells of some columns of a row, joined by blanks.
+inline std::string CellsOf(const Table& table,
+                           size_t row,
+                           std::initializer_list<std::string_view> columns) {
+  std::string text;
+  for (const std::string_view column : columns) {
+    text += (text.empty() ? "" : " ") + table.Text(row, column);
   }
-  SetThreadCount(before);
+  return text;
 }
 
 // The rows of one point, as the experiment's first table.

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "numsim/base/error.h"
-#include "tests/experiments/error_message.h"
-#include "tests/experiments/temporary_directory.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temporary_directory.h"
 
 namespace numsim::experiments {
 namespace {
@@ -42,7 +42,7 @@ class JournalTest : public testing::Test {
   }
 
   std::string ErrorOfReading() const {
-    return MessageOf([this] { ReadJournal(path_); });
+    return ErrorOf([this] { ReadJournal(path_); });
   }
 
   const TemporaryDirectory directory_;
@@ -160,7 +160,7 @@ TEST_F(JournalTest, AFullDiskIsAnError) {
 
 TEST_F(JournalTest, NoDirectoryIsAnErrorNamingTheFile) {
   const std::filesystem::path path = directory_.Path() / "absent" / "0-of-1.jsonl";
-  EXPECT_TRUE(MessageOf([&] { Journal{path}; }).starts_with(path.string()));
+  EXPECT_TRUE(ErrorOf([&] { Journal{path}; }).starts_with(path.string()));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // The operands of `linear-error`: what is planted in them, and tensors of --input.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,11 +16,13 @@
 #include "experiments/linear_error/linear_error.h"
 #include "experiments/linear_error/operands.h"
 #include "numsim/io/npy.h"
-#include "tests/experiments/error_message.h"
-#include "tests/experiments/temporary_directory.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temporary_directory.h"
 
 namespace numsim::experiments::linear_error {
 namespace {
+
+using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
 using Overrides = std::map<std::string, std::string>;
@@ -176,10 +179,10 @@ TEST(LinearErrorInput, ThatCannotBeUsedIsAnError) {
   bad[7] = std::numeric_limits<float>::infinity();
   const std::string infinite = PutTensor(directory, "infinite", {8, 3}, bad);
   const auto message = [&](const Overrides& overrides) {
-    return MessageOf([&] { LinearError().trials(SettingsWith(overrides)); });
+    return ErrorOf([&] { LinearError().trials(SettingsWith(overrides)); });
   };
   const auto expect = [](const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << text;
+    EXPECT_THAT(text, HasSubstr(part));
   };
   const std::string files = x + "," + g + "," + w + "," + flat + "," + infinite;
   expect(message({{"input", files}}), "--tensor-x");
@@ -191,7 +194,7 @@ TEST(LinearErrorInput, ThatCannotBeUsedIsAnError) {
   expect(message({{"tensor-x", "x"}}), "--input");
   const Settings settings =
       SettingsWith({{"input", files}, {"tensor-x", "infinite"}, {"tokens-low", "8"}});
-  expect(MessageOf([&] { MakeOperands(settings, "file x=infinite", {8, 3, 3}, 0); }), "element 7");
+  expect(ErrorOf([&] { MakeOperands(settings, "file x=infinite", {8, 3, 3}, 0); }), "element 7");
 }
 
 }  // namespace

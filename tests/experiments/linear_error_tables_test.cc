@@ -1,4 +1,4 @@
-// What `linear-error` makes of a product and of its table: measures, growth, crossings, verdicts.
+// Tests what `linear-error` derives from a GEMM and from its table: measures, growth, crossings, verdicts.
 #include <gtest/gtest.h>
 
 #include <algorithm>

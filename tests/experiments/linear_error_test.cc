@@ -2,6 +2,7 @@
 // bad options.
 #include "experiments/linear_error/linear_error.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,13 +16,15 @@
 #include "experiments/core/settings.h"
 #include "experiments/linear_error/operands.h"
 #include "numsim/base/parallel.h"
-#include "tests/experiments/error_message.h"
 #include "tests/experiments/golden_run.h"
 #include "tests/experiments/run_fixture.h"
-#include "tests/experiments/temporary_directory.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temporary_directory.h"
 
 namespace numsim::experiments::linear_error {
 namespace {
+
+using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
 using Overrides = std::map<std::string, std::string>;
@@ -160,7 +163,7 @@ TEST(LinearError, APointHasTheNumbersOfThePapersFormulas) {
 TEST(LinearError, BadOptionsAreNamed) {
   const Experiment experiment = LinearError();
   const auto message = [&](const Overrides& overrides) {
-    return MessageOf([&] { experiment.trials(SettingsWith(overrides)); });
+    return ErrorOf([&] { experiment.trials(SettingsWith(overrides)); });
   };
   EXPECT_EQ(message({}), "no error");
   for (const char* const option : {"tokens-low",
@@ -176,7 +179,7 @@ TEST(LinearError, BadOptionsAreNamed) {
                                    "coherence",
                                    "threshold"}) {
     const std::string error = message({{option, "-1"}});
-    EXPECT_NE(error.find("--" + std::string(option)), std::string::npos) << error;
+    EXPECT_THAT(error, HasSubstr("--" + std::string(option)));
   }
   const std::map<std::string, std::string> unknown = {{"operands", "cauchy"},
                                                       {"kinds", "nope"},
@@ -186,21 +189,21 @@ TEST(LinearError, BadOptionsAreNamed) {
                                                       {"gradient-rounding", "upwards"}};
   for (const auto& [option, value] : unknown) {
     const std::string error = message({{option, value}});
-    EXPECT_NE(error.find(value), std::string::npos) << option << ": " << error;
+    EXPECT_THAT(error, HasSubstr(value)) << option << ": " << error;
   }
-  EXPECT_NE(message({{"tokens-low", "24"}}).find("--tokens-low"), std::string::npos);
+  EXPECT_THAT(message({{"tokens-low", "24"}}), HasSubstr("--tokens-low"));
   for (const char* const option : {"operands", "kinds", "formats", "dims", "threshold"}) {
     const Settings settings = SettingsWith({});
     const std::string first = settings.GetList(option).front();
     const std::string error = message({{option, first + "," + first}});
-    EXPECT_NE(error.find("twice"), std::string::npos) << option << ": " << error;
+    EXPECT_THAT(error, HasSubstr("twice")) << option << ": " << error;
   }
 }
 
 // A kind is measured with the formats that it takes; what no kind takes is an error.
 TEST(LinearError, AFormatThatNoKindTakesIsAnError) {
   const auto message = [](const Overrides& overrides) {
-    return MessageOf([&] { Treatments(SettingsWith(overrides)); });
+    return ErrorOf([&] { Treatments(SettingsWith(overrides)); });
   };
   EXPECT_EQ(message({{"formats", "int8,e4m3fn"}}), "no error");
   EXPECT_NE(message({{"formats", "int8,fp32"}}), "no error");

@@ -1,4 +1,4 @@
-// What the results of a device are compared with, held against whole layers on the CPU.
+// The expected results of a device, compared with whole layers on the CPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 #include "numsim/backend/backend.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/gemm/gemm_device.h"
-#include "tests/experiments/error_message.h"
+#include "tests/support/error_of.h"
 
 namespace numsim::experiments::linear_speed {
 namespace {
@@ -116,7 +116,7 @@ TEST(SampleOnCpu, ALibraryMayRoundOtherwiseButNotMuch) {
   ++codes[5];  // one step of bf16
   EXPECT_NO_THROW(CompareSample("", shape, sample, codes));
   codes[5] ^= 0x8000;
-  const std::string message = MessageOf([&] { CompareSample("forward", shape, sample, codes); });
+  const std::string message = ErrorOf([&] { CompareSample("forward", shape, sample, codes); });
   EXPECT_TRUE(message.starts_with("forward: element (" + std::to_string(sample.rows[1]) + ", " +
                                   std::to_string(sample.cols[1]) + ") of 24 x 16 is "))
       << message;
@@ -126,7 +126,7 @@ TEST(CompareSample, FindsEveryDifference) {
   const SampledProduct sample{
       .rows = {0, 3}, .cols = {2}, .codes = {0x0000, 0x7FC0}, .tolerance = {0, 0}};
   const auto message = [&](std::vector<uint16_t> codes) {
-    return MessageOf([&] { CompareSample("y", {4, 3}, sample, codes); });
+    return ErrorOf([&] { CompareSample("y", {4, 3}, sample, codes); });
   };
   EXPECT_EQ(message({0x0000, 0x7FC0}), "no error");
   EXPECT_EQ(message({0x0000, 0x7FFF}), "no error") << "another NaN";
@@ -142,7 +142,7 @@ TEST(CompareSample, ANaNIsOutsideOfAnyTolerance) {
                               .cols = {0},
                               .codes = {0x3F80},
                               .tolerance = {std::numeric_limits<float>::infinity()}};
-  EXPECT_NE(MessageOf([&] {
+  EXPECT_NE(ErrorOf([&] {
               CompareSample("y", {1, 1}, sample, std::vector<uint16_t>{0x7FC0});
             }),
             "no error");

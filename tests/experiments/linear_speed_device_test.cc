@@ -11,12 +11,14 @@
 #include "experiments/linear_speed/operands_device.h"
 #include "numsim/backend/backend.h"
 #include "numsim/gemm/gemm_device.h"
-#include "tests/experiments/error_message.h"
-#include "tests/experiments/temporary_directory.h"
 #include "tests/support/device_test.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temporary_directory.h"
 
 namespace numsim::experiments::linear_speed {
 namespace {
+
+using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
 using Overrides = std::map<std::string, std::string>;
@@ -129,12 +131,12 @@ TEST_F(LinearSpeedDevice, OddShapesAreChecked) {
 
 TEST_F(LinearSpeedDevice, RefusesWhatTheDeviceDoesNotRun) {
   const auto message = [&](const Overrides& overrides) {
-    return MessageOf([&] { LinearSpeed().trials(SettingsWith(overrides)); });
+    return ErrorOf([&] { LinearSpeed().trials(SettingsWith(overrides)); });
   };
   EXPECT_EQ(message({}), "no error");
-  EXPECT_NE(message({{"kinds", "block"}}).find("block"), std::string::npos);
-  EXPECT_NE(message({{"high-precision", "fp32"}}).find("fp32"), std::string::npos);
-  EXPECT_NE(message({{"product", "fp64"}}).find("fp64"), std::string::npos);
+  EXPECT_THAT(message({{"kinds", "block"}}), HasSubstr("block"));
+  EXPECT_THAT(message({{"high-precision", "fp32"}}), HasSubstr("fp32"));
+  EXPECT_THAT(message({{"product", "fp64"}}), HasSubstr("fp64"));
 }
 
 TEST_F(LinearSpeedDevice, OperandsAreThoseOfTheCpu) {
@@ -163,17 +165,16 @@ TEST_F(LinearSpeedDevice, AnElementThatIsNotWrittenEndsTheRun) {
   DeviceLinear layer(recipe);
   on.Run(layer, {}, stream());
   const auto message = [&] {
-    return MessageOf(
+    return ErrorOf(
         [&] { CheckProduct(recipe, "a layer", LinearGemm::kForward, tensors, on, stream()); });
   };
   EXPECT_EQ(message(), "no error");
   uint16_t* y = static_cast<uint16_t*>(on.Y().data);
   device_memory::FillBytes(y + 700, 0xFF, sizeof(uint16_t), stream());
-  EXPECT_EQ(message(),
-            "a layer: forward product: NaN, or an element that was not written, in 64 x 48");
+  EXPECT_EQ(message(), "a layer: forward GEMM: a NaN or an unwritten element in 64 x 48");
   on.Run(layer, {}, stream());
   device_memory::FillBytes(y, 0x00, sizeof(uint16_t), stream());
-  EXPECT_TRUE(message().starts_with("a layer: forward product: element (0, 0) of 64 x 48 is 0 on"))
+  EXPECT_TRUE(message().starts_with("a layer: forward GEMM: element (0, 0) of 64 x 48 is 0 on"))
       << message();
 }
 

@@ -1,4 +1,5 @@
-// What `linear-speed` says of a GPU, from hand-made tables.
+// Tests what `linear-speed` says of a GPU, from hand-made tables.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,6 +11,8 @@
 
 namespace numsim::experiments::linear_speed {
 namespace {
+
+using ::testing::HasSubstr;
 
 Table EmptyTable(std::string_view name) {
   Table table;
@@ -121,13 +124,10 @@ TEST(LinearSpeedCrossings, AreTextOnADeviceAlone) {
                              {"switchback", "int8", 4096, 8192, 1.25},
                              {"llm-int8", "int8", 4096, 8192, 0.5}};
   const std::string notes = CrossingNotes(CrossingsOf(LayersOf(rows)));
-  EXPECT_NE(notes.find("switchback   8192 tokens: dim    from 2212 on (0.80 to 1.25 times)"),
-            std::string::npos)
-      << notes;
-  EXPECT_NE(notes.find("llm-int8     8192 tokens: dim    at none (0.50 to 0.50 times)"),
-            std::string::npos)
-      << notes;
-  EXPECT_NE(notes.find("switchback   4096 dim   : tokens at all"), std::string::npos) << notes;
+  EXPECT_THAT(notes,
+              HasSubstr("switchback   8192 tokens: dim    from 2212 on (0.80 to 1.25 times)"));
+  EXPECT_THAT(notes, HasSubstr("llm-int8     8192 tokens: dim    at none (0.50 to 0.50 times)"));
+  EXPECT_THAT(notes, HasSubstr("switchback   4096 dim   : tokens at all"));
   for (Layer& row : rows) row.backend = "avx3";
   EXPECT_EQ(CrossingNotes(CrossingsOf(LayersOf(rows))), "");
 }
@@ -142,16 +142,15 @@ TEST(LinearSpeedGoals, AreJudgedAtTheirSize) {
   const std::vector<Claim> goals = Goals(layers);
   ASSERT_EQ(goals.size(), 4u);
   EXPECT_EQ(goals[0].verdict, "holds");  // fp8 SwitchBack
-  EXPECT_NE(goals[0].claim.find("switchback e4m3fn is at least 1.30"), std::string::npos);
-  EXPECT_NE(goals[0].measured.find("1.300 times on a GPU (cuBLASLt), 0.0 % above the goal"),
-            std::string::npos)
-      << goals[0].measured;
+  EXPECT_THAT(goals[0].claim, HasSubstr("switchback e4m3fn is at least 1.30"));
+  EXPECT_THAT(goals[0].measured,
+              HasSubstr("1.300 times on a GPU (cuBLASLt), 0.0 % above the goal"));
   EXPECT_EQ(goals[1].verdict, "does not hold");  // int8 SwitchBack
-  EXPECT_NE(goals[1].measured.find("0.9 % below the goal"), std::string::npos);
-  EXPECT_NE(goals[1].measured.find("would be 1.425 times"), std::string::npos) << goals[1].measured;
+  EXPECT_THAT(goals[1].measured, HasSubstr("0.9 % below the goal"));
+  EXPECT_THAT(goals[1].measured, HasSubstr("would be 1.425 times"));
   EXPECT_EQ(goals[2].verdict, "not measured");   // all of it: other backend, width, tokens
   EXPECT_EQ(goals[3].verdict, "holds in part");  // shares
-  EXPECT_NE(goals[3].measured.find("switchback int8: 16.0 %"), std::string::npos);
+  EXPECT_THAT(goals[3].measured, HasSubstr("switchback int8: 16.0 %"));
 }
 
 TEST(LinearSpeedGoals, AreThoseOfADevice) {

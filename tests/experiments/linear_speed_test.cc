@@ -1,23 +1,30 @@
 // The experiment `linear-speed`: what its tables hold, and what is computed from hand-made ones.
 #include "experiments/linear_speed/linear_speed.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "experiments/core/journal.h"
 #include "experiments/core/runner.h"
 #include "experiments/core/settings.h"
+#include "experiments/linear_speed/timing.h"
 #include "numsim/base/parallel.h"
-#include "tests/experiments/error_message.h"
-#include "tests/experiments/temporary_directory.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temporary_directory.h"
 
 namespace numsim::experiments::linear_speed {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 namespace fs = std::filesystem;
 using Overrides = std::map<std::string, std::string>;
@@ -72,6 +79,15 @@ Tables TablesOf(const Overrides& overrides, int seeds = 1) {
           {"crossings", ReadCsv(out / "crossings.csv")}};
 }
 
+Table EmptyTable(size_t index) {
+  const Experiment experiment = LinearSpeed();
+  Table table;
+  for (const Column& column : experiment.tables[index].columns) {
+    table.columns.push_back(column.name);
+  }
+  return table;
+}
+
 // The operations of a layer at one size, joined by commas.
 std::string OperationsOf(const Table& table, const std::string& kind, const std::string& in) {
   std::string text;
@@ -111,16 +127,56 @@ TEST(LinearSpeed, EveryOperationOfEveryLayerIsTimed) {
   for (const char* in : {"4", "16"}) {
     for (const char* operation :
          {"forward product", "input gradient product", "weight gradient product", "other"}) {
-      EXPECT_NE(OperationsOf(table, "standard", in).find(operation), std::string::npos);
-      EXPECT_NE(OperationsOf(table, "switchback", in).find(operation), std::string::npos);
+      EXPECT_THAT(OperationsOf(table, "standard", in), HasSubstr(operation));
+      EXPECT_THAT(OperationsOf(table, "switchback", in), HasSubstr(operation));
     }
-    EXPECT_EQ(OperationsOf(table, "standard", in).find("quantize"), std::string::npos);
+    EXPECT_THAT(OperationsOf(table, "standard", in), Not(HasSubstr("quantize")));
     for (const char* operation : {"quantize X,", "quantize W,", "quantize G,"}) {
-      EXPECT_NE(OperationsOf(table, "switchback", in).find(operation), std::string::npos);
+      EXPECT_THAT(OperationsOf(table, "switchback", in), HasSubstr(operation));
     }
-    EXPECT_EQ(OperationsOf(table, "switchback", in).find("quantize G^T"), std::string::npos);
-    EXPECT_NE(OperationsOf(table, "llm-int8", in).find("quantize G^T"), std::string::npos);
-    EXPECT_NE(OperationsOf(table, "switchback-m", in).find("dequantize X"), std::string::npos);
+    EXPECT_THAT(OperationsOf(table, "switchback", in), Not(HasSubstr("quantize G^T")));
+    EXPECT_THAT(OperationsOf(table, "llm-int8", in), HasSubstr("quantize G^T"));
+    EXPECT_THAT(OperationsOf(table, "switchback-m", in), HasSubstr("dequantize X"));
+  }
+}
+
+// Of 3 x 5 elements of X, 7 x 5 of W and 3 x 7 of G. A value has 4 bytes, or 2 on a device, an int8
+// code one and bf16, the high precision, two.
+TEST(LinearSpeed, WorkOfAConversionIsWhatItReadsAndWrites) {
+  const Trial trial{
+      .label = "",
+      .seed = 0,
+      .parameters = {{"width", "4"}, {"dim", "5"}, {"tokens", "3"}, {"in", "5"}, {"out", "7"}}};
+  const std::vector<TimedLayer> layers = TimedLayers(SettingsWith(
+      {{"kinds", "switchback,llm-int8"}, {"product", "fp32"}, {"high-precision", "bf16"}}));
+  ASSERT_EQ(layers.size(), 2u);
+  std::vector<LayerTimes> times(2);
+  for (LayerTimes& layer : times) layer.samples.fill({1.0});
+  const auto giga = [&](size_t layer, std::string_view operation, size_t value_bytes = 4) {
+    Table table = EmptyTable(0);
+    const TimedPlace place{.device = "cpu", .library = "", .value_bytes = value_bytes};
+    table.rows = OperationRows(trial, place, layers, times).at("operations");
+    for (size_t r = layer * (kSteps + 1); r < table.rows.size(); ++r) {
+      if (table.Text(r, "operation") == operation) return table.Number(r, "giga");
+    }
+    return -1.0;
+  };
+  constexpr double kX = 15e-9, kW = 35e-9, kG = 21e-9;
+  for (const size_t layer : {0, 1}) {
+    SCOPED_TRACE(layers[layer].recipe.kind);
+    EXPECT_DOUBLE_EQ(giga(layer, "keep X"), (4 + 2) * kX);
+    EXPECT_DOUBLE_EQ(giga(layer, "keep X", 2), (2 + 2) * kX);
+    EXPECT_DOUBLE_EQ(giga(layer, "quantize X"), (4 + 1) * kX);
+    EXPECT_DOUBLE_EQ(giga(layer, "dequantize X"), (4 + 1) * kX);
+    EXPECT_DOUBLE_EQ(giga(layer, "dequantize X", 2), (2 + 1) * kX);
+    EXPECT_DOUBLE_EQ(giga(layer, "quantize W"), (4 + 1) * kW);
+    EXPECT_DOUBLE_EQ(giga(layer, "quantize W^T"), (4 + 1) * kW);
+    EXPECT_DOUBLE_EQ(giga(layer, "quantize G"), (4 + 1) * kG);
+    // The weight gradient is in high precision under switchback.
+    const double bytes = layers[layer].recipe.kind == "switchback" ? 4 + 2 : 4 + 1;
+    EXPECT_DOUBLE_EQ(giga(layer, "quantize G^T"), bytes * kG);
+    EXPECT_DOUBLE_EQ(giga(layer, "quantize X^T"), bytes * kX);
+    EXPECT_DOUBLE_EQ(giga(layer, "weight gradient product"), 2 * 3 * kW);
   }
 }
 
@@ -166,15 +222,6 @@ struct Timed {
   double seconds;
   std::string tokens = "64";
 };
-
-Table EmptyTable(size_t index) {
-  const Experiment experiment = LinearSpeed();
-  Table table;
-  for (const Column& column : experiment.tables[index].columns) {
-    table.columns.push_back(column.name);
-  }
-  return table;
-}
 
 Table HandMade(const std::vector<Timed>& rows) {
   Table table = EmptyTable(0);
@@ -280,17 +327,15 @@ TEST(LinearSpeed, SummaryNamesTheCrossingAndJudgesByTheTable) {
   ASSERT_EQ(summary.claims.size(), 5u);
   EXPECT_EQ(summary.claims[0].verdict, "holds in part");  // products 0.5, quantising 0.375
   EXPECT_EQ(summary.claims[1].verdict, "holds");          // 25 and 37.5 %
-  EXPECT_NE(summary.claims[1].measured.find("25.0 at 1024, 37.5 at 2048"), std::string::npos)
-      << summary.claims[1].measured;
+  EXPECT_THAT(summary.claims[1].measured, HasSubstr("25.0 at 1024, 37.5 at 2048"));
   EXPECT_EQ(summary.claims[2].verdict, "holds");          // 0 to 37.5 %
   EXPECT_EQ(summary.claims[3].verdict, "does not hold");  // a third, then a fifth of the time
   EXPECT_EQ(summary.claims[4].verdict, "holds");          // llm-int8 takes twice the time
-  EXPECT_NE(summary.notes.find("switchback int8 is faster than standard fp32 from dim 1024 on; at "
-                               "dim 2048 it is 1.60 times as fast"),
-            std::string::npos)
-      << summary.notes;
-  EXPECT_NE(summary.notes.find("quantize X 20.0 %"), std::string::npos) << summary.notes;
-  EXPECT_NE(summary.notes.find("2048      64"), std::string::npos) << "the table";
+  EXPECT_THAT(summary.notes,
+              HasSubstr("switchback int8 is faster than standard fp32 from dim 1024 on; at "
+                        "dim 2048 it is 1.60 times as fast"));
+  EXPECT_THAT(summary.notes, HasSubstr("quantize X 20.0 %"));
+  EXPECT_THAT(summary.notes, HasSubstr("2048      64")) << "the table";
 }
 
 TEST(LinearSpeed, SubjectIsComparedWithTheFastestStandard) {
@@ -323,7 +368,7 @@ TEST(LinearSpeed, SummaryJudgesGrowthWithTokens) {
   EXPECT_EQ(summary.claims[2].verdict, "holds in part");  // with dim, not with tokens
   EXPECT_EQ(summary.claims[3].verdict, "holds");
   EXPECT_EQ(summary.claims[4].verdict, "not measured");
-  EXPECT_NE(summary.notes.find("at no dim that was timed"), std::string::npos);
+  EXPECT_THAT(summary.notes, HasSubstr("at no dim that was timed"));
 }
 
 TEST(LinearSpeed, WithoutStandardNothingIsCompared) {
@@ -391,7 +436,7 @@ TEST(LinearSpeed, FiguresShowEachFormatOfTheSubjectAndNothingBelowZero) {
   ASSERT_EQ(figures.size(), 3u);
   ASSERT_EQ(figures[0].panels.size(), 4u);
   EXPECT_EQ(figures[0].panels[1].title, "Other operations, int8");
-  EXPECT_EQ(figures[0].panels[2].title, "Products, e4m3fn");
+  EXPECT_EQ(figures[0].panels[2].title, "GEMMs, e4m3fn");
   const Series& other = figures[0].panels[1].series.back();
   EXPECT_EQ(other.x, std::vector<double>{2048});
   EXPECT_EQ(other.y, std::vector<double>{100});
@@ -417,10 +462,24 @@ TEST(LinearSpeed, ResumeKeepsWhatWasTimed) {
   for (size_t i = 0; i < saved.size(); ++i) EXPECT_EQ(all[i].rows, saved[i].rows);
 }
 
+// Rounds of at least 10 ms: four of them take the least time of two layers, two do not.
 TEST(LinearSpeed, RoundsGoOnForTheLeastTime) {
-  const Table table = TablesOf(Tiny({{"kinds", "standard"}, {"dims", "4"}, {"min-seconds", "0.1"}}))
-                          .at("operations");
-  EXPECT_GT(table.Number(0, "repeats"), 2);
+  using std::chrono::milliseconds;
+  using Clock = std::chrono::steady_clock;
+  const auto rounds_in = [](const std::string& min_seconds) {
+    int rounds = 0;
+    RepeatRounds(SettingsWith({{"repeats", "2"}, {"min-seconds", min_seconds}}), 2, [&] {
+      ++rounds;
+      std::this_thread::sleep_for(milliseconds(10));
+    });
+    return rounds;
+  };
+  EXPECT_EQ(rounds_in("0"), 2);
+  const Clock::time_point begin = Clock::now();
+  const int rounds = rounds_in("0.02");
+  EXPECT_GE(Clock::now() - begin, milliseconds(39));
+  EXPECT_GE(rounds, 2);
+  EXPECT_LE(rounds, 4);
 }
 
 TEST(LinearSpeed, PointsAreBothLayersOfEachSize) {
@@ -493,7 +552,7 @@ TEST(LinearSpeed, StandardIsTimedOncePerRule) {
 TEST(LinearSpeed, BadOptionsAreNamed) {
   const Experiment experiment = LinearSpeed();
   const auto message = [&](const Overrides& overrides) {
-    return MessageOf([&] { experiment.trials(SettingsWith(overrides)); });
+    return ErrorOf([&] { experiment.trials(SettingsWith(overrides)); });
   };
   EXPECT_EQ(message({}), "no error");
   for (const Overrides& bad : {Overrides{{"dims", "0"}},
@@ -511,14 +570,14 @@ TEST(LinearSpeed, BadOptionsAreNamed) {
                                Overrides{{"formats", "int8,int8"}},
                                Overrides{{"product", "fp32,fp32"}}}) {
     const auto& [name, value] = *bad.begin();
-    EXPECT_NE(message(bad).find("--" + name), std::string::npos) << name << " " << value;
+    EXPECT_THAT(message(bad), HasSubstr("--" + name)) << name << " " << value;
   }
   for (const Overrides& bad : {Overrides{{"kinds", "magic"}},
                                Overrides{{"formats", "magic"}},
                                Overrides{{"product", "magic"}},
                                Overrides{{"accumulate", "magic"}},
                                Overrides{{"high-precision", "magic"}}}) {
-    EXPECT_NE(message(bad).find("magic"), std::string::npos) << bad.begin()->first;
+    EXPECT_THAT(message(bad), HasSubstr("magic")) << bad.begin()->first;
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/experiments/error_message.h"
+#include "tests/support/error_of.h"
 
 namespace numsim::experiments {
 namespace {
@@ -18,7 +18,7 @@ TEST(SplitFormats, TakesTheTextsAroundTheSlash) {
 
 TEST(SplitFormats, NeitherMayBeMissing) {
   for (const char* const text : {"", "/", "int8/", "/int8"}) {
-    EXPECT_EQ(MessageOf([&] { SplitFormats(text); }), "a format is missing") << text;
+    EXPECT_EQ(ErrorOf([&] { SplitFormats(text); }), "a format is missing") << text;
   }
 }
 
@@ -49,10 +49,10 @@ TEST(ParseLinearVariant, ReadsBothFormats) {
 
 TEST(ParseLinearVariant, ErrorsNameTheOptionAndTheText) {
   const auto message_of = [](const std::string& text) {
-    return MessageOf([&text] { ParseLinearVariant("layers", text); });
+    return ErrorOf([&text] { ParseLinearVariant("layers", text); });
   };
   EXPECT_EQ(message_of("switchback:"),
-            "--layers: 'switchback:' is no KIND[:FORMAT[/GRADIENT_FORMAT]]: a format is missing");
+            "--layers: 'switchback:' is not KIND[:FORMAT[/GRADIENT_FORMAT]]: a format is missing");
   for (const char* const text : {"switchback:/int8",
                                  "switchback:int8/",
                                  "switchforth:int8",
@@ -61,7 +61,7 @@ TEST(ParseLinearVariant, ErrorsNameTheOptionAndTheText) {
                                  "switchback:e9m9",
                                  "switchback:int8/e9m9",
                                  "switchback/int8"}) {
-    EXPECT_TRUE(message_of(text).starts_with("--layers: '" + std::string(text) + "' is no KIND"))
+    EXPECT_TRUE(message_of(text).starts_with("--layers: '" + std::string(text) + "' is not KIND"))
         << message_of(text);
   }
 }

@@ -1,4 +1,5 @@
 // The figures of `moment-formats`, from hand-made tables.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,6 +15,8 @@
 
 namespace numsim::experiments::moment_formats {
 namespace {
+
+using ::testing::HasSubstr;
 
 class MomentFigures : public MomentTables {
  protected:
@@ -181,7 +184,7 @@ TEST_F(MomentFigures, ScalingsOfMHavePanelsOfTheirOwn) {
   EXPECT_EQ(figure.panels[0].series.size(), 4u);  // with dynamic and the baseline
   EXPECT_EQ(figure.panels[1].series.size(), 3u);
   EXPECT_EQ(figure.panels[2].series.size(), 2u);
-  EXPECT_NE(figure.panels[1].title.find("tensor"), std::string::npos);
+  EXPECT_THAT(figure.panels[1].title, HasSubstr("tensor"));
 }
 
 // Of every preset: each curve is in one panel, and told from the others there and by its panel.

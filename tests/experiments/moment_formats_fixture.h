@@ -1,4 +1,4 @@
-// What the tests of `moment-formats` share: small settings, hand-made tables.
+// Shared by the tests of `moment-formats`: small settings, hand-made tables.
 #pragma once
 
 #include <gtest/gtest.h>

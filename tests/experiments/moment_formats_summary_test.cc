@@ -1,4 +1,5 @@
 // The claims of `moment-formats`, from hand-made tables: each in every direction.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -7,11 +8,13 @@
 
 #include "experiments/moment_formats/moment_formats.h"
 #include "tests/experiments/moment_formats_fixture.h"
+#include "tests/support/special_values.h"
 
 namespace numsim::experiments::moment_formats {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // The claims by their number in the summary.
 enum ClaimNumber { kSecondMoment, kPapersPair, kOnlyPair, kMemory };
@@ -46,9 +49,9 @@ TEST_F(Claims, SecondMomentInE4m3HoldsWhereEveryPairFails) {
   Gap("dynamic", "e4m3fn", kInfinity);
   Finish();
   EXPECT_EQ(VerdictOf(kSecondMoment), "holds");
-  EXPECT_NE(Measured(kSecondMoment).find("3 of 3"), std::string::npos) << Measured(kSecondMoment);
-  EXPECT_NE(Measured(kSecondMoment).find("diverged"), std::string::npos);
-  EXPECT_NE(Measured(kSecondMoment).find("gap 6.0000"), std::string::npos);
+  EXPECT_THAT(Measured(kSecondMoment), HasSubstr("3 of 3"));
+  EXPECT_THAT(Measured(kSecondMoment), HasSubstr("diverged"));
+  EXPECT_THAT(Measured(kSecondMoment), HasSubstr("gap 6.0000"));
 }
 
 TEST_F(Claims, SecondMomentInE4m3HoldsInPartWhereAPairIsClose) {
@@ -96,7 +99,7 @@ TEST_F(Claims, OnlyPairHoldsInPartWhereAnotherMatches) {
   Gap("e5m2", "e4m3fn", 40);
   Finish();
   EXPECT_EQ(VerdictOf(kOnlyPair), "holds in part");
-  EXPECT_NE(Measured(kOnlyPair).find("1 of 2"), std::string::npos) << Measured(kOnlyPair);
+  EXPECT_THAT(Measured(kOnlyPair), HasSubstr("1 of 2"));
 }
 
 TEST_F(Claims, OnlyPairDoesNotHoldWhereAllMatch) {
@@ -106,13 +109,13 @@ TEST_F(Claims, OnlyPairDoesNotHoldWhereAllMatch) {
   EXPECT_EQ(VerdictOf(kOnlyPair), "does not hold");
 }
 
-// What is not able to converge is not the only pair that is.
+// A pair that cannot converge is not the only pair.
 TEST_F(Claims, OnlyPairDoesNotHoldWhereItDoesNotMatchItself) {
   Gap("e4m3fn", "e5m2", 10);
   Gap("e5m2", "e5m2", 20);
   Finish();
   EXPECT_EQ(VerdictOf(kOnlyPair), "does not hold");
-  EXPECT_NE(Measured(kOnlyPair).find("nor does"), std::string::npos) << Measured(kOnlyPair);
+  EXPECT_THAT(Measured(kOnlyPair), HasSubstr("nor does"));
 }
 
 TEST_F(Claims, OnlyPairIsNotMeasuredWithoutThePairOrWithoutOthers) {
@@ -136,7 +139,7 @@ TEST_F(Claims, NothingIsMeasuredWhereFp32Diverged) {
   EXPECT_EQ(VerdictOf(kSecondMoment), "not measured");
   EXPECT_EQ(VerdictOf(kPapersPair), "not measured");
   EXPECT_EQ(VerdictOf(kOnlyPair), "not measured");
-  EXPECT_NE(Summarised().notes.find("no pair is judged"), std::string::npos);
+  EXPECT_THAT(Summarised().notes, HasSubstr("no pair is judged"));
 }
 
 // 8 devices: 18 %; 4: 29 %.
@@ -145,10 +148,8 @@ TEST_F(Claims, MemoryHoldsInPartByTheAccountedBytes) {
   Gap("e4m3fn", "e5m2", 0);
   Finish();
   EXPECT_EQ(VerdictOf(kMemory), "holds in part");
-  EXPECT_NE(Measured(kMemory).find("8 devices: 30.3 GB a device, 18.2 % less"), std::string::npos)
-      << Measured(kMemory);
-  EXPECT_NE(Measured(kMemory).find("4 devices: 33.7 GB a device, 28.6 % less"), std::string::npos)
-      << Measured(kMemory);
+  EXPECT_THAT(Measured(kMemory), HasSubstr("8 devices: 30.3 GB per device, 18.2 % less"));
+  EXPECT_THAT(Measured(kMemory), HasSubstr("4 devices: 33.7 GB per device, 28.6 % less"));
 }
 
 TEST_F(Claims, MemoryIsJudgedOnEightDevices) {
@@ -183,20 +184,19 @@ TEST_F(Claims, NotesHaveTheBaselineTheOtherPairsAndTheBound) {
   Gap("e4m3fn@coat", "e4m3fn@coat", 3);
   Gap("bf16", "bf16", 0);
   const std::string notes = Summarised().notes;
-  EXPECT_NE(notes.find("Baseline: fp32 / fp32: loss 1.0000"), std::string::npos) << notes;
-  EXPECT_NE(notes.find("\n  e4m3fn@coat / e4m3fn@coat: loss 4.0000, gap 3.0000"), std::string::npos)
-      << notes;
-  EXPECT_NE(notes.find("\n  bf16 / bf16"), std::string::npos) << notes;
-  EXPECT_EQ(notes.find("e4m3fn / e5m2"), std::string::npos) << notes;  // a claim has it
-  EXPECT_NE(notes.find("1.2346 nats"), std::string::npos) << notes;
-  EXPECT_NE(notes.find("1 seed:"), std::string::npos) << notes;
+  EXPECT_THAT(notes, HasSubstr("Baseline: fp32 / fp32: loss 1.0000"));
+  EXPECT_THAT(notes, HasSubstr("\n  e4m3fn@coat / e4m3fn@coat: loss 4.0000, gap 3.0000"));
+  EXPECT_THAT(notes, HasSubstr("\n  bf16 / bf16"));
+  EXPECT_THAT(notes, Not(HasSubstr("e4m3fn / e5m2")));  // a claim has it
+  EXPECT_THAT(notes, HasSubstr("1.2346 nats"));
+  EXPECT_THAT(notes, HasSubstr("1 seed:"));
 }
 
 TEST_F(Claims, NotesDoNotAskForMoreThanThreeSeeds) {
   seeds_ = 2;
-  EXPECT_NE(Summarised().notes.find("2 seeds:"), std::string::npos);
+  EXPECT_THAT(Summarised().notes, HasSubstr("2 seeds:"));
   seeds_ = 3;
-  EXPECT_EQ(Summarised().notes.find("--seeds"), std::string::npos);
+  EXPECT_THAT(Summarised().notes, Not(HasSubstr("--seeds")));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What `moment-formats` derives from its tables: gaps and verdicts, memory.
+// Tests what `moment-formats` derives from its tables: gaps and verdicts, memory.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,11 +9,10 @@
 
 #include "experiments/moment_formats/moment_formats.h"
 #include "tests/experiments/moment_formats_fixture.h"
+#include "tests/support/special_values.h"
 
 namespace numsim::experiments::moment_formats {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class PairTables : public MomentTables {
  protected:

@@ -1,6 +1,7 @@
 // The experiment `moment-formats`: its pairs, its options, the training that it asks for.
 #include "experiments/moment_formats/moment_formats.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,12 +12,15 @@
 #include <vector>
 
 #include "experiments/core/settings.h"
-#include "tests/experiments/error_message.h"
 #include "tests/experiments/moment_formats_fixture.h"
-#include "tests/experiments/temporary_directory.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temporary_directory.h"
 
 namespace numsim::experiments::moment_formats {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Texts of the pairs of a grid alone.
 std::vector<std::string> PairTexts(const Overrides& overrides) {
@@ -99,7 +103,7 @@ TEST(MomentFormats, EveryPresetHasItsPairsForEachOfItsSeeds) {
       EXPECT_EQ(trials[i].seed, 5 + i % static_cast<size_t>(preset.seeds));
     }
     EXPECT_EQ(trials[0].label, "fp32 / fp32 seed=5");
-    // What the claims are about.
+    // The pairs that the claims are about.
     std::vector<MomentPair> wanted = {
         {"e4m3fn", "e5m2"}, {"e5m2", "e5m2"}, {"e4m3fn", "e4m3fn"}, {"e5m2", "e4m3fn"}};
     if (preset.name != "demo") {
@@ -120,7 +124,7 @@ TEST(MomentFormats, EveryPresetHasItsPairsForEachOfItsSeeds) {
 }
 
 std::string TrialsMessage(const Overrides& overrides) {
-  return MessageOf([&] { MomentFormats().trials(SettingsWith(overrides)); });
+  return ErrorOf([&] { MomentFormats().trials(SettingsWith(overrides)); });
 }
 
 TEST(MomentFormats, BadOptionsAreNamed) {
@@ -171,28 +175,26 @@ TEST(MomentFormats, BadOptionsAreNamed) {
   };
   for (const auto& [option, value] : bad) {
     const std::string message = TrialsMessage(With(kTiny, option, value));
-    EXPECT_NE(message.find("--" + option), std::string::npos) << option << ": " << message;
-    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    EXPECT_THAT(message, HasSubstr("--" + option)) << option << ": " << message;
+    EXPECT_THAT(message, Not(HasSubstr("\n")));
   }
 }
 
 TEST(MomentFormats, BadOptionsAreFoundInAnyPlaceOfAList) {
   for (const char* const option : {"m", "v"}) {
-    EXPECT_NE(TrialsMessage(With(kTiny, option, "fp32,e9m9")).find("e9m9"), std::string::npos);
+    EXPECT_THAT(TrialsMessage(With(kTiny, option, "fp32,e9m9")), HasSubstr("e9m9"));
   }
   // Though no format of the grid is scaled.
   Overrides overrides = With(With(kTiny, "m", "fp32"), "v", "fp32");
-  EXPECT_NE(TrialsMessage(With(overrides, "scalings", "tensor,row")).find("row"),
-            std::string::npos);
+  EXPECT_THAT(TrialsMessage(With(overrides, "scalings", "tensor,row")), HasSubstr("row"));
 }
 
 TEST(MomentFormats, TextHasToBeThereAndToFillABatch) {
   const TemporaryDirectory directory;
   const std::string path = (directory.Path() / "text.txt").string();
-  EXPECT_NE(TrialsMessage(With(kTiny, "text", path)).find(path), std::string::npos);
+  EXPECT_THAT(TrialsMessage(With(kTiny, "text", path)), HasSubstr(path));
   std::ofstream(path) << std::string(100, 'a');
-  EXPECT_NE(TrialsMessage(With(kTiny, "text", path)).find("--context"), std::string::npos)
-      << TrialsMessage(With(kTiny, "text", path));
+  EXPECT_THAT(TrialsMessage(With(kTiny, "text", path)), HasSubstr("--context"));
   std::ofstream(path) << std::string(1000, 'a');
   EXPECT_EQ(TrialsMessage(With(kTiny, "text", path)), "no error");
 }

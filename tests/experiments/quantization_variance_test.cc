@@ -1,6 +1,7 @@
 // The experiment `quantization-variance`: a golden CSV, one point recomputed by hand, and --input.
 #include "experiments/quantization_variance/quantization_variance.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,13 +20,15 @@
 #include "numsim/io/npy.h"
 #include "numsim/quantize/quantized_matrix.h"
 #include "numsim/random/distributions.h"
-#include "tests/experiments/error_message.h"
 #include "tests/experiments/golden_run.h"
 #include "tests/experiments/run_fixture.h"
-#include "tests/experiments/temporary_directory.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temporary_directory.h"
 
 namespace numsim::experiments::quantization_variance {
 namespace {
+
+using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
 using Overrides = std::map<std::string, std::string>;
@@ -58,7 +61,7 @@ Table RowsOf(const Settings& settings, const Trial& trial) {
   return experiments::RowsOf(QuantizationVariance(), settings, trial);
 }
 
-// What the columns say, from the definitions: two-pass formulas, plain sums in order.
+// The expected columns, from the definitions: two-pass formulas, plain sums in order.
 struct Naive {
   double var_product = 0, var_quantized = 0, var_error = 0, mean_error = 0;
   double sigma_u2 = 0, sigma_v2 = 0, sigma_q2 = 0, prediction = 0, relative_error = 0;
@@ -252,7 +255,7 @@ std::vector<float> Ramp(size_t n) {
 
 std::string RunError(const Overrides& overrides) {
   const TemporaryDirectory directory;
-  return MessageOf([&] { RunInto(directory.Path() / "out", SettingsWith(overrides)); });
+  return ErrorOf([&] { RunInto(directory.Path() / "out", SettingsWith(overrides)); });
 }
 
 TEST(QuantizationVariance, InputGivesRowsOfTheTensor) {
@@ -292,38 +295,38 @@ TEST(QuantizationVariance, InputThatCannotBeUsedIsAnError) {
     std::vector<float> values = Ramp(64);
     values[7] = bad;
     const std::string error = RunError(WithInput(PutTensor(directory, {2, 32}, values)));
-    EXPECT_NE(error.find("weights.npy"), std::string::npos) << error;
-    EXPECT_NE(error.find("element 7"), std::string::npos) << error;
+    EXPECT_THAT(error, HasSubstr("weights.npy"));
+    EXPECT_THAT(error, HasSubstr("element 7"));
   }
   std::string error = RunError(WithInput(PutTensor(directory, {1, 64}, Ramp(64))));
-  EXPECT_NE(error.find("weights.npy"), std::string::npos) << error;
-  EXPECT_NE(error.find("one row"), std::string::npos) << error;
+  EXPECT_THAT(error, HasSubstr("weights.npy"));
+  EXPECT_THAT(error, HasSubstr("one row"));
   error = RunError(WithInput(PutTensor(directory, {8, 8}, Ramp(64))));
-  EXPECT_NE(error.find("--input"), std::string::npos) << error;
-  EXPECT_NE(error.find("--k-low"), std::string::npos) << error;
+  EXPECT_THAT(error, HasSubstr("--input"));
+  EXPECT_THAT(error, HasSubstr("--k-low"));
   error = RunError(WithInput(PutTensor(directory, {64}, Ramp(64))));
-  EXPECT_NE(error.find("dimensions"), std::string::npos) << error;
+  EXPECT_THAT(error, HasSubstr("dimensions"));
   Overrides overrides = WithInput(PutTensor(directory, {2, 32}, Ramp(64)));
   overrides["tensor"] = "nope";
   error = RunError(overrides);
-  EXPECT_NE(error.find("nope"), std::string::npos) << error;
+  EXPECT_THAT(error, HasSubstr("nope"));
 }
 
 TEST(QuantizationVariance, BadOptionsAreNamed) {
   const Experiment experiment = QuantizationVariance();
   const auto message = [&](const Overrides& overrides) {
-    return MessageOf([&] { experiment.trials(SettingsWith(overrides)); });
+    return ErrorOf([&] { experiment.trials(SettingsWith(overrides)); });
   };
   EXPECT_EQ(message({}), "no error");
   for (const char* const option : {"pairs", "tensor-rows", "sr-bits", "k-low", "k-high"}) {
-    EXPECT_NE(message({{option, "-1"}}).find("--" + std::string(option)), std::string::npos);
+    EXPECT_THAT(message({{option, "-1"}}), HasSubstr("--" + std::string(option)));
   }
-  EXPECT_NE(message({{"k-low", "3"}}).find("--k-low"), std::string::npos);
-  EXPECT_NE(message({{"formats", "nope"}}).find("nope"), std::string::npos);
-  EXPECT_NE(message({{"granularities", "cell"}}).find("cell"), std::string::npos);
-  EXPECT_NE(message({{"distributions", "cauchy"}}).find("cauchy"), std::string::npos);
-  EXPECT_NE(message({{"roundings", "up"}}).find("up"), std::string::npos);
-  EXPECT_NE(message({{"tensor", "w"}}).find("--input"), std::string::npos);
+  EXPECT_THAT(message({{"k-low", "3"}}), HasSubstr("--k-low"));
+  EXPECT_THAT(message({{"formats", "nope"}}), HasSubstr("nope"));
+  EXPECT_THAT(message({{"granularities", "cell"}}), HasSubstr("cell"));
+  EXPECT_THAT(message({{"distributions", "cauchy"}}), HasSubstr("cauchy"));
+  EXPECT_THAT(message({{"roundings", "up"}}), HasSubstr("up"));
+  EXPECT_THAT(message({{"tensor", "w"}}), HasSubstr("--input"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the tests of Run, Merge and Redraw share: a directory, a counting experiment, its bytes.
+// Shared by the tests of Run, Merge and Redraw: a directory, a counting experiment, its bytes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,9 +15,9 @@
 #include "experiments/core/runner.h"
 #include "experiments/core/settings.h"
 #include "numsim/base/parallel.h"
-#include "tests/experiments/error_message.h"
 #include "tests/experiments/made_up_experiment.h"
-#include "tests/experiments/temporary_directory.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temporary_directory.h"
 
 namespace numsim::experiments {
 

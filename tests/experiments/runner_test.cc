@@ -1,5 +1,6 @@
 #include "experiments/core/runner.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,9 +16,13 @@
 
 #include "experiments/core/journal.h"
 #include "tests/experiments/run_fixture.h"
+#include "tests/support/error_of.h"
 
 namespace numsim::experiments {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 namespace fs = std::filesystem;
 
@@ -78,9 +83,9 @@ TEST_F(RunnerTest, AFailingPointKeepsTheFinishedOnesAndWritesNoOutputs) {
       const fs::path out = Directory(bad.label + " " + std::to_string(threads));
       calls_ = 0;
       fail_at_ = bad.label;
-      EXPECT_EQ(MessageOf([&] { Run(Counting(), Options(out)); }),
+      EXPECT_EQ(ErrorOf([&] { Run(Counting(), Options(out)); }),
                 "made_up, trial \"" + bad.label +
-                    "\": made to fail (finished trials are kept: --resume continues)");
+                    "\": made to fail (finished trials are kept; --resume continues)");
       EXPECT_FALSE(HasOutputs(out));
       const size_t kept = ReadJournal(out / "journal" / "0-of-1.jsonl").size();
       EXPECT_EQ(kept, static_cast<size_t>(calls_) - 1);
@@ -88,8 +93,7 @@ TEST_F(RunnerTest, AFailingPointKeepsTheFinishedOnesAndWritesNoOutputs) {
       fail_at_.clear();
       calls_ = 0;
       if (kept > 0) {
-        EXPECT_NE(MessageOf([&] { Run(Counting(), Options(out)); }).find("use --resume"),
-                  std::string::npos);
+        EXPECT_THAT(ErrorOf([&] { Run(Counting(), Options(out)); }), HasSubstr("use --resume"));
         EXPECT_EQ(calls_, 0);
       }
       const RunReport report = Run(Counting(), Resume(out));
@@ -166,7 +170,7 @@ TEST_F(RunnerTest, FinishedPointsWithoutOutputsAreNotThrownAway) {
   const fs::path out = Directory("out");
   Run(Counting(), Options(out));
   fs::remove(out / "manifest.json");  // As when the process is killed while it draws figures.
-  EXPECT_EQ(MessageOf([&] { Run(Counting(), Options(out)); }),
+  EXPECT_EQ(ErrorOf([&] { Run(Counting(), Options(out)); }),
             out.string() +
                 ": holds an unfinished run (9 of 9 trials of this shard); use --resume "
                 "to continue it or another --out");
@@ -184,11 +188,10 @@ TEST_F(RunnerTest, OtherSettingsInTheDirectoryAreAnErrorNamingTheOption) {
   const std::string expected =
       out.string() + ": holds results of other settings: --rows is \"2\" in " +
       (out / "settings.json").string() + " and \"4\" in this run; use another --out";
-  EXPECT_EQ(MessageOf([&] { Run(Counting(), Resume(out)); }), expected);
-  EXPECT_EQ(MessageOf([&] { Run(Counting(), Options(out)); }), expected);
+  EXPECT_EQ(ErrorOf([&] { Run(Counting(), Resume(out)); }), expected);
+  EXPECT_EQ(ErrorOf([&] { Run(Counting(), Options(out)); }), expected);
   settings_.seed = 6;
-  EXPECT_NE(MessageOf([&] { Run(Counting(), Options(out)); }).find("--seed is \"5\""),
-            std::string::npos);
+  EXPECT_THAT(ErrorOf([&] { Run(Counting(), Options(out)); }), HasSubstr("--seed is \"5\""));
   EXPECT_EQ(ResultsIn(out), before);
 }
 
@@ -197,9 +200,9 @@ TEST_F(RunnerTest, FilesOfNoRunAreNotReplaced) {
     const fs::path out = Directory(std::string("with ") + name);
     fs::create_directories(out);
     std::ofstream(out / name) << "mine";
-    EXPECT_EQ(MessageOf([&] { Run(Counting(), Options(out)); }),
+    EXPECT_EQ(ErrorOf([&] { Run(Counting(), Options(out)); }),
               out.string() + ": holds " + name +
-                  " but no settings.json that says where it comes from; use another --out");
+                  " but no settings.json that describes its run; use another --out");
     EXPECT_EQ(Bytes(out / name), "mine");
     EXPECT_FALSE(fs::exists(out / "journal"));
   }
@@ -207,10 +210,9 @@ TEST_F(RunnerTest, FilesOfNoRunAreNotReplaced) {
 
 TEST_F(RunnerTest, ADirectoryThatCannotBeMadeIsAnError) {
   std::ofstream(Directory("file")) << "mine";
-  EXPECT_NE(MessageOf([&] { Run(Counting(), Options(Directory("file"))); }).find("--out"),
-            std::string::npos);
-  EXPECT_NE(MessageOf([&] { Run(Counting(), Options(Directory("file") / "out")); }).find("--out"),
-            std::string::npos);
+  EXPECT_THAT(ErrorOf([&] { Run(Counting(), Options(Directory("file"))); }), HasSubstr("--out"));
+  EXPECT_THAT(ErrorOf([&] { Run(Counting(), Options(Directory("file") / "out")); }),
+              HasSubstr("--out"));
 }
 
 TEST_F(RunnerTest, ACorruptJournalIsAnErrorNamingFileAndLine) {
@@ -220,7 +222,7 @@ TEST_F(RunnerTest, ACorruptJournalIsAnErrorNamingFileAndLine) {
   std::string bytes = Bytes(journal);
   bytes[bytes.find('\n') + 1] = '!';
   std::ofstream(journal, std::ios::binary) << bytes;
-  EXPECT_TRUE(MessageOf([&] {
+  EXPECT_TRUE(ErrorOf([&] {
                 Run(Counting(), Resume(out));
               }).starts_with(journal.string() + ":2: expected a finished trial"));
 }
@@ -236,13 +238,13 @@ TEST_F(RunnerTest, AJournalOfOtherPointsIsAnErrorNamingFileAndLine) {
     std::rotate(trials.begin(), trials.begin() + 1, trials.end());
     return trials;
   };
-  EXPECT_TRUE(MessageOf([&] {
+  EXPECT_TRUE(ErrorOf([&] {
                 Run(changed, Resume(out));
               }).starts_with(journal.string() + ":1: made by another version of made_up: trial "));
   changed = Counting();
   changed.tables[0].columns.pop_back();
-  EXPECT_NE(MessageOf([&] { Run(changed, Resume(out)); }).find("has 4 columns and a row has 5"),
-            std::string::npos);
+  EXPECT_THAT(ErrorOf([&] { Run(changed, Resume(out)); }),
+              HasSubstr("has 4 columns and a row has 5"));
 }
 
 TEST_F(RunnerTest, OneProcessAtATimeRunsAShard) {
@@ -250,21 +252,20 @@ TEST_F(RunnerTest, OneProcessAtATimeRunsAShard) {
   fail_at_ = MadeUpTrials(settings_).back().label;
   EXPECT_THROW(Run(Counting(), Options(out)), Error);
   const Journal other_process(out / "journal" / "0-of-1.jsonl");
-  EXPECT_NE(MessageOf([&] { Run(Counting(), Resume(out)); }).find("another process"),
-            std::string::npos);
+  EXPECT_THAT(ErrorOf([&] { Run(Counting(), Resume(out)); }), HasSubstr("another process"));
 }
 
 TEST_F(RunnerTest, OptionsThatLeaveNoPointsAreAnError) {
   Experiment experiment = Counting();
   experiment.trials = [](const Settings&) { return std::vector<Trial>(); };
-  EXPECT_EQ(MessageOf([&] { Run(experiment, Options(Directory("out"))); }),
+  EXPECT_EQ(ErrorOf([&] { Run(experiment, Options(Directory("out"))); }),
             "made_up: these options leave no trials to run");
   EXPECT_FALSE(fs::exists(Directory("out")));
 }
 
 TEST_F(RunnerTest, ABadOptionIsFoundBeforeTheDirectoryIsMade) {
   settings_.options["rows"] = "many";
-  EXPECT_EQ(MessageOf([&] { Run(Counting(), Options(Directory("out"))); }),
+  EXPECT_EQ(ErrorOf([&] { Run(Counting(), Options(Directory("out"))); }),
             "--rows \"many\": expected an integer from 1 to 100");
   EXPECT_FALSE(fs::exists(Directory("out")));
 }
@@ -280,7 +281,7 @@ TEST_F(RunnerTest, ProgressIsOneLineRewrittenInPlace) {
   Run(Counting(), options);
   const std::string shown = testing::internal::GetCapturedStderr();
   EXPECT_TRUE(shown.starts_with("\r[0/9] ")) << shown;
-  EXPECT_NE(shown.find("\r[9/9] "), std::string::npos) << shown;
+  EXPECT_THAT(shown, HasSubstr("\r[9/9] "));
   EXPECT_EQ(shown.find('\n'), shown.size() - 1);
 }
 
@@ -362,8 +363,8 @@ TEST_F(RunnerTest, ResumeKeepsTheTimesOfFinishedPoints) {
 TEST_F(RunnerTest, SummaryOfTimesSaysWhoseTheyAre) {
   std::atomic<int> calls = 0;
   const std::string note = "Times:      The times belong to the machine and the run";
-  EXPECT_NE(Run(Timed(calls), Options(Directory("timed"))).summary.find(note), std::string::npos);
-  EXPECT_EQ(Run(Counting(), Options(Directory("other"))).summary.find("Times:"), std::string::npos);
+  EXPECT_THAT(Run(Timed(calls), Options(Directory("timed"))).summary, HasSubstr(note));
+  EXPECT_THAT(Run(Counting(), Options(Directory("other"))).summary, Not(HasSubstr("Times:")));
 }
 
 TEST_F(RunnerTest, TimedTableAloneIsNotedAndItsPointsRunSideBySide) {
@@ -378,8 +379,7 @@ TEST_F(RunnerTest, TimedTableAloneIsNotedAndItsPointsRunSideBySide) {
   };
   const RunReport report = Run(experiment, Options(Directory("out")));
   EXPECT_GT(overlap.most, 1);
-  EXPECT_NE(report.summary.find("Times:      in times.csv alone. The times belong"),
-            std::string::npos);
+  EXPECT_THAT(report.summary, HasSubstr("Times:      only in times.csv. The times belong"));
   EXPECT_EQ(ReadCsv(Directory("out") / "times.csv").rows.size(), trials_);
 }
 

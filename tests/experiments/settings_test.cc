@@ -1,5 +1,6 @@
 #include "experiments/core/settings.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -11,12 +12,14 @@
 #include <vector>
 
 #include "numsim/base/error.h"
-#include "tests/experiments/error_message.h"
 #include "tests/experiments/made_up_experiment.h"
-#include "tests/experiments/temporary_directory.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temporary_directory.h"
 
 namespace numsim::experiments {
 namespace {
+
+using ::testing::HasSubstr;
 
 Settings With(const std::string& value) {
   Settings settings;
@@ -26,17 +29,16 @@ Settings With(const std::string& value) {
 
 TEST(Settings, IntegersOfAListAreWithinTheRange) {
   EXPECT_EQ(With("3,1,20").GetIntegers("k", 1, 20), (std::vector<int64_t>{3, 1, 20}));
-  EXPECT_EQ(MessageOf([] { With("3,21").GetIntegers("k", 1, 20); }),
+  EXPECT_EQ(ErrorOf([] { With("3,21").GetIntegers("k", 1, 20); }),
             "--k \"21\": expected integers from 1 to 20, separated by commas");
   for (const char* text : {"", "1,,2", "0", "1.5", "x", "1 "}) {
-    EXPECT_NE(MessageOf([&] { With(text).GetIntegers("k", 1, 20); }).find("--k"), std::string::npos)
-        << text;
+    EXPECT_THAT(ErrorOf([&] { With(text).GetIntegers("k", 1, 20); }), HasSubstr("--k")) << text;
   }
 }
 
 TEST(CheckDistinct, NamesTheValueThatIsListedTwice) {
-  EXPECT_EQ(MessageOf([] { CheckDistinct("k", {"a", "b", "ab"}); }), "no error");
-  EXPECT_EQ(MessageOf([] { CheckDistinct("k", {"a", "b", "a"}); }), "--k: a is listed twice");
+  EXPECT_EQ(ErrorOf([] { CheckDistinct("k", {"a", "b", "ab"}); }), "no error");
+  EXPECT_EQ(ErrorOf([] { CheckDistinct("k", {"a", "b", "a"}); }), "--k: a is listed twice");
 }
 
 TEST(MakeSettings, TakesThePresetsValuesAndOverrides) {
@@ -111,11 +113,11 @@ TEST(FindPreset, HasTheSeedsOfThePreset) {
 }
 
 TEST(FindPreset, UnknownOneListsThoseThatThereAre) {
-  EXPECT_EQ(MessageOf([] { FindPreset(MadeUpExperiment(), "small"); }),
+  EXPECT_EQ(ErrorOf([] { FindPreset(MadeUpExperiment(), "small"); }),
             "--preset \"small\": expected quick or paper");
-  const std::string message = MessageOf([] { FindPreset(WithSmallPreset(), "large"); });
+  const std::string message = ErrorOf([] { FindPreset(WithSmallPreset(), "large"); });
   for (const char* const text : {"--preset \"large\"", "quick", "small", "paper"}) {
-    EXPECT_NE(message.find(text), std::string::npos) << message;
+    EXPECT_THAT(message, HasSubstr(text));
   }
 }
 
@@ -137,13 +139,13 @@ TEST(AllExperiments, HaveOneOfEachPreset) {
 
 TEST(MakeSettings, UnknownOptionListsTheValidOnes) {
   const Experiment experiment = MadeUpExperiment();
-  EXPECT_EQ(MessageOf([&] {
+  EXPECT_EQ(ErrorOf([&] {
               MakeSettings(experiment, "quick", 0, 1, {{"row", "3"}});
             }),
             "--row: made_up has no such option; its options are --shapes, --rows");
   Experiment bare;
   bare.name = "bare";
-  EXPECT_EQ(MessageOf([&] {
+  EXPECT_EQ(ErrorOf([&] {
               MakeSettings(bare, "quick", 0, 1, {{"row", "3"}});
             }),
             "--row: bare has no such option; it has no options of its own");
@@ -151,9 +153,9 @@ TEST(MakeSettings, UnknownOptionListsTheValidOnes) {
 
 TEST(MakeSettings, RejectsUnknownPresetAndImpossibleSeeds) {
   const Experiment experiment = MadeUpExperiment();
-  EXPECT_EQ(MessageOf([&] { MakeSettings(experiment, "fast", 0, 1, {}); }),
+  EXPECT_EQ(ErrorOf([&] { MakeSettings(experiment, "fast", 0, 1, {}); }),
             "--preset \"fast\": expected quick or paper");
-  EXPECT_EQ(MessageOf([&] { MakeSettings(experiment, "quick", 0, 0, {}); }),
+  EXPECT_EQ(ErrorOf([&] { MakeSettings(experiment, "quick", 0, 0, {}); }),
             "--seeds 0: expected at least 1");
   constexpr uint64_t kLast = std::numeric_limits<uint64_t>::max();
   EXPECT_EQ(MakeSettings(experiment, "quick", kLast, 1, {}).seed, kLast);
@@ -165,7 +167,7 @@ TEST(Settings, ReadsIntegersWithinTheRange) {
   EXPECT_EQ(With("10").GetInteger("k", 1, 10), 10);
   EXPECT_EQ(With("-5").GetInteger("k", -5, 10), -5);
   for (const char* bad : {"0", "11", "", "3x", " 3", "3.5", "1e1", "99999999999999999999"}) {
-    EXPECT_EQ(MessageOf([&] { With(bad).GetInteger("k", 1, 10); }),
+    EXPECT_EQ(ErrorOf([&] { With(bad).GetInteger("k", 1, 10); }),
               fmt::format("--k \"{}\": expected an integer from 1 to 10", bad));
   }
 }
@@ -176,7 +178,7 @@ TEST(Settings, ReadsNumbersWithinTheRange) {
   EXPECT_EQ(With("inf").GetDouble("k", 0, std::numeric_limits<double>::infinity()),
             std::numeric_limits<double>::infinity());
   for (const char* bad : {"-0.5", "1.5", "nan", "inf", "", "0.5s", "0,5"}) {
-    EXPECT_EQ(MessageOf([&] { With(bad).GetDouble("k", 0, 1); }),
+    EXPECT_EQ(ErrorOf([&] { With(bad).GetDouble("k", 0, 1); }),
               fmt::format("--k \"{}\": expected a number from 0 to 1", bad));
   }
 }
@@ -185,7 +187,7 @@ TEST(Settings, YesIsReadAsYesAndNoOtherWordAsEither) {
   EXPECT_TRUE(With("yes").GetYes("k"));
   EXPECT_FALSE(With("no").GetYes("k"));
   for (const char* bad : {"", "Yes", "true", "1", "nope"}) {
-    EXPECT_EQ(MessageOf([&] { With(bad).GetYes("k"); }),
+    EXPECT_EQ(ErrorOf([&] { With(bad).GetYes("k"); }),
               fmt::format("--k '{}': expected yes or no", bad));
   }
 }
@@ -220,10 +222,10 @@ TEST(StoredSettings, ReadBackWhatWasWritten) {
 TEST(StoredSettings, BadFileIsNamed) {
   const TemporaryDirectory directory;
   const std::filesystem::path path = directory.Path() / "settings.json";
-  EXPECT_NE(MessageOf([&] { ReadSettings(path); }).find(path.string()), std::string::npos);
+  EXPECT_THAT(ErrorOf([&] { ReadSettings(path); }), HasSubstr(path.string()));
   for (const char* bad : {"", "{", "[]", "{\"experiment\": 3}", "{\"experiment\": \"a\"}"}) {
     std::ofstream(path) << bad;
-    EXPECT_NE(MessageOf([&] { ReadSettings(path); }).find(path.string()), std::string::npos) << bad;
+    EXPECT_THAT(ErrorOf([&] { ReadSettings(path); }), HasSubstr(path.string())) << bad;
   }
 }
 

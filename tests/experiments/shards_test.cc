@@ -1,4 +1,5 @@
 // Shards of one run, in one directory and in several.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -11,9 +12,12 @@
 #include "experiments/core/journal.h"
 #include "experiments/core/runner.h"
 #include "tests/experiments/run_fixture.h"
+#include "tests/support/error_of.h"
 
 namespace numsim::experiments {
 namespace {
+
+using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
 
@@ -57,7 +61,7 @@ TEST_F(ShardsTest, InThreeDirectoriesMergeInAnyOrderToOneRun) {
     EXPECT_EQ(report.trials_run, 0u);
     EXPECT_EQ(report.trials_missing, 0u);
     EXPECT_EQ(ResultsIn(out), Expected());
-    // What was merged is a finished directory like any other.
+    // The merged result is a finished directory like any other.
     EXPECT_EQ(Run(Counting(), Resume(out)).trials_run, 0u);
   } while (std::next_permutation(order.begin(), order.end()));
   EXPECT_EQ(calls_, 0);
@@ -72,7 +76,7 @@ TEST_F(ShardsTest, AtTheSameTimeInOneDirectoryEqualOneRun) {
     std::vector<std::string> errors(3);
     for (int k = 0; k < 3; ++k) {
       threads.emplace_back([&, k] {
-        errors[static_cast<size_t>(k)] = MessageOf([&] { Run(experiment, Shard(out, k, 3)); });
+        errors[static_cast<size_t>(k)] = ErrorOf([&] { Run(experiment, Shard(out, k, 3)); });
       });
     }
     for (std::thread& thread : threads) thread.join();
@@ -110,8 +114,7 @@ TEST_F(ShardsTest, ResumeKeepsPointsThatOtherShardingsFinished) {
   const fs::path out = Directory("out");
   Run(Counting(), Shard(out, 0, 3));
   Run(Counting(), Shard(out, 1, 3));
-  EXPECT_NE(MessageOf([&] { Run(Counting(), Options(out)); }).find("use --resume"),
-            std::string::npos);
+  EXPECT_THAT(ErrorOf([&] { Run(Counting(), Options(out)); }), HasSubstr("use --resume"));
   calls_ = 0;
   Run(Counting(), Resume(out));
   EXPECT_EQ(calls_, 3);
@@ -132,8 +135,8 @@ TEST_F(ShardsTest, AShardOfACompleteDirectoryStartsOver) {
 TEST_F(ShardsTest, OutOfRangeIsAnError) {
   for (const auto& shard : {std::pair(3, 3), std::pair(-1, 3), std::pair(0, 0)}) {
     const std::string message =
-        MessageOf([&] { Run(Counting(), Shard(Directory("out"), shard.first, shard.second)); });
-    EXPECT_NE(message.find("--shard"), std::string::npos);
+        ErrorOf([&] { Run(Counting(), Shard(Directory("out"), shard.first, shard.second)); });
+    EXPECT_THAT(message, HasSubstr("--shard"));
   }
 }
 
@@ -141,8 +144,8 @@ TEST_F(ShardsTest, MergeTellsHowManyPointsAreMissingAndWritesNothing) {
   const fs::path first = Directory("first");
   const fs::path out = Directory("out");
   Run(Counting(), Shard(first, 1, 3));
-  EXPECT_EQ(MessageOf([&] { Merge(Counting(), {first}, out, {}); }),
-            "merge: 6 of 9 trials are in none of the shards, the first is \"ab seed=5\"");
+  EXPECT_EQ(ErrorOf([&] { Merge(Counting(), {first}, out, {}); }),
+            "merge: 6 of 9 trials are in none of the shards; the first is \"ab seed=5\"");
   EXPECT_FALSE(fs::exists(out));
 }
 
@@ -176,10 +179,10 @@ TEST_F(ShardsTest, MergeOfTimesTakesTheRowsOfTheShards) {
   EXPECT_EQ(row, merged.rows.size());
   // Two measurements of one point: which one is meant is not for merge to say.
   Run(experiment, Options(Directory("again")));
-  EXPECT_NE(MessageOf([&] {
-              Merge(experiment, {shards[0], Directory("again")}, Directory("both"), {});
-            }).find("differ"),
-            std::string::npos);
+  EXPECT_THAT(ErrorOf([&] {
+                Merge(experiment, {shards[0], Directory("again")}, Directory("both"), {});
+              }),
+              HasSubstr("differ"));
 }
 
 // Only the rows of the timed table differ from run to run.
@@ -206,10 +209,10 @@ TEST_F(ShardsTest, MergeOfTimedTablesKeepsThoseOfTheFirstShard) {
     return rows;
   };
   Run(other, Options(Directory("other")));
-  EXPECT_NE(MessageOf([&] {
-              Merge(experiment, {first, Directory("other")}, Directory("both"), {});
-            }).find("differ"),
-            std::string::npos);
+  EXPECT_THAT(ErrorOf([&] {
+                Merge(experiment, {first, Directory("other")}, Directory("both"), {});
+              }),
+              HasSubstr("differ"));
 }
 
 TEST_F(ShardsTest, MergeIntoOneOfTheShards) {
@@ -229,10 +232,10 @@ TEST_F(ShardsTest, MergeOfOtherSettingsNamesTheOption) {
   Run(Counting(), Shard(first, 0, 2));
   settings_.options["rows"] = "3";
   Run(Counting(), Shard(second, 1, 2));
-  EXPECT_EQ(MessageOf([&] {
+  EXPECT_EQ(ErrorOf([&] {
               Merge(Counting(), {first, second}, Directory("out"), {});
             }),
-            "merge: shards of different settings: --rows is \"2\" in " + first.string() +
+            "merge: the shards have different settings: --rows is \"2\" in " + first.string() +
                 " and \"3\" in " + second.string());
   EXPECT_FALSE(fs::exists(Directory("out")));
 }
@@ -242,13 +245,11 @@ TEST_F(ShardsTest, MergeNeedsDirectoriesOfTheExperiment) {
   Run(Counting(), Options(shard));
   Experiment other = Counting();
   other.name = "other";
-  EXPECT_EQ(MessageOf([&] { Merge(other, {shard}, Directory("out"), {}); }),
+  EXPECT_EQ(ErrorOf([&] { Merge(other, {shard}, Directory("out"), {}); }),
             shard.string() + ": holds results of made_up, expected other");
   EXPECT_THROW(Merge(Counting(), {}, Directory("out"), {}), Error);
-  EXPECT_NE(MessageOf([&] {
-              Merge(Counting(), {Directory("absent")}, Directory("out"), {});
-            }).find(Directory("absent").string()),
-            std::string::npos);
+  EXPECT_THAT(ErrorOf([&] { Merge(Counting(), {Directory("absent")}, Directory("out"), {}); }),
+              HasSubstr(Directory("absent").string()));
 }
 
 TEST_F(ShardsTest, MergeTakesAPointTwiceOnlyWhenItsRowsAreTheSame) {
@@ -263,12 +264,11 @@ TEST_F(ShardsTest, MergeTakesAPointTwiceOnlyWhenItsRowsAreTheSame) {
   std::string bytes = Bytes(journal);
   bytes.replace(bytes.find("a \\\"b"), 1, "A");
   std::ofstream(journal, std::ios::binary) << bytes;
-  const std::string message = MessageOf([&] {
+  const std::string message = ErrorOf([&] {
     Merge(Counting(), {shard, whole}, Directory("out"), {});
   });
-  EXPECT_NE(message.find("differ from those in " + journal.string()), std::string::npos) << message;
-  EXPECT_NE(message.find((whole / "journal" / "0-of-1.jsonl").string() + ":"), std::string::npos)
-      << message;
+  EXPECT_THAT(message, HasSubstr("differ from those in " + journal.string()));
+  EXPECT_THAT(message, HasSubstr((whole / "journal" / "0-of-1.jsonl").string() + ":"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // The claims of `switchback-accuracy` about variants against each other.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -9,6 +10,9 @@
 
 namespace numsim::experiments::switchback_accuracy {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 const char* const kLlm = "llm-int8:int8";
 
@@ -32,23 +36,21 @@ TEST_F(SwitchbackClaims, LlmInt8IsWorseAtTheMostTokens) {
   EXPECT_EQ(VerdictOf(kLlmWorse), "holds");
   const Interval difference = IntervalOf(kBehindGaps);
   const std::string measured = MeasuredOf(kLlmWorse);
-  EXPECT_NE(measured.find(": 1 of 1 have their 95 % interval above 0"), std::string::npos)
-      << measured;
-  EXPECT_NE(measured.find(fmt::format("llama 2x64, 16384 tokens: llm-int8:int8 minus "
-                                      "switchback:int8 {:.4f} [{:.4f}, {:.4f}]",
-                                      difference.mean,
-                                      difference.low,
-                                      difference.high)),
-            std::string::npos)
-      << measured;
-  EXPECT_NE(measured.find("At smaller ones 0 of 2:"), std::string::npos) << measured;
+  EXPECT_THAT(measured, HasSubstr(": 1 of 1 have their 95 % interval above 0"));
+  EXPECT_THAT(measured,
+              HasSubstr(fmt::format("llama 2x64, 16384 tokens: llm-int8:int8 minus "
+                                    "switchback:int8 {:.4f} [{:.4f}, {:.4f}]",
+                                    difference.mean,
+                                    difference.low,
+                                    difference.high)));
+  EXPECT_THAT(measured, HasSubstr("At smaller sizes 0 of 2:"));
 }
 
 TEST_F(SwitchbackClaims, LlmInt8WorseAtFewTokensAloneIsNotEnough) {
   AddAgainstSwitchback(Llama(2048), kLlm, kBehindGaps);
   AddAgainstSwitchback(Llama(16384), kLlm, kNoiseGaps);
   EXPECT_EQ(VerdictOf(kLlmWorse), "does not hold");
-  EXPECT_NE(MeasuredOf(kLlmWorse).find("At smaller ones 1 of 1:"), std::string::npos);
+  EXPECT_THAT(MeasuredOf(kLlmWorse), HasSubstr("At smaller sizes 1 of 1:"));
 }
 
 TEST_F(SwitchbackClaims, LlmInt8WorseInSomeModelsIsInPart) {
@@ -57,8 +59,8 @@ TEST_F(SwitchbackClaims, LlmInt8WorseInSomeModelsIsInPart) {
   EXPECT_EQ(VerdictOf(kLlmWorse), "holds");
   AddAgainstSwitchback(Clip(64), kLlm, kAheadGaps);
   EXPECT_EQ(VerdictOf(kLlmWorse), "holds in part");
-  EXPECT_NE(MeasuredOf(kLlmWorse).find(": 2 of 3 have"), std::string::npos);
-  EXPECT_EQ(MeasuredOf(kLlmWorse).find("At smaller ones"), std::string::npos);
+  EXPECT_THAT(MeasuredOf(kLlmWorse), HasSubstr(": 2 of 3 have"));
+  EXPECT_THAT(MeasuredOf(kLlmWorse), Not(HasSubstr("At smaller sizes")));
 }
 
 TEST_F(SwitchbackClaims, AtTheMostTokensWithoutAVerdictNothingIsMeasured) {
@@ -67,7 +69,7 @@ TEST_F(SwitchbackClaims, AtTheMostTokensWithoutAVerdictNothingIsMeasured) {
   AddSeeds(Llama(16384), "switchback:int8", {1, 2, 3});
   AddSeeds(Llama(16384), kLlm, {2, 3, 4});
   EXPECT_EQ(VerdictOf(kLlmWorse), "not measured");
-  EXPECT_NE(MeasuredOf(kLlmWorse).find("At smaller ones 1 of 1:"), std::string::npos);
+  EXPECT_THAT(MeasuredOf(kLlmWorse), HasSubstr("At smaller sizes 1 of 1:"));
 }
 
 TEST_F(SwitchbackClaims, WhatDivergedIsWorse) {
@@ -85,7 +87,7 @@ TEST_F(SwitchbackClaims, WhatDivergedIsWorse) {
     AddGaps(Llama(64), "switchback:int8", c.switchback);
     AddGaps(Llama(64), kLlm, c.llm);
     EXPECT_EQ(VerdictOf(kLlmWorse), c.verdict);
-    EXPECT_NE(MeasuredOf(kLlmWorse).find(c.text), std::string::npos) << MeasuredOf(kLlmWorse);
+    EXPECT_THAT(MeasuredOf(kLlmWorse), HasSubstr(c.text));
   }
 }
 
@@ -131,10 +133,9 @@ TEST_F(SwitchbackClaims, GapGrowsFromTheFewestToTheMostTokens) {
     EXPECT_EQ(VerdictOf(kGrowth), c.verdict);
     std::vector<double> growth;
     for (size_t i = 0; i < 3; ++i) growth.push_back(c.many[i] - c.few[i]);
-    EXPECT_NE(MeasuredOf(kGrowth).find(fmt::format("llama 2x64, 1024 tokens minus 64: {:.4f} [",
-                                                   IntervalOf(growth).mean)),
-              std::string::npos)
-        << MeasuredOf(kGrowth);
+    EXPECT_THAT(MeasuredOf(kGrowth),
+                HasSubstr(fmt::format("llama 2x64, 1024 tokens minus 64: {:.4f} [",
+                                      IntervalOf(growth).mean)));
   }
 }
 
@@ -146,7 +147,7 @@ TEST_F(SwitchbackClaims, GapOfSomeModelsGrowsInPart) {
                          group.model == "clip" ? std::vector<double>{2, 2.25, 1.5} : kNoiseGaps);
   }
   EXPECT_EQ(VerdictOf(kGrowth), "holds in part");
-  EXPECT_NE(MeasuredOf(kGrowth).find(": 1 of 3 have"), std::string::npos) << MeasuredOf(kGrowth);
+  EXPECT_THAT(MeasuredOf(kGrowth), HasSubstr(": 1 of 3 have"));
 }
 
 TEST_F(SwitchbackClaims, GrowthNeedsTwoBatchesOfAModel) {
@@ -184,7 +185,7 @@ TEST_F(SwitchbackClaims, GrowthIsUnknownWhereASeedDiverged) {
         AddGaps(Llama(tokens), variant, variant == diverged ? kDivergedGaps : kNoiseGaps);
       }
       EXPECT_EQ(VerdictOf(kGrowth), "not measured") << tokens << " " << diverged;
-      EXPECT_NE(MeasuredOf(kGrowth).find("unknown, a seed diverged"), std::string::npos);
+      EXPECT_THAT(MeasuredOf(kGrowth), HasSubstr("unknown, a seed diverged"));
     }
   }
 }
@@ -197,8 +198,7 @@ TEST_F(SwitchbackClaims, MAndQAreSwitchbackWhenIntervalsHaveZero) {
   AddGaps(Llama(64), "switchback-q:int8", {7, 7.5, 8});
   EXPECT_EQ(VerdictOf(kVariants), "holds in part");
   AddAgainstSwitchback(Clip(64), "switchback-q:int8", kAheadGaps);  // better is a difference too
-  EXPECT_NE(MeasuredOf(kVariants).find(": 1 of 3 intervals contain 0"), std::string::npos)
-      << MeasuredOf(kVariants);
+  EXPECT_THAT(MeasuredOf(kVariants), HasSubstr(": 1 of 3 intervals contain 0"));
   rows_.clear();
   AddAgainstSwitchback(Clip(64), "switchback-q:int8", kAheadGaps);
   EXPECT_EQ(VerdictOf(kVariants), "does not hold");
@@ -224,9 +224,7 @@ TEST_F(SwitchbackClaims, GridsAreComparedWhereBothAreThere) {
   EXPECT_EQ(VerdictOf(kGrids), "not measured");
   AddGaps(Llama(64), "switchback:bnb-e4m3", kNoiseGaps);
   EXPECT_EQ(VerdictOf(kGrids), "holds");
-  EXPECT_NE(MeasuredOf(kGrids).find("switchback:bnb-e4m3 minus switchback:e4m3fn"),
-            std::string::npos)
-      << MeasuredOf(kGrids);
+  EXPECT_THAT(MeasuredOf(kGrids), HasSubstr("switchback:bnb-e4m3 minus switchback:e4m3fn"));
   AddGaps(Llama(64), "switchback:e4m3fn/e5m2", kAheadGaps);
   EXPECT_EQ(VerdictOf(kGrids), "holds in part");
   rows_.clear();

@@ -1,4 +1,5 @@
 // The figures of `switchback-accuracy`, from hand-made tables.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,8 @@
 
 namespace numsim::experiments::switchback_accuracy {
 namespace {
+
+using ::testing::HasSubstr;
 
 using Labels = std::vector<std::string>;
 
@@ -164,7 +167,7 @@ TEST_F(SwitchbackFigures, LossHasAPanelForEachGroupAndPrecision) {
   EXPECT_EQ(LabelsOf(figure.panels[1]), (Labels{"standard", "switchback:e4m3fn"}));
   EXPECT_TRUE(SeriesOf(figure.panels[0], "standard").dashed);
   EXPECT_FALSE(SeriesOf(figure.panels[0], "switchback:int8").dashed);
-  EXPECT_NE(figure.panels[0].y.label.find("nats"), std::string::npos);
+  EXPECT_THAT(figure.panels[0].y.label, HasSubstr("nats"));
 }
 
 TEST_F(SwitchbackFigures, LossIsTheMeanOfSeedsWithTheirRange) {

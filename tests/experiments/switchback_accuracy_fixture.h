@@ -1,4 +1,4 @@
-// What the tests of the tables of `switchback-accuracy` share: hand-made trainings.
+// Shared by the tests of the tables of `switchback-accuracy`: hand-made trainings.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 
 #include "experiments/core/settings.h"
 #include "experiments/switchback_accuracy/switchback_accuracy.h"
+#include "tests/support/error_of.h"
 
 namespace numsim::experiments::switchback_accuracy {
 

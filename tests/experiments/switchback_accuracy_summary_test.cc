@@ -1,4 +1,5 @@
 // The claims of `switchback-accuracy` about variants against the baseline, and of the mechanism.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -8,6 +9,9 @@
 
 namespace numsim::experiments::switchback_accuracy {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST_F(SwitchbackClaims, SayWhatTheyAreAbout) {
   AddBaseline(Llama(64));
@@ -48,9 +52,9 @@ TEST_F(SwitchbackClaims, AreNotMeasuredWithOneSeed) {
     }
   }
   for (size_t i = 0; i < kClaims; ++i) EXPECT_EQ(VerdictOf(i), "not measured") << i;
-  EXPECT_NE(Summarised().notes.find("llama 2x64, 64 tokens: not judged"), std::string::npos);
-  EXPECT_NE(MeasuredOf(kLlmWorse).find("0.0000 (one seed)"), std::string::npos);
-  EXPECT_NE(MeasuredOf(kLlmWorse).find("123 steps, 1 seed "), std::string::npos);
+  EXPECT_THAT(Summarised().notes, HasSubstr("llama 2x64, 64 tokens: not judged"));
+  EXPECT_THAT(MeasuredOf(kLlmWorse), HasSubstr("0.0000 (one seed)"));
+  EXPECT_THAT(MeasuredOf(kLlmWorse), HasSubstr("123 steps, 1 seed "));
 }
 
 // Nine of ten suffice; eight of nine do not.
@@ -104,7 +108,7 @@ TEST_F(SwitchbackClaims, AVariantThatDivergedDoesNotMatch) {
   AddBaseline(Llama(64));
   AddGaps(Llama(64), "switchback:int8", kDivergedGaps);
   EXPECT_EQ(VerdictOf(kMatchInt8), "does not hold");
-  EXPECT_NE(MeasuredOf(kMatchInt8).find("1 of 3 seeds diverged"), std::string::npos);
+  EXPECT_THAT(MeasuredOf(kMatchInt8), HasSubstr("1 of 3 seeds diverged"));
 }
 
 TEST_F(SwitchbackClaims, WhatABaselineDidNotLearnIsNotJudged) {
@@ -117,8 +121,8 @@ TEST_F(SwitchbackClaims, WhatABaselineDidNotLearnIsNotJudged) {
   AddGaps(Llama(64), "switchback:int8", kNoiseGaps);
   EXPECT_EQ(VerdictOf(kMatchInt8), "holds");
   const std::string notes = Summarised().notes;
-  EXPECT_NE(notes.find("clip 2x64, 64 tokens: not judged"), std::string::npos) << notes;
-  EXPECT_EQ(notes.find("llama 2x64, 64 tokens: not judged"), std::string::npos) << notes;
+  EXPECT_THAT(notes, HasSubstr("clip 2x64, 64 tokens: not judged"));
+  EXPECT_THAT(notes, Not(HasSubstr("llama 2x64, 64 tokens: not judged")));
 }
 
 TEST_F(SwitchbackClaims, AgainstABaselineThatDivergedAGapIsUnknown) {
@@ -152,16 +156,16 @@ TEST_F(SwitchbackClaims, GapsAreListedWithTheirIntervals) {
   const Interval gap = IntervalOf(kBehindGaps);
   const Interval hits = IntervalOf({-0.125 * 1.5, -0.125, 0});
   const double gained = kStart - 7.0 / 3;
-  EXPECT_NE(MeasuredOf(kMatchInt8)
-                .find(fmt::format("clip 2x64, 64 tokens, switchback:int8: {:.4f} [{:.4f}, {:.4f}], "
-                                  "{:.2f} %, accuracy {:+.2f} [{:+.1f}",
-                                  gap.mean,
-                                  gap.low,
-                                  gap.high,
-                                  100 * gap.mean / gained,
-                                  100 * hits.mean,
-                                  100 * hits.low)),
-            std::string::npos)
+  EXPECT_THAT(
+      MeasuredOf(kMatchInt8),
+      HasSubstr(fmt::format("clip 2x64, 64 tokens, switchback:int8: {:.4f} [{:.4f}, {:.4f}], "
+                            "{:.2f} %, accuracy {:+.2f} [{:+.1f}",
+                            gap.mean,
+                            gap.low,
+                            gap.high,
+                            100 * gap.mean / gained,
+                            100 * hits.mean,
+                            100 * hits.low)))
       << MeasuredOf(kMatchInt8);
 }
 
@@ -215,11 +219,10 @@ TEST_F(SwitchbackClaims, NoiseOfSomeModelsIsInPart) {
   }
   EXPECT_EQ(VerdictOf(kMechanism), "holds in part");
   const std::string measured = MeasuredOf(kMechanism);
-  EXPECT_NE(measured.find("In 1 of 3 cases"), std::string::npos) << measured;
-  EXPECT_NE(measured.find("clip 2x64, 64 to 128 tokens: llm-int8 25 % to 50 %, times 2.00; "
-                          "switchback 12.5 % to 12.5 %, times 1.00"),
-            std::string::npos)
-      << measured;
+  EXPECT_THAT(measured, HasSubstr("In 1 of 3 cases"));
+  EXPECT_THAT(measured,
+              HasSubstr("clip 2x64, 64 to 128 tokens: llm-int8 25 % to 50 %, times 2.00; "
+                        "switchback 12.5 % to 12.5 %, times 1.00"));
 }
 
 TEST_F(SwitchbackClaims, NoiseNeedsTwoBatchesAndBothVariants) {

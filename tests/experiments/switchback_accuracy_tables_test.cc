@@ -1,4 +1,4 @@
-// What `switchback-accuracy` derives from its tables: gaps, verdicts, errors of gradients.
+// Tests what `switchback-accuracy` derives from its tables: gaps, verdicts, errors of gradients.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/experiments/switchback_accuracy_fixture.h"
+#include "tests/support/error_of.h"
 
 namespace numsim::experiments::switchback_accuracy {
 namespace {

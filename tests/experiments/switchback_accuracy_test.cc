@@ -1,6 +1,7 @@
 // The experiment `switchback-accuracy`: variants, options, configurations, one training.
 #include "experiments/switchback_accuracy/switchback_accuracy.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,11 +14,15 @@
 
 #include "experiments/core/settings.h"
 #include "numsim/analysis/step_replay.h"
-#include "tests/experiments/error_message.h"
 #include "tests/experiments/golden_run.h"
+#include "tests/support/error_of.h"
 
 namespace numsim::experiments::switchback_accuracy {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 using Overrides = std::map<std::string, std::string>;
 
@@ -138,7 +143,7 @@ TEST(SwitchbackTrials, AreEveryTrainingWithEverySeed) {
 TEST(SwitchbackTrials, NameBadOptions) {
   const auto message_of = [](const std::string& option, const std::string& value) {
     const Overrides overrides = With(kTiny, option, value);
-    return MessageOf([&] { SwitchbackAccuracy().trials(SettingsWith(overrides)); });
+    return ErrorOf([&] { SwitchbackAccuracy().trials(SettingsWith(overrides)); });
   };
   EXPECT_EQ(message_of("steps", "10"), "no error");
   const std::vector<std::pair<std::string, std::string>> bad = {
@@ -181,9 +186,9 @@ TEST(SwitchbackTrials, NameBadOptions) {
   for (const auto& [option, value] : bad) {
     const std::string message = message_of(option, value);
     const bool is_path = value.starts_with("/");
-    EXPECT_NE(message.find(is_path ? value : "--" + option), std::string::npos)
+    EXPECT_THAT(message, HasSubstr(is_path ? value : "--" + option))
         << option << " " << value << ": " << message;
-    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    EXPECT_THAT(message, Not(HasSubstr("\n")));
   }
 }
 
@@ -384,6 +389,31 @@ TEST(SwitchbackRun, IsTheSameOnAnyNumberOfThreads) {
   }
   SetThreadCount(before);
   EXPECT_EQ(files[0], files[1]);
+}
+
+TEST(SwitchbackRun, HasTheTrainingsOfOneVariantAfterTheOther) {
+  const TemporaryDirectory directory;
+  const auto out = directory.Path() / "out";
+  RunWithoutFigures(SwitchbackAccuracy(), SettingsWith(kTiny, 2), out);
+  EXPECT_THAT(Bytes(out / "final.csv"),
+              StartsWith("model,size,tokens,kind,format,gradient_format,seed,parameters,"
+                         "status,steps,start_loss,train_loss,valid_loss,zero_shot\n"));
+  EXPECT_THAT(Bytes(out / "gradients.csv"),
+              StartsWith("model,size,tokens,kind,format,gradient_format,seed,step,layer,"
+                         "inner,error,own_error,cosine\n"));
+  const Table table = ReadCsv(out / "final.csv");
+  std::vector<std::string> rows, expected;
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    rows.push_back(CellsOf(
+        table, r, {"model", "size", "tokens", "kind", "format", "gradient_format", "seed"}));
+  }
+  for (const std::string model : {"clip 1x32 20 ", "llama 1x32 32 "}) {
+    for (const std::string variant :
+         {"standard bf16 bf16", "switchback int8 int8", "llm-int8 int8 int8"}) {
+      for (const char* const seed : {" 0", " 1"}) expected.push_back(model + variant + seed);
+    }
+  }
+  EXPECT_EQ(rows, expected);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What experiments that train models share.
+// Tests the parts that experiments with trainings share.
 #include "experiments/shared/training.h"
 
 #include <gtest/gtest.h>
@@ -6,12 +6,11 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/experiments/error_message.h"
+#include "tests/support/error_of.h"
+#include "tests/support/special_values.h"
 
 namespace numsim::experiments {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Settings With(const std::map<std::string, std::string>& options) {
   return {.preset = "quick", .seed = 0, .seeds = 1, .options = options};
@@ -69,10 +68,10 @@ TEST(ModelSizes, ErrorsNameTheOptionAndTheText) {
                                  "2X64",
                                  "2x1e2",
                                  "1x18446744073709551648"}) {
-    EXPECT_EQ(MessageOf([&text] { ParseSize("sizes", text); }),
+    EXPECT_EQ(ErrorOf([&text] { ParseSize("sizes", text); }),
               "--sizes: '" + text + "' is not LAYERSxWIDTH from 1x16 to 128x8192");
   }
-  EXPECT_EQ(MessageOf([] {
+  EXPECT_EQ(ErrorOf([] {
               ReadSizes(With({{"of", "2x64,2"}}), "of");
             }),
             "--of: '2' is not LAYERSxWIDTH from 1x16 to 128x8192");
@@ -162,7 +161,7 @@ TEST(ReadTraining, ErrorsNameTheOption) {
                                                         {"weight-decay", "101"},
                                                         {"clip", "-1"}}) {
     const Settings settings = With({{option, value}});
-    const std::string message = MessageOf([&settings] {
+    const std::string message = ErrorOf([&settings] {
       TrainConfig config;
       ReadTraining(settings, 0, config);
     });
@@ -191,7 +190,7 @@ TEST(ReadData, IsAFileOrGenerated) {
 
 TEST(ReadData, ErrorsNameTheOption) {
   const auto message_of = [](const std::map<std::string, std::string>& options) {
-    return MessageOf([&options] {
+    return ErrorOf([&options] {
       DataConfig data;
       options.contains("text") ? ReadText(With(options), data) : ReadCaptions(With(options), data);
     });
@@ -206,7 +205,7 @@ TEST(ReadData, ErrorsNameTheOption) {
 
 std::string CheckMessage(const std::map<std::string, std::string>& options,
                          const TrainConfig& config) {
-  return MessageOf([&] { CheckTraining(With(options), config); });
+  return ErrorOf([&] { CheckTraining(With(options), config); });
 }
 
 TEST(CheckTraining, AcceptsWhatTrains) {
@@ -278,12 +277,10 @@ TEST(CheckTraining, PathsAreNoKeys) {
 
 TEST(CheckTrainings, LooksAtEveryConfiguration) {
   std::vector<TrainConfig> configs(3, TinyLlama());
-  EXPECT_EQ(MessageOf([&] { CheckTrainings(With({}), configs, {}); }), "no error");
+  EXPECT_EQ(ErrorOf([&] { CheckTrainings(With({}), configs, {}); }), "no error");
   configs[2].train.batch = 1 << 12;
   const auto message_of = [&](const OptionsOfKeys& options) {
-    return MessageOf([&] {
-      CheckTrainings(With({{"batch", ""}, {"some", ""}}), configs, options);
-    });
+    return ErrorOf([&] { CheckTrainings(With({{"batch", ""}, {"some", ""}}), configs, options); });
   };
   EXPECT_TRUE(message_of({}).starts_with("--batch: ")) << message_of({});
   EXPECT_TRUE(message_of({{"train.batch", "some"}}).starts_with("--some: "));

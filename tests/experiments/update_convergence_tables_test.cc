@@ -1,4 +1,5 @@
-// What `update-convergence` makes of its table of losses: intervals, verdicts, the cheapest rules.
+// Tests what `update-convergence` derives from its table of losses: intervals, verdicts, the cheapest rules.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,6 +13,8 @@
 
 namespace numsim::experiments::update_convergence {
 namespace {
+
+using ::testing::HasSubstr;
 
 // Losses at steps 0, 5 and 10 of one run.
 struct Losses {
@@ -172,7 +175,7 @@ TEST_F(DerivedTables, SummaryAndFiguresComeFromTheTables) {
   EXPECT_EQ(summary.claims[0].verdict, "not measured");  // as printed
   EXPECT_EQ(summary.claims[1].verdict, "holds");         // norm
   EXPECT_EQ(summary.claims[2].verdict, "holds");         // projection
-  EXPECT_NE(summary.notes.find("stochastic 2"), std::string::npos);
+  EXPECT_THAT(summary.notes, HasSubstr("stochastic 2"));
   const std::vector<Figure> figures = Figures(settings, tables_);
   ASSERT_EQ(figures.size(), 2u);
   EXPECT_EQ(figures[0].name, "gap-quadratic-adam");

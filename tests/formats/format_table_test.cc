@@ -1,6 +1,7 @@
 // The table and the meaning of every code, against the literature and the independent oracle.
 #include "numsim/formats/format_table.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -15,13 +16,16 @@
 namespace numsim {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 using oracle::Format;
 using oracle::Grid;
 using oracle::Real;
 
 constexpr uint32_t kNo = oracle::kNoCode;
 
-// What the sources of docs/references.md print about a format.
+// The facts that the sources of docs/references.md print about a format.
 struct Facts {
   const char* name;
   int bits;
@@ -141,7 +145,7 @@ TEST(FormatTable, EntriesAreNamedSourcedAndValid) {
     EXPECT_EQ(FindFormat(entry.name), &entry);
     EXPECT_FALSE(entry.source.empty());
     EXPECT_FALSE(entry.note.empty());
-    EXPECT_EQ(entry.note.find('\n'), std::string_view::npos);
+    EXPECT_THAT(entry.note, Not(HasSubstr("\n")));
     EXPECT_NO_THROW(ValidateFormat(entry.spec, entry.name));
     for (char c : entry.name) {
       EXPECT_TRUE((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-') << c;

@@ -1,4 +1,5 @@
 // Names and custom descriptions of formats: what is accepted, what comes out, what is refused.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,6 +12,9 @@
 
 namespace numsim {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(ParseFormat, FindsEveryTableEntryByName) {
   for (const FormatEntry& entry : FormatTable()) {
@@ -87,8 +91,8 @@ void ExpectRefused(const Refused& refused) {
     ParseFormat(refused.text);
   } catch (const Error& error) {
     const std::string message = error.what();
-    EXPECT_NE(message.find(refused.named), std::string::npos) << message;
-    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    EXPECT_THAT(message, HasSubstr(refused.named));
+    EXPECT_THAT(message, Not(HasSubstr("\n")));
     return;
   }
   ADD_FAILURE() << "was accepted";
@@ -302,13 +306,13 @@ TEST(ValidateFormat, NamesTheFieldAtFault) {
   };
   FormatSpec spec = FindFormat("e4m3fn")->spec;
   spec.exponent_bits = 0;
-  EXPECT_NE(message(spec).find("made-up"), std::string::npos) << message(spec);
-  EXPECT_NE(message(spec).find("exponent"), std::string::npos) << message(spec);
+  EXPECT_THAT(message(spec), HasSubstr("made-up"));
+  EXPECT_THAT(message(spec), HasSubstr("exponent"));
   spec = FindFormat("e4m3fn")->spec;
   spec.mantissa_bits = 24;
-  EXPECT_NE(message(spec).find("mantissa"), std::string::npos) << message(spec);
+  EXPECT_THAT(message(spec), HasSubstr("mantissa"));
   spec.mantissa_bits = -1;
-  EXPECT_NE(message(spec).find("mantissa"), std::string::npos) << message(spec);
+  EXPECT_THAT(message(spec), HasSubstr("mantissa"));
 }
 
 TEST(ParseFormatList, SplitsAtCommasBetweenFormats) {

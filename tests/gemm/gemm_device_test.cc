@@ -1,6 +1,7 @@
 // Products of the device against the processor's under the same rule, bit for bit.
 #include "numsim/gemm/gemm_device.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,6 +16,8 @@
 
 namespace numsim {
 namespace {
+
+using ::testing::HasSubstr;
 
 struct Product {
   const char* a;
@@ -253,7 +256,7 @@ class DeviceGemmCall : public DeviceTest {
 
 TEST_F(DeviceGemmCall, RefusesWhatTheDeviceDoesNotCompute) {
   const auto expect = [&](const std::string& message, const char* part) {
-    EXPECT_NE(message.find(part), std::string::npos) << message;
+    EXPECT_THAT(message, HasSubstr(part));
   };
   expect(Refusal(Operand("e5m2", 16, 16), Operand("e5m2", 16, 16), "hopper-fp8-fast"),
          "no product e5m2 16 x 16 times e5m2 16 x 16 under rule hopper-fp8-fast");

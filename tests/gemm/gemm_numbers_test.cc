@@ -244,6 +244,62 @@ TEST(Gemm, AlignedSumsBeyondTheBitsOfFloat64AreExact) {
             std::nextafter(4095 * 1.75f * 1.75f, 0.0f));
 }
 
+// Two factors with the same rows each, whose products are those of the pairs in their order.
+struct ProductList {
+  FormatSpec format;
+  std::vector<uint32_t> a = {}, b = {};
+
+  void Add(size_t count, float x, float y) {
+    a.insert(a.end(), count, Encode(format, x));
+    b.insert(b.end(), count, Encode(format, y));
+  }
+  Factor Rows(const std::vector<uint32_t>& codes, size_t rows) const {
+    std::vector<uint32_t> all;
+    for (size_t row = 0; row < rows; ++row) all.insert(all.end(), codes.begin(), codes.end());
+    return {format, rows, codes.size(), all};
+  }
+  void Expect(const std::string& rule, float sum) const {
+    const Factor left = Rows(a, 3), right = Rows(b, 17);
+    EXPECT_EQ(DefinedElement(left, right, ParseAccumulationMode(rule), 0, 0), sum) << rule;
+    ExpectDefinedProduct(left, right, ParseAccumulationMode(rule));
+  }
+};
+
+// In units of 2^(E - F) the sum of a chunk may pass 2^24, beyond which a float32 has even integers
+// alone. Ones in all the bits that truncation drops then tell whether it was rounded before.
+TEST(Gemm, AlignedSumsBeyondTheBitsOfFloat32AreTruncatedAndNotRounded) {
+  // 120 448^2 + 255, in units of 1: 17 of 25 bits stay.
+  ProductList list{kE4M3fn};
+  list.Add(120, 448, 448);
+  list.Add(1, 15, 16);
+  list.Add(1, 15, 1);
+  list.Expect("trunc:16,127", 120 * 448 * 448);
+  list.Expect("trunc:16,126", 120 * 448 * 448);
+  // 240 448^2 + 2 511, in units of 2: 16 of 25 bits.
+  list = {kE4M3fn};
+  list.Add(240, 448, 448);
+  list.Add(1, 30, 32);
+  list.Add(1, 30, 2);
+  list.Add(1, 2, 1);
+  list.Expect("trunc:15,255", 240 * 448 * 448);
+}
+
+// The shortest chunk that passes 2^24: 64 510^2 and an accumulator of 2^17 - 1 make 2^24 + 255.
+TEST(Gemm, TheShortestChunkBeyondFloat32IsTruncatedAndNotRounded) {
+  for (const size_t chunk : {63, 64}) {
+    ProductList list{kBf16};
+    list.Add(1, 256, 510);
+    list.Add(1, 255, 2);
+    list.Add(1, 1, 1);
+    list.Add(chunk - 3, 0, 0);
+    list.Add(chunk, 510, 510);
+    const double sum = 0x1p17 - 1 + static_cast<double>(chunk) * 510 * 510;
+    const double unit = chunk == 63 ? 128 : 256;  // the 17th bit of a sum below or above 2^24
+    list.Expect(fmt::format("trunc:16,{}", chunk),
+                static_cast<float>(std::floor(sum / unit) * unit));
+  }
+}
+
 // |result - exact| <= (k + 3) u / (1 - (k + 3) u) sum |a b| for sums in any order; the 3
 // are the scaling and the rounding of the exact sum to compare with.
 TEST(GemmLibraryRule, LiesWithinTheErrorBoundOfAnyOrder) {

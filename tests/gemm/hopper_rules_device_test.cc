@@ -1,4 +1,4 @@
-// What cuBLASLt computes on a Hopper GPU: candidates of a rule are judged by every output, and the
+// Tests what cuBLASLt computes on a Hopper GPU: candidates of a rule are judged by every output, and the
 // number that each fits is printed. A test fails where no candidate fits all.
 //
 // With NUMSIM_RECORD_DIR set, small products are written there as tests/gemm/recorded wants
@@ -22,7 +22,7 @@ namespace {
 
 using HopperRules = HopperStudy;
 
-// What a candidate gives for the scales of the factors.
+// The result of a candidate for the scales of the factors.
 std::vector<uint32_t> Predicted(LibraryScaling scaling,
                                 const std::vector<float>& sums,
                                 const Factor& a,
@@ -64,7 +64,7 @@ void PutTellingScales(ScalesFor kind,
   b = best_b;
 }
 
-// What a candidate misses, to be thought about.
+// The results that a candidate misses, for the reader.
 void PrintMisses(const std::vector<uint32_t>& got,
                  const std::vector<uint32_t>& predicted,
                  const std::vector<float>& sums,
@@ -198,7 +198,7 @@ float Joined(std::vector<float> parts, Join join) {
 
 float AsBf16(float x) { return std::isnan(x) ? x : Decode(kBf16, Encode(kBf16, x)); }
 
-// What partial sums give under every way to join them.
+// The results of partial sums under every way to join them.
 void JudgeJoins(const std::vector<std::vector<float>>& parts,
                 size_t unit,
                 bool bf16,

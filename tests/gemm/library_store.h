@@ -1,4 +1,4 @@
-// What cuBLASLt may do to a finished sum: candidates, for studies of a device and for recorded
+// The operations that cuBLASLt may apply to a finished sum: candidates, for studies of a device and for recorded
 // products.
 #pragma once
 
@@ -43,7 +43,7 @@ inline float ScaledSum(LibraryScaling scaling, float s, float sa, float sb) {
                             (static_cast<double>(sa) * static_cast<double>(sb)));
 }
 
-// What an H200 was found to do with one scale for each operand, and with one for each row. cuBLASLt
+// The behaviour of an H200 with one scale for each operand, and with one for each row. cuBLASLt
 // is column-major, so that its first operand is the right one.
 inline constexpr LibraryScaling kHopperTensorScaling = LibraryScaling::kScalesFirst;
 inline constexpr LibraryScaling kHopperRowScaling = LibraryScaling::kRightFirst;

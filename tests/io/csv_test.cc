@@ -67,6 +67,12 @@ TEST_F(CsvTest, RoundTripsAnyText) {
   EXPECT_EQ(read.rows, table.rows);
 }
 
+TEST_F(CsvTest, LoneCarriageReturnsRoundTrip) {
+  const Table table{{"a", "b"}, {{"a\rb", "\r"}, {"\r", "a\r"}}};
+  WriteCsv(Path("t.csv"), table);
+  EXPECT_EQ(ReadCsv(Path("t.csv")).rows, table.rows);
+}
+
 TEST_F(CsvTest, LoneEmptyCellsRoundTrip) {
   const Table table{{"a"}, {{""}, {"x"}, {""}}};
   WriteCsv(Path("t.csv"), table);

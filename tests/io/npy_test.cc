@@ -8,6 +8,9 @@
 namespace numsim {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 using NpyTest = IoTest;
 
 // A version 1.0 file with that dict, not padded: the format only recommends it.
@@ -67,7 +70,7 @@ TEST_F(NpyTest, RoundTripsEveryTypeAndRank) {
   }
 }
 
-// What numpy.save(f, numpy.zeros((2, 3), numpy.float32)) of NumPy 2.4 writes before the data.
+// The bytes that numpy.save(f, numpy.zeros((2, 3), numpy.float32)) of NumPy 2.4 writes before the data.
 TEST_F(NpyTest, HeaderIsTheOneNumPyWrites) {
   WriteNpy(Path("a.npy"), Array{ElementType::kF32, {2, 3}, std::vector<std::byte>(24)});
   std::string expected("\x93NUMPY\1\0\x76\0", 10);
@@ -266,7 +269,7 @@ TEST_F(NpyTest, NoChangedHeaderByteCrashes) {
         std::string bad = good;
         bad[i] = static_cast<char>(value);
         const std::string message = ErrorOf([&] { ReadNpy(Put("bad.npy", bad)); });
-        EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+        EXPECT_THAT(message, Not(HasSubstr("\n")));
       }
     }
   }

@@ -9,6 +9,9 @@
 namespace numsim {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 using SafetensorsTest = IoTest;
 
 std::string FileOf(std::string_view json, std::string_view data) {
@@ -131,13 +134,13 @@ TEST_F(SafetensorsTest, HeadersThatAreNotStrictlyRightAreErrors) {
       {R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8],"x":1}})", "unknown field 'x'"},
       {R"({"a":{"dtype":3,"shape":[2],"data_offsets":[0,8]}})", "dtype has a number"},
       {R"({"a":{"dtype":["F32"],"shape":[2],"data_offsets":[0,8]}})", "a list"},
-      {R"({"a":{"dtype":"F32","shape":"2","data_offsets":[0,8]}})", "shape has a text"},
+      {R"({"a":{"dtype":"F32","shape":"2","data_offsets":[0,8]}})", "shape has a string"},
       {R"({"a":{"dtype":"F32","shape":2,"data_offsets":[0,8]}})", "shape has a number"},
       {"{" + Tensor("a", "F32", "[[2]]", "[0,8]") + "}", "shape has a list"},
       {"{" + Tensor("a", "F32", "[{}]", "[0,8]") + "}", "shape has an object"},
       {"{" + Tensor("a", "F32", "[-2]", "[0,8]") + "}", "negative"},
       {"{" + Tensor("a", "F32", "[2.0]", "[0,8]") + "}", "not an integer"},
-      {"{" + Tensor("a", "F32", "[true]", "[0,8]") + "}", "truth value"},
+      {"{" + Tensor("a", "F32", "[true]", "[0,8]") + "}", "a boolean"},
       {"{" + Tensor("a", "F32", "[null]", "[0,8]") + "}", "null"},
       {"{" + Tensor("a", "F32", "[99999999999999999999]", "[0,8]") + "}", "not an integer"},
       {"{" + Tensor("a", "F32", "[4294967296,4294967296]", "[0,8]") + "}", "too large"},
@@ -209,7 +212,7 @@ TEST_F(SafetensorsTest, NoTruncationIsReadAndNoChangedByteCrashes) {
         const SafetensorsFile file(path);
         for (const TensorInfo& tensor : file.Tensors()) file.Read(tensor.name);
       });
-      EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+      EXPECT_THAT(message, Not(HasSubstr("\n")));
     }
   }
 }

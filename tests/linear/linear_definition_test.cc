@@ -1,6 +1,7 @@
 // Every kind of layer against its algorithm (naive_layers.cc says which), bit for bit.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,9 @@ LinearOptions Options(const std::string& kind, const std::string& format = "") {
   return options;
 }
 
-void ExpectDefinition(const LinearOptions& options, LinearShape shape = kShape) {
+void ExpectDefinition(const LinearOptions& options, const LinearProblem& p) {
   SCOPED_TRACE(options.kind + " " + options.format + " " + options.gradient_format + " " +
                options.accumulate);
-  const LinearProblem p = UnevenProblem(shape);
   Linear layer(MakeLinearRecipe(options));
   naive::Setup setup = naive::SetupOf(options);
   if (options.kind == "tensor-wise") {
@@ -30,6 +30,27 @@ void ExpectDefinition(const LinearOptions& options, LinearShape shape = kShape) 
     setup.keeps_quantized = layer.recipe().saves == LinearSaves::kQuantized;
   }
   ExpectSameBits(Step(layer, p), naive::Layer(options, setup, p.x, p.w, p.g));
+}
+
+void ExpectDefinition(const LinearOptions& options, LinearShape shape = kShape) {
+  ExpectDefinition(options, UnevenProblem(shape));
+}
+
+// A number near x that lies halfway between two of that many significant bits.
+float Tie(float x, int bits) {
+  const float half = std::ldexp(1.0f, std::ilogb(x) - bits);
+  return (2 * std::floor(x / (2 * half)) + 1) * half;
+}
+
+// The same operands with ties of 3 to 8 significant bits, which scales that are powers of two keep.
+LinearProblem TiedProblem() {
+  LinearProblem p = UnevenProblem(kShape);
+  for (naive::Matrix* m : {&p.x, &p.w, &p.g}) {
+    for (size_t i = 0; i < m->data.size(); ++i) {
+      m->data[i] = Tie(m->data[i], 3 + static_cast<int>(i % 6));
+    }
+  }
+  return p;
 }
 
 TEST(Linear, StandardIsAlgorithm5InEachHighPrecision) {
@@ -188,6 +209,21 @@ TEST(Linear, TheScaleRuleIsThatOfTheOptions) {
       LinearOptions options = Options(kind, "e4m3fn");
       options.scale_rule = rule;
       ExpectDefinition(options);
+    }
+  }
+}
+
+TEST(Linear, TiesAreRoundedByTheDefinition) {
+  const LinearProblem p = TiedProblem();
+  ExpectDefinition(Options("standard"), p);
+  for (const char* kind :
+       {"switchback", "switchback-q", "llm-int8", "tensor-wise", "block", "mx"}) {
+    for (const char* format : {"int8", "e4m3fn", "e5m2"}) {
+      for (const char* rule : {"pow2-ceil", "e8m0"}) {
+        LinearOptions options = Options(kind, format);
+        options.scale_rule = rule;
+        ExpectDefinition(options, p);
+      }
     }
   }
 }

@@ -8,12 +8,10 @@
 #include <vector>
 
 #include "tests/linear/linear_problem.h"
+#include "tests/support/special_values.h"
 
 namespace numsim {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 // Each kind in int8 where it may be, and in e4m3fn.
 std::vector<LinearOptions> AllOptions() {

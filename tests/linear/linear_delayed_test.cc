@@ -8,15 +8,13 @@
 #include <vector>
 
 #include "numsim/base/error.h"
-#include "numsim/formats/format_table.h"
 #include "tests/linear/linear_problem.h"
+#include "tests/support/special_values.h"
 
 namespace numsim {
 namespace {
 
 constexpr LinearShape kShape{11, 13, 7};
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 LinearOptions Options(AmaxAlgorithm algorithm, size_t history = 4, int margin = 0) {
   LinearOptions options;
@@ -29,7 +27,7 @@ LinearOptions Options(AmaxAlgorithm algorithm, size_t history = 4, int margin = 
 class Tensor {
  public:
   Tensor(const char* format, float largest, const DelayedScalingOptions& options)
-      : format_(ParseFormat(format).spec), largest_(largest), options_(options) {}
+      : format_(format), largest_(largest), options_(options) {}
 
   // Quantises under the scale of earlier steps.
   naive::Operand Quantise(const naive::Matrix& in) const {
@@ -67,7 +65,7 @@ class Tensor {
   }
 
  private:
-  FormatSpec format_;
+  std::string format_;
   float largest_;
   DelayedScalingOptions options_;
   float inv_scale_ = 1;
@@ -80,14 +78,13 @@ struct ByHand {
       : x("e4m3fn", 448, options), w("e4m3fn", 448, options), g("e5m2", 57344, options) {}
 
   naive::Results Step(const LinearProblem& p) {
-    const AccumulationMode fp32 = ParseAccumulationMode("fp32");
     const naive::Operand x8 = x.Quantise(p.x), w8 = w.Quantise(p.w), g8 = g.Quantise(p.g);
     x.Update(p.x);
     w.Update(p.w);
     g.Update(p.g);
-    return {naive::Product(x8, w8, fp32),
-            naive::Product(g8, Transposed(w8), fp32),
-            naive::Product(Transposed(g8), Transposed(x8), fp32)};
+    return {naive::Product(x8, w8, "fp32"),
+            naive::Product(g8, Transposed(w8), "fp32"),
+            naive::Product(Transposed(g8), Transposed(x8), "fp32")};
   }
 
   std::vector<float> State() const {

@@ -20,7 +20,7 @@ std::string Rule(const LinearRecipe& recipe, LinearGemm product) {
   return ToString(recipe[product].accumulation);
 }
 
-// What CheckOnDevice says of the recipe; empty where it says nothing.
+// Returns the message of CheckOnDevice for the recipe, or an empty text.
 std::string Refusal(const LinearRecipe& recipe) {
   try {
     CheckOnDevice(recipe);

@@ -168,7 +168,7 @@ TEST_P(DeviceLinearTest, AnEmptyDimensionGivesZerosOrNothing) {
   }
 }
 
-// What is kept is what is counted: with codes, X and W are not looked at again.
+// The bytes that are saved are those that are counted: with codes, X and W are not looked at again.
 TEST_P(DeviceLinearTest, KeptBytesAreThoseThatBackwardReads) {
   const LinearProblem p = InBf16(UnevenProblem(kSmall));
   DeviceLinear layer(RecipeOf(GetParam()));
@@ -209,7 +209,7 @@ class DeviceLinearRecipeTest : public DeviceTest {
   }
 };
 
-// Other operands draw otherwise: codes that could be shared but for that are made again.
+// Other operands draw otherwise: codes that could otherwise be shared are made again.
 TEST_F(DeviceLinearRecipeTest, StochasticXAndWAreDrawnForEachProduct) {
   const Rounding stochastic{RoundingMode::kStochastic, StochasticVariant::kB, 8};
   for (const bool x : {true, false}) {

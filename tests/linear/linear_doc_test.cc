@@ -1,5 +1,6 @@
 // docs/linear.md shows a table of the kinds that is made from the library's recipes.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -12,6 +13,8 @@
 
 namespace numsim {
 namespace {
+
+using ::testing::HasSubstr;
 
 // "int8 row", "e4m3fn block:32 e8m0", "bf16".
 std::string OperandText(const OperandRecipe& operand) {
@@ -87,8 +90,7 @@ TEST(LinearDoc, TableEqualsTheLibrarys) {
 TEST(LinearDoc, TableHasARowForEveryKind) {
   const std::string table = LinearTable();
   for (const LinearKind& kind : LinearKinds()) {
-    EXPECT_NE(table.find("\n| `" + std::string(kind.name) + "` | "), std::string::npos)
-        << kind.name;
+    EXPECT_THAT(table, HasSubstr("\n| `" + std::string(kind.name) + "` | ")) << kind.name;
   }
 }
 

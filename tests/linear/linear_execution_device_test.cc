@@ -1,5 +1,6 @@
 // How layers run on the device: which operations, in which order, without waiting; what they
 // refuse.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -13,6 +14,8 @@
 
 namespace numsim {
 namespace {
+
+using ::testing::HasSubstr;
 
 using List = std::vector<std::string>;
 
@@ -184,7 +187,7 @@ TEST_F(DeviceLinearExecution, SumsThatNeedNotFit32BitsAreAnErrorThatNamesTheShap
   } catch (const Error& error) {
     const std::string message = error.what();
     for (const char* part : {"int8", "32 x 133145", "133145 x 16"}) {
-      EXPECT_NE(message.find(part), std::string::npos) << message;
+      EXPECT_THAT(message, HasSubstr(part));
     }
   }
   stream().Wait();

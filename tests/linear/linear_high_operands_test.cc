@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "numsim/formats/format_table.h"
 #include "tests/linear/linear_problem.h"
 #include "tests/support/io_fixture.h"
 
@@ -65,7 +64,7 @@ std::vector<QuantisedKind> QuantisedKinds() {
 
 class ByHand {
  public:
-  ByHand(const QuantisedKind& kind, const OperandSet& high, const FormatSpec& high_precision)
+  ByHand(const QuantisedKind& kind, const OperandSet& high, const std::string& high_precision)
       : kind_(kind), high_(high), high_precision_(high_precision) {}
 
   // `kept`: X as the weight gradient finds it.
@@ -86,11 +85,10 @@ class ByHand {
     if (high_.Has(operand)) return naive::Cast(tensor, high_precision_);
     const bool gradient =
         operand == LinearOperand::kInputGradientG || operand == LinearOperand::kWeightGradientG;
-    return naive::Quantised(
-        tensor,
-        {.format = ParseFormat(gradient ? kind_.gradient_format : kind_.format).spec,
-         .group = kind_.groups[static_cast<int>(operand)],
-         .rule = kind_.rule});
+    return naive::Quantised(tensor,
+                            {.format = gradient ? kind_.gradient_format : kind_.format,
+                             .group = kind_.groups[static_cast<int>(operand)],
+                             .rule = kind_.rule});
   }
 
   // `first`: operand A of the product; B is the next one.
@@ -99,21 +97,18 @@ class ByHand {
                         const naive::Operand& b) const {
     const auto second = static_cast<LinearOperand>(static_cast<int>(first) + 1);
     const bool high = high_.Has(first) && high_.Has(second);
-    const FormatSpec int8 = ParseFormat("int8").spec;
-    const bool exact = a.format == int8 && b.format == int8;
-    return naive::Product(
-        a, b, ParseAccumulationMode(exact ? "exact" : "fp32"), high ? 0 : kind_.segment);
+    const bool exact = a.format == "int8" && b.format == "int8";
+    return naive::Product(a, b, exact ? "exact" : "fp32", high ? 0 : kind_.segment);
   }
 
   const QuantisedKind& kind_;
   OperandSet high_;
-  FormatSpec high_precision_;
+  std::string high_precision_;
 };
 
 TEST(HighOperands, EachOperandIsCastOrQuantisedAsTheSetSays) {
   const LinearProblem p = UnevenProblem(kShape);
   for (const char* const high_precision : {"bf16", "fp32"}) {
-    const FormatSpec format = ParseFormat(high_precision).spec;
     for (const QuantisedKind& kind : QuantisedKinds()) {
       const bool keeps_codes = std::string_view(kind.name) == "te-hybrid";
       for (const OperandSet& set : AllSets(keeps_codes)) {
@@ -123,8 +118,8 @@ TEST(HighOperands, EachOperandIsCastOrQuantisedAsTheSetSays) {
         options.high_precision = high_precision;
         options.high_operands = set;
         if (kind.segment != 0) options.block = kind.segment;
-        const naive::Matrix saved = keeps_codes ? p.x : naive::Cast(p.x, format).values;
-        ExpectSameBits(Step(options, p), ByHand(kind, set, format).Step(p, saved));
+        const naive::Matrix saved = keeps_codes ? p.x : naive::Cast(p.x, high_precision).values;
+        ExpectSameBits(Step(options, p), ByHand(kind, set, high_precision).Step(p, saved));
       }
     }
   }
@@ -215,18 +210,16 @@ TEST(HighOperands, UnderDelayedScalingAnExemptTensorIsCast) {
   const LinearProblem p = UnevenProblem(kShape);
   LinearOptions options = Options("te-hybrid", "x");
   options.delayed = DelayedScalingOptions{};
-  const naive::Operand x = naive::Cast(p.x, ParseFormat("bf16").spec);
+  const naive::Operand x = naive::Cast(p.x, "bf16");
   const auto first = [](const naive::Matrix& in, const char* format) {
     return naive::Quantised(
-        in,
-        {.format = ParseFormat(format).spec, .group = naive::WholeTensor(), .given = Scale{1, 1}});
+        in, {.format = format, .group = naive::WholeTensor(), .given = Scale{1, 1}});
   };
   const naive::Operand w = first(p.w, "e4m3fn"), g = first(p.g, "e5m2");
-  const AccumulationMode fp32 = ParseAccumulationMode("fp32");
   ExpectSameBits(Step(options, p),
-                 {naive::Product(x, w, fp32),
-                  naive::Product(g, Transposed(w), fp32),
-                  naive::Product(Transposed(g), Transposed(x), fp32)});
+                 {naive::Product(x, w, "fp32"),
+                  naive::Product(g, Transposed(w), "fp32"),
+                  naive::Product(Transposed(g), Transposed(x), "fp32")});
 }
 
 TEST(HighOperands, AKindThatKeepsCodesHasWholeTensorsAlone) {

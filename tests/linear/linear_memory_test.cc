@@ -1,4 +1,4 @@
-// What a layer keeps for its backward pass: how many bytes, and nothing else.
+// Tests how many bytes a layer saves for its backward pass, and that it saves nothing else.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -11,7 +11,7 @@
 
 #include "numsim/linear/linear.h"
 #include "numsim/random/distributions.h"
-#include "tests/linear/naive_linear.h"
+#include "tests/reference/linear/naive_linear.h"
 
 namespace numsim {
 

@@ -1,5 +1,6 @@
 #include "numsim/linear/linear_recipe.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -7,9 +8,13 @@
 #include <vector>
 
 #include "numsim/base/error.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 LinearOptions Kind(const std::string& kind) {
   LinearOptions options;
@@ -17,24 +22,18 @@ LinearOptions Kind(const std::string& kind) {
   return options;
 }
 
-// Text of the Error, "" without one.
-std::string MessageOf(const LinearOptions& options) {
-  try {
-    MakeLinearRecipe(options);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+// Returns the message of the Error, or kNoError.
+std::string RecipeError(const LinearOptions& options) {
+  return ErrorOf([&] { MakeLinearRecipe(options); });
 }
 
 void ExpectMessage(const LinearOptions& options, const std::vector<std::string>& parts) {
-  const std::string message = MessageOf(options);
-  EXPECT_NE(message, "") << options.kind << ": no error";
+  const std::string message = RecipeError(options);
+  EXPECT_NE(message, kNoError) << options.kind;
   for (const std::string& part : parts) {
-    EXPECT_NE(message.find(part), std::string::npos)
-        << "\"" << message << "\" does not name " << part;
+    EXPECT_THAT(message, HasSubstr(part)) << "\"" << message << "\" does not name " << part;
   }
-  EXPECT_EQ(message.find('\n'), std::string::npos);
+  EXPECT_THAT(message, Not(HasSubstr("\n")));
 }
 
 TEST(LinearKinds, AreTheTenOfTheList) {
@@ -43,7 +42,7 @@ TEST(LinearKinds, AreTheTenOfTheList) {
     names.emplace_back(kind.name);
     EXPECT_FALSE(kind.summary.empty()) << kind.name;
     EXPECT_FALSE(kind.source.empty()) << kind.name;
-    EXPECT_EQ(MessageOf(Kind(std::string(kind.name))), "") << kind.name;
+    EXPECT_EQ(RecipeError(Kind(std::string(kind.name))), kNoError) << kind.name;
     EXPECT_EQ(MakeLinearRecipe(Kind(std::string(kind.name))).kind, kind.name);
   }
   EXPECT_EQ(names,

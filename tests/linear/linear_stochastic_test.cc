@@ -101,7 +101,7 @@ TEST(LinearStochastic, NearestGradientsDoNotReadTheStream) {
   }
 }
 
-// G is 0.3 steps everywhere but for one 127 in each row and column, which sets the scale, so
+// G is 0.3 steps everywhere except for one 127 in each row and column, which sets the scale, so
 // rounding to nearest loses all of the rest. An element of a gradient is a sum of `inner`
 // independent two-valued terms of range |factor|; by Hoeffding's inequality its mean over N streams
 // is off by more than sqrt(ln(2 / p) sum(range^2) / (2 N)) with probability at most p = 1e-9 an

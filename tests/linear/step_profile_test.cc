@@ -35,7 +35,5 @@ TEST(TimedPart, AddsItsLifeToItsPartAlone) {
   EXPECT_EQ(profile.Sum(), profile[StepPhase::kNorm]);
 }
 
-TEST(TimedPart, WithoutAProfileDoesNothing) { const TimedPart part(nullptr, StepPhase::kNorm); }
-
 }  // namespace
 }  // namespace numsim

@@ -126,8 +126,14 @@ using MmaUnitsOfDevice = DeviceTest;
 TEST_F(MmaUnitsOfDevice, NothingIsWrittenForNoRows) {
   const MmaUnit& unit = MmaUnits()[0];
   if (!MmaUnavailable(unit).empty()) GTEST_SKIP() << MmaUnavailable(unit);
-  MultiplyByUnit(unit, {}, {}, 0, 0, unit.InnerStep(), {}, stream());
-  stream().Wait();
+  const std::vector<float> before(64, 7.0f);
+  DeviceArray<float> memory = OnDevice<float>(before, stream());
+  const std::vector<uint8_t> codes(32 * 8);
+  const DeviceArray<uint8_t> rows = OnDevice<uint8_t>(codes, stream());
+  const DeviceSpan<float> nothing = memory.span().subspan(0, 0);
+  MultiplyByUnit(unit, {}, rows.span(), 0, 8, unit.InnerStep(), nothing, stream());
+  MultiplyByUnit(unit, rows.span(), {}, 8, 0, unit.InnerStep(), nothing, stream());
+  EXPECT_EQ(OnHost<float>(memory.span(), stream()), before);
 }
 
 }  // namespace

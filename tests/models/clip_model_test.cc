@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,8 @@
 
 namespace numsim {
 namespace {
+
+using ::testing::HasSubstr;
 
 template <typename T>
 std::unique_ptr<Model<T>> MakeUnsettledClip(const ModelConfig& config) {
@@ -79,7 +82,7 @@ TEST(ClipModel, LearnsFourPairsByHeart) {
 
 using Rows = std::vector<std::vector<double>>;
 
-// What a pass showed at a point, `count` rows, each brought to norm 1.
+// The tensor that a pass showed under a name, `count` rows, each brought to norm 1.
 Rows UnitRows(const Recorder<double>& recorder, const std::string& point, size_t count) {
   const std::vector<double>& all = recorder.Activation(point);
   Rows rows(count);
@@ -293,7 +296,7 @@ TEST(ClipModel, FirstAndLastLayersMayStayInHighPrecision) {
   precision.first_last_high = true;
   const auto model = MakeClipModel<float>(TinyImageModel(ModelKind::kClip), precision, 6);
   for (const NamedState& state : model->SaveState()) {
-    EXPECT_NE(state.name.find(".blocks."), std::string::npos) << state.name;
+    EXPECT_THAT(state.name, HasSubstr(".blocks."));
   }
   EXPECT_EQ(model->SaveState().size(), model->LinearLayers().size() - 3);
 }

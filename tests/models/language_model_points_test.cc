@@ -1,4 +1,4 @@
-// What observers of a language model's passes see, and what their changes do.
+// Tests what observers of a language model's passes see, and what their changes do.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -12,7 +12,7 @@
 #include "numsim/base/parallel.h"
 #include "numsim/models/internal/model_kinds.h"
 #include "tests/models/language_model_problem.h"
-#include "tests/models/naive_language_model.h"
+#include "tests/reference/models/naive_language_model.h"
 #include "tests/support/finite_differences.h"
 
 namespace numsim {

@@ -58,7 +58,7 @@ void ExpectLayerGradients(ParameterList<double>& parameters, const Problem& prob
   ExpectGradient("x", x, x_gradient, loss);
 }
 
-// What a layer needs to be made, and memory for what it puts out.
+// The arguments that make a layer, and memory for its output.
 struct Setting {
   ParameterList<double> parameters{5};
   LinearFactory<double> linears{parameters, {}};

@@ -10,6 +10,7 @@
 #include "numsim/models/internal/model_kinds.h"
 #include "numsim/random/distributions.h"
 #include "tests/models/language_model_problem.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {
@@ -40,21 +41,12 @@ TEST(LinearFactory, AddressesStayWhenMoreLayersAreMade) {
   EXPECT_EQ(first.name(), "layer");
 }
 
-std::string MessageOf(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(LinearFactory, OverrideThatNamesNoLayerIsAnError) {
   LinearPrecision precision;
   precision.overrides = {{"*.qkv", {}}, {"blocks.*.gate", {}}};
   ModelConfig config = TinyLanguageModel(ModelKind::kLlama);
   config.layers = 1;
-  EXPECT_EQ(MessageOf([&] { MakeLanguageModel<float>(config, precision, 1); }),
+  EXPECT_EQ(ErrorOf([&] { MakeLanguageModel<float>(config, precision, 1); }),
             "linear.override 'blocks.*.gate' names no layer; there are: blocks.0.attention.qkv, "
             "blocks.0.attention.out, blocks.0.mlp.gate_up, blocks.0.mlp.down, head");
 }
@@ -99,7 +91,7 @@ TEST(LinearFactory, StateOfAnotherModelIsAnError) {
   const auto model = MakeLanguageModel<float>(config, Delayed(), 1);
   std::vector<NamedState> states = model->SaveState();
   states[1].name = "blocks.9.attention.out";
-  EXPECT_EQ(MessageOf([&] { model->RestoreState(states); }),
+  EXPECT_EQ(ErrorOf([&] { model->RestoreState(states); }),
             "state of 'blocks.9.attention.out', which is no linear layer of the model");
   EXPECT_TRUE(MakeLanguageModel<float>(config, {}, 1)->SaveState().empty());
 }

@@ -1,4 +1,4 @@
-// What every model has to keep, whatever its kind.
+// The properties that every model has, whatever its kind.
 #pragma once
 
 #include <gtest/gtest.h>

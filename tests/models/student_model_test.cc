@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,6 +12,9 @@
 
 namespace numsim {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 ModelConfig TinyStudent(size_t inputs) {
   ModelConfig config;
@@ -176,7 +180,7 @@ TEST(StudentModel, TeacherIsNoneOfItsParametersAndSeenByNobody) {
   const ModelConfig config = TinyStudent(7);
   const auto model = MakeUnsettledStudent<double>(config);
   for (const Parameter<double>& parameter : model->parameters()) {
-    EXPECT_EQ(parameter.name.find("teacher"), std::string::npos);
+    EXPECT_THAT(parameter.name, Not(HasSubstr("teacher")));
   }
   Recorder<double> recorder;
   Pass<double> pass;

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,6 +11,8 @@
 
 namespace numsim {
 namespace {
+
+using ::testing::HasSubstr;
 
 template <typename T>
 std::unique_ptr<Model<T>> MakeUnsettledVision(const ModelConfig& config) {
@@ -213,8 +216,8 @@ TEST(VisionModel, BadConfigurationsAreErrors) {
   ModelConfig config = TinyImageModel(ModelKind::kVit);
   LinearPrecision precision;
   precision.overrides.emplace_back().layers = "*.gate_up";
-  EXPECT_NE(ComplaintOf([&] { MakeVisionModel<float>(config, precision, 1); }).find("*.gate_up"),
-            std::string::npos);
+  EXPECT_THAT(ComplaintOf([&] { MakeVisionModel<float>(config, precision, 1); }),
+              HasSubstr("*.gate_up"));
   config.patch = 4;
   EXPECT_EQ(ComplaintOf([&] { MakeVisionModel<float>(config, {}, 1); }),
             "model.patch: 4 does not divide model.image = 6");

@@ -7,12 +7,10 @@
 #include <random>
 
 #include "numsim/base/error.h"
+#include "tests/support/special_values.h"
 
 namespace numsim::moment_test {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Draws for one array.
 class Source {
@@ -49,12 +47,12 @@ float Draw(std::string_view kind, size_t i, Source& source) {
   if (kind == "huge") return static_cast<float>(sign * (1 - 0.9 * source.Uniform()) * 3.4028234e38);
   if (kind == "powers")
     return static_cast<float>(sign * std::ldexp(1.0, -static_cast<int>(i % 40)));
-  if (kind == "nan") return kNan;
+  if (kind == "nan") return kNaN;
   if (kind == "infinite") return sign > 0 ? kInfinity : -kInfinity;
   float any = std::bit_cast<float>(static_cast<uint32_t>(source.Word()));
   if (kind == "wide") return std::isfinite(any) ? any : 1.0f;
   NUMSIM_CHECK(kind == "specials", "{}", kind);
-  const float special[] = {kNan, -kNan, kInfinity, -kInfinity, 0.0f, -0.0f};
+  const float special[] = {kNaN, -kNaN, kInfinity, -kInfinity, 0.0f, -0.0f};
   return source.Word() % 4 == 0 ? special[source.Word() % 6] : static_cast<float>(normal);
 }
 

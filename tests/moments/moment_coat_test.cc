@@ -12,12 +12,10 @@
 
 #include "numsim/formats/named_formats.h"
 #include "tests/moments/moment_cases.h"
+#include "tests/support/special_values.h"
 
 namespace numsim::moment_test {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 CoatBlock BlockOf(const FormatSpec& format, const std::vector<float>& values) {
   return CoatFormat(format).MakeBlock(values.data(), values.size());
@@ -43,7 +41,7 @@ TEST(CoatFormat, ExponentsOfOtherFormats) {
 TEST(CoatFormat, ZerosAndWhatIsNotFiniteStayOutOfTheRange) {
   const CoatBlock plain = BlockOf(kE4M3fn, {0.5f, -3.0f});
   const CoatBlock mixed =
-      BlockOf(kE4M3fn, {0.0f, 0.5f, -0.0f, kNan, -3.0f, kInfinity, -kInfinity, 0.0f, 0.0f});
+      BlockOf(kE4M3fn, {0.0f, 0.5f, -0.0f, kNaN, -3.0f, kInfinity, -kInfinity, 0.0f, 0.0f});
   EXPECT_EQ(mixed.absmax, plain.absmax);
   EXPECT_EQ(mixed.exponent, plain.exponent);
 }
@@ -52,7 +50,7 @@ TEST(CoatFormat, BlocksOfOneMagnitudeAndOfNoneAreNotExpanded) {
   EXPECT_EQ(BlockOf(kE4M3fn, {0.3f, -0.3f, 0.3f, 0.0f}).exponent, 1.0f);
   EXPECT_EQ(BlockOf(kE4M3fn, {0.3f, -0.3f, 0.3f, 0.0f}).absmax, 0.3f);
   for (const std::vector<float>& values :
-       {std::vector<float>{0.0f, -0.0f}, {kNan, kInfinity}, std::vector<float>{}}) {
+       {std::vector<float>{0.0f, -0.0f}, {kNaN, kInfinity}, std::vector<float>{}}) {
     EXPECT_EQ(BlockOf(kE4M3fn, values).exponent, 1.0f);
     EXPECT_EQ(BlockOf(kE4M3fn, values).absmax, 448.0f);
   }
@@ -64,7 +62,7 @@ TEST(CoatFormat, ExponentStaysWithinItsLimits) {
   for (const float exponent : {1.0f / 16, 1.0f, 16.5625f, 65536.0f}) {
     EXPECT_TRUE(IsCoatExponent(exponent)) << exponent;
   }
-  for (const float exponent : {0.0f, -1.0f, 1.0f / 32, 1.03f, 65537.0f, kInfinity, kNan}) {
+  for (const float exponent : {0.0f, -1.0f, 1.0f / 32, 1.03f, 65537.0f, kInfinity, kNaN}) {
     EXPECT_FALSE(IsCoatExponent(exponent)) << exponent;
   }
 }

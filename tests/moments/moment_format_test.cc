@@ -1,21 +1,20 @@
 #include "numsim/moments/moment_format.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "numsim/base/error.h"
 #include "numsim/formats/named_formats.h"
 #include "tests/moments/moment_cases.h"
+#include "tests/support/error_of.h"
 
 namespace numsim::moment_test {
 namespace {
 
-std::string ErrorOf(const std::string& text) {
-  try {
-    ParseMomentFormat(text);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+using ::testing::HasSubstr;
+
+std::string ParseError(const std::string& text) {
+  return ErrorOf([&] { ParseMomentFormat(text); });
 }
 
 TEST(ParseMomentFormat, ReadsEveryPart) {
@@ -51,7 +50,7 @@ TEST(ParseMomentFormat, SaysWhatIsExact) {
   EXPECT_FALSE(ParseMomentFormat("bf16").IsExact());
 }
 
-// What is written here is printed back as it is, or as the text behind it.
+// A text below is printed back as it is, or as the text behind it.
 TEST(MomentFormatName, LeavesDefaultsOut) {
   const std::pair<const char*, const char*> texts[] = {
       {"fp32", "fp32"},
@@ -98,12 +97,12 @@ TEST(ParseMomentFormat, RefusesTextsThatMeanNothing) {
       {"dynamic@block", "dynamic[:BLOCK]"},
       {"e4m3fn@tensor:128", "tensor takes no block"},
       {"e4m3fn@none:128", "none takes no block"},
-      {"e4m3fn@block:0", "'0' is not a block of elements from 1"},
-      {"e4m3fn@block:", "'' is not a block of elements"},
-      {"e4m3fn@block:-1", "'-1' is not a block of elements"},
-      {"e4m3fn@block:12x", "'12x' is not a block of elements"},
-      {"e4m3fn@block:99999999999", "is not a block of elements"},
-      {"dynamic:0", "'0' is not a block of elements"},
+      {"e4m3fn@block:0", "'0' is not a block size from 1"},
+      {"e4m3fn@block:", "'' is not a block size"},
+      {"e4m3fn@block:-1", "'-1' is not a block size"},
+      {"e4m3fn@block:12x", "'12x' is not a block size"},
+      {"e4m3fn@block:99999999999", "is not a block size"},
+      {"dynamic:0", "'0' is not a block size"},
       {"dynamics", "'dynamics'"},
       {"e4m3fn+", "expected +sr or +sr:BITS"},
       {"e4m3fn+rne", "expected +sr or +sr:BITS"},
@@ -120,7 +119,7 @@ TEST(ParseMomentFormat, RefusesTextsThatMeanNothing) {
       {"fp16@coat:64", "up to 8"},
   };
   for (const auto& [text, part] : texts) {
-    EXPECT_NE(ErrorOf(text).find(part), std::string::npos) << text << ": " << ErrorOf(text);
+    EXPECT_THAT(ParseError(text), HasSubstr(part)) << text << ": " << ParseError(text);
   }
 }
 

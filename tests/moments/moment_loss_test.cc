@@ -1,4 +1,4 @@
-// What storing loses: the measurement of it, what a second storing loses, and the shares of second
+// The error of storing: its measurement, the error of a second storing, and the shares of second
 // moments that are flushed.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
 // Bytes of stored moments, their state for checkpoints, and threads.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -11,6 +12,8 @@
 
 namespace numsim::moment_test {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr RandomStream kRandom{3, 4};
 
@@ -90,8 +93,8 @@ TEST(MomentState, RefusesAnotherLengthAndStaysAsItWas) {
     for (const int more : {-1, 1}) {
       std::vector<std::byte> state = before;
       state.resize(state.size() + static_cast<size_t>(more));
-      EXPECT_NE(RestoreError(store, state).find("129 elements in " + ToString(store.format())),
-                std::string::npos)
+      EXPECT_THAT(RestoreError(store, state),
+                  HasSubstr("129 elements in " + ToString(store.format())))
           << text;
     }
     EXPECT_EQ(store.Save(), before) << text;
@@ -108,7 +111,7 @@ TEST(MomentState, RefusesScalesThatNoMomentHas) {
     for (const float bad : {0.0f, -1.0f, kNan, kInfinity}) {
       std::vector<std::byte> state = before;
       std::memcpy(state.data() + state.size() - sizeof(float), &bad, sizeof(float));
-      EXPECT_NE(RestoreError(store, state).find("of its scales is"), std::string::npos) << text;
+      EXPECT_THAT(RestoreError(store, state), HasSubstr("has the invalid value")) << text;
       EXPECT_EQ(store.Save(), before) << text;
     }
   }
@@ -117,7 +120,7 @@ TEST(MomentState, RefusesScalesThatNoMomentHas) {
   std::vector<std::byte> state = store.Save();
   const float bad = 1.01f;
   std::memcpy(state.data() + state.size() - sizeof(float), &bad, sizeof(float));
-  EXPECT_NE(RestoreError(store, state).find("number 1 of its scales is 1.01"), std::string::npos);
+  EXPECT_THAT(RestoreError(store, state), HasSubstr("scale 1 has the invalid value 1.01"));
 }
 
 class MomentThreads : public testing::Test {
@@ -169,7 +172,7 @@ TEST_F(MomentThreads, AndBackendsChangeNoBit) {
   }
 }
 
-// What is stored depends on what was drawn, element by element.
+// The stored values depend on the random bits, element by element.
 TEST(MomentRandom, AnotherStreamGivesOtherCodes) {
   const std::vector<float> data = MakeData("single-zero", 1000);
   for (const std::string& text : FormatTexts()) {

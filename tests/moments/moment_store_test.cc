@@ -60,6 +60,22 @@ TEST_P(MomentStoreOracle, StoresTheSameCodesOfManyElements) {
   }
 }
 
+// Elements that threads take in parts of 16384 each have random bits of their own.
+TEST(MomentStore, RandomBitsDoNotRepeatInALargeTensor) {
+  for (const char* text :
+       {"bf16@none+sr", "int8@block+sr", "e2m1fn@block:7+sr", "e4m3fn@coat+sr", "dynamic+sr"}) {
+    SCOPED_TRACE(text);
+    ASSERT_NO_FATAL_FAILURE(ExpectAsOracle(text, MakeData("normal", 2 * 16384 + 5), true));
+  }
+  constexpr size_t kPart = 16384;
+  MomentStore store(ParseMomentFormat("int8@tensor+sr"), 2 * kPart, true);
+  std::vector<float> data(2 * kPart, 0.3f);
+  data.front() = 1;  // so that 0.3 lies between two codes
+  store.Store(data, kRandom);
+  const std::vector<uint32_t> codes = ReadState(store).codes;
+  EXPECT_FALSE(std::equal(codes.begin() + 1, codes.begin() + kPart, codes.begin() + kPart + 1));
+}
+
 INSTANTIATE_TEST_SUITE_P(Formats,
                          MomentStoreOracle,
                          testing::ValuesIn(TestedFormats()),

@@ -8,12 +8,10 @@
 #include <vector>
 
 #include "tests/ops/operation_checks.h"
+#include "tests/support/special_values.h"
 
 namespace numsim {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Values from -20 to 20, at which everything happens.
 template <typename T>
@@ -69,7 +67,7 @@ TEST(Activations, GradientsEqualCentralDifferences) {
   });
 }
 
-// What all six write, from inputs of x.
+// The outputs of all six, for inputs x.
 template <typename T>
 std::vector<Grid<T>> AllOf(const Grid<T>& x, const Grid<T>& g) {
   const size_t rows = x.rows(), cols = x.cols();
@@ -172,7 +170,7 @@ TYPED_TEST(ActivationsOf, NanGoesThrough) {
   WithEachBackend([&] {
     Grid<T> x(2, 18, 1);
     const Grid<T> g(2, 18, 2);
-    x(1, 4) = T{kNan};
+    x(1, 4) = T{kNaN};
     const auto out = AllOf(x, g);
     for (const size_t i : {0, 1, 2, 4, 5}) {
       EXPECT_TRUE(std::isnan(out[i](1, 4))) << i;

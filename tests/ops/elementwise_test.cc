@@ -11,12 +11,10 @@
 #include "numsim/formats/format_table.h"
 #include "numsim/rounding/encode.h"
 #include "tests/ops/operation_checks.h"
+#include "tests/support/special_values.h"
 
 namespace numsim {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 EncodePlan StochasticPlan(const char* format, int bits) {
   return MakeEncodePlan(ParseFormat(format).spec,
@@ -188,7 +186,7 @@ TEST(Elementwise, BitsDependOnNeitherTargetNorThreads) {
 
 TEST(Elementwise, NanAndInfinityGoThrough) {
   Grid<float> a(2, 17, 1);
-  a(0, 16) = kNan;
+  a(0, 16) = kNaN;
   a(1, 3) = kInfinity;
   Grid<float> sum(2, 17), sums(1, 17);
   Add<float>(a.View(), a.View(), sum.View());
@@ -267,7 +265,7 @@ TYPED_TEST(OfBothTypes, MeasureAbsoluteLeavesOutWhatIsNotFinite) {
     Grid<T> x(kTestRows, cols, 1);
     x(0, 0) = T{kInfinity};
     x(7, cols / 2) = T{-kInfinity};
-    x(299, cols - 1) = T{kNan};
+    x(299, cols - 1) = T{kNaN};
     x(298, cols - 1) = T{-9};
     double sum = 0, square_sum = 0;
     size_t finite = 0;
@@ -303,7 +301,7 @@ TEST(MeasureAbsolute, DependsOnNeitherTargetNorThreads) {
 
 TEST(MeasureAbsolute, OfNothingIsZero) {
   Grid<float> none(0, 5), bad(1, 2);
-  bad(0, 0) = bad(0, 1) = kNan;
+  bad(0, 0) = bad(0, 1) = kNaN;
   EXPECT_EQ(MeasureAbsolute<float>(none.View()).mean, 0);
   EXPECT_EQ(MeasureAbsolute<float>(bad.View()).mean, 0);
   EXPECT_EQ(MeasureAbsolute<float>(bad.View()).nonfinite, 2u);

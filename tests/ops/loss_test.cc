@@ -11,12 +11,10 @@
 #include "tests/ops/grid.h"
 #include "tests/support/every_backend.h"
 #include "tests/support/finite_differences.h"
+#include "tests/support/special_values.h"
 
 namespace numsim {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Normal draws times `spread`, row by row.
 template <typename T>
@@ -169,7 +167,7 @@ void ExpectNanOfItsRowAlone(float odd) {
 }
 
 TEST(CrossEntropy, NanAndInfinityMakeTheirRowNan) {
-  for (const float odd : {kNan, kInfinity}) {
+  for (const float odd : {kNaN, kInfinity}) {
     ExpectNanOfItsRowAlone<float>(odd);
     ExpectNanOfItsRowAlone<double>(odd);
   }
@@ -258,7 +256,7 @@ TEST(CrossEntropy, HasTheSameBitsOnEveryTargetWithAnyThreads) {
 
 TEST(CrossEntropy, NanRowHasTheSameBitsOnEveryTarget) {
   Grid<float> logits(2, 21, 12);
-  logits(0, 20) = -kNan;
+  logits(0, 20) = -kNaN;
   logits(1, 2) = kInfinity;
   Grid<float> expected(2, 21);
   CrossEntropy<float>(logits.View(), Indices({1, 2}), 1, expected.View());
@@ -326,7 +324,7 @@ TEST(SquaredError, HasTheSameBitsOnEveryTargetWithAnyThreads) {
 
 TEST(SquaredError, NanGoesThrough) {
   Grid<float> y(2, 3, 19);
-  y(1, 1) = kNan;
+  y(1, 1) = kNaN;
   Grid<float> gradient(2, 3);
   EXPECT_TRUE(std::isnan(
       SquaredError<float>(y.View(), Grid<float>(2, 3, 20).View(), 1, gradient.View()).sum));
@@ -346,7 +344,7 @@ void ExpectCountsOfClasses() {
   EXPECT_EQ(CountBestOfClass<T>(scores.View(), Indices({5, 6, 8, 7})), 3u);
   scores(1, 0) = 1;  // a tie: the first is the answer
   EXPECT_EQ(CountBestOfClass<T>(scores.View(), Indices({5, 6, 5, 7})), 3u);
-  scores(3, 0) = T{kNan};
+  scores(3, 0) = T{kNaN};
   EXPECT_EQ(CountBestOfClass<T>(scores.View(), Indices({5, 6, 5, 7})), 2u);
 }
 

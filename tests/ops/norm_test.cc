@@ -9,13 +9,12 @@
 
 #include "numsim/ops/elementwise.h"
 #include "tests/ops/operation_checks.h"
+#include "tests/support/special_values.h"
 
 namespace numsim {
 namespace {
 
 constexpr double kEpsilon = 1e-5;
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Inputs of a norm with `groups` vectors of n elements a row, and all that its operations write.
 template <typename T>
@@ -291,7 +290,7 @@ TYPED_TEST(NormsOf, NanStaysInItsVector) {
   using T = TypeParam;
   WithEachBackend([&] {
     Problem<T> p(2, 3, 17);
-    p.x(1, 17 + 16) = T{kNan};
+    p.x(1, 17 + 16) = T{kNaN};
     for (const Result<T>& r : {WithRmsNorm(p), WithLayerNorm(p)}) {
       for (size_t c = 0; c < 3 * 17; ++c) {
         EXPECT_EQ(std::isnan(r.y(1, c)), c / 17 == 1);

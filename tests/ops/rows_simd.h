@@ -1,4 +1,4 @@
-// What rows-inl.h offers, as functions on arrays; by dispatch to the active target.
+// The functions of rows-inl.h on arrays, by dispatch to the active target.
 #pragma once
 
 #include <cstddef>

@@ -11,12 +11,10 @@
 #include "numsim/random/distributions.h"
 #include "tests/ops/rows_simd.h"
 #include "tests/support/every_backend.h"
+#include "tests/support/special_values.h"
 
 namespace numsim {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // The neighbours on both sides of where e^x leaves the normal numbers.
 constexpr float kLowest = -0x1.5d589ep+6f, kBelowLowest = -0x1.5d58a0p+6f;
@@ -67,7 +65,7 @@ TEST(ExpRow, IsZeroBelowTheNormalsAndInfinityAboveThem) {
                                 kInfinity,
                                 kHighest,
                                 0,
-                                kNan};
+                                kNaN};
   WithEachBackend([&] {
     std::vector<float> y(x.size());
     ExpOf(x.data(), x.size(), y.data());
@@ -96,7 +94,7 @@ TEST(SigmoidRow, IsWithinTwoUlp) {
 }
 
 TEST(SigmoidRow, HasItsLimitsAtInfinity) {
-  const std::vector<float> x = {-kInfinity, -1000, 1000, kInfinity, kNan};
+  const std::vector<float> x = {-kInfinity, -1000, 1000, kInfinity, kNaN};
   WithEachBackend([&] {
     std::vector<float> y(x.size());
     SigmoidOf(x.data(), x.size(), y.data());

@@ -1,7 +1,8 @@
-// What holds for every row of the table of optimisers, and docs/optimizers.md, which shows it.
+// Tests what holds for every row of the table of optimisers, and docs/optimizers.md, which shows it.
 #include "numsim/optim/optimizer_kinds.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -19,6 +20,8 @@
 
 namespace numsim {
 namespace {
+
+using ::testing::HasSubstr;
 
 using optimizer_problem::Problem;
 using optimizer_problem::SameBits;
@@ -43,7 +46,7 @@ TEST(OptimizerKinds, TheDocsShowTheTable) {
   for (const OptimizerKindRow& row : OptimizerKindRows()) {
     table += fmt::format("| `{}` {} | {} | {} |\n", row.name, row.source, row.state, row.direction);
   }
-  EXPECT_NE(page.find("\n" + table + "<!-- end -->\n"), std::string::npos)
+  EXPECT_THAT(page, HasSubstr("\n" + table + "<!-- end -->\n"))
       << "put this into docs/optimizers.md:\n"
       << table;
 }

@@ -7,6 +7,7 @@
 
 #include "numsim/optim/optimizer.h"
 #include "tests/support/optimizer_problem.h"
+#include "tests/support/special_values.h"
 
 namespace numsim {
 namespace {
@@ -15,8 +16,6 @@ using optimizer_problem::Floats;
 using optimizer_problem::Problem;
 using optimizer_problem::SameBits;
 using optimizer_problem::TensorShape;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 const std::vector<TensorShape> kTwo = {{"a", ParameterRole::kMatrix, 3, 5},
                                        {"b", ParameterRole::kMatrix, 1, 9}};

@@ -75,29 +75,40 @@ struct Algorithm2 {
   }
 };
 
-// Small gradients for a while, then jumps: the case that update clipping is for. Returns the
-// largest RMS.
-double Follow(const OptimizerConfig& config) {
+constexpr uint64_t kJump = 30;  // the step of Follow whose gradient is a thousand times as large
+
+// Small gradients for a while, then jumps: the case that update clipping is for. Compares every
+// step with the algorithm and returns its RMS.
+Doubles Follow(const OptimizerConfig& config) {
   constexpr size_t n = 45;
   Problem problem(config, OneMatrix(n));
   Algorithm2 reference(config, problem.Weights());
-  double largest = 0;
+  Doubles rms;
   for (uint64_t step = 0; step < 60; ++step) {
-    problem.DrawGradients(step, step == 30 ? 1.0f : step == 50 ? 1e-2f : 1e-3f);
+    problem.DrawGradients(step, step == kJump ? 1.0f : step == 50 ? 1e-2f : 1e-3f);
     reference.Step(problem.Gradient(), 2e-2);
     const OptimizerStep& taken = problem.optimizer().Step(2e-2, step);
     EXPECT_NEAR(taken.tensors[0].rms / reference.rms, 1, 2e-5) << "step " << step;
-    largest = std::max(largest, taken.tensors[0].rms);
+    rms.push_back(taken.tensors[0].rms);
     for (size_t i = 0; i < n; ++i) {
       const double weight = static_cast<double>(problem.Weights()[i]);
       EXPECT_NEAR(weight, reference.theta[i], 2e-6) << "step " << step;
-      if (std::abs(weight - reference.theta[i]) > 2e-6) return largest;
+      if (std::abs(weight - reference.theta[i]) > 2e-6) return rms;
     }
   }
-  return largest;
+  return rms;
 }
 
-TEST(StableAdamW, FollowsAlgorithm2) { EXPECT_GT(Follow(Stable()), 5); }
+// The jump is one that clipping decides: its RMS is near the greatest that u >= (1 - hat) g^2
+// allows, far above the threshold of 1.
+TEST(StableAdamW, FollowsAlgorithm2) {
+  const Doubles rms = Follow(Stable());
+  ASSERT_EQ(rms.size(), 60u);
+  const double hat = 0.99 * (1 - std::pow(0.99, kJump)) / (1 - std::pow(0.99, kJump + 1));
+  const double most = 1 / std::sqrt(1 - hat);  // 5.2
+  EXPECT_NEAR(rms[kJump] / most, 1, 0.03);
+  EXPECT_EQ(*std::max_element(rms.begin(), rms.end()), rms[kJump]);
+}
 
 TEST(StableAdamW, FollowsItWithEachSwitch) {
   const auto with = [](const std::function<void(StableOptions&)>& change) {
@@ -263,7 +274,7 @@ TEST(StableAdamW, TheRmsIsBoundedAndAJumpReachesTheBound) {
   }
 }
 
-// What AdamW reports is the RMS of Algorithm 2: with v and its bias corrected.
+// AdamW reports the RMS of Algorithm 2: with v and its bias corrected.
 TEST(StableAdamW, AdamWReportsTheSameRmsAndTakesTheWholeStep) {
   for (const bool previous : {false, true}) {
     OptimizerConfig stable = Stable(), adam = Stable();

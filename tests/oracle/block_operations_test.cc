@@ -12,6 +12,7 @@
 #include "numsim/oracle/cases.h"
 #include "numsim/oracle/operation.h"
 #include "numsim/rounding/encode.h"
+#include "tests/support/special_values.h"
 
 namespace numsim {
 namespace {
@@ -19,7 +20,6 @@ namespace {
 using Numbers = std::vector<uint64_t>;
 
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 Numbers BitsOf(const std::vector<float>& values) {
   Numbers bits;
@@ -175,14 +175,14 @@ TEST(QuantizeMx, ZeroBlockHasScaleOne) {
 
 TEST(QuantizeMx, NanAndInfinityLeaveTheScaleAlone) {
   const auto operation = MakeOperation({.op = "quantize-mx", .to = "e4m3fn"});
-  const Numbers results = Quantized(*operation, {kNan, kInfinite, -kInfinite, 1.0f});
+  const Numbers results = Quantized(*operation, {kNaN, kInfinite, -kInfinite, 1.0f});
   EXPECT_EQ(results[0], 127u - 8);
   EXPECT_EQ(results[1], 0x7Fu);
   EXPECT_EQ(results[2], 0x7Eu);
   EXPECT_EQ(results[3], 0xFEu);
   EXPECT_EQ(results[4], 0x78u);
   const auto fp4 = MakeOperation({.op = "quantize-mx", .to = "e2m1fn"});
-  EXPECT_EQ(Quantized(*fp4, {kNan, 1.0f})[1], 7u);
+  EXPECT_EQ(Quantized(*fp4, {kNaN, 1.0f})[1], 7u);
 }
 
 TEST(QuantizeMx, OverflowPolicyCanBeGiven) {
@@ -231,7 +231,7 @@ TEST(QuantizeNvfp4, ScaleIsASixthOfTheMaximum) {
 
 TEST(QuantizeNvfp4, ScaleThatRoundsToZeroGivesZeros) {
   const auto operation = MakeOperation({.op = "quantize-nvfp4"});
-  const Numbers results = Quantized(*operation, {0x1p-20f, -0x1p-20f, kInfinite, kNan});
+  const Numbers results = Quantized(*operation, {0x1p-20f, -0x1p-20f, kInfinite, kNaN});
   EXPECT_EQ(results[0], 0u);
   EXPECT_EQ(results[1], 0u);
   EXPECT_EQ(results[2], 8u);
@@ -254,7 +254,7 @@ TEST(QuantizeNvfp4, TensorScaleDividesTheMaximumAndTheElements) {
 
 TEST(QuantizeNvfp4, TensorScaleThatIsNotFiniteAndPositiveGivesNan) {
   const auto operation = MakeOperation({.op = "quantize-nvfp4", .tensor_scale = true});
-  for (const float tensor : {0.0f, -0.0f, -1.0f, kInfinite, -kInfinite, kNan}) {
+  for (const float tensor : {0.0f, -0.0f, -1.0f, kInfinite, -kInfinite, kNaN}) {
     std::vector<float> values(17, 1.0f);
     values[16] = tensor;
     const Numbers results = Evaluate(*operation, BitsOf(values));

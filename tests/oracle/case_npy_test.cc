@@ -76,7 +76,7 @@ TEST_F(CaseNpyTest, NamesWhatIsWrong) {
   const auto u8 = ElementType::kU8;
   ExpectMessage(ErrorOf([&] { Read(u8, {4}, Bytes(4)); }), {"cases.npy", "(4,)", "(cases, 4)"});
   ExpectMessage(ErrorOf([&] { Read(u8, {2, 3}, Bytes(6)); }), {"(2, 3)", "a b sum bit"});
-  ExpectMessage(ErrorOf([&] { Read(u8, {1, 6}, Bytes(6)); }), {"(1, 6)", "or one column more"});
+  ExpectMessage(ErrorOf([&] { Read(u8, {1, 6}, Bytes(6)); }), {"(1, 6)", "or one more column"});
   ExpectMessage(ErrorOf([&] { Read(u8, {1, 4}, Bytes(4), true); }), {"(cases, 5)", "flags"});
   ExpectMessage(ErrorOf([&] { Read(u8, {0, 4}, Bytes()); }), {"cases.npy: no cases"});
   ExpectMessage(ErrorOf([&] {

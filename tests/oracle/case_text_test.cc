@@ -129,11 +129,11 @@ TEST_F(TallyTextTest, NamesLineAndColumnOfAFault) {
            {"", {"cases: no cases", "a b sum bit"}},
            {"\n \r\n", {"cases: no cases"}},
            {"01 02 03\n", {"line 1, column 4 (bit) is missing, expected a b sum bit"}},
-           {"01 02 03 1 00 00\n", {"line 1, column 6 is one too many for a b sum bit flags"}},
+           {"01 02 03 1 00 00\n", {"line 1, column 6 is unexpected after a b sum bit flags"}},
            {"01 02 03 1 xy\n", {"line 1, column 5 (flags): 'xy' is not a hexadecimal number"}},
            {"01 02 03 1\n01 2Z 03 1\n", {"line 2, column 2 (b): '2Z' is not a hexadecimal"}},
            {"01 02 03 1\n\n01 02 03 2\n", {"line 3, column 4 (bit): '2' does not fit into 1 bits"}},
-           {"01 02 03 1\n01 02 03 1 00\n", {"line 2, column 5 is one too many for a b sum bit"}},
+           {"01 02 03 1\n01 02 03 1 00\n", {"line 2, column 5 is unexpected after a b sum bit"}},
            {"01 02 03 1 00\n01 02 03 1\n", {"line 2, column 5 (flags) is missing"}},
            {"01 02 03 1\n01\n", {"line 2, column 2 (b) is missing"}},
            {std::string("01 02 03 1\n0\0 02 03 1\n", 22), {"line 2, column 1 (a): '0\\x00'"}}}) {

@@ -181,7 +181,7 @@ TEST(DotSequential, FusedAndUnfusedDiffer) {
   EXPECT_EQ(Decode(kE4M3fn, static_cast<uint32_t>(ResultOf(*unfused, swapped))), -0.03125f);
 }
 
-// What a tensor core does, in double: sums of one chunk of few e4m3fn products are exact there.
+// Computes as a tensor core does, in double: sums of one chunk of few e4m3fn products are exact there.
 float TruncatedSum(const Pairs& pairs, int fraction_bits) {
   const auto exponent = [](double x) {
     int e = 0;
@@ -364,7 +364,8 @@ TEST(DotModelled, LibraryIsRefused) {
     MakeOperation({.op = "dot", .format = "e4m3fn", .accumulation = "library"});
     ADD_FAILURE() << "no error";
   } catch (const Error& error) {
-    EXPECT_TRUE(std::string(error.what()).starts_with("--accumulator library ")) << error.what();
+    const std::string message = error.what();
+    EXPECT_TRUE(message.starts_with("--accumulation-mode library ")) << message;
   }
 }
 

@@ -1,5 +1,6 @@
 #include "numsim/oracle/operation.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -10,23 +11,16 @@
 #include "numsim/arith/arith.h"
 #include "numsim/base/error.h"
 #include "numsim/formats/named_formats.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {
 
+using ::testing::HasSubstr;
 using Numbers = std::vector<uint64_t>;
 
-std::string ErrorOf(const OperationRequest& request) {
-  try {
-    MakeOperation(request);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-bool Contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
+std::string RequestError(const OperationRequest& request) {
+  return ErrorOf([&] { MakeOperation(request); });
 }
 
 struct HandComputed {
@@ -273,14 +267,14 @@ TEST(Operation, ColumnsStateWidthKindAndDigits) {
 }
 
 TEST(MakeOperation, UnknownOperationListsTheNames) {
-  const std::string message = ErrorOf({.op = "plus", .format = "e4m3fn"});
+  const std::string message = RequestError({.op = "plus", .format = "e4m3fn"});
   for (const char* part : {"--op 'plus'", "convert", "fma", "quantize-mx", "dot"}) {
-    EXPECT_TRUE(Contains(message, part)) << message;
+    EXPECT_THAT(message, HasSubstr(part));
   }
 }
 
 TEST(MakeOperation, NamesTheOptionThatIsNotUsed) {
-  const auto message = [](const OperationRequest& request) { return ErrorOf(request); };
+  const auto message = [](const OperationRequest& request) { return RequestError(request); };
   OperationRequest add{.op = "add", .format = "e4m3fn"};
   add.format_c = "fp32";
   EXPECT_EQ(message(add), "--op add does not use --format-c");
@@ -290,7 +284,7 @@ TEST(MakeOperation, NamesTheOptionThatIsNotUsed) {
   EXPECT_EQ(message({.op = "add", .format = "fp16", .scale_format = "e8m0fnu"}),
             "--op add does not use --scale-format");
   EXPECT_EQ(message({.op = "add", .format = "fp16", .accumulation = "fp32"}),
-            "--op add does not use --accumulator");
+            "--op add does not use --accumulation-mode");
   EXPECT_EQ(message({.op = "neg", .format = "fp16", .rounding = Rounding{}}),
             "--op neg does not use --rounding");
   EXPECT_EQ(message({.op = "to-i8", .format = "fp16", .overflow = Overflow::kSaturate}),
@@ -304,20 +298,25 @@ TEST(MakeOperation, NamesTheOptionThatIsNotUsed) {
 }
 
 TEST(MakeOperation, NamesTheOptionThatIsMissingOrWrong) {
-  EXPECT_EQ(ErrorOf({.op = "add"}), "--op add needs --format");
-  EXPECT_EQ(ErrorOf({.op = "convert"}), "--op convert needs --to");
-  EXPECT_EQ(ErrorOf({.op = "quantize-mx"}), "--op quantize-mx needs --to");
-  EXPECT_TRUE(Contains(ErrorOf({.op = "add", .format = "e4m4n"}), "--format: format 'e4m4n'"));
-  EXPECT_TRUE(Contains(ErrorOf({.op = "add", .format = "fp16", .format_b = "x"}), "--format-b: "));
-  EXPECT_TRUE(Contains(ErrorOf({.op = "dot", .format = "fp16", .accumulation = "fp99"}),
-                       "--accumulator 'fp99' is neither exact nor FORMAT nor FORMAT:unfused"));
-  EXPECT_TRUE(Contains(ErrorOf({.op = "dot", .format = "fp16", .length = 5000}), "--length 5000"));
-  EXPECT_TRUE(Contains(ErrorOf({.op = "dot", .format = "fp16", .length = -1}), "--length -1"));
-  EXPECT_TRUE(Contains(
-      ErrorOf({.op = "add",
-               .format = "fp16",
-               .rounding = Rounding{.mode = RoundingMode::kStochastic, .random_bits = 33}}),
-      "33 random bits"));
+  EXPECT_EQ(RequestError({.op = "add"}), "--op add needs --format");
+  EXPECT_EQ(RequestError({.op = "convert"}), "--op convert needs --to");
+  EXPECT_EQ(RequestError({.op = "quantize-mx"}), "--op quantize-mx needs --to");
+  EXPECT_THAT(RequestError({.op = "add", .format = "e4m4n"}),
+              HasSubstr("--format: format 'e4m4n'"));
+  EXPECT_THAT(RequestError({.op = "add", .format = "fp16", .format_b = "x"}),
+              HasSubstr("--format-b: "));
+  EXPECT_THAT(RequestError({.op = "dot", .format = "fp16", .accumulation = "fp99"}),
+              HasSubstr("--accumulation-mode: accumulator 'fp99' is neither exact nor FORMAT nor "
+                        "FORMAT:unfused"));
+  EXPECT_THAT(RequestError({.op = "dot", .format = "fp16", .length = 5000}),
+              HasSubstr("--length 5000"));
+  EXPECT_THAT(RequestError({.op = "dot", .format = "fp16", .length = -1}),
+              HasSubstr("--length -1"));
+  EXPECT_THAT(
+      RequestError({.op = "add",
+                    .format = "fp16",
+                    .rounding = Rounding{.mode = RoundingMode::kStochastic, .random_bits = 33}}),
+      HasSubstr("33 random bits"));
 }
 
 }  // namespace

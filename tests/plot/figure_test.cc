@@ -10,6 +10,9 @@
 namespace numsim {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 using FigureTest = IoTest;
 
 Series Line(std::string label, int style, std::vector<double> x, std::vector<double> y) {
@@ -122,12 +125,12 @@ TEST(GnuplotScript, HoldsDataAndBothFilesAndNoPath) {
                                  "title 'a_1'",
                                  "set title 'e4m3fn_sr' noenhanced",
                                  "noenhanced"}) {
-    EXPECT_NE(script.find(text), std::string::npos) << text;
+    EXPECT_THAT(script, HasSubstr(text)) << text;
   }
   EXPECT_EQ(Count(script, "title 'b'"), 1u);
   EXPECT_EQ(script.find("\n1 10 30\n") < script.find("with filledcurves"), true);
   EXPECT_LT(script.find("with filledcurves"), script.find("with linespoints"));
-  EXPECT_EQ(script.find(std::filesystem::temp_directory_path().string()), std::string::npos);
+  EXPECT_THAT(script, Not(HasSubstr(std::filesystem::temp_directory_path().string())));
   EXPECT_EQ(script, GnuplotScript(Simple()));
 }
 
@@ -144,7 +147,7 @@ TEST(GnuplotScript, NarrowLogAxisShowsNumbers) {
   Figure figure = Simple();
   figure.panels[0].series = {Line("a", 0, {1, 2}, {3.1, 3.3})};
   const std::string script = GnuplotScript(figure);
-  EXPECT_NE(script.find("'3.2' 3.2"), std::string::npos) << script;
+  EXPECT_THAT(script, HasSubstr("'3.2' 3.2"));
 }
 
 // Two series of bars in rows with names, beside a panel of curves.
@@ -180,9 +183,9 @@ TEST(GnuplotScript, BarsHaveTheirNamesFromTheTopDown) {
                                  "with boxes linecolor rgb '#009E73' fillstyle solid 0.85 noborder "
                                  "title 'c'",
                                  "set ytics enhanced\nunset label 2\n\n# Panel 2\n"}) {
-    EXPECT_NE(script.find(text), std::string::npos) << text << "\n" << script;
+    EXPECT_THAT(script, HasSubstr(text)) << text << "\n" << script;
   }
-  EXPECT_EQ(script.find("$curve_1"), std::string::npos);
+  EXPECT_THAT(script, Not(HasSubstr("$curve_1")));
 }
 
 TEST(LayOut, NamesOfBarsTakeWidthAndRowsTakeHeight) {
@@ -210,8 +213,7 @@ TEST_F(FigureTest, BarsAreDrawn) {
   figure.panels.push_back(empty);
   EXPECT_EQ(DrawFigure(figure, Directory()).size(), 3u);
   EXPECT_EQ(Names().size(), 3u);
-  EXPECT_NE(Bytes(Path("loss.svg")).find("blocks.0.mlp.gate_up weight-gradient.x"),
-            std::string::npos);
+  EXPECT_THAT(Bytes(Path("loss.svg")), HasSubstr("blocks.0.mlp.gate_up weight-gradient.x"));
 }
 
 TEST_F(FigureTest, SvgAndPdfStandBesideAScriptThatRedrawsThem) {
@@ -220,8 +222,8 @@ TEST_F(FigureTest, SvgAndPdfStandBesideAScriptThatRedrawsThem) {
   EXPECT_EQ(DrawFigure(Simple(), Directory()), expected);
   EXPECT_EQ(Names(), (std::vector<std::string>{"loss.gp", "loss.pdf", "loss.svg"}));
   const std::string svg = Bytes(Path("loss.svg"));
-  EXPECT_NE(svg.find("Loss &amp; more"), std::string::npos);
-  EXPECT_NE(svg.find("e4m3fn_sr"), std::string::npos);
+  EXPECT_THAT(svg, HasSubstr("Loss &amp; more"));
+  EXPECT_THAT(svg, HasSubstr("e4m3fn_sr"));
   EXPECT_TRUE(Bytes(Path("loss.pdf")).starts_with("%PDF-"));
 
   std::filesystem::remove(Path("loss.svg"));
@@ -238,7 +240,7 @@ TEST_F(FigureTest, TwoDrawingsHaveTheSameBytes) {
   if (!HasGnuplot()) GTEST_SKIP() << "no gnuplot that writes SVG and PDF";
   DrawFigure(Simple(), Directory());
   const std::string svg = Bytes(Path("loss.svg")), pdf = Bytes(Path("loss.pdf"));
-  EXPECT_NE(pdf.find("/CreationDate (D:19700101000000"), std::string::npos);
+  EXPECT_THAT(pdf, HasSubstr("/CreationDate (D:19700101000000"));
   DrawFigure(Simple(), Directory());
   EXPECT_EQ(Bytes(Path("loss.svg")), svg);
   EXPECT_EQ(Bytes(Path("loss.pdf")), pdf);

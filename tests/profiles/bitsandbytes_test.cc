@@ -8,8 +8,8 @@
 
 #include "numsim/profiles/profile.h"
 #include "tests/profiles/patterns.h"
-#include "tests/profiles/reference.h"
 #include "tests/reference/oracle.h"
+#include "tests/reference/profiles/conversions.h"
 
 namespace numsim {
 namespace {

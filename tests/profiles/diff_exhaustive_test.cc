@@ -6,7 +6,7 @@
 
 #include "numsim/base/parallel.h"
 #include "tests/profiles/differences.h"
-#include "tests/profiles/reference.h"
+#include "tests/reference/profiles/conversions.h"
 
 namespace numsim {
 namespace {

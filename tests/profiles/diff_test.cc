@@ -3,6 +3,7 @@
 #include "numsim/profiles/diff.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,9 +16,12 @@
 #include "tests/profiles/differences.h"
 #include "tests/profiles/patterns.h"
 #include "tests/reference/inputs.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr uint64_t kSign32 = 0x8000'0000;
 constexpr uint64_t kNansOfOneSign = 0x7F'FFFF;
@@ -154,7 +158,7 @@ TEST(Diff, OfAConversionWithItselfIsEmpty) {
 }
 
 // (448, 464] is 2^19 patterns of each sign: NaN against 448. HIP's shifts bring back (2^-74,
-// 2^-69), five binades but for one pattern. CUDA drops the sign of a NaN.
+// 2^-69), five binades except for one pattern. CUDA drops the sign of a NaN.
 TEST(DiffTotals, CudaAndHipToE4m3) {
   const Difference difference =
       Diff(FromFloat32("cuda-13", "e4m3fn"), FromFloat32("hip-host", "e4m3fn"));
@@ -256,16 +260,6 @@ TEST(DiffFloat64, EqualsAnEvaluationOfItsOwn) {
   }
 }
 
-template <typename Action>
-std::string ErrorOf(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(DiffErrors, NameWhatDoesNotFit) {
   const ProfileConversion e4m3 = FromFloat32("cuda-13", "e4m3fn");
   const ProfileConversion fp4 = FromFloat32("cuda-13", "e2m1fn");
@@ -274,7 +268,7 @@ TEST(DiffErrors, NameWhatDoesNotFit) {
   for (const auto diff : {&Diff, &DiffByBruteForce}) {
     EXPECT_NE(ErrorOf([&] { diff(e4m3, fp4, 0); }), "no error");
     const std::string sources = ErrorOf([&] { diff(e4m3, f64, 0); });
-    EXPECT_NE(sources.find("float64"), std::string::npos) << sources;
+    EXPECT_THAT(sources, HasSubstr("float64"));
     EXPECT_NE(ErrorOf([&] { diff(wide, wide, 0); }), "no error");
   }
   EXPECT_NE(ErrorOf([&] { DiffByBruteForce(f64, f64); }), "no error");

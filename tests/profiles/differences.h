@@ -1,4 +1,4 @@
-// What the tests of Diff share.
+// Shared by the tests of Diff.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,28 +1,23 @@
 // The table of profiles, and requests that it cannot serve.
 #include "numsim/profiles/profile.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
 #include "numsim/base/error.h"
-#include "tests/profiles/reference.h"
+#include "tests/reference/profiles/conversions.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {
 
-constexpr SourceType kSources[] = {SourceType::kFloat32, SourceType::kFloat64};
+using ::testing::HasSubstr;
+using ::testing::Not;
 
-template <typename Action>
-std::string ErrorOf(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+constexpr SourceType kSources[] = {SourceType::kFloat32, SourceType::kFloat64};
 
 std::string ConstructionError(const char* profile, SourceType from, const char* target) {
   return ErrorOf([&] { ProfileConversion(profile, from, ParseFormat(target)); });
@@ -72,7 +67,7 @@ TEST(ProfileTable, EveryLineIsComplete) {
   }
 }
 
-// What rests on somebody else's report says so.
+// A profile that rests on somebody else's report says so.
 TEST(ProfileTable, ThirdPartyReportsAreMarked) {
   for (const char* const name : {"torch-2.12", "ptx-rs", "amd-sr"}) {
     EXPECT_EQ(FindProfile(name).evidence, Evidence::kThirdParty) << name;
@@ -136,21 +131,20 @@ TEST(ProfileTable, EveryFloat32ConversionHasAReference) {
 TEST(ProfileErrors, UnknownNameListsTheNames) {
   for (const char* const name : {"cuda-12", "", "CUDA-13", "p3109-v4", "p3109-d"}) {
     const std::string error = ConstructionError(name, SourceType::kFloat32, "e4m3fn");
-    EXPECT_NE(error.find("'" + std::string(name) + "'"), std::string::npos) << error;
-    EXPECT_NE(error.find("cuda-13"), std::string::npos) << error;
-    EXPECT_NE(error.find("hip-host"), std::string::npos) << error;
-    EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+    EXPECT_THAT(error, HasSubstr("'" + std::string(name) + "'"));
+    EXPECT_THAT(error, HasSubstr("cuda-13"));
+    EXPECT_THAT(error, HasSubstr("hip-host"));
+    EXPECT_THAT(error, Not(HasSubstr("\n")));
   }
-  EXPECT_NE(ErrorOf([] { FindProfile("nope"); }).find("nope"), std::string::npos);
-  EXPECT_NE(ErrorOf([] { ProfileTargets("nope", SourceType::kFloat32); }).find("nope"),
-            std::string::npos);
+  EXPECT_THAT(ErrorOf([] { FindProfile("nope"); }), HasSubstr("nope"));
+  EXPECT_THAT(ErrorOf([] { ProfileTargets("nope", SourceType::kFloat32); }), HasSubstr("nope"));
 }
 
 TEST(ProfileErrors, TargetThatIsNotDefinedListsTheTargets) {
   const std::string error = ConstructionError("hip-host", SourceType::kFloat32, "e8m0fnu");
-  EXPECT_NE(error.find("hip-host"), std::string::npos) << error;
-  EXPECT_NE(error.find("e8m0fnu"), std::string::npos) << error;
-  EXPECT_NE(error.find("e4m3fnuz"), std::string::npos) << error;
+  EXPECT_THAT(error, HasSubstr("hip-host"));
+  EXPECT_THAT(error, HasSubstr("e8m0fnu"));
+  EXPECT_THAT(error, HasSubstr("e4m3fnuz"));
   for (const ProfileInfo& profile : ProfileTable()) {
     for (const SourceType from : kSources) {
       const std::vector<std::string> targets = ProfileTargets(profile.name, from);
@@ -169,15 +163,15 @@ TEST(ProfileErrors, CustomFormatsHaveNoProfiles) {
   for (const ProfileInfo& profile : ProfileTable()) {
     const std::string error =
         ConstructionError(std::string(profile.name).c_str(), SourceType::kFloat32, "e4m3:bias=8");
-    EXPECT_NE(error.find(profile.name), std::string::npos) << error;
-    EXPECT_NE(error.find("e4m3:bias=8"), std::string::npos) << error;
+    EXPECT_THAT(error, HasSubstr(profile.name));
+    EXPECT_THAT(error, HasSubstr("e4m3:bias=8"));
   }
 }
 
 TEST(ProfileErrors, SourceThatIsNotDefinedIsNamed) {
   const std::string error = ConstructionError("torch-2.11", SourceType::kFloat64, "e4m3fn");
-  EXPECT_NE(error.find("torch-2.11"), std::string::npos) << error;
-  EXPECT_NE(error.find("float64"), std::string::npos) << error;
+  EXPECT_THAT(error, HasSubstr("torch-2.11"));
+  EXPECT_THAT(error, HasSubstr("float64"));
 }
 
 TEST(ProfileErrors, RandomBitsOutOfRange) {
@@ -191,7 +185,7 @@ TEST(ProfileErrors, RandomBitsOutOfRange) {
                                  "p3109-a:4294967304"}) {
     const std::string error = ConstructionError(name, SourceType::kFloat32, "binary8p4se");
     EXPECT_NE(error, "no error") << name;
-    EXPECT_NE(error.find(name), std::string::npos) << error;
+    EXPECT_THAT(error, HasSubstr(name));
   }
   const ProfileConversion one("p3109-a:1", SourceType::kFloat32, ParseFormat("binary8p4se"));
   EXPECT_EQ(one.random_bits(), 1);
@@ -204,7 +198,7 @@ TEST(ProfileErrors, RuleOfNumsimThatDoesNotParse) {
        {"rule:", "rule:rne", "rule:rne,", "rule:x,saturate", "rule:rne,x", "rule:rne,saturate,a"}) {
     const std::string error = ConstructionError(name, SourceType::kFloat32, "e4m3fn");
     EXPECT_NE(error, "no error") << name;
-    EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+    EXPECT_THAT(error, Not(HasSubstr("\n")));
   }
 }
 
@@ -212,8 +206,8 @@ TEST(ProfileNames, SourceTypesAndEvidenceReadBack) {
   EXPECT_EQ(ToString(SourceType::kFloat32), "float32");
   EXPECT_EQ(ParseSourceType("float64"), SourceType::kFloat64);
   const std::string error = ErrorOf([] { ParseSourceType("float16"); });
-  EXPECT_NE(error.find("'float16'"), std::string::npos) << error;
-  EXPECT_NE(error.find("float32, float64"), std::string::npos) << error;
+  EXPECT_THAT(error, HasSubstr("'float16'"));
+  EXPECT_THAT(error, HasSubstr("float32, float64"));
   EXPECT_EQ(ToString(Evidence::kThirdParty), "third-party");
 }
 

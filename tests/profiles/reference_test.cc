@@ -1,6 +1,4 @@
 // Profiles against references written from the descriptions of the implementations.
-#include "tests/profiles/reference.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +9,7 @@
 #include "numsim/profiles/profile.h"
 #include "tests/profiles/patterns.h"
 #include "tests/reference/inputs.h"
+#include "tests/reference/profiles/conversions.h"
 
 namespace numsim {
 namespace {

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,12 +9,13 @@
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/quantize/scale.h"
+#include "tests/support/special_values.h"
 
 namespace numsim {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+using ::testing::HasSubstr;
+
 constexpr float kLargest = std::numeric_limits<float>::max();
 
 // Largest value 448.
@@ -291,7 +293,7 @@ TEST(AmaxAlgorithm, NamesAreReadBack) {
   } catch (const Error& error) {
     const std::string message = error.what();
     for (const char* part : {"newest", "max", "most-recent"}) {
-      EXPECT_NE(message.find(part), std::string::npos) << message;
+      EXPECT_THAT(message, HasSubstr(part));
     }
   }
 }

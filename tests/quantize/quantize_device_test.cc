@@ -13,12 +13,11 @@
 #include "numsim/rounding/encode.h"
 #include "tests/reference/inputs.h"
 #include "tests/support/device_test.h"
+#include "tests/support/special_values.h"
 
 namespace numsim {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr ArrayRandom kRandom = {{.seed = 3, .stream = 4}, 1000};
 
 constexpr MatrixShape kShapes[] = {{1, 1},

@@ -17,12 +17,11 @@
 #include "numsim/rounding/encode.h"
 #include "tests/reference/inputs.h"
 #include "tests/support/every_backend.h"
+#include "tests/support/special_values.h"
 
 namespace numsim {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr ArrayRandom kRandom = {{.seed = 11, .stream = 22}, 333};
 
 // Calls check under every backend and thread count, and puts both back.

@@ -13,11 +13,10 @@
 #include "numsim/gemm/gemm_quantized_device.h"
 #include "tests/reference/inputs.h"
 #include "tests/support/device_test.h"
+#include "tests/support/special_values.h"
 
 namespace numsim {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 constexpr MatrixShape kShapes[] = {{1, 1},
                                    {1, 777},

@@ -12,12 +12,10 @@
 #include "numsim/gemm/gemm_quantized.h"
 #include "numsim/random/distributions.h"
 #include "tests/support/every_backend.h"
+#include "tests/support/special_values.h"
 
 namespace numsim {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 QuantizeOptions Options(std::string_view format,
                         std::string_view layout,

@@ -121,7 +121,7 @@ bool IsSpecial(const Products& products, double acc) {
          });
 }
 
-// What NaNs and infinities among products and accumulator make of their sum.
+// Returns the sum if a product or the accumulator is NaN or infinite.
 double SpecialSum(const Products& products, double acc) {
   ExactNumber sum = FromDouble(acc);
   for (const Product& product : products) {

@@ -28,7 +28,7 @@ struct Outcome {
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
-// What a placed number will be asked.
+// The questions that a placed number will be asked.
 enum class Modes { kDeterministic, kAll };
 
 // An exact number placed among the values of a format. Placing is the costly

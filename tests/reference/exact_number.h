@@ -52,7 +52,7 @@ struct ExactNumber {
   double Approximate() const;
 };
 
-// What a code stands for. The unused code of two's complement is its two's
+// The meaning of a code. The unused code of two's complement is its two's
 // complement value. The flags of a signalling NaN are kInvalidFlag: a NaN of a
 // format whose canonical NaN has a greater code.
 ExactNumber ExactOf(const Grid& grid, uint32_t code);

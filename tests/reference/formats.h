@@ -19,7 +19,7 @@ enum class Signs {
   kTwosComplement,  // -c is 2^bits - c; 100...0 stands for nothing
 };
 
-// What becomes of a finite number beyond the largest value when nothing saturates.
+// The result for a finite number beyond the largest value when nothing saturates.
 enum class Spill { kToInfinity, kToNan, kToMax };
 
 inline constexpr uint32_t kNoCode = 0xFFFFFFFFu;

@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
 
 namespace oracle {
 namespace {
@@ -86,7 +89,7 @@ uint32_t WithSign(const Format& f, uint32_t positive_code, bool negative) {
   return top + positive_code;
 }
 
-// What a negative number becomes that an unsigned format cannot hold. The value nearest to it is
+// The result for a negative number that an unsigned format cannot hold. The value nearest to it is
 // the smallest, which also stands in for a NaN that the format lacks.
 uint32_t NegativeInUnsigned(const Format& f, bool infinite, Policy policy) {
   const bool clamp = policy == Policy::kSaturate || (policy == Policy::kPropagate && !infinite);
@@ -166,6 +169,13 @@ Place Grid::LocateByScaling(double x) const {
   return {begin + static_cast<int64_t>(steps), x - low, gap};
 }
 
+const Grid& GridOf(std::string_view format) {
+  static std::map<std::string, Grid, std::less<>> grids;
+  const auto found = grids.find(format);
+  if (found != grids.end()) return found->second;
+  return grids.emplace(format, Grid(FindFormat(format))).first->second;
+}
+
 Real DecodeCode(const Grid& grid, uint32_t code) {
   const Format& f = grid.format();
   const bool top_bit = code >> (f.bits - 1) & 1;
@@ -184,6 +194,14 @@ Real DecodeCode(const Grid& grid, uint32_t code) {
   }
   if (code - top == f.infinity) return {Real::Kind::kInfinity, true, 0};
   return {Real::Kind::kFinite, true, grid.Value(code - top)};
+}
+
+float ValueOf(const Grid& grid, uint32_t code) {
+  const Real real = DecodeCode(grid, code);
+  if (real.kind == Real::Kind::kNan) return std::numeric_limits<float>::quiet_NaN();
+  const double magnitude =
+      real.kind == Real::Kind::kInfinity ? std::numeric_limits<double>::infinity() : real.magnitude;
+  return static_cast<float>(real.negative ? -magnitude : magnitude);
 }
 
 ScaledFraction ScaleFraction(double distance, double gap, int bits) {
@@ -272,6 +290,10 @@ uint32_t EncodeAt(
 uint32_t Encode(const Grid& grid, const Real& x, const Setting& setting, uint32_t random) {
   const Place place = x.kind == Real::Kind::kFinite ? grid.Locate(x.magnitude) : Place{};
   return EncodeAt(grid, x, place, setting, random);
+}
+
+float RoundFloat32(const Grid& grid, float x, const Setting& setting, uint32_t random) {
+  return ValueOf(grid, Encode(grid, FromFloat32(std::bit_cast<uint32_t>(x)), setting, random));
 }
 
 }  // namespace oracle

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/reference/formats.h"
@@ -47,7 +48,7 @@ std::vector<Setting> AllSettings();
 // Text such as "rtp saturate" or "sr b 13 propagate".
 std::string Describe(const Setting& setting);
 
-// What a code or a float stands for.
+// The meaning of a code or a float.
 struct Real {
   enum class Kind { kFinite, kInfinity, kNan, kUnused };
   Kind kind = Kind::kFinite;
@@ -86,8 +87,13 @@ class Grid {
   std::vector<double> values_;  // positions 0 .. end(), or empty when there are too many
 };
 
+// The grid of the format of that name (FindFormat), built once. Not for several threads at once.
+const Grid& GridOf(std::string_view format);
+
 // Exact meaning of a whole code.
 Real DecodeCode(const Grid& grid, uint32_t code);
+// The same as a float32, which holds every value. NaN is one NaN.
+float ValueOf(const Grid& grid, uint32_t code);
 
 // floor(d / g 2^bits), and how the rest of d / g 2^bits compares with one half.
 struct ScaledFraction {
@@ -113,5 +119,8 @@ uint32_t EncodeAt(
     const Grid& grid, const Real& x, const Place& place, const Setting& setting, uint32_t random);
 
 uint32_t Encode(const Grid& grid, const Real& x, const Setting& setting, uint32_t random = 0);
+
+// The value of the code of x.
+float RoundFloat32(const Grid& grid, float x, const Setting& setting, uint32_t random = 0);
 
 }  // namespace oracle

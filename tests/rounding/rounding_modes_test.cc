@@ -27,7 +27,7 @@ TEST(RoundingModes, NamesAndNumbersAreDistinct) {
   }
 }
 
-// What tells of random bits elsewhere asks for kStochastic.
+// Code elsewhere that needs random bits asks for kStochastic.
 TEST(RoundingModes, OneDrawsRandomBits) {
   for (const RoundingModeRow& row : kRoundingModes) {
     EXPECT_EQ(row.draws, row.mode == RoundingMode::kStochastic) << row.name;
@@ -77,7 +77,7 @@ TEST(RoundingDoc, TableOfModesEqualsTheList) {
       << "put this table between the marks of docs/rounding.md";
 }
 
-// What the table of overflows says of a mode under `nonsaturate`.
+// The entry of the table of overflows for a mode under `nonsaturate`.
 std::string OverflowCell(RoundingMode mode) {
   const EncodePlan plan = MakeEncodePlan(ParseFormat("e5m2").spec, {.mode = mode});
   const bool up = plan.overflow_ordinal[0] != plan.max_ordinal;

@@ -1,28 +1,18 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "numsim/base/error.h"
 #include "numsim/rounding/rounding_modes.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {
 
-// The message of the Error that `call` throws; a failure when it throws none.
-template <typename Call>
-std::string MessageOf(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "no Error was thrown";
-  return "";
-}
-
-bool Contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(RoundingNames, AreThoseOfTheCommandLine) {
   EXPECT_EQ(ToString(RoundingMode::kNearestEven), "rne");
@@ -56,22 +46,22 @@ TEST(RoundingNames, ParseReturnsWhatNameWrote) {
 
 TEST(RoundingNames, ErrorNamesTheValueAndListsTheValidOnes) {
   for (const char* text : {"nearest", "", "rn", "rnee", "rne ", "sr,"}) {
-    const std::string message = MessageOf([&] { ParseRoundingMode(text); });
-    EXPECT_TRUE(Contains(message, text)) << message;
+    const std::string message = ErrorOf([&] { ParseRoundingMode(text); });
+    EXPECT_THAT(message, HasSubstr(text));
     for (const RoundingModeRow& row : kRoundingModes) {
-      EXPECT_TRUE(Contains(message, std::string(row.name))) << message;
+      EXPECT_THAT(message, HasSubstr(std::string(row.name)));
     }
   }
-  const std::string variant = MessageOf([] { ParseStochasticVariant("z9"); });
-  EXPECT_TRUE(Contains(variant, "z9") && Contains(variant, "a")) << variant;
-  const std::string policy = MessageOf([] { ParseOverflow("clamp"); });
-  EXPECT_TRUE(Contains(policy, "clamp") && Contains(policy, "saturate")) << policy;
-  EXPECT_TRUE(Contains(policy, "propagate")) << policy;
+  const std::string variant = ErrorOf([] { ParseStochasticVariant("z9"); });
+  EXPECT_THAT(variant, AllOf(HasSubstr("z9"), HasSubstr("a")));
+  const std::string policy = ErrorOf([] { ParseOverflow("clamp"); });
+  EXPECT_THAT(policy, AllOf(HasSubstr("clamp"), HasSubstr("saturate")));
+  EXPECT_THAT(policy, HasSubstr("propagate"));
 }
 
 TEST(RoundingNames, ErrorIsOneLine) {
-  const std::string message = MessageOf([] { ParseOverflow("two\nlines"); });
-  EXPECT_FALSE(Contains(message, "\n")) << message;
+  const std::string message = ErrorOf([] { ParseOverflow("two\nlines"); });
+  EXPECT_THAT(message, Not(HasSubstr("\n")));
 }
 
 TEST(Rounding, DefaultIsNearestEvenWithThirtyTwoRandomBitsOfVariantA) {

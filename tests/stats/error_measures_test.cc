@@ -9,12 +9,11 @@
 
 #include "numsim/base/parallel.h"
 #include "numsim/random/distributions.h"
+#include "tests/support/special_values.h"
 
 namespace numsim {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 ErrorMeasures Measure(const std::vector<float>& x,

@@ -67,6 +67,55 @@ TOP = {
     "bench": {"numsim", "experiments", "bench", "tests"},
 }
 
+# The references: second implementations that judge the library. A folder of tests/reference may
+# include itself, the folders with an empty list, and of the library exactly the headers listed here:
+# those that declare the plain types in which a problem and its result are stated, and the random
+# words. docs/testing.md says what each folder judges and relies on. Tests that stand there
+# (*_test.cc) are no references.
+ALLOWED = {
+    "tests/reference": set(),
+    "tests/reference/profiles": set(),
+    "tests/reference/arith": {"numsim/rounding/flags.h"},  # a code with its flags
+    "tests/reference/updates": {
+        "numsim/random/streams.h",
+        "numsim/updates/internal/matched_step.h",  # MatchedProblem, MatchedStep
+        "numsim/updates/update_rule.h",  # UpdateRule, UpdateState, UpdateOutcome
+    },
+    "tests/reference/linear": {
+        "numsim/linear/linear_recipe.h",  # LinearOptions
+        "numsim/quantize/scale.h",  # ScaleRule, Scale
+        "numsim/random/streams.h",
+        "numsim/rounding/rounding.h",  # Rounding
+    },
+    "tests/reference/models": {
+        "numsim/data/source.h",  # Batch
+        "numsim/models/model_config.h",
+        "numsim/models/parameter.h",
+    },
+    # A step of a training, written out: it runs the models, which other tests judge.
+    "tests/reference/analysis": {
+        "numsim/analysis/precision_ranking.h",  # RankBy
+        "numsim/models/pass.h",
+        "numsim/random/streams.h",
+        "numsim/train/trainer.h",
+    },
+    # The derivations of a text: the grammar, which tests/data/text_model_test.cc judges.
+    "tests/reference/data": {"numsim/data/internal/text_model.h"},
+}
+
+# What no list may hold: code that computes what references judge.
+NEVER_ALLOWED = re.compile(
+    r"numsim/(arith|cast|gemm)/|numsim/formats/decode\.h|numsim/ops/(?!tensor\.h)"
+    r"|numsim/rounding/(encode|shared/|internal/)|numsim/quantize/(?!scale\.h|scale_layout\.h)"
+)
+# Functions and classes of the same kind, which listed headers declare too or bring along.
+JUDGED = re.compile(
+    r"\b(Accumulate|ApplyUpdate|Decode|DelayedScale|Encode(F32|F64|Exact)|FakeQuantize|Gemm"
+    r"|GenerateText|KnownWeights|MakeEncodePlan|MakeLinearRecipe|MakeScale|Quantize\w*"
+    r"|RankPrecision|RoundStep|RoundTo|RunRanking|ScaleFactory|StartUpdates|StepReplay"
+    r"|TakeMatchedStep)\s*[({<]"
+)
+
 # (what an include must match, files that may have it, the rule)
 INCLUDE_PLACES = [
     (r"hwy/", r"(_simd\.cc|_simd_test\.cc|-inl\.h)$", "Highway only in *_simd.cc and *-inl.h"),
@@ -157,9 +206,8 @@ def check_layer(path, included):
     """The rule that an include of the project's own file breaks, or None."""
     top = path.split("/")[0]
     target = included.split("/")[0]
-    reference = path.startswith("tests/reference/") and not path.endswith("_test.cc")
-    if reference and not included.startswith("tests/reference/"):
-        return f"tests/reference shares no code with the library: it may not include {included}"
+    if is_reference(path):
+        return check_reference(path, included)
     if target not in TOP[top]:
         return f"{top} may not include {target}"
     if top == "experiments" and target == "experiments":
@@ -167,6 +215,30 @@ def check_layer(path, included):
     if target != "numsim":
         return None
     return check_room(path, included) or check_boundary(path, included)
+
+
+def is_reference(path):
+    """Whether that file is part of a reference."""
+    return path.startswith("tests/reference/") and not path.endswith("_test.cc")
+
+
+def check_reference(path, included):
+    """The rule that an include of the project's own file in a reference breaks, or None."""
+    folder = os.path.dirname(path)
+    if folder not in ALLOWED:
+        return f"{folder} has no list of allowed headers in check_includes.py"
+    if NEVER_ALLOWED.match(included):
+        return f"no reference may include {included}: it computes what references judge"
+    if included in ALLOWED[folder] or os.path.dirname(included) == folder:
+        return None
+    if included.startswith("tests/reference/"):
+        other = os.path.dirname(included)
+        if ALLOWED.get(other) == set():
+            return None
+        return f"{folder} may not include {other}, another reference that uses the library"
+    if not ALLOWED[folder]:
+        return f"{folder} shares no code with the library: it may not include {included}"
+    return f"{folder} may not include {included}: it is not in its list in check_includes.py"
 
 
 def check_experiment(path, included):
@@ -246,6 +318,9 @@ def check_file(root, path):
                 for pattern, place, rule in TEXT_PLACES
                 if re.search(pattern, line) and not re.search(place, path)
             ]
+            judged = JUDGED.search(line) if is_reference(path) else None
+            if judged:
+                found.append((number, f"a reference may not use {judged.group(1)}, which it judges"))
     return found
 
 
@@ -257,6 +332,7 @@ def check_tree(root):
 
 def self_test():
     lib = "libnumsim/numsim/"
+    updates = "tests/reference/updates/"
     # (file, line, part of the rule that must be reported; None where the line is allowed)
     cases = [
         (lib + "base/a.h", '#include "numsim/formats/x.h"', "base may not include formats"),
@@ -316,6 +392,32 @@ def self_test():
         ("tests/reference/a.cc", '#include "numsim/base/x.h"', "shares no code"),
         ("tests/reference/b.h", '#include "tests/reference/x.h"', None),
         ("tests/reference/c.h", '#include "tests/io/x.h"', "shares no code"),
+        ("tests/reference/d.h", '#include "tests/reference/profiles/x.h"', None),
+        ("tests/reference/e.h", '#include "tests/reference/linear/x.h"', "uses the library"),
+        ("tests/reference/profiles/a.cc", '#include "tests/reference/x.h"', None),
+        ("tests/reference/profiles/b.cc", '#include "numsim/base/x.h"', "shares no code"),
+        (updates + "a.cc", '#include "numsim/updates/update_rule.h"', None),
+        (updates + "b.cc", '#include "tests/reference/updates/x.h"', None),
+        (updates + "c.cc", '#include "tests/reference/oracle.h"', None),
+        (updates + "d.cc", '#include "numsim/updates/step_sums.h"', "not in its list"),
+        (updates + "e.cc", '#include "tests/updates/x.h"', "not in its list"),
+        (updates + "f.cc", '#include "tests/reference/linear/x.h"', "uses the library"),
+        (updates + "g.cc", '#include "numsim/cast/shared/round_step.h"', "computes what"),
+        (updates + "h.cc", "numsim::RoundStep(plan, w, u, alpha, out);", "may not use RoundStep"),
+        (updates + "i.cc", "oracle::Encode(grid, x, {});  // not EncodeF32(plan, x)", None),
+        (updates + "j.cc", "return TakeMatchedStep(problem, s, w);", "may not use TakeMatched"),
+        ("tests/reference/linear/a.cc", '#include "numsim/quantize/scale.h"', None),
+        ("tests/reference/linear/b.h", '#include "numsim/rounding/encode.h"', "computes what"),
+        ("tests/reference/linear/c.h", '#include "numsim/formats/decode.h"', "computes what"),
+        ("tests/reference/linear/d.h", '#include "numsim/quantize/quantize.h"', "computes what"),
+        ("tests/reference/linear/e.h", '#include "numsim/gemm/gemm.h"', "computes what"),
+        ("tests/reference/linear/f.cc", "auto s = MakeScale (f, a, rule);", "may not use MakeScale"),
+        ("tests/reference/linear/g.cc", "ScaleFactory{f, rule};", "may not use ScaleFactory"),
+        ("tests/reference/models/a.cc", '#include "numsim/ops/norm.h"', "computes what"),
+        ("tests/reference/models/b.cc", '#include "numsim/models/parameter.h"', None),
+        ("tests/reference/analysis/a.cc", '#include "numsim/analysis/step_replay.h"', "not in its"),
+        ("tests/reference/other/a.cc", '#include "numsim/base/x.h"', "has no list"),
+        ("tests/linear/a.cc", "EncodeF32(plan, bits, 0);", None),
         (lib + "quantize/b.h", '#include "numsim/stats/x.h"', None),
         (lib + "cast/k.h", '#include "numsim/stats/x.h"', "cast may not include stats"),
         ("tests/reference/a_test.cc", '#include "numsim/rounding/x.h"', None),
@@ -342,7 +444,12 @@ def self_test():
         ("tests/cast/a_test.cc", '#include "numsim/cast/internal/x.h"', None),
         ("bench/a.cc", '#include "numsim/cast/internal/x.h"', None),
     ]
-    failures = []
+    failures = [
+        f"{folder}: {header} is allowed and computes what references judge"
+        for folder, headers in ALLOWED.items()
+        for header in sorted(headers)
+        if NEVER_ALLOWED.match(header)
+    ]
     for path, line, expected in cases:
         with tempfile.TemporaryDirectory() as root:
             os.makedirs(os.path.join(root, os.path.dirname(path)))

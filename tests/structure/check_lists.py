@@ -5,7 +5,8 @@
                               one (an entry that is no file is an error of CMake)
   check_lists.py --self-test  plants such files in a temporary tree and checks that they are found
 
-A list is the CMakeLists.txt of the nearest folder that has one.
+A list is the CMakeLists.txt of the nearest folder that has one. A source may also stand in the list
+of another folder, as ../FOLDER/FILE.
 """
 
 import os
@@ -47,7 +48,14 @@ def files_of(folder):
 def check(root):
     """Returns (number of entries, list of 'file: rule')."""
     count, problems = 0, []
-    for place, entries, files in lists(root):
+    all_lists = list(lists(root))
+    elsewhere = {
+        os.path.normpath(os.path.join(place, entry))
+        for place, entries, _ in all_lists
+        for entry in entries
+        if entry.startswith("../")
+    }
+    for place, entries, files in all_lists:
         count += len(entries)
         is_room = re.fullmatch(r"libnumsim/numsim/[a-z_0-9]+", place)
         for name in files:
@@ -56,6 +64,8 @@ def check(root):
                 continue
             public = is_room and name.endswith((".h", ".inc")) and "/" not in name
             public = public and name != "numsim.h"  # the C interface is installed apart
+            if path in elsewhere and not public:
+                continue
             if (name.endswith(SOURCES) or public) and name not in entries:
                 problems.append(f"{path}: not in {place}/CMakeLists.txt")
     return count, problems
@@ -64,6 +74,7 @@ def check(root):
 def self_test():
     room = "libnumsim/numsim/cast"
     listed = "numsim_room(\n  PUBLIC\n    a.h\n  SOURCES\n    a.cc\n    internal/b.cc)\n"
+    other = "libnumsim/numsim/gemm/CMakeLists.txt"
     # (files beside those of the list, the problem)
     cases = [
         ([], None),
@@ -71,6 +82,8 @@ def self_test():
         (["internal/d.cu"], f"{room}/internal/d.cu: not in {room}/CMakeLists.txt"),
         (["e.h"], f"{room}/e.h: not in {room}/CMakeLists.txt"),
         (["internal/f.h"], None),
+        (["elsewhere/g.cc"], None),
+        (["elsewhere/h.cc"], f"{room}/elsewhere/h.cc: not in {room}/CMakeLists.txt"),
     ]
     failures = []
     for extra, expected in cases:
@@ -80,6 +93,9 @@ def self_test():
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(listed if name == "CMakeLists.txt" else "")
+            os.makedirs(os.path.dirname(os.path.join(root, other)))
+            with open(os.path.join(root, other), "w", encoding="utf-8") as file:
+                file.write("numsim_tests(gemm\n  COMMON\n    ../cast/elsewhere/g.cc)\n")
             found = check(root)[1]
         if found != ([] if expected is None else [expected]):
             failures.append(f"{extra}: expected {expected}, found {found}")

@@ -16,10 +16,9 @@
 #include "numsim/rounding/encode.h"
 #include "numsim/rounding/rounding_modes.h"
 #include "tests/reference/inputs.h"
+#include "tests/support/special_values.h"
 
 namespace numsim {
-
-inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 inline constexpr Overflow kPolicies[] = {
     Overflow::kNonsaturate, Overflow::kSaturate, Overflow::kPropagate};

@@ -20,7 +20,7 @@ inline std::string SourceText(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// What stands between the lines "<!-- table: NAME -->" and "<!-- end -->".
+// Returns the text between the lines "<!-- table: NAME -->" and "<!-- end -->".
 inline std::string TableOf(const std::string& page, const std::string& name) {
   const std::string begin = "<!-- table: " + name + " -->\n";
   const size_t mark = page.find(begin);

@@ -1,6 +1,7 @@
 // For the tests of io: files in a directory of the test's own, and what an Error says.
 #pragma once
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -13,19 +14,12 @@
 #include <vector>
 
 #include "numsim/base/error.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 
-// Text of the Error that `action` throws; "no error" when it throws none.
-template <typename Action>
-std::string ErrorOf(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class IoTest : public ::testing::Test {
  protected:
@@ -67,9 +61,9 @@ class IoTest : public ::testing::Test {
 
 // The message is one line that contains each of the texts.
 inline void ExpectMessage(const std::string& message, const std::vector<std::string>& texts) {
-  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  EXPECT_THAT(message, Not(HasSubstr("\n")));
   for (const std::string& text : texts) {
-    EXPECT_NE(message.find(text), std::string::npos) << "'" << text << "' not in: " << message;
+    EXPECT_THAT(message, HasSubstr(text)) << "'" << text << "' not in: " << message;
   }
 }
 

@@ -1,14 +1,25 @@
 #include "numsim/train/run.h"
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "numsim/base/parallel.h"
+#include "numsim/io/csv.h"
 #include "numsim/plot/figure.h"
 #include "numsim/train/shared/run_files.h"
+#include "tests/support/error_of.h"
+#include "tests/support/every_backend.h"
 #include "tests/support/train_problem.h"
 
 namespace numsim {
 namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
 
@@ -68,10 +79,6 @@ TEST_F(TrainRun, WritesItsFiles) {
   const TrainRunResult result = Train(TinyConfig(), "a");
   EXPECT_EQ(result.status, TrainStatus::kFinished);
   EXPECT_EQ(result.steps, 12u);
-  EXPECT_GT(result.speed.tokens_per_second, 0);
-  EXPECT_GT(result.speed.layer_gflops, 0);
-  EXPECT_GT(result.speed.library_gflops, 0);
-  EXPECT_GT(result.speed.float32_gflops, 0);
   for (const std::string& file : result.files) EXPECT_TRUE(fs::exists(Path("a") / file)) << file;
   size_t entries = 0;
   for (const auto& entry : fs::directory_iterator(Path("a"))) entries += entry.is_regular_file();
@@ -94,24 +101,44 @@ TEST_F(TrainRun, WritesItsFiles) {
                                   FormatCell(result.train_loss),
                                   std::string("entropy bound"),
                                   std::string("m 4, v 4, weights 4, together 12")}) {
-    EXPECT_NE(summary.find(text), std::string::npos) << text << " not in\n" << summary;
+    EXPECT_THAT(summary, HasSubstr(text)) << text << " not in\n" << summary;
   }
 }
 
+// A GEMM takes two operations for each weight and token, and a step three GEMMs for each weight.
+TEST_F(TrainRun, SpeedCountsThreeGemmsForEachWeightAndStep) {
+  const TrainSpeed speed = Train(TinyConfig(), "a").speed;
+  constexpr double kSteps = 12, kTokens = 4 * 16;
+  constexpr double kWeights = 16 * 48 + 16 * 16 + 3 * 16 * 64 + 16 * 256;  // qkv, out, MLP, head
+  EXPECT_EQ(speed.steps, kSteps);
+  EXPECT_EQ(speed.unit, "tokens");
+  EXPECT_NEAR(speed.tokens_per_second * speed.seconds, kSteps * kTokens, 1e-9 * kSteps * kTokens);
+  const double giga = 3 * 2 * kTokens * kWeights * kSteps / 1e9;
+  const double product_seconds = speed.Share(StepPhase::kProduct) * speed.seconds;
+  EXPECT_NEAR(speed.layer_gflops * product_seconds, giga, 1e-9 * giga);
+  // Measured apart from the training.
+  EXPECT_GT(speed.library_gflops, 0);
+  EXPECT_GT(speed.float32_gflops, 0);
+}
+
 TEST_F(TrainRun, ManifestHasTheTimesAndTheOptions) {
-  Train(TinyConfig(), "a");
+  const TrainSpeed speed = Train(TinyConfig(), "a").speed;
   const auto json = nlohmann::json::parse(Bytes(Path("a") / "manifest.json"));
   EXPECT_EQ(json["experiment"], "train");
   EXPECT_EQ(json["command"][1], "train");
   EXPECT_EQ(json["options"]["optimizer.beta1"], "0.9");
   EXPECT_EQ(json["seeds"][0], 7);
-  for (const char* const key : {"tokens_per_second",
-                                "layer_gflops",
-                                "float32_gflops",
-                                "library_gflops",
-                                "share_product",
-                                "share_telemetry"}) {
-    EXPECT_TRUE(json["measurements"].contains(key)) << key;
+  const std::map<std::string, double> measured = {
+      {"steps", 12},
+      {"seconds", speed.seconds},
+      {"tokens_per_second", speed.tokens_per_second},
+      {"layer_gflops", speed.layer_gflops},
+      {"float32_gflops", speed.float32_gflops},
+      {"library_gflops", speed.library_gflops},
+      {"share_product", speed.profile[StepPhase::kProduct] / speed.seconds},
+      {"share_telemetry", speed.profile[StepPhase::kTelemetry] / speed.seconds}};
+  for (const auto& [key, value] : measured) {
+    EXPECT_EQ(json["measurements"][key], FormatCell(value)) << key;
   }
   std::vector<std::string> outputs;
   for (const auto& output : json["outputs"]) outputs.push_back(output["path"]);
@@ -124,6 +151,17 @@ TEST_F(TrainRun, ManifestHasTheTimesAndTheOptions) {
                                       "quantised.csv",
                                       "optimizer.csv",
                                       "summary.txt"}));
+}
+
+TEST_F(TrainRun, ManifestOfTheScalarBackendNamesNoSimdTarget) {
+  const ExecutionState state;
+  for (const std::string& backend : {AvailableBackends().front(), std::string("scalar")}) {
+    ForceBackend(backend);
+    Train(TinyConfig(), backend);
+    const auto json = nlohmann::json::parse(Bytes(Path(backend) / "manifest.json"));
+    EXPECT_EQ(json["backend"], backend);
+    EXPECT_EQ(json["simd_target"], backend == "scalar" ? "none" : backend);
+  }
 }
 
 TEST_F(TrainRun, ThreadsDoNotChangeAByte) {
@@ -200,7 +238,7 @@ TEST_F(TrainRun, MoreStepsContinueWhatHadFinished) {
   EXPECT_EQ(Train(config, "a", true, 13).status, TrainStatus::kRunning);
   EXPECT_FALSE(fs::exists(Path("a") / "manifest.json"));
   EXPECT_FALSE(fs::exists(Path("a") / "summary.txt"));
-  EXPECT_NE(Bytes(Path("a") / "config.toml").find("steps = 15"), std::string::npos);
+  EXPECT_THAT(Bytes(Path("a") / "config.toml"), HasSubstr("steps = 15"));
   const TrainRunResult result = Train(config, "a", true);
   EXPECT_EQ(result.steps, 15u);
   EXPECT_EQ(ReadCsv(Path("a") / "train.csv").rows.size(), 15u);
@@ -215,7 +253,7 @@ TEST_F(TrainRun, DivergenceIsAResult) {
   config.train.diverged_above = 1.5;
   const TrainRunResult result = Train(config, "a");
   EXPECT_EQ(result.status, TrainStatus::kDiverged);
-  EXPECT_NE(Bytes(Path("a") / "summary.txt").find("diverged: " + result.reason), std::string::npos);
+  EXPECT_THAT(Bytes(Path("a") / "summary.txt"), HasSubstr("diverged: " + result.reason));
   EXPECT_TRUE(fs::exists(Path("a") / "manifest.json"));
   const TrainRunResult again = Train(config, "a", true);
   EXPECT_EQ(again.status, TrainStatus::kDiverged);
@@ -230,7 +268,7 @@ TEST_F(TrainRun, DirectoriesOfOtherRunsAreRefused) {
   TrainConfig other = TinyConfig();
   other.train.seed = 8;
   ExpectMessage(ErrorOfTraining(other, "a", true),
-                {Path("a").string(), "checkpoint.safetensors", "train.seed is 8 now and was 7"});
+                {Path("a").string(), "checkpoint.safetensors", "train.seed is now 8 and was 7"});
   EXPECT_EQ(ReproducibleFiles(Path("a")), before);
   EXPECT_TRUE(fs::exists(Path("a") / "manifest.json"));
 }
@@ -243,7 +281,7 @@ TEST_F(TrainRun, ARunWithoutACheckpointIsOnlyBegunAgainAsItWas) {
   TrainConfig other = config;
   other.train.batch = 5;
   ExpectMessage(ErrorOfTraining(other, "a", true),
-                {"config.toml: ", "train.batch is 5 now and was 4"});
+                {"config.toml: ", "train.batch is now 5 and was 4"});
   ExpectMessage(ErrorOfTraining(config, "a", false), {Path("a").string(), "holds config.toml"});
   EXPECT_EQ(Train(config, "a", true).status, TrainStatus::kFinished);
 }
@@ -320,23 +358,86 @@ TEST_F(TrainRun, ProgressComesAfterEveryStep) {
   EXPECT_EQ(steps.back(), 12u);
 }
 
+// The points of the first curve of that label in a gnuplot script.
+struct ScriptCurve {
+  std::vector<double> x, y;
+};
+ScriptCurve CurveIn(const std::string& script, const std::string& label) {
+  ScriptCurve curve;
+  std::istringstream lines(
+      script.substr(std::min(script.find("# " + label + "\n"), script.size())));
+  std::string line;
+  std::getline(lines, line);  // the label
+  std::getline(lines, line);  // $NAME << EOD
+  while (std::getline(lines, line) && line != "EOD") {
+    const size_t blank = line.find(' ');
+    curve.x.push_back(std::stod(line));
+    curve.y.push_back(std::stod(line.substr(blank)));
+  }
+  return curve;
+}
+
+std::vector<double> ColumnOf(const Table& table, std::string_view column) {
+  std::vector<double> values;
+  for (size_t row = 0; row < table.rows.size(); ++row) values.push_back(table.Number(row, column));
+  return values;
+}
+
 TEST_F(TrainRun, CurvesAreDrawnFromWhatIsInTheCsvs) {
   TrainRunOptions options;
   options.out = Path("a");
   const TrainRunResult result = RunTraining(StatefulConfig(), options);
-  const auto has = [&](const char* name) {
-    return std::find(result.files.begin(), result.files.end(), name) != result.files.end();
-  };
-  EXPECT_TRUE(has("loss.gp"));
-  EXPECT_TRUE(has("optimizer.gp"));
-  EXPECT_EQ(has("loss.svg"), !GnuplotVersion().empty());
+  EXPECT_THAT(result.files, Contains("loss.gp"));
+  EXPECT_THAT(result.files, Contains("optimizer.gp"));
+  EXPECT_EQ(fs::exists(Path("a") / "loss.svg"), !GnuplotVersion().empty());
   const std::string script = Bytes(Path("a") / "loss.gp");
-  for (const char* const text : {"training", "validation", "entropy bound"}) {
-    EXPECT_NE(script.find(text), std::string::npos) << text;
+  const Table train = ReadCsv(Path("a") / "train.csv"), valid = ReadCsv(Path("a") / "valid.csv");
+  const std::vector<double> loss = ColumnOf(train, "loss");
+  EXPECT_EQ(CurveIn(script, "training").x, ColumnOf(train, "step"));
+  EXPECT_EQ(CurveIn(script, "training").y, loss);
+  EXPECT_EQ(CurveIn(script, "validation").x, ColumnOf(valid, "step"));
+  EXPECT_EQ(CurveIn(script, "validation").y, ColumnOf(valid, "loss"));
+  const ScriptCurve mean = CurveIn(script, "training, mean of 10 rows");
+  EXPECT_EQ(mean.x, ColumnOf(train, "step"));
+  ASSERT_EQ(mean.y.size(), 12u);
+  for (size_t i = 0; i < 12; ++i) {
+    const size_t begin = i < 10 ? 0 : i - 9;
+    double sum = 0;
+    for (size_t j = begin; j <= i; ++j) sum += loss[j];
+    EXPECT_NEAR(mean.y[i], sum / static_cast<double>(i + 1 - begin), 1e-12) << i;
   }
-  const std::string optimizer = Bytes(Path("a") / "optimizer.gp");
-  for (const char* const text : {"RMS", "First moment in e4m3fn", "Second moment in dynamic"}) {
-    EXPECT_NE(optimizer.find(text), std::string::npos) << text;
+  const double bound = *OpenData(StatefulConfig().data)->EntropyBound();
+  EXPECT_EQ(CurveIn(script, "entropy bound").x, (std::vector<double>{0, 11}));
+  EXPECT_EQ(CurveIn(script, "entropy bound").y, (std::vector<double>{bound, bound}));
+}
+
+TEST_F(TrainRun, CurvesOfTheOptimizerAreTakenOverItsTensors) {
+  TrainRunOptions options;
+  options.out = Path("a");
+  RunTraining(StatefulConfig(), options);
+  const std::string script = Bytes(Path("a") / "optimizer.gp");
+  for (const char* const title : {"First moment in e4m3fn", "Second moment in dynamic"}) {
+    EXPECT_THAT(script, HasSubstr(title));
+  }
+  // The first panel shows RMS_t.
+  const Table table = ReadCsv(Path("a") / "optimizer.csv");
+  std::map<double, std::vector<double>> steps;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    steps[table.Number(row, "step")].push_back(table.Number(row, "rms"));
+  }
+  const ScriptCurve mean = CurveIn(script, "mean over tensors");
+  const ScriptCurve largest = CurveIn(script, "largest over tensors");
+  ASSERT_EQ(mean.y.size(), steps.size());
+  ASSERT_EQ(largest.y.size(), steps.size());
+  size_t i = 0;
+  for (const auto& [step, values] : steps) {
+    double sum = 0;
+    for (const double value : values) sum += value;
+    EXPECT_EQ(mean.x[i], step);
+    EXPECT_NEAR(mean.y[i], sum / static_cast<double>(values.size()), 1e-12 * sum);
+    EXPECT_EQ(largest.x[i], step);
+    EXPECT_EQ(largest.y[i], *std::max_element(values.begin(), values.end()));
+    ++i;
   }
 }
 
@@ -352,11 +453,11 @@ TEST(TrainSpeedText, NamesRatesAndShares) {
   speed.library_gflops = 70;
   const std::string text = Describe(speed);
   for (const char* const part : {"10 steps in 2.0 s, 640 tokens/s",
-                                 "linear products 12.3 GFLOP/s",
+                                 "GEMMs of linear layers 12.3 GFLOP/s",
                                  "50.0 in fixed order, 70.0 by",
                                  "product 75.0 %",
                                  "other 25.0 %"}) {
-    EXPECT_NE(text.find(part), std::string::npos) << part << " not in\n" << text;
+    EXPECT_THAT(text, HasSubstr(part)) << part << " not in\n" << text;
   }
 }
 

@@ -9,6 +9,7 @@
 #include "numsim/models/internal/model_kinds.h"
 #include "numsim/random/streams.h"
 #include "numsim/train/shared/tensor_telemetry.h"
+#include "tests/support/error_of.h"
 #include "tests/support/image_problem.h"
 #include "tests/support/train_problem.h"
 
@@ -196,7 +197,7 @@ TEST(CheckStressPoint, ListsThePointsWhereNoneIsCovered) {
     return ErrorOf([&] { CheckStressPoint(stress, *model, batch); });
   };
   ExpectMessage(error(Planted("block.0", 0, 1)),
-                {"stress.point: 'block.0' names no point", "embedding, ", "blocks.1, ", "head"});
+                {"stress.point: 'block.0' matches no tensor", "embedding, ", "blocks.1, ", "head"});
   ExpectMessage(error(Planted("blocks.*", 0, 1)), {"stress.point: ", "blocks.0.attention.core"});
   EXPECT_EQ(error(Planted("", 99, 0)), "no error");
   EXPECT_EQ(error(Planted("blocks.1", config.width - 1, 1)), "no error");
@@ -214,7 +215,7 @@ TEST(CheckStressPoint, IsPartOfMakingATrainer) {
   ExpectMessage(error(), {"stress.point: 'nope'"});
   config.stress = Planted("blocks.0", 16, 0);
   ExpectMessage(error(), {"stress.channel: 16"});
-  // What is looked at leaves no trace: delayed scales are those of a trainer without it.
+  // Looking leaves no trace: delayed scales are those of a trainer without it.
   config.stress = Planted("blocks.0", 15, 0);
   Trainer looked(config, data);
   config.stress = {};
@@ -284,7 +285,7 @@ TEST(StressOfATraining, IsPartOfTheConfigurationThatContinues) {
   EXPECT_EQ(TensorBytes(second.Save()), TensorBytes(whole.Save()));
   config.stress.value = 26;
   Trainer other(config, data);
-  ExpectMessage(ErrorOf([&] { other.Restore(state); }), {"stress.value is 26 now and was 25"});
+  ExpectMessage(ErrorOf([&] { other.Restore(state); }), {"stress.value is now 26 and was 25"});
 }
 
 std::vector<float> Stretched(double tail, std::vector<float> values) {

@@ -5,12 +5,11 @@
 #include <set>
 
 #include "numsim/train/shared/tensor_telemetry.h"
+#include "tests/support/special_values.h"
 #include "tests/support/train_problem.h"
 
 namespace numsim {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 TEST(Telemetry, TablesHaveTheirColumnsAndNoRows) {
   const Telemetry telemetry;

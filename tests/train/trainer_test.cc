@@ -8,6 +8,7 @@
 #include "numsim/ops/elementwise.h"
 #include "numsim/random/streams.h"
 #include "numsim/train/internal/loss_history.h"
+#include "tests/support/error_of.h"
 #include "tests/support/train_problem.h"
 
 namespace numsim {
@@ -445,7 +446,7 @@ TEST(Trainer, OtherStatesAreRefused) {
 
   TrainConfig other = config;
   other.optimizer.beta2 = 0.5;
-  ExpectMessage(error(other, good), {"optimizer.beta2 is 0.5 now and was 0.95"});
+  ExpectMessage(error(other, good), {"optimizer.beta2 is now 0.5 and was 0.95"});
   other = config;
   other.train.steps = 11;
   ExpectMessage(error(other, good), {"train.steps is 11 and was 12"});
@@ -454,7 +455,11 @@ TEST(Trainer, OtherStatesAreRefused) {
   EXPECT_EQ(error(other, good), "no error");
   other = config;
   other.linear.overrides.push_back({"head", {}});
-  ExpectMessage(error(other, good), {"linear.override.0.", "not set"});
+  ExpectMessage(error(other, good), {"linear.override.0.", "and was not set"});
+  const TrainState with_override = Trainer(other, data).Save();
+  EXPECT_EQ(error(other, with_override), "no error");
+  ExpectMessage(error(config, with_override),
+                {"linear.override.0.layers is now not set and was", "head"});
 
   TrainState broken = good;
   std::erase_if(broken.tensors, [](const auto& t) { return t.first == "model/head.weight"; });

@@ -3,10 +3,13 @@
 
 #include "numsim/base/elementary.h"
 #include "numsim/train/zero_shot.h"
+#include "tests/support/error_of.h"
 #include "tests/support/train_problem.h"
 
 namespace numsim {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(ZeroShotRetrieval, TakesTheNearestCaptionOfAnyExample) {
   // Images along the axes. Of concept 1 the caption is that of the last example; the third image
@@ -118,7 +121,7 @@ TEST(Trainer, ModelsWithoutEmbeddingsHaveNoZeroShotAccuracy) {
   EXPECT_EQ(trainer.telemetry().Of("valid").Text(0, "zero_shot"), "nan");
 }
 
-// What is saved is what was recorded, whoever validates beside it.
+// The saved values are those that were recorded, whoever validates beside it.
 TEST(Trainer, ZeroShotAccuracyIsRestored) {
   const TrainConfig config = TinyClip();
   const std::shared_ptr<const DataSource> data = OpenShared(config.data);
@@ -171,7 +174,7 @@ TEST_F(TrainRunOfClip, InterruptedAndResumedItEndsInTheSameBytes) {
   const Table valid = ReadCsv(Path("whole") / "valid.csv");
   const std::string line =
       fmt::format("zero-shot accuracy          {} (among ", valid.Text(3, "zero_shot"));
-  EXPECT_NE(summary.find(line), std::string::npos) << line << "\n" << summary;
+  EXPECT_THAT(summary, HasSubstr(line)) << line << "\n" << summary;
   for (const uint64_t at : {5, 11, 12}) {
     const std::string folder = fmt::format("parts{}", at);
     train(folder, false, at);

@@ -1,5 +1,6 @@
 // docs/training.md: its tables of CSV columns are the telemetry's.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +12,8 @@
 namespace numsim {
 namespace {
 
+using ::testing::HasSubstr;
+
 TEST(TrainingDoc, TableOfColumnsOfEachCsvIsTheCodes) {
   const std::string page = SourceText("docs/training.md");
   for (const TelemetryTable& table : TelemetryTables()) {
@@ -20,7 +23,7 @@ TEST(TrainingDoc, TableOfColumnsOfEachCsvIsTheCodes) {
     }
     EXPECT_EQ(TableOf(page, fmt::format("{}.csv", table.name)), rows)
         << "put this table into docs/training.md";
-    EXPECT_NE(page.find(fmt::format("`{}.csv`, {}", table.name, table.when)), std::string::npos)
+    EXPECT_THAT(page, HasSubstr(fmt::format("`{}.csv`, {}", table.name, table.when)))
         << table.name << ", " << table.when;
   }
 }

@@ -10,12 +10,11 @@
 
 #include "numsim/base/parallel.h"
 #include "numsim/random/streams.h"
+#include "tests/support/special_values.h"
 #include "tests/support/train_problem.h"
 
 namespace numsim {
 namespace {
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 struct Example {
   std::vector<float> image, caption;
@@ -114,24 +113,24 @@ TEST(ZeroShot, FirstOfEqualsIsSoAcrossBatchesToo) {
 }
 
 TEST(ZeroShot, ImageWithANanIsNotRight) {
-  ExpectJudged({{{kNan, 0}, At(0), 1}, {At(90), At(90), 2}}, 1, 2);
-  ExpectJudged({{{1, kNan}, At(0), 1}}, 0,
+  ExpectJudged({{{kNaN, 0}, At(0), 1}, {At(90), At(90), 2}}, 1, 2);
+  ExpectJudged({{{1, kNaN}, At(0), 1}}, 0,
                1);  // even where there is but one concept
-  ExpectJudged({{At(0), At(0), 1}, {{kNan, kNan}, At(90), 1}}, 1, 1);
+  ExpectJudged({{At(0), At(0), 1}, {{kNaN, kNaN}, At(90), 1}}, 1, 1);
 }
 
 TEST(ZeroShot, CaptionWithANanIsNearestToNothing) {
   // Wherever it stands.
-  const Example first{At(0), At(1), 1}, second{At(90), At(91), 2}, broken{At(180), {0, kNan}, 3};
+  const Example first{At(0), At(1), 1}, second{At(90), At(91), 2}, broken{At(180), {0, kNaN}, 3};
   EXPECT_EQ(Judged({first, second, broken}).correct, 2u);
   EXPECT_EQ(Judged({first, broken, second}).correct, 2u);
   EXPECT_EQ(Judged({broken, first, second}).correct, 2u);
   EXPECT_EQ(Judged({broken, second, first}).images, 3u);
   // Its image may be right by another caption of its concept.
-  EXPECT_EQ(Judged({{At(0), {kNan, 0}, 1}, {At(90), At(10), 1}, {At(180), At(170), 2}}).correct,
+  EXPECT_EQ(Judged({{At(0), {kNaN, 0}, 1}, {At(90), At(10), 1}, {At(180), At(170), 2}}).correct,
             3u);
   // No captions but broken ones.
-  EXPECT_EQ(Judged({{At(0), {kNan, 0}, 1}, {At(90), {0, kNan}, 1}}).correct, 0u);
+  EXPECT_EQ(Judged({{At(0), {kNaN, 0}, 1}, {At(90), {0, kNaN}, 1}}).correct, 0u);
 }
 
 TEST(ZeroShot, ClearForgetsAll) {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "numsim/cast/shared/round_step.h"
+
 namespace numsim {
 namespace {
 
@@ -22,6 +24,16 @@ void ExpectDefined(const TakenStep& got, const MatchedResult& want) {
     ADD_FAILURE() << "element " << i << " is " << got.weights[i] << ", not " << want.weights[i];
   }
   EXPECT_EQ(wrong, 0u);
+}
+
+// For arrays that are too large for exact arithmetic. tests/cast judges RoundStep itself against the
+// oracle, in every format; here it only supplies the weights whose sums the definition compares.
+MatchedDefinition::RoundAll RoundAllByLibrary(const MatchedProblem& problem) {
+  return [problem](float alpha) {
+    std::vector<float> rounded(problem.weights.size());
+    RoundStep(*problem.plan, problem.weights, problem.update, alpha, rounded);
+    return rounded;
+  };
 }
 
 }  // namespace

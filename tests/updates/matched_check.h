@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/reference/updates/matched_reference.h"
 #include "tests/updates/matched_problems.h"
-#include "tests/updates/matched_reference.h"
 
 namespace numsim {
 
@@ -19,7 +19,7 @@ struct TakenStep {
 
 TakenStep Take(const MatchedCase& c, MatchSolver solver);
 
-// Bit for bit, but for passes.
+// Bit for bit, except the number of passes.
 void ExpectSame(const TakenStep& a, const TakenStep& b);
 
 // Checks both solvers against the definition, which rounds by exact arithmetic and searches all

@@ -1,4 +1,4 @@
-// What must hold of matched steps whatever the numbers.
+// Tests what must hold for matched steps whatever the numbers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -123,6 +123,23 @@ void ExpectWithinOneJump(const MatchedResult& result) {
   EXPECT_LE(distance, result.greatest_jump * (1 + 0x1p-40));
   EXPECT_LE(distance, (result.step.target - result.matched_below) * (1 + 0x1p-40));
   EXPECT_LE(distance, std::abs(result.matched_at - result.step.target) * (1 + 0x1p-40));
+}
+
+// The same kinds of arrays, so small that exact arithmetic can judge them.
+TEST(MatchedProperty, SmallArraysOfEveryKindByTheOracle) {
+  uint64_t seed = 900;
+  for (LargeKind kind : kLargeKinds) {
+    SCOPED_TRACE(ToString(kind));
+    for (const char* format : {"e4m3fn", "bf16", "int8"}) {
+      ++seed;
+      MatchedCase c = DrawLarge(format, kind, 130 + seed % 7, seed);
+      c.learning_rate = seed % 2 == 0 ? 1e-2f : 0.3f;
+      for (MatchedQuantity quantity : kQuantities) {
+        c.quantity = quantity;
+        ExpectWithinOneJump(CheckByOracle(c, oracle::GridOf(format)));
+      }
+    }
+  }
 }
 
 TEST(MatchedProperty, LargeArraysOfEveryKind) {

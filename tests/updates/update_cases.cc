@@ -11,8 +11,8 @@
 #include "numsim/formats/format_table.h"
 #include "numsim/random/distributions.h"
 #include "tests/reference/inputs.h"
+#include "tests/reference/updates/update_exact.h"
 #include "tests/support/every_backend.h"
-#include "tests/updates/update_exact.h"
 
 namespace update_cases {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "numsim/updates/update_rule.h"
-#include "tests/updates/update_reference.h"
+#include "tests/reference/updates/update_reference.h"
 
 namespace update_cases {
 

@@ -1,6 +1,7 @@
 // Update rules on the device against those of the CPU: every bit but `passes`.
 #include "numsim/updates/update_device.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,6 +21,8 @@
 
 namespace numsim {
 namespace {
+
+using ::testing::HasSubstr;
 
 using update_cases::Arrays;
 using update_cases::Case;
@@ -328,8 +331,8 @@ TEST_F(UpdateOnDevice, RulesThatTheDeviceLacksAreErrors) {
   for (const std::string& rule : kRules) EXPECT_EQ(error(rule.c_str(), "bf16"), "");
   for (const char* const rule : {"note-as-printed", "master-fp16-scaled", "norm-matched@row"}) {
     const std::string message = error(rule, "bf16");
-    EXPECT_NE(message.find(rule), std::string::npos) << message;
-    EXPECT_NE(message.find("projection-matched"), std::string::npos) << message;
+    EXPECT_THAT(message, HasSubstr(rule));
+    EXPECT_THAT(message, HasSubstr("projection-matched"));
   }
   EXPECT_NE(error("naive", "bnb-e4m3"), "");
   EXPECT_NE(error("stochastic", "fp32"), "");

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "numsim/updates/update_rule.h"
+#include "tests/reference/updates/update_reference.h"
 #include "tests/updates/update_cases.h"
-#include "tests/updates/update_reference.h"
 
 namespace numsim {
 namespace {

@@ -9,9 +9,9 @@
 #include "numsim/formats/named_formats.h"
 #include "numsim/updates/update_rule.h"
 #include "tests/reference/inputs.h"
+#include "tests/reference/updates/update_exact.h"
+#include "tests/reference/updates/update_reference.h"
 #include "tests/updates/update_cases.h"
-#include "tests/updates/update_exact.h"
-#include "tests/updates/update_reference.h"
 
 namespace numsim {
 namespace {

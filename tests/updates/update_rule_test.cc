@@ -1,6 +1,7 @@
 // The texts of update rules, which formats they serve and their memory.
 #include "numsim/updates/update_rule.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -8,27 +9,21 @@
 
 #include "numsim/base/error.h"
 #include "numsim/formats/named_formats.h"
+#include "tests/support/error_of.h"
 #include "tests/updates/update_cases.h"
 
 namespace numsim {
 namespace {
 
-std::string ErrorOf(const std::string& text) {
-  try {
-    ParseUpdateRule(text);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string ParseError(const std::string& text) {
+  return ErrorOf([&] { ParseUpdateRule(text); });
 }
 
-std::string ErrorOfList(const std::string& text) {
-  try {
-    ParseUpdateRuleList(text);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+std::string ParseListError(const std::string& text) {
+  return ErrorOf([&] { ParseUpdateRuleList(text); });
 }
 
 std::vector<std::string> NamesOf(const std::vector<UpdateRule>& rules) {
@@ -176,26 +171,26 @@ TEST(ParseUpdateRule, WrongTextsAreErrors) {
                                  "norm-matched@row@row",
                                  "master-fp16-scaled@column",
                                  "note-as-printed@tile:1x4"}) {
-    const std::string message = ErrorOf(text);
-    EXPECT_NE(message, "") << "'" << text << "' was accepted";
-    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    const std::string message = ParseError(text);
+    EXPECT_NE(message, kNoError) << "'" << text << "' was accepted";
+    EXPECT_THAT(message, Not(HasSubstr("\n")));
   }
 }
 
 TEST(ParseUpdateRule, ErrorsSayWhatWasExpected) {
   const auto says = [](const std::string& text, const std::string& part) {
-    return ErrorOf(text).find(part) != std::string::npos;
+    return ParseError(text).find(part) != std::string::npos;
   };
   for (const UpdateKind kind : UpdateKinds()) {
-    EXPECT_TRUE(says("nothing", std::string(ToString(kind)))) << ErrorOf("nothing");
+    EXPECT_TRUE(says("nothing", std::string(ToString(kind)))) << ParseError("nothing");
   }
-  EXPECT_TRUE(says("nothing", "'nothing'")) << ErrorOf("nothing");
-  EXPECT_TRUE(says("stochastic:33", "32")) << ErrorOf("stochastic:33");
-  EXPECT_TRUE(says("norm-matched:two", "none")) << ErrorOf("norm-matched:two");
-  EXPECT_TRUE(says("norm-matched@column", "block:N")) << ErrorOf("norm-matched@column");
-  EXPECT_TRUE(says("norm-matched@column", "row")) << ErrorOf("norm-matched@column");
-  EXPECT_TRUE(says("kahan:nothing", "nothing")) << ErrorOf("kahan:nothing");
-  EXPECT_TRUE(says("naive@row", "naive")) << ErrorOf("naive@row");
+  EXPECT_TRUE(says("nothing", "'nothing'")) << ParseError("nothing");
+  EXPECT_TRUE(says("stochastic:33", "32")) << ParseError("stochastic:33");
+  EXPECT_TRUE(says("norm-matched:two", "none")) << ParseError("norm-matched:two");
+  EXPECT_TRUE(says("norm-matched@column", "block:N")) << ParseError("norm-matched@column");
+  EXPECT_TRUE(says("norm-matched@column", "row")) << ParseError("norm-matched@column");
+  EXPECT_TRUE(says("kahan:nothing", "nothing")) << ParseError("kahan:nothing");
+  EXPECT_TRUE(says("naive@row", "naive")) << ParseError("naive@row");
 }
 
 TEST(ParseUpdateRuleList, SplitsAtCommas) {
@@ -217,7 +212,7 @@ TEST(ParseUpdateRuleList, CustomFormatsKeepTheirCommas) {
 TEST(ParseUpdateRuleList, WrongListsAreErrors) {
   for (const std::string text :
        {"", ",", "naive,", ",naive", "naive,,kahan", "naive,nothing", "naive,bias=8", "bias=8"}) {
-    EXPECT_NE(ErrorOfList(text), "") << "'" << text << "' was accepted";
+    EXPECT_NE(ParseListError(text), kNoError) << "'" << text << "' was accepted";
   }
 }
 
@@ -239,9 +234,9 @@ TEST(CheckUpdateRule, SplitMasterIsForBf16Alone) {
       ADD_FAILURE() << format << " was accepted";
     } catch (const Error& error) {
       const std::string message = error.what();
-      EXPECT_NE(message.find("split-master"), std::string::npos) << message;
-      EXPECT_NE(message.find("bf16"), std::string::npos) << message;
-      EXPECT_NE(message.find(format), std::string::npos) << message;
+      EXPECT_THAT(message, HasSubstr("split-master"));
+      EXPECT_THAT(message, HasSubstr("bf16"));
+      EXPECT_THAT(message, HasSubstr(format));
     }
   }
 }
@@ -268,8 +263,8 @@ TEST(CheckUpdateRule, ACompensationNeedsASignAndAZero) {
 TEST(HasScope, OfRulesThatShareSomething) {
   for (const UpdateKind kind : UpdateKinds()) {
     const std::string name(ToString(kind));
-    EXPECT_EQ(HasScope(kind), ErrorOf(name + "@row").empty()) << name;
-    EXPECT_EQ(HasScope(kind), ErrorOf(name + "@block:4").empty()) << name;
+    EXPECT_EQ(HasScope(kind), (ParseError(name + "@row") == kNoError)) << name;
+    EXPECT_EQ(HasScope(kind), (ParseError(name + "@block:4") == kNoError)) << name;
   }
   EXPECT_TRUE(HasScope(UpdateKind::kNoteAsPrinted));
   EXPECT_FALSE(HasScope(UpdateKind::kKahan));

@@ -8,8 +8,8 @@
 
 #include "numsim/formats/named_formats.h"
 #include "numsim/updates/update_rule.h"
+#include "tests/reference/updates/update_exact.h"
 #include "tests/updates/update_cases.h"
-#include "tests/updates/update_exact.h"
 
 namespace numsim {
 namespace {

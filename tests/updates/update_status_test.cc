@@ -1,4 +1,4 @@
-// What holds for every rule: statuses, the identity, symmetry, threads and backends.
+// Tests what holds for every rule: statuses, the identity, symmetry, threads and backends.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,9 +9,10 @@
 
 #include "numsim/base/parallel.h"
 #include "numsim/updates/update_rule.h"
+#include "tests/reference/updates/update_reference.h"
 #include "tests/support/every_backend.h"
+#include "tests/support/special_values.h"
 #include "tests/updates/update_cases.h"
-#include "tests/updates/update_reference.h"
 
 namespace numsim {
 namespace {
@@ -25,9 +26,6 @@ using update_cases::ExpectSameState;
 using update_cases::MakeCase;
 using update_cases::WithHistory;
 using update_reference::Result;
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // The rules of this file: all that do not match a quantity. Of bf16, which all of them serve.
 const char* const kRules[] = {"naive",
@@ -113,7 +111,7 @@ TEST(EveryUpdateRule, DecayAloneIsAnUpdate) {
 
 TEST(EveryUpdateRule, ANumberThatIsNotFiniteMovesNothing) {
   for (const char* rule : kRules) {
-    for (const float bad : {kNan, kInfinity, -kInfinity}) {
+    for (const float bad : {kNaN, kInfinity, -kInfinity}) {
       // One group, so that all of it stays.
       Case c = WithHistory(rule, 50);
       Case update = c;

@@ -20,13 +20,14 @@ constexpr Keyword<RankBy> kRankBys[] = {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// ||g - r|| / ||r|| from the sums; infinite where g is not finite or r alone is zero.
+// Returns ||g - r|| / ||r|| from the sums; infinite if g is not finite, or if r is zero and g is
+// not.
 double Relative(const ErrorMeasures& sums) {
   if (sums.overflow > 0) return kInfinity;
   return sums.error_square == 0 ? 0 : std::sqrt(sums.error_square / sums.signal_square);
 }
 
-// Errors of gradients against those of the reference.
+// Errors of gradients relative to the reference gradients.
 class GradientErrors {
  public:
   GradientErrors(const StepGradients<float>& reference, const StepGradients<float>& gradients) {
@@ -50,7 +51,7 @@ class GradientErrors {
   double worst_ = 0;
 };
 
-// What of the squared error goes when `error` becomes `without`.
+// Returns the fraction of the squared error removed when `error` becomes `without`.
 double Effect(double error, double without) {
   if (std::isinf(error)) return std::isinf(without) ? 0 : 1;
   if (error == 0) return 0;
@@ -65,7 +66,8 @@ bool IsFinite(const StepGradients<float>& gradients) {
   });
 }
 
-// By falling effect, then by falling error alone; std::stable_sort keeps the model's order.
+// Orders by descending effect, then by descending error_alone. std::stable_sort keeps the model's
+// order of equal tensors.
 bool ComesBefore(const RankedTensor& a, const RankedTensor& b) {
   if (a.effect != b.effect) return a.effect > b.effect;
   return a.error_alone > b.error_alone;
@@ -82,8 +84,9 @@ PrecisionRanking RankPrecision(const Trainer& trainer,
   const StepReplay replay(trainer);
   const StepGradients<float> reference = replay.Run<float>(Float32Precision());
   if (!IsFinite(reference)) {
-    throw Error::Format("step {}: the gradient is not finite in float32 either: nothing to rank by",
-                        replay.step());
+    throw Error::Format(
+        "step {}: the gradient is not finite even in float32, so tensors cannot be ranked",
+        replay.step());
   }
   const auto error_of = [&](const ReplayPrecision& precision) {
     return GradientErrors(reference, replay.Run<float>(precision)).All();

@@ -1,5 +1,4 @@
-// Which quantised tensor is guilty: how much each one contributes to the error of a step's
-// gradient.
+// Ranks the quantised tensors of a model by their contribution to the error of a step's gradient.
 #pragma once
 
 #include <cstdint>
@@ -18,90 +17,90 @@ namespace numsim {
 
 enum class RankBy : uint8_t {
   kLayer,    // all operands of a linear layer together
-  kTensor,   // its X, W and G, each in both of its products
-  kOperand,  // the six operands of its products; X, W and G where the kind keeps codes
+  kTensor,   // X, W and G of a layer, each in both of its GEMMs
+  kOperand,  // the six operands of a layer's GEMMs; X, W and G if the kind saves codes for backward
 };
-// layer tensor operand. Throws Error listing them.
+// Names: layer, tensor, operand. ParseRankBy throws Error listing them.
 RankBy ParseRankBy(std::string_view text);
 std::string_view ToString(RankBy by);
 
-// Errors are those of the gradient of all parameters together, ||g - r|| / ||r||, against the
-// gradient r of the same step with every product and tensor in float32. Infinite where g is not
-// finite.
+// One row of a ranking. Errors are relative errors of the gradient g of all parameters together,
+// ||g - r|| / ||r||, where r is the gradient of the same step with every GEMM and tensor in
+// float32. An error is infinite if g is not finite.
 struct RankedTensor {
-  std::string layer;   // linear layer; of a stored tensor its point
-  std::string tensor;  // all; x, w, g; forward.x, ...; activation, gradient: a stored tensor
-  std::string format;  // that it is quantised to; of a layer those of x, w, g, with blanks between
-  // With this one alone in high precision, and the rest as configured.
+  std::string layer;   // linear layer; for a stored tensor, the tensor's name
+  std::string tensor;  // all; x, w, g; forward.x, ...; activation or gradient for a stored tensor
+  std::string format;  // quantisation format; for a layer, those of x, w, g separated by blanks
+  // Error with only this tensor in high precision and the rest as configured.
   double error_without = 0;
-  // What of the squared error goes with it: 1 - (error_without / error)^2. Negative where errors
-  // cancelled; 1 where an infinite error becomes finite; 0 where both are infinite or the error is
-  // 0.
+  // Fraction of the squared gradient error removed by keeping this tensor in high precision:
+  // 1 - (error_without / error)^2. Negative if errors cancelled; 1 if an infinite error becomes
+  // finite; 0 if both errors are infinite or the error is 0.
   double effect = 0;
-  // With this one alone quantised, and the rest in high precision.
+  // Error with only this tensor quantised and the rest in high precision.
   double error_alone = 0;
-  // TOML of the [[linear.override]] that leaves this one in high precision, behind those that there
-  // are; empty: a stored tensor, for which there is none.
+  // TOML of the [[linear.override]] that keeps this tensor in high precision, to be placed after
+  // the existing overrides. Empty for a stored tensor, for which there is no override.
   std::string linear_override;
 };
 
 struct PrecisionRanking {
   RankBy by = RankBy::kTensor;
-  uint64_t step = 0;  // steps taken before the one that was looked at
-  double loss = 0;    // of its batch, as configured
+  uint64_t step = 0;  // number of steps taken before the replayed step
+  double loss = 0;    // loss of the step's batch, as configured
   double float32_loss = 0;
   double error = 0;  // as configured
-  // With all quantised tensors in high precision: what high precision itself costs.
+  // Error with all quantised tensors in high precision: the error of high precision itself.
   double error_high = 0;
-  std::string worst_parameter;  // the one whose own gradient has the largest relative error
+  std::string worst_parameter;  // parameter whose own gradient has the largest relative error
   double worst_error = 0;
-  std::vector<RankedTensor> tensors;  // by falling effect; of equal ones by falling error_alone,
-                                      // then as the model has them
+  std::vector<RankedTensor> tensors;  // by descending effect, then by descending error_alone, then
+                                      // in the order of the model
 };
 
-// Ranks every operand that a linear layer quantises and every tensor that [storage] rounds, by the
-// next step of `trainer`, which is not changed. High precision is `high_precision` of the layer's
-// own options, and float32 for storage. Two passes a tensor, and three before them; `progress`, if
-// it is one, is called after each of the two with how many of those are done and how many there
-// are. Nothing quantised: an empty ranking. Under delayed scaling every replay starts from the
-// trainer's scales. An operand that shares its codes with another and is tried alone gets codes of
-// its own, which under stochastic rounding are other draws. Throws Error where the gradient in
-// float32 is not finite, and as StepReplay does.
+// Ranks every operand that a linear layer quantises and every tensor that [storage] rounds, using
+// the next step of `trainer`, which is not changed. High precision means `high_precision` of the
+// layer's own options, and float32 for storage. The ranking is empty if nothing is quantised. Under
+// delayed scaling every replay starts from the trainer's scales. An operand that shares its codes
+// with another gets codes of its own when it is tried alone; under stochastic rounding these use
+// other random bits. Throws Error if the float32 gradient is not finite, and as StepReplay does.
+// Costs three passes, then two passes per tensor. `progress`, unless empty, is called after each of
+// the latter with the number of these passes that are done and their total number.
 PrecisionRanking RankPrecision(const Trainer& trainer,
                                RankBy by,
                                const std::function<void(size_t, size_t)>& progress);
 
-// rank, layer, tensor, format, effect, error_without, error_alone.
+// Returns a table with columns rank, layer, tensor, format, effect, error_without, error_alone.
 Table RankingTable(const PrecisionRanking& ranking);
-// Bars of the `count` tensors with the largest effect, and their errors alone.
+// Returns a bar chart of effect and error_alone of the `count` tensors with the largest effect.
 Figure RankingFigure(const PrecisionRanking& ranking, size_t count = 20);
-// Lines of text for a terminal and for ranking.txt: what was looked at, the first `count`, and the
-// [[linear.override]] that would leave the first one in high precision.
+// Returns lines of text for a terminal and for ranking.txt: the step and its errors, the first
+// `count` tensors, and the [[linear.override]] that keeps the first one in high precision.
 std::string Describe(const PrecisionRanking& ranking, size_t count = 10);
 
-// A ranking of what precision does, in the directory of a training.
+// A ranking whose results are written into the directory of a training.
 
 struct RankRunOptions {
   std::filesystem::path out;
   RankBy by = RankBy::kTensor;
-  size_t lines = 10;                             // of the text
-  size_t bars = 20;                              // of the figure
-  std::function<void(size_t, size_t)> progress;  // as RankPrecision's
+  size_t lines = 10;                             // tensors in the text
+  size_t bars = 20;                              // tensors in the figure
+  std::function<void(size_t, size_t)> progress;  // see RankPrecision
 };
 
 struct RankRunResult {
   PrecisionRanking ranking;
-  bool from_checkpoint = false;    // else at the start
-  std::string text;                // of ranking.txt
+  bool from_checkpoint = false;    // false: ranked by the first step of a training
+  std::string text;                // the contents of ranking.txt
   std::vector<std::string> files;  // written, relative to out
 };
 
-// Trains nothing: ranks by the step that would come next, after the checkpoint in options.out where
-// there is one, also of a training that has ended, else the first step. Writes ranking.csv,
-// ranking.gp, .svg and .pdf (figures as DrawFigure) and ranking.txt, in place of those that are
-// there; ranking.txt comes last, so where it is they are all of one ranking. Other files of the
-// directory are not touched. Throws Error as RunTraining does with `resume`, and as RankPrecision;
-// then the files are as they were, but for errors of writing.
+// Ranks the tensors without training, using the step after the checkpoint in options.out, also if
+// that training has ended, or the first step if there is no checkpoint. Replaces ranking.csv,
+// ranking.gp, .svg and .pdf (see DrawFigure) and ranking.txt; other files of the directory are not
+// touched. ranking.txt is written last: if it exists, all of these files are of one ranking. Throws
+// Error as RunTraining does with `resume`, and as RankPrecision does; unless writing failed, the
+// files are then unchanged.
 RankRunResult RunRanking(const TrainConfig& config, const RankRunOptions& options);
 
 }  // namespace numsim

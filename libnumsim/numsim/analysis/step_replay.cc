@@ -10,7 +10,8 @@
 namespace numsim {
 namespace {
 
-// Does to the tensors of a replay what the trainer's observer does to those of a step.
+// Processes the tensors of a replay as the trainer's observer processes those of a step: injects
+// the perturbation and rounds for storage.
 template <typename T>
 class ReplayObserver;
 
@@ -83,7 +84,7 @@ void CopyParameters(const std::vector<std::vector<float>>& values, ParameterList
   }
 }
 
-// Of layers that have delayed scaling in this precision too.
+// Restores the state of the layers that also have delayed scaling in the replay's precision.
 template <typename T>
 void RestoreScaling(const std::vector<NamedState>& scaling, Model<T>& model) {
   std::vector<NamedState> restored;

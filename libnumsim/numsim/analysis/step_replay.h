@@ -1,5 +1,5 @@
-// The next step of a training, done again and again in other precisions, to see what precision does
-// to its gradients.
+// Replays the next step of a training in other precisions, to measure the effect of precision on
+// its gradients.
 #pragma once
 
 #include <memory>
@@ -17,10 +17,10 @@
 
 namespace numsim {
 
-// The gradient of one parameter: row-major, divided by the loss scale, before clipping.
+// The gradient of one parameter: row-major, without the loss scale, before clipping.
 template <typename T>
 struct NamedGradient {
-  std::string name;  // of the parameter
+  std::string name;  // the parameter's name
   ParameterRole role = ParameterRole::kMatrix;
   MatrixShape shape;
   std::vector<T> values;
@@ -31,11 +31,11 @@ struct StepGradients {
   LossSum loss;
   std::vector<NamedGradient<T>> gradients;  // in the order of the model's parameters
 
-  // nullptr when there is none.
+  // Returns the gradient of that parameter, or nullptr if there is none.
   const NamedGradient<T>* Find(std::string_view name) const;
 };
 
-// A tensor that is rounded for storage: a point (no pattern) in one role.
+// A tensor that is rounded for storage: its name (not a pattern) and role.
 struct StoredTensor {
   std::string point;
   TensorRole role = TensorRole::kActivation;
@@ -43,27 +43,27 @@ struct StoredTensor {
   friend bool operator==(const StoredTensor&, const StoredTensor&) = default;
 };
 
-// In which precision a replay computes.
+// The precision in which a replay computes.
 struct ReplayPrecision {
   using Tensor = StoredTensor;
 
   LinearPrecision linear;
   StorageConfig storage;
-  std::optional<Tensor> unrounded;     // is not rounded for storage, unlike the rest
-  std::optional<Tensor> only_rounded;  // is rounded for storage, unlike the rest
+  std::optional<Tensor> unrounded;     // the only tensor not rounded for storage
+  std::optional<Tensor> only_rounded;  // the only tensor rounded for storage
 };
 
-// That of a training.
+// Returns the precision of a training.
 ReplayPrecision PrecisionOf(const TrainConfig& config);
-// All products and tensors in float32.
+// Returns the precision with all GEMMs and tensors in float32.
 ReplayPrecision Float32Precision();
 
 class StepReplay {
  public:
-  // Of the step that `trainer` would take next: its weights, delayed scales, loss scale, batch and
-  // random draws, copied, so the trainer may go on and is not changed. Where the training has
-  // ended, of the step that would come if it went on. Any number of threads may use one StepReplay
-  // at once. Throws Error as Trainer::NextBatch does.
+  // Copies the state of the step that `trainer` would take next: its weights, delayed scales, loss
+  // scale, batch and random seeds. Does not change the trainer, which may continue. If the training
+  // has ended, this is the step that would follow. Several threads may use one StepReplay at the
+  // same time. Throws Error as Trainer::NextBatch does.
   explicit StepReplay(const Trainer& trainer);
   ~StepReplay();
 
@@ -72,14 +72,14 @@ class StepReplay {
   // Steps taken before this one.
   uint64_t step() const;
 
-  // Forward and backward pass under `precision`; the gradients may have NaN or infinity. The same
-  // precision as the trainer's gives the bits of the trainer's own step, also below the range of a
-  // storage format, since the loss scale is the trainer's. Layers with delayed scales start from
-  // the trainer's; those that the trainer has none for start without a history. T = double: every
-  // product and operation is float64, and what `precision` says of linear layers and storage is not
-  // looked at: the shadow. config.stress applies to both. `observer` sees the tensors as they are
-  // stored, the operands that are quantised and the products. Throws Error as MakeModel does, and
-  // for delayed scaling with another history than the trainer's.
+  // Runs the forward and backward pass under `precision` and returns loss and gradients, which may
+  // have NaN or infinity. Under the trainer's own precision, the result equals the trainer's step
+  // bit for bit, also below the range of a storage format, because the loss scale is the trainer's.
+  // Layers with delayed scaling start from the trainer's scales, or without a history if the
+  // trainer has none for the layer. T = double is the float64 reference run: every GEMM and
+  // operation is float64, and `precision` is ignored. config.stress applies to both types.
+  // `observer` sees the tensors as stored, the quantised operands and the GEMMs. Throws Error as
+  // MakeModel does, and for delayed scaling with a history of another length than the trainer's.
   template <typename T>
   StepGradients<T> Run(const ReplayPrecision& precision, PassObserver<T>* observer = nullptr) const;
 

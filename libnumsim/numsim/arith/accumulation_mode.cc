@@ -1,5 +1,5 @@
-// The sums that end in one rounding or round after each product. Those of tensor cores stand in
-// aligned_sum.cc and tensor_core_sum.cc.
+// Accumulation modes that round once at the end or after each product. The sums of tensor cores are
+// in aligned_sum.cc and tensor_core_sum.cc.
 #include "numsim/arith/accumulation_mode.h"
 
 #include <algorithm>
@@ -30,8 +30,8 @@ Unrounded ExactDot(const DotOperand& a, const DotOperand& b) {
   return sum.Result();
 }
 
-// Rounds to the 53 bits of a float64, nearest-even. Its range does not come into it: sums of
-// products of float32 values are multiples of 2^-298 and below 2^400.
+// Rounds to the 53 bits of a float64, to nearest even. The exponent range of float64 always
+// suffices: sums of products of float32 values are multiples of 2^-298 and below 2^400.
 Unrounded RoundedToF64(Unrounded x) {
   const int cut = static_cast<int>(std::bit_width(x.significand)) - kF64Bits;
   if (x.kind != NumberKind::kFinite || cut <= 0) return x;
@@ -52,7 +52,7 @@ Unrounded F64Dot(const DotOperand& a, const DotOperand& b) {
   return acc;
 }
 
-// Rounded to `format` after each step; returns its code.
+// Returns the code of the sum, which is rounded to `format` after each step.
 uint32_t SequentialDot(const FormatSpec& format,
                        bool fused,
                        const DotOperand& a,

@@ -1,23 +1,24 @@
-// How the products of an inner product are added up: accumulation modes by name.
+// Accumulation modes: named definitions of how the products of a dot product are summed.
 //
-// The products a[k] b[k] are exact. Every sum begins with +0, so zeros alone give +0; k ascends
-// unless stated. All roundings are to nearest, ties to even, unless stated; overflow gives
+// The products a[k] b[k] are exact. Every sum begins with +0, so that a sum of zeros is +0. Unless
+// stated otherwise, k ascends and all roundings are to nearest, ties to even. Overflow gives
 // infinity.
 //
 //   exact                    the exact sum, rounded once
 //   fp64                     acc = fl64(acc + a b)
 //   FORMAT                   acc = round(acc + a b) in FORMAT, one rounding: a fused multiply-add
 //   FORMAT:unfused           acc = round(acc + round(a b)), both in FORMAT
-//   fp32-chunked:N           rule fp32 within each N products, from zero; the partial sums are
-//                            added in float32 in order, to +0 at first
+//   fp32-chunked:N           each N products are summed from zero in mode fp32; the partial sums
+//                            are added in float32 in order, starting from +0
 //   trunc:F,CHUNK[,PROMOTE]  a tensor core that aligns and truncates, see kAligned below; with
-//                            PROMOTE as under fp32-chunked, PROMOTE products at a time
-//   library                  float32 by a linear algebra library: fast, order not stated, bits may
-//                            differ between machines
-//   NAME                     a row of AccumulationModeTable(): what a device was measured or reported
-//                            to do
+//                            PROMOTE, each PROMOTE products are summed from zero and the partial
+//                            sums are added in float32, as in fp32-chunked
+//   library                  float32 by a linear algebra library: fast, unspecified order; the bits
+//                            may differ between machines
+//   NAME                     a row of AccumulationModeTable(): the measured or reported behaviour
+//                            of a device
 //
-// NaN results are one NaN for each rule, NanResult().
+// Each mode has only one NaN result, NanResult().
 #pragma once
 
 #include <cstdint>
@@ -43,95 +44,99 @@ enum class AccumulationKind : uint8_t {
   kLibrary,
 };
 
-// The order in which kAligned and kAlignedDown take products.
+// The order in which kAligned and kAlignedDown add the products.
 enum class ProductOrder : uint8_t {
   kAscending,
-  kBytePairs,  // of every 32: those with k mod 4 in {0, 1}, then the others (mma.sync, 8 bits)
-  kEvenOdd,    // within a chunk even k and odd k are two sums (CDNA3, 8 bits); kAlignedDown alone
+  kBytePairs,  // in every 32: those with k mod 4 in {0, 1}, then the others (mma.sync, 8 bits)
+  kEvenOdd,    // even and odd k of a chunk are two sums (CDNA3, 8 bits); only for kAlignedDown
 };
 
 struct AccumulationMode {
-  // A chunk of at most kMaxChunk products with F <= kMaxFractionBits adds up in 64-bit integers.
+  // The sum of at most kMaxChunk products with F <= kMaxFractionBits fits into a 64-bit integer.
   static constexpr int kMaxChunk = 1 << 16;
   static constexpr int kMaxFractionBits = 40;
-  static constexpr int kMaxInterval = 1 << 30;  // of promotion, and N of fp32-chunked
+  static constexpr int kMaxInterval = 1 << 30;  // limit of PROMOTE and of N of fp32-chunked
 
   AccumulationKind kind = AccumulationKind::kExact;
-  FormatSpec format{};    // of kFormat and kFormatUnfused
-  int chunk = 0;          // >= 1: of all kinds from kChunked on but kLibrary
-  int fraction_bits = 0;  // F of kAligned and kAlignedDown, >= 1
-  int promote = 0;        // kAligned: 0 never, else a multiple of chunk
+  FormatSpec format{};    // for kFormat and kFormatUnfused
+  int chunk = 0;          // for kChunked and all later kinds except kLibrary: >= 1
+  int fraction_bits = 0;  // F, for kAligned and kAlignedDown: >= 1
+  int promote = 0;        // for kAligned: a multiple of chunk, or 0 for no promotion
   ProductOrder order = ProductOrder::kAscending;
 
   friend bool operator==(const AccumulationMode&, const AccumulationMode&) = default;
 };
 
-// Tensor cores take `chunk` products at a time; the accumulator is a float32 that begins as +0.
-// Where products are missing at the end, of a chunk or of the 32 of kBytePairs, +0 stands for them.
+// Tensor cores add `chunk` products at a time to acc, a float32 accumulator that begins as +0. An
+// incomplete chunk at the end, or an incomplete group of 32 of kBytePairs, is padded with +0.
 //
-// kAligned, one chunk [Hopper-measured], [MMA-Sim]: a product has the exponent e = ea + eb, where
-// the exponent of a normal operand is floor(log2 |x|) and of a subnormal one its format's
-// MinExponent(), so |a b| < 4 * 2^e. E is the largest of the exponents of the chunk's nonzero
-// products, of the accumulator's if it is not zero (at least -126), and of -133. Each product and
-// the accumulator are truncated toward zero to a multiple of 2^(E - F) and added exactly. The sum
-// is truncated toward zero to min(F, 23) fraction bits of its own exponent, a float32; below 2^-126
-// to a multiple of 2^-149. A zero is +0, also of a truncated negative sum. Beyond float32:
-// infinity. (The -133 is an H200's; [MMA-Sim] has -126 instead wherever there is a zero.)
+// kAligned, one chunk [Hopper-measured], [MMA-Sim]: the exponent of a product is e = ea + eb. Here
+// the exponent of a normal operand is floor(log2 |x|) and that of a subnormal operand is its
+// format's MinExponent(), so |a b| < 4 * 2^e. E is the largest of: the exponents of the chunk's
+// nonzero products; the exponent of acc if it is not zero (at least -126); and -133. Each product
+// and acc are truncated toward zero to a multiple of 2^(E - F) and added exactly. The sum is
+// truncated toward zero to a float32 with min(F, 23) fraction bits of its own exponent; below
+// 2^-126, to a multiple of 2^-149. A zero result is +0, even if a negative sum was truncated to it.
+// A sum beyond float32 gives infinity. (-133 was measured on an H200; [MMA-Sim] has -126 instead
+// wherever there is a zero.)
 //
 // kExactChunks [MMA-Sim]: acc = fl32(acc + the exact sum of the chunk).
 //
-// kFlushedPairs [MMA-Sim]: every step is a float32 operation whose result, where it is below 2^-126
-// after rounding, becomes a zero of its sign. Operands below their format's smallest normal, and a
-// zero or subnormal acc, become +0. Of two: acc = acc + (p0 + p1); of four: acc + ((p0 + p1) +
-// (p2 + p3)). The chunk is a power of two.
+// kFlushedPairs [MMA-Sim]: every step is a float32 operation. If its result is below 2^-126 after
+// rounding, it becomes a zero of the same sign. Operands below their format's smallest normal, and
+// a zero or subnormal acc, become +0. A chunk of two: acc = acc + (p0 + p1). A chunk of four:
+// acc = acc + ((p0 + p1) + (p2 + p3)). The chunk is a power of two.
 //
-// kAlignedDown [MMA-Sim], with exponents as under kAligned but -126 for zero and at least -126 for
-// acc: products are truncated toward zero to F fraction bits below the largest product's exponent
-// and added. Under kEvenOdd these are two sums, each rounded down to a multiple of 2^(e - F) where
-// e is the larger of their exponents, and added. With E the larger of the products' exponent and
-// acc's, the sum is rounded down to a multiple of 2^(E - F - 7) and acc to one of 2^(E - F) (under
-// kEvenOdd acc counts as zero below exponent E - F - 1); their sum is rounded to float32. Products
-// of 2^128 and beyond are infinite. An exact zero is +0.
+// kAlignedDown [MMA-Sim]: exponents are as for kAligned, except that zero has the exponent -126;
+// that of acc is at least -126. The products are truncated toward zero to F fraction bits below the
+// largest exponent of a product, and added. In order kEvenOdd there are two such sums; with e the
+// larger of their exponents, each is rounded down to a multiple of 2^(e - F), and the two are
+// added. With E the larger of the products' exponent and that of acc, the sum is rounded down to a
+// multiple of 2^(E - F - 7) and acc is rounded down to a multiple of 2^(E - F). (In order kEvenOdd,
+// an acc with an exponent below E - F - 1 counts as zero.) The sum of the two is rounded to
+// float32. Products of 2^128 and beyond are infinite. An exact zero is +0.
 //
-// Special operands, any kind: a NaN, infinity times zero, or infinities of both signs among
-// products and accumulator give NaN; else an infinite product gives infinity. (kFormat and
-// kFormatUnfused: what the format has for them.)
+// Special operands, any kind: a NaN, infinity times zero, or infinities of both signs among the
+// products and the accumulator give NaN. Otherwise an infinite product gives infinity. (kFormat and
+// kFormatUnfused give what the format has in place of these, if it lacks them.)
 
-// A rule that a device was found to follow.
+// A named accumulation mode: the behaviour of a device.
 struct AccumulationModeRow {
   std::string_view name;
   AccumulationMode rule;
-  std::string_view operands;  // formats of the operands, for reading: "e4m3fn, e5m2"
-  bool measured;              // bit for bit on a device by this project; else reported by others
+  std::string_view operands;  // formats of the operands, for the reader: "e4m3fn, e5m2"
+  bool measured;              // by this project on a device, bit for bit; else reported by others
   std::string_view source;    // key of docs/references.md
   std::string_view note;      // one line
 };
 std::span<const AccumulationModeRow> AccumulationModeTable();
 
-// Reads any of the texts above. Throws Error that names what was expected.
+// Parses any of the texts above. Throws Error that names what was expected.
 AccumulationMode ParseAccumulationMode(std::string_view text);
-// The first name of the table that is this rule, else DefinitionText; ParseAccumulationMode(ToString(r)) == r for
-// what ParseAccumulationMode gave.
+// Returns the name of the first table row with this mode, or else DefinitionText(rule).
+// ParseAccumulationMode(ToString(r)) == r for every r that ParseAccumulationMode returned.
 std::string ToString(const AccumulationMode& rule);
-// The rule without the names of the table: a text from above, or words where there is none.
+// Returns the definition of the mode without the names of the table: one of the texts above, or a
+// description in words if there is none.
 std::string DefinitionText(const AccumulationMode& rule);
 
-// One side of an inner product: float32 values on the grid of `format` (it matters for the exponent
-// of subnormals alone).
+// One operand of a dot product: float32 values on the grid of `format`, which matters only for the
+// exponent of subnormals.
 struct DotOperand {
   const FormatSpec& format;
   std::span<const float> values;
 };
 
-// The accumulator after all products: the definition that Gemm must equal bit for bit. For
-// kExact the exact sum rounded to odd (Unrounded); otherwise exact in float64 (kFloat64) or
-// float32. A NaN is positive. Requires values of equal size, and not kLibrary.
+// Returns the accumulator after all products: the definition that Gemm must match bit for bit. For
+// kExact it is the exact sum rounded to odd (see Unrounded), for kFloat64 exactly a float64 value,
+// otherwise exactly a float32 value. A NaN is positive. Requires values of equal size and a kind
+// other than kLibrary.
 Unrounded Accumulate(const AccumulationMode& rule,
                      const DotOperand& a,
                      const DotOperand& b) noexcept;
 
-// The bits of a float32 NaN result of `rule`: 0x7FFFFFFF for NVIDIA's units (kAligned), else
-// 0x7FC00000.
+// Returns the bits of a float32 NaN result in this mode: 0x7FFFFFFF for NVIDIA's tensor cores
+// (kAligned), 0x7FC00000 otherwise.
 uint32_t NanResult(const AccumulationMode& rule);
 
 }  // namespace numsim

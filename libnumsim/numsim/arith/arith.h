@@ -1,17 +1,19 @@
 // Correctly rounded arithmetic on codes: every result is the exact value rounded once.
 //
-// Operands may be of different formats, and the result of a third: `to` holds its format, rounding
-// mode, overflow policy and tininess. `random` is R of a stochastic mode, as in EncodeF32.
+// The operands and the result may be of different formats. `to` holds the format, rounding mode,
+// overflow policy and tininess of the result. `random` holds the random bits of a stochastic mode,
+// as in EncodeF32.
 //
 // Common rules
 //   NaN        A NaN operand or an invalid operation gives the canonical NaN of the result's format
-//              with the sign bit clear (a format without NaN: its largest value, and kInvalid).
-//              Signalling NaN operands raise kInvalid, see flags.h.
-//   Infinity   As in [IEEE754]; a result that is exactly infinite becomes what the overflow policy
-//              says for infinite inputs.
-//   Zero       The sign of an exact zero sum is that of both addends, or + where they differ (- in
-//              mode rtn); that of a product or quotient is the XOR. Formats without -0 give +0.
-// Environment-independent: integers only.
+//              with the sign bit clear (in a format without NaN: its largest value and kInvalid).
+//              Signalling NaN operands raise kInvalid, see rounding/flags.h.
+//   Infinity   As in [IEEE754]. The overflow policy treats an exactly infinite result like an
+//              infinite input.
+//   Zero       An exact zero sum has the sign of both addends, or + if their signs differ (- in
+//              mode rtn). A zero product or quotient has the XOR of the operands' signs. Formats
+//              without -0 give +0.
+// The functions use only integers, so they do not depend on the floating-point environment.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +24,13 @@
 
 namespace numsim {
 
-// A code and what it means. Requires code <= format.CodeMask().
+// A code and its format. Requires code <= format.CodeMask().
 struct Operand {
   FormatSpec format;
   uint32_t code = 0;
 };
 
-// Whether the operand is a NaN that raises kInvalid.
+// Returns true if the operand is a NaN that raises kInvalid.
 bool IsSignalingNan(const Operand& a) noexcept;
 
 Rounded Add(const Operand& a, const Operand& b, const EncodePlan& to, uint32_t random = 0) noexcept;
@@ -40,7 +42,8 @@ Rounded Multiply(const Operand& a,
                  const Operand& b,
                  const EncodePlan& to,
                  uint32_t random = 0) noexcept;
-// x / 0 with x finite and not zero: infinity and kDivideByZero. 0 / 0 and inf / inf: invalid.
+// a / b. x / 0 with x finite and not zero gives infinity and kDivideByZero. 0 / 0 and inf / inf are
+// invalid.
 Rounded Divide(const Operand& a,
                const Operand& b,
                const EncodePlan& to,
@@ -51,46 +54,47 @@ Rounded FusedMultiplyAdd(const Operand& a,
                          const Operand& c,
                          const EncodePlan& to,
                          uint32_t random = 0) noexcept;
-// a + b + c, rounded once [P3109]. An exact zero sum: -0 only if all three are -0, or in mode rtn
-// if not all are +0.
+// a + b + c, rounded once [P3109]. An exact zero sum is -0 only if all three operands are -0, or in
+// mode rtn if not all are +0.
 Rounded FusedAddAdd(const Operand& a,
                     const Operand& b,
                     const Operand& c,
                     const EncodePlan& to,
                     uint32_t random = 0) noexcept;
-// sqrt(-0) is -0; of other negative numbers invalid.
+// sqrt(a). sqrt(-0) is -0; the square root of other negative numbers is invalid.
 Rounded SquareRoot(const Operand& a, const EncodePlan& to, uint32_t random = 0) noexcept;
 // 1 / a.
 Rounded Reciprocal(const Operand& a, const EncodePlan& to, uint32_t random = 0) noexcept;
-// a - n b where n is the integer nearest to a / b, ties to even [IEEE754] 5.3.1. Zero results have
-// the sign of a. Infinite a or zero b: invalid; infinite b: a.
+// a - n b, where n is the integer nearest to a / b, ties to even [IEEE754] 5.3.1. A zero result has
+// the sign of a. An infinite a or a zero b is invalid; an infinite b gives a.
 Rounded Remainder(const Operand& a,
                   const Operand& b,
                   const EncodePlan& to,
                   uint32_t random = 0) noexcept;
-// The value of `a` in another format. Unlike the rest it keeps the sign of a NaN, as EncodeF32.
+// Converts `a` to another format. Unlike the other functions it keeps the sign of a NaN, as
+// EncodeF32 does.
 Rounded Convert(const Operand& a, const EncodePlan& to, uint32_t random = 0) noexcept;
-// a * 2^n. Any n: beyond +-2^16 the result no longer changes.
+// a * 2^n for any n. Beyond n = +-2^16 the result no longer changes.
 Rounded ScaleByPowerOfTwo(const Operand& a,
                           int64_t n,
                           const EncodePlan& to,
                           uint32_t random = 0) noexcept;
 
-// Comparisons, minima and maxima, neighbours, sign operations. No rounding, but for a minimum or
-// maximum delivered in another format.
+// Comparisons, minima and maxima, neighbours and sign operations. Nothing is rounded, except a
+// minimum or maximum that is converted to another format.
 
 enum class Relation : uint8_t { kLess, kEqual, kGreater, kUnordered };
 
-// The relation of two values, which may be of different formats. -0 equals +0; a NaN is unordered
-// with everything.
+// Returns the relation of two values, which may be of different formats. -0 equals +0; a NaN is
+// unordered with everything.
 Relation Compare(const Operand& a, const Operand& b) noexcept;
 
 struct Truth {
   bool value = false;
   Flags flags = 0;
 };
-// [IEEE754] 5.11. The signalling ones raise kInvalid for any NaN, the quiet ones for signalling
-// NaNs.
+// The predicates of [IEEE754] 5.11. Signalling predicates raise kInvalid for any NaN, quiet ones
+// only for signalling NaNs.
 enum class Predicate : uint8_t {
   kEqual,           // eq: quiet
   kLess,            // lt: signalling
@@ -102,13 +106,15 @@ enum class Predicate : uint8_t {
 };
 Truth Holds(Predicate predicate, const Operand& a, const Operand& b) noexcept;
 
-// [IEEE754] 9.6 and [P3109], which agree where both define an operation:
-//   Number     one NaN: the other operand. All others but Finite: NaN.
-//   Magnitude  |a| against |b|; where these are equal, as without Magnitude.
-//   Finite     [P3109] alone: one NaN: the other operand, be it infinite. One infinity: the other,
-//              finite operand. Two infinities or two finite numbers: as without Finite.
-// Two NaNs give NaN. -0 is less than +0. The rules of [P3109] are as implemented here from public
-// formalisations of the drafts [P3109-Imandra]; the draft's own text was not available.
+// The minima and maxima of [IEEE754] 9.6 and [P3109], which agree where both define an operation:
+//   Number     If one operand is a NaN, the result is the other operand. In all other operations
+//              except Finite, a NaN gives NaN.
+//   Magnitude  Compares |a| with |b|; if these are equal, compares as without Magnitude.
+//   Finite     Only in [P3109]. If one operand is a NaN, the result is the other operand, even if
+//              that is infinite. If one operand is infinite and the other finite, the result is the
+//              finite one. Otherwise as without Finite.
+// Two NaNs give NaN. -0 is less than +0. The rules of [P3109] are taken from public formalisations
+// of the drafts [P3109-Imandra]; the draft's own text was not available.
 enum class Extremum : uint8_t {
   kMinimum,
   kMaximum,
@@ -127,32 +133,33 @@ Rounded Choose(Extremum extremum,
                const EncodePlan& to,
                uint32_t random = 0) noexcept;
 
-// The least value of a's format that compares greater, the greatest that compares less [IEEE754]
-// 5.3.1. NextUp of the largest value: infinity if the format has it, else the value itself; of
-// -infinity: the most negative finite number; of the negative number next to zero: -0 if the format
-// has it. NextDown mirrors this. A NaN gives the canonical NaN, sign bit clear, and kInvalid if it
-// is signalling. Unsigned formats: NextDown of the least value is the value itself. The unused code
-// of a two's complement grid lies below the most negative number and is no one's neighbour.
+// NextUp returns the least value of a's format that compares greater than a; NextDown returns the
+// greatest value that compares less [IEEE754] 5.3.1. NextUp of the largest value is infinity if the
+// format has it, else the value itself; of -infinity, the most negative finite number; of the
+// negative number next to zero, -0 if the format has it. NextDown mirrors this. A NaN gives the
+// canonical NaN with the sign bit clear, and kInvalid if it is signalling. In unsigned formats,
+// NextDown of the least value is the value itself. The unused code of a two's complement grid is
+// below the most negative number and is not the neighbour of any other code.
 Rounded NextUp(const Operand& a) noexcept;
 Rounded NextDown(const Operand& a) noexcept;
 
-// Sign operations on the code: no NaN raises a flag, and it keeps its payload. A format without -0
-// keeps +0, one without signs of NaN its NaN. An unsigned format has no negation: Negate of
-// anything but zero and NaN is NaN (kInvalid), or the least value where it has no NaN. The unused
-// code of a two's complement grid gives the largest value (kOverflow and kInexact).
+// Sign operations on the code. A NaN raises no flag and keeps its payload. In a format without -0,
+// +0 stays +0; in a format without NaNs of both signs, the NaN stays the same. In an unsigned
+// format, Negate of anything except zero and NaN gives kInvalid and NaN, or the least value if the
+// format has no NaN. The unused code of a two's complement grid gives the largest value, kOverflow
+// and kInexact.
 Rounded Negate(const Operand& a) noexcept;
 Rounded Absolute(const Operand& a) noexcept;
 
-// Arithmetic on numbers with a scale each, rounded once [P3109]: what a block operation does to one
-// pair of elements. The draft asks for it with scales of binary8p1uf; here a scale may be of any
-// format and precision.
+// Arithmetic on scaled numbers, rounded once [P3109]: a block operation for one pair of elements.
+// The draft requires it for scales in binary8p1uf; here a scale may be of any format and precision.
 //
 // The value of an operand is scale * element, exact. A NaN scale or element gives NaN; zero times
-// infinity gives NaN and kInvalid. Zeros have the signs that arith.h describes for the products and
-// their sum: [P3109] knows no -0, and its formats have none.
+// infinity gives NaN and kInvalid. Zeros have the signs described above for products and their sum;
+// [P3109] has no -0, and neither have its formats.
 //
-// As implemented here; the draft's own text was not available. The meaning was taken from public
-// formalisations of the drafts [P3109-Imandra].
+// The meaning was taken from public formalisations of the drafts [P3109-Imandra]; the draft's own
+// text was not available.
 
 struct ScaledOperand {
   Operand scale;
@@ -172,9 +179,9 @@ Rounded ScaledMultiply(const ScaledOperand& a,
                        const EncodePlan& to,
                        uint32_t random = 0) noexcept;
 
-// Integers: conversion from and to them, and rounding to an integral value.
+// Conversions from and to integers, and rounding to an integral value.
 
-// Zero gives +0.
+// Converts an integer, rounded once. Zero gives +0.
 Rounded FromInt64(int64_t value, const EncodePlan& to, uint32_t random = 0) noexcept;
 Rounded FromUint64(uint64_t value, const EncodePlan& to, uint32_t random = 0) noexcept;
 
@@ -183,20 +190,20 @@ struct IntegerType {
   bool is_signed = true;
 };
 struct RoundedInteger {
-  uint64_t bits = 0;  // the low `type.bits` bits, two's complement; the rest is zero
+  uint64_t bits = 0;  // two's complement in the low `type.bits` bits; the other bits are zero
   Flags flags = 0;
 };
-// The value rounded to an integer, in any mode; kToOdd takes the odd neighbour. Out of range (after
-// rounding) and infinite: the nearest end of the range; NaN: the largest integer; these raise
-// kInvalid and not kInexact. Requires 1 <= type.bits <= 64.
+// Returns the value rounded to an integer, in any mode; kToOdd takes the odd neighbour. An infinity
+// or a value out of range after rounding gives the nearest end of the range, and a NaN the largest
+// integer; these raise kInvalid and not kInexact. Requires 1 <= type.bits <= 64.
 RoundedInteger ToInteger(const Operand& a,
                          IntegerType type,
                          const Rounding& rounding,
                          uint32_t random = 0) noexcept;
 
-// The nearest integral value in the mode `rounding`, then delivered through `to` (which rounds
-// again only if its format cannot hold it, with the same `random`). Keeps the sign of zero results.
-// Sets kInexact when the value changed.
+// Rounds to an integral value in the mode `rounding`, then converts it through `to`, which rounds
+// again (with the same `random`) only if its format cannot represent the value. Zero results keep
+// their sign. Sets kInexact if the value changed.
 Rounded RoundToIntegral(const Operand& a,
                         const Rounding& rounding,
                         const EncodePlan& to,

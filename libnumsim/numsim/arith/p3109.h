@@ -1,8 +1,8 @@
-// Operations that [P3109] defines otherwise than [IEEE754]. The rest of its minimal set is that of
-// arith.h, order.h and scaled.h.
+// Operations that [P3109] defines differently from [IEEE754]. The other operations of its minimal
+// set are those of arith/arith.h.
 //
-// As implemented here; the draft's own text was not available. The rules were taken from public
-// formalisations of the drafts [P3109-Imandra].
+// The rules were taken from public formalisations of the drafts [P3109-Imandra]; the draft's own
+// text was not available.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@
 
 namespace numsim::p3109 {
 
-// As Divide and Reciprocal of arith.h, but that a zero divisor gives NaN and kInvalid for every
-// dividend: a zero without sign has no side from which to reach infinity.
+// Same as numsim::Divide and numsim::Reciprocal, except that a zero divisor gives NaN and kInvalid
+// for every dividend other than NaN: a zero without a sign does not determine the sign of an
+// infinity.
 Rounded Divide(const Operand& a,
                const Operand& b,
                const EncodePlan& to,

@@ -1,13 +1,13 @@
-// SoftFloat: a value type over any format, for code that is written as if for float.
+// SoftFloat: a value type for any format, for code written like code for float.
 //
 //   SoftFloat<kE4M3fn> x(1.5f), y(3);
 //   float z = static_cast<float>(x * y + x);      // each operation rounded once, to nearest even
 //
-// Every result is that of arith.h, to nearest even and nonsaturating; flags are dropped. Formats
-// keep their own rules: without infinity an overflow is NaN or the largest value, without -0 a
-// negative zero is +0, without sign a negative result is NaN or the least value, and a format
-// without NaN makes the largest value of what is not a number.
-// Conversions are explicit, both ways, so mixed expressions do not compile.
+// Every result is that of arith/arith.h with rounding to nearest even and Overflow::kNonsaturate;
+// flags are dropped. Formats keep their own rules. Without infinity, an overflow becomes NaN or the
+// largest value. Without -0, a negative zero becomes +0. In an unsigned format, a negative result
+// becomes NaN or the least value. Without NaN, a NaN becomes the largest value.
+// Conversions in both directions are explicit, so mixed expressions do not compile.
 #pragma once
 
 #include <bit>
@@ -35,7 +35,7 @@ class SoftFloat {
                          std::conditional_t<kSpec.StorageBytes() == 2, uint16_t, uint32_t>>;
   static constexpr FormatSpec kFormat = kSpec;
 
-  // Code 0: zero, but in e8m0fnu, which has none, the least value.
+  // Code 0: zero, or the least value in e8m0fnu, which has no zero.
   constexpr SoftFloat() = default;
   explicit SoftFloat(float value) noexcept
       : SoftFloat(EncodeF32(Plan(), std::bit_cast<uint32_t>(value), 0), Raw{}) {}
@@ -43,7 +43,7 @@ class SoftFloat {
       : SoftFloat(EncodeF64(Plan(), std::bit_cast<uint64_t>(value), 0), Raw{}) {}
   template <std::integral T>
   explicit SoftFloat(T value) noexcept : SoftFloat(FromInteger(value), Raw{}) {}
-  // The value in another format. The sign of a NaN stays where the format has one.
+  // Converts a value of another format. A NaN keeps its sign if this format has NaNs of both signs.
   template <FormatSpec kOther>
   requires(!(kOther == kSpec)) explicit SoftFloat(SoftFloat<kOther> value) noexcept
       : SoftFloat(Convert(value.ToOperand(), Plan()).code, Raw{}) {}
@@ -76,7 +76,7 @@ class SoftFloat {
   SoftFloat& operator*=(SoftFloat b) noexcept { return *this = *this * b; }
   SoftFloat& operator/=(SoftFloat b) noexcept { return *this = *this / b; }
 
-  // Of values: -0 equals +0, and no comparison but != holds for a NaN.
+  // Compares values: -0 equals +0, and no comparison except != holds for a NaN.
   friend bool operator==(SoftFloat a, SoftFloat b) noexcept {
     return Compare(a.ToOperand(), b.ToOperand()) == Relation::kEqual;
   }
@@ -94,7 +94,7 @@ class SoftFloat {
     return std::partial_ordering::unordered;
   }
 
-  // Found by argument-dependent lookup, as `using std::sqrt; sqrt(x)` in generic code.
+  // Found by argument-dependent lookup, as in `using std::sqrt; sqrt(x)` in generic code.
   friend SoftFloat abs(SoftFloat a) noexcept { return FromCode(Absolute(a.ToOperand()).code); }
   friend SoftFloat sqrt(SoftFloat a) noexcept {
     return FromCode(SquareRoot(a.ToOperand(), Plan()).code);
@@ -102,14 +102,14 @@ class SoftFloat {
   friend SoftFloat fma(SoftFloat a, SoftFloat b, SoftFloat c) noexcept {
     return FromCode(FusedMultiplyAdd(a.ToOperand(), b.ToOperand(), c.ToOperand(), Plan()).code);
   }
-  // [IEEE754] minimum and maximum: a NaN wins, and -0 is less than +0.
+  // minimum and maximum of [IEEE754]: a NaN wins, and -0 is less than +0.
   friend SoftFloat min(SoftFloat a, SoftFloat b) noexcept {
     return Chosen(Extremum::kMinimum, a, b);
   }
   friend SoftFloat max(SoftFloat a, SoftFloat b) noexcept {
     return Chosen(Extremum::kMaximum, a, b);
   }
-  // minimumNumber and maximumNumber: a number wins over a NaN.
+  // minimumNumber and maximumNumber of [IEEE754]: a number wins over a NaN.
   friend SoftFloat fmin(SoftFloat a, SoftFloat b) noexcept {
     return Chosen(Extremum::kMinimumNumber, a, b);
   }
@@ -124,7 +124,7 @@ class SoftFloat {
     return (a.code_ & kSpec.SignBit()) != 0 && !sign_is_nan;
   }
 
-  // The value in decimal, as a float prints it.
+  // Prints the value in decimal, like a float.
   friend std::ostream& operator<<(std::ostream& out, SoftFloat a) {
     return out << static_cast<float>(a);
   }

@@ -9,7 +9,7 @@
 
 namespace numsim::limits {
 
-// 2^exponent as a code, or 0 where the format does not hold it.
+// Returns the code of 2^exponent, or 0 if the format cannot represent it.
 constexpr uint32_t PowerOfTwoCode(const FormatSpec& format, int exponent) {
   if (exponent > format.MaxExponent()) return 0;
   if (exponent >= format.MinExponent()) {
@@ -24,7 +24,8 @@ constexpr bool HasSubnormals(const FormatSpec& format) {
   return format.mantissa_bits > 0 && format.zero != Zero::kNone;
 }
 
-// Smallest normal, or smallest positive code where every number is subnormal.
+// Returns the code of the smallest normal, or the smallest positive code if all numbers are
+// subnormal.
 constexpr uint32_t MinNormalCode(const FormatSpec& format) {
   if (format.zero == Zero::kNone) return 0;
   const uint32_t code = uint32_t{1} << format.mantissa_bits;
@@ -38,7 +39,7 @@ constexpr uint32_t LowestCode(const FormatSpec& format) {
   return format.SignBit() | max;
 }
 
-// Exponent of the spacing of the numbers just above 1.
+// Returns log2 of the spacing of the numbers just above 1.
 constexpr int EpsilonExponent(const FormatSpec& format) {
   return format.MinExponent() <= 0 ? -format.mantissa_bits : format.SubnormalExponent();
 }
@@ -50,7 +51,7 @@ constexpr double PowerOfTwo(int exponent) {
   return power;
 }
 
-// The value of a positive finite code, with the formulas of format_spec.h.
+// Returns the value of a positive finite code, by the formulas of formats/format_spec.h.
 constexpr double ValueOf(const FormatSpec& format, uint32_t code) {
   const uint32_t hidden = uint32_t{1} << format.mantissa_bits;
   const int field = static_cast<int>(code >> format.mantissa_bits);
@@ -59,7 +60,7 @@ constexpr double ValueOf(const FormatSpec& format, uint32_t code) {
   return (hidden + code % hidden) * PowerOfTwo(field - format.bias - format.mantissa_bits);
 }
 
-// The greatest n with 10^n <= x, for x > 0.
+// Returns the greatest n with 10^n <= x, for x > 0.
 constexpr int FloorLog10(double x) {
   int n = 0;
   for (double power = 10; power <= x; power *= 10) ++n;
@@ -69,8 +70,8 @@ constexpr int FloorLog10(double x) {
 
 }  // namespace numsim::limits
 
-// infinity(), quiet_NaN() and signaling_NaN() mean something only where has_... is true, epsilon()
-// and round_error() only where the format holds such a number; all are code 0 otherwise.
+// infinity(), quiet_NaN() and signaling_NaN() are meaningful only if has_... is true, epsilon() and
+// round_error() only if the format can represent the number. Otherwise all of them are code 0.
 template <numsim::FormatSpec kSpec>
 struct std::numeric_limits<numsim::SoftFloat<kSpec>> {
  private:

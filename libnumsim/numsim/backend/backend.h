@@ -1,13 +1,13 @@
-// Which implementation of the kernels is active.
+// Selection of the backend, the implementation of the kernels that is active.
 //
 // A backend is "scalar" (the reference, one element at a time) or the lower-case name of a Highway
 // target compiled into this library and supported by this processor ("avx3", "avx2", "sse4", ...).
-// All give the same bits. Without a choice the best target is active.
+// All backends give the same bits. The best target is active by default.
 //
-// Under the backend "cuda" the array calls of the kernels that have a device form (*_device.h) copy
-// their arguments to the device, run there and copy the results back: the same calls, the same
-// bits. What has no such form, and single elements, run on the best Highway target. Programs that
-// keep their arrays on the device call *_device.h themselves, under any backend.
+// Under the backend "cuda", array functions that have a device version (*_device.h) copy their
+// arguments to the device, run there and copy the results back: the same calls with the same bits.
+// Functions without a device version, and calls on single elements, run on the best Highway target.
+// Programs that keep their arrays on the device call *_device.h directly, under any backend.
 #pragma once
 
 #include <string>
@@ -16,24 +16,26 @@
 
 namespace numsim {
 
-// Every usable backend: the targets, best first, "scalar", then "cuda" where there is a device.
+// Returns every usable backend: the targets, best first, then "scalar", then "cuda" if there is a
+// usable device.
 std::vector<std::string> AvailableBackends();
 
-// Makes `name` active for every later kernel call of the process. Throws Error that lists the
-// available ones when `name` is not usable here, for cuda with the reason: never a silent
-// fall-back.
+// Makes `name` the backend of every later kernel call in the process. Throws Error if `name` is not
+// usable here; the message lists the available backends or, for cuda, gives the reason. There is
+// never a silent fallback.
 void ForceBackend(std::string_view name);
 
-// Applies the environment variable NUMSIM_BACKEND if it is set and not empty; true if it was.
+// Applies the environment variable NUMSIM_BACKEND if it is set and not empty. Returns true if it
+// was applied. Throws as ForceBackend does.
 bool ForceBackendFromEnvironment();
 
-// The active backend.
+// Returns the name of the active backend.
 std::string_view SimdTargetName();
 
-// Whether the active backend is the scalar reference.
+// Returns true if the active backend is the scalar reference.
 bool UsesScalarReference() noexcept;
 
-// Whether the active backend is cuda.
+// Returns true if the active backend is cuda.
 bool UsesDevice() noexcept;
 
 }  // namespace numsim

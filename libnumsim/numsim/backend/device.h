@@ -1,13 +1,14 @@
-// A GPU's memory, streams and clock, without a name of CUDA: everything that numsim runs on a
-// device goes through these types.
+// The memory, streams and clock of a GPU, without any CUDA names in the interface. Everything that
+// numsim runs on a device goes through these types.
 //
-// "On the device" below: in the memory of the one device that this process uses, the first that
-// CUDA shows it (CUDA_VISIBLE_DEVICES chooses). Calls that take a DeviceStream run in its order and
-// return before they are done; what they read and write must live until then. Functions whose
-// header does not say otherwise throw Error when the device refuses: the message names the call and
-// the shape. A failed kernel shows at the next call that waits.
+// "On the device" below means in the memory of the one device that this process uses: the first
+// one that CUDA shows it (set CUDA_VISIBLE_DEVICES to choose). Calls that take a DeviceStream run
+// in the order of that stream and return before they are done; the memory that they read and write
+// must live until then. Unless its header says otherwise, a function throws Error if the device
+// reports an error; the message names the call and the shape. The failure of a kernel is reported
+// by the next call that waits.
 //
-// Built only with NUMSIM_WITH_CUDA; without it DeviceUnavailable() alone is there, and says so.
+// A build without CUDA (NUMSIM_WITH_CUDA) defines only DeviceUnavailable(), which says so.
 #pragma once
 
 #include <cstddef>
@@ -22,38 +23,39 @@
 
 namespace numsim {
 
-// Why no device can be used here: empty if one can. One clause without a full stop: "this build has
-// no CUDA kernels", "no CUDA device: CUDA driver version is insufficient for CUDA runtime version",
-// "the device is sm_80, and this build has code for 90a".
+// Returns the reason why no device can be used here, or an empty string if one can. The reason is
+// one clause without a full stop: "this build has no CUDA kernels", "no CUDA device: CUDA driver
+// version is insufficient for CUDA runtime version", "the device is sm_80, and this build has code
+// for 90a".
 const std::string& DeviceUnavailable();
 inline bool DeviceAvailable() { return DeviceUnavailable().empty(); }
 
 struct DeviceInfo {
   std::string name;            // "NVIDIA H200"
-  int compute_capability = 0;  // 10 major + minor: 90
+  int compute_capability = 0;  // 10 * major + minor: 90
   int multiprocessors = 0;
   size_t memory_bytes = 0;
   size_t l2_bytes = 0;
-  std::string driver, runtime;  // versions of CUDA: "13.0"
-  std::string code;             // architectures this build has code for: "90a"
+  std::string driver, runtime;  // CUDA versions: "13.0"
+  std::string code;             // architectures that this build has code for: "90a"
 
   bool IsHopper() const { return compute_capability == 90; }
 };
-// Requires DeviceAvailable().
+// Returns the properties of the device. Requires DeviceAvailable().
 const DeviceInfo& Device();
 
-// An array on the device that somebody else owns. T is a plain number type.
+// A non-owning view of an array on the device. T is a plain number type.
 template <typename T>
 class DeviceSpan {
  public:
   DeviceSpan() = default;
   DeviceSpan(T* data, size_t size) : data_(data), size_(size) {}
-  // A view to read of one to write.
+  // Converts a writable view to a read-only one.
   template <typename U>
   requires std::is_same_v<const U, T> DeviceSpan(const DeviceSpan<U>& other)
       : data_(other.data()), size_(other.size()) {}
 
-  T* data() const { return data_; }  // not to be read on the host
+  T* data() const { return data_; }  // a device address: not for use on the host
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   DeviceSpan subspan(size_t begin, size_t count) const { return {data_ + begin, count}; }
@@ -63,28 +65,30 @@ class DeviceSpan {
   size_t size_ = 0;
 };
 
-// A queue of work. Streams do not wait for one another.
+// A queue of device work. Streams do not wait for one another.
 class DeviceStream {
  public:
   DeviceStream();
-  ~DeviceStream();  // waits
+  ~DeviceStream();  // waits for the stream's work
   DeviceStream(DeviceStream&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   DeviceStream& operator=(DeviceStream&&) = delete;
 
-  // Until everything is done. Throws Error with what went wrong since the last Wait.
+  // Waits until all work of the stream is done. Throws Error if any of it failed since the last
+  // Wait.
   void Wait();
 
-  void* handle() const { return handle_; }  // of CUDA
+  void* handle() const { return handle_; }  // the cudaStream_t
 
  private:
   void* handle_ = nullptr;
 };
 
-// The calling thread's own stream, for calls that wait for what they began.
+// Returns the calling thread's own stream, for calls that wait for the work they start.
 DeviceStream& ThreadStream();
 
 namespace device_memory {
-// Plain device memory, not managed; 256-byte aligned, not cleared. `bytes` may be 0.
+// Raw device memory. Allocate returns memory that is not managed, is aligned to 256 bytes and is
+// not cleared. The copies and FillBytes run in the order of `stream`. `bytes` may be 0.
 void* Allocate(size_t bytes);
 void Free(void* memory) noexcept;
 void CopyIn(const void* host, void* device, size_t bytes, DeviceStream& stream);
@@ -93,7 +97,8 @@ void CopyWithin(const void* from, void* to, size_t bytes, DeviceStream& stream);
 void FillBytes(void* device, uint8_t byte, size_t bytes, DeviceStream& stream);
 }  // namespace device_memory
 
-// An array on the device. Freed at the end, which waits for the whole device.
+// An array that owns its device memory. The destructor frees the memory, which waits for all work
+// on the device.
 template <typename T>
 class DeviceArray {
  public:
@@ -109,10 +114,10 @@ class DeviceArray {
   }
   ~DeviceArray() { device_memory::Free(data_); }
 
-  // Room for at least `size` elements; the old content is lost when it must grow.
+  // Makes room for at least `size` elements. If the array must grow, its content is lost.
   void Reserve(size_t size) {
     if (size <= size_) return;
-    *this = DeviceArray();  // the old memory may be needed for the new
+    *this = DeviceArray();  // frees first: the device may not have room for both
     *this = DeviceArray(size);
   }
 
@@ -128,7 +133,8 @@ class DeviceArray {
   size_t size_ = 0;
 };
 
-// Copies. Requires equal sizes. To the host: waits until the values are there.
+// CopyToDevice and CopyToHost copy between the host and the device. Both require equal sizes.
+// CopyToHost waits until the values have arrived.
 template <typename T>
 void CopyToDevice(std::span<const T> from, DeviceSpan<T> to, DeviceStream& stream) {
   NUMSIM_CHECK(from.size() == to.size(), "{} to {} elements", from.size(), to.size());
@@ -140,7 +146,8 @@ void CopyToHost(DeviceSpan<const T> from, std::span<T> to, DeviceStream& stream)
   device_memory::CopyOut(from.data(), to.data(), to.size_bytes(), stream);
   stream.Wait();
 }
-// Conveniences for tests and tools: a new array, and all of one.
+// OnDevice returns a new device array with a copy of `values`; OnHost waits and returns a host copy
+// of a device array. For tests and tools.
 template <typename T>
 DeviceArray<T> OnDevice(std::span<const T> values, DeviceStream& stream) {
   DeviceArray<T> array(values.size());
@@ -162,7 +169,7 @@ std::vector<T> OnHost(const DeviceArray<T>& array, DeviceStream& stream) {
   return OnHost(array.span(), stream);
 }
 
-// A moment in the order of a stream, by the device's clock.
+// A point in the order of a stream, timed by the device's clock.
 class DeviceEvent {
  public:
   DeviceEvent();
@@ -171,7 +178,7 @@ class DeviceEvent {
   DeviceEvent& operator=(DeviceEvent&&) = delete;
 
   void Record(DeviceStream& stream);
-  // Seconds between two recorded events; waits for `end`.
+  // Returns the seconds between two recorded events. Waits for `end`.
   static double Seconds(const DeviceEvent& begin, const DeviceEvent& end);
 
  private:

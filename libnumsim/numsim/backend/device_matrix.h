@@ -1,5 +1,4 @@
-// Matrices on the device, as kernels take and give them: row-major, without gaps, owned by somebody
-// else.
+// Non-owning views of matrices on the device, the arguments of kernels: row-major and contiguous.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +8,11 @@
 
 namespace numsim {
 
-// How the elements of a tensor of values are stored.
+// The storage type of a matrix of values.
 enum class DeviceElement : uint8_t { kFloat32, kBfloat16 };
 inline size_t BytesOf(DeviceElement element) { return element == DeviceElement::kFloat32 ? 4 : 2; }
 
-// Values. Those of kBfloat16 are bf16 codes.
+// A read-only matrix of values. kBfloat16 elements are bf16 codes.
 struct DeviceMatrix {
   const void* data = nullptr;
   DeviceElement element = DeviceElement::kFloat32;
@@ -22,7 +21,7 @@ struct DeviceMatrix {
   size_t Bytes() const { return shape.Elements() * BytesOf(element); }
 };
 
-// The same to be written.
+// A writable matrix of values.
 struct MutableDeviceMatrix {
   void* data = nullptr;
   DeviceElement element = DeviceElement::kFloat32;

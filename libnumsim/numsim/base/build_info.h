@@ -1,4 +1,4 @@
-// What this library was built from and with: for manifests and bug reports.
+// The source and the tools that this library was built with, for manifests and bug reports.
 #pragma once
 
 #include <string_view>
@@ -6,7 +6,7 @@
 namespace numsim {
 
 std::string_view BuildVersion();   // "0.1.0"
-std::string_view BuildCommit();    // git commit, "-dirty" behind it when sources differ; "unknown"
+std::string_view BuildCommit();    // git commit, plus "-dirty" if sources differ; or "unknown"
 std::string_view BuildCompiler();  // "GNU 12.2.0"
 std::string_view BuildType();      // CMake's build type: "Release"
 

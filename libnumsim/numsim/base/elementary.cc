@@ -8,12 +8,12 @@ namespace numsim {
 namespace {
 
 constexpr double kLn2 = 0x1.62e42fefa39efp-1;
-// ln 2 in two parts; products of the first with integers below 2^20 are exact.
+// ln 2 in two parts. The product of the first part and an integer below 2^20 is exact.
 constexpr double kLn2High = 0x1.62e42feep-1;
 constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
 constexpr double kTwoPi = 0x1.921fb54442d18p+2;
 
-// Coefficients are written as quotients: the compiler evaluates them, each rounded once.
+// Coefficients are written as quotients; the compiler evaluates each with one rounding.
 constexpr double kAtanh[] = {
     1. / 23, 1. / 21, 1. / 19, 1. / 17, 1. / 15, 1. / 13, 1. / 11, 1. / 9, 1. / 7, 1. / 5, 1. / 3};
 constexpr double kExp[] = {1. / 1307674368000,
@@ -51,7 +51,7 @@ constexpr double kCos[] = {1. / 20922789888000,
                            -1. / 2,
                            1.};
 
-// Horner's rule, highest power first.
+// Evaluates a polynomial by Horner's rule; the coefficient of the highest power comes first.
 template <size_t N>
 double Polynomial(const double (&coefficients)[N], double x) {
   double sum = coefficients[0];
@@ -59,7 +59,7 @@ double Polynomial(const double (&coefficients)[N], double x) {
   return sum;
 }
 
-// 2^k as a double, -1022 <= k <= 1023.
+// Returns 2^k as a double. Requires -1022 <= k <= 1023.
 double PowerOfTwo(int k) { return std::bit_cast<double>(static_cast<uint64_t>(k + 1023) << 52); }
 
 }  // namespace
@@ -85,7 +85,7 @@ double Exp(double x) noexcept {
   const int k = static_cast<int>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
   const double r = (x - k * kLn2High) - k * kLn2Low;  // |r| <= 0.35
   const double series = Polynomial(kExp, r);
-  // In two steps: 2^k alone may be out of range at the ends.
+  // Multiplies in two steps because 2^k alone may be out of range.
   return series * PowerOfTwo(k / 2) * PowerOfTwo(k - k / 2);
 }
 

@@ -1,19 +1,20 @@
-// Elementary functions whose bits depend on nothing but their argument.
+// Elementary functions whose result bits depend only on the argument.
 //
-// A C library picks other code for other processors (with and without fused multiply-add), so its
-// log or sin may differ in the last bit from machine to machine, and a CSV with it. These use only
-// IEEE 754 additions, multiplications and divisions, in one order. Error below 4 ulp.
+// A C library picks different code for different processors (with and without fused multiply-add).
+// Its log or sin may therefore differ in the last bit from machine to machine, and so would a CSV
+// computed from it. The functions below use only IEEE 754 additions, multiplications and divisions
+// in a fixed order. Their error is below 4 ulp.
 #pragma once
 
 namespace numsim {
 
-// Natural logarithm. Requires x > 0, finite and normal.
+// Returns the natural logarithm of x. Requires x > 0, finite and normal.
 double Log(double x) noexcept;
 
-// e^x; NaN for NaN. Requires |x| < 700 otherwise.
+// Returns e^x, and NaN for NaN. Requires |x| < 700 unless x is NaN.
 double Exp(double x) noexcept;
 
-// sin and cos of 2 pi u. Requires 0 <= u <= 1.
+// The sine and cosine that SinCos2Pi(u) returns: those of 2 pi u. Requires 0 <= u <= 1.
 struct SinCos {
   double sin, cos;
 };

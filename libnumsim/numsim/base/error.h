@@ -1,8 +1,9 @@
-// The two ways in which numsim reports failure above the noexcept kernels.
+// The two ways in which numsim code above the noexcept kernels reports failure.
 //
-// Error: bad input of a user (an option, a file, a field). One clear line; caught once in `main`,
-// which prints it and exits with code 2.
-// NUMSIM_CHECK: a breach of contract by our own code. Prints file, line and values, then aborts.
+// Error reports bad user input (an option, a file, a field) in one clear line. It is caught once in
+// `main`, which prints it and exits with code 2, and at the C interface, which returns a status.
+// NUMSIM_CHECK detects a breach of contract by numsim's own code. It prints the file, the line and
+// the values, then aborts.
 #pragma once
 
 #include <fmt/core.h>
@@ -14,10 +15,11 @@ namespace numsim {
 
 class Error : public std::runtime_error {
  public:
-  // Control characters of the message, which may quote what a user gave, become '?'.
+  // Replaces control characters in the message by '?', because it may quote user input.
   explicit Error(const std::string& message);
 
-  // The message is one line that names the file, field or option at fault and what was expected.
+  // Returns an Error with a formatted message: one line that names the file, field or option at
+  // fault and what was expected.
   template <typename... Args>
   static Error Format(fmt::format_string<Args...> text, Args&&... args) {
     return Error(fmt::format(text, std::forward<Args>(args)...));
@@ -31,7 +33,8 @@ class Error : public std::runtime_error {
 
 }  // namespace numsim
 
-// Aborts when `condition` is false; the rest is an fmt format string with the values at fault.
+// Aborts if `condition` is false. The other arguments are an fmt format string and the values at
+// fault.
 #define NUMSIM_CHECK(condition, ...)                                                             \
   do {                                                                                           \
     if (!(condition)) [[unlikely]] {                                                             \

@@ -1,5 +1,5 @@
 // NUMSIM_HOST_DEVICE marks a function that nvcc also compiles for the device.
-// This header and *_cuda.cu files are the only places with CUDA names.
+// Only this header and the *_cuda.cu and *_cuda.cuh files contain CUDA names.
 #pragma once
 
 #ifdef __CUDACC__

@@ -1,4 +1,5 @@
-// Names of enumerators: one constexpr list serves printing, parsing and the error that lists them.
+// Names of enumerators. One constexpr list serves printing, parsing and the error message that
+// lists the valid names.
 #pragma once
 
 #include <string>
@@ -14,7 +15,7 @@ struct Keyword {
   Enum value;
 };
 
-// The text of `value`. Requires it to be in the list.
+// Returns the name of `value`. Requires `value` to be in the list.
 template <typename Enum, size_t N>
 std::string_view KeywordToString(const Keyword<Enum> (&keywords)[N], Enum value) {
   for (const Keyword<Enum>& keyword : keywords) {
@@ -24,7 +25,8 @@ std::string_view KeywordToString(const Keyword<Enum> (&keywords)[N], Enum value)
   return {};
 }
 
-// The value of `text`. Throws Error "WHAT 'TEXT' is not one of ..." when there is none.
+// Returns the enumerator named `text`. Throws Error "WHAT 'TEXT' is not one of ..." if there is
+// none.
 template <typename Enum, size_t N>
 Enum ParseKeyword(const Keyword<Enum> (&keywords)[N],
                   std::string_view what,

@@ -10,7 +10,7 @@
 namespace numsim {
 namespace {
 
-int g_threads = 0;  // 0: not set, ask OpenMP.
+int g_threads = 0;  // 0: not set, use OpenMP's count
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Parallel loops. The one place of numsim that knows OpenMP.
+// Parallel loops. base/parallel.cc is the only file of numsim that calls OpenMP.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,14 @@
 
 namespace numsim {
 
-// A function that somebody else owns, for the time of a call: std::function without its memory.
+// A non-owning reference to a function, for the duration of a call. Like std::function, but it
+// allocates nothing.
 
 template <typename Signature>
 class FunctionRef;
 
-// Refers to a lambda or another callable object, which must live as long as calls are made; made
-// at the call that takes it, it does. Allocates nothing.
+// Refers to a lambda or another callable object, which must outlive all calls through the
+// reference. A lambda written in the argument list of the function that calls it does.
 template <typename Result, typename... Arguments>
 class FunctionRef<Result(Arguments...)> {
  public:
@@ -22,7 +23,7 @@ class FunctionRef<Result(Arguments...)> {
   requires(std::is_class_v<std::remove_cvref_t<Function>> &&
            !std::is_same_v<std::remove_cvref_t<Function>, FunctionRef> &&
            std::is_invocable_r_v<Result, Function&, Arguments...>)
-      FunctionRef(Function&& function)  // NOLINT: a lambda is passed as it is
+      FunctionRef(Function&& function)  // NOLINT: implicit, so that a lambda can be passed
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(function)))),
         call_([](void* object, Arguments... arguments) -> Result {
           return (*static_cast<std::remove_reference_t<Function>*>(object))(
@@ -38,27 +39,30 @@ class FunctionRef<Result(Arguments...)> {
   Result (*call_)(void*, Arguments...);
 };
 
-// Threads that ParallelFor uses at most, >= 1. Initially OMP_NUM_THREADS or the number of cores.
+// Returns the maximum number of threads that ParallelFor uses, >= 1. The default is OMP_NUM_THREADS
+// or the number of cores.
 int ThreadCount();
 
-// Requires threads >= 1. Holds for every later ParallelFor of the process.
+// Sets the thread count of every later parallel loop in the process. Requires threads >= 1.
 void SetThreadCount(int threads);
 
-// Calls body(begin, end) for consecutive chunks that cover [0, n) exactly once. Every chunk but the
-// last has the same length, a multiple of `grain` (>= 1), so a kernel may rely on aligned starts;
-// choose a grain worth a thread's while (tens of microseconds), for up to that many run serially.
-// The split depends on the thread count: a body must give the same result for every split.
+// Calls body(begin, end) for consecutive chunks that cover [0, n) exactly once. All chunks except
+// the last have the same length, a multiple of `grain` (>= 1), so a kernel may rely on aligned
+// starts. Up to `grain` indices run serially: choose a grain that is worth starting a thread for
+// (tens of microseconds of work).
+// The split depends on the thread count, so `body` must give the same result for every split.
 // Inside a parallel region (a chunk that calls ParallelFor again) the inner loop runs serially.
 // Every chunk runs in the default floating-point environment, whatever the caller's is
-// (base/shared/float_environment.h). body must not throw.
+// (base/shared/float_environment.h). `body` must not throw.
 void ParallelFor(size_t n, size_t grain, FunctionRef<void(size_t, size_t)> body);
 
-// Calls body(i) for i in [0, n), each once, handing out one index at a time in ascending order:
-// for tasks of unequal cost. In the default floating-point environment too. body must not throw.
+// Calls body(i) once for each i in [0, n). Threads take one index at a time, in ascending order,
+// which suits tasks of unequal cost. Every task runs in the default floating-point environment.
+// `body` must not throw.
 void ParallelTasks(size_t n, FunctionRef<void(size_t)> body);
 
-// Calls work(threads), and within it the OpenMP loops of another library take `threads` threads:
-// ThreadCount(), or 1 in a chunk or task of the loops above. work must not throw.
+// Calls work(threads), in which the OpenMP loops of another library use `threads` threads:
+// ThreadCount(), or 1 inside a chunk or task of the loops above. `work` must not throw.
 void CallLibrary(FunctionRef<void(int)> work);
 
 }  // namespace numsim

@@ -17,7 +17,7 @@ std::vector<std::string> SplitList(std::string_view text) {
 std::vector<std::string> SplitFormatList(std::string_view text) {
   std::vector<std::string> formats;
   for (const std::string& piece : SplitList(text)) {
-    // Without a '=' the first comparison is with npos, which nothing exceeds.
+    // Without '=' the left side is npos, which is not less than anything.
     if (!formats.empty() && piece.find('=') < piece.find(':')) {
       formats.back() += "," + piece;
     } else {

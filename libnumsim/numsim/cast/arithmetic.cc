@@ -20,8 +20,8 @@ namespace {
 constexpr size_t kGrain = size_t{1} << 14;
 static_assert(kGrain % kArithmeticBlock == 0);
 
-// How the results of an operation are made: in vectors of float32 or float64, or by the scalar
-// functions.
+// The ways to compute the results of an operation: in vectors of float32 or float64, or by the
+// scalar functions.
 enum class Path { kFloat32, kFloat64, kScalar };
 
 struct Job {
@@ -32,7 +32,8 @@ struct Job {
   bool exact = false;
 };
 
-// What a path must hold: values below 2^(top + 1), multiples of 2^low, of at most `precision` bits.
+// The range of numbers that a path must hold: magnitudes below 2^(top + 1) that are multiples of
+// 2^low and have at most `precision` significant bits.
 struct Range {
   int top;
   int low;
@@ -40,7 +41,7 @@ struct Range {
 };
 
 Range RangeOf(const FormatSpec& format) {
-  // The unused code of a two's complement grid is worth one more than the largest magnitude.
+  // The unused code of a two's complement format is worth one more than the largest magnitude.
   const int unused = format.sign == Sign::kTwosComplement ? 1 : 0;
   return {format.MaxExponent() + unused, format.SubnormalExponent(), format.mantissa_bits + 1};
 }
@@ -55,12 +56,12 @@ Range SumRange(const Range& a, const Range& b) {
   return {top, low, top - low + 1};
 }
 
-// A source type: its significant bits and its exponents.
+// The significant bits and the exponent range of a source type.
 struct SourceLimits {
   int precision;
   int top;
-  int low;         // of the smallest subnormal
-  int min_normal;  // exponent
+  int low;         // exponent of the smallest subnormal
+  int min_normal;  // exponent of the smallest normal number
 };
 constexpr SourceLimits kF32{24, 127, -149, -126};
 constexpr SourceLimits kF64{53, 1023, -1074, -1022};
@@ -69,17 +70,18 @@ bool Holds(const SourceLimits& source, const Range& range) {
   return range.top <= source.top && range.low >= source.low;
 }
 
-// Whether rounding to odd in that source loses nothing for the target: two bits more than rounding
-// looks at.
+// True if rounding to odd in the source type and then to the target equals rounding once. The
+// source type needs two bits more than the final rounding looks at.
 bool OddSuffices(const SourceLimits& source, const EncodePlan& to) {
   const bool stochastic = to.rounding.mode == RoundingMode::kStochastic;
   const int bits = to.format.mantissa_bits + 1 + 2 + (stochastic ? to.rounding.random_bits : 0);
   return bits <= source.precision;
 }
 
-// Whether a path serves the job; sets `exact`.
+// True if a path that computes in `source` serves the job. *exact then tells if the results always
+// fit the source type.
 bool Serves(const SourceLimits& source, const Job& job, bool* exact) {
-  // The rule needs bits to cut.
+  // The rounding rule needs mantissa bits to discard.
   if (job.plan.format.mantissa_bits + 1 >= source.precision) return false;
   const Range a = RangeOf(job.a.format), b = RangeOf(job.b.format), c = RangeOf(job.c.format);
   Range result = a;
@@ -98,8 +100,8 @@ bool Serves(const SourceLimits& source, const Job& job, bool* exact) {
       result = SumRange(result, c);
       break;
     case ArithmeticOp::kDivide:
-      // The quotient must be normal, and the residual a - q b, whose last bit lies as far below a
-      // as q and b have bits, must not underflow.
+      // The quotient q must be normal. The residual a - q b must not underflow: its last bit lies
+      // below that of a by the number of bits of q and b together.
       *exact = false;
       return a.top - b.low <= source.top && a.low - b.top - 1 >= source.min_normal &&
              a.low - source.precision - b.precision >= source.low && OddSuffices(source, job.plan);
@@ -121,7 +123,7 @@ void ChoosePath(Job& job) {
   }
 }
 
-// Code i of an operand without the bits above its format.
+// Returns code i of an operand, with the bits above its format cleared.
 Operand At(const ArrayOperand& operand, size_t i) {
   return {operand.format, operand.codes[i] & operand.format.CodeMask()};
 }
@@ -174,7 +176,7 @@ Flags ScalarRange(const Job& job,
   return all;
 }
 
-// Calls work(pointer to element `begin`) with the element type of the codes.
+// Calls work(p) with p a pointer to element `begin`, typed as the element type of the codes.
 template <typename Work>
 void WithPointer(const ConstCodes& codes, size_t begin, Work work) {
   switch (codes.bytes()) {
@@ -208,13 +210,13 @@ void DecodeOperand(const ArrayOperand& operand, size_t begin, size_t n, T* out) 
   });
 }
 
-// ORs kInvalid into the flags of elements whose operand is a signalling NaN.
+// ORs kInvalid into the flags of each element whose operand is a signalling NaN.
 void AddSignaling(const ArrayOperand& operand, size_t begin, size_t n, uint8_t* flags) {
   const FormatSpec& format = operand.format;
   if (operand.codes.size() == 0 || format.nan != Nan::kIeee || format.mantissa_bits < 2) return;
   const uint32_t mask = format.MagnitudeMask();
   const uint32_t first = format.MaxFiniteCode() + (format.HasInfinity() ? 2 : 1);
-  const uint32_t end = format.NanCode();  // the first quiet one
+  const uint32_t end = format.NanCode();  // the first quiet NaN
   WithPointer(operand.codes, begin, [&](const auto* codes) {
     for (size_t i = 0; i < n; ++i) {
       const uint32_t magnitude = codes[i] & mask;
@@ -330,7 +332,7 @@ Flags Arithmetic(ArithmeticOp op,
   NUMSIM_CHECK(flags.empty() || flags.size() == n, "{} flags, {} results", flags.size(), n);
   want_flags = want_flags || !flags.empty();
   Job job{op, a, b, c, to};
-  // Absent operands take a format that restricts no path.
+  // Absent operands get the format of `a`, which restricts no path further.
   if (Arity(op) < 2) job.b.format = a.format;
   if (Arity(op) < 3) job.c.format = a.format;
   ChoosePath(job);

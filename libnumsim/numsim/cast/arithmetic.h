@@ -1,5 +1,5 @@
-// Arithmetic on arrays of codes: bit for bit the scalar functions of arith/arith.h, on all threads
-// and the active backend.
+// Arithmetic on arrays of codes, on all threads and the active backend. Results equal those of the
+// scalar functions of arith/arith.h bit for bit.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace numsim {
 
 enum class ArithmeticOp : uint8_t { kAdd, kSubtract, kMultiply, kDivide, kFma, kSquareRoot };
 
-// Number of operands: 1, 2 or 3.
+// Returns the number of operands of `op`: 1, 2 or 3.
 int Arity(ArithmeticOp op);
 
-// An array of codes in 1, 2 or 4 bytes each.
+// A read-only array of codes of 1, 2 or 4 bytes each, owned by the caller.
 class ConstCodes {
  public:
   ConstCodes() = default;
@@ -26,7 +26,7 @@ class ConstCodes {
   size_t size() const { return size_; }
   int bytes() const { return bytes_; }
   const void* data() const { return data_; }
-  // Code i, widened.
+  // Returns code i, widened to 32 bits.
   uint32_t operator[](size_t i) const {
     switch (bytes_) {
       case 1:
@@ -44,6 +44,7 @@ class ConstCodes {
   int bytes_ = 1;
 };
 
+// A writable array of codes of 1, 2 or 4 bytes each, owned by the caller.
 class Codes {
  public:
   Codes(std::span<uint8_t> c) : data_(c.data()), size_(c.size()), bytes_(1) {}
@@ -60,18 +61,20 @@ class Codes {
   int bytes_;
 };
 
-// Codes of one operand and their format. Bits of an element above the format's are ignored.
+// The codes of one operand and their format. Bits above the format's width are ignored.
 struct ArrayOperand {
   FormatSpec format;
   ConstCodes codes;
 };
 
-// out[i] = op(a[i], b[i], c[i]) in the plan's format; element i draws from `random`, as in Encode.
-// `flags`, if not empty, receives the flags of each element. Returns the OR of all flags if
-// `want_flags` or if `flags` is not empty, else 0 (computing none is faster).
-// Requires operands of equal sizes, as many as Arity(op) (the rest empty); storage of at least the
-// formats' StorageBytes(); out may be the same memory as an operand of the same width, but may not
-// overlap one otherwise.
+// Writes out[i] = op(a[i], b[i], c[i]) in the plan's format. In a stochastic mode, element i uses
+// the random bits of index random.first_index + i, as in Encode (cast.h).
+// If `flags` is not empty, flags[i] receives the flags of element i. Returns the OR of all flags if
+// `want_flags` is set or `flags` is not empty. Otherwise no flags are computed, which is faster,
+// and the result is 0.
+// Requires Arity(op) operands of the size of `out`; the others must be empty. The codes of each
+// array must have at least the StorageBytes() of their format. `out` may be the same memory as an
+// operand of the same width, but must not overlap an operand otherwise.
 Flags Arithmetic(ArithmeticOp op,
                  const ArrayOperand& a,
                  const ArrayOperand& b,

@@ -16,7 +16,8 @@
 namespace numsim {
 namespace {
 
-// Chunks start at multiples of this, so that each begins at a whole tile of random words.
+// Chunks of a parallel loop start at multiples of this, so that each begins with a whole tile of
+// random words.
 constexpr size_t kGrain = size_t{1} << 14;
 
 ArrayRandom Advance(const ArrayRandom& random, size_t elements) {
@@ -59,7 +60,7 @@ void EncodeArray(const EncodePlan& plan,
   });
 }
 
-// float32 codes are their own values, but for NaN payloads, which Decode drops.
+// Decodes float32 codes. They are their own values, except that Decode drops NaN payloads.
 template <typename Code>
 void DecodeF32(const Code* codes, size_t n, float* out) {
   for (size_t i = 0; i < n; ++i) {
@@ -77,7 +78,7 @@ void DecodeOneThread(const FormatSpec& format, const Code* codes, size_t n, floa
     }
   }
   if (format == kFp32) return DecodeF32(codes, n, out);
-  // A table turns a decode of up to 8 bits into one load, once there are enough to pay for it.
+  // With a table, decoding up to 8 bits is one load. Building it pays off for enough elements.
   if (format.Bits() <= 8 && n > 512) {
     const std::vector<float> table = DecodeTable(format);
     for (size_t i = 0; i < n; ++i) out[i] = table[codes[i] & format.CodeMask()];

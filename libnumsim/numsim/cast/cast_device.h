@@ -1,5 +1,6 @@
-// cast.h on the device: the same conversions of arrays that lie there, bit for bit, in the order of
-// a stream. Any alignment of the elements' own size; large arrays are fastest at 16 bytes.
+// The conversions of cast.h for arrays in device memory. Results are the same bit for bit, and
+// calls run in the order of a stream. Arrays need only the alignment of their element type; large
+// arrays are fastest when aligned to 16 bytes.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace numsim {
 
-// codes[i] = code of in[i]. Requires as Encode of cast.h.
+// Writes codes[i] = the code of in[i]. Requires what Encode of cast.h requires.
 void Encode(const EncodePlan& plan,
             DeviceSpan<const float> in,
             DeviceSpan<uint8_t> codes,
@@ -26,7 +27,7 @@ void Encode(const EncodePlan& plan,
             DeviceStream& stream,
             const ArrayRandom& random = {});
 
-// out[i] = value of codes[i].
+// Writes out[i] = the value of codes[i]. Requires what Decode of cast.h requires.
 void Decode(const FormatSpec& format,
             DeviceSpan<const uint8_t> codes,
             DeviceSpan<float> out,
@@ -40,13 +41,16 @@ void Decode(const FormatSpec& format,
             DeviceSpan<float> out,
             DeviceStream& stream);
 
-// out[i] = Decode(Encode(in[i])). in and out may be the same but must not overlap otherwise.
+// Writes out[i] = Decode(Encode(in[i])). `in` and `out` may be the same span but must not overlap
+// otherwise.
 void FakeQuantize(const EncodePlan& plan,
                   DeviceSpan<const float> in,
                   DeviceSpan<float> out,
                   DeviceStream& stream,
                   const ArrayRandom& random = {});
 
+// Writes out[i] = RandomBits(random.stream, random.first_index + i, bits). Requires
+// 1 <= bits <= 32.
 void RandomBitsArray(const ArrayRandom& random,
                      int bits,
                      DeviceSpan<uint32_t> out,

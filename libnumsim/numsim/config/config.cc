@@ -1,4 +1,4 @@
-// Parsing: entries of a file and of the command line, put into a configuration row by row.
+// Parses configurations: applies the entries of a file and of the command line row by row.
 #include "numsim/config/config.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,8 @@ using Kind = ConfigValue::Kind;
   throw Error::Format("{}: {}: {}", entry.place, entry.key, message);
 }
 
-// A key of an override: its number and what stands behind it; nothing for other keys.
+// The parsed form of a key of an override: its number and the rest of the key. ParseOverrideKey
+// returns nullopt for other keys.
 struct OverrideKey {
   size_t number;
   std::string_view name;  // empty: the table itself
@@ -50,7 +51,7 @@ void AppendNames(const ConfigRows<Owner>& rows,
   for (const ConfigRow<Owner>& row : rows) names.push_back(fmt::format("{}{}", prefix, row.name));
 }
 
-// The names that a key could have meant.
+// Returns the known names that may be suggested for an unknown key.
 std::vector<std::string> KnownNames(std::string_view key) {
   std::vector<std::string> names = {std::string(kPresetKey)};
   AppendNames(TrainConfigRows(), "", names);
@@ -62,7 +63,7 @@ std::vector<std::string> KnownNames(std::string_view key) {
   return names;
 }
 
-// The entries, each key once: the command line wins.
+// The entries with distinct keys. Entries of the command line replace those of the document.
 class Entries {
  public:
   Entries(std::vector<ConfigEntry> document, const std::vector<std::string>& overrides) {
@@ -77,7 +78,7 @@ class Entries {
     return found == by_key_.end() ? nullptr : &entries_[found->second];
   }
 
-  // Throws Error at the first key that no row knows.
+  // Throws Error for the first key that no row has.
   void CheckKeys() const {
     for (const ConfigEntry& entry : entries_) {
       if (!IsKnown(entry)) {
@@ -89,13 +90,14 @@ class Entries {
     }
   }
 
-  // How many overrides the keys ask for, beside `count` that are there.
+  // Returns the number of overrides after the keys are applied, if there are `count` overrides
+  // before.
   size_t OverrideCount(size_t count) const {
     for (const ConfigEntry& entry : entries_) {
       const std::optional<OverrideKey> key = ParseOverrideKey(entry.key);
       if (!key.has_value()) continue;
       if (key->number > count) {
-        Fail(entry, fmt::format("the next override is number {}", count));
+        Fail(entry, fmt::format("the next override has number {}", count));
       }
       count = std::max(count, key->number + 1);
     }
@@ -117,7 +119,7 @@ class Entries {
       return;
     }
     ConfigEntry& present = entries_[place->second];
-    if (!entry.from_command_line) Fail(entry, fmt::format("is also at {}", present.place));
+    if (!entry.from_command_line) Fail(entry, fmt::format("is already set at {}", present.place));
     present = std::move(entry);
   }
 
@@ -126,12 +128,12 @@ class Entries {
     if (entry.key == kPresetKey) return true;
     if (entry.key == kOverrideSection) {
       const bool empty = entry.value.kind == Kind::kArray && entry.value.whole == 0;
-      if (!empty) Fail(entry, "wants tables, [[linear.override]]");
+      if (!empty) Fail(entry, "must be tables, [[linear.override]]");
       return true;
     }
     if (const std::optional<OverrideKey> key = ParseOverrideKey(entry.key)) {
       if (key->name.empty()) {
-        if (!table) Fail(entry, "wants a table");
+        if (!table) Fail(entry, "must be a table");
         return true;
       }
       return HasName(LinearOverrideRows(), key->name, entry);
@@ -139,7 +141,7 @@ class Entries {
     return HasName(TrainConfigRows(), entry.key, entry);
   }
 
-  // Whether it is a key or, for a table, a section of the rows.
+  // Returns true if `name` is a key or, for a table, a section of the rows.
   template <typename Owner>
   static bool HasName(const ConfigRows<Owner>& rows,
                       std::string_view name,
@@ -160,7 +162,7 @@ class Entries {
   std::map<std::string, size_t> by_key_;
 };
 
-// Reads the rows that entries name "PREFIX" + name into `owner`.
+// Reads the values of all rows that have an entry named `prefix` + row name into `owner`.
 template <typename Owner>
 void ReadRows(const ConfigRows<Owner>& rows,
               const std::string& prefix,
@@ -199,7 +201,7 @@ TrainConfig StartingPoint(const Entries& entries) {
 void ReadOverrides(const Entries& entries,
                    const std::filesystem::path& folder,
                    std::vector<LinearOverride>& overrides) {
-  if (entries.DocumentHasOverrides()) overrides.clear();  // not those of the preset
+  if (entries.DocumentHasOverrides()) overrides.clear();  // drops the preset's overrides
   overrides.resize(entries.OverrideCount(overrides.size()));
   for (size_t i = 0; i < overrides.size(); ++i) {
     const std::string table = fmt::format("{}.{}", kOverrideSection, i);
@@ -210,7 +212,7 @@ void ReadOverrides(const Entries& entries,
   }
 }
 
-// Puts the place of the key that a message begins with before it.
+// Returns `message`, which begins with a key, prefixed by the place where that key was given.
 std::string Located(const std::string& message, const Entries& entries, std::string_view name) {
   const ConfigEntry* const entry = entries.Find(message.substr(0, message.find(':')));
   return fmt::format("{}: {}", entry == nullptr ? name : entry->place, message);

@@ -1,4 +1,4 @@
-// Everything that a training is made from: what `numsim train CONFIG.toml` reads.
+// The configuration of a training, as read by `numsim train CONFIG.toml`.
 #pragma once
 
 #include <cstdint>
@@ -18,54 +18,55 @@
 
 namespace numsim {
 
-// Storage of the tensors between operations: values are rounded to these formats, to nearest even,
-// at every point that a pass shows (models/pass.h).
+// The storage formats of tensors between operations. Every tensor that a pass reports to its
+// observer (models/pass.h) is rounded to its format, to nearest even.
 struct StorageConfig {
-  Format activations, gradients;  // fp32: as they are
+  Format activations, gradients;  // fp32: not rounded
   StorageConfig();
 };
 
-// What makes training harder on purpose, to bring failures of large models into reach of small
-// ones. Off by default.
+// Fault injection: perturbations that make training harder, so that small models show failures of
+// large ones. Off by default.
 struct StressConfig {
-  // A massive activation: `value` is added to one channel of the activations, after they were
-  // computed and before they are stored, at every point that this pattern covers ('*' any run of
-  // characters); empty: none. Gradients are what they are for an added constant: unchanged.
-  // Points where they would not be are refused (train/stress.h).
+  // A massive activation: `value` is added to column `channel` of the activations whose tensor name
+  // this pattern matches ('*' matches any run of characters), after they are computed and before
+  // they are stored. Empty: none. Gradients are unchanged, as for an added constant; tensors for
+  // which this would not hold are refused (train/stress.h).
   std::string point;
   size_t channel = 0;
-  double value = 0;  // at most 1e30, either sign
+  double value = 0;  // magnitude at most 1e30
   // Heavy-tailed inputs: pixels and features x become sinh(tail x) / tail, in training and in
-  // validation; 0: as they are; at most 4. Not for text.
+  // validation; 0: unchanged; at most 4. Not for text.
   double input_tail = 0;
 };
 
-// Bounds of stress.value, both ways, and of stress.input_tail.
+// Largest magnitude of stress.value, and largest stress.input_tail.
 inline constexpr double kLargestPlanted = 1e30;
 inline constexpr double kLargestInputTail = 4;
 
-// Throws Error naming the key: values out of range or not finite, a value without a point.
+// Throws Error naming the key for values that are out of range or not finite, and for a nonzero
+// stress.value without stress.point.
 void CheckStressConfig(const StressConfig& stress);
 
 struct LoopConfig {
-  uint64_t seed = 0;  // of weights, of the order of the data, of stochastic rounding
+  uint64_t seed = 0;  // for the initial weights, the order of the data and stochastic rounding
   uint64_t steps = 1000;
-  size_t batch = 16;           // examples of a step
+  size_t batch = 16;           // examples per step
   uint64_t valid_every = 100;  // steps between validations; 0: only at the end
-  size_t valid_batches = 8;    // batches of a validation, at most; 0: all
-  // The run has diverged when the loss is not finite, gradients are not (without a loss scaler), or
-  // the mean loss of the last 10 steps is above `diverged_above` times the first loss. 0: only the
-  // first two.
+  size_t valid_batches = 8;    // largest number of batches per validation; 0: all
+  // The run has diverged if the loss is not finite, if gradients are not finite (without a loss
+  // scaler), or if the mean loss of the last 10 steps exceeds `diverged_above` times the first
+  // loss. 0 disables the last condition.
   double diverged_above = 3;
 };
 
 struct TelemetryConfig {
   uint64_t every = 1;            // steps between rows of train.csv
-  uint64_t tensors_every = 100;  // of tensors.csv, quantised.csv and optimizer.csv; 0: none
+  uint64_t tensors_every = 100;  // same for tensors.csv, quantised.csv, optimizer.csv; 0: no rows
 };
 
 struct CheckpointConfig {
-  uint64_t every = 500;  // steps; 0: only when the run ends or is interrupted
+  uint64_t every = 500;  // steps between checkpoints; 0: only when the run ends or is interrupted
 };
 
 struct TrainConfig {
@@ -74,7 +75,7 @@ struct TrainConfig {
   StorageConfig storage;
   StressConfig stress;
   OptimizerConfig optimizer;
-  Schedule schedule;  // its steps are train.steps (FitToData, ParseTrainConfig)
+  Schedule schedule;  // FitToData and ParseTrainConfig set schedule.steps to train.steps
   LossScalerConfig loss_scaler;
   DataConfig data;
   LoopConfig train;
@@ -82,34 +83,34 @@ struct TrainConfig {
   CheckpointConfig checkpoint;
 };
 
-// A key of the configuration, as docs/configuration.md shows it.
+// A key of the configuration, as listed in docs/configuration.md.
 struct ConfigKey {
   std::string name;     // "optimizer.beta2"
   std::string value;    // TOML
-  std::string meaning;  // one line: meaning, and in brackets the valid values
+  std::string meaning;  // one line: the meaning, followed by the valid values in parentheses
 };
 
-// Reads a TOML file; paths in it are relative to its folder. `overrides` are "KEY=VALUE" texts of
-// the command line, which win; VALUE is TOML, or text without quotes, and paths there are relative
-// to the current directory. Paths become absolute. Presets: `preset = "small"` at the top takes
-// that preset's values before the rest (TrainPresets). A [[linear.override]] starts from the
-// defaults of LinearOptions and takes nothing from [linear]; overrides of the file replace those of
-// a preset. Throws Error "FILE:LINE: KEY: ..." ("--set: KEY: ..." for the command line) for unknown
-// keys, with the nearest one that there is, keys that are there twice, wrong types, values out of
-// range; as CheckTrainConfig does; and for a file that cannot be read.
+// Reads a TOML file. `overrides` are "KEY=VALUE" texts from the command line, which take precedence
+// over the file; VALUE is TOML, or text without quotes. Paths in the file are relative to its
+// folder, paths in overrides to the current directory; all become absolute. `preset = "small"`
+// applies that preset's values before all other keys (see TrainPresets). A [[linear.override]]
+// starts from the defaults of LinearOptions and inherits nothing from [linear]; overrides of the
+// file replace those of a preset. Throws Error "FILE:LINE: KEY: ..." ("--set: KEY: ..." for the
+// command line) for unknown keys, suggesting the nearest known key, and for duplicate keys, wrong
+// types and values out of range; as CheckTrainConfig does; and for a file that cannot be read.
 TrainConfig ReadTrainConfig(const std::filesystem::path& path,
                             const std::vector<std::string>& overrides);
-// The same from a text; `name` stands for the file in messages, `folder` is what paths are relative
-// to.
+// Parses a configuration from text. `name` stands for the file name in messages; paths in the text
+// are relative to `folder`.
 TrainConfig ParseTrainConfig(std::string_view toml,
                              std::string_view name,
                              const std::filesystem::path& folder,
                              const std::vector<std::string>& overrides);
 
-// Every key with its value in `config`, in the order of docs/configuration.md. After them
-// [[linear.override]] as linear.override.0.layers and so on.
+// Returns every key with its value in `config`, in the order of docs/configuration.md, followed by
+// the keys of each [[linear.override]]: linear.override.0.layers and so on.
 std::vector<ConfigKey> ConfigKeys(const TrainConfig& config);
-// TOML that reads back to the same configuration, whatever the folder: for checkpoints and
+// Returns TOML that reads back to the same configuration from any folder, for checkpoints and
 // manifests.
 std::string WriteTrainConfig(const TrainConfig& config);
 
@@ -118,17 +119,20 @@ struct TrainPreset {
   std::string_view meaning;  // one line
 };
 std::span<const TrainPreset> TrainPresets();
-// Throws Error listing the presets.
+// Returns the configuration of a preset. Throws Error listing the presets if there is none of that
+// name.
 TrainConfig MakeTrainPreset(std::string_view name);
 
-// Throws Error "KEY: ..." for what is wrong before data are looked at: as CheckModelConfig,
-// MakeLinearRecipe and CheckOptimizerConfig do, storage formats without sign or zero, no steps.
+// Checks everything that does not depend on the data. Throws Error "KEY: ..." as the checks of the
+// parts do (CheckModelConfig, MakeLinearRecipe, CheckStressConfig, CheckOptimizerConfig,
+// CheckSchedule, CheckLossScalerConfig), for storage formats without a sign or a zero, and for
+// values of [train] or [telemetry] that are out of range.
 void CheckTrainConfig(const TrainConfig& config);
 
-// Checks that the data have what the model needs, and copies what follows from elsewhere: into
-// config.model from the data vocabulary, image, channels, classes, inputs and the context of
-// captions, which therefore have no keys but `context`; train.steps into config.schedule. Then
-// checks as CheckTrainConfig does. Throws Error naming the key.
+// Checks that the data provide what the model needs, and fills in derived values: copies
+// vocabulary, image, channels, classes, inputs and the context of captions from the data into
+// config.model (of these only `context` has a key, for other models), and train.steps into
+// config.schedule. Then checks as CheckTrainConfig does. Throws Error naming the key.
 void FitToData(TrainConfig& config, const DataShape& data);
 
 }  // namespace numsim

@@ -12,9 +12,9 @@
 namespace numsim {
 namespace {
 
-// `name` in the folder, or else `name` with .gz.
+// Returns the path of `name` in the folder if it exists, otherwise that of `name` with .gz.
 std::filesystem::path FindIdxFile(const std::filesystem::path& folder, const std::string& name) {
-  std::error_code ignored;  // what cannot be looked at is not there
+  std::error_code ignored;  // a file that cannot be examined counts as missing
   for (const char* const ending : {"", ".gz"}) {
     std::filesystem::path path = folder / (name + ending);
     if (std::filesystem::exists(path, ignored)) return path;

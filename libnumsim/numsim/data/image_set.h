@@ -1,4 +1,4 @@
-// Labelled grey-scale images: read from a folder of idx files, or generated.
+// Labelled grey-scale images, either read from a folder of idx files or generated.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,9 @@
 
 namespace numsim {
 
-// `count` images of `rows` x `cols` pixels, one after another, row by row; 0 is black, 255 white.
-// pixels.size() == count * rows * cols and labels.size() == count, each label below `classes`.
+// Holds `count` images of `rows` x `cols` pixels, one after another in row-major order; 0 is black
+// and 255 white. pixels.size() == count * rows * cols, labels.size() == count, and each label is
+// below `classes`.
 struct ImageSet {
   size_t count = 0;
   size_t rows = 0;
@@ -21,24 +22,25 @@ struct ImageSet {
   std::vector<uint8_t> labels;
 };
 
-// Reads a set in the files that MNIST [IDX] and Fashion-MNIST [FashionMNIST] come in. The folder
-// holds train-images-idx3-ubyte and train-labels-idx1-ubyte, or with `train` false the two files
-// whose names begin with t10k; each under that name or with .gz behind it (the plain name is taken
-// where both are there). Whether a file is compressed is told by its content. `classes` is the
-// largest label plus one. Throws Error naming the folder or file where one is missing or broken
-// (see idx.h), where there is no image, or where images and labels differ in number.
+// Reads the training or test set from the idx files of MNIST [IDX] or Fashion-MNIST [FashionMNIST].
+// With `train` true, the folder must hold train-images-idx3-ubyte and train-labels-idx1-ubyte; with
+// `train` false, the two files whose names begin with t10k instead. Each file may also have the
+// ending .gz; the plain name wins if both exist. The content of a file, not its name, decides
+// whether it is decompressed. `classes` is the largest label plus one. Throws Error naming the
+// folder or file if one is missing or malformed (see ReadIdx in idx.h), if there are no images, or
+// if the numbers of images and labels differ.
 ImageSet ReadIdxImages(const std::filesystem::path& folder, bool train);
 
-// Synthetic images, a pure function of the arguments. Image i has label i mod classes, so labels
-// are balanced (their numbers differ by one at most); a caller who wants another order shuffles.
-// Each class has one smooth pattern, drawn from stream.seed alone: sets of one seed and different
-// stream.stream are further images of the same classes, such as a training and a test set. An image
-// is its class's pattern, shifted by up to an eighth of the height and width, mixed with the
-// pattern of another class, times a random contrast, plus normal noise for each pixel, rounded and
-// clipped to 0 .. 255. A linear classifier of 28 x 28 pixels and 10 classes is right about nine
-// times in ten.
-// Required: rows, cols >= 1; rows * cols <= 2^20; 1 <= classes <= 256; count * rows * cols fits
-// size_t. These are a caller's own numbers: the program stops where they are broken.
+// Returns synthetic images, a pure function of the arguments. Image i has label i mod classes, so
+// the class sizes differ by at most one; a caller who wants another order must shuffle. Each class
+// has one smooth pattern that depends on stream.seed alone: sets with the same seed but different
+// stream.stream hold different images of the same classes, for example a training and a test set.
+// An image is the pattern of its class, shifted by up to an eighth of the height and width, mixed
+// with the pattern of another class and multiplied by a random contrast; then normal noise is added
+// to each pixel, and the result is rounded and clipped to 0 .. 255. A linear classifier on 28 x 28
+// pixels and 10 classes is right about nine times in ten.
+// Requires rows, cols >= 1; rows * cols <= 2^20; 1 <= classes <= 256; count * rows * cols fits
+// size_t. These values come from the calling code, so a violation aborts the program.
 ImageSet GenerateImages(
     RandomStream stream, size_t count, size_t rows, size_t cols, size_t classes);
 

@@ -32,7 +32,7 @@ void CheckDataConfig(const DataConfig& config) {
   } else {
     if (!config.path.empty()) throw Error::Format("data.path: {} reads no files", kind);
     if (!config.valid_path.empty()) throw Error::Format("data.valid_path: {} reads no files", kind);
-    // What 2^40 bytes or 2^32 images take is a mistake.
+    // A size above 2^40 is surely a mistake.
     CheckRange("size", config.size, 2, size_t{1} << 40);
   }
   if (!(config.valid_share > 0 && config.valid_share < 1)) {

@@ -1,4 +1,4 @@
-// Exact values of codes.
+// Converts codes to their exact values.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ float Decode(const FormatSpec& format, uint32_t code) noexcept;
 // Returns Decode for every code 0 .. CodeMask(). Requires Bits() <= 16.
 std::vector<float> DecodeTable(const FormatSpec& format);
 
-// The value of a finite magnitude code, exactly: significand * 2^exponent.
+// The exact value of a finite magnitude code: significand * 2^exponent.
 struct Dyadic {
   uint32_t significand;
   int exponent;
 };
 Dyadic MagnitudeValue(const FormatSpec& format, uint32_t magnitude_code) noexcept;
 
-// Largest finite value, smallest positive normal and smallest positive value.
+// Return the largest finite value, the smallest positive normal and the smallest positive value.
 float MaxFinite(const FormatSpec& format) noexcept;
 float MinNormal(const FormatSpec& format) noexcept;
 float MinPositive(const FormatSpec& format) noexcept;

@@ -1,5 +1,5 @@
-// The list of formats itself, visible at compile time. Everything else reads it through
-// format_table.h (at run time) or named_formats.h (constants).
+// The list of formats itself, visible at compile time. Other code reads it through format_table.h
+// (at run time) or named_formats.h (as constants).
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace numsim::format_list {
 
-// The families of the table. Each returns the spec of one format.
+// The families of formats in the table. Each function returns the spec of one format.
 
 constexpr FormatSpec Ieee(int exponent_bits, int mantissa_bits) {
   return {.exponent_bits = static_cast<int8_t>(exponent_bits),
@@ -28,7 +28,7 @@ constexpr FormatSpec FiniteOnly(int exponent_bits, int mantissa_bits) {
           .bias = static_cast<int16_t>((1 << (exponent_bits - 1)) - 1)};
 }
 
-// No infinity, NaN is all ones and what an overflow becomes.
+// No infinity. NaN is all ones, and an overflow becomes NaN.
 constexpr FormatSpec AllOnesNan(int exponent_bits, int mantissa_bits) {
   FormatSpec spec = FiniteOnly(exponent_bits, mantissa_bits);
   spec.nan = Nan::kAllOnes;
@@ -48,7 +48,7 @@ constexpr FormatSpec Fnuz(int exponent_bits, int mantissa_bits, int bias) {
 
 enum class Domain { kFinite, kExtended };
 
-// [P3109]: k bits, precision p counts the hidden bit.
+// A [P3109] format of k bits. The precision p includes the hidden bit.
 constexpr FormatSpec Binary(int k, int p, Sign sign, Domain domain) {
   const bool is_signed = sign != Sign::kUnsigned;
   const bool extended = domain == Domain::kExtended;
@@ -63,14 +63,15 @@ constexpr FormatSpec Binary(int k, int p, Sign sign, Domain domain) {
           .overflow_to = extended ? OverflowTo::kInfinity : OverflowTo::kMax};
 }
 
-// bitsandbytes' create_fp8_map: subnormals a quarter as far apart as IEEE's.
+// The formats of bitsandbytes' create_fp8_map: the spacing of the subnormals is a quarter of IEEE
+// 754's.
 constexpr FormatSpec BitsAndBytes(int exponent_bits, int mantissa_bits) {
   FormatSpec spec = FiniteOnly(exponent_bits, mantissa_bits);
   spec.subnormal_shift = 2;
   return spec;
 }
 
-// Powers of two, neither zero nor sign: the scales of MX blocks.
+// Powers of two, without zero or sign: the scales of MX blocks.
 inline constexpr FormatSpec kPowersOfTwo = {.exponent_bits = 8,
                                             .mantissa_bits = 0,
                                             .bias = 127,
@@ -79,7 +80,8 @@ inline constexpr FormatSpec kPowersOfTwo = {.exponent_bits = 8,
                                             .nan = Nan::kAllOnes,
                                             .overflow_to = OverflowTo::kNan};
 
-// The integers up to 127 in two's complement: subnormals and one binade, spaced alike.
+// The integers from -127 to 127 in two's complement: the subnormals and one normal binade with the
+// same spacing.
 inline constexpr FormatSpec kIntegersTo127 = {.exponent_bits = 1,
                                               .mantissa_bits = 6,
                                               .bias = -5,

@@ -1,20 +1,21 @@
 // FormatSpec: a number format of up to 32 bits as plain data.
 //
 // A code is split into sign | exponent field | mantissa field, most significant first. Its
-// *magnitude code* is the code without the sign. In every format here larger magnitude codes mean
+// *magnitude code* is the code without the sign. In every format, larger magnitude codes mean
 // larger magnitudes, so rounding, overflow and neighbours are arithmetic on magnitude codes:
 //
 //   0 .. MaxFiniteCode      finite, ascending
 //   InfinityCode            if the format has infinities
 //   NaN code(s)             the rest, or the code of "negative zero"
 //
-// A finite magnitude code with exponent field E and mantissa field M, m mantissa bits, is worth
+// The value of a finite magnitude code with exponent field E, mantissa field M and m mantissa bits
+// is
 //   E > 0:  (2^m + M) * 2^(E - bias - m)
 //   E = 0:  M * 2^(1 - bias - m - subnormal_shift)
-// except where zero == Zero::kNone (E8M0): there E = 0 is 2^-bias like any other exponent.
+// If zero == Zero::kNone (E8M0), the first formula also holds for E = 0.
 //
-// A symmetric integer grid is such a format too: with one exponent bit the subnormals and the one
-// normal binade are spaced alike, so int8 is e1m6 with bias -5 stored in two's complement.
+// A symmetric integer grid is also such a format. With one exponent bit, the subnormals and the one
+// normal binade have the same spacing, so int8 is e1m6 with bias -5 stored in two's complement.
 //
 // Sources: [IEEE754], [OCP-OFP8], [OCP-MX], [P3109], [APFloat]; see docs/references.md.
 #pragma once
@@ -34,7 +35,7 @@ enum class Sign : uint8_t {
 
 enum class Zero : uint8_t {
   kSigned,    // +0 and -0
-  kUnsigned,  // +0 alone; -0 encodes as +0
+  kUnsigned,  // only +0; -0 encodes as +0
   kNone,      // E8M0: no zero; exponent field 0 is a normal binade, zero encodes as the smallest
 };
 
@@ -48,10 +49,10 @@ enum class Nan : uint8_t {
   kNone,
   kIeee,          // exponent all ones, mantissa not zero
   kAllOnes,       // all magnitude bits set
-  kNegativeZero,  // sign bit alone
+  kNegativeZero,  // only the sign bit set
 };
 
-// What a finite overflow becomes under Overflow::kNonsaturate.
+// The result of a finite overflow under Overflow::kNonsaturate.
 enum class OverflowTo : uint8_t { kInfinity, kNan, kMax };
 
 struct FormatSpec {
@@ -63,13 +64,13 @@ struct FormatSpec {
   Infinity infinity = Infinity::kNone;
   Nan nan = Nan::kNone;
   OverflowTo overflow_to = OverflowTo::kMax;
-  // Subnormals are spaced 2^subnormal_shift finer than IEEE 754's, which leaves a subnormal gap below the
-  // smallest normal. Only bitsandbytes' map has it [bnb].
+  // The spacing of the subnormals is IEEE 754's divided by 2^subnormal_shift, which leaves a
+  // *subnormal gap* below the smallest normal. Only bitsandbytes' map has one [bnb].
   int8_t subnormal_shift = 0;
 
   friend constexpr bool operator==(const FormatSpec&, const FormatSpec&) = default;
 
-  // Width of a code in bits, sign included; 2 .. 32.
+  // Width of a code in bits, including the sign: 2 .. 32.
   NUMSIM_HOST_DEVICE constexpr int Bits() const { return MagnitudeBits() + (IsSigned() ? 1 : 0); }
   NUMSIM_HOST_DEVICE constexpr int MagnitudeBits() const { return exponent_bits + mantissa_bits; }
   // Bytes of the smallest unsigned integer type that holds a code: 1, 2 or 4.
@@ -77,11 +78,11 @@ struct FormatSpec {
     return Bits() <= 8 ? 1 : Bits() <= 16 ? 2 : 4;
   }
   NUMSIM_HOST_DEVICE constexpr bool IsSigned() const { return sign != Sign::kUnsigned; }
-  // The sign bit in place, 0 for an unsigned format.
+  // Mask of the sign bit in a code; 0 for an unsigned format.
   NUMSIM_HOST_DEVICE constexpr uint32_t SignBit() const {
     return IsSigned() ? uint32_t{1} << MagnitudeBits() : 0;
   }
-  // All bits of a code set.
+  // Mask of all bits of a code.
   NUMSIM_HOST_DEVICE constexpr uint32_t CodeMask() const {
     return static_cast<uint32_t>((uint64_t{1} << Bits()) - 1);
   }
@@ -99,8 +100,8 @@ struct FormatSpec {
   // Magnitude code of infinity. Requires HasInfinity().
   NUMSIM_HOST_DEVICE constexpr uint32_t InfinityCode() const { return MaxFiniteCode() + 1; }
   NUMSIM_HOST_DEVICE constexpr bool HasNan() const { return nan != Nan::kNone; }
-  // The canonical NaN with sign bit clear (IEEE: quiet, rest of the payload zero; negative-zero
-  // NaN: the sign bit itself). Requires HasNan().
+  // Code of the canonical NaN with the sign bit clear. kIeee: quiet, with the rest of the payload
+  // zero. kNegativeZero: the sign bit itself. Requires HasNan().
   NUMSIM_HOST_DEVICE constexpr uint32_t NanCode() const {
     switch (nan) {
       case Nan::kIeee:
@@ -114,7 +115,7 @@ struct FormatSpec {
     }
     return 0;
   }
-  // Whether NaN codes of both signs exist.
+  // True if there are NaN codes of both signs.
   NUMSIM_HOST_DEVICE constexpr bool NanHasSign() const {
     return IsSigned() && (nan == Nan::kIeee || nan == Nan::kAllOnes);
   }
@@ -123,7 +124,7 @@ struct FormatSpec {
   NUMSIM_HOST_DEVICE constexpr int MinExponent() const {
     return (zero == Zero::kNone ? 0 : 1) - bias;
   }
-  // log2 of the spacing of the subnormals, which is the smallest positive value unless
+  // log2 of the spacing of the subnormals. The spacing is also the smallest positive value, unless
   // mantissa_bits == 0 or zero == kNone.
   NUMSIM_HOST_DEVICE constexpr int SubnormalExponent() const {
     return MinExponent() - mantissa_bits - subnormal_shift;
@@ -147,7 +148,7 @@ struct FormatSpec {
 
 enum class ValueClass : uint8_t { kZero, kSubnormal, kNormal, kInfinity, kNan, kUnused };
 
-// The class of a code. Requires code <= CodeMask().
+// Returns the class of a code. Requires code <= format.CodeMask().
 constexpr ValueClass Classify(const FormatSpec& format, uint32_t code) {
   uint32_t magnitude = code;
   if (format.sign == Sign::kTwosComplement) {

@@ -1,4 +1,4 @@
-// Formats of the table as compile-time constants, for template arguments such as
+// Compile-time constants for formats of the table, for template arguments such as
 // SoftFloat<kE4M3fn>.
 #pragma once
 
@@ -9,10 +9,11 @@
 
 namespace numsim {
 
-// The format of that canonical name, one of FormatTable(). Any other name does not compile.
+// Returns the entry of FormatTable() with the canonical name `name`. Any other name fails to
+// compile.
 consteval FormatSpec NamedFormat(std::string_view name) {
-  // Not by a pointer: g++ 12 compares none to null in a constant expression under
-  // -fsanitize=undefined.
+  // Returns from the loop instead of finding a pointer first: under -fsanitize=undefined, g++ 12
+  // cannot compare a pointer to null in a constant expression.
   for (const FormatEntry& entry : format_list::kTable) {
     if (entry.name == name) return entry.spec;
   }

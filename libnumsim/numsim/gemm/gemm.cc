@@ -18,13 +18,14 @@ namespace {
 
 constexpr FormatSpec kInt8 = NamedFormat("int8");
 
-// The scales of an operand's vectors in a segment: of vector i data[i * step].
+// The scales of an operand's vectors in one segment: vector i has data[i * step].
 struct VectorScales {
   const float* data;
   size_t step;  // 0 or 1
 };
 
-// Scales that lie otherwise are copied into the thread's scratch memory of that use.
+// Returns the scales of a segment. Scales that are not stored with step 0 or 1 are copied into the
+// thread's scratch memory number kUse.
 template <int kUse>
 VectorScales ScalesOf(const GemmOperand& x, size_t segment) {
   static constexpr float kOne = 1;
@@ -39,7 +40,8 @@ VectorScales ScalesOf(const GemmOperand& x, size_t segment) {
   return {copy, 1};
 }
 
-// Scales the sums of one segment and adds them to the result.
+// Scales the sums of one segment and stores them, or adds them to the result from the second
+// segment on.
 class ScaledStore {
  public:
   ScaledStore(const GemmOperand& a,
@@ -74,20 +76,20 @@ class ScaledStore {
   VectorScales scales_a_, scales_b_;
 };
 
-// A product and what has been found out about it.
+// A GEMM and what is known about its operands.
 struct Problem {
   const GemmOperand& a;
   const GemmOperand& b;
   const AccumulationMode& rule;
-  OperandRange range_a = {}, range_b = {};  // only for rules that need them
+  OperandRange range_a = {}, range_b = {};  // set only if NeedsRanges
 };
 
-// Of int8 codes; an empty operand as well.
+// True for an operand of int8 codes, and for an empty int8 operand.
 bool IsInt8(const GemmOperand& x) {
   return x.format == kInt8 && x.values.empty() && x.codes16.empty();
 }
 
-// Whether float32 holds every product of the operands' finite values exactly.
+// True if float32 holds every product of the operands' finite values exactly.
 bool ProductsFitFloat32(const Problem& p) {
   if (p.a.format.mantissa_bits + p.b.format.mantissa_bits + 2 > 24) return false;
   if (p.range_a.zero || p.range_b.zero) return true;
@@ -109,13 +111,13 @@ bool IsFloat32(const AccumulationMode& rule) {
          (rule.kind == AccumulationKind::kFormat && rule.format == kFp32);
 }
 
-// Rounds to a small format after each product.
+// True if the mode rounds to a small format after each product.
 bool RoundsEachStep(const AccumulationMode& rule) {
   return !IsFloat32(rule) &&
          (rule.kind == AccumulationKind::kFormat || rule.kind == AccumulationKind::kFormatUnfused);
 }
 
-// The paths of these rules leave infinities and NaN out of the sums.
+// True if the path of this mode leaves infinities and NaN out of the sums.
 bool LeavesSpecialsOut(const Problem& p) {
   return IsAlignedInVectors(p.rule) ||
          (p.rule.kind == AccumulationKind::kExact && !(IsInt8(p.a) && IsInt8(p.b)));
@@ -131,7 +133,7 @@ bool RunPath(Path path, const Problem& p, InnerRange range, const Store& store) 
   return true;
 }
 
-// Exact sums of integers, |x| <= 128: 1024 products fit the 24 bits of a float32.
+// int8 products whose sum float32 holds exactly: with |x| <= 128, 1024 of them fit its 24 bits.
 constexpr size_t kInt8InFloat32 = 1024;
 
 template <class Store>
@@ -143,7 +145,7 @@ bool RunInt8(const Problem& p, InnerRange range, const Store& store) {
   return RunPath(Float32Path<double>(p.a, p.b, kInt8InFloat32), p, range, store);
 }
 
-// Sums that are in memory already.
+// Stores sums that are already in memory.
 template <class Store>
 bool StoreSums(const std::vector<double>& sums, const Problem& p, const Store& store) {
   ParallelFor(p.a.rows, 16, [&](size_t begin, size_t end) {
@@ -186,7 +188,8 @@ bool RunAligned(const Problem& p, InnerRange range, const ScaledStore& store) {
   return RunPath(AlignedPath<double>(p.a, p.b, p.rule), p, range, store);
 }
 
-// One segment with a tile kernel of the active target; false where there is none.
+// Computes one segment with vector kernels of the active target. Returns false if there are none
+// for it.
 bool RunInVectors(const Problem& p, InnerRange range, const ScaledStore& store) {
   if (UsesScalarReference()) return false;
   if (IsFloat32(p.rule)) {
@@ -203,7 +206,8 @@ bool RunInVectors(const Problem& p, InnerRange range, const ScaledStore& store) 
   return RoundsEachStep(p.rule) && RunFormat(p, range, store);
 }
 
-// The elements of a segment: of the operand that has scales along the inner dimension.
+// Returns the number of inner elements per segment, given by the operand that has scales along the
+// inner dimension; without such scales, one segment holds them all.
 size_t SegmentLength(const GemmOperand& a, const GemmOperand& b) {
   const size_t segment = std::max(a.scales.segment, b.scales.segment);
   NUMSIM_CHECK((a.scales.segment == 0 || a.scales.segment == segment) &&

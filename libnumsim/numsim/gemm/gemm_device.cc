@@ -18,16 +18,17 @@ namespace {
 
 constexpr std::string_view kEngineNames[] = {"auto", "library", "own"};
 
-// Rows and inner dimensions that cuBLASLt's fast algorithms, and our own kernel, take.
+// cuBLASLt's fast algorithms and numsim's own kernel need rows and inner dimensions that are
+// multiples of this.
 constexpr size_t kUnit = 16;
-// cuBLASLt has no int8 algorithms for fewer rows.
+// cuBLASLt has no int8 algorithm for fewer rows.
 constexpr size_t kLeastInt8Rows = 32;
 
 bool IsFloat8(const FormatSpec& format) { return format == kE4M3fn || format == kE5M2; }
 
 bool AreInt8(const FormatSpec& a, const FormatSpec& b) { return a == kInt8 && b == kInt8; }
 
-// What Hopper's tensor cores take two of.
+// True for a pair of fp8 formats that Hopper's tensor cores multiply.
 bool AreFloat8(const FormatSpec& a, const FormatSpec& b) {
   return IsFloat8(a) && IsFloat8(b) && !(a == kE5M2 && b == kE5M2);
 }
@@ -40,7 +41,7 @@ const AccumulationMode& HopperFp8() {
   static const AccumulationMode rule = ParseAccumulationMode("hopper-fp8");
   return rule;
 }
-// hopper-fp16 is the same.
+// hopper-fp16 is the same mode.
 const AccumulationMode& HopperBf16() {
   static const AccumulationMode rule = ParseAccumulationMode("hopper-bf16");
   return rule;
@@ -98,8 +99,8 @@ bool IsAligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer
 
 size_t RoundedUp(size_t n) { return (n + kUnit - 1) / kUnit * kUnit; }
 
-// `x` with that many rows and products, zeros where it has none, at an aligned address; not
-// transposed when `turned`.
+// Returns `x` padded with zeros to `rows` x `inner`, at an aligned address and, if `turned`, not
+// transposed. Copies `x` into `copies` only if that is necessary.
 DeviceGemmOperand Prepared(const DeviceGemmOperand& x,
                            size_t rows,
                            size_t inner,
@@ -136,7 +137,7 @@ size_t RowsForLibrary(const DeviceGemmOperand& x) {
   return x.format == kInt8 ? std::max(rows, kLeastInt8Rows) : rows;
 }
 
-// A product of prepared operands.
+// A GEMM of prepared operands.
 struct LibraryProblem {
   DeviceGemmOperand a, b;
   bool padded;  // the result has more rows or columns than were asked for
@@ -176,7 +177,8 @@ bool IsScaled(const DeviceGemmOperand& a, const DeviceGemmOperand& b) {
   return !a.scales.empty() || !b.scales.empty();
 }
 
-// By the library alone, straight into `out`; false where it takes a pass of ours.
+// Lets cuBLASLt compute the GEMM straight into `out`. Returns false, having done nothing, if a
+// numsim pass has to follow or cuBLASLt has no algorithm.
 bool MultipliesInOne(const LibraryProblem& p,
                      LibraryOptions options,
                      const AccumulationMode& rule,
@@ -185,7 +187,8 @@ bool MultipliesInOne(const LibraryProblem& p,
                      DeviceStream& stream) {
   if (p.padded || !IsAligned(out.data) || options.result == LibraryResult::kInt32) return false;
   if (IsScaled(p.a, p.b)) {
-    // Its scales are rounded as it likes. It takes one for each operand or all for both.
+    // cuBLASLt rounds scales in its own way, which only mode library allows. It takes either one
+    // scale per operand or one per row for both operands.
     const bool rows_a = p.a.scales.size() > 1, rows_b = p.b.scales.size() > 1;
     if (!IsLibrary(rule) || !IsFloat8(p.a.format) || rows_a != rows_b) return false;
     options.scales = true;
@@ -215,8 +218,8 @@ void MultiplyByLibrary(const DeviceGemmOperand& a,
   StoreScaled({sums, type, p.b.rows}, a.scales, b.scales, nan, out, stream);
 }
 
-// What our own kernel would be given: the same, prepared, into an aligned result of so many
-// columns.
+// Shapes that numsim's own kernel receives: operands after Prepared and an aligned result, with the
+// number of columns rounded up to a multiple of kOwnColumns.
 constexpr size_t kOwnColumns = 32;
 size_t RowsForOwn(const DeviceGemmOperand& b) {
   return (b.rows + kOwnColumns - 1) / kOwnColumns * kOwnColumns;
@@ -240,8 +243,8 @@ bool ServesOwn(const DeviceGemmOperand& a,
          cuda::ServesHopper(ShapeForOwn(a, a.rows), ShapeForOwn(b, RowsForOwn(b)), aligned);
 }
 
-// Whether our own kernel is the faster one: for int8 always, for fp8 where the library would need a
-// pass for the scales. Requires ServesOwn.
+// True if numsim's own kernel is the faster one: for int8 always, for fp8 if cuBLASLt would need
+// another pass for the scales. Requires ServesOwn.
 bool PrefersOwn(const DeviceGemmOperand& a, const DeviceGemmOperand& b) {
   return a.format == kInt8 || IsScaled(a, b);
 }

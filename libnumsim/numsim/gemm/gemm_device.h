@@ -1,4 +1,4 @@
-// Products on the device's tensor cores.
+// GEMM on the device's tensor cores.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,32 @@
 
 namespace numsim {
 
-// A factor: `rows` vectors of length `inner`. Codes of int8 (two's complement), e4m3fn, e5m2, bf16
-// or fp16; row-major rows x inner, or inner x rows when `transposed`.
+// An operand of a GEMM: `rows` vectors of length `inner`. Codes of int8 (two's complement), e4m3fn,
+// e5m2, bf16 or fp16, row-major as rows x inner, or as inner x rows if `transposed`.
 struct DeviceGemmOperand {
   FormatSpec format = {};
   const void* codes = nullptr;
   size_t rows = 0;
   size_t inner = 0;
   bool transposed = false;
-  // One scale (size 1), one for each row (size rows), or none (all 1).
+  // One scale (size 1), one per row (size rows), or none (empty: all 1).
   DeviceSpan<const float> scales = {};
 };
 
-// What computes a product.
+// The implementation that computes a GEMM.
 enum class DeviceGemmEngine : uint8_t {
-  kAuto,     // the faster of those that serve it
-  kLibrary,  // cuBLASLt, with a pass of our own for what its epilogue cannot do
-  kOwn,      // our own kernel for Hopper's tensor cores, scales and rounding in its store
+  kAuto,     // the faster one of those that support the GEMM
+  kLibrary,  // cuBLASLt, followed by a numsim pass for what cuBLASLt's epilogue cannot do
+  kOwn,      // numsim's kernel for Hopper's tensor cores, which scales and rounds in its store
 };
-// auto, library, own.
+// Returns auto, library or own.
 std::string_view ToString(DeviceGemmEngine engine);
+// Reads auto, library or own. Throws Error for any other text.
 DeviceGemmEngine ParseDeviceGemmEngine(std::string_view text);
 
-// Memory of products: what cuBLASLt works in, sums of int8 before they are scaled, transposed or
-// padded copies of operands. Also the library's handle and the plans that it chose. Keeps what it
-// had; one for each stream.
+// Working memory of GEMMs: cuBLASLt's workspace, int8 sums before scaling, transposed or padded
+// copies of operands. Also holds cuBLASLt's handle and the algorithms that cuBLASLt chose. Its
+// memory is kept between calls. Use one object per stream.
 class DeviceGemmScratch {
  public:
   DeviceGemmScratch();
@@ -50,30 +51,36 @@ class DeviceGemmScratch {
   Parts* parts_;
 };
 
-// The largest inner dimension whose sums of int8 fit int32: 127 * 127 * 133144 < 2^31. Of codes
-// that may be -128, which the format leaves unused and quantising never makes, 128 * 128 * 131071
-// is.
+// The largest inner dimensions whose int8 sums fit int32: 127 * 127 * 133144 < 2^31 if no code is
+// -128, and 128 * 128 * 131071 < 2^31 for any codes. The format leaves -128 unused, and quantising
+// never produces it.
 inline constexpr size_t kMostInt8Products = 133144;
 inline constexpr size_t kMostProductsOfAnyInt8 = 131071;
 
-// Whether this device computes products of those formats under that rule bit for bit:
+// Returns true if this device computes GEMMs of formats `a` and `b` under accumulation mode `rule`.
+// Bit for bit as the mode defines them:
 //   int8 x int8              exact                        inner <= kMostInt8Products
-//   fp8 x fp8                hopper-fp8-fast, hopper-fp8     on Hopper; not e5m2 x e5m2
-//   bf16 x bf16, fp16 x fp16 hopper-bf16, hopper-fp16        on Hopper
-// and, with bits of the library's own, bf16, fp16 or fp8 under rule library.
+//   fp8 x fp8                hopper-fp8-fast, hopper-fp8  on Hopper; not e5m2 x e5m2
+//   bf16 x bf16, fp16 x fp16 hopper-bf16, hopper-fp16     on Hopper
+// With whatever bits cuBLASLt gives: bf16 x bf16, fp16 x fp16 and fp8 x fp8 (not e5m2 x e5m2) under
+// mode library.
 bool MultipliesOnDevice(const FormatSpec& a, const FormatSpec& b, const AccumulationMode& rule);
 
-// out(i, j) = t, or bf16 of t (nearest even), with t = fl32(fl64(S * (sa * sb))) as in gemm.h and S
-// the sum under `rule`. a.rows x b.rows, row-major. A float32 NaN is NanResult(rule), a bf16 one
-// 0x7FC0, or 0x7FFF where cuBLASLt rounds to bf16 itself: without scales. Rule library: the order
-// of the sum, the rounding of the scales and the NaN are those of cuBLASLt. Requires equal inner;
-// codes and out aligned to their element's size, fastest at 16 bytes; no overlap. Any shape: the
-// fast paths need inner and rows that are multiples of 16, other shapes are padded in a copy.
-// Operands of 8 bits that are transposed are transposed in a copy. inner == 0 gives +0. Throws
-// Error where MultipliesOnDevice is false, for int8 with inner > kMostInt8Products (codes of -128
-// on both sides wrap beyond kMostProductsOfAnyInt8), where `engine` does not serve the product, and
-// where cuBLASLt has no algorithm without a split of the inner dimension: hopper-fp8 with few
-// results and long sums (64 x 256 results of 8192 products, cuBLASLt 13.1).
+// Writes out(i, j) = t, or t rounded to bf16 (nearest even): a.rows x b.rows, row-major. As in
+// gemm.h, t = fl32(fl64(S * (sa * sb))), with S the sum under accumulation mode `rule`. Under mode
+// library the order of the sum, the rounding of the scales and the NaN are cuBLASLt's.
+// Requires equal inner, codes and out aligned to their element's size, and no overlap.
+// A float32 NaN is NanResult(rule). A bf16 NaN is 0x7FC0, or 0x7FFF where cuBLASLt itself rounds to
+// bf16, which it does if there are no scales. inner == 0 gives +0.
+// Throws Error
+// - if MultipliesOnDevice is false;
+// - for int8 with inner > kMostInt8Products (if both operands hold -128, sums can already wrap
+//   beyond kMostProductsOfAnyInt8);
+// - if `engine` does not support the GEMM;
+// - if cuBLASLt has no algorithm that leaves the inner dimension unsplit, as under hopper-fp8 with
+//   few results and long sums (64 x 256 results of 8192 products, cuBLASLt 13.1).
+// Cost: fastest with pointers aligned to 16 bytes and with inner and rows that are multiples of 16;
+// other shapes are padded in a copy. Transposed 8-bit operands are first transposed in a copy.
 void Gemm(const DeviceGemmOperand& a,
           const DeviceGemmOperand& b,
           const AccumulationMode& rule,
@@ -82,14 +89,15 @@ void Gemm(const DeviceGemmOperand& a,
           DeviceStream& stream,
           DeviceGemmEngine engine = DeviceGemmEngine::kAuto);
 
-// The exact sums of int8 as int32. Throws Error for inner > kMostInt8Products. Requires no scales.
+// Writes the exact sums of int8 products as int32. Requires operands without scales. Throws Error
+// if inner > kMostInt8Products.
 void GemmInt32(const DeviceGemmOperand& a,
                const DeviceGemmOperand& b,
                DeviceSpan<int32_t> out,
                DeviceGemmScratch& scratch,
                DeviceStream& stream);
 
-// Of the library: "cuBLASLt 13.1.0".
+// Returns the library's name and version: "cuBLASLt 13.1.0".
 const char* DeviceGemmLibrary();
 
 }  // namespace numsim

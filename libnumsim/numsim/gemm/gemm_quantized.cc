@@ -5,11 +5,11 @@
 namespace numsim {
 namespace {
 
-// The scales of the rows as vectors of the inner dimension, or of the columns, `inner` long. A
-// segment that covers a whole vector is none.
+// Returns the scales of the vectors, which are the rows or the columns of the matrix, `inner` long.
+// A segment that would cover a whole vector is given as 0.
 GemmScales ScalesAlong(const QuantizedMatrix& matrix, bool columns, size_t inner) {
   const ScaleLayout layout = columns ? Transposed(matrix.layout) : matrix.layout;
-  // Steps in the array of scales from a tile to the next along a row of the matrix and down it.
+  // Steps in the array of scales from one tile to the next: along a row of the matrix, and down it.
   const bool tiled = matrix.layout.block != 0;
   const size_t across = 1;
   const size_t down = tiled ? matrix.layout.BlocksPerRow(matrix.shape.cols) : 1;
@@ -44,7 +44,7 @@ GemmOperand AsOperand(const QuantizedMatrix& matrix, bool transposed) {
   operand.codes16 = matrix.codes16;
   operand.rows = transposed ? matrix.shape.cols : matrix.shape.rows;
   operand.inner = transposed ? matrix.shape.rows : matrix.shape.cols;
-  // Codes that were stored transposed have the columns as their rows.
+  // In codes that are stored transposed, the matrix's columns are the rows.
   operand.transposed = transposed != matrix.transposed;
   operand.scales = ScalesAlong(matrix, transposed, operand.inner);
   return operand;

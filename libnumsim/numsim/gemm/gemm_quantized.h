@@ -1,4 +1,4 @@
-// Quantised matrices as operands of products.
+// Quantised matrices as operands of a GEMM.
 #pragma once
 
 #include "numsim/gemm/gemm.h"
@@ -6,10 +6,11 @@
 
 namespace numsim {
 
-// Returns the matrix as an operand of Gemm, a view that holds as long as `matrix` does: its rows as the
-// vectors, or its columns when `transposed`. Either way the codes stay as they are stored. Scales
-// that change along the inner dimension cut it into segments, also of one element (blocks, by
-// columns). Requires: of the rows not layout kColumn, of the columns not kRow.
+// Returns the matrix as an operand of Gemm: its rows are the vectors, or its columns if
+// `transposed`. The operand is a view, valid as long as `matrix`; the codes are not copied. Scales
+// that change along the inner dimension cut it into segments, which may be one element long (block
+// scales, with columns as vectors). Requires a layout other than kColumn for rows, and other than
+// kRow for columns.
 GemmOperand AsOperand(const QuantizedMatrix& matrix, bool transposed);
 
 }  // namespace numsim

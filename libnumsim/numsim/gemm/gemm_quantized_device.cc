@@ -12,7 +12,7 @@ DeviceGemmOperand AsOperand(const DeviceQuantizedMatrix& matrix, bool columns) {
       ToString(matrix.layout),
       columns ? "columns" : "rows");
   NUMSIM_CHECK(matrix.has_codes || matrix.has_transposed, "a matrix without codes");
-  // Either order serves; that in which the vectors lie one after another comes first.
+  // Either order works; the one in which each vector is contiguous is preferred.
   const bool in_order = columns ? !matrix.has_transposed : matrix.has_codes;
   DeviceGemmOperand operand;
   operand.format = matrix.format;

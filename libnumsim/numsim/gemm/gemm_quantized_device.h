@@ -1,4 +1,4 @@
-// Quantised matrices on the device as operands of products.
+// Quantised matrices on the device as operands of a GEMM.
 #pragma once
 
 #include "numsim/gemm/gemm_device.h"
@@ -6,9 +6,9 @@
 
 namespace numsim {
 
-// Returns the rows of the matrix, or its columns, as the vectors of a product. Requires what AsOperand of
-// gemm_quantized.h does; takes whichever stored order there is. Layouts kTensor and kRow (kColumn
-// when `columns`) alone.
+// Returns the matrix as an operand of the device Gemm: its rows are the vectors, or its columns if
+// `columns`. The operand is a view, valid as long as `matrix`; it takes the codes in either stored
+// order. Requires layout kTensor or kRow, or with `columns` kTensor or kColumn.
 DeviceGemmOperand AsOperand(const DeviceQuantizedMatrix& matrix, bool columns);
 
 }  // namespace numsim

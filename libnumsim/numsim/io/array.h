@@ -1,4 +1,4 @@
-// Arrays as they lie in files: element type, shape, bytes.
+// Arrays as stored in files: element type, shape and bytes.
 #pragma once
 
 #include <algorithm>
@@ -25,17 +25,18 @@ enum class ElementType : uint8_t {
   kU64,
 };
 
+// Returns the number of bytes of an element.
 size_t ElementBytes(ElementType type);
-std::string_view ToString(
-    ElementType type);  // float64, float32, float16, bfloat16, e4m3fn, …, uint64
+// Returns float64, float32, float16, bfloat16, e4m3fn, ..., uint64.
+std::string_view ToString(ElementType type);
 
-// Elements in C order (last index fastest), native byte order.
+// An array with elements in C order (last index fastest) and native byte order.
 struct Array {
   ElementType type = ElementType::kF32;
   std::vector<size_t> shape;  // empty: a scalar
   std::vector<std::byte> bytes;
 
-  size_t Elements() const;  // product of shape, 1 for a scalar
+  size_t Elements() const;  // product of the extents; 1 for a scalar
   template <typename T>
   const T* Data() const {
     return reinterpret_cast<const T*>(bytes.data());
@@ -46,11 +47,11 @@ struct Array {
   }
 };
 
-// Shapes read from files: sizes that cannot overflow, and their text.
+// Shapes read from files: overflow-checked sizes, and text.
 
-// Returns the number of elements of `shape` (1 for a scalar), or nullopt when elements times
-// `element_bits` does not fit into 63 bits. Zero extents are left out of that test, so that every
-// partial product of an accepted shape fits too.
+// Returns the number of elements of `shape` (1 for a scalar), or nullopt if elements times
+// `element_bits` does not fit into 63 bits. The test ignores zero extents, so that every partial
+// product of an accepted shape also fits.
 std::optional<size_t> CheckedElements(std::span<const size_t> shape, size_t element_bits);
 
 // Returns "(2, 3)", "(5,)" or "()", as NumPy writes shapes.

@@ -17,11 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Linux writes at most about this much in one call.
+// Largest size per write call; Linux writes at most about twice this much.
 constexpr size_t kLargestWrite = size_t{1} << 30;
 
-// Returns the file to replace: `path`, or where a symbolic link leads. Refuses what a rename must
-// not replace: /dev/null would become a file when root writes there.
+// Returns the file to replace: `path`, or the target of a symbolic link. Refuses directories and
+// special files: a rename by root would turn /dev/null into a regular file.
 fs::path ResolveTarget(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -33,12 +33,13 @@ fs::path ResolveTarget(const fs::path& path) {
   }
   if (!fs::is_symlink(fs::symlink_status(path, error))) return path;
   fs::path target = fs::canonical(path, error);
-  if (error) throw Error::Format("{}: cannot write: a link that leads nowhere", path.string());
+  if (error)
+    throw Error::Format("{}: cannot write: the symbolic link leads nowhere", path.string());
   return target;
 }
 
-// A name that differs between processes and within one. Its length does not depend on the name of
-// the target, which may be as long as the file system allows.
+// Returns a name that is unique across and within processes. Its length does not depend on the
+// target's name, which may be as long as the file system allows.
 fs::path TemporaryName(const fs::path& directory) {
   static std::atomic<uint64_t> counter{0};
   return directory / fmt::format(".numsim-{}-{}.tmp", ::getpid(), counter.fetch_add(1));
@@ -47,8 +48,8 @@ fs::path TemporaryName(const fs::path& directory) {
 }  // namespace
 
 AtomicFile::AtomicFile(const fs::path& path) : path_(path), target_(ResolveTarget(path)) {
-  // Processes of other machines may share the directory and have our process id: then O_EXCL fails
-  // and the next name is tried. The mode is that of any new file, less the umask.
+  // A process on another machine may share the directory and have the same process id: then O_EXCL
+  // fails and the next name is tried. The mode is that of any new file, restricted by the umask.
   constexpr int kAttempts = 1000;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const fs::path name = TemporaryName(target_.parent_path());

@@ -20,7 +20,7 @@ std::string ShortestText(T value) {
 }
 
 void AppendRow(const std::vector<std::string>& cells, std::string& text) {
-  // Unquoted, a lone empty cell would be an empty line.
+  // A single empty cell is quoted; otherwise its row would be an empty line.
   if (cells.size() == 1 && cells[0].empty()) text += "\"\"";
   for (size_t i = 0; i < cells.size(); ++i) {
     if (i > 0) text += ',';
@@ -113,7 +113,7 @@ void CheckHeader(const std::vector<std::string>& columns, const std::string& fil
 }  // namespace
 
 std::string FormatCell(double value) {
-  // The sign of a NaN depends on compiler and processor.
+  // Omits the sign of a NaN, which depends on compiler and processor.
   if (std::isnan(value)) return "nan";
   return ShortestText(value);
 }

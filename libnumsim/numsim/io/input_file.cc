@@ -13,7 +13,7 @@
 namespace numsim {
 namespace {
 
-// Linux reads at most this much in one call.
+// Largest size per read call; Linux reads at most about twice this much.
 constexpr size_t kLargestRead = size_t{1} << 30;
 
 std::string ErrnoText(int code) { return std::generic_category().message(code); }
@@ -21,7 +21,7 @@ std::string ErrnoText(int code) { return std::generic_category().message(code); 
 }  // namespace
 
 InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
-  // O_NONBLOCK: opening a pipe that has no writer must come back to be refused below.
+  // O_NONBLOCK: opening a pipe without a writer must return, so that the pipe can be refused below.
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) throw Error::Format("{}: cannot open: {}", path.string(), ErrnoText(errno));
   struct stat status {};

@@ -1,4 +1,5 @@
-// Reading of regular files whose size is known before any of it is believed.
+// Reads regular files. The size is known in advance, so that contents can be checked against it
+// before they are trusted.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +12,8 @@ namespace numsim {
 
 class InputFile {
  public:
-  // Throws Error naming the path when there is no such file, it is not a regular file (a directory,
-  // a pipe) or it cannot be opened.
+  // Throws Error naming the path if there is no such file, if it is not a regular file (a
+  // directory, a pipe), or if it cannot be opened.
   explicit InputFile(const std::filesystem::path& path);
   ~InputFile();
   InputFile(const InputFile&) = delete;
@@ -21,8 +22,8 @@ class InputFile {
   const std::filesystem::path& Path() const { return path_; }
   uint64_t Size() const { return size_; }
 
-  // Fills `destination` from `offset` on. Throws Error when the file ends before that or a read
-  // fails. Safe to call from several threads at once.
+  // Fills `destination` with the bytes from `offset` on. Throws Error if the file is too short or a
+  // read fails. Thread-safe.
   void Read(uint64_t offset, std::span<std::byte> destination) const;
 
  private:
@@ -31,7 +32,7 @@ class InputFile {
   int descriptor_ = -1;
 };
 
-// Returns the bytes of a regular file. Throws Error like InputFile.
+// Returns the bytes of a regular file. Throws Error as InputFile does.
 std::string ReadText(const std::filesystem::path& path);
 
 }  // namespace numsim

@@ -102,7 +102,7 @@ std::string UtcNow() {
 
 OutputFile DescribeOutput(const std::filesystem::path& directory, std::string_view path) {
   const std::filesystem::path file = directory / path;
-  std::string digest = Sha256Hex(file);  // first: its message is the better one
+  std::string digest = Sha256Hex(file);  // first, because its error message is better
   return {std::string(path), std::filesystem::file_size(file), std::move(digest)};
 }
 

@@ -1,4 +1,4 @@
-// manifest.json: how a result came about, and what it consists of.
+// manifest.json: records how a result was produced and which files it consists of.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace numsim {
 
-// Names with their values as text, in the order in which the file shall list them.
+// Names and their values as text, in the order in which the file lists them.
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
 struct HostInfo {
-  std::string cpu;  // model name, "" when the system does not tell
-  int cores = 0;    // that the process may use
+  std::string cpu;  // model name, "" if unknown
+  int cores = 0;    // number of cores that the process may use
   std::string os;   // e.g. "Linux 6.1.0 x86_64"
 };
 
-// A file of the result, with its path relative to the manifest's directory.
+// A file of the result; the path is relative to the manifest's directory.
 struct OutputFile {
   std::string path;
   uint64_t bytes = 0;
@@ -29,9 +29,9 @@ struct OutputFile {
 struct Manifest {
   std::vector<std::string> command;  // argv
   std::string experiment;
-  NamedTexts options;       // all, after defaults
-  NamedTexts policies;      // rounding, overflow, accumulator and so on, that no option names
-  NamedTexts measurements;  // times and rates of this run on this machine; left out when empty
+  NamedTexts options;       // all options, including defaults
+  NamedTexts policies;      // choices that are not options: rounding, overflow, accumulation, ...
+  NamedTexts measurements;  // times and rates of this run on this machine; omitted if empty
   std::vector<uint64_t> seeds;
   std::string git_commit;
   std::string compiler;
@@ -46,19 +46,19 @@ struct Manifest {
   std::vector<OutputFile> outputs;
 };
 
-// Writes one JSON object whose keys are the fields above, in that order, lists and objects for what
-// is a list or named here, indented by two spaces. Text that is not UTF-8 gets U+FFFD for what is
-// not. Replaces the file in one step (see atomic_file.h). Throws Error when it cannot be written.
-// Requires unique names in each NamedTexts.
+// Writes one JSON object whose keys are the fields above, in that order, indented by two spaces;
+// vectors become lists and NamedTexts objects. Bytes that are not UTF-8 become U+FFFD. Replaces the
+// file atomically (see atomic_file.h). Requires unique names in each NamedTexts. Throws Error if
+// the file cannot be written.
 void WriteManifest(const std::filesystem::path& path, const Manifest& manifest);
 
-// Returns what can be found out about this machine; never fails.
+// Returns the available information about this machine; never fails.
 HostInfo DescribeHost();
 
 // Returns the current time as "2026-01-31T12:34:56Z".
 std::string UtcNow();
 
-// Returns size and SHA-256 of directory/path. Throws Error when it cannot be read.
+// Returns the size and SHA-256 of directory/path. Throws Error if it cannot be read.
 OutputFile DescribeOutput(const std::filesystem::path& directory, std::string_view path);
 
 }  // namespace numsim

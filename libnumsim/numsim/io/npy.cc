@@ -36,7 +36,7 @@ constexpr std::array kTypeNames = {
     TypeName{ElementType::kU64, "u8"},
 };
 
-// Sets type and byte order from e.g. "<f4".
+// Sets the header's type and byte order from a text like "<f4".
 void ParseDescr(std::string_view descr, std::string_view file, NpyHeader& header) {
   const char order = descr.empty() ? '\0' : descr[0];
   for (const TypeName& name : kTypeNames) {
@@ -54,7 +54,7 @@ void ParseDescr(std::string_view descr, std::string_view file, NpyHeader& header
       Printable(descr, 24));
 }
 
-// Bytes before the dict and the dict's length.
+// The number of bytes before the dict, and the length of the dict.
 struct Preamble {
   size_t bytes;
   size_t dict_bytes;
@@ -119,7 +119,7 @@ NpyHeader ReadHeader(const InputFile& file) {
   return header;
 }
 
-// Copies elements of kBytes each, last index slowest, into C order.
+// Copies elements of kBytes each from Fortran order (last index slowest) to C order.
 template <size_t kBytes>
 void CopyFortranToC(const std::vector<size_t>& shape, const std::byte* source, std::byte* target) {
   const size_t last = shape.size() - 1;
@@ -180,15 +180,15 @@ std::string DescrOf(ElementType type, const std::filesystem::path& path) {
       "{}: .npy has no element type for {}; write codes or float32", path.string(), ToString(type));
 }
 
-// Magic, version, length and padded dict.
+// Returns the magic, version, length and padded dict.
 std::string HeaderBytes(const NpyDict& dict) {
   std::string text = NpyDictText(dict);
-  // NumPy leaves room to grow the first axis (the last in Fortran order) in place up to 21 digits.
+  // Like NumPy, leaves room for the first extent (in Fortran order the last) to grow to 21 digits.
   if (!dict.shape.empty()) text.append(21 - std::to_string(dict.shape.front()).size(), ' ');
   size_t preamble = 10;
   const auto padded_size = [&] {
     const size_t used = preamble + text.size() + 1;
-    return (used / kAlignment + 1) * kAlignment - preamble;  // as NumPy: at least one blank
+    return (used / kAlignment + 1) * kAlignment - preamble;  // at least one blank, like NumPy
   };
   size_t dict_bytes = padded_size();
   const bool version2 = dict_bytes > 0xFFFF;

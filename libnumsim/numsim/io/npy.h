@@ -1,4 +1,4 @@
-// NumPy's .npy files, format versions 1.0, 2.0 and 3.0 [NPY].
+// Reads and writes NumPy's .npy files, format versions 1.0, 2.0 and 3.0 [NPY].
 #pragma once
 
 #include <filesystem>
@@ -8,30 +8,32 @@
 
 namespace numsim {
 
-// What a .npy header says.
+// The contents of a .npy header.
 struct NpyHeader {
   ElementType type = ElementType::kF32;
-  bool reversed_bytes = false;  // byte order of the file is not the machine's
+  bool reversed_bytes = false;  // the file's byte order is not the machine's
   bool fortran_order = false;
   std::vector<size_t> shape;
-  size_t data_offset = 0;  // of the first element in the file
+  size_t data_offset = 0;  // position of the first element in the file
 };
 
-// Reads and checks the header alone; the file is known to hold exactly the data it promises.
-// Element types: float16, float32, float64, uint8 to uint64 of either byte order. Any rank,
-// zero extents included. Throws Error naming file and field for anything else: bad magic, unknown
-// version, a header beyond the file's end or above 1 MiB, a header that is not the dict of exactly
-// descr, fortran_order and shape, other types, too large shapes, missing or surplus bytes.
+// Reads and checks the header only, including that the file has exactly the number of data bytes
+// that the header states. Accepts float16, float32, float64 and uint8 to uint64 in either byte
+// order, of any rank, also with zero extents. Throws Error naming file and field for anything else:
+// bad magic, unknown version, a header that exceeds the file or 1 MiB, a header that is not a dict
+// of exactly descr, fortran_order and shape, other types, shapes that are too large, missing or
+// surplus bytes.
 NpyHeader ReadNpyHeader(const std::filesystem::path& path);
 
-// Reads the array into C order and native byte order, whatever the file's. Throws Error like
-// ReadNpyHeader. Never allocates more than the file's size, twice that for Fortran order.
+// Reads the array and converts it to C order and native byte order. Throws Error as ReadNpyHeader
+// does. Never allocates more than the file's size, or twice that for Fortran order.
 Array ReadNpy(const std::filesystem::path& path);
 
-// Replaces the file in one step (see atomic_file.h): version 1.0, or 2.0 where the header needs it,
-// C order, data aligned to 64 bytes; the same bytes that numpy.save writes up to rank 32.
-// Throws Error for bfloat16, e4m3fn and e5m2, which .npy cannot name (store their codes as uint16
-// or uint8), and when the file cannot be written. Requires array.bytes to fit type and shape.
+// Writes the array in C order, replacing the file atomically (see atomic_file.h). Uses version 1.0,
+// or 2.0 if the header needs it, and aligns the data to 64 bytes; up to rank 32 the bytes equal
+// those of numpy.save. Requires array.bytes to match type and shape. Throws Error for bfloat16,
+// e4m3fn and e5m2, for which .npy has no name (store their codes as uint16 or uint8), and if the
+// file cannot be written.
 void WriteNpy(const std::filesystem::path& path, const Array& array);
 
 }  // namespace numsim

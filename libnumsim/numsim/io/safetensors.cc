@@ -14,7 +14,7 @@ namespace numsim {
 namespace {
 
 constexpr size_t kLengthBytes = 8;
-constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // as the reference implementation
+constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // limit of the reference implementation
 
 uint64_t ReadHeaderLength(const InputFile& file) {
   const std::string path = file.Path().string();
@@ -45,8 +45,8 @@ struct SafetensorsFile::State {
   InputFile file;
   uint64_t data_offset = 0;
   std::vector<TensorInfo> tensors;
-  std::vector<std::pair<uint64_t, uint64_t>> ranges;  // as TensorRange, same order as `tensors`
-  std::unordered_map<std::string, size_t> index;      // of a name in `tensors`
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;  // as in TensorRange; order of `tensors`
+  std::unordered_map<std::string, size_t> index;      // from a name to its position in `tensors`
   std::vector<std::pair<std::string, std::string>> metadata;
 };
 

@@ -1,4 +1,4 @@
-// Tensors in .safetensors files [safetensors].
+// Reads tensors from .safetensors files [safetensors].
 #pragma once
 
 #include <filesystem>
@@ -15,32 +15,34 @@ namespace numsim {
 
 struct TensorInfo {
   std::string name;
-  std::string dtype;                // as the file names it: "F32", "I64"
-  std::optional<ElementType> type;  // none: numsim cannot read this dtype
+  std::string dtype;                // as named in the file, e.g. "F32", "I64"
+  std::optional<ElementType> type;  // nullopt: numsim cannot read this dtype
   std::vector<size_t> shape;
 };
 
-// An open file. Its header is checked as a whole when it is opened; tensors are read on demand, by
-// any number of threads. Readable: F64 F32 F16 BF16 F8_E4M3 F8_E5M2 U8 U16 U32.
+// An open .safetensors file. The whole header is checked on opening; tensors are read on demand, by
+// any number of threads. Readable dtypes: F64 F32 F16 BF16 F8_E4M3 F8_E5M2 U8 U16 U32.
 class SafetensorsFile {
  public:
-  // Throws Error naming the file and, where there is one, the tensor and field at fault: a header
-  // that is above 100 MB (the reference's limit), goes beyond the file or is not the JSON it has to
-  // be (repeated, missing and unknown keys, metadata that are not texts), a length that does not
-  // fit dtype and shape, subnormal gaps or overlaps between tensors, bytes that belong to none.
+  // Throws Error naming the file and, if applicable, the tensor and field at fault. Rejects a
+  // header that exceeds 100 MB (the reference implementation's limit) or the file, or that is not
+  // the required JSON (repeated, missing or unknown keys, metadata that are not strings); a length
+  // that does not match dtype and shape; gaps or overlaps between tensors; and bytes that belong to
+  // no tensor.
   explicit SafetensorsFile(const std::filesystem::path& path);
   ~SafetensorsFile();
   SafetensorsFile(SafetensorsFile&&) noexcept;
   SafetensorsFile& operator=(SafetensorsFile&&) noexcept;
 
-  // In the order of their data in the file.
+  // The tensors in the order of their data in the file.
   const std::vector<TensorInfo>& Tensors() const;
 
   // The entries of __metadata__, in the order of the file.
   const std::vector<std::pair<std::string, std::string>>& Metadata() const;
 
-  // Throws Error naming the tensor when there is none of that name, or naming its dtype when numsim
-  // cannot read it. Allocates the tensor's size, which is known to lie within the file.
+  // Reads a tensor. Throws Error naming the tensor if there is none of that name, or naming its
+  // dtype if numsim cannot read it. Allocates the tensor's size, which was checked against the
+  // file's size.
   Array Read(std::string_view name) const;
 
  private:

@@ -19,7 +19,7 @@ std::string LowerExtension(const std::filesystem::path& path) {
   return extension;
 }
 
-// The first names, for a message.
+// Returns the first few names, for a message.
 std::string NamesText(const std::vector<TensorInfo>& tensors) {
   constexpr size_t kShown = 8;
   std::string text;
@@ -43,7 +43,7 @@ const std::vector<float>& DecodeTableOf(std::string_view name) {
   return name == "fp16" ? fp16 : name == "bf16" ? bf16 : name == "e4m3fn" ? e4m3fn : e5m2;
 }
 
-// Source: type of the elements or of the codes in the array.
+// Source is the type of the elements, or of the codes, in the array.
 template <typename Source, typename Target, typename Map>
 std::vector<Target> Mapped(const Array& array, Map map) {
   std::vector<Target> values(array.Elements());
@@ -71,7 +71,7 @@ std::vector<Target> Widened(const Array& array, std::string_view what) {
                ToString(array.type));
   switch (array.type) {
     case ElementType::kF64:
-      break;  // only ToFloat64 takes it, and before it comes here
+      break;  // ToFloat64 handles it before calling this function
     case ElementType::kF32:
       return Mapped<float, Target>(array, [](float value) { return Target{value}; });
     case ElementType::kF16:
@@ -89,7 +89,8 @@ std::vector<Target> Widened(const Array& array, std::string_view what) {
       throw Error::Format(
           "{}: {} elements are codes, expected floating-point values", what, ToString(array.type));
   }
-  throw Error::Format("{}: float64 elements do not fit float32 exactly; convert them first", what);
+  throw Error::Format("{}: float64 elements do not fit into float32 exactly; convert them first",
+                      what);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// One front door to tensors in files, and their exact values as float32 or float64.
+// Reads tensors from .npy and .safetensors files, and converts them exactly to float32 or float64.
 #pragma once
 
 #include <filesystem>
@@ -12,22 +12,24 @@
 
 namespace numsim {
 
-// A .npy file (one tensor, named after the file without extension) or a .safetensors file. Headers
-// are checked on opening, data read on demand.
+// A .npy file (one tensor, named after the file without its extension) or a .safetensors file. The
+// header is checked on opening; data are read on demand.
 class TensorFile {
  public:
-  // Throws Error naming the file when its extension is another one, or as ReadNpyHeader and
+  // Throws Error naming the file if it has another extension, and as ReadNpyHeader and
   // SafetensorsFile do.
   explicit TensorFile(const std::filesystem::path& path);
 
-  // In the order of the file.
+  // The tensors in the order of the file.
   const std::vector<TensorInfo>& Tensors() const;
 
-  // The tensor of that name; with an empty name the only tensor of the file. Throws Error listing
-  // names of the file when there is no such tensor or more than one to choose from.
+  // Returns the tensor of that name; for an empty name, the only tensor of the file. Throws Error
+  // listing names of the file if there is no such tensor, or if the name is empty and the file does
+  // not have exactly one tensor.
   const TensorInfo& Find(std::string_view name) const;
 
-  // Reads the tensor that Find gives. Throws Error when numsim cannot read its dtype.
+  // Reads the tensor that Find returns. Throws Error as Find does, and if numsim cannot read the
+  // tensor's dtype.
   Array Read(std::string_view name) const;
 
   // Returns "FILE: tensor 'NAME'", for messages.
@@ -35,17 +37,17 @@ class TensorFile {
 
  private:
   std::filesystem::path path_;
-  std::optional<SafetensorsFile> safetensors_;  // none: a .npy file
+  std::optional<SafetensorsFile> safetensors_;  // nullopt: a .npy file
   std::vector<TensorInfo> npy_;
 };
 
-// Returns the values of a float32, float16, bfloat16, e4m3fn or e5m2 array, exactly, in its order;
-// NaNs other than float32's as numsim::Decode gives them. `what` names the array in messages.
+// Returns the exact values of a float32, float16, bfloat16, e4m3fn or e5m2 array, in its order.
+// NaNs of types other than float32 are those of numsim::Decode. `what` names the array in messages.
 // Throws Error for float64, which does not fit, and for integer arrays, which hold codes of a
 // format that the file does not name.
 std::vector<float> ToFloat32(const Array& array, std::string_view what);
 
-// The same as float64, from float64 too.
+// The float64 version of ToFloat32, which also accepts float64 arrays.
 std::vector<double> ToFloat64(const Array& array, std::string_view what);
 
 }  // namespace numsim

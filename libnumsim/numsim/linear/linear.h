@@ -1,4 +1,4 @@
-// A linear layer without bias, forward and backward explicit, in the precisions of a recipe.
+// A linear layer without bias: its forward and backward pass in the precision of a recipe.
 #pragma once
 
 #include <cstdint>
@@ -14,85 +14,91 @@
 
 namespace numsim {
 
+// The sizes of a linear layer, with their symbols in [SwitchBack].
 struct LinearShape {
-  size_t tokens = 0;  // batch times sequence length: b of [SwitchBack]
+  size_t tokens = 0;  // batch times sequence length: b
   size_t in = 0;      // n
   size_t out = 0;     // m
 };
 
-// A matrix that Forward keeps: codes with scales, or float32 values, its own or the caller's.
+// A tensor saved for backward: codes with scales, or float32 values, either owned or the caller's.
 struct SavedMatrix {
   std::string name;    // "X", "W"
-  std::string format;  // of what is stored
+  std::string format;  // format in which the tensor is stored
   std::variant<QuantizedMatrix, std::vector<float>, MatrixView> data;
-  bool scaled = false;  // codes with scales; without, those of `data` are 1 and cost nothing
+  bool scaled = false;  // data has scales; otherwise its scales are 1 and not counted
 
-  // Codes, one or two bytes each, and scales, four; or float32 values.
+  // Returns the size: one or two bytes per code and four per scale, or four per float32 value.
   size_t Bytes() const;
 };
 
-// What one Forward leaves for its Backward.
+// The tensors that one Forward saves for its Backward.
 struct LinearSaved {
   LinearShape shape;
-  std::vector<SavedMatrix> matrices;  // X, then W if it is kept
+  std::vector<SavedMatrix> matrices;  // X, then W if it is saved
 
   size_t Bytes() const;
 };
 
-// The operations of a layer, for timing and for observing what was quantised.
+// The operations of a layer, for timing them and for observing what is quantised.
 enum class LinearOp : uint8_t {
-  kQuantizeX,  // of the forward product
+  kQuantizeX,  // for the forward GEMM
   kQuantizeW,
-  kForwardProduct,  // dequantised in the store
-  kQuantizeG,       // of the input gradient
+  kForwardProduct,  // with dequantisation when results are stored
+  kQuantizeG,       // for the input gradient
   kQuantizeWTransposed,
   kInputGradientProduct,
-  kQuantizeGTransposed,  // of the weight gradient
+  kQuantizeGTransposed,  // for the weight gradient
   kQuantizeXTransposed,
   kWeightGradientProduct,
-  kDequantizeX,  // of kept codes, and rounded to high precision
-  kKeepX,        // rounding X to what is kept, where the forward product did not take that
+  kDequantizeX,  // dequantises saved codes and rounds to high precision
+  kKeepX,        // saves X for backward, unless the codes of the forward GEMM are saved
 };
-// "quantize X", "forward product", ...
+// Returns "quantize X", "forward product", ...
 std::string_view ToString(LinearOp step);
 
-// Called around every operation that is really done: a tensor that is quantised once and used twice
-// gives one pair of calls, that of its first use. An operand in fp32 high precision is taken as it
-// is, without a step; keeping X is one.
+// Observes every operation that is actually performed. A tensor that is quantised once and used
+// twice gives one pair of calls, at its first use. An fp32 operand in high precision is used as it
+// is, without an operation; saving X for backward is an operation even then.
 class LinearObserver {
  public:
   virtual ~LinearObserver() = default;
   virtual void Begin(LinearOp step) = 0;
   virtual void End(LinearOp step) = 0;
-  // A tensor that was cast to codes as that operand, and the result. The matrix is that of the
-  // caller, not transposed. Called within the step.
+  // Receives a tensor that was quantised as the given operand, and the result. `original` is the
+  // caller's matrix, not transposed. Called between Begin and End.
   virtual void Quantised(LinearOperand /*operand*/,
                          const MatrixView& /*original*/,
                          const QuantizedMatrix& /*result*/) {}
 };
 
-// Memory that calls use again; what it holds between them means nothing.
+// Memory reused by later calls. Its content between calls has no meaning.
 struct LinearWorkspace {
-  OperandData operands[6];    // by LinearOperand
-  OperandData saved_x;        // in high precision, where no operand is that
-  std::vector<float> values;  // of X, dequantised
+  OperandData operands[6];    // indexed by LinearOperand
+  OperandData saved_x;        // X in the saved format, if no operand has that format
+  std::vector<float> values;  // the dequantised X
 };
 
+// One linear layer. It holds the recipe, the state of delayed scaling and reusable memory; the
+// caller owns the weights and the tensors saved for backward.
 class Linear {
  public:
-  // Requires a recipe of MakeLinearRecipe, or one that keeps the rules of LinearSaves, with delayed
-  // operands all or none, and under delayed scaling kQuantized and one recipe for each tensor.
+  // Requires a recipe from MakeLinearRecipe, or one that satisfies the rules stated at LinearSaves
+  // and in which either all or none of the quantised operands use delayed scaling. With delayed
+  // scaling, it must save kQuantized, and both operands of a tensor must have the same recipe.
   explicit Linear(LinearRecipe recipe);
 
   const LinearRecipe& recipe() const { return recipe_; }
 
-  // y = x w^T. With delayed scaling the scales of X and W are updated at the end.
-  // Stochastic draws of operand o (X W, G W^T, G^T X^T are 0 to 5) are those of stream
-  // 8 * random.stream + o, by the index of the element in the tensor as it is given; a tensor that
-  // is quantised once and used twice draws as its first use.
+  // Computes y = x w^T and fills `saved` for Backward. With delayed scaling, updates the scales of
+  // X and W at the end. If `x_stays`, the caller leaves x unchanged until Backward; an x that is
+  // saved in fp32 is then not copied.
+  // Random bits: operand o (0 to 5, in the order of LinearOperand) uses stream 8 * random.stream +
+  // o at the index of the element in the tensor as it is passed. A tensor that is quantised once
+  // and used twice uses the random bits of its first use.
   // Requires x: tokens x in, w: out x in, y: tokens x out, row-major, no overlap.
-  // NaN and infinities: the rule of QuantizedMatrix for quantised operands, that of the accumulator
-  // for the products. Empty dimensions are allowed; an empty sum is +0.
+  // NaN and infinities: quantised operands follow QuantizedMatrix, and GEMMs follow their
+  // accumulation mode. Dimensions may be 0; an empty sum is +0.
   void Forward(std::span<const float> x,
                std::span<const float> w,
                LinearShape shape,
@@ -102,10 +108,10 @@ class Linear {
                LinearObserver* observer = nullptr,
                bool x_stays = false);
 
-  // dx = g w and dw = g^T x from the gradient g (tokens x out) of y. w is that of Forward; it is
-  // not read under LinearSaves::kQuantized, nor for dw. An empty dx or dw is not computed. With
-  // delayed scaling the scale of G is updated at the end. Requires kept as a Forward of this recipe
-  // left it, and spans of its shape.
+  // Computes dx = g w and dw = g^T x from the gradient g (tokens x out) of y. An empty dx or dw is
+  // not computed. `w` must be that of Forward; it is not read under LinearSaves::kQuantized, nor
+  // for dw. With delayed scaling, updates the scale of G at the end. Requires `saved` as a Forward
+  // with this recipe left it, and spans of its shape.
   void Backward(std::span<const float> g,
                 std::span<const float> w,
                 const LinearSaved& saved,
@@ -114,8 +120,9 @@ class Linear {
                 RandomStream random = {},
                 LinearObserver* observer = nullptr);
 
-  // The state of delayed scaling, X, W and G one after another; empty without. Restore throws Error
-  // when the state is not that of this recipe, and then changes nothing.
+  // SaveState returns the state of delayed scaling: X, W and G one after another, or nothing
+  // without delayed scaling. RestoreState throws Error if the state does not fit this recipe, and
+  // then changes nothing.
   std::vector<float> SaveState() const;
   void RestoreState(std::span<const float> state);
 

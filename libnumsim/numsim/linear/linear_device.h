@@ -1,5 +1,6 @@
-// Linear (linear/linear.h) on the device: the same recipes, operations and, where the products' rules
-// are those of its tensor cores, the same bits. Tensors are bf16, as in 16-bit training.
+// Linear (linear/linear.h) on the device. It has the same recipes and operations, and gives the
+// same bits where the accumulation modes are those of the device's tensor cores. Tensors are bf16,
+// as in 16-bit training.
 #pragma once
 
 #include <memory>
@@ -10,22 +11,24 @@
 
 namespace numsim {
 
-// Throws Error that says why the recipe cannot run on a device: delayed scaling, a high precision
-// that is not bf16, a scale that changes along the inner dimension (block, mx), formats of operands
-// that tensor cores do not take together, an accumulator that they do not follow. Needs no device.
+// Throws Error with the reason if the recipe cannot run on a device: it uses delayed scaling, a
+// high precision other than bf16, a scale that changes along the inner dimension (block, mx), a
+// pair of operand formats that tensor cores do not support, or an accumulation mode that they do
+// not have. Needs no device.
 void CheckOnDevice(const LinearRecipe& recipe);
 
-// The recipe with the accumulators of Hopper's tensor cores: exact for int8 x int8, hopper-fp8-fast
-// for e4m3fn and e5m2, hopper-bf16, hopper-fp16. With `library` rule library in place of the
-// hopper-* ones: cuBLASLt may choose any order of the sum, on any device. Products that no unit
-// takes keep what they had. Needs no device.
+// Returns the recipe with the accumulation modes of Hopper's tensor cores: exact for int8 x int8,
+// hopper-fp8-fast for e4m3fn and e5m2, hopper-bf16, hopper-fp16. With `library`, mode library
+// replaces the hopper-* modes: cuBLASLt may then sum in any order, on any device. GEMMs that no
+// tensor core supports keep their mode. Needs no device.
 LinearRecipe ForDevice(LinearRecipe recipe, bool library = false);
 
+// One linear layer on the device. It also holds what Forward saves for Backward.
 class DeviceLinear {
  public:
-  // Throws Error as CheckOnDevice, and where this device does not compute one of the products under
-  // its accumulator. Requires DeviceAvailable() and, as Linear, that under LinearSaves::kQuantized
-  // both recipes of W share their codes.
+  // Throws Error as CheckOnDevice does, and if this device cannot compute one of the GEMMs in its
+  // accumulation mode. Requires DeviceAvailable() and, as Linear does, that both operands of W
+  // share their codes under LinearSaves::kQuantized.
   explicit DeviceLinear(LinearRecipe recipe);
   ~DeviceLinear();
   DeviceLinear(DeviceLinear&&) noexcept;
@@ -33,23 +36,23 @@ class DeviceLinear {
 
   const LinearRecipe& recipe() const;
 
-  // y = x w^T and dx = g w, dw = g^T x as in Linear, all bf16 on the device; what Forward keeps is
-  // in the layer. Every result is the bf16 (nearest even) of Linear's float32 one for the same
-  // values and random stream; any NaN for a NaN.
+  // Compute y = x w^T, and dx = g w and dw = g^T x, as Linear does, with all matrices in bf16 on
+  // the device. Each result is Linear's float32 result for the same values and random stream,
+  // rounded to bf16 (nearest even); a NaN result may be any NaN. A dx or dw whose data is null is
+  // not computed.
   //
-  // KeepsCodes() tells whether Backward reads the codes that Forward made. Then x and w are not
-  // read in Backward; else they must be those of Forward, for the layer keeps no copy of bf16. dx
-  // or dw whose data is null is not computed.
+  // If KeepsCodes(), Backward reads the codes that Forward made, and not x and w. Otherwise x and w
+  // must be those of Forward, because the layer keeps no copy of bf16 tensors.
   //
-  // Requires the shapes of Linear, element kBfloat16, data (null where there are no elements;
-  // fastest at 16 bytes' alignment), no overlap of inputs and results, and one stream for all calls
-  // or a wait between. Throws Error where a product of int8 has more than kMostInt8Products to add
-  // up (gemm/gemm_device.h).
+  // Requires the shapes of Linear, element kBfloat16, data (null if there are no elements; fastest
+  // if aligned to 16 bytes), no overlap of inputs and results, and the same stream for all calls or
+  // a wait in between. Throws Error if an int8 GEMM has an inner dimension above kMostInt8Products
+  // (gemm/gemm_device.h).
   //
-  // The observer is called as the work is put into the stream, not as it is done; it may record
-  // events there. Operands that are bf16 as they come are no step, and nothing is kept by a step of
-  // its own. The second use with shapes that are no larger allocates nothing; nothing ever waits
-  // for the stream but a buffer that grows.
+  // The observer is called when work is enqueued in the stream, not when it runs; it may record
+  // events there. Using a bf16 operand without conversion is not an operation, and neither is
+  // saving for backward. From the second call on, shapes that are no larger allocate nothing. No
+  // call waits for the stream, except when a buffer must grow.
   void Forward(const DeviceMatrix& x,
                const DeviceMatrix& w,
                const MutableDeviceMatrix& y,
@@ -65,14 +68,14 @@ class DeviceLinear {
                 RandomStream random = {},
                 LinearObserver* observer = nullptr);
 
-  // True under LinearSaves::kQuantized, and where one set of codes of X and one of W serve both of
-  // their products anyway (tensor-wise): quantising them again would give the same codes.
+  // Returns true under LinearSaves::kQuantized, and if one set of codes of X and one of W serve
+  // both of their GEMMs anyway (tensor-wise), because quantising again would give the same codes.
   bool KeepsCodes() const;
 
-  // Bytes that Backward reads of what Forward had: codes and scales, or the bf16 X, 2 bytes an
-  // element. As LinearSaved::Bytes() of the recipe in bf16, but for tensor-wise, which keeps one
-  // byte an element of X and W. 0 before the first Forward. Memory that the layer holds for its
-  // next use is not counted.
+  // Returns the number of bytes saved for backward: codes and scales, or the bf16 X with 2 bytes
+  // per element. Equals LinearSaved::Bytes() of the recipe in bf16, except for tensor-wise, which
+  // keeps one byte per element of X and W. 0 before the first Forward. Memory that the layer only
+  // reuses is not counted.
   size_t SavedBytes() const;
 
  private:

@@ -1,4 +1,4 @@
-// The operands of a linear layer's products: tensors in the precision of a recipe.
+// The operands of a linear layer's GEMMs: tensors in the precision of a recipe.
 #pragma once
 
 #include <span>
@@ -12,24 +12,24 @@
 
 namespace numsim {
 
-// A row-major float32 matrix that somebody else owns.
+// A view of a row-major float32 matrix owned by somebody else.
 struct MatrixView {
   std::span<const float> values;
   MatrixShape shape;
 };
 
-// A tensor as a product takes it, in the orientation in which the caller stores it: codes with
-// scales, or the values themselves where the recipe asks for fp32.
+// A tensor in the form that a GEMM reads, in the orientation in which the caller stores it: codes
+// with scales, or the values themselves if the recipe asks for fp32.
 using OperandData = std::variant<QuantizedMatrix, MatrixView>;
 
-// True where the recipe takes the values as they are.
+// Returns true if the recipe uses the values unchanged.
 bool TakesValues(const OperandRecipe& recipe);
 
-// `tensor` in the precision of `recipe`, whose layout is that of the operand as it enters the
-// product: of the tensor's transpose when `transposed`. Under delayed scaling by the current scale
-// of `delayed`, which then records the tensor. Draws are those of stream `random`, by the index of
-// the element in `tensor`. The memory of `result` is used again where it held codes. Requires
-// `delayed` where recipe.delayed.
+// Converts `tensor` to the precision of `recipe`. The recipe's layout describes the operand as it
+// enters the GEMM, that is the tensor's transpose if `transposed`. If recipe.delayed, uses the
+// current scale of `delayed`, which must not be null and then records the tensor's absmax. Random
+// bits come from stream `random`, at the index of the element in `tensor`. Reuses the memory of
+// `result` if it held codes.
 void MakeOperand(const MatrixView& tensor,
                  const OperandRecipe& recipe,
                  bool transposed,
@@ -37,12 +37,13 @@ void MakeOperand(const MatrixView& tensor,
                  DelayedScale* delayed,
                  OperandData& result);
 
-// The rows of the tensor as the vectors of a product, or its columns when `transposed`. A view that
-// holds as long as `data` and what it views.
+// Returns a GEMM operand whose vectors are the rows of the tensor, or its columns if `transposed`.
+// It is a view, valid as long as `data` and the values that `data` refers to.
 GemmOperand AsOperand(const OperandData& data, bool transposed);
 
-// True if a tensor made under `rows`, not transposed, is also the operand that `columns` makes of
-// the same tensor transposed.
+// Returns true if one quantised copy serves both uses: a tensor quantised by `rows` has the same
+// codes as its transpose quantised by `columns`. This holds if the recipes are equal and their
+// scale layout is its own transpose.
 bool SharesCodes(const OperandRecipe& rows, const OperandRecipe& columns);
 
 }  // namespace numsim

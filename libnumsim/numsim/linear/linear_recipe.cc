@@ -15,7 +15,7 @@ constexpr Keyword<LinearGemm> kProductNames[] = {{"forward", LinearGemm::kForwar
 
 constexpr char kHigh = 'h';
 
-// parse(text), or parse(fallback) for an empty text. An Error names the option.
+// Returns parse(text), or parse(fallback) if the text is empty. An Error names the option.
 template <typename Parse>
 auto ParseOption(std::string_view option,
                  std::string_view text,
@@ -43,10 +43,10 @@ Format ParseHighPrecision(std::string_view text) {
   return ParseFormat(text);
 }
 
-// An operand of each sort, but for the layout.
+// One recipe for each sort of operand, except for the layout.
 struct Choices {
-  OperandRecipe forward;   // X and W where they are quantised
-  OperandRecipe gradient;  // G where it is
+  OperandRecipe forward;   // quantised X and W
+  OperandRecipe gradient;  // quantised G
   OperandRecipe high_precision;
   size_t block;
 };
@@ -125,7 +125,7 @@ ScaleLayout LayoutOf(char letter, size_t block) {
   }
 }
 
-// The letters of the kind, but for operands that stay in high precision.
+// Returns the scaling letters of the kind, with 'h' for operands that stay in high precision.
 std::string ScalingOf(const LinearKindRow& row, const OperandSet& high_operands) {
   std::string letters(row.scaling);
   for (int i = 0; i < kLinearOperands; ++i) {
@@ -172,7 +172,7 @@ LinearRecipe MakeLinearRecipe(const LinearOptions& options) {
     const size_t first = 2 * static_cast<size_t>(product);
     const char a = letters[first], b = letters[first + 1];
     GemmRecipe& made = result[product];
-    // A is X in the forward product and G in the two others; B is never G.
+    // A is X in the forward GEMM and G in the two others; B is never G.
     made.a = MakeOperandRecipe(choices, a, product != LinearGemm::kForward);
     made.b = MakeOperandRecipe(choices, b, false);
     const bool integers = made.a.format.spec == kInt8 && made.b.format.spec == kInt8;

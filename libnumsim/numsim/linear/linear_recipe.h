@@ -1,13 +1,13 @@
-// What a linear layer computes in which precision, as data.
+// Recipes: the precision of each computation of a linear layer, as data.
 //
 // A linear layer with inputs X (tokens x in), weights W (out x in), outputs Y = X W^T and the
-// gradient G of Y is three products A B^T, each with its own inner dimension:
+// gradient G of Y consists of three GEMMs A B^T, each with its own inner dimension:
 //   forward           Y  = X W^T        A = X    B = W      inner dimension: in
 //   input gradient    dX = G W          A = G    B = W^T    inner dimension: out
 //   weight gradient   dW = G^T X        A = G^T  B = X^T    inner dimension: tokens
-// A recipe says for each of the six operands how it is quantised, and for each product how it is
-// accumulated. Layouts are stated for the operand as it enters the product, vectors of the inner
-// dimension as rows: kRow is one scale for each vector ("row-wise" for X, "column-wise" for X^T),
+// A recipe states for each of the six operands how it is quantised, and for each GEMM how it is
+// accumulated. Layouts describe the operand as it enters the GEMM, with the vectors of the inner
+// dimension as rows: kRow is one scale per vector ("row-wise" for X, "column-wise" for X^T), and
 // kBlock is a block along the inner dimension.
 #pragma once
 
@@ -25,9 +25,8 @@
 
 namespace numsim {
 
-// The six operands of a linear layer's products, and sets of them.
-
-// Numbered as products follow each other. The number is that of the random draws.
+// The six operands of a linear layer's GEMMs, in the order of computation. The number of an operand
+// selects its random bits.
 enum class LinearOperand : uint8_t {
   kForwardX,
   kForwardW,
@@ -37,12 +36,12 @@ enum class LinearOperand : uint8_t {
   kWeightGradientX,
 };
 inline constexpr int kLinearOperands = 6;
-// "forward X", "forward W", "input gradient G", ...: operands as they enter the products.
+// Returns "forward X", "forward W", "input gradient G", ...: the operands as they enter the GEMMs.
 std::string_view ToString(LinearOperand operand);
 
-// A set of operands. As text, parts separated by commas: x, w, g for a tensor as both of its
-// operands; forward.x, forward.w, input-gradient.g, input-gradient.w, weight-gradient.g,
-// weight-gradient.x for one. The empty text is the empty set.
+// A set of operands. Its text is a comma-separated list: x, w or g for both operands of a tensor;
+// forward.x, forward.w, input-gradient.g, input-gradient.w, weight-gradient.g or weight-gradient.x
+// for a single operand. An empty text is the empty set.
 class OperandSet {
  public:
   constexpr OperandSet() = default;
@@ -56,7 +55,7 @@ class OperandSet {
   constexpr void Remove(LinearOperand operand) { bits_ &= ~Bit(operand); }
   constexpr bool Has(LinearOperand operand) const { return (bits_ & Bit(operand)) != 0; }
   constexpr bool Empty() const { return bits_ == 0; }
-  // Holds both operands or neither of each tensor.
+  // Returns true if the set contains both operands or neither operand of each tensor.
   bool IsOfTensors() const;
   friend constexpr bool operator==(const OperandSet&, const OperandSet&) = default;
 
@@ -67,33 +66,35 @@ class OperandSet {
   unsigned bits_ = 0;
 };
 
-// Throws Error listing the parts.
+// Returns the set that `text` describes. Throws Error listing the valid parts.
 OperandSet ParseOperandSet(std::string_view text);
-// Reads back to the same set: whole tensors first.
+// Returns a text that ParseOperandSet reads back to the same set. Whole tensors come first.
 std::string Text(const OperandSet& set);
 
+// How one operand is quantised.
 struct OperandRecipe {
   Format format;
   ScaleLayout layout;  // not kColumn
   ScaleRule scale_rule = ScaleRule::kAbsmax;
   Rounding rounding;
-  // kSaturate for quantised operands. kNonsaturate for those in high precision, where infinities
-  // stay what they are.
+  // kSaturate for quantised operands; kNonsaturate for those in high precision, where infinities
+  // are preserved.
   Overflow overflow = Overflow::kSaturate;
-  bool delayed = false;  // scale from earlier steps (LinearRecipe::delayed); layout is kTensor then
+  bool delayed = false;  // scale from earlier steps (LinearRecipe::delayed); requires kTensor
 
   friend bool operator==(const OperandRecipe& x, const OperandRecipe& y) {
     return x.format.spec == y.format.spec && x.layout == y.layout && x.scale_rule == y.scale_rule &&
            x.rounding == y.rounding && x.overflow == y.overflow && x.delayed == y.delayed;
   }
 
-  // A plain cast, or nothing at all for fp32: high precision.
+  // Returns true for operands in high precision: a plain cast, or no operation at all for fp32.
   bool Unscaled() const { return scale_rule == ScaleRule::kNone && !delayed; }
 };
 
-// A plain cast to `format`, rounded to nearest even.
+// Returns a recipe that casts to `format`, rounding to nearest even.
 OperandRecipe HighPrecision(const Format& format);
 
+// How one GEMM is computed.
 struct GemmRecipe {
   OperandRecipe a, b;
   AccumulationMode accumulation;
@@ -102,68 +103,71 @@ struct GemmRecipe {
 enum class LinearGemm : uint8_t { kForward, kInputGradient, kWeightGradient };
 inline constexpr LinearGemm kProducts[] = {
     LinearGemm::kForward, LinearGemm::kInputGradient, LinearGemm::kWeightGradient};
-// "forward", "input-gradient", "weight-gradient".
+// Returns "forward", "input-gradient" or "weight-gradient".
 std::string_view ToString(LinearGemm product);
 
-// What Forward keeps of X and W for Backward.
+// The tensors of X and W that Forward saves for Backward.
 enum class LinearSaves : uint8_t {
   kInputs,  // X in high precision; W is the caller's parameter and costs nothing
-  // The quantised X and W of the forward product, and nothing else. The input gradient takes the
-  // kept W, so both recipes of W are equal and can be read along either dimension (kTensor, square
-  // kTile). The weight gradient takes the kept X if its recipe is equal and can be read so, else X
-  // dequantised.
+  // Only the quantised X and W of the forward GEMM. The input gradient uses the saved W, so both
+  // operands of W have the same recipe, whose layout is its own transpose (kTensor, square kTile).
+  // The weight gradient uses the saved X if the same holds for X; otherwise X is dequantised.
   kQuantized,
 };
 
+// The precision of a linear layer.
 struct LinearRecipe {
   std::string kind;
-  GemmRecipe products[3];  // by Product
+  GemmRecipe products[3];  // indexed by LinearGemm
   LinearSaves saves = LinearSaves::kInputs;
-  Format high_precision;  // of X where it is kept: fp32, bf16, fp16
+  Format high_precision;  // format of X if it is saved in high precision: fp32, bf16 or fp16
   std::optional<DelayedScalingOptions> delayed;
 
   const GemmRecipe& operator[](LinearGemm p) const { return products[static_cast<int>(p)]; }
   GemmRecipe& operator[](LinearGemm p) { return products[static_cast<int>(p)]; }
 };
 
-// The choices that a kind leaves open. Fields left empty take the kind's default. All kinds have
-// `high_precision` and `high_precision_accumulate`, and `standard` has nothing else.
+// The choices that a kind of recipe leaves open. Empty fields select the kind's default. All kinds
+// have `high_precision` and `high_precision_accumulate`; `standard` has no other options.
 struct LinearOptions {
   std::string kind = "standard";
-  std::string format;           // of quantised operands: int8; e4m3fn for te-hybrid, block, mx and
-                                // row-wise-gw-hp
-  std::string gradient_format;  // of quantised G: as `format`, but e5m2 beside e4m3fn for
-                                // tensor-wise and te-hybrid
-  std::string high_precision;   // of operands that are not quantised: bf16; or fp32, fp16
-  Rounding gradient_rounding;   // of quantised G
-  // Of products of quantised operands: exact for two int8, else fp32.
+  // Of quantised operands. Default: e4m3fn for te-hybrid, block, mx and row-wise-gw-hp, else int8.
+  std::string format;
+  // Of the quantised G. Default: `format`, but e5m2 for tensor-wise and te-hybrid if `format` is
+  // e4m3fn.
+  std::string gradient_format;
+  std::string high_precision;  // of operands that are not quantised: bf16 (default), fp32 or fp16
+  Rounding gradient_rounding;  // of the quantised G
+  // Accumulation mode of GEMMs with a quantised operand. Default: exact for two int8 operands, else
+  // fp32.
   std::string accumulate;
-  std::string high_precision_accumulate;  // of the others: fp32
-  // Of quantised operands, as ParseScaleRule: absmax; e8m0 for mx, pow2-ceil for block and
-  // row-wise-gw-hp; none, a cast that saturates, for formats of more than 8 bits. Not with
-  // `delayed`. Beware: scaled to the largest value of a format with 7 or 8 exponent bits, products
-  // overflow float32.
+  std::string high_precision_accumulate;  // of the other GEMMs; default: fp32
+  // Scale rule of quantised operands, in the notation of ParseScaleRule. Default: absmax; e8m0 for
+  // mx; pow2-ceil for block and row-wise-gw-hp; none (a cast that saturates) for formats of more
+  // than 8 bits. Not allowed with `delayed`. Caution: if operands are scaled to the largest value
+  // of a format with 7 or 8 exponent bits, their products overflow float32.
   std::string scale_rule;
-  // te-hybrid: how X, W and G are scaled; empty: current scaling.
+  // te-hybrid: delayed scaling of X, W and G; empty: current scaling.
   std::optional<DelayedScalingOptions> delayed;
-  size_t block = 0;  // elements of a block of `block` and `mx`: 128, 32
-  // Operands that stay in high precision where the kind would quantise them. Of kinds that keep
-  // codes (switchback-m, te-hybrid) whole tensors alone.
+  size_t block = 0;  // elements per block of `block` (default 128) and `mx` (32)
+  // Operands that stay in high precision although the kind quantises them. Kinds that save codes
+  // (switchback-m, te-hybrid) only allow whole tensors.
   OperandSet high_operands;
 };
 
-// A row of the list of kinds.
+// An entry of the list of kinds.
 struct LinearKind {
   std::string_view name;     // standard, switchback, ...
   std::string_view summary;  // one line
-  std::string_view source;   // algorithm or section and key of docs/references.md
+  std::string_view source;   // algorithm or section, and key of docs/references.md
 };
-// standard, switchback, switchback-m, switchback-q, llm-int8, tensor-wise, row-wise-gw-hp,
-// te-hybrid, block, mx.
+// Returns all kinds: standard, switchback, switchback-m, switchback-q, llm-int8, tensor-wise,
+// row-wise-gw-hp, te-hybrid, block, mx.
 std::span<const LinearKind> LinearKinds();
 
-// Throws Error naming the option: an unknown kind, format, rule; a format that cannot be used there
-// (more than 16 bits quantised, no sign); an option that the kind does not have.
+// Returns the recipe that the options describe. Throws Error naming the option if a kind, format or
+// rule is unknown, a format cannot be used there (a quantised operand needs a signed format of at
+// most 16 bits), or the kind does not have an option that is set.
 LinearRecipe MakeLinearRecipe(const LinearOptions& options);
 
 }  // namespace numsim

@@ -1,4 +1,4 @@
-// Where the time of a training step goes.
+// The time spent in the phases of a training step.
 #pragma once
 
 #include <array>
@@ -9,9 +9,9 @@
 namespace numsim {
 
 enum class StepPhase : uint8_t {
-  kProduct,    // the products of linear layers, scales applied in their store included
-  kQuantise,   // their operands, to codes and back
-  kAttention,  // with its two products forward and five backward
+  kProduct,    // GEMMs of linear layers, including the scaling of stored results
+  kQuantise,   // quantising and dequantising their operands
+  kAttention,  // including its two GEMMs forward and five backward
   kNorm,
   kActivation,
   kEmbedding,  // tokens, positions, patches
@@ -22,10 +22,11 @@ enum class StepPhase : uint8_t {
   kTelemetry,
 };
 inline constexpr size_t kStepPhases = 11;
-// product quantise attention norm activation embedding residual loss optimiser data telemetry.
+// Returns product, quantise, attention, norm, activation, embedding, residual, loss, optimiser,
+// data or telemetry.
 std::string_view ToString(StepPhase part);
 
-// Seconds of wall time by part.
+// Wall time in seconds per phase.
 struct StepProfile {
   std::array<double, kStepPhases> seconds{};
 
@@ -34,7 +35,8 @@ struct StepProfile {
   double Sum() const;
 };
 
-// Adds the time of its life to a part; does nothing without a profile. Not nested.
+// Adds the time from its construction to its destruction to a phase. Does nothing without a
+// profile. Must not be nested.
 class TimedPart {
  public:
   TimedPart(StepProfile* profile, StepPhase part) : profile_(profile), part_(part) {

@@ -15,11 +15,11 @@ namespace numsim {
 namespace {
 
 constexpr uint64_t kDotsOfBlock = kProbeRows * kProbeRows;
-constexpr uint64_t kBlocksToFit = 2;  // of each kind and inner dimension, seen by all candidates
+constexpr uint64_t kBlocksToFit = 2;  // per kind and inner dimension, tried on all candidates
 constexpr size_t kFittedInner = 64;
-constexpr size_t kMostRules = 4;  // that are compared to the end
+constexpr size_t kMostRules = 4;  // largest number of modes in the final comparison
 
-// Inner dimensions that are asked for: one step, a few, the most.
+// Returns the inner dimensions to probe: one step, a few steps, and the maximum.
 std::vector<size_t> InnerDimensions(const TensorCore& unit) {
   const size_t step = unit.inner_step;
   const size_t middle = std::min((kFittedInner + step - 1) / step * step, unit.inner_most);
@@ -41,7 +41,7 @@ std::vector<ProbeAnswer> AnswersToFit(const TensorCore& unit) {
   return answers;
 }
 
-// The dot products of `answer` that the rule gives.
+// Returns the number of dot products of `answer` that the accumulation mode reproduces.
 uint64_t SameUnder(const AccumulationMode& rule,
                    const TensorCore& unit,
                    const ProbeAnswer& answer) {
@@ -66,8 +66,8 @@ uint64_t SameUnder(const AccumulationMode& rule,
   return same;
 }
 
-// Compares the rules with one more answer: those that differ go, the last one stays. Counts for
-// the first.
+// Compares accumulation modes with one answer after the other. Modes that differ are removed, but
+// the last one is kept as the closest. Counts the agreement of the first mode.
 class Comparison {
  public:
   Comparison(const TensorCore& unit,

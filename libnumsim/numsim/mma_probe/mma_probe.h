@@ -1,9 +1,10 @@
-// Which accumulation mode does a tensor core follow? A probe asks it for products, looks at
-// crafted ones (unit_observation.h), tries every rule that arith/accumulation_mode.h can say
-// (unit_candidates.h), and compares what is left with many products more, bit for bit.
+// Finds the accumulation mode of a tensor core. The probe first observes the results of crafted dot
+// products (Observe()). It then tries every accumulation mode that arith/accumulation_mode.h can
+// express (internal/unit_candidates.h), and compares the modes that fit with many more dot
+// products, bit for bit.
 //
-// The method is that of published probes [FPRev], [MMA-Sim]: sums of powers of two show what is cut
-// and which products meet. What they leave open, the comparison decides.
+// The method is that of published probes [FPRev], [MMA-Sim]: sums of powers of two show which bits
+// are cut and which products are added together. The comparison decides what they leave open.
 #pragma once
 
 #include <cstdint>
@@ -16,52 +17,53 @@
 
 namespace numsim {
 
-// What crafted dot products show of a tensor core. Each observation rests on a few products of
-// powers of two and says nothing about a rule; mma_probe.h judges rules.
-
-// Which way a unit rounds what it cuts.
+// Direction in which a tensor core rounds the bits that it cuts.
 enum class CutDirection : uint8_t { kTowardZero, kNearest, kDown, kUp };
 
+// Properties of a tensor core that crafted dot products show. Each observation rests on a few
+// products of powers of two and does not determine an accumulation mode; ProbeUnit() does that. A
+// property that could not be observed is empty.
 struct UnitObservations {
-  // Bits below the leading one of the largest product that survive beside it, and whether that is
-  // all that the formats can show.
+  // Number of bits below the leading one of the largest product that survive beside it.
+  // kept_bits_at_least: all bits that the formats can show survived, so there may be more.
   std::optional<int> kept_bits;
   bool kept_bits_at_least = false;
-  // What becomes of bits below these.
+  // Rounding of the bits below these.
   std::optional<CutDirection> cut;
   // Fraction bits of a sum, and how it is rounded to them.
   std::optional<int> result_bits;
   std::optional<CutDirection> result_cut;
-  // The positions that are added up together with position 0, in one step, and how many are in most
-  // steps.
+  // Positions that are added in the same step as position 0, and the size of most steps.
   std::vector<size_t> together;
   std::optional<size_t> chunk;
-  // The first position whose products meet position 0 in an addition that rounds in another way
-  // than a step does: where partial sums end, or a step's carry.
+  // First position whose product is added to that of position 0 with a different rounding than
+  // within a step. A partial sum ends there, or a step passes its sum on to the next one.
   std::optional<size_t> promotion;
-  // Of subnormal operands: they count as zero; else they are aligned as if normal, or under the
-  // format's least exponent (as in [Hopper-measured]).
+  // flushes_subnormals: subnormal operands are treated as zero. Otherwise, normalises_subnormals
+  // tells whether they are aligned like normal numbers (true), or by the format's minimum exponent
+  // (false, as in [Hopper-measured]).
   std::optional<bool> flushes_subnormals;
   std::optional<bool> normalises_subnormals;
-  // Sums of products so small reach down to 2^this, and whether only the probe ended there.
+  // The lowest bit of sums of tiny products is 2^least_bit. least_bit_at_most: the probe could not
+  // look below it.
   std::optional<int> least_bit;
   bool least_bit_at_most = false;
-  // Bits of NaN times one, infinity times zero, infinity minus infinity; and of 2^e - 2^e.
+  // float32 bits of NaN times one, infinity times zero, infinity minus infinity; and of 2^e - 2^e.
   std::vector<uint32_t> nans;
   uint32_t cancelled_zero = 0;
-  bool integers = false;  // nothing was asked: there is nothing to align
+  bool integers = false;  // operands are integers: nothing to align, so only specials were observed
 };
 
-// Asks `unit`; every answer is appended to `log`, of kind "crafted".
+// Observes `unit` with crafted dot products. Appends every answer, of kind "crafted", to `log`.
 UnitObservations Observe(const TensorCore& unit, std::vector<ProbeAnswer>& log);
 
-// A line each: "what: what was seen".
+// Describes the observations, one per line, as "property: observed value".
 std::vector<std::string> ObservationLines(const UnitObservations& seen);
 
-// Dot products of one kind of operands that were compared.
+// Number of dot products with one kind of operands that were compared, and that agreed.
 struct ProbeAgreement {
   std::string kind;
-  uint64_t same = 0;  // NaN where NaN is right is the same
+  uint64_t same = 0;  // equal bits, or NaN where NaN is expected
   uint64_t compared = 0;
 };
 
@@ -69,13 +71,13 @@ struct MmaProbe {
   std::string unit;
   FormatSpec a, b;
   UnitObservations seen;
-  // Rules that gave every product of the unit, the most telling first, at most four; empty if none
-  // did.
+  // Accumulation modes that reproduced every dot product of the tensor core, the most specific name
+  // first; at most four, and none if no mode did.
   std::vector<AccumulationMode> rules;
-  // How far rules[0], or without one the closest rule, agrees.
+  // rules[0], or the mode that agreed most often if `rules` is empty; and its agreement.
   AccumulationMode closest;
   std::vector<ProbeAgreement> agreement;
-  // Whether NaN results of the unit have the bits of the rule.
+  // True if NaN results of the tensor core have the NaN bits of `closest`.
   bool nan_bits_as_rule = true;
 
   uint64_t Same() const;
@@ -83,17 +85,17 @@ struct MmaProbe {
 };
 
 struct ProbeOptions {
-  uint64_t products = 100000;  // dot products to compare, about
+  uint64_t products = 100000;  // approximate number of dot products to compare
 };
 
-// Throws what the unit throws.
+// Probes `unit`. Passes on exceptions of unit.multiply.
 MmaProbe ProbeUnit(const TensorCore& unit, const ProbeOptions& options = {});
 
-// "trunc:13,32 (hopper-fp8-fast)", or "no rule; closest: ...".
+// Returns the mode found, as in "trunc:13,32 (hopper-fp8-fast)", or "no rule; closest: ...".
 std::string FoundText(const MmaProbe& probe);
-// "100000 of 100000".
+// Returns the number of equal dot products, as in "100000 of 100000".
 std::string AgreementText(const MmaProbe& probe);
-// All that was found, a line each without line ends.
+// Returns all findings as lines of text without line ends.
 std::vector<std::string> ProbeLines(const MmaProbe& probe);
 
 }  // namespace numsim

@@ -18,11 +18,11 @@ namespace numsim {
 namespace {
 
 constexpr uint64_t kSeed = 0x50524F4245;
-constexpr int kTinyBelow = -140;  // products this small can become subnormal float32
+constexpr int kTinyBelow = -140;  // products below 2^this can become subnormal in float32
 constexpr int kTinyExponent = -72;
 constexpr float kSmallIntegers = 40;  // standard deviation of integer operands
 
-// Random numbers of one block.
+// Random numbers for one block.
 class Draws {
  public:
   Draws(uint64_t kind, size_t inner, uint64_t index)
@@ -42,7 +42,7 @@ class Draws {
   uint64_t next_ = 0;
 };
 
-// The nearest values of a format, saturated.
+// Rounds to the nearest value of a format, saturating.
 class Grid {
  public:
   explicit Grid(const FormatSpec& format)
@@ -54,7 +54,7 @@ class Grid {
   bool IsInteger() const { return format_.sign == Sign::kTwosComplement; }
   const FormatSpec& format() const { return format_; }
 
-  // Any finite value, all codes alike.
+  // Returns a random finite value; all finite codes have the same probability.
   float Any(Draws& draws) const {
     for (;;) {
       const uint32_t code = draws.Word() & format_.CodeMask();
@@ -94,7 +94,8 @@ void FillCodes(const Grid& grid, Draws& draws, Rows& rows) {
   for (float& x : rows) x = grid.Any(draws);
 }
 
-// One element in 64 becomes infinite, NaN, zero or the largest value; half of the rows keep theirs.
+// Replaces one in 64 elements of every second row by an infinity, NaN, zero or the largest value of
+// either sign.
 void AddSpecials(const Grid& grid, size_t inner, Draws& draws, Rows& rows) {
   const FormatSpec& format = grid.format();
   const float infinity = format.HasInfinity() ? std::numeric_limits<float>::infinity() : 0.0f;
@@ -106,8 +107,9 @@ void AddSpecials(const Grid& grid, size_t inner, Draws& draws, Rows& rows) {
   }
 }
 
-// Positions in pairs of which the second product is the negative of the first; a quarter stays as
-// it is. The same pairs for all rows, so that products of any two rows cancel.
+// Groups positions into random pairs and makes the second product of a pair the negative of the
+// first one; leaves a quarter of the pairs unchanged. All rows have the same pairs, so that the
+// products of any two rows cancel.
 void MakeCancel(size_t inner, Draws& draws, Rows& a, Rows& b) {
   std::vector<size_t> at(inner);
   std::iota(at.begin(), at.end(), size_t{0});
@@ -126,7 +128,7 @@ void MakeCancel(size_t inner, Draws& draws, Rows& a, Rows& b) {
 }  // namespace
 
 TensorCore SimulatedUnit(const AccumulationMode& rule, const FormatSpec& a, const FormatSpec& b) {
-  NUMSIM_CHECK(rule.kind != AccumulationKind::kLibrary, "library has no stated order");
+  NUMSIM_CHECK(rule.kind != AccumulationKind::kLibrary, "library has no defined order");
   TensorCore unit{
       .name = fmt::format("simulated {}", ToString(rule)), .a = a, .b = b, .multiply = {}};
   unit.multiply = [rule, a, b](std::span<const float> left,

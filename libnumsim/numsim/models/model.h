@@ -1,4 +1,4 @@
-// Models: from a batch to a loss, and back to gradients of all parameters.
+// Models compute a loss from a batch, and then the gradients of all parameters.
 #pragma once
 
 #include <memory>
@@ -15,59 +15,62 @@
 
 namespace numsim {
 
-// One state of delayed scaling, by the name of its layer.
+// The delayed-scaling state of one layer, with the layer's name.
 struct NamedState {
   std::string name;
   std::vector<float> values;
 };
 
-// What a contrastive model makes of a batch: a vector of norm 1 in the common space for each image
-// and for each caption, one row an example.
+// A contrastive model's representation of a batch: for each image and each caption, a vector of
+// norm 1 in the common space. One row per example.
 template <typename T>
 struct Embeddings {
   In<T> images, captions;
 };
 
+// A model with its parameters. Forward and Backward alternate.
 template <typename T>
 class Model {
  public:
   virtual ~Model() = default;
 
-  // The loss over the batch, its mean over `counted`: tokens of a language model; images of a
-  // classifier; for CLIP twice the pairs, images and captions each once (the loss of [CLIP] is
-  // their mean); rows of the student. `correct` counts accordingly; a student has none. Keeps what
-  // Backward needs until the next Forward. Requires a batch of the model's kind and sizes
-  // (batch.h).
+  // Returns the loss of the batch. Its mean is over `counted`: the tokens of a language model, the
+  // images of a classifier, the rows of a student; for CLIP, twice the number of pairs, because
+  // images and captions count once each (the loss in [CLIP] is the mean of the two). `correct`
+  // counts the same items; a student has none. Keeps the tensors saved for backward until the next
+  // Forward. Requires a batch of the model's kind and sizes (Batch in data/source.h).
   virtual LossSum Forward(const Pass<T>& pass, const Batch& batch) = 0;
-  // Gradients of pass.loss_scale * the mean loss of the last Forward.
+  // Writes the gradients of pass.loss_scale * the mean loss of the last Forward.
   virtual void Backward(const Pass<T>& pass) = 0;
 
-  // Of the last Forward, valid until the next one. None: a model that is not contrastive.
+  // Returns the embeddings of the last Forward, valid until the next one. Empty for models that are
+  // not contrastive.
   virtual std::optional<Embeddings<T>> LastEmbeddings() const { return std::nullopt; }
 
   ParameterList<T>& parameters() { return *parameters_; }
   const ParameterList<T>& parameters() const { return *parameters_; }
 
-  // State of delayed scaling of layers that have one.
+  // Returns the delayed-scaling state of each layer that has one.
   virtual std::vector<NamedState> SaveState() const = 0;
-  // Throws Error for a name that is no such layer or a state that does not fit.
+  // Restores what SaveState returned. Throws Error if a name is not that of a linear layer or a
+  // state does not fit its layer.
   virtual void RestoreState(const std::vector<NamedState>& states) = 0;
 
-  // The names of all linear layers, in order.
+  // Returns the names of all linear layers, in order.
   virtual std::vector<std::string> LinearLayers() const = 0;
-  // What each of them was made with, in the same order.
+  // Returns the options that each linear layer was constructed with, in the same order.
   virtual std::vector<LinearOptions> LinearLayerPrecisions() const = 0;
-  // Multiplications and additions of the linear layers' products of a forward pass, for a batch of
-  // `examples` examples. A training step does three times as many.
+  // Returns the number of multiplications and additions in the linear layers' GEMMs of one forward
+  // pass over `examples` examples. A training step performs three times as many.
   virtual double ForwardFlops(size_t examples) const = 0;
 
  protected:
   std::unique_ptr<ParameterList<T>> parameters_;
 };
 
-// A model with the parameters that `seed` decides; what it holds beside them, a student its
-// teacher, `seed` decides in any case. Throws Error as CheckModelConfig and MakeLinearRecipe do,
-// and for an override that names no layer.
+// Returns a new model. `seed` decides the initial values of its parameters (for kDrawn) and always
+// decides everything else, such as a student's teacher. Throws Error as CheckModelConfig and
+// MakeLinearRecipe do, and if an override matches no layer.
 template <typename T>
 std::unique_ptr<Model<T>> MakeModel(const ModelConfig& config,
                                     const LinearPrecision& precision,

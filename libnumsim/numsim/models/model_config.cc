@@ -14,7 +14,7 @@ constexpr Keyword<ModelKind> kKinds[] = {{"llama", ModelKind::kLlama},
                                          {"clip", ModelKind::kClip},
                                          {"mlp", ModelKind::kMlp}};
 
-// Sizes are multiplied: beyond this a product might not fit 64 bits. Tokens are int32.
+// Sizes are multiplied; with larger ones a product might not fit 64 bits. Tokens are int32.
 constexpr size_t kLargest = size_t{1} << 30;
 
 void CheckSize(std::string_view field, size_t size) {
@@ -22,7 +22,7 @@ void CheckSize(std::string_view field, size_t size) {
   if (size > kLargest) throw Error::Format("model.{}: {} is above {}", field, size, kLargest);
 }
 
-// 0 stands for a default.
+// As CheckSize, but 0 is allowed and stands for a default.
 void CheckOptionalSize(std::string_view field, size_t size) {
   if (size != 0) CheckSize(field, size);
 }
@@ -127,7 +127,7 @@ const LinearOptions& PrecisionOf(const LinearPrecision& precision,
 }
 
 bool MatchesPattern(std::string_view pattern, std::string_view text) {
-  // Greedy from the left: where a mismatch comes up, the last '*' takes one character more.
+  // Matches greedily from the left. On a mismatch, the last '*' takes one more character.
   constexpr size_t kNone = std::string_view::npos;
   size_t p = 0, t = 0, star = kNone, resume = 0;
   while (t < text.size()) {

@@ -1,4 +1,4 @@
-// The shape of a model and the precision of its linear layers, as data.
+// Configuration of a model's shape and of the precision of its linear layers.
 #pragma once
 
 #include <cstddef>
@@ -16,68 +16,73 @@ namespace numsim {
 enum class ModelKind : uint8_t {
   kLlama,  // RMSNorm, rotary positions, SwiGLU, no biases [Llama2]
   kGpt,    // LayerNorm, learned positions, GELU, biases [GPT2]; head not tied to the embedding
-  kVit,    // classifier: patches, class token, learned positions, LayerNorm, GELU [ViT]
-  kClip,   // a ViT and a causal text transformer, contrastive loss [CLIP]
-  kMlp,    // student of a fixed teacher: residual blocks of LayerNorm, linear, GELU, linear; linear
-           // layers before and behind them where inputs != width; squared error [MXInstability]
+  kVit,    // image classifier: patches, class token, learned positions, LayerNorm, GELU [ViT]
+  kClip,   // a ViT and a causal text transformer with a contrastive loss [CLIP]
+  kMlp,    // student of a fixed teacher: residual blocks of LayerNorm, linear, GELU, linear, with
+           // linear layers around them if inputs != width; squared error [MXInstability]
 };
-// llama gpt vit clip mlp. Throws Error listing them.
+// Convert between a ModelKind and its name: llama, gpt, vit, clip or mlp. ParseModelKind throws
+// Error listing the names if `text` is none of them.
 ModelKind ParseModelKind(std::string_view text);
 std::string_view ToString(ModelKind kind);
 
+// The shape of a model. Fields that do not apply to its kind are ignored.
 struct ModelConfig {
   ModelKind kind = ModelKind::kLlama;
-  // The transformer; CLIP: of images.
+  // Blocks of the transformer; for CLIP, of the image tower.
   size_t layers = 4, width = 128, heads = 4;
-  // Width of the hidden layer of an MLP; 0: 4 width, for SwiGLU 8/3 width rounded up to a multiple
-  // of 32.
+  // Width of the hidden layer of an MLP. 0 selects 4 width; for SwiGLU 8/3 width, rounded up to a
+  // multiple of 32.
   size_t hidden = 0;
-  size_t vocabulary = 256;  // bytes, and what the data add
-  size_t context = 128;     // llama, gpt: longest sequence. CLIP: of captions
+  size_t vocabulary = 256;  // number of byte values plus any special tokens of the data
+  size_t context = 128;     // longest sequence of tokens; for CLIP, of a caption
   size_t image = 32, channels = 3, patch = 4;
   size_t classes = 10;  // vit
-  // CLIP's text transformer; 0: as that of images.
+  // CLIP's text transformer; 0 takes the value of the image tower.
   size_t text_layers = 0, text_width = 0, text_heads = 0;
-  size_t embedding = 0;  // CLIP: of both; 0: width
-  size_t inputs = 64;    // mlp: features
-  bool qk_norm = false;  // norm of each head's queries and keys [QKNorm]
-  // Layer-scale [CaiT]: initial gain of each branch; none: no layer-scale. 0 makes every block the
-  // identity at first.
+  size_t embedding = 0;  // CLIP: size of the common space; 0: width
+  size_t inputs = 64;    // mlp: number of features
+  bool qk_norm = false;  // normalise each head's queries and keys [QKNorm]
+  // Initial gain of each branch in layer-scale [CaiT]; none: no layer-scale. With 0, every block is
+  // initially the identity.
   std::optional<float> layer_scale;
   double norm_epsilon = 1e-5;
   double rope_base = 10000;
-  // Standard deviation of initial weights of llama and gpt; 0: of the paper, 0.02. Their branch
-  // outputs, and those of CLIP's text, are divided by sqrt(2 layers) unless `scaled_branches` is
-  // false.
+  // Standard deviation of the initial weights of llama and gpt; 0 selects 0.02, as in the paper.
+  // Unless `scaled_branches` is false, the initial weights of the layers that end a branch are
+  // divided by sqrt(2 layers), also in CLIP's text transformer.
   double initial_deviation = 0;
   bool scaled_branches = true;
 };
-// Throws Error naming the field ("model.heads"): heads that do not divide width, odd head_dim for
-// llama, patch that does not divide image, zeros, sizes above 2^30, numbers that are not finite.
-// Fields that the kind does not have are not looked at.
+// Throws Error naming the field (for example "model.heads") if heads does not divide width, the
+// head dimension of a llama is odd, patch does not divide image, a size is zero or above 2^30, or a
+// number is not finite or out of range. Fields that do not apply to the kind are not checked.
 void CheckModelConfig(const ModelConfig& config);
 
-// The precision of linear layers: `standard` for all, then each override for the layers it names,
-// in order.
+// The precision of the linear layers that a pattern matches.
 struct LinearOverride {
-  std::string layers;  // a pattern of names, '*' any run of characters: "*.mlp.down", "head"
+  std::string layers;  // '*' matches any run of characters: "*.mlp.down", "head"
   LinearOptions precision;
 };
+// The precision of a model's linear layers: `all` for every layer, except where first_last_high or
+// an override applies. Later overrides win.
 struct LinearPrecision {
   LinearOptions all;
-  // The first and the last linear layer (patches and what makes logits or embeddings; of a language
-  // model, the head) take kind standard with `all`'s high_precision.
+  // If true, the first and last linear layers use the recipe kind `standard` with the
+  // high_precision settings of `all`. These are the patch projections, the layers that produce
+  // logits or embeddings, and a student's input and output projections; in a language model, only
+  // the head.
   bool first_last_high = false;
   std::vector<LinearOverride> overrides;
 };
-// The options of the layer of that name: of the last override whose pattern covers the name, else
-// by first_last_high, else `all`. `edge`: it is a first or last one. The result may lie in
-// `storage`.
+// Returns the options of the layer with this name: those of the last override whose pattern matches
+// it, otherwise those of first_last_high if it applies, otherwise `all`. `edge` says that the layer
+// is a first or last one. The result may refer to `storage`.
 const LinearOptions& PrecisionOf(const LinearPrecision& precision,
                                  std::string_view layer,
                                  bool edge,
                                  LinearOptions& storage);
-// Whether `pattern` covers all of `text`.
+// Returns true if `pattern` matches all of `text`. '*' matches any run of characters.
 bool MatchesPattern(std::string_view pattern, std::string_view text);
 
 }  // namespace numsim

@@ -19,7 +19,7 @@ constexpr Keyword<ParameterRole> kRoles[] = {{"matrix", ParameterRole::kMatrix},
 
 constexpr size_t kDrawsWorthAThread = 4096;
 
-// Element i is mean + deviation * draw i of the stream, in float32.
+// Returns n values: element i is mean + deviation * normal draw i of the stream, in float32.
 std::vector<float> ValuesOf(const Initial& initial, RandomStream stream, size_t n) {
   std::vector<float> values(n, initial.mean);
   if (initial.deviation == 0) return values;

@@ -12,28 +12,28 @@
 namespace numsim {
 
 enum class ParameterRole : uint8_t {
-  kMatrix,     // of a linear layer, out x in
-  kEmbedding,  // tables of tokens and of positions, class tokens
+  kMatrix,     // weight of a linear layer, out x in
+  kEmbedding,  // token and position tables, class tokens
   kGain,       // of a norm or a layer-scale
   kBias,
   kScalar,  // CLIP's temperature
 };
-// matrix embedding gain bias scalar.
+// Returns matrix, embedding, gain, bias or scalar.
 std::string_view ToString(ParameterRole role);
 
-// How a parameter starts.
+// The distribution of a parameter's initial values.
 struct Initial {
-  float mean = 0;       // of every element
-  float deviation = 0;  // standard deviation of normal draws about it
+  float mean = 0;       // mean of every element
+  float deviation = 0;  // standard deviation of normal values; 0: all equal the mean
 };
 
 enum class InitialValues : uint8_t {
-  kDrawn,  // as Initial says
-  kMeans,  // nothing is drawn: for whoever writes the values next
+  kDrawn,  // drawn as Initial specifies
+  kMeans,  // set to the mean; for callers that overwrite the values anyway
 };
 
-// Value and gradient are rows x cols; vectors have one row. Every parameter is used once in a pass,
-// so a backward pass writes gradients and does not add to them.
+// A parameter of a model. Value and gradient are rows x cols; vectors have one row. Every parameter
+// is used once per pass, so a backward pass overwrites its gradient instead of adding to it.
 template <typename T>
 struct Parameter {
   std::string name;  // "blocks.3.attention.qkv.weight"
@@ -43,19 +43,20 @@ struct Parameter {
   size_t Elements() const { return value.View().Elements(); }
 };
 
-// In the order in which layers were made, at addresses that stay.
+// The parameters of a model, in the order in which its layers were constructed. Their addresses do
+// not change.
 template <typename T>
 class ParameterList {
  public:
-  // `seed` decides the initial values, with the number of the parameter in the list; they are
-  // float32 values for either T, so models of both types start alike.
+  // A parameter's initial values depend only on `seed` and on its index in the list. They are
+  // float32 values for either T, so that models of both types start with the same weights.
   explicit ParameterList(uint64_t seed,
                          InitialValues initial = InitialValues::kDrawn,
                          Place place = Place::kHost);
   ParameterList(const ParameterList&) = delete;
   ParameterList& operator=(const ParameterList&) = delete;
 
-  // Requires a name that is not in the list. The gradient starts as zeros.
+  // Appends a parameter. Requires a name that is not in the list. The gradient is initially zero.
   Parameter<T>& Add(
       std::string name, ParameterRole role, size_t rows, size_t cols, const Initial& initial);
 
@@ -65,9 +66,9 @@ class ParameterList {
   auto end() const { return parameters_.end(); }
   size_t size() const { return parameters_.size(); }
   Parameter<T>& operator[](size_t i) { return parameters_[i]; }
-  size_t Elements() const;  // of all
+  size_t Elements() const;  // of all parameters
   Place place() const { return place_; }
-  // nullptr when there is none.
+  // Returns the parameter with this name, or nullptr.
   Parameter<T>* Find(std::string_view name);
 
  private:

@@ -1,4 +1,4 @@
-// What a forward and backward pass through a model takes along.
+// Settings and observers of a forward and backward pass through a model.
 #pragma once
 
 #include <chrono>
@@ -12,38 +12,40 @@
 namespace numsim {
 
 enum class TensorRole : uint8_t {
-  kActivation,  // in a forward pass
-  kGradient,    // of that activation, in the backward pass
+  kActivation,  // a tensor of the forward pass
+  kGradient,    // the gradient of that activation, in the backward pass
 };
 
-// Sees the tensors of a pass. Points are named by layers: "blocks.3.attention.qkv" is what that
-// layer puts out, "blocks.3" the residual stream behind the block, "embedding" what enters the
-// first block, "head" the logits. docs/training.md lists them.
+// Observes the tensors of a pass. Tensor names derive from layers: "blocks.3.attention.qkv" is the
+// output of that layer, "blocks.3" the residual stream after the block, "embedding" the input of
+// the first block, and "head" the logits. docs/training.md lists all names.
 template <typename T>
 class PassObserver {
  public:
   virtual ~PassObserver() = default;
-  // A tensor that is complete and that nothing has read yet: its values may be changed in place
-  // (storage in a format, a planted outlier).
+  // Receives a tensor that is complete and that nothing has read yet. The observer may change its
+  // values in place, for example to simulate storage in a format or to inject an outlier.
   virtual void Tensor(std::string_view /*point*/, TensorRole /*role*/, MatrixSpan<T> /*values*/) {}
-  // An operand that linear layer `layer` quantised: what it was, and codes with scales. The view is
-  // of the tensor as the caller stores it.
+  // Receives an operand that linear layer `layer` has quantised: the original values, and the codes
+  // with their scales. The view describes the tensor as the caller stores it.
   virtual void Quantised(std::string_view /*layer*/,
                          LinearOperand /*operand*/,
                          const MatrixView& /*original*/,
                          const QuantizedMatrix& /*quantised*/) {}
-  // Linear layer `layer` has computed that product. A first layer has no input gradient.
+  // Called after linear layer `layer` has computed GEMM `product`. A first layer computes no input
+  // gradient.
   virtual void Multiplied(std::string_view /*layer*/, LinearGemm /*product*/) {}
 };
 
+// The settings of one pass.
 template <typename T>
 struct Pass {
-  // Random draws of the pass are functions of (seed, step) and of the layer's number.
+  // The random bits of the pass are a function of (seed, step) and the number of the layer.
   uint64_t seed = 0;
   uint64_t step = 0;
-  double loss_scale = 1;  // factor of the gradients of a backward pass
+  double loss_scale = 1;  // factor of all gradients of a backward pass
   PassObserver<T>* observer = nullptr;
-  StepProfile* profile = nullptr;  // receives the times of operations
+  StepProfile* profile = nullptr;  // receives the time spent in each phase
 
   void Observe(std::string_view point, TensorRole role, MatrixSpan<T> values) const {
     if (observer != nullptr) observer->Tensor(point, role, values);

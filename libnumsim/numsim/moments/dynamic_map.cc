@@ -23,7 +23,7 @@ Table MakeValues(bool is_signed) {
   for (int e = 0; e < kDecades; ++e, decade *= 10) {
     const int parts = 1 << (kDecades - 1 - e + (is_signed ? 0 : 1));
     for (int i = 0; i < parts; ++i) {
-      // 1/10 + 9/10 (2i + 1) / (2 parts), over 10^e: a quotient of integers.
+      // (1/10 + 9/10 (2i + 1) / (2 parts)) / 10^e, as a quotient of integers.
       const double value = (2 * parts + 9 * (2 * i + 1)) / (20 * parts * decade);
       values[count++] = static_cast<float>(value);
       if (is_signed) values[count++] = -static_cast<float>(value);
@@ -36,13 +36,13 @@ Table MakeValues(bool is_signed) {
   return values;
 }
 
-// The least float32 that is not below x.
+// Returns the smallest float32 >= x.
 float RoundUp(double x) {
   const float nearest = static_cast<float>(x);
   return static_cast<double>(nearest) < x ? std::nextafter(nearest, kInfinity) : nearest;
 }
 
-// thresholds[c]: the least float32 whose nearest value has code c or above.
+// Returns thresholds: thresholds[c] is the smallest float32 whose nearest value has a code >= c.
 Table MakeThresholds(const Table& values) {
   Table thresholds;
   thresholds[0] = values[0];
@@ -61,14 +61,15 @@ uint32_t LastNotAboveOf(const Table& bounds, float x) {
 }  // namespace
 
 DynamicMap::Staircase::Staircase(const Table& bounds) {
-  // Behind the bounds, what no number is above of.
+  // NaNs after the bounds: LastNotAbove reads up to kMore entries beyond its guess, and
+  // NaN <= x is false.
   std::fill(bounds_.begin(), bounds_.end(), std::numeric_limits<float>::quiet_NaN());
   std::copy(bounds.begin(), bounds.end(), bounds_.begin());
   for (uint32_t key = 0; key < first_.size(); ++key) {
     const float one_end = std::bit_cast<float>(key << kShift);
     const float other_end = std::bit_cast<float>((key << kShift) + ((1u << kShift) - 1));
     first_[key] = 0;
-    if (!std::isfinite(one_end)) {  // infinity; the rest is NaN
+    if (!std::isfinite(one_end)) {  // an infinity, followed by NaNs
       first_[key] = one_end > 0 ? 255 : 0;
       continue;
     }
@@ -115,8 +116,7 @@ void DynamicMap::EncodeStochastic(
     const size_t count = std::min(kPiece, n - begin);
     RandomBitsSimd({random.stream, random.first_index + begin}, bits, count, draws);
     for (size_t i = 0; i < count; ++i) {
-      // Infinities are ends of the map; with them the quotient below would be
-      // NaN.
+      // Clamps infinities to the ends of the map: they would make the quotient below NaN.
       const float x = std::clamp(in[begin + i], values_.front(), values_.back());
       const uint32_t code = below_.LastNotAbove(x);
       const double above = static_cast<double>(x) - static_cast<double>(values_[code]);

@@ -13,8 +13,8 @@ namespace numsim {
 namespace {
 
 constexpr int kSteps = 16;  // k is a multiple of 1/16: COAT's expand_min
-// Beyond it magnitudes of a block agree to 2 parts in 10,000 and k has nothing
-// left to do.
+// Upper bound of k. Beyond it the magnitudes of a block agree to 2 parts in 10,000, and a larger k
+// would bring nothing.
 constexpr double kMostSteps = 65536.0 * kSteps;
 
 }  // namespace

@@ -36,7 +36,7 @@ size_t ParseNumber(std::string_view text,
 }
 
 size_t ParseBlock(std::string_view text, std::string_view whole) {
-  return ParseNumber(text, "a block of elements", size_t{1} << 30, whole);
+  return ParseNumber(text, "a block size", size_t{1} << 30, whole);
 }
 
 // "sr" or "sr:BITS".
@@ -64,13 +64,13 @@ void SetScaling(MomentFormat& moment, std::string_view text, std::string_view wh
   const std::string what = fmt::format("moment format '{}': scaling", whole);
   moment.scaling = ParseKeyword(kScalings, what, text.substr(0, colon));
   if (moment.scaling == MomentScaling::kDynamic) {
-    throw Error::Format("moment format '{}': dynamic is a format of its own: dynamic[:BLOCK]",
-                        whole);
+    throw Error::Format(
+        "moment format '{}': dynamic is a format, not a scaling, expected dynamic[:BLOCK]", whole);
   }
   if (colon == text.npos) return;
   if (!moment.HasBlocks()) {
     throw Error::Format(
-        "moment format '{}': scaling {} takes no block", whole, ToString(moment.scaling));
+        "moment format '{}': scaling {} takes no block size", whole, ToString(moment.scaling));
   }
   moment.block = ParseBlock(text.substr(colon + 1), whole);
 }
@@ -93,7 +93,7 @@ void CheckFormat(const MomentFormat& moment, std::string_view whole) {
         whole);
   }
   if (moment.scaling == MomentScaling::kCoat && spec.Bits() > 8) {
-    throw Error::Format("moment format '{}': {} has {} bits, scaling coat expected up to 8",
+    throw Error::Format("moment format '{}': {} has {} bits, scaling coat takes up to 8",
                         whole,
                         moment.format.name,
                         spec.Bits());

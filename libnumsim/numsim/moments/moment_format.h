@@ -1,5 +1,5 @@
-// How an optimiser's moments are stored: a format, a scaling, a rounding.
-// docs/moments.md has the formulas.
+// How an optimiser's moments are stored: a format, a scaling and a rounding. See docs/moments.md
+// for the formulas.
 #pragma once
 
 #include <cstddef>
@@ -15,45 +15,43 @@ namespace numsim {
 
 enum class MomentScaling : uint8_t {
   kNone,    // a plain cast that saturates
-  kTensor,  // absmax of the tensor, float32 scale; code = cast(x * M/absmax)
-            // [Fishman]
-  kBlock,   // absmax of each block of consecutive elements [torchao]
-  // COAT's dynamic range expansion in blocks [COAT]: |x| -> M (|x| / absmax)^k.
-  // Zeros do not enter a block's least magnitude, and a block whose magnitudes
-  // are all equal has k = 1, so both are safe (moment_coat.h).
+  kTensor,  // a float32 scale from the tensor's absmax; code = cast(x * M / absmax) [Fishman]
+  kBlock,   // a float32 scale from the absmax of each block of consecutive elements [torchao]
+  // COAT's dynamic range expansion in blocks [COAT]: |x| -> M (|x| / absmax)^k. Zeros are ignored
+  // in a block's smallest magnitude, and a block whose magnitudes are all equal has k = 1, so
+  // neither case fails (moment_coat.h).
   kCoat,
-  // bitsandbytes' dynamic 8-bit map in blocks, signed for m and unsigned for v
-  // [bitsandbytes8]. The format is then "dynamic", not one of the table.
+  // bitsandbytes' dynamic 8-bit map in blocks, signed for m and unsigned for v [bitsandbytes8]. The
+  // format is then written "dynamic", which is not in the table of formats.
   kDynamic,
 };
-// none tensor block coat dynamic.
+// Names: none, tensor, block, coat, dynamic.
 std::string_view ToString(MomentScaling scaling);
 
 struct MomentFormat {
-  Format format;  // kDynamic: int8, for its width alone
+  Format format;  // kDynamic: int8, only for its width
   MomentScaling scaling = MomentScaling::kNone;
-  size_t block = 128;  // of kBlock, kCoat, kDynamic
-  // Nearest even; stochastic, variant A, with bits 1..32. Of kCoat: of the
-  // expanded value. Of kDynamic: to the nearer value, ties up; or stochastic
-  // between the two neighbours.
+  size_t block = 128;  // elements per block; kBlock, kCoat and kDynamic only
+  // To nearest even, or stochastic of variant A with 1 to 32 random bits. kCoat rounds the expanded
+  // value. kDynamic rounds to the nearest value, ties up, or stochastically between the two
+  // neighbours.
   Rounding rounding;
 
-  // float32 without a scale: nothing is lost.
+  // Returns true for float32 without a scale, which loses nothing.
   bool IsExact() const;
-  // Whether `block` means something.
+  // Returns true if the scaling uses `block`.
   bool HasBlocks() const;
 };
 
-// FORMAT[@SCALING[:BLOCK]][+sr[:BITS]]: "fp32", "bf16", "e4m3fn@tensor",
-// "e5m2@block:128", "e4m3@coat:128+sr", "dynamic:256" (the map in blocks of
-// 256). Default scaling: tensor for formats of up to 8 bits, none for wider
-// ones; default block 128, of dynamic 256. Formats: of up to 16 bits with a
-// sign and a zero, with coat of up to 8; or fp32 without scale or stochastic
-// rounding. Throws Error saying what was expected.
+// Parses FORMAT[@SCALING[:BLOCK]][+sr[:BITS]], e.g. "fp32", "bf16", "e4m3fn@tensor",
+// "e5m2@block:128", "e4m3@coat:128+sr", "dynamic:256" (the dynamic map in blocks of 256).
+// Default scaling: tensor for formats of at most 8 bits, none for wider ones. Default block: 128;
+// 256 for dynamic. FORMAT is a format of at most 16 bits (coat: at most 8) with a sign and a zero,
+// or fp32 without scaling or stochastic rounding. Throws Error saying what was expected.
 MomentFormat ParseMomentFormat(std::string_view text);
-// Lists separated by commas.
+// Parses a list separated by commas.
 std::vector<MomentFormat> ParseMomentFormatList(std::string_view text);
-// The text that reads back to the same; defaults are left out.
+// Returns the text that parses to the same format, without defaults.
 std::string ToString(const MomentFormat& format);
 
 }  // namespace numsim

@@ -17,13 +17,12 @@
 namespace numsim {
 namespace {
 
-// Elements handled at a time, and those worth a thread. Both even: codes of 4
-// bits share bytes.
+// Elements processed at a time, and the least number worth a thread. Both are even because codes of
+// 4 bits share bytes.
 constexpr size_t kPiece = 1024;
 constexpr size_t kGrain = 16 * kPiece;
 
-// Calls run(block, begin, count) for the parts of [begin, end) that lie in one
-// block.
+// Splits [begin, end) at block boundaries and calls run(block, begin, count) for each part.
 template <typename F>
 void ForRuns(size_t begin, size_t end, size_t block, const F& run) {
   for (size_t next; begin < end; begin = next) {
@@ -42,8 +41,8 @@ void ForPieces(size_t n, const F& piece) {
   });
 }
 
-// Rounding down to what is finite: scale * M rounded to float32 may be infinite
-// where the largest magnitude is about that of float32.
+// Returns the largest float32 <= scale for which scale * max is finite. The product may overflow if
+// the tensor's largest magnitude is close to that of float32.
 float FiniteScale(float scale, float max) {
   while (std::isinf(scale * max)) scale = std::nextafter(scale, 0.0f);
   return scale;
@@ -55,7 +54,7 @@ void Append(std::vector<std::byte>& state, const std::vector<T>& part) {
   state.insert(state.end(), bytes.begin(), bytes.end());
 }
 
-// Fills `part` from the front of `state` and returns what follows.
+// Fills `part` from the front of `state` and returns the rest of `state`.
 template <typename T>
 std::span<const std::byte> Take(std::span<const std::byte> state, std::vector<T>& part) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -94,7 +93,7 @@ MomentStore::MomentStore(const MomentFormat& format, size_t n, bool is_signed)
   if (format.scaling == MomentScaling::kCoat) coat_ = std::make_shared<const CoatFormat>(spec);
 }
 
-// One block of all elements for a tensor.
+// Returns the number of elements per block; without blocks, one block holds all elements.
 size_t MomentStore::BlockSize() const {
   return format_.HasBlocks() ? format_.block : std::max<size_t>(n_, 1);
 }
@@ -165,9 +164,8 @@ MomentLoss MomentStore::Store(std::span<const float> values, RandomStream random
   return measure ? Measure(values) : MomentLoss{};
 }
 
-// Leaves in scales_ what encoding needs: for tensors and blocks the absolute
-// maximum, which Store replaces by the scale afterwards; for the others what is
-// stored.
+// Fills scales_ with the numbers that encoding needs. For kTensor and kBlock this is the absmax,
+// which Store replaces by the scale afterwards; for kCoat and kDynamic it is what is stored.
 void MomentStore::FindScales(std::span<const float> values) {
   if (format_.scaling == MomentScaling::kNone) return;
   const size_t block = BlockSize();
@@ -190,7 +188,7 @@ void MomentStore::FindScales(std::span<const float> values) {
   for (float& scale : scales_) scale = scale == 0 ? 1 : scale;
 }
 
-// out = what is rounded to a code, for elements of one block.
+// Computes the scaled values that are then rounded to codes, for elements of one block.
 void MomentStore::ScaleRun(size_t block, const float* in, size_t n, float* out) const {
   switch (format_.scaling) {
     case MomentScaling::kNone:
@@ -238,8 +236,8 @@ void MomentStore::EncodePiece(size_t begin, std::span<const float> values, Rando
   if (PacksCodes(format_)) PackCodes(codes, n, codes8_.data() + begin / 2);
 }
 
-// Measuring. Sums over parts of fixed size, joined in order: threads change
-// nothing.
+// Measuring. Sums are taken over parts of fixed size and added in order, so they do not depend on
+// the number of threads.
 
 MomentLoss MomentStore::Measure(std::span<const float> values) const {
   std::vector<MomentLoss> parts(CeilDiv(n_, kGrain));
@@ -280,8 +278,8 @@ void MomentStore::MeasurePiece(size_t begin,
   }
 }
 
-// Scales from a maximum leave nothing beyond the format's; the signed dynamic
-// map ends above -1.
+// Returns true if x lies beyond the largest value that can be stored. Under a scale from the absmax
+// no element does, except in the signed dynamic map, which ends above -1.
 bool MomentStore::Saturates(float x, size_t index) const {
   if (format_.scaling == MomentScaling::kNone) return std::abs(x) > max_;
   if (map_ == nullptr || !signed_) return false;
@@ -302,7 +300,7 @@ std::vector<std::byte> MomentStore::Save() const {
 
 void MomentStore::Restore(std::span<const std::byte> state) {
   if (state.size() != Bytes()) {
-    throw Error::Format("a moment of {} elements in {} takes {} bytes, not {}",
+    throw Error::Format("a moment of {} elements in {} takes {} bytes, got {}",
                         n_,
                         ToString(format_),
                         Bytes(),
@@ -314,7 +312,7 @@ void MomentStore::Restore(std::span<const std::byte> state) {
     const bool valid = coat_ != nullptr && i % 2 != 0 ? IsCoatExponent(scales[i])
                                                       : std::isfinite(scales[i]) && scales[i] > 0;
     if (!valid) {
-      throw Error::Format("a moment of {} elements in {}: number {} of its scales is {}",
+      throw Error::Format("a moment of {} elements in {}: scale {} has the invalid value {}",
                           n_,
                           ToString(format_),
                           i,

@@ -1,4 +1,4 @@
-// One moment of one tensor as it is really stored: packed codes and scales.
+// One moment of one tensor in its actual storage: packed codes and scales.
 #pragma once
 
 #include <cstddef>
@@ -17,52 +17,49 @@
 
 namespace numsim {
 
-// What storing made of the values, for telemetry. Shares are of the elements
-// that were not zero.
+// Quantisation error statistics of one Store(), for telemetry.
 struct MomentLoss {
-  size_t nonzero = 0;    // finite elements that were not zero
-  size_t flushed = 0;    // of those, stored as zero
-  size_t saturated = 0;  // of those, beyond the largest value that can be stored
+  size_t nonzero = 0;    // number of finite nonzero elements
+  size_t flushed = 0;    // number of them that were stored as zero
+  size_t saturated = 0;  // number of them beyond the largest value that can be stored
   double signal_square = 0, error_square = 0;  // over finite elements
 };
 
 class MomentStore {
  public:
-  // n zeros. `is_signed`: false for second moments, whose values are >= 0
-  // (kDynamic has a map of its own for them, where a negative value becomes 0;
-  // the others keep the format's sign bit). Requires what ParseMomentFormat
-  // accepts.
+  // Holds n zeros. `is_signed` is false for second moments, whose values are >= 0: kDynamic then
+  // uses its unsigned map, in which a negative value becomes 0; other scalings ignore it and keep
+  // the format's sign bit. Requires a format that ParseMomentFormat accepts.
   MomentStore(const MomentFormat& format, size_t n, bool is_signed);
 
   const MomentFormat& format() const { return format_; }
   size_t size() const { return n_; }
 
-  // The stored values. Requires values.size() == size(). Several threads may
-  // load at a time.
+  // Decodes the stored values into `values`. Requires values.size() == size(). Several threads may
+  // load at the same time.
   void Load(std::span<float> values) const;
-  // Replaces what is stored. Element i draws the random bits of element i of
-  // `random`. NaN and infinities: an element that is not finite is stored as
-  // the format stores it (NaN where it has one, else 0; infinities saturate;
-  // fp32 keeps both); it does not enter a scale. Returns what was lost where
-  // `measure`, else zeros. Requires values.size() == size(). Bits and sums do
-  // not depend on threads.
+  // Replaces the stored values. Element i uses the random bits of element i of `random`. Returns
+  // the error statistics if `measure` is true, else zeros. Requires values.size() == size().
+  // Elements that are not finite do not affect scales: a NaN is stored as the format's NaN, or 0 if
+  // it has none; infinities saturate; fp32 keeps both. Bits and sums do not depend on the number of
+  // threads.
   MomentLoss Store(std::span<const float> values, RandomStream random, bool measure = false);
 
-  // The stored float32 values themselves, to read and to write in place of Load and Store. Requires
-  // format().IsExact(). (Asked for by optimizer_tensor.cc.)
+  // Returns the stored float32 values themselves, to be read and written directly instead of
+  // through Load and Store. Requires format().IsExact().
   std::span<float> Values() {
     NUMSIM_CHECK(format_.IsExact(), "moments are not kept as float32");
     return values_;
   }
 
-  // Bytes that are stored: codes of up to 4 bits two a byte, of up to 8 one, of
-  // up to 16 two; a scale four, of COAT two numbers a block.
+  // Returns the number of bytes stored. A code of at most 4 bits takes half a byte (dynamic: one),
+  // of at most 8 bits one, of at most 16 bits two; a scale takes four bytes; COAT stores two
+  // numbers of four bytes per block.
   size_t Bytes() const;
 
-  // The state as bytes, for checkpoints: values or codes, then scales, in the
-  // machine's byte order. Restore
-  // throws Error for another length, or where the bytes cannot be those of such
-  // a moment.
+  // Returns the state as bytes, for checkpoints: values or codes, then scales, in the machine's
+  // byte order. Restore throws Error if the length differs or the scales are not valid for this
+  // format.
   std::vector<std::byte> Save() const;
   void Restore(std::span<const std::byte> state);
 
@@ -82,16 +79,16 @@ class MomentStore {
   bool signed_;
   EncodePlan plan_;
   ScaleFactory scale_maker_;
-  float max_;                               // of the format
-  const DynamicMap* map_ = nullptr;         // of kDynamic
-  std::shared_ptr<const CoatFormat> coat_;  // of kCoat
-  std::vector<float> values_;               // fp32
+  float max_;                               // largest finite value of the format
+  const DynamicMap* map_ = nullptr;         // kDynamic only
+  std::shared_ptr<const CoatFormat> coat_;  // kCoat only
+  std::vector<float> values_;               // fp32 only
   std::vector<uint8_t> codes8_;             // packed
   std::vector<uint16_t> codes16_;
-  std::vector<float> scales_;  // of the tensor or of blocks; COAT: a and k of each block
+  std::vector<float> scales_;  // one per tensor or per block; COAT: a and k of each block
 };
 
-// Bytes that `format` takes for n elements, without storing them.
+// Returns the number of bytes that n elements take in `format`.
 double MomentBytes(const MomentFormat& format, size_t n);
 
 }  // namespace numsim

@@ -22,7 +22,7 @@ void FillPart(T value, MatrixSpan<T> y) {
   for (size_t r = 0; r < y.rows; ++r) std::fill_n(y.Row(r), y.cols, value);
 }
 
-// The parts of one thread, for float64; those of float32 are in elementwise_simd.cc.
+// The work of one thread, in float64; elementwise_simd.cc has the float32 versions.
 using Matrix = MatrixSpan<double>;
 using Input = MatrixSpan<const double>;
 
@@ -63,7 +63,7 @@ void AddScaledBranchGradientPart(
     }
   }
 }
-// sums->mean is the sum.
+// Leaves the sum of the magnitudes in sums->mean.
 void MeasurePart(Input x, AbsoluteStatistics* sums) {
   for (size_t r = 0; r < x.rows; ++r) {
     for (size_t c = 0; c < x.cols; ++c) {
@@ -79,7 +79,7 @@ void MeasurePart(Input x, AbsoluteStatistics* sums) {
   }
 }
 
-// Of elements in one piece, the first of which has that index in its matrix.
+// Rounds n contiguous elements; `index` is the index of the first one in its matrix.
 void RoundRow(const EncodePlan& plan, size_t index, const ArrayRandom& random, size_t n, float* x) {
   FakeQuantizeSerial(plan, x, n, x, {random.stream, random.first_index + index});
 }

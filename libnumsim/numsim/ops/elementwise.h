@@ -1,4 +1,4 @@
-// Copies, sums and scalings of matrices. Rules: tensor.h.
+// Copies, sums and scalings of matrices. tensor.h states the rules of all operations.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,14 @@
 
 namespace numsim {
 
+// y = x.
 template <typename T>
 void Copy(In<T> x, MatrixSpan<T> y);
-// float32 values that lie on the host to where y lies; exact.
+// y = the float32 values, given in host memory and in row-major order. y may be on another device.
+// The conversion is exact.
 template <typename T>
 void Upload(std::span<const float> values, MatrixSpan<T> y);
+// Sets all elements of y to `value`.
 template <typename T>
 void Fill(std::type_identity_t<T> value, MatrixSpan<T> y);
 // y = a + b. y may be a or b.
@@ -25,34 +28,36 @@ void Add(In<T> a, In<T> b, MatrixSpan<T> y);
 template <typename T>
 void ScaleBy(std::type_identity_t<T> factor, MatrixSpan<T> y);
 
-// Every row of y += bias (1 x cols).
+// Adds bias (1 x cols) to every row of y.
 template <typename T>
 void AddBias(In<T> bias, MatrixSpan<T> y);
-// sums (1 x cols) = the sums of the columns of x: the gradient of a bias. Here and wherever a
-// gradient is added up over rows: blocks of 128 rows are added from zero in ascending order, and
-// their sums are.
+// sums (1 x cols) = the column sums of x, for example the gradient of a bias. Here and wherever
+// gradients are summed over rows, the rows of each block of 128 are added to zero in ascending
+// order, and then the sums of the blocks are added in ascending order.
 template <typename T>
 void ColumnSums(In<T> x, MatrixSpan<T> sums);
 
 // Layer-scale [CaiT]: y = x + gain (1 x cols) * branch, elementwise. y may be x.
 template <typename T>
 void AddScaledBranch(In<T> x, In<T> branch, In<T> gain, MatrixSpan<T> y);
-// From the gradient g of y: of the branch, gain * g, and of the gain, the column sums of
-// branch * g. (That of x is g.) branch_gradient may be g or branch.
+// Computes the gradients from the gradient g of y: branch_gradient = gain * g, and gain_gradient =
+// the column sums of branch * g. (The gradient of x is g.) branch_gradient may be g or branch.
 template <typename T>
 void AddScaledBranchGradient(
     In<T> g, In<T> branch, In<T> gain, MatrixSpan<T> branch_gradient, MatrixSpan<T> gain_gradient);
 
-// x = the values of x rounded to plan.format, in place: storage in that format. Element (row, col)
-// draws the random bits of element row * cols + col. float64 is rounded once, from float64.
+// Rounds the elements of x to plan.format, in place, which simulates storage in that format.
+// Element (row, col) uses the random bits of element index row * cols + col. float64 values are
+// rounded once, directly from float64.
 template <typename T>
 void RoundTo(const EncodePlan& plan, MatrixSpan<T> x, const ArrayRandom& random = {});
 
-// What telemetry says of a tensor; sums in float64, block by block as above.
+// Statistics of the magnitudes of a tensor, for telemetry. Sums are in float64, in blocks of rows
+// as for ColumnSums.
 struct AbsoluteStatistics {
-  double mean = 0, max = 0;  // of |x|; of the finite elements
-  double square_sum = 0;     // of the finite elements
-  size_t nonfinite = 0;      // NaN and infinities
+  double mean = 0, max = 0;  // of |x|, over the finite elements
+  double square_sum = 0;     // over the finite elements
+  size_t nonfinite = 0;      // number of NaNs and infinities
 };
 template <typename T>
 AbsoluteStatistics MeasureAbsolute(MatrixSpan<T> x);

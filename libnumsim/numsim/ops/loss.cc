@@ -12,7 +12,7 @@
 namespace numsim {
 namespace {
 
-// e^x for x <= 0, NaN and -infinity too.
+// Returns e^x for x <= 0, including -infinity; NaN for NaN.
 double ExpOfNegative(double x) {
   if (std::isnan(x)) return x;
   return x < -699 ? 0 : Exp(x);
@@ -52,7 +52,7 @@ double SquaredErrorOfRow(
   return sum;
 }
 
-// Results of `rows` rows, in memory of the calling thread.
+// Returns room for the results of `rows` rows, in memory of the calling thread.
 RowLoss* RowResults(size_t rows) {
   thread_local std::vector<RowLoss> results;
   if (results.size() < rows) results.resize(rows);

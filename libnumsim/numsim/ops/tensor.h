@@ -1,15 +1,15 @@
-// Matrices of float32 or float64 that training works on: views, and buffers that own them.
+// Matrices of float32 or float64 that training works on: views, and buffers that own memory.
 //
-// Operations of this directory take views. Each of them says where its data lie, and an operation
-// runs there, so that layers and models (linear/, models/) name no place. All of them exist on the host; on a
-// device none does yet, and one that is asked for throws Error.
+// The operations in this directory take views. A view records where its data are stored, and the
+// operation runs there, so layers and models (linear/, models/) need not mention it. All operations
+// exist on the host. None exists on a device yet; calling one with device data throws Error.
 //
-// Rules of all operations: the shapes named in a comment are required. Outputs stand last and do
-// not overlap inputs unless said. Results depend on the arguments alone, not on threads or SIMD
-// target: every sum has an order that the shapes decide. NaN and infinities go through as IEEE 754
-// has them. Nothing is allocated, but for a thread's scratch at its first use. Each exists for
-// float and double (`template` below stands for these two); float64 is for tests and shadows and is
-// not tuned.
+// Rules of all operations: The shapes named in a comment are required. Outputs are the last
+// parameters and do not overlap inputs unless stated. Results depend only on the arguments, not on
+// the number of threads or the SIMD target, because the shapes determine the order of every sum.
+// NaN and infinities propagate as in IEEE 754. Operations allocate nothing, except each thread's
+// scratch memory on first use. Each operation exists for float and double (the T of a template is
+// one of these). float64 is for tests and reference runs and is not tuned.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +22,10 @@
 
 namespace numsim {
 
+// The memory in which the data of a view are stored.
 enum class Place : uint8_t { kHost, kDevice };
 
-// A row-major matrix that somebody else owns; a vector is a matrix of one row.
+// A view of a row-major matrix owned by somebody else. A vector is a matrix with one row.
 template <typename T>
 struct MatrixSpan {
   T* data = nullptr;
@@ -36,7 +37,7 @@ struct MatrixSpan {
   MatrixSpan(T* begin, size_t height, size_t length, size_t step, Place where = Place::kHost)
       : data(begin), rows(height), cols(length), stride(step), place(where) {}
   MatrixSpan(T* begin, size_t height, size_t length) : MatrixSpan(begin, height, length, length) {}
-  // A view to read of one to write.
+  // Converts a mutable view to a read-only one.
   template <typename U>
   requires(std::is_same_v<const U, T>) MatrixSpan(const MatrixSpan<U>& other)
       : MatrixSpan(other.data, other.rows, other.cols, other.stride, other.place) {}
@@ -50,24 +51,25 @@ struct MatrixSpan {
   MatrixSpan Columns(size_t begin, size_t count) const {
     return {data + begin, rows, count, stride, place};
   }
-  // The same elements with other extents. Requires Contiguous() and as many elements.
+  // Returns a view of the same elements with another shape. Requires Contiguous() and the same
+  // number of elements.
   MatrixSpan As(size_t new_rows, size_t new_cols) const {
     NUMSIM_CHECK(Contiguous() && new_rows * new_cols == Elements(), "{} x {}", new_rows, new_cols);
     return {data, new_rows, new_cols, new_cols, place};
   }
-  // All elements. Requires a contiguous matrix on the host.
+  // Returns all elements as a span. Requires a contiguous matrix on the host.
   std::span<T> Span() const {
     NUMSIM_CHECK(Contiguous() && place == Place::kHost, "{} x {}", rows, cols);
     return {data, Elements()};
   }
 };
 
-// An input of an operation: what T is follows from its output.
+// An input of an operation. T is deduced from the output, not from the input.
 template <typename T>
 using In = MatrixSpan<const std::type_identity_t<T>>;
 using IndexRef = MatrixSpan<const int32_t>;  // a column of indices: rows x 1
 
-// Memory of one matrix at a time, at 64-byte boundaries. It grows and never shrinks.
+// Owns the memory of one matrix at a time, aligned to 64 bytes. The memory grows and never shrinks.
 template <typename T>
 class Buffer {
  public:
@@ -76,10 +78,11 @@ class Buffer {
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
 
-  // A contiguous view of rows x cols elements, whose first elements, in memory order, keep their
-  // values and whose others have none yet. Memory is taken only where the old one is too small.
+  // Returns a contiguous view of rows x cols elements. Existing elements keep their values in
+  // memory order; further elements are uninitialised. Allocates only if the current memory is too
+  // small.
   MatrixSpan<T> Resize(size_t rows, size_t cols);
-  // Of the last Resize.
+  // Returns the view of the last Resize.
   MatrixSpan<T> View() const { return view_; }
 
  private:
@@ -87,7 +90,7 @@ class Buffer {
   size_t capacity_ = 0;
 };
 
-// Throws Error "OPERATION has no kernel for a device yet" unless all views lie on the host.
+// Throws Error "OPERATION has no kernel for a device yet" unless all places are the host.
 void RequireHost(const char* operation, std::initializer_list<Place> places);
 
 }  // namespace numsim

@@ -73,7 +73,7 @@ void LossScaler::Restore(const State& state) {
   const bool fits = dynamic ? IsScale(state.scale) && state.taken_in_row < config_.growth_interval
                             : state.scale == scale_ && state.taken_in_row == 0;
   if (!fits) {
-    throw Error::Format("state of the loss scaler: scale {} after {} steps does not fit {}",
+    throw Error::Format("loss scaler state: scale {} after {} steps does not fit kind {}",
                         state.scale,
                         state.taken_in_row,
                         ToString(config_.kind));

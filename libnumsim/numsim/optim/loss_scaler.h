@@ -1,4 +1,5 @@
-// Loss scaling: the factor of the loss, and what happens to gradients that are not finite.
+// Loss scaling: the scale by which the loss is multiplied before the backward pass, and the
+// handling of gradients that are not finite.
 #pragma once
 
 #include <cstdint>
@@ -8,47 +9,47 @@
 namespace numsim {
 
 enum class LossScaling : uint8_t {
-  kNone,     // factor 1; gradients that are not finite end the training as diverged
-  kDynamic,  // PyTorch's GradScaler: a step with any NaN or infinity is skipped [GradScaler]
-  kTensor,   // a fixed factor; only the tensors with NaN or infinity are skipped [SwitchBack]
+  kNone,     // scale 1; gradients that are not finite end the training as diverged
+  kDynamic,  // PyTorch's GradScaler: skips a step that has any NaN or infinity [GradScaler]
+  kTensor,   // a fixed scale; skips only the tensors that have NaN or infinity [SwitchBack]
 };
-// none dynamic tensor.
+// Names: none, dynamic, tensor. ParseLossScaling throws Error for any other text.
 LossScaling ParseLossScaling(std::string_view text);
 std::string_view ToString(LossScaling kind);
 
 struct LossScalerConfig {
   LossScaling kind = LossScaling::kNone;
-  double initial = 65536;  // kDynamic: at first. kTensor: always. kNone: not read
+  double initial = 65536;  // kDynamic: initial scale. kTensor: fixed scale. kNone: ignored
   double growth = 2, backoff = 0.5;
   uint64_t growth_interval = 2000;
 };
 
-// Throws Error naming the field ("loss_scaler.growth"): initial is a normal float32, growth >= 1,
-// backoff in (0, 1), growth_interval >= 1.
+// Throws Error naming the field (e.g. "loss_scaler.growth") unless initial is a normal float32 > 0,
+// growth >= 1, backoff is in (0, 1) and growth_interval >= 1.
 void CheckLossScalerConfig(const LossScalerConfig& config);
 
 class LossScaler {
  public:
-  // Throws Error as CheckLossScalerConfig does.
+  // Throws Error under the same conditions as CheckLossScalerConfig.
   explicit LossScaler(const LossScalerConfig& config);
 
   const LossScalerConfig& config() const { return config_; }
-  // Always a normal float32.
+  // Returns the current scale, always a normal float32.
   double Scale() const { return scale_; }
-  // After a backward pass: `finite` says whether all gradients are. Returns whether the step is to
-  // be taken (kTensor, kNone: always), and, kDynamic, moves the scale: times backoff after a
-  // skipped step; times growth after growth_interval steps in a row that were taken. Products are
-  // rounded to float32; one that overflows leaves the scale as it is, as in PyTorch, and the scale
-  // does not fall below 2^-126, where PyTorch's goes on to 0.
+  // Call after each backward pass; `finite` is true if all gradients are finite. Returns true if
+  // the step is to be taken (always for kTensor and kNone). With kDynamic it also adjusts the
+  // scale: times backoff after a skipped step, times growth after growth_interval consecutive taken
+  // steps. The new scale is rounded to float32. If it would overflow, the scale stays as it is, as
+  // in PyTorch. The scale never falls below 2^-126, whereas PyTorch's can reach 0.
   bool Update(bool finite);
-  uint64_t Skipped() const { return skipped_; }  // steps, kDynamic
+  uint64_t Skipped() const { return skipped_; }  // number of skipped steps; kDynamic only
 
   struct State {
     double scale = 1;
     uint64_t taken_in_row = 0, skipped = 0;
   };
   State Save() const { return {scale_, taken_in_row_, skipped_}; }
-  // Throws Error for a state that no training of this configuration has.
+  // Throws Error for a state that no training with this configuration can have.
   void Restore(const State& state);
 
  private:

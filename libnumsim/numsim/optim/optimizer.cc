@@ -17,7 +17,8 @@ namespace {
 
 constexpr const char* kScalerPiece = "loss_scaler";
 
-// Gradients of a larger norm would overflow when they are unscaled, or when they are squared twice.
+// Gradients with a larger norm would overflow when the loss scale is taken out, or when they are
+// squared twice.
 constexpr double kNormLimit = 0x1p127;
 
 double RootMean(double square, size_t n) {
@@ -45,13 +46,13 @@ Optimizer::Optimizer(const OptimizerConfig& config,
     largest = std::max(largest, parameter.Elements());
     all += parameter.Elements();
   }
-  // One RMS over all tensors is known only when all directions are.
+  // A single RMS over all tensors needs all directions in memory.
   directions_.resize(config.stable.global ? all : largest);
 }
 
 Optimizer::~Optimizer() = default;
 
-// Fills in the norms of the gradients and which of them are finite.
+// Computes the norms of the gradients and marks the tensors whose gradient is not finite.
 void Optimizer::MeasureGradients() {
   const double scale = scaler_.Scale();
   double square = 0;

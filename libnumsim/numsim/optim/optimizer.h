@@ -14,40 +14,42 @@
 
 namespace numsim {
 
-// What a step did to one tensor.
+// The effect of one step on one tensor.
 struct TensorStep {
-  bool skipped = false;  // its gradient is not finite: nothing moved, moments stay
-  // Unscaled, before clipping; infinity where an element is not finite or the norm is not below
-  // 2^127: such a gradient counts as not finite.
+  bool skipped = false;  // the gradient is not finite: weights and moments are unchanged
+  // Norm without the loss scale and before clipping. Infinity if an element is not finite or the
+  // norm is not below 2^127: such a gradient counts as not finite.
   double gradient_norm = 0;
-  // sqrt(mean(g^2 / max(u, epsilon^2))) of [SwitchBack], of Adam's kinds, as `stable` has it.
-  // AdamW: u is v with its bias corrected, which is what Algorithm 2 calls u.
+  // RMS of [SwitchBack], sqrt(mean(g^2 / max(u, epsilon^2))), in the variant that
+  // OptimizerConfig::stable selects; adamw and stable-adamw only, else 0. For adamw, u is v with
+  // its bias corrected, as in Algorithm 2.
   double rms = 0;
   double update_rms = 0;  // root mean square of the direction, before weight decay
-  double max_update = 0;  // its largest magnitude
-  MomentLoss m, v;        // where measured
+  double max_update = 0;  // largest magnitude in the direction
+  MomentLoss m, v;        // zeros unless measured
   UpdateOutcome weights;
 };
 
 struct OptimizerStep {
-  bool skipped = false;  // by the loss scaler: nothing moved
-  bool finite = true;    // all gradients
-  // Unscaled, before clipping: of all parameters, but for those that LossScaling::kTensor skips.
+  bool skipped = false;  // the loss scaler skipped the step: no weight changed
+  bool finite = true;    // all gradients are finite
+  // Norm of the gradients of all parameters, without the loss scale and before clipping; leaves out
+  // the tensors that LossScaling::kTensor skips. Infinity if the whole step is not taken.
   double gradient_norm = 0;
   double clip_factor = 1;
   double learning_rate = 0;
-  double loss_scale = 1;            // of this step
-  std::vector<TensorStep> tensors;  // as the parameters
+  double loss_scale = 1;            // the scale of this step's gradients
+  std::vector<TensorStep> tensors;  // in the order of the parameters
 };
 
-class OptimizerTensor;  // a parameter with its states (optimizer_tensor.h)
+class OptimizerTensor;  // a parameter with its optimiser states (optimizer_tensor.h)
 struct OptimizerInputs;
 struct OptimizerScratch;
 
 class Optimizer {
  public:
-  // Rounds the parameters to the format of the weights. They must live as long. Throws Error as
-  // CheckOptimizerConfig and CheckLossScalerConfig do, and for parameters on a device.
+  // Rounds the parameters to the weight format. The parameters must outlive the optimiser. Throws
+  // Error as CheckOptimizerConfig and CheckLossScalerConfig do, and for parameters on a device.
   Optimizer(const OptimizerConfig& config,
             const LossScalerConfig& scaler,
             ParameterList<float>& parameters,
@@ -56,36 +58,37 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  // The factor for the next backward pass.
+  // Returns the loss scale for the next backward pass.
   double LossScale() const { return scaler_.Scale(); }
 
-  // Takes step `step` (0, 1, ...) with the gradients of the parameters, which are those of
-  // LossScale() times the loss, at that learning rate (finite, >= 0). `measure`: fill in
-  // MomentLoss. The result lives until the next call. Random draws are functions of (seed, step,
-  // tensor). Bits do not depend on threads.
+  // Takes step `step` (0, 1, ...) with the gradients stored in the parameters, which must be the
+  // gradients of LossScale() times the loss. Requires a finite learning_rate >= 0. `measure` fills
+  // in MomentLoss. The result is valid until the next call. The random bits are functions of (seed,
+  // step, tensor); results do not depend on the number of threads.
   //
-  // Per tensor, with g unscaled and clipped by one factor, the rule of config.kind brings its
-  // states to this step and makes a direction (optimizer_kinds.h; docs/optimizers.md has the
-  // formulas). Weights then take the step by config.update, with decoupled weight decay. A tensor
-  // whose gradient is not finite is skipped (LossScaling::kTensor), or the whole step is
-  // (kDynamic); with kNone nothing moves either and `finite` is false. Tensors that are skipped do
-  // not count the step in t.
+  // One factor takes out the loss scale and clips. For each tensor, the rule of config.kind updates
+  // its states and computes a direction from the gradient times that factor (see optimizer_kinds.h,
+  // and docs/optimizers.md for the formulas). The weights then take the step by config.update, with
+  // decoupled weight decay. If a gradient is not finite, its tensor is skipped
+  // (LossScaling::kTensor) or the whole step is (kDynamic); with kNone no weight changes either,
+  // and the result has `finite` false. A skipped tensor does not count the step in its t.
   const OptimizerStep& Step(double learning_rate, uint64_t step, bool measure = false);
 
-  // Bytes a parameter: of first moments, second moments, weights with what their rule keeps, and
-  // other states of the optimiser.
+  // Bytes per parameter of the first moments, the second moments, the weights including the state
+  // of their update rule, and the other states of the optimiser.
   struct Bytes {
     double m = 0, v = 0, weights = 0, other = 0;
     double Sum() const { return m + v + weights + other; }
   };
-  Bytes StoredBytes() const;               // over all parameters
-  Bytes StoredBytes(size_t tensor) const;  // of one tensor
+  Bytes StoredBytes() const;               // averaged over all parameters
+  Bytes StoredBytes(size_t tensor) const;  // for one tensor
 
-  // All of the state but the weights: "PARAMETER/steps", the states by their names ("/m", "/v"),
-  // "/update.values" and so on, as far as they are kept, and "loss_scaler".
+  // Returns the whole state except the weights: "PARAMETER/steps", the states by their names ("/m",
+  // "/v"), the state of the update rule if it has any ("/update.values" and so on), and
+  // "loss_scaler".
   std::vector<NamedBytes> Save() const;
-  // Throws Error naming what is missing, not known or does not fit; then the optimiser is of no
-  // use.
+  // Restores what Save returned. Throws Error naming the piece that is missing, unknown or does not
+  // fit; the optimiser must not be used afterwards.
   void Restore(const std::vector<NamedBytes>& state);
 
  private:

@@ -20,7 +20,7 @@ constexpr Keyword<MomentFilter> kMomentFilters[] = {
     {"all", MomentFilter::kAll},
 };
 
-// Whether `value` is finite in float32 and, as that, at least `least`.
+// Returns true if `value`, rounded to float32, is finite and at least `least`.
 bool IsAtLeast(double value, float least) {
   const auto rounded = static_cast<float>(value);
   return std::isfinite(rounded) && rounded >= least;
@@ -43,25 +43,25 @@ void CheckPositive(const char* field, double value) {
 
 void CheckSigned(const char* field, const Format& format) {
   if (format.spec.IsSigned() && format.spec.zero != Zero::kNone) return;
-  throw Error::Format("{}: format {} lacks a sign or zero", field, format.name);
+  throw Error::Format("{}: format {} has no sign or no zero", field, format.name);
 }
 
 void CheckMoment(const char* field, const MomentFormat& moment) {
   CheckSigned(field, moment.format);
   if (moment.block >= 1) return;
-  throw Error::Format("{}: blocks of 0 elements", field);
+  throw Error::Format("{}: the block size is 0", field);
 }
 
 }  // namespace
 
 DecayFilter ParseDecayFilter(std::string_view text) {
-  return ParseKeyword(kDecayFilters, "filter of weight decay", text);
+  return ParseKeyword(kDecayFilters, "weight decay filter", text);
 }
 
 std::string_view ToString(DecayFilter filter) { return KeywordToString(kDecayFilters, filter); }
 
 MomentFilter ParseMomentFilter(std::string_view text) {
-  return ParseKeyword(kMomentFilters, "filter of moment formats", text);
+  return ParseKeyword(kMomentFilters, "moment filter", text);
 }
 
 std::string_view ToString(MomentFilter filter) { return KeywordToString(kMomentFilters, filter); }

@@ -1,4 +1,4 @@
-// The table of optimisers. Parser, help and docs/optimizers.md read it.
+// The table of optimisers, which the parser, the help texts and docs/optimizers.md use.
 #pragma once
 
 #include <memory>
@@ -10,27 +10,27 @@
 
 namespace numsim {
 
-// Makes the rule of one parameter. Both live as long as the rule. May throw Error for numbers that
-// the optimiser does not take.
+// Creates the rule for one parameter. The configuration and the parameter must outlive the rule.
+// May throw Error for configuration values that the optimiser does not accept.
 using MakeOptimizerRule = std::unique_ptr<OptimizerRule>(const OptimizerConfig& config,
                                                          const Parameter<float>& parameter);
 MakeOptimizerRule MakeAdamW, MakeStableAdamW;  // optimizer_adam.cc
 MakeOptimizerRule MakeSgd, MakeLion;           // optimizer_momentum.cc
 
-// An optimiser.
+// A row of the table: one optimiser.
 struct OptimizerKindRow {
   std::string_view name = {};    // optimizer.kind
   std::string_view source = {};  // a key of docs/references.md
-  std::string_view state = {};   // formulas of docs/optimizers.md
+  std::string_view state = {};   // formula for docs/optimizers.md
   std::string_view direction = {};
   MakeOptimizerRule* make = nullptr;
-  // A tensor's learning rate is divided by RMS / stable.threshold where that is above 1.
+  // If true, a tensor's learning rate is divided by RMS / stable.threshold when that exceeds 1.
   bool clips_by_rms = false;
 };
 
-// All of them, in the order of messages and docs.
+// Returns all rows, in the order in which messages and docs list them.
 std::span<const OptimizerKindRow> OptimizerKindRows();
-// "adamw, stable-adamw, ...".
+// Returns "adamw, stable-adamw, ...".
 std::string OptimizerKindNames();
 
 }  // namespace numsim

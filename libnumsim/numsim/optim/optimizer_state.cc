@@ -20,14 +20,14 @@ std::span<const std::byte> StateReader::FindOfLength(std::string_view name, size
   const std::span<const std::byte> bytes = Find(name);
   if (bytes.size() != length) {
     throw Error::Format(
-        "optimiser state: '{}' has {} bytes and not {}", name, bytes.size(), length);
+        "optimiser state: '{}' has {} bytes, expected {}", name, bytes.size(), length);
   }
   return bytes;
 }
 
 void StateReader::CheckAllFound() const {
   for (size_t i = 0; i < pieces_.size(); ++i) {
-    if (!found_[i]) throw Error::Format("optimiser state: '{}' is not known", pieces_[i].name);
+    if (!found_[i]) throw Error::Format("optimiser state: '{}' is unknown", pieces_[i].name);
   }
 }
 

@@ -1,4 +1,4 @@
-// State of an optimiser as named pieces of bytes.
+// The state of an optimiser as named pieces of bytes.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace numsim {
 
-// A piece of state for a checkpoint, in the byte order of the machine.
+// One piece of state for a checkpoint, in the machine's byte order.
 struct NamedBytes {
   std::string name;
   std::vector<std::byte> bytes;
@@ -23,23 +23,23 @@ NamedBytes SaveValues(std::string name, std::span<const T> values) {
   return {std::move(name), {bytes.begin(), bytes.end()}};
 }
 
-// Hands out pieces by name and notices those that nobody asked for.
+// Looks up pieces by name, and detects pieces that were never looked up.
 class StateReader {
  public:
-  // The pieces must live as long.
+  // The pieces must outlive the reader.
   explicit StateReader(std::span<const NamedBytes> pieces);
 
-  // Throws Error "optimiser state: 'NAME' is missing".
+  // Returns the bytes of the piece. Throws Error "optimiser state: 'NAME' is missing".
   std::span<const std::byte> Find(std::string_view name);
 
-  // Fills `values`. Throws Error naming the piece when it is missing or of another length.
+  // Fills `values`. Throws Error naming the piece if it is missing or has another length.
   template <typename T>
   void Read(std::string_view name, std::span<T> values) {
     const std::span<const std::byte> bytes = FindOfLength(name, values.size_bytes());
     if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
   }
 
-  // Throws Error naming the first piece that was not asked for.
+  // Throws Error naming the first piece that was not looked up.
   void CheckAllFound() const;
 
  private:

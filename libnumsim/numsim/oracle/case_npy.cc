@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kPieceRows = size_t{1} << 14;
 
-// Unsigned integers that .npy files hold, narrowest first.
+// Unsigned integer types of .npy files, narrowest first.
 constexpr ElementType kTypes[] = {
     ElementType::kU8, ElementType::kU16, ElementType::kU32, ElementType::kU64};
 
@@ -25,7 +25,7 @@ bool IsUnsigned(ElementType type) {
   return std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
 }
 
-// Calls work(pointer to the elements) with the type of the array's elements.
+// Calls work(pointer to the elements) with a pointer of the array's element type.
 template <typename Bytes, typename Work>
 void WithElements(Bytes& array, Work work) {
   switch (ElementBytes(array.type)) {
@@ -45,7 +45,8 @@ struct Fault {
   uint64_t value;
 };
 
-// Adds rows [begin, end) to `tally`; the first number that does not fit stops it.
+// Adds rows [begin, end) to `tally`. Stops at the first number that does not fit its column and
+// returns it.
 template <typename Element>
 std::optional<Fault> AddRows(const Element* elements,
                              size_t begin,
@@ -70,7 +71,7 @@ void CheckShape(const Array& array,
   const size_t least = columns.WithoutFlags();
   if (!IsUnsigned(array.type)) {
     throw Error::Format(
-        "{}: elements are {}, expected unsigned integers", path, ToString(array.type));
+        "{}: element type is {}, expected unsigned integers", path, ToString(array.type));
   }
   const bool good = array.shape.size() == 2 && columns.IsWidth(array.shape[1]) &&
                     (!require_flags || array.shape[1] > least);
@@ -81,7 +82,7 @@ void CheckShape(const Array& array,
                         ShapeToString(array.shape),
                         require_flags ? columns.all.size() : least,
                         columns.Names(require_flags ? columns.all.size() : least),
-                        optional_flags ? ", or one column more with flags" : "");
+                        optional_flags ? ", or one more column for flags" : "");
   }
   if (array.shape[0] == 0) throw Error::Format("{}: no cases", path);
 }
@@ -98,7 +99,7 @@ Array CaseArray(const CaseRows& rows, const std::filesystem::path& path) {
     return 8 * ElementBytes(t) >= static_cast<size_t>(widest->bits);
   });
   if (type == std::end(kTypes)) {
-    throw Error::Format("{}: column {} has {} bits, more than an element of a .npy file here",
+    throw Error::Format("{}: column {} has {} bits, too many for an element of a .npy file",
                         path.string(),
                         widest->name,
                         widest->bits);

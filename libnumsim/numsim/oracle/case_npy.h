@@ -1,5 +1,5 @@
-// Cases as arrays: shape (cases, columns), unsigned integers of the smallest type that holds every
-// column.
+// Reads and writes cases as arrays of shape (cases, columns). The elements are unsigned integers of
+// the smallest type that holds every column.
 #pragma once
 
 #include <filesystem>
@@ -10,14 +10,15 @@
 
 namespace numsim {
 
-// The rows as an array, made on all threads. Throws Error that begins with `path` when a column has
-// more bits than an element of a .npy file here can have.
+// Returns the rows as an array. Uses all threads. Throws Error that begins with `path` if a column
+// has more than 64 bits, the widest element that numsim writes to a .npy file.
 Array CaseArray(const CaseRows& rows, const std::filesystem::path& path);
 
-// Adds every case of a .npy file to `total`, on all threads; `place` of a case is its row, from 0
-// on. The number of columns says whether there are flags, which `require_flags` demands. Throws
-// Error that begins with `path`: another type or shape, a number that its column cannot hold (row
-// and column are named), no cases.
+// Adds every case of a .npy file to `total`. Uses all threads. The `place` of a case is its row,
+// counted from 0. The number of columns determines whether the cases include flags; if
+// `require_flags` is true, they must. Throws Error that begins with `path` if the element type or
+// the shape is wrong, if a number does not fit into its column (the message names row and column),
+// or if there are no cases.
 void TallyNpy(const std::filesystem::path& path,
               const CaseColumns& columns,
               bool require_flags,

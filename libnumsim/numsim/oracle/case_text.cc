@@ -10,7 +10,7 @@ namespace {
 constexpr uint8_t kBlank = 0xFE;
 constexpr uint8_t kOther = 0xFF;
 
-// What each byte means in a row: a digit's value, kBlank or kOther.
+// The meaning of each byte in a row: the value of a digit, kBlank or kOther.
 constexpr std::array<uint8_t, 256> kByteMeanings = [] {
   std::array<uint8_t, 256> meanings{};
   meanings.fill(kOther);

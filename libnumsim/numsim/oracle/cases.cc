@@ -13,13 +13,13 @@ namespace numsim {
 namespace {
 
 constexpr int kMaxFullBits = 32;
-// Formats of at most that many bits give all their codes to `edges`: as one of several operands, as
-// the only one.
+// Formats of at most this many bits contribute all their codes to `edges`: as one of several
+// operands, and as the only operand.
 constexpr int kAllCodes = 6;
 constexpr int kAllCodesOfOne = 8;
-constexpr int kWidestTarget = 16;  // of which every value is tried
+constexpr int kWidestTarget = 16;  // widest result format of which every value is tried
 
-// The awkward numbers of an operand, the most awkward first.
+// Returns the edge codes or integers of an operand, the most important ones first.
 std::vector<uint64_t> AwkwardNumbers(const Operation& operation, const Column& column) {
   const bool only = operation.operands() == 1;
   const auto& target = operation.results()[0].format;
@@ -39,7 +39,7 @@ std::vector<uint64_t> AwkwardNumbers(const Operation& operation, const Column& c
   return list.codes();
 }
 
-// How many numbers each of several operands may have.
+// Returns the maximum length of the list of each of several operands.
 size_t LengthLimit(size_t operands, size_t random_combinations) {
   const double all = static_cast<double>(kEdgeProduct) / static_cast<double>(random_combinations);
   return static_cast<size_t>(std::pow(all, 1.0 / static_cast<double>(operands)));
@@ -69,7 +69,7 @@ uint64_t FullCount(const std::vector<Column>& columns) {
   for (const Column& column : columns) bits += column.bits;
   if (bits > kMaxFullBits) {
     throw Error::Format(
-        "--level full: 2^{} cases, at most 2^{} are made; use random:N", bits, kMaxFullBits);
+        "--level full: 2^{} cases exceed the maximum of 2^{}; use random:N", bits, kMaxFullBits);
   }
   return uint64_t{1} << bits;
 }
@@ -88,7 +88,7 @@ CaseLevel ParseCaseLevel(std::string_view text, uint64_t seed) {
       return {.kind = CaseLevel::Kind::kRandom, .count = count, .seed = seed};
     }
   }
-  throw Error::Format("--level '{}' is not one of edges, full, random:N with N from 1", text);
+  throw Error::Format("--level '{}' is not one of edges, full, random:N with N >= 1", text);
 }
 
 std::string ToString(const CaseLevel& level) {
@@ -141,7 +141,7 @@ void CaseGenerator::Case(uint64_t i, std::span<uint64_t> inputs) const noexcept 
   } else {
     const uint64_t seed = level_.kind == CaseLevel::Kind::kRandom ? level_.seed : 0;
     RandomCase(columns_, {shape_, operands_, length_}, seed, i, inputs);
-    if (i * operands_ < rows_.size()) {  // made up; random bits stay
+    if (i * operands_ < rows_.size()) {  // a constructed row; the random bits stay
       std::copy_n(
           rows_.begin() + static_cast<std::ptrdiff_t>(i * operands_), operands_, inputs.begin());
     }

@@ -1,20 +1,23 @@
-// Which cases of an operation to test.
+// Levels of test cases: the cases of an operation that are generated.
 //
-// edges     Element-wise: every combination of the awkward codes of each column: zeros, ends of
-//           subnormals and binades, one and its neighbours, largest values, infinities, NaNs; all
-//           codes of formats of up to 6 bits, up to 8 bits as the only operand. A single operand
-//           also gets codes around integers and, where the result's format is narrower and of at
-//           most 16 bits, every value of that, every midpoint, and their neighbours on both sides.
-//           Integers: ends of ranges, powers of two, ties of the result, their neighbours. Random
-//           bits: 0, all ones, half, half - 1. Lists are cut so that at most kEdgeProduct
-//           combinations remain; those of a single operand are not cut. Lists ascend; the last
-//           column runs fastest.
-//           Blocks and dots: the made-up rows of edge_rows.h, then kRandomEdgeRows as in random:N.
-//           Their random bits are those of random:N with seed 0 throughout.
-// full      Every combination of codes, the last column fastest: 2^32 cases at most.
-// random:N  N cases. Even cases are uniform in bits. Odd cases are finite with exponents close to
-//           each other, in a*b+c and dots such that terms cancel; integers of uniform length. Case
-//           i is a pure function of (operation, seed, i).
+// edges     Element-wise operations: every combination of the edge codes of each column. These are
+//           zeros, ends of subnormals and binades, one and its neighbours, largest values,
+//           infinities and NaNs. Formats of up to 6 bits contribute all their codes, and the format
+//           of a single operand does so up to 8 bits. A single operand also gets codes around
+//           integers. If the result's format is narrower and has at most 16 bits, it also gets
+//           every value of that format, every midpoint, and their neighbours on both sides.
+//           Integers: ends of ranges, powers of two, ties of the result, and their neighbours.
+//           Random bits: 0, all ones, half, half - 1. The lists of several operands are truncated
+//           so that at most kEdgeProduct combinations remain; the list of a single operand is not.
+//           Lists ascend, and the last column varies fastest.
+//           Blocks and dot products: the constructed rows of EdgeRows() (internal/case_makers.h),
+//           then kRandomEdgeRows rows as in random:N. The random bits of all these rows are those
+//           of random:N with seed 0.
+// full      Every combination of codes, at most 2^32 cases. The last column varies fastest.
+// random:N  N cases. Even cases have uniform bits. Odd cases have finite operands with exponents
+//           close to each other, and integers of uniform length; in half of them, the terms of a
+//           sum cancel (a + b, a*b + c, dot products). Case i is a pure function of (operation,
+//           seed, i).
 #pragma once
 
 #include <cstdint>
@@ -35,24 +38,24 @@ inline constexpr uint64_t kRandomEdgeRows = 256;
 struct CaseLevel {
   enum class Kind : uint8_t { kEdges, kFull, kRandom };
   Kind kind = Kind::kEdges;
-  uint64_t count = 0;  // of kRandom
-  uint64_t seed = 0;   // of kRandom
+  uint64_t count = 0;  // number of cases of kRandom
+  uint64_t seed = 0;   // seed of kRandom
 
   friend bool operator==(const CaseLevel&, const CaseLevel&) = default;
 };
-// Reads edges, full or random:N with N >= 1. Throws Error for anything else.
+// Parses "edges", "full" or "random:N" with N >= 1. Throws Error for any other text.
 CaseLevel ParseCaseLevel(std::string_view text, uint64_t seed = 0);
-// The text that ParseCaseLevel reads.
+// Returns the text that ParseCaseLevel() parses to `level`; the seed is not part of it.
 std::string ToString(const CaseLevel& level);
 
-// The cases of a level in a fixed order. Keeps no reference to the operation.
+// Generates the cases of a level in a fixed order. Keeps no reference to the operation.
 class CaseGenerator {
  public:
-  // Throws Error when `full` has more than 2^32 cases, naming how many.
+  // Throws Error that states the number of cases if level `full` would have more than 2^32.
   CaseGenerator(const Operation& operation, const CaseLevel& level);
 
   uint64_t size() const { return size_; }
-  // Fills `inputs` (size operation.inputs().size()) with case i < size(). Safe from several
+  // Fills `inputs` (size operation.inputs().size()) with case i < size(). Safe to call from several
   // threads; allocates nothing.
   void Case(uint64_t i, std::span<uint64_t> inputs) const noexcept;
 
@@ -63,22 +66,22 @@ class CaseGenerator {
   size_t operands_ = 0;
   size_t length_ = 1;
   uint64_t size_ = 0;
-  std::vector<std::vector<uint64_t>> lists_;  // edges of element-wise operations, by column
-  std::vector<uint64_t> rows_;                // edges of blocks, row by row
+  std::vector<std::vector<uint64_t>> lists_;  // edge codes of element-wise operations, per column
+  std::vector<uint64_t> rows_;  // edge rows of blocks and dot products, one after the other
 };
 
-// Cases of a level as rows of columns, with or without the right answers, as text or as an array.
+// Cases of a level as rows of columns, with or without the expected results.
 
 class CaseRows {
  public:
-  // Inputs alone, or with results and flags. Throws Error as CaseGenerator. Keeps a reference to
-  // the operation.
+  // Each row holds the inputs, and also the results and flags if `results` is true. Throws Error if
+  // level `full` would have more than 2^32 cases. Keeps a reference to the operation.
   CaseRows(const Operation& operation, const CaseLevel& level, bool results);
 
   const std::vector<Column>& columns() const { return columns_; }
   uint64_t size() const { return generator_.size(); }
 
-  // Fills `row` (size columns().size()) with row i < size(). Safe from several threads.
+  // Fills `row` (size columns().size()) with row i < size(). Safe to call from several threads.
   void Row(uint64_t i, std::span<uint64_t> row) const noexcept;
 
  private:
@@ -88,25 +91,27 @@ class CaseRows {
   bool results_;
 };
 
-// Hands the rows as text (see case_text.h) to `write`, in order, some MiB at a time. They are made
-// on all threads.
+// Formats the rows as text (format: see case_text.h) on all threads, and passes the text to `write`
+// in order, in pieces of about 256 KiB.
 void WriteCaseText(const CaseRows& rows, const std::function<void(std::string_view)>& write);
 
-// What is worked out from cases with their answers. Readers (case_text.h, case_npy.h) hand the
-// cases over on several threads; the outcome does not depend on how many.
+// Accumulates a statistic over cases and the results that an implementation gave. The readers
+// (case_text.h, case_npy.h) add the cases on several threads; the outcome does not depend on the
+// number of threads.
 
 class CaseTally {
  public:
   virtual ~CaseTally() = default;
 
-  // An empty tally with the same settings, for another part of the input.
+  // Returns an empty tally with the same settings, for another part of the input.
   virtual std::unique_ptr<CaseTally> Fresh() const = 0;
 
-  // Adds one case: inputs, results and, if the input has them, flags, each below 2^bits of its
-  // column. `place`: its line or row in the input.
+  // Adds one case. `row` holds the inputs, the results and, if the input has them, the flags; each
+  // number is below 2^bits of its column. `place` is the line or row of the case in the input.
   virtual void Add(uint64_t place, std::span<const uint64_t> row) noexcept = 0;
 
-  // Adds what Fresh() of this tally has collected from the part that follows. Deterministic.
+  // Adds the cases of `later`, a tally from Fresh() that collected the following part of the input.
+  // Deterministic.
   virtual void Append(const CaseTally& later) = 0;
 };
 

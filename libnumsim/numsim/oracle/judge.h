@@ -1,4 +1,4 @@
-// Judges cases: are the results, and the flags where there are any, the right ones?
+// Checks the results of cases, and their flags if there are any, against the operation.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@
 
 namespace numsim {
 
-// Which code a result may have where the right one is NaN.
+// The codes that are accepted for a result that must be NaN.
 enum class NanRule : uint8_t {
-  kExact,  // the canonical NaN alone
+  kExact,  // only the canonical NaN
   kAny,    // every NaN of the format
 };
-// exact, any. Throws Error that names --nan for anything else.
+// Parses "exact" or "any". Throws Error that names --nan for any other text.
 NanRule ParseNanRule(std::string_view text);
 
 struct Mismatch {
   uint64_t place = 0;              // line or row of the input
-  std::vector<uint64_t> row;       // inputs, results and, if judged, flags as they came
-  std::vector<uint64_t> expected;  // all right results, and the right flags
+  std::vector<uint64_t> row;       // inputs, results and, if the input has them, flags, as read
+  std::vector<uint64_t> expected;  // all expected results
   Flags expected_flags = 0;
 
   friend bool operator==(const Mismatch&, const Mismatch&) = default;
@@ -31,7 +31,7 @@ struct Mismatch {
 
 class Judge : public CaseTally {
  public:
-  // Keeps a reference to the operation, and the first `limit` mismatches.
+  // Keeps a reference to the operation, and stores the first `limit` mismatches.
   Judge(const Operation& operation, NanRule nan, size_t limit);
 
   std::unique_ptr<CaseTally> Fresh() const override;
@@ -40,13 +40,13 @@ class Judge : public CaseTally {
 
   uint64_t cases() const { return cases_; }
   uint64_t mismatches() const { return mismatches_; }
-  // Mismatches whose results are right.
+  // Number of mismatches with correct results and wrong flags.
   uint64_t wrong_in_flags_alone() const { return wrong_in_flags_alone_; }
-  // Whether the cases came with flags.
+  // True if any of the cases had flags.
   bool judged_flags() const { return judged_flags_; }
   const std::vector<Mismatch>& first() const { return first_; }
 
-  // Whether result `i` of the operation may be `got` where `expected` is right.
+  // Returns true if `got` is accepted as result `i` of the operation where `expected` is correct.
   bool Accepts(size_t i, uint64_t got, uint64_t expected) const noexcept;
 
  private:
@@ -54,7 +54,7 @@ class Judge : public CaseTally {
   NanRule nan_;
   size_t limit_;
   size_t inputs_;
-  std::vector<uint64_t> expected_;  // of the case at hand
+  std::vector<uint64_t> expected_;  // results of the current case
   uint64_t cases_ = 0;
   uint64_t mismatches_ = 0;
   uint64_t wrong_in_flags_alone_ = 0;
@@ -62,7 +62,7 @@ class Judge : public CaseTally {
   std::vector<Mismatch> first_;
 };
 
-// Whether column `column` holds codes of a format and `code` is one of its NaNs.
+// Returns true if `column` holds codes of a format and `code` is one of its NaNs.
 bool IsNan(const Column& column, uint64_t code) noexcept;
 
 }  // namespace numsim

@@ -10,7 +10,7 @@
 namespace numsim {
 namespace {
 
-// Finite codes numbered in the order of their values; both zeros are 0.
+// Returns the position of a finite code in the order of values; both zeros have position 0.
 int64_t Ordinal(const FormatSpec& format, uint32_t code) {
   if ((code & format.SignBit()) == 0) return code;
   if (format.sign == Sign::kTwosComplement) {
@@ -57,7 +57,7 @@ KappaMeter::KappaMeter(const Operation& operation)
   const bool any = std::any_of(
       results.begin(), results.end(), [](const Column& c) { return c.format.has_value(); });
   if (!any) {
-    throw Error::Format("--op {}: its result is no code of a format, so it has no value steps",
+    throw Error::Format("--op {}: the result is not a code of a format, so it has no value steps",
                         operation.info().name);
   }
 }

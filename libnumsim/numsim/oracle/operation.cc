@@ -42,14 +42,14 @@ void CheckOptions(const OperationRequest& r, const OptionSet& uses) {
   CheckUse(r.op, "format-c", !r.format_c.empty(), uses.format_c);
   CheckUse(r.op, "to", !r.to.empty(), uses.to);
   CheckUse(r.op, "scale-format", !r.scale_format.empty(), uses.scale_format);
-  CheckUse(r.op, "accumulator", !r.accumulation.empty(), uses.accumulation);
+  CheckUse(r.op, "accumulation-mode", !r.accumulation.empty(), uses.accumulation);
   CheckUse(r.op, "rounding", r.rounding.has_value(), uses.rounding);
   CheckUse(r.op, "overflow", r.overflow.has_value(), uses.overflow);
   CheckUse(r.op, "tininess", r.tininess.has_value(), uses.overflow);
   CheckUse(r.op, "length", r.length != 0, uses.length);
   CheckUse(r.op, "tensor-scale", r.tensor_scale, uses.tensor_scale);
   if (r.length < 0 || r.length > kMaxLength) {
-    throw Error::Format("--length {} is not within 1 and {}", r.length, kMaxLength);
+    throw Error::Format("--length {} is not between 1 and {}", r.length, kMaxLength);
   }
   if (r.rounding && r.rounding->mode == RoundingMode::kStochastic &&
       (r.rounding->random_bits < 1 || r.rounding->random_bits > 32)) {
@@ -57,7 +57,7 @@ void CheckOptions(const OperationRequest& r, const OptionSet& uses) {
   }
 }
 
-// The format that an option names, or `otherwise` where it was not given.
+// Returns the format that an option names, or `otherwise` if the option is empty.
 Format FormatOf(std::string_view option, const std::string& text, const Format& otherwise) {
   if (text.empty()) return otherwise;
   try {
@@ -82,7 +82,7 @@ ResolvedRequest Resolve(const OperationRequest& r, const OptionSet& uses) {
   resolved.accumulation = r.accumulation;
   resolved.length = r.length;
   resolved.tensor_scale = r.tensor_scale;
-  const bool block = uses.wide_source && uses.length;  // quantisation clamps [OCP-MX]
+  const bool block = uses.wide_source && uses.length;  // quantisation saturates [OCP-MX]
   resolved.plan =
       MakeEncodePlan(resolved.to.spec,
                      r.rounding.value_or(Rounding{}),

@@ -1,10 +1,10 @@
-// Operations of the oracle by name: what a case of test vectors consists of and what the right
-// answer is.
+// Operations of the oracle by name. An operation defines the columns of its test cases and computes
+// the reference results.
 //
 // A case is a row of columns, each an unsigned number of a stated width in bits: first the
-// operands, then (in a stochastic mode) the random bits R, one column for each rounding; the answer
-// adds the result columns and, if wanted, the flags (8 bits, flags.h). Element-wise operations have
-// one result; block operations several.
+// operands, then (in a stochastic mode) the random bits R, one column per rounding. The reference
+// results add the result columns and, on request, the flags (8 bits, rounding/flags.h).
+// Element-wise operations have one result, block operations have several.
 #pragma once
 
 #include <cstddef>
@@ -22,50 +22,50 @@
 
 namespace numsim {
 
-// Names of Tininess: after, before.
-
+// Returns "after" or "before".
 std::string_view ToString(Tininess tininess);
-// Inverse of Name. Throws Error that names the value and lists the valid ones.
+// Inverse of ToString(). Throws Error that names the value and lists the valid ones.
 Tininess ParseTininess(std::string_view text);
 
 enum class ColumnKind : uint8_t {
-  kCode,     // of a format
-  kInteger,  // two's complement if signed
+  kCode,     // a code of a format
+  kInteger,  // an integer, in two's complement if signed
   kTruth,    // 0 or 1
-  kRandom,   // R of stochastic rounding
+  kRandom,   // the random bits R of stochastic rounding
 };
 
 struct Column {
   std::string name;  // "a", "b", "a[3]", "random", "result", "scale", "q[3]", ...
   int bits = 0;      // 1..64
   ColumnKind kind = ColumnKind::kCode;
-  std::optional<Format> format = std::nullopt;  // of kCode
-  bool is_signed = false;                       // of kInteger
+  std::optional<Format> format = std::nullopt;  // set for kCode
+  bool is_signed = false;                       // for kInteger
 
-  // Hex digits of a value, leading zeros included, as TestFloat prints them.
+  // Number of hexadecimal digits of a value, including leading zeros, as TestFloat prints them.
   int Digits() const { return (bits + 3) / 4; }
 };
 
-// What the user asks for. An option left empty has the default stated here; one that the operation
-// does not use is an error if it is given (see OperationInfo::options).
+// The user's request for an operation. An option that is left empty has the default stated here.
+// It is an error to set an option that the operation does not use (see OperationInfo::options).
 struct OperationRequest {
   // ("= {}" lets a designated initialiser leave members out without a warning.)
   std::string op = {};        // a name of OperationTable()
-  std::string format = {};    // of the operands, of the result of from-*; required, but for convert
-                              // and quantize-*: fp32
-  std::string format_b = {};  // of the second operand: as `format`
-  std::string format_c = {};  // of the third: as `to`
-  std::string to = {};        // of the result: as `format`; convert and quantize-mx require it
-  std::string scale_format = {};          // of the scales of scaled-*: binary8p1uf
-  std::string accumulation = {};          // of dot: exact
-  std::optional<Rounding> rounding = {};  // rne
-  std::optional<Overflow> overflow = {};  // nonsaturate; quantize-*: saturate
-  std::optional<Tininess> tininess = {};  // after rounding
-  int length = 0;                         // elements of a block: 32 for MX, 16 for NVFP4 and dot
+  std::string format = {};    // format of the operands, and of the result of from-*. Required,
+                              // except for convert and quantize-*, where the default is fp32
+  std::string format_b = {};  // format of the second operand; default: `format`
+  std::string format_c = {};  // format of the third operand; default: `to`
+  std::string to = {};        // format of the result; default: `format`. Required for convert and
+                              // quantize-mx
+  std::string scale_format = {};          // format of the scales of scaled-*; default: binary8p1uf
+  std::string accumulation = {};          // accumulation mode of dot; default: exact
+  std::optional<Rounding> rounding = {};  // default: rne
+  std::optional<Overflow> overflow = {};  // default: nonsaturate; saturate for quantize-*
+  std::optional<Tininess> tininess = {};  // default: after rounding
+  int length = 0;             // elements per block; default: 32 for MX, 16 for NVFP4 and dot
   bool tensor_scale = false;  // quantize-nvfp4: one more operand, the scale of the tensor
 };
 
-// What of a request an operation uses.
+// The options that an operation uses.
 struct OptionSet {
   bool wide_source = false;  // `format` is fp32 by default, and `to`, if used, is required
   bool format_b = false;
@@ -74,7 +74,7 @@ struct OptionSet {
   bool scale_format = false;
   bool accumulation = false;
   bool rounding = false;
-  bool overflow = false;  // and tininess
+  bool overflow = false;  // also stands for tininess
   bool length = false;
   bool tensor_scale = false;
 };
@@ -85,14 +85,14 @@ struct OperationInfo {
   bool has_flags;
   OptionSet options;
 };
-// Every operation, in the order in which they are listed.
+// Returns every operation, in the order in which they are listed to the user.
 std::span<const OperationInfo> OperationTable();
 
-// What good cases of an operation look like (cases.h).
+// Shape of an operation; determines which cases are generated for it (cases.h).
 enum class CaseShape : uint8_t {
   kElementwise,
   kProductSum,  // a * b + c
-  kBlock,       // a run of operands that share a scale
+  kBlock,       // a block of operands that share a scale
   kDot,         // pairs of operands, a[0] .. a[N-1] b[0] .. b[N-1]
 };
 
@@ -110,11 +110,12 @@ class Operation {
   bool has_flags() const { return info_.has_flags; }
   // Number of leading inputs that are not random bits.
   size_t operands() const { return operands_; }
-  // Elements of a block or of a dot product; 1 for element-wise operations.
+  // Number of elements of a block or of a dot product; 1 for element-wise operations.
   size_t length() const { return length_; }
 
-  // Fills results (size results().size()) from inputs (size inputs().size(), each below 2^bits);
-  // returns the flags, 0 without has_flags(). Safe to call from several threads; allocates nothing.
+  // Fills `results` (size results().size()) from `inputs` (size inputs().size(), each below
+  // 2^bits). Returns the flags, or 0 if has_flags() is false. Safe to call from several threads;
+  // allocates nothing.
   virtual Flags Evaluate(std::span<const uint64_t> inputs,
                          std::span<uint64_t> results) const noexcept = 0;
 
@@ -128,13 +129,13 @@ class Operation {
   size_t length_ = 1;
 };
 
-// Throws Error naming the option at fault: unknown operation, format or accumulator, an option that
-// is missing or that the operation does not use.
+// Creates the requested operation. Throws Error that names the option at fault: an unknown
+// operation, format or accumulation mode, an option that is missing, or one that the operation does
+// not use.
 std::unique_ptr<Operation> MakeOperation(const OperationRequest& request);
 
-// The columns of a case together with its answer, in the order in which files hold them.
-
-// Inputs, results and last, where the operation has them, the flags: TestFloat's order [TestFloat].
+// The columns of a case with its results, in the order of files and of TestFloat [TestFloat]:
+// inputs, results and last, if the operation has them, the flags.
 struct CaseColumns {
   std::vector<Column> all;
   size_t inputs = 0;
@@ -142,17 +143,18 @@ struct CaseColumns {
   bool has_flags = false;
 
   size_t WithoutFlags() const { return inputs + results; }
-  // Whether rows of that many columns hold a case with its answer; the flags may be missing.
+  // Returns true if a row of that many columns is a case with its results. Flags are optional.
   bool IsWidth(size_t columns) const {
     return columns == WithoutFlags() || (has_flags && columns == all.size());
   }
-  // The names of the first `count` columns, "a b result", for messages; long lists are cut.
+  // Returns the names of the first `count` columns for messages, as in "a b result". Long lists are
+  // abbreviated.
   std::string Names(size_t count) const;
 };
 
 CaseColumns ColumnsOf(const Operation& operation);
 
-// The largest number of that many bits, 1..64.
+// Returns the largest number of `bits` bits. Requires 1 <= bits <= 64.
 constexpr uint64_t LargestOf(int bits) { return ~uint64_t{0} >> (64 - bits); }
 
 }  // namespace numsim

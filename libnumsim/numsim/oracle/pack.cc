@@ -29,23 +29,24 @@ constexpr const char* kManifestName = "manifest.json";
 
 constexpr std::string_view kReadme = R"(# Test vectors of numsim {0}: {1}
 
-manifest.json lists the files: operation, formats, rounding, columns, number of cases, SHA-256, and the
-command that writes the file.
+manifest.json lists the files with operation, formats, rounding, columns, number of cases, SHA-256,
+and the command that writes the file.
 
-One case a line. Columns are codes as hexadecimal digits without prefix, one blank between them: the
-inputs, the results, and last the exception flags where the operation has them. Random bits of
-stochastic rounding are an input. Flags: 01 inexact, 02 underflow, 04 overflow, 08 divide by zero,
-10 invalid.
+Each line is one case. Columns are codes as hexadecimal digits without a prefix, separated by one
+blank: the inputs, the results, and last the exception flags, if the operation has them. The random
+bits of stochastic rounding are an input. Flags: 01 inexact, 02 underflow, 04 overflow,
+08 divide by zero, 10 invalid.
 
-To judge an implementation, give it the inputs of each line and compare its results; or let it write
-inputs and results and pipe them into `numsim oracle check` with the options of the command in the
-manifest. `numsim oracle check --pack DIR` checks the digests and that a version of numsim gives the
-same results.
+To check an implementation, give it the inputs of each line and compare its results. Or let it write
+inputs and results, and pipe them into `numsim oracle check` with the options of the command in the
+manifest. `numsim oracle check --pack DIR` checks the digests, and checks that your version of
+numsim gives the same results.
 {2})";
 
 constexpr std::string_view kDraftNote = R"(
-The formats and operations are those of a draft of IEEE P3109, which is not for claims of conformance.
-An implementation that agrees with these files was checked against them, no more.
+The formats and operations are those of a draft of IEEE P3109, which must not be used to claim
+conformance. An implementation that agrees with these files has been checked against them, and no
+more than that.
 )";
 
 std::string ReadmeText(std::string_view set) {
@@ -60,7 +61,7 @@ void MakeEmptyDirectory(const fs::path& directory) {
     throw Error::Format("{}: cannot create the directory", directory.string());
   }
   if (!fs::is_empty(directory, error) || error) {
-    throw Error::Format("{}: is not empty, expected a new directory", directory.string());
+    throw Error::Format("{}: the directory is not empty", directory.string());
   }
 }
 
@@ -133,7 +134,7 @@ std::string PackCommand(const PackEntry& entry) {
   add("format-c", request.format_c);
   add("to", request.to);
   add("scale-format", request.scale_format);
-  add("accumulator", request.accumulation);
+  add("accumulation-mode", request.accumulation);
   if (request.rounding) {
     add("rounding", ToString(request.rounding->mode));
     if (request.rounding->mode == RoundingMode::kStochastic) {
@@ -159,7 +160,7 @@ void WritePack(const fs::path& directory,
                std::span<const PackEntry> entries) {
   std::set<std::string> names;
   for (const PackEntry& entry : entries) {
-    MakeOperation(entry.request);  // an entry at fault is found before anything is written
+    MakeOperation(entry.request);  // throws for an invalid entry before anything is written
     const bool is_new = names.insert(PackFileName(entry)).second;
     NUMSIM_CHECK(is_new, "{} twice in a pack", PackFileName(entry));
   }

@@ -1,9 +1,9 @@
 // Packs: directories of test vectors that another project can check in.
 //
-// A pack holds text files of cases with their right answers (case_text.h), README.md, and
-// manifest.json, which lists the files: operation, formats, rounding, columns, number of cases,
-// SHA-256. The same version writes the same bytes on every machine. The manifest is written last,
-// so a directory without one is not a pack.
+// A pack consists of text files of cases with their expected results (case_text.h), a README.md,
+// and a manifest.json. The manifest lists the files with operation, formats, rounding, columns,
+// number of cases and SHA-256. The same version of numsim writes the same bytes on every machine.
+// The manifest is written last, so a directory without one is not a complete pack.
 #pragma once
 
 #include <cstdint>
@@ -23,44 +23,46 @@ struct PackSetInfo {
   std::string_view name;
   std::string_view summary;  // one line
 };
-// standard, p3109-minimal.
+// Returns the sets of files that can be written as a pack: standard and p3109-minimal.
 std::span<const PackSetInfo> PackSets();
 
-// One file of a pack. Rounding, overflow and tininess are set where the operation has them.
+// One file of a pack. Rounding, overflow and tininess are set if the operation uses them.
 struct PackEntry {
   OperationRequest request;
   CaseLevel level;
 };
-// The files of a set, in their order. Throws Error that names --set when there is none of that
-// name.
+// Returns the files of a set in the order of the pack. Throws Error that names --set if no set has
+// this name.
 std::vector<PackEntry> PackEntries(std::string_view set);
 
-// "add-e4m3fn-rne-full.txt": unique within a set.
+// Returns the name of the file, for example "add-e4m3fn-rne-full.txt". Names are unique within a
+// set.
 std::string PackFileName(const PackEntry& entry);
-// The command that writes the file: "numsim oracle gen --op add ...".
+// Returns the command that writes the file: "numsim oracle gen --results --op add ...".
 std::string PackCommand(const PackEntry& entry);
 
-// Writes the pack. Throws Error that names the directory when it exists and is not empty, or when
-// something cannot be written.
+// Writes a set of files as a pack. Throws Error that names the directory or file if the directory
+// exists and is not empty, or if something cannot be written.
 void WritePack(const std::filesystem::path& directory, std::string_view set);
-// The same for a list of files, with `set` as the name that the manifest tells.
+// Writes the files of `entries` as a pack. The manifest states `set` as its name.
 void WritePack(const std::filesystem::path& directory,
                std::string_view set,
                std::span<const PackEntry> entries);
 
-// A file as the manifest describes it.
+// One file of a pack as described by the manifest.
 struct PackFile {
   std::string path;  // relative to the manifest
   OperationRequest request;
   uint64_t cases = 0;
   std::string sha256;
 };
-// Reads the manifest of a pack. Throws Error that names the file and the field at fault.
+// Reads the manifest of a pack. Throws Error that names the file and the entry at fault.
 std::vector<PackFile> ReadPack(const std::filesystem::path& directory);
 
-// Compares the digest of every file with the manifest, then judges every case, and reports each
-// file with its verdict. Throws Error naming the file that is missing or whose digest or number of
-// cases differs. `limit`: mismatches kept of each file.
+// Compares the digest of every file with the manifest. Then checks every case and calls `report`
+// for each file. The Judge passed to `report` stores the first `limit` mismatches of the file.
+// Throws Error that names the file if a file is missing, or if its digest or its number of cases
+// differs from the manifest.
 void CheckPack(const std::filesystem::path& directory,
                size_t limit,
                const std::function<void(const PackFile&, const Operation&, const Judge&)>& report);

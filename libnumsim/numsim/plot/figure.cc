@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A hidden directory beside the figure, gone at the end: gnuplot writes its files there, under the
-// names that the script gives them.
+// A hidden temporary directory next to the figure, removed on destruction. gnuplot writes its files
+// there, under the names that the script chooses.
 class DrawingDirectory {
  public:
   explicit DrawingDirectory(const fs::path& parent) {
@@ -44,14 +44,15 @@ class DrawingDirectory {
   fs::path path_;
 };
 
-// --default-settings: a user's own start-up file must not change the figure.
+// Runs gnuplot with --default-settings, so that a user's start-up file does not affect the figure.
 std::optional<ChildResult> RunGnuplot(std::vector<std::string> arguments,
                                       const fs::path& directory) {
   arguments.insert(arguments.begin(), {"gnuplot", "--default-settings"});
   return RunProgram(arguments, directory, {{"LC_ALL", "C.UTF-8"}, {"TZ", "UTC"}});
 }
 
-// cairo puts the time into the PDF. A text of the same length keeps the file's offsets right.
+// Replaces the creation time that cairo writes into the PDF by 1970. The new text has the same
+// length, which keeps the file's offsets valid.
 std::string WithFixedDate(std::string pdf) {
   constexpr std::string_view kKey = "/CreationDate (D:";
   constexpr std::string_view kEpoch = "19700101000000";

@@ -1,5 +1,5 @@
-// Figures as data, drawn by gnuplot. A figure is a self-contained gnuplot script (its data are in
-// the script) beside the SVG and the PDF made from it.
+// Figures as data, drawn by gnuplot. A figure is written as a self-contained gnuplot script, which
+// includes the data, together with the SVG and the PDF made from it.
 #pragma once
 
 #include <filesystem>
@@ -8,24 +8,24 @@
 
 namespace numsim {
 
-// One curve. x, y have equal lengths; points whose x or y is not finite (or not positive on a log
-// axis) are left out, and the line is interrupted there. low and high are empty or as long as y:
-// the error band; an end of it that a log axis cannot show is drawn at the least value shown.
-// Series of the same `style` in different panels get the same colour, dash and marker; style counts
-// from 0 through a colour-blind safe palette (Okabe-Ito).
+// One curve. x and y have equal lengths. Points whose x or y is not finite (or not positive on a
+// log axis) are left out, and the line is interrupted there. low and high, the ends of the error
+// band, are empty or as long as y; an end that a log axis cannot show is drawn at the least value
+// shown. Series of the same `style` have the same colour, dash and marker in all panels; styles are
+// numbered from 0 in a colour-blind safe palette [OkabeIto].
 struct Series {
-  std::string label;  // legend, shown as it is; empty: not in the legend
+  std::string label;  // legend text, without markup; empty: not in the legend
   int style = 0;
-  bool dashed = false;  // dotted, as no style is: e.g. a prediction beside its measurement
+  bool dashed = false;  // dotted, unlike any style; e.g. for a prediction next to its measurement
   bool markers = true;
   std::vector<double> x, y;
   std::vector<double> low, high;
 };
 
 struct Axis {
-  // With unit where there is one. The one text in which gnuplot's markup works: {/Italic x},
-  // x_{max}, 10^{-3}; a plain underscore is \_. Other letters and signs as UTF-8, not as {/Symbol
-  // ...}.
+  // Include the unit, if any. The only text in which gnuplot's markup works: {/Italic x}, x_{max},
+  // 10^{-3}; a plain underscore is written \_. Write other letters and symbols in UTF-8, not as
+  // {/Symbol ...}.
   std::string label;
   bool log10 = false;
   bool log2 = false;
@@ -33,35 +33,35 @@ struct Axis {
 };
 
 struct Panel {
-  std::string title;  // shown as it is; long ones are broken at blanks
+  std::string title;  // without markup; long titles are broken at blanks
   Axis x, y;
   std::vector<Series> series;
-  // Not empty: horizontal bars instead of curves, in rows of these names (shown as they are) from
-  // the top down. A point (x, y) is a bar from 0 to x in row y = 0, 1, ...; series share the height
-  // of a row. The x axis is linear; y.label is all of the y axis that counts, and of a series
-  // label, style, x and y.
+  // If not empty, the panel shows horizontal bars instead of curves, in rows with these names
+  // (without markup) from top to bottom. A point (x, y) is a bar from 0 to x in row y = 0, 1, ...;
+  // series share the height of a row. The x axis must be linear. Only the label of the y axis is
+  // used, and only label, style, x and y of a series.
   std::vector<std::string> rows = {};
 };
 
-// Panels are laid out row by row; one legend for the whole figure, from all panels' labels.
+// A figure of one or more panels, laid out row by row, with one legend for the labels of all
+// panels.
 struct Figure {
   std::string name;   // file name without extension
-  std::string title;  // as Panel's
+  std::string title;  // as Panel::title
   int columns = 1;
   std::vector<Panel> panels;
-  // The name of the CSV that the figure was computed from: a comment in the script.
+  // The name of the CSV from which the figure was computed; written as a comment in the script.
   std::string source_csv;
 };
 
-// Writes DIR/NAME.gp, and DIR/NAME.svg and DIR/NAME.pdf where gnuplot is found; `gnuplot NAME.gp`
-// in DIR draws both again. The same figure and gnuplot give the same bytes (the PDF bears the date
-// 1970). Sized for a paper column: about 3.4 in wide per column of panels, and what the names of
-// bars take beside it, sans-serif 8 pt or more. Returns the paths written, relative to `directory`.
-// Without gnuplot only the script is written. Throws Error when a file cannot be written or gnuplot
-// fails (with what it said).
+// Writes DIR/NAME.gp and, if gnuplot is found, DIR/NAME.svg and DIR/NAME.pdf. Returns the paths
+// written, relative to `directory`. `gnuplot NAME.gp` in DIR redraws both. The same figure and
+// gnuplot give the same bytes (the PDF is dated 1970). Figures are sized for a paper: about 3.4
+// inches per column of panels, plus the space for the names of bars, with sans-serif text of 8 pt
+// or more. Throws Error if a file cannot be written or gnuplot fails (with gnuplot's output).
 std::vector<std::string> DrawFigure(const Figure& figure, const std::filesystem::path& directory);
 
-// Whether a gnuplot that can write SVG and PDF is on the PATH, and its version ("" when not).
+// Returns the version of the gnuplot on the PATH; "" if there is none that can write SVG and PDF.
 std::string GnuplotVersion();
 
 }  // namespace numsim

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMaxBits = 20;  // wider targets have too many codes to list
 
-// One conversion with its random bits drawn.
+// One of the two conversions, with fixed random bits.
 struct Side {
   const ProfileConversion& conversion;
   uint32_t random;
@@ -40,8 +40,8 @@ void CheckComparable(const ProfileConversion& a, const ProfileConversion& b) {
   }
 }
 
-// Appends a run to ascending ones of the same sign, joined to the one before it where that is the
-// same difference. `first_nan` is the bits of the first NaN of that sign.
+// Appends a run to ascending runs of the same sign. Merges it with the previous run if that adjoins
+// it and has the same codes. `first_nan` has the bits of the first NaN of that sign.
 void Append(std::vector<DifferingInterval>& runs,
             const DifferingInterval& run,
             uint64_t first_nan) {
@@ -56,7 +56,8 @@ void Append(std::vector<DifferingInterval>& runs,
   runs.push_back(run);
 }
 
-// The last magnitude of [x, end] with the code of x, for a conversion monotone there.
+// Returns the last magnitude of [x, end] with the code of x. Requires a conversion that is monotone
+// there.
 uint64_t LastOfCode(const Side& side, uint64_t sign, uint64_t x, uint64_t end, uint32_t code) {
   if (side.Encode(sign | end) == code) return end;
   uint64_t low = x, high = end;  // low has the code, high does not
@@ -67,7 +68,8 @@ uint64_t LastOfCode(const Side& side, uint64_t sign, uint64_t x, uint64_t end, u
   return low;
 }
 
-// The differing runs of magnitudes [first, end] of one sign, where both sides are monotone.
+// Appends the differing runs of the magnitudes [first, end] of one sign. Requires both conversions
+// to be monotone there.
 void AppendRange(const Side& a,
                  const Side& b,
                  uint64_t sign,
@@ -106,11 +108,11 @@ std::vector<uint64_t> MergedRanges(const ProfileConversion& a, const ProfileConv
   return merged;
 }
 
-constexpr uint64_t kPiece = uint64_t{1} << 20;  // patterns of a task; divides those of one sign
+constexpr uint64_t kPiece = uint64_t{1} << 20;  // patterns per task; divides those of one sign
 constexpr uint64_t kBatch = 4096;               // divides kPiece
 
-// Append where the run before may be of the other sign: the first negative pattern follows the last
-// positive one.
+// Append for runs of both signs. The first negative pattern follows the last positive one and
+// always begins a new run.
 void AppendPattern(std::vector<DifferingInterval>& runs, const DifferingInterval& run) {
   const SourceLayout& layout = kFloat32Layout;
   if (run.first == layout.sign_bit) {
@@ -120,7 +122,7 @@ void AppendPattern(std::vector<DifferingInterval>& runs, const DifferingInterval
   }
 }
 
-// The differing runs of kBatch patterns from `begin` on.
+// Appends the differing runs of the kBatch patterns from `begin` on.
 void AppendBatch(const Side& a,
                  const Side& b,
                  uint64_t begin,

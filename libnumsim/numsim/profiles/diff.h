@@ -8,9 +8,9 @@
 
 namespace numsim {
 
-// A run of consecutive bit patterns of one sign, first <= last in magnitude, on which `a` gives one
-// code throughout and `b` another. As long as possible. NaN patterns are runs like any other, and
-// no run holds both NaN patterns and others.
+// A maximal run of consecutive source bit patterns of one sign on which conversion `a` gives one
+// code throughout and conversion `b` gives another. first <= last in magnitude. NaN patterns form
+// runs like any others, but no run contains both NaN patterns and other patterns.
 struct DifferingInterval {
   uint64_t first;  // source bits, sign included
   uint64_t last;
@@ -21,22 +21,24 @@ struct DifferingInterval {
   friend bool operator==(const DifferingInterval&, const DifferingInterval&) = default;
 };
 
+// All inputs on which two conversions differ.
 struct Difference {
-  std::vector<DifferingInterval> intervals;  // positive ones first, then negative, each ascending
-  uint64_t differing = 0;      // patterns, out of 2^32 (float32) or 2^64 (float64, modulo 2^64)
-  uint64_t differing_nan = 0;  // those of them that are NaN patterns
+  std::vector<DifferingInterval> intervals;  // positive, then negative, by ascending magnitude
+  uint64_t differing = 0;      // number of patterns, of 2^32 (float32) or 2^64 (float64); mod 2^64
+  uint64_t differing_nan = 0;  // number of NaN patterns among them
 
   friend bool operator==(const Difference&, const Difference&) = default;
 };
 
-// Exact and complete: splits both conversions' monotone ranges at every change of code by
-// bisection. Throws Error unless source types are equal and formats are equally wide and of at most
-// 20 bits. Codes are compared as bit patterns. A stochastic conversion is compared for the one
-// random register `word`, as its first element reads it (ProfileConversion::RandomOfWord).
+// Returns all inputs on which the codes of `a` and `b`, compared as bit patterns, differ. The
+// result is exact and complete: bisection finds every change of code within the monotone ranges of
+// both conversions. A stochastic conversion is compared for the single random register `word`, as
+// its first element reads it (ProfileConversion::RandomOfWord). Throws Error unless the source
+// types are equal and the formats have the same width, at most 20 bits.
 Difference Diff(const ProfileConversion& a, const ProfileConversion& b, uint32_t word = 0);
 
-// The same by trying all 2^32 float32 patterns, on all threads: what proves the other. Throws Error
-// likewise, and for float64.
+// Returns what Diff returns, computed by trying all 2^32 float32 patterns on all threads; it serves
+// to verify Diff. Throws Error as Diff does, and also for float64.
 Difference DiffByBruteForce(const ProfileConversion& a,
                             const ProfileConversion& b,
                             uint32_t word = 0);

@@ -22,13 +22,13 @@ constexpr ProfileInfo kOwnStochasticRule{"rule",
                                          true};
 constexpr std::string_view kOwnPrefix = "rule:";
 
-// A profile as a user names it.
+// A profile as named by a user.
 struct Named {
-  std::string_view name;  // in the table
-  int random_bits = 0;    // 0: the table's
+  std::string_view name;  // the name in the table
+  int random_bits = 0;    // 0: the number of the table
 };
 
-// Splits NAME:BITS, which only profiles with a free number of bits have.
+// Splits NAME or NAME:BITS. Only some profiles accept a number of random bits.
 Named SplitName(std::string_view text) {
   const size_t colon = text.find(':');
   if (colon == std::string_view::npos) return {text};
@@ -47,7 +47,7 @@ Named SplitName(std::string_view text) {
   return {name, bits};
 }
 
-// numsim's own rule as a line that serves any target.
+// Parses rule:ROUNDING,OVERFLOW. Returns numsim's own rule as a line that serves any target.
 RuleLine OwnRule(std::string_view text) {
   const std::string_view policies = text.substr(kOwnPrefix.size());
   const size_t comma = policies.find(',');

@@ -16,11 +16,11 @@
 namespace numsim {
 namespace {
 
-// How far ahead of the loop memory is asked for: far enough for the next row of a matrix that is
-// read twice, row by row.
+// The prefetch distance in elements: far enough for the next row of a matrix that is read twice,
+// row by row.
 constexpr size_t kAhead = 4 * kPiece;
-// Tiles of a transposed store: rows that fill a cache line of the output, columns for which the
-// processor's prefetch is worth its while; a tile of codes lies in the second-level cache.
+// Tiles of a transposed store. The rows fill a cache line of the output, the columns are enough for
+// the processor's prefetch to pay off, and a tile of codes fits the second-level cache.
 constexpr size_t kTileRows = 64;
 constexpr size_t kTileCols = 1024;
 
@@ -49,14 +49,15 @@ class Pieces {
   size_t cols_, per_row_, count_;
 };
 
-// The factors of the elements of a piece. `factors` holds one for each scale.
+// The factors of the elements of a piece.
 struct PieceFactors {
-  float one;          // where all are the same
-  const float* each;  // else
+  float one;          // the common factor, if all elements share one
+  const float* each;  // otherwise one factor per element; null if they share one
   float spread[kPiece + kSpreadPadding];
 
   bool AreOne() const { return each == nullptr && one == 1; }
 
+  // `factors` holds one factor per scale of the matrix.
   PieceFactors(const Piece& piece, const ScaleGrid& grid, const float* factors) {
     const float* from = factors + grid.Index(piece.row, piece.begin);
     one = *from;
@@ -70,15 +71,15 @@ struct PieceFactors {
   }
 };
 
-// out[0 .. n) = in times its factors. in may equal out.
+// Writes out[i] = in[i] times its factor, for i < n. `in` may equal `out`.
 void ScaleRun(const float* in, size_t n, const PieceFactors& factors, float* out) {
   if (factors.each != nullptr) return MultiplyEach(in, n, factors.each, out);
   if (factors.AreOne() && in == out) return;
   Multiply(in, n, factors.one, out);
 }
 
-// As much of a piece as one pass over it can scale and encode; returns how many elements that is.
-// The next piece begins `ahead` elements after this one.
+// Scales and encodes a prefix of a piece in one pass and returns its length, possibly 0. The next
+// piece begins `ahead` elements after this one.
 size_t EncodeScaled(const EncodePlan& plan,
                     const float* in,
                     size_t n,
@@ -95,8 +96,8 @@ size_t EncodeScaled(
   return 0;
 }
 
-// The codes of a piece, whose first element is `in`, and whose draws start at random.first_index.
-// Those at in + ahead come next.
+// Writes the codes of a piece. Its elements begin at `in` and its random bits at
+// random.first_index. The next piece begins at in + ahead.
 template <typename Code>
 void QuantizePiece(const EncodePlan& plan,
                    const float* in,
@@ -186,7 +187,7 @@ void QuantizeTransposed(const EncodePlan& plan,
   ParallelFor(tiles_down * tiles_across, 1, [&](size_t first, size_t last) {
     Code tile[kTileRows * kTileCols];
     for (size_t t = first; t < last; ++t) {
-      // Tiles that follow one another fill neighbouring parts of the same output rows.
+      // Consecutive tiles fill neighbouring parts of the same output rows.
       const size_t r0 = t % tiles_down * kTileRows;
       const size_t r1 = std::min(r0 + kTileRows, shape.rows);
       const size_t c0 = t / tiles_down * kTileCols;

@@ -1,9 +1,9 @@
-// Matrices to codes under given scales, and back. Scales are made by scale.h.
+// Conversion of matrices to codes under given scales, and back. scale.h computes scales.
 //
 // Matrices are row-major float32, rows x cols. Multiplication by a scale is one float32 product in
-// the default floating-point environment; the rounding to codes that follows is the exact rule.
-// The bits do not depend on backend or thread count. Under the backend cuda all but FakeQuantize
-// run on the device, and throw Error where its memory does not suffice.
+// the default floating-point environment; the product is then rounded to a code by the exact rule.
+// The bits do not depend on the backend or the thread count. Under the backend cuda all functions
+// except FakeQuantize run on the device and throw Error if its memory does not suffice.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,24 @@
 
 namespace numsim {
 
-// absmax[s] = the largest |x| over the finite elements that share scale s; 0 when there are none.
-// Infinities and NaN are left out, so one of them does not spoil the scale of its neighbours.
-// Requires in.size() == shape.Elements() and absmax.size() == layout.Count().
+// Writes absmax[s] = the largest |x| over the finite elements that share scale s, or 0 if there are
+// none. Infinities and NaN are ignored, so that they do not spoil the scale of their neighbours.
+// Requires in.size() == shape.Elements() and absmax.size() == layout.Count(rows, cols).
 void Absmax(std::span<const float> in,
             MatrixShape shape,
             const ScaleLayout& layout,
             std::span<float> absmax);
 
-// The largest |x| with infinities counted in; a quiet NaN if there is one; 0 for none.
+// Returns the largest |x|, infinities included; a quiet NaN if any element is NaN; 0 for an empty
+// span.
 float AbsmaxOfAll(std::span<const float> in);
 
-// codes(r, c) = code of in(r, c) * inv_scale(r, c), the product rounded to float32.
-// Stochastic draws are those of element r * cols + c. With `transpose` the codes are stored as the
-// cols x rows matrix codes^T, which equals quantising first and transposing after.
-// Requires codes.size() == shape.Elements(), inv_scales.size() == layout.Count(), no overlap, a
-// code type of plan.format.StorageBytes().
+// Writes codes(r, c) = the code of in(r, c) * inv_scale(r, c), the product rounded to float32.
+// In a stochastic mode, element (r, c) uses the random bits of index
+// random.first_index + r * cols + c. With `transpose` the codes are stored as the cols x rows
+// matrix codes^T, which equals transposing after quantising.
+// Requires in.size() == codes.size() == shape.Elements(), inv_scales.size() ==
+// layout.Count(rows, cols), no overlap, and a code type of plan.format.StorageBytes() bytes.
 void Quantize(const EncodePlan& plan,
               std::span<const float> in,
               MatrixShape shape,
@@ -48,8 +50,9 @@ void Quantize(const EncodePlan& plan,
               const ArrayRandom& random = {},
               bool transpose = false);
 
-// out = Dequantize(Quantize(in)) without the codes; any format, also of more than 16 bits. in and
-// out may be the same span.
+// Writes out = Dequantize(Quantize(in)) without storing codes. Serves every format, also those of
+// more than 16 bits. `in` and `out` may be the same span. Requires spans of shape.Elements() values
+// and of layout.Count(rows, cols) scales.
 void FakeQuantize(const EncodePlan& plan,
                   std::span<const float> in,
                   MatrixShape shape,
@@ -59,8 +62,9 @@ void FakeQuantize(const EncodePlan& plan,
                   std::span<float> out,
                   const ArrayRandom& random = {});
 
-// out(r, c) = value of codes(r, c) * scale(r, c), the product rounded to float32. Not transposed.
-// Requires sizes as above.
+// Writes out(r, c) = the value of codes(r, c) * scale(r, c), the product rounded to float32. Codes
+// must not be transposed. Requires spans of shape.Elements() codes and values and of
+// layout.Count(rows, cols) scales, and a code type of format.StorageBytes() bytes.
 void Dequantize(const FormatSpec& format,
                 std::span<const uint8_t> codes,
                 MatrixShape shape,

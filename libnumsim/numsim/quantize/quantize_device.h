@@ -1,10 +1,11 @@
-// quantize.h on the device, bit for bit. Inputs are float32 or bf16; a bf16 value counts as the
-// float32 that it is. A NaN that a product of numbers gives has the sign that x86 gives it.
+// The functions of quantize.h for matrices in device memory. Results are the same bit for bit.
+// Inputs are float32 or bf16; a bf16 value counts as the float32 equal to it. If the product of two
+// numbers is NaN, it has the sign that x86 gives it.
 //
-// Any shape and any alignment to the elements' own size. At the speed of memory are: data aligned
-// to 16 bytes, rows of whole 16 bytes (columns too where codes are transposed), codes of int8,
-// e4m3fn and e5m2 to nearest even that saturate, and scales shared by whole matrices, rows, columns
-// or multiples of 8 columns.
+// Any shape is served, and any address aligned to the elements' own size. Calls run at the speed of
+// memory if data are aligned to 16 bytes, rows (and columns, for transposed codes) are multiples of
+// 16 bytes, codes are int8, e4m3fn or e5m2, rounded to nearest even with saturation, and each scale
+// is shared by a whole matrix, row or column or by a multiple of 8 columns.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +16,19 @@
 
 namespace numsim {
 
-// As Absmax of quantize.h.
+// Writes the absolute maxima that Absmax of quantize.h writes.
 void Absmax(const DeviceMatrix& in,
             const ScaleLayout& layout,
             DeviceSpan<float> absmax,
             DeviceStream& stream);
 
-// *absmax = the largest |x| with infinities counted in; a quiet NaN if there is one.
+// Writes absmax[0] = the largest |x|, infinities included; a quiet NaN if any element is NaN; 0 for
+// an empty matrix. Requires absmax.size() == 1.
 void AbsmaxOfAll(const DeviceMatrix& in, DeviceSpan<float> absmax, DeviceStream& stream);
 
-// As Quantize of quantize.h under given inv_scales. Codes of plan.format.StorageBytes() bytes, 1
-// or 2. Either of the two results may be null: `codes` in the order of the input, `transposed` as
-// the cols x rows matrix codes^T. With both, the input is read once.
+// Writes the codes that Quantize of quantize.h writes: to `codes` in the order of the input, and to
+// `transposed` as the cols x rows matrix codes^T. Either may be null; for both, the input is read
+// once. A code has plan.format.StorageBytes() bytes, 1 or 2.
 void Quantize(const EncodePlan& plan,
               const DeviceMatrix& in,
               const ScaleLayout& layout,
@@ -36,8 +38,8 @@ void Quantize(const EncodePlan& plan,
               DeviceStream& stream,
               const ArrayRandom& random = {});
 
-// out(r, c) = value of codes(r, c) * scale(r, c), the product rounded to float32, then, for a bf16
-// result, to bf16 (nearest even, nonsaturating).
+// Writes out(r, c) = the value of codes(r, c) * scale(r, c), the product rounded to float32. For a
+// bf16 result it is then rounded to bf16 (nearest even, nonsaturating).
 void Dequantize(const FormatSpec& format,
                 const void* codes,
                 const ScaleLayout& layout,
@@ -45,11 +47,13 @@ void Dequantize(const FormatSpec& format,
                 const MutableDeviceMatrix& out,
                 DeviceStream& stream);
 
-// out^T: for operands that a product wants the other way round. Elements of 1 or 2 bytes.
+// Writes the transpose of `in`, a matrix of the given shape, to `out`: for operands that a GEMM
+// needs transposed. `bytes` is the size of an element, 1 or 2.
 void Transpose(const void* in, MatrixShape shape, size_t bytes, void* out, DeviceStream& stream);
 
-// out[i] = bf16 of in[i] (nearest even, nonsaturating, NaN without its payload), or the float32
-// that in[i] is, whichever element out has. Shapes may differ; sizes agree.
+// Writes out[i] = in[i] converted to the element type of `out`. Conversion to bf16 rounds to
+// nearest even, nonsaturating, and drops NaN payloads; conversion to float32 is exact. Requires
+// equal numbers of elements; shapes may differ.
 void Convert(const DeviceMatrix& in, const MutableDeviceMatrix& out, DeviceStream& stream);
 
 }  // namespace numsim

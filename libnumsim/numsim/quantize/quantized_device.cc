@@ -7,7 +7,7 @@
 namespace numsim {
 namespace {
 
-// Room for the results that the options ask for.
+// Reserves memory for the results that the options request.
 void Prepare(MatrixShape shape, const DeviceQuantizeOptions& options, DeviceQuantizedMatrix& out) {
   NUMSIM_CHECK(options.format.Bits() <= 16, "a format of {} bits", options.format.Bits());
   out.format = options.format;
@@ -36,7 +36,8 @@ void QuantizeUnderInvScales(const DeviceMatrix& in,
            options.random);
 }
 
-// Layout kRow, codes in order: with one read of a row where that is possible.
+// Quantises with the layout kRow and codes in the order of the input, reading each row once.
+// Returns false and does nothing if that is not possible.
 bool QuantizeRows(const DeviceMatrix& in,
                   const DeviceQuantizeOptions& options,
                   const ScaleFactory& maker,
@@ -65,7 +66,7 @@ void Quantize(const DeviceMatrix& in,
   scratch.inv_scales.Reserve(count);
   const DeviceSpan<float> scales = out.scales.first(count);
   const DeviceSpan<float> inv_scales = scratch.inv_scales.first(count);
-  // Without a rule the maxima are not read.
+  // Under kNone the maxima are not read.
   if (options.scale_rule != ScaleRule::kNone) Absmax(in, options.layout, scales, stream);
   MakeScalesOnDevice(maker, scales, inv_scales, stream);
   QuantizeUnderInvScales(in, options, inv_scales, out, stream);

@@ -10,22 +10,23 @@
 namespace numsim {
 namespace {
 
-// Elements of whole rows whose absolute maxima are taken and which are then quantised while they
-// lie in the first-level cache.
+// About the number of elements of a band of whole rows. The absolute maxima of a band are computed,
+// and the band is then quantised while it is still in the first-level cache.
 constexpr size_t kBand = 4096;
-// The largest band that is worth it: what the second-level cache holds.
+// The largest band, in elements, that pays off: it fits the second-level cache.
 constexpr size_t kMaxBand = size_t{1} << 18;
-// Elements that are worth a thread.
+// The number of elements worth starting a thread for.
 constexpr size_t kGrain = size_t{1} << 14;
 
-// Memory for the inv_scales of a call, which are forgotten when it ends; each thread's own.
+// Returns memory for the inverse scales of one call. Each thread has its own, which later calls
+// reuse.
 std::span<float> InvScaleScratch(size_t n) {
   thread_local std::vector<float> memory;
   if (memory.size() < n) memory.resize(n);
   return std::span(memory).first(n);
 }
 
-// From maxima to the scales that replace them, and their inv_scales.
+// Replaces maxima by their scales and writes the inverse scales.
 void MakeScales(const ScaleFactory& maker, std::span<float> absmax, std::span<float> inv_scales) {
   for (size_t i = 0; i < absmax.size(); ++i) {
     const Scale made = maker(absmax[i]);
@@ -34,7 +35,7 @@ void MakeScales(const ScaleFactory& maker, std::span<float> absmax, std::span<fl
   }
 }
 
-// Scales of the layout, and their inv_scales (as many).
+// Writes the scales of the layout and as many inverse scales.
 void MakeScalesOf(std::span<const float> in,
                   MatrixShape shape,
                   const QuantizeOptions& options,
@@ -44,7 +45,7 @@ void MakeScalesOf(std::span<const float> in,
   MakeScales(ScaleFactory(options.format, options.scale_rule), scales, inv_scales);
 }
 
-// Room for codes and scales, whatever was in the matrix before.
+// Prepares the matrix for new codes and scales, whatever it contained before.
 void Prepare(MatrixShape shape, const QuantizeOptions& options, QuantizedMatrix& result) {
   NUMSIM_CHECK(options.format.Bits() <= 16, "a format of {} bits", options.format.Bits());
   result.format = options.format;
@@ -57,7 +58,7 @@ void Prepare(MatrixShape shape, const QuantizeOptions& options, QuantizedMatrix&
   result.scales.resize(options.layout.Count(shape.rows, shape.cols));
 }
 
-// Calls act(codes) with those of the matrix that are in use.
+// Calls act(codes) with the array of codes that the matrix uses, codes8 or codes16.
 template <typename Act>
 void WithCodes(QuantizedMatrix& matrix, const Act& act) {
   if (matrix.format.StorageBytes() == 1) {
@@ -67,7 +68,7 @@ void WithCodes(QuantizedMatrix& matrix, const Act& act) {
   }
 }
 
-// The codes under these inv_scales.
+// Writes the codes of the matrix under the given inverse scales.
 void QuantizeWith(std::span<const float> inv_scales,
                   std::span<const float> in,
                   MatrixShape shape,
@@ -79,8 +80,8 @@ void QuantizeWith(std::span<const float> inv_scales,
   });
 }
 
-// Rows that are quantised together in one pass over memory: all the elements of their scales. 0
-// when the matrix takes two passes.
+// Returns the number of rows to be quantised together as a band in one pass over memory. A band
+// contains all elements of its scales. Returns 0 if the matrix needs two passes.
 size_t BandRows(MatrixShape shape, const QuantizeOptions& options) {
   const bool tiles = options.layout.granularity == Granularity::kTile;
   const bool rows = options.layout.granularity == Granularity::kRow ||
@@ -93,7 +94,8 @@ size_t BandRows(MatrixShape shape, const QuantizeOptions& options) {
   return std::max<size_t>(kBand / elements, 1) * of_scale;
 }
 
-// Scales and codes of `rows` rows at a time; equal to all scales first and then all codes.
+// Computes scales and codes of `rows` rows at a time. The result equals that of computing all
+// scales first and then all codes.
 void QuantizeBands(size_t rows,
                    std::span<const float> in,
                    MatrixShape shape,

@@ -1,4 +1,4 @@
-// Quantised tensors: codes with the scales that they were made under.
+// Quantised matrices: codes together with their scales.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ struct QuantizeOptions {
   ScaleLayout layout;
   ScaleRule scale_rule = ScaleRule::kAbsmax;
   ArrayRandom random;
-  bool transpose = false;  // store codes^T; layout and random draws still refer to the input
+  bool transpose = false;  // store codes^T; layout and random bits still refer to the input
 };
 
-// A rows x cols float32 matrix as codes, one byte or two each as the format needs.
+// A quantised rows x cols float32 matrix. Codes have one or two bytes, as the format needs.
 //
-// NaN and infinities of the input: scales come from finite elements alone; NaN takes the format's
-// NaN rule and an infinity overflows, so under kSaturate it becomes the largest value. Elements
-// that share a scale and are all zero (or have no finite element) get scale 1; zeros are zero
-// codes.
+// NaN and infinities of the input: scales are computed from finite elements only. NaN is encoded by
+// the format's NaN rule. An infinity overflows, so under kSaturate it becomes the largest value. If
+// the elements that share a scale are all zero, or none of them is finite, the scale is 1. Zeros
+// become zero codes.
 struct QuantizedMatrix {
   FormatSpec format;
   MatrixShape shape;  // of the input; codes are shape.cols x shape.rows when transposed
@@ -37,52 +37,56 @@ struct QuantizedMatrix {
   std::vector<float> scales;  // layout.Count(rows, cols); value = code value * scale
 };
 
-// Requires in.size() == shape.Elements() and a format of at most 16 bits.
+// Returns the matrix quantised with the scales of options.scale_rule. Requires in.size() ==
+// shape.Elements() and a format of at most 16 bits.
 QuantizedMatrix Quantize(std::span<const float> in,
                          MatrixShape shape,
                          const QuantizeOptions& options);
 
-// The same into a matrix whose memory is used again, whatever it held.
+// Does what Quantize does, but writes to `result`, whose memory is reused. Its previous contents do
+// not matter.
 void QuantizeInto(std::span<const float> in,
                   MatrixShape shape,
                   const QuantizeOptions& options,
                   QuantizedMatrix& result);
 
-// The same under one scale that is given, made from another tensor or an earlier step: for options
-// with layout kTensor; options.scale_rule is not read.
+// Does what QuantizeInto does, but under a given scale, such as one of another tensor or an earlier
+// step. Requires the layout kTensor. options.scale_rule is not read.
 void QuantizeUnder(const Scale& scale,
                    std::span<const float> in,
                    MatrixShape shape,
                    const QuantizeOptions& options,
                    QuantizedMatrix& result);
 
-// out(r, c) = value of the code * its scale, rounded to float32. Requires a matrix that is not
-// transposed and out.size() == shape.Elements().
+// Writes out(r, c) = the value of the code * its scale, rounded to float32. Requires a matrix that
+// is not transposed and out.size() == shape.Elements().
 void Dequantize(const QuantizedMatrix& matrix, std::span<float> out);
 
-// Quantize then Dequantize, without the codes. For any format, of up to 32 bits. Returns the
-// scales.
+// Quantises and dequantises without storing codes. Serves every format of up to 32 bits. Returns
+// the scales.
 std::vector<float> FakeQuantize(std::span<const float> in,
                                 MatrixShape shape,
                                 const QuantizeOptions& options,
                                 std::span<float> out);
 
-// The error that quantising a matrix makes.
+// The error of quantising a matrix.
 
-// Quantises and dequantises the matrix under `options` and measures the error. An element counts as
-// an overflow when it lies at or beyond the midpoint between the largest finite value and the next
-// that the format would have, in units of its scale, whatever the rounding makes of it.
+// Quantises and dequantises the matrix under `options` and returns measures of the error. An
+// element counts as an overflow if its magnitude, divided by its scale, is at or beyond the
+// midpoint between the largest finite value and the value that would follow it. The rounding mode
+// does not matter for this.
 ErrorMeasures QuantizationError(std::span<const float> in,
                                 MatrixShape shape,
                                 const QuantizeOptions& options);
 
-// The same of a matrix that is quantised already: `in` is what it was made from, `dequantized`
-// receives its values. Requires a matrix that is not transposed and spans of its shape.
+// Returns the error measures of a quantised matrix. `in` is the original matrix; `dequantized`
+// receives the dequantised values. Requires a matrix that is not transposed and spans of its size.
 ErrorMeasures QuantizationError(std::span<const float> in,
                                 const QuantizedMatrix& matrix,
                                 std::span<float> dequantized);
 
-// absmax for formats of up to 8 bits, none (a plain cast) for wider ones, as they are used.
+// Returns the scale rule that a format is usually used with: kAbsmax for formats of up to 8 bits,
+// kNone (a plain cast) for wider ones.
 ScaleRule UsualScaleRule(const FormatSpec& format);
 
 }  // namespace numsim

@@ -1,4 +1,4 @@
-// How a scale comes about from an absolute maximum.
+// Computation of scales from absolute maxima (absmax), including delayed scaling.
 #pragma once
 
 #include <bit>
@@ -14,20 +14,21 @@
 
 namespace numsim {
 
-// With A the absolute maximum and M the format's largest finite value. A value is
-// code value * scale; quantising multiplies by `inv_scale`, the inverse of the scale.
+// Rules that compute a scale from the absolute maximum A of the elements and the largest finite
+// value M of the format. A dequantised value is code value * scale. Quantising multiplies by
+// `inv_scale`, the inverse of the scale.
 enum class ScaleRule : uint8_t {
   // scale = fl(A / M), inv_scale = fl(M / A), both rounded to float32. For int8 this is
   // round(127 / absmax * x), Eq. 1 of [SwitchBack].
   kAbsmax,
-  // scale = 2^floor(log2(A / M)): the power of two next below; values above M * scale saturate.
+  // scale = 2^floor(log2(A / M)), a power of two rounded down. Values above M * scale saturate.
   kPow2Floor,
-  // scale = 2^ceil(log2(A / M)): the power of two next above; nothing saturates.
+  // scale = 2^ceil(log2(A / M)), a power of two rounded up. Nothing saturates.
   kPow2Ceil,
-  // The shared scale of an MX block: 2^(floor(log2 A) - emax), emax the exponent of M, clamped to
-  // E8M0's 2^-127 .. 2^127 [OCP-MX]. Values above M * scale saturate.
+  // scale = 2^(floor(log2 A) - emax), with emax the exponent of M, clamped to E8M0's range
+  // 2^-127 .. 2^127: the shared scale of an MX block [OCP-MX]. Values above M * scale saturate.
   kE8m0,
-  // scale 1: a plain cast.
+  // scale = 1: a plain cast.
   kNone,
 };
 
@@ -36,16 +37,16 @@ struct Scale {
   float inv_scale = 1;
 };
 
-// Returns the scale of elements whose finite absolute maximum is `absmax` (>= 0, finite).
-// absmax == 0 gives scale 1. Where absmax / M is below 2^-126, absmax is replaced by M * 2^-126, so
-// that the inv_scale is finite (E8M0 alone goes down to 2^-127, exact in float32 as a subnormal).
-// Scales are finite: a power of two is at most 2^127, also under kPow2Ceil, and absmax / M at most
-// float32's largest value.
+// Returns the scale of elements whose absolute maximum over finite elements is `absmax`. Requires
+// absmax finite and >= 0. absmax == 0 gives scale 1. If absmax / M is below 2^-126, absmax is
+// replaced by M * 2^-126, so that inv_scale is finite. Only kE8m0 goes down to 2^-127, which is
+// exact in float32 as a subnormal. Scales are finite: a power of two is at most 2^127, also under
+// kPow2Ceil, and absmax / M is limited to float32's largest value.
 Scale MakeScale(const FormatSpec& format, float absmax, ScaleRule rule) noexcept;
 
-// MakeScale for many maxima: what depends on the format alone is worked out once. The call runs on
-// a device too, with the same bits: beside integers it uses single products and quotients, which
-// IEEE 754 rounds alike everywhere.
+// MakeScale for many maxima: the constants of the format are computed once. The call operator also
+// runs on a device and gives the same bits there. Apart from integer operations it uses only single
+// products and quotients, which IEEE 754 rounds the same way everywhere.
 class ScaleFactory {
  public:
   ScaleFactory(const FormatSpec& format, ScaleRule rule) noexcept;
@@ -65,7 +66,7 @@ class ScaleFactory {
     const int shift = std::countl_zero(bits) - 8;  // of a subnormal
     return {bits << shift, -126 - shift};
   }
-  // floor(log2(a / b)), exact: the quotient's exponent from both exponents and one comparison.
+  // Returns floor(log2(a / b)) exactly, from both exponents and one comparison of significands.
   static NUMSIM_HOST_DEVICE constexpr int FloorLog2Ratio(float a, float b) {
     const Normalised x = Normalise(a), y = Normalise(b);
     return x.exponent - y.exponent - (x.significand < y.significand ? 1 : 0);
@@ -73,12 +74,13 @@ class ScaleFactory {
   static NUMSIM_HOST_DEVICE constexpr bool IsPowerOfTwoRatio(float a, float b) {
     return Normalise(a).significand == Normalise(b).significand;
   }
-  // 2^exponent. Requires -127 .. 127.
+  // Returns 2^exponent. Requires an exponent in -127 .. 127.
   static NUMSIM_HOST_DEVICE constexpr float Power(int exponent) {
     if (exponent == -127) return std::bit_cast<float>(0x00400000u);
     return std::bit_cast<float>(static_cast<uint32_t>(exponent + 127) << 23);
   }
-  // Exponents beyond +-127, where scale or inv_scale would be infinite, are clamped.
+  // Returns the scale 2^exponent. Exponents beyond +-127, for which scale or inv_scale would be
+  // infinite, are clamped.
   static NUMSIM_HOST_DEVICE constexpr Scale PowerOfTwo(int exponent) {
     const int bounded = exponent < -127 ? -127 : exponent > 127 ? 127 : exponent;
     return {Power(bounded), Power(-bounded)};
@@ -91,12 +93,12 @@ class ScaleFactory {
 
 NUMSIM_HOST_DEVICE inline Scale ScaleFactory::operator()(float absmax) const noexcept {
   if (absmax == 0 || rule_ == ScaleRule::kNone) return {};
-  // M * 2^-126 itself may be a subnormal for a format with M < 1; float32 holds it exactly enough.
+  // For a format with M < 1, M * 2^-126 may be subnormal. float32 holds it exactly enough.
   const float least = max_ * 0x1p-126f;
   const float bounded = absmax < least ? least : absmax;
   switch (rule_) {
     case ScaleRule::kAbsmax: {
-      // A format whose largest value is below 1 can ask for more than float32 has.
+      // If the format's largest value is below 1, the quotient can exceed float32's range.
       const float scale = bounded / max_;
       constexpr float kMost = std::numeric_limits<float>::max();
       return {scale < kMost ? scale : kMost, max_ / bounded};
@@ -113,50 +115,56 @@ NUMSIM_HOST_DEVICE inline Scale ScaleFactory::operator()(float absmax) const noe
   return {};
 }
 
-// absmax, pow2-floor, pow2-ceil, e8m0, none.
+// Converts between a rule and its name: absmax, pow2-floor, pow2-ceil, e8m0, none. Parsing throws
+// Error, listing the names, for any other text.
 std::string_view ToString(ScaleRule rule);
 ScaleRule ParseScaleRule(std::string_view text);
 
-// Delayed scaling: the scale of a tensor from the absolute maxima of earlier steps
+// Delayed scaling: the scale of a tensor is computed from the absolute maxima of earlier steps
 // [TransformerEngine].
 
+// The maximum from which the scale is computed: the largest of the history or the most recent one.
 enum class AmaxAlgorithm : uint8_t { kMax, kMostRecent };
-// max, most-recent. Throws Error listing them.
+// Converts between an algorithm and its name: max, most-recent. Parsing throws Error, listing the
+// names, for any other text.
 AmaxAlgorithm ParseAmaxAlgorithm(std::string_view text);
 std::string_view ToString(AmaxAlgorithm algorithm);
 
 struct DelayedScalingOptions {
-  size_t history = 1024;  // >= 1: absolute maxima remembered, the newest included
+  size_t history = 1024;  // number of absolute maxima remembered, including the newest; >= 1
   AmaxAlgorithm algorithm = AmaxAlgorithm::kMax;
   int margin = 0;  // the scale leaves room for values 2^margin times larger
 
   friend bool operator==(const DelayedScalingOptions&, const DelayedScalingOptions&) = default;
 };
 
-// The scale of one tensor over the steps. A step is: quantise under Current(), Record() the
-// absolute maximum of what was quantised, then Update(). So a step never sees its own maximum.
+// The scale of one tensor over the steps of training. In each step, quantise under Current(), call
+// Record() with the absolute maximum of the quantised tensor, then call Update(). So a step never
+// uses its own maximum.
 class DelayedScale {
  public:
-  // Scale 1 and a history of zeros: the first step is not scaled.
+  // Starts with scale 1 and a history of zeros, so the first step is not scaled.
   DelayedScale(const FormatSpec& format, const DelayedScalingOptions& options);
 
   const Scale& Current() const { return scale_; }
 
-  // The largest of what is recorded since the last Update counts; NaN outweighs all. `amax` is that
-  // of all elements, infinities and NaN included (AbsmaxOfTensor).
+  // Records an absolute maximum. The largest one recorded since the last Update counts; NaN counts
+  // as larger than any number. `absmax` is the maximum of all elements, infinities and NaN included
+  // (AbsmaxOfTensor).
   void Record(float absmax);
 
-  // With A the newest maximum or the largest of the history, the newest included, by the algorithm:
-  // inv_scale = M * 2^-margin / A, rounded once, and scale = 1 / inv_scale; M the largest value
-  // of the format. NaN outweighs all in the history too. A of zero, infinity or NaN leaves the
-  // scale as it is; a inv_scale beyond float32's normal numbers becomes the nearest of them. Then
-  // the history moves on by one, unless nothing but zero was recorded since the last Update (the
-  // layer did not run).
+  // Sets inv_scale = M * 2^-margin / A, rounded once, and scale = 1 / inv_scale. M is the largest
+  // value of the format. A is the newest maximum or the largest of the history including the
+  // newest, depending on the algorithm; NaN counts as larger than any number here too. If A is
+  // zero, infinity or NaN, the scale does not change. An inv_scale outside float32's normal numbers
+  // becomes the nearest of them. Then the history advances by one entry, unless nothing but zero
+  // was recorded since the last Update (the layer did not run).
   void Update();
 
-  // The state as numbers: inv_scale, then options.history maxima, the one being recorded first and
-  // after it from the oldest to the newest. Restore throws Error for another count of numbers, a
-  // inv_scale that is not a positive normal number, or a negative maximum.
+  // Save returns the state as numbers: inv_scale, then options.history maxima. The first of them is
+  // the one being recorded; the others follow from the oldest to the newest. Restore sets the state
+  // from such numbers. It throws Error for a wrong number of them, an inv_scale that is not a
+  // positive normal number, or a negative maximum.
   std::vector<float> Save() const;
   void Restore(std::span<const float> state);
 
@@ -164,10 +172,10 @@ class DelayedScale {
   FormatSpec format_;
   DelayedScalingOptions options_;
   Scale scale_;
-  std::vector<float> history_;  // as in Save
+  std::vector<float> history_;  // in the order of Save
 };
 
-// The largest |x|, infinities included; NaN if there is one; 0 for none.
+// Returns the largest |x|, infinities included; NaN if any element is NaN; 0 for an empty span.
 float AbsmaxOfTensor(std::span<const float> in);
 
 }  // namespace numsim

@@ -9,7 +9,7 @@
 namespace numsim {
 namespace {
 
-// Digits alone, >= 1; 0 for anything else.
+// Returns the number written in `text`, which must consist of digits only; 0 for other text.
 size_t ParseSize(std::string_view text) {
   size_t size = 0;
   const char* end = text.data() + text.size();

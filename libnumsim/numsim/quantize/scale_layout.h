@@ -1,4 +1,4 @@
-// Which elements of a matrix share a scale.
+// Layouts of scales: the groups of elements of a matrix that share a scale.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 namespace numsim {
 
 enum class Granularity : uint8_t {
-  kTensor,  // one scale
-  kRow,     // one a row
-  kColumn,  // one a column
-  kBlock,   // one for each `block` consecutive elements of a row; the last may be shorter
-  kTile,    // one for each tile of tile_rows x block elements; the last ones may be smaller
+  kTensor,  // one scale for the whole matrix
+  kRow,     // one per row
+  kColumn,  // one per column
+  kBlock,   // one per `block` consecutive elements of a row; the last block may be shorter
+  kTile,    // one per tile of tile_rows x block elements; tiles at the edges may be smaller
 };
 
 struct ScaleLayout {
@@ -23,13 +23,14 @@ struct ScaleLayout {
 
   friend bool operator==(const ScaleLayout&, const ScaleLayout&) = default;
 
-  // Scales a row has, except under kTensor (one in all) and kRow (one).
+  // Returns the number of blocks or tiles along a row. Requires kBlock or kTile.
   size_t BlocksPerRow(size_t cols) const { return cols / block + (cols % block != 0 ? 1 : 0); }
 
-  // Rows of tiles.
+  // Returns the number of tiles along a column. Requires kTile.
   size_t TileBands(size_t rows) const { return rows / tile_rows + (rows % tile_rows != 0 ? 1 : 0); }
 
-  // Number of scales of a rows x cols matrix. Order: by row or column; blocks and tiles row by row.
+  // Returns the number of scales of a rows x cols matrix. Scales are stored in the order of their
+  // rows or columns, and those of blocks and tiles in row-major order.
   size_t Count(size_t rows, size_t cols) const {
     switch (granularity) {
       case Granularity::kTensor:
@@ -46,7 +47,7 @@ struct ScaleLayout {
     return 0;
   }
 
-  // Index of the scale of element (row, col).
+  // Returns the index of the scale of element (row, col).
   size_t Index(size_t row, size_t col, size_t cols) const {
     switch (granularity) {
       case Granularity::kTensor:
@@ -64,11 +65,13 @@ struct ScaleLayout {
   }
 };
 
-// The layout of the transposed matrix: element (col, row) there shares scales as (row, col) here. A
-// block becomes a tile of one column, and such a tile a block.
+// Returns the layout of the transposed matrix: its elements (col, row) share scales exactly as the
+// elements (row, col) of the original do. A block becomes a tile of one column, and such a tile
+// becomes a block.
 ScaleLayout Transposed(const ScaleLayout& layout);
 
-// tensor, row, column, block:N or tile:ROWSxCOLS. Throws Error listing them.
+// Converts between a layout and its text: tensor, row, column, block:N or tile:ROWSxCOLS. Parsing
+// throws Error, listing these forms, for any other text.
 ScaleLayout ParseScaleLayout(std::string_view text);
 std::string ToString(const ScaleLayout& layout);
 

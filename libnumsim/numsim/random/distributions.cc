@@ -16,9 +16,9 @@ constexpr Keyword<Distribution> kDistributions[] = {{"normal", Distribution::kNo
 
 constexpr double kSqrt3 = 1.7320508075688772;
 constexpr double kInverseSqrt2 = 0.7071067811865476;
-constexpr size_t kTile = 64;  // elements of a tile of whole words: 16 Philox blocks
+constexpr size_t kTile = 64;  // elements per tile of 32-bit words: 16 Philox blocks
 
-// words[j] = RandomWord(s, first + j) for a whole tile. Requires first % kTile == 0.
+// Sets words[j] = RandomWord(s, first + j) for a whole tile. Requires first % kTile == 0.
 void TileWords(RandomStream s, uint64_t first, uint32_t (&words)[kTile]) {
   for (size_t lane = 0; lane < kRandomLanes; ++lane) {
     const PhiloxCounter block = RandomBlock(s, first / kTile * kRandomLanes + lane);
@@ -26,7 +26,7 @@ void TileWords(RandomStream s, uint64_t first, uint32_t (&words)[kTile]) {
   }
 }
 
-// The middle of the word's interval of (0, 1): never 0 or 1.
+// Maps a word to the middle of its interval of (0, 1). The result is never 0 or 1.
 double Unit(uint32_t word) { return (static_cast<double>(word) + 0.5) * 0x1p-32; }
 
 struct Pair {
@@ -50,7 +50,7 @@ double Student3(const uint32_t* words) {
   return z.first / std::sqrt(z.second * z.second - 2 * Log(Unit(words[2])));
 }
 
-// Draws of one tile of words: kTile of them, or kTile / 4 for Student's t.
+// Returns the number of samples from one tile of words: kTile, or kTile / 4 for Student's t.
 size_t DrawsPerTile(Distribution distribution) {
   return distribution == Distribution::kStudent3 ? kTile / 4 : kTile;
 }

@@ -17,7 +17,7 @@ inline constexpr uint32_t kPhiloxWeyl0 = 0x9E3779B9u;
 inline constexpr uint32_t kPhiloxWeyl1 = 0xBB67AE85u;
 inline constexpr int kPhiloxRounds = 10;
 
-// Returns four random words, a bijection of the counter for each key.
+// Returns four random words. For each key, they are a bijection of the counter.
 NUMSIM_HOST_DEVICE constexpr PhiloxCounter Philox4x32(PhiloxCounter counter, PhiloxKey key) {
   for (int round = 0; round < kPhiloxRounds; ++round) {
     const uint64_t product0 = uint64_t{kPhiloxMultiplier0} * counter[0];

@@ -1,4 +1,4 @@
-// Scalar conversion to a format: the reference that every kernel equals bit for bit.
+// Scalar conversion to a format: the reference that every kernel matches bit for bit.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,19 @@
 
 namespace numsim {
 
-// Returns the code of `value` (float32 or float64, given as its bits) in the plan's format, rounded
-// once from the exact value.
-// `random` holds R in its low `random_bits` bits, which the caller draws; higher bits are ignored,
-// and so is the whole word unless the mode is stochastic.
-// NaN: the format's canonical NaN, with the sign of `value` where the format has NaNs of both
-// signs; a format without NaN gives its largest positive value. Independent of the floating-point
-// environment: no rounding mode or flush-to-zero setting of the processor changes a bit.
+// Returns the code in the plan's format of a float32 or float64 given as its bits, rounded once
+// from the exact value.
+// `random` holds the caller's random bits R in its low plan.rounding.random_bits bits. Higher bits
+// are ignored; the whole word is ignored unless the mode is stochastic.
+// A NaN gives the format's canonical NaN, with the sign of the input if the format has NaNs of both
+// signs; in a format without NaN it gives the largest positive value. The result does not depend on
+// the floating-point environment: the processor's rounding mode and flush-to-zero settings have no
+// effect.
 uint32_t EncodeF32(const EncodePlan& plan, uint32_t value_bits, uint32_t random) noexcept;
 uint32_t EncodeF64(const EncodePlan& plan, uint64_t value_bits, uint32_t random) noexcept;
 
-// Conveniences that build the plan on every call: for tools and tests, not for loops.
+// Convenience functions that build the encode plan on every call: for tools and tests, not for
+// loops.
 uint32_t Encode(const FormatSpec& format,
                 float value,
                 const Rounding& rounding = {},

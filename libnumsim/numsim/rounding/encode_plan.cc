@@ -6,8 +6,8 @@
 namespace numsim {
 namespace {
 
-// Whether a finite overflow of that sign stays at the largest value because the mode never rounds
-// away from zero there.
+// Returns true if a finite overflow of the given sign stays at the largest value because the mode
+// never rounds numbers of that sign away from zero.
 bool ModeKeepsOverflowFinite(RoundingMode mode, bool negative) {
   switch (mode) {
     case RoundingMode::kTowardZero:
@@ -25,7 +25,7 @@ bool ModeKeepsOverflowFinite(RoundingMode mode, bool negative) {
   return false;
 }
 
-// Magnitude code of an overflow that the policy does not saturate.
+// Returns the magnitude code of an overflow that the policy does not saturate.
 uint32_t UnsaturatedCode(const FormatSpec& format) {
   switch (format.overflow_to) {
     case OverflowTo::kInfinity:
@@ -51,15 +51,15 @@ uint32_t InfinityInputCode(const FormatSpec& format, Overflow overflow) {
   return format.HasInfinity() ? format.InfinityCode() : UnsaturatedCode(format);
 }
 
-// An infinite result that becomes something else overflows; the negative one of an unsigned format
-// has no meaning there.
+// Returns the flags of an infinite result. It overflows if the code is not an infinity. Minus
+// infinity is invalid in an unsigned format.
 Flags InfinityFlags(const FormatSpec& format, Overflow overflow, bool negative) {
   if (negative && !format.IsSigned()) return kInvalid;
   const bool delivered = format.HasInfinity() && overflow != Overflow::kSaturate;
   return delivered ? 0 : kOverflow | kInexact;
 }
 
-// Whether a number far below the smallest value may round away from zero.
+// Returns true if a number far below the smallest positive value may round away from zero.
 bool MovesTinyNumbers(RoundingMode mode) {
   switch (mode) {
     case RoundingMode::kUp:
@@ -69,7 +69,7 @@ bool MovesTinyNumbers(RoundingMode mode) {
     case RoundingMode::kNearestEven:
     case RoundingMode::kNearestAway:
     case RoundingMode::kTowardZero:
-    case RoundingMode::kStochastic:  // not with 32 bits: see RangeOfF32
+    case RoundingMode::kStochastic:  // not with at most 32 random bits: see RangeOfF32
       break;
   }
   return false;
@@ -78,8 +78,8 @@ bool MovesTinyNumbers(RoundingMode mode) {
 ExponentRange RangeOfF32(const FormatSpec& format, RoundingMode mode) {
   if (MovesTinyNumbers(mode) || format.zero == Zero::kNone) return ExponentRange::kGeneral;
   if (format.MinExponent() == -126) return ExponentRange::kSame;
-  // A float32 subnormal is below 2^-126. Far below: stochastic rounding with 32 bits never moves
-  // anything smaller than 2^-33 of the smallest subnormal, nearest rounding nothing below 2^-1.
+  // A float32 subnormal is below 2^-126. Stochastic rounding with 32 bits never moves a number
+  // below 2^-33 of the smallest subnormal; rounding to nearest never moves one below 2^-1 of it.
   return format.SubnormalExponent() - 34 > -126 ? ExponentRange::kNarrower
                                                 : ExponentRange::kGeneral;
 }

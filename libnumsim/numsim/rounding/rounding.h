@@ -1,4 +1,4 @@
-// Rounding modes and overflow policies: the vocabulary of every conversion.
+// Rounding modes and overflow policies, the parameters of every conversion.
 // docs/rounding.md has worked bit examples.
 #pragma once
 
@@ -8,16 +8,16 @@
 
 namespace numsim {
 
-// kNearestEven and so on: one per row of rounding_modes.inc, which says what each does.
+// kNearestEven and so on: one enumerator per row of rounding_modes.inc, which defines each mode.
 enum class RoundingMode : uint8_t {
 #define NUMSIM_ROUNDING_MODE(enumerator, value, ...) enumerator = value,
 #include "numsim/rounding/rounding_modes.inc"
 #undef NUMSIM_ROUNDING_MODE
 };
 
-// Stochastic rounding with N random bits R, 0 <= R < 2^N. nu in [0, 1) is the discarded fraction:
-// the distance from the neighbour toward zero in units of the distance between both neighbours.
-// The magnitude is rounded away from zero exactly when
+// Variants of stochastic rounding with N random bits R, 0 <= R < 2^N. nu in [0, 1) is the discarded
+// fraction: the distance from the neighbour toward zero, in units of the distance between the two
+// neighbours. The magnitude is rounded away from zero if and only if
 //   A: floor(nu 2^N) + R >= 2^N                 P(away) = floor(nu 2^N) / 2^N
 //   B: floor(nu 2^(N+1)) + 2R + 1 >= 2^(N+1)    P(away) = floor(nu 2^N + 1/2) / 2^N
 //   C: rint(nu 2^N) + R >= 2^N                  P(away) = rint(nu 2^N) / 2^N, ties to even
@@ -32,30 +32,34 @@ struct Rounding {
   friend bool operator==(const Rounding&, const Rounding&) = default;
 };
 
-// What becomes of a result whose magnitude, rounded as if the exponent had no upper bound, exceeds
-// the largest finite value; and of infinite inputs.
+// The overflow policy: the treatment of infinite inputs and of finite overflows, results whose
+// magnitude, rounded as if the exponent had no upper bound, exceeds the largest finite value.
 //
-// A finite overflow under kNonsaturate becomes infinity, NaN or the largest value, as the format's
-// overflow_to says; but the largest finite value in a mode that never rounds away from zero on that
-// side (rtz; odd; rtp for negative, rtn for positive numbers), as in [IEEE754] 7.4.
+// A finite overflow under kNonsaturate becomes infinity, NaN or the largest finite value, as the
+// format's overflow_to says. In a mode that never rounds away from zero on that side (rtz; odd; rtp
+// for negative, rtn for positive numbers) it becomes the largest finite value, as in [IEEE754] 7.4.
+//
+// Under kNonsaturate and kPropagate, an infinity becomes the format's infinity. In a format without
+// infinity it becomes NaN or the largest finite value, as overflow_to says.
 enum class Overflow : uint8_t {
-  kNonsaturate,  // finite overflow as above; infinity -> infinity, else NaN, else the largest value
+  kNonsaturate,  // finite overflow and infinity as above
   kSaturate,     // finite overflow and infinity -> the largest finite value
-  kPropagate,    // finite overflow -> the largest finite value; infinity as under kNonsaturate
+  kPropagate,    // finite overflow -> the largest finite value; infinity as above
 };
 
-// Signs that a format cannot hold. A negative number whose rounded magnitude is not zero becomes,
-// in an unsigned format, NaN under kNonsaturate (the smallest value if the format has no NaN) and
-// the smallest value under kSaturate and kPropagate; one that rounds to zero becomes zero. A format
-// without zero (e8m0fnu) holds no negative number at all. Minus infinity becomes NaN under
-// kPropagate too.
+// Negative inputs in an unsigned format. A number whose rounded magnitude is zero becomes zero. Any
+// other negative number becomes NaN under kNonsaturate (the smallest value if the format has no
+// NaN) and the smallest value under kSaturate and kPropagate. In a format without zero (e8m0fnu)
+// this applies to every negative number. Minus infinity is treated like other negative numbers,
+// except that it also becomes NaN under kPropagate.
 
-// Names: those of rounding_modes.inc; a b c; nonsaturate saturate propagate.
+// Return the names: for modes, those of rounding_modes.inc; for variants, a, b, c; for overflow
+// policies, nonsaturate, saturate, propagate.
 std::string_view ToString(RoundingMode mode);
 std::string_view ToString(StochasticVariant variant);
 std::string_view ToString(Overflow overflow);
 
-// Inverse of Name. Throws Error that names the value and lists the valid ones.
+// The inverses of ToString. Throw Error that names the text and lists the valid names.
 RoundingMode ParseRoundingMode(std::string_view text);
 StochasticVariant ParseStochasticVariant(std::string_view text);
 Overflow ParseOverflow(std::string_view text);

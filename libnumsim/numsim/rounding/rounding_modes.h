@@ -1,4 +1,4 @@
-// The rounding modes as data: the rows of rounding_modes.inc.
+// The rounding modes as data: an array of the rows of rounding_modes.inc.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace numsim {
 struct RoundingModeRow {
   RoundingMode mode;
   std::string_view name;    // ToString(mode)
-  bool draws;               // reads random bits
+  bool draws;               // the mode reads random bits
   std::string_view rounds;  // "toward zero"
   std::string_view at_tie;  // "to the even code", "-"
 };
@@ -26,7 +26,7 @@ inline constexpr RoundingModeRow kRoundingModes[] = {
 #undef NUMSIM_ROUNDING_MODE
 };
 
-// Those that draw no random bits, in the same order.
+// The modes that read no random bits, in the same order.
 inline constexpr auto kDeterministicModes = [] {
   constexpr auto kCount =
       std::ranges::count_if(kRoundingModes, [](const RoundingModeRow& row) { return !row.draws; });
@@ -38,14 +38,14 @@ inline constexpr auto kDeterministicModes = [] {
   return modes;
 }();
 
-// Whether a number is that of a mode.
+// Returns true if `value` is the number of a mode.
 constexpr bool IsRoundingMode(int64_t value) {
   return std::ranges::any_of(kRoundingModes, [value](const RoundingModeRow& row) {
     return value == static_cast<int>(row.mode);
   });
 }
 
-// Whether an exact zero sum of addends of both signs is negative [IEEE754] 6.3.
+// Returns true if an exact zero sum of addends of different signs is negative [IEEE754] 6.3.
 constexpr bool ZeroSumIsNegative(RoundingMode mode) { return mode == RoundingMode::kDown; }
 
 }  // namespace numsim

@@ -15,7 +15,7 @@ using scalar::WideLanes;
 
 constexpr int kMaxExponent = 1 << 20;
 
-// The number as the source format of WideLanes.
+// Returns the bits of the number in the source format of WideLanes.
 Uint128 WideBits(const Unrounded& x) {
   const Uint128 sign = Uint128{x.negative} << (WideLanes::kWordBits - 1);
   if (x.kind == NumberKind::kInfinity) return sign | WideLanes::kInfinityBits;
@@ -34,7 +34,7 @@ Rounded EncodeWide(const EncodePlan& plan, Uint128 bits, Uint128 random) {
   return {static_cast<uint32_t>(r.code), static_cast<Flags>(r.flags)};
 }
 
-// The float64 of that value, rounded to odd: exact for at most 53 bits.
+// Returns the float64 bits of x rounded to odd: exact for at most 53 significant bits.
 uint64_t OddF64Bits(const Unrounded& x) {
   const uint64_t sign = uint64_t{x.negative} << 63;
   if (x.kind == NumberKind::kInfinity) return sign | 0x7FF0000000000000u;
@@ -44,7 +44,8 @@ uint64_t OddF64Bits(const Unrounded& x) {
   const uint64_t wide = x.significand << (63 - top);
   const uint64_t odd = (wide >> 11) | ((wide & 0x7FF) != 0 ? 1 : 0);
   const int field = x.exponent + top + 1023;
-  // Far outside the range of any format: the end of float64's, with the sticky bit.
+  // Far outside the range of any format: returns the end of float64's range, with the lowest bit
+  // set to mark it as inexact.
   if (field <= 0) return sign | (uint64_t{1} << 52) | 1;
   if (field >= 2047) return sign | 0x7FEFFFFFFFFFFFFFu;
   return sign | (static_cast<uint64_t>(field) << 52) | (odd & ~(uint64_t{1} << 52));
@@ -59,7 +60,8 @@ bool Equals(const FormatSpec& format, uint32_t code, const Unrounded& x) {
          x.significand >> x_low == y.significand >> y_low;
 }
 
-// Whether a finite x is tiny in a format with a subnormal gap, whose normals are like any other's.
+// Returns true if the finite x is tiny in a format with a subnormal gap. The normals of such a
+// format are like those of any other.
 bool IsTinyAboveSubnormalGap(const EncodePlan& plan, const Unrounded& x, uint32_t random) {
   if (x.significand == 0) return false;
   const int exponent = x.exponent + static_cast<int>(std::bit_width(x.significand)) - 1;
@@ -73,7 +75,8 @@ bool IsTinyAboveSubnormalGap(const EncodePlan& plan, const Unrounded& x, uint32_
   return (EncodeUnrounded(unbounded, x, random).code & ~wider.SignBit()) < first_normal;
 }
 
-// Formats with a subnormal gap have neither infinity nor NaN. Their flags follow from what came out.
+// Rounds x to a format with a subnormal gap and derives the flags from the result. Such formats
+// have neither infinity nor NaN.
 Rounded EncodeIntoSubnormalGap(const EncodePlan& plan, const Unrounded& x, uint32_t random) {
   const uint32_t code = EncodeF64(plan, OddF64Bits(x), random);
   if (x.kind == NumberKind::kInfinity) return {code, plan.infinity_flags[x.negative]};

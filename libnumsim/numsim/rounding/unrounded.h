@@ -1,4 +1,4 @@
-// Exact results on their way to a format: the funnel through which all arithmetic goes.
+// Unrounded results and their rounding to a format. All arithmetic rounds through EncodeUnrounded.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,10 @@ namespace numsim {
 enum class NumberKind : uint8_t { kFinite, kInfinity, kNan };
 
 // (-1)^negative * significand * 2^exponent, infinity or NaN.
-// The significand is exact or rounded to odd: where bits were cut, at least kKeptBits are left and
-// the lowest is set. Rounding that to any format of up to 24 significant bits, to nearest, directed
-// or stochastically with up to 32 random bits, equals rounding the exact value [Boldo].
+// The significand is exact or rounded to odd: if bits were cut, at least kKeptBits are left and the
+// lowest is set. Rounding it to any format of up to 24 significant bits, to nearest, directed or
+// stochastically with up to 32 random bits, gives the same result as rounding the exact value
+// [Boldo].
 struct Unrounded {
   NumberKind kind = NumberKind::kFinite;
   bool negative = false;
@@ -24,15 +25,15 @@ struct Unrounded {
   static constexpr int kKeptBits = 62;
 };
 
-// The exact value of a code. A NaN keeps its sign where the format has NaNs of both signs. The
-// unused code of a two's complement grid is its two's complement value (-128 for int8).
+// Returns the exact value of a code. A NaN keeps its sign if the format has NaNs of both signs. The
+// unused code of a two's complement grid gives its two's complement value (-128 for int8).
 // Requires code <= format.CodeMask().
 Unrounded ExactValue(const FormatSpec& format, uint32_t code) noexcept;
 
-// Rounds `x` once to the plan's format, as EncodeF32 would a float32 of that value; sets kInexact,
-// kUnderflow (by plan.tininess), kOverflow, and kInvalid for what the format cannot hold (a NaN
-// without NaN codes, a negative number without sign).
-// `random` as in EncodeF32. Requires |exponent| < 2^20.
+// Rounds `x` once to the plan's format, as EncodeF32 rounds a float32. Returns the code and the
+// flags kInexact, kUnderflow (by plan.tininess), kOverflow, and kInvalid for values that the format
+// cannot represent (a NaN without NaN codes, a negative number without a sign).
+// `random` is as in EncodeF32. Requires |exponent| < 2^20.
 Rounded EncodeUnrounded(const EncodePlan& plan, const Unrounded& x, uint32_t random = 0) noexcept;
 
 }  // namespace numsim

@@ -14,7 +14,8 @@ namespace {
 
 constexpr double kDecibelPerNeper = 4.342944819032518;  // 10 / ln 10
 
-// The unit of summation: fixed, so that threads do not change the order of additions.
+// Elements per block of the sum. The size is fixed so that the thread count does not change the
+// order of additions.
 constexpr size_t kBlock = size_t{1} << 14;
 
 ErrorMeasures MeasureBlock(const float* x, const float* y, size_t n, double limit) {

@@ -1,4 +1,4 @@
-// How far a quantised array is from its original.
+// Error measures of a quantised array against its original.
 #pragma once
 
 #include <cstddef>
@@ -6,14 +6,14 @@
 
 namespace numsim {
 
-// Sums over pairs (x, y): x original, y reconstructed. Elements whose x is NaN or infinite are
-// counted and otherwise left out, and so are those whose finite x became infinite or NaN, which
-// count as overflows. All sums in float64.
+// Sums over pairs (x, y) of an original x and a reconstructed y. Pairs with a NaN or infinite x are
+// counted but enter no sum. The same holds for pairs whose finite x became an infinite or NaN y;
+// these count as overflows. All sums are in float64.
 struct ErrorMeasures {
-  size_t elements = 0;       // pairs seen
+  size_t elements = 0;       // number of pairs
   size_t nonfinite = 0;      // x is NaN or infinite
   size_t underflow = 0;      // x != 0 became y == 0
-  size_t overflow = 0;       // |x| >= limit, or y not finite
+  size_t overflow = 0;       // x is finite, and |x| >= limit or y is not finite
   size_t measured = 0;       // pairs in the sums below
   double signal_square = 0;  // sum of x^2
   double error_square = 0;   // sum of (y - x)^2
@@ -21,21 +21,24 @@ struct ErrorMeasures {
   double max_error = 0;      // largest |y - x|
   double max_signal = 0;     // largest |x|
 
-  // Signal to quantisation noise, 10 log10(signal_square / error_square) in dB; infinite for a
-  // reconstruction without error, NaN for an empty or all-zero signal.
+  // Signal-to-quantisation-noise ratio 10 log10(signal_square / error_square) in dB. Infinite for a
+  // reconstruction without error; NaN for an empty or all-zero signal.
   double SqnrDb() const;
-  // sqrt(error_square / signal_square), NaN for an all-zero signal.
+  // sqrt(error_square / signal_square). For an all-zero signal it is NaN without error, otherwise
+  // infinite.
   double RelativeError() const;
+  // Mean of y - x over the measured pairs; 0 if there are none.
   double MeanError() const;
-  // Shares of the finite elements, 0..1; 0 when there are none.
+  // Fractions of the pairs with finite x, 0..1; 0 if there are none.
   double UnderflowShare() const;
   double OverflowShare() const;
 
   void Merge(const ErrorMeasures& other);
 };
 
-// Measures equally long x and y. `limit`: |x| at or above it overflows the format (pass infinity
-// for none). The sum runs over fixed blocks, so the bits do not depend on the thread count.
+// Measures the error of y against x. Requires equal sizes. An |x| at or above `limit` counts as an
+// overflow of the format (pass infinity for no limit). The sums run over fixed blocks, so the bits
+// do not depend on the thread count.
 ErrorMeasures MeasureError(std::span<const float> x, std::span<const float> y, double limit);
 
 }  // namespace numsim

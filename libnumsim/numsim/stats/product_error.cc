@@ -15,9 +15,9 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kDecibelPerNeper = 4.342944819032518;  // 10 / ln 10
-constexpr size_t kBand = 256;                           // rows that are added up together
+constexpr size_t kBand = 256;                           // rows per partial sum
 
-// Sums over some elements: r the reference, y what is compared with it, e = y - r.
+// Sums over some elements, with the reference r, the compared value y and e = y - r.
 struct Sums {
   double r = 0, rr = 0, yy = 0, yr = 0, e = 0, ee = 0;
 
@@ -31,10 +31,10 @@ struct Sums {
   }
 };
 
-// ||e|| / ||r||.
+// Returns ||e|| / ||r||, given the squares of both norms.
 double Relative(double ee, double rr) { return rr == 0 ? kNaN : std::sqrt(ee / rr); }
 
-// The lower median of what is not NaN; NaN for nothing.
+// Returns the lower median of the values that are not NaN, or NaN if there are none.
 double Median(std::vector<double> values) {
   const auto end =
       std::remove_if(values.begin(), values.end(), [](double x) { return std::isnan(x); });

@@ -14,7 +14,7 @@
 namespace numsim {
 namespace {
 
-// The field that tells a checkpoint from other .safetensors files, and what it says.
+// The field that distinguishes a checkpoint from other .safetensors files, and its value.
 constexpr std::string_view kMark = "numsim.checkpoint";
 constexpr std::string_view kMarkText = "1";
 
@@ -87,10 +87,10 @@ TrainState ReadCheckpoint(const std::filesystem::path& path) {
   const std::string* const mark = state.FindField(kMark);
   if (mark == nullptr) {
     throw Error::Format(
-        "{}: not a checkpoint of a training: no metadata '{}'", path.string(), kMark);
+        "{}: not a checkpoint of a training: metadata '{}' is missing", path.string(), kMark);
   }
   if (*mark != kMarkText) {
-    throw Error::Format("{}: a checkpoint of another version: {} is '{}', expected '{}'",
+    throw Error::Format("{}: checkpoint of another version: {} is '{}', expected '{}'",
                         path.string(),
                         kMark,
                         Printable(*mark),

@@ -1,4 +1,4 @@
-// Checkpoints: the whole state of a training in one .safetensors file.
+// Checkpoints: the complete state of a training in one .safetensors file.
 #pragma once
 
 #include <filesystem>
@@ -17,24 +17,24 @@ struct TrainState {
   // step, status, reason, losses, configuration as TOML, ...
   std::vector<std::pair<std::string, std::string>> fields;
 
-  // nullptr where there is none.
+  // Return nullptr if there is no such entry.
   const std::string* FindField(std::string_view name) const;
   const Array* FindTensor(std::string_view name) const;
 
-  // Throw Error naming what is missing, or is no such number.
+  // Throw Error naming the field if it is missing or is not a number of that kind.
   const std::string& Field(std::string_view name) const;
   uint64_t Count(std::string_view name) const;
-  // Numbers separated by blanks, as NumbersText writes them.
+  // Returns numbers separated by blanks, as NumbersText writes them.
   std::vector<double> Numbers(std::string_view name) const;
 };
 
-// Reads back to the same bits, but for the payloads of NaNs.
+// Returns text that TrainState::Numbers reads back to the same bits, except for NaN payloads.
 std::string NumbersText(const std::vector<double>& numbers);
 
-// One file, replaced in one step: tensors, and the fields as its metadata. Any reader of
-// .safetensors finds the weights under model/NAME. Requires names that differ.
+// Writes the tensors, with the fields as metadata, into one file that is replaced atomically. Any
+// reader of .safetensors files finds the weights under model/NAME. Requires distinct names.
 void WriteCheckpoint(const std::filesystem::path& path, const TrainState& state);
-// Throws Error naming the file and what is wrong with it.
+// Reads the file. Throws Error naming the file and the problem.
 TrainState ReadCheckpoint(const std::filesystem::path& path);
 
 }  // namespace numsim

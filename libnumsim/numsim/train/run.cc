@@ -15,12 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Nothing looks complete while it is not.
+// Removes the files that mark a complete run, so that an incomplete run does not look complete.
 void RemoveResults(const fs::path& directory) {
   RemoveFiles(directory, {kManifestFile, kSummaryFile});
 }
 
-// Puts the trainer where the directory's checkpoint left it; returns its files.
+// Restores the trainer from the directory's checkpoint and returns its CSV files.
 CsvFiles Resume(const fs::path& directory, Trainer& trainer) {
   const TrainState state = RestoreCheckpoint(directory, trainer);
   CsvFiles files(directory, state);
@@ -36,7 +36,7 @@ CsvFiles Begin(const fs::path& directory, const Trainer& trainer) {
   return CsvFiles(directory);
 }
 
-// Requires that the rows so far are in the files: a checkpoint never knows of others.
+// Requires that all rows so far are in the files, because the checkpoint records the file lengths.
 void SaveCheckpoint(const fs::path& directory, const Trainer& trainer, const CsvFiles& files) {
   TrainState state = trainer.Save();
   files.RecordLengths(state);
@@ -51,7 +51,7 @@ void ReportProgress(const TrainRunOptions& options, const Trainer& trainer) {
   options.progress(trainer, static_cast<double>(trainer.tokens_per_step()) / each, left * each);
 }
 
-// Steps until the end or an interruption. The last state is in the checkpoint.
+// Takes steps until the training ends or is interrupted. The last state is saved in the checkpoint.
 void TakeSteps(const TrainRunOptions& options, Trainer& trainer, CsvFiles& files) {
   const uint64_t every = trainer.config().checkpoint.every;
   while (trainer.status() == TrainStatus::kRunning) {

@@ -1,4 +1,4 @@
-// A training in a directory: files, checkpoints, interruption, resumption.
+// A training in a directory: files, checkpoints, interruption and resumption.
 #pragma once
 
 #include <atomic>
@@ -16,29 +16,29 @@ struct TrainRunOptions {
   bool resume = false;
   bool figures = true;               // draw the curves when the training has ended
   std::vector<std::string> command;  // argv, for the manifest
-  // Looked at after every step: true saves a checkpoint and leaves with kRunning.
+  // Read after every step; if true, the run saves a checkpoint and returns with kRunning.
   const std::atomic<bool>* interrupted = nullptr;
-  // Called after every step, for a progress line. Seconds left are those of the steps; both numbers
-  // are of this process alone.
+  // Called after every step, for a progress line. seconds_left covers the remaining steps without
+  // validations; both numbers are estimated from the steps of this process only.
   std::function<void(const Trainer&, double tokens_per_second, double seconds_left)> progress;
 };
 
-// How fast this process trained, beside how fast the machine multiplies.
+// The training speed of this process, and the machine's GEMM speed for comparison.
 struct TrainSpeed {
-  uint64_t steps = 0;  // that this process took; 0: all that follows is 0
-  double seconds = 0;  // of those, without validations and checkpoints
+  uint64_t steps = 0;  // number of steps this process took; if 0, all fields below are 0
+  double seconds = 0;  // time of these steps, without validations and checkpoints
   double tokens_per_second = 0;
   std::string_view unit = "tokens";  // or "examples"
-  StepProfile profile;               // of those steps; the rest of `seconds` is in no part
-  double layer_gflops = 0;           // 10^9 operations a second of the linear layers' products
-  // The same of a product of float32 matrices of 512 x 512, on the scalar backend of 64 x 64,
-  // measured at the end: in fixed order and by the library.
+  StepProfile profile;               // time per phase; the phases need not add up to `seconds`
+  double layer_gflops = 0;           // GEMMs of the linear layers, 10^9 operations per second
+  // The same for a float32 GEMM of 512 x 512 matrices (64 x 64 on the scalar backend), measured at
+  // the end: summed in fixed order, and by the float32 library.
   double float32_gflops = 0, library_gflops = 0;
 
-  // Share of `seconds`.
+  // Returns the fraction of `seconds` spent in the phase.
   double Share(StepPhase part) const;
 };
-// Lines of text for a terminal.
+// Returns lines of text for a terminal.
 std::string Describe(const TrainSpeed& speed);
 
 struct TrainRunResult {
@@ -46,26 +46,27 @@ struct TrainRunResult {
   std::string reason;
   uint64_t steps = 0;
   double train_loss = 0;           // mean of the last 10 steps
-  double valid_loss = 0;           // the last one; NaN where there is none yet
-  TrainSpeed speed;                // rates of float32 products only where the training has ended
+  double valid_loss = 0;           // of the last validation; NaN before the first
+  TrainSpeed speed;                // float32 GEMM rates are 0 unless the training has ended
   std::string summary;             // the text of summary.txt; empty when interrupted
   std::vector<std::string> files;  // written, relative to out
 };
 
 // Trains and writes into options.out: train.csv, valid.csv, tensors.csv, quantised.csv,
-// optimizer.csv, config.toml (after defaults) and checkpoint.safetensors; when the training has
-// ended, figures of the curves, summary.txt and manifest.json (with times: tokens a second, shares
-// of the step, the product rate that the linear layers reached).
+// optimizer.csv, config.toml (all keys, including defaults) and checkpoint.safetensors. When the
+// training has ended, also writes figures of the curves, summary.txt and manifest.json (with
+// timings: tokens per second, time per phase of a step, the GEMM rate of the linear layers).
 //
-// CSVs grow while it runs, row by row; what a resumed run finds beyond its checkpoint it cuts off,
-// so the final CSVs and summary.txt are those of an uninterrupted run, byte for byte, however often
-// and at whatever moment it was killed. A killed run that has no checkpoint yet begins again. A
-// directory that holds another run is refused without `resume`, and with it when the configuration
-// differs (but for what CheckContinues of continuation.h leaves free) or a CSV is shorter than the
-// checkpoint knows it. With `resume` and nothing there it begins. A run that has ended is not
-// trained further; its last files are made again.
-// Throws Error naming the directory, file or key; the files of the run are then as they were, or as
-// after a kill.
+// The CSVs grow row by row during the run. A resumed run truncates them to its checkpoint, so the
+// final CSVs and summary.txt equal those of an uninterrupted run byte for byte, however often and
+// whenever the run was killed. With `resume`, a run without a checkpoint starts from the beginning,
+// also in an empty directory. A run that has ended is not trained further; its final files are
+// written again.
+//
+// Refuses a directory that holds a run unless `resume` is true. Even then refuses it if the
+// configuration differs (except for the keys that CheckContinues of continuation.h ignores) or a
+// CSV is shorter than the checkpoint states. Throws Error naming the directory, file or key; the
+// files of the run are then unchanged, or as after a kill.
 TrainRunResult RunTraining(const TrainConfig& config, const TrainRunOptions& options);
 
 }  // namespace numsim

@@ -17,15 +17,15 @@
 namespace numsim {
 namespace {
 
-// Points whose values a backward pass reads as results of its own layer: attention's product of
-// output and output gradient, and the gradient of CLIP's temperature.
+// Tensors that a backward pass reads as results of their own layer: for attention's product of
+// output and output gradient, and for the gradient of CLIP's temperature.
 constexpr std::string_view kReadAgain[] = {"*attention.core", "logits"};
 
 bool Covers(const StressConfig& stress, std::string_view point) {
   return !stress.point.empty() && MatchesPattern(stress.point, point);
 }
 
-// Judges the points that the pattern covers, and notes all.
+// Checks the tensors that the pattern matches, and records the names of all tensors.
 class PointCheck final : public PassObserver<float> {
  public:
   explicit PointCheck(const StressConfig& stress) : stress_(stress) {}
@@ -37,12 +37,12 @@ class PointCheck final : public PassObserver<float> {
     for (const std::string_view pattern : kReadAgain) {
       if (!MatchesPattern(pattern, point)) continue;
       throw Error::Format(
-          "stress.point: '{}' covers '{}', whose gradients would not be those of an added constant",
+          "stress.point: '{}' matches '{}', where gradients are not those of an added constant",
           stress_.point,
           point);
     }
     if (stress_.channel >= values.cols) {
-      throw Error::Format("stress.channel: {}, but the channels of point '{}' are 0 to {}",
+      throw Error::Format("stress.channel: {}, but the channels of '{}' are 0 to {}",
                           stress_.channel,
                           point,
                           values.cols - 1);
@@ -51,7 +51,7 @@ class PointCheck final : public PassObserver<float> {
 
   void RequireCovered() const {
     if (covers_any_) return;
-    throw Error::Format("stress.point: '{}' names no point; there are: {}",
+    throw Error::Format("stress.point: '{}' matches no tensor; the tensors are: {}",
                         stress_.point,
                         fmt::join(points_, ", "));
   }
@@ -62,10 +62,11 @@ class PointCheck final : public PassObserver<float> {
   bool covers_any_ = false;
 };
 
-// Below it e^-y cancels too many digits of e^y, and the rest of the series is less than 2^-46.
+// Below this |y|, e^y - e^-y cancels too many digits, and the series 1 + y^2 / 6 has an error of
+// less than 2^-46.
 constexpr double kSeriesBelow = 1e-3;
 
-// sinh(y) / y.
+// Returns sinh(y) / y.
 double SinhQuotient(double y) {
   if (std::fabs(y) < kSeriesBelow) return 1 + y * y / 6;
   return (Exp(y) - Exp(-y)) / (2 * y);
@@ -88,7 +89,7 @@ template <typename T>
 void PlantActivation(const StressConfig& stress,
                      std::string_view point,
                      MatrixSpan<T> activations) {
-  // 0 is not added: it would make 0 of -0.
+  // Adding 0 would turn -0 into 0.
   if (stress.value == 0 || !Covers(stress, point)) return;
   NUMSIM_CHECK(stress.channel < activations.cols, "{}: {} columns", point, activations.cols);
   const T value = static_cast<T>(static_cast<float>(stress.value));
@@ -104,10 +105,10 @@ void StretchInputs(double tail, Batch& batch) {
   float largest = 0;
   for (const float x : values) largest = std::max(largest, std::fabs(x));
   const double reach = tail * static_cast<double>(largest);
-  // The second condition needs the first: Exp has bounds.
+  // The first condition keeps the arguments of Exp in the second within its bounds.
   if (reach > 100 || static_cast<double>(largest) * SinhQuotient(reach) >
                          static_cast<double>(std::numeric_limits<float>::max())) {
-    throw Error::Format("stress.input_tail: {} takes the input {} beyond float32", tail, largest);
+    throw Error::Format("stress.input_tail: {} makes the input {} exceed float32", tail, largest);
   }
   ParallelFor(values.size(), 4096, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {

@@ -1,4 +1,5 @@
-// The stress that a configuration asks for (config.h), put on batches and on tensors of a pass.
+// Fault injection: applies the perturbations of StressConfig (config.h) to batches and to the
+// tensors of a pass.
 #pragma once
 
 #include <string_view>
@@ -9,21 +10,22 @@
 
 namespace numsim {
 
-// Whether stress.point can be planted at, as a forward pass over `batch` shows. Throws Error naming
-// the key: for a pattern that covers no point, with all points that there are; for a point without
-// that channel; and for one of which the backward pass reads the values again and would not give
-// the gradients of an added constant: attention.core, and CLIP's logits. Delayed scales are as
-// before; what the model kept of its last pass is lost. Without a point nothing is done.
+// Checks with a forward pass over `batch` that the perturbation can be injected into every tensor
+// that the pattern stress.point matches. Throws Error naming the key if the pattern matches no
+// tensor name (listing all names), if a tensor lacks the channel stress.channel, or if the backward
+// pass reads the tensor's values again and would therefore not give the gradients of an added
+// constant: attention.core, and CLIP's logits. Preserves delayed scales, but discards what the
+// model saved for backward. Does nothing if stress.point is empty.
 void CheckStressPoint(const StressConfig& stress, Model<float>& model, const Batch& batch);
 
-// Adds stress.value, rounded to float32, to the channel of `activations`, all rows, where
-// stress.point covers `point`. Requires that channel.
+// If stress.point matches the tensor name `point`, adds stress.value, rounded to float32, to column
+// stress.channel of `activations` in every row. Requires that the column exists.
 template <typename T>
 void PlantActivation(const StressConfig& stress, std::string_view point, MatrixSpan<T> activations);
 
-// Values x of the batch become sinh(tail x) / tail, computed in float64 and rounded to float32;
-// tail 0: as they are. Throws Error naming the key where a value would be beyond float32.
-// Requires 0 <= tail <= kLargestInputTail.
+// Replaces each value x of the batch by sinh(tail x) / tail, computed in float64 and rounded to
+// float32; tail 0 leaves the values unchanged. Requires 0 <= tail <= kLargestInputTail. Throws
+// Error naming the key if a result would exceed float32.
 void StretchInputs(double tail, Batch& batch);
 
 }  // namespace numsim

@@ -1,4 +1,4 @@
-// What is recorded of a training, as tables that hold only what is reproducible.
+// The telemetry of a training: tables with reproducible contents only.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,23 @@
 
 namespace numsim {
 
-// A table of telemetry and the meaning of its columns; docs/training.md shows them.
+// A telemetry table and the meaning of its columns; docs/training.md lists them.
 struct TelemetryTable {
   std::string_view name;  // train, valid, tensors, quantised, optimizer
-  std::string_view when;  // which steps have rows
+  std::string_view when;  // the steps that have rows
   std::vector<std::pair<std::string_view, std::string_view>> columns;  // name, meaning with unit
 };
 std::span<const TelemetryTable> TelemetryTables();
 
-// Rows in memory, in the order in which they came. A sink may take them away to a file.
+// Rows in memory, in the order in which they were added, until they are written to files.
 class Telemetry {
  public:
   Telemetry();
 
-  // Requires cells as many as the table's columns.
+  // Adds a row. Requires one cell per column of the table.
   void Add(std::string_view table, std::vector<std::string> cells);
   const Table& Of(std::string_view table) const;
-  // Forgets the rows, e.g. after they were written.
+  // Removes all rows, e.g. after they were written.
   void Clear();
 
  private:

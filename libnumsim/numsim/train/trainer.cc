@@ -76,7 +76,7 @@ LossSum Trainer::Parts::Validate() {
   pass.seed = config.train.seed;
   pass.step = step;
   pass.observer = observer.ChangesTensors() ? &observer : nullptr;
-  // A forward pass moves delayed scales on.
+  // A forward pass updates delayed scales; they are restored below.
   const std::vector<NamedState> scaling = model->SaveState();
   LossSum total;
   retrieval.Clear();

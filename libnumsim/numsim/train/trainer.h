@@ -1,4 +1,4 @@
-// A training: model, data, optimiser and what is recorded of them, step by step.
+// A training run: takes the steps of a model, its data and its optimiser, and records telemetry.
 #pragma once
 
 #include <cstdint>
@@ -19,42 +19,42 @@
 namespace numsim {
 
 enum class TrainStatus : uint8_t { kRunning, kFinished, kDiverged };
-// running finished diverged. Throws Error listing them.
+// Names: running, finished, diverged. ParseTrainStatus throws Error listing them.
 TrainStatus ParseTrainStatus(std::string_view text);
 std::string_view ToString(TrainStatus status);
 
 class Trainer {
  public:
-  // Ready for step 0. `data` may be shared by many trainers. Throws Error as FitToData, MakeModel,
-  // Optimizer, DataSource::CheckBatch and CheckStressPoint do. Any number of trainers may run side
-  // by side in threads of their own.
+  // Prepares step 0. Several trainers may share `data` and run concurrently, each in its own
+  // thread. Throws Error as FitToData, MakeModel, Optimizer, DataSource::CheckBatch and
+  // CheckStressPoint do.
   Trainer(const TrainConfig& config, std::shared_ptr<const DataSource> data);
   ~Trainer();
 
-  // Takes one step, and a validation where one is due; adds rows to the telemetry (TelemetryTables
-  // says when). A step whose loss or gradients are not finite is not taken, but recorded. Returns
-  // the status after it. Requires kRunning. Allocates nothing of the size of a tensor after the
-  // first. Throws Error as StretchInputs does.
+  // Takes one step, runs a validation if one is due, and adds rows to the telemetry (see
+  // TelemetryTable::when). A step whose loss or gradients are not finite is recorded but not taken.
+  // Returns the status after the step. Requires status kRunning. After the first step, makes no
+  // allocation of the size of a tensor. Throws Error as StretchInputs does.
   TrainStatus Step();
   TrainStatus status() const;
-  // Why: "step 132: the loss is not finite". Empty while running and when finished.
+  // Why the training diverged, e.g. "step 132: the loss is not finite". Empty if it did not.
   const std::string& reason() const;
   uint64_t steps_taken() const;
-  // Of the last step; NaN before the first.
+  // Loss of the last step; NaN before the first.
   double last_loss() const;
-  // Mean of the last 10 steps, or of all while there are fewer; NaN before the first.
+  // Mean loss of the last 10 steps, or of all steps if fewer; NaN before the first.
   double recent_loss() const;
-  // Mean loss over the validation batches now. Nothing is recorded, and later steps do not depend
-  // on it. Throws Error as StretchInputs does.
+  // Returns the loss over the validation batches with the current weights. Records nothing and does
+  // not affect later steps. Throws Error as StretchInputs does.
   LossSum Validate();
-  // The last validation that was recorded.
+  // The last recorded validation.
   const std::optional<LossSum>& last_validation() const;
-  // Of the last Validate, be it recorded or not; after Restore of the one that was recorded. Empty
-  // before the first, and for models without embeddings.
+  // Retrieval result of the last Validate, recorded or not; after Restore, of the last recorded
+  // validation. Empty before the first validation, and for models without embeddings.
   const std::optional<ZeroShot>& last_zero_shot() const;
 
-  // The batch of the step that comes next, also where the training has ended. Throws Error as
-  // StretchInputs does.
+  // Makes the batch of the next step, also if the training has ended. Throws Error as StretchInputs
+  // does.
   void NextBatch(Batch& batch) const;
 
   // The configuration after FitToData.
@@ -65,23 +65,23 @@ class Trainer {
   Optimizer& optimizer();
   const Optimizer& optimizer() const;
   Telemetry& telemetry();
-  // Of a step: of a language model batch * context; of others the examples.
+  // batch * context for a language model; the number of examples for other models.
   uint64_t tokens_per_step() const;
-  // What those are: "tokens" or "examples".
+  // The unit of tokens_per_step: "tokens" or "examples".
   std::string_view unit() const;
 
-  // Of the steps since the start or Restore, without validations; times are this machine's. What
-  // is missing to step_seconds belongs to no part.
+  // Times of the steps since the start or Restore, without validations. The phases of the profile
+  // need not add up to step_seconds.
   const StepProfile& profile() const;
   uint64_t steps_timed() const;
   double step_seconds() const;
 
-  // Everything that later steps depend on: parameters, optimiser, delayed scales, step, status,
-  // losses. Save, then Restore into a Trainer of the same configuration, continues bit for bit.
-  // Rows of telemetry are not part of it: who saves takes them away first. A larger train.steps
-  // continues what had finished.
+  // Returns everything that later steps depend on: parameters, optimiser, delayed scales, step,
+  // status, losses. Restoring it into a Trainer of the same configuration continues the training
+  // bit for bit. Telemetry rows are not included: write them to files before saving.
   TrainState Save() const;
-  // Throws Error naming what does not fit; the trainer is then of no use.
+  // Restores a state. A finished training continues if train.steps is larger than before. Throws
+  // Error naming what does not fit; the trainer must not be used afterwards.
   void Restore(const TrainState& state);
 
  private:

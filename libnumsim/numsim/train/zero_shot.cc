@@ -12,11 +12,11 @@
 namespace numsim {
 namespace {
 
-// As the model multiplies its embeddings: one fused multiply-add after another, so equal captions
-// have equal products.
+// The accumulation mode with which the model multiplies its embeddings: sequential fused
+// multiply-adds, so that equal captions have equal dot products.
 constexpr AccumulationMode kFloat32Sums{.kind = AccumulationKind::kFormat, .format = kFp32};
 
-// Images whose products with all captions are held at a time.
+// Number of images whose dot products with all captions are held at a time.
 constexpr size_t kBlock = 256;
 
 void Append(In<float> rows, std::vector<float>& values) {
@@ -25,9 +25,9 @@ void Append(In<float> rows, std::vector<float>& values) {
   }
 }
 
-// The first of the largest that is no NaN; `count` where all are.
+// Returns the index of the first largest product that is not NaN; `count` if all are NaN.
 size_t Nearest(const float* products, size_t count) {
-  // Comparisons with NaN are false.
+  // Comparisons with NaN are false, which skips NaN.
   float largest = -std::numeric_limits<float>::infinity();
   for (size_t j = 0; j < count; ++j) largest = products[j] > largest ? products[j] : largest;
   return static_cast<size_t>(std::find(products, products + count, largest) - products);

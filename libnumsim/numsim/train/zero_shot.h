@@ -1,4 +1,4 @@
-// Zero-shot retrieval with a contrastive model: which caption belongs to an image.
+// Zero-shot retrieval with a contrastive model: finds the caption that belongs to an image.
 #pragma once
 
 #include <cstddef>
@@ -13,22 +13,22 @@ namespace numsim {
 struct ZeroShot {
   size_t images = 0;
   size_t correct = 0;
-  size_t concepts = 0;  // classes that there were to choose from
+  size_t concepts = 0;  // number of distinct concepts to choose from
 
-  // NaN without images.
+  // Returns correct / images; NaN if there are no images.
   double Accuracy() const;
 };
 
-// Collects the embeddings of a validation, batch by batch, then judges all images against all
-// captions: an image is right when the caption nearest to it (largest scalar product; the first one
-// that was added of equals) is of the image's concept, whichever example it came from. An image
-// with a NaN is not right, and a caption with a NaN is nearest to nothing.
+// Collects the embeddings of a validation batch by batch, then compares all images with all
+// captions. An image is correct if its nearest caption belongs to the image's concept, whichever
+// example the caption came from. The nearest caption has the largest dot product; ties go to the
+// one added first. An image with a NaN is never correct, and a caption with a NaN is never nearest.
 class ZeroShotRetrieval {
  public:
-  // Copies the embeddings. Requires host tensors of one width, and as many concepts as rows.
+  // Copies the embeddings. Requires host tensors of the same width and one concept per row.
   void Add(const Embeddings<float>& embeddings, std::span<const int32_t> concepts);
   ZeroShot Judge() const;
-  // Forgets all, and keeps the memory.
+  // Removes all embeddings but keeps the allocated memory.
   void Clear();
 
  private:

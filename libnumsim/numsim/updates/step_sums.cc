@@ -16,7 +16,7 @@ double Total(const std::array<double, kLanes>& lanes) {
   return total;
 }
 
-// The lanes of two sums and a count.
+// The partial sums (lanes) of two sums and a count.
 struct StepLanes {
   std::array<double, kLanes> square = {}, projection = {};
   std::array<uint32_t, kLanes> moved = {};

@@ -20,10 +20,10 @@ bool IsMatched(UpdateKind kind) {
   return kind == UpdateKind::kNormMatched || kind == UpdateKind::kProjectionMatched;
 }
 
-// Pieces of the scratch memory, each aligned to 256 bytes.
+// Divides the scratch memory into pieces, each aligned to 256 bytes.
 class Pieces {
  public:
-  // The offset of `count` elements of a T.
+  // Adds a piece of `count` elements of type T and returns its offset.
   template <typename T>
   size_t Add(size_t count) {
     const size_t at = bytes_;
@@ -36,7 +36,7 @@ class Pieces {
   size_t bytes_ = 0;
 };
 
-// What a step needs beside its arrays.
+// The working memory of a step.
 struct StepMemory {
   DeviceMaxima* maxima = nullptr;
   DeviceBlockSums sums;
@@ -56,7 +56,7 @@ StepMemory Arrange(size_t n, bool decays, bool matched, DeviceUpdateScratch& scr
   Pieces pieces;
   const size_t maxima = pieces.Add<DeviceMaxima>(1);
   const size_t counts = pieces.Add<uint64_t>(2);
-  const size_t squares = pieces.Add<double>(2 * blocks);  // projections behind them
+  const size_t squares = pieces.Add<double>(2 * blocks);  // squares, then projections
   const size_t decayed = decays ? pieces.Add<float>(n) : 0;
   const size_t room = matched ? MatchedMemory::RoomForSurvivors(n) : 0;
   const size_t partial = pieces.Add<DeviceSum>(matched ? MatchedPasses::kPartials : 0);
@@ -80,7 +80,7 @@ StepMemory Arrange(size_t n, bool decays, bool matched, DeviceUpdateScratch& scr
   return memory;
 }
 
-// In order.
+// Adds in order.
 double Total(std::span<const double> blocks) {
   double total = 0;
   for (const double block : blocks) total += block;
@@ -124,7 +124,8 @@ void KeepWeights(const DeviceStep& step, DeviceStream& stream) {
   device_memory::CopyWithin(step.weights, step.new_weights, step.n * sizeof(float), stream);
 }
 
-// The matched step of all weights; the sums are on the device afterwards, unless nothing moved.
+// Takes the matched step of all weights and fetches its sums into `sums`, which stay zero if
+// nothing moved.
 UpdateOutcome TakeMatched(const UpdateRule& rule,
                           const ScanResult& scan,
                           UpdateJob& job,
@@ -142,7 +143,7 @@ UpdateOutcome TakeMatched(const UpdateRule& rule,
   problem.random = step.random;
   const MatchedTerms terms(problem);
   MatchedPasses passes(step.rule, terms, memory.matched.partial, memory.matched.results, stream);
-  // The lists are written, the arrays of all weights never.
+  // DeviceElements is not const because lists are written; the arrays of all weights never are.
   const DeviceElements all{
       const_cast<float*>(step.weights), const_cast<float*>(step.update), nullptr, step.n};
   const DeviceSearchResult result =
@@ -226,7 +227,7 @@ DeviceStep StepOf(const UpdateJob& job,
   return step;
 }
 
-// The step itself, of finite numbers.
+// Takes the step itself. All numbers are finite.
 UpdateOutcome Take(const ScanResult& scan,
                    UpdateJob& job,
                    DeviceStep& step,

@@ -1,13 +1,14 @@
-// Weight-update rules (update_rule.h) on the device: the same rules, bits, states and outcomes.
+// Weight-update rules (update_rule.h) on the device, with the same bits, states and outcomes as on
+// the CPU.
 //
-// The device has naive, stochastic, master-fp32, split-master and kahan, and norm-matched and
-// projection-matched with one alpha for the tensor, for weights of formats that HasStepRule
-// (cast/shared/round_step_rule.h) accepts. Under the backend cuda the ApplyUpdate of update_rule.h runs
+// The device has naive, stochastic, master-fp32, split-master, kahan, and norm-matched and
+// projection-matched with one alpha per tensor, for weights of formats that HasStepRule
+// (cast/shared/round_step_rule.h) accepts. Under backend cuda, ApplyUpdate of update_rule.h runs
 // these rules on the device and all others on the CPU.
 //
-// `passes` of a matched step counts the device's own passes over all weights, which are not the
-// CPU's: a solver has no say in them, and of two steps with the same outcome they tell nothing but
-// the cost. They depend on the arguments alone.
+// One field of the outcome differs: after a matched step, `passes` counts the device's own passes
+// over all weights. UpdateRule::solver does not affect them. They measure only the cost and depend
+// only on the arguments.
 #pragma once
 
 #include "numsim/backend/device.h"
@@ -15,10 +16,11 @@
 
 namespace numsim {
 
-// Throws Error that says which rules the device has.
+// Throws Error, which says what the device has, if the device does not have the rule for weights of
+// that format.
 void CheckOnDevice(const UpdateRule& rule, const FormatSpec& format);
 
-// One step to take, as WeightUpdate.
+// The input of one step, with the fields of WeightUpdate.
 struct DeviceWeightUpdate {
   FormatSpec format;
   size_t rows = 1, cols = 0;
@@ -35,14 +37,15 @@ struct DeviceUpdateState {
   DeviceArray<float> scales;
 };
 
-// Memory of the rules; keeps what it had. About 4 bytes a weight for matched steps, 4 more with
-// weight decay, else next to nothing.
+// Working memory of the rules, kept between calls: about 4 bytes per weight for matched steps, 4
+// more with weight decay, otherwise next to nothing.
 struct DeviceUpdateScratch {
   DeviceArray<uint8_t> bytes;
 };
 
-// As ApplyUpdate of update_rule.h, for the same arguments the same new weights, state and outcome.
-// Waits for the result. Requires a rule that CheckOnDevice accepts.
+// Does what ApplyUpdate of update_rule.h does: for the same arguments it gives the same new
+// weights, state and outcome, except `passes`. Waits for the result. Requires a rule that
+// CheckOnDevice accepts.
 UpdateOutcome ApplyUpdate(const UpdateRule& rule,
                           const DeviceWeightUpdate& step,
                           RandomStream random,

@@ -61,7 +61,7 @@ void CheckStep(const WeightUpdate& step, std::span<const float> new_weights) {
   NUMSIM_CHECK(std::isfinite(step.weight_decay), "weight decay {}", step.weight_decay);
 }
 
-// What a first look at weights and update finds. The bits of a maximum, so that NaN is greatest.
+// The result of a first scan of weights and update. Maxima are bits, so that NaN is greatest.
 struct Scan {
   uint32_t weights = 0, update = 0;
   double update_square = 0;
@@ -84,7 +84,7 @@ Scan ScanArrays(std::span<const float> weights, std::span<const float> update) {
   });
 }
 
-// A truth about every block.
+// True if `value` holds for every block.
 struct All {
   bool value = true;
 
@@ -114,7 +114,8 @@ bool IsFiniteState(const UpdateRule& rule, const WeightUpdate& step, const Updat
       .value;
 }
 
-// The commonest step: float32 weights of a training. None for all others.
+// Takes the most common step: a naive step of float32 weights in place. Returns no outcome for any
+// other step.
 std::optional<UpdateOutcome> TakeNaiveInPlace(const UpdateRule& rule,
                                               const WeightUpdate& step,
                                               std::span<float> new_weights) {
@@ -125,7 +126,7 @@ std::optional<UpdateOutcome> TakeNaiveInPlace(const UpdateRule& rule,
   return TakeNaiveStep(step.update, step.learning_rate, step.weight_decay, new_weights);
 }
 
-// Nothing moves.
+// Returns `outcome` for a step in which nothing moves.
 UpdateOutcome Refuse(const UpdateJob& job,
                      UpdateOutcome outcome,
                      std::vector<UpdateOutcome>* groups) {
@@ -255,7 +256,7 @@ UpdateOutcome ApplyUpdate(const UpdateRule& rule,
   Scan scan = ScanArrays(job.weights, job.update);
   bool finite = scan.Finite() && IsFiniteState(rule, step, state);
   if (finite && step.weight_decay != 0) {
-    thread_local std::vector<float> scratch;  // steps follow one another and are of like lengths
+    thread_local std::vector<float> scratch;  // kept, because later steps have similar lengths
     if (scratch.size() < step.update.size()) scratch.resize(step.update.size());
     const std::span<float> decayed = std::span(scratch).first(step.update.size());
     DecayedUpdate(rule, step, state, decayed);

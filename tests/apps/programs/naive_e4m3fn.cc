@@ -5,7 +5,7 @@
 //   naive_e4m3fn add|convert [--saturate] [--fault NAME]
 //
 // add:      a b of e4m3fn -> e4m3fn, to nearest, ties to the even code
-// convert:  a float32 -> e4m3fn, likewise
+// convert:  a float32 -> e4m3fn, as hexadecimal text too
 // --saturate: overflow and infinity become 448 instead of NaN.
 // --fault: a mistake that implementations make:
 //   ties-away      ties go away from zero

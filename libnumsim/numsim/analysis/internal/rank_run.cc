@@ -27,7 +27,7 @@ RankRunResult RunRanking(const TrainConfig& config, const RankRunOptions& option
   RankRunResult result;
   result.from_checkpoint =
       InspectRunDirectory(options.out, trainer.config(), true) == RunDirectory::kCheckpoint;
-  MakeRunDirectory(options.out);  // what is wrong with it shows before the work
+  MakeRunDirectory(options.out);  // fails before the expensive work
   if (result.from_checkpoint) RestoreCheckpoint(options.out, trainer);
   result.ranking = RankPrecision(trainer, options.by, options.progress);
   result.text = Describe(result.ranking, options.lines);

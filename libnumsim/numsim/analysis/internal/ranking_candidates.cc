@@ -41,15 +41,15 @@ OperandSet Without(const OperandSet& a, const OperandSet& b) {
 
 bool Meet(const OperandSet& a, const OperandSet& b) { return Without(a, b) != a; }
 
-// A linear layer of the model that quantises something.
+// A linear layer of the model that quantises at least one operand.
 struct QuantisedLayer {
   std::string name;
   LinearOptions options;
   LinearRecipe recipe;
-  OperandSet quantised;  // and used, in each of its products
+  OperandSet quantised;  // the operands that are both quantised and used
 };
 
-// Quantised are the operands in use that `high_operands` would change.
+// Returns the layer with its quantised operands: those in `used` that `high_operands` would change.
 QuantisedLayer MakeLayer(const std::string& name,
                          const LinearOptions& options,
                          const OperandSet& used) {
@@ -76,15 +76,15 @@ std::vector<QuantisedLayer> QuantisedLayers(const Model<float>& model, const Pas
   return layers;
 }
 
-// That layer, and no other, with these operands in high precision beside those that are so already.
-// The name is its pattern: names have no '*'.
+// Returns the override for this layer only that adds `high` to its operands in high precision. The
+// layer's name serves as the pattern, because names have no '*'.
 LinearOverride HighOverride(const QuantisedLayer& layer, const OperandSet& high) {
   LinearOverride result{layer.name, layer.options};
   result.precision.high_operands = Union(layer.options.high_operands, high);
   return result;
 }
 
-// A table for a configuration file: what differs from the defaults.
+// Returns the override as a TOML table with the keys that differ from the defaults.
 std::string OverrideToml(const LinearOverride& over) {
   std::string toml = fmt::format("[[{}]]\n", kOverrideSection);
   for (const ConfigRow<LinearOverride>& row : LinearOverrideRows()) {
@@ -94,10 +94,10 @@ std::string OverrideToml(const LinearOverride& over) {
   return toml;
 }
 
-// An element of a ranking within a layer.
+// A candidate within a layer.
 struct Part {
   std::string name, format;
-  OperandSet operands;  // that it takes to high precision
+  OperandSet operands;  // the operands that the candidate keeps in high precision
 };
 
 std::string FormatOf(const QuantisedLayer& layer, const OperandSet& operands) {

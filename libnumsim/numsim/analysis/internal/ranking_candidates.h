@@ -1,4 +1,4 @@
-// What a ranking tries, one after another: the operands and tensors that a step quantises.
+// The candidates of a ranking: the operands and tensors that a step quantises.
 #pragma once
 
 #include <map>
@@ -10,15 +10,15 @@
 
 namespace numsim {
 
-// Notes what a pass multiplies and stores.
+// Records the GEMMs and the stored tensors of a pass.
 class PassRecord : public PassObserver<float> {
  public:
   void Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) override;
   void Multiplied(std::string_view layer, LinearGemm product) override;
 
-  // Each once, in the order in which they came.
+  // The distinct tensors, in the order in which they were first observed.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
-  // The operands of the products that layer has computed.
+  // Returns the operands of the GEMMs that the layer has computed.
   OperandSet Used(const std::string& layer) const;
 
  private:
@@ -27,17 +27,18 @@ class PassRecord : public PassObserver<float> {
 };
 
 struct RankingCandidate {
-  RankedTensor tensor;      // its names alone
-  ReplayPrecision without;  // it in high precision, the rest as configured
-  ReplayPrecision alone;    // the rest in high precision
+  RankedTensor tensor;      // only names, format and override are set
+  ReplayPrecision without;  // this candidate in high precision, the rest as configured
+  ReplayPrecision alone;    // this candidate as configured, the rest in high precision
 };
 
 struct RankingCandidates {
-  ReplayPrecision high;  // all in high precision
+  ReplayPrecision high;  // everything in high precision
   std::vector<RankingCandidate> candidates;
 };
 
-// The candidates of a model, layers first, in its order. `record` is of a step as configured.
+// Returns the candidates of a model in the model's order, linear layers before stored tensors.
+// `record` must be from a step as configured.
 RankingCandidates MakeRankingCandidates(const TrainConfig& config,
                                         const Model<float>& model,
                                         const PassRecord& record,

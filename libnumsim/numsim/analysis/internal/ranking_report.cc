@@ -10,7 +10,7 @@ namespace {
 
 std::string Title(const PrecisionRanking& ranking) {
   return fmt::format(
-      "What precision does to the gradient of step {}, by {}", ranking.step, ToString(ranking.by));
+      "Effect of precision on the gradient of step {}, by {}", ranking.step, ToString(ranking.by));
 }
 
 Panel BarPanel(std::string title, std::string label, int style) {
@@ -75,15 +75,16 @@ std::string RankedLines(const PrecisionRanking& ranking, size_t count) {
   return text;
 }
 
-// What to do about the first one.
+// Returns advice on how to keep the first tensor in high precision.
 std::string Remedy(const PrecisionRanking& ranking) {
   const RankedTensor& first = ranking.tensors[0];
-  if (!(first.effect > 0)) return "High precision for any one of them does not help.\n";
+  if (!(first.effect > 0))
+    return "Keeping any single one of them in high precision does not help.\n";
   if (first.linear_override.empty()) {
     return fmt::format(
         "The first one is stored in {}: see storage.{}s.\n", first.format, first.tensor);
   }
-  return "To leave the first one in high precision, behind other overrides:\n\n" +
+  return "To keep the first one in high precision, add this after any other overrides:\n\n" +
          first.linear_override;
 }
 
@@ -106,8 +107,8 @@ Table RankingTable(const PrecisionRanking& ranking) {
 }
 
 Figure RankingFigure(const PrecisionRanking& ranking, size_t count) {
-  Panel effect = BarPanel("Effect", "share of the squared error that goes with it", 0);
-  Panel alone = BarPanel("Alone", "relative error with it alone quantised", 1);
+  Panel effect = BarPanel("Effect", "fraction of the squared error removed", 0);
+  Panel alone = BarPanel("Alone", "relative error, only this one quantised", 1);
   for (size_t i = 0; i < std::min(count, ranking.tensors.size()); ++i) {
     const RankedTensor& tensor = ranking.tensors[i];
     AddBar(effect, FullName(tensor), tensor.effect);
@@ -127,7 +128,7 @@ std::string Describe(const PrecisionRanking& ranking, size_t count) {
   const auto line = [&](std::string_view name, const std::string& value) {
     text += fmt::format("{:<28}{}\n", name, value);
   };
-  line("loss of its batch",
+  line("loss of the batch",
        fmt::format("{:.6g}, in float32 {:.6g}", ranking.loss, ranking.float32_loss));
   line("error of the gradient", fmt::format("{:.4g} of its norm", ranking.error));
   line("  all in high precision", fmt::format("{:.4g}", ranking.error_high));

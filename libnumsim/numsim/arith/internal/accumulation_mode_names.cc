@@ -1,4 +1,4 @@
-// Accumulation modes as text: ParseAccumulationMode and Name.
+// Accumulation modes as text: ParseAccumulationMode and ToString.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ constexpr PlainName kPlainNames[] = {{"exact", AccumulationKind::kExact},
                                      {"fp64", AccumulationKind::kFloat64},
                                      {"library", AccumulationKind::kLibrary}};
 
-// Everything that ParseAccumulationMode takes, after "neither".
+// Returns the list of all texts that ParseAccumulationMode accepts, to follow "neither".
 std::string ValidTexts() {
   std::string text =
       "exact nor FORMAT nor FORMAT:unfused nor fp64, fp32-chunked:N, trunc:F,CHUNK[,PROMOTE], "
@@ -38,7 +38,7 @@ std::string ValidTexts() {
   return text;
 }
 
-// A decimal number of digits alone that is within the bounds.
+// Parses a decimal number that consists only of digits and is within the bounds.
 std::optional<int> ParseCount(std::string_view text, int least, int most) {
   int value = 0;
   if (text.empty() || text[0] == '-') return std::nullopt;
@@ -48,7 +48,7 @@ std::optional<int> ParseCount(std::string_view text, int least, int most) {
   return value;
 }
 
-// The number called `what` of the rule `whole`.
+// Returns the number called `what` of the accumulation mode `whole`, parsed from `text`.
 int CountOf(
     std::string_view text, std::string_view what, std::string_view whole, int least, int most) {
   const std::optional<int> value = ParseCount(text, least, most);

@@ -1,6 +1,7 @@
-// What devices do: the named rules. Not here, for want of a rule that could say it: NVIDIA's 4-bit
-// products with block scales (nvfp4, mxf4: F = 35, groups of 16), whose scales enter each group's
-// sum before it is aligned, and results in float16, which round to nearest once more [MMA-Sim].
+// The named accumulation modes, which describe devices. Two cases are missing because no mode can
+// express them [MMA-Sim]: NVIDIA's 4-bit formats with block scales (nvfp4, mxf4: F = 35, groups of
+// 16), where the scales enter each group's sum before it is aligned; and results in float16, which
+// are rounded to nearest once more.
 #include "numsim/arith/accumulation_mode.h"
 
 namespace numsim {
@@ -48,7 +49,7 @@ constexpr ProductOrder kEvenOdd = ProductOrder::kEvenOdd;
 constexpr std::string_view kFp8 = "e4m3fn, e5m2";
 constexpr std::string_view kFp8Fnuz = "e4m3fnuz, e5m2fnuz";
 
-// One row per rule: name, rule, operands, note.
+// One row per mode: name, mode, operands, note.
 // clang-format off
 constexpr AccumulationModeRow kTable[] = {
     Measured("hopper-fp8-fast", Truncating(13, 32),         kFp8,     "cuBLASLt with fast accumulation (wgmma); not where it splits the inner dimension"),

@@ -1,4 +1,4 @@
-// Tensor cores that align products by their exponents and cut what lies below.
+// Sums of tensor cores that align products by their exponents and cut the bits below.
 #include <algorithm>
 #include <bit>
 #include <optional>
@@ -13,13 +13,13 @@ namespace {
 
 constexpr int kF32MinExponent = -126;
 constexpr int kF32MaxExponent = 127;
-constexpr int kLeastAlignment = -133;  // of NVIDIA's units
+constexpr int kLeastAlignment = -133;  // of NVIDIA's tensor cores
 constexpr uint32_t kF32Infinity = 0x7F800000;
 constexpr uint32_t kF32Nan = 0x7FC00000;
-constexpr size_t kWordGroup = 32;  // products that ProductOrder::kBytePairs orders anew
+constexpr size_t kWordGroup = 32;  // products per group that ProductOrder::kBytePairs reorders
 
-// (-1)^negative * significand * 2^lowest, and the exponent under which a unit aligns it: that of
-// the binade, for a subnormal the least one.
+// (-1)^negative * significand * 2^lowest, and the exponent by which a tensor core aligns it: that
+// of its binade, or the least exponent for a subnormal.
 struct Aligned {
   bool negative = false;
   uint64_t significand = 0;
@@ -42,7 +42,7 @@ Aligned AlignedProduct(const Aligned& a, const Aligned& b) {
           a.exponent + b.exponent};
 }
 
-// What is not finite among addends.
+// The non-finite values among addends.
 struct Specials {
   bool nan = false;
   bool infinity[2] = {false, false};  // positive, negative
@@ -52,7 +52,7 @@ struct Specials {
     nan = nan || x.kind == NumberKind::kNan;
     if (x.kind == NumberKind::kInfinity) AddInfinity(x.negative);
   }
-  // Of a product.
+  // Adds the product a * b.
   void Add(const Unrounded& a, const Unrounded& b) {
     const auto is_zero = [](const Unrounded& x) {
       return x.kind == NumberKind::kFinite && x.significand == 0;
@@ -66,7 +66,7 @@ struct Specials {
       AddInfinity(a.negative != b.negative);
     }
   }
-  // The bits of a float32 sum, if any addend was special.
+  // Returns the bits of the float32 sum if any addend was not finite.
   std::optional<uint32_t> Sum() const {
     if (nan || (infinity[0] && infinity[1])) return kF32Nan;
     if (infinity[0]) return kF32Infinity;
@@ -75,20 +75,21 @@ struct Specials {
   }
 };
 
-// The products of one vector pair in the order of a unit, at positions 0, 1, ... without end: what
-// lies beyond the vectors is +0.
+// The products of two vectors in the order of a tensor core, at positions 0, 1, ... Positions
+// beyond the vectors hold +0.
 class Products {
  public:
   Products(const AccumulationMode& rule, const DotOperand& a, const DotOperand& b)
       : order_(rule.order), a_(a), b_(b) {}
 
-  // Positions that hold every product.
+  // Returns the number of positions that cover all products.
   size_t Count() const {
     const size_t n = a_.values.size();
     if (order_ != ProductOrder::kBytePairs) return n;
     return (n + kWordGroup - 1) / kWordGroup * kWordGroup;
   }
-  // The product at a position. One that is not finite goes to `specials` and counts as zero.
+  // Returns the product at a position. A non-finite product is added to `specials` and counts as
+  // zero.
   Aligned At(size_t position, Specials& specials) const {
     const size_t k = Index(position);
     if (k >= a_.values.size()) return {};
@@ -115,7 +116,7 @@ class Products {
   DotOperand a_, b_;
 };
 
-// |x| in units of 2^unit, truncated. Requires the result to fit.
+// Returns x in units of 2^unit, truncated toward zero. Requires the result to fit.
 int64_t Truncated(const Aligned& x, int unit) {
   const int up = x.lowest - unit;
   const uint64_t magnitude = up >= 0     ? x.significand << std::min(up, 63)
@@ -124,7 +125,7 @@ int64_t Truncated(const Aligned& x, int unit) {
   return x.negative ? -static_cast<int64_t>(magnitude) : static_cast<int64_t>(magnitude);
 }
 
-// x * 2^up, rounded down. Requires the result to fit.
+// Returns x * 2^up, rounded down. Requires the result to fit.
 int64_t ScaledDown(int64_t x, int up) {
   if (up >= 0) return x << up;
   return x >> std::min(-up, 63);
@@ -139,10 +140,11 @@ uint32_t AddF32(uint32_t a, uint32_t b) {
   return Add({kFp32, a}, {kFp32, b}, plan).code;
 }
 
-// sum * 2^unit truncated to `bits` fraction bits, at most 23, of its own exponent; never -0.
+// Returns sum * 2^unit truncated to `bits` (at most 23) fraction bits of its own exponent, as
+// float32 bits; never -0.
 uint32_t TruncatedF32(int64_t sum, int unit, int bits) {
   static const EncodePlan plan = MakeEncodePlan(kFp32, {.mode = RoundingMode::kTowardZero});
-  if (sum == 0) return 0;  // of any unit, also one beyond float32
+  if (sum == 0) return 0;  // for any unit, even one beyond float32
   const uint32_t sign = sum < 0 ? kFp32.SignBit() : 0;
   uint64_t magnitude = static_cast<uint64_t>(sum < 0 ? -sum : sum);
   const int width = static_cast<int>(std::bit_width(magnitude));
@@ -153,7 +155,7 @@ uint32_t TruncatedF32(int64_t sum, int unit, int bits) {
   return code == 0 ? 0 : sign | code;
 }
 
-// One chunk of kAligned: the new accumulator.
+// Adds one chunk of kAligned to `acc` and returns the new accumulator.
 uint32_t AlignedChunk(const AccumulationMode& rule,
                       const Products& products,
                       size_t begin,
@@ -176,14 +178,14 @@ uint32_t AlignedChunk(const AccumulationMode& rule,
   return TruncatedF32(sum, unit, std::min(rule.fraction_bits, 23));
 }
 
-// Products truncated below the largest of their exponents and added.
+// The sum of products that were truncated below the largest of their exponents.
 struct PartialSum {
   int64_t sum = 0;  // in units of 2^(exponent - F)
   int exponent = 0;
 };
 
-// Of positions begin, begin + step, ... before end. The exponent of a zero product is -126. A
-// product beyond float32 is infinite.
+// Sums the products at positions begin, begin + step, ... before end. The exponent of a zero
+// product is -126. A product beyond float32 is infinite.
 PartialSum TruncatedProducts(const Products& products,
                              size_t begin,
                              size_t end,
@@ -203,19 +205,19 @@ PartialSum TruncatedProducts(const Products& products,
   return out;
 }
 
-// Both rounded down to the units of the larger exponent and added.
+// Returns the sum of a and b, both rounded down to the unit of the larger exponent.
 PartialSum Joined(const PartialSum& a, const PartialSum& b) {
   const int exponent = std::max(a.exponent, b.exponent);
   return {ScaledDown(a.sum, a.exponent - exponent) + ScaledDown(b.sum, b.exponent - exponent),
           exponent};
 }
 
-// One chunk of kAlignedDown: the new accumulator.
+// Adds one chunk of kAlignedDown to `acc` and returns the new accumulator.
 uint32_t AlignedDownChunk(const AccumulationMode& rule,
                           const Products& products,
                           size_t begin,
                           uint32_t acc) {
-  constexpr int kGuardBits = 7;  // that the sum of products keeps below F
+  constexpr int kGuardBits = 7;  // extra bits below F that the sum of products keeps
   static const EncodePlan nearest = MakeEncodePlan(kFp32);
   const int f = rule.fraction_bits;
   const bool halves = rule.order == ProductOrder::kEvenOdd;

@@ -1,4 +1,4 @@
-// The one way of an exact outcome to a format, for the operations of this directory.
+// Deliver: rounds an exact outcome to a format, for all operations of arith.h and p3109.h.
 #pragma once
 
 #include "numsim/arith/arith.h"
@@ -11,7 +11,7 @@ inline Flags SignalingFlags(const Operand& a) noexcept {
   return IsSignalingNan(a) ? kInvalid : Flags{0};
 }
 
-// Rounds `value` once and adds the flags that were raised on the way to it.
+// Rounds `value` once and adds the flags that its computation raised.
 inline Rounded Deliver(const Unrounded& value,
                        Flags raised,
                        const EncodePlan& to,

@@ -9,11 +9,13 @@
 namespace numsim {
 namespace {
 
-// A format whose subnormals are the integers to 2^23: rounding to an integer is encoding in it.
+// A format whose subnormals are the integers below 2^23: encoding a value in it rounds the value to
+// an integer.
 constexpr FormatSpec kIntegers = {.exponent_bits = 2, .mantissa_bits = 23, .bias = -22};
 static_assert(kIntegers.SubnormalExponent() == 0);
 
-// Below 2^63, as Unrounded asks; rounded to odd where that takes a bit away.
+// Returns the integer as an Unrounded, whose significand must be below 2^63: a larger magnitude
+// loses one bit and is rounded to odd.
 Unrounded FromMagnitude(bool negative, uint64_t magnitude) {
   if ((magnitude >> 63) == 0) return {NumberKind::kFinite, negative, 0, magnitude};
   return {NumberKind::kFinite, negative, 1, (magnitude >> 1) | (magnitude & 1)};
@@ -24,7 +26,8 @@ struct Integral {
   Flags flags = 0;  // kInexact
 };
 
-// Infinity and NaN stay. A number with exponent >= 0 is an integer; others are below 2^23.
+// Rounds a number to an integral value. Infinities and NaN stay as they are. A number with
+// exponent >= 0 is an integer; other numbers are below 2^23.
 Integral ToIntegral(const Unrounded& x, const Rounding& rounding, uint32_t random) {
   if (x.kind != NumberKind::kFinite || x.exponent >= 0) return {x, 0};
   const EncodePlan plan = MakeEncodePlan(kIntegers, rounding);
@@ -32,7 +35,8 @@ Integral ToIntegral(const Unrounded& x, const Rounding& rounding, uint32_t rando
   return {ExactValue(kIntegers, r.code), static_cast<Flags>(r.flags & kInexact)};
 }
 
-// The magnitude of an integral value, which has exponent >= 0 if finite; empty above 64 bits.
+// Returns the magnitude of an integral value, which has exponent >= 0 if it is finite. Empty if the
+// magnitude needs more than 64 bits.
 std::optional<uint64_t> Magnitude(const Unrounded& x) {
   if (x.kind == NumberKind::kInfinity) return std::nullopt;
   if (x.significand == 0) return 0;

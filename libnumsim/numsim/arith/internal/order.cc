@@ -24,7 +24,7 @@ Relation Reversed(Relation relation) {
   return relation;
 }
 
-// Of |a| and |b|, neither of them NaN.
+// Compares |a| and |b|. Requires that neither is NaN.
 Relation CompareMagnitudes(const Unrounded& a, const Unrounded& b) {
   if (IsInfinite(a) || IsInfinite(b)) return RelationOf(IsInfinite(a), IsInfinite(b));
   if (IsZero(a) || IsZero(b)) return RelationOf(!IsZero(a), !IsZero(b));
@@ -35,17 +35,17 @@ Relation CompareMagnitudes(const Unrounded& a, const Unrounded& b) {
                     b.significand << std::countl_zero(b.significand));
 }
 
-// The order of numbers, neither of them NaN, in which -0 is less than +0.
+// Compares a and b in the order in which -0 is less than +0. Requires that neither is NaN.
 Relation CompareWithSignedZeros(const Unrounded& a, const Unrounded& b) {
   if (a.negative != b.negative) return a.negative ? Relation::kLess : Relation::kGreater;
   const Relation magnitudes = CompareMagnitudes(a, b);
   return a.negative ? Reversed(magnitudes) : magnitudes;
 }
 
-// What sets the ten extrema apart.
+// The properties that distinguish the ten extrema.
 struct Kind {
   bool maximum = false;
-  bool magnitude = false;       // the larger or smaller magnitude decides first
+  bool magnitude = false;       // compares magnitudes first
   bool prefers_number = false;  // a number wins over a NaN
   bool prefers_finite = false;  // a finite number wins over an infinity
 };
@@ -91,8 +91,8 @@ Unrounded Chosen(const Kind& kind, const Unrounded& a, const Unrounded& b) {
 
 bool IsNegative(const FormatSpec& format, uint32_t code) { return (code & format.SignBit()) != 0; }
 
-// Magnitude code of a code that is not NaN. That of the unused code of a two's complement grid is
-// one above the largest.
+// Returns the magnitude code of a code that is not NaN. For the unused code of a two's complement
+// grid it is one above the largest.
 uint32_t MagnitudeOf(const FormatSpec& format, uint32_t code) {
   if (format.sign == Sign::kTwosComplement && IsNegative(format, code)) {
     return (0u - code) & format.CodeMask();
@@ -100,7 +100,8 @@ uint32_t MagnitudeOf(const FormatSpec& format, uint32_t code) {
   return code & ~format.SignBit();
 }
 
-// Inverse of the two above. A negative zero becomes +0 where the format lacks it.
+// Returns the code with a given sign and magnitude code. A negative zero becomes +0 if the format
+// has no -0.
 uint32_t CodeOf(const FormatSpec& format, bool negative, uint32_t magnitude) {
   if (!negative) return magnitude;
   if (format.sign == Sign::kTwosComplement) return (0u - magnitude) & format.CodeMask();
@@ -108,7 +109,7 @@ uint32_t CodeOf(const FormatSpec& format, bool negative, uint32_t magnitude) {
   return format.SignBit() | magnitude;
 }
 
-// The neighbour of a code that is not NaN, upwards or downwards.
+// Returns the upper or lower neighbour of a code that is not NaN.
 uint32_t Neighbour(const FormatSpec& format, uint32_t code, bool up) {
   bool negative = IsNegative(format, code);
   uint32_t magnitude = MagnitudeOf(format, code);

@@ -7,7 +7,7 @@
 namespace numsim {
 namespace {
 
-// scale * element: exact, for both have at most 24 significant bits.
+// Returns scale * element, which is exact because both have at most 24 significant bits.
 exact::Outcome Value(const ScaledOperand& a) {
   const Unrounded scale = ExactValue(a.scale.format, a.scale.code);
   const Unrounded element = ExactValue(a.element.format, a.element.code);

@@ -1,4 +1,4 @@
-// Tensor cores that add a few products at a time with ordinary roundings [MMA-Sim].
+// Sums of tensor cores that add a few products at a time with ordinary roundings [MMA-Sim].
 #include <bit>
 #include <cstdlib>
 
@@ -18,17 +18,18 @@ const EncodePlan& NearestF32() {
   return plan;
 }
 
-// Whether the bits of a float32 are zero or below 2^min_exponent. Requires min_exponent >= -126.
+// Returns true if a float32, given as its bits, is zero or its magnitude is below 2^min_exponent.
+// Requires min_exponent >= -126.
 bool IsBelow(uint32_t bits, int min_exponent) {
   const uint32_t field = bits >> 23 & 0xFF;
   return static_cast<int>(field) - 127 < min_exponent;
 }
 
-// An operand or the accumulator: what is subnormal becomes +0, and so does -0.
+// Flushes an operand or the accumulator: subnormals and zeros of both signs become +0.
 uint32_t FlushedToPositive(uint32_t bits, int min_exponent) {
   return IsBelow(bits, min_exponent) ? 0 : bits;
 }
-// A float32 result keeps its sign.
+// Flushes a float32 result: a subnormal becomes a zero of the same sign.
 uint32_t FlushedResult(uint32_t bits) {
   return IsBelow(bits, kFp32.MinExponent()) ? bits & kFp32.SignBit() : bits;
 }
@@ -37,7 +38,7 @@ uint32_t FlushedAdd(uint32_t a, uint32_t b) {
   return FlushedResult(Add({kFp32, a}, {kFp32, b}, NearestF32()).code);
 }
 
-// The product at k, +0 beyond the vectors.
+// Returns the product at k, or +0 beyond the vectors.
 uint32_t FlushedProduct(const DotOperand& a, const DotOperand& b, size_t k) {
   if (k >= a.values.size()) return 0;
   const uint32_t x = FlushedToPositive(Bits(a.values[k]), a.format.MinExponent());
@@ -45,7 +46,8 @@ uint32_t FlushedProduct(const DotOperand& a, const DotOperand& b, size_t k) {
   return FlushedResult(Multiply({kFp32, x}, {kFp32, y}, NearestF32()).code);
 }
 
-// (p0 + p1) of two, (p0 + p1) + (p2 + p3) of four.
+// Returns p0 + p1 for two products, (p0 + p1) + (p2 + p3) for four. Requires `count` to be a power
+// of two.
 uint32_t FlushedTree(const DotOperand& a, const DotOperand& b, size_t begin, size_t count) {
   if (count == 1) return FlushedProduct(a, b, begin);
   const size_t half = count / 2;

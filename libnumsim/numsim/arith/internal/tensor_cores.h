@@ -1,5 +1,5 @@
-// The sums of tensor cores, for accumulation_mode.cc: what each kind does stands in accumulation_mode.h.
-// Each returns the bits of a float32. Requires vectors of equal size and rule.chunk >= 1.
+// The sums of tensor cores, for accumulation_mode.cc. accumulation_mode.h defines each kind. Each
+// function returns the bits of a float32. Requires vectors of equal size and rule.chunk >= 1.
 #pragma once
 
 #include <cstddef>

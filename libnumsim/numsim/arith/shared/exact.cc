@@ -10,7 +10,7 @@ namespace {
 
 using scalar::Uint128;
 
-constexpr int kBits = 63;  // of a significand
+constexpr int kBits = 63;  // width of a significand
 
 Unrounded Zero(bool negative) { return {NumberKind::kFinite, negative, 0, 0}; }
 Unrounded Infinity(bool negative) { return {NumberKind::kInfinity, negative, 0, 0}; }
@@ -27,7 +27,8 @@ int BitWidth(Uint128 x) {
                    : static_cast<int>(std::bit_width(static_cast<uint64_t>(x)));
 }
 
-// x * 2^exponent with `sticky` for anything more, rounded to odd.
+// Returns x * 2^exponent rounded to odd. `sticky` is true if the exact value has nonzero bits below
+// x.
 Unrounded ToOdd(bool negative, Uint128 x, int exponent, bool sticky) {
   const int cut = std::max(BitWidth(x) - kBits, 0);
   sticky = sticky || (x & ((Uint128{1} << cut) - 1)) != 0;
@@ -35,7 +36,7 @@ Unrounded ToOdd(bool negative, Uint128 x, int exponent, bool sticky) {
   return {NumberKind::kFinite, negative, exponent + cut, kept | (sticky ? 1 : 0)};
 }
 
-// An exact number whose significand has its top bit at position 62.
+// Returns the same number with the top bit of the significand at position 62.
 Unrounded Normalised(Unrounded x) {
   const int up = kBits - static_cast<int>(std::bit_width(x.significand));
   x.significand <<= up;
@@ -43,13 +44,13 @@ Unrounded Normalised(Unrounded x) {
   return x;
 }
 
-// Of two numbers other than zero.
+// Returns the sum of two finite numbers other than zero.
 Unrounded SumOfFinite(const Unrounded& a, const Unrounded& b, bool zero_negative) {
   Unrounded high = Normalised(a), low = Normalised(b);
   const bool swapped = low.exponent > high.exponent ||
                        (low.exponent == high.exponent && low.significand > high.significand);
   if (swapped) std::swap(high, low);
-  // 63 bits below the larger one's last, all of which an operand shifted by less fills exactly.
+  // Adds 63 bits below both significands, so that a shift by at most 63 bits is exact.
   const Uint128 wide_high = Uint128{high.significand} << kBits;
   const Uint128 wide_low = Uint128{low.significand} << kBits;
   const int shift = std::min(high.exponent - low.exponent, 127);
@@ -59,13 +60,14 @@ Unrounded SumOfFinite(const Unrounded& a, const Unrounded& b, bool zero_negative
   if (high.negative == low.negative) {
     return ToOdd(high.negative, wide_high + aligned, exponent, sticky);
   }
-  // What was cut of the smaller one borrows: the floor of the difference, and sticky.
+  // If the shift cut bits of the smaller operand, they borrow one from the difference: it becomes
+  // the floor of the exact difference, and `sticky` stands for the rest.
   const Uint128 difference = wide_high - aligned - (sticky ? 1 : 0);
   if (difference == 0 && !sticky) return Zero(zero_negative);
   return ToOdd(high.negative, difference, exponent, sticky);
 }
 
-// floor(sqrt(x)), one bit after the other.
+// Returns floor(sqrt(x)), computed bit by bit.
 uint64_t IntegerRoot(Uint128 x) {
   Uint128 root = 0;
   for (Uint128 bit = Uint128{1} << 126; bit != 0; bit >>= 2) {
@@ -79,7 +81,7 @@ uint64_t IntegerRoot(Uint128 x) {
   return static_cast<uint64_t>(root);
 }
 
-// 2^power modulo m, for m below 2^32.
+// Returns 2^power modulo m, for m below 2^32.
 uint64_t PowerOfTwoModulo(int power, uint64_t m) {
   uint64_t result = 1 % m, base = 2 % m;
   for (; power != 0; power >>= 1) {
@@ -146,16 +148,16 @@ Outcome Remainder(const Unrounded& a, const Unrounded& b) noexcept {
   if (IsNan(a) || IsNan(b)) return {Nan()};
   if (IsInfinite(a) || IsZero(b)) return Invalid();
   if (IsInfinite(b) || IsZero(a)) return {a};
-  // In units of u = 2^exponent both are integers: x = m_a 2^up and y = m_b 2^down, one of the
-  // powers 0.
+  // In units of 2^exponent both operands are integers: x = m_a 2^up and y = m_b 2^down, where up or
+  // down is 0.
   const int exponent = std::min(a.exponent, b.exponent);
   const int up = a.exponent - exponent, down = b.exponent - exponent;
   if (down > 32 && down + static_cast<int>(std::bit_width(b.significand)) >
                        static_cast<int>(std::bit_width(a.significand)) + 2) {
-    return {a};  // far below half of b
+    return {a};  // |a| is far below half of |b|
   }
   const uint64_t y = b.significand << down;
-  // x modulo 2y has the quotient's parity.
+  // x modulo 2y contains the parity of the quotient.
   const uint64_t x = up == 0 ? a.significand % (2 * y)
                              : a.significand % (2 * y) * PowerOfTwoModulo(up, 2 * y) % (2 * y);
   const bool odd = x >= y;

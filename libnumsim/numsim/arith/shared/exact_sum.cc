@@ -32,7 +32,7 @@ void ExactSum::Add(const Unrounded& x) noexcept {
   const size_t limb = static_cast<size_t>(position / 64);
   const int shift = position % 64;
   const uint64_t parts[2] = {odd << shift, shift == 0 ? 0 : odd >> (64 - shift)};
-  // Adds or subtracts the two parts and carries the rest of the way.
+  // Adds or subtracts the two parts, then propagates the carry.
   uint64_t carry = 0;
   for (size_t i = limb; i < limbs_.size() && (i < limb + 2 || carry != 0); ++i) {
     const uint64_t part = i < limb + 2 ? parts[i - limb] : 0;
@@ -70,7 +70,7 @@ Unrounded ExactSum::Result(bool zero_negative) const noexcept {
     const bool zero_sign = same_sign ? any_negative_zero_ : zero_negative;
     return {NumberKind::kFinite, zero_sign, 0, 0};
   }
-  // The top 63 bits; whatever lies below makes the last one sticky.
+  // Returns the top 63 bits. The last one is set if any bit below them is (sticky).
   const auto bit_window = [&magnitude](int first) {  // 64 bits from position `first` >= 0
     const size_t limb = static_cast<size_t>(first / 64);
     const int shift = first % 64;

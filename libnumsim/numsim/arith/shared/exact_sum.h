@@ -1,4 +1,4 @@
-// A sum without rounding: the fixed-point accumulator of Kulisch, wide enough for any number of
+// A sum without rounding: Kulisch's fixed-point accumulator. It is wide enough for any number of
 // products of two float32 values (and of their scales).
 #pragma once
 
@@ -11,13 +11,13 @@ namespace numsim {
 
 class ExactSum {
  public:
-  // Adds one exact number. Order never matters. Requires a finite operand to be a multiple of
-  // 2^kLowest and below 2^kHighest, and fewer than 2^62 calls.
+  // Adds one exact number. The order of the addends does not matter. Requires a finite operand to
+  // be a multiple of 2^kLowest with a magnitude below 2^kHighest, and fewer than 2^62 calls.
   void Add(const Unrounded& x) noexcept;
 
-  // The sum. inf - inf and NaN give NaN; `invalid` tells whether infinities of both signs met.
-  // An exact zero is negative if every addend was -0, or if `zero_negative` unless every addend was
-  // +0; an empty sum is +0.
+  // Returns the sum. inf - inf and NaN give NaN; Invalid() is true if infinities of both signs were
+  // added. An exact zero is +0 if every addend was +0 or there was none, -0 if every addend was -0;
+  // otherwise `zero_negative` gives its sign.
   Unrounded Result(bool zero_negative = false) const noexcept;
   bool Invalid() const noexcept;
 

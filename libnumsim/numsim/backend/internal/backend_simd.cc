@@ -36,19 +36,20 @@ std::string LowerCase(std::string text) {
   return text;
 }
 
-// Highway's own fall-back for processors without vectors is called "none" here: "scalar" is ours.
+// Returns the backend name of a Highway target. Highway's fallback for processors without vectors,
+// "scalar", is called "none" here because "scalar" names numsim's reference backend.
 std::string TargetText(int64_t target) {
   const std::string name = LowerCase(hwy::TargetName(target));
   return name == "scalar" ? "none" : name;
 }
 
-// Undoes an earlier ForceBackend, so that the processor's own targets are seen again.
+// Returns the targets that the processor supports. Undoes an earlier ForceBackend to see them all.
 std::vector<int64_t> UsableTargets() {
   hwy::SetSupportedTargetsForTest(0);
   return hwy::SupportedAndGeneratedTargets();
 }
 
-// The target whose code the dispatch runs.
+// Returns the target whose code Highway's dispatch runs.
 int64_t ActiveTarget() {
   if (!hwy::GetChosenTarget().IsInitialized()) {
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
@@ -96,7 +97,7 @@ void ForceBackend(std::string_view name) {
   }
   if (DeviceAvailable()) valid += ", cuda";
   if (name != "scalar") {
-    Activate(active);  // the search above forgot it
+    Activate(active);  // UsableTargets() reset it
     throw Error::Format("backend '{}' is not available here; available: {}", name, valid);
   }
   g_scalar = true;

@@ -1,10 +1,11 @@
-// The functions of cuBLASLt that numsim calls, each loading the library at the first call of any.
+// Forwarders for the cuBLASLt functions that numsim calls. The first call of any of them loads the
+// library; it throws Error if the library cannot be loaded.
 //
-// Linking with it would cost every program 70 ms at its start and half a gigabyte of address space,
-// and where it is missing none would run, though few call it. So these stand in for the library's
-// at link time; a function that is used and not listed here is missing there.
-// Throws Error where the library cannot be loaded.
-#pragma GCC visibility push(hidden)  // not for other parts of a process
+// Linking with cuBLASLt would cost every program 70 ms at its start and half a gigabyte of address
+// space. Few programs call it, yet none would start on a machine without it. The forwarders replace
+// the library's functions at link time, so a function that is used but not listed here is an
+// undefined symbol.
+#pragma GCC visibility push(hidden)  // other libraries of the process must not bind to these
 #include <cublasLt.h>
 #pragma GCC visibility pop
 #include <dlfcn.h>
@@ -13,8 +14,8 @@
 
 namespace {
 
-// The version that the calls are written for, wherever the loader looks; else the one of the
-// toolkit of this build.
+// Returns the handle of the major version of cuBLASLt that the calls are written for. Looks in the
+// loader's search path first, then in the CUDA toolkit of this build.
 void* Library() {
   static void* const library = [] {
     const std::string name = fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR);
@@ -39,7 +40,7 @@ Function* Loaded(Function&, const char* name) {
 
 }  // namespace
 
-// FORWARD(type of result, function, (parameters), arguments)
+// FORWARD(result type, function, (parameters), arguments)
 #define FORWARD(Result, function, parameters, ...)          \
   Result CUBLASWINAPI function parameters {                 \
     static const auto loaded = Loaded(function, #function); \

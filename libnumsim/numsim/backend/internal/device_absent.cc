@@ -1,4 +1,4 @@
-// backend/device.h in a build without CUDA.
+// Implements backend/device.h in a build without CUDA.
 #include "numsim/backend/device.h"
 
 namespace numsim {

@@ -8,12 +8,12 @@
 namespace numsim {
 namespace cuda {
 
-// The text of a call up to its arguments.
+// Returns the text of a call without its argument list.
 static std::string_view CallName(std::string_view call) { return call.substr(0, call.find('(')); }
 
 void Check(cudaError_t status, const char* call, const std::string& shape) {
   if (status == cudaSuccess) return;
-  cudaGetLastError();  // CUDA keeps it otherwise, and the next launch would be blamed
+  cudaGetLastError();  // clears the error, so that the next launch does not report it
   throw Error::Format("{}, {}: {}", CallName(call), shape, cudaGetErrorString(status));
 }
 
@@ -27,10 +27,10 @@ namespace {
 
 std::string Version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
 
-// Any kernel: whether it can be loaded tells whether this build has code for the device.
+// An empty kernel. If it can be loaded, this build has code for the device.
 __global__ void Probe() {}
 
-// The word that CUDA has for an error, which it forgets.
+// Clears CUDA's last error and returns the text of `error`.
 const char* Forget(cudaError_t error) {
   cudaGetLastError();
   return cudaGetErrorString(error);
@@ -72,7 +72,7 @@ Found Find() {
                         NUMSIM_CUDA_ARCHITECTURES),
             {}};
   }
-  if (loaded != cudaSuccess) {  // held by another process, or without memory for this one
+  if (loaded != cudaSuccess) {  // for example: another process holds the device or its memory
     return {fmt::format("{} cannot be used: {}", device.name, Forget(loaded)), {}};
   }
   return {"", Describe(device)};
@@ -130,7 +130,7 @@ void* Allocate(size_t bytes) {
 }
 
 void Free(void* memory) noexcept {
-  if (memory != nullptr) cudaFree(memory);  // CUDA would start up to free nothing
+  if (memory != nullptr) cudaFree(memory);  // cudaFree(nullptr) would initialise CUDA
 }
 
 void CopyIn(const void* host, void* device, size_t bytes, DeviceStream& stream) {

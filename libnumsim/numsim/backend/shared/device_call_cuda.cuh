@@ -1,4 +1,5 @@
-// For *_cuda.cu: every call of CUDA is checked, and an error names the call and the shape.
+// Error checks for *_cuda.cu: every CUDA call is checked, and an error names the call and the
+// shape.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,11 +12,11 @@
 
 namespace numsim::cuda {
 
-// Throws Error "CALL, SHAPE: what CUDA says" unless status is success; forgets the error where CUDA
-// can go on.
+// Throws Error "CALL, SHAPE: CUDA's error text" unless `status` is cudaSuccess. Clears the error if
+// CUDA can go on after it.
 void Check(cudaError_t status, const char* call, const std::string& shape);
 
-// After a launch: Check of what it returned.
+// Checks the status of the kernel launch just made.
 void CheckLaunch(const char* kernel, const std::string& shape);
 
 inline cudaStream_t Raw(const DeviceStream& stream) {
@@ -25,7 +26,7 @@ inline cudaStream_t Raw(const DeviceStream& stream) {
 }  // namespace numsim::cuda
 
 // NUMSIM_CUDA(cudaMemcpyAsync(...), "{} bytes to the device", n)
-// Check of a call; the shape is put into words only when it has failed.
+// Makes a CUDA call and checks it. The shape is formatted only if the call failed.
 #define NUMSIM_CUDA(call, ...)                                                    \
   do {                                                                            \
     if (const cudaError_t numsim_status = (call); numsim_status != cudaSuccess) { \

@@ -1,13 +1,13 @@
-// The processor's floating-point state, held at its default for a scope.
+// Holds the processor's floating-point state at its default for a scope.
 #pragma once
 
 #include <cfenv>
 
 namespace numsim {
 
-// Round to nearest even, no flush to zero, no traps; restored at the end, exception flags included.
-// For code whose result rests on IEEE 754 operations of the processor. The operations must stand in
-// functions that the compiler does not inline into the scope.
+// Sets round to nearest even, no flush to zero and no traps. The destructor restores the previous
+// state, including the exception flags. For code whose result depends on the processor's IEEE 754
+// operations. The operations must be in functions that the compiler does not inline into the scope.
 class DefaultFloatEnvironment {
  public:
   DefaultFloatEnvironment() noexcept {

@@ -15,8 +15,9 @@ bool AreEnumerators(const numsim_format_t& format) {
          format.overflow_to <= static_cast<uint8_t>(OverflowTo::kMax);
 }
 
-// ValidateFormat leaves room for formats that no text names (a grid in two's complement of another
-// width, a subnormal gap elsewhere); of those the library knows the ones in its table and no others.
+// Returns true if ParseFormat() can return such a format. ValidateFormat() also accepts formats
+// that no text describes, such as two's complement of another width or a subnormal gap elsewhere.
+// Of these, the library supports only the ones in its table.
 bool IsOfKnownKind(const FormatSpec& spec) {
   const bool ordinary =
       spec.subnormal_shift == 0 && spec.sign != Sign::kTwosComplement && spec.zero != Zero::kNone;
@@ -46,7 +47,8 @@ static_assert(static_cast<int>(Overflow::kPropagate) == NUMSIM_OVERFLOW_PROPAGAT
 static_assert(static_cast<int>(Tininess::kAfterRounding) == NUMSIM_TININESS_AFTER_ROUNDING);
 static_assert(static_cast<int>(Tininess::kBeforeRounding) == NUMSIM_TININESS_BEFORE_ROUNDING);
 
-// The bound within which every field's arithmetic is far from overflow; ParseFormat has the same.
+// Bound on the bias that keeps the arithmetic of all fields far from overflow. ParseFormat() has
+// the same bound.
 constexpr int kMaxBias = 512;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Arithmetic, minima and maxima, comparison of single codes.
+// Arithmetic, minima, maxima and comparisons of single codes.
 #include "numsim/arith/arith.h"
 
 #include "numsim/capi/internal/arguments.h"
@@ -15,7 +15,7 @@ using numsim::capi::Require;
 namespace numsim::capi {
 namespace {
 
-// What every operation delivers to.
+// The format, rounding and outputs of a result, common to all operations.
 struct Result {
   const numsim_format_t* to;
   const numsim_rounding_t* rounding;
@@ -23,7 +23,7 @@ struct Result {
   uint8_t* flags;
 };
 
-// operation(a, plan), (a, b, plan) and (a, b, c, plan) on checked arguments.
+// Check the arguments and compute operation(a, plan), (a, b, plan) or (a, b, c, plan).
 template <typename Operation>
 numsim_status_t Unary(const numsim_format_t* a_format,
                       uint32_t a,

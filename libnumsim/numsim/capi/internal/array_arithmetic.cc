@@ -17,7 +17,7 @@ static_assert(static_cast<int>(ArithmeticOp::kDivide) == NUMSIM_OPERATION_DIVIDE
 static_assert(static_cast<int>(ArithmeticOp::kFma) == NUMSIM_OPERATION_FMA);
 static_assert(static_cast<int>(ArithmeticOp::kSquareRoot) == NUMSIM_OPERATION_SQRT);
 
-// An operand, or nothing where the operation has none (`memory` is empty then).
+// An operand array. `memory` is empty if the operation does not have this operand.
 struct ArraySource {
   ArrayOperand operand;
   Memory memory = {nullptr, 0, 1};
@@ -36,7 +36,7 @@ struct ArraySource {
     return NUMSIM_OK;
   }
 
-  // Whether `out` may be written while this is read: apart from it, or the very same elements.
+  // Returns an error if `out` overlaps this operand, unless both have exactly the same elements.
   numsim_status_t CheckAgainst(const Memory& out) const noexcept {
     const bool same = memory.data == out.data && memory.element == out.element;
     return same ? NUMSIM_OK : CheckDisjoint(out, {memory});
@@ -48,7 +48,7 @@ struct ArraySource {
   }
 };
 
-// A checked call.
+// Checked arguments of a call.
 struct ArithmeticCall {
   ArithmeticOp op;
   ArraySource a, b, c;
@@ -84,7 +84,7 @@ struct ArithmeticCall {
     return SquareRoot(a.At(i), plan, random);
   }
 
-  // What the kernel does, element by element, with the caller's words.
+  // Computes the same as the kernel element by element, with the caller's random words.
   template <typename Code>
   Flags RunWithWords(std::span<Code> out, uint8_t* flags) const {
     Flags all = 0;

@@ -1,4 +1,4 @@
-// Arrays of floats to codes and back.
+// Converts arrays of floats to codes and back.
 #include "numsim/cast/cast.h"
 
 #include <bit>
@@ -18,7 +18,7 @@ using numsim::capi::WithCodes;
 namespace numsim::capi {
 namespace {
 
-// Checks what is common to both source types.
+// Checked arguments of an encode function, for both source types.
 struct EncodeCall {
   EncodePlan plan;
   Draws draws;
@@ -39,7 +39,7 @@ struct EncodeCall {
   }
 };
 
-// codes[i] = encode(i).
+// Sets codes[i] to encode(i).
 template <typename EncodeElement>
 void EncodeEach(void* codes, int code_bytes, size_t n, const EncodeElement& encode) {
   WithCodes(codes, code_bytes, n, [&]<typename Code>(std::span<Code> out) {

@@ -1,4 +1,4 @@
-// Rounding and the conversion of one number.
+// Rounding and conversion of single numbers.
 #include <bit>
 
 #include "numsim/capi/internal/arguments.h"
@@ -24,7 +24,7 @@ constexpr uint64_t kSignF64 = uint64_t{1} << 63;
 constexpr uint64_t kInfinityF64 = uint64_t{0x7FF} << 52;
 constexpr uint64_t kQuietF64 = uint64_t{1} << 51;
 
-// The float64 of those bits, exactly.
+// Returns the exact value of a float64 bit pattern.
 Unrounded ExactF64(uint64_t bits) {
   Unrounded x;
   x.negative = (bits & kSignF64) != 0;
@@ -44,8 +44,8 @@ bool IsSignalingF64(uint64_t bits) {
   return (bits & ~kSignF64) > kInfinityF64 && (bits & kQuietF64) == 0;
 }
 
-// The bits of a code's value. Every product here is exact and normal, so the floating-point
-// environment does not matter.
+// Returns the float64 bits of a code's value. Every product here is exact and normal, so the
+// floating-point environment does not matter.
 uint64_t F64Bits(const Unrounded& x) {
   const uint64_t sign = x.negative ? kSignF64 : 0;
   if (x.kind == NumberKind::kNan) return sign | kInfinityF64 | kQuietF64;
@@ -66,7 +66,7 @@ numsim_rounding_t numsim_rounding_default(void) noexcept {
           .reserved = {}};
 }
 
-// The funnel of arithmetic also gives the flags; it and EncodeF32 give the same codes.
+// Takes the flags from Convert(), which gives the same codes as EncodeF32().
 numsim_status_t numsim_encode_f32(uint32_t value_bits,
                                   const numsim_format_t* to,
                                   const numsim_rounding_t* rounding,

@@ -1,4 +1,4 @@
-// Formats of the C interface: by name, as text, their widths and special codes.
+// Formats in the C interface: lookup by name, conversion to text, widths and special codes.
 #include <bit>
 #include <string>
 
@@ -9,7 +9,8 @@
 
 namespace {
 
-// 0 for a format whose normals are all infinities and NaNs.
+// Returns the float32 bits of the smallest normal value, or 0 if all codes with a nonzero exponent
+// field are infinities and NaNs.
 uint32_t MinNormalBits(const numsim::FormatSpec& spec) {
   const bool has_normals =
       spec.zero == numsim::Zero::kNone || spec.MaxFiniteCode() >> spec.mantissa_bits != 0;
@@ -29,7 +30,7 @@ numsim_status_t numsim_format_by_name(const char* name,
                                       size_t message_size) noexcept {
   const TextBuffer text = {message, message_size};
   if (name == nullptr || format == nullptr) {
-    text.Write("name and format may not be null");
+    text.Write("name and format must not be null");
     return NUMSIM_ERROR_BAD_ARGUMENT;
   }
   return CatchAll(text, NUMSIM_ERROR_UNKNOWN_FORMAT, [name, format] {
@@ -40,7 +41,7 @@ numsim_status_t numsim_format_by_name(const char* name,
 
 size_t numsim_format_count(void) noexcept { return FormatTable().size(); }
 
-// Names of the table are string literals, so their data end with a 0.
+// Names in the table are string literals, so their data ends with a 0.
 const char* numsim_format_name(size_t index) noexcept {
   return index < FormatTable().size() ? FormatTable()[index].name.data() : nullptr;
 }

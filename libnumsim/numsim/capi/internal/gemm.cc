@@ -1,4 +1,4 @@
-// Products of matrices under a accumulation mode, and the rules by name.
+// GEMM in a given accumulation mode, and the list of named accumulation modes.
 #include "numsim/gemm/gemm.h"
 
 #include <string>
@@ -19,7 +19,8 @@ using numsim::capi::Require;
 namespace numsim::capi {
 namespace {
 
-// The scales of the vectors along the inner dimension. Segments that hold all of it are none.
+// Returns the scales of the vectors along the inner dimension. A segment that covers the whole
+// inner dimension counts as no segmentation (0).
 GemmScales ScalesOf(const ScaledMatrix& matrix, const float* scales) {
   GemmScales result = {.data = std::span(scales, matrix.Scales())};
   switch (matrix.layout.granularity) {
@@ -41,7 +42,7 @@ GemmScales ScalesOf(const ScaledMatrix& matrix, const float* scales) {
   return result;
 }
 
-// A factor of a product.
+// An operand of a GEMM.
 class Factor {
  public:
   numsim_status_t Read(const numsim_factor_t* given, size_t vectors, size_t inner) noexcept {
@@ -70,7 +71,8 @@ class Factor {
   const Memory& scales() const noexcept { return scales_; }
   size_t segment() const noexcept { return operand_.scales.segment; }
 
-  // The factor, which refers to this object. Codes in elements that Gemm does not know are decoded.
+  // Returns the operand for GemmByRule(), which refers to this object. Decodes codes whose element
+  // size GemmByRule() does not support.
   GemmOperand Operand() {
     GemmOperand operand = operand_;
     const bool as_stored = codes_.element == static_cast<size_t>(operand.format.StorageBytes());
@@ -95,17 +97,18 @@ class Factor {
   std::vector<float> decoded_;
 };
 
-// Rule library is refused: its bits depend on more than the arguments.
+// Parses an accumulation mode. Rejects `library`, because its bits depend on more than the
+// arguments.
 AccumulationMode ReadRule(const char* text) {
   const AccumulationMode rule = ParseAccumulationMode(text);
   if (rule.kind == AccumulationKind::kLibrary) {
-    throw Error::Format("accumulator '{}' has no stated order and no place in the C interface",
+    throw Error::Format("accumulator '{}' has no defined order; the C interface does not offer it",
                         text);
   }
   return rule;
 }
 
-// The checks of a call but for the accumulator's text.
+// Checks the operands and the output of a call, but not the text of the accumulation mode.
 numsim_status_t CheckProduct(const Factor& a, const Factor& b, const Memory& out) noexcept {
   const bool both = a.segment() != 0 && b.segment() != 0;
   return FirstError({Require(!both || a.segment() == b.segment()),
@@ -113,7 +116,8 @@ numsim_status_t CheckProduct(const Factor& a, const Factor& b, const Memory& out
                      CheckDisjoint(out, {a.codes(), a.scales(), b.codes(), b.scales()})});
 }
 
-// RuleText of each row of the table. Never freed: callers keep pointers into it.
+// Returns the text of each accumulation mode of the table. Never freed, because callers keep
+// pointers to the texts.
 const std::vector<std::string>& RuleTexts() {
   static const std::vector<std::string>& texts = *[] {
     auto* made = new std::vector<std::string>;
@@ -158,7 +162,7 @@ numsim_status_t numsim_gemm(const numsim_factor_t* a,
 
 size_t numsim_accumulator_count(void) noexcept { return AccumulationModeTable().size(); }
 
-// Texts of the table are whole string literals, so their data end with a 0.
+// Texts in the table are complete string literals, so their data ends with a 0.
 numsim_status_t numsim_accumulator_info(size_t index, numsim_accumulator_info_t* info) noexcept {
   if (info == nullptr || index >= AccumulationModeTable().size()) return NUMSIM_ERROR_BAD_ARGUMENT;
   return CatchAll({nullptr, 0}, NUMSIM_ERROR_INTERNAL, [&] {

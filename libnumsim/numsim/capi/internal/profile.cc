@@ -1,4 +1,4 @@
-// Conversions of other implementations, by the name of their profile.
+// Conversions of other implementations, selected by the name of a profile.
 #include "numsim/profiles/profile.h"
 
 #include <bit>
@@ -17,15 +17,15 @@ namespace {
 static_assert(static_cast<int>(SourceType::kFloat32) == NUMSIM_FLOAT32);
 static_assert(static_cast<int>(SourceType::kFloat64) == NUMSIM_FLOAT64);
 
-// Whether the text before a colon is a profile's name, or that of numsim's own rule: then an error
-// is about the rest of the text, the source type or the target.
+// Returns true if the text before the colon is the name of a profile, or "rule" for numsim's own
+// conversion. An error is then about the rest of the text, the source type or the target.
 bool IsKnown(std::string_view profile) {
   const std::string_view name = profile.substr(0, profile.find(':'));
   const auto has_name = [name](const ProfileInfo& info) { return info.name == name; };
   return name == "rule" || std::any_of(ProfileTable().begin(), ProfileTable().end(), has_name);
 }
 
-// body(conversion) of a checked profile, source type and target, its exceptions turned into a
+// Checks profile, source type and target and returns body(conversion). Converts exceptions to a
 // status and a message.
 template <typename Body>
 numsim_status_t WithConversion(const char* profile,
@@ -84,7 +84,7 @@ numsim_status_t EncodeArray(const ProfileConversion& conversion,
 
 size_t numsim_profile_count(void) noexcept { return numsim::ProfileTable().size(); }
 
-// Names of the table are string literals, so their data end with a 0.
+// Names in the table are string literals, so their data ends with a 0.
 const char* numsim_profile_name(size_t index) noexcept {
   const auto table = numsim::ProfileTable();
   return index < table.size() ? table[index].name.data() : nullptr;

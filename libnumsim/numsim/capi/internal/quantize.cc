@@ -1,4 +1,4 @@
-// Matrices to codes under given scales, and back.
+// Converts matrices to codes with given scales, and back.
 #include "numsim/quantize/quantize.h"
 
 #include <bit>
@@ -39,7 +39,8 @@ struct QuantizeCall {
     return status != NUMSIM_OK ? status : CheckDisjoint(codes, {in, inv_scales, draws.Words()});
   }
 
-  // What the kernel does, for codes of 4 bytes and for words of the caller, which it does not know.
+  // Computes the same as the kernel, for codes of 4 bytes and for random words of the caller, which
+  // the kernel does not support.
   template <typename Code>
   void RunEach(const float* in,
                const float* inv_scales,

@@ -20,7 +20,7 @@ numsim_status_t ScaledMatrix::Read(size_t rows,
     return NUMSIM_ERROR_BAD_ARGUMENT;
   }
   shape = {rows, cols};
-  // A block longer than a row is the row.
+  // Limits the block to the length of a row.
   const auto block =
       static_cast<size_t>(std::min<uint64_t>(given->block, std::max<size_t>(cols, 1)));
   layout = {static_cast<Granularity>(given->granularity), blocks ? block : 0};

@@ -1,4 +1,4 @@
-// Text out of the C interface, and exceptions kept in.
+// Writes text to the caller's buffers, and keeps exceptions inside the C interface.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,12 @@
 
 namespace numsim::capi {
 
-// A caller's buffer for text; a null pointer or size 0 takes nothing.
+// A caller's buffer for text. Nothing is written if the pointer is null or the size is 0.
 struct TextBuffer {
   char* data;
   size_t size;
 
-  // Writes as much as fits, and a final 0.
+  // Writes as much of the text as fits, and a final 0.
   void Write(std::string_view text) const noexcept {
     if (data == nullptr || size == 0) return;
     const size_t n = std::min(text.size(), size - 1);
@@ -26,8 +26,8 @@ struct TextBuffer {
   }
 };
 
-// body() with its exceptions turned into a status: an Error into `on_error`. The message becomes
-// the exception's text, or empty.
+// Returns body(), and converts its exceptions to a status. An Error becomes `on_error`. Writes the
+// exception's text to `message`, or an empty text if there is none.
 template <typename Body>
 numsim_status_t CatchAll(TextBuffer message, numsim_status_t on_error, const Body& body) noexcept {
   message.Write("");

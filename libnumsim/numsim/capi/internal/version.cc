@@ -6,7 +6,7 @@
 
 int numsim_abi_version(void) noexcept { return NUMSIM_ABI_VERSION; }
 
-// BuildVersion() is a whole string literal, so its data end with a 0.
+// BuildVersion() is a complete string literal, so its data ends with a 0.
 const char* numsim_version(void) noexcept { return numsim::BuildVersion().data(); }
 
 int numsim_version_number(void) noexcept {
@@ -30,11 +30,11 @@ const char* numsim_status_text(numsim_status_t status) noexcept {
     case NUMSIM_ERROR_BAD_ARGUMENT:
       return "bad argument: null or misaligned pointer, size, count or enumerator";
     case NUMSIM_ERROR_UNKNOWN_FORMAT:
-      return "the text names no valid format";
+      return "the text is not a valid format";
     case NUMSIM_ERROR_BAD_FORMAT:
       return "the fields of a format are not valid; fill it with numsim_format_by_name";
     case NUMSIM_ERROR_BAD_ROUNDING:
-      return "a field of the rounding is out of range";
+      return "a field of numsim_rounding_t is out of range";
     case NUMSIM_ERROR_BAD_CODE:
       return "the code has bits above the width of its format";
     case NUMSIM_ERROR_OVERLAP:
@@ -48,7 +48,7 @@ const char* numsim_status_text(numsim_status_t status) noexcept {
     case NUMSIM_ERROR_INTERNAL:
       return "internal error of numsim";
     case NUMSIM_ERROR_UNKNOWN_ACCUMULATOR:
-      return "the text names no rule of accumulation";
+      return "the text is not an accumulation mode";
     default:
       return "unknown status";
   }

@@ -1,4 +1,4 @@
-// The calls of cast_device.h, and their deterministic shortcuts.
+// The functions of cast_device.h, with the shortcuts for rounding to nearest even and for decoding.
 #include "numsim/base/error.h"
 #include "numsim/cast/internal/cast_cuda.cuh"
 #include "numsim/formats/decode.h"
@@ -110,10 +110,10 @@ void DecodeWords(const FormatSpec& format,
   Map("decode", ShortcutDecoder<Code>{shortcut}, codes, out, stream);
 }
 
-// Decoding of 8 bits by a table in shared memory, a copy for each of its 32 banks: no two threads
-// of a warp ever meet in a bank, whatever the codes.
+// Codes of 8 bits are decoded by a table in shared memory, with one copy in each of the 32 banks.
+// So no two threads of a warp ever conflict in a bank, whatever the codes.
 constexpr int kTableThreads = 512;
-constexpr int kTableWords = 4;  // of four codes, a thread and round
+constexpr int kTableWords = 4;  // words of four codes that a thread decodes per round
 constexpr size_t kTableChunk = size_t{4} * kTableThreads * kTableWords;
 
 struct ValueTable {
@@ -125,7 +125,7 @@ struct TableColumn {
   const char* table;
   uint32_t lane_bytes;
 
-  // The value of the code whose lowest bit is bit `kBit` of the word.
+  // Returns the value of the code whose lowest bit is bit `kBit` of the word.
   template <int kBit>
   __device__ __forceinline__ float Value(uint32_t word) const {
     const uint32_t row = kBit < 7 ? word << (7 - kBit) : word >> (kBit - 7);
@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(kTableThreads)
   __syncthreads();
   const TableColumn column = {reinterpret_cast<const char*>(table), threadIdx.x % 32 * 4};
   const size_t chunks = wide ? n / kTableChunk : 0;
-  // The next round's codes are on their way while this round's values are stored.
+  // The codes of the next round are being loaded while the values of this round are stored.
   const auto load = [&](size_t chunk, uint32_t(&words)[kTableWords]) {
     if (chunk >= chunks) return;
     const uint32_t* from =

@@ -1,4 +1,4 @@
-// What the kernels of cast_*_cuda.cu share: a device's float operations for the shortcuts, groups
+// Shared by the kernels of cast_*_cuda.cu: the device's float operations for the shortcuts, groups
 // of elements that are loaded and stored together, and the loop over an array.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace numsim::cuda {
 
-// As HostFloats.
+// The operations of HostFloats (cast_shortcut.h), on the device.
 struct DeviceFloats {
   static __device__ __forceinline__ float Magnitude(uint32_t bits) {
     return fabsf(__uint_as_float(bits));
@@ -30,20 +30,21 @@ struct DeviceFloats {
   static __device__ __forceinline__ uint32_t Truncate(float a) { return __float2uint_rz(a); }
   template <int kBits, int kField>
   static __device__ __forceinline__ float FloatOfField(uint32_t word) {
-    // Bytes of the word from the low end are 0 .. 3, those of 2^23 are 4 .. 7.
+    // __byte_perm numbers the bytes of the word 0 .. 3 from the low end, those of 2^23 4 .. 7.
     constexpr uint32_t kBytes =
         kBits == 16 ? 0x7600u | (2 * kField + 1) << 4 | 2 * kField : 0x7650u | kField;
     return __uint_as_float(__byte_perm(word, 0x4B000000u, kBytes));
   }
 };
 
-// Four elements as they are loaded.
+// Four elements that are loaded together.
 template <typename T>
 struct alignas(4 * sizeof(T)) Four {
   T at[4];
 };
 
-// Four elements as they are stored: words, so that the compiler never takes them apart.
+// Four elements that are stored together. They are words, so that the compiler never splits the
+// store.
 template <typename T>
 struct StoredFour;
 template <>
@@ -63,7 +64,7 @@ struct alignas(16) StoredFour<float> {
   uint32_t words[4];
 };
 
-// The bits of an element as a word, and back.
+// Convert between an element and its bits in a word.
 __device__ __forceinline__ uint32_t Word(float x) { return __float_as_uint(x); }
 __device__ __forceinline__ uint32_t Word(uint32_t x) { return x; }
 __device__ __forceinline__ uint32_t Word(uint16_t x) { return x; }
@@ -76,11 +77,11 @@ __device__ __forceinline__ T FromWord(uint32_t word) {
   }
 }
 
-// Codes as they are stored, or the float32 bits of their values where T is float.
+// True if T is float: results are then values as float32 bits, not codes.
 template <typename T>
 constexpr bool kIsValue = T(0.5) != T(0);
 
-// The code or value of an element from its ordinal.
+// Returns the code or the value of an element from its ordinal.
 template <typename Out>
 __device__ __forceinline__ uint32_t
 FinishOne(const EncodeShortcut& s, const DecodeShortcut& d, uint32_t bits, uint32_t ordinal) {
@@ -91,7 +92,7 @@ FinishOne(const EncodeShortcut& s, const DecodeShortcut& d, uint32_t bits, uint3
   return code;
 }
 
-// The lowest elements of four words, one after the other.
+// Returns the lowest element of each of four words, packed in order.
 template <typename T>
 __device__ __forceinline__ StoredFour<T> Packed(const uint32_t words[4]) {
   if constexpr (sizeof(T) == 1) {
@@ -105,8 +106,8 @@ __device__ __forceinline__ StoredFour<T> Packed(const uint32_t words[4]) {
   }
 }
 
-// Codes of four elements that are not NaN, in a format with a negative zero. Signs are taken from
-// whole words where elements share them.
+// Returns the codes of four elements that are not NaN, in a format with a negative zero. Moves the
+// signs of all elements of a word at once.
 template <typename T>
 __device__ __forceinline__ StoredFour<T> SignedFour(const EncodeShortcut& s,
                                                     const uint32_t in[4],
@@ -127,8 +128,8 @@ __device__ __forceinline__ StoredFour<T> SignedFour(const EncodeShortcut& s,
   return four;
 }
 
-// FinishOne for four elements. NaN and formats without a negative zero are rare: all four are asked
-// at once, by a sum that NaN makes NaN, and put right afterwards.
+// FinishOne for four elements. NaN and formats without a negative zero are rare. One sum, which any
+// NaN makes NaN, tests all four elements; only then are they finished one by one.
 template <typename Out>
 __device__ __forceinline__ StoredFour<Out> FinishFour(const EncodeShortcut& s,
                                                       const DecodeShortcut& d,
@@ -136,7 +137,7 @@ __device__ __forceinline__ StoredFour<Out> FinishFour(const EncodeShortcut& s,
                                                       const uint32_t ordinals[4]) {
   const float sum = (__uint_as_float(in[0]) + __uint_as_float(in[1])) +
                     (__uint_as_float(in[2]) + __uint_as_float(in[3]));
-  const bool is_nan = sum != sum;  // also of infinities of both signs
+  const bool is_nan = sum != sum;  // also true for infinities of both signs
   if (s.unsigned_zero || is_nan) {
     uint32_t finished[4];
 #pragma unroll
@@ -159,11 +160,11 @@ constexpr int kThreads = 256;
 constexpr int kFoursPerThread = 4;
 constexpr size_t kMapChunk = size_t{4} * kThreads * kFoursPerThread;
 
-// out[i] = op's result of in[i]. Op has
+// Writes out[i] = op's result for in[i]. Op has
 //   In, Out                           element types
-//   Apply(uint32_t in, size_t i)      the word of element i from that of in[i]
-//   Apply4(const uint32_t in[4])      unless kOneByOne: the same of four, which do not depend on i
-// in may be out where their elements are of one size. `wide`: both are aligned to four elements.
+//   Apply(uint32_t in, size_t i)      returns the word of result i from the word of in[i]
+//   Apply4(const uint32_t in[4])      unless kOneByOne: four results, which must not depend on i
+// `in` may be `out` if their elements have the same size. `wide`: both are aligned to 4 elements.
 template <class Op>
 __global__ void __launch_bounds__(kThreads) MapKernel(const typename Op::In* in,
                                                       size_t n,
@@ -190,7 +191,7 @@ __global__ void __launch_bounds__(kThreads) MapKernel(const typename Op::In* in,
       return;
     }
   }
-  // One element at a time, with those of the next three rounds on their way.
+  // One element at a time, while those of the following rounds are being loaded.
   const size_t end = begin + kMapChunk < n ? begin + kMapChunk : n;
   uint32_t ahead[4] = {0, 0, 0, 0};
 #pragma unroll
@@ -214,7 +215,7 @@ bool IsAligned(const T* data, size_t elements) {
   return reinterpret_cast<uintptr_t>(data) % (elements * sizeof(T)) == 0;
 }
 
-// `what` names the kernel in an error.
+// Runs MapKernel over an array. `what` names the kernel in error messages.
 template <class Op>
 void Map(const char* what,
          const Op& op,
@@ -229,7 +230,7 @@ void Map(const char* what,
   CheckLaunch(what, fmt::format("{} elements", n));
 }
 
-// cast_rule_cuda.cu: every conversion by the rule's text.
+// Serve every conversion, by the rounding and decoding rules. Defined in cast_rule_cuda.cu.
 template <typename Out>
 void EncodeByRule(const EncodePlan& plan,
                   DeviceSpan<const float> in,
@@ -242,7 +243,8 @@ void DecodeByRule(const FormatSpec& format,
                   DeviceSpan<float> out,
                   DeviceStream& stream);
 
-// cast_stochastic_cuda.cu. Requires a stochastic shortcut and, for values, decoding by one.
+// Encodes by a stochastic shortcut. Requires a shortcut of a stochastic kind and, if Out is float,
+// a usable DecodeShortcut. Defined in cast_stochastic_cuda.cu.
 template <typename Out>
 void EncodeStochastic(const EncodePlan& plan,
                       const EncodeShortcut& shortcut,

@@ -1,5 +1,6 @@
-// The host calls of cast.h on the device: chunks are copied there, converted and copied back, on
-// the calling thread's stream. Only in builds with CUDA. Throws Error when the device refuses.
+// The functions of cast.h for host arrays under the backend cuda. They copy chunks to the device,
+// convert them there and copy the results back, on the calling thread's stream. Only in builds with
+// CUDA. They throw Error if the device refuses.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ void EncodeOnDevice(const EncodePlan& plan,
 template <typename Code>
 void DecodeOnDevice(const FormatSpec& format, std::span<const Code> codes, std::span<float> out);
 
-// in may be out.
+// `in` may be `out`.
 void FakeQuantizeOnDevice(const EncodePlan& plan,
                           std::span<const float> in,
                           std::span<float> out,

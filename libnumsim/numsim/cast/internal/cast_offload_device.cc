@@ -7,11 +7,12 @@
 namespace numsim {
 namespace {
 
-// Elements on the device at a time.
+// The largest number of elements on the device at a time.
 constexpr size_t kChunk = size_t{1} << 26;
 
-// Calls run(begin, from, to) for consecutive chunks, with in's elements in `from` and room for as
-// many results in `to`, and copies these to out.
+// Calls run(begin, from, to, stream) for consecutive chunks. `from` holds the chunk's elements of
+// `in` on the device (none if `in` is empty). `to` has room for the chunk's results, which are then
+// copied to `out`.
 template <typename In, typename Out, typename Body>
 void InChunks(std::span<const In> in, std::span<Out> out, const Body& run) {
   if (out.empty()) return;

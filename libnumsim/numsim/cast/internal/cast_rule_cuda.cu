@@ -1,4 +1,4 @@
-// Conversions by the rule itself: any plan, any format.
+// Conversions by the rounding and decoding rules, for any plan and format.
 #include "numsim/cast/internal/cast_cuda.cuh"
 #include "numsim/rounding/shared/encode_scalar.h"
 #include "numsim/rounding/shared/subnormal_gap.h"
@@ -38,7 +38,7 @@ struct RuleEncoder {
   }
 };
 
-// Formats as precise as float32, or with a subnormal gap.
+// Encodes over 64-bit words, for formats as precise as float32 or with a subnormal gap.
 template <typename T>
 struct WideEncoder {
   static constexpr bool kOneByOne = true;

@@ -24,8 +24,8 @@ EncodeShortcutKind KindOf(const EncodePlan& plan) {
     return nearest ? EncodeShortcutKind::kNearestSame : EncodeShortcutKind::kStochasticSame;
   }
   if (plan.range_f32 != ExponentRange::kNarrower) return EncodeShortcutKind::kNone;
-  // c of numbers near infinity leaves the exponents of float32; their ordinals must still be beyond
-  // the bound, and those of c's last exponents too.
+  // For numbers near infinity, c exceeds the exponents of float32. Their ordinals must still be
+  // beyond the bound, and so must those of the largest exponents of c.
   const int smallest = plan.min_exponent + kBias + kMantissaBits - plan.mantissa_bits;
   const bool far = smallest < 200 && ((255 - smallest) << plan.mantissa_bits) >
                                          static_cast<int>(plan.max_ordinal) + 1;
@@ -33,7 +33,8 @@ EncodeShortcutKind KindOf(const EncodePlan& plan) {
   return nearest ? EncodeShortcutKind::kNearestNarrower : EncodeShortcutKind::kStochasticNarrower;
 }
 
-// The top `bits` bits of every field of the width that a draw of so many takes.
+// Returns the mask of R in every field of a random word: the top `bits` bits of each field of
+// RandomFieldBits(bits) bits.
 uint32_t RandomMask(int bits) {
   const int field = RandomFieldBits(bits);
   uint32_t mask = 0;

@@ -1,34 +1,35 @@
-// Stochastic rounding by shortcuts, and the random bits themselves: a thread makes a whole block of
-// random words and handles the elements that they belong to.
+// Stochastic rounding by shortcuts, and arrays of random bits. A thread generates a whole Philox
+// block of random words and handles the elements that use it.
 //
-// Element j of a tile takes block lane j % 16 (random/streams.h), so a thread's elements lie 16
+// Element j of a tile uses block lane j % 16 (random/streams.h), so the elements of a thread are 16
 // apart: lane l of a half warp has elements l, l + 16, ... of one tile. Loads of 4 bytes by 16
-// neighbouring threads are whole segments of 64 bytes. Codes are narrower: the four threads of a
-// quad exchange them, so that each stores four neighbours in one word.
+// neighbouring threads are whole segments of 64 bytes. Codes are narrower, so the threads of a quad
+// (a pair for 2-byte codes) exchange them, and each stores neighbouring codes as one word.
 #include "numsim/base/error.h"
 #include "numsim/cast/internal/cast_cuda.cuh"
 
 namespace numsim::cuda {
 namespace {
 
-// The array in tiles of the random stream. The first and the last may lie partly outside.
+// The array divided into tiles of the random stream. The first and the last tile may lie partly
+// outside the array.
 struct Tiling {
   PhiloxStream stream;
   uint64_t first_tile;
-  unsigned skip;  // elements of the first tile before the array
+  unsigned skip;  // number of elements of the first tile that precede the array
   size_t n;
-  bool words;  // codes of elements 0, 4, ... of a tile lie at whole words
+  bool words;  // the results of each tile begin at an address that is a multiple of 4 bytes
 };
 
 template <int kBits>
 constexpr unsigned kTileElements = 64 * (32 / kBits);
-// Tiles of a half warp: 16 elements a thread.
+// Tiles per half warp, so that each thread has 16 elements.
 template <int kBits>
 constexpr int kTilesPerHalf = kBits / 8;
 template <int kBits>
 constexpr size_t kBlockTiles = size_t{kThreads / kRandomLanes} * kTilesPerHalf<kBits>;
 
-// Ordinal-wise stochastic encoding. kNone as the kind: the draws themselves.
+// Encodes by one of the stochastic shortcuts.
 template <EncodeShortcutKind kKind, int kBits, typename T>
 struct StochasticEncoder {
   using Out = T;
@@ -36,7 +37,7 @@ struct StochasticEncoder {
   EncodeShortcut shortcut;
   DecodeShortcut decode;
 
-  // `word` is a random word; field kField of it is the element's.
+  // Returns the ordinal of an element whose random bits are in field kField of `word`.
   template <int kField>
   __device__ __forceinline__ uint32_t Ordinal(uint32_t bits, uint32_t word) const {
     if constexpr (kKind == EncodeShortcutKind::kStochasticSame) {
@@ -48,7 +49,7 @@ struct StochasticEncoder {
   __device__ __forceinline__ uint32_t Apply(uint32_t bits, uint32_t top) const {
     return FinishOne<T>(shortcut, decode, bits, Ordinal<32 / kBits - 1>(bits, top));
   }
-  // Elements of rows kRow .. kRow + 3 of a tile.
+  // Returns the results of the thread's elements in rows kRow .. kRow + 3 of a tile.
   template <int kRow>
   __device__ __forceinline__ StoredFour<T> Apply4(const uint32_t in[4],
                                                   const PhiloxCounter& block) const {
@@ -62,11 +63,12 @@ struct StochasticEncoder {
   }
 };
 
+// Gives the random bits themselves.
 template <int kBits>
 struct Drawer {
   using Out = uint32_t;
   static constexpr bool kReads = false;
-  int down;  // 32 - the bits of a draw
+  int down;  // 32 - the number of random bits per element
 
   __device__ __forceinline__ uint32_t Apply(uint32_t, uint32_t top) const { return top >> down; }
   template <int kRow>
@@ -88,10 +90,10 @@ struct Drawer {
 
 constexpr unsigned kWholeWarp = 0xFFFFFFFFu;
 
-// A thread's place in its half warp, and what it takes of its neighbours' words.
+// The lane of a thread in its half warp, and the byte selectors of its exchanges with neighbours.
 struct Place {
   unsigned lane;
-  unsigned near, far;  // selectors of bytes
+  unsigned near, far;  // selectors of __byte_perm
 
   __device__ __forceinline__ explicit Place(size_t element_bytes) : lane(threadIdx.x % 16) {
     if (element_bytes == 1) {
@@ -104,8 +106,8 @@ struct Place {
   }
 };
 
-// Stores column `lane` of four rows of 16 elements each, which lie at `to`. All threads of a warp
-// take part. `words`: `to` is aligned to 4 bytes.
+// Stores column `lane` of the four rows of 16 elements each that begin at `to`. All threads of a
+// warp must take part. `words`: `to` is aligned to 4 bytes.
 template <typename T>
 __device__ __forceinline__ void StoreRows(const StoredFour<T>& rows,
                                           const Place& place,
@@ -124,7 +126,7 @@ __device__ __forceinline__ void StoreRows(const StoredFour<T>& rows,
       }
       return;
     }
-    // Even threads take the even row of a pair of rows, odd ones the other.
+    // Even threads store to the even row of a pair of rows, odd threads to the odd row.
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const uint32_t near = __shfl_xor_sync(kWholeWarp, rows.words[r], 1);
@@ -136,8 +138,8 @@ __device__ __forceinline__ void StoreRows(const StoredFour<T>& rows,
       for (int r = 0; r < 4; ++r) to[16 * r + lane] = static_cast<T>(rows.word >> (8 * r));
       return;
     }
-    // A transposition of 4 x 4 bytes among the threads of a quad: byte r of thread q becomes byte q
-    // of thread r.
+    // Transposes 4 x 4 bytes among the threads of a quad: byte r of thread q becomes byte q of
+    // thread r.
     const uint32_t near = __shfl_xor_sync(kWholeWarp, rows.word, 1);
     const uint32_t pairs = __byte_perm(rows.word, near, place.near);
     const uint32_t far = __shfl_xor_sync(kWholeWarp, pairs, 2);
@@ -145,7 +147,7 @@ __device__ __forceinline__ void StoreRows(const StoredFour<T>& rows,
   }
 }
 
-// Rows kRow .. of a tile.
+// Computes and stores the results of rows kRow and above of a tile.
 template <int kRow, int kBits, class Op>
 __device__ __forceinline__ void ApplyRows(const Op& op,
                                           const uint32_t* in,
@@ -171,7 +173,7 @@ __global__ void __launch_bounds__(kThreads) TileKernel(const float* in,
   const Place place(sizeof(typename Op::Out));
   const unsigned lane = place.lane;
   const unsigned half = threadIdx.x / kRandomLanes % 2;
-  // The warp's tiles: kTiles pairs, one of a pair to each half.
+  // The warp handles kTiles pairs of tiles. Each half warp takes one tile of every pair.
   const uint64_t warp_tile = blockIdx.x * kBlockTiles<kBits> + threadIdx.x / 32 * (2 * kTiles);
   const int64_t warp_begin = static_cast<int64_t>(warp_tile * kElements) - tiling.skip;
   const int64_t n = static_cast<int64_t>(tiling.n);
@@ -196,7 +198,7 @@ __global__ void __launch_bounds__(kThreads) TileKernel(const float* in,
     }
     return;
   }
-  // Tiles that lie partly outside: one element at a time.
+  // Tiles partly outside the array are handled one element at a time.
   const uint64_t first_index = tiling.first_tile * kElements;
 #pragma unroll 1
   for (unsigned k = threadIdx.x % 32; k < 2 * kTiles * kElements; k += 32) {

@@ -1,4 +1,5 @@
-// The policy of the rounding and decoding rules over Highway vectors. Re-included per target.
+// The lane policy of the rounding and decoding rules (rounding/shared) over Highway vectors.
+// Re-included per target.
 #if defined(NUMSIM_KERNELS_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef NUMSIM_KERNELS_LANES_INL_H_
 #undef NUMSIM_KERNELS_LANES_INL_H_
@@ -13,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A vector of unsigned words that hold a source format with kMantissa mantissa bits.
+// A vector of unsigned words that hold floats with kMantissa mantissa bits.
 template <class D, int kMantissa, int kExponentBias>
 struct VectorLanes {
   using Word = hn::Vec<D>;
@@ -58,7 +59,7 @@ struct VectorLanes {
 template <class D32>
 using F32Lanes = VectorLanes<D32, 23, 127>;
 
-// float32 cut to 16 bits with a sticky last bit: see cast_simd.cc.
+// float32 truncated to 16 bits with a sticky last bit: see EncodeSticky (shortcuts-inl.h).
 template <class D16>
 using StickyBf16Lanes = VectorLanes<D16, 7, 127>;
 

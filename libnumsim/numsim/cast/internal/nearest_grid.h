@@ -1,4 +1,4 @@
-// The values of a format as float32 arithmetic sees them: rounding to them without codes.
+// Rounding of float32 numbers to the values of a format in float32 arithmetic, without codes.
 #pragma once
 
 #include <optional>
@@ -7,20 +7,22 @@
 
 namespace numsim {
 
-// Rounds a float32 to the nearest value, ties to even codes, saturating: above min_normal by
-// integer arithmetic on the bits, below by adding and subtracting `shift`.
+// The constants that round a float32 to the nearest value of a format, ties to even codes,
+// saturating. From min_normal on, the rounding is integer arithmetic on the bits; below, it adds
+// and subtracts `shift`.
 struct NearestGrid {
   int cut = 0;                // mantissa bits of float32 that the format lacks: 2 .. 22
-  float min_normal = 0;       // the least magnitude of which the format keeps all its mantissa bits
-  float shift = 0;            // 1.5 * 2^23 times the spacing below that
+  float min_normal = 0;       // the smallest normal value
+  float shift = 0;            // 1.5 * 2^23 times the spacing of the values below min_normal
   float half_spacing = 0;     // half of that spacing
   float max = 0;              // the largest value
-  bool negative_zero = true;  // whether there is one
+  bool negative_zero = true;  // the format has a negative zero
 };
 
-// Empty where the plan does not round to nearest even with saturation, or the format is unsigned,
-// has a subnormal gap, no mantissa bits (where even codes are even exponents), more than 21, or a range that
-// float32's normal numbers do not cover.
+// Returns the grid of the plan's format, or nothing if there is none. The plan must round to
+// nearest even with saturation. The format must be signed and have a zero, no subnormal gap, 1 to
+// 21 mantissa bits (without any, even codes are even exponents), and a range of normal values
+// within that of float32.
 std::optional<NearestGrid> MakeNearestGrid(const EncodePlan& plan) noexcept;
 
 }  // namespace numsim

@@ -12,8 +12,8 @@ HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// `nearest` moved to the odd neighbour toward the exact result, which is nearest + error in the
-// sign of `error`; unchanged where error is zero or not a number.
+// Returns the exact result rounded to odd, given `nearest`, the float nearest to it, and a number
+// `error` with the sign of (exact result - nearest). Returns `nearest` where error is zero or NaN.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ToOdd(D d, V nearest, V error) {
   const hn::RebindToUnsigned<D> du;

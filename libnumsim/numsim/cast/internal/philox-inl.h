@@ -1,4 +1,4 @@
-// Random words for consecutive elements, by vectors. Re-included per target.
+// Random words of consecutive elements, computed in vectors. Re-included per target.
 #if defined(NUMSIM_KERNELS_PHILOX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef NUMSIM_KERNELS_PHILOX_INL_H_
 #undef NUMSIM_KERNELS_PHILOX_INL_H_
@@ -14,7 +14,7 @@ namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET == HWY_SCALAR
-// One lane: no vector operations to gain from.
+// With a single lane, vector operations gain nothing.
 struct PhiloxKeys {
   explicit PhiloxKeys(RandomStream) {}
 };
@@ -34,13 +34,13 @@ HWY_INLINE void PhiloxTile(RandomStream s,
 using PhiloxD64 = hn::CappedTag<uint64_t, kRandomLanes / 2>;
 using PhiloxVec = hn::Vec<PhiloxD64>;
 
-// Each 64-bit lane carries one block's word in its low half; the high half is never read, so
+// Each 64-bit lane carries a word of one block in its low half. The high half is never read, so
 // products and exclusive ors need no masks.
 struct PhiloxState {
   PhiloxVec c0, c1, c2, c3;
 };
 
-// The keys of all rounds, in memory: a broadcast from there costs no shuffle.
+// The keys of all rounds. They are in memory, from where a broadcast needs no shuffle.
 struct PhiloxKeys {
   explicit PhiloxKeys(RandomStream s) {
     uint32_t key0 = static_cast<uint32_t>(s.seed);
@@ -67,8 +67,8 @@ HWY_INLINE PhiloxState PhiloxRound(PhiloxState s, PhiloxVec key0, PhiloxVec key1
           product0};
 }
 
-// Calls store(w, l, vector) with words w = 0..3 of blocks first_block + l .. of one tile of
-// kRandomLanes blocks: lane j of the vector is word w of block first_block + l + j.
+// Calls store(w, l, vector) for the words w = 0..3 of one tile of kRandomLanes blocks, which begins
+// at first_block. Lane j of the vector is word w of block first_block + l + j.
 template <class Store>
 HWY_INLINE void PhiloxTile(RandomStream s,
                            const PhiloxKeys& keys,
@@ -102,6 +102,7 @@ HWY_INLINE void PhiloxTile(RandomStream s,
 }
 #endif  // HWY_TARGET == HWY_SCALAR
 
+// RandomTopAligned (below) for random bits that take fields of kFieldBits bits.
 template <int kFieldBits>
 HWY_INLINE void RandomFields(RandomStream s, uint64_t first, size_t n, uint32_t* HWY_RESTRICT out) {
   const hn::CappedTag<uint32_t, kRandomLanes> d;
@@ -126,8 +127,8 @@ HWY_INLINE void RandomFields(RandomStream s, uint64_t first, size_t n, uint32_t*
   }
 }
 
-// Writes the draws of elements first .. first + n - 1, R at the top of each 32-bit word (the bits
-// below are whatever the field's neighbours hold). Requires `first` and n to be multiples of
+// Writes the random bits of elements first .. first + n - 1, one 32-bit word per element, with R at
+// the top. The bits below R are arbitrary. Requires `first` and n to be multiples of
 // RandomTileElements(bits).
 HWY_INLINE void RandomTopAligned(
     RandomStream s, uint64_t first, size_t n, int bits, uint32_t* HWY_RESTRICT out) {

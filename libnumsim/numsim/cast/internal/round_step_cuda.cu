@@ -1,4 +1,5 @@
-// Four neighbours a thread where all arrays allow accesses of 16 bytes, else one at a time.
+// RoundStep on the device: four neighbouring elements per thread if all arrays are aligned to 16
+// bytes, else one at a time.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// round_step.h on the device.
+// The functions of round_step.h for arrays in device memory.
 #pragma once
 
 #include "numsim/backend/device.h"
@@ -6,8 +6,8 @@
 
 namespace numsim {
 
-// As RoundStep, bit for bit; every NaN sum counts as a positive NaN. out may be base or direction.
-// Requires HasStepRule(plan) (round_step_rule.h).
+// Writes what RoundStep of round_step.h writes, bit for bit. Every NaN sum counts as a positive
+// NaN. `out` may be `base` or `direction`. Requires HasStepRule(plan) (round_step_rule.h).
 void RoundStep(const EncodePlan& plan,
                DeviceSpan<const float> base,
                DeviceSpan<const float> direction,

@@ -1,4 +1,4 @@
-// RoundStep of arrays of the host under the backend cuda.
+// RoundStep (round_step.h) for host arrays under the backend cuda.
 #pragma once
 
 #include <span>
@@ -7,7 +7,8 @@
 
 namespace numsim {
 
-// Copies in, runs on the device, copies out. Requires HasStepRule(plan) and equal lengths.
+// Copies the operands to the device, computes the steps there and copies the results back.
+// Requires HasStepRule(plan) and equal lengths.
 void RoundStepOffloaded(const EncodePlan& plan,
                         std::span<const float> base,
                         std::span<const float> direction,

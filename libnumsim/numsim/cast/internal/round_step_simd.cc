@@ -12,10 +12,10 @@ HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Without the instruction Highway's MulAdd rounds twice.
+// Without a fused multiply-add instruction, Highway's MulAdd rounds twice.
 #if HWY_NATIVE_FMA && HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
 
-// |x| split from its sign, rounded to the grid as if below and as if above min_normal.
+// The sign and magnitude of x, and the constants of its rounding to the grid.
 template <class DF>
 struct GridRounding {
   using DU = hn::RebindToUnsigned<DF>;
@@ -36,7 +36,7 @@ struct GridRounding {
     is_small = hn::Lt(a, hn::Set(df, grid.min_normal));
   }
 
-  // x lies halfway between two values.
+  // Returns the lanes in which x lies halfway between two values.
   HWY_INLINE hn::Mask<DF> Ties(const NearestGrid& grid) const {
     const DF df;
     const DU du;
@@ -48,7 +48,7 @@ struct GridRounding {
     return hn::Or(hn::And(is_small, small_tie), hn::AndNot(is_small, large_tie));
   }
 
-  // The nearest value, ties to even.
+  // Returns x rounded to the nearest value, ties to even.
   HWY_INLINE V Nearest(const NearestGrid& grid) const {
     const DF df;
     const DU du;
@@ -62,8 +62,9 @@ struct GridRounding {
   }
 };
 
-// The signs of base + direction * factor - nearest, exactly: of one half of the lanes. The product
-// is exact in float64; the sum's own error counts only where the sum is `nearest`.
+// Returns numbers with the exact signs of base + direction * factor - nearest, for one half of the
+// lanes. The product is exact in float64. The error of the float64 sum matters only where that sum
+// equals `nearest`.
 template <class DD, class VD = hn::Vec<DD>>
 HWY_INLINE VD Residual(DD, VD base, VD direction, VD factor, VD nearest) {
   const auto product = hn::Mul(direction, factor);
@@ -74,8 +75,9 @@ HWY_INLINE VD Residual(DD, VD base, VD direction, VD factor, VD nearest) {
   return hn::Add(hn::Sub(sum, nearest), error);
 }
 
-// `nearest`, the float32 next to the exact sum, rounded to odd instead: beside a tie that is where
-// it belongs, and elsewhere no rounding to fewer bits sees the difference [Boldo].
+// Returns base + direction * factor rounded to odd, where `nearest` is the float32 nearest to the
+// exact sum. Next to a tie this puts the sum on the correct side. Elsewhere no rounding to fewer
+// bits sees the difference [Boldo].
 template <class DF, class V = hn::Vec<DF>>
 HWY_INLINE V OddSum(DF df, V base, V direction, V factor, V nearest) {
   const hn::Half<DF> dh;
@@ -84,7 +86,7 @@ HWY_INLINE V OddSum(DF df, V base, V direction, V factor, V nearest) {
   const auto upper = [&](V x) HWY_ATTR { return hn::PromoteTo(dd, hn::UpperHalf(dh, x)); };
   const auto low = Residual(dd, lower(base), lower(direction), lower(factor), lower(nearest));
   const auto high = Residual(dd, upper(base), upper(direction), upper(factor), upper(nearest));
-  // Of a residual only the sign is needed, which its own conversion to float32 could lose.
+  // Only the sign of a residual is needed. Converting the residual itself to float32 could lose it.
   const auto sign_of = [&](hn::Vec<decltype(dd)> x) HWY_ATTR {
     const auto zero = hn::Zero(dd);
     const auto one = hn::CopySign(hn::Set(dd, 1.0), x);
@@ -93,7 +95,7 @@ HWY_INLINE V OddSum(DF df, V base, V direction, V factor, V nearest) {
   return ToOdd(df, nearest, hn::Combine(df, sign_of(high), sign_of(low)));
 }
 
-// One vector; false, and nothing stored, where a sum is not a number.
+// Computes one vector of steps. Returns false and stores nothing if a sum is NaN.
 template <class DF>
 HWY_INLINE bool StepVector(DF df,
                            const NearestGrid& grid,

@@ -7,12 +7,12 @@
 
 namespace numsim {
 
-// Whether the active backend has the fused multiply-add in vectors that RoundStepSimd is made of.
+// True if the active backend has the vector fused multiply-add that RoundStepSimd needs.
 bool HasFusedSteps();
 
-// As RoundStepSerial with the grid's plan, from the first element on, up to the first whose sum is
-// not a number. Returns how many: at least all before the vector of that element.
-// Requires HasFusedSteps() and the default floating-point environment.
+// Does what RoundStepSerial does with the plan of the grid, for a prefix of the elements, and
+// returns its length. The prefix ends at the vector that contains the first NaN sum, or is
+// everything if no sum is NaN. Requires HasFusedSteps() and the default floating-point environment.
 size_t RoundStepSimd(const NearestGrid& grid,
                      const float* base,
                      const float* direction,

@@ -1,4 +1,5 @@
-// Conversions to codes of 8 bits that have a shorter way than the rule. Re-included per target.
+// Conversions to 8-bit codes that take fewer operations than the rounding rule. Re-included per
+// target.
 #if defined(NUMSIM_KERNELS_SHORTCUTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef NUMSIM_KERNELS_SHORTCUTS_INL_H_
 #undef NUMSIM_KERNELS_SHORTCUTS_INL_H_
@@ -16,10 +17,10 @@ HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Elements ahead of the loop that are asked for: the processor's own prefetch stops at every page.
+// The prefetch distance in elements. The processor's own prefetch stops at every page.
 constexpr size_t kPrefetchAhead = 1024;
 
-// Writes a vector of codes or values in the element type of the output.
+// Stores a vector of codes in the element type of the output.
 template <class D32>
 HWY_INLINE void StoreCodes(D32 d32, hn::Vec<D32> code, uint8_t* HWY_RESTRICT out) {
   (void)d32;
@@ -37,8 +38,9 @@ HWY_INLINE void StoreCodes(D32 d32, hn::Vec<D32> code, uint32_t* HWY_RESTRICT ou
   hn::StoreU(code, d32, out);
 }
 
-// What a loop encodes: the float32 of the array, or their products with one factor or a factor
-// each, rounded to float32. Products are made in the default floating-point environment.
+// The sources of an encoding loop: the elements of the array, or their products with one factor or
+// with one factor per element, rounded to float32. Products require the default floating-point
+// environment.
 struct Unscaled {
   static constexpr bool kDefaultEnvironment = false;
   size_t ahead = kPrefetchAhead;
@@ -69,26 +71,27 @@ struct ScaledByEach {
   }
 };
 
-// x rounded to the nearest integer, ties to even: a word whose low byte is that integer in two's
-// complement. Requires |x| <= 127.
+// Rounds x to the nearest integer, ties to even. Returns words whose low byte is that integer in
+// two's complement. Requires |x| <= 127.
 template <bool kDefaultEnvironment, class DF>
 HWY_INLINE hn::Vec<hn::RebindToUnsigned<DF>> NearestInt8(DF df, hn::Vec<DF> x) {
   const hn::RebindToSigned<DF> di;
   const hn::RebindToUnsigned<DF> du;
   if constexpr (kDefaultEnvironment) {
-    // In the binade of 2^23 floats are integers, and the sum is rounded to one.
+    // The sum lies in the binade of 2^23, where all floats are integers, so it is rounded to one.
     return hn::BitCast(du, hn::Add(x, hn::Set(df, 0x1.8p23f)));
   }
-  // Fixed point with 24 bits below the point, which int32 holds. Exact for magnitudes from 1/2 on,
-  // for float32 has 24 bits; what lies below is truncated and rounds to zero either way. The
-  // processor's rounding mode does not matter.
+  // Fixed point with 24 fractional bits, which int32 holds. The conversion is exact for magnitudes
+  // of at least 1/2, since float32 has 24 significant bits. Smaller magnitudes are truncated and
+  // round to zero in any case. The processor's rounding mode does not matter.
   const auto fixed = hn::ConvertTo(di, hn::Mul(x, hn::Set(df, 0x1p24f)));
   const auto odd = hn::And(hn::ShiftRight<24>(fixed), hn::Set(di, 1));
   const auto below_half = hn::Set(di, (1 << 23) - 1);
   return hn::BitCast(du, hn::ShiftRight<24>(hn::Add(hn::Add(fixed, below_half), odd)));
 }
 
-// Nearest-even to int8. Equal to the rule for all float32: tests/cast/int8_exhaustive_test.cc.
+// Encodes whole vectors to int8, nearest even, and returns the number of elements encoded. Equals
+// the rule for all float32 (tests/cast/int8_exhaustive_test.cc).
 template <class Source>
 HWY_NOINLINE size_t EncodeInt8(const EncodePlan& plan,
                                const Source source,
@@ -103,7 +106,7 @@ HWY_NOINLINE size_t EncodeInt8(const EncodePlan& plan,
   for (; i + lanes <= n; i += lanes) {
     hwy::Prefetch(in + i + source.ahead);
     const auto x = source.Load(df, in + i, i);
-    // NaN becomes the largest value, also where Min gives NaN for it.
+    // NaN becomes the largest value. Min would give NaN on some targets.
     const auto below = hn::IfThenElse(hn::Lt(x, max), x, max);
     const auto bounded = hn::Max(below, hn::Neg(max));
     StoreCodes(du, NearestInt8<Source::kDefaultEnvironment>(df, bounded), out + i);
@@ -112,14 +115,15 @@ HWY_NOINLINE size_t EncodeInt8(const EncodePlan& plan,
 }
 
 #if HWY_TARGET <= HWY_AVX3
-// Nearest-even to at most 6 significant bits, 16-bit lanes: float32 is first cut to 16 bits with
-// the last bit made sticky (round to odd), which leaves 8 significant bits. Rounding to odd with
-// two bits more than the target needs, then to nearest, equals rounding once [Boldo], and in the
-// target's subnormals fewer bits are needed still. Twice the elements a vector of the 32-bit rule.
+// Rounding to nearest even with at most 6 significant bits, in 16-bit lanes. float32 is first
+// truncated to 16 bits with a sticky last bit (rounded to odd), which leaves 8 significant bits.
+// Rounding to odd with two bits more than the target has, then to nearest, equals rounding once
+// [Boldo]; subnormals of the target need fewer bits still. A vector holds twice as many elements as
+// with the 32-bit rule.
 constexpr int kStickyMantissaBits = 5;
 
-// With a subnormal gap its middle, of m + subnormal_shift + 1 bits, needs a bit less than the 8 that are
-// left.
+// True if EncodeSticky serves the plan. The middle of a subnormal gap has m + subnormal_shift + 1
+// bits, which must be fewer than the 8 significant bits.
 constexpr bool ServesSticky(const EncodePlan& plan) {
   const FormatSpec& format = plan.format;
   const bool subnormal_gap = format.subnormal_shift != 0;
@@ -127,6 +131,7 @@ constexpr bool ServesSticky(const EncodePlan& plan) {
          (!subnormal_gap || plan.mantissa_bits + format.subnormal_shift <= 6);
 }
 
+// Encodes whole vectors and returns the number of elements encoded. Requires ServesSticky(plan).
 template <bool kSubnormalGap, class Source>
 HWY_NOINLINE size_t EncodeSticky(const EncodePlan& plan_ref,
                                  const Source source,
@@ -159,8 +164,8 @@ HWY_NOINLINE size_t EncodeSticky(const EncodePlan& plan_ref,
 }
 #endif
 
-// The conversions that have a shorter way than the rule. Returns how many elements are done, which
-// may be none; the others are left to the rule.
+// Encodes a prefix of `in` by a shortcut, if there is one for the plan. Returns its length,
+// possibly 0. The caller encodes the other elements by the rule.
 template <class Source>
 size_t EncodeShortcut(
     const EncodePlan& plan, const Source source, const float* in, size_t n, uint8_t* out) {

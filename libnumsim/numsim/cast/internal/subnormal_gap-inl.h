@@ -1,5 +1,5 @@
-// Closing and opening the subnormal gap of a format in vectors: see subnormal_gap_edges.h. Integers only. Re-included
-// per target.
+// Closing and opening the subnormal gap of a format in vectors, by integer operations only:
+// subnormal_gap_edges.h explains both. Re-included per target.
 #if defined(NUMSIM_CAST_SUBNORMAL_GAP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef NUMSIM_CAST_SUBNORMAL_GAP_INL_H_
 #undef NUMSIM_CAST_SUBNORMAL_GAP_INL_H_
@@ -17,8 +17,9 @@ HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Nearest-even: the middle goes to the smallest normal, whose code is even. Also for float32 cut to
-// fewer bits with a sticky last bit, where these hold the middle with a bit to spare.
+// Closes the gap for rounding to nearest even. The middle of the gap goes to the smallest normal,
+// whose code is even. Also serves float32 truncated to fewer bits with a sticky last bit, if they
+// hold the middle with one bit to spare.
 template <class L>
 HWY_INLINE typename L::Word CloseNearestEven(const L& l,
                                              const SubnormalGapEdges& subnormal_gap,
@@ -32,20 +33,22 @@ HWY_INLINE typename L::Word CloseNearestEven(const L& l,
   return l.Or(l.Select(l.GtI(edge(subnormal_gap.middle), magnitude), lower, upper), sign);
 }
 
-// Whether a magnitude in the subnormal gap rounds to its upper end, in stochastic rounding. With
-// nu = (|x| - low) / (high - low) = N / (2^f D), N and D integers and f the fraction bits of low,
-// and R at the top of a word, variant A does so when N / (2^f D) >= 1 - R / 2^32, or
+// Decides if stochastic rounding takes a magnitude in the subnormal gap to the upper end of the
+// gap. Let nu = (|x| - low) / (high - low) = N / (2^f D), with integers N and D and f the number of
+// fraction bits of low. Let R be the random bits at the top of a 32-bit word. Variant A rounds up
+// when N / (2^f D) >= 1 - R / 2^32, that is, when
 //   N 2^(32-f) + R D >= D 2^32.
-// B adds half a unit of the draw to R; C does too, and where the draw is odd leaves equality out,
-// which takes 1 from twice the left side. After a division by 2^(32-f) all terms fit into a lane;
-// what is cut is a fraction and the right side an integer.
+// Variant B adds half a unit of the last random bit to R. Variant C does so too, but excludes
+// equality if the random bits are odd, which subtracts 1 from twice the left side. Divided by
+// 2^(32-f), all terms fit into a lane. The division discards only a fraction, and the right side is
+// an integer.
 struct StochasticSubnormalGap {
   SubnormalGapEdges subnormal_gap;
   int f;
   uint32_t denominator;
   int draw_bits;
-  uint32_t half = 0;       // of the draw's last bit
-  uint32_t half_low = 0;   // the same where it lies below the word, in halves
+  uint32_t half = 0;       // half a unit of the last random bit
+  uint32_t half_low = 0;   // the same if it lies below the word, in halves of the word's last bit
   bool odd_keeps = false;  // variant C
 
   explicit StochasticSubnormalGap(const EncodePlan& plan)
@@ -59,7 +62,7 @@ struct StochasticSubnormalGap {
     odd_keeps = plan.rounding.variant == StochasticVariant::kC;
   }
 
-  // Numbers outside the subnormal gap give anything.
+  // Returns the lanes that round up. The result is arbitrary for numbers outside the gap.
   template <class D32>
   HWY_INLINE hn::Mask<D32> RoundsUp(D32 d32, hn::Vec<D32> magnitude, hn::Vec<D32> random) const {
     const F32Lanes<D32> l;
@@ -86,8 +89,9 @@ struct StochasticSubnormalGap {
   }
 };
 
-// Any other mode, by whether numbers in the subnormal gap go to its upper end. Float32 subnormals and zero
-// stay where they are: far below every value.
+// Closes the gap for the other modes. Numbers in the gap go to its upper end in the lanes of
+// `rounds_up`, else to its lower end. float32 subnormals and zero are left unchanged, since they
+// lie far below every value of the format.
 template <class D32>
 HWY_INLINE hn::Vec<D32> CloseBy(const F32Lanes<D32>& l,
                                 const SubnormalGapEdges& subnormal_gap,
@@ -103,7 +107,8 @@ HWY_INLINE hn::Vec<D32> CloseBy(const F32Lanes<D32>& l,
   return l.Or(moved, sign);
 }
 
-// The modes that are neither nearest-even nor stochastic.
+// Returns the lanes in which a number in the gap rounds to the upper end, for the modes other than
+// nearest even and stochastic.
 template <class D32>
 HWY_INLINE hn::Mask<D32> RoundsUpInSubnormalGap(const F32Lanes<D32>& l,
                                                 const SubnormalGapEdges& subnormal_gap,
@@ -127,7 +132,8 @@ HWY_INLINE hn::Mask<D32> RoundsUpInSubnormalGap(const F32Lanes<D32>& l,
   return l.GtU(zero, bits);
 }
 
-// What closes a subnormal gap: called for a vector of bits, with the random words of its elements.
+// Function objects that close the gap of a vector of float32 bits, given the random words of its
+// elements.
 struct NearestCloser {
   SubnormalGapEdges subnormal_gap;
 
@@ -178,8 +184,9 @@ struct CloserOf<RuleMode::kStochastic> {
   using Type = StochasticCloser;
 };
 
-// out[i] = in[i] with the subnormal gap closed. `random` as for EncodeWord, read in a stochastic mode alone.
-// Requires a plan for which SubnormalGapFitsLanes.
+// Writes out[i] = in[i] with the subnormal gap closed. `random` holds one word per element with the
+// random bits at the top and is read only in a stochastic mode. Requires a format for which
+// SubnormalGapFitsLanes holds.
 template <RuleMode kMode>
 HWY_NOINLINE void CloseSubnormalGap(const EncodePlan& plan,
                                     const float* HWY_RESTRICT in,
@@ -206,7 +213,8 @@ HWY_NOINLINE void CloseSubnormalGap(const EncodePlan& plan,
   std::copy(out_tail, out_tail + (n - i), out + i);
 }
 
-// Values of the format without the subnormal gap -> values of `format` with the same codes, in place.
+// Replaces values of the format without the subnormal gap by the values of `format` that have the
+// same codes, in place.
 inline HWY_NOINLINE void OpenSubnormalGap(const FormatSpec& format, float* values, size_t n) {
   const hn::ScalableTag<int32_t> di;
   const SubnormalGapEdges subnormal_gap(format);

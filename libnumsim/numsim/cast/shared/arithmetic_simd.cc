@@ -17,7 +17,7 @@ namespace numsim::HWY_NAMESPACE {
 template <typename T>
 using UintOf = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 
-// a * b + c with one rounding. Highway's own is two operations where the processor has no such
+// Returns a * b + c with one rounding. Highway's MulAdd rounds twice if the processor has no such
 // instruction.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V FusedMulAdd(D d, V a, V b, V c) {
@@ -36,7 +36,7 @@ HWY_INLINE V FusedMulAdd(D d, V a, V b, V c) {
 #endif
 }
 
-// a + b [Knuth's two-sum gives the error exactly].
+// Returns a + b rounded to odd. Knuth's two-sum gives the exact error.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V OddSum(D d, const OddOperation& operation, V a, V b) {
   auto sum = hn::Add(a, b);
@@ -53,11 +53,12 @@ HWY_INLINE V OddSum(D d, const OddOperation& operation, V a, V b) {
   return sum;
 }
 
+// Returns a / b rounded to odd.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V OddQuotient(D d, V a, V b) {
   const auto zero = hn::Zero(d);
   const auto quotient = hn::Div(a, b);
-  // a - quotient * b has the sign of the error times that of b.
+  // The sign of a - quotient * b is the sign of the error times the sign of b.
   const auto rest = FusedMulAdd(d, hn::Neg(quotient), b, a);
   const auto error = hn::Xor(rest, hn::And(b, hn::SignBit(d)));
   // Infinite quotients are exact.
@@ -65,6 +66,7 @@ HWY_INLINE V OddQuotient(D d, V a, V b) {
   return hn::IfThenElse(finite, ToOdd(d, quotient, hn::IfThenElse(finite, error, zero)), quotient);
 }
 
+// Returns sqrt(a) rounded to odd.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V OddRoot(D d, V a) {
   const auto root = hn::Sqrt(a);
@@ -73,7 +75,7 @@ HWY_INLINE V OddRoot(D d, V a) {
   return hn::IfThenElse(finite, ToOdd(d, root, hn::IfThenElse(finite, rest, hn::Zero(d))), root);
 }
 
-// One vector of results and its flags.
+// Computes one vector of results and its flags.
 template <ArithmeticOp kOp, class D>
 HWY_INLINE void OddVector(D d,
                           const OddOperation& operation,
@@ -103,7 +105,8 @@ HWY_INLINE void OddVector(D d,
                                          : static_cast<U>(0x7FF8u) << (8 * sizeof(U) - 16)));
   hn::StoreU(hn::IfThenElse(is_nan, quiet_nan, x), d, out);
   if (flags == nullptr) return;
-  // A NaN that no operand of its step is: of inf * 0 + NaN the product.
+  // Invalid: the result of an elementary operation is NaN and none of its operands is. In
+  // inf * 0 + NaN that is the product.
   auto invalid = hn::AndNot(hn::Or(hn::IsNaN(a), hn::IsNaN(b)), is_nan);
   if constexpr (kOp == ArithmeticOp::kFma) {
     const auto product = hn::IsNaN(hn::Mul(a, b));
@@ -181,7 +184,7 @@ void OddF64(const OddOperation& operation,
   OddAny(operation, a, b, c, n, x, flags);
 }
 
-// Random words of 32 bits, R at the top, as words of the source's width.
+// Loads random words of 32 bits, R at the top, as words of the source's width.
 template <class DU>
 HWY_INLINE hn::Vec<DU> LoadRandom(DU du, const uint32_t* HWY_RESTRICT random) {
   if constexpr (sizeof(hn::TFromD<DU>) == 4) {

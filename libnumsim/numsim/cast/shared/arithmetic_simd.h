@@ -1,5 +1,4 @@
-// The vector parts of arithmetic.cc: one thread, any length. The caller holds the floating-point
-// environment at its default.
+// The vector loops behind arithmetic.h, round_f64.h and round_step.h. One thread.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +8,21 @@
 
 namespace numsim {
 
-// One operation on decoded operands. Its results are exact or rounded to odd: the nearest float and
-// the exact error of that rounding tell which way the bits below go, and they leave their mark in
-// the last bit. That is a source from which the one rounding rule rounds as from the exact value.
+// One operation on decoded operands. Its results are exact or rounded to odd: the sign of the exact
+// error of the nearest float tells on which side of it the exact result lies, and the last bit
+// records that an error exists. The rounding rule gives the same code for such a result as for the
+// exact value.
 struct OddOperation {
   ArithmeticOp op;
-  bool exact;          // the result always fits: there is no error to look for
-  bool zero_negative;  // the sign of a zero sum of addends of different signs
+  bool exact;          // results always fit, so there is no error to compute
+  bool zero_negative;  // a zero sum of addends of different signs is -0, not +0
 };
 
-// x[i] = op(a[i], b[i], c[i]); every NaN is the positive quiet one. Operands that op does not have
-// are not read. `flags`, if not null, receives kInvalid and kDivideByZero.
-// Requires products that are exact, no overflow, and residuals that do not underflow; a whole
-// vector may be read and written beyond n: arrays of kPaddedBlock elements.
+// Writes x[i] = op(a[i], b[i], c[i]), exact or rounded to odd. Every NaN result is the positive
+// quiet NaN. Operands that the operation does not have are not read. If `flags` is not null,
+// flags[i] is set to those of kInvalid and kDivideByZero that apply.
+// Requires the default floating-point environment, exact products, no overflow, and residuals that
+// do not underflow. Up to a whole vector beyond n may be read and written: see kPaddedBlock.
 void OddResults(const OddOperation& operation,
                 const float* a,
                 const float* b,
@@ -37,13 +38,14 @@ void OddResults(const OddOperation& operation,
                 double* x,
                 uint8_t* flags);
 
-// Elements that arithmetic.cc works on at a time, and room for a vector beyond.
+// The number of elements of a block, and the same with padding for one more vector.
 inline constexpr size_t kArithmeticBlock = 1024;
 inline constexpr size_t kPaddedBlock = kArithmeticBlock + 128;
 
-// codes[i] = code of x[i]; ORs the flags of the rounding into `flags` if that is not null.
-// Requires n <= kArithmeticBlock and padded arrays as above; no format with a subnormal gap, fewer mantissa
-// bits than the source's.
+// Writes codes[i] = the code of x[i] in the plan's format. ORs the flags of the rounding into
+// flags[i] if `flags` is not null. Element i uses the random bits of index random.first_index + i.
+// Requires n <= kArithmeticBlock, arrays of kPaddedBlock elements, and a format without a subnormal
+// gap and with fewer mantissa bits than the type of x.
 void EncodeOdd(const EncodePlan& plan,
                const float* x,
                size_t n,

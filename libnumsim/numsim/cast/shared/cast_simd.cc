@@ -20,13 +20,14 @@
 HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 
-// Elements whose random words lie in the first-level cache at a time. A multiple of every tile.
+// The number of elements whose random words are generated at a time, so that they stay in the
+// first-level cache. A multiple of the length of every tile.
 constexpr size_t kBlock = 1024;
 constexpr size_t kMaxTile = 256;
-// Lanes of 32 bits that any vector has at most.
+// The largest number of 32-bit lanes of a vector.
 constexpr size_t kMaxLanes = HWY_MAX_BYTES / sizeof(uint32_t);
 
-// One vector of elements at `in`: encoded, and decoded again when Out is float.
+// Encodes the vector of elements at `in`, and decodes it again if Out is float.
 template <RuleMode kMode, ExponentRange kRange, class D32, typename Out>
 HWY_INLINE void EncodeVector(D32 d32,
                              const EncodePlan& plan,
@@ -46,8 +47,9 @@ HWY_INLINE void EncodeVector(D32 d32,
   }
 }
 
-// The tail is the same vector function over a padded copy. (Not the function at width one: Highway
-// 1.0.3 shifts single 32-bit lanes by a count of 64 bits, half of which is not the lane's.)
+// Encodes n elements. The tail goes through the same vector function as a padded copy. (A function
+// of width one is not used: Highway 1.0.3 shifts single 32-bit lanes by a 64-bit count, half of
+// which does not belong to the lane.)
 template <RuleMode kMode, ExponentRange kRange, typename Out>
 HWY_NOINLINE void EncodeBlock(
     const EncodePlan& plan_ref, const float* in, size_t n, const uint32_t* random, Out* out) {
@@ -85,7 +87,8 @@ void EncodeRange(
   EncodeBlock<kMode, ExponentRange::kGeneral>(plan, in, n, random, out);
 }
 
-// Encodes in one mode: with the rule, behind a copy with the subnormal gap closed where there is one.
+// Encodes in one mode by the rule. If the format has a subnormal gap, the rule reads a copy of the
+// input with the gap closed (subnormal_gap_edges.h).
 template <RuleMode kMode, typename Out>
 void EncodeInMode(
     const EncodePlan& plan, const float* in, size_t n, const uint32_t* random, Out* out) {
@@ -119,7 +122,7 @@ void EncodeStochastic(
 template <typename Out>
 void EncodeAny(
     const EncodePlan& plan, const float* in, size_t n, Out* out, const ArrayRandom& random) {
-  // A pointer that the deterministic modes never read, but form sums with.
+  // The deterministic modes add offsets to this pointer but never read through it.
   const uint32_t* no_random = reinterpret_cast<const uint32_t*>(in);
   switch (RuleModeOf(plan.rounding.mode)) {
     case RuleMode::kStochastic:
@@ -166,7 +169,7 @@ void EncodeDecode(
   EncodeAny(plan, in, n, out, random);
 }
 
-// Decodes one vector of codes by the rule.
+// Decodes one vector of codes by the decoding rule.
 struct RuleDecoder {
   FormatSpec format;
 
@@ -180,14 +183,14 @@ struct RuleDecoder {
   }
 };
 
-// Whether codes are the upper bits of float32, as those of bf16.
+// True if a code equals the upper bits of its float32 value, as in bf16.
 constexpr bool HoldsUpperBits(const FormatSpec& format) {
   return DecodesInLanes(format) && format.sign == Sign::kSignMagnitude &&
          format.exponent_bits == 8 && format.bias == 127 && format.zero == Zero::kSigned &&
          format.infinity == Infinity::kIeee && format.nan == Nan::kIeee;
 }
 
-// Decodes codes that are the upper bits of float32: a shift, and one NaN for all payloads.
+// Decodes codes that are the upper bits of float32 by a shift. All NaN payloads give the same NaN.
 struct UpperBitsDecoder {
   FormatSpec format;
 
@@ -204,8 +207,9 @@ struct UpperBitsDecoder {
 };
 
 #if HWY_TARGET <= HWY_AVX2
-// Decodes through binary16, which the processor widens exactly, subnormals included: the code's
-// fields in binary16's places, then a power of two. In 16-bit lanes, so half the work of the rule.
+// Decodes through binary16, which the processor widens exactly, subnormals included: moves the
+// fields of the code to those of binary16, widens, and multiplies by a power of two. Most of this
+// runs in 16-bit lanes, at half the work of the rule.
 struct HalfDecoder {
   FormatSpec format;
 

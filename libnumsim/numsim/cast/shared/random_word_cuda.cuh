@@ -1,4 +1,5 @@
-// Random bits of streams.h without arrays that are indexed at run time, which would lie in memory.
+// The random bits of random/streams.h in device code. No array is indexed at run time, since the
+// compiler would keep such an array in memory rather than in registers.
 #pragma once
 
 #include <cstdint>
@@ -7,20 +8,20 @@
 
 namespace numsim::cuda {
 
-// words[i], i < 4.
+// Returns words[i]. Requires i < 4.
 __device__ inline uint32_t WordOfBlock(const PhiloxCounter& words, uint32_t i) {
   const uint32_t low = (i & 1) != 0 ? words[1] : words[0];
   const uint32_t high = (i & 1) != 0 ? words[3] : words[2];
   return (i & 2) != 0 ? high : low;
 }
 
-// As RandomWord.
+// Returns RandomWord(random, index).
 __device__ inline uint32_t RandomWordAt(RandomStream random, uint64_t index) {
   const PhiloxCounter words = RandomBlock(random, index / 64 * kRandomLanes + index % 16);
   return WordOfBlock(words, static_cast<uint32_t>(index / 16 % 4));
 }
 
-// As RandomBits.
+// Returns RandomBits(random, index, bits).
 __device__ inline uint32_t RandomBitsAt(RandomStream random, uint64_t index, int bits) {
   const auto field_bits = static_cast<uint32_t>(RandomFieldBits(bits));
   const uint32_t fields = 32 / field_bits;

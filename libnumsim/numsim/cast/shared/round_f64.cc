@@ -12,12 +12,12 @@
 namespace numsim {
 namespace {
 
-// A block on its way through the vector code of arithmetic_simd.h.
+// The buffers of one block of elements for the vector code of arithmetic_simd.h.
 struct Block {
   alignas(64) double a[kPaddedBlock], b[kPaddedBlock];
 };
 
-// A block with what vectors read beyond its elements.
+// Copies a block and zeroes the elements beyond it, which vectors read too.
 void Load(const double* x, size_t n, double* to) {
   std::copy_n(x, n, to);
   std::fill_n(to + n, kPaddedBlock - n, 0.0);
@@ -27,7 +27,7 @@ bool UsesVectors(const EncodePlan& plan) {
   return !UsesScalarReference() && plan.format.subnormal_shift == 0;
 }
 
-// Narrow codes are decoded in vectors.
+// Narrows the codes to their storage type, which DecodeSerial decodes in vectors.
 template <typename Code>
 void DecodeNarrow(const FormatSpec& format, const uint32_t* codes, size_t n, float* out) {
   alignas(64) Code narrow[kArithmeticBlock];

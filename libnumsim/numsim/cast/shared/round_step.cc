@@ -21,20 +21,22 @@
 namespace numsim {
 namespace {
 
-// Chunks start at multiples of this, so that each begins at a whole tile of random words.
+// Chunks of a parallel loop start at multiples of this, so that each begins with a whole tile of
+// random words.
 constexpr size_t kGrain = size_t{1} << 14;
 
 Unrounded ValueOf(float x) { return ExactValue(kFp32, std::bit_cast<uint32_t>(x)); }
 
-// The definition, one element.
+// Computes one element by the definition, in exact arithmetic.
 float RoundOne(const EncodePlan& plan, float base, float direction, float factor, uint32_t random) {
   const Unrounded product = exact::Product(ValueOf(factor), ValueOf(direction)).value;
   const Unrounded sum = exact::Sum(ValueOf(base), product, false).value;
   return Decode(plan.format, EncodeUnrounded(plan, sum, random).code);
 }
 
-// Whether rounding to odd to float64 loses nothing for the plan: two bits more than rounding looks
-// at. Nothing overflows or underflows in float64, which holds products of two float32 exactly.
+// True if rounding to odd in float64 and then by the plan equals rounding once. float64 needs two
+// bits more than the final rounding looks at. It holds the product of two float32 exactly, and
+// neither products nor sums overflow or underflow in it.
 bool OddFloat64Suffices(const EncodePlan& plan) {
   const bool stochastic = plan.rounding.mode == RoundingMode::kStochastic;
   const int bits = plan.format.mantissa_bits + 1 + 2 + (stochastic ? plan.rounding.random_bits : 0);
@@ -46,8 +48,8 @@ struct Buffers {
   alignas(64) double sum[kPaddedBlock];
 };
 
-// The same in blocks of vectors: product and sum in float64, rounded to odd, then the rule.
-// Requires the default floating-point environment.
+// Computes the elements in vectors, block by block: the exact product and the sum rounded to odd in
+// float64, then the rounding rule. Requires the default floating-point environment.
 [[gnu::noinline]] void RoundInVectors(const EncodePlan& plan,
                                       const float* base,
                                       const float* direction,
@@ -70,7 +72,7 @@ struct Buffers {
   }
 }
 
-// Any plan, in vectors of float64 where they suffice.
+// Serves any plan. Computes in vectors of float64 if they suffice, else in exact arithmetic.
 void RoundAny(const EncodePlan& plan,
               const float* base,
               const float* direction,
@@ -100,7 +102,7 @@ void RoundStepSerial(const EncodePlan& plan,
   if (!grid || UsesScalarReference() || !HasFusedSteps()) {
     return RoundAny(plan, base, direction, factor, n, out, random);
   }
-  constexpr size_t kPatch = 64;  // elements around one that is not a number
+  constexpr size_t kPatch = 64;  // elements handled by RoundAny when a sum is NaN
   for (size_t i = 0; i < n;) {
     i += RoundStepSimd(*grid, base + i, direction + i, factor, n - i, out + i);
     if (i == n) return;

@@ -1,4 +1,5 @@
-// Steps of weights kept in a small format, rounded once: the inner loop of update rules.
+// Update steps of weights stored in a small format, rounded once: the inner loop of the update
+// rules.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +8,14 @@
 
 namespace numsim {
 
-// out[i] = the value of the plan's format that base[i] + factor * direction[i] rounds to: one
-// rounding, by plan.rounding and plan.overflow, of the exact sum of a float32 and a product of
-// two. No intermediate float32 or float64 rounding, no overflow or underflow on the way. A zero sum
-// of addends of different signs is +0. NaN and infinity by [IEEE754], then as in encode.h.
-// Element i draws the random bits of index random.first_index + i.
-// One thread, any length; out may be base or direction. The bits do not depend on the backend.
+// Writes out[i] = the value of the plan's format that base[i] + factor * direction[i] rounds to.
+// The exact sum is rounded once, by plan.rounding and plan.overflow. There is no intermediate
+// rounding, overflow or underflow. In a stochastic mode, element i uses the random bits of index
+// random.first_index + i.
+// A zero sum of addends of different signs is +0. NaN and infinite sums follow [IEEE754] and are
+// then encoded as by rounding/encode.h.
+// Runs on one thread, for any length. `out` may be `base` or `direction`. The bits do not depend on
+// the backend.
 void RoundStepSerial(const EncodePlan& plan,
                      const float* base,
                      const float* direction,
@@ -21,8 +24,8 @@ void RoundStepSerial(const EncodePlan& plan,
                      float* out,
                      const ArrayRandom& random = {}) noexcept;
 
-// The same on all threads; under the backend cuda on the device where HasStepRule(plan)
-// (round_step_rule.h), else here. Throws Error where the device fails.
+// Does what RoundStepSerial does, on all threads. Under the backend cuda it runs on the device if
+// HasStepRule(plan) (round_step_rule.h), else on the host. Throws Error if the device fails.
 void RoundStep(const EncodePlan& plan,
                std::span<const float> base,
                std::span<const float> direction,
@@ -30,7 +33,8 @@ void RoundStep(const EncodePlan& plan,
                std::span<float> out,
                const ArrayRandom& random = {});
 
-// The same, always here: for arrays of passing use and loops that are parallel already.
+// Does what RoundStep does, but always on the host: for temporary arrays and for loops that are
+// already parallel.
 void RoundStepOnHost(const EncodePlan& plan,
                      std::span<const float> base,
                      std::span<const float> direction,

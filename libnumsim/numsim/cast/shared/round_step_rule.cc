@@ -9,7 +9,7 @@ namespace numsim {
 bool HasStepRule(const EncodePlan& plan) {
   const FormatSpec& format = plan.format;
   const bool stochastic = plan.rounding.mode == RoundingMode::kStochastic;
-  // Rounding to odd first needs two bits more than rounding looks at.
+  // Rounding to odd first needs two bits more than the final rounding looks at.
   const int bits = format.mantissa_bits + 1 + 2 + (stochastic ? plan.rounding.random_bits : 0);
   return bits <= 53 && (DecodesInLanes(format) || format == kFp32);
 }

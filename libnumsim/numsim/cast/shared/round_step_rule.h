@@ -1,4 +1,4 @@
-// RoundStep (round_step.h) of one element, on host and device.
+// RoundStep (round_step.h) for one element, on host and device.
 #pragma once
 
 #include <bit>
@@ -13,30 +13,31 @@
 
 namespace numsim {
 
-// How steps are rounded under a plan.
+// The arithmetic that rounds the steps of a plan.
 enum class StepPath : uint8_t {
-  kGrid,        // in float32, on the grid of the format; a tie looks at the exact sum
+  kGrid,        // nearest even in float32 by NearestGrid; a tie looks at the exact sum
   kNearest,     // nearest even, from the sum in float64
-  kStochastic,  // the same for the other modes
-  kOther,
+  kStochastic,  // stochastic rounding, from the sum in float64
+  kOther,       // the other modes, from the sum in float64
 };
 
-// What rounding a step needs of a plan.
+// The constants that rounding a step needs.
 struct StepRule {
   EncodePlan plan;
-  NearestGrid grid;  // of kGrid
+  NearestGrid grid;  // read under kGrid only
   StepPath path = StepPath::kNearest;
 };
 
-// Whether the functions below serve the plan: a signed format with a zero and without a subnormal gap, none
-// of whose values but 0 is a float32 subnormal unless the exponents are float32's own; and, where
-// rounding is stochastic, no more random bits than a float64 has to spare.
+// True if the functions below serve the plan. The format must be signed and have a zero but no
+// subnormal gap. Its nonzero values must not be float32 subnormals unless its smallest normal
+// exponent is that of float32. Stochastic rounding must not use more random bits than float64 has
+// bits to spare.
 bool HasStepRule(const EncodePlan& plan);
 
-// Requires HasStepRule(plan).
+// Returns the constants for the plan. Requires HasStepRule(plan).
 StepRule MakeStepRule(const EncodePlan& plan);
 
-// x rounded to the nearest value, ties to even, saturating; no NaN.
+// Returns x rounded to the nearest value of the grid, ties to even, saturating. Requires x not NaN.
 NUMSIM_INLINE float NearestOnGrid(const NearestGrid& grid, float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   const uint32_t sign = bits & 0x80000000u;
@@ -52,7 +53,7 @@ NUMSIM_INLINE float NearestOnGrid(const NearestGrid& grid, float x) {
   return grid.negative_zero ? value : value + 0.0f;
 }
 
-// Whether x lies halfway between two values.
+// True if x lies halfway between two values of the grid.
 NUMSIM_INLINE bool IsTieOnGrid(const NearestGrid& grid, float x) {
   const uint32_t magnitude = std::bit_cast<uint32_t>(x) & 0x7FFFFFFFu;
   const float a = std::bit_cast<float>(magnitude);
@@ -62,14 +63,15 @@ NUMSIM_INLINE bool IsTieOnGrid(const NearestGrid& grid, float x) {
   return a < grid.min_normal ? distance == grid.half_spacing : (magnitude & mask) == mask / 2 + 1;
 }
 
-// base + factor direction in float64, rounded to odd. Requires no NaN or infinity.
+// Returns base + factor * direction in float64, rounded to odd. Requires finite operands.
 NUMSIM_INLINE double OddStepSum(float base, float direction, float factor) {
   const double product = static_cast<double>(direction) * static_cast<double>(factor);  // exact
   return OddSum(static_cast<double>(base), product);
 }
 
-// Requires kGrid and a sum that is a number. The float32 next to the exact sum decides, but for
-// ties: there its last bit, which is even, is made odd toward the exact sum [Boldo].
+// Returns the step rounded on the grid. Rounds the float32 nearest to the exact sum. If that
+// float32 is a tie of the grid, its last bit, which is even, is first made odd toward the exact sum
+// [Boldo]. Requires the path kGrid and a sum that is not NaN.
 NUMSIM_INLINE float StepOnGrid(const NearestGrid& grid, float base, float direction, float factor) {
   float x = std::fma(direction, factor, base);
   if (IsTieOnGrid(grid, x)) {
@@ -83,17 +85,17 @@ NUMSIM_INLINE float StepOnGrid(const NearestGrid& grid, float base, float direct
   return NearestOnGrid(grid, x);
 }
 
-// The value of a code. Requires a format that DecodesInLanes, or fp32.
+// Returns the value of a code. Requires a format for which DecodesInLanes holds, or fp32.
 NUMSIM_INLINE float StepValue(const FormatSpec& format, uint32_t code) {
   if (format.Bits() == 32) return std::bit_cast<float>(code);
   return std::bit_cast<float>(scalar::DecodeWord(scalar::F32Lanes{}, format, code));
 }
 
-// The value of the plan's format that x rounds to; x is exact or rounded to odd. `random` as of
-// EncodeF64.
+// Returns the value of the plan's format that x rounds to. Requires x exact or rounded to odd.
+// `random` holds the random bits in its low end, as for EncodeF64.
 template <RuleMode kMode>
 NUMSIM_INLINE float RoundFloat64(const EncodePlan& plan, double x, uint32_t random) {
-  // All subnormals of float64 are far below half the least value of any format.
+  // All subnormals of float64 are far below half the smallest nonzero value of any format.
   constexpr ExponentRange kRange =
       kMode == RuleMode::kOther ? ExponentRange::kGeneral : ExponentRange::kNarrower;
   uint64_t top = 0;
@@ -105,7 +107,8 @@ NUMSIM_INLINE float RoundFloat64(const EncodePlan& plan, double x, uint32_t rand
   return StepValue(plan.format, static_cast<uint32_t>(code));
 }
 
-// A step to the nearest value. Requires kGrid or kNearest, and operands that are finite.
+// Returns base + factor * direction rounded to the nearest value. Requires the path kGrid or
+// kNearest and finite operands.
 template <StepPath kPath>
 NUMSIM_INLINE float NearestStep(const StepRule& rule, float base, float direction, float factor) {
   static_assert(kPath == StepPath::kGrid || kPath == StepPath::kNearest);
@@ -117,7 +120,7 @@ NUMSIM_INLINE float NearestStep(const StepRule& rule, float base, float directio
   }
 }
 
-// x rounded to the nearest value. Requires kGrid or kNearest; no NaN.
+// Returns x rounded to the nearest value. Requires the path kGrid or kNearest and x not NaN.
 template <StepPath kPath>
 NUMSIM_INLINE float NearestValue(const StepRule& rule, float x) {
   static_assert(kPath == StepPath::kGrid || kPath == StepPath::kNearest);
@@ -128,7 +131,8 @@ NUMSIM_INLINE float NearestValue(const StepRule& rule, float x) {
   }
 }
 
-// Any operands. A sum that is not a number is a positive NaN.
+// Returns base + factor * direction rounded by the rule, for any operands. A NaN sum counts as a
+// positive NaN. `random` holds the random bits in its low end and is read only under kStochastic.
 template <StepPath kPath>
 NUMSIM_INLINE float RoundStepOne(
     const StepRule& rule, float base, float direction, float factor, uint32_t random) {

@@ -1,4 +1,4 @@
-// Whether the parts of a configuration fit one another, and the data.
+// Checks that the parts of a configuration fit together, and that they fit the data.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace numsim {
 namespace {
 
-// MakeLinearRecipe names options as the keys are, without the section.
+// Checks linear options. MakeLinearRecipe names options like the keys, without the section.
 void CheckLinear(const LinearOptions& options, const std::string& section) {
   try {
     MakeLinearRecipe(options);
@@ -21,7 +21,7 @@ void CheckLinear(const LinearOptions& options, const std::string& section) {
     for (const ConfigRow<LinearOptions>& row : LinearRows()) {
       if (row.name == option) throw Error::Format("{}.{}", section, message);
     }
-    // "delayed", for which a key stands, or no option at all.
+    // The option is "delayed", which corresponds to the key delayed_history, or none is named.
     const bool delayed = option == "delayed";
     throw Error::Format("{}.{}: {}",
                         section,
@@ -45,14 +45,14 @@ void CheckLoop(const LoopConfig& loop) {
   }
 }
 
-// Without what follows from the data, which may not be known yet.
+// Checks the model without the values that follow from the data, which may not be known yet.
 void CheckModelAlone(ModelConfig model) {
   model.image = std::max<size_t>(model.patch, 1);
   CheckModelConfig(model);
 }
 
 [[noreturn]] void DoNotFit(ModelKind kind, std::string_view wanted) {
-  throw Error::Format("data.kind: a model of kind '{}' wants {}", ToString(kind), wanted);
+  throw Error::Format("data.kind: a model of kind '{}' needs {}", ToString(kind), wanted);
 }
 
 void FitImage(ModelConfig& model, const DataShape& data) {

@@ -1,4 +1,4 @@
-// Keys of [linear] and of each [[linear.override]].
+// The keys of [linear] and of each [[linear.override]].
 #include <optional>
 
 #include "numsim/base/error.h"
@@ -23,7 +23,7 @@ std::string ParseKind(const std::string& text) {
   throw Error::Format("'{}' is not one of {}", text, KindNames());
 }
 
-// "rne, rna, ..., sr[:BITS[:a, b or c]]".
+// Returns "rne, rna, ..., sr[:BITS[:a, b or c]]".
 std::string RoundingTexts() {
   std::string texts;
   for (const RoundingModeRow& row : kRoundingModes) {
@@ -33,7 +33,7 @@ std::string RoundingTexts() {
   return texts;
 }
 
-// "rne", "sr", "sr:16", "sr:16:b".
+// Parses e.g. "rne", "sr", "sr:16", "sr:16:b".
 Rounding ParseRounding(const std::string& text) {
   const size_t bits_at = text.find(':');
   Rounding rounding;
@@ -66,8 +66,8 @@ std::string RoundingText(const Rounding& rounding) {
   return text;
 }
 
-// Options of delayed scaling stand under keys of their own; `delayed_history`, which is read first,
-// decides whether there is delayed scaling.
+// Returns a row for an option of delayed scaling. Each option has a key of its own.
+// `delayed_history`, which is read first, enables delayed scaling.
 template <typename Value, typename Read, typename Write>
 ConfigRow<LinearOptions> DelayedRow(std::string name,
                                     Value DelayedScalingOptions::*field,
@@ -84,7 +84,7 @@ ConfigRow<LinearOptions> DelayedRow(std::string name,
                 options.delayed.has_value() ? *options.delayed : unused;
             delayed.*field = read(value);
             if (unused != DelayedScalingOptions()) {
-              throw Error("there is no delayed scaling without delayed_history");
+              throw Error("delayed scaling requires delayed_history");
             }
           },
           [field, write](const LinearOptions& options) {
@@ -93,35 +93,35 @@ ConfigRow<LinearOptions> DelayedRow(std::string name,
 }
 
 void AppendDelayedRows(ConfigRows<LinearOptions>& rows) {
-  rows.push_back({"delayed_history",
-                  "te-hybrid: steps whose absolute maxima are remembered; 0: current scaling",
-                  "whole, >= 0, <= 65536",
-                  [](LinearOptions& options, const ConfigValue& value) {
-                    const uint64_t history = ReadWhole(value, 0, 65536);
-                    const DelayedScalingOptions kept =
-                        options.delayed.value_or(DelayedScalingOptions());
-                    options.delayed.reset();
-                    if (history == 0) return;
-                    options.delayed = kept;
-                    options.delayed->history = history;
-                  },
-                  [](const LinearOptions& options) {
-                    return WholeText(options.delayed.has_value() ? options.delayed->history : 0);
-                  }});
+  rows.push_back(
+      {"delayed_history",
+       "te-hybrid: steps in the history of absolute maxima for delayed scaling; 0: current scaling",
+       "whole number >= 0, <= 65536",
+       [](LinearOptions& options, const ConfigValue& value) {
+         const uint64_t history = ReadWhole(value, 0, 65536);
+         const DelayedScalingOptions kept = options.delayed.value_or(DelayedScalingOptions());
+         options.delayed.reset();
+         if (history == 0) return;
+         options.delayed = kept;
+         options.delayed->history = history;
+       },
+       [](const LinearOptions& options) {
+         return WholeText(options.delayed.has_value() ? options.delayed->history : 0);
+       }});
   rows.push_back(DelayedRow(
       "delayed_algorithm",
       &DelayedScalingOptions::algorithm,
       [](const ConfigValue& value) { return ParseAmaxAlgorithm(ReadText(value)); },
       [](AmaxAlgorithm algorithm) { return QuotedText(ToString(algorithm)); },
-      "which of them makes the scale",
+      "delayed scaling: which maximum of the history sets the scale",
       "max, most-recent"));
   rows.push_back(DelayedRow(
       "delayed_margin",
       &DelayedScalingOptions::margin,
       [](const ConfigValue& value) { return static_cast<int>(ReadSigned(value, -32, 32)); },
       [](int margin) { return fmt::format("{}", margin); },
-      "the scale leaves room for values 2^margin times larger",
-      "whole, >= -32, <= 32"));
+      "delayed scaling: the scale leaves room for values 2^margin times larger",
+      "whole number >= -32, <= 32"));
 }
 
 }  // namespace
@@ -131,22 +131,22 @@ ConfigRows<LinearOptions> LinearRows() {
   const auto kind = [](const std::string& text) { return text; };
   // clang-format off
   ConfigRows<L> rows = {
-      TextRow("kind",                      &L::kind,                      ParseKind, kind, "kind of layer (linear.md)", KindNames()),
-      TextRow("format",                    &L::format,                    "format of quantised operands; empty: the kind's",
+      TextRow("kind",                      &L::kind,                      ParseKind, kind, "kind of linear layer (linear.md)", KindNames()),
+      TextRow("format",                    &L::format,                    "format of quantised operands; empty: the kind's default",
               "a signed format of at most 16 bits"),
-      TextRow("gradient_format",           &L::gradient_format,           "that of quantised output gradients; empty: the kind's",
+      TextRow("gradient_format",           &L::gradient_format,           "format of quantised output gradients; empty: the kind's default",
               "a signed format of at most 16 bits"),
       TextRow("high_precision",            &L::high_precision,            "format of operands that are not quantised; empty: bf16", "fp32, bf16, fp16"),
       TextRow("gradient_rounding",         &L::gradient_rounding,         ParseRounding, RoundingText, "rounding of quantised output gradients",
               RoundingTexts()),
-      TextRow("accumulate",                &L::accumulate,                "rule that adds up products of quantised operands; empty: exact for int8, else fp32",
-              "a rule (oracle.md)"),
-      TextRow("high_precision_accumulate", &L::high_precision_accumulate, "that of the other products; empty: fp32", "a rule (oracle.md); library"),
-      TextRow("scale_rule",                &L::scale_rule,                "how scales come about from absolute maxima; empty: the kind's",
+      TextRow("accumulate",                &L::accumulate,                "accumulation mode of GEMMs with quantised operands; empty: exact for int8, else fp32",
+              "an accumulation mode (oracle.md)"),
+      TextRow("high_precision_accumulate", &L::high_precision_accumulate, "accumulation mode of the other GEMMs; empty: fp32", "an accumulation mode (oracle.md); library"),
+      TextRow("scale_rule",                &L::scale_rule,                "how scales are computed from absolute maxima; empty: the kind's default",
               "absmax, pow2-floor, pow2-ceil, e8m0, none"),
-      WholeRow("block",                    &L::block,                     0, "block, mx: elements of a block; 0: 128, 32"),
+      WholeRow("block",                    &L::block,                     0, "block, mx: elements per block; 0: 128 for block, 32 for mx"),
       TextRow("high_operands",             &L::high_operands,             ParseOperandSet, Text,
-              "operands of products that stay in high precision, separated by commas",
+              "GEMM operands to keep in high precision, separated by commas",
               "x, w, g; forward.x, forward.w, input-gradient.g, input-gradient.w, weight-gradient.g, weight-gradient.x"),
   };
   // clang-format on

@@ -8,9 +8,9 @@
 namespace numsim {
 namespace {
 
-// Levenshtein's distance.
+// Returns the Levenshtein distance.
 size_t Changes(std::string_view x, std::string_view y) {
-  std::vector<size_t> row(y.size() + 1);  // to each beginning of y
+  std::vector<size_t> row(y.size() + 1);  // distances to each prefix of y
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 0; i < x.size(); ++i) {
     size_t diagonal = row[0];

@@ -1,4 +1,4 @@
-// The nearest of a list of names to one that is not in it.
+// Finds the known name that is nearest to an unknown one, for error messages.
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace numsim {
 
-// Of the names with the fewest insertions, deletions and replacements of characters the first; a
-// name that is right but for its section counts as two changes. Requires a list that is not empty.
+// Returns the name that needs the fewest insertions, deletions and replacements of characters; the
+// first one of equals. A wrong section (everything before the last '.') counts as at most two
+// changes. Requires a nonempty list.
 std::string NearestName(std::string_view wrong, const std::vector<std::string>& names);
 
 }  // namespace numsim

@@ -1,6 +1,6 @@
-// Rows of the table of keys. A row says all there is to say about a key: its name, how a value is
-// read and written, what it means and which values it takes. Rows are made for the struct that has
-// the field, and put under a section with InSection.
+// Rows of the table of keys. A row describes a key completely: its name, how its value is read and
+// written, its meaning and its valid values. Rows are created for the struct that has the field,
+// and placed under a section with InSection.
 #pragma once
 
 #include <fmt/format.h>
@@ -37,7 +37,8 @@ inline constexpr RealRange kAboveZero{0, true, kNoLimit, false};
 inline constexpr RealRange kZeroToOne{0, false, 1, false};
 inline constexpr RealRange kZeroToBelowOne{0, false, 1, true};
 
-// Any text that `read` takes, written by `write` without quotes.
+// Returns a row for text. `read` converts the text to the field's type and throws Error for invalid
+// text; `write` converts back, without quotes.
 template <typename Owner, typename Value, typename Read, typename Write>
 ConfigRow<Owner> TextRow(std::string name,
                          Value Owner::*field,
@@ -64,7 +65,7 @@ ConfigRow<Owner> TextRow(std::string name,
   return TextRow(std::move(name), field, same, same, std::move(meaning), std::move(valid));
 }
 
-// An enumeration whose values 0 to `last` have names.
+// Returns a row for an enumeration whose values 0 to `last` have names.
 template <typename Owner, typename Enum>
 ConfigRow<Owner> ChoiceRow(std::string name,
                            Enum Owner::*field,
@@ -90,7 +91,7 @@ template <typename Owner>
 ConfigRow<Owner> PathRow(std::string name,
                          std::filesystem::path Owner::*field,
                          std::string meaning) {
-  // Absolute, so that it reads back to the same in any folder.
+  // Absolute, so that it reads back to the same path from any folder.
   const auto write = [](const std::filesystem::path& path) {
     return path.empty() ? "" : std::filesystem::absolute(path).lexically_normal().string();
   };
@@ -109,7 +110,7 @@ ConfigRow<Owner> FlagRow(std::string name, bool Owner::*field, std::string meani
           [field](const Owner& owner) { return FlagText(owner.*field); }};
 }
 
-// size_t and uint64_t alike.
+// Returns a row for a field of type size_t or uint64_t.
 template <typename Owner, typename Whole>
 ConfigRow<Owner> WholeRow(std::string name,
                           Whole Owner::*field,
@@ -117,7 +118,7 @@ ConfigRow<Owner> WholeRow(std::string name,
                           std::string meaning,
                           uint64_t high = kAnyWhole) {
   static_assert(std::numeric_limits<Whole>::max() == kAnyWhole);
-  std::string valid = fmt::format("whole, >= {}", low);
+  std::string valid = fmt::format("whole number >= {}", low);
   if (high != kAnyWhole) valid += fmt::format(", <= {}", high);
   return {std::move(name),
           std::move(meaning),
@@ -142,8 +143,8 @@ ConfigRow<Owner> RealRow(std::string name,
           [field](const Owner& owner) { return RealText(owner.*field); }};
 }
 
-// Adds `rows` of a part as rows of the whole that has it, under "SECTION." (no section: as they
-// are).
+// Adds the rows of a member `part` to the rows of the struct that contains it, with names prefixed
+// by "SECTION." (no prefix if `section` is empty).
 template <typename Outer, typename Inner>
 void InSection(ConfigRows<Outer>& whole,
                const std::string& section,

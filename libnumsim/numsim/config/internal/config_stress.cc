@@ -18,7 +18,7 @@ void CheckStressConfig(const StressConfig& stress) {
   CheckRange("stress.value", stress.value, kValues);
   CheckRange("stress.input_tail", stress.input_tail, kTails);
   if (stress.point.empty() && stress.value != 0) {
-    throw Error::Format("stress.value: {} has no stress.point where it is added", stress.value);
+    throw Error::Format("stress.value: {} is set without stress.point", stress.value);
   }
 }
 

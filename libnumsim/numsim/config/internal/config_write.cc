@@ -1,4 +1,4 @@
-// A configuration as keys and as TOML.
+// Writes a configuration as a list of keys and as TOML.
 #include <fmt/format.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Presets: configurations by name, written as the files that users write.
+// Presets: named configurations, written as TOML like users' files.
 #include <fmt/format.h>
 
 #include <array>
@@ -15,7 +15,8 @@ struct PresetRow {
 };
 
 constexpr PresetRow kRows[] = {
-    {{"tiny", "llama of 2 layers on generated text: seconds, for a first look and for tests"},
+    {{"tiny",
+      "llama with 2 layers on generated text; takes seconds; for a first look and for tests"},
      R"(
 [model]
 kind = "llama"
@@ -43,7 +44,7 @@ tensors_every = 25
 [checkpoint]
 every = 50
 )"},
-    {{"small", "llama of 4 layers, width 256, on generated text: minutes on two cores"},
+    {{"small", "llama with 4 layers of width 256 on generated text; takes minutes on two cores"},
      R"(
 [model]
 kind = "llama"
@@ -68,7 +69,7 @@ valid_every = 100
 valid_batches = 8
 )"},
     {{"shakespeare",
-      "llama for tinyshakespeare (give data.path): below 2 nats a byte in ten minutes on two "
+      "llama for tinyshakespeare (set data.path); below 2 nats per byte in ten minutes on two "
       "cores"},
      R"(
 [model]
@@ -94,7 +95,7 @@ valid_every = 100
 valid_batches = 16
 )"},
     {{"paper-100m",
-      "llama of about 100 million parameters, the size of Figure 5 of [Fishman]; for a GPU"},
+      "llama with about 100 million parameters, the size in Figure 5 of [Fishman]; for a GPU"},
      R"(
 [model]
 kind = "llama"
@@ -118,7 +119,9 @@ batch = 32
 valid_every = 500
 valid_batches = 16
 )"},
-    {{"vit-small", "image classifier on generated images; for Fashion-MNIST give data.path"},
+    {{"vit-small",
+      "image classifier on generated images; for Fashion-MNIST set data.kind to images, and "
+      "data.path"},
      R"(
 [model]
 kind = "vit"
@@ -173,7 +176,8 @@ valid_every = 100
 valid_batches = 8
 )"},
     {{"mlp-small",
-      "student of a teacher, scaled down from [MXInstability]: residual MLP, width 128, depth 4"},
+      "student of a teacher, scaled down from [MXInstability]: residual MLP of width 128 and depth "
+      "4"},
      R"(
 [model]
 kind = "mlp"
@@ -198,8 +202,8 @@ batch = 256
 valid_every = 100
 )"},
     {{"proxy-small",
-      "gpt with the settings of small-scale proxies for instabilities: clip 1, beta2 0.95, little "
-      "weight decay"},
+      "gpt with the settings of small-scale proxies for instabilities: clip_norm 1, beta2 0.95, "
+      "small weight decay"},
      R"(
 [model]
 kind = "gpt"

@@ -1,4 +1,5 @@
-// The one place that knows toml++: its header takes longer to compile than all of the rest here.
+// The only file that includes toml++, whose header takes longer to compile than all other code
+// here.
 #include "numsim/config/internal/toml_document.h"
 
 #include <fmt/format.h>
@@ -39,7 +40,7 @@ class Flattener {
     }
   }
 
-  // In the order of the document: toml++ sorts by name.
+  // Returns the entries in the order of the document; toml++ sorts by name.
   std::vector<ConfigEntry> Take() {
     std::stable_sort(
         entries_.begin(), entries_.end(), [](const LinedEntry& x, const LinedEntry& y) {
@@ -96,13 +97,14 @@ std::string_view Trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-// The value of a command line, or nullptr where it is no TOML.
+// Returns a table with the key "value": the parsed TOML value, or the text itself if it is not
+// TOML.
 toml::table ParseBare(std::string_view value) {
   try {
     toml::table table = toml::parse(fmt::format("value = {}", value));
-    if (table.size() == 1) return table;  // more: a line break and another key
+    if (table.size() == 1) return table;  // else the value has a line break and another key
   } catch (const toml::parse_error&) {
-    // Text without quotes.
+    // Not TOML: text without quotes.
   }
   toml::table table;
   table.insert("value", std::string(value));

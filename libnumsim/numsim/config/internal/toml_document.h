@@ -1,4 +1,4 @@
-// TOML as a list of keys and values.
+// Reads TOML as a list of keys and values.
 #pragma once
 
 #include <string>
@@ -9,13 +9,14 @@
 
 namespace numsim {
 
-// The entries of a document, in the order of its lines. `name` stands for the file in places and
-// messages. Throws Error "NAME:LINE: ..." for what is no TOML, a key that is there twice among it.
+// Returns the entries of a document in the order of its lines. `name` stands for the file name in
+// places and messages. Throws Error "NAME:LINE: ..." if the document is not valid TOML, which
+// includes duplicate keys.
 std::vector<ConfigEntry> ReadToml(std::string_view document, std::string_view name);
 
-// "KEY=VALUE" of the command line, where VALUE is TOML or, if it is not, text without quotes. A
-// table or an array of tables gives several entries. Their place is "--set". Throws Error when
-// there is no key before '='.
+// Parses "KEY=VALUE" from the command line. VALUE is TOML, or text without quotes if it is not
+// valid TOML. Returns several entries for a table or an array of tables. The place of the entries
+// is "--set". Throws Error if there is no key before '='.
 std::vector<ConfigEntry> ReadOverride(std::string_view text);
 
 }  // namespace numsim

@@ -6,10 +6,13 @@ namespace {
 ConfigRows<StorageConfig> StorageRows() {
   using S = StorageConfig;
   return {
-      FormatRow("activations",
-                &S::activations,
-                "format in which activations are stored between operations, to nearest even"),
-      FormatRow("gradients", &S::gradients, "that of their gradients"),
+      FormatRow(
+          "activations",
+          &S::activations,
+          "format in which activations are stored between operations, rounded to nearest even"),
+      FormatRow("gradients",
+                &S::gradients,
+                "format in which gradients of activations are stored, rounded to nearest even"),
   };
 }
 
@@ -18,19 +21,19 @@ ConfigRows<StressConfig> StressRows() {
   return {
       TextRow("point",
               &S::point,
-              "points of the model (training.md) where `value` is added to the activations; '*' "
-              "stands for any characters; empty: none",
+              "pattern of the names of the activations (training.md) to which `value` is added; "
+              "'*' matches any characters; empty: none",
               "a pattern"),
-      WholeRow("channel", &S::channel, 0, "to which column of them, in every row"),
+      WholeRow("channel", &S::channel, 0, "column to which `value` is added, in every row"),
       RealRow("value",
               &S::value,
               {-kLargestPlanted, false, kLargestPlanted, false},
-              "a massive activation: added before storage, in training and in validation"),
+              "massive activation: constant added before storage, in training and in validation"),
       RealRow("input_tail",
               &S::input_tail,
               {0, false, kLargestInputTail, false},
-              "heavy-tailed inputs: pixels and features x become sinh(t x) / t, t this number; 0: "
-              "as they are; not for text"),
+              "t for heavy-tailed inputs: pixels and features x become sinh(t x) / t; 0: "
+              "unchanged; not for text"),
   };
 }
 
@@ -41,7 +44,7 @@ ConfigRows<TelemetryConfig> TelemetryRows() {
       WholeRow("tensors_every",
                &T::tensors_every,
                0,
-               "steps between those of tensors.csv, quantised.csv and optimizer.csv; 0: none"),
+               "steps between rows of tensors.csv, quantised.csv and optimizer.csv; 0: no rows"),
   };
 }
 
@@ -58,7 +61,7 @@ ConfigRows<TrainConfig> MakeTrainConfigRows() {
   InSection(linear, "", &LinearPrecision::all, LinearRows());
   linear.push_back(FlagRow("first_last_high",
                            &LinearPrecision::first_last_high,
-                           "the first and the last linear layer are of kind standard"));
+                           "use kind standard for the first and the last linear layer"));
   ConfigRows<T> rows;
   InSection(rows, "model", &T::model, ModelRows());
   InSection(rows, "linear", &T::linear, linear);
@@ -76,11 +79,11 @@ ConfigRows<TrainConfig> MakeTrainConfigRows() {
 
 ConfigRows<LinearOverride> MakeLinearOverrideRows() {
   using O = LinearOverride;
-  ConfigRows<O> rows = {TextRow("layers",
-                                &O::layers,
-                                "names of the layers that this table is for; '*' stands for any "
-                                "characters",
-                                "a pattern")};
+  ConfigRows<O> rows = {TextRow(
+      "layers",
+      &O::layers,
+      "pattern of the names of the layers that this table applies to; '*' matches any characters",
+      "a pattern")};
   InSection(rows, "", &O::precision, LinearRows());
   return rows;
 }

@@ -8,17 +8,18 @@
 
 namespace numsim {
 
-// All keys but those of [[linear.override]].
+// Returns all keys except those of [[linear.override]].
 const ConfigRows<TrainConfig>& TrainConfigRows();
-// Those of one [[linear.override]], without "linear.override.N.".
+// Returns the keys of one [[linear.override]], without the prefix "linear.override.N.".
 const ConfigRows<LinearOverride>& LinearOverrideRows();
 
-// Followed by the number and '.' of an override: "linear.override.0.layers".
+// The section of overrides, followed by the override's number: "linear.override.0.layers".
 inline constexpr std::string_view kOverrideSection = "linear.override";
-// Names a preset whose values the other keys then change. Not a row: no field holds it.
+// The key that names a preset, to which the other keys are applied. Not a row, because no field
+// stores it.
 inline constexpr std::string_view kPresetKey = "preset";
 
-// The sections, each in a file of its own.
+// The rows of each section; see the config_*.cc files.
 ConfigRows<ModelConfig> ModelRows();
 ConfigRows<LinearOptions> LinearRows();
 ConfigRows<OptimizerConfig> OptimizerRows();

@@ -18,10 +18,10 @@ constexpr uint64_t kLargestOfToml = std::numeric_limits<int64_t>::max();
 [[noreturn]] void WrongType(const ConfigValue& value, std::string_view wanted) {
   const std::string shown = value.kind == Kind::kText ? "text " + QuotedText(value.text)
                                                       : std::string(Describe(value.kind));
-  throw Error::Format("wants {}, not {}", wanted, shown);
+  throw Error::Format("must be {}, not {}", wanted, shown);
 }
 
-// The whole number that a text is, beyond what TOML can hold.
+// Returns the whole number in a text value if it is too large for TOML, else nullopt.
 std::optional<uint64_t> LargeWhole(const ConfigValue& value) {
   if (value.kind != Kind::kText) return std::nullopt;
   uint64_t whole = 0;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array kGzipMagic = {std::byte{0x1F}, std::byte{0x8B}};
 constexpr size_t kInputBytes = size_t{1} << 16;
-constexpr int kGzipAlone = 16 + MAX_WBITS;  // zlib's own framing is refused
+constexpr int kGzipAlone = 16 + MAX_WBITS;  // gzip framing only, no zlib framing
 
 bool IsGzip(const InputFile& file) {
   std::array<std::byte, kGzipMagic.size()> head{};
@@ -60,7 +60,7 @@ class ByteStream::Inflater {
     zlib_.avail_in = static_cast<uInt>(bytes);
   }
 
-  // Members may follow each other; together they are the bytes.
+  // A gzip file may consist of several members; its content is their concatenation.
   void BeginMember() {
     inflateReset(&zlib_);
     member_ended_ = false;
@@ -92,7 +92,7 @@ class ByteStream::Inflater {
 
   const InputFile& file_;
   std::vector<std::byte> input_;
-  uint64_t offset_ = 0;  // of the next byte of the file to read
+  uint64_t offset_ = 0;  // of the next byte to read from the file
   z_stream zlib_{};
   bool member_ended_ = false;
 };

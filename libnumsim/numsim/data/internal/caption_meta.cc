@@ -19,7 +19,8 @@ std::vector<std::string_view> Fields(std::string_view line) {
   }
 }
 
-// The place of the column `name` in the line of names.
+// Returns the index of column `name` in the header line, or nullopt. Throws Error if it occurs
+// twice.
 std::optional<size_t> FindColumn(const std::string& path,
                                  const std::vector<std::string_view>& names,
                                  std::string_view name) {

@@ -14,7 +14,7 @@
 namespace numsim {
 namespace {
 
-// The one file of the folder whose name ends with .npy.
+// Returns the only file in the folder whose name ends with .npy.
 std::filesystem::path FindNpy(const std::filesystem::path& folder) {
   std::error_code failed;
   std::vector<std::filesystem::path> found;
@@ -73,7 +73,8 @@ void ReadCaptions(const std::filesystem::path& path,
   }
 }
 
-// The same number for equal names, from 0 in the order of first occurrence.
+// Numbers the distinct names from 0 in the order of first occurrence; equal names get equal
+// numbers.
 std::vector<int32_t> Number(const std::vector<std::string>& names) {
   std::unordered_map<std::string_view, int32_t> numbers;
   std::vector<int32_t> result;

@@ -16,9 +16,9 @@ namespace numsim {
 namespace {
 
 constexpr size_t kOrdersKept = 8;
-constexpr uint64_t kSplitEpoch = ~uint64_t{0};  // no epoch of a training
+constexpr uint64_t kSplitEpoch = ~uint64_t{0};  // outside the epochs of any training run
 
-// What a sequence of the set needs.
+// Returns the number of tokens that the longest caption of the set needs.
 size_t LongestSequence(const CaptionSet& set) {
   size_t longest = 0;
   for (const std::string& caption : set.captions) {
@@ -27,7 +27,8 @@ size_t LongestSequence(const CaptionSet& set) {
   return longest;
 }
 
-// Whether each image is for validation: a share of the concepts, at least one and not all.
+// Returns, per image, true if it is for validation. Assigns valid_share of the concepts to
+// validation: at least one but not all of them, unless there is only one concept.
 std::vector<bool> SplitConcepts(const CaptionSet& set, double valid_share, uint64_t seed) {
   const auto concepts =
       1 + static_cast<size_t>(*std::max_element(set.concepts.begin(), set.concepts.end()));
@@ -41,7 +42,7 @@ std::vector<bool> SplitConcepts(const CaptionSet& set, double valid_share, uint6
   return valid;
 }
 
-// The images of training (false) or validation (true).
+// Returns the images for training (part == false) or validation (part == true).
 CaptionSet Part(const CaptionSet& set, const std::vector<bool>& valid, bool part) {
   std::vector<size_t> images;
   for (size_t i = 0; i < set.count; ++i) {

@@ -15,7 +15,7 @@ DistinctBatches::DistinctBatches(std::span<const int32_t> concepts, size_t count
   std::stable_sort(examples_.begin(), examples_.end(), [concepts](uint32_t a, uint32_t b) {
     return concepts[a] < concepts[b];
   });
-  // How many concepts have b examples or more, by b.
+  // at_least[b] becomes the number of concepts that have b or more examples.
   std::vector<size_t> at_least(examples_.size() + 1);
   for (size_t i = 0, begin = 0; i < examples_.size(); ++i) {
     const bool last =
@@ -26,7 +26,9 @@ DistinctBatches::DistinctBatches(std::span<const int32_t> concepts, size_t count
     begin = i + 1;
   }
   for (size_t b = examples_.size(); b-- > 0;) at_least[b] += at_least[b + 1];
-  // Examples that may take part grow with B by fewer and fewer, those needed by `count` each time.
+  // With B batches, at_least[1] + ... + at_least[B] examples may take part, and B * count are
+  // needed. The increments of the first sum never grow with B, so the search can stop at the first
+  // failure.
   size_t taking_part = 0;
   for (size_t b = 1; b <= concepts.size() / count; ++b) {
     taking_part += at_least[b];

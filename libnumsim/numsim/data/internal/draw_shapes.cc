@@ -18,16 +18,16 @@ constexpr Colour kColours[kShapeColours] = {{225, 40, 40},
                                             {245, 140, 30},
                                             {245, 245, 245},
                                             {15, 15, 15}};
-constexpr double kColourJitter = 12;  // levels, to each side
-constexpr double kNoise = 6;          // levels, to each side
-// The grey of the background, away from white and black.
+constexpr double kColourJitter = 12;  // grey levels, in either direction
+constexpr double kNoise = 6;          // grey levels, in either direction
+// Range of grey levels of the background, away from white and black.
 constexpr double kLeastGrey = 90, kMostGrey = 165;
 
-// Radii as parts of the side: the middle, and how far they vary to each side.
+// Radii as fractions of the side length: the mean per size, and the variation in either direction.
 constexpr double kRadius[kShapeSizes] = {0.115, 0.205};
 constexpr double kRadiusJitter = 0.015;
-constexpr double kGap = 0.03;     // between two objects, at least
-constexpr double kAcross = 0.05;  // of two, from the middle line, at most
+constexpr double kGap = 0.03;     // minimum gap between two objects
+constexpr double kAcross = 0.05;  // maximum offset of each of two objects from the middle line
 
 struct Placed {
   ShapeObject object;
@@ -35,7 +35,8 @@ struct Placed {
   Colour colour{};
 };
 
-// Positive within the form of radius r, in pixels; the distance to its edge, about.
+// Returns approximately the distance, in pixels, from (x, y) to the edge of the form of radius r;
+// positive inside the form, negative outside.
 double Inside(size_t form, double x, double y, double r) {
   const double ax = std::abs(x), ay = std::abs(y);
   const double distance = std::sqrt(x * x + y * y);
@@ -44,7 +45,7 @@ double Inside(size_t form, double x, double y, double r) {
       return r - distance;
     case 1:  // square
       return 0.88 * r - std::max(ax, ay);
-    case 2:  // triangle, its point upwards
+    case 2:  // triangle pointing upwards
       return std::min(0.8 * r - y, (r + y - 1.9 * ax) / 2.147);
     case 3:  // diamond
       return (r - ax - ay) * 0.7071067811865476;
@@ -58,7 +59,7 @@ double Inside(size_t form, double x, double y, double r) {
   }
 }
 
-// In (-limit, limit).
+// Returns a random value in (-limit, limit).
 double Jitter(double limit, DrawStream& draws) { return (2 * draws.Unit() - 1) * limit; }
 
 Placed DrawObject(const ShapeObject& object, double side, DrawStream& draws) {
@@ -76,7 +77,7 @@ void PlaceOne(Placed& one, double side, DrawStream& draws) {
   one.y = one.radius + draws.Unit() * (side - 2 * one.radius);
 }
 
-// The first one above, or left of, the second.
+// Places the first object above the second, or left of it if `above` is false.
 void PlaceTwo(Placed& first, Placed& second, bool above, double side, DrawStream& draws) {
   const double gap = kGap * side;
   const double spare = side - gap - 2 * (first.radius + second.radius);
@@ -96,7 +97,8 @@ void PlaceTwo(Placed& first, Placed& second, bool above, double side, DrawStream
   (above ? second.x : second.y) = within(across_second, second.radius);
 }
 
-// Mixes the object's colour into that of the pixel whose middle is (x, y), by the share it covers.
+// Mixes the object's colour into that of the pixel with centre (x, y), weighted by the fraction of
+// the pixel that the object covers.
 void Paint(const Placed& placed, double x, double y, Colour& colour) {
   const double dx = x - placed.x, dy = y - placed.y;
   if (std::abs(dx) > placed.radius + 1 || std::abs(dy) > placed.radius + 1) return;
@@ -126,7 +128,7 @@ void DrawScene(const ShapeScene& scene, size_t side, DrawStream& draws, std::spa
       for (size_t k = 0; k < scene.objects; ++k) {
         Paint(placed[k], static_cast<double>(col) + 0.5, static_cast<double>(row) + 0.5, colour);
       }
-      const uint32_t noise = draws.Word();  // for three channels
+      const uint32_t noise = draws.Word();  // 10 bits for each of the three channels
       for (size_t c = 0; c < 3; ++c) {
         const auto steps = static_cast<double>(static_cast<int32_t>(noise >> 10 * c & 0x3FF) - 512);
         const double level = std::clamp(colour[c] + steps * (kNoise / 512), 0.0, 255.0);

@@ -1,4 +1,4 @@
-// Random words of a stream, one after another, for what is drawn in sequence.
+// A sequential reader of the random words of a stream.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ class DrawStream {
     return words_[used_++];
   }
 
-  // A number below n, each as likely as another to within n / 2^32. Requires n >= 1.
+  // Returns a number below n, uniform to within a relative error of n / 2^32. Requires n >= 1.
   uint32_t Below(uint32_t n) { return static_cast<uint32_t>(uint64_t{Word()} * n >> 32); }
 
-  // In (0, 1).
+  // Returns a value in (0, 1).
   double Unit() { return (static_cast<double>(Word()) + 0.5) * 0x1p-32; }
 
  private:

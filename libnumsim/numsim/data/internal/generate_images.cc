@@ -1,4 +1,5 @@
-// Synthetic images of classes. Float64 in one order and base/elementary.h: the same bytes anywhere.
+// Synthetic images of classes. All float64 operations have a fixed order and elementary functions
+// come from base/elementary.h, so the bytes are the same on every platform.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,28 +15,28 @@ namespace numsim {
 namespace {
 
 constexpr uint64_t kPatternStream = ~uint64_t{0};
-constexpr size_t kMaxPixels = size_t{1} << 20;  // of an image
-constexpr size_t kImagesOfAThread = 16;         // at least
+constexpr size_t kMaxPixels = size_t{1} << 20;  // per image
+constexpr size_t kImagesOfAThread = 16;         // minimum per thread
 
-// A pattern is a sum of waves that are periodic in the image, so that a shift may wrap around.
+// A pattern is a sum of waves that are periodic in the image, so a shifted pattern can wrap around.
 constexpr size_t kWaves = 8;
 constexpr double kMaxCycles = 3;
 constexpr size_t kDrawsOfAWave = 4;
 
-// Grey levels: middle, standard deviation of patterns, of noise.
+// Grey levels: the mean, and the standard deviations of patterns and of noise.
 constexpr double kGrey = 128;
 constexpr double kPatternLevels = 40;
 constexpr double kNoiseLevels = 32;
-constexpr double kMaxMix = 0.45;   // share of the other class
-constexpr size_t kShiftPart = 8;   // shifts of up to this part of an edge
-constexpr size_t kImageWords = 8;  // random words of an image before its noise, even
+constexpr double kMaxMix = 0.45;   // maximum weight of the other class
+constexpr size_t kShiftPart = 8;   // a shift is at most 1 / kShiftPart of the side length
+constexpr size_t kImageWords = 8;  // random words per image before its noise; must be even
 
-// In (0, 1).
+// Returns a value in (0, 1).
 double Uniform(RandomStream stream, uint64_t index) {
   return (RandomWord(stream, index) + 0.5) * 0x1p-32;
 }
 
-// An integer in [-limit, limit].
+// Maps u in (0, 1) to an integer in [-limit, limit].
 ptrdiff_t UniformShift(double u, size_t limit) {
   return static_cast<ptrdiff_t>(std::floor(u * static_cast<double>(2 * limit + 1))) -
          static_cast<ptrdiff_t>(limit);
@@ -43,7 +44,7 @@ ptrdiff_t UniformShift(double u, size_t limit) {
 
 struct Wave {
   double amplitude, phase;
-  double row_cycles, col_cycles;  // whole numbers, the first of either sign
+  double row_cycles, col_cycles;  // integers; row_cycles may be negative
 };
 
 Wave DrawWave(RandomStream stream, uint64_t first) {
@@ -56,7 +57,7 @@ Wave DrawWave(RandomStream stream, uint64_t first) {
   return wave;
 }
 
-// The patterns of all classes, one after another: mean square about one.
+// Returns the patterns of all classes, one after another. Their mean square is about one.
 std::vector<double> DrawPatterns(uint64_t seed, size_t rows, size_t cols, size_t classes) {
   std::vector<double> patterns(classes * rows * cols);
   for (size_t k = 0; k < classes; ++k) {
@@ -75,7 +76,7 @@ std::vector<double> DrawPatterns(uint64_t seed, size_t rows, size_t cols, size_t
   return patterns;
 }
 
-// `position` + `shift` in [0, size), wrapped around. Requires |shift| < size.
+// Returns `position` + `shift`, wrapped around into [0, size). Requires |shift| < size.
 size_t Wrapped(size_t position, ptrdiff_t shift, size_t size) {
   const size_t moved = position + static_cast<size_t>(shift + static_cast<ptrdiff_t>(size));
   return moved % size;
@@ -91,7 +92,7 @@ class Generator {
         draws_((kImageWords + rows * cols + 63) / 64 * 64),
         patterns_(DrawPatterns(stream.seed, rows, cols, classes)) {}
 
-  // Writes image `index`; `noise` is room for as many draws as pixels.
+  // Writes image `index`. `noise` is scratch space with one element per pixel.
   void Write(size_t index, std::span<float> noise, std::span<uint8_t> image) const {
     const uint64_t first = index * draws_;
     const auto u = [&](uint64_t i) { return Uniform(stream_, first + i); };
@@ -123,7 +124,7 @@ class Generator {
 
   RandomStream stream_;
   size_t rows_, cols_, classes_;
-  uint64_t draws_;  // of an image
+  uint64_t draws_;  // random words per image
   std::vector<double> patterns_;
 };
 

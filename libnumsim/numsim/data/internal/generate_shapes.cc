@@ -18,8 +18,8 @@ constexpr std::string_view kFormNames[kShapeForms] = {
     "circle", "square", "triangle", "diamond", "cross", "ring"};
 
 constexpr uint64_t kSingleOrder = 0,
-                   kPairOrder = 1;    // epochs of the shuffles of scenes
-constexpr uint32_t kSingleShare = 8;  // one in so many images has one object
+                   kPairOrder = 1;    // epoch numbers for the shuffles of scenes
+constexpr uint32_t kSingleShare = 8;  // on average, one in this many images shows a single object
 constexpr size_t kImagesOfAThread = 16;
 
 ShapeObject ObjectOf(size_t number) {

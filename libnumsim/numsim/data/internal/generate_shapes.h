@@ -1,13 +1,14 @@
-// Generated images of coloured shapes with captions that say what they show.
+// Generated images of coloured shapes with captions that describe them.
 //
-// An image shows one object, "a small red circle", or two and how they lie to each other: "a small
-// red circle above a large blue square", "... left of ...". Objects are of 2 sizes, 8 colours and 6
-// shapes, so there are 96 scenes of one object and 96 * 95 * 2 of two that differ. A scene of two
-// has two captions: "A above B" and "B below A" are one concept, and so are "left of" and "right
-// of". Place, size, brightness of background and colours vary from image to image, and there is
-// some noise.
+// An image shows either one object, "a small red circle", or two objects and their relative
+// position: "a small red circle above a large blue square" or "... left of ...". Objects have one
+// of 2 sizes, 8 colours and 6 forms. So there are 96 scenes of one object and 96 * 95 * 2 scenes of
+// two different objects. A scene of two objects has two captions of the same meaning: "A above B"
+// and "B below A" are one concept, and so are "left of" and "right of". Position, size, background
+// brightness and colours vary from image to image, and some noise is added.
 //
-// Scenes are composed: valid_share of them is kept for validation, so their captions and images do
+// Validation tests composition: valid_share of the scenes is reserved for validation. Their
+// captions and images do not occur in training, but all words and all objects do.
 // not occur in training, while all words and all objects do.
 #pragma once
 
@@ -25,36 +26,38 @@ namespace numsim {
 inline constexpr size_t kLeastShapeImage = 16, kMostShapeImage = 64;
 
 struct ShapeObject {
-  size_t size = 0;    // small large
-  size_t colour = 0;  // red green blue yellow purple orange white black
-  size_t form = 0;    // circle square triangle diamond cross ring
+  size_t size = 0;    // small, large
+  size_t colour = 0;  // red, green, blue, yellow, purple, orange, white, black
+  size_t form = 0;    // circle, square, triangle, diamond, cross, ring
 };
 inline constexpr size_t kShapeSizes = 2, kShapeColours = 8, kShapeForms = 6;
 inline constexpr size_t kShapeObjects = kShapeSizes * kShapeColours * kShapeForms;
-// "small red circle".
+// Returns a description such as "small red circle".
 std::string ToString(const ShapeObject& object);
 
-// `first` lies above or left of `second`.
+// A scene of one or two objects. Of two, the first is above or left of the second.
 struct ShapeScene {
   size_t objects = 1;  // 1 or 2
   std::array<ShapeObject, 2> object;
-  bool above = false;  // or else left of
+  bool above = false;  // true: above, false: left of
 };
 inline constexpr size_t kShapeScenes = kShapeObjects + kShapeObjects * (kShapeObjects - 1) * 2;
-// The scene of that number, and so of that concept: those of one object come first. Requires number
-// < kShapeScenes.
+// Returns the scene with the given number. The number also identifies the concept; scenes of one
+// object come first. Requires number < kShapeScenes.
 ShapeScene SceneOf(size_t number);
-// `reversed`: the one that begins with the second object, of two.
+// Returns the caption of a scene. With `reversed`, the caption of a scene of two objects begins
+// with the second object.
 std::string Caption(const ShapeScene& scene, bool reversed);
 
+// Generates sets of images with captions.
 class ShapeWorld {
  public:
-  // Images of `side` x `side` pixels and 3 channels. Requires kLeastShapeImage <= side <=
+  // Sets up images of `side` x `side` pixels with 3 channels. Requires kLeastShapeImage <= side <=
   // kMostShapeImage and 0 < valid_share < 1.
   ShapeWorld(uint64_t seed, size_t side, double valid_share);
 
-  // Images 0 .. count-1 of training or validation: one in eight shows one object. The same whatever
-  // the count and the number of threads.
+  // Returns images 0 .. count-1 of the training or the validation set. On average one image in
+  // eight shows a single object. Image i depends neither on `count` nor on the number of threads.
   CaptionSet Generate(bool valid, size_t count) const;
 
  private:
@@ -62,15 +65,15 @@ class ShapeWorld {
 
   uint64_t seed_;
   size_t side_;
-  // Scenes of training come first, in an order that the seed decides: of one object and of two.
+  // The seed decides the order of the scenes of one object and of those of two. In each order the
+  // training scenes come first; these are their numbers.
   size_t train_singles_, train_pairs_;
 };
 
-// Drawing of the scenes of generate_shapes.h.
-
-// Writes side x side x 3 pixels. Objects lie wholly within the image and do not overlap; of two,
-// the distance of their centres along the line that the scene names is more than twice the one
-// across. Float64 in one order and square roots: the same bytes anywhere.
+// Writes side x side x 3 pixels. Objects lie wholly within the image and do not overlap. Of two
+// objects, the distance between the centres in the direction that the scene names is more than
+// twice the distance in the other direction. Uses only float64 arithmetic in a fixed order and
+// square roots, so the bytes are the same on every platform.
 void DrawScene(const ShapeScene& scene, size_t side, DrawStream& draws, std::span<uint8_t> pixels);
 
 }  // namespace numsim

@@ -5,7 +5,7 @@
 namespace numsim {
 namespace {
 
-constexpr uint64_t kFirstTextStream = 2;  // those before it make words and tables
+constexpr uint64_t kFirstTextStream = 2;  // the streams before it generate words and tables
 
 }  // namespace
 
@@ -16,7 +16,7 @@ GeneratedText GenerateText(const TextModel& model, uint64_t seed, uint64_t part,
   TextState state = TextModel::Start();
   double nats = 0;
   for (;;) {
-    // Behind a whole sentence, where the text tells of every choice before.
+    // At the end of a whole sentence, where the text reveals every choice made so far.
     if (result.text.size() <= bytes && state.Top() == TextSymbol::kRest) result.nats = nats;
     if (result.text.size() >= bytes) break;
     const size_t choice = model.Draw(state, draws);

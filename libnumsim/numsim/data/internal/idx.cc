@@ -72,7 +72,7 @@ std::vector<size_t> ReadShape(ByteStream& stream, size_t dimensions) {
   return shape;
 }
 
-// Appends what the stream still has, up to `limit` bytes.
+// Returns the remaining bytes of the stream, up to `limit`.
 std::vector<uint8_t> ReadUpTo(ByteStream& stream, uint64_t limit) {
   std::vector<uint8_t> bytes;
   while (bytes.size() < limit) {

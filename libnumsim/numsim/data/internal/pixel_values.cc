@@ -14,7 +14,8 @@ struct Moments {
   double mean = 0, deviation = 1;
 };
 
-// Of levels that occur so many times. Sums of integers: exact, in any order.
+// Returns the moments of levels with the given counts. The sums are integers, so they are exact in
+// any order.
 Moments MomentsOf(std::span<const uint64_t> histogram) {
   uint64_t count = 0, sum = 0, squares = 0;
   for (uint64_t level = 0; level < kLevels; ++level) {
@@ -25,7 +26,7 @@ Moments MomentsOf(std::span<const uint64_t> histogram) {
   const auto n = static_cast<double>(count);
   const double mean = static_cast<double>(sum) / n;
   const double variance = static_cast<double>(squares) / n - mean * mean;
-  // Below a level's rounding there is one level alone.
+  // A variance this small is only rounding error: the channel has a single level.
   return {mean, variance > 1e-6 ? std::sqrt(variance) : 1};
 }
 

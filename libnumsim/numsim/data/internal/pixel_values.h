@@ -1,4 +1,4 @@
-// Pixels of 8 bits as values of about mean 0 and deviation 1.
+// Conversion of 8-bit pixels to values with mean about 0 and standard deviation about 1.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,16 @@
 
 namespace numsim {
 
-// A value for each level of each channel: (level - mean) / deviation, with the mean and standard
-// deviation of that channel over all pixels given (channels last), worked out in float64 and
-// rounded to float32. A channel of one level alone has deviation 1.
+// Maps each level of each channel to (level - mean) / deviation, where mean and standard deviation
+// are taken per channel over all given pixels (channels last). Computed in float64 and rounded to
+// float32. A channel with a single level uses deviation 1.
 class PixelValues {
  public:
-  // Requires pixels of whole groups of `channels`, at least one.
+  // Requires at least one pixel, and pixels.size() to be a multiple of `channels`.
   PixelValues(std::span<const uint8_t> pixels, size_t channels);
 
-  // Requires spans of one size, whole groups of channels.
+  // Writes the value of each element of `pixels`. Requires spans of equal size, which must be a
+  // multiple of the number of channels.
   void Write(std::span<const uint8_t> pixels, std::span<float> values) const;
 
  private:

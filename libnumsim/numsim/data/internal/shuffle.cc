@@ -8,16 +8,16 @@ namespace numsim {
 namespace {
 
 constexpr uint32_t kRounds = 8;
-constexpr uint32_t kDrawPurpose = ~0u;  // beside the rounds, which are numbered
+constexpr uint32_t kDrawPurpose = ~0u;  // outside the range of round numbers
 
-// 64 random bits of the epoch; `block` and `purpose` tell them apart.
+// Returns 64 random bits of the epoch, distinguished by `block` and `purpose`.
 uint64_t EpochBits(uint64_t derived_seed, uint64_t epoch, uint32_t block, uint32_t purpose) {
   const PhiloxCounter words =
       RandomBlock({derived_seed, epoch}, uint64_t{purpose} << 32 | uint64_t{block});
   return uint64_t{words[1]} << 32 | words[0];
 }
 
-// The least b with b * b >= n.
+// Returns the least b with b * b >= n.
 uint64_t CeilSqrt(uint64_t n) {
   auto base = static_cast<uint64_t>(std::sqrt(static_cast<double>(n)));
   while (base * base >= n && base > 1) --base;

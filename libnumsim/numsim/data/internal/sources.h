@@ -16,9 +16,9 @@
 
 namespace numsim {
 
-// Sources whose examples stand for themselves: batches are single examples, shuffled.
-
-// Batches as DataSource promises them, made of examples that a kind of data writes one by one.
+// Base of the sources whose examples are independent of each other, such as images. It implements
+// the batches that DataSource specifies by shuffling the examples that a derived class writes one
+// by one.
 class ExampleSource : public DataSource {
  public:
   const DataShape& shape() const final { return shape_; }
@@ -31,22 +31,22 @@ class ExampleSource : public DataSource {
  protected:
   enum class Part : uint8_t { kTrain, kValid };
 
-  DataShape shape_;  // complete when the constructor of the kind ends
+  DataShape shape_;  // must be complete when the derived constructor returns
 
  private:
-  // Makes room in `batch` for what the kind has of `count` examples; all else is empty by then.
+  // Resizes the fields of `batch` that this kind of data uses to `count` examples. All other fields
+  // are already empty.
   virtual void MakeRoom(size_t count, Batch& batch) const = 0;
-  // Example `row` of that part as number `example` of the batch.
+  // Writes example `row` of the given part as example `example` of the batch.
   virtual void Write(Part part, uint64_t row, size_t example, Batch& batch) const = 0;
 
   void StartBatch(size_t count, Batch& batch) const;
 };
 
-// Text as bytes.
-
+// Text, one token per byte.
 class TextSource final : public DataSource {
  public:
-  // `name` is for Describe. entropy_bound: of `valid`, in nats a byte.
+  // `name` is for Describe. `entropy_bound` is that of `valid`, in nats per byte.
   TextSource(std::string name,
              std::string train,
              std::string valid,
@@ -70,20 +70,20 @@ class TextSource final : public DataSource {
   DataShape shape_;
 };
 
-// A UTF-8 file (utf8_file.h). Without config.valid_path its end is for validation, from the first
-// character on that begins at or behind (1 - valid_share) of its bytes. Throws Error naming the
-// file when either part would have less than two bytes.
+// Opens a UTF-8 file (utf8_file.h). Without config.valid_path, the end of the file is used for
+// validation, starting at the first character that begins at or after byte (1 - valid_share) *
+// size. Throws Error naming the file if either part would have fewer than two bytes.
 std::unique_ptr<const DataSource> OpenTextFile(const DataConfig& config);
 
-// generate_text.h: parts 0 and 1 of the seed, so training and validation share no document.
+// Generates text (generate_text.h): part 0 of the seed for training and part 1 for validation, so
+// they share no document.
 std::unique_ptr<const DataSource> OpenGeneratedText(const DataConfig& config);
 
-// Labelled images (image_set.h).
-
-// Values are those of PixelValues, made from the training images; targets are labels.
+// Labelled images (image_set.h). The values are those of PixelValues, with the mean and deviation
+// of the training images; the targets are the labels.
 class ImageSource final : public ExampleSource {
  public:
-  // Requires sets of images of one size, neither empty. `name` is for Describe.
+  // Requires two non-empty sets with images of the same size. `name` is for Describe.
   ImageSource(std::string name, ImageSet train, ImageSet valid);
 
   std::string Describe() const override;
@@ -97,18 +97,18 @@ class ImageSource final : public ExampleSource {
   PixelValues values_;
 };
 
-// Training from the folder's files train-*, validation from its files t10k-*, or with
-// config.valid_path from the train-* of that folder. Throws Error as ReadIdxImages does, and when
-// the two differ in the size of images.
+// Opens a folder of idx files. Trains on its files train-* and validates on its files t10k-*, or on
+// the files train-* of config.valid_path if that is set. Throws Error as ReadIdxImages does, and if
+// training and validation images differ in size.
 std::unique_ptr<const DataSource> OpenIdxImages(const DataConfig& config);
 
-// GenerateImages: streams 0 and 1 of the seed for training and validation.
+// Generates images with GenerateImages: stream 0 of the seed for training and stream 1 for
+// validation.
 std::unique_ptr<const DataSource> OpenGeneratedImages(const DataConfig& config);
 
-// Normal features, for a student that learns from a teacher.
-
-// Rows of independent normal draws of mean 0 and deviation 1, made when a batch asks for them: row
-// i of training is draws i * features and up of stream 0 of the seed, of validation of stream 1.
+// Normally distributed features, for a student that learns from a teacher. Rows hold independent
+// normal values of mean 0 and deviation 1, generated on demand. Row i of the training data is
+// values i * features and following of stream 0 of the seed; validation uses stream 1.
 class FeatureSource final : public ExampleSource {
  public:
   FeatureSource(uint64_t seed, size_t features, size_t train_rows, size_t valid_rows);
@@ -122,62 +122,65 @@ class FeatureSource final : public ExampleSource {
   uint64_t seed_;
 };
 
+// Opens the features that `config` describes; config.size counts the rows of both parts.
 std::unique_ptr<const DataSource> OpenFeatures(const DataConfig& config);
 
-// An epoch of batches in which no concept occurs twice.
-
-// Examples grouped by concept, and how many batches of `count` an epoch has. With B batches each
-// concept takes part with at most B of its examples; B is the largest number for which enough
-// examples are left to fill B batches. Where no concept has more than examples / count examples,
-// every example takes part, and B is as large as without the rule.
+// Batches of `count` examples in which no concept occurs twice. With B batches per epoch, each
+// concept takes part with at most B of its examples. B is the largest number for which enough
+// examples remain to fill B batches. If no concept has more than examples / count examples, then
+// every example may take part, and B is as large as without the restriction.
 class DistinctBatches {
  public:
   // Requires count >= 1.
   DistinctBatches(std::span<const int32_t> concepts, size_t count);
 
+  // Returns B, the number of batches per epoch.
   size_t Batches() const { return batches_; }
 
-  // The examples of an epoch: batch b has order[b * count] and up. (seed, epoch) decides it. The
-  // concepts come in a random order, the examples of each in a random order and at most B of them,
-  // and they are dealt out to the batches in turn. So examples of a concept lie in neighbouring
-  // batches, and batches are filled evenly; what is over count is left out of the epoch.
+  // Returns the examples of an epoch: batch b consists of order[b * count] to order[b * count +
+  // count - 1]. Depends only on (seed, epoch). The concepts are visited in a random order, with at
+  // most B examples each, also in a random order. The examples are dealt to the batches in turn. So
+  // examples of the same concept go to neighbouring batches, and the batches fill evenly; examples
+  // beyond `count` per batch are left out of the epoch.
   std::vector<uint32_t> Order(uint64_t seed, uint64_t epoch) const;
 
  private:
   size_t count_, batches_ = 0;
-  std::vector<uint32_t> examples_;  // by concept
-  std::vector<size_t> ends_;        // of each concept's examples
+  std::vector<uint32_t> examples_;  // sorted by concept
+  std::vector<size_t> ends_;        // end of each concept's examples in examples_
 };
 
 // Images with captions, for CLIP.
 
-// Tokens of a caption: a start token, its bytes, an end token, then padding.
+// The tokens of a caption are a start token, its bytes, an end token, then padding.
 inline constexpr int32_t kStartToken = 256, kEndToken = 257, kPadToken = 258;
 inline constexpr size_t kCaptionVocabulary = 259;
-// The longest sequence, as in [CLIP]. Longer captions lose their end, at the end of a character.
+// The maximum sequence length, as in [CLIP]. Longer captions are truncated at a character boundary.
 inline constexpr size_t kMaxCaptionTokens = 77;
 
-// The bytes of `caption` that are kept. Requires UTF-8.
+// Returns the prefix of `caption` that fits into a sequence. Requires valid UTF-8.
 std::string_view KeptCaption(std::string_view caption);
 
-// Sequences are as long as the longest caption of training and validation together needs, at most
-// kMaxCaptionTokens. Values are those of PixelValues, made from the training images. A batch's ends
-// are places from 0 to length - 1; its concepts are those of the set.
+// The sequence length is that of the longest caption of both training and validation, at most
+// kMaxCaptionTokens. The values are those of PixelValues, with the mean and deviation of the
+// training images. In a batch, `ends` holds positions from 0 to length - 1, and `concepts` the
+// numbers of the set.
 class CaptionSource final : public DataSource {
  public:
-  // Requires sets of images of one shape, neither empty. Concepts are compared within a set alone.
+  // Requires two non-empty sets with images of the same shape. Concept numbers are compared only
+  // within one set.
   CaptionSource(std::string name, CaptionSet train, CaptionSet valid, bool distinct_concepts);
 
   const DataShape& shape() const override { return shape_; }
-  // With distinct concepts an epoch's order is made once and kept, for the last few (shuffle_seed,
-  // epoch, count) that were asked for.
+  // With distinct_concepts, the order of an epoch is computed once; the most recently used orders
+  // are cached by (shuffle_seed, epoch, count).
   void TrainBatch(uint64_t shuffle_seed,
                   uint64_t index,
                   size_t count,
                   size_t length,
                   Batch& batch) const override;
   size_t TrainBatches(size_t count, size_t length) const override;
-  // Concepts may occur twice.
+  // Writes a validation batch. A concept may occur more than once.
   void ValidBatch(uint64_t index, size_t count, size_t length, Batch& batch) const override;
   size_t ValidBatches(size_t count, size_t length) const override;
   std::string Describe() const override;
@@ -199,17 +202,18 @@ class CaptionSource final : public DataSource {
   bool distinct_concepts_;
   PixelValues values_;
   DataShape shape_;
-  mutable std::mutex mutex_;  // of what is kept
+  mutable std::mutex mutex_;  // guards distinct_ and orders_, which are caches
   mutable std::vector<std::pair<size_t, std::shared_ptr<const DistinctBatches>>> distinct_;
-  mutable std::vector<std::shared_ptr<const Order>> orders_;  // the last one asked for first
+  mutable std::vector<std::shared_ptr<const Order>> orders_;  // most recently requested first
 };
 
-// A folder (caption_set.h). Without config.valid_path validation is what meta.tsv says, or else
-// valid_share of the concepts, at least one, drawn by config.seed. Throws Error naming the folder
-// where training or validation has no image, or where the two folders' images differ in shape.
+// Opens a folder in the format of ReadCaptionFolder (caption_set.h). Without config.valid_path,
+// meta.tsv decides which images are for validation; if it does not, valid_share of the concepts (at
+// least one) is drawn with config.seed. Throws Error naming the folder if training or validation
+// would have no images, or if the images of two folders differ in shape.
 std::unique_ptr<const DataSource> OpenCaptions(const DataConfig& config);
 
-// generate_shapes.h.
+// Generates images of shapes with captions (generate_shapes.h).
 std::unique_ptr<const DataSource> OpenGeneratedShapes(const DataConfig& config);
 
 }  // namespace numsim

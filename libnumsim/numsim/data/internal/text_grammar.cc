@@ -7,8 +7,8 @@ namespace {
 
 using enum TextSymbol;
 
-// By left side. A text has one derivation at most: alternatives differ in their first words, or in
-// words of classes that share no spelling.
+// The rules, grouped by left side. A text has at most one derivation: the alternatives of a symbol
+// differ in their first words, or in words of classes that share no spelling.
 constexpr TextRule kRules[] = {
     {kDocument, 256, {kTitleOpen, kTopic, kColon, kNewName, kNewName, kCastThird}},
     {kCastThird, 112, {kNewName, kCastFourth}},

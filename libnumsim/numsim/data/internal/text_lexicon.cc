@@ -9,14 +9,14 @@
 namespace numsim {
 namespace {
 
-// Repetitions are frequencies. Some letters are rare, as in any language.
+// An entry that is repeated is drawn more often: some letters are rare, as in any language.
 constexpr std::string_view kOnsets[] = {
     "t", "t", "t", "n", "n", "n", "r", "r", "r",  "s",  "s",  "k",  "k",  "d",  "d",  "l",
     "l", "m", "m", "p", "p", "b", "b", "g", "f",  "h",  "v",  "w",  "z",  "j",  "y",  "qu",
     "x", "c", "c", "",  "",  "",  "",  "",  "st", "tr", "pl", "br", "gr", "sh", "th", "kr"};
 constexpr std::string_view kVowels[] = {
     "a", "a", "a", "a", "e", "e", "e", "e", "i", "i", "i", "o", "o", "u", "u", "ai", "ou", "ea"};
-// None ends like kPluralNoun or kSingularVerb.
+// No coda ends like kPluralNoun or kSingularVerb.
 constexpr std::string_view kCodas[] = {
     "", "", "", "", "", "", "n", "n", "r", "r", "l", "l", "m", "k", "d", "nd", "rk", "m"};
 
@@ -40,7 +40,7 @@ std::string DrawStem(size_t syllables, DrawStream& draws) {
   return stem;
 }
 
-// Frequent words are short.
+// Frequent words are short. `rank` is the index of the word in its class, by frequency.
 size_t DrawSyllables(size_t class_size, size_t rank, DrawStream& draws) {
   if (class_size <= 16) return 1;
   if (rank < 24) return 1 + draws.Below(2);

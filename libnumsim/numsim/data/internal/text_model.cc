@@ -10,24 +10,26 @@ namespace numsim {
 namespace {
 
 constexpr size_t kSymbols = static_cast<size_t>(TextSymbol::kDocumentEnd) + 1;
-constexpr double kParts = 256;  // probabilities of reasons are parts of it
+constexpr double kParts = 256;  // probabilities of reasons are in units of 1 / kParts
 
-// Parts for each reason to choose a word.
+// The probability of each reason for choosing a word, in units of 1 / kParts.
 constexpr uint32_t kEchoParts = 56, kPairParts = 72;
-constexpr uint32_t kCastParts = 246;       // names of the cast; the rest: any name
-constexpr uint32_t kTitleYearParts = 192;  // the title's year; the rest: any year
+constexpr uint32_t kCastParts = 246;       // a name of the cast; otherwise any name
+constexpr uint32_t kTitleYearParts = 192;  // the title's year; otherwise any year
 
-constexpr double kTopicShare = 0.55;  // of a class's probability, for the words of the topic
-constexpr size_t kTopicPart = 20;     // these are so small a part of the class
+constexpr double kTopicShare = 0.55;  // fraction of a class's probability for topic words
+constexpr size_t kTopicPart = 20;     // at most one in this many words of a class is a topic word
 
 constexpr uint32_t kYears = 1000, kFirstYear = 1000;
 constexpr size_t kCounts = 98, kFirstCount = 2;
 
-// Parts of 16 for the words of a pair, and of up to 16 for the names of a cast.
+// Weights by rank: of the words of a pair in units of 1/16, and of the names of a cast relative to
+// the sum over its size.
 constexpr uint32_t kRankParts[kTextCast] = {8, 4, 2, 2};
 constexpr size_t kPairWords = kTextCast;
 
-// Words that stand in pairs, and what they make more likely.
+// Classes of words that make others more likely, and classes of the words that become more likely
+// (because of a pair or the topic).
 constexpr WordClass kContextClasses[] = {WordClass::kAdjective,
                                          WordClass::kNoun,
                                          WordClass::kTransitive,
@@ -36,7 +38,7 @@ constexpr WordClass kContextClasses[] = {WordClass::kAdjective,
 constexpr WordClass kTopicalClasses[] = {
     WordClass::kAdjective, WordClass::kNoun, WordClass::kTransitive, WordClass::kIntransitive};
 
-// Number of a word among the contexts, from 1; 0 for classes that are none.
+// Returns the number of a word among all context words, from 1, or 0 if its class has no pairs.
 size_t ContextOf(WordClass word_class, size_t index) {
   size_t first = 1;
   for (const WordClass context : kContextClasses) {
@@ -61,7 +63,7 @@ size_t DrawRank(size_t count, DrawStream& draws) {
   return rank;
 }
 
-// Top 8 bits decide between reasons.
+// Returns the top 8 bits of a random word, which decide between reasons.
 uint32_t DrawPart(DrawStream& draws) { return draws.Word() >> 24; }
 
 double NameProbability(const TextState& state, uint32_t name) {

@@ -14,7 +14,8 @@ namespace {
 
 constexpr uint32_t kOffsetDraw = 0;
 
-// Writes sequence `example` of the batch: bytes from `first` on, each with the byte behind it.
+// Writes sequence `example` of the batch: the bytes starting at `first` as tokens, and for each the
+// byte after it as the target.
 void WriteSequence(
     std::string_view text, size_t first, size_t example, size_t length, Batch& batch) {
   NUMSIM_CHECK(first + length < text.size(), "byte {} of {}", first + length, text.size());
@@ -35,8 +36,8 @@ void StartBatch(size_t count, size_t length, Batch& batch) {
   batch.values.clear();
 }
 
-// Sequences of an epoch, the same number for every offset below `length`: the byte behind the last
-// one has to be there.
+// Returns the number of sequences per epoch. It is the same for every offset below `length`,
+// because the byte after the last sequence must exist, too.
 size_t TrainSequences(size_t bytes, size_t length) {
   return bytes < length ? 0 : (bytes - length) / length;
 }

@@ -13,7 +13,8 @@ TextTable::TextTable(std::span<const double> weights) {
     NUMSIM_CHECK(weight > 0, "weight {}", weight);
     sum += weight;
   }
-  // Each gets one and its share of what is left, rounded down; the first gets the rest.
+  // Each outcome gets 1 plus its share of the remaining total, rounded down. The first outcome also
+  // gets the remainder.
   const auto shared = static_cast<double>(kTotal - count);
   uint32_t given = 0;
   for (const double weight : weights) {

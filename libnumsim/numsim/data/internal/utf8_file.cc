@@ -11,7 +11,8 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 uint8_t ByteAt(std::string_view text, size_t i) { return static_cast<uint8_t>(text[i]); }
 bool Continues(uint8_t byte) { return (byte & 0xC0) == 0x80; }
 
-// Bytes of the well-formed sequence that begins at `i`, or 0.
+// Returns the number of bytes of the well-formed sequence that begins at `i`, or 0 if there is
+// none.
 size_t SequenceBytes(std::string_view text, size_t i) {
   const uint8_t first = ByteAt(text, i);
   if (first < 0x80) return 1;

@@ -1,4 +1,4 @@
-// Text files.
+// Reading and checking of UTF-8 text files.
 #pragma once
 
 #include <filesystem>
@@ -8,16 +8,18 @@
 
 namespace numsim {
 
-// The offset of the first byte that belongs to no well-formed UTF-8 sequence, or nullopt.
-// Surrogates, overlong sequences and numbers above U+10FFFF are not well-formed (RFC 3629).
+// Returns the offset of the first byte that is not part of a well-formed UTF-8 sequence, or
+// nullopt. Surrogates, overlong sequences and code points above U+10FFFF are not well-formed (RFC
+// 3629).
 std::optional<size_t> FindInvalidUtf8(std::string_view text);
 
-// The least offset >= `offset` at which a character begins, or the end. Requires valid UTF-8.
+// Returns the least offset >= `offset` at which a character begins, or the size of the text.
+// Requires valid UTF-8.
 size_t NextCharacter(std::string_view text, size_t offset);
 
-// The bytes of a UTF-8 file; a byte order mark at its beginning is left out. Throws Error naming
-// the file when it cannot be read, is empty, or is not UTF-8: then with the offset of the byte at
-// fault.
+// Returns the bytes of a UTF-8 file without a leading byte order mark. Throws Error naming the file
+// if it cannot be read, is empty, or is not valid UTF-8; in the last case also with the offset of
+// the offending byte.
 std::string ReadUtf8File(const std::filesystem::path& path);
 
 }  // namespace numsim

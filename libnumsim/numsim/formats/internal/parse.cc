@@ -1,4 +1,4 @@
-// The text form of formats: ParseFormat, ToString and the rules of a valid custom format.
+// The text form of formats: ParseFormat, ToString and the validation of custom formats.
 #include <charconv>
 #include <optional>
 #include <set>
@@ -72,7 +72,7 @@ FormatSpec IeeeLike(const Widths& widths) {
           .overflow_to = OverflowTo::kInfinity};
 }
 
-// What a finite overflow becomes unless the text says otherwise.
+// Returns the result of a finite overflow for a format text without the key `overflow`.
 OverflowTo DefaultOverflow(const FormatSpec& spec) {
   if (spec.HasInfinity()) return OverflowTo::kInfinity;
   return spec.HasNan() ? OverflowTo::kNan : OverflowTo::kMax;
@@ -124,7 +124,8 @@ void ApplyKeys(FormatSpec& spec, std::string_view keys, std::string_view whole) 
   if (!seen.contains("overflow")) spec.overflow_to = DefaultOverflow(spec);
 }
 
-// Table formats that are more than their fields say; options on top would not name them again.
+// Returns true for table formats with a property that no key expresses. A custom format based on
+// one could not be written as text again.
 bool TakesNoKeys(const FormatSpec& spec) {
   return spec.subnormal_shift != 0 || spec.sign == Sign::kTwosComplement ||
          spec.zero == Zero::kNone;

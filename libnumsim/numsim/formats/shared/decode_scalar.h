@@ -1,5 +1,5 @@
-// The value of one code, for host and device: what Decode of decode.h does, as
-// inline functions without a check.
+// Decodes one code on host or device: Decode of formats/decode.h as inline functions without
+// checks.
 #pragma once
 
 #include <bit>
@@ -15,14 +15,13 @@ inline constexpr uint32_t kF32SignBit = 0x80000000u;
 inline constexpr uint32_t kF32Infinity = 0x7F800000u;
 inline constexpr uint32_t kF32QuietNan = 0x7FC00000u;
 
-// The bits of significand * 2^exponent as a float32. Integers only, so that a
-// processor set to flush subnormals changes nothing. Requires a value that
-// float32 holds exactly.
+// Returns the float32 bits of significand * 2^exponent. Uses only integers, so that flushing of
+// subnormals by the processor cannot change the result. Requires a value that is exact in float32.
 NUMSIM_HOST_DEVICE inline uint32_t ExactF32Bits(uint32_t significand, int exponent) {
   if (significand == 0) return 0;
-  const int top = std::bit_width(significand) - 1;  // the value lies in [2^top, 2^(top+1)) * 2^e
+  const int top = std::bit_width(significand) - 1;  // value in [2^top, 2^(top+1)) * 2^exponent
   const int biased = top + exponent + 127;
-  const int shift = biased > 0 ? 23 - top : exponent + 149;  // subnormals count in 2^-149
+  const int shift = biased > 0 ? 23 - top : exponent + 149;  // subnormals: multiples of 2^-149
   const uint32_t fraction = shift >= 0 ? significand << shift : significand >> -shift;
   return biased > 0 ? (static_cast<uint32_t>(biased - 1) << 23) + fraction : fraction;
 }
@@ -42,7 +41,7 @@ NUMSIM_HOST_DEVICE inline Dyadic MagnitudeValue(const FormatSpec& format, uint32
   return {hidden + mantissa, field - format.bias - format.mantissa_bits};
 }
 
-// The float32 bits of Decode(format, code).
+// Returns the float32 bits of Decode(format, code).
 NUMSIM_HOST_DEVICE inline uint32_t DecodeBits(const FormatSpec& format, uint32_t code) {
   const uint32_t sign = (code & format.SignBit()) != 0 ? kF32SignBit : 0;
   switch (Classify(format, code)) {
@@ -50,8 +49,7 @@ NUMSIM_HOST_DEVICE inline uint32_t DecodeBits(const FormatSpec& format, uint32_t
       return kF32QuietNan | (format.NanHasSign() ? sign : 0);
     case ValueClass::kInfinity:
       return kF32Infinity | sign;
-    case ValueClass::kUnused:  // two's complement: one more than the largest
-                               // magnitude
+    case ValueClass::kUnused:  // two's complement: the largest magnitude plus one
       return sign | ExactF32Bits(code, format.SubnormalExponent());
     default:
       break;

@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Toward zero, for |x| < 2^31. Highway's conversion also clamps, which no value here needs.
+// Rounds toward zero, for |x| < 2^31. Highway's conversion also clamps, which is not needed here.
 template <class D, class V>
 HWY_INLINE hn::Vec<hn::RebindToSigned<D>> Truncate32(D d, V x) {
   const hn::RebindToSigned<D> di;
@@ -33,8 +33,8 @@ HWY_INLINE hn::Vec<hn::RebindToSigned<D>> Truncate32(D d, V x) {
   return hn::ConvertTo(di, x);
 }
 
-// 2^e of an accumulator that is a float32: 0 for zero, at least 2^-126. An infinity, which there is
-// in float64 alone, gets a power above that of any product, whose inverse is still a number.
+// Returns 2^e of a float32 accumulator: 0 for zero, otherwise at least 2^-126. An infinity, which
+// occurs only in float64 lanes, gets a power above that of any product but with a normal inverse.
 template <class D, class V>
 HWY_INLINE V PowerOf(D d, V x) {
   using T = hn::TFromD<D>;
@@ -49,7 +49,7 @@ HWY_INLINE V PowerOf(D d, V x) {
   return hn::IfThenZeroElse(hn::Eq(x, hn::Zero(d)), in_range);
 }
 
-// 2^(bits + n) / x for a power of two x; 2^n for x == 0. Requires a normal result.
+// Returns 2^bits / x for a power of two x, and 2^bits for x == 0. Requires a normal result.
 template <class D, class V>
 HWY_INLINE V PowerOver(D d, V x, int bits) {
   using T = hn::TFromD<D>;
@@ -62,13 +62,14 @@ HWY_INLINE V PowerOver(D d, V x, int bits) {
   return hn::BitCast(d, hn::Sub(hn::Set(du, numerator), hn::BitCast(du, one)));
 }
 
-// The sum of one chunk, in units of 2^(E - F), is at most 2^24, so float32 holds it exactly.
+// True if the sum of one chunk, in units of 2^(E - F), is at most 2^24, so that float32 holds it
+// exactly.
 HWY_INLINE bool SumsFitFloat(const AlignedSums& sums) {
   return sums.fraction_bits <= 16 &&
          4 * int64_t{sums.chunk} + 2 <= int64_t{1} << (24 - sums.fraction_bits);
 }
 
-// x with all but `bits` fraction bits of its own exponent cleared; bits <= 23.
+// Returns x with all but the upper `bits` bits of its fraction cleared. Requires bits <= 23.
 template <class D, class V>
 HWY_INLINE V KeepFraction(D d, V x, int bits) {
   using T = hn::TFromD<D>;
@@ -93,7 +94,7 @@ struct AlignedInFloat32 {
   static HWY_INLINE Sum Zero() { return hn::Zero(DI()); }
   static HWY_INLINE Sum Term(V x) { return Truncate32(D(), x); }
 
-  // The float32 of (sum + carried) 2^(E - F), scale = 2^(F - E).
+  // Returns (sum + carried) 2^(E - F) truncated to min(F, 23) fraction bits; scale = 2^(F - E).
   static HWY_INLINE V Finish(const AlignedSums& sums, Sum sum, Sum carried, V scale) {
     const D d;
     const int bits = HWY_MIN(sums.fraction_bits, 23);
@@ -106,7 +107,7 @@ struct AlignedInFloat32 {
   }
 
  private:
-  // In float64, for the sum of both may not fit an int32.
+  // Adds in float64, because the total may not fit int32.
   static HWY_INLINE V AddWide(Sum sum, Sum carried, int bits) {
     const D d;
 #if HWY_TARGET == HWY_SCALAR
@@ -149,17 +150,17 @@ struct AlignedInFloat64 {
     const int bits = HWY_MIN(sums.fraction_bits, 23);
     const V kept = hn::Mul(KeepFraction(d, hn::Add(sum, carried), bits), PowerOver(d, scale, 0));
     const V magnitude = hn::Abs(kept);
-    // Float32 ends at 2^-149 and below 2^128.
+    // float32 has multiples of 2^-149 and ends below 2^128.
     const V tiny = hn::Mul(hn::Trunc(hn::Mul(kept, hn::Set(d, 0x1p149))), hn::Set(d, 0x1p-149));
     const V ranged = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0x1p-126)), tiny, kept);
     const V infinity = hn::CopySign(hn::Set(d, std::numeric_limits<double>::infinity()), kept);
     const V result = hn::IfThenElse(hn::Ge(magnitude, hn::Set(d, 0x1p128)), infinity, ranged);
-    return hn::Add(result, hn::Zero(d));  // zero is positive
+    return hn::Add(result, hn::Zero(d));  // makes a zero positive
   }
 };
 #endif
 
-// scales = 2^(F - E) of every sum of a chunk.
+// Writes 2^(F - E) for every sum of a chunk.
 template <class Lanes, typename T = typename Lanes::T>
 HWY_INLINE void ChunkScales(const AlignedSums& sums,
                             const T* HWY_RESTRICT a,
@@ -194,7 +195,7 @@ HWY_INLINE void ChunkScales(const AlignedSums& sums,
   }
 }
 
-// acc after one chunk.
+// Advances acc by one chunk.
 template <class Lanes, typename T = typename Lanes::T>
 HWY_INLINE void ChunkSums(const AlignedSums& sums,
                           const T* HWY_RESTRICT a,
@@ -291,7 +292,7 @@ void AlignedMultiplyTile(const AlignedSums& sums,
 
 bool AlignedFitsFloat32(const AlignedSums& sums, int bits_a, int bits_b) {
   if (bits_a + bits_b > 24 || sums.fraction_bits > 25) return false;
-  // |a b| <= (2 - 2^(1-bits_a)) (2 - 2^(1-bits_b)), in units of 2^-F.
+  // The bound on |a b|, (2 - 2^(1-bits_a)) (2 - 2^(1-bits_b)), in units of 2^-F.
   const double largest = (2 - 2.0 / static_cast<double>(1 << bits_a)) *
                          (2 - 2.0 / static_cast<double>(1 << bits_b)) *
                          static_cast<double>(int64_t{1} << sums.fraction_bits);

@@ -1,4 +1,4 @@
-// Products under any rule: the file that needs a linear algebra library.
+// GEMM under any accumulation mode: the file that needs a linear algebra library.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -19,7 +19,7 @@ void MakeNansEqual(const AccumulationMode& rule, std::span<float> out) {
   });
 }
 
-// An operand with its scales multiplied in, for a library that knows none.
+// Returns an operand's values with its scales multiplied in, for a library that takes no scales.
 std::vector<float> ScaledValues(const GemmOperand& x) {
   std::vector<float> values(x.rows * x.inner);
   const size_t segment = x.scales.segment == 0 ? std::max<size_t>(x.inner, 1) : x.scales.segment;

@@ -1,4 +1,4 @@
-// Rule library by Eigen, where oneDNN was not found.
+// Accumulation mode library by Eigen, for builds without oneDNN.
 #include <fmt/format.h>
 
 #include <Eigen/Core>
@@ -10,7 +10,7 @@
 namespace numsim {
 namespace {
 
-// Column by column is Eigen's order: it sees each stored matrix transposed, and the product too.
+// Eigen stores matrices column by column, so it sees each stored matrix and the result transposed.
 Eigen::Map<const Eigen::MatrixXf> Stored(const LibraryFactor<float>& x) {
   const auto rows = static_cast<Eigen::Index>(x.rows), inner = static_cast<Eigen::Index>(x.inner);
   return x.transposed ? Eigen::Map<const Eigen::MatrixXf>(x.data, rows, inner)

@@ -1,7 +1,7 @@
-// Products of slices: an operand is an integer of W bits in units of its smallest bit. If W_a + W_b
-// and the carries of the sum fit the 53 bits of a float64, one product in float64 is exact.
-// Otherwise the integers are cut into slices of s bits so that products of slices are exact, and
-// these are added as integers of 128 bits: the scheme of [Ozaki].
+// Exact GEMM by slices. The values of an operand are integers of W bits in units of its smallest
+// bit. If W_a + W_b plus the carries of the sum fit the 53 bits of a float64, one float64 GEMM is
+// exact. Otherwise the integers are cut into slices of s bits, such that GEMMs of slices are exact,
+// and their results are added as 128-bit integers: the scheme of [Ozaki].
 #include <bit>
 #include <cmath>
 
@@ -16,12 +16,12 @@ namespace {
 constexpr int kDoubleBits = 53;
 constexpr int kWideBits = 127;
 
-// Bits of an operand's values as integers in units of their grid.
+// Returns the bits of an operand's values as integers in units of their grid.
 int WidthOf(const OperandRange& range) {
   return range.zero ? 1 : range.high_exponent + 1 - range.unit;
 }
 
-// An integer times 2^unit as a float64, rounded to odd.
+// Returns an integer times 2^unit as a float64, rounded to odd.
 double RoundedToOdd(bool negative, scalar::Uint128 magnitude, int unit) {
   const uint64_t high = static_cast<uint64_t>(magnitude >> 64);
   const int width =

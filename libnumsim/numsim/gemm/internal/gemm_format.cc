@@ -10,10 +10,10 @@
 namespace numsim {
 namespace {
 
-// Elements beyond the end that a vector of the kernels may touch.
+// Elements beyond the end of an array that the vector kernels may touch.
 constexpr size_t kPadding = kPaddedBlock - kArithmeticBlock;
 
-// Values [k][vector] of up to kArithmeticBlock vectors, with padding at the end.
+// Returns the values [k][vector] of up to kArithmeticBlock vectors, with padding at the end.
 std::vector<float> ValuesByInner(const GemmOperand& x,
                                  size_t first,
                                  size_t count,
@@ -29,7 +29,7 @@ std::vector<float> ValuesByInner(const GemmOperand& x,
   return by_inner;
 }
 
-// The accumulators of one row beside `count` columns.
+// The accumulators of one row of the result, for `count` columns.
 class RowOfSums {
  public:
   RowOfSums(const AccumulationMode& rule, size_t count)
@@ -42,7 +42,7 @@ class RowOfSums {
     Round(acc_.data(), acc_.data());
   }
 
-  // acc = round(acc + x column[i]), or with the product rounded first.
+  // Does acc[i] = round(acc[i] + x column[i]); if not fused, the product is rounded first.
   void Add(float x, const float* column) {
     std::fill_n(factor_.data(), count_, x);
     if (fused_) {

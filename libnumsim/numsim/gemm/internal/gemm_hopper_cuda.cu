@@ -1,10 +1,11 @@
-// Our own product for Hopper. A block computes tiles of 128 x 256 results: one group of threads
-// feeds a ring of stages in shared memory through the copy engine, two others of 128 threads
-// multiply 64 x 256 each. Two blocks, a cluster, work on tiles that lie above each other, and each
-// copies half of the columns that both need into both. The grid stays for all tiles.
+// numsim's own GEMM kernel for Hopper. A block computes tiles of 128 x 256 results: one group of
+// threads feeds a ring of stages in shared memory through the copy engine, and two other groups of
+// 128 threads multiply, 64 x 256 results each. Two blocks form a cluster and work on tiles that are
+// above each other; each copies half of the columns that both need into both blocks. The blocks of
+// a launch loop over all tiles.
 //
-// [Hopper-measured]: float sums are those of rule hopper-fp8-fast, for the tensor core adds up
-// along the inner dimension without a break; int8 sums are exact.
+// float32 sums follow accumulation mode hopper-fp8-fast, because the tensor core adds along the
+// whole inner dimension without promotion; int8 sums are exact. [Hopper-measured]
 #include <cudaTypedefs.h>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ std::string ShapeToString(const DeviceGemmOperand& a, const DeviceGemmOperand& b
   return fmt::format("{} x {} by {} x {}", a.rows, a.inner, b.rows, b.inner);
 }
 
-// The driver's function that makes a tensor map; the runtime finds it, so that nothing is linked
+// The driver's function that makes a tensor map. The runtime looks it up, so that nothing is linked
 // with the driver.
 using EncodeMap = PFN_cuTensorMapEncodeTiled_v12000;
 EncodeMap MapEncoder() {
@@ -49,7 +50,8 @@ EncodeMap MapEncoder() {
   return encoder;
 }
 
-// A map of bytes, dimensions from the contiguous one on. Beyond it the engine reads zeros.
+// Makes a tensor map of bytes, with dimensions listed from the contiguous one on. Beyond the sizes
+// of the map, the copy engine reads zeros.
 template <size_t kDimensions>
 CUtensorMap EncodeBytes(const DeviceGemmOperand& x,
                         const std::array<cuuint64_t, kDimensions>& sizes,
@@ -77,12 +79,13 @@ CUtensorMap EncodeBytes(const DeviceGemmOperand& x,
   return map;
 }
 
-// Boxes of a block's part of the rows of a tile.
+// Makes the map of A, with boxes that hold a block's part of the rows of a tile.
 CUtensorMap MapOfRows(const DeviceGemmOperand& x) {
   return EncodeBytes<2>(x, {x.inner, x.rows}, {x.inner}, {kInnerBytes, kTileRows / kClusterCols});
 }
 
-// Of the columns, in the order of kColumnGroup: inner, e, q, j, g.
+// Makes the map of B, with the columns of a tile in the order described at kColumnGroup: inner, e,
+// q, j, g.
 CUtensorMap MapOfColumns(const DeviceGemmOperand& x) {
   return EncodeBytes<5>(x,
                         {x.inner, 2, 4, 4, x.rows / kColumnGroup},
@@ -109,7 +112,7 @@ Problem MakeProblem(const DeviceGemmOperand& a,
   return p;
 }
 
-// Prepares the kernel. Returns how many clusters of it run at once.
+// Prepares the kernel. Returns the number of its clusters that run at once.
 uint32_t MostClusters(const void* kernel) {
   NUMSIM_CUDA(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes),
@@ -158,11 +161,11 @@ bool ServesHopper(const DeviceGemmOperand& a,
   const bool int8 = a.format == kInt8 && b.format == kInt8;
   const bool float8 =
       IsFloat8(a.format) && IsFloat8(b.format) && (a.format == kE4m3 || b.format == kE4m3);
-  constexpr size_t kMost = size_t{1} << 30;  // coordinates and numbers of tiles are 32-bit
+  constexpr size_t kMost = size_t{1} << 30;  // coordinates and tile numbers have 32 bits
   const auto is_fit = [](const DeviceGemmOperand& x) {
     return !x.transposed && x.rows > 0 && x.rows < kMost && IsAligned(x.codes);
   };
-  // Of code for sm_90 without the "a" the kernel would be empty.
+  // In code built for sm_90 without the "a" the kernel is empty.
   const bool built = Device().code.find("90a") != std::string::npos;
   return built && Device().IsHopper() && (int8 || float8) && is_fit(a) && is_fit(b) &&
          b.rows % kColumnGroup == 0 && a.inner > 0 && a.inner % 16 == 0 && a.inner < kMost &&

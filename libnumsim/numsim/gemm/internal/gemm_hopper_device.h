@@ -1,5 +1,5 @@
-// Our own product for Hopper's tensor cores (wgmma): operands in K-major order, scales, rounding
-// and conversion in the store.
+// numsim's own GEMM kernel for Hopper's tensor cores (wgmma): operands in K-major order; scaling,
+// rounding and conversion in the store.
 #pragma once
 
 #include "numsim/backend/device.h"
@@ -7,14 +7,19 @@
 
 namespace numsim::cuda {
 
-// Whether MultiplyHopper serves this: a Hopper device; both int8, or e4m3fn and e5m2 in any pair
-// but e5m2 x e5m2 (rule hopper-fp8-fast); not transposed; inner > 0, a multiple of 16; a.rows > 0;
-// b.rows > 0, a multiple of 32; all below 2^30; codes and results aligned to 16 bytes.
+// Returns true if MultiplyHopper supports this GEMM. It needs
+// - a Hopper device and code built for sm_90a;
+// - formats int8 x int8, or e4m3fn and e5m2 in any pair except e5m2 x e5m2 (under accumulation mode
+//   hopper-fp8-fast);
+// - operands that are not transposed;
+// - inner > 0 and a multiple of 16, a.rows > 0, b.rows > 0 and a multiple of 32;
+// - inner, a.rows, b.rows and the number of whole tiles of 128 x 256 results below 2^30;
+// - codes and results aligned to 16 bytes.
 bool ServesHopper(const DeviceGemmOperand& a,
                   const DeviceGemmOperand& b,
                   const MutableDeviceMatrix& out);
 
-// As Gemm. Requires ServesHopper.
+// Computes what Gemm of gemm_device.h computes. Requires ServesHopper.
 void MultiplyHopper(const DeviceGemmOperand& a,
                     const DeviceGemmOperand& b,
                     const MutableDeviceMatrix& out,

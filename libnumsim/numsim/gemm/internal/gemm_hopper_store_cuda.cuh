@@ -1,4 +1,4 @@
-// What becomes of a sum of our own product: scaled, rounded, stored.
+// Scaling and rounding of sums in the store of numsim's Hopper GEMM kernel.
 #pragma once
 
 #include <cstdint>
@@ -6,33 +6,34 @@
 
 namespace numsim::cuda {
 
-// fl32(fl64(S * (sa * sb))), the definition of gemm.h. Conversions to and from float64 run at an
-// eighth of the rate of others.
+// Returns fl32(fl64(S * (sa * sb))), the definition of gemm.h. Cost: conversions to and from
+// float64 run at an eighth of the rate of other instructions.
 template <typename Sum>
 __device__ __forceinline__ float ScaledExactly(Sum sum, float scale_a, float scale_b) {
   const double scale = static_cast<double>(scale_a) * static_cast<double>(scale_b);
   return static_cast<float>(static_cast<double>(sum) * scale);
 }
 
-// bf16 code, nearest even; NaN is the one NaN of the encoding rule.
+// Returns the bf16 code, rounded to nearest even. Every NaN becomes 0x7FC0, as in encoding.
 __device__ __forceinline__ uint32_t RoundToBf16(float value) {
   const uint32_t bits = __float_as_uint(value);
   if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return 0x7FC0u;
   return (bits + 0x7FFFu + (bits >> 16 & 1)) >> 16;
 }
 
-// RoundToBf16(ScaledExactly(...)) for almost all arguments in float32 alone. The guess
-// fl32(fl32(S) * fl32(sa * sb)) differs from the float32 t by less than 4 units in its last place
-// (three roundings of relative 2^-24, and t's own), where nothing under- or overflows on the way.
-// So both round to the same bf16 unless the guess lies that close to a midpoint between two.
+// RoundToBf16(ScaledExactly(...)) needs only float32 arithmetic for almost all arguments. The guess
+// fl32(fl32(S) * fl32(sa * sb)) differs from the float32 t by less than 4 units in the last place
+// (three roundings of relative error 2^-24, and t's own), if nothing underflows or overflows on the
+// way. So guess and t round to the same bf16 unless the guess is that close to a midpoint between
+// two bf16 values.
 
-// Scales with which nothing under- or overflows: a sum that is not zero lies between 2^-50 and
-// 2^50, whatever the operands.
+// True for scales with which nothing underflows or overflows: the magnitude of a nonzero sum is
+// between 2^-50 and 2^50, whatever the operands.
 __device__ __forceinline__ bool IsTame(float scale) {
   return scale >= 0x1p-30f && scale <= 0x1p30f;
 }
 
-// Over the guesses of several results: whether they all settle their bf16.
+// Collects the guesses of several results and tells whether they all determine their bf16.
 class Settled {
  public:
   template <typename Sum>
@@ -41,7 +42,7 @@ class Settled {
     const uint32_t below_bf16 =
         __byte_perm(__float_as_uint(first), __float_as_uint(second), 0x5410);
     nearest_ = __viaddmin_u16x2(below_bf16, kFromMidpoint, nearest_);
-    // Infinities and NaN, which sums of integers do not have.
+    // Excludes infinities and NaN, which integer sums cannot give.
     if constexpr (std::is_same_v<Sum, float>) {
       finite_ = finite_ && fabsf(first) < 0x1p120f && fabsf(second) < 0x1p120f;
     }
@@ -52,19 +53,19 @@ class Settled {
 
  private:
   static constexpr uint32_t kMargin = 4;
-  // Distance of the bits below bf16 to their midpoint, plus the margin, in each half.
+  // In each half: the least distance of the bits below bf16 from their midpoint, plus the margin.
   uint32_t nearest_ = ~0u;
   bool finite_ = true;
 };
 
-// Two codes, the first in the low half.
+// Returns two bf16 codes, the first in the low half.
 __device__ __forceinline__ uint32_t RoundPairToBf16(float first, float second) {
   uint32_t word;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
   return word;
 }
 
-// Two neighbours of a row, scaled and rounded, whatever their values.
+// Scales and rounds two neighbours of a row by the definition, whatever their values.
 template <typename Sum>
 __device__ __forceinline__ uint32_t
 ScalePairExactly(Sum first, Sum second, float scale_a, const float2& scale_b) {
@@ -72,9 +73,10 @@ ScalePairExactly(Sum first, Sum second, float scale_a, const float2& scale_b) {
          RoundToBf16(ScaledExactly(second, scale_a, scale_b.y)) << 16;
 }
 
-// A thread's sums of 2 kPairs columns of two rows as bf16, scaled: sums[4 i + 2 half] and the next
-// are those of columns 2 i and 2 i + 1, whose scales are scales_b[i], and become words[half][i].
-// `tame`: all scales are. One test for all of them, so that their chains of operations overlap.
+// Scales a thread's sums, 2 kPairs columns of two rows, and rounds them to bf16.
+// sums[4 i + 2 half] and the next one belong to columns 2 i and 2 i + 1, whose scales are
+// scales_b[i]; they become words[half][i]. `tame` says that all scales are tame. A single test
+// covers all guesses, so that their chains of operations overlap.
 template <int kPairs, typename Sum>
 __device__ __forceinline__ void ScaleToBf16(const Sum* sums,
                                             const float (&scale_a)[2],

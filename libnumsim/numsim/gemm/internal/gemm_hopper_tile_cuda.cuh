@@ -1,5 +1,5 @@
-// The kernel of gemm_hopper_cuda.cu: which block computes which tile, the ring of stages, the sums
-// and their store.
+// The kernel of gemm_hopper_cuda.cu: the assignment of tiles to thread blocks, the ring of stages,
+// the sums and their store.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,18 @@ namespace {
 
 constexpr int kTileRows = 128;
 constexpr int kTileCols = 256;
-constexpr int kInnerBytes = 128;  // of a stage: what one swizzle spans
-constexpr int kUnitInner = 32;    // products that one instruction adds
+constexpr int kInnerBytes = 128;  // inner bytes of a stage: the span of one swizzle
+constexpr int kUnitInner = 32;    // products per sum that one instruction adds
 constexpr int kStages = 4;
-// Blocks of a cluster: its tiles lie so beside each other. Each copies a part of the rows that it
-// shares with others into all of them, likewise of the columns.
+// The arrangement of a cluster's blocks, and of their tiles in the result. Blocks in a row of the
+// cluster share rows of A, blocks in a column share rows of B (columns of the result). Each block
+// copies its part of what it shares into all blocks that share it.
 constexpr int kClusterRows = 2;
 constexpr int kClusterCols = 1;
 constexpr int kCluster = kClusterRows * kClusterCols;
-// Blocks into which one copies: those in its row and in its column, itself counted once.
+// Blocks into which one block copies: those in its row and in its column, itself counted once.
 constexpr int kPeers = kClusterRows + kClusterCols - 1;
-constexpr int kMultiplyGroups = 2;  // groups of threads that multiply
+constexpr int kMultiplyGroups = 2;  // number of thread groups that multiply
 constexpr int kGroup = 128;         // threads of a group
 constexpr int kThreads = (kMultiplyGroups + 1) * kGroup;
 constexpr int kSumsPerThread = 64 * kTileCols / kGroup;
@@ -31,34 +32,34 @@ constexpr int kSumsPerThread = 64 * kTileCols / kGroup;
 constexpr int kBytesA = kTileRows * kInnerBytes;
 constexpr int kBytesB = kTileCols * kInnerBytes;
 constexpr int kStageBytes = kBytesA + kBytesB;
-// Tiles above each other that are worked on before the next columns, in clusters: their operands
-// stay in the second-level cache.
+// Height of a band, in clusters. The tiles of a band are computed column by column, so that their
+// operands stay in the second-level cache.
 constexpr int kBandClusters = 8;
 
 // Groups of 32 columns that are scaled and rounded together.
 constexpr int kStoreGroups = 2;
 
 struct SharedMemory {
-  uint8_t stages[kStages][kStageBytes];  // A, then B
+  uint8_t stages[kStages][kStageBytes];  // in each stage A, then B
   float scales_b[kMultiplyGroups][kTileCols];
   uint64_t full[kStages], empty[kStages];
 };
-constexpr int kSharedBytes = sizeof(SharedMemory) + 1024;  // to be aligned to 1024
+constexpr int kSharedBytes = sizeof(SharedMemory) + 1024;  // 1024 more for alignment to 1024
 
 struct Problem {
   int64_t rows, cols, inner;
-  uint32_t down, across;  // numbers of clusters
+  uint32_t down, across;  // number of clusters in each direction
   const float* scales_a;
   const float* scales_b;
-  int64_t count_a, count_b;  // of scales: none, one for all, or one for each row or column
+  int64_t count_a, count_b;  // number of scales: 0, 1 for all, or one per row or column
   void* out;
 };
 
 struct Tile {
-  int64_t row, col;  // its first
+  int64_t row, col;  // the first row and column
 };
 
-// Place of a block in its cluster.
+// The place of a block in its cluster.
 struct Place {
   int row, col;
 
@@ -67,7 +68,7 @@ struct Place {
 };
 __device__ constexpr uint32_t BlockAt(int row, int col) { return row + col * kClusterRows; }
 
-// Tile of that block in cluster `index`.
+// Returns the tile of the block at `place` in cluster `index`.
 __device__ Tile TileAt(const Problem& p, uint32_t index, Place place) {
   const uint32_t in_band = kBandClusters * p.across;
   const uint32_t band = index / in_band;
@@ -79,7 +80,7 @@ __device__ Tile TileAt(const Problem& p, uint32_t index, Place place) {
           int64_t{across * kClusterCols + place.col} * kTileCols};
 }
 
-// The stage in turn and the parity of its barriers' phase.
+// The current stage and the parity of its barriers' phase.
 struct Ring {
   int stage = 0;
   uint32_t parity = 0;
@@ -96,13 +97,13 @@ __device__ float ScaleAt(const float* scales, int64_t count, int64_t i) {
   return count == 0 ? 1.0f : scales[min(i, count - 1)];
 }
 
-// The tensor core gives a thread two neighbours of every 8 columns. So that what it stores lies
-// together, columns are read in another order: place 32 g + 8 j + 2 q + e of a tile holds column
-// 32 g + 8 q + 2 j + e, with j, q < 4 and e < 2. The copy engine does that, for it counts e, q, j
-// and g as dimensions.
+// The tensor core gives a thread two neighbours of every 8 columns. To make a thread's columns
+// contiguous, columns are read in another order: place 32 g + 8 j + 2 q + e of a tile holds column
+// 32 g + 8 q + 2 j + e, with j, q < 4 and e < 2. The copy engine does the reordering: e, q, j and g
+// are dimensions of its tensor map.
 constexpr int kColumnGroup = 32;
 
-// One thread keeps the stages full.
+// Keeps the stages full. Called by one thread.
 __device__ void Feed(const Problem& p,
                      const CUtensorMap* map_a,
                      const CUtensorMap* map_b,
@@ -131,15 +132,16 @@ __device__ void Feed(const Problem& p,
   }
 }
 
-// The blocks that share rows or columns with this one, itself among them.
+// Returns block i of the kPeers blocks that share rows or columns with the block at `place`, which
+// is one of them.
 __device__ uint32_t PeerAt(Place place, int i) {
   if (i < kClusterRows) return BlockAt(i, place.col);
   const int other = i - kClusterRows;
   return BlockAt(place.row, other < place.col ? other : other + 1);
 }
 
-// The sums of one tile: 64 rows. A thread has those of rows lane / 4 and lane / 4 + 8 of its warp's
-// 16, of places 8 j + 2 (lane % 4) and the next.
+// Computes a group's sums of one tile: 64 rows. A thread has the sums of rows lane / 4 and
+// lane / 4 + 8 of its warp's 16 rows, at column places 8 j + 2 (lane % 4) and the next one.
 template <UnitOperands kOperands, typename Sum>
 __device__ void MultiplyTile(const Problem& p,
                              SharedMemory& shared,
@@ -147,7 +149,7 @@ __device__ void MultiplyTile(const Problem& p,
                              Place place,
                              Ring& ring,
                              Sum (&sums)[kSumsPerThread]) {
-  // One thread for each block that copies into this one tells it of a stage that was read.
+  // For each block that copies into this one, one thread tells it when a stage has been read.
   const int thread = threadIdx.x % kGroup;
   const bool tells = thread < kPeers;
   const uint32_t told = PeerAt(place, thread);
@@ -164,7 +166,7 @@ __device__ void MultiplyTile(const Problem& p,
       Multiply<kOperands>(sums, a + along, b + along, k != 0 || u != 0);
     }
     CommitProducts();
-    AwaitProducts<1>();  // those of the stage before are done
+    AwaitProducts<1>();  // the products of the stage before are done
     if (last >= 0 && tells) ArriveAt(SharedAddress(&shared.empty[last]), told);
     last = ring.stage;
     ring.Next();
@@ -173,8 +175,8 @@ __device__ void MultiplyTile(const Problem& p,
   if (tells) ArriveAt(SharedAddress(&shared.empty[last]), told);
 }
 
-// Eight neighbours of a row from their bf16 codes. Written once: the second-level cache is for the
-// operands.
+// Stores eight neighbours of a row, given as bf16 codes. They are written once and not read, so the
+// store leaves the second-level cache to the operands.
 __device__ void StoreBf16(const Problem& p, int64_t row, int64_t col, const uint32_t* words) {
   if (row >= p.rows || col >= p.cols) return;
   auto* out = static_cast<uint16_t*>(p.out) + row * p.cols + col;
@@ -186,14 +188,14 @@ __device__ void StoreFloat(
     const Problem& p, int64_t row, int64_t col, Sum sum, float scale_a, float scale_b) {
   if (row >= p.rows || col >= p.cols) return;
   const float value = ScaledExactly(sum, scale_a, scale_b);
-  // NanResult of the rule, whatever conversions made of it: that of the tensor core, or, for sums
-  // of integers, which only a scale can spoil, the usual one.
+  // The NanResult of the accumulation mode, because conversions may have changed a NaN: the tensor
+  // core's NaN, or the usual one for integer sums, where only a scale can cause a NaN.
   constexpr uint32_t kNan = std::is_same_v<Sum, float> ? 0x7FFFFFFFu : 0x7FC00000u;
   const float stored = value == value ? value : __uint_as_float(kNan);
   static_cast<float*>(p.out)[row * p.cols + col] = stored;
 }
 
-// `tame`: all of scales_b, of this tile, are.
+// Scales, rounds and stores a group's sums of one tile. `tame` says that all of scales_b are tame.
 template <bool kBf16, typename Sum>
 __device__ void StoreTile(const Problem& p,
                           const Tile& tile,
@@ -238,7 +240,7 @@ __device__ void StoreTile(const Problem& p,
   }
 }
 
-// Waits for the threads of one group alone. Returns whether `value` holds for all of them.
+// Synchronises the threads of one group. Returns true if `value` is true in all of them.
 __device__ bool AllOfGroup(int group, bool value) {
   int all;
   asm volatile(
@@ -254,8 +256,8 @@ __device__ bool AllOfGroup(int group, bool value) {
   return all != 0;
 }
 
-// Scales of the columns of a tile on their way: a thread carries its part while it multiplies, so
-// that nothing waits for memory.
+// Scales of the columns of a tile, on their way to shared memory: a thread holds its part in
+// registers while it multiplies, so that nothing waits for memory.
 struct CarriedScales {
   static constexpr int kPart = kTileCols / kGroup;
   float scales[kPart];
@@ -268,9 +270,9 @@ struct CarriedScales {
     }
   }
 
-  // Hands them to the group. Returns whether they are tame.
+  // Hands the scales to the group through `shared`. Returns true if they are all tame.
   __device__ bool Share(float* shared, int group) const {
-    AllOfGroup(group, true);  // everyone is done with the scales of the tile before
+    AllOfGroup(group, true);  // all threads are done with the scales of the previous tile
     bool tame = true;
 #pragma unroll
     for (int i = 0; i < kPart; ++i) {
@@ -298,7 +300,7 @@ __device__ void MultiplyTiles(const Problem& p, SharedMemory& shared, int group,
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-#define NUMSIM_CLUSTER  // the kernel is empty there
+#define NUMSIM_CLUSTER  // the kernel is empty on these devices
 #else
 #define NUMSIM_CLUSTER __cluster_dims__(kCluster, 1, 1)
 #endif
@@ -331,7 +333,7 @@ __global__ void NUMSIM_CLUSTER __launch_bounds__(kThreads, 1)
     TakeRegisters<232>();
     MultiplyTiles<kOperands, kBf16>(p, shared, group, place);
   }
-  SynchroniseCluster();  // the other block may still arrive at this one's barriers
+  SynchroniseCluster();  // until here the other block may arrive at this one's barriers
 #endif
 }
 

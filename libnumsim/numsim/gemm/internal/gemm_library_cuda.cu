@@ -10,7 +10,7 @@
 #include "numsim/formats/named_formats.h"
 #include "numsim/gemm/internal/gemm_library_device.h"
 
-// Scales of rows came with CUDA 12.9.
+// cuBLASLt has one scale per row since CUDA 12.9.
 #if CUBLAS_VERSION >= 120900
 #define NUMSIM_LIBRARY_SCALES_ROWS true
 #else
@@ -25,8 +25,8 @@ constexpr int kCandidates = 16;
 
 enum class ScaleKind : uint8_t { kNone, kTensor, kRows };
 
-// All that the choice of an algorithm depends on. The library's matrices are column-major: its
-// result D = (A B^T)^T has b.rows rows, and its first factor is our b.
+// Everything that the choice of an algorithm depends on. cuBLASLt's matrices are column-major: its
+// result D = (A B^T)^T has b.rows rows, and its first operand is our b.
 struct Problem {
   cudaDataType_t type_a, type_b, type_out;
   size_t rows_a, rows_b, inner;
@@ -76,7 +76,7 @@ ScaleKind KindOf(const DeviceGemmOperand& x, const LibraryOptions& options) {
   return x.scales.size() == 1 ? ScaleKind::kTensor : ScaleKind::kRows;
 }
 
-// 256, which is what the library hopes for, or 16.
+// Returns 256, which is cuBLASLt's default assumption, or 16.
 uint32_t AlignmentOf(const void* pointer) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   NUMSIM_CHECK(address % 16 == 0, "an address {:#x}", address);
@@ -106,7 +106,7 @@ Problem ProblemOf(const DeviceGemmOperand& a,
           .alignment_out = AlignmentOf(out)};
 }
 
-// An object of the library, made by Create... and destroyed by Destroy.
+// Owns an object of the library, which a function Create... made and Destroy destroys.
 template <typename Handle, cublasStatus_t (*Destroy)(Handle)>
 class Owned {
  public:
@@ -126,11 +126,11 @@ using Layout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
 using Operation = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
 using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 
-// A problem in the library's terms; its first factor is our b.
+// A problem in cuBLASLt's terms; its first operand is our b.
 struct Plan {
   Operation operation;
   Layout first, second, out;
-  std::optional<cublasLtMatmulAlgo_t> algorithm;  // none: there is no way to compute it
+  std::optional<cublasLtMatmulAlgo_t> algorithm;  // empty: cuBLASLt cannot compute the problem
 };
 
 template <typename T>
@@ -143,7 +143,7 @@ void SetOperation(const Plan& plan,
         problem);
 }
 
-// The matrix `rows` x `inner`, or its transpose when `transposed`, row-major.
+// Makes the layout of the matrix `rows` x `inner`, or of its transpose if `transposed`, row-major.
 void MakeLayout(Layout& layout,
                 cudaDataType_t type,
                 size_t rows,
@@ -230,7 +230,7 @@ bool IsOrdered(const cublasLtMatmulAlgo_t& algorithm) {
              CUBLASLT_REDUCTION_SCHEME_NONE;
 }
 
-// Makes `algorithm` split as the problem says; false where it cannot.
+// Makes `algorithm` split the inner dimension as the problem says. Returns false if it cannot.
 bool Split(cublasLtHandle_t handle,
            const Plan& plan,
            const Problem& p,

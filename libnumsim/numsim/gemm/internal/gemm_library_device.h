@@ -1,5 +1,5 @@
-// Products by cuBLASLt with each of its choices made by the caller: for gemm/gemm_device.cc, and
-// for studies of what the library computes.
+// GEMM by cuBLASLt with every option set by the caller: for gemm/gemm_device.cc, and for studies of
+// what cuBLASLt computes.
 #pragma once
 
 #include <cstdint>
@@ -17,39 +17,39 @@ inline size_t BytesOf(LibraryResult result) {
   return result == LibraryResult::kInt32 || result == LibraryResult::kFloat32 ? 4 : 2;
 }
 
-// How the parts of a split inner dimension are joined, in cuBLASLt's words.
+// How the parts of a split inner dimension are added together, in cuBLASLt's terms.
 enum class LibraryReduction : uint8_t { kNone, kInPlace, kComputeType, kOutputType };
 
 struct LibraryOptions {
   LibraryResult result = LibraryResult::kFloat32;
   bool fast_accumulation = false;  // fp8: the accumulator is not promoted
-  bool scales = false;             // the operands' scales, by the library; else they are ignored
+  bool scales = false;             // cuBLASLt applies the operands' scales; else they are ignored
   bool ordered = true;             // no split: every sum runs from its first product to its last
-  // Not ordered: that many parts, joined in that way; 0: whatever the library prefers.
+  // If not ordered: the number of parts and how they are joined. 0: cuBLASLt's own choice.
   int split = 0;
   LibraryReduction reduction = LibraryReduction::kNone;
 };
 
-// cuBLASLt's handle, its working memory and the algorithms that it chose, one for each problem: all
-// made when first used. One for each stream.
+// cuBLASLt's handle, its workspace, and the algorithm that it chose for each problem. Everything is
+// created at first use. Use one object per stream.
 class DeviceLibrary {
  public:
   DeviceLibrary();
   ~DeviceLibrary();
 
-  // Puts the product into the stream: a.rows x b.rows elements of options.result, row-major.
-  // Returns false, and does nothing, where cuBLASLt has no algorithm for it.
-  // Requires formats as of Gemm (float32 scales 0, 1 or rows many), a result of 32-bit integers for
-  // int8 alone; rows and inner multiples of 16, positive; 8-bit operands not transposed; all
-  // pointers aligned to 16 bytes.
+  // Enqueues the GEMM on the stream: a.rows x b.rows elements of type options.result, row-major.
+  // Returns false, and does nothing, if cuBLASLt has no algorithm for it.
+  // Requires formats that Gemm of gemm_device.h takes, with 0, 1 or `rows` float32 scales per
+  // operand; result kInt32 only for int8; rows and inner positive multiples of 16; 8-bit operands
+  // that are not transposed; all pointers aligned to 16 bytes.
   [[nodiscard]] bool Multiply(const DeviceGemmOperand& a,
                               const DeviceGemmOperand& b,
                               const LibraryOptions& options,
                               void* out,
                               DeviceStream& stream);
 
-  // The algorithm that Multiply takes, in cuBLASLt's numbers: "algorithm 66 tile 36 ... split 1";
-  // "none".
+  // Returns the algorithm that Multiply takes, in cuBLASLt's numbers: "algorithm 66 tile 36 ...
+  // split 1 reduction 0", or "none" if there is none.
   std::string Describe(const DeviceGemmOperand& a,
                        const DeviceGemmOperand& b,
                        const LibraryOptions& options,
@@ -62,7 +62,7 @@ class DeviceLibrary {
   std::unique_ptr<State> state_;
 };
 
-// The copies that an operand may need: padded, transposed.
+// Memory for the copies that an operand may need: a padded one and a transposed one.
 struct OperandCopies {
   DeviceArray<uint8_t> padded, turned;
 };

@@ -1,5 +1,4 @@
-// Products of arrays that lie on the host, by the device: what gemm/gemm.cc does under the
-// backend cuda.
+// GEMM of host arrays on the device. gemm/gemm.cc uses it under backend cuda.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +8,14 @@
 
 namespace numsim {
 
-// Whether the device gives the bits of GemmByRule for those operands: formats and rule of
-// MultipliesOnDevice but rule library, no scales along the inner dimension, int8 as codes and with
-// few enough products for int32. Everything else is the processor's.
+// Returns true if the device gives the bits of GemmByRule for these operands: if MultipliesOnDevice
+// accepts formats and accumulation mode, the mode is not library, no scales change along the inner
+// dimension, and int8 operands are given as codes with inner <= kMostProductsOfAnyInt8. The CPU
+// computes everything else.
 bool MultipliesOffloaded(const GemmOperand& a, const GemmOperand& b, const AccumulationMode& rule);
 
-// As GemmByRule and GemmInt32, whose sums all fit. Require MultipliesOffloaded (rule exact).
+// Do what GemmByRule and GemmInt32 (gemm.h) do. All sums of GemmInt32OnDevice fit int32. Require
+// MultipliesOffloaded, for GemmInt32OnDevice under mode exact.
 void GemmOnDevice(const GemmOperand& a,
                   const GemmOperand& b,
                   const AccumulationMode& rule,

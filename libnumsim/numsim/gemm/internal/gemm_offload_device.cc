@@ -14,7 +14,7 @@ struct OffloadedOperand {
   DeviceArray<uint8_t> codes;
 };
 
-// All that a thread keeps between products.
+// Everything that a thread keeps from one GEMM to the next.
 struct Staging {
   OffloadedOperand a, b;
   DeviceArray<uint8_t> out;
@@ -22,7 +22,7 @@ struct Staging {
 };
 
 Staging& ThreadStaging() {
-  ThreadStream();  // begins, and so ends, outside of the other's life
+  ThreadStream();  // created before `staging`, so destroyed after it
   static thread_local Staging staging;
   return staging;
 }
@@ -32,7 +32,8 @@ void CopyCodes(const void* codes, size_t bytes, OffloadedOperand& to, DeviceStre
   device_memory::CopyIn(codes, to.codes.data(), bytes, stream);
 }
 
-// Values lie on the grid of the format, so any rounding gives their codes.
+// Encodes values on the device. They are on the grid of the format, so any rounding gives their
+// codes.
 template <typename Code>
 void EncodeValues(const GemmOperand& x, OffloadedOperand& to, DeviceStream& stream) {
   const EncodePlan plan = MakeEncodePlan(x.format, Rounding{}, Overflow::kNonsaturate);
@@ -44,7 +45,8 @@ void EncodeValues(const GemmOperand& x, OffloadedOperand& to, DeviceStream& stre
   Encode(plan, DeviceSpan<const float>(to.values.first(n)), codes, stream);
 }
 
-// One scale for all rows, or one for each. The memory must live until the copy is done.
+// Returns one scale for all rows, or one per row. The caller keeps the vector until the copy to the
+// device is done.
 std::vector<float> HostScales(const GemmOperand& x) {
   if (x.scales.data.empty() || x.rows == 0) return {};
   std::vector<float> scales(x.scales.row_stride == 0 ? 1 : x.rows);
@@ -75,7 +77,8 @@ DeviceGemmOperand CopyOperand(const GemmOperand& x,
   return operand;
 }
 
-// Calls multiply(a, b, out, staging, stream) and copies what it made to `out`.
+// Copies the operands to the device, calls multiply(a, b, result, scratch, stream) and copies the
+// result to `out`.
 template <typename T, class Multiply>
 void RunOffloaded(const GemmOperand& a,
                   const GemmOperand& b,
@@ -96,7 +99,7 @@ void RunOffloaded(const GemmOperand& a,
 
 bool HasFittingScales(const GemmOperand& x) { return x.scales.segment == 0; }
 
-// int8: -128 is a code but no value that encoding gives.
+// int8 operands must be codes: encoding int8 values never gives the code -128.
 bool HasFittingCodes(const GemmOperand& x) {
   return x.format.sign != Sign::kTwosComplement || x.values.empty();
 }

@@ -1,4 +1,4 @@
-// Rule library by oneDNN.
+// Accumulation mode library by oneDNN.
 #include <fmt/format.h>
 
 #include <map>
@@ -22,8 +22,8 @@ const dnnl::engine& Cpu() {
   return engine;
 }
 
-// What oneDNN compiles code for: element type, extents, storage, and the threads that share the
-// work.
+// The properties that oneDNN's code depends on: element type, extents, storage order, and the number of threads
+// that share the work.
 struct Problem {
   memory::data_type type;
   size_t rows_a, rows_b, inner;
@@ -36,25 +36,25 @@ struct Problem {
   }
 };
 
-// The rows x cols matrix that lies in memory row by row, or column by column.
+// Describes a rows x cols matrix that is stored row by row, or column by column.
 memory::desc Description(memory::data_type type, size_t rows, size_t cols, bool by_columns) {
   const auto r = static_cast<memory::dim>(rows), c = static_cast<memory::dim>(cols);
   return {{r, c}, type, by_columns ? memory::dims{1, r} : memory::dims{c, 1}};
 }
 
-// One row or column lies the same either way; oneDNN is then told the usual one.
+// A single row or column is stored the same either way; oneDNN is then told row by row.
 template <typename Element>
 bool ByColumns(const LibraryFactor<Element>& x) {
   return x.transposed && x.rows > 1 && x.inner > 1;
 }
 
-// A compiled product and what it reads and writes.
+// A compiled GEMM and descriptions of the memory that it reads and writes.
 struct Product {
   dnnl::matmul code;
   memory::desc a, b, out, scratchpad;
 };
 
-// No value where oneDNN has no code for it.
+// Returns no value if oneDNN has no code for the problem.
 std::optional<Product> Compile(const Problem& p) {
   const memory::desc a = Description(p.type, p.rows_a, p.inner, p.transposed_a);
   const memory::desc b = Description(p.type, p.inner, p.rows_b, !p.transposed_b);
@@ -74,7 +74,7 @@ std::optional<Product> Compile(const Problem& p) {
   return Product{dnnl::matmul(made), a, b, out, made.scratchpad_desc()};
 }
 
-// Compile(p), kept for later calls: it takes longer than a small product.
+// Returns Compile(p), cached for later calls: compiling takes longer than a small GEMM.
 std::optional<Product> Compiled(const Problem& p) {
   using Products = std::map<decltype(p.Key()), std::optional<Product>>;
   constexpr size_t kMost = 512;
@@ -87,7 +87,7 @@ std::optional<Product> Compiled(const Problem& p) {
   return products[p.Key()] = Compile(p);
 }
 
-// This thread's memory for intermediate results, grown to `description`.
+// Returns this thread's memory for intermediate results, grown to the size of `description`.
 memory Scratchpad(const memory::desc& description) {
   thread_local memory kept;
   if (!kept || kept.get_desc().get_size() < description.get_size()) {
@@ -96,7 +96,7 @@ memory Scratchpad(const memory::desc& description) {
   return memory(description, Cpu(), kept.get_data_handle());
 }
 
-// oneDNN takes pointers to what it only reads as pointers to what may be written.
+// oneDNN wants non-const pointers even to memory that it only reads.
 memory View(const memory::desc& description, const void* data) {
   return {description, Cpu(), const_cast<void*>(data)};
 }
@@ -111,7 +111,7 @@ void Execute(const Product& product, const void* a, const void* b, float* out) {
   stream.wait();
 }
 
-// Returns false where oneDNN has no code for it.
+// Returns false if oneDNN has no code for this GEMM.
 template <typename Element>
 bool Multiply(memory::data_type type,
               const LibraryFactor<Element>& a,
@@ -127,11 +127,12 @@ bool Multiply(memory::data_type type,
   return done;
 }
 
-// Whether the processor multiplies bf16 matrices (AMX). Its bf16 instruction of AVX-512 is slower
-// than float32 (86 against 160 GFLOP/s at 1024^3 on one thread) and loses subnormals.
+// True if the processor has AMX, which multiplies bf16 matrices. The bf16 instruction of AVX-512 is
+// not used: it is slower than float32 (86 against 160 GFLOP/s at 1024^3 on one thread) and loses
+// subnormals.
 bool HasAmx() {
   static const bool has = [] {
-    constexpr int kAmx = dnnl_cpu_isa_avx512_core_amx;  // a set of bits
+    constexpr int kAmx = dnnl_cpu_isa_avx512_core_amx;  // a bit set
     return (static_cast<int>(dnnl::get_effective_cpu_isa()) & kAmx) == kAmx;
   }();
   return has;

@@ -13,7 +13,8 @@
 namespace numsim {
 namespace {
 
-// n stored elements from `at` as floats: in place where they are floats, else decoded into buffer.
+// Returns n stored elements from `at` on as floats: in place if they are stored as floats, else
+// decoded into `buffer`.
 const float* StoredRun(const GemmOperand& x, size_t at, size_t n, float* buffer) {
   if (!x.values.empty()) return x.values.data() + at;
   if (!x.codes8.empty()) {
@@ -25,13 +26,13 @@ const float* StoredRun(const GemmOperand& x, size_t at, size_t n, float* buffer)
 }
 
 constexpr size_t kMaxWidth = kMaxTileCols;
-constexpr size_t kMaxDepth = 4096;  // of a panel of int8 codes
+constexpr size_t kMaxDepth = 4096;  // inner elements of a panel of int8 codes
 
-// Elements of the inner dimension that a pack of rows handles at a time: they stay in the cache.
+// Elements of the inner dimension that PackRows handles at a time: they stay in the cache.
 constexpr size_t kDepthPiece = 128;
 constexpr size_t kPiece = kMaxWidth * kDepthPiece;
 
-// One strip of an operand stored rows x inner.
+// Packs one strip of an operand stored as rows x inner.
 void PackRows(
     const GemmOperand& x, size_t width, size_t first_row, InnerRange range, float* panel) {
   float decoded[kPiece];
@@ -39,7 +40,7 @@ void PackRows(
   const size_t valid = std::min(width, x.rows - std::min(first_row, x.rows));
   static constexpr float kZeros[kPiece] = {};
   if (range.Size() == x.inner && width * x.inner <= kPiece) {
-    // Whole short rows lie one after another: one run.
+    // Whole short rows are stored one after another: they are decoded in one run.
     const float* run = StoredRun(x, first_row * x.inner, valid * x.inner, decoded);
     for (size_t v = 0; v < width; ++v) {
       rows[v] = reinterpret_cast<const uint8_t*>(v < valid ? run + v * x.inner : kZeros);
@@ -58,7 +59,8 @@ void PackRows(
   }
 }
 
-// `depth` rows of kWidth words (0: `width`), from_stride apart, one after another.
+// Copies `depth` rows of kWidth words (`width` words if kWidth is 0), which are from_stride words
+// apart, to consecutive memory.
 template <size_t kWidth, typename Word>
 void CopyRows(const Word* from, size_t from_stride, size_t depth, size_t width, Word* to) {
   const size_t n = kWidth == 0 ? width : kWidth;
@@ -66,7 +68,8 @@ void CopyRows(const Word* from, size_t from_stride, size_t depth, size_t width, 
     std::memcpy(to + k * n, from + k * from_stride, n * sizeof(*to));
 }
 
-// A count that the compiler knows makes a copy of so few bytes a few moves.
+// Calls CopyRows with a constant width where possible: the compiler then turns each copy into a few
+// moves.
 template <typename Word>
 void CopyWholeStrip(const Word* from, size_t from_stride, size_t depth, size_t width, Word* to) {
   switch (width) {
@@ -85,7 +88,7 @@ void CopyWholeStrip(const Word* from, size_t from_stride, size_t depth, size_t w
   }
 }
 
-// Panels of `count` strips from `depth` rows of n words; `filler` beyond the last of them.
+// Writes panels of `count` strips from `depth` rows of n words, with `filler` beyond the last word.
 template <typename Word>
 void CopyStrips(const Word* from,
                 size_t from_stride,
@@ -110,7 +113,7 @@ void CopyStrips(const Word* from,
   }
 }
 
-// `count` strips of an operand stored inner x rows, count * width <= kPiece.
+// Packs `count` strips of an operand stored as inner x rows. Requires count * width <= kPiece.
 void PackColumns(const GemmOperand& x,
                  size_t width,
                  size_t first,
@@ -122,7 +125,8 @@ void PackColumns(const GemmOperand& x,
   const size_t n = std::min(count * width, x.rows - begin);
   const bool stored = !x.values.empty();
   float buffer[kPiece];
-  // Some rows at a time: panels lie a power of two apart, and a cache has few places for those.
+  // Takes some rows at a time: panels are a power of two apart, and a cache has few places for such
+  // addresses.
   const size_t rows = kPiece / n;
   for (size_t k = range.begin; k < range.end; k += rows) {
     const size_t depth = std::min(rows, range.end - k);
@@ -140,7 +144,7 @@ void PackColumns(const GemmOperand& x,
   }
 }
 
-// One strip of int8 codes stored rows x inner: words of 4 codes each.
+// Packs one strip of int8 codes stored as rows x inner, in words of 4 codes.
 void PackInt8Rows(
     const GemmOperand& x, size_t width, size_t first_row, InnerRange range, uint32_t* panel) {
   const size_t valid = std::min(width, x.rows - std::min(first_row, x.rows));
@@ -157,7 +161,7 @@ void PackInt8Rows(
   InterleaveRows(rows, width, whole, panel);
 }
 
-// `count` strips of int8 codes stored inner x rows; every byte XORed with that of `flips`.
+// Packs `count` strips of int8 codes stored as inner x rows, with every word XORed with `flips`.
 void PackInt8Columns(const GemmOperand& x,
                      size_t width,
                      size_t first,
@@ -171,7 +175,7 @@ void PackInt8Columns(const GemmOperand& x,
   static constexpr uint8_t kNone[kMaxDepth] = {};
   NUMSIM_CHECK(n <= kMaxDepth, "{} vectors", n);
   uint32_t words[kPiece];
-  const size_t groups = kPiece / n;  // at a time
+  const size_t groups = kPiece / n;  // handled at a time
   for (size_t k = range.begin; k < range.end; k += 4 * groups) {
     const size_t depth = std::min(groups, (range.end - k + 3) / 4);
     for (size_t g = 0; g < depth; ++g) {
@@ -187,7 +191,7 @@ void PackInt8Columns(const GemmOperand& x,
   }
 }
 
-// Finite nonzero magnitudes of a run, as float32 bits.
+// The extreme finite nonzero magnitudes of a run, as float32 bits.
 struct Magnitudes {
   uint32_t smallest = UINT32_MAX;
   uint32_t largest = 0;

@@ -1,4 +1,4 @@
-// Operands of products laid out as the tiles of gemm_simd.h read them.
+// Packs GEMM operands into panels, the layout that the tile kernels of gemm_simd.h read.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,13 @@ struct InnerRange {
   size_t Size() const { return end - begin; }
 };
 
-// Strips that are worth packing together: a call decodes runs of at least this many codes.
+// Vectors that are worth packing in one call, so that codes are decoded in runs of this many.
 inline constexpr size_t kPackElements = 256;
 
-// panel s of `count`, panels + s * panel_stride: for each k of the range `width` floats, the values
-// of vectors (first + s) * width ...; 0 beyond the last vector. Requires width <= kMaxTileCols of
-// gemm_simd.h.
+// Packs `count` strips of `width` vectors each, from strip `first` on, into panels. Panel s starts
+// at panels + s * panel_stride. For each k of the range it has `width` floats: the values of
+// vectors (first + s) * width and following, 0 beyond the last vector. Requires
+// width <= kMaxTileCols (gemm_simd.h).
 void PackFloatPanels(const GemmOperand& operand,
                      size_t width,
                      size_t first,
@@ -31,9 +32,10 @@ void PackFloatPanels(const GemmOperand& operand,
                      float* panels,
                      size_t panel_stride);
 
-// The same of int8 codes, in groups of 4 consecutive k: for each group and vector 4 bytes, 0 beyond
-// the last vector and beyond the range. Every byte is XORed with `flip`. Requires a range and count
-// * width of at most 4096, width <= kMaxTileCols, and panels and panel_stride aligned to 4 bytes.
+// Packs strips of int8 codes for VNNI: for each group of 4 consecutive k, 4 bytes per vector, 0
+// beyond the last vector and beyond the range. Every byte is then XORed with `flip`. Requires
+// range.Size() <= 4096, count * width <= 4096, width <= kMaxTileCols, and panels and panel_stride
+// aligned to 4 bytes.
 void PackInt8Panels(const GemmOperand& operand,
                     size_t width,
                     size_t first,
@@ -43,10 +45,10 @@ void PackInt8Panels(const GemmOperand& operand,
                     uint8_t* panels,
                     size_t panel_stride);
 
-// What a kernel needs to know of the values before it starts.
+// Facts about an operand's values, from which the kernel is chosen.
 struct OperandRange {
-  bool zero = true;  // there is no finite value but 0
-  // floor(log2 |x|) of the smallest and largest finite x != 0, subnormals as MinExponent().
+  bool zero = true;  // no finite value other than 0
+  // floor(log2 |x|) of the smallest and largest finite x != 0; MinExponent() for subnormals.
   int low_exponent = 0;
   int high_exponent = 0;
   int unit = 0;                   // finite values are multiples of 2^unit
@@ -54,10 +56,10 @@ struct OperandRange {
 };
 OperandRange RangeOf(const GemmOperand& operand);
 
-// What Gemm requires of its operands, for `results` elements of the result.
+// Aborts unless the operands and the number of results meet the requirements of Gemm on sizes.
 void CheckProduct(const GemmOperand& a, const GemmOperand& b, size_t results);
 
-// value(row, k) without its scale.
+// Returns value(row, k), without its scale.
 float OperandValue(const GemmOperand& operand, size_t row, size_t k);
 
 }  // namespace numsim

@@ -10,11 +10,12 @@
 
 namespace numsim {
 
-// Infinities and NaN among operands, for paths that leave them out of their sums. For
-// gemm/gemm.cc only.
+// --- Infinities and NaN in operands, for paths that leave them out of their sums. For gemm/gemm.cc
+// only.
 
-// Puts into `out` the elements that have an infinity or a NaN among their operands: these are
-// infinite or NaN, and only products with one decide which. `out` holds the result without them;
+// Replaces the elements of `out` that have an infinity or a NaN among their operands. Each becomes
+// infinite or NaN. The products of those special values decide which; if the other products alone
+// overflow, the definition decides. On entry `out` holds the result without the special values.
 // `segment` is the length of a segment.
 void PutSpecials(const GemmOperand& a,
                  const OperandRange& range_a,
@@ -24,26 +25,27 @@ void PutSpecials(const GemmOperand& a,
                  size_t segment,
                  std::span<float> out);
 
-// Rules FORMAT and FORMAT:unfused: sums that round to a format after each product. For
+// --- Accumulation modes FORMAT and FORMAT:unfused, which round to a format after each product. For
 // gemm/gemm.cc only.
 
-// sums[i * b.rows + j] = the accumulator after the products of the segment, a row of accumulators
-// at a time: each step is rounded to odd in float32 vectors and from there to the format.
-// Requires rule.format.mantissa_bits <= kMaxStepMantissa and products that float32 holds exactly.
+// Writes sums[i * b.rows + j] = the accumulator after the products of the segment. Works on a row
+// of accumulators at a time: each step is rounded to odd in float32 vectors, and from there to the
+// format. Requires rule.format.mantissa_bits <= kMaxStepMantissa and products that float32 holds
+// exactly.
 void FormatSums(const GemmOperand& a,
                 const GemmOperand& b,
                 const AccumulationMode& rule,
                 InnerRange segment,
                 std::vector<double>& sums);
 
-// Two bits more than the format's, and the hidden one, fit the 24 of float32.
+// The format's mantissa bits, the hidden bit and two more bits fit the 24 bits of float32.
 inline constexpr int kMaxStepMantissa = 21;
 
-// Rule exact: sums without rounding. For gemm/gemm.cc only.
+// --- Accumulation mode exact: sums without rounding. For gemm/gemm.cc only.
 
-// sums[i * b.rows + j] = the exact sum over the segment, rounded to odd to float64. NaN and
-// infinities count as 0. Returns false, and does nothing, where the exponents of the operands span
-// more than this way of adding can hold.
+// Writes sums[i * b.rows + j] = the exact sum over the segment, rounded to odd to float64. NaN and
+// infinities count as 0. Returns false, and computes no sum, if the operands' exponents span more
+// than 128-bit integers can hold.
 bool ExactSums(const GemmOperand& a,
                const OperandRange& range_a,
                const GemmOperand& b,
@@ -51,17 +53,18 @@ bool ExactSums(const GemmOperand& a,
                InnerRange segment,
                std::vector<double>& sums);
 
-// Products by their definition, one element at a time: what every other path must equal. Used by
-// the scalar backend and for rules without a tile kernel. For gemm/gemm.cc only.
+// --- Sums by their definition, one element at a time, which every other path must equal. Used by
+// the scalar backend and for modes without a tile kernel. For gemm/gemm.cc only.
 
-// sums[i * b.rows + j] = Accumulate over the segment, in float64; for rule exact rounded to odd.
+// Writes sums[i * b.rows + j] = Accumulate over the segment, as float64. Under mode exact the sums
+// are rounded to odd.
 void ReferenceSums(const GemmOperand& a,
                    const GemmOperand& b,
                    const AccumulationMode& rule,
                    InnerRange segment,
                    std::vector<double>& sums);
 
-// Element (i, j) of these.
+// Returns element (i, j) of ReferenceSums.
 double ReferenceSum(const GemmOperand& a,
                     const GemmOperand& b,
                     const AccumulationMode& rule,
@@ -69,10 +72,10 @@ double ReferenceSum(const GemmOperand& a,
                     size_t i,
                     size_t j);
 
-// Plain products by a linear algebra library: rule library of gemm/gemm.h. oneDNN where it was
-// found when numsim was built, else Eigen.
+// --- Plain GEMM by a linear algebra library, for mode library of gemm/gemm.h: by oneDNN if it was
+// found when numsim was built, else by Eigen.
 
-// A stored row-major matrix as a factor: rows x inner, or inner x rows when transposed.
+// A stored row-major matrix as an operand: rows x inner, or inner x rows if transposed.
 template <typename Element>
 struct LibraryFactor {
   const Element* data = nullptr;
@@ -81,14 +84,14 @@ struct LibraryFactor {
   bool transposed = false;
 };
 
-// out(i, j) = sum over k of a(i, k) b(j, k) in float32, a.rows x b.rows, on ThreadCount() threads.
-// Requires equal inner >= 1, rows >= 1.
+// Writes out(i, j) = sum over k of a(i, k) b(j, k) in float32, a.rows x b.rows, on ThreadCount()
+// threads. Requires equal inner >= 1, rows >= 1.
 void LibraryProduct(const LibraryFactor<float>& a, const LibraryFactor<float>& b, float* out);
-// The same of bf16 codes, added in float32: as WidenedProduct, or where the processor has a matrix
-// unit for bf16 (AMX) and oneDNN is there, by that unit, to which subnormals are zero.
+// The bf16 version: operands are bf16 codes, sums are float32. Does what WidenedProduct does, or,
+// with oneDNN on a processor with AMX, uses AMX, which takes subnormals as zero.
 void LibraryProduct(const LibraryFactor<uint16_t>& a, const LibraryFactor<uint16_t>& b, float* out);
 
-// The bf16 product as the float32 product of the same values, which are float32 values too.
+// Computes the bf16 GEMM as the float32 GEMM of the same values.
 void WidenedProduct(const LibraryFactor<uint16_t>& a, const LibraryFactor<uint16_t>& b, float* out);
 
 }  // namespace numsim

@@ -1,4 +1,4 @@
-// The ways to add up that have a tile kernel, as gemm_tiles.h wants them.
+// The accumulation modes that have a tile kernel, as paths for gemm_tiles.h.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace numsim {
 
-// A float32 accumulator that starts again every `promote` products; what it held goes into Total.
+// A float32 accumulator that restarts every `promote` products: its value is added to a Total.
 template <typename Total>
 struct PromotedState {
   float acc[kMaxTile];
@@ -31,8 +31,8 @@ struct PromotedState {
   }
 };
 
-// All that was added up. Without promotion it is the accumulator itself, whose zero may be
-// negative.
+// Returns the finished sums. Without promotion they are the accumulators themselves, whose zeros
+// may be negative.
 template <typename Total>
 const Total* Finished(PromotedState<Total>& state, size_t promote, size_t tile) {
   if constexpr (std::is_same_v<Total, float>) {
@@ -42,8 +42,8 @@ const Total* Finished(PromotedState<Total>& state, size_t promote, size_t tile) 
   return state.total;
 }
 
-// Calls multiply(offset, n) for the parts of `depth` products that no promotion falls into, and
-// promotes between them. promote == 0: never.
+// Cuts `depth` products, the first of which is product `from` of the segment, where promotions are
+// due. Calls multiply(offset, n) for each part and promotes between them. promote == 0: never.
 template <typename Total, class Multiply>
 void MultiplyInParts(size_t promote,
                      size_t from,
@@ -60,8 +60,8 @@ void MultiplyInParts(size_t promote,
   }
 }
 
-// Rules fp32 and fp32-chunked, and, with Total = double, exact sums of integers so small that
-// `promote` products fit a float32.
+// Modes fp32 and fp32-chunked. With Total = double also exact sums of integers that are so small
+// that float32 holds the sum of `promote` products.
 template <typename Total>
 class Float32Path {
  public:
@@ -91,7 +91,7 @@ class Float32Path {
     };
     MultiplyInParts(promote_, from, depth, shape.rows * shape.cols, state, part);
   }
-  // The first part starts afresh, and without promotion there may be no totals.
+  // MultiplyTile clears the accumulators itself, and without promotion float totals are not used.
   void Clear(State& state) const {
     if (promote_ != 0 || !std::is_same_v<Total, float>)
       std::fill_n(state.total, shape.rows * shape.cols, Total{0});
@@ -106,12 +106,12 @@ class Float32Path {
   size_t promote_;
 };
 
-// The part of a value that enters a product in float64.
+// Selects the part of a value that takes part in a float64 product.
 class Slice {
  public:
-  // All of it; with `finite_only` NaN and infinities count as 0.
+  // Takes the whole value; with `finite_only`, NaN and infinities count as 0.
   explicit Slice(bool finite_only = false) : finite_only_(finite_only) {}
-  // The `bits` bits of |x| 2^-unit from bit `from` on, as an integer with the sign of x; NaN and
+  // Takes `bits` bits of |x| 2^-unit from bit `from` on, as an integer with the sign of x. NaN and
   // infinities count as 0.
   Slice(int unit, int from, int bits)
       : finite_only_(true),
@@ -135,7 +135,7 @@ class Slice {
   double down_ = 1, wrap_ = 1, unwrap_ = 1;
 };
 
-// Rule fp64, and exact sums of slices that fit a float64.
+// Mode fp64, and exact sums of slices that fit float64.
 class Float64Path {
  public:
   using Packed = double;
@@ -161,7 +161,7 @@ class Float64Path {
       const double* a, const double* b, size_t, size_t depth, size_t from, State& state) const {
     MultiplyTile(a, b, depth, from == 0, state.acc);
   }
-  void Clear(State&) const {}  // Multiply starts afresh
+  void Clear(State&) const {}  // MultiplyTile clears the accumulators itself
   const double* Finish(State& state) const { return state.acc; }
 
  private:
@@ -187,7 +187,7 @@ class Float64Path {
   Slice slice_a_, slice_b_;
 };
 
-// Rule kAligned in lanes of T, ProductOrder::kAscending or kBytePairs.
+// Modes of kind kAligned in lanes of T, with ProductOrder kAscending or kBytePairs.
 template <typename T>
 class AlignedPath {
  public:
@@ -236,18 +236,18 @@ class AlignedPath {
  private:
   static constexpr size_t kPairGroup = 32;
 
-  // Whole chunks, and whole groups of 32 where these matter.
+  // Returns a block size of whole chunks and, for byte pairs, also of whole groups of 32.
   static size_t Block(const AccumulationMode& rule) {
     const size_t chunk = static_cast<size_t>(rule.chunk);
     const bool pairs = rule.order == ProductOrder::kBytePairs;
     const size_t unit = pairs ? std::lcm(chunk, kPairGroup) : chunk;
     return unit * std::max<size_t>(1, 512 / unit);
   }
-  // Byte pairs: a tensor core sees zeros beyond the end.
+  // For byte pairs, a tensor core reads zeros beyond the end.
   size_t Padded(size_t depth) const {
     return byte_pairs_ ? (depth + kPairGroup - 1) / kPairGroup * kPairGroup : depth;
   }
-  // Where product k of a block goes.
+  // Returns the position at which product k of a block is packed.
   size_t Place(size_t k) const {
     if (!byte_pairs_) return k;
     const size_t in_group = k % kPairGroup;
@@ -280,7 +280,7 @@ class AlignedPath {
     }
   }
 
-  // 2^floor(log2 |x|) of a normal x; at most that of a subnormal float.
+  // Returns 2^floor(log2 |x|) of a normal x, and 0 of a subnormal one.
   static T PowerOf(T x) {
     using Word = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
     constexpr Word kExponent = std::bit_cast<Word>(std::numeric_limits<T>::infinity());
@@ -294,9 +294,11 @@ class AlignedPath {
   bool byte_pairs_;
 };
 
-// Exact sums of int8 products: Total is int32_t for segments of up to kInt8InInt32 products, else
-// double.
+// The longest segment of int8 products that Int8Path sums in int32.
 inline constexpr size_t kInt8InInt32 = size_t{1} << 16;
+
+// Exact sums of int8 products. Total is int32_t for segments of up to kInt8InInt32 products, else
+// double.
 
 template <typename Total>
 class Int8Path {
@@ -326,7 +328,7 @@ class Int8Path {
     const size_t stride = PanelSize(shape.cols, range.Size());
     PackInt8Panels(b_, shape.cols, first, count, range, 0x80, panels, stride);
   }
-  void Clear(State&) const {}  // Multiply starts afresh
+  void Clear(State&) const {}  // Multiply clears the sums itself
   void Multiply(const uint8_t* a,
                 const uint8_t* b,
                 size_t strip,
@@ -350,7 +352,7 @@ class Int8Path {
 
   const GemmOperand& a_;
   const GemmOperand& b_;
-  std::vector<int32_t> sums_a_;  // of the block that is packed
+  std::vector<int32_t> sums_a_;  // sums of the vectors of A over the packed block
 };
 
 }  // namespace numsim

@@ -23,7 +23,7 @@ double ToFloat64RoundedToOdd(const Unrounded& x) {
   return x.negative ? -magnitude : magnitude;
 }
 
-// The vectors of an operand over the segment, one after another.
+// Returns the vectors of an operand over the segment, one after another.
 std::vector<float> Vectors(const GemmOperand& x, InnerRange segment) {
   const size_t depth = segment.Size();
   std::vector<float> values(x.rows * depth);

@@ -16,11 +16,11 @@
 #include "hwy/highway.h"
 #include "numsim/gemm/internal/gemm_tile-inl.h"
 
-// Once for all targets.
+// Compiled once for all targets.
 #ifndef NUMSIM_KERNELS_GEMM_SIMD_SERIAL_
 #define NUMSIM_KERNELS_GEMM_SIMD_SERIAL_
 namespace numsim {
-// Columns from `begin` on.
+// Stores the columns from `begin` on.
 template <typename T>
 void StoreScaledSerial(const T* sums,
                        size_t sums_stride,
@@ -97,7 +97,7 @@ void Multiply64(const double* a, const double* b, size_t depth, bool fresh, doub
 #endif
 }
 
-// Four rows at a time: a 4 x 4 transpose of words.
+// Takes four rows at a time and transposes 4 x 4 words.
 void Interleave(const uint8_t* const* rows, size_t width, size_t n, uint32_t* out) {
   size_t v = 0;
 #if HWY_TARGET != HWY_SCALAR
@@ -132,7 +132,7 @@ void Interleave(const uint8_t* const* rows, size_t width, size_t n, uint32_t* ou
   }
 }
 
-// 16 bytes of each of the four rows at a time.
+// Takes 16 bytes of each of the four rows at a time.
 void FourRows(const uint8_t* const* rows, size_t n, uint32_t flips, uint32_t* out) {
   size_t v = 0;
 #if HWY_TARGET != HWY_SCALAR
@@ -177,7 +177,7 @@ HWY_INLINE hn::Vec<F64> LoadSums(const T* from) {
   }
 }
 
-// A vector of columns, the same in each row.
+// Stores one vector of columns in each row of the tile.
 template <typename T>
 HWY_INLINE void StoreColumns(const T* HWY_RESTRICT sums,
                              size_t sums_stride,
@@ -216,7 +216,7 @@ void StoreAll(const T* sums, size_t sums_stride, const TileScales& scales, const
   StoreScaledSerial(sums, sums_stride, c, scales, tile);
 }
 
-// Without scales a float32 sum is what is stored. Returns the columns that are done.
+// Stores float32 sums without scaling: all scales are 1. Returns the number of columns done.
 size_t StoreUnscaled(const float* HWY_RESTRICT sums,
                      size_t sums_stride,
                      const TileScales& scales,

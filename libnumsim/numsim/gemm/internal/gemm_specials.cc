@@ -10,7 +10,7 @@
 namespace numsim {
 namespace {
 
-// Some vectors of an operand, with their scales, as an operand of their own.
+// A copy of some vectors of an operand, with their scales, as a new operand.
 class Selection {
  public:
   Selection(const GemmOperand& from, const std::vector<size_t>& rows, size_t segment)
@@ -40,7 +40,7 @@ class Selection {
   GemmOperand operand_;
 };
 
-// The result's element by definition.
+// Returns element (i, j) of the result by the definition of the accumulation mode.
 float DefinedElement(const GemmOperand& a,
                      const GemmOperand& b,
                      const AccumulationMode& rule,
@@ -67,10 +67,11 @@ void PutSpecials(const GemmOperand& a,
                  size_t segment,
                  std::span<float> out) {
   const float nan = std::bit_cast<float>(NanResult(rule));
-  // In float64 no finite sum overflows, so what comes out there is what the specials make of it.
+  // In float64 no sum of finite products overflows, so an infinity or NaN there results from the
+  // special values.
   const auto put = [&](float special, size_t i, size_t j) {
     float& x = out[i * b.rows + j];
-    // Where the other products overflow an accumulator, only the rule itself can tell.
+    // If the finite products alone overflow an accumulator, only the definition can decide.
     if (!std::isfinite(x)) special = DefinedElement(a, b, rule, segment, i, j);
     x = std::isnan(special) ? nan : special;
   };

@@ -11,9 +11,9 @@ namespace numsim {
 namespace {
 
 constexpr unsigned kColumnThreads = 32, kRowThreads = 8;
-constexpr unsigned kMost = 65535;  // of a grid's second dimension
+constexpr unsigned kMost = 65535;  // largest second dimension of a grid
 
-// Scales of rows or columns: data[index * stride], 1 without data.
+// Scales of rows or columns: data[index * stride], or 1 without data.
 struct Scales {
   const float* data;
   size_t stride;
@@ -69,8 +69,8 @@ struct Store {
   float nan;
 };
 
-// Eight elements of a row a thread. Requires columns of a multiple of 8, alignment to 16 bytes.
-// Sums and results may be the same memory: a thread reads what it writes, before.
+// Stores eight elements of a row per thread. Requires a multiple of 8 columns and alignment to 16
+// bytes. Sums and results may share memory: a thread reads its sums before it writes there.
 template <typename Sum, typename Out>
 __global__ void __launch_bounds__(kColumnThreads* kRowThreads) StoreEights(Store<Sum, Out> store) {
   const size_t j = 8 * (size_t{blockIdx.x} * kColumnThreads + threadIdx.x);
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kColumnThreads* kRowThreads) StoreEights(Store
   }
 }
 
-// One element a thread: any shape and alignment.
+// Stores one element per thread, for any shape and alignment.
 template <typename Sum, typename Out>
 __global__ void __launch_bounds__(kColumnThreads* kRowThreads) StoreSingles(Store<Sum, Out> store) {
   const size_t j = size_t{blockIdx.x} * kColumnThreads + threadIdx.x;
@@ -116,7 +116,7 @@ void Launch(const Store<Sum, Out>& store, DeviceStream& stream) {
                       IsAligned(store.out);
   const size_t across = kColumnThreads * (eights ? 8 : 1);
   const size_t blocks = (store.shape.rows + kRowThreads - 1) / kRowThreads;
-  // Several rows a thread, so that the scales of columns are read and widened once for all.
+  // Several rows per thread, so that the scales of columns are read and widened only once.
   const size_t most = std::min<size_t>(kMost, std::max<size_t>(1, blocks / 8));
   const dim3 grid(static_cast<unsigned>((store.shape.cols + across - 1) / across),
                   static_cast<unsigned>(most));

@@ -1,5 +1,5 @@
-// What is done to the sums of a product when they are in memory already, and to operands before it.
-// For gemm/gemm_device.cc.
+// Device passes beside the GEMM itself: scaling sums that are already in memory, copying rows of
+// operands. For gemm/gemm_device.cc.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@ namespace numsim {
 
 enum class SumType : uint8_t { kInt32, kFloat32 };
 
-// A row-major matrix of sums, `stride` elements from row to row.
+// A row-major matrix of sums, with `stride` elements from one row to the next.
 struct DeviceSums {
   const void* data = nullptr;
   SumType type = SumType::kFloat32;
   size_t stride = 0;
 };
 
-// out(i, j) = t, or bf16 of t (nearest even; NaN 0x7FC0), with t = fl32(fl64(S * (sa * sb))) and
-// `nan` for every NaN t. Scales: none (1), one or one for each row of out (sa), column (sb).
-// The float32 sums may be those of `out` itself.
+// Writes out(i, j) = t, or t rounded to bf16 (nearest even; NaN 0x7FC0), with
+// t = fl32(fl64(S * (sa * sb))) and `nan` for every NaN t. Scales: none (1), one, or one per row of
+// out (sa) and one per column (sb). float32 sums may be stored in `out` itself.
 void StoreScaled(const DeviceSums& sums,
                  DeviceSpan<const float> scales_a,
                  DeviceSpan<const float> scales_b,
@@ -28,7 +28,7 @@ void StoreScaled(const DeviceSums& sums,
                  const MutableDeviceMatrix& out,
                  DeviceStream& stream);
 
-// Copies `rows` rows of `row_bytes` bytes between matrices whose rows are so many bytes apart.
+// Copies `rows` rows of `row_bytes` bytes each. Rows are in_pitch and out_pitch bytes apart.
 void CopyRows(const void* in,
               size_t in_pitch,
               void* out,

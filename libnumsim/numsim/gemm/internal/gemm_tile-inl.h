@@ -1,4 +1,4 @@
-// What the tile kernels of gemm*_simd.cc share. Re-included per target.
+// Parts that the tile kernels of gemm*_simd.cc share. Re-included per target.
 #if defined(NUMSIM_KERNELS_GEMM_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef NUMSIM_KERNELS_GEMM_TILE_INL_H_
 #undef NUMSIM_KERNELS_GEMM_TILE_INL_H_
@@ -10,7 +10,8 @@
 
 #include "hwy/highway.h"
 
-// A loop of a constant count over an array of vectors must be unrolled to keep it in registers.
+// A loop with a constant count over an array of vectors must be unrolled to keep the array in
+// registers.
 #undef NUMSIM_UNROLL
 #if HWY_COMPILER_CLANG
 #define NUMSIM_UNROLL _Pragma("clang loop unroll(full)")
@@ -22,7 +23,7 @@ HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Sums that fill the registers: 24 of 32, or 12 of 16. A row of a tile is two vectors.
+// The sums of a tile fill 24 of 32 vector registers, or 12 of 16. A row of a tile is two vectors.
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64
 constexpr size_t kRows = 12;
 #else
@@ -30,7 +31,7 @@ constexpr size_t kRows = 6;
 #endif
 constexpr size_t kVectors = 2;
 
-// On targets without a fused operation Highway multiplies and adds.
+// On targets without a fused multiply-add Highway multiplies and then adds.
 #if HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SCALAR || \
     HWY_TARGET == HWY_EMU128
 constexpr bool kFused = false;
@@ -39,11 +40,11 @@ constexpr bool kFused = true;
 #endif
 
 #if HWY_HAVE_FLOAT64
-// To the nearest float32.
+// Rounds to the nearest float32.
 template <class DF, class V>
 HWY_INLINE hn::Vec<DF> ToFloat32(DF df, V x) {
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
-  // Highway's own makes infinities finite there.
+  // On these targets Highway's DemoteTo makes infinities finite.
   constexpr size_t kLanes = HWY_MAX_BYTES / sizeof(double);
   HWY_ALIGN double wide[kLanes];
   HWY_ALIGN float narrow[kLanes];

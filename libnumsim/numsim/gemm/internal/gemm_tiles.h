@@ -1,20 +1,22 @@
-// Products tile by tile: the loops that every tile kernel shares.
+// GEMM tile by tile: the loops that all tile kernels share.
 //
-// The inner dimension goes by in blocks that fit the caches. For each block both operands are
-// packed into panels, then every tile adds its part to its state. A tile belongs to one thread and
-// sees its k in order, so the split over threads changes nothing.
+// The inner dimension is processed in blocks that fit the caches. For each block, both operands are
+// packed into panels, and then every tile adds the block's products to its state. A tile belongs to
+// one thread within a block and takes its products in order of k, so the bits do not depend on the
+// number of threads.
 //
-// A path is one way to add up, with
+// A path is one way of adding products up. It has
 //   types Packed, State, Result
 //   size_t block             elements of the inner dimension that are packed at a time
 //   TileShape shape
-//   size_t PanelSize(width, depth)               Packed elements of a panel of one strip
+//   size_t PanelSize(width, depth)               Packed elements in the panel of one strip
 //   void PackA(first, count, range, panels)      panels of strips [first, first + count)
 //   void PackB(first, count, range, panels)
-//   void Clear(state)                            the empty sum
-//   void Multiply(a, b, strip, depth, from, state)   adds `depth` products of panels, strip `strip`
-//                                                of A, `from` products on in the segment
-//   const Result* Finish(state)                  what has been added up, as a tile
+//   void Clear(state)                            starts an empty sum
+//   void Multiply(a, b, strip, depth, from, state)   adds `depth` products of two panels; A's is
+//                                                that of strip `strip`, and the first product is
+//                                                number `from` of the segment
+//   const Result* Finish(state)                  returns the tile of sums
 #pragma once
 
 #include <algorithm>
@@ -27,10 +29,11 @@
 
 namespace numsim {
 
+// Returns the number of strips of `width` vectors that hold n vectors.
 inline size_t Strips(size_t n, size_t width) { return (n + width - 1) / width; }
 
-// Memory that keeps its size from call to call, each thread's own: fresh pages cost more than the
-// panels that are written to them.
+// Returns memory for n elements that the calling thread keeps from call to call, one array per T
+// and kUse: getting fresh pages costs more than writing panels to them.
 template <typename T, int kUse>
 T* Scratch(size_t n) {
   thread_local std::unique_ptr<T[]> memory;
@@ -59,20 +62,21 @@ void PackStrips(const Path& path,
   });
 }
 
-// A tile of sums within the result: elements [row, row + rows) x [col, col + cols), whose sums lie
-// `stride` apart from row to row.
+// The place of a tile in the result: elements [row, row + rows) x [col, col + cols). Rows of its
+// sums are `stride` elements apart.
 struct TilePlace {
   size_t row, col;
   size_t rows, cols;
   size_t stride;
 };
 
-// Bytes of panels that a thread multiplies before others take their place: they stay in its
-// second-level cache.
+// Bytes of panels per thread that are multiplied before others replace them: they stay in the
+// thread's second-level cache.
 inline constexpr size_t kPanelBytes = size_t{1} << 19;
 
-// The order of the tiles of `count` strips of A from strip `first` on. Neighbours share the panel
-// of A where all of B stays in a cache, so that the result is written row by row, else that of B.
+// The order of the tiles of `count` strips of A from strip `first` on. If all of B stays in a
+// cache, neighbouring tiles share the panel of A, so that the result is written row by row;
+// otherwise they share the panel of B.
 struct TileOrder {
   size_t first, count, strips_b;
   bool shares_a;
@@ -82,8 +86,8 @@ struct TileOrder {
   size_t B(size_t t) const { return shares_a ? t % strips_b : t / count; }
 };
 
-// Calls store(place, sums) for each tile: sums are those of its elements over the products of
-// `segment`.
+// Computes the tiles of a rows x cols result. Calls store(place, sums) for each: the sums of its
+// elements over the products of `segment`.
 template <class Path, class Store>
 void MultiplyTiles(Path& path, size_t rows, size_t cols, InnerRange segment, const Store& store) {
   using Packed = typename Path::Packed;

@@ -1,5 +1,5 @@
-// Highway 1.0.3 has no operation for this instruction, and a whole Highway target for it would
-// double the compile time of every kernel: the one loop that needs it is written with intrinsics.
+// Highway 1.0.3 has no operation for the VNNI instruction, and adding a Highway target for it would
+// double the compile time of every kernel. So the one loop that needs it is written in intrinsics.
 #include "numsim/backend/backend.h"
 #include "numsim/base/error.h"
 #include "numsim/gemm/internal/gemm_simd.h"
@@ -22,7 +22,7 @@ bool HasVnniTile() {
   return SimdTargetName() == "avx3" && __builtin_cpu_supports("avx512vnni") != 0;
 }
 
-// 12 rows of words to vectors of 16: four groups are three vectors.
+// A group has one word for each of 12 rows, so four groups fill three vectors of 16 words.
 NUMSIM_VNNI void SumVnniPanel(const uint8_t* a, size_t groups, int32_t* sums) {
   constexpr size_t kRows = kVnniTile.rows, kLanes = 16, kStep = 4;
   static_assert(kStep * kRows == 3 * kLanes);
@@ -55,7 +55,7 @@ NUMSIM_VNNI void MultiplyVnniTile(const uint8_t* a,
   constexpr size_t kCols = kVnniTile.cols;
   __m512i sum[kRows][2];
   NUMSIM_UNROLL for (size_t r = 0; r < kRows; ++r) {
-    // The panel holds b + 128.
+    // The panel of B holds b + 128.
     const __m512i offset = _mm512_set1_epi32(128 * sums_a[r]);
     const __m512i zero = _mm512_setzero_si512();
     sum[r][0] = fresh ? zero : _mm512_loadu_si512(acc + r * kCols);

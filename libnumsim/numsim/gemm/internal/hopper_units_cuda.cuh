@@ -1,4 +1,4 @@
-// Instructions of Hopper (sm_90a) that CUDA C++ has no words for: tensor cores (wgmma), the bulk
+// Instructions of Hopper (sm_90a) that CUDA C++ does not offer: tensor cores (wgmma), the bulk
 // tensor copy engine, barriers in shared memory.
 #pragma once
 
@@ -14,9 +14,9 @@ NUMSIM_DEVICE uint32_t SharedAddress(const void* shared) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
 }
 
-// --- Barriers in shared memory: addresses are those of SharedAddress. Arrivals and waits order the
-// block's own accesses alone, which is enough for what the copy engine writes and the tensor cores
-// read; ordering the cluster's would flush the first-level cache at every stage.
+// --- Barriers in shared memory. Addresses are those of SharedAddress. Arrivals and waits order
+// only the block's own accesses. That suffices for data that the copy engine writes and the tensor
+// cores read; ordering the cluster's accesses would flush the first-level cache at every stage.
 
 NUMSIM_DEVICE void InitBarrier(uint32_t barrier, uint32_t arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
@@ -28,12 +28,13 @@ NUMSIM_DEVICE void PublishBarriers() {
   asm volatile("fence.proxy.async;" ::: "memory");
 }
 
+// Arrives at a barrier whose phase ends only after the copy engine has delivered `bytes` bytes.
 NUMSIM_DEVICE void ArriveExpecting(uint32_t barrier, uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
 
-// Arrives at the barrier of the same offset in block `block` of the cluster.
+// Arrives at the barrier with the same offset in block `block` of the cluster.
 NUMSIM_DEVICE void ArriveAt(uint32_t barrier, uint32_t block) {
   asm volatile(
       "{\n"
@@ -45,7 +46,7 @@ NUMSIM_DEVICE void ArriveAt(uint32_t barrier, uint32_t block) {
       : "memory");
 }
 
-// Waits until the phase of that parity has ended.
+// Waits until the barrier's phase of that parity has ended.
 NUMSIM_DEVICE void WaitFor(uint32_t barrier, uint32_t parity) {
   asm volatile(
       "{\n"
@@ -73,9 +74,11 @@ NUMSIM_DEVICE void SynchroniseCluster() {
           : "memory");
 }
 
-// --- The copy engine: a box of a tensor map to that address in the shared memory of every block of
-// `blocks` (a bit each), whose barriers at that address are told of the bytes. x is the coordinate
-// along the contiguous dimension.
+// --- The copy engine.
+
+// Copies a box of a two-dimensional tensor map to address `shared` in every block of `blocks` (one
+// bit per block) and reports the bytes to the barrier at address `barrier` in each of them. x is
+// the coordinate along the contiguous dimension.
 NUMSIM_DEVICE void CopyRowsTo(
     uint16_t blocks, uint32_t shared, const CUtensorMap* map, int x, int y, uint32_t barrier) {
   asm volatile(
@@ -89,7 +92,7 @@ NUMSIM_DEVICE void CopyRowsTo(
       : "memory");
 }
 
-// The same of five dimensions, with zero for the three in the middle.
+// Does what CopyRowsTo does with a five-dimensional map, at coordinates x, 0, 0, 0, y.
 NUMSIM_DEVICE void CopyColumnsTo(
     uint16_t blocks, uint32_t shared, const CUtensorMap* map, int x, int y, uint32_t barrier) {
   asm volatile(
@@ -108,7 +111,7 @@ NUMSIM_DEVICE void PrefetchMap(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-// --- Registers: those that a group of 128 threads gives back or takes.
+// --- Registers. Give back or take registers until each thread of a group of 128 has kRegisters.
 
 template <int kRegisters>
 NUMSIM_DEVICE void GiveRegisters() {
@@ -119,9 +122,11 @@ NUMSIM_DEVICE void TakeRegisters() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
-// --- wgmma. An operand in shared memory: rows of 128 bytes along the inner dimension, swizzled by
-// the copy engine (CU_TENSOR_MAP_SWIZZLE_128B), 8 rows are 1024 bytes, aligned to 1024. Further
-// along the inner dimension is further in the address alone.
+// --- wgmma.
+
+// Returns the descriptor of an operand in shared memory: rows of 128 bytes along the inner
+// dimension, swizzled by the copy engine (CU_TENSOR_MAP_SWIZZLE_128B). 8 rows take 1024 bytes and
+// are aligned to 1024. A step along the inner dimension changes only the address.
 NUMSIM_DEVICE uint64_t OperandDescriptor(uint32_t shared) {
   constexpr uint64_t kSwizzle128 = uint64_t{1} << 62;
   constexpr uint64_t kRowsOf8 = uint64_t{1024 >> 4} << 32;
@@ -138,10 +143,11 @@ NUMSIM_DEVICE void AwaitProducts() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-// Of both operands: 64 x 256 sums of 32 products each; `accumulate`: added to what is there.
+// The formats of both operands. One instruction computes 64 x 256 sums of 32 products each and,
+// with `accumulate`, adds them to the sums in its registers.
 enum class UnitOperands { kInt8, kE4m3E4m3, kE4m3E5m2, kE5m2E4m3 };
 
-// The 128 registers of a thread, and where they stand in the text of an instruction.
+// The 128 sum registers of a thread, and their places in the text of an instruction.
 #define NUMSIM_REGISTERS_8(r, i) \
   r(d[i]), r(d[i + 1]), r(d[i + 2]), r(d[i + 3]), r(d[i + 4]), r(d[i + 5]), r(d[i + 6]), r(d[i + 7])
 #define NUMSIM_REGISTERS_32(r, i)                                                        \

@@ -12,31 +12,32 @@
 
 namespace numsim {
 
-// The dict literal at the head of a .npy file: io's own, used by npy.cc alone.
+// The dict literal in the header of a .npy file; used only by npy.cc.
 
 struct NpyDict {
-  std::string descr;  // of a simple type, e.g. "<f4"
+  std::string descr;  // a simple type, e.g. "<f4"
   bool fortran_order = false;
   std::vector<size_t> shape;
 };
 
 // Parses the Python dict literal {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }.
-// Keys in any order; single or double quotes without escapes; white space anywhere. Throws Error,
-// one line that starts with `file`, for anything else: missing, unknown or repeated keys, values of
-// other kinds (structured types are lists), negative extents or those above 2^63, text after it.
+// Allows keys in any order, single or double quotes without escapes, and white space anywhere.
+// Throws Error, with a one-line message that starts with `file`, for anything else: missing,
+// unknown or repeated keys, values of other kinds (structured types are lists), extents that are
+// negative or above 2^63 - 1, text after the dict.
 NpyDict ParseNpyDict(std::string_view text, std::string_view file);
 
-// The same dict as NumPy writes it, without padding.
+// Returns the dict as NumPy writes it, without padding.
 std::string NpyDictText(const NpyDict& dict);
 
-// The JSON header of .safetensors files: io's own, used by safetensors.cc and its writer alone.
+// The JSON header of .safetensors files; used only by safetensors.cc and safetensors_writer.cc.
 
-// The type that numsim reads of that dtype, "F32" and so on; none for others.
+// Returns the element type for a dtype such as "F32"; nullopt if numsim cannot read the dtype.
 std::optional<ElementType> TypeOf(std::string_view dtype);
-// The dtype of elements of that type.
+// Returns the dtype for an element type.
 std::string_view DtypeOf(ElementType type);
 
-// A tensor with the range [begin, end) of its bytes, counted from the end of the header.
+// A tensor and the range [begin, end) of its bytes, counted from the end of the header.
 struct TensorRange {
   TensorInfo info;
   uint64_t begin = 0;
@@ -48,8 +49,9 @@ struct SafetensorsHeader {
   std::vector<std::pair<std::string, std::string>> metadata;
 };
 
-// Parses and checks the header of a file with `data_bytes` bytes after it. The type of a tensor is
-// not set. Throws Error, one line that starts with `file`; see SafetensorsFile.
+// Parses and checks the header of a file that has `data_bytes` bytes after the header. Does not set
+// TensorInfo::type. Throws Error as SafetensorsFile does, with a one-line message that starts with
+// `file`.
 SafetensorsHeader ParseSafetensorsHeader(std::string_view json,
                                          uint64_t data_bytes,
                                          std::string_view file);

@@ -59,7 +59,7 @@ class Parser {
     if (end == std::string_view::npos) Fail("a closing quote");
     position_ = end + 1;
     const std::string_view content = text_.substr(begin, end - begin);
-    if (content.find('\\') != std::string_view::npos) Fail("a text without escapes");
+    if (content.find('\\') != std::string_view::npos) Fail("a string without escapes");
     return std::string(content);
   }
 

@@ -13,8 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-// Takes the parser's events one by one. A tree in memory would hide repeated keys, and building it
-// would trust the file about its depth; here the first event out of place ends the parse.
+// Handles the parser's events one by one. A tree in memory would hide repeated keys, and a
+// malicious file could make it arbitrarily deep; here the first unexpected event ends the parse.
 class Events final : public nlohmann::json_sax<json> {
  public:
   explicit Events(std::string_view file) : file_(file) {}
@@ -78,7 +78,7 @@ class Events final : public nlohmann::json_sax<json> {
     } else if (place_ == Place::kTensor && key_ == "dtype") {
       header_.tensors.back().info.dtype = text;
     } else {
-      FailValue("a text");
+      FailValue("a string");
     }
     return true;
   }
@@ -100,11 +100,11 @@ class Events final : public nlohmann::json_sax<json> {
     FailValue("a number that is not an integer below 2^64");
   }
   bool null() override { FailValue("null"); }
-  bool boolean(bool) override { FailValue("a truth value"); }
+  bool boolean(bool) override { FailValue("a boolean"); }
   bool binary(json::binary_t&) override { FailValue("binary data"); }
 
   bool parse_error(size_t position, const std::string&, const json::exception&) override {
-    throw Error::Format("{}: the header is not valid JSON at byte {} of it", file_, position);
+    throw Error::Format("{}: the header is not valid JSON at byte {}", file_, position);
   }
 
  private:
@@ -125,7 +125,7 @@ class Events final : public nlohmann::json_sax<json> {
     return fmt::format("{}: tensor '{}'", file_, Printable(header_.tensors.back().info.name));
   }
 
-  // A value of the wrong kind for the place it stands in.
+  // Throws Error for a value of the wrong kind at the current place.
   [[noreturn]] void FailValue(std::string_view found) const {
     switch (place_) {
       case Place::kStart:
@@ -135,15 +135,15 @@ class Events final : public nlohmann::json_sax<json> {
         throw Error::Format("{}: '{}' is {}, expected an object", file_, Printable(key_), found);
       case Place::kMetadata:
         throw Error::Format(
-            "{}: __metadata__ '{}' is {}, expected a text", file_, Printable(key_), found);
+            "{}: __metadata__ '{}' is {}, expected a string", file_, Printable(key_), found);
       case Place::kTensor:
       case Place::kShape:
       case Place::kOffsets:
         break;
     }
     throw Error::Format(
-        "{}: {} has {}, expected dtype a text, shape a list of integers and "
-        "data_offsets two integers",
+        "{}: {} has {}, expected a string for dtype, a list of integers for shape and "
+        "two integers for data_offsets",
         TensorText(),
         key_,
         found);
@@ -151,9 +151,9 @@ class Events final : public nlohmann::json_sax<json> {
 
   std::string_view file_;
   Place place_ = Place::kStart;
-  std::string key_;                // last one seen
-  std::array<bool, 3> fields_{};   // of the tensor at hand, seen or not
-  size_t numbers_in_offsets_ = 0;  // of the tensor at hand
+  std::string key_;                // the last key
+  std::array<bool, 3> fields_{};   // fields of the current tensor that were seen
+  size_t numbers_in_offsets_ = 0;  // of the current tensor
   std::unordered_set<std::string> names_;
   std::unordered_set<std::string> metadata_keys_;
   SafetensorsHeader header_;
@@ -163,7 +163,7 @@ struct DtypeBits {
   std::string_view dtype;
   size_t bits;
 };
-// Also those that numsim does not read: their lengths are checked all the same.
+// Includes dtypes that numsim does not read: their lengths are checked as well.
 constexpr std::array kDtypeBits = {
     DtypeBits{"F4", 4},          DtypeBits{"F6_E2M3", 6},     DtypeBits{"F6_E3M2", 6},
     DtypeBits{"BOOL", 8},        DtypeBits{"U8", 8},          DtypeBits{"I8", 8},
@@ -175,8 +175,8 @@ constexpr std::array kDtypeBits = {
     DtypeBits{"C64", 64},
 };
 
-// Throws unless the range has the length that dtype and shape ask for. A dtype newer than the list
-// passes: it cannot be read either.
+// Throws Error unless the range has the length that dtype and shape require. Accepts any length for
+// a dtype that is not in the list; such a tensor cannot be read.
 void CheckLength(const TensorRange& tensor, const std::string& where) {
   const auto known = std::find_if(kDtypeBits.begin(), kDtypeBits.end(), [&](const DtypeBits& d) {
     return d.dtype == tensor.info.dtype;
@@ -197,7 +197,7 @@ void CheckLength(const TensorRange& tensor, const std::string& where) {
   }
 }
 
-// Orders the tensors by their ranges, which have to tile [0, data_bytes).
+// Sorts the tensors by their ranges, which must tile [0, data_bytes).
 void OrderAndCheck(std::vector<TensorRange>& tensors, uint64_t data_bytes, std::string_view file) {
   std::stable_sort(tensors.begin(), tensors.end(), [](const TensorRange& a, const TensorRange& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
@@ -213,10 +213,11 @@ void OrderAndCheck(std::vector<TensorRange>& tensors, uint64_t data_bytes, std::
                           data_bytes);
     }
     if (tensor.begin != covered) {
-      throw Error::Format("{}: data_offsets begin at {}, expected {}, the end of the tensor before",
-                          where,
-                          tensor.begin,
-                          covered);
+      throw Error::Format(
+          "{}: data_offsets begin at {}, expected {}, the end of the previous tensor",
+          where,
+          tensor.begin,
+          covered);
     }
     CheckLength(tensor, where);
     covered = tensor.end;
@@ -264,12 +265,13 @@ std::string_view DtypeOf(ElementType type) {
 SafetensorsHeader ParseSafetensorsHeader(std::string_view text,
                                          uint64_t data_bytes,
                                          std::string_view file) {
-  // The parser would skip white space and a byte order mark, which the format does not allow.
+  // The format does not allow leading white space or a byte order mark, which the parser would
+  // skip.
   if (text.empty() || text[0] != '{') {
     throw Error::Format("{}: the header does not begin with '{{'", file);
   }
   Events events(file);
-  // Not recursive, so depth costs no stack.
+  // The SAX parser is not recursive, so deep nesting cannot overflow the stack.
   json::sax_parse(text, &events);
   SafetensorsHeader header = events.Take();
   OrderAndCheck(header.tensors, data_bytes, file);

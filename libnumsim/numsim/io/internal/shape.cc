@@ -12,7 +12,7 @@ std::optional<size_t> CheckedElements(std::span<const size_t> shape, size_t elem
   uint64_t bits = element_bits;
   uint64_t elements = 1;
   for (const size_t extent : shape) {
-    elements *= extent;  // wraps only where the test below returns, or is zero for good
+    elements *= extent;  // can wrap only if the test below returns, or if already zero
     if (extent == 0) continue;
     if (bits > kLimit / extent) return std::nullopt;
     bits *= extent;

@@ -29,7 +29,8 @@ class FileActions {
   posix_spawn_file_actions_t actions_;
 };
 
-// The environment of this process with `variables` in place of its own of the same names.
+// Returns the environment of this process, with `variables` added or replacing variables of the
+// same names.
 std::vector<std::string> Environment(
     const std::vector<std::pair<std::string, std::string>>& variables) {
   std::vector<std::string> result;
@@ -82,7 +83,8 @@ std::optional<ChildResult> RunProgram(
   std::vector<std::string> environment = Environment(variables);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {
-    throw Error::Format("{}: no pipe: {}", argv[0], std::generic_category().message(errno));
+    throw Error::Format(
+        "{}: cannot create a pipe: {}", argv[0], std::generic_category().message(errno));
   }
   FileActions actions;
   posix_spawn_file_actions_addchdir_np(actions.Get(), directory.c_str());

@@ -1,4 +1,4 @@
-// Running another program.
+// Runs another program.
 #pragma once
 
 #include <filesystem>
@@ -10,14 +10,14 @@
 namespace numsim {
 
 struct ChildResult {
-  int exit_code = 0;   // 128 + signal number when a signal ended it
+  int exit_code = 0;   // 128 + signal number if a signal ended the program
   std::string output;  // standard output and standard error together
 };
 
-// Runs argv[0], searched on the PATH, in `directory`, with `variables` added to the environment
-// and an empty standard input, and waits for its end. No shell takes part: arguments need no
-// quoting. Returns nullopt when there is no such program. Throws Error when the system refuses.
-// Requires a non-empty argv. May be called while other threads run.
+// Runs argv[0], searched on the PATH, in `directory`, with `variables` added to the environment and
+// an empty standard input, and waits until it ends. Uses no shell: arguments need no quoting.
+// Returns nullopt if there is no such program. Requires a non-empty argv. Throws Error if the
+// system cannot start the program. May be called while other threads run.
 std::optional<ChildResult> RunProgram(
     const std::vector<std::string>& argv,
     const std::filesystem::path& directory,

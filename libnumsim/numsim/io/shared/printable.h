@@ -1,4 +1,4 @@
-// Text from files and other programs, made fit for a message of one line.
+// Makes text from files and other programs printable in a one-line message.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace numsim {
 
-// Returns `text` with control characters as \xNN, cut after `limit` bytes of input with "...".
-// UTF-8 passes through.
+// Returns `text` with control characters written as \xNN. Longer text is cut after `limit` bytes of
+// input, followed by "...". UTF-8 is kept.
 std::string Printable(std::string_view text, size_t limit = 80);
 
 }  // namespace numsim

@@ -21,7 +21,7 @@ using NamedArray = std::pair<std::string, Array>;
 constexpr std::string_view kMetadata = "__metadata__";
 constexpr size_t kAlignment = 8;
 
-// `value` as JSON; `file` and `text` are for the message where that is not UTF-8.
+// Returns `value` as JSON. Throws Error naming `file` and `text` if it is not UTF-8.
 std::string Dump(const Json& value, const std::filesystem::path& file, std::string_view text) {
   try {
     return value.dump();
@@ -39,7 +39,8 @@ std::vector<const NamedArray*> InOrderOfAlignment(std::span<const NamedArray> te
   return ordered;
 }
 
-// Entry by entry and not as one tree: nlohmann-json looks for a key among all that are there.
+// Builds the header entry by entry instead of as one tree, because nlohmann-json searches all
+// existing keys for each key that is added.
 std::string MakeHeader(const std::filesystem::path& path,
                        const std::vector<const NamedArray*>& tensors,
                        std::span<const std::pair<std::string, std::string>> metadata) {

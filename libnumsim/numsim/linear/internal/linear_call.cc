@@ -30,7 +30,7 @@ constexpr LinearOp kProductSteps[] = {
 
 const SavedMatrix& Kept(const LinearSaved& saved, size_t tensor) { return saved.matrices[tensor]; }
 
-// The values that were kept, the layer's own or the caller's. Requires that these are not codes.
+// Returns the saved values, owned or the caller's. Requires values, not codes.
 MatrixView SavedValues(const SavedMatrix& saved, MatrixShape shape) {
   if (const auto* view = std::get_if<MatrixView>(&saved.data)) return *view;
   return {std::get<std::vector<float>>(saved.data), shape};
@@ -43,7 +43,8 @@ GemmOperand AsOperand(const SavedMatrix& saved, MatrixShape shape, bool transpos
   return numsim::AsOperand(OperandData(SavedValues(saved, shape)), transposed);
 }
 
-// Moves `data` into `kept`, whose old memory it gets; values that may change are copied.
+// Moves codes from `data` to `saved`, exchanging their memory. Copies values, unless they stay
+// unchanged: then only the view is saved.
 void KeepOperand(const char* name,
                  const OperandRecipe& recipe,
                  bool stays,
@@ -157,7 +158,8 @@ OperandData& LinearCall::RemakeX(const SavedMatrix& saved, MatrixShape shape) {
   values.resize(shape.Elements());
   const bool quantized = recipe_.saves == LinearSaves::kQuantized;
   {
-    // Widening what was kept in high precision is no step of its own: a device reads it as it is.
+    // Widening an X saved in high precision is not an operation of its own: a device reads it
+    // directly.
     const StepScope scope(observer_,
                           quantized ? LinearOp::kDequantizeX : LinearOp::kQuantizeXTransposed);
     Dequantize(*matrix, values);

@@ -1,4 +1,4 @@
-// One call of Linear::Forward or Linear::Backward: its operations, each seen by the observer.
+// One call of Linear::Forward or Linear::Backward: its operations, each reported to the observer.
 #pragma once
 
 #include <span>
@@ -9,7 +9,8 @@
 
 namespace numsim {
 
-// Tells an observer of a step for as long as it lives. No observer: does nothing.
+// Reports the begin and end of an operation to the observer, at construction and destruction. Does
+// nothing without an observer.
 class StepScope {
  public:
   StepScope(LinearObserver* observer, LinearOp step) : observer_(observer), step_(step) {
@@ -26,9 +27,10 @@ class StepScope {
   LinearOp step_;
 };
 
+// The operations of one call.
 class LinearCall {
  public:
-  // `delayed`: the scales of X, W and G, or none. All arguments must outlive the call.
+  // `delayed` holds the scales of X, W and G, or is empty. All arguments must outlive this object.
   LinearCall(const LinearRecipe& recipe,
              std::span<DelayedScale> delayed,
              LinearWorkspace& workspace,
@@ -42,7 +44,7 @@ class LinearCall {
 
   const OperandRecipe& Recipe(LinearOperand operand) const;
 
-  // The tensor as that operand of its product, in the workspace.
+  // Returns the tensor, converted to the given operand, in the workspace.
   OperandData& Make(LinearOperand operand, const MatrixView& tensor);
 
   void Multiply(LinearGemm product,
@@ -50,17 +52,18 @@ class LinearCall {
                 const GemmOperand& b,
                 std::span<float> out);
 
-  // Leaves in kept.matrices what Backward needs of x and w. Takes the operands of the forward
-  // product out of the workspace.
+  // Saves what Backward needs of x and w in saved.matrices. May move the operands of the forward
+  // GEMM out of the workspace.
   void SaveForBackward(const MatrixView& x, bool x_stays, LinearSaved& saved);
 
-  // dx = g w. Returns the operand G.
+  // Computes dx = g w. Returns the operand G.
   OperandData& InputGradient(const MatrixView& g,
                              const MatrixView& w,
                              const LinearSaved& saved,
                              std::span<float> dx);
 
-  // dw = g^T x. input_gradient_g: G of the input gradient, or null where that was not computed.
+  // Computes dw = g^T x. `input_gradient_g` is the operand G of the input gradient, or null if that
+  // was not computed.
   void WeightGradient(const MatrixView& g,
                       const OperandData* input_gradient_g,
                       const LinearSaved& saved,
@@ -69,10 +72,10 @@ class LinearCall {
  private:
   OperandData& MakeWithinStep(LinearOperand operand, const MatrixView& tensor);
 
-  // The recipe under which Forward made the X that it keeps.
+  // Returns the recipe of the X that Forward saves.
   OperandRecipe SavedRecipe() const;
 
-  // X^T from what was kept otherwise.
+  // Returns the operand X^T from an X that was saved in another precision.
   OperandData& RemakeX(const SavedMatrix& saved, MatrixShape shape);
 
   const LinearRecipe& recipe_;

@@ -10,13 +10,13 @@ namespace {
 constexpr LinearOp kProductSteps[] = {
     LinearOp::kForwardProduct, LinearOp::kInputGradientProduct, LinearOp::kWeightGradientProduct};
 
-// True where a bf16 tensor is the operand as it is.
+// Returns true if a bf16 tensor is used as the operand without conversion.
 bool TakesBf16(const OperandRecipe& recipe) {
   return recipe.Unscaled() && recipe.format.spec == kBf16 &&
          recipe.overflow == Overflow::kNonsaturate;
 }
 
-// A bf16 tensor as a factor: its rows as the vectors, or its columns.
+// Returns a bf16 tensor as a GEMM operand whose vectors are its rows, or its columns.
 DeviceGemmOperand AsOperand(const DeviceMatrix& tensor, bool columns) {
   DeviceGemmOperand operand;
   operand.format = kBf16;
@@ -27,19 +27,19 @@ DeviceGemmOperand AsOperand(const DeviceMatrix& tensor, bool columns) {
   return operand;
 }
 
-// Whether quantising the tensor of both operands a second time would give the codes of the first:
-// draws of another operand are others.
+// Returns true if quantising a tensor again for its other operand would give the same codes. Not so
+// with stochastic rounding, because each operand has its own random bits.
 bool GivesTheSameCodes(const OperandRecipe& rows, const OperandRecipe& columns) {
   return !TakesBf16(rows) && rows.rounding.mode != RoundingMode::kStochastic &&
          SharesCodes(rows, columns);
 }
 
-// Whether one set of codes of X serves the forward product and the weight gradient.
+// Returns true if one set of codes of X serves the forward GEMM and the weight gradient.
 bool SharesX(const LinearRecipe& recipe) {
   return SharesCodes(recipe[LinearGemm::kForward].a, recipe[LinearGemm::kWeightGradient].b);
 }
 
-// Whether one set of codes of G serves both gradients.
+// Returns true if one set of codes of G serves both gradients.
 bool SharesG(const LinearRecipe& recipe) {
   return SharesCodes(recipe[LinearGemm::kInputGradient].a, recipe[LinearGemm::kWeightGradient].a);
 }

@@ -1,4 +1,4 @@
-// One call of DeviceLinear::Forward or DeviceLinear::Backward: linear_call.h on the device.
+// One call of DeviceLinear::Forward or DeviceLinear::Backward, as linear_call.h for Linear.
 #pragma once
 
 #include "numsim/backend/device.h"
@@ -9,13 +9,13 @@
 
 namespace numsim {
 
-// What one Forward leaves for its Backward, and the operands of its product.
+// The tensors that one Forward saves for its Backward, and the operands of the forward GEMM.
 struct DeviceLinearSaved {
   LinearShape shape;
   DeviceQuantizedMatrix x, w;
 };
 
-// Memory of the calls of a layer that nothing outlives; it stays for the next call.
+// Memory of a layer's calls whose content does not outlive a call. The memory itself is reused.
 struct DeviceLinearScratch {
   DeviceQuantizedMatrix g, g_transposed, w_transposed, x_transposed;
   DeviceArray<uint8_t> x_values;  // dequantised
@@ -23,16 +23,17 @@ struct DeviceLinearScratch {
   DeviceGemmScratch gemm;
 };
 
-// Whether Backward takes the codes of X and W that Forward made: because the recipe keeps nothing
-// else, or because it would make the same ones again, of either tensor.
+// Returns true if Backward uses the codes of X and W that Forward made, either because the recipe
+// saves nothing else or because quantising either tensor again would give the same codes.
 bool KeepsCodes(const LinearRecipe& recipe);
 
-// Bytes of what Backward reads of `kept`, or of the bf16 X in its place.
+// Returns the bytes that Backward reads of `saved`, or of the bf16 X in its place.
 size_t SavedBytes(const LinearRecipe& recipe, const DeviceLinearSaved& saved);
 
+// The operations of one call.
 class DeviceLinearCall {
  public:
-  // All arguments must outlive the call.
+  // All arguments must outlive this object.
   DeviceLinearCall(const LinearRecipe& recipe,
                    DeviceLinearSaved& saved,
                    DeviceLinearScratch& scratch,
@@ -49,7 +50,7 @@ class DeviceLinearCall {
 
   void Forward(const DeviceMatrix& x, const DeviceMatrix& w, const MutableDeviceMatrix& y);
 
-  // dx = g w and dw = g^T x, either of them only where it has data.
+  // Computes dx = g w and dw = g^T x; either one only if it has data.
   void Backward(const DeviceMatrix& g,
                 const DeviceMatrix& x,
                 const DeviceMatrix& w,
@@ -57,7 +58,7 @@ class DeviceLinearCall {
                 const MutableDeviceMatrix& dw);
 
  private:
-  // Which orders of the codes to make: that of the tensor, that of its transpose.
+  // The orders in which to write codes: that of the tensor and that of its transpose.
   struct Orders {
     bool codes = false;
     bool transposed = false;
@@ -69,12 +70,12 @@ class DeviceLinearCall {
             Orders orders,
             DeviceQuantizedMatrix& out);
 
-  // The operands of Backward. Vectors that the inner dimension runs along are the columns of the
-  // tensor: codes are made in the transposed order, which tensor cores read fastest.
+  // Return the operands of Backward. Their vectors along the inner dimension are the columns of the
+  // tensor, so codes are written in the transposed order, which tensor cores read fastest.
   DeviceGemmOperand TransposedW(const DeviceMatrix& w);
   DeviceGemmOperand TransposedG(const DeviceMatrix& g);
   DeviceGemmOperand TransposedX(const DeviceMatrix& x);
-  // X from kept codes that are not those of the weight gradient.
+  // Returns X from saved codes that the weight gradient cannot use directly.
   DeviceMatrix DequantizedX();
 
   void Multiply(LinearGemm product,

@@ -1,4 +1,5 @@
-// Which recipes run on a device. Pure rules: no device is asked (and so this is no *_device.cc).
+// The rules about which recipes run on a device. They query no device, so this file is compiled
+// even without device support and is not named *_device.cc.
 #include "numsim/base/error.h"
 #include "numsim/linear/linear_device.h"
 
@@ -15,11 +16,11 @@ bool AreBoth(const GemmRecipe& product, const char* format) {
 
 bool IsFp8(const OperandRecipe& operand) { return Is(operand, "e4m3fn") || Is(operand, "e5m2"); }
 
-// The accumulators that serve a pair of formats.
+// The accumulation modes that tensor cores support for a pair of formats.
 struct UnitRules {
-  const char* own;   // that of ForDevice
-  const char* slow;  // another, or null
-  bool library;      // also rule library
+  const char* own;   // the one that ForDevice selects
+  const char* slow;  // another one, or null
+  bool library;      // mode library is supported, too
   const char* text;  // all of them, for an Error
 };
 
@@ -29,7 +30,7 @@ constexpr UnitRules kFp8Rules{
 constexpr UnitRules kBf16Rules{"hopper-bf16", nullptr, true, "hopper-bf16, library"};
 constexpr UnitRules kFp16Rules{"hopper-fp16", nullptr, true, "hopper-fp16, library"};
 
-// Null where no tensor core takes the pair.
+// Returns the modes of the GEMM's formats, or null if no tensor core supports the pair.
 const UnitRules* RulesOf(const GemmRecipe& product) {
   if (AreBoth(product, "int8")) return &kInt8Rules;
   if (AreBoth(product, "bf16")) return &kBf16Rules;

@@ -1,4 +1,4 @@
-// The list of kinds of linear layers, with what sets each of them apart.
+// The list of kinds of linear layers and the properties that distinguish them.
 #pragma once
 
 #include <cstddef>
@@ -10,30 +10,31 @@
 
 namespace numsim {
 
+// A kind and the recipe that it stands for.
 struct LinearKindRow {
   LinearKind kind;
-  // A letter for each operand, in the order X W, G W^T, G^T X^T of the three products. The layouts
-  // are those of the operand as it enters the product.
+  // One letter per operand, in the order X W, G W^T, G^T X^T of the three GEMMs. Layouts describe
+  // the operand as it enters the GEMM.
   //   h  high precision
-  //   t  one scale            (kTensor)
-  //   r  one scale a vector   (kRow)
-  //   b  blocks of a vector   (kBlock)
-  //   s  square tiles         (kTile)
+  //   t  one scale              (kTensor)
+  //   r  one scale per vector   (kRow)
+  //   b  blocks of a vector     (kBlock)
+  //   s  square tiles           (kTile)
   std::string_view scaling;
   LinearSaves saves = LinearSaves::kInputs;
   std::string_view format = "int8";           // of quantised operands
   ScaleRule scale_rule = ScaleRule::kAbsmax;  // of quantised operands
-  bool e5m2_gradients = false;                // beside e4m3fn
-  bool delayed = false;                       // may have delayed scaling
-  size_t block = 0;                           // of b and s; 0: it has neither
+  bool e5m2_gradients = false;                // G is e5m2 by default if the others are e4m3fn
+  bool delayed = false;                       // allows delayed scaling
+  size_t block = 0;                           // default block of b and s; 0 if it has neither
 
   bool Quantised() const { return scaling.find_first_not_of('h') != std::string_view::npos; }
 };
 
-// In the order of LinearKinds().
+// Returns all rows, in the order of LinearKinds().
 std::span<const LinearKindRow> LinearKindRows();
 
-// Throws Error that lists the kinds.
+// Returns the row of a kind. Throws Error that lists the kinds.
 const LinearKindRow& FindLinearKind(std::string_view name);
 
 }  // namespace numsim

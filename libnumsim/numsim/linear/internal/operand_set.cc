@@ -19,10 +19,10 @@ constexpr Keyword<LinearOperand> kOperands[] = {
 
 struct Part {
   std::string_view name;
-  LinearOperand first, last;  // equal: one operand
+  LinearOperand first, last;  // equal for a single operand
 };
 
-// Whole tensors come first.
+// Whole tensors come first, so that Text prefers them.
 constexpr Part kParts[] = {
     {"x", LinearOperand::kForwardX, LinearOperand::kWeightGradientX},
     {"w", LinearOperand::kForwardW, LinearOperand::kInputGradientW},

@@ -10,12 +10,12 @@ namespace {
 
 constexpr int kWarp = 32;
 constexpr int kRowWords = kMmaRowBytes / 4;
-constexpr int kCols = 8;  // of a tile, either instruction
+constexpr int kCols = 8;  // columns of a tile of either instruction
 constexpr int kMmaRows = 16;
 constexpr int kWarpgroupRows = 64;
 constexpr int kWarpgroup = 128;  // threads
 
-// What a kernel computes, in words of 32 bits.
+// Arguments of a kernel. Operands are in 32-bit words.
 struct Problem {
   const uint32_t* a;
   const uint32_t* b;
@@ -45,7 +45,8 @@ __device__ void Store(const Problem& p, size_t row, size_t col, Sum sum) {
     }                                                                                         \
   };
 
-// `rest`: the scales of the operands and, for 16 bits, that both are K-major.
+// `rest` holds the scales of the operands. For 16-bit operands it also states that both are
+// K-major.
 #define NUMSIM_WGMMA(name, accumulation, constraint, shape, types, rest)                    \
   struct name {                                                                             \
     using Sum = accumulation;                                                               \
@@ -74,8 +75,8 @@ NUMSIM_WGMMA(WgmmaE4M3E5M2, float, "+f", "m64n8k32", "f32.e4m3.e5m2", ", 1, 1")
 NUMSIM_WGMMA(WgmmaE5M2E4M3, float, "+f", "m64n8k32", "f32.e5m2.e4m3", ", 1, 1")
 NUMSIM_WGMMA(WgmmaE5M2E5M2, float, "+f", "m64n8k32", "f32.e5m2.e5m2", ", 1, 1")
 
-// One warp a tile of 16 x 8. A kernel for an architecture without the instruction is empty and
-// never launched (MmaUnavailable).
+// Computes one tile of 16 x 8 per warp. On architectures without the instruction the kernel is
+// empty and never launched (see MmaUnavailable()).
 template <class Instruction, int kLeastArchitecture>
 __global__ void __launch_bounds__(kWarp) MmaKernel(Problem p) {
 #if defined(__CUDA_ARCH__)
@@ -103,7 +104,8 @@ __global__ void __launch_bounds__(kWarp) MmaKernel(Problem p) {
 #endif
 }
 
-// Rows of 32 bytes into core matrices, one word a thread and step. Rows beyond the matrix are 0.
+// Copies rows of 32 bytes into core matrices in shared memory, one word per thread and step. Rows
+// beyond the matrix become 0.
 __device__ void Stage(const uint32_t* from,
                       size_t rows,
                       size_t row0,
@@ -118,7 +120,7 @@ __device__ void Stage(const uint32_t* from,
   }
 }
 
-// One warpgroup a tile of 64 x 8.
+// Computes one tile of 64 x 8 per warpgroup.
 template <class Instruction>
 __global__ void __launch_bounds__(kWarpgroup) WgmmaKernel(Problem p) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -167,7 +169,7 @@ void LaunchWgmma(const Problem& p, cudaStream_t stream) {
 
 constexpr int kAmpere = 80, kAda = 89, kHopper = 90;
 
-// In the order of kLaunches.
+// Same order as kLaunches.
 constexpr MmaUnit kUnits[] = {
     {"mma.sync.m16n8k16 bf16 x bf16", kBf16, kBf16, false, kAmpere},
     {"mma.sync.m16n8k16 fp16 x fp16", kFp16, kFp16, false, kAmpere},

@@ -15,13 +15,13 @@
 namespace numsim {
 namespace {
 
-// Rows of a library's product, zeros beyond those that are asked for: the library takes other
-// kernels for smaller ones.
+// Number of rows of a library GEMM. Rows beyond kProbeRows are zeros; the library uses different
+// kernels for smaller GEMMs.
 constexpr size_t kLibraryRows = 64;
 constexpr size_t kStepBytes = 32;
 
-// Codes as the device wants them, in bytes; 32-bit formats are float32. `rows` >= kProbeRows, the
-// rest is zeros.
+// Returns the codes of `values` in the device's byte layout; formats of 32 bits are stored as
+// float32. The result has `rows` rows; rows beyond those of `values` are zeros.
 std::vector<uint8_t> Codes(const FormatSpec& format,
                            std::span<const float> values,
                            size_t rows,
@@ -39,7 +39,7 @@ std::vector<uint8_t> Codes(const FormatSpec& format,
   return codes;
 }
 
-// Operands and results on the device, kept from product to product.
+// Operands and results on the device, reused for every matmul.
 struct Arrays {
   DeviceArray<uint8_t> a, b;
   DeviceArray<float> out;
@@ -53,10 +53,10 @@ struct Arrays {
     const std::vector<uint8_t> codes = Codes(format, values, rows, inner);
     to.Reserve(codes.size());
     CopyToDevice<uint8_t>(codes, to.first(codes.size()), ThreadStream());
-    ThreadStream().Wait();  // `codes` ends here
+    ThreadStream().Wait();  // `codes` is destroyed here
   }
 
-  // The upper left part of a result of rows x rows.
+  // Copies the upper left kProbeRows x kProbeRows part of a rows x rows result to `part`.
   void Get(size_t rows, std::span<float> part) {
     std::vector<float> whole(rows * rows);
     CopyToHost<float>(DeviceSpan<const float>(out.data(), whole.size()), whole, ThreadStream());
@@ -93,7 +93,7 @@ DeviceUnit InstructionUnit(const MmaUnit& unit) {
   return {asked, MmaUnavailable(unit)};
 }
 
-// The library asked for `rule`.
+// Returns the device's GEMM library, called with accumulation mode `rule`.
 DeviceUnit LibraryUnit(const FormatSpec& a,
                        const FormatSpec& b,
                        const AccumulationMode& rule,
@@ -122,11 +122,11 @@ DeviceUnit LibraryUnit(const FormatSpec& a,
     arrays->Get(kRows, out);
   };
   const bool served = MultipliesOnDevice(a, b, rule);
-  return {asked, served ? "" : "the library does not multiply these here"};
+  return {asked, served ? "" : "the library does not support these operands on this device"};
 }
 
-// With the rule of a Hopper device where it is served, which also keeps the library from splitting
-// the inner dimension, else with none.
+// Returns the accumulation mode `rule` of a Hopper device if the device supports it; this also
+// prevents the library from splitting the inner dimension. Otherwise returns `library`.
 AccumulationMode RuleFor(const char* rule, const FormatSpec& a, const FormatSpec& b) {
   const AccumulationMode wanted = ParseAccumulationMode(rule);
   return MultipliesOnDevice(a, b, wanted) ? wanted : ParseAccumulationMode("library");

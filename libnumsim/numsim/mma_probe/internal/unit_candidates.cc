@@ -18,13 +18,13 @@ namespace {
 
 using Rules = std::vector<AccumulationMode>;
 
-constexpr int kFirstInner = 64;     // at most: wider steps and promotions are tried afterwards
-constexpr int kPairGroup = 32;      // of ProductOrder::kBytePairs
+constexpr int kFirstInner = 64;     // maximum of the first round; wider steps are tried afterwards
+constexpr int kPairGroup = 32;      // group size of ProductOrder::kBytePairs
 constexpr int kWideStep = 16;       // steps beyond kFirstInner are multiples of this
-constexpr size_t kTrials = 1500;    // dot products that every survivor of a round sees
-constexpr size_t kSampleDots = 24;  // on which the closest rule is sought, then
+constexpr size_t kTrials = 1500;    // dot products that every survivor of a round must match
+constexpr size_t kSampleDots = 24;  // dot products to search for the closest mode: the first pass
 constexpr size_t kFinalDots = 1000;
-constexpr size_t kFinalRules = 20;
+constexpr size_t kFinalRules = 20;  // best modes of the first pass, compared on kFinalDots
 constexpr uint64_t kOrderSeed = 0x4F52444552;
 
 uint32_t SumBits(const AccumulationMode& rule, const DotOperand& a, const DotOperand& b) {
@@ -34,19 +34,19 @@ uint32_t SumBits(const AccumulationMode& rule, const DotOperand& a, const DotOpe
   return EncodeUnrounded(plan, sum).code;
 }
 
-// One dot product that the unit has given.
+// One dot product of an answer.
 struct Trial {
   const ProbeAnswer* answer;
   size_t dot;
 };
 
-// Dot products in an order that mixes all kinds, so that a wrong rule fails early.
+// Returns dot products in an order that mixes all kinds, so that a wrong mode fails early.
 std::vector<Trial> Mixed(const std::vector<ProbeAnswer>& answers, size_t most_inner) {
   std::vector<std::pair<uint32_t, Trial>> keyed;
   for (const ProbeAnswer& answer : answers) {
     if (answer.block.inner > most_inner) continue;
     for (size_t d = 0; d < answer.block.Dots(); ++d) {
-      // What was made for a purpose comes early.
+      // Crafted dot products come early.
       const uint32_t word = RandomWord({kOrderSeed, 0}, keyed.size());
       keyed.push_back({answer.block.paired ? word / 16 : word, {&answer, d}});
     }
@@ -77,7 +77,7 @@ Rules Survivors(const Rules& rules, const TensorCore& unit, std::span<const Tria
   return left;
 }
 
-// Rules without parameters, and those of the table.
+// Returns the modes without parameters and those of AccumulationModeTable().
 Rules NamedRules() {
   Rules rules;
   for (const char* text : {"exact", "fp32", "fp64"}) rules.push_back(ParseAccumulationMode(text));
@@ -89,7 +89,7 @@ Rules NamedRules() {
   return rules;
 }
 
-// `rule` without promotion, and with every promotion in [from, to).
+// Adds `rule` with every promotion interval in [from, to) that is a multiple of its chunk.
 void AddPromoted(const AccumulationMode& rule, int from, int to, Rules& rules) {
   const int chunk = rule.chunk;
   for (int promote = (from + chunk - 1) / chunk * chunk; promote < to; promote += chunk) {
@@ -98,8 +98,8 @@ void AddPromoted(const AccumulationMode& rule, int from, int to, Rules& rules) {
   }
 }
 
-// Rules that differ within `inner` products. A step or interval of `inner` stands for all longer
-// ones.
+// Returns the modes with parameters that differ within `inner` products. A step or interval of
+// `inner` represents all longer ones.
 Rules Families(int inner) {
   Rules rules;
   for (int chunk = 1; chunk <= inner; ++chunk) {
@@ -127,7 +127,7 @@ Rules Families(int inner) {
   return rules;
 }
 
-// The rules that a survivor at `inner` products stands for at `most`.
+// Adds the modes for up to `most` products that `rule`, a survivor at `inner` products, represents.
 void Expand(const AccumulationMode& rule, int inner, int most, Rules& rules) {
   rules.push_back(rule);
   if (rule.kind == AccumulationKind::kAligned && rule.promote == 0) {
@@ -144,7 +144,7 @@ void Expand(const AccumulationMode& rule, int inner, int most, Rules& rules) {
   }
 }
 
-// Whether the table has the rule for these operands.
+// Returns true if AccumulationModeTable() lists the mode for the operands of `unit`.
 bool IsListed(const AccumulationMode& rule, const TensorCore& unit) {
   for (const AccumulationModeRow& row : AccumulationModeTable()) {
     for (const FormatEntry& format : FormatTable()) {
@@ -157,7 +157,7 @@ bool IsListed(const AccumulationMode& rule, const TensorCore& unit) {
   return false;
 }
 
-// Smaller is told first.
+// Returns the sort key of a mode; smaller keys are reported first.
 auto Rank(const AccumulationMode& rule, const TensorCore& unit) {
   const bool parameters = rule.chunk != 0;
   return std::tuple(!IsListed(rule, unit),
@@ -175,7 +175,7 @@ size_t Count(const AccumulationMode& rule, const TensorCore& unit, std::span<con
   }));
 }
 
-// The rules that agree most often, best first.
+// Returns the `keep` modes that agree most often, the best one first.
 Rules MostAgreeing(const Rules& rules,
                    const TensorCore& unit,
                    std::span<const Trial> trials,
@@ -191,7 +191,7 @@ Rules MostAgreeing(const Rules& rules,
   return best;
 }
 
-// The one that agrees most often, promotions apart.
+// Returns the mode that agrees most often, ignoring modes of `families` with promotion.
 AccumulationMode ClosestRule(Rules named,
                              const Rules& families,
                              const TensorCore& unit,
@@ -226,7 +226,7 @@ std::vector<AccumulationMode> FittingRules(const TensorCore& unit,
   const std::vector<Trial> wide = Mixed(answers, unit.inner_most);
   Rules named = NamedRules();
   Rules fits = Survivors(named, unit, wide);
-  // Where nothing was ever rounded, as with integers, thousands of rules fit: no more are wanted.
+  // If nothing was ever rounded, as with integers, thousands of modes fit; the named ones suffice.
   const auto has = [&fits](const char* text) {
     return std::find(fits.begin(), fits.end(), ParseAccumulationMode(text)) != fits.end();
   };

@@ -1,4 +1,4 @@
-// Accumulation modes, tried on what a tensor core gave.
+// Tries accumulation modes on the results of a tensor core.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,29 @@
 
 namespace numsim {
 
-// Whether the rule's dot product d of the block has the unit's bits. NaN equals NaN.
+// Returns true if dot product d of the block has the same bits in accumulation mode `rule` as in
+// the tensor core's answer. All NaNs are equal.
 bool Agrees(const AccumulationMode& rule,
             const TensorCore& unit,
             const ProbeAnswer& answer,
             size_t d);
 
-// Every rule that can be told from others by inner dimensions up to unit.inner_most and agrees on
-// all `answers`, the most telling name first: rows of the table for these operands, rules without
-// parameters, then fewer fraction bits before more. `closest` is set to the rule that agrees most
-// often on a sample where there is none.
+// Returns every accumulation mode that agrees with all `answers` and that inner dimensions up to
+// unit.inner_most can distinguish from others. The most specific names come first: modes that
+// AccumulationModeTable() lists for these operands, then modes without parameters, then fewer
+// fraction bits before more. If no mode agrees, sets `closest` (unless null) to the mode that
+// agrees most often on a sample.
 //
-// Tried are exact, fp64, fp32, the small formats, each also unfused, fp32-chunked:N for any N,
-// trunc:F,CHUNK[,PROMOTE] for F <= 40, CHUNK <= 64 or a multiple of 16, any PROMOTE, also by byte
-// pairs, and the steps of AMD's units. Where exact and fp32 fit, nothing was rounded, and only
-// named rules are tried.
+// The candidates are exact, fp64, and the formats fp32, tf32, bf16 and fp16, fused and unfused;
+// fp32-chunked:N for any N; trunc:F,CHUNK[,PROMOTE] for F <= 40, CHUNK <= 64 or a multiple of 16,
+// and any PROMOTE, also by byte pairs; and the steps of AMD's matrix cores. If both exact and fp32
+// fit, nothing was rounded, and only the modes with a name are tried.
 std::vector<AccumulationMode> FittingRules(const TensorCore& unit,
                                            const std::vector<ProbeAnswer>& answers,
                                            AccumulationMode* closest);
 
-// "trunc:13,32 (hopper-fp8-fast)": the rule and every name that the table has for it.
+// Returns the accumulation mode with every name that AccumulationModeTable() has for it, as in
+// "trunc:13,32 (hopper-fp8-fast)".
 std::string RuleWithNames(const AccumulationMode& rule);
 
 }  // namespace numsim

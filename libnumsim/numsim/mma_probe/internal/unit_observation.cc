@@ -12,23 +12,23 @@ namespace numsim {
 namespace {
 
 constexpr int kF32FractionBits = 23;
-constexpr int kMostExponent = 60;   // of products: sums stay far from infinity
-constexpr int kWideEnough = 44;     // exponents that normal operands should span
-constexpr size_t kGroupInner = 64;  // inner dimension in which positions are looked at
-constexpr size_t kMostSteps = 64;   // in which promotion is looked for
+constexpr int kMostExponent = 60;   // limit of product exponents; keeps sums far from infinity
+constexpr int kWideEnough = 44;     // range of exponents that crafted products should span
+constexpr size_t kGroupInner = 64;  // inner dimension in which positions are examined
+constexpr size_t kMostSteps = 64;   // number of steps in which promotion is searched for
 constexpr int kLeastF32Bit = -149;
-constexpr int kTinyReach = -200;  // formats whose products reach so far show the least bit
+constexpr int kTinyReach = -200;  // products must reach below 2^this to show the lowest bit
 
 float Infinity() { return std::numeric_limits<float>::infinity(); }
 
-// One product: a(at) b(at).
+// One product a * b at position `at` of a dot product.
 struct Term {
   size_t at;
   float a, b;
 };
 using SparseDot = std::vector<Term>;
 
-// Range of exponents of the powers of two that a format holds.
+// Range of the exponents of powers of two in a format.
 struct Exponents {
   int least, most;
 };
@@ -69,8 +69,8 @@ class Observer {
     return std::min(steps * unit_.inner_step, unit_.inner_most);
   }
 
-  // significand * 2^exponent at a position. The significand goes to a and is 1 or a number of two
-  // bits; negative for a negative product.
+  // Returns the product significand * 2^exponent at a position. The significand is part of the
+  // operand of a. It is 1 or a number of two bits, and negative for a negative product.
   Term Product(size_t at, int exponent, float significand = 1) const {
     const bool normal = exponent >= normal_a_.least + normal_b_.least;
     const Exponents a = normal ? normal_a_ : any_a_, b = normal ? normal_b_ : any_b_;
@@ -79,7 +79,7 @@ class Observer {
     return {at, significand * std::ldexp(1.0f, exponent - eb), std::ldexp(1.0f, eb)};
   }
 
-  // The unit's sums.
+  // Returns the unit's results for the dot products.
   std::vector<float> Sums(const std::vector<SparseDot>& dots, size_t inner) {
     std::vector<float> sums;
     for (size_t first = 0; first < dots.size(); first += kProbeRows) {
@@ -100,7 +100,7 @@ class Observer {
   }
   float Sum(const SparseDot& dot) { return Sums({dot}, inner_)[0]; }
 
-  // The i-th position of a step, as far as a step is known.
+  // Returns the i-th position of the first step if it is known, otherwise i.
   size_t At(size_t i) const { return i < seen_.together.size() ? seen_.together[i] : i; }
 
   void SeeGroups();
@@ -116,13 +116,14 @@ class Observer {
   const TensorCore& unit_;
   std::vector<ProbeAnswer>& log_;
   Exponents normal_a_{}, normal_b_{}, any_a_{}, any_b_{};
-  int top_ = 0, bottom_ = 0;  // exponents of products that are used
+  int top_ = 0, bottom_ = 0;  // largest and smallest exponent of crafted products
   size_t inner_ = 0;
   UnitObservations seen_;
 };
 
-// M at 0, -M at j and the smallest products elsewhere [FPRev]: those that meet M or -M alone are
-// lost. All j that share a step leave the same number of them.
+// Puts M at position 0, -M at j and the smallest products elsewhere [FPRev]. Small products that
+// are added while only one of M and -M is part of the sum are lost. All j of the same step leave
+// the same number of small products.
 void Observer::SeeGroups() {
   std::vector<SparseDot> dots;
   for (size_t j = 1; j < inner_; ++j) {
@@ -139,13 +140,13 @@ void Observer::SeeGroups() {
   for (const float sum : sums) ++sizes[sum];
   const float all = static_cast<float>(inner_ - 2);
   const bool lost = std::ldexp(sums[0], -bottom_) != all || sums.back() != sums[0];
-  if (!lost) return;  // nothing is ever lost beside M
+  if (!lost) return;  // no small product is ever lost beside M
   ++sizes[sums[0]];   // position 0 itself
   seen_.together = {0};
   for (size_t j = 1; j < inner_; ++j) {
     if (sums[j - 1] == sums[0]) seen_.together.push_back(j);
   }
-  std::map<size_t, size_t> steps;  // of a size
+  std::map<size_t, size_t> steps;  // number of steps per size
   for (const auto& [sum, size] : sizes) ++steps[size];
   auto most = steps.begin();
   for (auto step = steps.begin(); step != steps.end(); ++step) {
@@ -154,7 +155,7 @@ void Observer::SeeGroups() {
   seen_.chunk = most->first;
 }
 
-// 2^top + 2^(top - i) - 2^top.
+// Sums 2^top + 2^(top - i) - 2^top.
 void Observer::SeeKeptBits() {
   std::vector<SparseDot> dots;
   for (int i = 1; top_ - i >= bottom_; ++i) {
@@ -176,7 +177,7 @@ std::optional<CutDirection> DirectionOf(bool positive_grows, bool negative_grows
   return positive_grows ? CutDirection::kUp : CutDirection::kTowardZero;
 }
 
-// Three quarters of the last kept bit beside 2^top.
+// Adds three quarters of the last kept bit to 2^top.
 void Observer::SeeCut() {
   const int exponent = top_ - *seen_.kept_bits - 2;
   if (seen_.kept_bits_at_least || exponent < bottom_) return;
@@ -189,7 +190,7 @@ void Observer::SeeCut() {
   seen_.cut = DirectionOf(positive, negative);
 }
 
-// 2^top + 2^top + 2^(top - i): a sum of i + 1 fraction bits.
+// Sums 2^top + 2^top + 2^(top - i), which needs i + 1 fraction bits.
 void Observer::SeeResultBits() {
   std::vector<SparseDot> dots;
   for (int i = 0; i < kF32FractionBits && top_ - i >= bottom_; ++i) {
@@ -205,7 +206,7 @@ void Observer::SeeResultBits() {
   seen_.result_bits = bits;
 }
 
-// A sum halfway between two of that many bits, the lower one odd.
+// Makes a sum halfway between two neighbours of result_bits fraction bits, the lower one odd.
 void Observer::SeeResultCut() {
   const int bits = *seen_.result_bits;
   if (*seen_.kept_bits < bits || top_ - bits < bottom_) return;
@@ -220,8 +221,9 @@ void Observer::SeeResultCut() {
   seen_.result_cut = DirectionOf(positive, negative);
 }
 
-// A truncating step drops 1.5 * 2^(top - 24) beside 2^top, a float32 addition rounds it up. Where
-// every step rounds to nearest it drops 2^(top - 24) twice, but not their sum.
+// Adds 1.5 * 2^(top - 24) to 2^top. A truncating step drops it, and a float32 addition rounds it
+// up. If every step rounds to nearest, adding 2^(top - 24) twice has no effect, but adding the sum
+// of both does.
 void Observer::SeePromotion() {
   if (top_ - 25 < bottom_) return;
   const size_t step = seen_.chunk.value_or(1);
@@ -243,13 +245,14 @@ void Observer::SeePromotion() {
     dots.push_back({Product(0, top_), Product(t, top_ - 24), Product(t + 1, top_ - 24)});
   }
   sums = Sums(dots, RoundedUp(inner_ + 1));
-  if (sums[0] != std::ldexp(1.0f, top_) || other(sums[1])) return;  // steps of more than one
+  if (sums[0] != std::ldexp(1.0f, top_) || other(sums[1])) return;  // a step has several products
   first = std::find_if(sums.begin(), sums.end(), other);
   if (first != sums.end()) seen_.promotion = static_cast<size_t>(first - sums.begin()) + 1;
 }
 
-// s * 2^x + 2^(...) - s * 2^x, where s is the least operand: aligned under its own exponent it
-// leaves room for as many bits more as s lies below the least normal.
+// Sums s * 2^x + t - s * 2^x, where s is the smallest subnormal operand and t is the lowest bit
+// that is kept beside a product as small as s * 2^x. If s is aligned by its own exponent, t
+// survives. If s is aligned by the minimum exponent of the format, t is lost.
 void Observer::SeeSubnormals() {
   const int below = normal_a_.least - any_a_.least;
   if (below < 1) return;
@@ -269,7 +272,8 @@ void Observer::SeeSubnormals() {
       Sum({least, small, {At(2), -least.a, least.b}}) == std::ldexp(1.0f, exponent);
 }
 
-// 2^-150 + 2^-151 + ... + 2^-n + 2^-n is 2^-149, unless a truncating unit drops the last ones.
+// Sums 2^-150 + 2^-151 + ... + 2^-n + 2^-n = 2^-149. A truncating unit that drops the last terms
+// gives 0.
 void Observer::SeeLeastBit() {
   if (!seen_.chunk || normal_a_.least + normal_b_.least > kTinyReach) return;
   if (seen_.result_cut != CutDirection::kTowardZero) return;

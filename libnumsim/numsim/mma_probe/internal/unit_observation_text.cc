@@ -1,4 +1,4 @@
-// Observations in words.
+// Describes observations in words.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -39,10 +39,10 @@ std::string PositionsText(const std::vector<size_t>& positions) {
 }
 
 std::string SubnormalText(const UnitObservations& seen) {
-  if (*seen.flushes_subnormals) return "count as zero";
-  if (!seen.normalises_subnormals) return "kept";
-  return *seen.normalises_subnormals ? "kept, aligned by their own exponents"
-                                     : "kept, aligned under the format's least exponent";
+  if (*seen.flushes_subnormals) return "treated as zero";
+  if (!seen.normalises_subnormals) return "preserved";
+  return *seen.normalises_subnormals ? "preserved, aligned by their own exponents"
+                                     : "preserved, aligned by the format's minimum exponent";
 }
 
 }  // namespace
@@ -64,15 +64,15 @@ std::vector<std::string> ObservationLines(const UnitObservations& seen) {
         fmt::format("{}{}", *seen.result_bits, Cut(seen.result_cut, "the rest")));
   }
   if (!seen.together.empty()) {
-    add("positions that meet position 0 first", PositionsText(seen.together));
+    add("positions added in one step with position 0", PositionsText(seen.together));
   }
-  if (seen.chunk) add("products of most steps", fmt::format("{}", *seen.chunk));
+  if (seen.chunk) add("products per step", fmt::format("{}", *seen.chunk));
   if (seen.promotion) {
-    add("added with another rounding", fmt::format("from position {} on", *seen.promotion));
+    add("added with a different rounding", fmt::format("from position {} on", *seen.promotion));
   }
   if (seen.flushes_subnormals) add("subnormal operands", SubnormalText(seen));
   if (seen.least_bit) {
-    add("least bit of a sum",
+    add("lowest bit of a sum",
         fmt::format("2^{}{}", *seen.least_bit, seen.least_bit_at_most ? " or less" : ""));
   }
   for (const uint32_t bits : seen.nans) {

@@ -51,7 +51,7 @@ AttentionLayer<T>::AttentionLayer(LinearFactory<T>& linears,
   }
 }
 
-// In place; `inverse` for gradients.
+// Rotates queries and keys in place; with `inverse`, back-propagates through the rotation.
 template <typename T>
 void AttentionLayer<T>::Rotate(const Pass<T>& pass,
                                bool inverse,
@@ -108,7 +108,7 @@ void AttentionLayer<T>::Backward(const Pass<T>& pass,
   const MatrixSpan<T> qkv_gradient = scratch.qkv.Resize(g.rows, 3 * width);
   const MatrixSpan<T> dq = qkv_gradient.Columns(0, width);
   const MatrixSpan<T> dk = qkv_gradient.Columns(width, width);
-  // A norm's gradient is not written over the gradient that it comes from.
+  // A norm's input gradient must not overwrite the gradient of its output.
   const bool norm = options_.qk_norm.has_value();
   const MatrixSpan<T> query_gradient = norm ? scratch.query.Resize(g.rows, width) : dq;
   const MatrixSpan<T> key_gradient = norm ? scratch.key.Resize(g.rows, width) : dk;

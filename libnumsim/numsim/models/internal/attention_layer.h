@@ -12,25 +12,27 @@ namespace numsim {
 
 struct AttentionOptions {
   size_t width = 0, heads = 0;
-  size_t length = 0;  // longest sequence
+  size_t length = 0;  // maximum sequence length
   bool causal = true;
-  bool rotary = false;  // rotary positions of queries and keys [RoPE]
+  bool rotary = false;  // rotary positions for queries and keys [RoPE]
   double rope_base = 10000;
   bool biases = false;
-  std::optional<NormOptions> qk_norm{};  // of each head's queries and keys [QKNorm]; size: head_dim
+  std::optional<NormOptions> qk_norm{};  // per head of queries and keys [QKNorm]; size: head_dim
   Initial qkv{}, out{};
 };
 
-// Gradients that live within one Backward. Layers of one shape may share it.
+// Scratch memory for gradients, used only within one Backward. Layers of the same shape may share
+// it.
 template <typename T>
 struct AttentionScratch {
   explicit AttentionScratch(Place place) : core(place), qkv(place), query(place), key(place) {}
   Buffer<T> core, qkv, query, key;
 };
 
-// y = out(attention(rotate(norm(q)), rotate(norm(k)), v)) with (q | k | v) = qkv(x).
-// Linear layers: NAME.qkv (width -> 3 width), NAME.out. Norms: NAME.query_norm, NAME.key_norm.
-// Points: those of these layers, and NAME.core, what attention puts out.
+// Computes y = out(attention(rotate(norm(q)), rotate(norm(k)), v)) with (q | k | v) = qkv(x). The
+// linear layers are NAME.qkv (width -> 3 width) and NAME.out; the norms are NAME.query_norm and
+// NAME.key_norm. The tensor names are those of these layers, and NAME.core for the attention output
+// before the output projection.
 template <typename T>
 class AttentionLayer {
  public:
@@ -38,11 +40,11 @@ class AttentionLayer {
                  const std::string& name,
                  const AttentionOptions& options);
 
-  // x, y: batch * length x width, contiguous; they do not overlap. The caller keeps x as it is
-  // until Backward. Requires length <= options.length.
+  // Computes y. x and y are batch * length x width, contiguous, and do not overlap. The caller must
+  // leave x unchanged until Backward. Requires length <= options.length.
   void Forward(const Pass<T>& pass, In<T> x, size_t batch, size_t length, MatrixSpan<T> y);
-  // Writes the gradients of the parameters and dx, which does not overlap g. g may be changed by an
-  // observer. Of the last Forward; once.
+  // Writes dx and the gradients of the parameters for the last Forward. dx must not overlap g. An
+  // observer may change g. May be called once per Forward.
   void Backward(const Pass<T>& pass,
                 MatrixSpan<T> g,
                 MatrixSpan<T> dx,
@@ -57,9 +59,9 @@ class AttentionLayer {
   LinearLayer<T>& qkv_linear_;
   std::optional<NormLayer<T>> query_norm_, key_norm_;
   LinearLayer<T>& out_linear_;
-  Buffer<T> cosines_, sines_;  // of all positions
+  Buffer<T> cosines_, sines_;  // for all positions
   Buffer<T> qkv_, log_sums_, core_;
-  MatrixSpan<T> query_, key_;  // as attention takes them: in qkv_, or what the norms put out
+  MatrixSpan<T> query_, key_;  // the inputs of attention: parts of qkv_, or the norms' outputs
 };
 
 }  // namespace numsim

@@ -17,19 +17,19 @@
 namespace numsim {
 namespace {
 
-// Of t: as [OpenCLIP] has them.
+// Initial temperature and maximum of e^t, as in [OpenCLIP].
 constexpr double kFirstTemperature = 0.07;
 constexpr double kLargestFactor = 100;
 
-// Of the products of embeddings: one fused multiply-add after another.
+// Accumulation mode of the matmuls of embeddings: sequential float32 fused multiply-adds.
 constexpr AccumulationMode kFloat32Sums{.kind = AccumulationKind::kFormat, .format = kFp32};
 
-// Deviation 1 / sqrt(of).
+// Returns standard deviation 1 / sqrt(of).
 Initial RootOf(size_t of) {
   return {.deviation = static_cast<float>(1 / std::sqrt(static_cast<double>(of)))};
 }
 
-// What both towers share.
+// Returns the settings that both towers share.
 TransformerConfig TransformerOf(const ModelConfig& config) {
   return {.norm = NormKind::kLayer,
           .mlp = MlpKind::kGelu,
@@ -96,7 +96,7 @@ TransformerConfig TextOf(const ModelConfig& config) {
   return blocks;
 }
 
-// From the row of a tower to a vector of norm 1 in the common space, and back.
+// Projects a tower's rows to vectors of norm 1 in the common space, and back-propagates through it.
 template <typename T>
 class Projection {
  public:
@@ -122,8 +122,9 @@ class Projection {
     UnitNorm<T>(projected, inverse_.Resize(rows.rows, 1), unit);
   }
 
-  // From the gradients of the logits, own rows against `other` and other's rows against own;
-  // returns that of the rows. The two are N x N.
+  // Returns the gradient of the tower's rows. `of_own` is the gradient of the logits whose rows are
+  // this tower's examples, `of_other` that of the logits whose rows are the other tower's examples;
+  // both are N x N. `other` holds the unit vectors of the other tower.
   MatrixSpan<T> Backward(const Pass<T>& pass, In<T> of_own, In<T> of_other, In<T> other) {
     const size_t rows = other.rows;
     const MatrixSpan<T> unit = unit_gradient_.Resize(rows, embedding_);
@@ -191,12 +192,12 @@ class ClipModel final : public LayeredModel<T> {
   TextTower<T> text_;
   Projection<T> text_projection_;
   Parameter<T>& logit_scale_;
-  std::vector<int32_t> own_pairs_;  // the right column of each row, on the host
+  std::vector<int32_t> own_pairs_;  // index of the matching column per row, on the host
   IndexColumn targets_, concepts_;
   Buffer<T> logits_, gradient_;
 };
 
-// The partner of a row of logits has its own number, among images and among captions.
+// Sets the matching column of row i to i, in both halves of the logits.
 template <typename T>
 void ClipModel<T>::KeepTargets(const Batch& batch) {
   const size_t pairs = batch.examples;

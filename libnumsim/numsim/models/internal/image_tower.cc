@@ -99,7 +99,7 @@ MatrixSpan<T> ImageTower<T>::Forward(const Pass<T>& pass,
   patches_linear_.Forward(pass, patches, projected);
   const MatrixSpan<T> stream =
       blocks_.Forward(pass, Embed(pass, projected), count, options_.Rows());
-  // The norm works row by row, so one row is all that it has to see.
+  // The norm works row by row, so only the class token's row is normalised.
   const MatrixSpan<T> taken = activations_.taken.Resize(count, options_.blocks.width);
   {
     const TimedPart timed(pass.profile, StepPhase::kEmbedding);

@@ -1,12 +1,13 @@
-// A vision transformer without its head [ViT]: from images to one vector each.
+// A vision transformer without its head [ViT]. It maps each image to one vector.
 //
-// Linear layer P.patches; parameters P.class_token, P.positions, of the norms and of P.blocks
-// (transformer.h), with P the prefix and its dot, or nothing. Points, as activations in this order:
-//   P.patches      the patches, projected
-//   P.embedding    class token and patches, with positions
-//   P.pre_norm     where there is one: what enters the first block
-//   P.blocks.N...  of the transformer
-//   P.final_norm   the class token's row behind the last block, normalised
+// With P the prefix including its dot (or empty), the linear layer is P.patches; the parameters are
+// P.class_token, P.positions, and those of the norms and of P.blocks (transformer.h). The tensor
+// names, for activations in this order:
+//   P.patches      the projected patches
+//   P.embedding    class token and patches, with positions added
+//   P.pre_norm     if there is a pre-norm: the input of the first block
+//   P.blocks.N...  tensors of the transformer
+//   P.final_norm   the class token's row after the last block, normalised
 #pragma once
 
 #include <optional>
@@ -21,30 +22,32 @@ struct ImageTowerOptions {
   size_t image = 0, channels = 0, patch = 0;  // images are image x image; patch divides image
   bool patch_bias = false;
   bool pre_norm = false;     // a LayerNorm before the first block [OpenCLIP]
-  TransformerConfig blocks;  // its length is taken from the images
+  TransformerConfig blocks;  // `length` is ignored; it follows from the image size
   Initial patches, class_token, positions;
 
-  // Patches of an image, and the class token.
+  // Returns the number of patches of an image plus one for the class token.
   size_t Rows() const { return (image / patch) * (image / patch) + 1; }
 };
 
 template <typename T>
 class ImageTower {
  public:
-  // `prefix`: "" or "image.". The projection of patches is an edge layer of `linears`.
+  // `prefix` is "" or "image.". The patch projection is an edge layer of `linears`.
   ImageTower(LinearFactory<T>& linears,
              const std::string& prefix,
              const ImageTowerOptions& options);
 
-  // images: image x image x channels values for each of `count` images, channels last. Returns
-  // count x width, in memory of this tower that stays until the next Forward.
+  // Returns count x width. `images` holds image x image x channels values for each of `count`
+  // images, channels last. The result lies in memory of this tower and is valid until the next
+  // Forward.
   MatrixSpan<T> Forward(const Pass<T>& pass, std::span<const float> images, size_t count);
-  // Writes the gradients of all parameters from g, that of what the last Forward returned; once. g
-  // may be changed by an observer.
+  // Writes the gradients of all parameters, given the gradient g of the last Forward's result. An
+  // observer may change g. May be called once per Forward.
   void Backward(const Pass<T>& pass, MatrixSpan<T> g);
 
  private:
-  // Images to rows of patches, those to what enters the first block, and its gradient.
+  // Cut converts images to rows of patches. Embed converts projected patches to the input of the
+  // first block; EmbedBackward takes the gradient of that input.
   MatrixSpan<T> Cut(const Pass<T>& pass, std::span<const float> images, size_t count);
   MatrixSpan<T> Embed(const Pass<T>& pass, In<T> projected);
   void EmbedBackward(const Pass<T>& pass, MatrixSpan<T> g);
@@ -53,7 +56,7 @@ class ImageTower {
     explicit Activations(Place place);
     Buffer<T> images, patches, projected, embedded, taken;
   };
-  struct Gradients {  // they live within one Backward
+  struct Gradients {  // used only within one Backward
     explicit Gradients(Place place);
     Buffer<T> taken, stream, embedded, projected;
   };

@@ -17,7 +17,7 @@ double Deviation(const ModelConfig& config) {
   return config.initial_deviation > 0 ? config.initial_deviation : kDeviation;
 }
 
-// As the comment on ModelConfig::hidden says.
+// Returns ModelConfig::hidden or its default.
 size_t HiddenOf(const ModelConfig& config) {
   if (config.hidden != 0) return config.hidden;
   if (config.kind == ModelKind::kGpt) return 4 * config.width;
@@ -100,7 +100,7 @@ class LanguageModel final : public LayeredModel<T> {
   NormLayer<T> final_norm_;
   LinearLayer<T>& head_;
   IndexColumn targets_;
-  Buffer<T> logits_;  // Backward turns them into their gradient
+  Buffer<T> logits_;  // Backward overwrites them with their gradient
   Buffer<T> normed_gradient_, stream_gradient_;
 };
 

@@ -1,4 +1,4 @@
-// The linear layers of a model: made one after another, each in its precision, and owned.
+// A factory that constructs the linear layers of a model, each in its precision, and owns them.
 #pragma once
 
 #include <deque>
@@ -12,39 +12,39 @@
 
 namespace numsim {
 
-// A linear layer as its model asks for it; what it computes in is not the model's choice.
+// A model's specification of a linear layer, except its precision, which LinearPrecision decides.
 struct LinearPlan {
   size_t in = 0, out = 0;
   bool bias = false;
   Initial weight{};
-  size_t rows = 1;    // rows of x that one example makes, at most: ForwardFlops counts by it
-  bool edge = false;  // a first or last one (LinearPrecision::first_last_high)
+  size_t rows = 1;    // maximum number of rows of x per example, for ForwardFlops
+  bool edge = false;  // a first or last layer (LinearPrecision::first_last_high)
 };
 
 template <typename T>
 class LinearFactory {
  public:
-  // `parameters` must live as long.
+  // `parameters` must outlive the factory.
   LinearFactory(ParameterList<T>& parameters, const LinearPrecision& precision);
   LinearFactory(const LinearFactory&) = delete;
   LinearFactory& operator=(const LinearFactory&) = delete;
 
   ParameterList<T>& parameters() { return parameters_; }
 
-  // The layer, numbered in the order of these calls, at an address that stays. Throws Error as
-  // MakeLinearRecipe does.
+  // Returns a new layer, numbered in the order of these calls. Its address does not change. Throws
+  // Error as MakeLinearRecipe does.
   LinearLayer<T>& Make(const std::string& name, const LinearPlan& plan);
 
-  // After the last Make: throws Error "linear.override 'PATTERN' names no layer; there are: ..."
-  // when there is an override that names none.
+  // Throws Error "linear.override 'PATTERN' names no layer; there are: ..." if an override matches
+  // no layer. To be called after the last Make.
   void CheckOverrides() const;
 
-  // The names, in order.
+  // Returns the names of all layers, in order.
   std::vector<std::string> Names() const;
-  // The precision of each, in the same order.
+  // Returns the options of each layer, in the same order.
   const std::vector<LinearOptions>& Precisions() const { return precisions_; }
-  // As Model's: of the layers that have a state; by name. An Error leaves the states that came
-  // before it restored.
+  // SaveState, RestoreState and ForwardFlops implement the functions of Model with the same names.
+  // If RestoreState throws, the states before the offending one have been restored.
   std::vector<NamedState> SaveState() const;
   void RestoreState(const std::vector<NamedState>& states);
   double ForwardFlops(size_t examples) const;
@@ -57,7 +57,8 @@ class LinearFactory {
   double flops_ = 0;                       // of one example
 };
 
-// A model whose linear layers one maker made: what Model asks of linear layers, answered by it.
+// A model whose linear layers come from one factory, which implements Model's functions about
+// linear layers.
 template <typename T>
 class LayeredModel : public Model<T> {
  public:

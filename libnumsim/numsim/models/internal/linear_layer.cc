@@ -10,7 +10,7 @@
 namespace numsim {
 namespace {
 
-// Layers of a model that have random draws of their own.
+// Maximum number of linear layers in a model; each step uses a random stream per layer.
 constexpr size_t kMaxLayers = 4096;
 
 std::optional<LinearGemm> ProductOf(LinearOp step) {
@@ -26,7 +26,8 @@ std::optional<LinearGemm> ProductOf(LinearOp step) {
   }
 }
 
-// Times the operations of a layer and hands its codes and products on.
+// Times the operations of a layer, and reports its quantised operands and GEMMs to the pass
+// observer.
 class LayerObserver : public LinearObserver {
  public:
   LayerObserver(const Pass<float>& pass, std::string_view layer) : pass_(pass), layer_(layer) {}

@@ -14,16 +14,17 @@ struct LinearLayerOptions {
   size_t in = 0, out = 0;
   bool bias = false;
   Initial weight;
-  // The recipe of the products (linear/linear_recipe.h). float64 layers take no notice of it: all their
-  // products are float64, which makes a model of double the shadow of the same model of float.
+  // The recipe of the GEMMs (linear/linear_recipe.h). Layers of double ignore it and compute all
+  // GEMMs in float64, which makes a model of double the float64 reference run of the same model of
+  // float.
   LinearOptions precision;
 };
 
 template <typename T>
 class LinearLayer {
  public:
-  // Adds NAME.weight (out x in) and NAME.bias to the list. `number` tells layers of a model apart
-  // in their random draws. Throws Error as MakeLinearRecipe does.
+  // Adds NAME.weight (out x in) and, with `bias`, NAME.bias to the list. `number` distinguishes the
+  // random bits of the model's layers. Throws Error as MakeLinearRecipe does.
   LinearLayer(ParameterList<T>& parameters,
               std::string name,
               const LinearLayerOptions& options,
@@ -32,14 +33,14 @@ class LinearLayer {
   const std::string& name() const { return name_; }
   const LinearRecipe& recipe() const { return linear_.recipe(); }
 
-  // x: tokens x in, y: tokens x out, contiguous. x has to stay as it is until Backward. Shows y at
-  // point name().
+  // Computes y. x is tokens x in, y is tokens x out, both contiguous. The caller must leave x
+  // unchanged until Backward. The observer sees y as tensor name().
   void Forward(const Pass<T>& pass, In<T> x, MatrixSpan<T> y);
-  // Shows g (and lets it be changed) at point name(), then writes the gradients of the parameters
-  // and dx, without data: not wanted. g is contiguous.
+  // Shows the contiguous g to the observer as tensor name(), which may change it, then writes dx
+  // and the gradients of the parameters. A dx without data is not computed.
   void Backward(const Pass<T>& pass, MatrixSpan<T> g, MatrixSpan<T> dx);
 
-  // State of delayed scaling; empty without. As Linear's.
+  // The delayed-scaling state, as for Linear; empty without delayed scaling.
   std::vector<float> SaveState() const { return linear_.SaveState(); }
   void RestoreState(std::span<const float> state) { linear_.RestoreState(state); }
 
@@ -49,10 +50,10 @@ class LinearLayer {
   std::string name_;
   size_t number_;
   Parameter<T>* weight_;
-  Parameter<T>* bias_;  // nullptr: none
-  Linear linear_;       // float
+  Parameter<T>* bias_;  // nullptr if there is no bias
+  Linear linear_;       // for float
   LinearSaved saved_;
-  MatrixSpan<const T> x_;  // double
+  MatrixSpan<const T> x_;  // for double
 };
 
 }  // namespace numsim

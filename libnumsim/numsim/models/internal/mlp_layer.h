@@ -1,4 +1,4 @@
-// The MLP of a transformer's block, forward and backward.
+// The MLP of a transformer block, forward and backward.
 #pragma once
 
 #include <cstdint>
@@ -16,31 +16,31 @@ enum class MlpKind : uint8_t {
 struct MlpOptions {
   MlpKind kind = MlpKind::kSwiglu;
   size_t width = 0, hidden = 0;
-  size_t rows = 0;  // that one example makes, at most
+  size_t rows = 0;  // maximum number of rows of x per example
   bool biases = false;
-  Initial up{}, down{};  // `up`: of the gate too
+  Initial up{}, down{};  // `up` also applies to the gate
 };
 
-// Gradients that live within one Backward. Layers of one shape may share it.
+// Scratch memory for gradients, used only within one Backward. Layers of the same shape may share
+// it.
 template <typename T>
 struct MlpScratch {
   explicit MlpScratch(Place place) : hidden(place), up(place) {}
   Buffer<T> hidden, up;
 };
 
-// Linear layers: kSwiglu NAME.gate_up (width -> 2 hidden, the gate's columns first), kGelu NAME.up
-// (width -> hidden); NAME.down (hidden -> width). Points: those of these layers, and NAME.hidden,
-// what the activation puts out.
+// The MLP. Its linear layers are NAME.gate_up for kSwiglu (width -> 2 hidden, the gate's columns
+// first) or NAME.up for kGelu (width -> hidden), and NAME.down (hidden -> width). The tensor names
+// are those of these layers, and NAME.hidden for the output of the activation function.
 template <typename T>
 class MlpLayer {
  public:
   MlpLayer(LinearFactory<T>& linears, const std::string& name, const MlpOptions& options);
 
-  // x, y: rows x width, contiguous; they do not overlap. The caller keeps x as it is until
-  // Backward.
+  // Computes y. x and y are rows x width, contiguous, and do not overlap. The caller must leave x
+  // unchanged until Backward.
   void Forward(const Pass<T>& pass, In<T> x, MatrixSpan<T> y);
-  // Writes the gradients of the parameters and dx, which does not overlap g. g may be changed by an
-  // observer.
+  // Writes dx and the gradients of the parameters. dx must not overlap g. An observer may change g.
   void Backward(const Pass<T>& pass, MatrixSpan<T> g, MatrixSpan<T> dx, MlpScratch<T>& scratch);
 
  private:

@@ -9,8 +9,8 @@
 namespace numsim {
 namespace {
 
-// Of a linear layer with that many inputs: the variance of draws between +-1/sqrt(inputs), with
-// which [MXInstability] starts.
+// Returns the distribution for a linear layer with this number of inputs. Its variance is that of
+// the uniform distribution on +-1/sqrt(inputs), which [MXInstability] uses.
 Initial WeightOf(size_t inputs) {
   return {.deviation = static_cast<float>(1 / std::sqrt(3 * static_cast<double>(inputs)))};
 }
@@ -43,7 +43,7 @@ struct ResidualMlp<T>::Block {
   std::string name;
   std::optional<NormLayer<T>> norm;
   MlpLayer<T> mlp;
-  Buffer<T> stream;  // behind the block
+  Buffer<T> stream;  // the residual stream after the block
 };
 
 template <typename T>
@@ -117,7 +117,7 @@ void ResidualMlp<T>::BlockBackward(const Pass<T>& pass, Block& block, MatrixSpan
   const MatrixSpan<T> normed = normed_gradient_.Resize(g.rows, g.cols);
   pass.Observe(block.name, TensorRole::kGradient, g);
   {
-    // A copy: observers of the branch may change its gradient.
+    // A copy, because observers of the branch may change its gradient.
     const TimedPart timed(pass.profile, StepPhase::kResidual);
     Copy<T>(g, branch);
   }

@@ -1,11 +1,11 @@
-// Residual MLP: a stream that passes through blocks of an MLP each.
+// A residual MLP: a residual stream that passes through blocks, each containing an MLP.
 //
-//   x = P.input(x)                                     where inputs are not the width
+//   x = P.input(x)                                     if inputs != width
 //   x = x + P.blocks.N.mlp(P.blocks.N.norm(x))         for each block; without `norms`: mlp(x)
-//   x = P.head(x)                                      where inputs are not the width
-// with P the prefix and its dot, or nothing. Points, as activations in the order of this list:
-// P.input, P.blocks.N.norm, the points of P.blocks.N.mlp (mlp_layer.h), P.blocks.N (the stream
-// behind the block), P.head.
+//   x = P.head(x)                                      if inputs != width
+// P is the prefix including its dot, or empty. The tensor names, for activations in this order:
+// P.input, P.blocks.N.norm, those of P.blocks.N.mlp (mlp_layer.h), P.blocks.N (the stream after the
+// block), P.head.
 #pragma once
 
 #include <deque>
@@ -19,7 +19,7 @@ namespace numsim {
 
 struct ResidualMlpOptions {
   size_t layers = 0, width = 0, hidden = 0;
-  size_t inputs = 0;   // features of an example, and as many results
+  size_t inputs = 0;   // features per example, and also the number of outputs
   bool norms = false;  // a LayerNorm before each MLP
   bool biases = false;
   double norm_epsilon = 1e-5;
@@ -28,17 +28,18 @@ struct ResidualMlpOptions {
 template <typename T>
 class ResidualMlp {
  public:
-  // Weights of linear layers start with deviation 1 / sqrt(3 inputs).
+  // The weights of linear layers initially have deviation 1 / sqrt(3 inputs).
   ResidualMlp(LinearFactory<T>& linears,
               const std::string& prefix,
               const ResidualMlpOptions& options);
   ~ResidualMlp();
 
-  // x: rows x inputs, contiguous; the caller keeps it as it is until Backward. Returns as many
-  // results, in memory of this object that stays until the next Forward.
+  // Returns the outputs, with the shape of x. x is rows x inputs, contiguous, and the caller must
+  // leave it unchanged until Backward. The result lies in memory of this object and is valid until
+  // the next Forward.
   MatrixSpan<T> Forward(const Pass<T>& pass, MatrixSpan<T> x);
-  // Writes the gradients of all parameters from g, that of what the last Forward returned; once. g
-  // is overwritten.
+  // Writes the gradients of all parameters, given the gradient g of the last Forward's result.
+  // Overwrites g. May be called once per Forward.
   void Backward(const Pass<T>& pass, MatrixSpan<T> g);
 
  private:
@@ -51,9 +52,9 @@ class ResidualMlp {
   void BlockBackward(const Pass<T>& pass, Block& block, MatrixSpan<T> g);
 
   ResidualMlpOptions options_;
-  LinearLayer<T>* input_;  // nullptr: none
+  LinearLayer<T>* input_;  // nullptr if inputs == width
   std::deque<Block> blocks_;
-  LinearLayer<T>* head_;  // nullptr: none
+  LinearLayer<T>* head_;  // nullptr if inputs == width
   Buffer<T> embedded_, results_;
   Buffer<T> branch_gradient_, normed_gradient_, stream_gradient_;
   MlpScratch<T> mlp_gradients_;

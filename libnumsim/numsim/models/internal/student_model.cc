@@ -30,7 +30,8 @@ class Teacher {
         linears_(parameters_, Float32()),
         mlp_(linears_, "teacher.", ShapeOf(config, false)) {}
 
-  // In memory of the teacher. Nobody sees its tensors, and its time is that of the data.
+  // Returns the teacher's outputs, in memory of the teacher. Observers do not see its tensors, and
+  // its time is counted as data.
   In<T> Answer(const Pass<T>& pass, MatrixSpan<T> x) {
     const TimedPart timed(pass.profile, StepPhase::kData);
     return mlp_.Forward(Pass<T>{}, x);
@@ -66,7 +67,7 @@ class StudentModel final : public LayeredModel<T> {
   Teacher<T> teacher_;
   ResidualMlp<T> student_;
   Buffer<T> inputs_, gradient_;
-  In<T> answers_, results_;  // in memory of teacher and student
+  In<T> answers_, results_;  // in memory of the teacher and the student
 };
 
 template <typename T>

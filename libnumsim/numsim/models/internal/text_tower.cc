@@ -42,7 +42,7 @@ MatrixSpan<T> TextTower<T>::Forward(const Pass<T>& pass,
   length_ = length;
   const MatrixSpan<T> embedded = embedding_.Forward(pass, tokens, length);
   const MatrixSpan<T> stream = blocks_.Forward(pass, embedded, ends.size(), length);
-  // The norm works row by row, so one row is all that it has to see.
+  // The norm works row by row, so only the end tokens' rows are normalised.
   const MatrixSpan<T> taken = taken_.Resize(ends.size(), width_);
   {
     const TimedPart timed(pass.profile, StepPhase::kEmbedding);

@@ -1,7 +1,7 @@
-// A causal text transformer without its head [CLIP]: from sequences to one vector each.
+// A causal text transformer without its head [CLIP]. It maps each sequence to one vector.
 //
-// Points and parameters: P.embedding (embedding_layer.h), P.blocks.N... (transformer.h) and
-// P.final_norm, the row of each sequence's end token behind the last block, normalised.
+// Tensors and parameters are named P.embedding (embedding_layer.h), P.blocks.N... (transformer.h)
+// and P.final_norm: the row of each sequence's end token after the last block, normalised.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,22 @@ namespace numsim {
 template <typename T>
 class TextTower {
  public:
-  // `prefix`: "text.". The length of the blocks is the number of positions of the embedding.
+  // `prefix` is "text.". The maximum length of the blocks is the number of positions of the
+  // embedding.
   TextTower(LinearFactory<T>& linears,
             const std::string& prefix,
             const EmbeddingOptions& embedding,
             const TransformerConfig& blocks);
 
-  // tokens: sequences of `length`, one after another; ends: the place of each one's end token.
-  // Returns a row for each sequence, in memory of this tower that stays until the next Forward.
-  // Copies tokens and ends.
+  // Returns one row per sequence. `tokens` holds sequences of `length` tokens one after another;
+  // `ends` holds the position of the end token per sequence. The result lies in memory of this
+  // tower and is valid until the next Forward. Copies tokens and ends.
   MatrixSpan<T> Forward(const Pass<T>& pass,
                         std::span<const int32_t> tokens,
                         std::span<const int32_t> ends,
                         size_t length);
-  // Writes the gradients of all parameters from g, that of what the last Forward returned; once. g
-  // may be changed by an observer.
+  // Writes the gradients of all parameters, given the gradient g of the last Forward's result. An
+  // observer may change g. May be called once per Forward.
   void Backward(const Pass<T>& pass, MatrixSpan<T> g);
 
  private:

@@ -36,7 +36,7 @@ MlpOptions BlockMlp(const TransformerConfig& config) {
           .down = config.mlp_down};
 }
 
-// The end of a branch: stream = x + [gain *] what the branch puts out.
+// The end of a branch: stream = x + [gain *] output of the branch.
 template <typename T>
 class Join {
  public:
@@ -48,7 +48,8 @@ class Join {
     }
   }
 
-  // Where the branch has to write. Without layer-scale nothing reads it after the sum.
+  // Returns the memory for the output of the branch. Without layer-scale this is the stream itself,
+  // because nothing reads the branch after the sum.
   MatrixSpan<T> Branch(In<T> x) {
     stream_.Resize(x.rows, x.cols);
     return gain_ == nullptr ? stream_.View() : branch_.Resize(x.rows, x.cols);
@@ -65,11 +66,11 @@ class Join {
     return stream;
   }
 
-  // Of the branch, from the gradient g of the stream, which is that of x too.
+  // Writes the gradient of the branch from g, the gradient of the stream, which is also that of x.
   void Backward(const Pass<T>& pass, In<T> g, MatrixSpan<T> branch_gradient) {
     const TimedPart timed(pass.profile, StepPhase::kResidual);
     if (gain_ == nullptr) {
-      // A copy: observers of the branch may change its gradient.
+      // A copy, because observers of the branch may change its gradient.
       Copy<T>(g, branch_gradient);
     } else {
       AddScaledBranchGradient<T>(
@@ -78,7 +79,7 @@ class Join {
   }
 
  private:
-  Parameter<T>* gain_ = nullptr;  // none: no layer-scale
+  Parameter<T>* gain_ = nullptr;  // nullptr: no layer-scale
   Buffer<T> branch_, stream_;
 };
 

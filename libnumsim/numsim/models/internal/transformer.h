@@ -1,24 +1,25 @@
-// Pre-norm transformer: a residual stream that passes through blocks of attention and MLP.
+// A pre-norm transformer: a residual stream that passes through blocks of attention and MLP.
 //
 // Block N of a transformer with prefix P ("blocks", "image.blocks") computes
 //   m = x + gain * attention(attention_norm(x))      gain: layer-scale [CaiT], or none
 //   y = m + gain * mlp(mlp_norm(m))
-// A norm behind the last block is the model's. Points that a pass shows, as activations in the
-// order of this list and as gradients in the opposite one:
-//   P.N.attention.norm         what enters attention
+// The model itself adds any norm after the last block. The tensor names, for activations in this
+// order and for gradients in reverse order:
+//   P.N.attention.norm         the input of attention
 //   P.N.attention.qkv          queries, keys, values
-//   P.N.attention.query_norm   with qk_norm: queries as normalised, before they are rotated
-//   P.N.attention.key_norm     likewise keys
+//   P.N.attention.query_norm   with qk_norm: the normalised queries, before rotation
+//   P.N.attention.key_norm     with qk_norm: the normalised keys, before rotation
 //   P.N.attention.core         the heads' weighted sums of values
 //   P.N.attention.out          the branch, before layer-scale
 //   P.N.middle                 the residual stream m
-//   P.N.mlp.norm               what enters the MLP
-//   P.N.mlp.gate_up            SwiGLU: gate and up; GELU has P.N.mlp.up
-//   P.N.mlp.hidden             what the activation puts out
+//   P.N.mlp.norm               the input of the MLP
+//   P.N.mlp.gate_up            SwiGLU: gate and up (for GELU: P.N.mlp.up)
+//   P.N.mlp.hidden             the output of the activation function
 //   P.N.mlp.down               the branch, before layer-scale
-//   P.N                        the residual stream y behind the block
-// Linear layers are P.N.attention.{qkv,out} and P.N.mlp.{gate_up or up,down}; other parameters are
-// those of the norms, NORM.gain and NORM.bias, and P.N.attention.scale, P.N.mlp.scale: layer-scale.
+//   P.N                        the residual stream y after the block
+// The linear layers are P.N.attention.{qkv,out} and P.N.mlp.{gate_up or up,down}. Other parameters
+// are NORM.gain and NORM.bias of each norm, and P.N.attention.scale and P.N.mlp.scale for
+// layer-scale.
 #pragma once
 
 #include <deque>
@@ -35,17 +36,18 @@ namespace numsim {
 struct TransformerConfig {
   size_t layers = 0, width = 0, heads = 0;  // heads divides width
   size_t hidden = 0;                        // of the MLP
-  size_t length = 0;                        // longest sequence
+  size_t length = 0;                        // maximum sequence length
   NormKind norm = NormKind::kRms;
   MlpKind mlp = MlpKind::kSwiglu;
   bool causal = true;
-  bool rotary = false;                 // needs an even width / heads
-  bool biases = false;                 // of linear layers
+  bool rotary = false;                 // requires an even width / heads
+  bool biases = false;                 // linear layers have biases
   bool qk_norm = false;                // norm of each head's queries and keys, of kind `norm`
-  std::optional<float> layer_scale{};  // initial gain of every branch; none: no layer-scale
+  std::optional<float> layer_scale{};  // initial gain of each branch; none: no layer-scale
   double norm_epsilon = 1e-5;
   double rope_base = 10000;
-  // Weights of linear layers; mlp_up: of the gate too. Biases start as zeros.
+  // Initial weights of the linear layers; mlp_up also applies to the gate. Biases are initially
+  // zero.
   Initial qkv{}, attention_out{}, mlp_up{}, mlp_down{};
 };
 
@@ -57,18 +59,18 @@ class Transformer {
               const TransformerConfig& config);
   ~Transformer();
 
-  // x: batch * length x width, contiguous, `length` rows a sequence. Returns the residual stream
-  // behind the last block (x itself without blocks), in memory of this transformer that stays until
-  // the next Forward. The caller keeps x and the result as they are until Backward. Requires
-  // length <= config.length.
+  // Returns the residual stream after the last block (x itself if there are no blocks). x is batch
+  // * length x width, contiguous, with `length` rows per sequence. The result lies in memory of
+  // this transformer and is valid until the next Forward. The caller must leave x and the result
+  // unchanged until Backward. Requires length <= config.length.
   MatrixSpan<T> Forward(const Pass<T>& pass, MatrixSpan<T> x, size_t batch, size_t length);
-  // Turns g, the gradient of what the last Forward returned, into that of its x, in place, and
-  // returns it. Writes the gradients of all parameters. Once a Forward.
+  // Replaces g, the gradient of the last Forward's result, by the gradient of its x, in place, and
+  // returns it. Writes the gradients of all parameters. May be called once per Forward.
   MatrixSpan<T> Backward(const Pass<T>& pass, MatrixSpan<T> g);
 
  private:
   struct Block;
-  // They live within one Backward, so all blocks share them.
+  // Used only within one Backward, so all blocks share them.
   struct Gradients {
     explicit Gradients(Place place);
     AttentionScratch<T> attention;

@@ -8,7 +8,7 @@
 namespace numsim {
 namespace {
 
-// Variance 2 / (in + out), as Glorot and Bengio have it.
+// Returns the distribution of variance 2 / (in + out) of Glorot and Bengio.
 Initial Glorot(size_t in, size_t out) {
   return {.deviation = static_cast<float>(std::sqrt(2 / static_cast<double>(in + out)))};
 }
@@ -70,8 +70,8 @@ class VisionModel final : public LayeredModel<T> {
   ImageTower<T> tower_;
   LinearLayer<T>& head_;
   IndexColumn labels_;
-  Buffer<T> logits_;    // Backward turns them into their gradient
-  Buffer<T> gradient_;  // of what the tower returned
+  Buffer<T> logits_;    // Backward overwrites them with their gradient
+  Buffer<T> gradient_;  // of the tower's result
 };
 
 template <typename T>

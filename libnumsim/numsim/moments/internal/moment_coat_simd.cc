@@ -15,9 +15,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr uint32_t kMagnitude = 0x7FFFFFFF, kInfinity = 0x7F800000;
 
-// The bits of the largest finite magnitude, and the least bits of a magnitude
-// less one: magnitudes ascend with their bits, and less one zero becomes the
-// largest of all and falls out of a minimum.
+// Computes the bits of the largest finite magnitude, and the minimum over all magnitudes of their
+// bits minus one. Magnitudes and their bits have the same order, and subtracting one wraps zero to
+// the largest value, so that zeros do not affect the minimum.
 void FindBitRange(const float* in, size_t n, uint32_t* most_bits, uint32_t* least_less_one) {
   const hn::ScalableTag<uint32_t> du;
   const hn::Repartition<float, decltype(du)> df;
@@ -49,7 +49,7 @@ void FindBitRange(const float* in, size_t n, uint32_t* most_bits, uint32_t* leas
   *least_less_one = least_found;
 }
 
-// In every lane. Requires x >= 0.
+// Returns the scaled power of each lane. Requires x >= 0.
 template <class D, class V>
 HWY_INLINE V PowerLanes(D d, const ScaledPower& to, V x) {
   V base = hn::Div(x, hn::Set(d, to.divisor));

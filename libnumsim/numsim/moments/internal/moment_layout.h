@@ -1,5 +1,4 @@
-// Where the numbers of a stored moment lie: codes, and float32 scales beside
-// them.
+// The storage layout of a moment: codes, and float32 scales in an array of their own.
 #pragma once
 
 #include <cstddef>
@@ -9,18 +8,17 @@
 
 namespace numsim {
 
-// Codes of up to 4 bits, two a byte.
+// Returns true if two codes share a byte: formats of at most 4 bits, except dynamic.
 bool PacksCodes(const MomentFormat& format);
 
-// Bytes of n codes, or of n float32 values in fp32.
+// Returns the number of bytes of n codes, or of n float32 values for fp32.
 size_t MomentCodeBytes(const MomentFormat& format, size_t n);
 
-// float32 numbers beside n codes: none; one for a tensor; one a block; COAT:
-// two a block.
+// Returns the number of float32 scales for n codes: none; one per tensor; one per block; COAT: two
+// per block.
 size_t MomentScaleCount(const MomentFormat& format, size_t n);
 
-// Code 2i takes the low half of byte i, code 2i + 1 the high half. Requires
-// codes below 16.
+// Code 2i is in the low half of byte i, code 2i + 1 in the high half. Requires codes below 16.
 void PackCodes(const uint8_t* codes, size_t n, uint8_t* bytes) noexcept;
 void UnpackCodes(const uint8_t* bytes, size_t n, uint8_t* codes) noexcept;
 

@@ -1,7 +1,7 @@
 #include "numsim/ops/internal/ops_simd.h"
 
-// Arrays of vectors need vectors of a size known to the compiler.
-#ifndef HWY_DISABLED_TARGETS  // a sanitizer build has disabled more
+// Arrays of vectors require a vector size known at compile time, which these targets lack.
+#ifndef HWY_DISABLED_TARGETS  // predefined in sanitizer builds, which disable more targets
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #endif
 
@@ -41,7 +41,7 @@ HWY_INLINE void MapPairs(Input g, Input x, Matrix dx, const Function& f) {
   }
 }
 
-// 2 u of GELU's tanh(u): (1 + tanh(u)) / 2 = sigmoid(2 u).
+// Returns 2 u for GELU's tanh(u), because (1 + tanh(u)) / 2 = sigmoid(2 u).
 HWY_INLINE RowVector GeluExponent(RowVector x, RowVector square) {
   const RowTag d;
   const auto inner = hn::Add(hn::Mul(square, hn::Set(d, 0.0713548163f)), hn::Set(d, 1.59576912f));
@@ -59,7 +59,8 @@ void GeluGradientRows(Input g, Input x, Matrix dx) {
     const RowTag d;
     const auto square = hn::Mul(v, v);
     const SigmoidParts share = SigmoidPartsRow(GeluExponent(v, square));
-    // The derivative of 2 u; where the share is 0 or 1 it must not be infinite.
+    // The derivative of 2 u is bounded, because it must not be infinite where the sigmoid is 0 or
+    // 1.
     const auto bounded = hn::Min(square, hn::Set(d, 1000.0f));
     const auto slope = hn::Add(hn::Mul(bounded, hn::Set(d, 0.214064449f)), hn::Set(d, 1.59576912f));
     const auto bend = hn::Mul(hn::Mul(hn::Mul(v, share.s), share.rest), slope);

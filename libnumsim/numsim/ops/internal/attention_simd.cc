@@ -4,8 +4,8 @@
 #include "numsim/base/elementary.h"
 #include "numsim/ops/internal/ops_simd.h"
 
-// Arrays of vectors need vectors of a size known to the compiler.
-#ifndef HWY_DISABLED_TARGETS  // a sanitizer build has disabled more
+// Arrays of vectors require a vector size known at compile time, which these targets lack.
+#ifndef HWY_DISABLED_TARGETS  // predefined in sanitizer builds, which disable more targets
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #endif
 
@@ -19,25 +19,25 @@ HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A factor of a product whose element (row, k) is data[row * row_stride + k * inner_stride].
+// The left factor of a matmul. Element (row, k) is data[row * row_stride + k * inner_stride].
 struct LeftFactor {
   const float* data;
   size_t row_stride, inner_stride;
 };
-// Element (k, column) is data[k * stride + column].
+// The right factor of a matmul. Element (k, column) is data[k * stride + column].
 struct RightFactor {
   const float* data;
   size_t stride;
 };
-// The part of the inner dimension that is not zero.
+// The range of the inner dimension outside which terms are zero.
 struct Inner {
   size_t begin, end;
 };
 
 constexpr size_t kTileRows = 4;
 
-// kRows x `count` elements of the product (count up to two vectors), each the sum over k in
-// ascending order of rounded products.
+// Computes kRows x `count` elements of the matmul, where `count` is at most two vectors. Each
+// element is the sum over ascending k of individually rounded products.
 template <size_t kRows>
 HWY_INLINE void Tile(const LeftFactor& a,
                      const RightFactor& b,
@@ -68,7 +68,7 @@ HWY_INLINE void Tile(const LeftFactor& a,
   }
 }
 
-// Rows [0, rows) and columns [0, cols) of the product; rows <= kTileRows.
+// Computes rows [0, rows) and columns [0, cols) of the matmul. Requires rows <= kTileRows.
 HWY_NOINLINE void MultiplyStrip(const LeftFactor& a,
                                 const RightFactor& b,
                                 const Inner& inner,
@@ -92,7 +92,8 @@ HWY_NOINLINE void MultiplyStrip(const LeftFactor& a,
 
 size_t Padded(size_t length) { return (length + kRowLanes - 1) / kRowLanes * kRowLanes; }
 
-// The transpose of length x head_dim rows: head_dim rows of Padded(length), zeros behind.
+// Writes the transpose of length x head_dim rows: head_dim rows of Padded(length), padded with
+// zeros.
 void Transpose(const HeadShape& shape, const HeadRows& x, float* out) {
   const size_t width = Padded(shape.length);
   for (size_t d = 0; d < shape.head_dim; ++d) {
@@ -104,13 +105,13 @@ void Transpose(const HeadShape& shape, const HeadRows& x, float* out) {
   }
 }
 
-// Tokens that token t sees: [0, Seen).
+// Returns the number of tokens that token t attends to, which are [0, Seen).
 HWY_INLINE size_t Seen(const HeadShape& shape, size_t t) {
   return shape.causal ? t + 1 : shape.length;
 }
 
-// x y^T for rows [t, t + rows), y transposed: into rows of Padded(length), as many columns as the
-// last of the rows sees.
+// Writes x y^T for rows [t, t + rows) of x, with y given transposed, into rows of Padded(length).
+// Computes as many columns as the last of these rows attends to.
 void Scores(const HeadShape& shape,
             const HeadRows& x,
             const float* y_transposed,
@@ -123,8 +124,9 @@ void Scores(const HeadShape& shape,
   MultiplyStrip(left, {y_transposed, width}, {0, shape.head_dim}, rows, cols, out, width);
 }
 
-// A row of scores to exp(scale * score - offset) with `offset` the largest; zeros beyond `seen`.
-// Returns log(sum of exp(scale * score)); `sum` receives that of the row.
+// Replaces a row of scores by exp(scale * score - offset), where `offset` is the largest of scale *
+// score. Elements beyond `seen` take no part. Returns log(sum of exp(scale * score)), or NaN if
+// that sum is not positive and finite; `sum` receives the sum of the row.
 float ExpOfScores(const HeadShape& shape, size_t seen, float* row, float* sum) {
   const RowTag d;
   const auto scale = hn::Set(d, shape.scale);
@@ -187,8 +189,9 @@ void AttendHead(const HeadShape& shape,
   }
 }
 
-// From the scores of row t and dP, both in rows of Padded(length): P and dS, zeros beyond what t
-// sees up to `last`.
+// Replaces the scores p of row t by the probabilities P, and the gradient dP in ds by the gradient
+// dS of the scores. Both are rows of Padded(length). Fills them with zeros from what token t
+// attends to up to `last`.
 void ScoreGradients(const HeadShape& shape,
                     const HeadGradientInputs& in,
                     size_t t,
@@ -214,7 +217,7 @@ void ScoreGradients(const HeadShape& shape,
   std::fill(ds + seen, ds + last, 0.0f);
 }
 
-// out = x^T y, a strip of rows at a time: x is length x length in rows of Padded(length).
+// Computes out = x^T y in strips of rows. x is length x length, in rows of Padded(length).
 void MultiplyTransposed(const HeadShape& shape,
                         const float* x,
                         const HeadRows& y,
@@ -281,7 +284,7 @@ HWY_EXPORT(AttendHead);
 HWY_EXPORT(AttendHeadGradient);
 
 size_t AttendScratch(const HeadShape& shape) {
-  return PaddedLength(shape) * (shape.head_dim + 4);  // keys, a strip of scores
+  return PaddedLength(shape) * (shape.head_dim + 4);  // the transposed keys and a strip of scores
 }
 
 size_t AttendGradientScratch(const HeadShape& shape) {

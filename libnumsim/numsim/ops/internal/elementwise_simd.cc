@@ -2,8 +2,8 @@
 
 #include "numsim/ops/internal/ops_simd.h"
 
-// Arrays of vectors need vectors of a size known to the compiler.
-#ifndef HWY_DISABLED_TARGETS  // a sanitizer build has disabled more
+// Arrays of vectors require a vector size known at compile time, which these targets lack.
+#ifndef HWY_DISABLED_TARGETS  // predefined in sanitizer builds, which disable more targets
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #endif
 
@@ -51,7 +51,7 @@ void AddBiasToRows(Input bias, Matrix y) {
 
 void AddColumns(Input x, float* sums) {
   size_t r = 0;
-  for (; r + 4 <= x.rows; r += 4) {  // so that sums are loaded and stored once for four rows
+  for (; r + 4 <= x.rows; r += 4) {  // loads and stores the sums once per four rows
     const float* const row = x.Row(r);
     ForRow(x.cols, [&](size_t i, size_t count) HWY_ATTR {
       auto sum = LoadRow(sums + i, count);
@@ -95,7 +95,7 @@ void AddScaledBranchGradientRows(
   }
 }
 
-// Sums of MeasurePart in lanes of float64, as many as RowSum has.
+// The sums of MeasurePart, in as many float64 lanes as RowSum has.
 struct MagnitudeSums {
   using Tag = hn::CappedTag<double, kRowLanes>;
   static constexpr size_t kLanes = hn::MaxLanes(Tag());
@@ -107,7 +107,7 @@ struct MagnitudeSums {
   HWY_INLINE MagnitudeSums() {
     for (size_t v = 0; v < kVectors; ++v) sums[v] = squares[v] = hn::Zero(Tag());
   }
-  // kRowLanes elements.
+  // Adds kRowLanes elements.
   HWY_INLINE void Add(const float* x) {
     const RowTag d;
     const auto largest = hn::Set(d, std::numeric_limits<float>::max());
@@ -138,7 +138,7 @@ struct MagnitudeSums {
   }
 
  private:
-  // Zeros for the others, which are counted.
+  // Copies the finite elements, replaces the others by zeros and counts them.
   const float* KeepFinite(const float* x, float* kept) {
     for (size_t i = 0; i < kRowLanes; ++i) {
       const bool finite = std::isfinite(x[i]);

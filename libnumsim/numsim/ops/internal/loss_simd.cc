@@ -13,7 +13,7 @@ HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Of a row without NaN; any number for others. Requires n >= 1.
+// Returns the largest element of a row without NaN, and any number for other rows. Requires n >= 1.
 float MaxOfRow(const float* x, size_t n) {
   const RowTag d;
   float max = x[0];
@@ -29,7 +29,7 @@ float MaxOfRow(const float* x, size_t n) {
   return max;
 }
 
-// The sum of e^(x - max), with the terms in `terms` if that is not nullptr.
+// Returns the sum of e^(x - max), and writes the terms to `terms` if that is not nullptr.
 float SumOfExponentials(const float* x, size_t n, float max, float* terms) {
   const RowTag d;
   const auto shift = hn::Set(d, max);
@@ -45,7 +45,7 @@ RowLoss CrossEntropyRow(const float* x, size_t n, size_t target, float weight, f
   const float max = MaxOfRow(x, n), score = x[target];
   const bool correct = score == max && std::find(x, x + target, max) == x + target;
   const float sum = SumOfExponentials(x, n, max, gradient);
-  if (!(sum > 0)) {  // NaN: one bit pattern, whatever the target's arithmetic makes of it
+  if (!(sum > 0)) {  // NaN, with the same bits on every SIMD target
     constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
     if (gradient != nullptr) std::fill_n(gradient, n, kNan);
     return {.loss = kNan, .correct = false};

@@ -1,7 +1,7 @@
 #include "numsim/ops/internal/ops_simd.h"
 
-// Arrays of vectors need vectors of a size known to the compiler.
-#ifndef HWY_DISABLED_TARGETS  // a sanitizer build has disabled more
+// Arrays of vectors require a vector size known at compile time, which these targets lack.
+#ifndef HWY_DISABLED_TARGETS  // predefined in sanitizer builds, which disable more targets
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #endif
 
@@ -24,7 +24,7 @@ HWY_INLINE float SumOfProducts(const float* a, const float* b, size_t n) {
   });
 }
 
-// Few for each vector, hence in float64.
+// In float64, because these are computed only once or twice per vector.
 HWY_INLINE float Mean(float sum, size_t n) {
   return static_cast<float>(static_cast<double>(sum) / static_cast<double>(n));
 }
@@ -33,7 +33,8 @@ HWY_INLINE float InverseRoot(float square_sum, size_t n, double epsilon) {
       1 / std::sqrt(static_cast<double>(square_sum) / static_cast<double>(n) + epsilon));
 }
 
-// body(r, v, begin) for each vector v of each row r, which begins at that column.
+// Calls body(r, v, begin) for each vector v of each row r, where `begin` is the vector's first
+// column.
 template <class Body>
 HWY_INLINE void ForVectors(size_t rows, size_t cols, size_t n, const Body& body) {
   for (size_t r = 0; r < rows; ++r) {

@@ -1,4 +1,6 @@
-// Vector code of the operations, over rows or pieces of float32, on one thread.
+// Vectorised float32 versions of the operations. Each function handles rows, or pieces of them, on
+// one thread. Results are bit-identical on all SIMD targets; so the best one is always used, even
+// with the backend "scalar".
 #pragma once
 
 #include <cstddef>
@@ -9,10 +11,8 @@
 
 namespace numsim {
 
-// The parts of activation.h that one thread does, for float32, in vectors. Bits do not depend on
-// the SIMD target; the backend "scalar" takes the best one too.
-
-// Shapes as in activation.h. Outputs may be inputs of the same shape.
+// The per-thread parts of activation.h. Shapes are as in activation.h. Outputs may be inputs of the
+// same shape.
 void GeluPart(MatrixSpan<const float> x, MatrixSpan<float> y) noexcept;
 void GeluGradientPart(MatrixSpan<const float> g,
                       MatrixSpan<const float> x,
@@ -26,9 +26,8 @@ void SwigluGradientPart(MatrixSpan<const float> g,
                         MatrixSpan<const float> x,
                         MatrixSpan<float> dx) noexcept;
 
-// Attention of one head of one sequence in float32, on the best SIMD target. For attention.cc.
-
-// Rows of a head: element (t, d) is data[t * stride + d].
+// Attention over one head of one sequence, for attention.cc. HeadRows are the rows of a head:
+// element (t, d) is data[t * stride + d].
 struct HeadRows {
   const float* data;
   size_t stride;
@@ -41,14 +40,14 @@ struct HeadRowsOut {
 struct HeadShape {
   size_t length, head_dim;
   bool causal;
-  float scale;  // of the scores
+  float scale;  // factor of the scores
 };
 
-// Floats of scratch that a call needs.
+// Return the number of floats of scratch memory that Attend and AttendGradient need.
 size_t AttendScratch(const HeadShape& shape);
 size_t AttendGradientScratch(const HeadShape& shape);
 
-// log_sums: element t at t * log_stride.
+// Computes Attention for one head. Element t of log_sums is at log_sums[t * log_stride].
 void Attend(const HeadShape& shape,
             HeadRows q,
             HeadRows k,
@@ -58,6 +57,7 @@ void Attend(const HeadShape& shape,
             HeadRowsOut out,
             float* scratch);
 
+// Inputs of AttendGradient, with names as in AttentionGradient.
 struct HeadGradientInputs {
   HeadRows g, q, k, v, out;
   const float* log_sums;
@@ -70,34 +70,29 @@ void AttendGradient(const HeadShape& shape,
                     HeadRowsOut dv,
                     float* scratch);
 
-// The parts of elementwise.h that one thread does, for float32, in vectors. Bits do not depend on
-// the SIMD target; the backend "scalar" takes the best one too.
-
-// Shapes as in elementwise.h. Outputs may be inputs of the same shape.
+// The per-thread parts of elementwise.h. Shapes are as in elementwise.h. Outputs may be inputs of
+// the same shape.
 void AddPart(MatrixSpan<const float> a, MatrixSpan<const float> b, MatrixSpan<float> y) noexcept;
 void ScalePart(float factor, MatrixSpan<float> y) noexcept;
 void AddBiasPart(MatrixSpan<const float> bias, MatrixSpan<float> y) noexcept;
-// sums[c] += the elements of column c, one after another.
+// Adds the elements of column c to sums[c], one row after another.
 void AddColumnsPart(MatrixSpan<const float> x, float* sums) noexcept;
 void AddScaledBranchPart(MatrixSpan<const float> x,
                          MatrixSpan<const float> branch,
                          MatrixSpan<const float> gain,
                          MatrixSpan<float> y) noexcept;
-// gain_sums[c] += branch * g of column c, one row after another.
+// Adds branch * g of column c to gain_sums[c], one row after another.
 void AddScaledBranchGradientPart(MatrixSpan<const float> g,
                                  MatrixSpan<const float> branch,
                                  MatrixSpan<const float> gain,
                                  MatrixSpan<float> branch_gradient,
                                  float* gain_sums) noexcept;
-// Of these elements; sums->mean is their sum, not their mean. Element c of a row is added to lane
-// c mod 16, row after row, then lanes are added in a tree as in rows-inl.h.
+// Measures these elements; sums->mean receives their sum, not their mean. Element c of a row is
+// added to lane c mod 16, row after row; then the lanes are added as a tree, as in rows-inl.h.
 void MeasurePart(MatrixSpan<const float> x, AbsoluteStatistics* sums) noexcept;
 
-// The parts of norm.h that one thread does, for float32, in vectors. Bits do not depend on the SIMD
-// target; the backend "scalar" takes the best one too.
-
-// Shapes as in norm.h; vectors are as long as gain. y and dx may be inputs of the same shape. Sums
-// of gradients are added to, one vector after another.
+// The per-thread parts of norm.h. Shapes are as in norm.h; vectors are as long as gain. y and dx
+// may be inputs of the same shape. gain_sums and bias_sums are added to, one vector after another.
 void RmsNormPart(MatrixSpan<const float> x,
                  MatrixSpan<const float> gain,
                  double epsilon,
@@ -132,22 +127,23 @@ void UnitNormGradientPart(MatrixSpan<const float> g,
                           MatrixSpan<const float> inverse,
                           MatrixSpan<float> dx) noexcept;
 
-// Of UnitNorm.
+// The smallest norm by which UnitNorm divides.
 inline constexpr double kLeastNorm = 1e-12;
 
-// Losses of one row of float32, in vectors: loss_simd.cc. Bits do not depend on the target.
+// Losses of one row.
 
 struct RowLoss {
   double loss = 0;
   bool correct = false;
 };
 
-// As CrossEntropy, of a row of n logits that counts. gradient, if not nullptr, receives weight *
-// (softmax - one-hot); it may be x.
+// Computes CrossEntropy for one counted row of n logits. `gradient`, if not nullptr, receives
+// weight * (softmax - one-hot); it may be x.
 RowLoss CrossEntropyOfRow(
     const float* x, size_t n, size_t target, float weight, float* gradient) noexcept;
 
-// The sum of (y - target)^2. gradient, if not nullptr, receives weight * (y - target); it may be y.
+// Returns the sum of (y - target)^2. `gradient`, if not nullptr, receives weight * (y - target); it
+// may be y.
 float SquaredErrorOfRow(
     const float* y, const float* target, size_t n, float weight, float* gradient) noexcept;
 

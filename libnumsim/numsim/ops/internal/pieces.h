@@ -1,4 +1,4 @@
-// How operations are divided among threads, and what they check first.
+// Division of operations among threads, and checks of their arguments.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace numsim {
 
-// Elements that keep a thread busy for tens of microseconds.
+// The number of elements that keeps a thread busy for tens of microseconds.
 inline constexpr size_t kThreadElements = size_t{1} << 14;
 
 template <typename... Matrices>
@@ -30,16 +30,17 @@ void CheckShape(const char* operation, const MatrixSpan<T>& m, size_t rows, size
                cols);
 }
 
-// body(begin, end) for ranges of rows that cover all of `rows`, each of which has `work` elements.
+// Calls body(begin, end) for ranges that together cover all rows; a row has `work` elements.
 template <typename Body>
 void ForRowRanges(size_t rows, size_t work, const Body& body) {
-  // By reference, here and below: a std::function keeps one pointer without memory of its own.
+  // The body is captured by reference, here and below: a std::function stores a single pointer
+  // without allocating.
   const size_t grain = std::max<size_t>(1, kThreadElements / std::max<size_t>(1, work));
   ParallelFor(rows, grain, [&body](size_t begin, size_t end) { body(begin, end); });
 }
 
-// kernel(parts...) for parts that cover the matrices, which have one shape; for kernels to which it
-// does not matter where in its matrix an element lies.
+// Calls kernel(parts...) for parts that together cover the matrices, which have the same shape. The
+// kernel must not depend on the position of an element in its matrix.
 template <typename Kernel, typename First, typename... Others>
 void ForElements(const Kernel& kernel, First first, Others... others) {
   if (!(first.Contiguous() && ... && others.Contiguous())) {
@@ -55,12 +56,13 @@ void ForElements(const Kernel& kernel, First first, Others... others) {
   });
 }
 
-// Rows whose terms are added one after another; the sums of such blocks are added in their order.
+// The terms of this many rows are added one after another; the sums of such blocks are added in
+// order.
 inline constexpr size_t kSumRows = 128;
 
-// Writes sums over `rows` rows, of `work` elements each: add(begin, end, block_sums) adds the terms
-// of rows begin .. end - 1, one block, to block_sums, which hold the columns of sums[0], then of
-// sums[1], ...
+// Writes sums over `rows` rows of `work` elements each. add(begin, end, block_sums) adds the terms
+// of rows begin .. end - 1, which are one block, to block_sums. These hold the columns of sums[0],
+// then those of sums[1], and so on.
 template <typename T, size_t kCount, typename Add>
 void SumRowBlocks(size_t rows,
                   size_t work,

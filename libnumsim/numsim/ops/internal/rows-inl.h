@@ -1,9 +1,9 @@
-// Loops over rows of float32 in vectors of any width, with the same bits for all of them.
-// Re-included per target.
+// Loops over rows of float32 with vectors of any width, whose results are bit-identical for all
+// widths. Re-included per target.
 //
-// A sum has 16 lanes whatever the vector: element i is added to lane i mod 16 in ascending order,
-// then the lanes are added as a tree, i and i + 8, i and i + 4, ... Products and sums are rounded
-// one by one; nothing here is fused.
+// A sum always has 16 lanes, whatever the vector width: element i is added to lane i mod 16 in
+// ascending order; then the lanes are added as a tree, i and i + 8, i and i + 4, ... Each product
+// and sum is rounded; nothing here is fused.
 #if defined(NUMSIM_TENSOR_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef NUMSIM_TENSOR_ROWS_INL_H_
 #undef NUMSIM_TENSOR_ROWS_INL_H_
@@ -23,13 +23,13 @@ namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 inline constexpr size_t kRowLanes = 16;
-// At most 16 lanes, of a number that the compiler knows.
+// At most 16 lanes; their number is known at compile time.
 using RowTag = hn::CappedTag<float, kRowLanes>;
 using RowVector = hn::Vec<RowTag>;
 inline constexpr size_t kVectorLanes = hn::MaxLanes(RowTag());
 inline constexpr size_t kRowVectors = kRowLanes / kVectorLanes;
 
-// The elements from x on; beyond `count` of them zeros.
+// Loads `count` elements from x; the other lanes are zero.
 HWY_INLINE RowVector LoadRow(const float* HWY_RESTRICT x, size_t count) {
   const RowTag d;
   if (HWY_LIKELY(count >= kVectorLanes)) return hn::LoadU(d, x);
@@ -37,7 +37,7 @@ HWY_INLINE RowVector LoadRow(const float* HWY_RESTRICT x, size_t count) {
   std::memcpy(part, x, count * sizeof(float));
   return hn::Load(d, part);
 }
-// The first `count` lanes to y.
+// Stores the first `count` lanes to y.
 HWY_INLINE void StoreRow(RowVector v, float* HWY_RESTRICT y, size_t count) {
   const RowTag d;
   if (HWY_LIKELY(count >= kVectorLanes)) return hn::StoreU(v, d, y);
@@ -46,8 +46,8 @@ HWY_INLINE void StoreRow(RowVector v, float* HWY_RESTRICT y, size_t count) {
   std::memcpy(y, part, count * sizeof(float));
 }
 
-// body(i, count) for vectors that begin at elements i of a row of n; the last may have fewer than
-// kVectorLanes.
+// Calls body(i, count) for the vectors of a row of n elements, where i is the first element of a
+// vector. The last vector may have fewer than kVectorLanes elements.
 template <class Body>
 HWY_INLINE void ForRow(size_t n, const Body& body) {
   size_t i = 0;
@@ -55,6 +55,7 @@ HWY_INLINE void ForRow(size_t n, const Body& body) {
   if (i < n) body(i, n - i);
 }
 
+// A sum in kRowLanes lanes, as described at the top.
 struct RowSum {
   RowVector lanes[kRowVectors];
 
@@ -71,13 +72,13 @@ struct RowSum {
   }
 };
 
-// v with zeros from lane `count` on.
+// Returns v with zeros in lanes `count` and above.
 HWY_INLINE RowVector FirstLanes(RowVector v, size_t count) {
   return hn::IfThenElseZero(hn::FirstN(RowTag(), count), v);
 }
 
-// The sum of term(i, count), a vector of the terms of elements i ...; what it holds beyond `count`
-// is not added.
+// Returns the sum of term(i, count), a vector with the terms of elements i .. i + count - 1. Its
+// lanes beyond `count` are not added.
 template <class Term>
 HWY_INLINE float SumRow(size_t n, const Term& term) {
   RowSum sum;
@@ -95,17 +96,17 @@ HWY_INLINE float SumRow(size_t n, const Term& term) {
   return sum.Total();
 }
 
-// e^x, less than 1 ulp off: 0 below the logarithm of the least normal float32 (-87.3), infinity
-// above that of the largest (88.7), NaN of NaN.
+// Returns e^x with an error below 1 ulp. The result is 0 below the logarithm of the smallest normal
+// float32 (-87.3), infinity above that of the largest (88.7), and NaN for NaN.
 HWY_INLINE RowVector ExpRow(RowVector x) {
   const RowTag d;
   const hn::RebindToSigned<RowTag> di;
   const auto low = hn::Set(d, -87.336544f), high = hn::Set(d, 88.722839f);
-  // x = k ln 2 + r. A sum with 1.5 * 2^23 is rounded to an integer, k, which its low bits hold.
+  // x = k ln 2 + r. Adding 1.5 * 2^23 rounds to an integer, k, and leaves it in the low bits.
   const auto shift = hn::Set(d, 0x1.8p23f);
   const auto shifted = hn::Add(hn::Mul(x, hn::Set(d, 1.44269504f)), shift);
   const auto k = hn::Sub(shifted, shift);
-  // ln 2 in two parts; k times the first is exact.
+  // ln 2 in two parts; k times the first part is exact.
   auto r = hn::Sub(x, hn::Mul(k, hn::Set(d, 0.693359375f)));
   r = hn::Sub(r, hn::Mul(k, hn::Set(d, -2.12194440e-4f)));
   auto p = hn::Set(d, 1.9875691500e-4f);
@@ -115,7 +116,7 @@ HWY_INLINE RowVector ExpRow(RowVector x) {
   p = hn::Add(hn::Mul(p, r), hn::Set(d, 1.6666665459e-1f));
   p = hn::Add(hn::Mul(p, r), hn::Set(d, 5.0000001201e-1f));
   p = hn::Add(hn::Add(hn::Mul(p, hn::Mul(r, r)), r), hn::Set(d, 1.0f));
-  // Times 2^k, k being added to the exponent: between the limits the result is normal.
+  // Multiplies by 2^k by adding k to the exponent. Between the limits the result is normal.
   const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
   auto y = hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
   y = hn::IfThenZeroElse(hn::Lt(x, low), y);
@@ -123,13 +124,13 @@ HWY_INLINE RowVector ExpRow(RowVector x) {
   return hn::IfThenElse(hn::Eq(x, x), y, x);
 }
 
-// 1 / (1 + e^-x), within 2 ulp where it is normal.
+// Returns 1 / (1 + e^-x), within 2 ulp where the result is normal.
 HWY_INLINE RowVector SigmoidRow(RowVector x) {
   const RowTag d;
   const auto one = hn::Set(d, 1.0f);
   return hn::Div(one, hn::Add(one, ExpRow(hn::Neg(x))));
 }
-// s = SigmoidRow(x) and 1 - s, which loses no bits where s is near 1.
+// s = SigmoidRow(x) and rest = 1 - s, which keeps full precision where s is near 1.
 struct SigmoidParts {
   RowVector s, rest;
 };
@@ -138,7 +139,7 @@ HWY_INLINE SigmoidParts SigmoidPartsRow(RowVector x) {
   const auto one = hn::Set(d, 1.0f);
   const auto e = ExpRow(hn::Neg(x));
   const auto s = hn::Div(one, hn::Add(one, e));
-  // Where e is infinite s is 0, and so is the product, which is only used times s.
+  // Where e is infinite, s is 0 and so is the product, which is only used multiplied by s.
   return {s, hn::Mul(hn::Min(e, hn::Set(d, 0x1p127f)), s)};
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kRootTwoOverPi = 0.79788456080286535588;  // sqrt(2/pi)
 constexpr double kCubic = 0.044715;
-// From here on GELU's derivative is 0 or 1 to the last bit of a float64.
+// Beyond this magnitude, GELU's derivative is 0 or 1 to the last bit of a float64.
 constexpr double kGeluFlat = 30;
 
 double Sigmoid(double x) {
@@ -29,11 +29,11 @@ double GeluDerivative(double x) {
   return s + x * s * (1 - s) * 2 * kRootTwoOverPi * (1 + 3 * kCubic * x * x);
 }
 
-// The parts of one thread, for float64; those of float32 are in activation_simd.cc.
+// The work of one thread, in float64; activation_simd.cc has the float32 versions.
 using Matrix = MatrixSpan<double>;
 using Input = MatrixSpan<const double>;
 
-// y = f(x), dx = g f'(x).
+// y = f(x), and dx = g f'(x).
 template <typename Function>
 void Map(Input x, Matrix y, const Function& f) {
   for (size_t r = 0; r < x.rows; ++r) {

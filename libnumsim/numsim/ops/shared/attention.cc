@@ -20,7 +20,7 @@ void CheckRows(const char* name, const AttentionShape& shape, const MatrixSpan<T
                x.cols);
 }
 
-// Memory of a thread that keeps its size from call to call.
+// Returns at least n elements of per-thread memory, which is reused from call to call.
 template <typename T>
 T* Scratch(size_t n) {
   thread_local std::vector<T> memory;
@@ -28,7 +28,7 @@ T* Scratch(size_t n) {
   return memory.data();
 }
 
-// Rows and columns of one head of one sequence.
+// Returns the rows and columns of one head of one sequence.
 template <typename T>
 MatrixSpan<T> HeadOf(const AttentionShape& shape, const MatrixSpan<T>& x, size_t task) {
   const size_t sequence = task / shape.heads, head = task % shape.heads;
@@ -44,7 +44,7 @@ HeadShape OneHead(const AttentionShape& shape) {
   return {shape.length, shape.head_dim, shape.causal, static_cast<float>(1 / root)};
 }
 
-// One head in float64, written for legibility.
+// One head in float64, written for readability.
 class PlainHead {
  public:
   PlainHead(const AttentionShape& shape,
@@ -71,7 +71,7 @@ class PlainHead {
   double scale_;
 };
 
-// e^x, 0 where that is below the range of Exp.
+// Returns e^x, or 0 below the range of Exp.
 double ExpOrZero(double x) { return x < -690 ? 0.0 : Exp(x); }
 
 void AddRow(double factor, const double* from, size_t n, double* to) {

@@ -1,4 +1,4 @@
-// Scaled dot-product attention, forward and backward. Rules: tensor.h.
+// Scaled dot-product attention, forward and backward. tensor.h states the rules of all operations.
 #pragma once
 
 #include "numsim/ops/tensor.h"
@@ -6,15 +6,15 @@
 namespace numsim {
 
 struct AttentionShape {
-  size_t batch = 0, length = 0;  // sequences, tokens of each; tokens = batch * length rows
+  size_t batch = 0, length = 0;  // sequences and tokens per sequence; tokens = batch * length rows
   size_t heads = 0, head_dim = 0;
-  bool causal = true;  // token t sees tokens 0 .. t
+  bool causal = true;  // token t attends only to tokens 0 .. t
 };
 
-// For each sequence and head: out = softmax(q k^T / sqrt(head_dim)) v. q, k, v, out: tokens x
-// heads * head_dim, head h in columns h * head_dim ...; they may be columns of one wider matrix.
-// log_sums (tokens x heads) receives log(sum of exp) of each row of scores, for the gradient.
-// Arithmetic is T's throughout.
+// Computes out = softmax(q k^T / sqrt(head_dim)) v for each sequence and head. q, k, v and out are
+// tokens x heads * head_dim, with head h in the columns from h * head_dim; they may be columns of
+// one wider matrix. log_sums (tokens x heads) receives log(sum of exp) of each row of scores, which
+// the gradient needs. All arithmetic is in T.
 template <typename T>
 void Attention(const AttentionShape& shape,
                In<T> q,
@@ -22,7 +22,7 @@ void Attention(const AttentionShape& shape,
                In<T> v,
                MatrixSpan<T> log_sums,
                MatrixSpan<T> out);
-// dq, dk, dv from the gradient g of out; scores are computed again.
+// Writes dq, dk and dv from the gradient g of out. Recomputes the scores.
 template <typename T>
 void AttentionGradient(const AttentionShape& shape,
                        In<T> g,

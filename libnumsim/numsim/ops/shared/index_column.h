@@ -1,4 +1,4 @@
-// Indices of a batch, such as tokens and targets, where a model computes.
+// Indices of a batch, such as tokens and targets, in the memory where a model computes.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,15 @@
 
 namespace numsim {
 
+// A column of indices that owns its memory.
 class IndexColumn {
  public:
   explicit IndexColumn(Place place = Place::kHost) : buffer_(place) {}
 
-  // Copies indices that lie on the host; memory is taken only where the old one is too small.
-  // Returns View().
+  // Copies indices from host memory and returns View(). Allocates only if the current memory is too
+  // small.
   IndexRef Upload(std::span<const int32_t> indices);
-  // Of the last Upload, a row each.
+  // Returns the indices of the last Upload, one per row.
   IndexRef View() const { return buffer_.View(); }
 
  private:

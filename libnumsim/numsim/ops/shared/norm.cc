@@ -8,7 +8,7 @@
 namespace numsim {
 namespace {
 
-// The parts of one thread, for float64; those of float32 are in norm_simd.cc.
+// The work of one thread, in float64; norm_simd.cc has the float32 versions.
 using Matrix = MatrixSpan<double>;
 using Input = MatrixSpan<const double>;
 
@@ -119,7 +119,7 @@ void UnitNormGradientPart(Input g, Input y, Input inverse, Matrix dx) {
     const double factor = inverse.Row(r)[0];
     double sum = 0;
     for (size_t i = 0; i < y.cols; ++i) sum += g.Row(r)[i] * y.Row(r)[i];
-    // A norm below the least one counts as constant.
+    // Below the smallest norm, the factor is treated as a constant.
     const double along = factor == 1 / kLeastNorm ? 0 : sum;
     for (size_t i = 0; i < y.cols; ++i) {
       dx.Row(r)[i] = factor * (g.Row(r)[i] - y.Row(r)[i] * along);
@@ -127,7 +127,7 @@ void UnitNormGradientPart(Input g, Input y, Input inverse, Matrix dx) {
   }
 }
 
-// Shapes of a norm with vectors as long as `gain`.
+// Checks the shapes of a norm whose vectors are as long as `gain`.
 template <typename T>
 void CheckNorm(const char* operation, In<T> x, In<T> gain, const MatrixSpan<T>& inverse) {
   NUMSIM_CHECK(gain.rows == 1 && gain.cols > 0 && x.cols % gain.cols == 0,

@@ -10,7 +10,7 @@
 namespace numsim {
 namespace {
 
-// Rows of op(x) and elements of each.
+// The number of rows of op(x), and of elements in each.
 struct Extents {
   size_t rows, inner;
 };
@@ -29,7 +29,7 @@ GemmOperand AsOperand(const MatrixSpan<const float>& x, bool vectors_are_columns
   return operand;
 }
 
-// op(x), row by row.
+// Returns op(x) in row-major order.
 const double* Plain(const MatrixSpan<const double>& x,
                     bool transpose,
                     std::vector<double>& memory) {
@@ -41,7 +41,7 @@ const double* Plain(const MatrixSpan<const double>& x,
   return memory.data();
 }
 
-// A row of the result at a time, k ascending, every product and sum rounded.
+// Computes one row of the result at a time, with ascending k; each product and sum is rounded.
 void MultiplyRows(const double* a, const double* b, size_t inner, const MatrixSpan<double>& out) {
   const size_t grain = 1 + 65536 / std::max<size_t>(1, inner * out.cols);
   ParallelFor(out.rows, grain, [&](size_t begin, size_t end) {

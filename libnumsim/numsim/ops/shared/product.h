@@ -1,4 +1,4 @@
-// Matrix products of float32 and float64. Rules: tensor.h.
+// Matmuls of float32 and float64 matrices. tensor.h states the rules of all operations.
 #pragma once
 
 #include "numsim/arith/accumulation_mode.h"
@@ -6,8 +6,9 @@
 
 namespace numsim {
 
-// out = op(a) op(b), op the transpose where asked for. float32 under `rule` (gemm/gemm.h);
-// float64 in float64, in an order of its own, whatever the rule. Requires contiguous matrices.
+// out = op(a) op(b), where op transposes if requested. float32 is computed by Gemm (gemm/gemm.h) in
+// accumulation mode `rule`. float64 ignores `rule` and computes in float64, in a fixed order.
+// Requires contiguous matrices.
 template <typename T>
 void Multiply(In<T> a,
               bool transpose_a,

@@ -31,7 +31,7 @@ void CheckBelow(IndexRef ids, size_t limit) {
   }
 }
 
-// Row of sequence b that TakeRows takes.
+// Returns the row of sequence b that TakeRows selects.
 size_t TakenRow(IndexRef at, size_t length, size_t b) {
   return b * length + (at.data == nullptr ? 0 : static_cast<size_t>(at.data[b]));
 }

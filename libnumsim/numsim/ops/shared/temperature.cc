@@ -17,7 +17,7 @@ T FactorOf(T exponent, const ExponentLimits& limits) {
   return static_cast<T>(Exp(std::clamp<double>(exponent, limits.low, limits.high)));
 }
 
-// The sum of x * y, in float64, row by row.
+// Returns the sum of x * y in float64, accumulated row by row.
 template <typename T>
 double Dot(MatrixSpan<const T> x, MatrixSpan<const T> y) {
   thread_local std::vector<double> memory;
@@ -55,7 +55,7 @@ void ScaleByExponentialGradient(In<T> exponent,
   CheckShape(kName, y, g.rows, g.cols);
   const T t = *exponent.data;
   double sum = Dot<T>(y, g);
-  // A step goes against the gradient.
+  // An optimiser step goes against the gradient.
   if ((t >= limits.high && sum < 0) || (t <= limits.low && sum > 0)) sum = 0;
   *exponent_gradient.data = static_cast<T>(sum);
   ScaleBy<T>(FactorOf<T>(t, limits), g);

@@ -1,22 +1,25 @@
-// A learned factor of logits, the exponential of a parameter [CLIP]. Rules: tensor.h.
+// A learned factor of logits, the exponential of a parameter [CLIP]. tensor.h states the rules of
+// all operations.
 #pragma once
 
 #include "numsim/ops/tensor.h"
 
 namespace numsim {
 
+// The range to which the exponent is clamped.
 struct ExponentLimits {
   double low = 0, high = 0;
 };
 
-// y = e^t y with t = exponent (1 x 1) brought within the limits.
+// y = e^t y, where t is exponent (1 x 1) clamped to the limits.
 template <typename T>
 void ScaleByExponential(In<T> exponent, const ExponentLimits& limits, MatrixSpan<T> y);
 
-// From the gradient g of the result y: in place, that of what was scaled, e^t g; and of the
-// exponent, the sum of y * g in float64. At or beyond a limit a gradient along which a step would
-// lead further out is 0 instead, and one that leads back is what it is at the limit. A parameter
-// that is put back within the limits after every step, as [OpenCLIP] does, moves alike.
+// Computes gradients from the gradient g of the result y. g becomes e^t g, the gradient of the
+// input. exponent_gradient receives the sum of y * g, computed in float64. At or beyond a limit it
+// is 0 if a step against it would move the exponent further out, and otherwise it is the gradient
+// at the limit. A parameter that is clamped after every step, as in [OpenCLIP], moves in the same
+// way.
 template <typename T>
 void ScaleByExponentialGradient(In<T> exponent,
                                 const ExponentLimits& limits,

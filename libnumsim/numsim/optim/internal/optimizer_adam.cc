@@ -13,16 +13,16 @@ namespace {
 
 AverageRates Keeping(float keep) { return {keep, 1.0f - keep}; }
 
-// The numbers of a step.
+// The coefficients of one step.
 struct AdamRates {
   AverageRates m, v;
   float m_correction = 1;
-  AdamDenominator denominator, previous;  // with this step's v, with that of the step before
+  AdamDenominator denominator, previous;  // for this step's v, for the previous step's v
 };
 
 class AdamRule : public OptimizerRule {
  public:
-  // `stable`: averages are stored with their bias corrected.
+  // `stable`: the averages are stored with their bias corrected (StableAdamW).
   AdamRule(const OptimizerConfig& config, size_t size, bool stable)
       : config_(config),
         size_(size),
@@ -51,8 +51,8 @@ class AdamRule : public OptimizerRule {
   const OptimizerConfig& config_;
   size_t size_;
   bool stable_;
-  // Members, not locals of RatesOf: g++ 12 takes float64 -> float32 -> float64 of two neighbours
-  // for nothing at all when it packs them into a vector (-ftree-slp-vectorize).
+  // Members, not locals of RatesOf: when g++ 12 packs two neighbours into a vector
+  // (-ftree-slp-vectorize), it drops their conversion float64 -> float32 -> float64.
   float beta1_, beta2_;
 };
 
@@ -73,7 +73,8 @@ AdamRates AdamRule::RatesOf(const RuleStep& step) const {
     rates.previous.correction = step.before.steps == 0 ? 1 : static_cast<float>(before2);
   }
   if (config_.beta2_decay > 0) {
-    // t^-lambda, whose rounding error matters more than that of 1 - t^-lambda.
+    // Both weights are rounded from the float64 t^-lambda, not `share` as 1 - keep: the rounding
+    // error of `share` matters more than that of `keep`.
     const double share = Exp(-config_.beta2_decay * Log(static_cast<double>(step.now.steps)));
     rates.v = {static_cast<float>(1 - share), static_cast<float>(share)};
     rates.denominator.correction = rates.previous.correction = 1;
@@ -101,7 +102,7 @@ double AdamRule::Direct(const AdamRates& rates, const RuleBlock& block) const {
   return config_.stable.previous_u ? 0 : RatioSquare(rates.denominator, block);
 }
 
-// The sum behind RMS, with v as it is now.
+// Returns the sum of squares behind RMS, computed with the current contents of v.
 double AdamRule::RatioSquare(const AdamDenominator& denominator, const RuleBlock& block) const {
   alignas(64) std::array<float, kSumBlock> ratios;
   GradientRatios(block.gradient,

@@ -8,7 +8,7 @@
 namespace numsim {
 namespace {
 
-// Calls body with the block of those elements.
+// Calls `body` with the block [begin, begin + count) and its scaled gradient.
 double WithBlock(const RuleStep& step, size_t begin, size_t count, BlockFunction body) {
   alignas(64) std::array<float, kSumBlock> gradient;
   Multiply(step.gradient.data + begin, count, step.factor, gradient.data());

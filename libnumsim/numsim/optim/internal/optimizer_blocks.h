@@ -1,5 +1,5 @@
-// Rules that take each element by itself: one pass over the tensor, on all threads, in blocks that
-// stay in the first-level cache.
+// Steps of element-wise rules: one pass over the tensor, on all threads, in blocks that fit into
+// the first-level cache.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace numsim {
 
-// At most kSumBlock consecutive elements of a tensor on their way through a step.
+// At most kSumBlock consecutive elements of a tensor during a step.
 struct RuleBlock {
   const RuleStep& step;
   size_t begin, count;
@@ -20,15 +20,15 @@ struct RuleBlock {
   float* Direction() const { return step.direction.data() + begin; }
 };
 
-// Works on one block and returns its part of DirectionSums::ratio_square.
+// Processes one block and returns its part of DirectionSums::ratio_square.
 using BlockFunction = FunctionRef<double(const RuleBlock&)>;
 
-// The step of a rule whose direction is made of the old states: `body` fills in the direction and
-// the new states.
+// Takes the step of a rule whose direction depends on the old states: `body` computes the direction
+// and the new states.
 DirectionSums StepInBlocks(const RuleStep& step, BlockFunction body);
 
-// The step of a rule whose direction is made of the new states: `advance` fills in these, `direct`
-// the direction. One pass does both, but for step.from_stored.
+// Takes the step of a rule whose direction depends on the new states: `advance` computes the new
+// states, `direct` the direction. One pass does both, unless step.from_stored needs two.
 DirectionSums StepInBlocks(const RuleStep& step, BlockFunction advance, BlockFunction direct);
 
 }  // namespace numsim

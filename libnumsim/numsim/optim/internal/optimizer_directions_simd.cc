@@ -9,8 +9,8 @@ HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Calls body(tag, i) for vectors at i = 0, lanes, 2 lanes, ..., then for one element at a time: the
-// same text for both, so that a tail cannot differ.
+// Calls body(tag, i) for whole vectors at i = 0, lanes, 2 lanes, ..., then for single elements.
+// Both run the same code, so the tail cannot differ.
 template <class Body>
 HWY_INLINE void ForEachVector(size_t n, const Body& body) {
   const hn::ScalableTag<float> d;
@@ -21,13 +21,13 @@ HWY_INLINE void ForEachVector(size_t n, const Body& body) {
   for (; i < n; ++i) body(one, i);
 }
 
-// fl(fl(keep a) + fl(share x)).
+// Returns fl(fl(keep a) + fl(share x)).
 template <class D, class V>
 HWY_INLINE V Average(D d, V a, V x, AverageRates rates) {
   return hn::Add(hn::Mul(hn::Set(d, rates.keep), a), hn::Mul(hn::Set(d, rates.share), x));
 }
 
-// s of AdamDenominator.
+// Returns s of AdamDenominator.
 template <class D, class V>
 HWY_INLINE V RootSquare(D d, V v, const AdamDenominator& denominator) {
   return hn::Sqrt(hn::Div(v, hn::Set(d, denominator.correction)));
@@ -71,7 +71,7 @@ void RatiosOf(
     if constexpr (kAdded) {
       divisor = hn::Add(root, epsilon);
     } else {
-      divisor = hn::IfThenElse(hn::Lt(root, epsilon), epsilon, root);  // NaN stays
+      divisor = hn::IfThenElse(hn::Lt(root, epsilon), epsilon, root);  // keeps NaN
     }
     hn::StoreU(hn::Div(hn::LoadU(d, x + i), divisor), d, ratios + i);
   });

@@ -1,4 +1,4 @@
-// Optimisers with a first moment alone: SGD with heavy-ball momentum [Polyak] and Lion [Lion].
+// Optimisers with only a first moment: SGD with heavy-ball momentum [Polyak] and Lion [Lion].
 #include "numsim/optim/internal/optimizer_blocks.h"
 #include "numsim/optim/optimizer_directions.h"
 #include "numsim/optim/optimizer_kinds.h"

@@ -78,7 +78,7 @@ void StateStores::Store(uint64_t seed, uint64_t stream) {
   for (size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];
     if (InPlace(entry)) continue;
-    // The first two beside each other, the others far away.
+    // States 0 and 1 take neighbouring streams; later pairs are offset by multiples of 2^59.
     const uint64_t own = (uint64_t{i / 2} << 59) + 2 * stream + i % 2;
     entry.loss = entry.store.Store(values_[i], {seed, own}, measures_);
   }

@@ -1,4 +1,4 @@
-// The states of one tensor as they are stored.
+// The stored states of one tensor.
 #pragma once
 
 #include <cstdint>
@@ -12,37 +12,38 @@
 
 namespace numsim {
 
-// Where states that are not kept as float32 are worked on: an array for each, which all tensors
-// share.
+// Working memory for states that are not stored as float32: one array per state, shared by all
+// tensors.
 using StateScratch = std::vector<std::vector<float>>;
 
 class StateStores {
  public:
-  // Zeros, in the formats that the configuration has for the role and the parameter.
+  // Creates the states as zeros, in the formats that the configuration selects for the role and the
+  // parameter.
   StateStores(const OptimizerConfig& config,
               const Parameter<float>& parameter,
               std::vector<StateSpec> specs);
 
-  bool AreExact() const;  // all are float32
+  bool AreExact() const;  // true if all states are stored as float32
 
-  // Makes the scratch large enough.
+  // Grows the scratch memory to the size that Open needs.
   void Reserve(StateScratch& scratch) const;
-  // The values of each state, in place where they are float32 and not `measure`d. They stay until
-  // the next call.
+  // Returns the values of each state. They are the stored values themselves if the state is float32
+  // and `measure` is false, else a copy in `scratch`. Valid until the next call.
   std::span<const std::span<float>> Open(StateScratch& scratch, bool measure);
-  // Stores the values that Open gave. Each state draws random bits of its own of `stream`, which is
-  // below 2^58.
+  // Stores the values that Open returned. Each state uses its own random bits, derived from
+  // `stream`. Requires stream < 2^58.
   void Store(uint64_t seed, uint64_t stream);
-  // Loads what was stored into the values that Open gave.
+  // Reads the stored states back into the values that Open returned.
   void Load();
 
-  // Of the states of a role together; the losses of the last Store, where measured.
+  // Totals over the states of one role. Loss is that of the last Store; zeros unless measured.
   MomentLoss Loss(StateRole role) const;
   double Bytes(StateRole role) const;
 
-  // Pieces "PREFIX/NAME".
+  // Appends the states to `state` as pieces "PREFIX/NAME".
   void Save(const std::string& prefix, std::vector<NamedBytes>& state) const;
-  // Throws Error naming what is missing or does not fit.
+  // Throws Error naming the piece that is missing or does not fit.
   void Restore(const std::string& prefix, StateReader& state);
 
  private:

@@ -20,7 +20,8 @@ bool Decays(const OptimizerConfig& config, ParameterRole role) {
          (config.decay_filter == DecayFilter::kMatrices && IsMatrix(role));
 }
 
-// Infinity where a value is not finite: no two machines print another NaN.
+// Returns infinity for a value that is not finite, so that telemetry never has a NaN whose text
+// depends on the machine.
 double Known(double value) {
   return std::isfinite(value) ? value : std::numeric_limits<double>::infinity();
 }
@@ -88,7 +89,7 @@ void OptimizerTensor::TakeStep(const OptimizerInputs& inputs,
   const StableOptions& stable = config_->stable;
   double ratio = 1;
   if (config_->kind.row->clips_by_rms && rms > stable.threshold) {
-    // The bound keeps learning rate and decay representable; no step is that wrong.
+    // The bound keeps learning rate and decay representable; no useful step reaches it.
     ratio = std::min(rms / stable.threshold, 0x1p100);
   }
   report.rms = Known(rms);

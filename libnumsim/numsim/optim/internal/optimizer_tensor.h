@@ -1,4 +1,4 @@
-// One parameter of an optimiser: its rule, its states, its step.
+// One parameter of an optimiser: its rule, its states and its steps.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@
 
 namespace numsim {
 
-// What a step is, beside the gradients.
+// The inputs of a step other than the gradients.
 struct OptimizerInputs {
-  float factor = 1;  // of the gradients: takes out the loss scale and clips
+  float factor = 1;  // multiplies the gradients: takes out the loss scale and clips
   double learning_rate = 0;
   uint64_t step = 0;
   bool measure = false;
-  uint64_t moment_seed = 0, update_seed = 0;  // of random draws
+  uint64_t moment_seed = 0, update_seed = 0;  // seeds of the random bits
 };
 
-// Memory that tensors use one after another.
+// Working memory that the tensors use one after another.
 struct OptimizerScratch {
   StateScratch states;
   std::vector<float> rule;
@@ -32,31 +32,33 @@ struct OptimizerScratch {
 
 class OptimizerTensor {
  public:
-  // `number` tells tensors apart in their random draws; < kMaxTensors. Both must live as long.
-  // Rounds the parameter to the format of the weights.
+  // Rounds the parameter to the weight format. `number` < kMaxTensors selects the tensor's random
+  // bits and must differ between tensors. The configuration and the parameter must outlive this
+  // object.
   OptimizerTensor(const OptimizerConfig& config, Parameter<float>& parameter, size_t number);
   static constexpr size_t kMaxTensors = size_t{1} << 20;
 
   size_t Elements() const { return parameter_->Elements(); }
   std::span<const float> Gradient() const { return parameter_->gradient.View().Span(); }
 
-  // Makes the scratch large enough for the states.
+  // Grows the scratch memory to the size that the states need.
   void Reserve(OptimizerScratch& scratch) const { states_.Reserve(scratch.states); }
 
-  // The first half of a step: new states, and the direction, of Elements(). Fills in the report
-  // but for rms and weights. Returns the sum of the squares of which rms is the root mean.
+  // The first half of a step: computes the new states and the direction, which has Elements()
+  // elements. Fills in `report` except rms and weights. Returns the sum of squares from which the
+  // caller computes rms.
   double MakeDirection(const OptimizerInputs& inputs,
                        OptimizerScratch& scratch,
                        std::span<float> direction,
                        TensorStep& report);
-  // The second half: the weights take the step, clipped where `rms` is large and the optimiser does
-  // that.
+  // The second half: updates the weights. Clips the step by `rms` if the optimiser does so
+  // (OptimizerKindRow::clips_by_rms).
   void TakeStep(const OptimizerInputs& inputs,
                 double rms,
                 std::span<const float> direction,
                 TensorStep& report);
 
-  // In bytes, not in bytes a parameter.
+  // Returns totals in bytes, not bytes per parameter.
   Optimizer::Bytes StoredBytes() const;
   void Save(std::vector<NamedBytes>& state) const;
   void Restore(StateReader& state);
@@ -69,8 +71,8 @@ class OptimizerTensor {
   Parameter<float>* parameter_;
   size_t number_;
   bool decays_;
-  // Members, not locals of MakeDirection: g++ 12 takes float64 -> float32 -> float64 of two
-  // neighbours for nothing at all when it packs them into a vector (-ftree-slp-vectorize).
+  // Members, not locals of MakeDirection: when g++ 12 packs two neighbours into a vector
+  // (-ftree-slp-vectorize), it drops their conversion float64 -> float32 -> float64.
   float beta1_, beta2_;
   std::unique_ptr<OptimizerRule> rule_;
   StateStores states_;

@@ -1,4 +1,4 @@
-// What a tensor of an optimiser keeps: bytes, to a checkpoint and back.
+// The state of one tensor of an optimiser: its size in bytes, saving and restoring.
 #include <array>
 
 #include "numsim/base/error.h"
@@ -39,7 +39,7 @@ void OptimizerTensor::Restore(StateReader& state) {
   std::array<double, 3> count{};
   state.Read(NameOf("steps"), std::span<double>(count));
   if (!(count[0] >= 0 && count[0] < 0x1p53)) {
-    throw Error::Format("optimiser state: '{}': {} steps", NameOf("steps"), count[0]);
+    throw Error::Format("optimiser state: '{}': invalid step count {}", NameOf("steps"), count[0]);
   }
   count_ = {static_cast<uint64_t>(count[0]), count[1], count[2]};
   states_.Restore(parameter_->name, state);

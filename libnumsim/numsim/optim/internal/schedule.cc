@@ -1,4 +1,4 @@
-// Learning rates over a training.
+// Learning rate schedules.
 #include <cmath>
 
 #include "numsim/base/elementary.h"

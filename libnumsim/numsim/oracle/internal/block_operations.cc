@@ -1,22 +1,22 @@
-// Quantisation of a block of numbers that share a scale.
+// Quantisation of a block of numbers that share a scale: quantize-mx and quantize-nvfp4.
 //
 // Common to both:
-//   - The absolute maximum A is taken over the finite elements; infinities and NaN do not count. A
-//     block without finite elements has A = 0.
-//   - Each code is element / scale, exact, rounded once in the mode of the request. The overflow
-//     policy is `saturate` unless given: infinities become the largest value. A NaN becomes what
-//     `convert` makes of it, the largest value in a format without NaN.
+//   - The absmax A is taken over the finite elements; infinities and NaN are ignored. A block
+//     without finite elements has A = 0.
+//   - Each code is the exact quotient element / scale, rounded once in the mode of the request. The
+//     default overflow policy is `saturate`: infinities become the largest value. A NaN becomes
+//     the same code as in `convert`, which is the largest value in a format without NaN.
 //
-// quantize-mx [OCP-MX]: scale = 2^(floor(log2 A) - emax), emax the exponent of the largest value of
-// the element format, clamped to 2^-127 .. 2^127, as a code of e8m0fnu. A = 0 gives scale 1 (code
-// 7F). This is ScaleRule::kE8m0. Elements above the largest value saturate. Elements of int8 are
-// integers: where [OCP-MX] counts in units of 2^-6, the scale here is 2^6 times smaller.
+// quantize-mx [OCP-MX]: scale = 2^(floor(log2 A) - emax), clamped to 2^-127 .. 2^127, as a code of
+// e8m0fnu; emax is the exponent of the largest value of the element format. A = 0 gives scale 1
+// (code 7F). This is ScaleRule::kE8m0. Elements above the largest value saturate. Elements of int8
+// are integers: [OCP-MX] counts in units of 2^-6, so the scale here is 2^6 times smaller.
 //
-// quantize-nvfp4: scale = A / (6 T) rounded once to e4m3fn, nearest-even, saturating; codes of
-// e2m1fn for element / (scale * T), the product exact. T is the last operand (fp32) where the
-// request has a tensor scale, else 1. A scale that rounds to zero stays zero; its finite elements
-// become zeros of their signs. A T that is not finite and positive gives a NaN scale (7F) and
-// elements that are NaN before they are rounded: the largest value, code 7.
+// quantize-nvfp4: scale = A / (6 T) rounded once to e4m3fn, nearest-even, saturating. The elements
+// are codes of e2m1fn for element / (scale * T) with the exact product scale * T. T is the last
+// operand (fp32) if the request has a tensor scale, else 1. A scale that rounds to zero stays zero,
+// and its finite elements become zeros of their signs. A T that is not finite and positive gives a
+// NaN scale (7F) and elements that are NaN before they are rounded: the largest value, code 7.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -38,7 +38,7 @@ constexpr int kE8m0Bias = 127;
 
 Format Named(const FormatSpec& spec) { return {ToString(spec), spec}; }
 
-// Index of the largest finite magnitude, or inputs.size() if nothing is finite.
+// Returns the index of the largest finite magnitude, or codes.size() if no element is finite.
 size_t IndexOfMaximum(const FormatSpec& format, std::span<const uint64_t> codes) {
   size_t index = codes.size();
   float maximum = -1;
@@ -52,7 +52,8 @@ size_t IndexOfMaximum(const FormatSpec& format, std::span<const uint64_t> codes)
   return index;
 }
 
-// Shared: columns x[i], perhaps a tensor scale, random[i]; results scale, q[i].
+// Common base. Columns: x[i], the tensor scale if requested, random[i] in stochastic modes; results
+// scale, q[i].
 class BlockOperation : public Operation {
  protected:
   BlockOperation(const OperationInfo& info,
@@ -79,7 +80,7 @@ class BlockOperation : public Operation {
   Unrounded Element(std::span<const uint64_t> inputs, size_t i) const {
     return ExactValue(source_, static_cast<uint32_t>(inputs[i]));
   }
-  // The absolute maximum A, exact.
+  // Returns the absmax A, exactly.
   Unrounded Maximum(std::span<const uint64_t> inputs) const {
     const size_t index = IndexOfMaximum(source_, inputs.first(length_));
     if (index == length_) return {};
@@ -140,9 +141,9 @@ class QuantizeNvfp4 : public BlockOperation {
 
  private:
   static constexpr Unrounded kOne{NumberKind::kFinite, false, 0, 1};
-  static constexpr Unrounded kMaxElement{NumberKind::kFinite, false, 0, 6};  // of e2m1fn
+  static constexpr Unrounded kMaxElement{NumberKind::kFinite, false, 0, 6};  // largest of e2m1fn
 
-  // T, or NaN if it is not finite and positive.
+  // Returns the tensor scale T, or NaN if T is not finite and positive.
   Unrounded TensorScale(std::span<const uint64_t> inputs) const {
     if (!has_tensor_scale_) return kOne;
     const Unrounded tensor = ExactValue(kFp32, static_cast<uint32_t>(inputs[length_]));
@@ -170,17 +171,16 @@ std::unique_ptr<Operation> Make(const OperationInfo& info, const ResolvedRequest
 
 const OperationRow kRows[] = {
     {{"quantize-mx",
-      "a block to a shared scale 2^(floor(log2 absmax) - emax) of e8m0fnu and "
-      "codes; absmax of finite "
-      "elements, scale 1 if it is 0; infinities saturate, NaN as in convert",
+      "quantises a block to a shared e8m0fnu scale 2^(floor(log2 absmax) - emax) and codes; absmax "
+      "is taken over finite elements, and an absmax of 0 gives scale 1; infinities saturate, NaN "
+      "as in convert",
       false,
       {.wide_source = true, .to = true, .rounding = true, .overflow = true, .length = true}},
      &Make<QuantizeMx>},
     {{"quantize-nvfp4",
-      "a block to a scale absmax / (6 T) of e4m3fn and codes of e2m1fn for x / "
-      "(scale T); absmax of "
-      "finite elements, zeros if the scale rounds to 0; infinities and NaN as "
-      "in quantize-mx",
+      "quantises a block to an e4m3fn scale absmax / (6 T) and e2m1fn codes of x / (scale T), T "
+      "the tensor scale; absmax is taken over finite elements, and a scale that rounds to 0 gives "
+      "zeros; infinities and NaN as in quantize-mx",
       false,
       {.wide_source = true,
        .rounding = true,

@@ -1,4 +1,4 @@
-// The cases of the levels edges and random.
+// Generates the cases of the levels `edges` and `random` (defined in cases.h).
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,24 @@
 
 namespace numsim {
 
-// Made-up cases of block operations and dots, for the `edges` of cases.h.
-
-// Rows of operation.operands() numbers, one after the other. Requires shape() kBlock or kDot.
+// Returns the constructed rows of block operations and dot products for the level `edges`: one row
+// of operation.operands() numbers after the other. Requires shape() kBlock or kDot.
 //
-// kBlock: equal elements; one element among others (largest, NaN, infinities, at the ends and in
-// the middle); maxima at and around every value and midpoint of the scale's format; every value and
-// midpoint of the code's format and its neighbours, under several scales. Where there is a tensor
-// scale, it is 1 but for rows that try others, zero and NaN among them.
-// kDot: equal elements; products of each special kind among ones; overflow that cancels; sums that
-// are ties of the result, also but for a tiny product; falling and rising magnitudes.
+// kBlock: equal elements; one special element among others (largest, NaN, infinities; at the ends
+// and in the middle); maxima at and around every value and midpoint of the scale's format; every
+// value and midpoint of the code's format and its neighbours, under several scales. A tensor scale
+// is 1, except in rows that try other values, including zero and NaN.
+// kDot: equal elements; products of each special kind among zeros and ones; overflow that cancels;
+// sums that are ties of the result, exactly or except for a tiny product; falling and rising
+// magnitudes.
 std::vector<uint64_t> EdgeRows(const Operation& operation);
 
-// The awkward codes of one column, for the `edges` of cases.h. Lists name no code twice.
+// The edge codes of one column, for the level `edges`. No list contains a code twice.
 
-// Codes in the order in which they come, without repetition.
+// A list of codes in order of insertion, without repetition.
 class CodeList {
  public:
-  // `bits`: of a code, 1..64.
+  // `bits` is the width of a code, 1..64.
   explicit CodeList(int bits);
 
   void Add(uint64_t code);
@@ -41,46 +41,47 @@ class CodeList {
   std::unordered_set<uint64_t> seen_;
 };
 
-// The code of that magnitude and sign. Requires magnitude <= format.MagnitudeMask(); the negative
-// of an unsigned format is the magnitude itself.
+// Returns the code with this magnitude code and sign. Requires magnitude <= format.MagnitudeMask().
+// In an unsigned format the sign is ignored.
 uint32_t SignedCode(const FormatSpec& format, uint32_t magnitude, bool negative);
 
-// Appends the codes on both sides of `x` and that of `x` itself where it has one, with both signs.
-// Requires x finite.
+// Appends the code of `x` rounded toward zero and its two neighbours, each with both signs. Leaves
+// out magnitudes above the largest finite one. Requires x finite and not negative.
 void AddAround(const FormatSpec& format, const Unrounded& x, CodeList& list);
 
-// Every awkward code of a format, the most awkward first; all codes of formats of at most
-// `all_up_to` bits.
+// Returns the edge codes of a format, the most important ones first. Appends all other codes if the
+// format has at most `all_up_to` bits.
 std::vector<uint64_t> AwkwardCodes(const FormatSpec& format, int all_up_to);
 
-// Codes of `source` around every finite value of `target` and every midpoint of two, the one beyond
-// the largest value included. Requires target.Bits() <= 16.
+// Returns the codes of `source` around every finite value of `target` and around every midpoint of
+// two neighbouring values, including the midpoint above the largest value. Requires
+// target.Bits() <= 16.
 std::vector<uint64_t> CodesAroundValues(const FormatSpec& source, const FormatSpec& target);
 
-// Codes around integers, half integers and powers of two up to 2^64.
+// Returns the codes around integers, half-integers and powers of two up to 2^64.
 std::vector<uint64_t> CodesAroundIntegers(const FormatSpec& source);
 
-// Integers of that many bits: small ones, ends of ranges, powers of two, their neighbours, exponent
-// spans of the formats.
+// Returns edge cases among integers of that many bits: small ones, ends of ranges, powers of two
+// and their neighbours, and exponent ranges of the formats.
 std::vector<uint64_t> AwkwardIntegers(int bits, bool is_signed);
 
-// Integers that lie halfway between neighbours of a format, and next to these.
+// Returns integers halfway between neighbouring values of a format, and the integers next to them.
 std::vector<uint64_t> IntegersAroundTies(int bits, bool is_signed, const FormatSpec& target);
 
-// Random bits: 0, all ones, half, half - 1.
+// Returns edge cases of random bits: 0, all ones, half, half - 1.
 std::vector<uint64_t> AwkwardRandomBits(int bits);
 
-// Case i of random:N (cases.h).
+// The cases of random:N (cases.h).
 
-// What of an operation shapes its random cases.
+// Properties of an operation that determine its random cases.
 struct RandomCaseShape {
   CaseShape shape = CaseShape::kElementwise;
   size_t operands = 0;
   size_t length = 1;
 };
 
-// Fills `inputs` (one number a column) with case `index`, a pure function of all arguments. The
-// bits of column c come of stream kRandomCaseStream + c of the seed.
+// Fills `inputs` (one number per column) with case `index`, a pure function of all other arguments.
+// The bits of column c come from stream kRandomCaseStream + c of the seed.
 void RandomCase(std::span<const Column> columns,
                 const RandomCaseShape& shape,
                 uint64_t seed,

@@ -1,19 +1,20 @@
-// Dot products with a stated accumulator: a[0] b[0] + ... + a[N-1] b[N-1], by the rules of
+// Dot products a[0] b[0] + ... + a[N-1] b[N-1] in an accumulation mode of
 // arith/accumulation_mode.h.
 //
 //   exact            The exact sum, rounded once to the result. An exact zero is -0 if every
-//                    product is -0, and in mode rtn unless every product is +0.
-//   FORMAT           acc = +0; acc = round(acc + a[i] b[i]) in FORMAT, i ascending, each a fused
-//                    multiply-add; at last acc is converted to the result.
+//                    product is -0, and in rounding mode rtn unless every product is +0.
+//   FORMAT           acc = +0; acc = round(acc + a[i] b[i]) in FORMAT, i ascending, each step a
+//                    fused multiply-add. At the end, acc is converted to the result.
 //   FORMAT:unfused   acc = round(acc + round(a[i] b[i])), both in FORMAT.
-//   all others       Accumulate, which rounds as its rule says whatever the request; its sum is
-//                    rounded once to the result. A NaN in fp32 is NanResult. `library` has no right
-//                    answer and is refused.
+//   all others       Accumulate(), which rounds as the accumulation mode defines, regardless of the
+//                    request. The sum is rounded once to the result. A NaN in fp32 is NanResult().
+//                    `library` has no reference result and is rejected.
 //
-// Every rounding of the first three, and the last of the others, is in the mode and under the
-// overflow policy of the request. In a stochastic mode each such rounding has its own random bits,
-// in the order in which they happen: the last column is that of the conversion to the result, the
-// only one but for FORMAT. Flags are the OR of all these steps'.
+// Every rounding of the first three, and the last rounding of the others, uses the rounding mode
+// and the overflow policy of the request. In a stochastic mode each such rounding has its own
+// random bits, in the order of the roundings. The last column belongs to the conversion to the
+// result; it is the only one except with FORMAT and FORMAT:unfused. The flags are the OR of the
+// flags of all these steps.
 #include <fmt/format.h>
 
 #include <array>
@@ -57,7 +58,7 @@ class DotOperation : public Operation {
   Operand B(std::span<const uint64_t> inputs, size_t i) const {
     return {b_, static_cast<uint32_t>(inputs[length_ + i])};
   }
-  // The random bits of rounding k.
+  // Returns the random bits of rounding k.
   uint32_t Random(std::span<const uint64_t> inputs, size_t k) const {
     return static_cast<uint32_t>(has_random_ ? inputs[operands_ + k] : 0);
   }
@@ -133,7 +134,7 @@ class SequentialDot : public DotOperation {
   bool fused_;
 };
 
-// What a device does: no rounding of the request comes into it but the last.
+// Accumulation as on a device. The rounding of the request applies only to the final result.
 class ModelledDot : public DotOperation {
  public:
   ModelledDot(const OperationInfo& info, const ResolvedRequest& r, const AccumulationMode& rule)
@@ -166,7 +167,7 @@ AccumulationMode ParseRule(const std::string& text) {
   try {
     return ParseAccumulationMode(text);
   } catch (const Error& error) {
-    throw Error::Format("--{}", error.what());  // "accumulator 'TEXT' is ..."
+    throw Error::Format("--accumulation-mode: {}", error.what());
   }
 }
 
@@ -182,8 +183,8 @@ std::unique_ptr<Operation> Make(const OperationInfo& info, const ResolvedRequest
           info, r, rule.format, rule.kind == AccumulationKind::kFormat);
     case AccumulationKind::kLibrary:
       throw Error(
-          "--accumulator library has no stated order of summation, so there is no right answer; "
-          "fp32 and fp32-chunked:N have");
+          "--accumulation-mode library has no defined order of summation and so no reference "
+          "result; use fp32 or fp32-chunked:N");
     default:
       return std::make_unique<ModelledDot>(info, r, rule);
   }
@@ -191,8 +192,8 @@ std::unique_ptr<Operation> Make(const OperationInfo& info, const ResolvedRequest
 
 const OperationRow kRows[] = {
     {{"dot",
-      "a[0] b[0] + ... + a[N-1] b[N-1]; accumulator exact, FORMAT, FORMAT:unfused, fp64, "
-      "fp32-chunked:N, trunc:F,CHUNK[,PROMOTE] or a name of `numsim oracle accumulators`",
+      "a[0] b[0] + ... + a[N-1] b[N-1]; accumulation mode exact, FORMAT, FORMAT:unfused, fp64, "
+      "fp32-chunked:N, trunc:F,CHUNK[,PROMOTE] or a name of `numsim oracle accumulation-modes`",
       true,
       {.format_b = true,
        .to = true,

@@ -13,14 +13,14 @@ Unrounded Value(const FormatSpec& format, uint32_t magnitude) {
   return {NumberKind::kFinite, false, value.exponent, value.significand};
 }
 
-// The magnitude code of x rounded toward zero.
+// Returns the magnitude code of x rounded toward zero. Requires x >= 0.
 uint32_t MagnitudeBelow(const FormatSpec& format, const Unrounded& x) {
   const EncodePlan plan =
       MakeEncodePlan(format, {.mode = RoundingMode::kTowardZero}, Overflow::kSaturate);
   return EncodeUnrounded(plan, x).code;
 }
 
-// Magnitude codes, each with both signs.
+// Adds magnitude codes to a list, each with both signs.
 class Magnitudes {
  public:
   Magnitudes(const FormatSpec& format, CodeList& list) : format_(format), list_(list) {}
@@ -31,7 +31,7 @@ class Magnitudes {
       list_.Add(SignedCode(format_, static_cast<uint32_t>(magnitude), negative));
     }
   }
-  // A value, with its neighbours if wanted. Values beyond the format's range are left out.
+  // Adds a value and, on request, its neighbours. Skips values that the format does not have.
   void AddValue(const Unrounded& x, bool with_neighbours = false) {
     const int64_t below = MagnitudeBelow(format_, x);
     const auto magnitude = static_cast<uint32_t>(below);
@@ -59,7 +59,7 @@ void AddSpecials(const FormatSpec& format, Magnitudes& magnitudes, CodeList& lis
   if (format.NanHasSign()) list.Add(format.NanCode() | format.SignBit());
 }
 
-// NaNs with a payload: signalling and quiet ones.
+// Adds NaNs with a payload, signalling and quiet.
 void AddNanPayloads(const FormatSpec& format, Magnitudes& magnitudes) {
   if (format.nan != Nan::kIeee) return;
   magnitudes.Add(int64_t{format.InfinityCode()} + 1);
@@ -114,8 +114,8 @@ std::vector<uint64_t> AwkwardCodes(const FormatSpec& format, int all_up_to) {
   AddNanPayloads(format, magnitudes);
   magnitudes.AddValue(PowerOfTwo(0), true);
   magnitudes.Add(int64_t{format.MaxFiniteCode()} - 1);
-  magnitudes.AddValue(PowerOfTwo(m + 1), true);   // the first integers that are not all there
-  magnitudes.AddValue(PowerOfTwo(-m - 1), true);  // half an ulp of one
+  magnitudes.AddValue(PowerOfTwo(m + 1), true);   // above it, some integers are missing
+  magnitudes.AddValue(PowerOfTwo(-m - 1), true);  // half an ulp of 1
   magnitudes.Add(2);
   magnitudes.Add(min_normal + 1);
   magnitudes.AddValue({NumberKind::kFinite, false, -1, 3});
@@ -139,7 +139,7 @@ std::vector<uint64_t> CodesAroundValues(const FormatSpec& source, const FormatSp
   CodeList list(source.Bits());
   for (uint32_t magnitude = 0; magnitude <= target.MaxFiniteCode(); ++magnitude) {
     const Unrounded value = Value(target, magnitude);
-    // The values go on beyond the largest one: rounding comes before the test of overflow.
+    // Includes the value above the largest one, because rounding precedes the overflow test.
     const Unrounded next = Value(target, magnitude + 1);
     Unrounded midpoint = exact::Sum(value, next, false).value;
     --midpoint.exponent;
@@ -189,7 +189,7 @@ std::vector<uint64_t> IntegersAroundTies(int bits, bool is_signed, const FormatS
   for (int power = m + 1; power < bits; ++power) {
     const uint64_t ulp = uint64_t{1} << (power - m);
     const uint64_t first = uint64_t{1} << power;
-    // Above an even code, above an odd one, below the next binade.
+    // Ties above an even code, above an odd one, and below the next binade.
     for (const uint64_t code : {first, first + ulp, 2 * first - ulp}) {
       const uint64_t tie = code + ulp / 2;
       for (const uint64_t value : {tie - 1, tie, tie + 1}) {

@@ -13,12 +13,13 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// The code of x rounded toward zero, saturating.
+// Returns the code of x rounded toward zero, saturating.
 uint64_t CodeOf(const FormatSpec& format, double x) {
   return Encode(format, x, {.mode = RoundingMode::kTowardZero}, Overflow::kPropagate);
 }
 
-// NaN, infinities, ends of the range, zeros of both signs, as far as the format has them.
+// Returns zeros of both signs, the ends of the range, infinities and NaN, as far as the format has
+// them.
 std::vector<uint64_t> SpecialCodes(const FormatSpec& format) {
   CodeList list(format.Bits());
   for (const double x : {0.0, -0.0}) list.Add(CodeOf(format, x));
@@ -38,7 +39,8 @@ class Rows {
  public:
   explicit Rows(size_t width) : width_(width) {}
 
-  // A row of that number everywhere; it stays open for changes until the next one.
+  // Appends a row in which every number is `everywhere`. The returned span is valid until the next
+  // call.
   std::span<uint64_t> New(uint64_t everywhere) {
     rows_.insert(rows_.end(), width_, everywhere);
     return Last();
@@ -51,7 +53,7 @@ class Rows {
   std::vector<uint64_t> rows_;
 };
 
-// First, middle and last index.
+// Returns the first, middle and last index.
 std::vector<size_t> Places(size_t length) {
   std::vector<size_t> places = {0, length / 2, length - 1};
   places.erase(std::unique(places.begin(), places.end()), places.end());
@@ -99,7 +101,7 @@ class BlockEdges {
     row[length_ - 1] = CodeOf(source_, -kInfinite);
   }
 
-  // Elements of a row as fractions of its maximum, of both signs.
+  // Adds a row with maximum `code` and further elements that are fractions of it, of both signs.
   void AddMaximum(uint64_t code) {
     const double maximum = Decode(source_, static_cast<uint32_t>(code));
     const std::span<uint64_t> row = New(code);
@@ -110,7 +112,7 @@ class BlockEdges {
     }
   }
 
-  // The absolute maximum of a block whose scale is 1.
+  // Returns the absmax of a block whose scale is 1.
   double Unit() const {
     return scale_.zero == Zero::kNone ? std::ldexp(1.0, element_.MaxExponent())
                                       : MaxFinite(element_);
@@ -134,7 +136,8 @@ class BlockEdges {
     }
   }
 
-  // Every value and midpoint of the code's format, a maximum first that makes the scale `scale`.
+  // Adds rows with every value and midpoint of the element format. The first element of each row is
+  // a maximum for which the block's scale is `scale`.
   void AddElements() {
     if (element_.Bits() > 8) return;
     for (const double scale : {1.0, 0x1p-6, 0x1p6, 0x1p-120, 0x1p100}) {
@@ -195,7 +198,7 @@ class BlockEdges {
   Rows rows_;
 };
 
-// --- Dots
+// --- Dot products
 
 class DotEdges {
  public:
@@ -226,7 +229,7 @@ class DotEdges {
     row[length_ + i] = CodeOf(b_, b);
   }
 
-  // Every pair of specials everywhere, and as one product among ones and zeros.
+  // Adds every pair of special codes: in all places, and as one product among zeros or ones.
   void AddSpecials() {
     for (const uint64_t a : SpecialCodes(a_)) {
       for (const uint64_t b : SpecialCodes(b_)) {
@@ -260,7 +263,8 @@ class DotEdges {
     for (size_t i = 1; i < length_; i += 2) Set(row, i, -large_a, large_b);
   }
 
-  // base + half an ulp of the result, exact and off by the least product of either sign.
+  // Adds sums base + half an ulp of the result, exactly and with the smallest product of either
+  // sign added.
   void AddTies() {
     const int precision = result_.mantissa_bits + 1;
     for (const double base : {1.0, 1.5, 0x1p-3, 4.0}) {
@@ -275,7 +279,7 @@ class DotEdges {
     }
   }
 
-  // Powers of two in falling and rising order, of one sign and of alternating ones.
+  // Adds powers of two in falling and rising order, with equal and with alternating signs.
   void AddSlopes() {
     for (const int step : {-2, -1, 1, 2}) {
       for (const double sign : {1.0, -1.0}) {

@@ -1,4 +1,4 @@
-// Operations of a few operands and one result: the functions of arith/ behind columns.
+// Operations with a few operands and one result, computed by the functions of arith/.
 #include <array>
 #include <vector>
 
@@ -9,7 +9,7 @@
 namespace numsim {
 namespace {
 
-// What Evaluate needs, without the names of the columns.
+// The data that Evaluate() needs: formats and encode plan, without column names.
 struct Context {
   FormatSpec a, b, c, scale;
   EncodePlan plan;
@@ -24,7 +24,7 @@ struct Answer {
   Answer(RoundedInteger i) : bits(i.bits), flags(i.flags) {}
 };
 
-// `in`: the operands in the order of their columns.
+// `in` holds the operands in the order of their columns.
 using Function = Answer (*)(const Context& x, const uint64_t* in, uint32_t random);
 
 enum class ResultKind : uint8_t { kTo, kSame, kTruth, kInteger };
@@ -32,9 +32,9 @@ enum class ResultKind : uint8_t { kTo, kSame, kTruth, kInteger };
 struct Definition {
   std::string_view name, summary;
   Function function;
-  int codes = 1;                   // operands of formats a, b, c
-  bool scales = false;             // a scale for each of two operands
-  IntegerType integer_operand{0};  // comes last; 0 bits: none
+  int codes = 1;                   // number of operands that are codes (formats a, b, c)
+  bool scales = false;             // each of the two operands has a scale
+  IntegerType integer_operand{0};  // the last operand; 0 bits: none
   ResultKind result = ResultKind::kTo;
   IntegerType integer_result{0};
   CaseShape shape = CaseShape::kElementwise;
@@ -101,7 +101,7 @@ Answer Integral(const Context& x, const uint64_t* in, uint32_t random) {
   return RoundToIntegral(A(x, in), x.plan.rounding, x.plan, random);
 }
 
-// Shorthands for the table.
+// Builders of table rows.
 constexpr Definition Exact(std::string_view name, std::string_view summary, Function function) {
   return {.name = name, .summary = summary, .function = function, .result = ResultKind::kSame};
 }
@@ -124,15 +124,15 @@ template <int kBits, bool kSigned>
 constexpr Definition To(std::string_view name) {
   return {.name = name,
           .summary =
-              "a rounded to an integer; out of range: the nearest end, "
-              "NaN: the largest",
+              "a rounded to an integer; values out of range give the nearest end of the range, NaN "
+              "gives the largest integer",
           .function = &IntegerOf<kBits, kSigned>,
           .result = ResultKind::kInteger,
           .integer_result = {kBits, kSigned}};
 }
 constexpr Definition From(std::string_view name, IntegerType type, Function function) {
   return {.name = name,
-          .summary = "an integer in the format",
+          .summary = "an integer converted to the format",
           .function = function,
           .codes = 0,
           .integer_operand = type,
@@ -141,7 +141,7 @@ constexpr Definition From(std::string_view name, IntegerType type, Function func
 
 constexpr std::array kDefinitions = {
     Definition{.name = "convert",
-               .summary = "the value of a in another format; a NaN keeps its sign",
+               .summary = "a converted to another format; a NaN keeps its sign",
                .function = &Unary<&Convert>,
                .wide_source = true},
     OfTwo("add", "a + b", &Binary<&Add>),
@@ -159,14 +159,14 @@ constexpr std::array kDefinitions = {
                .function = &Ternary<&FusedAddAdd>,
                .codes = 3},
     Definition{.name = "sqrt", .summary = "square root of a", .function = &Unary<&SquareRoot>},
-    OfTwo("rem", "a - n b, n the integer nearest to a / b", &Binary<&Remainder>),
+    OfTwo("rem", "a - n b, where n is the integer nearest to a / b", &Binary<&Remainder>),
     Definition{
         .name = "recip", .summary = "1 / a; 1 / 0 is infinite", .function = &Unary<&Reciprocal>},
     Definition{.name = "recip-p3109",
                .summary = "1 / a; 1 / 0 is NaN",
                .function = &Unary<&p3109::Reciprocal>},
     Definition{.name = "scale",
-               .summary = "a * 2^n, n a signed integer of 32 bits",
+               .summary = "a * 2^n, where n is a signed 32-bit integer",
                .function = &ScaledByPower,
                .integer_operand = {32, true}},
     WithScales("scaled-add", "scale-a a + scale-b b, rounded once", &Scaled<&ScaledAdd>),
@@ -174,40 +174,40 @@ constexpr std::array kDefinitions = {
     WithScales("scaled-mul", "scale-a a * scale-b b, rounded once", &Scaled<&ScaledMultiply>),
     Exact("neg", "-a", &Unrounding<&Negate>),
     Exact("abs", "|a|", &Unrounding<&Absolute>),
-    Exact("next-up", "the least value above a", &Unrounding<&NextUp>),
-    Exact("next-down", "the greatest value below a", &Unrounding<&NextDown>),
+    Exact("next-up", "the smallest value above a", &Unrounding<&NextUp>),
+    Exact("next-down", "the largest value below a", &Unrounding<&NextDown>),
     Compares("eq", "a = b, quiet", &Comparison<Predicate::kEqual>),
     Compares("lt", "a < b, signalling", &Comparison<Predicate::kLess>),
     Compares("le", "a <= b, signalling", &Comparison<Predicate::kLessEqual>),
     Compares("eq-signaling", "a = b, signalling", &Comparison<Predicate::kEqualSignaling>),
     Compares("lt-quiet", "a < b, quiet", &Comparison<Predicate::kLessQuiet>),
     Compares("le-quiet", "a <= b, quiet", &Comparison<Predicate::kLessEqualQuiet>),
-    Compares("unordered", "whether a or b is NaN, quiet", &Comparison<Predicate::kUnordered>),
-    OfTwo("minimum", "the lesser; NaN if one is", &Chosen<Extremum::kMinimum>),
-    OfTwo("maximum", "the greater; NaN if one is", &Chosen<Extremum::kMaximum>),
+    Compares("unordered", "true if a or b is NaN, quiet", &Comparison<Predicate::kUnordered>),
+    OfTwo("minimum", "the smaller operand; NaN if one is NaN", &Chosen<Extremum::kMinimum>),
+    OfTwo("maximum", "the larger operand; NaN if one is NaN", &Chosen<Extremum::kMaximum>),
     OfTwo("minimum-number",
-          "the lesser; the other one if one is NaN",
+          "the smaller operand; the other one if one is NaN",
           &Chosen<Extremum::kMinimumNumber>),
     OfTwo("maximum-number",
-          "the greater; the other one if one is NaN",
+          "the larger operand; the other one if one is NaN",
           &Chosen<Extremum::kMaximumNumber>),
     OfTwo("minimum-magnitude",
-          "the lesser magnitude; NaN if one is",
+          "the operand of smaller magnitude; NaN if one is NaN",
           &Chosen<Extremum::kMinimumMagnitude>),
     OfTwo("maximum-magnitude",
-          "the greater magnitude; NaN if one is",
+          "the operand of larger magnitude; NaN if one is NaN",
           &Chosen<Extremum::kMaximumMagnitude>),
     OfTwo("minimum-magnitude-number",
-          "the lesser magnitude; the other one if one is NaN",
+          "the operand of smaller magnitude; the other one if one is NaN",
           &Chosen<Extremum::kMinimumMagnitudeNumber>),
     OfTwo("maximum-magnitude-number",
-          "the greater magnitude; the other one if one is NaN",
+          "the operand of larger magnitude; the other one if one is NaN",
           &Chosen<Extremum::kMaximumMagnitudeNumber>),
     OfTwo("minimum-finite",
-          "the lesser; the finite one if the other is not",
+          "the smaller operand; the finite one if the other is not finite",
           &Chosen<Extremum::kMinimumFinite>),
     OfTwo("maximum-finite",
-          "the greater; the finite one if the other is not",
+          "the larger operand; the finite one if the other is not finite",
           &Chosen<Extremum::kMaximumFinite>),
     Definition{.name = "round", .summary = "a rounded to an integral value", .function = &Integral},
     To<8, true>("to-i8"),

@@ -1,5 +1,5 @@
-// Between MakeOperation and the files that define operations: rows of the table, and a request
-// whose texts are parsed and whose defaults are filled in.
+// Interface between MakeOperation() and the files that define operations: the rows of the operation
+// table, and a parsed request with its defaults filled in.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace numsim {
 
 struct ResolvedRequest {
   Format a, b, c, to, scale;
-  EncodePlan plan;           // to `to`, or what of it the operation uses
+  EncodePlan plan;           // plan for encoding to `to`; an operation may use only parts of it
   std::string accumulation;  // empty: the default
   int length = 0;            // 0: the default
   bool tensor_scale = false;
@@ -29,7 +29,8 @@ std::span<const OperationRow> BlockRows();
 std::span<const OperationRow> DotRows();
 
 Column CodeColumn(std::string name, const Format& format);
-// Appends `count` columns "random" or "random[0]", ... if the mode is stochastic; returns how many.
+// Appends `count` columns named "random" or "random[0]", ... if the rounding mode is stochastic.
+// Returns the number of appended columns.
 size_t AppendRandom(const Rounding& rounding, size_t count, std::vector<Column>& columns);
 
 }  // namespace numsim

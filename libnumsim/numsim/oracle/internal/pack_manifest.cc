@@ -69,7 +69,8 @@ OperationRequest ParseRequest(const Json& object) {
   return request;
 }
 
-// What the columns are: [{"name": "a", "bits": 8, "kind": "code", "format": "e4m3fn"}, ...].
+// Describes the columns: [{"name": "a", "role": "input", "bits": 8, "kind": "code", "format":
+// "e4m3fn"}, ...].
 Json ColumnList(const CaseColumns& columns) {
   static constexpr const char* kKinds[] = {"code", "integer", "truth", "random"};
   Json list = Json::array();
@@ -92,7 +93,7 @@ PackFile ParseFile(const Json& object) {
   file.path = object.at("path").get<std::string>();
   const bool plain = !file.path.empty() && file.path.find('/') == std::string::npos &&
                      file.path.find('\0') == std::string::npos && file.path[0] != '.';
-  if (!plain) throw Error::Format("path '{}' is not the name of a file", Printable(file.path));
+  if (!plain) throw Error::Format("path '{}' is not a plain file name", Printable(file.path));
   file.cases = object.at("cases").get<uint64_t>();
   file.sha256 = object.at("sha256").get<std::string>();
   file.request = ParseRequest(object.at("request"));
@@ -128,7 +129,7 @@ std::string PackManifestText(std::string_view set,
 
 std::vector<PackFile> ParsePackManifest(std::string_view text, std::string_view file) {
   std::vector<PackFile> files;
-  std::string where;  // of what is being read
+  std::string where;  // the entry being read, for messages
   try {
     const Json manifest = Json::parse(text);
     const int version = manifest.at("manifest_version").get<int>();

@@ -1,4 +1,4 @@
-// manifest.json of a pack: vectors' own, used by pack.cc alone.
+// Writes and parses the manifest.json of a pack. Used only by pack.cc.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace numsim {
 
-// What the manifest says of a file beside its entry.
+// Data about a file that the manifest states in addition to its entry.
 struct WrittenFile {
   std::string path;
   uint64_t bytes = 0;
@@ -19,12 +19,13 @@ struct WrittenFile {
   std::string sha256;
 };
 
-// The text of the manifest. Requires one written file for each entry.
+// Returns the text of the manifest. Requires one written file per entry.
 std::string PackManifestText(std::string_view set,
                              std::span<const PackEntry> entries,
                              std::span<const WrittenFile> files);
 
-// Throws Error, one line that starts with `file`, for text that is no such manifest.
+// Parses the text of a manifest. Throws Error, a single line that begins with `file`, if the text
+// is not a valid manifest.
 std::vector<PackFile> ParsePackManifest(std::string_view text, std::string_view file);
 
 }  // namespace numsim

@@ -1,4 +1,4 @@
-// The lists of files of the published packs.
+// The files of the published packs.
 #include <array>
 
 #include "numsim/base/error.h"
@@ -11,7 +11,7 @@ namespace {
 constexpr std::array kSets = {
     PackSetInfo{"standard",
                 "fp8, fp6, fp4, e8m0fnu, fp16 and bf16: conversion, arithmetic, blocks"},
-    PackSetInfo{"p3109-minimal", "minimal operations of the P3109 draft v4.0, to nearest even"},
+    PackSetInfo{"p3109-minimal", "minimal operations of the P3109 draft v4.0, nearest-even"},
 };
 
 const OperationInfo& InfoOf(std::string_view op) {
@@ -21,10 +21,10 @@ const OperationInfo& InfoOf(std::string_view op) {
   throw Error::Format("--set: operation '{}' does not exist", op);
 }
 
-// Adds entries to a list, with every policy stated that the operation has.
+// Collects entries and sets every policy that the operation uses explicitly.
 class Entries {
  public:
-  // `level` as ParseCaseLevel reads it.
+  // `level` is a text for ParseCaseLevel().
   void Add(OperationRequest request, std::string_view level) {
     const OperationInfo& info = InfoOf(request.op);
     if (info.options.rounding && !request.rounding) request.rounding = Rounding{};
@@ -37,7 +37,7 @@ class Entries {
     }
     list_.push_back({std::move(request), ParseCaseLevel(level, kSeed)});
   }
-  // Operands and result of one format.
+  // Adds an operation whose operands and result have the same format.
   void Add(const char* op, const std::string& format, std::string_view level) {
     OperationRequest request;
     request.op = op;
@@ -142,8 +142,8 @@ void AddBlocks(Entries& entries) {
   }
 }
 
-// [P3109] v4.0, 4.5: formats Binary8p4se, Binary8p3se, Binary4p2sf and, of the choice that the
-// draft leaves, bf16 and fp32; to nearest even, SatNone.
+// Adds the minimal operations of [P3109] v4.0, 4.5: formats Binary8p4se, Binary8p3se, Binary4p2sf
+// and, from the choice that the draft offers, bf16 and fp32; nearest-even, SatNone.
 void AddMinimalP3109(Entries& entries) {
   constexpr const char* kFormats[] = {"binary8p4se", "binary8p3se", "binary4p2sf"};
   constexpr const char* kWide[] = {"bf16", "fp32"};

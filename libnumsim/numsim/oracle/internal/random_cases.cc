@@ -9,7 +9,7 @@
 namespace numsim {
 namespace {
 
-// Apart from the streams of experiments, which are small numbers.
+// Distinct from the streams of experiments, which are small numbers.
 constexpr uint64_t kRandomCaseStream = uint64_t{0x7EC7} << 32;
 constexpr uint64_t kSharedStream = kRandomCaseStream - 1;
 
@@ -20,13 +20,14 @@ int LastExponent(const FormatSpec& format) {
   return static_cast<int>(format.MaxFiniteCode() >> format.mantissa_bits) - format.bias;
 }
 
-// An exponent field of the format, less its bias.
+// Returns a uniformly distributed exponent field of the format, minus the bias.
 int UniformExponent(const FormatSpec& format, uint32_t word) {
   const auto fields = (format.MaxFiniteCode() >> format.mantissa_bits) + 1;
   return static_cast<int>((uint64_t{word} * fields) >> 32) - format.bias;
 }
 
-// The finite code of that exponent, clamped to the format's, with mantissa and sign of `bits`.
+// Returns the finite code with this exponent, clamped to the format's range, and with mantissa and
+// sign from `bits`.
 uint64_t CodeOf(const FormatSpec& format, int exponent, uint64_t bits) {
   const int last = LastExponent(format);
   const auto field =
@@ -38,14 +39,15 @@ uint64_t CodeOf(const FormatSpec& format, int exponent, uint64_t bits) {
   return SignedCode(format, magnitude, negative);
 }
 
-// Half of the time 0, -1 or 1, else up to the precision of the format and a little more.
+// Returns a random offset of an exponent: half of the time -1, 0 or 1, otherwise at most the number
+// of mantissa bits + 3 in magnitude.
 int Spread(const FormatSpec& format, uint32_t word) {
   const int reach = (word & 1) != 0 ? 1 : format.mantissa_bits + 3;
   const auto values = static_cast<uint64_t>(2 * reach + 1);
   return static_cast<int>((uint64_t{word} * values) >> 32) - reach;
 }
 
-// Exponents of the odd cases.
+// Base exponents of the operands in odd cases.
 class CloseExponents {
  public:
   CloseExponents(std::span<const Column> columns,
@@ -58,7 +60,7 @@ class CloseExponents {
       break;
     }
     if (shape.shape == CaseShape::kProductSum) {
-      // a and c are drawn, b follows so that a b is near c.
+      // The exponents of a and c are random; that of b is chosen so that a b is near c.
       third_ = UniformExponent(columns[2].format->spec, shared[1]);
       second_ = third_ - first_;
     } else if (shape.shape == CaseShape::kDot) {
@@ -82,7 +84,8 @@ class CloseExponents {
   int first_ = 0, second_ = 0, third_ = 0;
 };
 
-// Of uniform length: as often near zero as near the ends.
+// Returns an integer with a uniformly distributed number of bits, so that small magnitudes are as
+// frequent as large ones.
 uint64_t IntegerOf(const Column& column, const PhiloxCounter& words) {
   const int length = 1 + static_cast<int>(words[2] % static_cast<uint32_t>(column.bits));
   const uint64_t magnitude = Masked(Bits(words), length);
@@ -90,7 +93,7 @@ uint64_t IntegerOf(const Column& column, const PhiloxCounter& words) {
   return Masked(negative ? 0 - magnitude : magnitude, column.bits);
 }
 
-// Every second product becomes about the negative of the one before.
+// Makes every second product approximately the negative of the one before it.
 void CancelPairs(const FormatSpec& format, size_t length, std::span<uint64_t> inputs) {
   if (format.sign != Sign::kSignMagnitude) return;
   for (size_t i = 1; i < length; i += 2) {
@@ -101,7 +104,7 @@ void CancelPairs(const FormatSpec& format, size_t length, std::span<uint64_t> in
   }
 }
 
-// c becomes -a b, rounded toward zero, or its neighbour.
+// Sets c to -a b, rounded toward zero, or to a neighbour of it.
 void CancelProduct(std::span<const Column> columns, uint32_t word, std::span<uint64_t> inputs) {
   const auto value = [&](size_t c) {
     return ExactValue(columns[c].format->spec, static_cast<uint32_t>(inputs[c]));
@@ -117,7 +120,7 @@ void CancelProduct(std::span<const Column> columns, uint32_t word, std::span<uin
   inputs[2] = finite ? (code & format.SignBit()) | magnitude : code;
 }
 
-// b becomes a but for its sign and its last two bits.
+// Sets the magnitude of b to that of a, except for the last two bits.
 void CancelSecond(std::span<const Column> columns, uint32_t word, std::span<uint64_t> inputs) {
   const FormatSpec& format = columns[0].format->spec;
   if (format.sign != Sign::kSignMagnitude || columns[1].format->spec != format) return;
@@ -168,7 +171,7 @@ void RandomCase(std::span<const Column> columns,
       inputs[c] = Masked(Bits(words), column.bits);
     }
   }
-  // A quarter of all cases.
+  // Applies to a quarter of all cases.
   if (close && (shared[2] & 1) != 0) Cancel(columns, shape, shared[3], inputs);
 }
 

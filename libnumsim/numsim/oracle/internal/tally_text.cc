@@ -1,4 +1,4 @@
-// TallyText of case_text.h.
+// Implements TallyText() of case_text.h.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -18,14 +18,15 @@ namespace {
 constexpr size_t kBufferBytes = size_t{1} << 22;
 constexpr size_t kPieceBytes = size_t{1} << 17;
 
-// Whole lines of a file, some MiB at a time.
+// Reads whole lines of a file, up to 4 MiB at a time.
 class LineReader {
  public:
   LineReader(int descriptor, std::string_view source)
       : descriptor_(descriptor), source_(source), buffer_(kBufferBytes) {}
 
-  // The next lines, the last perhaps without a line feed; empty at the end of the file. Holds until
-  // the next call. `line` is the number of their first, for messages.
+  // Returns the next lines, or an empty text at the end of the file. The last line of a file may
+  // lack a line feed. The text is valid until the next call. `line` is the number of the first line
+  // of the text, for messages.
   std::string_view Next(uint64_t line) {
     std::memmove(buffer_.data(), buffer_.data() + used_, size_ - used_);
     size_ -= used_;
@@ -44,7 +45,7 @@ class LineReader {
   }
 
  private:
-  // Reads what is there; false at the end of the file.
+  // Appends available bytes to the buffer. Returns false at the end of the file.
   bool Fill() {
     for (;;) {
       const ssize_t got = ::read(descriptor_, buffer_.data() + size_, buffer_.size() - size_);
@@ -58,11 +59,11 @@ class LineReader {
   int descriptor_;
   std::string_view source_;
   std::vector<char> buffer_;
-  size_t used_ = 0;  // bytes of the buffer that earlier calls gave
+  size_t used_ = 0;  // bytes of the buffer that earlier calls returned
   size_t size_ = 0;  // bytes in the buffer
 };
 
-// Splits off the first line of `text`, without its line feed.
+// Removes the first line from `text` and returns it without its line feed.
 std::string_view TakeLine(std::string_view& text) {
   const size_t length = std::min(text.find('\n'), text.size());
   const std::string_view line = text.substr(0, length);
@@ -70,13 +71,14 @@ std::string_view TakeLine(std::string_view& text) {
   return line;
 }
 
-// What is wrong with a row, "column 2 (b): ...", or "" when it has `width` columns.
+// Returns a description of the fault in a row, such as "column 2 (b): ...", or "" if the row has
+// `width` columns and no fault.
 std::string FaultText(const ParsedRow& parsed, const CaseColumns& columns, size_t width) {
   using Fault = ParsedRow::Fault;
   const size_t index = parsed.columns;
   if (parsed.fault == Fault::kNone && index == width) return "";
   if (parsed.fault == Fault::kTooMany || index >= width) {
-    return fmt::format("column {} is one too many for {}", width + 1, columns.Names(width));
+    return fmt::format("column {} is unexpected after {}", width + 1, columns.Names(width));
   }
   const Column& column = columns.all[index];
   const std::string where = fmt::format("column {} ({})", index + 1, column.name);
@@ -90,7 +92,7 @@ std::string FaultText(const ParsedRow& parsed, const CaseColumns& columns, size_
   return fmt::format("{}: '{}' is not a hexadecimal number", where, token);
 }
 
-// A run of lines that one thread reads.
+// A sequence of lines that one thread reads.
 struct Piece {
   std::string_view text;
   uint64_t first_line = 0;
@@ -134,7 +136,7 @@ std::vector<Piece> Split(std::string_view text, uint64_t first_line, const CaseT
   return pieces;
 }
 
-// The number of columns of the first row in `text`, nothing when all its lines are empty.
+// Returns the number of columns of the first row in `text`, or nothing if all lines are empty.
 std::optional<size_t> FirstWidth(std::string_view text,
                                  uint64_t line,
                                  std::string_view source,

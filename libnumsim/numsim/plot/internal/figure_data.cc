@@ -24,8 +24,8 @@ void CheckLengths(const Series& series) {
                series.high.size());
 }
 
-// Appends one line for each i with row(i) not empty, and one blank line for a run of empty ones
-// between others.
+// Returns one line for each i whose row(i) is not empty. A run of empty rows between others becomes
+// one blank line.
 template <typename Row>
 std::string JoinRows(size_t n, Row row) {
   std::string text;
@@ -95,7 +95,7 @@ std::string CurveRows(const Panel& panel, const Series& series) {
 }
 
 std::string BarRows(const Panel& panel, size_t index) {
-  constexpr double kFilled = 0.8;  // of the height of a row
+  constexpr double kFilled = 0.8;  // fraction of the height of a row
   const Series& series = panel.series[index];
   CheckLengths(series);
   const double height = kFilled / static_cast<double>(panel.series.size());

@@ -14,13 +14,13 @@ constexpr double kRight = 0.14;
 constexpr double kBelow = 0.45;
 constexpr double kAbove = 0.12;
 constexpr double kLine = 0.16;
-constexpr double kCharacter = 0.062;    // mean width, on the wide side
+constexpr double kCharacter = 0.062;    // mean width of a character, estimated generously
 constexpr double kLegendSample = 0.62;  // line, marker and gaps of a legend entry
 constexpr double kLegendPadding = 0.10;
-constexpr double kBarRow = 0.15;      // of a panel of bars
-constexpr double kRowNameRoom = 0.3;  // beside the names of rows: tics and axis label
+constexpr double kBarRow = 0.15;      // height of a row of bars
+constexpr double kRowNameRoom = 0.3;  // next to the row names, for tics and axis label
 
-// Of UTF-8 text.
+// Returns the number of characters of UTF-8 text.
 size_t Characters(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
@@ -38,14 +38,15 @@ int LegendColumns(const std::vector<LegendEntry>& legend, double width) {
   return (count + rows - 1) / rows;  // rows of nearly equal length
 }
 
-// What the names of a panel of bars take beyond the left margin of other panels.
+// Returns the width that the row names of a panel of bars need beyond the left margin of other
+// panels.
 double RoomForNames(const Panel& panel) {
   size_t longest = 0;
   for (const std::string& name : panel.rows) longest = std::max(longest, Characters(name));
   return std::max(kRowNameRoom + kCharacter * static_cast<double>(longest) - kLeft, 0.0);
 }
 
-// The left end of each column of panels, and the right end of the last.
+// Returns the left edge of each column of panels, and the right edge of the last column.
 std::vector<double> ColumnEdges(const Figure& figure, size_t columns) {
   std::vector<double> edges = {0};
   for (size_t c = 0; c < columns; ++c) {

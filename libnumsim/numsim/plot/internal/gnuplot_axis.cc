@@ -11,14 +11,15 @@
 namespace numsim {
 namespace {
 
-// Below these ratios of its ends a logarithmic axis shows numbers instead of powers, of which there
-// would be hardly any.
+// If the ratio of its ends is below these limits, a logarithmic axis is labelled with numbers
+// instead of powers, because it would contain hardly any powers.
 constexpr double kNarrowLog10 = 100;
 constexpr double kNarrowLog2 = 8;
-// Above this one, gnuplot leaves out decades, and tics between them would stand in groups.
+// Above this ratio, gnuplot omits the labels of some decades, and minor tics would appear in
+// groups.
 constexpr double kWideRatio = 1e8;
 
-// Some four to eight multiples of 1, 2 or 5 times a power of ten within [low, high].
+// Returns about four to eight tics within [low, high]: multiples of 1, 2 or 5 times a power of ten.
 std::vector<double> EvenTics(double low, double high) {
   const double rough = (high - low) / 5;
   const double decade = std::pow(10, std::floor(std::log10(rough)));
@@ -31,7 +32,7 @@ std::vector<double> EvenTics(double low, double high) {
   return tics;
 }
 
-// 1, 2 and 5 times powers of ten within [low, high].
+// Returns the tics within [low, high] that are 1, 2 or 5 times a power of ten.
 std::vector<double> LogTics(double low, double high) {
   std::vector<double> tics;
   for (double e = std::floor(std::log10(low)); e <= std::log10(high); ++e) {
@@ -43,9 +44,10 @@ std::vector<double> LogTics(double low, double high) {
   return tics;
 }
 
-// Of ascending tics those that lie far enough apart on a logarithmic axis for their labels.
+// Selects from ascending tics those that are far enough apart on a logarithmic axis for their
+// labels.
 std::vector<double> ThinnedLogTics(const std::vector<double>& tics, const Extent& shown) {
-  constexpr double kLeast = 0.12;  // of the axis
+  constexpr double kLeast = 0.12;  // least distance, as a fraction of the axis
   const double least = std::pow(shown.high / shown.low, kLeast);
   std::vector<double> kept;
   for (const double tic : tics) {
@@ -54,7 +56,7 @@ std::vector<double> ThinnedLogTics(const std::vector<double>& tics, const Extent
   return kept;
 }
 
-// Tics of a logarithmic axis that spans little.
+// Returns the commands for the tics of a logarithmic axis with a narrow range.
 std::string NarrowLogTics(char name, const Extent& shown) {
   std::vector<double> tics = LogTics(shown.low, shown.high);
   if (tics.size() < 4) tics = ThinnedLogTics(EvenTics(shown.low, shown.high), shown);
@@ -65,10 +67,10 @@ std::string NarrowLogTics(char name, const Extent& shown) {
   return fmt::format("set {0}tics ({1})\nset m{0}tics 1\n", name, list);
 }
 
-// The data with room for lines and markers at both ends, never an empty range. gnuplot's own
-// choice, the next tics outwards, would waste up to a decade at each end.
+// Returns the range of the data with room for lines and markers at both ends; never an empty range.
+// gnuplot's own choice, the next tics outwards, would waste up to a decade at each end.
 Extent Padded(const Extent& data, bool log) {
-  constexpr double kRoom = 0.04;  // of the range
+  constexpr double kRoom = 0.04;  // fraction of the range
   if (data.empty) return {1, 10, false};
   const double size = std::max(std::abs(data.low), std::abs(data.high));
   const bool flat = data.high - data.low <= 1e-9 * size;

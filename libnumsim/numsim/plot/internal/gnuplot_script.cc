@@ -11,17 +11,17 @@
 namespace numsim {
 namespace {
 
-// Okabe and Ito's palette for all kinds of colour vision [OkabeIto], but for its yellow, which
-// fades on white paper: grey stands in.
+// Okabe and Ito's palette for all kinds of colour vision [OkabeIto], except that grey replaces
+// yellow, which is hard to see on white paper.
 constexpr std::array<std::string_view, 8> kColours = {
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#808080"};
-// Dash and gap lengths. Seven against eight colours, so that style 8 differs from style 0.
+// Dash and gap lengths. Seven dashes for eight colours, so that style 8 differs from style 0.
 constexpr std::array<std::string_view, 7> kDashes = {
     "1", "(12,4)", "(12,4,2,4)", "(6,3)", "(16,4,2,4,2,4)", "(18,4,6,4)", "(6,3,2,3)"};
-constexpr std::string_view kPredictionDash = "(2.5,3)";  // dotted: no style has it
-// Filled circle, square, triangles, diamond, pentagon, then the same hollow.
+constexpr std::string_view kPredictionDash = "(2.5,3)";  // dotted; no style uses it
+// Filled circle, square, triangles, diamond, pentagon, then hollow versions.
 constexpr std::array<int, 11> kMarkers = {7, 5, 9, 13, 11, 15, 6, 4, 8, 12, 10};
-constexpr size_t kMostMarkers = 20;  // on one curve; with more points, every n-th gets one
+constexpr size_t kMostMarkers = 20;  // per curve; with more points, every n-th point has a marker
 
 constexpr std::string_view kSettings = R"(set encoding utf8
 set border 3 linecolor rgb '#404040' linewidth 0.6
@@ -39,7 +39,7 @@ auto Cyclic(const List& list, int style) {
   return list[static_cast<size_t>(style) % list.size()];
 }
 
-// How the curve is drawn; `points` is its number of points.
+// Returns the style options of a curve with `points` points.
 std::string CurveStyle(int style, bool dashed, bool markers, size_t points) {
   std::string text = fmt::format("with {} linecolor rgb '{}' dashtype {} linewidth line_width",
                                  markers ? "linespoints" : "lines",
@@ -69,7 +69,8 @@ std::string JoinedLines(const std::vector<std::string>& lines) {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
-// A comment must not run on into the next line; nothing says that backquotes are safe in one.
+// Returns `text` made safe for a comment: a comment must not continue on the next line, and
+// backquotes are not documented to be safe in comments.
 std::string CommentText(std::string_view text) {
   std::string result(text);
   for (char& c : result) {
@@ -149,7 +150,7 @@ std::string PanelCommands(const Figure& figure, const FigureLayout& layout, size
   if (!panel.rows.empty()) {
     return text + PlotCommand(BarItems(panel, index)) + "set ytics enhanced\n";
   }
-  std::vector<std::string> items;  // bands first: curves lie upon them
+  std::vector<std::string> items;  // bands first, so that curves are drawn on top
   for (size_t s = 0; s < panel.series.size(); ++s) {
     if (BandRows(panel, panel.series[s]).empty()) continue;
     items.push_back(BlockName("band", index, s) + " using 1:2:3 " +
@@ -165,7 +166,8 @@ std::string PanelCommands(const Figure& figure, const FigureLayout& layout, size
   return text + PlotCommand(items);
 }
 
-// A plot without axes whose curves lie outside its range: the legend alone remains.
+// Returns the commands for the legend: a plot without axes whose curves lie outside its range, so
+// that only the legend is visible.
 std::string LegendCommands(const Figure& figure, const FigureLayout& layout) {
   if (layout.legend_columns == 0) return "";
   std::string text = "\n# Legend\n" + Margins(layout.legend);
@@ -186,9 +188,9 @@ std::string LegendCommands(const Figure& figure, const FigureLayout& layout) {
   return text + PlotCommand(items);
 }
 
-// Opens the loop over both files. Sizes are in inches for PDF and in CSS pixels, 96 an inch, for
-// SVG. pdfcairo draws text 4/3 as large as it says, svg takes points for pixels and draws markers
-// smaller.
+// Returns the commands that open the loop over both files. Sizes are in inches for PDF and in CSS
+// pixels, 96 per inch, for SVG. pdfcairo draws text 4/3 as large as specified; svg interprets
+// points as pixels and draws smaller markers.
 std::string TerminalCommands(const Figure& figure, const FigureLayout& layout) {
   return fmt::format(
       "do for [kind in 'svg pdf'] {{\n"
@@ -230,7 +232,8 @@ std::string GnuplotScript(const Figure& figure) {
                "figure name '{}'",
                figure.name);
   const FigureLayout layout = LayOut(figure);
-  // Settings stand within the loop: the second file must not begin with what the first one left.
+  // The settings are inside the loop, so that the second file does not start with those left over
+  // from the first.
   std::string text = HeadComment(figure) + "\n" + DataBlocks(figure) + "\n" +
                      TerminalCommands(figure, layout) + "reset\n" + std::string(kSettings) +
                      "set multiplot\n";

@@ -1,4 +1,4 @@
-// The deterministic rules of every profile: one line for targets with one rule.
+// The deterministic rules of all profiles: one line per rule, for all targets that it serves.
 #include "numsim/profiles/internal/rules.h"
 
 namespace numsim {
@@ -14,11 +14,11 @@ constexpr Rounding kUp{RoundingMode::kUp};
 constexpr auto kSat = Overflow::kSaturate;
 constexpr auto kProp = Overflow::kPropagate;
 constexpr std::string_view kMx = "e3m2fn e2m3fn e2m1fn";
-constexpr OwnCodes kAllOnes{0x7F, 0x7F};  // whatever the sign
+constexpr OwnCodes kAllOnes{0x7F, 0x7F};  // for both signs
 constexpr OwnCodes kSignedOnes{0x7F, 0xFF};
 constexpr OwnCodes kExponentNan{0xFF, 0xFF};  // the NaN of e8m0fnu
 
-// One row per rule; what is left out is numsim's.
+// One row per rule. Fields that are left out are those of numsim's own rule.
 // clang-format off
 constexpr RuleLine kRules[] = {
     {.profile = "ocp-saturate",    .from = kAny, .targets = "e5m2 e4m3fn e3m2fn e2m3fn e2m1fn", .overflow = kSat},

@@ -6,11 +6,11 @@ namespace {
 
 using scalar::F32Lanes;
 
-// The rounding rule inlined: the same text as EncodeF32's.
+// The rounding rule, inlined into the loop. EncodeF32 compiles the same source.
 template <RuleMode kMode, ExponentRange kRange>
 void RunByRule(const EncodePlan& plan, uint32_t first, uint32_t random, std::span<uint32_t> codes) {
   constexpr F32Lanes lanes;
-  const EncodePlan constants = plan;  // a copy, which no store to `codes` can change
+  const EncodePlan constants = plan;  // a local copy: the stores to `codes` cannot alias it
   for (uint32_t& code : codes) {
     code = scalar::EncodeWord<kMode, kRange>(lanes, constants, first++, random);
   }
@@ -29,7 +29,7 @@ void RunByMode(const EncodePlan& plan, uint32_t first, uint32_t random, std::spa
   }
 }
 
-// Whether every pattern of the run takes the rounding rule alone.
+// True if every pattern of the run is converted by the rounding rule over 32-bit words alone.
 bool IsPlain(const ConversionRule& rule, uint32_t first, size_t count) {
   const uint32_t magnitude = first & 0x7FFFFFFFu;
   const bool finite = magnitude != 0 && magnitude + (count - 1) < kFloat32Layout.infinity;

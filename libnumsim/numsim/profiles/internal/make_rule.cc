@@ -20,7 +20,7 @@ bool HasSource(Sources sources, SourceType from) {
   }
 }
 
-// Whether `name` is a word of `targets`, or begins with a word that ends in '*'.
+// True if `name` is a word of `targets`, or begins with one that ends in '*' (without the '*').
 bool IsTarget(std::string_view targets, std::string_view name) {
   while (!targets.empty()) {
     const size_t end = std::min(targets.find(' '), targets.size());
@@ -42,8 +42,8 @@ const RuleLine* FindIn(std::span<const RuleLine> rules,
   return nullptr;
 }
 
-// The codes of one kind of input: the line's own, else what the rounding rule gives for
-// `magnitude`.
+// Returns the codes of one kind of input: those of the line (`own`), or where it has none, those
+// that the rounding rule gives for `magnitude`.
 SignedCodes Codes(const ConversionRule& rule, OwnCodes own, uint64_t magnitude) {
   const uint64_t sign = rule.ignore_sign ? 0 : rule.Inner().sign_bit;
   SignedCodes codes{EncodeByPlan(rule, magnitude, 0), EncodeByPlan(rule, magnitude | sign, 0)};
@@ -52,7 +52,7 @@ SignedCodes Codes(const ConversionRule& rule, OwnCodes own, uint64_t magnitude) 
   return codes;
 }
 
-// The largest finite value of the codes' format as a magnitude of the inner source type.
+// Returns the largest finite value of rule.meaning as magnitude bits of the inner source type.
 uint64_t Largest(const ConversionRule& rule) {
   const Dyadic max = MagnitudeValue(rule.meaning, rule.meaning.MaxFiniteCode());
   const SourceLayout& layout = rule.Inner();
@@ -63,8 +63,8 @@ uint64_t Largest(const ConversionRule& rule) {
   return (field << layout.mantissa_bits) | mantissa;
 }
 
-// The least float64 magnitude whose float32 magnitude is at least `wanted`; float64's first NaN
-// for float32's.
+// Returns the smallest float64 magnitude that rounds to a float32 magnitude of at least `wanted`.
+// For a float32 NaN, returns the float64 NaN at the same distance from infinity.
 uint64_t LeastFloat64(const ConversionRule& rule, uint64_t wanted) {
   if (wanted > kFloat32Layout.infinity) {
     return kFloat64Layout.infinity + (wanted - kFloat32Layout.infinity);

@@ -1,4 +1,4 @@
-// Which profiles there are, and what is known of each.
+// The table of all profiles.
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
 #include "numsim/profiles/profile.h"
@@ -23,8 +23,8 @@ constexpr auto kMeasured = Evidence::kMeasured;
 constexpr auto kRead = Evidence::kRead;
 constexpr auto kThirdParty = Evidence::kThirdParty;
 
-// One entry per profile: name, version, source, evidence; in the second line the note and, where
-// the profile draws random bits, `true`.
+// One entry per profile. First line: name, version, source, evidence. Second line: the note and, if
+// the profile reads random bits, `true`.
 // clang-format off
 constexpr ProfileInfo kTable[] = {
     {"ocp-saturate",          "OFP8 1.0 and MX 1.0, saturating",                                                    "OCP-OFP8, OCP-MX", kSpecification,

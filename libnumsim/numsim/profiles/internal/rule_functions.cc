@@ -6,8 +6,9 @@
 namespace numsim {
 namespace {
 
-// How far below the target's smallest normal binade a number's own binade lies, as the header
-// counts it: a source subnormal stands in the smallest normal binade of the source.
+// Returns the number of binades by which a number lies below the target's smallest normal binade,
+// as amd_hip_fp8.h counts it: a source subnormal counts as in the smallest normal binade of the
+// source.
 int BinadesBelow(const ConversionRule& rule, uint64_t magnitude) {
   const SourceLayout& layout = rule.Inner();
   const int field = static_cast<int>(magnitude >> layout.mantissa_bits);
@@ -17,7 +18,7 @@ int BinadesBelow(const ConversionRule& rule, uint64_t magnitude) {
 
 constexpr int kShiftPeriod = 64;  // x86 shifts 64-bit words by a count modulo 64
 
-// Half a unit in the last place kept of a float32 mantissa.
+// Returns half a unit in the last place that rounding keeps of a float32 mantissa.
 uint32_t HalfUlp(const ConversionRule& rule) {
   return uint32_t{1} << (22 - rule.plan.mantissa_bits);
 }
@@ -32,7 +33,7 @@ uint32_t EncodeHip(const ConversionRule& rule, uint64_t bits, uint32_t random) {
   const int below = BinadesBelow(rule, magnitude);
   if (below >= kShiftPeriod) {
     const bool subnormal = (magnitude >> layout.mantissa_bits) == 0;
-    if (subnormal) return EncodeByPlan(rule, sign | 1, 0);  // shifted out: zero with the sign
+    if (subnormal) return EncodeByPlan(rule, sign | 1, 0);  // shifted out: a signed zero
     const auto periods = static_cast<uint64_t>(below / kShiftPeriod);
     magnitude += (periods * kShiftPeriod) << layout.mantissa_bits;
   }
@@ -42,7 +43,7 @@ uint32_t EncodeHip(const ConversionRule& rule, uint64_t bits, uint32_t random) {
 void HipBreakpoints(const ConversionRule& rule, std::vector<uint64_t>& breakpoints) {
   const SourceLayout& layout = rule.Inner();
   breakpoints.push_back(rule.largest + 1);
-  // The first field of every period, from the target's smallest normal binade down.
+  // The first exponent field of every period, from the target's smallest normal binade down.
   for (int field = rule.plan.min_exponent + layout.bias - kShiftPeriod + 1; field > 1;
        field -= kShiftPeriod) {
     breakpoints.push_back(static_cast<uint64_t>(field) << layout.mantissa_bits);
@@ -69,7 +70,7 @@ uint32_t EncodeQPyTorch(const ConversionRule& rule, uint64_t bits, uint32_t rand
   if (distance <= 0) return EncodeByPlan(rule, bits, random);
   // In units of 2^(min_exponent - 23), the last place of the sum.
   const uint64_t significand = field == 0 ? 0 : (magnitude & 0x7FFFFFu) | 0x800000u;
-  const int shift = distance < 26 ? distance : 26;  // beyond, all is below a quarter
+  const int shift = distance < 26 ? distance : 26;  // from 26 on, all is below a quarter
   const uint64_t kept = significand >> shift;
   const uint64_t rounded = (significand + ((uint64_t{1} << (shift - 1)) - 1) + (kept & 1)) >> shift;
   const auto rank =

@@ -1,4 +1,4 @@
-// Rules of conversion: how profiles are made and run.
+// Conversion rules: how profiles are represented and executed.
 #pragma once
 
 #include <array>
@@ -16,21 +16,24 @@
 
 namespace numsim {
 
-// The rule of one conversion of a profile, ready to run: what ProfileConversion holds.
+// ConversionRule is the rule of one conversion of a profile, ready to run. ProfileConversion holds
+// one.
 //
-// Most implementations are data: numsim's rounding rule (EncodePlan) with its own codes for NaN,
-// infinity and zero. A function stands only where an implementation does something else.
+// Most implementations are described by data alone: numsim's rounding rule (EncodePlan) with the
+// implementation's own codes for NaN, infinity and zero. A function is needed only if an
+// implementation does something else.
 
 struct ConversionRule;
 
-// The code of a float32 or float64 whose magnitude is finite and not zero, or of a NaN.
+// Returns the code of a float32 or float64 that is finite and nonzero (for the field `finite`) or a
+// NaN (for the field `nan_payload`).
 using RuleFunction = uint32_t (*)(const ConversionRule& rule, uint64_t bits, uint32_t random);
 
-// Adds to `breakpoints` the magnitudes at which the function's results stop being monotone.
+// Adds to `breakpoints` the magnitudes at which monotone ranges of the function begin.
 using BreakpointsFunction = void (*)(const ConversionRule& rule,
                                      std::vector<uint64_t>& breakpoints);
 
-// Codes of one input for each sign: [0] positive, [1] negative.
+// The codes of one kind of input for each sign: [0] positive, [1] negative.
 using SignedCodes = std::array<uint32_t, 2>;
 
 // The bit layout of a source type.
@@ -50,29 +53,30 @@ constexpr const SourceLayout& LayoutOf(SourceType type) {
 }
 
 struct ConversionRule {
-  FormatSpec target;   // asked for
-  FormatSpec meaning;  // of the codes
+  FormatSpec target;   // the requested format
+  FormatSpec meaning;  // the format by which the implementation interprets the codes
   SourceType source = SourceType::kFloat32;
-  // float64 is first rounded to float32, nearest-even; all below is then about float32.
+  // If set, float64 is first rounded to float32, nearest even. All fields below then refer to
+  // float32 input.
   bool through_float32 = false;
   EncodePlan to_float32;
 
-  EncodePlan plan;           // of finite numbers, in `meaning`
+  EncodePlan plan;           // converts finite numbers to `meaning`
   uint64_t largest = 0;      // magnitude bits of the largest finite value
-  bool ignore_sign = false;  // the magnitude is converted
+  bool ignore_sign = false;  // only the magnitude is converted
   SignedCodes zero{}, infinity{}, nan{};
   RuleFunction finite = nullptr;       // instead of the plan
   RuleFunction nan_payload = nullptr;  // instead of `nan`
   BreakpointsFunction breakpoints = nullptr;
 
   RandomLayout layout;
-  bool mirrored_random = false;  // the implementation rounds away for small R, numsim for large
+  bool mirrored_random = false;  // the implementation rounds away for small R, numsim for large R
 
-  // Layout of what the rule proper works on.
+  // Returns the layout of the inner source type: float32 if through_float32, else `source`.
   const SourceLayout& Inner() const { return through_float32 ? kFloat32Layout : LayoutOf(source); }
 };
 
-// The rounding rule on the inner source type.
+// Returns the code that the rounding rule alone gives. `bits` are of the inner source type.
 inline uint32_t EncodeByPlan(const ConversionRule& rule, uint64_t bits, uint32_t random) {
   if (&rule.Inner() == &kFloat32Layout) {
     return EncodeF32(rule.plan, static_cast<uint32_t>(bits), random);
@@ -80,7 +84,7 @@ inline uint32_t EncodeByPlan(const ConversionRule& rule, uint64_t bits, uint32_t
   return EncodeF64(rule.plan, bits, random);
 }
 
-// The code of `bits` of rule.source.
+// Returns the code of `bits`, a number of rule.source.
 inline uint32_t EncodeByRule(const ConversionRule& rule, uint64_t bits, uint32_t random) {
   if (rule.through_float32) bits = EncodeF64(rule.to_float32, bits, 0);
   const SourceLayout& layout = rule.Inner();
@@ -97,62 +101,66 @@ inline uint32_t EncodeByRule(const ConversionRule& rule, uint64_t bits, uint32_t
   return EncodeByPlan(rule, bits, random);
 }
 
-// What implementations do that is not a rounding mode with an overflow policy.
+// Behaviours of implementations that are more than a rounding mode with an overflow policy.
 
-// amd_hip_fp8.h on the host [HIP-FP8]: a magnitude above the largest value overflows before it is
-// rounded, and the distance by which a subnormal result is shifted right is taken modulo 64, as x86
-// does. So a number 64 binades below the smallest normal binade converts as if multiplied by 2^64.
+// amd_hip_fp8.h on the host [HIP-FP8]. A magnitude above the largest value overflows before it is
+// rounded. The count by which a subnormal result is shifted right is taken modulo 64, as on x86. So
+// a number 64 binades below the smallest normal binade converts as if multiplied by 2^64.
 uint32_t EncodeHip(const ConversionRule& rule, uint64_t bits, uint32_t random);
 void HipBreakpoints(const ConversionRule& rule, std::vector<uint64_t>& breakpoints);
 
-// float32 to e8m0fnu as PyTorch and ml_dtypes have it: the exponent field, plus one for a mantissa
-// of a half or more. Below 2^-126 a half itself, 2^-127, is exact and all above it become 2^-126.
-// The first ignores the sign; the second makes every negative number NaN.
+// float32 to e8m0fnu as in PyTorch and ml_dtypes: the exponent field, plus one if the mantissa is a
+// half or more. Below 2^-126, a half itself (2^-127) is exact, and all numbers above it become
+// 2^-126. EncodeExponentHalfUp ignores the sign. EncodeExponentHalfUpOfPositive gives NaN for every
+// negative number.
 uint32_t EncodeExponentHalfUp(const ConversionRule& rule, uint64_t bits, uint32_t random);
 uint32_t EncodeExponentHalfUpOfPositive(const ConversionRule& rule, uint64_t bits, uint32_t random);
 
-// QPyTorch [QPyTorch]: results below the normals are made by adding and subtracting the smallest
-// normal number in float32, so they are rounded twice: to nearest-even, then ties away. Negative
-// numbers that round to zero become +0.
+// QPyTorch [QPyTorch]. Subnormal results are computed by adding and subtracting the smallest normal
+// number in float32, so they are rounded twice: first to nearest even, then to nearest with ties
+// away from zero. Negative numbers that round to zero become +0.
 uint32_t EncodeQPyTorch(const ConversionRule& rule, uint64_t bits, uint32_t random);
 
-// bitsandbytes [bnb] searches the sorted list of its values. A search that ends between two of them
-// compares with their midpoint; which of both a tie takes depends on the way there, and that is the
-// one at the even place of the list: the even code of a positive number, the odd one of a negative.
+// bitsandbytes [bnb] searches the sorted list of its values. If the search ends between two values,
+// it compares with their midpoint. The value that a tie takes depends on the path of the search: it
+// is the one at an even position in the list, which has the even code for a positive number and the
+// odd code for a negative one.
 uint32_t EncodeBitsAndBytes(const ConversionRule& rule, uint64_t bits, uint32_t random);
 
-// NaNs of float32 whose bits are rounded like a number's (QPyTorch, CPFloat): few leading payload
-// bits make an infinity of them, and all bits set carry into the sign, which gives a zero.
+// float32 NaNs in implementations that round their bits like those of a number (QPyTorch, CPFloat).
+// A NaN whose leading payload bits round to zero becomes infinity. If they are all set and round
+// up, the carry flips the sign bit and the result is a zero of the other sign.
 uint32_t RoundNanPayload(const ConversionRule& rule, uint64_t bits, uint32_t random);
 void RoundNanPayloadBreakpoints(const ConversionRule& rule, std::vector<uint64_t>& breakpoints);
 
-// CUDA's conversion of a float64 NaN to E5M2 keeps two payload bits, of which it sets the upper.
+// CUDA's conversion of a float64 NaN to E5M2. It keeps two payload bits and sets the upper one.
 uint32_t CudaNanFromFloat64(const ConversionRule& rule, uint64_t bits, uint32_t random);
 void CudaNanBreakpoints(const ConversionRule& rule, std::vector<uint64_t>& breakpoints);
 
-// The stochastic rounding to bfloat16 of PyTorch's torchao on a NaN: its bits too are rounded, then
-// what is still a NaN becomes 0x7FC0.
+// A NaN in torchao's stochastic rounding to bfloat16. The bits of the NaN are rounded too. If the
+// result is still a NaN, it becomes 0x7FC0.
 uint32_t RoundNanToBf16(const ConversionRule& rule, uint64_t bits, uint32_t random);
 void RoundNanToBf16Breakpoints(const ConversionRule& rule, std::vector<uint64_t>& breakpoints);
 
-// The lines of the two tables: which profiles there are, and which rule each has for which targets.
+// The rows of the two tables of rules: the rule of each profile for each of its targets.
 
-// Source types that a line holds for.
+// The source types that a line serves. kThroughFloat32 serves both and rounds float64 to float32
+// first.
 enum class Sources : uint8_t { kFloat32, kFloat64, kBoth, kThroughFloat32 };
-// kThroughFloat32: both; float64 is rounded to float32 first.
 
-// Codes of a positive and a negative input; -1: those of numsim's rule.
+// The codes of a positive and of a negative input. -1 stands for the code of numsim's own rule.
 struct OwnCodes {
   int positive = -1;
   int negative = -1;
 };
 
-// One line: a profile's rule for some targets. What is left out is numsim's.
+// One line of a table: the rule of a profile for some targets. The defaults are those of numsim's
+// own rule.
 struct RuleLine {
   std::string_view profile;
   Sources from = Sources::kFloat32;
-  std::string_view targets;       // names of formats separated by blanks; "binary*" by prefix
-  std::string_view meaning = {};  // format of the codes; empty: the target
+  std::string_view targets;       // format names separated by blanks; "binary*" matches by prefix
+  std::string_view meaning = {};  // ConversionRule::meaning; empty: the target
   Rounding rounding = {};
   Overflow overflow = Overflow::kNonsaturate;
   OwnCodes nan = {};
@@ -166,32 +174,34 @@ struct RuleLine {
   bool mirrored_random = false;
 };
 
-// Deterministic rules, then stochastic ones.
+// Return the two tables.
 std::span<const RuleLine> DeterministicRules();
 std::span<const RuleLine> StochasticRules();
 
-// From a line of the table to a rule that is ready to run.
+// Construction of a rule that is ready to run from a line of a table.
 
-// Whether the line holds for that source type and target.
+// True if the line serves the source type and the target.
 bool Serves(const RuleLine& line, SourceType from, std::string_view target);
 
-// The line that serves them, or nullptr. A profile has at most one.
+// Returns the line of a profile that serves the source type and the target, or nullptr. A profile
+// has at most one.
 const RuleLine* FindRule(std::string_view profile, SourceType from, std::string_view target);
 
-// Requires that the line serves `from` and `to`. `random_bits` replaces the line's number unless 0.
+// Returns the rule of a line. A `random_bits` other than 0 replaces the line's number of random
+// bits. Requires that the line serves `from` and `to`.
 ConversionRule MakeRule(const RuleLine& line,
                         SourceType from,
                         const FormatSpec& to,
                         int random_bits);
 
-// Where `rule` stops being monotone, ascending, without duplicates: see
-// ProfileConversion::MonotoneRanges.
+// Returns the breakpoints of the rule, ascending and without duplicates: the magnitudes at which
+// its monotone ranges begin (ProfileConversion::MonotoneRanges).
 std::vector<uint64_t> Breakpoints(const ConversionRule& rule);
 
-// Consecutive float32 patterns through one rule: what brute force needs.
+// Conversion of consecutive float32 patterns by one rule, for brute-force comparison.
 
-// codes[i] = EncodeByRule(rule, first + i, random). Requires a float32 source and no pattern beyond
-// 2^32 - 1.
+// Writes codes[i] = EncodeByRule(rule, first + i, random). Requires a float32 source and no pattern
+// beyond 2^32 - 1.
 void EncodeRun(const ConversionRule& rule,
                uint32_t first,
                uint32_t random,

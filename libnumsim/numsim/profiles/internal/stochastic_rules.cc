@@ -1,4 +1,4 @@
-// The stochastic rules, and which random bits serve which element.
+// The stochastic rules of all profiles, with the layouts of their random bits.
 #include "numsim/profiles/internal/rules.h"
 
 namespace numsim {
@@ -12,23 +12,23 @@ constexpr Rounding Bits(int n, StochasticVariant variant = StochasticVariant::kA
   return {RoundingMode::kStochastic, variant, n};
 }
 
-// R is a field of the register, one element a register.
+// Returns the layout in which R is a field of the register and each register serves one element.
 constexpr RandomLayout Field(int8_t bits, int8_t shift = 0) {
   return {.bits = bits, .shift = {shift, 0, 0, 0}};
 }
 
-// cvt.rs [PTX]. Elements are the source operands in order: a, b or a, b, e, f.
+// The layouts of cvt.rs [PTX]. Elements are the source operands in order: a, b or a, b, e, f.
 constexpr RandomLayout kFp16Pair{.bits = 13, .elements = 2, .shift = {16, 0}};
 constexpr RandomLayout kBf16Pair{.bits = 16, .elements = 2, .shift = {16, 0}};
-// The upper half serves a and b, the lower e and f; the first of each pair takes its half in
-// reversed order, a third-party report.
+// The upper half serves a and b, the lower half e and f. The first element of each pair uses its
+// half in reversed order, according to a third-party report.
 constexpr RandomLayout kFp8Four{
     .bits = 16, .elements = 4, .shift = {16, 16, 0, 0}, .reversed = {true, false, true, false}};
-// The upper bytes of both halves serve a and b, the lower ones e and f. That a and e take the upper
+// The upper bytes of both halves serve a and b, the lower bytes e and f. That a and e use the upper
 // half is an assumption.
 constexpr RandomLayout kFp4Four{.bits = 8, .elements = 4, .shift = {24, 8, 16, 0}};
 
-// One row per rule; what is left out is numsim's.
+// One row per rule. Fields that are left out are those of numsim's own rule.
 // clang-format off
 constexpr RuleLine kRules[] = {
     {.profile = "ptx-rs",           .targets = "fp16",          .rounding = Bits(13), .nan = {0x7FFF, 0x7FFF}, .layout = kFp16Pair},

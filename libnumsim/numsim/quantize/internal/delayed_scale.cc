@@ -14,11 +14,11 @@ namespace {
 constexpr Keyword<AmaxAlgorithm> kAlgorithms[] = {{"max", AmaxAlgorithm::kMax},
                                                   {"most-recent", AmaxAlgorithm::kMostRecent}};
 
-// The larger of two maxima; NaN outweighs all.
+// Returns the larger of two maxima. NaN counts as larger than any number.
 float Larger(float a, float b) { return std::isnan(a) || a > b ? a : b; }
 
-// The quotient is one double division, rounded to float32 after: 53 bits are enough for that to be
-// the quotient rounded once.
+// Returns M * 2^-margin / absmax, rounded once. The quotient is one float64 division followed by
+// rounding to float32; 53 bits are enough for the result to equal the exact quotient rounded once.
 float DelayedInvScale(const FormatSpec& format, int margin, float absmax) {
   const double room = std::ldexp(static_cast<double>(MaxFinite(format)), -margin);
   const double inv_scale = room / static_cast<double>(absmax);
@@ -57,7 +57,7 @@ void DelayedScale::Update() {
     scale_.scale = 1 / scale_.inv_scale;
   }
   if (history_[0] == 0) return;
-  // The oldest maximum comes first and makes room for the next one to be recorded.
+  // The rotation brings the oldest maximum to the front, where the next one is recorded.
   std::rotate(history_.begin(), history_.begin() + 1, history_.end());
   history_[0] = 0;
 }

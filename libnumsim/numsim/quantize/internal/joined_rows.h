@@ -1,4 +1,4 @@
-// How the loops over matrices with scales are cut, and which rows they take together. For
+// The splitting of loops over matrices with scales, and the joining of short rows. Internal to
 // quantize/.
 #pragma once
 
@@ -8,19 +8,20 @@
 
 namespace numsim {
 
-// Elements handled at a time: scaled values stay in the first-level cache.
+// The number of elements handled at a time, so that scaled values stay in the first-level cache.
 inline constexpr size_t kPiece = 1024;
-// Pieces and elements that are worth a thread.
+// The numbers of pieces and of elements worth starting a thread for.
 inline constexpr size_t kPiecesPerGrain = 16;
 inline constexpr size_t kGrain = kPiece * kPiecesPerGrain;
 
-// Rows up to which the preparation of a loop over one row costs more than what JoinRows and
-// JoinedColumns add.
+// The longest rows, in elements, for which JoinRows and JoinedColumns pay off: for such rows,
+// setting up a loop over one row costs more than joining rows does.
 inline constexpr size_t kShortRow = 128;
 inline constexpr size_t kShortColumns = 256;
 
-// Makes one long row of all rows where the scales allow it and rows are short, for then a loop over
-// one of them is mostly preparation. The scales keep their order.
+// Joins all rows into one long row, if the layout of scales allows it and rows are short (a loop
+// over a short row is mostly set-up). With one scale for the whole matrix, rows of any length are
+// joined. The scales keep their order.
 inline void JoinRows(MatrixShape& shape, ScaleLayout& layout) {
   const MatrixShape joined{1, shape.Elements()};
   if (layout.granularity == Granularity::kTensor) {
@@ -35,8 +36,8 @@ inline void JoinRows(MatrixShape& shape, ScaleLayout& layout) {
   layout = {Granularity::kBlock, block};
 }
 
-// A matrix whose columns have a scale each, as rows of `count` short rows with as many times the
-// scales, and the rows that are left.
+// A matrix with one scale per column and short rows, split in two parts. In `whole`, each row joins
+// `count` rows of the matrix, with the scales repeated `count` times. `rest` has the other rows.
 struct JoinedColumns {
   size_t count;
   MatrixShape whole, rest;

@@ -7,15 +7,15 @@
 namespace numsim {
 namespace {
 
-// Midpoint between the largest finite value and the one that would follow.
+// Returns the midpoint between the largest finite value and the value that would follow it.
 double OverflowThreshold(const FormatSpec& format) {
   const uint32_t max_code = format.MaxFiniteCode();
   const Dyadic max = MagnitudeValue(format, max_code);
   return std::ldexp(static_cast<double>(max.significand) + 0.5, max.exponent);
 }
 
-// The matrix divided by its scales is what is compared with the threshold; with one scale for
-// everything that is one limit for all elements.
+// Returns the error measures of elements that share `scale`. Elements divided by their scale are
+// compared with the threshold, so the limit for the elements themselves is threshold * scale.
 ErrorMeasures MeasureRun(std::span<const float> in,
                          std::span<const float> out,
                          double threshold,

@@ -14,10 +14,10 @@
 namespace numsim {
 namespace {
 
-// Rows whose maxima are taken one after another where more share a scale.
+// The largest number of rows in a band, whose maxima one thread takes, if more rows share a scale.
 constexpr size_t kMaxBand = 64;
 
-// The largest magnitude that `largest` finds in pieces of an array, one number for each.
+// Returns the largest magnitude of each piece of an array, as computed by `largest`.
 template <typename Largest>
 std::vector<float> PiecewiseMaxima(std::span<const float> in, const Largest& largest) {
   std::vector<float> maxima(CeilDiv(in.size(), kGrain));
@@ -30,8 +30,8 @@ std::vector<float> PiecewiseMaxima(std::span<const float> in, const Largest& lar
   return maxima;
 }
 
-// Maxima of tiles. Tiles of many rows are cut into bands, whose maxima are taken apart and then
-// joined: work for more threads.
+// Computes the maxima of tiles. Tiles of many rows are split into bands, so that more threads can
+// work; the maxima of the bands are then combined.
 void AbsmaxTiles(std::span<const float> in,
                  MatrixShape shape,
                  const ScaleGrid& grid,
@@ -63,7 +63,7 @@ void AbsmaxTiles(std::span<const float> in,
   }
 }
 
-// Maxima of columns, of short rows.
+// Computes the maxima of columns, for matrices with short rows.
 void AbsmaxColumns(std::span<const float> in,
                    MatrixShape shape,
                    const ScaleLayout& layout,

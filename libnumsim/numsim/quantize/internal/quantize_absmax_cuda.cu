@@ -1,5 +1,5 @@
-// Absmax: maxima by atomics on the bits of floats that are not negative, whose order is that of
-// integers. A maximum does not depend on the order in which it is taken.
+// Absmax on the device. Maxima are combined by atomics on the bits of non-negative floats, whose
+// order is that of integers. A maximum does not depend on the order of its operands.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,9 +15,10 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 constexpr int kUnroll = 4;
-// Blocks that fill a multiprocessor, and enough of them that none waits long for the last.
+// Enough blocks to fill a multiprocessor, and short enough ones that the last does not run long
+// alone.
 constexpr size_t kBlocksPerMultiprocessor = 16;
-// Elements of a row that one warp takes.
+// The number of elements of a row that one warp handles.
 constexpr uint32_t kRun = 4096;
 
 size_t BlocksOfDevice() { return Device().multiprocessors * kBlocksPerMultiprocessor; }
@@ -26,7 +27,8 @@ __device__ void RaiseTo(float* maximum, float x) {
   atomicMax(reinterpret_cast<int*>(maximum), __float_as_int(x));
 }
 
-// Of everything, the first elements as `vectors`. kAll: infinities count, and a NaN is the result.
+// Raises *maximum to that of all n elements, reading the first `vectors` vectors as such. kAll:
+// infinities count, and the result is NaN if any element is NaN.
 template <class E, bool kAll>
 __global__ void __launch_bounds__(kThreads)
     AbsmaxFlat(const void* __restrict__ in, size_t n, size_t vectors, float* maximum) {
@@ -59,8 +61,8 @@ __global__ void __launch_bounds__(kThreads)
   RaiseTo(maximum, result);
 }
 
-// Of tiles whose width is whole vectors: each warp takes up to kRun elements of a row, all of one
-// tile.
+// Computes the maxima of tiles whose width is a multiple of a vector. A warp handles up to kRun
+// elements of a row at a time, all of one tile.
 template <class E>
 __global__ void __launch_bounds__(kThreads) AbsmaxRuns(
     const void* __restrict__ in, MatrixShape shape, TileIndex index, uint32_t runs, float* absmax) {
@@ -94,7 +96,8 @@ __global__ void __launch_bounds__(kThreads) AbsmaxRuns(
   }
 }
 
-// Of columns. A block takes 32 vectors of columns and `band` rows; its 8 warps every eighth row.
+// Computes the maxima of columns. A block handles 32 vectors of columns and `band` rows; each of
+// its 8 warps handles every eighth row.
 template <class E>
 __global__ void __launch_bounds__(kThreads) AbsmaxColumns(const void* __restrict__ in,
                                                           MatrixShape shape,
@@ -132,7 +135,7 @@ __global__ void __launch_bounds__(kThreads) AbsmaxColumns(const void* __restrict
   for (int i = 0; i < 4; ++i) of_warps[warp][i][lane] = max[i];
   __syncthreads();
   if (warp >= 4 || vector >= row_vectors) return;
-    // Word `warp` of the vector: one column, or two.
+    // Word `warp` of the vector holds one column, or two for bf16.
 #pragma unroll
   for (int k = 0; k < kPerWord; ++k) {
     int joined = 0;
@@ -144,7 +147,8 @@ __global__ void __launch_bounds__(kThreads) AbsmaxColumns(const void* __restrict
   }
 }
 
-// Any layout and alignment. A warp takes up to kRun elements of a row, a lane every 32nd of them.
+// Computes the maxima of any layout and alignment. A warp handles up to kRun elements of a row at a
+// time, and each lane every 32nd of them.
 template <class E>
 __global__ void __launch_bounds__(kThreads)
     AbsmaxAny(const void* __restrict__ in, MatrixShape shape, TileIndex index, float* absmax) {
@@ -195,7 +199,7 @@ void LaunchRuns(const DeviceMatrix& in,
 template <class E>
 void LaunchColumns(const DeviceMatrix& in, float* absmax, DeviceStream& stream) {
   const size_t across = CeilDiv(in.shape.cols / E::kPerVector, 32);
-  // Bands of at least 64 rows, and about as many blocks as fill the device.
+  // Use bands of at least 64 rows, and about as many blocks as fill the device.
   const size_t bands = std::max<size_t>(BlocksOfDevice() / across, 1);
   const size_t band = std::max<size_t>(CeilDiv(in.shape.rows, bands), 64);
   const size_t blocks = across * CeilDiv(in.shape.rows, band);

@@ -1,5 +1,5 @@
-// Every format, rounding, layout and alignment, one element a thread at a time: what the quick
-// kernels leave.
+// Quantisation for every format, rounding, layout and alignment, one element per thread at a time.
+// Serves the calls that the fast kernels do not.
 #include <fmt/format.h>
 
 #include "numsim/backend/shared/device_call_cuda.cuh"
@@ -13,15 +13,15 @@
 namespace numsim::cuda {
 namespace {
 
-constexpr int kSide = 32;  // of a tile
-constexpr int kRows = 8;   // of threads
+constexpr int kSide = 32;  // rows and columns of a tile
+constexpr int kRows = 8;   // rows of threads of a block
 
 struct AnyCodes {
   EncodePlan plan;
-  SubnormalGapPlans subnormal_gaps;  // where the format has one
+  SubnormalGapPlans subnormal_gaps;  // set if the format has a subnormal gap
   ArrayRandom random;
 
-  // The code of element i of the matrix.
+  // Returns the code of element i of the matrix, given the float32 bits of the scaled element.
   __device__ uint32_t operator()(uint32_t bits, size_t i) const {
     uint32_t draw = 0;
     if (plan.rounding.mode == RoundingMode::kStochastic) {

@@ -1,4 +1,4 @@
-// Codes under one factor for everything, and which kernel serves a call.
+// Quantisation with one factor for the whole matrix, and the choice of the kernel for a call.
 #include <fmt/format.h>
 
 #include "numsim/backend/shared/device_call_cuda.cuh"
@@ -13,8 +13,9 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kPerThread = 4;  // vectors
 
-// Each block takes kThreads * kPerThread vectors. The elements after the last whole vector are
-// those of the first threads of the last block, and all elements where the factor is not usual.
+// Writes the codes of n elements. Each block handles kThreads * kPerThread vectors. The first
+// threads of the last block handle the elements after the last whole vector. If the factor is not
+// usual (IsUsualFactor), all elements are handled one at a time.
 template <class E, class Codec>
 __global__ void __launch_bounds__(kThreads) QuantizeElements(const void* __restrict__ in,
                                                              size_t n,

@@ -1,5 +1,5 @@
-// Parts of the kernels of quantize_device.h: elements of a tensor, their finite maxima, which
-// factor is whose, and the quick encoders.
+// Parts of the kernels of quantize_device.h: access to elements, their finite maxima, the index of
+// an element's factor, and the fast encoders.
 #pragma once
 
 #include <cuda_fp8.h>
@@ -17,8 +17,9 @@ namespace numsim::cuda {
 
 inline __device__ uint32_t Bits(float x) { return __float_as_uint(x); }
 
-// The bits of x * m as the host has them. They differ from the device's for NaN alone, which loses
-// sign and payload here. An invalid product of numbers is negative, as on x86.
+// Returns the bits of x * m as computed on the host. Only NaN differs: a product on the device
+// loses the sign and payload of a NaN operand. An invalid product of numbers is a negative NaN, as
+// on x86.
 inline __device__ uint32_t ProductBits(float x, float m) {
   const float p = __fmul_rn(x, m);
   if (p == p) return Bits(p);
@@ -27,12 +28,13 @@ inline __device__ uint32_t ProductBits(float x, float m) {
   return 0xFFC00000u;
 }
 
-// Whether a product with m has the sign of its other factor, NaN or not: then the quick encoders
-// are exact.
+// True if the product of m and any x, NaN included, has the sign of x. The fast encoders are then
+// exact.
 inline __device__ bool IsUsualFactor(float m) { return m > 0 && m < __int_as_float(0x7F800000); }
 
-// Largest magnitudes of finite elements are taken by signed integers: a magnitude plus one unit of
-// the exponent is negative for infinity and NaN, and no less than kNoMaximum for numbers.
+// The largest magnitude of finite elements is computed with signed integers. The bits of a
+// magnitude plus one unit of the exponent are negative for infinity and NaN, and at least
+// kNoMaximum for finite numbers.
 inline constexpr int kNoMaximum = 0x00800000;
 inline __device__ float MaximumOf(int biased) { return __int_as_float(biased - kNoMaximum); }
 
@@ -40,14 +42,14 @@ inline __device__ int FiniteMagnitude(float x) {
   return static_cast<int>((Bits(x) & 0x7FFFFFFFu) + 0x00800000u);
 }
 
-// The two ways in which elements are stored. A vector is 16 bytes, a quad four elements.
+// Access to elements in either storage type. A vector is 16 bytes; a quad is four elements.
 template <DeviceElement kElement>
 struct Elements;
 
 template <>
 struct Elements<DeviceElement::kBfloat16> {
   static constexpr int kPerVector = 8;
-  static constexpr int kQuads = 2;  // of a vector
+  static constexpr int kQuads = 2;  // quads per vector
   static constexpr size_t kBytes = 2;
 
   static __device__ float At(const void* data, size_t i) {
@@ -60,13 +62,13 @@ struct Elements<DeviceElement::kBfloat16> {
     x[2] = __uint_as_float(b << 16);
     x[3] = __uint_as_float(b & 0xFFFF0000u);
   }
-  // The bytes of a quad that hold the signs.
+  // Returns the bytes of a quad that hold the signs.
   static __device__ uint32_t SignBytes(const uint4& v, int quad) {
     return quad == 0 ? __byte_perm(v.x, v.y, 0x7531) : __byte_perm(v.z, v.w, 0x7531);
   }
 
-  // Maxima of finite magnitudes, or with kAll of all; `Lanes` of them side by side.
-  static constexpr int kLanes = 4;  // words of maxima of a vector whose elements stay apart
+  // Maxima of finite magnitudes, or of all magnitudes with kAll. A word holds two of them.
+  static constexpr int kLanes = 4;  // words per vector
   static constexpr uint32_t kNone = 0x00800080u;
   template <bool kAll = false>
   static __device__ uint32_t Max(uint32_t max, uint32_t word) {
@@ -74,7 +76,7 @@ struct Elements<DeviceElement::kBfloat16> {
     if constexpr (kAll) return __vmaxu2(max, magnitude);
     return __vmaxs2(max, magnitude + kNone);
   }
-  // The larger half as FiniteMagnitude of a float, or with kAll as its bits.
+  // Returns the larger half as the FiniteMagnitude of a float, or with kAll as the bits of a float.
   template <bool kAll = false>
   static __device__ int Joined(uint32_t max) {
     const uint32_t high = max >> 16, low = max & 0xFFFFu;
@@ -116,7 +118,7 @@ struct Elements<DeviceElement::kFloat32> {
   }
 };
 
-// The maximum of `max` and the elements of a vector.
+// Returns the maximum of `max` and the elements of a vector.
 template <class E, bool kAll = false>
 __device__ uint32_t MaxOfVector(uint32_t max, const uint4& v) {
   max = E::template Max<kAll>(max, v.x);
@@ -129,18 +131,18 @@ inline __device__ uint4 LoadVector(const void* data, size_t vector) {
   return __ldg(static_cast<const uint4*>(data) + vector);
 }
 
-// Quick encoders: nearest even, saturating. Quad gives the codes of four products p, the first in
-// the low byte; `signs` holds the signs of their codes in the top bits of its bytes.
+// The fast encoders: nearest even, saturating. Quad returns the codes of four products p, the first
+// in the low byte. The top bit of each byte of `signs` is the sign of a code.
 struct Int8Codec {
   static constexpr FormatSpec kFormat = kInt8;
-  static constexpr bool kSigned = false;  // whether `signs` is read
+  static constexpr bool kSigned = false;  // true if Quad reads `signs`
 
   static __device__ uint32_t Quad(const float* p, uint32_t) {
     uint32_t sum[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      // fminf first: it takes NaN to 127. The sum's unit in the last place is 1, so the addition
-      // rounds to an integer, ties to even, whose low byte is the code.
+      // fminf comes first because it turns NaN into 127. The unit in the last place of the sum is
+      // 1, so the addition rounds to an integer, ties to even, whose low byte is the code.
       sum[i] = Bits(__fadd_rn(fmaxf(fminf(p[i], 127.0f), -127.0f), 0x1.8p23f));
     }
     const uint32_t low = __byte_perm(sum[0], sum[1], 0x0040);
@@ -148,8 +150,8 @@ struct Int8Codec {
   }
 };
 
-// Two codes, the first in the low byte: nearest even, saturating, NaN 0x7F. An instruction from
-// sm_89 on, before it CUDA's own substitute.
+// Return two codes, the first in the low byte: nearest even, saturating, NaN as 0x7F. From sm_89 on
+// this is one instruction; before, CUDA's own emulation.
 __device__ __forceinline__ uint32_t E4M3Pair(float first, float second) {
 #if __CUDA_ARCH__ >= 890
   uint16_t pair;
@@ -185,20 +187,20 @@ struct E5M2Codec {
 
   static __device__ uint32_t Quad(const float* p, uint32_t signs) {
     const uint32_t magnitudes = (E5M2Pair(p[0], p[1]) | E5M2Pair(p[2], p[3]) << 16) & 0x7F7F7F7Fu;
-    // Its NaN is 0x7F, which no number becomes, and ours 0x7E.
+    // The instruction gives 0x7F for NaN, which no number becomes. numsim's NaN is 0x7E.
     const uint32_t nan = (magnitudes + 0x01010101u) >> 7 & 0x01010101u;
     return (magnitudes - nan) | (signs & 0x80808080u);
   }
 };
 
-// Whether a codec gives the codes of this plan.
+// True if the codec gives the codes of the plan.
 template <class Codec>
 bool Gives(const EncodePlan& plan) {
   return plan.format == Codec::kFormat && plan.rounding.mode == RoundingMode::kNearestEven &&
          plan.overflow == Overflow::kSaturate;
 }
 
-// act(codec) with that which gives the codes of the plan; false if there is none.
+// Calls act(codec) with the codec that gives the codes of the plan. Returns false if there is none.
 template <class Act>
 bool WithCodec(const EncodePlan& plan, const Act& act) {
   if (Gives<Int8Codec>(plan)) return act(Int8Codec()), true;
@@ -207,14 +209,14 @@ bool WithCodec(const EncodePlan& plan, const Act& act) {
   return false;
 }
 
-// act(elements) with those of that kind.
+// Calls act(elements) with the Elements class of that storage type.
 template <class Act>
 void WithElements(DeviceElement element, const Act& act) {
   if (element == DeviceElement::kBfloat16) return act(Elements<DeviceElement::kBfloat16>());
   act(Elements<DeviceElement::kFloat32>());
 }
 
-// The codes of a quad under four usual factors.
+// Returns the codes of a quad under four usual factors (IsUsualFactor).
 template <class E, class Codec>
 __device__ uint32_t QuadCodes(const uint4& v, int quad, const float* m) {
   float x[4], p[4];
@@ -224,7 +226,7 @@ __device__ uint32_t QuadCodes(const uint4& v, int quad, const float* m) {
   return Codec::Quad(p, Codec::kSigned ? E::SignBytes(v, quad) : 0);
 }
 
-// Writes those of vector number `vector`.
+// Writes the codes of vector number `vector` under usual factors.
 template <class E, class Codec>
 __device__ void StoreCodes(const uint4& v, const float (&m)[4], uint8_t* codes, size_t vector) {
   if constexpr (E::kQuads == 2) {
@@ -235,7 +237,7 @@ __device__ void StoreCodes(const uint4& v, const float (&m)[4], uint8_t* codes, 
   }
 }
 
-// The code of one element under any factor.
+// Returns the code of one element under any factor.
 template <class Codec>
 __device__ uint8_t ExactCode(float x, float m) {
   const uint32_t bits = ProductBits(x, m);
@@ -243,7 +245,7 @@ __device__ uint8_t ExactCode(float x, float m) {
   return static_cast<uint8_t>(Codec::Quad(p, bits >> 24));
 }
 
-// ScaleGrid for the device.
+// The index function of ScaleGrid, on the device.
 struct TileIndex {
   size_t tile_rows, tile_cols, across;
 
@@ -253,7 +255,7 @@ struct TileIndex {
   __device__ size_t operator()(size_t row, size_t col) const {
     return row / tile_rows * across + col / tile_cols;
   }
-  // The same for rows and columns below 2^32, without a division where none is needed.
+  // The same for rows and columns below 2^32, without divisions that are not needed.
   __device__ size_t operator()(uint32_t row, uint32_t col) const {
     const uint32_t r = tile_rows == 1 ? row : row / static_cast<uint32_t>(tile_rows);
     if (tile_cols == 1) return r * across + col;
@@ -270,12 +272,12 @@ inline bool IsAligned(const void* p, size_t bytes) {
   return reinterpret_cast<uintptr_t>(p) % bytes == 0;
 }
 
-// Whether the rows of the matrix can be read as vectors.
+// True if the rows of the matrix can be read as vectors.
 inline bool HasVectorRows(const DeviceMatrix& in) {
   return IsAligned(in.data, 16) && in.shape.cols * BytesOf(in.element) % 16 == 0;
 }
 
-// Shapes in messages.
+// Returns the text of a shape for messages.
 inline std::string Text(MatrixShape shape) {
   return fmt::format("{} x {}", shape.rows, shape.cols);
 }

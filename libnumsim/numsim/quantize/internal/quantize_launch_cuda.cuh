@@ -1,5 +1,6 @@
-// The kernels of quantize_device.h that lie in files of their own. Each returns false where it does
-// not serve: the format, the alignment or the layout of scales.
+// The launches of the kernels behind Quantize of quantize_device.h, each in its own file. A launch
+// returns false and does nothing if its kernel does not serve the plan, alignment or layout of
+// scales.
 #pragma once
 
 #include "numsim/backend/device_matrix.h"
@@ -7,7 +8,7 @@
 
 namespace numsim::cuda {
 
-// What all of them get.
+// The arguments of Quantize (quantize_device.h).
 struct QuantizeCall {
   const EncodePlan& plan;
   DeviceMatrix in;
@@ -18,11 +19,11 @@ struct QuantizeCall {
   ArrayRandom random;
 };
 
-// One factor for everything, codes in order.
+// Serves one factor for the whole matrix and codes in the order of the input.
 bool QuantizeFlat(const QuantizeCall& call, DeviceStream& stream);
-// Tiles in shared memory: either order or both.
+// Serves codes in the order of the input, transposed, or both, by tiles in shared memory.
 bool QuantizeTiles(const QuantizeCall& call, DeviceStream& stream);
-// Everything.
+// Serves every call.
 void QuantizeAny(const QuantizeCall& call, DeviceStream& stream);
 
 }  // namespace numsim::cuda

@@ -1,6 +1,7 @@
-// quantize.h under the backend cuda: arguments are copied to the device and results back, on the
-// calling thread's stream. Contracts, but for sizes that the callers have checked, are those of
-// quantize.h; no array is empty. Only in builds with CUDA.
+// The functions of quantize.h for host arrays under the backend cuda. They copy arguments to the
+// device and results back, on the calling thread's stream. The contracts are those of quantize.h,
+// except that callers have already checked sizes. Arrays must not be empty. Only in builds with
+// CUDA.
 #pragma once
 
 #include <span>
@@ -15,7 +16,7 @@ void AbsmaxOnDevice(std::span<const float> in,
                     std::span<float> absmax);
 float AbsmaxOfAllOnDevice(std::span<const float> in);
 
-// `codes` has room for in.size() codes of plan.format.StorageBytes() bytes.
+// Requires `codes` to have room for in.size() codes of plan.format.StorageBytes() bytes.
 void QuantizeOnDevice(const EncodePlan& plan,
                       std::span<const float> in,
                       MatrixShape shape,

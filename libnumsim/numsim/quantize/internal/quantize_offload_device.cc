@@ -4,7 +4,7 @@
 namespace numsim {
 namespace {
 
-// Codes of the host, as bytes.
+// Returns an array of codes in host memory as bytes.
 std::span<const uint8_t> Bytes(const void* codes, size_t bytes) {
   return {static_cast<const uint8_t*>(codes), bytes};
 }

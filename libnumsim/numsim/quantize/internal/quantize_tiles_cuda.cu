@@ -1,4 +1,4 @@
-// Codes in order, transposed or both, with one read of the input.
+// Writes codes in the order of the input, transposed, or both, reading the input once.
 #include <fmt/format.h>
 
 #include "numsim/quantize/internal/quantize_launch_cuda.cuh"
@@ -9,8 +9,8 @@ namespace numsim {
 namespace cuda {
 namespace {
 
-// Codes of 8 columns. kColumns: each column has a factor, the same in all rows. Otherwise the 8
-// elements of a row share one.
+// A source of WriteTiles (quantize_tiles_cuda.cuh) that quantises. kColumns: each column has its
+// own factor, the same in all rows. Otherwise the 8 elements of a row share one factor.
 template <class E, class Codec, bool kColumns>
 struct QuantizeSource {
   static constexpr int kBytes = 1;
@@ -83,7 +83,7 @@ struct QuantizeSource {
   }
 };
 
-// Elements as they are.
+// A source of WriteTiles that copies elements.
 template <int kSize>
 struct CopySource {
   static constexpr int kBytes = kSize;
@@ -115,7 +115,7 @@ struct CopySource {
   }
 };
 
-// Any shape and alignment.
+// Transposes a matrix of any shape and alignment.
 template <typename T>
 __global__ void __launch_bounds__(256)
     TransposeAny(const T* __restrict__ in, MatrixShape shape, T* __restrict__ out) {

@@ -1,12 +1,13 @@
-// Matrices written in both orders with one read: tiles of 64 columns, turned in shared memory.
+// Writing of matrices in the order of the input, transposed, or both, with one read: tiles of 64
+// columns are transposed in shared memory.
 //
-// A block of 256 threads takes 64 columns and 32 * kRows rows, kRows = 4 / bytes of an element
-// written. A thread reads 8 neighbouring columns of kRows rows, writes them in order, and turns
-// them in registers into 8 words, each of one column. Word w of column c lies in
+// A block of 256 threads handles 64 columns and 32 * kRows rows, where kRows = 4 / (bytes per
+// element written). A thread reads 8 neighbouring columns of kRows rows, writes them in order, and
+// transposes them in registers into 8 words, one per column. Word w of column c is stored in
 //   shared[32 c + (w xor 4 (c / 8 mod 8))],
-// so that the 32 lanes of a store (8 groups of columns, 4 words) meet 32 banks, and 16 neighbouring
-// bytes of a column stay together. Then 8 lanes write 128 bytes of a column: a row of the
-// transpose.
+// so that the 32 lanes of a store (8 groups of columns, 4 words) use 32 different banks, and 16
+// neighbouring bytes of a column stay together. Then 8 lanes write 128 bytes of a column, which are
+// part of a row of the transpose.
 #pragma once
 
 #include "numsim/backend/shared/device_call_cuda.cuh"
@@ -17,10 +18,10 @@ namespace numsim::cuda {
 inline constexpr int kTileThreads = 256;
 inline constexpr int kTileCols = 64;
 
-// Rows of a tile of elements of that many bytes.
+// Returns the number of rows of a tile whose elements have that many bytes.
 constexpr uint32_t TileRows(int bytes) { return 32 * 4 / bytes; }
 
-// Words of rows to words of columns, 8 columns: four rows of bytes.
+// Transposes four rows of 8 bytes each: words of rows become words of columns.
 inline __device__ void Turn(const uint32_t (&rows)[4][2], uint32_t* columns) {
 #pragma unroll
   for (int q = 0; q < 2; ++q) {
@@ -34,7 +35,7 @@ inline __device__ void Turn(const uint32_t (&rows)[4][2], uint32_t* columns) {
     columns[4 * q + 3] = __byte_perm(high01, high23, 0x7632);
   }
 }
-// Two rows of 16-bit elements.
+// Transposes two rows of 8 16-bit elements each.
 inline __device__ void Turn(const uint32_t (&rows)[2][4], uint32_t* columns) {
 #pragma unroll
   for (int q = 0; q < 4; ++q) {
@@ -50,24 +51,26 @@ inline __device__ void StoreWords(void* to, const uint32_t (&words)[4]) {
   *static_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-// What a block of WriteTiles works on.
+// The results of WriteTiles.
 struct TileOutput {
   uint32_t rows, cols;
   uint32_t tiles_across;
-  uint8_t* in_order;    // or null
-  uint8_t* transposed;  // or null
+  uint8_t* in_order;    // in the order of the input; may be null
+  uint8_t* transposed;  // the transpose; may be null
 };
 
-// `Source` has
-//   kBytes                           of an element written, 1 or 2
-//   Raw Load(row, col)               what 8 elements are made from
-//   Factors FactorsOf(row, col)      of the 8 columns and kRows rows from there, all or none inside
-//   IsUsual(factors)                 whether Words is exact for them
-//   Words(raw, factors, i, words)    the elements of row i of them
-//   Exact(row, col)                  one element of one byte, for other factors
-//   kIsAlwaysUsual                   whether IsUsual is always true
-// Requires cols % 8 == 0 and `in_order` aligned to 8 elements; for `transposed` rows in whole 16
-// bytes and an alignment to 16.
+// Writes the elements that a source gives, in order, transposed, or both. `Source` has
+//   kBytes                           the bytes of an element written, 1 or 2
+//   Raw Load(row, col)               loads the input of 8 neighbouring elements of a row
+//   Factors FactorsOf(row, rows, col, cols)
+//                                    gives the factors of the 8 columns and kRows rows from there;
+//                                    the columns are all inside the matrix or all outside
+//   IsUsual(factors)                 true if Words is exact for these factors
+//   Words(raw, factors, i, words)    gives the 8 elements of row i of the kRows rows
+//   Exact(row, col)                  gives one element of one byte, for any factors
+//   kIsAlwaysUsual                   true if IsUsual is always true
+// Requires cols % 8 == 0 and `in_order` aligned to 8 elements. If `transposed` is not null, its
+// rows must be multiples of 16 bytes and it must be aligned to 16 bytes.
 template <class Source>
 __global__ void __launch_bounds__(kTileThreads) WriteTiles(Source source, TileOutput out) {
   constexpr int kBytes = Source::kBytes;
@@ -128,7 +131,7 @@ __global__ void __launch_bounds__(kTileThreads) WriteTiles(Source source, TileOu
   }
 }
 
-// Whether WriteTiles can write elements of that many bytes there.
+// True if WriteTiles can write elements of that many bytes to these arrays.
 inline bool FitsTiles(MatrixShape shape, int bytes, const void* in_order, const void* transposed) {
   return FitsUint32(shape) && shape.cols % 8 == 0 && IsAligned(in_order, 8 * bytes) &&
          (transposed == nullptr || (IsAligned(transposed, 16) && shape.rows * bytes % 16 == 0));

@@ -1,4 +1,4 @@
-// From codes and back to float32 or bf16: Dequantize and Convert.
+// Conversion of codes to float32 or bf16 (Dequantize), and between float32 and bf16 (Convert).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,25 +13,26 @@ namespace cuda {
 namespace {
 
 constexpr int kThreads = 256;
-// A block of DequantizeVectors: 8 vectors of 8 codes in a row, 32 rows at a time.
+// A block of DequantizeVectors handles kCols columns (8 vectors of 8 codes) and kRows rows, 32 rows
+// at a time.
 constexpr uint32_t kCols = 64;
 constexpr uint32_t kRows = 128;
 
-// Nearest even, infinity beyond the largest; NaN keeps its sign alone.
+// Returns x as bf16, rounded to nearest even. Overflow gives infinity. NaN keeps only its sign.
 __device__ uint32_t Bf16Of(float x) {
   const uint32_t bits = Bits(x);
   if (x != x) return (bits >> 16 & 0x8000u) | 0x7FC0u;
   return (bits + 0x7FFFu + (bits >> 16 & 1)) >> 16;
 }
 
-// Two numbers, the first in the low half. Not for NaN.
+// Returns two numbers as bf16, the first in the low half. Requires numbers, not NaN.
 __device__ uint32_t Bf16PairOf(float first, float second) {
   uint32_t pair;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
   return pair;
 }
 
-// Values of four codes.
+// The fast decoders: Quad writes the values of four codes.
 struct Int8Values {
   static constexpr FormatSpec kFormat = kInt8;
 
@@ -39,7 +40,7 @@ struct Int8Values {
     const uint32_t biased = codes ^ 0x80808080u;  // code + 128
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      // 2^23 + (code + 128), which is exact.
+      // The bits of 2^23 + (code + 128), which is exact.
       const uint32_t bits = __byte_perm(biased, 0x4B000000u, 0x7540 + i);
       x[i] = __fadd_rn(__uint_as_float(bits), -8388736.0f);
     }
@@ -60,7 +61,8 @@ inline __device__ float2 FloatsOfHalves(uint32_t pair) {
 struct E4M3fnValues {
   static constexpr FormatSpec kFormat = kE4M3fn;
 
-  // Two codes as binary16, exact: an instruction from sm_89 on, before it CUDA's own substitute.
+  // Returns two codes as binary16, which is exact. From sm_89 on this is one instruction; before,
+  // CUDA's own emulation.
   static __device__ uint32_t Halves(uint16_t pair) {
 #if __CUDA_ARCH__ >= 890
     uint32_t halves;
@@ -104,7 +106,7 @@ __device__ void StoreValue(void* out, size_t i, float x) {
   }
 }
 
-// Eight neighbouring values from element i on.
+// Stores eight neighbouring values from element i on. bf16 values must not be NaN.
 template <bool kBf16>
 __device__ void StoreEight(void* out, size_t i, const float (&x)[8]) {
   if constexpr (kBf16) {
@@ -119,7 +121,7 @@ __device__ void StoreEight(void* out, size_t i, const float (&x)[8]) {
   }
 }
 
-// Vectors of 8 codes that share a scale.
+// Dequantises vectors of 8 codes that share a scale.
 template <class Values, bool kBf16>
 __global__ void __launch_bounds__(kThreads) DequantizeVectors(FormatSpec format,
                                                               const uint2* __restrict__ codes,
@@ -155,7 +157,7 @@ __global__ void __launch_bounds__(kThreads) DequantizeVectors(FormatSpec format,
       value = __fmul_rn(value, scale[u]);
       any_nan = any_nan || value != value;
     }
-    if (any_nan) {  // the device's NaN is not the host's
+    if (any_nan) {  // the device's NaN differs from the host's
       for (int i = 0; i < 8; ++i) {
         const uint32_t code = reinterpret_cast<const uint8_t*>(codes)[at + i];
         StoreValue<kBf16>(out, at + i, ExactValue(format, code, scale[u]));
@@ -228,7 +230,7 @@ bool DequantizeQuickly(const DequantizeCall& call, DeviceStream& stream) {
          DequantizeVectorsOf<E5M2Values>(call, stream);
 }
 
-// Blocks of a loop over elements.
+// Returns the number of blocks for a loop over elements.
 uint32_t BlocksFor(size_t elements) {
   const size_t most = size_t{64} * Device().multiprocessors;
   return static_cast<uint32_t>(std::min(CeilDiv(elements, kThreads), most));
@@ -253,7 +255,7 @@ void LaunchEach(const DequantizeCall& call, DeviceStream& stream) {
   CheckLaunch("DequantizeEach", Text(call.out.shape));
 }
 
-// Vectors of 8 elements first, `vectors` of them, then single ones.
+// Converts float32 to bf16: `vectors` vectors of 8 elements first, then single elements.
 __global__ void __launch_bounds__(kThreads) NarrowToBf16(const float* __restrict__ in,
                                                          size_t n,
                                                          size_t vectors,

@@ -1,4 +1,4 @@
-// Scales made on the device, and rows that are quantised with one read.
+// Computation of scales on the device, and quantisation of rows that are read once.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 // A thread keeps this many elements of its row in registers.
 constexpr uint32_t kPerThread = 32;
 constexpr uint32_t kMaxThreads = 1024;
-// Rows of a block where a warp is enough for one.
+// The number of rows per block if one warp suffices for a row.
 constexpr uint32_t kWarpRows = 4;
 
 __global__ void MakeScales(ScaleFactory maker, size_t n, float* absmax, float* inv_scales) {
@@ -31,7 +31,7 @@ __global__ void SetScale(Scale given, float* scale, float* inv_scale) {
   *inv_scale = given.inv_scale;
 }
 
-// The largest of the threads of a row: those of a warp, or of the block.
+// Returns the largest `max` among the threads of a row: those of one warp or of the whole block.
 __device__ int MaxOfRow(int max) {
   max = __reduce_max_sync(~0u, max);
   const uint32_t warps = blockDim.x / 32;
@@ -43,8 +43,8 @@ __device__ int MaxOfRow(int max) {
   return __reduce_max_sync(~0u, lane < warps ? of_warps[lane] : kNoMaximum);
 }
 
-// Row blockIdx.x * blockDim.y + threadIdx.y: its maximum, scale and codes. Its vectors stay in the
-// registers of blockDim.x threads in between.
+// Computes the maximum, scale and codes of row blockIdx.x * blockDim.y + threadIdx.y. In between,
+// the row stays in the registers of its blockDim.x threads.
 template <class E, class Codec>
 __global__ void __launch_bounds__(kMaxThreads) QuantizeRows(const void* __restrict__ in,
                                                             size_t rows,
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(kMaxThreads) QuantizeRows(const void* __restri
                                                             float* __restrict__ scales) {
   constexpr int kVectors = kPerThread / E::kPerVector;
   const size_t row = blockIdx.x * size_t{blockDim.y} + threadIdx.y;
-  if (row >= rows) return;  // whole warps, and none of a block of one row
+  if (row >= rows) return;  // true only for whole warps, and never in blocks of one row
   const size_t first = row * row_vectors;
   uint4 loaded[kVectors] = {};
 #pragma unroll

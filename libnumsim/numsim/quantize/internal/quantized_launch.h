@@ -1,4 +1,4 @@
-// What quantized_device.cc runs on the device itself.
+// The kernel launches of quantized_device.cc.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,21 @@
 
 namespace numsim {
 
-// absmax[i] becomes the scale that `maker` makes of it, inv_scales[i] its inv_scale.
+// Replaces absmax[i] by the scale that the factory `maker` computes from it, and writes its inverse
+// to inv_scales[i].
 void MakeScalesOnDevice(const ScaleFactory& maker,
                         DeviceSpan<float> absmax,
                         DeviceSpan<float> inv_scales,
                         DeviceStream& stream);
 
+// Writes the given scale to *scale and its inverse to *inv_scale, both in device memory.
 void SetScaleOnDevice(const Scale& given, float* scale, float* inv_scale, DeviceStream& stream);
 
-// Layout kRow, codes in order: maximum, scale and codes of each row with one read of it. False, and
-// nothing done, where that does not serve: rows of more than 32,768 elements or not of whole 16
-// bytes, a plan without a quick encoder, codes not aligned to 8 bytes.
+// Computes the maximum, scale and codes of each row while reading it once, for the layout kRow and
+// codes in the order of the input. Returns false and does nothing if it cannot: for an empty
+// matrix, 2^31 rows or more, rows of more than 32,768 elements or not a multiple of 16 bytes, input
+// not aligned to 16 bytes, codes not aligned to 8 bytes, or a plan without a fast encoder
+// (quantize_cuda.cuh).
 bool QuantizeRowsOnDevice(const EncodePlan& plan,
                           const DeviceMatrix& in,
                           const ScaleFactory& maker,

@@ -11,7 +11,7 @@ HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows [r0, r1) x columns [c0, c1), element by element.
+// Transposes rows [r0, r1) x columns [c0, c1), element by element.
 template <typename T>
 void TransposeElements(const T* HWY_RESTRICT in,
                        size_t in_stride,
@@ -26,13 +26,13 @@ void TransposeElements(const T* HWY_RESTRICT in,
   }
 }
 
-// Not for vectors of a length that is unknown here: there are no arrays of them.
+// Not for vectors whose length is unknown at compile time: C++ has no arrays of them.
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
-// Bytes of a block, within which the interleaving operations stay.
+// The number of bytes of a block. Highway's interleaving operations work within blocks.
 constexpr size_t kBlockBytes = 16;
 constexpr size_t kMaxBlocks = HWY_MAX_BYTES / kBlockBytes;
 
-// A vector whose block b is the block at in + b * step.
+// Returns a vector whose block b is the block at in + b * step.
 template <size_t kBlocks, class D>
 HWY_INLINE hn::Vec<D> GatherBlocks(D d, const hn::TFromD<D>* in, size_t step) {
   if constexpr (kBlocks == 1) {
@@ -46,10 +46,10 @@ HWY_INLINE hn::Vec<D> GatherBlocks(D d, const hn::TFromD<D>* in, size_t step) {
   }
 }
 
-// A block holds n = 16 / sizeof(T) elements; there are n vectors, one a row. Interleaving vector i
-// with vector i + n/2 into vectors 2i and 2i + 1 moves the top bit of an element's row number below
-// its column number: a rotation of the bits (row, column) by one. After log2(n) times they have
-// changed places. Each block is transposed by itself.
+// Transposes each block of n vectors, one vector per row, where n = 16 / sizeof(T) is the number of
+// elements of a block. Interleaving vector i with vector i + n/2 into vectors 2i and 2i + 1 moves
+// the top bit of an element's row number below its column number, which rotates the bits (row,
+// column) by one. After log2(n) such steps, row and column have changed places.
 template <size_t kRows, class D>
 HWY_INLINE void TransposeBlocks(D d, hn::Vec<D>* v) {
   HWY_UNROLL(4)
@@ -65,8 +65,8 @@ HWY_INLINE void TransposeBlocks(D d, hn::Vec<D>* v) {
   }
 }
 
-// Rows [r0, rows) in bands of as many rows as vectors of kBlocks blocks have elements, all whole
-// blocks of columns. Returns the first row that is left.
+// Transposes rows [r0, rows) in bands of as many rows as a vector of kBlocks blocks has elements,
+// in all whole blocks of columns. Returns the first row that remains.
 template <size_t kBlocks, typename T>
 HWY_NOINLINE size_t TransposeBands(const T* HWY_RESTRICT in,
                                    size_t in_stride,

@@ -1,4 +1,4 @@
-// Transposes of matrices of codes. One thread, any size.
+// Transposition of matrices of codes. One thread, any size.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,9 @@
 
 namespace numsim {
 
-// out[c * out_stride + r] = in[r * in_stride + c] for r < rows, c < cols: strides in elements. in
-// and out do not overlap. Fast for 64 rows and more of 8 bits, 32 of 16 bits.
+// Writes out[c * out_stride + r] = in[r * in_stride + c] for r < rows, c < cols. Strides are in
+// elements. `in` and `out` must not overlap. Fast from 64 rows of 8-bit codes or 32 rows of 16-bit
+// codes on.
 void Transpose(
     const uint8_t* in, size_t in_stride, size_t rows, size_t cols, uint8_t* out, size_t out_stride);
 void Transpose(const uint16_t* in,

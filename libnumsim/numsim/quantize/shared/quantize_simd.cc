@@ -18,14 +18,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr uint32_t kInfinity = 0x7F800000u;
 
-// Magnitudes as integers: the order is that of the floats, then infinity, then NaN.
+// Loads magnitudes as integers. Their order is that of the floats, followed by infinity and NaN.
 template <class D>
 HWY_INLINE hn::Vec<D> AnyMagnitude(D d, const float* in) {
   const auto bits = hn::LoadU(d, reinterpret_cast<const int32_t*>(in));
   return hn::And(bits, hn::Set(d, 0x7FFFFFFF));
 }
 
-// Infinity and NaN become 0.
+// Loads magnitudes as integers, with 0 in place of infinity and NaN.
 template <class D>
 HWY_INLINE hn::Vec<D> FiniteMagnitude(D d, const float* in) {
   const auto magnitude = AnyMagnitude(d, in);
@@ -72,7 +72,7 @@ void AbsmaxEach(const float* HWY_RESTRICT in, size_t n, float* HWY_RESTRICT absm
   }
 }
 
-// The largest of each run of `block`; as AbsmaxEach for runs of one.
+// Raises absmax to the largest finite magnitude of each run of `block` elements.
 void AbsmaxRuns(const float* in, size_t n, size_t block, float* absmax) {
   if (block == 1) return AbsmaxEach(in, n, absmax);
   for (size_t i = 0; i < n; i += block, ++absmax) {
@@ -102,7 +102,7 @@ void MultiplyPairs(const float* in, size_t n, const float* factors, float* out) 
   for (; i < n; ++i) out[i] = in[i] * factors[i];
 }
 
-// Whole vectors: what is written beyond a run is overwritten by the next one.
+// Stores whole vectors. The next run overwrites the elements written beyond a run.
 void SpreadRuns(const float* factors, size_t first, size_t block, size_t n, float* out) {
   const hn::CappedTag<float, kSpreadPadding> d;
   const size_t lanes = hn::Lanes(d);

@@ -1,4 +1,4 @@
-// Every layout of scales as tiles, for the kernels' loops.
+// The representation of every layout of scales as tiles, for the loops of the kernels.
 #pragma once
 
 #include <algorithm>
@@ -7,14 +7,14 @@
 
 namespace numsim {
 
-// n / by, rounded up.
+// Returns n / by, rounded up.
 inline size_t CeilDiv(size_t n, size_t by) { return n / by + (n % by != 0 ? 1 : 0); }
 
-// Any layout as tiles: elements whose rows agree in row / tile_rows and whose columns agree in col
-// / tile_cols share a scale. Of a matrix that is not empty.
+// A layout of scales as tiles: elements with equal row / tile_rows and equal col / tile_cols share
+// a scale. Requires a matrix that is not empty.
 struct ScaleGrid {
   size_t tile_rows, tile_cols;
-  size_t across;  // tiles side by side
+  size_t across;  // number of tiles along a row
 
   ScaleGrid(MatrixShape shape, const ScaleLayout& layout)
       : tile_rows(shape.rows), tile_cols(shape.cols) {
@@ -39,6 +39,7 @@ struct ScaleGrid {
     across = CeilDiv(shape.cols, tile_cols);
   }
 
+  // Returns the index of the scale of element (row, col), as ScaleLayout::Index does.
   size_t Index(size_t row, size_t col) const { return row / tile_rows * across + col / tile_cols; }
 };
 

@@ -1,5 +1,6 @@
-// Philox for kernels: the keys of all rounds are made once, on the host, and lie in the kernel's
-// parameters, where an instruction reads them without a register. Half the additions of a block.
+// Philox for CUDA kernels. The keys of all rounds are computed once, on the host, and passed as
+// kernel parameters, which an instruction reads without a register. This saves the two key
+// additions of every round.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,8 @@ __device__ __forceinline__ uint64_t MultiplyWide(uint32_t a, uint32_t b) {
   return product;
 }
 
-// RandomBlock of that stream. Requires `s` in the parameters of a kernel, for speed.
+// Returns RandomBlock(stream, block) for the stream that `s` was made from. For speed, `s` should
+// be a kernel parameter.
 __device__ __forceinline__ PhiloxCounter RandomBlock(const PhiloxStream& s, uint64_t block) {
   uint32_t c0 = static_cast<uint32_t>(block), c1 = static_cast<uint32_t>(block >> 32);
   uint32_t c2 = s.stream[0], c3 = s.stream[1];
@@ -49,7 +51,7 @@ __device__ __forceinline__ PhiloxCounter RandomBlock(const PhiloxStream& s, uint
   return {c0, c1, c2, c3};
 }
 
-// R of element `index` at the top of a word, zeros below.
+// Returns RandomBits of element `index` at the top of a word, with zeros below.
 __device__ __forceinline__ uint32_t TopAlignedDraw(const PhiloxStream& s,
                                                    uint64_t index,
                                                    int bits) {
@@ -58,7 +60,7 @@ __device__ __forceinline__ uint32_t TopAlignedDraw(const PhiloxStream& s,
   const uint64_t tile = index / (64 * fields);
   const unsigned j = static_cast<unsigned>(index % (64 * fields));
   const PhiloxCounter block = RandomBlock(s, tile * kRandomLanes + j % 16);
-  const unsigned w = j / (16 * fields);  // no array in memory: selected
+  const unsigned w = j / (16 * fields);  // selected below: indexing would need an array in memory
   const uint32_t low = w == 0 ? block[0] : block[1];
   const uint32_t high = w == 2 ? block[2] : block[3];
   const int field = static_cast<int>(j / 16 % fields);

@@ -1,18 +1,18 @@
-// Which formats the decoding rule serves.
+// The formats that the decoding rule (decode_rule.inc) serves.
 #pragma once
 
 #include "numsim/formats/format_spec.h"
 
 namespace numsim {
 
-// Whether DecodeWord serves that format.
+// Returns true if DecodeWord of decode_rule.inc serves the format.
 constexpr bool DecodesInLanes(const FormatSpec& format) {
   return format.IsSigned() && format.subnormal_shift == 0 && format.zero != Zero::kNone &&
          format.Bits() < 32 && (format.MinExponent() == -126 || format.SubnormalExponent() >= -126);
 }
 
-// Whether a code of that format, its fields moved to those of binary16, is a binary16 number worth
-// the value times 2^(bias - 15), subnormals included.
+// Returns true if moving the fields of a code to those of binary16 always gives the binary16 number
+// value * 2^(bias - 15), including subnormals.
 constexpr bool FitsBinary16Fields(const FormatSpec& format) {
   const uint32_t top_field = format.MaxFiniteCode() >> format.mantissa_bits;
   return DecodesInLanes(format) && format.sign == Sign::kSignMagnitude &&

@@ -1,4 +1,4 @@
-// The rounding rule for one number at a time, on host and device.
+// The encoding and decoding rules for one number at a time, on host and device.
 #pragma once
 
 #include <bit>
@@ -10,7 +10,7 @@
 namespace numsim::scalar {
 
 // The policy of encode_rule.inc and decode_rule.inc with one lane: a float32 in a 32-bit word, a
-// float64 in a 64-bit one, or an unrounded result in one of 128.
+// float64 in a 64-bit word, or an unrounded result in a 128-bit word.
 template <typename U, typename I, typename F, int kMantissa, int kExponentBias>
 struct ScalarLanes {
   using Word = U;
@@ -56,12 +56,12 @@ struct ScalarLanes {
 using F32Lanes = ScalarLanes<uint32_t, int32_t, float, 23, 127>;
 using F64Lanes = ScalarLanes<uint64_t, int64_t, double, 52, 1023>;
 
-// GCC's and clang's 128-bit integers.
+// The 128-bit integers of GCC and clang.
 __extension__ using Uint128 = unsigned __int128;
 __extension__ using Int128 = __int128;
 
-// A number of 63 significant bits and any exponent that arithmetic makes; it has no subnormals, so
-// FloatBitsOfInt only ever sees zero.
+// Lanes for numbers of 63 significant bits with any exponent that arithmetic gives. There are no
+// subnormals, so the rule uses the result of FloatBitsOfInt only for zero.
 struct WideLanes : ScalarLanes<Uint128, Int128, double, 62, 1 << 21> {
   static constexpr NUMSIM_INLINE Uint128 FloatBitsOfInt(Uint128 a) { return a; }
 };

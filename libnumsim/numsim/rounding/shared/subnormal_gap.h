@@ -1,4 +1,4 @@
-// Rounding in formats with a subnormal gap between their subnormals and normals
+// Rounding in formats with a subnormal gap, a gap between the subnormals and the normals
 // (bitsandbytes' map [bnb]).
 #pragma once
 
@@ -9,27 +9,26 @@
 
 namespace numsim {
 
-// The conversions on either side of the subnormal gap: to the format whose normals reach
-// down to the subnormals' spacing, which has equal codes below the subnormal gap, and to
-// the one without a subnormal gap.
+// The plans for numbers on either side of the subnormal gap. The format of `below` has no gap, and
+// its subnormals have the spacing of the original's: both formats have the same codes below the
+// gap. The format of `above` has no gap, and its normals are those of the original.
 struct SubnormalGapPlans {
   EncodePlan below, above;
 };
 SubnormalGapPlans MakeSubnormalGapPlans(const EncodePlan& plan) noexcept;
 
-// Returns the code of a float64, as EncodeF64. Requires
-// plan.format.subnormal_shift > 0. In the subnormal gap the discarded fraction is (|x| -
-// low) / (high - low), whose denominator is not a power of two, so it is
-// compared as an exact quotient of integers.
+// Returns the code of a float64 as EncodeF64 does. Requires plan.format.subnormal_shift > 0. In the
+// subnormal gap the discarded fraction is (|x| - low) / (high - low). Its denominator is not a
+// power of two, so the fraction is compared as an exact quotient of integers.
 uint32_t EncodeWithSubnormalGap(const EncodePlan& plan,
                                 uint64_t value_bits,
                                 uint32_t random) noexcept;
 
 namespace scalar {
 
-// 2^54 * 2^33 needs 87 bits.
-// Whether the magnitude low + numerator/denominator * (high - low) goes to
-// `high`, whose code is even (the first normal) while that of `low` is odd.
+// Returns true if the magnitude low + numerator/denominator * (high - low) is rounded to `high`.
+// The code of `high` is even (the first normal); that of `low` is odd. Products are below
+// 2^54 * 2^33 and need 87 bits.
 NUMSIM_HOST_DEVICE inline bool RoundsToHigh(const Rounding& rounding,
                                             bool negative,
                                             Uint128 numerator,
@@ -68,7 +67,7 @@ NUMSIM_HOST_DEVICE inline bool RoundsToHigh(const Rounding& rounding,
   return false;
 }
 
-// EncodeWithSubnormalGap with its plans made before, on host and device.
+// Does the same as EncodeWithSubnormalGap above with given plans, on host or device.
 NUMSIM_HOST_DEVICE inline uint32_t EncodeWithSubnormalGap(const EncodePlan& plan,
                                                           const SubnormalGapPlans& plans,
                                                           uint64_t value_bits,
@@ -79,8 +78,8 @@ NUMSIM_HOST_DEVICE inline uint32_t EncodeWithSubnormalGap(const EncodePlan& plan
   const int exponent = static_cast<int>(magnitude >> kMantissaBits) - F64Lanes::kBias;
   if (exponent >= format.MinExponent()) return EncodeWide(plans.above, value_bits, random);
 
-  // |x| = significand * 2^-fraction_bits in units of the subnormals' spacing.
-  // In the subnormal gap and just below, fraction_bits lies between 46 and 52.
+  // |x| = significand * 2^-fraction_bits in units of the spacing of the subnormals.
+  // In the subnormal gap and just below it, fraction_bits is between 46 and 52.
   const int fraction_bits = kMantissaBits - (exponent - format.SubnormalExponent());
   const uint64_t low_ordinal = (uint64_t{1} << format.mantissa_bits) - 1;
   const uint64_t significand =

@@ -20,8 +20,8 @@ Estimate MeanOf(std::span<const double> values) {
   if (std::all_of(values.begin(), values.end(), [&](double v) { return v == first; })) {
     return {first, first, first};
   }
-  // The mean is the slope of a line through points at x = 1 that is held at the origin; its
-  // interval then has one degree of freedom less than there are values, as a mean's.
+  // The mean is the slope of a line through the points (1, value) that a small error holds at the
+  // origin. With n values the fit has n - 1 degrees of freedom, as the interval of a mean needs.
   const double scale = std::max(
       1e-300, std::abs(*std::max_element(values.begin(), values.end(), [](double a, double b) {
         return std::abs(a) < std::abs(b);

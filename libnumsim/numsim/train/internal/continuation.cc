@@ -9,7 +9,7 @@
 namespace numsim {
 namespace {
 
-// Keys that no result depends on.
+// Keys that do not affect results.
 constexpr std::string_view kFree[] = {"data.path", "data.valid_path", "checkpoint.every"};
 
 bool IsFree(std::string_view key) {
@@ -27,7 +27,7 @@ const ConfigKey* Find(const std::vector<ConfigKey>& keys, std::string_view name)
     return entry == nullptr ? std::string("not set") : entry->value;
   };
   throw Error::Format(
-      "another configuration: {} is {} now and was {}", key, text(ours), text(theirs));
+      "the configuration differs: {} is now {} and was {}", key, text(ours), text(theirs));
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ const ConfigKey* Find(const std::vector<ConfigKey>& keys, std::string_view name)
 void CheckContinues(const TrainConfig& ours, std::string_view theirs) {
   const TrainConfig began = ParseTrainConfig(theirs, "configuration of the checkpoint", {}, {});
   if (ours.train.steps < began.train.steps) {
-    throw Error::Format("train.steps is {} and was {}: it may only become larger",
+    throw Error::Format("train.steps is {} and was {}: it may only be increased",
                         ours.train.steps,
                         began.train.steps);
   }

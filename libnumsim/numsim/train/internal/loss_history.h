@@ -1,4 +1,4 @@
-// The losses of a training that its end is judged by.
+// The training losses by which divergence is detected.
 #pragma once
 
 #include <limits>
@@ -12,17 +12,18 @@ class LossHistory {
   static constexpr size_t kRecent = 10;
 
   void Add(double loss);
-  // The loss of the first step, of the last one, and the mean of the last kRecent or of all while
-  // there are fewer. NaN without any.
+  // The loss of the first step, the loss of the last step, and the mean of the last kRecent losses
+  // (of all losses if fewer). NaN if there are none.
   double First() const { return first_; }
   double Last() const;
   double Recent() const;
-  // Whether there are kRecent losses whose mean is above `times` the first loss. times == 0: never.
+  // Returns true if there are kRecent losses whose mean exceeds `times` times the first loss.
+  // Always false for times == 0.
   bool Diverged(double times) const;
 
-  // The first loss, then those that Recent() is made of, the oldest first; empty without any.
+  // Returns the first loss, then the losses behind Recent(), oldest first; empty if there are none.
   std::vector<double> Save() const;
-  // Throws Error for numbers that Save cannot have given.
+  // Throws Error if Save cannot have returned this number of losses.
   void Restore(const std::vector<double>& saved);
 
  private:

@@ -1,4 +1,4 @@
-// Figures of a training, made from its CSV files: they hold what was before a resumption too.
+// Figures of a training, drawn from its CSV files, which also contain the rows before a resumption.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -10,7 +10,7 @@
 namespace numsim {
 namespace {
 
-// Points of a curve at most: more cannot be told apart in a figure of a paper's column.
+// Largest number of points per curve; more cannot be distinguished in a figure of one paper column.
 constexpr size_t kMostPoints = 1000;
 
 struct Curve {
@@ -26,7 +26,7 @@ Curve Column(const Table& table, std::string_view column) {
   return curve;
 }
 
-// Every n-th point, so that at most kMostPoints are left, the last one included.
+// Returns every n-th point, including the last one, so that at most kMostPoints remain.
 Curve Thinned(const Curve& curve) {
   const size_t every = (curve.x.size() + kMostPoints - 1) / kMostPoints;
   Curve result;
@@ -38,7 +38,7 @@ Curve Thinned(const Curve& curve) {
   return result;
 }
 
-// The mean of each point and up to `window` - 1 before it.
+// Returns for each point the mean of it and of up to `window` - 1 points before it.
 Curve RunningMean(const Curve& curve, size_t window) {
   Curve result{curve.x, {}};
   for (size_t i = 0; i < curve.y.size(); ++i) {
@@ -50,7 +50,7 @@ Curve RunningMean(const Curve& curve, size_t window) {
   return result;
 }
 
-// Mean and maximum over the tensors, by step.
+// Mean and maximum over the tensors at each step.
 struct OverTensors {
   Curve mean, max;
 };
@@ -119,8 +119,8 @@ Panel PanelOf(std::string title, std::string label) {
   return panel;
 }
 
-// Panels for what the optimiser has: RMS_t where there is a second moment, flushed shares of
-// quantised moments.
+// Draws RMS_t if the optimiser has a second moment, and the fraction of flushed elements of each
+// quantised moment.
 Figure OptimizerFigure(const Trainer& trainer, const std::filesystem::path& directory) {
   const OptimizerConfig& config = trainer.config().optimizer;
   Figure figure;
@@ -134,16 +134,17 @@ Figure OptimizerFigure(const Trainer& trainer, const std::filesystem::path& dire
     Panel panel = PanelOf("Update size before clipping", "RMS_t");
     panel.y.label = "RMS_{t}";
     const OverTensors rms = Aggregate(table, "rms");
-    panel.series.push_back(MakeSeries("mean of tensors", 0, rms.mean));
-    panel.series.push_back(MakeSeries("largest of tensors", 1, rms.max));
+    panel.series.push_back(MakeSeries("mean over tensors", 0, rms.mean));
+    panel.series.push_back(MakeSeries("largest over tensors", 1, rms.max));
     figure.panels.push_back(std::move(panel));
   }
   const auto add_flushed = [&](const MomentFormat& format, const char* title, const char* column) {
     if (format.IsExact()) return;
-    Panel panel = PanelOf(fmt::format("{} in {}", title, ToString(format)), "share stored as zero");
+    Panel panel =
+        PanelOf(fmt::format("{} in {}", title, ToString(format)), "fraction stored as zero");
     const OverTensors flushed = Aggregate(table, column);
-    panel.series.push_back(MakeSeries("mean of tensors", 0, flushed.mean));
-    panel.series.push_back(MakeSeries("largest of tensors", 1, flushed.max));
+    panel.series.push_back(MakeSeries("mean over tensors", 0, flushed.mean));
+    panel.series.push_back(MakeSeries("largest over tensors", 1, flushed.max));
     figure.panels.push_back(std::move(panel));
   };
   add_flushed(config.m, "First moment", "m_flushed");

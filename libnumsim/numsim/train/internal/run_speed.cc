@@ -1,4 +1,4 @@
-// How fast a training was, and how fast the machine is.
+// Measures the speed of a training and the GEMM speed of the machine.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,8 +26,8 @@ GemmOperand AsSquare(std::span<const float> values, size_t n) {
   return operand;
 }
 
-// Operations per second of the best of several products that together take a twentieth of a second.
-// The scalar reference, which would take seconds for one product, multiplies smaller matrices.
+// Returns the operations per second of the fastest of several GEMMs, repeated for 1/20 s. Uses
+// smaller matrices on the scalar reference backend, which would take seconds for one large GEMM.
 double ProductRate(const AccumulationMode& rule) {
   const size_t size = UsesScalarReference() ? 64 : 512;
   constexpr double kSeconds = 0.05;
@@ -77,14 +77,14 @@ std::string Describe(const TrainSpeed& speed) {
                                  speed.seconds,
                                  speed.tokens_per_second,
                                  speed.unit);
-  text += fmt::format("linear products {:.1f} GFLOP/s", speed.layer_gflops);
+  text += fmt::format("GEMMs of linear layers {:.1f} GFLOP/s", speed.layer_gflops);
   if (speed.library_gflops > 0) {
-    text += fmt::format("; float32 products of this machine: {:.1f} in fixed order, {:.1f} by {}",
+    text += fmt::format("; float32 GEMM on this machine: {:.1f} in fixed order, {:.1f} by {}",
                         speed.float32_gflops,
                         speed.library_gflops,
                         GemmLibrary());
   }
-  text += "\nshares of a step:";
+  text += "\nshare of step time:";
   double other = 1;
   for (size_t i = 0; i < kStepPhases; ++i) {
     const auto part = static_cast<StepPhase>(i);

@@ -76,7 +76,7 @@ std::string SummaryText(Trainer& trainer) {
   }
   const Optimizer::Bytes bytes = trainer.optimizer().StoredBytes();
   text +=
-      Line("bytes a parameter",
+      Line("bytes per parameter",
            fmt::format("m {}, v {}, weights {}, {}together {}",
                        FormatCell(bytes.m),
                        FormatCell(bytes.v),

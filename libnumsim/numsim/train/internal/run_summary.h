@@ -1,4 +1,4 @@
-// What is made of a training that has ended: summary, figures, manifest.
+// The results of a training that has ended: summary, figures, speed and manifest.
 #pragma once
 
 #include <filesystem>
@@ -9,19 +9,18 @@
 
 namespace numsim {
 
-// The text of summary.txt: reproducible content alone.
+// Returns the text of summary.txt, which has reproducible content only.
 std::string SummaryText(Trainer& trainer);
 
-// Draws the curves of the CSVs in `directory`: "loss" and, where optimizer.csv has rows,
-// "optimizer". Returns the files written, relative to it. Throws Error as DrawFigure and ReadCsv
-// do.
+// Draws figures from the CSVs in `directory`: "loss" and, if optimizer.csv has rows, "optimizer".
+// Returns the files written, relative to `directory`. Throws Error as DrawFigure and ReadCsv do.
 std::vector<std::string> DrawCurves(const Trainer& trainer, const std::filesystem::path& directory);
 
-// What the trainer has timed. `rates`: measures the rates of float32 products too, which takes a
-// tenth of a second.
+// Returns the speed computed from the trainer's timings. If `rates` is true, also measures the
+// float32 GEMM rates, which takes a tenth of a second.
 TrainSpeed MeasureSpeed(Trainer& trainer, bool rates);
 
-// Writes manifest.json about `result.files`. `started`: as UtcNow.
+// Writes manifest.json, which lists `result.files`. `started` has the form of UtcNow().
 void WriteRunManifest(const Trainer& trainer,
                       const TrainRunOptions& options,
                       const TrainRunResult& result,

@@ -1,4 +1,4 @@
-// What a Trainer consists of: for the files that implement it.
+// The parts of a Trainer, for the files that implement it.
 #pragma once
 
 #include <memory>
@@ -14,22 +14,22 @@ namespace numsim {
 struct Trainer::Parts {
   Parts(const TrainConfig& given, std::shared_ptr<const DataSource> source);
 
-  // A step, without validations. The status says what came of it.
+  // Takes a step without validations, and updates the status.
   void TakeStep();
-  // The batch of step `step`.
+  // Makes the batch of step `step`.
   void MakeBatch(Batch& result) const;
   LossSum Validate();
-  // Validate, as a row; not twice at one step.
+  // Runs Validate and records a row, at most once per step.
   void RecordValidation();
 
   bool IsLanguageModel() const;
   uint64_t TokensPerStep() const;
   void Diverge(std::string why);
-  // The gradients are there: takes the step, and judges it.
+  // Takes the optimiser's step with the current gradients, and updates the status.
   const OptimizerStep& Update(double learning_rate, bool measures);
-  // `result`: nullptr where no step was taken.
+  // `result` is nullptr if the loss was not finite and no step was attempted.
   void RecordStep(uint64_t index, double learning_rate, const OptimizerStep* result);
-  // Parameters and their gradients.
+  // Records the parameters and their gradients.
   void RecordParameters(uint64_t index);
   void RecordUpdates(uint64_t index, const OptimizerStep& result);
 
@@ -43,12 +43,12 @@ struct Trainer::Parts {
 
   TrainStatus status = TrainStatus::kRunning;
   std::string reason;
-  uint64_t step = 0;  // taken
+  uint64_t step = 0;  // number of steps taken
   LossHistory losses;
-  std::optional<LossSum> validation;  // the last one
+  std::optional<LossSum> validation;  // the last recorded validation
   std::optional<ZeroShot> validation_zero_shot;
-  uint64_t validated_at = 0;  // its step
-  // Of the last Validate, recorded or not.
+  uint64_t validated_at = 0;  // the step of the last recorded validation
+  // Retrieval result of the last Validate, recorded or not.
   std::optional<ZeroShot> zero_shot;
   ZeroShotRetrieval retrieval;
 

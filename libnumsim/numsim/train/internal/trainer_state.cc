@@ -1,4 +1,4 @@
-// What a checkpoint holds of a Trainer.
+// The state of a Trainer in a checkpoint: saving and restoring.
 #include <cstring>
 #include <string_view>
 #include <vector>
@@ -38,7 +38,8 @@ void RequireType(std::string_view name, const Array& array, ElementType type) {
   throw Error::Format("tensor '{}' is {}, expected {}", name, ToString(array.type), ToString(type));
 }
 
-// Every parameter from "model/NAME", and no tensor of that kind beside them.
+// Restores every parameter from "model/NAME". Throws Error for a missing or surplus "model/"
+// tensor.
 void RestoreParameters(const TrainState& state, ParameterList<float>& parameters) {
   for (const auto& [name, array] : state.tensors) {
     if (!name.starts_with(kModel)) continue;
@@ -64,7 +65,7 @@ void RestoreParameters(const TrainState& state, ParameterList<float>& parameters
   }
 }
 
-// Those whose names begin with `prefix`, which is taken off.
+// Returns the tensors whose names begin with kOptimizer, without that prefix.
 std::vector<NamedBytes> OptimizerState(const TrainState& state) {
   std::vector<NamedBytes> result;
   for (const auto& [name, array] : state.tensors) {
@@ -85,13 +86,14 @@ std::vector<NamedState> ScalingState(const TrainState& state) {
   return result;
 }
 
-// The counts that tell data of one length from others; a path may change.
+// Returns the example counts, which identify the data of a checkpoint; the path may change.
 std::string DataText(const DataShape& shape) {
   return fmt::format("{} {}", shape.train_examples, shape.valid_examples);
 }
 
-// Step, loss, and of contrastive models retrieval. Without the latter, as earlier versions wrote
-// it, there is none until the next validation.
+// Lengths of the field "validation": step and loss, followed for contrastive models by the
+// retrieval result. If the retrieval result is missing, as in files of earlier versions, there is
+// none until the next validation.
 constexpr size_t kLossNumbers = 4, kRetrievalNumbers = 7;
 
 std::vector<double> ValidationNumbers(uint64_t step,
@@ -165,9 +167,10 @@ void Trainer::Restore(const TrainState& state) {
   Parts& p = *parts_;
   CheckContinues(p.config, state.Field("config"));
   if (state.Field("data") != DataText(p.data->shape())) {
-    throw Error::Format("other data: {} examples for training and for validation now, {} then",
-                        DataText(p.data->shape()),
-                        Printable(state.Field("data")));
+    throw Error::Format(
+        "the data differ: {} examples for training and validation, {} in the checkpoint",
+        DataText(p.data->shape()),
+        Printable(state.Field("data")));
   }
   RestoreParameters(state, p.model->parameters());
   p.optimizer->Restore(OptimizerState(state));

@@ -20,20 +20,20 @@ bool Exists(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-// The rows of a table without its header, whose names have no line breaks.
+// Returns the rows of a table without its header. Column names have no line breaks.
 std::string RowsText(const Table& table) {
   const std::string text = ToCsv(table);
   return text.substr(text.find('\n') + 1);
 }
 
-// Throws Error unless the file begins with the header of the table as it is now.
+// Throws Error unless the file begins with the current header of the table.
 void CheckColumns(const fs::path& path, const Table& empty) {
   const std::string header = ToCsv(empty);
   std::string found(header.size(), ' ');
   std::ifstream file(path, std::ios::binary);
   file.read(found.data(), static_cast<std::streamsize>(found.size()));
   if (file && found == header) return;
-  throw Error::Format("{}: its columns are those of another version of numsim", path.string());
+  throw Error::Format("{}: the columns are those of another version of numsim", path.string());
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ RunDirectory InspectRunDirectory(const fs::path& directory,
   const fs::path began = directory / kConfigFile;
   if (!Exists(began)) {
     throw Error::Format(
-        "{}: holds {} but neither {} nor {} that say where it comes from; use another --out",
+        "{}: holds {} but neither {} nor {}, so its origin is unknown; use another --out",
         directory.string(),
         found,
         kCheckpointFile,
@@ -78,7 +78,7 @@ void MakeRunDirectory(const fs::path& directory) {
   std::error_code status, ignored;
   fs::create_directories(directory, status);
   if (!fs::is_directory(directory, ignored)) {
-    throw Error::Format("--out {}: cannot make it: {}", directory.string(), status.message());
+    throw Error::Format("--out {}: cannot create it: {}", directory.string(), status.message());
   }
 }
 
@@ -124,7 +124,7 @@ CsvFiles::CsvFiles(const fs::path& directory, const TrainState& state) {
     const uint64_t found = fs::file_size(path, status);
     if (status) throw Error::Format("{}: {}", path.string(), status.message());
     if (found < length) {
-      throw Error::Format("{}: has {} bytes, and had {} when the checkpoint was written",
+      throw Error::Format("{}: has {} bytes but had {} when the checkpoint was written",
                           path.string(),
                           found,
                           length);
@@ -135,7 +135,8 @@ CsvFiles::CsvFiles(const fs::path& directory, const TrainState& state) {
   for (const File& file : files_) {
     std::error_code status;
     fs::resize_file(file.path, file.length, status);
-    if (status) throw Error::Format("{}: cannot be cut: {}", file.path.string(), status.message());
+    if (status)
+      throw Error::Format("{}: cannot be truncated: {}", file.path.string(), status.message());
   }
   Open();
 }

@@ -1,4 +1,4 @@
-// The directory of a training: whose it is, and the CSV files that grow in it.
+// The directory of a training: checks what it contains, and writes its growing CSV files.
 #pragma once
 
 #include <filesystem>
@@ -18,45 +18,46 @@ inline constexpr const char* kCheckpointFile = "checkpoint.safetensors";
 inline constexpr const char* kSummaryFile = "summary.txt";
 inline constexpr const char* kManifestFile = "manifest.json";
 
-// "train.csv" for the table "train".
+// Returns the file name of a table: "train.csv" for the table "train".
 std::string CsvFile(std::string_view table);
 
-// What a training finds in its directory.
+// The state of the directory in which a training starts.
 enum class RunDirectory : uint8_t {
-  kNew,         // nothing of a training
-  kBegun,       // a training of this configuration that has no checkpoint yet
-  kCheckpoint,  // one that has
+  kNew,         // has no files of a training
+  kBegun,       // has a training of this configuration without a checkpoint
+  kCheckpoint,  // has a checkpoint
 };
 
-// Changes nothing. `config` is that after FitToData. Throws Error "DIRECTORY: holds ..." for files
-// of another training, or of any without `resume`; kCheckpoint: the configuration of the checkpoint
-// is not looked at.
+// Returns the state of the directory, without changing it. `config` is the configuration after
+// FitToData. Throws Error "DIRECTORY: holds ..." if the directory has files of another training, or
+// of any training unless `resume` is true. For kCheckpoint, does not check the checkpoint's
+// configuration.
 RunDirectory InspectRunDirectory(const std::filesystem::path& directory,
                                  const TrainConfig& config,
                                  bool resume);
 
-// Throws Error naming --out.
+// Creates the directory with its parents. Throws Error naming --out on failure.
 void MakeRunDirectory(const std::filesystem::path& directory);
 
-// Puts the trainer where the directory's checkpoint left it; returns the checkpoint. Throws Error
+// Restores the trainer from the directory's checkpoint and returns the checkpoint. Throws Error
 // naming the file.
 TrainState RestoreCheckpoint(const std::filesystem::path& directory, Trainer& trainer);
 
-// Removes the files of those names, as far as they are there. Throws Error naming the file.
+// Removes the named files; missing files are ignored. Throws Error naming the file.
 void RemoveFiles(const std::filesystem::path& directory, const std::vector<std::string>& names);
 
-// The tables of telemetry as files, one each, to which rows are appended.
+// The telemetry tables as CSV files, one per table, to which rows are appended.
 class CsvFiles {
  public:
-  // Files with their headers and no rows; those that are there are replaced.
+  // Creates files with headers and no rows, replacing existing files.
   explicit CsvFiles(const std::filesystem::path& directory);
-  // Files as they were when RecordLengths wrote to `state`: what follows is cut off. Throws Error
-  // naming a file that is shorter, not there, or of other columns, before any is cut.
+  // Truncates the files to the lengths that RecordLengths wrote to `state`. Throws Error naming a
+  // file that is shorter, missing or has other columns; no file is truncated in that case.
   CsvFiles(const std::filesystem::path& directory, const TrainState& state);
 
   // Writes the rows of `telemetry` and clears it. Throws Error naming the file.
   void Append(Telemetry& telemetry);
-  // Adds a field for each file to `state`.
+  // Adds a field with the length of each file to `state`.
   void RecordLengths(TrainState& state) const;
 
  private:

@@ -12,8 +12,8 @@
 namespace numsim {
 namespace {
 
-// What a format cannot hold becomes what it has for that (infinity or NaN), as in a framework that
-// stores its tensors so.
+// Returns the encode plan for a storage format; none for fp32. Values beyond the format's range
+// become infinity or NaN, as in a framework that stores its tensors in that format.
 std::optional<EncodePlan> StoragePlan(const Format& format) {
   if (format.spec == kFp32) return std::nullopt;
   return MakeEncodePlan(format.spec, {}, Overflow::kNonsaturate);
@@ -68,7 +68,7 @@ void TensorObserver::Quantised(std::string_view layer,
                      FormatCell(error.SqnrDb())});
   }
   if (profile_ == nullptr) return;
-  // The layer calls within its own timed step.
+  // The layer calls this while its own kQuantise phase is being timed.
   (*profile_)[StepPhase::kTelemetry] += spent[StepPhase::kTelemetry];
   (*profile_)[StepPhase::kQuantise] -= spent[StepPhase::kTelemetry];
 }

@@ -1,5 +1,5 @@
-// What looks at the tensors of a pass: plants stress in them, rounds them to the format they are
-// stored in, and measures them.
+// The observer of a training's passes: injects the configured perturbation into tensors, rounds
+// them to their storage format, and measures them.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,16 @@ class TensorObserver : public PassObserver<float> {
  public:
   explicit TensorObserver(const StorageConfig& storage, const StressConfig& stress = {});
 
-  // Whether a pass needs it when nothing is measured: tensors are stored in a format, or something
-  // is added to them before.
+  // Returns true if the observer changes tensors, so that a pass needs it even when nothing is
+  // measured: a storage format is not fp32, or a perturbation is configured.
   bool ChangesTensors() const {
     return activations_.has_value() || gradients_.has_value() || !stress_.point.empty();
   }
 
-  // For the passes that follow. With `telemetry` every tensor that is shown, as stored, is a row of
-  // `tensors`, and every quantised operand one of `quantised`, of step `step`. Times go to
-  // `profile`, also that of measuring within a part of the layers' (kTelemetry). Both may be null.
+  // Sets the outputs for the passes that follow. If `telemetry` is not null, every observed tensor,
+  // as stored, becomes a row of the table `tensors`, and every quantised operand a row of
+  // `quantised`, both for step `step`. If `profile` is not null, times are added to it; time spent
+  // measuring during a linear layer's kQuantise phase is moved to kTelemetry.
   void Begin(uint64_t step, Telemetry* telemetry, StepProfile* profile);
 
   void Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) override;
@@ -35,7 +36,7 @@ class TensorObserver : public PassObserver<float> {
                  const QuantizedMatrix& quantised) override;
 
  private:
-  std::optional<EncodePlan> activations_, gradients_;  // none: fp32
+  std::optional<EncodePlan> activations_, gradients_;  // nullopt: fp32
   StressConfig stress_;
   Telemetry* telemetry_ = nullptr;
   StepProfile* profile_ = nullptr;
@@ -43,7 +44,7 @@ class TensorObserver : public PassObserver<float> {
   Buffer<float> dequantised_;
 };
 
-// Adds a row of `tensors`: that tensor of that step.
+// Adds a row to the table `tensors` that describes one tensor at one step.
 void RecordTensor(uint64_t step,
                   std::string_view point,
                   std::string_view role,

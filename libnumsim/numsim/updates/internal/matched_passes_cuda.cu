@@ -14,10 +14,10 @@ namespace {
 constexpr unsigned kThreads = 256;
 constexpr unsigned kWarps = kThreads / 32;
 constexpr unsigned kAll = 0xFFFFFFFFu;  // threads of a warp
-constexpr unsigned kTogether = 8;       // candidates of a thread
+constexpr unsigned kTogether = 8;       // candidates per thread
 constexpr unsigned kBuckets = 1u << kTieBucketBits;
 
-// What all kernels need.
+// The arguments that most kernels share.
 struct Problem {
   StepRule rule;
   MatchedTerms terms;
@@ -33,7 +33,7 @@ __device__ double WarpSum(double x) {
   return x;
 }
 
-// The sum over a thread block, in its first thread, in a fixed order.
+// Returns the sum over a thread block, added in a fixed order.
 __device__ double BlockSum(double x, double* warps) {
   x = WarpSum(x);
   __syncthreads();
@@ -50,12 +50,13 @@ __global__ void __launch_bounds__(kThreads)
   if (i >= sample.count) return;
   const size_t run = i / kSampleRun;
   const size_t at = SampleRunBegin(cuda::RandomWordAt(random, run), run, part) + i % kSampleRun;
-  const bool exists = at < all.count;  // else it counts for nothing
+  const bool exists = at < all.count;  // if not, zeros add nothing
   sample.weights[i] = exists ? all.weights[at] : 0.0f;
   sample.update[i] = exists ? all.update[at] : 0.0f;
 }
 
-// Part x of the elements at candidates 8 y .. 8 y + 7: into partial[candidate][part].
+// Writes partial[candidate][part]. Thread block (x, y) sums part x of the elements at candidates
+// 8 y .. 8 y + 7.
 template <StepPath kPath>
 __global__ void __launch_bounds__(kThreads)
     SumsKernel(const __grid_constant__ Problem problem,
@@ -96,7 +97,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// A warp for each candidate.
+// Adds the parts of each candidate, with one warp per candidate.
 __global__ void JoinPartsKernel(const DeviceSum* partial, unsigned parts, DeviceSum* sums) {
   DeviceSum total;
   for (unsigned part = threadIdx.x; part < parts; part += 32) {
@@ -109,8 +110,9 @@ __global__ void JoinPartsKernel(const DeviceSum* partial, unsigned parts, Device
   if (threadIdx.x == 0) sums[blockIdx.x] = total;
 }
 
-// Room for `count` elements of this thread behind those of the threads before it, and for all
-// threads of the block behind what *used counts. To be called by the whole block.
+// Reserves room for `count` elements of this thread and returns its place, which follows the
+// elements of the block's previous threads. The block's elements follow the *used elements of other
+// blocks. The whole block must call it.
 __device__ uint64_t PlaceFor(unsigned count, unsigned* warps, uint64_t* begin, uint64_t* used) {
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   unsigned inclusive = count;
@@ -145,7 +147,7 @@ __device__ void Copy(const DeviceElements& from, size_t i, const DeviceElements&
   to.index[at] = IndexOf(from, i);
 }
 
-// Elements of a thread between two calls of PlaceFor.
+// Elements that a thread handles between two calls of PlaceFor.
 constexpr unsigned kEach = 16;
 
 template <StepPath kPath>
@@ -161,7 +163,7 @@ __global__ void __launch_bounds__(kThreads) CrossKernel(const __grid_constant__ 
   double sum_low = 0, sum_high = 0, same = 0;
   constexpr size_t kTile = static_cast<size_t>(kThreads) * kEach;
   for (size_t tile = blockIdx.x * kTile; tile < elements.count; tile += gridDim.x * kTile) {
-    unsigned changed = 0;  // a bit for each element
+    unsigned changed = 0;  // one bit per element
 #pragma unroll 4
     for (unsigned k = 0; k < kEach; ++k) {
       const size_t i = tile + k * kThreads + threadIdx.x;
@@ -188,14 +190,15 @@ __global__ void __launch_bounds__(kThreads) CrossKernel(const __grid_constant__ 
   sum_low = BlockSum(sum_low, warps);
   sum_high = BlockSum(sum_high, warps);
   same = BlockSum(same, warps);
-  if (threadIdx.x == 0) {  // exact where it matters, so in any order
+  if (threadIdx.x == 0) {  // sums are exact where it matters, so the order is free
     atomicAdd(&crossing->sum_low, sum_low);
     atomicAdd(&crossing->sum_high, sum_high);
     atomicAdd(&crossing->same, same);
   }
 }
 
-// Calls body(i, word, added) for the members of the group at `high`.
+// Calls body(i, word, added) for the members of the tie set of `high`: the elements whose values at
+// `low` and `high` differ.
 template <StepPath kPath, class Body>
 __device__ void ForEachMember(
     const Problem& problem, RandomStream random, float low, float high, const Body& body) {
@@ -245,12 +248,13 @@ __global__ void __launch_bounds__(kThreads) CollectKernel(const __grid_constant_
   });
 }
 
-// Thread blocks for so many elements, a number that follows from these alone.
+// Returns the number of thread blocks for `count` elements, `each` per block. It depends on nothing
+// else.
 unsigned PartsOf(size_t count, size_t each, size_t most) {
   return static_cast<unsigned>(std::clamp<size_t>((count + each - 1) / each, 1, most));
 }
 
-// Calls run(path) with a constant.
+// Calls body(path) with the rule's path as a compile-time constant.
 template <class Body>
 void OnPath(const StepRule& rule, const Body& body) {
   if (rule.path == StepPath::kGrid) {

@@ -32,7 +32,7 @@ Sample TakeSample(RandomStream random,
   return sample;
 }
 
-// sum c_i and sum c_i^2 of a sample at one alpha.
+// The sums of c_i and c_i^2 over a sample, at one alpha.
 struct Deviation {
   double sum = 0, squares = 0;
 
@@ -69,7 +69,7 @@ Deviation DeviationAt(const MatchedProblem& problem,
   return total;
 }
 
-// The least key in (within.low, within.high] from which `holds` is true, if it is true at the end.
+// Returns the least key in (within.low, within.high] from which on `holds` is true, or within.high.
 template <typename Predicate>
 AlphaKey FirstKey(AlphaBracket within, const Predicate& holds) {
   while (within.high - within.low > 1) {
@@ -81,8 +81,9 @@ AlphaKey FirstKey(AlphaBracket within, const Predicate& holds) {
 
 }  // namespace
 
-// Small against n, and yet its guess leaves few. ([FloydRivest] take the order n^(2/3); square
-// roots have the same bits everywhere.)
+// n^(3/4) / 8 weights are few compared with n, and yet the estimate leaves few survivors.
+// [FloydRivest] use the order n^(2/3); numsim uses square roots because their bits are the same
+// everywhere.
 size_t SampleRuns(size_t n) {
   const double root = std::sqrt(static_cast<double>(n));
   const auto size = static_cast<size_t>(root * std::sqrt(root) / 8);

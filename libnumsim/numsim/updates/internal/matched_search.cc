@@ -11,9 +11,9 @@ namespace numsim {
 namespace {
 
 constexpr size_t kBlock = 2048;
-constexpr AlphaKey kDouble = AlphaKey{1} << 23;  // keys from an alpha to twice it
+constexpr AlphaKey kDouble = AlphaKey{1} << 23;  // difference of keys that doubles alpha
 
-// S at alpha.
+// Returns S(alpha).
 double SumAt(const MatchedProblem& problem, const MatchedTerms& terms, AlphaKey alpha) {
   return SumOverBlocks<double>(problem.weights.size(), [&](size_t begin, size_t count) {
     std::array<float, kSumBlock> values;
@@ -24,7 +24,7 @@ double SumAt(const MatchedProblem& problem, const MatchedTerms& terms, AlphaKey 
   });
 }
 
-// What one block adds to a Crossing.
+// Adds one block to a Crossing.
 void CrossBlock(const MatchedProblem& problem,
                 const MatchedTerms& terms,
                 AlphaKey low,
@@ -59,7 +59,7 @@ void CrossBlock(const MatchedProblem& problem,
   for (const uint32_t i : std::span(places).first(found)) members.index.push_back(begin + i);
 }
 
-// All parts in their order.
+// Joins the parts in their order.
 Crossing Join(std::vector<Crossing>& parts) {
   Crossing all;
   std::vector<size_t> begins;
@@ -114,7 +114,7 @@ SearchResult SearchByBisection(const MatchedProblem& problem, const MatchedTerms
     ++result.passes;
     return SumAt(problem, terms, key) >= terms.target;
   };
-  // S(low) < T <= S(high) from the end of both loops on.
+  // After these two loops, S(low) < T <= S(high).
   AlphaKey low = KeyOf(problem.learning_rate), high = low;
   while (low > 0 && reaches(low)) {
     high = low;

@@ -1,4 +1,4 @@
-// Finding alpha* and its tie set (matched_step.h), in two ways.
+// Two algorithms that find alpha* and its tie set, both defined in matched_step.h.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 namespace numsim {
 
 struct SearchResult {
-  // Empty where no alpha reaches the target. Members in ascending order of index.
+  // Empty if no alpha reaches the target. Members are in ascending order of index.
   std::optional<TieSet> group;
   int passes = 0;  // over all weights
 };
@@ -17,9 +17,9 @@ struct SearchResult {
 SearchResult SearchByBisection(const MatchedProblem& problem, const MatchedTerms& terms);
 SearchResult SearchBySelection(const MatchedProblem& problem, const MatchedTerms& terms);
 
-// The weights whose value differs between two factors, and S at both.
+// The weights whose values differ between two factors alpha, and S at both factors.
 struct Crossing {
-  TieSet members;  // key and sum_below are left open
+  TieSet members;  // key and sum_below are not set
   double sum_low = 0, sum_high = 0;
 };
 Crossing FindCrossing(const MatchedProblem& problem,

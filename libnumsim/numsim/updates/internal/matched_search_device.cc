@@ -9,13 +9,13 @@
 namespace numsim {
 namespace {
 
-constexpr AlphaKey kDouble = AlphaKey{1} << 23;  // keys from an alpha to twice it
+constexpr AlphaKey kDouble = AlphaKey{1} << 23;  // difference of keys that doubles alpha
 constexpr size_t kSampledFrom = size_t{1} << 16;
-constexpr size_t kWorthDropping = size_t{1} << 16;  // weights: fewer cost no time
-constexpr size_t kAtOnce = 32;                      // candidates of a round
+constexpr size_t kWorthDropping = size_t{1} << 16;  // weights; dropping fewer saves no time
+constexpr size_t kAtOnce = 32;                      // candidates per round
 
-// `count` keys that part (low, high] about evenly, ascending, the last one `high`; some may be the
-// same.
+// Returns `count` ascending keys that divide (low, high] about evenly. The last one is `high`; some
+// may be equal.
 std::vector<AlphaKey> PartKeys(AlphaBracket bracket, size_t count) {
   const uint64_t width = bracket.high - bracket.low;
   std::vector<AlphaKey> keys(count);
@@ -26,13 +26,13 @@ std::vector<AlphaKey> PartKeys(AlphaBracket bracket, size_t count) {
   return keys;
 }
 
-// The end of a guess on its way down to one key: the least key of (low, high] from which a truth
-// holds, `high` if it holds nowhere.
+// Searches for one end of an estimated bracket: the least key of (low, high] from which on a
+// condition holds, or `high` if it holds nowhere.
 struct GuessEnd {
   AlphaBracket bracket;
 
   bool Done() const { return bracket.high - bracket.low <= 1; }
-  // holds[j] at keys[j], which part the bracket.
+  // holds[j] says whether the condition holds at keys[j]; the keys divide the bracket (PartKeys).
   void Narrow(const std::vector<AlphaKey>& keys, const std::vector<bool>& holds) {
     size_t j = 0;
     while (j + 1 < keys.size() && !holds[j]) ++j;
@@ -70,8 +70,8 @@ class Search {
   bool LooksAtAll() const { return elements_.index == nullptr; }
   const DeviceElements& Spare() const { return memory_.lists[spare_]; }
 
-  // As GuessBracket of matched_sample.h, for all weights and all factors; both ends are looked for
-  // together.
+  // Returns what GuessBracket of matched_sample.h returns for all weights and all factors. Searches
+  // for both ends at the same time.
   AlphaBracket Guess() {
     DeviceElements sample = Spare();
     sample.count = SampleRuns(all_.count) * kSampleRun;
@@ -100,8 +100,8 @@ class Search {
     return {std::min(low.bracket.high, end) - 1, end};
   }
 
-  // Makes a guess certain, widening it where it was wrong, and keeps the weights that change within
-  // it where there is room. False where no alpha reaches the target.
+  // Verifies an estimated bracket, moving and widening it if it is wrong, and keeps the weights
+  // that change within it if there is room. Returns false if no alpha reaches the target.
   bool BracketByGuess() {
     AlphaBracket bracket = Guess();
     AlphaBracket known;  // S(known.low) < T, and S(known.high) >= T unless nothing reaches it
@@ -133,7 +133,7 @@ class Search {
     return device_.Cross(elements_, bracket.low, bracket.high, Spare());
   }
 
-  // Goes on with the weights that change alone, if there was room for them.
+  // Drops the weights that do not change, if there was room for the others.
   void Keep(const DeviceCrossing& crossing) {
     if (crossing.changed > Spare().count) return;
     elements_ = Spare();
@@ -142,7 +142,7 @@ class Search {
     settled_ += crossing.same;
   }
 
-  // Down to two neighbouring keys. False where no alpha reaches the target.
+  // Narrows the bracket to two neighbouring keys. Returns false if no alpha reaches the target.
   bool NarrowToGroup() {
     while (!certain_ || bracket_.high - bracket_.low > 1) {
       if (LooksAtAll()) ++passes_;
@@ -167,7 +167,8 @@ class Search {
     return true;
   }
 
-  // The members of one bucket of the tie set decide; those of the buckets before it move.
+  // Decides which members of the tie set move. The last member to move is in one bucket; all
+  // members of the buckets before it move.
   TieDecision Decide() {
     const AlphaKey key = bracket_.high;
     TieSet group;
@@ -201,11 +202,11 @@ class Search {
   const MatchedMemory& memory_;
   MatchedPasses& device_;
   DeviceStream& stream_;
-  DeviceElements elements_;  // that may change within the bracket, or all
-  int spare_ = 0;            // the list that they are not in
-  AlphaBracket bracket_;     // S(low) < T, and S(high) >= T where `certain`
+  DeviceElements elements_;  // those that may change within the bracket, or all
+  int spare_ = 0;            // the list that does not hold elements_
+  AlphaBracket bracket_;     // S(low) < T, and if certain_ S(high) >= T
   bool certain_ = false;
-  double settled_ = 0;  // what all others add to S in the whole bracket
+  double settled_ = 0;  // what all other elements add to S, anywhere in the bracket
   double sum_low_ = 0;  // S(bracket.low)
   int passes_ = 0;
 };

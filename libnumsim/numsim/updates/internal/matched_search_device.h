@@ -1,4 +1,4 @@
-// The search of matched_step.h on the device.
+// The search for alpha* and its tie set (matched_step.h) on the device.
 #pragma once
 
 #include <optional>
@@ -8,19 +8,20 @@
 
 namespace numsim {
 
-// Room on the device.
+// Device memory of the search.
 struct MatchedMemory {
-  DeviceSum* partial = nullptr;  // MatchedPasses::kPartials of them
+  DeviceSum* partial = nullptr;  // MatchedPasses::kPartials sums
   void* results = nullptr;       // MatchedPasses::kResults bytes
-  DeviceElements lists[2];       // RoomForSurvivors(n) in each
+  DeviceElements lists[2];       // room for RoomForSurvivors(n) elements in each
 
-  // A size that follows from n alone: how many passes a step takes depends on it.
+  // Returns the room for elements per list. This depends only on n, so that the number of passes of
+  // a step, which depends on the room, is reproducible.
   static size_t RoomForSurvivors(size_t n);
 };
 
 struct DeviceSearchResult {
-  // Where alpha* is, and which members of its tie set move; empty where no alpha reaches the
-  // target.
+  // alpha*, and the decision about which members of its tie set move. `found` is empty if no alpha
+  // reaches the target.
   struct Found {
     AlphaKey key = 0;
     TieDecision decision;
@@ -29,9 +30,10 @@ struct DeviceSearchResult {
   int passes = 0;  // over all weights
 };
 
-// A sample gives a bracket, a pass over all weights makes it certain and keeps the weights that
-// change within it, and passes over these look at 32 candidates at a time. `problem` without its
-// arrays: these are `all`. The result is that of SearchBySelection and MoveMembers but for passes.
+// Finds alpha* and decides which members of its tie set move. A sample gives a bracket, a pass over
+// all weights verifies it and keeps the weights that change within it, and passes over these
+// evaluate 32 candidates at a time. The arrays are `all`, not those of `problem`. Except for
+// `passes`, the result is that of SearchBySelection and MoveMembers.
 DeviceSearchResult SearchOnDevice(const MatchedProblem& problem,
                                   const MatchedTerms& terms,
                                   const DeviceElements& all,

@@ -1,5 +1,6 @@
-// The way of [FloydRivest] to select, for a staircase: a sample says about where the threshold is,
-// one pass over all weights makes that certain and keeps those that change near it.
+// The selection algorithm of [FloydRivest], applied to a staircase: a sample tells roughly where
+// the threshold is, and one pass over all weights verifies that and keeps the weights that change
+// near it.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,14 +15,14 @@
 namespace numsim {
 namespace {
 
-constexpr AlphaKey kDouble = AlphaKey{1} << 23;  // keys from an alpha to twice it
-constexpr size_t kSampledFrom = 1 << 15;         // weights; fewer lie in the caches
+constexpr AlphaKey kDouble = AlphaKey{1} << 23;  // difference of keys that doubles alpha
+constexpr size_t kSampledFrom = 1 << 15;         // weights; fewer fit the caches
 
 // The weights that may still be in the tie set, and the bracket of keys:
 // S(low) < T <= S(high).
 class Survivors {
  public:
-  // All weights, each with its value at alpha = 0 and none known at `high`.
+  // Starts with all weights, each with its value at alpha = 0 and an unknown value at `high`.
   Survivors(const MatchedProblem& problem, const MatchedTerms& terms)
       : problem_(problem), terms_(terms) {
     const size_t n = problem.weights.size();
@@ -45,8 +46,8 @@ class Survivors {
   size_t size() const { return group_.index.size(); }
   const AlphaBracket& bracket() const { return bracket_; }
 
-  // Moves one end of the bracket to `key`, within it, and drops the weights that then have one
-  // value at both. Returns whether S(key) >= T.
+  // Moves one end of the bracket to `key`, which is within it, and drops the weights that then have
+  // the same value at both ends. Returns true if S(key) >= T.
   bool Narrow(AlphaKey key) {
     values_.resize(size());
     RoundStepOnHost(*problem_.plan, group_.weights, group_.update, AlphaOf(key), values_);
@@ -64,7 +65,7 @@ class Survivors {
     return reached;
   }
 
-  // Two steps toward the tie set by a sample of the survivors.
+  // Narrows the bracket at both ends, using a sample of the survivors.
   void NarrowByGuess() {
     const double share = (terms_.target - settled_) / SquaredSum(group_.update);
     const AlphaBracket guess =
@@ -80,7 +81,7 @@ class Survivors {
   }
 
  private:
-  // Sums below T are exact, so nothing is lost by subtracting.
+  // Computes settled_. Sums below T are exact, so subtracting loses nothing.
   void Settle() {
     settled_ = group_.sum_below - SumTerms(terms_, group_.weights, group_.update, group_.at_low);
   }
@@ -106,13 +107,14 @@ class Survivors {
   const MatchedProblem& problem_;
   const MatchedTerms& terms_;
   AlphaBracket bracket_;
-  double settled_ = 0;  // what the dropped weights add to S, in the whole bracket
+  double settled_ = 0;  // what the dropped weights add to S, anywhere in the bracket
   TieSet group_;        // sum_below is S(low)
   std::vector<float> values_;
   std::vector<uint32_t> places_;
 };
 
-// From the learning rate up or down until T lies between; false where no alpha reaches it.
+// Moves up or down from the learning rate until the bracket contains T. Returns false if no alpha
+// reaches T.
 bool BracketFromRate(Survivors& survivors, AlphaKey rate, int& passes) {
   ++passes;
   uint64_t stride = kDouble;
@@ -134,7 +136,7 @@ bool BracketFromRate(Survivors& survivors, AlphaKey rate, int& passes) {
   return false;
 }
 
-// Down to two neighbouring keys.
+// Narrows the bracket to two neighbouring keys.
 void NarrowToGroup(Survivors& survivors) {
   bool guess = true;
   while (survivors.bracket().high - survivors.bracket().low > 1) {
@@ -142,7 +144,7 @@ void NarrowToGroup(Survivors& survivors) {
     const size_t before = survivors.size();
     if (guess && before > kSampledFrom) {
       survivors.NarrowByGuess();
-      guess = survivors.size() < before / 2;  // else the sample has nothing to tell
+      guess = survivors.size() < before / 2;  // if not, the sample is of little use
     } else {
       survivors.Narrow(bracket.low + (bracket.high - bracket.low) / 2);
       guess = true;
@@ -150,7 +152,8 @@ void NarrowToGroup(Survivors& survivors) {
   }
 }
 
-// A bracket for T from a sample of all weights, made certain; empty where no alpha reaches T.
+// Estimates a bracket from a sample of all weights and verifies it. Returns its survivors, or
+// nothing if no alpha reaches T.
 std::optional<Survivors> SurvivorsOfAll(const MatchedProblem& problem,
                                         const MatchedTerms& terms,
                                         int& passes) {

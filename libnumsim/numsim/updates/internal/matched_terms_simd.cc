@@ -12,8 +12,8 @@ HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// MatchedTerms::operator() in lanes of float64. Sums are exact while they matter, so the lanes may
-// have one each.
+// Returns the sum of MatchedTerms::operator() in lanes of float64. Sums are exact as long as they
+// matter, so each lane may have its own.
 template <bool kNorm>
 double SumOf(const MatchedTerms& terms, const float* w, const float* u, const float* v, size_t n) {
   const hn::ScalableTag<double> dd;

@@ -15,7 +15,7 @@
 namespace numsim {
 namespace {
 
-// Bits of the largest magnitudes, so that NaN is greatest.
+// The largest magnitudes, as bits, so that NaN is greatest.
 struct Largest {
   uint32_t weights = 0, update = 0;
 
@@ -33,7 +33,7 @@ Largest LargestOf(std::span<const float> weights, std::span<const float> update)
   });
 }
 
-// Whether no element of the decayed update or of the new weights can overflow. False for NaN.
+// True if no element of the decayed update or of the new weights can overflow. False for NaN.
 bool StaysFinite(const Largest& largest, float learning_rate, float weight_decay) {
   constexpr double kLimit = 0x1p127;
   const auto weight = static_cast<double>(std::bit_cast<float>(largest.weights));
@@ -42,7 +42,7 @@ bool StaysFinite(const Largest& largest, float learning_rate, float weight_decay
   return update < kLimit && weight + static_cast<double>(learning_rate) * update < kLimit;
 }
 
-// Whether the decayed update has an element that is not zero: most often the first.
+// True if the decayed update has a nonzero element. Cheap, because that is usually the first.
 bool Moves(std::span<const float> update, float decay, std::span<const float> weights) {
   for (size_t i = 0; i < update.size(); ++i) {
     float decayed = 0;
@@ -63,7 +63,8 @@ struct NaiveSums {
   }
 };
 
-// Functions of their own, for the compiler must not move them out of the default environment.
+// AddStep and StepBlock are separate functions because the compiler must not move their arithmetic
+// out of the default floating-point environment.
 void AddStep(const float* weights, const float* update, size_t n, float rate, float* after) {
   for (size_t i = 0; i < n; ++i) after[i] = weights[i] + rate * update[i];
 }

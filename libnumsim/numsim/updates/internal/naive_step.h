@@ -1,4 +1,4 @@
-// ApplyUpdate's commonest case, naive steps of float32 weights in place, in one pass and without
+// The most common case of ApplyUpdate, naive steps of float32 weights in place, without working
 // memory of a tensor's size.
 #pragma once
 
@@ -9,11 +9,11 @@
 
 namespace numsim {
 
-// Takes the step in place and returns what ApplyUpdate of rule naive with float32 weights gives
-// apart, with the same bits: weights' = fl(weights + fl(learning_rate u)), u the update with weight
-// decay. nullopt, and nothing has changed, for the steps that ApplyUpdate refuses or saturates:
-// numbers that are not finite or come near overflow, a step of zeros. Requires equal lengths,
-// finite learning_rate >= 0 and weight_decay.
+// Takes the step in place, with the bits and the outcome that ApplyUpdate under rule naive with
+// float32 weights gives out of place: weights' = fl32(weights + fl32(learning_rate u)), where u is
+// the update with weight decay. Returns nullopt, and changes nothing, for steps that ApplyUpdate
+// may refuse or saturate: numbers that are not finite or come near overflow, or a step of zeros.
+// Requires equal lengths, finite learning_rate >= 0 and finite weight_decay.
 std::optional<UpdateOutcome> TakeNaiveStep(std::span<const float> update,
                                            float learning_rate,
                                            float weight_decay,

@@ -1,4 +1,5 @@
-// A float32 in two halves of 16 bits: a bf16 weight and a signed remainder [TransformerEngine].
+// A float32 split into two halves of 16 bits: a bf16 weight and a signed remainder.
+// [TransformerEngine]
 #pragma once
 
 #include <bit>
@@ -10,21 +11,22 @@ namespace numsim {
 
 struct SplitWeight {
   float weight = 0;        // a value of bf16: the master rounded to nearest, ties away from zero
-  uint16_t remainder = 0;  // of the bits, in two's complement
+  uint16_t remainder = 0;  // bits(master) - (bits(weight) << 16), in two's complement
 };
 
-// bits(m) = (bits(weight) << 16) + remainder. Any bits may come of halves that do not belong
-// together, NaN included.
+// Returns the master m with bits(m) = (bits(weight) << 16) + remainder. Halves that do not belong
+// together may give any bits, including a NaN.
 NUMSIM_HOST_DEVICE inline float JoinMaster(float weight, uint16_t remainder) {
   const uint32_t upper = std::bit_cast<uint32_t>(weight) & 0xFFFF0000u;
   const int32_t lower = static_cast<int16_t>(remainder);
   return std::bit_cast<float>(upper + static_cast<uint32_t>(lower));
 }
 
-// Magnitudes whose weight would overflow, infinity too, become the greatest whose weight does not.
-// NaN gives a NaN without remainder.
+// Splits a master into weight and remainder. A magnitude whose weight would overflow, including
+// infinity, is clamped to the greatest whose weight does not. NaN gives a NaN weight and a zero
+// remainder.
 NUMSIM_HOST_DEVICE inline SplitWeight SplitMaster(float master) {
-  constexpr uint32_t kGreatest = 0x7F7F7FFFu;  // one more rounds to 2^128
+  constexpr uint32_t kGreatest = 0x7F7F7FFFu;  // the next one rounds to 2^128
   const uint32_t bits = std::bit_cast<uint32_t>(master);
   const uint32_t sign = bits & 0x80000000u;
   uint32_t magnitude = bits & 0x7FFFFFFFu;

@@ -13,10 +13,10 @@
 namespace numsim {
 namespace {
 
-constexpr size_t kPart = size_t{1} << 15;  // members worth a thread's while
+constexpr size_t kPart = size_t{1} << 15;  // members that are worth a thread
 
-// The word that gives each member its turn, from the tiles in which words are made where those are
-// full of members.
+// Returns the random word of each member, which decides its turn. Where members are dense, words
+// are generated a tile at a time.
 std::vector<uint32_t> WordsOf(const MatchedProblem& problem, const TieSet& group) {
   constexpr uint64_t kTile = 1024;
   const auto& index = group.index;
@@ -40,7 +40,7 @@ std::vector<uint32_t> WordsOf(const MatchedProblem& problem, const TieSet& group
   return words;
 }
 
-// What a member adds to S, in quanta.
+// Returns what a member adds to S when it moves, in quanta.
 double AddedBy(const MatchedTerms& terms, const TieSet& group, size_t place) {
   const float w = group.weights[place], u = group.update[place];
   return terms(w, u, group.at_high[place]) - terms(w, u, group.at_low[place]);
@@ -56,7 +56,7 @@ struct BucketSums {
   }
 };
 
-// What the members of each bucket add to S: exact below T, in whatever order.
+// Returns what the members of each bucket add to S: exact below T, whatever the order.
 std::vector<double> SumBuckets(const MatchedTerms& terms,
                                const TieSet& group,
                                const std::vector<uint32_t>& words) {
@@ -76,13 +76,13 @@ std::vector<double> SumBuckets(const MatchedTerms& terms,
   return all.added;
 }
 
-// How far S is from T in what the rule compares.
+// Returns the distance of S from T in the quantity that the rule compares (MatchedTerms::Size).
 double Distance(const MatchedTerms& terms, double sum) {
   return std::abs(terms.Size(sum) - terms.Size(terms.target));
 }
 
-// The members up to the last that may change: of its bucket, in their order. With all of them S >=
-// T, without the last one S < T.
+// The members, in their order, up to the last one that may move: S >= T with all of them, and S < T
+// without the last one.
 struct Prefix {
   uint32_t last = 0;      // place of the last one
   double sum_before = 0;  // S without it
@@ -111,7 +111,7 @@ Prefix FindPrefix(const MatchedTerms& terms,
   return {};
 }
 
-// Whether the one weight of SmallStep moves, which is the member at `place`.
+// Decides for SmallStep whether its weight moves, which is the member at `place`.
 bool MovesAtRandom(const MatchedProblem& problem,
                    const MatchedTerms& terms,
                    const TieSet& group,

@@ -1,4 +1,4 @@
-// The last part of a matched step: which weights of the tie set move (matched_step.h).
+// The last part of a matched step (matched_step.h): deciding which weights of the tie set move.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace numsim {
 
-// Weights that change from the alpha below alpha* (at_low) to alpha* (at_high).
+// The weights that change between the alpha below alpha* (value at_low) and alpha* (at_high).
 struct TieSet {
-  AlphaKey key = 0;      // of alpha*
+  AlphaKey key = 0;      // alpha*
   double sum_below = 0;  // S below alpha*, in quanta
   std::vector<uint64_t> index;
   std::vector<float> weights, update, at_low, at_high;
@@ -20,11 +20,11 @@ struct TieSet {
 
 struct TieChoice {
   bool below_min_step = false;
-  double sum = 0;  // S with the members that change, in quanta
+  double sum = 0;  // S after the members that move, in quanta
 };
 
-// Which members change: those with (word, index) before (last_word, last_index), and the one there
-// if it does.
+// The decision about which members move: those with (word, index) before (last_word, last_index),
+// and also the last one if last_moves.
 struct TieDecision {
   TieChoice choice;
   uint32_t last_word = 0;
@@ -37,25 +37,26 @@ struct TieDecision {
   }
 };
 
-// `words` are the members' own, RandomWord(problem.random, problem.first_index + index). The same
-// requirements as MoveMembers.
+// Decides which members of the tie set `group` move. `words` are the members' random words,
+// RandomWord(problem.random, problem.first_index + index). Has the requirements of MoveMembers.
 TieDecision DecideMembers(const MatchedProblem& problem,
                           const MatchedTerms& terms,
                           const TieSet& group,
                           const std::vector<uint32_t>& words);
 
-// Members whose words share their upper bits stand in one bucket.
+// Members whose random words have the same upper kTieBucketBits bits are in the same bucket.
 inline constexpr int kTieBucketBits = 10;
 NUMSIM_HOST_DEVICE inline uint32_t TieBucket(uint32_t word) {
   return word >> (32 - kTieBucketBits);
 }
 
-// The bucket of the last member that may change, given what the members of each bucket add to S;
-// `sum` starts as S without any and becomes S with those of the buckets before it.
+// Returns the bucket of the last member that may move. added[b] is what the members of bucket b add
+// to S. `sum` is S without any member on entry, and S with the members of all buckets before the
+// returned one on return.
 uint32_t LastTieBucket(const MatchedTerms& terms, const std::vector<double>& added, double& sum);
 
-// Writes the value of each member that changes to new_weights, at its index.
-// Requires sum_below < T <= sum_below + what all members add, and at most 2^32 members.
+// Writes at_high of each member that moves to new_weights, at the member's index. Requires
+// sum_below < T <= sum_below + what all members add to S, and at most 2^32 members.
 TieChoice MoveMembers(const MatchedProblem& problem,
                       const MatchedTerms& terms,
                       const TieSet& group,

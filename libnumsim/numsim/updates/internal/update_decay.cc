@@ -1,4 +1,4 @@
-// The weights as a rule knows them, and weight decay by them: an update that pulls toward zero.
+// The weights as precisely as a rule knows them, and weight decay based on them.
 #include <array>
 #include <vector>
 
@@ -12,14 +12,15 @@
 namespace numsim {
 namespace {
 
-// a + b + c rounded once: the errors of both sums are gathered to odd [Boldo].
+// Returns a + b + c rounded once: the errors of both additions are added with rounding to odd.
+// [Boldo]
 double RoundedSum(double a, double b, double c) {
   const ExactSum small = SumExactly(b, c);
   const ExactSum all = SumExactly(a, small.sum);
   return all.sum + OddSum(all.error, small.error);
 }
 
-// s h of a block, whose scales may be several.
+// Writes s h for a block, which may have several scales.
 void LoadScaledMaster(const UpdateRule& rule,
                       size_t cols,
                       const UpdateState& state,
@@ -35,7 +36,8 @@ void LoadScaledMaster(const UpdateRule& rule,
   }
 }
 
-// W of a block, which float64 holds exactly; of kahan without the compensation.
+// Writes the weights of a block as precisely as the rule knows them; float64 holds them exactly.
+// For kahan, the compensation is left out.
 void LoadWeights(const UpdateRule& rule,
                  size_t cols,
                  std::span<const float> all_weights,

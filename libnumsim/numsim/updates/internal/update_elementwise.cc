@@ -1,4 +1,4 @@
-// Rules that take each weight by itself and keep nothing, or a compensation.
+// Rules that treat each weight by itself and keep no state, or only a compensation.
 #include <array>
 #include <cmath>
 

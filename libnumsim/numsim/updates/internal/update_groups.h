@@ -1,4 +1,5 @@
-// What shares a target, an alpha or a scale: consecutive elements of a matrix stored row by row.
+// Groups of weights that share a target, an alpha or a scale: consecutive elements of a matrix
+// stored row by row.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,7 @@ struct ElementRange {
   }
 };
 
-// The groups of a rows x cols matrix under kTensor, kRow or kBlock, in the order of scales.
+// The groups of a rows x cols matrix under layout kTensor, kRow or kBlock, in the order of scales.
 class ElementGroups {
  public:
   ElementGroups(const ScaleLayout& layout, size_t rows, size_t cols)
@@ -27,7 +28,7 @@ class ElementGroups {
 
   size_t Count() const { return layout_.Count(rows_, cols_); }
 
-  // Requires group < Count().
+  // Returns the elements of a group. Requires group < Count().
   ElementRange At(size_t group) const {
     switch (layout_.granularity) {
       case Granularity::kRow:

@@ -1,5 +1,5 @@
 // The kinds of update rules behind update_rule.h. ApplyUpdate checks, prepares and sums up; a kind
-// works out new weights: in blocks where each weight stands alone, else group by group.
+// computes new weights, block by block if it treats each weight by itself, else group by group.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@
 
 namespace numsim {
 
-// A step that is to be taken: weights, update and state are finite.
+// A checked and prepared step: weights, update and state are finite.
 struct UpdateJob {
   const UpdateRule* rule = nullptr;
   EncodePlan plan;      // Q
-  EncodePlan own_plan;  // the kind's other rounding, see OwnPlan
-  float largest = 0;    // finite value of the format
+  EncodePlan own_plan;  // the kind's own rounding, see OwnPlan
+  float largest = 0;    // largest finite value of the format
   std::span<const float> weights;
   std::span<const float> update;  // weight decay included
   float absmax_weight = 0, absmax_update = 0;
@@ -30,8 +30,8 @@ struct UpdateJob {
   std::span<float> new_weights;  // may be `weights`
 
   bool InPlace() const { return new_weights.data() == weights.data(); }
-  // The limit of CountBeyond: the largest finite value, or infinity where no |w + alpha u| is
-  // beyond it (all roundings ascend).
+  // Returns the limit for CountBeyond: the largest finite value, or infinity if no |w + alpha u|
+  // can be above it (all roundings are monotonic).
   double LimitAt(float alpha) const {
     const double bound = static_cast<double>(absmax_weight) +
                          static_cast<double>(alpha) * static_cast<double>(absmax_update);
@@ -40,19 +40,20 @@ struct UpdateJob {
   }
 };
 
-// Q of weights of that format.
+// Returns Q for weights of that format.
 EncodePlan WeightPlan(const FormatSpec& format);
 
-// Aborts where CheckUpdateRule would throw, and more of the kind.
+// Aborts if the scope is not tensor, row or block:N, if split-master has weights other than bf16,
+// or if note-as-printed has no iterations.
 void CheckRule(const UpdateRule& rule, const FormatSpec& format);
 
-// stochastic: SR; master-fp16-scaled: to fp16; kahan: Qc; note-as-printed: without saturation; all
-// others: Q. Saturating but for the note.
+// Returns the kind's own rounding. stochastic: SR; master-fp16-scaled: to fp16; kahan: Qc;
+// note-as-printed: Q without saturation; all others: Q. All except note-as-printed saturate.
 EncodePlan OwnPlan(const UpdateRule& rule, const FormatSpec& format);
 
 // Writes the new weights of at most kSumBlock elements to `after`, which overlaps nothing, and
-// their new state. Returns how many were wanted beyond the largest finite value. Requires the
-// default floating-point environment.
+// their new state. Returns the number of weights that the step takes beyond the largest finite
+// value. Requires the default floating-point environment.
 using BlockRule = uint64_t (*)(const UpdateJob& job, ElementRange block, float* after);
 uint64_t NaiveBlock(const UpdateJob& job, ElementRange block, float* after);
 uint64_t StochasticBlock(const UpdateJob& job, ElementRange block, float* after);
@@ -63,40 +64,41 @@ uint64_t KahanBlock(const UpdateJob& job, ElementRange block, float* after);
 struct UpdateGroup {
   size_t index = 0;
   ElementRange range;
-  double update_square = 0;  // SquaredSum of its update
+  double update_square = 0;  // SquaredSum of the group's update
 };
 
-// What a rule did to a group. Of the outcome the fields that the sums do not give: status, alpha,
-// matched, matched_target, passes.
+// The result of a group's step. In `outcome` only the fields that do not follow from the sums are
+// set: status, alpha, matched, matched_target, passes.
 struct GroupResult {
   UpdateOutcome outcome;
   StepSums sums;
 };
 
-// Takes the step of a group: writes its new weights and state. Requires update_square > 0.
+// Takes the step of a group and writes its new weights and state. Requires update_square > 0.
 using GroupRule = GroupResult (*)(const UpdateJob& job, const UpdateGroup& group);
 GroupResult MasterFp16Group(const UpdateJob& job, const UpdateGroup& group);
 GroupResult NoteGroup(const UpdateJob& job, const UpdateGroup& group);
 GroupResult MatchedGroup(const UpdateJob& job, const UpdateGroup& group);
 
-// Takes the step of all groups. Requires finite numbers and an update that is not all zero, with
-// its SquaredSum; `group_outcomes`, if not null, has an element for each group.
+// Takes the step of all groups. Requires finite numbers and an update that is not all zero;
+// update_square is its SquaredSum. `group_outcomes`, if not null, has one element per group.
 UpdateOutcome TakeStep(const UpdateJob& job,
                        const ElementGroups& groups,
                        double update_square,
                        std::vector<UpdateOutcome>* group_outcomes);
 
-// What came of a step: `found` with the fields that follow from the sums, and the status.
+// Returns the outcome of a step: `found`, with the fields that follow from the sums filled in and
+// the status raised accordingly.
 UpdateOutcome CompleteOutcome(UpdateKind kind,
                               float learning_rate,
                               const StepSums& sums,
                               double update_square,
                               UpdateOutcome found);
 
-// New weights as the old ones, bit for bit.
+// Makes the new weights of the range equal to the old ones, bit for bit.
 void KeepWeights(const UpdateJob& job, ElementRange range);
 
-// The state and weights that a rule starts with; see StartUpdates. `plan` is Q.
+// Write the state and weights that a rule starts with, see StartUpdates. `plan` is Q.
 void StartSplitMaster(std::span<const float> initial, UpdateState& state, std::span<float> weights);
 void StartMasterFp16(const EncodePlan& plan,
                      const ElementGroups& groups,
@@ -104,8 +106,8 @@ void StartMasterFp16(const EncodePlan& plan,
                      UpdateState& state,
                      std::span<float> weights);
 
-// decayed = fl32(fl64(u - weight_decay W)) of each element. Requires its length to be that of the
-// update.
+// Writes fl32(fl64(u - weight_decay W)) of each element, with W as WeightUpdate::weight_decay
+// defines it. Requires `decayed` to be as long as the update.
 void DecayedUpdate(const UpdateRule& rule,
                    const WeightUpdate& step,
                    const UpdateState& state,

@@ -1,4 +1,4 @@
-// Rules that keep the weights a second time, with more bits.
+// Rules that keep master weights: a second copy of the weights with more bits.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,7 +15,7 @@
 namespace numsim {
 namespace {
 
-// The scale of the greatest |x| of a group; load(block, x) writes those of a block.
+// Returns the scale for the greatest |x| of a group. load(block, x) writes the x of a block.
 template <typename Load>
 float ScaleOfGroup(ElementRange range, const Load& load) {
   struct Maximum {
@@ -31,21 +31,21 @@ float ScaleOfGroup(ElementRange range, const Load& load) {
     load({range.begin + begin, count}, x.data());
     for (size_t i = 0; i < count; ++i) rounded[i] = static_cast<float>(x[i]);
     const float absmax = AbsmaxOfAll(rounded.data(), count);
-    // Infinity and NaN too.
+    // Infinity and NaN also count as the largest float32.
     constexpr float kLargest = std::numeric_limits<float>::max();
     return Maximum{absmax < kLargest ? absmax : kLargest};
   });
   return MakeScale(kFp16, all.value, ScaleRule::kPow2Ceil).scale;
 }
 
-// Codes of x / scale, exact but for the rounding to fp16.
+// Writes the codes of x / scale, exact except for the rounding to fp16. Overwrites x.
 void StoreScaled(const EncodePlan& to_fp16, double* x, size_t n, float scale, uint16_t* codes) {
   const double inverse = 1 / static_cast<double>(scale);
   for (size_t i = 0; i < n; ++i) x[i] *= inverse;
   EncodeF64Serial(to_fp16, x, n, codes);
 }
 
-// s h of a block.
+// Writes s h for a block.
 void LoadScaled(const uint16_t* codes, size_t n, float scale, double* x) {
   std::array<float, kSumBlock> h;
   DecodeSerial(kFp16, codes, n, h.data());

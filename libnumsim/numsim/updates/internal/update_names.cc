@@ -86,7 +86,7 @@ void SetScope(UpdateRule& rule, std::string_view scope, std::string_view whole) 
     rule.scope = ParseScaleLayout(scope);
     if (IsScope(rule.scope)) return;
   } catch (const Error&) {
-    // The error below lists what is of use here.
+    // The error below lists the scopes that are allowed here.
   }
   throw Error::Format(
       "update rule '{}': scope '{}' is not one of tensor, row, block:N with N >= 1", whole, scope);

@@ -1,6 +1,6 @@
-// A thread takes the elements of one of the eight partial sums of a block of kSumBlock
-// (step_sums.h), in their order: eight neighbouring threads read 32 bytes at a time, and each has
-// eight such accesses of every array under way.
+// A thread handles, in order, the elements of one of the eight partial sums of a block of kSumBlock
+// elements (step_sums.h). Eight neighbouring threads read 32 bytes at a time, and each thread has
+// eight such accesses to every array in flight.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -23,12 +23,12 @@ constexpr unsigned kTile = kLanes * kSteps;
 constexpr unsigned kAll = 0xFFFFFFFFu;  // threads of a warp
 static_assert(kSumBlock % kTile == 0 && kTile == 64);
 
-// A thread's place: a lane of a block.
+// The place of a thread: a lane of a block.
 struct Place {
   size_t block;
   unsigned lane;
   size_t begin;    // of the block
-  unsigned count;  // its elements, 0 beyond the array
+  unsigned count;  // elements of the block, 0 beyond the array
 
   __device__ explicit Place(size_t n) {
     const size_t thread = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
@@ -40,7 +40,7 @@ struct Place {
   }
 };
 
-// The partial sums of a block in their order, in all its threads. To be called by whole warps.
+// Returns the partial sums of a block added in order, in all its threads. Whole warps must call it.
 __device__ double Total(double partial) {
   double total = 0;
   for (unsigned lane = 0; lane < kLanes; ++lane) total += __shfl_sync(kAll, partial, lane, kLanes);
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(kThreads)
   update = __reduce_max_sync(kAll, update);
   state = __reduce_max_sync(kAll, state);
   if (threadIdx.x % 32 == 0) {
-    // Most warps find a greater one there already.
+    // Most warps find a greater value already stored.
     volatile DeviceMaxima* const known = maxima;
     if (weights > known->weights) atomicMax(&maxima->weights, weights);
     if (update > known->update) atomicMax(&maxima->update, update);
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(256) DecayKernel(const __grid_constant__ Devic
   if (kahan) {
     const double pull = decay * static_cast<double>(arrays.weights[i]);
     const double other = -decay * static_cast<double>(arrays.values[i]);
-    // u - pull + other rounded once, as update_decay.cc has it.
+    // u - pull + other, rounded once, as in update_decay.cc.
     const ExactSum small = SumExactly(-pull, other);
     const ExactSum all = SumExactly(u, small.sum);
     decayed[i] = static_cast<float>(all.sum + OddSum(all.error, small.error));
@@ -122,7 +122,8 @@ __global__ void __launch_bounds__(256) DecayKernel(const __grid_constant__ Devic
   decayed[i] = static_cast<float>(u - decay * static_cast<double>(weight));
 }
 
-// The draws of a lane in 64 consecutive elements, which two blocks of words hold.
+// The random bits of a lane's elements in a tile of 64 consecutive elements. Two blocks of random
+// words hold them.
 struct TileDraws {
   PhiloxCounter even, odd;
   uint32_t fields, part;
@@ -138,7 +139,7 @@ struct TileDraws {
     odd = RandomBlock(random, block + kLanes);
   }
 
-  // R of the lane's k-th element: j of streams.h, its place in the tile there, has
+  // Returns R of the lane's k-th element. For its place j in a tile of streams.h,
   // j / 16 = 4 part + k / 2.
   __device__ uint32_t At(unsigned k) const {
     const uint32_t sixteenth = part * 4 + k / 2;
@@ -150,14 +151,14 @@ struct TileDraws {
   }
 };
 
-// A lane's sums of what a step did.
+// A lane's part of the StepSums of a step.
 struct LaneSums {
   double square = 0, projection = 0;
   uint32_t moved = 0, saturated = 0;
 
   __device__ void Add(float before, float after, float update, bool beyond) {
     saturated += beyond ? 1 : 0;
-    if (after == before) return;  // what would be added is zero, and sums are never -0
+    if (after == before) return;  // the terms would be zero, and sums are never -0
     const double d = static_cast<double>(after) - static_cast<double>(before);
     square += d * d;
     projection += d * static_cast<double>(update);
@@ -165,7 +166,7 @@ struct LaneSums {
   }
 };
 
-// Elements tile .. tile + 63 of a block; kWhole: all of them exist.
+// Takes the step of elements tile .. tile + 63 of a block. kWhole: all of them exist.
 template <bool kWhole, class Rule>
 __device__ void StepTile(
     const DeviceStep& step, const Rule& rule, const Place& place, unsigned tile, LaneSums& sums) {

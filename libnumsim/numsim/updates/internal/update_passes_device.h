@@ -1,5 +1,5 @@
-// What update rules do to all weights in one pass on the device. Arrays lie there; finite numbers
-// unless said otherwise, n > 0.
+// Passes of the update rules over all weights on the device. Arrays are on the device, numbers are
+// finite unless stated otherwise, and n > 0.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@
 
 namespace numsim {
 
-// Sums in the order of step_sums.h: of each block of kSumBlock elements, to be added in order.
+// Sums in the order of step_sums.h: one per block of kSumBlock elements, to be added in order.
 struct DeviceBlockSums {
   double* squares = nullptr;
   double* projections = nullptr;
-  uint64_t* counts = nullptr;  // moved, saturated: of all, added to what stands there
+  uint64_t* counts = nullptr;  // moved and saturated, for all blocks; a pass adds to them
 };
 
-// The greatest bits of magnitudes, NaN included, added (as a maximum) to what stands there.
+// The greatest bits of magnitudes, including NaN. A pass only raises them.
 struct DeviceMaxima {
   uint32_t weights = 0, update = 0, state = 0;
 };
 
-// `values` and `words` may be null. With words, the state is the master that weight and word join
-// to.
+// The input of a scan. `values` and `words` may be null. With `words`, the state is the masters
+// that weights and words join to (JoinMaster).
 struct DeviceScan {
   const float* weights = nullptr;
   const float* update = nullptr;
@@ -34,23 +34,23 @@ struct DeviceScan {
   size_t n = 0;
 };
 
-// Any numbers. squares[b]: the sum of update^2 over block b.
+// Writes squares[b] = the sum of update^2 over block b, and raises the maxima. Takes any numbers.
 void ScanPass(const DeviceScan& arrays,
               double* squares,
               DeviceMaxima* maxima,
               DeviceStream& stream);
 
-// decayed[i] = fl32(fl64(u - weight_decay W)), W as in DecayedUpdate: of kahan w + c with c in
-// `values`, else the master of `values` or `words`, else w.
+// Writes decayed[i] = fl32(fl64(u - weight_decay W)), with W as in DecayedUpdate: w + c for kahan,
+// with c in `values`; else the master in `values` or `words`; else w.
 void DecayPass(
     const DeviceScan& arrays, bool kahan, float weight_decay, float* decayed, DeviceStream& stream);
 
-// A step of one of the rules that take each weight by itself.
+// A step of a rule that treats each weight by itself.
 struct DeviceStep {
   UpdateKind kind = UpdateKind::kNaive;
-  StepRule rule;      // Q; of the stochastic rule SR
+  StepRule rule;      // Q; stochastic: SR
   EncodePlan own;     // kahan: Qc
-  float largest = 0;  // finite value of the format
+  float largest = 0;  // largest finite value of the format
   double limit = 0;   // UpdateJob::LimitAt(learning_rate)
   const float* weights = nullptr;
   const float* update = nullptr;
@@ -62,10 +62,11 @@ struct DeviceStep {
   RandomStream random;
 };
 
+// Writes the new weights, state and block sums, and adds to the counts.
 void ElementwisePass(const DeviceStep& step, const DeviceBlockSums& sums, DeviceStream& stream);
 
-// The last pass of a matched step: weights take their value at `low`, those that have another at
-// `high` and that the decision moves take that one. step.limit belongs to `high`.
+// Does the last pass of a matched step. Each weight takes its value at `low`; if its value at
+// `high` differs and `decision` moves it, it takes that one. step.limit belongs to `high`.
 void MatchedPass(const DeviceStep& step,
                  float low,
                  float high,

@@ -1,4 +1,4 @@
-// The rules of one weight, for the kernel of update_passes_cuda.cu.
+// The update rules for one weight, for the kernel of update_passes_cuda.cu.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace numsim::cuda {
 
-// What a rule reads of an element beside weight and update.
+// State that a rule reads for an element, beside weight and update.
 struct Extra {
   float value = 0;
   uint32_t word = 0;
@@ -22,8 +22,9 @@ __device__ inline bool WantedBeyond(const DeviceStep& step, float alpha, float w
   return fabs(wanted) > step.limit;
 }
 
-// The rules. Next returns the new weight, writes the new state and says whether more was wanted
-// than the format holds.
+// The rules. Load reads an element's state. Next returns the new weight, writes the new state, and
+// sets `beyond` if the step goes beyond the largest finite value. kDraws is true for rules that use
+// random bits.
 template <StepPath kPath>
 struct NaiveRule {
   static constexpr bool kDraws = false;

@@ -1,4 +1,4 @@
-// Rules that search for the factor of the step, one group at a time.
+// Rules that search for a factor of the update, one group at a time.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace numsim {
 namespace {
 
-// One candidate of the note's search: fills new_weights and returns `actual`.
+// Tries one candidate of the search of note-as-printed: writes new_weights and returns `actual`.
 double TryAlpha(const EncodePlan& plan,
                 std::span<const float> weights,
                 std::span<const float> update,
@@ -31,7 +31,7 @@ double TryAlpha(const EncodePlan& plan,
   });
 }
 
-// The search itself; see UpdateKind::kNoteAsPrinted.
+// Does the search of UpdateKind::kNoteAsPrinted.
 UpdateOutcome SearchAsPrinted(const UpdateJob& job,
                               const UpdateGroup& group,
                               std::span<float> new_weights) {
@@ -52,7 +52,7 @@ UpdateOutcome SearchAsPrinted(const UpdateJob& job,
       outcome.status = UpdateStatus::kOk;
       break;
     }
-    // A NaN counts as too large a step, as the source's `where` has it.
+    // A NaN counts as too large a step, as in the `where` of the source.
     if (outcome.matched < outcome.matched_target) {
       low = outcome.alpha;
     } else {

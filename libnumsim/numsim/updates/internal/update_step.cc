@@ -1,4 +1,4 @@
-// A checked step through its groups and blocks, and what came of it.
+// Takes a checked step, group by group and block by block, and computes its outcome.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace numsim {
 namespace {
 
-// The rule of a kind: of blocks, or of groups.
+// The rule of a kind: exactly one of the two is set.
 struct KindRules {
   BlockRule block = nullptr;
   GroupRule group = nullptr;
@@ -43,8 +43,8 @@ KindRules RulesOf(UpdateKind kind) {
   return {};
 }
 
-// Calls body(group) for every group, on all threads: many small ones side by side, few large ones
-// one after another, with the threads inside.
+// Calls body(group) for every group, on all threads: many small groups in parallel; few large ones
+// one after another, so that body can use all threads.
 void ForEachGroup(const ElementGroups& groups, size_t n, FunctionRef<void(size_t)> body) {
   constexpr size_t kWorthThread = size_t{1} << 15;  // elements
   const size_t count = groups.Count();
@@ -71,7 +71,7 @@ StepSums ApplyBlocks(const UpdateJob& job, BlockRule rule) {
   });
 }
 
-// The fields that follow from the sums.
+// Sets the fields that follow from the sums.
 void Complete(float learning_rate,
               const StepSums& sums,
               double update_square,
@@ -92,7 +92,7 @@ UpdateStatus StatusOf(UpdateKind kind, const StepSums& sums, UpdateStatus found)
   return found;
 }
 
-// A group on its way to the outcome of all.
+// The outcome of one group, with the sums from which Combine computes the overall outcome.
 struct GroupOutcome {
   UpdateOutcome outcome;
   StepSums sums;
@@ -126,7 +126,7 @@ GroupOutcome TakeGroup(const UpdateJob& job,
   return group;
 }
 
-// One outcome of all groups, at least one of which has an update.
+// Returns the overall outcome of all groups. At least one group has a nonzero update.
 UpdateOutcome Combine(const UpdateJob& job, std::span<const GroupOutcome> groups) {
   if (groups.size() == 1) return groups[0].outcome;
   UpdateOutcome all;

@@ -1,12 +1,12 @@
-// Weight decay within an update.
+// Weight decay applied to an update.
 #pragma once
 
 #include <cstddef>
 
 namespace numsim {
 
-// d = fl(fl64(u - decay w)): an update with weight decay, as update_rule.h has it. The product is
-// exact for a decay of float32. d may be u.
+// Writes decayed[i] = fl32(fl64(u - decay w)), the update with weight decay that update_rule.h
+// defines. The product is exact because `decay` is a float32. `decayed` may be `update`.
 void DecayUpdate(
     const float* update, const float* weights, size_t n, float decay, float* decayed) noexcept;
 

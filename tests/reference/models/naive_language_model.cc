@@ -1,4 +1,4 @@
-#include "tests/models/naive_language_model.h"
+#include "tests/reference/models/naive_language_model.h"
 
 #include <cmath>
 #include <stdexcept>

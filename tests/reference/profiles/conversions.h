@@ -14,7 +14,7 @@
 
 namespace reference {
 
-// What a reference says of one input: the code, or, where a source leaves the pattern of a NaN
+// The reference result for one input: the code, or, where a source leaves the pattern of a NaN
 // open, that any NaN of the target will do.
 struct Expected {
   uint32_t code;

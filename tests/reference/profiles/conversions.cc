@@ -1,4 +1,4 @@
-#include "tests/profiles/reference.h"
+#include "tests/reference/profiles/conversions.h"
 
 #include <algorithm>
 #include <bit>
@@ -21,7 +21,7 @@ using Kind = oracle::Real::Kind;
 constexpr int kOracle = -1;  // whatever the oracle gives
 constexpr int kAnyNan = -2;  // the source leaves the pattern open
 
-// What NaN and infinity of either sign become.
+// The results for NaN and infinity of either sign.
 struct Special {
   int nan_plus = kOracle, nan_minus = kOracle;
   int infinity_plus = kOracle, infinity_minus = kOracle;

@@ -1,14 +1,14 @@
-#include "tests/analysis/hand_replay.h"
+#include "tests/reference/analysis/hand_replay.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
-#include "numsim/ops/elementwise.h"
 #include "numsim/random/streams.h"
-#include "numsim/rounding/encode_plan.h"
+#include "tests/reference/oracle.h"
 
 namespace numsim {
 namespace {
@@ -30,7 +30,12 @@ class HandObserver : public PassObserver<float> {
     const StorageConfig& storage = precision_.storage;
     const Format& format = activation ? storage.activations : storage.gradients;
     if (format.name == "fp32" || (precision_.rounds && !precision_.rounds(point, role))) return;
-    RoundTo(MakeEncodePlan(format.spec, {}, Overflow::kNonsaturate), values);
+    const oracle::Grid& grid = oracle::GridOf(format.name);  // to nearest even, not saturating
+    for (size_t row = 0; row < values.rows; ++row) {
+      for (float& value : std::span(values.Row(row), values.cols)) {
+        value = oracle::RoundFloat32(grid, value, {});
+      }
+    }
   }
 
  private:

@@ -24,7 +24,7 @@ struct HandStep {
   LossSum loss;
   // Without the loss scale; in the order of the model's parameters.
   std::vector<std::pair<std::string, std::vector<float>>> gradients;
-  // What the pass showed, in order.
+  // The tensors that the pass showed, in order.
   std::vector<std::pair<std::string, TensorRole>> points;
 };
 
@@ -36,7 +36,7 @@ HandPrecision Float32ByHand();
 
 // ||g - r|| / ||r|| of all gradients together, in long double; infinite where g is not finite.
 double ErrorByHand(const HandStep& g, const HandStep& r);
-// The same of one parameter.
+// The gradient of one parameter.
 double ErrorByHand(const std::vector<float>& g, const std::vector<float>& r);
 
 // `precision` with one override for each of the trainer's layers, so that each can be changed

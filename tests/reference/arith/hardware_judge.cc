@@ -1,4 +1,4 @@
-#include "tests/arith/hardware_judge.h"
+#include "tests/reference/arith/hardware_judge.h"
 
 #include <cmath>
 #include <limits>

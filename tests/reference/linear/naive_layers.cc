@@ -1,7 +1,7 @@
 // The algorithms. Operations are named as in the pseudocode of [SwitchBack]; a product there is
 // written A B.t(), here Product(A, B).
-#include "numsim/formats/format_table.h"
-#include "tests/linear/naive_linear.h"
+#include "tests/reference/linear/naive_linear.h"
+#include "tests/reference/oracle.h"
 
 namespace numsim::naive {
 namespace {
@@ -102,10 +102,9 @@ class Algorithms {
   Operand WeightGradient(const Group& group) const { return Gradient(group, s_.dw_stream); }
 
   Matrix Quantised8(const Operand& a, const Operand& b, size_t segment = 0) const {
-    const FormatSpec int8 = ParseFormat("int8").spec;
-    const bool integers = a.format == int8 && b.format == int8;
-    const AccumulationMode usual = ParseAccumulationMode(integers ? "exact" : "fp32");
-    return Product(a, b, s_.accumulation.value_or(usual), segment);
+    const bool integers = a.format == "int8" && b.format == "int8";
+    const std::string usual = integers ? "exact" : "fp32";
+    return Product(a, b, s_.accumulation.empty() ? usual : s_.accumulation, segment);
   }
   Matrix HighPrecision(const Matrix& a, const Matrix& b) const {
     return Product(
@@ -149,20 +148,19 @@ Setup SetupOf(const LinearOptions& options) {
                            : kind == "block" || kind == "row-wise-gw-hp" ? "pow2-ceil"
                                                                          : "absmax";
   Setup setup;
-  setup.format = ParseFormat(format).spec;
-  setup.gradient_format =
-      ParseFormat(either(options.gradient_format, wide_gradient ? "e5m2" : format)).spec;
-  setup.high_precision = ParseFormat(either(options.high_precision, "bf16")).spec;
+  setup.format = format;
+  setup.gradient_format = either(options.gradient_format, wide_gradient ? "e5m2" : format);
+  setup.high_precision = either(options.high_precision, "bf16");
   setup.gradient_rounding = options.gradient_rounding;
   // Formats of more than 8 bits are not scaled.
-  const auto scale_rule = [&](const FormatSpec& of) {
-    return ParseScaleRule(either(options.scale_rule, of.Bits() > 8 ? "none" : rule));
+  const auto scale_rule = [&](const std::string& of) {
+    const bool wide = oracle::FindFormat(of).bits > 8;
+    return ParseScaleRule(either(options.scale_rule, wide ? "none" : rule));
   };
   setup.rule = scale_rule(setup.format);
   setup.gradient_rule = scale_rule(setup.gradient_format);
-  if (!options.accumulate.empty()) setup.accumulation = ParseAccumulationMode(options.accumulate);
-  setup.high_precision_accumulation =
-      ParseAccumulationMode(either(options.high_precision_accumulate, "fp32"));
+  setup.accumulation = options.accumulate;
+  setup.high_precision_accumulation = either(options.high_precision_accumulate, "fp32");
   setup.block = options.block != 0 ? options.block : kind == "mx" ? 32 : 128;
   setup.keeps_quantized = kind == "te-hybrid";
   return setup;

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cmath>
 
-#include "tests/profiles/reference.h"
+#include "tests/reference/profiles/conversions.h"
 
 namespace reference {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/updates/matched_reference.h"
+#include "tests/reference/updates/matched_reference.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,9 +8,9 @@
 #include <numeric>
 #include <utility>
 
-#include "numsim/cast/shared/round_step.h"
+#include "numsim/random/streams.h"
 #include "tests/reference/arithmetic.h"
-#include "tests/support/exact_step.h"
+#include "tests/reference/exact_step.h"
 
 namespace numsim {
 namespace {
@@ -161,14 +161,6 @@ MatchedDefinition::RoundAll RoundAllByOracle(const MatchedProblem& problem,
       const auto outcome = place.Round(setting, oracle::Tininess::kAfterRounding);
       rounded.push_back(ValueOf(grid, outcome.code));
     }
-    return rounded;
-  };
-}
-
-MatchedDefinition::RoundAll RoundAllByLibrary(const MatchedProblem& problem) {
-  return [problem](float alpha) {
-    std::vector<float> rounded(problem.weights.size());
-    RoundStep(*problem.plan, problem.weights, problem.update, alpha, rounded);
     return rounded;
   };
 }

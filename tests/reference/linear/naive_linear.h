@@ -1,19 +1,20 @@
-// Linear layers written down from their published algorithms with plain loops: what numsim/nn must
-// equal bit for bit.
+// Linear layers written down from their published algorithms with plain loops: what numsim/linear
+// must equal bit for bit.
 //
 // Nothing here is shared with the layers or the kernels below them: a scale comes from an absolute
-// maximum that a loop finds, a code from one scalar call an element, a sum from a loop over the
-// inner dimension. Only an accumulator that is neither exact nor fp32 is asked of its own
-// definition, Accumulate().
+// maximum that a loop finds, a code from the oracle of conversions, a sum from a loop over the
+// inner dimension or, under modes that the processor does not have, from the oracle of
+// accumulation. Formats are names in the oracle's own list. Of the library there are only the
+// structs in which a layer is described, and the random words.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "numsim/arith/accumulation_mode.h"
-#include "numsim/formats/format_spec.h"
 #include "numsim/linear/linear_recipe.h"
 #include "numsim/quantize/scale.h"
 #include "numsim/random/streams.h"
@@ -37,7 +38,7 @@ Group EachColumn();
 Group Tiles(size_t rows, size_t cols);
 
 struct Quantiser {
-  FormatSpec format;
+  std::string format;
   Group group;
   ScaleRule rule = ScaleRule::kAbsmax;
   Rounding rounding = {};
@@ -47,38 +48,37 @@ struct Quantiser {
 
 // One side of a product: value times scale is what an element is worth.
 struct Operand {
-  FormatSpec format;
+  std::string format;
   Matrix values, scales;
 };
 // Scales from the finite elements alone; saturating.
 Operand Quantised(const Matrix& in, const Quantiser& quantiser);
 // Rounded to the format without a scale, infinities kept; fp32 is left as it is.
-Operand Cast(const Matrix& in, const FormatSpec& format);
+Operand Cast(const Matrix& in, const std::string& format);
 Operand Transposed(const Operand& in);
 // value * scale in float32.
 Matrix Dequantised(const Operand& in);
 
 // A B^T. Within each `segment` elements of the inner dimension (0: all of it) values are added
-// under `rule`, the sum is scaled in float64 and rounded to float32; segments are added in float32.
-// Rule exact requires sums that float64 holds.
-Matrix Product(const Operand& a,
-               const Operand& b,
-               const AccumulationMode& rule,
-               size_t segment = 0);
+// under `mode`, the sum is scaled in float64 and rounded to float32; segments are added in float32.
+// Modes: exact, fp64, fp32, fp16, bf16, fp32-chunked:N, hopper-fp8 and hopper-bf16, as in
+// numsim/arith/accumulation_mode.h; exact requires sums that float64 holds. Throws
+// std::invalid_argument for any other.
+Matrix Product(const Operand& a, const Operand& b, const std::string& mode, size_t segment = 0);
 
 // Y, dX and dW of one step.
 struct Results {
   Matrix y, dx, dw;
 };
 
-// What the algorithms below leave open.
+// The parameters of the algorithms below.
 struct Setup {
-  FormatSpec format, gradient_format, high_precision;
+  std::string format, gradient_format, high_precision;
   Rounding gradient_rounding;
   uint64_t seed = 0, dx_stream = 0, dw_stream = 0;  // of the draws for G
   ScaleRule rule = ScaleRule::kAbsmax, gradient_rule = ScaleRule::kAbsmax;
-  std::optional<AccumulationMode> accumulation;  // empty: exact for two int8, else fp32
-  AccumulationMode high_precision_accumulation;
+  std::string accumulation;  // empty: exact for two int8, else fp32
+  std::string high_precision_accumulation;
   size_t block = 0;
   bool keeps_quantized = false;  // tensor-wise: X^T has the codes of X and not new ones
 };

@@ -1,8 +1,7 @@
-#include "tests/updates/update_exact.h"
+#include "tests/reference/updates/update_exact.h"
 
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <string>
 
@@ -55,14 +54,7 @@ double ToF64(const ExactNumber& x) { return oracle::RoundToNearest(x, oracle::kF
 
 Storage::Storage(std::string_view format) : grid_(oracle::FindFormat(format)) {}
 
-float Storage::ValueOf(uint32_t code) const {
-  const oracle::Real real = oracle::DecodeCode(grid_, code);
-  if (real.kind == oracle::Real::Kind::kNan) return std::numeric_limits<float>::quiet_NaN();
-  const double magnitude = real.kind == oracle::Real::Kind::kInfinity
-                               ? std::numeric_limits<double>::infinity()
-                               : real.magnitude;
-  return static_cast<float>(real.negative ? -magnitude : magnitude);
-}
+float Storage::ValueOf(uint32_t code) const { return oracle::ValueOf(grid_, code); }
 
 uint32_t Storage::NearestCode(const ExactNumber& x, Policy policy) const {
   return Round(grid_, x, {.policy = policy});

@@ -3,7 +3,6 @@
 
 #include <bit>
 #include <cstdint>
-#include <limits>
 
 #include "tests/reference/exact_number.h"
 
@@ -29,16 +28,6 @@ inline oracle::ExactNumber ExactStep(float base, float factor, float direction) 
   oracle::ExactNumber sum = oracle::ExactSum(addends);
   if (sum.sign_by_mode) sum.sign_by_mode = sum.negative = false;
   return sum;
-}
-
-// The value of a code. NaN is one NaN.
-inline float ValueOf(const oracle::Grid& grid, uint32_t code) {
-  const oracle::Real real = oracle::DecodeCode(grid, code);
-  if (real.kind == oracle::Real::Kind::kNan) return std::numeric_limits<float>::quiet_NaN();
-  const double magnitude = real.kind == oracle::Real::Kind::kInfinity
-                               ? std::numeric_limits<double>::infinity()
-                               : real.magnitude;
-  return static_cast<float>(real.negative ? -magnitude : magnitude);
 }
 
 }  // namespace numsim

@@ -1,11 +1,12 @@
-// The independent definition of the update rules that do not match a quantity: numsim/optim/
-// update_rule.h in exact arithmetic, element by element. Of the library only the types that go in
-// and out, and the random words.
+// The independent definition of the update rules that do not match a quantity:
+// numsim/updates/update_rule.h in exact arithmetic, element by element. Of the library only the
+// types that go in and out, and the random words.
 #pragma once
 
 #include <string_view>
 #include <vector>
 
+#include "numsim/random/streams.h"
 #include "numsim/updates/update_rule.h"
 
 namespace update_reference {

@@ -1,4 +1,4 @@
-#include "tests/updates/update_reference.h"
+#include "tests/reference/updates/update_reference.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "tests/updates/update_exact.h"
+#include "tests/reference/updates/update_exact.h"
 
 namespace update_reference {
 namespace {
@@ -292,7 +292,7 @@ float CommonAlpha(const std::vector<UpdateOutcome>& groups) {
   return common.value_or(0);
 }
 
-// What several groups come to.
+// Combines the outcomes of several groups.
 UpdateOutcome Total(const std::vector<UpdateOutcome>& groups, bool searches, float learning_rate) {
   if (groups.size() == 1) return groups[0];
   UpdateOutcome all;

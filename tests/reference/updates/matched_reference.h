@@ -1,5 +1,6 @@
-// The matched step as updates/internal/matched_step.h defines it, in brute force: sums over all weights for
-// any alpha, alpha* by halving the whole range of float32, the tie set one by one.
+// The matched step as numsim/updates/internal/matched_step.h defines it, in brute force: sums over
+// all weights for any alpha, alpha* by halving the whole range of float32, the tie set one by one.
+// Of the library only the types that go in and out, and the random words.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@
 
 namespace numsim {
 
-// What a step must come to.
+// The required result of a step.
 struct MatchedResult {
   MatchedStep step;  // passes are left out
   std::vector<float> weights;
@@ -58,7 +59,5 @@ class MatchedDefinition {
 // By exact arithmetic.
 MatchedDefinition::RoundAll RoundAllByOracle(const MatchedProblem& problem,
                                              const oracle::Grid& grid);
-// By the library, for arrays that are too large for that.
-MatchedDefinition::RoundAll RoundAllByLibrary(const MatchedProblem& problem);
 
 }  // namespace numsim

@@ -1,23 +1,13 @@
-#include "tests/analysis/ranking_by_hand.h"
-
-#include <gtest/gtest.h>
+#include "tests/reference/analysis/ranking_by_hand.h"
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
-#include "tests/analysis/hand_replay.h"
-#include "tests/support/train_problem.h"
+#include "tests/reference/analysis/hand_replay.h"
 
 namespace numsim {
 namespace {
-
-// 1 - (without / error)^2, with the cases that have no number.
-double EffectByHand(double error, double without) {
-  if (error == 0) return 0;
-  if (std::isinf(error)) return std::isinf(without) ? 0 : 1;
-  return 1 - (without / error) * (without / error);
-}
 
 // A part that a ranking switches: operands of a layer, or a tensor that is stored.
 struct Part {
@@ -131,117 +121,41 @@ HandPrecision PartAlone(Trainer& trainer, const LinearPrecision& layers, const P
   return precision;
 }
 
-void ExpectSameNumber(double value, double expected) {
-  if (std::isnan(expected)) {
-    EXPECT_TRUE(std::isnan(value)) << value;
-  } else {
-    EXPECT_EQ(value, expected);
-  }
-}
-
-void ExpectWhole(const PrecisionRanking& ranking,
-                 Trainer& trainer,
-                 const HandStep& configured,
-                 const HandStep& reference,
-                 const HandStep& high) {
-  EXPECT_EQ(ranking.step, trainer.steps_taken());
-  ExpectSameNumber(ranking.loss, configured.loss.Mean());
-  ExpectSameNumber(ranking.float32_loss, reference.loss.Mean());
-  ExpectClose(ranking.error, ErrorByHand(configured, reference));
-  ExpectClose(ranking.error_high, ErrorByHand(high, reference));
-  double worst = -1;
-  std::string name;
-  for (size_t i = 0; i < reference.gradients.size(); ++i) {
-    const double error = ErrorByHand(configured.gradients[i].second, reference.gradients[i].second);
-    if (error > worst) {
-      worst = error;
-      name = reference.gradients[i].first;
-    }
-  }
-  EXPECT_EQ(ranking.worst_parameter, name);
-  ExpectClose(ranking.worst_error, worst);
-}
-
 }  // namespace
 
-PrecisionRanking Rank(const Trainer& trainer, RankBy by) {
-  return RankPrecision(trainer, by, [](size_t, size_t) {});
+double EffectByHand(double error, double without) {
+  if (error == 0) return 0;
+  if (std::isinf(error)) return std::isinf(without) ? 0 : 1;
+  return 1 - (without / error) * (without / error);
 }
 
-RowName First(const PrecisionRanking& ranking) {
-  if (ranking.tensors.empty()) return {};
-  return {ranking.tensors[0].layer, ranking.tensors[0].tensor};
-}
-const RankedTensor* Find(const PrecisionRanking& ranking, const RowName& name) {
-  for (const RankedTensor& row : ranking.tensors) {
-    if (row.layer == name.first && row.tensor == name.second) return &row;
-  }
-  return nullptr;
-}
-
-TrainConfig TwoBlocks() {
-  TrainConfig config = TinyConfig();
-  config.model.layers = 2;
-  config.model.width = 32;
-  config.model.context = 16;
-  config.model.initial_deviation = 0.2;
-  return config;
-}
-
-LinearOptions Quantised(std::string_view kind, std::string_view format) {
-  LinearOptions options;
-  options.kind = kind;
-  options.format = format;
-  options.high_precision = "fp32";
-  return options;
-}
-
-void ExpectConsistent(const PrecisionRanking& ranking) {
-  for (size_t i = 0; i < ranking.tensors.size(); ++i) {
-    const RankedTensor& own = ranking.tensors[i];
-    EXPECT_NEAR(own.effect,
-                EffectByHand(ranking.error, own.error_without),
-                1e-12 * std::max(1.0, std::abs(own.effect)));
-    if (i == 0) continue;
-    const RankedTensor& before = ranking.tensors[i - 1];
-    EXPECT_TRUE(before.effect > own.effect ||
-                (before.effect == own.effect && before.error_alone >= own.error_alone))
-        << before.layer << ' ' << before.tensor << " before " << own.layer << ' ' << own.tensor;
-  }
-}
-
-void ExpectClose(double value, double expected) {
-  if (std::isfinite(expected)) {
-    EXPECT_NEAR(value, expected, 1e-10 * std::max(1e-4, std::abs(expected)));
-  } else {
-    EXPECT_EQ(value, expected);
-  }
-}
-
-void ExpectRankingByHand(Trainer& trainer, RankBy by) {
-  SCOPED_TRACE(ToString(by));
-  const PrecisionRanking ranking = Rank(trainer, by);
-  EXPECT_EQ(ranking.by, by);
-  ExpectConsistent(ranking);
+RankingByHand RankByHand(Trainer& trainer, RankBy by) {
   const LinearPrecision layers = LayerByLayer(trainer, trainer.config().linear);
-  const std::vector<Part> parts = PartsOf(trainer, layers, by);
-  ASSERT_FALSE(parts.empty());
+  const HandStep configured = StepByHand(trainer, PrecisionByHand(trainer.config()));
   const HandStep reference = StepByHand(trainer, Float32ByHand());
-  ExpectWhole(ranking,
-              trainer,
-              StepByHand(trainer, PrecisionByHand(trainer.config())),
-              reference,
-              StepByHand(trainer, PartAlone(trainer, layers, nullptr)));
-  EXPECT_EQ(ranking.tensors.size(), parts.size());
-  for (const Part& part : parts) {
-    const RankedTensor* const row = Find(ranking, {part.layer, part.tensor});
-    SCOPED_TRACE(part.layer + ' ' + part.tensor);
-    ASSERT_NE(row, nullptr);
-    ExpectClose(row->error_without,
-                ErrorByHand(StepByHand(trainer, WithoutPart(trainer, layers, part)), reference));
-    ExpectClose(row->error_alone,
-                ErrorByHand(StepByHand(trainer, PartAlone(trainer, layers, &part)), reference));
+  const HandStep high = StepByHand(trainer, PartAlone(trainer, layers, nullptr));
+  RankingByHand ranking;
+  ranking.loss = configured.loss.Mean();
+  ranking.float32_loss = reference.loss.Mean();
+  ranking.error = ErrorByHand(configured, reference);
+  ranking.error_high = ErrorByHand(high, reference);
+  ranking.worst_error = -1;
+  for (size_t i = 0; i < reference.gradients.size(); ++i) {
+    const double error = ErrorByHand(configured.gradients[i].second, reference.gradients[i].second);
+    if (error > ranking.worst_error) {
+      ranking.worst_error = error;
+      ranking.worst_parameter = reference.gradients[i].first;
+    }
   }
+  for (const Part& part : PartsOf(trainer, layers, by)) {
+    const HandStep without = StepByHand(trainer, WithoutPart(trainer, layers, part));
+    const HandStep alone = StepByHand(trainer, PartAlone(trainer, layers, &part));
+    ranking.rows.push_back({.layer = part.layer,
+                            .tensor = part.tensor,
+                            .error_without = ErrorByHand(without, reference),
+                            .error_alone = ErrorByHand(alone, reference)});
+  }
+  return ranking;
 }
 
 }  // namespace numsim
