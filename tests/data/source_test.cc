@@ -32,6 +32,9 @@ TEST(TrainShare, LeavesSomethingForBoth) {
   EXPECT_EQ(TrainShare(2, 0.99), 1u);
   EXPECT_EQ(TrainShare(100, 0.999), 1u);
   EXPECT_EQ(TrainShare(100, 0.001), 99u);
+  EXPECT_EQ(TrainShare(10, 0), 9u);
+  EXPECT_EQ(TrainShare(10, 1e-17), 9u);  // 1 - 1e-17 is 1
+  EXPECT_EQ(TrainShare(10, 1), 1u);
 }
 
 TEST(PixelValues, HaveMeanZeroAndDeviationOneByChannel) {

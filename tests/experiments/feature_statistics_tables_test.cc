@@ -39,12 +39,13 @@ class FeatureTables : public ::testing::Test {
          {"mean_abs", FormatCell(mean_abs)},
          {"max_abs", FormatCell(10 * mean_abs)}});
   }
-  // Forecasts of one block from a history of one step and of 16.
+  // Forecasts of one block from histories of so many steps.
   void AddMaxima(const std::string& tensor,
                  const std::string& seed,
                  int block,
-                 const std::map<std::string, std::string>& cells) {
-    for (const std::string history : {"1", "16"}) {
+                 const std::map<std::string, std::string>& cells,
+                 const std::vector<std::string>& histories = {"1", "16"}) {
+    for (const std::string& history : histories) {
       for (const std::string forecast : {"max", "mean"}) {
         std::map<std::string, std::string> row = cells;
         row.insert({{"size", "2x16"},
@@ -205,6 +206,20 @@ TEST_F(FeatureTables, DepthClaimNeedsItsInterval) {
   AddOutput("none", "1", 0, 0, 2);
   AddOutput("none", "1", 0, 1, 5);
   EXPECT_EQ(ClaimAt(3).verdict, "does not hold");
+}
+
+TEST_F(FeatureTables, ForecastsAreJudgedByTheLongestHistoryUpToSixteen) {
+  const std::map<std::string, std::string> good = {
+      {"compared", "1000"}, {"clipped", "0"}, {"within_2", "1000"}};
+  const std::map<std::string, std::string> bad = {
+      {"compared", "1000"}, {"clipped", "1000"}, {"within_2", "0"}};
+  AddMaxima("mlp-first-x", "0", 0, bad, {"4", "64"});
+  AddMaxima("mlp-first-x", "0", 0, good, {"16"});
+  for (const size_t claim : {1u, 2u}) EXPECT_EQ(ClaimAt(claim).verdict, "holds") << claim;
+  rows_.clear();
+  AddMaxima("mlp-first-x", "0", 0, bad, {"1", "17"});
+  AddMaxima("mlp-first-x", "0", 0, good, {"4"});
+  for (const size_t claim : {1u, 2u}) EXPECT_EQ(ClaimAt(claim).verdict, "holds") << claim;
 }
 
 TEST_F(FeatureTables, ClaimsAreJudgedByTheirCriteria) {

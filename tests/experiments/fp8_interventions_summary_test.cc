@@ -157,6 +157,21 @@ TEST_F(Outcomes, VerdictsInEveryDirection) {
   EXPECT_EQ(table.Text(RowOf("none", "f"), "gap"), "inf");
 }
 
+// Half of the seeds is enough.
+TEST_F(Outcomes, CollapsedIsWhereAtLeastHalfOfTheSeedsAre) {
+  seeds_ = 2;
+  Add("none", "bf16", {2, 2});
+  Add("none", "e2m3", {2, 3.9});
+  EXPECT_EQ(Verdict("none", "e2m3"), "collapsed");
+  rows_.clear();
+  seeds_ = 4;
+  Add("none", "bf16", {2, 2, 2, 2});
+  Add("none", "e2m3", {2, 3.9, 2, 2});
+  Add("none", "e3m2", {2, 3.9, 2, 3.9});
+  EXPECT_EQ(Verdict("none", "e2m3"), "unsteady");
+  EXPECT_EQ(Verdict("none", "e3m2"), "collapsed");
+}
+
 // The start of a model may lie above chance: what falls to it has learnt nothing.
 TEST_F(Outcomes, CollapseIsJudgedAgainstChanceAndNotAgainstTheStart) {
   AddBaselines();

@@ -122,6 +122,18 @@ TEST(InterventionConfig, PrecisionsAndSeedsDifferInNothingElse) {
   EXPECT_EQ(WriteTrainConfig(config), WriteTrainConfig(ConfigOf(settings, {}, kBaseline, 8)));
 }
 
+// Steps 0, every, 2 every, ...: no fewer than asked for, and no more than they need be.
+TEST(InterventionConfig, TakesNoFewerSnapshotsThanAskedFor) {
+  for (uint64_t snapshots = 1; snapshots <= 10; ++snapshots) {
+    Overrides overrides = With(kTiny, "steps", "10");
+    overrides["snapshots"] = std::to_string(snapshots);
+    const uint64_t every =
+        ConfigOf(SettingsWith(overrides), {}, kBaseline, 7).telemetry.tensors_every;
+    EXPECT_LE(every * snapshots, 10u) << snapshots;
+    EXPECT_GT((every + 1) * snapshots, 10u) << snapshots;
+  }
+}
+
 TEST(InterventionConfig, TakesEveryStress) {
   const TrainConfig config = ConfigOf(SettingsWith({{"layers", "5"},
                                                     {"text-layers", "3"},

@@ -274,6 +274,21 @@ TEST(QuantizationVariance, InputGivesRowsOfTheTensor) {
   }
 }
 
+// Rows of 17: each pair has the first or the last 16 elements of the row that has a large one.
+TEST(QuantizationVariance, InputIsDrawnFromItsFirstToItsLastElement) {
+  for (const size_t large : {0, 16}) {
+    const TemporaryDirectory directory;
+    std::vector<float> values(2 * 17, 0.5f);
+    values[large] = 1000;
+    const std::string path = PutTensor(directory, {2, 17}, values);
+    RunInto(directory.Path() / "out", SettingsWith(WithInput(path)));
+    const Table table = ReadCsv(directory.Path() / "out" / "variance.csv");
+    ASSERT_EQ(table.rows.size(), 1u);
+    EXPECT_GT(table.Number(0, "absmax"), 1) << large;    // the mean over 8 pairs
+    EXPECT_LT(table.Number(0, "absmax"), 500) << large;  // if each pair had it
+  }
+}
+
 // Equal rows: whichever pairs are drawn, u and v are the same, and every product too.
 TEST(QuantizationVariance, InputOfEqualRowsHasNoVariance) {
   const TemporaryDirectory directory;
@@ -287,6 +302,50 @@ TEST(QuantizationVariance, InputOfEqualRowsHasNoVariance) {
   EXPECT_EQ(table.Number(0, "var_product"), 0);
   EXPECT_EQ(table.Number(0, "var_error"), 0);
   EXPECT_EQ(table.Number(0, "sigma_u2"), table.Number(0, "sigma_v2"));
+}
+
+// The ratio of geometric means; its interval is that of a mean of two logarithms on either side.
+TEST(QuantizationVariance, RatiosOfSeveralSeedsAreOfTheirMeans) {
+  const Settings settings = MakeSettings(QuantizationVariance(), "quick", 0, 2, Small());
+  Tables tables;
+  for (const TableSpec& spec : QuantizationVariance().tables) {
+    for (const Column& column : spec.columns) tables[spec.name].columns.push_back(column.name);
+  }
+  Table& variance = tables.at("variance");
+  const auto add = [&](const char* k, const char* seed, double value, double log_error) {
+    std::vector<std::string> row(variance.columns.size(), "nan");
+    const double half = std::exp(1.959963984540054 * log_error);
+    for (const auto& [column, cell] :
+         std::map<std::string, std::string>{{"source", "normal"},
+                                            {"format", "int8"},
+                                            {"granularity", "row"},
+                                            {"rounding", "rne"},
+                                            {"k", k},
+                                            {"seed", seed},
+                                            {"sweep", "no"},
+                                            {"var_error", FormatCell(value)},
+                                            {"var_error_low", FormatCell(value / half)},
+                                            {"var_error_high", FormatCell(value * half)},
+                                            {"relative_error", FormatCell(value / 2)}}) {
+      row[variance.Column(column)] = cell;
+    }
+    variance.rows.push_back(std::move(row));
+  };
+  add("8192", "0", 8, 0.1);
+  add("8192", "1", 2, 0.2);
+  add("2048", "0", 1, 0.3);
+  add("2048", "1", 4, 0.4);
+  Derive(settings, tables);
+  const Table& ratios = tables.at("dimension_ratios");
+  ASSERT_EQ(ratios.rows.size(), 1u);
+  EXPECT_EQ(ratios.Text(0, "noisy_k"), "8192");
+  EXPECT_EQ(ratios.Text(0, "quiet_k"), "2048");
+  EXPECT_EQ(ratios.Number(0, "predicted"), 4);
+  const double half = std::exp(1.959963984540054 * std::sqrt(0.01 + 0.04 + 0.09 + 0.16) / 2);
+  EXPECT_NEAR(ratios.Number(0, "measured"), 2, 1e-9);
+  EXPECT_NEAR(ratios.Number(0, "measured_low"), 2 / half, 1e-9);
+  EXPECT_NEAR(ratios.Number(0, "measured_high"), 2 * half, 1e-9);
+  EXPECT_NEAR(ratios.Number(0, "relative_error_ratio"), 2, 1e-9);
 }
 
 TEST(QuantizationVariance, InputThatCannotBeUsedIsAnError) {

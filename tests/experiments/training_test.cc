@@ -314,6 +314,19 @@ TEST(LossCurve, HasTheMeanSinceThePointBefore) {
   EXPECT_NE(trials[0].second, trials[1].second);
 }
 
+TEST(LossCurve, EndsWithThePointBeforeADivergence) {
+  const TrainConfig config = TinyLlama();
+  Trainer trainer(config, OpenData(config.data));
+  LossCurve curve(2);
+  for (const bool point : {false, true}) {
+    ASSERT_EQ(trainer.Step(), TrainStatus::kRunning);
+    EXPECT_EQ(curve.Add(trainer), point);
+  }
+  trainer.model().parameters().Find("head.weight")->value.View().data[0] = std::nanf("");
+  ASSERT_EQ(trainer.Step(), TrainStatus::kDiverged);
+  EXPECT_FALSE(curve.Add(trainer));
+}
+
 TEST(FinalLoss, IsThatOfTheValidation) {
   const TrainConfig config = TinyLlama();
   Trainer trainer(config, OpenData(config.data));

@@ -95,6 +95,54 @@ TEST(FitLine, TheScattersIntervalHoldsTheSlopeNineteenTimesOutOfTwenty) {
   }
 }
 
+// P(|T| <= t): the density of Student's t is that of sqrt(n) tan(a) where a has the density
+// cos(a)^(n - 1). By Simpson's rule.
+double StudentInside(double t, double freedom) {
+  const auto integral = [&](double end) {
+    constexpr int kParts = 200;
+    double sum = 0;
+    for (int i = 0; i <= kParts; ++i) {
+      const double weight = i == 0 || i == kParts ? 1 : i % 2 == 0 ? 2 : 4;
+      sum += weight * std::pow(std::cos(end * i / kParts), freedom - 1);
+    }
+    return sum * end;
+  };
+  return integral(std::atan(t / std::sqrt(freedom))) / integral(std::acos(0.0));
+}
+
+double StudentOf95Percent(double freedom) {
+  double low = 0, high = 100;
+  for (int i = 0; i < 40; ++i) {
+    const double middle = (low + high) / 2;
+    (StudentInside(middle, freedom) < 0.95 ? low : high) = middle;
+  }
+  return low;
+}
+
+// Half of the interval over the standard error that the scatter gives.
+TEST(FitLine, TheScattersIntervalIsStudents) {
+  EXPECT_NEAR(StudentOf95Percent(1), 1 / std::tan(std::acos(0.0) / 20), 1e-6);
+  for (size_t freedom = 1; freedom <= 30; ++freedom) {
+    const size_t n = freedom + 2;
+    std::vector<double> x, y;
+    for (size_t i = 0; i < n; ++i) {
+      x.push_back(static_cast<double>(i));
+      y.push_back(i % 3 == 0 ? 1 : -0.5);
+    }
+    const LineFit fit = FitLine(x, y, std::vector<double>(n, 1e-6));
+    const double mean = static_cast<double>(n - 1) / 2;
+    double residuals = 0, spread = 0;
+    for (size_t i = 0; i < n; ++i) {
+      residuals += std::pow(y[i] - fit.intercept - fit.slope.value * x[i], 2);
+      spread += std::pow(x[i] - mean, 2);
+    }
+    const double error = std::sqrt(residuals / static_cast<double>(freedom) / spread);
+    const double t = StudentOf95Percent(static_cast<double>(freedom));
+    EXPECT_NEAR((fit.slope.high - fit.slope.value) / error, t, freedom <= 10 ? 1e-3 : 2.1e-3)
+        << freedom;
+  }
+}
+
 // The larger of two intervals: at least as good as either.
 TEST(FitLine, TheLargerIntervalHoldsTheSlopeAtLeastAsOften) {
   for (size_t points : {3, 7, 20}) {
