@@ -58,9 +58,8 @@ struct Specials {
       return x.kind == NumberKind::kFinite && x.significand == 0;
     };
     const bool infinite = a.kind == NumberKind::kInfinity || b.kind == NumberKind::kInfinity;
-    if (a.kind == NumberKind::kNan || b.kind == NumberKind::kNan) {
-      nan = true;
-    } else if (infinite && (is_zero(a) || is_zero(b))) {
+    if (a.kind == NumberKind::kNan || b.kind == NumberKind::kNan ||
+        (infinite && (is_zero(a) || is_zero(b)))) {
       nan = true;
     } else if (infinite) {
       AddInfinity(a.negative != b.negative);

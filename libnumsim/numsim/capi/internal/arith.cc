@@ -5,7 +5,6 @@
 
 using numsim::EncodePlan;
 using numsim::Operand;
-using numsim::Rounded;
 using numsim::capi::Deliver;
 using numsim::capi::FirstError;
 using numsim::capi::ReadOperand;

@@ -9,9 +9,7 @@
 #include "numsim/rounding/unrounded.h"
 
 using numsim::EncodePlan;
-using numsim::FormatSpec;
 using numsim::Operand;
-using numsim::Rounded;
 using numsim::capi::FirstError;
 using numsim::capi::ReadOperand;
 using numsim::capi::ReadPlan;

@@ -78,6 +78,7 @@ void ReadCaptions(const std::filesystem::path& path,
 std::vector<int32_t> Number(const std::vector<std::string>& names) {
   std::unordered_map<std::string_view, int32_t> numbers;
   std::vector<int32_t> result;
+  result.reserve(names.size());
   for (const std::string& name : names) {
     result.push_back(numbers.emplace(name, static_cast<int32_t>(numbers.size())).first->second);
   }
