@@ -6,7 +6,9 @@
 
 #include "apps/code_array.h"
 #include "apps/command.h"
+#include "apps/format_text.h"
 #include "apps/rounding_options.h"
+#include "apps/scaled_cast.h"
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
 #include "numsim/cast/cast.h"
@@ -22,7 +24,16 @@ namespace {
 struct CastOptions {
   std::string in, out, format, profile;
   RoundingOptions rounding;
+  ScaleOptions scales;
   bool decode = false;
+  const CLI::App* sub = nullptr;
+
+  // Returns the rounding options with the default of --overflow, which depends on the scales.
+  RoundingOptions UsedRounding() const {
+    RoundingOptions result = rounding;
+    if (scales.Given() && sub->count("--overflow") == 0) result.overflow = "saturate";
+    return result;
+  }
 };
 
 // Sets codes[i] to the code of the source value with the bits bits[i]. Its random bits are those of
@@ -93,16 +104,29 @@ Array DecodeFile(const CastOptions& options, Array in, const Format& format) {
   return DecodedArray(in, format, options.in);
 }
 
+// Throws Error for a bad option, before any file is read.
+void CheckOptions(const CastOptions& options, const Format& format) {
+  options.rounding.ParsedRounding();
+  options.rounding.ParsedOverflow();
+  if (options.scales.Given()) options.scales.Check(format, options.out);
+  if (!options.profile.empty()) ProfileTargets(options.profile, SourceType::kFloat32);
+}
+
 int Cast(const CastOptions& options) {
   const Format format = ParseFormat(options.format);
-  options.rounding.ParsedRounding();  // a bad option is reported before any file is read
-  options.rounding.ParsedOverflow();
-  if (!options.profile.empty()) ProfileTargets(options.profile, SourceType::kFloat32);
+  CheckOptions(options, format);
   Array in = ReadNpy(options.in);
-  const Array out = options.decode            ? DecodeFile(options, std::move(in), format)
-                    : options.profile.empty() ? EncodeFile(options, in, format.spec)
-                                              : EncodeFileByProfile(options, in, format);
-  WriteNpy(options.out, out);
+  if (options.scales.Given()) {
+    const ScaledCodes matrix =
+        EncodeScaled(options.scales, options.UsedRounding(), format, in, options.in);
+    WriteScaledCodes(matrix, options.out, options.scales.out);
+  } else {
+    const Array out = options.decode            ? DecodeFile(options, std::move(in), format)
+                      : options.profile.empty() ? EncodeFile(options, in, format.spec)
+                                                : EncodeFileByProfile(options, in, format);
+    WriteNpy(options.out, out);
+  }
+  PrintFormatNote(std::span(&format, 1));
   return 0;
 }
 
@@ -121,7 +145,8 @@ void AddCastCommand(Program& program) {
                   "Output .npy file: uint8, uint16 or uint32 codes (float32 with --decode)")
       ->required()
       ->check(NotEmpty());
-  sub->add_option("--format", options->format, "Format: a name or a custom format")->required();
+  sub->add_option("--format", options->format, FormatHelp("Format: a name or a custom format"))
+      ->required();
   AddRoundingOptions(sub, options->rounding, "nonsaturate");
   CLI::Option* decode =
       sub->add_flag("--decode", options->decode, "Read codes and write their exact float32 values");
@@ -136,7 +161,12 @@ void AddCastCommand(Program& program) {
   for (const char* name : {"--rounding", "--overflow", "--sr-bits", "--sr-variant"}) {
     profile->excludes(sub->get_option(name));
   }
-  Example(sub, "numsim cast weights.npy codes.npy --format e4m3fn --rounding sr --seed 1");
+  AddScaleOptions(sub, options->scales)->excludes(decode)->excludes(profile);
+  options->sub = sub;
+  Example(
+      sub,
+      "numsim cast weights.npy codes.npy --format e4m3fn --rounding sr --seed 1\n"
+      "  numsim cast a.npy codes.npy --format e4m3fn --granularity row --scales-out scales.npy");
   Choose(program, sub, [options] { return Cast(*options); });
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "numsim/cast/cast.h"
+#include "numsim/io/tensor_file.h"
 
 namespace numsim::apps {
 
@@ -79,6 +80,12 @@ void CheckValues(std::span<const float> values,
                         format.name,
                         hint);
   }
+}
+
+std::vector<float> RoundedToFloat32(const Array& array, const std::string& what) {
+  if (array.type != ElementType::kF64) return ToFloat32(array, what);
+  const std::vector<double> wide = ToFloat64(array, what);
+  return std::vector<float>(wide.begin(), wide.end());
 }
 
 MatrixShape AsMatrix(const std::vector<size_t>& shape) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
@@ -50,6 +51,10 @@ void CheckValues(std::span<const float> values,
                  const Format& format,
                  const std::string& file,
                  const std::string& hint = "");
+
+// Returns the elements as float32; float64 is rounded to nearest even. Throws Error that names `what`
+// if the elements are integers.
+std::vector<float> RoundedToFloat32(const Array& array, const std::string& what);
 
 // Returns the shape of an array as a matrix: the first dimension gives the rows, the others the
 // columns. An array of one dimension or none has one row.

@@ -4,6 +4,7 @@
 
 #include "apps/format_text.h"
 #include "numsim/formats/decode.h"
+#include "numsim/oracle/case_text.h"
 
 namespace numsim::apps {
 
@@ -20,6 +21,17 @@ std::string ColumnText(const Column& column, uint64_t value) {
   if (!column.is_signed) return fmt::format("{}  {}", code, value);
   const int unused = 64 - column.bits;
   return fmt::format("{}  {}", code, static_cast<int64_t>(value << unused) >> unused);
+}
+
+std::string RowLine(std::span<const Column> columns, std::span<const uint64_t> row) {
+  constexpr size_t kLongest = 100, kBegin = 8, kEnd = 4;  // characters, columns, columns
+  const size_t count = row.size();
+  const std::string line = RowText(columns.first(count)).Line(row);
+  if (line.size() <= kLongest || count <= kBegin + kEnd + 1) return line;
+  return fmt::format("{} ... ({} columns) ... {}",
+                     RowText(columns.first(kBegin)).Line(row.first(kBegin)),
+                     count - kBegin - kEnd,
+                     RowText(columns.subspan(count - kEnd, kEnd)).Line(row.last(kEnd)));
 }
 
 std::string FlagsText(Flags flags) {

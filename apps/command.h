@@ -29,6 +29,7 @@ void AddCastCommand(Program& program);
 void AddGemmCommand(Program& program);
 void AddUpdateCommand(Program& program);
 void AddTrainCommand(Program& program);
+void AddCompareCommand(Program& program);
 void AddStatsCommand(Program& program);
 void AddBackendsCommand(Program& program);
 void AddOracleCommand(Program& program);  // for its subcommands see oracle_command.h
@@ -39,6 +40,9 @@ void Choose(Program& program, CLI::App* sub, std::function<int()> work);
 // Validators that accept unsigned 64-bit integers and non-empty text, respectively.
 CLI::Validator Unsigned64();
 CLI::Validator NotEmpty();
+
+// Returns true if both texts are paths of the same file. An empty text is no path.
+bool SameFile(const std::string& a, const std::string& b);
 
 // Adds an example below the help text of a subcommand.
 void Example(CLI::App* sub, const std::string& text);

@@ -1,15 +1,20 @@
 // `numsim list`, `describe`, `run`, `merge`, `plot` and `demo`.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 
 #include "apps/command.h"
 #include "experiments/core/demo.h"
+#include "experiments/core/references.h"
 #include "experiments/core/runner.h"
 #include "experiments/core/settings.h"
+#include "experiments/core/time_left.h"
 #include "numsim/base/error.h"
+#include "numsim/base/nearest_name.h"
 
 namespace numsim::apps {
 namespace {
@@ -21,9 +26,13 @@ using experiments::RunReport;
 
 const Experiment& Find(const std::string& name) {
   if (const Experiment* experiment = experiments::FindExperiment(name)) return *experiment;
-  std::string names;
-  for (const Experiment& e : AllExperiments()) names += (names.empty() ? "" : ", ") + e.name;
-  throw Error::Format("unknown experiment '{}'; expected one of: {}", name, names);
+  std::vector<std::string> names;
+  for (const Experiment& e : AllExperiments()) names.push_back(e.name);
+  const std::string near = NearestName(name, names);
+  throw Error::Format("unknown experiment '{}'; {}expected one of: {}",
+                      name,
+                      near.empty() ? "" : fmt::format("did you mean {}? ", near),
+                      fmt::join(names, ", "));
 }
 
 // Returns the presets, as in "quick | paper".
@@ -36,10 +45,64 @@ std::string PresetNames(const Experiment& experiment) {
   return names;
 }
 
+// Returns about how long the presets take, as in "quick 20 s, paper not timed".
+std::string PresetTimes(const Experiment& experiment) {
+  std::string times;
+  for (const auto& preset : experiment.presets) {
+    times += fmt::format("{}{} {}",
+                         times.empty() ? "" : ", ",
+                         preset.name,
+                         preset.seconds > 0 ? experiments::RoughText(preset.seconds) : "not timed");
+  }
+  return times;
+}
+
+// Prints text in lines of at most 88 characters that begin with `indent` blanks.
+void PrintWrapped(size_t indent, const std::string& text) {
+  constexpr size_t kWidth = 88;
+  const std::string blanks(indent, ' ');
+  std::string line = blanks;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    if (line.size() > indent && line.size() + 1 + end - begin > kWidth) {
+      fmt::print("{}\n", line);
+      line = blanks;
+    }
+    line += (line.size() > indent ? " " : "") + text.substr(begin, end - begin);
+    begin = end + 1;
+  }
+  fmt::print("{}\n", line);
+}
+
+// Prints the entries of docs/references.md for the keys that the texts of an experiment cite.
+void PrintSources(const Experiment& e) {
+  std::string texts = e.reproduces + "\n" + e.title + "\n" + e.description;
+  for (const auto& option : e.options) texts += "\n" + option.help;
+  for (const auto& table : e.tables) {
+    for (const auto& column : table.columns) texts += "\n" + column.meaning;
+  }
+  for (const std::string& key : experiments::KeysCitedBy(texts)) {
+    PrintWrapped(2, fmt::format("[{}] {}", key, experiments::ReferenceOf(key)));
+  }
+}
+
+// Prints authors, title and year of the sources that the experiments reproduce.
+void PrintSourcesOfAll() {
+  std::string texts;
+  for (const Experiment& e : AllExperiments()) texts += e.reproduces + "\n";
+  fmt::print("\n");
+  for (const std::string& key : experiments::KeysCitedBy(texts)) {
+    PrintWrapped(0, fmt::format("[{}] {}", key, experiments::ShortReferenceOf(key)));
+  }
+}
+
 int Describe(const std::string& name) {
   const Experiment& e = Find(name);
-  fmt::print("{}: {}\n\nreproduces  {}\n\n{}\n", e.name, e.title, e.reproduces, e.description);
+  fmt::print("{}: {}\n\nreproduces  {}\n", e.name, e.title, e.reproduces);
+  PrintSources(e);
+  fmt::print("\n{}\n", e.description);
   if (e.timed) fmt::print("\n{}\n", kTimedNote);
+  fmt::print("\ntime on two cores, roughly: {}\n", PresetTimes(e));
   fmt::print("\noptions ({})\n", PresetNames(e));
   for (const auto& option : e.options) {
     std::string values;
@@ -133,7 +196,11 @@ int Run(const Experiment& experiment,
 void AddRunOf(Program& program, CLI::App* run, const Experiment& experiment) {
   auto arguments = std::make_shared<RunArguments>();
   CLI::App* sub = run->add_subcommand(experiment.name, experiment.title);
-  sub->add_option("--preset", arguments->preset, "Preset: " + PresetNames(experiment))
+  sub->add_option("--preset",
+                  arguments->preset,
+                  fmt::format("Preset: {}. Time on two cores, roughly: {}",
+                              PresetNames(experiment),
+                              PresetTimes(experiment)))
       ->capture_default_str();
   sub->add_option("--seed", arguments->seed, "First seed")
       ->check(Unsigned64())
@@ -170,6 +237,7 @@ void AddListCommand(Program& program) {
       }
       fmt::print("{:<24} {}\n{:<24} reproduces {}\n", e.name, e.title, "", e.reproduces);
     }
+    if (!*names) PrintSourcesOfAll();
     return 0;
   });
 }

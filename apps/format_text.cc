@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 namespace numsim::apps {
 
@@ -48,5 +50,18 @@ std::string ClassText(ValueClass value_class) {
   }
   return "?";
 }
+
+std::string_view FormatNote(const FormatSpec& format) {
+  return format == FindFormat("e4m3")->spec ? kE4M3Note : "";
+}
+
+void PrintFormatNote(std::span<const Format> formats) {
+  const bool noted = std::any_of(formats.begin(), formats.end(), [](const Format& format) {
+    return !FormatNote(format.spec).empty();
+  });
+  if (noted) fmt::print(stderr, "numsim: note: {}\n", kE4M3Note);
+}
+
+std::string FormatHelp(std::string_view help) { return fmt::format("{} ({})", help, kE4M3Note); }
 
 }  // namespace numsim::apps

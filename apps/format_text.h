@@ -1,9 +1,12 @@
-// Formats codes and values for display.
+// Formats codes and values for display, and warns of formats that are easily confused.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "numsim/formats/format_spec.h"
+#include "numsim/formats/format_table.h"
 
 namespace numsim::apps {
 
@@ -18,5 +21,17 @@ std::string ValueText(float value);
 
 // Returns "zero", "subnormal", "normal", "infinity", "NaN" or "unused".
 std::string ClassText(ValueClass value_class);
+
+// Tells e4m3 from the format that papers call E4M3. Below tables, in help texts and on stderr.
+inline constexpr std::string_view kE4M3Note = "e4m3 ends at 240; OCP E4M3 of papers is e4m3fn";
+
+// Returns kE4M3Note if the format is e4m3, else an empty text.
+std::string_view FormatNote(const FormatSpec& format);
+
+// Prints the note on stderr, once, if one of the formats has a note.
+void PrintFormatNote(std::span<const Format> formats);
+
+// Returns the help text of an option that takes a format: `help`, then kE4M3Note in parentheses.
+std::string FormatHelp(std::string_view help);
 
 }  // namespace numsim::apps

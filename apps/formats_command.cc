@@ -164,7 +164,8 @@ void PrintTable() {
   fmt::print(
       "\nA custom format: eXmY[:bias=N,inf=none|ieee|top,nan=none|ieee|all-ones|negative-zero,\n"
       "zero=signed|unsigned,overflow=inf|nan|max]; ueXmY is unsigned. Keys also go after a "
-      "name.\n");
+      "name.\n{}.\n",
+      kE4M3Note);
 }
 
 void PrintMarkdown() {
@@ -242,6 +243,7 @@ void PrintOne(const FormatEntry& entry) {
   line("NaN input",
        fmt::format("{} ({})", NanInputText(f), f.HasNan() ? NanText(f) : ValueText(MaxFinite(f))));
   line("overflow", fmt::format("{} (nonsaturate), largest value (saturate)", OverflowText(f)));
+  if (!FormatNote(f).empty()) line("note", FormatNote(f));
   if (f.Bits() <= 8) PrintCodes(f);
 }
 

@@ -47,18 +47,21 @@ void GemmFactor::ReadScales(const std::string& file, size_t segment) {
   const size_t step = segment == 0 ? whole : segment;
   const size_t segments = whole / step + (whole % step != 0 ? 1 : 0);
   operand_.scales.row_stride = 1;
-  if (array.shape == std::vector<size_t>{rows()}) return;
+  const std::vector<size_t> stored =  // as `numsim cast` writes one scale per row
+      operand_.transposed ? std::vector<size_t>{1, rows()} : std::vector<size_t>{rows(), 1};
+  if (array.shape == std::vector<size_t>{rows()} || array.shape == stored) return;
   if (array.shape == std::vector<size_t>{rows(), segments}) {
     operand_.scales.row_stride = segments;
     operand_.scales.segment = segment;
     operand_.scales.segment_stride = 1;
     return;
   }
-  throw Error::Format("{}: shape {}, but scales of {} have shape (), ({},) or ({}, {}){}",
+  throw Error::Format("{}: shape {}, but scales of {} have shape (), ({},), {} or ({}, {}){}",
                       file,
                       ShapeToString(array.shape),
                       Description(),
                       rows(),
+                      ShapeToString(stored),
                       rows(),
                       segments,
                       segment == 0 ? ", or more columns with --segment" : "");

@@ -16,8 +16,9 @@ class GemmFactor {
   // transposed. Throws Error that names the file and, if one is at fault, the element.
   GemmFactor(const std::string& file, const Format& format, bool transposed);
 
-  // Reads scales: one, one per row, or rows x segments. A segment has `segment` elements (0: all
-  // elements of the inner dimension). Throws Error that names the file.
+  // Reads scales: one, one per row (of shape (rows,), (rows, 1) or, if transposed, (1, rows)), or
+  // rows x segments. A segment has `segment` elements (0: all elements of the inner dimension).
+  // Throws Error that names the file.
   void ReadScales(const std::string& file, size_t segment);
 
   size_t rows() const { return operand_.rows; }

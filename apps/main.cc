@@ -5,8 +5,10 @@
 #include <charconv>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 
 #include "apps/command.h"
+#include "apps/suggestion.h"
 #include "numsim/backend/backend.h"
 #include "numsim/base/build_info.h"
 #include "numsim/base/error.h"
@@ -35,6 +37,12 @@ CLI::Validator Unsigned64() {
 CLI::Validator NotEmpty() {
   return CLI::Validator(
       [](std::string& text) { return text.empty() ? "must not be empty" : std::string(); }, "TEXT");
+}
+
+bool SameFile(const std::string& a, const std::string& b) {
+  using std::filesystem::absolute;
+  return !a.empty() && !b.empty() &&
+         absolute(a).lexically_normal() == absolute(b).lexically_normal();
 }
 
 namespace {
@@ -117,6 +125,7 @@ int Main(int argc, char** argv) {
   AddGemmCommand(program);
   AddUpdateCommand(program);
   AddTrainCommand(program);
+  AddCompareCommand(program);
   AddStatsCommand(program);
   AddBackendsCommand(program);
   AddOracleCommand(program);
@@ -130,7 +139,8 @@ int Main(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);  // --help, --version
   } catch (const CLI::ParseError& error) {
-    return Fail(fmt::format("{} (see --help)", error.what()));
+    const std::string hint = Suggestion(app);
+    return Fail(fmt::format("{}{} (see --help)", error.what(), hint.empty() ? "" : "; " + hint));
   } catch (const Error& error) {
     return Fail(error.what());
   } catch (const std::bad_alloc&) {

@@ -2,7 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "numsim/base/error.h"
 #include "numsim/oracle/operation.h"
+#include "numsim/profiles/profile.h"
 
 namespace numsim::apps {
 namespace {
@@ -56,6 +62,9 @@ void AddOperationOptions(CLI::App* sub, OperationOptions& options) {
                   "Accumulation mode of dot (default: exact): exact, FORMAT, FORMAT:unfused, fp64, "
                   "fp32-chunked:N, trunc:F,CHUNK[,PROMOTE] or a name of `numsim oracle "
                   "accumulation-modes`");
+  sub->add_flag("--any-operands",
+                named.any_operands,
+                "Allow an accumulation mode of a device that does not take these operands");
   sub->add_option("--length",
                   named.length,
                   "Elements of a block or of a dot product (default: 32 for quantize-mx, else 16)")
@@ -70,6 +79,37 @@ void AddOperationOptions(CLI::App* sub, OperationOptions& options) {
                   options.tininess,
                   "When tininess is detected for the underflow flag: after (default) or before "
                   "rounding");
+  sub->add_option("--profile",
+                  named.profile,
+                  "Convert from fp32 as this implementation does, without flags (convert only; see "
+                  "`numsim oracle profiles`)")
+      ->check(NotEmpty());
+}
+
+void AddLevelOptions(CLI::App* sub, LevelOptions& levels, const std::string& purpose) {
+  sub->add_option("--level",
+                  levels.level,
+                  purpose +
+                      ": edges, full, random:N (dot: 30 of 32 cases have finite operands and a sum "
+                      "in range, 1 a sum around the largest value, 1 special operands; other "
+                      "operations: half have close exponents, half uniform codes) or uniform:N "
+                      "(uniform codes)");
+  sub->add_option("--seed", levels.seed, "Seed of random:N and uniform:N")
+      ->check(Unsigned64())
+      ->capture_default_str();
+}
+
+void AddNanOption(CLI::App* sub, std::string& nan) {
+  sub->add_option("--nan",
+                  nan,
+                  "Codes accepted where NaN is expected: exact (canonical NaN) or any (every NaN)")
+      ->capture_default_str();
+}
+
+void WriteToStandardOutput(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
+    throw Error::Format("standard output: cannot write: {}", std::strerror(errno));
+  }
 }
 
 OperationRequest OperationOptions::Request() const {
@@ -81,6 +121,7 @@ OperationRequest OperationOptions::Request() const {
   if (sub->count("--tininess") > 0) {
     request.tininess = ParseTininess(tininess);
   }
+  if (!request.profile.empty()) request.profile = CompleteProfileName(request.profile);
   return request;
 }
 

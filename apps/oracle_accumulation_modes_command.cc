@@ -37,6 +37,7 @@ void PrintJson() {
     json["rule"] = DefinitionText(row.rule);
     json["operands"] = row.operands;
     json["evidence"] = Evidence(row);
+    json["measured_inner"] = row.measured_inner;
     json["source"] = row.source;
     json["note"] = row.note;
     all.push_back(json);

@@ -2,75 +2,32 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "apps/column_text.h"
+#include <optional>
+
+#include "apps/mismatch_report.h"
 #include "apps/operation_options.h"
 #include "apps/oracle_command.h"
 #include "numsim/base/error.h"
 #include "numsim/oracle/case_npy.h"
 #include "numsim/oracle/case_text.h"
+#include "numsim/oracle/coverage.h"
 #include "numsim/oracle/judge.h"
 #include "numsim/oracle/pack.h"
+#include "numsim/oracle/tally_pair.h"
 
 namespace numsim::apps {
 namespace {
 
-constexpr size_t kMostInputsShown = 4;
+constexpr size_t kMostUncovered = 5;  // missing, repeated or foreign cases that are printed
 
 struct CheckOptions {
   OperationOptions operation;
-  std::string npy, pack;
+  LevelOptions level;
+  std::string npy, pack, failures;
   bool flags = false;
   std::string nan = "exact";
   uint64_t limit = 20;
 };
-
-void PrintValue(const std::string& name, const std::string& note, const std::string& value) {
-  fmt::print("  {:<10}{:<10}{}\n", name, note, value);
-}
-
-// Prints the case as read, its inputs, and every wrong result with the expected one.
-void Print(const Mismatch& mismatch,
-           const char* place,
-           const CaseColumns& columns,
-           const Judge& judge) {
-  const auto row_columns = std::span(columns.all).first(mismatch.row.size());
-  fmt::print("{} {}: {}\n", place, mismatch.place, RowText(row_columns).Line(mismatch.row));
-  if (columns.inputs <= kMostInputsShown) {
-    for (size_t i = 0; i < columns.inputs; ++i) {
-      PrintValue(columns.all[i].name, "", ColumnText(columns.all[i], mismatch.row[i]));
-    }
-  }
-  for (size_t i = 0; i < columns.results; ++i) {
-    const Column& column = columns.all[columns.inputs + i];
-    const uint64_t got = mismatch.row[columns.inputs + i];
-    if (judge.Accepts(i, got, mismatch.expected[i])) continue;
-    PrintValue(column.name, "got", ColumnText(column, got));
-    PrintValue("", "expected", ColumnText(column, mismatch.expected[i]));
-  }
-  const bool flags = mismatch.row.size() > columns.WithoutFlags();
-  if (flags && mismatch.row.back() != mismatch.expected_flags) {
-    PrintValue("flags", "got", FlagsText(static_cast<Flags>(mismatch.row.back())));
-    PrintValue("", "expected", FlagsText(mismatch.expected_flags));
-  }
-}
-
-int Report(const Judge& judge, const char* place, const CaseColumns& columns) {
-  for (const Mismatch& mismatch : judge.first()) Print(mismatch, place, columns, judge);
-  if (judge.mismatches() > judge.first().size()) {
-    fmt::print("... and {} more\n", judge.mismatches() - judge.first().size());
-  }
-  const char* const what = judge.judged_flags() ? "results and flags" : "results";
-  if (judge.mismatches() == 0) {
-    fmt::print("{} cases, all {} right\n", judge.cases(), what);
-    return 0;
-  }
-  fmt::print("{} cases, {} wrong", judge.cases(), judge.mismatches());
-  if (judge.wrong_in_flags_alone() > 0) {
-    fmt::print(" ({} of them in the flags alone)", judge.wrong_in_flags_alone());
-  }
-  fmt::print("\n");
-  return 1;
-}
 
 // Checks every file of a pack against the operation that its manifest states.
 int CheckFiles(const CheckOptions& options) {
@@ -82,7 +39,7 @@ int CheckFiles(const CheckOptions& options) {
               wrong += judge.mismatches();
               if (judge.mismatches() == 0) return;
               fmt::print("{}\n", file.path);
-              Report(judge, "line", ColumnsOf(operation));
+              PrintVerdict(judge, "line", ColumnsOf(operation));
             });
   if (wrong > 0) {
     fmt::print("{} cases, {} wrong\n", cases, wrong);
@@ -90,6 +47,33 @@ int CheckFiles(const CheckOptions& options) {
   }
   fmt::print("{} cases, all right; digests as in the manifest\n", cases);
   return 0;
+}
+
+void Read(const CheckOptions& options, const CaseColumns& columns, CaseTally& total) {
+  if (options.npy.empty()) {
+    TallyText(STDIN_FILENO, "standard input", columns, options.flags, total);
+  } else {
+    TallyNpy(options.npy, columns, options.flags, total);
+  }
+}
+
+// Judges the cases and, if there is a level, compares them with its cases.
+int CheckCases(const CheckOptions& options, const Operation& operation, Judge& judge) {
+  const CaseColumns columns = ColumnsOf(operation);
+  const char* const place = options.npy.empty() ? "line" : "row";
+  if (options.level.level.empty()) {
+    Read(options, columns, judge);
+    const int code = PrintVerdict(judge, place, columns);
+    fmt::print("completeness not checked: give --level and --seed of gen\n");
+    return code;
+  }
+  const CaseLevel level = options.level.Parsed();
+  CoverageTally coverage(operation, level);
+  TallyPair both(judge, coverage);
+  Read(options, columns, both);
+  const Coverage compared = coverage.Compare(kMostUncovered);
+  const int code = PrintVerdict(judge, place, columns);
+  return std::max(code, PrintCoverage(compared, operation, level, place));
 }
 
 int Check(const CheckOptions& options) {
@@ -100,13 +84,16 @@ int Check(const CheckOptions& options) {
   if (options.flags && !columns.has_flags) {
     throw Error::Format("--flags: {} has no flags", operation->info().name);
   }
-  Judge judge(*operation, ParseNanRule(options.nan), options.limit);
-  if (options.npy.empty()) {
-    TallyText(STDIN_FILENO, "standard input", columns, options.flags, judge);
-    return Report(judge, "line", columns);
+  const NanRule nan = ParseNanRule(options.nan);
+  if (options.failures.empty()) {
+    Judge judge(*operation, nan, options.limit);
+    return CheckCases(options, *operation, judge);
   }
-  TallyNpy(options.npy, columns, options.flags, judge);
-  return Report(judge, "row", columns);
+  MismatchFile file(options.failures, options.npy.empty() ? "line" : "row", columns);
+  Judge judge(*operation, nan, options.limit, [&](const Mismatch& m) { file.Write(m); });
+  const int code = CheckCases(options, *operation, judge);
+  file.Commit();
+  return code;
 }
 
 }  // namespace
@@ -115,16 +102,20 @@ void AddOracleCheckCommand(Program& program, CLI::App* oracle) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App* sub = oracle->add_subcommand(
       "check",
-      "Check lines of \"inputs result [flags]\" from standard input; exit code 1 if any is wrong");
+      "Check lines of \"inputs result [flags]\" from standard input; exit code 1 if any is wrong, "
+      "or if --level is given and cases are missing");
   AddOperationOptions(sub, options->operation);
+  AddLevelOptions(sub,
+                  options->level,
+                  "Cases that must be answered, each as often as `gen` writes it, in any order");
+  sub->get_option("--seed")->needs("--level");
   sub->add_flag("--flags", options->flags, "Require flags on every line");
-  sub->add_option("--nan",
-                  options->nan,
-                  "Codes accepted where NaN is expected: exact (canonical NaN) or any (every NaN)")
-      ->capture_default_str();
+  AddNanOption(sub, options->nan);
   sub->add_option("--limit", options->limit, "Maximum number of mismatches to print")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1000000}))
       ->capture_default_str();
+  sub->add_option("--failures", options->failures, "Write all mismatches to this CSV file")
+      ->check(NotEmpty());
   sub->add_option("--npy", options->npy, "Check a (cases, columns) array instead of text")
       ->check(NotEmpty());
   CLI::Option* const pack =
@@ -139,7 +130,7 @@ void AddOracleCheckCommand(Program& program, CLI::App* oracle) {
   }
   Example(sub,
           "numsim oracle gen --op add --format e4m3fn --level full | ./my_adder |\n"
-          "    numsim oracle check --op add --format e4m3fn");
+          "    numsim oracle check --op add --format e4m3fn --level full");
   Choose(program, sub, [options] { return Check(*options); });
 }
 

@@ -11,6 +11,7 @@ void AddOracleCommand(Program& program) {
   Example(oracle, "numsim oracle gen --op add --format e4m3fn --level full --results");
   AddOracleGenCommand(program, oracle);
   AddOracleCheckCommand(program, oracle);
+  AddOracleAnswerCommand(program, oracle);
   AddOracleKappaCommand(program, oracle);
   AddOraclePackCommand(program, oracle);
   AddOracleDiffCommand(program, oracle);

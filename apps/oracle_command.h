@@ -8,6 +8,7 @@ namespace numsim::apps {
 // Each adds its subcommand to `oracle`.
 void AddOracleGenCommand(Program& program, CLI::App* oracle);
 void AddOracleCheckCommand(Program& program, CLI::App* oracle);
+void AddOracleAnswerCommand(Program& program, CLI::App* oracle);
 void AddOracleKappaCommand(Program& program, CLI::App* oracle);
 void AddOraclePackCommand(Program& program, CLI::App* oracle);
 void AddOracleDiffCommand(Program& program, CLI::App* oracle);

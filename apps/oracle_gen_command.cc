@@ -1,13 +1,6 @@
 // `numsim oracle gen`: writes test cases of an operation, with or without the expected results.
-#include <fmt/format.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-
 #include "apps/operation_options.h"
 #include "apps/oracle_command.h"
-#include "numsim/base/error.h"
 #include "numsim/io/npy.h"
 #include "numsim/oracle/case_npy.h"
 #include "numsim/oracle/cases.h"
@@ -17,25 +10,19 @@ namespace {
 
 struct GenOptions {
   OperationOptions operation;
-  std::string level = "edges";
-  uint64_t seed = 0;
+  LevelOptions level = {.level = "edges"};
   bool results = false;
   std::string npy;
 };
 
 int Generate(const GenOptions& options) {
   const std::unique_ptr<Operation> operation = MakeOperation(options.operation.Request());
-  const CaseLevel level = ParseCaseLevel(options.level, options.seed);
-  const CaseRows rows(*operation, level, options.results);
+  const CaseRows rows(*operation, options.level.Parsed(), options.results);
   if (!options.npy.empty()) {
     WriteNpy(options.npy, CaseArray(rows, options.npy));
     return 0;
   }
-  WriteCaseText(rows, [](std::string_view text) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
-      throw Error::Format("standard output: cannot write: {}", std::strerror(errno));
-    }
-  });
+  WriteCaseText(rows, WriteToStandardOutput);
   return 0;
 }
 
@@ -46,11 +33,8 @@ void AddOracleGenCommand(Program& program, CLI::App* oracle) {
   CLI::App* sub = oracle->add_subcommand(
       "gen", "Write test cases of an operation: hexadecimal codes, one case per line");
   AddOperationOptions(sub, options->operation);
-  sub->add_option("--level", options->level, "Cases to write: edges, full or random:N")
-      ->capture_default_str();
-  sub->add_option("--seed", options->seed, "Seed of random:N")
-      ->check(Unsigned64())
-      ->capture_default_str();
+  AddLevelOptions(sub, options->level, "Cases to write");
+  sub->get_option("--level")->capture_default_str();
   sub->add_flag("--results", options->results, "Also write the expected results and flags");
   sub->add_option("--npy",
                   options->npy,

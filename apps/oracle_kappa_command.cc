@@ -15,12 +15,12 @@ namespace {
 struct KappaOptions {
   OperationOptions operation;
   std::string npy;
+  std::string nan = "exact";
 };
 
 void PrintPlace(const KappaPlace& at, const char* place, const CaseColumns& columns) {
   const Column& column = columns.all[columns.inputs + at.result];
-  const auto row_columns = std::span(columns.all).first(at.row.size());
-  fmt::print("  first at          {} {}: {}\n", place, at.place, RowText(row_columns).Line(at.row));
+  fmt::print("  first at          {} {}: {}\n", place, at.place, RowLine(columns.all, at.row));
   fmt::print("    {:<16}got       {}\n",
              column.name,
              ColumnText(column, at.row[columns.inputs + at.result]));
@@ -34,6 +34,9 @@ void PrintIncomparable(const KappaMeter& meter, const char* place, const CaseCol
   fmt::print("  finite expected   {}\n", counts.finite_expected);
   fmt::print("  infinity expected {}\n", counts.infinity_expected);
   fmt::print("  NaN expected      {}\n", counts.nan_expected);
+  if (counts.nan_code > 0) {
+    fmt::print("  another NaN code  {} (--nan any accepts them)\n", counts.nan_code);
+  }
   PrintPlace(*meter.incomparable_at(), place, columns);
 }
 
@@ -62,7 +65,7 @@ void Report(const Operation& operation,
 int Measure(const KappaOptions& options) {
   const std::unique_ptr<Operation> operation = MakeOperation(options.operation.Request());
   const CaseColumns columns = ColumnsOf(*operation);
-  KappaMeter meter(*operation);
+  KappaMeter meter(*operation, ParseNanRule(options.nan));
   if (options.npy.empty()) {
     TallyText(STDIN_FILENO, "standard input", columns, false, meter);
   } else {
@@ -80,6 +83,7 @@ void AddOracleKappaCommand(Program& program, CLI::App* oracle) {
       "kappa",
       "Measure the largest error in value steps (P3109's kappa); reads lines like `check`");
   AddOperationOptions(sub, options->operation);
+  AddNanOption(sub, options->nan);
   sub->add_option("--npy", options->npy, "Read a (cases, columns) array instead of text")
       ->check(NotEmpty());
   Example(sub,

@@ -29,7 +29,8 @@ void AddRoundingOptions(CLI::App* sub, RoundingOptions& options, const std::stri
       ->capture_default_str();
   sub->add_option("--sr-variant", options.variant, "Variant of stochastic rounding: a, b or c")
       ->capture_default_str();
-  sub->add_option("--seed", options.seed, "Seed of stochastic rounding")
+  sub->add_option(
+         "--seed", options.seed, "Seed of stochastic rounding; use a different one per array")
       ->check(Unsigned64())
       ->capture_default_str();
 }

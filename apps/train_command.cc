@@ -8,8 +8,10 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "apps/command.h"
+#include "apps/format_text.h"
 #include "apps/train_progress.h"
 #include "apps/train_rank.h"
 #include "numsim/base/error.h"
@@ -34,6 +36,14 @@ std::string PresetNames() {
   return names;
 }
 
+// Returns the path of the configuration in the directory of a training.
+std::filesystem::path ConfigOfRun(const std::filesystem::path& out) {
+  const std::filesystem::path path = out / "config.toml";
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) return path;
+  throw Error::Format("{}: there is none to resume from; give CONFIG or --preset", path.string());
+}
+
 TrainConfig ReadConfig(const TrainArguments& arguments) {
   if (!arguments.config.empty()) {
     if (!arguments.preset.empty()) {
@@ -41,9 +51,14 @@ TrainConfig ReadConfig(const TrainArguments& arguments) {
     }
     return ReadTrainConfig(arguments.config, arguments.overrides);
   }
+  if (arguments.preset.empty() && arguments.resume && !arguments.out.empty()) {
+    return ReadTrainConfig(ConfigOfRun(arguments.out), arguments.overrides);
+  }
   if (arguments.preset.empty() && !arguments.describe) {
-    throw Error::Format("CONFIG is missing: give a TOML file, or --preset with one of {}",
-                        PresetNames());
+    throw Error::Format(
+        "CONFIG is missing: give a TOML file, --preset with one of {}, or --resume with the --out "
+        "of a training",
+        PresetNames());
   }
   std::vector<std::string> overrides = arguments.overrides;
   if (!arguments.preset.empty()) overrides.insert(overrides.begin(), "preset=" + arguments.preset);
@@ -124,8 +139,26 @@ void PrintResult(const TrainRunResult& result,
   for (const std::string& file : result.files) fmt::print("  {}\n", file);
 }
 
+// Tells e4m3 from the format that papers call E4M3, if the configuration names it.
+void NoteFormats(const TrainConfig& config) {
+  std::vector<Format> formats = {config.storage.activations,
+                                 config.storage.gradients,
+                                 config.optimizer.m.format,
+                                 config.optimizer.v.format,
+                                 config.optimizer.weights};
+  const auto add = [&](const LinearOptions& options) {
+    for (const std::string& name : {options.format, options.gradient_format}) {
+      if (!name.empty()) formats.push_back(ParseFormat(name));
+    }
+  };
+  add(config.linear.all);
+  for (const LinearOverride& layers : config.linear.overrides) add(layers.precision);
+  PrintFormatNote(formats);
+}
+
 int Train(const TrainArguments& arguments, const std::vector<std::string>& command_line) {
   const TrainConfig config = ReadConfig(arguments);
+  NoteFormats(config);
   TrainRunOptions options;
   options.out = OutDirectory(arguments);
   options.resume = arguments.resume;
@@ -138,6 +171,7 @@ int Train(const TrainArguments& arguments, const std::vector<std::string>& comma
     options.progress = [&progress](const Trainer& trainer, double rate, double seconds_left) {
       progress.Show(trainer, rate, seconds_left);
     };
+    options.notice = [](const std::string& line) { fmt::print(stderr, "numsim: {}\n", line); };
     result = RunTraining(config, options);
   }
   PrintResult(result, options.out, command_line);
@@ -171,7 +205,9 @@ void AddTrainCommand(Program& program) {
                   "Result directory (default: results/train/NAME, the name of the file or preset)")
       ->check(NotEmpty());
   sub->add_flag(
-      "--resume", arguments->resume, "Continue from the checkpoint of an interrupted run");
+      "--resume",
+      arguments->resume,
+      "Continue from the checkpoint in --out; without CONFIG, under the configuration in --out");
   sub->add_flag("--describe-config",
                 arguments->describe,
                 "Print every key with its value and meaning, and do not train");

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstdio>
 
 namespace numsim::apps {
@@ -10,15 +9,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kInterval(200);
 constexpr const char* kEraseToEndOfLine = "\x1b[K";
-
-// Returns a duration as "1:02:03" or "2:03", or "?" if it is unknown.
-std::string Duration(double seconds) {
-  if (!(seconds >= 0 && seconds < 1e9)) return "?";
-  const long whole = std::lround(seconds);
-  const long hours = whole / 3600, minutes = whole / 60 % 60;
-  if (hours > 0) return fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60);
-  return fmt::format("{}:{:02}", minutes, whole % 60);
-}
 
 // Returns a text such as "[ 12/100]".
 std::string Count(uint64_t done, uint64_t all) {
@@ -52,15 +42,14 @@ void TrainProgress::Show(const Trainer& trainer, double tokens_per_second, doubl
                           trainer.config().schedule.At(step == 0 ? 0 : step - 1),
                           tokens_per_second,
                           trainer.unit(),
-                          Duration(seconds_left)));
+                          experiments::ClockText(seconds_left)));
 }
 
 void RankProgress::Show(size_t done, size_t all) {
   if (!line_.IsDue(done == all)) return;
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
-  const double each = spent.count() / static_cast<double>(done);
-  line_.Print(fmt::format(
-      "{} replays  {} left", Count(done, all), Duration(each * static_cast<double>(all - done))));
+  const double left = experiments::SecondsLeft(
+      watch_.Seconds(), static_cast<double>(done), static_cast<double>(all - done));
+  line_.Print(fmt::format("{} replays  {} left", Count(done, all), experiments::ClockText(left)));
 }
 
 }  // namespace numsim::apps

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <string>
 
+#include "experiments/core/time_left.h"
 #include "numsim/train/trainer.h"
 
 namespace numsim::apps {
@@ -39,13 +40,13 @@ class TrainProgress {
 
 class RankProgress {
  public:
-  explicit RankProgress(bool visible) : line_(visible), start_(std::chrono::steady_clock::now()) {}
+  explicit RankProgress(bool visible) : line_(visible) {}
   // Call after each replay.
   void Show(size_t done, size_t all);
 
  private:
   ProgressLine line_;
-  const std::chrono::steady_clock::time_point start_;
+  const experiments::Stopwatch watch_;
 };
 
 }  // namespace numsim::apps

@@ -5,7 +5,6 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <optional>
 
 #include "apps/code_array.h"
@@ -74,14 +73,11 @@ void CheckFiles(const UpdateOptions& options, const UpdateRule& rule, const Form
     throw Error::Format("--state-out is missing: {} has a state in addition to the weights",
                         ToString(rule));
   }
-  const auto same = [](const std::string& a, const std::string& b) {
-    using std::filesystem::absolute;
-    return !a.empty() && !b.empty() &&
-           absolute(a).lexically_normal() == absolute(b).lexically_normal();
-  };
-  if (same(options.state_out, options.out)) throw Error("--state-out and OUT are the same file");
-  if (same(options.groups, options.out)) throw Error("--groups and OUT are the same file");
-  if (same(options.groups, options.state_out)) {
+  if (SameFile(options.state_out, options.out)) {
+    throw Error("--state-out and OUT are the same file");
+  }
+  if (SameFile(options.groups, options.out)) throw Error("--groups and OUT are the same file");
+  if (SameFile(options.groups, options.state_out)) {
     throw Error("--groups and --state-out are the same file");
   }
 }

@@ -136,8 +136,10 @@ if wants sanitizer; then
       step sanitizer "memcheck-$name" "${LIMIT_SANITIZER:-240}" "$sanitizer" --tool memcheck \
         "${common[@]}" "$program" --gtest_filter="${MEMCHECK_FILTER:-*-$heavy}"
     done
-    for name in test_kernels_device test_scaling_device; do
-      for program in $(programs $name); do
+    for name in test_cast_device test_gemm_device test_quantize_device; do
+      found=$(programs $name)
+      if [ -z "$found" ]; then miss sanitizer "racecheck-$name" "not built"; fi
+      for program in $found; do
         step sanitizer "racecheck-$name" "${LIMIT_SANITIZER:-240}" "$sanitizer" --tool racecheck \
           "${common[@]}" "$program" \
           --gtest_filter="${RACECHECK_FILTER:-*Quantize*:*Transpose*:*Absmax*:*Gemm*-$heavy}"

@@ -20,8 +20,8 @@ cat <<'TEXT'
 This page lists the float32 inputs for which two implementations of a conversion give different codes.
 
 Every block below is a command and its output: all intervals of float32 numbers on which the two
-implementations give different codes, with the number of the 2^32 patterns that are in each. `--limit N`
-prints only the first N intervals. Nothing is sampled. `docs/disagreements.sh` writes this page, and a test
+implementations give different codes, grouped by cause, with the number of the 2^32 patterns that are in each.
+`--limit N` prints only the first N intervals. Nothing is sampled. `docs/disagreements.sh` writes this page, and a test
 compares the page with the program.
 
 The evidence for a profile says how far it can be trusted (`numsim oracle profiles`). *Measured* profiles of

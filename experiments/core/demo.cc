@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <optional>
 
 #include "experiments/core/runner.h"
 #include "experiments/core/settings.h"
+#include "experiments/core/time_left.h"
+#include "experiments/core/verdict.h"
 #include "numsim/base/error.h"
 
 namespace numsim::experiments {
@@ -35,16 +34,6 @@ std::vector<Step> StepsOf(const std::vector<Experiment>& experiments,
   if (steps.empty()) throw Error::Format("no experiment has the preset {}", kDemoPreset);
   return steps;
 }
-
-class Stopwatch {
- public:
-  double Seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 // Returns the head of a step's progress line: the time left for the whole demo, then the
 // experiment. `later` is the planned seconds of the steps that follow.
@@ -88,7 +77,7 @@ void PrintVerdicts(const Step& step, const DemoOptions& demo) {
   demo.print("");
   demo.print(fmt::format("{}: {}", step.experiment.name, step.experiment.title));
   for (const Claim& claim : step.report.claims) {
-    if (claim.verdict != "not measured") demo.print("  " + ClaimLine(claim));
+    if (claim.verdict != kNotMeasured) demo.print("  " + ClaimLine(claim));
   }
   demo.print("  " + (step.out / "summary.txt").string());
 }
@@ -117,20 +106,6 @@ void RunDemo(const std::vector<Experiment>& experiments, const DemoOptions& opti
   options.print("");
   options.print("figures (each also as .pdf)");
   for (const Step& step : steps) PrintFigures(step, options);
-}
-
-void Pace::Add(double planned, double elapsed) {
-  planned_ += planned;
-  elapsed_ += elapsed;
-}
-
-double Pace::Seconds(double planned) const { return planned * elapsed_ / planned_; }
-
-std::string ClockText(double seconds) {
-  const long whole = std::lround(std::max(0.0, seconds));
-  const long hours = whole / 3600, minutes = whole / 60 % 60;
-  if (hours > 0) return fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60);
-  return fmt::format("{}:{:02}", minutes, whole % 60);
 }
 
 std::string ClaimLine(const Claim& claim) {

@@ -26,23 +26,6 @@ struct DemoOptions {
 // figures. Throws Error as Run does, and when no experiment has the preset.
 void RunDemo(const std::vector<Experiment>& experiments, const DemoOptions& options);
 
-// Estimates how long planned work takes at the pace of the work done so far. kInTime seconds of
-// work count as done exactly on plan, so that the first measurements do not swing the estimate.
-class Pace {
- public:
-  // Records that work planned to take `planned` seconds took `elapsed` seconds.
-  void Add(double planned, double elapsed);
-  // Returns the estimated seconds for work planned to take `planned` seconds.
-  double Seconds(double planned) const;
-
- private:
-  static constexpr double kInTime = 5;
-  double planned_ = kInTime, elapsed_ = kInTime;
-};
-
-// Formats a duration as minutes and seconds, "1:05", or with hours, "1:00:00".
-std::string ClockText(double seconds);
-
 // Formats verdict and claim as one line, cut between words to at most 100 characters.
 std::string ClaimLine(const Claim& claim);
 

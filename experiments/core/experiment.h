@@ -35,8 +35,8 @@ struct Option {
 struct Preset {
   std::string name;
   int seeds = 1;  // number of seeds without --seeds
-  // For demo: approximate seconds on two cores, used to estimate the time left
-  // (experiments/core/demo.h).
+  // Approximate seconds on two cores with the preset's own options, for `describe`, for
+  // `run --help` and for the time left of the demo; 0: not known.
   double seconds = 0;
 };
 
@@ -93,12 +93,18 @@ using Tables = std::map<std::string, Table>;
 struct Claim {
   std::string claim;     // what the paper says, and where
   std::string measured;  // the result, with numbers
-  std::string verdict;   // one of "holds", "does not hold", "holds in part", "not measured"
+  std::string verdict;   // one of the four of core/verdict.h
+  // Follows the verdict in parentheses; may be empty. It says on what the verdict rests: the scale
+  // of the trainings ("2 layers, width 64, 300 steps, 3 seeds"), the interval that decided, or why
+  // nothing was decided and which option remedies that.
+  std::string basis = {};
 };
 
 struct Summary {
   std::vector<Claim> claims;
   std::string notes;  // free text below the claims
+  // Names of options that had no effect with these settings; "Settings" does not list them.
+  std::vector<std::string> unused_options = {};
 };
 
 // The note of `numsim describe` and summary.txt about the times of an experiment or of a table.
@@ -108,8 +114,10 @@ inline constexpr std::string_view kTimedNote =
 
 struct Experiment {
   std::string name;
-  std::string title;        // one line for `numsim list`
-  std::string reproduces;   // figure, equation or section of the source
+  std::string title;  // one line for `numsim list`
+  // Figure, equation or section of the source, with its key in docs/references.md: "Figure 5 of
+  // [Fishman]". `numsim list` and `describe` resolve the key.
+  std::string reproduces;
   std::string description;  // text of `numsim describe`
   std::vector<Option> options;
   std::vector<Preset> presets = {{"quick"}, {"paper"}};

@@ -10,7 +10,7 @@ namespace numsim::experiments {
 namespace {
 
 // A longer line would wrap on a terminal, where a carriage return goes back only one screen line.
-constexpr size_t kLabelWidth = 60;  // includes the head
+constexpr size_t kLabelWidth = 60;  // includes the head and the time left
 constexpr const char* kEraseToEndOfLine = "\x1b[K";
 
 }  // namespace
@@ -26,7 +26,7 @@ Progress::~Progress() {
 
 void Progress::BeginWith(ProgressHead head, double left) {
   head_ = std::move(head);
-  left_ = left;
+  left_ = first_left_ = left;
 }
 
 void Progress::Started(std::string_view label) {
@@ -45,15 +45,19 @@ void Progress::Finished(std::string_view label, double share) {
 
 void Progress::Print(std::string_view label) {
   const int digits = static_cast<int>(fmt::formatted_size("{}", total_));
-  const std::string head = head_ ? head_(std::max(0.0, left_)) : "";
+  const double left = std::max(0.0, left_);
+  const std::string head = head_ ? head_(left) : "";
+  const double seconds = SecondsLeft(watch_.Seconds(), first_left_ - left, left);
+  const std::string tail = head_ ? "" : fmt::format("{} left  ", ClockText(seconds));
   fmt::print(stderr,
-             "\r{}[{:>{}}/{}] {:.{}}{}",
+             "\r{}[{:>{}}/{}] {}{:.{}}{}",
              head,
              done_,
              digits,
              total_,
+             tail,
              label,
-             kLabelWidth - std::min(head.size(), kLabelWidth),
+             kLabelWidth - std::min(head.size() + tail.size(), kLabelWidth),
              kEraseToEndOfLine);
   std::fflush(stderr);
   printed_ = true;

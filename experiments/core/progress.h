@@ -1,4 +1,5 @@
-// The progress line of a run, "[ 37/124] normal k=1024 seed=0", on stderr and rewritten in place.
+// The progress line of a run, "[ 37/124] 1:05 left  normal k=1024 seed=0", on stderr and rewritten
+// in place.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +7,8 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+
+#include "experiments/core/time_left.h"
 
 namespace numsim::experiments {
 
@@ -21,7 +24,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Makes the line begin with the result of `head`. `left` is the share of the work left so far.
+  // Makes the line begin with the result of `head`, which then shows the time left; without a head
+  // the line shows it itself, at the pace since this call. `left` is the share of the work left so
+  // far.
   void BeginWith(ProgressHead head, double left);
 
   // Report that a trial has started or finished; `share` is its share of the work. Any thread may
@@ -37,7 +42,8 @@ class Progress {
   std::mutex mutex_;
   size_t done_;
   ProgressHead head_;
-  double left_ = 1;
+  double left_ = 1, first_left_ = 1;
+  const Stopwatch watch_;
   bool printed_ = false;
 };
 

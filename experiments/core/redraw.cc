@@ -77,13 +77,14 @@ void UpdateManifest(const fs::path& directory, const std::vector<std::string>& o
 
 RunReport Redraw(const Experiment& experiment, const fs::path& directory) {
   RequireComplete(directory);
-  const StoredSettings stored = ReadSettings(directory / kSettingsFile);
+  StoredSettings stored = ReadSettings(directory / kSettingsFile);
   if (stored.experiment != experiment.name) {
     throw Error::Format("{}: holds results of {}, expected {}",
                         directory.string(),
                         stored.experiment,
                         experiment.name);
   }
+  AddNewOptions(experiment, stored.settings);
   // Results may be archived without their journals; then no run can be using the directory.
   std::optional<DirectoryLock> lock;
   if (Exists(directory / kJournalFolder)) lock.emplace(directory / kJournalFolder);

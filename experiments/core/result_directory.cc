@@ -105,8 +105,9 @@ void CheckDirectory(const Experiment& experiment,
   const StoredSettings ours = {experiment.name, settings};
   const fs::path path = directory / kSettingsFile;
   if (Exists(path)) {
-    const std::string difference =
-        FirstDifference(ReadSettings(path), path.string(), ours, "this run");
+    StoredSettings stored = ReadSettings(path);
+    AddNewOptions(experiment, stored.settings);
+    const std::string difference = FirstDifference(stored, path.string(), ours, "this run");
     if (difference.empty()) return;
     throw Error::Format("{}: holds results of other settings: {}; use another --out",
                         directory.string(),

@@ -1,6 +1,7 @@
 #include "experiments/core/settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -12,6 +13,7 @@
 
 #include "numsim/backend/backend.h"
 #include "numsim/base/error.h"
+#include "numsim/base/nearest_name.h"
 #include "numsim/base/split_list.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/input_file.h"
@@ -126,12 +128,16 @@ const std::string& DefaultOf(const Option& option, std::string_view preset, bool
 }
 
 const Preset& FindPreset(const Experiment& experiment, std::string_view name) {
-  std::string names;
+  std::vector<std::string> names;
   for (const Preset& preset : experiment.presets) {
     if (preset.name == name) return preset;
-    names += (names.empty() ? "" : " or ") + preset.name;
+    names.push_back(preset.name);
   }
-  throw Error::Format("--preset \"{}\": expected {}", name, names);
+  const std::string near = NearestName(name, names);
+  throw Error::Format("--preset \"{}\": expected {}{}",
+                      name,
+                      fmt::join(names, " or "),
+                      near.empty() ? "" : fmt::format("; did you mean {}?", near));
 }
 
 Settings MakeSettings(const Experiment& experiment,
@@ -190,6 +196,13 @@ StoredSettings ReadSettings(const std::filesystem::path& path) {
   } catch (const Json::exception& error) {
     throw Error::Format(
         "{}: expected the settings of a numsim run, found: {}", path.string(), error.what());
+  }
+}
+
+void AddNewOptions(const Experiment& experiment, Settings& settings) {
+  for (const Option& option : experiment.options) {
+    const bool empty = DefaultOf(option, settings.preset, /*device=*/false).empty();
+    if (empty) settings.options.emplace(option.name, "");
   }
 }
 

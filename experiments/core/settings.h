@@ -43,6 +43,10 @@ void WriteSettings(const std::filesystem::path& path, const StoredSettings& stor
 // Reads the settings. Throws Error naming the file when it cannot be read or is no settings file.
 StoredSettings ReadSettings(const std::filesystem::path& path);
 
+// Adds to settings that an older version stored the options that the experiment has gained since,
+// if their default is empty: an empty option has no effect, so the old run did the same.
+void AddNewOptions(const Experiment& experiment, Settings& settings);
+
 // Returns "" when both are equal, otherwise the first difference: `--seeds is "3" in A and "5" in
 // B`, where A and B are `a_place` and `b_place`.
 std::string FirstDifference(const StoredSettings& a,

@@ -4,8 +4,10 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "experiments/core/runner.h"
+#include "experiments/core/verdict.h"
 #include "numsim/base/error.h"
 
 namespace numsim::experiments {
@@ -13,7 +15,7 @@ namespace {
 
 constexpr size_t kWidth = 88;
 constexpr std::array<std::string_view, 4> kVerdicts = {
-    "holds", "does not hold", "holds in part", "not measured"};
+    kHolds, kDoesNotHold, kHoldsInPart, kNotMeasured};
 
 // Returns the number of characters, counted as UTF-8 code points.
 size_t Width(std::string_view text) {
@@ -62,13 +64,18 @@ std::string Wrap(std::string_view head, std::string_view text) {
   return wrapped;
 }
 
-std::string SettingsText(const Settings& settings) {
+std::string SettingsText(const Settings& settings, const std::vector<std::string>& unused) {
   std::string text = fmt::format(
       "--preset {} --seed {} --seeds {}", settings.preset, settings.seed, settings.seeds);
   for (const auto& [name, value] : settings.options) {
+    if (std::find(unused.begin(), unused.end(), name) != unused.end()) continue;
     text += fmt::format(" --{} {}", name, value.empty() ? "\"\"" : value);
   }
   return text;
+}
+
+std::string VerdictText(const Claim& claim) {
+  return claim.basis.empty() ? claim.verdict : fmt::format("{} ({})", claim.verdict, claim.basis);
 }
 
 }  // namespace
@@ -76,7 +83,7 @@ std::string SettingsText(const Settings& settings) {
 std::string SummaryText(const Experiment& experiment, const Settings& settings, const Summary& s) {
   std::string text = Wrap("", fmt::format("{}: {}", experiment.name, experiment.title));
   if (!experiment.reproduces.empty()) text += Wrap("Reproduces: ", experiment.reproduces);
-  text += Wrap("Settings:   ", SettingsText(settings));
+  text += Wrap("Settings:   ", SettingsText(settings, s.unused_options));
   if (experiment.timed) text += Wrap("Times:      ", kTimedNote);
   for (const TableSpec& table : experiment.tables) {
     if (!table.timed) continue;
@@ -88,7 +95,7 @@ std::string SummaryText(const Experiment& experiment, const Settings& settings, 
                  experiment.name,
                  claim.verdict);
     text += "\n" + Wrap("Claim:    ", claim.claim) + Wrap("Measured: ", claim.measured) +
-            Wrap("Verdict:  ", claim.verdict);
+            Wrap("Verdict:  ", VerdictText(claim));
   }
   std::string_view notes = s.notes;
   notes = notes.substr(0, notes.find_last_not_of(" \n") + 1);

@@ -6,17 +6,14 @@
 #include <functional>
 #include <limits>
 
+#include "experiments/core/verdict.h"
 #include "experiments/feature_statistics/feature_statistics.h"
 #include "experiments/shared/distinct.h"
+#include "experiments/shared/training.h"
 #include "numsim/base/elementary.h"
 
 namespace numsim::experiments::feature_statistics {
 namespace {
-
-constexpr const char* kHolds = "holds";
-constexpr const char* kFails = "does not hold";
-constexpr const char* kPartly = "holds in part";
-constexpr const char* kNotMeasured = "not measured";
 
 // A maximum evolves smoothly if at 95 % of the steps it changes by less than this factor.
 constexpr double kSmooth = 2;
@@ -25,11 +22,6 @@ constexpr double kSmooth = 2;
 constexpr double kServes = 0.99;
 // Longest history for which that is judged.
 constexpr double kJudgedHistory = 16;
-
-const char* AllOrSome(size_t yes, size_t all) {
-  if (all == 0) return kNotMeasured;
-  return yes == all ? kHolds : yes == 0 ? kFails : kPartly;
-}
 
 // Selects the rows of smoothness.csv for one kind of forecast.
 struct ForecastRows {
@@ -79,12 +71,18 @@ bool IsSmooth(const Table& smoothness, size_t r) {
   return Factor(smoothness.Number(r, "change_95")) < kSmooth;
 }
 
+Tally TallyOf(const Count& count) {
+  Tally tally;
+  for (size_t i = 0; i < count.all; ++i) tally.Add(AnswerOf(i < count.yes));
+  return tally;
+}
+
 Count CountSmooth(const Table& smoothness, std::string_view steps, std::string_view tensor) {
   const ForecastRows one{steps};
   return CountOf(one.Of(smoothness, tensor), [&](size_t r) { return IsSmooth(smoothness, r); });
 }
 
-Claim SmoothClaim(const Table& smoothness) {
+Claim SmoothClaim(const Settings& settings, const Table& smoothness) {
   Count settled, all;
   std::string lines;
   const ForecastRows one{kAfterWarmup};
@@ -117,7 +115,8 @@ Claim SmoothClaim(const Table& smoothness) {
                   all.yes,
                   all.all,
                   lines),
-      AllOrSome(settled.yes, settled.all)};
+      TallyOf(settled).Verdict(),
+      TrainingScaleText(settings)};
 }
 
 // Returns the longest history of the table that is at most kJudgedHistory.
@@ -130,7 +129,10 @@ double JudgedHistory(const Table& smoothness) {
   return history;
 }
 
-Claim ForecastClaim(const Table& smoothness, Forecast forecast, const char* claim) {
+Claim ForecastClaim(const Settings& settings,
+                    const Table& smoothness,
+                    Forecast forecast,
+                    const char* claim) {
   const ForecastRows kind{kAfterWarmup, forecast, JudgedHistory(smoothness)};
   Count total;
   size_t unclipped = 0;
@@ -172,7 +174,8 @@ Claim ForecastClaim(const Table& smoothness, Forecast forecast, const char* clai
                   unclipped,
                   total.yes,
                   lines),
-      AllOrSome(total.yes, total.all)};
+      TallyOf(total).Verdict(),
+      TrainingScaleText(settings)};
 }
 
 // Returns the rows of depth.csv of mean magnitudes with that layer-scale.
@@ -192,12 +195,30 @@ std::string IntervalText(const Table& table, size_t r, const std::string& column
   return fmt::format(" [{:.3g}, {:.3g}]", low, table.Number(r, column + "_high"));
 }
 
-// Returns true if the interval is above 1, or below 1 if `sign` is -1. With one seed, judges the
-// value itself.
-bool IsBeyondOne(const Table& table, size_t r, const std::string& column, int sign) {
-  double end = table.Number(r, column + (sign > 0 ? "_low" : "_high"));
-  if (std::isnan(end)) end = table.Number(r, column);
-  return sign > 0 ? end > 1 : end < 1;
+using IsBeyond = Answer (*)(const Estimate&, double);
+
+// Returns whether the ratio in a column is beyond 1, for each of the rows, by its interval.
+Tally TallyBeyondOne(const Table& table,
+                     const std::vector<size_t>& rows,
+                     const std::string& column,
+                     IsBeyond is_beyond) {
+  Tally tally;
+  for (const size_t r : rows) {
+    tally.Add(is_beyond({table.Number(r, column),
+                         table.Number(r, column + "_low"),
+                         table.Number(r, column + "_high")},
+                        1));
+  }
+  return tally;
+}
+
+std::string BasisOf(const Settings& settings, const Tally& tally) {
+  std::string text = TrainingScaleText(settings);
+  if (tally.Undecided() == 0) return text;
+  return text + fmt::format("; {}: {}",
+                            tally.UndecidedText(),
+                            settings.seeds < 2 ? "one seed gives no interval; use --seeds 3"
+                                               : "their intervals contain 1; use more --seeds");
 }
 
 // Returns the ratio of the last to the first record of the last block's output, from growth.csv.
@@ -217,7 +238,7 @@ std::string GrowthText(const Table& growth, const Table& depth, size_t r) {
   return text;  // of the last block, whose row comes last
 }
 
-Claim DepthClaim(const Table& depth, const Table& growth) {
+Claim DepthClaim(const Settings& settings, const Table& depth, const Table& growth) {
   const std::vector<size_t> rows = DepthRows(depth, kNoLayerScale);
   std::string lines;
   for (const size_t r : rows) {
@@ -229,21 +250,21 @@ Claim DepthClaim(const Table& depth, const Table& growth) {
                          IntervalText(depth, r, "over_first_block"),
                          GrowthText(growth, depth, r));
   }
-  const Count grows =
-      CountOf(rows, [&](size_t r) { return IsBeyondOne(depth, r, "over_first_block", 1); });
+  const Tally grows = TallyBeyondOne(depth, rows, "over_first_block", IsAbove);
   return {
       "Without layer-scale \"the average feature magnitude becomes large for later blocks\" "
       "(Section 2.3, Figure 2, right).",
       fmt::format("Criterion: at the end the last block's output is larger than the first block's, "
                   "with the 95 % interval of the ratio above 1: {} of {}. Mean magnitude of the "
                   "last block's output at the end:{}",
-                  grows.yes,
-                  grows.all,
+                  grows.Yes(),
+                  grows.Cases(),
                   lines),
-      AllOrSome(grows.yes, grows.all)};
+      grows.Verdict(),
+      BasisOf(settings, grows)};
 }
 
-Claim LayerScaleClaim(const Table& depth, const Table& growth) {
+Claim LayerScaleClaim(const Settings& settings, const Table& depth, const Table& growth) {
   std::vector<size_t> rows = DepthRows(depth, kZeroLayerScale);
   std::erase_if(rows, [&](size_t r) { return std::isnan(depth.Number(r, "over_none")); });
   std::string lines;
@@ -256,16 +277,16 @@ Claim LayerScaleClaim(const Table& depth, const Table& growth) {
                          IntervalText(depth, r, "over_none"),
                          GrowthText(growth, depth, r));
   }
-  const Count smaller =
-      CountOf(rows, [&](size_t r) { return IsBeyondOne(depth, r, "over_none", -1); });
+  const Tally smaller = TallyBeyondOne(depth, rows, "over_none", IsBelow);
   return {"Zero-init layer-scale prevents high feature magnitudes (Section 2.3, Figures 2 and 11).",
           fmt::format("Criterion: at the end the last block's output is smaller than without "
                       "layer-scale, with the 95 % interval of the ratio below 1: {} of {}. Mean "
                       "magnitude of the last block's output at the end:{}",
-                      smaller.yes,
-                      smaller.all,
+                      smaller.Yes(),
+                      smaller.Cases(),
                       lines),
-          AllOrSome(smaller.yes, smaller.all)};
+          smaller.Verdict(),
+          BasisOf(settings, smaller)};
 }
 
 // Returns the training losses at the end of each training, as text.
@@ -320,17 +341,19 @@ Summary Summarise(const Settings& settings, const Tables& tables) {
   const Table& smoothness = tables.at(std::string(kSmoothnessTable));
   const Table& depth = tables.at(std::string(kDepthTable));
   const Table& growth = tables.at(std::string(kGrowthTable));
-  return {{SmoothClaim(smoothness),
-           ForecastClaim(smoothness,
+  return {{SmoothClaim(settings, smoothness),
+           ForecastClaim(settings,
+                         smoothness,
                          Forecast::kMean,
                          "\"Using a moving average for a maximum which is divided directly in the "
                          "matmul is similar to tensor-wise quantization\" (Section 2.3)."),
-           ForecastClaim(smoothness,
+           ForecastClaim(settings,
+                         smoothness,
                          Forecast::kMax,
                          "So is the largest of the previous maxima, which is delayed scaling as "
                          "implemented in practice (not in the paper)."),
-           DepthClaim(depth, growth),
-           LayerScaleClaim(depth, growth)},
+           DepthClaim(settings, depth, growth),
+           LayerScaleClaim(settings, depth, growth)},
           Notes(settings, tables.at(std::string(kFinalTable)))};
 }
 

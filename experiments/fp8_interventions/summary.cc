@@ -6,16 +6,13 @@
 #include <optional>
 #include <utility>
 
+#include "experiments/core/verdict.h"
 #include "experiments/fp8_interventions/fp8_interventions.h"
 #include "experiments/shared/distinct.h"
+#include "experiments/shared/training.h"
 
 namespace numsim::experiments::fp8_interventions {
 namespace {
-
-constexpr const char* kHolds = "holds";
-constexpr const char* kDoesNotHold = "does not hold";
-constexpr const char* kPartly = "holds in part";
-constexpr const char* kNotMeasured = "not measured";
 
 const std::string kNone = Intervention{}.Text();
 const std::string kLayerScale = Intervention{false, false, true}.Text();
@@ -110,10 +107,11 @@ size_t CountFailed(const std::vector<const Row*>& rows) {
 
 // Judges that training fails with an intervention: "holds" if it fails in the paper's fp8, "holds
 // in part" if it only fails in poorer formats.
-Claim FailureClaim(const std::vector<Row>& rows,
+Claim FailureClaim(const Settings& settings,
+                   const std::vector<Row>& rows,
                    const std::string& intervention,
                    const std::string& text) {
-  Claim claim{text, "", kNotMeasured};
+  Claim claim{text, "", std::string(kNotMeasured)};
   const std::vector<const Row*> found = LowRows(rows, intervention);
   if (found.empty()) {
     claim.measured = fmt::format("No format was trained with {}.", intervention);
@@ -136,16 +134,17 @@ Claim FailureClaim(const std::vector<Row>& rows,
                   Find(rows, intervention, kBaseline.Text())->loss,
                   failed > 0 && !papers ? "; the paper's E4M3 with E5M2 is not among them" : "",
                   Lines(found));
-  claim.verdict = papers ? kHolds : failed > 0 ? kPartly : kDoesNotHold;
+  claim.verdict = papers ? kHolds : failed > 0 ? kHoldsInPart : kDoesNotHold;
+  claim.basis = TrainingScaleText(settings);
   return claim;
 }
 
-Claim LayerScaleClaim(const std::vector<Row>& rows) {
+Claim LayerScaleClaim(const Settings& settings, const std::vector<Row>& rows) {
   Claim claim{
       "Zero-init layer-scale \"trains without diverging\" where everything else diverges (Section "
       "2.3, Figure 2, left).",
       "",
-      kNotMeasured};
+      std::string(kNotMeasured)};
   const std::vector<const Row*> found = LowRows(rows, kLayerScale);
   if (found.empty() || !Learns(rows, kLayerScale) || !Learns(rows, kNone)) {
     claim.measured = found.empty() ? "Layer-scale was not trained in any of these formats."
@@ -169,7 +168,10 @@ Claim LayerScaleClaim(const std::vector<Row>& rows) {
       lost,
       Lines(found));
   const bool saves = lost < endangered.size();
-  claim.verdict = failed == 0 ? (saves ? kHolds : kPartly) : saves ? kPartly : kDoesNotHold;
+  claim.verdict = failed == 0 && saves   ? kHolds
+                  : failed == 0 || saves ? kHoldsInPart
+                                         : kDoesNotHold;
+  claim.basis = TrainingScaleText(settings);
   return claim;
 }
 
@@ -201,23 +203,23 @@ std::optional<Magnitudes> MagnitudesOf(const Table& features,
   return Magnitudes{sums.first / firsts, sums.last / lasts};
 }
 
-Claim FeatureClaim(const Table& features) {
+Claim FeatureClaim(const Settings& settings, const Table& features) {
   constexpr double kLarge = 2;
   Claim claim{
       "Layer-scale keeps the magnitude E|x_k| of features small; \"without the "
       "intervention, the average feature magnitude becomes large for later blocks\" (Figure "
       "2, right).",
       "",
-      kNotMeasured};
-  bool measured = false, all = true, some = false;
+      std::string(kNotMeasured)};
+  Tally tally;
   for (const std::string& tower : Distinct(features, "tower")) {
     const auto without = MagnitudesOf(features, kNone, tower);
     const auto with = MagnitudesOf(features, kLayerScale, tower);
     if (!without || !with) continue;
     const bool large = without->last >= kLarge * with->last && without->last > without->first;
-    measured = true;
-    all = all && large;
-    some = some || large;
+    const bool known =
+        std::isfinite(without->first) && std::isfinite(without->last) && std::isfinite(with->last);
+    tally.Add(known ? AnswerOf(large) : Answer::kUndecided);
     claim.measured += fmt::format(
         "\n  {}: {:.3g} after the first block, {:.3g} after the last; with layer-scale {:.3g} and "
         "{:.3g}",
@@ -227,7 +229,7 @@ Claim FeatureClaim(const Table& features) {
         with->first,
         with->last);
   }
-  if (!measured) {
+  if (tally.Cases() == 0) {
     claim.measured = "Layer-scale is not among the interventions.";
     return claim;
   }
@@ -236,24 +238,25 @@ Claim FeatureClaim(const Table& features) {
       "after the last block it is at least {:g} times that with layer-scale.{}",
       kLarge,
       claim.measured);
-  claim.verdict = all ? kHolds : some ? kPartly : kDoesNotHold;
+  claim.verdict = tally.Verdict();
+  claim.basis = TrainingScaleText(settings);
   return claim;
 }
 
 // Judges how much of the gap of fp8 with layer-scale to bf16 is also the gap of bf16 with
 // layer-scale.
-Claim RemainderClaim(const std::vector<Row>& rows) {
+Claim RemainderClaim(const Settings& settings, const std::vector<Row>& rows) {
   Claim claim{
       "The difference that remains between fp8 with layer-scale and bf16 \"is primarily "
       "because of layerscale\" (Section 2.3).",
       "",
-      kNotMeasured};
+      std::string(kNotMeasured)};
   const Row* const own = Find(rows, kLayerScale, kBaseline.Text());
   if (own == nullptr || !Learns(rows, kLayerScale) || !Learns(rows, kNone)) {
     claim.measured = "bf16 does not learn, or was not trained, both with and without layer-scale.";
     return claim;
   }
-  size_t compared = 0, primarily = 0;
+  Tally primarily;
   std::string lines;
   for (const Row* row : LowRows(rows, kLayerScale)) {
     if (row->Failed()) continue;
@@ -262,18 +265,20 @@ Claim RemainderClaim(const std::vector<Row>& rows) {
                          Gap(row->gap_none, row->gap_none_low, row->gap_none_high),
                          Gap(row->gap, row->gap_low, row->gap_high));
     if (!(row->gap_none_low > 0)) continue;
-    ++compared;
-    primarily += own->gap_none > row->gap_none / 2 ? 1 : 0;
+    primarily.Add(
+        IsAbove({own->gap_none, own->gap_none_low, own->gap_none_high}, row->gap_none / 2));
   }
   claim.measured = fmt::format(
       "Layer-scale alone changes the loss of bf16 by {}. In {} of {} formats whose interval is "
-      "above 0, that is more than half of the gap.{}",
+      "above 0, its interval is above half of the gap.{}",
       Gap(own->gap_none, own->gap_none_low, own->gap_none_high),
-      primarily,
-      compared,
+      primarily.Yes(),
+      primarily.Cases(),
       lines);
-  if (compared == 0) return claim;
-  claim.verdict = primarily == compared ? kHolds : primarily > 0 ? kPartly : kDoesNotHold;
+  claim.verdict = primarily.Verdict();
+  claim.basis = TrainingScaleText(settings);
+  if (primarily.Undecided() > 0) claim.basis += "; " + primarily.UndecidedText();
+  if (settings.seeds < 2) claim.basis += "; one seed gives no interval, use --seeds 3";
   return claim;
 }
 
@@ -346,7 +351,7 @@ std::string Notes(const Settings& settings, const std::vector<Row>& rows) {
 // Limits a verdict to "holds in part", because a planted activation causes failure and features.
 Claim UnderStress(Claim claim) {
   if (claim.verdict != kHolds) return claim;
-  claim.verdict = kPartly;
+  claim.verdict = kHoldsInPart;
   claim.measured +=
       "\nOnly in part, because a massive activation is planted (--plant-point \"\" disables it). "
       "Where it is planted before layer-scale, as by default, layer-scale by its nature can scale "
@@ -360,22 +365,25 @@ Summary Summarise(const Settings& settings, const Tables& tables) {
   const std::vector<Row> rows = RowsOf(tables.at(std::string(kOutcomesTable)));
   Summary summary;
   summary.claims = {
-      FailureClaim(rows,
+      FailureClaim(settings,
+                   rows,
                    kNone,
                    "fp8 with tensor-wise quantisation \"and no further modifications\" "
                    "\"slowly diverges\" (Section 2.3, Figure 2, left)."),
-      FailureClaim(rows,
+      FailureClaim(settings,
+                   rows,
                    Intervention{true, false, false}.Text(),
                    "Adding gradient clipping \"also diverges\" (Section 2.3, Figure 2, left)."),
-      FailureClaim(rows,
+      FailureClaim(settings,
+                   rows,
                    Intervention{false, true, false}.Text(),
                    "Adding KQ layernorm \"also diverges\" (Section 2.3, Figure 2, left)."),
-      LayerScaleClaim(rows),
-      FeatureClaim(tables.at(std::string(kFeaturesTable)))};
+      LayerScaleClaim(settings, rows),
+      FeatureClaim(settings, tables.at(std::string(kFeaturesTable)))};
   if (!settings.Get("plant-point").empty()) {
     for (Claim& claim : summary.claims) claim = UnderStress(std::move(claim));
   }
-  summary.claims.push_back(RemainderClaim(rows));
+  summary.claims.push_back(RemainderClaim(settings, rows));
   summary.notes = Notes(settings, rows);
   return summary;
 }

@@ -358,9 +358,10 @@ Experiment LinearError() {
   Experiment experiment;
   experiment.name = "linear-error";
   experiment.title = "error of a linear layer's three GEMMs, by kind, format and operands";
-  experiment.reproduces = "SwitchBack (Wortsman et al. 2023), Appendix D: Eq. 12, D.2 and D.3";
+  experiment.reproduces = "Appendix D of [SwitchBack]: Eq. 12, D.2 and D.3";
   experiment.description = std::string(kDescription);
   experiment.options = Options();
+  experiment.presets = {{"quick", 1, 6}, {"paper", 1}};
   experiment.tables = {ErrorsSpec(), GrowthSpec(), CrossingsSpec(), ProductsSpec()};
   experiment.trials = Trials;
   experiment.run = Measure;

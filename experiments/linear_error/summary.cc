@@ -6,8 +6,10 @@
 #include <cmath>
 #include <functional>
 
+#include "experiments/core/verdict.h"
 #include "experiments/linear_error/linear_error.h"
 #include "experiments/shared/distinct.h"
+#include "experiments/shared/special_values.h"
 #include "numsim/base/elementary.h"
 
 namespace numsim::experiments::linear_error {
@@ -62,9 +64,35 @@ bool SweepsInner(const Table& growth, size_t r) {
   return weight_gradient == (growth.Text(r, "sweep") == kTokenSweep);
 }
 
+Estimate SlopeOf(const Table& growth, size_t r, const std::string& column) {
+  return {growth.Number(r, column),
+          growth.Number(r, column + "_low"),
+          growth.Number(r, column + "_high")};
+}
+
+// Returns whether the slope in a row of growth.csv is above `limit`; undecided if it is from fewer
+// than three lengths.
+Answer SlopeAnswer(const Results& in, size_t r, const std::string& column, double limit) {
+  const Curve* curve = FindCurve(in.curves,
+                                 in.growth.Text(r, "operands"),
+                                 in.growth.Text(r, "kind"),
+                                 in.growth.Text(r, "format"),
+                                 ProductNamed(in.growth.Text(r, "product")),
+                                 in.growth.Text(r, "sweep"));
+  if (ValuesOf(in.errors, *curve, "relative_error").x.size() < 3) return Answer::kUndecided;
+  return IsAbove(SlopeOf(in.growth, r, column), limit);
+}
+
+std::string SlopeBasis(const Tally& tally) {
+  if (tally.Undecided() == 0) return "";
+  return tally.UndecidedText() +
+         ": fewer than three lengths, or an interval that contains the criterion; use more "
+         "lengths or --seeds";
+}
+
 Claim NoiseClaim(const Results& in) {
   std::string list;
-  bool all = true, any = false;
+  Tally tally;
   for (const size_t r : RowsWhere(in.growth, {{"operands", "normal"}, {"kind", kAllQuantized}})) {
     if (!SweepsInner(in.growth, r) || std::isnan(in.growth.Number(r, "noise_growth"))) continue;
     Append(list,
@@ -72,9 +100,7 @@ Claim NoiseClaim(const Results& in) {
                        Symbol(ProductNamed(in.growth.Text(r, "product"))),
                        in.growth.Text(r, "format"),
                        SlopeText(in.growth, r, "noise_growth")));
-    const bool grows = in.growth.Number(r, "noise_growth_low") > kVarianceGrowth;
-    all &= grows;
-    any |= grows;
+    tally.Add(SlopeAnswer(in, r, "noise_growth", kVarianceGrowth));
   }
   return {
       "The variance due to quantisation increases with the inner dimension k, linearly for a "
@@ -88,17 +114,15 @@ Claim NoiseClaim(const Results& in) {
                         kAllQuantized,
                         list,
                         kVarianceGrowth),
-      list.empty() ? "not measured"
-      : all        ? "holds"
-      : any        ? "holds in part"
-                   : "does not hold"};
+      tally.Verdict(),
+      SlopeBasis(tally)};
 }
 
 // Growth of dW's relative error and of its signal with b under llm-int8: a text about each case,
-// the number of cases and of those in which the relative error grows.
+// and whether the relative error grows in it.
 struct GrowthCases {
   std::string list;
-  size_t grow = 0, count = 0;
+  Tally grow;
 };
 GrowthCases WeightGradientGrowth(const Results& in, bool normal) {
   GrowthCases cases;
@@ -122,8 +146,7 @@ GrowthCases WeightGradientGrowth(const Results& in, bool normal) {
                        100 * values.mean.front(),
                        100 * values.mean.back(),
                        in.growth.Number(r, "signal_growth")));
-    ++cases.count;
-    cases.grow += slope >= kRelativeGrowth ? 1 : 0;
+    cases.grow.Add(SlopeAnswer(in, r, "relative_growth", kRelativeGrowth));
   }
   return cases;
 }
@@ -131,25 +154,24 @@ GrowthCases WeightGradientGrowth(const Results& in, bool normal) {
 // Judges D.2, for the normal operands that Appendix D assumes or for all others.
 Claim DrownClaim(const Results& in, bool normal) {
   const GrowthCases cases = WeightGradientGrowth(in, normal);
-  return {normal ? "For large k the noise drowns out useful signal (D.2): with operands as in D.1, "
-                   "independent and of mean zero, here normal."
-                 : "For large k the noise drowns out useful signal (D.2): with other operands.",
-          cases.count == 0
-              ? "llm-int8 was not measured on such operands at three or more token counts."
-              : fmt::format("Log-log slope of dW's relative error against b, {}, with its 95 % "
-                            "interval, the error at the fewest and the most tokens, and the slope "
-                            "of the signal's variance: {}. A noise variance that grows like b "
-                            "against a fixed signal has slope 0.5; criterion: {} or more, true in "
-                            "{} of {} cases.",
-                            kAllQuantized,
-                            cases.list,
-                            kRelativeGrowth,
-                            cases.grow,
-                            cases.count),
-          cases.count == 0            ? "not measured"
-          : cases.grow == cases.count ? "holds"
-          : cases.grow == 0           ? "does not hold"
-                                      : "holds in part"};
+  return {
+      normal ? "For large k the noise drowns out useful signal (D.2): with operands as in D.1, "
+               "independent and of mean zero, here normal."
+             : "For large k the noise drowns out useful signal (D.2): with other operands.",
+      cases.list.empty()
+          ? "llm-int8 was not measured on such operands at three or more token counts."
+          : fmt::format("Log-log slope of dW's relative error against b, {}, with its 95 % "
+                        "interval, the error at the fewest and the most tokens, and the slope "
+                        "of the signal's variance: {}. A noise variance that grows like b "
+                        "against a fixed signal has slope 0.5; criterion: an interval above {}, "
+                        "true in {} of {} cases.",
+                        kAllQuantized,
+                        cases.list,
+                        kRelativeGrowth,
+                        cases.grow.Yes(),
+                        cases.grow.Cases()),
+      cases.grow.Verdict(),
+      SlopeBasis(cases.grow)};
 }
 
 // Returns the index of the length `x`, or the last index if that length was not measured.
@@ -182,7 +204,7 @@ std::string RatioText(const SweptValues& noisy, size_t i, const SweptValues& qui
 
 Claim RatioClaim(const Results& in) {
   std::string list;
-  bool enough = true;
+  Tally tally;
   for (const std::string& format : Distinct(in.errors, "format")) {
     const Curve* dw = FindCurve(
         in.curves, "normal", kAllQuantized, format, LinearGemm::kWeightGradient, kTokenSweep);
@@ -197,7 +219,7 @@ Claim RatioClaim(const Results& in) {
     if (noisy.x.empty() || quiet.x.empty()) continue;
     const size_t b = IndexOf(noisy, 65536);
     for (const size_t n : QuietLengths(quiet)) {
-      const double expected = noisy.x[b] / quiet.x[n], ratio = noisy.mean[b] / quiet.mean[n];
+      const double expected = noisy.x[b] / quiet.x[n];
       Append(list,
              fmt::format("{} dW at {:.0f} against Y at {:.0f}: lengths {:.1f}, variance {}, "
                          "relative error {}",
@@ -207,7 +229,10 @@ Claim RatioClaim(const Results& in) {
                          expected,
                          RatioText(noisy, b, quiet, n),
                          RatioText(noisy_error, b, quiet_error, n)));
-      enough &= ratio > expected / 2;
+      tally.Add(IsAbove({noisy.mean[b] / quiet.mean[n],
+                         noisy.low[b] / quiet.high[n],
+                         noisy.high[b] / quiet.low[n]},
+                        expected / 2));
     }
   }
   return {
@@ -219,16 +244,17 @@ Claim RatioClaim(const Results& in) {
                                  "the ratio of lengths.",
                                  kAllQuantized,
                                  list),
-      list.empty() ? "not measured"
-      : enough     ? "holds"
-                   : "does not hold"};
+      tally.Verdict(),
+      tally.UndecidedText()};
 }
 
 // Relative errors of the three GEMMs, each at its longest inner dimension.
 struct Case {
   std::string operands, format;
-  double error[3] = {};
+  double error[3] = {kNaN, kNaN, kNaN};
   double Of(LinearGemm p) const { return error[static_cast<int>(p)]; }
+  // Returns true if all three errors are known.
+  bool IsKnown() const { return !std::isnan(error[0] + error[1] + error[2]); }
   double Others() const {
     return std::max(Of(LinearGemm::kForward), Of(LinearGemm::kInputGradient));
   }
@@ -250,7 +276,7 @@ std::vector<Case> CasesOf(const Results& in, std::string_view kind) {
     auto found = std::find_if(cases.begin(), cases.end(), [&](const Case& c) {
       return c.operands == operands && c.format == format;
     });
-    if (found == cases.end()) found = cases.insert(cases.end(), {operands, format, {}});
+    if (found == cases.end()) found = cases.insert(cases.end(), Case{operands, format});
     const LinearGemm product = ProductNamed(in.products.Text(r, "product"));
     found->error[static_cast<int>(product)] = in.products.Number(r, "relative_error");
   }
@@ -261,12 +287,12 @@ Claim CauseClaim(const Results& in) {
   const double level = Thresholds(in.settings).front();
   const std::vector<Case> cases = CasesOf(in, kAllQuantized);
   std::string list, alone;
-  size_t count = 0;
+  Tally tally;
   for (const Case& c : cases) {
     Append(list, c.Text());
-    if (!(c.Of(LinearGemm::kWeightGradient) > level) || c.Others() > level) continue;
-    Append(alone, c.operands + " " + c.format);
-    ++count;
+    const bool only = c.Of(LinearGemm::kWeightGradient) > level && !(c.Others() > level);
+    tally.Add(c.IsKnown() ? AnswerOf(only) : Answer::kUndecided);
+    if (c.IsKnown() && only) Append(alone, c.operands + " " + c.format);
   }
   return {"LLM.int8() fails because the weight gradient is the noisy matmul (D.3).",
           list.empty()
@@ -278,21 +304,18 @@ Claim CauseClaim(const Results& in) {
                             list,
                             100 * level,
                             alone.empty() ? "none" : alone),
-          list.empty()            ? "not measured"
-          : count == 0            ? "does not hold"
-          : count == cases.size() ? "holds"
-                                  : "holds in part"};
+          tally.Verdict(),
+          tally.UndecidedText()};
 }
 
 Claim RemedyClaim(const Results& in) {
   const double level = Thresholds(in.settings).front();
   std::string list;
-  bool all = true, any = false;
+  Tally tally;
   for (const Case& c : CasesOf(in, kRemedy)) {
     Append(list, c.Text());
     const bool good = c.Of(LinearGemm::kWeightGradient) <= level && c.Others() <= level;
-    all &= good;
-    any |= good;
+    tally.Add(c.IsKnown() ? AnswerOf(good) : Answer::kUndecided);
   }
   return {
       "SwitchBack may reach high accuracy, as it avoids quantising the matmul whose k is very "
@@ -304,10 +327,8 @@ Claim RemedyClaim(const Results& in) {
                         kRemedy,
                         list,
                         100 * level),
-      list.empty() ? "not measured"
-      : all        ? "holds"
-      : any        ? "holds in part"
-                   : "does not hold"};
+      tally.Verdict(),
+      tally.UndecidedText()};
 }
 
 std::string CrossingText(const Results& in, const Case& c, double level) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experiments/core/verdict.h"
 #include "experiments/linear_speed/linear_speed.h"
 
 namespace numsim::experiments::linear_speed {
@@ -57,7 +58,7 @@ Claim SpeedupGoal(const Table& layers, const Goal& goal) {
   const AtGoal found = Find(layers, goal);
   if (std::isnan(found.speedup)) {
     claim.measured = "Not timed at that size together with standard.";
-    claim.verdict = "not measured";
+    claim.verdict = kNotMeasured;
     return claim;
   }
   const double ratio = found.speedup / goal.speedup;
@@ -71,7 +72,7 @@ Claim SpeedupGoal(const Table& layers, const Goal& goal) {
       100 * std::abs(ratio - 1),
       ratio >= 1 ? "above" : "below",
       found.speedup / found.product_share);
-  claim.verdict = ratio >= 1 ? "holds" : "does not hold";
+  claim.verdict = ratio >= 1 ? kHolds : kDoesNotHold;
   return claim;
 }
 
@@ -83,20 +84,16 @@ Claim ShareGoal(const Table& layers) {
       100 * kQuantizeShare,
       kGoalDim,
       kGoalTokens);
-  size_t measured = 0, holding = 0;
+  Tally tally;
   for (const Goal& goal : kGoals) {
     const double share = Find(layers, goal).quantize_share;
     if (std::isnan(share)) continue;
-    ++measured;
-    holding += share <= kQuantizeShare;
+    tally.Add(AnswerOf(share <= kQuantizeShare));
     claim.measured += fmt::format(
-        "{}{} {}: {:.1f} %", measured == 1 ? "" : "; ", goal.kind, goal.format, 100 * share);
+        "{}{} {}: {:.1f} %", tally.Cases() == 1 ? "" : "; ", goal.kind, goal.format, 100 * share);
   }
-  claim.measured += measured == 0 ? "Not timed at that size." : ".";
-  claim.verdict = measured == 0         ? "not measured"
-                  : holding == measured ? "holds"
-                  : holding > 0         ? "holds in part"
-                                        : "does not hold";
+  claim.measured += tally.Cases() == 0 ? "Not timed at that size." : ".";
+  claim.verdict = tally.Verdict();
   return claim;
 }
 

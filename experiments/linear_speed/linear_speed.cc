@@ -327,10 +327,10 @@ Experiment LinearSpeed() {
   experiment.name = "linear-speed";
   experiment.title = "time of each operation of a linear layer, by kind and size";
   experiment.reproduces =
-      "SwitchBack (Wortsman et al. 2023), Appendix B: Figures 6, 7, 8 and 10, on a processor "
-      "or a GPU";
+      "Appendix B of [SwitchBack]: Figures 6, 7, 8 and 10, on a processor or a GPU";
   experiment.description = std::string(kDescription);
   experiment.options = Options();
+  experiment.presets = {{"quick", 1, 50}, {"paper", 1}};
   experiment.tables = {
       {.name = std::string(kOperationsTable), .columns = OperationColumns()},
       {.name = std::string(kLayersTable), .derived = true, .columns = LayerTableColumns()},

@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 
+#include "experiments/core/verdict.h"
 #include "experiments/linear_speed/linear_speed.h"
 #include "experiments/shared/special_values.h"
 
@@ -16,8 +17,14 @@ namespace {
 constexpr double kPaperDim = 1024;  // the smallest of Figures 6 and 7
 
 std::string Verdict(size_t measured, size_t holding) {
-  if (measured == 0) return "not measured";
-  return holding == measured ? "holds" : holding > 0 ? "holds in part" : "does not hold";
+  Tally tally;
+  for (size_t i = 0; i < measured; ++i) tally.Add(AnswerOf(i < holding));
+  return tally.Verdict();
+}
+
+// Returns whether a time or a share of times is at most `limit`; undecided if it was not timed.
+Answer IsTimedAtMost(double value, double limit) {
+  return std::isfinite(value) ? AnswerOf(value <= limit) : Answer::kUndecided;
 }
 
 // The tables, and the layer that all claims are about.
@@ -103,8 +110,11 @@ Claim OperationsClaim(const View& view) {
       view.StandardName(),
       input,
       quantize);
-  const bool fast = forward <= 0.65 && input <= 0.65;
-  claim.verdict = Verdict(2, (fast ? 1u : 0u) + (quantize <= 0.2 ? 1u : 0u));
+  Tally tally;
+  tally.Add(IsTimedAtMost(std::isnan(forward + input) ? kNaN : std::max(forward, input), 0.65));
+  tally.Add(IsTimedAtMost(operations > 0 ? quantize : kNaN, 0.2));
+  claim.verdict = tally.Verdict();
+  claim.basis = tally.UndecidedText();
   return claim;
 }
 
@@ -119,6 +129,7 @@ Claim SavedClaim(const View& view) {
     const Curve curve = CurveOf(view.layers, view.subject, tokens, "saved_percent");
     for (size_t i = 0; view.Compared() && i < curve.dim.size(); ++i) {
       if (curve.dim[i] < kPaperDim) continue;
+      if (std::isnan(curve.value[i])) continue;
       ++measured;
       saving += curve.value[i] >= 5;
     }

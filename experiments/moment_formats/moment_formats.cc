@@ -277,7 +277,7 @@ Experiment MomentFormats() {
   experiment.reproduces = "Figure 5, Tables 1 and 4 of [Fishman]";
   experiment.description = kDescription;
   experiment.options = Options();
-  experiment.presets = {{"quick", 3}, {"small", 3}, {"paper", 3}, {"demo", 3, 60}};
+  experiment.presets = {{"quick", 3, 65}, {"small", 3, 480}, {"paper", 3}, {"demo", 3, 60}};
   experiment.tables = TableSpecs();
   experiment.trials = Trials;
   experiment.run = Measure;

@@ -5,21 +5,20 @@
 #include <cmath>
 #include <optional>
 
+#include "experiments/core/verdict.h"
 #include "experiments/moment_formats/moment_formats.h"
+#include "experiments/shared/training.h"
 
 namespace numsim::experiments::moment_formats {
 namespace {
 
-constexpr const char* kHolds = "holds";
-constexpr const char* kFailsVerdict = "does not hold";
-constexpr const char* kPartly = "holds in part";
-constexpr const char* kNotMeasured = "not measured";
-
-// A row of pairs.csv.
+// A row of pairs.csv; `matches` and `fails` say whether the pair does, by the interval of its gap.
 struct Row {
   MomentPair pair;
   std::string verdict, text;
-  double share;
+  Answer matches = Answer::kUndecided, fails = Answer::kUndecided;
+
+  bool Undecided() const { return matches == Answer::kUndecided && fails == Answer::kUndecided; }
 };
 
 std::string RowText(const Table& pairs, size_t r) {
@@ -46,13 +45,39 @@ std::string RowText(const Table& pairs, size_t r) {
       100 * number("v_flushed"));
 }
 
-std::vector<Row> RowsOf(const Table& pairs) {
+// Returns the mean over seeds of the loss that fp32 gained since the start.
+double Gained(const Table& final_table) {
+  SeedValues gained;
+  for (size_t r = 0; r < final_table.rows.size(); ++r) {
+    const MomentPair pair{final_table.Text(r, "m"), final_table.Text(r, "v")};
+    if (pair != kBaseline) continue;
+    gained[final_table.Text(r, "seed")] =
+        final_table.Number(r, "start_loss") - final_table.Number(r, "valid_loss");
+  }
+  return OverSeeds(gained).value;
+}
+
+// A pair with a training that diverged fails. Other gaps are judged by their interval.
+void Judge(const Table& pairs, size_t r, double gained, Row& row) {
+  if (row.verdict == kNoVerdict) return;
+  if (pairs.Number(r, "diverged") > 0) {
+    row.matches = Answer::kNo;
+    row.fails = Answer::kYes;
+    return;
+  }
+  const Estimate share{pairs.Number(r, "gap_share"),
+                       pairs.Number(r, "gap_low") / gained,
+                       pairs.Number(r, "gap_high") / gained};
+  row.matches = IsAtMost(share, kMatches, kFails);
+  row.fails = IsAtLeast(share, kFails, kMatches);
+}
+
+std::vector<Row> RowsOf(const Table& pairs, double gained) {
   std::vector<Row> rows;
   for (size_t r = 0; r < pairs.rows.size(); ++r) {
-    rows.push_back({{pairs.Text(r, "m"), pairs.Text(r, "v")},
-                    pairs.Text(r, "verdict"),
-                    RowText(pairs, r),
-                    pairs.Number(r, "gap_share")});
+    Row row{{pairs.Text(r, "m"), pairs.Text(r, "v")}, pairs.Text(r, "verdict"), RowText(pairs, r)};
+    Judge(pairs, r, gained, row);
+    rows.push_back(std::move(row));
   }
   return rows;
 }
@@ -73,7 +98,10 @@ bool IsPapers(const MomentPair& pair) { return IsPapers(pair.m) && IsPapers(pair
 
 std::string Lines(const std::vector<const Row*>& rows) {
   std::string text;
-  for (const Row* row : rows) text += "\n  " + row->text + ": " + row->verdict;
+  for (const Row* row : rows) {
+    text += "\n  " + row->text + ": " + row->verdict;
+    if (row->verdict != kNoVerdict && row->Undecided()) text += ", undecided";
+  }
   return text;
 }
 
@@ -93,56 +121,73 @@ std::vector<const Row*> SelectJudged(const std::vector<Row>& rows, const Which& 
   return found;
 }
 
-size_t CountOf(const std::vector<const Row*>& rows, const std::string& verdict) {
-  return static_cast<size_t>(std::count_if(
-      rows.begin(), rows.end(), [&](const Row* row) { return row->verdict == verdict; }));
+Tally TallyOf(const std::vector<const Row*>& rows, Answer Row::*answer) {
+  Tally tally;
+  for (const Row* row : rows) tally.Add(row->*answer);
+  return tally;
 }
 
-const char* AllOrSome(size_t yes, size_t all) {
-  if (all == 0) return kNotMeasured;
-  return yes == all ? kHolds : yes == 0 ? kFailsVerdict : kPartly;
+// Returns on what the verdict of a claim about trainings rests.
+std::string BasisOf(const Settings& settings, const Tally& tally) {
+  std::string text = TrainingScaleText(settings);
+  if (tally.Undecided() > 0) {
+    text += fmt::format("; {}: {}",
+                        tally.UndecidedText(),
+                        settings.seeds < 2 ? "one seed gives no interval; use --seeds 3"
+                                           : "intervals that exclude neither matching nor failing; "
+                                             "use more --seeds");
+  }
+  return text;
 }
 
-Claim SecondMomentClaim(const std::vector<Row>& rows) {
+Claim SecondMomentClaim(const Settings& settings, const std::vector<Row>& rows) {
   const auto found =
       SelectJudged(rows, [](const MomentPair& p) { return IsE4m3(p.v) && IsPapers(p); });
-  const size_t failed = CountOf(found, "fails");
+  const Tally failed = TallyOf(found, &Row::fails);
   return {
       "The second moment \"is able to converge only with E5M2 format\": v in E4M3 with one scale "
       "per tensor fails (Section 5.2, Figure 5).",
-      fmt::format("{} of {} pairs with v in E4M3 fail.{}", failed, found.size(), Lines(found)),
-      AllOrSome(failed, found.size())};
+      fmt::format(
+          "{} of {} pairs with v in E4M3 fail.{}", failed.Yes(), found.size(), Lines(found)),
+      failed.Verdict(),
+      BasisOf(settings, failed)};
 }
 
 bool IsPapersPair(const MomentPair& p) { return IsE4m3(p.m) && IsE5m2(p.v) && IsPapers(p); }
 
-Claim PapersPairClaim(const std::vector<Row>& rows) {
+Claim PapersPairClaim(const Settings& settings, const std::vector<Row>& rows) {
   const auto found = SelectJudged(rows, IsPapersPair);
-  const size_t matched = CountOf(found, "matches");
-  return {"m in E4M3 with v in E5M2 converges to the baseline (Figure 5).",
-          fmt::format("{} of {} such pairs match fp32.{}", matched, found.size(), Lines(found)),
-          AllOrSome(matched, found.size())};
+  const Tally matched = TallyOf(found, &Row::matches);
+  return {
+      "m in E4M3 with v in E5M2 converges to the baseline (Figure 5).",
+      fmt::format("{} of {} such pairs match fp32.{}", matched.Yes(), found.size(), Lines(found)),
+      matched.Verdict(),
+      BasisOf(settings, matched)};
 }
 
-Claim OnlyPairClaim(const std::vector<Row>& rows) {
-  const auto papers = SelectJudged(rows, IsPapersPair);
+Claim OnlyPairClaim(const Settings& settings, const std::vector<Row>& rows) {
+  const Tally papers = TallyOf(SelectJudged(rows, IsPapersPair), &Row::matches);
   const auto found = SelectJudged(rows, [](const MomentPair& p) {
     return IsFp8(p.m) && IsFp8(p.v) && IsPapers(p) && !IsPapersPair(p);
   });
-  const size_t matched = CountOf(papers, "matches");
-  const size_t behind = found.size() - CountOf(found, "matches");
+  Tally behind;
+  for (const Row* row : found) behind.Add(Opposite(row->matches));
+  const bool papers_fails = papers.Verdict() == kDoesNotHold;
   Claim claim;
   claim.claim =
       "m E4M3 with v E5M2 is \"the only combination that is able to converge to baseline\" of the "
       "FP8 formats (Figure 5).";
   claim.measured = fmt::format("{} of {} other FP8 pairs do not match fp32{}.{}",
-                               behind,
+                               behind.Yes(),
                                found.size(),
-                               matched > 0 || papers.empty() ? "" : ", nor does the paper's pair",
+                               papers_fails ? ", nor does the paper's pair" : "",
                                Lines(found));
-  claim.verdict = papers.empty() ? kNotMeasured
-                  : matched == 0 ? kFailsVerdict
-                                 : AllOrSome(behind, found.size());
+  if (papers.Yes() > 0) {
+    claim.verdict = behind.Verdict();
+  } else {
+    claim.verdict = papers.Verdict();  // not the only pair if it is none, and unknown otherwise
+  }
+  claim.basis = BasisOf(settings, papers.Yes() > 0 ? behind : papers);
   return claim;
 }
 
@@ -181,7 +226,7 @@ Claim MemoryClaim(const Table& memory) {
       "devices.{}",
       kPapersDevices,
       text);
-  claim.verdict = papers_devices ? kHolds : others ? kPartly : kFailsVerdict;
+  claim.verdict = papers_devices ? kHolds : others ? kHoldsInPart : kDoesNotHold;
   return claim;
 }
 
@@ -220,20 +265,24 @@ std::string Notes(const Settings& settings, const Tables& tables, const std::vec
               "v leaves only epsilon. The authors' code computes them from the fresh moments "
               "(--update-from fresh).";
   }
-  return text + fmt::format(
-                    "\nmatches: gap at most {:g} % of what fp32 gained; fails: above {:g} %, or "
-                    "diverged.",
-                    100 * kMatches,
-                    100 * kFails);
+  return text +
+         fmt::format(
+             "\nmatches: gap at most {:g} % of what fp32 gained; fails: above {:g} %, or "
+             "diverged. A verdict counts a pair that matches only if the interval of its gap "
+             "excludes failing, and one that fails only if it excludes matching; other pairs "
+             "are undecided.",
+             100 * kMatches,
+             100 * kFails);
 }
 
 }  // namespace
 
 Summary Summarise(const Settings& settings, const Tables& tables) {
-  const std::vector<Row> rows = RowsOf(tables.at(std::string(kPairsTable)));
-  return {{SecondMomentClaim(rows),
-           PapersPairClaim(rows),
-           OnlyPairClaim(rows),
+  const std::vector<Row> rows =
+      RowsOf(tables.at(std::string(kPairsTable)), Gained(tables.at(std::string(kFinalTable))));
+  return {{SecondMomentClaim(settings, rows),
+           PapersPairClaim(settings, rows),
+           OnlyPairClaim(settings, rows),
            MemoryClaim(tables.at(std::string(kMemoryTable)))},
           Notes(settings, tables, rows)};
 }

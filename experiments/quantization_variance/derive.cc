@@ -161,6 +161,11 @@ std::vector<Curve> Curves(const Table& table) {
   return curves;
 }
 
+Estimate SigmaSlope(const Table& variance, const Curve& curve) {
+  // With errors this small the interval is that of the scatter about the line.
+  return FitSlope(variance, curve, "sigma_q2", [](size_t) { return 0.0; }).slope;
+}
+
 void Derive(const Settings& settings, Tables& tables) {
   const Table& variance = tables.at(std::string(kVarianceTable));
   Table& slopes = tables.at(std::string(kSlopesTable));

@@ -1,9 +1,12 @@
 // The figures of `quantization-variance`.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "experiments/quantization_variance/quantization_variance.h"
+#include "experiments/shared/distinct.h"
 
 namespace numsim::experiments::quantization_variance {
 namespace {
@@ -61,11 +64,64 @@ Series PredictionSeries(const Settings& settings, const Table& table, const Curv
   return series;
 }
 
+// The granularities of the settings that have the same errors, the first of them in front.
+using EqualGranularities = std::vector<std::string>;
+
+// Returns true if the curves of two granularities have the same errors in all rows.
+bool HaveEqualErrors(const Table& table,
+                     const std::vector<Curve>& curves,
+                     const std::string& a,
+                     const std::string& b) {
+  const auto errors_of = [&](const std::string& granularity) {
+    std::vector<std::vector<std::string>> errors;
+    for (const Curve& curve : curves) {
+      if (curve.granularity != granularity || curve.rounding != "rne") continue;
+      for (const size_t r : curve.rows) {
+        errors.push_back({curve.source,
+                          curve.format,
+                          table.Text(r, "k"),
+                          table.Text(r, "seed"),
+                          table.Text(r, "var_error"),
+                          table.Text(r, "relative_error")});
+      }
+    }
+    return errors;
+  };
+  return errors_of(a) == errors_of(b);
+}
+
+// Returns the granularities of the settings in groups with equal errors: a block that is as long as
+// the vectors, for example, is the whole row.
+std::vector<EqualGranularities> GroupsOf(const Settings& settings,
+                                         const Table& table,
+                                         const std::vector<Curve>& curves) {
+  std::vector<EqualGranularities> groups;
+  for (const std::string& text : settings.GetList("granularities")) {
+    const std::string granularity = ToString(ParseScaleLayout(text));
+    const auto same = [&](const EqualGranularities& group) {
+      return HaveEqualErrors(table, curves, group.front(), granularity);
+    };
+    const auto found = std::find_if(groups.begin(), groups.end(), same);
+    if (found == groups.end()) {
+      groups.push_back({granularity});
+    } else {
+      found->push_back(granularity);
+    }
+  }
+  return groups;
+}
+
+std::string Joined(const EqualGranularities& group, const char* separator) {
+  return fmt::format("{}", fmt::join(group, separator));
+}
+
 struct FigureBuilder {
   const Settings& settings;
   const Table& table;
   std::vector<Curve> curves;
   std::string first_granularity;
+  std::vector<std::string> sources;
+  std::vector<EqualGranularities> groups;
 
   // Returns the curves that a panel shows: nearest-even only, in the order of the table.
   std::vector<const Curve*> CurvesOf(const std::string& source,
@@ -96,7 +152,7 @@ struct FigureBuilder {
   Figure Variance() const {
     Figure figure{
         "error-variance", "Variance of the quantised inner product's error", 2, {}, "variance.csv"};
-    for (const std::string& source : Sources(settings)) {
+    for (const std::string& source : sources) {
       Panel panel = EmptyPanel(FirstTitle(source), "Var(error)");
       for (const Curve* curve : CurvesOf(source, first_granularity)) {
         Series predicted = PredictionSeries(settings, table, *curve);
@@ -113,7 +169,7 @@ struct FigureBuilder {
 
   Figure Ratio() const {
     Figure figure{"eq12-ratio", "Measured variance over Eq. 12", 2, {}, "variance.csv"};
-    for (const std::string& source : Sources(settings)) {
+    for (const std::string& source : sources) {
       Panel panel = EmptyPanel(FirstTitle(source), "Var(error) / Eq. 12");
       for (const Curve* curve : CurvesOf(source, first_granularity)) {
         panel.series.push_back(
@@ -125,7 +181,6 @@ struct FigureBuilder {
   }
 
   Figure Relative() const {
-    const std::vector<std::string> sources = Sources(settings);
     std::vector<std::string> shown = {sources.front()};
     if (sources.size() > 1) shown.push_back(sources.back());
     Figure figure{"relative-error",
@@ -133,12 +188,11 @@ struct FigureBuilder {
                   static_cast<int>(shown.size()),
                   {},
                   "variance.csv"};
-    for (const std::string& text : settings.GetList("granularities")) {
-      const std::string granularity = ToString(ParseScaleLayout(text));
+    for (const EqualGranularities& group : groups) {
       for (const std::string& source : shown) {
-        Panel panel =
-            EmptyPanel(source + ", " + granularity + ", nearest-even", "rms(error) / rms(product)");
-        for (const Curve* curve : CurvesOf(source, granularity)) {
+        Panel panel = EmptyPanel(source + ", " + Joined(group, " and ") + ", nearest-even",
+                                 "rms(error) / rms(product)");
+        for (const Curve* curve : CurvesOf(source, group.front())) {
           panel.series.push_back(CurveSeries(settings, table, *curve, "relative_error", "", ""));
         }
         figure.panels.push_back(std::move(panel));
@@ -150,12 +204,26 @@ struct FigureBuilder {
 
 }  // namespace
 
+std::string EqualPanelsNote(const Settings& settings, const Table& variance) {
+  std::string text;
+  for (const EqualGranularities& group : GroupsOf(settings, variance, Curves(variance))) {
+    if (group.size() < 2) continue;
+    text +=
+        fmt::format(" At these lengths {} are the same; relative-error shows them in one panel.",
+                    Joined(group, " and "));
+  }
+  return text;
+}
+
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
   const Table& table = tables.at(std::string(kVarianceTable));
+  const std::vector<Curve> curves = Curves(table);
   const FigureBuilder build{settings,
                             table,
-                            Curves(table),
-                            ToString(ParseScaleLayout(settings.GetList("granularities").front()))};
+                            curves,
+                            ToString(ParseScaleLayout(settings.GetList("granularities").front())),
+                            Distinct(table, "source"),
+                            GroupsOf(settings, table, curves)};
   return {build.Variance(), build.Ratio(), build.Relative()};
 }
 

@@ -2,10 +2,10 @@
 // and compares their inner products with the exact ones.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "experiments/quantization_variance/input.h"
 #include "experiments/quantization_variance/quantization_variance.h"
-#include "numsim/base/error.h"
-#include "numsim/io/tensor_file.h"
 #include "numsim/quantize/quantized_matrix.h"
 #include "numsim/random/distributions.h"
 #include "numsim/stats/moments.h"
@@ -15,9 +15,9 @@ namespace {
 
 // Random streams of a seed: operands, then the random bits of stochastic rounding. All lengths,
 // sources and treatments use the same streams, so trials of a seed share their random numbers.
+// Stream 2 draws the segments of tensors (input.cc).
 constexpr uint64_t kStreamU = 0;
 constexpr uint64_t kStreamV = 1;
-constexpr uint64_t kStreamRows = 2;
 constexpr uint64_t kStreamRoundingU = 3;
 constexpr uint64_t kStreamRoundingV = 4;
 
@@ -27,60 +27,35 @@ struct Batch {
   std::vector<float> u, v;
 };
 
-// Source of the operands: a distribution, or the rows of a tensor of --input.
+// Source of the operands: a distribution, or the rows of the tensors of --input.
 class OperandSource {
  public:
   OperandSource(const Settings& settings, const Trial& trial) : seed_(trial.seed) {
-    if (settings.Get("input").empty()) {
+    if (HasInput(settings)) {
+      input_.emplace(settings, trial.seed, SweepLengths(settings).back());
+    } else {
       distribution_ = ParseDistribution(trial.parameters.at("source"));
-      return;
     }
-    const TensorFile file(settings.Get("input"));
-    const TensorInfo& info = file.Find(settings.Get("tensor"));
-    values_ = ToFloat32(file.Read(info.name), file.Describe(info));
-    for (size_t i = 0; i < values_.size(); ++i) {
-      if (std::isfinite(values_[i])) continue;
-      throw Error::Format(
-          "{}: element {} is {}, expected finite numbers", file.Describe(info), i, values_[i]);
-    }
-    if (info.shape[0] < 2) throw Error::Format("{}: has only one row", file.Describe(info));
-    tensor_ = {info.shape[0], values_.size() / info.shape[0]};
   }
 
   // Fills `batch` with the pairs first_pair .. first_pair + rows - 1.
   void Fill(size_t first_pair, Batch& batch) const {
-    if (values_.empty()) {
-      const uint64_t first = uint64_t{first_pair} * batch.shape.cols;
+    const size_t k = batch.shape.cols;
+    if (!input_) {
+      const uint64_t first = uint64_t{first_pair} * k;
       numsim::Fill(distribution_, {seed_, kStreamU}, first, batch.u);
       numsim::Fill(distribution_, {seed_, kStreamV}, first, batch.v);
       return;
     }
     for (size_t r = 0; r < batch.shape.rows; ++r) {
-      FillPair(first_pair + r,
-               batch.shape.cols,
-               &batch.u[r * batch.shape.cols],
-               &batch.v[r * batch.shape.cols]);
+      input_->FillPair(first_pair + r, k, &batch.u[r * k], &batch.v[r * k]);
     }
   }
 
  private:
-  // Copies k consecutive elements of each of two different rows to u and v.
-  void FillPair(size_t pair, size_t k, float* u, float* v) const {
-    const auto draw = [&](uint64_t i, size_t below) {
-      const uint64_t word = RandomWord({seed_, kStreamRows}, 4 * uint64_t{pair} + i);
-      return static_cast<size_t>(word * below >> 32);
-    };
-    const size_t row_u = draw(0, tensor_.rows);
-    const size_t row_v = (row_u + 1 + draw(1, tensor_.rows - 1)) % tensor_.rows;
-    const size_t starts = tensor_.cols - k + 1;
-    std::copy_n(&values_[row_u * tensor_.cols + draw(2, starts)], k, u);
-    std::copy_n(&values_[row_v * tensor_.cols + draw(3, starts)], k, v);
-  }
-
   uint64_t seed_;
   Distribution distribution_ = Distribution::kNormal;
-  std::vector<float> values_;
-  MatrixShape tensor_;
+  std::optional<InputRows> input_;
 };
 
 // Sums over the elements of one pair of vectors.

@@ -3,28 +3,14 @@
 
 #include <algorithm>
 
+#include "experiments/quantization_variance/input.h"
 #include "numsim/base/error.h"
-#include "numsim/io/tensor_file.h"
 #include "numsim/quantize/quantize.h"
 #include "numsim/random/distributions.h"
 
 namespace numsim::experiments {
 namespace quantization_variance {
 namespace {
-
-constexpr std::string_view kInput = "input";
-
-MatrixShape InputShape(const Settings& settings) {
-  const TensorFile file(settings.Get(kInput));
-  const TensorInfo& tensor = file.Find(settings.Get("tensor"));
-  if (tensor.shape.size() < 2) {
-    throw Error::Format(
-        "{}: has {} dimensions, expected at least 2", file.Describe(tensor), tensor.shape.size());
-  }
-  MatrixShape shape{tensor.shape[0], 1};
-  for (size_t i = 1; i < tensor.shape.size(); ++i) shape.cols *= tensor.shape[i];
-  return shape;
-}
 
 void CheckOptions(const Settings& settings) {
   ParseFormatList(settings.Get("formats"));
@@ -33,15 +19,17 @@ void CheckOptions(const Settings& settings) {
   settings.GetInteger("pairs", 4, 1'000'000);
   settings.GetInteger("tensor-rows", 1, 4096);
   settings.GetInteger("sr-bits", 1, 32);
-  if (settings.Get(kInput).empty()) {
-    for (const std::string& text : settings.GetList("distributions")) ParseDistribution(text);
-    if (!settings.Get("tensor").empty()) throw Error("--tensor needs --input FILE");
-  }
+  CheckInputOptions(settings);
+  if (HasInput(settings)) return;
+  for (const std::string& text : settings.GetList("distributions")) ParseDistribution(text);
 }
 
-Trial MakeTrial(const std::string& source, size_t length, bool sweep, uint64_t seed) {
+// `cut` names how vectors are cut from an input. It sets the trials apart from those of versions that
+// cut them otherwise, so that --resume does not mix both.
+Trial MakeTrial(
+    const std::string& source, std::string_view cut, size_t length, bool sweep, uint64_t seed) {
   Trial trial;
-  trial.label = fmt::format("{} k={} seed={}", source, length, seed);
+  trial.label = fmt::format("{}{} k={} seed={}", source, cut, length, seed);
   trial.seed = seed;
   trial.parameters = {
       {"source", source}, {"k", std::to_string(length)}, {"sweep", sweep ? "yes" : "no"}};
@@ -71,14 +59,15 @@ std::vector<Trial> Trials(const Settings& settings) {
   std::vector<Trial> trials;
   for (const std::string& source : Sources(settings)) {
     const bool extra = source == "normal";
+    const std::string_view cut = HasInput(settings) ? " aligned" : "";
     for (int i = 0; i < settings.seeds; ++i) {
       const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
       for (const size_t k : SweepLengths(settings)) {
-        trials.push_back(MakeTrial(source, k, true, seed));
+        trials.push_back(MakeTrial(source, cut, k, true, seed));
       }
       if (!extra) continue;
       for (const size_t k : ExtraLengths(settings)) {
-        trials.push_back(MakeTrial(source, k, false, seed));
+        trials.push_back(MakeTrial(source, cut, k, false, seed));
       }
     }
   }
@@ -111,6 +100,15 @@ std::vector<Option> Options() {
       {"k-high", "131072", "131072", "longest inner product, a power of two"},
       {"input", "", "", ".npy or .safetensors file: use rows of a tensor, not random numbers"},
       {"tensor", "", "", "name of the tensor in --input; its first dimension counts the rows"},
+      {"input-b",
+       "",
+       "",
+       "file of a second tensor whose rows are the v; u are rows of the first (default with "
+       "--tensor-b: --input)"},
+      {"tensor-b",
+       "",
+       "",
+       "name of the tensor in --input-b; its rows must be as long as those of --tensor"},
   };
 }
 
@@ -191,9 +189,8 @@ std::vector<TableSpec> TableSpecs() {
 }  // namespace
 
 std::vector<std::string> Sources(const Settings& settings) {
-  if (settings.Get(kInput).empty()) return settings.GetList("distributions");
-  const TensorFile file(settings.Get(kInput));
-  return {"tensor " + file.Find(settings.Get("tensor")).name};
+  if (!HasInput(settings)) return settings.GetList("distributions");
+  return {InputSource(settings)};
 }
 
 std::vector<size_t> SweepLengths(const Settings& settings) {
@@ -203,8 +200,8 @@ std::vector<size_t> SweepLengths(const Settings& settings) {
   if (!is_power(low) || !is_power(high) || low > high) {
     throw Error::Format("--k-low {} and --k-high {} must be powers of two, low <= high", low, high);
   }
-  if (!settings.Get(kInput).empty()) {
-    const size_t cols = InputShape(settings).cols;
+  if (HasInput(settings)) {
+    const size_t cols = InputColumns(settings);
     if (cols < low) {
       throw Error::Format("--input: rows of {} elements are shorter than --k-low {}", cols, low);
     }
@@ -261,7 +258,7 @@ Experiment QuantizationVariance() {
   Experiment experiment;
   experiment.name = "quantization-variance";
   experiment.title = "variance that quantisation adds to an inner product, against its length";
-  experiment.reproduces = "SwitchBack (Wortsman et al. 2023), Appendix D: Eq. 12 and D.3";
+  experiment.reproduces = "Appendix D of [SwitchBack]: Eq. 12 and D.3";
   experiment.description =
       "Draws pairs of vectors of length k, quantises both, and compares the inner product of the\n"
       "quantised vectors with the exact one in float64. Claims under test: the variance of the\n"
@@ -270,9 +267,16 @@ Experiment QuantizationVariance() {
       "times as noisy as its other matmuls, LLaMA's 4 to 16 times less noisy (D.3). The\n"
       "experiment also measures whether the error grows relative to the signal, and where the\n"
       "model's assumptions fail (sigma_q grows with absmax; rounding errors correlate with the\n"
-      "signal; underflow).";
+      "signal; underflow).\n"
+      "\n"
+      "With --input, u and v are rows of a tensor: two different rows, or a row of --tensor and a\n"
+      "row of --tensor-b (activations and weights). For each pair a window of as many adjacent\n"
+      "columns as the greatest k is drawn and divided into segments of k columns; u and v are one\n"
+      "of these segments, the same columns of both rows. Every k uses the same rows and windows,\n"
+      "so points at different k differ in nothing but k. A slope needs three lengths, a useful\n"
+      "interval five: use a --k-low of at most a sixteenth of the row.";
   experiment.options = Options();
-  experiment.presets = {{"quick"}, {"paper"}, {"demo", 3, 25}};
+  experiment.presets = {{"quick", 1, 15}, {"paper", 1, 120}, {"demo", 3, 25}};
   experiment.tables = TableSpecs();
   experiment.trials = Trials;
   experiment.run = Measure;

@@ -9,6 +9,7 @@
 #include "numsim/formats/format_table.h"
 #include "numsim/quantize/scale_layout.h"
 #include "numsim/rounding/rounding.h"
+#include "numsim/stats/moments.h"
 
 namespace numsim::experiments {
 
@@ -49,7 +50,7 @@ struct DimensionRatio {
 };
 const std::vector<DimensionRatio>& DimensionRatios();
 
-// Returns the sources of operands: distribution names, or "tensor NAME" with --input.
+// Returns the sources of operands: distribution names, or that of InputSource() with --input.
 std::vector<std::string> Sources(const Settings& settings);
 
 // The rows of variance.csv that agree in everything except k and seed.
@@ -58,6 +59,14 @@ struct Curve {
   std::vector<size_t> rows;  // indices of the rows of the sweep
 };
 std::vector<Curve> Curves(const Table& variance);
+
+// Returns the log-log slope of sigma_q2 against k with the interval of the scatter about the line;
+// NaN for fewer than three points.
+Estimate SigmaSlope(const Table& variance, const Curve& curve);
+
+// Returns a sentence about the granularities that relative-error leaves out because their errors
+// are those of another one; "" if there are none.
+std::string EqualPanelsNote(const Settings& settings, const Table& variance);
 
 Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);

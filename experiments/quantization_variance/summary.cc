@@ -5,7 +5,10 @@
 #include <cmath>
 #include <functional>
 
+#include "experiments/core/verdict.h"
+#include "experiments/quantization_variance/input.h"
 #include "experiments/quantization_variance/quantization_variance.h"
+#include "experiments/shared/distinct.h"
 
 namespace numsim::experiments::quantization_variance {
 namespace {
@@ -36,9 +39,9 @@ SlopeRange RangeOf(const Table& slopes,
 // reported separately.
 bool Light(const std::string& source) { return source != "student-t3"; }
 
-std::string LightSources(const Settings& settings) {
+std::string LightSources(const Table& table) {
   std::string text;
-  for (const std::string& source : Sources(settings)) {
+  for (const std::string& source : Distinct(table, "source")) {
     if (Light(source)) text += (text.empty() ? "" : ", ") + source;
   }
   return text;
@@ -53,31 +56,94 @@ std::string SlopeOf(const Table& slopes, size_t r) {
                      slopes.Number(r, "slope_high"));
 }
 
-Claim GrowthClaim(const Table& slopes, const std::string& granularity) {
-  std::string list;
-  bool stalls = false, all_linear = true;
+Estimate EstimateAt(const Table& table, size_t r, const std::string& column) {
+  return {
+      table.Number(r, column), table.Number(r, column + "_low"), table.Number(r, column + "_high")};
+}
+
+// A slope needs this many lengths: two cannot show whether the growth is linear.
+constexpr double kLeastLengths = 3;
+
+// Returns the answer, undecided if the slope in row `r` of slopes.csv is from too few lengths.
+Answer IfEnoughLengths(const Table& slopes, size_t r, Answer answer) {
+  return slopes.Number(r, "lengths") < kLeastLengths ? Answer::kUndecided : answer;
+}
+
+// Returns the rows of slopes.csv that the claims about slopes are judged by.
+std::vector<size_t> JudgedRows(const Table& slopes, const std::string& granularity) {
+  std::vector<size_t> rows;
   for (size_t r = 0; r < slopes.rows.size(); ++r) {
-    if (slopes.Text(r, "granularity") != granularity || slopes.Text(r, "rounding") != "rne") {
-      continue;
+    if (slopes.Text(r, "granularity") == granularity && slopes.Text(r, "rounding") == "rne") {
+      rows.push_back(r);
     }
+  }
+  return rows;
+}
+
+// Returns why slopes are undecided and what remedies that; "" if none is.
+std::string SlopeBasis(const Settings& settings, const Table& slopes, const Tally& tally) {
+  if (tally.Undecided() == 0) return "";
+  double lengths = 0;
+  for (size_t r = 0; r < slopes.rows.size(); ++r) {
+    lengths = std::max(lengths, slopes.Number(r, "lengths"));
+  }
+  const auto low = static_cast<double>(settings.GetInteger("k-low", 2, 1 << 24));
+  const double longest = low * std::ldexp(1.0, static_cast<int>(lengths) - 1);
+  const double remedy = std::max(2.0, longest / 16);  // five lengths
+  const std::string few = lengths < 2 ? "one length" : "two lengths";
+  std::string text = tally.UndecidedText() + ": ";
+  text += lengths < kLeastLengths ? few + ", a slope needs three" : "the interval decides nothing";
+  if (remedy < low) return text + fmt::format("; try --k-low {:g}", remedy);
+  return text + "; use more --pairs or --seeds";
+}
+
+Claim GrowthClaim(const Settings& settings, const Table& slopes, const std::string& granularity) {
+  constexpr double kNoGrowth = 0.5, kTooFast = 1.5;  // slopes that contradict linear growth
+  std::string list;
+  Tally tally;
+  for (const size_t r : JudgedRows(slopes, granularity)) {
     list += (list.empty() ? "" : "; ") + SlopeOf(slopes, r);
-    stalls |= slopes.Number(r, "slope_high") < 0.5;
-    all_linear &= slopes.Number(r, "slope_low") <= 1 && 1 <= slopes.Number(r, "slope_high");
+    const Estimate slope = EstimateAt(slopes, r, "slope");
+    Answer answer = IsEqual(slope, 1, kNoGrowth, kTooFast);
+    if (answer != Answer::kYes) {
+      const Answer grows = IsAbove(slope, kNoGrowth);
+      answer = grows == Answer::kYes ? Answer::kPartly : grows;
+    }
+    tally.Add(IfEnoughLengths(slopes, r, answer));
   }
   return {
       "The variance due to quantisation increases with the inner dimension k, linearly for a "
       "constant sigma_q (Eq. 12, D.2).",
-      fmt::format("Log-log slope of Var(error) with its 95 % interval, {}-wise, nearest-even: "
-                  "{}.",
+      fmt::format("Log-log slope of Var(error) with its 95 % interval, {}-wise, nearest-even: {}. "
+                  "Criterion: the interval contains 1 and excludes {} and {}; an interval above {} "
+                  "alone holds in part.",
                   granularity,
-                  list),
-      list.empty() ? "not measured"
-      : all_linear ? "holds"
-      : stalls     ? "does not hold"
-                   : "holds in part"};
+                  list,
+                  kNoGrowth,
+                  kTooFast,
+                  kNoGrowth),
+      tally.Verdict(),
+      SlopeBasis(settings, slopes, tally)};
 }
 
-Claim ValueClaim(const Settings& settings, const Table& slopes, const std::string& granularity) {
+// Judges Eq. 12 for one curve by the intervals of Var(error) over Eq. 12.
+Answer ValueAnswer(const Table& variance, const Curve& curve) {
+  constexpr double kLow = 0.5, kHigh = 2;  // ratios that contradict Eq. 12
+  size_t wide = 0, close = 0, covered = 0;
+  for (const size_t r : curve.rows) {
+    const Answer equal = IsEqual(EstimateAt(variance, r, "ratio"), 1, kLow, kHigh);
+    const double ratio = variance.Number(r, "ratio");
+    wide += equal == Answer::kUndecided;
+    covered += equal == Answer::kYes;
+    close += ratio > kLow && ratio < kHigh;
+  }
+  const size_t decided = curve.rows.size() - wide;
+  if (2 * decided < curve.rows.size() || decided == 0) return Answer::kUndecided;
+  if (close < curve.rows.size()) return Answer::kNo;
+  return 10 * covered >= 9 * decided ? Answer::kYes : Answer::kPartly;  // should cover 95 %
+}
+
+Claim ValueClaim(const Table& variance, const Table& slopes, const std::string& granularity) {
   const auto rows_of = [&](const char* rounding) {
     return [&slopes, granularity, rounding](size_t r) {
       return slopes.Text(r, "granularity") == granularity &&
@@ -88,46 +154,62 @@ Claim ValueClaim(const Settings& settings, const Table& slopes, const std::strin
   const SlopeRange high = RangeOf(slopes, "ratio_max", rows_of("rne"));
   const SlopeRange covered = RangeOf(slopes, "covered_share", rows_of("rne"));
   const SlopeRange sr_covered = RangeOf(slopes, "covered_share", rows_of("sr"));
-  const bool measured = low.low <= low.high;
-  const bool close = measured && low.low > 0.5 && high.high < 2;
-  const bool holds = close && covered.low >= 0.9;  // of intervals that should cover 95 %
+  Tally tally;
+  for (const Curve& curve : Curves(variance)) {
+    const bool judged =
+        curve.granularity == granularity && curve.rounding == "rne" && Light(curve.source);
+    if (judged) tally.Add(ValueAnswer(variance, curve));
+  }
+  const std::string stochastic =
+      sr_covered.low <= sr_covered.high
+          ? fmt::format(", and at {:.0f} % under stochastic rounding", 100 * sr_covered.low)
+          : "";
   return {"The added variance is k sigma_q^2 (sigma_u^2 + sigma_v^2 + sigma_q^2) (Eq. 12).",
-          fmt::format("With the measured sigma_q^2, Var(error) over Eq. 12 lies between {:.3f} and "
-                      "{:.3f} over all k ({}; {}-wise, nearest-even); the "
-                      "95 % interval contains 1 at {:.0f} % of the lengths for the worst format "
-                      "and source, and at {:.0f} % under stochastic rounding.",
-                      low.low,
-                      high.high,
-                      LightSources(settings),
-                      granularity,
-                      100 * covered.low,
-                      100 * sr_covered.low),
-          !measured ? "not measured"
-          : holds   ? "holds"
-          : close   ? "holds in part"
-                    : "does not hold"};
+          tally.Cases() == 0
+              ? "There are no operands except those of Student's t."
+              : fmt::format("With the measured sigma_q^2, Var(error) over Eq. 12 lies between "
+                            "{:.3f} and {:.3f} over all k ({}; {}-wise, nearest-even); the 95 % "
+                            "interval contains 1 at {:.0f} % of the lengths for the worst format "
+                            "and source{}.",
+                            low.low,
+                            high.high,
+                            LightSources(variance),
+                            granularity,
+                            100 * covered.low,
+                            stochastic),
+          tally.Verdict(),
+          tally.Undecided() == 0
+              ? ""
+              : tally.UndecidedText() + ": intervals that contain 0.5 or 2; use more --pairs"};
 }
 
-Claim SigmaClaim(const Table& slopes, const std::string& granularity) {
+Claim SigmaClaim(const Settings& settings, const Tables& tables, const std::string& granularity) {
+  constexpr double kGrows = 0.05;
+  const Table& slopes = tables.at(std::string(kSlopesTable));
+  const Table& variance = tables.at(std::string(kVarianceTable));
   const auto of = [&](bool integer) {
     return RangeOf(slopes, "sigma_q2_slope", [&slopes, granularity, integer](size_t r) {
       return slopes.Text(r, "granularity") == granularity && slopes.Text(r, "rounding") == "rne" &&
              (slopes.Text(r, "format") == "int8") == integer;
     });
   };
-  const SlopeRange integer = of(true), floating = of(false);
-  const bool measured = integer.low <= integer.high;
+  Tally tally;
+  const std::vector<Curve> curves = Curves(variance);  // in the order of slopes.csv
+  for (const size_t r : JudgedRows(slopes, granularity)) {
+    tally.Add(IfEnoughLengths(slopes, r, IsAbove(SigmaSlope(variance, curves.at(r)), kGrows)));
+  }
   return {
       "The analysis is conservative: in practice sigma_q^2 would grow with k, as the absmax of "
       "u and v does (D.1).",
       fmt::format("Log-log slope of sigma_q^2 against k, {}-wise: int8 {}; floating-point "
-                  "formats {}, whose steps scale with the element and not with absmax.",
+                  "formats {}, whose steps scale with the element and not with absmax. Criterion: "
+                  "the 95 % interval of a format and source is above {}.",
                   granularity,
-                  integer.text,
-                  floating.text),
-      !measured             ? "not measured"
-      : integer.high > 0.05 ? "holds in part"
-                            : "does not hold"};
+                  of(true).text,
+                  of(false).text,
+                  kGrows),
+      tally.Verdict(),
+      SlopeBasis(settings, slopes, tally)};
 }
 
 // The slope of the relative error against k from which noise counts as overtaking the signal: half
@@ -135,56 +217,84 @@ Claim SigmaClaim(const Table& slopes, const std::string& granularity) {
 constexpr double kGrowth = 0.25;
 
 Claim RelativeClaim(const Settings& settings, const Table& slopes, const std::string& granularity) {
-  const auto of = [&](bool light) {
-    return RangeOf(slopes, "relative_slope", [&slopes, granularity, light](size_t r) {
-      return slopes.Text(r, "granularity") == granularity && slopes.Text(r, "rounding") == "rne" &&
-             Light(slopes.Text(r, "source")) == light;
-    });
+  const auto range_of = [&](bool light) {
+    return RangeOf(slopes,
+                   "relative_slope",
+                   [&slopes, granularity, light](size_t r) {
+                     return slopes.Text(r, "granularity") == granularity &&
+                            slopes.Text(r, "rounding") == "rne" &&
+                            Light(slopes.Text(r, "source")) == light;
+                   })
+        .text;
   };
-  const SlopeRange light = of(true), heavy = of(false);
-  const bool measured = light.low <= light.high;
+  Tally tally;
+  std::string growing;
+  for (const size_t r : JudgedRows(slopes, granularity)) {
+    const Estimate slope = EstimateAt(slopes, r, "relative_slope");
+    const Answer answer = IfEnoughLengths(slopes, r, IsAbove(slope, kGrowth));
+    tally.Add(answer);
+    if (answer != Answer::kYes) continue;
+    growing += fmt::format("{}{} {} {:.3f} [{:.3f}, {:.3f}]",
+                           growing.empty() ? "" : "; ",
+                           slopes.Text(r, "source"),
+                           slopes.Text(r, "format"),
+                           slope.value,
+                           slope.low,
+                           slope.high);
+  }
+  const std::string sources = LightSources(slopes);
   return {
       "For large k the noise drowns the signal: features or gradients no longer lead to "
       "effective learning (D.2).",
       fmt::format(
           "For independent operands of mean zero the variance of the product also grows with k: "
           "the log-log slope of the relative error against k is {} ({}), and {} for Student's t. "
-          "A noise variance that grows linearly against a fixed signal has slope 0.5; {} or more "
-          "counts as growth here. A growing variance alone does not drown the signal; what grows "
-          "is absmax, with int8 and heavy tails.",
-          light.text,
-          LightSources(settings),
-          heavy.text,
-          kGrowth),
-      !measured               ? "not measured"
-      : light.high >= kGrowth ? "holds"
-      : heavy.high >= kGrowth ? "holds in part"
-                              : "does not hold"};
+          "A noise variance that grows linearly against a fixed signal has slope 0.5; a 95 % "
+          "interval above {} counts as growth here. It grows for: {}. A growing variance alone "
+          "does not drown the signal; what grows is absmax, with int8 and heavy tails.",
+          range_of(true),
+          sources.empty() ? "no other operands" : sources,
+          range_of(false),
+          kGrowth,
+          growing.empty() ? "none" : growing),
+      tally.Verdict(),
+      SlopeBasis(settings, slopes, tally)};
+}
+
+// Judges one ratio of D.3: kPartly if the noise is greater by another factor than the claimed one.
+Answer RatioAnswer(const Estimate& ratio, double claimed) {
+  const Answer equal = IsEqual(ratio, claimed, 1, INFINITY);
+  if (equal != Answer::kNo) return equal;
+  const Answer greater = IsAbove(ratio, 1);
+  return greater == Answer::kYes ? Answer::kPartly : greater;
 }
 
 Claim RatioClaim(const Table& ratios, std::string_view model, const std::string& text) {
   std::string list;
-  bool covered = true;
+  Tally tally;
   for (size_t r = 0; r < ratios.rows.size(); ++r) {
     if (ratios.Text(r, "model") != model || ratios.Number(r, "claimed") <= 2) continue;
+    const Estimate measured = EstimateAt(ratios, r, "measured");
     list += fmt::format("{}{} {} against {}: claimed {:g}, measured {:.1f} [{:.1f}, {:.1f}]",
                         list.empty() ? "" : "; ",
                         ratios.Text(r, "format"),
                         ratios.Text(r, "noisy_k"),
                         ratios.Text(r, "quiet_k"),
                         ratios.Number(r, "claimed"),
-                        ratios.Number(r, "measured"),
-                        ratios.Number(r, "measured_low"),
-                        ratios.Number(r, "measured_high"));
-    covered &= ratios.Number(r, "measured_low") <= ratios.Number(r, "claimed") &&
-               ratios.Number(r, "claimed") <= ratios.Number(r, "measured_high");
+                        measured.value,
+                        measured.low,
+                        measured.high);
+    tally.Add(RatioAnswer(measured, ratios.Number(r, "claimed")));
   }
   return {text,
           list.empty() ? "The lengths are beyond --k-high, or there are no normal operands."
-                       : list + ".",
-          list.empty() ? "not measured"
-          : covered    ? "holds"
-                       : "holds in part"};
+                       : list +
+                             ". Criterion: the interval contains the claimed ratio and excludes "
+                             "1; one above 1 that does not contain it holds in part.",
+          tally.Verdict(),
+          tally.Undecided() == 0
+              ? ""
+              : tally.UndecidedText() + ": intervals that contain 1; use more --pairs"};
 }
 
 std::string AssumptionNotes(const Table& variance) {
@@ -234,9 +344,9 @@ Summary Summarise(const Settings& settings, const Tables& tables) {
       ToString(ParseScaleLayout(settings.GetList("granularities").front()));
   Summary summary;
   summary.claims = {
-      GrowthClaim(slopes, granularity),
-      ValueClaim(settings, slopes, granularity),
-      SigmaClaim(slopes, granularity),
+      GrowthClaim(settings, slopes, granularity),
+      ValueClaim(tables.at(std::string(kVarianceTable)), slopes, granularity),
+      SigmaClaim(settings, tables, granularity),
       RelativeClaim(settings, slopes, granularity),
       RatioClaim(ratios,
                  "CLIP ViT-Huge",
@@ -247,6 +357,8 @@ Summary Summarise(const Settings& settings, const Tables& tables) {
                  "LLaMA 65B's weight gradient is 4 to 16 times less noisy than its other matmuls "
                  "(D.3).")};
   summary.notes = AssumptionNotes(tables.at(std::string(kVarianceTable)));
+  summary.notes += EqualPanelsNote(settings, tables.at(std::string(kVarianceTable)));
+  summary.unused_options = UnusedOptions(settings);
   return summary;
 }
 

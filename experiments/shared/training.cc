@@ -163,6 +163,19 @@ void SetSize(const ModelSize& size, ModelConfig& model) {
   model.heads = size.width % kHeadWidth == 0 ? size.width / kHeadWidth : 1;
 }
 
+std::string TrainingScaleText(const Settings& settings) {
+  std::string text;
+  const auto add = [&](const char* option, const char* format) {
+    const auto found = settings.options.find(option);
+    if (found != settings.options.end()) text += fmt::format(fmt::runtime(format), found->second);
+  };
+  add("layers", "{} layers, ");
+  add("width", "width {}, ");
+  add("sizes", "layers x width {}, ");
+  add("steps", "{} steps, ");
+  return text + fmt::format("{} seed{}", settings.seeds, settings.seeds == 1 ? "" : "s");
+}
+
 void CheckTraining(const Settings& settings, const TrainConfig& config) {
   CheckTrainings(settings, {&config, 1}, {});
 }

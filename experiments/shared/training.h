@@ -52,6 +52,10 @@ std::string Text(const ModelSize& size);
 // there is one head.
 void SetSize(const ModelSize& size, ModelConfig& model);
 
+// Returns the scale of a training as text, for Claim::basis: "2 layers, width 64, 300 steps, 3
+// seeds". Options that the experiment does not declare are left out.
+std::string TrainingScaleText(const Settings& settings);
+
 // Configuration keys and the options that set them, for options that ReadTraining, ReadText and
 // ReadCaptions do not know: {"train.batch", "batches"}.
 using OptionsOfKeys = std::map<std::string, std::string>;

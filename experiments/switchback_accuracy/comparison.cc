@@ -36,13 +36,12 @@ std::optional<SeedValues> DifferencesOf(const Table& table, const Group& group) 
 
 unsigned long long TokensOf(const Group& group) { return std::stoull(group.tokens); }
 
-}  // namespace
-
-Order OrderOf(const Estimate& difference) {
-  // The difference is not finite if a seed diverged.
-  if (!std::isfinite(difference.value) || std::isnan(difference.low)) return Order::kUnknown;
-  return difference.low > 0 ? Order::kMore : difference.high < 0 ? Order::kLess : Order::kSame;
+// Returns whether the difference is above 0; undecided if a seed diverged.
+Answer IsMore(const Estimate& difference) {
+  return std::isfinite(difference.value) ? IsAbove(difference, 0) : Answer::kUndecided;
 }
+
+}  // namespace
 
 std::string IntervalText(const Estimate& estimate) {
   if (!std::isfinite(estimate.value)) return "unknown, a seed diverged";
@@ -52,9 +51,22 @@ std::string IntervalText(const Estimate& estimate) {
 
 void Comparisons::Add(const Comparison& one) {
   list += "\n  " + one.text;
-  judged += one.order != Order::kUnknown ? 1 : 0;
-  more += one.order == Order::kMore ? 1 : 0;
-  same += one.order == Order::kSame ? 1 : 0;
+  if (!one.judged) return;
+  more.Add(one.more);
+  same.Add(one.same);
+}
+
+Answer IsSame(const Estimate& difference, double gained) {
+  const double least = kContradicts * gained;
+  return std::isfinite(least) ? IsEqual(difference, 0, -least, least) : Answer::kUndecided;
+}
+
+double GainedBy(const Tables& tables, const Group& group) {
+  const Table& table = FinalOf(tables);
+  SeedValues gained = ValuesOf(table, group, kBaseline, "start_loss");
+  const SeedValues losses = ValuesOf(table, group, kBaseline, kLoss);
+  for (auto& [seed, value] : gained) value -= losses.at(seed);
+  return gained.empty() ? std::nan("") : OverSeeds(gained).value;
 }
 
 bool BaselineLearned(const Table& gaps, const Group& group) {
@@ -72,17 +84,16 @@ Comparison Compare(const Tables& tables, const Group& group, const Variant& a, c
   const bool a_diverged = Diverged(table, group, a), b_diverged = Diverged(table, group, b);
   if (a_diverged || b_diverged) {
     result.text += DivergedText(a, a_diverged, b, b_diverged);
-    result.order = a_diverged && b_diverged ? Order::kSame
-                   : a_diverged             ? Order::kMore
-                                            : Order::kLess;
+    if (a_diverged != b_diverged) result.more = AnswerOf(a_diverged);
+    result.same = AnswerOf(a_diverged && b_diverged);
   } else {
     const Estimate difference =
         GapOverSeeds(ValuesOf(table, group, a, kLoss), ValuesOf(table, group, b, kLoss));
     result.text += IntervalText(difference);
-    result.order = OrderOf(difference);
+    result.more = IsMore(difference);
+    result.same = IsSame(difference, GainedBy(tables, group));
   }
-  const bool judged = BaselineLearned(tables.at(std::string(kGapsTable)), group);
-  if (!judged) result.order = Order::kUnknown;
+  result.judged = BaselineLearned(tables.at(std::string(kGapsTable)), group);
   return result;
 }
 
@@ -108,7 +119,8 @@ std::optional<Comparison> GrowthOf(const Tables& tables, const Group& few, const
                             few.tokens,
                             IntervalText(growth));
   const Table& gaps = tables.at(std::string(kGapsTable));
-  if (BaselineLearned(gaps, few) && BaselineLearned(gaps, many)) result.order = OrderOf(growth);
+  result.judged = BaselineLearned(gaps, few) && BaselineLearned(gaps, many);
+  result.more = IsMore(growth);
   return result;
 }
 

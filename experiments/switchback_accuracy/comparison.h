@@ -6,27 +6,35 @@
 #include <string_view>
 #include <vector>
 
+#include "experiments/core/verdict.h"
 #include "experiments/switchback_accuracy/switchback_accuracy.h"
 #include "numsim/stats/moments.h"
 
 namespace numsim::experiments::switchback_accuracy {
 
-// The sign of a difference, judged by its 95 % interval or by which side diverged.
-enum class Order { kUnknown, kLess, kSame, kMore };
-// Returns the order by the interval, kUnknown if there is none.
-Order OrderOf(const Estimate& difference);
 // Returns the estimate as "0.0123 [0.0100, 0.0146]".
 std::string IntervalText(const Estimate& estimate);
 
+// A loss that falls behind by this share of what standard gained contradicts that two variants are
+// equally good.
+inline constexpr double kContradicts = 0.05;
+// Returns whether two losses are equally good: kYes if the interval of their difference contains 0
+// and excludes +-kContradicts of `gained`, what standard gained since the start.
+Answer IsSame(const Estimate& difference, double gained);
+// Returns what standard gained in the group since the start, from gaps.csv; NaN if it is unknown.
+double GainedBy(const Tables& tables, const Group& group);
+
 struct Comparison {
   std::string text;
-  Order order = Order::kUnknown;
+  bool judged = true;                // false if the baseline did not learn
+  Answer more = Answer::kUndecided;  // is the first loss greater?
+  Answer same = Answer::kUndecided;  // are both equally good?
 };
 
-// Counts the outcomes of several comparisons; `list` has one line per comparison.
+// The answers of the comparisons that are judged; `list` has one line per comparison.
 struct Comparisons {
   std::string list;
-  size_t judged = 0, more = 0, same = 0;
+  Tally more, same;
 
   void Add(const Comparison& one);
 };
@@ -35,8 +43,8 @@ struct Comparisons {
 bool BaselineLearned(const Table& gaps, const Group& group);
 
 // Compares the validation loss of `a` minus that of `b`, paired by seed. A variant that diverged
-// counts as more than one that did not, and as the same as another one that did. The order is
-// unknown if the baseline did not learn.
+// counts as more than one that did not, and as the same as another one that did. It is not
+// judged if the baseline did not learn.
 Comparison Compare(const Tables& tables, const Group& group, const Variant& a, const Variant& b);
 // Compares an int8 kind with switchback:int8; returns nothing if one of them was not trained.
 std::optional<Comparison> AgainstSwitchback(const Tables& tables,

@@ -6,16 +6,13 @@
 #include <cmath>
 #include <optional>
 
+#include "experiments/core/verdict.h"
 #include "experiments/shared/distinct.h"
+#include "experiments/shared/training.h"
 #include "experiments/switchback_accuracy/comparison.h"
 
 namespace numsim::experiments::switchback_accuracy {
 namespace {
-
-constexpr const char* kHolds = "holds";
-constexpr const char* kFailsVerdict = "does not hold";
-constexpr const char* kPartly = "holds in part";
-constexpr const char* kNotMeasured = "not measured";
 
 // The error of a weight gradient grew if it is larger by more than this factor.
 constexpr double kGrown = 1.1;
@@ -28,19 +25,13 @@ struct Measured {
   const Table& errors;
 };
 
-const char* AllOrSome(size_t yes, size_t all) {
-  if (all == 0) return kNotMeasured;
-  return yes == all ? kHolds : yes == 0 ? kFailsVerdict : kPartly;
-}
-
-// Judges intervals that should contain 0. Chance alone makes one in 20 miss it, so one in ten may.
-const char* AlmostAll(size_t yes, size_t all) {
-  return all > 0 && 10 * yes >= 9 * all ? kHolds : AllOrSome(yes, all);
-}
-
-std::string ScaleText(const Settings& settings) {
-  return fmt::format(
-      "{} steps, {} seed{}", settings.Get("steps"), settings.seeds, settings.seeds == 1 ? "" : "s");
+// Returns on what a verdict rests: the scale of the trainings, and why cases are undecided.
+std::string BasisOf(const Settings& settings, const Tally& tally) {
+  const std::string text = TrainingScaleText(settings);
+  if (settings.seeds < 2) return text + "; one seed gives no interval; use --seeds 3";
+  if (tally.Undecided() == 0) return text;
+  return text + fmt::format("; {}: their intervals exclude nothing; use more --seeds or --steps",
+                            tally.UndecidedText());
 }
 
 // ---- variants against the baseline
@@ -64,10 +55,22 @@ std::string GapText(const Table& gaps, size_t r) {
   return text;
 }
 
+// Returns whether a row of gaps.csv is as good as standard: the interval of its gap contains 0 or is
+// below it, and excludes a gap that contradicts that.
+Answer WithinNoise(const Measured& in, size_t r) {
+  const std::string& verdict = in.gaps.Text(r, "verdict");
+  if (verdict == kNoVerdict) return Answer::kUndecided;
+  if (verdict != kWithinNoise) return Answer::kNo;
+  const Estimate gap{
+      in.gaps.Number(r, "gap"), in.gaps.Number(r, "gap_low"), in.gaps.Number(r, "gap_high")};
+  return IsBelow(gap, kContradicts * GainedBy(in.tables, GroupOf(in.gaps, r)));
+}
+
 // The rows of gaps.csv of a kind in a precision, and the number of rows with each verdict.
 struct Gaps {
   std::string list;
-  size_t judged = 0, within = 0, behind = 0, diverged = 0;
+  Tally within;    // is the gap 0, or below?
+  Tally diverged;  // did a seed diverge? kPartly: none did, but the variant fell behind
 };
 
 Gaps GapsOf(const Measured& in, std::string_view kind, std::string_view precision) {
@@ -77,10 +80,13 @@ Gaps GapsOf(const Measured& in, std::string_view kind, std::string_view precisio
     if (variant.kind != kind || Precision(variant) != precision) continue;
     const std::string& verdict = in.gaps.Text(r, "verdict");
     found.list += "\n  " + GapText(in.gaps, r) + ": " + verdict;
-    found.judged += verdict != kNoVerdict ? 1 : 0;
-    found.within += verdict == kWithinNoise ? 1 : 0;
-    found.behind += verdict == kBehind ? 1 : 0;
-    found.diverged += verdict == kDiverged ? 1 : 0;
+    const Answer within = WithinNoise(in, r);
+    if (within == Answer::kUndecided && verdict != kNoVerdict) found.list += ", undecided";
+    if (verdict == kNoVerdict) continue;
+    found.within.Add(within);
+    found.diverged.Add(verdict == kDiverged ? Answer::kYes
+                       : verdict == kBehind ? Answer::kPartly
+                                            : Answer::kNo);
   }
   return found;
 }
@@ -92,31 +98,34 @@ Claim MatchClaim(const Measured& in, std::string_view precision) {
           "{} SwitchBack matches 16 bits: \"a negligible accuracy drop of 0.1 percentage points "
           "compared to the bfloat16 baseline for CLIP ViT-Huge\" (Section 2.2.3, Figure 1).",
           precision),
-      fmt::format("{} of {} within noise at {}: the 95 % interval of the gap, paired by seed, "
-                  "contains 0 or is below it; nine of ten suffice. A gap smaller than the interval "
-                  "is not detected. Gaps in nats, then as a share of what standard gained.{}",
-                  gaps.within,
-                  gaps.judged,
-                  ScaleText(in.settings),
-                  gaps.list),
-      AlmostAll(gaps.within, gaps.judged)};
+      fmt::format(
+          "{} of {} within noise at {}: the 95 % interval of the gap, paired by seed, "
+          "contains 0 or is below it, and excludes {:g} % of what standard gained; nine of "
+          "ten suffice. A gap smaller than the interval is not detected. Gaps in nats, then "
+          "as a share of what standard gained.{}",
+          gaps.within.Yes(),
+          gaps.within.Cases(),
+          TrainingScaleText(in.settings),
+          100 * kContradicts,
+          gaps.list),
+      gaps.within.VerdictOfMost(),
+      BasisOf(in.settings, gaps.within)};
 }
 
 Claim TensorWiseClaim(const Measured& in) {
   const Gaps gaps = GapsOf(in, "tensor-wise", "fp8");
-  const char* verdict = AllOrSome(gaps.diverged, gaps.judged);
-  if (verdict == std::string_view(kFailsVerdict) && gaps.behind > 0) verdict = kPartly;
   return {
       "In fp8 \"training diverges for the baseline that uses tensor-wise quantization for all "
       "matrices\" (Section 2.2.3, Figure 1; CLIP above 420 million parameters).",
       fmt::format("{} of {} diverged and {} fell behind at {}, with models far smaller than the "
                   "paper's. Falling behind counts as holding in part.{}",
-                  gaps.diverged,
-                  gaps.judged,
-                  gaps.behind,
-                  ScaleText(in.settings),
+                  gaps.diverged.Yes(),
+                  gaps.diverged.Cases(),
+                  gaps.diverged.Partly(),
+                  TrainingScaleText(in.settings),
                   gaps.list),
-      verdict};
+      gaps.diverged.Verdict(),
+      BasisOf(in.settings, gaps.diverged)};
 }
 
 // ---- variants against each other
@@ -135,15 +144,18 @@ Claim WorseClaim(const Measured& in, std::string_view kind, std::string claim) {
       "Validation loss, paired by seed, at {} and the largest batch x sequence of each model and "
       "size: {} of {} have their 95 % interval above 0. An interval that contains 0 decides "
       "nothing.{}",
-      ScaleText(in.settings),
-      largest.more,
-      largest.judged,
+      TrainingScaleText(in.settings),
+      largest.more.Yes(),
+      largest.more.Cases(),
       largest.list);
   if (!others.list.empty()) {
-    measured +=
-        fmt::format("\n  At smaller sizes {} of {}:{}", others.more, others.judged, others.list);
+    measured += fmt::format(
+        "\n  At smaller sizes {} of {}:{}", others.more.Yes(), others.more.Cases(), others.list);
   }
-  return {std::move(claim), std::move(measured), AllOrSome(largest.more, largest.judged)};
+  return {std::move(claim),
+          std::move(measured),
+          largest.more.Verdict(),
+          BasisOf(in.settings, largest.more)};
 }
 
 Claim GrowthClaim(const Measured& in) {
@@ -162,11 +174,12 @@ Claim GrowthClaim(const Measured& in) {
           : fmt::format(
                 "Loss of llm-int8:int8 minus that of switchback:int8, at the most tokens minus at "
                 "the fewest, paired by seed, at {}: {} of {} have their 95 % interval above 0.{}",
-                ScaleText(in.settings),
-                found.more,
-                found.judged,
+                TrainingScaleText(in.settings),
+                found.more.Yes(),
+                found.more.Cases(),
                 found.list),
-      AllOrSome(found.more, found.judged)};
+      found.more.Verdict(),
+      BasisOf(in.settings, found.more)};
 }
 
 Claim VariantsClaim(const Measured& in) {
@@ -182,12 +195,14 @@ Claim VariantsClaim(const Measured& in) {
       "and of SwitchBackQ \"we did not observe this to improve accuracy at the scales we "
       "consider\" (Section 2.2.1).",
       fmt::format("Loss minus that of SwitchBack, int8, paired by seed, at {}: {} of {} intervals "
-                  "contain 0; nine of ten suffice.{}",
-                  ScaleText(in.settings),
-                  found.same,
-                  found.judged,
+                  "contain 0 and exclude {:g} % of what standard gained; nine of ten suffice.{}",
+                  TrainingScaleText(in.settings),
+                  found.same.Yes(),
+                  found.same.Cases(),
+                  100 * kContradicts,
                   found.list),
-      AlmostAll(found.same, found.judged)};
+      found.same.VerdictOfMost(),
+      BasisOf(in.settings, found.same)};
 }
 
 // Returns the same variant on the grids of bitsandbytes; nothing for formats without such a grid.
@@ -216,12 +231,15 @@ Claim GridsClaim(const Measured& in) {
       "2.2.1). The grids of bitsandbytes, which the paper used, are not those of OCP; conclusions "
       "about fp8 hold for both.",
       fmt::format("Loss on bitsandbytes' grids minus that on OCP's, paired by seed, at {}: {} of "
-                  "{} intervals contain 0; nine of ten suffice.{}",
-                  ScaleText(in.settings),
-                  found.same,
-                  found.judged,
+                  "{} intervals contain 0 and exclude {:g} % of what standard gained; nine of ten "
+                  "suffice.{}",
+                  TrainingScaleText(in.settings),
+                  found.same.Yes(),
+                  found.same.Cases(),
+                  100 * kContradicts,
                   found.list),
-      AlmostAll(found.same, found.judged)};
+      found.same.VerdictOfMost(),
+      BasisOf(in.settings, found.same)};
 }
 
 // ---- the mechanism
@@ -239,7 +257,7 @@ std::optional<double> OwnError(const Table& errors, const Group& group, std::str
 
 Claim MechanismClaim(const Measured& in) {
   std::string list;
-  size_t yes = 0, all = 0;
+  Tally tally;
   for (const std::vector<Group>& ladder : LaddersIn(in.errors)) {
     if (ladder.size() < 2) continue;
     double ratios[2];
@@ -265,8 +283,7 @@ Claim MechanismClaim(const Measured& in) {
     }
     if (!known) continue;
     list += text;
-    ++all;
-    yes += ratios[0] > kGrown && ratios[1] <= kGrown ? 1 : 0;
+    tally.Add(AnswerOf(ratios[0] > kGrown && ratios[1] <= kGrown));
   }
   return {
       "Quantising the weight gradient causes noise that grows with batch x sequence, which "
@@ -276,11 +293,12 @@ Claim MechanismClaim(const Measured& in) {
                    : fmt::format("Relative error of dW that its own GEMM causes (own_error), "
                                  "mean over layers and steps. In {} of {} cases that of llm-int8 "
                                  "grows by more than {:.0f} % and that of switchback does not.{}",
-                                 yes,
-                                 all,
+                                 tally.Yes(),
+                                 tally.Cases(),
                                  100 * (kGrown - 1),
                                  list),
-      AllOrSome(yes, all)};
+      tally.Verdict(),
+      TrainingScaleText(in.settings)};
 }
 
 std::string Notes(const Measured& in) {
@@ -300,7 +318,7 @@ std::string Notes(const Measured& in) {
       "; {}. The paper: CLIP ViT-Base to ViT-Huge, 20000 steps of 16384 images, half of their "
       "patches dropped, one seed.\nSingle-seed differences are not results. Intervals are 95 % "
       "(Student's t, paired by seed): one in 20 equal variants is expected outside.",
-      ScaleText(in.settings));
+      TrainingScaleText(in.settings));
   for (const Group& group : GroupsIn(in.final_table)) {
     if (!BaselineLearned(in.gaps, group)) {
       text += fmt::format("\n{}: not judged, because standard did not learn or there is one seed.",

@@ -196,7 +196,7 @@ Experiment SwitchbackAccuracy() {
   experiment.reproduces = "Figures 1 and 9, section 2.2 and appendix D of [SwitchBack]";
   experiment.description = kDescription;
   experiment.options = Options();
-  experiment.presets = {{"quick", 3}, {"small", 5}, {"paper", 3}};
+  experiment.presets = {{"quick", 3, 260}, {"small", 5}, {"paper", 3}};
   experiment.tables = TableSpecs();
   experiment.trials = Trials;
   experiment.run = Measure;

@@ -72,7 +72,7 @@ double CostOf(const TrainConfig& config) {
          number(model.width);
 }
 
-void AddPoints(const Settings& settings,
+void AddTrials(const Settings& settings,
                const std::string& model,
                const std::vector<Variant>& variants,
                std::vector<Trial>& trials) {
@@ -106,7 +106,7 @@ std::vector<Trial> Trials(const Settings& settings) {
   const std::vector<Variant> variants = VariantsOf(settings);
   std::vector<Trial> trials;
   for (const std::string& model : settings.GetList("models")) {
-    AddPoints(settings, model, variants, trials);
+    AddTrials(settings, model, variants, trials);
   }
   return trials;
 }

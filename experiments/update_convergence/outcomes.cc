@@ -64,8 +64,20 @@ Outcomes OutcomesOf(const Settings& settings, const Tables& tables) {
 std::string Count::Text() const { return all == 0 ? "-" : fmt::format("{}/{}", yes, all); }
 
 std::string Verdict(const Count& count) {
-  if (count.all == 0) return "not measured";
-  return count.yes == count.all ? "holds" : count.yes > 0 ? "holds in part" : "does not hold";
+  Tally tally;
+  for (size_t i = 0; i < count.all; ++i) tally.Add(AnswerOf(i < count.yes));
+  return tally.Verdict();
+}
+
+Tally TallyRows(const Outcomes& in,
+                const std::string& rule,
+                const std::function<Answer(size_t row)>& answer) {
+  Tally tally;
+  for (const Configuration& c : in.configurations) {
+    const size_t* const row = in.Row(c, rule);
+    if (row != nullptr) tally.Add(answer(*row));
+  }
+  return tally;
 }
 
 Count CountRows(const Outcomes& in,
@@ -91,6 +103,7 @@ Count Beats(const Outcomes& in, UpdateKind a, UpdateKind b, const std::string& f
     const size_t* const second = in.Row(c, std::string(ToString(b)));
     if (first == nullptr || second == nullptr || !in.Loses(c)) continue;
     if (!format.empty() && c.format != format) continue;
+    if (std::isnan(in.Number(*first, "gap")) || std::isnan(in.Number(*second, "gap"))) continue;
     ++count.all;
     count.yes += in.Number(*first, "gap") < in.Number(*second, "gap") - kGrowth ? 1 : 0;
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "experiments/core/experiment.h"
+#include "experiments/core/verdict.h"
 #include "numsim/updates/update_rule.h"
 
 namespace numsim::experiments::update_convergence {
@@ -56,9 +57,14 @@ Count CountRows(const Outcomes& in,
                 const std::string& format = "",
                 const std::string& rate = "");
 
+// Returns answer(row) for the row of `rule` in every configuration.
+Tally TallyRows(const Outcomes& in,
+                const std::string& rule,
+                const std::function<Answer(size_t row)>& answer);
+
 // Counts the configurations of a format (empty: of all) in which rounding to nearest loses part of
 // the step, and those of them in which the gap of `a` is smaller than that of `b` by more than
-// kGrowth.
+// kGrowth. A configuration in which a gap is NaN is left out.
 Count Beats(const Outcomes& in, UpdateKind a, UpdateKind b, const std::string& format = "");
 
 }  // namespace numsim::experiments::update_convergence

@@ -7,7 +7,9 @@
 #include <functional>
 #include <map>
 
+#include "experiments/core/verdict.h"
 #include "experiments/shared/distinct.h"
+#include "experiments/shared/training.h"
 #include "experiments/update_convergence/outcomes.h"
 #include "experiments/update_convergence/update_convergence.h"
 #include "numsim/base/error.h"
@@ -50,6 +52,36 @@ std::string RangeText(const Outcomes& in,
       "{:.3g} .. {:.3g} (median {:.3g})", values.front(), values.back(), values[values.size() / 2]);
 }
 
+Estimate EstimateAt(const Outcomes& in, size_t r, const std::string& column) {
+  return {in.Number(r, column.c_str()),
+          in.Number(r, (column + "_low").c_str()),
+          in.Number(r, (column + "_high").c_str())};
+}
+
+// Returns whether the training in row `r` falls behind, by the intervals over seeds of its gap and
+// of the growth of its gap. A training that ended early is undecided.
+Answer FallsBehind(const Outcomes& in, size_t r) {
+  const std::string& verdict = in.final_table.Text(r, "falls_behind");
+  const Estimate gap = EstimateAt(in, r, "gap"), growth = EstimateAt(in, r, "gap_growth");
+  if (verdict == "ended" || std::isnan(gap.low) || std::isnan(growth.low)) {
+    return Answer::kUndecided;
+  }
+  if (verdict == "yes") return Answer::kYes;
+  const bool small = gap.high <= kWithin || growth.high <= kGrowth;
+  return small || growth.value <= kGrowth || gap.value <= kWithin ? Answer::kNo
+                                                                  : Answer::kUndecided;
+}
+
+std::string BasisOf(const Outcomes& in, const Tally& tally) {
+  std::string text = TrainingScaleText(in.settings);
+  if (tally.Undecided() == 0) return text;
+  return text + fmt::format("; {}: {}",
+                            tally.UndecidedText(),
+                            in.settings.seeds < 2
+                                ? "one seed gives no interval; use --seeds 3"
+                                : "they ended early, or their interval contains both answers");
+}
+
 Claim BehindClaim(const Outcomes& in, UpdateKind kind, const char* target) {
   const std::string rule(ToString(kind));
   Claim claim;
@@ -60,7 +92,9 @@ Claim BehindClaim(const Outcomes& in, UpdateKind kind, const char* target) {
   const Holds behind = [&](size_t r) { return in.final_table.Text(r, "falls_behind") == "yes"; };
   const Holds ended = [&](size_t r) { return in.final_table.Text(r, "falls_behind") == "ended"; };
   const Count count = CountRows(in, rule, behind);
-  claim.verdict = Verdict(count);
+  const Tally tally = TallyRows(in, rule, [&](size_t r) { return FallsBehind(in, r); });
+  claim.verdict = tally.Verdict();
+  claim.basis = BasisOf(in, tally);
   if (count.all == 0) {
     claim.measured = "There is no run with " + rule + ".";
     return claim;
@@ -90,13 +124,18 @@ Claim SlowClaim(const Outcomes& in) {
   const Holds slow = [&](size_t r) {
     return in.Number(r, "delay") > kDelayed && in.Number(r, "travel") < kSlow;
   };
+  const auto answer = [&](size_t r) {
+    const bool known = !std::isnan(in.Number(r, "delay") + in.Number(r, "travel"));
+    return known ? AnswerOf(slow(r)) : Answer::kUndecided;
+  };
+  Tally tally;
   Count matched;
   for (const UpdateKind kind : {UpdateKind::kNormMatched, UpdateKind::kNoteAsPrinted}) {
     const std::string rule(ToString(kind));
     const Count count = CountRows(in, rule, slow);
     if (count.all == 0) continue;
-    matched.yes += count.yes;
     matched.all += count.all;
+    tally.Add(TallyRows(in, rule, answer));
     claim.measured += fmt::format(
         "{}{}: {} of {}; travel at the end {}.{}",
         claim.measured.empty()
@@ -113,7 +152,8 @@ Claim SlowClaim(const Outcomes& in) {
         CountTable(in, rule, slow));
   }
   if (matched.all == 0) claim.measured = "Neither norm-matched nor note-as-printed was run.";
-  claim.verdict = Verdict(matched);
+  claim.verdict = tally.Verdict();
+  claim.basis = BasisOf(in, tally);
   return claim;
 }
 
@@ -161,6 +201,7 @@ Claim BothClaim(const Outcomes& in) {
                 100 * kRatio,
                 with.yes);
   claim.verdict = Verdict(without);
+  claim.basis = TrainingScaleText(in.settings);
   return claim;
 }
 
@@ -181,7 +222,8 @@ Claim ProjectionClaim(const Outcomes& in) {
                         count.yes,
                         count.all,
                         Beats(in, norm, projection).yes),
-      Verdict(count)};
+      Verdict(count),
+      TrainingScaleText(in.settings)};
 }
 
 Claim BeatClaim(const Outcomes& in) {
@@ -217,6 +259,7 @@ Claim BeatClaim(const Outcomes& in) {
                 total.all,
                 lines);
   claim.verdict = Verdict(total);
+  claim.basis = TrainingScaleText(in.settings);
   return claim;
 }
 

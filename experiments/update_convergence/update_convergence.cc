@@ -347,6 +347,7 @@ Experiment UpdateConvergence() {
   experiment.reproduces = "[Seed003] Empirics, Pretraining, and Conclusion";
   experiment.description = std::string(kDescription);
   experiment.options = Options();
+  experiment.presets = {{"quick", 1, 15}, {"paper", 1}};
   experiment.tables = TableSpecs();
   experiment.trials = Trials;
   experiment.run = Measure;

@@ -127,6 +127,7 @@ Claim CliffClaim(const Table& cliffs) {
       "arrays nothing moves below min h/|u|, where h is the distance to the rounding boundary; in "
       "random arrays, below the rate at which one mover is expected.";
   size_t rows = 0, right = 0, strict = 0;
+  Tally tally;
   for (size_t i = 0; i < cliffs.rows.size(); ++i) {
     const double measured = cliffs.Number(i, "measured"), predicted = cliffs.Number(i, "predicted");
     const double movers = cliffs.Number(i, "expected_movers");
@@ -139,6 +140,7 @@ Claim CliffClaim(const Table& cliffs) {
     strict += cliffs.Text(i, "predicted_from") == "arrays" ? rounded : half_norm || likely;
     ++rows;
     right += close;
+    tally.Add(std::isnan(measured) || std::isnan(predicted) ? Answer::kUndecided : AnswerOf(close));
   }
   claim.measured = fmt::format(
       "{} of {} predictions hold. Criteria: from the arrays, to a factor within 1 +- 2^(m-21) with "
@@ -152,7 +154,8 @@ Claim CliffClaim(const Table& cliffs) {
       strict,
       rows,
       CliffText(cliffs));
-  claim.verdict = Verdict(rows > 0, right == rows, right > 0);
+  claim.verdict = tally.Verdict();
+  claim.basis = tally.UndecidedText();
   return claim;
 }
 
@@ -161,7 +164,7 @@ Claim NaiveDeclineClaim(const Table& cliffs) {
   claim.claim =
       "With independent keys naive addition declines below a learning rate of about 0.01 in E4M3, "
       "1e-3 in bf16 and 1e-4 in fp16 (analysis of the note).";
-  size_t rows = 0, right = 0;
+  Tally tally;
   std::map<std::string, Range> ranges;
   for (size_t i = 0; i < cliffs.rows.size(); ++i) {
     const std::string& format = cliffs.Text(i, "format");
@@ -169,8 +172,7 @@ Claim NaiveDeclineClaim(const Table& cliffs) {
     if (cliffs.Text(i, "limit") != "half-norm" || cliffs.Text(i, "keys") != "independent") continue;
     if (format != "e4m3fn" && format != "bf16" && format != "fp16") continue;
     const double measured = cliffs.Number(i, "measured");
-    ++rows;
-    right += IsAbout(measured, said, said);
+    tally.Add(std::isnan(measured) ? Answer::kUndecided : AnswerOf(IsAbout(measured, said, said)));
     ranges[format].Add(measured);
   }
   std::string text;
@@ -180,7 +182,8 @@ Claim NaiveDeclineClaim(const Table& cliffs) {
   claim.measured =
       fmt::format("Half of the norm is gone below{} (criterion: within half a decade).",
                   text.empty() ? " no rate" : text);
-  claim.verdict = Verdict(rows > 0, right == rows, right > 0);
+  claim.verdict = tally.Verdict();
+  claim.basis = tally.UndecidedText();
   return claim;
 }
 

@@ -102,7 +102,8 @@ Claim NaiveClaim(const Table& table) {
   claim.claim =
       "Naive addition zeros out rapidly as the update falls below a minimum learning rate "
       "(Empirics, Precision: \"Naive Addition\").";
-  size_t panels = 0, sharp = 0, dead = 0;
+  size_t dead = 0, sharp = 0;
+  Tally tally;
   std::string text;
   for (const Panelful& panel : PanelsOf(table, UpdateKind::kNaive)) {
     const CurveKey& key = panel.key;
@@ -112,9 +113,10 @@ Claim NaiveClaim(const Table& table) {
     const double onset = GreatestRate(CurveOf(table, key, "norm_error"), over_half);
     const double half = GreatestRate(CurveOf(table, key, "norm_ratio"), below_half);
     const double none = GreatestRate(CurveOf(table, key, "moved_share"), nothing);
-    ++panels;
+    const bool is_sharp = !std::isnan(none) && none >= 0.0999 * half;
     dead += !std::isnan(half);
-    sharp += !std::isnan(none) && none >= 0.0999 * half;
+    sharp += is_sharp;
+    tally.Add(is_sharp ? Answer::kYes : std::isnan(half) ? Answer::kNo : Answer::kPartly);
     const int m = ParseFormat(panel.key.format).spec.mantissa_bits;
     const double least = 1 / (std::ldexp(1, m + 2) - 1);
     text += fmt::format(
@@ -139,11 +141,11 @@ Claim NaiveClaim(const Table& table) {
       "its threshold between 1/(2^(m+2) - 1) and 2/(2^(m+2) - 1): a single cliff, a factor of 2 "
       "wide, which results from the choice of the key. Independent keys pair small parameters, "
       "which have small gaps, with updates of any size, and the step fades over decades.",
-      panels,
+      tally.Cases(),
       dead,
       sharp,
       text);
-  claim.verdict = Verdict(panels > 0, sharp == panels, dead > 0);
+  claim.verdict = tally.Verdict();
   return claim;
 }
 
@@ -189,28 +191,28 @@ Claim StochasticClaim(const Table& table) {
   claim.claim =
       "Stochastic rounding works for longer, but eventually the magnitudes stop aligning and the "
       "error rate rises (Empirics, Precision: \"Stochastic Rounding\").";
-  size_t fitted = 0, rising = 0;
+  Tally rising;
   std::string text;
   for (const Panelful& panel : PanelsOf(table, UpdateKind::kStochastic)) {
     const std::optional<LineFit> fit = FitStochasticNorm(table, panel);
     if (!fit) continue;
-    ++fitted;
-    rising += std::abs(fit->slope.value + 0.5) < 0.02;
+    rising.Add(IsNear(fit->slope, -0.5, 0.02));
     text += StochasticLine(table, panel, *fit);
   }
   claim.measured = fmt::format(
       "Each element takes the wanted step in expectation, but with variance: if a step lr|u| is "
       "far below the gap, a whole gap is taken with probability lr|u|/gap, so ||step||/(lr||u||) "
       "must grow like lr^-1/2. Fitted slopes of log norm ratio over log lr where the ratio is >= 3 "
-      "and >= 100 parameters moved, with 95 % intervals (criterion: within 0.02 of -0.5 in every "
-      "panel); greatest rate with a norm ratio above 2; and the expectation of the mean ratio over "
+      "and >= 100 parameters moved, with 95 % intervals (criterion: the whole interval within 0.02 "
+      "of -0.5 in every panel); greatest rate with a norm ratio above 2; and the expectation of the mean ratio over "
       "the random bits, which deviates from 1 only where lr|u|/gap approaches the resolution 2^-N "
       "of the probabilities with N random bits (variant A truncates toward the smaller magnitude: "
       "a step away from zero loses, a step toward zero gains a whole 2^-N however small u is, "
       "hence a mean ratio above 1 with independent keys):{}\nThe mean ratio measured with one seed "
       "is noise once few parameters move; the column expected_mean_ratio has no noise.",
       text.empty() ? " no panel had 3 such learning rates." : text);
-  claim.verdict = Verdict(fitted > 0, rising == fitted, rising > 0);
+  claim.verdict = rising.Verdict();
+  claim.basis = rising.UndecidedText();
   return claim;
 }
 
@@ -272,8 +274,8 @@ std::string PanelText(const Panelful& panel) {
 }
 
 std::string Verdict(bool measured, bool all, bool any) {
-  if (!measured) return "not measured";
-  return all ? "holds" : any ? "holds in part" : "does not hold";
+  if (!measured) return std::string(kNotMeasured);
+  return std::string(all ? kHolds : any ? kHoldsInPart : kDoesNotHold);
 }
 
 std::string Number(double x) { return std::isnan(x) ? "none" : fmt::format("{:.3g}", x); }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/core/verdict.h"
 #include "experiments/update_fidelity/update_fidelity.h"
 
 namespace numsim::experiments::update_fidelity {

@@ -257,7 +257,7 @@ Experiment UpdateFidelity() {
   experiment.reproduces = "[Seed003] Empirics, Precision: the figures for fp8, fp16 and bf16";
   experiment.description = std::string(kDescription);
   experiment.options = Options();
-  experiment.presets = {{"quick"}, {"paper"}, {"demo", 3, 45}};
+  experiment.presets = {{"quick", 1, 15}, {"paper", 1, 30}, {"demo", 3, 45}};
   experiment.tables = TableSpecs();
   experiment.trials = Trials;
   experiment.run = Measure;

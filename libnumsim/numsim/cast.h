@@ -5,8 +5,12 @@
 //       numsim::MakeEncodePlan(e4m3fn.spec, {}, numsim::Overflow::kSaturate);
 //   numsim::Encode(plan, values, codes);  // on all threads; the same bits on every backend
 //   numsim::Decode(e4m3fn.spec, codes, values);
+//
+// A call that breaks a requirement stated in its comment, such as arrays of unequal size, throws
+// numsim::Error before it writes anything. This holds for every header of the library.
 #pragma once
 
+#include "numsim/base/error.h"
 #include "numsim/cast/arithmetic.h"
 #include "numsim/cast/cast.h"
 #include "numsim/formats/decode.h"

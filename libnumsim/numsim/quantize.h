@@ -1,6 +1,7 @@
 // The header to include for quantisation: it encodes matrices as codes with one scale per tensor,
 // row, column, block or tile. Quantize in quantize/quantized_matrix.h also computes the scales;
-// Quantize in quantize/quantize.h takes them from the caller.
+// Quantize in quantize/quantize.h takes them from the caller. Arrays whose sizes do not fit the
+// shape or the layout make every call throw numsim::Error. docs/examples/quantize.cc is a program.
 #pragma once
 
 #include "numsim/cast.h"

@@ -30,8 +30,8 @@ LinearOptions Quantised(std::string_view kind, std::string_view format);
 void ExpectConsistent(const PrecisionRanking& ranking);
 // Relative error of 1e-10; the same where it is not finite.
 void ExpectClose(double value, double expected);
-// Ranks, and expects every number to be that of steps by hand (RankByHand), and rows for all that is
-// quantised. Requires that no layer is high for being the first or last.
+// Ranks, and expects every number to be that of steps by hand (RankByHand), and rows for all that
+// is quantised. Requires that no layer is high for being the first or last.
 void ExpectRankingByHand(Trainer& trainer, RankBy by);
 
 }  // namespace numsim

@@ -31,7 +31,7 @@ void BadInputTest::Expect(const BadCase& bad) const {
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << what;
   EXPECT_TRUE(outcome.err.ends_with('\n')) << what;
   for (const std::string& text : bad.named) {
-    EXPECT_THAT(outcome.err, HasSubstr(text)) << "'" << text << "' not named: " << what;
+    EXPECT_THAT(outcome.err, HasSubstr(text)) << Text(bad.arguments);
   }
   EXPECT_EQ(Contents(), before) << what;
 }

@@ -1,5 +1,5 @@
-// Every bad invocation must do the following: exit code 2, nothing on stdout, one line on stderr that names
-// what is at fault, and no file made or changed.
+// Every bad invocation must do the following: exit code 2, nothing on stdout, one line on stderr
+// that names what is at fault, and no file made or changed.
 #pragma once
 
 #include <map>

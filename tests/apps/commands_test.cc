@@ -36,10 +36,42 @@ class Commands : public ProgramTest {
 TEST_F(Commands, ListNamesEveryExperimentAndItsSource) {
   const std::string out = Output("list");
   for (const experiments::Experiment& e : experiments::AllExperiments()) {
-    EXPECT_THAT(out, HasSubstr(e.name + " ")) << e.name;
+    EXPECT_THAT(out, HasSubstr(e.name + " "));
     EXPECT_THAT(out, HasSubstr(e.title)) << e.name;
     EXPECT_THAT(out, HasSubstr(e.reproduces)) << e.name;
   }
+}
+
+TEST_F(Commands, ListAndDescribeResolveTheKeysOfSources) {
+  const std::string list = Output("list");
+  EXPECT_THAT(list, HasSubstr("\n[SwitchBack] M. Wortsman et al.: Stable and low-precision"));
+  EXPECT_THAT(list, HasSubstr("2023\n"));
+  EXPECT_THAT(list, HasSubstr("\n[Seed003] Low Precision Low LR\n"));
+  const std::string moments = Output("describe moment-formats");
+  EXPECT_THAT(moments, HasSubstr("[Fishman] M. Fishman, B. Chmiel, R. Banner, D. Soudry: Scaling"));
+  EXPECT_THAT(moments, HasSubstr("arXiv:2409.12517"));
+  EXPECT_THAT(moments, Not(HasSubstr("[SwitchBack]")));
+}
+
+TEST_F(Commands, DescribeAndHelpSayHowLongPresetsTake) {
+  for (const std::string command : {"describe moment-formats", "run moment-formats --help"}) {
+    const std::string out = Output(command);
+    EXPECT_THAT(out, HasSubstr("ime on two cores, roughly: quick 65 s, ")) << command;
+    EXPECT_THAT(out, HasSubstr("paper not timed")) << command;
+  }
+}
+
+TEST_F(Commands, MistypedExperimentsAndPresetsGetASuggestion) {
+  for (const std::string command :
+       {"describe moment-format", "run moment-format", "merge moment-format a --out b"}) {
+    const Outcome outcome = Numsim(command);
+    EXPECT_EQ(outcome.exit_code, 2) << command;
+    EXPECT_THAT(outcome.err, HasSubstr("did you mean moment-formats?")) << command;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  }
+  EXPECT_THAT(Numsim("run linear-error --preset quik").err,
+              HasSubstr("expected quick or paper; did you mean quick?"));
+  EXPECT_THAT(Numsim("describe something-else").err, Not(HasSubstr("did you mean")));
 }
 
 TEST_F(Commands, ListOfNamesHasOnePerLine) {
@@ -61,12 +93,12 @@ TEST_F(Commands, DescribeShowsOptionsAndColumns) {
     const std::string out = Output("describe " + e.name);
     EXPECT_THAT(out, HasSubstr(e.description)) << e.name;
     for (const experiments::Option& option : e.options) {
-      EXPECT_THAT(out, HasSubstr("--" + option.name + " ")) << option.name;
+      EXPECT_THAT(out, HasSubstr("--" + option.name + " "));
     }
     for (const experiments::TableSpec& table : e.tables) {
-      EXPECT_THAT(out, HasSubstr(table.name + ".csv")) << table.name;
+      EXPECT_THAT(out, HasSubstr(table.name + ".csv"));
       for (const experiments::Column& column : table.columns) {
-        EXPECT_THAT(out, HasSubstr(column.name + " ")) << column.name;
+        EXPECT_THAT(out, HasSubstr(column.name + " "));
       }
     }
   }
@@ -170,6 +202,8 @@ TEST_F(Commands, EveryCommandHasHelpWithAnExample) {
                                        "cast",
                                        "gemm",
                                        "update",
+                                       "train",
+                                       "compare",
                                        "stats",
                                        "backends"};
   for (const experiments::Experiment& e : experiments::AllExperiments()) {

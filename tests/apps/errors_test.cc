@@ -33,6 +33,21 @@ TEST_F(BadInput, UnknownCommands) {
                               {{"merge", "nope", "a", "--out", "b"}, {"nope"}}});
 }
 
+TEST_F(BadInput, MistypedCommandsAndOptionsGetAHint) {
+  Expect(std::vector<BadCase>{
+      {{"tran", "--preset", "tiny"}, {"tran; did you mean train?"}},
+      {{"run", "update-fidelty"}, {"did you mean update-fidelity?"}},
+      {{"oracle", "chekc"}, {"did you mean check?"}},
+      {{"stats", "in.npy", "--fromat", "bf16"}, {"did you mean --format?"}},
+      {{"stats", "in.npy", "--granularty=row"}, {"did you mean --granularity?"}},
+      {{"cast", "in.npy", "new.npy", "--fromat", "bf16"}, {"--format", "did you mean --format?"}},
+      {{"stats", "in.npy", "--thread", "1"}, {"did you mean --threads?"}},
+  });
+  for (const char* const text : {"frobnicate", "--frobnicate", "x"}) {
+    EXPECT_THAT(Numsim(text).err, Not(HasSubstr("did you mean"))) << text;
+  }
+}
+
 TEST_F(BadInput, MissingArguments) {
   Expect(std::vector<BadCase>{{{}, {"COMMAND", "inspect"}},
                               {{"run"}, {"EXPERIMENT", "update-fidelity"}},

@@ -45,6 +45,15 @@ TEST_F(FormatsCommand, TableHasALineForEachFormatInOrder) {
   }
 }
 
+TEST_F(FormatsCommand, TellsE4M3FromTheFormatOfPapers) {
+  const char* const note = "e4m3 ends at 240; OCP E4M3 of papers is e4m3fn";
+  EXPECT_THAT(Output("formats"), HasSubstr(note));
+  EXPECT_THAT(Output("formats e4m3"), HasSubstr(note));
+  EXPECT_THAT(Output("formats e4m3:bias=7"), HasSubstr(note));  // the same format
+  EXPECT_THAT(Output("formats e4m3fn"), Not(HasSubstr(note)));
+  EXPECT_EQ(MaxFinite(FindFormat("e4m3")->spec), 240);
+}
+
 TEST_F(FormatsCommand, ListsEveryNanCode) {
   // Hand-typed, from the formats' specifications.
   const std::pair<const char*, const char*> cases[] = {{"e4m3fn", "0x7F 0xFF"},
@@ -71,7 +80,7 @@ TEST_F(FormatsCommand, TableShowsWholeCodes) {
     if (f.HasNan()) codes.push_back(f.NanCode() | (f.NanHasSign() ? f.SignBit() : 0));
     for (const uint32_t code : codes) {
       const std::string text = fmt::format(" 0x{:0{}X} ", code, (f.Bits() + 3) / 4);
-      EXPECT_THAT(lines[i + 1], HasSubstr(text)) << text << "not in " << lines[i + 1];
+      EXPECT_THAT(lines[i + 1], HasSubstr(text));
     }
   }
 }

@@ -10,6 +10,8 @@
 namespace numsim::apps {
 namespace {
 
+using ::testing::StartsWith;
+
 using Floats = std::vector<float>;
 
 // Codes of rows x inner matrices; `stored` gives the file's order.
@@ -57,9 +59,14 @@ class GemmCommand : public ProgramTest {
     PutNpy(name, ElementType::kF32, values, std::move(shape));
   }
 
+  // The start of the line on stdout.
+  static std::string Results(size_t rows_a, size_t rows_b) {
+    return fmt::format("{} x {} results of ", rows_a, rows_b);
+  }
+
   // The product that `gemm a.npy b.npy out.npy OPTIONS` writes.
   Floats Product(const std::string& options, size_t rows_a, size_t rows_b) const {
-    EXPECT_EQ(Output("gemm a.npy b.npy out.npy " + options), "");
+    EXPECT_THAT(Output("gemm a.npy b.npy out.npy " + options), StartsWith(Results(rows_a, rows_b)));
     const Array out = GetNpy("out.npy");
     EXPECT_EQ(out.type, ElementType::kF32);
     EXPECT_EQ(out.shape, (std::vector<size_t>{rows_a, rows_b}));
@@ -227,6 +234,17 @@ TEST_F(GemmCommand, ScalesSegmentsAndAddsThemInOrder) {
                  {1146, 218});
 }
 
+TEST_F(GemmCommand, SaysWhatItComputed) {
+  PutNpy("a.npy", ElementType::kU8, std::vector<uint8_t>(6, 0x38), {2, 3});
+  PutNpy("b.npy", ElementType::kU8, std::vector<uint8_t>(12, 0x38), {3, 4});
+  EXPECT_EQ(Output("gemm a.npy b.npy out.npy --format e4m3fn --format-b e5m2 --transpose-b "
+                   "--accumulation-mode hopper-fp8"),
+            "2 x 4 results of 3 products, e4m3fn by e5m2, accumulation mode hopper-fp8 "
+            "(trunc:13,32,128)\n");
+  EXPECT_EQ(Output("gemm a.npy b.npy out.npy --format int8 --transpose-b"),
+            "2 x 4 results of 3 products, int8 by int8, accumulation mode exact\n");
+}
+
 TEST_F(GemmCommand, AnEmptyInnerDimensionGivesZeros) {
   PutFloats("a.npy", {}, {2, 0});
   PutFloats("b.npy", {}, {3, 0});
@@ -260,7 +278,7 @@ class GemmErrors : public BadInputTest {
 
 TEST_F(GemmErrors, Arguments) {
   Expect(std::vector<BadCase>{
-      {{"gemm", "a.npy", "a.npy"}, {"OUT"}},
+      {Gemm("a.npy a.npy"), {"OUT is missing", "--compare"}},
       {{"gemm", "a.npy", "a.npy", "out.npy"}, {"--format"}},
       {{"gemm", "a.npy", "", "out.npy", "--format", "e4m3fn"}, {"B"}},
       {{"gemm", "a.npy", "a.npy", "out.npy", "--format", "nope"}, {"'nope'"}},

@@ -1,12 +1,15 @@
 // `numsim stats`: a row per tensor and format, equal to the library's measures.
 #include <cmath>
+#include <cstring>
 
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/io/csv.h"
+#include "numsim/io/shared/safetensors_writer.h"
 #include "numsim/quantize/quantized_matrix.h"
 #include "numsim/rounding/encode.h"
 #include "tests/apps/program.h"
+#include "tests/support/doc_page.h"
 
 namespace numsim::apps {
 namespace {
@@ -22,11 +25,29 @@ class StatsCommand : public ProgramTest {
     PutNpy("w.npy", ElementType::kF32, kValues, {2, 4});
   }
 
+  // t.safetensors with three tensors. In e4m3fn z is exact except for one number that becomes 0; the
+  // numbers of x have errors of 1 to 4, y two of 0.03 and two that become 0.
+  void PutTensors() const;
+
   Table Csv(const std::string& arguments) const {
     Put("table.csv", Output("stats " + arguments + " --csv -"));
     return ReadCsv(Path("table.csv"));
   }
 };
+
+void StatsCommand::PutTensors() const {
+  std::vector<std::pair<std::string, Array>> tensors;
+  const auto add = [&](const char* name, const std::vector<float>& values) {
+    Array array{ElementType::kF32, {values.size()}, {}};
+    array.bytes.resize(values.size() * sizeof(float));
+    std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
+    tensors.emplace_back(name, std::move(array));
+  };
+  add("z", {128, 128, 128, 0x1p-12f});
+  add("x", {100, 101, 102, 103});
+  add("y", {0.72f, 0x1p-10f, 0x1p-10f, 0.72f});
+  WriteSafetensors(Path("t.safetensors"), tensors);
+}
 
 TEST_F(StatsCommand, RowsEqualTheLibrary) {
   const Table table = Csv("w.npy --format e4m3fn,bf16,int8 --granularity row");
@@ -112,6 +133,124 @@ TEST_F(StatsCommand, NonfiniteElementsAreCounted) {
   EXPECT_EQ(table.Text(0, "nonfinite"), "2");
   EXPECT_EQ(table.Text(0, "shape"), "4");
   EXPECT_EQ(table.Number(0, "max_error"), 0);
+}
+
+// Largest value 448, next on the grid 480: the middle is 464. Least value 2^-9: half of it is a tie,
+// which goes to the even code 0.
+TEST_F(StatsCommand, SharesCountFromTheirLimitsOn) {
+  PutNpy("limits.npy",
+         ElementType::kF32,
+         std::vector<float>{463.9f, 464, -1000, 0x1p-10f, 0x1.1p-10f, 0, NAN, 448, 1, 1, 1});
+  const Table table = Csv("limits.npy --format e4m3fn --scale none");
+  EXPECT_EQ(table.Number(0, "overflow_share"), 2.0 / 10);
+  EXPECT_EQ(table.Number(0, "underflow_share"), 1.0 / 10);
+  EXPECT_EQ(table.Number(0, "max_error"), 1000 - 448);
+}
+
+TEST_F(StatsCommand, ErrorsHaveTheTensorsUnit) {
+  // One scale, 2^10: 3 is scaled to 3 x 2^-10, the middle of e4m3fn's numbers 2^-9 and 2^-8, and
+  // becomes 2^-8, the even one, which is 4.
+  PutNpy("unit.npy", ElementType::kF32, std::vector<float>{448 * 1024, 3});
+  const Table table = Csv("unit.npy --format e4m3fn");
+  EXPECT_EQ(table.Number(0, "max_error"), 1);
+  EXPECT_NEAR(table.Number(0, "relative_error"), 1.0 / (448 * 1024), 1e-12);
+  EXPECT_NEAR(table.Number(0, "sqnr_db"), 20 * std::log10(448.0 * 1024), 1e-6);
+}
+
+// A vector is one row, and each of its elements a column.
+TEST_F(StatsCommand, VectorHasOneScalePerRow) {
+  PutNpy("v.npy", ElementType::kF32, std::vector<float>{448, 3.3f, 0.011f});
+  const Table table = Csv("v.npy --format e4m3fn --granularity tensor,row,column");
+  ASSERT_EQ(table.rows.size(), 3u);
+  EXPECT_EQ(table.Text(0, "sqnr_db"), table.Text(1, "sqnr_db"));
+  EXPECT_GT(table.Number(0, "max_error"), 0.01);
+  EXPECT_LT(table.Number(2, "max_error"), 1e-6);
+}
+
+TEST_F(StatsCommand, ListOfGranularitiesHasTheRowsOfEach) {
+  const Table list = Csv("w.npy --format e4m3fn,bf16 --granularity tensor,row,block:2");
+  ASSERT_EQ(list.rows.size(), 6u);
+  const char* const names[] = {"tensor", "row", "block:2"};
+  for (size_t i = 0; i < 3; ++i) {
+    const Table one = Csv(std::string("w.npy --format e4m3fn,bf16 --granularity ") + names[i]);
+    EXPECT_EQ(list.columns, one.columns);
+    EXPECT_EQ(list.rows[2 * i], one.rows[0]);
+    EXPECT_EQ(list.rows[2 * i + 1], one.rows[1]);
+  }
+  const std::string out = Output("stats w.npy --format e4m3fn,bf16 --granularity tensor,row");
+  const size_t cast = out.find("bf16 ");
+  EXPECT_THAT(out.substr(cast), HasSubstr("bf16         - "));
+  EXPECT_EQ(out.find("bf16 ", cast + 1), std::string::npos) << out;  // the same under each
+}
+
+// The relative error of x is 0.027, that of y 0.042, that of z almost 0.
+TEST_F(StatsCommand, SortPutsTheWorstFirst) {
+  PutTensors();
+  const auto names = [&](const std::string& order) {
+    const Table table = Csv("t.safetensors --format e4m3fn --scale none --sort " + order);
+    std::string text;
+    for (size_t row = 0; row < table.rows.size(); ++row) text += table.Text(row, "tensor");
+    return text;
+  };
+  EXPECT_EQ(names("file"), "zxy");
+  EXPECT_EQ(names("name"), "xyz");
+  EXPECT_EQ(names("sqnr"), "yxz");
+  EXPECT_EQ(names("error"), "yxz");
+  EXPECT_EQ(names("max-error"), "xyz");
+  EXPECT_EQ(names("underflow"), "yzx");
+  EXPECT_EQ(names("absmax"), "zxy");
+  EXPECT_EQ(Output("stats t.safetensors --csv - --sort file"),
+            Output("stats t.safetensors --csv -"));
+}
+
+TEST_F(StatsCommand, LastBlockHasTheWorstTensorOfEachFormat) {
+  PutTensors();
+  const std::string out =
+      Output("stats t.safetensors --format e4m3fn,bf16 --granularity tensor,row --scale none");
+  const size_t block = out.find("\nworst tensor of each format and granularity\n");
+  ASSERT_NE(block, std::string::npos) << out;
+  EXPECT_THAT(out.substr(block), ::testing::ContainsRegex("e4m3fn +- +[0-9.]+  y\n"));
+  EXPECT_THAT(out.substr(block), HasSubstr("    SQNR dB  tensor\n"));
+  const std::string by_size =
+      Output("stats t.safetensors --format e4m3fn --scale none --sort absmax");
+  EXPECT_THAT(by_size, ::testing::ContainsRegex("e4m3fn +- +128  z\n"));
+  const std::string by_underflow =
+      Output("stats t.safetensors --format e4m3fn --scale none --sort underflow");
+  EXPECT_THAT(by_underflow, HasSubstr("underflow %  tensor\n"));
+  EXPECT_THAT(by_underflow, ::testing::ContainsRegex("e4m3fn +- +50  y\n"));
+  EXPECT_THAT(Output("stats w.npy"), Not(HasSubstr("worst tensor")));
+}
+
+TEST_F(StatsCommand, NotesTheE4M3OfPapers) {
+  const std::string note = "e4m3 ends at 240; OCP E4M3 of papers is e4m3fn\n";
+  EXPECT_THAT(Output("stats w.npy --format bf16,e4m3"), HasSubstr(note));
+  EXPECT_THAT(Output("stats w.npy --format e4m3fn"), Not(HasSubstr(note)));
+  EXPECT_THAT(Output("stats w.npy --format e4m3 --csv -"), Not(HasSubstr(note)));
+}
+
+TEST_F(StatsCommand, PageDefinesTheColumnsInOrder) {
+  const std::string page = TableOf(SourceText("docs/stats.md"), "stats");
+  size_t at = 0;
+  for (const std::string& column : Csv("w.npy").columns) {
+    const size_t found = page.find(fmt::format("\n| `{}` |", column), at);
+    ASSERT_NE(found, std::string::npos) << column;
+    at = found + 1;
+  }
+  EXPECT_EQ(page.find("\n| `", at), std::string::npos);
+  EXPECT_THAT(Output("stats --help"), HasSubstr("docs/stats.md"));
+}
+
+TEST_F(StatsCommand, BadListsAndOrdersAreErrors) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"--granularity tensor,rows", "granularity 'rows' is not one of tensor, row"},
+      {"--granularity tensor,", "granularity '' is not one of"},
+      {"--sort worst", "--sort 'worst' is not one of file, name, sqnr, error"}};
+  for (const auto& [words, text] : cases) {
+    const Outcome outcome = Numsim("stats w.npy " + words);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, HasSubstr(text));
+  }
 }
 
 TEST_F(StatsCommand, StochasticRoundingIsReproducible) {

@@ -16,6 +16,7 @@ namespace numsim {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string ParseError(std::string_view text) {
   return ErrorOf([&] { ParseAccumulationMode(text); });
@@ -146,7 +147,7 @@ TEST(AccumulationModeTable, RowsAreComplete) {
     EXPECT_GE(row.rule.chunk, 1) << row.name;
     EXPECT_LE(row.rule.chunk, AccumulationMode::kMaxChunk) << row.name;
     EXPECT_EQ(row.rule.promote % row.rule.chunk, 0) << row.name;
-    EXPECT_FALSE(ParseFormatList(row.operands.substr(0, row.operands.find(','))).empty());
+    EXPECT_EQ(row.measured, row.measured_inner > 0) << row.name;
   }
 }
 
@@ -158,6 +159,109 @@ TEST(AccumulationModeTable, MeasuredRulesAreThoseOfTheDevice) {
   EXPECT_EQ(ParseAccumulationMode("hopper-bf16"), Aligned(25, 16));
   EXPECT_EQ(ParseAccumulationMode("hopper-fp16"), Aligned(25, 16));
   EXPECT_EQ(ParseAccumulationMode("hopper-mma-fp8"), mma);
+}
+
+// Returns the message with which the mode `text` refuses operands of the formats a and b.
+std::string Refusal(std::string_view text, std::string_view a, std::string_view b) {
+  return ErrorOf(
+      [&] { CheckOperands(text, ParseFormat(a).spec, ParseFormat(b).spec, "a flag allows it"); });
+}
+
+// The formats of the table that a row is for, in the order of the table of formats.
+std::string FormatsOf(const AccumulationModeRow& row) {
+  std::string names;
+  for (const FormatEntry& entry : FormatTable()) {
+    if (IsFor(row, entry.spec)) names += std::string(entry.name) + " ";
+  }
+  return names;
+}
+
+// The names of the modes are made of a device and the operands: fp8 is OCP's except on CDNA3, whose
+// formats have no negative zero.
+TEST(AccumulationModeOperands, AreThoseThatTheNameSays) {
+  for (const AccumulationModeRow& row : AccumulationModeTable()) {
+    const std::string_view name = row.name;
+    const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
+    const std::string expected = name == "hopper-mma-fp8" ? "e4m3fn "
+                                 : name == "cdna3-fp8"    ? "e4m3fnuz e5m2fnuz "
+                                 : has("fp8")             ? "e5m2 e4m3fn "
+                                 : has("bf16")            ? "bf16 "
+                                 : has("fp16")            ? "fp16 "
+                                                          : "tf32 ";
+    EXPECT_EQ(FormatsOf(row), expected) << name;
+  }
+}
+
+TEST(AccumulationModeOperands, ACustomTextOfTheSameFormatIsThatFormat) {
+  EXPECT_EQ(Refusal("hopper-fp8", "e4m3:inf=none,nan=all-ones,overflow=nan", "e4m3fn"), kNoError);
+  EXPECT_NE(Refusal("hopper-fp8", "e4m3fn:overflow=max", "e4m3fn"), kNoError);
+}
+
+TEST(CheckOperands, RefusesEachOperandThatTheDeviceDoesNotTake) {
+  EXPECT_EQ(Refusal("hopper-bf16", "bf16", "bf16"), kNoError);
+  EXPECT_EQ(Refusal("hopper-fp8", "e4m3fn", "e5m2"), kNoError);
+  for (const auto& [a, b] : {std::pair("bf16", "e4m3fn"), {"e4m3fn", "bf16"}, {"fp16", "fp16"}}) {
+    EXPECT_NE(Refusal("hopper-bf16", a, b), kNoError) << a << " " << b;
+  }
+  EXPECT_NE(Refusal("hopper-mma-fp8", "e4m3fn", "e5m2"), kNoError);
+  EXPECT_NE(Refusal("cdna3-fp8", "e4m3fn", "e4m3fn"), kNoError);
+}
+
+// hopper-bf16 and hopper-fp16 have one definition. It is the name that promises a device.
+TEST(CheckOperands, TextsWithoutADeviceAreForAllFormats) {
+  for (const char* const text : {"exact",
+                                 "fp64",
+                                 "fp32",
+                                 "bf16",
+                                 "fp16:unfused",
+                                 "fp32-chunked:8",
+                                 "trunc:25,16",
+                                 "library"}) {
+    for (const FormatEntry& entry : FormatTable()) {
+      EXPECT_EQ(Refusal(text, entry.name, entry.name), kNoError) << text << " " << entry.name;
+    }
+  }
+  EXPECT_EQ(ParseAccumulationMode("hopper-fp16"), ParseAccumulationMode("trunc:25,16"));
+  EXPECT_NE(Refusal("hopper-fp16", "bf16", "bf16"), kNoError);
+}
+
+TEST(CheckOperands, SaysWhichModesAreForTheOperands) {
+  EXPECT_EQ(
+      Refusal("hopper-bf16", "e4m3fn", "e4m3fn"),
+      "accumulation mode hopper-bf16 is for bf16, not for e4m3fn; a flag allows it; modes for "
+      "e4m3fn: hopper-fp8-fast, hopper-fp8, hopper-mma-fp8, ada-fp8, blackwell-fp8");
+  const std::string mixed = Refusal("hopper-mma-fp8", "e4m3fn", "e5m2");
+  EXPECT_THAT(mixed, HasSubstr("is for e4m3fn, not for e4m3fn by e5m2"));
+  EXPECT_THAT(mixed, HasSubstr("for e4m3fn by e5m2: hopper-fp8-fast, hopper-fp8, ada-fp8"));
+  EXPECT_THAT(Refusal("hopper-fp8", "e2m1fn", "e2m1fn"),
+              HasSubstr("for e2m1fn: only those without"));
+}
+
+TEST(AccumulationModeTable, RecordsTheLongestSumThatWasCompared) {
+  // tests/gemm/recorded/record_hopper.py --large, and [Hopper-measured] for tf32.
+  const std::pair<const char*, size_t> recorded[] = {{"hopper-fp8-fast", 4096},
+                                                     {"hopper-fp8", 4096},
+                                                     {"hopper-bf16", 1024},
+                                                     {"hopper-fp16", 1024},
+                                                     {"hopper-mma-fp8", 1024},
+                                                     {"hopper-tf32", 256}};
+  for (const auto& [name, inner] : recorded) {
+    ASSERT_NE(FindAccumulationMode(name), nullptr);
+    EXPECT_EQ(FindAccumulationMode(name)->measured_inner, inner) << name;
+  }
+  EXPECT_EQ(FindAccumulationMode("exact"), nullptr);
+  EXPECT_EQ(FindAccumulationMode("hopper"), nullptr);
+}
+
+TEST(ParseOrderedAccumulationMode, KnowsEveryTextExceptLibrary) {
+  for (const char* const text : {"exact", "fp64", "fp32", "trunc:13,32", "hopper-fp8"}) {
+    EXPECT_EQ(ParseOrderedAccumulationMode(text), ParseAccumulationMode(text)) << text;
+  }
+  const std::string error = ErrorOf([] { ParseOrderedAccumulationMode("nope"); });
+  EXPECT_THAT(error, HasSubstr("hopper-fp8"));
+  EXPECT_THAT(error, Not(HasSubstr("library")));
+  EXPECT_THAT(ErrorOf([] { ParseAccumulationMode("nope"); }), HasSubstr("library"));
+  EXPECT_NE(ErrorOf([] { ParseOrderedAccumulationMode("library"); }), kNoError);
 }
 
 TEST(NanResult, IsAllOnesOnNvidiaUnitsAlone) {

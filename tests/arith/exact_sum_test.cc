@@ -254,7 +254,8 @@ TEST(ExactSum, CarriesAndBorrowsRunThroughTheWholeWidth) {
   ASSERT_TRUE(expected.Is(sum.Result()));
 }
 
-// The part that was cut decides a tie and a directed mode: the lowest bit tells that there was something.
+// The part that was cut decides a tie and a directed mode: the lowest bit tells that there was
+// something.
 TEST(ExactSum, CutBitsDecideTies) {
   const FormatSpec fp32 = ParseFormat("fp32").spec;
   const EncodePlan nearest = MakeEncodePlan(fp32);

@@ -11,8 +11,8 @@
 namespace numsim {
 namespace {
 
-// The result of one instruction, and the flags that it raised by the processor's own rules. Tininess is
-// detected after rounding.
+// The result of one instruction, and the flags that it raised by the processor's own rules.
+// Tininess is detected after rounding.
 struct FromHardware {
   uint32_t code = 0;
   Flags flags = 0;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/error_of.h"
+
 namespace numsim {
 namespace {
 
@@ -18,18 +20,10 @@ TEST(Keyword, TextAndValueAreInversesOfEachOther) {
 }
 
 TEST(ParseKeyword, NamesTheFieldTheTextAndEveryValidWord) {
-  try {
-    ParseKeyword(kFruits, "fruit", "cherry");
-    FAIL() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "fruit 'cherry' is not one of apple, pear, plum");
-  }
-  try {
-    ParseKeyword(kOnlyPear, "its fruit", "");
-    FAIL() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "its fruit '' is not one of pear");
-  }
+  EXPECT_EQ(ErrorOf([] { ParseKeyword(kFruits, "fruit", "cherry"); }),
+            "fruit 'cherry' is not one of apple, pear, plum");
+  EXPECT_EQ(ErrorOf([] { ParseKeyword(kOnlyPear, "its fruit", ""); }),
+            "its fruit '' is not one of pear");
 }
 
 TEST(ParseKeyword, TakesWholeWordsInTheirOwnCase) {

@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/error_of.h"
+
 namespace numsim {
 namespace {
 
@@ -170,9 +172,9 @@ TEST_F(Parallel, AnotherLibraryGetsOneThreadInAChunkOrTask) {
   EXPECT_EQ(calls, 7);
 }
 
-using ParallelDeathTest = Parallel;
-TEST_F(ParallelDeathTest, FewerThanOneThreadIsABrokenContract) {
-  EXPECT_DEATH(SetThreadCount(0), "threads = 0");
+TEST_F(Parallel, FewerThanOneThreadThrows) {
+  EXPECT_EQ(ErrorOf([&] { SetThreadCount(0); }),
+            "SetThreadCount: threads = 0, expected at least 1");
 }
 
 }  // namespace

@@ -45,13 +45,13 @@ class CBadArguments : public ::testing::Test {
 
 TEST_F(CBadArguments, EveryStatusHasItsOwnText) {
   std::vector<std::string> texts;
-  for (int status = NUMSIM_OK; status <= NUMSIM_ERROR_UNKNOWN_ACCUMULATOR; ++status) {
+  for (int status = NUMSIM_OK; status <= NUMSIM_ERROR_ACCUMULATOR_OPERANDS; ++status) {
     const std::string text = numsim_status_text(status);
     EXPECT_NE(text, "unknown status") << status;
     EXPECT_EQ(std::count(texts.begin(), texts.end(), text), 0) << text;
     texts.push_back(text);
   }
-  for (const int status : {-1, NUMSIM_ERROR_UNKNOWN_ACCUMULATOR + 1, 1 << 30}) {
+  for (const int status : {-1, NUMSIM_ERROR_ACCUMULATOR_OPERANDS + 1, 1 << 30}) {
     EXPECT_STREQ(numsim_status_text(status), "unknown status");
   }
 }

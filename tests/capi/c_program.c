@@ -258,6 +258,20 @@ static void Products(void) {
     CHECK(info.measured == 1 && strcmp(info.source, "Hopper-measured") == 0 && info.note[0] != 0);
   }
   CHECK(found == 1);
+  x.scales = NULL;
+  CHECK(numsim_gemm(&x, &y, 2, 1, 2, "hopper-bf16", out, NULL, 0) ==
+        NUMSIM_ERROR_ACCUMULATOR_OPERANDS);
+  CHECK_OK(numsim_gemm_any_operands(&x, &y, 2, 1, 2, "hopper-bf16", out, NULL, 0));
+}
+
+static void Scales(void) {
+  const numsim_format_t e4m3fn = Format("e4m3fn");
+  const float absmax[3] = {448.0f, 14.0f, 0.0f};
+  float scales[3], inv_scales[3];
+  CHECK_OK(numsim_make_scales(&e4m3fn, absmax, 3, NUMSIM_SCALE_RULE_ABSMAX, scales, inv_scales));
+  CHECK(scales[0] == 1.0f && scales[1] == 0x1p-5f && scales[2] == 1.0f);
+  CHECK(inv_scales[0] == 1.0f && inv_scales[1] == 32.0f && inv_scales[2] == 1.0f);
+  CHECK(numsim_make_scales(&e4m3fn, absmax, 3, 5, scales, inv_scales) == NUMSIM_ERROR_BAD_ARGUMENT);
 }
 
 static void Profiles(void) {
@@ -303,6 +317,7 @@ int main(void) {
   Arrays();
   Matrices();
   Products();
+  Scales();
   Profiles();
   printf("numsim %s: %d of %d checks hold\n", numsim_version(), g_checks - g_failures, g_checks);
   return g_failures == 0 ? 0 : 1;

@@ -8,7 +8,9 @@
 namespace numsim::capi_test {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class CGemmArguments : public ::testing::Test {
  protected:
@@ -147,13 +149,77 @@ TEST_F(CGemmArguments, UnknownAccumulatorSaysWhy) {
                            "fp32:fused",
                            "library"}) {
     EXPECT_EQ(Multiply(&a_, &b_, text), NUMSIM_ERROR_UNKNOWN_ACCUMULATOR) << text;
-    EXPECT_THAT(std::string(message_), HasSubstr("accumulator '" + std::string(text) + "'"))
-        << message_;
+    EXPECT_THAT(std::string(message_), HasSubstr("accumulator '" + std::string(text) + "'"));
   }
   char small[8];
   EXPECT_EQ(numsim_gemm(&a_, &b_, 2, 3, 4, "no", scales_, small, sizeof small),
             NUMSIM_ERROR_UNKNOWN_ACCUMULATOR);
   EXPECT_STREQ(small, "accumul");
+}
+
+TEST_F(CGemmArguments, TheMessageDoesNotOfferTheModeLibrary) {
+  EXPECT_EQ(Multiply(&a_, &b_, "nope"), NUMSIM_ERROR_UNKNOWN_ACCUMULATOR);
+  EXPECT_THAT(std::string(message_), HasSubstr("cdna3-fp8"));  // the whole list
+  EXPECT_THAT(std::string(message_), Not(HasSubstr("library")));
+}
+
+// Cut at a comma, so that no name is half a name.
+TEST_F(CGemmArguments, ALongListEndsWithTheFunctionThatHasTheNames) {
+  Multiply(&a_, &b_, "nope");
+  const std::string whole = message_;
+  const std::string end = ", ... see numsim_accumulator_info";
+  for (size_t size = 130; size < whole.size(); ++size) {
+    std::vector<char> small(size + 1, '#');
+    numsim_gemm(&a_, &b_, 2, 3, 4, "nope", scales_, small.data(), size);
+    EXPECT_EQ(small[size], '#');
+    const std::string text = small.data();
+    ASSERT_THAT(text, EndsWith(end)) << size;
+    const std::string kept = text.substr(0, text.size() - end.size());
+    EXPECT_EQ(whole.substr(0, kept.size() + 2), kept + ", ") << size;
+  }
+  std::vector<char> large(whole.size() + 1);
+  numsim_gemm(&a_, &b_, 2, 3, 4, "nope", scales_, large.data(), large.size());
+  EXPECT_EQ(large.data(), whole);
+}
+
+// The device of hopper-bf16 takes bf16 alone; the numbers of its rule are for everybody.
+TEST_F(CGemmArguments, AModeOfADeviceRefusesOtherOperands) {
+  EXPECT_EQ(Multiply(&a_, &b_, "hopper-bf16"), NUMSIM_ERROR_ACCUMULATOR_OPERANDS);
+  for (const char* text : {"hopper-bf16",
+                           "for bf16",
+                           "not for e4m3fn",
+                           "numsim_gemm_any_operands",
+                           "hopper-fp8-fast"}) {
+    EXPECT_THAT(std::string(message_), HasSubstr(text));
+  }
+  for (const char* mode : {"hopper-fp8", "hopper-mma-fp8", "trunc:25,16", "fp16", "exact"}) {
+    EXPECT_EQ(Multiply(&a_, &b_, mode), NUMSIM_OK) << mode;
+  }
+  b_.format = CFormat("e5m2");
+  EXPECT_EQ(Multiply(&a_, &b_, "hopper-fp8"), NUMSIM_OK);
+  EXPECT_EQ(Multiply(&a_, &b_, "hopper-mma-fp8"), NUMSIM_ERROR_ACCUMULATOR_OPERANDS);
+  EXPECT_EQ(Multiply(&b_, &a_, "hopper-mma-fp8"), NUMSIM_ERROR_ACCUMULATOR_OPERANDS);
+}
+
+// Beside 1, 2^-14 is below the 13 fraction bits of hopper-fp8-fast and within the 25 of hopper-bf16.
+TEST_F(CGemmArguments, AnyOperandsUsesTheModeAsItIs) {
+  const uint16_t codes[2] = {0x3F80, 0x3880}, ones[2] = {0x3F80, 0x3F80};  // 1, 2^-14; 1, 1
+  numsim_factor_t a = {CFormat("bf16"), codes, 2, 0, nullptr, {}}, b = a;
+  b.codes = ones;
+  float out = 0;
+  EXPECT_EQ(numsim_gemm(&a, &b, 1, 1, 2, "hopper-fp8-fast", &out, message_, sizeof message_),
+            NUMSIM_ERROR_ACCUMULATOR_OPERANDS);
+  EXPECT_EQ(out, 0);
+  EXPECT_EQ(
+      numsim_gemm_any_operands(&a, &b, 1, 1, 2, "hopper-fp8-fast", &out, message_, sizeof message_),
+      NUMSIM_OK);
+  EXPECT_STREQ(message_, "");
+  EXPECT_EQ(out, 1);
+  EXPECT_EQ(numsim_gemm(&a, &b, 1, 1, 2, "hopper-bf16", &out, nullptr, 0), NUMSIM_OK);
+  EXPECT_EQ(out, 1 + 0x1p-14f);
+  EXPECT_EQ(numsim_gemm_any_operands(&a, &b, 1, 1, 2, "nope", &out, nullptr, 0),
+            NUMSIM_ERROR_UNKNOWN_ACCUMULATOR);
+  EXPECT_EQ(numsim_gemm_any_operands(nullptr, &b, 1, 1, 2, "exact", &out, nullptr, 0), kBad);
 }
 
 TEST(CAccumulators, AreThoseOfTheTable) {

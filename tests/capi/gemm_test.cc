@@ -91,15 +91,15 @@ class CFactor {
 std::vector<float> Product(const CFactor& a, const CFactor& b, const char* accumulator) {
   std::vector<float> out(a.vectors() * b.vectors(), 12345.0f);
   char message[400] = "before";
-  EXPECT_EQ(numsim_gemm(a.c(),
-                        b.c(),
-                        a.vectors(),
-                        b.vectors(),
-                        a.inner(),
-                        accumulator,
-                        out.data(),
-                        message,
-                        sizeof message),
+  EXPECT_EQ(numsim_gemm_any_operands(a.c(),
+                                     b.c(),
+                                     a.vectors(),
+                                     b.vectors(),
+                                     a.inner(),
+                                     accumulator,
+                                     out.data(),
+                                     message,
+                                     sizeof message),
             NUMSIM_OK)
       << message;
   EXPECT_STREQ(message, "");
@@ -364,7 +364,7 @@ TEST(CGemm, EveryFormatRuleAndScaleIsTaken) {
       scaled.layout = {NUMSIM_SCALE_ROW, 0, 0};
       std::vector<float> out(plain.size());
       EXPECT_EQ(
-          numsim_gemm(
+          numsim_gemm_any_operands(
               &scaled, b.c(), kVectors, kVectors, kInner, rule.c_str(), out.data(), nullptr, 0),
           NUMSIM_OK);
       if (HasFailure()) return;

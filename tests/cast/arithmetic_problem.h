@@ -11,6 +11,7 @@
 #include "numsim/base/error.h"
 #include "numsim/cast/arithmetic.h"
 #include "tests/support/codes.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 
@@ -324,11 +325,7 @@ inline FormatSpec RandomFormat(oracle::TestRandom& random) {
     format.overflow_to = format.HasInfinity() ? OverflowTo::kInfinity
                          : format.HasNan()    ? OverflowTo::kNan
                                               : OverflowTo::kMax;
-    try {
-      ValidateFormat(format, "random");
-      return format;
-    } catch (const Error&) {  // try another
-    }
+    if (ErrorOf([&] { ValidateFormat(format, "random"); }) == kNoError) return format;
   }
 }
 

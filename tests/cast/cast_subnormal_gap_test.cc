@@ -1,5 +1,5 @@
-// The vector conversions of formats with a subnormal gap (bnb-e4m3, bnb-e5m2) about the subnormal gap, on every
-// backend against the scalar rule and numbers worked out by hand.
+// The vector conversions of formats with a subnormal gap (bnb-e4m3, bnb-e5m2) about that gap, on
+// every backend against the scalar rule and numbers worked out by hand.
 #include <gtest/gtest.h>
 
 #include <algorithm>

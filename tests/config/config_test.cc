@@ -151,6 +151,7 @@ TEST(ParseTrainConfigErrors, OutOfRange) {
       {"loss_scaler.growth_interval = 0", {"loss_scaler.growth_interval: 0 is below 1"}},
       {"schedule.final = 1.5", {"schedule.final: 1.5"}},
       {"loss_scaler.backoff = 0", {"loss_scaler.backoff: 0"}},
+      {"loss_scaler.backoff = 1", {"f.toml:1: loss_scaler.backoff: 1 is out of range: 0 < x < 1"}},
       {"data.valid_share = 1", {"data.valid_share: 1"}},
       {"linear.delayed_margin = 33", {"linear.delayed_margin: 33"}},
       {"linear.delayed_history = 65537", {"linear.delayed_history: 65537 is above 65536"}},

@@ -181,6 +181,21 @@ TEST(OpenData, GaussianRowsAreNormal) {
   EXPECT_NEAR(squares / 28000, 1, 0.04);
 }
 
+TEST(OpenData, SaysWhichKindReadsThePath) {
+  const auto message = [](DataKind kind) {
+    DataConfig config = Small(kind);
+    config.path = "x";
+    return ErrorOf([&] { OpenData(config); });
+  };
+  EXPECT_EQ(message(DataKind::kGeneratedText),
+            "data.path: generated-text reads no files; set data.kind=text");
+  EXPECT_EQ(message(DataKind::kGeneratedImages),
+            "data.path: generated-images reads no files; set data.kind=images");
+  EXPECT_EQ(message(DataKind::kGeneratedShapes),
+            "data.path: generated-shapes reads no files; set data.kind=captions");
+  EXPECT_EQ(message(DataKind::kGaussian), "data.path: gaussian reads no files");
+}
+
 TEST(OpenData, NamesTheFieldAtFault) {
   const auto message = [](DataKind kind, auto change) {
     DataConfig config = Small(kind);

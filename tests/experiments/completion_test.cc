@@ -75,7 +75,7 @@ TEST_F(CompletionTest, ManifestOfTheScalarBackendNamesNoSimdTarget) {
   }
 }
 
-TEST_F(CompletionTest, ManifestListsEveryBuildThatMeasuredAPoint) {
+TEST_F(CompletionTest, ManifestListsEveryBuildThatMeasuredATrial) {
   const fs::path out = Directory("out");
   Run(MadeUpExperiment(), Options(out));
   const fs::path journal = out / "journal" / "0-of-1.jsonl";
@@ -121,7 +121,7 @@ TEST_F(CompletionTest, AManifestCannotMakeUsRemoveOtherFiles) {
   EXPECT_EQ(Bytes(Directory("mine.txt")), "mine");
 }
 
-TEST_F(CompletionTest, RedrawNeedsNeitherPointsNorJournals) {
+TEST_F(CompletionTest, RedrawNeedsNeitherTrialsNorJournals) {
   const fs::path out = Directory("out");
   Run(WithFigure(), Options(out));
   const nlohmann::json before = ManifestOf(out);

@@ -1,10 +1,12 @@
 // The derived tables and the claims of `feature-statistics`, from hand-made rows.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/experiments/feature_statistics_fixture.h"
@@ -13,6 +15,8 @@ namespace numsim::experiments::feature_statistics {
 namespace {
 
 // Hand-made rows of the measured tables; cells that are not named are 0.
+using ::testing::HasSubstr;
+
 class FeatureTables : public ::testing::Test {
  protected:
   void Add(const std::string& table, const std::map<std::string, std::string>& cells) {
@@ -84,6 +88,14 @@ class FeatureTables : public ::testing::Test {
     }
     ADD_FAILURE() << "no such row in " << table;
     return 0;
+  }
+  // The outputs of the first and the last of two blocks at the end, for seeds 0, 1, ...
+  void AddOutputs(const std::string& layer_scale,
+                  const std::vector<std::pair<double, double>>& blocks) {
+    for (size_t seed = 0; seed < blocks.size(); ++seed) {
+      AddOutput(layer_scale, std::to_string(seed), 0, 0, blocks[seed].first);
+      AddOutput(layer_scale, std::to_string(seed), 0, 1, blocks[seed].second);
+    }
   }
   Claim ClaimAt(size_t i) {
     Finish();
@@ -178,8 +190,23 @@ TEST_F(FeatureTables, DepthComparesBlocksAndLayerScalesAtTheEnd) {
   EXPECT_EQ(Number("depth", zero, "last_block"), 2);
   EXPECT_EQ(Number("depth", zero, "over_first_block"), 2);
   EXPECT_DOUBLE_EQ(Number("depth", zero, "over_none"), 0.05);
+}
+
+TEST_F(FeatureTables, DepthClaimsHoldWhereEverySeedAgrees) {
+  AddOutputs("none", {{2, 4}, {2, 5}, {2, 4.5}});
+  AddOutputs("0", {{2, 1}, {2, 1.25}, {2, 1}});
   EXPECT_EQ(ClaimAt(3).verdict, "holds");
   EXPECT_EQ(ClaimAt(4).verdict, "holds");
+  EXPECT_THAT(ClaimAt(3).basis, HasSubstr("layers x width "));
+}
+
+TEST_F(FeatureTables, OneSeedDecidesNoDepthClaim) {
+  AddOutputs("none", {{2, 40}});
+  AddOutputs("0", {{2, 1}});
+  for (const size_t claim : {3u, 4u}) {
+    EXPECT_EQ(ClaimAt(claim).verdict, "not measured") << claim;
+    EXPECT_THAT(ClaimAt(claim).basis, HasSubstr("1 of 1 undecided")) << claim;
+  }
 }
 
 TEST_F(FeatureTables, DepthWithoutATrainingWithoutLayerScaleIsNotCompared) {
@@ -191,21 +218,16 @@ TEST_F(FeatureTables, DepthWithoutATrainingWithoutLayerScaleIsNotCompared) {
 }
 
 TEST_F(FeatureTables, DepthClaimsFailWhereFeaturesDoNotGrow) {
-  AddOutput("none", "0", 0, 0, 2);
-  AddOutput("none", "0", 0, 1, 1);
-  AddOutput("0", "0", 0, 0, 2);
-  AddOutput("0", "0", 0, 1, 3);
+  AddOutputs("none", {{2, 1}, {2, 1.125}});
+  AddOutputs("0", {{2, 3}, {2, 3.375}});
   EXPECT_EQ(ClaimAt(3).verdict, "does not hold");
   EXPECT_EQ(ClaimAt(4).verdict, "does not hold");
 }
 
 // Both seeds grow on the average, but the interval of (0.5, 2.5) goes below 1.
 TEST_F(FeatureTables, DepthClaimNeedsItsInterval) {
-  AddOutput("none", "0", 0, 0, 2);
-  AddOutput("none", "0", 0, 1, 1);
-  AddOutput("none", "1", 0, 0, 2);
-  AddOutput("none", "1", 0, 1, 5);
-  EXPECT_EQ(ClaimAt(3).verdict, "does not hold");
+  AddOutputs("none", {{2, 1}, {2, 5}});
+  EXPECT_EQ(ClaimAt(3).verdict, "not measured");
 }
 
 TEST_F(FeatureTables, ForecastsAreJudgedByTheLongestHistoryUpToSixteen) {

@@ -41,8 +41,7 @@ TEST(FeatureOptions, AreNamedInErrors) {
                                                {"batch", "1000"},
                                                {"lr", "-1"},
                                                {"beta2", "1"}}) {
-    EXPECT_THAT(OptionsError({{option, value}}), HasSubstr(option))
-        << option << ": " << OptionsError({{option, value}});
+    EXPECT_THAT(OptionsError({{option, value}}), HasSubstr(option));
   }
   EXPECT_THAT(OptionsError({{"captions", "no-such-folder"}}), HasSubstr("no-such-folder"));
   for (const char* const products : {"switchback:e9m9", "switchback:", "switchback:/e5m2"}) {

@@ -17,14 +17,14 @@
 namespace numsim::experiments {
 
 // Without the figures: gnuplot takes longer than everything else.
-inline void RunWithoutFigures(Experiment experiment,
-                              const Settings& settings,
-                              const std::filesystem::path& out) {
+inline RunReport RunWithoutFigures(Experiment experiment,
+                                   const Settings& settings,
+                                   const std::filesystem::path& out) {
   experiment.figures = nullptr;
   RunOptions options;
   options.settings = settings;
   options.out = out;
-  Run(experiment, options);
+  return Run(experiment, options);
 }
 
 // TABLE.csv of a run, which is to be the same on 1 and 3 threads.
@@ -74,7 +74,7 @@ inline std::string CellsOf(const Table& table,
   return text;
 }
 
-// The rows of one point, as the experiment's first table.
+// The rows of one trial, as the experiment's first table.
 inline Table RowsOf(const Experiment& experiment, const Settings& settings, const Trial& trial) {
   const TableSpec& spec = experiment.tables[0];
   Table table;

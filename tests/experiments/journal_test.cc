@@ -20,7 +20,7 @@ namespace {
 FinishedTrial Entry(size_t trial) {
   return {
       trial,
-      "point " + std::to_string(trial),
+      "trial " + std::to_string(trial),
       "4f1c",
       {{"table", {{"1.5", "quote \" comma , line\nend \xC3\xA4"}, {"nan", ""}}}, {"empty", {}}}};
 }
@@ -51,7 +51,7 @@ class JournalTest : public testing::Test {
 
 TEST_F(JournalTest, IsNamedAfterItsShard) { EXPECT_EQ(path_.filename(), "1-of-3.jsonl"); }
 
-TEST_F(JournalTest, NoFileHoldsNoPoints) { EXPECT_TRUE(ReadJournal(path_).empty()); }
+TEST_F(JournalTest, NoFileHoldsNoTrials) { EXPECT_TRUE(ReadJournal(path_).empty()); }
 
 TEST_F(JournalTest, ReadsBackWhatWasAppended) {
   Append(3);
@@ -76,7 +76,7 @@ TEST_F(JournalTest, ALineIsInTheFileWhenAppendReturns) {
 TEST_F(JournalTest, EveryCutOfTheLastLineIsPassedOverAndCutOff) {
   Append(2);
   const std::string two_lines = Bytes();
-  Append(3);  // Points 0, 1, 2 once more.
+  Append(3);  // Trials 0, 1, 2 once more.
   const std::string five_lines = Bytes();
   Append(0);
   ASSERT_EQ(Bytes(), five_lines) << "opening an intact journal changes nothing";

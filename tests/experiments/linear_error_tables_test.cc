@@ -1,4 +1,5 @@
-// Tests what `linear-error` derives from a GEMM and from its table: measures, growth, crossings, verdicts.
+// Tests what `linear-error` derives from a GEMM and from its table: measures, growth, crossings,
+// verdicts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -179,6 +180,42 @@ TEST(LinearErrorSummary, VerdictsFollowTheTables) {
   AddRows("coherent", "switchback", 1, Flat(0.08), growing);
   EXPECT_EQ(Verdicts(growing),
             (Texts{"holds", "holds", "does not hold", "holds", "holds in part", "holds in part"}));
+}
+
+// The slope of 0.3 is above the criterion of 0.25, but the points scatter about the line.
+TEST(LinearErrorSummary, AGrowthThatItsIntervalDoesNotConfirmIsNotMeasured) {
+  Tables tables = EmptyTables();
+  AddRows(
+      "normal",
+      "llm-int8",
+      1,
+      [](LinearGemm product, double inner, uint64_t) {
+        if (product != LinearGemm::kWeightGradient) return 0.01;
+        const bool odd = std::lround(std::log2(inner)) % 2 == 1;
+        return (odd ? 0.01 : 0.02) * std::pow(inner / 256, 0.3);
+      },
+      tables);
+  Derive(SettingsOf(), tables);
+  const Table& growth = tables.at(std::string(kGrowthTable));
+  const size_t dw = RowOf(growth, "weight-gradient", "tokens");
+  EXPECT_GT(growth.Number(dw, "relative_growth"), 0.25);
+  const Claim drown = Summarise(SettingsOf(), tables).claims.at(1);
+  EXPECT_EQ(drown.verdict, "not measured");
+  EXPECT_EQ(drown.basis.find("1 of 1 undecided: "), 0u) << drown.basis;
+}
+
+// Two lengths with several seeds give a slope with an interval, but show no line.
+TEST(LinearErrorSummary, TwoLengthsMeasureNoGrowth) {
+  Tables tables = EmptyTables();
+  AddRows("normal", "llm-int8", 3, Growing(0.7), tables);
+  Table& errors = tables.at(std::string(kErrorsTable));
+  std::erase_if(errors.rows, [&](const std::vector<std::string>& row) {
+    const std::string& tokens = row[errors.Column("tokens")];
+    return row[errors.Column("sweep")] == "tokens" && tokens != "256" && tokens != "512";
+  });
+  Derive(SettingsOf(3), tables);
+  EXPECT_FALSE(std::isnan(tables.at(std::string(kGrowthTable)).Number(0, "noise_growth")));
+  EXPECT_EQ(Summarise(SettingsOf(3), tables).claims.at(1).verdict, "not measured");
 }
 
 TEST(LinearErrorSummary, NamesWhereSwitchBackIsNeeded) {

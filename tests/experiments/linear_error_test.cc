@@ -1,4 +1,4 @@
-// The experiment `linear-error`: a golden CSV, one point recomputed from the paper's formulas, and
+// The experiment `linear-error`: a golden CSV, one trial recomputed from the paper's formulas, and
 // bad options.
 #include "experiments/linear_error/linear_error.h"
 
@@ -59,7 +59,7 @@ Table RowsOf(const Settings& settings, const Trial& trial) {
 }
 
 Trial TrialOf(const std::string& operands, LinearShape shape, uint64_t seed) {
-  return {.label = "point",
+  return {.label = "trial",
           .seed = seed,
           .parameters = {{"operands", operands},
                          {"sweep", "tokens"},
@@ -135,7 +135,7 @@ void ExpectRow(const Table& table, size_t row, const Matrix& r, const Matrix& y)
 }
 
 // llm-int8 quantises every operand along its inner dimension; switchback's dW is not quantised.
-TEST(LinearError, APointHasTheNumbersOfThePapersFormulas) {
+TEST(LinearError, ATrialHasTheNumbersOfThePapersFormulas) {
   const LinearShape shape{24, 10, 6};
   const Settings settings = SettingsWith(
       {{"kinds", "llm-int8,switchback"}, {"formats", "int8"}, {"high-precision", "fp32"}}, 5);
@@ -189,14 +189,14 @@ TEST(LinearError, BadOptionsAreNamed) {
                                                       {"gradient-rounding", "upwards"}};
   for (const auto& [option, value] : unknown) {
     const std::string error = message({{option, value}});
-    EXPECT_THAT(error, HasSubstr(value)) << option << ": " << error;
+    EXPECT_THAT(error, HasSubstr(value)) << option;
   }
   EXPECT_THAT(message({{"tokens-low", "24"}}), HasSubstr("--tokens-low"));
   for (const char* const option : {"operands", "kinds", "formats", "dims", "threshold"}) {
     const Settings settings = SettingsWith({});
     const std::string first = settings.GetList(option).front();
     const std::string error = message({{option, first + "," + first}});
-    EXPECT_THAT(error, HasSubstr("twice")) << option << ": " << error;
+    EXPECT_THAT(error, HasSubstr("twice")) << option;
   }
 }
 

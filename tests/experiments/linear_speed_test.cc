@@ -482,7 +482,7 @@ TEST(LinearSpeed, RoundsGoOnForTheLeastTime) {
   EXPECT_LE(rounds, 4);
 }
 
-TEST(LinearSpeed, PointsAreBothLayersOfEachSize) {
+TEST(LinearSpeed, TrialsAreBothLayersOfEachSize) {
   const Experiment experiment = LinearSpeed();
   EXPECT_TRUE(experiment.timed);
   std::string labels;
@@ -496,7 +496,7 @@ TEST(LinearSpeed, PointsAreBothLayersOfEachSize) {
             "8 -> 32 tokens=6 seed=4\n32 -> 8 tokens=6 seed=4\n");
 }
 
-TEST(LinearSpeed, ASquareLayerIsOnePoint) {
+TEST(LinearSpeed, ASquareLayerIsOneTrial) {
   std::string labels;
   for (const Trial& trial : LinearSpeed().trials(SettingsWith(Tiny({{"widths", "1,2"}})))) {
     labels += trial.label + " " + trial.parameters.at("width") + "\n";
@@ -570,7 +570,7 @@ TEST(LinearSpeed, BadOptionsAreNamed) {
                                Overrides{{"formats", "int8,int8"}},
                                Overrides{{"product", "fp32,fp32"}}}) {
     const auto& [name, value] = *bad.begin();
-    EXPECT_THAT(message(bad), HasSubstr("--" + name)) << name << " " << value;
+    EXPECT_THAT(message(bad), HasSubstr("--" + name)) << value;
   }
   for (const Overrides& bad : {Overrides{{"kinds", "magic"}},
                                Overrides{{"formats", "magic"}},

@@ -1,4 +1,4 @@
-// A small experiment for tests of the runner: cheap, with points of unequal cost, rows of unequal
+// A small experiment for tests of the runner: cheap, with trials of unequal cost, rows of unequal
 // number, a cell that CSV has to quote, a measured and a derived table, and a figure.
 #pragma once
 
@@ -81,7 +81,7 @@ inline Experiment MadeUpExperiment() {
   experiment.reproduces = "nothing";
   experiment.options = {
       {.name = "shapes", .quick = "ab,cde,f", .paper = "ab,cde,f,ghij", .help = "names"},
-      {.name = "rows", .quick = "2", .paper = "5", .help = "rows of a point, 1 to 100"},
+      {.name = "rows", .quick = "2", .paper = "5", .help = "rows per trial, 1 to 100"},
   };
   experiment.tables = {
       {.name = "values",

@@ -21,15 +21,30 @@ enum ClaimNumber { kSecondMoment, kPapersPair, kOnlyPair, kMemory };
 
 class Claims : public MomentTables {
  protected:
-  // A gap in per cent of what fp32 gained; infinity: diverged.
+  // The gaps of the seeds 0, 1, ... in per cent of what fp32 gained; infinity: diverged.
+  void Gaps(const std::string& m, const std::string& v, const std::vector<double>& percents) {
+    for (size_t seed = 0; seed < percents.size(); ++seed) {
+      const bool diverged = percents[seed] == kInfinity;
+      Add({m,
+           v,
+           101,
+           diverged ? kInfinity : 1 + percents[seed],
+           diverged ? "diverged" : "finished"},
+          std::to_string(seed));
+    }
+  }
+  // The same gap with three seeds, so that its interval has no width.
   void Gap(const std::string& m, const std::string& v, double percent) {
-    const bool diverged = percent == kInfinity;
-    Add({m, v, 101, diverged ? kInfinity : 1 + percent, diverged ? "diverged" : "finished"});
+    Gaps(m, v, {percent, percent, percent});
   }
   std::string VerdictOf(ClaimNumber claim) { return Summarised().claims.at(claim).verdict; }
+  std::string BasisOf(ClaimNumber claim) { return Summarised().claims.at(claim).basis; }
   std::string Measured(ClaimNumber claim) { return Summarised().claims.at(claim).measured; }
 
-  void SetUp() override { Add({"fp32", "fp32", 101, 1}); }
+  void SetUp() override {
+    seeds_ = 3;
+    Gap("fp32", "fp32", 0);
+  }
 };
 
 TEST_F(Claims, AllHoldWhereThePaperIsReproduced) {
@@ -129,6 +144,45 @@ TEST_F(Claims, OnlyPairIsNotMeasuredWithoutThePairOrWithoutOthers) {
   EXPECT_EQ(VerdictOf(kOnlyPair), "not measured");
 }
 
+TEST_F(Claims, OneSeedDecidesNothingUnlessItDiverged) {
+  rows_["final"].clear();
+  seeds_ = 1;
+  Gaps("fp32", "fp32", {0});
+  Gaps("e4m3fn", "e5m2", {0});
+  Gaps("e4m3fn", "e4m3fn", {50});
+  EXPECT_EQ(VerdictOf(kPapersPair), "not measured");
+  EXPECT_EQ(VerdictOf(kSecondMoment), "not measured");
+  EXPECT_EQ(VerdictOf(kOnlyPair), "not measured");
+  EXPECT_THAT(BasisOf(kPapersPair), HasSubstr("1 of 1 undecided: one seed gives no interval"));
+  EXPECT_THAT(BasisOf(kPapersPair), HasSubstr("--seeds 3"));
+  EXPECT_THAT(Measured(kPapersPair), HasSubstr(": matches, undecided"));
+  Gaps("e5m2", "e4m3fn", {kInfinity});
+  EXPECT_EQ(VerdictOf(kSecondMoment), "holds in part");
+}
+
+// The mean gap is 6.7 %, which is above 5 %, but its interval contains 0.
+TEST_F(Claims, AnIntervalThatContainsMatchingAndFailingDecidesNothing) {
+  Gaps("fp32", "e4m3fn", {0, 2, 18});
+  EXPECT_EQ(VerdictOf(kSecondMoment), "not measured");
+  EXPECT_THAT(BasisOf(kSecondMoment), HasSubstr("1 of 1 undecided"));
+  Gap("e4m3fn", "e4m3fn", 6);
+  EXPECT_EQ(VerdictOf(kSecondMoment), "holds in part");
+  Gaps("e4m3fn", "e5m2", {-9, 0, 9});
+  EXPECT_EQ(VerdictOf(kPapersPair), "not measured");
+}
+
+// 0.8 % on average, and 0.1 to 1.5 %: not certainly at most 1 %, but far from 5 %.
+TEST_F(Claims, AnIntervalThatExcludesFailingIsEnoughForAMatch) {
+  Gaps("e4m3fn", "e5m2", {0.5, 0.8, 1.1});
+  EXPECT_EQ(VerdictOf(kPapersPair), "holds");
+}
+
+TEST_F(Claims, VerdictsNameTheScaleOfTheTrainings) {
+  Gap("e4m3fn", "e5m2", 0);
+  EXPECT_EQ(BasisOf(kPapersPair), "2 layers, width 64, 300 steps, 3 seeds");
+  EXPECT_THAT(BasisOf(kMemory), "");  // computed, not trained
+}
+
 TEST_F(Claims, NothingIsMeasuredWhereFp32Diverged) {
   rows_["final"].clear();
   Gap("fp32", "fp32", kInfinity);
@@ -180,6 +234,7 @@ TEST_F(Claims, QuoteThePaperWithItsPlace) {
 }
 
 TEST_F(Claims, NotesHaveTheBaselineTheOtherPairsAndTheBound) {
+  seeds_ = 1;
   Gap("e4m3fn", "e5m2", 0);
   Gap("e4m3fn@coat", "e4m3fn@coat", 3);
   Gap("bf16", "bf16", 0);

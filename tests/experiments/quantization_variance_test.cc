@@ -1,36 +1,27 @@
-// The experiment `quantization-variance`: a golden CSV, one point recomputed by hand, and --input.
+// The experiment `quantization-variance`: a golden CSV and one trial recomputed by hand.
 #include "experiments/quantization_variance/quantization_variance.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <limits>
 #include <map>
 #include <ostream>
 #include <string>
 #include <vector>
 
-#include "experiments/core/runner.h"
 #include "experiments/core/settings.h"
-#include "numsim/base/parallel.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/io/npy.h"
 #include "numsim/quantize/quantized_matrix.h"
 #include "numsim/random/distributions.h"
 #include "tests/experiments/golden_run.h"
-#include "tests/experiments/run_fixture.h"
 #include "tests/support/error_of.h"
-#include "tests/support/temporary_directory.h"
 
 namespace numsim::experiments::quantization_variance {
 namespace {
 
 using ::testing::HasSubstr;
 
-namespace fs = std::filesystem;
 using Overrides = std::map<std::string, std::string>;
 
 constexpr size_t kPairs = 8;
@@ -45,10 +36,6 @@ Overrides Small() {
 
 Settings SettingsWith(const Overrides& overrides, uint64_t seed = 0) {
   return MakeSettings(QuantizationVariance(), "quick", seed, 1, overrides);
-}
-
-void RunInto(const fs::path& out, const Settings& settings) {
-  RunWithoutFigures(QuantizationVariance(), settings, out);
 }
 
 // `numsim run quantization-variance --pairs 8 --k-low 64 --k-high 256
@@ -166,7 +153,7 @@ TEST_P(RecomputedTrial, HasTheNumbersOfItsDefinitions) {
                                           {"roundings", treated.rounding}},
                                          seed);
   const Trial trial{
-      .label = "point",
+      .label = "trial",
       .seed = seed,
       .parameters = {{"source", "laplace"}, {"k", std::to_string(k)}, {"sweep", "yes"}}};
   const Table table = RowsOf(settings, trial);
@@ -202,7 +189,7 @@ TEST(QuantizationVariance, RowWiseInt8IsEquationOne) {
                                           {"formats", "int8"},
                                           {"granularities", "row"},
                                           {"roundings", "rne"}});
-  const Trial trial{.label = "point",
+  const Trial trial{.label = "trial",
                     .seed = 0,
                     .parameters = {{"source", "normal"}, {"k", "64"}, {"sweep", "yes"}}};
   const Table table = RowsOf(settings, trial);
@@ -222,86 +209,6 @@ TEST(QuantizationVariance, RowWiseInt8IsEquationOne) {
     return q;
   };
   ExpectRow(table, 0, Recompute(u, v, quantized(u), quantized(v), k));
-}
-
-// A file of float32 numbers, rows x cols.
-std::string PutTensor(const TemporaryDirectory& directory,
-                      std::vector<size_t> shape,
-                      const std::vector<float>& values) {
-  Array array;
-  array.shape = std::move(shape);
-  array.bytes.resize(values.size() * sizeof(float));
-  std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
-  const fs::path path = directory.Path() / "weights.npy";
-  WriteNpy(path, array);
-  return path.string();
-}
-
-Overrides WithInput(const std::string& path) {
-  return {{"pairs", "8"},
-          {"k-low", "16"},
-          {"k-high", "64"},
-          {"formats", "e4m3fn"},
-          {"granularities", "row"},
-          {"roundings", "rne"},
-          {"input", path}};
-}
-
-std::vector<float> Ramp(size_t n) {
-  std::vector<float> values(n);
-  for (size_t i = 0; i < n; ++i) values[i] = 0.01f * static_cast<float>(i % 101) - 0.5f;
-  return values;
-}
-
-std::string RunError(const Overrides& overrides) {
-  const TemporaryDirectory directory;
-  return ErrorOf([&] { RunInto(directory.Path() / "out", SettingsWith(overrides)); });
-}
-
-TEST(QuantizationVariance, InputGivesRowsOfTheTensor) {
-  const TemporaryDirectory directory;
-  const std::string path = PutTensor(directory, {5, 4, 10}, Ramp(200));
-  RunInto(directory.Path() / "out", SettingsWith(WithInput(path)));
-  const Table table = ReadCsv(directory.Path() / "out" / "variance.csv");
-  ASSERT_EQ(table.rows.size(), 2u);  // 16 and 32: rows have 40 elements
-  EXPECT_EQ(table.Text(0, "source"), "tensor weights");
-  EXPECT_EQ(table.Text(0, "k"), "16");
-  EXPECT_EQ(table.Text(1, "k"), "32");
-  for (size_t i = 0; i < 2; ++i) {
-    EXPECT_GT(table.Number(i, "var_error"), 0);
-    EXPECT_LE(table.Number(i, "absmax"), 0.5);
-    EXPECT_GT(table.Number(i, "absmax"), 0);
-  }
-}
-
-// Rows of 17: each pair has the first or the last 16 elements of the row that has a large one.
-TEST(QuantizationVariance, InputIsDrawnFromItsFirstToItsLastElement) {
-  for (const size_t large : {0, 16}) {
-    const TemporaryDirectory directory;
-    std::vector<float> values(2 * 17, 0.5f);
-    values[large] = 1000;
-    const std::string path = PutTensor(directory, {2, 17}, values);
-    RunInto(directory.Path() / "out", SettingsWith(WithInput(path)));
-    const Table table = ReadCsv(directory.Path() / "out" / "variance.csv");
-    ASSERT_EQ(table.rows.size(), 1u);
-    EXPECT_GT(table.Number(0, "absmax"), 1) << large;    // the mean over 8 pairs
-    EXPECT_LT(table.Number(0, "absmax"), 500) << large;  // if each pair had it
-  }
-}
-
-// Equal rows: whichever pairs are drawn, u and v are the same, and every product too.
-TEST(QuantizationVariance, InputOfEqualRowsHasNoVariance) {
-  const TemporaryDirectory directory;
-  std::vector<float> values;
-  for (int row = 0; row < 3; ++row) {
-    for (int i = 0; i < 16; ++i) values.push_back(static_cast<float>(i) + 0.3f);
-  }
-  RunInto(directory.Path() / "out", SettingsWith(WithInput(PutTensor(directory, {3, 16}, values))));
-  const Table table = ReadCsv(directory.Path() / "out" / "variance.csv");
-  ASSERT_EQ(table.rows.size(), 1u);
-  EXPECT_EQ(table.Number(0, "var_product"), 0);
-  EXPECT_EQ(table.Number(0, "var_error"), 0);
-  EXPECT_EQ(table.Number(0, "sigma_u2"), table.Number(0, "sigma_v2"));
 }
 
 // The ratio of geometric means; its interval is that of a mean of two logarithms on either side.
@@ -348,29 +255,6 @@ TEST(QuantizationVariance, RatiosOfSeveralSeedsAreOfTheirMeans) {
   EXPECT_NEAR(ratios.Number(0, "relative_error_ratio"), 2, 1e-9);
 }
 
-TEST(QuantizationVariance, InputThatCannotBeUsedIsAnError) {
-  const TemporaryDirectory directory;
-  for (const float bad : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
-    std::vector<float> values = Ramp(64);
-    values[7] = bad;
-    const std::string error = RunError(WithInput(PutTensor(directory, {2, 32}, values)));
-    EXPECT_THAT(error, HasSubstr("weights.npy"));
-    EXPECT_THAT(error, HasSubstr("element 7"));
-  }
-  std::string error = RunError(WithInput(PutTensor(directory, {1, 64}, Ramp(64))));
-  EXPECT_THAT(error, HasSubstr("weights.npy"));
-  EXPECT_THAT(error, HasSubstr("one row"));
-  error = RunError(WithInput(PutTensor(directory, {8, 8}, Ramp(64))));
-  EXPECT_THAT(error, HasSubstr("--input"));
-  EXPECT_THAT(error, HasSubstr("--k-low"));
-  error = RunError(WithInput(PutTensor(directory, {64}, Ramp(64))));
-  EXPECT_THAT(error, HasSubstr("dimensions"));
-  Overrides overrides = WithInput(PutTensor(directory, {2, 32}, Ramp(64)));
-  overrides["tensor"] = "nope";
-  error = RunError(overrides);
-  EXPECT_THAT(error, HasSubstr("nope"));
-}
-
 TEST(QuantizationVariance, BadOptionsAreNamed) {
   const Experiment experiment = QuantizationVariance();
   const auto message = [&](const Overrides& overrides) {
@@ -385,7 +269,9 @@ TEST(QuantizationVariance, BadOptionsAreNamed) {
   EXPECT_THAT(message({{"granularities", "cell"}}), HasSubstr("cell"));
   EXPECT_THAT(message({{"distributions", "cauchy"}}), HasSubstr("cauchy"));
   EXPECT_THAT(message({{"roundings", "up"}}), HasSubstr("up"));
-  EXPECT_THAT(message({{"tensor", "w"}}), HasSubstr("--input"));
+  for (const char* const option : {"tensor", "input-b", "tensor-b"}) {
+    EXPECT_EQ(message({{option, "w"}}), "--" + std::string(option) + " needs --input FILE");
+  }
 }
 
 }  // namespace

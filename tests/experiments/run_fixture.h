@@ -39,7 +39,7 @@ class RunFixture : public testing::Test {
     return experiments::Run(experiment, options);
   }
 
-  // The made-up experiment, which counts its runs in calls_ and throws at the point fail_at_.
+  // The made-up experiment, which counts its runs in calls_ and throws at the trial fail_at_.
   Experiment Counting() {
     Experiment experiment = MadeUpExperiment();
     experiment.run = [this](const Settings& settings, const Trial& trial) {

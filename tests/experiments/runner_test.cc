@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 using RunnerTest = RunFixture;
 
-TEST_F(RunnerTest, WritesEveryTableInTheOrderOfThePoints) {
+TEST_F(RunnerTest, WritesEveryTableInTheOrderOfTheTrials) {
   const fs::path out = Directory("out");
   const RunReport report = Run(Counting(), Options(out));
   EXPECT_EQ(report.trials_total, trials_);
@@ -53,7 +53,7 @@ TEST_F(RunnerTest, WritesEveryTableInTheOrderOfThePoints) {
   EXPECT_EQ(ReadCsv(out / "sums.csv").rows.size(), 3u);
 }
 
-TEST_F(RunnerTest, StartsExpensivePointsFirst) {
+TEST_F(RunnerTest, StartsExpensiveTrialsFirst) {
   SetThreadCount(1);
   std::vector<double> costs;
   Experiment experiment = MadeUpExperiment();
@@ -75,7 +75,7 @@ TEST_F(RunnerTest, ThreadsDoNotChangeTheResults) {
   }
 }
 
-TEST_F(RunnerTest, AFailingPointKeepsTheFinishedOnesAndWritesNoOutputs) {
+TEST_F(RunnerTest, AFailingTrialKeepsTheFinishedOnesAndWritesNoOutputs) {
   const std::vector<Trial> trials = MadeUpTrials(settings_);
   for (const int threads : {1, 3}) {
     for (const Trial& bad : trials) {
@@ -145,6 +145,27 @@ TEST_F(RunnerTest, ResumeOfACompleteRunWritesTheSameOutputsAgain) {
   EXPECT_EQ(ResultsIn(out), Expected());
 }
 
+// A directory of a version that did not have the option yet.
+TEST_F(RunnerTest, ResumesWhereTheExperimentHasGainedAnOptionThatIsEmptyByDefault) {
+  const fs::path out = Directory("out");
+  Run(Counting(), Options(out));
+  calls_ = 0;
+  Experiment newer = Counting();
+  newer.options.push_back({"file", "", "", "an input"});
+  RunOptions options = Resume(out);
+  options.settings.options["file"] = "";
+  EXPECT_EQ(Run(newer, options).trials_run, 0u);
+  EXPECT_EQ(calls_, 0);
+  EXPECT_EQ(ResultsIn(out).at("values.csv"), Expected().at("values.csv"));
+
+  options.settings.options["file"] = "mine.npy";
+  EXPECT_THAT(ErrorOf([&] { Run(newer, options); }),
+              HasSubstr("--file is \"\" in " + (out / "settings.json").string()));
+  newer.options.back().quick = "other";
+  options.settings.options["file"] = "other";
+  EXPECT_THAT(ErrorOf([&] { Run(newer, options); }), HasSubstr("--file"));
+}
+
 TEST_F(RunnerTest, ResumeWhereNothingWasRunIsAnOrdinaryRun) {
   const fs::path out = Directory("out");
   EXPECT_EQ(Run(Counting(), Resume(out)).trials_run, trials_);
@@ -166,7 +187,7 @@ TEST_F(RunnerTest, ACompleteRunStartsOver) {
   EXPECT_FALSE(HasOutputs(out)) << "the earlier outputs must not look like this run's";
 }
 
-TEST_F(RunnerTest, FinishedPointsWithoutOutputsAreNotThrownAway) {
+TEST_F(RunnerTest, FinishedTrialsWithoutOutputsAreNotThrownAway) {
   const fs::path out = Directory("out");
   Run(Counting(), Options(out));
   fs::remove(out / "manifest.json");  // As when the process is killed while it draws figures.
@@ -227,7 +248,7 @@ TEST_F(RunnerTest, ACorruptJournalIsAnErrorNamingFileAndLine) {
               }).starts_with(journal.string() + ":2: expected a finished trial"));
 }
 
-TEST_F(RunnerTest, AJournalOfOtherPointsIsAnErrorNamingFileAndLine) {
+TEST_F(RunnerTest, AJournalOfOtherTrialsIsAnErrorNamingFileAndLine) {
   const fs::path out = Directory("out");
   const fs::path journal = out / "journal" / "0-of-1.jsonl";
   SetThreadCount(1);
@@ -255,7 +276,7 @@ TEST_F(RunnerTest, OneProcessAtATimeRunsAShard) {
   EXPECT_THAT(ErrorOf([&] { Run(Counting(), Resume(out)); }), HasSubstr("another process"));
 }
 
-TEST_F(RunnerTest, OptionsThatLeaveNoPointsAreAnError) {
+TEST_F(RunnerTest, OptionsThatLeaveNoTrialsAreAnError) {
   Experiment experiment = Counting();
   experiment.trials = [](const Settings&) { return std::vector<Trial>(); };
   EXPECT_EQ(ErrorOf([&] { Run(experiment, Options(Directory("out"))); }),
@@ -280,12 +301,12 @@ TEST_F(RunnerTest, ProgressIsOneLineRewrittenInPlace) {
   testing::internal::CaptureStderr();
   Run(Counting(), options);
   const std::string shown = testing::internal::GetCapturedStderr();
-  EXPECT_TRUE(shown.starts_with("\r[0/9] ")) << shown;
-  EXPECT_THAT(shown, HasSubstr("\r[9/9] "));
+  EXPECT_TRUE(shown.starts_with("\r[0/9] ? left  ")) << shown;  // no trial is finished yet
+  EXPECT_THAT(shown, HasSubstr("\r[9/9] 0:00 left  "));
   EXPECT_EQ(shown.find('\n'), shown.size() - 1);
 }
 
-// Most points that ran at the same time, and whether their kernels had more than one thread.
+// Most trials that ran at the same time, and whether their kernels had more than one thread.
 struct Overlap {
   std::atomic<int> running = 0, most = 0;
   std::atomic<bool> parallel = false;
@@ -303,7 +324,7 @@ struct Overlap {
   }
 };
 
-TEST_F(RunnerTest, ExclusiveAndTimedPointsRunOneAtATimeWithEveryThread) {
+TEST_F(RunnerTest, ExclusiveAndTimedTrialsRunOneAtATimeWithEveryThread) {
   SetThreadCount(4);
   for (const std::string mode : {"neither", "exclusive", "timed"}) {
     Overlap overlap;
@@ -319,7 +340,7 @@ TEST_F(RunnerTest, ExclusiveAndTimedPointsRunOneAtATimeWithEveryThread) {
   }
 }
 
-// Rows as those of times: no two measurements of a point agree.
+// Rows as those of times: no two measurements of a trial agree.
 Experiment Timed(std::atomic<int>& calls) {
   Experiment experiment = MadeUpExperiment();
   experiment.timed = true;
@@ -331,7 +352,7 @@ Experiment Timed(std::atomic<int>& calls) {
   return experiment;
 }
 
-TEST_F(RunnerTest, ResumeKeepsTheTimesOfFinishedPoints) {
+TEST_F(RunnerTest, ResumeKeepsTheTimesOfFinishedTrials) {
   std::atomic<int> calls = 0;
   const Experiment whole = Timed(calls);
   Experiment failing = whole;
@@ -351,8 +372,8 @@ TEST_F(RunnerTest, ResumeKeepsTheTimesOfFinishedPoints) {
 
   std::vector<std::vector<std::string>> rows;
   for (const Trial& trial : MadeUpTrials(settings_)) {
-    const auto is_point = [&](const FinishedTrial& entry) { return entry.label == trial.label; };
-    const auto entry = std::find_if(all.begin(), all.end(), is_point);
+    const auto is_trial = [&](const FinishedTrial& entry) { return entry.label == trial.label; };
+    const auto entry = std::find_if(all.begin(), all.end(), is_trial);
     ASSERT_NE(entry, all.end());
     const auto& measured = entry->rows.at("values");
     rows.insert(rows.end(), measured.begin(), measured.end());
@@ -367,7 +388,7 @@ TEST_F(RunnerTest, SummaryOfTimesSaysWhoseTheyAre) {
   EXPECT_THAT(Run(Counting(), Options(Directory("other"))).summary, Not(HasSubstr("Times:")));
 }
 
-TEST_F(RunnerTest, TimedTableAloneIsNotedAndItsPointsRunSideBySide) {
+TEST_F(RunnerTest, TimedTableAloneIsNotedAndItsTrialsRunSideBySide) {
   SetThreadCount(4);
   Overlap overlap;
   Experiment experiment = MadeUpExperiment();

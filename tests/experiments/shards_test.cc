@@ -86,10 +86,10 @@ TEST_F(ShardsTest, AtTheSameTimeInOneDirectoryEqualOneRun) {
   }
 }
 
-TEST_F(ShardsTest, MoreShardsThanPointsEqualOneRun) {
+TEST_F(ShardsTest, MoreShardsThanTrialsEqualOneRun) {
   const fs::path out = Directory("out");
   for (int k = 0; k < 20; ++k) Run(Counting(), Shard(out, k, 20));
-  EXPECT_EQ(calls_, static_cast<int>(trials_)) << "a shard without points must not start over";
+  EXPECT_EQ(calls_, static_cast<int>(trials_)) << "a shard without trials must not start over";
   EXPECT_EQ(ResultsIn(out), Expected());
 }
 
@@ -110,7 +110,7 @@ TEST_F(ShardsTest, AnInterruptedShardResumesBesideTheOthers) {
   EXPECT_EQ(ResultsIn(out), Expected());
 }
 
-TEST_F(ShardsTest, ResumeKeepsPointsThatOtherShardingsFinished) {
+TEST_F(ShardsTest, ResumeKeepsTrialsThatOtherShardingsFinished) {
   const fs::path out = Directory("out");
   Run(Counting(), Shard(out, 0, 3));
   Run(Counting(), Shard(out, 1, 3));
@@ -140,7 +140,7 @@ TEST_F(ShardsTest, OutOfRangeIsAnError) {
   }
 }
 
-TEST_F(ShardsTest, MergeTellsHowManyPointsAreMissingAndWritesNothing) {
+TEST_F(ShardsTest, MergeTellsHowManyTrialsAreMissingAndWritesNothing) {
   const fs::path first = Directory("first");
   const fs::path out = Directory("out");
   Run(Counting(), Shard(first, 1, 3));
@@ -177,7 +177,7 @@ TEST_F(ShardsTest, MergeOfTimesTakesTheRowsOfTheShards) {
     }
   }
   EXPECT_EQ(row, merged.rows.size());
-  // Two measurements of one point: which one is meant is not for merge to say.
+  // Two measurements of one trial: which one is meant is not for merge to say.
   Run(experiment, Options(Directory("again")));
   EXPECT_THAT(ErrorOf([&] {
                 Merge(experiment, {shards[0], Directory("again")}, Directory("both"), {});
@@ -252,7 +252,7 @@ TEST_F(ShardsTest, MergeNeedsDirectoriesOfTheExperiment) {
               HasSubstr(Directory("absent").string()));
 }
 
-TEST_F(ShardsTest, MergeTakesAPointTwiceOnlyWhenItsRowsAreTheSame) {
+TEST_F(ShardsTest, MergeTakesATrialTwiceOnlyWhenItsRowsAreTheSame) {
   const fs::path whole = Directory("whole");
   const fs::path shard = Directory("shard");
   Run(Counting(), Options(whole));

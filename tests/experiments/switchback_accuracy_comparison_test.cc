@@ -16,16 +16,14 @@ using ::testing::Not;
 
 const char* const kLlm = "llm-int8:int8";
 
-TEST(SwitchbackOrder, IsByTheIntervalOfTheDifference) {
-  EXPECT_EQ(OrderOf({1, 0.5, 1.5}), Order::kMore);
-  EXPECT_EQ(OrderOf({1, -0.5, 2.5}), Order::kSame);
-  EXPECT_EQ(OrderOf({1, 0, 2}), Order::kSame);
-  EXPECT_EQ(OrderOf({-1, -2, 0}), Order::kSame);
-  EXPECT_EQ(OrderOf({-1, -2, -0.5}), Order::kLess);
-  EXPECT_EQ(OrderOf({1, kNan, kNan}), Order::kUnknown);
-  EXPECT_EQ(OrderOf({kInf, kInf, kInf}), Order::kUnknown);
-  EXPECT_EQ(OrderOf({-kInf, -kInf, -kInf}), Order::kUnknown);
-  EXPECT_EQ(OrderOf({kNan, kNan, kNan}), Order::kUnknown);
+TEST(SwitchbackSame, NeedsAnIntervalWithinFivePercentOfTheGain) {
+  EXPECT_EQ(IsSame({0.01, -0.02, 0.04}, 1), Answer::kYes);
+  EXPECT_EQ(IsSame({0.01, -0.02, 0.06}, 1), Answer::kUndecided);
+  EXPECT_EQ(IsSame({0.01, -0.06, 0.04}, 1), Answer::kUndecided);
+  EXPECT_EQ(IsSame({0.01, 0.005, 0.015}, 1), Answer::kNo);
+  EXPECT_EQ(IsSame({-0.01, -0.015, -0.005}, 1), Answer::kNo);
+  EXPECT_EQ(IsSame({0.01, kNan, kNan}, 1), Answer::kUndecided);
+  EXPECT_EQ(IsSame({0, 0, 0}, kNan), Answer::kUndecided);
 }
 
 // The seeds of switchback differ by far more than llm-int8 does from it: pairing alone shows it.
@@ -48,9 +46,16 @@ TEST_F(SwitchbackClaims, LlmInt8IsWorseAtTheMostTokens) {
 
 TEST_F(SwitchbackClaims, LlmInt8WorseAtFewTokensAloneIsNotEnough) {
   AddAgainstSwitchback(Llama(2048), kLlm, kBehindGaps);
-  AddAgainstSwitchback(Llama(16384), kLlm, kNoiseGaps);
+  AddAgainstSwitchback(Llama(16384), kLlm, kAheadGaps);
   EXPECT_EQ(VerdictOf(kLlmWorse), "does not hold");
   EXPECT_THAT(MeasuredOf(kLlmWorse), HasSubstr("At smaller sizes 1 of 1:"));
+}
+
+TEST_F(SwitchbackClaims, AnIntervalThatContainsZeroDecidesNothing) {
+  AddAgainstSwitchback(Llama(64), kLlm, kNoiseGaps);
+  EXPECT_EQ(VerdictOf(kLlmWorse), "not measured");
+  EXPECT_THAT(ClaimOf(kLlmWorse).basis, HasSubstr("1 of 1 undecided"));
+  EXPECT_THAT(ClaimOf(kLlmWorse).basis, HasSubstr("123 steps, 3 seeds"));
 }
 
 TEST_F(SwitchbackClaims, LlmInt8WorseInSomeModelsIsInPart) {
@@ -81,7 +86,7 @@ TEST_F(SwitchbackClaims, WhatDivergedIsWorse) {
   for (const Case& c :
        {Case{kNoiseGaps, kDivergedGaps, "holds", "(llm-int8:int8 diverged)"},
         Case{kDivergedGaps, kBehindGaps, "does not hold", "(switchback:int8 diverged)"},
-        Case{kDivergedGaps, kDivergedGaps, "does not hold", "(both diverged)"}}) {
+        Case{kDivergedGaps, kDivergedGaps, "not measured", "(both diverged)"}}) {
     rows_.clear();
     AddBaseline(Llama(64));
     AddGaps(Llama(64), "switchback:int8", c.switchback);
@@ -96,7 +101,7 @@ TEST_F(SwitchbackClaims, TensorWiseInt8IsComparedWithSwitchback) {
   EXPECT_EQ(VerdictOf(kTensorWiseInt8), "holds");
   EXPECT_EQ(VerdictOf(kLlmWorse), "not measured");
   AddAgainstSwitchback(Clip(64), "tensor-wise:int8", kNoiseGaps);
-  EXPECT_EQ(VerdictOf(kTensorWiseInt8), "holds in part");
+  EXPECT_EQ(VerdictOf(kTensorWiseInt8), "holds in part");  // the second is undecided
 }
 
 // In fp8 there is no claim about either.
@@ -124,7 +129,7 @@ TEST_F(SwitchbackClaims, GapGrowsFromTheFewestToTheMostTokens) {
   for (const Case& c :
        {Case{{0.25, -0.25, 0.125}, {0.375, 0, 0.3125}, "holds"},  // neither alone has a sign
         Case{kNoiseGaps, kNoiseGaps, "does not hold"},
-        Case{kNoiseGaps, scattered, "does not hold"},
+        Case{kNoiseGaps, scattered, "not measured"},  // its interval contains 0
         Case{kBehindGaps, kAheadGaps, "does not hold"}}) {
     rows_.clear();
     AddAgainstSwitchback(Llama(1024), kLlm, c.many);
@@ -202,6 +207,21 @@ TEST_F(SwitchbackClaims, MAndQAreSwitchbackWhenIntervalsHaveZero) {
   rows_.clear();
   AddAgainstSwitchback(Clip(64), "switchback-q:int8", kAheadGaps);
   EXPECT_EQ(VerdictOf(kVariants), "does not hold");
+}
+
+// An interval that contains 0 and 10 % of what the baseline gained is no agreement.
+TEST_F(SwitchbackClaims, WideIntervalsAreNoAgreement) {
+  AddAgainstSwitchback(Llama(64), "switchback-m:int8", kWideGaps);
+  EXPECT_EQ(VerdictOf(kVariants), "not measured");
+  rows_.clear();
+  AddBaseline(Llama(64));
+  AddGaps(Llama(64), "switchback:int8", kWideGaps);
+  AddGaps(Llama(64), "switchback:e4m3fn", kWideGaps);
+  AddGaps(Llama(64), "switchback:bnb-e4m3", kNoiseGaps);
+  EXPECT_EQ(VerdictOf(kMatchInt8), "not measured");
+  EXPECT_THAT(MeasuredOf(kMatchInt8), HasSubstr("within noise, undecided"));
+  EXPECT_EQ(VerdictOf(kMatchFp8), "holds in part");
+  EXPECT_EQ(VerdictOf(kGrids), "not measured");
 }
 
 TEST_F(SwitchbackClaims, MAndQMayDifferInOneOfTen) {

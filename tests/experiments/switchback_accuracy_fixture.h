@@ -164,9 +164,12 @@ class SwitchbackTables : public ::testing::Test {
   }
 
   const std::vector<double> kSeeds = {1, 2, 4};  // losses of the baseline
-  // Gaps by which a variant is behind, within noise, ahead; the seeds differ more than these do.
+  // Gaps by which a variant is behind, within noise, ahead; the seeds differ more than these do. The
+  // interval of kNoiseGaps is within 5 % of what the baseline gains.
   const std::vector<double> kBehindGaps = {0.125, 0.25, 0.1875};
-  const std::vector<double> kNoiseGaps = {0.125, -0.125, 0.0625};
+  const std::vector<double> kNoiseGaps = {0.015625, -0.015625, 0.0078125};
+  // The interval of these contains 0 and much more.
+  const std::vector<double> kWideGaps = {0.25, -0.25, 0.125};
   const std::vector<double> kAheadGaps = {-0.125, -0.25, -0.1875};
   const std::vector<double> kDivergedGaps = {0.125, kInf, 0.125};
 

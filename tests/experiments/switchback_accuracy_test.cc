@@ -186,8 +186,7 @@ TEST(SwitchbackTrials, NameBadOptions) {
   for (const auto& [option, value] : bad) {
     const std::string message = message_of(option, value);
     const bool is_path = value.starts_with("/");
-    EXPECT_THAT(message, HasSubstr(is_path ? value : "--" + option))
-        << option << " " << value << ": " << message;
+    EXPECT_THAT(message, HasSubstr(is_path ? value : "--" + option)) << option << " " << value;
     EXPECT_THAT(message, Not(HasSubstr("\n")));
   }
 }

@@ -1,4 +1,5 @@
-// Tests what `update-convergence` derives from its table of losses: intervals, verdicts, the cheapest rules.
+// Tests what `update-convergence` derives from its table of losses: intervals, verdicts, the
+// cheapest rules.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,6 +44,14 @@ class DerivedTables : public ::testing::Test {
                        "ok",
                        i == 2 ? run.status : "ok"});
     }
+  }
+  // A seed in which norm- and projection-matched fall behind.
+  void AddAllRules(const std::string& seed) {
+    Add({"fp32", "naive", 100, 40, 0}, seed);
+    Add({"bf16", "naive", 100, 60, 50}, seed);
+    Add({"bf16", "stochastic", 100, 40, 0.5}, seed);
+    Add({"bf16", "norm-matched", 100, 50, 30}, seed);
+    Add({"bf16", "projection-matched", 100, 40, 2}, seed);
   }
   void Finish() {
     for (const TableSpec& spec : UpdateConvergence().tables) {
@@ -161,14 +170,35 @@ TEST_F(DerivedTables, CheapestCountsBytesThenTheOrderOfTheList) {
   EXPECT_EQ(cheapest.Text(0, "rule_master"), "split-master");
 }
 
-TEST_F(DerivedTables, SummaryAndFiguresComeFromTheTables) {
-  Add({"fp32", "naive", 100, 40, 0});
-  Add({"bf16", "naive", 100, 60, 50});
-  Add({"bf16", "stochastic", 100, 40, 0.5});
-  Add({"bf16", "norm-matched", 100, 50, 30});
-  Add({"bf16", "projection-matched", 100, 40, 2});
+// Both fall behind, but one seed cannot tell whether the gap grew by chance.
+TEST_F(DerivedTables, OneSeedDoesNotDecideWhatFallsBehind) {
+  AddAllRules("0");
   Finish();
+  EXPECT_EQ(Text("norm-matched", "falls_behind"), "yes");
   const Settings settings = MakeSettings(UpdateConvergence(), "quick", 0, 1, {{"formats", "bf16"}});
+  const Claim claim = Summarise(settings, tables_).claims[1];
+  EXPECT_EQ(claim.verdict, "not measured");
+  EXPECT_THAT(claim.basis, HasSubstr("1 of 1 undecided: one seed gives no interval"));
+  EXPECT_THAT(claim.basis, HasSubstr("240 steps, 1 seed"));
+}
+
+// The gap grows by 1 on average; the interval of 8, 0 and -5 contains 0.
+TEST_F(DerivedTables, AnUncertainGrowthDecidesNothing) {
+  const double ends[] = {58, 50, 45};
+  for (int seed = 0; seed < 3; ++seed) {
+    Add({"fp32", "naive", 100, 40, 0}, std::to_string(seed));
+    Add({"bf16", "norm-matched", 100, 90, ends[seed]}, std::to_string(seed));
+  }
+  Finish();
+  EXPECT_EQ(Text("norm-matched", "falls_behind"), "no");
+  const Settings settings = MakeSettings(UpdateConvergence(), "quick", 0, 3, {{"formats", "bf16"}});
+  EXPECT_EQ(Summarise(settings, tables_).claims[1].verdict, "not measured");
+}
+
+TEST_F(DerivedTables, SummaryAndFiguresComeFromTheTables) {
+  for (const char* const seed : {"0", "1", "2"}) AddAllRules(seed);
+  Finish();
+  const Settings settings = MakeSettings(UpdateConvergence(), "quick", 0, 3, {{"formats", "bf16"}});
   EXPECT_EQ(OutcomesOf(settings, tables_).configurations.size(), 1u);
   const Summary summary = Summarise(settings, tables_);
   ASSERT_EQ(summary.claims.size(), 7u);

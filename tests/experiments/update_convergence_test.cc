@@ -45,7 +45,7 @@ Trial TrialOf(const std::string& problem,
               const std::string& optimiser,
               const std::string& format,
               const std::string& rate) {
-  return {.label = "point",
+  return {.label = "trial",
           .seed = 3,
           .parameters = {
               {"problem", problem}, {"optimiser", optimiser}, {"format", format}, {"lr", rate}}};
@@ -334,7 +334,7 @@ TEST(UpdateConvergence, BadOptionsAreNamed) {
                                    "images",
                                    "image-size",
                                    "lr"}) {
-    EXPECT_THAT(message({{option, "-1"}}), HasSubstr("--" + std::string(option))) << option;
+    EXPECT_THAT(message({{option, "-1"}}), HasSubstr("--" + std::string(option)));
   }
   for (const char* const option : {"problems", "optimisers", "formats", "rules"}) {
     EXPECT_THAT(message({{option, "e9m9"}}), HasSubstr("e9m9")) << option;

@@ -188,6 +188,33 @@ TEST(UpdateFidelitySummary, StochasticNormGrowsLikeTheInverseRoot) {
   EXPECT_EQ(VerdictOf(kStochasticNorm, stochastic(-0.5, 2)), "not measured");
 }
 
+// Slopes of -0.5 on average, from points that scatter: the interval contains -0.48.
+TEST(UpdateFidelitySummary, AStochasticSlopeThatExcludesNothingIsNotMeasured) {
+  std::vector<MadeStep> steps;
+  for (const auto& [lr, factor] : std::map<double, double>{{1e-4, 1.0}, {1e-3, 1.5}, {1e-2, 1.0}}) {
+    steps.push_back({"bf16",
+                     "same",
+                     "stochastic",
+                     lr,
+                     {{"norm_ratio", factor / std::sqrt(lr)},
+                      {"moved_share", 0.1},
+                      {"elements", 1e6},
+                      {"expected_mean_ratio", 1}}});
+  }
+  const Claim claim = ClaimOf(kStochasticNorm, steps);
+  EXPECT_EQ(claim.verdict, "not measured");
+  EXPECT_EQ(claim.basis, "1 of 1 undecided");
+}
+
+TEST(UpdateFidelitySummary, ACliffThatWasNotFoundIsNotMeasured) {
+  const Claim claim =
+      Summarise(QuickSettings(),
+                TablesWith({}, {{"e4m3fn", "same", "unmoved", "arrays", NAN, 0.03}}))
+          .claims.at(kCliffPredicted);
+  EXPECT_EQ(claim.verdict, "not measured");
+  EXPECT_EQ(claim.basis, "1 of 1 undecided");
+}
+
 TEST(UpdateFidelitySummary, CliffsFollowFromArraysUpToTheRoundingOfTheSum) {
   const auto verdict = [](double factor) {
     return VerdictOf(

@@ -36,12 +36,12 @@ Settings SettingsWith(const Overrides& overrides, int seeds = 1) {
   return MakeSettings(UpdateFidelity(), "quick", 0, seeds, overrides);
 }
 
-// The rows of one point, as a table.
+// The rows of one trial, as a table.
 Table RowsOf(const Settings& settings,
              const std::string& format,
              const std::string& keys,
              const std::string& rule) {
-  const Trial trial{.label = "point",
+  const Trial trial{.label = "trial",
                     .seed = 0,
                     .parameters = {{"format", format}, {"keys", keys}, {"rule", rule}}};
   return experiments::RowsOf(UpdateFidelity(), settings, trial);
@@ -61,7 +61,7 @@ TEST(UpdateFidelity, EqualsTheGoldenCsvOnAnyNumberOfThreads) {
   ExpectGoldenCsv(UpdateFidelity(), SettingsWith(overrides), "fidelity");
 }
 
-TEST(UpdateFidelity, OnePointDoesNotDependOnThreads) {
+TEST(UpdateFidelity, OneTrialDoesNotDependOnThreads) {
   const int before = ThreadCount();
   const Settings settings =
       SettingsWith({{"size", "200"}, {"lr-low", "1e-3"}, {"lr-high", "1e-2"}, {"per-decade", "1"}});

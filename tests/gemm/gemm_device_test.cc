@@ -13,6 +13,7 @@
 #include "numsim/gemm/internal/gemm_offload.h"
 #include "tests/support/device_factor.h"
 #include "tests/support/device_test.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {
@@ -236,7 +237,7 @@ class DeviceGemmCall : public DeviceTest {
                       const char* rule,
                       DeviceGemmEngine engine = DeviceGemmEngine::kAuto) {
     DeviceArray<float> out(a.rows * b.rows);
-    try {
+    return ErrorOf([&] {
       Gemm(a,
            b,
            ParseAccumulationMode(rule),
@@ -244,10 +245,7 @@ class DeviceGemmCall : public DeviceTest {
            scratch_,
            stream(),
            engine);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+    });
   }
 
   oracle::TestRandom random_{7};

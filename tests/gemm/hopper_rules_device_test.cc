@@ -1,5 +1,5 @@
-// Tests what cuBLASLt computes on a Hopper GPU: candidates of a rule are judged by every output, and the
-// number that each fits is printed. A test fails where no candidate fits all.
+// Tests what cuBLASLt computes on a Hopper GPU: candidates of a rule are judged by every output,
+// and the number that each fits is printed. A test fails where no candidate fits all.
 //
 // With NUMSIM_RECORD_DIR set, small products are written there as tests/gemm/recorded wants
 // them.

@@ -1,5 +1,5 @@
-// The operations that cuBLASLt may apply to a finished sum: candidates, for studies of a device and for recorded
-// products.
+// The operations that cuBLASLt may apply to a finished sum: candidates, for studies of a device and
+// for recorded products.
 #pragma once
 
 #include <bit>

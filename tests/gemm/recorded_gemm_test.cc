@@ -126,7 +126,8 @@ float ScaleOf(const Array& scales, size_t i) {
   return scales.Data<float>()[scales.Elements() == 1 ? 0 : i];
 }
 
-// The kind of results that the name says were stored: scaled sums as float32, int32 or in a format of 16 bits.
+// The kind of results that the name says were stored: scaled sums as float32, int32 or in a format
+// of 16 bits.
 std::vector<uint32_t> Stored(const RecordedCase& recorded,
                              const std::string& name,
                              LibraryScaling scaling) {

@@ -124,5 +124,13 @@ TEST(Table, NumberRefusesOtherText) {
   }
 }
 
+TEST(Table, RowsThatDoNotFitTheColumnsThrow) {
+  const Table ragged{.columns = {"a", "b"}, .rows = {{"1", "2"}, {"3"}}};
+  EXPECT_EQ(ErrorOf([&] { ToCsv(ragged); }), "ToCsv: 'row' has 1 elements, expected 2");
+  EXPECT_EQ(ErrorOf([&] { ToCsv({}); }), "ToCsv: no columns, expected at least one");
+  EXPECT_EQ(ErrorOf([&] { ragged.Text(2, "a"); }), "Table: row 2, expected less than 2");
+  EXPECT_EQ(ErrorOf([&] { ragged.Text(1, "b"); }), "Table: row 1 has 1 cells, expected 2");
+}
+
 }  // namespace
 }  // namespace numsim

@@ -70,7 +70,7 @@ TEST_F(NpyTest, RoundTripsEveryTypeAndRank) {
   }
 }
 
-// The bytes that numpy.save(f, numpy.zeros((2, 3), numpy.float32)) of NumPy 2.4 writes before the data.
+// The header that NumPy 2.4 writes for numpy.save(f, numpy.zeros((2, 3), numpy.float32)).
 TEST_F(NpyTest, HeaderIsTheOneNumPyWrites) {
   WriteNpy(Path("a.npy"), Array{ElementType::kF32, {2, 3}, std::vector<std::byte>(24)});
   std::string expected("\x93NUMPY\1\0\x76\0", 10);
@@ -273,6 +273,14 @@ TEST_F(NpyTest, NoChangedHeaderByteCrashes) {
       }
     }
   }
+}
+
+TEST_F(NpyTest, BytesThatDoNotMakeTheShapeThrow) {
+  const Array array{
+      .type = ElementType::kF32, .shape = {2, 3}, .bytes = std::vector<std::byte>(20)};
+  EXPECT_EQ(ErrorOf([&] { WriteNpy(Path("x.npy"), array); }),
+            "WriteNpy: 20 bytes do not make an array of float32 (2, 3)");
+  EXPECT_FALSE(std::filesystem::exists(Path("x.npy")));
 }
 
 }  // namespace

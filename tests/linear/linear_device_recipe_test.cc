@@ -5,6 +5,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/linear/linear_device.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {
@@ -20,14 +21,9 @@ std::string Rule(const LinearRecipe& recipe, LinearGemm product) {
   return ToString(recipe[product].accumulation);
 }
 
-// Returns the message of CheckOnDevice for the recipe, or an empty text.
+// Returns the message of the Error of CheckOnDevice, or kNoError.
 std::string Refusal(const LinearRecipe& recipe) {
-  try {
-    CheckOnDevice(recipe);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return ErrorOf([&] { CheckOnDevice(recipe); });
 }
 
 std::string RefusalOf(const LinearOptions& options) {
@@ -57,7 +53,7 @@ TEST(ForDevice, LibraryTakesThePlaceOfRulesThatAreNotExact) {
   EXPECT_EQ(Rule(int8, LinearGemm::kWeightGradient), "library");
   const LinearRecipe fp8 = ForDevice(MakeLinearRecipe(Options("llm-int8", "e4m3fn")), true);
   for (const LinearGemm product : kProducts) EXPECT_EQ(Rule(fp8, product), "library");
-  EXPECT_EQ(Refusal(fp8), "");
+  EXPECT_EQ(Refusal(fp8), kNoError);
 }
 
 TEST(ForDevice, ChangesNothingButAccumulators) {
@@ -77,17 +73,17 @@ TEST(CheckOnDevice, TakesTheKindsWithScalesOfTensorsAndRows) {
   for (const char* kind :
        {"switchback", "switchback-m", "switchback-q", "llm-int8", "tensor-wise", "te-hybrid"}) {
     for (const char* format : {"int8", "e4m3fn", "fp16", "bf16"}) {
-      EXPECT_EQ(RefusalOf(Options(kind, format)), "") << kind << " " << format;
+      EXPECT_EQ(RefusalOf(Options(kind, format)), kNoError) << kind << " " << format;
     }
   }
-  EXPECT_EQ(RefusalOf(Options("standard")), "");
-  EXPECT_EQ(RefusalOf(Options("row-wise-gw-hp")), "");
+  EXPECT_EQ(RefusalOf(Options("standard")), kNoError);
+  EXPECT_EQ(RefusalOf(Options("row-wise-gw-hp")), kNoError);
   LinearOptions hybrid = Options("row-wise-gw-hp");
   hybrid.gradient_format = "e5m2";
-  EXPECT_EQ(RefusalOf(hybrid), "");
+  EXPECT_EQ(RefusalOf(hybrid), kNoError);
   hybrid.accumulate = "hopper-fp8";
   hybrid.high_precision_accumulate = "hopper-bf16";
-  EXPECT_EQ(Refusal(MakeLinearRecipe(hybrid)), "");
+  EXPECT_EQ(Refusal(MakeLinearRecipe(hybrid)), kNoError);
 }
 
 TEST(CheckOnDevice, ScalesAlongTheInnerDimensionAreAnError) {
@@ -139,7 +135,7 @@ TEST(CheckOnDevice, AccumulatorsOfNoMatrixUnitAreErrors) {
             "hopper-bf16; it has hopper-fp8-fast, hopper-fp8, library");
   LinearOptions int8 = Options("tensor-wise");
   int8.accumulate = "library";
-  EXPECT_NE(Refusal(MakeLinearRecipe(int8)), "");
+  EXPECT_NE(Refusal(MakeLinearRecipe(int8)), kNoError);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -116,16 +115,6 @@ inline void ExpectDeviation(Model<float>& model, const std::string& name, double
   const std::span<float> values = parameter->value.View().Span();
   const double error = 4 / std::sqrt(2 * static_cast<double>(values.size()));
   EXPECT_NEAR(RootMeanSquare(values), deviation, error * deviation) << name;
-}
-
-// The message of making a model, "" if it is made.
-inline std::string ComplaintOf(const std::function<void()>& make) {
-  try {
-    make();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace numsim

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "numsim/base/error.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {
@@ -21,29 +22,20 @@ TEST(ModelKind, NamesReadBack) {
 }
 
 TEST(ModelKind, UnknownNameIsAnErrorThatListsThem) {
-  try {
-    ParseModelKind("bert");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "model 'bert' is not one of llama, gpt, vit, clip, mlp");
-  }
+  EXPECT_EQ(ErrorOf([] { ParseModelKind("bert"); }),
+            "model 'bert' is not one of llama, gpt, vit, clip, mlp");
 }
 
-// The message of CheckModelConfig, "" without one.
+// Returns the message of the Error of CheckModelConfig, or kNoError.
 std::string Complaint(ModelKind kind, const std::function<void(ModelConfig&)>& change) {
   ModelConfig config;
   config.kind = kind;
   change(config);
-  try {
-    CheckModelConfig(config);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return ErrorOf([&] { CheckModelConfig(config); });
 }
 
 TEST(CheckModelConfig, DefaultsOfEveryKindAreFine) {
-  for (const ModelKind kind : kEveryKind) EXPECT_EQ(Complaint(kind, [](ModelConfig&) {}), "");
+  for (const ModelKind kind : kEveryKind) EXPECT_EQ(Complaint(kind, [](ModelConfig&) {}), kNoError);
 }
 
 struct BadField {
@@ -101,11 +93,14 @@ TEST(CheckModelConfig, NamesTheFieldAtFault) {
 TEST(CheckModelConfig, DoesNotLookAtFieldsOfOtherKinds) {
   EXPECT_EQ(Complaint(ModelKind::kGpt,
                       [](ModelConfig& c) { c.patch = c.classes = c.inputs = c.image = 0; }),
-            "");
-  EXPECT_EQ(Complaint(ModelKind::kMlp, [](ModelConfig& c) { c.heads = c.vocabulary = 0; }), "");
-  EXPECT_EQ(Complaint(ModelKind::kVit, [](ModelConfig& c) { c.vocabulary = c.context = 0; }), "");
-  EXPECT_EQ(Complaint(ModelKind::kGpt, [](ModelConfig& c) { c.width = 12; }), "");  // odd head_dim
-  EXPECT_EQ(Complaint(ModelKind::kVit, [](ModelConfig& c) { c.layer_scale = 0; }), "");
+            kNoError);
+  EXPECT_EQ(Complaint(ModelKind::kMlp, [](ModelConfig& c) { c.heads = c.vocabulary = 0; }),
+            kNoError);
+  EXPECT_EQ(Complaint(ModelKind::kVit, [](ModelConfig& c) { c.vocabulary = c.context = 0; }),
+            kNoError);
+  EXPECT_EQ(Complaint(ModelKind::kGpt, [](ModelConfig& c) { c.width = 12; }),
+            kNoError);  // odd head_dim
+  EXPECT_EQ(Complaint(ModelKind::kVit, [](ModelConfig& c) { c.layer_scale = 0; }), kNoError);
 }
 
 TEST(MatchesPattern, StarIsAnyRunOfCharacters) {

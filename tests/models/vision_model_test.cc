@@ -7,6 +7,7 @@
 
 #include "numsim/models/internal/model_kinds.h"
 #include "tests/models/overfit.h"
+#include "tests/support/error_of.h"
 #include "tests/support/image_problem.h"
 
 namespace numsim {
@@ -216,10 +217,10 @@ TEST(VisionModel, BadConfigurationsAreErrors) {
   ModelConfig config = TinyImageModel(ModelKind::kVit);
   LinearPrecision precision;
   precision.overrides.emplace_back().layers = "*.gate_up";
-  EXPECT_THAT(ComplaintOf([&] { MakeVisionModel<float>(config, precision, 1); }),
+  EXPECT_THAT(ErrorOf([&] { MakeVisionModel<float>(config, precision, 1); }),
               HasSubstr("*.gate_up"));
   config.patch = 4;
-  EXPECT_EQ(ComplaintOf([&] { MakeVisionModel<float>(config, {}, 1); }),
+  EXPECT_EQ(ErrorOf([&] { MakeVisionModel<float>(config, {}, 1); }),
             "model.patch: 4 does not divide model.image = 6");
 }
 

@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "numsim/backend/backend.h"
-#include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
 #include "tests/moments/moment_cases.h"
+#include "tests/support/error_of.h"
 
 namespace numsim::moment_test {
 namespace {
@@ -77,12 +77,7 @@ TEST(MomentState, RestoresWhatWasSaved) {
 }
 
 std::string RestoreError(MomentStore& store, const std::vector<std::byte>& state) {
-  try {
-    store.Restore(state);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return ErrorOf([&] { store.Restore(state); });
 }
 
 TEST(MomentState, RefusesAnotherLengthAndStaysAsItWas) {

@@ -11,6 +11,7 @@
 #include "numsim/formats/format_table.h"
 #include "numsim/rounding/encode.h"
 #include "tests/ops/operation_checks.h"
+#include "tests/support/error_of.h"
 #include "tests/support/special_values.h"
 
 namespace numsim {
@@ -198,11 +199,16 @@ TEST(Elementwise, NanAndInfinityGoThrough) {
   EXPECT_TRUE(std::isfinite(sums(0, 4)));
 }
 
-TEST(ElementwiseDeathTest, ShapesThatDifferAreRefused) {
+TEST(Elementwise, ShapesThatDifferThrow) {
   const Grid<float> a(3, 4, 1), b(3, 5, 2);
   Grid<float> y(3, 4), sums(1, 5);
-  EXPECT_DEATH(Add<float>(a.View(), b.View(), y.View()), "Add: 3 x 5, not 3 x 4");
-  EXPECT_DEATH(ColumnSums<float>(a.View(), sums.View()), "ColumnSums: 1 x 5, not 1 x 4");
+  EXPECT_EQ(ErrorOf([&] { Add<float>(a.View(), b.View(), y.View()); }),
+            "Add: a matrix is 3 x 5, expected 3 x 4");
+  EXPECT_EQ(ErrorOf([&] { ColumnSums<float>(a.View(), sums.View()); }),
+            "ColumnSums: a matrix is 1 x 5, expected 1 x 4");
+  const std::vector<float> values(3);
+  EXPECT_EQ(ErrorOf([&] { Upload<float>(values, y.View()); }),
+            "Upload: 'values' has 3 elements, expected 12 (3 x 4)");
 }
 
 TYPED_TEST(OfBothTypes, RoundToTakesTheValuesOfTheFormat) {

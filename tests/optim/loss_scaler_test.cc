@@ -11,6 +11,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/random/streams.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {
@@ -166,17 +167,12 @@ TEST(LossScaler, StatesThatCannotBeAreRefused) {
 }
 
 TEST(LossScaler, ErrorsNameTheField) {
-  const auto fault = [](const LossScalerConfig& config) -> std::string {
-    try {
-      LossScaler scaler(config);
-    } catch (const Error& error) {
-      const std::string text = error.what();
-      return text.substr(0, text.find(':'));
-    }
-    return "";
+  const auto fault = [](const LossScalerConfig& config) {
+    const std::string message = ErrorOf([&] { LossScaler scaler(config); });
+    return message.substr(0, message.find(':'));
   };
   LossScalerConfig config = Dynamic();
-  EXPECT_EQ(fault(config), "");
+  EXPECT_EQ(fault(config), kNoError);
   for (const double initial : {0.0, -1.0, 1e39, 1e-40, std::nan("")}) {
     config = Dynamic();
     config.initial = initial;

@@ -1,4 +1,4 @@
-// Tests what holds for every row of the table of optimisers, and docs/optimizers.md, which shows it.
+// Tests every row of the table of optimisers, and docs/optimizers.md, which shows the table.
 #include "numsim/optim/optimizer_kinds.h"
 
 #include <fmt/format.h>

@@ -2,19 +2,22 @@
 // its tensor, through the whole of Optimizer.
 #include "numsim/optim/optimizer_rule.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "numsim/base/error.h"
 #include "numsim/optim/optimizer.h"
 #include "numsim/optim/optimizer_kinds.h"
+#include "tests/support/error_of.h"
 #include "tests/support/optimizer_problem.h"
 
 namespace numsim {
 namespace {
+
+using ::testing::StartsWith;
 
 using optimizer_problem::Floats;
 using optimizer_problem::OneMatrix;
@@ -173,12 +176,8 @@ TEST(OptimizerRule, StatesThatDoNotFitAreNamed) {
   Problem problem(Factored("fp32"), Matrix());
   std::vector<NamedBytes> state = problem.optimizer().Save();
   state[2].bytes.pop_back();
-  try {
-    problem.optimizer().Restore(state);
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()).find("optimiser state: 'w/v.cols': "), 0u) << error.what();
-  }
+  EXPECT_THAT(ErrorOf([&] { problem.optimizer().Restore(state); }),
+              StartsWith("optimiser state: 'w/v.cols': "));
 }
 
 // A rule whose direction is its states, all alike, to see what store() made of them.
@@ -257,7 +256,8 @@ TEST(OptimizerRule, NamesOfStatesDiffer) {
         return std::make_unique<TwiceRule>();
       }};
   config.kind = {&twice};
-  EXPECT_DEATH(Problem(config, OneMatrix(1)), "two states 'm'");
+  EXPECT_EQ(ErrorOf([&] { Problem(config, OneMatrix(1)); }),
+            "OptimizerRule::States: two states 'm', expected distinct names");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "numsim/base/parallel.h"
+#include "tests/support/misuse.h"
 #include "tests/support/optimizer_problem.h"
 
 namespace numsim {
@@ -296,6 +297,21 @@ TEST(Optimizer, ThreadsDoNotChangeBits) {
     }
   }
   SetThreadCount(threads);
+}
+
+TEST(Optimizer, LearningRatesAndTensorsThatDoNotExistThrow) {
+  Problem problem(Config(OptimizerKind::kSgd), OneMatrix(3));
+  const Floats before = problem.WeightValues();
+  ExpectErrors({
+      {[&] { problem.optimizer().Step(-1, 0); },
+       "Optimizer::Step: learning_rate is -1, expected finite and >= 0"},
+      // Beyond float32, in which steps are computed.
+      {[&] { problem.optimizer().Step(1e39, 0); },
+       "Optimizer::Step: learning_rate is 1e+39, expected finite and >= 0"},
+      {[&] { problem.optimizer().StoredBytes(1); },
+       "Optimizer::StoredBytes: tensor 1, expected less than 1"},
+  });
+  EXPECT_EQ(problem.WeightValues(), before);
 }
 
 }  // namespace

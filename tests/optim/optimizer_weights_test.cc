@@ -1,4 +1,5 @@
 // Weights of small formats under the update rules; state saved and restored.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -6,12 +7,15 @@
 #include <functional>
 #include <vector>
 
-#include "numsim/base/error.h"
 #include "numsim/optim/optimizer.h"
+#include "tests/support/error_of.h"
 #include "tests/support/optimizer_problem.h"
 
 namespace numsim {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 using optimizer_problem::Floats;
 using optimizer_problem::OneMatrix;
@@ -208,29 +212,23 @@ TEST(OptimizerState, WhatDoesNotFitIsNamed) {
   const auto fault = [&](const std::function<void(std::vector<NamedBytes>&)>& change) {
     std::vector<NamedBytes> state = problem.optimizer().Save();
     change(state);
-    try {
-      problem.optimizer().Restore(state);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    return ErrorOf([&] { problem.optimizer().Restore(state); });
   };
-  const auto has = [](const std::string& text, const char* part) {
-    return text.find(part) != std::string::npos;
-  };
-  EXPECT_EQ(fault([](std::vector<NamedBytes>&) {}), "");
+  EXPECT_EQ(fault([](std::vector<NamedBytes>&) {}), kNoError);
   for (size_t i = 0; i < 5; ++i) {
     const std::string name = problem.optimizer().Save()[i].name;
     const std::string missing =
         fault([&](std::vector<NamedBytes>& s) { s.erase(s.begin() + static_cast<long>(i)); });
-    EXPECT_TRUE(has(missing, name.c_str()) && has(missing, "missing")) << missing;
+    EXPECT_THAT(missing, AllOf(HasSubstr(name), HasSubstr("missing")));
     const std::string shorter = fault([&](std::vector<NamedBytes>& s) { s[i].bytes.pop_back(); });
-    EXPECT_TRUE(has(shorter, name.c_str())) << name << ": " << shorter;
+    EXPECT_THAT(shorter, HasSubstr(name));
   }
-  EXPECT_TRUE(has(fault([](std::vector<NamedBytes>& s) { s.push_back({"x/m", {}}); }), "'x/m'"));
-  const std::string steps =
-      fault([](std::vector<NamedBytes>& s) { s[0].bytes[7] = std::byte{0xFF}; });
-  EXPECT_TRUE(has(steps, "w/steps")) << steps;
+  EXPECT_THAT(fault([](std::vector<NamedBytes>& s) {
+                s.push_back({"x/m", {}});
+              }),
+              HasSubstr("'x/m'"));
+  EXPECT_THAT(fault([](std::vector<NamedBytes>& s) { s[0].bytes[7] = std::byte{0xFF}; }),
+              HasSubstr("w/steps"));
 }
 
 }  // namespace

@@ -93,6 +93,58 @@ TEST_F(CaseNpyTest, NamesWhatIsWrong) {
                 {"float32", "unsigned integers"});
 }
 
+// An answer of 32 bits in an array of 8 or 16 bits was cut when the array was made.
+TEST_F(CaseNpyTest, TooNarrowElementsAreRefused) {
+  const auto dot = MakeOperation({.op = "dot", .format = "e4m3fn", .to = "fp32", .length = 2});
+  const CaseColumns columns = ColumnsOf(*dot);
+  RememberingTally total;
+  for (const ElementType type : {ElementType::kU8, ElementType::kU16, ElementType::kU32}) {
+    Array array;
+    array.type = type;
+    array.shape = {3, 5};
+    array.bytes.resize(15 * ElementBytes(type));
+    WriteNpy(Path("answers.npy"), array);
+    const std::string error =
+        ErrorOf([&] { TallyNpy(Path("answers.npy"), columns, false, total); });
+    if (type == ElementType::kU32) {
+      EXPECT_EQ(error, kNoError);
+    } else {
+      ExpectMessage(error,
+                    {"answers.npy",
+                     std::string(ToString(type)),
+                     "column result of 32 bits",
+                     "expected uint32"});
+    }
+  }
+  EXPECT_EQ(total.cases.size(), 3u);
+}
+
+TEST_F(CaseNpyTest, AnswersCompleteTheRowsOfAnArray) {
+  Array cases;
+  cases.type = ElementType::kU16;
+  cases.shape = {3, 2};
+  const uint16_t inputs[] = {3, 4, 0xFF, 2, 0, 0};
+  const auto bytes = std::as_bytes(std::span(inputs));
+  cases.bytes.assign(bytes.begin(), bytes.end());
+  WriteNpy(Path("cases.npy"), cases);
+  const Array answers = AnswerArray(Path("cases.npy"), operation_);
+  EXPECT_EQ(answers.type, ElementType::kU8);
+  ASSERT_EQ(answers.shape, (std::vector<size_t>{3, 5}));
+  const uint8_t* const elements = answers.Data<uint8_t>();
+  EXPECT_EQ(std::vector<uint8_t>(elements, elements + 15),
+            (std::vector<uint8_t>{3, 4, 7, 1, 3, 0xFF, 2, 1, 1, 0x1F, 0, 0, 0, 0, 0}));
+  const uint16_t large[] = {3, 4, 0x100, 2, 0, 0};
+  const auto large_bytes = std::as_bytes(std::span(large));
+  cases.bytes.assign(large_bytes.begin(), large_bytes.end());
+  WriteNpy(Path("cases.npy"), cases);
+  ExpectMessage(ErrorOf([&] { AnswerArray(Path("cases.npy"), operation_); }),
+                {"cases.npy: row 1, column 1 (a): 100 does not fit into 8 bits"});
+  cases.shape = {2, 3};
+  WriteNpy(Path("cases.npy"), cases);
+  ExpectMessage(ErrorOf([&] { AnswerArray(Path("cases.npy"), operation_); }),
+                {"shape (2, 3), expected (cases, 2) for a b"});
+}
+
 TEST_F(CaseNpyTest, FirstFaultOfManyRowsIsNamed) {
   std::vector<uint8_t> elements(4 * 100000, 0);
   for (const size_t row : {70001, 30000, 99999}) elements[4 * row + 3] = 7;

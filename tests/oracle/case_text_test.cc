@@ -47,9 +47,14 @@ TEST(ParseRow, ReadsWhatRowTextWrites) {
   }
 }
 
-TEST(ParseRow, AcceptsLowerCaseBlanksTabsAndLeadingZeros) {
+TEST(ParseRow, AcceptsLowerCasePrefixesBlanksTabsAndLeadingZeros) {
   const std::vector<Column> columns = OfWidths({8, 8});
-  for (const char* const line : {"a1 b2", " A1  B2 ", "a1\tB2\r", "\t00a1 0000000000000000000B2"}) {
+  for (const char* const line : {"a1 b2",
+                                 " A1  B2 ",
+                                 "a1\tB2\r",
+                                 "\t00a1 0000000000000000000B2",
+                                 "0xa1 0XB2",
+                                 "0x00A1 b2"}) {
     std::vector<uint64_t> row(2);
     const ParsedRow parsed = ParseRow(line, columns, row);
     EXPECT_EQ(parsed.fault, Fault::kNone) << line;
@@ -72,7 +77,11 @@ TEST(ParseRow, NamesTheFirstFault) {
                          Row{"100 1 1", Fault::kTooLarge, 0, "100"},
                          Row{"1 1 10000000000000000", Fault::kTooLarge, 2, "10000000000000000"},
                          Row{"1 1 1 2", Fault::kTooMany, 3, "2"},
-                         Row{"0x1 1 1", Fault::kNotHexadecimal, 0, "0x1"},
+                         Row{"0x100 1 1", Fault::kTooLarge, 0, "0x100"},
+                         Row{"0x 1 1", Fault::kNotHexadecimal, 0, "0x"},
+                         Row{"1 1 0x", Fault::kNotHexadecimal, 2, "0x"},
+                         Row{"0x0x1 1 1", Fault::kNotHexadecimal, 0, "0x0x1"},
+                         Row{"1x1 1 1", Fault::kNotHexadecimal, 0, "1x1"},
                          Row{"1 G 1", Fault::kNotHexadecimal, 1, "G"},
                          Row{"1 -1 1", Fault::kNotHexadecimal, 1, "-1"},
                          Row{"1,1 1", Fault::kNotHexadecimal, 0, "1,1"}}) {

@@ -1,4 +1,5 @@
 // dot against integers and the processor's float arithmetic.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,15 +13,18 @@
 #include "numsim/arith/arith.h"
 #include "numsim/arith/shared/exact.h"
 #include "numsim/arith/shared/exact_sum.h"
-#include "numsim/base/error.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/oracle/cases.h"
 #include "numsim/oracle/operation.h"
 #include "numsim/rounding/encode.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 using Numbers = std::vector<uint64_t>;
 
@@ -181,7 +185,7 @@ TEST(DotSequential, FusedAndUnfusedDiffer) {
   EXPECT_EQ(Decode(kE4M3fn, static_cast<uint32_t>(ResultOf(*unfused, swapped))), -0.03125f);
 }
 
-// Computes as a tensor core does, in double: sums of one chunk of few e4m3fn products are exact there.
+// Computes as a tensor core does, in double: sums of a chunk of few e4m3fn products are exact.
 float TruncatedSum(const Pairs& pairs, int fraction_bits) {
   const auto exponent = [](double x) {
     int e = 0;
@@ -315,7 +319,8 @@ TEST(DotModelled, OnlyTheResultIsRoundedAsRequested) {
 }
 
 TEST(DotModelled, NanIsThatOfTheDeviceInFloat32) {
-  OperationRequest request{.op = "dot", .format = "e5m2", .to = "fp32", .length = 2};
+  OperationRequest request{
+      .op = "dot", .format = "e5m2", .to = "fp32", .any_operands = true, .length = 2};
   struct Case {
     const char* accumulation;
     uint64_t nan;
@@ -342,6 +347,7 @@ TEST(DotModelled, TakesEveryNamedRuleAndTheLongestVector) {
                                           .format = "e4m3fn",
                                           .to = "fp32",
                                           .accumulation = std::string(row.name),
+                                          .any_operands = true,
                                           .length = 4096});
     const Numbers ones(2 * 4096, 0x38);
     EXPECT_EQ(ResultOf(*operation, ones), F32Bits(4096)) << row.name;
@@ -359,14 +365,23 @@ TEST(DotModelled, ProductsBeyondFloat32MayCancel) {
   }
 }
 
+TEST(DotModelled, AModeOfADeviceRefusesOtherOperands) {
+  OperationRequest request{.op = "dot", .format = "e4m3fn", .accumulation = "hopper-bf16"};
+  const std::string error = ErrorOf([&] { MakeOperation(request); });
+  EXPECT_THAT(error,
+              StartsWith("--accumulation-mode: accumulation mode hopper-bf16 is for bf16, "));
+  EXPECT_THAT(error, HasSubstr("not for e4m3fn; --any-operands allows it; modes for e4m3fn: "));
+  request.format_b = "bf16";
+  EXPECT_THAT(ErrorOf([&] { MakeOperation(request); }), HasSubstr("e4m3fn by bf16"));
+  request.any_operands = true;
+  EXPECT_EQ(ErrorOf([&] { MakeOperation(request); }), kNoError);
+  const OperationRequest add{.op = "add", .format = "e4m3fn", .any_operands = true};
+  EXPECT_EQ(ErrorOf([&] { MakeOperation(add); }), "--op add does not use --any-operands");
+}
+
 TEST(DotModelled, LibraryIsRefused) {
-  try {
-    MakeOperation({.op = "dot", .format = "e4m3fn", .accumulation = "library"});
-    ADD_FAILURE() << "no error";
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    EXPECT_TRUE(message.starts_with("--accumulation-mode library ")) << message;
-  }
+  const OperationRequest request{.op = "dot", .format = "e4m3fn", .accumulation = "library"};
+  EXPECT_THAT(ErrorOf([&] { MakeOperation(request); }), StartsWith("--accumulation-mode library "));
 }
 
 TEST(Dot, SpecialValues) {

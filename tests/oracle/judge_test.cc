@@ -38,8 +38,56 @@ TEST(Judge, FlagsCountWhereTheyAreGiven) {
   judge.Add(3, std::vector<uint64_t>{3, 4, 6, 1, 2});
   EXPECT_TRUE(judge.judged_flags());
   EXPECT_EQ(judge.mismatches(), 2u);
-  EXPECT_EQ(judge.wrong_in_flags_alone(), 1u);
-  EXPECT_EQ(judge.first()[0], (Mismatch{2, {3, 4, 7, 1, 2}, {7, 1}, 3}));
+  EXPECT_EQ(judge.mismatches(MismatchKind::kFlags), 1u);
+  EXPECT_EQ(judge.mismatches(MismatchKind::kValue), 1u);
+  EXPECT_EQ(judge.first()[1], (Mismatch{2, {3, 4, 7, 1, 2}, {7, 1}, 3, MismatchKind::kFlags}));
+}
+
+// The kinds of four mismatches, one part of the input each, and the order in which they are kept.
+TEST(Judge, WrongValuesComeBeforeFlagsAndOtherNans) {
+  const MadeUpOperation operation;
+  for (const size_t limit : {2, 10}) {
+    Judge total(operation, NanRule::kExact, limit);
+    const std::vector<std::vector<uint64_t>> rows = {
+        {kNan, 0, kNegativeNan, 1, 0x1F},  // another NaN
+        {kNan, 0, kNegativeNan, 1, 0x1E},  // and wrong flags too, which --nan any does not accept
+        {3, 4, 7, 1, 2},                   // wrong flags
+        {0, 1, kNan, 0, 0},                // NaN where a number is right
+        {kNan, 0, kNan, 1, 0x1F}};         // right
+    for (uint64_t i = 0; i < rows.size(); ++i) {
+      const std::unique_ptr<CaseTally> part = total.Fresh();
+      part->Add(i, rows[i]);
+      total.Append(*part);
+    }
+    EXPECT_EQ(total.cases(), 5u);
+    EXPECT_EQ(total.mismatches(), 4u);
+    EXPECT_EQ(total.mismatches(MismatchKind::kValue), 1u);
+    EXPECT_EQ(total.mismatches(MismatchKind::kFlags), 2u);
+    EXPECT_EQ(total.mismatches(MismatchKind::kNan), 1u);
+    std::vector<uint64_t> places;
+    for (const Mismatch& mismatch : total.first()) places.push_back(mismatch.place);
+    EXPECT_EQ(places,
+              limit == 2 ? (std::vector<uint64_t>{3, 1}) : (std::vector<uint64_t>{3, 1, 2, 0}));
+  }
+}
+
+TEST(Judge, SinkReceivesEveryMismatchInTheOrderOfTheInput) {
+  const MadeUpOperation operation;
+  std::vector<uint64_t> places;
+  Judge total(operation, NanRule::kExact, 1, [&](const Mismatch& mismatch) {
+    places.push_back(mismatch.place);
+  });
+  for (uint64_t part = 0; part < 3; ++part) {
+    const std::unique_ptr<CaseTally> fresh = total.Fresh();
+    fresh->Add(10 * part, std::vector<uint64_t>{kNan, 0, kNegativeNan, 1});
+    fresh->Add(10 * part + 1, std::vector<uint64_t>{1, 1, 99, 1});
+    fresh->Add(10 * part + 2, std::vector<uint64_t>{1, 1, 2, 1});
+    total.Append(*fresh);
+  }
+  EXPECT_EQ(places, (std::vector<uint64_t>{0, 1, 10, 11, 20, 21}));
+  ASSERT_EQ(total.first().size(), 1u);
+  EXPECT_EQ(total.first()[0].place, 1u);
+  EXPECT_EQ(total.mismatches(), 6u);
 }
 
 TEST(Judge, OtherNanCodesAreForNanAnyAlone) {
@@ -66,7 +114,7 @@ TEST(Judge, PartsAddUpInOrderAndKeepTheFirst) {
   }
   EXPECT_EQ(total.cases(), 6u);
   EXPECT_EQ(total.mismatches(), 6u);
-  EXPECT_EQ(total.wrong_in_flags_alone(), 0u);
+  EXPECT_EQ(total.mismatches(MismatchKind::kValue), 6u);
   EXPECT_TRUE(total.judged_flags());
   ASSERT_EQ(total.first().size(), 3u);
   EXPECT_EQ(total.first()[0].place, 0u);

@@ -66,7 +66,7 @@ TEST(KappaMeter, BinsAreExactToFourThenDouble) {
 
 TEST(KappaMeter, MeasuresTheLargestErrorAndWhereItIsFirst) {
   const MadeUpOperation operation;
-  KappaMeter total(operation);
+  KappaMeter total(operation, NanRule::kAny);
   const auto add = [&](uint64_t place, std::vector<uint64_t> row) {
     const std::unique_ptr<CaseTally> part = total.Fresh();
     part->Add(place, row);
@@ -87,14 +87,30 @@ TEST(KappaMeter, MeasuresTheLargestErrorAndWhereItIsFirst) {
   EXPECT_EQ(total.histogram()[3], 2u);
   add(7, {0, 3, 0x7F, 0});  // NaN where a number is right
   add(8, {0x7F, 0, 3, 1});  // a number where NaN is right
-  EXPECT_EQ(total.incomparable(), (KappaMeter::Incomparable{1, 0, 1}));
+  EXPECT_EQ(total.incomparable(), (KappaMeter::Incomparable{1, 0, 1, 0}));
   EXPECT_EQ(total.incomparable_at(), (KappaPlace{7, 0, {0, 3, 0x7F, 0}, 3}));
   EXPECT_EQ(total.largest(), 3u);
 }
 
+// check and kappa agree on which NaN is right.
+TEST(KappaMeter, OtherNanCodesAreForNanAnyAlone) {
+  const MadeUpOperation operation;
+  for (const NanRule rule : {NanRule::kExact, NanRule::kAny}) {
+    KappaMeter total(operation, rule);
+    const std::unique_ptr<CaseTally> part = total.Fresh();
+    part->Add(1, std::vector<uint64_t>{0x7F, 0, 0x7F, 1});
+    part->Add(2, std::vector<uint64_t>{0x7F, 0, 0xFF, 1});
+    total.Append(*part);
+    const uint64_t others = rule == NanRule::kExact ? 1 : 0;
+    EXPECT_EQ(total.incomparable(), (KappaMeter::Incomparable{0, 0, 0, others}));
+    EXPECT_EQ(total.histogram()[0], 2 - others);
+    EXPECT_EQ(total.incomparable_at().has_value(), rule == NanRule::kExact);
+  }
+}
+
 TEST(KappaMeter, FirstPlaceWithinAPartStays) {
   const MadeUpOperation operation;
-  KappaMeter meter(operation);
+  KappaMeter meter(operation, NanRule::kExact);
   meter.Add(1, std::vector<uint64_t>{3, 4, 8, 1});
   meter.Add(2, std::vector<uint64_t>{3, 5, 9, 1});
   EXPECT_EQ(meter.largest_at()->place, 1u);
@@ -118,7 +134,8 @@ class TruthOperation : public Operation {
 
 TEST(KappaMeter, RefusesOperationsWithoutCodes) {
   const TruthOperation operation;
-  ExpectMessage(ErrorOf([&] { KappaMeter meter(operation); }), {"--op truth", "no value steps"});
+  ExpectMessage(ErrorOf([&] { KappaMeter meter(operation, NanRule::kAny); }),
+                {"--op truth", "no value steps"});
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "numsim/oracle/pack.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -97,6 +98,20 @@ TEST_F(PackTest, OwnPackIsRight) {
       Check("pack"),
       (std::vector<std::string>{"add-e4m3fn-full.txt 65536 0",
                                 "convert-fp32-to-e2m1fn-sr-b8-saturate-random-1000.txt 1000 0"}));
+}
+
+// Without the permission in its manifest, the pack would be refused.
+TEST_F(PackTest, KeepsThePermissionForAnyOperands) {
+  const PackEntry dot = {{.op = "dot",
+                          .format = "e4m3fn",
+                          .to = "fp32",
+                          .accumulation = "hopper-bf16",
+                          .any_operands = true,
+                          .length = 2},
+                         {CaseLevel::Kind::kRandom, 50, 1}};
+  WritePack(Path("pack"), "test", std::span(&dot, 1));
+  EXPECT_EQ(Check("pack").size(), 1u);
+  EXPECT_THAT(PackCommand(dot), ::testing::HasSubstr(" --any-operands "));
 }
 
 TEST_F(PackTest, ChangedFilesAreFound) {

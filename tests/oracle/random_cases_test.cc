@@ -7,6 +7,7 @@
 
 #include "numsim/base/parallel.h"
 #include "numsim/formats/decode.h"
+#include "numsim/random/streams.h"
 #include "tests/oracle/case_lists.h"
 
 namespace numsim {
@@ -40,6 +41,32 @@ TEST(CasesRandom, StayAsTheyAre) {
   EXPECT_EQ(CaseOf(*fma, "random:9", 7, 42), (Numbers{0xFA5A, 0xB488, 0xC6663E81}));
   const auto scale = MakeOperation({.op = "scale", .format = "e4m3fn"});
   EXPECT_EQ(CaseOf(*scale, "random:9", 5, 0), (Numbers{0x61, 0x14FECA38}));
+}
+
+// The dot products of `edges` end with random rows that packs contain.
+TEST(CasesRandom, EdgesOfDotProductsStayAsTheyAre) {
+  const auto dot = MakeOperation({.op = "dot", .format = "e4m3fn", .to = "fp32", .length = 2});
+  const CaseGenerator cases(*dot, ParseCaseLevel("edges"));
+  const uint64_t last = cases.size() - 1;
+  // Uniform bits in even cases: the low byte of Philox block i of stream (0x7EC7 << 32) + column.
+  const uint64_t even = last % 2 == 0 ? last : last - 1;
+  Numbers expected;
+  for (uint64_t column = 0; column < 4; ++column) {
+    expected.push_back(RandomBlock({0, (uint64_t{0x7EC7} << 32) + column}, even)[0] & 0xFF);
+  }
+  EXPECT_EQ(CaseOf(cases, even, 4), expected);
+}
+
+TEST(CasesUniform, EveryCaseHasUniformBits) {
+  const auto dot = MakeOperation({.op = "dot", .format = "e4m3fn", .to = "fp32", .length = 2});
+  const CaseGenerator cases(*dot, ParseCaseLevel("uniform:100", 42));
+  for (uint64_t i = 0; i < 100; ++i) {
+    Numbers expected;
+    for (uint64_t column = 0; column < 4; ++column) {
+      expected.push_back(RandomBlock({42, (uint64_t{0x7EC7} << 32) + column}, i)[0] & 0xFF);
+    }
+    EXPECT_EQ(CaseOf(cases, i, 4), expected);
+  }
 }
 
 TEST(CasesRandom, EvenCasesReachEveryCode) {

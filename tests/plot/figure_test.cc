@@ -72,6 +72,27 @@ TEST(BandRows, EndsThatTheAxisCannotShowGoToItsEnds) {
   EXPECT_EQ(BandRows(panel, series), "1 0.01 1\n2 0.125 10\n");
 }
 
+// Returns the commands of the x axis of base 2 for data from `low` to `high`.
+std::string Log2Axis(double low, double high) {
+  Axis axis;
+  axis.log2 = true;
+  return AxisCommands('x', axis, {low, high, false});
+}
+
+TEST(AxisCommands, NarrowAxisOfBaseTwoHasTicsAtThePowersOfTwo) {
+  EXPECT_THAT(Log2Axis(64, 128), HasSubstr("set xtics ('64' 64, '128' 128)\n"));
+  EXPECT_THAT(Log2Axis(32, 128), HasSubstr("set xtics ('32' 32, '64' 64, '128' 128)\n"));
+  EXPECT_THAT(Log2Axis(0.25, 1), HasSubstr("set xtics ('0.25' 0.25, '0.5' 0.5, '1' 1)\n"));
+}
+
+TEST(AxisCommands, AxisOfBaseTwoWithoutTwoPowersHasRoundNumbers) {
+  EXPECT_THAT(Log2Axis(70, 120), HasSubstr("'80' 80, "));
+}
+
+TEST(AxisCommands, WideAxisOfBaseTwoLeavesTheTicsToGnuplot) {
+  EXPECT_THAT(Log2Axis(64, 131072), HasSubstr("set xtics autofreq\n"));
+}
+
 TEST(LegendOf, ListsEachLookOnceOverAllPanels) {
   Figure figure = Simple();
   figure.panels.push_back(figure.panels[0]);
@@ -125,7 +146,7 @@ TEST(GnuplotScript, HoldsDataAndBothFilesAndNoPath) {
                                  "title 'a_1'",
                                  "set title 'e4m3fn_sr' noenhanced",
                                  "noenhanced"}) {
-    EXPECT_THAT(script, HasSubstr(text)) << text;
+    EXPECT_THAT(script, HasSubstr(text));
   }
   EXPECT_EQ(Count(script, "title 'b'"), 1u);
   EXPECT_EQ(script.find("\n1 10 30\n") < script.find("with filledcurves"), true);
@@ -183,7 +204,7 @@ TEST(GnuplotScript, BarsHaveTheirNamesFromTheTopDown) {
                                  "with boxes linecolor rgb '#009E73' fillstyle solid 0.85 noborder "
                                  "title 'c'",
                                  "set ytics enhanced\nunset label 2\n\n# Panel 2\n"}) {
-    EXPECT_THAT(script, HasSubstr(text)) << text << "\n" << script;
+    EXPECT_THAT(script, HasSubstr(text));
   }
   EXPECT_THAT(script, Not(HasSubstr("$curve_1")));
 }

@@ -24,7 +24,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr uint64_t kSign32 = 0x8000'0000;
-constexpr uint64_t kNansOfOneSign = 0x7F'FFFF;
 
 const Pair kPairs[] = {
     {"cuda-13", "hip-host", "e4m3fn"},
@@ -227,6 +226,56 @@ TEST(DiffTotals, TiesAwayAgainstTiesToEven) {
   }
 }
 
+// By value, the signs of NaN and of zero do not count: HIP and CUDA differ in the two other causes.
+TEST(DiffByValue, NansAndZerosHaveNoSign) {
+  const auto cuda = FromFloat32("cuda-13", "e4m3fn"), hip = FromFloat32("hip-host", "e4m3fn");
+  const Difference codes = Diff(cuda, hip), values = Diff(cuda, hip, 0, DiffBy::kValue);
+  EXPECT_EQ(values.differing, codes.differing - kNansOfOneSign);
+  EXPECT_EQ(values.differing_nan, 0u);
+  const auto signed_zero = FromFloat32("rule:rne,saturate", "e4m3fn");
+  const auto unsigned_zero = FromFloat32("qpytorch", "e4m3fn");
+  for (const DifferingInterval& interval :
+       Diff(signed_zero, unsigned_zero, 0, DiffBy::kValue).intervals) {
+    EXPECT_FALSE(interval.code_a == 0x80 && interval.code_b == 0x00);
+  }
+}
+
+// e4m3fn has 448 and steps of 2^-9 below 2^-6; e4m3fnuz has 240 and steps of 2^-10 below 2^-7.
+TEST(DiffByValue, FormatsMayDiffer) {
+  const auto fn = FromFloat32("rule:rne,saturate", "e4m3fn");
+  const auto fnuz = FromFloat32("rule:rne,saturate", "e4m3fnuz");
+  const Difference difference = Diff(fn, fnuz, 0, DiffBy::kValue);
+  ASSERT_FALSE(difference.intervals.empty());
+  uint64_t large = 0;
+  for (const DifferingInterval& interval : difference.intervals) {
+    const float first = std::fabs(std::bit_cast<float>(static_cast<uint32_t>(interval.first)));
+    const float last = std::fabs(std::bit_cast<float>(static_cast<uint32_t>(interval.last)));
+    EXPECT_TRUE(last < 0x1p-6f || first >= 248) << first;
+    if (first >= 248) large += interval.Count();
+  }
+  // From 248, a tie that goes to the even 256, up to infinity, which saturates too.
+  EXPECT_EQ(large, 2 * uint64_t{0x7F80'0000 - std::bit_cast<uint32_t>(248.0f) + 1});
+  // 2^-10 is a value of e4m3fnuz alone; e4m3fn rounds it to even, to 0.
+  const uint32_t bits = std::bit_cast<uint32_t>(0x1p-10f);
+  const auto at = std::find_if(difference.intervals.begin(),
+                               difference.intervals.end(),
+                               [&](const DifferingInterval& interval) {
+                                 return interval.first <= bits && bits <= interval.last;
+                               });
+  ASSERT_NE(at, difference.intervals.end());
+  EXPECT_EQ(at->code_a, 0x00u);
+  EXPECT_EQ(at->code_b, 0x01u);
+}
+
+TEST(DiffByValue, WidthsMayDiffer) {
+  const auto narrow = FromFloat32("rule:rne,saturate", "e2m1fn");
+  const auto wide = FromFloat32("rule:rne,saturate", "e3m2fn");
+  EXPECT_GT(Diff(narrow, wide, 0, DiffBy::kValue).intervals.size(), 0u);
+  EXPECT_THAT(ErrorOf([&] { Diff(narrow, wide); }), HasSubstr("4 and 6 bits"));
+  const auto fp32 = FromFloat32("rule:rne,saturate", "fp32");
+  EXPECT_THAT(ErrorOf([&] { Diff(narrow, fp32, 0, DiffBy::kValue); }), HasSubstr("20 bits"));
+}
+
 TEST(DiffFloat64, ListsTheNansThatKeepTheirSign) {
   const ProfileConversion cuda("cuda-13", SourceType::kFloat64, ParseFormat("e4m3fn"));
   const ProfileConversion ocp("rule:rne,nonsaturate", SourceType::kFloat64, ParseFormat("e4m3fn"));
@@ -266,10 +315,10 @@ TEST(DiffErrors, NameWhatDoesNotFit) {
   const ProfileConversion f64("cuda-13", SourceType::kFloat64, ParseFormat("e4m3fn"));
   const ProfileConversion wide = FromFloat32("rule:rne,saturate", "fp32");
   for (const auto diff : {&Diff, &DiffByBruteForce}) {
-    EXPECT_NE(ErrorOf([&] { diff(e4m3, fp4, 0); }), "no error");
-    const std::string sources = ErrorOf([&] { diff(e4m3, f64, 0); });
+    EXPECT_NE(ErrorOf([&] { diff(e4m3, fp4, 0, DiffBy::kCode); }), "no error");
+    const std::string sources = ErrorOf([&] { diff(e4m3, f64, 0, DiffBy::kCode); });
     EXPECT_THAT(sources, HasSubstr("float64"));
-    EXPECT_NE(ErrorOf([&] { diff(wide, wide, 0); }), "no error");
+    EXPECT_NE(ErrorOf([&] { diff(wide, wide, 0, DiffBy::kCode); }), "no error");
   }
   EXPECT_NE(ErrorOf([&] { DiffByBruteForce(f64, f64); }), "no error");
 }

@@ -32,6 +32,8 @@ inline std::string ParamName(const testing::TestParamInfo<Pair>& info) {
   return name;
 }
 
+inline constexpr uint64_t kNansOfOneSign = 0x7F'FFFF;  // of float32
+
 inline ProfileConversion FromFloat32(std::string_view profile, std::string_view target) {
   return ProfileConversion(profile, SourceType::kFloat32, ParseFormat(target));
 }

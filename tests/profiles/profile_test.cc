@@ -67,6 +67,30 @@ TEST(ProfileTable, EveryLineIsComplete) {
   }
 }
 
+TEST(CompleteProfileName, WritesABeginningOut) {
+  for (const auto& [text, name] : {std::pair{"cuda", "cuda-13"},
+                                   {"cuda-13", "cuda-13"},
+                                   {"cuda-13-s", "cuda-13-satfinite"},
+                                   {"hip", "hip-host"},
+                                   {"ml", "ml-dtypes"},
+                                   {"q", "qpytorch"},
+                                   {"amd", "amd-sr"},
+                                   {"amd-sr-h", "amd-sr-host"},
+                                   {"torch-2.12", "torch-2.12"},
+                                   {"p3109-a:8", "p3109-a:8"},
+                                   {"rule:rne,saturate", "rule:rne,saturate"}}) {
+    EXPECT_EQ(CompleteProfileName(text), name);
+  }
+}
+
+TEST(CompleteProfileName, RefusesWhatMayBeSeveral) {
+  EXPECT_EQ(ErrorOf([] { CompleteProfileName("torch"); }),
+            "profile 'torch' may be any of torch-2.11, torch-2.12, torch-bf16-sr");
+  EXPECT_THAT(ErrorOf([] { CompleteProfileName("c"); }), HasSubstr("cuda-13"));
+  EXPECT_THAT(ErrorOf([] { CompleteProfileName("nope"); }), HasSubstr("'nope' is not one of"));
+  EXPECT_THAT(ErrorOf([] { CompleteProfileName(""); }), HasSubstr("'' is not one of"));
+}
+
 // A profile that rests on somebody else's report says so.
 TEST(ProfileTable, ThirdPartyReportsAreMarked) {
   for (const char* const name : {"torch-2.12", "ptx-rs", "amd-sr"}) {

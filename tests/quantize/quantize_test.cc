@@ -191,6 +191,28 @@ TEST(Absmax, OneNanOrInfinityAnywhereChangesNothingElse) {
   }
 }
 
+TEST(AbsmaxOfAll, CountsInfinitiesAndNan) {
+  EXPECT_EQ(AbsmaxOfAll({}), 0.0f);
+  EXPECT_EQ(AbsmaxOfAll(std::vector<float>{0.0f, -0.0f}), 0.0f);
+  EXPECT_FALSE(std::signbit(AbsmaxOfAll(std::vector<float>{-0.0f})));
+  EXPECT_EQ(AbsmaxOfAll(std::vector<float>{1.0f, -3.0f, 2.0f}), 3.0f);
+  EXPECT_EQ(AbsmaxOfAll(std::vector<float>{1.0f, -kInfinity, 2.0f}), kInfinity);
+  EXPECT_EQ(AbsmaxOfAll(std::vector<float>{0x1p-149f}), 0x1p-149f);
+  EXPECT_TRUE(std::isnan(AbsmaxOfAll(std::vector<float>{kNaN, kInfinity})));
+  EXPECT_TRUE(std::isnan(AbsmaxOfAll(std::vector<float>{kInfinity, -kNaN, 1.0f})));
+  // Whatever the place, in a long array too.
+  for (size_t n : {1000, 100000}) {
+    std::vector<float> long_array(n, 0.5f);
+    for (size_t at : {size_t{0}, n / 2 + 1, n - 1}) {
+      long_array[at] = -2.5f;
+      EXPECT_EQ(AbsmaxOfAll(long_array), 2.5f) << at;
+      long_array[at] = kNaN;
+      EXPECT_TRUE(std::isnan(AbsmaxOfAll(long_array))) << at;
+      long_array[at] = 0.5f;
+    }
+  }
+}
+
 TEST(QuantizeKernels, EmptyMatricesAreFine) {
   const EncodePlan plan = MakeEncodePlan(ParseFormat("int8").spec);
   for (const MatrixShape shape : {MatrixShape{0, 5}, MatrixShape{5, 0}, MatrixShape{0, 0}}) {

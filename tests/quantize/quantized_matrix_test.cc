@@ -11,6 +11,7 @@
 #include "numsim/formats/format_table.h"
 #include "numsim/gemm/gemm_quantized.h"
 #include "numsim/random/distributions.h"
+#include "tests/support/error_of.h"
 #include "tests/support/every_backend.h"
 #include "tests/support/special_values.h"
 
@@ -244,10 +245,13 @@ TEST(QuantizedMatrix, UnderAGivenScaleTheMatrixItselfDoesNotMatter) {
   EXPECT_EQ(transposed.codes8, (std::vector<uint8_t>{2, 1, 0xFA, 127, 127, 0x81}));
 }
 
-TEST(QuantizedMatrixDeathTest, AGivenScaleIsForTheWholeTensor) {
+TEST(QuantizedMatrix, AGivenScaleIsForTheWholeTensor) {
   const std::vector<float> in(6, 1.0f);
   QuantizedMatrix matrix;
-  EXPECT_DEATH(QuantizeUnder({}, in, {2, 3}, Options("int8", "row"), matrix), "one scale.*row");
+  EXPECT_EQ(ErrorOf([&] {
+              QuantizeUnder({}, in, {2, 3}, Options("int8", "row"), matrix);
+            }),
+            "QuantizeUnder: one scale for the layout row, expected tensor");
 }
 
 TEST(QuantizedMatrix, MemoryThatIsUsedAgainHoldsNothingOfBefore) {
@@ -341,12 +345,18 @@ TEST(AsOperand, HasNoSegmentsWhereAVectorHasOneScale) {
   EXPECT_EQ(segment("tile:7x1", true), 7u);
 }
 
-TEST(AsOperandDeathTest, ScalesAcrossTheInnerDimensionAreRefused) {
+TEST(AsOperand, ScalesAcrossTheInnerDimensionThrow) {
   const std::vector<float> in(6, 1.0f);
   const QuantizedMatrix by_row = Quantize(in, {2, 3}, Options("int8", "row"));
   const QuantizedMatrix by_column = Quantize(in, {2, 3}, Options("int8", "column"));
-  EXPECT_DEATH(AsOperand(by_row, true), "inner dimension");
-  EXPECT_DEATH(AsOperand(by_column, false), "inner dimension");
+  EXPECT_EQ(
+      ErrorOf([&] { AsOperand(by_row, true); }),
+      "AsOperand: the layout row has one scale per element of the inner dimension when columns are "
+      "the vectors; expected tensor, column, block or tile");
+  EXPECT_EQ(
+      ErrorOf([&] { AsOperand(by_column, false); }),
+      "AsOperand: the layout column has one scale per element of the inner dimension when rows are "
+      "the vectors; expected tensor, row, block or tile");
 }
 
 // Int8 with scale 1: underflow below and at 0.5, overflow at 127.5 and beyond.

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "numsim/base/error.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {
@@ -52,16 +53,10 @@ TEST(ScaleLayout, AnythingElseIsRefusedWithTheListOfValidOnes) {
         "tile",       "tile:",      "tile:8",    "tile:8x",
         "tile:x8",    "tile:0x8",   "tile:8x0",  "tile:8X8",
         "tile:8 x 8", "tile:8x8x8", "tile:8x-8", "tile:18446744073709551616x8"}) {
-    try {
-      ParseScaleLayout(text);
-      FAIL() << "'" << text << "' was accepted";
-    } catch (const Error& error) {
-      EXPECT_STREQ(error.what(),
-                   fmt::format("granularity '{}' is not one of tensor, row, column, block:N, "
-                               "tile:ROWSxCOLS with sizes >= 1",
-                               text)
-                       .c_str());
-    }
+    EXPECT_EQ(ErrorOf([&] { ParseScaleLayout(text); }),
+              fmt::format("granularity '{}' is not one of tensor, row, column, block:N, "
+                          "tile:ROWSxCOLS with sizes >= 1",
+                          text));
   }
 }
 

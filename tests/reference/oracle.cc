@@ -1,8 +1,9 @@
 // Why float64 is exact here. A value of a format has at most 24 significant bits and lies between
 // 2^-149 and 2^128, as does a gap between neighbours. Let v be the value below x, v > 0. Then
-// x < 8 v (the largest ratio of neighbours is 32/7, in bitsandbytes' subnormal gap), so v is a multiple of
-// the last bit of x: v's last bit is at least 2^-23 v > 2^-26 x. Hence x - v is a multiple of that
-// bit too, and no larger than x: 53 bits hold it. For v = 0 the distance is x itself.
+// x < 8 v (the largest ratio of neighbours is 32/7, in bitsandbytes' subnormal gap), so v is a
+// multiple of the last bit of x: v's last bit is at least 2^-23 v > 2^-26 x. Hence x - v is a
+// multiple of that bit too, and no larger than x: 53 bits hold it. For v = 0 the distance is x
+// itself.
 #include "tests/reference/oracle.h"
 
 #include <algorithm>

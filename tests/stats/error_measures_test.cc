@@ -9,6 +9,7 @@
 
 #include "numsim/base/parallel.h"
 #include "numsim/random/distributions.h"
+#include "tests/support/error_of.h"
 #include "tests/support/special_values.h"
 
 namespace numsim {
@@ -147,8 +148,8 @@ TEST(ErrorMeasures, MergeAddsCountsAndSumsAndKeepsTheLargest) {
   EXPECT_EQ(merged.max_error, 1.0);
 }
 
-TEST(MeasureErrorDeathTest, RefusesUnequalLengths) {
-  EXPECT_DEATH(Measure({1, 2}, {1}), "2 and 1 elements");
+TEST(MeasureError, UnequalLengthsThrow) {
+  EXPECT_EQ(ErrorOf([&] { Measure({1, 2}, {1}); }), "MeasureError: 'y' has 1 elements, expected 2");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "numsim/random/distributions.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {
@@ -152,11 +153,15 @@ TEST(FitLine, TheLargerIntervalHoldsTheSlopeAtLeastAsOften) {
   }
 }
 
-TEST(FitLineDeathTest, RefusesTooFewPointsUnequalLengthsAndOneX) {
+TEST(FitLine, TooFewPointsUnequalLengthsAndOneXThrow) {
   const std::vector<double> two = {1, 2}, three = {1, 2, 3}, same = {4, 4, 4};
-  EXPECT_DEATH(FitLine(two, two, two), "2, 2 and 2 points");
-  EXPECT_DEATH(FitLine(three, three, two), "3, 3 and 2 points");
-  EXPECT_DEATH(FitLine(same, three, three), "all x equal 4");
+  EXPECT_EQ(ErrorOf([&] { FitLine(two, two, two); }), "FitLine: 2 points, expected at least 3");
+  EXPECT_EQ(ErrorOf([&] { FitLine(three, three, two); }),
+            "FitLine: 'errors' has 2 elements, expected 3");
+  EXPECT_EQ(ErrorOf([&] { FitLine(three, two, three); }),
+            "FitLine: 'y' has 2 elements, expected 3");
+  EXPECT_EQ(ErrorOf([&] { FitLine(same, three, three); }),
+            "FitLine: all x equal 4, expected at least two values");
 }
 
 }  // namespace

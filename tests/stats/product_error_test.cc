@@ -5,10 +5,12 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "numsim/base/parallel.h"
 #include "numsim/random/distributions.h"
+#include "tests/support/misuse.h"
 
 namespace numsim {
 namespace {
@@ -80,6 +82,19 @@ TEST(CompareProduct, TakesAFloat64ReferenceAsItIs) {
   const std::vector<double> r = {1 + 1e-12, 2};
   const std::vector<float> y = {1, 2};
   EXPECT_NEAR(CompareProduct<double>(r, y, 2).relative_error, 1e-12 / std::sqrt(5), 1e-15);
+}
+
+TEST(CompareProduct, SizesThatAreNotWholeRowsThrow) {
+  const std::vector<float> six(6), five(5);
+  const std::string expected = " columns, expected equal sizes of whole rows";
+  ExpectErrors({
+      {[&] { CompareProduct<float>(six, five, 2); },
+       "CompareProduct: 6 and 5 elements in 2" + expected},
+      {[&] { CompareProduct<float>(six, six, 4); },
+       "CompareProduct: 6 and 6 elements in 4" + expected},
+      {[&] { CompareProduct<float>(six, six, 0); },
+       "CompareProduct: 6 and 6 elements in 0" + expected},
+  });
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "numsim/stats/moments.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {
@@ -22,9 +23,10 @@ TEST(Quantile, OneSampleIsEveryQuantile) {
   for (const double q : {0.0, 0.3, 0.75, 1.0}) EXPECT_EQ(Quantile({7}, q), 7) << q;
 }
 
-TEST(QuantileDeathTest, WithoutSamplesOrBeyondTheEndsIsABrokenContract) {
-  EXPECT_DEATH(Quantile({}, 0.5), "no samples");
-  EXPECT_DEATH(Quantile({1, 2}, 1.5), "quantile");
+TEST(Quantile, WithoutSamplesOrBeyondTheEndsThrows) {
+  EXPECT_EQ(ErrorOf([&] { Quantile({}, 0.5); }), "Quantile: no samples, expected at least one");
+  EXPECT_EQ(ErrorOf([&] { Quantile({1, 2}, 1.5); }), "Quantile: q is 1.5, expected 0 to 1");
+  EXPECT_EQ(ErrorOf([&] { MeanOf({}); }), "MeanOf: no values, expected at least one");
 }
 
 }  // namespace

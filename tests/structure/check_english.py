@@ -4,15 +4,15 @@
     check_english.py ROOT        every tracked source, help text and page below ROOT
     check_english.py --self-test
 
-Comments of sources are checked, and pages of documentation outside their code blocks. Recorded output
-(docs/results, docs/figures) is left alone.
+Comments of sources are checked, and pages of documentation outside their code blocks. Recorded
+output (docs/results, docs/figures) is left alone.
 """
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-# A pattern, where it applies ("any" text, or the first words of a "doc" comment), and what to write.
+# A pattern, where it applies ("any" text, or the first words of a "doc" comment), what to write.
 PATTERNS = [
     (r"What\b(?![^.?]*\?)", "doc", 'begin with a verb or a noun phrase: "Returns ...", not "What ..."'),
     (r"\bas there(?=[,.:;)]|\s*$)", "any", "name the thing that is meant"),

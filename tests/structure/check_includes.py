@@ -44,7 +44,7 @@ LAYERS = {
     "config": _MODEL | {"models", "moments", "updates", "optim", "io"},
     "train": _TRAIN,
     "analysis": _TRAIN | {"train"},
-    "oracle": _GEMM | {"io"},
+    "oracle": _GEMM | {"io", "profiles"},
     "mma_probe": _GEMM | {"gemm"},
     "capi": _GEMM | {"gemm", "profiles"},
 }
@@ -68,9 +68,9 @@ TOP = {
 }
 
 # The references: second implementations that judge the library. A folder of tests/reference may
-# include itself, the folders with an empty list, and of the library exactly the headers listed here:
-# those that declare the plain types in which a problem and its result are stated, and the random
-# words. docs/testing.md says what each folder judges and relies on. Tests that stand there
+# include itself, the folders with an empty list, and of the library exactly the headers listed
+# here: those that declare the plain types in which a problem and its result are stated, and the
+# random words. docs/testing.md says what each folder judges and relies on. Tests that stand there
 # (*_test.cc) are no references.
 ALLOWED = {
     "tests/reference": set(),

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks that every source is in a list of CMake, and every header of a room's folder among PUBLIC.
 
-  check_lists.py ROOT         prints FILE: RULE for each file that no list has; exits 1 when there is
-                              one (an entry that is no file is an error of CMake)
+  check_lists.py ROOT         prints FILE: RULE for each file that no list has; exits 1 when there
+                              is one (an entry that is no file is an error of CMake)
   check_lists.py --self-test  plants such files in a temporary tree and checks that they are found
 
 A list is the CMakeLists.txt of the nearest folder that has one. A source may also stand in the list

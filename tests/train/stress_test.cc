@@ -71,8 +71,9 @@ TEST(PlantActivation, AddsToOneChannelOfAllRowsWhereThePatternCovers) {
   std::vector<double> y = {1, 0, 3};
   PlantActivation(stress, "blocks.0.down", MatrixSpan<double>(y.data(), 1, 3));
   EXPECT_EQ(y, (std::vector<double>{1, static_cast<double>(0.1f), 3}));
-  EXPECT_DEATH(PlantActivation(stress, "blocks.0.down", MatrixSpan<float>(x.data(), 6, 1)),
-               "blocks.0.down: 1 columns");
+  EXPECT_EQ(
+      ErrorOf([&] { PlantActivation(stress, "blocks.0.down", MatrixSpan<float>(x.data(), 6, 1)); }),
+      "PlantActivation: blocks.0.down has 1 columns, and stress.channel is 1");
 }
 
 TEST(PlantActivation, NothingIsAddedWithoutAPointOrValue) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "numsim/train/shared/tensor_telemetry.h"
+#include "tests/support/error_of.h"
 #include "tests/support/special_values.h"
 #include "tests/support/train_problem.h"
 
@@ -35,8 +36,9 @@ TEST(Telemetry, RowsStayInOrderUntilTheyAreCleared) {
   telemetry.Clear();
   EXPECT_TRUE(telemetry.Of("valid").rows.empty());
   EXPECT_EQ(telemetry.Of("valid").columns.size(), 4u);
-  EXPECT_DEATH(telemetry.Add("valid", {"0"}), "1 cells");
-  EXPECT_DEATH(telemetry.Add("no", {"0"}), "no table no");
+  EXPECT_EQ(ErrorOf([&] { telemetry.Add("valid", {"0"}); }),
+            "Telemetry::Add: a row of 1 cells, and table valid has 4 columns");
+  EXPECT_EQ(ErrorOf([&] { telemetry.Add("no", {"0"}); }), "Telemetry: there is no table no");
 }
 
 TEST(TensorObserver, RoundsEachRoleToItsFormat) {

@@ -10,6 +10,7 @@
 
 #include "numsim/base/parallel.h"
 #include "numsim/random/streams.h"
+#include "tests/support/error_of.h"
 #include "tests/support/special_values.h"
 #include "tests/support/train_problem.h"
 
@@ -166,16 +167,22 @@ TEST(ZeroShot, ReadsRowsThatLieApart) {
   EXPECT_EQ(retrieval.Judge().correct, 2u);
 }
 
-TEST(ZeroShot, OtherWidthsAndCountsAreABrokenContract) {
+TEST(ZeroShot, OtherWidthsAndCountsThrow) {
   const float values[] = {1, 0, 0, 1, 1, 0};
   const MatrixSpan<const float> two(values, 2, 2), three(values, 2, 3), one(values, 1, 2);
   const std::vector<int32_t> concepts = {1, 2};
-  EXPECT_DEATH(ZeroShotRetrieval().Add({two, three}, concepts), "");
-  EXPECT_DEATH(ZeroShotRetrieval().Add({two, one}, concepts), "");
-  EXPECT_DEATH(ZeroShotRetrieval().Add({two, two}, std::vector<int32_t>{1}), "");
+  EXPECT_EQ(
+      ErrorOf([&] {
+        ZeroShotRetrieval().Add({two, three}, concepts);
+      }),
+      "ZeroShotRetrieval::Add: images 2 x 2, captions 2 x 3, 2 concepts, expected one row per "
+      "concept and width 2");
+  EXPECT_NE(ErrorOf([&] { ZeroShotRetrieval().Add({two, one}, concepts); }), kNoError);
+  const std::vector<int32_t> one_concept = {1};
+  EXPECT_NE(ErrorOf([&] { ZeroShotRetrieval().Add({two, two}, one_concept); }), kNoError);
   ZeroShotRetrieval retrieval;
   retrieval.Add({two, two}, concepts);
-  EXPECT_DEATH(retrieval.Add({three, three}, concepts), "");
+  EXPECT_NE(ErrorOf([&] { retrieval.Add({three, three}, concepts); }), kNoError);
 }
 
 double Product(const std::vector<float>& a, const std::vector<float>& b) {

@@ -26,8 +26,9 @@ void ExpectDefined(const TakenStep& got, const MatchedResult& want) {
   EXPECT_EQ(wrong, 0u);
 }
 
-// For arrays that are too large for exact arithmetic. tests/cast judges RoundStep itself against the
-// oracle, in every format; here it only supplies the weights whose sums the definition compares.
+// For arrays that are too large for exact arithmetic. tests/cast judges RoundStep itself against
+// the oracle, in every format; here it only supplies the weights whose sums the definition
+// compares.
 MatchedDefinition::RoundAll RoundAllByLibrary(const MatchedProblem& problem) {
   return [problem](float alpha) {
     std::vector<float> rounded(problem.weights.size());

@@ -12,8 +12,8 @@
 namespace update_cases {
 
 // Formats of every kind that can hold negative weights: with and without infinities, NaNs, -0,
-// subnormals in reach of float32's, a subnormal gap, from 3 to 32 bits. Known to the table or the parser and
-// to the oracle.
+// subnormals in reach of float32's, a subnormal gap, from 3 to 32 bits. Known to the table or the
+// parser and to the oracle.
 const std::vector<std::string>& SignedFormats();
 
 struct Arrays {

@@ -15,6 +15,7 @@
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/updates/update_rule.h"
+#include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {
@@ -41,11 +42,7 @@ std::string Between(const std::string& text, const std::string& begin, const std
 
 // "0 (1)": bytes of state and, with them, of the weight; "-" where the rule does not serve it.
 std::string BytesCell(const UpdateRule& rule, const Format& format) {
-  try {
-    CheckUpdateRule(rule, format);
-  } catch (const Error&) {
-    return "-";
-  }
+  if (ErrorOf([&] { CheckUpdateRule(rule, format); }) != kNoError) return "-";
   const double state = StateBytesPerWeight(rule, format.spec);
   return fmt::format("{} ({})", state, state + format.spec.StorageBytes());
 }
@@ -117,7 +114,7 @@ TEST(UpdatesDoc, ExamplesOfRulesAreRules) {
   const std::string page = SourceText("docs/updates.md");
   for (const char* const text :
        {"stochastic:16", "kahan:bf16", "norm-matched@row", "projection-matched:none@block:128"}) {
-    EXPECT_THAT(page, HasSubstr(fmt::format("`{}`", text))) << text;
+    EXPECT_THAT(page, HasSubstr(fmt::format("`{}`", text)));
     EXPECT_EQ(ToString(ParseUpdateRule(text)), text);
   }
 }

@@ -81,11 +81,11 @@ std::string Describe(const PrecisionRanking& ranking, size_t count = 10);
 // A ranking whose results are written into the directory of a training.
 
 struct RankRunOptions {
-  std::filesystem::path out;
+  std::filesystem::path out = {};
   RankBy by = RankBy::kTensor;
-  size_t lines = 10;                             // tensors in the text
-  size_t bars = 20;                              // tensors in the figure
-  std::function<void(size_t, size_t)> progress;  // see RankPrecision
+  size_t lines = 10;                                  // tensors in the text
+  size_t bars = 20;                                   // tensors in the figure
+  std::function<void(size_t, size_t)> progress = {};  // see RankPrecision
 };
 
 struct RankRunResult {

@@ -47,10 +47,10 @@ struct StoredTensor {
 struct ReplayPrecision {
   using Tensor = StoredTensor;
 
-  LinearPrecision linear;
-  StorageConfig storage;
-  std::optional<Tensor> unrounded;     // the only tensor not rounded for storage
-  std::optional<Tensor> only_rounded;  // the only tensor rounded for storage
+  LinearPrecision linear = {};
+  StorageConfig storage = {};
+  std::optional<Tensor> unrounded = {};     // the only tensor not rounded for storage
+  std::optional<Tensor> only_rounded = {};  // the only tensor rounded for storage
 };
 
 // Returns the precision of a training.

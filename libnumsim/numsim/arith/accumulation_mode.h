@@ -21,6 +21,7 @@
 // Each mode has only one NaN result, NanResult().
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -104,15 +105,34 @@ struct AccumulationMode {
 struct AccumulationModeRow {
   std::string_view name;
   AccumulationMode rule;
-  std::string_view operands;  // formats of the operands, for the reader: "e4m3fn, e5m2"
+  std::string_view operands;  // names of the formats that it is for: "e4m3fn, e5m2"; see IsFor()
   bool measured;              // by this project on a device, bit for bit; else reported by others
-  std::string_view source;    // key of docs/references.md
-  std::string_view note;      // one line
+  size_t measured_inner;    // longest inner dimension that was compared; 0 if not measured. Beyond
+                            // it, a library may split the inner dimension: see `note`
+  std::string_view source;  // key of docs/references.md
+  std::string_view note;    // one line
 };
 std::span<const AccumulationModeRow> AccumulationModeTable();
 
+// Returns the row with that name, or nullptr if `text` is no name of the table.
+const AccumulationModeRow* FindAccumulationMode(std::string_view text);
+
+// Returns true if the device of the row takes operands of `format`.
+bool IsFor(const AccumulationModeRow& row, const FormatSpec& format);
+
+// Throws Error if `text` is the name of a mode that is not for operands of the formats `a` and `b`.
+// All other texts ("exact", "fp32", "trunc:13,32") are for all formats. The message names the mode,
+// the formats, `permission` (a clause such as "--any-operands allows it") and, last, the names of
+// the modes that are for these formats.
+void CheckOperands(std::string_view text,
+                   const FormatSpec& a,
+                   const FormatSpec& b,
+                   std::string_view permission);
+
 // Parses any of the texts above. Throws Error that names what was expected.
 AccumulationMode ParseAccumulationMode(std::string_view text);
+// Does the same for every text except `library`, which it treats like an unknown text.
+AccumulationMode ParseOrderedAccumulationMode(std::string_view text);
 // Returns the name of the first table row with this mode, or else DefinitionText(rule).
 // ParseAccumulationMode(ToString(r)) == r for every r that ParseAccumulationMode returned.
 std::string ToString(const AccumulationMode& rule);

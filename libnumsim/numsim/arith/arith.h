@@ -26,7 +26,7 @@ namespace numsim {
 
 // A code and its format. Requires code <= format.CodeMask().
 struct Operand {
-  FormatSpec format;
+  FormatSpec format = {};
   uint32_t code = 0;
 };
 
@@ -162,8 +162,8 @@ Rounded Absolute(const Operand& a) noexcept;
 // text was not available.
 
 struct ScaledOperand {
-  Operand scale;
-  Operand element;
+  Operand scale = {};
+  Operand element = {};
 };
 
 Rounded ScaledAdd(const ScaledOperand& a,

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 
 namespace numsim {
 
@@ -137,12 +137,12 @@ class DeviceArray {
 // CopyToHost waits until the values have arrived.
 template <typename T>
 void CopyToDevice(std::span<const T> from, DeviceSpan<T> to, DeviceStream& stream) {
-  NUMSIM_CHECK(from.size() == to.size(), "{} to {} elements", from.size(), to.size());
+  RequireSize(to.size(), from.size(), "CopyToDevice", "to");
   device_memory::CopyIn(from.data(), to.data(), from.size_bytes(), stream);
 }
 template <typename T>
 void CopyToHost(DeviceSpan<const T> from, std::span<T> to, DeviceStream& stream) {
-  NUMSIM_CHECK(from.size() == to.size(), "{} to {} elements", from.size(), to.size());
+  RequireSize(to.size(), from.size(), "CopyToHost", "to");
   device_memory::CopyOut(from.data(), to.data(), to.size_bytes(), stream);
   stream.Wait();
 }

@@ -1,8 +1,10 @@
 // The two ways in which numsim code above the noexcept kernels reports failure.
 //
-// Error reports bad user input (an option, a file, a field) in one clear line. It is caught once in
-// `main`, which prints it and exits with code 2, and at the C interface, which returns a status.
-// NUMSIM_CHECK detects a breach of contract by numsim's own code. It prints the file, the line and
+// Error reports bad input: an option, a file or a field of a user, and arguments of a public
+// function that do not meet its requirements (base/require.h). It says in one line what was given
+// and what was expected. `main` catches it, prints it and exits with code 2; the C interface
+// returns a status. A program that uses the library catches numsim::Error.
+// NUMSIM_CHECK detects a breach of contract inside numsim, a bug. It prints the file, the line and
 // the values, then aborts.
 #pragma once
 
@@ -18,8 +20,8 @@ class Error : public std::runtime_error {
   // Replaces control characters in the message by '?', because it may quote user input.
   explicit Error(const std::string& message);
 
-  // Returns an Error with a formatted message: one line that names the file, field or option at
-  // fault and what was expected.
+  // Returns an Error with a formatted message: one line that names the file, field, option or
+  // argument at fault and what was expected.
   template <typename... Args>
   static Error Format(fmt::format_string<Args...> text, Args&&... args) {
     return Error(fmt::format(text, std::forward<Args>(args)...));

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/base/shared/float_environment.h"
 
 namespace numsim {
@@ -17,7 +17,7 @@ int g_threads = 0;  // 0: not set, use OpenMP's count
 int ThreadCount() { return g_threads > 0 ? g_threads : omp_get_max_threads(); }
 
 void SetThreadCount(int threads) {
-  NUMSIM_CHECK(threads >= 1, "threads = {}", threads);
+  NUMSIM_REQUIRE(threads >= 1, "SetThreadCount: threads = {}, expected at least 1", threads);
   g_threads = threads;
 }
 

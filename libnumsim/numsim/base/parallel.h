@@ -43,7 +43,7 @@ class FunctionRef<Result(Arguments...)> {
 // or the number of cores.
 int ThreadCount();
 
-// Sets the thread count of every later parallel loop in the process. Requires threads >= 1.
+// Sets the thread count of every later parallel loop in the process. Throws Error if threads < 1.
 void SetThreadCount(int threads);
 
 // Calls body(begin, end) for consecutive chunks that cover [0, n) exactly once. All chunks except

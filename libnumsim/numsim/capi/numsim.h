@@ -15,8 +15,8 @@
 //            uint64_t, a code in the low bits of a uint32_t with all higher bits clear. Arrays of
 //            float are read and written directly.
 // Float unit The functions use only integer arithmetic, so the caller's floating-point environment
-//            has no effect. Two exceptions assume the default environment: numsim_gemm, and the
-//            quantise functions, which multiply by a scale in float32.
+//            has no effect. The exceptions assume the default environment: the GEMM functions, and
+//            those that compute a scale or multiply by one in float32.
 // Strings    Returned strings are constants that live as long as the library.
 //
 // Rounding, overflow and special values: docs/rounding.md. Formats: docs/formats.md.
@@ -61,8 +61,9 @@ enum {
   NUMSIM_ERROR_UNKNOWN_PROFILE = 7,  // no profile has that name
   NUMSIM_ERROR_UNSUPPORTED = 8,      // the profile does not define this conversion
   NUMSIM_ERROR_OUT_OF_MEMORY = 9,
-  NUMSIM_ERROR_INTERNAL = 10,            // a defect of numsim
-  NUMSIM_ERROR_UNKNOWN_ACCUMULATOR = 11  // neither a name nor a text of an accumulation mode
+  NUMSIM_ERROR_INTERNAL = 10,             // a defect of numsim
+  NUMSIM_ERROR_UNKNOWN_ACCUMULATOR = 11,  // neither a name nor a text of an accumulation mode
+  NUMSIM_ERROR_ACCUMULATOR_OPERANDS = 12  // the device of that name does not take these operands
 };
 
 // Returns a one-line description in English, or "unknown status" for any other number.
@@ -348,6 +349,9 @@ NUMSIM_API numsim_status_t numsim_compare(const numsim_format_t* a_format,
 // Random bits of an array call in stochastic mode. If `words` is not NULL, R of element i is the
 // low random_bits bits of words[i]. Otherwise it is numsim_random_bits(seed, stream, first_index +
 // i, random_bits). Other modes do not read this struct, and a pointer to it may be NULL.
+//
+// Element i gets the same bits in every call with the same seed and stream. Use different streams
+// for two arrays whose rounding errors should be independent, such as the two operands of a GEMM.
 typedef struct numsim_random_t {
   const uint32_t* words;
   uint64_t seed;
@@ -436,6 +440,26 @@ NUMSIM_API numsim_status_t numsim_absmax(const float* in,
                                          size_t cols,
                                          const numsim_scale_layout_t* layout,
                                          float* absmax) NUMSIM_NOEXCEPT;
+enum {  // rule that computes a scale from absmax A and the largest finite value M of the format
+  NUMSIM_SCALE_RULE_ABSMAX = 0,      // scale = A / M, inv_scale = M / A, each rounded to float32
+  NUMSIM_SCALE_RULE_POW2_FLOOR = 1,  // 2^floor(log2(A / M)); values above M * scale saturate
+  NUMSIM_SCALE_RULE_POW2_CEIL = 2,   // 2^ceil(log2(A / M)); nothing saturates
+  NUMSIM_SCALE_RULE_E8M0 = 3,        // 2^(floor(log2 A) - floor(log2 M)), for blocks of OCP MX
+  NUMSIM_SCALE_RULE_NONE = 4         // 1
+};
+// Sets scales[i] and inv_scales[i] to the scale and its inverse for the absolute maximum absmax[i],
+// as numsim_absmax computes it: numsim_quantize multiplies by inv_scales, numsim_dequantize and
+// numsim_gemm by scales. An absmax of 0 (a row of zeros) gives 1 and 1, so that zeros become zero
+// codes. If A / M is below 2^-126, A is replaced by M * 2^-126, so that inv_scale is finite; only
+// NUMSIM_SCALE_RULE_E8M0 goes down to 2^-127. Powers of two are at most 2^127, and A / M is at most
+// float32's largest value. Returns NUMSIM_ERROR_BAD_ARGUMENT and writes nothing if the rule is
+// unknown or if an absmax is negative, infinite or NaN.
+NUMSIM_API numsim_status_t numsim_make_scales(const numsim_format_t* format,
+                                              const float* absmax,
+                                              size_t n,
+                                              int rule,
+                                              float* scales,
+                                              float* inv_scales) NUMSIM_NOEXCEPT;
 // Sets codes(r, c) to the code of in(r, c) * inv_scale; the product is rounded to float32 first.
 // The element uses the random bits of index r * cols + c. If transpose is not 0, the codes are
 // stored as a cols x rows matrix.
@@ -489,8 +513,11 @@ typedef struct numsim_factor_t {
 // segments from the first to the last. If both operands split the inner dimension, their blocks
 // must have the same length. A block of at least `inner` elements is one scale per vector.
 // Every NaN is 0x7FFFFFFF under "trunc" and names of such modes, and 0x7FC00000 otherwise.
-// Returns NUMSIM_ERROR_UNKNOWN_ACCUMULATOR if `accumulator` is not an available mode. `message`
-// receives the reason of a failure, as in numsim_format_by_name.
+// Returns NUMSIM_ERROR_UNKNOWN_ACCUMULATOR if `accumulator` is not an available mode, and
+// NUMSIM_ERROR_ACCUMULATOR_OPERANDS if it is a name of numsim_accumulator_info whose `operands` do
+// not include both formats. Modes without a device's name, such as "exact" or "trunc:13,32", are
+// for all formats. `message` receives the reason of a failure, as in numsim_format_by_name. A list
+// of names that does not fit ends with "... see numsim_accumulator_info".
 NUMSIM_API numsim_status_t numsim_gemm(const numsim_factor_t* a,
                                        const numsim_factor_t* b,
                                        size_t rows,
@@ -501,11 +528,23 @@ NUMSIM_API numsim_status_t numsim_gemm(const numsim_factor_t* a,
                                        char* message,
                                        size_t message_size) NUMSIM_NOEXCEPT;
 
+// Does the same as numsim_gemm, but takes operands of any formats under every mode: what the adders
+// of a device would give for operands that it does not have.
+NUMSIM_API numsim_status_t numsim_gemm_any_operands(const numsim_factor_t* a,
+                                                    const numsim_factor_t* b,
+                                                    size_t rows,
+                                                    size_t cols,
+                                                    size_t inner,
+                                                    const char* accumulator,
+                                                    float* out,
+                                                    char* message,
+                                                    size_t message_size) NUMSIM_NOEXCEPT;
+
 // A named accumulation mode: the behaviour of a device.
 typedef struct numsim_accumulator_info_t {
   const char* name;      // "hopper-fp8"
   const char* rule;      // "trunc:13,32,128", or a description if no such text exists
-  const char* operands;  // formats of the operands, for display: "e4m3fn, e5m2"
+  const char* operands;  // names of the formats that it is for: "e4m3fn, e5m2"
   const char* source;    // entry of docs/references.md
   const char* note;      // one line
   int32_t measured;      // 1: measured on the device by this project, bit for bit; 0: reported

@@ -6,8 +6,8 @@
 #include <type_traits>
 
 #include "numsim/backend/backend.h"
-#include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
+#include "numsim/base/require.h"
 #include "numsim/base/shared/float_environment.h"
 #include "numsim/cast/shared/arithmetic_simd.h"
 #include "numsim/cast/shared/cast_serial.h"
@@ -288,15 +288,11 @@ Flags VectorRange(const Job& job,
   return all;
 }
 
-void CheckOperand(const ArrayOperand& operand, bool present, size_t n) {
-  NUMSIM_CHECK(operand.codes.size() == (present ? n : 0),
-               "an operand of {} codes, a result of {}",
-               operand.codes.size(),
-               n);
-  NUMSIM_CHECK(!present || operand.codes.bytes() >= operand.format.StorageBytes(),
-               "{}-bit codes in {} bytes",
-               operand.format.Bits(),
-               operand.codes.bytes());
+void CheckOperand(const ArrayOperand& operand, const char* name, bool present, size_t n) {
+  RequireSize(operand.codes.size(), present ? n : 0, "Arithmetic", name);
+  if (!present) return;
+  RequireCodeBytes(
+      static_cast<size_t>(operand.codes.bytes()), operand.format.Bits(), "Arithmetic", name);
 }
 
 }  // namespace
@@ -320,16 +316,13 @@ Flags Arithmetic(ArithmeticOp op,
                  Codes out,
                  const ArrayRandom& random,
                  bool want_flags,
-                 std::span<uint8_t> flags) noexcept {
+                 std::span<uint8_t> flags) {
   const size_t n = out.size();
-  CheckOperand(a, true, n);
-  CheckOperand(b, Arity(op) >= 2, n);
-  CheckOperand(c, Arity(op) >= 3, n);
-  NUMSIM_CHECK(out.bytes() >= to.format.StorageBytes(),
-               "{}-bit codes in {} bytes",
-               to.format.Bits(),
-               out.bytes());
-  NUMSIM_CHECK(flags.empty() || flags.size() == n, "{} flags, {} results", flags.size(), n);
+  CheckOperand(a, "a", true, n);
+  CheckOperand(b, "b", Arity(op) >= 2, n);
+  CheckOperand(c, "c", Arity(op) >= 3, n);
+  RequireCodeBytes(static_cast<size_t>(out.bytes()), to.format.Bits(), "Arithmetic", "out");
+  if (!flags.empty()) RequireSize(flags.size(), n, "Arithmetic", "flags");
   want_flags = want_flags || !flags.empty();
   Job job{op, a, b, c, to};
   // Absent operands get the format of `a`, which restricts no path further.

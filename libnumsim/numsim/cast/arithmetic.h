@@ -63,8 +63,8 @@ class Codes {
 
 // The codes of one operand and their format. Bits above the format's width are ignored.
 struct ArrayOperand {
-  FormatSpec format;
-  ConstCodes codes;
+  FormatSpec format = {};
+  ConstCodes codes = {};
 };
 
 // Writes out[i] = op(a[i], b[i], c[i]) in the plan's format. In a stochastic mode, element i uses
@@ -74,7 +74,8 @@ struct ArrayOperand {
 // and the result is 0.
 // Requires Arity(op) operands of the size of `out`; the others must be empty. The codes of each
 // array must have at least the StorageBytes() of their format. `out` may be the same memory as an
-// operand of the same width, but must not overlap an operand otherwise.
+// operand of the same width, but must not overlap an operand otherwise. Throws Error if a size does
+// not fit.
 Flags Arithmetic(ArithmeticOp op,
                  const ArrayOperand& a,
                  const ArrayOperand& b,
@@ -83,6 +84,6 @@ Flags Arithmetic(ArithmeticOp op,
                  Codes out,
                  const ArrayRandom& random = {},
                  bool want_flags = false,
-                 std::span<uint8_t> flags = {}) noexcept;
+                 std::span<uint8_t> flags = {});
 
 }  // namespace numsim

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "numsim/backend/backend.h"
-#include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
+#include "numsim/base/require.h"
 #include "numsim/cast/internal/cast_offload.h"
 #include "numsim/cast/shared/cast_serial.h"
 #include "numsim/cast/shared/cast_simd.h"
@@ -26,11 +26,8 @@ ArrayRandom Advance(const ArrayRandom& random, size_t elements) {
 
 template <typename Code>
 void CheckEncode(const EncodePlan& plan, size_t in, size_t codes) {
-  NUMSIM_CHECK(in == codes, "{} elements, {} codes", in, codes);
-  NUMSIM_CHECK(sizeof(Code) >= static_cast<size_t>(plan.format.StorageBytes()),
-               "{}-bit codes in {} bytes",
-               plan.format.Bits(),
-               sizeof(Code));
+  RequireSize(codes, in, "Encode", "codes");
+  RequireCodeBytes(sizeof(Code), plan.format.Bits(), "Encode", "codes");
 }
 
 template <typename Code>
@@ -89,7 +86,8 @@ void DecodeOneThread(const FormatSpec& format, const Code* codes, size_t n, floa
 
 template <typename Code>
 void DecodeArray(const FormatSpec& format, std::span<const Code> codes, std::span<float> out) {
-  NUMSIM_CHECK(codes.size() == out.size(), "{} codes, {} values", codes.size(), out.size());
+  RequireSize(out.size(), codes.size(), "Decode", "out");
+  RequireCodeBytes(sizeof(Code), format.Bits(), "Decode", "codes");
   if constexpr (NUMSIM_HAVE_CUDA) {
     if (UsesDevice()) return DecodeOnDevice(format, codes, out);
   }
@@ -199,7 +197,7 @@ void FakeQuantize(const EncodePlan& plan,
                   std::span<const float> in,
                   std::span<float> out,
                   const ArrayRandom& random) {
-  NUMSIM_CHECK(in.size() == out.size(), "{} in, {} out", in.size(), out.size());
+  RequireSize(out.size(), in.size(), "FakeQuantize", "out");
   if constexpr (NUMSIM_HAVE_CUDA) {
     if (UsesDevice()) return FakeQuantizeOnDevice(plan, in, out, random);
   }
@@ -210,7 +208,8 @@ void FakeQuantize(const EncodePlan& plan,
 }
 
 void RandomBitsArray(const ArrayRandom& random, int bits, std::span<uint32_t> out) {
-  NUMSIM_CHECK(bits >= 1 && bits <= 32, "{} random bits", bits);
+  NUMSIM_REQUIRE(
+      bits >= 1 && bits <= 32, "RandomBitsArray: {} random bits, expected 1 to 32", bits);
   if constexpr (NUMSIM_HAVE_CUDA) {
     if (UsesDevice()) return RandomBitsArrayOnDevice(random, bits, out);
   }

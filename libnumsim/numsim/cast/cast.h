@@ -1,7 +1,7 @@
 // Conversion of arrays to and from codes, at memory speed and on all threads. For each element,
 // every function gives the bits of the scalar rule (rounding/encode.h, formats/decode.h), whatever
-// the backend and the thread count. Under the backend cuda the functions throw Error if the device
-// refuses. Otherwise they throw nothing.
+// the backend and the thread count. The functions throw Error if a requirement stated below is not
+// met, and under the backend cuda if the device refuses. Otherwise they throw nothing.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,11 @@
 namespace numsim {
 
 // Selects the random bits of an array: element i of a call uses those of index first_index + i of
-// the stream. Read only in a stochastic mode.
+// the stream. Read only in a stochastic mode. Calls with the same seed and stream use the same bits
+// for the same index, so two arrays whose rounding errors should be independent, such as the two
+// operands of a GEMM, need different streams.
 struct ArrayRandom {
-  RandomStream stream;
+  RandomStream stream = {};
   uint64_t first_index = 0;
 };
 
@@ -48,7 +50,7 @@ void Decode(const FormatSpec& format, std::span<const uint16_t> codes, std::span
 void Decode(const FormatSpec& format, std::span<const uint32_t> codes, std::span<float> out);
 
 // Writes out[i] = Decode(Encode(in[i])), the value that in[i] rounds to in the plan's format. `in`
-// and `out` may be the same span but must not overlap otherwise.
+// and `out` may be the same span but must not overlap otherwise. Requires equal sizes.
 void FakeQuantize(const EncodePlan& plan,
                   std::span<const float> in,
                   std::span<float> out,

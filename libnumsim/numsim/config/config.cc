@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 
@@ -63,6 +64,29 @@ std::vector<std::string> KnownNames(std::string_view key) {
   return names;
 }
 
+// Returns the sections of all keys: "optimizer", "optimizer.stable", ...
+std::vector<std::string> KnownSections() {
+  std::vector<std::string> sections;
+  for (const ConfigRow<TrainConfig>& row : TrainConfigRows()) {
+    std::string section = row.name.substr(0, row.name.rfind('.'));
+    const bool known = std::find(sections.begin(), sections.end(), section) != sections.end();
+    if (!known) sections.push_back(std::move(section));
+  }
+  sections.emplace_back(kOverrideSection);
+  return sections;
+}
+
+// Returns the message about an entry that no row has.
+std::string UnknownName(const ConfigEntry& entry) {
+  const bool section = entry.value.kind == Kind::kTable;
+  const std::string hint =
+      section ? SectionHint(entry.key, KnownSections()) : KeyHint(entry.key, KnownNames(entry.key));
+  return fmt::format("there is no such {}; {}",
+                     section ? "section" : "key",
+                     hint.empty() ? "`numsim train --describe-config` lists all keys"
+                                  : fmt::format("did you mean {}?", hint));
+}
+
 // The entries with distinct keys. Entries of the command line replace those of the document.
 class Entries {
  public:
@@ -81,12 +105,7 @@ class Entries {
   // Throws Error for the first key that no row has.
   void CheckKeys() const {
     for (const ConfigEntry& entry : entries_) {
-      if (!IsKnown(entry)) {
-        Fail(entry,
-             fmt::format("there is no such {}; did you mean {}?",
-                         entry.value.kind == Kind::kTable ? "section" : "key",
-                         NearestName(entry.key, KnownNames(entry.key))));
-      }
+      if (!IsKnown(entry)) Fail(entry, UnknownName(entry));
     }
   }
 

@@ -32,7 +32,7 @@ struct StressConfig {
   // this pattern matches ('*' matches any run of characters), after they are computed and before
   // they are stored. Empty: none. Gradients are unchanged, as for an added constant; tensors for
   // which this would not hold are refused (train/stress.h).
-  std::string point;
+  std::string point = {};
   size_t channel = 0;
   double value = 0;  // magnitude at most 1e30
   // Heavy-tailed inputs: pixels and features x become sinh(tail x) / tail, in training and in
@@ -70,17 +70,17 @@ struct CheckpointConfig {
 };
 
 struct TrainConfig {
-  ModelConfig model;
-  LinearPrecision linear;
-  StorageConfig storage;
-  StressConfig stress;
-  OptimizerConfig optimizer;
-  Schedule schedule;  // FitToData and ParseTrainConfig set schedule.steps to train.steps
-  LossScalerConfig loss_scaler;
-  DataConfig data;
-  LoopConfig train;
-  TelemetryConfig telemetry;
-  CheckpointConfig checkpoint;
+  ModelConfig model = {};
+  LinearPrecision linear = {};
+  StorageConfig storage = {};
+  StressConfig stress = {};
+  OptimizerConfig optimizer = {};
+  Schedule schedule = {};  // FitToData and ParseTrainConfig set schedule.steps to train.steps
+  LossScalerConfig loss_scaler = {};
+  DataConfig data = {};
+  LoopConfig train = {};
+  TelemetryConfig telemetry = {};
+  CheckpointConfig checkpoint = {};
 };
 
 // A key of the configuration, as listed in docs/configuration.md.
@@ -96,8 +96,9 @@ struct ConfigKey {
 // applies that preset's values before all other keys (see TrainPresets). A [[linear.override]]
 // starts from the defaults of LinearOptions and inherits nothing from [linear]; overrides of the
 // file replace those of a preset. Throws Error "FILE:LINE: KEY: ..." ("--set: KEY: ..." for the
-// command line) for unknown keys, suggesting the nearest known key, and for duplicate keys, wrong
-// types and values out of range; as CheckTrainConfig does; and for a file that cannot be read.
+// command line) for unknown keys, suggesting the key that was probably meant, and for duplicate
+// keys, wrong types and values out of range; as CheckTrainConfig does; and for a file that cannot be
+// read.
 TrainConfig ReadTrainConfig(const std::filesystem::path& path,
                             const std::vector<std::string>& overrides);
 // Parses a configuration from text. `name` stands for the file name in messages; paths in the text

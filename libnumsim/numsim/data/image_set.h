@@ -40,7 +40,7 @@ ImageSet ReadIdxImages(const std::filesystem::path& folder, bool train);
 // to each pixel, and the result is rounded and clipped to 0 .. 255. A linear classifier on 28 x 28
 // pixels and 10 classes is right about nine times in ten.
 // Requires rows, cols >= 1; rows * cols <= 2^20; 1 <= classes <= 256; count * rows * cols fits
-// size_t. These values come from the calling code, so a violation aborts the program.
+// size_t. Throws Error otherwise.
 ImageSet GenerateImages(
     RandomStream stream, size_t count, size_t rows, size_t cols, size_t classes);
 

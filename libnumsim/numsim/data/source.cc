@@ -1,5 +1,7 @@
 #include "numsim/data/source.h"
 
+#include <fmt/format.h>
+
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
 #include "numsim/data/internal/generate_shapes.h"
@@ -20,6 +22,20 @@ bool ReadsFiles(DataKind kind) {
   return kind == DataKind::kText || kind == DataKind::kImages || kind == DataKind::kCaptions;
 }
 
+// Returns what to do so that a path is read: the kind of data that reads such files.
+std::string_view FileHint(DataKind kind) {
+  switch (kind) {
+    case DataKind::kGeneratedText:
+      return "; set data.kind=text";
+    case DataKind::kGeneratedImages:
+      return "; set data.kind=images";
+    case DataKind::kGeneratedShapes:
+      return "; set data.kind=captions";
+    default:
+      return "";
+  }
+}
+
 void CheckRange(std::string_view field, size_t value, size_t least, size_t most) {
   if (value >= least && value <= most) return;
   throw Error::Format("data.{} is {}, expected {} .. {}", field, value, least, most);
@@ -30,8 +46,9 @@ void CheckDataConfig(const DataConfig& config) {
   if (ReadsFiles(config.kind)) {
     if (config.path.empty()) throw Error::Format("data.path is missing: {} reads files", kind);
   } else {
-    if (!config.path.empty()) throw Error::Format("data.path: {} reads no files", kind);
-    if (!config.valid_path.empty()) throw Error::Format("data.valid_path: {} reads no files", kind);
+    const std::string message = fmt::format("{} reads no files{}", kind, FileHint(config.kind));
+    if (!config.path.empty()) throw Error::Format("data.path: {}", message);
+    if (!config.valid_path.empty()) throw Error::Format("data.valid_path: {}", message);
     // A size above 2^40 is surely a mistake.
     CheckRange("size", config.size, 2, size_t{1} << 40);
   }

@@ -18,19 +18,19 @@ struct Batch {
   size_t examples = 0;
   // Text: examples x length tokens, one sequence after another.
   size_t length = 0;
-  std::vector<int32_t> tokens;
+  std::vector<int32_t> tokens = {};
   // Language models: the token that follows each token, or -1 if no prediction is wanted there.
   // Classifiers: one label per example.
-  std::vector<int32_t> targets;
+  std::vector<int32_t> targets = {};
   // Captions: per example, the position of the end token in its sequence. The model's output at
   // this position represents the caption.
-  std::vector<int32_t> ends;
+  std::vector<int32_t> ends = {};
   // Captions: examples of the same concept have the same number. Each of them counts as a correct
   // match for the others.
-  std::vector<int32_t> concepts;
+  std::vector<int32_t> concepts = {};
   // Images: examples x (height x width x channels), channels last, with mean about 0 and standard
   // deviation about 1. Students: examples x features.
-  std::vector<float> values;
+  std::vector<float> values = {};
 };
 
 enum class DataKind : uint8_t {
@@ -49,11 +49,11 @@ std::string_view ToString(DataKind kind);
 
 struct DataConfig {
   DataKind kind = DataKind::kGeneratedText;
-  std::filesystem::path path;  // for the kinds that read files
+  std::filesystem::path path = {};  // for the kinds that read files
   // A second file or folder, for validation. If empty, validation uses the last valid_share of the
   // bytes of a text; the t10k files of idx images; and of captions, the images that the column
   // `split` of meta.tsv marks if it exists, otherwise valid_share of the concepts.
-  std::filesystem::path valid_path;
+  std::filesystem::path valid_path = {};
   double valid_share = 0.1;
   // Generated data: the number of text bytes, images or feature rows, for training and validation
   // together. 0 selects DefaultDataSize(kind).

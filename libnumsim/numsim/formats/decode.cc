@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/formats/shared/decode_scalar.h"
 
 namespace numsim {
@@ -16,7 +17,8 @@ float Decode(const FormatSpec& format, uint32_t code) noexcept {
 }
 
 std::vector<float> DecodeTable(const FormatSpec& format) {
-  NUMSIM_CHECK(format.Bits() <= 16, "a table of 2^{} values", format.Bits());
+  NUMSIM_REQUIRE(
+      format.Bits() <= 16, "DecodeTable: a format of {} bits, expected at most 16", format.Bits());
   std::vector<float> values(size_t{1} << format.Bits());
   for (uint32_t code = 0; code < values.size(); ++code) values[code] = Decode(format, code);
   return values;

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "numsim/backend/backend.h"
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
+#include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/gemm/internal/gemm_offload.h"
 #include "numsim/gemm/internal/gemm_parts.h"
@@ -210,11 +211,11 @@ bool RunInVectors(const Problem& p, InnerRange range, const ScaledStore& store) 
 // inner dimension; without such scales, one segment holds them all.
 size_t SegmentLength(const GemmOperand& a, const GemmOperand& b) {
   const size_t segment = std::max(a.scales.segment, b.scales.segment);
-  NUMSIM_CHECK((a.scales.segment == 0 || a.scales.segment == segment) &&
-                   (b.scales.segment == 0 || b.scales.segment == segment),
-               "segments of {} and {}",
-               a.scales.segment,
-               b.scales.segment);
+  NUMSIM_REQUIRE((a.scales.segment == 0 || a.scales.segment == segment) &&
+                     (b.scales.segment == 0 || b.scales.segment == segment),
+                 "Gemm: scales in segments of {} in a and of {} in b, expected equal segments",
+                 a.scales.segment,
+                 b.scales.segment);
   return segment == 0 ? std::max<size_t>(a.inner, 1) : segment;
 }
 
@@ -224,11 +225,12 @@ void GemmByRule(const GemmOperand& a,
                 const GemmOperand& b,
                 const AccumulationMode& rule,
                 std::span<float> out) {
+  CheckProduct(a, b, out.size());
+  NUMSIM_REQUIRE(rule.kind != AccumulationKind::kLibrary,
+                 "GemmByRule: mode library has no stated order, expected another mode");
   if constexpr (NUMSIM_HAVE_CUDA) {
     if (UsesDevice() && MultipliesOffloaded(a, b, rule)) return GemmOnDevice(a, b, rule, out);
   }
-  CheckProduct(a, b, out.size());
-  NUMSIM_CHECK(rule.kind != AccumulationKind::kLibrary, "rule library for {}", out.size());
   if (out.empty()) return;
   if (a.inner == 0) {
     std::fill(out.begin(), out.end(), 0.0f);
@@ -256,7 +258,10 @@ void GemmByRule(const GemmOperand& a,
 
 bool GemmInt32(const GemmOperand& a, const GemmOperand& b, std::span<int32_t> out) {
   CheckProduct(a, b, out.size());
-  NUMSIM_CHECK(IsInt8(a) && IsInt8(b), "operands that are not int8 codes");
+  NUMSIM_REQUIRE(IsInt8(a) && IsInt8(b),
+                 "GemmInt32: operands of {} and {}, expected codes of int8",
+                 ToString(a.format),
+                 ToString(b.format));
   if constexpr (NUMSIM_HAVE_CUDA) {
     if (UsesDevice() && MultipliesOffloaded(a, b, {})) {
       GemmInt32OnDevice(a, b, out);

@@ -52,26 +52,27 @@ struct GemmOperand {
 // once. With several segments, out is the float32 sum of their t, in order, from the first.
 //
 // Requires equal inner, equal segment lengths if both operands have segments, spans of
-// rows * inner elements, and out.size() == a.rows * b.rows.
+// rows * inner elements, scales for every row and segment, and out.size() == a.rows * b.rows.
+// Throws Error otherwise, and under backend cuda if a device call fails, e.g. for lack of memory.
 // NaN results are NanResult(rule). inner == 0 gives +0.
 // The bits do not depend on backend, thread count or `transposed`, except under mode library, which
 // also multiplies the scales into the operands first. Under mode exact, int8 operands (the two's
 // complement grid, including -128) are added as integers, up to inner == 2^38.
-// Throws Error only under backend cuda, if a device call fails, e.g. for lack of device memory.
 void Gemm(const GemmOperand& a,
           const GemmOperand& b,
           const AccumulationMode& rule,
           std::span<float> out);
 
-// Does the same as Gemm, for every accumulation mode except library. A program that calls only this
-// function needs no linear algebra library.
+// Does the same as Gemm, for every accumulation mode except library, for which it throws Error. A
+// program that calls only this function needs no linear algebra library.
 void GemmByRule(const GemmOperand& a,
                 const GemmOperand& b,
                 const AccumulationMode& rule,
                 std::span<float> out);
 
 // Writes the exact sums of Gemm as integers, ignoring scales. Returns false if a sum does not fit
-// int32; such an element becomes the nearest int32. Requires operands of int8 codes.
+// int32; such an element becomes the nearest int32. Requires operands of int8 codes and sizes as
+// for Gemm; throws Error otherwise.
 [[nodiscard]] bool GemmInt32(const GemmOperand& a, const GemmOperand& b, std::span<int32_t> out);
 
 // Returns the library that computes mode library in this build: "oneDNN 2.6.3" or "Eigen 3.4.0".

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/gemm/internal/gemm_hopper_device.h"
@@ -65,14 +65,14 @@ std::string Text(const DeviceGemmOperand& a,
 void CheckOperand(const DeviceGemmOperand& x) {
   const size_t n = x.rows * x.inner;
   const auto address = reinterpret_cast<uintptr_t>(x.codes);
-  NUMSIM_CHECK(n == 0 || (x.codes != nullptr && address % x.format.StorageBytes() == 0),
-               "{} codes at {:#x}",
-               n,
-               address);
-  NUMSIM_CHECK(x.scales.size() <= 1 || x.scales.size() == x.rows,
-               "{} scales of {} rows",
-               x.scales.size(),
-               x.rows);
+  NUMSIM_REQUIRE(n == 0 || (x.codes != nullptr && address % x.format.StorageBytes() == 0),
+                 "Gemm: {} codes at {:#x}, expected an address aligned to the code",
+                 n,
+                 address);
+  NUMSIM_REQUIRE(x.scales.size() <= 1 || x.scales.size() == x.rows,
+                 "Gemm: {} scales of {} rows, expected none, one or one per row",
+                 x.scales.size(),
+                 x.rows);
 }
 
 void CheckProduct(const DeviceGemmOperand& a,
@@ -81,10 +81,11 @@ void CheckProduct(const DeviceGemmOperand& a,
                   size_t results) {
   CheckOperand(a);
   CheckOperand(b);
-  NUMSIM_CHECK(a.inner == b.inner && results == a.rows * b.rows,
-               "{}: {} results",
-               Text(a, b, rule),
-               results);
+  NUMSIM_REQUIRE(a.inner == b.inner && results == a.rows * b.rows,
+                 "Gemm: {}: {} results, expected {} and equal inner dimensions",
+                 Text(a, b, rule),
+                 results,
+                 a.rows * b.rows);
   if (!MultipliesOnDevice(a.format, b.format, rule)) {
     throw Error::Format("the device has no product {}", Text(a, b, rule));
   }
@@ -311,11 +312,11 @@ void Gemm(const DeviceGemmOperand& a,
           DeviceStream& stream,
           DeviceGemmEngine engine) {
   CheckProduct(a, b, rule, out.shape.Elements());
-  NUMSIM_CHECK(out.shape.rows == a.rows && out.shape.cols == b.rows,
-               "{}: {} x {} results",
-               Text(a, b, rule),
-               out.shape.rows,
-               out.shape.cols);
+  NUMSIM_REQUIRE(out.shape.rows == a.rows && out.shape.cols == b.rows,
+                 "Gemm: {}: {} x {} results",
+                 Text(a, b, rule),
+                 out.shape.rows,
+                 out.shape.cols);
   if (out.shape.Elements() == 0) return;
   if (a.inner == 0) return device_memory::FillBytes(out.data, 0, out.Bytes(), stream);
   if (UsesOwn(a, b, rule, out, engine)) {
@@ -331,7 +332,7 @@ void GemmInt32(const DeviceGemmOperand& a,
                DeviceStream& stream) {
   const AccumulationMode exact{};
   CheckProduct(a, b, exact, out.size());
-  NUMSIM_CHECK(!IsScaled(a, b), "scales of {}", Text(a, b, exact));
+  NUMSIM_REQUIRE(!IsScaled(a, b), "GemmInt32: scales of {}, expected none", Text(a, b, exact));
   if (out.empty()) return;
   if (a.inner == 0) return device_memory::FillBytes(out.data(), 0, 4 * out.size(), stream);
   DeviceGemmScratch::Parts& parts = scratch.parts();

@@ -1,6 +1,7 @@
 #include "numsim/gemm/gemm_quantized.h"
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
+#include "numsim/quantize/shared/require_scales.h"
 
 namespace numsim {
 namespace {
@@ -22,8 +23,12 @@ GemmScales ScalesAlong(const QuantizedMatrix& matrix, bool columns, size_t inner
       scales.row_stride = 1;
       return scales;
     case Granularity::kColumn:
-      NUMSIM_CHECK(false, "scales that change along the inner dimension");
-      return scales;
+      throw Error::Format(
+          "AsOperand: the layout {} has one scale per element of the inner dimension when {} are the "
+          "vectors; expected tensor, {}, block or tile",
+          ToString(matrix.layout),
+          columns ? "columns" : "rows",
+          columns ? "column" : "row");
     case Granularity::kBlock:
     case Granularity::kTile:
       break;
@@ -38,6 +43,8 @@ GemmScales ScalesAlong(const QuantizedMatrix& matrix, bool columns, size_t inner
 }  // namespace
 
 GemmOperand AsOperand(const QuantizedMatrix& matrix, bool transposed) {
+  RequireSize(matrix.codes8.size() + matrix.codes16.size(), matrix.shape, "AsOperand", "codes");
+  RequireScales(matrix.scales.size(), matrix.layout, matrix.shape, "AsOperand", "scales");
   GemmOperand operand;
   operand.format = matrix.format;
   operand.codes8 = matrix.codes8;

@@ -9,8 +9,9 @@ namespace numsim {
 // Returns the matrix as an operand of Gemm: its rows are the vectors, or its columns if
 // `transposed`. The operand is a view, valid as long as `matrix`; the codes are not copied. Scales
 // that change along the inner dimension cut it into segments, which may be one element long (block
-// scales, with columns as vectors). Requires a layout other than kColumn for rows, and other than
-// kRow for columns.
+// scales, with columns as vectors). Throws Error for a layout that has one scale per element of the
+// inner dimension, that is kColumn for rows and kRow for columns, and for a matrix whose codes or
+// scales do not have the sizes of its shape and layout.
 GemmOperand AsOperand(const QuantizedMatrix& matrix, bool transposed);
 
 }  // namespace numsim

@@ -1,17 +1,18 @@
 #include "numsim/gemm/gemm_quantized_device.h"
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 
 namespace numsim {
 
 DeviceGemmOperand AsOperand(const DeviceQuantizedMatrix& matrix, bool columns) {
   const Granularity along = columns ? Granularity::kColumn : Granularity::kRow;
-  NUMSIM_CHECK(
+  NUMSIM_REQUIRE(
       matrix.layout.granularity == Granularity::kTensor || matrix.layout.granularity == along,
-      "scales by {} for vectors of {}",
+      "AsOperand: the layout {} when {} are the vectors, expected tensor or {}",
       ToString(matrix.layout),
-      columns ? "columns" : "rows");
-  NUMSIM_CHECK(matrix.has_codes || matrix.has_transposed, "a matrix without codes");
+      columns ? "columns" : "rows",
+      columns ? "column" : "row");
+  NUMSIM_REQUIRE(matrix.has_codes || matrix.has_transposed, "AsOperand: the matrix has no codes");
   // Either order works; the one in which each vector is contiguous is preferred.
   const bool in_order = columns ? !matrix.has_transposed : matrix.has_codes;
   DeviceGemmOperand operand;

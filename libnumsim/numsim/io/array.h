@@ -33,8 +33,8 @@ std::string_view ToString(ElementType type);
 // An array with elements in C order (last index fastest) and native byte order.
 struct Array {
   ElementType type = ElementType::kF32;
-  std::vector<size_t> shape;  // empty: a scalar
-  std::vector<std::byte> bytes;
+  std::vector<size_t> shape = {};  // empty: a scalar
+  std::vector<std::byte> bytes = {};
 
   size_t Elements() const;  // product of the extents; 1 for a scalar
   template <typename T>

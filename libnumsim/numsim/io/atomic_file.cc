@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "numsim/base/error.h"
+#include "numsim/base/require.h"
 
 namespace numsim {
 namespace {
@@ -66,7 +67,7 @@ AtomicFile::AtomicFile(const fs::path& path) : path_(path), target_(ResolveTarge
 AtomicFile::~AtomicFile() { Discard(); }
 
 void AtomicFile::Write(std::span<const std::byte> bytes) {
-  NUMSIM_CHECK(descriptor_ >= 0, "{}: written after Commit", path_.string());
+  NUMSIM_REQUIRE(descriptor_ >= 0, "{}: written after Commit", path_.string());
   while (!bytes.empty()) {
     const ssize_t written =
         ::write(descriptor_, bytes.data(), std::min(bytes.size(), kLargestWrite));
@@ -79,7 +80,7 @@ void AtomicFile::Write(std::span<const std::byte> bytes) {
 void AtomicFile::Write(std::string_view text) { Write(std::as_bytes(std::span(text))); }
 
 void AtomicFile::Commit() {
-  NUMSIM_CHECK(descriptor_ >= 0, "{}: committed twice", path_.string());
+  NUMSIM_REQUIRE(descriptor_ >= 0, "{}: committed twice", path_.string());
   // Network file systems report a full disk only here.
   const int closed = ::close(descriptor_);
   descriptor_ = -1;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/input_file.h"
 #include "numsim/io/shared/printable.h"
@@ -129,9 +130,13 @@ size_t Table::Column(std::string_view name) const {
 }
 
 const std::string& Table::Text(size_t row, std::string_view column) const {
-  NUMSIM_CHECK(row < rows.size(), "row {} of {}", row, rows.size());
+  NUMSIM_REQUIRE(row < rows.size(), "Table: row {}, expected less than {}", row, rows.size());
   const size_t index = Column(column);
-  NUMSIM_CHECK(index < rows[row].size(), "row {} has {} cells", row, rows[row].size());
+  NUMSIM_REQUIRE(index < rows[row].size(),
+                 "Table: row {} has {} cells, expected {}",
+                 row,
+                 rows[row].size(),
+                 columns.size());
   return rows[row][index];
 }
 
@@ -150,14 +155,11 @@ double Table::Number(size_t row, std::string_view column) const {
 }
 
 std::string ToCsv(const Table& table) {
-  NUMSIM_CHECK(!table.columns.empty(), "a table needs columns");
+  NUMSIM_REQUIRE(!table.columns.empty(), "ToCsv: no columns, expected at least one");
   std::string text;
   AppendRow(table.columns, text);
   for (const auto& row : table.rows) {
-    NUMSIM_CHECK(row.size() == table.columns.size(),
-                 "a row of {} cells under {} columns",
-                 row.size(),
-                 table.columns.size());
+    RequireSize(row.size(), table.columns.size(), "ToCsv", "row");
     AppendRow(row, text);
   }
   return text;

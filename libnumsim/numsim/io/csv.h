@@ -20,8 +20,8 @@ inline std::string FormatCell(const char* text) { return FormatCell(std::string_
 
 // A table in memory. Cells hold text without CSV quoting.
 struct Table {
-  std::vector<std::string> columns;
-  std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> columns = {};
+  std::vector<std::vector<std::string>> rows = {};
 
   // Returns the index of a column. Throws Error naming the column if there is none.
   size_t Column(std::string_view name) const;

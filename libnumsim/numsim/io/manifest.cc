@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/shared/sha256.h"
 
@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 Json ToObject(const NamedTexts& texts) {
   Json object = Json::object();
   for (const auto& [name, text] : texts) {
-    NUMSIM_CHECK(!object.contains(name), "'{}' twice in a manifest", name);
+    NUMSIM_REQUIRE(!object.contains(name), "'{}' twice in a manifest", name);
     object[name] = text;
   }
   return object;

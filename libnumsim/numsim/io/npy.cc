@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/io/array.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/input_file.h"
@@ -223,16 +224,19 @@ Array ReadNpy(const std::filesystem::path& path) {
   return array;
 }
 
-void WriteNpy(const std::filesystem::path& path, const Array& array) {
-  NUMSIM_CHECK(array.bytes.size() == array.Elements() * ElementBytes(array.type),
-               "{} bytes for {} {}",
-               array.bytes.size(),
-               ToString(array.type),
-               ShapeToString(array.shape));
-  const std::string header = HeaderBytes({DescrOf(array.type, path), false, array.shape});
-  AtomicFile file(path);
-  file.Write(header);
+void AppendNpy(const std::filesystem::path& path, const Array& array, AtomicFile& file) {
+  NUMSIM_REQUIRE(array.bytes.size() == array.Elements() * ElementBytes(array.type),
+                 "WriteNpy: {} bytes do not make an array of {} {}",
+                 array.bytes.size(),
+                 ToString(array.type),
+                 ShapeToString(array.shape));
+  file.Write(HeaderBytes({DescrOf(array.type, path), false, array.shape}));
   file.Write(array.bytes);
+}
+
+void WriteNpy(const std::filesystem::path& path, const Array& array) {
+  AtomicFile file(path);
+  AppendNpy(path, array, file);
   file.Commit();
 }
 

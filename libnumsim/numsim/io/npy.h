@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "numsim/io/array.h"
+#include "numsim/io/atomic_file.h"
 
 namespace numsim {
 
@@ -35,5 +36,9 @@ Array ReadNpy(const std::filesystem::path& path);
 // e4m3fn and e5m2, for which .npy has no name (store their codes as uint16 or uint8), and if the
 // file cannot be written.
 void WriteNpy(const std::filesystem::path& path, const Array& array);
+
+// Writes the same bytes to `file`, a new AtomicFile for `path`, and leaves Commit to the caller,
+// who can then write several files before any of them appears.
+void AppendNpy(const std::filesystem::path& path, const Array& array, AtomicFile& file);
 
 }  // namespace numsim

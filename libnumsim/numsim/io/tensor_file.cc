@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/io/npy.h"
@@ -65,10 +66,12 @@ std::vector<Target> Decoded(const Array& array, std::string_view format) {
 
 template <typename Target>
 std::vector<Target> Widened(const Array& array, std::string_view what) {
-  NUMSIM_CHECK(array.bytes.size() == array.Elements() * ElementBytes(array.type),
-               "{} bytes of {}",
-               array.bytes.size(),
-               ToString(array.type));
+  NUMSIM_REQUIRE(array.bytes.size() == array.Elements() * ElementBytes(array.type),
+                 "{}: {} bytes do not make an array of {} {}",
+                 what,
+                 array.bytes.size(),
+                 ToString(array.type),
+                 ShapeToString(array.shape));
   switch (array.type) {
     case ElementType::kF64:
       break;  // ToFloat64 handles it before calling this function

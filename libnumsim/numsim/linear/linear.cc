@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
+#include "numsim/base/require.h"
 #include "numsim/gemm/gemm_quantized.h"
 #include "numsim/linear/internal/linear_call.h"
 
@@ -25,7 +25,12 @@ constexpr Keyword<LinearOp> kSteps[] = {
 };
 
 void CheckSize(const char* tensor, size_t size, size_t rows, size_t cols) {
-  NUMSIM_CHECK(size == rows * cols, "{}: {} elements for {} x {}", tensor, size, rows, cols);
+  RequireSize(size, MatrixShape{rows, cols}, "Linear", tensor);
+}
+
+// Checks a property of a recipe.
+void RequireOfRecipe(bool holds, const LinearRecipe& recipe, const char* expected) {
+  NUMSIM_REQUIRE(holds, "Linear: recipe '{}': expected {}", recipe.kind, expected);
 }
 
 void CheckRecipe(const LinearRecipe& recipe) {
@@ -34,18 +39,22 @@ void CheckRecipe(const LinearRecipe& recipe) {
   const GemmRecipe& weight_gradient = recipe[LinearGemm::kWeightGradient];
   for (const LinearGemm product : kProducts) {
     for (const OperandRecipe* operand : {&recipe[product].a, &recipe[product].b}) {
-      NUMSIM_CHECK(
-          operand->Unscaled() || operand->delayed == recipe.delayed.has_value(), "{}", recipe.kind);
-      NUMSIM_CHECK(operand->layout.granularity != Granularity::kColumn, "{}", recipe.kind);
+      RequireOfRecipe(operand->Unscaled() || operand->delayed == recipe.delayed.has_value(),
+                      recipe,
+                      "delayed scaling of all quantised operands or of none");
+      RequireOfRecipe(operand->layout.granularity != Granularity::kColumn,
+                      recipe,
+                      "a layout other than column");
     }
   }
   if (recipe.saves == LinearSaves::kQuantized) {
-    NUMSIM_CHECK(SharesCodes(forward.b, input_gradient.b), "W of {}", recipe.kind);
+    RequireOfRecipe(SharesCodes(forward.b, input_gradient.b), recipe, "equal operands of W");
   }
   if (recipe.delayed.has_value()) {
-    NUMSIM_CHECK(recipe.saves == LinearSaves::kQuantized, "{}", recipe.kind);
-    NUMSIM_CHECK(SharesCodes(forward.a, weight_gradient.b), "X of {}", recipe.kind);
-    NUMSIM_CHECK(SharesCodes(input_gradient.a, weight_gradient.a), "G of {}", recipe.kind);
+    RequireOfRecipe(recipe.saves == LinearSaves::kQuantized, recipe, "saved codes");
+    RequireOfRecipe(SharesCodes(forward.a, weight_gradient.b), recipe, "equal operands of X");
+    RequireOfRecipe(
+        SharesCodes(input_gradient.a, weight_gradient.a), recipe, "equal operands of G");
   }
 }
 
@@ -113,19 +122,22 @@ void Linear::Backward(std::span<const float> g,
   const LinearShape& shape = saved.shape;
   CheckSize("g", g.size(), shape.tokens, shape.out);
   const size_t saved_count = recipe_.saves == LinearSaves::kQuantized ? 2 : 1;
-  NUMSIM_CHECK(saved.matrices.size() == saved_count, "{} kept", saved.matrices.size());
+  NUMSIM_REQUIRE(saved.matrices.size() == saved_count,
+                 "Linear::Backward: 'saved' has {} matrices, expected {}, those of a Forward",
+                 saved.matrices.size(),
+                 saved_count);
+  if (!dx.empty()) {
+    CheckSize("dx", dx.size(), shape.tokens, shape.in);
+    if (recipe_.saves == LinearSaves::kInputs) CheckSize("w", w.size(), shape.out, shape.in);
+  }
+  if (!dw.empty()) CheckSize("dw", dw.size(), shape.out, shape.in);
   const MatrixView g_view{g, {shape.tokens, shape.out}};
   LinearCall call(recipe_, delayed_, workspace_, random, observer);
   const OperandData* g_operand = nullptr;
   if (!dx.empty()) {
-    CheckSize("dx", dx.size(), shape.tokens, shape.in);
-    if (recipe_.saves == LinearSaves::kInputs) CheckSize("w", w.size(), shape.out, shape.in);
     g_operand = &call.InputGradient(g_view, {w, {shape.out, shape.in}}, saved, dx);
   }
-  if (!dw.empty()) {
-    CheckSize("dw", dw.size(), shape.out, shape.in);
-    call.WeightGradient(g_view, g_operand, saved, dw);
-  }
+  if (!dw.empty()) call.WeightGradient(g_view, g_operand, saved, dw);
   if (!delayed_.empty()) delayed_[2].Update();
 }
 

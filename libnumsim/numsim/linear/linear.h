@@ -86,6 +86,7 @@ class Linear {
   // Requires a recipe from MakeLinearRecipe, or one that satisfies the rules stated at LinearSaves
   // and in which either all or none of the quantised operands use delayed scaling. With delayed
   // scaling, it must save kQuantized, and both operands of a tensor must have the same recipe.
+  // Throws Error otherwise.
   explicit Linear(LinearRecipe recipe);
 
   const LinearRecipe& recipe() const { return recipe_; }
@@ -96,7 +97,8 @@ class Linear {
   // Random bits: operand o (0 to 5, in the order of LinearOperand) uses stream 8 * random.stream +
   // o at the index of the element in the tensor as it is passed. A tensor that is quantised once
   // and used twice uses the random bits of its first use.
-  // Requires x: tokens x in, w: out x in, y: tokens x out, row-major, no overlap.
+  // Requires x: tokens x in, w: out x in, y: tokens x out, row-major, no overlap. Throws Error if a
+  // size differs.
   // NaN and infinities: quantised operands follow QuantizedMatrix, and GEMMs follow their
   // accumulation mode. Dimensions may be 0; an empty sum is +0.
   void Forward(std::span<const float> x,
@@ -111,7 +113,7 @@ class Linear {
   // Computes dx = g w and dw = g^T x from the gradient g (tokens x out) of y. An empty dx or dw is
   // not computed. `w` must be that of Forward; it is not read under LinearSaves::kQuantized, nor
   // for dw. With delayed scaling, updates the scale of G at the end. Requires `saved` as a Forward
-  // with this recipe left it, and spans of its shape.
+  // with this recipe left it, and spans of its shape. Throws Error if a size differs.
   void Backward(std::span<const float> g,
                 std::span<const float> w,
                 const LinearSaved& saved,

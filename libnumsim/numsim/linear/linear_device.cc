@@ -2,22 +2,25 @@
 
 #include <utility>
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/linear/internal/linear_call_device.h"
 
 namespace numsim {
 namespace {
 
 void CheckMatrix(const char* tensor, const DeviceMatrix& matrix, size_t rows, size_t cols) {
-  NUMSIM_CHECK(matrix.shape.rows == rows && matrix.shape.cols == cols,
-               "{}: {} x {}, not {} x {}",
-               tensor,
-               matrix.shape.rows,
-               matrix.shape.cols,
-               rows,
-               cols);
-  NUMSIM_CHECK(matrix.element == DeviceElement::kBfloat16, "{} is not bf16", tensor);
-  NUMSIM_CHECK(matrix.data != nullptr || rows * cols == 0, "{}: no data", tensor);
+  NUMSIM_REQUIRE(matrix.shape.rows == rows && matrix.shape.cols == cols,
+                 "DeviceLinear: '{}' is {} x {}, expected {} x {}",
+                 tensor,
+                 matrix.shape.rows,
+                 matrix.shape.cols,
+                 rows,
+                 cols);
+  NUMSIM_REQUIRE(matrix.element == DeviceElement::kBfloat16,
+                 "DeviceLinear: '{}' is float32, expected bf16",
+                 tensor);
+  NUMSIM_REQUIRE(
+      matrix.data != nullptr || rows * cols == 0, "DeviceLinear: '{}' has no data", tensor);
 }
 
 void CheckProducts(const LinearRecipe& recipe) {
@@ -47,9 +50,10 @@ DeviceLinear::DeviceLinear(LinearRecipe recipe) {
   CheckOnDevice(recipe);
   CheckProducts(recipe);
   if (recipe.saves == LinearSaves::kQuantized) {
-    NUMSIM_CHECK(SharesCodes(recipe[LinearGemm::kForward].b, recipe[LinearGemm::kInputGradient].b),
-                 "W of {}",
-                 recipe.kind);
+    NUMSIM_REQUIRE(
+        SharesCodes(recipe[LinearGemm::kForward].b, recipe[LinearGemm::kInputGradient].b),
+        "DeviceLinear: recipe '{}': expected equal operands of W",
+        recipe.kind);
   }
   state_ = std::make_unique<State>();
   state_->recipe = std::move(recipe);

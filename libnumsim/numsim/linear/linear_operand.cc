@@ -1,8 +1,9 @@
 #include "numsim/linear/linear_operand.h"
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/gemm/gemm_quantized.h"
+#include "numsim/quantize/quantize.h"
 
 namespace numsim {
 
@@ -30,9 +31,9 @@ void MakeOperand(const MatrixView& tensor,
   if (!std::holds_alternative<QuantizedMatrix>(result)) result.emplace<QuantizedMatrix>();
   auto& codes = std::get<QuantizedMatrix>(result);
   if (!recipe.delayed) return QuantizeInto(tensor.values, tensor.shape, options, codes);
-  NUMSIM_CHECK(delayed != nullptr, "no delayed scale for {}", recipe.format.name);
+  NUMSIM_REQUIRE(delayed != nullptr, "MakeOperand: no delayed scale for {}", recipe.format.name);
   QuantizeUnder(delayed->Current(), tensor.values, tensor.shape, options, codes);
-  delayed->Record(AbsmaxOfTensor(tensor.values));
+  delayed->Record(AbsmaxOfAll(tensor.values));
 }
 
 GemmOperand AsOperand(const OperandData& data, bool transposed) {

@@ -14,8 +14,8 @@ namespace numsim {
 
 // A view of a row-major float32 matrix owned by somebody else.
 struct MatrixView {
-  std::span<const float> values;
-  MatrixShape shape;
+  std::span<const float> values = {};
+  MatrixShape shape = {};
 };
 
 // A tensor in the form that a GEMM reads, in the orientation in which the caller stores it: codes

@@ -73,10 +73,10 @@ std::string Text(const OperandSet& set);
 
 // How one operand is quantised.
 struct OperandRecipe {
-  Format format;
-  ScaleLayout layout;  // not kColumn
+  Format format = {};
+  ScaleLayout layout = {};  // not kColumn
   ScaleRule scale_rule = ScaleRule::kAbsmax;
-  Rounding rounding;
+  Rounding rounding = {};
   // kSaturate for quantised operands; kNonsaturate for those in high precision, where infinities
   // are preserved.
   Overflow overflow = Overflow::kSaturate;
@@ -96,8 +96,8 @@ OperandRecipe HighPrecision(const Format& format);
 
 // How one GEMM is computed.
 struct GemmRecipe {
-  OperandRecipe a, b;
-  AccumulationMode accumulation;
+  OperandRecipe a = {}, b = {};
+  AccumulationMode accumulation = {};
 };
 
 enum class LinearGemm : uint8_t { kForward, kInputGradient, kWeightGradient };
@@ -117,11 +117,11 @@ enum class LinearSaves : uint8_t {
 
 // The precision of a linear layer.
 struct LinearRecipe {
-  std::string kind;
-  GemmRecipe products[3];  // indexed by LinearGemm
+  std::string kind = {};
+  GemmRecipe products[3] = {};  // indexed by LinearGemm
   LinearSaves saves = LinearSaves::kInputs;
-  Format high_precision;  // format of X if it is saved in high precision: fp32, bf16 or fp16
-  std::optional<DelayedScalingOptions> delayed;
+  Format high_precision = {};  // format of X if it is saved in high precision: fp32, bf16 or fp16
+  std::optional<DelayedScalingOptions> delayed = {};
 
   const GemmRecipe& operator[](LinearGemm p) const { return products[static_cast<int>(p)]; }
   GemmRecipe& operator[](LinearGemm p) { return products[static_cast<int>(p)]; }
@@ -132,27 +132,28 @@ struct LinearRecipe {
 struct LinearOptions {
   std::string kind = "standard";
   // Of quantised operands. Default: e4m3fn for te-hybrid, block, mx and row-wise-gw-hp, else int8.
-  std::string format;
+  std::string format = {};
   // Of the quantised G. Default: `format`, but e5m2 for tensor-wise and te-hybrid if `format` is
   // e4m3fn.
-  std::string gradient_format;
-  std::string high_precision;  // of operands that are not quantised: bf16 (default), fp32 or fp16
-  Rounding gradient_rounding;  // of the quantised G
+  std::string gradient_format = {};
+  std::string high_precision =
+      {};  // of operands that are not quantised: bf16 (default), fp32 or fp16
+  Rounding gradient_rounding = {};  // of the quantised G
   // Accumulation mode of GEMMs with a quantised operand. Default: exact for two int8 operands, else
   // fp32.
-  std::string accumulate;
-  std::string high_precision_accumulate;  // of the other GEMMs; default: fp32
+  std::string accumulate = {};
+  std::string high_precision_accumulate = {};  // of the other GEMMs; default: fp32
   // Scale rule of quantised operands, in the notation of ParseScaleRule. Default: absmax; e8m0 for
   // mx; pow2-ceil for block and row-wise-gw-hp; none (a cast that saturates) for formats of more
   // than 8 bits. Not allowed with `delayed`. Caution: if operands are scaled to the largest value
   // of a format with 7 or 8 exponent bits, their products overflow float32.
-  std::string scale_rule;
+  std::string scale_rule = {};
   // te-hybrid: delayed scaling of X, W and G; empty: current scaling.
-  std::optional<DelayedScalingOptions> delayed;
+  std::optional<DelayedScalingOptions> delayed = {};
   size_t block = 0;  // elements per block of `block` (default 128) and `mx` (32)
   // Operands that stay in high precision although the kind quantises them. Kinds that save codes
   // (switchback-m, te-hybrid) only allow whole tensors.
-  OperandSet high_operands;
+  OperandSet high_operands = {};
 };
 
 // An entry of the list of kinds.

@@ -8,7 +8,7 @@
 #include <limits>
 #include <numeric>
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/formats/decode.h"
 #include "numsim/gemm/gemm.h"
 #include "numsim/random/distributions.h"
@@ -128,7 +128,8 @@ void MakeCancel(size_t inner, Draws& draws, Rows& a, Rows& b) {
 }  // namespace
 
 TensorCore SimulatedUnit(const AccumulationMode& rule, const FormatSpec& a, const FormatSpec& b) {
-  NUMSIM_CHECK(rule.kind != AccumulationKind::kLibrary, "library has no defined order");
+  NUMSIM_REQUIRE(rule.kind != AccumulationKind::kLibrary,
+                 "SimulatedUnit: mode library has no stated order, expected another mode");
   TensorCore unit{
       .name = fmt::format("simulated {}", ToString(rule)), .a = a, .b = b, .multiply = {}};
   unit.multiply = [rule, a, b](std::span<const float> left,

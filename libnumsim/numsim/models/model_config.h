@@ -45,7 +45,7 @@ struct ModelConfig {
   bool qk_norm = false;  // normalise each head's queries and keys [QKNorm]
   // Initial gain of each branch in layer-scale [CaiT]; none: no layer-scale. With 0, every block is
   // initially the identity.
-  std::optional<float> layer_scale;
+  std::optional<float> layer_scale = {};
   double norm_epsilon = 1e-5;
   double rope_base = 10000;
   // Standard deviation of the initial weights of llama and gpt; 0 selects 0.02, as in the paper.
@@ -61,19 +61,19 @@ void CheckModelConfig(const ModelConfig& config);
 
 // The precision of the linear layers that a pattern matches.
 struct LinearOverride {
-  std::string layers;  // '*' matches any run of characters: "*.mlp.down", "head"
-  LinearOptions precision;
+  std::string layers = {};  // '*' matches any run of characters: "*.mlp.down", "head"
+  LinearOptions precision = {};
 };
 // The precision of a model's linear layers: `all` for every layer, except where first_last_high or
 // an override applies. Later overrides win.
 struct LinearPrecision {
-  LinearOptions all;
+  LinearOptions all = {};
   // If true, the first and last linear layers use the recipe kind `standard` with the
   // high_precision settings of `all`. These are the patch projections, the layers that produce
   // logits or embeddings, and a student's input and output projections; in a language model, only
   // the head.
   bool first_last_high = false;
-  std::vector<LinearOverride> overrides;
+  std::vector<LinearOverride> overrides = {};
 };
 // Returns the options of the layer with this name: those of the last override whose pattern matches
 // it, otherwise those of first_last_high if it applies, otherwise `all`. `edge` says that the layer

@@ -5,6 +5,7 @@
 
 #include "numsim/base/keyword.h"
 #include "numsim/base/parallel.h"
+#include "numsim/base/require.h"
 #include "numsim/ops/elementwise.h"
 #include "numsim/random/distributions.h"
 
@@ -44,7 +45,7 @@ ParameterList<T>::ParameterList(uint64_t seed, InitialValues initial, Place plac
 template <typename T>
 Parameter<T>& ParameterList<T>::Add(
     std::string name, ParameterRole role, size_t rows, size_t cols, const Initial& initial) {
-  NUMSIM_CHECK(Find(name) == nullptr, "parameter '{}' twice", name);
+  NUMSIM_REQUIRE(Find(name) == nullptr, "ParameterList::Add: parameter '{}' twice", name);
   const RandomStream stream{DeriveSeed(seed_, RandomPurpose::kWeights), parameters_.size()};
   const Initial drawn{initial.mean, initial_ == InitialValues::kDrawn ? initial.deviation : 0};
   Parameter<T>& parameter = parameters_.emplace_back(Parameter<T>{.name = std::move(name),

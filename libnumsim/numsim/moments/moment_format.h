@@ -29,13 +29,13 @@ enum class MomentScaling : uint8_t {
 std::string_view ToString(MomentScaling scaling);
 
 struct MomentFormat {
-  Format format;  // kDynamic: int8, only for its width
+  Format format = {};  // kDynamic: int8, only for its width
   MomentScaling scaling = MomentScaling::kNone;
   size_t block = 128;  // elements per block; kBlock, kCoat and kDynamic only
   // To nearest even, or stochastic of variant A with 1 to 32 random bits. kCoat rounds the expanded
   // value. kDynamic rounds to the nearest value, ties up, or stochastically between the two
   // neighbours.
-  Rounding rounding;
+  Rounding rounding = {};
 
   // Returns true for float32 without a scale, which loses nothing.
   bool IsExact() const;

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
+#include "numsim/base/require.h"
 #include "numsim/cast/shared/cast_serial.h"
 #include "numsim/formats/decode.h"
 #include "numsim/moments/internal/moment_layout.h"
@@ -63,10 +63,21 @@ std::span<const std::byte> Take(std::span<const std::byte> state, std::vector<T>
   return state.subspan(bytes);
 }
 
+// Returns `format` if a store can have it.
+const MomentFormat& Storable(const MomentFormat& format) {
+  const FormatSpec& spec = format.format.spec;
+  NUMSIM_REQUIRE((format.IsExact() || spec.Bits() <= 16) && spec.IsSigned() && format.block >= 1,
+                 "MomentStore: {} bits in blocks of {}, expected a signed format of at most 16 "
+                 "bits, or exact fp32, in blocks of at least 1",
+                 spec.Bits(),
+                 format.block);
+  return format;
+}
+
 }  // namespace
 
 MomentStore::MomentStore(const MomentFormat& format, size_t n, bool is_signed)
-    : format_(format),
+    : format_(Storable(format)),
       n_(n),
       signed_(is_signed),
       plan_(MakeEncodePlan(format.format.spec, format.rounding, Overflow::kSaturate)),
@@ -74,10 +85,6 @@ MomentStore::MomentStore(const MomentFormat& format, size_t n, bool is_signed)
       max_(MaxFinite(format.format.spec)),
       scales_(MomentScaleCount(format, n), 1.0f) {
   const FormatSpec& spec = format.format.spec;
-  NUMSIM_CHECK((format.IsExact() || spec.Bits() <= 16) && spec.IsSigned() && format.block >= 1,
-               "{} bits in blocks of {}",
-               spec.Bits(),
-               format.block);
   const size_t bytes = MomentCodeBytes(format, n);
   if (format.IsExact()) {
     values_.resize(n);
@@ -105,7 +112,7 @@ size_t MomentStore::Bytes() const {
 // Decoding.
 
 void MomentStore::Load(std::span<float> values) const {
-  NUMSIM_CHECK(values.size() == n_, "{} values for {}", values.size(), n_);
+  RequireSize(values.size(), n_, "MomentStore::Load", "values");
   ForPieces(n_, [this, values](size_t begin, size_t count) {
     DecodePiece(begin, values.subspan(begin, count));
   });
@@ -153,7 +160,7 @@ void MomentStore::DecodeCoat(size_t begin, const uint8_t* codes, std::span<float
 // Encoding.
 
 MomentLoss MomentStore::Store(std::span<const float> values, RandomStream random, bool measure) {
-  NUMSIM_CHECK(values.size() == n_, "{} values for {}", values.size(), n_);
+  RequireSize(values.size(), n_, "MomentStore::Store", "values");
   FindScales(values);
   ForPieces(n_, [this, values, random](size_t begin, size_t count) {
     EncodePiece(begin, values.subspan(begin, count), random);

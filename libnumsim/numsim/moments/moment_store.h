@@ -1,4 +1,5 @@
-// One moment of one tensor in its actual storage: packed codes and scales.
+// One moment of one tensor in its actual storage: packed codes and scales. Calls whose requirements
+// are not met throw Error.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/moments/dynamic_map.h"
 #include "numsim/moments/moment_coat.h"
 #include "numsim/moments/moment_format.h"
@@ -48,7 +49,9 @@ class MomentStore {
   // Returns the stored float32 values themselves, to be read and written directly instead of
   // through Load and Store. Requires format().IsExact().
   std::span<float> Values() {
-    NUMSIM_CHECK(format_.IsExact(), "moments are not kept as float32");
+    NUMSIM_REQUIRE(format_.IsExact(),
+                   "MomentStore::Values: the moments are {}, expected fp32",
+                   ToString(format_));
     return values_;
   }
 

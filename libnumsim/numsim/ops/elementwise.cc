@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "numsim/base/require.h"
 #include "numsim/cast/shared/cast_serial.h"
 #include "numsim/formats/decode.h"
 #include "numsim/ops/internal/ops_simd.h"
@@ -104,7 +105,7 @@ void Copy(In<T> x, MatrixSpan<T> y) {
 template <typename T>
 void Upload(std::span<const float> values, MatrixSpan<T> y) {
   CheckPlaces("uploading", y);
-  NUMSIM_CHECK(values.size() == y.Elements(), "{} values, {} x {}", values.size(), y.rows, y.cols);
+  RequireSize(values.size(), MatrixShape{y.rows, y.cols}, "Upload", "values");
   ForRowRanges(y.rows, y.cols, [&](size_t begin, size_t end) {
     for (size_t r = begin; r < end; ++r) {
       std::copy_n(values.data() + r * y.cols, y.cols, y.Row(r));

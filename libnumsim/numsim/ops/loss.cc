@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "numsim/base/elementary.h"
+#include "numsim/base/require.h"
 #include "numsim/ops/internal/ops_simd.h"
 #include "numsim/ops/internal/row_loops.h"
 
@@ -72,11 +73,11 @@ size_t CountTargets(IndexRef targets, size_t cols) {
   size_t counted = 0;
   for (size_t i = 0; i < targets.rows; ++i) {
     const int32_t target = targets.data[i];
-    NUMSIM_CHECK(target >= -1 && (target == -1 || static_cast<size_t>(target) < cols),
-                 "target {} of {} classes in row {}",
-                 target,
-                 cols,
-                 i);
+    NUMSIM_REQUIRE(target >= -1 && (target == -1 || static_cast<size_t>(target) < cols),
+                   "CrossEntropy: target {} of {} classes in row {}",
+                   target,
+                   cols,
+                   i);
     if (target >= 0) ++counted;
   }
   return counted;
@@ -122,7 +123,7 @@ LossSum SquaredError(In<T> y, In<T> target, double factor, MatrixSpan<T> gradien
   CheckPlaces(kName, y, target, gradient);
   CheckShape(kName, target, y.rows, y.cols);
   CheckGradient<T>(kName, y, gradient);
-  NUMSIM_CHECK(y.cols != 0, "{} x 0", y.rows);
+  NUMSIM_REQUIRE(y.cols != 0, "SquaredError: y is {} x 0, expected columns", y.rows);
   const T weight =
       y.rows == 0 ? T{} : static_cast<T>(2 * factor / static_cast<double>(y.Elements()));
   RowLoss* const results = RowResults(y.rows);

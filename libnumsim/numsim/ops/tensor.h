@@ -4,12 +4,12 @@
 // operation runs there, so layers and models (linear/, models/) need not mention it. All operations
 // exist on the host. None exists on a device yet; calling one with device data throws Error.
 //
-// Rules of all operations: The shapes named in a comment are required. Outputs are the last
-// parameters and do not overlap inputs unless stated. Results depend only on the arguments, not on
-// the number of threads or the SIMD target, because the shapes determine the order of every sum.
-// NaN and infinities propagate as in IEEE 754. Operations allocate nothing, except each thread's
-// scratch memory on first use. Each operation exists for float and double (the T of a template is
-// one of these). float64 is for tests and reference runs and is not tuned.
+// Rules of all operations: The shapes named in a comment are required; other shapes throw Error.
+// Outputs are the last parameters and do not overlap inputs unless stated. Results depend only on
+// the arguments, not on the number of threads or the SIMD target, because the shapes determine the
+// order of every sum. NaN and infinities propagate as in IEEE 754. Operations allocate nothing,
+// except each thread's scratch memory on first use. Each operation exists for float and double (the
+// T of a template is one of these). float64 is for tests and reference runs and is not tuned.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 #include <span>
 #include <type_traits>
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 
 namespace numsim {
 
@@ -54,12 +54,23 @@ struct MatrixSpan {
   // Returns a view of the same elements with another shape. Requires Contiguous() and the same
   // number of elements.
   MatrixSpan As(size_t new_rows, size_t new_cols) const {
-    NUMSIM_CHECK(Contiguous() && new_rows * new_cols == Elements(), "{} x {}", new_rows, new_cols);
+    NUMSIM_REQUIRE(Contiguous() && new_rows * new_cols == Elements(),
+                   "As: {} x {} of a {} x {} matrix with stride {}",
+                   new_rows,
+                   new_cols,
+                   rows,
+                   cols,
+                   stride);
     return {data, new_rows, new_cols, new_cols, place};
   }
   // Returns all elements as a span. Requires a contiguous matrix on the host.
   std::span<T> Span() const {
-    NUMSIM_CHECK(Contiguous() && place == Place::kHost, "{} x {}", rows, cols);
+    NUMSIM_REQUIRE(Contiguous() && place == Place::kHost,
+                   "Span: {} x {} elements with stride {} on the {}",
+                   rows,
+                   cols,
+                   stride,
+                   place == Place::kHost ? "host" : "device");
     return {data, Elements()};
   }
 };

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/base/shared/float_environment.h"
 #include "numsim/optim/internal/optimizer_tensor.h"
 #include "numsim/optim/optimizer_kinds.h"
@@ -98,9 +98,9 @@ void Optimizer::TakeSteps(const OptimizerInputs& inputs) {
 
 const OptimizerStep& Optimizer::Step(double learning_rate, uint64_t step, bool measure) {
   const DefaultFloatEnvironment environment;
-  NUMSIM_CHECK(std::isfinite(static_cast<float>(learning_rate)) && learning_rate >= 0,
-               "learning rate {}",
-               learning_rate);
+  NUMSIM_REQUIRE(std::isfinite(static_cast<float>(learning_rate)) && learning_rate >= 0,
+                 "Optimizer::Step: learning_rate is {}, expected finite and >= 0",
+                 learning_rate);
   std::vector<TensorStep> tensors = std::move(result_.tensors);
   result_ = {};
   tensors.assign(tensors_.size(), {});
@@ -130,7 +130,10 @@ const OptimizerStep& Optimizer::Step(double learning_rate, uint64_t step, bool m
 }
 
 Optimizer::Bytes Optimizer::StoredBytes(size_t tensor) const {
-  NUMSIM_CHECK(tensor < tensors_.size(), "tensor {} of {}", tensor, tensors_.size());
+  NUMSIM_REQUIRE(tensor < tensors_.size(),
+                 "Optimizer::StoredBytes: tensor {}, expected less than {}",
+                 tensor,
+                 tensors_.size());
   Bytes bytes = tensors_[tensor].StoredBytes();
   const auto n = static_cast<double>(std::max<size_t>(tensors_[tensor].Elements(), 1));
   return {bytes.m / n, bytes.v / n, bytes.weights / n, bytes.other / n};

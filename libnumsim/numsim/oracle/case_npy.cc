@@ -16,6 +16,7 @@ namespace numsim {
 namespace {
 
 constexpr size_t kPieceRows = size_t{1} << 14;
+constexpr size_t kPiecesAtOnce = 64;  // bounds the memory of tallies that keep every case
 
 // Unsigned integer types of .npy files, narrowest first.
 constexpr ElementType kTypes[] = {
@@ -64,6 +65,36 @@ std::optional<Fault> AddRows(const Element* elements,
   return std::nullopt;
 }
 
+// Returns the type of the narrowest elements that hold every column, or nothing if none does.
+std::optional<ElementType> NarrowestType(std::span<const Column> columns) {
+  for (const ElementType type : kTypes) {
+    const bool holds = std::all_of(columns.begin(), columns.end(), [&](const Column& column) {
+      return static_cast<size_t>(column.bits) <= 8 * ElementBytes(type);
+    });
+    if (holds) return type;
+  }
+  return std::nullopt;
+}
+
+const Column& WidestOf(std::span<const Column> columns) {
+  return *std::max_element(columns.begin(), columns.end(), [](const Column& a, const Column& b) {
+    return a.bits < b.bits;
+  });
+}
+
+// An element type that cannot hold a column means that numbers were cut when the array was made.
+void CheckWidth(const Array& array, const std::string& path, std::span<const Column> columns) {
+  const Column& widest = WidestOf(columns);
+  if (static_cast<size_t>(widest.bits) <= 8 * ElementBytes(array.type)) return;
+  const auto type = NarrowestType(columns);
+  throw Error::Format("{}: element type {} is too narrow for column {} of {} bits, expected {}",
+                      path,
+                      ToString(array.type),
+                      widest.name,
+                      widest.bits,
+                      type ? ToString(*type) : "text instead of .npy");
+}
+
 void CheckShape(const Array& array,
                 const std::string& path,
                 const CaseColumns& columns,
@@ -85,40 +116,90 @@ void CheckShape(const Array& array,
                         optional_flags ? ", or one more column for flags" : "");
   }
   if (array.shape[0] == 0) throw Error::Format("{}: no cases", path);
+  CheckWidth(array, path, std::span(columns.all).first(array.shape[1]));
 }
 
-}  // namespace
+[[noreturn]] void ThrowFault(const Fault& fault, const std::string& path, const Column& column) {
+  throw Error::Format("{}: row {}, column {} ({}): {:X} does not fit into {} bits",
+                      path,
+                      fault.row,
+                      fault.column + 1,
+                      column.name,
+                      fault.value,
+                      column.bits);
+}
 
-Array CaseArray(const CaseRows& rows, const std::filesystem::path& path) {
-  const size_t width = rows.columns().size();
-  const auto widest = std::max_element(
-      rows.columns().begin(), rows.columns().end(), [](const Column& a, const Column& b) {
-        return a.bits < b.bits;
-      });
-  const auto type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](ElementType t) {
-    return 8 * ElementBytes(t) >= static_cast<size_t>(widest->bits);
-  });
-  if (type == std::end(kTypes)) {
+// Makes an array of `rows` rows. fill(i, row) writes row i; it is called on several threads.
+template <typename Fill>
+Array MakeArray(size_t rows,
+                std::span<const Column> columns,
+                const std::string& path,
+                const Fill& fill) {
+  const auto type = NarrowestType(columns);
+  if (!type) {
+    const Column& widest = WidestOf(columns);
     throw Error::Format("{}: column {} has {} bits, too many for an element of a .npy file",
-                        path.string(),
-                        widest->name,
-                        widest->bits);
+                        path,
+                        widest.name,
+                        widest.bits);
   }
+  const size_t width = columns.size();
   Array array;
   array.type = *type;
-  array.shape = {rows.size(), width};
+  array.shape = {rows, width};
   array.bytes.resize(array.Elements() * ElementBytes(array.type));
   WithElements(array, [&](auto* elements) {
     using Element = std::remove_pointer_t<decltype(elements)>;
-    ParallelFor(rows.size(), kPieceRows, [&](size_t begin, size_t end) {
+    ParallelFor(rows, kPieceRows, [&](size_t begin, size_t end) {
       std::vector<uint64_t> row(width);
       for (size_t i = begin; i < end; ++i) {
-        rows.Row(i, row);
+        fill(i, std::span<uint64_t>(row));
         for (size_t j = 0; j < width; ++j) elements[i * width + j] = static_cast<Element>(row[j]);
       }
     });
   });
   return array;
+}
+
+// A tally that only lets the reader check that every number fits into its column.
+class NoTally : public CaseTally {
+ public:
+  std::unique_ptr<CaseTally> Fresh() const override { return std::make_unique<NoTally>(); }
+  void Add(uint64_t, std::span<const uint64_t>) noexcept override {}
+  void Append(const CaseTally&) override {}
+};
+
+// Adds the cases of an array whose shape was checked.
+void TallyArray(const Array& array,
+                const std::string& path,
+                std::span<const Column> columns,
+                CaseTally& total) {
+  const size_t rows = array.shape[0];
+  const size_t pieces = (rows + kPieceRows - 1) / kPieceRows;
+  for (size_t first = 0; first < pieces; first += kPiecesAtOnce) {
+    const size_t count = std::min(kPiecesAtOnce, pieces - first);
+    std::vector<std::unique_ptr<CaseTally>> tallies(count);
+    std::vector<std::optional<Fault>> faults(count);
+    ParallelTasks(count, [&](size_t i) {
+      tallies[i] = total.Fresh();
+      const size_t begin = (first + i) * kPieceRows;
+      const size_t end = std::min(rows, begin + kPieceRows);
+      WithElements(array, [&](const auto* elements) {
+        faults[i] = AddRows(elements, begin, end, columns, *tallies[i]);
+      });
+    });
+    for (size_t i = 0; i < count; ++i) {
+      if (faults[i]) ThrowFault(*faults[i], path, columns[faults[i]->column]);
+      total.Append(*tallies[i]);
+    }
+  }
+}
+
+}  // namespace
+
+Array CaseArray(const CaseRows& rows, const std::filesystem::path& path) {
+  return MakeArray(
+      rows.size(), rows.columns(), path.string(), [&](size_t i, auto row) { rows.Row(i, row); });
 }
 
 void TallyNpy(const std::filesystem::path& path,
@@ -127,31 +208,22 @@ void TallyNpy(const std::filesystem::path& path,
               CaseTally& total) {
   const Array array = ReadNpy(path);
   CheckShape(array, path.string(), columns, require_flags);
-  const size_t rows = array.shape[0];
-  const auto row_columns = std::span(columns.all).first(array.shape[1]);
-  const size_t pieces = (rows + kPieceRows - 1) / kPieceRows;
-  std::vector<std::unique_ptr<CaseTally>> tallies(pieces);
-  std::vector<std::optional<Fault>> faults(pieces);
-  ParallelTasks(pieces, [&](size_t i) {
-    tallies[i] = total.Fresh();
-    WithElements(array, [&](const auto* elements) {
-      const size_t end = std::min(rows, (i + 1) * kPieceRows);
-      faults[i] = AddRows(elements, i * kPieceRows, end, row_columns, *tallies[i]);
+  TallyArray(array, path.string(), std::span(columns.all).first(array.shape[1]), total);
+}
+
+Array AnswerArray(const std::filesystem::path& path, const Operation& operation) {
+  const Array cases = ReadNpy(path);
+  const CaseColumns inputs = InputColumnsOf(operation);
+  CheckShape(cases, path.string(), inputs, false);
+  NoTally none;
+  TallyArray(cases, path.string(), inputs.all, none);
+  const CaseColumns columns = ColumnsOf(operation);
+  return MakeArray(cases.shape[0], columns.all, path.string(), [&](size_t i, auto row) {
+    WithElements(cases, [&](const auto* elements) {
+      for (size_t j = 0; j < columns.inputs; ++j) row[j] = elements[i * columns.inputs + j];
     });
+    Complete(operation, row);
   });
-  for (size_t i = 0; i < pieces; ++i) {
-    if (const auto& fault = faults[i]) {
-      const Column& column = row_columns[fault->column];
-      throw Error::Format("{}: row {}, column {} ({}): {:X} does not fit into {} bits",
-                          path.string(),
-                          fault->row,
-                          fault->column + 1,
-                          column.name,
-                          fault->value,
-                          column.bits);
-    }
-    total.Append(*tallies[i]);
-  }
 }
 
 }  // namespace numsim

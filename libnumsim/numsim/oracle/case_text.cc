@@ -26,6 +26,13 @@ constexpr std::array<uint8_t, 256> kByteMeanings = [] {
 
 uint8_t Meaning(char byte) { return kByteMeanings[static_cast<uint8_t>(byte)]; }
 
+// Returns the position after a prefix "0x" or "0X" of the token at `p`, or `p` if it has none. "0x"
+// alone is no prefix: it has no digits.
+const char* AfterPrefix(const char* p, const char* end) {
+  const bool prefixed = end - p > 2 && p[0] == '0' && (p[1] == 'x' || p[1] == 'X');
+  return prefixed && Meaning(p[2]) != kBlank ? p + 2 : p;
+}
+
 }  // namespace
 
 RowText::RowText(std::span<const Column> columns) {
@@ -65,6 +72,7 @@ ParsedRow ParseRow(std::string_view line,
     while (p != end && Meaning(*p) == kBlank) ++p;
     if (p == end) return parsed;
     const char* const token = p;
+    p = AfterPrefix(p, end);
     uint64_t value = 0;
     Fault fault = parsed.columns == columns.size() ? Fault::kTooMany : Fault::kNone;
     for (; p != end && Meaning(*p) != kBlank; ++p) {

@@ -1,7 +1,7 @@
 // Reads and writes cases as text: one case per line, its columns as hexadecimal digits without a
 // prefix, separated by one blank ("38 A1 3C 01"). Digits are written in upper case with leading
-// zeros. The reader accepts both cases, and blanks, tabs and carriage returns around the columns.
-// It skips lines without columns.
+// zeros. The reader accepts both cases, a prefix 0x or 0X, and blanks, tabs and carriage returns
+// around the columns. It skips lines without columns.
 #pragma once
 
 #include <cstddef>

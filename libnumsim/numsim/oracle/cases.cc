@@ -19,6 +19,14 @@ constexpr int kAllCodes = 6;
 constexpr int kAllCodesOfOne = 8;
 constexpr int kWidestTarget = 16;  // widest result format of which every value is tried
 
+// The levels with a number of cases.
+struct CountedKind {
+  std::string_view prefix;
+  CaseLevel::Kind kind;
+};
+constexpr CountedKind kCounted[] = {{"random:", CaseLevel::Kind::kRandom},
+                                    {"uniform:", CaseLevel::Kind::kUniform}};
+
 // Returns the edge codes or integers of an operand, the most important ones first.
 std::vector<uint64_t> AwkwardNumbers(const Operation& operation, const Column& column) {
   const bool only = operation.operands() == 1;
@@ -36,6 +44,7 @@ std::vector<uint64_t> AwkwardNumbers(const Operation& operation, const Column& c
   if (target && target->spec.Bits() < source.Bits() && target->spec.Bits() <= kWidestTarget) {
     list.Add(CodesAroundValues(source, target->spec));
   }
+  list.Add(operation.MoreEdges());
   return list.codes();
 }
 
@@ -77,30 +86,27 @@ uint64_t FullCount(const std::vector<Column>& columns) {
 }  // namespace
 
 CaseLevel ParseCaseLevel(std::string_view text, uint64_t seed) {
-  if (text == "edges") return {.kind = CaseLevel::Kind::kEdges};
-  if (text == "full") return {.kind = CaseLevel::Kind::kFull};
-  constexpr std::string_view kRandom = "random:";
-  if (text.starts_with(kRandom)) {
-    const std::string_view number = text.substr(kRandom.size());
+  using Kind = CaseLevel::Kind;
+  if (text == "edges") return {.kind = Kind::kEdges};
+  if (text == "full") return {.kind = Kind::kFull};
+  for (const auto& [prefix, kind] : kCounted) {
+    if (!text.starts_with(prefix)) continue;
+    const std::string_view number = text.substr(prefix.size());
     uint64_t count = 0;
     const auto [end, status] = std::from_chars(number.data(), number.data() + number.size(), count);
     if (status == std::errc() && end == number.data() + number.size() && count > 0) {
-      return {.kind = CaseLevel::Kind::kRandom, .count = count, .seed = seed};
+      return {.kind = kind, .count = count, .seed = seed};
     }
   }
-  throw Error::Format("--level '{}' is not one of edges, full, random:N with N >= 1", text);
+  throw Error::Format("--level '{}' is not one of edges, full, random:N, uniform:N with N >= 1",
+                      text);
 }
 
 std::string ToString(const CaseLevel& level) {
-  switch (level.kind) {
-    case CaseLevel::Kind::kEdges:
-      return "edges";
-    case CaseLevel::Kind::kFull:
-      return "full";
-    case CaseLevel::Kind::kRandom:
-      break;
-  }
-  return fmt::format("random:{}", level.count);
+  if (level.kind == CaseLevel::Kind::kEdges) return "edges";
+  if (level.kind == CaseLevel::Kind::kFull) return "full";
+  const CountedKind& kind = kCounted[level.kind == CaseLevel::Kind::kRandom ? 0 : 1];
+  return fmt::format("{}{}", kind.prefix, level.count);
 }
 
 CaseGenerator::CaseGenerator(const Operation& operation, const CaseLevel& level)
@@ -108,10 +114,11 @@ CaseGenerator::CaseGenerator(const Operation& operation, const CaseLevel& level)
       shape_(operation.shape()),
       columns_(operation.inputs()),
       operands_(operation.operands()),
-      length_(operation.length()) {
+      length_(operation.length()),
+      sums_(operation.SumExponents()) {
   if (level.kind == CaseLevel::Kind::kFull) {
     size_ = FullCount(columns_);
-  } else if (level.kind == CaseLevel::Kind::kRandom) {
+  } else if (level.kind != CaseLevel::Kind::kEdges) {
     size_ = level.count;
   } else if (shape_ == CaseShape::kBlock || shape_ == CaseShape::kDot) {
     rows_ = EdgeRows(operation);
@@ -139,12 +146,24 @@ void CaseGenerator::Case(uint64_t i, std::span<uint64_t> inputs) const noexcept 
       inputs[c] = lists_[c][i % lists_[c].size()];
     }
   } else {
-    const uint64_t seed = level_.kind == CaseLevel::Kind::kRandom ? level_.seed : 0;
-    RandomCase(columns_, {shape_, operands_, length_}, seed, i, inputs);
+    RandomInputs(i, inputs);
     if (i * operands_ < rows_.size()) {  // a constructed row; the random bits stay
       std::copy_n(
           rows_.begin() + static_cast<std::ptrdiff_t>(i * operands_), operands_, inputs.begin());
     }
+  }
+}
+
+void CaseGenerator::RandomInputs(uint64_t i, std::span<uint64_t> inputs) const noexcept {
+  const RandomCaseShape shape = {shape_, operands_, length_, sums_.low, sums_.high};
+  switch (level_.kind) {
+    case CaseLevel::Kind::kUniform:
+      return RandomCase(columns_, shape, level_.seed, i, inputs, true);
+    case CaseLevel::Kind::kRandom:
+      if (shape_ == CaseShape::kDot) return RandomDotCase(columns_, shape, level_.seed, i, inputs);
+      return RandomCase(columns_, shape, level_.seed, i, inputs);
+    default:  // edges
+      return RandomCase(columns_, shape, 0, i, inputs);
   }
 }
 

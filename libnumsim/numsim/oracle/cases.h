@@ -14,10 +14,16 @@
 //           then kRandomEdgeRows rows as in random:N. The random bits of all these rows are those
 //           of random:N with seed 0.
 // full      Every combination of codes, at most 2^32 cases. The last column varies fastest.
-// random:N  N cases. Even cases have uniform bits. Odd cases have finite operands with exponents
-//           close to each other, and integers of uniform length; in half of them, the terms of a
-//           sum cancel (a + b, a*b + c, dot products). Case i is a pure function of (operation,
-//           seed, i).
+// random:N  N cases. Case i is a pure function of (operation, seed, i).
+//           Element-wise operations and blocks: even cases have uniform bits. Odd cases have finite
+//           operands with exponents close to each other, and integers of uniform length; in half of
+//           them, the terms of a sum cancel (a + b, a*b + c).
+//           Dot products: of 32 cases, 30 have finite operands whose sum stays finite in the result
+//           and in an accumulation format (8 with products of close exponents, 8 with products that
+//           cancel, 8 with products of far exponents, 6 with products of one sign), 1 has a sum
+//           around the largest value, and 1 has one to three special operands: zero, the smallest
+//           and the largest value, infinity, NaN or any code.
+// uniform:N N cases of uniform bits. Most of the dot products of many elements are NaN or infinite.
 #pragma once
 
 #include <cstdint>
@@ -36,14 +42,14 @@ inline constexpr uint64_t kEdgeProduct = 300'000;
 inline constexpr uint64_t kRandomEdgeRows = 256;
 
 struct CaseLevel {
-  enum class Kind : uint8_t { kEdges, kFull, kRandom };
+  enum class Kind : uint8_t { kEdges, kFull, kRandom, kUniform };
   Kind kind = Kind::kEdges;
-  uint64_t count = 0;  // number of cases of kRandom
-  uint64_t seed = 0;   // seed of kRandom
+  uint64_t count = 0;  // number of cases of kRandom and kUniform
+  uint64_t seed = 0;   // seed of kRandom and kUniform
 
   friend bool operator==(const CaseLevel&, const CaseLevel&) = default;
 };
-// Parses "edges", "full" or "random:N" with N >= 1. Throws Error for any other text.
+// Parses "edges", "full", "random:N" or "uniform:N" with N >= 1. Throws Error for any other text.
 CaseLevel ParseCaseLevel(std::string_view text, uint64_t seed = 0);
 // Returns the text that ParseCaseLevel() parses to `level`; the seed is not part of it.
 std::string ToString(const CaseLevel& level);
@@ -60,11 +66,14 @@ class CaseGenerator {
   void Case(uint64_t i, std::span<uint64_t> inputs) const noexcept;
 
  private:
+  void RandomInputs(uint64_t i, std::span<uint64_t> inputs) const noexcept;
+
   CaseLevel level_;
   CaseShape shape_;
   std::vector<Column> columns_;
   size_t operands_ = 0;
   size_t length_ = 1;
+  SumRange sums_;  // Operation::SumExponents()
   uint64_t size_ = 0;
   std::vector<std::vector<uint64_t>> lists_;  // edge codes of element-wise operations, per column
   std::vector<uint64_t> rows_;  // edge rows of blocks and dot products, one after the other

@@ -49,8 +49,9 @@ std::string KappaMeter::BinText(size_t bin) {
   return fmt::format("{}-{}", high / 2 + 1, high);
 }
 
-KappaMeter::KappaMeter(const Operation& operation)
+KappaMeter::KappaMeter(const Operation& operation, NanRule nan)
     : operation_(operation),
+      nan_(nan),
       inputs_(operation.inputs().size()),
       expected_(operation.results().size()) {
   const auto& results = operation.results();
@@ -63,7 +64,7 @@ KappaMeter::KappaMeter(const Operation& operation)
 }
 
 std::unique_ptr<CaseTally> KappaMeter::Fresh() const {
-  return std::make_unique<KappaMeter>(operation_);
+  return std::make_unique<KappaMeter>(operation_, nan_);
 }
 
 void KappaMeter::Add(uint64_t place, std::span<const uint64_t> row) noexcept {
@@ -81,7 +82,11 @@ void KappaMeter::AddResult(uint64_t place, std::span<const uint64_t> row, size_t
   const auto here = [&] {
     return KappaPlace{place, result, std::vector<uint64_t>(row.begin(), row.end()), expected};
   };
-  if (const auto steps = ValueSteps(format, got, expected)) {
+  const bool other_nan = nan_ == NanRule::kExact && got != expected &&
+                         Classify(format, got) == ValueClass::kNan &&
+                         Classify(format, expected) == ValueClass::kNan;
+  const auto steps = other_nan ? std::nullopt : ValueSteps(format, got, expected);
+  if (steps) {
     ++histogram_[BinOf(*steps)];
     if (*steps > largest_) {
       largest_ = *steps;
@@ -94,7 +99,7 @@ void KappaMeter::AddResult(uint64_t place, std::span<const uint64_t> row, size_t
       ++incomparable_.infinity_expected;
       break;
     case ValueClass::kNan:
-      ++incomparable_.nan_expected;
+      ++(other_nan ? incomparable_.nan_code : incomparable_.nan_expected);
       break;
     default:
       ++incomparable_.finite_expected;
@@ -113,6 +118,7 @@ void KappaMeter::Append(const CaseTally& later) {
   incomparable_.finite_expected += other.incomparable_.finite_expected;
   incomparable_.infinity_expected += other.incomparable_.infinity_expected;
   incomparable_.nan_expected += other.incomparable_.nan_expected;
+  incomparable_.nan_code += other.incomparable_.nan_code;
   if (!incomparable_at_) incomparable_at_ = other.incomparable_at_;
   for (size_t bin = 0; bin < kBins; ++bin) histogram_[bin] += other.histogram_[bin];
 }

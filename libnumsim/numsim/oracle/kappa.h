@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "numsim/oracle/cases.h"
+#include "numsim/oracle/judge.h"
 #include "numsim/oracle/operation.h"
 
 namespace numsim {
@@ -43,8 +44,9 @@ class KappaMeter : public CaseTally {
   static std::string BinText(size_t bin);  // "4", "5-8"
 
   // Throws Error that names --op if no result is a code of a format. Keeps a reference to the
-  // operation.
-  explicit KappaMeter(const Operation& operation);
+  // operation. Under NanRule::kExact a NaN of another code than the expected one is not comparable,
+  // as Judge does not accept it; [P3109] means kAny.
+  KappaMeter(const Operation& operation, NanRule nan);
 
   std::unique_ptr<CaseTally> Fresh() const override;
   // Adds one case. Ignores flags and results that are not codes of a format.
@@ -61,7 +63,8 @@ class KappaMeter : public CaseTally {
     uint64_t finite_expected = 0;    // expected a finite value, got NaN or an infinity
     uint64_t infinity_expected = 0;  // expected an infinity, got anything else
     uint64_t nan_expected = 0;       // expected NaN, got a finite value or an infinity
-    uint64_t Total() const { return finite_expected + infinity_expected + nan_expected; }
+    uint64_t nan_code = 0;           // NanRule::kExact: expected NaN, got NaN of another code
+    uint64_t Total() const { return finite_expected + infinity_expected + nan_expected + nan_code; }
     friend bool operator==(const Incomparable&, const Incomparable&) = default;
   };
   const Incomparable& incomparable() const { return incomparable_; }
@@ -73,6 +76,7 @@ class KappaMeter : public CaseTally {
   void AddResult(uint64_t place, std::span<const uint64_t> row, size_t result);
 
   const Operation& operation_;
+  NanRule nan_;
   size_t inputs_;
   std::vector<uint64_t> expected_;  // results of the current case
   uint64_t cases_ = 0;

@@ -43,11 +43,13 @@ void CheckOptions(const OperationRequest& r, const OptionSet& uses) {
   CheckUse(r.op, "to", !r.to.empty(), uses.to);
   CheckUse(r.op, "scale-format", !r.scale_format.empty(), uses.scale_format);
   CheckUse(r.op, "accumulation-mode", !r.accumulation.empty(), uses.accumulation);
+  CheckUse(r.op, "any-operands", r.any_operands, uses.accumulation);
   CheckUse(r.op, "rounding", r.rounding.has_value(), uses.rounding);
   CheckUse(r.op, "overflow", r.overflow.has_value(), uses.overflow);
   CheckUse(r.op, "tininess", r.tininess.has_value(), uses.overflow);
   CheckUse(r.op, "length", r.length != 0, uses.length);
   CheckUse(r.op, "tensor-scale", r.tensor_scale, uses.tensor_scale);
+  CheckUse(r.op, "profile", !r.profile.empty(), r.op == "convert");
   if (r.length < 0 || r.length > kMaxLength) {
     throw Error::Format("--length {} is not between 1 and {}", r.length, kMaxLength);
   }
@@ -80,6 +82,7 @@ ResolvedRequest Resolve(const OperationRequest& r, const OptionSet& uses) {
   resolved.scale =
       FormatOf("scale-format", r.scale_format.empty() ? "binary8p1uf" : r.scale_format, {});
   resolved.accumulation = r.accumulation;
+  resolved.any_operands = r.any_operands;
   resolved.length = r.length;
   resolved.tensor_scale = r.tensor_scale;
   const bool block = uses.wide_source && uses.length;  // quantisation saturates [OCP-MX]
@@ -124,7 +127,9 @@ std::span<const OperationInfo> OperationTable() {
 std::unique_ptr<Operation> MakeOperation(const OperationRequest& request) {
   const OperationRow& row = FindRow(request.op);
   CheckOptions(request, row.info.options);
-  return row.make(row.info, Resolve(request, row.info.options));
+  const ResolvedRequest resolved = Resolve(request, row.info.options);
+  if (!request.profile.empty()) return MakeProfileOperation(row.info, request, resolved);
+  return row.make(row.info, resolved);
 }
 
 }  // namespace numsim

@@ -58,11 +58,14 @@ struct OperationRequest {
                               // quantize-mx
   std::string scale_format = {};          // format of the scales of scaled-*; default: binary8p1uf
   std::string accumulation = {};          // accumulation mode of dot; default: exact
+  bool any_operands = false;              // dot: also a mode that is not for these operands
   std::optional<Rounding> rounding = {};  // default: rne
   std::optional<Overflow> overflow = {};  // default: nonsaturate; saturate for quantize-*
   std::optional<Tininess> tininess = {};  // default: after rounding
   int length = 0;             // elements per block; default: 32 for MX, 16 for NVFP4 and dot
   bool tensor_scale = false;  // quantize-nvfp4: one more operand, the scale of the tensor
+  std::string profile = {};   // convert from fp32: a profile (profiles/profile.h) instead of
+                              // rounding, overflow and tininess; has no flags
 };
 
 // The options that an operation uses.
@@ -96,6 +99,12 @@ enum class CaseShape : uint8_t {
   kDot,         // pairs of operands, a[0] .. a[N-1] b[0] .. b[N-1]
 };
 
+// Exponents from `low` to `high`, both included.
+struct SumRange {
+  int low = 0;
+  int high = 0;
+};
+
 class Operation {
  public:
   virtual ~Operation() = default;
@@ -113,6 +122,13 @@ class Operation {
   // Number of elements of a block or of a dot product; 1 for element-wise operations.
   size_t length() const { return length_; }
 
+  // Dot products: the exponents of the smallest and of the largest value that is finite in the
+  // result and in every accumulation format. Determines the cases of random:N.
+  SumRange SumExponents() const { return sum_exponents_; }
+  // Operations of one operand: further codes for the level `edges`, around which the results
+  // change in an unusual way.
+  virtual std::vector<uint64_t> MoreEdges() const { return {}; }
+
   // Fills `results` (size results().size()) from `inputs` (size inputs().size(), each below
   // 2^bits). Returns the flags, or 0 if has_flags() is false. Safe to call from several threads;
   // allocates nothing.
@@ -127,6 +143,7 @@ class Operation {
   std::vector<Column> inputs_, results_;
   size_t operands_ = 0;
   size_t length_ = 1;
+  SumRange sum_exponents_;
 };
 
 // Creates the requested operation. Throws Error that names the option at fault: an unknown
@@ -153,6 +170,12 @@ struct CaseColumns {
 };
 
 CaseColumns ColumnsOf(const Operation& operation);
+// Returns the columns of a case without its results: those that `gen` writes and `answer` reads.
+CaseColumns InputColumnsOf(const Operation& operation);
+
+// Fills in the results and the flags, if the operation has them, of a row of ColumnsOf(operation)
+// whose inputs are set. Safe to call from several threads.
+void Complete(const Operation& operation, std::span<uint64_t> row) noexcept;
 
 // Returns the largest number of `bits` bits. Requires 1 <= bits <= 64.
 constexpr uint64_t LargestOf(int bits) { return ~uint64_t{0} >> (64 - bits); }

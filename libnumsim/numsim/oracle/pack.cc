@@ -135,6 +135,7 @@ std::string PackCommand(const PackEntry& entry) {
   add("to", request.to);
   add("scale-format", request.scale_format);
   add("accumulation-mode", request.accumulation);
+  if (request.any_operands) command += " --any-operands";
   if (request.rounding) {
     add("rounding", ToString(request.rounding->mode));
     if (request.rounding->mode == RoundingMode::kStochastic) {

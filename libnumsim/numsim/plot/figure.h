@@ -14,28 +14,28 @@ namespace numsim {
 // shown. Series of the same `style` have the same colour, dash and marker in all panels; styles are
 // numbered from 0 in a colour-blind safe palette [OkabeIto].
 struct Series {
-  std::string label;  // legend text, without markup; empty: not in the legend
+  std::string label = {};  // legend text, without markup; empty: not in the legend
   int style = 0;
   bool dashed = false;  // dotted, unlike any style; e.g. for a prediction next to its measurement
   bool markers = true;
-  std::vector<double> x, y;
-  std::vector<double> low, high;
+  std::vector<double> x = {}, y = {};
+  std::vector<double> low = {}, high = {};
 };
 
 struct Axis {
   // Include the unit, if any. The only text in which gnuplot's markup works: {/Italic x}, x_{max},
   // 10^{-3}; a plain underscore is written \_. Write other letters and symbols in UTF-8, not as
   // {/Symbol ...}.
-  std::string label;
+  std::string label = {};
   bool log10 = false;
   bool log2 = false;
   double low = 0, high = 0;  // equal: automatic; both > 0 on a log axis
 };
 
 struct Panel {
-  std::string title;  // without markup; long titles are broken at blanks
-  Axis x, y;
-  std::vector<Series> series;
+  std::string title = {};  // without markup; long titles are broken at blanks
+  Axis x = {}, y = {};
+  std::vector<Series> series = {};
   // If not empty, the panel shows horizontal bars instead of curves, in rows with these names
   // (without markup) from top to bottom. A point (x, y) is a bar from 0 to x in row y = 0, 1, ...;
   // series share the height of a row. The x axis must be linear. Only the label of the y axis is
@@ -46,12 +46,12 @@ struct Panel {
 // A figure of one or more panels, laid out row by row, with one legend for the labels of all
 // panels.
 struct Figure {
-  std::string name;   // file name without extension
-  std::string title;  // as Panel::title
+  std::string name = {};   // file name without extension
+  std::string title = {};  // as Panel::title
   int columns = 1;
-  std::vector<Panel> panels;
+  std::vector<Panel> panels = {};
   // The name of the CSV from which the figure was computed; written as a comment in the script.
-  std::string source_csv;
+  std::string source_csv = {};
 };
 
 // Writes DIR/NAME.gp and, if gnuplot is found, DIR/NAME.svg and DIR/NAME.pdf. Returns the paths

@@ -1,9 +1,11 @@
 #include "numsim/profiles/diff.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
+#include "numsim/formats/decode.h"
 #include "numsim/profiles/internal/rules.h"
 
 namespace numsim {
@@ -23,7 +25,7 @@ Side Drawn(const ProfileConversion& conversion, uint32_t word) {
   return {conversion, conversion.RandomOfWord(word)};
 }
 
-void CheckComparable(const ProfileConversion& a, const ProfileConversion& b) {
+void CheckComparable(const ProfileConversion& a, const ProfileConversion& b, DiffBy by) {
   if (a.source_type() != b.source_type()) {
     throw Error::Format("'{}' converts from {}, '{}' from {}",
                         a.name(),
@@ -31,14 +33,32 @@ void CheckComparable(const ProfileConversion& a, const ProfileConversion& b) {
                         b.name(),
                         ToString(b.source_type()));
   }
-  if (a.format().Bits() != b.format().Bits()) {
+  if (by == DiffBy::kCode && a.format().Bits() != b.format().Bits()) {
     throw Error::Format("the targets have {} and {} bits", a.format().Bits(), b.format().Bits());
   }
-  if (a.format().Bits() > kMaxBits) {
+  const int bits = std::max(a.format().Bits(), b.format().Bits());
+  if (bits > kMaxBits) {
     throw Error::Format(
-        "differences are listed for targets of up to {} bits, not {}", kMaxBits, a.format().Bits());
+        "differences are listed for targets of up to {} bits, not {}", kMaxBits, bits);
   }
 }
+
+// Tells whether two codes are different results.
+class Comparison {
+ public:
+  Comparison(const Side& a, const Side& b, DiffBy by)
+      : a_(a.conversion.meaning()), b_(b.conversion.meaning()), by_(by) {}
+
+  bool Differ(uint32_t code_a, uint32_t code_b) const {
+    if (by_ == DiffBy::kCode) return code_a != code_b;
+    const float x = Decode(a_, code_a), y = Decode(b_, code_b);
+    return x != y && !(std::isnan(x) && std::isnan(y));
+  }
+
+ private:
+  FormatSpec a_, b_;
+  DiffBy by_;
+};
 
 // Appends a run to ascending runs of the same sign. Merges it with the previous run if that adjoins
 // it and has the same codes. `first_nan` has the bits of the first NaN of that sign.
@@ -72,6 +92,7 @@ uint64_t LastOfCode(const Side& side, uint64_t sign, uint64_t x, uint64_t end, u
 // to be monotone there.
 void AppendRange(const Side& a,
                  const Side& b,
+                 const Comparison& comparison,
                  uint64_t sign,
                  uint64_t first,
                  uint64_t end,
@@ -91,7 +112,7 @@ void AppendRange(const Side& a,
       run_b.last = LastOfCode(b, sign, x, end, run_b.code);
     }
     const uint64_t last = std::min(run_a.last, run_b.last);
-    if (run_a.code != run_b.code) {
+    if (comparison.Differ(run_a.code, run_b.code)) {
       Append(runs, {sign | x, sign | last, run_a.code, run_b.code}, first_nan);
     }
     if (last == end) return;
@@ -125,13 +146,14 @@ void AppendPattern(std::vector<DifferingInterval>& runs, const DifferingInterval
 // Appends the differing runs of the kBatch patterns from `begin` on.
 void AppendBatch(const Side& a,
                  const Side& b,
+                 const Comparison& comparison,
                  uint64_t begin,
                  std::vector<DifferingInterval>& runs) {
   uint32_t codes_a[kBatch], codes_b[kBatch];
   a.conversion.EncodeRun(static_cast<uint32_t>(begin), a.random, codes_a);
   b.conversion.EncodeRun(static_cast<uint32_t>(begin), b.random, codes_b);
   for (uint64_t i = 0; i < kBatch; ++i) {
-    if (codes_a[i] == codes_b[i]) continue;
+    if (!comparison.Differ(codes_a[i], codes_b[i])) continue;
     AppendPattern(runs, {begin + i, begin + i, codes_a[i], codes_b[i]});
   }
 }
@@ -146,10 +168,11 @@ void Count(Difference& difference, const SourceLayout& layout) {
 
 }  // namespace
 
-Difference Diff(const ProfileConversion& a, const ProfileConversion& b, uint32_t word) {
-  CheckComparable(a, b);
+Difference Diff(const ProfileConversion& a, const ProfileConversion& b, uint32_t word, DiffBy by) {
+  CheckComparable(a, b, by);
   const SourceLayout& layout = LayoutOf(a.source_type());
   const Side side_a = Drawn(a, word), side_b = Drawn(b, word);
+  const Comparison comparison(side_a, side_b, by);
   const std::vector<uint64_t> starts = MergedRanges(a, b);
   Difference difference;
   for (const uint64_t sign : {uint64_t{0}, layout.sign_bit}) {
@@ -158,7 +181,7 @@ Difference Diff(const ProfileConversion& a, const ProfileConversion& b, uint32_t
     for (size_t i = 0; i < starts.size(); ++i) {
       const bool final = i + 1 == starts.size();
       const uint64_t end = final ? layout.MagnitudeMask() : starts[i + 1] - 1;
-      AppendRange(side_a, side_b, sign, starts[i], end, first_nan, runs);
+      AppendRange(side_a, side_b, comparison, sign, starts[i], end, first_nan, runs);
     }
     difference.intervals.insert(difference.intervals.end(), runs.begin(), runs.end());
   }
@@ -166,17 +189,21 @@ Difference Diff(const ProfileConversion& a, const ProfileConversion& b, uint32_t
   return difference;
 }
 
-Difference DiffByBruteForce(const ProfileConversion& a, const ProfileConversion& b, uint32_t word) {
-  CheckComparable(a, b);
+Difference DiffByBruteForce(const ProfileConversion& a,
+                            const ProfileConversion& b,
+                            uint32_t word,
+                            DiffBy by) {
+  CheckComparable(a, b, by);
   if (a.source_type() != SourceType::kFloat32) {
     throw Error("only the float32 patterns can all be tried");
   }
   constexpr size_t kPieces = (uint64_t{1} << 32) / kPiece;
   const Side side_a = Drawn(a, word), side_b = Drawn(b, word);
+  const Comparison comparison(side_a, side_b, by);
   std::vector<std::vector<DifferingInterval>> pieces(kPieces);
   ParallelTasks(kPieces, [&](size_t piece) {
     for (uint64_t begin = piece * kPiece; begin < (piece + 1) * kPiece; begin += kBatch) {
-      AppendBatch(side_a, side_b, begin, pieces[piece]);
+      AppendBatch(side_a, side_b, comparison, begin, pieces[piece]);
     }
   });
   Difference difference;

@@ -30,17 +30,27 @@ struct Difference {
   friend bool operator==(const Difference&, const Difference&) = default;
 };
 
-// Returns all inputs on which the codes of `a` and `b`, compared as bit patterns, differ. The
-// result is exact and complete: bisection finds every change of code within the monotone ranges of
-// both conversions. A stochastic conversion is compared for the single random register `word`, as
-// its first element reads it (ProfileConversion::RandomOfWord). Throws Error unless the source
-// types are equal and the formats have the same width, at most 20 bits.
-Difference Diff(const ProfileConversion& a, const ProfileConversion& b, uint32_t word = 0);
+// How results are compared.
+enum class DiffBy : uint8_t {
+  kCode,   // as bit patterns; the formats must have the same width
+  kValue,  // as numbers: all NaNs are equal, and so are -0 and +0; the formats may differ
+};
+
+// Returns all inputs on which the results of `a` and `b` differ. The result is exact and complete:
+// bisection finds every change of code within the monotone ranges of both conversions. A stochastic
+// conversion is compared for the single random register `word`, as its first element reads it
+// (ProfileConversion::RandomOfWord). Throws Error unless the source types are equal, the formats
+// have at most 20 bits and, for DiffBy::kCode, the same width.
+Difference Diff(const ProfileConversion& a,
+                const ProfileConversion& b,
+                uint32_t word = 0,
+                DiffBy by = DiffBy::kCode);
 
 // Returns what Diff returns, computed by trying all 2^32 float32 patterns on all threads; it serves
 // to verify Diff. Throws Error as Diff does, and also for float64.
 Difference DiffByBruteForce(const ProfileConversion& a,
                             const ProfileConversion& b,
-                            uint32_t word = 0);
+                            uint32_t word = 0,
+                            DiffBy by = DiffBy::kCode);
 
 }  // namespace numsim

@@ -67,6 +67,13 @@ std::span<const ProfileInfo> ProfileTable();
 // Returns the profile of that name. Throws Error, listing the names, if there is none.
 const ProfileInfo& FindProfile(std::string_view name);
 
+// Returns `text` with an abbreviated name of a profile written out: "hip" stands for "hip-host",
+// "p3109-a:8" and "rule:..." stay as they are. An abbreviation is the beginning of a name. If
+// several names begin with it, it stands for the one that begins all of them: "cuda" for "cuda-13",
+// whose variants are "cuda-13-rz" and others. Throws Error that lists the candidates if there is no
+// such name, or all names if none begins with `text`.
+std::string CompleteProfileName(std::string_view text);
+
 struct ConversionRule;  // internal/rules.h
 
 // One conversion of one profile, from source bits to a code. Immutable, cheap to copy, and safe to

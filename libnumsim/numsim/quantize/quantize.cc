@@ -3,14 +3,15 @@
 #include <algorithm>
 
 #include "numsim/backend/backend.h"
-#include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
+#include "numsim/base/require.h"
 #include "numsim/cast/shared/cast_serial.h"
 #include "numsim/cast/shared/cast_simd.h"
 #include "numsim/quantize/internal/joined_rows.h"
 #include "numsim/quantize/internal/quantize_offload.h"
 #include "numsim/quantize/internal/transpose_simd.h"
 #include "numsim/quantize/shared/quantize_simd.h"
+#include "numsim/quantize/shared/require_scales.h"
 #include "numsim/quantize/shared/scale_grid.h"
 
 namespace numsim {
@@ -217,15 +218,10 @@ void QuantizeMatrix(const EncodePlan& plan,
                     std::span<Code> codes,
                     const ArrayRandom& random,
                     bool transpose) {
-  NUMSIM_CHECK(in.size() == shape.Elements() && codes.size() == in.size(),
-               "{} values, {} codes, {} x {}",
-               in.size(),
-               codes.size(),
-               shape.rows,
-               shape.cols);
-  NUMSIM_CHECK(inv_scales.size() == layout.Count(shape.rows, shape.cols),
-               "{} multipliers",
-               inv_scales.size());
+  RequireSize(in.size(), shape, "Quantize", "in");
+  RequireSize(codes.size(), shape, "Quantize", "codes");
+  RequireScales(inv_scales.size(), layout, shape, "Quantize", "inv_scales");
+  RequireCodeBytes(sizeof(Code), plan.format.Bits(), "Quantize", "codes");
   if (in.empty()) return;
   if constexpr (NUMSIM_HAVE_CUDA) {
     if (UsesDevice()) {
@@ -249,14 +245,10 @@ void DequantizeMatrix(const FormatSpec& format,
                       ScaleLayout layout,
                       std::span<const float> scales,
                       std::span<float> out) {
-  NUMSIM_CHECK(codes.size() == shape.Elements() && out.size() == codes.size() &&
-                   scales.size() == layout.Count(shape.rows, shape.cols),
-               "{} codes, {} values, {} scales, {} x {}",
-               codes.size(),
-               out.size(),
-               scales.size(),
-               shape.rows,
-               shape.cols);
+  RequireSize(codes.size(), shape, "Dequantize", "codes");
+  RequireSize(out.size(), shape, "Dequantize", "out");
+  RequireScales(scales.size(), layout, shape, "Dequantize", "scales");
+  RequireCodeBytes(sizeof(Code), format.Bits(), "Dequantize", "codes");
   if (codes.empty()) return;
   if constexpr (NUMSIM_HAVE_CUDA) {
     if (UsesDevice()) return DequantizeOnDevice(format, codes.data(), shape, layout, scales, out);
@@ -307,14 +299,10 @@ void FakeQuantize(const EncodePlan& plan,
                   std::span<const float> scales,
                   std::span<float> out,
                   const ArrayRandom& random) {
-  const size_t count = layout.Count(shape.rows, shape.cols);
-  NUMSIM_CHECK(in.size() == shape.Elements() && out.size() == in.size() &&
-                   inv_scales.size() == count && scales.size() == count,
-               "{} values, {} x {}, {} scales",
-               in.size(),
-               shape.rows,
-               shape.cols,
-               scales.size());
+  RequireSize(in.size(), shape, "FakeQuantize", "in");
+  RequireSize(out.size(), shape, "FakeQuantize", "out");
+  RequireScales(inv_scales.size(), layout, shape, "FakeQuantize", "inv_scales");
+  RequireScales(scales.size(), layout, shape, "FakeQuantize", "scales");
   if (in.empty()) return;
   ScaleLayout joined = layout;
   JoinRows(shape, joined);

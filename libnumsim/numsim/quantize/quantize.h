@@ -3,7 +3,9 @@
 // Matrices are row-major float32, rows x cols. Multiplication by a scale is one float32 product in
 // the default floating-point environment; the product is then rounded to a code by the exact rule.
 // The bits do not depend on the backend or the thread count. Under the backend cuda all functions
-// except FakeQuantize run on the device and throw Error if its memory does not suffice.
+// except FakeQuantize run on the device and throw Error if its memory does not suffice. All
+// functions throw Error if a size does not fit the shape or the layout, or if a block or tile has
+// no elements.
 #pragma once
 
 #include <cstdint>

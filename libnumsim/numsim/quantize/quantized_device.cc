@@ -1,15 +1,17 @@
 #include "numsim/quantize/quantized_device.h"
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/quantize/internal/quantized_launch.h"
 #include "numsim/quantize/quantize_device.h"
+#include "numsim/quantize/shared/require_scales.h"
 
 namespace numsim {
 namespace {
 
 // Reserves memory for the results that the options request.
 void Prepare(MatrixShape shape, const DeviceQuantizeOptions& options, DeviceQuantizedMatrix& out) {
-  NUMSIM_CHECK(options.format.Bits() <= 16, "a format of {} bits", options.format.Bits());
+  RequireCodeBytes(2, options.format.Bits(), "Quantize", "codes");
+  RequireLayout(options.layout, "Quantize");
   out.format = options.format;
   out.shape = shape;
   out.layout = options.layout;
@@ -78,9 +80,9 @@ void QuantizeUnder(const Scale& scale,
                    DeviceQuantizedMatrix& out,
                    DeviceQuantizeScratch& scratch,
                    DeviceStream& stream) {
-  NUMSIM_CHECK(options.layout.granularity == Granularity::kTensor,
-               "one scale for the layout {}",
-               ToString(options.layout));
+  NUMSIM_REQUIRE(options.layout.granularity == Granularity::kTensor,
+                 "QuantizeUnder: one scale for the layout {}, expected tensor",
+                 ToString(options.layout));
   Prepare(in.shape, options, out);
   scratch.inv_scales.Reserve(1);
   SetScaleOnDevice(scale, out.scales.data(), scratch.inv_scales.data(), stream);
@@ -88,7 +90,7 @@ void QuantizeUnder(const Scale& scale,
 }
 
 QuantizedMatrix ToHost(const DeviceQuantizedMatrix& matrix, DeviceStream& stream) {
-  NUMSIM_CHECK(matrix.has_codes || matrix.has_transposed, "a matrix without codes");
+  NUMSIM_REQUIRE(matrix.has_codes || matrix.has_transposed, "ToHost: the matrix has no codes");
   QuantizedMatrix result;
   result.format = matrix.format;
   result.shape = matrix.shape;
@@ -117,8 +119,7 @@ QuantizedMatrix ToHost(const DeviceQuantizedMatrix& matrix, DeviceStream& stream
 QuantizedMatrix QuantizeOnDevice(std::span<const float> in,
                                  MatrixShape shape,
                                  const QuantizeOptions& options) {
-  NUMSIM_CHECK(
-      in.size() == shape.Elements(), "{} values, {} x {}", in.size(), shape.rows, shape.cols);
+  RequireSize(in.size(), shape, "Quantize", "in");
   DeviceStream& stream = ThreadStream();
   const DeviceArray<float> values = OnDevice(in, stream);
   const DeviceQuantizeOptions on_device = {.format = options.format,

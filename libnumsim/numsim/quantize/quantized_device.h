@@ -27,12 +27,12 @@ struct DeviceQuantizedMatrix {
 
 // QuantizeOptions for the device, with a choice of the orders in which codes are written.
 struct DeviceQuantizeOptions {
-  FormatSpec format;  // at most 16 bits
-  Rounding rounding;
+  FormatSpec format = {};  // at most 16 bits
+  Rounding rounding = {};
   Overflow overflow = Overflow::kSaturate;
-  ScaleLayout layout;
+  ScaleLayout layout = {};
   ScaleRule scale_rule = ScaleRule::kAbsmax;
-  ArrayRandom random;
+  ArrayRandom random = {};
   bool codes = true;        // write codes in the order of the input
   bool transposed = false;  // write codes of the transpose; with both, the input is read once
 };

@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "numsim/backend/backend.h"
-#include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
+#include "numsim/base/require.h"
+#include "numsim/formats/format_table.h"
 #include "numsim/quantize/quantized_device.h"
+#include "numsim/quantize/shared/require_scales.h"
 
 namespace numsim {
 namespace {
@@ -45,9 +47,22 @@ void MakeScalesOf(std::span<const float> in,
   MakeScales(ScaleFactory(options.format, options.scale_rule), scales, inv_scales);
 }
 
+// Checks the arguments of a call that writes codes.
+void CheckCall(std::span<const float> in,
+               MatrixShape shape,
+               const QuantizeOptions& options,
+               const char* function) {
+  RequireSize(in.size(), shape, function, "in");
+  RequireLayout(options.layout, function);
+  NUMSIM_REQUIRE(options.format.Bits() <= 16,
+                 "{}: the format {} has {} bits, expected at most 16",
+                 function,
+                 ToString(options.format),
+                 options.format.Bits());
+}
+
 // Prepares the matrix for new codes and scales, whatever it contained before.
 void Prepare(MatrixShape shape, const QuantizeOptions& options, QuantizedMatrix& result) {
-  NUMSIM_CHECK(options.format.Bits() <= 16, "a format of {} bits", options.format.Bits());
   result.format = options.format;
   result.shape = shape;
   result.layout = options.layout;
@@ -145,6 +160,7 @@ void QuantizeInto(std::span<const float> in,
                   MatrixShape shape,
                   const QuantizeOptions& options,
                   QuantizedMatrix& result) {
+  CheckCall(in, shape, options, "Quantize");
   if constexpr (NUMSIM_HAVE_CUDA) {
     if (UsesDevice()) {
       result = QuantizeOnDevice(in, shape, options);
@@ -164,16 +180,17 @@ void QuantizeUnder(const Scale& scale,
                    MatrixShape shape,
                    const QuantizeOptions& options,
                    QuantizedMatrix& result) {
-  NUMSIM_CHECK(options.layout.granularity == Granularity::kTensor,
-               "one scale for the layout {}",
-               ToString(options.layout));
+  CheckCall(in, shape, options, "QuantizeUnder");
+  NUMSIM_REQUIRE(options.layout.granularity == Granularity::kTensor,
+                 "QuantizeUnder: one scale for the layout {}, expected tensor",
+                 ToString(options.layout));
   Prepare(shape, options, result);
   result.scales[0] = scale.scale;
   QuantizeWith(std::span(&scale.inv_scale, 1), in, shape, options, result);
 }
 
 void Dequantize(const QuantizedMatrix& matrix, std::span<float> out) {
-  NUMSIM_CHECK(!matrix.transposed, "a transposed matrix");
+  NUMSIM_REQUIRE(!matrix.transposed, "Dequantize: the codes are transposed, expected in order");
   if (matrix.format.StorageBytes() == 1) {
     Dequantize(
         matrix.format, std::span(matrix.codes8), matrix.shape, matrix.layout, matrix.scales, out);
@@ -187,6 +204,9 @@ std::vector<float> FakeQuantize(std::span<const float> in,
                                 MatrixShape shape,
                                 const QuantizeOptions& options,
                                 std::span<float> out) {
+  RequireSize(in.size(), shape, "FakeQuantize", "in");
+  RequireSize(out.size(), shape, "FakeQuantize", "out");
+  RequireLayout(options.layout, "FakeQuantize");
   std::vector<float> scales(options.layout.Count(shape.rows, shape.cols));
   const std::span<float> inv_scales = InvScaleScratch(scales.size());
   MakeScalesOf(in, shape, options, scales, inv_scales);

@@ -1,4 +1,5 @@
-// Quantised matrices: codes together with their scales.
+// Quantised matrices: codes together with their scales. All functions throw Error if a requirement
+// on sizes, layouts or formats is not met.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,12 @@
 namespace numsim {
 
 struct QuantizeOptions {
-  FormatSpec format;  // at most 16 bits
-  Rounding rounding;
+  FormatSpec format = {};  // at most 16 bits
+  Rounding rounding = {};
   Overflow overflow = Overflow::kSaturate;
-  ScaleLayout layout;
+  ScaleLayout layout = {};
   ScaleRule scale_rule = ScaleRule::kAbsmax;
-  ArrayRandom random;
+  ArrayRandom random = {};
   bool transpose = false;  // store codes^T; layout and random bits still refer to the input
 };
 
@@ -44,7 +45,7 @@ QuantizedMatrix Quantize(std::span<const float> in,
                          const QuantizeOptions& options);
 
 // Does what Quantize does, but writes to `result`, whose memory is reused. Its previous contents do
-// not matter.
+// not matter; if it throws, they stay.
 void QuantizeInto(std::span<const float> in,
                   MatrixShape shape,
                   const QuantizeOptions& options,
@@ -63,7 +64,7 @@ void QuantizeUnder(const Scale& scale,
 void Dequantize(const QuantizedMatrix& matrix, std::span<float> out);
 
 // Quantises and dequantises without storing codes. Serves every format of up to 32 bits. Returns
-// the scales.
+// the scales. Requires in.size() == out.size() == shape.Elements().
 std::vector<float> FakeQuantize(std::span<const float> in,
                                 MatrixShape shape,
                                 const QuantizeOptions& options,

@@ -150,7 +150,7 @@ class DelayedScale {
 
   // Records an absolute maximum. The largest one recorded since the last Update counts; NaN counts
   // as larger than any number. `absmax` is the maximum of all elements, infinities and NaN included
-  // (AbsmaxOfTensor).
+  // (AbsmaxOfAll of quantize.h).
   void Record(float absmax);
 
   // Sets inv_scale = M * 2^-margin / A, rounded once, and scale = 1 / inv_scale. M is the largest
@@ -174,8 +174,5 @@ class DelayedScale {
   Scale scale_;
   std::vector<float> history_;  // in the order of Save
 };
-
-// Returns the largest |x|, infinities included; NaN if any element is NaN; 0 for an empty span.
-float AbsmaxOfTensor(std::span<const float> in);
 
 }  // namespace numsim

@@ -1,6 +1,6 @@
 #include "numsim/rounding/encode_plan.h"
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/rounding/rounding_modes.h"
 
 namespace numsim {
@@ -86,15 +86,13 @@ ExponentRange RangeOfF32(const FormatSpec& format, RoundingMode mode) {
 
 }  // namespace
 
-EncodePlan MakeEncodePlan(const FormatSpec& format,
-                          const Rounding& rounding,
-                          Overflow overflow) noexcept {
+EncodePlan MakeEncodePlan(const FormatSpec& format, const Rounding& rounding, Overflow overflow) {
   const int mode = static_cast<int>(rounding.mode);
-  NUMSIM_CHECK(IsRoundingMode(mode), "rounding mode {}", mode);
-  NUMSIM_CHECK(rounding.mode != RoundingMode::kStochastic ||
-                   (rounding.random_bits >= 1 && rounding.random_bits <= 32),
-               "{} random bits",
-               rounding.random_bits);
+  NUMSIM_REQUIRE(IsRoundingMode(mode), "MakeEncodePlan: there is no rounding mode {}", mode);
+  NUMSIM_REQUIRE(rounding.mode != RoundingMode::kStochastic ||
+                     (rounding.random_bits >= 1 && rounding.random_bits <= 32),
+                 "MakeEncodePlan: {} random bits, expected 1 to 32",
+                 rounding.random_bits);
   EncodePlan plan;
   plan.format = format;
   plan.rounding = rounding;

@@ -61,10 +61,11 @@ struct EncodePlan {
   ExponentRange range_f32 = ExponentRange::kGeneral;
 };
 
-// Returns the plan of a conversion. Requires a format that ValidateFormat accepts, a mode of
-// rounding_modes.inc and, if the mode is stochastic, 1..32 random bits.
+// Returns the plan of a conversion. Requires a format that ValidateFormat accepts. Throws Error for
+// a mode that is not in rounding_modes.inc and, if the mode is stochastic, unless it has 1..32
+// random bits.
 EncodePlan MakeEncodePlan(const FormatSpec& format,
                           const Rounding& rounding = {},
-                          Overflow overflow = Overflow::kNonsaturate) noexcept;
+                          Overflow overflow = Overflow::kNonsaturate);
 
 }  // namespace numsim

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "numsim/base/elementary.h"
-#include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
+#include "numsim/base/require.h"
 
 namespace numsim {
 namespace {
@@ -78,7 +78,7 @@ void ErrorMeasures::Merge(const ErrorMeasures& other) {
 }
 
 ErrorMeasures MeasureError(std::span<const float> x, std::span<const float> y, double limit) {
-  NUMSIM_CHECK(x.size() == y.size(), "{} and {} elements", x.size(), y.size());
+  RequireSize(y.size(), x.size(), "MeasureError", "y");
   std::vector<ErrorMeasures> blocks((x.size() + kBlock - 1) / kBlock);
   ParallelFor(blocks.size(), 1, [&](size_t first, size_t last) {
     for (size_t b = first; b < last; ++b) {

@@ -36,9 +36,9 @@ struct ErrorMeasures {
   void Merge(const ErrorMeasures& other);
 };
 
-// Measures the error of y against x. Requires equal sizes. An |x| at or above `limit` counts as an
-// overflow of the format (pass infinity for no limit). The sums run over fixed blocks, so the bits
-// do not depend on the thread count.
+// Measures the error of y against x. An |x| at or above `limit` counts as an overflow of the format
+// (pass infinity for no limit). The sums run over fixed blocks, so the bits do not depend on the
+// thread count. Throws Error unless the sizes are equal.
 ErrorMeasures MeasureError(std::span<const float> x, std::span<const float> y, double limit);
 
 }  // namespace numsim

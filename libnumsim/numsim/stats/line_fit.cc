@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 
 namespace numsim {
 namespace {
@@ -25,11 +25,9 @@ double StudentQuantile(size_t freedom) {
 LineFit FitLine(std::span<const double> x,
                 std::span<const double> y,
                 std::span<const double> errors) {
-  NUMSIM_CHECK(x.size() >= 3 && x.size() == y.size() && x.size() == errors.size(),
-               "{}, {} and {} points",
-               x.size(),
-               y.size(),
-               errors.size());
+  NUMSIM_REQUIRE(x.size() >= 3, "FitLine: {} points, expected at least 3", x.size());
+  RequireSize(y.size(), x.size(), "FitLine", "y");
+  RequireSize(errors.size(), x.size(), "FitLine", "errors");
   double w = 0, wx = 0, wy = 0;
   for (size_t i = 0; i < x.size(); ++i) {
     const double weight = 1 / (errors[i] * errors[i]);
@@ -44,7 +42,7 @@ LineFit FitLine(std::span<const double> x,
     sxx += weight * (x[i] - mean_x) * (x[i] - mean_x);
     sxy += weight * (x[i] - mean_x) * (y[i] - mean_y);
   }
-  NUMSIM_CHECK(sxx > 0, "all x equal {}", x[0]);
+  NUMSIM_REQUIRE(sxx > 0, "FitLine: all x equal {}, expected at least two values", x[0]);
   LineFit fit;
   fit.slope.value = sxy / sxx;
   fit.intercept = mean_y - fit.slope.value * mean_x;

@@ -15,8 +15,8 @@ struct LineFit {
 // Returns the least-squares line y = intercept + slope x with weights 1 / error^2, where error is
 // the standard error of each y. The interval of the slope is the larger of two: one from the given
 // errors, the other from the scatter about the line (Student's t, n - 2 degrees of freedom). So a
-// line fitted to a curve does not look more certain than it is. Requires equal lengths >= 3,
-// errors > 0 and at least two distinct x.
+// line fitted to a curve does not look more certain than it is. Requires errors > 0.
+// Throws Error unless the lengths are equal and >= 3, with at least two distinct x.
 LineFit FitLine(std::span<const double> x,
                 std::span<const double> y,
                 std::span<const double> errors);

@@ -57,15 +57,15 @@ class Comoments {
 // Means of a few values, such as one per seed.
 
 // Returns the mean with the 95 % interval of Student's t. For a single value, low and high are NaN.
-// If the sum of the values is not finite, all three results are that sum. Requires at least one
-// value.
+// If the sum of the values is not finite, all three results are that sum. Throws Error if there
+// is no value.
 Estimate MeanOf(std::span<const double> values);
 
 // Quantiles of a sample.
 
 // Returns the `q` quantile of `samples`, interpolated linearly between the sorted samples: the
-// first is at q = 0, the last at q = 1; 0.5 gives the median. Requires at least one sample, no NaN
-// and 0 <= q <= 1.
+// first is at q = 0, the last at q = 1; 0.5 gives the median. Requires samples without NaN. Throws
+// Error if there is no sample or unless 0 <= q <= 1.
 double Quantile(std::vector<double> samples, double q);
 
 }  // namespace numsim

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "numsim/base/elementary.h"
-#include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
+#include "numsim/base/require.h"
 
 namespace numsim {
 namespace {
@@ -101,11 +101,12 @@ ProductError FromSums(const Sums& s, double elements) {
 
 template <typename T>
 ProductError CompareProduct(std::span<const T> r, std::span<const float> y, size_t cols) {
-  NUMSIM_CHECK(r.size() == y.size() && cols >= 1 && r.size() % cols == 0,
-               "{} and {} elements in {} columns",
-               r.size(),
-               y.size(),
-               cols);
+  NUMSIM_REQUIRE(
+      r.size() == y.size() && cols >= 1 && r.size() % cols == 0,
+      "CompareProduct: {} and {} elements in {} columns, expected equal sizes of whole rows",
+      r.size(),
+      y.size(),
+      cols);
   const size_t rows = r.size() / cols;
   std::vector<double> row_errors(rows);
   std::vector<Band> bands((rows + kBand - 1) / kBand);

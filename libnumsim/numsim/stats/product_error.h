@@ -21,8 +21,8 @@ struct ProductError {
 
 // Compares y with the reference r, both row-major with `cols` columns. The sums run over fixed
 // bands of rows, so the bits do not depend on the thread count. A non-finite y makes the results
-// that it enters nan or inf. Requires equal sizes that are a multiple of cols, and cols >= 1. T is
-// float or double.
+// that it enters nan or inf. Throws Error unless the sizes are equal and a multiple of cols >= 1. T
+// is float or double.
 template <typename T>
 ProductError CompareProduct(std::span<const T> r, std::span<const float> y, size_t cols);
 

@@ -1,9 +1,12 @@
 #include "numsim/train/run.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <system_error>
 
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/manifest.h"
@@ -67,12 +70,23 @@ void TakeSteps(const TrainRunOptions& options, Trainer& trainer, CsvFiles& files
   }
 }
 
+// Says that there is nothing to resume, because a mistyped directory would train unnoticed.
+void NoteMissingCheckpoint(const TrainRunOptions& options) {
+  if (!options.notice) return;
+  std::error_code ignored;
+  const bool exists = fs::exists(options.out, ignored);
+  options.notice(fmt::format("no checkpoint in {}{}: starting at step 0",
+                             options.out.string(),
+                             exists ? "" : ", which does not exist"));
+}
+
 }  // namespace
 
 TrainRunResult RunTraining(const TrainConfig& config, const TrainRunOptions& options) {
   const std::string started = UtcNow();
   Trainer trainer(config, OpenData(config.data));
   const RunDirectory found = InspectRunDirectory(options.out, trainer.config(), options.resume);
+  if (options.resume && found != RunDirectory::kCheckpoint) NoteMissingCheckpoint(options);
   CsvFiles files = found == RunDirectory::kCheckpoint ? Resume(options.out, trainer)
                                                       : Begin(options.out, trainer);
   TakeSteps(options, trainer, files);

@@ -12,15 +12,17 @@
 namespace numsim {
 
 struct TrainRunOptions {
-  std::filesystem::path out;
+  std::filesystem::path out = {};
   bool resume = false;
-  bool figures = true;               // draw the curves when the training has ended
-  std::vector<std::string> command;  // argv, for the manifest
+  bool figures = true;                    // draw the curves when the training has ended
+  std::vector<std::string> command = {};  // argv, for the manifest
   // Read after every step; if true, the run saves a checkpoint and returns with kRunning.
   const std::atomic<bool>* interrupted = nullptr;
   // Called after every step, for a progress line. seconds_left covers the remaining steps without
   // validations; both numbers are estimated from the steps of this process only.
-  std::function<void(const Trainer&, double tokens_per_second, double seconds_left)> progress;
+  std::function<void(const Trainer&, double tokens_per_second, double seconds_left)> progress = {};
+  // Called with a line that the user should read: `resume` is set and there is no checkpoint.
+  std::function<void(const std::string& line)> notice = {};
 };
 
 // The training speed of this process, and the machine's GEMM speed for comparison.

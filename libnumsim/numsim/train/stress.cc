@@ -11,6 +11,7 @@
 #include "numsim/base/elementary.h"
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
+#include "numsim/base/require.h"
 #include "numsim/config/shared/config_value.h"
 #include "numsim/ops/elementwise.h"
 
@@ -91,7 +92,11 @@ void PlantActivation(const StressConfig& stress,
                      MatrixSpan<T> activations) {
   // Adding 0 would turn -0 into 0.
   if (stress.value == 0 || !Covers(stress, point)) return;
-  NUMSIM_CHECK(stress.channel < activations.cols, "{}: {} columns", point, activations.cols);
+  NUMSIM_REQUIRE(stress.channel < activations.cols,
+                 "PlantActivation: {} has {} columns, and stress.channel is {}",
+                 point,
+                 activations.cols,
+                 stress.channel);
   const T value = static_cast<T>(static_cast<float>(stress.value));
   AddBias<T>(MatrixSpan<const T>(&value, 1, 1), activations.Columns(stress.channel, 1));
 }

@@ -1,6 +1,6 @@
 #include "numsim/train/telemetry.h"
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 
 namespace numsim {
 namespace {
@@ -81,14 +81,18 @@ Telemetry::Telemetry() {
 
 void Telemetry::Add(std::string_view table, std::vector<std::string> cells) {
   const auto found = tables_.find(table);
-  NUMSIM_CHECK(found != tables_.end(), "no table {}", table);
-  NUMSIM_CHECK(cells.size() == found->second.columns.size(), "{}: {} cells", table, cells.size());
+  NUMSIM_REQUIRE(found != tables_.end(), "Telemetry: there is no table {}", table);
+  NUMSIM_REQUIRE(cells.size() == found->second.columns.size(),
+                 "Telemetry::Add: a row of {} cells, and table {} has {} columns",
+                 cells.size(),
+                 table,
+                 found->second.columns.size());
   found->second.rows.push_back(std::move(cells));
 }
 
 const Table& Telemetry::Of(std::string_view table) const {
   const auto found = tables_.find(table);
-  NUMSIM_CHECK(found != tables_.end(), "no table {}", table);
+  NUMSIM_REQUIRE(found != tables_.end(), "Telemetry: there is no table {}", table);
   return found->second;
 }
 

@@ -8,6 +8,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
+#include "numsim/base/require.h"
 #include "numsim/random/streams.h"
 #include "numsim/train/internal/trainer_parts.h"
 #include "numsim/train/stress.h"
@@ -231,7 +232,9 @@ Trainer::~Trainer() = default;
 
 TrainStatus Trainer::Step() {
   Parts& p = *parts_;
-  NUMSIM_CHECK(p.status == TrainStatus::kRunning, "{}", ToString(p.status));
+  NUMSIM_REQUIRE(p.status == TrainStatus::kRunning,
+                 "Trainer::Step: the training is {}, expected running",
+                 ToString(p.status));
   const LoopConfig& loop = p.config.train;
   if (p.step == 0 && loop.valid_every > 0) p.RecordValidation();
   const auto start = std::chrono::steady_clock::now();

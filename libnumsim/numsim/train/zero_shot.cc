@@ -4,8 +4,8 @@
 #include <limits>
 #include <unordered_set>
 
-#include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
+#include "numsim/base/require.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/ops/shared/product.h"
 
@@ -45,15 +45,17 @@ void ZeroShotRetrieval::Add(const Embeddings<float>& embeddings,
   const In<float>&images = embeddings.images, &captions = embeddings.captions;
   RequireHost("zero-shot retrieval", {images.place, captions.place});
   if (concepts_.empty()) width_ = images.cols;
-  NUMSIM_CHECK(images.cols == width_ && captions.cols == width_ && images.rows == concepts.size() &&
-                   captions.rows == concepts.size(),
-               "images {} x {}, captions {} x {}, {} concepts, width {}",
-               images.rows,
-               images.cols,
-               captions.rows,
-               captions.cols,
-               concepts.size(),
-               width_);
+  NUMSIM_REQUIRE(
+      images.cols == width_ && captions.cols == width_ && images.rows == concepts.size() &&
+          captions.rows == concepts.size(),
+      "ZeroShotRetrieval::Add: images {} x {}, captions {} x {}, {} concepts, expected one "
+      "row per concept and width {}",
+      images.rows,
+      images.cols,
+      captions.rows,
+      captions.cols,
+      concepts.size(),
+      width_);
   Append(images, images_);
   Append(captions, captions_);
   concepts_.insert(concepts_.end(), concepts.begin(), concepts.end());

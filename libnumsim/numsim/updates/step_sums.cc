@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 
 namespace numsim {
 namespace {
@@ -87,11 +87,8 @@ StepSums SumStep(std::span<const float> before,
                  std::span<const float> update,
                  float alpha,
                  double limit) {
-  NUMSIM_CHECK(before.size() == after.size() && before.size() == update.size(),
-               "{} weights before, {} after, {} updates",
-               before.size(),
-               after.size(),
-               update.size());
+  RequireSize(after.size(), before.size(), "SumStep", "after");
+  RequireSize(update.size(), before.size(), "SumStep", "update");
   return SumOverBlocks<StepSums>(before.size(), [&](size_t begin, size_t count) {
     const float* const from = before.data() + begin;
     const float* const direction = update.data() + begin;

@@ -72,8 +72,9 @@ uint64_t CountBeyond(
 // Returns the sum of x^2.
 double SquaredSum(std::span<const float> x);
 
-// Returns the sums of a step in one pass over arrays of equal length. `saturated` counts the
-// elements with |before + alpha update|, in float64, above `limit`, which may be infinite.
+// Returns the sums of a step in one pass over arrays of equal length; throws Error for others.
+// `saturated` counts the elements with |before + alpha update|, in float64, above `limit`, which
+// may be infinite.
 StepSums SumStep(std::span<const float> before,
                  std::span<const float> after,
                  std::span<const float> update,

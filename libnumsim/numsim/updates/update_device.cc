@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/base/shared/float_environment.h"
 #include "numsim/formats/decode.h"
 #include "numsim/updates/internal/matched_search_device.h"
@@ -174,26 +174,24 @@ void CheckShapes(const UpdateRule& rule,
                  const DeviceUpdateState& state,
                  size_t new_weights) {
   const size_t n = step.weights.size();
-  NUMSIM_CHECK(n == step.rows * step.cols && step.update.size() == n && new_weights == n,
-               "{} x {}: {} weights, {} updates, {} new weights",
-               step.rows,
-               step.cols,
-               n,
-               step.update.size(),
-               new_weights);
+  const MatrixShape shape{step.rows, step.cols};
+  RequireSize(n, shape, "ApplyUpdate", "weights");
+  RequireSize(step.update.size(), shape, "ApplyUpdate", "update");
+  RequireSize(new_weights, shape, "ApplyUpdate", "new_weights");
   const bool values = rule.kind == UpdateKind::kMasterFp32 || rule.kind == UpdateKind::kKahan;
   const bool words = rule.kind == UpdateKind::kSplitMaster;
-  NUMSIM_CHECK(state.values.size() == (values ? n : 0) && state.words.size() == (words ? n : 0),
-               "{} of {} weights: a state of {} values, {} words",
-               ToString(rule.kind),
-               n,
-               state.values.size(),
-               state.words.size());
-  NUMSIM_CHECK(std::isfinite(step.learning_rate) && step.learning_rate >= 0 &&
-                   std::isfinite(step.weight_decay),
-               "learning rate {}, weight decay {}",
-               step.learning_rate,
-               step.weight_decay);
+  NUMSIM_REQUIRE(state.values.size() == (values ? n : 0) && state.words.size() == (words ? n : 0),
+                 "ApplyUpdate: {} of {} weights does not have a state of {} values and {} words",
+                 ToString(rule.kind),
+                 n,
+                 state.values.size(),
+                 state.words.size());
+  NUMSIM_REQUIRE(std::isfinite(step.learning_rate) && step.learning_rate >= 0 &&
+                     std::isfinite(step.weight_decay),
+                 "ApplyUpdate: learning_rate is {} and weight_decay is {}, expected finite and "
+                 "learning_rate >= 0",
+                 step.learning_rate,
+                 step.weight_decay);
 }
 
 UpdateJob JobOf(const UpdateRule& rule, const DeviceWeightUpdate& step) {

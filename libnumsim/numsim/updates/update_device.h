@@ -22,10 +22,10 @@ void CheckOnDevice(const UpdateRule& rule, const FormatSpec& format);
 
 // The input of one step, with the fields of WeightUpdate.
 struct DeviceWeightUpdate {
-  FormatSpec format;
+  FormatSpec format = {};
   size_t rows = 1, cols = 0;
-  DeviceSpan<const float> weights;
-  DeviceSpan<const float> update;
+  DeviceSpan<const float> weights = {};
+  DeviceSpan<const float> update = {};
   float learning_rate = 0;
   float weight_decay = 0;
 };

@@ -6,14 +6,16 @@
 #include <optional>
 
 #include "numsim/backend/backend.h"
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/base/shared/float_environment.h"
 #include "numsim/cast/cast.h"
 #include "numsim/formats/decode.h"
+#include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/quantize/quantize.h"
 #include "numsim/quantize/shared/quantize_simd.h"
 #include "numsim/updates/internal/naive_step.h"
+#include "numsim/updates/internal/require_state.h"
 #include "numsim/updates/internal/split_master.h"
 #include "numsim/updates/internal/update_kinds.h"
 #include "numsim/updates/internal/update_offload.h"
@@ -29,36 +31,17 @@ EncodePlan SaturatingPlan(const FormatSpec& format, const Rounding& rounding = {
   return MakeEncodePlan(format, rounding, Overflow::kSaturate);
 }
 
-void CheckState(const UpdateRule& rule, const UpdateState& state, size_t n, size_t groups) {
-  const UpdateKind kind = rule.kind;
-  const bool values = kind == UpdateKind::kMasterFp32 || kind == UpdateKind::kKahan;
-  const bool scales = kind == UpdateKind::kMasterFp16Scaled;
-  const bool words = scales || kind == UpdateKind::kSplitMaster;
-  NUMSIM_CHECK(state.values.size() == (values ? n : 0) && state.words.size() == (words ? n : 0) &&
-                   state.scales.size() == (scales ? groups : 0),
-               "{} of {} weights in {} groups: a state of {} values, {} words, {} scales",
-               ToString(kind),
-               n,
-               groups,
-               state.values.size(),
-               state.words.size(),
-               state.scales.size());
-}
-
 void CheckStep(const WeightUpdate& step, std::span<const float> new_weights) {
-  NUMSIM_CHECK(step.weights.size() == step.rows * step.cols &&
-                   step.update.size() == step.weights.size() &&
-                   new_weights.size() == step.weights.size(),
-               "{} x {}: {} weights, {} updates, {} new weights",
-               step.rows,
-               step.cols,
-               step.weights.size(),
-               step.update.size(),
-               new_weights.size());
-  NUMSIM_CHECK(std::isfinite(step.learning_rate) && step.learning_rate >= 0,
-               "learning rate {}",
-               step.learning_rate);
-  NUMSIM_CHECK(std::isfinite(step.weight_decay), "weight decay {}", step.weight_decay);
+  const MatrixShape shape{step.rows, step.cols};
+  RequireSize(step.weights.size(), shape, "ApplyUpdate", "weights");
+  RequireSize(step.update.size(), shape, "ApplyUpdate", "update");
+  RequireSize(new_weights.size(), shape, "ApplyUpdate", "new_weights");
+  NUMSIM_REQUIRE(std::isfinite(step.learning_rate) && step.learning_rate >= 0,
+                 "ApplyUpdate: learning_rate is {}, expected finite and >= 0",
+                 step.learning_rate);
+  NUMSIM_REQUIRE(std::isfinite(step.weight_decay),
+                 "ApplyUpdate: weight_decay is {}, expected finite",
+                 step.weight_decay);
 }
 
 // The result of a first scan of weights and update. Maxima are bits, so that NaN is greatest.
@@ -139,15 +122,20 @@ UpdateOutcome Refuse(const UpdateJob& job,
 
 void CheckRule(const UpdateRule& rule, const FormatSpec& format) {
   const ScaleLayout& scope = rule.scope;
-  NUMSIM_CHECK(!HasScope(rule.kind) || scope.granularity == Granularity::kTensor ||
-                   scope.granularity == Granularity::kRow ||
-                   (scope.granularity == Granularity::kBlock && scope.block >= 1),
-               "scope {}",
-               ToString(scope));
-  NUMSIM_CHECK(rule.kind != UpdateKind::kSplitMaster || format == kBf16, "weights not of bf16");
-  NUMSIM_CHECK(rule.kind != UpdateKind::kNoteAsPrinted || rule.iterations >= 1,
-               "{} iterations",
-               rule.iterations);
+  NUMSIM_REQUIRE(!HasScope(rule.kind) || scope.granularity == Granularity::kTensor ||
+                     scope.granularity == Granularity::kRow ||
+                     (scope.granularity == Granularity::kBlock && scope.block >= 1),
+                 "update rule {}: scope {}, expected tensor, row or block:N",
+                 ToString(rule.kind),
+                 ToString(scope));
+  NUMSIM_REQUIRE(rule.kind != UpdateKind::kSplitMaster || format == kBf16,
+                 "update rule {}: weights of {}, expected bf16",
+                 ToString(rule.kind),
+                 ToString(format));
+  NUMSIM_REQUIRE(rule.kind != UpdateKind::kNoteAsPrinted || rule.iterations >= 1,
+                 "update rule {}: {} iterations, expected at least 1",
+                 ToString(rule.kind),
+                 rule.iterations);
 }
 
 EncodePlan WeightPlan(const FormatSpec& format) { return SaturatingPlan(format); }
@@ -190,12 +178,8 @@ UpdateState StartUpdates(const UpdateRule& rule,
                          std::span<float> weights) {
   const DefaultFloatEnvironment environment;
   CheckRule(rule, format);
-  NUMSIM_CHECK(initial.size() == rows * cols && weights.size() == initial.size(),
-               "{} x {}: {} initial weights, {} weights",
-               rows,
-               cols,
-               initial.size(),
-               weights.size());
+  RequireSize(initial.size(), MatrixShape{rows, cols}, "StartUpdates", "initial");
+  RequireSize(weights.size(), MatrixShape{rows, cols}, "StartUpdates", "weights");
   UpdateState state;
   switch (rule.kind) {
     case UpdateKind::kSplitMaster:
@@ -229,7 +213,7 @@ UpdateOutcome ApplyUpdate(const UpdateRule& rule,
   CheckRule(rule, step.format);
   CheckStep(step, new_weights);
   const ElementGroups all(ScopeOf(rule), step.rows, step.cols);
-  CheckState(rule, state, step.weights.size(), all.Count());
+  RequireState(rule, state, step.weights.size(), all.Count(), "ApplyUpdate");
   if (const auto outcome = TakeNaiveInPlace(rule, step, new_weights)) {
     if (groups != nullptr) groups->assign(1, *outcome);
     return *outcome;

@@ -71,9 +71,9 @@ struct UpdateRule {
   UpdateKind kind = UpdateKind::kNaive;
   // The groups of weights that share a target, an alpha or a scale: kTensor, kRow or kBlock. Used
   // by note-as-printed, the matched rules and master-fp16-scaled.
-  ScaleLayout scope;
+  ScaleLayout scope = {};
   int random_bits = 32;                            // stochastic: 1..32
-  std::optional<Format> compensation;              // kahan; empty: the format of the weights
+  std::optional<Format> compensation = {};         // kahan; empty: the format of the weights
   SmallStep small_step = SmallStep::kOneAtRandom;  // matched rules
   MatchSolver solver = MatchSolver::kSelection;    // matched rules
   double tolerance = 1e-2;                         // note-as-printed: 0 never ends early
@@ -132,11 +132,11 @@ std::string_view ToString(UpdateStatus status);
 
 // The input of one step. weights and update have rows * cols elements, row by row.
 struct WeightUpdate {
-  FormatSpec format;
+  FormatSpec format = {};
   size_t rows = 1, cols = 0;
-  std::span<const float> weights;  // values of the format
-  std::span<const float> update;   // the direction to move in, e.g. minus the gradient
-  float learning_rate = 0;         // finite, >= 0
+  std::span<const float> weights = {};  // values of the format
+  std::span<const float> update = {};   // the direction to move in, e.g. minus the gradient
+  float learning_rate = 0;              // finite, >= 0
   // Decoupled weight decay [AdamW]: everywhere, targets included, the rule uses
   // fl32(fl64(u - weight_decay W)) for u, where W is the weight as precisely as the rule knows it
   // (m, w + c or w). Finite.

@@ -4,8 +4,8 @@
   record_hopper.py DIR [--large]
 
 Writes DIR/CASE-a.npy, CASE-b.npy (codes, M x K and N x K) and CASE-out.npy (M x N float32 bits as
-uint32). cuBLASLt through PyTorch; mma.sync through record_mma_cuda.cu, compiled with nvcc. --large writes
-more and larger cases.
+uint32). cuBLASLt through PyTorch; mma.sync through record_mma_cuda.cu, compiled with nvcc. --large
+writes more and larger cases.
 """
 
 import os

@@ -1,8 +1,8 @@
 // The conversions of other implementations a second time, for the tests of profiles/.
 //
-// Rules that round correctly are made of the independent reference (tests/reference) and a list of what
-// becomes of NaN and infinity. The others are worked out here from the published description of
-// each implementation, step by step, in the arithmetic that it uses. No header of the library is
+// Rules that round correctly are made of the independent reference (tests/reference) and a list of
+// what becomes of NaN and infinity. The others are worked out here from the published description
+// of each implementation, step by step, in the arithmetic that it uses. No header of the library is
 // included.
 #pragma once
 

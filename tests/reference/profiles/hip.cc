@@ -45,8 +45,8 @@ uint32_t SpecialCode(const HipTarget& target, const Parts& parts) {
   return (parts.negative ? 0x80u : 0u) | (infinity ? 0x7C : 0x7F);
 }
 
-// The part of the significand that is left once it stands in the place of the target's binade, and the
-// code of that binade's lower end if the number is normal in the target.
+// The part of the significand that is left once it stands in the place of the target's binade, and
+// the code of that binade's lower end if the number is normal in the target.
 struct Placed {
   uint64_t significand;
   uint64_t base;

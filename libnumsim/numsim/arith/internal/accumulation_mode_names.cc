@@ -25,11 +25,12 @@ constexpr PlainName kPlainNames[] = {{"exact", AccumulationKind::kExact},
                                      {"fp64", AccumulationKind::kFloat64},
                                      {"library", AccumulationKind::kLibrary}};
 
-// Returns the list of all texts that ParseAccumulationMode accepts, to follow "neither".
-std::string ValidTexts() {
-  std::string text =
-      "exact nor FORMAT nor FORMAT:unfused nor fp64, fp32-chunked:N, trunc:F,CHUNK[,PROMOTE], "
-      "library or one of ";
+// Returns the list of all valid texts, to follow "neither".
+std::string ValidTexts(bool with_library) {
+  std::string text = fmt::format(
+      "exact nor FORMAT nor FORMAT:unfused nor fp64, fp32-chunked:N, trunc:F,CHUNK[,PROMOTE]{} or "
+      "one of ",
+      with_library ? ", library" : "");
   const char* separator = "";
   for (const AccumulationModeRow& row : AccumulationModeTable()) {
     text += fmt::format("{}{}", separator, row.name);
@@ -92,7 +93,7 @@ AccumulationMode ParseTrunc(std::string_view text) {
   return rule;
 }
 
-AccumulationMode ParseInFormat(std::string_view text) {
+AccumulationMode ParseInFormat(std::string_view text, bool with_library) {
   const bool unfused = text.ends_with(kUnfusedSuffix);
   const std::string_view format =
       unfused ? text.substr(0, text.size() - kUnfusedSuffix.size()) : text;
@@ -100,7 +101,8 @@ AccumulationMode ParseInFormat(std::string_view text) {
     return {.kind = unfused ? AccumulationKind::kFormatUnfused : AccumulationKind::kFormat,
             .format = ParseFormat(format).spec};
   } catch (const Error& error) {
-    throw Error::Format("accumulator '{}' is neither {}; {}", text, ValidTexts(), error.what());
+    throw Error::Format(
+        "accumulator '{}' is neither {}; {}", text, ValidTexts(with_library), error.what());
   }
 }
 
@@ -111,19 +113,22 @@ std::string TruncText(const AccumulationMode& rule) {
   return text;
 }
 
-}  // namespace
-
-AccumulationMode ParseAccumulationMode(std::string_view text) {
+AccumulationMode Parse(std::string_view text, bool with_library) {
   for (const PlainName& plain : kPlainNames) {
-    if (plain.text == text) return {.kind = plain.kind};
+    const bool wanted = with_library || plain.kind != AccumulationKind::kLibrary;
+    if (wanted && plain.text == text) return {.kind = plain.kind};
   }
-  for (const AccumulationModeRow& row : AccumulationModeTable()) {
-    if (row.name == text) return row.rule;
-  }
+  if (const AccumulationModeRow* row = FindAccumulationMode(text)) return row->rule;
   if (text.starts_with(kChunkedPrefix)) return ParseChunked(text);
   if (text.starts_with(kTruncPrefix)) return ParseTrunc(text);
-  return ParseInFormat(text);
+  return ParseInFormat(text, with_library);
 }
+
+}  // namespace
+
+AccumulationMode ParseAccumulationMode(std::string_view text) { return Parse(text, true); }
+
+AccumulationMode ParseOrderedAccumulationMode(std::string_view text) { return Parse(text, false); }
 
 std::string DefinitionText(const AccumulationMode& rule) {
   switch (rule.kind) {

@@ -32,15 +32,16 @@ constexpr AccumulationMode InChunks(AccumulationKind kind, int chunk) {
 constexpr AccumulationModeRow Measured(std::string_view name,
                                        const AccumulationMode& rule,
                                        std::string_view operands,
+                                       size_t measured_inner,
                                        std::string_view note) {
-  return {name, rule, operands, true, "Hopper-measured", note};
+  return {name, rule, operands, true, measured_inner, "Hopper-measured", note};
 }
 
 constexpr AccumulationModeRow Reported(std::string_view name,
                                        const AccumulationMode& rule,
                                        std::string_view operands,
                                        std::string_view note) {
-  return {name, rule, operands, false, "MMA-Sim", note};
+  return {name, rule, operands, false, 0, "MMA-Sim", note};
 }
 
 constexpr AccumulationKind kExactChunks = AccumulationKind::kExactChunks;
@@ -49,15 +50,16 @@ constexpr ProductOrder kEvenOdd = ProductOrder::kEvenOdd;
 constexpr std::string_view kFp8 = "e4m3fn, e5m2";
 constexpr std::string_view kFp8Fnuz = "e4m3fnuz, e5m2fnuz";
 
-// One row per mode: name, mode, operands, note.
+// One row per mode: name, mode, operands, for measured modes the longest inner dimension that was
+// compared, note.
 // clang-format off
 constexpr AccumulationModeRow kTable[] = {
-    Measured("hopper-fp8-fast", Truncating(13, 32),         kFp8,     "cuBLASLt with fast accumulation (wgmma); not where it splits the inner dimension"),
-    Measured("hopper-fp8",      Truncating(13, 32, 128),    kFp8,     "cuBLASLt without fast accumulation: promoted to float32 every 128, as in [DeepGEMM]"),
-    Measured("hopper-bf16",     Truncating(25, 16),         "bf16",   "cuBLASLt; not where it splits the inner dimension (seen from 4096)"),
-    Measured("hopper-fp16",     Truncating(25, 16),         "fp16",   "cuBLASLt, as hopper-bf16"),
-    Measured("hopper-mma-fp8",  BytePairs(),                "e4m3fn", "mma.sync.m16n8k32, another unit than wgmma; each 32 from zero, C added in float32"),
-    Measured("hopper-tf32",     Truncating(25, 8),          "tf32",   "wgmma and mma.sync (probe-device); cuBLAS promotes every 32 (trunc:25,8,32)"),
+    Measured("hopper-fp8-fast", Truncating(13, 32),         kFp8,     4096, "cuBLASLt with fast accumulation (wgmma); not where it splits the inner dimension (seen from 16384)"),
+    Measured("hopper-fp8",      Truncating(13, 32, 128),    kFp8,     4096, "cuBLASLt without fast accumulation: promoted to float32 every 128, as in [DeepGEMM]; not where it splits"),
+    Measured("hopper-bf16",     Truncating(25, 16),         "bf16",   1024, "cuBLASLt; not where it splits the inner dimension (seen from 4096)"),
+    Measured("hopper-fp16",     Truncating(25, 16),         "fp16",   1024, "cuBLASLt; not where it splits the inner dimension (seen from 4096)"),
+    Measured("hopper-mma-fp8",  BytePairs(),                "e4m3fn", 1024, "mma.sync.m16n8k32, another unit than wgmma; each 32 from zero, C added in float32"),
+    Measured("hopper-tf32",     Truncating(25, 8),          "tf32",   256,  "wgmma and mma.sync (probe-device); cuBLAS promotes every 32 (trunc:25,8,32)"),
     Reported("volta-fp16",      Truncating(23, 4),          "fp16",   "mma.sync, float32 result"),
     Reported("turing-fp16",     Truncating(24, 8),          "fp16",   "mma.sync, float32 result"),
     Reported("ampere-fp16",     Truncating(24, 8),          "fp16",   "mma.sync, float32 result"),

@@ -2,6 +2,7 @@
 #include "numsim/gemm/gemm.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "numsim/capi/internal/arrays.h"
@@ -67,6 +68,7 @@ class Factor {
     return NUMSIM_OK;
   }
 
+  const FormatSpec& format() const noexcept { return operand_.format; }
   const Memory& codes() const noexcept { return codes_; }
   const Memory& scales() const noexcept { return scales_; }
   size_t segment() const noexcept { return operand_.scales.segment; }
@@ -100,12 +102,10 @@ class Factor {
 // Parses an accumulation mode. Rejects `library`, because its bits depend on more than the
 // arguments.
 AccumulationMode ReadRule(const char* text) {
-  const AccumulationMode rule = ParseAccumulationMode(text);
-  if (rule.kind == AccumulationKind::kLibrary) {
-    throw Error::Format("accumulator '{}' has no defined order; the C interface does not offer it",
-                        text);
+  if (std::string_view(text) == "library") {
+    throw Error("accumulator 'library' has no defined order; the C interface does not offer it");
   }
-  return rule;
+  return ParseOrderedAccumulationMode(text);
 }
 
 // Checks the operands and the output of a call, but not the text of the accumulation mode.
@@ -128,8 +128,52 @@ const std::vector<std::string>& RuleTexts() {
   return texts;
 }
 
+// The arguments that the two GEMM functions share, except for the message.
+struct GemmCall {
+  const numsim_factor_t* a;
+  const numsim_factor_t* b;
+  size_t rows, cols, inner;
+  const char* accumulator;
+  float* out;
+
+  // Checks everything and multiplies. Refuses a named accumulation mode that is not for the
+  // operands, unless `any_operands` is true.
+  numsim_status_t Run(bool any_operands, TextBuffer message) const noexcept {
+    Factor left, right;
+    const bool countable = cols == 0 || rows <= static_cast<size_t>(PTRDIFF_MAX) / cols;
+    numsim_status_t status = FirstError({Require(accumulator != nullptr && countable),
+                                         left.Read(a, rows, inner),
+                                         right.Read(b, cols, inner)});
+    const Memory result = {out, countable ? rows * cols : 0, sizeof(float)};
+    if (status == NUMSIM_OK) status = CheckProduct(left, right, result);
+    if (status != NUMSIM_OK) {
+      message.Write(numsim_status_text(status));
+      return status;
+    }
+    if (!any_operands) {
+      status = CatchAll(message, NUMSIM_ERROR_ACCUMULATOR_OPERANDS, [&] {
+        CheckOperands(
+            accumulator, left.format(), right.format(), "numsim_gemm_any_operands allows it");
+        return NUMSIM_OK;
+      });
+      if (status != NUMSIM_OK) return status;
+    }
+    return CatchAll(message, NUMSIM_ERROR_UNKNOWN_ACCUMULATOR, [&] {
+      const AccumulationMode rule = ReadRule(accumulator);
+      if (result.n == 0) return NUMSIM_OK;
+      GemmByRule(left.Operand(), right.Operand(), rule, std::span(out, result.n));
+      return NUMSIM_OK;
+    });
+  }
+};
+
+// Lists the names for messages that do not fit the caller's buffer.
+constexpr std::string_view kLister = "numsim_accumulator_info";
+
 }  // namespace
 }  // namespace numsim::capi
+
+using numsim::capi::GemmCall;
 
 numsim_status_t numsim_gemm(const numsim_factor_t* a,
                             const numsim_factor_t* b,
@@ -140,24 +184,21 @@ numsim_status_t numsim_gemm(const numsim_factor_t* a,
                             float* out,
                             char* message,
                             size_t message_size) noexcept {
-  const numsim::capi::TextBuffer text = {message, message_size};
-  numsim::capi::Factor left, right;
-  const bool countable = cols == 0 || rows <= static_cast<size_t>(PTRDIFF_MAX) / cols;
-  numsim_status_t status = FirstError({Require(accumulator != nullptr && countable),
-                                       left.Read(a, rows, inner),
-                                       right.Read(b, cols, inner)});
-  const Memory result = {out, countable ? rows * cols : 0, sizeof(float)};
-  if (status == NUMSIM_OK) status = CheckProduct(left, right, result);
-  if (status != NUMSIM_OK) {
-    text.Write(numsim_status_text(status));
-    return status;
-  }
-  return CatchAll(text, NUMSIM_ERROR_UNKNOWN_ACCUMULATOR, [&] {
-    const AccumulationMode rule = numsim::capi::ReadRule(accumulator);
-    if (result.n == 0) return NUMSIM_OK;
-    numsim::GemmByRule(left.Operand(), right.Operand(), rule, std::span(out, result.n));
-    return NUMSIM_OK;
-  });
+  return GemmCall{a, b, rows, cols, inner, accumulator, out}.Run(
+      false, {message, message_size, numsim::capi::kLister});
+}
+
+numsim_status_t numsim_gemm_any_operands(const numsim_factor_t* a,
+                                         const numsim_factor_t* b,
+                                         size_t rows,
+                                         size_t cols,
+                                         size_t inner,
+                                         const char* accumulator,
+                                         float* out,
+                                         char* message,
+                                         size_t message_size) noexcept {
+  return GemmCall{a, b, rows, cols, inner, accumulator, out}.Run(
+      true, {message, message_size, numsim::capi::kLister});
 }
 
 size_t numsim_accumulator_count(void) noexcept { return AccumulationModeTable().size(); }

@@ -25,6 +25,9 @@ bool IsKnown(std::string_view profile) {
   return name == "rule" || std::any_of(ProfileTable().begin(), ProfileTable().end(), has_name);
 }
 
+// Lists the names for messages that do not fit the caller's buffer.
+constexpr std::string_view kLister = "numsim_profile_name";
+
 // Checks profile, source type and target and returns body(conversion). Converts exceptions to a
 // status and a message.
 template <typename Body>
@@ -101,7 +104,8 @@ numsim_status_t numsim_profile_random_bits(const char* profile,
     *bits = conversion.random_bits();
     return NUMSIM_OK;
   };
-  return numsim::capi::WithConversion(profile, source_type, to, {message, message_size}, body);
+  return numsim::capi::WithConversion(
+      profile, source_type, to, {message, message_size, numsim::capi::kLister}, body);
 }
 
 numsim_status_t numsim_profile_encode(const char* profile,
@@ -118,7 +122,8 @@ numsim_status_t numsim_profile_encode(const char* profile,
     *code = conversion.Encode(value_bits, random);
     return NUMSIM_OK;
   };
-  return numsim::capi::WithConversion(profile, source_type, to, {message, message_size}, body);
+  return numsim::capi::WithConversion(
+      profile, source_type, to, {message, message_size, numsim::capi::kLister}, body);
 }
 
 numsim_status_t numsim_profile_encode_array(const char* profile,
@@ -139,5 +144,6 @@ numsim_status_t numsim_profile_encode_array(const char* profile,
     return numsim::capi::EncodeArray(
         conversion, static_cast<const double*>(in), n, random, codes, code_bytes);
   };
-  return numsim::capi::WithConversion(profile, source_type, to, {message, message_size}, body);
+  return numsim::capi::WithConversion(
+      profile, source_type, to, {message, message_size, numsim::capi::kLister}, body);
 }

@@ -16,13 +16,32 @@ namespace numsim::capi {
 struct TextBuffer {
   char* data;
   size_t size;
+  // The function that returns the names of a list one by one. Messages end with such a list.
+  std::string_view lister = {};
 
-  // Writes as much of the text as fits, and a final 0.
+  // Writes the text and a final 0. A text that does not fit ends after a comma, followed by
+  // "... see LISTER". If there is no lister, or no room for this, the text ends anywhere.
   void Write(std::string_view text) const noexcept {
     if (data == nullptr || size == 0) return;
-    const size_t n = std::min(text.size(), size - 1);
-    std::memcpy(data, text.data(), n);
-    data[n] = '\0';
+    const size_t room = size - 1;
+    size_t kept = std::min(text.size(), room);
+    const size_t end = kOmission.size() + lister.size();
+    const bool cut = kept < text.size() && !lister.empty() && end < room;
+    const size_t comma = cut ? text.substr(0, room - end).rfind(", ") : std::string_view::npos;
+    if (comma != std::string_view::npos) kept = comma + 2;
+    Append(text.substr(0, kept), 0);
+    if (comma != std::string_view::npos) {
+      Append(kOmission, kept);
+      Append(lister, kept + kOmission.size());
+    }
+  }
+
+ private:
+  static constexpr std::string_view kOmission = "... see ";
+
+  void Append(std::string_view text, size_t at) const noexcept {
+    std::memcpy(data + at, text.data(), text.size());
+    data[at + text.size()] = '\0';
   }
 };
 

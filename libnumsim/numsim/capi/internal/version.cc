@@ -49,6 +49,8 @@ const char* numsim_status_text(numsim_status_t status) noexcept {
       return "internal error of numsim";
     case NUMSIM_ERROR_UNKNOWN_ACCUMULATOR:
       return "the text is not an accumulation mode";
+    case NUMSIM_ERROR_ACCUMULATOR_OPERANDS:
+      return "the accumulation mode is not for operands of these formats";
     default:
       return "unknown status";
   }

@@ -1,5 +1,5 @@
 // The functions of cast_device.h, with the shortcuts for rounding to nearest even and for decoding.
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/cast/internal/cast_cuda.cuh"
 #include "numsim/formats/decode.h"
 
@@ -91,11 +91,8 @@ void EncodeCodes(const EncodePlan& plan,
                  DeviceSpan<Code> codes,
                  DeviceStream& stream,
                  const ArrayRandom& random) {
-  NUMSIM_CHECK(in.size() == codes.size(), "{} elements, {} codes", in.size(), codes.size());
-  NUMSIM_CHECK(sizeof(Code) >= static_cast<size_t>(plan.format.StorageBytes()),
-               "{}-bit codes in {} bytes",
-               plan.format.Bits(),
-               sizeof(Code));
+  RequireSize(codes.size(), in.size(), "Encode", "codes");
+  RequireCodeBytes(sizeof(Code), plan.format.Bits(), "Encode", "codes");
   EncodeAny(plan, in, codes, stream, random);
 }
 
@@ -104,7 +101,8 @@ void DecodeWords(const FormatSpec& format,
                  DeviceSpan<const Code> codes,
                  DeviceSpan<float> out,
                  DeviceStream& stream) {
-  NUMSIM_CHECK(codes.size() == out.size(), "{} codes, {} values", codes.size(), out.size());
+  RequireSize(out.size(), codes.size(), "Decode", "out");
+  RequireCodeBytes(sizeof(Code), format.Bits(), "Decode", "codes");
   const DecodeShortcut shortcut = MakeDecodeShortcut(format);
   if (!shortcut.usable) return DecodeByRule(format, codes, out, stream);
   Map("decode", ShortcutDecoder<Code>{shortcut}, codes, out, stream);
@@ -175,8 +173,8 @@ void DecodeBytes(const FormatSpec& format,
                  DeviceSpan<const uint8_t> codes,
                  DeviceSpan<float> out,
                  DeviceStream& stream) {
-  NUMSIM_CHECK(codes.size() == out.size(), "{} codes, {} values", codes.size(), out.size());
-  NUMSIM_CHECK(format.Bits() <= 8, "{}-bit codes in bytes", format.Bits());
+  RequireSize(out.size(), codes.size(), "Decode", "out");
+  RequireCodeBytes(1, format.Bits(), "Decode", "codes");
   const size_t n = codes.size();
   if (n == 0) return;
   ValueTable values;
@@ -244,7 +242,7 @@ void FakeQuantize(const EncodePlan& plan,
                   DeviceSpan<float> out,
                   DeviceStream& stream,
                   const ArrayRandom& random) {
-  NUMSIM_CHECK(in.size() == out.size(), "{} in, {} out", in.size(), out.size());
+  RequireSize(out.size(), in.size(), "FakeQuantize", "out");
   cuda::EncodeAny(plan, in, out, stream, random);
 }
 

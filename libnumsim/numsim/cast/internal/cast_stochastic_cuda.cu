@@ -5,7 +5,7 @@
 // apart: lane l of a half warp has elements l, l + 16, ... of one tile. Loads of 4 bytes by 16
 // neighbouring threads are whole segments of 64 bytes. Codes are narrower, so the threads of a quad
 // (a pair for 2-byte codes) exchange them, and each stores neighbouring codes as one word.
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/cast/internal/cast_cuda.cuh"
 
 namespace numsim::cuda {
@@ -301,7 +301,8 @@ void RandomBitsArray(const ArrayRandom& random,
                      int bits,
                      DeviceSpan<uint32_t> out,
                      DeviceStream& stream) {
-  NUMSIM_CHECK(bits >= 1 && bits <= 32, "{} random bits", bits);
+  NUMSIM_REQUIRE(
+      bits >= 1 && bits <= 32, "RandomBitsArray: {} random bits, expected 1 to 32", bits);
   const char* what = "random bits";
   const int down = 32 - bits;
   switch (RandomFieldBits(bits)) {

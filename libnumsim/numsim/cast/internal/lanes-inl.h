@@ -1,10 +1,10 @@
 // The lane policy of the rounding and decoding rules (rounding/shared) over Highway vectors.
 // Re-included per target.
-#if defined(NUMSIM_KERNELS_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef NUMSIM_KERNELS_LANES_INL_H_
-#undef NUMSIM_KERNELS_LANES_INL_H_
+#if defined(NUMSIM_CAST_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef NUMSIM_CAST_LANES_INL_H_
+#undef NUMSIM_CAST_LANES_INL_H_
 #else
-#define NUMSIM_KERNELS_LANES_INL_H_
+#define NUMSIM_CAST_LANES_INL_H_
 #endif
 
 #include "hwy/highway.h"

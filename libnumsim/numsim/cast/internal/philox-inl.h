@@ -1,9 +1,9 @@
 // Random words of consecutive elements, computed in vectors. Re-included per target.
-#if defined(NUMSIM_KERNELS_PHILOX_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef NUMSIM_KERNELS_PHILOX_INL_H_
-#undef NUMSIM_KERNELS_PHILOX_INL_H_
+#if defined(NUMSIM_CAST_PHILOX_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef NUMSIM_CAST_PHILOX_INL_H_
+#undef NUMSIM_CAST_PHILOX_INL_H_
 #else
-#define NUMSIM_KERNELS_PHILOX_INL_H_
+#define NUMSIM_CAST_PHILOX_INL_H_
 #endif
 
 #include "hwy/highway.h"

@@ -1,10 +1,10 @@
 // Conversions to 8-bit codes that take fewer operations than the rounding rule. Re-included per
 // target.
-#if defined(NUMSIM_KERNELS_SHORTCUTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef NUMSIM_KERNELS_SHORTCUTS_INL_H_
-#undef NUMSIM_KERNELS_SHORTCUTS_INL_H_
+#if defined(NUMSIM_CAST_SHORTCUTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef NUMSIM_CAST_SHORTCUTS_INL_H_
+#undef NUMSIM_CAST_SHORTCUTS_INL_H_
 #else
-#define NUMSIM_KERNELS_SHORTCUTS_INL_H_
+#define NUMSIM_CAST_SHORTCUTS_INL_H_
 #endif
 
 #include "hwy/cache_control.h"

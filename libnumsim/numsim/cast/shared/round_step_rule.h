@@ -136,17 +136,17 @@ NUMSIM_INLINE float NearestValue(const StepRule& rule, float x) {
 template <StepPath kPath>
 NUMSIM_INLINE float RoundStepOne(
     const StepRule& rule, float base, float direction, float factor, uint32_t random) {
-  constexpr uint64_t kInfinity = 0x7FF0000000000000u;
+  constexpr uint64_t kInfinityBits = 0x7FF0000000000000u;
   const double product = static_cast<double>(direction) * static_cast<double>(factor);
   const double sum = static_cast<double>(base) + product;
   const uint64_t magnitude = std::bit_cast<uint64_t>(sum) & ~(uint64_t{1} << 63);
-  const bool finite = magnitude < kInfinity;
+  const bool finite = magnitude < kInfinityBits;
   if constexpr (kPath == StepPath::kGrid) {
     if (finite) return StepOnGrid(rule.grid, base, direction, factor);
   }
-  const double nan = std::bit_cast<double>(kInfinity | (kInfinity >> 1));
-  const double x =
-      finite ? OddSum(static_cast<double>(base), product) : (magnitude == kInfinity ? sum : nan);
+  const double nan = std::bit_cast<double>(kInfinityBits | (kInfinityBits >> 1));
+  const double x = finite ? OddSum(static_cast<double>(base), product)
+                          : (magnitude == kInfinityBits ? sum : nan);
   constexpr RuleMode kMode = kPath == StepPath::kStochastic ? RuleMode::kStochastic
                              : kPath == StepPath::kOther    ? RuleMode::kOther
                                                             : RuleMode::kNearestEven;

@@ -111,7 +111,7 @@ ConfigRows<LossScalerConfig> LossScalerRows() {
       RealRow("initial",          &L::initial,         kAboveZero, "scale of the loss; dynamic: initial scale; none: ignored"),
       RealRow("growth",           &L::growth,          {1, false, kNoLimit, false},
               "dynamic: the scale is multiplied by this after growth_interval consecutive steps without a skip"),
-      RealRow("backoff",          &L::backoff,         {0, true, 1, false}, "dynamic: the scale is multiplied by this after a skipped step"),
+      RealRow("backoff",          &L::backoff,         {0, true, 1, true}, "dynamic: the scale is multiplied by this after a skipped step"),
       WholeRow("growth_interval", &L::growth_interval, 1, "dynamic: number of steps, see growth"),
   };
   // clang-format on

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/data/internal/generate_shapes.h"
 #include "numsim/data/internal/shuffle.h"
 #include "numsim/data/internal/sources.h"
@@ -137,12 +138,12 @@ std::shared_ptr<const CaptionSource::Order> CaptionSource::OrderOf(uint64_t seed
 }
 
 size_t CaptionSource::TrainBatches(size_t count, size_t /*length*/) const {
-  NUMSIM_CHECK(count >= 1, "an empty batch");
+  NUMSIM_REQUIRE(count >= 1, "a batch of 0 examples, expected at least 1");
   return distinct_concepts_ ? DistinctOf(count)->Batches() : train_.count / count;
 }
 
 size_t CaptionSource::ValidBatches(size_t count, size_t /*length*/) const {
-  NUMSIM_CHECK(count >= 1, "an empty batch");
+  NUMSIM_REQUIRE(count >= 1, "a batch of 0 examples, expected at least 1");
   return valid_.count / count;
 }
 
@@ -174,7 +175,7 @@ void CaptionSource::Write(const CaptionSet& set, size_t image, size_t example, B
 void CaptionSource::TrainBatch(
     uint64_t shuffle_seed, uint64_t index, size_t count, size_t length, Batch& batch) const {
   const uint64_t batches = TrainBatches(count, length);
-  NUMSIM_CHECK(batches >= 1, "no batch of {}", count);
+  NUMSIM_REQUIRE(batches >= 1, "TrainBatch: the data do not fill a batch of {}", count);
   StartBatch(count, batch);
   const uint64_t epoch = index / batches, first = index % batches * count;
   if (distinct_concepts_) {
@@ -187,7 +188,10 @@ void CaptionSource::TrainBatch(
 }
 
 void CaptionSource::ValidBatch(uint64_t index, size_t count, size_t length, Batch& batch) const {
-  NUMSIM_CHECK(index < ValidBatches(count, length), "validation batch {}", index);
+  NUMSIM_REQUIRE(index < ValidBatches(count, length),
+                 "ValidBatch: batch {}, expected less than {}",
+                 index,
+                 ValidBatches(count, length));
   StartBatch(count, batch);
   for (size_t i = 0; i < count; ++i) Write(valid_, index * count + i, i, batch);
 }

@@ -1,16 +1,16 @@
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/data/internal/shuffle.h"
 #include "numsim/data/internal/sources.h"
 
 namespace numsim {
 
 size_t ExampleSource::TrainBatches(size_t count, size_t /*length*/) const {
-  NUMSIM_CHECK(count >= 1, "an empty batch");
+  NUMSIM_REQUIRE(count >= 1, "a batch of 0 examples, expected at least 1");
   return shape_.train_examples / count;
 }
 
 size_t ExampleSource::ValidBatches(size_t count, size_t /*length*/) const {
-  NUMSIM_CHECK(count >= 1, "an empty batch");
+  NUMSIM_REQUIRE(count >= 1, "a batch of 0 examples, expected at least 1");
   return shape_.valid_examples / count;
 }
 
@@ -27,7 +27,7 @@ void ExampleSource::StartBatch(size_t count, Batch& batch) const {
 void ExampleSource::TrainBatch(
     uint64_t shuffle_seed, uint64_t index, size_t count, size_t length, Batch& batch) const {
   const uint64_t batches = TrainBatches(count, length);
-  NUMSIM_CHECK(batches >= 1, "no batch of {}", count);
+  NUMSIM_REQUIRE(batches >= 1, "TrainBatch: the data do not fill a batch of {}", count);
   StartBatch(count, batch);
   const EpochShuffle shuffle(shuffle_seed, index / batches, shape_.train_examples);
   for (size_t i = 0; i < count; ++i) {
@@ -36,7 +36,10 @@ void ExampleSource::TrainBatch(
 }
 
 void ExampleSource::ValidBatch(uint64_t index, size_t count, size_t length, Batch& batch) const {
-  NUMSIM_CHECK(index < ValidBatches(count, length), "validation batch {}", index);
+  NUMSIM_REQUIRE(index < ValidBatches(count, length),
+                 "ValidBatch: batch {}, expected less than {}",
+                 index,
+                 ValidBatches(count, length));
   StartBatch(count, batch);
   for (size_t i = 0; i < count; ++i) Write(Part::kValid, index * count + i, i, batch);
 }

@@ -6,8 +6,8 @@
 #include <span>
 
 #include "numsim/base/elementary.h"
-#include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
+#include "numsim/base/require.h"
 #include "numsim/data/image_set.h"
 #include "numsim/random/distributions.h"
 
@@ -132,10 +132,17 @@ class Generator {
 
 ImageSet GenerateImages(
     RandomStream stream, size_t count, size_t rows, size_t cols, size_t classes) {
-  NUMSIM_CHECK(classes >= 1 && classes <= 256, "{} classes", classes);
-  NUMSIM_CHECK(rows >= 1 && cols >= 1 && rows <= kMaxPixels / cols, "{} x {} pixels", rows, cols);
+  NUMSIM_REQUIRE(
+      classes >= 1 && classes <= 256, "GenerateImages: {} classes, expected 1 to 256", classes);
+  NUMSIM_REQUIRE(rows >= 1 && cols >= 1 && rows <= kMaxPixels / cols,
+                 "GenerateImages: {} x {} pixels, expected at least 1 and at most {}",
+                 rows,
+                 cols,
+                 kMaxPixels);
   const size_t pixels = rows * cols;
-  NUMSIM_CHECK(count <= std::numeric_limits<size_t>::max() / pixels, "{} images", count);
+  NUMSIM_REQUIRE(count <= std::numeric_limits<size_t>::max() / pixels,
+                 "GenerateImages: {} images are more than an array can have",
+                 count);
   ImageSet set{count, rows, cols, classes, {}, {}};
   set.pixels.resize(count * pixels);
   set.labels.resize(count);

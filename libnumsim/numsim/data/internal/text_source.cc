@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/data/internal/generate_text.h"
 #include "numsim/data/internal/shuffle.h"
 #include "numsim/data/internal/sources.h"
@@ -26,7 +27,10 @@ void WriteSequence(
 }
 
 void StartBatch(size_t count, size_t length, Batch& batch) {
-  NUMSIM_CHECK(count >= 1 && length >= 1, "{} sequences of {}", count, length);
+  NUMSIM_REQUIRE(count >= 1 && length >= 1,
+                 "a batch of {} sequences of {} tokens, expected at least 1 of each",
+                 count,
+                 length);
   batch.examples = count;
   batch.length = length;
   batch.tokens.resize(count * length);
@@ -63,14 +67,20 @@ TextSource::TextSource(std::string name,
 }
 
 size_t TextSource::TrainBatches(size_t count, size_t length) const {
-  NUMSIM_CHECK(count >= 1 && length >= 1, "{} sequences of {}", count, length);
+  NUMSIM_REQUIRE(count >= 1 && length >= 1,
+                 "a batch of {} sequences of {} tokens, expected at least 1 of each",
+                 count,
+                 length);
   return TrainSequences(train_.size(), length) / count;
 }
 
 void TextSource::TrainBatch(
     uint64_t shuffle_seed, uint64_t index, size_t count, size_t length, Batch& batch) const {
   const uint64_t batches = TrainBatches(count, length);
-  NUMSIM_CHECK(batches >= 1, "no batch of {} sequences of {}", count, length);
+  NUMSIM_REQUIRE(batches >= 1,
+                 "TrainBatch: the data do not fill a batch of {} sequences of {} tokens",
+                 count,
+                 length);
   StartBatch(count, length, batch);
   const uint64_t epoch = index / batches;
   const uint64_t offset = EpochDraw(shuffle_seed, epoch, kOffsetDraw, length);
@@ -82,12 +92,18 @@ void TextSource::TrainBatch(
 }
 
 size_t TextSource::ValidBatches(size_t count, size_t length) const {
-  NUMSIM_CHECK(count >= 1 && length >= 1, "{} sequences of {}", count, length);
+  NUMSIM_REQUIRE(count >= 1 && length >= 1,
+                 "a batch of {} sequences of {} tokens, expected at least 1 of each",
+                 count,
+                 length);
   return (valid_.size() - 1) / length / count;
 }
 
 void TextSource::ValidBatch(uint64_t index, size_t count, size_t length, Batch& batch) const {
-  NUMSIM_CHECK(index < ValidBatches(count, length), "validation batch {}", index);
+  NUMSIM_REQUIRE(index < ValidBatches(count, length),
+                 "ValidBatch: batch {}, expected less than {}",
+                 index,
+                 ValidBatches(count, length));
   StartBatch(count, length, batch);
   for (size_t i = 0; i < count; ++i) {
     WriteSequence(valid_, (index * count + i) * length, i, length, batch);

@@ -22,8 +22,8 @@ const dnnl::engine& Cpu() {
   return engine;
 }
 
-// The properties that oneDNN's code depends on: element type, extents, storage order, and the number of threads
-// that share the work.
+// The properties that oneDNN's code depends on: element type, extents, storage order, and the
+// number of threads that share the work.
 struct Problem {
   memory::data_type type;
   size_t rows_a, rows_b, inner;

@@ -7,6 +7,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
+#include "numsim/base/require.h"
 #include "numsim/cast/shared/cast_serial.h"
 #include "numsim/gemm/internal/gemm_simd.h"
 
@@ -217,24 +218,45 @@ int ExponentOf(uint32_t magnitude, const FormatSpec& format) {
   return std::max(exponent, format.MinExponent());
 }
 
-void CheckOperand(const GemmOperand& x) {
-  const size_t n = x.rows * x.inner;
+// Checks that every row has a scale in every segment.
+void CheckScales(const GemmOperand& x, const char* name) {
+  const GemmScales& scales = x.scales;
+  if (scales.data.empty() || x.rows == 0 || x.inner == 0) return;
+  NUMSIM_REQUIRE(scales.row_group >= 1, "Gemm: row_group of {} is 0, expected at least 1", name);
+  const size_t last_segment = scales.segment == 0 ? 0 : (x.inner - 1) / scales.segment;
+  const size_t needed = (x.rows - 1) / scales.row_group * scales.row_stride +
+                        last_segment * scales.segment_stride + 1;
+  NUMSIM_REQUIRE(scales.data.size() >= needed,
+                 "Gemm: '{}' has {} scales, expected at least {} for {} rows of {} elements",
+                 name,
+                 scales.data.size(),
+                 needed,
+                 x.rows,
+                 x.inner);
+}
+
+void CheckOperand(const GemmOperand& x, const char* name) {
+  const size_t arrays =
+      (x.values.empty() ? 0 : 1) + (x.codes8.empty() ? 0 : 1) + (x.codes16.empty() ? 0 : 1);
+  NUMSIM_REQUIRE(
+      arrays <= 1, "Gemm: '{}' has {} of values, codes8 and codes16, expected one", name, arrays);
   const size_t given = x.values.size() + x.codes8.size() + x.codes16.size();
-  NUMSIM_CHECK(given == n, "{} elements, {} x {}", given, x.rows, x.inner);
+  RequireSize(given, MatrixShape{x.rows, x.inner}, "Gemm", name);
+  if (!x.codes8.empty()) RequireCodeBytes(1, x.format.Bits(), "Gemm", name);
+  if (!x.codes16.empty()) RequireCodeBytes(2, x.format.Bits(), "Gemm", name);
+  CheckScales(x, name);
 }
 
 }  // namespace
 
 void CheckProduct(const GemmOperand& a, const GemmOperand& b, size_t results) {
-  CheckOperand(a);
-  CheckOperand(b);
-  NUMSIM_CHECK(a.inner == b.inner && results == a.rows * b.rows,
-               "{} x {} times {} x {} into {}",
-               a.rows,
-               a.inner,
-               b.inner,
-               b.rows,
-               results);
+  CheckOperand(a, "a");
+  CheckOperand(b, "b");
+  NUMSIM_REQUIRE(a.inner == b.inner,
+                 "Gemm: 'a' has inner = {} and 'b' has inner = {}, expected equal",
+                 a.inner,
+                 b.inner);
+  RequireSize(results, MatrixShape{a.rows, b.rows}, "Gemm", "out");
 }
 
 void PackFloatPanels(const GemmOperand& operand,

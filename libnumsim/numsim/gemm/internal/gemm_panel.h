@@ -56,7 +56,8 @@ struct OperandRange {
 };
 OperandRange RangeOf(const GemmOperand& operand);
 
-// Aborts unless the operands and the number of results meet the requirements of Gemm on sizes.
+// Throws Error unless the operands and the number of results meet the requirements of Gemm on
+// sizes.
 void CheckProduct(const GemmOperand& a, const GemmOperand& b, size_t results);
 
 // Returns value(row, k), without its scale.

@@ -17,8 +17,8 @@
 #include "numsim/gemm/internal/gemm_tile-inl.h"
 
 // Compiled once for all targets.
-#ifndef NUMSIM_KERNELS_GEMM_SIMD_SERIAL_
-#define NUMSIM_KERNELS_GEMM_SIMD_SERIAL_
+#ifndef NUMSIM_GEMM_GEMM_SIMD_SERIAL_
+#define NUMSIM_GEMM_GEMM_SIMD_SERIAL_
 namespace numsim {
 // Stores the columns from `begin` on.
 template <typename T>

@@ -1,9 +1,9 @@
 // Parts that the tile kernels of gemm*_simd.cc share. Re-included per target.
-#if defined(NUMSIM_KERNELS_GEMM_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef NUMSIM_KERNELS_GEMM_TILE_INL_H_
-#undef NUMSIM_KERNELS_GEMM_TILE_INL_H_
+#if defined(NUMSIM_GEMM_GEMM_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef NUMSIM_GEMM_GEMM_TILE_INL_H_
+#undef NUMSIM_GEMM_GEMM_TILE_INL_H_
 #else
-#define NUMSIM_KERNELS_GEMM_TILE_INL_H_
+#define NUMSIM_GEMM_GEMM_TILE_INL_H_
 #endif
 
 #include <cstddef>

@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "numsim/base/parallel.h"
-#include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/random/streams.h"
 #include "numsim/rounding/unrounded.h"
@@ -147,12 +146,7 @@ void Expand(const AccumulationMode& rule, int inner, int most, Rules& rules) {
 // Returns true if AccumulationModeTable() lists the mode for the operands of `unit`.
 bool IsListed(const AccumulationMode& rule, const TensorCore& unit) {
   for (const AccumulationModeRow& row : AccumulationModeTable()) {
-    for (const FormatEntry& format : FormatTable()) {
-      if (row.rule == rule && format.spec == unit.a &&
-          row.operands.find(format.name) != std::string_view::npos) {
-        return true;
-      }
-    }
+    if (row.rule == rule && IsFor(row, unit.a)) return true;
   }
   return false;
 }

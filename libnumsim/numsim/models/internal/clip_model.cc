@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "numsim/base/elementary.h"
+#include "numsim/base/require.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/models/internal/image_tower.h"
 #include "numsim/models/internal/model_kinds.h"
@@ -201,11 +202,8 @@ class ClipModel final : public LayeredModel<T> {
 template <typename T>
 void ClipModel<T>::KeepTargets(const Batch& batch) {
   const size_t pairs = batch.examples;
-  NUMSIM_CHECK(batch.ends.size() == pairs && batch.concepts.size() == pairs,
-               "{} pairs, {} ends, {} concepts",
-               pairs,
-               batch.ends.size(),
-               batch.concepts.size());
+  RequireSize(batch.ends.size(), pairs, "Model::Forward", "batch.ends");
+  RequireSize(batch.concepts.size(), pairs, "Model::Forward", "batch.concepts");
   concepts_.Upload(batch.concepts);
   own_pairs_.resize(2 * pairs);
   const auto middle = own_pairs_.begin() + static_cast<std::ptrdiff_t>(pairs);

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "numsim/base/require.h"
 #include "numsim/models/internal/embedding_layer.h"
 #include "numsim/models/internal/linear_factory.h"
 #include "numsim/models/internal/model_kinds.h"
@@ -107,13 +108,13 @@ class LanguageModel final : public LayeredModel<T> {
 template <typename T>
 LossSum LanguageModel<T>::Forward(const Pass<T>& pass, const Batch& batch) {
   const size_t rows = batch.examples * batch.length;
-  NUMSIM_CHECK(batch.tokens.size() == rows && batch.targets.size() == rows &&
-                   batch.length <= config_.context,
-               "{} x {}, {} tokens, {} targets",
-               batch.examples,
-               batch.length,
-               batch.tokens.size(),
-               batch.targets.size());
+  const MatrixShape shape{batch.examples, batch.length};
+  RequireSize(batch.tokens.size(), shape, "Model::Forward", "batch.tokens");
+  RequireSize(batch.targets.size(), shape, "Model::Forward", "batch.targets");
+  NUMSIM_REQUIRE(batch.length <= config_.context,
+                 "Model::Forward: sequences of {} tokens, expected at most {}",
+                 batch.length,
+                 config_.context);
   targets_.Upload(batch.targets);
   const MatrixSpan<T> embedded = embedding_.Forward(pass, batch.tokens, batch.length);
   const MatrixSpan<T> stream = blocks_.Forward(pass, embedded, batch.examples, batch.length);

@@ -1,5 +1,6 @@
 #include "numsim/models/internal/text_tower.h"
 
+#include "numsim/base/require.h"
 #include "numsim/ops/shared/sequence.h"
 
 namespace numsim {
@@ -33,11 +34,7 @@ MatrixSpan<T> TextTower<T>::Forward(const Pass<T>& pass,
                                     std::span<const int32_t> tokens,
                                     std::span<const int32_t> ends,
                                     size_t length) {
-  NUMSIM_CHECK(tokens.size() == ends.size() * length,
-               "{} tokens, {} sequences of {}",
-               tokens.size(),
-               ends.size(),
-               length);
+  RequireSize(tokens.size(), MatrixShape{ends.size(), length}, "Model::Forward", "batch.tokens");
   ends_.Upload(ends);
   length_ = length;
   const MatrixSpan<T> embedded = embedding_.Forward(pass, tokens, length);

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <vector>
 
+#include "numsim/base/require.h"
 #include "numsim/models/internal/image_tower.h"
 #include "numsim/models/internal/model_kinds.h"
 #include "numsim/ops/shared/index_column.h"
@@ -76,10 +77,7 @@ class VisionModel final : public LayeredModel<T> {
 
 template <typename T>
 LossSum VisionModel<T>::Forward(const Pass<T>& pass, const Batch& batch) {
-  NUMSIM_CHECK(batch.targets.size() == batch.examples,
-               "{} images, {} labels",
-               batch.examples,
-               batch.targets.size());
+  RequireSize(batch.targets.size(), batch.examples, "Model::Forward", "batch.targets");
   labels_.Upload(batch.targets);
   const MatrixSpan<T> logits = logits_.Resize(batch.examples, config_.classes);
   head_.Forward(pass, tower_.Forward(pass, batch.values, batch.examples), logits);

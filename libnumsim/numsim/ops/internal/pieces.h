@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "numsim/base/parallel.h"
+#include "numsim/base/require.h"
 #include "numsim/ops/tensor.h"
 
 namespace numsim {
@@ -21,13 +22,13 @@ void CheckPlaces(const char* operation, const Matrices&... matrices) {
 
 template <typename T>
 void CheckShape(const char* operation, const MatrixSpan<T>& m, size_t rows, size_t cols) {
-  NUMSIM_CHECK(m.rows == rows && m.cols == cols,
-               "{}: {} x {}, not {} x {}",
-               operation,
-               m.rows,
-               m.cols,
-               rows,
-               cols);
+  NUMSIM_REQUIRE(m.rows == rows && m.cols == cols,
+                 "{}: a matrix is {} x {}, expected {} x {}",
+                 operation,
+                 m.rows,
+                 m.cols,
+                 rows,
+                 cols);
 }
 
 // Calls body(begin, end) for ranges that together cover all rows; a row has `work` elements.

@@ -4,11 +4,11 @@
 // A sum always has 16 lanes, whatever the vector width: element i is added to lane i mod 16 in
 // ascending order; then the lanes are added as a tree, i and i + 8, i and i + 4, ... Each product
 // and sum is rounded; nothing here is fused.
-#if defined(NUMSIM_TENSOR_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef NUMSIM_TENSOR_ROWS_INL_H_
-#undef NUMSIM_TENSOR_ROWS_INL_H_
+#if defined(NUMSIM_OPS_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef NUMSIM_OPS_ROWS_INL_H_
+#undef NUMSIM_OPS_ROWS_INL_H_
 #else
-#define NUMSIM_TENSOR_ROWS_INL_H_
+#define NUMSIM_OPS_ROWS_INL_H_
 #endif
 
 #include <algorithm>
@@ -146,4 +146,4 @@ HWY_INLINE SigmoidParts SigmoidPartsRow(RowVector x) {
 }  // namespace numsim::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // NUMSIM_TENSOR_ROWS_INL_H_
+#endif  // NUMSIM_OPS_ROWS_INL_H_

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "numsim/base/elementary.h"
+#include "numsim/base/require.h"
 #include "numsim/ops/internal/row_loops.h"
 
 namespace numsim {
@@ -27,7 +28,11 @@ void CheckIndices(IndexRef ids, size_t count) {
 void CheckBelow(IndexRef ids, size_t limit) {
   for (size_t i = 0; i < ids.rows; ++i) {
     const int32_t id = ids.data[i];
-    NUMSIM_CHECK(id >= 0 && static_cast<size_t>(id) < limit, "index {} of {}: {}", i, limit, id);
+    NUMSIM_REQUIRE(id >= 0 && static_cast<size_t>(id) < limit,
+                   "index {} is {}, expected at least 0 and less than {}",
+                   i,
+                   id,
+                   limit);
   }
 }
 

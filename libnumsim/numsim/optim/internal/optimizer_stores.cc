@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/formats/named_formats.h"
 
 namespace numsim {
@@ -36,9 +37,9 @@ StateStores::StateStores(const OptimizerConfig& config,
     : values_(specs.size()) {
   for (StateSpec& spec : specs) {
     const auto has_name = [&](const Entry& entry) { return entry.spec.name == spec.name; };
-    NUMSIM_CHECK(spec.name != "steps" && std::none_of(entries_.begin(), entries_.end(), has_name),
-                 "two states '{}'",
-                 spec.name);
+    NUMSIM_REQUIRE(spec.name != "steps" && std::none_of(entries_.begin(), entries_.end(), has_name),
+                   "OptimizerRule::States: two states '{}', expected distinct names",
+                   spec.name);
     const MomentFormat format = FormatOf(config, parameter, spec.role);
     const bool is_signed = spec.role != StateRole::kSecondMoment;
     const size_t size = spec.size;

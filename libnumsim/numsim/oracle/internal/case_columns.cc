@@ -32,4 +32,18 @@ CaseColumns ColumnsOf(const Operation& operation) {
   return columns;
 }
 
+CaseColumns InputColumnsOf(const Operation& operation) {
+  CaseColumns columns;
+  columns.all = operation.inputs();
+  columns.inputs = columns.all.size();
+  return columns;
+}
+
+void Complete(const Operation& operation, std::span<uint64_t> row) noexcept {
+  const auto inputs = row.first(operation.inputs().size());
+  const auto results = row.subspan(inputs.size(), operation.results().size());
+  const Flags flags = operation.Evaluate(inputs, results);
+  if (operation.has_flags()) row.back() = flags;
+}
+
 }  // namespace numsim

@@ -71,21 +71,33 @@ std::vector<uint64_t> IntegersAroundTies(int bits, bool is_signed, const FormatS
 // Returns edge cases of random bits: 0, all ones, half, half - 1.
 std::vector<uint64_t> AwkwardRandomBits(int bits);
 
-// The cases of random:N (cases.h).
+// The cases of random:N and uniform:N (cases.h).
 
 // Properties of an operation that determine its random cases.
 struct RandomCaseShape {
   CaseShape shape = CaseShape::kElementwise;
   size_t operands = 0;
   size_t length = 1;
+  // Dot products: exponents of the smallest and of the largest finite sum (Operation::SumExponents).
+  int sum_low = 0, sum_high = 0;
 };
 
 // Fills `inputs` (one number per column) with case `index`, a pure function of all other arguments.
-// The bits of column c come from stream kRandomCaseStream + c of the seed.
+// The bits of column c come from stream kRandomCaseStream + c of the seed. If `uniform` is true,
+// all bits are uniform, else only those of even cases; odd cases have close exponents.
 void RandomCase(std::span<const Column> columns,
                 const RandomCaseShape& shape,
                 uint64_t seed,
                 uint64_t index,
-                std::span<uint64_t> inputs) noexcept;
+                std::span<uint64_t> inputs,
+                bool uniform = false) noexcept;
+
+// The same for the dot products of random:N: nearly all operands are finite. RandomCase() makes the
+// dot products of the level `edges`, whose files in packs must not change.
+void RandomDotCase(std::span<const Column> columns,
+                   const RandomCaseShape& shape,
+                   uint64_t seed,
+                   uint64_t index,
+                   std::span<uint64_t> inputs) noexcept;
 
 }  // namespace numsim

@@ -13,12 +13,8 @@ CaseRows::CaseRows(const Operation& operation, const CaseLevel& level, bool resu
 }
 
 void CaseRows::Row(uint64_t i, std::span<uint64_t> row) const noexcept {
-  const auto inputs = row.first(operation_.inputs().size());
-  generator_.Case(i, inputs);
-  if (!results_) return;
-  const auto results = row.subspan(inputs.size(), operation_.results().size());
-  const Flags flags = operation_.Evaluate(inputs, results);
-  if (operation_.has_flags()) row.back() = flags;
+  generator_.Case(i, row.first(operation_.inputs().size()));
+  if (results_) Complete(operation_, row);
 }
 
 void WriteCaseText(const CaseRows& rows, const std::function<void(std::string_view)>& write) {

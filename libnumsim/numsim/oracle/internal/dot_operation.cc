@@ -17,6 +17,7 @@
 // flags of all these steps.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <vector>
@@ -50,6 +51,7 @@ class DotOperation : public Operation {
     operands_ = inputs_.size();
     has_random_ = AppendRandom(r.plan.rounding, roundings_of_a_step * length_ + 1, inputs_) != 0;
     results_.push_back(CodeColumn("result", r.to));
+    sum_exponents_ = {r.to.spec.SubnormalExponent(), r.to.spec.MaxExponent()};
   }
 
   Operand A(std::span<const uint64_t> inputs, size_t i) const {
@@ -104,6 +106,7 @@ class SequentialDot : public DotOperation {
         step_(MakeEncodePlan(accumulation, r.plan.rounding, r.plan.overflow)),
         fused_(fused) {
     step_.tininess = r.plan.tininess;
+    sum_exponents_.high = std::min(sum_exponents_.high, accumulation.MaxExponent());
   }
 
   Flags Evaluate(std::span<const uint64_t> inputs,
@@ -163,17 +166,19 @@ class ModelledDot : public DotOperation {
   bool f32_;
 };
 
-AccumulationMode ParseRule(const std::string& text) {
+AccumulationMode ParseRule(const ResolvedRequest& r) {
   try {
-    return ParseAccumulationMode(text);
+    if (!r.any_operands) {
+      CheckOperands(r.accumulation, r.a.spec, r.b.spec, "--any-operands allows it");
+    }
+    return ParseAccumulationMode(r.accumulation);
   } catch (const Error& error) {
     throw Error::Format("--accumulation-mode: {}", error.what());
   }
 }
 
 std::unique_ptr<Operation> Make(const OperationInfo& info, const ResolvedRequest& r) {
-  const AccumulationMode rule =
-      r.accumulation.empty() ? AccumulationMode{} : ParseRule(r.accumulation);
+  const AccumulationMode rule = r.accumulation.empty() ? AccumulationMode{} : ParseRule(r);
   switch (rule.kind) {
     case AccumulationKind::kExact:
       return std::make_unique<ExactDot>(info, r);

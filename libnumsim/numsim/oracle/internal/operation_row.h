@@ -15,7 +15,8 @@ struct ResolvedRequest {
   Format a, b, c, to, scale;
   EncodePlan plan;           // plan for encoding to `to`; an operation may use only parts of it
   std::string accumulation;  // empty: the default
-  int length = 0;            // 0: the default
+  bool any_operands = false;
+  int length = 0;  // 0: the default
   bool tensor_scale = false;
 };
 
@@ -27,6 +28,13 @@ struct OperationRow {
 std::span<const OperationRow> ElementwiseRows();
 std::span<const OperationRow> BlockRows();
 std::span<const OperationRow> DotRows();
+
+// Makes the operation convert of a request with a profile. Throws Error if the source is not fp32,
+// if the profile does not define the conversion, or if the request sets an option that the profile
+// determines.
+std::unique_ptr<Operation> MakeProfileOperation(const OperationInfo& info,
+                                                const OperationRequest& request,
+                                                const ResolvedRequest& resolved);
 
 Column CodeColumn(std::string name, const Format& format);
 // Appends `count` columns named "random" or "random[0]", ... if the rounding mode is stochastic.

@@ -41,6 +41,7 @@ Json RequestObject(const OperationRequest& request) {
       object["sr_bits"] = request.rounding->random_bits;
     }
   }
+  if (request.any_operands) object["any_operands"] = true;
   if (request.overflow) object["overflow"] = ToString(*request.overflow);
   if (request.tininess) object["tininess"] = ToString(*request.tininess);
   if (request.length > 0) object["length"] = request.length;
@@ -64,6 +65,7 @@ OperationRequest ParseRequest(const Json& object) {
   if (object.contains("tininess")) {
     request.tininess = ParseTininess(object.at("tininess").get<std::string>());
   }
+  request.any_operands = object.value("any_operands", false);
   request.length = object.value("length", 0);
   request.tensor_scale = object.value("tensor_scale", false);
   return request;

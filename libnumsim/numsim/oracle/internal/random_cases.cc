@@ -2,41 +2,17 @@
 
 #include "numsim/arith/shared/exact.h"
 #include "numsim/oracle/internal/case_makers.h"
-#include "numsim/random/streams.h"
+#include "numsim/oracle/internal/random_codes.h"
 #include "numsim/rounding/encode_plan.h"
 #include "numsim/rounding/unrounded.h"
 
 namespace numsim {
 namespace {
 
-// Distinct from the streams of experiments, which are small numbers.
-constexpr uint64_t kRandomCaseStream = uint64_t{0x7EC7} << 32;
-constexpr uint64_t kSharedStream = kRandomCaseStream - 1;
-
-uint64_t Bits(const PhiloxCounter& words) { return words[0] | uint64_t{words[1]} << 32; }
-uint64_t Masked(uint64_t bits, int width) { return bits & (~uint64_t{0} >> (64 - width)); }
-
-int LastExponent(const FormatSpec& format) {
-  return static_cast<int>(format.MaxFiniteCode() >> format.mantissa_bits) - format.bias;
-}
-
 // Returns a uniformly distributed exponent field of the format, minus the bias.
 int UniformExponent(const FormatSpec& format, uint32_t word) {
   const auto fields = (format.MaxFiniteCode() >> format.mantissa_bits) + 1;
   return static_cast<int>((uint64_t{word} * fields) >> 32) - format.bias;
-}
-
-// Returns the finite code with this exponent, clamped to the format's range, and with mantissa and
-// sign from `bits`.
-uint64_t CodeOf(const FormatSpec& format, int exponent, uint64_t bits) {
-  const int last = LastExponent(format);
-  const auto field =
-      static_cast<uint32_t>(std::clamp(exponent, -int{format.bias}, last) + format.bias);
-  const auto mantissa = static_cast<uint32_t>(Masked(bits, 23) >> (23 - format.mantissa_bits));
-  const uint32_t magnitude =
-      std::min(field << format.mantissa_bits | mantissa, format.MaxFiniteCode());
-  const bool negative = (bits >> 63) != 0 && (magnitude != 0 || format.zero == Zero::kSigned);
-  return SignedCode(format, magnitude, negative);
 }
 
 // Returns a random offset of an exponent: half of the time -1, 0 or 1, otherwise at most the number
@@ -155,8 +131,9 @@ void RandomCase(std::span<const Column> columns,
                 const RandomCaseShape& shape,
                 uint64_t seed,
                 uint64_t index,
-                std::span<uint64_t> inputs) noexcept {
-  const bool close = index % 2 == 1;
+                std::span<uint64_t> inputs,
+                bool uniform) noexcept {
+  const bool close = !uniform && index % 2 == 1;
   const PhiloxCounter shared = RandomBlock({seed, kSharedStream}, index);
   const CloseExponents exponents(columns, shape, shared);
   for (size_t c = 0; c < columns.size(); ++c) {
@@ -164,7 +141,7 @@ void RandomCase(std::span<const Column> columns,
     const PhiloxCounter words = RandomBlock({seed, kRandomCaseStream + c}, index);
     if (close && column.kind == ColumnKind::kCode) {
       const FormatSpec& format = column.format->spec;
-      inputs[c] = CodeOf(format, exponents.Of(c) + Spread(format, words[2]), Bits(words));
+      inputs[c] = FiniteCode(format, exponents.Of(c) + Spread(format, words[2]), Bits(words));
     } else if (close && column.kind == ColumnKind::kInteger) {
       inputs[c] = IntegerOf(column, words);
     } else {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/io/csv.h"
 #include "numsim/plot/internal/gnuplot_script.h"
 
@@ -14,14 +14,14 @@ bool IsDrawablePoint(const Panel& panel, const Series& series, size_t i) {
 
 void CheckLengths(const Series& series) {
   const size_t n = series.x.size();
-  NUMSIM_CHECK(series.y.size() == n && series.low.size() == series.high.size() &&
-                   (series.low.empty() || series.low.size() == n),
-               "series '{}': x {}, y {}, low {}, high {}",
-               series.label,
-               n,
-               series.y.size(),
-               series.low.size(),
-               series.high.size());
+  NUMSIM_REQUIRE(series.y.size() == n && series.low.size() == series.high.size() &&
+                     (series.low.empty() || series.low.size() == n),
+                 "series '{}': {} of x, {} of y, {} of low and {} of high, expected equal numbers",
+                 series.label,
+                 n,
+                 series.y.size(),
+                 series.low.size(),
+                 series.high.size());
 }
 
 // Returns one line for each i whose row(i) is not empty. A run of empty rows between others becomes

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/plot/internal/gnuplot_script.h"
 
 namespace numsim {
@@ -99,10 +99,10 @@ std::vector<std::string> WrapText(std::string_view text, size_t columns) {
 }
 
 FigureLayout LayOut(const Figure& figure) {
-  NUMSIM_CHECK(!figure.panels.empty() && figure.columns >= 1,
-               "{} panels in {} columns",
-               figure.panels.size(),
-               figure.columns);
+  NUMSIM_REQUIRE(!figure.panels.empty() && figure.columns >= 1,
+                 "a figure of {} panels in {} columns, expected at least one of each",
+                 figure.panels.size(),
+                 figure.columns);
   const size_t columns = std::min<size_t>(figure.columns, figure.panels.size());
   const size_t rows = (figure.panels.size() + columns - 1) / columns;
   FigureLayout layout;

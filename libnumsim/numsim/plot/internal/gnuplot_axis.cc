@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/io/csv.h"
 #include "numsim/plot/internal/gnuplot_script.h"
 
@@ -44,6 +44,15 @@ std::vector<double> LogTics(double low, double high) {
   return tics;
 }
 
+// Returns the powers of two within [low, high].
+std::vector<double> PowersOfTwo(double low, double high) {
+  std::vector<double> tics;
+  for (double e = std::ceil(std::log2(low)); e <= std::log2(high); ++e) {
+    tics.push_back(std::exp2(e));
+  }
+  return tics;
+}
+
 // Selects from ascending tics those that are far enough apart on a logarithmic axis for their
 // labels.
 std::vector<double> ThinnedLogTics(const std::vector<double>& tics, const Extent& shown) {
@@ -56,10 +65,13 @@ std::vector<double> ThinnedLogTics(const std::vector<double>& tics, const Extent
   return kept;
 }
 
-// Returns the commands for the tics of a logarithmic axis with a narrow range.
-std::string NarrowLogTics(char name, const Extent& shown) {
-  std::vector<double> tics = LogTics(shown.low, shown.high);
-  if (tics.size() < 4) tics = ThinnedLogTics(EvenTics(shown.low, shown.high), shown);
+// Returns the commands for the tics of a logarithmic axis with a narrow range: powers of two on an
+// axis of base 2 that contains at least two of them, otherwise round numbers.
+std::string NarrowLogTics(char name, const Axis& axis, const Extent& shown) {
+  std::vector<double> tics =
+      axis.log2 ? PowersOfTwo(shown.low, shown.high) : LogTics(shown.low, shown.high);
+  if (tics.size() < (axis.log2 ? 2 : 4))
+    tics = ThinnedLogTics(EvenTics(shown.low, shown.high), shown);
   std::string list;
   for (const double tic : tics) {
     list += fmt::format("{}'{:.10g}' {}", list.empty() ? "" : ", ", tic, FormatCell(tic));
@@ -88,12 +100,12 @@ Extent Padded(const Extent& data, bool log) {
 std::string AxisCommands(char name, const Axis& axis, const Extent& extent) {
   const bool log = axis.log10 || axis.log2;
   const bool fixed = axis.low != axis.high;
-  NUMSIM_CHECK(!(axis.log10 && axis.log2), "axis '{}' has two scales", axis.label);
-  NUMSIM_CHECK(!fixed || !log || (axis.low > 0 && axis.high > 0),
-               "log axis '{}' from {} to {}",
-               axis.label,
-               axis.low,
-               axis.high);
+  NUMSIM_REQUIRE(!(axis.log10 && axis.log2), "figure: axis '{}' has two scales", axis.label);
+  NUMSIM_REQUIRE(!fixed || !log || (axis.low > 0 && axis.high > 0),
+                 "figure: log axis '{}' from {} to {}, expected both > 0",
+                 axis.label,
+                 axis.low,
+                 axis.high);
   std::string text = fmt::format("set {}label {} enhanced\n", name, GnuplotText(axis.label));
   text += log ? fmt::format("set logscale {} {}\n", name, axis.log2 ? 2 : 10)
               : fmt::format("unset logscale {}\n", name);
@@ -103,7 +115,7 @@ std::string AxisCommands(char name, const Axis& axis, const Extent& extent) {
   text += fmt::format("set {}range [{}:{}]\n", name, FormatCell(shown.low), FormatCell(shown.high));
   const double narrow = axis.log2 ? kNarrowLog2 : kNarrowLog10;
   if (log && shown.low < shown.high && shown.high / shown.low < narrow) {
-    return text + NarrowLogTics(name, shown);
+    return text + NarrowLogTics(name, axis, shown);
   }
   const bool every_decade = axis.log10 && shown.high / shown.low < kWideRatio;
   const char* const minor = every_decade ? "default" : "1";
@@ -111,7 +123,9 @@ std::string AxisCommands(char name, const Axis& axis, const Extent& extent) {
 }
 
 std::string RowAxisCommands(const Panel& panel) {
-  NUMSIM_CHECK(!panel.rows.empty() && !panel.x.log10 && !panel.x.log2, "'{}'", panel.title);
+  NUMSIM_REQUIRE(!panel.rows.empty() && !panel.x.log10 && !panel.x.log2,
+                 "figure: panel '{}', expected rows and a linear x axis",
+                 panel.title);
   std::string names;
   for (size_t i = 0; i < panel.rows.size(); ++i) {
     names += fmt::format("{}{} {}", i == 0 ? "" : ", ", GnuplotText(panel.rows[i]), i);

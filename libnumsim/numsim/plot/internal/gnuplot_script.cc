@@ -6,7 +6,7 @@
 #include <array>
 #include <vector>
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 
 namespace numsim {
 namespace {
@@ -35,7 +35,7 @@ unset key
 
 template <typename List>
 auto Cyclic(const List& list, int style) {
-  NUMSIM_CHECK(style >= 0, "style {}", style);
+  NUMSIM_REQUIRE(style >= 0, "figure: style {}, expected >= 0", style);
   return list[static_cast<size_t>(style) % list.size()];
 }
 
@@ -228,9 +228,9 @@ std::string GnuplotText(std::string_view text) {
 }
 
 std::string GnuplotScript(const Figure& figure) {
-  NUMSIM_CHECK(!figure.name.empty() && figure.name.find('/') == std::string::npos,
-               "figure name '{}'",
-               figure.name);
+  NUMSIM_REQUIRE(!figure.name.empty() && figure.name.find('/') == std::string::npos,
+                 "figure: name '{}', expected a file name without a folder",
+                 figure.name);
   const FigureLayout layout = LayOut(figure);
   // The settings are inside the loop, so that the second file does not start with those left over
   // from the first.

@@ -46,7 +46,7 @@ constexpr ProfileInfo kTable[] = {
     {"torch-2.12",            "PyTorch 2.12 development versions with pull request 178817",                         "PyTorch",          kThirdParty,
      "finite overflow of e4m3fn saturates; that infinity stays NaN there is assumed; the rest as torch-2.11"},
     {"hip-host",              "amd_hip_fp8.h, cast_to_f8 on an x86 host, __HIP_NOSAT",                              "HIP-FP8",          kRead,
-     "overflow is tested before rounding; numbers 64 binades below the normals come back"},
+     "overflow is tested before rounding; the exponent shift wraps around: x far below the subnormals converts as x times 2^64; HIP's host emulation, there is no profile of a device"},
     {"hip-host-satfinite",    "amd_hip_fp8.h, cast_to_f8 on an x86 host, __HIP_SATFINITE",                          "HIP-FP8",          kRead,
      "as hip-host; infinity does not saturate"},
     {"onnx-cast-23",          "ONNX Cast up to opset 23, saturate=1",                                               "ONNX-Cast",        kSpecification,
@@ -109,6 +109,25 @@ const ProfileInfo& FindProfile(std::string_view name) {
     valid += profile.name;
   }
   throw Error::Format("profile '{}' is not one of {}", name, valid);
+}
+
+std::string CompleteProfileName(std::string_view text) {
+  if (text.find(':') != std::string_view::npos) return std::string(text);
+  std::string candidates;
+  const ProfileInfo* shortest = nullptr;
+  for (const ProfileInfo& profile : kTable) {
+    if (profile.name == text) return std::string(text);
+    if (text.empty() || !profile.name.starts_with(text)) continue;
+    candidates += (candidates.empty() ? "" : ", ") + std::string(profile.name);
+    if (!shortest || profile.name.size() < shortest->name.size()) shortest = &profile;
+  }
+  if (!shortest) return std::string(FindProfile(text).name);  // throws: lists all names
+  for (const ProfileInfo& profile : kTable) {
+    if (profile.name.starts_with(text) && !profile.name.starts_with(shortest->name)) {
+      throw Error::Format("profile '{}' may be any of {}", text, candidates);
+    }
+  }
+  return std::string(shortest->name);
 }
 
 }  // namespace numsim

@@ -2,10 +2,9 @@
 #include <cmath>
 #include <limits>
 
-#include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
+#include "numsim/base/require.h"
 #include "numsim/formats/decode.h"
-#include "numsim/quantize/quantize.h"
 #include "numsim/quantize/scale.h"
 
 namespace numsim {
@@ -39,11 +38,14 @@ std::string_view ToString(AmaxAlgorithm algorithm) {
 
 DelayedScale::DelayedScale(const FormatSpec& format, const DelayedScalingOptions& options)
     : format_(format), options_(options), history_(options.history) {
-  NUMSIM_CHECK(options.history >= 1, "a history of {}", options.history);
+  NUMSIM_REQUIRE(options.history >= 1,
+                 "DelayedScale: a history of {} maxima, expected at least 1",
+                 options.history);
 }
 
 void DelayedScale::Record(float absmax) {
-  NUMSIM_CHECK(!(absmax < 0), "absolute maximum {}", absmax);
+  NUMSIM_REQUIRE(
+      !(absmax < 0), "DelayedScale::Record: absmax is {}, expected no negative number", absmax);
   history_[0] = Larger(absmax, history_[0]);
 }
 
@@ -70,17 +72,13 @@ std::vector<float> DelayedScale::Save() const {
 
 void DelayedScale::Restore(std::span<const float> state) {
   if (state.size() != history_.size() + 1) {
-    throw Error::Format(
-        "state of delayed scaling: {} numbers, not {} (a "
-        "multiplier and a history)",
-        state.size(),
-        history_.size() + 1);
+    throw Error::Format("state of delayed scaling: {} numbers, not {} (an inv_scale and a history)",
+                        state.size(),
+                        history_.size() + 1);
   }
   if (!std::isnormal(state[0]) || state[0] < 0) {
-    throw Error::Format(
-        "state of delayed scaling: multiplier {} is not a "
-        "positive normal number",
-        state[0]);
+    throw Error::Format("state of delayed scaling: inv_scale {} is not a positive normal number",
+                        state[0]);
   }
   for (const float absmax : state.subspan(1)) {
     if (absmax < 0) throw Error::Format("state of delayed scaling: maximum {} is negative", absmax);
@@ -88,7 +86,5 @@ void DelayedScale::Restore(std::span<const float> state) {
   scale_ = {1 / state[0], state[0]};
   std::copy(state.begin() + 1, state.end(), history_.begin());
 }
-
-float AbsmaxOfTensor(std::span<const float> in) { return AbsmaxOfAll(in); }
 
 }  // namespace numsim

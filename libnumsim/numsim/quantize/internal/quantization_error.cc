@@ -1,6 +1,7 @@
 #include <cmath>
 #include <vector>
 
+#include "numsim/base/require.h"
 #include "numsim/formats/decode.h"
 #include "numsim/quantize/quantized_matrix.h"
 
@@ -54,6 +55,7 @@ ErrorMeasures MeasureUnderScales(std::span<const float> in,
 ErrorMeasures QuantizationError(std::span<const float> in,
                                 MatrixShape shape,
                                 const QuantizeOptions& options) {
+  RequireSize(in.size(), shape, "QuantizationError", "in");
   std::vector<float> out(in.size());
   const std::vector<float> scales = FakeQuantize(in, shape, options, out);
   return MeasureUnderScales(in, out, shape, options.format, options.layout, scales);
@@ -62,6 +64,7 @@ ErrorMeasures QuantizationError(std::span<const float> in,
 ErrorMeasures QuantizationError(std::span<const float> in,
                                 const QuantizedMatrix& matrix,
                                 std::span<float> dequantized) {
+  RequireSize(in.size(), matrix.shape, "QuantizationError", "in");
   Dequantize(matrix, dequantized);
   return MeasureUnderScales(
       in, dequantized, matrix.shape, matrix.format, matrix.layout, matrix.scales);

@@ -3,12 +3,13 @@
 #include <vector>
 
 #include "numsim/backend/backend.h"
-#include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
+#include "numsim/base/require.h"
 #include "numsim/quantize/internal/joined_rows.h"
 #include "numsim/quantize/internal/quantize_offload.h"
 #include "numsim/quantize/quantize.h"
 #include "numsim/quantize/shared/quantize_simd.h"
+#include "numsim/quantize/shared/require_scales.h"
 #include "numsim/quantize/shared/scale_grid.h"
 
 namespace numsim {
@@ -89,13 +90,8 @@ void Absmax(std::span<const float> in,
             MatrixShape shape,
             const ScaleLayout& layout,
             std::span<float> absmax) {
-  NUMSIM_CHECK(
-      in.size() == shape.Elements() && absmax.size() == layout.Count(shape.rows, shape.cols),
-      "{} values, {} maxima, {} x {}",
-      in.size(),
-      absmax.size(),
-      shape.rows,
-      shape.cols);
+  RequireSize(in.size(), shape, "Absmax", "in");
+  RequireScales(absmax.size(), layout, shape, "Absmax", "absmax");
   std::fill(absmax.begin(), absmax.end(), 0.0f);
   if (in.empty()) return;
   if constexpr (NUMSIM_HAVE_CUDA) {

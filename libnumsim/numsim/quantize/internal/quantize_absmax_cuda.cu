@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "numsim/backend/shared/device_call_cuda.cuh"
+#include "numsim/base/require.h"
 #include "numsim/quantize/internal/quantize_cuda.cuh"
 #include "numsim/quantize/quantize_device.h"
+#include "numsim/quantize/shared/require_scales.h"
 
 namespace numsim {
 namespace cuda {
@@ -243,11 +245,7 @@ void Absmax(const DeviceMatrix& in,
             const ScaleLayout& layout,
             DeviceSpan<float> absmax,
             DeviceStream& stream) {
-  NUMSIM_CHECK(absmax.size() == layout.Count(in.shape.rows, in.shape.cols),
-               "{} maxima, {} x {}",
-               absmax.size(),
-               in.shape.rows,
-               in.shape.cols);
+  RequireScales(absmax.size(), layout, in.shape, "Absmax", "absmax");
   if (absmax.empty()) return;
   device_memory::FillBytes(absmax.data(), 0, absmax.size() * sizeof(float), stream);
   if (in.shape.Elements() == 0) return;
@@ -257,7 +255,7 @@ void Absmax(const DeviceMatrix& in,
 }
 
 void AbsmaxOfAll(const DeviceMatrix& in, DeviceSpan<float> absmax, DeviceStream& stream) {
-  NUMSIM_CHECK(absmax.size() == 1, "{} maxima", absmax.size());
+  RequireSize(absmax.size(), 1, "AbsmaxOfAll", "absmax");
   device_memory::FillBytes(absmax.data(), 0, sizeof(float), stream);
   if (in.shape.Elements() == 0) return;
   cuda::WithElements(in.element, [&](auto elements) {

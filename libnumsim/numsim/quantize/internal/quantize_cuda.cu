@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include "numsim/backend/shared/device_call_cuda.cuh"
+#include "numsim/base/require.h"
 #include "numsim/quantize/internal/quantize_cuda.cuh"
 #include "numsim/quantize/internal/quantize_launch_cuda.cuh"
 #include "numsim/quantize/quantize_device.h"
+#include "numsim/quantize/shared/require_scales.h"
 
 namespace numsim {
 namespace cuda {
@@ -82,12 +84,8 @@ void Quantize(const EncodePlan& plan,
               void* transposed,
               DeviceStream& stream,
               const ArrayRandom& random) {
-  NUMSIM_CHECK(inv_scales.size() == layout.Count(in.shape.rows, in.shape.cols),
-               "{} multipliers, {} x {}",
-               inv_scales.size(),
-               in.shape.rows,
-               in.shape.cols);
-  NUMSIM_CHECK(plan.format.Bits() <= 16, "a format of {} bits", plan.format.Bits());
+  RequireScales(inv_scales.size(), layout, in.shape, "Quantize", "inv_scales");
+  RequireCodeBytes(2, plan.format.Bits(), "Quantize", "codes");
   if (in.shape.Elements() == 0 || (codes == nullptr && transposed == nullptr)) return;
   const cuda::QuantizeCall call = {plan, in, layout, inv_scales.data(), codes, transposed, random};
   if (cuda::QuantizeFlat(call, stream) || cuda::QuantizeTiles(call, stream)) return;

@@ -1,6 +1,7 @@
 // Writes codes in the order of the input, transposed, or both, reading the input once.
 #include <fmt/format.h>
 
+#include "numsim/base/require.h"
 #include "numsim/quantize/internal/quantize_launch_cuda.cuh"
 #include "numsim/quantize/internal/quantize_tiles_cuda.cuh"
 #include "numsim/quantize/quantize_device.h"
@@ -183,7 +184,8 @@ bool QuantizeTiles(const QuantizeCall& call, DeviceStream& stream) {
 }  // namespace cuda
 
 void Transpose(const void* in, MatrixShape shape, size_t bytes, void* out, DeviceStream& stream) {
-  NUMSIM_CHECK(bytes == 1 || bytes == 2, "elements of {} bytes", bytes);
+  NUMSIM_REQUIRE(
+      bytes == 1 || bytes == 2, "Transpose: elements of {} bytes, expected 1 or 2", bytes);
   if (shape.Elements() == 0) return;
   if (bytes == 1) {
     if (cuda::TransposeTiles<1>(in, shape, out, stream)) return;

@@ -4,9 +4,11 @@
 #include <algorithm>
 
 #include "numsim/backend/shared/device_call_cuda.cuh"
+#include "numsim/base/require.h"
 #include "numsim/formats/shared/decode_scalar.h"
 #include "numsim/quantize/internal/quantize_cuda.cuh"
 #include "numsim/quantize/quantize_device.h"
+#include "numsim/quantize/shared/require_scales.h"
 
 namespace numsim {
 namespace cuda {
@@ -306,12 +308,8 @@ void Dequantize(const FormatSpec& format,
                 DeviceSpan<const float> scales,
                 const MutableDeviceMatrix& out,
                 DeviceStream& stream) {
-  NUMSIM_CHECK(scales.size() == layout.Count(out.shape.rows, out.shape.cols),
-               "{} scales, {} x {}",
-               scales.size(),
-               out.shape.rows,
-               out.shape.cols);
-  NUMSIM_CHECK(format.Bits() <= 16, "a format of {} bits", format.Bits());
+  RequireScales(scales.size(), layout, out.shape, "Dequantize", "scales");
+  RequireCodeBytes(2, format.Bits(), "Dequantize", "codes");
   if (out.shape.Elements() == 0) return;
   const cuda::DequantizeCall call = {
       format, codes, cuda::TileIndex{ScaleGrid(out.shape, layout)}, scales.data(), out};
@@ -322,7 +320,7 @@ void Dequantize(const FormatSpec& format,
 
 void Convert(const DeviceMatrix& in, const MutableDeviceMatrix& out, DeviceStream& stream) {
   const size_t n = in.shape.Elements();
-  NUMSIM_CHECK(n == out.shape.Elements(), "{} elements to {}", n, out.shape.Elements());
+  RequireSize(out.shape.Elements(), n, "Convert", "out");
   if (n == 0) return;
   if (in.element == out.element) {
     return device_memory::CopyWithin(in.data, out.data, in.Bytes(), stream);

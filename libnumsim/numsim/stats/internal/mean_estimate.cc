@@ -3,14 +3,14 @@
 #include <limits>
 #include <vector>
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/stats/line_fit.h"
 #include "numsim/stats/moments.h"
 
 namespace numsim {
 
 Estimate MeanOf(std::span<const double> values) {
-  NUMSIM_CHECK(!values.empty(), "no values");
+  NUMSIM_REQUIRE(!values.empty(), "MeanOf: no values, expected at least one");
   double sum = 0;
   for (const double value : values) sum += value;
   if (!std::isfinite(sum)) return {sum, sum, sum};

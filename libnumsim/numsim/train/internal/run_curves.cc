@@ -4,51 +4,12 @@
 #include <map>
 
 #include "numsim/plot/figure.h"
+#include "numsim/train/internal/curve.h"
 #include "numsim/train/internal/run_summary.h"
 #include "numsim/train/shared/run_files.h"
 
 namespace numsim {
 namespace {
-
-// Largest number of points per curve; more cannot be distinguished in a figure of one paper column.
-constexpr size_t kMostPoints = 1000;
-
-struct Curve {
-  std::vector<double> x, y;
-};
-
-Curve Column(const Table& table, std::string_view column) {
-  Curve curve;
-  for (size_t row = 0; row < table.rows.size(); ++row) {
-    curve.x.push_back(table.Number(row, "step"));
-    curve.y.push_back(table.Number(row, column));
-  }
-  return curve;
-}
-
-// Returns every n-th point, including the last one, so that at most kMostPoints remain.
-Curve Thinned(const Curve& curve) {
-  const size_t every = (curve.x.size() + kMostPoints - 1) / kMostPoints;
-  Curve result;
-  for (size_t i = 0; i < curve.x.size(); ++i) {
-    if ((curve.x.size() - 1 - i) % every != 0) continue;
-    result.x.push_back(curve.x[i]);
-    result.y.push_back(curve.y[i]);
-  }
-  return result;
-}
-
-// Returns for each point the mean of it and of up to `window` - 1 points before it.
-Curve RunningMean(const Curve& curve, size_t window) {
-  Curve result{curve.x, {}};
-  for (size_t i = 0; i < curve.y.size(); ++i) {
-    const size_t begin = i + 1 < window ? 0 : i + 1 - window;
-    double sum = 0;
-    for (size_t j = begin; j <= i; ++j) sum += curve.y[j];
-    result.y.push_back(sum / static_cast<double>(i + 1 - begin));
-  }
-  return result;
-}
 
 // Mean and maximum over the tensors at each step.
 struct OverTensors {
@@ -71,31 +32,18 @@ OverTensors Aggregate(const Table& table, std::string_view column) {
   return result;
 }
 
-Series MakeSeries(std::string label, int style, const Curve& curve, bool markers = false) {
-  Curve shown = Thinned(curve);
-  Series series;
-  series.label = std::move(label);
-  series.style = style;
-  series.markers = markers;
-  series.x = std::move(shown.x);
-  series.y = std::move(shown.y);
-  return series;
-}
-
-bool CountsNats(const Trainer& trainer) { return trainer.config().model.kind != ModelKind::kMlp; }
-
 Figure LossFigure(const Trainer& trainer, const std::filesystem::path& directory) {
-  const Curve train = Column(ReadCsv(directory / CsvFile("train")), "loss");
+  const Curve train = CurveOf(ReadCsv(directory / CsvFile("train")), "loss");
   const Table valid = ReadCsv(directory / CsvFile("valid"));
   Panel panel;
   panel.x.label = "step";
-  panel.y.label = CountsNats(trainer) ? "loss, nats" : "loss, mean square";
+  panel.y.label = LossLabel(trainer.config().model.kind);
   const size_t window = std::max<size_t>(10, train.x.size() / 50);
   panel.series.push_back(MakeSeries("training", 1, train));
   panel.series.push_back(
       MakeSeries(fmt::format("training, mean of {} rows", window), 0, RunningMean(train, window)));
   if (!valid.rows.empty()) {
-    panel.series.push_back(MakeSeries("validation", 2, Column(valid, "loss"), true));
+    panel.series.push_back(MakeSeries("validation", 2, CurveOf(valid, "loss"), true));
   }
   if (const auto bound = trainer.data().EntropyBound(); bound && !train.x.empty()) {
     Series series =

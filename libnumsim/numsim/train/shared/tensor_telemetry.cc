@@ -5,8 +5,8 @@
 
 #include "numsim/formats/named_formats.h"
 #include "numsim/ops/elementwise.h"
+#include "numsim/quantize/quantize.h"
 #include "numsim/quantize/quantized_matrix.h"
-#include "numsim/quantize/scale.h"
 #include "numsim/train/stress.h"
 
 namespace numsim {
@@ -61,7 +61,7 @@ void TensorObserver::Quantised(std::string_view layer,
                      FormatCell(layer),
                      FormatCell(ToString(operand)),
                      ToString(quantised.format),
-                     FormatCell(static_cast<double>(AbsmaxOfTensor(original.values))),
+                     FormatCell(static_cast<double>(AbsmaxOfAll(original.values))),
                      FormatCell(error.UnderflowShare()),
                      FormatCell(error.OverflowShare()),
                      FormatCell(error.error_square / static_cast<double>(error.measured)),

@@ -107,7 +107,7 @@ Prefix FindPrefix(const MatchedTerms& terms,
     sum += AddedBy(terms, group, place);
     if (sum >= terms.target) return {place, before, sum};
   }
-  NUMSIM_CHECK(false, "a critical group of {} does not reach the target", words.size());
+  NUMSIM_CHECK(false, "a tie set of {} does not reach the target", words.size());
   return {};
 }
 

@@ -2,11 +2,13 @@
 #include <array>
 #include <vector>
 
-#include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/cast/shared/cast_serial.h"
 #include "numsim/cast/shared/round_f64.h"
 #include "numsim/formats/named_formats.h"
+#include "numsim/updates/internal/require_state.h"
 #include "numsim/updates/internal/split_master.h"
+#include "numsim/updates/internal/update_groups.h"
 #include "numsim/updates/internal/update_kinds.h"
 
 namespace numsim {
@@ -90,7 +92,9 @@ std::vector<double> KnownWeights(const UpdateRule& rule,
                                  size_t cols,
                                  std::span<const float> weights,
                                  const UpdateState& state) {
-  NUMSIM_CHECK(weights.size() == rows * cols, "{} x {}: {} weights", rows, cols, weights.size());
+  RequireSize(weights.size(), MatrixShape{rows, cols}, "KnownWeights", "weights");
+  const ElementGroups groups(HasScope(rule.kind) ? rule.scope : ScaleLayout{}, rows, cols);
+  RequireState(rule, state, weights.size(), groups.Count(), "KnownWeights");
   std::vector<double> known(weights.size());
   ForEachBlock(known.size(), [&](size_t begin, size_t count) {
     LoadWeights(rule, cols, weights, state, {begin, count}, known.data() + begin);

@@ -1,0 +1,48 @@
+// `numsim cast` with scales: codes of a quantised matrix, and its scales in a second file.
+#pragma once
+
+#include <string>
+
+#include "apps/command.h"
+#include "apps/rounding_options.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/io/array.h"
+
+namespace numsim::apps {
+
+struct ScaleOptions {
+  std::string granularity = "tensor";
+  std::string rule = "absmax";
+  std::string out;  // file of the scales; empty: a cast without scales
+
+  bool Given() const { return !out.empty(); }
+  // Throws Error that names what is at fault, before any file is read: an unknown granularity or
+  // rule, a format whose matrices cannot be quantised, or the same file for scales and codes.
+  void Check(const Format& format, const std::string& codes_out) const;
+};
+
+// Adds --granularity, --scale and --scales-out to `sub`. `options` must live as long as `sub`.
+// Returns the last of them.
+CLI::Option* AddScaleOptions(CLI::App* sub, ScaleOptions& options);
+
+// Codes with the shape of the input, and float32 scales whose shape NumPy broadcasts to it: () for
+// tensor, (rows, 1), (1, columns), (rows, blocks of a row) or (tile bands, tiles of a band).
+struct ScaledCodes {
+  Array codes, scales;
+};
+
+// Quantises `in`. A float64 array is rounded to float32 first. Element i of the array uses the
+// random bits i of stream 0 of the seed. Throws Error that names `file` if the granularity is not
+// tensor and the array is not a matrix, or if the array holds integers.
+ScaledCodes EncodeScaled(const ScaleOptions& options,
+                         const RoundingOptions& rounding,
+                         const Format& format,
+                         const Array& in,
+                         const std::string& file);
+
+// Writes both files, or none as far as the file system permits.
+void WriteScaledCodes(const ScaledCodes& matrix,
+                      const std::string& codes_out,
+                      const std::string& scales_out);
+
+}  // namespace numsim::apps
