@@ -12,12 +12,11 @@
 #include "numsim/oracle/cases.h"
 #include "numsim/oracle/operation.h"
 #include "numsim/rounding/encode.h"
+#include "tests/oracle/case_lists.h"
 #include "tests/support/special_values.h"
 
 namespace numsim {
 namespace {
-
-using Numbers = std::vector<uint64_t>;
 
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
 

@@ -56,7 +56,7 @@ TEST(ProfileOperation, ResultHasTheMeaningOfTheImplementation) {
   EXPECT_EQ(operation->results()[0].format->spec, ParseFormat("qpytorch-e4m3").spec);
 }
 
-// Level edges has the ends of the ranges in which HIP's shift wraps around.
+// Level edges has numbers that overflow early in HIP, and the ends of the range that comes back.
 TEST(ProfileOperation, EdgesFindWhatIsUnusual) {
   const auto right = MakeOperation({.op = "convert", .to = "e4m3fn", .profile = "cuda-13"});
   const auto wrong = MakeOperation({.op = "convert", .to = "e4m3fn", .profile = "hip-host"});

@@ -44,7 +44,6 @@ std::vector<uint64_t> AwkwardNumbers(const Operation& operation, const Column& c
   if (target && target->spec.Bits() < source.Bits() && target->spec.Bits() <= kWidestTarget) {
     list.Add(CodesAroundValues(source, target->spec));
   }
-  list.Add(operation.MoreEdges());
   return list.codes();
 }
 

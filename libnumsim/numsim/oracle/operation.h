@@ -125,9 +125,6 @@ class Operation {
   // Dot products: the exponents of the smallest and of the largest value that is finite in the
   // result and in every accumulation format. Determines the cases of random:N.
   SumRange SumExponents() const { return sum_exponents_; }
-  // Operations of one operand: further codes for the level `edges`, around which the results
-  // change in an unusual way.
-  virtual std::vector<uint64_t> MoreEdges() const { return {}; }
 
   // Fills `results` (size results().size()) from `inputs` (size inputs().size(), each below
   // 2^bits). Returns the flags, or 0 if has_flags() is false. Safe to call from several threads;

@@ -65,10 +65,10 @@ std::vector<double> DrawPatterns(uint64_t seed, size_t rows, size_t cols, size_t
     for (size_t w = 0; w < kWaves; ++w) {
       const Wave wave = DrawWave({seed, kPatternStream}, (k * kWaves + w) * kDrawsOfAWave);
       for (size_t i = 0; i < pattern.size(); ++i) {
+        const size_t row = i / cols, col = i % cols;
         const double turns =
-            wave.phase +
-            wave.row_cycles * static_cast<double>(i / cols) / static_cast<double>(rows) +
-            wave.col_cycles * static_cast<double>(i % cols) / static_cast<double>(cols);
+            wave.phase + wave.row_cycles * static_cast<double>(row) / static_cast<double>(rows) +
+            wave.col_cycles * static_cast<double>(col) / static_cast<double>(cols);
         pattern[i] += wave.amplitude * SinCos2Pi(turns - std::floor(turns)).cos;
       }
     }

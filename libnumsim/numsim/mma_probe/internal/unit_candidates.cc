@@ -54,6 +54,7 @@ std::vector<Trial> Mixed(const std::vector<ProbeAnswer>& answers, size_t most_in
       keyed.begin(), keyed.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
   keyed.resize(std::min(keyed.size(), kTrials));
   std::vector<Trial> trials;
+  trials.reserve(keyed.size());
   for (const auto& [key, trial] : keyed) trials.push_back(trial);
   return trials;
 }

@@ -1,7 +1,7 @@
 // convert from fp32 as another implementation does it: by a profile instead of numsim's own rule.
 // A stochastic profile has one column of random bits, those that it uses of its register for one
 // element (RandomLayout). There are no flags: implementations define none.
-#include <algorithm>
+#include <utility>
 
 #include "numsim/base/error.h"
 #include "numsim/formats/named_formats.h"
@@ -47,19 +47,6 @@ class ProfileOperation : public Operation {
     const auto random = static_cast<uint32_t>(inputs.size() > 1 ? inputs[1] : 0);
     results[0] = conversion_.Encode(inputs[0], random);
     return 0;
-  }
-
-  // The ends of the ranges in which the conversion is monotone, and their neighbours.
-  std::vector<uint64_t> MoreEdges() const override {
-    constexpr uint64_t kSignBit = uint64_t{1} << 31;
-    std::vector<uint64_t> codes;
-    for (const uint64_t start : conversion_.MonotoneRanges()) {
-      for (uint64_t x = std::max<uint64_t>(start, 1) - 1; x <= start + 1; ++x) {
-        codes.push_back(x & ~kSignBit);
-        codes.push_back(x | kSignBit);
-      }
-    }
-    return codes;
   }
 
  private:

@@ -19,8 +19,8 @@ int UniformExponent(const FormatSpec& format, uint32_t word) {
 // of mantissa bits + 3 in magnitude.
 int Spread(const FormatSpec& format, uint32_t word) {
   const int reach = (word & 1) != 0 ? 1 : format.mantissa_bits + 3;
-  const auto values = static_cast<uint64_t>(2 * reach + 1);
-  return static_cast<int>((uint64_t{word} * values) >> 32) - reach;
+  const int64_t offsets = 2 * int64_t{reach} + 1;
+  return static_cast<int>((word * offsets) >> 32) - reach;
 }
 
 // Base exponents of the operands in odd cases.
