@@ -50,7 +50,7 @@ TEST(CauseOf, CudaAndHipHaveThreeCauses) {
 TEST(CauseOf, SaturationIsOverflow) {
   const uint64_t beyond_464 = 2 * (uint64_t{0x7F7F'FFFF} - 0x43E8'0000);
   EXPECT_EQ(InputsOf("torch-2.11", "torch-2.12", "e4m3fn"),
-            (Inputs{{Cause::kOverflow, beyond_464}}));
+            (Inputs{{Cause::kOtherOverflow, beyond_464}}));
   EXPECT_EQ(InputsOf("onnx-cast-23", "onnx-cast-24", "e4m3fnuz"), (Inputs{{Cause::kInfinity, 2}}));
 }
 

@@ -23,7 +23,7 @@ constexpr Keyword<Cause> kNames[] = {{"nan-code", Cause::kNanCode},
                                      {"largest-value", Cause::kLargestValue},
                                      {"early-overflow-a", Cause::kEarlyOverflowA},
                                      {"early-overflow-b", Cause::kEarlyOverflowB},
-                                     {"overflow", Cause::kOverflow},
+                                     {"overflow", Cause::kOtherOverflow},
                                      {"spacing", Cause::kSpacing},
                                      {"tie", Cause::kTie},
                                      {"near-tie", Cause::kNearTie},
@@ -77,9 +77,9 @@ struct Side {
 // Overflow of at least one side. `first` and `last` are the ends of the interval, as magnitudes.
 Cause OverflowCause(const Side& a, const Side& b, double last) {
   if (a.Largest() != b.Largest()) return Cause::kLargestValue;
-  if (last > a.RoundsToLargest()) return Cause::kOverflow;
+  if (last > a.RoundsToLargest()) return Cause::kOtherOverflow;
   const bool a_finite = IsNumber(a.Class());
-  if (a_finite == IsNumber(b.Class())) return Cause::kOverflow;
+  if (a_finite == IsNumber(b.Class())) return Cause::kOtherOverflow;
   return a_finite ? Cause::kEarlyOverflowB : Cause::kEarlyOverflowA;
 }
 
@@ -134,7 +134,7 @@ std::string Explanation(DifferenceCause cause, std::string_view a, std::string_v
       return early(a);
     case Cause::kEarlyOverflowB:
       return early(b);
-    case Cause::kOverflow:
+    case Cause::kOtherOverflow:
       return "overflow: one side saturates, or the codes for overflow differ";
     case Cause::kSpacing:
       return "small numbers: the values of the two sides are spaced differently there";

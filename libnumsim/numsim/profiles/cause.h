@@ -22,7 +22,7 @@ enum class DifferenceCause : uint8_t {
   kLargestValue,    // overflow, and the largest values of the two sides differ
   kEarlyOverflowA,  // side a tests for overflow before it rounds to the largest value
   kEarlyOverflowB,  // the same on side b
-  kOverflow,        // overflow beyond that: one side saturates, or they signal it differently
+  kOtherOverflow,   // overflow beyond that: one side saturates, or they signal it differently
   kSpacing,         // below the normal numbers of one side: the values of the sides differ there
   kTie,             // the input is halfway between the two results
   kNearTie,         // inputs close to halfway, as after rounding twice

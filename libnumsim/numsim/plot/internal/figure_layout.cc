@@ -132,7 +132,8 @@ FigureLayout LayOut(const Figure& figure) {
   layout.legend = {0, 1, 0, legend_height / height};
   for (size_t i = 0; i < figure.panels.size(); ++i) {
     const double right = edges[i % columns + 1];
-    const double top = height - title_height - row_height * static_cast<double>(i / columns);
+    const size_t row = i / columns;
+    const double top = height - title_height - row_height * static_cast<double>(row);
     layout.panels.push_back({(right - kColumnWidth + kLeft) / layout.width_inches,
                              (right - kRight) / layout.width_inches,
                              (top - row_height + kBelow) / height,
