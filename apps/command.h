@@ -19,6 +19,7 @@ struct Program {
 
 void AddListCommand(Program& program);
 void AddDescribeCommand(Program& program);
+void AddClaimsCommand(Program& program);
 void AddRunCommand(Program& program);
 void AddMergeCommand(Program& program);
 void AddPlotCommand(Program& program);

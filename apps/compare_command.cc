@@ -26,7 +26,7 @@ void RefuseExperiment(const std::filesystem::path& directory) {
       directory.string());
 }
 
-int Compare(const CompareOptions& options) {
+int RunCompare(const CompareOptions& options) {
   const std::vector<std::filesystem::path> directories(options.directories.begin(),
                                                        options.directories.end());
   for (const std::filesystem::path& directory : directories) RefuseExperiment(directory);
@@ -54,7 +54,7 @@ void AddCompareCommand(Program& program) {
                   "(default: only print)")
       ->check(NotEmpty());
   Example(sub, "numsim compare results/train/a results/train/b --out results/a-and-b");
-  Choose(program, sub, [options] { return Compare(*options); });
+  Choose(program, sub, [options] { return RunCompare(*options); });
 }
 
 }  // namespace numsim::apps

@@ -7,8 +7,11 @@
 #include <charconv>
 #include <cstdio>
 
+#include "apps/claim_text.h"
 #include "apps/command.h"
+#include "apps/wrapped_text.h"
 #include "experiments/core/demo.h"
+#include "experiments/core/option_names.h"
 #include "experiments/core/references.h"
 #include "experiments/core/runner.h"
 #include "experiments/core/settings.h"
@@ -57,23 +60,6 @@ std::string PresetTimes(const Experiment& experiment) {
   return times;
 }
 
-// Prints text in lines of at most 88 characters that begin with `indent` blanks.
-void PrintWrapped(size_t indent, const std::string& text) {
-  constexpr size_t kWidth = 88;
-  const std::string blanks(indent, ' ');
-  std::string line = blanks;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find(' ', begin), text.size());
-    if (line.size() > indent && line.size() + 1 + end - begin > kWidth) {
-      fmt::print("{}\n", line);
-      line = blanks;
-    }
-    line += (line.size() > indent ? " " : "") + text.substr(begin, end - begin);
-    begin = end + 1;
-  }
-  fmt::print("{}\n", line);
-}
-
 // Prints the entries of docs/references.md for the keys that the texts of an experiment cite.
 void PrintSources(const Experiment& e) {
   std::string texts = e.reproduces + "\n" + e.title + "\n" + e.description;
@@ -102,6 +88,7 @@ int Describe(const std::string& name) {
   PrintSources(e);
   fmt::print("\n{}\n", e.description);
   if (e.timed) fmt::print("\n{}\n", kTimedNote);
+  PrintClaims(e);
   fmt::print("\ntime on two cores, roughly: {}\n", PresetTimes(e));
   fmt::print("\noptions ({})\n", PresetNames(e));
   for (const auto& option : e.options) {
@@ -131,10 +118,13 @@ struct RunArguments {
   std::string preset = "quick";
   uint64_t seed = 0;
   int seeds = 0;  // 0: the number of the preset
+  bool until_decided = false;
+  int max_seeds = 20;
   std::string out;
   std::string shard = "0/1";
   bool resume = false;
   std::map<std::string, std::string> options;
+  std::vector<std::string> set;  // NAME=VALUE
 };
 
 // Parses "I/N" with 0 <= I < N.
@@ -177,13 +167,25 @@ int Run(const Experiment& experiment,
   for (const auto& [name, value] : arguments.options) {
     if (sub.count("--" + name) > 0) given[name] = value;
   }
+  for (const std::string& text : arguments.set) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) {
+      throw Error::Format("--set '{}' is not of the form NAME=VALUE, e.g. schedule.peak=1e-3",
+                          text);
+    }
+    const std::string option = experiments::ResolveOption(experiment, text.substr(0, equals));
+    if (!given.emplace(option, text.substr(equals + 1)).second) {
+      throw Error::Format("--set {}: --{} is given twice", text, option);
+    }
+  }
   const int preset_seeds = experiments::FindPreset(experiment, arguments.preset).seeds;
   options.settings =
       experiments::MakeSettings(experiment,
                                 arguments.preset,
                                 arguments.seed,
                                 arguments.seeds == 0 ? preset_seeds : arguments.seeds,
-                                given);
+                                given,
+                                arguments.until_decided ? arguments.max_seeds : 0);
   options.out = arguments.out.empty() ? "results/" + experiment.name : arguments.out;
   options.resume = arguments.resume;
   std::tie(options.shard_index, options.shard_count) = ParseShard(arguments.shard);
@@ -207,12 +209,26 @@ void AddRunOf(Program& program, CLI::App* run, const Experiment& experiment) {
       ->capture_default_str();
   sub->add_option("--seeds", arguments->seeds, "Number of seeds (default: set by the preset)")
       ->check(CLI::Range(1, 1 << 20));
+  CLI::Option* const until_decided =
+      sub->add_flag("--until-decided",
+                    arguments->until_decided,
+                    "Add seeds, in looks fixed beforehand, until each primary claim is decided");
+  sub->add_option("--max-seeds", arguments->max_seeds, "Most seeds of --until-decided")
+      ->check(CLI::Range(2, 1 << 20))
+      ->needs(until_decided)
+      ->capture_default_str();
   sub->add_option(
       "--out", arguments->out, "Result directory (default: results/" + experiment.name + ")");
   sub->add_option("--shard", arguments->shard, "I/N: run only trials whose number is I modulo N")
       ->capture_default_str();
   sub->add_flag(
       "--resume", arguments->resume, "Continue an interrupted run; keeps its finished trials");
+  sub->add_option(
+         "--set",
+         arguments->set,
+         "NAME=VALUE: sets an option below by its name, or by the key that `numsim train` has "
+         "for it (repeatable)")
+      ->allow_extra_args(false);
   for (const auto& option : experiment.options) {
     sub->add_option("--" + option.name, arguments->options[option.name], option.help);
   }

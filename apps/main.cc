@@ -115,6 +115,7 @@ int Main(int argc, char** argv) {
   Program program{app, std::vector<std::string>(argv, argv + argc), {}};
   AddListCommand(program);
   AddDescribeCommand(program);
+  AddClaimsCommand(program);
   AddRunCommand(program);
   AddMergeCommand(program);
   AddPlotCommand(program);

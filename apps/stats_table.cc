@@ -63,7 +63,7 @@ std::vector<size_t> ShownRows(const Table& table) {
   std::map<std::pair<std::string, std::string>, std::string> first;  // tensor, format: granularity
   std::vector<size_t> rows;
   for (size_t row = 0; row < table.rows.size(); ++row) {
-    const std::string& granularity = table.Text(row, "granularity");
+    const std::string granularity = table.Text(row, "granularity");
     const auto [entry, added] =
         first.try_emplace({table.Text(row, "tensor"), table.Text(row, "format")}, granularity);
     if (!IsPlainCast(table, row) || entry->second == granularity) rows.push_back(row);
@@ -116,18 +116,18 @@ void AddStatsRow(Table& table,
   table.rows.push_back({tensor.name,
                         std::string(ToString(array.type)),
                         ShapeText(array.shape),
-                        FormatCell(uint64_t{errors.elements}),
-                        FormatCell(uint64_t{errors.nonfinite}),
-                        FormatCell(errors.max_signal),
+                        uint64_t{errors.elements},
+                        uint64_t{errors.nonfinite},
+                        errors.max_signal,
                         format.name,
                         ToString(options.layout),
                         std::string(ToString(options.scale_rule)),
-                        FormatCell(errors.SqnrDb()),
-                        FormatCell(errors.RelativeError()),
-                        FormatCell(errors.max_error),
-                        FormatCell(errors.MeanError()),
-                        FormatCell(errors.UnderflowShare()),
-                        FormatCell(errors.OverflowShare())});
+                        errors.SqnrDb(),
+                        errors.RelativeError(),
+                        errors.max_error,
+                        errors.MeanError(),
+                        errors.UnderflowShare(),
+                        errors.OverflowShare()});
 }
 
 std::string StatsOrders() {
@@ -148,7 +148,7 @@ void SortStats(Table& table, std::string_view order) {
     if (measure == nullptr) return table.Text(x, "tensor") < table.Text(y, "tensor");
     return IsWorse(*measure, table.Number(x, measure->column), table.Number(y, measure->column));
   });
-  std::vector<std::vector<std::string>> sorted;
+  std::vector<Row> sorted;
   for (const size_t row : rows) sorted.push_back(std::move(table.rows[row]));
   table.rows = std::move(sorted);
 }
@@ -165,7 +165,7 @@ void PrintStats(const Table& table, size_t granularities) {
              "overflow");
   std::string last;
   for (const size_t row : ShownRows(table)) {
-    const std::string& name = table.Text(row, "tensor");
+    const std::string name = table.Text(row, "tensor");
     PrintRow(table, row, name == last, with_granularity);
     last = name;
   }

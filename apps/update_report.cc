@@ -11,29 +11,30 @@ using Json = nlohmann::ordered_json;
 
 struct Figure {
   const char* name;
-  std::string text;
+  Cell value;
 };
 
 std::vector<Figure> Figures(const UpdateOutcome& o) {
   return {{"status", std::string(ToString(o.status))},
-          {"moved", FormatCell(o.moved)},
-          {"saturated", FormatCell(o.saturated)},
-          {"achieved_norm", FormatCell(o.achieved_norm)},
-          {"target_norm", FormatCell(o.target_norm)},
-          {"achieved_projection", FormatCell(o.achieved_projection)},
-          {"target_projection", FormatCell(o.target_projection)},
+          {"moved", o.moved},
+          {"saturated", o.saturated},
+          {"achieved_norm", o.achieved_norm},
+          {"target_norm", o.target_norm},
+          {"achieved_projection", o.achieved_projection},
+          {"target_projection", o.target_projection},
           {"alpha", fmt::format("{}", o.alpha)},
-          {"matched", FormatCell(o.matched)},
-          {"matched_target", FormatCell(o.matched_target)},
-          {"passes", FormatCell(o.passes)}};
+          {"matched", o.matched},
+          {"matched_target", o.matched_target},
+          {"passes", o.passes}};
 }
 
 // Returns the status as text, and other figures as a JSON number, or null if JSON cannot represent
 // them.
 Json JsonOf(const Figure& figure) {
-  if (figure.name == std::string("status")) return figure.text;
-  if (!Json::accept(figure.text)) return nullptr;
-  return Json::parse(figure.text);
+  const std::string text = figure.value.Text();
+  if (figure.name == std::string("status")) return text;
+  if (!Json::accept(text)) return nullptr;
+  return Json::parse(text);
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ Json JsonOf(const Figure& figure) {
 std::string OutcomeText(const UpdateOutcome& outcome) {
   std::string text;
   for (const Figure& figure : Figures(outcome)) {
-    text += fmt::format("{:<20} {}\n", figure.name, figure.text);
+    text += fmt::format("{:<20} {}\n", figure.name, figure.value.Text());
   }
   return text;
 }
@@ -57,8 +58,8 @@ Table OutcomeTable(const std::vector<UpdateOutcome>& groups) {
   table.columns.emplace_back("group");
   for (const Figure& figure : Figures({})) table.columns.emplace_back(figure.name);
   for (size_t g = 0; g < groups.size(); ++g) {
-    std::vector<std::string> row = {FormatCell(uint64_t{g})};
-    for (const Figure& figure : Figures(groups[g])) row.push_back(figure.text);
+    Row row = {uint64_t{g}};
+    for (const Figure& figure : Figures(groups[g])) row.push_back(figure.value);
     table.rows.push_back(std::move(row));
   }
   return table;

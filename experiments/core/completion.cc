@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "experiments/core/claim_report.h"
 #include "numsim/backend/backend.h"
 #include "numsim/base/build_info.h"
 #include "numsim/base/error.h"
@@ -50,7 +51,7 @@ Tables MakeTables(const Experiment& experiment,
     const Table& table = tables.at(spec.name);
     NUMSIM_CHECK(
         table.columns == ColumnNames(spec), "{}: columns of {}", experiment.name, spec.name);
-    for (const std::vector<std::string>& row : table.rows) {
+    for (const Row& row : table.rows) {
       NUMSIM_CHECK(row.size() == table.columns.size(), "{}: row of {}", experiment.name, spec.name);
     }
   }
@@ -97,6 +98,15 @@ Manifest DescribeRun(const Experiment& experiment,
   manifest.command = command.arguments;
   manifest.experiment = experiment.name;
   manifest.options = OptionTexts(settings);
+  for (const ClaimSpec& claim : experiment.claims) {
+    const bool exact = claim.kind == ClaimKind::kExact;
+    manifest.claims.emplace_back(
+        claim.id,
+        fmt::format("{}: {}{}",
+                    ToString(claim.kind),
+                    claim.contrast,
+                    exact ? "" : fmt::format("; margin {}", claim.margin.Text())));
+  }
   for (int k = 0; k < settings.seeds; ++k) {
     manifest.seeds.push_back(settings.seed + static_cast<uint64_t>(k));
   }
@@ -140,8 +150,17 @@ void WriteFiguresAndSummary(const Experiment& experiment,
   }
   Summary summary;
   if (experiment.summarise) summary = experiment.summarise(settings, tables);
-  report.summary = SummaryText(experiment, settings, summary);
+  const std::vector<JudgedClaim> judged = Judge(experiment.claims, settings, tables);
+  const std::string scale = experiment.scale ? experiment.scale(settings) : "";
+  if (!judged.empty()) {
+    WriteCsv(directory / kVerdictsFile, VerdictTable(judged, settings, scale));
+    report.outputs.emplace_back(kVerdictsFile);
+  }
+  if (experiment.unused_options) summary.unused_options = experiment.unused_options(settings);
+  if (experiment.notes) summary.notes += experiment.notes(settings, tables);
+  report.summary = SummaryText(experiment, settings, summary, judged);
   report.claims = summary.claims;
+  report.judged = judged;
   WriteFileAtomically(directory / kSummaryFile, report.summary);
   report.outputs.emplace_back(kSummaryFile);
 }

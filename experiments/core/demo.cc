@@ -79,6 +79,11 @@ void PrintVerdicts(const Step& step, const DemoOptions& demo) {
   for (const Claim& claim : step.report.claims) {
     if (claim.verdict != kNotMeasured) demo.print("  " + ClaimLine(claim));
   }
+  for (const JudgedClaim& claim : step.report.judged) {
+    if (claim.result.verdict == Verdict::kNotTested) continue;
+    demo.print("  " +
+               ClaimLine({claim.spec->statement, "", std::string(ToString(claim.result.verdict))}));
+  }
   demo.print("  " + (step.out / "summary.txt").string());
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "experiments/core/claim.h"
 #include "numsim/io/csv.h"
 #include "numsim/plot/figure.h"
 
@@ -29,6 +30,9 @@ struct Option {
   std::string cuda = {};
   // Value under --preset demo, for experiments that have it; if empty, the value of quick.
   std::string demo = {};
+  // Value in results that were written before the experiment had this option. If empty, such results
+  // are readable only if the preset's value is empty too.
+  std::string before = {};
 };
 
 // A named set of defaults: quick, paper, small or demo.
@@ -45,6 +49,8 @@ struct Settings {
   std::string preset;                          // name of one of the experiment's presets
   uint64_t seed = 0;                           // first seed
   int seeds = 1;                               // number of seeds: seed, seed + 1, ...
+  int max_seeds = 0;                           // --until-decided: the most seeds; 0: only `seeds`
+  int looks = 1;                               // number of planned looks, set by the runner
   std::map<std::string, std::string> options;  // value of every option, defaults included
 
   // Returns the value of an option. Aborts when the experiment does not declare the option.
@@ -87,8 +93,7 @@ struct TableSpec {
 };
 
 // Rows by table name, with cells in the order of the table's columns.
-using Rows = std::map<std::string, std::vector<std::vector<std::string>>>;
-using Tables = std::map<std::string, Table>;
+using Rows = std::map<std::string, std::vector<Row>>;
 
 struct Claim {
   std::string claim;     // what the paper says, and where
@@ -138,6 +143,16 @@ struct Experiment {
   std::function<void(const Settings&, Tables&)> derive;
   std::function<std::vector<Figure>(const Settings&, const Tables&)> figures;
   std::function<Summary(const Settings&, const Tables&)> summarise;
+  // The claims that a run judges, in the order of its summary.
+  std::vector<ClaimSpec> claims;
+  // The settings of the paper that the options can reproduce.
+  std::vector<PaperSetting> paper_settings;
+  // Returns the scale of a run in words, e.g. "2 layers, width 64, 300 steps"; seeds are added.
+  std::function<std::string(const Settings&)> scale;
+  // Returns the options that had no effect with these settings; summaries leave them out.
+  std::function<std::vector<std::string>(const Settings&)> unused_options;
+  // Returns free text below the claims.
+  std::function<std::string(const Settings&, const Tables&)> notes;
 };
 
 // Returns every experiment, in the order of `numsim list`. experiments/list.cc holds the only list.

@@ -12,6 +12,20 @@
 #include "numsim/base/error.h"
 #include "numsim/io/input_file.h"
 
+namespace numsim {
+
+// Cells are stored as text, which gives the same numbers back.
+template <typename J>
+void to_json(J& json, const Cell& cell) {
+  json = cell.Text();
+}
+template <typename J>
+void from_json(const J& json, Cell& cell) {
+  cell = json.template get<std::string>();
+}
+
+}  // namespace numsim
+
 namespace numsim::experiments {
 namespace {
 

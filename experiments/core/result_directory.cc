@@ -43,7 +43,7 @@ std::optional<std::string> Misfit(const Experiment& experiment, const Rows& rows
     };
     const auto table = std::find_if(experiment.tables.begin(), experiment.tables.end(), is_named);
     if (table == experiment.tables.end()) return fmt::format("no measured table \"{}\"", name);
-    for (const std::vector<std::string>& row : table_rows) {
+    for (const Row& row : table_rows) {
       if (row.size() == table->columns.size()) continue;
       return fmt::format("table \"{}\" has {} columns and a row has {} cells",
                          name,
@@ -186,7 +186,7 @@ std::vector<OutputFile> ListedOutputs(const fs::path& directory) {
 }
 
 void RemoveOutputs(const Experiment& experiment, const fs::path& directory) {
-  std::vector<std::string> names = {std::string(kSummaryFile)};
+  std::vector<std::string> names = {std::string(kSummaryFile), std::string(kVerdictsFile)};
   for (const TableSpec& table : experiment.tables) names.push_back(table.name + ".csv");
   if (Exists(directory / kManifestFile)) {
     for (const OutputFile& output : ListedOutputs(directory)) {

@@ -20,6 +20,7 @@ bool Exists(const std::filesystem::path& path);
 inline constexpr std::string_view kSettingsFile = "settings.json";
 inline constexpr std::string_view kManifestFile = "manifest.json";
 inline constexpr std::string_view kSummaryFile = "summary.txt";
+inline constexpr std::string_view kVerdictsFile = "verdicts.csv";
 inline constexpr std::string_view kJournalFolder = "journal";
 
 // The rows of one finished trial, the build that measured them and the journal that holds them.

@@ -45,21 +45,36 @@ class FirstFailure {
 struct Task {
   const Experiment& experiment;
   const RunOptions& options;
-  std::vector<Trial> trials;
-  std::vector<size_t> shard;  // indices of this shard's trials
-  std::vector<size_t> todo;   // indices of its unfinished trials, expensive ones first
+  std::vector<Trial> trials;      // of all looks
+  Settings look;                  // the settings of this look: `seeds` is its number of seeds
+  bool resume;                    // keep finished trials
+  std::vector<size_t> shard;      // indices of this shard's trials in this look
+  std::vector<size_t> todo = {};  // indices of its unfinished trials, expensive ones first
 };
 
-std::vector<size_t> ShardTrials(size_t trials, const RunOptions& options) {
+// Returns true if the trial belongs to the look of these settings.
+bool IsOfLook(const Trial& trial, const Settings& look) {
+  return trial.seed - look.seed < static_cast<uint64_t>(look.seeds);
+}
+
+std::vector<size_t> ShardTrials(const std::vector<Trial>& trials,
+                                const Settings& look,
+                                const RunOptions& options) {
   std::vector<size_t> shard;
-  for (size_t i = static_cast<size_t>(options.shard_index); i < trials;
+  for (size_t i = static_cast<size_t>(options.shard_index); i < trials.size();
        i += static_cast<size_t>(options.shard_count)) {
-    shard.push_back(i);
+    if (IsOfLook(trials[i], look)) shard.push_back(i);
   }
   return shard;
 }
 
 void CheckShard(const RunOptions& options) {
+  if (options.settings.max_seeds > 0 && options.shard_count != 1) {
+    throw Error::Format(
+        "--shard {}/{}: not with --until-decided, which needs the results of all trials",
+        options.shard_index,
+        options.shard_count);
+  }
   if (options.shard_count >= 1 && options.shard_index >= 0 &&
       options.shard_index < options.shard_count) {
     return;
@@ -73,7 +88,7 @@ void CheckShard(const RunOptions& options) {
 void SettleEarlierTrials(const Task& task, FinishedTrials& finished) {
   const auto is_finished = [&](size_t i) { return finished.contains(i); };
   const auto count = std::count_if(task.shard.begin(), task.shard.end(), is_finished);
-  if (task.options.resume || count == 0) return;
+  if (task.resume || count == 0) return;
   const std::filesystem::path& out = task.options.out;
   std::error_code ignored;
   if (!std::filesystem::exists(out / kManifestFile, ignored)) {
@@ -166,25 +181,53 @@ void MeasureAll(const Task& task, Journal& journal) {
 
 }  // namespace
 
-RunReport Run(const Experiment& experiment, const RunOptions& options) {
-  const Command command{.arguments = options.command};
-  CheckShard(options);
-  Task task{experiment, options, ListTrials(experiment, options.settings), {}, {}};
-  task.shard = ShardTrials(task.trials.size(), options);
+namespace {
 
+// Measures the trials of one look and, if no other shard has trials left, writes its results.
+RunReport RunLook(Task task, const Command& command) {
   if (const std::unique_ptr<Journal> journal = Start(task)) MeasureAll(task, *journal);
 
   // Read the journals again: other shards may have finished trials meanwhile.
-  const DirectoryLock lock(options.out / kJournalFolder);
+  const std::filesystem::path& out = task.options.out;
+  const DirectoryLock lock(out / kJournalFolder);
   FinishedTrials finished;
-  AddFinishedTrials(experiment, task.trials, options.out, finished);
+  AddFinishedTrials(task.experiment, task.trials, out, finished);
+  std::erase_if(finished,
+                [&](const auto& entry) { return !IsOfLook(task.trials[entry.first], task.look); });
   RunReport report;
-  report.trials_total = task.trials.size();
+  report.trials_total = static_cast<size_t>(
+      std::count_if(task.trials.begin(), task.trials.end(), [&](const Trial& trial) {
+        return IsOfLook(trial, task.look);
+      }));
   report.trials_run = task.todo.size();
-  report.trials_missing = task.trials.size() - finished.size();
+  report.trials_missing = report.trials_total - finished.size();
   if (report.trials_missing == 0) {
-    Complete(experiment, options.settings, finished, options.out, command, report);
+    Complete(task.experiment, task.look, finished, out, command, report);
   }
+  return report;
+}
+
+}  // namespace
+
+RunReport Run(const Experiment& experiment, const RunOptions& options) {
+  const Command command{.arguments = options.command};
+  CheckShard(options);
+  const std::vector<Trial> trials = ListTrials(experiment, WithAllSeeds(options.settings));
+  RunReport report;
+  size_t trials_run = 0;
+  bool resume = options.resume;
+  const std::vector<int> looks = LooksOf(options.settings);
+  for (const int seeds : looks) {
+    Settings look = options.settings;
+    look.seeds = seeds;
+    look.looks = static_cast<int>(looks.size());
+    report = RunLook(
+        {experiment, options, trials, look, resume, ShardTrials(trials, look, options)}, command);
+    trials_run += report.trials_run;
+    resume = true;  // the next look adds to this one
+    if (AllDecided(report.judged)) break;
+  }
+  report.trials_run = trials_run;
   return report;
 }
 

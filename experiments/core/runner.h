@@ -30,6 +30,7 @@ struct RunReport {
   std::vector<std::string> outputs;  // written files relative to `out`; only when complete
   std::string summary;               // text of summary.txt; only when complete
   std::vector<Claim> claims;         // claims of the summary
+  std::vector<JudgedClaim> judged;   // declared claims; only when complete
   std::string notice;                // for the user, e.g. that figures need gnuplot; often empty
 };
 
@@ -38,7 +39,7 @@ struct RunReport {
 //   settings.json                     the settings that every shard and every resumed run must have
 //   journal/SHARD-of-COUNT.jsonl      one line per finished trial, appended at once
 // and, when the trials of all shards are in the journals,
-//   TABLE.csv, FIGURE.gp .svg .pdf, summary.txt, manifest.json
+//   TABLE.csv, verdicts.csv, FIGURE.gp .svg .pdf, summary.txt, manifest.json
 //
 // manifest.json is written last: where it exists, the results are complete. Its git_commit lists
 // every build that measured a trial.
@@ -77,6 +78,9 @@ RunReport Redraw(const Experiment& experiment, const std::filesystem::path& dire
 RunReport Redraw(const std::filesystem::path& directory);
 
 // Returns the text of summary.txt: settings, then claims with results and verdicts, then notes.
-std::string SummaryText(const Experiment& experiment, const Settings& settings, const Summary& s);
+std::string SummaryText(const Experiment& experiment,
+                        const Settings& settings,
+                        const Summary& s,
+                        const std::vector<JudgedClaim>& judged = {});
 
 }  // namespace numsim::experiments

@@ -17,6 +17,7 @@
 #include "numsim/base/split_list.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/input_file.h"
+#include "numsim/stats/family.h"
 
 namespace numsim::experiments {
 namespace {
@@ -50,6 +51,9 @@ std::vector<std::pair<std::string, std::string>> Fields(const StoredSettings& st
       {"--seed", fmt::format("{}", settings.seed)},
       {"--seeds", fmt::format("{}", settings.seeds)},
   };
+  if (settings.max_seeds > 0) {
+    fields.emplace_back("--max-seeds", fmt::format("{}", settings.max_seeds));
+  }
   for (const auto& [name, value] : settings.options) fields.emplace_back("--" + name, value);
   return fields;
 }
@@ -144,13 +148,25 @@ Settings MakeSettings(const Experiment& experiment,
                       std::string_view preset,
                       uint64_t seed,
                       int seeds,
-                      const std::map<std::string, std::string>& overrides) {
+                      const std::map<std::string, std::string>& overrides,
+                      int max_seeds) {
   FindPreset(experiment, preset);
   if (seeds < 1) throw Error::Format("--seeds {}: expected at least 1", seeds);
+  if (max_seeds != 0 && seeds < 2) {
+    throw Error::Format(
+        "--seeds {}: --until-decided needs at least 2, since one seed decides nothing", seeds);
+  }
+  if (max_seeds != 0 && max_seeds < seeds) {
+    throw Error::Format("--max-seeds {}: expected at least the {} of --seeds", max_seeds, seeds);
+  }
   if (seed > std::numeric_limits<uint64_t>::max() - static_cast<uint64_t>(seeds - 1)) {
     throw Error::Format("--seed {}: with --seeds {} the last seed is above 2^64 - 1", seed, seeds);
   }
-  Settings settings{.preset = std::string(preset), .seed = seed, .seeds = seeds, .options = {}};
+  Settings settings{.preset = std::string(preset),
+                    .seed = seed,
+                    .seeds = seeds,
+                    .max_seeds = max_seeds,
+                    .options = {}};
   for (const Option& option : experiment.options) {
     settings.options[option.name] = DefaultOf(option, preset, UsesDevice());
   }
@@ -165,6 +181,16 @@ Settings MakeSettings(const Experiment& experiment,
   return settings;
 }
 
+Settings WithAllSeeds(Settings settings) {
+  settings.seeds = std::max(settings.seeds, settings.max_seeds);
+  return settings;
+}
+
+std::vector<int> LooksOf(const Settings& settings) {
+  if (settings.max_seeds == 0) return {settings.seeds};
+  return DefaultLooks(settings.seeds, settings.max_seeds).seeds;
+}
+
 void WriteSettings(const std::filesystem::path& path, const StoredSettings& stored) {
   const Settings& settings = stored.settings;
   Json json;
@@ -172,6 +198,7 @@ void WriteSettings(const std::filesystem::path& path, const StoredSettings& stor
   json["preset"] = settings.preset;
   json["seed"] = settings.seed;
   json["seeds"] = settings.seeds;
+  if (settings.max_seeds > 0) json["max_seeds"] = settings.max_seeds;
   json["options"] = settings.options;
   std::string text;
   try {
@@ -191,6 +218,7 @@ StoredSettings ReadSettings(const std::filesystem::path& path) {
     json.at("preset").get_to(stored.settings.preset);
     json.at("seed").get_to(stored.settings.seed);
     json.at("seeds").get_to(stored.settings.seeds);
+    stored.settings.max_seeds = json.value("max_seeds", 0);
     json.at("options").get_to(stored.settings.options);
     return stored;
   } catch (const Json::exception& error) {
@@ -202,7 +230,7 @@ StoredSettings ReadSettings(const std::filesystem::path& path) {
 void AddNewOptions(const Experiment& experiment, Settings& settings) {
   for (const Option& option : experiment.options) {
     const bool empty = DefaultOf(option, settings.preset, /*device=*/false).empty();
-    if (empty) settings.options.emplace(option.name, "");
+    if (empty || !option.before.empty()) settings.options.emplace(option.name, option.before);
   }
 }
 

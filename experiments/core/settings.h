@@ -20,12 +20,19 @@ const Preset& FindPreset(const Experiment& experiment, std::string_view name);
 
 // Returns the defaults of `preset` and the active backend, with `overrides` (option name without
 // dashes -> text) on top. Throws Error for an unknown preset or option (listing the valid ones),
-// for seeds < 1 and for a last seed above 2^64 - 1. Experiment::trials checks the option values.
+// for seeds < 1, for max_seeds < seeds unless it is 0, and for a last seed above 2^64 - 1. Experiment::trials checks the option values.
 Settings MakeSettings(const Experiment& experiment,
                       std::string_view preset,
                       uint64_t seed,
                       int seeds,
-                      const std::map<std::string, std::string>& overrides);
+                      const std::map<std::string, std::string>& overrides,
+                      int max_seeds = 0);
+
+// Returns the settings with the most seeds that the run may use.
+Settings WithAllSeeds(Settings settings);
+// Returns the numbers of seeds after which a run judges its claims: one look after the other until
+// all primary claims are decided. Only `seeds` without max_seeds.
+std::vector<int> LooksOf(const Settings& settings);
 
 // Throws Error naming the option and the first value that is listed twice: such a value would give
 // two trials the same label.
@@ -43,8 +50,8 @@ void WriteSettings(const std::filesystem::path& path, const StoredSettings& stor
 // Reads the settings. Throws Error naming the file when it cannot be read or is no settings file.
 StoredSettings ReadSettings(const std::filesystem::path& path);
 
-// Adds to settings that an older version stored the options that the experiment has gained since,
-// if their default is empty: an empty option has no effect, so the old run did the same.
+// Adds to settings that an older version stored the options that the experiment has gained since:
+// those with Option::before, and those whose default is empty, since an empty option has no effect.
 void AddNewOptions(const Experiment& experiment, Settings& settings);
 
 // Returns "" when both are equal, otherwise the first difference: `--seeds is "3" in A and "5" in

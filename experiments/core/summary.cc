@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "experiments/core/claim_report.h"
 #include "experiments/core/runner.h"
 #include "experiments/core/verdict.h"
 #include "numsim/base/error.h"
@@ -80,7 +81,10 @@ std::string VerdictText(const Claim& claim) {
 
 }  // namespace
 
-std::string SummaryText(const Experiment& experiment, const Settings& settings, const Summary& s) {
+std::string SummaryText(const Experiment& experiment,
+                        const Settings& settings,
+                        const Summary& s,
+                        const std::vector<JudgedClaim>& judged) {
   std::string text = Wrap("", fmt::format("{}: {}", experiment.name, experiment.title));
   if (!experiment.reproduces.empty()) text += Wrap("Reproduces: ", experiment.reproduces);
   text += Wrap("Settings:   ", SettingsText(settings, s.unused_options));
@@ -88,6 +92,15 @@ std::string SummaryText(const Experiment& experiment, const Settings& settings, 
   for (const TableSpec& table : experiment.tables) {
     if (!table.timed) continue;
     text += Wrap("Times:      ", fmt::format("only in {}.csv. {}", table.name, kTimedNote));
+  }
+  const std::string deviations = DeviationsText(experiment.paper_settings, settings);
+  if (!deviations.empty()) text += Wrap("Deviations: ", deviations);
+  const std::string scale = experiment.scale ? experiment.scale(settings) : "";
+  for (const JudgedClaim& claim : judged) {
+    text += "\n" +
+            Wrap("Claim:    ", fmt::format("{}: {}", claim.spec->id, claim.spec->statement)) +
+            Wrap("Contrast: ", claim.spec->contrast) + Wrap("Measured: ", MeasuredText(claim)) +
+            Wrap("Verdict:  ", VerdictText(claim, scale));
   }
   for (const Claim& claim : s.claims) {
     NUMSIM_CHECK(std::count(kVerdicts.begin(), kVerdicts.end(), claim.verdict) == 1,

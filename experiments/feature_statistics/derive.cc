@@ -1,202 +1,148 @@
 // The derived tables of `feature-statistics`: forecasts over blocks and seeds, growth and depth
 // over seeds.
 #include <algorithm>
-#include <cmath>
 #include <initializer_list>
-#include <limits>
-#include <map>
 
 #include "experiments/feature_statistics/feature_statistics.h"
 #include "experiments/shared/special_values.h"
-#include "numsim/stats/moments.h"
 
 namespace numsim::experiments::feature_statistics {
 namespace {
 
-using Key = std::vector<std::string>;
+constexpr const char* kStatistics[] = {"mean_abs", "max_abs"};
+const std::initializer_list<std::string_view> kForecastKeys = {
+    "size", "layer_scale", "tower", "tensor", "steps", "forecast", "history"};
 
-Key KeyOf(const Table& table, size_t row, std::initializer_list<const char*> columns) {
-  Key key;
-  for (const char* const column : columns) key.push_back(table.Text(row, column));
-  return key;
+// Returns the mean over seeds; NaN if there is none.
+Estimate OfSeeds(const SeedValues& values) {
+  return values.empty() ? Estimate{kNaN, kNaN, kNaN} : MeanOf(values);
 }
 
-// Groups by key, in the order of their first rows.
-template <typename Group>
-class Groups {
- public:
-  Group& At(const Key& key) {
-    const auto [found, is_new] = places_.emplace(key, groups_.size());
-    if (is_new) groups_.push_back({key, {}});
-    return groups_[found->second].second;
+void Append(std::initializer_list<Estimate> estimates, Row& row) {
+  for (const Estimate& estimate : estimates) {
+    row.insert(row.end(), {estimate.value, estimate.low, estimate.high});
   }
-  const std::vector<std::pair<Key, Group>>& All() const { return groups_; }
-
- private:
-  std::map<Key, size_t> places_;
-  std::vector<std::pair<Key, Group>> groups_;
-};
-
-void AddEstimate(const Estimate& mean, std::vector<std::string>& row) {
-  for (const double value : {mean.value, mean.low, mean.high}) row.push_back(FormatCell(value));
 }
 
-// Returns the mean of the ratios for seeds that both have; NaN if there are none.
-Estimate RatioOverSeeds(const SeedValues& values, const SeedValues& divisors) {
+SeedValues Ratios(const SeedValues& values, const SeedValues& divisors) {
   SeedValues ratios;
   for (const auto& [seed, value] : values) {
     const auto divisor = divisors.find(seed);
     if (divisor != divisors.end()) ratios[seed] = value / divisor->second;
   }
-  return ratios.empty() ? Estimate{kNaN, kNaN, kNaN} : OverSeeds(ratios);
+  return ratios;
 }
 
-// The results of the forecasts of one seed, summed over the blocks of a tower.
-struct SeedForecasts {
-  double compared = 0, overruns = 0, clipped = 0, within_2 = 0;
-  double blocks = 0, change_median = 0,
-         change_95 = 0;  // only over blocks with a step that was compared
-};
-
-struct Forecasts {
-  std::map<std::string, SeedForecasts> seeds;
-  double largest_excess = kNaN, change_95_worst = kNaN;
-
-  // Adds one block, which is skipped if none of its steps was compared.
-  void Add(const Table& maxima, size_t r) {
-    SeedForecasts& seed = seeds[maxima.Text(r, "seed")];
-    const double compared = maxima.Number(r, "compared");
-    if (compared == 0) return;
-    seed.compared += compared;
-    seed.overruns += maxima.Number(r, "overruns");
-    seed.clipped += maxima.Number(r, "clipped");
-    seed.within_2 += maxima.Number(r, "within_2");
-    seed.blocks += 1;
-    seed.change_median += maxima.Number(r, "change_median");
-    seed.change_95 += maxima.Number(r, "change_95");
-    largest_excess = std::fmax(largest_excess, maxima.Number(r, "largest_excess"));
-    change_95_worst = std::fmax(change_95_worst, maxima.Number(r, "change_95"));
+// Returns the cells of smoothness.csv behind the key, from the rows of `maxima` of a tensor in all
+// blocks of a tower. Blocks without a step that was compared do not count.
+Row SmoothnessCells(const Frame& tensor) {
+  const Frame compared =
+      tensor.Where([](const Frame& block) { return block.Number("compared") > 0; });
+  SeedValues overruns, clipped, within_2, change_median, change_95;
+  for (const Frame& blocks : compared.By({"seed"})) {
+    const std::string seed = blocks.Text("seed");
+    overruns[seed] = ShareOf(blocks, "overruns");
+    clipped[seed] = ShareOf(blocks, "clipped");
+    within_2[seed] = ShareOf(blocks, "within_2");
+    change_median[seed] = blocks.Mean("change_median");
+    change_95[seed] = blocks.Mean("change_95");
   }
+  Row cells = {tensor.Distinct("seed").size()};
+  Append({OfSeeds(overruns), OfSeeds(clipped)}, cells);
+  cells.insert(cells.end(),
+               {OfSeeds(within_2).value,
+                Largest(compared, "largest_excess"),
+                OfSeeds(change_median).value,
+                OfSeeds(change_95).value,
+                Largest(compared, "change_95")});
+  return cells;
+}
 
-  // Returns the mean over seeds with steps that were compared; NaN if there are none.
-  template <typename Value>
-  Estimate Mean(const Value& value) const {
-    std::vector<double> values;
-    for (const auto& [name, seed] : seeds) {
-      if (seed.compared > 0) values.push_back(value(seed));
-    }
-    return values.empty() ? Estimate{kNaN, kNaN, kNaN} : MeanOf(values);
-  }
-
-  std::vector<std::string> Cells() const {
-    using S = SeedForecasts;
-    const Estimate over = Mean([](const S& s) { return s.overruns / s.compared; });
-    const Estimate clipped = Mean([](const S& s) { return s.clipped / s.compared; });
-    const Estimate within = Mean([](const S& s) { return s.within_2 / s.compared; });
-    const Estimate median = Mean([](const S& s) { return s.change_median / s.blocks; });
-    const Estimate change = Mean([](const S& s) { return s.change_95 / s.blocks; });
-    return {FormatCell(uint64_t{seeds.size()}),
-            FormatCell(over.value),
-            FormatCell(over.low),
-            FormatCell(over.high),
-            FormatCell(clipped.value),
-            FormatCell(clipped.low),
-            FormatCell(clipped.high),
-            FormatCell(within.value),
-            FormatCell(largest_excess),
-            FormatCell(median.value),
-            FormatCell(change.value),
-            FormatCell(change_95_worst)};
-  }
-};
-
-void AddSmoothness(const Table& maxima, Table& smoothness) {
-  Groups<Forecasts> groups;
-  for (size_t r = 0; r < maxima.rows.size(); ++r) {
-    const Key key = KeyOf(
-        maxima, r, {"size", "layer_scale", "tower", "tensor", "steps", "forecast", "history"});
-    groups.At(key).Add(maxima, r);
-  }
-  for (const auto& [key, forecasts] : groups.All()) {
-    std::vector<std::string> row = key;
-    for (std::string& cell : forecasts.Cells()) row.push_back(std::move(cell));
+void AddSmoothness(const Frame& maxima, Table& smoothness) {
+  for (const Frame& tensor : maxima.By(kForecastKeys)) {
+    Row row;
+    for (const std::string_view key : kForecastKeys) row.push_back(tensor.Text(key));
+    const Row cells = SmoothnessCells(tensor);
+    row.insert(row.end(), cells.begin(), cells.end());
     smoothness.rows.push_back(std::move(row));
   }
 }
 
-// The values of a statistic at the first and the last record, by seed.
+// The values of a statistic at the first and at the last record of each seed.
 struct Records {
   SeedValues first, last;
 
-  void Add(const std::string& seed, double value) {
-    first.emplace(seed, value);
-    last[seed] = value;
+  Records(const Frame& features, const char* statistic) {
+    for (const Frame& seed : features.By({"seed"})) {
+      first[seed.Text("seed")] = seed.Number(statistic);
+      last[seed.Text("seed")] = seed.Number(seed.Size() - 1, statistic);
+    }
   }
 };
 
-void AddGrowth(const Table& features, Table& growth) {
-  Groups<Records> groups;
-  for (size_t r = 0; r < features.rows.size(); ++r) {
-    for (const char* const statistic : {"mean_abs", "max_abs"}) {
-      Key key = KeyOf(features, r, {"size", "layer_scale", "tower", "block", "tensor"});
-      key.push_back(statistic);
-      groups.At(key).Add(features.Text(r, "seed"), features.Number(r, statistic));
+void AddGrowth(const Frame& features, Table& growth) {
+  for (const Frame& tensor : features.By({"size", "layer_scale", "tower", "block", "tensor"})) {
+    for (const char* const statistic : kStatistics) {
+      const Records records(tensor, statistic);
+      Row row = {tensor.Text("size"),
+                 tensor.Text("layer_scale"),
+                 tensor.Text("tower"),
+                 tensor.Text("block"),
+                 tensor.Text("tensor"),
+                 statistic,
+                 records.last.size()};
+      Append({OfSeeds(records.first),
+              OfSeeds(records.last),
+              OfSeeds(Ratios(records.last, records.first))},
+             row);
+      growth.rows.push_back(std::move(row));
     }
-  }
-  for (const auto& [key, records] : groups.All()) {
-    std::vector<std::string> row = key;
-    row.push_back(FormatCell(uint64_t{records.last.size()}));
-    AddEstimate(OverSeeds(records.first), row);
-    AddEstimate(OverSeeds(records.last), row);
-    AddEstimate(RatioOverSeeds(records.last, records.first), row);
-    growth.rows.push_back(std::move(row));
   }
 }
 
-// The outputs of the first and of the last block at the last record, by seed.
-struct Depth {
-  SeedValues first_block, last_block;
-  double deepest = 0;
+// Returns the outputs of a block at the end of each training of a tower.
+SeedValues AtTheEnd(const Frame& tower, const std::string& block, const char* statistic) {
+  return Records(tower.Where("block", block), statistic).last;
+}
 
-  void Add(const std::string& seed, double block, double value) {
-    deepest = std::max(deepest, block);
-    if (block == 0) first_block[seed] = value;
-    if (block == deepest) last_block[seed] = value;
-  }
-};
-
-void AddDepth(const Table& features, Table& depth) {
-  Groups<Depth> groups;
-  for (size_t r = 0; r < features.rows.size(); ++r) {
-    if (features.Text(r, "tensor") != kOutput) continue;
-    for (const char* const statistic : {"mean_abs", "max_abs"}) {
-      Key key = KeyOf(features, r, {"size", "layer_scale", "tower"});
-      key.push_back(statistic);
-      groups.At(key).Add(
-          features.Text(r, "seed"), features.Number(r, "block"), features.Number(r, statistic));
+void AddDepth(const Frame& outputs, Table& depth) {
+  for (const Frame& tower : outputs.By({"size", "layer_scale", "tower"})) {
+    const std::vector<std::string> blocks = tower.Distinct("block");
+    const Frame without = outputs.Where("size", tower.Text("size"))
+                              .Where("tower", tower.Text("tower"))
+                              .Where("layer_scale", kNoLayerScale);
+    for (const char* const statistic : kStatistics) {
+      const SeedValues last = AtTheEnd(tower, blocks.back(), statistic);
+      Row row = {tower.Text("size"),
+                 tower.Text("layer_scale"),
+                 tower.Text("tower"),
+                 statistic,
+                 last.size()};
+      Append({OfSeeds(last),
+              OfSeeds(Ratios(last, AtTheEnd(tower, blocks.front(), statistic))),
+              OfSeeds(Ratios(last, AtTheEnd(without, blocks.back(), statistic)))},
+             row);
+      depth.rows.push_back(std::move(row));
     }
-  }
-  std::map<Key, SeedValues> without;  // last block without layer-scale, by size, tower, statistic
-  for (const auto& [key, seeds] : groups.All()) {
-    if (key[1] == kNoLayerScale) without[{key[0], key[2], key[3]}] = seeds.last_block;
-  }
-  for (const auto& [key, seeds] : groups.All()) {
-    std::vector<std::string> row = key;
-    row.push_back(FormatCell(uint64_t{seeds.last_block.size()}));
-    AddEstimate(OverSeeds(seeds.last_block), row);
-    AddEstimate(RatioOverSeeds(seeds.last_block, seeds.first_block), row);
-    AddEstimate(RatioOverSeeds(seeds.last_block, without[{key[0], key[2], key[3]}]), row);
-    depth.rows.push_back(std::move(row));
   }
 }
 
 }  // namespace
 
+double ShareOf(const Frame& blocks, std::string_view column) {
+  return blocks.Mean(column) / blocks.Mean("compared");
+}
+
+double Largest(const Frame& frame, std::string_view column) {
+  const std::vector<double> values = frame.Numbers(column);
+  return values.empty() ? kNaN : *std::max_element(values.begin(), values.end());
+}
+
 void Derive(const Settings&, Tables& tables) {
   AddSmoothness(tables.at(std::string(kMaximaTable)), tables.at(std::string(kSmoothnessTable)));
-  const Table& features = tables.at(std::string(kFeaturesTable));
+  const Frame features = tables.at(std::string(kFeaturesTable));
   AddGrowth(features, tables.at(std::string(kGrowthTable)));
-  AddDepth(features, tables.at(std::string(kDepthTable)));
+  AddDepth(features.Where("tensor", kOutput), tables.at(std::string(kDepthTable)));
 }
 
 }  // namespace numsim::experiments::feature_statistics

@@ -29,9 +29,7 @@ constexpr std::string_view kDescription =
     "whose history is all zeros are left out, such as gradients of the first step with a zero\n"
     "layer-scale.\n"
     "smoothness.csv combines these results over the blocks of a tower and over seeds. growth.csv\n"
-    "has magnitudes at the first and last record, depth.csv those of the last block.\n"
-    "Claims under test: maxima evolve smoothly; a moving maximum is similar to tensor-wise\n"
-    "quantisation; features become large in later blocks; zero-init layer-scale keeps them small.";
+    "has magnitudes at the first and last record, depth.csv those of the last block.";
 
 constexpr BlockTensor kBlockTensors[] = {
     {"output", "", "", "activation", false},
@@ -100,6 +98,23 @@ std::vector<Option> Options() {
     options.insert(options.end(), more.begin(), more.end());
   }
   return options;
+}
+
+std::vector<PaperSetting> PaperSettings() {
+  constexpr const char* kSetup = "Section 2.2.2";
+  constexpr const char* kTime = "A preset of minutes has to be smaller.";
+  return {
+      {"sizes", "12x768,24x1024,32x1280", "Figure 11: ViT-Base to ViT-Huge", kTime},
+      {"batch", "16384", kSetup, "The maxima of smaller batches vary more from step to step."},
+      {"steps", "20000", kSetup, kTime},
+      {"warmup", "5000", kSetup, kTime},
+      {"lr", "2e-3", kSetup, ""},
+      {"weight-decay", "0.2", kSetup, ""},
+      {"",
+       "The paper trains on LAION-2B with patch-dropout 0.5 and StableAdamW",
+       kSetup,
+       "Here images and captions are generated, no patch is left out, and the optimizer is AdamW."},
+  };
 }
 
 // Returns the initial gain of one value of --layer-scales; nothing for none.
@@ -214,7 +229,10 @@ Experiment FeatureStatistics() {
   experiment.run = Measure;
   experiment.derive = Derive;
   experiment.figures = Figures;
-  experiment.summarise = Summarise;
+  experiment.claims = Claims();
+  experiment.paper_settings = PaperSettings();
+  experiment.scale = TrainingScaleText;
+  experiment.notes = Notes;
   return experiment;
 }
 

@@ -91,7 +91,13 @@ std::vector<TableSpec> TableSpecs();
 Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
-Summary Summarise(const Settings& settings, const Tables& tables);
+std::vector<ClaimSpec> Claims();
+std::string Notes(const Settings& settings, const Tables& tables);
+
+// Returns a count of `maxima`, summed over blocks, as a share of the steps that were compared.
+double ShareOf(const Frame& blocks, std::string_view column);
+// Returns the largest value of a column; NaN if there is no row.
+double Largest(const Frame& frame, std::string_view column);
 
 // The steps that a row of `maxima` covers.
 inline constexpr std::string_view kAllSteps = "all";

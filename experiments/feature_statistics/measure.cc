@@ -12,11 +12,10 @@
 namespace numsim::experiments::feature_statistics {
 namespace {
 
-using Cells = std::vector<std::string>;
-
 // A tensor of the model and its maximum at each step so far.
 struct Watched {
-  std::string tower, block;
+  std::string tower;
+  size_t block;
   const BlockTensor* tensor;
   std::vector<double> maxima;
 };
@@ -50,7 +49,7 @@ class Watch {
         for (const BlockTensor& tensor : BlockTensors()) {
           const std::string_view behind = swiglu ? tensor.swiglu : tensor.gelu;
           places_[{name + std::string(behind), std::string(tensor.role)}] = watched_.size();
-          watched_.push_back({tower.name, FormatCell(uint64_t{block}), &tensor, {}});
+          watched_.push_back({tower.name, block, &tensor, {}});
         }
       }
     }
@@ -58,8 +57,8 @@ class Watch {
 
   // Reads the maxima of a step from telemetry's table `tensors`. Returns rows of `features` without
   // the key of the training.
-  std::vector<Cells> Take(const Table& tensors) {
-    std::vector<Cells> rows;
+  std::vector<Row> Take(const Table& tensors) {
+    std::vector<Row> rows;
     for (size_t r = 0; r < tensors.rows.size(); ++r) {
       const auto found = places_.find({tensors.Text(r, "point"), tensors.Text(r, "role")});
       if (found == places_.end()) continue;
@@ -68,13 +67,14 @@ class Watch {
       const double max =
           finite ? tensors.Number(r, "max_abs") : std::numeric_limits<double>::infinity();
       watched.maxima.push_back(max);
-      rows.push_back({tensors.Text(r, "step"),
+      const auto cell = [&](const char* column) { return tensors.rows[r][tensors.Column(column)]; };
+      rows.push_back({cell("step"),
                       watched.tower,
                       watched.block,
                       std::string(watched.tensor->name),
-                      tensors.Text(r, "mean_abs"),
-                      FormatCell(max),
-                      tensors.Text(r, "rms")});
+                      cell("mean_abs"),
+                      max,
+                      cell("rms")});
     }
     return rows;
   }
@@ -87,25 +87,25 @@ class Watch {
 };
 
 // Returns a row of `maxima` without the key of the training.
-Cells MaximaRow(const Watched& watched,
-                std::string_view steps,
-                Forecast forecast,
-                size_t history,
-                size_t first) {
+Row MaximaRow(const Watched& watched,
+              std::string_view steps,
+              Forecast forecast,
+              size_t history,
+              size_t first) {
   const ForecastQuality quality = JudgeForecast(watched.maxima, forecast, history, first);
   return {watched.tower,
           watched.block,
           std::string(watched.tensor->name),
-          FormatCell(steps),
-          FormatCell(ToString(forecast)),
-          FormatCell(uint64_t{history}),
-          FormatCell(uint64_t{quality.compared}),
-          FormatCell(uint64_t{quality.overruns}),
-          FormatCell(uint64_t{quality.clipped}),
-          FormatCell(uint64_t{quality.within_2}),
-          FormatCell(quality.largest_excess),
-          FormatCell(quality.change_median),
-          FormatCell(quality.change_95)};
+          steps,
+          ToString(forecast),
+          uint64_t{history},
+          uint64_t{quality.compared},
+          uint64_t{quality.overruns},
+          uint64_t{quality.clipped},
+          uint64_t{quality.within_2},
+          quality.largest_excess,
+          quality.change_median,
+          quality.change_95};
 }
 
 }  // namespace
@@ -118,13 +118,13 @@ Rows Measure(const Settings& settings, const Trial& trial) {
       static_cast<uint64_t>(settings.GetInteger("every", 1, std::numeric_limits<int32_t>::max()));
   Trainer trainer(config, OpenData(config.data));
   Watch watch(trainer.config().model);
-  TrainingRows rows({size, scale, FormatCell(trial.seed)});
+  TrainingRows rows({size, scale, trial.seed});
   for (uint64_t step = 0; trainer.status() == TrainStatus::kRunning; ++step) {
     trainer.Step();
-    const std::vector<Cells> features = watch.Take(trainer.telemetry().Of("tensors"));
+    const std::vector<Row> features = watch.Take(trainer.telemetry().Of("tensors"));
     trainer.telemetry().Clear();
     if (step % every != 0 && trainer.status() == TrainStatus::kRunning) continue;
-    for (const Cells& cells : features) rows.Add(kFeaturesTable, cells);
+    for (const Row& cells : features) rows.Add(kFeaturesTable, cells);
   }
   for (const Watched& watched : watch.watched()) {
     for (const auto& [steps, first] :
@@ -137,10 +137,10 @@ Rows Measure(const Settings& settings, const Trial& trial) {
     }
   }
   rows.Add(kFinalTable,
-           {FormatCell(ToString(trainer.status())),
-            FormatCell(trainer.steps_taken()),
-            FormatCell(trainer.recent_loss()),
-            FormatCell(FinalLoss(trainer))});
+           {ToString(trainer.status()),
+            trainer.steps_taken(),
+            trainer.recent_loss(),
+            FinalLoss(trainer)});
   return rows.Take();
 }
 

@@ -19,7 +19,7 @@ constexpr Rung kLadder[] = {
     {"e2m3", "e2m3fn"},
 };
 
-constexpr const char* kNone = "none";
+constexpr const char* kNoIntervention = "none";
 
 struct Part {
   std::string_view name;
@@ -93,12 +93,12 @@ std::string Intervention::Text() const {
     if (!text.empty()) text += '+';
     text += part.name;
   }
-  return text.empty() ? kNone : text;
+  return text.empty() ? kNoIntervention : text;
 }
 
 Intervention ParseIntervention(const std::string& text) {
   Intervention intervention;
-  if (text == kNone) return intervention;
+  if (text == kNoIntervention) return intervention;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find('+', begin), text.size());
     const std::string name = text.substr(begin, end - begin);

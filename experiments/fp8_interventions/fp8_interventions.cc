@@ -28,16 +28,15 @@ constexpr std::string_view kDescription =
     "The paper's models fail with hundreds of millions of parameters. Here smaller models are\n"
     "made to fail by poorer formats, depth, learning rate, heavy-tailed inputs (--input-tail) and\n"
     "a planted massive activation: --plant-value is added to one channel of the tensor\n"
-    "--plant-point, by default the output of the MLP in the first block of each tower, before\n"
-    "layer-scale. bf16 has the same perturbations, and a format is judged only where bf16\n"
+    "--plant-point, e.g. *blocks.0.mlp.down, the output of the MLP in the first block of each\n"
+    "tower, before layer-scale, which can scale it away while clipping and norms cannot. bf16 has the same perturbations, and a format is judged only where bf16\n"
     "learns. A seed has failed if it diverged (--diverged-above) or collapsed: its validation\n"
     "loss is less than 5 % below that of a model that guesses at random (for CLIP the log of the\n"
     "batch).\n"
     "features.csv lists E|x_k| after each block before and after training; mean_abs_rest leaves\n"
     "out the planted channel. quantised.csv lists the quantisation errors of the formats.\n"
-    "Claims under test (Section 2.3, Figure 2): training diverges without intervention, with\n"
-    "clipping and with KQ layernorm, and works with layer-scale; layer-scale keeps features\n"
-    "small; where it lags behind bf16, layer-scale itself is the cause.";
+    "Planted activations and stretched inputs are not as in the paper: what a run finds with\n"
+    "them is exploratory.";
 
 // Names the option in an error about a configuration key `stress.*`, which option --plant-* sets.
 Error OfStress(const std::string& message) {
@@ -59,6 +58,15 @@ void CheckOptions(const Settings& settings) {
   } catch (const Error& error) {
     throw OfStress(error.what());
   }
+}
+
+// Returns "clip, 6 layers, width 32, 300 steps".
+std::string Scale(const Settings& settings) {
+  return fmt::format("{}, {} layers, width {}, {} steps",
+                     settings.Get("model"),
+                     settings.Get("layers"),
+                     settings.Get("width"),
+                     settings.Get("steps"));
 }
 
 }  // namespace
@@ -98,7 +106,10 @@ Experiment Fp8Interventions() {
   experiment.run = Measure;
   experiment.derive = Derive;
   experiment.figures = Figures;
-  experiment.summarise = Summarise;
+  experiment.claims = Claims();
+  experiment.paper_settings = PaperSettings();
+  experiment.scale = Scale;
+  experiment.notes = Notes;
   return experiment;
 }
 

@@ -80,7 +80,16 @@ std::vector<Trial> Trials(const Settings& settings);
 Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
-Summary Summarise(const Settings& settings, const Tables& tables);
+std::vector<ClaimSpec> Claims();
+std::vector<PaperSetting> PaperSettings();
+std::string Notes(const Settings& settings, const Tables& tables);
+
+// Returns the rows of an intervention in a format; both are texts of columns.
+Frame Select(const Frame& frame, const std::string& intervention, const std::string& format);
+// Returns true if the training of a row of final.csv diverged or collapsed.
+bool Failed(const Frame& row);
+// Returns the tower whose features are shown and judged: that of images if there is one.
+std::string TowerOf(const Frame& features);
 
 // The times at which features are measured: before and after training.
 inline constexpr std::string_view kStart = "start";
@@ -89,15 +98,6 @@ inline constexpr std::string_view kEnd = "end";
 // A training has collapsed if its validation loss is less than this share below the loss of a model
 // that guesses at random.
 inline constexpr double kCollapsed = 0.05;
-
-// Verdicts of outcomes.csv, in this order: at least one seed diverged; at least half of the seeds
-// collapsed; fewer seeds collapsed; the interval of the gap to bf16 with the same intervention is
-// above 0; none of these.
-inline constexpr std::string_view kDiverged = "diverged";
-inline constexpr std::string_view kCollapsedVerdict = "collapsed";
-inline constexpr std::string_view kUnsteady = "unsteady";
-inline constexpr std::string_view kBehind = "behind";
-inline constexpr std::string_view kStable = "stable";
 
 }  // namespace fp8_interventions
 }  // namespace numsim::experiments

@@ -63,12 +63,12 @@ class FeatureObserver : public PassObserver<float> {
     const AbsoluteStatistics measured = MeasureAbsolute(values);
     const bool planted = !config_.stress.point.empty();
     rows_.Add(kFeaturesTable,
-              {FormatCell(when_),
+              {when_,
                TowerName(tower),
-               FormatCell(block),
-               FormatCell(measured.mean),
-               FormatCell(planted ? MeanWithout(config_.stress.channel, values) : measured.mean),
-               FormatCell(measured.max)});
+               block,
+               measured.mean,
+               planted ? MeanWithout(config_.stress.channel, values) : measured.mean,
+               measured.max});
   }
 
  private:
@@ -126,11 +126,7 @@ void TakeQuantised(Trainer& trainer, uint64_t step, TrainingRows& rows) {
     if (found == sums.end()) continue;
     const OperandSums& of = found->second;
     rows.Add(kQuantisedTable,
-             {FormatCell(step),
-              FormatCell(name),
-              FormatCell(of.underflow / of.layers),
-              FormatCell(of.worst),
-              FormatCell(of.decibels / of.measured)});
+             {step, name, of.underflow / of.layers, of.worst, of.decibels / of.measured});
   }
   trainer.telemetry().Clear();
 }
@@ -154,10 +150,10 @@ Rows Measure(const Settings& settings, const Trial& trial) {
   const Precision precision = ParsePrecision(trial.parameters.at("format"));
   const TrainConfig config = ConfigOf(settings, intervention, precision, trial.seed);
   Trainer trainer(config, OpenData(config.data));
-  TrainingRows rows({intervention.Text(), precision.Text(), FormatCell(trial.seed)});
+  TrainingRows rows({intervention.Text(), precision.Text(), trial.seed});
   const double start = trainer.Validate().Mean();
   MeasureFeatures(trainer, kStart, rows);
-  rows.Add(kCurvesTable, {FormatCell(0), FormatCell(start)});
+  rows.Add(kCurvesTable, {0, start});
 
   const auto records =
       static_cast<uint64_t>(settings.GetInteger("records", 2, std::numeric_limits<int>::max()));
@@ -166,20 +162,19 @@ Rows Measure(const Settings& settings, const Trial& trial) {
     trainer.Step();
     if (precision != kBaseline) TakeQuantised(trainer, step, rows);
     trainer.telemetry().Clear();
-    if (curve.Add(trainer))
-      rows.Add(kCurvesTable, {FormatCell(curve.steps()), FormatCell(curve.loss())});
+    if (curve.Add(trainer)) rows.Add(kCurvesTable, {curve.steps(), curve.loss()});
   }
   const double loss = FinalLoss(trainer);
   const bool judged = std::isfinite(loss) && trainer.last_zero_shot().has_value();
   MeasureFeatures(trainer, kEnd, rows);
   rows.Add(kFinalTable,
-           {FormatCell(ToString(trainer.status())),
-            FormatCell(trainer.steps_taken()),
-            FormatCell(ChanceLoss(trainer.config())),
-            FormatCell(start),
-            FormatCell(trainer.recent_loss()),
-            FormatCell(loss),
-            FormatCell(judged ? trainer.last_zero_shot()->Accuracy() : std::nan(""))});
+           {ToString(trainer.status()),
+            trainer.steps_taken(),
+            ChanceLoss(trainer.config()),
+            start,
+            trainer.recent_loss(),
+            loss,
+            judged ? trainer.last_zero_shot()->Accuracy() : std::nan("")});
   return rows.Take();
 }
 

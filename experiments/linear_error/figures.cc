@@ -5,7 +5,6 @@
 #include <cctype>
 
 #include "experiments/linear_error/linear_error.h"
-#include "experiments/shared/distinct.h"
 
 namespace numsim::experiments::linear_error {
 namespace {
@@ -27,22 +26,19 @@ constexpr ShownProduct kShownProducts[] = {
 
 struct Measured {
   const Settings& settings;
-  const Table& errors;
-  std::vector<Curve> curves;
+  Frame errors;
   std::vector<std::string> formats;  // formats of quantised operands, in the order of the table
 };
 
-Series SeriesOf(const Measured& in, const Curve& curve, std::string_view column, double unit) {
-  const SweptValues values = ValuesOf(in.errors, curve, column);
-  Series series;
-  series.x = values.x;
-  series.y = values.mean;
-  for (double& y : series.y) y *= unit;
-  if (in.settings.seeds == 1) return series;
-  series.low = values.low;
-  series.high = values.high;
-  for (double& y : series.low) y *= unit;
-  for (double& y : series.high) y *= unit;
+Series SeriesOf(const Measured& in, const Frame& curve, std::string_view column, double unit) {
+  Series series = ValuesOf(curve, column);
+  if (in.settings.seeds == 1) {
+    series.low.clear();
+    series.high.clear();
+  }
+  for (std::vector<double>* values : {&series.y, &series.low, &series.high}) {
+    for (double& y : *values) y *= unit;
+  }
   return series;
 }
 
@@ -54,23 +50,28 @@ Panel EmptyPanel(const std::string& title, const char* x, const char* y) {
   return panel;
 }
 
-// Gives the panels from `first` on a common range of y, so that they can be compared.
-void ShareRange(Figure& figure, size_t first) {
+struct Range {
   double low = 1e300, high = 0;
-  for (size_t p = first; p < figure.panels.size(); ++p) {
-    for (const Series& series : figure.panels[p].series) {
-      for (const std::vector<double>* values : {&series.y, &series.low, &series.high}) {
-        for (const double y : *values) {
-          low = std::min(low, y);
-          high = std::max(high, y);
-        }
-      }
+  void Add(const std::vector<double>& values) {
+    for (const double value : values) {
+      low = std::min(low, value);
+      high = std::max(high, value);
     }
   }
-  if (high <= 0) return;
+};
+
+// Gives the panels from `first` on a common range of y, so that they can be compared.
+void ShareRange(Figure& figure, size_t first) {
+  Range range;
   for (size_t p = first; p < figure.panels.size(); ++p) {
-    figure.panels[p].y.low = low / 1.5;
-    figure.panels[p].y.high = high * 1.5;
+    for (const Series& series : figure.panels[p].series) {
+      for (const auto* values : {&series.y, &series.low, &series.high}) range.Add(*values);
+    }
+  }
+  if (range.high <= 0) return;
+  for (size_t p = first; p < figure.panels.size(); ++p) {
+    figure.panels[p].y.low = range.low / 1.5;
+    figure.panels[p].y.high = range.high * 1.5;
   }
 }
 
@@ -79,21 +80,16 @@ void AddThreshold(const Measured& in, Figure& figure, size_t first) {
   const double percent = 100 * Thresholds(in.settings).front();
   for (size_t p = first; p < figure.panels.size(); ++p) {
     Panel& panel = figure.panels[p];
-    double low = 1e300, high = 0;
-    for (const Series& series : panel.series) {
-      for (const double x : series.x) {
-        low = std::min(low, x);
-        high = std::max(high, x);
-      }
-    }
+    Range range;
+    for (const Series& series : panel.series) range.Add(series.x);
     Series line;
     line.label = fmt::format("{:g} %", percent);
     line.style = kThresholdStyle;
     line.dashed = true;
     line.markers = false;
-    line.x = {low, high};
+    line.x = {range.low, range.high};
     line.y = {percent, percent};
-    if (low < high) panel.series.push_back(std::move(line));
+    if (range.low < range.high) panel.series.push_back(std::move(line));
   }
 }
 
@@ -101,21 +97,17 @@ void AddThreshold(const Measured& in, Figure& figure, size_t first) {
 Figure WeightGradient(const Measured& in) {
   Figure figure{
       "weight-gradient-error", "Relative error of dW against tokens b", 2, {}, "errors.csv"};
-  for (const std::string& operands : Distinct(in.errors, "operands")) {
+  for (const std::string& operands : in.errors.Distinct("operands")) {
     Panel panel = EmptyPanel(operands, "tokens b", "relative error of dW, %");
     for (size_t k = 0; k < std::size(kShownKinds); ++k) {
       for (size_t f = 0; f < in.formats.size(); ++f) {
         // SwitchBack does not quantise dW: its error is the same for every format.
         const bool plain = kShownKinds[k] == "switchback";
         if (plain && f > 0) continue;
-        const Curve* curve = FindCurve(in.curves,
-                                       operands,
-                                       kShownKinds[k],
-                                       in.formats[f],
-                                       LinearGemm::kWeightGradient,
-                                       kTokenSweep);
-        if (curve == nullptr) continue;
-        Series series = SeriesOf(in, *curve, "relative_error", 100);
+        const Frame curve = CurveOf(
+            in.errors, operands, kShownKinds[k], in.formats[f], kWeightGradient, kTokenSweep);
+        if (curve.Empty()) continue;
+        Series series = SeriesOf(in, curve, "relative_error", 100);
         series.label =
             std::string(kShownKinds[k]) +
             (plain ? " (" + in.settings.Get("high-precision") + ")" : " " + in.formats[f]);
@@ -140,14 +132,11 @@ void AddProducts(const Measured& in,
                  Panel& panel) {
   const bool tensor_wise = kind == "tensor-wise";
   for (const ShownProduct& shown : kShownProducts) {
-    const Curve* curve = FindCurve(in.curves,
-                                   operands,
-                                   kind,
-                                   format,
-                                   shown.product,
-                                   InnerSweep(in.curves, operands, shown.product));
-    if (curve == nullptr) continue;
-    Series series = SeriesOf(in, *curve, column, unit);
+    const std::string_view product = ToString(shown.product);
+    const Frame curve = CurveOf(
+        in.errors, operands, kind, format, product, InnerSweep(in.errors, operands, product));
+    if (curve.Empty()) continue;
+    Series series = SeriesOf(in, curve, column, unit);
     series.label = std::string(shown.label) + ", " + std::string(kind);
     series.style = static_cast<int>(shown.product) + 1;
     series.dashed = tensor_wise;
@@ -168,7 +157,7 @@ Panel ProductsPanel(const Measured& in,
                     const std::string& format,
                     std::string_view column) {
   const bool relative = column == "relative_error";
-  const bool widths = InnerSweep(in.curves, operands, LinearGemm::kForward) == kWidthSweep;
+  const bool widths = InnerSweep(in.errors, operands, kForward) == kWidthSweep;
   Panel panel = EmptyPanel(operands + (relative ? ": relative error" : ": noise variance"),
                            widths ? "inner dimension k" : "tokens b",
                            relative ? "relative error, %" : "noise variance");
@@ -188,7 +177,7 @@ Figure NamedFigure(const std::string& name, const std::string& title, const std:
 // for all sorts.
 Figure ProductsOf(const Measured& in, const std::string& format) {
   Figure figure = NamedFigure("products", "Noise variance and relative error", format);
-  const std::vector<std::string> names = Distinct(in.errors, "operands");
+  const std::vector<std::string> names = in.errors.Distinct("operands");
   Panel noise = ProductsPanel(in, names.front(), format, "error_variance");
   if (!noise.series.empty()) figure.panels.push_back(std::move(noise));
   for (const std::string& operands : names) {
@@ -203,7 +192,7 @@ Figure ProductsOf(const Measured& in, const std::string& format) {
 // Returns the figure of the noise variance for all sorts of operands.
 Figure NoiseOf(const Measured& in, const std::string& format) {
   Figure figure = NamedFigure("noise", "Noise variance", format);
-  for (const std::string& operands : Distinct(in.errors, "operands")) {
+  for (const std::string& operands : in.errors.Distinct("operands")) {
     Panel panel = ProductsPanel(in, operands, format, "error_variance");
     if (!panel.series.empty()) figure.panels.push_back(std::move(panel));
   }
@@ -214,22 +203,16 @@ Figure NoiseOf(const Measured& in, const std::string& format) {
 }  // namespace
 
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
-  const Table& errors = tables.at(std::string(kErrorsTable));
-  Measured in{settings, errors, Curves(errors), {}};
-  for (const Curve& curve : in.curves) {
-    const bool known =
-        std::find(in.formats.begin(), in.formats.end(), curve.format) != in.formats.end();
-    if (!known && curve.kind != "standard") in.formats.push_back(curve.format);
-  }
+  const Frame errors = tables.at(std::string(kErrorsTable));
+  const Frame quantized =
+      errors.Where([](const Frame& row) { return row.Text("kind") != "standard"; });
+  const Measured in{settings, errors, quantized.Distinct("format")};
   std::vector<Figure> figures = {WeightGradient(in)};
   for (const std::string& format : in.formats) {
     figures.push_back(ProductsOf(in, format));
     figures.push_back(NoiseOf(in, format));
   }
-  figures.erase(std::remove_if(figures.begin(),
-                               figures.end(),
-                               [](const Figure& figure) { return figure.panels.empty(); }),
-                figures.end());
+  std::erase_if(figures, [](const Figure& figure) { return figure.panels.empty(); });
   return figures;
 }
 

@@ -189,90 +189,6 @@ std::vector<Option> Options() {
   };
 }
 
-TableSpec ErrorsSpec() {
-  return {std::string(kErrorsTable),
-          false,
-          {{"operands", "how X and G are drawn, or the tensors of --input"},
-           {"kind", "layer kind"},
-           {"format",
-            "format of quantised operands (for e4m3fn, tensor-wise and te-hybrid take gradients in "
-            "e5m2); for standard, format of all operands"},
-           {"product", "GEMM: forward (Y), input-gradient (dX) or weight-gradient (dW)"},
-           {"sweep", "tokens: over b at one width; width: over n = m at one b"},
-           {"tokens", "number of tokens b"},
-           {"in", "number of inputs n"},
-           {"out", "number of outputs m"},
-           {"inner", "inner dimension of the GEMM: n, m or b"},
-           {"seed", "seed of operands and of stochastic rounding"},
-           {"error_variance", "variance of the error of an element"},
-           {"signal_variance", "variance of an element of the reference"},
-           {"relative_error", "Frobenius norm of the error over that of the reference"},
-           {"row_error", "relative error of a single row, median over rows"},
-           {"column_error", "relative error of a single column, median over columns"},
-           {"bias", "mean error of an element"},
-           {"gain", "<result, reference> / <reference, reference>; below 1: shrunk"},
-           {"sqnr_db", "signal to quantisation noise ratio, dB"},
-           {"cosine", "cosine between result and reference"}}};
-}
-
-TableSpec GrowthSpec() {
-  return {
-      std::string(kGrowthTable),
-      true,
-      {{"operands", "as in errors.csv"},
-       {"kind", "as in errors.csv"},
-       {"format", "as in errors.csv"},
-       {"product", "as in errors.csv"},
-       {"sweep", "as in errors.csv"},
-       {"points", "number of trials in the fit: lengths times seeds"},
-       {"noise_growth", "d log error_variance / d log length; 1: Eq. 12 for the inner dimension"},
-       {"noise_growth_low", "95 % interval of noise_growth"},
-       {"noise_growth_high", "95 % interval of noise_growth"},
-       {"signal_growth", "d log signal_variance / d log length"},
-       {"signal_growth_low", "95 % interval of signal_growth"},
-       {"signal_growth_high", "95 % interval of signal_growth"},
-       {"relative_growth",
-        "d log relative_error / d log length; 0.5: Eq. 12 against a constant signal"},
-       {"relative_growth_low", "95 % interval of relative_growth"},
-       {"relative_growth_high", "95 % interval of relative_growth"}}};
-}
-
-TableSpec CrossingsSpec() {
-  return {std::string(kCrossingsTable),
-          true,
-          {{"operands", "as in errors.csv"},
-           {"kind", "as in errors.csv"},
-           {"format", "as in errors.csv"},
-           {"threshold", "relative error of dW, percent"},
-           {"tokens", "smallest b at which it is exceeded, interpolated; inf: not reached"},
-           {"tokens_low", "minimum over seeds"},
-           {"tokens_high", "maximum over seeds; inf: at least one seed did not reach it"},
-           {"status", "whether and how the threshold was reached, in words"}}};
-}
-
-TableSpec ProductsSpec() {
-  return {std::string(kProductsTable),
-          true,
-          {{"operands", "as in errors.csv"},
-           {"kind", "as in errors.csv"},
-           {"format", "as in errors.csv"},
-           {"product", "as in errors.csv"},
-           {"noise_growth", "as in growth.csv, against the GEMM's own inner dimension"},
-           {"relative_growth", "as in growth.csv, against the GEMM's own inner dimension"},
-           {"sweep", "the sweep over the inner dimension; tokens if there is no such sweep"},
-           {"length", "longest length of that sweep, at which the errors below are measured"},
-           {"relative_error", "geometric mean over seeds"},
-           {"relative_error_low", "minimum over seeds"},
-           {"relative_error_high", "maximum over seeds"},
-           {"row_error", "geometric mean over seeds"},
-           {"column_error", "geometric mean over seeds"},
-           {"cosine", "geometric mean over seeds"},
-           {"breaks_under",
-            "measures under which the GEMM breaks: noise (slope of the noise variance above 0.5), "
-            "growth (slope of the relative error 0.25 or more), relative, row, column (that error "
-            "above the first --threshold); none"}}};
-}
-
 Rounding GradientRounding(const Settings& settings) {
   Rounding rounding;
   rounding.mode = ParseRoundingMode(settings.Get("gradient-rounding"));
@@ -361,13 +277,22 @@ Experiment LinearError() {
   experiment.reproduces = "Appendix D of [SwitchBack]: Eq. 12, D.2 and D.3";
   experiment.description = std::string(kDescription);
   experiment.options = Options();
-  experiment.presets = {{"quick", 1, 6}, {"paper", 1}};
-  experiment.tables = {ErrorsSpec(), GrowthSpec(), CrossingsSpec(), ProductsSpec()};
+  experiment.presets = {{"quick", 5, 30}, {"paper", 3}};
+  experiment.tables = TableSpecs();
   experiment.trials = Trials;
   experiment.run = Measure;
   experiment.derive = Derive;
   experiment.figures = Figures;
-  experiment.summarise = Summarise;
+  experiment.claims = Claims();
+  experiment.paper_settings = {
+      {"",
+       "CLIP ViT-Huge has b = 65536 and widths of 1280 and 5120",
+       "D.3",
+       "Only --preset paper includes them; operands are drawn or read, not those of CLIP."}};
+  experiment.scale = [](const Settings& settings) {
+    return fmt::format("b up to {}, widths {}", settings.Get("tokens-high"), settings.Get("dims"));
+  };
+  experiment.notes = Notes;
   return experiment;
 }
 

@@ -26,12 +26,10 @@ inline constexpr std::string_view kProductsTable = "products";
 inline constexpr std::string_view kTokenSweep = "tokens";
 inline constexpr std::string_view kWidthSweep = "width";
 
-// Thresholds of growth exponents (log-log slopes): the noise variance counts as growing above
-// kVarianceGrowth; the noise counts as overtaking the signal if the relative error grows with at
-// least kRelativeGrowth. Each is half the exponent of a noise variance that grows linearly against
-// a fixed signal.
-inline constexpr double kVarianceGrowth = 0.5;
-inline constexpr double kRelativeGrowth = 0.25;
+// Names of the GEMMs in the column `product`.
+inline const std::string kForward(ToString(LinearGemm::kForward)),
+    kInputGradient(ToString(LinearGemm::kInputGradient)),
+    kWeightGradient(ToString(LinearGemm::kWeightGradient));
 
 // One way of computing the layer.
 struct Treatment {
@@ -48,41 +46,42 @@ std::vector<Treatment> Treatments(const Settings& settings);
 // above the first one.
 std::vector<double> Thresholds(const Settings& settings);
 
-// The rows of errors.csv that agree in everything except the swept length and the seed.
-struct Curve {
-  std::string operands, kind, format, product, sweep;
-  std::vector<size_t> rows;  // indices of the rows
-};
-// Returns the curves in the order of the table.
-std::vector<Curve> Curves(const Table& errors);
-// Returns the curve with these properties, or nullptr when it was not measured.
-const Curve* FindCurve(const std::vector<Curve>& curves,
-                       std::string_view operands,
-                       std::string_view kind,
-                       std::string_view format,
-                       LinearGemm product,
-                       std::string_view sweep);
+// Returns the rows of errors.csv as curves, whose rows agree in everything except the swept length
+// and the seed.
+std::vector<Frame> Curves(const Table& errors);
+// Returns the curve with these properties, without rows if it was not measured.
+Frame CurveOf(const Frame& errors,
+              std::string_view operands,
+              std::string_view kind,
+              std::string_view format,
+              std::string_view product,
+              std::string_view sweep);
+// Returns the column with the swept length of a curve.
+std::string_view LengthOf(const Frame& curve);
 
-// A column of a curve against the swept length: the geometric mean, minimum and maximum over seeds.
-// Rows whose value is not positive and finite are left out.
-struct SweptValues {
-  std::vector<double> x, mean, low, high;
-};
-SweptValues ValuesOf(const Table& errors, const Curve& curve, std::string_view column);
+// Returns a column against the swept length: the geometric mean over seeds, and as a band their
+// range. Rows whose value is not positive and finite are left out.
+Series ValuesOf(const Frame& curve, std::string_view column);
 
-// Inverse of ToString(LinearGemm). Throws Error for any other text, which a damaged CSV may hold.
-LinearGemm ProductNamed(std::string_view name);
-
-// Returns the sweep that varies the GEMM's own inner dimension if it was measured for these
+// Returns the sweep that varies the inner dimension of a GEMM if it was measured for these
 // operands, otherwise kTokenSweep.
-std::string_view InnerSweep(const std::vector<Curve>& curves,
+std::string_view InnerSweep(const Frame& errors,
                             std::string_view operands,
-                            LinearGemm product);
+                            std::string_view product);
 
+// Returns the rows of the GEMM at the longest length of that sweep.
+Frame LongestOf(const Frame& errors,
+                std::string_view operands,
+                std::string_view kind,
+                std::string_view format,
+                std::string_view product);
+
+std::vector<TableSpec> TableSpecs();
 Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
-Summary Summarise(const Settings& settings, const Tables& tables);
+std::vector<ClaimSpec> Claims();
+std::string Notes(const Settings& settings, const Tables& tables);
 
 }  // namespace linear_error
 }  // namespace numsim::experiments

@@ -82,22 +82,22 @@ void Compute(const LinearRecipe& recipe,
   layer.Backward(operands.g, operands.w, kept, products.dx, products.dw, random);
 }
 
-std::vector<std::string> RowOf(const Trial& trial,
-                               const Treatment& treatment,
-                               LinearGemm product,
-                               LinearShape shape,
-                               const ProductError& error) {
-  std::vector<std::string> cells = {
+Row RowOf(const Trial& trial,
+          const Treatment& treatment,
+          LinearGemm product,
+          LinearShape shape,
+          const ProductError& error) {
+  Row cells = {
       trial.parameters.at("operands"),
       treatment.kind,
       treatment.format,
       std::string(ToString(product)),
       trial.parameters.at("sweep"),
-      FormatCell(uint64_t{shape.tokens}),
-      FormatCell(uint64_t{shape.in}),
-      FormatCell(uint64_t{shape.out}),
-      FormatCell(uint64_t{InnerDimension(product, shape)}),
-      FormatCell(trial.seed),
+      uint64_t{shape.tokens},
+      uint64_t{shape.in},
+      uint64_t{shape.out},
+      uint64_t{InnerDimension(product, shape)},
+      trial.seed,
   };
   for (const double value : {error.error_variance,
                              error.signal_variance,
@@ -108,7 +108,7 @@ std::vector<std::string> RowOf(const Trial& trial,
                              error.gain,
                              error.sqnr_db,
                              error.cosine}) {
-    cells.push_back(FormatCell(value));
+    cells.push_back(value);
   }
   return cells;
 }

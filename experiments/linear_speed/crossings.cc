@@ -1,6 +1,5 @@
 // crossings.csv of `linear-speed`: the size from which a layer saves time.
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include "experiments/linear_speed/linear_speed.h"
@@ -10,45 +9,28 @@
 namespace numsim::experiments::linear_speed {
 namespace {
 
-// The savings of a layer along dim at a fixed number of tokens, or along tokens at a fixed dim.
-struct Line {
-  std::map<double, double> saved, speedup;  // saved percent and speedup by size
-};
-
-// Returns the lines of a layer along the column `along`, by the value of the column `fixed`.
-std::map<double, Line> LinesOf(const Table& layers,
-                               const LayerKey& key,
-                               std::string_view along,
-                               std::string_view fixed) {
-  std::map<double, Line> lines;
-  for (size_t r = 0; r < layers.rows.size(); ++r) {
-    const double saved = layers.Number(r, "saved_percent");
-    if (std::isnan(saved) || KeyOf(layers, r) != key) continue;
-    Line& line = lines[layers.Number(r, fixed)];
-    line.saved[layers.Number(r, along)] = saved;
-    line.speedup[layers.Number(r, along)] = layers.Number(r, "speedup");
-  }
-  return lines;
-}
-
-void AppendLine(
-    const LayerKey& key, std::string_view along, double at, const Line& line, Table& crossings) {
+// Adds the row of a layer along the column `along`, from its rows at one size of the other kind.
+void AddCrossing(const Frame& line, std::string_view along, std::string_view fixed, Table& table) {
+  std::map<double, std::pair<double, double>> by_size;  // saved percent and speedup
+  line.ForEach([&](const Frame& row) {
+    by_size[row.Number(along)] = {row.Number("saved_percent"), row.Number("speedup")};
+  });
   std::vector<double> sizes, saved;
-  for (const auto& [size, percent] : line.saved) {
+  for (const auto& [size, values] : by_size) {
     sizes.push_back(size);
-    saved.push_back(percent);
+    saved.push_back(values.first);
   }
   const Crossing crossing = FindCrossing(sizes, saved);
-  std::vector<std::string> cells = KeyCells(key);
+  Row cells = KeyCells(KeyOf(line));
   cells.insert(cells.end(),
-               {FormatCell(along),
-                FormatCell(at),
-                FormatCell(crossing.size),
-                FormatCell(crossing.between),
-                FormatCell(crossing.always ? 1 : 0),
-                FormatCell(line.speedup.begin()->second),
-                FormatCell(line.speedup.rbegin()->second)});
-  crossings.rows.push_back(std::move(cells));
+               {along,
+                line.Number(fixed),
+                crossing.size,
+                crossing.between,
+                crossing.always ? 1 : 0,
+                by_size.begin()->second.second,
+                by_size.rbegin()->second.second});
+  table.rows.push_back(std::move(cells));
 }
 
 }  // namespace
@@ -65,13 +47,16 @@ Crossing FindCrossing(std::span<const double> sizes, std::span<const double> sav
   return {sizes[first], std::exp2(low + share * (high - low)), false};
 }
 
-void DeriveCrossings(const Table& layers, Table& crossings) {
-  for (const LayerKey& key : LayerKeys(layers)) {
-    if (key == key.Standard()) continue;
+void DeriveCrossings(const Frame& layers, Table& crossings) {
+  const Frame compared = layers.Where([](const Frame& row) {
+    return row.Text("kind") != kStandard && !std::isnan(row.Number("saved_percent"));
+  });
+  for (const LayerKey& key : LayerKeys(compared)) {
+    const Frame layer = OfLayer(compared, key);
     for (const auto& [along, fixed] : {std::pair{"dim", "tokens"}, std::pair{"tokens", "dim"}}) {
-      for (const auto& [at, line] : LinesOf(layers, key, along, fixed)) {
-        AppendLine(key, along, at, line, crossings);
-      }
+      std::map<double, Frame> lines;  // ascending
+      for (const Frame& line : layer.By({fixed})) lines.emplace(line.Number(fixed), line);
+      for (const auto& [at, line] : lines) AddCrossing(line, along, fixed, crossings);
     }
   }
 }

@@ -1,9 +1,8 @@
 // Derives layers.csv of `linear-speed` and reads values for figures and summary from the tables.
 #include <algorithm>
-#include <array>
-#include <limits>
+#include <initializer_list>
 #include <map>
-#include <tuple>
+#include <numeric>
 
 #include "experiments/linear_speed/linear_speed.h"
 #include "experiments/shared/special_values.h"
@@ -25,82 +24,65 @@ constexpr std::pair<std::string_view, std::string LayerKey::*> kKeyColumns[] = {
     {"width", &LayerKey::width},
 };
 
-// A layer at one size: sums over both directions and all seeds.
-struct SizedLayer {
-  LayerKey key;
-  std::string dim, tokens;
-  double seconds[std::size(kParts)] = {};  // by Part
-  double kept_bytes = 0;
-  size_t passes = 0;  // number of directions times seeds
+const std::initializer_list<std::string_view> kLayer = {"device",
+                                                        "backend",
+                                                        "threads",
+                                                        "library",
+                                                        "kind",
+                                                        "format",
+                                                        "high_precision",
+                                                        "product",
+                                                        "width"};
 
-  double Total() const {
-    double total = 0;
-    for (const double part : seconds) total += part;
-    return total;
-  }
-};
-
-using Place = std::tuple<LayerKey, std::string, std::string>;
-
-// Returns the sums by layer and size, in order of appearance.
-std::vector<SizedLayer> SumOperations(const Table& operations) {
-  std::vector<SizedLayer> layers;
-  std::map<Place, size_t> places;
-  for (size_t r = 0; r < operations.rows.size(); ++r) {
-    const LayerKey key = KeyOf(operations, r);
-    const std::string& dim = operations.Text(r, "dim");
-    const std::string& tokens = operations.Text(r, "tokens");
-    const auto [place, is_new] = places.try_emplace({key, dim, tokens}, layers.size());
-    if (is_new) layers.push_back({key, dim, tokens});
-    SizedLayer& layer = layers[place->second];
-    const Part part = ParsePart(operations.Text(r, "part"));
-    layer.seconds[static_cast<size_t>(part)] += operations.Number(r, "seconds");
-    if (part != Part::kOther) continue;
-    // Every pass has exactly one row of part `other`.
-    ++layer.passes;
-    layer.kept_bytes += operations.Number(r, "kept_bytes");
-  }
-  return layers;
-}
-
-double StandardSeconds(const std::vector<SizedLayer>& layers, const SizedLayer& of) {
-  const LayerKey key = of.key.Standard();
-  for (const SizedLayer& layer : layers) {
-    if (layer.key == key && layer.dim == of.dim && layer.tokens == of.tokens) {
-      return layer.Total() / static_cast<double>(layer.passes);
-    }
-  }
-  return kNaN;
+double Sum(const Frame& frame, std::string_view column) {
+  const std::vector<double> values = frame.Numbers(column);
+  return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
 // Returns the seconds of a layer over all sizes; infinite if it was not timed.
-double TotalSeconds(const Table& layers, const LayerKey& key) {
-  double total = 0;
-  for (size_t r = 0; r < layers.rows.size(); ++r) {
-    if (KeyOf(layers, r) == key) total += layers.Number(r, "seconds");
-  }
-  return total > 0 ? total : std::numeric_limits<double>::infinity();
+double TotalSeconds(const Frame& layers, const LayerKey& key) {
+  const double total = Sum(OfLayer(layers, key), "seconds");
+  return total > 0 ? total : kInfinity;
 }
 
-// Returns the mean of `column` by dim over the rows that `include` accepts.
-template <typename Include>
-Curve MeanByDim(const Table& table, std::string_view column, const Include& include) {
-  std::map<double, std::pair<double, double>> sums;  // sum and count by dim
-  for (size_t r = 0; r < table.rows.size(); ++r) {
-    if (!include(r)) continue;
-    auto& [sum, count] = sums[table.Number(r, "dim")];
-    sum += table.Number(r, column);
-    count += 1;
-  }
+// Returns the mean of `column` by dim.
+Curve MeanByDim(const Frame& frame, std::string_view column) {
+  std::map<double, double> means;
+  for (const Frame& dim : frame.By({"dim"})) means[dim.Number("dim")] = dim.Mean(column);
   Curve curve;
-  for (const auto& [dim, sum] : sums) {
+  for (const auto& [dim, mean] : means) {
     curve.dim.push_back(dim);
-    curve.value.push_back(sum.first / sum.second);
+    curve.value.push_back(mean);
   }
   return curve;
 }
 
+// Adds the row of a layer at a size, from the operations of all layers at that size.
+void AddLayer(const Frame& layer, const Frame& size, Table& layers) {
+  const LayerKey key = KeyOf(layer);
+  const PassTimes times(layer);
+  const double standard = PassTimes(OfLayer(size, key.Standard())).Mean();  // NaN: not timed
+  Row cells = KeyCells(key);
+  cells.insert(cells.end(), {layer.Text("dim"), layer.Text("tokens"), times.Mean()});
+  for (const Part part : kParts) cells.push_back(times.Share(part));
+  cells.insert(cells.end(),
+               {100 * (1 - times.Mean() / standard),
+                standard / times.Mean(),
+                layer.Where("part", ToString(Part::kOther)).Mean("kept_bytes")});
+  layers.rows.push_back(std::move(cells));
+}
+
 }  // namespace
+
+PassTimes::PassTimes(const Frame& operations) {
+  for (const Part part : kParts) {
+    seconds[static_cast<size_t>(part)] = Sum(operations.Where("part", ToString(part)), "seconds");
+  }
+  // Every pass has exactly one row of part `other`.
+  passes = static_cast<double>(operations.Where("part", ToString(Part::kOther)).Size());
+}
+
+double PassTimes::Total() const { return std::accumulate(seconds.begin(), seconds.end(), 0.0); }
 
 LayerKey LayerKey::Standard() const {
   LayerKey standard = *this;
@@ -109,24 +91,25 @@ LayerKey LayerKey::Standard() const {
   return standard;
 }
 
-LayerKey KeyOf(const Table& table, size_t row) {
+LayerKey KeyOf(const Frame& rows) {
   LayerKey key;
-  for (const auto& [column, member] : kKeyColumns) key.*member = table.Text(row, column);
+  for (const auto& [column, member] : kKeyColumns) key.*member = rows.Text(column);
   return key;
 }
 
-std::vector<std::string> KeyCells(const LayerKey& key) {
-  std::vector<std::string> cells;
+Frame OfLayer(const Frame& frame, const LayerKey& key) {
+  return frame.Where("kind", key.kind).Where([&](const Frame& row) { return KeyOf(row) == key; });
+}
+
+Row KeyCells(const LayerKey& key) {
+  Row cells;
   for (const auto& column : kKeyColumns) cells.push_back(key.*column.second);
   return cells;
 }
 
-std::vector<LayerKey> LayerKeys(const Table& table) {
+std::vector<LayerKey> LayerKeys(const Frame& frame) {
   std::vector<LayerKey> keys;
-  for (size_t r = 0; r < table.rows.size(); ++r) {
-    const LayerKey key = KeyOf(table, r);
-    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
-  }
+  for (const Frame& layer : frame.By(kLayer)) keys.push_back(KeyOf(layer));
   return keys;
 }
 
@@ -159,7 +142,7 @@ std::string FigureTokens(const Settings& settings) {
   return goal != tokens.end() ? *goal : tokens.back();
 }
 
-LayerKey Subject(const Table& layers) {
+LayerKey Subject(const Frame& layers) {
   const std::vector<LayerKey> keys = LayerKeys(layers);
   NUMSIM_CHECK(!keys.empty(), "no layers");
   const auto is_switchback = [](const LayerKey& key) { return key.kind == "switchback"; };
@@ -179,13 +162,11 @@ LayerKey Subject(const Table& layers) {
   return subject;
 }
 
-Curve CurveOf(const Table& layers,
+Curve CurveOf(const Frame& layers,
               const LayerKey& key,
               std::string_view tokens,
               std::string_view column) {
-  return MeanByDim(layers, column, [&](size_t r) {
-    return layers.Text(r, "tokens") == tokens && KeyOf(layers, r) == key;
-  });
+  return MeanByDim(OfLayer(layers.Where("tokens", tokens), key), column);
 }
 
 double ValueAt(const Curve& curve, double dim) {
@@ -194,33 +175,18 @@ double ValueAt(const Curve& curve, double dim) {
                                   : curve.value[static_cast<size_t>(found - curve.dim.begin())];
 }
 
-Curve OperationCurve(const Table& operations,
+Curve OperationCurve(const Frame& operations,
                      const LayerKey& key,
                      std::string_view tokens,
                      std::string_view operation) {
-  return MeanByDim(operations, "seconds", [&](size_t r) {
-    return operations.Text(r, "operation") == operation && operations.Text(r, "tokens") == tokens &&
-           KeyOf(operations, r) == key;
-  });
+  const Frame rows = operations.Where("operation", operation).Where("tokens", tokens);
+  return MeanByDim(OfLayer(rows, key), "seconds");
 }
 
 void Derive(const Settings&, Tables& tables) {
-  const std::vector<SizedLayer> layers = SumOperations(tables.at(std::string(kOperationsTable)));
   Table& table = tables.at(std::string(kLayersTable));
-  for (const SizedLayer& layer : layers) {
-    const double passes = static_cast<double>(layer.passes);
-    const double seconds = layer.Total() / passes;
-    const double standard = StandardSeconds(layers, layer);
-    std::vector<std::string> cells = KeyCells(layer.key);
-    cells.insert(cells.end(), {layer.dim, layer.tokens, FormatCell(seconds)});
-    for (const Part part : kParts) {
-      cells.push_back(FormatCell(layer.seconds[static_cast<size_t>(part)] / layer.Total()));
-    }
-    cells.insert(cells.end(),
-                 {FormatCell(100 * (1 - seconds / standard)),
-                  FormatCell(standard / seconds),
-                  FormatCell(layer.kept_bytes / passes)});
-    table.rows.push_back(std::move(cells));
+  for (const Frame& size : Frame(tables.at(std::string(kOperationsTable))).By({"dim", "tokens"})) {
+    for (const Frame& layer : size.By(kLayer)) AddLayer(layer, size, table);
   }
   DeriveCrossings(table, tables.at(std::string(kCrossingsTable)));
 }

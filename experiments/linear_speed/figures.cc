@@ -52,7 +52,7 @@ Curve PositivePart(const Curve& curve) {
 }
 
 // Returns the time of one operation against dim, in milliseconds.
-Series OperationSeries(const Table& operations,
+Series OperationSeries(const Frame& operations,
                        const LayerKey& key,
                        const std::string& tokens,
                        std::string_view operation,
@@ -82,7 +82,7 @@ void ShareRange(Panel& a, Panel& b) {
 }
 
 // Returns the panels of the operations of `key`. The GEMMs of its standard layer are shown too.
-std::vector<Panel> OperationPanels(const Table& operations,
+std::vector<Panel> OperationPanels(const Frame& operations,
                                    const LayerKey& key,
                                    const std::string& tokens,
                                    const std::string& suffix) {
@@ -114,7 +114,7 @@ std::vector<Panel> OperationPanels(const Table& operations,
 
 // Returns the figure of operations, with one row of panels per key.
 Figure OperationsFigure(const Settings& settings,
-                        const Table& operations,
+                        const Frame& operations,
                         const std::vector<LayerKey>& keys) {
   const std::string tokens = FigureTokens(settings);
   Figure figure;
@@ -145,7 +145,7 @@ struct Quantity {
   std::string level_label;
 };
 
-Curve QuantityCurve(const Table& layers,
+Curve QuantityCurve(const Frame& layers,
                     const LayerKey& key,
                     const std::string& tokens,
                     const Quantity& quantity) {
@@ -162,7 +162,7 @@ Curve QuantityCurve(const Table& layers,
 }
 
 // Returns a panel of the layers that are compared with `standard`.
-Panel KindsPanel(const Table& layers,
+Panel KindsPanel(const Frame& layers,
                  const LayerKey& standard,
                  const std::string& tokens,
                  const Quantity& quantity) {
@@ -190,7 +190,7 @@ Panel KindsPanel(const Table& layers,
 
 // Returns a panel of one layer by number of tokens, in styles that KindsPanel does not use.
 Panel TokensPanel(const Settings& settings,
-                  const Table& layers,
+                  const Frame& layers,
                   const LayerKey& key,
                   const Quantity& quantity) {
   Panel panel = EmptyPanel(fmt::format("{} {}", key.kind, key.format), quantity.label, false);
@@ -204,7 +204,7 @@ Panel TokensPanel(const Settings& settings,
 }
 
 // Returns the subject and the layers that differ from it only in the format of quantised operands.
-std::vector<LayerKey> SubjectInEachFormat(const Table& layers) {
+std::vector<LayerKey> SubjectInEachFormat(const Frame& layers) {
   std::vector<LayerKey> keys;
   const LayerKey subject = Subject(layers);
   for (const LayerKey& key : LayerKeys(layers)) {
@@ -217,7 +217,7 @@ std::vector<LayerKey> SubjectInEachFormat(const Table& layers) {
 
 // Returns the figure of every kind that is compared with the subject's standard, with one panel per
 // number of tokens.
-Figure KindsFigure(const Settings& settings, const Table& layers, const Quantity& quantity) {
+Figure KindsFigure(const Settings& settings, const Frame& layers, const Quantity& quantity) {
   Figure figure;
   figure.name = quantity.name + "-by-tokens";
   figure.title = quantity.title;
@@ -229,7 +229,7 @@ Figure KindsFigure(const Settings& settings, const Table& layers, const Quantity
   return figure;
 }
 
-Figure LayersFigure(const Settings& settings, const Table& layers, const Quantity& quantity) {
+Figure LayersFigure(const Settings& settings, const Frame& layers, const Quantity& quantity) {
   Figure figure;
   figure.name = quantity.name;
   figure.title = quantity.title;
@@ -255,8 +255,8 @@ Figure LayersFigure(const Settings& settings, const Table& layers, const Quantit
 }  // namespace
 
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
-  const Table& operations = tables.at(std::string(kOperationsTable));
-  const Table& layers = tables.at(std::string(kLayersTable));
+  const Frame& operations = tables.at(std::string(kOperationsTable));
+  const Frame& layers = tables.at(std::string(kLayersTable));
   const Quantity saved = {.name = "linear-speed-saved",
                           .title = "Time that each kind of linear layer saves over standard",
                           .label = "time saved over standard, %",

@@ -45,12 +45,7 @@ constexpr std::string_view kDescription =
     "each GEMM at the size that is timed. A difference ends the run. If all layers together do\n"
     "not fit into the device's memory, they are timed in groups, each with `standard`. Layers\n"
     "with int8 sums of more than 133144 terms are left out at that size. --preset paper has the\n"
-    "sizes of Figures 6 and 7.\n"
-    "Claims under test: int8 matmuls take just over half the time of fp16 ones, quantising an\n"
-    "order of magnitude less; SwitchBack saves 5 to 35 % of a layer's time, more for larger dim\n"
-    "and batch; quantising takes at most 25 % of it, about 10 % or less for large dim; LLM.int8()\n"
-    "saves nothing. The claims were made about an NVIDIA A100; here they are tested on this\n"
-    "machine.";
+    "sizes of Figures 6 and 7. Each seed times every size anew.";
 
 std::vector<Option> Options() {
   constexpr const char* kKinds =
@@ -114,85 +109,18 @@ std::vector<Option> Options() {
   };
 }
 
-// Returns the first columns of operations.csv and layers.csv: LayerKey, then the size.
-std::vector<Column> LayerColumns() {
+std::vector<PaperSetting> PaperSettings() {
+  constexpr const char* kScript = "Figure 6 and the script beside [SwitchBack-A100]";
   return {
-      {"device", "processor, or GPU under backend cuda"},
-      {"backend", "implementation of numsim's kernels"},
-      {"threads", "number of CPU threads"},
-      {"library", "library that computes GEMMs under the accumulation mode library"},
-      {"kind", "layer kind"},
-      {"format", "format of quantised operands; under standard, of all operands"},
-      {"high_precision", "format of the other operands"},
-      {"product", "accumulation mode of GEMMs in high precision"},
-      {"width", "inner width over dim: 4 is dim to 4 dim and 4 dim to dim, 1 is dim to dim"},
-      {"dim", "width of the network"},
-      {"tokens", "batch times sequence length"},
+      {"dims", "1024,1280,1408,1664,2048,4096", kScript, "Other sizes take other times."},
+      {"tokens", "16384,32768,65536,131072", kScript, "Smaller ones gain less."},
+      {"widths", "4", "Figure 6", ""},
+      {"high-precision", "fp16", "Appendix B", "numsim's standard on a GPU is bf16."},
+      {"",
+       "The paper times kernels in Triton against torch.matmul on an A100",
+       "Appendix B",
+       "Here the kernels are numsim's, and the machine is that of the run."},
   };
-}
-
-std::vector<Column> OperationColumns() {
-  std::vector<Column> columns = LayerColumns();
-  const std::vector<Column> rest = {
-      {"seed", "seed of the operands"},
-      {"in", "inputs of the layer: dim or width dim"},
-      {"out", "outputs of the layer"},
-      {"operation", "name of the operation"},
-      {"part",
-       "product (a GEMM), quantize, convert (tensors saved for backward), other (the time of a "
-       "pass outside its operations; under cuda, the time of a pass without inner events less the "
-       "medians of all operations, which can be negative)"},
-      {"seconds", "median over passes"},
-      {"seconds_low", "first quartile of seconds"},
-      {"seconds_high", "third quartile of seconds"},
-      {"repeats", "number of timed passes"},
-      {"giga",
-       "10^9 multiplications and additions, or bytes that are read or written; nan for other"},
-      {"unit", "GOP, GB or none"},
-      {"rate", "giga per second"},
-      {"checked",
-       "elements of a GEMM's result at this size that were compared with the CPU (cuda)"},
-      {"kept_bytes", "bytes that forward saves for backward; the same in each row of a layer"},
-  };
-  columns.insert(columns.end(), rest.begin(), rest.end());
-  return columns;
-}
-
-std::vector<Column> LayerTableColumns() {
-  std::vector<Column> columns = LayerColumns();
-  const std::vector<Column> rest = {
-      {"seconds",
-       "time of a forward and a backward pass: sum over operations, mean of both layers"},
-      {"product_share", "share of the GEMMs in seconds"},
-      {"quantize_share", "share of quantising operands"},
-      {"convert_share", "share of converting tensors saved for backward"},
-      {"other_share", "share of the operation other; see part of operations.csv"},
-      {"saved_percent", "100 (1 - seconds / seconds of standard): the paper's % speedup"},
-      {"speedup", "seconds of standard / seconds"},
-      {"kept_bytes", "bytes saved for backward, mean of both layers"},
-  };
-  columns.insert(columns.end(), rest.begin(), rest.end());
-  return columns;
-}
-
-std::vector<Column> CrossingColumns() {
-  std::vector<Column> columns = LayerColumns();
-  columns.resize(columns.size() - 2);  // without the size
-  const std::vector<Column> rest = {
-      {"along",
-       "dim: a dim at a fixed number of tokens; tokens: a number of tokens at a fixed dim"},
-      {"at", "that fixed number of tokens, or that fixed dim"},
-      {"size",
-       "size from which every timed size saves time over standard; nan: the greatest does not"},
-      {"between",
-       "size interpolated to saved_percent = 0, linearly in log2 of the size; equal to size if all "
-       "sizes save time"},
-      {"always", "1: even the smallest size that was timed saves time; otherwise 0"},
-      {"speedup_low", "speedup at the smallest size"},
-      {"speedup_high", "speedup at the greatest size"},
-  };
-  columns.insert(columns.end(), rest.begin(), rest.end());
-  return columns;
 }
 
 // Returns the sizes of a list option. Throws Error naming the option if two are equal.
@@ -205,6 +133,10 @@ std::vector<size_t> Sizes(const Settings& settings, std::string_view name, int64
   }
   CheckDistinct(name, texts);
   return sizes;
+}
+
+std::string ScaleText(const Settings& settings) {
+  return fmt::format("dim {}, {} tokens", settings.Get("dims"), settings.Get("tokens"));
 }
 
 Trial MakeTrial(size_t dim, size_t width, size_t tokens, bool widens, uint64_t seed) {
@@ -327,20 +259,20 @@ Experiment LinearSpeed() {
   experiment.name = "linear-speed";
   experiment.title = "time of each operation of a linear layer, by kind and size";
   experiment.reproduces =
-      "Appendix B of [SwitchBack]: Figures 6, 7, 8 and 10, on a processor or a GPU";
+      "Appendix B of [SwitchBack]: Figures 6, 7 (left) and 10, on a processor or a GPU";
   experiment.description = std::string(kDescription);
   experiment.options = Options();
-  experiment.presets = {{"quick", 1, 50}, {"paper", 1}};
-  experiment.tables = {
-      {.name = std::string(kOperationsTable), .columns = OperationColumns()},
-      {.name = std::string(kLayersTable), .derived = true, .columns = LayerTableColumns()},
-      {.name = std::string(kCrossingsTable), .derived = true, .columns = CrossingColumns()}};
+  experiment.presets = {{"quick", 1, 50}, {"paper", 3}};
+  experiment.tables = TableSpecs();
   experiment.timed = true;
   experiment.trials = Trials;
   experiment.run = Measure;
   experiment.derive = Derive;
   experiment.figures = Figures;
-  experiment.summarise = Summarise;
+  experiment.claims = Claims();
+  experiment.paper_settings = PaperSettings();
+  experiment.scale = ScaleText;
+  experiment.notes = Notes;
   return experiment;
 }
 

@@ -1,7 +1,8 @@
 // Experiment `linear-speed`: the time of each operation of a linear layer, by layer kind and size
-// (Appendix B and Figures 6, 7, 8 and 10 of [SwitchBack]).
+// (Appendix B and Figures 6, 7 (left) and 10 of [SwitchBack]).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -47,12 +48,14 @@ struct TimedLayer {
 // Returns every layer of a trial, in the order of the rows. Throws Error naming a bad option.
 std::vector<TimedLayer> TimedLayers(const Settings& settings);
 
+std::vector<TableSpec> TableSpecs();
 Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);
 // Adds the rows of crossings.csv, computed from a finished layers.csv.
-void DeriveCrossings(const Table& layers, Table& crossings);
+void DeriveCrossings(const Frame& layers, Table& crossings);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
-Summary Summarise(const Settings& settings, const Tables& tables);
+std::vector<ClaimSpec> Claims();
+std::string Notes(const Settings& settings, const Tables& tables);
 
 // Identifies a layer, and where it was timed, in all tables.
 struct LayerKey {
@@ -64,12 +67,15 @@ struct LayerKey {
   // in everything except kind and format.
   LayerKey Standard() const;
 };
-LayerKey KeyOf(const Table& table, size_t row);
+// Returns the key of the first row.
+LayerKey KeyOf(const Frame& rows);
+// Selects the rows of a layer.
+Frame OfLayer(const Frame& frame, const LayerKey& key);
 // Returns the cells of `key` in the order of the columns.
-std::vector<std::string> KeyCells(const LayerKey& key);
+Row KeyCells(const LayerKey& key);
 
-// Returns the distinct layers of a table, in order of appearance.
-std::vector<LayerKey> LayerKeys(const Table& table);
+// Returns the distinct layers, in order of appearance.
+std::vector<LayerKey> LayerKeys(const Frame& frame);
 
 // Returns the kind and every other property that distinguishes `key` from the layers of `all`, with
 // the accumulation mode in parentheses, "switchback int8 (library)", and the width as "x4".
@@ -86,7 +92,7 @@ std::string FigureTokens(const Settings& settings);
 // otherwise the first layer that is not standard, otherwise the first. Of the accumulation modes of
 // that layer, it has the one under which `standard` took the least time over all sizes. Requires
 // that layers.csv has rows.
-LayerKey Subject(const Table& layers);
+LayerKey Subject(const Frame& layers);
 
 // A column of a table against the dim, ascending; empty if the layer was not timed with that number
 // of tokens.
@@ -96,14 +102,14 @@ struct Curve {
 // Returns the value at `dim`, or NaN if there is none.
 double ValueAt(const Curve& curve, double dim);
 // Returns a column of layers.csv for one layer and number of tokens.
-Curve CurveOf(const Table& layers,
+Curve CurveOf(const Frame& layers,
               const LayerKey& key,
               std::string_view tokens,
               std::string_view column);
 
 // Returns the seconds of one operation in operations.csv, as the mean over both directions (dim to
 // width and back) and all seeds.
-Curve OperationCurve(const Table& operations,
+Curve OperationCurve(const Frame& operations,
                      const LayerKey& key,
                      std::string_view tokens,
                      std::string_view operation);
@@ -119,10 +125,22 @@ struct Crossing {
 // Requires ascending sizes, at least one, and as many percentages.
 Crossing FindCrossing(std::span<const double> sizes, std::span<const double> saved_percent);
 
-// Returns this project's goals on an H200 with what was measured; none without rows of a GPU.
-std::vector<Claim> Goals(const Table& layers);
-// Returns the rows of crossings.csv from a GPU as text, "" if there are none.
-std::string CrossingNotes(const Table& crossings);
+// The times of one layer at one size: sums over both directions and all seeds.
+struct PassTimes {
+  std::array<double, std::size(kParts)> seconds = {};  // by Part
+  double passes = 0;                                   // number of directions times seeds
+
+  // Adds up the rows of operations.csv.
+  explicit PassTimes(const Frame& operations);
+  double Total() const;
+  double Mean() const { return Total() / passes; }  // seconds of a pass
+  double Share(Part part) const { return seconds[static_cast<size_t>(part)] / Total(); }
+};
+
+// Return text for the notes; "" without rows of a GPU: this project's goals on an H200 with what
+// was measured, and the rows of crossings.csv.
+std::string GoalNotes(const Frame& layers);
+std::string CrossingNotes(const Frame& crossings);
 
 }  // namespace linear_speed
 }  // namespace numsim::experiments

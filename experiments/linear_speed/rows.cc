@@ -58,18 +58,18 @@ void AppendTimes(std::string_view operation,
                  Part part,
                  const std::vector<double>& samples,
                  const Work& work,
-                 std::vector<std::string>& cells) {
+                 Row& cells) {
   const double seconds = Quantile(samples, 0.5);
   cells.insert(cells.end(),
-               {FormatCell(operation),
-                FormatCell(ToString(part)),
-                FormatCell(seconds),
-                FormatCell(Quantile(samples, 0.25)),
-                FormatCell(Quantile(samples, 0.75)),
-                FormatCell(uint64_t{samples.size()}),
-                FormatCell(work.giga),
-                FormatCell(work.unit),
-                FormatCell(work.giga / seconds)});
+               {operation,
+                ToString(part),
+                seconds,
+                Quantile(samples, 0.25),
+                Quantile(samples, 0.75),
+                uint64_t{samples.size()},
+                work.giga,
+                work.unit,
+                work.giga / seconds});
 }
 
 }  // namespace
@@ -104,20 +104,20 @@ Rows OperationRows(const Trial& trial,
     for (size_t i = 0; i <= kSteps; ++i) {
       const std::vector<double>& samples = times[k].samples[i];
       if (samples.empty()) continue;
-      std::vector<std::string> cells = {place.device,
-                                        FormatCell(SimdTargetName()),
-                                        FormatCell(ThreadCount()),
-                                        place.library,
-                                        recipe.kind,
-                                        layers[k].format,
-                                        recipe.high_precision.name,
-                                        layers[k].product,
-                                        trial.parameters.at("width"),
-                                        trial.parameters.at("dim"),
-                                        trial.parameters.at("tokens"),
-                                        FormatCell(trial.seed),
-                                        trial.parameters.at("in"),
-                                        trial.parameters.at("out")};
+      Row cells = {place.device,
+                   SimdTargetName(),
+                   ThreadCount(),
+                   place.library,
+                   recipe.kind,
+                   layers[k].format,
+                   recipe.high_precision.name,
+                   layers[k].product,
+                   trial.parameters.at("width"),
+                   trial.parameters.at("dim"),
+                   trial.parameters.at("tokens"),
+                   trial.seed,
+                   trial.parameters.at("in"),
+                   trial.parameters.at("out")};
       const bool other = i == kOtherStep;
       if (other) {
         AppendTimes(ToString(Part::kOther), Part::kOther, samples, {}, cells);
@@ -126,8 +126,8 @@ Rows OperationRows(const Trial& trial,
         const Work work = WorkOf(recipe, shape, step, place.value_bytes);
         AppendTimes(numsim::ToString(step), PartOf(step), samples, work, cells);
       }
-      cells.push_back(FormatCell(uint64_t{other ? 0 : times[k].checked[i]}));
-      cells.push_back(FormatCell(uint64_t{times[k].kept_bytes}));
+      cells.emplace_back(uint64_t{other ? 0 : times[k].checked[i]});
+      cells.emplace_back(uint64_t{times[k].kept_bytes});
       rows[std::string(kOperationsTable)].push_back(std::move(cells));
     }
   }

@@ -1,103 +1,33 @@
 // The derived tables of `moment-formats`: results of pairs over seeds, and memory.
-#include <algorithm>
 #include <cmath>
-#include <map>
 
+#include "experiments/core/frame.h"
 #include "experiments/moment_formats/moment_formats.h"
-#include "experiments/shared/training.h"
-#include "numsim/base/error.h"
 #include "numsim/moments/moment_store.h"
 
 namespace numsim::experiments::moment_formats {
 namespace {
 
-// The results of one pair with one seed.
-struct Outcome {
-  double start = 0, loss = 0, bytes = 0, v_flushed = 0;
-  bool diverged = false;
-};
-using Seeds = std::map<std::string, Outcome>;
-
-struct Pair {
-  MomentPair pair;
-  Seeds seeds;
-};
-
-// Returns the pairs with their results, in the order of the table.
-std::vector<Pair> PairsIn(const Table& table) {
-  std::vector<Pair> pairs;
-  for (size_t r = 0; r < table.rows.size(); ++r) {
-    const MomentPair pair{table.Text(r, "m"), table.Text(r, "v")};
-    const auto same = [&](const Pair& p) { return p.pair == pair; };
-    auto found = std::find_if(pairs.begin(), pairs.end(), same);
-    if (found == pairs.end()) found = pairs.insert(pairs.end(), Pair{pair, {}});
-    Outcome& outcome = found->seeds[table.Text(r, "seed")];
-    outcome.start = table.Number(r, "start_loss");
-    outcome.loss = table.Number(r, "valid_loss");
-    outcome.bytes = table.Number(r, "m_bytes") + table.Number(r, "v_bytes");
-    outcome.diverged = table.Text(r, "status") != "finished";
+Row PairRow(const Frame& pair, const Frame& flushed, const OutcomeTable& losses) {
+  const Estimate loss = MeanOf(pair.OverSeeds("valid_loss"));
+  const MomentPair formats{pair.Text("m"), pair.Text("v")};
+  const Estimate gap = GapOf(losses, formats.Text(), kBaseline.Text());
+  SeedValues v_flushed;
+  for (const Frame& seed : flushed.Where("m", formats.m).Where("v", formats.v).By({"seed"})) {
+    v_flushed[seed.Text("seed")] = seed.Mean("v_flushed");
   }
-  return pairs;
-}
-
-void AddFlushed(const Table& table, std::vector<Pair>& pairs) {
-  for (Pair& p : pairs) {
-    std::map<std::string, std::pair<double, double>> sums;  // by seed: sum, count
-    for (size_t r = 0; r < table.rows.size(); ++r) {
-      if (p.pair != MomentPair{table.Text(r, "m"), table.Text(r, "v")}) continue;
-      auto& [sum, count] = sums[table.Text(r, "seed")];
-      sum += table.Number(r, "v_flushed");
-      count += 1;
-    }
-    for (auto& [seed, outcome] : p.seeds) {
-      const auto& [sum, count] = sums[seed];
-      outcome.v_flushed = count > 0 ? sum / count : std::nan("");
-    }
-  }
-}
-
-// Returns value(outcome) for each seed.
-template <typename Value>
-SeedValues ValuesOf(const Seeds& seeds, const Value& value) {
-  SeedValues values;
-  for (const auto& [seed, outcome] : seeds) values[seed] = value(outcome);
-  return values;
-}
-
-// Returns the verdict of a pair from its gap as a share of what fp32 gained. If fp32 gained
-// nothing, there is nothing to compare with. The gap of a pair that diverged is infinite.
-std::string VerdictOf(double share, double gained) {
-  if (!(gained > 0)) return std::string(kNoVerdict);
-  if (!(share <= kFails)) return "fails";
-  return share <= kMatches ? "matches" : "close";
-}
-
-std::vector<std::string> PairRow(const Pair& p, const Seeds& baseline) {
-  const auto valid_loss = [](const Outcome& o) { return o.loss; };
-  const SeedValues losses = ValuesOf(p.seeds, valid_loss);
-  const Estimate loss = OverSeeds(losses);
-  const Estimate gap = GapOverSeeds(losses, ValuesOf(baseline, valid_loss));
-  const Estimate gained =
-      OverSeeds(ValuesOf(baseline, [](const Outcome& o) { return o.start - o.loss; }));
-  const Estimate flushed =
-      OverSeeds(ValuesOf(p.seeds, [](const Outcome& o) { return o.v_flushed; }));
-  const size_t diverged = static_cast<size_t>(std::count_if(
-      p.seeds.begin(), p.seeds.end(), [](const auto& seed) { return seed.second.diverged; }));
-  const double share = gap.value / gained.value;
-  return {p.pair.m,
-          p.pair.v,
-          FormatCell(p.seeds.size()),
-          FormatCell(diverged),
-          FormatCell(loss.value),
-          FormatCell(loss.low),
-          FormatCell(loss.high),
-          FormatCell(gap.value),
-          FormatCell(gap.low),
-          FormatCell(gap.high),
-          FormatCell(share),
-          VerdictOf(share, gained.value),
-          FormatCell(flushed.value),
-          FormatCell(p.seeds.begin()->second.bytes)};
+  return {pair.Text("m"),
+          pair.Text("v"),
+          pair.Size(),
+          pair.Size() - pair.Where("status", "finished").Size(),
+          loss.value,
+          loss.low,
+          loss.high,
+          gap.value,
+          gap.low,
+          gap.high,
+          v_flushed.empty() ? std::nan("") : MeanOf(v_flushed).value,
+          pair.Number("m_bytes") + pair.Number("v_bytes")};
 }
 
 // Returns the bytes per parameter of a large tensor, from the bytes that one more block takes, so
@@ -121,12 +51,12 @@ void AddMemory(const MomentPair& pair, double billions, Table& table) {
       table.rows.push_back({pair.m,
                             pair.v,
                             master,
-                            FormatCell(m),
-                            FormatCell(v),
-                            FormatCell(master_bytes),
-                            FormatCell(devices),
-                            FormatCell(bytes * billions),
-                            FormatCell(1 - bytes / fp32)});
+                            m,
+                            v,
+                            master_bytes,
+                            devices,
+                            bytes * billions,
+                            1 - bytes / fp32});
     }
   }
 }
@@ -134,17 +64,13 @@ void AddMemory(const MomentPair& pair, double billions, Table& table) {
 }  // namespace
 
 void Derive(const Settings& settings, Tables& tables) {
-  std::vector<Pair> pairs = PairsIn(tables.at(std::string(kFinalTable)));
-  AddFlushed(tables.at(std::string(kFlushedTable)), pairs);
-  Table& by_pair = tables.at(std::string(kPairsTable));
-  Table& memory = tables.at(std::string(kMemoryTable));
-  const auto baseline =
-      std::find_if(pairs.begin(), pairs.end(), [](const Pair& p) { return p.pair == kBaseline; });
-  NUMSIM_CHECK(baseline != pairs.end(), "no {}", kBaseline.Text());
+  const Frame flushed = tables.at(std::string(kFlushedTable));
+  const OutcomeTable losses = Losses(tables);
   const double billions = settings.GetDouble("billions", 1e-6, 1e6);
-  for (const Pair& p : pairs) {
-    by_pair.rows.push_back(PairRow(p, baseline->seeds));
-    AddMemory(p.pair, billions, memory);
+  for (const Frame& pair : Frame(tables.at(std::string(kFinalTable))).By({"m", "v"})) {
+    tables.at(std::string(kPairsTable)).rows.push_back(PairRow(pair, flushed, losses));
+    const MomentPair formats{pair.Text("m"), pair.Text("v")};
+    AddMemory(formats, billions, tables.at(std::string(kMemoryTable)));
   }
 }
 

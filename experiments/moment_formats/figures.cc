@@ -6,8 +6,6 @@
 #include <map>
 
 #include "experiments/moment_formats/moment_formats.h"
-#include "experiments/shared/distinct.h"
-#include "experiments/shared/training.h"
 #include "numsim/moments/moment_format.h"
 
 namespace numsim::experiments::moment_formats {
@@ -16,22 +14,16 @@ namespace {
 // Smaller shares are drawn at this value.
 constexpr double kLeastShare = 1e-6;
 
-std::vector<MomentPair> PairsIn(const Table& table) {
+std::vector<MomentPair> PairsIn(const Frame& frame) {
   std::vector<MomentPair> pairs;
-  for (size_t r = 0; r < table.rows.size(); ++r) {
-    const MomentPair pair{table.Text(r, "m"), table.Text(r, "v")};
-    if (std::find(pairs.begin(), pairs.end(), pair) == pairs.end()) pairs.push_back(pair);
-  }
+  for (const Frame& pair : frame.By({"m", "v"})) pairs.push_back({pair.Text("m"), pair.Text("v")});
   return pairs;
 }
 
-// Returns a column of a pair against the step. A seed that diverged is part of the curve as long as
-// its values are finite.
-Series SeriesOf(const Table& table, const MomentPair& pair, const char* column, double least) {
-  const auto selects = [&](size_t r) {
-    return pair == MomentPair{table.Text(r, "m"), table.Text(r, "v")};
-  };
-  return SeriesOverSeeds(table, column, selects, least);
+// Returns the rows of a pair. A seed that diverged is part of its curve as long as its values are
+// finite.
+Frame RowsOf(const Frame& frame, const MomentPair& pair) {
+  return frame.Where("m", pair.m).Where("v", pair.v);
 }
 
 // Colours of the formats of m, the same in every panel.
@@ -93,18 +85,18 @@ std::vector<Group> GroupsOf(const std::vector<MomentPair>& pairs) {
 }
 
 Panel LossPanel(
-    const Table& curves, const Group& group, const Styles& styles, double low, double high) {
+    const Frame& curves, const Group& group, const Styles& styles, double low, double high) {
   Panel panel;
   panel.title = group.title;
-  panel.x = StepAxis(curves);
+  panel.x = AxisOf(curves, "step", "step");
   panel.y = {.label = "training loss, nats per byte", .low = low, .high = high};
   for (const MomentPair& pair : group.pairs) {
-    Series series = SeriesOf(curves, pair, "loss", 0);
+    Series series = Line(RowsOf(curves, pair), "step", "loss", 0);
     series.style = styles.at(FormatPart(pair.m));
     series.label = "m in " + FormatPart(pair.m);
     panel.series.push_back(std::move(series));
   }
-  Series baseline = SeriesOf(curves, kBaseline, "loss", 0);
+  Series baseline = Line(RowsOf(curves, kBaseline), "step", "loss", 0);
   baseline.style = styles.at(kBaseline.m);
   baseline.dashed = true;
   baseline.label = "m and v in fp32";
@@ -112,47 +104,19 @@ Panel LossPanel(
   return panel;
 }
 
-Figure LossFigure(const Table& curves) {
+Figure LossFigure(const Frame& curves) {
   const std::vector<MomentPair> pairs = PairsIn(curves);
   const Styles styles = StylesOf(pairs);
   Figure figure{
       "moment-loss", "Training loss by the storage of Adam's moments", 2, {}, "curves.csv"};
-  double low = 1e300, high = 0;
-  for (size_t r = 0; r < curves.rows.size(); ++r) {
-    if (curves.Text(r, "m") != kBaseline.m || curves.Text(r, "v") != kBaseline.v) continue;
-    low = std::min(low, curves.Number(r, "loss"));
-    high = std::max(high, curves.Number(r, "loss"));
-  }
+  const std::vector<double> losses = RowsOf(curves, kBaseline).Numbers("loss");
+  const double low = *std::min_element(losses.begin(), losses.end());
+  const double high = *std::max_element(losses.begin(), losses.end());
   const double room = 0.05 * (high - low);
   for (const Group& group : GroupsOf(pairs)) {
     figure.panels.push_back(LossPanel(curves, group, styles, low - room, high + room));
   }
   return figure;
-}
-
-// The losses of the baseline by seed and step.
-using BaselineLosses = std::map<std::pair<std::string, std::string>, double>;
-
-BaselineLosses BaselineOf(const Table& curves) {
-  BaselineLosses losses;
-  for (size_t r = 0; r < curves.rows.size(); ++r) {
-    if (MomentPair{curves.Text(r, "m"), curves.Text(r, "v")} != kBaseline) continue;
-    losses[{curves.Text(r, "seed"), curves.Text(r, "step")}] = curves.Number(r, "loss");
-  }
-  return losses;
-}
-
-// Returns the loss of a pair minus that of the baseline with the same seed and batches.
-Series GapSeries(const Table& curves, const MomentPair& pair, const BaselineLosses& baseline) {
-  StepValues gaps;
-  for (size_t r = 0; r < curves.rows.size(); ++r) {
-    if (pair != MomentPair{curves.Text(r, "m"), curves.Text(r, "v")}) continue;
-    const auto same = baseline.find({curves.Text(r, "seed"), curves.Text(r, "step")});
-    if (same == baseline.end()) continue;
-    const double gap = curves.Number(r, "loss") - same->second;
-    if (std::isfinite(gap)) gaps[curves.Number(r, "step")].push_back(gap);
-  }
-  return SeriesOverSeeds(gaps);
 }
 
 // The number of lines that can be told apart in a panel.
@@ -176,8 +140,8 @@ std::vector<Group> MixSingles(const std::vector<Group>& groups) {
 }
 
 // Returns the loss that fp32 gained from the first record to the last.
-double GainOf(const Table& curves) {
-  const Series baseline = SeriesOf(curves, kBaseline, "loss", 0);
+double GainOf(const Frame& curves) {
+  const Series baseline = Line(RowsOf(curves, kBaseline), "step", "loss", 0);
   return baseline.y.front() - baseline.y.back();
 }
 
@@ -192,19 +156,19 @@ void ReachLowestCurve(Panel& panel) {
   if (std::isfinite(lowest) && lowest > panel.y.high) panel.y.high = 1.2 * lowest;
 }
 
-Figure GapFigure(const Table& curves) {
+Figure GapFigure(const Frame& curves) {
   Figure figure{"moment-gap", "Training loss minus that of fp32 moments", 2, {}, "curves.csv"};
-  const BaselineLosses baseline = BaselineOf(curves);
+  const Frame baseline = RowsOf(curves, kBaseline);
   const double gain = GainOf(curves);
   std::map<std::string, int> styles;
   for (const Group& group : MixSingles(GroupsOf(PairsIn(curves)))) {
     if (group.pairs.empty()) continue;
     Panel panel;
     panel.title = group.title;
-    panel.x = StepAxis(curves);
+    panel.x = AxisOf(curves, "step", "step");
     panel.y = {.label = "gap, nats per byte", .low = -0.03 * gain, .high = 0.15 * gain};
     for (const MomentPair& pair : group.pairs) {
-      Series series = GapSeries(curves, pair, baseline);
+      Series series = GapLine(RowsOf(curves, pair), baseline, "step", "loss");
       series.label = group.v.empty() ? pair.Text() : "m in " + FormatPart(pair.m);
       series.style = styles.emplace(series.label, static_cast<int>(styles.size())).first->second;
       panel.series.push_back(std::move(series));
@@ -216,10 +180,10 @@ Figure GapFigure(const Table& curves) {
 }
 
 // Returns the figure of flushed second moments; it shows each v with its first m in the table.
-Figure FlushedFigure(const Table& flushed) {
+Figure FlushedFigure(const Frame& flushed) {
   Figure figure{"moment-flushed", "Second moments that are stored as zero", 1, {}, "flushed.csv"};
   Panel panel;
-  panel.x = StepAxis(flushed);
+  panel.x = AxisOf(flushed, "step", "step");
   panel.y = {.label = "share of v's elements stored as zero",
              .log10 = true,
              .low = kLeastShare,
@@ -229,7 +193,7 @@ Figure FlushedFigure(const Table& flushed) {
     const bool is_shown = std::find(shown.begin(), shown.end(), pair.v) != shown.end();
     if (pair.v == kBaseline.v || is_shown) continue;
     shown.push_back(pair.v);
-    Series series = SeriesOf(flushed, pair, "v_flushed", kLeastShare);
+    Series series = Line(RowsOf(flushed, pair), "step", "v_flushed", kLeastShare);
     series.style = static_cast<int>(panel.series.size());
     series.label = "v in " + pair.v;
     panel.series.push_back(std::move(series));
@@ -241,9 +205,10 @@ Figure FlushedFigure(const Table& flushed) {
 }  // namespace
 
 std::vector<Figure> Figures(const Settings&, const Tables& tables) {
-  std::vector<Figure> figures = {LossFigure(tables.at(std::string(kCurvesTable)))};
-  if (GainOf(tables.at(std::string(kCurvesTable))) > 0) {
-    Figure gaps = GapFigure(tables.at(std::string(kCurvesTable)));
+  const Frame curves = tables.at(std::string(kCurvesTable));
+  std::vector<Figure> figures = {LossFigure(curves)};
+  if (GainOf(curves) > 0) {
+    Figure gaps = GapFigure(curves);
     if (!gaps.panels.empty()) figures.push_back(std::move(gaps));
   }
   Figure flushed = FlushedFigure(tables.at(std::string(kFlushedTable)));

@@ -54,8 +54,8 @@ Rows Measure(const Settings& settings, const Trial& trial) {
   Trainer trainer(config, OpenData(config.data));
   const double start = trainer.Validate().Mean();
 
-  TrainingRows rows({pair.m, pair.v, FormatCell(trial.seed)});
-  rows.Add(kCurvesTable, {FormatCell(0), FormatCell(start)});
+  TrainingRows rows({pair.m, pair.v, trial.seed});
+  rows.Add(kCurvesTable, {0, start});
   const uint64_t every = config.telemetry.tensors_every;
   LossCurve curve(every);
   for (uint64_t step = 0; trainer.status() == TrainStatus::kRunning; ++step) {
@@ -65,27 +65,26 @@ Rows Measure(const Settings& settings, const Trial& trial) {
       // A step that was skipped because of NaN or infinity stored nothing.
       if (sums.elements > 0 && trainer.steps_taken() > step) {
         rows.Add(kFlushedTable,
-                 {FormatCell(step + 1),
-                  FormatCell(sums.m_flushed / sums.elements),
-                  FormatCell(sums.v_flushed / sums.elements),
-                  FormatCell(std::sqrt(sums.m_error / sums.tensors)),
-                  FormatCell(std::sqrt(sums.v_error / sums.tensors)),
-                  FormatCell(sums.update_max)});
+                 {step + 1,
+                  sums.m_flushed / sums.elements,
+                  sums.v_flushed / sums.elements,
+                  std::sqrt(sums.m_error / sums.tensors),
+                  std::sqrt(sums.v_error / sums.tensors),
+                  sums.update_max});
       }
     }
-    if (curve.Add(trainer))
-      rows.Add(kCurvesTable, {FormatCell(curve.steps()), FormatCell(curve.loss())});
+    if (curve.Add(trainer)) rows.Add(kCurvesTable, {curve.steps(), curve.loss()});
   }
   const Optimizer::Bytes bytes = trainer.optimizer().StoredBytes();
   rows.Add(kFinalTable,
-           {FormatCell(ToString(trainer.status())),
-            FormatCell(trainer.steps_taken()),
-            FormatCell(start),
-            FormatCell(trainer.recent_loss()),
-            FormatCell(FinalLoss(trainer)),
-            FormatCell(trainer.data().EntropyBound().value_or(std::nan(""))),
-            FormatCell(bytes.m),
-            FormatCell(bytes.v)});
+           {ToString(trainer.status()),
+            trainer.steps_taken(),
+            start,
+            trainer.recent_loss(),
+            FinalLoss(trainer),
+            trainer.data().EntropyBound().value_or(std::nan("")),
+            bytes.m,
+            bytes.v});
   return rows.Take();
 }
 

@@ -40,15 +40,12 @@ TrainConfig ConfigOf(const Settings& settings, const MomentPair& pair, uint64_t 
 Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
-Summary Summarise(const Settings& settings, const Tables& tables);
+std::vector<ClaimSpec> Claims();
+std::string Notes(const Settings& settings, const Tables& tables);
 
-// Thresholds for the gap of a pair: its validation loss minus that of fp32, as a share of the loss
-// that fp32 gained since the start. A pair matches fp32 at kMatches or less. It fails above kFails
-// or when it diverged.
-inline constexpr double kMatches = 0.01;
-inline constexpr double kFails = 0.05;
-// The verdict when fp32 gained nothing or diverged, so that there is nothing to compare with.
-inline constexpr std::string_view kNoVerdict = "none";
+// Returns the final losses of all pairs, named "M / V". A training that diverged counts as no
+// better than at its start.
+OutcomeTable Losses(const Tables& tables);
 
 // Returns the format "A" of the storage "A@SCALING+sr".
 std::string FormatPart(std::string_view storage);

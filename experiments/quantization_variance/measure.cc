@@ -138,7 +138,7 @@ class TreatmentStatistics {
   }
 
   // Appends the cells from `var_product` to `underflow_share`.
-  void AppendCells(size_t k, std::vector<std::string>& cells) const {
+  void AppendCells(size_t k, Row& cells) const {
     const double elements = static_cast<double>(k) * static_cast<double>(error_.Count());
     const double sigma_u2 = total_.u_square / elements;
     const double sigma_v2 = total_.v_square / elements;
@@ -174,7 +174,7 @@ class TreatmentStatistics {
                                correlation,
                                static_cast<double>(total_.underflow) /
                                    static_cast<double>(std::max<size_t>(total_.nonzero, 1))}) {
-      cells.push_back(FormatCell(value));
+      cells.push_back(value);
     }
   }
 
@@ -249,16 +249,16 @@ Rows Measure(const Settings& settings, const Trial& trial) {
   }
   Rows rows;
   for (size_t t = 0; t < treatments.size(); ++t) {
-    std::vector<std::string> cells = {trial.parameters.at("source"),
-                                      treatments[t].format.name,
-                                      ToString(treatments[t].layout),
-                                      std::string(ToString(treatments[t].rounding.mode)),
-                                      FormatCell(uint64_t{k}),
-                                      FormatCell(trial.seed),
-                                      trial.parameters.at("sweep"),
-                                      FormatCell(uint64_t{pairs})};
+    Row cells = {trial.parameters.at("source"),
+                 treatments[t].format.name,
+                 ToString(treatments[t].layout),
+                 std::string(ToString(treatments[t].rounding.mode)),
+                 uint64_t{k},
+                 trial.seed,
+                 trial.parameters.at("sweep"),
+                 uint64_t{pairs}};
     statistics[t].AppendCells(k, cells);
-    cells.push_back(FormatCell(maxima.Mean()));
+    cells.push_back(maxima.Mean());
     rows[std::string(kVarianceTable)].push_back(std::move(cells));
   }
   return rows;

@@ -233,24 +233,6 @@ std::vector<Treatment> Treatments(const Settings& settings, const Trial& trial) 
   return treatments;
 }
 
-const std::vector<DimensionRatio>& DimensionRatios() {
-  static const NamedDimension clip_gradient{"CLIP ViT-Huge", "weight gradient", 65536};
-  static const NamedDimension llama_output{
-      "LLaMA 65B", "output projection as the paper has it", 32768};
-  static const std::vector<DimensionRatio> ratios = {
-      {clip_gradient, {"CLIP ViT-Huge", "forward or backward, inner 1280", 1280}, 51.2, ""},
-      {clip_gradient, {"CLIP ViT-Huge", "forward or backward, inner 5120", 5120}, 12.8, ""},
-      {llama_output, {"LLaMA 65B", "weight gradient", 2048}, 16, ""},
-      {{"LLaMA 65B", "forward, inner 8192", 8192}, {"LLaMA 65B", "weight gradient", 2048}, 4, ""},
-      {{"LLaMA 65B", "output projection of the model", 22016},
-       {"LLaMA 65B", "weight gradient", 2048},
-       0,
-       "LLaMA 65B's feed-forward width is 22016; the paper computes with 4 x 8192 = 32768"},
-      {clip_gradient, llama_output, 2, ""},
-  };
-  return ratios;
-}
-
 }  // namespace quantization_variance
 
 Experiment QuantizationVariance() {
@@ -276,13 +258,29 @@ Experiment QuantizationVariance() {
       "so points at different k differ in nothing but k. A slope needs three lengths, a useful\n"
       "interval five: use a --k-low of at most a sixteenth of the row.";
   experiment.options = Options();
-  experiment.presets = {{"quick", 1, 15}, {"paper", 1, 120}, {"demo", 3, 25}};
+  experiment.presets = {{"quick", 5, 75}, {"paper", 5, 600}, {"demo", 3, 25}};
   experiment.tables = TableSpecs();
   experiment.trials = Trials;
   experiment.run = Measure;
   experiment.derive = Derive;
   experiment.figures = Figures;
-  experiment.summarise = Summarise;
+  experiment.claims = Claims();
+  experiment.paper_settings = {
+      {"",
+       "The paper derives Eq. 12 for errors that are independent of the elements",
+       "D.1",
+       "Here elements are rounded, so that an error is a function of its element."}};
+  experiment.scale = [](const Settings& settings) {
+    return fmt::format("k from {} to at most {}, {} pairs of vectors",
+                       settings.Get("k-low"),
+                       settings.Get("k-high"),
+                       settings.Get("pairs"));
+  };
+  experiment.notes = Notes;
+  // Only for "Settings" of the summary.
+  experiment.summarise = [](const Settings& settings, const Tables& /*tables*/) {
+    return Summary{.claims = {}, .notes = "", .unused_options = UnusedOptions(settings)};
+  };
   return experiment;
 }
 

@@ -9,7 +9,6 @@
 #include "numsim/formats/format_table.h"
 #include "numsim/quantize/scale_layout.h"
 #include "numsim/rounding/rounding.h"
-#include "numsim/stats/moments.h"
 
 namespace numsim::experiments {
 
@@ -53,16 +52,16 @@ const std::vector<DimensionRatio>& DimensionRatios();
 // Returns the sources of operands: distribution names, or that of InputSource() with --input.
 std::vector<std::string> Sources(const Settings& settings);
 
-// The rows of variance.csv that agree in everything except k and seed.
-struct Curve {
-  std::string source, format, granularity, rounding;
-  std::vector<size_t> rows;  // indices of the rows of the sweep
-};
-std::vector<Curve> Curves(const Table& variance);
+// Returns the first of --granularities, by which the claims are judged.
+std::string FirstGranularity(const Settings& settings);
 
-// Returns the log-log slope of sigma_q2 against k with the interval of the scatter about the line;
-// NaN for fewer than three points.
-Estimate SigmaSlope(const Table& variance, const Curve& curve);
+// Returns the rows of the sweep as curves, whose rows agree in everything except k and seed.
+std::vector<Frame> Curves(const Table& variance);
+
+// Returns the standard error of log(var_error) that belongs to the interval of var_error.
+double LogVarianceError(const Frame& row);
+// Returns the standard error of log(relative_error), half of that.
+double LogRelativeError(const Frame& row);
 
 // Returns a sentence about the granularities that relative-error leaves out because their errors
 // are those of another one; "" if there are none.
@@ -71,7 +70,11 @@ std::string EqualPanelsNote(const Settings& settings, const Table& variance);
 Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
-Summary Summarise(const Settings& settings, const Tables& tables);
+std::vector<ClaimSpec> Claims();
+// Return those of them about the paper's own model, which are exact, and about D.3.
+std::vector<ClaimSpec> ModelClaims();
+std::vector<ClaimSpec> RatioClaims();
+std::string Notes(const Settings& settings, const Tables& tables);
 
 }  // namespace quantization_variance
 }  // namespace numsim::experiments

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "experiments/core/option_names.h"
 #include "experiments/core/settings.h"
 #include "numsim/base/error.h"
 #include "numsim/stats/moments.h"
@@ -27,39 +28,22 @@ void ReadNumber(
   if (settings.options.contains(std::string(option))) value = settings.GetDouble(option, low, high);
 }
 
-// Options whose names differ from those of their configuration keys.
-struct KeyOption {
-  std::string_view key, option;
-};
-constexpr KeyOption kTextOptions[] = {{"data.path", "text"}, {"data.size", "text-size"}};
-constexpr KeyOption kCaptionOptions[] = {{"data.path", "captions"}, {"data.size", "shapes"}};
-constexpr KeyOption kOptions[] = {{"schedule.peak", "lr"},
-                                  {"optimizer.clip_norm", "clip"},
-                                  {"model.layers", "sizes"},
-                                  {"model.width", "sizes"},
-                                  {"model.heads", "sizes"}};
-
 bool ReadsText(const DataConfig& data) {
   return data.kind == DataKind::kText || data.kind == DataKind::kGeneratedText;
 }
 
-// Returns the options that may set a configuration key, the likeliest first: "weight-decay" for
-// "optimizer.weight_decay".
+// Returns the options that may set a configuration key, the likeliest first.
 std::vector<std::string> CandidatesFor(const std::string& key,
                                        const DataConfig& data,
                                        const OptionsOfKeys& options) {
-  std::vector<std::string> candidates;
-  if (const auto own = options.find(key); own != options.end()) candidates.push_back(own->second);
-  std::string name = key.substr(key.find('.') + 1);
-  std::replace(name.begin(), name.end(), '_', '-');
-  candidates.push_back(std::move(name));
-  const auto add = [&](std::span<const KeyOption> rows) {
-    for (const KeyOption& row : rows) {
-      if (row.key == key) candidates.emplace_back(row.option);
-    }
-  };
-  add(ReadsText(data) ? kTextOptions : kCaptionOptions);
-  add(kOptions);
+  std::vector<std::string> candidates = OptionsForKey(key);
+  // An experiment may have options for texts and for images; data have one of them.
+  const std::string_view other = ReadsText(data) ? "captions shapes" : "text text-size";
+  std::erase_if(candidates, [&](const std::string& option) {
+    return key.starts_with("data.") && other.find(option) != other.npos;
+  });
+  const auto own = options.find(key);
+  if (own != options.end()) candidates.insert(candidates.begin(), own->second);
   return candidates;
 }
 
@@ -163,17 +147,32 @@ void SetSize(const ModelSize& size, ModelConfig& model) {
   model.heads = size.width % kHeadWidth == 0 ? size.width / kHeadWidth : 1;
 }
 
+double ApproximateParameters(const ModelConfig& model) {
+  const auto tower = [](size_t layers, size_t width) {
+    return 12.0 * static_cast<double>(layers) * static_cast<double>(width) *
+           static_cast<double>(width);
+  };
+  const auto width = static_cast<double>(model.width);
+  double count = tower(model.layers, model.width);
+  if (model.kind == ModelKind::kClip) {
+    count += tower(model.text_layers == 0 ? model.layers : model.text_layers,
+                   model.text_width == 0 ? model.width : model.text_width);
+  }
+  return count + 2 * static_cast<double>(model.vocabulary) * width;
+}
+
 std::string TrainingScaleText(const Settings& settings) {
   std::string text;
   const auto add = [&](const char* option, const char* format) {
     const auto found = settings.options.find(option);
-    if (found != settings.options.end()) text += fmt::format(fmt::runtime(format), found->second);
+    if (found == settings.options.end()) return;
+    text += (text.empty() ? "" : ", ") + fmt::format(fmt::runtime(format), found->second);
   };
-  add("layers", "{} layers, ");
-  add("width", "width {}, ");
-  add("sizes", "layers x width {}, ");
-  add("steps", "{} steps, ");
-  return text + fmt::format("{} seed{}", settings.seeds, settings.seeds == 1 ? "" : "s");
+  add("layers", "{} layers");
+  add("width", "width {}");
+  add("sizes", "layers x width {}");
+  add("steps", "{} steps");
+  return text;
 }
 
 void CheckTraining(const Settings& settings, const TrainConfig& config) {
@@ -208,8 +207,8 @@ bool LossCurve::Add(const Trainer& trainer) {
   return true;
 }
 
-void TrainingRows::Add(std::string_view table, const std::vector<std::string>& cells) {
-  std::vector<std::string> row = key_;
+void TrainingRows::Add(std::string_view table, const Row& cells) {
+  Row row = key_;
   row.insert(row.end(), cells.begin(), cells.end());
   rows_[std::string(table)].push_back(std::move(row));
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "experiments/core/experiment.h"
+#include "experiments/core/frame.h"
 #include "numsim/config/config.h"
 #include "numsim/plot/figure.h"
 #include "numsim/stats/moments.h"
@@ -52,8 +53,12 @@ std::string Text(const ModelSize& size);
 // there is one head.
 void SetSize(const ModelSize& size, ModelConfig& model);
 
-// Returns the scale of a training as text, for Claim::basis: "2 layers, width 64, 300 steps, 3
-// seeds". Options that the experiment does not declare are left out.
+// Returns the number of parameters of a transformer, roughly: 12 layers x width^2 for the blocks
+// of each tower, and its embeddings.
+double ApproximateParameters(const ModelConfig& model);
+
+// Returns the scale of a training as text, for Experiment::scale: "2 layers, width 64, 300 steps".
+// Options that the experiment does not declare are left out.
 std::string TrainingScaleText(const Settings& settings);
 
 // Configuration keys and the options that set them, for options that ReadTraining, ReadText and
@@ -87,20 +92,18 @@ class LossCurve {
 // Collects the rows of one training; each row starts with the key cells of that training.
 class TrainingRows {
  public:
-  explicit TrainingRows(std::vector<std::string> key) : key_(std::move(key)) {}
-  void Add(std::string_view table, const std::vector<std::string>& cells);
+  explicit TrainingRows(Row key) : key_(std::move(key)) {}
+  void Add(std::string_view table, const Row& cells);
   Rows Take() { return std::move(rows_); }
 
  private:
-  std::vector<std::string> key_;
+  Row key_;
   Rows rows_;
 };
 
 // Returns the validation loss at the end of the run; infinite when the run diverged.
 double FinalLoss(Trainer& trainer);
 
-// One value per seed.
-using SeedValues = std::map<std::string, double>;
 // Returns the mean over seeds with its 95 % confidence interval (Student's t).
 Estimate OverSeeds(const SeedValues& values);
 // Returns the mean of values - baseline, paired by seed, with its 95 % confidence interval.

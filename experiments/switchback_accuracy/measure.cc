@@ -31,11 +31,11 @@ class Recorder : public TrainingRows {
   Recorder(const Trainer& trainer, const Training& training, uint64_t seed)
       : TrainingRows({std::string(ToString(training.model)),
                       Text(training.size),
-                      FormatCell(Tokens(trainer.config())),
+                      Tokens(trainer.config()),
                       training.variant.kind,
                       training.variant.format,
                       training.variant.gradient_format,
-                      FormatCell(seed)}),
+                      seed}),
         trainer_(trainer) {}
 
   // Adds rows about the weight gradients of the next step.
@@ -58,12 +58,12 @@ void Recorder::AddGradient(const std::string& layer,
   const ProductError whole = CompareProduct<double>(reference.values, own.values, cols);
   const ProductError product = CompareProduct<float>(exact.values, own.values, cols);
   Add(kGradientsTable,
-      {FormatCell(trainer_.steps_taken()),
+      {trainer_.steps_taken(),
        layer,
-       FormatCell(InnerDimension(trainer_.config(), layer)),
-       FormatCell(whole.relative_error),
-       FormatCell(product.relative_error),
-       FormatCell(whole.cosine)});
+       InnerDimension(trainer_.config(), layer),
+       whole.relative_error,
+       product.relative_error,
+       whole.cosine});
 }
 
 void Recorder::AddGradients(const LinearPrecision& exact_weight_gradient) {
@@ -93,7 +93,7 @@ Rows Measure(const Settings& settings, const Trial& trial) {
   Trainer trainer(config, OpenData(config.data));
   Recorder record(trainer, training, trial.seed);
   const double start = trainer.Validate().Mean();
-  record.Add(kCurvesTable, {FormatCell(0), FormatCell(start)});
+  record.Add(kCurvesTable, {0, start});
 
   const auto records = static_cast<uint64_t>(settings.GetInteger("records", 2, 100'000'000));
   const auto shadow_every =
@@ -106,18 +106,17 @@ Rows Measure(const Settings& settings, const Trial& trial) {
   while (trainer.status() == TrainStatus::kRunning) {
     if (has_reference && trainer.steps_taken() % shadow_every == 0) record.AddGradients(exact);
     trainer.Step();
-    if (curve.Add(trainer))
-      record.Add(kCurvesTable, {FormatCell(curve.steps()), FormatCell(curve.loss())});
+    if (curve.Add(trainer)) record.Add(kCurvesTable, {curve.steps(), curve.loss()});
   }
   const double loss = FinalLoss(trainer);
   record.Add(kFinalTable,
-             {FormatCell(trainer.model().parameters().Elements()),
-              FormatCell(ToString(trainer.status())),
-              FormatCell(trainer.steps_taken()),
-              FormatCell(start),
-              FormatCell(trainer.recent_loss()),
-              FormatCell(loss),
-              FormatCell(std::isfinite(loss) ? ZeroShotOf(trainer) : std::nan(""))});
+             {trainer.model().parameters().Elements(),
+              ToString(trainer.status()),
+              trainer.steps_taken(),
+              start,
+              trainer.recent_loss(),
+              loss,
+              std::isfinite(loss) ? ZeroShotOf(trainer) : std::nan("")});
   return record.Take();
 }
 

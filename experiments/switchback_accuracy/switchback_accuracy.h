@@ -74,34 +74,21 @@ std::vector<Trial> Trials(const Settings& settings);
 Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
-Summary Summarise(const Settings& settings, const Tables& tables);
+std::vector<ClaimSpec> Claims();
+std::string Notes(const Settings& settings, const Tables& tables);
 
-// Verdicts of gaps.csv.
-inline constexpr std::string_view kWithinNoise = "within noise";
-inline constexpr std::string_view kBehind = "behind";
-inline constexpr std::string_view kDiverged = "diverged";
-// The verdict if the baseline did not learn, or if there is only one seed.
-inline constexpr std::string_view kNoVerdict = "none";
-
-// Rows of a table that are compared with each other: they differ only in variant and seed.
-struct Group {
-  std::string model, size, tokens;
-
-  std::string Text() const { return model + " " + size + ", " + tokens + " tokens"; }
-  friend bool operator==(const Group&, const Group&) = default;
-};
-Group GroupOf(const Table& table, size_t row);
-Variant VariantOf(const Table& table, size_t row);
-// Return the groups of a table and the variants of a group, each once, in the table's order.
-std::vector<Group> GroupsIn(const Table& table);
-std::vector<Variant> VariantsIn(const Table& table, const Group& group);
-// Returns the values of a column of final.csv for each seed of a group and variant.
-SeedValues ValuesOf(const Table& final_table,
-                    const Group& group,
-                    const Variant& variant,
-                    const char* column);
-// Returns true if any seed of the group and variant diverged.
-bool Diverged(const Table& final_table, const Group& group, const Variant& variant);
+// Return the frames of the groups of a table (model, size and tokens), and of the variants of a
+// group. Rows of a group differ only in variant and seed, so that they can be compared.
+std::vector<Frame> GroupsIn(const Frame& frame);
+std::vector<Frame> VariantsIn(const Frame& group);
+// Returns the variant of the first row.
+Variant VariantOf(const Frame& rows);
+// Returns the rows of a variant, which is given as text.
+Frame RowsOf(const Frame& frame, const std::string& variant);
+// Returns the group of the first row as text: "llama 2x64, 16384 tokens".
+std::string GroupText(const Frame& group);
+// Returns the rows of gradients.csv without gradients that are zero or not finite.
+Frame UsableGradients(const Frame& gradients);
 
 }  // namespace switchback_accuracy
 }  // namespace numsim::experiments

@@ -145,20 +145,19 @@ void AddFinal(const RunIndex& index, const Run& first, Table& table) {
   const Estimate gap = Mean(compared, &Compared::gap);
   const Estimate gap_master = Mean(compared, &Compared::gap_master);
   const Estimate growth = Mean(compared, &Compared::growth);
-  std::vector<std::string> cells = {
-      first.problem,
-      first.optimiser,
-      first.format,
-      first.rule,
-      first.lr,
-      FormatCell(uint64_t{seeds.size()}),
-      FormatCell(BytesPerWeight(ParseUpdateRule(first.rule), format.spec))};
+  Row cells = {first.problem,
+               first.optimiser,
+               first.format,
+               first.rule,
+               first.lr,
+               uint64_t{seeds.size()},
+               BytesPerWeight(ParseUpdateRule(first.rule), format.spec)};
   for (const Estimate& e : {Mean(compared, &Compared::loss),
                             Mean(compared, &Compared::progress),
                             gap,
                             gap_master,
                             growth}) {
-    for (const double value : {e.value, e.low, e.high}) cells.push_back(FormatCell(value));
+    for (const double value : {e.value, e.low, e.high}) cells.push_back(value);
   }
   for (const double value : {Mean(compared, &Compared::travel_half).value,
                              Mean(compared, &Compared::travel).value,
@@ -166,7 +165,7 @@ void AddFinal(const RunIndex& index, const Run& first, Table& table) {
                              MeanOfRuns(seeds, &Run::moved_share),
                              MeanOfRuns(seeds, &Run::norm_ratio),
                              MeanOfRuns(seeds, &Run::projection_ratio)}) {
-    cells.push_back(FormatCell(value));
+    cells.push_back(value);
   }
   cells.push_back(status);
   cells.push_back(Within(Mean(compared, &Compared::gap_half).value, gap.value, measured));
@@ -210,11 +209,11 @@ void AddCheapest(const Table& final_table, Table& table) {
     rows[key].push_back(r);
   }
   for (const std::vector<std::string>& key : keys) {
-    std::vector<std::string> cells = key;
+    Row cells(key.begin(), key.end());
     for (const char* const verdict : {"within_fp32", "within_master"}) {
       const Choice choice = CheapestOf(final_table, rows.at(key), verdict);
       cells.push_back(choice.rule);
-      cells.push_back(FormatCell(choice.bytes));
+      cells.push_back(choice.bytes);
     }
     table.rows.push_back(std::move(cells));
   }

@@ -98,7 +98,7 @@ struct Trainee {
   UpdateState state;
   RunStatus status = RunStatus::kOk;
   Interval interval;
-  std::vector<std::vector<std::string>> rows;
+  std::vector<Row> rows;
 };
 
 // Returns <w - start, w32 - start32> / ||w32 - start32||^2; NaN if the baseline has not moved.
@@ -187,13 +187,13 @@ class Training {
                             trainee.format.name,
                             ToString(trainee.rule),
                             trial_.parameters.at("lr"),
-                            FormatCell(trial_.seed),
-                            FormatCell(step),
-                            FormatCell(loss),
-                            FormatCell(ended ? kNaN : Travel(trainee, trainees_.front())),
-                            FormatCell(static_cast<double>(seen.moved) / moves),
-                            FormatCell(seen.achieved_norm / seen.target_norm),
-                            FormatCell(seen.achieved_projection / seen.target_projection),
+                            trial_.seed,
+                            step,
+                            loss,
+                            ended ? kNaN : Travel(trainee, trainees_.front()),
+                            static_cast<double>(seen.moved) / moves,
+                            seen.achieved_norm / seen.target_norm,
+                            seen.achieved_projection / seen.target_projection,
                             std::string(ToString(seen.status)),
                             std::string(ToString(trainee.status))});
     trainee.interval = {};

@@ -52,6 +52,15 @@ std::string RangeText(const Outcomes& in,
       "{:.3g} .. {:.3g} (median {:.3g})", values.front(), values.back(), values[values.size() / 2]);
 }
 
+std::string ScaleText(const Settings& settings) {
+  const std::string scale = TrainingScaleText(settings);
+  return fmt::format("{}{}{} seed{}",
+                     scale,
+                     scale.empty() ? "" : ", ",
+                     settings.seeds,
+                     settings.seeds == 1 ? "" : "s");
+}
+
 Estimate EstimateAt(const Outcomes& in, size_t r, const std::string& column) {
   return {in.Number(r, column.c_str()),
           in.Number(r, (column + "_low").c_str()),
@@ -61,7 +70,7 @@ Estimate EstimateAt(const Outcomes& in, size_t r, const std::string& column) {
 // Returns whether the training in row `r` falls behind, by the intervals over seeds of its gap and
 // of the growth of its gap. A training that ended early is undecided.
 Answer FallsBehind(const Outcomes& in, size_t r) {
-  const std::string& verdict = in.final_table.Text(r, "falls_behind");
+  const std::string verdict = in.final_table.Text(r, "falls_behind");
   const Estimate gap = EstimateAt(in, r, "gap"), growth = EstimateAt(in, r, "gap_growth");
   if (verdict == "ended" || std::isnan(gap.low) || std::isnan(growth.low)) {
     return Answer::kUndecided;
@@ -73,7 +82,7 @@ Answer FallsBehind(const Outcomes& in, size_t r) {
 }
 
 std::string BasisOf(const Outcomes& in, const Tally& tally) {
-  std::string text = TrainingScaleText(in.settings);
+  std::string text = ScaleText(in.settings);
   if (tally.Undecided() == 0) return text;
   return text + fmt::format("; {}: {}",
                             tally.UndecidedText(),
@@ -201,7 +210,7 @@ Claim BothClaim(const Outcomes& in) {
                 100 * kRatio,
                 with.yes);
   claim.verdict = Verdict(without);
-  claim.basis = TrainingScaleText(in.settings);
+  claim.basis = ScaleText(in.settings);
   return claim;
 }
 
@@ -223,7 +232,7 @@ Claim ProjectionClaim(const Outcomes& in) {
                         count.all,
                         Beats(in, norm, projection).yes),
       Verdict(count),
-      TrainingScaleText(in.settings)};
+      ScaleText(in.settings)};
 }
 
 Claim BeatClaim(const Outcomes& in) {
@@ -259,7 +268,7 @@ Claim BeatClaim(const Outcomes& in) {
                 total.all,
                 lines);
   claim.verdict = Verdict(total);
-  claim.basis = TrainingScaleText(in.settings);
+  claim.basis = ScaleText(in.settings);
   return claim;
 }
 

@@ -59,5 +59,7 @@ double HalfNormExpected(const FormatSpec& format, bool same_key);
 
 // Returns P(Z > z) for a standard normal Z with a relative error below 1e-12. Requires z >= 0.
 double NormalTail(double z);
+// Returns P(low < Z < high) for 0 <= low. The relative error is small also for narrow intervals.
+double NormalInterval(double low, double high);
 
 }  // namespace numsim::experiments::update_fidelity

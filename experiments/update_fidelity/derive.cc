@@ -1,8 +1,9 @@
 // The table `cliffs` of `update-fidelity`: the learning rates at which naive rounding stops,
 // measured and predicted.
-#include <limits>
 #include <map>
 
+#include "experiments/core/frame.h"
+#include "experiments/shared/special_values.h"
 #include "experiments/update_fidelity/cliff.h"
 #include "experiments/update_fidelity/update_fidelity.h"
 
@@ -24,40 +25,33 @@ bool CanPredict(const FormatSpec& format) { return format.Bits() <= 16; }
 }  // namespace
 
 void Derive(const Settings&, Tables& tables) {
-  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-  const Table& limits = tables.at(std::string(kLimits));
-  auto& rows = tables.at(std::string(kCliffs)).rows;
+  std::vector<Row>& rows = tables.at(std::string(kCliffs)).rows;
   std::map<std::string, Prediction> predictions;
-  for (size_t i = 0; i < limits.rows.size(); ++i) {
-    const std::string name = limits.Text(i, "format"), keys = limits.Text(i, "keys");
+  Frame(tables.at(std::string(kLimits))).ForEach([&](const Frame& limits) {
+    const std::string name = limits.Text("format"), keys = limits.Text("keys");
     const FormatSpec format = ParseFormat(name).spec;
     const bool same_key = ParseKeys(keys) == Keys::kSame;
-    const double elements = limits.Number(i, "elements");
-    const std::string& unmoved = limits.Text(i, "unmoved_lr");
-    const std::vector<std::string> head = {name, keys, limits.Text(i, "seed")};
-    const auto add = [&](std::string_view limit,
-                         std::string_view from,
-                         const std::string& measured,
-                         double predicted,
-                         double movers) {
-      std::vector<std::string> row = head;
-      row.insert(row.end(),
-                 {FormatCell(limit),
-                  FormatCell(from),
-                  measured,
-                  FormatCell(predicted),
-                  FormatCell(movers)});
-      rows.push_back(std::move(row));
-    };
-    add("unmoved", "arrays", unmoved, limits.Number(i, "least_threshold"), kNaN);
-    if (!CanPredict(format)) continue;
+    const double elements = limits.Number("elements");
+    const std::string unmoved = limits.Text("unmoved_lr"), seed = limits.Text("seed");
+    rows.push_back(
+        {name, keys, seed, "unmoved", "arrays", unmoved, limits.Number("least_threshold"), kNaN});
+    if (!CanPredict(format)) return;
     const auto [known, added] = predictions.try_emplace(name + " " + keys);
     if (added) known->second = Predict(format, same_key, elements);
     const double movers =
-        elements * MovedShareExpected(format, same_key, limits.Number(i, "unmoved_lr"));
-    add("unmoved", "distribution", unmoved, known->second.unmoved, movers);
-    add("half-norm", "distribution", limits.Text(i, "half_norm_lr"), known->second.half_norm, kNaN);
-  }
+        elements * MovedShareExpected(format, same_key, limits.Number("unmoved_lr"));
+    const auto& [unmoved_expected, half_norm] = known->second;
+    rows.push_back(
+        {name, keys, seed, "unmoved", "distribution", unmoved, unmoved_expected, movers});
+    rows.push_back({name,
+                    keys,
+                    seed,
+                    "half-norm",
+                    "distribution",
+                    limits.Text("half_norm_lr"),
+                    half_norm,
+                    kNaN});
+  });
 }
 
 }  // namespace numsim::experiments::update_fidelity

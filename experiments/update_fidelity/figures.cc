@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <limits>
-#include <map>
-#include <optional>
+#include <span>
 
-#include "experiments/shared/distinct.h"
+#include "experiments/core/frame.h"
 #include "experiments/update_fidelity/update_fidelity.h"
 
 namespace numsim::experiments::update_fidelity {
@@ -75,17 +73,13 @@ struct StyledRule {
   int style;
 };
 
-// Returns the rules of a format with or without state. Further rules of the same kind get styles of
-// their own.
-std::vector<StyledRule> RulesOf(const Table& table, const std::string& format, bool with_state) {
+// Returns the rules of these rows with or without state. Further rules of the same kind get styles
+// of their own.
+std::vector<StyledRule> RulesOf(const Frame& frame, bool with_state) {
   std::vector<StyledRule> rules;
-  for (size_t i = 0; i < table.rows.size(); ++i) {
-    if (table.Text(i, "format") != format) continue;
-    const std::string& name = table.Text(i, "rule");
+  for (const std::string& name : frame.Distinct("rule")) {
     const UpdateKind kind = ParseUpdateRule(name).kind;
     if (HasState(kind) != with_state) continue;
-    const auto is = [&](const StyledRule& rule) { return rule.name == name; };
-    if (std::any_of(rules.begin(), rules.end(), is)) continue;
     const auto same_kind = [&](const StyledRule& rule) { return rule.kind == kind; };
     const bool first = std::none_of(rules.begin(), rules.end(), same_kind);
     rules.push_back({name, kind, first ? StyleOf(kind) : 8 + static_cast<int>(rules.size())});
@@ -97,54 +91,50 @@ std::string_view Title(Keys keys) {
   return keys == Keys::kSame ? "Same key for both draws, as published" : "Independent keys";
 }
 
-Series SeriesOf(const Curve& curve, std::string label, int style, bool several_seeds) {
-  Series series;
+// Returns a column of one rule against the learning rate, over seeds.
+Series SeriesOf(const Frame& of_rule, std::string_view column, std::string label, int style) {
+  Series series = Line(of_rule, "lr", column);
   series.label = std::move(label);
   series.style = style;
-  series.x = curve.lr;
-  series.y = curve.mean;
-  if (several_seeds) {
-    series.low = curve.low;
-    series.high = curve.high;
-  }
+  series.markers = true;
   return series;
 }
 
+// Returns the series dotted, without its band.
 Series Dotted(Series series) {
   series.dashed = true;
   series.markers = false;
+  series.low.clear();
+  series.high.clear();
   return series;
 }
 
 // Returns the error that the note's search itself sees, of its squared norm against lr ||u||^2, for
 // the worst seed.
-Series OwnTargetSeries(const Table& table, const CurveKey& key, int style) {
-  Curve curve = CurveOf(table, key, "own_target_ratio");
-  for (size_t i = 0; i < curve.lr.size(); ++i) {
-    curve.mean[i] = std::max(std::abs(curve.low[i] - 1), std::abs(curve.high[i] - 1));
+Series OwnTargetSeries(const Frame& of_rule, const StyledRule& rule) {
+  Series series =
+      SeriesOf(of_rule, "own_target_ratio", rule.name + " by its own target", rule.style);
+  for (size_t i = 0; i < series.x.size(); ++i) {
+    const double low = series.low.empty() ? series.y[i] : series.low[i];
+    const double high = series.high.empty() ? series.y[i] : series.high[i];
+    series.y[i] = std::max(std::abs(low - 1), std::abs(high - 1));
   }
-  return Dotted(SeriesOf(curve, key.rule + " by its own target", style, false));
+  return Dotted(std::move(series));
 }
 
-Panel PanelOf(const Table& table,
-              const CurveKey& where,
-              const Quantity& quantity,
-              const std::vector<StyledRule>& rules,
-              bool seeds) {
+// Returns the panel of a format and a choice of keys, whose rows are `frame`.
+Panel PanelOf(const Frame& frame, const Quantity& quantity, const std::vector<StyledRule>& rules) {
   Panel panel;
-  panel.title = std::string(Title(ParseKeys(where.keys)));
   panel.x = {.label = "learning rate lr", .log10 = true};
   panel.y = {.label = std::string(quantity.label), .log10 = quantity.log};
   for (const StyledRule& rule : rules) {
-    const CurveKey key{where.format, where.keys, rule.name};
-    panel.series.push_back(
-        SeriesOf(CurveOf(table, key, quantity.column), rule.name, rule.style, seeds));
+    const Frame of_rule = frame.Where("rule", rule.name);
+    panel.series.push_back(SeriesOf(of_rule, quantity.column, rule.name, rule.style));
     if (!quantity.stored.empty()) {
-      const Curve stored = CurveOf(table, key, quantity.stored);
-      panel.series.push_back(Dotted(SeriesOf(stored, "", rule.style, false)));
+      panel.series.push_back(Dotted(SeriesOf(of_rule, quantity.stored, "", rule.style)));
     }
     if (rule.kind == UpdateKind::kNoteAsPrinted && quantity.column == "norm_error") {
-      panel.series.push_back(OwnTargetSeries(table, key, rule.style));
+      panel.series.push_back(OwnTargetSeries(of_rule, rule));
     }
   }
   return panel;
@@ -177,57 +167,33 @@ void ShareAxes(std::span<Panel> row, double least) {
   }
 }
 
-// Returns the mean over seeds of a column of `cliffs`; nothing if it is not finite or not measured.
-std::optional<double> LimitOf(const Table& cliffs,
-                              const CurveKey& where,
-                              std::string_view limit,
-                              std::string_view column) {
-  double sum = 0, count = 0;
-  for (size_t i = 0; i < cliffs.rows.size(); ++i) {
-    if (cliffs.Text(i, "format") != where.format || cliffs.Text(i, "keys") != where.keys ||
-        cliffs.Text(i, "limit") != limit || cliffs.Text(i, "predicted_from") != "distribution") {
-      continue;
-    }
-    sum += cliffs.Number(i, column);
-    ++count;
-  }
-  const double mean = sum / count;
-  if (!std::isfinite(mean)) return std::nullopt;
-  return mean;
-}
-
 // Draws a vertical line at the measured limit of naive rounding, and a marker at the limit
-// predicted from the distribution. Requires that the panel's range of y is set.
-void MarkLimit(const Table& cliffs,
-               const CurveKey& where,
+// predicted from the distribution; nothing if they are not known. `cliffs` are the rows of the
+// panel. Requires that the panel's range of y is set.
+void MarkLimit(const Frame& cliffs,
                std::string_view limit,
                const std::string& label,
                int style,
                Panel& panel) {
-  const auto measured = LimitOf(cliffs, where, limit, "measured");
-  const auto predicted = LimitOf(cliffs, where, limit, "predicted");
-  if (!measured || !predicted) return;
-  Series line;
-  line.label = label;
-  line.style = style;
-  line.markers = false;
-  line.x = {*measured, *measured};
-  line.y = {panel.y.low, panel.y.high};
-  panel.series.push_back(line);
-  Series mark;
-  mark.label = "closed form";
-  mark.style = kLimitStyle;
-  mark.x = {*predicted};
+  const Frame known = cliffs.Where("limit", limit).Where("predicted_from", "distribution");
+  const double measured = known.Mean("measured"), predicted = known.Mean("predicted");
+  if (!std::isfinite(measured) || !std::isfinite(predicted)) return;
+  panel.series.push_back({.label = label,
+                          .style = style,
+                          .markers = false,
+                          .x = {measured, measured},
+                          .y = {panel.y.low, panel.y.high}});
   constexpr double kHeight = 0.93;
-  mark.y = {panel.y.log10 ? std::pow(panel.y.low, 1 - kHeight) * std::pow(panel.y.high, kHeight)
-                          : panel.y.low + kHeight * (panel.y.high - panel.y.low)};
-  panel.series.push_back(mark);
+  const double height = panel.y.log10
+                            ? std::pow(panel.y.low, 1 - kHeight) * std::pow(panel.y.high, kHeight)
+                            : panel.y.low + kHeight * (panel.y.high - panel.y.low);
+  panel.series.push_back(
+      {.label = "closed form", .style = kLimitStyle, .x = {predicted}, .y = {height}});
 }
 
-void MarkLimits(const Table& cliffs, const CurveKey& where, Panel& panel) {
-  MarkLimit(cliffs, where, "unmoved", "naive: nothing moves left of it", kLimitStyle, panel);
-  MarkLimit(
-      cliffs, where, "half-norm", "naive: half the norm is gone left of it", kHalfStyle, panel);
+void MarkLimits(const Frame& cliffs, Panel& panel) {
+  MarkLimit(cliffs, "unmoved", "naive: nothing moves left of it", kLimitStyle, panel);
+  MarkLimit(cliffs, "half-norm", "naive: half the norm is gone left of it", kHalfStyle, panel);
 }
 
 std::string FileName(const std::string& name) {
@@ -238,48 +204,52 @@ std::string FileName(const std::string& name) {
   return file;
 }
 
-// Adds the panels of one format, with one row per quantity and one column per choice of keys.
-void AddPanels(const Settings& settings,
-               const Tables& tables,
-               const std::string& format,
-               std::span<const Quantity> quantities,
-               const std::vector<StyledRule>& rules,
-               Figure& figure) {
-  const Table& table = tables.at(std::string(kTable));
-  const Table& cliffs = tables.at(std::string(kCliffs));
-  const std::vector<std::string> keys = Distinct(table, "keys");
+// Returns the figure of one format, with one row per quantity and one column per choice of keys.
+Figure FormatFigure(const Tables& tables, const std::string& format, bool with_state) {
+  const Frame rows = Frame(tables.at(std::string(kTable))).Where("format", format);
+  const Frame cliffs = Frame(tables.at(std::string(kCliffs))).Where("format", format);
+  const std::vector<StyledRule> rules = RulesOf(rows, with_state);
+  Figure figure{FileName(with_state ? format + "-state" : format),
+                "Step Δ that " + format + " parameters take for an update u at learning rate lr" +
+                    (with_state ? ": rules that keep state" : ""),
+                0,
+                {},
+                std::string(kTable) + ".csv"};
+  if (rules.empty()) return figure;
+  const std::vector<std::string> keys = rows.Distinct("keys");
   figure.columns = static_cast<int>(keys.size());
-  figure.source_csv = std::string(kTable) + ".csv";
-  for (const Quantity& quantity : quantities) {
+  for (const Quantity& quantity :
+       with_state ? std::span<const Quantity>(kStateQuantities) : kStatelessQuantities) {
     for (const std::string& key : keys) {
-      figure.panels.push_back(
-          PanelOf(table, {format, key, {}}, quantity, rules, settings.seeds > 1));
+      figure.panels.push_back(PanelOf(rows.Where("keys", key), quantity, rules));
+      figure.panels.back().title = Title(ParseKeys(key));
     }
     const auto row = std::span(figure.panels).last(keys.size());
     ShareAxes(row, quantity.least);
-    for (size_t k = 0; k < keys.size(); ++k) MarkLimits(cliffs, {format, keys[k], {}}, row[k]);
+    for (size_t k = 0; k < keys.size(); ++k) MarkLimits(cliffs.Where("keys", keys[k]), row[k]);
   }
+  return figure;
 }
 
 // Returns the figure of times, with one panel per format: all rules, for the last choice of keys.
-Figure TimesFigure(const Settings& settings, const Tables& tables) {
-  const Table& times = tables.at(std::string(kTimes));
-  const std::string keys = Distinct(times, "keys").back();
-  Figure figure;
-  figure.name = "update-fidelity-times";
-  figure.title = "CPU time of a step, one thread; keys " + keys;
-  figure.columns = 2;
-  figure.source_csv = std::string(kTimes) + ".csv";
-  for (const std::string& format : Distinct(times, "format")) {
+Figure TimesFigure(const Tables& tables) {
+  const Frame times = tables.at(std::string(kTimes));
+  const std::string keys = times.Distinct("keys").back();
+  Figure figure{"update-fidelity-times",
+                "CPU time of a step, one thread; keys " + keys,
+                2,
+                {},
+                std::string(kTimes) + ".csv"};
+  for (const Frame& rows : times.Where("keys", keys).By({"format"})) {
     Panel panel;
-    panel.title = format;
+    panel.title = rows.Text("format");
     panel.x = {.label = "learning rate lr", .log10 = true};
     panel.y = {.label = "time, ns per parameter", .log10 = true};
     for (const bool with_state : {false, true}) {
-      for (const StyledRule& rule : RulesOf(times, format, with_state)) {
-        const Curve curve = CurveOf(times, {format, keys, rule.name}, "ns_per_element");
+      for (const StyledRule& rule : RulesOf(rows, with_state)) {
         const int style = with_state ? rule.style + 6 : rule.style;
-        panel.series.push_back(SeriesOf(curve, rule.name, style, settings.seeds > 1));
+        panel.series.push_back(
+            SeriesOf(rows.Where("rule", rule.name), "ns_per_element", rule.name, style));
       }
     }
     figure.panels.push_back(std::move(panel));
@@ -289,50 +259,15 @@ Figure TimesFigure(const Settings& settings, const Tables& tables) {
 
 }  // namespace
 
-Curve CurveOf(const Table& table, const CurveKey& key, std::string_view column) {
-  std::map<double, std::vector<double>> values;
-  for (size_t i = 0; i < table.rows.size(); ++i) {
-    if (table.Text(i, "format") == key.format && table.Text(i, "keys") == key.keys &&
-        table.Text(i, "rule") == key.rule) {
-      values[table.Number(i, "lr")].push_back(table.Number(i, column));
-    }
-  }
-  Curve curve;
-  for (const auto& [lr, at] : values) {
-    double sum = 0, low = at[0], high = at[0];
-    for (const double value : at) {
-      sum += value;
-      low = std::min(low, value);
-      high = std::max(high, value);
-    }
-    if (std::isnan(sum)) low = high = sum;
-    curve.lr.push_back(lr);
-    curve.mean.push_back(sum / static_cast<double>(at.size()));
-    curve.low.push_back(low);
-    curve.high.push_back(high);
-  }
-  return curve;
-}
-
-std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
-  const Table& table = tables.at(std::string(kTable));
+std::vector<Figure> Figures(const Settings&, const Tables& tables) {
   std::vector<Figure> figures;
-  for (const std::string& format : Distinct(table, "format")) {
+  for (const std::string& format : Frame(tables.at(std::string(kTable))).Distinct("format")) {
     for (const bool with_state : {false, true}) {
-      const std::vector<StyledRule> rules = RulesOf(table, format, with_state);
-      if (rules.empty()) continue;
-      Figure figure;
-      figure.name = FileName(with_state ? format + "-state" : format);
-      figure.title = "Step Δ that " + format +
-                     " parameters take for an update u at learning rate lr" +
-                     (with_state ? ": rules that keep state" : "");
-      const std::span<const Quantity> quantities =
-          with_state ? std::span<const Quantity>(kStateQuantities) : kStatelessQuantities;
-      AddPanels(settings, tables, format, quantities, rules, figure);
-      figures.push_back(std::move(figure));
+      Figure figure = FormatFigure(tables, format, with_state);
+      if (!figure.panels.empty()) figures.push_back(std::move(figure));
     }
   }
-  figures.push_back(TimesFigure(settings, tables));
+  figures.push_back(TimesFigure(tables));
   return figures;
 }
 

@@ -99,59 +99,54 @@ Taken Take(const Start& start, const Trial& trial, float lr, std::span<float> ne
 }
 
 // Returns the first cells of a row of `fidelity` and `times`.
-std::vector<std::string> Head(const Trial& trial, float lr) {
+Row Head(const Trial& trial, float lr) {
   return {trial.parameters.at("format"),
           trial.parameters.at("keys"),
           trial.parameters.at("rule"),
           RateText(lr),
-          FormatCell(trial.seed)};
+          trial.seed};
 }
 
-std::vector<std::string> FidelityRow(const Start& start,
-                                     const Trial& trial,
-                                     float lr,
-                                     const Taken& taken) {
+Row FidelityRow(const Start& start, const Trial& trial, float lr, const Taken& taken) {
   const double rate = static_cast<double>(lr);
   const StepMeasures& m = taken.stored;
   const StepMeasures& effective = taken.effective;
   const bool searched = Searches(start.rule.kind);
   const double norm_ratio = m.NormRatio(rate);
   const double mean_ratio = m.MeanRatio(rate);
-  std::vector<std::string> row = Head(trial, lr);
-  for (const std::string& cell :
-       {FormatCell(static_cast<uint64_t>(m.elements)),
-        FormatCell(static_cast<uint64_t>(m.zero_updates)),
-        FormatCell(m.MovedShare()),
-        FormatCell(norm_ratio),
-        FormatCell(std::abs(norm_ratio - 1)),
-        FormatCell(m.ProjectionRatio(rate)),
-        FormatCell(mean_ratio),
-        FormatCell(std::abs(mean_ratio - 1)),
-        FormatCell(taken.expected_mean),
-        FormatCell(m.RelativeError(rate)),
-        FormatCell(m.Cosine()),
-        FormatCell(m.MovedUpdate()),
-        FormatCell(effective.NormRatio(rate)),
-        FormatCell(effective.RelativeError(rate)),
-        FormatCell(effective.Cosine()),
-        FormatCell(searched ? Ratio(taken.outcome.matched, taken.outcome.matched_target) : kNaN),
-        FormatCell(searched ? static_cast<double>(taken.outcome.alpha) : kNaN),
-        FormatCell(taken.outcome.passes),
-        FormatCell(ToString(taken.outcome.status))}) {
-    row.push_back(cell);
-  }
+  Row row = Head(trial, lr);
+  row.insert(row.end(),
+             {static_cast<uint64_t>(m.elements),
+              static_cast<uint64_t>(m.zero_updates),
+              m.MovedShare(),
+              norm_ratio,
+              std::abs(norm_ratio - 1),
+              m.ProjectionRatio(rate),
+              mean_ratio,
+              std::abs(mean_ratio - 1),
+              taken.expected_mean,
+              m.RelativeError(rate),
+              m.Cosine(),
+              m.MovedUpdate(),
+              effective.NormRatio(rate),
+              effective.RelativeError(rate),
+              effective.Cosine(),
+              searched ? Ratio(taken.outcome.matched, taken.outcome.matched_target) : kNaN,
+              searched ? static_cast<double>(taken.outcome.alpha) : kNaN,
+              taken.outcome.passes,
+              ToString(taken.outcome.status)});
   return row;
 }
 
-std::vector<std::string> LimitsRow(const Start& start, const Trial& trial) {
+Row LimitsRow(const Start& start, const Trial& trial) {
   const std::vector<float>& update = start.arrays.update;
   const NaiveLimits limits = MeasureNaiveLimits(start.format, start.weights, update);
   return {trial.parameters.at("format"),
           trial.parameters.at("keys"),
-          FormatCell(trial.seed),
-          FormatCell(static_cast<uint64_t>(update.size())),
+          trial.seed,
+          static_cast<uint64_t>(update.size()),
           RateText(limits.unmoved),
-          FormatCell(LeastThreshold(start.format, start.weights, update)),
+          LeastThreshold(start.format, start.weights, update),
           RateText(limits.half_norm)};
 }
 
@@ -176,9 +171,9 @@ Rows Measure(const Settings& settings, const Trial& trial) {
   for (const float lr : LearningRates(settings)) {
     const Taken taken = Take(start, trial, lr, new_weights);
     rows[std::string(kTable)].push_back(FidelityRow(start, trial, lr, taken));
-    std::vector<std::string> time = Head(trial, lr);
-    time.push_back(FormatCell(static_cast<uint64_t>(start.weights.size())));
-    time.push_back(FormatCell(taken.nanoseconds));
+    Row time = Head(trial, lr);
+    time.emplace_back(start.weights.size());
+    time.emplace_back(taken.nanoseconds);
     rows[std::string(kTimes)].push_back(std::move(time));
   }
   if (start.rule.kind == UpdateKind::kNaive) {

@@ -24,6 +24,9 @@ inline constexpr std::string_view kTimes = "times";
 inline constexpr std::string_view kLimits = "naive_limits";
 inline constexpr std::string_view kCliffs = "cliffs";  // derived
 
+inline constexpr const char* kPapersScale =
+    "The source: one pair of arrays of 1024 x 1024 in E4M3, fp16 and bf16.";
+
 // The random numbers of the update: kSame uses those that the parameters were rounded from, as
 // published; kIndependent draws new ones.
 enum class Keys : uint8_t { kSame, kIndependent };
@@ -93,19 +96,8 @@ double ExpectedMeanRatio(const WeightUpdate& step, int random_bits);
 Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
-Summary Summarise(const Settings& settings, const Tables& tables);
-
-// A column against the learning rate: mean, minimum and maximum over seeds. All three are NaN where
-// the value of any seed is NaN.
-struct Curve {
-  std::vector<double> lr, mean, low, high;
-};
-
-// Identifies a curve.
-struct CurveKey {
-  std::string format, keys, rule;
-};
-Curve CurveOf(const Table& table, const CurveKey& key, std::string_view column);
+std::vector<ClaimSpec> Claims();
+std::string Notes(const Settings& settings, const Tables& tables);
 
 }  // namespace update_fidelity
 }  // namespace numsim::experiments

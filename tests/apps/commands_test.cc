@@ -112,7 +112,7 @@ TEST_F(Commands, DescribeShowsThePresetsWithTheirValues) {
   EXPECT_THAT(three, HasSubstr(" 2 | 4 | 12 | 2\n"));  // layers
   EXPECT_THAT(three, HasSubstr(" (none) | (none) | (none) | (none)\n"));
   const std::string two = Output("describe linear-error");
-  EXPECT_THAT(two, HasSubstr("options (quick | paper)"));
+  EXPECT_THAT(two, HasSubstr("options (quick with 5 seeds | paper with 3 seeds)"));
 }
 
 TEST_F(Commands, RunRefusesAPresetThatTheExperimentDoesNotHave) {

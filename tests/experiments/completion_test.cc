@@ -64,6 +64,19 @@ TEST_F(CompletionTest, ManifestSaysHowTheResultsCameAbout) {
   EXPECT_LE(manifest.at("started").get<std::string>(), manifest.at("ended").get<std::string>());
 }
 
+TEST_F(CompletionTest, ManifestHasTheDeclaredClaims) {
+  Experiment experiment = MadeUpExperiment();
+  ClaimSpec claim;
+  claim.id = "made_up/sum";
+  claim.contrast = "sum minus 0";
+  claim.margin = {.value = 0.5, .unit = "units", .justification = "-"};
+  claim.evidence = [](const Settings&, const Tables&) { return NotTestedBecause("made up"); };
+  experiment.claims = {claim};
+  Run(experiment, Options(Directory("out")));
+  EXPECT_EQ(ManifestOf(Directory("out")).at("claims").at("made_up/sum"),
+            "difference: sum minus 0; margin 0.5 units");
+}
+
 TEST_F(CompletionTest, ManifestOfTheScalarBackendNamesNoSimdTarget) {
   const ExecutionState state;
   for (const std::string& backend : {AvailableBackends().front(), std::string("scalar")}) {

@@ -1,17 +1,10 @@
 // Shared by the tests of `feature-statistics`: small settings.
 #pragma once
 
-#include <map>
-#include <string>
-#include <vector>
-
-#include "experiments/core/settings.h"
 #include "experiments/feature_statistics/feature_statistics.h"
+#include "tests/experiments/result_tables.h"
 
 namespace numsim::experiments::feature_statistics {
-
-using Overrides = std::map<std::string, std::string>;
-using Cells = std::vector<std::string>;
 
 // A model that trains in milliseconds.
 inline const Overrides kTiny = {{"sizes", "2x16"},

@@ -83,7 +83,7 @@ Tables Train(const Settings& settings, const std::string& scale) {
     Table& table = tables[spec.name];
     for (const Column& column : spec.columns) table.columns.push_back(column.name);
     if (rows.contains(spec.name)) table.rows = rows.at(spec.name);
-    for (const Cells& row : table.rows) EXPECT_EQ(row.size(), table.columns.size());
+    for (const Row& row : table.rows) EXPECT_EQ(row.size(), table.columns.size());
   }
   return tables;
 }
@@ -169,7 +169,7 @@ TEST(FeatureTraining, ZeroLayerScaleBeginsWithoutGradientsOfWeights) {
       "mlp-first-weight-gradient", "mlp-second-weight-gradient", "mlp-first-g", "mlp-second-g"};
   const Table& maxima = tables.at("maxima");
   for (size_t r = 0; r < maxima.rows.size(); ++r) {
-    const std::string& tensor = maxima.Text(r, "tensor");
+    const std::string tensor = maxima.Text(r, "tensor");
     const double all = maxima.Text(r, "steps") == "all" ? 5 : 4;
     EXPECT_EQ(maxima.Number(r, "compared"), zero_at_first.contains(tensor) ? 4 : all) << tensor;
   }
@@ -197,7 +197,7 @@ TEST(FeatureFigures, HavePanelsForEachTraining) {
   const double largest_at_the_end =
       RecordsOf(tables.at("features"), "image", "mlp-first-weight-gradient").at("5").second;
   for (auto& [name, table] : Train(settings, "0")) {
-    for (Cells& row : table.rows) tables[name].rows.push_back(std::move(row));
+    for (Row& row : table.rows) tables[name].rows.push_back(std::move(row));
   }
   Derive(settings, tables);
   const std::vector<Figure> figures = Figures(settings, tables);

@@ -14,6 +14,7 @@ using Overrides = std::map<std::string, std::string>;
 // A model that trains in milliseconds.
 inline const Overrides kTiny = {{"interventions", "layer-scale"},
                                 {"formats", "e2m3"},
+                                {"plant-point", "*blocks.0.mlp.down"},
                                 {"shapes", "512"},
                                 {"layers", "2"},
                                 {"text-layers", "1"},

@@ -84,7 +84,7 @@ TEST_F(LinearSpeedDevice, EveryLayerIsCheckedAndTimed) {
     EXPECT_EQ(operations.Text(r, "library"), DeviceGemmLibrary());
     EXPECT_EQ(operations.Text(r, "high_precision"), "bf16");
     EXPECT_EQ(operations.Number(r, "repeats"), 3);
-    const std::string& part = operations.Text(r, "part");
+    const std::string part = operations.Text(r, "part");
     if (part != "other") {
       EXPECT_GT(operations.Number(r, "seconds"), 0);
       EXPECT_LT(operations.Number(r, "seconds"), 1);

@@ -34,8 +34,7 @@ inline Rows MadeUpRun(const Settings& settings, const Trial& trial) {
   const int64_t count = settings.GetInteger("rows", 1, 100) + static_cast<int64_t>(trial.seed % 2);
   for (int64_t i = 0; i < count; ++i) {
     const double value = static_cast<double>(trial.seed * 31 + shape.size() * 7) / (i + 3.0);
-    rows["values"].push_back(
-        {shape, FormatCell(trial.seed), FormatCell(i), FormatCell(value), "a \"b\", c"});
+    rows["values"].push_back({shape, trial.seed, i, value, "a \"b\", c"});
   }
   return rows;
 }
@@ -47,7 +46,7 @@ inline void MadeUpDerive(const Settings& settings, Tables& tables) {
     for (size_t i = 0; i < values.rows.size(); ++i) {
       if (values.Text(i, "shape") == shape) sum += values.Number(i, "value");
     }
-    tables["sums"].rows.push_back({shape, FormatCell(sum)});
+    tables["sums"].rows.push_back({shape, sum});
   }
 }
 

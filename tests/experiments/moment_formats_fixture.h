@@ -10,10 +10,9 @@
 
 #include "experiments/core/settings.h"
 #include "experiments/moment_formats/moment_formats.h"
+#include "tests/experiments/result_tables.h"
 
 namespace numsim::experiments::moment_formats {
-
-using Overrides = std::map<std::string, std::string>;
 
 // A model that trains in milliseconds.
 inline const Overrides kTiny = {{"m", "fp32,e4m3fn"},
@@ -60,32 +59,22 @@ class MomentTables : public ::testing::Test {
             {"v", training.v},
             {"seed", seed},
             {"status", training.status},
-            {"start_loss", FormatCell(training.start)},
-            {"valid_loss", FormatCell(training.loss)},
+            {"start_loss", training.start},
+            {"valid_loss", training.loss},
             {"entropy_bound", "1.23456789"},
-            {"m_bytes", FormatCell(training.m_bytes)},
-            {"v_bytes", FormatCell(training.v_bytes)}});
+            {"m_bytes", training.m_bytes},
+            {"v_bytes", training.v_bytes}});
     for (size_t i = 0; i < v_flushed.size(); ++i) {
       AddFlushed(training.m, training.v, seed, static_cast<int>(i), v_flushed[i]);
     }
   }
   void AddFlushed(
       const std::string& m, const std::string& v, const std::string& seed, int step, double share) {
-    AddRow("flushed",
-           {{"m", m},
-            {"v", v},
-            {"seed", seed},
-            {"step", FormatCell(step)},
-            {"v_flushed", FormatCell(share)}});
+    AddRow("flushed", {{"m", m}, {"v", v}, {"seed", seed}, {"step", step}, {"v_flushed", share}});
   }
   void AddLoss(
       const std::string& m, const std::string& v, const std::string& seed, int step, double loss) {
-    AddRow("curves",
-           {{"m", m},
-            {"v", v},
-            {"seed", seed},
-            {"step", FormatCell(step)},
-            {"loss", FormatCell(loss)}});
+    AddRow("curves", {{"m", m}, {"v", v}, {"seed", seed}, {"step", step}, {"loss", loss}});
   }
 
   // Makes the tables of the rows so far.
@@ -98,14 +87,6 @@ class MomentTables : public ::testing::Test {
     }
     Derive(SettingsWith(overrides, seeds_), tables_);
   }
-  Summary SummaryOf(const Tables& tables) const {
-    return Summarise(SettingsWith({}, seeds_), tables);
-  }
-  Summary Summarised() {
-    Finish();
-    return SummaryOf(tables_);
-  }
-
   const Table& Pairs() const { return tables_.at("pairs"); }
   size_t RowOf(const std::string& m, const std::string& v) const {
     for (size_t r = 0; r < Pairs().rows.size(); ++r) {
@@ -115,16 +96,16 @@ class MomentTables : public ::testing::Test {
     return 0;
   }
 
-  std::map<std::string, std::vector<std::vector<std::string>>> rows_;  // by table
+  std::map<std::string, std::vector<Row>> rows_;  // by table
   Tables tables_;
   int seeds_ = 1;
 
  private:
   // Cells that are not named are nan.
-  void AddRow(const std::string& table, const std::map<std::string, std::string>& cells) {
+  void AddRow(const std::string& table, const std::map<std::string, Cell>& cells) {
     for (const TableSpec& spec : MomentFormats().tables) {
       if (spec.name != table) continue;
-      std::vector<std::string> row;
+      Row row;
       for (const Column& column : spec.columns) {
         const auto cell = cells.find(column.name);
         row.push_back(cell == cells.end() ? "nan" : cell->second);

@@ -68,6 +68,14 @@ class Input : public testing::Test {
     return RunWithoutFigures(QuantizationVariance(), SettingsOf(overrides, seeds), Out());
   }
   Table Variance() const { return ReadCsv(Out() / "variance.csv"); }
+  struct Judged {
+    std::string verdict, reason;
+  };
+  Judged JudgedOf(const std::string& claim) const {
+    const Table table = ReadCsv(Out() / "verdicts.csv");
+    const Frame rows = Frame(table).Where("claim", "quantization-variance/" + claim);
+    return {rows.Text("verdict"), rows.Text("reason")};
+  }
   std::string ErrorWith(const Overrides& overrides) const {
     std::string error = ErrorOf([&] { RunIt(overrides); });
     EXPECT_FALSE(fs::exists(Out() / "variance.csv"));
@@ -289,44 +297,34 @@ TEST_F(Input, ThatCannotBeUsedIsAnError) {
 
 // ---- verdicts
 
-// The claims by their number in the summary.
-enum ClaimNumber { kGrowth, kValue, kSigma, kRelative };
-
 TEST_F(Input, TwoLengthsMeasureNoSlopeAndSayWhatToTry) {
-  const RunReport report = RunIt(With(Put("weights", {64, 128}, SharedMeans(64, 128)),
-                                      {{"k-low", "64"}, {"k-high", "131072"}}));
-  for (const ClaimNumber claim : {kGrowth, kSigma, kRelative}) {
-    EXPECT_EQ(report.claims.at(claim).verdict, "not measured") << claim;
-    EXPECT_THAT(report.claims.at(claim).basis, HasSubstr("two lengths")) << claim;
-    EXPECT_THAT(report.claims.at(claim).basis, HasSubstr("try --k-low 8")) << claim;
+  RunIt(With(Put("weights", {64, 128}, SharedMeans(64, 128)),
+             {{"k-low", "64"}, {"k-high", "131072"}, {"formats", "int8"}}),
+        2);
+  for (const char* const claim : {"grows", "linear", "sigma-grows", "drowns"}) {
+    const Judged judged = JudgedOf(claim + std::string("-int8"));
+    EXPECT_EQ(judged.verdict, "not tested") << claim;
+    EXPECT_THAT(judged.reason, HasSubstr("two lengths")) << claim;
+    EXPECT_THAT(judged.reason, HasSubstr("try --k-low 8")) << claim;
   }
 }
 
-// Several seeds give an interval to the slope between two lengths, which is no line all the same.
-TEST_F(Input, TwoLengthsMeasureNoSlopeWithSeveralSeedsEither) {
-  const RunReport report = RunIt(
-      With(Put("weights", {64, 128}, SharedMeans(64, 128)), {{"k-low", "64"}, {"k-high", "128"}}),
-      3);
-  EXPECT_EQ(report.claims.at(kGrowth).verdict, "not measured");
+TEST_F(Input, ASlopeOfFewPairsIsInconclusive) {
+  RunIt(With(Put("weights", {64, 128}, Ramp(64 * 128)),
+             {{"k-low", "32"}, {"k-high", "128"}, {"pairs", "4"}}),
+        2);
+  EXPECT_EQ(JudgedOf("drowns-e4m3fn").verdict, "inconclusive");
 }
 
-TEST_F(Input, ASlopeThatExcludesNothingIsNotMeasured) {
-  // With 4 pairs and three lengths the interval of one degree of freedom contains everything.
-  const RunReport report = RunIt(With(Put("weights", {64, 128}, Ramp(64 * 128)),
-                                      {{"k-low", "32"}, {"k-high", "128"}, {"pairs", "4"}}));
-  EXPECT_EQ(report.claims.at(kRelative).verdict, "not measured");
-  EXPECT_THAT(report.claims.at(kRelative).basis, HasSubstr("1 of 1 undecided"));
-}
-
-TEST_F(Input, EnoughLengthsStillGiveAVerdict) {
+TEST_F(Input, EnoughLengthsGiveAVerdict) {
   std::vector<float> values(512 * 512);
   Fill(Distribution::kNormal, {5, 0}, 0, values);
-  const RunReport report =
-      RunIt(With(Put("weights", {512, 512}, values),
-                 {{"k-low", "8"}, {"k-high", "512"}, {"pairs", "512"}, {"formats", "bf16"}}));
-  EXPECT_EQ(report.claims.at(kRelative).verdict, "does not hold");
-  EXPECT_EQ(report.claims.at(kGrowth).verdict, "holds");
-  EXPECT_EQ(report.claims.at(kGrowth).basis, "");
+  RunIt(With(Put("weights", {512, 512}, values),
+             {{"k-low", "8"}, {"k-high", "512"}, {"pairs", "512"}}),
+        5);
+  EXPECT_EQ(JudgedOf("drowns-e4m3fn").verdict, "contradicted");
+  EXPECT_EQ(JudgedOf("grows-e4m3fn").verdict, "supported");
+  EXPECT_EQ(JudgedOf("grows-int8").verdict, "not tested");
 }
 
 // ---- panels and settings
@@ -334,10 +332,9 @@ TEST_F(Input, EnoughLengthsStillGiveAVerdict) {
 TEST_F(Input, EqualGranularitiesShareAPanelAndTheSummarySaysSo) {
   const Overrides overrides = With(Put("weights", {16, 32}, SharedMeans(16, 32)),
                                    {{"granularities", "row,tensor,block:32,block:16"}});
-  const RunReport report = RunIt(overrides);
-  EXPECT_THAT(report.summary, HasSubstr("row and block:32 are the same"));
-  const Table variance = Variance();
-  const Tables tables = {{"variance", variance}};
+  RunIt(overrides);
+  const Tables tables = {{"variance", Variance()}};
+  EXPECT_THAT(Notes(SettingsOf(overrides), tables), HasSubstr("row and block:32 are the same"));
   const std::vector<Figure> figures = Figures(SettingsOf(overrides), tables);
   std::vector<std::string> titles;
   for (const Panel& panel : figures.at(2).panels) titles.push_back(panel.title);
@@ -348,10 +345,11 @@ TEST_F(Input, EqualGranularitiesShareAPanelAndTheSummarySaysSo) {
 }
 
 TEST_F(Input, SettingsListWhatHadAnEffect) {
-  const RunReport report = RunIt(With(Put("weights", {4, 32}, Ramp(128))));
-  EXPECT_THAT(report.summary, Not(HasSubstr("--distributions")));
-  EXPECT_THAT(report.summary, Not(HasSubstr("--input-b")));
-  EXPECT_THAT(report.summary, HasSubstr("--pairs 8"));
+  std::string settings = RunIt(With(Put("weights", {4, 32}, Ramp(128)))).summary;
+  settings.resize(settings.find("Deviations:"));
+  EXPECT_THAT(settings, Not(HasSubstr("--distributions")));
+  EXPECT_THAT(settings, Not(HasSubstr("--input-b")));
+  EXPECT_THAT(settings, HasSubstr("--pairs 8"));
 }
 
 }  // namespace

@@ -220,20 +220,19 @@ TEST(QuantizationVariance, RatiosOfSeveralSeedsAreOfTheirMeans) {
   }
   Table& variance = tables.at("variance");
   const auto add = [&](const char* k, const char* seed, double value, double log_error) {
-    std::vector<std::string> row(variance.columns.size(), "nan");
+    Row row(variance.columns.size(), "nan");
     const double half = std::exp(1.959963984540054 * log_error);
-    for (const auto& [column, cell] :
-         std::map<std::string, std::string>{{"source", "normal"},
-                                            {"format", "int8"},
-                                            {"granularity", "row"},
-                                            {"rounding", "rne"},
-                                            {"k", k},
-                                            {"seed", seed},
-                                            {"sweep", "no"},
-                                            {"var_error", FormatCell(value)},
-                                            {"var_error_low", FormatCell(value / half)},
-                                            {"var_error_high", FormatCell(value * half)},
-                                            {"relative_error", FormatCell(value / 2)}}) {
+    for (const auto& [column, cell] : std::map<std::string, Cell>{{"source", "normal"},
+                                                                  {"format", "int8"},
+                                                                  {"granularity", "row"},
+                                                                  {"rounding", "rne"},
+                                                                  {"k", k},
+                                                                  {"seed", seed},
+                                                                  {"sweep", "no"},
+                                                                  {"var_error", value},
+                                                                  {"var_error_low", value / half},
+                                                                  {"var_error_high", value * half},
+                                                                  {"relative_error", value / 2}}) {
       row[variance.Column(column)] = cell;
     }
     variance.rows.push_back(std::move(row));

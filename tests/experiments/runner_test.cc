@@ -346,7 +346,7 @@ Experiment Timed(std::atomic<int>& calls) {
   experiment.timed = true;
   experiment.run = [&calls](const Settings& settings, const Trial& trial) {
     Rows rows = MadeUpRun(settings, trial);
-    for (auto& row : rows.at("values")) row[3] = FormatCell(++calls);
+    for (auto& row : rows.at("values")) row[3] = ++calls;
     return rows;
   };
   return experiment;
@@ -370,7 +370,7 @@ TEST_F(RunnerTest, ResumeKeepsTheTimesOfFinishedTrials) {
   ASSERT_EQ(all.size(), trials_);
   for (size_t i = 0; i < kept.size(); ++i) EXPECT_EQ(all[i].rows, kept[i].rows);
 
-  std::vector<std::vector<std::string>> rows;
+  std::vector<Row> rows;
   for (const Trial& trial : MadeUpTrials(settings_)) {
     const auto is_trial = [&](const FinishedTrial& entry) { return entry.label == trial.label; };
     const auto entry = std::find_if(all.begin(), all.end(), is_trial);

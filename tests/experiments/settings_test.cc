@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/core/option_names.h"
 #include "numsim/base/error.h"
 #include "tests/experiments/made_up_experiment.h"
 #include "tests/support/error_of.h"
@@ -249,6 +250,18 @@ TEST(FirstDifference, NamesAnOptionThatOnlyOneHas) {
   b.settings.options.erase("rows");
   EXPECT_EQ(FirstDifference(a, "A", b, "B"), "--rows is absent in B");
   EXPECT_EQ(FirstDifference(b, "B", a, "A"), "--rows is absent in B");
+}
+
+TEST(ResolveOption, TakesTheNameOrTheKeyThatTheOptionSets) {
+  const Experiment& moments = *FindExperiment("moment-formats");
+  EXPECT_EQ(ResolveOption(moments, "lr"), "lr");
+  EXPECT_EQ(ResolveOption(moments, "schedule.peak"), "lr");
+  EXPECT_EQ(ResolveOption(moments, "optimizer.weight_decay"), "weight-decay");
+  EXPECT_EQ(ResolveOption(moments, "optimizer.clip_norm"), "clip");
+  EXPECT_EQ(ResolveOption(moments, "data.path"), "text");
+  EXPECT_THAT(ErrorOf([&] { ResolveOption(moments, "widht"); }), HasSubstr("did you mean width?"));
+  EXPECT_THAT(ErrorOf([&] { ResolveOption(moments, "model.norm_epsilon"); }),
+              HasSubstr("none that sets such a key"));
 }
 
 }  // namespace

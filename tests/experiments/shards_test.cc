@@ -154,7 +154,7 @@ TEST_F(ShardsTest, MergeOfTimesTakesTheRowsOfTheShards) {
   experiment.timed = true;
   experiment.run = [this](const Settings& settings, const Trial& trial) {
     Rows rows = MadeUpRun(settings, trial);
-    for (auto& row : rows.at("values")) row[3] = FormatCell(++calls_);  // never the same again
+    for (auto& row : rows.at("values")) row[3] = ++calls_;  // never the same again
     return rows;
   };
   std::vector<fs::path> shards;
@@ -191,7 +191,7 @@ TEST_F(ShardsTest, MergeOfTimedTablesKeepsThoseOfTheFirstShard) {
   experiment.tables.push_back({.name = "times", .columns = {{"call", ""}}, .timed = true});
   experiment.run = [this](const Settings& settings, const Trial& trial) {
     Rows rows = MadeUpRun(settings, trial);
-    rows["times"].push_back({FormatCell(++calls_)});
+    rows["times"].push_back({++calls_});
     return rows;
   };
   const fs::path first = Directory("first"), second = Directory("second"), out = Directory("out");
@@ -205,7 +205,7 @@ TEST_F(ShardsTest, MergeOfTimedTablesKeepsThoseOfTheFirstShard) {
   Experiment other = experiment;
   other.run = [this](const Settings& settings, const Trial& trial) {
     Rows rows = MadeUpRun(settings, trial);
-    rows.at("values")[0][3] = FormatCell(++calls_);
+    rows.at("values")[0][3] = ++calls_;
     return rows;
   };
   Run(other, Options(Directory("other")));

@@ -25,10 +25,7 @@ class SwitchbackFigures : public SwitchbackTables {
                const std::string& seed,
                int step,
                double loss) {
-    AddRow("curves",
-           group,
-           variant,
-           {{"seed", seed}, {"step", FormatCell(step)}, {"loss", FormatCell(loss)}});
+    AddRow("curves", group, variant, {{"seed", seed}, {"step", step}, {"loss", loss}});
   }
   // Two models, two sizes, two numbers of tokens; int8 and fp8.
   void AddEverything() {
@@ -60,10 +57,7 @@ class SwitchbackFigures : public SwitchbackTables {
     }
   }
 
-  std::vector<Figure> All() {
-    Finish();
-    return Figures(SettingsOfTest(), tables_);
-  }
+  std::vector<Figure> All() { return Figures(results_.settings(), results_.Finish()); }
   Figure FigureOf(const std::string& name) {
     for (const Figure& figure : All()) {
       if (figure.name == name) return figure;
@@ -259,7 +253,7 @@ TEST_F(SwitchbackFigures, OneSizeHasNoFigureOfSizesAndNoShadowNoneOfGradients) {
   AddTraining(Llama(64), "standard", 0);
   AddTraining(Llama(64), "switchback:int8", 0.5);
   EXPECT_EQ(Names(), (Labels{"switchback-loss", "switchback-gap-tokens"}));
-  rows_.clear();
+  Clear();
   AddTraining(Llama(64), "standard", 0);
   EXPECT_EQ(Names(), Labels{"switchback-loss"});
 }
@@ -286,19 +280,21 @@ TEST_F(SwitchbackFigures, AccuraciesAreThoseOfClip) {
 
 // A tensor-wise variant that is far off, and what diverged, is named and not drawn.
 TEST_F(SwitchbackFigures, WhatIsFarAboveIsInTheTitle) {
+  const std::vector<double> behind = {0.125, 0.25, 0.1875}, noise = {0.015625, -0.015625, 0},
+                            diverged = {0.125, kInf, 0.125};
   AddBaseline(Llama(64));
-  AddGaps(Llama(64), "switchback:int8", kBehindGaps);
+  AddGaps(Llama(64), "switchback:int8", behind);
   AddGaps(Llama(64), "tensor-wise:int8", {50, 51, 52});
-  AddGaps(Llama(64), "switchback:e4m3fn", kNoiseGaps);
-  AddGaps(Llama(64), "switchback:e4m3fn/e5m2", kDivergedGaps);
+  AddGaps(Llama(64), "switchback:e4m3fn", noise);
+  AddGaps(Llama(64), "switchback:e4m3fn/e5m2", diverged);
   AddBaseline(Llama(128));
-  AddGaps(Llama(128), "switchback:e4m3fn", kDivergedGaps);
-  AddGaps(Llama(128), "switchback:e4m3fn/e5m2", kDivergedGaps);
+  AddGaps(Llama(128), "switchback:e4m3fn", diverged);
+  AddGaps(Llama(128), "switchback:e4m3fn/e5m2", diverged);
   const Figure figure = FigureOf("switchback-gap-tokens");
   EXPECT_EQ(Titles(figure),
             (Labels{"llama 2x64, int8; above: tensor-wise:int8",
-                    "llama 2x64, fp8; above: switchback:e4m3fn/e5m2, switchback:e4m3fn"}));
-  const Interval gap = IntervalOf(kBehindGaps);
+                    "llama 2x64, fp8; above: switchback:e4m3fn, switchback:e4m3fn/e5m2"}));
+  const Interval gap = IntervalOf(behind);
   EXPECT_GT(figure.panels.at(0).y.high, gap.high);
   EXPECT_LT(figure.panels.at(0).y.high, 1);
   EXPECT_LT(figure.panels.at(0).y.low, 0);

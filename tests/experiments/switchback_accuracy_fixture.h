@@ -11,9 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/core/settings.h"
 #include "experiments/switchback_accuracy/switchback_accuracy.h"
-#include "tests/support/error_of.h"
+#include "tests/experiments/result_tables.h"
 
 namespace numsim::experiments::switchback_accuracy {
 
@@ -40,6 +39,10 @@ inline Interval IntervalOf(const std::vector<double>& values) {
   return {sum / n, sum / n - half, sum / n + half};
 }
 
+// The trainings that differ only in variant and seed.
+struct Group {
+  std::string model, size, tokens;
+};
 inline Group Llama(int tokens, const std::string& size = "2x64") {
   return {"llama", size, FormatCell(tokens)};
 }
@@ -51,7 +54,7 @@ class SwitchbackTables : public ::testing::Test {
  protected:
   static constexpr double kStart = 5;  // loss of all trainings before the first step
 
-  using Cells = std::map<std::string, std::string>;
+  using Cells = std::map<std::string, Cell>;
 
   // A row of a measured table. Cells that are not named are nan.
   void AddRow(const std::string& table,
@@ -64,16 +67,9 @@ class SwitchbackTables : public ::testing::Test {
                   {"tokens", group.tokens},
                   {"kind", variant.kind},
                   {"format", variant.format},
-                  {"gradient_format", variant.gradient_format},
-                  {"parameters", "1000"}});
-    for (const TableSpec& spec : SwitchbackAccuracy().tables) {
-      if (spec.name != table) continue;
-      std::vector<std::string> row;
-      for (const Column& column : spec.columns) {
-        row.push_back(cells.contains(column.name) ? cells.at(column.name) : "nan");
-      }
-      rows_[table].push_back(std::move(row));
-    }
+                  {"gradient_format", variant.gradient_format}});
+    if (table == "final") cells.insert({"parameters", "1000"});
+    results_.Add(table, cells);
   }
 
   // A training. Diverged: infinite loss.
@@ -86,9 +82,9 @@ class SwitchbackTables : public ::testing::Test {
     Cells cells = more;
     cells.insert({{"seed", seed},
                   {"status", std::isfinite(loss) ? "finished" : "diverged"},
-                  {"start_loss", FormatCell(kStart)},
-                  {"valid_loss", FormatCell(loss)},
-                  {"zero_shot", FormatCell(zero_shot)}});
+                  {"start_loss", kStart},
+                  {"valid_loss", loss},
+                  {"zero_shot", zero_shot}});
     AddRow("final", group, variant, std::move(cells));
   }
   // Trainings with these losses for seeds 0, 1, ...
@@ -101,81 +97,54 @@ class SwitchbackTables : public ::testing::Test {
     }
   }
   // The baseline for three seeds that differ much more than variants do.
-  void AddBaseline(const Group& group) { AddSeeds(group, "standard", kSeeds); }
+  void AddBaseline(const Group& group, const Cells& more = {}) {
+    AddSeeds(group, "standard", kSeeds, more);
+  }
   // The baseline's losses and these gaps to it.
-  void AddGaps(const Group& group, const std::string& variant, const std::vector<double>& gaps) {
-    ASSERT_EQ(gaps.size(), kSeeds.size());
-    std::vector<double> losses = kSeeds;
-    for (size_t i = 0; i < losses.size(); ++i) losses[i] += gaps[i];
-    AddSeeds(group, variant, losses);
+  void AddGaps(const Group& group,
+               const std::string& variant,
+               const std::vector<double>& gaps,
+               const Cells& more = {}) {
+    std::vector<double> losses = gaps;
+    for (size_t i = 0; i < losses.size(); ++i) losses[i] += kSeeds.at(i);
+    AddSeeds(group, variant, losses, more);
   }
   void AddGradient(const Group& group,
                    const std::string& variant,
                    double error,
                    double own_error,
-                   double cosine = 0.5) {
+                   double cosine = 0.5,
+                   const std::string& seed = "0") {
     AddRow("gradients",
            group,
            variant,
-           {{"seed", "0"},
-            {"error", FormatCell(error)},
-            {"own_error", FormatCell(own_error)},
-            {"cosine", FormatCell(cosine)}});
+           {{"seed", seed}, {"error", error}, {"own_error", own_error}, {"cosine", cosine}});
+  }
+  void Clear() {
+    for (const char* const table : {"final", "curves", "gradients"}) results_.Clear(table);
   }
 
-  Settings SettingsOfTest() const {
-    return MakeSettings(SwitchbackAccuracy(), "quick", 0, seeds_, {{"steps", "123"}});
+  // A cell of a derived table.
+  double ValueOf(const char* table,
+                 const Group& group,
+                 const std::string& variant,
+                 const char* column) {
+    const Frame rows = RowsOf(results_.Of(table), variant)
+                           .Where("model", group.model)
+                           .Where("size", group.size)
+                           .Where("tokens", group.tokens);
+    EXPECT_EQ(rows.Size(), 1u) << table << ": " << variant;
+    return rows.Number(column);
   }
-  // Makes the tables of the rows so far.
-  const Tables& Finish() {
-    tables_.clear();
-    for (const TableSpec& spec : SwitchbackAccuracy().tables) {
-      Table& table = tables_[spec.name];
-      for (const Column& column : spec.columns) table.columns.push_back(column.name);
-      table.rows = rows_[spec.name];
-    }
-    Derive(SettingsOfTest(), tables_);
-    return tables_;
+  double Gap(const Group& group, const std::string& variant, const char* column = "gap") {
+    return ValueOf("gaps", group, variant, column);
   }
-
-  // The cell of a derived table.
-  const std::string& CellOf(const char* table_name,
-                            const Group& group,
-                            const std::string& variant,
-                            const char* column) const {
-    static const std::string kNone = "no such row";
-    const Table& table = tables_.at(table_name);
-    for (size_t r = 0; r < table.rows.size(); ++r) {
-      if (GroupOf(table, r) == group && VariantOf(table, r).Text() == variant) {
-        return table.Text(r, column);
-      }
-    }
-    ADD_FAILURE() << table_name << ": " << group.Text() << ", " << variant;
-    return kNone;
-  }
-  double Gap(const Group& group, const std::string& variant, const char* column = "gap") const {
-    return std::stod(CellOf("gaps", group, variant, column));
-  }
-  std::string Verdict(const Group& group, const std::string& variant) const {
-    return CellOf("gaps", group, variant, "verdict");
-  }
-  double ErrorOf(const Group& group, const std::string& variant, const char* column) const {
-    return std::stod(CellOf("gradient_errors", group, variant, column));
+  double ErrorOf(const Group& group, const std::string& variant, const char* column) {
+    return ValueOf("gradient_errors", group, variant, column);
   }
 
   const std::vector<double> kSeeds = {1, 2, 4};  // losses of the baseline
-  // Gaps by which a variant is behind, within noise, ahead; the seeds differ more than these do. The
-  // interval of kNoiseGaps is within 5 % of what the baseline gains.
-  const std::vector<double> kBehindGaps = {0.125, 0.25, 0.1875};
-  const std::vector<double> kNoiseGaps = {0.015625, -0.015625, 0.0078125};
-  // The interval of these contains 0 and much more.
-  const std::vector<double> kWideGaps = {0.25, -0.25, 0.125};
-  const std::vector<double> kAheadGaps = {-0.125, -0.25, -0.1875};
-  const std::vector<double> kDivergedGaps = {0.125, kInf, 0.125};
-
-  std::map<std::string, std::vector<std::vector<std::string>>> rows_;  // by table
-  Tables tables_;
-  int seeds_ = 3;
+  ResultTables results_{SwitchbackAccuracy(), {{"steps", "123"}}};
 };
 
 }  // namespace numsim::experiments::switchback_accuracy

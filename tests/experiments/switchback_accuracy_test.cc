@@ -30,6 +30,7 @@ using Overrides = std::map<std::string, std::string>;
 const Overrides kTiny = {{"models", "clip,llama"},
                          {"variants", "switchback:int8,llm-int8:int8"},
                          {"sizes-clip", "1x32"},
+                         {"first-last-high", "no"},
                          {"sizes-llama", "1x32"},
                          {"batches-clip", "4"},
                          {"batches-llama", "2"},
@@ -113,13 +114,13 @@ TEST(SwitchbackPresets, HaveWhatTheClaimsAreAbout) {
                                    "switchback:int8",
                                    "llm-int8:int8",
                                    "tensor-wise:int8",
+                                   "switchback:e4m3fn/e5m2",
                                    "tensor-wise:e4m3fn/e5m2"}) {
       EXPECT_TRUE(texts.contains(text)) << preset.name << ": " << text;
     }
     if (preset.name == "quick") continue;
     for (const char* const text : {"switchback-m:int8",
                                    "switchback-q:int8",
-                                   "switchback:e4m3fn/e5m2",
                                    "switchback:bnb-e4m3/bnb-e5m2",
                                    "tensor-wise:bnb-e4m3/bnb-e5m2"}) {
       EXPECT_TRUE(texts.contains(text)) << preset.name << ": " << text;
@@ -176,6 +177,7 @@ TEST(SwitchbackTrials, NameBadOptions) {
       {"lr-clip", "0"},
       {"lr-llama", "x"},
       {"warmup", "11"},
+      {"epsilon", "0"},
       {"beta2", "1"},
       {"weight-decay", "-1"},
       {"clip", "-1"},
@@ -199,6 +201,7 @@ TEST(SwitchbackConfig, TakesTheOptionsOfItsModel) {
                                           {"lr-llama", "0.5"},
                                           {"steps", "70"},
                                           {"warmup", "7"},
+                                          {"epsilon", "1e-5"},
                                           {"beta2", "0.9"},
                                           {"weight-decay", "0.3"},
                                           {"clip", "2"},
@@ -221,6 +224,7 @@ TEST(SwitchbackConfig, TakesTheOptionsOfItsModel) {
   EXPECT_EQ(clip.train.valid_batches, 3u);
   EXPECT_EQ(clip.schedule.peak, 0.25);
   EXPECT_EQ(clip.schedule.warmup, 7u);
+  EXPECT_EQ(clip.optimizer.epsilon, 1e-5);
   EXPECT_EQ(clip.optimizer.beta2, 0.9);
   EXPECT_EQ(clip.optimizer.weight_decay, 0.3);
   EXPECT_EQ(clip.optimizer.clip_norm, 2);

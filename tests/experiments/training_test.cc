@@ -45,12 +45,12 @@ TrainConfig TinyClip() {
 }
 
 TEST(TrainingScaleText, NamesWhatTheExperimentDeclares) {
-  Settings settings = With({{"layers", "2"}, {"width", "64"}, {"steps", "300"}, {"lr", "1"}});
-  settings.seeds = 3;
-  EXPECT_EQ(TrainingScaleText(settings), "2 layers, width 64, 300 steps, 3 seeds");
+  EXPECT_EQ(
+      TrainingScaleText(With({{"layers", "2"}, {"width", "64"}, {"steps", "300"}, {"lr", "1"}})),
+      "2 layers, width 64, 300 steps");
   EXPECT_EQ(TrainingScaleText(With({{"sizes", "2x64,4x128"}, {"steps", "40"}})),
-            "layers x width 2x64,4x128, 40 steps, 1 seed");
-  EXPECT_EQ(TrainingScaleText(With({})), "1 seed");
+            "layers x width 2x64,4x128, 40 steps");
+  EXPECT_EQ(TrainingScaleText(With({})), "");
 }
 
 TEST(ModelSizes, AreLayersByWidth) {

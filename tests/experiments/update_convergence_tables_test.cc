@@ -35,8 +35,8 @@ class DerivedTables : public ::testing::Test {
                        run.rule,
                        "0.01",
                        seed,
-                       FormatCell(5 * i),
-                       FormatCell(losses[i]),
+                       5 * i,
+                       losses[i],
                        i == 0 ? "nan" : "0.5",
                        i == 0 ? "nan" : "0.25",
                        i == 0 ? "nan" : "2",
@@ -76,7 +76,7 @@ class DerivedTables : public ::testing::Test {
     return Final().Text(RowOf(rule), column);
   }
 
-  std::vector<std::vector<std::string>> rows_;
+  std::vector<Row> rows_;
   Tables tables_;
 };
 

@@ -348,20 +348,35 @@ TEST(UpdateFidelity, FiguresMarkTheMeasuredLimitOverTheWholePanel) {
   EXPECT_EQ(line->y, std::vector<double>({panel.y.low, panel.y.high}));
 }
 
-TEST(UpdateFidelity, SummaryOfOneRuleSaysWhatIsNotMeasured) {
-  const TemporaryDirectory directory;
-  for (const char* const rule : {"naive", "kahan"}) {
-    Overrides overrides = kSmall;
-    overrides["rules"] = rule;
+// A small run reaches the exact verdicts; without a rule its claims are not tested.
+TEST(UpdateFidelity, AClaimIsTestedIfItsRulesAreRun) {
+  const Experiment experiment = UpdateFidelity();
+  const auto verdicts = [&](const std::string& rules) {
+    const TemporaryDirectory directory;
+    Overrides overrides = SummaryOverrides();
+    overrides["rules"] = rules;
+    overrides["formats"] = "e4m3fn";
     const Settings settings = SettingsWith(overrides);
-    RunInto(directory.Path() / rule, settings);
-    const Summary summary = Summarise(settings, TablesOf(directory.Path() / rule));
-    for (const size_t claim : {0u, 1u, 3u, 7u, 8u, 9u}) {
-      EXPECT_EQ(summary.claims[claim].verdict, "not measured") << rule << " " << claim;
+    RunInto(directory.Path() / "out", settings);
+    std::map<std::string, std::string> names;
+    for (const JudgedClaim& claim :
+         Judge(experiment.claims, settings, TablesOf(directory.Path() / "out"))) {
+      names[claim.spec->id.substr(claim.spec->id.find('/') + 1)] = ToString(claim.result.verdict);
     }
-    const bool naive = std::string(rule) == "naive";
-    EXPECT_EQ(summary.claims[5].verdict == "not measured", !naive);
-    EXPECT_EQ(summary.claims[10].verdict == "not measured", naive);
+    return names;
+  };
+  auto naive = verdicts("naive,note-as-printed");
+  EXPECT_EQ(naive.at("root-learning-rate"), "exact: holds");
+  EXPECT_EQ(naive.at("target-norm"), "exact: refuted");
+  EXPECT_EQ(naive.at("naive-threshold"), "exact: holds");
+  EXPECT_EQ(naive.at("same-key-cliff"), "exact: holds");
+  EXPECT_EQ(naive.at("norm-or-projection"), "exact: holds");
+  EXPECT_EQ(naive.at("naive-zeroes-out"), "inconclusive") << "one seed";
+  EXPECT_EQ(naive.at("state-keeps-the-step"), "not tested");
+  auto kahan = verdicts("kahan");
+  EXPECT_EQ(kahan.at("state-keeps-the-step"), "exact: refuted");
+  for (const char* const claim : {"root-learning-rate", "naive-threshold", "norm-or-projection"}) {
+    EXPECT_EQ(kahan.at(claim), "not tested") << claim;
   }
 }
 

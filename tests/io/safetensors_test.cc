@@ -14,7 +14,7 @@ using ::testing::Not;
 
 using SafetensorsTest = IoTest;
 
-std::string FileOf(std::string_view json, std::string_view data) {
+std::string SafetensorsOf(std::string_view json, std::string_view data) {
   std::string bytes;
   for (int i = 0; i < 8; ++i) bytes += static_cast<char>(json.size() >> 8 * i & 0xFF);
   return bytes.append(json).append(data);
@@ -33,7 +33,7 @@ TEST_F(SafetensorsTest, TensorsAreListedInTheOrderOfTheirData) {
                            Tensor("a", "BF16", "[1,3]", "[0,6]") +
                            R"(,"__metadata__":{"format":"pt","z":""},)" +
                            Tensor("scalar", "F64", "[]", "[14,22]") + "}   ";
-  const SafetensorsFile file(Put("x.safetensors", FileOf(json, std::string(22, 'd'))));
+  const SafetensorsFile file(Put("x.safetensors", SafetensorsOf(json, std::string(22, 'd'))));
   ASSERT_EQ(file.Tensors().size(), 3u);
   EXPECT_EQ(file.Tensors()[0].name, "a");
   EXPECT_EQ(file.Tensors()[0].dtype, "BF16");
@@ -65,7 +65,7 @@ TEST_F(SafetensorsTest, ReadsEverySupportedType) {
     json += (json.size() > 1 ? "," : "") +
             Tensor("t" + dtype, dtype, "[3]", fmt::format("[{},{}]", begin, data.size()));
   }
-  const SafetensorsFile file(Put("x.safetensors", FileOf(json + "}", data)));
+  const SafetensorsFile file(Put("x.safetensors", SafetensorsOf(json + "}", data)));
   std::string joined;
   for (const auto& [dtype, type] : types) {
     const Array array = file.Read("t" + dtype);
@@ -77,11 +77,11 @@ TEST_F(SafetensorsTest, ReadsEverySupportedType) {
 }
 
 TEST_F(SafetensorsTest, EmptyFilesAndEmptyTensorsAreFine) {
-  EXPECT_TRUE(SafetensorsFile(Put("x", FileOf("{}", ""))).Tensors().empty());
+  EXPECT_TRUE(SafetensorsFile(Put("x", SafetensorsOf("{}", ""))).Tensors().empty());
   const std::string json = "{" + Tensor("full", "U8", "[2]", "[0,2]") + "," +
                            Tensor("e", "F32", "[0,4]", "[0,0]") + "," +
                            Tensor("f", "F32", "[0]", "[2,2]") + "}";
-  const SafetensorsFile file(Put("x", FileOf(json, "ab")));
+  const SafetensorsFile file(Put("x", SafetensorsOf(json, "ab")));
   EXPECT_EQ(file.Read("e").bytes.size(), 0u);
   EXPECT_EQ(file.Read("f").shape, std::vector<size_t>{0});
   EXPECT_EQ(file.Read("full").bytes.size(), 2u);
@@ -92,7 +92,7 @@ TEST_F(SafetensorsTest, OtherTypesAreListedButNotRead) {
                            Tensor("mask", "BOOL", "[3]", "[8,11]") + "," +
                            Tensor("new", "F5_NEW", "[8]", "[11,16]") + "," +
                            Tensor("nibbles", "F4", "[4]", "[16,18]") + "}";
-  const SafetensorsFile file(Put("x.safetensors", FileOf(json, std::string(18, 'd'))));
+  const SafetensorsFile file(Put("x.safetensors", SafetensorsOf(json, std::string(18, 'd'))));
   EXPECT_EQ(file.Tensors().size(), 4u);
   EXPECT_FALSE(file.Tensors()[0].type);
   ExpectMessage(ErrorOf([&] { file.Read("steps"); }), {"x.safetensors", "'steps'", "I64"});
@@ -161,7 +161,7 @@ TEST_F(SafetensorsTest, HeadersThatAreNotStrictlyRightAreErrors) {
       {"{" + good + "," + Tensor("b", "F32", "[2]", "[0,8]") + "}", "begin at 0, expected 8"},
   };
   for (const BadJson& bad : cases) {
-    const auto path = Put("bad.safetensors", FileOf(bad.json, "12345678"));
+    const auto path = Put("bad.safetensors", SafetensorsOf(bad.json, "12345678"));
     SCOPED_TRACE(bad.json);
     ExpectMessage(ErrorOf([&] { SafetensorsFile file(path); }), {path.string(), bad.message});
   }
@@ -186,19 +186,20 @@ TEST_F(SafetensorsTest, DeepNestingIsAnErrorAndNoCrash) {
   for (const std::string& opening : {std::string("["), std::string("{\"a\":")}) {
     std::string json = "{\"a\":{\"shape\":";
     for (int i = 0; i < 1000000; ++i) json += opening;
-    ExpectMessage(ErrorOf([&] { SafetensorsFile file(Put("bad", FileOf(json, ""))); }), {"'a'"});
+    ExpectMessage(ErrorOf([&] { SafetensorsFile file(Put("bad", SafetensorsOf(json, ""))); }),
+                  {"'a'"});
   }
   const std::string metadata = "{\"__metadata__\":" + std::string(1000000, '[');
-  ExpectMessage(ErrorOf([&] { SafetensorsFile file(Put("bad", FileOf(metadata, ""))); }),
+  ExpectMessage(ErrorOf([&] { SafetensorsFile file(Put("bad", SafetensorsOf(metadata, ""))); }),
                 {"__metadata__"});
 }
 
 // Any file must be read or refused with an Error; a crash is what the test is about.
 TEST_F(SafetensorsTest, NoTruncationIsReadAndNoChangedByteCrashes) {
   const std::string good =
-      FileOf(R"({"__metadata__":{"k":"v"},)" + Tensor("a", "F16", "[2,2]", "[0,8]") + "," +
-                 Tensor("b", "U8", "[3]", "[8,11]") + "}",
-             "12345678abc");
+      SafetensorsOf(R"({"__metadata__":{"k":"v"},)" + Tensor("a", "F16", "[2,2]", "[0,8]") + "," +
+                        Tensor("b", "U8", "[3]", "[8,11]") + "}",
+                    "12345678abc");
   for (size_t size = 0; size < good.size(); ++size) {
     const auto path = Put("bad", good.substr(0, size));
     ExpectMessage(ErrorOf([&] { SafetensorsFile file(path); }), {path.string()});

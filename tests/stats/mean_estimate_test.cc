@@ -12,12 +12,16 @@ namespace {
 TEST(MeanOf, HasStudentsInterval) {
   const Estimate e = MeanOf(std::vector<double>{1, 2, 3, 4, 5});
   EXPECT_DOUBLE_EQ(e.value, 3);
-  EXPECT_NEAR(e.high - e.value, 2.776 * std::sqrt(2.5 / 5), 1e-6);
-  EXPECT_NEAR(e.value - e.low, 2.776 * std::sqrt(2.5 / 5), 1e-6);
-  const Estimate two = MeanOf(std::vector<double>{-1e-9, 3e-9});
-  EXPECT_NEAR(two.high - two.value, 12.706 * 2e-9, 1e-14);
+  // The 97.5 % quantiles of Student's t with 4 degrees of freedom and with 1.
+  constexpr double kFour = 2.7764451051977987, kOne = 12.706204736174698;
+  EXPECT_NEAR(e.high - e.value, kFour * std::sqrt(2.5 / 5), 1e-13);
+  EXPECT_NEAR(e.value - e.low, kFour * std::sqrt(2.5 / 5), 1e-13);
+  for (const double scale : {1e-300, 1.0, 1e300}) {
+    const Estimate two = MeanOf(std::vector<double>{-1 * scale, 3 * scale});
+    EXPECT_NEAR((two.high - two.value) / scale, kOne * 2, 1e-12);
+  }
   const Estimate near = MeanOf(std::vector<double>{1, 1 + 2e-6});
-  EXPECT_NEAR(near.high - near.value, 12.706e-6, 1e-8);
+  EXPECT_NEAR(near.high - near.value, kOne * 1e-6, 1e-14);
 }
 
 TEST(MeanOf, HasNoIntervalForOneValueOrWithoutFiniteOnes) {

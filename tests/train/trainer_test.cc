@@ -190,7 +190,7 @@ std::vector<std::string> Steps(Trainer& trainer, std::string_view table) {
   std::vector<std::string> steps;
   const Table& rows = trainer.telemetry().Of(table);
   for (size_t row = 0; row < rows.rows.size(); ++row) {
-    const std::string& step = rows.Text(row, "step");
+    const std::string step = rows.Text(row, "step");
     if (steps.empty() || steps.back() != step) steps.push_back(step);
   }
   return steps;
@@ -265,7 +265,7 @@ TEST(Trainer, WeightsAndTheirGradientsAreThoseOfTheBackwardPass) {
     EXPECT_EQ(weights.size(), gradients.size());
     for (size_t row = 0; row < steps.rows.size(); ++row) {
       if (steps.Text(row, "step") != step) continue;
-      const std::string& name = steps.Text(row, "tensor");
+      const std::string name = steps.Text(row, "tensor");
       const auto elements =
           static_cast<double>(trainer.model().parameters().Find(name)->Elements());
       const double norm = 1024 * steps.Number(row, "gradient_norm");

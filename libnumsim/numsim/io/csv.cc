@@ -1,8 +1,6 @@
 #include "numsim/io/csv.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
 #include "numsim/base/error.h"
 #include "numsim/base/require.h"
@@ -13,26 +11,24 @@
 namespace numsim {
 namespace {
 
-template <typename T>
-std::string ShortestText(T value) {
-  char buffer[32];  // the longest double takes 24
-  const auto result = std::to_chars(buffer, buffer + sizeof(buffer), value);
-  return std::string(buffer, result.ptr);
+void AppendCell(const std::string& cell, std::string& text) {
+  if (cell.find_first_of(",\"\r\n") == std::string::npos) {
+    text += cell;
+    return;
+  }
+  text += '"';
+  for (const char c : cell) text.append(c == '"' ? 2 : 1, c);
+  text += '"';
 }
 
-void AppendRow(const std::vector<std::string>& cells, std::string& text) {
-  // A single empty cell is quoted; otherwise its row would be an empty line.
-  if (cells.size() == 1 && cells[0].empty()) text += "\"\"";
+void AppendRow(const Row& cells, std::string& text) {
+  const size_t begin = text.size();
   for (size_t i = 0; i < cells.size(); ++i) {
     if (i > 0) text += ',';
-    if (cells[i].find_first_of(",\"\r\n") == std::string::npos) {
-      text += cells[i];
-      continue;
-    }
-    text += '"';
-    for (const char c : cells[i]) text.append(c == '"' ? 2 : 1, c);
-    text += '"';
+    AppendCell(cells[i].Text(), text);
   }
+  // A single empty cell is quoted; otherwise its row would be an empty line.
+  if (text.size() == begin) text += "\"\"";
   text += '\n';
 }
 
@@ -113,23 +109,13 @@ void CheckHeader(const std::vector<std::string>& columns, const std::string& fil
 
 }  // namespace
 
-std::string FormatCell(double value) {
-  // Omits the sign of a NaN, which depends on compiler and processor.
-  if (std::isnan(value)) return "nan";
-  return ShortestText(value);
-}
-std::string FormatCell(int64_t value) { return ShortestText(value); }
-std::string FormatCell(uint64_t value) { return ShortestText(value); }
-std::string FormatCell(int value) { return ShortestText(value); }
-std::string FormatCell(std::string_view text) { return std::string(text); }
-
 size_t Table::Column(std::string_view name) const {
   const auto found = std::find(columns.begin(), columns.end(), name);
   if (found == columns.end()) throw Error::Format("no column '{}' in the table", Printable(name));
   return static_cast<size_t>(found - columns.begin());
 }
 
-const std::string& Table::Text(size_t row, std::string_view column) const {
+const Cell& Table::At(size_t row, std::string_view column) const {
   NUMSIM_REQUIRE(row < rows.size(), "Table: row {}, expected less than {}", row, rows.size());
   const size_t index = Column(column);
   NUMSIM_REQUIRE(index < rows[row].size(),
@@ -140,24 +126,23 @@ const std::string& Table::Text(size_t row, std::string_view column) const {
   return rows[row][index];
 }
 
+std::string Table::Text(size_t row, std::string_view column) const {
+  return At(row, column).Text();
+}
+
 double Table::Number(size_t row, std::string_view column) const {
-  const std::string& text = Text(row, column);
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value);
-  if (result.ec != std::errc() || result.ptr != end) {
-    throw Error::Format("column '{}', record {}: '{}' is not a number",
-                        Printable(column),
-                        row + 1,
-                        Printable(text));
+  const Cell& cell = At(row, column);
+  try {
+    return cell.Number();
+  } catch (const Error& error) {
+    throw Error::Format("column '{}', record {}: {}", Printable(column), row + 1, error.what());
   }
-  return value;
 }
 
 std::string ToCsv(const Table& table) {
   NUMSIM_REQUIRE(!table.columns.empty(), "ToCsv: no columns, expected at least one");
   std::string text;
-  AppendRow(table.columns, text);
+  AppendRow({table.columns.begin(), table.columns.end()}, text);
   for (const auto& row : table.rows) {
     RequireSize(row.size(), table.columns.size(), "ToCsv", "row");
     AppendRow(row, text);
@@ -169,9 +154,9 @@ void WriteCsv(const std::filesystem::path& path, const Table& table) {
   WriteFileAtomically(path, ToCsv(table));
 }
 
-Table ReadCsv(const std::filesystem::path& path) {
-  const std::string text = ReadText(path);
-  const std::string file = path.string();
+Table ReadCsv(const std::filesystem::path& path) { return ParseCsv(ReadText(path), path.string()); }
+
+Table ParseCsv(std::string_view text, const std::string& file) {
   Reader reader(text, file);
   if (reader.AtEnd()) throw Error::Format("{}:1: empty file, expected a header row", file);
   Table table;
@@ -179,7 +164,8 @@ Table ReadCsv(const std::filesystem::path& path) {
   CheckHeader(table.columns, file);
   while (!reader.AtEnd()) {
     const size_t line = reader.Line();
-    table.rows.push_back(reader.Row());
+    const std::vector<std::string> cells = reader.Row();
+    table.rows.emplace_back(cells.begin(), cells.end());
     if (table.rows.back().size() != table.columns.size()) {
       throw Error::Format("{}:{}: {} cells, expected {} as in the header",
                           file,

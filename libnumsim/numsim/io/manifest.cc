@@ -64,6 +64,7 @@ void WriteManifest(const std::filesystem::path& path, const Manifest& manifest) 
   json["experiment"] = manifest.experiment;
   json["options"] = ToObject(manifest.options);
   json["policies"] = ToObject(manifest.policies);
+  if (!manifest.claims.empty()) json["claims"] = ToObject(manifest.claims);
   if (!manifest.measurements.empty()) json["measurements"] = ToObject(manifest.measurements);
   json["seeds"] = manifest.seeds;
   json["git_commit"] = manifest.git_commit;

@@ -4,23 +4,9 @@
 #include <cmath>
 
 #include "numsim/base/require.h"
+#include "numsim/stats/student_t.h"
 
 namespace numsim {
-namespace {
-
-// Returns the 97.5 % quantile of Student's t: from a table for 1..10 degrees of freedom, beyond by
-// the Cornish-Fisher expansion about the normal quantile, with an error below 2.1e-3.
-double StudentQuantile(size_t freedom) {
-  constexpr double kTable[] = {
-      12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
-  if (freedom <= std::size(kTable)) return kTable[freedom - 1];
-  constexpr double z = 1.959963984540054;
-  const double n = static_cast<double>(freedom);
-  return z + (z * z * z + z) / (4 * n) +
-         (5 * z * z * z * z * z + 16 * z * z * z + 3 * z) / (96 * n * n);
-}
-
-}  // namespace
 
 LineFit FitLine(std::span<const double> x,
                 std::span<const double> y,
@@ -51,10 +37,9 @@ LineFit FitLine(std::span<const double> x,
     const double residual = (y[i] - fit.intercept - fit.slope.value * x[i]) / errors[i];
     chi2 += residual * residual;
   }
-  const size_t freedom = x.size() - 2;
+  const int freedom = static_cast<int>(x.size()) - 2;
   const double from_errors = 1.959963984540054 / std::sqrt(sxx);
-  const double from_scatter =
-      StudentQuantile(freedom) * std::sqrt(chi2 / static_cast<double>(freedom) / sxx);
+  const double from_scatter = StudentQuantile(0.975, freedom) * std::sqrt(chi2 / freedom / sxx);
   const double half = std::max(from_errors, from_scatter);
   fit.slope.low = fit.slope.value - half;
   fit.slope.high = fit.slope.value + half;

@@ -79,7 +79,7 @@ Telemetry::Telemetry() {
   }
 }
 
-void Telemetry::Add(std::string_view table, std::vector<std::string> cells) {
+void Telemetry::Add(std::string_view table, Row cells) {
   const auto found = tables_.find(table);
   NUMSIM_REQUIRE(found != tables_.end(), "Telemetry: there is no table {}", table);
   NUMSIM_REQUIRE(cells.size() == found->second.columns.size(),

@@ -27,7 +27,7 @@ class Telemetry {
   Telemetry();
 
   // Adds a row. Requires one cell per column of the table.
-  void Add(std::string_view table, std::vector<std::string> cells);
+  void Add(std::string_view table, Row cells);
   const Table& Of(std::string_view table) const;
   // Removes all rows, e.g. after they were written.
   void Clear();

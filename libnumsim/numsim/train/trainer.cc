@@ -107,11 +107,9 @@ void Trainer::Parts::RecordValidation() {
   const double accuracy =
       counts ? static_cast<double>(validation->correct) / static_cast<double>(validation->counted)
              : kNan;
-  telemetry.Add("valid",
-                {FormatCell(step),
-                 FormatCell(validation->Mean()),
-                 FormatCell(accuracy),
-                 FormatCell(zero_shot.has_value() ? zero_shot->Accuracy() : kNan)});
+  telemetry.Add(
+      "valid",
+      {step, validation->Mean(), accuracy, zero_shot.has_value() ? zero_shot->Accuracy() : kNan});
 }
 
 const OptimizerStep& Trainer::Parts::Update(double learning_rate, bool measures) {
@@ -185,14 +183,14 @@ void Trainer::Parts::RecordStep(uint64_t index, double learning_rate, const Opti
         }));
   }
   telemetry.Add("train",
-                {FormatCell(index),
-                 FormatCell((index + 1) * TokensPerStep()),
-                 FormatCell(losses.Last()),
-                 FormatCell(learning_rate),
-                 FormatCell(result == nullptr ? kNan : result->gradient_norm),
-                 FormatCell(result == nullptr ? kNan : result->clip_factor),
-                 FormatCell(result == nullptr ? optimizer->LossScale() : result->loss_scale),
-                 FormatCell(static_cast<uint64_t>(skipped))});
+                {index,
+                 (index + 1) * TokensPerStep(),
+                 losses.Last(),
+                 learning_rate,
+                 result == nullptr ? kNan : result->gradient_norm,
+                 result == nullptr ? kNan : result->clip_factor,
+                 result == nullptr ? optimizer->LossScale() : result->loss_scale,
+                 static_cast<uint64_t>(skipped)});
 }
 
 void Trainer::Parts::RecordParameters(uint64_t index) {
@@ -211,18 +209,18 @@ void Trainer::Parts::RecordUpdates(uint64_t index, const OptimizerStep& result) 
     const double moved =
         static_cast<double>(tensor.weights.moved) / static_cast<double>(parameter.Elements());
     telemetry.Add("optimizer",
-                  {FormatCell(index),
+                  {index,
                    parameter.name,
-                   FormatCell(tensor.rms),
-                   FormatCell(tensor.gradient_norm),
-                   FormatCell(tensor.update_rms),
-                   FormatCell(tensor.max_update),
-                   FormatCell(FlushedShare(tensor.m)),
-                   FormatCell(FlushedShare(tensor.v)),
-                   FormatCell(RelativeError(tensor.m)),
-                   FormatCell(RelativeError(tensor.v)),
-                   FormatCell(moved),
-                   FormatCell(result.skipped || tensor.skipped ? 1 : 0)});
+                   tensor.rms,
+                   tensor.gradient_norm,
+                   tensor.update_rms,
+                   tensor.max_update,
+                   FlushedShare(tensor.m),
+                   FlushedShare(tensor.v),
+                   RelativeError(tensor.m),
+                   RelativeError(tensor.v),
+                   moved,
+                   result.skipped || tensor.skipped ? 1 : 0});
   }
 }
 

@@ -95,13 +95,13 @@ Table RankingTable(const PrecisionRanking& ranking) {
   table.columns = {"rank", "layer", "tensor", "format", "effect", "error_without", "error_alone"};
   for (const RankedTensor& tensor : ranking.tensors) {
     const auto rank = static_cast<uint64_t>(table.rows.size() + 1);
-    table.rows.push_back({FormatCell(rank),
+    table.rows.push_back({rank,
                           tensor.layer,
                           tensor.tensor,
                           tensor.format,
-                          FormatCell(tensor.effect),
-                          FormatCell(tensor.error_without),
-                          FormatCell(tensor.error_alone)});
+                          tensor.effect,
+                          tensor.error_without,
+                          tensor.error_alone});
   }
   return table;
 }

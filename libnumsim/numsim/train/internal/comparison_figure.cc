@@ -162,12 +162,8 @@ void AppendRows(const ComparedTraining& training,
                 const Curve& shown,
                 Table& table) {
   for (size_t i = 0; i < losses.x.size(); ++i) {
-    table.rows.push_back({training.directory.string(),
-                          training.label,
-                          curve,
-                          FormatCell(losses.x[i]),
-                          FormatCell(losses.y[i]),
-                          FormatCell(shown.y[i])});
+    table.rows.push_back(
+        {training.directory.string(), training.label, curve, losses.x[i], losses.y[i], shown.y[i]});
   }
 }
 

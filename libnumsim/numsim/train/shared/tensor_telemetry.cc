@@ -57,15 +57,15 @@ void TensorObserver::Quantised(std::string_view layer,
         dequantised_.Resize(quantised.shape.rows, quantised.shape.cols).Span();
     const ErrorMeasures error = QuantizationError(original.values, quantised, values);
     telemetry_->Add("quantised",
-                    {FormatCell(step_),
-                     FormatCell(layer),
-                     FormatCell(ToString(operand)),
+                    {step_,
+                     layer,
+                     ToString(operand),
                      ToString(quantised.format),
-                     FormatCell(static_cast<double>(AbsmaxOfAll(original.values))),
-                     FormatCell(error.UnderflowShare()),
-                     FormatCell(error.OverflowShare()),
-                     FormatCell(error.error_square / static_cast<double>(error.measured)),
-                     FormatCell(error.SqnrDb())});
+                     static_cast<double>(AbsmaxOfAll(original.values)),
+                     error.UnderflowShare(),
+                     error.OverflowShare(),
+                     error.error_square / static_cast<double>(error.measured),
+                     error.SqnrDb()});
   }
   if (profile_ == nullptr) return;
   // The layer calls this while its own kQuantise phase is being timed.
@@ -81,13 +81,13 @@ void RecordTensor(uint64_t step,
   const AbsoluteStatistics measured = MeasureAbsolute(values);
   const size_t finite = values.Elements() - measured.nonfinite;
   telemetry.Add("tensors",
-                {FormatCell(step),
-                 FormatCell(point),
-                 FormatCell(role),
-                 FormatCell(measured.mean),
-                 FormatCell(measured.max),
-                 FormatCell(std::sqrt(measured.square_sum / static_cast<double>(finite))),
-                 FormatCell(static_cast<uint64_t>(measured.nonfinite))});
+                {step,
+                 point,
+                 role,
+                 measured.mean,
+                 measured.max,
+                 std::sqrt(measured.square_sum / static_cast<double>(finite)),
+                 static_cast<uint64_t>(measured.nonfinite)});
 }
 
 }  // namespace numsim

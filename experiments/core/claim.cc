@@ -1,0 +1,170 @@
+#include "experiments/core/claim.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "experiments/core/experiment.h"
+#include "numsim/base/error.h"
+#include "numsim/stats/family.h"
+#include "numsim/stats/student_t.h"
+#include "numsim/stats/two_way.h"
+
+namespace numsim::experiments {
+namespace {
+
+std::string ArmName(const Frame& arm, std::initializer_list<std::string_view> keys) {
+  std::string name;
+  for (const std::string_view key : keys) {
+    if (!name.empty()) name += " / ";
+    name += arm.Text(key);
+  }
+  return name;
+}
+
+ClaimResult ResultOf(const ClaimSpec& spec,
+                     const Evidence& evidence,
+                     double margin,
+                     const TestLevel& level) {
+  if (!evidence.not_tested.empty()) return NotTested(evidence.not_tested);
+  if (spec.kind == ClaimKind::kExact) {
+    NUMSIM_CHECK(evidence.exact, "{}: no answer", spec.id);
+    return ExactResult(*evidence.exact);
+  }
+  const ClaimTest test{.kind = spec.kind,
+                       .contrasts = evidence.contrasts,
+                       .side = spec.side,
+                       .margin = margin,
+                       .diverged = spec.diverged,
+                       .diverged_value = evidence.diverged_value};
+  return TestClaim(test, evidence.outcomes, level);
+}
+
+}  // namespace
+
+double Margin::At(double parameters) const {
+  double margin = value;
+  for (const auto& [from, smaller] : from_parameters) {
+    if (parameters >= from) margin = smaller;
+  }
+  return margin;
+}
+
+std::string Margin::Text() const {
+  std::string text = fmt::format("{:g} {}", value, unit);
+  for (const auto& [from, smaller] : from_parameters) {
+    text += fmt::format(", {:g} from {:g} million parameters on", smaller, from / 1e6);
+  }
+  return text;
+}
+
+Margin LossMargin(std::string unit) {
+  return {.value = 0.02,
+          .unit = std::move(unit),
+          .justification =
+              "The residual of small trainings over seeds is 0.01 to 0.02 nats; "
+              "larger models are tuned for smaller differences.",
+          .from_parameters = {{1e6, 0.01}, {80e6, 0.005}}};
+}
+
+Evidence NotTestedBecause(std::string reason) { return {.not_tested = std::move(reason)}; }
+
+OutcomeTable OutcomesOf(const Frame& frame,
+                        std::initializer_list<std::string_view> keys,
+                        const std::function<double(const Frame& row)>& outcome) {
+  const std::vector<Frame> arms = frame.By(keys);
+  const std::vector<std::string> seeds = frame.Distinct("seed");
+  OutcomeTable table{.arms = {},
+                     .seeds = static_cast<int>(seeds.size()),
+                     .values = std::vector<double>(arms.size() * seeds.size(), std::nan(""))};
+  std::vector<bool> taken(table.values.size());
+  for (size_t a = 0; a < arms.size(); ++a) {
+    table.arms.push_back(ArmName(arms[a], keys));
+    arms[a].ForEach([&](const Frame& row) {
+      const auto seed = std::find(seeds.begin(), seeds.end(), row.Text("seed"));
+      const size_t run = a * seeds.size() + static_cast<size_t>(seed - seeds.begin());
+      if (taken[run]) {
+        throw Error::Format("arm {}: seed {} has two outcomes", table.arms.back(), *seed);
+      }
+      taken[run] = true;
+      table.values[run] = outcome(row);
+    });
+  }
+  return table;
+}
+
+Estimate GapOf(const OutcomeTable& outcomes, std::string_view arm, std::string_view baseline) {
+  if (arm == baseline) return {0, 0, 0};
+  std::vector<double> weights;
+  for (const std::string& name : outcomes.arms) {
+    weights.push_back((name == arm ? 1.0 : 0.0) - (name == baseline ? 1.0 : 0.0));
+  }
+  const TwoWayFit fit(outcomes.values, static_cast<int>(outcomes.arms.size()), outcomes.seeds);
+  const ContrastEstimate gap = fit.Contrast(weights);
+  const double half =
+      gap.freedom > 0 ? StudentQuantile(0.975, gap.freedom) * gap.standard_error : std::nan("");
+  return {gap.value, gap.value - half, gap.value + half};
+}
+
+Evidence AgainstReference(std::string arm, const SeedValues& values, double reference) {
+  Evidence evidence;
+  evidence.outcomes.arms = {arm, "reference"};
+  evidence.outcomes.seeds = static_cast<int>(values.size());
+  for (const auto& [seed, value] : values) evidence.outcomes.values.push_back(value);
+  evidence.outcomes.values.resize(2 * values.size(), reference);
+  evidence.contrasts = {Gap(std::move(arm), "reference")};
+  return evidence;
+}
+
+std::vector<JudgedClaim> Judge(const std::vector<ClaimSpec>& claims,
+                               const Settings& settings,
+                               const Tables& tables) {
+  const auto is_primary = [](const ClaimSpec& claim) {
+    return claim.primary && claim.kind != ClaimKind::kExact;
+  };
+  TestLevel level{.looks = settings.looks};
+  level.primary =
+      std::max<int>(1, static_cast<int>(std::count_if(claims.begin(), claims.end(), is_primary)));
+  std::vector<JudgedClaim> judged;
+  std::vector<ClaimResult> primary;
+  for (const ClaimSpec& spec : claims) {
+    JudgedClaim& claim = judged.emplace_back();
+    claim.spec = &spec;
+    claim.evidence = spec.evidence(settings, tables);
+    claim.margin = spec.margin.At(claim.evidence.parameters);
+    claim.result = ResultOf(spec, claim.evidence, claim.margin, level);
+    if (is_primary(spec)) primary.push_back(claim.result);
+  }
+  JudgeTogether(primary);
+  auto next = primary.begin();
+  for (JudgedClaim& claim : judged) {
+    if (is_primary(*claim.spec)) claim.result = *next++;
+  }
+  return judged;
+}
+
+bool AllDecided(const std::vector<JudgedClaim>& claims) {
+  return std::none_of(claims.begin(), claims.end(), [](const JudgedClaim& claim) {
+    return claim.spec->primary && claim.result.verdict == Verdict::kInconclusive;
+  });
+}
+
+std::string DeviationsText(const std::vector<PaperSetting>& paper, const Settings& settings) {
+  std::string text;
+  for (const PaperSetting& setting : paper) {
+    const bool has_option = !setting.option.empty();
+    if (has_option && settings.Get(setting.option) == setting.paper) continue;
+    text += has_option
+                ? fmt::format("--{} is {}; the paper has {} ({}). {}\n",
+                              setting.option,
+                              settings.Get(setting.option),
+                              setting.paper,
+                              setting.source,
+                              setting.reason)
+                : fmt::format("{} ({}). {}\n", setting.paper, setting.source, setting.reason);
+  }
+  return text;
+}
+
+}  // namespace numsim::experiments

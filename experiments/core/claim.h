@@ -1,0 +1,115 @@
+// Claims of papers as data, the evidence of a run about them, and the verdicts. docs/verdicts.md
+// explains the standard to readers of a summary.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "experiments/core/frame.h"
+#include "numsim/stats/verdict.h"
+
+namespace numsim::experiments {
+
+struct Settings;
+using Tables = std::map<std::string, Table>;
+
+// The smallest difference that counts, fixed before the run.
+struct Margin {
+  double value = 0;
+  std::string unit;           // of the outcome: "nats per token", "slope", "% of the time"
+  std::string justification;  // what a difference of that size means, or the noise of the baseline
+  // Margins of larger models, ascending: from that number of parameters on, that margin.
+  std::vector<std::pair<double, double>> from_parameters = {};
+
+  double At(double parameters) const;
+  // Returns "0.02 nats per token (0.01 from 10^6 parameters on)".
+  std::string Text() const;
+};
+
+// Returns the margin of a final loss: 0.02 below a million parameters, 0.01 up to 80 million and
+// 0.005 from there on.
+Margin LossMargin(std::string unit);
+
+// The evidence of a run about one claim.
+struct Evidence {
+  // Why the run does not test the claim: "out of reach: …" or which option leaves the arms out.
+  // Empty if it does.
+  std::string not_tested = {};
+  // The runs and the contrasts between their arms; empty for claims of kind kExact.
+  OutcomeTable outcomes = {};
+  std::vector<Contrast> contrasts = {};
+  std::optional<bool> exact = {};  // kExact: whether it holds
+  double diverged_value = 0;       // outcome of a diverged run, for Diverged::kAsValue
+  double parameters = 0;           // of the largest model, for the margin
+  std::string measured = {};       // further numbers in words; may be empty
+};
+
+// Returns evidence that the run does not test the claim.
+Evidence NotTestedBecause(std::string reason);
+
+// Returns the outcomes of a table's rows. Each combination of the key columns is an arm, named by
+// their values: "e4m3fn / e5m2"; the column `seed` numbers the runs. `outcome` returns NaN for a
+// row without an outcome and infinity for a run that diverged. Throws Error if an arm has two rows
+// for a seed.
+OutcomeTable OutcomesOf(const Frame& frame,
+                        std::initializer_list<std::string_view> keys,
+                        const std::function<double(const Frame& row)>& outcome);
+// Returns the difference of two arms with its 95 % interval, by the residual pooled over all arms;
+// runs that diverged are missing. 0 for an arm minus itself.
+Estimate GapOf(const OutcomeTable& outcomes, std::string_view arm, std::string_view baseline);
+// Returns evidence about one value per seed, compared with a fixed reference: a table of two arms,
+// `arm` and "reference", and their contrast.
+Evidence AgainstReference(std::string arm, const SeedValues& values, double reference);
+
+// A claim of a paper. A claim with parts is several claims.
+struct ClaimSpec {
+  std::string id;                  // "moment-formats/v-e4m3", EXPERIMENT/NAME
+  std::vector<std::string> items;  // what it stands in: ids of catalogue.h
+  std::string statement;           // what the paper says, with its numbers
+  ClaimKind kind = ClaimKind::kDifference;
+  std::string contrast;  // arms and outcome: "valid_loss of llm-int8 minus that of bf16"
+  int side = 1;          // of kDifference: the sign of the contrast that the paper claims
+  Margin margin = {};
+  Diverged diverged = Diverged::kMissing;  // what a diverged run counts as
+  // The effect that the paper states, in the unit of the margin; 0 if it states none.
+  double papers_effect = 0;
+  std::string scale;    // where the paper states it, and from which scale on a run tests it
+  bool primary = true;  // false: exploratory, not corrected for the number of claims
+  std::function<Evidence(const Settings&, const Tables&)> evidence;
+};
+
+// A setting of the paper. A run whose option differs prints the deviation with its reason.
+struct PaperSetting {
+  std::string option;  // name of the option; "" for a deviation that no option can undo
+  std::string paper;   // its value in the paper
+  std::string source;  // where the paper says so
+  std::string reason;  // why a preset may differ, or what is done instead
+};
+
+struct JudgedClaim {
+  const ClaimSpec* spec = nullptr;
+  Evidence evidence;
+  double margin = 0;
+  ClaimResult result;
+};
+
+// Returns the verdicts of all claims. The primary ones are corrected by Holm for their number, and
+// alpha is split over Settings::looks.
+std::vector<JudgedClaim> Judge(const std::vector<ClaimSpec>& claims,
+                               const Settings& settings,
+                               const Tables& tables);
+
+// Returns true unless a primary claim is inconclusive.
+bool AllDecided(const std::vector<JudgedClaim>& claims);
+
+// Returns the deviations of a run from the settings of the paper, one per line; "" if there is
+// none.
+std::string DeviationsText(const std::vector<PaperSetting>& paper, const Settings& settings);
+
+}  // namespace numsim::experiments

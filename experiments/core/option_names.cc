@@ -1,0 +1,65 @@
+#include "experiments/core/option_names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "numsim/base/error.h"
+#include "numsim/base/nearest_name.h"
+
+namespace numsim::experiments {
+namespace {
+
+// Options whose names differ from those of their configuration keys.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+    {"data.path", "text"},
+    {"data.path", "captions"},
+    {"data.size", "text-size"},
+    {"data.size", "shapes"},
+    {"model.kind", "model"},
+    {"model.layers", "sizes"},
+    {"model.width", "sizes"},
+    {"model.heads", "sizes"},
+    {"optimizer.clip_norm", "clip"},
+    {"schedule.peak", "lr"},
+};
+
+bool Has(const Experiment& experiment, const std::string& option) {
+  return std::any_of(experiment.options.begin(), experiment.options.end(), [&](const Option& one) {
+    return one.name == option;
+  });
+}
+
+}  // namespace
+
+std::vector<std::string> OptionsForKey(std::string_view key) {
+  std::string name(key.substr(key.find('.') + 1));
+  std::replace(name.begin(), name.end(), '_', '-');
+  std::vector<std::string> options = {std::move(name)};
+  for (const auto& [other_key, option] : kOtherNames) {
+    if (other_key == key) options.emplace_back(option);
+  }
+  return options;
+}
+
+std::string ResolveOption(const Experiment& experiment, std::string_view name) {
+  if (Has(experiment, std::string(name))) return std::string(name);
+  if (name.find('.') != std::string_view::npos) {
+    for (std::string& option : OptionsForKey(name)) {
+      if (Has(experiment, option)) return std::move(option);
+    }
+  }
+  std::vector<std::string> names;
+  for (const Option& option : experiment.options) names.push_back(option.name);
+  const std::string near = NearestName(std::string(name), names);
+  throw Error::Format(
+      "--set {}: {} has no such option, and none that sets such a key{}; numsim "
+      "describe {} lists them",
+      name,
+      experiment.name,
+      near.empty() ? "" : fmt::format("; did you mean {}?", near),
+      experiment.name);
+}
+
+}  // namespace numsim::experiments

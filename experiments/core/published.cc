@@ -1,0 +1,56 @@
+#include "experiments/core/published.h"
+
+#include "experiments/core/frame.h"
+#include "experiments/core/published_files.h"
+#include "experiments/core/result_directory.h"
+#include "numsim/base/error.h"
+
+namespace numsim::experiments {
+namespace {
+
+Table ReadPublished(const std::string& path) {
+  for (const auto& [name, text] : kPublishedFiles) {
+    if (name == path) return ParseCsv(text, path);
+  }
+  throw Error::Format("{}: not found among the published results", path);
+}
+
+std::vector<PublishedRun> ReadRuns() {
+  std::vector<PublishedRun> runs;
+  const Table list = ReadPublished("docs/results/runs.csv");
+  Frame(list).ForEach([&](const Frame& row) {
+    const std::string directory = "docs/results/" + row.Text("directory");
+    runs.push_back(
+        {directory, row.Text("page"), ReadPublished(directory + "/" + std::string(kVerdictsFile))});
+  });
+  return runs;
+}
+
+}  // namespace
+
+const std::vector<PublishedRun>& PublishedRuns() {
+  static const std::vector<PublishedRun> runs = ReadRuns();
+  return runs;
+}
+
+PublishedVerdict NewestVerdict(std::string_view claim) {
+  PublishedVerdict newest;
+  for (const PublishedRun& run : PublishedRuns()) {
+    const Frame rows = Frame(run.verdicts).Where("claim", claim);
+    if (rows.Empty()) continue;
+    // A run that leaves a claim's arms out takes nothing back.
+    const bool tested = rows.Text("verdict") != ToString(Verdict::kNotTested);
+    if (!tested && newest.verdict != ToString(Verdict::kNotTested)) continue;
+    newest = {rows.Text("verdict"),
+              rows.Text("scale"),
+              rows.Text("seeds"),
+              rows.Text("preset"),
+              rows.Text("margin"),
+              rows.Text("reason"),
+              run.page,
+              run.directory};
+  }
+  return newest;
+}
+
+}  // namespace numsim::experiments

@@ -1,0 +1,33 @@
+// The verdicts that docs/results has, compiled into the program.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "numsim/io/csv.h"
+
+namespace numsim::experiments {
+
+// A run whose results are in docs/results.
+struct PublishedRun {
+  std::string directory;  // "docs/results/moment-formats/small"
+  std::string page;       // the page about it: "docs/results.md"
+  Table verdicts;         // its verdicts.csv
+};
+
+// Returns the runs in the order of docs/results/runs.csv, the newest last.
+const std::vector<PublishedRun>& PublishedRuns();
+
+// A published verdict on a claim.
+struct PublishedVerdict {
+  std::string verdict = "not tested";
+  std::string scale, seeds, preset, margin;
+  std::string reason = "no published run";  // why it is inconclusive or not tested
+  std::string page, directory;
+};
+// Returns the verdict of the newest run that tests the claim; if none does, the reason of the newest
+// run that could have.
+PublishedVerdict NewestVerdict(std::string_view claim);
+
+}  // namespace numsim::experiments

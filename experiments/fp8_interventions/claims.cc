@@ -1,0 +1,310 @@
+// The claims of [SwitchBack], section 2.3 and Figure 2, about interventions for tensor-wise fp8, and
+// the evidence of a run.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "experiments/fp8_interventions/fp8_interventions.h"
+#include "experiments/shared/special_values.h"
+#include "experiments/shared/training.h"
+#include "numsim/base/elementary.h"
+
+namespace numsim::experiments::fp8_interventions {
+namespace {
+
+constexpr const char* kFp8 = "e4m3fn/e5m2";
+constexpr const char* kPoorest = "e2m3";  // of the ladder
+constexpr const char *kNone = "none", *kLayerScale = "layer-scale";
+constexpr double kDivergesAbove = 420e6;  // parameters
+constexpr const char* kScale =
+    "The paper: CLIP ViT-Large, 20,000 steps of 16,384 images. A run states its own size.";
+
+std::string Arm(const std::string& intervention, const std::string& format) {
+  return intervention + " / " + format;
+}
+
+double ParametersOf(const Settings& settings) {
+  return ApproximateParameters(ConfigOf(settings, {}, kBaseline, settings.seed).model);
+}
+
+// Returns by what small models are made to fail, which the paper does not do; "" for nothing.
+std::string StressOf(const Settings& settings) {
+  std::string text;
+  if (!settings.Get("plant-point").empty()) {
+    text = fmt::format("not as in the paper: {} is added to channel {} at {}",
+                       settings.Get("plant-value"),
+                       settings.Get("plant-channel"),
+                       settings.Get("plant-point"));
+  }
+  if (settings.GetDouble("input-tail", 0, kInfinity) != 0) {
+    text += fmt::format("{}pixels are stretched by {}",
+                        text.empty() ? "not as in the paper: " : ", ",
+                        settings.Get("input-tail"));
+  }
+  return text;
+}
+
+// Returns why a run is not the paper's setting in which fp8 diverges; "" if it is.
+std::string OutOfReach(const Settings& settings) {
+  if (const std::string stress = StressOf(settings); !stress.empty()) return stress;
+  const double parameters = ParametersOf(settings);
+  if (settings.Get("model") == "clip" && parameters > kDivergesAbove) return "";
+  return fmt::format("out of reach: {} with about {:.3g} million parameters",
+                     settings.Get("model"),
+                     parameters / 1e6);
+}
+
+// Returns whether bf16 learnt in all seeds with these interventions.
+bool Learned(const Frame& final_rows, const std::vector<std::string>& interventions) {
+  for (const std::string& intervention : interventions) {
+    const Frame rows = Select(final_rows, intervention, kBaseline.Text());
+    if (rows.Empty() || !rows.Where([](const Frame& row) { return Failed(row); }).Empty()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Compares trainings of a format and of bf16. Other formats are left out: trainings that have
+// collapsed do not scatter, and would make the pooled variance too small.
+Evidence Compare(const Settings& settings,
+                 const Tables& tables,
+                 const std::string& format,
+                 const std::vector<std::string>& interventions,
+                 Contrast contrast) {
+  const Frame rows = Frame(tables.at(std::string(kFinalTable))).Where([&](const Frame& row) {
+    return row.Text("format") == format || row.Text("format") == kBaseline.Text();
+  });
+  if (!Learned(rows, interventions)) {
+    return NotTestedBecause("bf16 itself fails or was not trained with " +
+                            fmt::format("{}", fmt::join(interventions, ", ")));
+  }
+  Evidence evidence;
+  evidence.outcomes = OutcomesOf(rows, {"intervention", "format"}, [](const Frame& row) {
+    return row.Text("status") == "finished" ? row.Number("valid_loss") : kInfinity;
+  });
+  evidence.contrasts = {std::move(contrast)};
+  evidence.diverged_value = rows.Mean("start_loss");
+  evidence.parameters = ParametersOf(settings);
+  evidence.measured = StressOf(settings);
+  return evidence;
+}
+
+ClaimSpec Claim(std::string name, std::string statement) {
+  ClaimSpec claim;
+  claim.id = "fp8-interventions/" + std::move(name);
+  claim.items = {"switchback/figure-2", "switchback/section-2.3"};
+  claim.statement = std::move(statement);
+  claim.margin = LossMargin("nats");
+  claim.diverged = Diverged::kAsValue;
+  claim.scale = kScale;
+  return claim;
+}
+
+// ---- primary: in the paper's setting
+
+ClaimSpec Diverges(const std::string& intervention, std::string statement) {
+  ClaimSpec claim = Claim(intervention + "-diverges", std::move(statement));
+  claim.kind = ClaimKind::kDivergence;
+  claim.contrast = fmt::format(
+      "share of diverged runs of {} with intervention {}, where bf16 learns", kFp8, intervention);
+  claim.margin = {.value = 0.5, .unit = "of the runs", .justification = "More often than not."};
+  claim.scale = "The paper: CLIP above 420 million parameters, and so is a run that tests it.";
+  claim.evidence = [intervention](const Settings& settings, const Tables& tables) {
+    const std::string obstacle = OutOfReach(settings);
+    if (!obstacle.empty()) return NotTestedBecause(obstacle);
+    return Compare(settings, tables, kFp8, {intervention}, {{Arm(intervention, kFp8), 1}});
+  };
+  return claim;
+}
+
+ClaimSpec LayerScaleTrains() {
+  ClaimSpec claim = Claim("layer-scale-trains",
+                          "With layer-scale that starts at zero, fp8 \"trains without diverging\" "
+                          "where it diverges otherwise (Section 2.3, Figure 2, left).");
+  claim.side = -1;
+  claim.contrast =
+      "valid_loss of e4m3fn/e5m2 with layer-scale minus that without intervention; a training that "
+      "diverged has the loss of the start";
+  claim.scale = "The paper: CLIP above 420 million parameters, and so is a run that tests it.";
+  claim.evidence = [](const Settings& settings, const Tables& tables) {
+    const std::string obstacle = OutOfReach(settings);
+    if (!obstacle.empty()) return NotTestedBecause(obstacle);
+    return Compare(settings,
+                   tables,
+                   kFp8,
+                   {kNone, kLayerScale},
+                   Gap(Arm(kLayerScale, kFp8), Arm(kNone, kFp8)));
+  };
+  return claim;
+}
+
+// Returns E|x_k| after the first or the last block at the end of training in bf16, over seeds.
+SeedValues Magnitudes(const Tables& tables, const std::string& intervention, bool last) {
+  const Frame features = tables.at(std::string(kFeaturesTable));
+  const Frame rows = Select(features, intervention, kBaseline.Text())
+                         .Where("when", std::string(kEnd))
+                         .Where("tower", TowerOf(features));
+  double block = 0;
+  if (last) {
+    for (const double number : rows.Numbers("block")) block = std::max(block, number);
+  }
+  return rows.Where("block", block).OverSeeds("mean_abs_rest");
+}
+
+Evidence Doublings(const Settings& settings,
+                   std::string name,
+                   const SeedValues& values,
+                   const SeedValues& reference) {
+  if (const std::string stress = StressOf(settings); !stress.empty()) {
+    return NotTestedBecause(stress);
+  }
+  SeedValues doublings;
+  for (const auto& [seed, value] : values) {
+    const auto other = reference.find(seed);
+    if (other != reference.end()) doublings[seed] = Log(value / other->second) / Log(2.0);
+  }
+  if (doublings.empty())
+    return NotTestedBecause("no features of bf16 with these interventions were recorded");
+  Evidence evidence = AgainstReference(std::move(name), doublings, 0);
+  evidence.measured =
+      fmt::format("means {:.3g} and {:.3g}", MeanOf(values).value, MeanOf(reference).value);
+  return evidence;
+}
+
+ClaimSpec Features(std::string name, std::string statement, std::string contrast) {
+  ClaimSpec claim = Claim(std::move(name), std::move(statement));
+  claim.items = {"switchback/figure-2"};
+  claim.contrast = std::move(contrast) +
+                   ", in powers of two; E|x_k| of bf16 at the end, tower of images if there is one";
+  claim.diverged = Diverged::kMissing;
+  claim.margin = {
+      .value = 1, .unit = "doublings", .justification = "It costs a format one of its exponents."};
+  return claim;
+}
+
+ClaimSpec FeaturesGrow() {
+  ClaimSpec claim = Features("features-grow",
+                             "\"Without the intervention, the average feature magnitude becomes "
+                             "large for later blocks\" (Figure 2, right).",
+                             "last block over first block, no intervention");
+  claim.evidence = [](const Settings& settings, const Tables& tables) {
+    return Doublings(settings,
+                     "last over first block",
+                     Magnitudes(tables, kNone, true),
+                     Magnitudes(tables, kNone, false));
+  };
+  return claim;
+}
+
+ClaimSpec LayerScaleKeepsFeaturesSmall() {
+  ClaimSpec claim =
+      Features("layer-scale-keeps-features-small",
+               "\"Zero-init layer scale prevents high feature magnitudes\" (Figure 2, "
+               "right).",
+               "no intervention over layer-scale, last block");
+  claim.evidence = [](const Settings& settings, const Tables& tables) {
+    return Doublings(settings,
+                     "none over layer-scale",
+                     Magnitudes(tables, kNone, true),
+                     Magnitudes(tables, kLayerScale, true));
+  };
+  return claim;
+}
+
+// ---- exploratory: at any size, and with planted activations
+
+ClaimSpec Behind(const std::string& intervention, const std::string& format) {
+  const bool fp8 = format == kFp8;
+  ClaimSpec claim = Claim(fmt::format("{}-{}-behind", fp8 ? "fp8" : format, intervention),
+                          fmt::format("Tensor-wise {} fails with intervention {}: here in the "
+                                      "weaker form that its loss falls behind that of bf16.",
+                                      fp8 ? "fp8" : format + " in place of fp8",
+                                      intervention));
+  claim.primary = false;
+  claim.contrast = fmt::format(
+      "valid_loss of {} minus that of bf16, both with intervention {}; a training that diverged has "
+      "the loss of the start",
+      format,
+      intervention);
+  claim.evidence = [=](const Settings& settings, const Tables& tables) {
+    return Compare(settings,
+                   tables,
+                   format,
+                   {intervention},
+                   Gap(Arm(intervention, format), Arm(intervention, kBaseline.Text())));
+  };
+  return claim;
+}
+
+ClaimSpec LayerScaleRescuesPoorest() {
+  ClaimSpec claim = Claim("layer-scale-rescues-e2m3",
+                          "Layer-scale rescues trainings that fail otherwise, here in e2m3.");
+  claim.primary = false;
+  claim.side = -1;
+  claim.contrast = "valid_loss of e2m3 with layer-scale minus that without intervention";
+  claim.evidence = [](const Settings& settings, const Tables& tables) {
+    return Compare(settings,
+                   tables,
+                   kPoorest,
+                   {kNone, kLayerScale},
+                   Gap(Arm(kLayerScale, kPoorest), Arm(kNone, kPoorest)));
+  };
+  return claim;
+}
+
+ClaimSpec Remainder() {
+  ClaimSpec claim = Claim("remainder-is-layer-scale",
+                          "The difference that remains between fp8 with layer-scale and bf16 \"is "
+                          "primarily because of layerscale\" (Section 2.3).");
+  claim.primary = false;
+  claim.contrast = "valid_loss that layer-scale adds to bf16, minus what e4m3fn/e5m2 adds to that";
+  claim.evidence = [](const Settings& settings, const Tables& tables) {
+    const std::string bf16 = kBaseline.Text();
+    return Compare(
+        settings,
+        tables,
+        kFp8,
+        {kNone, kLayerScale},
+        {{Arm(kLayerScale, bf16), 2}, {Arm(kNone, bf16), -1}, {Arm(kLayerScale, kFp8), -1}});
+  };
+  return claim;
+}
+
+}  // namespace
+
+std::vector<ClaimSpec> Claims() {
+  return {Diverges(kNone,
+                   "fp8 with tensor-wise quantisation \"and no further modifications\" \"slowly "
+                   "diverges\" (Section 2.3, Figure 2, left)."),
+          Diverges("clip", "Adding gradient clipping \"also diverges\" (Section 2.3, Figure 2)."),
+          Diverges("qk-norm", "Adding KQ layernorm \"also diverges\" (Section 2.3, Figure 2)."),
+          LayerScaleTrains(),
+          FeaturesGrow(),
+          LayerScaleKeepsFeaturesSmall(),
+          Behind(kNone, kFp8),
+          Behind("clip", kFp8),
+          Behind("qk-norm", kFp8),
+          Behind(kNone, kPoorest),
+          LayerScaleRescuesPoorest(),
+          Remainder()};
+}
+
+std::string Notes(const Settings& settings, const Tables& tables) {
+  const Frame outcomes = tables.at(std::string(kOutcomesTable));
+  double diverged = 0, collapsed = 0;
+  for (const double number : outcomes.Numbers("diverged")) diverged += number;
+  for (const double number : outcomes.Numbers("collapsed")) collapsed += number;
+  const std::string stress = StressOf(settings);
+  return fmt::format(
+      "{}{}{:g} trainings diverged and {:g} collapsed (their validation loss is less than {:g} % "
+      "below that of a model that guesses at random), over all formats and interventions.",
+      stress.empty() ? "" : "Everything here is exploratory, ",
+      stress.empty() ? "" : stress + ". ",
+      diverged,
+      collapsed,
+      100 * kCollapsed);
+}
+
+}  // namespace numsim::experiments::fp8_interventions

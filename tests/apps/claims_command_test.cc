@@ -1,0 +1,58 @@
+// `numsim claims` and its JSON.
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "experiments/core/catalogue.h"
+#include "tests/apps/program.h"
+
+namespace numsim::apps {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ClaimsCommand : public ProgramTest {};
+
+TEST_F(ClaimsCommand, ListsEveryItemOfThePapers) {
+  const std::string out = Output("claims");
+  for (const experiments::PaperItem& item : experiments::PaperItems()) {
+    EXPECT_THAT(out, HasSubstr(std::string(item.source) + "\n"));
+  }
+  EXPECT_THAT(out, HasSubstr("-> not tested. not built: "));
+  EXPECT_THAT(out, HasSubstr("-> moment-formats/m-e4m3-v-e5m2-matches: inconclusive ("));
+}
+
+TEST_F(ClaimsCommand, JsonHasEveryFieldAndTheVerdictsOfTheStandard) {
+  const nlohmann::json list = nlohmann::json::parse(Output("claims --json"));
+  const std::set<std::string> verdicts = {
+      "supported", "contradicted", "inconclusive", "not tested", "exact: holds", "exact: refuted"};
+  std::set<std::string> sources;
+  for (const nlohmann::json& claim : list) {
+    for (const char* const field :
+         {"id", "source", "statement", "contrast", "margin", "verdict", "scale", "seeds", "page"}) {
+      EXPECT_TRUE(claim.contains(field)) << claim.dump() << field;
+    }
+    EXPECT_TRUE(verdicts.contains(claim.at("verdict"))) << claim.dump();
+    sources.insert(claim.at("source"));
+  }
+  EXPECT_EQ(sources.size(), experiments::PaperItems().size());
+}
+
+TEST_F(ClaimsCommand, PaperSelects) {
+  const std::string out = Output("claims --paper seed003");
+  EXPECT_THAT(out, HasSubstr("[Seed003] Conclusion\n"));
+  EXPECT_THAT(out, Not(HasSubstr("[Fishman]")));
+  const Outcome wrong = Numsim("claims --paper Fishmann");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("did you mean Fishman?"));
+}
+
+TEST_F(ClaimsCommand, DescribeShowsTheClaimsWithTheirMargins) {
+  const std::string out = Output("describe moment-formats");
+  EXPECT_THAT(out, HasSubstr("moment-formats/v-e4m3-fails (difference)"));
+  EXPECT_THAT(out, HasSubstr("[Fishman] Section 5.2, [Fishman] Figure 5: The second moment"));
+  EXPECT_THAT(out, HasSubstr("margin: 0.02 nats per byte"));
+}
+
+}  // namespace
+}  // namespace numsim::apps

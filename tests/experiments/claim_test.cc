@@ -1,0 +1,218 @@
+// Claims as data: what every declaration must have, how evidence becomes verdicts, their report.
+#include "experiments/core/claim.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+#include <string>
+
+#include "experiments/core/claim_report.h"
+#include "experiments/core/experiment.h"
+#include "tests/support/error_of.h"
+#include "tests/support/special_values.h"
+
+namespace numsim::experiments {
+namespace {
+
+using ::testing::HasSubstr;
+
+// The limits of the standard: docs/verdicts.md.
+TEST(ClaimSpec, EveryClaimHasASourceAContrastAndAMarginWithinTheLimits) {
+  std::set<std::string> ids;
+  for (const Experiment& experiment : AllExperiments()) {
+    for (const ClaimSpec& claim : experiment.claims) {
+      SCOPED_TRACE(claim.id);
+      EXPECT_TRUE(claim.id.starts_with(experiment.name + "/"));
+      EXPECT_TRUE(ids.insert(claim.id).second);
+      EXPECT_FALSE(claim.items.empty());
+      EXPECT_FALSE(claim.statement.empty());
+      EXPECT_FALSE(claim.contrast.empty());
+      EXPECT_TRUE(claim.evidence);
+      if (claim.kind == ClaimKind::kExact) continue;
+      const Margin& margin = claim.margin;
+      EXPECT_FALSE(margin.unit.empty());
+      EXPECT_FALSE(margin.justification.empty());
+      EXPECT_GT(margin.value, 0);
+      if (claim.papers_effect != 0) {
+        EXPECT_LE(margin.value, std::abs(claim.papers_effect) / 2);
+      }
+      if (margin.unit.starts_with("nats")) {
+        EXPECT_LE(margin.At(999e3), 0.02);
+        EXPECT_LE(margin.At(79e6), 0.01);
+        EXPECT_LE(margin.At(80e6), 0.005);
+      }
+      if (margin.unit.starts_with("points")) {
+        EXPECT_LE(margin.value, 1);
+      }
+      if (margin.unit.starts_with("%")) {
+        EXPECT_LE(margin.value, 5);
+      }
+    }
+  }
+  EXPECT_FALSE(ids.empty());
+}
+
+TEST(Margin, DependsOnTheSizeOfTheModel) {
+  const Margin margin = LossMargin("nats per token");
+  EXPECT_EQ(margin.At(0), 0.02);
+  EXPECT_EQ(margin.At(1e6), 0.01);
+  EXPECT_EQ(margin.At(2e9), 0.005);
+  EXPECT_EQ(margin.Text(),
+            "0.02 nats per token, 0.01 from 1 million parameters on, 0.005 from 80 million "
+            "parameters on");
+}
+
+// Outcomes of three seeds of a baseline and of arms above it.
+Table Outcomes() {
+  Table table{{"arm", "seed", "loss"}, {}};
+  const double noise[] = {0.001, -0.002, 0.001};
+  for (int seed = 0; seed < 3; ++seed) {
+    const double base = 1 + 0.1 * seed;
+    table.rows.push_back({"fp32", seed, base});
+    table.rows.push_back({"far", seed, base + 0.1 + noise[seed]});
+    table.rows.push_back({"near", seed, base + noise[(seed + 1) % 3]});
+    table.rows.push_back({"noisy", seed, base + 100 * noise[seed]});
+  }
+  return table;
+}
+
+ClaimSpec LossClaim(const std::string& id, ClaimKind kind, const std::string& arm) {
+  ClaimSpec claim;
+  claim.id = id;
+  claim.kind = kind;
+  claim.margin = LossMargin("nats per token");
+  claim.evidence = [arm](const Settings&, const Tables& tables) {
+    Evidence evidence;
+    const Frame rows = Frame(tables.at("t")).Where([&](const Frame& row) {
+      return row.Text("arm") == arm || row.Text("arm") == "fp32";
+    });
+    evidence.outcomes =
+        OutcomesOf(rows, {"arm"}, [](const Frame& row) { return row.Number("loss"); });
+    evidence.contrasts = {Gap(arm, "fp32")};
+    return evidence;
+  };
+  return claim;
+}
+
+std::string VerdictOf(const JudgedClaim& claim) {
+  return std::string(ToString(claim.result.verdict));
+}
+
+TEST(Judge, GivesEachOfTheVerdicts) {
+  ClaimSpec untested = LossClaim("x/untested", ClaimKind::kDifference, "far");
+  untested.evidence = [](const Settings&, const Tables&) {
+    return NotTestedBecause("out of reach: 7 billion parameters");
+  };
+  ClaimSpec exact;
+  exact.id = "x/exact";
+  exact.kind = ClaimKind::kExact;
+  exact.evidence = [](const Settings&, const Tables&) { return Evidence{.exact = false}; };
+  const std::vector<ClaimSpec> claims = {LossClaim("x/far", ClaimKind::kDifference, "far"),
+                                         LossClaim("x/near", ClaimKind::kDifference, "near"),
+                                         LossClaim("x/same", ClaimKind::kEquivalence, "near"),
+                                         LossClaim("x/noisy", ClaimKind::kEquivalence, "noisy"),
+                                         untested,
+                                         exact};
+  const std::vector<JudgedClaim> judged = Judge(claims, {}, {{"t", Outcomes()}});
+  ASSERT_EQ(judged.size(), 6u);
+  EXPECT_EQ(VerdictOf(judged[0]), "supported");
+  EXPECT_EQ(VerdictOf(judged[1]), "contradicted");
+  EXPECT_EQ(VerdictOf(judged[2]), "supported");
+  EXPECT_EQ(VerdictOf(judged[3]), "inconclusive");
+  EXPECT_EQ(VerdictOf(judged[4]), "not tested");
+  EXPECT_EQ(VerdictOf(judged[5]), "exact: refuted");
+  EXPECT_FALSE(AllDecided(judged));
+  EXPECT_TRUE(AllDecided({judged[0], judged[4], judged[5]}));
+  EXPECT_THAT(VerdictText(judged[3], "2 layers"), HasSubstr("inconclusive (2 layers; 3 seeds; "));
+  EXPECT_THAT(VerdictText(judged[3], "2 layers"), HasSubstr(" seeds would decide it"));
+  EXPECT_EQ(VerdictText(judged[4], "2 layers"), "not tested: out of reach: 7 billion parameters");
+  EXPECT_THAT(MeasuredText(judged[0]), HasSubstr("far - fp32: 0.1 nats per token, [0."));
+}
+
+// The same p of 0.03 decides a claim alone and not beside nine others.
+TEST(Judge, CorrectsPrimaryClaimsForTheirNumberAndNoOthers) {
+  std::vector<ClaimSpec> claims(1, LossClaim("x/0", ClaimKind::kDifference, "noisy"));
+  Table table{{"arm", "seed", "loss"}, {}};
+  const double gaps[] = {0.09, 0.15, 0.18};
+  for (int seed = 0; seed < 3; ++seed) {
+    table.rows.push_back({"fp32", seed, 1.0});
+    table.rows.push_back({"noisy", seed, 1 + gaps[seed]});
+  }
+  const Tables tables = {{"t", table}};
+  const JudgedClaim alone = Judge(claims, {}, tables).at(0);
+  EXPECT_EQ(VerdictOf(alone), "supported");
+  claims.resize(10, claims[0]);
+  const JudgedClaim beside = Judge(claims, {}, tables).at(0);
+  EXPECT_EQ(VerdictOf(beside), "inconclusive");
+  EXPECT_NEAR(beside.result.p, 10 * alone.result.p, 1e-9);
+  for (ClaimSpec& claim : claims) claim.primary = false;
+  EXPECT_EQ(VerdictOf(Judge(claims, {}, tables).at(0)), "supported");
+  Settings looks;
+  looks.looks = 10;
+  claims.resize(1);
+  EXPECT_EQ(VerdictOf(Judge(claims, looks, tables).at(0)), "inconclusive");
+}
+
+TEST(Outcomes, RefuseTwoOutcomesOfASeed) {
+  const Table table{{"arm", "seed", "loss"}, {{"a", 0, 1.0}, {"a", 0, 2.0}}};
+  const auto loss = [](const Frame& row) { return row.Number("loss"); };
+  EXPECT_EQ(ErrorOf([&] { OutcomesOf(table, {"arm"}, loss); }), "arm a: seed 0 has two outcomes");
+}
+
+// A slope of 1.00, 1.02, 0.98 is 1 to within 0.06 with two degrees of freedom.
+TEST(AgainstReference, IsATTestOfOneValuePerSeed) {
+  const SeedValues slopes = {{"0", 1.00}, {"1", 1.02}, {"2", 0.98}};
+  ClaimSpec claim = LossClaim("x/slope", ClaimKind::kEquivalence, "");
+  claim.margin = {.value = 0.06, .unit = "slope", .justification = "-"};
+  double reference = 1;
+  claim.evidence = [&](const Settings&, const Tables&) {
+    return AgainstReference("slope", slopes, reference);
+  };
+  const JudgedClaim near = Judge({claim}, {}, {}).at(0);
+  EXPECT_EQ(VerdictOf(near), "supported");
+  EXPECT_EQ(near.result.contrasts.at(0).freedom, 2);
+  EXPECT_NEAR(near.result.contrasts.at(0).standard_error, 0.02 / std::sqrt(3.0), 1e-12);
+  reference = 1.2;
+  EXPECT_EQ(VerdictOf(Judge({claim}, {}, {}).at(0)), "contradicted");
+}
+
+TEST(GapOf, HasTheIntervalOfThePooledResidual) {
+  const OutcomeTable outcomes =
+      OutcomesOf(Outcomes(), {"arm"}, [](const Frame& row) { return row.Number("loss"); });
+  const Estimate gap = GapOf(outcomes, "far", "fp32");
+  EXPECT_NEAR(gap.value, 0.1, 1e-12);
+  EXPECT_LT(gap.low, gap.value);
+  EXPECT_EQ(GapOf(outcomes, "far", "far").high, 0);
+}
+
+TEST(VerdictTable, HasARowPerContrast) {
+  const std::vector<ClaimSpec> claims = {LossClaim("x/far", ClaimKind::kDifference, "far")};
+  Settings settings;
+  settings.preset = "quick";
+  const Table table =
+      VerdictTable(Judge(claims, settings, {{"t", Outcomes()}}), settings, "2 layers");
+  ASSERT_EQ(table.rows.size(), 1u);
+  EXPECT_EQ(table.Text(0, "claim"), "x/far");
+  EXPECT_EQ(table.Text(0, "verdict"), "supported");
+  EXPECT_EQ(table.Text(0, "contrast"), "far - fp32");
+  EXPECT_NEAR(table.Number(0, "estimate"), 0.1, 1e-12);
+  EXPECT_EQ(table.Text(0, "seeds"), "3");
+  EXPECT_EQ(table.Text(0, "scale"), "2 layers");
+  EXPECT_EQ(table.Text(0, "preset"), "quick");
+}
+
+TEST(Deviations, AreTheSettingsThatDifferFromThePaper) {
+  Settings settings;
+  settings.options = {{"epsilon", "1e-8"}, {"beta1", "0.9"}};
+  const std::vector<PaperSetting> paper = {{"epsilon", "1e-5", "Llama 2", "It matters."},
+                                           {"beta1", "0.9", "Llama 2", "-"},
+                                           {"", "Patch dropout is left out.", "Appendix A", "-"}};
+  EXPECT_EQ(DeviationsText(paper, settings),
+            "--epsilon is 1e-8; the paper has 1e-5 (Llama 2). It matters.\n"
+            "Patch dropout is left out. (Appendix A). -\n");
+}
+
+}  // namespace
+}  // namespace numsim::experiments

@@ -1,0 +1,162 @@
+// The published runs in docs/results: their verdicts follow from their measured tables, and pages
+// quote them.
+#include "experiments/core/published.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "experiments/core/claim_report.h"
+#include "experiments/core/result_directory.h"
+#include "experiments/core/runner.h"
+#include "experiments/core/settings.h"
+#include "numsim/io/atomic_file.h"
+#include "numsim/io/input_file.h"
+
+namespace numsim::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A published run, read from its settings and measured tables alone.
+class PublishedResults {
+ public:
+  explicit PublishedResults(const fs::path& directory) {
+    const StoredSettings stored = ReadSettings(directory / kSettingsFile);
+    experiment_ = FindExperiment(stored.experiment);
+    settings_ = stored.settings;
+    AddNewOptions(*experiment_, settings_);
+    for (const TableSpec& spec : experiment_->tables) {
+      const fs::path path = directory / (spec.name + ".csv");
+      if (!spec.derived && fs::exists(path)) tables_[spec.name] = ReadCsv(path);
+      Table& table = tables_[spec.name];
+      if (!table.columns.empty()) continue;
+      for (const Column& column : spec.columns) table.columns.push_back(column.name);
+    }
+    if (experiment_->derive) experiment_->derive(settings_, tables_);
+    judged_ = Judge(experiment_->claims, settings_, tables_);
+  }
+
+  std::string Verdicts() const {
+    return ToCsv(VerdictTable(judged_, settings_, experiment_->scale(settings_)));
+  }
+  std::string Summary() const {
+    return SummaryText(*experiment_,
+                       settings_,
+                       {.claims = {}, .notes = experiment_->notes(settings_, tables_)},
+                       judged_);
+  }
+  // Writes verdicts, summary and the derived tables that are published.
+  void Update(const fs::path& directory) const {
+    WriteFileAtomically(directory / kVerdictsFile, Verdicts());
+    WriteFileAtomically(directory / kSummaryFile, Summary());
+    for (const TableSpec& spec : experiment_->tables) {
+      const fs::path path = directory / (spec.name + ".csv");
+      if (spec.derived && fs::exists(path)) WriteCsv(path, tables_.at(spec.name));
+    }
+  }
+
+ private:
+  const Experiment* experiment_ = nullptr;
+  Settings settings_;
+  Tables tables_;
+  std::vector<JudgedClaim> judged_;
+};
+
+// Returns the table of a page that quotes the verdicts on the claims that the run tests.
+std::string QuoteOf(const PublishedRun& run) {
+  std::string text = "| claim | contrast | verdict |\n| --- | --- | --- |\n";
+  Frame(run.verdicts).ForEach([&](const Frame& row) {
+    if (row.Text("verdict") == "not tested") return;
+    const std::string contrast = row.Text("estimate").empty()
+                                     ? row.Text("contrast")
+                                     : fmt::format("{}: {:.3g} [{:.3g}, {:.3g}] {}, margin {}",
+                                                   row.Text("contrast"),
+                                                   row.Number("estimate"),
+                                                   row.Number("low"),
+                                                   row.Number("high"),
+                                                   row.Text("unit"),
+                                                   row.Text("margin"));
+    text += fmt::format("| {}{} | {} | {} |\n",
+                        row.Text("claim"),
+                        row.Text("primary") == "yes" ? "" : " (exploratory)",
+                        contrast,
+                        row.Text("verdict"));
+  });
+  const Frame first(run.verdicts);
+  return text +
+         fmt::format(
+             "\n{}; {}; preset {}.\n", run.directory, first.Text("scale"), first.Text("preset"));
+}
+
+// Pages have each quote between two comments.
+TEST(Published, PagesQuoteTheVerdicts) {
+  const char* const source = std::getenv("NUMSIM_SOURCE_DIR");
+  if (source == nullptr) GTEST_SKIP() << "NUMSIM_SOURCE_DIR is not set";
+  for (const PublishedRun& run : PublishedRuns()) {
+    SCOPED_TRACE(run.directory);
+    const fs::path page = fs::path(source) / run.page;
+    std::string text = ReadText(page);
+    const std::string begin = fmt::format("<!-- verdicts of {} -->\n", run.directory);
+    const size_t from = text.find(begin), to = text.find("<!-- end of verdicts -->", from);
+    ASSERT_TRUE(from != std::string::npos && to != std::string::npos) << run.page;
+    const size_t start = from + begin.size();
+    if (std::getenv("NUMSIM_UPDATE_RESULTS") != nullptr) {
+      text.replace(start, to - start, QuoteOf(run));
+      WriteFileAtomically(page, text);
+      continue;
+    }
+    EXPECT_EQ(text.substr(start, to - start), QuoteOf(run));
+  }
+}
+
+// NUMSIM_UPDATE_RESULTS=1 writes the files instead of comparing them.
+TEST(Published, VerdictsFollowFromTheMeasuredTables) {
+  const char* const source = std::getenv("NUMSIM_SOURCE_DIR");
+  if (source == nullptr) GTEST_SKIP() << "NUMSIM_SOURCE_DIR is not set";
+  const fs::path root = source;
+  const Table runs = ReadCsv(root / "docs/results/runs.csv");
+  ASSERT_FALSE(runs.rows.empty());
+  Frame(runs).ForEach([&](const Frame& run) {
+    SCOPED_TRACE(run.Text("directory"));
+    const fs::path directory = root / "docs/results" / run.Text("directory");
+    EXPECT_TRUE(fs::exists(root / run.Text("page")));
+    const PublishedResults results(directory);
+    if (std::getenv("NUMSIM_UPDATE_RESULTS") != nullptr) results.Update(directory);
+    EXPECT_EQ(results.Verdicts(), ReadText(directory / kVerdictsFile));
+    EXPECT_EQ(results.Summary(), ReadText(directory / kSummaryFile));
+  });
+}
+
+// An independent review showed that these are noise.
+TEST(Published, NoiseIsInconclusive) {
+  const auto verdict = [](const std::string& directory, const std::string& claim) {
+    for (const PublishedRun& run : PublishedRuns()) {
+      if (run.directory != "docs/results/" + directory) continue;
+      const Frame rows = Frame(run.verdicts).Where("claim", claim);
+      return rows.Empty() ? "no claim" : rows.Text("verdict");
+    }
+    return std::string("no run");
+  };
+  EXPECT_EQ(verdict("moment-formats/small", "moment-formats/m-e4m3-v-e5m2-matches"),
+            "inconclusive");
+  for (const char* const run : {"switchback/variants", "switchback/tokens"}) {
+    for (const char* const claim : {"llm-int8-loses-llama", "llm-int8-behind-switchback"}) {
+      EXPECT_EQ(verdict(run, std::string("switchback-accuracy/") + claim), "inconclusive")
+          << run << " " << claim;
+    }
+  }
+  // "All of it comes from the language head" was not shown.
+  EXPECT_EQ(verdict("switchback/head-high", "switchback-accuracy/llm-int8-behind-switchback"),
+            "inconclusive");
+  for (const char* const intervention : {"none", "clip", "qk-norm"}) {
+    const std::string claim = std::string("fp8-interventions/fp8-") + intervention + "-behind";
+    EXPECT_EQ(verdict("switchback/fp8-interventions", claim), "inconclusive") << claim;
+  }
+}
+
+}  // namespace
+}  // namespace numsim::experiments
