@@ -149,6 +149,7 @@ void SortStats(Table& table, std::string_view order) {
     return IsWorse(*measure, table.Number(x, measure->column), table.Number(y, measure->column));
   });
   std::vector<Row> sorted;
+  sorted.reserve(rows.size());
   for (const size_t row : rows) sorted.push_back(std::move(table.rows[row]));
   table.rows = std::move(sorted);
 }

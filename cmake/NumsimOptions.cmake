@@ -48,8 +48,13 @@ endif()
 
 # numsim_compile_together(TARGET [APART FILES...]): six sources at a time are one translation unit. Most
 # of the time that small files take to compile is headers. FILES are compiled alone, because names
-# of theirs that are local to the file are also names of another file.
+# of theirs that are local to the file are also names of another file. NUMSIM_COMPILE_TOGETHER=OFF gives
+# each source a compile command of its own, which tools such as clang-tidy need.
+option(NUMSIM_COMPILE_TOGETHER "Compile several small sources as one" ON)
 function(numsim_compile_together target)
+  if(NOT NUMSIM_COMPILE_TOGETHER)
+    return()
+  endif()
   cmake_parse_arguments(arg "" "" "APART" ${ARGN})
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
   if(arg_APART)

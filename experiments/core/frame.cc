@@ -62,6 +62,7 @@ std::vector<Frame> Frame::By(std::initializer_list<std::string_view> columns) co
   std::vector<Frame> groups;
   for (const size_t row : rows_) {
     std::vector<std::string> key;
+    key.reserve(indices.size());
     for (const size_t index : indices) key.push_back(table_->rows[row].at(index).Text());
     const auto [entry, is_new] = group_of.emplace(std::move(key), groups.size());
     if (is_new) groups.push_back(Frame(table_, {}));

@@ -92,7 +92,7 @@ Evidence SmoothEvidence(const Tables& tables, const Group& group) {
   return evidence;
 }
 
-ClaimSpec BaseClaim(std::string name, ClaimKind kind) {
+ClaimSpec BaseClaim(const std::string& name, ClaimKind kind) {
   ClaimSpec claim;
   claim.id = "feature-statistics/" + name;
   claim.items = {"switchback/section-2.3"};
@@ -185,8 +185,8 @@ Evidence MagnitudeGaps(const Tables& tables,
   return evidence;
 }
 
-ClaimSpec MagnitudeClaim(std::string name, std::string statement, std::string contrast) {
-  ClaimSpec claim = BaseClaim(std::move(name), ClaimKind::kDifference);
+ClaimSpec MagnitudeClaim(const std::string& name, std::string statement, std::string contrast) {
+  ClaimSpec claim = BaseClaim(name, ClaimKind::kDifference);
   claim.items.push_back("switchback/figure-2");
   claim.statement = std::move(statement);
   claim.contrast = std::move(contrast);

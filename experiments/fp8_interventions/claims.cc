@@ -47,7 +47,7 @@ std::string StressOf(const Settings& settings) {
 
 // Returns why a run is not the paper's setting in which fp8 diverges; "" if it is.
 std::string OutOfReach(const Settings& settings) {
-  if (const std::string stress = StressOf(settings); !stress.empty()) return stress;
+  if (std::string stress = StressOf(settings); !stress.empty()) return stress;
   const double parameters = ParametersOf(settings);
   if (settings.Get("model") == "clip" && parameters > kDivergesAbove) return "";
   return fmt::format("out of reach: {} with about {:.3g} million parameters",

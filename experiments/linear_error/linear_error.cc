@@ -226,7 +226,7 @@ std::vector<Treatment> Treatments(const Settings& settings) {
   // The kinds and formats of at least one treatment, and the first error of every other.
   std::set<std::string> used;
   std::map<std::string, Error> refused;
-  const auto try_format = [&](LinearOptions options, const std::string& format) {
+  const auto try_format = [&](const LinearOptions& options, const std::string& format) {
     try {
       treatments.push_back({options.kind, format, MakeLinearRecipe(options)});
       used.insert({"kind " + options.kind, "format " + format});

@@ -147,8 +147,8 @@ std::vector<AtSize> GrowthOf(const std::vector<AtSize>& sizes,
   return growths;
 }
 
-ClaimSpec TimeClaim(std::string name,
-                    std::string figure,
+ClaimSpec TimeClaim(const std::string& name,
+                    const std::string& figure,
                     std::string statement,
                     std::string contrast,
                     std::function<Evidence(const Pair&)> measure) {
@@ -236,9 +236,12 @@ ClaimSpec Grows(const std::string& what,
   return claim;
 }
 
-ClaimSpec QuantizeShare(std::string name, std::string statement, double limit, double least_dim) {
+ClaimSpec QuantizeShare(const std::string& name,
+                        std::string statement,
+                        double limit,
+                        double least_dim) {
   ClaimSpec claim = TimeClaim(
-      std::move(name),
+      name,
       "figure-7",
       std::move(statement),
       fmt::format("share of quantise operations in the time of switchback int8, in percent: the "

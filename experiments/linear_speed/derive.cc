@@ -132,6 +132,7 @@ std::vector<std::string> TokenTexts(const Settings& settings) {
   std::vector<int64_t> tokens = settings.GetIntegers("tokens", 1, 1 << 20);
   std::sort(tokens.begin(), tokens.end());
   std::vector<std::string> texts;
+  texts.reserve(tokens.size());
   for (const int64_t count : tokens) texts.push_back(std::to_string(count));
   return texts;
 }

@@ -231,6 +231,7 @@ Part PartOf(LinearOp step) {
 std::vector<TimedLayer> TimedLayers(const Settings& settings) {
   const std::vector<Format> formats = ParseFormatList(settings.Get("formats"));
   std::vector<std::string> names;
+  names.reserve(formats.size());
   for (const Format& format : formats) names.push_back(format.name);
   CheckDistinct("formats", names);
   CheckDistinct("kinds", settings.GetList("kinds"));

@@ -31,7 +31,7 @@ Evidence AgainstFp32(const Settings& settings,
   return evidence;
 }
 
-ClaimSpec LossClaim(std::string name, ClaimKind kind, std::vector<std::string> pairs) {
+ClaimSpec LossClaim(const std::string& name, ClaimKind kind, std::vector<std::string> pairs) {
   ClaimSpec claim;
   claim.id = "moment-formats/" + name;
   claim.items = {"fishman/figure-5"};

@@ -15,7 +15,7 @@ constexpr const char* kScale =
 constexpr const char* kInLargestGroup =
     "the largest size and batch of the first of CLIP and Llama that was trained with both";
 
-ClaimSpec Claim(std::string name, std::vector<std::string> items, std::string statement) {
+ClaimSpec Claim(const std::string& name, std::vector<std::string> items, std::string statement) {
   ClaimSpec claim;
   claim.id = "switchback-accuracy/" + name;
   for (std::string& item : items) claim.items.push_back("switchback/" + std::move(item));

@@ -61,11 +61,11 @@ Variant VariantOf(const Frame& rows) {
   return {rows.Text("kind"), rows.Text("format"), rows.Text("gradient_format")};
 }
 
-Frame RowsOf(const Frame& frame, const std::string& text) {
-  const Variant variant = ParseVariant(text);
-  return frame.Where("kind", variant.kind)
-      .Where("format", variant.format)
-      .Where("gradient_format", variant.gradient_format);
+Frame RowsOf(const Frame& frame, const std::string& variant) {
+  const Variant parsed = ParseVariant(variant);
+  return frame.Where("kind", parsed.kind)
+      .Where("format", parsed.format)
+      .Where("gradient_format", parsed.gradient_format);
 }
 
 std::string GroupText(const Frame& group) {

@@ -91,6 +91,7 @@ Compared Compare(const Run& run, const Run& baseline, const Run* master) {
 template <typename Member>
 Estimate Mean(const std::vector<Compared>& seeds, const Member& member) {
   std::vector<double> values;
+  values.reserve(seeds.size());
   for (const Compared& seed : seeds) values.push_back(seed.*member);
   return MeanOf(values);
 }

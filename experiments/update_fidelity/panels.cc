@@ -23,7 +23,8 @@ Panels PanelsOf(const Tables& tables, UpdateKind kind) {
     const std::string rule = of_rule.Text("rule");
     if (ParseUpdateRule(rule).kind != kind) continue;
     for (auto& [name, panel] : PanelsOf(of_rule)) {
-      panels.emplace_back(rule == ToString(kind) ? name : name + " " + rule, panel);
+      if (rule != ToString(kind)) name.append(" ").append(rule);
+      panels.emplace_back(name, panel);
     }
   }
   return panels;
