@@ -64,12 +64,6 @@ Error OfOption(const Settings& settings,
   return Error(message);
 }
 
-std::vector<double> ValuesOf(const SeedValues& seeds) {
-  std::vector<double> values;
-  for (const auto& [seed, value] : seeds) values.push_back(value);
-  return values;
-}
-
 // Parses an integer from `low` to `high`; returns 0 for anything else.
 size_t SizePart(std::string_view text, size_t low, size_t high) {
   if (text.empty() || text.size() > 6) return 0;
@@ -216,51 +210,6 @@ void TrainingRows::Add(std::string_view table, const Row& cells) {
 double FinalLoss(Trainer& trainer) {
   return trainer.status() == TrainStatus::kFinished ? trainer.Validate().Mean()
                                                     : std::numeric_limits<double>::infinity();
-}
-
-Estimate OverSeeds(const SeedValues& values) { return MeanOf(ValuesOf(values)); }
-
-Estimate GapOverSeeds(const SeedValues& values, const SeedValues& baseline) {
-  SeedValues gaps = values;
-  for (auto& [seed, value] : gaps) value -= baseline.at(seed);
-  return OverSeeds(gaps);
-}
-
-Series SeriesOverSeeds(const StepValues& values) {
-  Series series;
-  series.markers = false;
-  size_t most = 1;
-  for (const auto& [step, at] : values) {
-    series.x.push_back(step);
-    series.y.push_back(MeanOf(at).value);
-    series.low.push_back(*std::min_element(at.begin(), at.end()));
-    series.high.push_back(*std::max_element(at.begin(), at.end()));
-    most = std::max(most, at.size());
-  }
-  if (most == 1) {
-    series.low.clear();
-    series.high.clear();
-  }
-  return series;
-}
-
-Series SeriesOverSeeds(const Table& table,
-                       const char* column,
-                       const std::function<bool(size_t)>& selects,
-                       double least) {
-  StepValues values;
-  for (size_t r = 0; r < table.rows.size(); ++r) {
-    if (!selects(r)) continue;
-    const double value = table.Number(r, column);
-    if (std::isfinite(value)) values[table.Number(r, "step")].push_back(std::max(least, value));
-  }
-  return SeriesOverSeeds(values);
-}
-
-Axis StepAxis(const Table& table) {
-  double last = 1;
-  for (size_t r = 0; r < table.rows.size(); ++r) last = std::max(last, table.Number(r, "step"));
-  return {.label = "step", .low = 0, .high = last};
 }
 
 }  // namespace numsim::experiments

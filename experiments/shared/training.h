@@ -1,5 +1,5 @@
 // Shared code of the experiments that train models: turns options into a training's configuration
-// and summarises losses over seeds.
+// and collects the rows of a training.
 #pragma once
 
 #include <cstdint>
@@ -103,26 +103,5 @@ class TrainingRows {
 
 // Returns the validation loss at the end of the run; infinite when the run diverged.
 double FinalLoss(Trainer& trainer);
-
-// Returns the mean over seeds with its 95 % confidence interval (Student's t).
-Estimate OverSeeds(const SeedValues& values);
-// Returns the mean of values - baseline, paired by seed, with its 95 % confidence interval.
-// Requires every seed of `values` in `baseline`.
-Estimate GapOverSeeds(const SeedValues& values, const SeedValues& baseline);
-
-// The values of all seeds, by step.
-using StepValues = std::map<double, std::vector<double>>;
-// Returns the mean over seeds against the step, with their range as a band if there are several.
-Series SeriesOverSeeds(const StepValues& values);
-// Returns that series for a column of `table` against its column `step`, from the rows for which
-// `selects` returns true. Values that are not finite are left out; values below `least` are drawn
-// at `least`.
-Series SeriesOverSeeds(const Table& table,
-                       const char* column,
-                       const std::function<bool(size_t)>& selects,
-                       double least);
-// Returns an axis from 0 to the largest `step` of the table, so that all panels have the same axis
-// even if a run diverged early.
-Axis StepAxis(const Table& table);
 
 }  // namespace numsim::experiments

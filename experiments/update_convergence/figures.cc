@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "experiments/shared/distinct.h"
+#include "experiments/core/frame.h"
 #include "experiments/update_convergence/update_convergence.h"
 
 namespace numsim::experiments::update_convergence {
@@ -199,10 +199,10 @@ std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
   Measured in{settings,
               RunsOf(losses),
               tables.at(std::string(kFinalTable)),
-              Distinct(losses, "problem"),
-              Distinct(losses, "optimiser"),
-              Distinct(losses, "format"),
-              Distinct(losses, "lr"),
+              Frame(losses).Distinct("problem"),
+              Frame(losses).Distinct("optimiser"),
+              Frame(losses).Distinct("format"),
+              Frame(losses).Distinct("lr"),
               {},
               {}};
   in.formats.erase(std::remove(in.formats.begin(), in.formats.end(), kBaselineFormat),

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <tuple>
 
-#include "experiments/shared/distinct.h"
+#include "experiments/core/frame.h"
 #include "experiments/update_convergence/update_convergence.h"
 
 namespace numsim::experiments::update_convergence {
@@ -47,8 +47,8 @@ Outcomes OutcomesOf(const Settings& settings, const Tables& tables) {
   Outcomes in{settings,
               tables.at(std::string(kFinalTable)),
               cheapest,
-              Distinct(cheapest, "format"),
-              Distinct(cheapest, "lr"),
+              Frame(cheapest).Distinct("format"),
+              Frame(cheapest).Distinct("lr"),
               {},
               0};
   for (Configuration& c : ConfigurationsOf(in.final_table)) {

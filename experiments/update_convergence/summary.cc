@@ -7,8 +7,8 @@
 #include <functional>
 #include <map>
 
+#include "experiments/core/frame.h"
 #include "experiments/core/verdict.h"
-#include "experiments/shared/distinct.h"
 #include "experiments/shared/training.h"
 #include "experiments/update_convergence/outcomes.h"
 #include "experiments/update_convergence/update_convergence.h"
@@ -281,8 +281,8 @@ std::string CheapestText(const Outcomes& in, const char* rule, const char* bytes
   const Table& table = in.cheapest;
   std::string text = fmt::format("\n  {:<9} {:<9} {:<8}", "lr", "", "");
   for (const std::string& rate : in.rates) text += fmt::format(" {:<22}", rate);
-  for (const std::string& problem : Distinct(table, "problem")) {
-    for (const std::string& optimiser : Distinct(table, "optimiser")) {
+  for (const std::string& problem : Frame(table).Distinct("problem")) {
+    for (const std::string& optimiser : Frame(table).Distinct("optimiser")) {
       for (const std::string& format : in.formats) {
         text += fmt::format("\n  {:<9} {:<9} {:<8}", problem, optimiser, format);
         for (size_t r = 0; r < table.rows.size(); ++r) {

@@ -53,6 +53,15 @@ double MeanIsKeptFrom(const Frame& rows, std::string_view column) {
   return LeastRate(rows, [&](const Frame& row) { return std::abs(row.Number(column) - 1) <= 0.1; });
 }
 
+// Returns the rows of a rule with the format, keys and seed of a panel.
+Frame PanelOf(const Frame& all, UpdateKind rule, const Frame& panel) {
+  Frame rows = all.Where("rule", ToString(rule));
+  for (const char* const column : {"format", "keys", "seed"}) {
+    rows = rows.Where(column, panel.Text(column));
+  }
+  return rows;
+}
+
 // Returns log10 of the rate down to which stochastic rounding keeps the mean step, over that of
 // naive addition. If it does not keep it even at the greatest rate: 0.
 Evidence StochasticIsLonger(const Settings&, const Tables& tables) {
@@ -60,10 +69,7 @@ Evidence StochasticIsLonger(const Settings&, const Tables& tables) {
   return LargestOf("log10 of the rates' ratio",
                    PanelsOf(tables, UpdateKind::kStochastic),
                    [&](const Frame& stochastic) {
-                     Frame naive = all.Where("rule", ToString(UpdateKind::kNaive));
-                     for (const char* const column : {"format", "keys", "seed"}) {
-                       naive = naive.Where(column, stochastic.Text(column));
-                     }
+                     const Frame naive = PanelOf(all, UpdateKind::kNaive, stochastic);
                      const double kept = MeanIsKeptFrom(stochastic, "expected_mean_ratio");
                      const double naive_kept = MeanIsKeptFrom(naive, "mean_ratio");
                      return std::isnan(kept) ? 0 : Log(kept / naive_kept) / kDecade;
@@ -107,10 +113,7 @@ Evidence ProjectionIsLessNoisy(const Settings&, const Tables& tables) {
       "largest ratio of norms",
       PanelsOf(tables, UpdateKind::kProjectionMatched),
       [&](const Frame& matched) {
-        Frame other = all.Where("rule", ToString(UpdateKind::kStochastic));
-        for (const char* const column : {"format", "keys", "seed"}) {
-          other = other.Where(column, matched.Text(column));
-        }
+        const Frame other = PanelOf(all, UpdateKind::kStochastic, matched);
         double largest = kNaN;
         matched.ForEach([&](const Frame& row) {
           const Frame stochastic = other.Where("lr", row.Text("lr"));

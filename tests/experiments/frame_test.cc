@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/support/error_of.h"
+#include "tests/support/special_values.h"
 
 namespace numsim::experiments {
 namespace {
@@ -85,6 +86,71 @@ TEST(Frame, NamesWhatIsMissing) {
   EXPECT_EQ(ErrorOf([] { Frame(kTrainings).Numbers("los"); }), "no column 'los' in the table");
   EXPECT_EQ(ErrorOf([] { Frame(kTrainings).Where("arm", "c").Text("arm"); }),
             "Frame: row 0 of 0, column 'arm'");
+}
+
+// Student's t at 97.5 %: 4.303 for 2 degrees of freedom, 12.706 for 1.
+TEST(SeedEstimates, AreMeansWithIntervals) {
+  const Estimate three = MeanOf(SeedValues{{"0", 1}, {"1", 2}, {"2", 3}});
+  EXPECT_DOUBLE_EQ(three.value, 2);
+  EXPECT_NEAR(three.low, 2 - 4.303 / std::sqrt(3.0), 1e-3);
+  EXPECT_NEAR(three.high, 2 + 4.303 / std::sqrt(3.0), 1e-3);
+  const Estimate one = MeanOf(SeedValues{{"5", 7}});
+  EXPECT_EQ(one.value, 7);
+  EXPECT_TRUE(std::isnan(one.low));
+  EXPECT_TRUE(std::isnan(one.high));
+  EXPECT_EQ(MeanOf(SeedValues{{"0", 1}, {"1", kInfinity}}).value, kInfinity);
+}
+
+TEST(SeedEstimates, GapsArePairedBySeed) {
+  // Gaps of 2 and 1, however far apart the seeds are.
+  const Estimate gap = PairedGap({{"0", 3}, {"1", 105}}, {{"0", 1}, {"1", 104}, {"2", 9}});
+  EXPECT_DOUBLE_EQ(gap.value, 1.5);
+  EXPECT_NEAR(gap.low, 1.5 - 12.706 * 0.5, 1e-3);
+  EXPECT_NEAR(gap.high, 1.5 + 12.706 * 0.5, 1e-3);
+}
+
+TEST(Line, IsTheMeanWithTheRangeAsBand) {
+  const Table losses = {{"step", "loss"}, {{10, 1}, {10, 3}, {20, 5}, {5, 8}, {5, 2}, {5, 5}}};
+  const Series series = Line(losses, "step", "loss");
+  EXPECT_EQ(series.x, (std::vector<double>{5, 10, 20}));
+  EXPECT_EQ(series.y, (std::vector<double>{5, 2, 5}));
+  EXPECT_EQ(series.low, (std::vector<double>{2, 1, 5}));
+  EXPECT_EQ(series.high, (std::vector<double>{8, 3, 5}));
+  EXPECT_FALSE(series.markers);
+}
+
+TEST(Line, OfOneSeedHasNoBand) {
+  const Table losses = {{"step", "loss"}, {{1, 4}, {2, 6}}};
+  const Series series = Line(losses, "step", "loss");
+  EXPECT_EQ(series.x, (std::vector<double>{1, 2}));
+  EXPECT_EQ(series.y, (std::vector<double>{4, 6}));
+  EXPECT_TRUE(series.low.empty());
+  EXPECT_TRUE(series.high.empty());
+}
+
+const Table kLosses = {{"kind", "step", "loss"},
+                       {{"a", "1", "4"},
+                        {"b", "1", "100"},
+                        {"a", "1", "6"},
+                        {"a", "2", "inf"},
+                        {"a", "2", "0.5"},
+                        {"a", "3", "nan"},
+                        {"b", "40", "1"}}};
+
+TEST(Line, TakesTheRowsOfATable) {
+  const Series series = Line(Frame(kLosses).Where("kind", "a"), "step", "loss", 2);
+  EXPECT_EQ(series.x, (std::vector<double>{1, 2}));  // none of step 3 is finite
+  EXPECT_EQ(series.y, (std::vector<double>{5, 2}));  // 0.5 is drawn at 2
+  EXPECT_EQ(series.low, (std::vector<double>{4, 2}));
+  EXPECT_EQ(series.high, (std::vector<double>{6, 2}));
+}
+
+TEST(AxisOf, ReachesTheLastStepOfAnyRow) {
+  const Axis axis = AxisOf(kLosses, "step", "step");
+  EXPECT_EQ(axis.label, "step");
+  EXPECT_EQ(axis.low, 0);
+  EXPECT_EQ(axis.high, 40);
+  EXPECT_EQ(AxisOf(Table{{"step"}, {}}, "step", "step").high, 1);
 }
 
 }  // namespace

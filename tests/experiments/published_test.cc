@@ -66,24 +66,33 @@ class PublishedResults {
   std::vector<JudgedClaim> judged_;
 };
 
+// Returns the estimate of a row with its interval and margin; "" if it has none.
+std::string EstimateOf(const Frame& row) {
+  if (row.Text("estimate").empty()) return "";
+  const std::string interval = row.Text("low") == "nan"
+                                   ? "no interval"
+                                   : fmt::format("[{:.3g}, {:.3g}] at {:g} %",
+                                                 row.Number("low"),
+                                                 row.Number("high"),
+                                                 100 * row.Number("confidence"));
+  return fmt::format(": {:.3g} {}, {}, margin {}",
+                     row.Number("estimate"),
+                     row.Text("unit"),
+                     interval,
+                     row.Text("margin"));
+}
+
 // Returns the table of a page that quotes the verdicts on the claims that the run tests.
 std::string QuoteOf(const PublishedRun& run) {
-  std::string text = "| claim | contrast | verdict |\n| --- | --- | --- |\n";
+  std::string text = "| claim | contrast | seeds | verdict |\n| --- | --- | ---: | --- |\n";
   Frame(run.verdicts).ForEach([&](const Frame& row) {
     if (row.Text("verdict") == "not tested") return;
-    const std::string contrast = row.Text("estimate").empty()
-                                     ? row.Text("contrast")
-                                     : fmt::format("{}: {:.3g} [{:.3g}, {:.3g}] {}, margin {}",
-                                                   row.Text("contrast"),
-                                                   row.Number("estimate"),
-                                                   row.Number("low"),
-                                                   row.Number("high"),
-                                                   row.Text("unit"),
-                                                   row.Text("margin"));
-    text += fmt::format("| {}{} | {} | {} |\n",
+    text += fmt::format("| {}{} | {}{} | {} | {} |\n",
                         row.Text("claim"),
                         row.Text("primary") == "yes" ? "" : " (exploratory)",
-                        contrast,
+                        row.Text("contrast"),
+                        EstimateOf(row),
+                        row.Text("seeds"),
                         row.Text("verdict"));
   });
   const Frame first(run.verdicts);
