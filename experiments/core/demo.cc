@@ -73,6 +73,15 @@ void RunStep(Step& step, const DemoOptions& demo, double later, Pace& pace) {
   demo.print(line);
 }
 
+// Returns the claim's name and statement. Statements of related claims may differ only after the
+// point at which the line is cut.
+std::string LabelOf(const ClaimSpec& claim) {
+  return fmt::format("{}{}: {}",
+                     claim.id.substr(claim.id.find('/') + 1),
+                     claim.primary ? "" : " (exploratory)",
+                     claim.statement);
+}
+
 void PrintVerdicts(const Step& step, const DemoOptions& demo) {
   demo.print("");
   demo.print(fmt::format("{}: {}", step.experiment.name, step.experiment.title));
@@ -82,7 +91,7 @@ void PrintVerdicts(const Step& step, const DemoOptions& demo) {
   for (const JudgedClaim& claim : step.report.judged) {
     if (claim.result.verdict == Verdict::kNotTested) continue;
     demo.print("  " +
-               ClaimLine({claim.spec->statement, "", std::string(ToString(claim.result.verdict))}));
+               ClaimLine({LabelOf(*claim.spec), "", std::string(ToString(claim.result.verdict))}));
   }
   demo.print("  " + (step.out / "summary.txt").string());
 }

@@ -105,6 +105,27 @@ TEST_F(Demo, ClaimsThatWereNotMeasuredAreNotShown) {
   EXPECT_TRUE(LinesOf("  not measured").empty());
 }
 
+TEST_F(Demo, ClaimsHaveTheirNamesAndSayWhetherTheyAreExploratory) {
+  Experiment experiment = WithDemo("a");
+  ClaimSpec claim;
+  claim.kind = ClaimKind::kExact;
+  claim.statement = "The same words.";
+  claim.evidence = [](const Settings&, const Tables&) { return Evidence{.exact = true}; };
+  for (const bool primary : {true, false}) {
+    claim.id = primary ? "a/one" : "a/two";
+    claim.primary = primary;
+    experiment.claims.push_back(claim);
+  }
+  claim.id = "a/three";
+  claim.evidence = [](const Settings&, const Tables&) { return NotTestedBecause("made up"); };
+  experiment.claims.push_back(claim);
+  RunDemo({experiment}, Options());
+  EXPECT_EQ(LinesOf("  exact"),
+            (std::vector<std::string>{"  exact: holds   one: The same words.",
+                                      "  exact: holds   two (exploratory): The same words."}));
+  EXPECT_TRUE(LinesOf("  not tested").empty());
+}
+
 TEST_F(Demo, TheProgressLineBeginsWithTheTimeLeft) {
   DemoOptions options = Options();
   options.progress = true;
