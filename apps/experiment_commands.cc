@@ -18,6 +18,7 @@
 #include "experiments/core/time_left.h"
 #include "numsim/base/error.h"
 #include "numsim/base/nearest_name.h"
+#include "numsim/config/config.h"
 
 namespace numsim::apps {
 namespace {
@@ -125,6 +126,7 @@ struct RunArguments {
   bool resume = false;
   std::map<std::string, std::string> options;
   std::vector<std::string> set;  // NAME=VALUE
+  std::string config;            // TOML file of keys
 };
 
 // Parses "I/N" with 0 <= I < N.
@@ -156,6 +158,23 @@ void PrintReport(const RunReport& report, const std::string& out) {
   if (!report.notice.empty()) fmt::print("{}\n", report.notice);
 }
 
+// Adds the keys of a TOML file to the options that were given, which take precedence.
+void AddFile(const Experiment& experiment,
+             const std::string& path,
+             std::map<std::string, std::string>& given) {
+  std::map<std::string, std::string> of_file;
+  for (const std::string& assignment : ReadConfigKeys(path)) {
+    experiments::AddAssignment(experiment, assignment, of_file);
+  }
+  for (const auto& [option, value] : of_file) {
+    const auto [present, added] = given.emplace(option, value);
+    // Of keys that are set twice, the last one counts.
+    if (!added && option == experiments::kKeysOption) {
+      present->second = value + ";" + present->second;
+    }
+  }
+}
+
 // Runs an experiment. `sub` is the parsed subcommand, which tells which options were given; an
 // empty text is also a value.
 int Run(const Experiment& experiment,
@@ -167,17 +186,10 @@ int Run(const Experiment& experiment,
   for (const auto& [name, value] : arguments.options) {
     if (sub.count("--" + name) > 0) given[name] = value;
   }
-  for (const std::string& text : arguments.set) {
-    const size_t equals = text.find('=');
-    if (equals == std::string::npos) {
-      throw Error::Format("--set '{}' is not of the form NAME=VALUE, e.g. schedule.peak=1e-3",
-                          text);
-    }
-    const std::string option = experiments::ResolveOption(experiment, text.substr(0, equals));
-    if (!given.emplace(option, text.substr(equals + 1)).second) {
-      throw Error::Format("--set {}: --{} is given twice", text, option);
-    }
+  for (const std::string& assignment : arguments.set) {
+    experiments::AddAssignment(experiment, assignment, given);
   }
+  if (!arguments.config.empty()) AddFile(experiment, arguments.config, given);
   const int preset_seeds = experiments::FindPreset(experiment, arguments.preset).seeds;
   options.settings =
       experiments::MakeSettings(experiment,
@@ -226,9 +238,10 @@ void AddRunOf(Program& program, CLI::App* run, const Experiment& experiment) {
   sub->add_option(
          "--set",
          arguments->set,
-         "NAME=VALUE: sets an option below by its name, or by the key that `numsim train` has "
-         "for it (repeatable)")
+         "NAME=VALUE: sets an option below by its name, or any key of `numsim train` (repeatable)")
       ->allow_extra_args(false);
+  sub->add_option(
+      "--config", arguments->config, "TOML file of keys of `numsim train`, each set as by --set");
   for (const auto& option : experiment.options) {
     sub->add_option("--" + option.name, arguments->options[option.name], option.help);
   }

@@ -45,12 +45,11 @@ std::span<const PaperItem> Seed003Items() {
        "[Seed003] Pretraining",
        "A 200M bf16 model on 60M tokens at 1e-7 takes much longer to converge than with fp32"
        " master weights, and weights move more slowly.",
-       "not built: that pretraining. update-convergence compares the rules on small "
-       "problems, without a verdict yet."},
+       ""},
       {"seed003/figure-debug",
        "[Seed003] Figure low_prec_debug",
        "Loss and movement of the weights in that pretraining.",
-       "not built: that pretraining."},
+       ""},
       {"seed003/conclusion",
        "[Seed003] Conclusion",
        "The low-precision version falls further and further behind and fails to update the "

@@ -148,18 +148,14 @@ void WriteFiguresAndSummary(const Experiment& experiment,
   if (!figures.empty() && GnuplotVersion().empty()) {
     report.notice = fmt::format(kFiguresNeedGnuplot, directory.string());
   }
-  Summary summary;
-  if (experiment.summarise) summary = experiment.summarise(settings, tables);
   const std::vector<JudgedClaim> judged = Judge(experiment.claims, settings, tables);
   const std::string scale = experiment.scale ? experiment.scale(settings) : "";
   if (!judged.empty()) {
     WriteCsv(directory / kVerdictsFile, VerdictTable(judged, settings, scale));
     report.outputs.emplace_back(kVerdictsFile);
   }
-  if (experiment.unused_options) summary.unused_options = experiment.unused_options(settings);
-  if (experiment.notes) summary.notes += experiment.notes(settings, tables);
-  report.summary = SummaryText(experiment, settings, summary, judged);
-  report.claims = summary.claims;
+  const std::string notes = experiment.notes ? experiment.notes(settings, tables) : "";
+  report.summary = SummaryText(experiment, settings, judged, notes);
   report.judged = judged;
   WriteFileAtomically(directory / kSummaryFile, report.summary);
   report.outputs.emplace_back(kSummaryFile);

@@ -7,7 +7,6 @@
 #include "experiments/core/runner.h"
 #include "experiments/core/settings.h"
 #include "experiments/core/time_left.h"
-#include "experiments/core/verdict.h"
 #include "numsim/base/error.h"
 
 namespace numsim::experiments {
@@ -85,13 +84,9 @@ std::string LabelOf(const ClaimSpec& claim) {
 void PrintVerdicts(const Step& step, const DemoOptions& demo) {
   demo.print("");
   demo.print(fmt::format("{}: {}", step.experiment.name, step.experiment.title));
-  for (const Claim& claim : step.report.claims) {
-    if (claim.verdict != kNotMeasured) demo.print("  " + ClaimLine(claim));
-  }
   for (const JudgedClaim& claim : step.report.judged) {
     if (claim.result.verdict == Verdict::kNotTested) continue;
-    demo.print("  " +
-               ClaimLine({LabelOf(*claim.spec), "", std::string(ToString(claim.result.verdict))}));
+    demo.print("  " + ClaimLine(claim.result.verdict, LabelOf(*claim.spec)));
   }
   demo.print("  " + (step.out / "summary.txt").string());
 }
@@ -122,8 +117,8 @@ void RunDemo(const std::vector<Experiment>& experiments, const DemoOptions& opti
   for (const Step& step : steps) PrintFigures(step, options);
 }
 
-std::string ClaimLine(const Claim& claim) {
-  std::string line = fmt::format("{:<14} {}", claim.verdict, claim.claim);
+std::string ClaimLine(Verdict verdict, std::string_view claim) {
+  std::string line = fmt::format("{:<14} {}", ToString(verdict), claim);
   if (line.size() <= kLineWidth) return line;
   constexpr std::string_view kCut = " ...";
   line.resize(line.rfind(' ', kLineWidth - kCut.size()));

@@ -27,6 +27,6 @@ struct DemoOptions {
 void RunDemo(const std::vector<Experiment>& experiments, const DemoOptions& options);
 
 // Formats verdict and claim as one line, cut between words to at most 100 characters.
-std::string ClaimLine(const Claim& claim);
+std::string ClaimLine(Verdict verdict, std::string_view claim);
 
 }  // namespace numsim::experiments

@@ -95,23 +95,6 @@ struct TableSpec {
 // Rows by table name, with cells in the order of the table's columns.
 using Rows = std::map<std::string, std::vector<Row>>;
 
-struct Claim {
-  std::string claim;     // what the paper says, and where
-  std::string measured;  // the result, with numbers
-  std::string verdict;   // one of the four of core/verdict.h
-  // Follows the verdict in parentheses; may be empty. It says on what the verdict rests: the scale
-  // of the trainings ("2 layers, width 64, 300 steps, 3 seeds"), the interval that decided, or why
-  // nothing was decided and which option remedies that.
-  std::string basis = {};
-};
-
-struct Summary {
-  std::vector<Claim> claims;
-  std::string notes;  // free text below the claims
-  // Names of options that had no effect with these settings; "Settings" does not list them.
-  std::vector<std::string> unused_options = {};
-};
-
 // The note of `numsim describe` and summary.txt about the times of an experiment or of a table.
 inline constexpr std::string_view kTimedNote =
     "The times belong to the machine and the run that measured them (see manifest.json); another "
@@ -142,7 +125,6 @@ struct Experiment {
   // Adds the rows of the derived tables, from the measured tables alone.
   std::function<void(const Settings&, Tables&)> derive;
   std::function<std::vector<Figure>(const Settings&, const Tables&)> figures;
-  std::function<Summary(const Settings&, const Tables&)> summarise;
   // The claims that a run judges, in the order of its summary.
   std::vector<ClaimSpec> claims;
   // The settings of the paper that the options can reproduce.

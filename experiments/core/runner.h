@@ -29,8 +29,7 @@ struct RunReport {
   size_t trials_missing = 0;         // still to be run by other shards; 0: the results are complete
   std::vector<std::string> outputs;  // written files relative to `out`; only when complete
   std::string summary;               // text of summary.txt; only when complete
-  std::vector<Claim> claims;         // claims of the summary
-  std::vector<JudgedClaim> judged;   // declared claims; only when complete
+  std::vector<JudgedClaim> judged;   // the claims; only when complete
   std::string notice;                // for the user, e.g. that figures need gnuplot; often empty
 };
 
@@ -80,7 +79,7 @@ RunReport Redraw(const std::filesystem::path& directory);
 // Returns the text of summary.txt: settings, then claims with results and verdicts, then notes.
 std::string SummaryText(const Experiment& experiment,
                         const Settings& settings,
-                        const Summary& s,
-                        const std::vector<JudgedClaim>& judged = {});
+                        const std::vector<JudgedClaim>& judged,
+                        std::string_view notes);
 
 }  // namespace numsim::experiments

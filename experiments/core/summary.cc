@@ -1,22 +1,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "experiments/core/claim_report.h"
+#include "experiments/core/option_names.h"
 #include "experiments/core/runner.h"
-#include "experiments/core/verdict.h"
-#include "numsim/base/error.h"
 
 namespace numsim::experiments {
 namespace {
 
 constexpr size_t kWidth = 88;
-constexpr std::array<std::string_view, 4> kVerdicts = {
-    kHolds, kDoesNotHold, kHoldsInPart, kNotMeasured};
 
 // Returns the number of characters, counted as UTF-8 code points.
 size_t Width(std::string_view text) {
@@ -65,29 +61,28 @@ std::string Wrap(std::string_view head, std::string_view text) {
   return wrapped;
 }
 
-std::string SettingsText(const Settings& settings, const std::vector<std::string>& unused) {
+std::string SettingsText(const Experiment& experiment, const Settings& settings) {
+  std::vector<std::string> unused;
+  if (experiment.unused_options) unused = experiment.unused_options(settings);
   std::string text = fmt::format(
       "--preset {} --seed {} --seeds {}", settings.preset, settings.seed, settings.seeds);
   for (const auto& [name, value] : settings.options) {
     if (std::find(unused.begin(), unused.end(), name) != unused.end()) continue;
+    if (name == kKeysOption && value.empty()) continue;
     text += fmt::format(" --{} {}", name, value.empty() ? "\"\"" : value);
   }
   return text;
-}
-
-std::string VerdictText(const Claim& claim) {
-  return claim.basis.empty() ? claim.verdict : fmt::format("{} ({})", claim.verdict, claim.basis);
 }
 
 }  // namespace
 
 std::string SummaryText(const Experiment& experiment,
                         const Settings& settings,
-                        const Summary& s,
-                        const std::vector<JudgedClaim>& judged) {
+                        const std::vector<JudgedClaim>& judged,
+                        std::string_view notes) {
   std::string text = Wrap("", fmt::format("{}: {}", experiment.name, experiment.title));
   if (!experiment.reproduces.empty()) text += Wrap("Reproduces: ", experiment.reproduces);
-  text += Wrap("Settings:   ", SettingsText(settings, s.unused_options));
+  text += Wrap("Settings:   ", SettingsText(experiment, settings));
   if (experiment.timed) text += Wrap("Times:      ", kTimedNote);
   for (const TableSpec& table : experiment.tables) {
     if (!table.timed) continue;
@@ -102,15 +97,6 @@ std::string SummaryText(const Experiment& experiment,
             Wrap("Contrast: ", claim.spec->contrast) + Wrap("Measured: ", MeasuredText(claim)) +
             Wrap("Verdict:  ", VerdictText(claim, scale));
   }
-  for (const Claim& claim : s.claims) {
-    NUMSIM_CHECK(std::count(kVerdicts.begin(), kVerdicts.end(), claim.verdict) == 1,
-                 "{}: verdict \"{}\"",
-                 experiment.name,
-                 claim.verdict);
-    text += "\n" + Wrap("Claim:    ", claim.claim) + Wrap("Measured: ", claim.measured) +
-            Wrap("Verdict:  ", VerdictText(claim));
-  }
-  std::string_view notes = s.notes;
   notes = notes.substr(0, notes.find_last_not_of(" \n") + 1);
   if (!notes.empty()) text += "\n" + Wrap("", notes);
   return text;

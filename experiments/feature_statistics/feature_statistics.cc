@@ -97,6 +97,7 @@ std::vector<Option> Options() {
   for (const std::vector<Option>& more : {DataOptions(), TrainingOptions()}) {
     options.insert(options.end(), more.begin(), more.end());
   }
+  options.push_back(KeysOption());
   return options;
 }
 

@@ -1,5 +1,6 @@
 // Options and tables of `fp8-interventions`.
 #include "experiments/fp8_interventions/fp8_interventions.h"
+#include "experiments/shared/training.h"
 
 namespace numsim::experiments::fp8_interventions {
 
@@ -43,6 +44,7 @@ std::vector<Option> Options() {
       {.name = "snapshots",       .quick = "10",      .paper = "50",       .help = "minimum number of steps at which quantised operands are measured, 1 to --steps"},
       {.name = "valid-batches",   .quick = "8",       .paper = "8",        .help = "batches per validation"},
       // clang-format on
+      KeysOption(),
   };
 }
 

@@ -79,6 +79,7 @@ std::vector<Option> Options() {
       {.name = "valid-batches", .quick = "16",        .paper = "16",       .help = "batches per validation"},
       {.name = "billions",      .quick = "6.74",      .paper = "6.74",     .help = "parameters of the model in memory.csv, in 10^9"},
       // clang-format on
+      KeysOption(),
   };
 }
 

@@ -277,10 +277,7 @@ Experiment QuantizationVariance() {
                        settings.Get("pairs"));
   };
   experiment.notes = Notes;
-  // Only for "Settings" of the summary.
-  experiment.summarise = [](const Settings& settings, const Tables& /*tables*/) {
-    return Summary{.claims = {}, .notes = "", .unused_options = UnusedOptions(settings)};
-  };
+  experiment.unused_options = UnusedOptions;
   return experiment;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <sstream>
 #include <utility>
 
 #include "experiments/core/option_names.h"
@@ -47,21 +48,38 @@ std::vector<std::string> CandidatesFor(const std::string& key,
   return candidates;
 }
 
-// Turns an error about a configuration key, "model.heads: ..." or "data.image is ...", into an
-// error about the option that sets the key. Leaves the message as it is when no option sets it.
-Error OfOption(const Settings& settings,
-               const TrainConfig& config,
-               const OptionsOfKeys& options,
-               const std::string& message) {
-  const std::string key = message.substr(0, message.find_first_of(": "));
-  const std::vector<ConfigKey> keys = ConfigKeys(config);
-  const auto is_key = [&key](const ConfigKey& one) { return one.name == key; };
-  if (std::none_of(keys.begin(), keys.end(), is_key)) return Error(message);
-  for (const std::string& option : CandidatesFor(key, config.data, options)) {
+// Turns an error about a configuration key into one about the option that sets the key. Leaves the
+// message as it is if no option does.
+KeyError OfOption(const Settings& settings,
+                  const TrainConfig& config,
+                  const OptionsOfKeys& options,
+                  const KeyError& error) {
+  for (const std::string& option : CandidatesFor(error.key(), config.data, options)) {
     if (!settings.options.contains(option)) continue;
-    return Error::Format("--{}{}", option, message.substr(key.size()));
+    return KeyError("--" + option, error.text());
   }
-  return Error(message);
+  return error;
+}
+
+// Returns the assignments of the option `keys`; none if the experiment does not declare it.
+std::vector<std::string> KeysOf(const Settings& settings) {
+  const auto keys = settings.options.find(std::string(kKeysOption));
+  if (keys == settings.options.end() || keys->second.empty()) return {};
+  std::vector<std::string> assignments;
+  std::istringstream pieces(keys->second);
+  for (std::string piece; std::getline(pieces, piece, ';');) assignments.push_back(piece);
+  return assignments;
+}
+
+// Throws Error if `config` lacks a value that the option `keys` sets, because the experiment sets
+// it after ReadTraining.
+void CheckKeys(const Settings& settings, const TrainConfig& config) {
+  for (const std::string& assignment : KeysOf(settings)) {
+    TrainConfig wanted = config;
+    SetConfigKeys({assignment}, wanted);
+    if (WriteTrainConfig(wanted) == WriteTrainConfig(config)) continue;
+    throw Error::Format("--set {}: the experiment sets this key itself", assignment);
+  }
 }
 
 // Parses an integer from `low` to `high`; returns 0 for anything else.
@@ -76,6 +94,14 @@ size_t SizePart(std::string_view text, size_t low, size_t high) {
 }
 
 }  // namespace
+
+Option KeysOption() {
+  return {
+      std::string(kKeysOption),
+      "",
+      "",
+      "further keys of numsim train, KEY=VALUE separated by ';' (--set and --config add to them)"};
+}
 
 void ReadTraining(const Settings& settings, uint64_t seed, TrainConfig& config) {
   ReadWhole(settings, "layers", 128, config.model.layers);
@@ -98,6 +124,7 @@ void ReadTraining(const Settings& settings, uint64_t seed, TrainConfig& config) 
   config.schedule.steps = config.train.steps;
   config.train.seed = seed;
   config.train.valid_every = 0;
+  SetConfigKeys(KeysOf(settings), config);
 }
 
 void ReadText(const Settings& settings, DataConfig& data) {
@@ -178,14 +205,15 @@ void CheckTrainings(const Settings& settings,
                     const OptionsOfKeys& options) {
   std::unique_ptr<const DataSource> data;
   for (const TrainConfig& config : configs) {
+    CheckKeys(settings, config);
     try {
       CheckTrainConfig(config);
       if (data == nullptr) data = OpenData(config.data);
       TrainConfig fitted = config;
       FitToData(fitted, data->shape());
       data->CheckBatch(fitted.train.batch, fitted.model.context);
-    } catch (const Error& error) {
-      throw OfOption(settings, config, options, error.what());
+    } catch (const KeyError& error) {
+      throw OfOption(settings, config, options, error);
     }
   }
 }

@@ -27,8 +27,12 @@ namespace numsim::experiments {
 //   lr warmup                         schedule.peak schedule.warmup
 //   epsilon beta1 beta2 weight-decay clip   optimizer.* (clip: optimizer.clip_norm)
 // `steps` also sets schedule.steps; `seed` is that of weights and batches (train.seed). Validation
-// happens only at the end (train.valid_every = 0). Throws Error naming a bad option.
+// happens only at the end (train.valid_every = 0). Keys of the option `keys` are set last. Throws
+// Error naming a bad option or key.
 void ReadTraining(const Settings& settings, uint64_t seed, TrainConfig& config);
+
+// Returns the option `keys`, by which ReadTraining sets any further key of the configuration.
+Option KeysOption();
 
 // Selects the text for training: the UTF-8 file of option `text` or, where that is empty, generated
 // text of `text-size` bytes.
@@ -66,7 +70,8 @@ std::string TrainingScaleText(const Settings& settings);
 using OptionsOfKeys = std::map<std::string, std::string>;
 
 // Checks what depends on several options or on the data: opens the data and fits a copy of the
-// configuration to them. Throws Error, naming the option when the offending key is set by one.
+// configuration to them. Throws Error, naming the option if one sets the offending key, and if the
+// experiment itself sets a key of the option `keys`.
 void CheckTraining(const Settings& settings, const TrainConfig& config);
 // Checks trainings that all use the data of the first, which are opened once. `options` take
 // precedence over the options that ReadTraining, ReadText and ReadCaptions read.

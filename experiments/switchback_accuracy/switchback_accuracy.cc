@@ -89,6 +89,7 @@ std::vector<Option> TrainingOptions() {
 std::vector<Option> Options() {
   std::vector<Option> options = ModelOptions();
   for (Option& option : TrainingOptions()) options.push_back(std::move(option));
+  options.push_back(KeysOption());
   return options;
 }
 

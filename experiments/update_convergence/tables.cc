@@ -34,6 +34,42 @@ std::vector<Column> WithInterval(const std::string& name, const std::string& mea
           {name + "_high", "95 % interval over seeds"}};
 }
 
+TableSpec RunsSpec() {
+  TableSpec spec;
+  spec.name = std::string(kRunsTable);
+  spec.derived = true;
+  spec.columns = {
+      {"problem", "as in losses.csv"},
+      {"optimiser", "as in losses.csv"},
+      {"format", "as in losses.csv"},
+      {"rule", "as in losses.csv"},
+      {"lr", "as in losses.csv"},
+      {"seed", "as in losses.csv"},
+      {"status", "status at the end"},
+      {"loss", "loss at the end"},
+      {"progress",
+       "baseline's loss at the start minus loss at the end, over the baseline's progress; nan, as "
+       "all below but travel and ratios, if the baseline makes none"},
+      {"gap_half", "loss minus the baseline's at half-time, over the baseline's progress"},
+      {"gap", "loss minus the baseline's at the end, over the baseline's progress"},
+      {"gap_growth", "gap minus gap_half"},
+      {"gap_master_half",
+       "loss minus that of master-fp32 in this format at half-time, over the baseline's progress"},
+      {"gap_master",
+       "loss minus that of master-fp32 in this format at the end, over the baseline's progress"},
+      {"travel_half", "travel as in losses.csv, at half-time"},
+      {"travel", "travel as in losses.csv, at the end"},
+      {"delay",
+       "steps to half of the baseline's progress, over the steps of the baseline; inf: not reached"},
+      {"least_delay",
+       "delay, or if that is more, the steps of the whole training over those of the baseline"},
+      {"moved_share", "mean over the run"},
+      {"norm_ratio", "mean over the run"},
+      {"projection_ratio", "mean over the run"},
+  };
+  return spec;
+}
+
 TableSpec FinalSpec() {
   TableSpec spec;
   spec.name = std::string(kFinalTable);
@@ -101,6 +137,8 @@ TableSpec CheapestSpec() {
 
 }  // namespace
 
-std::vector<TableSpec> TableSpecs() { return {LossesSpec(), FinalSpec(), CheapestSpec()}; }
+std::vector<TableSpec> TableSpecs() {
+  return {LossesSpec(), RunsSpec(), FinalSpec(), CheapestSpec()};
+}
 
 }  // namespace numsim::experiments::update_convergence

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "experiments/core/settings.h"
+#include "experiments/shared/training.h"
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
 
@@ -46,11 +47,7 @@ constexpr std::string_view kDescription =
     "A rule is left out for formats that it does not serve (split-master only serves bf16), and\n"
     "kahan:FORMAT is left out where it is the same as kahan. A run ends as diverged when its loss\n"
     "exceeds 10^6 times that at the start, and as nonfinite when it meets a NaN or infinity; its\n"
-    "loss is infinite from then on.\n"
-    "Claims under test: a low precision version falls further and further behind, for the target\n"
-    "as printed, the norm and the projection; it takes longer and its weights move more slowly;\n"
-    "no rule without state achieves both norm and projection; projection matching converges more\n"
-    "slowly than stochastic rounding and Kahan's compensation.";
+    "loss is infinite from then on.";
 
 void ParseRate(const std::string& text, float& rate) {
   const char* const end = text.data() + text.size();
@@ -353,7 +350,10 @@ Experiment UpdateConvergence() {
   experiment.run = Measure;
   experiment.derive = Derive;
   experiment.figures = Figures;
-  experiment.summarise = Summarise;
+  experiment.claims = Claims();
+  experiment.paper_settings = PaperSettings();
+  experiment.scale = TrainingScaleText;
+  experiment.notes = Notes;
   return experiment;
 }
 

@@ -21,6 +21,7 @@ Experiment UpdateConvergence();
 namespace update_convergence {
 
 inline constexpr std::string_view kLossesTable = "losses";
+inline constexpr std::string_view kRunsTable = "runs";
 inline constexpr std::string_view kFinalTable = "final";
 inline constexpr std::string_view kCheapestTable = "cheapest";
 
@@ -77,7 +78,9 @@ std::vector<TableSpec> TableSpecs();
 Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
-Summary Summarise(const Settings& settings, const Tables& tables);
+std::vector<ClaimSpec> Claims();
+std::vector<PaperSetting> PaperSettings();
+std::string Notes(const Settings& settings, const Tables& tables);
 
 // One run of losses.csv, with one row per recorded step.
 struct Run {
@@ -88,6 +91,8 @@ struct Run {
 };
 // Returns the runs in the order of the table.
 std::vector<Run> RunsOf(const Table& losses);
+// Adds the rows of the derived table `runs`: each run that has a baseline with its seed.
+void DeriveRuns(const Table& losses, Table& table);
 
 }  // namespace update_convergence
 }  // namespace numsim::experiments

@@ -242,6 +242,28 @@ TEST_F(TrainConfigFile, ErrorsNameThePathAsItWasGiven) {
   ExpectMessage(ErrorOf([&] { ReadTrainConfig(Directory(), {}); }), {Directory().string()});
 }
 
+TEST_F(TrainConfigFile, ItsKeysAreOverridesWithAbsolutePaths) {
+  const std::filesystem::path path = Put("a.toml",
+                                         "[train]\nsteps = 5\n[data]\npath = 'text.txt'\n"
+                                         "[[linear.override]]\nlayers = '*'\nkind = 'standard'\n");
+  const std::vector<std::string> keys = ReadConfigKeys(path);
+  EXPECT_EQ(keys,
+            (std::vector<std::string>{"data.path=" + Path("text.txt").string(),
+                                      "train.steps=5",
+                                      "linear.override.0.layers=*",
+                                      "linear.override.0.kind=standard"}));
+  TrainConfig config;
+  SetConfigKeys(keys, config);
+  EXPECT_EQ(WriteTrainConfig(config), WriteTrainConfig(ReadTrainConfig(path, {})));
+}
+
+TEST_F(TrainConfigFile, KeysOfAnExperimentHaveNoPreset) {
+  const std::filesystem::path path = Put("a.toml", "preset = 'tiny'");
+  ExpectMessage(ErrorOf([&] { ReadConfigKeys(path); }), {path.string() + ":1: preset: "});
+  TrainConfig config;
+  ExpectMessage(ErrorOf([&] { SetConfigKeys({"train.step=1"}, config); }), {"train.steps?"});
+}
+
 TEST(TrainPresets, AreConfigurationsWithNamesOfTheirOwn) {
   std::vector<std::string> names;
   for (const TrainPreset& preset : TrainPresets()) {

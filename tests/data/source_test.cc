@@ -204,12 +204,12 @@ TEST(OpenData, NamesTheFieldAtFault) {
   };
   const auto none = [](DataConfig&) {};
   for (const DataKind kind : {DataKind::kText, DataKind::kImages, DataKind::kCaptions}) {
-    ExpectMessage(message(kind, none), {"data.path is missing", std::string(ToString(kind))});
+    ExpectMessage(message(kind, none), {"data.path: missing", std::string(ToString(kind))});
   }
   for (const DataKind kind : kGenerated) {
     ExpectMessage(message(kind, [](DataConfig& c) { c.path = "x"; }), {"data.path: ", "no files"});
     ExpectMessage(message(kind, [](DataConfig& c) { c.valid_path = "x"; }), {"data.valid_path: "});
-    ExpectMessage(message(kind, [](DataConfig& c) { c.size = 1; }), {"data.size is 1"});
+    ExpectMessage(message(kind, [](DataConfig& c) { c.size = 1; }), {"data.size: 1"});
     for (const double share : {0.0, 1.0, -1.0, std::nan("")}) {
       ExpectMessage(message(kind, [share](DataConfig& c) { c.valid_share = share; }),
                     {"data.valid_share"});
@@ -217,13 +217,13 @@ TEST(OpenData, NamesTheFieldAtFault) {
     EXPECT_EQ(message(kind, none), "no error");
   }
   ExpectMessage(message(DataKind::kGeneratedImages, [](DataConfig& c) { c.classes = 257; }),
-                {"data.classes is 257, expected 1 .. 256"});
+                {"data.classes: 257, expected 1 .. 256"});
   ExpectMessage(message(DataKind::kGeneratedImages, [](DataConfig& c) { c.image = 0; }),
-                {"data.image is 0"});
+                {"data.image: 0"});
   ExpectMessage(message(DataKind::kGeneratedShapes, [](DataConfig& c) { c.image = 15; }),
-                {"data.image is 15, expected 16 .. 64"});
+                {"data.image: 15, expected 16 .. 64"});
   ExpectMessage(message(DataKind::kGaussian, [](DataConfig& c) { c.features = 0; }),
-                {"data.features is 0"});
+                {"data.features: 0"});
 }
 
 TEST(CheckBatch, NamesTheKeyAtFault) {

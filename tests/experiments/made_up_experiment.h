@@ -62,14 +62,21 @@ inline std::vector<Figure> MadeUpFigures(const Settings&, const Tables& tables) 
   return {{.name = "sums", .title = "Sums", .columns = 1, .panels = {panel}, .source_csv = "sums"}};
 }
 
-inline Summary MadeUpSummary(const Settings&, const Tables& tables) {
-  const Table& sums = tables.at("sums");
-  return {.claims = {{.claim = "Every sum is positive (made up, Section 1).",
-                      .measured = "The first of " +
-                                  FormatCell(static_cast<uint64_t>(sums.rows.size())) +
-                                  " sums is " + sums.Text(0, "sum") + ".",
-                      .verdict = "holds"}},
-          .notes = "A note."};
+inline ClaimSpec MadeUpClaim() {
+  ClaimSpec claim;
+  claim.id = "made_up/positive";
+  claim.statement = "Every sum is positive.";
+  claim.kind = ClaimKind::kExact;
+  claim.contrast = "the sums";
+  claim.scale = "Made up, Section 1.";
+  claim.evidence = [](const Settings&, const Tables& tables) {
+    const Frame sums = tables.at("sums");
+    Evidence evidence;
+    evidence.exact = sums.Where([](const Frame& row) { return row.Number("sum") <= 0; }).Empty();
+    evidence.measured = "The first sum is " + sums.Text("sum") + ".";
+    return evidence;
+  };
+  return claim;
 }
 
 // Without the figure: gnuplot takes longer than everything else.
@@ -90,7 +97,8 @@ inline Experiment MadeUpExperiment() {
   experiment.trials = MadeUpTrials;
   experiment.run = MadeUpRun;
   experiment.derive = MadeUpDerive;
-  experiment.summarise = MadeUpSummary;
+  experiment.claims = {MadeUpClaim()};
+  experiment.notes = [](const Settings&, const Tables&) { return "A note."; };
   return experiment;
 }
 

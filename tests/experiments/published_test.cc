@@ -44,10 +44,7 @@ class PublishedResults {
     return ToCsv(VerdictTable(judged_, settings_, experiment_->scale(settings_)));
   }
   std::string Summary() const {
-    return SummaryText(*experiment_,
-                       settings_,
-                       {.claims = {}, .notes = experiment_->notes(settings_, tables_)},
-                       judged_);
+    return SummaryText(*experiment_, settings_, judged_, experiment_->notes(settings_, tables_));
   }
   // Writes verdicts, summary and the derived tables that are published.
   void Update(const fs::path& directory) const {

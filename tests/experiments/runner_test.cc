@@ -35,7 +35,8 @@ TEST_F(RunnerTest, WritesEveryTableInTheOrderOfTheTrials) {
   EXPECT_EQ(report.trials_run, trials_);
   EXPECT_EQ(report.trials_missing, 0u);
   EXPECT_EQ(report.outputs,
-            (std::vector<std::string>{"values.csv", "sums.csv", "summary.txt", "manifest.json"}));
+            (std::vector<std::string>{
+                "values.csv", "sums.csv", "verdicts.csv", "summary.txt", "manifest.json"}));
   EXPECT_EQ(report.summary, Bytes(out / "summary.txt"));
   EXPECT_TRUE(report.notice.empty());
 
@@ -122,7 +123,8 @@ TEST_F(RunnerTest, ResumesFromAJournalCutWithinItsLastLine) {
   const size_t end = bytes.size();  // behind the newline
   for (size_t length : {last_line, last_line + 1, (last_line + end) / 2, end - 2, end - 1}) {
     fs::resize_file(journal, length);
-    for (const char* name : {"values.csv", "sums.csv", "summary.txt", "manifest.json"}) {
+    for (const char* name :
+         {"values.csv", "sums.csv", "verdicts.csv", "summary.txt", "manifest.json"}) {
       fs::remove(out / name);
     }
     calls_ = 0;

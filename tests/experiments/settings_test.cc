@@ -252,6 +252,26 @@ TEST(FirstDifference, NamesAnOptionThatOnlyOneHas) {
   EXPECT_EQ(FirstDifference(b, "B", a, "A"), "--rows is absent in B");
 }
 
+TEST(AddAssignment, SetsOptionsAndFurtherKeys) {
+  const Experiment& moments = *FindExperiment("moment-formats");
+  std::map<std::string, std::string> given;
+  for (const char* const text :
+       {"model.layers=3", "model.norm_epsilon=1e-6", "schedule.final=0.1"}) {
+    AddAssignment(moments, text, given);
+  }
+  EXPECT_EQ(given,
+            (std::map<std::string, std::string>{
+                {"layers", "3"}, {"keys", "model.norm_epsilon=1e-6;schedule.final=0.1"}}));
+  const auto error_of = [&](const Experiment& experiment, const char* text) {
+    return ErrorOf([&] { AddAssignment(experiment, text, given); });
+  };
+  EXPECT_THAT(error_of(moments, "layers"), HasSubstr("NAME=VALUE"));
+  EXPECT_THAT(error_of(moments, "layers=4"), HasSubstr("--layers is given twice"));
+  EXPECT_THAT(error_of(moments, "train.x=1;2"), HasSubstr("separates keys"));
+  EXPECT_THAT(error_of(*FindExperiment("linear-error"), "schedule.final=1"),
+              HasSubstr("has no such option"));
+}
+
 TEST(ResolveOption, TakesTheNameOrTheKeyThatTheOptionSets) {
   const Experiment& moments = *FindExperiment("moment-formats");
   EXPECT_EQ(ResolveOption(moments, "lr"), "lr");

@@ -135,6 +135,19 @@ TEST(ReadTraining, TakesEveryOption) {
   EXPECT_EQ(config.optimizer.clip_norm, 2.5);
 }
 
+TEST(ReadTraining, SetsFurtherKeysLast) {
+  TrainConfig config;
+  ReadTraining(
+      With({{"steps", "7"}, {"keys", "schedule.final=0.5;train.valid_every=3"}}), 3, config);
+  EXPECT_EQ(config.schedule.final, 0.5);
+  EXPECT_EQ(config.train.valid_every, 3u);
+  EXPECT_EQ(config.train.steps, 7u);
+  const std::string message = ErrorOf([&] {
+    ReadTraining(With({{"keys", "schedule.finale=0.5"}}), 3, config);
+  });
+  EXPECT_NE(message.find("did you mean schedule.final?"), std::string::npos) << message;
+}
+
 TEST(ReadTraining, LeavesWhatIsNotDeclared) {
   TrainConfig config = TinyLlama();
   config.schedule.peak = 0.5;
@@ -222,6 +235,15 @@ TEST(CheckTraining, AcceptsWhatTrains) {
   EXPECT_EQ(CheckMessage({}, TinyClip()), "no error");
 }
 
+TEST(CheckTraining, RefusesKeysThatTheExperimentSets) {
+  TrainConfig config = TinyLlama();
+  EXPECT_EQ(CheckMessage({{"keys", ""}}, config), "no error");
+  config.schedule.final = 0.25;
+  EXPECT_EQ(CheckMessage({{"keys", "schedule.final=0.25"}}, config), "no error");
+  EXPECT_EQ(CheckMessage({{"keys", "schedule.final=0.5"}}, config),
+            "--set schedule.final=0.5: the experiment sets this key itself");
+}
+
 TEST(CheckTraining, KeysAreNamedByTheirOptions) {
   struct Case {
     std::function<void(TrainConfig&)> spoil;
@@ -237,7 +259,7 @@ TEST(CheckTraining, KeysAreNamedByTheirOptions) {
        "weight-decay"},
       {[](TrainConfig& c) { c.optimizer.clip_norm = -1; }, "optimizer.clip_norm:", "clip"},
       {[](TrainConfig& c) { c.schedule.peak = -1; }, "schedule.peak:", "lr"},
-      {[](TrainConfig& c) { c.data.size = 1; }, "data.size is 1,", "text-size"},
+      {[](TrainConfig& c) { c.data.size = 1; }, "data.size: 1,", "text-size"},
       {[](TrainConfig& c) { c.data.path = "p"; }, "data.path:", "text"}};
   for (const Case& one : cases) {
     TrainConfig config = TinyLlama();
@@ -255,14 +277,14 @@ TEST(CheckTraining, KeysOfImagesAreNamedByTheirOptions) {
       {"image", ""}, {"shapes", ""}, {"captions", ""}, {"text", ""}, {"text-size", ""}};
   TrainConfig config = TinyClip();
   config.data.image = 15;
-  EXPECT_TRUE(CheckMessage({}, config).starts_with("data.image is 15, expected"));
-  EXPECT_TRUE(CheckMessage(options, config).starts_with("--image is 15, expected"));
+  EXPECT_TRUE(CheckMessage({}, config).starts_with("data.image: 15, expected"));
+  EXPECT_TRUE(CheckMessage(options, config).starts_with("--image: 15, expected"));
   config = TinyClip();
   config.data.size = 1;
-  EXPECT_TRUE(CheckMessage(options, config).starts_with("--shapes is 1, expected"));
+  EXPECT_TRUE(CheckMessage(options, config).starts_with("--shapes: 1, expected"));
   config = TinyClip();
   config.data.kind = DataKind::kCaptions;
-  EXPECT_TRUE(CheckMessage(options, config).starts_with("--captions is missing: "));
+  EXPECT_TRUE(CheckMessage(options, config).starts_with("--captions: missing"));
 }
 
 TEST(CheckTraining, SizesDecideLayersWidthAndHeads) {

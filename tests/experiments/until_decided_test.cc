@@ -29,7 +29,6 @@ class UntilDecided : public RunFixture {
       return AgainstReference("outcome", values, 0);
     };
     experiment.claims = {claim};
-    experiment.summarise = nullptr;
     return experiment;
   }
   RunReport RunUpTo(int max_seeds, double margin, const std::string& name) {

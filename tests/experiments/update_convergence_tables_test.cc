@@ -1,5 +1,5 @@
-// Tests what `update-convergence` derives from its table of losses: intervals, verdicts, the
-// cheapest rules.
+// Tests what `update-convergence` derives from its table of losses: the outcomes of runs, the
+// cheapest rules, and the verdicts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "experiments/core/settings.h"
-#include "experiments/update_convergence/outcomes.h"
 #include "experiments/update_convergence/update_convergence.h"
 
 namespace numsim::experiments::update_convergence {
@@ -22,6 +21,7 @@ struct Losses {
   std::string format, rule;
   double start, half, end;
   std::string status = "ok";
+  double travel = 0.5;
 };
 
 class DerivedTables : public ::testing::Test {
@@ -29,15 +29,15 @@ class DerivedTables : public ::testing::Test {
   void Add(const Losses& run, const std::string& seed = "0") {
     const double losses[] = {run.start, run.half, run.end};
     for (int i = 0; i < 3; ++i) {
-      rows_.push_back({"quadratic",
+      rows_.push_back({problem_,
                        "adam",
                        run.format,
                        run.rule,
-                       "0.01",
+                       lr_,
                        seed,
                        5 * i,
                        losses[i],
-                       i == 0 ? "nan" : "0.5",
+                       i == 0 ? Cell("nan") : Cell(run.travel),
                        i == 0 ? "nan" : "0.25",
                        i == 0 ? "nan" : "2",
                        i == 0 ? "nan" : "1",
@@ -45,13 +45,16 @@ class DerivedTables : public ::testing::Test {
                        i == 2 ? run.status : "ok"});
     }
   }
-  // A seed in which norm- and projection-matched fall behind.
-  void AddAllRules(const std::string& seed) {
-    Add({"fp32", "naive", 100, 40, 0}, seed);
-    Add({"bf16", "naive", 100, 60, 50}, seed);
-    Add({"bf16", "stochastic", 100, 40, 0.5}, seed);
-    Add({"bf16", "norm-matched", 100, 50, 30}, seed);
-    Add({"bf16", "projection-matched", 100, 40, 2}, seed);
+  // A seed in which norm matching falls behind, takes longer and moves less than a master.
+  void AddAllRules(int seed) {
+    const double noise = 0.1 * (seed % 3);
+    const std::string name = std::to_string(seed);
+    Add({"fp32", "naive", 100, 40, 0}, name);
+    Add({"bf16", "naive", 100, 60, 50}, name);
+    Add({"bf16", "stochastic", 100, 40, 0.5 + noise}, name);
+    Add({"bf16", "norm-matched", 100, 70, 60 + noise, "ok", 0.3 + noise / 100}, name);
+    Add({"bf16", "projection-matched", 100, 40, 2}, name);
+    Add({"bf16", "master-fp32", 100, 40, 0.2 + noise, "ok", 1}, name);
   }
   void Finish() {
     for (const TableSpec& spec : UpdateConvergence().tables) {
@@ -76,6 +79,18 @@ class DerivedTables : public ::testing::Test {
     return Final().Text(RowOf(rule), column);
   }
 
+  // Returns the verdict on a claim; the other claims do not change it unless it is close.
+  ClaimResult ResultOf(const std::string& name, int seeds = 4) const {
+    const std::vector<ClaimSpec> claims = Claims();
+    const Settings settings = MakeSettings(UpdateConvergence(), "quick", 0, seeds, {});
+    for (const JudgedClaim& claim : Judge(claims, settings, tables_)) {
+      if (claim.spec->id == "update-convergence/" + name) return claim.result;
+    }
+    ADD_FAILURE() << name;
+    return {};
+  }
+
+  std::string problem_ = "logistic", lr_ = "1e-05";
   std::vector<Row> rows_;
   Tables tables_;
 };
@@ -170,16 +185,63 @@ TEST_F(DerivedTables, CheapestCountsBytesThenTheOrderOfTheList) {
   EXPECT_EQ(cheapest.Text(0, "rule_master"), "split-master");
 }
 
-// Both fall behind, but one seed cannot tell whether the gap grew by chance.
-TEST_F(DerivedTables, OneSeedDoesNotDecideWhatFallsBehind) {
-  AddAllRules("0");
+TEST_F(DerivedTables, RunsAreComparedWithTheBaselineOfTheirSeed) {
+  Add({"fp32", "naive", 10, 4, 2}, "0");
+  Add({"fp32", "naive", 10, 4, 0}, "1");
+  Add({"bf16", "naive", 10, 8, 4}, "0");
+  Add({"bf16", "naive", 10, 8, 4}, "1");
+  Add({"bf16", "naive", 10, 8, 4}, "2");  // without a baseline
   Finish();
-  EXPECT_EQ(Text("norm-matched", "falls_behind"), "yes");
-  const Settings settings = MakeSettings(UpdateConvergence(), "quick", 0, 1, {{"formats", "bf16"}});
-  const Claim claim = Summarise(settings, tables_).claims[1];
-  EXPECT_EQ(claim.verdict, "not measured");
-  EXPECT_THAT(claim.basis, HasSubstr("1 of 1 undecided: one seed gives no interval"));
-  EXPECT_THAT(claim.basis, HasSubstr("240 steps, 1 seed"));
+  const Frame runs = Frame(tables_.at("runs")).Where("format", "bf16");
+  ASSERT_EQ(runs.Size(), 2u);
+  EXPECT_DOUBLE_EQ(runs.Number(0, "gap"), 2.0 / 8);
+  EXPECT_DOUBLE_EQ(runs.Number(1, "gap"), 4.0 / 10);
+  EXPECT_DOUBLE_EQ(runs.Number(0, "gap_growth"), 2.0 / 8 - 4.0 / 8);
+}
+
+TEST_F(DerivedTables, ALevelThatIsNotReachedDelaysByAtLeastTheTraining) {
+  Add({"fp32", "naive", 10, 4, 2});  // 6 after 10 / 3 steps
+  Add({"bf16", "naive", 10, 9, 8});
+  Finish();
+  const Frame run = Frame(tables_.at("runs")).Where("format", "bf16");
+  EXPECT_EQ(run.Number("delay"), std::numeric_limits<double>::infinity());
+  EXPECT_NEAR(run.Number("least_delay"), 3, 1e-12);
+}
+
+TEST_F(DerivedTables, ClaimsAboutNormMatchingAreSupportedWhereItFails) {
+  for (int seed = 0; seed < 4; ++seed) AddAllRules(seed);
+  Finish();
+  for (const char* const name :
+       {"norm-falls-behind", "norm-slower", "norm-weights-move-slower", "master-is-fine"}) {
+    EXPECT_EQ(ResultOf(name).verdict, Verdict::kSupported) << name;
+  }
+  EXPECT_EQ(ResultOf("norm-falls-behind").contrasts.size(), 1u);
+  EXPECT_NEAR(ResultOf("norm-falls-behind").contrasts[0].value, 0.3 - 0.002, 1e-9);
+  EXPECT_EQ(ResultOf("projection-beats-norm").verdict, Verdict::kSupported);
+  EXPECT_EQ(ResultOf("stochastic-beats-projection").verdict, Verdict::kSupported);
+  EXPECT_EQ(ResultOf("norm-falls-behind-quadratic").verdict, Verdict::kNotTested);
+  EXPECT_EQ(ResultOf("as-printed-falls-behind").verdict, Verdict::kNotTested);
+  EXPECT_EQ(ResultOf("kahan-beats-projection").verdict, Verdict::kNotTested);
+}
+
+TEST_F(DerivedTables, ClaimsAboutNormMatchingAreContradictedWhereItEqualsAMaster) {
+  for (int seed = 0; seed < 4; ++seed) {
+    const double noise = 0.01 * (seed % 3);
+    const std::string name = std::to_string(seed);
+    Add({"fp32", "naive", 100, 40, 0}, name);
+    Add({"bf16", "norm-matched", 100, 40, 0.1 + noise, "ok", 1 + noise}, name);
+    Add({"bf16", "master-fp32", 100, 40, 0.2 + noise, "ok", 1 - noise}, name);
+  }
+  Finish();
+  for (const char* const name : {"norm-falls-behind", "norm-slower", "norm-weights-move-slower"}) {
+    EXPECT_EQ(ResultOf(name).verdict, Verdict::kContradicted) << name;
+  }
+}
+
+TEST_F(DerivedTables, OneSeedDecidesNothing) {
+  AddAllRules(0);
+  Finish();
+  EXPECT_EQ(ResultOf("norm-falls-behind", 1).verdict, Verdict::kInconclusive);
 }
 
 // The gap grows by 1 on average; the interval of 8, 0 and -5 contains 0.
@@ -188,29 +250,41 @@ TEST_F(DerivedTables, AnUncertainGrowthDecidesNothing) {
   for (int seed = 0; seed < 3; ++seed) {
     Add({"fp32", "naive", 100, 40, 0}, std::to_string(seed));
     Add({"bf16", "norm-matched", 100, 90, ends[seed]}, std::to_string(seed));
+    Add({"bf16", "master-fp32", 100, 40, 0}, std::to_string(seed));
   }
   Finish();
   EXPECT_EQ(Text("norm-matched", "falls_behind"), "no");
-  const Settings settings = MakeSettings(UpdateConvergence(), "quick", 0, 3, {{"formats", "bf16"}});
-  EXPECT_EQ(Summarise(settings, tables_).claims[1].verdict, "not measured");
+  EXPECT_EQ(ResultOf("norm-falls-behind", 3).verdict, Verdict::kInconclusive);
 }
 
-TEST_F(DerivedTables, SummaryAndFiguresComeFromTheTables) {
-  for (const char* const seed : {"0", "1", "2"}) AddAllRules(seed);
+// Half of bf16's spacing at 0.02 is 2^-14 = 6.1e-5.
+TEST_F(DerivedTables, ClaimsAreTestedOnlyAtRatesThatRoundingLoses) {
+  for (const char* const lr : {"0.001", "6.2e-05"}) {
+    lr_ = lr;
+    for (int seed = 0; seed < 4; ++seed) AddAllRules(seed);
+  }
+  Finish();
+  EXPECT_EQ(ResultOf("norm-falls-behind").verdict, Verdict::kNotTested);
+  EXPECT_EQ(ResultOf("norm-falls-behind").reason, "no learning rate is below 6.1e-05 (--lr)");
+  lr_ = "6.1e-05";
+  for (int seed = 0; seed < 4; ++seed) AddAllRules(seed);
+  tables_.clear();
+  Finish();
+  EXPECT_EQ(ResultOf("norm-falls-behind").contrasts.size(), 1u);
+}
+
+TEST_F(DerivedTables, NotesAndFiguresComeFromTheTables) {
+  for (int seed = 0; seed < 3; ++seed) AddAllRules(seed);
   Finish();
   const Settings settings = MakeSettings(UpdateConvergence(), "quick", 0, 3, {{"formats", "bf16"}});
-  EXPECT_EQ(OutcomesOf(settings, tables_).configurations.size(), 1u);
-  const Summary summary = Summarise(settings, tables_);
-  ASSERT_EQ(summary.claims.size(), 7u);
-  EXPECT_EQ(summary.claims[0].verdict, "not measured");  // as printed
-  EXPECT_EQ(summary.claims[1].verdict, "holds");         // norm
-  EXPECT_EQ(summary.claims[2].verdict, "holds");         // projection
-  EXPECT_THAT(summary.notes, HasSubstr("stochastic 2"));
+  EXPECT_THAT(Notes(settings, tables_), HasSubstr("stochastic 2"));
+  EXPECT_THAT(Notes(settings, tables_),
+              HasSubstr("norm-matched               1        0          0         1"));
   const std::vector<Figure> figures = Figures(settings, tables_);
   ASSERT_EQ(figures.size(), 2u);
-  EXPECT_EQ(figures[0].name, "gap-quadratic-adam");
+  EXPECT_EQ(figures[0].name, "gap-logistic-adam");
   ASSERT_EQ(figures[1].panels.size(), 1u);
-  EXPECT_EQ(figures[1].panels[0].series.size(), 5u);
+  EXPECT_EQ(figures[1].panels[0].series.size(), 6u);
   EXPECT_EQ(figures[1].panels[0].series.back().label, "fp32");
 }
 

@@ -3,7 +3,7 @@
 // Error reports bad input: an option, a file or a field of a user, and arguments of a public
 // function that do not meet its requirements (base/require.h). It says in one line what was given
 // and what was expected. `main` catches it, prints it and exits with code 2; the C interface
-// returns a status. A program that uses the library catches numsim::Error.
+// returns a status. A KeyError also tells which key was wrong. A program that uses the library catches numsim::Error.
 // NUMSIM_CHECK detects a breach of contract inside numsim, a bug. It prints the file, the line and
 // the values, then aborts.
 #pragma once
@@ -12,6 +12,8 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace numsim {
 
@@ -26,6 +28,25 @@ class Error : public std::runtime_error {
   static Error Format(fmt::format_string<Args...> text, Args&&... args) {
     return Error(fmt::format(text, std::forward<Args>(args)...));
   }
+};
+
+// An Error about one key of a configuration, or one option of a group of options. The message is
+// "KEY: " followed by the text.
+class KeyError : public Error {
+ public:
+  KeyError(std::string key, std::string_view text)
+      : Error(fmt::format("{}: {}", key, text)), key_(std::move(key)), text_(text) {}
+
+  template <typename... Args>
+  static KeyError Format(std::string_view key, fmt::format_string<Args...> text, Args&&... args) {
+    return {std::string(key), fmt::format(text, std::forward<Args>(args)...)};
+  }
+
+  const std::string& key() const { return key_; }    // "model.heads"
+  const std::string& text() const { return text_; }  // the message without the key
+
+ private:
+  std::string key_, text_;
 };
 
 [[noreturn]] void AbortOnBrokenContract(const char* file,

@@ -257,6 +257,41 @@ TrainConfig ParseTrainConfig(std::string_view toml,
   return config;
 }
 
+namespace {
+
+// Applies all entries to `config`, except for `preset`, which is refused.
+void Apply(const Entries& entries, const std::filesystem::path& folder, TrainConfig& config) {
+  entries.CheckKeys();
+  if (const ConfigEntry* const preset = entries.Find(std::string(kPresetKey))) {
+    Fail(*preset, "replaces every key, so only `numsim train` takes it");
+  }
+  ReadRows(TrainConfigRows(), "", entries, folder, config);
+  ReadOverrides(entries, folder, config.linear.overrides);
+}
+
+}  // namespace
+
+void SetConfigKeys(const std::vector<std::string>& overrides, TrainConfig& config) {
+  Apply(Entries({}, overrides), {}, config);
+}
+
+std::vector<std::string> ReadConfigKeys(const std::filesystem::path& path) {
+  const Entries entries(ReadToml(ReadText(path), path.string()), {});
+  TrainConfig config;
+  Apply(entries, path.parent_path(), config);
+  std::vector<std::string> overrides;
+  for (const ConfigKey& key : ConfigKeys(config)) {
+    const ConfigEntry* const entry = entries.Find(key.name);
+    if (entry == nullptr) continue;
+    // Text goes without its quotes. Paths have become absolute in `config`.
+    const bool text = entry->value.kind == Kind::kText;
+    const std::string value =
+        text ? ReadOverride("text=" + key.value).front().value.text : key.value;
+    overrides.push_back(fmt::format("{}={}", key.name, value));
+  }
+  return overrides;
+}
+
 TrainConfig ReadTrainConfig(const std::filesystem::path& path,
                             const std::vector<std::string>& overrides) {
   return ParseTrainConfig(ReadText(path), path.string(), path.parent_path(), overrides);

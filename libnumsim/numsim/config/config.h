@@ -108,6 +108,13 @@ TrainConfig ParseTrainConfig(std::string_view toml,
                              const std::filesystem::path& folder,
                              const std::vector<std::string>& overrides);
 
+// Sets keys of `config`. `overrides` and errors are as for ReadTrainConfig, except that the result is
+// not checked as a whole and that `preset` is refused.
+void SetConfigKeys(const std::vector<std::string>& overrides, TrainConfig& config);
+// Returns the keys that a TOML file sets, as overrides "KEY=VALUE" with absolute paths. Errors are as
+// for SetConfigKeys.
+std::vector<std::string> ReadConfigKeys(const std::filesystem::path& path);
+
 // Returns every key with its value in `config`, in the order of docs/configuration.md, followed by
 // the keys of each [[linear.override]]: linear.override.0.layers and so on.
 std::vector<ConfigKey> ConfigKeys(const TrainConfig& config);

@@ -38,22 +38,25 @@ std::string_view FileHint(DataKind kind) {
 
 void CheckRange(std::string_view field, size_t value, size_t least, size_t most) {
   if (value >= least && value <= most) return;
-  throw Error::Format("data.{} is {}, expected {} .. {}", field, value, least, most);
+  throw KeyError::Format(
+      fmt::format("data.{}", field), "{}, expected {} .. {}", value, least, most);
 }
 
 void CheckDataConfig(const DataConfig& config) {
   const std::string_view kind = ToString(config.kind);
   if (ReadsFiles(config.kind)) {
-    if (config.path.empty()) throw Error::Format("data.path is missing: {} reads files", kind);
+    if (config.path.empty())
+      throw KeyError::Format("data.path", "missing, but {} reads files", kind);
   } else {
     const std::string message = fmt::format("{} reads no files{}", kind, FileHint(config.kind));
-    if (!config.path.empty()) throw Error::Format("data.path: {}", message);
-    if (!config.valid_path.empty()) throw Error::Format("data.valid_path: {}", message);
+    if (!config.path.empty()) throw KeyError::Format("data.path", "{}", message);
+    if (!config.valid_path.empty()) throw KeyError::Format("data.valid_path", "{}", message);
     // A size above 2^40 is surely a mistake.
     CheckRange("size", config.size, 2, size_t{1} << 40);
   }
   if (!(config.valid_share > 0 && config.valid_share < 1)) {
-    throw Error::Format("data.valid_share is {}, expected above 0 and below 1", config.valid_share);
+    throw KeyError::Format(
+        "data.valid_share", "{}, expected above 0 and below 1", config.valid_share);
   }
   if (config.kind == DataKind::kGeneratedImages) {
     CheckRange("classes", config.classes, 1, 256);
@@ -91,18 +94,20 @@ void DataSource::CheckBatch(size_t count, size_t length) const {
     const bool text = shape().length == 0 && shape().vocabulary != 0;
     const std::string_view unit = text ? "bytes" : "examples";
     if (text && single == 0) {
-      throw Error::Format("model.context: {} {} of {} are too few for a sequence of {}",
-                          examples,
-                          unit,
-                          part,
-                          length);
+      throw KeyError::Format("model.context",
+                             "{} {} of {} are too few for a sequence of {}",
+                             examples,
+                             unit,
+                             part,
+                             length);
     }
-    throw Error::Format("train.batch: {} {} of {} do not fill a batch of {}{}",
-                        examples,
-                        unit,
-                        part,
-                        count,
-                        text ? fmt::format(" sequences of {}", length) : "");
+    throw KeyError::Format("train.batch",
+                           "{} {} of {} do not fill a batch of {}{}",
+                           examples,
+                           unit,
+                           part,
+                           count,
+                           text ? fmt::format(" sequences of {}", length) : "");
   };
   check("training", TrainBatches(count, length), TrainBatches(1, length), shape().train_examples);
   check("validation", ValidBatches(count, length), ValidBatches(1, length), shape().valid_examples);

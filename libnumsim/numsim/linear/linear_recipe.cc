@@ -24,7 +24,7 @@ auto ParseOption(std::string_view option,
   try {
     return parse(text.empty() ? fallback : text);
   } catch (const Error& error) {
-    throw Error::Format("{}: {}", option, error.what());
+    throw KeyError(std::string(option), error.what());
   }
 }
 
@@ -52,7 +52,7 @@ struct Choices {
 };
 
 void RejectOption(const LinearOptions& options, std::string_view option, bool given) {
-  if (given) throw Error::Format("{}: kind '{}' has no such option", option, options.kind);
+  if (given) throw KeyError::Format(option, "kind '{}' has no such option", options.kind);
 }
 
 void RejectForeignOptions(const LinearKindRow& row, const LinearOptions& options) {
@@ -65,19 +65,20 @@ void RejectForeignOptions(const LinearKindRow& row, const LinearOptions& options
     RejectOption(options, "high_operands", !options.high_operands.Empty());
   }
   if (row.saves == LinearSaves::kQuantized && !options.high_operands.IsOfTensors()) {
-    throw Error::Format("high_operands: kind '{}' keeps codes, so they are x, w, g alone",
-                        options.kind);
+    throw KeyError::Format(
+        "high_operands", "kind '{}' keeps codes, so they are x, w, g alone", options.kind);
   }
   RejectOption(options, "block", row.block == 0 && options.block != 0);
   RejectOption(options, "delayed", !row.delayed && options.delayed.has_value());
   if (options.delayed.has_value()) {
-    if (!options.scale_rule.empty()) throw Error("scale_rule: delayed scaling has none");
-    if (options.delayed->history == 0) throw Error("delayed: a history of 0 steps");
+    if (!options.scale_rule.empty()) throw KeyError("scale_rule", "delayed scaling has none");
+    if (options.delayed->history == 0) throw KeyError("delayed", "a history of 0 steps");
   }
   const Rounding& rounding = options.gradient_rounding;
   if (rounding.mode == RoundingMode::kStochastic &&
       (rounding.random_bits < 1 || rounding.random_bits > 32)) {
-    throw Error::Format("gradient_rounding: {} random bits are not 1 to 32", rounding.random_bits);
+    throw KeyError::Format(
+        "gradient_rounding", "{} random bits are not 1 to 32", rounding.random_bits);
   }
 }
 

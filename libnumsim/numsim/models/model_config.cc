@@ -1,5 +1,7 @@
 #include "numsim/models/model_config.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "numsim/base/error.h"
@@ -17,9 +19,11 @@ constexpr Keyword<ModelKind> kKinds[] = {{"llama", ModelKind::kLlama},
 // Sizes are multiplied; with larger ones a product might not fit 64 bits. Tokens are int32.
 constexpr size_t kLargest = size_t{1} << 30;
 
+std::string KeyOf(std::string_view field) { return fmt::format("model.{}", field); }
+
 void CheckSize(std::string_view field, size_t size) {
-  if (size == 0) throw Error::Format("model.{}: 0", field);
-  if (size > kLargest) throw Error::Format("model.{}: {} is above {}", field, size, kLargest);
+  if (size == 0) throw KeyError::Format(KeyOf(field), "0");
+  if (size > kLargest) throw KeyError::Format(KeyOf(field), "{} is above {}", size, kLargest);
 }
 
 // As CheckSize, but 0 is allowed and stands for a default.
@@ -29,8 +33,8 @@ void CheckOptionalSize(std::string_view field, size_t size) {
 
 void CheckDivides(std::string_view field, size_t part, std::string_view whole_name, size_t whole) {
   if (whole % part != 0) {
-    throw Error::Format(
-        "model.{}: {} does not divide model.{} = {}", field, part, whole_name, whole);
+    throw KeyError::Format(
+        KeyOf(field), "{} does not divide {} = {}", part, KeyOf(whole_name), whole);
   }
 }
 
@@ -39,8 +43,8 @@ void CheckHeads(const ModelConfig& config) {
   CheckDivides("heads", config.heads, "width", config.width);
   const size_t head_dim = config.width / config.heads;
   if (config.kind == ModelKind::kLlama && head_dim % 2 != 0) {
-    throw Error::Format("model.heads: rotary positions need an even width of a head, not {}",
-                        head_dim);
+    throw KeyError::Format(
+        "model.heads", "rotary positions need an even width of a head, not {}", head_dim);
   }
 }
 
@@ -64,24 +68,25 @@ void CheckText(const ModelConfig& config) {
   const size_t width = config.text_width != 0 ? config.text_width : config.width;
   const size_t heads = config.text_heads != 0 ? config.text_heads : config.heads;
   if (width % heads != 0) {
-    throw Error::Format(
-        "model.text_heads: {} heads do not divide a text width of {}", heads, width);
+    throw KeyError::Format(
+        "model.text_heads", "{} heads do not divide a text width of {}", heads, width);
   }
 }
 
 void CheckNumbers(const ModelConfig& config) {
   if (!(config.norm_epsilon > 0 && std::isfinite(config.norm_epsilon))) {
-    throw Error::Format("model.norm_epsilon: {} is not a positive number", config.norm_epsilon);
+    throw KeyError::Format(
+        "model.norm_epsilon", "{} is not a positive number", config.norm_epsilon);
   }
   if (!(config.rope_base > 1 && std::isfinite(config.rope_base))) {
-    throw Error::Format("model.rope_base: {} is not a number above 1", config.rope_base);
+    throw KeyError::Format("model.rope_base", "{} is not a number above 1", config.rope_base);
   }
   if (!(config.initial_deviation >= 0 && std::isfinite(config.initial_deviation))) {
-    throw Error::Format("model.initial_deviation: {} is not 0 or a positive number",
-                        config.initial_deviation);
+    throw KeyError::Format(
+        "model.initial_deviation", "{} is not 0 or a positive number", config.initial_deviation);
   }
   if (config.layer_scale.has_value() && !std::isfinite(*config.layer_scale)) {
-    throw Error::Format("model.layer_scale: {} is not a number", *config.layer_scale);
+    throw KeyError::Format("model.layer_scale", "{} is not a number", *config.layer_scale);
   }
 }
 

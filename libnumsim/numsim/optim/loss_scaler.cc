@@ -32,16 +32,16 @@ std::string_view ToString(LossScaling kind) { return KeywordToString(kKinds, kin
 
 void CheckLossScalerConfig(const LossScalerConfig& config) {
   if (!IsScale(config.initial)) {
-    throw Error::Format("loss_scaler.initial: {} is not a normal float32 > 0", config.initial);
+    throw KeyError::Format("loss_scaler.initial", "{} is not a normal float32 > 0", config.initial);
   }
   if (!(config.growth >= 1 && std::isfinite(config.growth))) {
-    throw Error::Format("loss_scaler.growth: {} is not a number >= 1", config.growth);
+    throw KeyError::Format("loss_scaler.growth", "{} is not a number >= 1", config.growth);
   }
   if (!(config.backoff > 0 && config.backoff < 1)) {
-    throw Error::Format("loss_scaler.backoff: {} is not in (0, 1)", config.backoff);
+    throw KeyError::Format("loss_scaler.backoff", "{} is not in (0, 1)", config.backoff);
   }
   if (config.growth_interval < 1) {
-    throw Error("loss_scaler.growth_interval: 0 is not a number of steps >= 1");
+    throw KeyError("loss_scaler.growth_interval", "0 is not a number of steps >= 1");
   }
 }
 

@@ -28,28 +28,28 @@ bool IsAtLeast(double value, float least) {
 
 void CheckAverage(const char* field, double beta) {
   if (IsAtLeast(beta, 0) && static_cast<float>(beta) < 1) return;
-  throw Error::Format("{}: {} is not in [0, 1) as a float32", field, beta);
+  throw KeyError::Format(field, "{} is not in [0, 1) as a float32", beta);
 }
 
 void CheckNotNegative(const char* field, double value) {
   if (IsAtLeast(value, 0) && value >= 0) return;
-  throw Error::Format("{}: {} is not a float32 >= 0", field, value);
+  throw KeyError::Format(field, "{} is not a float32 >= 0", value);
 }
 
 void CheckPositive(const char* field, double value) {
   if (IsAtLeast(value, std::numeric_limits<float>::min())) return;
-  throw Error::Format("{}: {} is not a normal float32 > 0", field, value);
+  throw KeyError::Format(field, "{} is not a normal float32 > 0", value);
 }
 
 void CheckSigned(const char* field, const Format& format) {
   if (format.spec.IsSigned() && format.spec.zero != Zero::kNone) return;
-  throw Error::Format("{}: format {} has no sign or no zero", field, format.name);
+  throw KeyError::Format(field, "format {} has no sign or no zero", format.name);
 }
 
 void CheckMoment(const char* field, const MomentFormat& moment) {
   CheckSigned(field, moment.format);
   if (moment.block >= 1) return;
-  throw Error::Format("{}: the block size is 0", field);
+  throw KeyError::Format(field, "the block size is 0");
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ void CheckOptimizerConfig(const OptimizerConfig& config) {
   CheckAverage("optimizer.beta1", config.beta1);
   CheckAverage("optimizer.beta2", config.beta2);
   if (!(config.beta2_decay >= 0 && config.beta2_decay <= 1)) {
-    throw Error::Format("optimizer.beta2_decay: {} is not in [0, 1]", config.beta2_decay);
+    throw KeyError::Format("optimizer.beta2_decay", "{} is not in [0, 1]", config.beta2_decay);
   }
   CheckPositive("optimizer.epsilon", config.epsilon);
   CheckNotNegative("optimizer.weight_decay", config.weight_decay);
@@ -87,7 +87,7 @@ void CheckOptimizerConfig(const OptimizerConfig& config) {
   try {
     CheckUpdateRule(config.update, config.weights);
   } catch (const Error& error) {
-    throw Error::Format("optimizer.update: {}", error.what());
+    throw KeyError::Format("optimizer.update", "{}", error.what());
   }
 }
 

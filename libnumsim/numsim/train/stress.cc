@@ -37,24 +37,27 @@ class PointCheck final : public PassObserver<float> {
     covers_any_ = true;
     for (const std::string_view pattern : kReadAgain) {
       if (!MatchesPattern(pattern, point)) continue;
-      throw Error::Format(
-          "stress.point: '{}' matches '{}', where gradients are not those of an added constant",
+      throw KeyError::Format(
+          "stress.point",
+          "'{}' matches '{}', where gradients are not those of an added constant",
           stress_.point,
           point);
     }
     if (stress_.channel >= values.cols) {
-      throw Error::Format("stress.channel: {}, but the channels of '{}' are 0 to {}",
-                          stress_.channel,
-                          point,
-                          values.cols - 1);
+      throw KeyError::Format("stress.channel",
+                             "{}, but the channels of '{}' are 0 to {}",
+                             stress_.channel,
+                             point,
+                             values.cols - 1);
     }
   }
 
   void RequireCovered() const {
     if (covers_any_) return;
-    throw Error::Format("stress.point: '{}' matches no tensor; the tensors are: {}",
-                        stress_.point,
-                        fmt::join(points_, ", "));
+    throw KeyError::Format("stress.point",
+                           "'{}' matches no tensor; the tensors are: {}",
+                           stress_.point,
+                           fmt::join(points_, ", "));
   }
 
  private:
@@ -113,7 +116,8 @@ void StretchInputs(double tail, Batch& batch) {
   // The first condition keeps the arguments of Exp in the second within its bounds.
   if (reach > 100 || static_cast<double>(largest) * SinhQuotient(reach) >
                          static_cast<double>(std::numeric_limits<float>::max())) {
-    throw Error::Format("stress.input_tail: {} makes the input {} exceed float32", tail, largest);
+    throw KeyError::Format(
+        "stress.input_tail", "{} makes the input {} exceed float32", tail, largest);
   }
   ParallelFor(values.size(), 4096, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {

@@ -15,33 +15,28 @@ namespace {
 void CheckLinear(const LinearOptions& options, const std::string& section) {
   try {
     MakeLinearRecipe(options);
+  } catch (const KeyError& error) {
+    const bool delayed = error.key() == "delayed";
+    const std::string key = delayed ? "delayed_history" : error.key();
+    throw KeyError::Format(fmt::format("{}.{}", section, key), "{}", error.text());
   } catch (const Error& error) {
-    const std::string message = error.what();
-    const std::string option = message.substr(0, message.find(':'));
-    for (const ConfigRow<LinearOptions>& row : LinearRows()) {
-      if (row.name == option) throw Error::Format("{}.{}", section, message);
-    }
-    // The option is "delayed", which corresponds to the key delayed_history, or none is named.
-    const bool delayed = option == "delayed";
-    throw Error::Format("{}.{}: {}",
-                        section,
-                        delayed ? "delayed_history" : "kind",
-                        delayed ? message.substr(option.size() + 2) : message);
+    throw KeyError::Format(fmt::format("{}.kind", section), "{}", error.what());
   }
 }
 
 void CheckStorage(const Format& format, std::string_view key) {
   const FormatSpec& spec = format.spec;
   if (!spec.IsSigned() || spec.zero == Zero::kNone) {
-    throw Error::Format("{}: format '{}' has no sign or no zero", key, format.name);
+    throw KeyError::Format(key, "format '{}' has no sign or no zero", format.name);
   }
 }
 
 void CheckLoop(const LoopConfig& loop) {
-  if (loop.steps == 0) throw Error("train.steps: 0 is below 1");
-  if (loop.batch == 0) throw Error("train.batch: 0 is below 1");
+  if (loop.steps == 0) throw KeyError("train.steps", "0 is below 1");
+  if (loop.batch == 0) throw KeyError("train.batch", "0 is below 1");
   if (loop.diverged_above > 0 && loop.diverged_above <= 1) {
-    throw Error::Format("train.diverged_above: {} is neither 0 nor above 1", loop.diverged_above);
+    throw KeyError::Format(
+        "train.diverged_above", "{} is neither 0 nor above 1", loop.diverged_above);
   }
 }
 
@@ -52,13 +47,13 @@ void CheckModelAlone(ModelConfig model) {
 }
 
 [[noreturn]] void DoNotFit(ModelKind kind, std::string_view wanted) {
-  throw Error::Format("data.kind: a model of kind '{}' needs {}", ToString(kind), wanted);
+  throw KeyError::Format("data.kind", "a model of kind '{}' needs {}", ToString(kind), wanted);
 }
 
 void FitImage(ModelConfig& model, const DataShape& data) {
   if (data.height != data.width) {
-    throw Error::Format(
-        "data.path: images of {} x {} pixels are not square", data.height, data.width);
+    throw KeyError::Format(
+        "data.path", "images of {} x {} pixels are not square", data.height, data.width);
   }
   model.image = data.height;
   model.channels = data.channels;
@@ -81,7 +76,7 @@ void CheckTrainConfig(const TrainConfig& config) {
   CheckSchedule(config.schedule);
   CheckLossScalerConfig(config.loss_scaler);
   CheckLoop(config.train);
-  if (config.telemetry.every == 0) throw Error("telemetry.every: 0 is below 1");
+  if (config.telemetry.every == 0) throw KeyError("telemetry.every", "0 is below 1");
 }
 
 void FitToData(TrainConfig& config, const DataShape& data) {
@@ -92,7 +87,7 @@ void FitToData(TrainConfig& config, const DataShape& data) {
     case ModelKind::kGpt:
       if (!has_tokens || has_images) DoNotFit(model.kind, "text or generated-text");
       if (config.stress.input_tail != 0) {
-        throw Error("stress.input_tail: text has neither pixels nor features");
+        throw KeyError("stress.input_tail", "text has neither pixels nor features");
       }
       model.vocabulary = data.vocabulary;
       break;

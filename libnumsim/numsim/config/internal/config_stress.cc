@@ -9,7 +9,7 @@ constexpr RealRange kValues{-kLargestPlanted, false, kLargestPlanted, false};
 constexpr RealRange kTails{0, false, kLargestInputTail, false};
 
 void CheckRange(std::string_view key, double x, const RealRange& range) {
-  if (!range.Holds(x)) throw Error::Format("{}: {} is out of range: {}", key, x, range.Text());
+  if (!range.Holds(x)) throw KeyError::Format(key, "{} is out of range: {}", x, range.Text());
 }
 
 }  // namespace
@@ -18,7 +18,7 @@ void CheckStressConfig(const StressConfig& stress) {
   CheckRange("stress.value", stress.value, kValues);
   CheckRange("stress.input_tail", stress.input_tail, kTails);
   if (stress.point.empty() && stress.value != 0) {
-    throw Error::Format("stress.value: {} is set without stress.point", stress.value);
+    throw KeyError::Format("stress.value", "{} is set without stress.point", stress.value);
   }
 }
 

@@ -17,7 +17,7 @@ constexpr Keyword<ScheduleKind> kKinds[] = {
 
 void CheckShare(const char* field, double value, double largest) {
   if (value >= 0 && value <= largest) return;
-  throw Error::Format("{}: {} is not in [0, {:g}]", field, value, largest);
+  throw KeyError::Format(field, "{} is not in [0, {:g}]", value, largest);
 }
 
 }  // namespace
