@@ -1,43 +1,66 @@
 // The claims of [Fishman] about the formats of Adam's moments, and the evidence of a run.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "experiments/moment_formats/moment_formats.h"
+#include "experiments/shared/special_values.h"
 #include "experiments/shared/training.h"
+#include "numsim/base/elementary.h"
 
 namespace numsim::experiments::moment_formats {
 namespace {
 
 constexpr std::string_view kLossContrast =
-    "valid_loss of the pair minus that of fp32 / fp32; a training that diverged counts as no better "
-    "than at its start";
+    "valid_loss of the pair minus that of fp32 / fp32, each at its best learning rate, at the epsilon "
+    "nearest to Llama 2's 1e-5, from fresh moments if they are trained; a training that diverged "
+    "counts as no better than at its start";
 constexpr const char* kLossScale =
     "The paper: Llama2 with 100 million parameters. A run states its own size.";
 
-// Compares pairs with fp32; `pairs` are texts "M / V".
-Evidence AgainstFp32(const Settings& settings,
-                     const Tables& tables,
-                     const std::vector<std::string>& pairs) {
-  const Frame fp32 =
-      Frame(tables.at(std::string(kFinalTable))).Where("m", kBaseline.m).Where("v", kBaseline.v);
+constexpr double kPapersEpsilon = 1e-5;
+
+// Returns why fp32 at an epsilon is no baseline; "" if it is one.
+std::string WhyNoBaseline(const Frame& final_table, const std::string& epsilon) {
+  const Frame fp32 = BestRates(
+      final_table.Where("epsilon", epsilon).Where("m", kBaseline.m).Where("v", kBaseline.v));
   const bool learned = fp32.Where("status", "finished").Size() == fp32.Size() &&
                        fp32.Mean("valid_loss") < fp32.Mean("start_loss");
-  if (!learned) return NotTestedBecause("fp32 itself diverged or learned nothing");
+  return learned ? "" : "fp32 itself diverged or learned nothing";
+}
+
+double ParametersOf(const Settings& settings) {
+  const TrainConfig config = ConfigOf(settings, ArmsOf(settings).front(), settings.seed);
+  return ApproximateParameters(config.model);
+}
+
+// Compares pairs with fp32 at the paper's epsilon.
+Evidence AgainstFp32(const Settings& settings,
+                     const Tables& tables,
+                     const std::vector<MomentPair>& pairs) {
+  const Frame all = tables.at(std::string(kFinalTable));
+  const std::string epsilon = ShownEpsilon(all), update = ShownUpdate(all);
+  const std::string why = WhyNoBaseline(all, epsilon);
+  if (!why.empty()) return NotTestedBecause(why);
   Evidence evidence;
-  evidence.outcomes = Losses(tables);
-  evidence.parameters = ApproximateParameters(ConfigOf(settings, kBaseline, settings.seed).model);
-  for (const std::string& pair : pairs) evidence.contrasts.push_back(Gap(pair, kBaseline.Text()));
+  evidence.outcomes = Losses(OfRegime(all, epsilon, update));
+  evidence.parameters = ParametersOf(settings);
+  for (const MomentPair& pair : pairs) {
+    evidence.contrasts.push_back(
+        Gap(ArmName(pair, epsilon, update), ArmName(kBaseline, epsilon, BaselineUpdate(tables))));
+  }
   return evidence;
 }
 
-ClaimSpec LossClaim(const std::string& name, ClaimKind kind, std::vector<std::string> pairs) {
+ClaimSpec LossClaim(const std::string& name, ClaimKind kind, std::vector<MomentPair> pairs) {
   ClaimSpec claim;
   claim.id = "moment-formats/" + name;
   claim.items = {"fishman/figure-5"};
   claim.kind = kind;
   claim.contrast = kLossContrast;
-  claim.margin = LossMargin("nats per byte");
+  claim.margin = LossMargin("nats per token");
   claim.scale = kLossScale;
   claim.evidence = [pairs = std::move(pairs)](const Settings& settings, const Tables& tables) {
     return AgainstFp32(settings, tables, pairs);
@@ -47,7 +70,7 @@ ClaimSpec LossClaim(const std::string& name, ClaimKind kind, std::vector<std::st
 
 ClaimSpec SecondMoment() {
   ClaimSpec claim =
-      LossClaim("v-e4m3-fails", ClaimKind::kDifference, {"e4m3fn / e4m3fn", "e5m2 / e4m3fn"});
+      LossClaim("v-e4m3-fails", ClaimKind::kDifference, {{"e4m3fn", "e4m3fn"}, {"e5m2", "e4m3fn"}});
   claim.items.push_back("fishman/section-5.2");
   claim.statement =
       "The second moment \"is able to converge only with E5M2 format\": with v in E4M3 and one "
@@ -56,16 +79,68 @@ ClaimSpec SecondMoment() {
 }
 
 ClaimSpec PapersPair() {
-  ClaimSpec claim = LossClaim("m-e4m3-v-e5m2-matches", ClaimKind::kEquivalence, {"e4m3fn / e5m2"});
+  ClaimSpec claim =
+      LossClaim("m-e4m3-v-e5m2-matches", ClaimKind::kEquivalence, {{"e4m3fn", "e5m2"}});
   claim.statement = "m in E4M3 with v in E5M2 converges to the baseline.";
   return claim;
 }
 
 ClaimSpec OnlyPair() {
-  ClaimSpec claim = LossClaim("both-e5m2-fails", ClaimKind::kDifference, {"e5m2 / e5m2"});
+  ClaimSpec claim = LossClaim("both-e5m2-fails", ClaimKind::kDifference, {{"e5m2", "e5m2"}});
   claim.statement =
       "m in E4M3 with v in E5M2 is \"the only combination that is able to converge to baseline\": "
       "both moments in E5M2 do not.";
+  return claim;
+}
+
+// Compares the gap of v in E4M3 at the smallest epsilon of a run with that at the largest.
+Evidence EpsilonEvidence(const Settings& settings, const Tables& tables, const char* update) {
+  const Frame all = tables.at(std::string(kFinalTable));
+  std::map<double, std::string> epsilons;
+  for (const std::string& text : all.Distinct("epsilon")) {
+    epsilons[all.Where("epsilon", text).Number("epsilon")] = text;
+  }
+  if (epsilons.size() < 2) return NotTestedBecause("there is one epsilon (--epsilon)");
+  const MomentPair pair{"fp32", "e4m3fn"};
+  if (all.Where("v", pair.v).Where("m", pair.m).Where("update_from", update).Empty()) {
+    return NotTestedBecause(fmt::format(
+        "fp32 / e4m3fn was not trained from {} moments (--m, --v, --update-from)", update));
+  }
+  const std::string small = epsilons.begin()->second, large = epsilons.rbegin()->second;
+  for (const std::string& epsilon : {small, large}) {
+    const std::string why = WhyNoBaseline(all, epsilon);
+    if (!why.empty()) return NotTestedBecause(why);
+  }
+  Evidence evidence;
+  evidence.outcomes = Losses(all.Where([&](const Frame& row) {
+    const std::string epsilon = row.Text("epsilon"), v = row.Text("v");
+    return row.Text("m") == pair.m && (epsilon == small || epsilon == large) &&
+           (v == kBaseline.v || (v == pair.v && row.Text("update_from") == update));
+  }));
+  evidence.parameters = ParametersOf(settings);
+  const std::string baseline = BaselineUpdate(tables);
+  evidence.contrasts = {{{ArmName(pair, small, update), 1},
+                         {ArmName(kBaseline, small, baseline), -1},
+                         {ArmName(pair, large, update), -1},
+                         {ArmName(kBaseline, large, baseline), 1}}};
+  return evidence;
+}
+
+ClaimSpec EpsilonDecides(const char* update) {
+  ClaimSpec claim = LossClaim(
+      fmt::format("epsilon-decides-{}", update), ClaimKind::kDifference, std::vector<MomentPair>());
+  claim.statement = fmt::format(
+      "Whether a second moment in E4M3 fails is an effect of epsilon (numsim's analysis): with "
+      "updates from {} moments its loss against fp32 is larger at a small epsilon than at Llama 2's "
+      "1e-5.",
+      update);
+  claim.contrast =
+      "gap of fp32 / e4m3fn to fp32 / fp32 at the smallest epsilon of the run minus that at the "
+      "largest, each arm at its best learning rate; a training that diverged counts as no better "
+      "than at its start";
+  claim.evidence = [update](const Settings& settings, const Tables& tables) {
+    return EpsilonEvidence(settings, tables, update);
+  };
   return claim;
 }
 
@@ -108,33 +183,45 @@ ClaimSpec Memory() {
 
 }  // namespace
 
-OutcomeTable Losses(const Tables& tables) {
-  const auto loss = [](const Frame& row) {
-    return row.Text("status") == "finished" ? row.Number("valid_loss") : row.Number("start_loss");
-  };
-  return OutcomesOf(tables.at(std::string(kFinalTable)), {"m", "v"}, loss);
+std::string ShownEpsilon(const Frame& final_table) {
+  std::string nearest;
+  double distance = kInfinity;
+  for (const std::string& text : final_table.Distinct("epsilon")) {
+    const double here =
+        std::abs(Log(final_table.Where("epsilon", text).Number("epsilon") / kPapersEpsilon));
+    if (here < distance) nearest = text;
+    distance = std::min(distance, here);
+  }
+  return nearest;
 }
 
-std::vector<ClaimSpec> Claims() { return {SecondMoment(), PapersPair(), OnlyPair(), Memory()}; }
+std::string ShownUpdate(const Frame& final_table) {
+  const std::vector<std::string> updates = final_table.Distinct("update_from");
+  const bool fresh = std::find(updates.begin(), updates.end(), "fresh") != updates.end();
+  return fresh ? "fresh" : updates.front();
+}
 
-std::string Notes(const Settings& settings, const Tables& tables) {
+std::vector<ClaimSpec> Claims() {
+  return {SecondMoment(),
+          PapersPair(),
+          OnlyPair(),
+          EpsilonDecides("fresh"),
+          EpsilonDecides("stored"),
+          Memory()};
+}
+
+std::string Notes(const Settings& /*settings*/, const Tables& tables) {
   const Table& final_table = tables.at(std::string(kFinalTable));
   std::string text;
   const double bound = final_table.Number(0, "entropy_bound");
   if (!std::isnan(bound)) {
     text += fmt::format(
-        "No model's expected loss is below {:.4f} nats per byte on this generated text.\n", bound);
+        "No model's expected loss is below {:.4f} nats per token on this generated text.\n", bound);
   }
-  const auto from = settings.options.find("update-from");
-  if (from == settings.options.end()) return text;
-  text += from->second == "fresh"
-              ? "Updates are computed from the fresh moments, before they are stored, as in the "
-                "authors' code: (1 - beta2) g^2 then takes the place of a v that was flushed. With "
-                "--update-from stored they are computed from the moments as read back from "
-                "storage, where nothing does."
-              : "Updates are computed from the moments as read back from storage, where a flushed "
-                "v leaves only epsilon. The authors' code computes them from the fresh moments "
-                "(--update-from fresh).";
+  text +=
+      "Updates from fresh moments are computed before the moments are stored, as in the authors' "
+      "code: (1 - beta2) g^2 then takes the place of a v that was flushed. Updates from stored "
+      "moments are computed from what is read back from storage, where nothing does.";
   return text;
 }
 

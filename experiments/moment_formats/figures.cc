@@ -1,5 +1,7 @@
 // The figures of `moment-formats`: losses by the format of v, their gap to fp32, and the share of v
 // that is flushed to zero.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -89,7 +91,7 @@ Panel LossPanel(
   Panel panel;
   panel.title = group.title;
   panel.x = AxisOf(curves, "step", "step");
-  panel.y = {.label = "training loss, nats per byte", .low = low, .high = high};
+  panel.y = {.label = "training loss, nats per token", .low = low, .high = high};
   for (const MomentPair& pair : group.pairs) {
     Series series = Line(RowsOf(curves, pair), "step", "loss", 0);
     series.style = styles.at(FormatPart(pair.m));
@@ -166,7 +168,7 @@ Figure GapFigure(const Frame& curves) {
     Panel panel;
     panel.title = group.title;
     panel.x = AxisOf(curves, "step", "step");
-    panel.y = {.label = "gap, nats per byte", .low = -0.03 * gain, .high = 0.15 * gain};
+    panel.y = {.label = "gap, nats per token", .low = -0.03 * gain, .high = 0.15 * gain};
     for (const MomentPair& pair : group.pairs) {
       Series series = GapLine(RowsOf(curves, pair), baseline, "step", "loss");
       series.label = group.v.empty() ? pair.Text() : "m in " + FormatPart(pair.m);
@@ -205,14 +207,30 @@ Figure FlushedFigure(const Frame& flushed) {
 }  // namespace
 
 std::vector<Figure> Figures(const Settings&, const Tables& tables) {
-  const Frame curves = tables.at(std::string(kCurvesTable));
+  const Frame all = tables.at(std::string(kFinalTable));
+  const std::string epsilon = ShownEpsilon(all), update = ShownUpdate(all);
+  const std::string lr =
+      BestRates(all.Where("epsilon", epsilon).Where("m", kBaseline.m).Where("v", kBaseline.v))
+          .Text("lr");
+  const auto shown = [&](const Table& table) {
+    return Frame(table).Where([&](const Frame& row) {
+      const bool baseline = row.Text("m") == kBaseline.m && row.Text("v") == kBaseline.v;
+      return row.Text("epsilon") == epsilon && row.Text("lr") == lr &&
+             (baseline || row.Text("update_from") == update);
+    });
+  };
+  const Frame curves = shown(tables.at(std::string(kCurvesTable)));
   std::vector<Figure> figures = {LossFigure(curves)};
   if (GainOf(curves) > 0) {
     Figure gaps = GapFigure(curves);
     if (!gaps.panels.empty()) figures.push_back(std::move(gaps));
   }
-  Figure flushed = FlushedFigure(tables.at(std::string(kFlushedTable)));
+  Figure flushed = FlushedFigure(shown(tables.at(std::string(kFlushedTable))));
   if (!flushed.panels[0].series.empty()) figures.push_back(std::move(flushed));
+  const std::string regime =
+      fmt::format(" (epsilon {}, updates from {} moments, lr {})", epsilon, update, lr);
+  for (Figure& figure : figures) figure.title += regime;
+  for (Figure& figure : PhaseFigures(tables)) figures.push_back(std::move(figure));
   return figures;
 }
 

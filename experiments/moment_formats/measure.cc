@@ -1,6 +1,7 @@
 // Measures one trial of `moment-formats`: a training.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 
 #include "experiments/moment_formats/moment_formats.h"
@@ -46,16 +47,85 @@ MomentSums TakeMoments(Trainer& trainer) {
   return sums;
 }
 
+// The spread of the second moment of a matrix, at the step at which PredictedEpsilon is largest.
+struct Spread {
+  uint64_t step = 0;
+  double step_lr = 0, sqrt_v_max = 0, weight_rms = 1;
+  bool embedding = false;
+
+  double Ratio() const { return step_lr * sqrt_v_max / weight_rms; }
+};
+using Spreads = std::map<std::string, Spread>;  // by matrix
+
+double LargestOf(const NamedBytes& state) {
+  float largest = 0;
+  for (size_t i = 0; i + sizeof(float) <= state.bytes.size(); i += sizeof(float)) {
+    float value = 0;
+    std::memcpy(&value, state.bytes.data() + i, sizeof(float));
+    largest = std::max(largest, value);
+  }
+  return static_cast<double>(largest);
+}
+
+double RootMeanSquare(const Parameter<float>& parameter) {
+  double squares = 0;
+  for (const float weight : parameter.value.View().Span()) {
+    squares += Square(static_cast<double>(weight));
+  }
+  return std::sqrt(squares / static_cast<double>(parameter.Elements()));
+}
+
+// Replaces the spreads that are larger now. Requires a v in float32.
+void UpdateSpreads(const Trainer& trainer, Spreads& spreads) {
+  const std::vector<NamedBytes> saved = trainer.optimizer().Save();
+  for (const Parameter<float>& parameter : trainer.model().parameters()) {
+    const bool embedding = parameter.role == ParameterRole::kEmbedding;
+    if (!embedding && parameter.role != ParameterRole::kMatrix) continue;
+    const auto v = std::find_if(saved.begin(), saved.end(), [&](const NamedBytes& state) {
+      return state.name == parameter.name + "/v";
+    });
+    if (v == saved.end()) continue;
+    const uint64_t step = trainer.steps_taken();
+    const Spread now{step,
+                     trainer.config().schedule.At(step - 1),
+                     std::sqrt(LargestOf(*v)),
+                     RootMeanSquare(parameter),
+                     embedding};
+    Spread& largest = spreads[parameter.name];
+    if (now.Ratio() > largest.Ratio()) largest = now;
+  }
+}
+
+void AddSpreads(const Spreads& spreads, TrainingRows& rows) {
+  for (const auto& [name, spread] : spreads) {
+    rows.Add(kSpreadTable,
+             {spread.step,
+              spread.step_lr,
+              name,
+              spread.embedding ? "embedding" : "matrix",
+              spread.sqrt_v_max,
+              spread.weight_rms});
+  }
+}
+
 }  // namespace
 
 Rows Measure(const Settings& settings, const Trial& trial) {
-  const MomentPair pair{trial.parameters.at("m"), trial.parameters.at("v")};
-  const TrainConfig config = ConfigOf(settings, pair, trial.seed);
+  const auto parameter = [&](const char* name) { return trial.parameters.at(name); };
+  const Arm arm{{parameter("m"), parameter("v")},
+                {parameter("epsilon"), parameter("update_from"), parameter("lr")}};
+  const TrainConfig config = ConfigOf(settings, arm, trial.seed);
   Trainer trainer(config, OpenData(config.data));
   const double start = trainer.Validate().Mean();
 
-  TrainingRows rows({pair.m, pair.v, trial.seed});
+  TrainingRows rows({arm.pair.m,
+                     arm.pair.v,
+                     arm.regime.epsilon,
+                     arm.regime.update_from,
+                     arm.regime.lr,
+                     trial.seed});
   rows.Add(kCurvesTable, {0, start});
+  Spreads spreads;
   const uint64_t every = config.telemetry.tensors_every;
   LossCurve curve(every);
   for (uint64_t step = 0; trainer.status() == TrainStatus::kRunning; ++step) {
@@ -72,9 +142,11 @@ Rows Measure(const Settings& settings, const Trial& trial) {
                   std::sqrt(sums.v_error / sums.tensors),
                   sums.update_max});
       }
+      if (arm.pair == kBaseline && trainer.steps_taken() > step) UpdateSpreads(trainer, spreads);
     }
     if (curve.Add(trainer)) rows.Add(kCurvesTable, {curve.steps(), curve.loss()});
   }
+  AddSpreads(spreads, rows);
   const Optimizer::Bytes bytes = trainer.optimizer().StoredBytes();
   rows.Add(kFinalTable,
            {ToString(trainer.status()),

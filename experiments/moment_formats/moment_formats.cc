@@ -16,7 +16,7 @@ namespace moment_formats {
 namespace {
 
 constexpr std::string_view kDescription =
-    "Trains a byte-level Llama with AdamW whose moments m and v are really stored in the given\n"
+    "Trains a small Llama with AdamW whose moments m and v are really stored in the given\n"
     "formats: as codes and scales, which are read back before the next step. Everything else is\n"
     "float32, so that only the moments differ: for a seed, all pairs start from the same weights\n"
     "and see the same batches. Measured are a grid of formats for m and for v under each of\n"
@@ -27,17 +27,17 @@ constexpr std::string_view kDescription =
     "  coat:N    COAT's dynamic range expansion in blocks, for formats of up to 8 bits\n"
     "  dynamic   bitsandbytes' 8-bit map, in blocks of 256 (a format and scaling in one)\n"
     "fp32 is never scaled. Moments of vectors (norms) stay in fp32, as in the authors' code.\n"
-    "The gap of a pair is its validation loss minus that of fp32.\n"
+    "Each pair is trained at every --epsilon, --update-from and --lr, and judged at its best lr.\n"
+    "The gap of a pair is its validation loss minus that of fp32 at the same epsilon.\n"
     "flushed.csv shows the mechanism: the share of nonzero elements that are stored as zero. The\n"
     "next v of such an element is (1 - beta2) g^2, so its step is m over a small multiple of |g|,\n"
     "however small |g| is compared with m; from stored moments (--update-from) the step is m over\n"
-    "epsilon.\n"
+    "epsilon. phases.csv compares the epsilon below which that fails with its prediction from the\n"
+    "fp32 run (docs/moments.md).\n"
     "memory.csv lists the bytes per parameter as stored, and the memory of a model of --billions\n"
     "parameters, with optimiser states and master weights spread over 1 to 8 devices.";
 
-constexpr const char* kPairsQuick =
-    "bf16/bf16,fp16/fp16,e4m3fn@tensor/fp16@tensor,e4m3@tensor/e5m2@tensor,e4m3fn@none/e5m2@none,"
-    "e4m3fn@block:128/e4m3fn@block:128,e4m3fn@coat:128/e4m3fn@coat:128,dynamic:256/dynamic:256";
+constexpr const char* kPairsQuick = "e4m3fn@block:128/e4m3fn@block:128";
 constexpr const char* kPairsSmall =
     "e4m3@tensor/e5m2@tensor,e4m3fn@tensor/fp16@tensor,"
     "e4m3fn@none/e5m2@none,e5m2@none/e5m2@none,bf16/bf16,fp16/fp16,"
@@ -64,17 +64,19 @@ std::vector<Option> Options() {
       {.name = "context",       .quick = "64",        .paper = "2048",     .help = "bytes per sequence", .small = "128"},
       {.name = "batch",         .quick = "8",         .paper = "128",      .help = "sequences per step", .small = "16"},
       {.name = "steps",         .quick = "300",       .paper = "20000",    .help = "training steps, 10 or more", .small = "600", .demo = "600"},
-      {.name = "lr",            .quick = "3e-3",      .paper = "3e-4",     .help = "peak learning rate", .small = "2e-3"},
+      {.name = "vocabulary",    .quick = "256",       .paper = "256",
+       .help = "256: text, one token per byte; 2 to 65536: that many tokens with Zipf frequencies", .before = "256"},
+      {.name = "lr",            .quick = "3e-3",      .paper = "3e-4",
+       .help = "peak learning rates, separated by commas; each pair is judged at its best", .small = "2e-3"},
       {.name = "warmup",        .quick = "30",        .paper = "2000",     .help = "steps of linear warm-up", .small = "60", .demo = "60"},
-      {.name = "epsilon",       .quick = "1e-8",      .paper = "1e-8",     .help = "epsilon of AdamW; Llama2 has 1e-5"},
+      {.name = "epsilon",       .quick = "1e-8,1e-5", .paper = "1e-8,1e-6,1e-5",
+       .help = "epsilons of AdamW, separated by commas; Llama 2 has 1e-5"},
       {.name = "beta1",         .quick = "0.9",       .paper = "0.9",      .help = "decay of m"},
       {.name = "beta2",         .quick = "0.95",      .paper = "0.95",     .help = "decay of v"},
       {.name = "weight-decay",  .quick = "0.1",       .paper = "0.1",      .help = "weight decay of matrices"},
       {.name = "clip",          .quick = "1",         .paper = "1",        .help = "largest norm of gradients; 0 disables clipping"},
-      // The demo shows a failure of E4M3 that larger models have too; with fresh moments they do
-      // not.
-      {.name = "update-from",   .quick = "fresh",     .paper = "fresh",
-       .help = "moments from which updates are computed: fresh, or stored (as read back from storage)", .demo = "stored"},
+      {.name = "update-from",   .quick = "fresh,stored", .paper = "fresh,stored",
+       .help = "moments from which updates are computed, separated by commas: fresh, or stored (as read back from storage)", .small = "fresh"},
       {.name = "records",       .quick = "30",        .paper = "100",      .help = "minimum number of points per curve, 2 to --steps"},
       {.name = "valid-batches", .quick = "16",        .paper = "16",       .help = "batches per validation"},
       {.name = "billions",      .quick = "6.74",      .paper = "6.74",     .help = "parameters of the model in memory.csv, in 10^9"},
@@ -85,19 +87,28 @@ std::vector<Option> Options() {
 
 std::vector<TableSpec> TableSpecs() {
   const Column m{"m", "storage of the first moment"}, v{"v", "storage of the second moment"};
+  const Column epsilon{"epsilon", "epsilon of AdamW"};
+  const Column from{"update_from", "fresh or stored; of fp32 moments the first of --update-from"};
+  const Column lr{"lr", "peak learning rate"};
   const Column seed{"seed", "seed of weights and batches"};
   return {
       {.name = std::string(kCurvesTable),
        .columns = {m,
                    v,
+                   epsilon,
+                   from,
+                   lr,
                    seed,
                    {"step", "steps taken"},
                    {"loss",
-                    "mean training loss since the last record, nats per byte; at step 0 the "
+                    "mean training loss since the last record, nats per token; at step 0 the "
                     "validation loss"}}},
       {.name = std::string(kFlushedTable),
        .columns = {m,
                    v,
+                   epsilon,
+                   from,
+                   lr,
                    seed,
                    {"step", "steps taken"},
                    {"m_flushed",
@@ -111,26 +122,62 @@ std::vector<TableSpec> TableSpecs() {
       {.name = std::string(kFinalTable),
        .columns = {m,
                    v,
+                   epsilon,
+                   from,
+                   lr,
                    seed,
                    {"status", "finished or diverged"},
                    {"steps", "steps taken"},
-                   {"start_loss", "validation loss before training, nats per byte"},
+                   {"start_loss", "validation loss before training, nats per token"},
                    {"train_loss", "mean training loss of the last 10 steps"},
                    {"valid_loss", "validation loss at the end; inf when diverged"},
                    {"entropy_bound", "known lower bound of the loss; nan: none is known"},
                    {"m_bytes", "bytes per parameter that m takes, over the whole model"},
                    {"v_bytes", "bytes per parameter that v takes, over the whole model"}}},
+      {.name = std::string(kSpreadTable),
+       .columns = {m,
+                   v,
+                   epsilon,
+                   from,
+                   lr,
+                   seed,
+                   {"step",
+                    "steps taken at the largest step_lr sqrt_v_max / weight_rms of the records; "
+                    "trainings with fp32 moments only"},
+                   {"step_lr", "learning rate of the last of them"},
+                   {"tensor", "name of the matrix"},
+                   {"role", "matrix or embedding"},
+                   {"sqrt_v_max", "square root of the largest second moment"},
+                   {"weight_rms", "root mean square of the weights"}}},
+      {.name = std::string(kPhasesTable),
+       .derived = true,
+       .columns = {m,
+                   v,
+                   epsilon,
+                   from,
+                   lr,
+                   {"seeds", "number of seeds"},
+                   {"diverged", "number of seeds that diverged"},
+                   {"gap", "valid_loss minus that of fp32 at the same epsilon and rate"},
+                   {"gap_low", "95 % interval of gap, by the residual pooled over all arms"},
+                   {"gap_high", "95 % interval of gap"},
+                   {"predicted_epsilon",
+                    "epsilon below which a v with one scale per tensor fails, from the fp32 run; "
+                    "nan: no prediction"}}},
       {.name = std::string(kPairsTable),
        .derived = true,
        .columns = {m,
                    v,
+                   epsilon,
+                   from,
+                   {"lr", "best peak learning rate: of the least mean valid_loss"},
                    {"seeds", "number of seeds"},
                    {"diverged", "number of seeds that diverged"},
-                   {"valid_loss", "mean over seeds, nats per byte"},
+                   {"valid_loss", "mean over seeds, nats per token"},
                    {"valid_loss_low",
                     "95 % interval of valid_loss (Student's t); nan for one seed"},
                    {"valid_loss_high", "95 % interval of valid_loss"},
-                   {"gap", "valid_loss minus that of fp32, nats per byte"},
+                   {"gap", "valid_loss minus that of fp32 at its best rate, nats per token"},
                    {"gap_low", "95 % interval of gap, by the residual pooled over all pairs"},
                    {"gap_high", "95 % interval of gap"},
                    {"v_flushed", "mean of v_flushed over the training"},
@@ -155,10 +202,10 @@ std::vector<PaperSetting> PaperSettings() {
   const std::string llama = "Llama 2, whose settings the paper uses";
   return {
       {"epsilon", "1e-5", llama, "The authors' code defaults to 1e-6; v in E4M3 depends on it."},
-      {"",
-       "The paper trains with a vocabulary of 32,000 tokens",
+      {"vocabulary",
+       "32000",
        "Section 6.1",
-       "Here tokens are bytes, so that v of the embedding varies less."},
+       "With --vocabulary 32000 tokens have Zipf frequencies; bytes vary less."},
       {"",
        "The paper trains in FP8 with bf16",
        "Section 6.1",
@@ -175,14 +222,25 @@ void CheckOptions(const Settings& settings) {
 
 std::vector<Trial> Trials(const Settings& settings) {
   CheckOptions(settings);
+  const std::vector<Arm> arms = ArmsOf(settings);
   std::vector<Trial> trials;
-  for (const MomentPair& pair : PairsOf(settings)) {
+  for (const Arm& arm : arms) {
+    if (arm.pair == kBaseline) CheckTraining(settings, ConfigOf(settings, arm, settings.seed));
     for (int i = 0; i < settings.seeds; ++i) {
       const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
-      if (trials.empty()) CheckTraining(settings, ConfigOf(settings, pair, seed));
-      trials.push_back({.label = fmt::format("{} seed={}", pair.Text(), seed),
+      const Regime& regime = arm.regime;
+      trials.push_back({.label = fmt::format("{} epsilon={} {} lr={} seed={}",
+                                             arm.pair.Text(),
+                                             regime.epsilon,
+                                             regime.update_from,
+                                             regime.lr,
+                                             seed),
                         .seed = seed,
-                        .parameters = {{"m", pair.m}, {"v", pair.v}}});
+                        .parameters = {{"m", arm.pair.m},
+                                       {"v", arm.pair.v},
+                                       {"epsilon", regime.epsilon},
+                                       {"update_from", regime.update_from},
+                                       {"lr", regime.lr}}});
     }
   }
   return trials;
@@ -258,15 +316,38 @@ std::vector<MomentPair> PairsOf(const Settings& settings) {
   return pairs;
 }
 
-TrainConfig ConfigOf(const Settings& settings, const MomentPair& pair, uint64_t seed) {
+std::vector<Arm> ArmsOf(const Settings& settings) {
+  const std::vector<MomentPair> pairs = PairsOf(settings);
+  const std::vector<std::string> updates = settings.GetList("update-from");
+  for (const char* const option : {"epsilon", "lr", "update-from"}) {
+    CheckDistinct(option, settings.GetList(option));
+  }
+  std::vector<Arm> arms;
+  for (const std::string& epsilon : settings.GetList("epsilon")) {
+    for (const std::string& lr : settings.GetList("lr")) {
+      for (const std::string& update : updates) {
+        for (const MomentPair& pair : pairs) {
+          if (pair == kBaseline && update != updates.front()) continue;
+          arms.push_back({pair, {epsilon, update, lr}});
+        }
+      }
+    }
+  }
+  return arms;
+}
+
+TrainConfig ConfigOf(const Settings& settings, const Arm& arm, uint64_t seed) {
+  Settings single = settings;
+  single.options["epsilon"] = arm.regime.epsilon;
+  single.options["lr"] = arm.regime.lr;
   TrainConfig config;
   config.model.kind = ModelKind::kLlama;
   config.linear.all.high_precision = "fp32";
-  ReadTraining(settings, seed, config);
+  ReadTraining(single, seed, config);
   ReadText(settings, config.data);
-  config.optimizer.m = ParseMomentFormat(pair.m);
-  config.optimizer.v = ParseMomentFormat(pair.v);
-  const std::string& from = settings.Get("update-from");
+  config.optimizer.m = ParseMomentFormat(arm.pair.m);
+  config.optimizer.v = ParseMomentFormat(arm.pair.v);
+  const std::string& from = arm.regime.update_from;
   if (from != "fresh" && from != "stored") {
     throw Error::Format("--update-from '{}': expected fresh or stored", from);
   }
@@ -286,7 +367,7 @@ Experiment MomentFormats() {
   experiment.reproduces = "Figure 5, Tables 1 and 4 of [Fishman]";
   experiment.description = kDescription;
   experiment.options = Options();
-  experiment.presets = {{"quick", 3, 65}, {"small", 3, 480}, {"paper", 3}, {"demo", 3, 60}};
+  experiment.presets = {{"quick", 4, 180}, {"small", 3, 960}, {"paper", 3}, {"demo", 3, 60}};
   experiment.tables = TableSpecs();
   experiment.trials = Trials;
   experiment.run = Measure;

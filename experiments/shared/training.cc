@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kMostSteps = 100'000'000;
 constexpr int64_t kLeastText = 1 << 14;
 constexpr size_t kHeadWidth = 32;
+constexpr std::string_view kByteVocabulary = "256";
 
 void ReadWhole(const Settings& settings, std::string_view option, int64_t most, size_t& value) {
   if (!settings.options.contains(std::string(option))) return;
@@ -131,6 +132,15 @@ void ReadText(const Settings& settings, DataConfig& data) {
   const std::string& text = settings.Get("text");
   data.kind = text.empty() ? DataKind::kGeneratedText : DataKind::kText;
   data.path = text;
+  if (settings.options.contains("vocabulary") && settings.Get("vocabulary") != kByteVocabulary) {
+    if (!text.empty()) {
+      throw Error::Format("--vocabulary {}: the tokens of --text are bytes, expected {}",
+                          settings.Get("vocabulary"),
+                          kByteVocabulary);
+    }
+    data.kind = DataKind::kZipf;
+    data.vocabulary = static_cast<size_t>(settings.GetInteger("vocabulary", 2, 1 << 16));
+  }
   data.size = static_cast<size_t>(settings.GetInteger("text-size", kLeastText, int64_t{1} << 32));
 }
 

@@ -34,8 +34,9 @@ void ReadTraining(const Settings& settings, uint64_t seed, TrainConfig& config);
 // Returns the option `keys`, by which ReadTraining sets any further key of the configuration.
 Option KeysOption();
 
-// Selects the text for training: the UTF-8 file of option `text` or, where that is empty, generated
-// text of `text-size` bytes.
+// Selects the text for training: the UTF-8 file of option `text` or, if it is empty, generated text
+// of `text-size` bytes. If the experiment declares `vocabulary` and it is not 256: `text-size`
+// tokens with Zipf frequencies.
 void ReadText(const Settings& settings, DataConfig& data);
 // Selects images with captions: the folder of option `captions` or, where that is empty, `shapes`
 // generated images of `image` x `image` pixels.

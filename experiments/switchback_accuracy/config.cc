@@ -1,5 +1,6 @@
 // The trainings of `switchback-accuracy`: variants, configurations, inner dimensions.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -113,6 +114,11 @@ TrainConfig ConfigOf(const Settings& settings, const Training& training, uint64_
   config.model.patch = static_cast<size_t>(settings.GetInteger("patch", 1, 1 << 16));
   config.train.batch = training.batch;
   config.schedule.peak = settings.GetDouble(clip ? "lr-clip" : "lr-llama", 1e-12, 100);
+  config.schedule.final = settings.GetDouble("final-lr", 0, 1);
+  config.optimizer.kind = ParseOptimizerKind(settings.Get("optimizer"));
+  config.model.patch_dropout =
+      clip ? settings.GetDouble("patch-dropout", 0, std::nextafter(1.0, 0.0)) : 0;
+  config.storage.activations = config.storage.gradients = ParseFormat(settings.Get("storage"));
   config.linear.all = training.variant.Options();
   config.linear.first_last_high = settings.GetYes("first-last-high");
   SetData(settings, training.model, config.data);

@@ -205,6 +205,13 @@ Evidence NoiseGrowth(const Tables& tables, const std::string& variant) {
 Evidence NoiseGrowthRatio(const Tables& tables, const ArmPair& pair) {
   const std::vector<Frame> ladder = LadderOf(tables, {pair.first, pair.second});
   if (ladder.empty()) return LackingLadder({pair.first, pair.second});
+  for (const auto& [seed, error] : ErrorsOf(tables, ladder[0], pair.second, "own_error")) {
+    if (error == 0) {
+      return NotTestedBecause("the weight gradient of " + pair.second +
+                              " has no error of its own with operands stored in 16 bits "
+                              "(--storage)");
+    }
+  }
   const auto growth = [&](const std::string& variant) {
     return PerSeed(ErrorsOf(tables, ladder[1], variant, "own_error"),
                    ErrorsOf(tables, ladder[0], variant, "own_error"),

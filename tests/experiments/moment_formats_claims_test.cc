@@ -17,13 +17,19 @@ using ::testing::HasSubstr;
 class MomentClaims : public ::testing::Test {
  protected:
   // Losses of the seeds 0, 1, ... relative to those of fp32; infinity: diverged.
-  void Gaps(const std::string& m, const std::string& v, const std::vector<double>& gaps) {
+  void Gaps(const std::string& m,
+            const std::string& v,
+            const std::vector<double>& gaps,
+            const Regime& regime = {"1e-5", "fresh", "1e-3"}) {
     const double fp32[] = {1.50, 1.52, 1.47};
     for (size_t seed = 0; seed < gaps.size(); ++seed) {
       const bool diverged = gaps[seed] == kInfinity;
       results_.Add("final",
                    {{"m", m},
                     {"v", v},
+                    {"epsilon", regime.epsilon},
+                    {"update_from", regime.update_from},
+                    {"lr", regime.lr},
                     {"seed", seed},
                     {"status", diverged ? "diverged" : "finished"},
                     {"start_loss", 5.5},
@@ -100,6 +106,45 @@ TEST_F(MomentClaims, AreNotTestedWhereFp32DoesNotLearn) {
   Gaps("e4m3fn", "e5m2", {0, 0, 0});
   EXPECT_EQ(VerdictOf("m-e4m3-v-e5m2-matches"), "not tested");
   EXPECT_THAT(ReasonOf("m-e4m3-v-e5m2-matches"), HasSubstr("fp32 itself"));
+}
+
+TEST_F(MomentClaims, AreTestedAtTheEpsilonNearestToThePapersFromFreshMoments) {
+  for (const char* const epsilon : {"1e-8", "1e-6", "1e-5"}) {
+    Gaps("fp32", "fp32", {0, 0, 0}, {epsilon, "stored", "1e-3"});
+    const double gap = std::string(epsilon) == "1e-5" ? 0.3 : 0;
+    Gaps("e5m2", "e5m2", {0, 0, 0}, {epsilon, "stored", "1e-3"});
+    Gaps("e5m2", "e5m2", {gap, gap, gap}, {epsilon, "fresh", "1e-3"});
+  }
+  EXPECT_EQ(VerdictOf("both-e5m2-fails"), "supported");
+}
+
+// The rate 3e-3 is better for the pair, 1e-3 for fp32.
+TEST_F(MomentClaims, EachPairIsJudgedAtItsBestRate) {
+  Gaps("fp32", "fp32", {0, 0, 0});
+  Gaps("fp32", "fp32", {1, 1, 1}, {"1e-5", "fresh", "3e-3"});
+  Gaps("e5m2", "e5m2", {1, 1, 1});
+  Gaps("e5m2", "e5m2", {0.1, 0.1, 0.1}, {"1e-5", "fresh", "3e-3"});
+  EXPECT_NEAR(results_.ClaimOf("both-e5m2-fails").result.contrasts.at(0).value, 0.1, 1e-9);
+}
+
+TEST_F(MomentClaims, EpsilonDecidesWhereTheGapIsAtTheSmallOneAlone) {
+  for (const char* const epsilon : {"1e-8", "1e-5"}) {
+    const bool small = std::string(epsilon) == "1e-8";
+    Gaps("fp32", "fp32", {0, 0, 0}, {epsilon, "fresh", "1e-3"});
+    const double gap = small ? 0.3 : 0.01;
+    Gaps("fp32", "e4m3fn", {gap, gap, gap}, {epsilon, "fresh", "1e-3"});
+    Gaps("fp32", "e4m3fn", {0.1, 0.1, 0.1}, {epsilon, "stored", "1e-3"});
+  }
+  EXPECT_EQ(VerdictOf("epsilon-decides-fresh"), "supported");
+  EXPECT_NEAR(results_.ClaimOf("epsilon-decides-fresh").result.contrasts.at(0).value, 0.29, 1e-9);
+  EXPECT_EQ(VerdictOf("epsilon-decides-stored"), "contradicted");
+}
+
+TEST_F(MomentClaims, OneEpsilonDecidesNothingAboutEpsilon) {
+  Gaps("fp32", "fp32", {0, 0, 0});
+  Gaps("fp32", "e4m3fn", {0.3, 0.3, 0.3});
+  EXPECT_EQ(VerdictOf("epsilon-decides-fresh"), "not tested");
+  EXPECT_THAT(ReasonOf("epsilon-decides-fresh"), HasSubstr("--epsilon"));
 }
 
 TEST_F(MomentClaims, TheMarginIsThatOfTheModelsSize) {

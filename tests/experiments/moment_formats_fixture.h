@@ -28,8 +28,13 @@ inline const Overrides kTiny = {{"m", "fp32,e4m3fn"},
                                 {"steps", "20"},
                                 {"warmup", "2"},
                                 {"lr", "1e-2"},
+                                {"epsilon", "1e-8"},
+                                {"update-from", "fresh"},
                                 {"records", "3"},
                                 {"valid-batches", "2"}};
+
+// The settings of kTiny that do not concern formats.
+inline const Regime kTinyRegime{"1e-8", "fresh", "1e-2"};
 
 inline Overrides With(Overrides overrides, const std::string& name, const std::string& value) {
   overrides[name] = value;
@@ -101,14 +106,20 @@ class MomentTables : public ::testing::Test {
   int seeds_ = 1;
 
  private:
-  // Cells that are not named are nan.
+  static Cell CellOf(const std::string& column) {
+    const std::map<std::string, Cell> regime = {
+        {"epsilon", "1e-8"}, {"update_from", "fresh"}, {"lr", "1e-3"}};
+    const auto found = regime.find(column);
+    return found == regime.end() ? Cell("nan") : found->second;
+  }
+  // Cells that are not named are those of one regime, or nan.
   void AddRow(const std::string& table, const std::map<std::string, Cell>& cells) {
     for (const TableSpec& spec : MomentFormats().tables) {
       if (spec.name != table) continue;
       Row row;
       for (const Column& column : spec.columns) {
         const auto cell = cells.find(column.name);
-        row.push_back(cell == cells.end() ? "nan" : cell->second);
+        row.push_back(cell == cells.end() ? CellOf(column.name) : cell->second);
       }
       rows_[table].push_back(std::move(row));
     }

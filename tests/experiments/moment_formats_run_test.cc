@@ -27,7 +27,13 @@ using ::testing::StartsWith;
 class MomentTraining : public testing::Test {
  protected:
   void Train(const MomentPair& pair, const Overrides& overrides = kTiny, uint64_t seed = 0) {
-    const Trial trial{.label = "", .seed = seed, .parameters = {{"m", pair.m}, {"v", pair.v}}};
+    const Trial trial{.label = "",
+                      .seed = seed,
+                      .parameters = {{"m", pair.m},
+                                     {"v", pair.v},
+                                     {"epsilon", kTinyRegime.epsilon},
+                                     {"update_from", kTinyRegime.update_from},
+                                     {"lr", overrides.at("lr")}}};
     const Rows rows = Measure(SettingsWith(overrides), trial);
     tables_.clear();
     for (const TableSpec& spec : MomentFormats().tables) {
@@ -57,7 +63,7 @@ class MomentTraining : public testing::Test {
 // The losses of the steps, from the training itself.
 TEST_F(MomentTraining, CurvesAreMeansOfTheStepsSinceTheLastRecord) {
   Train({"e4m3fn", "e5m2"}, kTiny, 3);
-  TrainConfig config = ConfigOf(SettingsWith(kTiny), {"e4m3fn", "e5m2"}, 3);
+  TrainConfig config = ConfigOf(SettingsWith(kTiny), {{"e4m3fn", "e5m2"}, kTinyRegime}, 3);
   config.telemetry.tensors_every = 0;
   Trainer trainer(config, OpenData(config.data));
   const double start = trainer.Validate().Mean();
@@ -135,6 +141,24 @@ TEST_F(MomentTraining, ASeedHasTheSameStartForAllPairs) {
   EXPECT_EQ(Final().Text(0, "seed"), "1");
 }
 
+// The largest v is at least the mean square of the last gradients times 1 - beta2.
+TEST_F(MomentTraining, TheSpreadIsThatOfTheBaselinesMoments) {
+  Train(kBaseline);
+  const Table& spread = tables_.at("spread");
+  ASSERT_EQ(spread.rows.size(), 6u);  // matrices
+  size_t embeddings = 0;
+  for (size_t r = 0; r < spread.rows.size(); ++r) {
+    embeddings += spread.Text(r, "role") == "embedding" ? 1 : 0;
+    EXPECT_GT(spread.Number(r, "sqrt_v_max"), 1e-6);
+    EXPECT_LT(spread.Number(r, "sqrt_v_max"), 1);
+    EXPECT_GT(spread.Number(r, "weight_rms"), 1e-3);
+    EXPECT_LT(spread.Number(r, "weight_rms"), 0.3);
+  }
+  EXPECT_EQ(embeddings, 1u);
+  Train({"fp32", "e4m3fn"});
+  EXPECT_TRUE(tables_.at("spread").rows.empty());
+}
+
 TEST_F(MomentTraining, DivergenceIsARowAndNotAnError) {
   Train(kBaseline, With(With(kTiny, "lr", "100"), "clip", "0"));
   EXPECT_EQ(Final().Text(0, "status"), "diverged");
@@ -186,9 +210,10 @@ TEST_F(MomentRuns, EqualTheGoldenCsvOnAnyNumberOfThreads) {
 TEST_F(MomentRuns, HaveTheRecordsOfOnePairAfterTheOther) {
   experiments::Run(Plain(), OptionsFor("out"));
   const std::map<std::string, std::string> files = FilesOf("out");
-  EXPECT_THAT(files.at("curves"), StartsWith("m,v,seed,step,loss\n"));
+  EXPECT_THAT(files.at("curves"), StartsWith("m,v,epsilon,update_from,lr,seed,step,loss\n"));
   EXPECT_THAT(files.at("flushed"),
-              StartsWith("m,v,seed,step,m_flushed,v_flushed,m_error,v_error,update_max\n"));
+              StartsWith("m,v,epsilon,update_from,lr,seed,step,m_flushed,v_flushed,m_error,v_error,"
+                         "update_max\n"));
   const std::vector<std::string> pairs = {"fp32 fp32",
                                           "e4m3fn fp32",
                                           "fp32 e5m2",
@@ -217,7 +242,8 @@ TEST_F(MomentRuns, ResumedAfterAnErrorEqualAWholeRun) {
   std::atomic<int> calls = 0;
   failing.run = [&](const Settings& settings, const Trial& trial) {
     ++calls;
-    if (fails && trial.label == "e4m3fn / e5m2 seed=0") throw Error("made to fail");
+    if (fails && trial.label == "e4m3fn / e5m2 epsilon=1e-8 fresh lr=1e-2 seed=0")
+      throw Error("made to fail");
     return Measure(settings, trial);
   };
   SetThreadCount(1);

@@ -110,6 +110,21 @@ TEST_F(PairTables, PairsKeepTheOrderOfTheTable) {
   EXPECT_EQ(Pairs().Text(2, "v"), "bf16");
 }
 
+// E4M3: 2^-10 / 448; E5M2: 2^-17 / 57344.
+TEST(PredictedEpsilon, FollowsFromTheSpreadOfTheWorstMatrix) {
+  Table spread{{"role", "step_lr", "sqrt_v_max", "weight_rms"}};
+  spread.rows = {{"embedding", 0.003, 0.002, 0.02},
+                 {"embedding", 0.0001, 1, 0.02},  // in the warm-up
+                 {"matrix", 0.003, 0.2, 0.04}};
+  const double e4m3 = std::sqrt(0x1p-10 / 448), e5m2 = std::sqrt(0x1p-17 / 57344);
+  EXPECT_NEAR(PredictedEpsilon(spread, "e4m3fn", "fresh", 0.6), 0.5 * 0.005 * e4m3, 1e-15);
+  EXPECT_NEAR(PredictedEpsilon(spread, "e4m3fn", "stored", 0.6), 0.5 * 0.015 * e4m3, 1e-15);
+  EXPECT_NEAR(PredictedEpsilon(spread, "e5m2", "stored", 0), 0.015 * e5m2, 1e-15);
+  EXPECT_TRUE(std::isnan(PredictedEpsilon(spread, "e4m3fn@block:128", "fresh", 0.9)));
+  spread.rows.clear();
+  EXPECT_TRUE(std::isnan(PredictedEpsilon(spread, "e4m3fn", "fresh", 0.9)));
+}
+
 class Memory : public MomentTables {
  protected:
   // The only row of that pair.

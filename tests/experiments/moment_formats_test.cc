@@ -21,6 +21,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 // Texts of the pairs of a grid alone.
 std::vector<std::string> PairTexts(const Overrides& overrides) {
@@ -96,17 +97,18 @@ TEST(MomentFormats, EveryPresetHasItsPairsForEachOfItsSeeds) {
     const Settings settings = MakeSettings(experiment, preset.name, 5, preset.seeds, overrides);
     const std::vector<Trial> trials = experiment.trials(settings);
     const std::vector<MomentPair> pairs = PairsOf(settings);
-    ASSERT_EQ(trials.size(), pairs.size() * static_cast<size_t>(preset.seeds)) << preset.name;
+    ASSERT_EQ(trials.size(), ArmsOf(settings).size() * static_cast<size_t>(preset.seeds))
+        << preset.name;
     std::set<std::string> labels;
     for (size_t i = 0; i < trials.size(); ++i) {
       EXPECT_TRUE(labels.insert(trials[i].label).second) << trials[i].label;
       EXPECT_EQ(trials[i].seed, 5 + i % static_cast<size_t>(preset.seeds));
     }
-    EXPECT_EQ(trials[0].label, "fp32 / fp32 seed=5");
+    EXPECT_THAT(trials[0].label, StartsWith("fp32 / fp32 epsilon=1e-8 fresh lr="));
     // The pairs that the claims are about.
     std::vector<MomentPair> wanted = {
         {"e4m3fn", "e5m2"}, {"e5m2", "e5m2"}, {"e4m3fn", "e4m3fn"}, {"e5m2", "e4m3fn"}};
-    if (preset.name != "demo") {
+    if (preset.name == "small") {
       wanted.insert(wanted.end(), {{"e4m3", "e5m2"}, {"e4m3fn", "fp16@tensor"}});
     }
     for (const MomentPair& pair : wanted) {
@@ -168,6 +170,12 @@ TEST(MomentFormats, BadOptionsAreNamed) {
       {"weight-decay", "-1"},
       {"clip", "-1"},
       {"update-from", "old"},
+      {"update-from", "fresh,fresh"},
+      {"epsilon", "1e-8,0"},
+      {"epsilon", "1e-8,1e-8"},
+      {"lr", "1e-3,x"},
+      {"vocabulary", "1"},
+      {"vocabulary", "65537"},
       {"records", "1"},
       {"records", "21"},
       {"valid-batches", "0"},
@@ -199,6 +207,23 @@ TEST(MomentFormats, TextHasToBeThereAndToFillABatch) {
   EXPECT_EQ(TrialsMessage(With(kTiny, "text", path)), "no error");
 }
 
+TEST(MomentFormats, TheBaselineIsTrainedForOneUpdate) {
+  const std::vector<Arm> arms = ArmsOf(
+      SettingsWith(With(With(kTiny, "update-from", "stored,fresh"), "epsilon", "1e-8,1e-5")));
+  const size_t baselines = static_cast<size_t>(std::count_if(
+      arms.begin(), arms.end(), [](const Arm& arm) { return arm.pair == kBaseline; }));
+  EXPECT_EQ(baselines, 2u);
+  EXPECT_EQ(arms.size(), 2u * (2 * PairsOf(SettingsWith(kTiny)).size() - 1));
+}
+
+TEST(MomentConfig, TokensOfALargeVocabulary) {
+  const Overrides zipf = With(kTiny, "vocabulary", "1000");
+  const TrainConfig config = ConfigOf(SettingsWith(zipf), {kBaseline, kTinyRegime}, 0);
+  EXPECT_EQ(config.data.kind, DataKind::kZipf);
+  EXPECT_EQ(config.data.vocabulary, 1000u);
+  EXPECT_THAT(TrialsMessage(With(zipf, "text", "a.txt")), HasSubstr("--vocabulary 1000"));
+}
+
 TEST(MomentConfig, TakesEveryOption) {
   const TrainConfig config = ConfigOf(SettingsWith({{"text-size", "20000"},
                                                     {"layers", "3"},
@@ -217,7 +242,7 @@ TEST(MomentConfig, TakesEveryOption) {
                                                     {"update-from", "stored"},
                                                     {"records", "7"},
                                                     {"valid-batches", "13"}}),
-                                      {"e4m3fn@block:64", "dynamic"},
+                                      {{"e4m3fn@block:64", "dynamic"}, {"1e-6", "stored", "0.25"}},
                                       42);
   EXPECT_EQ(config.model.kind, ModelKind::kLlama);
   EXPECT_EQ(config.model.layers, 3u);
@@ -243,13 +268,14 @@ TEST(MomentConfig, TakesEveryOption) {
   EXPECT_EQ(ToString(config.optimizer.m), "e4m3fn@block:64");
   EXPECT_EQ(ToString(config.optimizer.v), "dynamic");
   EXPECT_EQ(config.telemetry.tensors_every, 100u);
-  EXPECT_FALSE(ConfigOf(SettingsWith({}), kBaseline, 0).optimizer.update_from_stored);
+  EXPECT_FALSE(
+      ConfigOf(SettingsWith({}), {kBaseline, kTinyRegime}, 0).optimizer.update_from_stored);
 }
 
 // All but the moments is float32, and the text is the same for every seed.
 TEST(MomentConfig, PairsAndSeedsDifferInNothingElse) {
   const Settings settings = SettingsWith(kTiny);
-  TrainConfig config = ConfigOf(settings, {"e4m3fn", "e5m2"}, 7);
+  TrainConfig config = ConfigOf(settings, {{"e4m3fn", "e5m2"}, kTinyRegime}, 7);
   EXPECT_EQ(config.linear.all.kind, LinearOptions().kind);
   EXPECT_EQ(config.linear.all.high_precision, "fp32");
   EXPECT_TRUE(config.linear.overrides.empty());
@@ -260,11 +286,13 @@ TEST(MomentConfig, PairsAndSeedsDifferInNothingElse) {
   EXPECT_EQ(config.optimizer.moment_filter, MomentFilter::kMatrices);
   config.optimizer.m = config.optimizer.v = ParseMomentFormat("fp32");
   config.train.seed = 8;
-  EXPECT_EQ(WriteTrainConfig(config), WriteTrainConfig(ConfigOf(settings, kBaseline, 8)));
+  EXPECT_EQ(WriteTrainConfig(config),
+            WriteTrainConfig(ConfigOf(settings, {kBaseline, kTinyRegime}, 8)));
 }
 
 TEST(MomentConfig, ATextFileTakesThePlaceOfTheGeneratedOne) {
-  const TrainConfig config = ConfigOf(SettingsWith({{"text", "some/text.txt"}}), kBaseline, 0);
+  const TrainConfig config =
+      ConfigOf(SettingsWith({{"text", "some/text.txt"}}), {kBaseline, kTinyRegime}, 0);
   EXPECT_EQ(config.data.kind, DataKind::kText);
   EXPECT_EQ(config.data.path, "some/text.txt");
 }

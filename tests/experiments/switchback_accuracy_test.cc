@@ -43,6 +43,7 @@ const Overrides kTiny = {{"models", "clip,llama"},
                          {"warmup", "2"},
                          {"records", "2"},
                          {"valid-batches", "2"},
+                         {"storage", "fp32"},
                          {"shadow-every", "5"}};
 
 Overrides With(Overrides overrides, const std::string& name, const std::string& value) {
@@ -179,6 +180,8 @@ TEST(SwitchbackTrials, NameBadOptions) {
       {"warmup", "11"},
       {"epsilon", "0"},
       {"beta2", "1"},
+      {"final-lr", "2"},
+      {"patch-dropout", "1"},
       {"weight-decay", "-1"},
       {"clip", "-1"},
       {"valid-batches", "0"},
@@ -193,6 +196,19 @@ TEST(SwitchbackTrials, NameBadOptions) {
   }
 }
 
+TEST(SwitchbackConfig, IsThePapersByDefault) {
+  const TrainConfig clip = ConfigOf(SettingsWith({}), {ModelKind::kClip, {2, 64}, 8, kBaseline}, 0);
+  EXPECT_EQ(clip.optimizer.kind, OptimizerKind::kStableAdamW);
+  EXPECT_EQ(clip.optimizer.epsilon, 1e-6);
+  EXPECT_EQ(clip.optimizer.beta1, 0.9);
+  EXPECT_EQ(clip.optimizer.beta2, 0.99);
+  EXPECT_EQ(clip.optimizer.clip_norm, 0);
+  EXPECT_EQ(clip.schedule.final, 0);
+  EXPECT_EQ(clip.model.patch_dropout, 0.5);
+  EXPECT_EQ(clip.storage.activations.name, "bf16");
+  EXPECT_TRUE(clip.linear.first_last_high);
+}
+
 TEST(SwitchbackConfig, TakesTheOptionsOfItsModel) {
   const Settings settings = SettingsWith({{"patch", "16"},
                                           {"image", "48"},
@@ -203,6 +219,10 @@ TEST(SwitchbackConfig, TakesTheOptionsOfItsModel) {
                                           {"warmup", "7"},
                                           {"epsilon", "1e-5"},
                                           {"beta2", "0.9"},
+                                          {"final-lr", "0.25"},
+                                          {"optimizer", "adamw"},
+                                          {"patch-dropout", "0.75"},
+                                          {"storage", "fp16"},
                                           {"weight-decay", "0.3"},
                                           {"clip", "2"},
                                           {"valid-batches", "3"},
@@ -226,6 +246,11 @@ TEST(SwitchbackConfig, TakesTheOptionsOfItsModel) {
   EXPECT_EQ(clip.schedule.warmup, 7u);
   EXPECT_EQ(clip.optimizer.epsilon, 1e-5);
   EXPECT_EQ(clip.optimizer.beta2, 0.9);
+  EXPECT_EQ(clip.optimizer.kind, OptimizerKind::kAdamW);
+  EXPECT_EQ(clip.schedule.final, 0.25);
+  EXPECT_EQ(clip.model.patch_dropout, 0.75);
+  EXPECT_EQ(clip.storage.activations.name, "fp16");
+  EXPECT_EQ(clip.storage.gradients.name, "fp16");
   EXPECT_EQ(clip.optimizer.weight_decay, 0.3);
   EXPECT_EQ(clip.optimizer.clip_norm, 2);
   EXPECT_EQ(clip.linear.all.kind, "tensor-wise");
@@ -332,6 +357,14 @@ TEST(SwitchbackTraining, RecordsCurvesAndWhatCameOut) {
   EXPECT_GE(final_table.Number(0, "zero_shot"), 0);
   EXPECT_LE(final_table.Number(0, "zero_shot"), 1);
   EXPECT_GT(final_table.Number(0, "parameters"), 10000);
+}
+
+// Activations that are stored in bf16 lose nothing as operands in bf16.
+TEST(SwitchbackTraining, WithStorageInBf16TheWeightGradientHasNoErrorOfItsOwn) {
+  const Tables tables = Trained("llama", "switchback:int8", With(kTiny, "storage", "bf16"));
+  for (const double error : Frame(tables.at("gradients")).Numbers("own_error")) {
+    EXPECT_EQ(error, 0);
+  }
 }
 
 // llm-int8 rounds the operands of the weight gradient to 8 bits, SwitchBack to bf16.

@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "numsim/models/internal/image_tower.h"
 #include "numsim/models/internal/model_kinds.h"
 #include "tests/models/overfit.h"
 #include "tests/support/error_of.h"
@@ -27,6 +29,57 @@ TEST(VisionModel, GradientsAreDifferenceQuotients) {
     const auto model = MakeUnsettledVision<double>(config);
     ExpectModelGradients(*model, RandomImages(config, 2, 6), FewDifferences());
   }
+}
+
+TEST(VisionModel, GradientsWithDroppedPatchesAreDifferenceQuotients) {
+  for (const ModelKind kind : {ModelKind::kVit, ModelKind::kClip}) {
+    ModelConfig config = TinyImageModel(kind);
+    config.patch_dropout = 0.5;
+    const auto model = MakeModel<double>(config, Float32Products(), 1);
+    Unsettle(model->parameters(), 0.3F, 2);
+    Pass<double> pass;
+    pass.seed = 3;
+    pass.step = 4;
+    pass.training = true;
+    ExpectModelGradients(*model, RandomImages(config, 3, 6), FewDifferences(), pass);
+  }
+}
+
+TEST(VisionModel, PatchesAreDroppedInTrainingAlone) {
+  ModelConfig config = TinyImageModel(ModelKind::kVit);
+  const Batch batch = RandomImages(config, 3, 6);
+  const auto whole = MakeUnsettledVision<float>(config);
+  config.patch_dropout = 0.5;
+  const auto dropping = MakeUnsettledVision<float>(config);
+  Pass<float> pass;
+  const double loss = whole->Forward(pass, batch).Mean();
+  EXPECT_EQ(dropping->Forward(pass, batch).Mean(), loss);
+  pass.training = true;
+  EXPECT_EQ(whole->Forward(pass, batch).Mean(), loss);
+  const double first = dropping->Forward(pass, batch).Mean();
+  EXPECT_NE(first, loss);
+  EXPECT_EQ(dropping->Forward(pass, batch).Mean(), first);
+  pass.step = 1;
+  EXPECT_NE(dropping->Forward(pass, batch).Mean(), first);
+}
+
+// Each of the 6 choices of 2 of 4 patches is equally likely, per image and per step.
+TEST(DrawKeptRows, AreTheClassTokenAndEquallyLikelyPatches) {
+  std::map<std::vector<int32_t>, int> counts;
+  constexpr size_t kImages = 3000;
+  const std::vector<int32_t> rows = DrawKeptRows(1, 2, kImages, 5, 3);
+  ASSERT_EQ(rows.size(), 3 * kImages);
+  for (size_t i = 0; i < kImages; ++i) {
+    const auto first = static_cast<int32_t>(5 * i);
+    ASSERT_EQ(rows[3 * i], first);
+    ASSERT_LT(rows[3 * i + 1], rows[3 * i + 2]);
+    ASSERT_LE(rows[3 * i + 2], first + 4);
+    ++counts[{rows[3 * i + 1] - first, rows[3 * i + 2] - first}];
+  }
+  EXPECT_EQ(counts.size(), 6u);
+  for (const auto& [choice, count] : counts) EXPECT_NEAR(count, 500, 5 * std::sqrt(500 * 5 / 6.0));
+  EXPECT_NE(DrawKeptRows(1, 3, kImages, 5, 3), rows);
+  EXPECT_NE(DrawKeptRows(2, 2, kImages, 5, 3), rows);
 }
 
 TEST(VisionModel, FloatIsCloseToDouble) {

@@ -109,8 +109,8 @@ inline void ExpectParameterGradients(ParameterList<double>& parameters,
 // Expects Backward of `model` to give the gradients of the mean loss over `batch`.
 inline void ExpectModelGradients(Model<double>& model,
                                  const Batch& batch,
-                                 const DifferenceOptions& options = {}) {
-  const Pass<double> pass;
+                                 const DifferenceOptions& options = {},
+                                 const Pass<double>& pass = {}) {
   model.Forward(pass, batch);
   model.Backward(pass);
   ExpectParameterGradients(

@@ -87,6 +87,62 @@ TEST(Trainer, AStepIsWhatItsPartsMakeOfTheBatch) {
   ExpectStepsOfTheParts(config);
 }
 
+// Four parts: their gradients are added in order in float32, each divided by four.
+TEST(Trainer, PartsOfABatchAddTheirGradientsInOrder) {
+  TrainConfig config = TinyConfig();
+  config.train.accumulate = 4;
+  const std::shared_ptr<const DataSource> data = OpenShared(config.data);
+  Trainer trainer(config, data);
+  const auto model = MakeModel<float>(trainer.config().model, config.linear, config.train.seed);
+  std::vector<std::vector<float>> sums(model->parameters().size());
+  Batch batch;
+  double loss = 0;
+  for (uint64_t part = 0; part < 4; ++part) {
+    Pass<float> pass;
+    pass.seed = config.train.seed;
+    pass.step = part;
+    pass.loss_scale = 0.25;
+    data->TrainBatch(DeriveSeed(config.train.seed, RandomPurpose::kShuffle), part, 1, 16, batch);
+    loss += model->Forward(pass, batch).Mean() / 4;
+    model->Backward(pass);
+    size_t i = 0;
+    for (const Parameter<float>& parameter : model->parameters()) {
+      const std::span<const float> gradient = parameter.gradient.View().Span();
+      std::vector<float>& sum = sums[i++];
+      sum.resize(gradient.size());
+      for (size_t k = 0; k < sum.size(); ++k) {
+        sum[k] = part == 0 ? gradient[k] : sum[k] + gradient[k];
+      }
+    }
+  }
+  trainer.Step();
+  EXPECT_NEAR(trainer.last_loss(), loss, 1e-12);
+  size_t i = 0;
+  for (const Parameter<float>& parameter : trainer.model().parameters()) {
+    const std::span<const float> gradient = parameter.gradient.View().Span();
+    EXPECT_EQ(std::vector<float>(gradient.begin(), gradient.end()), sums[i++]) << parameter.name;
+  }
+}
+
+// The same examples in one part and in two: equal but for rounding.
+TEST(Trainer, PartsOfABatchMakeTheStepOfTheWhole) {
+  TrainConfig config = TinyConfig();
+  Trainer whole(config, OpenShared(config.data));
+  config.train.accumulate = 2;
+  Trainer parts(config, OpenShared(config.data));
+  for (size_t step = 0; step < 3; ++step) {
+    whole.Step();
+    parts.Step();
+    EXPECT_NEAR(parts.last_loss(), whole.last_loss(), 1e-5);
+    const double norm = whole.telemetry().Of("train").Number(step, "gradient_norm");
+    EXPECT_NEAR(parts.telemetry().Of("train").Number(step, "gradient_norm"), norm, 1e-4 * norm);
+  }
+  EXPECT_EQ(parts.tokens_per_step(), whole.tokens_per_step());
+  config.train.accumulate = 3;
+  EXPECT_EQ(ErrorOf([&] { CheckTrainConfig(config); }),
+            "train.accumulate: 3 does not divide train.batch = 4");
+}
+
 TEST(Trainer, StepAfterTheEndThrows) {
   TrainConfig config = TinyConfig();
   config.train.steps = 1;

@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "numsim/base/error.h"
 #include "numsim/train/shared/tensor_telemetry.h"
 #include "numsim/train/stress.h"
 
@@ -139,6 +140,9 @@ struct StepReplay::Parts {
 };
 
 StepReplay::StepReplay(const Trainer& trainer) {
+  if (trainer.config().train.accumulate != 1) {
+    throw KeyError("train.accumulate", "only a step of one part can be replayed, expected 1");
+  }
   auto parts = std::make_unique<Parts>();
   parts->config = trainer.config();
   parts->step = trainer.steps_taken();
@@ -172,6 +176,7 @@ StepGradients<T> StepReplay::Run(const ReplayPrecision& precision,
   pass.seed = p.config.train.seed;
   pass.step = p.step;
   pass.loss_scale = p.loss_scale;
+  pass.training = true;
   pass.observer = &replay_observer;
   StepGradients<T> result;
   result.loss = model->Forward(pass, p.batch);

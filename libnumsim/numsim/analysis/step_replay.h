@@ -63,7 +63,7 @@ class StepReplay {
   // Copies the state of the step that `trainer` would take next: its weights, delayed scales, loss
   // scale, batch and random seeds. Does not change the trainer, which may continue. If the training
   // has ended, this is the step that would follow. Several threads may use one StepReplay at the
-  // same time. Throws Error as Trainer::NextBatch does.
+  // same time. Throws Error as Trainer::NextBatch does, and if train.accumulate is not 1.
   explicit StepReplay(const Trainer& trainer);
   ~StepReplay();
 

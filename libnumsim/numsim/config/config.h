@@ -52,6 +52,9 @@ struct LoopConfig {
   uint64_t seed = 0;  // for the initial weights, the order of the data and stochastic rounding
   uint64_t steps = 1000;
   size_t batch = 16;           // examples per step
+  // Parts into which the batch of a step is divided: one after the other gives its gradients, which
+  // are added in float32 in this order, each divided by the number of parts.
+  size_t accumulate = 1;
   uint64_t valid_every = 100;  // steps between validations; 0: only at the end
   size_t valid_batches = 8;    // largest number of batches per validation; 0: all
   // The run has diverged if the loss is not finite, if gradients are not finite (without a loss

@@ -6,6 +6,7 @@
 #include "numsim/base/keyword.h"
 #include "numsim/data/internal/generate_shapes.h"
 #include "numsim/data/internal/sources.h"
+#include "numsim/data/internal/zipf_tokens.h"
 
 namespace numsim {
 namespace {
@@ -16,7 +17,8 @@ constexpr Keyword<DataKind> kDataKinds[] = {{"text", DataKind::kText},
                                             {"generated-images", DataKind::kGeneratedImages},
                                             {"captions", DataKind::kCaptions},
                                             {"generated-shapes", DataKind::kGeneratedShapes},
-                                            {"gaussian", DataKind::kGaussian}};
+                                            {"gaussian", DataKind::kGaussian},
+                                            {"zipf", DataKind::kZipf}};
 
 bool ReadsFiles(DataKind kind) {
   return kind == DataKind::kText || kind == DataKind::kImages || kind == DataKind::kCaptions;
@@ -65,6 +67,7 @@ void CheckDataConfig(const DataConfig& config) {
   if (config.kind == DataKind::kGeneratedShapes) {
     CheckRange("image", config.image, kLeastShapeImage, kMostShapeImage);
   }
+  if (config.kind == DataKind::kZipf) CheckRange("vocabulary", config.vocabulary, 2, kMostTokens);
   if (config.kind == DataKind::kGaussian) CheckRange("features", config.features, 1, 1 << 24);
 }
 
@@ -79,6 +82,7 @@ size_t DefaultDataSize(DataKind kind) {
   switch (kind) {
     case DataKind::kGeneratedText:
     case DataKind::kGaussian:
+    case DataKind::kZipf:
       return size_t{1} << 20;
     case DataKind::kGeneratedImages:
     case DataKind::kGeneratedShapes:
@@ -92,7 +96,8 @@ void DataSource::CheckBatch(size_t count, size_t length) const {
   const auto check = [&](std::string_view part, size_t batches, size_t single, size_t examples) {
     if (batches >= 1) return;
     const bool text = shape().length == 0 && shape().vocabulary != 0;
-    const std::string_view unit = text ? "bytes" : "examples";
+    const bool bytes = shape().vocabulary == 256;
+    const std::string_view unit = text ? (bytes ? "bytes" : "tokens") : "examples";
     if (text && single == 0) {
       throw KeyError::Format("model.context",
                              "{} {} of {} are too few for a sequence of {}",
@@ -132,6 +137,8 @@ std::unique_ptr<const DataSource> OpenData(const DataConfig& given) {
       return OpenGeneratedShapes(config);
     case DataKind::kGaussian:
       return OpenFeatures(config);
+    case DataKind::kZipf:
+      return OpenZipf(config);
   }
   NUMSIM_CHECK(false, "kind {}", static_cast<int>(config.kind));
   return nullptr;

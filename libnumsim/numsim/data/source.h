@@ -41,9 +41,10 @@ enum class DataKind : uint8_t {
   kCaptions,         // a folder with images (.npy) and captions.txt
   kGeneratedShapes,  // images of shapes with captions (generate_shapes.h)
   kGaussian,         // normally distributed features for a student
+  kZipf,             // tokens with Zipf frequencies (zipf_tokens.h)
 };
 // Convert between a DataKind and its name: text, generated-text, images, generated-images,
-// captions, generated-shapes or gaussian.
+// captions, generated-shapes, gaussian or zipf.
 DataKind ParseDataKind(std::string_view text);
 std::string_view ToString(DataKind kind);
 
@@ -55,17 +56,18 @@ struct DataConfig {
   // `split` of meta.tsv marks if it exists, otherwise valid_share of the concepts.
   std::filesystem::path valid_path = {};
   double valid_share = 0.1;
-  // Generated data: the number of text bytes, images or feature rows, for training and validation
-  // together. 0 selects DefaultDataSize(kind).
+  // Generated data: the number of text bytes, tokens, images or feature rows, for training and
+  // validation together. 0 selects DefaultDataSize(kind).
   size_t size = 0;
   uint64_t seed = 0;              // decides generated data and which concepts are for validation
   size_t classes = 10;            // generated-images
   size_t image = 28;              // generated images: height and width; shapes: 16 .. 64
   size_t features = 64;           // gaussian
+  size_t vocabulary = 32768;      // zipf: number of different tokens, 2 .. 65536
   bool distinct_concepts = true;  // captions: no concept occurs twice in a batch
 };
 
-// Returns 2^20 (bytes) for generated text, 16384 for generated images and shapes, 2^20 (rows) for
+// Returns 2^20 for generated text (bytes) and Zipf tokens, 16384 for generated images and shapes, 2^20 (rows) for
 // features, and 0 for kinds that read files.
 size_t DefaultDataSize(DataKind kind);
 
@@ -76,7 +78,7 @@ struct DataShape {
   size_t height = 0, width = 0, channels = 0;
   size_t classes = 0;
   size_t features = 0;
-  size_t train_examples = 0, valid_examples = 0;  // text: bytes
+  size_t train_examples = 0, valid_examples = 0;  // text: bytes or tokens
 };
 
 // Serves batches for training and validation. Immutable after construction, so any number of
@@ -111,7 +113,7 @@ class DataSource {
   void CheckBatch(size_t count, size_t length) const;
 
   // Returns a lower bound of the loss on the validation data, in nats per token, if it is known. It
-  // is known for generated text; generate_text.h derives it and says how far a part of the text may
+  // is known for generated text and Zipf tokens; generate_text.h derives it and says how far a part of the text may
   // deviate from it.
   virtual std::optional<double> EntropyBound() const { return std::nullopt; }
   // Returns one line for logs and manifests, for example "1115394 bytes of tinyshakespeare.txt,

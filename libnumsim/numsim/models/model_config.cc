@@ -49,6 +49,9 @@ void CheckHeads(const ModelConfig& config) {
 }
 
 void CheckImage(const ModelConfig& config) {
+  if (!(config.patch_dropout >= 0 && config.patch_dropout < 1)) {
+    throw KeyError::Format("model.patch_dropout", "{} is not in [0, 1)", config.patch_dropout);
+  }
   CheckSize("image", config.image);
   CheckSize("channels", config.channels);
   CheckSize("patch", config.patch);

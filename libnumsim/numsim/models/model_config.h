@@ -38,6 +38,9 @@ struct ModelConfig {
   size_t context = 128;     // longest sequence of tokens; for CLIP, of a caption
   size_t image = 32, channels = 3, patch = 4;
   size_t classes = 10;  // vit
+  // vit, clip: share of the patches of each image that a training pass leaves out, after positions
+  // are added [PatchDropout]. Which ones is drawn per image and step.
+  double patch_dropout = 0;
   // CLIP's text transformer; 0 takes the value of the image tower.
   size_t text_layers = 0, text_width = 0, text_heads = 0;
   size_t embedding = 0;  // CLIP: size of the common space; 0: width

@@ -77,6 +77,8 @@ enum class RandomPurpose : uint32_t {
   kShapes,       // generated images of shapes
   kFeatures,     // features for a student model
   kTeacher,      // weights of a teacher model
+  kTokens,       // tokens with Zipf frequencies
+  kPatches,      // patches that are dropped; stream: step
 };
 
 // Returns the seed for one purpose: the first two words of Philox4x32 with counter

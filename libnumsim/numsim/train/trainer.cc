@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -46,7 +47,7 @@ std::string_view ToString(TrainStatus status) { return KeywordToString(kStatuses
 Trainer::Parts::Parts(const TrainConfig& given, std::shared_ptr<const DataSource> source)
     : config(given), data(std::move(source)), observer(given.storage, given.stress) {
   FitToData(config, data->shape());
-  data->CheckBatch(config.train.batch, config.model.context);
+  data->CheckBatch(PartSize(), config.model.context);
   model = MakeModel<float>(config.model, config.linear, config.train.seed);
   optimizer = std::make_unique<Optimizer>(
       config.optimizer, config.loss_scaler, model->parameters(), config.train.seed);
@@ -68,8 +69,10 @@ uint64_t Trainer::Parts::TokensPerStep() const {
   return config.train.batch * (IsLanguageModel() ? config.model.context : 1);
 }
 
+size_t Trainer::Parts::PartSize() const { return config.train.batch / config.train.accumulate; }
+
 LossSum Trainer::Parts::Validate() {
-  const size_t all = data->ValidBatches(config.train.batch, config.model.context);
+  const size_t all = data->ValidBatches(PartSize(), config.model.context);
   const size_t limit = config.train.valid_batches;
   const size_t count = limit == 0 ? all : std::min(limit, all);
   observer.Begin(step, nullptr, nullptr);
@@ -82,7 +85,7 @@ LossSum Trainer::Parts::Validate() {
   LossSum total;
   retrieval.Clear();
   for (size_t i = 0; i < count; ++i) {
-    data->ValidBatch(i, config.train.batch, config.model.context, batch);
+    data->ValidBatch(i, PartSize(), config.model.context, batch);
     StretchInputs(config.stress.input_tail, batch);
     const LossSum one = model->Forward(pass, batch);
     total.sum += one.sum;
@@ -133,34 +136,66 @@ const OptimizerStep& Trainer::Parts::Update(double learning_rate, bool measures)
   return result;
 }
 
-void Trainer::Parts::MakeBatch(Batch& result) const {
+void Trainer::Parts::MakeBatch(size_t part, Batch& result) const {
   data->TrainBatch(DeriveSeed(config.train.seed, RandomPurpose::kShuffle),
-                   step,
-                   config.train.batch,
+                   step * config.train.accumulate + part,
+                   PartSize(),
                    config.model.context,
                    result);
   StretchInputs(config.stress.input_tail, result);
 }
 
+bool Trainer::Parts::PassOfPart(size_t part, bool measures, LossSum& loss) {
+  {
+    const TimedPart timed(&profile, StepPhase::kData);
+    MakeBatch(part, batch);
+  }
+  const size_t parts = config.train.accumulate;
+  measures = measures && part + 1 == parts;
+  observer.Begin(step, measures ? &telemetry : nullptr, &profile);
+  Pass<float> pass;
+  pass.seed = config.train.seed;
+  pass.step = step * parts + part;
+  pass.loss_scale = optimizer->LossScale() / static_cast<double>(parts);
+  pass.training = true;
+  pass.observer = measures || observer.ChangesTensors() ? &observer : nullptr;
+  pass.profile = &profile;
+  const LossSum of_part = model->Forward(pass, batch);
+  loss.sum += of_part.sum;
+  loss.counted += of_part.counted;
+  if (!std::isfinite(of_part.Mean())) return false;
+  model->Backward(pass);
+  if (parts > 1) AddGradients(part);
+  return true;
+}
+
+void Trainer::Parts::AddGradients(size_t part) {
+  gradients.resize(model->parameters().size());
+  size_t i = 0;
+  for (Parameter<float>& parameter : model->parameters()) {
+    const std::span<float> gradient = parameter.gradient.View().Span();
+    std::vector<float>& sum = gradients[i++];
+    if (part == 0) {
+      sum.assign(gradient.begin(), gradient.end());
+      continue;
+    }
+    std::transform(sum.begin(), sum.end(), gradient.begin(), sum.begin(), std::plus<>());
+    if (part + 1 == config.train.accumulate) std::copy(sum.begin(), sum.end(), gradient.begin());
+  }
+}
+
 void Trainer::Parts::TakeStep() {
   const uint64_t index = step;
   const bool measures = IsDue(index, config.telemetry.tensors_every);
-  {
-    const TimedPart timed(&profile, StepPhase::kData);
-    MakeBatch(batch);
+  LossSum loss;
+  bool finite = true;
+  for (size_t part = 0; finite && part < config.train.accumulate; ++part) {
+    finite = PassOfPart(part, measures, loss);
   }
-  observer.Begin(index, measures ? &telemetry : nullptr, &profile);
-  Pass<float> pass;
-  pass.seed = config.train.seed;
-  pass.step = index;
-  pass.loss_scale = optimizer->LossScale();
-  pass.observer = measures || observer.ChangesTensors() ? &observer : nullptr;
-  pass.profile = &profile;
-  losses.Add(model->Forward(pass, batch).Mean());
+  losses.Add(loss.Mean());
   const double learning_rate = config.schedule.At(index);
   const OptimizerStep* result = nullptr;
-  if (std::isfinite(losses.Last())) {
-    model->Backward(pass);
+  if (finite) {
     if (measures) RecordParameters(index);
     result = &Update(learning_rate, measures);
     if (measures) RecordUpdates(index, *result);
@@ -246,7 +281,7 @@ TrainStatus Trainer::Step() {
 }
 
 LossSum Trainer::Validate() { return parts_->Validate(); }
-void Trainer::NextBatch(Batch& batch) const { parts_->MakeBatch(batch); }
+void Trainer::NextBatch(Batch& batch) const { parts_->MakeBatch(0, batch); }
 
 TrainStatus Trainer::status() const { return parts_->status; }
 const std::string& Trainer::reason() const { return parts_->reason; }

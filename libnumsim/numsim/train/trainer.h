@@ -53,8 +53,8 @@ class Trainer {
   // validation. Empty before the first validation, and for models without embeddings.
   const std::optional<ZeroShot>& last_zero_shot() const;
 
-  // Makes the batch of the next step, also if the training has ended. Throws Error as StretchInputs
-  // does.
+  // Makes the batch of the next step, also if the training has ended; of several parts the first.
+  // Throws Error as StretchInputs does.
   void NextBatch(Batch& batch) const;
 
   // The configuration after FitToData.

@@ -34,6 +34,10 @@ void CheckStorage(const Format& format, std::string_view key) {
 void CheckLoop(const LoopConfig& loop) {
   if (loop.steps == 0) throw KeyError("train.steps", "0 is below 1");
   if (loop.batch == 0) throw KeyError("train.batch", "0 is below 1");
+  if (loop.accumulate == 0 || loop.batch % loop.accumulate != 0) {
+    throw KeyError::Format(
+        "train.accumulate", "{} does not divide train.batch = {}", loop.accumulate, loop.batch);
+  }
   if (loop.diverged_above > 0 && loop.diverged_above <= 1) {
     throw KeyError::Format(
         "train.diverged_above", "{} is neither 0 nor above 1", loop.diverged_above);
@@ -85,7 +89,7 @@ void FitToData(TrainConfig& config, const DataShape& data) {
   switch (model.kind) {
     case ModelKind::kLlama:
     case ModelKind::kGpt:
-      if (!has_tokens || has_images) DoNotFit(model.kind, "text or generated-text");
+      if (!has_tokens || has_images) DoNotFit(model.kind, "text, generated-text or zipf");
       if (config.stress.input_tail != 0) {
         throw KeyError("stress.input_tail", "text has neither pixels nor features");
       }

@@ -45,6 +45,7 @@ ConfigRows<ModelConfig> ModelRows() {
       WholeRow("text_width",       &M::text_width,        0, "clip: width of the text transformer; 0: same as width"),
       WholeRow("text_heads",       &M::text_heads,        0, "clip: number of heads of the text transformer; 0: same as heads"),
       WholeRow("embedding",        &M::embedding,         0, "clip: width of the image and text embeddings; 0: same as width"),
+      RealRow("patch_dropout",     &M::patch_dropout,     kZeroToBelowOne, "vit, clip: share of the patches that a training step leaves out"),
       FlagRow("qk_norm",           &M::qk_norm,           "normalise the queries and keys of each head"),
       LayerScaleRow(),
       RealRow("norm_epsilon",      &M::norm_epsilon,      kAboveZero, "added to the mean square in normalisation layers"),

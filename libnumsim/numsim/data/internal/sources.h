@@ -6,6 +6,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,13 +44,23 @@ class ExampleSource : public DataSource {
   void StartBatch(size_t count, Batch& batch) const;
 };
 
-// Text, one token per byte.
+// A sequence of tokens for training and one for validation.
+struct TokenParts {
+  std::string name;  // for Describe
+  std::string_view unit = "bytes";
+  size_t vocabulary = 256;
+  std::vector<uint16_t> train, valid;
+  std::optional<double> entropy_bound;  // of `valid`, in nats per token
+};
+
+// Text: bytes or other tokens.
 class TextSource final : public DataSource {
  public:
-  // `name` is for Describe. `entropy_bound` is that of `valid`, in nats per byte.
+  explicit TextSource(TokenParts parts);
+  // One token per byte.
   TextSource(std::string name,
-             std::string train,
-             std::string valid,
+             std::string_view train,
+             std::string_view valid,
              std::optional<double> entropy_bound);
 
   const DataShape& shape() const override { return shape_; }
@@ -61,12 +72,11 @@ class TextSource final : public DataSource {
   size_t TrainBatches(size_t count, size_t length) const override;
   void ValidBatch(uint64_t index, size_t count, size_t length, Batch& batch) const override;
   size_t ValidBatches(size_t count, size_t length) const override;
-  std::optional<double> EntropyBound() const override { return entropy_bound_; }
+  std::optional<double> EntropyBound() const override { return parts_.entropy_bound; }
   std::string Describe() const override;
 
  private:
-  std::string name_, train_, valid_;
-  std::optional<double> entropy_bound_;
+  TokenParts parts_;
   DataShape shape_;
 };
 
@@ -78,6 +88,10 @@ std::unique_ptr<const DataSource> OpenTextFile(const DataConfig& config);
 // Generates text (generate_text.h): part 0 of the seed for training and part 1 for validation, so
 // they share no document.
 std::unique_ptr<const DataSource> OpenGeneratedText(const DataConfig& config);
+
+// Generates tokens with Zipf frequencies (zipf_tokens.h): part 0 of the seed for training and part 1
+// for validation.
+std::unique_ptr<const DataSource> OpenZipf(const DataConfig& config);
 
 // Labelled images (image_set.h). The values are those of PixelValues, with the mean and deviation
 // of the training images; the targets are the labels.

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "numsim/base/error.h"
@@ -9,20 +10,21 @@
 #include "numsim/data/internal/sources.h"
 #include "numsim/data/internal/split.h"
 #include "numsim/data/internal/utf8_file.h"
+#include "numsim/data/internal/zipf_tokens.h"
 
 namespace numsim {
 namespace {
 
 constexpr uint32_t kOffsetDraw = 0;
 
-// Writes sequence `example` of the batch: the bytes starting at `first` as tokens, and for each the
-// byte after it as the target.
+// Writes sequence `example` of the batch: the tokens starting at `first`, and for each the token
+// after it as the target.
 void WriteSequence(
-    std::string_view text, size_t first, size_t example, size_t length, Batch& batch) {
-  NUMSIM_CHECK(first + length < text.size(), "byte {} of {}", first + length, text.size());
+    std::span<const uint16_t> text, size_t first, size_t example, size_t length, Batch& batch) {
+  NUMSIM_CHECK(first + length < text.size(), "token {} of {}", first + length, text.size());
   for (size_t i = 0; i < length; ++i) {
-    batch.tokens[example * length + i] = static_cast<uint8_t>(text[first + i]);
-    batch.targets[example * length + i] = static_cast<uint8_t>(text[first + i + 1]);
+    batch.tokens[example * length + i] = text[first + i];
+    batch.targets[example * length + i] = text[first + i + 1];
   }
 }
 
@@ -41,9 +43,9 @@ void StartBatch(size_t count, size_t length, Batch& batch) {
 }
 
 // Returns the number of sequences per epoch. It is the same for every offset below `length`,
-// because the byte after the last sequence must exist, too.
-size_t TrainSequences(size_t bytes, size_t length) {
-  return bytes < length ? 0 : (bytes - length) / length;
+// because the token after the last sequence must exist, too.
+size_t TrainSequences(size_t tokens, size_t length) {
+  return tokens < length ? 0 : (tokens - length) / length;
 }
 
 void CheckPart(const std::filesystem::path& path, std::string_view part, const std::string& text) {
@@ -51,27 +53,36 @@ void CheckPart(const std::filesystem::path& path, std::string_view part, const s
   throw Error::Format("{}: {} bytes for {}, expected 2 or more", path.string(), text.size(), part);
 }
 
+std::vector<uint16_t> TokensOf(std::string_view bytes) {
+  std::vector<uint16_t> tokens;
+  tokens.reserve(bytes.size());
+  for (const char byte : bytes) tokens.push_back(static_cast<uint8_t>(byte));
+  return tokens;
+}
+
 }  // namespace
 
-TextSource::TextSource(std::string name,
-                       std::string train,
-                       std::string valid,
-                       std::optional<double> entropy_bound)
-    : name_(std::move(name)),
-      train_(std::move(train)),
-      valid_(std::move(valid)),
-      entropy_bound_(entropy_bound) {
-  shape_.vocabulary = 256;
-  shape_.train_examples = train_.size();
-  shape_.valid_examples = valid_.size();
+TextSource::TextSource(TokenParts parts) : parts_(std::move(parts)) {
+  shape_.vocabulary = parts_.vocabulary;
+  shape_.train_examples = parts_.train.size();
+  shape_.valid_examples = parts_.valid.size();
 }
+
+TextSource::TextSource(std::string name,
+                       std::string_view train,
+                       std::string_view valid,
+                       std::optional<double> entropy_bound)
+    : TextSource(TokenParts{.name = std::move(name),
+                            .train = TokensOf(train),
+                            .valid = TokensOf(valid),
+                            .entropy_bound = entropy_bound}) {}
 
 size_t TextSource::TrainBatches(size_t count, size_t length) const {
   NUMSIM_REQUIRE(count >= 1 && length >= 1,
                  "a batch of {} sequences of {} tokens, expected at least 1 of each",
                  count,
                  length);
-  return TrainSequences(train_.size(), length) / count;
+  return TrainSequences(parts_.train.size(), length) / count;
 }
 
 void TextSource::TrainBatch(
@@ -84,10 +95,10 @@ void TextSource::TrainBatch(
   StartBatch(count, length, batch);
   const uint64_t epoch = index / batches;
   const uint64_t offset = EpochDraw(shuffle_seed, epoch, kOffsetDraw, length);
-  const EpochShuffle shuffle(shuffle_seed, epoch, TrainSequences(train_.size(), length));
+  const EpochShuffle shuffle(shuffle_seed, epoch, TrainSequences(parts_.train.size(), length));
   for (size_t i = 0; i < count; ++i) {
     const uint64_t sequence = shuffle(index % batches * count + i);
-    WriteSequence(train_, offset + sequence * length, i, length, batch);
+    WriteSequence(parts_.train, offset + sequence * length, i, length, batch);
   }
 }
 
@@ -96,7 +107,7 @@ size_t TextSource::ValidBatches(size_t count, size_t length) const {
                  "a batch of {} sequences of {} tokens, expected at least 1 of each",
                  count,
                  length);
-  return (valid_.size() - 1) / length / count;
+  return (parts_.valid.size() - 1) / length / count;
 }
 
 void TextSource::ValidBatch(uint64_t index, size_t count, size_t length, Batch& batch) const {
@@ -106,16 +117,17 @@ void TextSource::ValidBatch(uint64_t index, size_t count, size_t length, Batch& 
                  ValidBatches(count, length));
   StartBatch(count, length, batch);
   for (size_t i = 0; i < count; ++i) {
-    WriteSequence(valid_, (index * count + i) * length, i, length, batch);
+    WriteSequence(parts_.valid, (index * count + i) * length, i, length, batch);
   }
 }
 
 std::string TextSource::Describe() const {
-  return fmt::format("{} bytes of {}, {} for training, {} for validation",
-                     train_.size() + valid_.size(),
-                     name_,
-                     train_.size(),
-                     valid_.size());
+  return fmt::format("{} {} of {}, {} for training, {} for validation",
+                     parts_.train.size() + parts_.valid.size(),
+                     parts_.unit,
+                     parts_.name,
+                     parts_.train.size(),
+                     parts_.valid.size());
 }
 
 std::unique_ptr<const DataSource> OpenTextFile(const DataConfig& config) {
@@ -149,6 +161,22 @@ std::unique_ptr<const DataSource> OpenGeneratedText(const DataConfig& config) {
                                       std::move(train.text),
                                       std::move(valid.text),
                                       bound);
+}
+
+std::unique_ptr<const DataSource> OpenZipf(const DataConfig& config) {
+  const ZipfModel model(config.seed, config.vocabulary);
+  const size_t train_tokens = TrainShare(config.size, config.valid_share);
+  ZipfTokens train = model.Generate(0, train_tokens);
+  ZipfTokens valid = model.Generate(1, config.size - train_tokens);
+  const double predicted = std::max<double>(1, static_cast<double>(valid.tokens.size()) - 1);
+  const double bound = valid.nats / predicted;
+  return std::make_unique<TextSource>(
+      TokenParts{.name = fmt::format("Zipf frequencies of seed {}", config.seed),
+                 .unit = "tokens",
+                 .vocabulary = config.vocabulary,
+                 .train = std::move(train.tokens),
+                 .valid = std::move(valid.tokens),
+                 .entropy_bound = bound});
 }
 
 }  // namespace numsim

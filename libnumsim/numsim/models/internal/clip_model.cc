@@ -53,6 +53,7 @@ ImageTowerOptions ImageOf(const ModelConfig& config) {
   ImageTowerOptions options{.image = config.image,
                             .channels = config.channels,
                             .patch = config.patch,
+                            .patch_dropout = config.patch_dropout,
                             .patch_bias = false,
                             .pre_norm = true,
                             .blocks = TransformerOf(config),

@@ -1,9 +1,12 @@
 #include "numsim/models/internal/image_tower.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "numsim/ops/elementwise.h"
 #include "numsim/ops/shared/sequence.h"
+#include "numsim/random/streams.h"
 
 namespace numsim {
 namespace {
@@ -29,13 +32,44 @@ LinearPlan PatchesOf(const ImageTowerOptions& options) {
 
 }  // namespace
 
+size_t ImageTowerOptions::KeptRows() const {
+  const auto count = static_cast<double>(Rows() - 1);
+  return 1 + std::max<size_t>(1, static_cast<size_t>(std::lround((1 - patch_dropout) * count)));
+}
+
+std::vector<int32_t> DrawKeptRows(
+    uint64_t seed, uint64_t step, size_t images, size_t all, size_t kept) {
+  const RandomStream stream{DeriveSeed(seed, RandomPurpose::kPatches), step};
+  std::vector<int32_t> rows;
+  std::vector<std::pair<uint32_t, size_t>> order(all - 1);  // a random word and the patch
+  for (size_t image = 0; image < images; ++image) {
+    for (size_t i = 0; i < order.size(); ++i) {
+      order[i] = {RandomWord(stream, image * order.size() + i), i};
+    }
+    std::sort(order.begin(), order.end());
+    const size_t first = image * all;
+    rows.push_back(static_cast<int32_t>(first));
+    for (size_t i = 0; i + 1 < kept; ++i) {
+      rows.push_back(static_cast<int32_t>(first + 1 + order[i].second));
+    }
+    std::sort(rows.end() - static_cast<ptrdiff_t>(kept), rows.end());
+  }
+  return rows;
+}
+
 template <typename T>
 ImageTower<T>::Activations::Activations(Place place)
-    : images(place), patches(place), projected(place), embedded(place), taken(place) {}
+    : images(place),
+      patches(place),
+      projected(place),
+      embedded(place),
+      kept(place),
+      taken(place),
+      kept_rows(place) {}
 
 template <typename T>
 ImageTower<T>::Gradients::Gradients(Place place)
-    : taken(place), stream(place), embedded(place), projected(place) {}
+    : taken(place), stream(place), kept(place), embedded(place), projected(place) {}
 
 template <typename T>
 ImageTower<T>::ImageTower(LinearFactory<T>& linears,
@@ -86,7 +120,19 @@ MatrixSpan<T> ImageTower<T>::Embed(const Pass<T>& pass, In<T> projected) {
     AddPositions<T>(positions_.value.View(), embedded);
   }
   pass.Observe(embedding_name_, TensorRole::kActivation, embedded);
-  return pre_norm_ ? pre_norm_->Forward(pass, embedded) : embedded;
+  const MatrixSpan<T> kept = Keep(pass, embedded);
+  return pre_norm_ ? pre_norm_->Forward(pass, kept) : kept;
+}
+
+template <typename T>
+MatrixSpan<T> ImageTower<T>::Keep(const Pass<T>& pass, MatrixSpan<T> embedded) {
+  const size_t all = options_.Rows(), count = embedded.rows / all;
+  rows_ = pass.training ? options_.KeptRows() : all;
+  if (rows_ == all) return embedded;
+  activations_.kept_rows.Upload(DrawKeptRows(pass.seed, pass.step, count, all, rows_));
+  const MatrixSpan<T> kept = activations_.kept.Resize(count * rows_, embedded.cols);
+  GatherRows<T>(embedded, activations_.kept_rows.View(), kept);
+  return kept;
 }
 
 template <typename T>
@@ -97,13 +143,13 @@ MatrixSpan<T> ImageTower<T>::Forward(const Pass<T>& pass,
   const MatrixSpan<T> projected =
       activations_.projected.Resize(patches.rows, options_.blocks.width);
   patches_linear_.Forward(pass, patches, projected);
-  const MatrixSpan<T> stream =
-      blocks_.Forward(pass, Embed(pass, projected), count, options_.Rows());
+  const MatrixSpan<T> embedded = Embed(pass, projected);  // sets rows_
+  const MatrixSpan<T> stream = blocks_.Forward(pass, embedded, count, rows_);
   // The norm works row by row, so only the class token's row is normalised.
   const MatrixSpan<T> taken = activations_.taken.Resize(count, options_.blocks.width);
   {
     const TimedPart timed(pass.profile, StepPhase::kEmbedding);
-    TakeRows<T>(stream, options_.Rows(), {}, taken);
+    TakeRows<T>(stream, rows_, {}, taken);
   }
   return final_norm_.Forward(pass, taken);
 }
@@ -111,8 +157,14 @@ MatrixSpan<T> ImageTower<T>::Forward(const Pass<T>& pass,
 template <typename T>
 void ImageTower<T>::EmbedBackward(const Pass<T>& pass, MatrixSpan<T> g) {
   if (pre_norm_) {
-    const MatrixSpan<T> embedded = gradients_.embedded.Resize(g.rows, g.cols);
-    pre_norm_->Backward(pass, g, embedded);
+    const MatrixSpan<T> kept = gradients_.kept.Resize(g.rows, g.cols);
+    pre_norm_->Backward(pass, g, kept);
+    g = kept;
+  }
+  if (rows_ != options_.Rows()) {
+    const size_t all = g.rows / rows_ * options_.Rows();
+    const MatrixSpan<T> embedded = gradients_.embedded.Resize(all, g.cols);
+    GatherRowsGradient<T>(g, activations_.kept_rows.View(), embedded);
     g = embedded;
   }
   pass.Observe(embedding_name_, TensorRole::kGradient, g);
@@ -130,11 +182,11 @@ void ImageTower<T>::EmbedBackward(const Pass<T>& pass, MatrixSpan<T> g) {
 template <typename T>
 void ImageTower<T>::Backward(const Pass<T>& pass, MatrixSpan<T> g) {
   const MatrixSpan<T> taken = gradients_.taken.Resize(g.rows, g.cols);
-  const MatrixSpan<T> stream = gradients_.stream.Resize(g.rows * options_.Rows(), g.cols);
+  const MatrixSpan<T> stream = gradients_.stream.Resize(g.rows * rows_, g.cols);
   final_norm_.Backward(pass, g, taken);
   {
     const TimedPart timed(pass.profile, StepPhase::kEmbedding);
-    TakeRowsGradient<T>(taken, options_.Rows(), {}, stream);
+    TakeRowsGradient<T>(taken, rows_, {}, stream);
   }
   EmbedBackward(pass, blocks_.Backward(pass, stream));
 }

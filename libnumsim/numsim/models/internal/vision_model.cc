@@ -20,6 +20,7 @@ ImageTowerOptions TowerOf(const ModelConfig& config) {
   ImageTowerOptions options{.image = config.image,
                             .channels = config.channels,
                             .patch = config.patch,
+                            .patch_dropout = config.patch_dropout,
                             .patch_bias = true,
                             .pre_norm = false,
                             .blocks = {},

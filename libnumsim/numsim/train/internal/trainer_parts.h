@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "numsim/train/internal/loss_history.h"
 #include "numsim/train/shared/tensor_telemetry.h"
@@ -16,8 +17,16 @@ struct Trainer::Parts {
 
   // Takes a step without validations, and updates the status.
   void TakeStep();
-  // Makes the batch of step `step`.
-  void MakeBatch(Batch& result) const;
+  // Makes a part of the batch of step `step`.
+  void MakeBatch(size_t part, Batch& result) const;
+  // Number of examples of a part.
+  size_t PartSize() const;
+  // Passes a part forward and backward and adds its loss and gradients to those of the parts before.
+  // Returns false if its loss is not finite.
+  bool PassOfPart(size_t part, bool measures, LossSum& loss);
+  // Adds the gradients of a part in the parameters to those of the parts before it. The last part
+  // leaves the sums in the parameters.
+  void AddGradients(size_t part);
   LossSum Validate();
   // Runs Validate and records a row, at most once per step.
   void RecordValidation();
@@ -40,6 +49,7 @@ struct Trainer::Parts {
   TensorObserver observer;
   Telemetry telemetry;
   Batch batch;
+  std::vector<std::vector<float>> gradients;  // sums over parts, one vector per parameter
 
   TrainStatus status = TrainStatus::kRunning;
   std::string reason;

@@ -1,0 +1,133 @@
+// The figures of `moment-formats` about epsilon: the gap against epsilon, and a phase diagram of
+// epsilon and learning rate with the predicted boundary.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "experiments/moment_formats/moment_formats.h"
+#include "experiments/shared/special_values.h"
+
+namespace numsim::experiments::moment_formats {
+namespace {
+
+constexpr double kMargin = 0.02;     // nats per token: LossMargin below a million parameters
+constexpr double kLargestGap = 0.5;  // larger gaps are drawn here
+
+// Returns the pairs whose m is exact, if there are any: there only v differs.
+Frame OnlyV(const Frame& frame) {
+  const Frame rows = frame.Where("m", kBaseline.m).Where([](const Frame& row) {
+    return row.Text("v") != kBaseline.v;
+  });
+  return rows.Empty() ? frame : rows;
+}
+
+Panel EpsilonPanel(const Frame& rows, std::map<std::string, int>& styles) {
+  Panel panel;
+  panel.title = "updates from " + rows.Text("update_from") + " moments";
+  panel.x = {.label = "epsilon", .log10 = true};
+  panel.y = {.label = "gap to fp32, nats per token", .low = -0.05, .high = 1.05 * kLargestGap};
+  const auto shown = [](double gap) { return std::clamp(gap, -0.05, kLargestGap); };
+  for (const Frame& pair : rows.By({"m", "v"})) {
+    Series series;
+    series.label = "v in " + pair.Text("v");
+    series.style = styles.emplace(series.label, static_cast<int>(styles.size())).first->second;
+    pair.ForEach([&](const Frame& row) {
+      series.x.push_back(row.Number("epsilon"));
+      series.y.push_back(shown(row.Number("gap")));
+      series.low.push_back(shown(row.Number("gap_low")));
+      series.high.push_back(shown(row.Number("gap_high")));
+    });
+    if (pair.Number("seeds") < 2) {
+      series.low.clear();
+      series.high.clear();
+    }
+    panel.series.push_back(std::move(series));
+  }
+  return panel;
+}
+
+Figure EpsilonFigure(const Frame& pairs) {
+  Figure figure{"moment-epsilon",
+                fmt::format("Validation loss minus that of fp32, each at its best learning rate "
+                            "(gaps above {:g} are drawn there)",
+                            kLargestGap),
+                2,
+                {},
+                "pairs.csv"};
+  std::map<std::string, int> styles;
+  for (const Frame& update : OnlyV(pairs).By({"update_from"})) {
+    figure.panels.push_back(EpsilonPanel(update, styles));
+  }
+  return figure;
+}
+
+// Returns the phase of an arm: its gap against the margin, by its interval.
+std::string PhaseOf(const Frame& row) {
+  if (row.Number("diverged") > 0) return "diverges";
+  if (row.Number("gap_low") > kMargin) return "behind fp32";
+  if (row.Number("gap_high") < kMargin) return "not behind";
+  return "undecided";
+}
+
+Panel PhasePanel(const Frame& rows) {
+  Panel panel;
+  panel.title = fmt::format("v in {}, {}", rows.Text("v"), rows.Text("update_from"));
+  panel.x = {.label = "epsilon", .log10 = true};
+  panel.y = {.label = "learning rate", .log10 = true};
+  int style = 0;
+  for (const char* const phase : {"not behind", "undecided", "behind fp32", "diverges"}) {
+    Series series;
+    series.label = phase;
+    series.style = style++;
+    rows.ForEach([&](const Frame& row) {
+      if (PhaseOf(row) != phase) return;
+      // A point that is not finite keeps a line from joining two points.
+      series.x.insert(series.x.end(), {row.Number("epsilon"), kNaN});
+      series.y.insert(series.y.end(), {row.Number("lr"), kNaN});
+    });
+    if (!series.x.empty()) panel.series.push_back(std::move(series));
+  }
+  // The prediction hardly depends on the epsilon of the fp32 run; show that of the largest.
+  Series boundary;
+  boundary.label = "predicted boundary";
+  boundary.style = 7;
+  boundary.dashed = true;
+  boundary.markers = false;
+  const std::string epsilon = rows.Distinct("epsilon").back();
+  rows.Where("epsilon", epsilon).ForEach([&](const Frame& row) {
+    if (!(row.Number("predicted_epsilon") > 0)) return;
+    boundary.x.push_back(row.Number("predicted_epsilon"));
+    boundary.y.push_back(row.Number("lr"));
+  });
+  if (!boundary.x.empty()) panel.series.push_back(std::move(boundary));
+  return panel;
+}
+
+Figure PhaseFigure(const Frame& phases) {
+  Figure figure{
+      "moment-phases",
+      fmt::format("Gap to fp32 at the same epsilon and learning rate, margin {:g}", kMargin),
+      2,
+      {},
+      "phases.csv"};
+  for (const Frame& rows : OnlyV(phases).By({"v", "update_from"})) {
+    figure.panels.push_back(PhasePanel(rows));
+  }
+  return figure;
+}
+
+}  // namespace
+
+std::vector<Figure> PhaseFigures(const Tables& tables) {
+  const Frame pairs = tables.at(std::string(kPairsTable));
+  const Frame phases = tables.at(std::string(kPhasesTable));
+  std::vector<Figure> figures;
+  if (pairs.Distinct("epsilon").size() < 2 || pairs.Distinct("v").size() < 2) return figures;
+  figures.push_back(EpsilonFigure(pairs));
+  if (phases.Distinct("lr").size() >= 2) figures.push_back(PhaseFigure(phases));
+  return figures;
+}
+
+}  // namespace numsim::experiments::moment_formats
