@@ -63,12 +63,12 @@ std::vector<Option> Options() {
       {.name = "heads",         .quick = "2",         .paper = "12",       .help = "attention heads; must divide the width", .small = "4"},
       {.name = "context",       .quick = "64",        .paper = "2048",     .help = "bytes per sequence", .small = "128"},
       {.name = "batch",         .quick = "8",         .paper = "128",      .help = "sequences per step", .small = "16"},
-      {.name = "steps",         .quick = "300",       .paper = "20000",    .help = "training steps, 10 or more", .small = "600", .demo = "600"},
+      {.name = "steps",         .quick = "300",       .paper = "20000",    .help = "training steps, 10 or more", .small = "600"},
       {.name = "vocabulary",    .quick = "256",       .paper = "256",
        .help = "256: text, one token per byte; 2 to 65536: that many tokens with Zipf frequencies", .before = "256"},
       {.name = "lr",            .quick = "3e-3",      .paper = "3e-4",
        .help = "peak learning rates, separated by commas; each pair is judged at its best", .small = "2e-3"},
-      {.name = "warmup",        .quick = "30",        .paper = "2000",     .help = "steps of linear warm-up", .small = "60", .demo = "60"},
+      {.name = "warmup",        .quick = "30",        .paper = "2000",     .help = "steps of linear warm-up", .small = "60"},
       {.name = "epsilon",       .quick = "1e-8,1e-5", .paper = "1e-8,1e-6,1e-5",
        .help = "epsilons of AdamW, separated by commas; Llama 2 has 1e-5"},
       {.name = "beta1",         .quick = "0.9",       .paper = "0.9",      .help = "decay of m"},
@@ -76,7 +76,7 @@ std::vector<Option> Options() {
       {.name = "weight-decay",  .quick = "0.1",       .paper = "0.1",      .help = "weight decay of matrices"},
       {.name = "clip",          .quick = "1",         .paper = "1",        .help = "largest norm of gradients; 0 disables clipping"},
       {.name = "update-from",   .quick = "fresh,stored", .paper = "fresh,stored",
-       .help = "moments from which updates are computed, separated by commas: fresh, or stored (as read back from storage)", .small = "fresh"},
+       .help = "moments from which updates are computed, separated by commas: fresh, or stored (as read back from storage)", .small = "fresh", .demo = "fresh"},
       {.name = "records",       .quick = "30",        .paper = "100",      .help = "minimum number of points per curve, 2 to --steps"},
       {.name = "valid-batches", .quick = "16",        .paper = "16",       .help = "batches per validation"},
       {.name = "billions",      .quick = "6.74",      .paper = "6.74",     .help = "parameters of the model in memory.csv, in 10^9"},
@@ -367,7 +367,7 @@ Experiment MomentFormats() {
   experiment.reproduces = "Figure 5, Tables 1 and 4 of [Fishman]";
   experiment.description = kDescription;
   experiment.options = Options();
-  experiment.presets = {{"quick", 4, 180}, {"small", 3, 960}, {"paper", 3}, {"demo", 3, 60}};
+  experiment.presets = {{"quick", 4, 180}, {"small", 3, 960}, {"paper", 3}, {"demo", 3, 55}};
   experiment.tables = TableSpecs();
   experiment.trials = Trials;
   experiment.run = Measure;

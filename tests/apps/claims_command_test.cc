@@ -51,7 +51,7 @@ TEST_F(ClaimsCommand, DescribeShowsTheClaimsWithTheirMargins) {
   const std::string out = Output("describe moment-formats");
   EXPECT_THAT(out, HasSubstr("moment-formats/v-e4m3-fails (difference)"));
   EXPECT_THAT(out, HasSubstr("[Fishman] Section 5.2, [Fishman] Figure 5: The second moment"));
-  EXPECT_THAT(out, HasSubstr("margin: 0.02 nats per byte"));
+  EXPECT_THAT(out, HasSubstr("margin: 0.02 nats per token"));
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 // `numsim list`, `describe`, `demo`, `backends`, `--help`, `--version`, and a small `run`.
 #include <algorithm>
+#include <fstream>
 
 #include "experiments/core/experiment.h"
 #include "numsim/backend/backend.h"
 #include "numsim/backend/device.h"
 #include "numsim/base/build_info.h"
 #include "numsim/io/csv.h"
+#include "numsim/io/input_file.h"
 #include "tests/apps/program.h"
 
 namespace numsim::apps {
@@ -56,7 +58,7 @@ TEST_F(Commands, ListAndDescribeResolveTheKeysOfSources) {
 TEST_F(Commands, DescribeAndHelpSayHowLongPresetsTake) {
   for (const std::string command : {"describe moment-formats", "run moment-formats --help"}) {
     const std::string out = Output(command);
-    EXPECT_THAT(out, HasSubstr("ime on two cores, roughly: quick 65 s, ")) << command;
+    EXPECT_THAT(out, HasSubstr("ime on two cores, roughly: quick 3 min, ")) << command;
     EXPECT_THAT(out, HasSubstr("paper not timed")) << command;
   }
 }
@@ -107,7 +109,7 @@ TEST_F(Commands, DescribeShowsOptionsAndColumns) {
 TEST_F(Commands, DescribeShowsThePresetsWithTheirValues) {
   const std::string three = Output("describe moment-formats");
   EXPECT_THAT(three,
-              HasSubstr("options (quick with 3 seeds | small with 3 seeds | paper with 3 seeds | "
+              HasSubstr("options (quick with 4 seeds | small with 3 seeds | paper with 3 seeds | "
                         "demo with 3 seeds)"));
   EXPECT_THAT(three, HasSubstr(" 2 | 4 | 12 | 2\n"));  // layers
   EXPECT_THAT(three, HasSubstr(" (none) | (none) | (none) | (none)\n"));
@@ -232,12 +234,30 @@ TEST_F(Commands, RunWritesResultsAndSaysWhere) {
   }
 }
 
+TEST_F(Commands, RunTakesKeysOfTrainingsFromAFile) {
+  std::ofstream(Path("mine.toml")) << "[model]\nlayers = 1\nnorm_epsilon = 1e-3\n";
+  const std::string run =
+      "run moment-formats --m fp32 --v fp32 --pairs none --text-size 16384 --width 8 --heads 1 "
+      "--context 8 --batch 1 --steps 10 --warmup 0 --records 2 --valid-batches 1 --epsilon 1e-8 "
+      "--seeds 1 ";
+  Output(run + "--config mine.toml --set schedule.final=0.5 --out result");
+  const std::string settings = ReadText(Path("result") / "settings.json");
+  EXPECT_THAT(settings, HasSubstr("\"layers\": \"1\""));
+  EXPECT_THAT(settings, HasSubstr("\"keys\": \"model.norm_epsilon=0.001;schedule.final=0.5\""));
+  const Outcome refused = Numsim(run + "--set optimizer.v=e5m2 --out other");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err,
+              HasSubstr("--set optimizer.v=e5m2: the experiment sets this key itself"));
+  EXPECT_FALSE(std::filesystem::exists(Path("other")));
+}
+
 TEST_F(Commands, RunTakesAsManySeedsAsThePresetHas) {
   const std::string run =
       "run moment-formats --m fp32 --v fp32 --pairs none --text-size 16384 --layers 1 --width 8 "
-      "--heads 1 --context 8 --batch 1 --steps 10 --warmup 0 --records 2 --valid-batches 1 ";
+      "--heads 1 --context 8 --batch 1 --steps 10 --warmup 0 --records 2 --valid-batches 1 "
+      "--epsilon 1e-8 ";
   Output(run + "--out quick");
-  EXPECT_EQ(ReadCsv(Path("quick") / "final.csv").rows.size(), 3u);
+  EXPECT_EQ(ReadCsv(Path("quick") / "final.csv").rows.size(), 4u);
   Output(run + "--preset small --out small");
   EXPECT_EQ(ReadCsv(Path("small") / "final.csv").rows.size(), 3u);
   Output(run + "--preset small --seeds 1 --out one");

@@ -124,7 +124,7 @@ TEST(Trainer, PartsOfABatchAddTheirGradientsInOrder) {
   }
 }
 
-// The same examples in one part and in two: equal but for rounding.
+// The same examples in one part and in two: equal except for rounding.
 TEST(Trainer, PartsOfABatchMakeTheStepOfTheWhole) {
   TrainConfig config = TinyConfig();
   Trainer whole(config, OpenShared(config.data));
