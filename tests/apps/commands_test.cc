@@ -244,10 +244,11 @@ TEST_F(Commands, RunTakesKeysOfTrainingsFromAFile) {
   const std::string settings = ReadText(Path("result") / "settings.json");
   EXPECT_THAT(settings, HasSubstr("\"layers\": \"1\""));
   EXPECT_THAT(settings, HasSubstr("\"keys\": \"model.norm_epsilon=0.001;schedule.final=0.5\""));
-  const Outcome refused = Numsim(run + "--set optimizer.v=e5m2 --out other");
+  const Outcome refused = Numsim(run + "--set optimizer.update_from_stored=true --out other");
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err,
-              HasSubstr("--set optimizer.v=e5m2: the experiment sets this key itself"));
+  EXPECT_THAT(
+      refused.err,
+      HasSubstr("--set optimizer.update_from_stored=true: the experiment sets this key itself"));
   EXPECT_FALSE(std::filesystem::exists(Path("other")));
 }
 
