@@ -39,10 +39,10 @@ constexpr std::string_view kDescription =
     "them is exploratory.";
 
 // Names the option in an error about a configuration key `stress.*`, which option --plant-* sets.
-Error OfStress(const std::string& message) {
+KeyError OfStress(const KeyError& error) {
   constexpr std::string_view kSection = "stress.";
-  if (!message.starts_with(kSection)) return Error(message);
-  return Error("--plant-" + message.substr(kSection.size()));
+  if (!error.key().starts_with(kSection)) return error;
+  return {"--plant-" + error.key().substr(kSection.size()), error.text()};
 }
 
 void CheckOptions(const Settings& settings) {
@@ -55,8 +55,8 @@ void CheckOptions(const Settings& settings) {
     CheckTraining(settings, config);
     // The constructor checks that the tensor of --plant-point exists.
     if (!config.stress.point.empty()) Trainer(config, OpenData(config.data));
-  } catch (const Error& error) {
-    throw OfStress(error.what());
+  } catch (const KeyError& error) {
+    throw OfStress(error);
   }
 }
 

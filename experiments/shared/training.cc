@@ -203,6 +203,9 @@ std::string TrainingScaleText(const Settings& settings) {
   add("width", "width {}");
   add("sizes", "layers x width {}");
   add("steps", "{} steps");
+  const auto vocabulary = settings.options.find("vocabulary");
+  const bool bytes = vocabulary == settings.options.end() || vocabulary->second == kByteVocabulary;
+  if (!bytes) add("vocabulary", "vocabulary {}");
   return text;
 }
 

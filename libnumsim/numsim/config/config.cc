@@ -231,10 +231,10 @@ void ReadOverrides(const Entries& entries,
   }
 }
 
-// Returns `message`, which begins with a key, prefixed by the place where that key was given.
-std::string Located(const std::string& message, const Entries& entries, std::string_view name) {
-  const ConfigEntry* const entry = entries.Find(message.substr(0, message.find(':')));
-  return fmt::format("{}: {}", entry == nullptr ? name : entry->place, message);
+// Returns the error, prefixed by the place where its key was given.
+Error Located(const KeyError& error, const Entries& entries, std::string_view name) {
+  const ConfigEntry* const entry = entries.Find(error.key());
+  return Error::Format("{}: {}", entry == nullptr ? name : entry->place, error.what());
 }
 
 }  // namespace
@@ -251,8 +251,8 @@ TrainConfig ParseTrainConfig(std::string_view toml,
   config.schedule.steps = config.train.steps;
   try {
     CheckTrainConfig(config);
-  } catch (const Error& error) {
-    throw Error(Located(error.what(), entries, name));
+  } catch (const KeyError& error) {
+    throw Located(error, entries, name);
   }
   return config;
 }
