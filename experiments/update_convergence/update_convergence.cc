@@ -254,7 +254,7 @@ std::vector<Format> Formats(const Settings& settings) {
     rule_names.push_back(ToString(rule));
   }
   CheckDistinct("rules", rule_names);
-  const std::vector<Format> formats = ParseFormatList(settings.Get("formats"));
+  std::vector<Format> formats = ParseFormatList(settings.Get("formats"));
   for (const Format& format : formats) {
     if (!format.spec.IsSigned()) {
       throw Error::Format("--formats: {} is unsigned, weights need a sign", format.name);

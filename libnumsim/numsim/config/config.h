@@ -51,7 +51,7 @@ void CheckStressConfig(const StressConfig& stress);
 struct LoopConfig {
   uint64_t seed = 0;  // for the initial weights, the order of the data and stochastic rounding
   uint64_t steps = 1000;
-  size_t batch = 16;           // examples per step
+  size_t batch = 16;  // examples per step
   // Parts into which the batch of a step is divided: one after the other gives its gradients, which
   // are added in float32 in this order, each divided by the number of parts.
   size_t accumulate = 1;
