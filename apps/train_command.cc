@@ -14,6 +14,7 @@
 #include "apps/format_text.h"
 #include "apps/train_progress.h"
 #include "apps/train_rank.h"
+#include "numsim/analysis/saved_operands.h"
 #include "numsim/base/error.h"
 #include "numsim/config/config.h"
 #include "numsim/train/run.h"
@@ -25,6 +26,7 @@ struct TrainArguments {
   std::string config, preset, out;
   std::vector<std::string> overrides;
   bool resume = false, describe = false;
+  std::string save_tensors;  // pattern of layers; empty: train
   RankArguments rank;
 };
 
@@ -178,12 +180,38 @@ int Train(const TrainArguments& arguments, const std::vector<std::string>& comma
   return 0;
 }
 
-int Rank(const TrainArguments& arguments) {
+// Throws Error for arguments that an option which looks at a step, without training, does not allow.
+void CheckNoTraining(const TrainArguments& arguments, std::string_view option) {
   if (arguments.resume) {
-    throw Error("--rank: not allowed with --resume; it always uses a checkpoint in --out");
+    throw Error::Format("{}: not allowed with --resume; it always uses a checkpoint in --out",
+                        option);
   }
-  if (arguments.describe) throw Error("--rank: not allowed with --describe-config");
+  if (arguments.describe) throw Error::Format("{}: not allowed with --describe-config", option);
+}
+
+int Rank(const TrainArguments& arguments) {
+  CheckNoTraining(arguments, "--rank");
   return RankTraining(ReadConfig(arguments), OutDirectory(arguments), arguments.rank);
+}
+
+int SaveTensors(const TrainArguments& arguments) {
+  CheckNoTraining(arguments, "--save-tensors");
+  if (!arguments.rank.by.empty()) throw Error("--save-tensors: not allowed with --rank");
+  const TrainConfig config = ReadConfig(arguments);
+  const std::filesystem::path out = OutDirectory(arguments);
+  SavedOperands saved;
+  try {
+    saved = SaveOperands(config, out, arguments.save_tensors);
+  } catch (const KeyError& error) {
+    if (error.key() != "pattern") throw;
+    throw KeyError("--save-tensors", error.text());
+  }
+  fmt::print("X, W and G of {} linear layers in the step after step {} ({}), written to {}\n",
+             saved.layers,
+             saved.step,
+             saved.from_checkpoint ? "the checkpoint" : "there is no checkpoint",
+             (out / saved.file).string());
+  return 0;
 }
 
 }  // namespace
@@ -211,6 +239,12 @@ void AddTrainCommand(Program& program) {
   sub->add_flag("--describe-config",
                 arguments->describe,
                 "Print every key with its value and meaning, and do not train");
+  sub->add_option("--save-tensors",
+                  arguments->save_tensors,
+                  "Do not train; save input, weights and output gradient of the linear layers of "
+                  "this name ('*' matches any characters) in the next step, to "
+                  "OUT/operands.safetensors")
+      ->check(NotEmpty());
   CLI::Option* const rank = sub->add_option(
       "--rank",
       arguments->rank.by,
@@ -223,6 +257,7 @@ void AddTrainCommand(Program& program) {
       ->check(CLI::Range(size_t{1}, size_t{10000}));
   Example(sub, "numsim train --preset tiny --set optimizer.v=e5m2 --out results/mine");
   Choose(program, sub, [arguments, &program] {
+    if (!arguments->save_tensors.empty()) return SaveTensors(*arguments);
     if (!arguments->rank.by.empty()) return Rank(*arguments);
     return arguments->describe ? DescribeConfig(*arguments)
                                : Train(*arguments, program.command_line);

@@ -93,7 +93,7 @@ struct PaperSetting {
 };
 
 struct JudgedClaim {
-  const ClaimSpec* spec = nullptr;
+  const ClaimSpec* spec = nullptr;  // one of the claims that were judged, which must outlive this
   Evidence evidence;
   double margin = 0;
   ClaimResult result;

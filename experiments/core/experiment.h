@@ -80,6 +80,12 @@ struct Column {
   std::string meaning;  // with unit
 };
 
+// Returns `first`, followed by `rest`.
+inline std::vector<Column> Joined(std::vector<Column> first, const std::vector<Column>& rest) {
+  first.insert(first.end(), rest.begin(), rest.end());
+  return first;
+}
+
 // A CSV file. Derived tables are computed from the finished measured tables, not by trials.
 struct TableSpec {
   std::string name;  // NAME.csv

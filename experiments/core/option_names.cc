@@ -22,7 +22,11 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"model.width", "sizes"},
     {"model.heads", "sizes"},
     {"optimizer.clip_norm", "clip"},
+    {"optimizer.kind", "optimizer"},
+    {"schedule.final", "final-lr"},
     {"schedule.peak", "lr"},
+    {"storage.activations", "storage"},
+    {"storage.gradients", "storage"},
 };
 
 bool Has(const Experiment& experiment, const std::string& option) {

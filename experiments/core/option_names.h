@@ -24,8 +24,8 @@ std::string ResolveOption(const Experiment& experiment, std::string_view name);
 
 // Adds NAME=VALUE to the options that were given, by option name. `assignment` sets the option that
 // NAME means or, if there is none and the experiment has the option `keys`, the configuration key
-// NAME. Throws Error if it is not of this form, sets an option for the second time, or names
-// nothing.
+// NAME. Throws Error if the text has no '=', if it sets an option for the second time, or if
+// NAME is neither an option nor a key.
 void AddAssignment(const Experiment& experiment,
                    const std::string& assignment,
                    std::map<std::string, std::string>& given);

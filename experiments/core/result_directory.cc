@@ -92,6 +92,19 @@ void Remove(const fs::path& path) {
   if (status) throw Error::Format("{}: cannot be removed: {}", path.string(), status.message());
 }
 
+// Returns the name of a file of a run other than its settings; "" if there is none.
+std::string FirstFileOf(const Experiment& experiment, const fs::path& directory) {
+  std::vector<std::string> names = {std::string(kManifestFile), std::string(kSummaryFile)};
+  for (const TableSpec& table : experiment.tables) names.push_back(table.name + ".csv");
+  for (const fs::path& journal : Journals(directory)) {
+    names.push_back((fs::path(kJournalFolder) / journal.filename()).string());
+  }
+  const auto first = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+    return Exists(directory / name);
+  });
+  return first == names.end() ? "" : *first;
+}
+
 }  // namespace
 
 bool Exists(const fs::path& path) {
@@ -104,6 +117,9 @@ void CheckDirectory(const Experiment& experiment,
                     const fs::path& directory) {
   const StoredSettings ours = {experiment.name, settings};
   const fs::path path = directory / kSettingsFile;
+  // Look before reading the settings: another shard that starts now writes them first, so a file
+  // that was found without them is not from such a shard.
+  const std::string found = FirstFileOf(experiment, directory);
   if (Exists(path)) {
     StoredSettings stored = ReadSettings(path);
     AddNewOptions(experiment, stored.settings);
@@ -113,18 +129,11 @@ void CheckDirectory(const Experiment& experiment,
                         directory.string(),
                         difference);
   }
-  std::vector<std::string> foreign = {std::string(kManifestFile), std::string(kSummaryFile)};
-  for (const TableSpec& table : experiment.tables) foreign.push_back(table.name + ".csv");
-  for (const fs::path& journal : Journals(directory)) {
-    foreign.push_back((fs::path(kJournalFolder) / journal.filename()).string());
-  }
-  for (const std::string& name : foreign) {
-    if (!Exists(directory / name)) continue;
-    throw Error::Format("{}: holds {} but no {} that describes its run; use another --out",
-                        directory.string(),
-                        name,
-                        kSettingsFile);
-  }
+  if (found.empty()) return;
+  throw Error::Format("{}: holds {} but no {} that describes its run; use another --out",
+                      directory.string(),
+                      found,
+                      kSettingsFile);
 }
 
 void MakeResultDirectory(const fs::path& directory) {

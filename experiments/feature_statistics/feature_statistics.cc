@@ -73,9 +73,14 @@ std::vector<Option> TrainingOptions() {
       {.name = "steps",        .quick = "150",  .paper = "20000", .help = "training steps", .small = "400"},
       {.name = "lr",           .quick = "2e-3", .paper = "2e-3",  .help = "peak learning rate"},
       {.name = "warmup",       .quick = "30",   .paper = "5000",  .help = "steps of linear warm-up, below --steps", .small = "50"},
-      {.name = "beta2",        .quick = "0.98", .paper = "0.98",  .help = "decay of Adam's v"},
+      {.name = "final-lr",     .quick = "0",    .paper = "0",     .help = "learning rate at the end, over the peak: 0 to 1", .before = "0.1"},
+      {.name = "optimizer",    .quick = "stable-adamw", .paper = "stable-adamw", .help = "optimiser: stable-adamw, adamw or another of numsim train", .before = "adamw"},
+      {.name = "epsilon",      .quick = "1e-6", .paper = "1e-6",  .help = "epsilon of the optimiser", .before = "1e-6"},
+      {.name = "beta2",        .quick = "0.99", .paper = "0.99",  .help = "decay of the optimiser's v"},
       {.name = "weight-decay", .quick = "0.2",  .paper = "0.2",   .help = "weight decay of matrices"},
       {.name = "clip",         .quick = "0",    .paper = "0",     .help = "largest norm of gradients; 0 disables clipping"},
+      {.name = "patch-dropout", .quick = "0.5", .paper = "0.5",   .help = "clip: share of the patches that a training step leaves out, 0 to below 1", .before = "0"},
+      {.name = "storage",      .quick = "bf16", .paper = "bf16",  .help = "format of activations and gradients between operations; fp32: not rounded", .before = "fp32"},
       // clang-format on
   };
 }
@@ -111,10 +116,12 @@ std::vector<PaperSetting> PaperSettings() {
       {"warmup", "5000", kSetup, kTime},
       {"lr", "2e-3", kSetup, ""},
       {"weight-decay", "0.2", kSetup, ""},
-      {"",
-       "The paper trains on LAION-2B with patch-dropout 0.5 and StableAdamW",
-       kSetup,
-       "Here images and captions are generated, no patch is left out, and the optimizer is AdamW."},
+      {"optimizer", "stable-adamw", "Section 3.5", "Chosen for the run."},
+      {"epsilon", "1e-6", "Appendix F", "Chosen for the run."},
+      {"beta2", "0.99", "Section 3", "Chosen for the run."},
+      {"patch-dropout", "0.5", kSetup, "Chosen for the run."},
+      {"final-lr", "0", kSetup, "Chosen for the run."},
+      {"", "The paper trains on LAION-2B", kSetup, "Here images and captions are generated."},
   };
 }
 
@@ -208,8 +215,8 @@ TrainConfig ConfigOf(const Settings& settings, const Training& training, uint64_
   const std::optional<double> gain = ReadLayerScale(training.layer_scale);
   if (gain) config.model.layer_scale = static_cast<float>(*gain);
   config.linear.all = ParseLinearVariant("products", settings.Get("products"));
-  config.optimizer.epsilon = 1e-6;  // as in [OpenCLIP]
   ReadTraining(settings, seed, config);
+  ReadPatchDropout(settings, config.model);
   config.telemetry.tensors_every = 1;
   return config;
 }

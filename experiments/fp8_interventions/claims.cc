@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <utility>
 
 #include "experiments/fp8_interventions/fp8_interventions.h"
@@ -25,24 +27,36 @@ std::string Arm(const std::string& intervention, const std::string& format) {
 }
 
 double ParametersOf(const Settings& settings) {
-  return ApproximateParameters(ConfigOf(settings, {}, kBaseline, settings.seed).model);
+  return ApproximateParameters(ConfigOf(settings, {}, kBaseline, settings.seed));
 }
 
-// Returns by what small models are made to fail, which the paper does not do; "" for nothing.
-std::string StressOf(const Settings& settings) {
-  std::string text;
-  if (!settings.Get("plant-point").empty()) {
-    text = fmt::format("not as in the paper: {} is added to channel {} at {}",
-                       settings.Get("plant-value"),
-                       settings.Get("plant-channel"),
-                       settings.Get("plant-point"));
+// The largest share of what bf16 learns that a stress may take from it.
+constexpr double kMostHarm = 0.1;
+
+// Returns why a run with a stress is no evidence; "" if it is, and for a run without a stress.
+std::string WhyNoEvidence(const Settings& settings, const Frame& final_rows) {
+  if (StressOf(settings).empty()) return "";
+  const std::string& chosen_on = settings.Get("stress-chosen-on");
+  if (chosen_on.empty()) {
+    return "no evidence: --stress-chosen-on does not state the seeds on which the stress was chosen";
   }
-  if (settings.GetDouble("input-tail", 0, kInfinity) != 0) {
-    text += fmt::format("{}pixels are stretched by {}",
-                        text.empty() ? "not as in the paper: " : ", ",
-                        settings.Get("input-tail"));
+  const auto first = static_cast<int64_t>(settings.seed);
+  for (const int64_t seed :
+       settings.GetIntegers("stress-chosen-on", 0, std::numeric_limits<int64_t>::max())) {
+    if (seed < first || seed >= first + settings.seeds) continue;
+    return fmt::format("no evidence: the stress was chosen on seed {}, which the run reports",
+                       seed);
   }
-  return text;
+  const Frame without = Select(final_rows, kUnstressed.Text(), kBaseline.Text());
+  const Frame with = Select(final_rows, kNone, kBaseline.Text());
+  const double learned = without.Mean("start_loss") - without.Mean("valid_loss");
+  const double harm = (with.Mean("valid_loss") - without.Mean("valid_loss")) / learned;
+  if (harm <= kMostHarm) return "";
+  return fmt::format(
+      "no evidence: the stress takes {:.3g} % of what bf16 learns without it, more "
+      "than {:g} %",
+      100 * harm,
+      100 * kMostHarm);
 }
 
 // Returns why a run is not the paper's setting in which fp8 diverges; "" if it is.
@@ -76,6 +90,7 @@ Evidence Compare(const Settings& settings,
   const Frame rows = Frame(tables.at(std::string(kFinalTable))).Where([&](const Frame& row) {
     return row.Text("format") == format || row.Text("format") == kBaseline.Text();
   });
+  if (std::string why = WhyNoEvidence(settings, rows); !why.empty()) return NotTestedBecause(why);
   if (!Learned(rows, interventions)) {
     return NotTestedBecause("bf16 itself fails or was not trained with " +
                             fmt::format("{}", fmt::join(interventions, ", ")));
@@ -140,44 +155,66 @@ ClaimSpec LayerScaleTrains() {
   return claim;
 }
 
-// Returns E|x_k| after the first or the last block at the end of training in bf16, over seeds.
-SeedValues Magnitudes(const Tables& tables, const std::string& intervention, bool last) {
+// Returns the features of bf16 with an intervention after the first or the last block.
+Frame BlockOf(const Tables& tables, const std::string& intervention, bool last) {
   const Frame features = tables.at(std::string(kFeaturesTable));
-  const Frame rows = Select(features, intervention, kBaseline.Text())
-                         .Where("when", std::string(kEnd))
-                         .Where("tower", TowerOf(features));
+  const Frame rows =
+      Select(features, intervention, kBaseline.Text()).Where("tower", TowerOf(features));
   double block = 0;
   if (last) {
     for (const double number : rows.Numbers("block")) block = std::max(block, number);
   }
-  return rows.Where("block", block).OverSeeds("mean_abs_rest");
+  return rows.Where("block", block);
 }
 
-Evidence Doublings(const Settings& settings,
-                   std::string name,
-                   const SeedValues& values,
-                   const SeedValues& reference) {
-  if (const std::string stress = StressOf(settings); !stress.empty()) {
-    return NotTestedBecause(stress);
+double LowestLoss(const Frame& training) {
+  double lowest = kInfinity;
+  for (const double loss : training.Numbers("valid_loss")) lowest = std::min(lowest, loss);
+  return lowest;
+}
+
+// Returns log2 of E|x_k| of a training where its validation loss first falls to `loss`, interpolated
+// between its records.
+double LogMagnitudeAt(const Frame& training, double loss) {
+  const std::vector<double> losses = training.Numbers("valid_loss");
+  const std::vector<double> magnitudes = training.Numbers("mean_abs_rest");
+  const auto log2_of = [&](size_t i) { return Log(magnitudes[i]) / Log(2.0); };
+  for (size_t i = 0; i < losses.size(); ++i) {
+    if (!(losses[i] <= loss)) continue;
+    if (i == 0) return log2_of(0);
+    const double share = (losses[i - 1] - loss) / (losses[i - 1] - losses[i]);
+    return log2_of(i - 1) + share * (log2_of(i) - log2_of(i - 1));
   }
-  SeedValues doublings;
-  for (const auto& [seed, value] : values) {
-    const auto other = reference.find(seed);
-    if (other != reference.end()) doublings[seed] = Log(value / other->second) / Log(2.0);
+  return kNaN;
+}
+
+// Returns the value for each seed that both frames have.
+SeedValues ForBoth(const Frame& a,
+                   const Frame& b,
+                   const std::function<double(const Frame&, const Frame&)>& value) {
+  SeedValues values;
+  for (const Frame& training : a.By({"seed"})) {
+    const Frame other = b.Where("seed", training.Text("seed"));
+    if (!other.Empty()) values[training.Text("seed")] = value(training, other);
   }
-  if (doublings.empty())
+  return values;
+}
+
+Evidence Doublings(const Settings& settings, std::string name, const SeedValues& doublings) {
+  if (std::string stress = StressOf(settings); !stress.empty()) {
+    return NotTestedBecause(std::move(stress));
+  }
+  if (doublings.empty()) {
     return NotTestedBecause("no features of bf16 with these interventions were recorded");
-  Evidence evidence = AgainstReference(std::move(name), doublings, 0);
-  evidence.measured =
-      fmt::format("means {:.3g} and {:.3g}", MeanOf(values).value, MeanOf(reference).value);
-  return evidence;
+  }
+  return AgainstReference(std::move(name), doublings, 0);
 }
 
 ClaimSpec Features(std::string name, std::string statement, std::string contrast) {
   ClaimSpec claim = Claim(std::move(name), std::move(statement));
   claim.items = {"switchback/figure-2"};
-  claim.contrast = std::move(contrast) +
-                   ", in powers of two; E|x_k| of bf16 at the end, tower of images if there is one";
+  claim.contrast =
+      std::move(contrast) + ", in powers of two; E|x_k| of bf16, tower of images if there is one";
   claim.diverged = Diverged::kMissing;
   claim.margin = {
       .value = 1, .unit = "doublings", .justification = "It costs a format one of its exponents."};
@@ -188,12 +225,14 @@ ClaimSpec FeaturesGrow() {
   ClaimSpec claim = Features("features-grow",
                              "\"Without the intervention, the average feature magnitude becomes "
                              "large for later blocks\" (Figure 2, right).",
-                             "last block over first block, no intervention");
+                             "last block over first block at the end, no intervention");
   claim.evidence = [](const Settings& settings, const Tables& tables) {
-    return Doublings(settings,
-                     "last over first block",
-                     Magnitudes(tables, kNone, true),
-                     Magnitudes(tables, kNone, false));
+    const Frame last = LastRecords(BlockOf(tables, kNone, true));
+    const Frame first = LastRecords(BlockOf(tables, kNone, false));
+    return Doublings(
+        settings, "last over first block", ForBoth(last, first, [](const Frame& a, const Frame& b) {
+          return Log(a.Number("mean_abs_rest") / b.Number("mean_abs_rest")) / Log(2.0);
+        }));
   };
   return claim;
 }
@@ -203,12 +242,16 @@ ClaimSpec LayerScaleKeepsFeaturesSmall() {
       Features("layer-scale-keeps-features-small",
                "\"Zero-init layer scale prevents high feature magnitudes\" (Figure 2, "
                "right).",
-               "no intervention over layer-scale, last block");
+               "no intervention over layer-scale, last block, at the validation loss that both "
+               "trainings of a seed reach");
   claim.evidence = [](const Settings& settings, const Tables& tables) {
+    const Frame none = BlockOf(tables, kNone, true), scaled = BlockOf(tables, kLayerScale, true);
     return Doublings(settings,
                      "none over layer-scale",
-                     Magnitudes(tables, kNone, true),
-                     Magnitudes(tables, kLayerScale, true));
+                     ForBoth(none, scaled, [](const Frame& a, const Frame& b) {
+                       const double loss = std::max(LowestLoss(a), LowestLoss(b));
+                       return LogMagnitudeAt(a, loss) - LogMagnitudeAt(b, loss);
+                     }));
   };
   return claim;
 }

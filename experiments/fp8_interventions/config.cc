@@ -1,4 +1,6 @@
 // The trainings of `fp8-interventions`: interventions, precisions, configurations.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -19,7 +21,7 @@ constexpr Rung kLadder[] = {
     {"e2m3", "e2m3fn"},
 };
 
-constexpr const char* kNoIntervention = "none";
+constexpr const char *kNoIntervention = "none", *kNoStress = "unstressed";
 
 struct Part {
   std::string_view name;
@@ -84,9 +86,26 @@ void SetStress(const Settings& settings, StressConfig& stress) {
 
 }  // namespace
 
+std::string StressOf(const Settings& settings) {
+  std::string text;
+  if (!settings.Get("plant-point").empty()) {
+    text = fmt::format("not as in the paper: {} is added to channel {} at {}",
+                       settings.Get("plant-value"),
+                       settings.Get("plant-channel"),
+                       settings.Get("plant-point"));
+  }
+  if (settings.GetDouble("input-tail", 0, std::numeric_limits<double>::max()) != 0) {
+    text += fmt::format("{}pixels are stretched by {}",
+                        text.empty() ? "not as in the paper: " : ", ",
+                        settings.Get("input-tail"));
+  }
+  return text;
+}
+
 std::span<const Rung> PrecisionLadder() { return kLadder; }
 
 std::string Intervention::Text() const {
+  if (unstressed) return kNoStress;
   std::string text;
   for (const Part& part : kParts) {
     if (!(this->*part.flag)) continue;
@@ -99,6 +118,7 @@ std::string Intervention::Text() const {
 Intervention ParseIntervention(const std::string& text) {
   Intervention intervention;
   if (text == kNoIntervention) return intervention;
+  if (text == kNoStress) return kUnstressed;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find('+', begin), text.size());
     const std::string name = text.substr(begin, end - begin);
@@ -169,8 +189,10 @@ TrainConfig ConfigOf(const Settings& settings,
   ReadTraining(settings, seed, config);
   SetData(settings, config);
   SetStress(settings, config.stress);
+  if (intervention.unstressed) config.stress = {};
   config.model.text_layers = static_cast<size_t>(settings.GetInteger("text-layers", 0, 128));
   config.model.patch = static_cast<size_t>(settings.GetInteger("patch", 1, 1 << 16));
+  ReadPatchDropout(settings, config.model);
   config.model.scaled_branches = settings.GetYes("scaled-branches");
   config.model.qk_norm = intervention.qk_norm;
   if (intervention.layer_scale) config.model.layer_scale = 0.0f;

@@ -1,5 +1,7 @@
 // The derived table of `fp8-interventions`: outcomes over seeds.
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "experiments/fp8_interventions/fp8_interventions.h"
 
@@ -43,6 +45,18 @@ Row OutcomeRow(const Frame& final_rows, const Frame& rows) {
 
 Frame Select(const Frame& frame, const std::string& intervention, const std::string& format) {
   return frame.Where("intervention", intervention).Where("format", format);
+}
+
+Frame LastRecords(const Frame& features) {
+  const auto key = [](const Frame& row) {
+    return row.Text("intervention") + " " + row.Text("format") + " " + row.Text("seed");
+  };
+  std::map<std::string, double> last;
+  features.ForEach([&](const Frame& row) {
+    double& step = last[key(row)];
+    step = std::max(step, row.Number("step"));
+  });
+  return features.Where([&](const Frame& row) { return row.Number("step") == last.at(key(row)); });
 }
 
 bool Failed(const Frame& row) {

@@ -62,13 +62,13 @@ Figure LossFigure(const Frame& curves) {
   return figure;
 }
 
-Panel FeaturePanel(const Frame& features, const std::string& format, std::string_view when) {
-  const Frame rows = features.Where("when", std::string(when)).Where("tower", TowerOf(features));
+// `rows` are those of one moment.
+Panel FeaturePanel(const Frame& rows, const std::string& format, const char* moment) {
   Panel panel;
-  panel.title = format + ", " + std::string(when) + " of training";
+  panel.title = format + ", " + moment + " of training";
   panel.x = {.label = "block k"};
   panel.y = {.label = "E|x_k|", .log10 = true};
-  for (const std::string& intervention : features.Distinct("intervention")) {
+  for (const std::string& intervention : rows.Distinct("intervention")) {
     Series series = Line(Select(rows, intervention, format), "block", "mean_abs");
     series.markers = true;
     AddSeries(std::move(series), intervention, panel);
@@ -83,9 +83,41 @@ Figure FeatureFigure(const Frame& features) {
                 2,
                 {},
                 "features.csv"};
-  figure.panels.push_back(FeaturePanel(features, kBaseline.Text(), kStart));
+  const Frame tower = features.Where("tower", TowerOf(features));
+  const Frame last = LastRecords(tower);
+  figure.panels.push_back(FeaturePanel(tower.Where("step", 0), kBaseline.Text(), "start"));
   for (const std::string& format : features.Distinct("format")) {
-    figure.panels.push_back(FeaturePanel(features, format, kEnd));
+    figure.panels.push_back(FeaturePanel(last, format, "end"));
+  }
+  return figure;
+}
+
+// Returns E|x_k| after the last block against the validation loss, both as means over seeds, so that
+// trainings that learn at different rates can be compared.
+Figure ProgressFigure(const Frame& features) {
+  const Frame tower = features.Where("tower", TowerOf(features));
+  double block = 0;
+  for (const double number : tower.Numbers("block")) block = std::max(block, number);
+  Figure figure{"fp8-progress",
+                "Mean magnitude after the last block as the loss falls (from right to left), tower "
+                "of the " +
+                    TowerOf(features) + "s",
+                1,
+                {},
+                "features.csv"};
+  Panel& panel = figure.panels.emplace_back();
+  panel.title = kBaseline.Text();
+  panel.x = {.label = "validation loss, nats"};
+  panel.y = {.label = "E|x_k|", .log10 = true};
+  for (const std::string& intervention : tower.Distinct("intervention")) {
+    const Frame rows = Select(tower, intervention, kBaseline.Text()).Where("block", block);
+    Series series;
+    for (const Frame& step : rows.By({"step"})) {
+      series.x.push_back(step.Mean("valid_loss"));
+      series.y.push_back(step.Mean("mean_abs_rest"));
+    }
+    series.markers = true;
+    if (!series.x.empty()) AddSeries(std::move(series), intervention, panel);
   }
   return figure;
 }
@@ -178,7 +210,9 @@ std::string TowerOf(const Frame& features) {
 
 std::vector<Figure> Figures(const Settings&, const Tables& tables) {
   const auto of = [&](std::string_view name) { return Frame(tables.at(std::string(name))); };
-  std::vector<Figure> figures = {LossFigure(of(kCurvesTable)), FeatureFigure(of(kFeaturesTable))};
+  std::vector<Figure> figures = {LossFigure(of(kCurvesTable)),
+                                 FeatureFigure(of(kFeaturesTable)),
+                                 ProgressFigure(of(kFeaturesTable))};
   if (LowFormats(of(kOutcomesTable)).empty()) return figures;
   figures.push_back(LadderFigure(of(kOutcomesTable)));
   figures.push_back(UnderflowFigure(of(kQuantisedTable)));

@@ -27,11 +27,16 @@ struct Intervention {
   bool clip = false;         // gradients of a norm above --clip-norm are scaled down to it
   bool qk_norm = false;      // queries and keys are normalised
   bool layer_scale = false;  // layer-scale that starts at zero
+  // No intervention and no stress either (--plant-*, --input-tail): the control that shows whether
+  // the stress harms bf16 itself.
+  bool unstressed = false;
 
-  // Returns "none", or the parts joined by '+' in the order of the fields: "clip+layer-scale".
+  // Returns "none", "unstressed", or the parts joined by '+' in the order of the fields:
+  // "clip+layer-scale".
   std::string Text() const;
   friend bool operator==(const Intervention&, const Intervention&) = default;
 };
+inline const Intervention kUnstressed{.unstressed = true};
 // Parses such a text, with parts in any order. Throws Error naming --interventions.
 Intervention ParseIntervention(const std::string& text);
 // Returns the interventions of --interventions, each once, with none first.
@@ -86,14 +91,14 @@ std::string Notes(const Settings& settings, const Tables& tables);
 
 // Returns the rows of an intervention in a format; both are texts of columns.
 Frame Select(const Frame& frame, const std::string& intervention, const std::string& format);
+// Returns what is done to make small models fail, which the paper does not do; "" for nothing.
+std::string StressOf(const Settings& settings);
 // Returns true if the training of a row of final.csv diverged or collapsed.
 bool Failed(const Frame& row);
+// Returns the rows of the last step of each training.
+Frame LastRecords(const Frame& features);
 // Returns the tower whose features are shown and judged: that of images if there is one.
 std::string TowerOf(const Frame& features);
-
-// The times at which features are measured: before and after training.
-inline constexpr std::string_view kStart = "start";
-inline constexpr std::string_view kEnd = "end";
 
 // A training has collapsed if its validation loss is less than this share below the loss of a model
 // that guesses at random.

@@ -51,8 +51,9 @@ double MeanWithout(size_t channel, MatrixSpan<float> x) {
 // Measures the residual stream after every block, under the perturbations of the training.
 class FeatureObserver : public PassObserver<float> {
  public:
-  FeatureObserver(const TrainConfig& config, std::string_view when, TrainingRows& rows)
-      : config_(config), when_(when), rows_(rows) {}
+  // `moment` holds the cells that each row starts with.
+  FeatureObserver(const TrainConfig& config, Row moment, TrainingRows& rows)
+      : config_(config), moment_(std::move(moment)), rows_(rows) {}
 
   void Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) override {
     if (role != TensorRole::kActivation) return;
@@ -62,13 +63,10 @@ class FeatureObserver : public PassObserver<float> {
     if (block < 0) return;
     const AbsoluteStatistics measured = MeasureAbsolute(values);
     const bool planted = !config_.stress.point.empty();
-    rows_.Add(kFeaturesTable,
-              {when_,
-               TowerName(tower),
-               block,
-               measured.mean,
-               planted ? MeanWithout(config_.stress.channel, values) : measured.mean,
-               measured.max});
+    const double rest = planted ? MeanWithout(config_.stress.channel, values) : measured.mean;
+    Row row = moment_;
+    row.insert(row.end(), {TowerName(tower), block, measured.mean, rest, measured.max});
+    rows_.Add(kFeaturesTable, row);
   }
 
  private:
@@ -79,22 +77,24 @@ class FeatureObserver : public PassObserver<float> {
   }
 
   const TrainConfig& config_;
-  std::string_view when_;
+  Row moment_;
   TrainingRows& rows_;
 };
 
-// Measures the features on the first batch of validation.
-void MeasureFeatures(Trainer& trainer, std::string_view when, TrainingRows& rows) {
+// Measures the features on the first batch of validation. Returns the validation loss.
+double MeasureFeatures(Trainer& trainer, TrainingRows& rows) {
+  const double loss = trainer.Validate().Mean();
   const TrainConfig& config = trainer.config();
   Batch batch;
   trainer.data().ValidBatch(0, config.train.batch, config.model.context, batch);
   StretchInputs(config.stress.input_tail, batch);
-  FeatureObserver observer(config, when, rows);
+  FeatureObserver observer(config, {trainer.steps_taken(), loss}, rows);
   Pass<float> pass;
   pass.seed = config.train.seed;
   pass.step = trainer.steps_taken();
   pass.observer = &observer;
   trainer.model().Forward(pass, batch);
+  return loss;
 }
 
 // Sums over layers for one class of operands.
@@ -151,8 +151,7 @@ Rows Measure(const Settings& settings, const Trial& trial) {
   const TrainConfig config = ConfigOf(settings, intervention, precision, trial.seed);
   Trainer trainer(config, OpenData(config.data));
   TrainingRows rows({intervention.Text(), precision.Text(), trial.seed});
-  const double start = trainer.Validate().Mean();
-  MeasureFeatures(trainer, kStart, rows);
+  const double start = MeasureFeatures(trainer, rows);
   rows.Add(kCurvesTable, {0, start});
 
   const auto records =
@@ -163,10 +162,13 @@ Rows Measure(const Settings& settings, const Trial& trial) {
     if (precision != kBaseline) TakeQuantised(trainer, step, rows);
     trainer.telemetry().Clear();
     if (curve.Add(trainer)) rows.Add(kCurvesTable, {curve.steps(), curve.loss()});
+    const bool running = trainer.status() == TrainStatus::kRunning;
+    const bool due = trainer.steps_taken() % config.telemetry.tensors_every == 0;
+    if (running && due) MeasureFeatures(trainer, rows);
   }
+  MeasureFeatures(trainer, rows);
   const double loss = FinalLoss(trainer);
   const bool judged = std::isfinite(loss) && trainer.last_zero_shot().has_value();
-  MeasureFeatures(trainer, kEnd, rows);
   rows.Add(kFinalTable,
            {ToString(trainer.status()),
             trainer.steps_taken(),

@@ -27,21 +27,26 @@ std::vector<Option> Options() {
       {.name = "steps",           .quick = "300",     .paper = "20000",    .help = "training steps, 10 or more", .small = "600"},
       {.name = "lr",              .quick = "3e-3",    .paper = "2e-3",     .help = "peak learning rate", .small = "2e-3"},
       {.name = "warmup",          .quick = "60",      .paper = "5000",     .help = "steps of linear warm-up", .small = "120"},
-      {.name = "epsilon",         .quick = "1e-6",    .paper = "1e-6",     .help = "epsilon of AdamW"},
-      {.name = "beta2",           .quick = "0.98",    .paper = "0.98",     .help = "decay of v"},
+      {.name = "epsilon",         .quick = "1e-6",    .paper = "1e-6",     .help = "epsilon of the optimiser"},
+      {.name = "beta2",           .quick = "0.99",    .paper = "0.99",     .help = "decay of v"},
       {.name = "weight-decay",    .quick = "0.2",     .paper = "0.2",      .help = "weight decay of matrices"},
       {.name = "clip-norm",       .quick = "1",       .paper = "1",        .help = "largest norm of gradients under the intervention clip"},
       {.name = "scaled-branches", .quick = "yes",     .paper = "yes",
        .help = "llama, captions: yes to initialise branches smaller by 1/sqrt(2 layers); yes or no"},
+      {.name = "optimizer",       .quick = "stable-adamw", .paper = "stable-adamw", .help = "optimiser: stable-adamw, adamw or another of numsim train"},
+      {.name = "final-lr",        .quick = "0",       .paper = "0",        .help = "learning rate at the end, over the peak: 0 to 1"},
+      {.name = "patch-dropout",   .quick = "0.5",     .paper = "0.5",      .help = "clip: share of the patches that a training step leaves out, 0 to below 1"},
+      {.name = "storage",         .quick = "bf16",    .paper = "bf16",     .help = "format of activations and gradients between operations; fp32: not rounded"},
       {.name = "plant-point",     .quick = "",        .paper = "",
        .help = "tensor names at which a massive activation is planted ('*' matches any characters; see docs/training.md); empty: none"},
       {.name = "plant-channel",   .quick = "3",       .paper = "3",        .help = "channel of the planted activation"},
       {.name = "plant-value",     .quick = "500",     .paper = "0",        .help = "value that is added to that channel"},
       {.name = "input-tail",      .quick = "0",       .paper = "0",        .help = "replace pixels x by sinh(tail x) / tail; 0: unchanged"},
+      {.name = "stress-chosen-on", .quick = "",       .paper = "",         .help = "seeds on which planted value and tail were chosen, separated by commas; empty: not stated, so that the run is no evidence"},
       {.name = "diverged-above",  .quick = "2",       .paper = "2",
        .help = "a loss above this many times the first counts as divergence; 0: only one that is not finite"},
       {.name = "records",         .quick = "30",      .paper = "200",      .help = "minimum number of points per curve, 2 to --steps"},
-      {.name = "snapshots",       .quick = "10",      .paper = "50",       .help = "minimum number of steps at which quantised operands are measured, 1 to --steps"},
+      {.name = "snapshots",       .quick = "10",      .paper = "50",       .help = "minimum number of steps at which features and quantised operands are measured, 1 to --steps"},
       {.name = "valid-batches",   .quick = "8",       .paper = "8",        .help = "batches per validation"},
       // clang-format on
       KeysOption(),
@@ -58,22 +63,21 @@ std::vector<PaperSetting> PaperSettings() {
       {"lr", "2e-3", "Section 3.2", "Chosen for small models and short trainings."},
       {"weight-decay", "0.2", "Section 3.2", ""},
       {"epsilon", "1e-6", "Appendix F", ""},
-      {"", "The paper trains with StableAdamW", "Section 3.5", "Here the optimiser is AdamW."},
-      {"", "The paper drops half of the patches", "Section 2.2.2", "Here all are seen."},
-      {"",
-       "The paper's learning rate decays to 0",
-       "Section 2.2.2",
-       "Here a cosine takes it to a tenth of its peak."},
+      {"optimizer", "stable-adamw", "Section 3.5", "Chosen for the run."},
+      {"beta2", "0.99", "Section 3", "Chosen for the run."},
+      {"patch-dropout", "0.5", "Section 2.2.2", "Chosen for the run."},
+      {"final-lr", "0", "Section 2.2.2", "Chosen for the run."},
       {"",
        "The paper's products are computed in float16 from fp8 values of bitsandbytes",
        "Section 2.3",
-       "Here operands are OCP's E4M3 and E5M2, unless --formats has others, and activations between "
-       "products float32."},
+       "Here operands are OCP's E4M3 and E5M2, unless --formats has others, and activations are "
+       "stored as --storage says."},
   };
 }
 
 std::vector<TableSpec> TableSpecs() {
-  const Column intervention{"intervention", "none, or parts joined by '+'"};
+  const Column intervention{"intervention",
+                            "none, or parts joined by '+'; unstressed: none, and no stress"};
   const Column format{"format", "FORWARD[/GRADIENT] of tensor-wise layers; bf16: the baseline"};
   const Column seed{"seed", "seed of weights and batches"};
   return {
@@ -104,7 +108,8 @@ std::vector<TableSpec> TableSpecs() {
        .columns = {intervention,
                    format,
                    seed,
-                   {"when", "start or end of training"},
+                   {"step", "steps taken"},
+                   {"valid_loss", "validation loss after these steps"},
                    {"tower", "image or text"},
                    {"block", "number of the block, from 0"},
                    {"mean_abs", "E|x_k| of the residual stream after the block"},

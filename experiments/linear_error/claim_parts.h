@@ -10,9 +10,10 @@ namespace numsim::experiments::linear_error {
 // The layer kind that quantises all three GEMMs with the scales of the paper, as LLM.int8() does,
 // and the paper's own, which does not quantise dW.
 inline const std::string kAllQuantized = "llm-int8", kRemedy = "switchback";
-// The operands of D.1, independent and of mean zero. With --input their claims are about its
-// tensors.
+// The operands of D.1, independent and of mean zero.
 inline const std::string kOwnOperands = "normal";
+// The tensors of --input, in the names of claims.
+inline const std::string kRealOperands = "tensors";
 
 // Returns Y, dX or dW.
 std::string Symbol(const std::string& product);
@@ -26,10 +27,7 @@ ClaimSpec ClaimAbout(const std::string& name,
 std::string Here(const std::string& operands, const std::string& format);
 
 // Returns the rows of errors.csv about these operands and a format.
-Frame RowsOf(const Settings& settings,
-             const Tables& tables,
-             const std::string& operands,
-             const std::string& format);
+Frame RowsOf(const Tables& tables, const std::string& operands, const std::string& format);
 // Returns the evidence of a run without such rows.
 Evidence LeftOut();
 

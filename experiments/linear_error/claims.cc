@@ -69,23 +69,19 @@ ClaimSpec ClaimAbout(const std::string& name,
   return claim;
 }
 std::string Here(const std::string& operands, const std::string& format) {
-  return fmt::format(" Here: {}, {} operands{}.",
+  return fmt::format(" Here: {}, {}.",
                      format,
-                     operands,
-                     operands == kOwnOperands ? " (with --input, its tensors)" : "");
+                     operands == kRealOperands ? "tensors of --input" : operands + " operands");
 }
 
-Frame RowsOf(const Settings& settings,
-             const Tables& tables,
-             const std::string& operands,
-             const std::string& format) {
+Frame RowsOf(const Tables& tables, const std::string& operands, const std::string& format) {
   const Frame rows = Frame(tables.at(std::string(kErrorsTable))).Where("format", format);
-  return FromFiles(settings) && operands == kOwnOperands ? rows : rows.Where("operands", operands);
+  if (operands != kRealOperands) return rows.Where("operands", operands);
+  return rows.Where([](const Frame& row) { return AreTensors(row.Text("operands")); });
 }
 
 Evidence LeftOut() {
-  return NotTestedBecause(
-      "--operands, --kinds or --formats leaves it out, or --input replaces the operands");
+  return NotTestedBecause("--operands, --kinds, --formats or the lack of --input leaves it out");
 }
 
 std::vector<ClaimSpec> Claims() {

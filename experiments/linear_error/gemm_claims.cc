@@ -55,8 +55,8 @@ ClaimSpec ClipClaim(const std::string& format) {
   claim.margin = {.value = 1,
                   .unit = "log2 of a variance ratio",
                   .justification = "Half of the distance between 12.8 and 51.2."};
-  claim.evidence = [format](const Settings& settings, const Tables& tables) {
-    return ClipEvidence(RowsOf(settings, tables, kOwnOperands, format));
+  claim.evidence = [format](const Settings&, const Tables& tables) {
+    return ClipEvidence(RowsOf(tables, kOwnOperands, format));
   };
   return claim;
 }
@@ -120,8 +120,8 @@ ClaimSpec NoisiestClaim(const std::string& format, const std::string& operands =
                       "Half of log2 of sqrt(12.8), which D.3 gives for a fixed "
                       "signal."};
   claim.papers_effect = 1.84;
-  claim.evidence = [format, operands](const Settings& settings, const Tables& tables) {
-    return NoisiestEvidence(RowsOf(settings, tables, operands, format));
+  claim.evidence = [format, operands](const Settings&, const Tables& tables) {
+    return NoisiestEvidence(RowsOf(tables, operands, format));
   };
   return claim;
 }
@@ -155,8 +155,8 @@ ClaimSpec RemedyClaim(const std::string& format) {
   claim.margin = {.value = 1,
                   .unit = "log2 of a ratio of relative errors",
                   .justification = "One bit of precision."};
-  claim.evidence = [format](const Settings& settings, const Tables& tables) {
-    return RemedyEvidence(RowsOf(settings, tables, kOwnOperands, format));
+  claim.evidence = [format](const Settings&, const Tables& tables) {
+    return RemedyEvidence(RowsOf(tables, kOwnOperands, format));
   };
   return claim;
 }
@@ -185,7 +185,7 @@ ClaimSpec SufficesClaim(const std::string& format, const std::string& operands =
   claim.side = -1;
   claim.margin = {.value = 0.5, .unit = "%", .justification = "A tenth of the threshold of 5 %."};
   claim.evidence = [format, operands](const Settings& settings, const Tables& tables) {
-    return SufficesEvidence(settings, RowsOf(settings, tables, operands, format));
+    return SufficesEvidence(settings, RowsOf(tables, operands, format));
   };
   return claim;
 }
@@ -201,7 +201,7 @@ std::vector<ClaimSpec> GemmClaims() {
   }
   claims.push_back(SufficesClaim("int8"));
   for (const char* const operands :
-       {"student-t3", "outlier-tokens", "outlier-columns", "coherent"}) {
+       {"student-t3", "outlier-tokens", "outlier-columns", "coherent", "tensors"}) {
     claims.push_back(NoisiestClaim("int8", operands));
     claims.push_back(SufficesClaim("int8", operands));
   }

@@ -71,7 +71,7 @@ ClaimSpec LawClaim(const Law& law,
   claim.papers_effect = law.papers_effect;
   claim.evidence = [law, product, format, operands](const Settings& settings,
                                                     const Tables& tables) {
-    return SlopeEvidence(settings, RowsOf(settings, tables, operands, format), product, law);
+    return SlopeEvidence(settings, RowsOf(tables, operands, format), product, law);
   };
   return claim;
 }
@@ -122,10 +122,10 @@ std::vector<ClaimSpec> LawClaims() {
     claims.push_back(LawClaim(kDrowns, kWeightGradient, format));
   }
   for (const char* const operands :
-       {"student-t3", "outlier-tokens", "outlier-columns", "coherent"}) {
+       {"student-t3", "outlier-tokens", "outlier-columns", "coherent", "tensors"}) {
     claims.push_back(LawClaim(kDrowns, kWeightGradient, "int8", operands));
   }
-  for (const char* const operands : {"student-t3", "outlier-tokens"}) {
+  for (const char* const operands : {"student-t3", "outlier-tokens", "tensors"}) {
     claims.push_back(LawClaim(kDrowns, kWeightGradient, "e4m3fn", operands));
   }
   return claims;

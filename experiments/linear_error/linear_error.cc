@@ -34,7 +34,9 @@ constexpr std::string_view kDescription =
     "column, in which a few large rows or columns cannot hide the error of the others.\n"
     "Operands: normal; student-t3 (X and G heavy-tailed); outlier-columns (large features of X);\n"
     "outlier-tokens (large rows of X and of G); coherent (X and G have a common part that adds up\n"
-    "over tokens in dW); or tensors of --input.";
+    "over tokens in dW). With --input, real tensors are measured beside operands of the same\n"
+    "shape that are drawn (--operands tensors: alone). `numsim train --save-tensors` saves X, W\n"
+    "and G of a training's linear layers.";
 
 bool IsPowerOfTwo(int64_t n) { return (n & (n - 1)) == 0; }
 
@@ -75,14 +77,15 @@ struct Swept {
   LinearShape shape;
 };
 
-// Returns the shapes of both sweeps. Tensors of --input fix the width: there is no width sweep.
+// Returns the shapes of both sweeps. Tensors of --input fix the width, also of the operands that are
+// drawn beside them: there is no width sweep.
 std::vector<Swept> Shapes(const Settings& settings) {
   const auto width = static_cast<size_t>(settings.GetInteger("width", 1, kWidest));
   const auto fixed = static_cast<size_t>(settings.GetInteger("tokens-fixed", 1, kLongest));
   const std::vector<int64_t> dims = settings.GetIntegers("dims", 1, kWidest);
   CheckDistinct("dims", settings.GetList("dims"));
   std::vector<Swept> shapes;
-  if (!FromFiles(settings)) {
+  if (!HasTensors(settings)) {
     for (const size_t b : TokenCounts(settings)) {
       shapes.push_back({kTokenSweep, {b, width, width}});
     }
@@ -109,7 +112,7 @@ std::vector<Trial> Trials(const Settings& settings) {
   Treatments(settings);
   Thresholds(settings);
   const std::vector<std::string> names = OperandNames(settings);
-  if (!FromFiles(settings)) CheckDistinct("operands", names);
+  CheckDistinct("operands", settings.GetList("operands"));
   std::vector<Trial> trials;
   for (const std::string& operands : names) {
     for (const Swept& swept : Shapes(settings)) {
@@ -129,7 +132,7 @@ std::vector<Option> Options() {
        operands,
        operands,
        "how X and G are drawn, separated by commas: normal, student-t3, outlier-columns, "
-       "outlier-tokens, coherent"},
+       "outlier-tokens, coherent; or tensors, those of --input, which are always included"},
       {"kinds",
        "standard,switchback,llm-int8,tensor-wise",
        "standard,switchback,switchback-m,switchback-q,llm-int8,tensor-wise,row-wise-gw-hp,"

@@ -193,16 +193,19 @@ OperandKind ParseOperandKind(std::string_view text) {
   return ParseKeyword(kOperandKinds, "operands", text);
 }
 
-bool FromFiles(const Settings& settings) { return !settings.Get("input").empty(); }
+bool HasTensors(const Settings& settings) { return !settings.Get("input").empty(); }
 
 std::vector<std::string> OperandNames(const Settings& settings) {
-  if (!FromFiles(settings)) return settings.GetList("operands");
+  std::vector<std::string> names = settings.GetList("operands");
+  if (!HasTensors(settings)) return names;
+  std::erase(names, kTensors);
   std::string name = "file";
   for (const char* const operand : {"x", "w", "g"}) {
     const std::string& tensor = settings.Get(std::string("tensor-") + operand);
     if (!tensor.empty()) name += fmt::format(" {}={}", operand, tensor);
   }
-  return {name};
+  names.push_back(name);
+  return names;
 }
 
 FileShape ShapeOfFiles(const Settings& settings) {
@@ -225,8 +228,10 @@ void CheckOperandOptions(const Settings& settings) {
   settings.GetDouble("outlier-tokens", 0, 1);
   settings.GetDouble("outlier-token-size", 1, 1e6);
   settings.GetDouble("coherence", 0, 1);
-  if (FromFiles(settings)) return;
-  for (const std::string& text : settings.GetList("operands")) ParseOperandKind(text);
+  for (const std::string& text : settings.GetList("operands")) {
+    if (!HasTensors(settings) || text != kTensors) ParseOperandKind(text);
+  }
+  if (HasTensors(settings)) return;
   for (const char* const option : {"tensor-x", "tensor-w", "tensor-g"}) {
     if (!settings.Get(option).empty()) throw Error::Format("--{} needs --input FILE", option);
   }
@@ -236,7 +241,7 @@ LinearOperands MakeOperands(const Settings& settings,
                             const std::string& operands,
                             LinearShape shape,
                             uint64_t seed) {
-  if (!FromFiles(settings)) return Draw(settings, ParseOperandKind(operands), shape, seed);
+  if (!AreTensors(operands)) return Draw(settings, ParseOperandKind(operands), shape, seed);
   LinearOperands made = Draw(settings, OperandKind::kNormal, shape, seed);
   const size_t rows = ShapeOfFiles(settings).rows;
   const uint64_t word = RandomWord({seed, kStreamRows}, 0);

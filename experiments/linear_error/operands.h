@@ -33,11 +33,15 @@ struct LinearOperands {
   std::vector<float> x, w, g;  // tokens x in, out x in, tokens x out
 };
 
-// Returns true if operands come from --input.
-bool FromFiles(const Settings& settings);
+// Returns true if there are tensors of --input.
+bool HasTensors(const Settings& settings);
+// The element of --operands that stands for these tensors. With --input they are always included.
+inline constexpr std::string_view kTensors = "tensors";
+// Returns true for the value of the column `operands` that names them.
+inline bool AreTensors(std::string_view operands) { return operands.starts_with("file "); }
 
-// Returns the values of the column `operands`: those of --operands, or
-// "file x=NAME w=NAME g=NAME" with --input.
+// Returns the values of the column `operands`: those of --operands, and for tensors
+// "file x=NAME w=NAME g=NAME".
 std::vector<std::string> OperandNames(const Settings& settings);
 
 // The dimensions that the tensors of --input determine.

@@ -261,6 +261,48 @@ ClaimSpec QuantizeShare(const std::string& name,
   return claim;
 }
 
+// Compares the bytes that the layers save for backward, which no machine changes.
+Evidence MemoryEvidence(const Tables& tables) {
+  const Frame layers = AtPaperSizes(tables.at(std::string(kLayersTable)));
+  const auto int8 = [&](const char* kind) {
+    return layers.Where("kind", kind).Where("format", "int8");
+  };
+  const Frame saving = int8("switchback-m"), plain = int8("switchback");
+  Evidence evidence;
+  for (const Frame& size : saving.By({"dim", "tokens"})) {
+    const Frame other = plain.Where("dim", size.Text("dim")).Where("tokens", size.Text("tokens"));
+    if (other.Empty()) continue;
+    const double share = size.Number("kept_bytes") / other.Number("kept_bytes");
+    evidence.exact = evidence.exact.value_or(true) && share < 1;
+    evidence.measured += fmt::format("{}  dim {}, {} tokens: {:.3g} % of the bytes of switchback",
+                                     evidence.measured.empty() ? "" : "\n",
+                                     size.Text("dim"),
+                                     size.Text("tokens"),
+                                     100 * share);
+  }
+  if (evidence.exact) return evidence;
+  return NotTestedBecause(
+      "no dim of 1024 or more with 16384 tokens or more was timed with switchback-m and switchback "
+      "in int8");
+}
+
+ClaimSpec Memory() {
+  ClaimSpec claim;
+  claim.id = "linear-speed/switchback-m-memory";
+  claim.items = {"switchback/section-2.2.1"};
+  claim.statement =
+      "SwitchBackM is \"a memory efficient version of SwitchBack which only saves 8 bit tensors for "
+      "the backwards pass\" (Section 2.2.1).";
+  claim.kind = ClaimKind::kExact;
+  claim.contrast =
+      "bytes that the forward pass saves, switchback-m over switchback, mean of both layers, at "
+      "every size of the paper that was timed: fewer. X takes one byte per element in place of two, "
+      "and W is saved as well";
+  claim.scale = "The paper: dim 1024 to 4096, 16384 to 131072 tokens, on any machine.";
+  claim.evidence = [](const Settings&, const Tables& tables) { return MemoryEvidence(tables); };
+  return claim;
+}
+
 }  // namespace
 
 std::vector<ClaimSpec> Claims() {
@@ -277,7 +319,8 @@ std::vector<ClaimSpec> Claims() {
                         "The share of quantise operations \"decreases to around 10% or below for "
                         "large dim\".",
                         12,
-                        kLargeDim)};
+                        kLargeDim),
+          Memory()};
 }
 
 }  // namespace numsim::experiments::linear_speed

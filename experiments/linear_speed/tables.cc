@@ -44,8 +44,7 @@ std::vector<Column> OperationColumns() {
        "elements of a GEMM's result at this size that were compared with the CPU (cuda)"},
       {"kept_bytes", "bytes that forward saves for backward; the same in each row of a layer"},
   };
-  columns.insert(columns.end(), rest.begin(), rest.end());
-  return columns;
+  return Joined(std::move(columns), rest);
 }
 
 std::vector<Column> LayerTableColumns() {
@@ -61,8 +60,7 @@ std::vector<Column> LayerTableColumns() {
       {"speedup", "seconds of standard / seconds"},
       {"kept_bytes", "bytes saved for backward, mean of both layers"},
   };
-  columns.insert(columns.end(), rest.begin(), rest.end());
-  return columns;
+  return Joined(std::move(columns), rest);
 }
 
 std::vector<Column> CrossingColumns() {
@@ -81,8 +79,7 @@ std::vector<Column> CrossingColumns() {
       {"speedup_low", "speedup at the smallest size"},
       {"speedup_high", "speedup at the greatest size"},
   };
-  columns.insert(columns.end(), rest.begin(), rest.end());
-  return columns;
+  return Joined(std::move(columns), rest);
 }
 
 }  // namespace

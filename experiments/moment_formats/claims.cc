@@ -20,20 +20,19 @@ constexpr std::string_view kLossContrast =
 constexpr const char* kLossScale =
     "The paper: Llama2 with 100 million parameters. A run states its own size.";
 
+constexpr const char* kUnit = "nats per token";
 constexpr double kPapersEpsilon = 1e-5;
 
 // Returns why fp32 at an epsilon is no baseline; "" if it is one.
 std::string WhyNoBaseline(const Frame& final_table, const std::string& epsilon) {
-  const Frame fp32 = BestRates(
-      final_table.Where("epsilon", epsilon).Where("m", kBaseline.m).Where("v", kBaseline.v));
+  const Frame fp32 = BestRates(BaselineRows(final_table.Where("epsilon", epsilon)));
   const bool learned = fp32.Where("status", "finished").Size() == fp32.Size() &&
                        fp32.Mean("valid_loss") < fp32.Mean("start_loss");
   return learned ? "" : "fp32 itself diverged or learned nothing";
 }
 
 double ParametersOf(const Settings& settings) {
-  const TrainConfig config = ConfigOf(settings, ArmsOf(settings).front(), settings.seed);
-  return ApproximateParameters(config.model);
+  return ApproximateParameters(ConfigOf(settings, ArmsOf(settings).front(), settings.seed));
 }
 
 // Compares pairs with fp32 at the paper's epsilon.
@@ -60,7 +59,7 @@ ClaimSpec LossClaim(const std::string& name, ClaimKind kind, std::vector<MomentP
   claim.items = {"fishman/figure-5"};
   claim.kind = kind;
   claim.contrast = kLossContrast;
-  claim.margin = LossMargin("nats per token");
+  claim.margin = LossMargin(kUnit);
   claim.scale = kLossScale;
   claim.evidence = [pairs = std::move(pairs)](const Settings& settings, const Tables& tables) {
     return AgainstFp32(settings, tables, pairs);
@@ -102,7 +101,7 @@ Evidence EpsilonEvidence(const Settings& settings, const Tables& tables, const c
   }
   if (epsilons.size() < 2) return NotTestedBecause("there is one epsilon (--epsilon)");
   const MomentPair pair{"fp32", "e4m3fn"};
-  if (all.Where("v", pair.v).Where("m", pair.m).Where("update_from", update).Empty()) {
+  if (all.Where("m", pair.m).Where("v", pair.v).Where("update_from", update).Empty()) {
     return NotTestedBecause(fmt::format(
         "fp32 / e4m3fn was not trained from {} moments (--m, --v, --update-from)", update));
   }
@@ -113,9 +112,9 @@ Evidence EpsilonEvidence(const Settings& settings, const Tables& tables, const c
   }
   Evidence evidence;
   evidence.outcomes = Losses(all.Where([&](const Frame& row) {
-    const std::string epsilon = row.Text("epsilon"), v = row.Text("v");
-    return row.Text("m") == pair.m && (epsilon == small || epsilon == large) &&
-           (v == kBaseline.v || (v == pair.v && row.Text("update_from") == update));
+    const std::string epsilon = row.Text("epsilon");
+    const bool arm = PairOf(row) == pair && row.Text("update_from") == update;
+    return (epsilon == small || epsilon == large) && (arm || PairOf(row) == kBaseline);
   }));
   evidence.parameters = ParametersOf(settings);
   const std::string baseline = BaselineUpdate(tables);
@@ -199,6 +198,10 @@ std::string ShownUpdate(const Frame& final_table) {
   const std::vector<std::string> updates = final_table.Distinct("update_from");
   const bool fresh = std::find(updates.begin(), updates.end(), "fresh") != updates.end();
   return fresh ? "fresh" : updates.front();
+}
+
+double LossMarginOf(const Settings& settings) {
+  return LossMargin(kUnit).At(ParametersOf(settings));
 }
 
 std::vector<ClaimSpec> Claims() {

@@ -12,7 +12,7 @@
 namespace numsim::experiments::moment_formats {
 namespace {
 
-// Returns the frames' rows with the keys of `arm`, a row of another table.
+// Returns the rows of `frame` that belong to the arm of a row of another table.
 Frame SameArm(const Frame& frame, const Frame& arm) {
   Frame rows = frame;
   for (const char* const key : {"m", "v", "epsilon", "update_from", "lr"}) {
@@ -26,7 +26,7 @@ size_t Diverged(const Frame& arm) { return arm.Size() - arm.Where("status", "fin
 // Returns the row of a pair at one epsilon and update_from, from its rows at the best rate.
 Row PairRow(const Frame& pair, const Tables& tables) {
   const Estimate loss = MeanOf(pair.OverSeeds("valid_loss"));
-  const MomentPair formats{pair.Text("m"), pair.Text("v")};
+  const MomentPair formats = PairOf(pair);
   const std::string epsilon = pair.Text("epsilon");
   const Frame regime =
       OfRegime(tables.at(std::string(kFinalTable)), epsilon, pair.Text("update_from"));
@@ -56,8 +56,8 @@ Row PairRow(const Frame& pair, const Tables& tables) {
 }
 
 std::string PhaseName(const Frame& arm) {
-  return ArmName({arm.Text("m"), arm.Text("v")}, arm.Text("epsilon"), arm.Text("update_from")) +
-         " / " + arm.Text("lr");
+  return ArmName(PairOf(arm), arm.Text("epsilon"), arm.Text("update_from")) + " / " +
+         arm.Text("lr");
 }
 
 // Adds the gap of every arm to fp32 at the same epsilon and rate, beside the predicted epsilon.
@@ -66,14 +66,10 @@ void AddPhases(const Tables& tables, double beta1, Table& phases) {
   const Frame spread = tables.at(std::string(kSpreadTable));
   for (const Frame& arm : all.By({"m", "v", "epsilon", "update_from", "lr"})) {
     const std::string epsilon = arm.Text("epsilon"), lr = arm.Text("lr");
-    const Frame baseline = all.Where("m", kBaseline.m)
-                               .Where("v", kBaseline.v)
-                               .Where("epsilon", epsilon)
-                               .Where("lr", lr);
     const Frame regime = OfRegime(all, epsilon, arm.Text("update_from")).Where("lr", lr);
     const OutcomeTable losses =
         OutcomesOf(regime, {"m", "v", "epsilon", "update_from", "lr"}, LossOf);
-    const Estimate gap = GapOf(losses, PhaseName(arm), PhaseName(baseline));
+    const Estimate gap = GapOf(losses, PhaseName(arm), PhaseName(BaselineRows(regime)));
     const double predicted = PredictedEpsilon(spread.Where("epsilon", epsilon).Where("lr", lr),
                                               arm.Text("v"),
                                               arm.Text("update_from"),
@@ -125,6 +121,12 @@ void AddMemory(const MomentPair& pair, double billions, Table& table) {
 
 }  // namespace
 
+MomentPair PairOf(const Frame& row) { return {row.Text("m"), row.Text("v")}; }
+
+Frame BaselineRows(const Frame& frame) {
+  return frame.Where("m", kBaseline.m).Where("v", kBaseline.v);
+}
+
 std::string ArmName(const MomentPair& pair,
                     std::string_view epsilon,
                     std::string_view update_from) {
@@ -132,10 +134,7 @@ std::string ArmName(const MomentPair& pair,
 }
 
 std::string BaselineUpdate(const Tables& tables) {
-  return Frame(tables.at(std::string(kFinalTable)))
-      .Where("m", kBaseline.m)
-      .Where("v", kBaseline.v)
-      .Text("update_from");
+  return BaselineRows(tables.at(std::string(kFinalTable))).Text("update_from");
 }
 
 double LossOf(const Frame& row) {
@@ -158,10 +157,9 @@ Frame BestRates(const Frame& final_table) {
       [&](const Frame& row) { return best.at(key_of(row)).second == row.Text("lr"); });
 }
 
-Frame OfRegime(const Frame& final_table, std::string_view epsilon, std::string_view update_from) {
-  return final_table.Where([&](const Frame& row) {
-    const bool baseline = row.Text("m") == kBaseline.m && row.Text("v") == kBaseline.v;
-    return row.Text("epsilon") == epsilon && (baseline || row.Text("update_from") == update_from);
+Frame OfRegime(const Frame& frame, std::string_view epsilon, std::string_view update_from) {
+  return frame.Where("epsilon", epsilon).Where([&](const Frame& row) {
+    return PairOf(row) == kBaseline || row.Text("update_from") == update_from;
   });
 }
 
@@ -176,8 +174,7 @@ void Derive(const Settings& settings, Tables& tables) {
     tables.at(std::string(kPairsTable)).rows.push_back(PairRow(pair, tables));
   }
   for (const Frame& pair : all.By({"m", "v"})) {
-    const MomentPair formats{pair.Text("m"), pair.Text("v")};
-    AddMemory(formats, billions, tables.at(std::string(kMemoryTable)));
+    AddMemory(PairOf(pair), billions, tables.at(std::string(kMemoryTable)));
   }
   const double beta1 = settings.GetDouble("beta1", 0, 1);
   AddPhases(tables, beta1, tables.at(std::string(kPhasesTable)));

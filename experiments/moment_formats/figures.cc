@@ -18,7 +18,7 @@ constexpr double kLeastShare = 1e-6;
 
 std::vector<MomentPair> PairsIn(const Frame& frame) {
   std::vector<MomentPair> pairs;
-  for (const Frame& pair : frame.By({"m", "v"})) pairs.push_back({pair.Text("m"), pair.Text("v")});
+  for (const Frame& pair : frame.By({"m", "v"})) pairs.push_back(PairOf(pair));
   return pairs;
 }
 
@@ -206,18 +206,12 @@ Figure FlushedFigure(const Frame& flushed) {
 
 }  // namespace
 
-std::vector<Figure> Figures(const Settings&, const Tables& tables) {
+std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
   const Frame all = tables.at(std::string(kFinalTable));
   const std::string epsilon = ShownEpsilon(all), update = ShownUpdate(all);
-  const std::string lr =
-      BestRates(all.Where("epsilon", epsilon).Where("m", kBaseline.m).Where("v", kBaseline.v))
-          .Text("lr");
+  const std::string lr = BestRates(BaselineRows(all.Where("epsilon", epsilon))).Text("lr");
   const auto shown = [&](const Table& table) {
-    return Frame(table).Where([&](const Frame& row) {
-      const bool baseline = row.Text("m") == kBaseline.m && row.Text("v") == kBaseline.v;
-      return row.Text("epsilon") == epsilon && row.Text("lr") == lr &&
-             (baseline || row.Text("update_from") == update);
-    });
+    return OfRegime(table, epsilon, update).Where("lr", lr);
   };
   const Frame curves = shown(tables.at(std::string(kCurvesTable)));
   std::vector<Figure> figures = {LossFigure(curves)};
@@ -230,7 +224,7 @@ std::vector<Figure> Figures(const Settings&, const Tables& tables) {
   const std::string regime =
       fmt::format(" (epsilon {}, updates from {} moments, lr {})", epsilon, update, lr);
   for (Figure& figure : figures) figure.title += regime;
-  for (Figure& figure : PhaseFigures(tables)) figures.push_back(std::move(figure));
+  for (Figure& figure : PhaseFigures(settings, tables)) figures.push_back(std::move(figure));
   return figures;
 }
 

@@ -75,7 +75,8 @@ double RootMeanSquare(const Parameter<float>& parameter) {
   return std::sqrt(squares / static_cast<double>(parameter.Elements()));
 }
 
-// Replaces the spreads that are larger now. Requires a v in float32.
+// Keeps, for each matrix, the larger of its spread so far and its spread now. Requires a v in
+// float32.
 void UpdateSpreads(const Trainer& trainer, Spreads& spreads) {
   const std::vector<NamedBytes> saved = trainer.optimizer().Save();
   for (const Parameter<float>& parameter : trainer.model().parameters()) {

@@ -32,6 +32,11 @@ struct MomentPair {
 };
 inline const MomentPair kBaseline{"fp32", "fp32"};
 
+// Returns the pair of a row of a table.
+MomentPair PairOf(const Frame& row);
+// Returns the rows of the baseline.
+Frame BaselineRows(const Frame& frame);
+
 // The settings of a training that do not concern formats, as texts of the options.
 struct Regime {
   std::string epsilon, update_from, lr;
@@ -57,8 +62,10 @@ Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
 // Returns the figures of gaps against epsilon and learning rate, if there are several.
-std::vector<Figure> PhaseFigures(const Tables& tables);
+std::vector<Figure> PhaseFigures(const Settings& settings, const Tables& tables);
 std::vector<ClaimSpec> Claims();
+// Returns the smallest difference of losses that counts for models of a run, in nats per token.
+double LossMarginOf(const Settings& settings);
 std::string Notes(const Settings& settings, const Tables& tables);
 
 // Returns the rows of the table `final` at the best learning rate of each pair, epsilon and
@@ -67,22 +74,24 @@ Frame BestRates(const Frame& final_table);
 // Returns the loss of a row of `final`. A training that diverged counts as no better than at its
 // start.
 double LossOf(const Frame& row);
-// Returns the rows of the table `final` at an epsilon and update, with those of the baseline at that
-// epsilon. Trainings of another regime may scatter more, so they are not pooled with these.
-Frame OfRegime(const Frame& final_table, std::string_view epsilon, std::string_view update_from);
+// Returns the rows of a table at an epsilon and update, with those of the baseline at that epsilon.
+// Trainings of another regime may scatter more, so they are not pooled with these.
+Frame OfRegime(const Frame& frame, std::string_view epsilon, std::string_view update_from);
 // Returns the losses of rows of `final` at the best learning rates. Arms are named by ArmName.
 OutcomeTable Losses(const Frame& final_table);
 std::string ArmName(const MomentPair& pair, std::string_view epsilon, std::string_view update_from);
 // Returns the value of the baseline's column update_from: the first of --update-from.
 std::string BaselineUpdate(const Tables& tables);
 
-// Return what the claims of the paper are tested at, and figures show: the epsilon of the run that is
-// nearest to the paper's, as text, and the update of the authors' code (fresh) if it is trained.
+// Return the epsilon and the update at which the claims of the paper are tested and which figures
+// show: the epsilon of the run that is nearest to the paper's, as text; `fresh`, as in the authors'
+// code, if it is trained.
 std::string ShownEpsilon(const Frame& final_table);
 std::string ShownUpdate(const Frame& final_table);
 
-// Returns the epsilon below which training is predicted to fail: see docs/moments.md. `spread` holds
-// rows of the table `spread`; NaN if it has none.
+// Returns the epsilon below which training is predicted to fail (docs/moments.md) from rows of the
+// table `spread`; NaN if there are none, or if `v` does not have one scale per tensor. `beta1` is the
+// decay of the first moment.
 double PredictedEpsilon(const Frame& spread,
                         const std::string& v,
                         std::string_view update_from,

@@ -12,7 +12,6 @@
 namespace numsim::experiments::moment_formats {
 namespace {
 
-constexpr double kMargin = 0.02;     // nats per token: LossMargin below a million parameters
 constexpr double kLargestGap = 0.5;  // larger gaps are drawn here
 
 // Returns the pairs whose m is exact, if there are any: there only v differs.
@@ -49,13 +48,12 @@ Panel EpsilonPanel(const Frame& rows, std::map<std::string, int>& styles) {
 }
 
 Figure EpsilonFigure(const Frame& pairs) {
-  Figure figure{"moment-epsilon",
-                fmt::format("Validation loss minus that of fp32, each at its best learning rate "
-                            "(gaps above {:g} are drawn there)",
-                            kLargestGap),
-                2,
-                {},
-                "pairs.csv"};
+  Figure figure{
+      "moment-epsilon",
+      fmt::format("Gap to fp32, each at its best learning rate (shown up to {:g})", kLargestGap),
+      2,
+      {},
+      "pairs.csv"};
   std::map<std::string, int> styles;
   for (const Frame& update : OnlyV(pairs).By({"update_from"})) {
     figure.panels.push_back(EpsilonPanel(update, styles));
@@ -64,14 +62,14 @@ Figure EpsilonFigure(const Frame& pairs) {
 }
 
 // Returns the phase of an arm: its gap against the margin, by its interval.
-std::string PhaseOf(const Frame& row) {
+std::string PhaseOf(const Frame& row, double margin) {
   if (row.Number("diverged") > 0) return "diverges";
-  if (row.Number("gap_low") > kMargin) return "behind fp32";
-  if (row.Number("gap_high") < kMargin) return "not behind";
+  if (row.Number("gap_low") > margin) return "behind fp32";
+  if (row.Number("gap_high") < margin) return "not behind";
   return "undecided";
 }
 
-Panel PhasePanel(const Frame& rows) {
+Panel PhasePanel(const Frame& rows, double margin) {
   Panel panel;
   panel.title = fmt::format("v in {}, {}", rows.Text("v"), rows.Text("update_from"));
   panel.x = {.label = "epsilon", .log10 = true};
@@ -82,7 +80,7 @@ Panel PhasePanel(const Frame& rows) {
     series.label = phase;
     series.style = style++;
     rows.ForEach([&](const Frame& row) {
-      if (PhaseOf(row) != phase) return;
+      if (PhaseOf(row, margin) != phase) return;
       // A point that is not finite keeps a line from joining two points.
       series.x.insert(series.x.end(), {row.Number("epsilon"), kNaN});
       series.y.insert(series.y.end(), {row.Number("lr"), kNaN});
@@ -105,28 +103,30 @@ Panel PhasePanel(const Frame& rows) {
   return panel;
 }
 
-Figure PhaseFigure(const Frame& phases) {
+Figure PhaseFigure(const Frame& phases, double margin) {
   Figure figure{
       "moment-phases",
-      fmt::format("Gap to fp32 at the same epsilon and learning rate, margin {:g}", kMargin),
+      fmt::format("Gap to fp32 at the same epsilon and learning rate, margin {:g}", margin),
       2,
       {},
       "phases.csv"};
   for (const Frame& rows : OnlyV(phases).By({"v", "update_from"})) {
-    figure.panels.push_back(PhasePanel(rows));
+    figure.panels.push_back(PhasePanel(rows, margin));
   }
   return figure;
 }
 
 }  // namespace
 
-std::vector<Figure> PhaseFigures(const Tables& tables) {
+std::vector<Figure> PhaseFigures(const Settings& settings, const Tables& tables) {
   const Frame pairs = tables.at(std::string(kPairsTable));
   const Frame phases = tables.at(std::string(kPhasesTable));
   std::vector<Figure> figures;
   if (pairs.Distinct("epsilon").size() < 2 || pairs.Distinct("v").size() < 2) return figures;
   figures.push_back(EpsilonFigure(pairs));
-  if (phases.Distinct("lr").size() >= 2) figures.push_back(PhaseFigure(phases));
+  if (phases.Distinct("lr").size() >= 2) {
+    figures.push_back(PhaseFigure(phases, LossMarginOf(settings)));
+  }
   return figures;
 }
 

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kMostSteps = 100'000'000;
 constexpr int64_t kLeastText = 1 << 14;
 constexpr size_t kHeadWidth = 32;
-constexpr std::string_view kByteVocabulary = "256";
+constexpr size_t kByteVocabulary = 256;
 
 void ReadWhole(const Settings& settings, std::string_view option, int64_t most, size_t& value) {
   if (!settings.options.contains(std::string(option))) return;
@@ -72,6 +72,12 @@ std::vector<std::string> KeysOf(const Settings& settings) {
   return assignments;
 }
 
+// Returns the number of different tokens of a text: of the option `vocabulary`, or else of bytes.
+size_t VocabularyOf(const Settings& settings) {
+  if (!settings.options.contains("vocabulary")) return kByteVocabulary;
+  return static_cast<size_t>(settings.GetInteger("vocabulary", 2, 1 << 16));
+}
+
 // Throws Error if `config` lacks a value that the option `keys` sets, because the experiment sets
 // it after ReadTraining.
 void CheckKeys(const Settings& settings, const TrainConfig& config) {
@@ -122,6 +128,13 @@ void ReadTraining(const Settings& settings, uint64_t seed, TrainConfig& config) 
   ReadNumber(settings, "beta2", 0, 1 - 1e-12, optimizer.beta2);
   ReadNumber(settings, "weight-decay", 0, 100, optimizer.weight_decay);
   ReadNumber(settings, "clip", 0, 1e9, optimizer.clip_norm);
+  ReadNumber(settings, "final-lr", 0, 1, config.schedule.final);
+  if (settings.options.contains("optimizer")) {
+    optimizer.kind = ParseOptimizerKind(settings.Get("optimizer"));
+  }
+  if (settings.options.contains("storage")) {
+    config.storage.activations = config.storage.gradients = ParseFormat(settings.Get("storage"));
+  }
   config.schedule.steps = config.train.steps;
   config.train.seed = seed;
   config.train.valid_every = 0;
@@ -132,14 +145,15 @@ void ReadText(const Settings& settings, DataConfig& data) {
   const std::string& text = settings.Get("text");
   data.kind = text.empty() ? DataKind::kGeneratedText : DataKind::kText;
   data.path = text;
-  if (settings.options.contains("vocabulary") && settings.Get("vocabulary") != kByteVocabulary) {
+  const size_t vocabulary = VocabularyOf(settings);
+  if (vocabulary != kByteVocabulary) {
     if (!text.empty()) {
       throw Error::Format("--vocabulary {}: the tokens of --text are bytes, expected {}",
-                          settings.Get("vocabulary"),
+                          vocabulary,
                           kByteVocabulary);
     }
     data.kind = DataKind::kZipf;
-    data.vocabulary = static_cast<size_t>(settings.GetInteger("vocabulary", 2, 1 << 16));
+    data.vocabulary = vocabulary;
   }
   data.size = static_cast<size_t>(settings.GetInteger("text-size", kLeastText, int64_t{1} << 32));
 }
@@ -151,6 +165,11 @@ void ReadCaptions(const Settings& settings, DataConfig& data) {
   if (!folder.empty()) return;
   data.size = static_cast<size_t>(settings.GetInteger("shapes", 64, 1 << 24));
   data.image = static_cast<size_t>(settings.GetInteger("image", 16, 64));
+}
+
+void ReadPatchDropout(const Settings& settings, ModelConfig& model) {
+  const double share = settings.GetDouble("patch-dropout", 0, std::nextafter(1.0, 0.0));
+  model.patch_dropout = model.kind == ModelKind::kClip ? share : 0;
 }
 
 ModelSize ParseSize(std::string_view option, const std::string& text) {
@@ -178,7 +197,8 @@ void SetSize(const ModelSize& size, ModelConfig& model) {
   model.heads = size.width % kHeadWidth == 0 ? size.width / kHeadWidth : 1;
 }
 
-double ApproximateParameters(const ModelConfig& model) {
+double ApproximateParameters(const TrainConfig& config) {
+  const ModelConfig& model = config.model;
   const auto tower = [](size_t layers, size_t width) {
     return 12.0 * static_cast<double>(layers) * static_cast<double>(width) *
            static_cast<double>(width);
@@ -189,7 +209,9 @@ double ApproximateParameters(const ModelConfig& model) {
     count += tower(model.text_layers == 0 ? model.layers : model.text_layers,
                    model.text_width == 0 ? model.width : model.text_width);
   }
-  return count + 2 * static_cast<double>(model.vocabulary) * width;
+  const bool zipf = config.data.kind == DataKind::kZipf;
+  const size_t vocabulary = zipf ? config.data.vocabulary : model.vocabulary;
+  return count + 2 * static_cast<double>(vocabulary) * width;
 }
 
 std::string TrainingScaleText(const Settings& settings) {
@@ -203,9 +225,7 @@ std::string TrainingScaleText(const Settings& settings) {
   add("width", "width {}");
   add("sizes", "layers x width {}");
   add("steps", "{} steps");
-  const auto vocabulary = settings.options.find("vocabulary");
-  const bool bytes = vocabulary == settings.options.end() || vocabulary->second == kByteVocabulary;
-  if (!bytes) add("vocabulary", "vocabulary {}");
+  if (VocabularyOf(settings) != kByteVocabulary) add("vocabulary", "vocabulary {}");
   return text;
 }
 

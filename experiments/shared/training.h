@@ -24,8 +24,10 @@ namespace numsim::experiments {
 // whose option the experiment does not declare keep their values in `config`.
 //   layers width heads context        model.*
 //   batch steps valid-batches         train.*
-//   lr warmup                         schedule.peak schedule.warmup
-//   epsilon beta1 beta2 weight-decay clip   optimizer.* (clip: optimizer.clip_norm)
+//   lr warmup final-lr                schedule.peak schedule.warmup schedule.final
+//   optimizer epsilon beta1 beta2 weight-decay clip   optimizer.* (optimizer: optimizer.kind,
+//                                     clip: optimizer.clip_norm)
+//   storage                           storage.activations storage.gradients
 // `steps` also sets schedule.steps; `seed` is that of weights and batches (train.seed). Validation
 // happens only at the end (train.valid_every = 0). Keys of the option `keys` are set last. Throws
 // Error naming a bad option or key.
@@ -41,6 +43,9 @@ void ReadText(const Settings& settings, DataConfig& data);
 // Selects images with captions: the folder of option `captions` or, where that is empty, `shapes`
 // generated images of `image` x `image` pixels.
 void ReadCaptions(const Settings& settings, DataConfig& data);
+
+// Reads option `patch-dropout`, which has no effect on models other than CLIP.
+void ReadPatchDropout(const Settings& settings, ModelConfig& model);
 
 // The size of a model, which options write as LAYERSxWIDTH: "2x64".
 struct ModelSize {
@@ -59,8 +64,9 @@ std::string Text(const ModelSize& size);
 void SetSize(const ModelSize& size, ModelConfig& model);
 
 // Returns the number of parameters of a transformer, roughly: 12 layers x width^2 for the blocks
-// of each tower, and its embeddings.
-double ApproximateParameters(const ModelConfig& model);
+// of each tower, and its embeddings. Bytes and captions are counted as 256 tokens, also before
+// FitToData; data of kind zipf as data.vocabulary.
+double ApproximateParameters(const TrainConfig& config);
 
 // Returns the scale of a training as text, for Experiment::scale: "2 layers, width 64, 300 steps".
 // Options that the experiment does not declare are left out.

@@ -14,14 +14,16 @@ namespace numsim::experiments::switchback_accuracy {
 namespace {
 
 // All linear layers of both models except the first and last ones.
-constexpr const char* kBlockLayers = "*blocks.*";
+constexpr const char* kBlockPattern = "*blocks.*";
+constexpr std::string_view kAllSuffix = "+all";
 
 // Returns the variant with its formats as the recipe resolves them.
-Variant Resolved(const LinearOptions& options) {
+Variant Resolved(const LinearOptions& options, const std::string& layers = kBlockLayers) {
   const LinearRecipe recipe = MakeLinearRecipe(options);
   return {options.kind,
           recipe[LinearGemm::kForward].a.format.name,
-          recipe[LinearGemm::kInputGradient].a.format.name};
+          recipe[LinearGemm::kInputGradient].a.format.name,
+          layers};
 }
 
 // Replaces a kind that saves codes of X for backward by the kind that computes the same Y and dX
@@ -78,14 +80,18 @@ std::string Variant::Text() const {
   if (kind == kBaseline.kind) return kind;
   LinearOptions options = Options();
   options.gradient_format.clear();
-  const bool plain = format == gradient_format && Resolved(options) == *this;
-  return kind + ":" + format + (plain ? "" : "/" + gradient_format);
+  const bool plain = format == gradient_format && Resolved(options, layers) == *this;
+  return kind + ":" + format + (plain ? "" : "/" + gradient_format) +
+         (layers == kAllLayers ? std::string(kAllSuffix) : "");
 }
 
 Variant ParseVariant(const std::string& text) {
-  LinearOptions options = ParseLinearVariant("variants", text);
+  const bool all = text.ends_with(kAllSuffix);
+  const size_t length = text.size() - (all ? kAllSuffix.size() : 0);
+  LinearOptions options = ParseLinearVariant("variants", std::string_view(text).substr(0, length));
   options.high_precision = kBaseline.format;
-  return Resolved(options);
+  // In `standard` nothing is quantised in either case.
+  return Resolved(options, all && options.kind != kBaseline.kind ? kAllLayers : kBlockLayers);
 }
 
 std::vector<Variant> VariantsOf(const Settings& settings) {
@@ -114,13 +120,9 @@ TrainConfig ConfigOf(const Settings& settings, const Training& training, uint64_
   config.model.patch = static_cast<size_t>(settings.GetInteger("patch", 1, 1 << 16));
   config.train.batch = training.batch;
   config.schedule.peak = settings.GetDouble(clip ? "lr-clip" : "lr-llama", 1e-12, 100);
-  config.schedule.final = settings.GetDouble("final-lr", 0, 1);
-  config.optimizer.kind = ParseOptimizerKind(settings.Get("optimizer"));
-  config.model.patch_dropout =
-      clip ? settings.GetDouble("patch-dropout", 0, std::nextafter(1.0, 0.0)) : 0;
-  config.storage.activations = config.storage.gradients = ParseFormat(settings.Get("storage"));
+  ReadPatchDropout(settings, config.model);
   config.linear.all = training.variant.Options();
-  config.linear.first_last_high = settings.GetYes("first-last-high");
+  config.linear.first_last_high = training.variant.layers == kBlockLayers;
   SetData(settings, training.model, config.data);
   config.telemetry.every = std::numeric_limits<uint64_t>::max();
   config.telemetry.tensors_every = 0;
@@ -143,13 +145,24 @@ size_t Tokens(const TrainConfig& config) {
                         config.model.kind == ModelKind::kClip ? "image.blocks.0" : "blocks.0");
 }
 
+bool IsShadowStep(const Settings& settings, uint64_t steps) {
+  constexpr int64_t kMost = 100'000'000;
+  const auto count = static_cast<uint64_t>(settings.GetInteger("shadow-steps", 0, kMost));
+  const auto warmup = static_cast<uint64_t>(settings.GetInteger("warmup", 0, kMost));
+  const auto last = static_cast<uint64_t>(settings.GetInteger("steps", 1, kMost));
+  for (uint64_t i = 0; i < count; ++i) {
+    if (steps == warmup + (last - warmup) * i / count) return true;
+  }
+  return false;
+}
+
 LinearPrecision WithExactWeightGradient(const LinearPrecision& precision) {
   const LinearOptions blocks = ExactWeightGradient(precision.all);
   LinearPrecision exact;
   exact.all = blocks;
   if (precision.first_last_high) {
     exact.all = ExactWeightGradient(kBaseline.Options());
-    exact.overrides = {{kBlockLayers, blocks}};
+    exact.overrides = {{kBlockPattern, blocks}};
   }
   return exact;
 }

@@ -10,7 +10,8 @@ namespace {
 // Returns the cells that identify the variant of the rows and its group.
 Row KeysOf(const Frame& rows) {
   Row keys;
-  for (const char* const key : {"model", "size", "tokens", "kind", "format", "gradient_format"}) {
+  for (const char* const key :
+       {"model", "size", "tokens", "kind", "format", "gradient_format", "layers"}) {
     keys.push_back(rows.Text(key));
   }
   return keys;
@@ -54,18 +55,20 @@ Row ErrorRow(const Frame& rows) {
 std::vector<Frame> GroupsIn(const Frame& frame) { return frame.By({"model", "size", "tokens"}); }
 
 std::vector<Frame> VariantsIn(const Frame& group) {
-  return group.By({"kind", "format", "gradient_format"});
+  return group.By({"kind", "format", "gradient_format", "layers"});
 }
 
 Variant VariantOf(const Frame& rows) {
-  return {rows.Text("kind"), rows.Text("format"), rows.Text("gradient_format")};
+  return {
+      rows.Text("kind"), rows.Text("format"), rows.Text("gradient_format"), rows.Text("layers")};
 }
 
 Frame RowsOf(const Frame& frame, const std::string& variant) {
   const Variant parsed = ParseVariant(variant);
   return frame.Where("kind", parsed.kind)
       .Where("format", parsed.format)
-      .Where("gradient_format", parsed.gradient_format);
+      .Where("gradient_format", parsed.gradient_format)
+      .Where("layers", parsed.layers);
 }
 
 std::string GroupText(const Frame& group) {

@@ -86,7 +86,7 @@ Frame ArmsFor(const std::vector<Contrast>& contrasts, const Frame& group) {
 
 OutcomeTable OutcomesIn(const Frame& rows, Quantity quantity) {
   OutcomeTable table =
-      OutcomesOf(rows, {"kind", "format", "gradient_format"}, [&](const Frame& row) {
+      OutcomesOf(rows, {"kind", "format", "gradient_format", "layers"}, [&](const Frame& row) {
         if (row.Text("status") != "finished") return kInfinity;
         return quantity == Quantity::kLoss ? row.Number("valid_loss")
                                            : 100 * row.Number("zero_shot");
@@ -144,7 +144,7 @@ Evidence RatioOf(const std::string& name,
                  const SeedValues& reference,
                  const std::string& where) {
   const SeedValues ratios = PerSeed(errors, reference, std::divides<>());
-  if (ratios.empty()) return NotTestedBecause("no gradients were compared (--shadow-every)");
+  if (ratios.empty()) return NotTestedBecause("no gradients were compared (--shadow-steps)");
   Evidence evidence = AgainstReference(name, ratios, 1);
   evidence.measured = fmt::format("{} {:.3g} and {:.3g} %{}",
                                   where,
@@ -178,6 +178,15 @@ Evidence ComparePairs(const Tables& tables, const std::vector<ArmPair>& pairs) {
   }
   const Frame group = GroupWith(tables, variants);
   return group.Empty() ? Lacking(variants) : Compare(group, Quantity::kLoss, contrasts);
+}
+
+Evidence CompareGrowth(const Tables& tables, const ArmPair& pair, const ArmPair& other) {
+  const Variants variants = {pair.first, pair.second, other.first, other.second};
+  const Frame group = GroupWith(tables, variants);
+  if (group.Empty()) return Lacking(variants);
+  return Compare(group,
+                 Quantity::kLoss,
+                 {{{pair.first, 1}, {pair.second, -1}, {other.first, -1}, {other.second, 1}}});
 }
 
 Evidence GapGrowth(const Tables& tables, const std::string& variant) {

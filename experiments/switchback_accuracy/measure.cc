@@ -35,6 +35,7 @@ class Recorder : public TrainingRows {
                       training.variant.kind,
                       training.variant.format,
                       training.variant.gradient_format,
+                      training.variant.layers,
                       seed}),
         trainer_(trainer) {}
 
@@ -96,15 +97,13 @@ Rows Measure(const Settings& settings, const Trial& trial) {
   record.Add(kCurvesTable, {0, start});
 
   const auto records = static_cast<uint64_t>(settings.GetInteger("records", 2, 100'000'000));
-  const auto shadow_every =
-      static_cast<uint64_t>(settings.GetInteger("shadow-every", 0, 100'000'000));
   const auto shadow_seeds =
       static_cast<uint64_t>(settings.GetInteger("shadow-seeds", 0, 1'000'000));
-  const bool has_reference = shadow_every > 0 && trial.seed - settings.seed < shadow_seeds;
+  const bool has_reference = trial.seed - settings.seed < shadow_seeds;
   const LinearPrecision exact = WithExactWeightGradient(config.linear);
   LossCurve curve(std::max<uint64_t>(1, config.train.steps / records));
   while (trainer.status() == TrainStatus::kRunning) {
-    if (has_reference && trainer.steps_taken() % shadow_every == 0) record.AddGradients(exact);
+    if (has_reference && IsShadowStep(settings, trainer.steps_taken())) record.AddGradients(exact);
     trainer.Step();
     if (curve.Add(trainer)) record.Add(kCurvesTable, {curve.steps(), curve.loss()});
   }

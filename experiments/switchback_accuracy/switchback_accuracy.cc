@@ -9,27 +9,30 @@ namespace {
 
 constexpr std::string_view kDescription =
     "Trains models that differ only in their linear layers: for a seed, all start from the same\n"
-    "weights and see the same batches. A variant is KIND[:FORMAT[/GRADIENT_FORMAT]]; `standard`\n"
-    "computes all three GEMMs with bf16 operands and is the 16-bit baseline of all others.\n"
-    "  switchback     weight gradient in 16 bits, the two other GEMMs in 8\n"
-    "  switchback-m   switchback with dW from X as quantised for the forward GEMM\n"
-    "  switchback-q   switchback with W scaled by rows and by columns\n"
-    "  llm-int8       switchback-q with the weight gradient also in 8 bits\n"
-    "  tensor-wise    everything in 8 bits, one scale per tensor\n"
+    "weights and see the same batches. A variant is KIND[:FORMAT[/GRADIENT_FORMAT]][+all];\n"
+    "`standard` computes all three GEMMs with bf16 operands and is the 16-bit baseline of all\n"
+    "others.\n"
+    "  switchback         weight gradient in 16 bits, the two other GEMMs in 8\n"
+    "  switchback-m       switchback with dW from X as quantised for the forward GEMM\n"
+    "  switchback-q       switchback with W scaled by rows and by columns\n"
+    "  llm-int8           switchback-q with the weight gradient also in 8 bits\n"
+    "  llm-int8-tensor-w  switchback with the weight gradient also in 8 bits\n"
+    "  tensor-wise        everything in 8 bits, one scale per tensor\n"
+    "Layers of the transformer's blocks alone are quantised, as in the paper; +all also quantises\n"
+    "patches, projections and head. That is a confounded setting: a head in 8 bits changes the\n"
+    "gradients of all layers below it.\n"
     "docs/linear.md lists more kinds. e4m3fn and e5m2 are the formats of OCP; bnb-e4m3 and\n"
     "bnb-e5m2 are the grids of bitsandbytes, and so of the paper's simulation.\n"
     "Models: clip, on images with captions, and llama, on bytes of text. The paper's claim is\n"
     "about the weight gradient's inner dimension, batch x sequence: --batches-clip and\n"
     "--batches-llama vary it, and the column `tokens` gives it (for CLIP, that of the image\n"
-    "tower, with patches and a class token). The paper drops half of the patches and trains with\n"
-    "StableAdamW; here no patches are dropped, and the optimiser is AdamW. The paper leaves\n"
-    "patches and projections in 16 bits, as does --first-last-high yes. A head in 8 bits is a\n"
-    "confounded setting: it changes the gradients of all layers below it.\n"
+    "tower, with all patches and a class token). As in the paper, half of the patches are dropped\n"
+    "in training (--patch-dropout) and the optimiser is StableAdamW.\n"
     "The gap of a variant is its validation loss minus that of `standard`, paired by seed, with\n"
     "Student's 95 % interval. Losses of CLIP are over batches of the training's size, so they are\n"
     "comparable only for the same number of tokens.\n"
-    "For gradients.csv, every --shadow-every steps the current step is repeated three times from\n"
-    "the same weights: in float64, which is the reference run of `error`; as trained; and with\n"
+    "For gradients.csv, at --shadow-steps steps after the warm-up the step is repeated three times\n"
+    "from the same weights: in float64, which is the reference run of `error`; as trained; and with\n"
     "only the operands of the weight gradient in fp32, so that `own_error` shows the error that\n"
     "this one GEMM adds.";
 
@@ -37,15 +40,15 @@ constexpr const char* kQuickVariants =
     "switchback:int8,llm-int8:int8,tensor-wise:int8,switchback:e4m3fn/e5m2,"
     "tensor-wise:e4m3fn/e5m2";
 constexpr const char* kVariants =
-    "switchback:int8,switchback-m:int8,switchback-q:int8,llm-int8:int8,tensor-wise:int8,"
-    "switchback:e4m3fn,switchback:e4m3fn/e5m2,llm-int8:e4m3fn,tensor-wise:e4m3fn/e5m2,"
+    "switchback:int8,switchback-m:int8,switchback-q:int8,llm-int8:int8,llm-int8-tensor-w:int8,"
+    "tensor-wise:int8,switchback:int8+all,llm-int8:int8+all,switchback:e4m3fn,switchback:e4m3fn/e5m2,llm-int8:e4m3fn,tensor-wise:e4m3fn/e5m2,"
     "switchback:bnb-e4m3/bnb-e5m2,tensor-wise:bnb-e4m3/bnb-e5m2";
 
 std::vector<Option> ModelOptions() {
   return {
       // clang-format off
       {.name = "models",          .quick = "clip,llama",   .paper = "clip,llama",     .help = "models to train, separated by commas: clip, llama"},
-      {.name = "variants",        .quick = kQuickVariants, .paper = kVariants,        .help = "linear layers KIND[:FORMAT[/GRADIENT_FORMAT]], separated by commas; standard is always included",
+      {.name = "variants",        .quick = kQuickVariants, .paper = kVariants,        .help = "linear layers KIND[:FORMAT[/GRADIENT_FORMAT]][+all], separated by commas; standard is always included",
        .small = kVariants},
       {.name = "sizes-clip",      .quick = "2x64",         .paper = "12x768,24x1024,32x1280", .help = "sizes LAYERSxWIDTH of each tower of clip, separated by commas",
        .small = "2x64,4x128"},
@@ -54,8 +57,6 @@ std::vector<Option> ModelOptions() {
       {.name = "batches-llama",   .quick = "32,256",       .paper = "256,2048",       .help = "sequences per step, separated by commas", .small = "32,256"},
       {.name = "patch",           .quick = "4",            .paper = "4",              .help = "width and height of a patch in pixels; must divide the image"},
       {.name = "context",         .quick = "64",           .paper = "256",            .help = "llama: bytes per sequence", .small = "64"},
-      {.name = "first-last-high", .quick = "yes",          .paper = "yes",
-       .help = "yes: patches, projections and head are standard in every variant, as in the paper; no"},
       // clang-format on
   };
 }
@@ -83,9 +84,9 @@ std::vector<Option> TrainingOptions() {
       {.name = "storage",       .quick = "bf16",    .paper = "bf16",     .help = "format of activations and gradients between operations; fp32: not rounded", .before = "fp32"},
       {.name = "valid-batches", .quick = "4",       .paper = "8",        .help = "batches per validation", .small = "8"},
       {.name = "records",       .quick = "20",      .paper = "100",      .help = "minimum number of points per curve, 2 to --steps", .small = "40"},
-      {.name = "shadow-every",  .quick = "30",      .paper = "2000",
-       .help = "steps between comparisons of gradients with a float64 reference run, starting at the first step; 0: none", .small = "100"},
-      {.name = "shadow-seeds",  .quick = "1",       .paper = "1",        .help = "number of seeds whose gradients are compared"},
+      {.name = "shadow-steps",  .quick = "1",       .paper = "3",
+       .help = "number of steps, evenly spread after the warm-up, whose gradients are compared with a float64 reference run", .small = "3"},
+      {.name = "shadow-seeds",  .quick = "3",       .paper = "3",        .help = "number of seeds whose gradients are compared"},
       // clang-format on
   };
 }
@@ -97,11 +98,6 @@ std::vector<Option> Options() {
   return options;
 }
 
-std::vector<Column> With(std::vector<Column> columns, const std::vector<Column>& more) {
-  columns.insert(columns.end(), more.begin(), more.end());
-  return columns;
-}
-
 // The columns that identify a training except for its seed.
 const std::vector<Column>& Keys() {
   static const std::vector<Column> keys = {
@@ -109,9 +105,12 @@ const std::vector<Column>& Keys() {
       {"size", "layers x width"},
       {"tokens",
        "batch x sequence: inner dimension of the blocks' weight gradients (clip: image tower)"},
-      {"kind", "kind of all linear layers"},
+      {"kind", "kind of the linear layers"},
       {"format", "format of X and W where they are quantised"},
-      {"gradient_format", "format of G where it is quantised"}};
+      {"gradient_format", "format of G where it is quantised"},
+      {"layers",
+       "blocks: only those of transformer blocks are of this kind; all: patches, projections and "
+       "head as well"}};
   return keys;
 }
 
@@ -119,14 +118,14 @@ std::vector<TableSpec> MeasuredTables() {
   const Column seed{"seed", "seed of weights and batches"};
   return {
       {.name = std::string(kCurvesTable),
-       .columns = With(Keys(),
-                       {seed,
-                        {"step", "steps taken"},
-                        {"loss",
-                         "mean training loss since the last record, nats (llama: per byte); at "
-                         "step 0 the validation loss"}})},
+       .columns = Joined(Keys(),
+                         {seed,
+                          {"step", "steps taken"},
+                          {"loss",
+                           "mean training loss since the last record, nats (llama: per byte); at "
+                           "step 0 the validation loss"}})},
       {.name = std::string(kGradientsTable),
-       .columns = With(
+       .columns = Joined(
            Keys(),
            {seed,
             {"step", "steps taken before the one that was compared"},
@@ -139,17 +138,17 @@ std::vector<TableSpec> MeasuredTables() {
              "relative error of dW against the dW of a run with only that GEMM's operands in fp32"},
             {"cosine", "cosine between dW and the float64 reference run"}})},
       {.name = std::string(kFinalTable),
-       .columns = With(Keys(),
-                       {seed,
-                        {"parameters", "number of parameters of the model"},
-                        {"status", "finished or diverged"},
-                        {"steps", "steps taken"},
-                        {"start_loss", "validation loss before training, nats"},
-                        {"train_loss", "mean training loss of the last 10 steps"},
-                        {"valid_loss", "validation loss at the end; inf when diverged"},
-                        {"zero_shot",
-                         "clip: share of validation images whose nearest caption is of their "
-                         "concept; nan when diverged"}})},
+       .columns = Joined(Keys(),
+                         {seed,
+                          {"parameters", "number of parameters of the model"},
+                          {"status", "finished or diverged"},
+                          {"steps", "steps taken"},
+                          {"start_loss", "validation loss before training, nats"},
+                          {"train_loss", "mean training loss of the last 10 steps"},
+                          {"valid_loss", "validation loss at the end; inf when diverged"},
+                          {"zero_shot",
+                           "clip: share of validation images whose nearest caption is of their "
+                           "concept; nan when diverged"}})},
   };
 }
 
@@ -158,26 +157,26 @@ std::vector<TableSpec> TableSpecs() {
   tables.push_back(
       {.name = std::string(kGapsTable),
        .derived = true,
-       .columns =
-           With(Keys(),
-                {{"parameters", "number of parameters of the model"},
-                 {"seeds", "number of seeds"},
-                 {"diverged", "number of seeds that diverged"},
-                 {"valid_loss", "mean over seeds, nats"},
-                 {"valid_loss_low", "95 % interval of valid_loss (Student's t); nan for one seed"},
-                 {"valid_loss_high", "95 % interval of valid_loss"},
-                 {"gap", "valid_loss minus that of standard, paired by seed"},
-                 {"gap_low", "95 % interval of gap"},
-                 {"gap_high", "95 % interval of gap"},
-                 {"gap_share", "gap over the loss that standard gained since the start"},
-                 {"zero_shot", "mean over seeds"},
-                 {"zero_shot_gap", "zero_shot minus that of standard, paired by seed"},
-                 {"zero_shot_gap_low", "95 % interval of zero_shot_gap"},
-                 {"zero_shot_gap_high", "95 % interval of zero_shot_gap"}})});
+       .columns = Joined(
+           Keys(),
+           {{"parameters", "number of parameters of the model"},
+            {"seeds", "number of seeds"},
+            {"diverged", "number of seeds that diverged"},
+            {"valid_loss", "mean over seeds, nats"},
+            {"valid_loss_low", "95 % interval of valid_loss (Student's t); nan for one seed"},
+            {"valid_loss_high", "95 % interval of valid_loss"},
+            {"gap", "valid_loss minus that of standard, paired by seed"},
+            {"gap_low", "95 % interval of gap"},
+            {"gap_high", "95 % interval of gap"},
+            {"gap_share", "gap over the loss that standard gained since the start"},
+            {"zero_shot", "mean over seeds"},
+            {"zero_shot_gap", "zero_shot minus that of standard, paired by seed"},
+            {"zero_shot_gap_low", "95 % interval of zero_shot_gap"},
+            {"zero_shot_gap_high", "95 % interval of zero_shot_gap"}})});
   tables.push_back(
       {.name = std::string(kErrorsTable),
        .derived = true,
-       .columns = With(
+       .columns = Joined(
            Keys(),
            {{"n",
              "number of gradients (layers, steps and seeds), without those that are zero or not "
@@ -191,10 +190,6 @@ std::vector<TableSpec> TableSpecs() {
 std::vector<PaperSetting> PaperSettings() {
   const std::string code = "the authors' code, bitsandbytes";
   return {
-      {"first-last-high",
-       "yes",
-       "Figures 7 and 8: the layers of the transformer",
-       "With every layer in 8 bits, effects of the first and last ones are confounded with it."},
       {"optimizer", "stable-adamw", "Section 3.5", "Chosen for the run."},
       {"epsilon", "1e-6", "Appendix F", "Chosen for the run."},
       {"beta2", "0.99", "Section 3", "Chosen for the run."},

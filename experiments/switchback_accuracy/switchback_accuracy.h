@@ -23,20 +23,26 @@ inline constexpr std::string_view kFinalTable = "final";
 inline constexpr std::string_view kGapsTable = "gaps";
 inline constexpr std::string_view kErrorsTable = "gradient_errors";
 
-// The computation of all linear layers: a kind of linear/linear_recipe.h and its formats. For a
-// kind without formats of its own (standard), both are the format of high precision.
+// The linear layers that a variant quantises.
+inline constexpr const char* kBlockLayers = "blocks";  // those of transformer blocks, as the paper
+inline constexpr const char* kAllLayers = "all";       // patches, projections and head as well
+
+// The computation of linear layers: a kind of linear/linear_recipe.h and its formats. For a kind
+// without formats of its own (standard), both are the format of high precision. Layers outside of
+// `layers` are standard.
 struct Variant {
-  std::string kind, format, gradient_format;
+  std::string kind, format, gradient_format, layers = kBlockLayers;
 
   LinearOptions Options() const;
   // Returns KIND for standard, otherwise KIND:FORMAT, followed by /GRADIENT_FORMAT unless it is the
-  // default: "standard", "switchback:int8", "tensor-wise:e4m3fn/e5m2".
+  // default, and by +all if all layers are meant: "standard", "switchback:int8",
+  // "tensor-wise:e4m3fn/e5m2", "llm-int8:int8+all".
   std::string Text() const;
   friend bool operator==(const Variant&, const Variant&) = default;
 };
 inline const Variant kBaseline{"standard", "bf16", "bf16"};
 
-// Parses KIND[:FORMAT[/GRADIENT_FORMAT]]. Throws Error naming --variants.
+// Parses KIND[:FORMAT[/GRADIENT_FORMAT]][+all]. Throws Error naming --variants.
 Variant ParseVariant(const std::string& text);
 // Returns the variants of --variants, each once, baseline first. Throws Error naming the option.
 std::vector<Variant> VariantsOf(const Settings& settings);
@@ -67,6 +73,10 @@ size_t Tokens(const TrainConfig& config);
 // gradients of both is the error of the weight-gradient GEMM itself. Requires a `precision` from
 // ConfigOf.
 LinearPrecision WithExactWeightGradient(const LinearPrecision& precision);
+
+// Returns true if gradients are compared with a float64 run before the step after `steps` steps: at
+// --shadow-steps steps, which are spread evenly over the training after its warm-up.
+bool IsShadowStep(const Settings& settings, uint64_t steps);
 
 // Returns the trials over models, sizes, batches, variants and seeds, where seeds vary fastest.
 // Throws Error naming a bad option.

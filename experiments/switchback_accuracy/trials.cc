@@ -15,7 +15,7 @@ void CheckOptions(const Settings& settings) {
   const int64_t steps = settings.GetInteger("steps", 10, 100'000'000);
   settings.GetInteger("records", 2, steps);
   settings.GetInteger("warmup", 0, steps);
-  settings.GetInteger("shadow-every", 0, 100'000'000);
+  settings.GetInteger("shadow-steps", 0, steps);
   settings.GetInteger("shadow-seeds", 0, 1'000'000);
   settings.GetInteger("shapes-size", 64, int64_t{1} << 32);
   settings.GetInteger("text-size", 1 << 14, int64_t{1} << 32);

@@ -167,13 +167,14 @@ ClaimSpec TakesLonger(const Matching& of) {
                   "of fp32's steps",
                   "\"Much longer\": half as long again as fp32 takes to the same loss."};
   claim.primary = of.primary;
-  CompareRules(claim,
-               of.problem,
-               of.rule,
-               UpdateKind::kMasterFp32,
-               "steps to half of fp32's progress, at most those of the training, over the steps "
-               "of fp32",
-               Column("least_delay"));
+  CompareRules(
+      claim,
+      of.problem,
+      of.rule,
+      UpdateKind::kMasterFp32,
+      "steps to half of fp32's progress, or of the whole training if it gets no further, over "
+      "the steps of fp32",
+      Column("least_delay"));
   return claim;
 }
 

@@ -1,4 +1,6 @@
 // The tables of `update-convergence`.
+#include <initializer_list>
+
 #include "experiments/update_convergence/update_convergence.h"
 
 namespace numsim::experiments::update_convergence {
@@ -34,17 +36,18 @@ std::vector<Column> WithInterval(const std::string& name, const std::string& mea
           {name + "_high", "95 % interval over seeds"}};
 }
 
+// Returns columns of these names whose meaning is that of losses.csv.
+std::vector<Column> AsInLosses(std::initializer_list<const char*> names) {
+  std::vector<Column> columns;
+  for (const char* const name : names) columns.push_back({name, "as in losses.csv"});
+  return columns;
+}
+
 TableSpec RunsSpec() {
   TableSpec spec;
   spec.name = std::string(kRunsTable);
   spec.derived = true;
-  spec.columns = {
-      {"problem", "as in losses.csv"},
-      {"optimiser", "as in losses.csv"},
-      {"format", "as in losses.csv"},
-      {"rule", "as in losses.csv"},
-      {"lr", "as in losses.csv"},
-      {"seed", "as in losses.csv"},
+  const std::vector<Column> rest = {
       {"status", "status at the end"},
       {"loss", "loss at the end"},
       {"progress",
@@ -62,11 +65,12 @@ TableSpec RunsSpec() {
       {"delay",
        "steps to half of the baseline's progress, over the steps of the baseline; inf: not reached"},
       {"least_delay",
-       "delay, or if that is more, the steps of the whole training over those of the baseline"},
+       "the smaller of delay and the steps of the whole training over those of the baseline"},
       {"moved_share", "mean over the run"},
       {"norm_ratio", "mean over the run"},
       {"projection_ratio", "mean over the run"},
   };
+  spec.columns = Joined(AsInLosses({"problem", "optimiser", "format", "rule", "lr", "seed"}), rest);
   return spec;
 }
 
@@ -74,14 +78,10 @@ TableSpec FinalSpec() {
   TableSpec spec;
   spec.name = std::string(kFinalTable);
   spec.derived = true;
-  spec.columns = {
-      {"problem", "as in losses.csv"},
-      {"optimiser", "as in losses.csv"},
-      {"format", "as in losses.csv"},
-      {"rule", "as in losses.csv"},
-      {"lr", "as in losses.csv"},
-      {"seeds", "number of runs"},
-      {"bytes", "bytes per weight, with the state of the rule, without the optimiser's"}};
+  spec.columns =
+      Joined(AsInLosses({"problem", "optimiser", "format", "rule", "lr"}),
+             {{"seeds", "number of runs"},
+              {"bytes", "bytes per weight, with the state of the rule, without the optimiser's"}});
   const auto add = [&](const std::string& name, const std::string& meaning) {
     for (Column& column : WithInterval(name, meaning)) spec.columns.push_back(std::move(column));
   };
@@ -120,11 +120,7 @@ TableSpec CheapestSpec() {
   TableSpec spec;
   spec.name = std::string(kCheapestTable);
   spec.derived = true;
-  spec.columns = {
-      {"problem", "as in losses.csv"},
-      {"optimiser", "as in losses.csv"},
-      {"format", "as in losses.csv"},
-      {"lr", "as in losses.csv"},
+  const std::vector<Column> rest = {
       {"rule",
        "cheapest rule within 1 % of fp32, the first listed among equals, or none; "
        "note-as-printed, which trains at sqrt(lr), is left out"},
@@ -132,6 +128,7 @@ TableSpec CheapestSpec() {
       {"rule_master",
        "cheapest rule within 1 % of master-fp32 in this format, chosen in the same way"},
       {"bytes_master", "bytes per weight under rule_master"}};
+  spec.columns = Joined(AsInLosses({"problem", "optimiser", "format", "lr"}), rest);
   return spec;
 }
 

@@ -112,8 +112,8 @@ std::vector<Option> Options() {
 }
 
 // Returns the columns of a measured table: the common ones, then `columns`.
-std::vector<Column> WithHead(std::vector<Column> columns) {
-  std::vector<Column> all = {
+std::vector<Column> WithHead(const std::vector<Column>& columns) {
+  const std::vector<Column> head = {
       {"format", "format of the parameters"},
       {"keys", "same: update = parameters before rounding; independent: another draw"},
       {"rule", "update rule"},
@@ -121,8 +121,7 @@ std::vector<Column> WithHead(std::vector<Column> columns) {
       {"seed", "seed of the arrays and of stochastic rounding"},
       {"elements", "number of parameters"},
   };
-  all.insert(all.end(), columns.begin(), columns.end());
-  return all;
+  return Joined(head, columns);
 }
 
 std::vector<Column> FidelityColumns() {

@@ -51,14 +51,19 @@ class Fp8Claims : public ::testing::Test {
     for (int seed = 0; seed < 12; ++seed) losses.push_back(loss + 0.002 * ((7 * seed) % 5));
     Add(intervention, format, losses);
   }
-  void AddFeatures(const std::string& intervention, const std::vector<double>& blocks) {
+  // Features of three seeds at a loss; `step` numbers the records.
+  void AddFeatures(const std::string& intervention,
+                   const std::vector<double>& blocks,
+                   int step = 1,
+                   double loss = 2) {
     for (size_t seed = 0; seed < 3; ++seed) {
       for (size_t block = 0; block < blocks.size(); ++block) {
         results_.Add("features",
                      {{"intervention", intervention},
                       {"format", "bf16"},
                       {"seed", seed},
-                      {"when", "end"},
+                      {"step", step},
+                      {"valid_loss", loss},
                       {"tower", "image"},
                       {"block", block},
                       {"mean_abs", 1000},
@@ -83,7 +88,8 @@ class Fp8ClaimsOfThePapersSize : public Fp8Claims {
 
 class Fp8ClaimsUnderStress : public Fp8Claims {
  protected:
-  Fp8ClaimsUnderStress() : Fp8Claims({{"plant-point", "*blocks.0.mlp.down"}}) {}
+  Fp8ClaimsUnderStress()
+      : Fp8Claims({{"plant-point", "*blocks.0.mlp.down"}, {"stress-chosen-on", "7,8"}}) {}
 };
 
 TEST_F(Fp8Claims, OutcomesHaveGapsPairedBySeedWithTheirIntervals) {
@@ -233,7 +239,53 @@ TEST_F(Fp8Claims, FeaturesOfAllDirections) {
   EXPECT_EQ(VerdictOf("layer-scale-keeps-features-small"), "contradicted");
 }
 
+// Without layer-scale the loss falls twice as fast. At the end the features are 16 and 2; at the
+// loss of 3, which is the lowest with layer-scale, they are 4 (between 2 and 8) and 2.
+TEST_F(Fp8Claims, FeaturesAreComparedAtTheLossThatBothReach) {
+  AddFeatures("none", {1, 1}, 0, 5);
+  AddFeatures("none", {1, 2}, 10, 4);
+  AddFeatures("none", {1, 8}, 20, 2);
+  AddFeatures("none", {1, 16}, 30, 1);
+  AddFeatures("layer-scale", {1, 1}, 0, 5);
+  AddFeatures("layer-scale", {1, 2}, 30, 3);
+  const JudgedClaim claim = results_.ClaimOf("layer-scale-keeps-features-small");
+  EXPECT_NEAR(claim.result.contrasts.at(0).value, 1, 1e-12);
+  EXPECT_NEAR(results_.ClaimOf("features-grow").result.contrasts.at(0).value, 4, 1e-12);
+}
+
+TEST_F(Fp8ClaimsUnderStress, AreNoEvidenceIfBf16IsHarmed) {
+  Add("unstressed", "bf16", {1.5, 1.52, 1.48});  // gains 3.5; the stress takes 0.5 of it
+  Add("none", "bf16", {2, 2.02, 1.98});
+  Add("none", kFp8, {4, 4, 4});
+  EXPECT_THAT(ReasonOf("fp8-none-behind"),
+              StartsWith("no evidence: the stress takes 14.3 % of what bf16 learns"));
+}
+
+class Fp8ClaimsOfChosenSeeds : public Fp8Claims {
+ protected:
+  Fp8ClaimsOfChosenSeeds() : Fp8Claims({{"input-tail", "1"}, {"stress-chosen-on", "7,2"}}) {}
+};
+class Fp8ClaimsOfUnstatedSeeds : public Fp8Claims {
+ protected:
+  Fp8ClaimsOfUnstatedSeeds() : Fp8Claims({{"input-tail", "1"}}) {}
+};
+
+TEST_F(Fp8ClaimsOfChosenSeeds, AreNoEvidence) {
+  for (const char* const intervention : {"unstressed", "none"})
+    Add(intervention, "bf16", {2, 2, 2});
+  Add("none", kFp8, {4, 4, 4});
+  EXPECT_THAT(ReasonOf("fp8-none-behind"),
+              StartsWith("no evidence: the stress was chosen on seed 2"));
+}
+TEST_F(Fp8ClaimsOfUnstatedSeeds, AreNoEvidence) {
+  for (const char* const intervention : {"unstressed", "none"})
+    Add(intervention, "bf16", {2, 2, 2});
+  Add("none", kFp8, {4, 4, 4});
+  EXPECT_THAT(ReasonOf("fp8-none-behind"), StartsWith("no evidence: --stress-chosen-on"));
+}
+
 TEST_F(Fp8ClaimsUnderStress, AreNotThoseOfThePaper) {
+  Add("unstressed", "bf16", {1.9, 1.92, 1.88});
   Add("none", "bf16", {2, 2.02, 1.98});
   Add("none", kFp8, {4, 4, 4});
   AddFeatures("none", {1, 2, 5});
@@ -252,9 +304,9 @@ TEST_F(Fp8Claims, LadderDrawsFailuresAtTheTopInTheOrderOfTheFormats) {
   Add("none", "e3m3", {2.5, 2.52, 2.48});
   Add("none", "e2m3", {4, 4, 4});
   const std::vector<Figure> figures = Figures(results_.settings(), results_.Finish());
-  ASSERT_EQ(figures.size(), 4u);
-  EXPECT_EQ(figures[2].name, "fp8-ladder");
-  const Panel& panel = figures[2].panels.at(0);
+  ASSERT_EQ(figures.size(), 5u);
+  EXPECT_EQ(figures[3].name, "fp8-ladder");
+  const Panel& panel = figures[3].panels.at(0);
   EXPECT_EQ(panel.title, "formats: 1 e3m3, 2 e2m3");
   const Series& none = panel.series.at(0);
   EXPECT_EQ(none.label, "none");

@@ -179,6 +179,28 @@ TEST(InterventionConfig, TakesEveryStress) {
   EXPECT_EQ(config.telemetry.tensors_every, 100u);
 }
 
+// The control of a run with a stress has neither a plant nor stretched pixels.
+TEST(InterventionConfig, UnstressedIsBf16WithoutTheStress) {
+  const Settings settings = SettingsWith(With(kTiny, "input-tail", "1"));
+  TrainConfig plain = ConfigOf(settings, {}, kBaseline, 7);
+  EXPECT_FALSE(plain.stress.point.empty());
+  plain.stress = {};
+  EXPECT_EQ(WriteTrainConfig(ConfigOf(settings, ParseIntervention("unstressed"), kBaseline, 7)),
+            WriteTrainConfig(plain));
+  EXPECT_EQ(Fp8Interventions().trials(settings).at(0).label, "bf16 unstressed seed=0");
+  EXPECT_EQ(Fp8Interventions().trials(SettingsWith(With(kTiny, "plant-point", ""))).at(0).label,
+            "bf16 none seed=0");
+}
+
+TEST(InterventionConfig, IsThePapersByDefault) {
+  const TrainConfig config = ConfigOf(SettingsWith({}), {}, kBaseline, 0);
+  EXPECT_EQ(config.optimizer.kind, OptimizerKind::kStableAdamW);
+  EXPECT_EQ(config.optimizer.beta2, 0.99);
+  EXPECT_EQ(config.schedule.final, 0);
+  EXPECT_EQ(config.model.patch_dropout, 0.5);
+  EXPECT_EQ(config.storage.activations.name, "bf16");
+}
+
 std::string TrialsMessage(const Overrides& overrides) {
   return ErrorOf([&] { Fp8Interventions().trials(SettingsWith(overrides)); });
 }
@@ -229,6 +251,8 @@ TEST(Fp8Interventions, BadOptionsAreNamed) {
       {"snapshots", "0"},
       {"snapshots", "11"},
       {"valid-batches", "0"},
+      {"stress-chosen-on", "x"},
+      {"patch-dropout", "1"},
   };
   for (const auto& [option, value] : bad) {
     const std::string message = TrialsMessage(With(kTiny, option, value));
@@ -287,7 +311,11 @@ TEST(Fp8Training, FeaturesHoldThePlantedValueOnlyWhereLayerScaleDoesNotStopIt) {
   const Overrides overrides = With(kTiny, "plant-value", "1000");
   const Tables without = RunTrial(overrides, "none", "e2m3");
   const Table& features = without.at("features");
-  ASSERT_EQ(features.rows.size(), 2 * 3u);  // before and after, two blocks of images, one of text
+  // Before, halfway and after; two blocks of images and one of text.
+  ASSERT_EQ(features.rows.size(), 3 * 3u);
+  EXPECT_EQ(features.Text(3, "step"), "5");
+  EXPECT_EQ(features.Text(6, "step"), "10");
+  EXPECT_EQ(features.Text(6, "valid_loss"), without.at("final").Text(0, "valid_loss"));
   for (size_t r = 0; r < features.rows.size(); ++r) {
     const double max = features.Number(r, "max_abs");
     const double rest = features.Number(r, "mean_abs_rest");
@@ -297,7 +325,7 @@ TEST(Fp8Training, FeaturesHoldThePlantedValueOnlyWhereLayerScaleDoesNotStopIt) {
   }
   const Tables with = RunTrial(overrides, "layer-scale", "e2m3");
   for (size_t r = 0; r < 3; ++r) {
-    EXPECT_EQ(with.at("features").Text(r, "when"), "start");
+    EXPECT_EQ(with.at("features").Text(r, "step"), "0");
     EXPECT_LT(with.at("features").Number(r, "max_abs"), 10) << r;
   }
 }
@@ -351,7 +379,7 @@ TEST(Fp8Training, DivergenceEndsItWithAnInfiniteLoss) {
 TEST(Fp8Training, OtherModelsHaveOneTower) {
   const Overrides vit = With(kTiny, "model", "vit");
   const Tables images = RunTrial(vit, "none", "e2m3");
-  ASSERT_EQ(images.at("features").rows.size(), 4u);
+  ASSERT_EQ(images.at("features").rows.size(), 6u);
   EXPECT_EQ(images.at("features").Text(0, "tower"), "image");
   EXPECT_EQ(images.at("final").Text(0, "zero_shot"), "nan");
   EXPECT_NEAR(images.at("final").Number(0, "chance_loss"), std::log(10.0), 1e-12);

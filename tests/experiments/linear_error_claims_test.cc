@@ -141,14 +141,18 @@ TEST_F(LinearErrorClaims, SwitchBackSufficesIfNoGemmIsAboveTheThreshold) {
   EXPECT_EQ(VerdictOf("switchback-suffices-int8-coherent"), "not tested");
 }
 
-TEST_F(LinearErrorClaims, OfTensorsAreThoseOfNormalOperands) {
+TEST_F(LinearErrorClaims, OfTensorsStandBesideThoseOfNormalOperands) {
   Start({{"input", "some.npy"}});
   widths_.clear();
+  Add("normal", "llm-int8", Growing(0.1));
   Add("file x=a w=b g=c", "llm-int8", Growing(0.5));
-  EXPECT_EQ(VerdictOf("drowns-dw-int8"), "supported");
+  Add("file x=a w=b g=c", "switchback", Growing(0.1));
+  EXPECT_EQ(VerdictOf("drowns-dw-int8"), "contradicted");
+  EXPECT_EQ(VerdictOf("drowns-dw-int8-tensors"), "supported");
+  EXPECT_EQ(VerdictOf("dw-noisiest-int8"), "contradicted");
+  EXPECT_EQ(VerdictOf("dw-noisiest-int8-tensors"), "supported");
+  EXPECT_EQ(VerdictOf("switchback-suffices-int8-tensors"), "supported");
   EXPECT_EQ(VerdictOf("linear-y-int8"), "not tested");
-  EXPECT_EQ(VerdictOf("clip-gradient-int8"), "not tested");
-  EXPECT_EQ(VerdictOf("dw-noisiest-int8"), "supported");
 }
 
 TEST_F(LinearErrorClaims, AreNotTestedWithoutTheKindsAndInconclusiveForOneSeed) {

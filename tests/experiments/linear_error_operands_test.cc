@@ -120,6 +120,12 @@ std::vector<float> Numbered(size_t rows, size_t cols) {
   return values;
 }
 
+// The settings with the tensors of --input alone.
+Settings Alone(Settings settings) {
+  settings.options["operands"] = "tensors";
+  return settings;
+}
+
 TEST(LinearErrorInput, GivesTheSameTokensOfXAndGAndTheWholeOfW) {
   const TemporaryDirectory directory;
   const std::string x = PutTensor(directory, "x", {20, 3}, Numbered(20, 3));
@@ -130,7 +136,8 @@ TEST(LinearErrorInput, GivesTheSameTokensOfXAndGAndTheWholeOfW) {
                                           {"tensor-w", "w"},
                                           {"tensor-g", "g"},
                                           {"tokens-low", "8"}});
-  const std::vector<Trial> trials = LinearError().trials(settings);
+  EXPECT_EQ(LinearError().trials(settings).size(), 6 * 2u);  // beside five that are drawn
+  const std::vector<Trial> trials = LinearError().trials(Alone(settings));
   ASSERT_EQ(trials.size(), 2u);  // 8 and 16: there are 20 rows
   EXPECT_EQ(trials[1].parameters.at("tokens"), "16");
   EXPECT_EQ(trials[1].parameters.at("in"), "3");
@@ -158,7 +165,7 @@ TEST(LinearErrorInput, WhatIsNotGivenIsNormal) {
   const std::string w = PutTensor(directory, "w", {5, 2, 3}, Numbered(5, 6));
   const Overrides overrides = {{"input", w}, {"tensor-w", "w"}, {"tokens-high", "512"}};
   const Settings settings = SettingsWith(overrides);
-  const std::vector<Trial> trials = LinearError().trials(settings);
+  const std::vector<Trial> trials = LinearError().trials(Alone(settings));
   ASSERT_EQ(trials.size(), 2u);
   EXPECT_EQ(trials[0].parameters.at("in"), "6");
   EXPECT_EQ(trials[0].parameters.at("out"), "5");
@@ -192,6 +199,7 @@ TEST(LinearErrorInput, ThatCannotBeUsedIsAnError) {
   expect(message({{"input", files}, {"tensor-x", "x"}, {"tensor-g", "g"}}), "tokens is 20");
   expect(message({{"input", files}, {"tensor-x", "x"}}), "--tokens-low");
   expect(message({{"tensor-x", "x"}}), "--input");
+  expect(message({{"operands", "tensors"}}), "tensors");
   const Settings settings =
       SettingsWith({{"input", files}, {"tensor-x", "infinite"}, {"tokens-low", "8"}});
   expect(ErrorOf([&] { MakeOperands(settings, "file x=infinite", {8, 3, 3}, 0); }), "element 7");

@@ -27,7 +27,8 @@ class LinearSpeedClaims : public ::testing::Test {
                  size_t seed,
                  const std::string& operation,
                  const std::string& part,
-                 double seconds) {
+                 double seconds,
+                 double kept_bytes = 0) {
     results_.Add("operations",
                  {{"device", "a GPU"},
                   {"backend", backend_},
@@ -43,7 +44,8 @@ class LinearSpeedClaims : public ::testing::Test {
                   {"seed", seed},
                   {"operation", operation},
                   {"part", part},
-                  {"seconds", seconds}});
+                  {"seconds", seconds},
+                  {"kept_bytes", kept_bytes}});
   }
   // A standard layer whose three GEMMs take 1 s each.
   void Standard(Size size, size_t seeds) {
@@ -70,6 +72,11 @@ class LinearSpeedClaims : public ::testing::Test {
   void Both(Size size, const Numbers& gemm, const Numbers& quantize) {
     Standard(size, gemm.size());
     SwitchBack(size, gemm, quantize);
+  }
+  // SwitchBack and SwitchBackM that save so many bytes for backward.
+  void Saving(Size size, double plain, double saving) {
+    Operation("switchback", size, 0, "other", "other", 0, plain);
+    Operation("switchback-m", size, 0, "other", "other", 0, saving);
   }
   // Layers that confirm every claim about one size.
   void Good(Size size) { Both(size, {0.55, 0.551, 0.549}, {0.1, 0.101, 0.099}); }
@@ -180,6 +187,19 @@ TEST_F(LinearSpeedClaims, AreAboutTheTimesOfAGpuInInt8) {
   Clear();
   SwitchBack({}, {0.5, 0.5, 0.5}, {0.1, 0.1, 0.1});
   EXPECT_THAT(ReasonOf("saves-time"), HasSubstr("leave out standard"));
+}
+
+TEST_F(LinearSpeedClaims, SwitchBackMSavesMemoryIfItDoesAtEverySizeOfThePaper) {
+  backend_ = "avx3";  // bytes are the same on any machine
+  Standard({}, 1);
+  Saving({.dim = 512}, 100, 300);
+  EXPECT_EQ(VerdictOf("switchback-m-memory"), "not tested");
+  Saving({}, 100, 60);
+  EXPECT_EQ(VerdictOf("switchback-m-memory"), "exact: holds");
+  EXPECT_EQ(results_.ClaimOf("switchback-m-memory").evidence.measured,
+            "  dim 4096, 16384 tokens: 60 % of the bytes of switchback");
+  Saving({.dim = 1024}, 100, 100);
+  EXPECT_EQ(VerdictOf("switchback-m-memory"), "exact: refuted");
 }
 
 TEST_F(LinearSpeedClaims, GrowthIsFromTheSmallestToTheGreatestSize) {

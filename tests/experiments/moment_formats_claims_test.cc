@@ -155,6 +155,11 @@ TEST_F(MomentClaims, TheMarginIsThatOfTheModelsSize) {
   Gaps("fp32", "fp32", {0, 0, 0});
   Gaps("e4m3fn", "e5m2", {0, 0, 0});
   EXPECT_EQ(results_.ClaimOf("m-e4m3-v-e5m2-matches").margin, 0.005);
+  // 2 x 32768 x 64 parameters in the embedding and the head.
+  results_ = ResultTables(MomentFormats(), {{"vocabulary", "32768"}});
+  Gaps("fp32", "fp32", {0, 0, 0});
+  Gaps("e4m3fn", "e5m2", {0, 0, 0});
+  EXPECT_EQ(results_.ClaimOf("m-e4m3-v-e5m2-matches").margin, 0.01);
 }
 
 // 8 devices: 18.2 % instead of 30 %.

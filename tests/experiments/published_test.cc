@@ -149,19 +149,6 @@ TEST(Published, NoiseIsInconclusive) {
   };
   EXPECT_EQ(verdict("moment-formats/small", "moment-formats/m-e4m3-v-e5m2-matches"),
             "inconclusive");
-  for (const char* const run : {"switchback/variants", "switchback/tokens"}) {
-    for (const char* const claim : {"llm-int8-loses-llama", "llm-int8-behind-switchback"}) {
-      EXPECT_EQ(verdict(run, std::string("switchback-accuracy/") + claim), "inconclusive")
-          << run << " " << claim;
-    }
-  }
-  // "All of it comes from the language head" was not shown.
-  EXPECT_EQ(verdict("switchback/head-high", "switchback-accuracy/llm-int8-behind-switchback"),
-            "inconclusive");
-  for (const char* const intervention : {"none", "clip", "qk-norm"}) {
-    const std::string claim = std::string("fp8-interventions/fp8-") + intervention + "-behind";
-    EXPECT_EQ(verdict("switchback/fp8-interventions", claim), "inconclusive") << claim;
-  }
 }
 
 }  // namespace

@@ -197,6 +197,31 @@ TEST_F(SwitchbackClaims, TensorWiseFp8IsJudgedAboveThePapersSizeAlone) {
   }
 }
 
+// The weight gradient has to lose under both scales of W.
+TEST_F(SwitchbackClaims, TheWeightGradientIsJudgedApartFromTheScaleOfW) {
+  const char* const q = "switchback-q:int8";
+  for (const bool far : {true, false}) {
+    Clear();
+    AddArms(Llama(64), kLlm, kSwitchback, kFar);
+    AddGaps(Llama(64), "llm-int8-tensor-w:int8", kFar);
+    EXPECT_EQ(VerdictOf("weight-gradient-loses"), "not tested");
+    AddGaps(Llama(64), q, far ? kNear : kFar);
+    EXPECT_EQ(VerdictOf("weight-gradient-loses"), far ? "supported" : "contradicted");
+  }
+}
+
+// Llm-int8 loses 0.1 with the head and nothing without it; SwitchBack loses nothing or as much.
+TEST_F(SwitchbackClaims, TheHeadIsJudgedByADifferenceOfDifferences) {
+  for (const bool both : {true, false}) {
+    Clear();
+    AddArms(Llama(64), kLlm, kSwitchback, kNear);
+    AddGaps(Llama(64), std::string(kLlm) + "+all", kFar);
+    EXPECT_EQ(VerdictOf("head-loses"), "not tested");
+    AddGaps(Llama(64), std::string(kSwitchback) + "+all", both ? kFar : kNear);
+    EXPECT_EQ(VerdictOf("head-loses"), both ? "contradicted" : "supported");
+  }
+}
+
 // ---- growth with batch x sequence
 
 TEST_F(SwitchbackClaims, GapGrowsFromTheFewestToTheMostTokens) {

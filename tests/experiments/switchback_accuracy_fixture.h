@@ -67,7 +67,8 @@ class SwitchbackTables : public ::testing::Test {
                   {"tokens", group.tokens},
                   {"kind", variant.kind},
                   {"format", variant.format},
-                  {"gradient_format", variant.gradient_format}});
+                  {"gradient_format", variant.gradient_format},
+                  {"layers", variant.layers}});
     if (table == "final") cells.insert({"parameters", "1000"});
     results_.Add(table, cells);
   }

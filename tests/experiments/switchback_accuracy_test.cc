@@ -28,9 +28,8 @@ using Overrides = std::map<std::string, std::string>;
 
 // Models that train in milliseconds.
 const Overrides kTiny = {{"models", "clip,llama"},
-                         {"variants", "switchback:int8,llm-int8:int8"},
+                         {"variants", "switchback:int8+all,llm-int8:int8+all"},
                          {"sizes-clip", "1x32"},
-                         {"first-last-high", "no"},
                          {"sizes-llama", "1x32"},
                          {"batches-clip", "4"},
                          {"batches-llama", "2"},
@@ -44,7 +43,7 @@ const Overrides kTiny = {{"models", "clip,llama"},
                          {"records", "2"},
                          {"valid-batches", "2"},
                          {"storage", "fp32"},
-                         {"shadow-every", "5"}};
+                         {"shadow-steps", "2"}};
 
 Overrides With(Overrides overrides, const std::string& name, const std::string& value) {
   overrides[name] = value;
@@ -100,6 +99,9 @@ TEST(SwitchbackVariants, TextsReadBack) {
       EXPECT_EQ(ParseVariant(variant.Text()), variant) << variant.Text();
     }
   }
+  EXPECT_EQ(ParseVariant("llm-int8+all").Text(), "llm-int8:int8+all");
+  EXPECT_EQ(ParseVariant("switchback:e4m3fn/e5m2+all").Text(), "switchback:e4m3fn/e5m2+all");
+  EXPECT_EQ(ParseVariant("standard+all"), kBaseline);  // nothing is quantised anyway
 }
 
 TEST(SwitchbackPresets, HaveWhatTheClaimsAreAbout) {
@@ -135,8 +137,8 @@ TEST(SwitchbackTrials, AreEveryTrainingWithEverySeed) {
   const std::vector<Trial> trials = SwitchbackAccuracy().trials(settings);
   ASSERT_EQ(trials.size(), 3u * 3u * 2u);
   EXPECT_EQ(trials[0].label, "clip 1x32 batch=4 standard seed=0");
-  EXPECT_EQ(trials[3].label, "clip 1x32 batch=4 switchback:int8 seed=1");
-  EXPECT_EQ(trials[17].label, "llama 1x32 batch=3 llm-int8:int8 seed=1");
+  EXPECT_EQ(trials[3].label, "clip 1x32 batch=4 switchback:int8+all seed=1");
+  EXPECT_EQ(trials[17].label, "llama 1x32 batch=3 llm-int8:int8+all seed=1");
   EXPECT_GT(trials[17].cost, trials[6].cost);
   std::set<std::string> labels;
   for (const Trial& trial : trials) EXPECT_TRUE(labels.insert(trial.label).second) << trial.label;
@@ -169,7 +171,8 @@ TEST(SwitchbackTrials, NameBadOptions) {
       {"patch", "7"},
       {"image", "15"},
       {"context", "8192"},
-      {"first-last-high", "maybe"},
+      {"variants", "switchback:int8+some"},
+      {"variants", "+all"},
       {"captions", "/nowhere"},
       {"text", "/nowhere.txt"},
       {"shapes-size", "1"},
@@ -186,7 +189,7 @@ TEST(SwitchbackTrials, NameBadOptions) {
       {"clip", "-1"},
       {"valid-batches", "0"},
       {"records", "11"},
-      {"shadow-every", "-1"},
+      {"shadow-steps", "11"},
       {"shadow-seeds", "x"}};
   for (const auto& [option, value] : bad) {
     const std::string message = message_of(option, value);
@@ -227,8 +230,7 @@ TEST(SwitchbackConfig, TakesTheOptionsOfItsModel) {
                                           {"clip", "2"},
                                           {"valid-batches", "3"},
                                           {"shapes-size", "777"},
-                                          {"text", "some.txt"},
-                                          {"first-last-high", "yes"}});
+                                          {"text", "some.txt"}});
   const Variant variant = ParseVariant("tensor-wise:e4m3fn");
   const TrainConfig clip = ConfigOf(settings, {ModelKind::kClip, {3, 64}, 5, variant}, 42);
   EXPECT_EQ(clip.model.kind, ModelKind::kClip);
@@ -264,6 +266,24 @@ TEST(SwitchbackConfig, TakesTheOptionsOfItsModel) {
   EXPECT_EQ(llama.data.kind, DataKind::kText);
   EXPECT_EQ(llama.data.path, "some.txt");
   EXPECT_EQ(llama.linear.all.kind, "standard");
+  EXPECT_FALSE(ConfigOf(settings, {ModelKind::kLlama, {2, 32}, 6, ParseVariant("llm-int8+all")}, 0)
+                   .linear.first_last_high);
+}
+
+// 12 steps after a warm-up of 4.
+TEST(SwitchbackConfig, ShadowStepsAreSpreadOverTheStepsAfterTheWarmUp) {
+  const auto steps_of = [](const std::string& count) {
+    const Settings settings =
+        SettingsWith({{"steps", "16"}, {"warmup", "4"}, {"shadow-steps", count}});
+    std::vector<uint64_t> steps;
+    for (uint64_t step = 0; step < 16; ++step) {
+      if (IsShadowStep(settings, step)) steps.push_back(step);
+    }
+    return steps;
+  };
+  EXPECT_EQ(steps_of("0"), std::vector<uint64_t>{});
+  EXPECT_EQ(steps_of("1"), std::vector<uint64_t>{4});
+  EXPECT_EQ(steps_of("3"), (std::vector<uint64_t>{4, 8, 12}));
 }
 
 TEST(SwitchbackConfig, InnerDimensionsAreRowsOfTheLayers) {
@@ -284,8 +304,8 @@ TEST(SwitchbackConfig, InnerDimensionsAreRowsOfTheLayers) {
 }
 
 // A trainer after a few steps.
-std::unique_ptr<Trainer> Trained(ModelKind model, const Variant& variant, const char* first_last) {
-  const Settings settings = SettingsWith(With(kTiny, "first-last-high", first_last));
+std::unique_ptr<Trainer> Trained(ModelKind model, const Variant& variant) {
+  const Settings settings = SettingsWith(kTiny);
   const TrainConfig config = ConfigOf(settings, {model, {1, 32}, 4, variant}, 1);
   auto trainer = std::make_unique<Trainer>(config, OpenData(config.data));
   for (int i = 0; i < 3; ++i) trainer->Step();
@@ -296,18 +316,18 @@ std::unique_ptr<Trainer> Trained(ModelKind model, const Variant& variant, const 
 TEST(SwitchbackConfig, ExactWeightGradientsChangeNothingElse) {
   struct Case {
     ModelKind model;
-    const char *variant, *first_last_high;
+    const char* variant;
   };
-  for (const Case& c : {Case{ModelKind::kLlama, "standard", "no"},
-                        Case{ModelKind::kLlama, "switchback:int8", "no"},
-                        Case{ModelKind::kLlama, "switchback-m:int8", "yes"},
-                        Case{ModelKind::kLlama, "switchback-q:e4m3fn", "no"},
-                        Case{ModelKind::kLlama, "tensor-wise:bnb-e4m3/bnb-e5m2", "no"},
-                        Case{ModelKind::kLlama, "te-hybrid", "no"},
-                        Case{ModelKind::kLlama, "mx", "no"},
-                        Case{ModelKind::kClip, "switchback-m:int8", "no"},
-                        Case{ModelKind::kClip, "llm-int8:int8", "yes"}}) {
-    const auto trainer = Trained(c.model, ParseVariant(c.variant), c.first_last_high);
+  for (const Case& c : {Case{ModelKind::kLlama, "standard"},
+                        Case{ModelKind::kLlama, "switchback:int8+all"},
+                        Case{ModelKind::kLlama, "switchback-m:int8"},
+                        Case{ModelKind::kLlama, "switchback-q:e4m3fn+all"},
+                        Case{ModelKind::kLlama, "tensor-wise:bnb-e4m3/bnb-e5m2+all"},
+                        Case{ModelKind::kLlama, "te-hybrid+all"},
+                        Case{ModelKind::kLlama, "mx+all"},
+                        Case{ModelKind::kClip, "switchback-m:int8+all"},
+                        Case{ModelKind::kClip, "llm-int8:int8"}}) {
+    const auto trainer = Trained(c.model, ParseVariant(c.variant));
     const StepReplay replay(*trainer);
     const ReplayPrecision own = PrecisionOf(trainer->config());
     ReplayPrecision exact = own;
@@ -361,7 +381,7 @@ TEST(SwitchbackTraining, RecordsCurvesAndWhatCameOut) {
 
 // Activations that are stored in bf16 lose nothing as operands in bf16.
 TEST(SwitchbackTraining, WithStorageInBf16TheWeightGradientHasNoErrorOfItsOwn) {
-  const Tables tables = Trained("llama", "switchback:int8", With(kTiny, "storage", "bf16"));
+  const Tables tables = Trained("llama", "switchback:int8+all", With(kTiny, "storage", "bf16"));
   for (const double error : Frame(tables.at("gradients")).Numbers("own_error")) {
     EXPECT_EQ(error, 0);
   }
@@ -372,7 +392,7 @@ TEST(SwitchbackTraining, OwnErrorIsThatOfTheWeightGradientsProduct) {
   const auto own_errors = [](const std::string& variant) {
     const Tables tables = Trained("llama", variant, kTiny);
     const Table& gradients = tables.at("gradients");
-    EXPECT_EQ(gradients.rows.size(), 2u * 5u);  // steps 0 and 5; four layers of the block, head
+    EXPECT_EQ(gradients.rows.size(), 2u * 5u);  // steps 2 and 6; four layers of the block, head
     std::vector<double> errors;
     for (size_t r = 0; r < gradients.rows.size(); ++r) {
       EXPECT_EQ(gradients.Text(r, "inner"), "64");
@@ -382,9 +402,9 @@ TEST(SwitchbackTraining, OwnErrorIsThatOfTheWeightGradientsProduct) {
     }
     return errors;
   };
-  const std::vector<double> switchback = own_errors("switchback:int8");
+  const std::vector<double> switchback = own_errors("switchback:int8+all");
   const std::vector<double> standard = own_errors("standard");
-  const std::vector<double> llm = own_errors("llm-int8:int8");
+  const std::vector<double> llm = own_errors("llm-int8:int8+all");
   for (size_t i = 0; i < switchback.size(); ++i) {
     EXPECT_GT(switchback[i], 0);
     EXPECT_LT(switchback[i], 0.004);  // half a unit of bf16's 8 bits, twice
@@ -397,7 +417,7 @@ TEST(SwitchbackTraining, ShadowsAreThereForTheFirstSeedsAlone) {
   EXPECT_TRUE(
       Trained("llama", "standard", With(kTiny, "shadow-seeds", "0")).at("gradients").rows.empty());
   EXPECT_TRUE(
-      Trained("llama", "standard", With(kTiny, "shadow-every", "0")).at("gradients").rows.empty());
+      Trained("llama", "standard", With(kTiny, "shadow-steps", "0")).at("gradients").rows.empty());
 }
 
 TEST(SwitchbackTraining, DivergenceIsARowAndNotAnError) {
@@ -432,20 +452,22 @@ TEST(SwitchbackRun, HasTheTrainingsOfOneVariantAfterTheOther) {
   const auto out = directory.Path() / "out";
   RunWithoutFigures(SwitchbackAccuracy(), SettingsWith(kTiny, 2), out);
   EXPECT_THAT(Bytes(out / "final.csv"),
-              StartsWith("model,size,tokens,kind,format,gradient_format,seed,parameters,"
+              StartsWith("model,size,tokens,kind,format,gradient_format,layers,seed,parameters,"
                          "status,steps,start_loss,train_loss,valid_loss,zero_shot\n"));
   EXPECT_THAT(Bytes(out / "gradients.csv"),
-              StartsWith("model,size,tokens,kind,format,gradient_format,seed,step,layer,"
+              StartsWith("model,size,tokens,kind,format,gradient_format,layers,seed,step,layer,"
                          "inner,error,own_error,cosine\n"));
   const Table table = ReadCsv(out / "final.csv");
   std::vector<std::string> rows, expected;
   for (size_t r = 0; r < table.rows.size(); ++r) {
     rows.push_back(CellsOf(
-        table, r, {"model", "size", "tokens", "kind", "format", "gradient_format", "seed"}));
+        table,
+        r,
+        {"model", "size", "tokens", "kind", "format", "gradient_format", "layers", "seed"}));
   }
   for (const std::string model : {"clip 1x32 20 ", "llama 1x32 32 "}) {
     for (const std::string variant :
-         {"standard bf16 bf16", "switchback int8 int8", "llm-int8 int8 int8"}) {
+         {"standard bf16 bf16 blocks", "switchback int8 int8 all", "llm-int8 int8 int8 all"}) {
       for (const char* const seed : {" 0", " 1"}) expected.push_back(model + variant + seed);
     }
   }

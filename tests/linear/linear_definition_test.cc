@@ -108,6 +108,12 @@ TEST(Linear, LlmInt8IsAlgorithm4WithAnEightBitWeightGradient) {
   }
 }
 
+TEST(Linear, LlmInt8TensorWIsAlgorithm1WithAnEightBitWeightGradient) {
+  for (const char* format : {"", "int8", "e4m3fn", "e5m2"}) {
+    ExpectDefinition(Options("llm-int8-tensor-w", format));
+  }
+}
+
 TEST(Linear, TensorWiseHasOneScaleATensorInAllProducts) {
   for (const char* format : {"", "int8", "e4m3fn", "e5m2", "bnb-e4m3"}) {
     ExpectDefinition(Options("tensor-wise", format));

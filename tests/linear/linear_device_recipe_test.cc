@@ -70,8 +70,13 @@ TEST(ForDevice, ChangesNothingButAccumulators) {
 }
 
 TEST(CheckOnDevice, TakesTheKindsWithScalesOfTensorsAndRows) {
-  for (const char* kind :
-       {"switchback", "switchback-m", "switchback-q", "llm-int8", "tensor-wise", "te-hybrid"}) {
+  for (const char* kind : {"switchback",
+                           "switchback-m",
+                           "switchback-q",
+                           "llm-int8",
+                           "llm-int8-tensor-w",
+                           "tensor-wise",
+                           "te-hybrid"}) {
     for (const char* format : {"int8", "e4m3fn", "fp16", "bf16"}) {
       EXPECT_EQ(RefusalOf(Options(kind, format)), kNoError) << kind << " " << format;
     }

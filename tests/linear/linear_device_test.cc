@@ -39,6 +39,7 @@ const LayerCase kCases[] = {
     {"switchback-q", "e4m3fn", "e5m2", ""},
     {"llm-int8", "int8", "", ""},
     {"llm-int8", "e4m3fn", "e5m2", ""},
+    {"llm-int8-tensor-w", "int8", "", ""},
     {"tensor-wise", "int8", "", ""},
     {"tensor-wise", "e4m3fn", "", ""},
     {"tensor-wise", "e4m3fn", "e4m3fn", ""},

@@ -33,8 +33,14 @@ LinearOptions Options(const std::string& kind, const char* high_precision = "") 
 }
 
 TEST(LinearSaved, XInHighPrecisionTakesTwoOrFourBytesAnElement) {
-  for (const char* kind :
-       {"standard", "switchback", "switchback-q", "llm-int8", "row-wise-gw-hp", "block", "mx"}) {
+  for (const char* kind : {"standard",
+                           "switchback",
+                           "switchback-q",
+                           "llm-int8",
+                           "llm-int8-tensor-w",
+                           "row-wise-gw-hp",
+                           "block",
+                           "mx"}) {
     EXPECT_EQ(Kept(Options(kind)).Bytes(), 2 * kX) << kind;
     EXPECT_EQ(Kept(Options(kind, "bf16")).Bytes(), 2 * kX) << kind;
     EXPECT_EQ(Kept(Options(kind, "fp16")).Bytes(), 2 * kX) << kind;

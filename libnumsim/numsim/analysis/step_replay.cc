@@ -32,6 +32,10 @@ class ReplayObserver<float> final : public PassObserver<float> {
     if (next_ != nullptr) next_->Tensor(point, role, values);
   }
 
+  void Input(std::string_view layer, MatrixSpan<const float> x) override {
+    if (next_ != nullptr) next_->Input(layer, x);
+  }
+
   void Quantised(std::string_view layer,
                  LinearOperand operand,
                  const MatrixView& original,

@@ -78,7 +78,8 @@ class StepReplay {
   // Layers with delayed scaling start from the trainer's scales, or without a history if the
   // trainer has none for the layer. T = double is the float64 reference run: every GEMM and
   // operation is float64, and `precision` is ignored. config.stress applies to both types.
-  // `observer` sees the tensors as stored, the quantised operands and the GEMMs. Throws Error as
+  // `observer` sees the tensors as stored, the inputs of linear layers, the quantised operands and
+  // the GEMMs. Throws Error as
   // MakeModel does, and for delayed scaling with a history of another length than the trainer's.
   template <typename T>
   StepGradients<T> Run(const ReplayPrecision& precision, PassObserver<T>* observer = nullptr) const;

@@ -3,7 +3,8 @@
 // Error reports bad input: an option, a file or a field of a user, and arguments of a public
 // function that do not meet its requirements (base/require.h). It says in one line what was given
 // and what was expected. `main` catches it, prints it and exits with code 2; the C interface
-// returns a status. A KeyError also tells which key was wrong. A program that uses the library catches numsim::Error.
+// returns a status. A KeyError also tells which key was wrong. A program that uses the library
+// catches numsim::Error.
 // NUMSIM_CHECK detects a breach of contract inside numsim, a bug. It prints the file, the line and
 // the values, then aborts.
 #pragma once

@@ -231,6 +231,21 @@ void ReadOverrides(const Entries& entries,
   }
 }
 
+// Reads all entries but `preset` into `config`.
+void ReadEntries(const Entries& entries, const std::filesystem::path& folder, TrainConfig& config) {
+  ReadRows(TrainConfigRows(), "", entries, folder, config);
+  ReadOverrides(entries, folder, config.linear.overrides);
+}
+
+// Reads all entries into `config`. Throws Error for a preset.
+void ReadKeys(const Entries& entries, const std::filesystem::path& folder, TrainConfig& config) {
+  entries.CheckKeys();
+  if (const ConfigEntry* const preset = entries.Find(std::string(kPresetKey))) {
+    Fail(*preset, "replaces every key, so only `numsim train` takes it");
+  }
+  ReadEntries(entries, folder, config);
+}
+
 // Returns the error, prefixed by the place where its key was given.
 Error Located(const KeyError& error, const Entries& entries, std::string_view name) {
   const ConfigEntry* const entry = entries.Find(error.key());
@@ -246,8 +261,7 @@ TrainConfig ParseTrainConfig(std::string_view toml,
   const Entries entries(ReadToml(toml, name), overrides);
   entries.CheckKeys();
   TrainConfig config = StartingPoint(entries);
-  ReadRows(TrainConfigRows(), "", entries, folder, config);
-  ReadOverrides(entries, folder, config.linear.overrides);
+  ReadEntries(entries, folder, config);
   config.schedule.steps = config.train.steps;
   try {
     CheckTrainConfig(config);
@@ -257,28 +271,14 @@ TrainConfig ParseTrainConfig(std::string_view toml,
   return config;
 }
 
-namespace {
-
-// Applies all entries to `config`, except for `preset`, which is refused.
-void Apply(const Entries& entries, const std::filesystem::path& folder, TrainConfig& config) {
-  entries.CheckKeys();
-  if (const ConfigEntry* const preset = entries.Find(std::string(kPresetKey))) {
-    Fail(*preset, "replaces every key, so only `numsim train` takes it");
-  }
-  ReadRows(TrainConfigRows(), "", entries, folder, config);
-  ReadOverrides(entries, folder, config.linear.overrides);
-}
-
-}  // namespace
-
 void SetConfigKeys(const std::vector<std::string>& overrides, TrainConfig& config) {
-  Apply(Entries({}, overrides), {}, config);
+  ReadKeys(Entries({}, overrides), {}, config);
 }
 
 std::vector<std::string> ReadConfigKeys(const std::filesystem::path& path) {
   const Entries entries(ReadToml(ReadText(path), path.string()), {});
   TrainConfig config;
-  Apply(entries, path.parent_path(), config);
+  ReadKeys(entries, path.parent_path(), config);
   std::vector<std::string> overrides;
   for (const ConfigKey& key : ConfigKeys(config)) {
     const ConfigEntry* const entry = entries.Find(key.name);

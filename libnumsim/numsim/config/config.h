@@ -52,8 +52,8 @@ struct LoopConfig {
   uint64_t seed = 0;  // for the initial weights, the order of the data and stochastic rounding
   uint64_t steps = 1000;
   size_t batch = 16;  // examples per step
-  // Parts into which the batch of a step is divided: one after the other gives its gradients, which
-  // are added in float32 in this order, each divided by the number of parts.
+  // Number of parts into which the batch of a step is divided. They are computed one after the other;
+  // their gradients, each divided by the number of parts, are added in float32 in this order.
   size_t accumulate = 1;
   uint64_t valid_every = 100;  // steps between validations; 0: only at the end
   size_t valid_batches = 8;    // largest number of batches per validation; 0: all
@@ -111,11 +111,11 @@ TrainConfig ParseTrainConfig(std::string_view toml,
                              const std::filesystem::path& folder,
                              const std::vector<std::string>& overrides);
 
-// Sets keys of `config`. `overrides` and errors are as for ReadTrainConfig, except that the result is
-// not checked as a whole and that `preset` is refused.
+// Sets keys of `config`. `overrides` and errors are as for ReadTrainConfig, except that `preset` is an
+// error and that the result is not checked as a whole.
 void SetConfigKeys(const std::vector<std::string>& overrides, TrainConfig& config);
-// Returns the keys that a TOML file sets, as overrides "KEY=VALUE" with absolute paths. Errors are as
-// for SetConfigKeys.
+// Returns the keys that a TOML file sets, as overrides "KEY=VALUE" with absolute paths. Throws Error
+// as SetConfigKeys does, and for a file that cannot be read.
 std::vector<std::string> ReadConfigKeys(const std::filesystem::path& path);
 
 // Returns every key with its value in `config`, in the order of docs/configuration.md, followed by

@@ -47,12 +47,13 @@ void CheckRange(std::string_view field, size_t value, size_t least, size_t most)
 void CheckDataConfig(const DataConfig& config) {
   const std::string_view kind = ToString(config.kind);
   if (ReadsFiles(config.kind)) {
-    if (config.path.empty())
+    if (config.path.empty()) {
       throw KeyError::Format("data.path", "missing, but {} reads files", kind);
+    }
   } else {
     const std::string message = fmt::format("{} reads no files{}", kind, FileHint(config.kind));
-    if (!config.path.empty()) throw KeyError::Format("data.path", "{}", message);
-    if (!config.valid_path.empty()) throw KeyError::Format("data.valid_path", "{}", message);
+    if (!config.path.empty()) throw KeyError("data.path", message);
+    if (!config.valid_path.empty()) throw KeyError("data.valid_path", message);
     // A size above 2^40 is surely a mistake.
     CheckRange("size", config.size, 2, size_t{1} << 40);
   }
@@ -96,20 +97,18 @@ void DataSource::CheckBatch(size_t count, size_t length) const {
   const auto check = [&](std::string_view part, size_t batches, size_t single, size_t examples) {
     if (batches >= 1) return;
     const bool text = shape().length == 0 && shape().vocabulary != 0;
-    const bool bytes = shape().vocabulary == 256;
-    const std::string_view unit = text ? (bytes ? "bytes" : "tokens") : "examples";
     if (text && single == 0) {
       throw KeyError::Format("model.context",
                              "{} {} of {} are too few for a sequence of {}",
                              examples,
-                             unit,
+                             shape().unit,
                              part,
                              length);
     }
     throw KeyError::Format("train.batch",
                            "{} {} of {} do not fill a batch of {}{}",
                            examples,
-                           unit,
+                           shape().unit,
                            part,
                            count,
                            text ? fmt::format(" sequences of {}", length) : "");

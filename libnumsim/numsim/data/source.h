@@ -67,8 +67,8 @@ struct DataConfig {
   bool distinct_concepts = true;  // captions: no concept occurs twice in a batch
 };
 
-// Returns 2^20 for generated text (bytes) and Zipf tokens, 16384 for generated images and shapes, 2^20 (rows) for
-// features, and 0 for kinds that read files.
+// Returns 2^20 for generated text (bytes), Zipf tokens and features (rows), 16384 for generated
+// images and shapes, and 0 for kinds that read files.
 size_t DefaultDataSize(DataKind kind);
 
 // The properties of the data that a model must know.
@@ -78,7 +78,8 @@ struct DataShape {
   size_t height = 0, width = 0, channels = 0;
   size_t classes = 0;
   size_t features = 0;
-  size_t train_examples = 0, valid_examples = 0;  // text: bytes or tokens
+  size_t train_examples = 0, valid_examples = 0;  // in `unit`
+  std::string_view unit = "examples";             // text: "bytes" or "tokens"
 };
 
 // Serves batches for training and validation. Immutable after construction, so any number of
@@ -113,8 +114,8 @@ class DataSource {
   void CheckBatch(size_t count, size_t length) const;
 
   // Returns a lower bound of the loss on the validation data, in nats per token, if it is known. It
-  // is known for generated text and Zipf tokens; generate_text.h derives it and says how far a part of the text may
-  // deviate from it.
+  // is known for generated text and Zipf tokens; generate_text.h derives it and says how far a part
+  // of the text may deviate from it.
   virtual std::optional<double> EntropyBound() const { return std::nullopt; }
   // Returns one line for logs and manifests, for example "1115394 bytes of tinyshakespeare.txt,
   // 1003854 for training, 111540 for validation".

@@ -162,8 +162,8 @@ struct LinearKind {
   std::string_view summary;  // one line
   std::string_view source;   // algorithm or section, and key of docs/references.md
 };
-// Returns all kinds: standard, switchback, switchback-m, switchback-q, llm-int8, tensor-wise,
-// row-wise-gw-hp, te-hybrid, block, mx.
+// Returns all kinds: standard, switchback, switchback-m, switchback-q, llm-int8, llm-int8-tensor-w,
+// tensor-wise, row-wise-gw-hp, te-hybrid, block, mx.
 std::span<const LinearKind> LinearKinds();
 
 // Returns the recipe that the options describe. Throws Error naming the option if a kind, format or

@@ -26,6 +26,8 @@ class PassObserver {
   // Receives a tensor that is complete and that nothing has read yet. The observer may change its
   // values in place, for example to simulate storage in a format or to inject an outlier.
   virtual void Tensor(std::string_view /*point*/, TensorRole /*role*/, MatrixSpan<T> /*values*/) {}
+  // Receives the input of linear layer `layer`, before its forward GEMM.
+  virtual void Input(std::string_view /*layer*/, MatrixSpan<const T> /*x*/) {}
   // Receives an operand that linear layer `layer` has quantised: the original values, and the codes
   // with their scales. The view describes the tensor as the caller stores it.
   virtual void Quantised(std::string_view /*layer*/,

@@ -87,7 +87,7 @@ void CheckOptimizerConfig(const OptimizerConfig& config) {
   try {
     CheckUpdateRule(config.update, config.weights);
   } catch (const Error& error) {
-    throw KeyError::Format("optimizer.update", "{}", error.what());
+    throw KeyError("optimizer.update", error.what());
   }
 }
 

@@ -58,6 +58,13 @@ class Algorithms {
             Quantised8(Transposed(WeightGradient(WholeTensor())), Transposed(saved))};
   }
 
+  // The scales of Algorithm 1, and the weight gradient of LLM.int8().
+  Results LlmInt8TensorW() const {
+    Results results = SwitchBack();
+    results.dw = LlmInt8().dw;
+    return results;
+  }
+
   // torchao's rowwise_with_gw_hp: Algorithm 4 forward, Algorithm 1 backward.
   Results RowWiseGwHp() const {
     Results results = SwitchBackQ();
@@ -130,6 +137,7 @@ Results Layer(const LinearOptions& options,
   if (kind == "switchback-m") return algorithms.SwitchBackM();
   if (kind == "switchback-q") return algorithms.SwitchBackQ();
   if (kind == "llm-int8") return algorithms.LlmInt8();
+  if (kind == "llm-int8-tensor-w") return algorithms.LlmInt8TensorW();
   if (kind == "tensor-wise" || kind == "te-hybrid") return algorithms.TensorWise();
   if (kind == "row-wise-gw-hp") return algorithms.RowWiseGwHp();
   if (kind == "block") return algorithms.Block();
@@ -141,7 +149,8 @@ Setup SetupOf(const LinearOptions& options) {
     return given.empty() ? usual : given;
   };
   const std::string& kind = options.kind;
-  const bool paper = kind.starts_with("switchback") || kind == "llm-int8" || kind == "tensor-wise";
+  const bool paper =
+      kind.starts_with("switchback") || kind.starts_with("llm-int8") || kind == "tensor-wise";
   const std::string format = either(options.format, paper ? "int8" : "e4m3fn");
   const bool wide_gradient = (kind == "te-hybrid" || kind == "tensor-wise") && format == "e4m3fn";
   const std::string rule = kind == "mx"                                  ? "e8m0"

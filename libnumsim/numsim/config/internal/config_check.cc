@@ -18,9 +18,9 @@ void CheckLinear(const LinearOptions& options, const std::string& section) {
   } catch (const KeyError& error) {
     const bool delayed = error.key() == "delayed";
     const std::string key = delayed ? "delayed_history" : error.key();
-    throw KeyError::Format(fmt::format("{}.{}", section, key), "{}", error.text());
+    throw KeyError(fmt::format("{}.{}", section, key), error.text());
   } catch (const Error& error) {
-    throw KeyError::Format(fmt::format("{}.kind", section), "{}", error.what());
+    throw KeyError(section + ".kind", error.what());
   }
 }
 

@@ -64,6 +64,7 @@ std::vector<uint16_t> TokensOf(std::string_view bytes) {
 
 TextSource::TextSource(TokenParts parts) : parts_(std::move(parts)) {
   shape_.vocabulary = parts_.vocabulary;
+  shape_.unit = parts_.unit;
   shape_.train_examples = parts_.train.size();
   shape_.valid_examples = parts_.valid.size();
 }

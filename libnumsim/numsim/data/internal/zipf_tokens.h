@@ -6,9 +6,10 @@
 // draw from z otherwise. So a model can learn the frequencies and, for frequent tokens, which token
 // follows which.
 //
-// With s_t the multiplicity of a token among the successors of token t, the next token is k with
-// probability q_t(k) = (1 - kBound) z_k + kBound s_t(k) / kSuccessors. As for generated text, no
-// predictor has a smaller expected loss on a sequence than the mean of -ln q.
+// After token t, the next token is k with the probability
+//   q_t(k) = (1 - kBound) z_k + kBound s_t(k) / kSuccessors,
+// where s_t(k) counts how often k is among the successors of t. As for generated text, no predictor
+// has a smaller expected loss on a sequence than the mean of -ln q.
 #pragma once
 
 #include <cstddef>

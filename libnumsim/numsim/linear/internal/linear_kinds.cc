@@ -21,6 +21,8 @@ constexpr LinearKindRow kRows[] = {
      .scaling = "rrrrhh"},
     {.kind = {"llm-int8",       "switchback-q with the weight gradient quantised too, by columns of G and X", "[SwitchBack] section 2.2.3, [LLM-int8]"},
      .scaling = "rrrrrr"},
+    {.kind = {"llm-int8-tensor-w", "llm-int8 with one scale for W: switchback with the weight gradient quantised too", "[SwitchBack] Algorithm 1, section 2.2.3"},
+     .scaling = "rtrtrr"},
     {.kind = {"tensor-wise",    "every product quantised, one scale a tensor", "[SwitchBack] section 2.2.3, [torchao] tensorwise"},
      .scaling = "tttttt", .e5m2_gradients = true},
     {.kind = {"row-wise-gw-hp", "row-wise float8, tensor-wise W in the input gradient, weight gradient in high precision", "[torchao] rowwise_with_gw_hp"},

@@ -77,6 +77,7 @@ RandomStream LinearLayer<T>::Draws(const Pass<T>& pass) const {
 
 template <typename T>
 void LinearLayer<T>::Forward(const Pass<T>& pass, In<T> x, MatrixSpan<T> y) {
+  if (pass.observer != nullptr) pass.observer->Input(name_, x);
   const MatrixSpan<const T> w = weight_->value.View();
   if constexpr (std::is_same_v<T, float>) {
     RequireHost("a linear layer", {x.place, w.place, y.place});
