@@ -2,6 +2,9 @@
 // common, and the notes below them.
 #include <fmt/format.h>
 
+#include <functional>
+#include <utility>
+
 #include "experiments/linear_error/claim_parts.h"
 #include "experiments/linear_error/operands.h"
 
@@ -50,6 +53,18 @@ std::string NeededText(const Settings& settings, const Frame& products) {
       text(needed.not_enough));
 }
 
+// Returns evidence of tensors, unless all seeds have those of one training: the seeds then differ in
+// the choice of rows alone, and their scatter says nothing about other trainings.
+auto OfTrainings(std::function<Evidence(const Settings&, const Tables&)> evidence) {
+  return [evidence = std::move(evidence)](const Settings& settings, const Tables& tables) {
+    if (HasTensors(settings) && !TensorsDifferBySeed(settings)) {
+      return NotTestedBecause(
+          "one training is an illustration; with {seed} in --input each seed has its own");
+    }
+    return evidence(settings, tables);
+  };
+}
+
 }  // namespace
 
 std::string Symbol(const std::string& product) {
@@ -87,6 +102,9 @@ Evidence LeftOut() {
 std::vector<ClaimSpec> Claims() {
   std::vector<ClaimSpec> claims = LawClaims();
   for (ClaimSpec& claim : GemmClaims()) claims.push_back(std::move(claim));
+  for (ClaimSpec& claim : claims) {
+    if (claim.id.ends_with("-" + kRealOperands)) claim.evidence = OfTrainings(claim.evidence);
+  }
   return claims;
 }
 

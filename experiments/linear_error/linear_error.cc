@@ -185,7 +185,11 @@ std::vector<Option> Options() {
        "5,2,10",
        "relative errors in percent, separated by commas, for which crossings.csv gives the number "
        "of tokens; a GEMM above the first one breaks"},
-      {"input", "", "", ".npy and .safetensors files, separated by commas, that hold operands"},
+      {"input",
+       "",
+       "",
+       ".npy and .safetensors files, separated by commas, that hold operands; {seed} in a path stands "
+       "for the seed"},
       {"tensor-x", "", "", "name of the tensor in --input to use as X: one row per token"},
       {"tensor-w", "", "", "name of the tensor in --input to use as W: one row per output"},
       {"tensor-g", "", "", "name of the tensor in --input to use as G: one row per token"},

@@ -116,12 +116,28 @@ struct InputTensor {
   MatrixShape shape;
 };
 
+// Stands for the seed of a trial in the paths of --input.
+constexpr std::string_view kSeedPlace = "{seed}";
+
+// Returns the files of --input for a seed.
+std::vector<std::string> InputPaths(const Settings& settings, uint64_t seed) {
+  std::vector<std::string> paths = settings.GetList("input");
+  for (std::string& path : paths) {
+    for (size_t at = path.find(kSeedPlace); at != path.npos; at = path.find(kSeedPlace)) {
+      path.replace(at, kSeedPlace.size(), std::to_string(seed));
+    }
+  }
+  return paths;
+}
+
 // Returns the tensor that an option names, or nothing when the option is empty.
-std::optional<InputTensor> FindInput(const Settings& settings, std::string_view option) {
+std::optional<InputTensor> FindInput(const Settings& settings,
+                                     std::string_view option,
+                                     uint64_t seed) {
   const std::string& name = settings.Get(option);
   if (name.empty()) return std::nullopt;
   std::string missing;
-  for (const std::string& path : settings.GetList("input")) {
+  for (const std::string& path : InputPaths(settings, seed)) {
     const TensorFile file(path);
     const auto& tensors = file.Tensors();
     const auto found = std::find_if(
@@ -185,6 +201,20 @@ size_t Agree(const char* what,
   return a ? a_size : b ? b_size : 0;
 }
 
+FileShape ShapeOfFiles(const Settings& settings, uint64_t seed) {
+  const std::optional<InputTensor> x = FindInput(settings, "tensor-x", seed);
+  const std::optional<InputTensor> w = FindInput(settings, "tensor-w", seed);
+  const std::optional<InputTensor> g = FindInput(settings, "tensor-g", seed);
+  if (!x && !w && !g) {
+    throw Error("--input needs --tensor-x, --tensor-w or --tensor-g to name the tensors to use");
+  }
+  const auto rows = [](const auto& tensor) { return tensor ? tensor->shape.rows : 0; };
+  const auto cols = [](const auto& tensor) { return tensor ? tensor->shape.cols : 0; };
+  return {Agree("the number of inputs", x, cols(x), w, cols(w)),
+          Agree("the number of outputs", w, rows(w), g, cols(g)),
+          Agree("the number of tokens", x, rows(x), g, rows(g))};
+}
+
 }  // namespace
 
 std::string_view ToString(OperandKind kind) { return KeywordToString(kOperandKinds, kind); }
@@ -208,20 +238,22 @@ std::vector<std::string> OperandNames(const Settings& settings) {
   return names;
 }
 
-FileShape ShapeOfFiles(const Settings& settings) {
-  const std::optional<InputTensor> x = FindInput(settings, "tensor-x");
-  const std::optional<InputTensor> w = FindInput(settings, "tensor-w");
-  const std::optional<InputTensor> g = FindInput(settings, "tensor-g");
-  if (!x && !w && !g) {
-    throw Error("--input needs --tensor-x, --tensor-w or --tensor-g to name the tensors to use");
-  }
-  const auto rows = [](const auto& tensor) { return tensor ? tensor->shape.rows : 0; };
-  const auto cols = [](const auto& tensor) { return tensor ? tensor->shape.cols : 0; };
-  return {Agree("the number of inputs", x, cols(x), w, cols(w)),
-          Agree("the number of outputs", w, rows(w), g, cols(g)),
-          Agree("the number of tokens", x, rows(x), g, rows(g))};
+bool TensorsDifferBySeed(const Settings& settings) {
+  return settings.Get("input").find(kSeedPlace) != std::string::npos;
 }
 
+FileShape ShapeOfFiles(const Settings& settings) {
+  const FileShape first = ShapeOfFiles(settings, settings.seed);
+  if (!TensorsDifferBySeed(settings)) return first;
+  for (int i = 1; i < settings.seeds; ++i) {
+    const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
+    if (ShapeOfFiles(settings, seed) == first) continue;
+    throw Error::Format("--input: the tensors of seed {} have other shapes than those of seed {}",
+                        seed,
+                        settings.seed);
+  }
+  return first;
+}
 void CheckOperandOptions(const Settings& settings) {
   settings.GetDouble("outlier-columns", 0, 1);
   settings.GetDouble("outlier-column-size", 1, 1e6);
@@ -243,12 +275,14 @@ LinearOperands MakeOperands(const Settings& settings,
                             uint64_t seed) {
   if (!AreTensors(operands)) return Draw(settings, ParseOperandKind(operands), shape, seed);
   LinearOperands made = Draw(settings, OperandKind::kNormal, shape, seed);
-  const size_t rows = ShapeOfFiles(settings).rows;
+  const size_t rows = ShapeOfFiles(settings, seed).rows;
   const uint64_t word = RandomWord({seed, kStreamRows}, 0);
   const auto first = static_cast<size_t>(word * rows >> 32);
-  if (const auto x = FindInput(settings, "tensor-x")) TakeRows(*x, first, shape.tokens, made.x);
-  if (const auto g = FindInput(settings, "tensor-g")) TakeRows(*g, first, shape.tokens, made.g);
-  if (const auto w = FindInput(settings, "tensor-w")) made.w = ReadInput(*w);
+  if (const auto x = FindInput(settings, "tensor-x", seed))
+    TakeRows(*x, first, shape.tokens, made.x);
+  if (const auto g = FindInput(settings, "tensor-g", seed))
+    TakeRows(*g, first, shape.tokens, made.g);
+  if (const auto w = FindInput(settings, "tensor-w", seed)) made.w = ReadInput(*w);
   return made;
 }
 

@@ -35,6 +35,9 @@ struct LinearOperands {
 
 // Returns true if there are tensors of --input.
 bool HasTensors(const Settings& settings);
+// Returns true if the paths of --input contain "{seed}", which stands for the seed of a trial: each
+// seed then has the tensors of a training of its own.
+bool TensorsDifferBySeed(const Settings& settings);
 // The element of --operands that stands for these tensors. With --input they are always included.
 inline constexpr std::string_view kTensors = "tensors";
 // Returns true for the value of the column `operands` that names them.
@@ -48,8 +51,11 @@ std::vector<std::string> OperandNames(const Settings& settings);
 struct FileShape {
   size_t in = 0, out = 0;  // 0: not determined
   size_t rows = 0;         // number of tokens in the files; 0: not determined
+
+  friend bool operator==(const FileShape&, const FileShape&) = default;
 };
-// Throws Error naming the tensors whose shapes do not fit together.
+// Throws Error naming the tensors whose shapes do not fit together, or files whose shapes differ by
+// seed.
 FileShape ShapeOfFiles(const Settings& settings);
 
 // Checks the options that control the operands. Throws Error naming a bad option.

@@ -142,7 +142,7 @@ TEST_F(LinearErrorClaims, SwitchBackSufficesIfNoGemmIsAboveTheThreshold) {
 }
 
 TEST_F(LinearErrorClaims, OfTensorsStandBesideThoseOfNormalOperands) {
-  Start({{"input", "some.npy"}});
+  Start({{"input", "some-{seed}.npy"}});
   widths_.clear();
   Add("normal", "llm-int8", Growing(0.1));
   Add("file x=a w=b g=c", "llm-int8", Growing(0.5));
@@ -153,6 +153,13 @@ TEST_F(LinearErrorClaims, OfTensorsStandBesideThoseOfNormalOperands) {
   EXPECT_EQ(VerdictOf("dw-noisiest-int8-tensors"), "supported");
   EXPECT_EQ(VerdictOf("switchback-suffices-int8-tensors"), "supported");
   EXPECT_EQ(VerdictOf("linear-y-int8"), "not tested");
+}
+
+// Seeds that choose rows of the same tensors do not scatter as trainings do.
+TEST_F(LinearErrorClaims, TensorsOfOneTrainingAreAnIllustration) {
+  Start({{"input", "some.npy"}});
+  Add("file x=a w=b g=c", "llm-int8", Growing(0.5));
+  EXPECT_THAT(ReasonOf("drowns-dw-int8-tensors"), HasSubstr("one training is an illustration"));
 }
 
 TEST_F(LinearErrorClaims, AreNotTestedWithoutTheKindsAndInconclusiveForOneSeed) {

@@ -176,6 +176,36 @@ TEST(LinearErrorInput, WhatIsNotGivenIsNormal) {
   EXPECT_EQ(made.w, Numbered(5, 6));
 }
 
+TEST(LinearErrorInput, EachSeedMayHaveItsOwn) {
+  const TemporaryDirectory directory;
+  const Overrides overrides = {{"input", (directory.Path() / "x{seed}.npy").string()},
+                               {"tensor-x", "x"},
+                               {"tokens-low", "16"}};
+  EXPECT_THAT(ErrorOf([&] { LinearError().trials(SettingsWith(overrides)); }), HasSubstr("x0.npy"));
+  std::vector<float> other = Numbered(20, 3);
+  for (float& value : other) value += 5000;
+  Array array;
+  array.shape = {20, 3};
+  array.bytes.resize(60 * sizeof(float));
+  for (const auto& [seed, values] : {std::pair{4, Numbered(20, 3)}, std::pair{5, other}}) {
+    fs::create_directory(directory.Path() / std::to_string(seed));
+    std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
+    WriteNpy(directory.Path() / std::to_string(seed) / "x.npy", array);
+  }
+  Settings settings = SettingsWith({{"input", (directory.Path() / "{seed}/x.npy").string()},
+                                    {"tensor-x", "x"},
+                                    {"tokens-low", "16"}});
+  settings.seed = 4;
+  settings.seeds = 2;
+  EXPECT_EQ(LinearError().trials(Alone(settings)).size(), 2u);
+  EXPECT_LT(MakeOperands(settings, "file x=x", {16, 3, 3}, 4).x[0], 2000);
+  EXPECT_GE(MakeOperands(settings, "file x=x", {16, 3, 3}, 5).x[0], 5000);
+  array.shape = {12, 5};
+  WriteNpy(directory.Path() / "5" / "x.npy", array);
+  EXPECT_THAT(ErrorOf([&] { LinearError().trials(settings); }),
+              HasSubstr("seed 5 have other shapes"));
+}
+
 TEST(LinearErrorInput, ThatCannotBeUsedIsAnError) {
   const TemporaryDirectory directory;
   const std::string x = PutTensor(directory, "x", {20, 3}, Numbered(20, 3));
