@@ -108,7 +108,7 @@ Array DecodeFile(const CastOptions& options, Array in, const Format& format) {
 void CheckOptions(const CastOptions& options, const Format& format) {
   options.rounding.ParsedRounding();
   options.rounding.ParsedOverflow();
-  if (options.scales.Given()) options.scales.Check(format, options.out);
+  if (options.scales.Given()) options.scales.Check(format, options.in, options.out);
   if (!options.profile.empty()) ProfileTargets(options.profile, SourceType::kFloat32);
 }
 

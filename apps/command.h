@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace numsim::apps {
@@ -42,8 +44,14 @@ void Choose(Program& program, CLI::App* sub, std::function<int()> work);
 CLI::Validator Unsigned64();
 CLI::Validator NotEmpty();
 
-// Returns true if both texts are paths of the same file. An empty text is no path.
+// Returns true if both texts are paths of the same file, also through links. An empty text is no
+// path.
 bool SameFile(const std::string& a, const std::string& b);
+// Throws Error naming the option if its output would replace one of the inputs by a file of another
+// kind.
+void CheckKeepsInputs(std::string_view option,
+                      const std::string& out,
+                      std::initializer_list<std::string> inputs);
 
 // Adds an example below the help text of a subcommand.
 void Example(CLI::App* sub, const std::string& text);

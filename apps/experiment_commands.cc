@@ -230,7 +230,8 @@ void AddRunOf(Program& program, CLI::App* run, const Experiment& experiment) {
       ->needs(until_decided)
       ->capture_default_str();
   sub->add_option(
-      "--out", arguments->out, "Result directory (default: results/" + experiment.name + ")");
+         "--out", arguments->out, "Result directory (default: results/" + experiment.name + ")")
+      ->check(NotEmpty());
   sub->add_option("--shard", arguments->shard, "I/N: run only trials whose number is I modulo N")
       ->capture_default_str();
   sub->add_flag(
@@ -298,7 +299,9 @@ void AddMergeCommand(Program& program) {
   sub->add_option("EXPERIMENT", options->experiment, "Name of an experiment (see `numsim list`)")
       ->required();
   sub->add_option("SHARDS", options->shards, "Result directories, one per shard")->required();
-  sub->add_option("--out", options->out, "Directory for the combined results")->required();
+  sub->add_option("--out", options->out, "Directory for the combined results")
+      ->required()
+      ->check(NotEmpty());
   Example(sub, "numsim merge update-fidelity shard0 shard1 --out results/update-fidelity");
   Choose(program, sub, [options, &program] {
     const std::vector<std::filesystem::path> shards(options->shards.begin(), options->shards.end());
@@ -328,6 +331,7 @@ void AddDemoCommand(Program& program) {
   CLI::App* sub = program.app.add_subcommand(
       "demo", "Run small versions of some experiments (a few minutes); show verdicts and figures");
   sub->add_option("--out", *out, "Directory for the results, with one folder per experiment")
+      ->check(NotEmpty())
       ->capture_default_str();
   Example(sub, "numsim demo");
   Choose(program, sub, [out, &program] {

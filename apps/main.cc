@@ -3,9 +3,12 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <iostream>
+#include <system_error>
 
 #include "apps/command.h"
 #include "apps/suggestion.h"
@@ -13,6 +16,7 @@
 #include "numsim/base/build_info.h"
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
+#include "numsim/base/printable.h"
 
 namespace numsim::apps {
 
@@ -39,19 +43,50 @@ CLI::Validator NotEmpty() {
       [](std::string& text) { return text.empty() ? "must not be empty" : std::string(); }, "TEXT");
 }
 
+namespace {
+
+// Returns the file that a path leads to, which need not exist, also through links.
+std::filesystem::path FileOf(const std::string& text) {
+  constexpr int kMostLinks = 40;
+  std::error_code error;
+  std::filesystem::path path = std::filesystem::absolute(text);
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(path, error); ++i) {
+    path = path.parent_path() / std::filesystem::read_symlink(path, error);
+  }
+  const std::filesystem::path resolved = std::filesystem::weakly_canonical(path, error);
+  return error ? path.lexically_normal() : resolved;
+}
+
+}  // namespace
+
 bool SameFile(const std::string& a, const std::string& b) {
-  using std::filesystem::absolute;
-  return !a.empty() && !b.empty() &&
-         absolute(a).lexically_normal() == absolute(b).lexically_normal();
+  return !a.empty() && !b.empty() && FileOf(a) == FileOf(b);
+}
+
+void CheckKeepsInputs(std::string_view option,
+                      const std::string& out,
+                      std::initializer_list<std::string> inputs) {
+  for (const std::string& input : inputs) {
+    if (SameFile(out, input)) throw Error::Format("{}: {} is an input", option, out);
+  }
 }
 
 namespace {
 
 constexpr int kBadInput = 2;
+constexpr size_t kLongestMessage = 1000;  // of the parser, which repeats arguments
 
+// Says why nothing was done. Where stderr cannot be written, the exit code alone says so.
 int Fail(const std::string& message) {
-  fmt::print(stderr, "numsim: {}\n", message);
+  std::fputs(fmt::format("numsim: {}\n", message).c_str(), stderr);
   return kBadInput;
+}
+
+// Returns `status`, or the exit code of a failure if standard output could not be written.
+int Flushed(int status) {
+  std::cout.flush();
+  const bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout;
+  return failed ? Fail("standard output: cannot write") : status;
 }
 
 struct GlobalOptions {
@@ -106,13 +141,7 @@ std::string MissingCommand(const CLI::App& app) {
   return fmt::format("{} is missing; expected one of: {}", what, names);
 }
 
-int Main(int argc, char** argv) {
-  CLI::App app{"numsim: low-precision number formats, rounding and training experiments", "numsim"};
-  app.set_version_flag("--version", fmt::format("numsim {} ({})", BuildVersion(), BuildCommit()));
-  app.fallthrough();
-  GlobalOptions options;
-  AddGlobalOptions(app, options);
-  Program program{app, std::vector<std::string>(argv, argv + argc), {}};
+void AddCommands(Program& program) {
   AddListCommand(program);
   AddDescribeCommand(program);
   AddClaimsCommand(program);
@@ -130,23 +159,44 @@ int Main(int argc, char** argv) {
   AddStatsCommand(program);
   AddBackendsCommand(program);
   AddOracleCommand(program);
+}
+
+// Parses the command line and runs the command. Throws Error and other exceptions.
+int ParseAndRun(int argc, char** argv) {
+  CLI::App app{"numsim: low-precision number formats, rounding and training experiments", "numsim"};
+  app.set_version_flag("--version", fmt::format("numsim {} ({})", BuildVersion(), BuildCommit()));
+  app.fallthrough();
+  GlobalOptions options;
+  AddGlobalOptions(app, options);
+  Program program{app, std::vector<std::string>(argv, argv + argc), {}};
+  AddCommands(program);
   try {
     app.parse(Arguments(argc, argv));
-    if (!program.chosen) return Fail(MissingCommand(app));
-    Apply(options);
-    const int status = program.chosen();
-    if (std::fflush(stdout) != 0) return Fail("standard output: cannot write");
-    return status;
   } catch (const CLI::Success& help) {
-    return app.exit(help);  // --help, --version
+    return Flushed(app.exit(help));  // --help, --version
   } catch (const CLI::ParseError& error) {
     const std::string hint = Suggestion(app);
-    return Fail(fmt::format("{}{} (see --help)", error.what(), hint.empty() ? "" : "; " + hint));
+    return Fail(fmt::format("{}{} (see --help)",
+                            Printable(error.what(), kLongestMessage),
+                            hint.empty() ? "" : "; " + Printable(hint)));
+  }
+  if (!program.chosen) return Fail(MissingCommand(app));
+  Apply(options);
+  return Flushed(program.chosen());
+}
+
+int Main(int argc, char** argv) {
+  // A limit on the size of files is then an error of the write, not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
+  try {
+    return ParseAndRun(argc, argv);
   } catch (const Error& error) {
     return Fail(error.what());
   } catch (const std::bad_alloc&) {
     return Fail("out of memory");
-  } catch (const std::exception& error) {  // from fmt, if stdout cannot be written
+  } catch (const std::system_error&) {  // from fmt
+    return Fail("standard output: cannot write");
+  } catch (const std::exception& error) {
     return Fail(error.what());
   }
 }

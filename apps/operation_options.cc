@@ -68,7 +68,7 @@ void AddOperationOptions(CLI::App* sub, OperationOptions& options) {
   sub->add_option("--length",
                   named.length,
                   "Elements of a block or of a dot product (default: 32 for quantize-mx, else 16)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1 << 20));
   sub->add_flag("--tensor-scale",
                 named.tensor_scale,
                 "Add the scale of the tensor as an operand (quantize-nvfp4 only)");

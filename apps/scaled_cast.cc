@@ -46,7 +46,9 @@ ScaledCodes AsArrays(const QuantizedMatrix& matrix, const Array& in) {
 
 }  // namespace
 
-void ScaleOptions::Check(const Format& format, const std::string& codes_out) const {
+void ScaleOptions::Check(const Format& format,
+                         const std::string& in,
+                         const std::string& codes_out) const {
   ParseScaleLayout(granularity);
   ParseScaleRule(rule);
   if (format.spec.Bits() > 16) {
@@ -55,6 +57,7 @@ void ScaleOptions::Check(const Format& format, const std::string& codes_out) con
                         format.spec.Bits());
   }
   if (SameFile(out, codes_out)) throw Error("--scales-out and OUT are the same file");
+  CheckKeepsInputs("--scales-out", out, {in});
 }
 
 CLI::Option* AddScaleOptions(CLI::App* sub, ScaleOptions& options) {

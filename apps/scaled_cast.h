@@ -17,8 +17,9 @@ struct ScaleOptions {
 
   bool Given() const { return !out.empty(); }
   // Throws Error that names what is at fault, before any file is read: an unknown granularity or
-  // rule, a format whose matrices cannot be quantised, or the same file for scales and codes.
-  void Check(const Format& format, const std::string& codes_out) const;
+  // rule, a format whose matrices cannot be quantised, or the scales in the same file as the codes
+  // or the input.
+  void Check(const Format& format, const std::string& in, const std::string& codes_out) const;
 };
 
 // Adds --granularity, --scale and --scales-out to `sub`. `options` must live as long as `sub`.

@@ -82,6 +82,7 @@ int Stats(const StatsOptions& options) {
   const bool usual = options.scale == "usual";
   if (!usual) quantize.scale_rule = ParseScaleRule(options.scale);
 
+  CheckKeepsInputs("--csv", options.csv, {options.file});
   const TensorFile file(options.file);
   if (!options.tensor.empty()) file.Find(options.tensor);
   Table table = EmptyStatsTable();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "numsim/base/error.h"
+#include "numsim/base/nearest_name.h"
 
 namespace numsim::apps {
 namespace {
@@ -140,7 +141,8 @@ void SortStats(Table& table, std::string_view order) {
   if (order == kFileOrder) return;
   const Measure* const measure = FindMeasure(order);
   if (measure == nullptr && order != kNameOrder) {
-    throw Error::Format("--sort '{}' is not one of {}", order, StatsOrders());
+    const std::string orders = StatsOrders();
+    throw Error::Format("--sort '{}' is not one of {}{}", order, orders, DidYouMean(order, orders));
   }
   std::vector<size_t> rows(table.rows.size());
   std::iota(rows.begin(), rows.end(), size_t{0});

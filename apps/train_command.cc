@@ -87,7 +87,9 @@ std::filesystem::path OutDirectory(const TrainArguments& arguments) {
 }
 
 std::atomic<bool> interrupted = false;
-static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler sets it
+std::atomic<int> interrupting_signal = 0;
+// A signal handler sets them.
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 // During its lifetime, the first SIGINT or SIGTERM requests the end of training. A second one has
 // its default effect.
@@ -96,7 +98,10 @@ class InterruptScope {
   InterruptScope() {
     interrupted = false;
     struct sigaction action = {};
-    action.sa_handler = [](int) { interrupted = true; };
+    action.sa_handler = [](int signal) {
+      interrupting_signal = signal;
+      interrupted = true;
+    };
     action.sa_flags = SA_RESETHAND | SA_RESTART;
     for (size_t i = 0; i < kCount; ++i) sigaction(kSignals[i], &action, &before_[i]);
   }
@@ -177,7 +182,8 @@ int Train(const TrainArguments& arguments, const std::vector<std::string>& comma
     result = RunTraining(config, options);
   }
   PrintResult(result, options.out, command_line);
-  return 0;
+  // As a shell reports a command that a signal ended, so that `train && next` stops.
+  return result.status == TrainStatus::kRunning ? 128 + interrupting_signal : 0;
 }
 
 // Throws Error for arguments that an option which looks at a step, without training, does not allow.

@@ -80,6 +80,9 @@ void CheckFiles(const UpdateOptions& options, const UpdateRule& rule, const Form
   if (SameFile(options.groups, options.state_out)) {
     throw Error("--groups and --state-out are the same file");
   }
+  // OUT may replace the weights, and the new state the old one.
+  CheckKeepsInputs("--state-out", options.state_out, {options.weights, options.update});
+  CheckKeepsInputs("--groups", options.groups, {options.weights, options.update, options.state_in});
 }
 
 // Weights as read, and as float32.

@@ -9,8 +9,10 @@
 #include <system_error>
 #include <utility>
 
+#include "experiments/core/json_error.h"
 #include "numsim/base/error.h"
 #include "numsim/io/input_file.h"
+#include "numsim/io/manifest.h"
 
 namespace numsim {
 
@@ -44,14 +46,23 @@ std::string ReadBytes(const std::filesystem::path& path) {
   return std::filesystem::exists(path, ignored) ? ReadText(path) : "";
 }
 
-// Parses one entry. Throws Json::exception when the line is not one.
+constexpr const char* kDigest = "sha256";
+
+// Parses one entry. Throws Json::exception when the line is not one, and Error if its digest is not
+// that of its other fields.
 FinishedTrial ParseLine(const std::string& line) {
-  const Json json = Json::parse(line);
+  Json json = Json::parse(line);
   FinishedTrial finished;
   json.at("point").get_to(finished.trial);
   json.at("label").get_to(finished.label);
   json.at("commit").get_to(finished.commit);
   json.at("rows").get_to(finished.rows);
+  const std::string digest = json.value(kDigest, "");
+  json.erase(kDigest);
+  if (Sha256OfText(json.dump()) != digest) {
+    throw Error(digest.empty() ? "has no digest, as lines of older versions"
+                               : "has been changed since it was written");
+  }
   return finished;
 }
 
@@ -67,6 +78,11 @@ Content ReadContent(const std::filesystem::path& path) {
     } catch (const Json::exception& error) {
       if (end + 1 == bytes.size()) break;  // Torn by a crash of the machine, not of the process.
       throw Error::Format("{}:{}: expected a finished trial, found: {}",
+                          path.string(),
+                          content.trials.size() + 1,
+                          PlainJsonMessage(error.what()));
+    } catch (const Error& error) {
+      throw Error::Format("{}:{}: {}; delete the line, and --resume runs its trial again",
                           path.string(),
                           content.trials.size() + 1,
                           error.what());
@@ -123,6 +139,7 @@ void Journal::Append(const FinishedTrial& finished) {
   json["rows"] = finished.rows;
   std::string line;
   try {
+    json[kDigest] = Sha256OfText(json.dump());
     line = json.dump() + "\n";
   } catch (const Json::exception&) {  // Invalid UTF-8 is the only thing that dump rejects.
     throw Error::Format("{}: a label or cell is not valid UTF-8", path_.string());

@@ -2,10 +2,11 @@
 // that is killed loses no finished trial.
 //
 // One line: {"point": 3, "label": "normal k=4 seed=0", "commit": "4f1c…",
-//            "rows": {"TABLE": [["cell", …], …]}}
+//            "rows": {"TABLE": [["cell", …], …]}, "sha256": "5e8a…"}
+// The digest is that of the line without it.
 //
 // A killed process can leave an unfinished last line. This is the only damage that is tolerated:
-// the trial of that line counts as not run.
+// the trial of that line counts as not run. A line that was changed is refused.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,7 @@ std::string JournalName(int shard_index, int shard_count);
 
 // Returns the finished trials in the order of the file; none when the file does not exist. Line i
 // of the file (from 1) is element i - 1. Throws Error naming file and line for a line that is not
-// an entry, unless it is the last line.
+// an entry, unless it is the last line, and for one whose digest is wrong.
 std::vector<FinishedTrial> ReadJournal(const std::filesystem::path& path);
 
 // Appends to a journal. Only one process at a time may hold a journal open.

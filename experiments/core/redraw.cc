@@ -92,6 +92,7 @@ RunReport Redraw(const Experiment& experiment, const fs::path& directory) {
                         experiment.name);
   }
   AddNewOptions(experiment, stored.settings);
+  CheckOptions(experiment, stored.settings, directory / kSettingsFile);
   stored.settings.looks = static_cast<int>(LooksOf(stored.settings).size());
   // Results may be archived without their journals; then no run can be using the directory.
   std::optional<DirectoryLock> lock;

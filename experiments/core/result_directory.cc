@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "experiments/core/journal.h"
+#include "experiments/core/json_error.h"
 #include "numsim/base/error.h"
 #include "numsim/io/input_file.h"
 
@@ -136,6 +137,18 @@ void CheckDirectory(const Experiment& experiment,
                       kSettingsFile);
 }
 
+void SweepTemporaries(const fs::path& directory) {
+  std::vector<fs::path> left;
+  std::error_code status;
+  fs::directory_iterator entry(directory, status);
+  for (; !status && entry != fs::directory_iterator(); entry.increment(status)) {
+    const std::string name = entry->path().filename().string();
+    const bool file = name.starts_with(".numsim-") && name.ends_with(".tmp");
+    if (file || name.starts_with(".numsim-figure-")) left.push_back(entry->path());
+  }
+  for (const fs::path& path : left) fs::remove_all(path, status);
+}
+
 void MakeResultDirectory(const fs::path& directory) {
   const fs::path journals = directory / kJournalFolder;
   std::error_code status;
@@ -188,8 +201,9 @@ std::vector<OutputFile> ListedOutputs(const fs::path& directory) {
       outputs.push_back({output.at("path"), output.at("bytes"), output.at("sha256")});
     }
   } catch (const nlohmann::json::exception& error) {
-    throw Error::Format(
-        "{}: expected the manifest of a numsim run, found: {}", path.string(), error.what());
+    throw Error::Format("{}: expected the manifest of a numsim run, found: {}",
+                        path.string(),
+                        PlainJsonMessage(error.what()));
   }
   return outputs;
 }

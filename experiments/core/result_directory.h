@@ -40,6 +40,10 @@ void CheckDirectory(const Experiment& experiment,
                     const Settings& settings,
                     const std::filesystem::path& directory);
 
+// Removes files and folders of temporary names that killed processes left behind. Requires the
+// DirectoryLock. What cannot be removed stays.
+void SweepTemporaries(const std::filesystem::path& directory);
+
 // Creates `directory` and its journal folder. Throws Error when that fails.
 void MakeResultDirectory(const std::filesystem::path& directory);
 

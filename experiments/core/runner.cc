@@ -110,6 +110,7 @@ std::unique_ptr<Journal> Start(Task& task) {
   CheckDirectory(task.experiment, task.options.settings, out);
   MakeResultDirectory(out);
   const DirectoryLock lock(out / kJournalFolder);
+  SweepTemporaries(out);
   ClaimDirectory(task.experiment, task.options.settings, out);
   FinishedTrials finished;
   AddFinishedTrials(task.experiment, task.trials, out, finished);

@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "experiments/core/json_error.h"
 #include "numsim/backend/backend.h"
 #include "numsim/base/error.h"
 #include "numsim/base/nearest_name.h"
@@ -222,8 +223,9 @@ StoredSettings ReadSettings(const std::filesystem::path& path) {
     json.at("options").get_to(stored.settings.options);
     return stored;
   } catch (const Json::exception& error) {
-    throw Error::Format(
-        "{}: expected the settings of a numsim run, found: {}", path.string(), error.what());
+    throw Error::Format("{}: expected the settings of a numsim run, found: {}",
+                        path.string(),
+                        PlainJsonMessage(error.what()));
   }
 }
 
@@ -231,6 +233,27 @@ void AddNewOptions(const Experiment& experiment, Settings& settings) {
   for (const Option& option : experiment.options) {
     const bool empty = DefaultOf(option, settings.preset, /*device=*/false).empty();
     if (empty || !option.before.empty()) settings.options.emplace(option.name, option.before);
+  }
+}
+
+void CheckOptions(const Experiment& experiment,
+                  const Settings& settings,
+                  const std::filesystem::path& path) {
+  for (const Option& option : experiment.options) {
+    if (settings.options.contains(option.name)) continue;
+    throw Error::Format(
+        "{}: there is no option {} of {}; was it made by another version of numsim?",
+        path.string(),
+        option.name,
+        experiment.name);
+  }
+  for (const auto& [name, value] : settings.options) {
+    const auto is_named = [&name = name](const Option& option) { return option.name == name; };
+    if (std::any_of(experiment.options.begin(), experiment.options.end(), is_named)) continue;
+    throw Error::Format("{}: {} has no option {}; was it made by another version of numsim?",
+                        path.string(),
+                        experiment.name,
+                        name);
   }
 }
 

@@ -54,6 +54,12 @@ StoredSettings ReadSettings(const std::filesystem::path& path);
 // those with Option::before, and those whose default is empty, since an empty option has no effect.
 void AddNewOptions(const Experiment& experiment, Settings& settings);
 
+// Throws Error naming the file of the settings if they lack an option of the experiment, or have one
+// that it does not have.
+void CheckOptions(const Experiment& experiment,
+                  const Settings& settings,
+                  const std::filesystem::path& path);
+
 // Returns "" when both are equal, otherwise the first difference: `--seeds is "3" in A and "5" in
 // B`, where A and B are `a_place` and `b_place`.
 std::string FirstDifference(const StoredSettings& a,

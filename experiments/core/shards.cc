@@ -26,6 +26,7 @@ Settings CommonSettings(const Experiment& experiment, const std::vector<fs::path
                           experiment.name);
     }
     AddNewOptions(experiment, stored.settings);
+    CheckOptions(experiment, stored.settings, shard / kSettingsFile);
     if (&shard == &shards.front()) common = stored;
     const std::string difference =
         FirstDifference(common, shards.front().string(), stored, shard.string());

@@ -1,5 +1,10 @@
 // Bad invocations: exit code 2, nothing on stdout, one line on stderr that names what is at fault,
 // and no file made or changed.
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+
 #include "tests/apps/bad_input.h"
 
 namespace numsim::apps {
@@ -169,8 +174,39 @@ TEST_F(BadInput, OutputFiles) {
   });
 }
 
+// An output of another kind must not take the place of an input, also not through a link.
+TEST_F(BadInput, OutputsOverInputs) {
+  std::filesystem::create_symlink("in.npy", Path("link.npy"));
+  std::filesystem::create_symlink("new.npy", Path("new-link.npy"));
+  const std::string update = "update in.npy in.npy new.npy --format bf16 --rule kahan --lr 1e-3 ";
+  Expect(std::vector<BadCase>{
+      {{"stats", "in.npy", "--csv", "in.npy"}, {"--csv", "in.npy"}},
+      {{"stats", "in.npy", "--csv", "link.npy"}, {"--csv", "link.npy"}},
+      {Words(update + "--state-out in.npy"), {"--state-out", "in.npy"}},
+      {Words(update + "--state-out new-link.npy"), {"--state-out", "OUT"}},
+      {Words(update + "--state-out s --groups link.npy"), {"--groups", "link.npy"}},
+      {Cast("in.npy new.npy --format e4m3fn --scales-out ./in.npy"), {"--scales-out", "in.npy"}},
+  });
+}
+
+TEST_F(BadInput, MistypedNamesGetAHint) {
+  Expect(std::vector<BadCase>{
+      {{"formats", "e4m3nf"}, {"did you mean e4m3fn?"}},
+      {Cast("in.npy new.npy --format bfl16"), {"did you mean bf16?"}},
+      {Cast("in.npy new.npy --format bf16 --rounding rnne"), {"did you mean rne?"}},
+      {Cast("in.npy new.npy --format bf16 --overflow satuate"), {"did you mean saturate?"}},
+      {Words("update in.npy in.npy new.npy --format bf16 --rule kahn --lr 1"),
+       {"did you mean kahan?"}},
+      {{"train", "--preset", "tinny"}, {"did you mean tiny?"}},
+      {{"backends", "--backend", "scalr"}, {"did you mean scalar?"}},
+  });
+}
+
 TEST_F(BadInput, EmptyFileNames) {
   Expect(std::vector<BadCase>{
+      {{"run", "quantization-variance", "--out", ""}, {"--out"}},
+      {{"merge", "quantization-variance", "a", "--out", ""}, {"--out"}},
+      {{"demo", "--out", ""}, {"--out"}},
       {{"cast", "in.npy", "", "--format", "e4m3fn"}, {"OUT"}},
       {{"cast", "", "out.npy", "--format", "e4m3fn"}, {"IN"}},
   });
@@ -236,19 +272,66 @@ TEST_F(BadInput, LineBreaksInArguments) {
                               {{"inspect", "e4m3fn", "a\nb"}, {"VALUE"}},
                               {{"cast", "a\nb.npy", "out.npy", "--format", "e4m3fn"}, {"b.npy"}},
                               {{"stats", "in.npy", "--tensor", "a\nb"}, {"in.npy"}},
-                              {{"backends", "--backend", "a\nb"}, {"backend"}}});
+                              {{"backends", "--backend", "a\nb"}, {"backend"}},
+                              {{"backends", "--threads", "1\n2"}, {"--threads"}},
+                              {{"bad\ncommand"}, {"command"}},
+                              {{"backends", "--bad\noption"}, {"option"}}});
 }
 
 // A result that cannot be printed is a failure, not a crash and not a success.
 TEST_F(BadInput, FullOutputDevice) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full";
-  for (const char* const words :
-       {"formats", "formats e4m3fn --json", "list", "stats in.npy --csv -"}) {
+  for (const char* const words : {"formats",
+                                  "formats e4m3fn --json",
+                                  "list",
+                                  "stats in.npy --csv -",
+                                  "--help",
+                                  "--version",
+                                  "train --help"}) {
     const Outcome outcome = RunProgram(Directory(), Words(words), {}, "/dev/full");
     EXPECT_EQ(outcome.exit_code, 2) << words;
     EXPECT_TRUE(outcome.err.starts_with("numsim: ")) << words << "\n" << outcome.err;
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   }
+}
+
+// Without a place for the message, the exit code alone says that the input is bad.
+TEST_F(BadInput, FullOrClosedErrorDevice) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full";
+  const char* const program = std::getenv("NUMSIM_PROGRAM");
+  ASSERT_NE(program, nullptr);
+  for (const char* const redirection : {"2>/dev/full", "2>&-"}) {
+    const std::string command = fmt::format("'{}' formats no-such-format {}", program, redirection);
+    EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 2) << redirection;
+  }
+}
+
+// Thousands of parts took seconds to read, and more overflowed the stack.
+TEST_F(BadInput, DeepKeys) {
+  std::string dots = "a";
+  for (int i = 0; i < 80000; ++i) dots += ".a";
+  Put("key.toml", "\n" + dots + " = 1");
+  Put("table.toml", "[" + dots + "]");
+  Put("nine.toml", "a.b.c.d.e.f.g.h.i = 1");
+  Expect(std::vector<BadCase>{
+      {{"train", "key.toml", "--describe-config"}, {"key.toml:2", "more than 8 parts"}},
+      {{"train", "table.toml", "--describe-config"}, {"table.toml:1", "more than 8 parts"}},
+      {{"train", "nine.toml", "--describe-config"}, {"nine.toml:1", "more than 8 parts"}},
+  });
+}
+
+TEST_F(BadInput, NumbersBeyondTheirLimits) {
+  const auto train = [](const std::string& set) {
+    return Words("train --preset tiny --set " + set);
+  };
+  Expect(std::vector<BadCase>{
+      {train("model.layers=1024"), {"model.layers", "1024", "1000"}},
+      {train("model.norm_epsilon=1e308"), {"model.norm_epsilon", "float32"}},
+      {train("model.rope_base=1e308"), {"model.rope_base", "float32"}},
+      {Words("oracle gen --op cast --format bf16 --length x"), {"--length"}},
+      {Words("oracle gen --op add --format e4m3fn --level random:18446744073709551615"),
+       {"--level", "2^40"}},
+  });
 }
 
 }  // namespace

@@ -26,6 +26,11 @@ TEST(ParseKeyword, NamesTheFieldTheTextAndEveryValidWord) {
             "its fruit '' is not one of pear");
 }
 
+TEST(ParseKeyword, SuggestsTheNearestWord) {
+  EXPECT_EQ(ErrorOf([] { ParseKeyword(kFruits, "fruit", "plumb"); }),
+            "fruit 'plumb' is not one of apple, pear, plum; did you mean plum?");
+}
+
 TEST(ParseKeyword, TakesWholeWordsInTheirOwnCase) {
   for (const char* text : {"Apple", "app", "apple ", " apple", "apple, pear"}) {
     EXPECT_THROW(ParseKeyword(kFruits, "fruit", text), Error) << text;

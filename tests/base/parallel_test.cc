@@ -177,5 +177,29 @@ TEST_F(Parallel, FewerThanOneThreadThrows) {
             "SetThreadCount: threads = 0, expected at least 1");
 }
 
+// Work that throws in a region would end the process. Chunks 1 and 3 of 4 throw, and tasks 5 and 7.
+TEST_F(Parallel, TheFirstExceptionOfAllChunksComesOut) {
+  for (const int threads : {1, 4}) {
+    SetThreadCount(threads);
+    std::atomic<int> chunks = 0;
+    const std::string message = ErrorOf([&] {
+      ParallelFor(400, 100, [&](size_t begin, size_t end) {
+        ++chunks;
+        if (end > 100) {
+          if (begin == 0 || begin % 200 == 100) throw Error::Format("chunk at {}", begin);
+        }
+      });
+    });
+    EXPECT_EQ(message, threads == 1 ? "chunk at 0" : "chunk at 100");
+    EXPECT_EQ(chunks, threads);
+    EXPECT_EQ(ErrorOf([&] {
+                ParallelTasks(9, [](size_t i) {
+                  if (i == 5 || i == 7) throw Error::Format("task {}", i);
+                });
+              }),
+              "task 5");
+  }
+}
+
 }  // namespace
 }  // namespace numsim

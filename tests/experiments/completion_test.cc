@@ -20,6 +20,7 @@
 namespace numsim::experiments {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
@@ -91,12 +92,11 @@ TEST_F(CompletionTest, ManifestOfTheScalarBackendNamesNoSimdTarget) {
 TEST_F(CompletionTest, ManifestListsEveryBuildThatMeasuredATrial) {
   const fs::path out = Directory("out");
   Run(MadeUpExperiment(), Options(out));
-  const fs::path journal = out / "journal" / "0-of-1.jsonl";
-  std::string bytes = Bytes(journal);
-  const std::string key = "\"commit\":\"";
-  const size_t begin = bytes.find(key) + key.size();
-  bytes.replace(begin, bytes.find('"', begin) - begin, "0123abc");
-  std::ofstream(journal, std::ios::binary) << bytes;
+  bool first = true;
+  RewriteJournal(out / "journal" / "0-of-1.jsonl", [&](FinishedTrial& entry) {
+    if (first) entry.commit = "0123abc";
+    first = false;
+  });
   const std::string before = ManifestOf(out).at("git_commit");
   Run(MadeUpExperiment(), Resume(out));
   EXPECT_EQ(ManifestOf(out).at("git_commit"), "0123abc, " + before);
@@ -171,6 +171,36 @@ TEST_F(CompletionTest, RedrawOfChangedTablesIsAnErrorNamingTheFile) {
   Run(MadeUpExperiment(), Options(out));
   std::ofstream(out / "sums.csv", std::ios::app) << "ab,1e9\n";
   EXPECT_THAT(ErrorOf([&] { Redraw(WithFigure(), out); }), HasSubstr((out / "sums.csv").string()));
+}
+
+TEST_F(CompletionTest, RedrawOfOtherOptionsIsAnErrorNamingFileAndOption) {
+  const fs::path out = Directory("out");
+  Run(MadeUpExperiment(), Options(out));
+  Experiment more = WithFigure(), less = WithFigure();
+  more.options.push_back({"colour", "red", "red", "an option that the results do not have"});
+  const std::string settings = (out / "settings.json").string();
+  EXPECT_THAT(ErrorOf([&] { Redraw(more, out); }),
+              AllOf(HasSubstr(settings), HasSubstr("no option colour"), HasSubstr("version")));
+  const std::string gone = less.options.back().name;
+  less.options.pop_back();
+  EXPECT_THAT(ErrorOf([&] { Redraw(less, out); }),
+              AllOf(HasSubstr(settings), HasSubstr("has no option " + gone)));
+}
+
+TEST_F(CompletionTest, WhatKilledProcessesLeftIsSwept) {
+  const fs::path out = Directory("out");
+  Run(MadeUpExperiment(), Options(out));
+  fs::create_directory(out / ".numsim-figure-abc123");
+  for (const char* const name :
+       {".numsim-figure-abc123/figure.gp", ".numsim-17-0.tmp", "mine.tmp"}) {
+    std::ofstream(out / name) << "x";
+  }
+  RunOptions options = Options(out);
+  options.resume = true;
+  Run(MadeUpExperiment(), options);
+  EXPECT_FALSE(fs::exists(out / ".numsim-figure-abc123"));
+  EXPECT_FALSE(fs::exists(out / ".numsim-17-0.tmp"));
+  EXPECT_TRUE(fs::exists(out / "mine.tmp"));
 }
 
 TEST_F(CompletionTest, RedrawOfAnotherExperimentIsAnError) {

@@ -114,6 +114,34 @@ TEST_F(JournalTest, ACorruptLineElsewhereIsAnErrorNamingFileAndLine) {
   }
 }
 
+// A cell, a row that is missing, the number of the trial, and the digest itself; also in the last
+// line, which only a crash may leave unfinished.
+TEST_F(JournalTest, AChangedLineIsAnErrorThatSaysHowToGoOn) {
+  Append(2);
+  const std::string intact = Bytes();
+  const std::vector<std::pair<std::string, std::string>> changes = {
+      {"\"1.5\"", "\"2.5\""},
+      {R"(,["nan",""])", ""},
+      {"\"point\":1", "\"point\":0"},
+      {"sha256\":\"", "sha256\":\"0"}};
+  for (const auto& [from, to] : changes) {
+    std::string changed = intact;
+    changed.replace(changed.rfind(from), from.size(), to);
+    SetBytes(changed);
+    EXPECT_EQ(ErrorOfReading(),
+              path_.string() +
+                  ":2: has been changed since it was written; delete the line, and --resume runs "
+                  "its trial again")
+        << from;
+    EXPECT_EQ(Bytes(), changed);
+  }
+  std::string old = intact;
+  const size_t digest = old.rfind(",\"sha256\"");
+  old.replace(digest, old.rfind('}') - digest, "");
+  SetBytes(old);
+  EXPECT_TRUE(ErrorOfReading().starts_with(path_.string() + ":2: has no digest"));
+}
+
 TEST_F(JournalTest, ThreadsAppendWholeLines) {
   {
     Journal journal(path_);

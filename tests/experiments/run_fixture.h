@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/core/journal.h"
 #include "experiments/core/runner.h"
 #include "experiments/core/settings.h"
 #include "numsim/base/parallel.h"
@@ -24,6 +25,18 @@ namespace numsim::experiments {
 inline std::string Bytes(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// Writes a journal anew, with its entries as `change` leaves them and the digests of such entries.
+template <typename Change>
+void RewriteJournal(const std::filesystem::path& path, Change change) {
+  std::vector<FinishedTrial> entries = ReadJournal(path);
+  std::filesystem::remove(path);
+  Journal journal(path);
+  for (FinishedTrial& entry : entries) {
+    change(entry);
+    journal.Append(entry);
+  }
 }
 
 class RunFixture : public testing::Test {

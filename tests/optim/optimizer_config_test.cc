@@ -103,7 +103,7 @@ TEST(OptimizerConfig, NamesReadBack) {
 
 TEST(OptimizerConfig, UnknownNamesListTheKnown) {
   EXPECT_EQ(ErrorOf([] { ParseOptimizerKind("adam"); }),
-            "optimizer 'adam' is not one of adamw, stable-adamw, sgd, lion");
+            "optimizer 'adam' is not one of adamw, stable-adamw, sgd, lion; did you mean adamw?");
   EXPECT_THROW(ParseDecayFilter("weights"), Error);
   EXPECT_THROW(ParseMomentFilter(""), Error);
 }

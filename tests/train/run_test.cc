@@ -359,6 +359,18 @@ TEST_F(TrainRun, CsvsThatAreShorterThanTheCheckpointKnowsAreErrors) {
   ExpectMessage(ErrorOfTraining(TinyConfig(), "a", true), {(Path("a") / "train.csv").string()});
 }
 
+// A digit of a row that a resumed run would keep.
+TEST_F(TrainRun, CsvsThatWereChangedAreErrors) {
+  Train(TinyConfig(), "a", false, 6);
+  std::string text = Bytes(Path("a") / "train.csv");
+  const size_t digit = text.find_first_of("123456", text.find('\n') + 8);
+  text[digit] = static_cast<char>(text[digit] + 1);
+  Put("a/train.csv", text);
+  ExpectMessage(ErrorOfTraining(TinyConfig(), "a", true),
+                {(Path("a") / "train.csv").string(), "have been changed since"});
+  EXPECT_EQ(Bytes(Path("a") / "train.csv"), text);
+}
+
 TEST_F(TrainRun, CsvsOfOtherColumnsAreErrors) {
   Train(TinyConfig(), "a", false, 6);
   std::string text = Bytes(Path("a") / "valid.csv");

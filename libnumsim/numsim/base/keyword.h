@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "numsim/base/error.h"
+#include "numsim/base/nearest_name.h"
 
 namespace numsim {
 
@@ -26,7 +27,7 @@ std::string_view KeywordToString(const Keyword<Enum> (&keywords)[N], Enum value)
 }
 
 // Returns the enumerator named `text`. Throws Error "WHAT 'TEXT' is not one of ..." if there is
-// none.
+// none, with the nearest name.
 template <typename Enum, size_t N>
 Enum ParseKeyword(const Keyword<Enum> (&keywords)[N],
                   std::string_view what,
@@ -37,7 +38,7 @@ Enum ParseKeyword(const Keyword<Enum> (&keywords)[N],
     if (!valid.empty()) valid += ", ";
     valid += keyword.text;
   }
-  throw Error::Format("{} '{}' is not one of {}", what, text, valid);
+  throw Error::Format("{} '{}' is not one of {}{}", what, text, valid, DidYouMean(text, valid));
 }
 
 }  // namespace numsim

@@ -34,4 +34,16 @@ std::string NearestName(std::string_view wrong, const std::vector<std::string>& 
   return nearest == nullptr ? std::string() : *nearest;
 }
 
+std::string DidYouMean(std::string_view wrong, std::string_view list) {
+  constexpr std::string_view kSeparator = ", ";
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(kSeparator, begin), list.size());
+    names.emplace_back(list.substr(begin, end - begin));
+    begin = end + kSeparator.size();
+  }
+  const std::string name = NearestName(wrong, names);
+  return name.empty() ? "" : "; did you mean " + name + "?";
+}
+
 }  // namespace numsim

@@ -20,4 +20,8 @@ bool IsLikelyTypo(size_t changes, size_t length);
 // is so near that `wrong` is likely to be a typo of it.
 std::string NearestName(std::string_view wrong, const std::vector<std::string>& names);
 
+// Returns "; did you mean NAME?" with the nearest name of a list "A, B, C", to be added to a message
+// that lists it; "" if there is none.
+std::string DidYouMean(std::string_view wrong, std::string_view list);
+
 }  // namespace numsim

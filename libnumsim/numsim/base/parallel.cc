@@ -3,6 +3,8 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <exception>
+#include <mutex>
 
 #include "numsim/base/require.h"
 #include "numsim/base/shared/float_environment.h"
@@ -11,6 +13,32 @@ namespace numsim {
 namespace {
 
 int g_threads = 0;  // 0: not set, use OpenMP's count
+
+// Carries an exception out of a parallel region, which no exception may leave: that of the lowest
+// number, so that the same one is thrown at any timing.
+class LowestException {
+ public:
+  template <typename Work>
+  void Run(size_t number, const Work& work) {
+    try {
+      work();
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (exception_ != nullptr && number_ < number) return;
+      exception_ = std::current_exception();
+      number_ = number;
+    }
+  }
+  // Throws the exception, if there was one. To be called after the region.
+  void Rethrow() const {
+    if (exception_ != nullptr) std::rethrow_exception(exception_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr exception_;
+  size_t number_ = 0;
+};
 
 }  // namespace
 
@@ -31,12 +59,14 @@ void ParallelFor(size_t n, size_t grain, FunctionRef<void(size_t, size_t)> body)
   }
   const size_t grains = (n + grain - 1) / grain;
   const size_t chunk = (grains + threads - 1) / threads * grain;
+  LowestException failed;
 #pragma omp parallel for schedule(static, 1) num_threads(static_cast <int>(threads))
   for (size_t t = 0; t < threads; ++t) {
     const DefaultFloatEnvironment environment;
     const size_t begin = t * chunk;
-    if (begin < n) body(begin, std::min(n, begin + chunk));
+    if (begin < n) failed.Run(t, [&] { body(begin, std::min(n, begin + chunk)); });
   }
+  failed.Rethrow();
 }
 
 void ParallelTasks(size_t n, FunctionRef<void(size_t)> body) {
@@ -46,11 +76,13 @@ void ParallelTasks(size_t n, FunctionRef<void(size_t)> body) {
     for (size_t i = 0; i < n; ++i) body(i);
     return;
   }
+  LowestException failed;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
   for (size_t i = 0; i < n; ++i) {
     const DefaultFloatEnvironment environment;
-    body(i);
+    failed.Run(i, [&] { body(i); });
   }
+  failed.Rethrow();
 }
 
 void CallLibrary(FunctionRef<void(int)> work) {

@@ -53,12 +53,13 @@ void SetThreadCount(int threads);
 // The split depends on the thread count, so `body` must give the same result for every split.
 // Inside a parallel region (a chunk that calls ParallelFor again) the inner loop runs serially.
 // Every chunk runs in the default floating-point environment, whatever the caller's is
-// (base/shared/float_environment.h). `body` must not throw.
+// (base/shared/float_environment.h). If chunks throw, the exception of the first one of them is thrown
+// after all chunks have ended.
 void ParallelFor(size_t n, size_t grain, FunctionRef<void(size_t, size_t)> body);
 
 // Calls body(i) once for each i in [0, n). Threads take one index at a time, in ascending order,
 // which suits tasks of unequal cost. Every task runs in the default floating-point environment.
-// `body` must not throw.
+// Exceptions are as for ParallelFor.
 void ParallelTasks(size_t n, FunctionRef<void(size_t)> body);
 
 // Calls work(threads), in which the OpenMP loops of another library use `threads` threads:

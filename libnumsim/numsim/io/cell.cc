@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "numsim/base/error.h"
-#include "numsim/io/shared/printable.h"
+#include "numsim/base/printable.h"
 
 namespace numsim {
 namespace {

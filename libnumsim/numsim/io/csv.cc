@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "numsim/base/error.h"
+#include "numsim/base/printable.h"
 #include "numsim/base/require.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/input_file.h"
-#include "numsim/io/shared/printable.h"
 
 namespace numsim {
 namespace {

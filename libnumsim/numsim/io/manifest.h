@@ -62,4 +62,7 @@ std::string UtcNow();
 // Returns the size and SHA-256 of directory/path. Throws Error if it cannot be read.
 OutputFile DescribeOutput(const std::filesystem::path& directory, std::string_view path);
 
+// Returns the SHA-256 of the bytes of a text as 64 lower-case hexadecimal digits.
+std::string Sha256OfText(std::string_view text);
+
 }  // namespace numsim

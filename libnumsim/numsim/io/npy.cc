@@ -8,12 +8,12 @@
 #include <string_view>
 
 #include "numsim/base/error.h"
+#include "numsim/base/printable.h"
 #include "numsim/base/require.h"
 #include "numsim/io/array.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/input_file.h"
 #include "numsim/io/internal/file_headers.h"
-#include "numsim/io/shared/printable.h"
 
 namespace numsim {
 namespace {

@@ -5,10 +5,10 @@
 #include <unordered_map>
 
 #include "numsim/base/error.h"
+#include "numsim/base/printable.h"
 #include "numsim/io/array.h"
 #include "numsim/io/input_file.h"
 #include "numsim/io/internal/file_headers.h"
-#include "numsim/io/shared/printable.h"
 
 namespace numsim {
 namespace {

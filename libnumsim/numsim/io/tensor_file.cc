@@ -5,11 +5,11 @@
 #include <cstring>
 
 #include "numsim/base/error.h"
+#include "numsim/base/printable.h"
 #include "numsim/base/require.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/io/npy.h"
-#include "numsim/io/shared/printable.h"
 
 namespace numsim {
 namespace {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
@@ -18,6 +19,10 @@ constexpr Keyword<ModelKind> kKinds[] = {{"llama", ModelKind::kLlama},
 
 // Sizes are multiplied; with larger ones a product might not fit 64 bits. Tokens are int32.
 constexpr size_t kLargest = size_t{1} << 30;
+
+// The most blocks of a model, over all towers: its linear layers then have numbers below
+// kMaxLinearLayers, at four per block and a few outside.
+constexpr size_t kMostBlocks = 1000;
 
 std::string KeyOf(std::string_view field) { return fmt::format("model.{}", field); }
 
@@ -35,6 +40,13 @@ void CheckDivides(std::string_view field, size_t part, std::string_view whole_na
   if (whole % part != 0) {
     throw KeyError::Format(
         KeyOf(field), "{} does not divide {} = {}", part, KeyOf(whole_name), whole);
+  }
+}
+
+void CheckBlocks(std::string_view field, size_t blocks) {
+  if (blocks > kMostBlocks) {
+    throw KeyError::Format(
+        KeyOf(field), "{} blocks are more than {}, the most of all towers", blocks, kMostBlocks);
   }
 }
 
@@ -65,6 +77,8 @@ void CheckTokens(const ModelConfig& config) {
 
 void CheckText(const ModelConfig& config) {
   CheckOptionalSize("text_layers", config.text_layers);
+  const size_t text_layers = config.text_layers != 0 ? config.text_layers : config.layers;
+  CheckBlocks(config.text_layers != 0 ? "text_layers" : "layers", config.layers + text_layers);
   CheckOptionalSize("text_width", config.text_width);
   CheckOptionalSize("text_heads", config.text_heads);
   CheckOptionalSize("embedding", config.embedding);
@@ -76,10 +90,21 @@ void CheckText(const ModelConfig& config) {
   }
 }
 
+// Models compute with float32 numbers. Requires x to be finite.
+void CheckFloat32(std::string_view field, double x) {
+  if (!std::isfinite(static_cast<float>(x))) {
+    throw KeyError::Format(KeyOf(field), "{} is beyond the largest float32 number", x);
+  }
+}
+
 void CheckNumbers(const ModelConfig& config) {
   if (!(config.norm_epsilon > 0 && std::isfinite(config.norm_epsilon))) {
     throw KeyError::Format(
         "model.norm_epsilon", "{} is not a positive number", config.norm_epsilon);
+  }
+  if (config.norm_epsilon < static_cast<double>(std::numeric_limits<float>::min())) {
+    throw KeyError::Format(
+        "model.norm_epsilon", "{} is below the normal numbers of float32", config.norm_epsilon);
   }
   if (!(config.rope_base > 1 && std::isfinite(config.rope_base))) {
     throw KeyError::Format("model.rope_base", "{} is not a number above 1", config.rope_base);
@@ -88,8 +113,12 @@ void CheckNumbers(const ModelConfig& config) {
     throw KeyError::Format(
         "model.initial_deviation", "{} is not 0 or a positive number", config.initial_deviation);
   }
+  CheckFloat32("norm_epsilon", config.norm_epsilon);
+  CheckFloat32("rope_base", config.rope_base);
+  CheckFloat32("initial_deviation", config.initial_deviation);
   if (config.layer_scale.has_value() && !std::isfinite(*config.layer_scale)) {
-    throw KeyError::Format("model.layer_scale", "{} is not a number", *config.layer_scale);
+    throw KeyError::Format(
+        "model.layer_scale", "{} is not a finite float32 number", *config.layer_scale);
   }
 }
 
@@ -101,6 +130,7 @@ std::string_view ToString(ModelKind kind) { return KeywordToString(kKinds, kind)
 
 void CheckModelConfig(const ModelConfig& config) {
   CheckSize("layers", config.layers);
+  CheckBlocks("layers", config.layers);
   CheckSize("width", config.width);
   CheckOptionalSize("hidden", config.hidden);
   CheckNumbers(config);

@@ -1,6 +1,7 @@
 #include "numsim/optim/optimizer_kinds.h"
 
 #include "numsim/base/error.h"
+#include "numsim/base/nearest_name.h"
 
 namespace numsim {
 namespace {
@@ -57,7 +58,8 @@ OptimizerKind ParseOptimizerKind(std::string_view text) {
   for (const OptimizerKindRow& row : kRows) {
     if (row.name == text) return {&row};
   }
-  throw Error::Format("optimizer '{}' is not one of {}", text, OptimizerKindNames());
+  const std::string names = OptimizerKindNames();
+  throw Error::Format("optimizer '{}' is not one of {}{}", text, names, DidYouMean(text, names));
 }
 
 std::string_view ToString(OptimizerKind kind) { return kind.row->name; }

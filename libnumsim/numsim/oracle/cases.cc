@@ -13,6 +13,7 @@ namespace numsim {
 namespace {
 
 constexpr int kMaxFullBits = 32;
+constexpr uint64_t kMostCases = uint64_t{1} << 40;  // of random: and uniform:
 // Formats of at most this many bits contribute all their codes to `edges`: as one of several
 // operands, and as the only operand.
 constexpr int kAllCodes = 6;
@@ -93,12 +94,13 @@ CaseLevel ParseCaseLevel(std::string_view text, uint64_t seed) {
     const std::string_view number = text.substr(prefix.size());
     uint64_t count = 0;
     const auto [end, status] = std::from_chars(number.data(), number.data() + number.size(), count);
-    if (status == std::errc() && end == number.data() + number.size() && count > 0) {
+    const bool whole = status == std::errc() && end == number.data() + number.size();
+    if (whole && count > 0 && count <= kMostCases) {
       return {.kind = kind, .count = count, .seed = seed};
     }
   }
-  throw Error::Format("--level '{}' is not one of edges, full, random:N, uniform:N with N >= 1",
-                      text);
+  throw Error::Format(
+      "--level '{}' is not one of edges, full, random:N, uniform:N with N from 1 to 2^40", text);
 }
 
 std::string ToString(const CaseLevel& level) {

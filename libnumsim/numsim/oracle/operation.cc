@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "numsim/base/error.h"
+#include "numsim/base/nearest_name.h"
 #include "numsim/oracle/internal/operation_row.h"
 
 namespace numsim {
@@ -30,7 +31,7 @@ const OperationRow& FindRow(std::string_view name) {
     if (!names.empty()) names += ", ";
     names += row.info.name;
   }
-  throw Error::Format("--op '{}' is not one of {}", name, names);
+  throw Error::Format("--op '{}' is not one of {}{}", name, names, DidYouMean(name, names));
 }
 
 void CheckUse(std::string_view op, std::string_view option, bool given, bool used) {

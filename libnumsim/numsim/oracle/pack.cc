@@ -58,7 +58,9 @@ void MakeEmptyDirectory(const fs::path& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (error || !fs::is_directory(directory)) {
-    throw Error::Format("{}: cannot create the directory", directory.string());
+    throw Error::Format("{}: cannot create the directory{}",
+                        directory.string(),
+                        error ? ": " + error.message() : "");
   }
   if (!fs::is_empty(directory, error) || error) {
     throw Error::Format("{}: the directory is not empty", directory.string());

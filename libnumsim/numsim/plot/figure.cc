@@ -8,10 +8,10 @@
 #include <system_error>
 
 #include "numsim/base/error.h"
+#include "numsim/base/printable.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/input_file.h"
 #include "numsim/io/shared/child_process.h"
-#include "numsim/io/shared/printable.h"
 #include "numsim/plot/internal/gnuplot_script.h"
 
 namespace numsim {
@@ -91,7 +91,9 @@ std::vector<std::string> DrawFigure(const Figure& figure, const fs::path& direct
   if (!result || result->exit_code != 0) {
     throw Error::Format("{}: gnuplot failed: {}",
                         script_path.string(),
-                        result ? Printable(result->output, 500) : "not found");
+                        !result                  ? "not found"
+                        : result->output.empty() ? fmt::format("exit code {}", result->exit_code)
+                                                 : Printable(result->output, 500));
   }
   for (const char* const extension : {".svg", ".pdf"}) {
     const std::string name = figure.name + extension;

@@ -4,19 +4,22 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 
 #include "numsim/base/error.h"
+#include "numsim/base/printable.h"
 #include "numsim/io/csv.h"
 #include "numsim/io/safetensors.h"
-#include "numsim/io/shared/printable.h"
 #include "numsim/io/shared/safetensors_writer.h"
+#include "numsim/io/shared/sha256.h"
 
 namespace numsim {
 namespace {
 
 // The field that distinguishes a checkpoint from other .safetensors files, and its value.
 constexpr std::string_view kMark = "numsim.checkpoint";
-constexpr std::string_view kMarkText = "1";
+constexpr std::string_view kMarkText = "2";
+constexpr std::string_view kDigest = "numsim.sha256";
 
 template <typename Value>
 const Value* Find(const std::vector<std::pair<std::string, Value>>& entries,
@@ -36,6 +39,29 @@ Number ParseNumber(std::string_view field, std::string_view text) {
     throw Error::Format("field '{}' holds '{}', expected a number", field, Printable(text));
   }
   return value;
+}
+
+// Returns the SHA-256 of all fields and tensors. The order of the tensors does not matter: a file has
+// an order of its own.
+std::string DigestOf(const TrainState& state) {
+  Sha256 digest;
+  const auto add = [&](std::string_view text) {
+    digest.Add(fmt::format("{} ", text.size()));
+    digest.Add(text);
+  };
+  for (const auto& [name, text] : state.fields) {
+    add(name);
+    add(text);
+  }
+  std::map<std::string_view, const Array*> tensors;
+  for (const auto& [name, array] : state.tensors) tensors.emplace(name, &array);
+  for (const auto& [name, array] : tensors) {
+    add(name);
+    add(ToString(array->type));
+    add(ShapeToString(array->shape));
+    digest.Add(array->bytes);
+  }
+  return digest.Hex();
 }
 
 }  // namespace
@@ -75,7 +101,7 @@ std::string NumbersText(const std::vector<double>& numbers) {
 
 void WriteCheckpoint(const std::filesystem::path& path, const TrainState& state) {
   std::vector<std::pair<std::string, std::string>> metadata = {
-      {std::string(kMark), std::string(kMarkText)}};
+      {std::string(kMark), std::string(kMarkText)}, {std::string(kDigest), DigestOf(state)}};
   metadata.insert(metadata.end(), state.fields.begin(), state.fields.end());
   WriteSafetensors(path, state.tensors, metadata);
 }
@@ -96,9 +122,17 @@ TrainState ReadCheckpoint(const std::filesystem::path& path) {
                         Printable(*mark),
                         kMarkText);
   }
-  std::erase_if(state.fields, [](const auto& field) { return field.first == kMark; });
+  const std::string digest = state.FindField(kDigest) == nullptr ? "" : state.Field(kDigest);
+  std::erase_if(state.fields,
+                [](const auto& field) { return field.first == kMark || field.first == kDigest; });
   for (const TensorInfo& info : file.Tensors()) {
     state.tensors.emplace_back(info.name, file.Read(info.name));
+  }
+  if (DigestOf(state) != digest) {
+    throw Error::Format(
+        "{}: has been changed since it was written (its digest is another); restore it from a copy, "
+        "or delete it to train from the start",
+        path.string());
   }
   return state;
 }

@@ -6,6 +6,7 @@
 #include "numsim/backend/backend.h"
 #include "numsim/backend/device.h"
 #include "numsim/base/error.h"
+#include "numsim/base/nearest_name.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numsim/backend/internal/backend_simd.cc"
@@ -98,7 +99,10 @@ void ForceBackend(std::string_view name) {
   if (DeviceAvailable()) valid += ", cuda";
   if (name != "scalar") {
     Activate(active);  // UsableTargets() reset it
-    throw Error::Format("backend '{}' is not available here; available: {}", name, valid);
+    throw Error::Format("backend '{}' is not available here; available: {}{}",
+                        name,
+                        valid,
+                        DidYouMean(name, valid));
   }
   g_scalar = true;
   g_device = false;

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "numsim/base/error.h"
+#include "numsim/base/nearest_name.h"
 #include "numsim/config/shared/config_table.h"
 #include "numsim/rounding/rounding_modes.h"
 
@@ -20,7 +21,7 @@ std::string ParseKind(const std::string& text) {
   for (const LinearKind& kind : LinearKinds()) {
     if (kind.name == text) return text;
   }
-  throw Error::Format("'{}' is not one of {}", text, KindNames());
+  throw Error::Format("'{}' is not one of {}{}", text, KindNames(), DidYouMean(text, KindNames()));
 }
 
 // Returns "rne, rna, ..., sr[:BITS[:a, b or c]]".

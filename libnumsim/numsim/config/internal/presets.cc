@@ -4,6 +4,7 @@
 #include <array>
 
 #include "numsim/base/error.h"
+#include "numsim/base/nearest_name.h"
 #include "numsim/config/config.h"
 
 namespace numsim {
@@ -252,7 +253,7 @@ TrainConfig MakeTrainPreset(std::string_view name) {
     }
     valid += fmt::format("{}{}", valid.empty() ? "" : ", ", row.preset.name);
   }
-  throw Error::Format("preset '{}' is not one of {}", name, valid);
+  throw Error::Format("preset '{}' is not one of {}{}", name, valid, DidYouMean(name, valid));
 }
 
 }  // namespace numsim

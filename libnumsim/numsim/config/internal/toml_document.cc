@@ -18,6 +18,9 @@ namespace {
 
 using Kind = ConfigValue::Kind;
 
+// The longest key of a configuration has four parts: linear.override.0.layers.
+constexpr int kDeepest = 8;
+
 struct LinedEntry {
   ConfigEntry entry;
   toml::source_position begin;
@@ -27,14 +30,20 @@ class Flattener {
  public:
   explicit Flattener(std::string_view name) : name_(name) {}
 
-  void Add(const std::string& key, const toml::node& node) {
+  void Add(const std::string& key, const toml::node& node, int depth = 0) {
+    if (depth > kDeepest) {
+      throw Error::Format(
+          "{}:{}: a key of more than {} parts", name_, node.source().begin.line, kDeepest);
+    }
     if (const toml::table* table = node.as_table()) {
       if (!key.empty()) Put(key, node, Kind::kTable);
       for (const auto& [part, value] : *table) {
-        Add(key.empty() ? std::string(part.str()) : fmt::format("{}.{}", key, part.str()), value);
+        Add(key.empty() ? std::string(part.str()) : fmt::format("{}.{}", key, part.str()),
+            value,
+            depth + 1);
       }
     } else if (const toml::array* array = node.as_array()) {
-      AddArray(key, *array);
+      AddArray(key, *array, depth);
     } else {
       AddValue(key, node);
     }
@@ -62,7 +71,7 @@ class Flattener {
     return entries_.back().entry.value;
   }
 
-  void AddArray(const std::string& key, const toml::array& array) {
+  void AddArray(const std::string& key, const toml::array& array, int depth) {
     bool tables = !array.empty();
     for (const toml::node& element : array) tables = tables && element.is_table();
     if (!tables) {
@@ -70,7 +79,9 @@ class Flattener {
       return;
     }
     size_t index = 0;
-    for (const toml::node& element : array) Add(fmt::format("{}.{}", key, index++), element);
+    for (const toml::node& element : array) {
+      Add(fmt::format("{}.{}", key, index++), element, depth + 1);
+    }
   }
 
   void AddValue(const std::string& key, const toml::node& node) {
@@ -90,6 +101,22 @@ class Flattener {
   std::string name_;
   std::vector<LinedEntry> entries_;
 };
+
+// Throws Error for a key of very many parts, which toml++ takes quadratic time to read and a frame
+// of the stack per part to destroy. The key of a line ends at its first '=' or ']'.
+void CheckKeyLengths(std::string_view document, std::string_view name) {
+  constexpr std::ptrdiff_t kMostDots = 64;
+  size_t line = 1;
+  for (size_t begin = 0; begin < document.size(); ++line) {
+    const size_t end = std::min(document.find('\n', begin), document.size());
+    const size_t stop = std::min(document.find_first_of("=]#\"'", begin), end);
+    const std::string_view key = document.substr(begin, stop - begin);
+    if (std::count(key.begin(), key.end(), '.') > kMostDots) {
+      throw Error::Format("{}:{}: a key of more than {} parts", name, line, kDeepest);
+    }
+    begin = end + 1;
+  }
+}
 
 std::string_view Trim(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t");
@@ -114,6 +141,7 @@ toml::table ParseBare(std::string_view value) {
 }  // namespace
 
 std::vector<ConfigEntry> ReadToml(std::string_view document, std::string_view name) {
+  CheckKeyLengths(document, name);
   Flattener flattener(name);
   try {
     const toml::table table = toml::parse(document);

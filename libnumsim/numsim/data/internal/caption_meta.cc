@@ -2,9 +2,9 @@
 #include <optional>
 
 #include "numsim/base/error.h"
+#include "numsim/base/printable.h"
 #include "numsim/data/internal/caption_set.h"
 #include "numsim/data/internal/utf8_file.h"
-#include "numsim/io/shared/printable.h"
 
 namespace numsim {
 namespace {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "numsim/base/keyword.h"
+#include "numsim/base/nearest_name.h"
 #include "numsim/base/split_list.h"
 #include "numsim/formats/format_table.h"
 
@@ -135,10 +136,15 @@ FormatSpec ParseBase(std::string_view base, std::string_view whole) {
   if (const FormatEntry* entry = FindFormat(base)) return entry->spec;
   const auto widths = ParseWidths(base);
   if (!widths) {
+    std::string names;
+    for (const FormatEntry& entry : FormatTable()) {
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", entry.name);
+    }
     throw Error::Format(
-        "format '{}': '{}' is neither a name that `numsim formats` lists nor of the form eXmY",
+        "format '{}': '{}' is neither a name that `numsim formats` lists nor of the form eXmY{}",
         whole,
-        base);
+        base,
+        DidYouMean(base, names));
   }
   CheckWidths(*widths, whole);
   return IeeeLike(*widths);

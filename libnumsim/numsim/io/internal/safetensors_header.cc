@@ -4,9 +4,9 @@
 #include <unordered_set>
 
 #include "numsim/base/error.h"
+#include "numsim/base/printable.h"
 #include "numsim/io/array.h"
 #include "numsim/io/internal/file_headers.h"
-#include "numsim/io/shared/printable.h"
 
 namespace numsim {
 namespace {

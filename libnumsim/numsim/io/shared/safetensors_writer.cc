@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "numsim/base/error.h"
+#include "numsim/base/printable.h"
 #include "numsim/io/array.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/internal/file_headers.h"
-#include "numsim/io/shared/printable.h"
 
 namespace numsim {
 namespace {

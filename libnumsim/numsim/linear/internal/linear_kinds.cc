@@ -4,6 +4,7 @@
 #include <string>
 
 #include "numsim/base/error.h"
+#include "numsim/base/nearest_name.h"
 
 namespace numsim {
 namespace {
@@ -55,7 +56,7 @@ const LinearKindRow& FindLinearKind(std::string_view name) {
     if (!valid.empty()) valid += ", ";
     valid += row.kind.name;
   }
-  throw Error::Format("kind '{}' is not one of {}", name, valid);
+  throw Error::Format("kind '{}' is not one of {}{}", name, valid, DidYouMean(name, valid));
 }
 
 }  // namespace numsim

@@ -6,7 +6,7 @@
 
 #include "numsim/base/build_info.h"
 #include "numsim/base/error.h"
-#include "numsim/io/shared/printable.h"
+#include "numsim/base/printable.h"
 #include "numsim/oracle/operation.h"
 
 namespace numsim {

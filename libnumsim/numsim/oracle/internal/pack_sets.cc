@@ -2,6 +2,7 @@
 #include <array>
 
 #include "numsim/base/error.h"
+#include "numsim/base/nearest_name.h"
 #include "numsim/oracle/pack.h"
 #include "numsim/rounding/rounding_modes.h"
 
@@ -202,7 +203,7 @@ std::vector<PackEntry> PackEntries(std::string_view set) {
     std::string names;
     for (const PackSetInfo& info : kSets)
       names += (names.empty() ? "" : ", ") + std::string(info.name);
-    throw Error::Format("--set '{}' is not one of {}", set, names);
+    throw Error::Format("--set '{}' is not one of {}{}", set, names, DidYouMean(set, names));
   }
   return entries.Take();
 }

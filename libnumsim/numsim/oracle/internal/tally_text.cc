@@ -9,7 +9,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
-#include "numsim/io/shared/printable.h"
+#include "numsim/base/printable.h"
 #include "numsim/oracle/case_text.h"
 
 namespace numsim {

@@ -1,6 +1,7 @@
 // The table of all profiles.
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
+#include "numsim/base/nearest_name.h"
 #include "numsim/profiles/profile.h"
 
 namespace numsim {
@@ -108,7 +109,7 @@ const ProfileInfo& FindProfile(std::string_view name) {
     if (!valid.empty()) valid += ", ";
     valid += profile.name;
   }
-  throw Error::Format("profile '{}' is not one of {}", name, valid);
+  throw Error::Format("profile '{}' is not one of {}{}", name, valid, DidYouMean(name, valid));
 }
 
 std::string CompleteProfileName(std::string_view text) {

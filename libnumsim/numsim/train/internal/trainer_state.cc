@@ -5,9 +5,9 @@
 
 #include "numsim/base/build_info.h"
 #include "numsim/base/error.h"
+#include "numsim/base/printable.h"
 #include "numsim/io/array.h"
 #include "numsim/io/csv.h"
-#include "numsim/io/shared/printable.h"
 #include "numsim/train/internal/continuation.h"
 #include "numsim/train/internal/trainer_parts.h"
 

@@ -14,6 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string LengthField(std::string_view table) { return "length." + CsvFile(table); }
+std::string DigestField(std::string_view table) { return "sha256." + CsvFile(table); }
 
 bool Exists(const fs::path& path) {
   std::error_code ignored;
@@ -110,7 +111,8 @@ CsvFiles::CsvFiles(const fs::path& directory) {
     const fs::path path = directory / CsvFile(table.name);
     const std::string header = ToCsv(empty.Of(table.name));
     WriteFileAtomically(path, header);
-    files_.push_back({path, std::string(table.name), header.size(), {}});
+    File& file = files_.emplace_back(File{path, std::string(table.name), header.size()});
+    file.digest.Add(header);
   }
   Open();
 }
@@ -130,7 +132,15 @@ CsvFiles::CsvFiles(const fs::path& directory, const TrainState& state) {
                           length);
     }
     CheckColumns(path, empty.Of(table.name));
-    files_.push_back({path, std::string(table.name), length, {}});
+    File& file = files_.emplace_back(File{path, std::string(table.name), length});
+    file.digest = Sha256OfStart(path, length);
+    if (file.digest.Hex() != state.Field(DigestField(table.name))) {
+      throw Error::Format(
+          "{}: its first {} bytes have been changed since the checkpoint was written; restore them, "
+          "or delete the checkpoint to train from the start",
+          path.string(),
+          length);
+    }
   }
   for (const File& file : files_) {
     std::error_code status;
@@ -156,6 +166,7 @@ void CsvFiles::Append(Telemetry& telemetry) {
     file.stream << text << std::flush;
     if (!file.stream) throw Error::Format("{}: cannot write", file.path.string());
     file.length += text.size();
+    file.digest.Add(text);
   }
   telemetry.Clear();
 }
@@ -163,6 +174,7 @@ void CsvFiles::Append(Telemetry& telemetry) {
 void CsvFiles::RecordLengths(TrainState& state) const {
   for (const File& file : files_) {
     state.fields.emplace_back(LengthField(file.table), FormatCell(file.length));
+    state.fields.emplace_back(DigestField(file.table), file.digest.Hex());
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "numsim/config/config.h"
+#include "numsim/io/shared/sha256.h"
 #include "numsim/train/checkpoint.h"
 #include "numsim/train/telemetry.h"
 #include "numsim/train/trainer.h"
@@ -52,12 +53,13 @@ class CsvFiles {
   // Creates files with headers and no rows, replacing existing files.
   explicit CsvFiles(const std::filesystem::path& directory);
   // Truncates the files to the lengths that RecordLengths wrote to `state`. Throws Error naming a
-  // file that is shorter, missing or has other columns; no file is truncated in that case.
+  // file that is shorter, missing, has other columns, or whose kept bytes were changed since; no file
+  // is truncated in that case.
   CsvFiles(const std::filesystem::path& directory, const TrainState& state);
 
   // Writes the rows of `telemetry` and clears it. Throws Error naming the file.
   void Append(Telemetry& telemetry);
-  // Adds a field with the length of each file to `state`.
+  // Adds fields with the length and the SHA-256 of each file to `state`.
   void RecordLengths(TrainState& state) const;
 
  private:
@@ -65,7 +67,8 @@ class CsvFiles {
     std::filesystem::path path;
     std::string table;
     uint64_t length = 0;
-    std::ofstream stream;
+    Sha256 digest = {};  // of these bytes
+    std::ofstream stream = {};
   };
   void Open();
 

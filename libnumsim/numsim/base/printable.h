@@ -7,8 +7,8 @@
 
 namespace numsim {
 
-// Returns `text` with control characters written as \xNN. Longer text is cut after `limit` bytes of
-// input, followed by "...". UTF-8 is kept.
+// Returns `text` with control characters, and bytes that are not UTF-8, written as \xNN. Longer text
+// is cut after at most `limit` bytes of input, between characters, followed by "...".
 std::string Printable(std::string_view text, size_t limit = 80);
 
 }  // namespace numsim
