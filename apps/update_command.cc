@@ -183,10 +183,13 @@ int Update(const UpdateOptions& options) {
   step.rows = shape.rows;
   step.cols = shape.cols;
 
-  const UpdateStateOwner owner{ToString(rule), ToString(format.spec), weights.array.shape};
+  UpdateStateOwner owner{ToString(rule), ToString(format.spec), weights.array.shape, ""};
   UpdateState state =
       StartUpdates(rule, format.spec, shape.rows, shape.cols, weights.values, weights.values);
-  if (!options.state_in.empty()) state = ReadUpdateState(options.state_in, owner, state);
+  if (!options.state_in.empty()) {
+    owner.weights = DigestOf(weights.values);
+    state = ReadUpdateState(options.state_in, owner, state);
+  }
   step.weights = weights.values;
   step.update = update;
   std::vector<float> moved(weights.values.size());
@@ -194,6 +197,7 @@ int Update(const UpdateOptions& options) {
   const UpdateOutcome outcome =
       ApplyUpdate(rule, step, {options.seed, options.step}, state, moved, &groups);
 
+  owner.weights = DigestOf(moved);
   const bool codes = !weights.are_values || options.codes;
   const Array out = codes ? Codes(weights, format, moved) : Values(weights.array, moved);
   WriteOutputs(options, out, UpdateStateFile(state, owner), groups);

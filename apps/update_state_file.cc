@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <span>
 
 #include "numsim/base/error.h"
 #include "numsim/io/array.h"
+#include "numsim/io/manifest.h"
 #include "numsim/io/safetensors.h"
 
 namespace numsim::apps {
@@ -51,6 +53,16 @@ void CheckOwner(const SafetensorsFile& file,
   throw Error::Format("{}: not the state of an update rule: no '{}' in its metadata", path, key);
 }
 
+void CheckWeights(const SafetensorsFile& file, const std::string& path, const std::string& digest) {
+  for (const auto& [name, value] : file.Metadata()) {
+    if (name == "weights" && value == digest) return;
+  }
+  throw Error::Format(
+      "{}: the state does not belong to these weights, but to those that the step with this state "
+      "wrote",
+      path);
+}
+
 void CheckNames(const SafetensorsFile& file,
                 const std::string& path,
                 const std::vector<std::string>& expected) {
@@ -91,13 +103,24 @@ std::vector<T> ReadTensor(const SafetensorsFile& file,
 
 }  // namespace
 
+std::string DigestOf(std::span<const float> values) {
+  std::string bytes;
+  bytes.reserve(values.size() * sizeof(float));
+  for (const float value : values) {
+    const uint32_t bits = std::isnan(value) ? 0x7FC00000 : std::bit_cast<uint32_t>(value);
+    for (int i = 0; i < 4; ++i) bytes += static_cast<char>(bits >> (8 * i) & 0xFF);
+  }
+  return Sha256OfText(bytes);
+}
+
 bool IsEmpty(const UpdateState& state) {
   return state.values.empty() && state.words.empty() && state.scales.empty();
 }
 
 std::string UpdateStateFile(const UpdateState& state, const UpdateStateOwner& owner) {
   Contents contents;
-  contents.header["__metadata__"] = {{"rule", owner.rule}, {"format", owner.format}};
+  contents.header["__metadata__"] = {
+      {"rule", owner.rule}, {"format", owner.format}, {"weights", owner.weights}};
   contents.Add("values", "F32", owner.shape, state.values);
   contents.Add("scales", "F32", {state.scales.size()}, state.scales);
   contents.Add("words", "U16", owner.shape, state.words);
@@ -130,6 +153,7 @@ UpdateState ReadUpdateState(const std::string& path,
     state.scales =
         ReadTensor<float>(file, path, "scales", ElementType::kF32, {start.scales.size()});
   }
+  CheckWeights(file, path, owner.weights);
   return state;
 }
 

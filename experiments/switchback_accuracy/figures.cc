@@ -116,13 +116,15 @@ double NudgeOf(const Axis& axis) {
   return Exp((axis.high < 3 * axis.low ? kOfOne : kOfMany) * span);
 }
 
-// Adds the mean gap of each variant, and a line from the low to the high end of its interval.
+// Adds the mean gap of each variant, and a line from the low to the high end of its interval. The
+// markers at one x are shifted apart, evenly to both sides of it.
 void AddBars(const std::vector<Frame>& variants,
              const char* x,
              const Styles& styles,
              Panel& panel) {
   std::vector<Series> curves;
-  double shift = 1;
+  const double nudge = NudgeOf(panel.x), steps = static_cast<double>(variants.size()) - 1;
+  double shift = Exp(-0.5 * steps * Log(nudge));
   for (const Frame& rows : variants) {
     Series& curve = curves.emplace_back(CurveOf(rows, x, "gap", styles));
     curve.markers = true;
@@ -135,7 +137,7 @@ void AddBars(const std::vector<Frame>& variants,
       bar.x = {place, place};
       bar.y = {row.Number("gap_low"), row.Number("gap_high")};
     });
-    shift *= NudgeOf(panel.x);
+    shift *= nudge;
   }
   for (Series& curve : curves) panel.series.push_back(std::move(curve));
 }

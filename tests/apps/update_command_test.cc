@@ -210,6 +210,28 @@ TEST_F(UpdateCommand, CarriesTheStateThroughAFile) {
   }
 }
 
+// A process that is killed between the two renames of an update in place leaves new weights beside
+// the old state. The step must not be taken twice.
+TEST_F(UpdateCommand, RefusesTheStateOfOtherWeights) {
+  PutFloats("w.npy", {1, 2, 3});
+  PutFloats("u.npy", {1, 1, 1});
+  const std::string step = "update w.npy u.npy w.npy --format bf16 --rule kahan --lr 0.5 ";
+  Output(step + "--state-out s.safetensors");
+  const std::string old_state = Bytes(Path("s.safetensors"));
+  const std::string again = step + "--state-in s.safetensors --state-out s.safetensors";
+  Output(again + " --codes");
+  const std::string weights = Bytes(Path("w.npy")), state = Bytes(Path("s.safetensors"));
+  Output(again);  // codes and values are the same weights
+  Put("w.npy", weights);
+  Put("s.safetensors", old_state);
+  const Outcome outcome = Numsim(again);
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("s.safetensors: the state does not belong to these weights"));
+  EXPECT_EQ(Bytes(Path("w.npy")), weights);
+  Put("s.safetensors", state);
+  Output(again);
+}
+
 // 1 + 0.002: bf16 rounds it to 1, the master keeps it, and after two steps the weight moves.
 TEST_F(UpdateCommand, AMasterStartsFromTheWeightsAsGiven) {
   PutFloats("w.npy", {1.0035f});

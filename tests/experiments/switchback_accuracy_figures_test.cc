@@ -185,7 +185,7 @@ TEST_F(SwitchbackFigures, LossIsTheMeanOfSeedsWithTheirRange) {
   EXPECT_EQ(panel.x.high, 20);
 }
 
-// Variants lie beside each other: x is moved by less than a tenth.
+// Variants lie beside each other: x is moved by less than a tenth, evenly to both sides.
 TEST_F(SwitchbackFigures, GapsAreShownAgainstTokensWithTheirIntervals) {
   AddEverything();
   const Figure figure = FigureOf("switchback-gap-tokens");
@@ -208,8 +208,8 @@ TEST_F(SwitchbackFigures, GapsAreShownAgainstTokensWithTheirIntervals) {
   for (const std::string& label : LabelsOf(panel)) {
     const Series& curve = SeriesOf(panel, label);
     ASSERT_EQ(curve.x.size(), 2u);
-    EXPECT_TRUE(curve.x[0] >= 256 && curve.x[0] < 1.1 * 256) << curve.x[0];
-    EXPECT_TRUE(curve.x[1] >= 1024 && curve.x[1] < 1.1 * 1024) << curve.x[1];
+    EXPECT_TRUE(curve.x[0] > 256 / 1.1 && curve.x[0] < 1.1 * 256) << curve.x[0];
+    EXPECT_TRUE(curve.x[1] > 1024 / 1.1 && curve.x[1] < 1.1 * 1024) << curve.x[1];
     const double gap = (label == "switchback:int8" ? 0.125 : 0.25) + 0.0625 / 3;
     EXPECT_NEAR(curve.y[0], gap, 1e-12);
     EXPECT_TRUE(places.insert(curve.x[0]).second);
@@ -225,6 +225,8 @@ TEST_F(SwitchbackFigures, GapsAreShownAgainstTokensWithTheirIntervals) {
       EXPECT_EQ(std::count_if(panel.series.begin(), panel.series.end(), is_bar), 1) << label;
     }
   }
+  ASSERT_EQ(places.size(), 2u);
+  EXPECT_NEAR(*places.begin() * *places.rbegin(), 256 * 256, 1e-6);
   EXPECT_LT(panel.y.low, 0);
   EXPECT_GT(panel.y.high, 0.25);
 }
