@@ -49,7 +49,8 @@ namespace {
 std::filesystem::path FileOf(const std::string& text) {
   constexpr int kMostLinks = 40;
   std::error_code error;
-  std::filesystem::path path = std::filesystem::absolute(text);
+  std::filesystem::path path = std::filesystem::absolute(text, error);
+  if (error) path = text;
   for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(path, error); ++i) {
     path = path.parent_path() / std::filesystem::read_symlink(path, error);
   }
@@ -194,6 +195,8 @@ int Main(int argc, char** argv) {
     return Fail(error.what());
   } catch (const std::bad_alloc&) {
     return Fail("out of memory");
+  } catch (const std::filesystem::filesystem_error& error) {
+    return Fail(error.what());
   } catch (const std::system_error&) {  // from fmt
     return Fail("standard output: cannot write");
   } catch (const std::exception& error) {

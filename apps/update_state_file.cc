@@ -54,13 +54,17 @@ void CheckOwner(const SafetensorsFile& file,
 }
 
 void CheckWeights(const SafetensorsFile& file, const std::string& path, const std::string& digest) {
+  bool known = false;
   for (const auto& [name, value] : file.Metadata()) {
-    if (name == "weights" && value == digest) return;
+    if (name != "weights") continue;
+    if (value == digest) return;
+    known = true;
+  }
+  if (!known) {
+    throw Error::Format("{}: has no digest of its weights, as states of older versions", path);
   }
   throw Error::Format(
-      "{}: the state does not belong to these weights, but to those that the step with this state "
-      "wrote",
-      path);
+      "{}: belongs to other weights: those that the step wrote together with this state", path);
 }
 
 void CheckNames(const SafetensorsFile& file,

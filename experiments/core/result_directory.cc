@@ -15,8 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns true if the path exists. False also if that cannot be determined: a later read or write
-// then reports the reason.
 // Returns the journals of a directory, sorted by name.
 std::vector<fs::path> Journals(const fs::path& directory) {
   std::vector<fs::path> journals;

@@ -19,7 +19,7 @@
 namespace numsim::experiments {
 namespace {
 
-// Stores the first exception of a parallel loop, whose body must not throw.
+// Stores the first exception of a parallel loop, so that no further trial begins.
 class FirstFailure {
  public:
   bool Happened() const { return happened_; }

@@ -239,21 +239,23 @@ void AddNewOptions(const Experiment& experiment, Settings& settings) {
 void CheckOptions(const Experiment& experiment,
                   const Settings& settings,
                   const std::filesystem::path& path) {
+  constexpr const char* kVersion = "was it made by another version of numsim?";
   for (const Option& option : experiment.options) {
     if (settings.options.contains(option.name)) continue;
-    throw Error::Format(
-        "{}: there is no option {} of {}; was it made by another version of numsim?",
-        path.string(),
-        option.name,
-        experiment.name);
+    throw Error::Format("{}: has no value of option --{}, which {} has; {}",
+                        path.string(),
+                        option.name,
+                        experiment.name,
+                        kVersion);
   }
   for (const auto& [name, value] : settings.options) {
     const auto is_named = [&name = name](const Option& option) { return option.name == name; };
     if (std::any_of(experiment.options.begin(), experiment.options.end(), is_named)) continue;
-    throw Error::Format("{}: {} has no option {}; was it made by another version of numsim?",
+    throw Error::Format("{}: has option --{}, which {} does not have; {}",
                         path.string(),
+                        name,
                         experiment.name,
-                        name);
+                        kVersion);
   }
 }
 

@@ -121,6 +121,7 @@ std::vector<PaperSetting> PaperSettings() {
       {"beta2", "0.99", "Section 3", "Chosen for the run."},
       {"patch-dropout", "0.5", kSetup, "Chosen for the run."},
       {"final-lr", "0", kSetup, "Chosen for the run."},
+      {"storage", "bf16", "Section 2.2.1: 16 bits", "Chosen for the run."},
       {"", "The paper trains on LAION-2B", kSetup, "Here images and captions are generated."},
   };
 }

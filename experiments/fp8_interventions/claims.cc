@@ -49,7 +49,12 @@ std::string WhyNoEvidence(const Settings& settings, const Frame& final_rows) {
   }
   const Frame without = Select(final_rows, kUnstressed.Text(), kBaseline.Text());
   const Frame with = Select(final_rows, kNone, kBaseline.Text());
-  const double learned = without.Mean("start_loss") - without.Mean("valid_loss");
+  // What is learnt is counted from the loss of a guess, which an untrained CLIP exceeds.
+  const double start = std::min(without.Mean("start_loss"), without.Mean("chance_loss"));
+  const double learned = start - without.Mean("valid_loss");
+  if (!(learned > 0)) {
+    return "no evidence: bf16 without the stress diverged, learned nothing or was not trained";
+  }
   const double harm = (with.Mean("valid_loss") - without.Mean("valid_loss")) / learned;
   if (harm <= kMostHarm) return "";
   return fmt::format(
@@ -91,16 +96,18 @@ Evidence Compare(const Settings& settings,
     return row.Text("format") == format || row.Text("format") == kBaseline.Text();
   });
   if (std::string why = WhyNoEvidence(settings, rows); !why.empty()) return NotTestedBecause(why);
-  if (!Learned(rows, interventions)) {
+  const Frame judged =
+      rows.Where([](const Frame& row) { return row.Text("intervention") != kUnstressed.Text(); });
+  if (!Learned(judged, interventions)) {
     return NotTestedBecause("bf16 itself fails or was not trained with " +
                             fmt::format("{}", fmt::join(interventions, ", ")));
   }
   Evidence evidence;
-  evidence.outcomes = OutcomesOf(rows, {"intervention", "format"}, [](const Frame& row) {
+  evidence.outcomes = OutcomesOf(judged, {"intervention", "format"}, [](const Frame& row) {
     return row.Text("status") == "finished" ? row.Number("valid_loss") : kInfinity;
   });
   evidence.contrasts = {std::move(contrast)};
-  evidence.diverged_value = rows.Mean("start_loss");
+  evidence.diverged_value = judged.Mean("start_loss");
   evidence.parameters = ParametersOf(settings);
   evidence.measured = StressOf(settings);
   return evidence;

@@ -140,6 +140,9 @@ std::vector<Intervention> InterventionsOf(const Settings& settings) {
   std::vector<Intervention> interventions = {Intervention{}};
   for (const std::string& text : settings.GetList("interventions")) {
     const Intervention intervention = ParseIntervention(text);
+    if (intervention.unstressed) {
+      throw Error("--interventions: unstressed is trained by itself where there is a stress");
+    }
     if (std::find(interventions.begin(), interventions.end(), intervention) ==
         interventions.end()) {
       interventions.push_back(intervention);

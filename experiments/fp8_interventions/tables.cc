@@ -67,6 +67,7 @@ std::vector<PaperSetting> PaperSettings() {
       {"beta2", "0.99", "Section 3", "Chosen for the run."},
       {"patch-dropout", "0.5", "Section 2.2.2", "Chosen for the run."},
       {"final-lr", "0", "Section 2.2.2", "Chosen for the run."},
+      {"storage", "bf16", "Section 2.2.1: 16 bits", "Chosen for the run."},
       {"",
        "The paper's products are computed in float16 from fp8 values of bitsandbytes",
        "Section 2.3",

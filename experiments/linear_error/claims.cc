@@ -57,9 +57,15 @@ std::string NeededText(const Settings& settings, const Frame& products) {
 // the choice of rows alone, and their scatter says nothing about other trainings.
 auto OfTrainings(std::function<Evidence(const Settings&, const Tables&)> evidence) {
   return [evidence = std::move(evidence)](const Settings& settings, const Tables& tables) {
-    if (HasTensors(settings) && !TensorsDifferBySeed(settings)) {
+    if (!HasTensors(settings)) return evidence(settings, tables);
+    for (const char* const option : {"tensor-x", "tensor-w", "tensor-g"}) {
+      if (!settings.Get(option).empty()) continue;
+      return NotTestedBecause(fmt::format("--{} is not given, so that operand is drawn", option));
+    }
+    if (!TensorsDifferBySeed(settings)) {
       return NotTestedBecause(
-          "one training is an illustration; with {seed} in --input each seed has its own");
+          "one training is an illustration; with {seed} in every path of --input each seed has its "
+          "own");
     }
     return evidence(settings, tables);
   };
@@ -96,7 +102,7 @@ Frame RowsOf(const Tables& tables, const std::string& operands, const std::strin
 }
 
 Evidence LeftOut() {
-  return NotTestedBecause("--operands, --kinds, --formats or the lack of --input leaves it out");
+  return NotTestedBecause("--operands, --kinds or --formats leaves it out, or there is no --input");
 }
 
 std::vector<ClaimSpec> Claims() {

@@ -297,7 +297,14 @@ Experiment LinearError() {
        "D.3",
        "Only --preset paper includes them; operands are drawn or read, not those of CLIP."}};
   experiment.scale = [](const Settings& settings) {
+    if (HasTensors(settings)) {
+      return fmt::format("b up to {}, shapes of --input", settings.Get("tokens-high"));
+    }
     return fmt::format("b up to {}, widths {}", settings.Get("tokens-high"), settings.Get("dims"));
+  };
+  experiment.unused_options = [](const Settings& settings) {
+    return HasTensors(settings) ? std::vector<std::string>{"dims", "tokens-fixed"}
+                                : std::vector<std::string>();
   };
   experiment.notes = Notes;
   return experiment;

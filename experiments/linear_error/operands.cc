@@ -239,12 +239,15 @@ std::vector<std::string> OperandNames(const Settings& settings) {
 }
 
 bool TensorsDifferBySeed(const Settings& settings) {
-  return settings.Get("input").find(kSeedPlace) != std::string::npos;
+  const std::vector<std::string> paths = settings.GetList("input");
+  return std::all_of(paths.begin(), paths.end(), [](const std::string& path) {
+    return path.find(kSeedPlace) != std::string::npos;
+  });
 }
 
 FileShape ShapeOfFiles(const Settings& settings) {
   const FileShape first = ShapeOfFiles(settings, settings.seed);
-  if (!TensorsDifferBySeed(settings)) return first;
+  if (settings.Get("input").find(kSeedPlace) == std::string::npos) return first;
   for (int i = 1; i < settings.seeds; ++i) {
     const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
     if (ShapeOfFiles(settings, seed) == first) continue;
@@ -261,7 +264,10 @@ void CheckOperandOptions(const Settings& settings) {
   settings.GetDouble("outlier-token-size", 1, 1e6);
   settings.GetDouble("coherence", 0, 1);
   for (const std::string& text : settings.GetList("operands")) {
-    if (!HasTensors(settings) || text != kTensors) ParseOperandKind(text);
+    if (text == kTensors && !HasTensors(settings)) {
+      throw Error::Format("--operands: {} needs --input FILE", kTensors);
+    }
+    if (text != kTensors) ParseOperandKind(text);
   }
   if (HasTensors(settings)) return;
   for (const char* const option : {"tensor-x", "tensor-w", "tensor-g"}) {

@@ -35,8 +35,8 @@ struct LinearOperands {
 
 // Returns true if there are tensors of --input.
 bool HasTensors(const Settings& settings);
-// Returns true if the paths of --input contain "{seed}", which stands for the seed of a trial: each
-// seed then has the tensors of a training of its own.
+// Returns true if every path of --input contains "{seed}", which stands for the seed of a trial:
+// each seed then has the tensors of a training of its own. Requires HasTensors.
 bool TensorsDifferBySeed(const Settings& settings);
 // The element of --operands that stands for these tensors. With --input they are always included.
 inline constexpr std::string_view kTensors = "tensors";

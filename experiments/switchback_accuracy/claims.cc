@@ -13,7 +13,7 @@ constexpr const char* kScale =
     "The paper: CLIP ViT-Base to ViT-Huge, 20,000 steps of 16,384 images, one seed. A run states its "
     "own size.";
 constexpr const char* kInLargestGroup =
-    "the largest size and batch of the first of CLIP and Llama that was trained with both";
+    "the largest size and batch of the first of CLIP and Llama that was trained with all of them";
 
 ClaimSpec Claim(const std::string& name, std::vector<std::string> items, std::string statement) {
   ClaimSpec claim;
@@ -192,12 +192,12 @@ ClaimSpec HeadLoses() {
   ClaimSpec claim =
       Claim("head-loses",
             {"section-2.2.3"},
-            "Not in the paper, whose head is in 16 bits: where all layers are in int8, "
-            "the head is what LLM.int8() loses by more than SwitchBack does.");
+            "Not in the paper, whose head is in 16 bits: with the head in int8 as well, "
+            "LLM.int8() loses more than SwitchBack does.");
   claim.primary = false;
   claim.contrast = fmt::format(
-      "valid_loss that the patches, projections and head in 8 bits add to {}, minus what they add "
-      "to {}; largest size and batch of the first of CLIP and Llama that was trained with all four",
+      "valid_loss that the head in 8 bits adds to {}, minus what it adds to {}; largest size and "
+      "batch of Llama, whose only layer outside of the blocks is the head",
       kLlmInt8,
       kSwitchbackInt8);
   claim.evidence = [](const Settings&, const Tables& tables) {

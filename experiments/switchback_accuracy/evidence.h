@@ -34,7 +34,7 @@ Evidence AgainstStandard(const Tables& tables,
 // was trained with all of them.
 Evidence ComparePairs(const Tables& tables, const std::vector<ArmPair>& pairs);
 // Compares the loss of an arm minus that of its reference with that of another arm minus its own, in
-// the largest group of the first of CLIP and Llama that was trained with all four.
+// the largest group of Llama.
 Evidence CompareGrowth(const Tables& tables, const ArmPair& pair, const ArmPair& other);
 // Compares the gap of a variant to `standard` at the most tokens with that at the fewest, for the
 // largest size of the first of CLIP and Llama that was trained with the variant at both.

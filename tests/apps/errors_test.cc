@@ -313,10 +313,14 @@ TEST_F(BadInput, DeepKeys) {
   Put("key.toml", "\n" + dots + " = 1");
   Put("table.toml", "[" + dots + "]");
   Put("nine.toml", "a.b.c.d.e.f.g.h.i = 1");
+  Put("quoted.toml", "\"a\"." + dots + " = 1");
+  Put("value.toml", "x = { " + dots + " = 1 }");
   Expect(std::vector<BadCase>{
       {{"train", "key.toml", "--describe-config"}, {"key.toml:2", "more than 8 parts"}},
       {{"train", "table.toml", "--describe-config"}, {"table.toml:1", "more than 8 parts"}},
       {{"train", "nine.toml", "--describe-config"}, {"nine.toml:1", "more than 8 parts"}},
+      {{"train", "quoted.toml", "--describe-config"}, {"quoted.toml:1", "more than 8 parts"}},
+      {{"train", "value.toml", "--describe-config"}, {"value.toml:1", "more than 8 parts"}},
   });
 }
 

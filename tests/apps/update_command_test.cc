@@ -226,7 +226,7 @@ TEST_F(UpdateCommand, RefusesTheStateOfOtherWeights) {
   Put("s.safetensors", old_state);
   const Outcome outcome = Numsim(again);
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("s.safetensors: the state does not belong to these weights"));
+  EXPECT_THAT(outcome.err, HasSubstr("s.safetensors: belongs to other weights"));
   EXPECT_EQ(Bytes(Path("w.npy")), weights);
   Put("s.safetensors", state);
   Output(again);

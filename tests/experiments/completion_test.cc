@@ -179,12 +179,13 @@ TEST_F(CompletionTest, RedrawOfOtherOptionsIsAnErrorNamingFileAndOption) {
   Experiment more = WithFigure(), less = WithFigure();
   more.options.push_back({"colour", "red", "red", "an option that the results do not have"});
   const std::string settings = (out / "settings.json").string();
-  EXPECT_THAT(ErrorOf([&] { Redraw(more, out); }),
-              AllOf(HasSubstr(settings), HasSubstr("no option colour"), HasSubstr("version")));
+  EXPECT_THAT(
+      ErrorOf([&] { Redraw(more, out); }),
+      AllOf(HasSubstr(settings), HasSubstr("no value of option --colour"), HasSubstr("version")));
   const std::string gone = less.options.back().name;
   less.options.pop_back();
   EXPECT_THAT(ErrorOf([&] { Redraw(less, out); }),
-              AllOf(HasSubstr(settings), HasSubstr("has no option " + gone)));
+              AllOf(HasSubstr(settings), HasSubstr("has option --" + gone)));
 }
 
 TEST_F(CompletionTest, WhatKilledProcessesLeftIsSwept) {

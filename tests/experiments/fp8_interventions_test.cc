@@ -210,6 +210,7 @@ TEST(Fp8Interventions, BadOptionsAreNamed) {
   const std::vector<std::pair<std::string, std::string>> bad = {
       {"interventions", ""},
       {"interventions", "none+clip"},
+      {"interventions", "unstressed"},
       {"interventions", "clip+"},
       {"interventions", "clip,layerscale"},
       {"formats", ""},

@@ -142,7 +142,7 @@ TEST_F(LinearErrorClaims, SwitchBackSufficesIfNoGemmIsAboveTheThreshold) {
 }
 
 TEST_F(LinearErrorClaims, OfTensorsStandBesideThoseOfNormalOperands) {
-  Start({{"input", "some-{seed}.npy"}});
+  Start({{"input", "some-{seed}.npy"}, {"tensor-x", "a"}, {"tensor-w", "b"}, {"tensor-g", "c"}});
   widths_.clear();
   Add("normal", "llm-int8", Growing(0.1));
   Add("file x=a w=b g=c", "llm-int8", Growing(0.5));
@@ -157,9 +157,18 @@ TEST_F(LinearErrorClaims, OfTensorsStandBesideThoseOfNormalOperands) {
 
 // Seeds that choose rows of the same tensors do not scatter as trainings do.
 TEST_F(LinearErrorClaims, TensorsOfOneTrainingAreAnIllustration) {
-  Start({{"input", "some.npy"}});
-  Add("file x=a w=b g=c", "llm-int8", Growing(0.5));
-  EXPECT_THAT(ReasonOf("drowns-dw-int8-tensors"), HasSubstr("one training is an illustration"));
+  const Overrides all = {{"tensor-x", "a"}, {"tensor-w", "b"}, {"tensor-g", "c"}};
+  for (const char* const input : {"some.npy", "some.npy,w{seed}.npy"}) {
+    Overrides options = all;
+    options["input"] = input;
+    Start(options);
+    Add("file x=a w=b g=c", "llm-int8", Growing(0.5));
+    EXPECT_THAT(ReasonOf("drowns-dw-int8-tensors"), HasSubstr("one training is an illustration"));
+  }
+  Start({{"input", "some-{seed}.npy"}, {"tensor-x", "a"}, {"tensor-w", "b"}});
+  Add("file x=a w=b", "llm-int8", Growing(0.5));
+  EXPECT_EQ(ReasonOf("drowns-dw-int8-tensors"),
+            "--tensor-g is not given, so that operand is drawn");
 }
 
 TEST_F(LinearErrorClaims, AreNotTestedWithoutTheKindsAndInconclusiveForOneSeed) {

@@ -229,7 +229,7 @@ TEST(LinearErrorInput, ThatCannotBeUsedIsAnError) {
   expect(message({{"input", files}, {"tensor-x", "x"}, {"tensor-g", "g"}}), "tokens is 20");
   expect(message({{"input", files}, {"tensor-x", "x"}}), "--tokens-low");
   expect(message({{"tensor-x", "x"}}), "--input");
-  expect(message({{"operands", "tensors"}}), "tensors");
+  expect(message({{"operands", "tensors"}}), "--operands: tensors needs --input");
   const Settings settings =
       SettingsWith({{"input", files}, {"tensor-x", "infinite"}, {"tokens-low", "8"}});
   expect(ErrorOf([&] { MakeOperands(settings, "file x=infinite", {8, 3, 3}, 0); }), "element 7");

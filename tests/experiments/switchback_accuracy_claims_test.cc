@@ -149,7 +149,24 @@ TEST_F(SwitchbackClaims, OfClipAreAboutAccuracy) {
             "switchback:e4m3fn/e5m2");
 }
 
-// 5 seeds of docs/results/switchback/variants.
+// Of an accuracy of 11.7 % no layer can lose enough.
+TEST_F(SwitchbackClaims, OfClipNeedAnAccuracyFromWhichTheFailureOfThePaperFits) {
+  for (const bool enough : {false, true}) {
+    Clear();
+    for (const char* const variant : {kStandardArm, kLlm, kSwitchback}) {
+      for (const char* const seed : {"0", "1", "2"}) {
+        Add(Clip(64), variant, seed, 1, enough ? 0.119 : 0.117);
+      }
+    }
+    EXPECT_EQ(VerdictOf("llm-int8-loses-clip"), enough ? "contradicted" : "not tested");
+    EXPECT_EQ(VerdictOf("int8-matches-clip"), enough ? "supported" : "not tested");
+    if (!enough) {
+      EXPECT_THAT(ReasonOf("int8-matches-clip"), HasSubstr("the accuracy of standard is 11.7 %"));
+    }
+  }
+}
+
+// Five seeds of a published run, since withdrawn.
 TEST_F(SwitchbackClaims, ThePublishedRunDoesNotDecideAboutLlmInt8) {
   AddSeeds(Llama(64), kStandardArm, {1.72747, 1.77093, 1.83328, 1.72510, 1.74766});
   AddSeeds(Llama(64), kSwitchback, {1.72973, 1.75515, 1.71342, 1.71678, 1.75899});
@@ -218,6 +235,7 @@ TEST_F(SwitchbackClaims, TheHeadIsJudgedByADifferenceOfDifferences) {
     AddGaps(Llama(64), std::string(kLlm) + "+all", kFar);
     EXPECT_EQ(VerdictOf("head-loses"), "not tested");
     AddGaps(Llama(64), std::string(kSwitchback) + "+all", both ? kFar : kNear);
+    AddArms(Clip(64), kLlm, kSwitchback, kFar);  // has no head
     EXPECT_EQ(VerdictOf("head-loses"), both ? "contradicted" : "supported");
   }
 }

@@ -79,8 +79,8 @@ class StepReplay {
   // trainer has none for the layer. T = double is the float64 reference run: every GEMM and
   // operation is float64, and `precision` is ignored. config.stress applies to both types.
   // `observer` sees the tensors as stored, the inputs of linear layers, the quantised operands and
-  // the GEMMs. Throws Error as
-  // MakeModel does, and for delayed scaling with a history of another length than the trainer's.
+  // the GEMMs. Throws Error as MakeModel does, and for delayed scaling with a history of another
+  // length than the trainer's.
   template <typename T>
   StepGradients<T> Run(const ReplayPrecision& precision, PassObserver<T>* observer = nullptr) const;
 

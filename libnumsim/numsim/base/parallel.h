@@ -54,7 +54,7 @@ void SetThreadCount(int threads);
 // Inside a parallel region (a chunk that calls ParallelFor again) the inner loop runs serially.
 // Every chunk runs in the default floating-point environment, whatever the caller's is
 // (base/shared/float_environment.h). If chunks throw, the exception of the first one of them is thrown
-// after all chunks have ended.
+// after all chunks have ended. Without threads the loop ends at the first exception.
 void ParallelFor(size_t n, size_t grain, FunctionRef<void(size_t, size_t)> body);
 
 // Calls body(i) once for each i in [0, n). Threads take one index at a time, in ascending order,

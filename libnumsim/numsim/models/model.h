@@ -61,7 +61,8 @@ class Model {
   // Returns the options that each linear layer was constructed with, in the same order.
   virtual std::vector<LinearOptions> LinearLayerPrecisions() const = 0;
   // Returns the number of multiplications and additions in the linear layers' GEMMs of one forward
-  // pass over `examples` examples, without dropped patches. A training step performs three times as many.
+  // pass over `examples` examples, as if no patch were dropped. A training step performs three times
+  // as many.
   virtual double ForwardFlops(size_t examples) const = 0;
 
  protected:

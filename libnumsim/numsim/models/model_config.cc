@@ -45,8 +45,10 @@ void CheckDivides(std::string_view field, size_t part, std::string_view whole_na
 
 void CheckBlocks(std::string_view field, size_t blocks) {
   if (blocks > kMostBlocks) {
-    throw KeyError::Format(
-        KeyOf(field), "{} blocks are more than {}, the most of all towers", blocks, kMostBlocks);
+    throw KeyError::Format(KeyOf(field),
+                           "{} blocks are more than {}, the most that all towers may have together",
+                           blocks,
+                           kMostBlocks);
   }
 }
 

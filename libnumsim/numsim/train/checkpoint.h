@@ -32,8 +32,8 @@ struct TrainState {
 std::string NumbersText(const std::vector<double>& numbers);
 
 // Writes the tensors, with the fields and a digest of everything as metadata, into one file that is
-// replaced atomically. Any
-// reader of .safetensors files finds the weights under model/NAME. Requires distinct names.
+// replaced atomically. Any reader of .safetensors files finds the weights under model/NAME. Requires
+// distinct names.
 void WriteCheckpoint(const std::filesystem::path& path, const TrainState& state);
 // Reads the file. Throws Error naming the file and the problem, also if its content does not have
 // the digest.
