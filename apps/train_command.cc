@@ -40,7 +40,7 @@ std::string PresetNames() {
 
 // Returns the path of the configuration in the directory of a training.
 std::filesystem::path ConfigOfRun(const std::filesystem::path& out) {
-  const std::filesystem::path path = out / "config.toml";
+  std::filesystem::path path = out / "config.toml";
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored)) return path;
   throw Error::Format("{}: there is none to resume from; give CONFIG or --preset", path.string());

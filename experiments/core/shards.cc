@@ -67,8 +67,8 @@ void CopyTrials(const Experiment& experiment,
 RunReport Merge(const Experiment& experiment,
                 const std::vector<fs::path>& shards,
                 const fs::path& out,
-                const std::vector<std::string>& arguments) {
-  const Command command{.arguments = arguments};
+                const std::vector<std::string>& command) {
+  const Command ran{.arguments = command};
   const Settings settings = CommonSettings(experiment, shards);
   const std::vector<Trial> trials = ListTrials(experiment, settings);
   CheckDirectory(experiment, settings, out);
@@ -82,7 +82,7 @@ RunReport Merge(const Experiment& experiment,
   CopyTrials(experiment, trials, finished, out);
   RunReport report;
   report.trials_total = trials.size();
-  Complete(experiment, settings, finished, out, command, report);
+  Complete(experiment, settings, finished, out, ran, report);
   return report;
 }
 

@@ -52,7 +52,7 @@ struct SafetensorsHeader {
 // Parses and checks the header of a file that has `data_bytes` bytes after the header. Does not set
 // TensorInfo::type. Throws Error as SafetensorsFile does, with a one-line message that starts with
 // `file`.
-SafetensorsHeader ParseSafetensorsHeader(std::string_view json,
+SafetensorsHeader ParseSafetensorsHeader(std::string_view text,
                                          uint64_t data_bytes,
                                          std::string_view file);
 
