@@ -49,7 +49,7 @@ std::string WhyNoEvidence(const Settings& settings, const Frame& final_rows) {
   }
   const Frame without = Select(final_rows, kUnstressed.Text(), kBaseline.Text());
   const Frame with = Select(final_rows, kNone, kBaseline.Text());
-  // What is learnt is counted from the loss of a guess, which an untrained CLIP exceeds.
+  // Learning counts from the loss of a guess, which an untrained CLIP exceeds.
   const double start = std::min(without.Mean("start_loss"), without.Mean("chance_loss"));
   const double learned = start - without.Mean("valid_loss");
   if (!(learned > 0)) {
