@@ -232,7 +232,7 @@ Experiment FeatureStatistics() {
   experiment.reproduces = "Figure 11, Section 2.3 of [SwitchBack]";
   experiment.description = kDescription;
   experiment.options = Options();
-  experiment.presets = {{"quick", 3, 65}, {"small", 3}, {"paper", 3}};
+  experiment.presets = {{"quick", 3, 45}, {"small", 3}, {"paper", 3}};
   experiment.tables = TableSpecs();
   experiment.trials = Trials;
   experiment.run = Measure;

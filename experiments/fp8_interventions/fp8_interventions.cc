@@ -111,7 +111,7 @@ Experiment Fp8Interventions() {
   experiment.reproduces = "Figure 2, Section 2.3 of [SwitchBack]";
   experiment.description = kDescription;
   experiment.options = Options();
-  experiment.presets = {{"quick", 3, 240}, {"small", 3}, {"paper", 3}};
+  experiment.presets = {{"quick", 3, 145}, {"small", 3}, {"paper", 3}};
   experiment.tables = TableSpecs();
   experiment.trials = Trials;
   experiment.run = Measure;
