@@ -8,7 +8,6 @@
 #include <numeric>
 #include <vector>
 
-#include "numsim/base/error.h"
 #include "numsim/base/nearest_name.h"
 
 namespace numsim::apps {
@@ -141,8 +140,7 @@ void SortStats(Table& table, std::string_view order) {
   if (order == kFileOrder) return;
   const Measure* const measure = FindMeasure(order);
   if (measure == nullptr && order != kNameOrder) {
-    const std::string orders = StatsOrders();
-    throw Error::Format("--sort '{}' is not one of {}{}", order, orders, DidYouMean(order, orders));
+    throw NotOneOf("--sort", order, StatsOrders());
   }
   std::vector<size_t> rows(table.rows.size());
   std::iota(rows.begin(), rows.end(), size_t{0});

@@ -101,9 +101,7 @@ SavedOperands SaveOperands(const TrainConfig& config,
   Trainer trainer(config, OpenData(config.data));
   SavedOperands saved;
   saved.file = kFile;
-  saved.from_checkpoint =
-      InspectRunDirectory(out, trainer.config(), true) == RunDirectory::kCheckpoint;
-  if (saved.from_checkpoint) RestoreCheckpoint(out, trainer);
+  saved.from_checkpoint = RestoreIfSaved(out, trainer);
   const std::vector<std::pair<std::string, Array>> operands = OperandsOfNextStep(trainer, pattern);
   saved.step = trainer.steps_taken();
   saved.layers = operands.size() / 3;

@@ -38,7 +38,7 @@ Enum ParseKeyword(const Keyword<Enum> (&keywords)[N],
     if (!valid.empty()) valid += ", ";
     valid += keyword.text;
   }
-  throw Error::Format("{} '{}' is not one of {}{}", what, text, valid, DidYouMean(text, valid));
+  throw NotOneOf(what, text, valid);
 }
 
 }  // namespace numsim

@@ -46,4 +46,8 @@ std::string DidYouMean(std::string_view wrong, std::string_view list) {
   return name.empty() ? "" : "; did you mean " + name + "?";
 }
 
+Error NotOneOf(std::string_view what, std::string_view wrong, std::string_view list) {
+  return Error::Format("{} '{}' is not one of {}{}", what, wrong, list, DidYouMean(wrong, list));
+}
+
 }  // namespace numsim

@@ -1,10 +1,12 @@
-// Finds the known name that a mistyped one probably stands for, for error messages.
+// Finds the known name that a mistyped one probably stands for, and words the error about it.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "numsim/base/error.h"
 
 namespace numsim {
 
@@ -23,5 +25,8 @@ std::string NearestName(std::string_view wrong, const std::vector<std::string>& 
 // Returns "; did you mean NAME?" with the nearest name of a list "A, B, C", to be added to a message
 // that lists it; "" if there is none.
 std::string DidYouMean(std::string_view wrong, std::string_view list);
+
+// Returns the Error "WHAT 'WRONG' is not one of LIST", with the nearest name of the list "A, B, C".
+Error NotOneOf(std::string_view what, std::string_view wrong, std::string_view list);
 
 }  // namespace numsim

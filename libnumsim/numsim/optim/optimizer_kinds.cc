@@ -1,6 +1,5 @@
 #include "numsim/optim/optimizer_kinds.h"
 
-#include "numsim/base/error.h"
 #include "numsim/base/nearest_name.h"
 
 namespace numsim {
@@ -58,8 +57,7 @@ OptimizerKind ParseOptimizerKind(std::string_view text) {
   for (const OptimizerKindRow& row : kRows) {
     if (row.name == text) return {&row};
   }
-  const std::string names = OptimizerKindNames();
-  throw Error::Format("optimizer '{}' is not one of {}{}", text, names, DidYouMean(text, names));
+  throw NotOneOf("optimizer", text, OptimizerKindNames());
 }
 
 std::string_view ToString(OptimizerKind kind) { return kind.row->name; }

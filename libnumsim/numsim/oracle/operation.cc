@@ -31,7 +31,7 @@ const OperationRow& FindRow(std::string_view name) {
     if (!names.empty()) names += ", ";
     names += row.info.name;
   }
-  throw Error::Format("--op '{}' is not one of {}{}", name, names, DidYouMean(name, names));
+  throw NotOneOf("--op", name, names);
 }
 
 void CheckUse(std::string_view op, std::string_view option, bool given, bool used) {

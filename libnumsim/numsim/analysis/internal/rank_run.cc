@@ -25,10 +25,8 @@ void WriteRanking(const RankRunOptions& options, RankRunResult& result) {
 RankRunResult RunRanking(const TrainConfig& config, const RankRunOptions& options) {
   Trainer trainer(config, OpenData(config.data));
   RankRunResult result;
-  result.from_checkpoint =
-      InspectRunDirectory(options.out, trainer.config(), true) == RunDirectory::kCheckpoint;
+  result.from_checkpoint = RestoreIfSaved(options.out, trainer);
   MakeRunDirectory(options.out);  // fails before the expensive work
-  if (result.from_checkpoint) RestoreCheckpoint(options.out, trainer);
   result.ranking = RankPrecision(trainer, options.by, options.progress);
   result.text = Describe(result.ranking, options.lines);
   WriteRanking(options, result);

@@ -3,7 +3,6 @@
 
 #include <array>
 
-#include "numsim/base/error.h"
 #include "numsim/base/nearest_name.h"
 #include "numsim/config/config.h"
 
@@ -253,7 +252,7 @@ TrainConfig MakeTrainPreset(std::string_view name) {
     }
     valid += fmt::format("{}{}", valid.empty() ? "" : ", ", row.preset.name);
   }
-  throw Error::Format("preset '{}' is not one of {}{}", name, valid, DidYouMean(name, valid));
+  throw NotOneOf("preset", name, valid);
 }
 
 }  // namespace numsim

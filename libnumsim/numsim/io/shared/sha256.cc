@@ -29,6 +29,18 @@ void Require(bool good) {
   if (!good) throw Error("OpenSSL cannot compute SHA-256");
 }
 
+Sha256 DigestOf(const InputFile& file, uint64_t length) {
+  constexpr uint64_t kChunk = uint64_t{1} << 20;
+  Sha256 digest;
+  std::vector<std::byte> buffer;
+  for (uint64_t offset = 0; offset < length; offset += buffer.size()) {
+    buffer.resize(std::min(length - offset, kChunk));
+    file.Read(offset, buffer);
+    digest.Add(buffer);
+  }
+  return digest;
+}
+
 }  // namespace
 
 Sha256::Sha256() : state_(std::make_unique<State>()) {
@@ -57,20 +69,12 @@ std::string Sha256::Hex() const {
 }
 
 Sha256 Sha256OfStart(const std::filesystem::path& path, uint64_t length) {
-  constexpr uint64_t kChunk = uint64_t{1} << 20;
-  const InputFile file(path);
-  Sha256 digest;
-  std::vector<std::byte> buffer;
-  for (uint64_t offset = 0; offset < length; offset += buffer.size()) {
-    buffer.resize(std::min(length - offset, kChunk));
-    file.Read(offset, buffer);
-    digest.Add(buffer);
-  }
-  return digest;
+  return DigestOf(InputFile(path), length);
 }
 
 std::string Sha256Hex(const std::filesystem::path& path) {
-  return Sha256OfStart(path, InputFile(path).Size()).Hex();
+  const InputFile file(path);
+  return DigestOf(file, file.Size()).Hex();
 }
 
 std::string Sha256OfText(std::string_view text) {

@@ -3,7 +3,6 @@
 #include <array>
 #include <string>
 
-#include "numsim/base/error.h"
 #include "numsim/base/nearest_name.h"
 
 namespace numsim {
@@ -56,7 +55,7 @@ const LinearKindRow& FindLinearKind(std::string_view name) {
     if (!valid.empty()) valid += ", ";
     valid += row.kind.name;
   }
-  throw Error::Format("kind '{}' is not one of {}{}", name, valid, DidYouMean(name, valid));
+  throw NotOneOf("kind", name, valid);
 }
 
 }  // namespace numsim

@@ -203,7 +203,7 @@ std::vector<PackEntry> PackEntries(std::string_view set) {
     std::string names;
     for (const PackSetInfo& info : kSets)
       names += (names.empty() ? "" : ", ") + std::string(info.name);
-    throw Error::Format("--set '{}' is not one of {}{}", set, names, DidYouMean(set, names));
+    throw NotOneOf("--set", set, names);
   }
   return entries.Take();
 }

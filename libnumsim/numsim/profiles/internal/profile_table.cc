@@ -109,7 +109,7 @@ const ProfileInfo& FindProfile(std::string_view name) {
     if (!valid.empty()) valid += ", ";
     valid += profile.name;
   }
-  throw Error::Format("profile '{}' is not one of {}{}", name, valid, DidYouMean(name, valid));
+  throw NotOneOf("profile", name, valid);
 }
 
 std::string CompleteProfileName(std::string_view text) {

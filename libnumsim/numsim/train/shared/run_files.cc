@@ -94,6 +94,13 @@ TrainState RestoreCheckpoint(const fs::path& directory, Trainer& trainer) {
   return state;
 }
 
+bool RestoreIfSaved(const fs::path& directory, Trainer& trainer) {
+  const RunDirectory found = InspectRunDirectory(directory, trainer.config(), true);
+  if (found != RunDirectory::kCheckpoint) return false;
+  RestoreCheckpoint(directory, trainer);
+  return true;
+}
+
 void RemoveFiles(const fs::path& directory, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     std::error_code status;

@@ -44,6 +44,10 @@ void MakeRunDirectory(const std::filesystem::path& directory);
 // naming the file.
 TrainState RestoreCheckpoint(const std::filesystem::path& directory, Trainer& trainer);
 
+// Restores the trainer from the directory's checkpoint, if it has one, and returns whether it has.
+// Does not change the directory. Throws Error as InspectRunDirectory and RestoreCheckpoint do.
+bool RestoreIfSaved(const std::filesystem::path& directory, Trainer& trainer);
+
 // Removes the named files; missing files are ignored. Throws Error naming the file.
 void RemoveFiles(const std::filesystem::path& directory, const std::vector<std::string>& names);
 
