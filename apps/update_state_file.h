@@ -23,9 +23,9 @@ std::string DigestOf(std::span<const float> values);
 
 bool IsEmpty(const UpdateState& state);
 
-// Returns the bytes of the file. Its metadata are "rule", "format" and "weights". Its tensors, as far as the
-// state has them, are "values" (F32) and "words" (U16) with the shape of the weights, and "scales"
-// (F32), one per group.
+// Returns the bytes of the file. Its metadata are "rule", "format" and "weights". Its tensors, as
+// far as the state has them, are "values" (F32) and "words" (U16) with the shape of the weights, and
+// "scales" (F32), one per group.
 std::string UpdateStateFile(const UpdateState& state, const UpdateStateOwner& owner);
 
 // Reads such a file. The result has the sizes of `start`, the initial state of the rule. Throws

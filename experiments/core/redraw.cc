@@ -84,15 +84,7 @@ void UpdateManifest(const fs::path& directory, const std::vector<std::string>& o
 
 RunReport Redraw(const Experiment& experiment, const fs::path& directory) {
   RequireComplete(directory);
-  StoredSettings stored = ReadSettings(directory / kSettingsFile);
-  if (stored.experiment != experiment.name) {
-    throw Error::Format("{}: holds results of {}, expected {}",
-                        directory.string(),
-                        stored.experiment,
-                        experiment.name);
-  }
-  AddNewOptions(experiment, stored.settings);
-  CheckOptions(experiment, stored.settings, directory / kSettingsFile);
+  StoredSettings stored = ReadSettingsOf(experiment, directory / kSettingsFile);
   stored.settings.looks = static_cast<int>(LooksOf(stored.settings).size());
   // Results may be archived without their journals; then no run can be using the directory.
   std::optional<DirectoryLock> lock;

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
 #include <memory>
-#include <mutex>
 #include <system_error>
 #include <utility>
 
@@ -18,28 +16,6 @@
 
 namespace numsim::experiments {
 namespace {
-
-// Stores the first exception of a parallel loop, so that no further trial begins.
-class FirstFailure {
- public:
-  bool Happened() const { return happened_; }
-
-  void Set(std::exception_ptr failure) {
-    const std::lock_guard lock(mutex_);
-    if (!failure_) failure_ = std::move(failure);
-    happened_ = true;
-  }
-
-  // Rethrows the stored exception, if any. Requires that the loop is over.
-  void Rethrow() const {
-    if (failure_) std::rethrow_exception(failure_);
-  }
-
- private:
-  std::atomic<bool> happened_ = false;
-  std::mutex mutex_;
-  std::exception_ptr failure_;
-};
 
 // The trials of a run and those that it still has to do.
 struct Task {
@@ -154,30 +130,28 @@ double CostOf(const Task& task, const std::vector<size_t>& trials) {
 }
 
 void MeasureAll(const Task& task, Journal& journal) {
-  FirstFailure failure;
-  {
-    const size_t done = task.shard.size() - task.todo.size();
-    Progress progress(task.options.progress, done, task.shard.size());
-    const double work = CostOf(task, task.shard);
-    progress.BeginWith(task.options.progress_head, CostOf(task, task.todo) / work);
-    const auto measure = [&](size_t i) {
-      if (failure.Happened()) return;
-      const Trial& trial = task.trials[task.todo[i]];
-      try {
-        progress.Started(trial.label);
-        Measure(task, task.todo[i], journal);
-        progress.Finished(trial.label, trial.cost / work);
-      } catch (...) {
-        failure.Set(std::current_exception());
-      }
-    };
-    if (task.experiment.exclusive || task.experiment.timed) {
-      for (size_t i = 0; i < task.todo.size(); ++i) measure(i);
-    } else {
-      ParallelTasks(task.todo.size(), measure);
+  const size_t done = task.shard.size() - task.todo.size();
+  Progress progress(task.options.progress, done, task.shard.size());
+  const double work = CostOf(task, task.shard);
+  progress.BeginWith(task.options.progress_head, CostOf(task, task.todo) / work);
+  std::atomic<bool> failed = false;  // no further trial begins
+  const auto measure = [&](size_t i) {
+    if (failed) return;
+    const Trial& trial = task.trials[task.todo[i]];
+    try {
+      progress.Started(trial.label);
+      Measure(task, task.todo[i], journal);
+      progress.Finished(trial.label, trial.cost / work);
+    } catch (...) {
+      failed = true;
+      throw;
     }
+  };
+  if (task.experiment.exclusive || task.experiment.timed) {
+    for (size_t i = 0; i < task.todo.size(); ++i) measure(i);
+  } else {
+    ParallelTasks(task.todo.size(), measure);
   }
-  failure.Rethrow();
 }
 
 }  // namespace

@@ -59,6 +59,31 @@ std::vector<std::pair<std::string, std::string>> Fields(const StoredSettings& st
   return fields;
 }
 
+// Throws Error naming the file of the settings if they lack an option of the experiment, or have one
+// that it does not have.
+void CheckOptions(const Experiment& experiment,
+                  const Settings& settings,
+                  const std::filesystem::path& path) {
+  constexpr const char* kVersion = "was it made by another version of numsim?";
+  for (const Option& option : experiment.options) {
+    if (settings.options.contains(option.name)) continue;
+    throw Error::Format("{}: has no value of option --{}, which {} has; {}",
+                        path.string(),
+                        option.name,
+                        experiment.name,
+                        kVersion);
+  }
+  for (const auto& [name, value] : settings.options) {
+    const auto is_named = [&name = name](const Option& option) { return option.name == name; };
+    if (std::any_of(experiment.options.begin(), experiment.options.end(), is_named)) continue;
+    throw Error::Format("{}: has option --{}, which {} does not have; {}",
+                        path.string(),
+                        name,
+                        experiment.name,
+                        kVersion);
+  }
+}
+
 }  // namespace
 
 const std::string& Settings::Get(std::string_view name) const {
@@ -236,27 +261,17 @@ void AddNewOptions(const Experiment& experiment, Settings& settings) {
   }
 }
 
-void CheckOptions(const Experiment& experiment,
-                  const Settings& settings,
-                  const std::filesystem::path& path) {
-  constexpr const char* kVersion = "was it made by another version of numsim?";
-  for (const Option& option : experiment.options) {
-    if (settings.options.contains(option.name)) continue;
-    throw Error::Format("{}: has no value of option --{}, which {} has; {}",
-                        path.string(),
-                        option.name,
-                        experiment.name,
-                        kVersion);
+StoredSettings ReadSettingsOf(const Experiment& experiment, const std::filesystem::path& path) {
+  StoredSettings stored = ReadSettings(path);
+  if (stored.experiment != experiment.name) {
+    throw Error::Format("{}: holds results of {}, expected {}",
+                        path.parent_path().string(),
+                        stored.experiment,
+                        experiment.name);
   }
-  for (const auto& [name, value] : settings.options) {
-    const auto is_named = [&name = name](const Option& option) { return option.name == name; };
-    if (std::any_of(experiment.options.begin(), experiment.options.end(), is_named)) continue;
-    throw Error::Format("{}: has option --{}, which {} does not have; {}",
-                        path.string(),
-                        name,
-                        experiment.name,
-                        kVersion);
-  }
+  AddNewOptions(experiment, stored.settings);
+  CheckOptions(experiment, stored.settings, path);
+  return stored;
 }
 
 std::string FirstDifference(const StoredSettings& a,

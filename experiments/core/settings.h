@@ -20,7 +20,8 @@ const Preset& FindPreset(const Experiment& experiment, std::string_view name);
 
 // Returns the defaults of `preset` and the active backend, with `overrides` (option name without
 // dashes -> text) on top. Throws Error for an unknown preset or option (listing the valid ones),
-// for seeds < 1, for max_seeds < seeds unless it is 0, and for a last seed above 2^64 - 1. Experiment::trials checks the option values.
+// for seeds < 1, for max_seeds < seeds unless it is 0, and for a last seed above 2^64 - 1.
+// Experiment::trials checks the option values.
 Settings MakeSettings(const Experiment& experiment,
                       std::string_view preset,
                       uint64_t seed,
@@ -50,15 +51,14 @@ void WriteSettings(const std::filesystem::path& path, const StoredSettings& stor
 // Reads the settings. Throws Error naming the file when it cannot be read or is no settings file.
 StoredSettings ReadSettings(const std::filesystem::path& path);
 
+// Reads settings of `experiment`, and adds its options that they lack (AddNewOptions). Throws Error
+// naming the file also if it belongs to another experiment, lacks an option that has no such value,
+// or has one that the experiment does not have.
+StoredSettings ReadSettingsOf(const Experiment& experiment, const std::filesystem::path& path);
+
 // Adds to settings that an older version stored the options that the experiment has gained since:
 // those with Option::before, and those whose default is empty, since an empty option has no effect.
 void AddNewOptions(const Experiment& experiment, Settings& settings);
-
-// Throws Error naming the file of the settings if they lack an option of the experiment, or have one
-// that it does not have.
-void CheckOptions(const Experiment& experiment,
-                  const Settings& settings,
-                  const std::filesystem::path& path);
 
 // Returns "" when both are equal, otherwise the first difference: `--seeds is "3" in A and "5" in
 // B`, where A and B are `a_place` and `b_place`.

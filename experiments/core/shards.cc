@@ -18,15 +18,7 @@ Settings CommonSettings(const Experiment& experiment, const std::vector<fs::path
   if (shards.empty()) throw Error("merge: expected at least one shard directory");
   StoredSettings common;
   for (const fs::path& shard : shards) {
-    StoredSettings stored = ReadSettings(shard / kSettingsFile);
-    if (stored.experiment != experiment.name) {
-      throw Error::Format("{}: holds results of {}, expected {}",
-                          shard.string(),
-                          stored.experiment,
-                          experiment.name);
-    }
-    AddNewOptions(experiment, stored.settings);
-    CheckOptions(experiment, stored.settings, shard / kSettingsFile);
+    const StoredSettings stored = ReadSettingsOf(experiment, shard / kSettingsFile);
     if (&shard == &shards.front()) common = stored;
     const std::string difference =
         FirstDifference(common, shards.front().string(), stored, shard.string());

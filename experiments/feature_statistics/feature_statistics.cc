@@ -109,21 +109,15 @@ std::vector<Option> Options() {
 std::vector<PaperSetting> PaperSettings() {
   constexpr const char* kSetup = "Section 2.2.2";
   constexpr const char* kTime = "A preset of minutes has to be smaller.";
-  return {
+  return WithSwitchBackTraining({
       {"sizes", "12x768,24x1024,32x1280", "Figure 11: ViT-Base to ViT-Huge", kTime},
       {"batch", "16384", kSetup, "The maxima of smaller batches vary more from step to step."},
       {"steps", "20000", kSetup, kTime},
       {"warmup", "5000", kSetup, kTime},
       {"lr", "2e-3", kSetup, ""},
       {"weight-decay", "0.2", kSetup, ""},
-      {"optimizer", "stable-adamw", "Section 3.5", "Chosen for the run."},
-      {"epsilon", "1e-6", "Appendix F", "Chosen for the run."},
-      {"beta2", "0.99", "Section 3", "Chosen for the run."},
-      {"patch-dropout", "0.5", kSetup, "Chosen for the run."},
-      {"final-lr", "0", kSetup, "Chosen for the run."},
-      {"storage", "bf16", "Section 2.2.1: 16 bits", "Chosen for the run."},
       {"", "The paper trains on LAION-2B", kSetup, "Here images and captions are generated."},
-  };
+  });
 }
 
 // Returns the initial gain of one value of --layer-scales; nothing for none.

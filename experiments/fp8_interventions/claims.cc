@@ -162,16 +162,10 @@ ClaimSpec LayerScaleTrains() {
   return claim;
 }
 
-// Returns the features of bf16 with an intervention after the first or the last block.
-Frame BlockOf(const Tables& tables, const std::string& intervention, bool last) {
+// Returns the features of bf16 with an intervention, of the tower that is judged.
+Frame FeaturesOf(const Tables& tables, const std::string& intervention) {
   const Frame features = tables.at(std::string(kFeaturesTable));
-  const Frame rows =
-      Select(features, intervention, kBaseline.Text()).Where("tower", TowerOf(features));
-  double block = 0;
-  if (last) {
-    for (const double number : rows.Numbers("block")) block = std::max(block, number);
-  }
-  return rows.Where("block", block);
+  return Select(features, intervention, kBaseline.Text()).Where("tower", TowerOf(features));
 }
 
 double LowestLoss(const Frame& training) {
@@ -234,8 +228,8 @@ ClaimSpec FeaturesGrow() {
                              "large for later blocks\" (Figure 2, right).",
                              "last block over first block at the end, no intervention");
   claim.evidence = [](const Settings& settings, const Tables& tables) {
-    const Frame last = LastRecords(BlockOf(tables, kNone, true));
-    const Frame first = LastRecords(BlockOf(tables, kNone, false));
+    const Frame end = LastRecords(FeaturesOf(tables, kNone));
+    const Frame last = AfterLastBlock(end), first = end.Where("block", 0);
     return Doublings(
         settings, "last over first block", ForBoth(last, first, [](const Frame& a, const Frame& b) {
           return Log(a.Number("mean_abs_rest") / b.Number("mean_abs_rest")) / Log(2.0);
@@ -252,7 +246,8 @@ ClaimSpec LayerScaleKeepsFeaturesSmall() {
                "no intervention over layer-scale, last block, at the validation loss that both "
                "trainings of a seed reach");
   claim.evidence = [](const Settings& settings, const Tables& tables) {
-    const Frame none = BlockOf(tables, kNone, true), scaled = BlockOf(tables, kLayerScale, true);
+    const Frame none = AfterLastBlock(FeaturesOf(tables, kNone));
+    const Frame scaled = AfterLastBlock(FeaturesOf(tables, kLayerScale));
     return Doublings(settings,
                      "none over layer-scale",
                      ForBoth(none, scaled, [](const Frame& a, const Frame& b) {

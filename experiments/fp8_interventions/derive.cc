@@ -47,6 +47,12 @@ Frame Select(const Frame& frame, const std::string& intervention, const std::str
   return frame.Where("intervention", intervention).Where("format", format);
 }
 
+Frame AfterLastBlock(const Frame& features) {
+  double last = 0;
+  for (const double block : features.Numbers("block")) last = std::max(last, block);
+  return features.Where("block", last);
+}
+
 Frame LastRecords(const Frame& features) {
   const auto key = [](const Frame& row) {
     return row.Text("intervention") + " " + row.Text("format") + " " + row.Text("seed");

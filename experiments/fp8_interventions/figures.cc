@@ -95,9 +95,7 @@ Figure FeatureFigure(const Frame& features) {
 // Returns E|x_k| after the last block against the validation loss, both as means over seeds, so that
 // trainings that learn at different rates can be compared.
 Figure ProgressFigure(const Frame& features) {
-  const Frame tower = features.Where("tower", TowerOf(features));
-  double block = 0;
-  for (const double number : tower.Numbers("block")) block = std::max(block, number);
+  const Frame tower = AfterLastBlock(features.Where("tower", TowerOf(features)));
   Figure figure{"fp8-progress",
                 "Mean magnitude after the last block as the loss falls (from right to left), tower "
                 "of the " +
@@ -110,7 +108,7 @@ Figure ProgressFigure(const Frame& features) {
   panel.x = {.label = "validation loss, nats"};
   panel.y = {.label = "E|x_k|", .log10 = true};
   for (const std::string& intervention : tower.Distinct("intervention")) {
-    const Frame rows = Select(tower, intervention, kBaseline.Text()).Where("block", block);
+    const Frame rows = Select(tower, intervention, kBaseline.Text());
     Series series;
     for (const Frame& step : rows.By({"step"})) {
       series.x.push_back(step.Mean("valid_loss"));

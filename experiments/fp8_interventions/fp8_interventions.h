@@ -95,6 +95,8 @@ Frame Select(const Frame& frame, const std::string& intervention, const std::str
 std::string StressOf(const Settings& settings);
 // Returns true if the training of a row of final.csv diverged or collapsed.
 bool Failed(const Frame& row);
+// Returns the rows after the last block.
+Frame AfterLastBlock(const Frame& features);
 // Returns the rows of the last step of each training.
 Frame LastRecords(const Frame& features);
 // Returns the tower whose features are shown and judged: that of images if there is one.

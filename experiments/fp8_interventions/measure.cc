@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "experiments/fp8_interventions/fp8_interventions.h"
+#include "experiments/shared/special_values.h"
 #include "experiments/shared/training.h"
 #include "numsim/base/elementary.h"
 #include "numsim/ops/elementwise.h"
@@ -166,8 +167,8 @@ Rows Measure(const Settings& settings, const Trial& trial) {
     const bool due = trainer.steps_taken() % config.telemetry.tensors_every == 0;
     if (running && due) MeasureFeatures(trainer, rows);
   }
-  MeasureFeatures(trainer, rows);
-  const double loss = FinalLoss(trainer);
+  const double at_end = MeasureFeatures(trainer, rows);
+  const double loss = trainer.status() == TrainStatus::kFinished ? at_end : kInfinity;
   const bool judged = std::isfinite(loss) && trainer.last_zero_shot().has_value();
   rows.Add(kFinalTable,
            {ToString(trainer.status()),

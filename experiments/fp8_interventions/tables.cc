@@ -54,7 +54,7 @@ std::vector<Option> Options() {
 }
 
 std::vector<PaperSetting> PaperSettings() {
-  return {
+  return WithSwitchBackTraining({
       {"plant-point",
        "",
        "no such thing in the paper",
@@ -62,18 +62,12 @@ std::vector<PaperSetting> PaperSettings() {
       {"input-tail", "0", "no such thing in the paper", "As for --plant-point."},
       {"lr", "2e-3", "Section 3.2", "Chosen for small models and short trainings."},
       {"weight-decay", "0.2", "Section 3.2", ""},
-      {"epsilon", "1e-6", "Appendix F", ""},
-      {"optimizer", "stable-adamw", "Section 3.5", "Chosen for the run."},
-      {"beta2", "0.99", "Section 3", "Chosen for the run."},
-      {"patch-dropout", "0.5", "Section 2.2.2", "Chosen for the run."},
-      {"final-lr", "0", "Section 2.2.2", "Chosen for the run."},
-      {"storage", "bf16", "Section 2.2.1: 16 bits", "Chosen for the run."},
       {"",
        "The paper's products are computed in float16 from fp8 values of bitsandbytes",
        "Section 2.3",
        "Here operands are OCP's E4M3 and E5M2, unless --formats has others, and activations are "
        "stored as --storage says."},
-  };
+  });
 }
 
 std::vector<TableSpec> TableSpecs() {

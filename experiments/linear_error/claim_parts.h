@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "experiments/linear_error/linear_error.h"
+#include "experiments/linear_error/operands.h"
 
 namespace numsim::experiments::linear_error {
 
@@ -12,8 +14,9 @@ namespace numsim::experiments::linear_error {
 inline const std::string kAllQuantized = "llm-int8", kRemedy = "switchback";
 // The operands of D.1, independent and of mean zero.
 inline const std::string kOwnOperands = "normal";
-// The tensors of --input, in the names of claims.
-inline const std::string kRealOperands = "tensors";
+// Operands that the paper does not name, with which claims are judged too.
+inline const std::vector<std::string> kOtherOperands = {
+    "student-t3", "outlier-tokens", "outlier-columns", "coherent", kTensors};
 
 // Returns Y, dX or dW.
 std::string Symbol(const std::string& product);

@@ -92,12 +92,12 @@ ClaimSpec ClaimAbout(const std::string& name,
 std::string Here(const std::string& operands, const std::string& format) {
   return fmt::format(" Here: {}, {}.",
                      format,
-                     operands == kRealOperands ? "tensors of --input" : operands + " operands");
+                     operands == kTensors ? "tensors of --input" : operands + " operands");
 }
 
 Frame RowsOf(const Tables& tables, const std::string& operands, const std::string& format) {
   const Frame rows = Frame(tables.at(std::string(kErrorsTable))).Where("format", format);
-  if (operands != kRealOperands) return rows.Where("operands", operands);
+  if (operands != kTensors) return rows.Where("operands", operands);
   return rows.Where([](const Frame& row) { return AreTensors(row.Text("operands")); });
 }
 
@@ -109,7 +109,7 @@ std::vector<ClaimSpec> Claims() {
   std::vector<ClaimSpec> claims = LawClaims();
   for (ClaimSpec& claim : GemmClaims()) claims.push_back(std::move(claim));
   for (ClaimSpec& claim : claims) {
-    if (claim.id.ends_with("-" + kRealOperands)) claim.evidence = OfTrainings(claim.evidence);
+    if (claim.id.ends_with("-" + kTensors)) claim.evidence = OfTrainings(claim.evidence);
   }
   return claims;
 }

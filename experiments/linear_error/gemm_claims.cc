@@ -200,8 +200,7 @@ std::vector<ClaimSpec> GemmClaims() {
     claims.push_back(RemedyClaim(format));
   }
   claims.push_back(SufficesClaim("int8"));
-  for (const char* const operands :
-       {"student-t3", "outlier-tokens", "outlier-columns", "coherent", "tensors"}) {
+  for (const std::string& operands : kOtherOperands) {
     claims.push_back(NoisiestClaim("int8", operands));
     claims.push_back(SufficesClaim("int8", operands));
   }

@@ -121,11 +121,11 @@ std::vector<ClaimSpec> LawClaims() {
     claims.push_back(LawClaim(kLinear, kForward, format));
     claims.push_back(LawClaim(kDrowns, kWeightGradient, format));
   }
-  for (const char* const operands :
-       {"student-t3", "outlier-tokens", "outlier-columns", "coherent", "tensors"}) {
+  for (const std::string& operands : kOtherOperands) {
     claims.push_back(LawClaim(kDrowns, kWeightGradient, "int8", operands));
   }
-  for (const char* const operands : {"student-t3", "outlier-tokens", "tensors"}) {
+  for (const std::string& operands :
+       {std::string("student-t3"), std::string("outlier-tokens"), kTensors}) {
     claims.push_back(LawClaim(kDrowns, kWeightGradient, "e4m3fn", operands));
   }
   return claims;

@@ -38,8 +38,9 @@ bool HasTensors(const Settings& settings);
 // Returns true if every path of --input contains "{seed}", which stands for the seed of a trial:
 // each seed then has the tensors of a training of its own. Requires HasTensors.
 bool TensorsDifferBySeed(const Settings& settings);
-// The element of --operands that stands for these tensors. With --input they are always included.
-inline constexpr std::string_view kTensors = "tensors";
+// The element of --operands that stands for these tensors, and their name in those of claims. With
+// --input they are always included.
+inline const std::string kTensors = "tensors";
 // Returns true for the value of the column `operands` that names them.
 inline bool AreTensors(std::string_view operands) { return operands.starts_with("file "); }
 

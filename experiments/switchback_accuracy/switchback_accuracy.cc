@@ -41,7 +41,8 @@ constexpr const char* kQuickVariants =
     "tensor-wise:e4m3fn/e5m2";
 constexpr const char* kVariants =
     "switchback:int8,switchback-m:int8,switchback-q:int8,llm-int8:int8,llm-int8-tensor-w:int8,"
-    "tensor-wise:int8,switchback:int8+all,llm-int8:int8+all,switchback:e4m3fn,switchback:e4m3fn/e5m2,llm-int8:e4m3fn,tensor-wise:e4m3fn/e5m2,"
+    "tensor-wise:int8,switchback:int8+all,llm-int8:int8+all,switchback:e4m3fn,"
+    "switchback:e4m3fn/e5m2,llm-int8:e4m3fn,tensor-wise:e4m3fn/e5m2,"
     "switchback:bnb-e4m3/bnb-e5m2,tensor-wise:bnb-e4m3/bnb-e5m2";
 
 std::vector<Option> ModelOptions() {
@@ -189,13 +190,7 @@ std::vector<TableSpec> TableSpecs() {
 
 std::vector<PaperSetting> PaperSettings() {
   const std::string code = "the authors' code, bitsandbytes";
-  return {
-      {"optimizer", "stable-adamw", "Section 3.5", "Chosen for the run."},
-      {"epsilon", "1e-6", "Appendix F", "Chosen for the run."},
-      {"beta2", "0.99", "Section 3", "Chosen for the run."},
-      {"patch-dropout", "0.5", "Section 2.2.2", "Chosen for the run."},
-      {"final-lr", "0", "Section 2.2.2", "Chosen for the run."},
-      {"storage", "bf16", "Section 2.2.1: 16 bits", "Chosen for the run."},
+  return WithSwitchBackTraining({
       {"weight-decay", "0.2", "Section 2.2.2", "Small models are regularised less."},
       {"lr-clip", "2e-3", "Section 2.2.2", "Chosen for small models and short trainings."},
       {"clip",
@@ -206,7 +201,7 @@ std::vector<PaperSetting> PaperSettings() {
        "The paper rounds fp8 gradients to E5M2",
        code,
        "switchback:e4m3fn rounds them to E4M3; switchback:e4m3fn/e5m2 is the paper's."},
-  };
+  });
 }
 
 // Returns "clip 2x64, llama 2x64,4x128, 400 steps".

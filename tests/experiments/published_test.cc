@@ -25,10 +25,9 @@ namespace fs = std::filesystem;
 class PublishedResults {
  public:
   explicit PublishedResults(const fs::path& directory) {
-    const StoredSettings stored = ReadSettings(directory / kSettingsFile);
-    experiment_ = FindExperiment(stored.experiment);
-    settings_ = stored.settings;
-    AddNewOptions(*experiment_, settings_);
+    const fs::path stored = directory / kSettingsFile;
+    experiment_ = FindExperiment(ReadSettings(stored).experiment);
+    settings_ = ReadSettingsOf(*experiment_, stored).settings;
     for (const TableSpec& spec : experiment_->tables) {
       const fs::path path = directory / (spec.name + ".csv");
       if (!spec.derived && fs::exists(path)) tables_[spec.name] = ReadCsv(path);

@@ -53,8 +53,8 @@ void SetThreadCount(int threads);
 // The split depends on the thread count, so `body` must give the same result for every split.
 // Inside a parallel region (a chunk that calls ParallelFor again) the inner loop runs serially.
 // Every chunk runs in the default floating-point environment, whatever the caller's is
-// (base/shared/float_environment.h). If chunks throw, the exception of the first one of them is thrown
-// after all chunks have ended. Without threads the loop ends at the first exception.
+// (base/shared/float_environment.h). If chunks throw, the exception of the first one of them is
+// thrown after all chunks have ended. Without threads the loop ends at the first exception.
 void ParallelFor(size_t n, size_t grain, FunctionRef<void(size_t, size_t)> body);
 
 // Calls body(i) once for each i in [0, n). Threads take one index at a time, in ascending order,
