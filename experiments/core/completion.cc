@@ -14,6 +14,7 @@
 #include "numsim/base/parallel.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/csv.h"
+#include "numsim/io/durable.h"
 #include "numsim/plot/figure.h"
 
 namespace numsim::experiments {
@@ -169,8 +170,7 @@ void Complete(const Experiment& experiment,
               RunReport& report) {
   const Tables tables = MakeTables(experiment, settings, finished);
   // Without a manifest the directory does not look complete while its files are replaced.
-  std::error_code ignored;
-  fs::remove(directory / kManifestFile, ignored);
+  static_cast<void>(RemoveFile(directory / kManifestFile));
   for (const TableSpec& table : experiment.tables) {
     report.outputs.push_back(table.name + ".csv");
     WriteCsv(directory / report.outputs.back(), tables.at(table.name));

@@ -11,6 +11,7 @@
 
 #include "experiments/core/json_error.h"
 #include "numsim/base/error.h"
+#include "numsim/io/durable.h"
 #include "numsim/io/input_file.h"
 #include "numsim/io/manifest.h"
 
@@ -123,6 +124,9 @@ Journal::Journal(const std::filesystem::path& path) : path_(path) {
     if (ftruncate(file_, static_cast<off_t>(ReadContent(path).whole_bytes)) != 0) {
       throw Error::Format("{}: cannot be written: {}", path.string(), SystemMessage());
     }
+    if (const std::error_code status = SyncPath(path.parent_path())) {
+      throw Error::Format("{}: cannot be written: {}", path.string(), status.message());
+    }
   } catch (...) {
     close(file_);
     throw;
@@ -146,22 +150,15 @@ void Journal::Append(const FinishedTrial& finished) {
   }
   const std::lock_guard lock(mutex_);
   const off_t end = lseek(file_, 0, SEEK_END);
-  if (!WriteAll(file_, line)) {
-    const std::string reason = SystemMessage();
+  std::error_code status;
+  if (!WriteAll(file_, line)) status = {errno, std::generic_category()};
+  if (!status) status = SyncDescriptor(file_);  // a trial that counts as done survives
+  if (status) {
+    const std::string reason = status.message();
     // Remove the partial line: threads that finish later append after it.
     if (end < 0 || ftruncate(file_, end) != 0) close(std::exchange(file_, -1));
     throw Error::Format("{}: cannot be written: {}", path_.string(), reason);
   }
 }
-
-DirectoryLock::DirectoryLock(const std::filesystem::path& directory) {
-  const std::filesystem::path path = directory / "lock";
-  file_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (file_ < 0) throw Error::Format("{}: cannot be written: {}", path.string(), SystemMessage());
-  while (flock(file_, LOCK_EX) != 0 && errno == EINTR) {
-  }
-}
-
-DirectoryLock::~DirectoryLock() { close(file_); }
 
 }  // namespace numsim::experiments

@@ -44,30 +44,14 @@ class Journal {
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  // Appends the trial as one line. Returns once the operating system has the line, which then
-  // survives the end of this process. Any thread may call it. Throws Error when the line cannot be
-  // written; the journal then holds whole lines only.
+  // Appends the trial as one line. Returns once the line survives a loss of power. Any thread may call
+  // it. Throws Error when the line cannot be written; the journal then holds whole lines only.
   void Append(const FinishedTrial& finished);
 
  private:
   std::filesystem::path path_;
   int file_ = -1;
   std::mutex mutex_;
-};
-
-// Lock held by the process that changes a result directory as a whole (start of a run, completion).
-// The constructor blocks until other processes release it. On a file system without locks it does
-// nothing; each file is still replaced in one step.
-class DirectoryLock {
- public:
-  // Throws Error when the lock file cannot be created in `directory`.
-  explicit DirectoryLock(const std::filesystem::path& directory);
-  ~DirectoryLock();
-  DirectoryLock(const DirectoryLock&) = delete;
-  DirectoryLock& operator=(const DirectoryLock&) = delete;
-
- private:
-  int file_ = -1;
 };
 
 }  // namespace numsim::experiments

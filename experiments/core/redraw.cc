@@ -88,7 +88,9 @@ RunReport Redraw(const Experiment& experiment, const fs::path& directory) {
   stored.settings.looks = static_cast<int>(LooksOf(stored.settings).size());
   // Results may be archived without their journals; then no run can be using the directory.
   std::optional<DirectoryLock> lock;
-  if (Exists(directory / kJournalFolder)) lock.emplace(directory / kJournalFolder);
+  if (Exists(directory / kJournalFolder)) {
+    lock.emplace(directory / kJournalFolder / kLockFile, DirectoryLock::IfHeld::kWait);
+  }
 
   RunReport report;
   Tables tables;

@@ -8,6 +8,7 @@
 #include "experiments/core/journal.h"
 #include "experiments/core/json_error.h"
 #include "numsim/base/error.h"
+#include "numsim/io/durable.h"
 #include "numsim/io/input_file.h"
 
 namespace numsim::experiments {
@@ -86,8 +87,7 @@ void CheckEntry(const Experiment& experiment,
 }
 
 void Remove(const fs::path& path) {
-  std::error_code status;
-  fs::remove(path, status);
+  const std::error_code status = RemoveFile(path);
   if (status) throw Error::Format("{}: cannot be removed: {}", path.string(), status.message());
 }
 
@@ -135,22 +135,13 @@ void CheckDirectory(const Experiment& experiment,
                       kSettingsFile);
 }
 
-void SweepTemporaries(const fs::path& directory) {
-  std::vector<fs::path> left;
-  std::error_code status;
-  fs::directory_iterator entry(directory, status);
-  for (; !status && entry != fs::directory_iterator(); entry.increment(status)) {
-    const std::string name = entry->path().filename().string();
-    const bool file = name.starts_with(".numsim-") && name.ends_with(".tmp");
-    if (file || name.starts_with(".numsim-figure-")) left.push_back(entry->path());
-  }
-  for (const fs::path& path : left) fs::remove_all(path, status);
+DirectoryLock LockDirectory(const fs::path& directory) {
+  return DirectoryLock(directory / kJournalFolder / kLockFile, DirectoryLock::IfHeld::kWait);
 }
 
 void MakeResultDirectory(const fs::path& directory) {
   const fs::path journals = directory / kJournalFolder;
-  std::error_code status;
-  fs::create_directories(journals, status);
+  const std::error_code status = MakeDirectories(journals);
   std::error_code ignored;
   if (!fs::is_directory(journals, ignored)) {
     throw Error::Format(

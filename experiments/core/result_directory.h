@@ -10,6 +10,7 @@
 
 #include "experiments/core/experiment.h"
 #include "experiments/core/settings.h"
+#include "numsim/io/directory_lock.h"
 #include "numsim/io/manifest.h"
 
 namespace numsim::experiments {
@@ -22,6 +23,7 @@ inline constexpr std::string_view kManifestFile = "manifest.json";
 inline constexpr std::string_view kSummaryFile = "summary.txt";
 inline constexpr std::string_view kVerdictsFile = "verdicts.csv";
 inline constexpr std::string_view kJournalFolder = "journal";
+inline constexpr std::string_view kLockFile = "lock";  // in that folder
 
 // The rows of one finished trial, the build that measured them and the journal that holds them.
 struct FinishedRows {
@@ -40,9 +42,9 @@ void CheckDirectory(const Experiment& experiment,
                     const Settings& settings,
                     const std::filesystem::path& directory);
 
-// Removes files and folders of temporary names that killed processes left behind. Requires the
-// DirectoryLock. What cannot be removed stays.
-void SweepTemporaries(const std::filesystem::path& directory);
+// Takes the lock of the process that changes a result directory as a whole: at the start of a run and
+// at completion. Waits until other processes release it. Requires the journal folder.
+DirectoryLock LockDirectory(const std::filesystem::path& directory);
 
 // Creates `directory` and its journal folder. Throws Error when that fails.
 void MakeResultDirectory(const std::filesystem::path& directory);

@@ -85,7 +85,7 @@ std::unique_ptr<Journal> Start(Task& task) {
   const std::filesystem::path& out = task.options.out;
   CheckDirectory(task.experiment, task.options.settings, out);
   MakeResultDirectory(out);
-  const DirectoryLock lock(out / kJournalFolder);
+  const DirectoryLock lock = LockDirectory(out);
   SweepTemporaries(out);
   ClaimDirectory(task.experiment, task.options.settings, out);
   FinishedTrials finished;
@@ -164,7 +164,7 @@ RunReport RunLook(Task task, const Command& command) {
 
   // Read the journals again: other shards may have finished trials meanwhile.
   const std::filesystem::path& out = task.options.out;
-  const DirectoryLock lock(out / kJournalFolder);
+  const DirectoryLock lock = LockDirectory(out);
   FinishedTrials finished;
   AddFinishedTrials(task.experiment, task.trials, out, finished);
   std::erase_if(finished,

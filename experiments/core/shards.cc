@@ -69,7 +69,7 @@ RunReport Merge(const Experiment& experiment,
   AddFinishedTrials(experiment, trials, out, finished);
   RequireAll(trials, finished);
   MakeResultDirectory(out);
-  const DirectoryLock lock(out / kJournalFolder);
+  const DirectoryLock lock = LockDirectory(out);
   ClaimDirectory(experiment, settings, out);
   CopyTrials(experiment, trials, finished, out);
   RunReport report;

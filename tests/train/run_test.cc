@@ -9,6 +9,7 @@
 
 #include "numsim/base/parallel.h"
 #include "numsim/io/csv.h"
+#include "numsim/io/directory_lock.h"
 #include "numsim/plot/figure.h"
 #include "numsim/train/shared/run_files.h"
 #include "tests/support/error_of.h"
@@ -294,6 +295,21 @@ TEST_F(TrainRun, FilesOfUnknownOriginAreNotReplaced) {
   EXPECT_EQ(Bytes(Path("a") / "train.csv"), "mine");
   Put("file", "");
   ExpectMessage(ErrorOfTraining(TinyConfig(), "file", false), {Path("file").string()});
+}
+
+TEST_F(TrainRun, OneProcessAtATimeTrainsInADirectory) {
+  fs::create_directories(Path("a"));
+  const DirectoryLock lock(Path("a") / ".lock", DirectoryLock::IfHeld::kThrow);
+  ExpectMessage(ErrorOfTraining(TinyConfig(), "a", false),
+                {Path("a").string(), "another process is working there"});
+}
+
+TEST_F(TrainRun, WhatAKilledProcessLeftIsSwept) {
+  fs::create_directories(Path("a/.numsim-figure-abc"));
+  Put("a/.numsim-12-0.tmp", "");
+  Train(TinyConfig(), "a");
+  EXPECT_FALSE(fs::exists(Path("a/.numsim-figure-abc")));
+  EXPECT_FALSE(fs::exists(Path("a/.numsim-12-0.tmp")));
 }
 
 TEST_F(TrainRun, FilesOfOthersStay) {

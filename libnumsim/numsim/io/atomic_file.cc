@@ -12,6 +12,8 @@
 
 #include "numsim/base/error.h"
 #include "numsim/base/require.h"
+#include "numsim/io/directory_lock.h"
+#include "numsim/io/durable.h"
 
 namespace numsim {
 namespace {
@@ -43,7 +45,7 @@ fs::path ResolveTarget(const fs::path& path) {
 // target's name, which may be as long as the file system allows.
 fs::path TemporaryName(const fs::path& directory) {
   static std::atomic<uint64_t> counter{0};
-  return directory / fmt::format(".numsim-{}-{}.tmp", ::getpid(), counter.fetch_add(1));
+  return directory / fmt::format("{}{}-{}.tmp", kTemporaryPrefix, ::getpid(), counter.fetch_add(1));
 }
 
 }  // namespace
@@ -81,12 +83,20 @@ void AtomicFile::Write(std::string_view text) { Write(std::as_bytes(std::span(te
 
 void AtomicFile::Commit() {
   NUMSIM_REQUIRE(descriptor_ >= 0, "{}: committed twice", path_.string());
+  // The bytes first: after a loss of power the new name must not lead to an empty file.
+  if (const std::error_code status = SyncDescriptor(descriptor_)) {
+    Fail("cannot write", status.value());
+  }
   // Network file systems report a full disk only here.
   const int closed = ::close(descriptor_);
   descriptor_ = -1;
   if (closed != 0) Fail("cannot write", errno);
   if (std::rename(temporary_.c_str(), target_.c_str()) != 0) Fail("cannot rename onto", errno);
+  const fs::path directory = temporary_.parent_path();
   temporary_.clear();
+  if (const std::error_code status = SyncPath(directory.empty() ? "." : directory)) {
+    Fail("cannot sync its directory", status.value());
+  }
 }
 
 void AtomicFile::Fail(std::string_view action, int error_number) {

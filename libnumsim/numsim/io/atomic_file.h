@@ -1,4 +1,4 @@
-// Output files that appear under their name either complete or not at all.
+// Output files that appear under their name either complete or not at all, also after a loss of power.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,8 @@ class AtomicFile {
   void Write(std::span<const std::byte> bytes);
   void Write(std::string_view text);
 
-  // Moves the file to its final path. Requires that Commit was not called before.
+  // Moves the file to its final path. Once it returns, the file survives a loss of power. Requires that
+  // Commit was not called before.
   void Commit();
 
  private:

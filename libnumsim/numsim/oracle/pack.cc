@@ -13,6 +13,7 @@
 #include "numsim/base/build_info.h"
 #include "numsim/base/error.h"
 #include "numsim/io/atomic_file.h"
+#include "numsim/io/durable.h"
 #include "numsim/io/input_file.h"
 #include "numsim/io/shared/sha256.h"
 #include "numsim/oracle/case_text.h"
@@ -55,8 +56,7 @@ std::string ReadmeText(std::string_view set) {
 }
 
 void MakeEmptyDirectory(const fs::path& directory) {
-  std::error_code error;
-  fs::create_directories(directory, error);
+  std::error_code error = MakeDirectories(directory);
   if (error || !fs::is_directory(directory)) {
     throw Error::Format("{}: cannot create the directory{}",
                         directory.string(),

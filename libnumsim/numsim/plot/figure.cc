@@ -10,6 +10,7 @@
 #include "numsim/base/error.h"
 #include "numsim/base/printable.h"
 #include "numsim/io/atomic_file.h"
+#include "numsim/io/directory_lock.h"
 #include "numsim/io/input_file.h"
 #include "numsim/io/shared/child_process.h"
 #include "numsim/plot/internal/gnuplot_script.h"
@@ -24,7 +25,7 @@ namespace fs = std::filesystem;
 class DrawingDirectory {
  public:
   explicit DrawingDirectory(const fs::path& parent) {
-    std::string name = (parent / ".numsim-figure-XXXXXX").string();
+    std::string name = (parent / kTemporaryPrefix).string() + "figure-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) {
       throw Error::Format("{}: cannot create a directory in it: {}",
                           parent.string(),

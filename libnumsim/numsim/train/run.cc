@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "numsim/io/atomic_file.h"
+#include "numsim/io/directory_lock.h"
 #include "numsim/io/manifest.h"
 #include "numsim/train/internal/run_summary.h"
 #include "numsim/train/shared/run_files.h"
@@ -33,14 +34,15 @@ CsvFiles Resume(const fs::path& directory, Trainer& trainer) {
 }
 
 CsvFiles Begin(const fs::path& directory, const Trainer& trainer) {
-  MakeRunDirectory(directory);
   RemoveResults(directory);
   WriteFileAtomically(directory / kConfigFile, WriteTrainConfig(trainer.config()));
   return CsvFiles(directory);
 }
 
-// Requires that all rows so far are in the files, because the checkpoint records the file lengths.
+// Requires that all rows so far are in the files, because the checkpoint records the file lengths. It
+// must not outlive them in a loss of power.
 void SaveCheckpoint(const fs::path& directory, const Trainer& trainer, const CsvFiles& files) {
+  files.Sync();
   TrainState state = trainer.Save();
   files.RecordLengths(state);
   WriteCheckpoint(directory / kCheckpointFile, state);
@@ -85,8 +87,16 @@ void NoteMissingCheckpoint(const TrainRunOptions& options) {
 TrainRunResult RunTraining(const TrainConfig& config, const TrainRunOptions& options) {
   const std::string started = UtcNow();
   Trainer trainer(config, OpenData(config.data));
+  if (InspectRunDirectory(options.out, trainer.config(), options.resume) !=
+          RunDirectory::kCheckpoint &&
+      options.resume) {
+    NoteMissingCheckpoint(options);
+  }
+  MakeRunDirectory(options.out);
+  const DirectoryLock lock(options.out / kLockFile, DirectoryLock::IfHeld::kThrow);
+  SweepTemporaries(options.out);
+  // Again, because another process may have trained there before the lock was taken.
   const RunDirectory found = InspectRunDirectory(options.out, trainer.config(), options.resume);
-  if (options.resume && found != RunDirectory::kCheckpoint) NoteMissingCheckpoint(options);
   CsvFiles files = found == RunDirectory::kCheckpoint ? Resume(options.out, trainer)
                                                       : Begin(options.out, trainer);
   TakeSteps(options, trainer, files);

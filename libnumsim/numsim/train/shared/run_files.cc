@@ -5,6 +5,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/io/atomic_file.h"
+#include "numsim/io/durable.h"
 #include "numsim/io/input_file.h"
 #include "numsim/train/internal/continuation.h"
 
@@ -76,8 +77,8 @@ RunDirectory InspectRunDirectory(const fs::path& directory,
 }
 
 void MakeRunDirectory(const fs::path& directory) {
-  std::error_code status, ignored;
-  fs::create_directories(directory, status);
+  const std::error_code status = MakeDirectories(directory);
+  std::error_code ignored;
   if (!fs::is_directory(directory, ignored)) {
     throw Error::Format("--out {}: cannot create it: {}", directory.string(), status.message());
   }
@@ -103,9 +104,7 @@ bool RestoreIfSaved(const fs::path& directory, Trainer& trainer) {
 
 void RemoveFiles(const fs::path& directory, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
-    std::error_code status;
-    fs::remove(directory / name, status);
-    if (status) {
+    if (const std::error_code status = RemoveFile(directory / name)) {
       throw Error::Format(
           "{}: cannot be removed: {}", (directory / name).string(), status.message());
     }
@@ -176,6 +175,14 @@ void CsvFiles::Append(Telemetry& telemetry) {
     file.digest.Add(text);
   }
   telemetry.Clear();
+}
+
+void CsvFiles::Sync() const {
+  for (const File& file : files_) {
+    if (const std::error_code status = SyncPath(file.path)) {
+      throw Error::Format("{}: cannot write: {}", file.path.string(), status.message());
+    }
+  }
 }
 
 void CsvFiles::RecordLengths(TrainState& state) const {

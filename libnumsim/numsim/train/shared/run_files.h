@@ -18,6 +18,7 @@ inline constexpr const char* kConfigFile = "config.toml";
 inline constexpr const char* kCheckpointFile = "checkpoint.safetensors";
 inline constexpr const char* kSummaryFile = "summary.txt";
 inline constexpr const char* kManifestFile = "manifest.json";
+inline constexpr const char* kLockFile = ".lock";  // held by the process that trains there
 
 // Returns the file name of a table: "train.csv" for the table "train".
 std::string CsvFile(std::string_view table);
@@ -63,6 +64,8 @@ class CsvFiles {
 
   // Writes the rows of `telemetry` and clears it. Throws Error naming the file.
   void Append(Telemetry& telemetry);
+  // Waits until what was written survives a loss of power. Throws Error naming the file.
+  void Sync() const;
   // Adds fields with the length and the SHA-256 of each file to `state`.
   void RecordLengths(TrainState& state) const;
 
