@@ -8,7 +8,12 @@
 #include <utility>
 
 #include "numsim/base/error.h"
+#include "numsim/config/internal/toml_text.h"
 
+// toml++ asserts what documents can break, and then reports it well. Without assertions clang would
+// assume that they hold: its parser is compiled as if with assertions, which do nothing.
+#undef NDEBUG
+#define TOML_ASSERT(condition) static_assert(true)
 #define TOML_HEADER_ONLY 1
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
@@ -17,9 +22,6 @@ namespace numsim {
 namespace {
 
 using Kind = ConfigValue::Kind;
-
-// The longest key of a configuration has four parts: linear.override.0.layers.
-constexpr int kDeepest = 8;
 
 struct LinedEntry {
   ConfigEntry entry;
@@ -31,9 +33,9 @@ class Flattener {
   explicit Flattener(std::string_view name) : name_(name) {}
 
   void Add(const std::string& key, const toml::node& node, int depth = 0) {
-    if (depth > kDeepest) {
+    if (depth > kMostKeyParts) {
       throw Error::Format(
-          "{}:{}: a key of more than {} parts", name_, node.source().begin.line, kDeepest);
+          "{}:{}: a key of more than {} parts", name_, node.source().begin.line, kMostKeyParts);
     }
     if (const toml::table* table = node.as_table()) {
       if (!key.empty()) Put(key, node, Kind::kTable);
@@ -102,21 +104,6 @@ class Flattener {
   std::vector<LinedEntry> entries_;
 };
 
-// Throws Error for a line of very many dots: toml++ takes quadratic time to read a key of very many
-// parts, and a frame of the stack per part to destroy it. A key does not leave its line.
-void CheckKeyLengths(std::string_view document, std::string_view name) {
-  constexpr size_t kMostDots = 10000;
-  size_t line = 1, dots = 0;
-  for (const char c : document) {
-    if (c == '\n') {
-      ++line;
-      dots = 0;
-    } else if (c == '.' && ++dots > kMostDots) {
-      throw Error::Format("{}:{}: a key of more than {} parts", name, line, kDeepest);
-    }
-  }
-}
-
 std::string_view Trim(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos) return {};
@@ -127,7 +114,8 @@ std::string_view Trim(std::string_view text) {
 // TOML.
 toml::table ParseBare(std::string_view value) {
   try {
-    toml::table table = toml::parse(fmt::format("value = {}", value));
+    toml::table table;
+    if (FindNonAscii(value) == value.npos) table = toml::parse(fmt::format("value = {}", value));
     if (table.size() == 1) return table;  // else the value has a line break and another key
   } catch (const toml::parse_error&) {
     // Not TOML: text without quotes.
@@ -140,7 +128,7 @@ toml::table ParseBare(std::string_view value) {
 }  // namespace
 
 std::vector<ConfigEntry> ReadToml(std::string_view document, std::string_view name) {
-  CheckKeyLengths(document, name);
+  CheckTomlText(document, name);
   Flattener flattener(name);
   try {
     const toml::table table = toml::parse(document);

@@ -1,0 +1,239 @@
+#include "tests/fuzz/parsers.h"
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "apps/update_state_file.h"
+#include "experiments/core/journal.h"
+#include "experiments/core/result_directory.h"
+#include "experiments/core/settings.h"
+#include "numsim/arith/accumulation_mode.h"
+#include "numsim/base/error.h"
+#include "numsim/config/config.h"
+#include "numsim/data/image_set.h"
+#include "numsim/data/source.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/io/csv.h"
+#include "numsim/io/npy.h"
+#include "numsim/io/safetensors.h"
+#include "numsim/io/shared/sha256.h"
+#include "numsim/moments/moment_format.h"
+#include "numsim/oracle/case_text.h"
+#include "numsim/oracle/cases.h"
+#include "numsim/oracle/judge.h"
+#include "numsim/oracle/operation.h"
+#include "numsim/oracle/pack.h"
+#include "numsim/train/checkpoint.h"
+#include "numsim/train/trainer.h"
+#include "numsim/updates/update_rule.h"
+#include "tests/fuzz/input_place.h"
+#include "tests/fuzz/seeds.h"
+
+namespace numsim::fuzz {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Aborts, which a fuzzer reports, unless the property holds.
+void Require(bool property) {
+  if (!property) std::abort();
+}
+
+// Calls a parser, which may refuse its input.
+template <typename Call>
+void MayRefuse(const Call& call) {
+  try {
+    call();
+  } catch (const Error&) {
+  }
+}
+
+void Npy(std::string_view bytes) {
+  MayRefuse([&] {
+    const Array array = ReadNpy(FileOf(bytes));
+    const Folder folder;
+    WriteNpy(folder.Path() / "x.npy", array);
+    const Array again = ReadNpy(folder.Path() / "x.npy");
+    Require(again.type == array.type && again.shape == array.shape && again.bytes == array.bytes);
+  });
+}
+
+void Safetensors(std::string_view bytes) {
+  MayRefuse([&] {
+    const SafetensorsFile file(FileOf(bytes));
+    for (const TensorInfo& tensor : file.Tensors()) {
+      MayRefuse([&] { file.Read(tensor.name); });
+    }
+  });
+}
+
+// As images, which are larger than labels, plain or compressed with gzip.
+void Idx(std::string_view bytes) {
+  static const Folder folder;
+  folder.Put("train-images-idx3-ubyte", bytes);
+  folder.Put("train-labels-idx1-ubyte", IdxLabels());
+  MayRefuse([&] { ReadIdxImages(folder.Path(), true); });
+}
+
+// meta.tsv and captions.txt, separated by a zero byte.
+void Captions(std::string_view bytes) {
+  static const Folder folder;
+  const size_t end = std::min(bytes.find('\0'), bytes.size());
+  folder.Put("images.npy", CaptionImages());
+  folder.Put("captions.txt", bytes.substr(0, end));
+  folder.Put("meta.tsv", bytes.substr(std::min(end + 1, bytes.size())));
+  DataConfig config;
+  config.kind = DataKind::kCaptions;
+  config.path = folder.Path().string();
+  MayRefuse([&] { OpenData(config); });
+}
+
+void Toml(std::string_view bytes) {
+  MayRefuse([&] {
+    const TrainConfig config = ParseTrainConfig(bytes, "x.toml", "/", {});
+    const std::string text = WriteTrainConfig(config);
+    Require(WriteTrainConfig(ParseTrainConfig(text, "again.toml", "/", {})) == text);
+  });
+}
+
+void Csv(std::string_view bytes) {
+  MayRefuse([&] {
+    const std::string text = ToCsv(ParseCsv(bytes, "x.csv"));
+    Require(ToCsv(ParseCsv(text, "again.csv")) == text);
+  });
+}
+
+// Gives each line that is a JSON object the digest that it must have, so that what stands behind the
+// check of digests is reached.
+std::string WithDigests(std::string_view bytes) {
+  std::string text;
+  while (!bytes.empty()) {
+    const size_t end = std::min(bytes.find('\n'), bytes.size());
+    const std::string line(bytes.substr(0, end));
+    bytes.remove_prefix(std::min(end + 1, bytes.size()));
+    Json json = Json::parse(line, nullptr, false);
+    if (json.is_object()) {
+      json.erase("sha256");
+      try {
+        json["sha256"] = Sha256OfText(json.dump());
+        text += json.dump() + "\n";
+        continue;
+      } catch (const Json::exception&) {  // a text that is not UTF-8
+      }
+    }
+    text += line + "\n";
+  }
+  return text;
+}
+
+void Journal(std::string_view bytes) {
+  MayRefuse([&] { experiments::ReadJournal(FileOf(bytes)); });
+  MayRefuse([&] { experiments::ReadJournal(FileOf(WithDigests(bytes))); });
+}
+
+void ResultSettings(std::string_view bytes) {
+  MayRefuse([&] {
+    const Folder folder;
+    const auto stored = experiments::ReadSettings(FileOf(bytes));
+    experiments::WriteSettings(folder.Path() / "settings.json", stored);
+    const auto again = experiments::ReadSettings(folder.Path() / "settings.json");
+    Require(experiments::FirstDifference(stored, "a", again, "b").empty());
+  });
+}
+
+void Manifest(std::string_view bytes) {
+  static const Folder folder;
+  folder.Put("manifest.json", bytes);
+  MayRefuse([&] { experiments::ListedOutputs(folder.Path()); });
+}
+
+void Pack(std::string_view bytes) {
+  static const Folder folder;
+  folder.Put("manifest.json", bytes);
+  MayRefuse([&] { ReadPack(folder.Path()); });
+}
+
+void OracleLine(std::string_view bytes) {
+  static const auto operation = MakeOperation({.op = "add", .format = "e4m3fn"});
+  static const CaseColumns columns = ColumnsOf(*operation);
+  std::vector<uint64_t> row(columns.all.size());
+  const ParsedRow parsed = ParseRow(bytes, columns.all, row);
+  Require(parsed.columns <= row.size());
+}
+
+void OracleText(std::string_view bytes) {
+  static const auto operation = MakeOperation({.op = "add", .format = "e4m3fn"});
+  MayRefuse([&] {
+    Judge judge(*operation, NanRule::kAny, 4);
+    const std::string path = FileOf(bytes).string();
+    const int descriptor = std::atoi(path.substr(path.rfind('/') + 1).c_str());
+    TallyText(descriptor, "x", ColumnsOf(*operation), false, judge);
+  });
+}
+
+// Gives the metadata the digest that they must have, and restores a trainer.
+void Checkpoint(std::string_view bytes) {
+  MayRefuse([&] { ReadCheckpoint(FileOf(bytes)); });
+  static Trainer trainer(SmallTraining(), OpenData(SmallTraining().data));
+  MayRefuse([&] {
+    const SafetensorsFile file(FileOf(bytes));
+    TrainState state;
+    for (const TensorInfo& tensor : file.Tensors()) {
+      state.tensors.emplace_back(tensor.name, file.Read(tensor.name));
+    }
+    for (const auto& field : file.Metadata()) {
+      if (!field.first.starts_with("numsim.")) state.fields.push_back(field);
+    }
+    trainer.Restore(state);
+  });
+}
+
+void UpdateState(std::string_view bytes) {
+  const apps::UpdateStateOwner owner = SmallOwner();
+  MayRefuse([&] { apps::ReadUpdateState(FileOf(bytes).string(), owner, SmallState()); });
+}
+
+// A text that is accepted is written as one that gives the same value.
+template <auto parse>
+void Text(std::string_view bytes) {
+  MayRefuse([&] {
+    const auto value = parse(bytes);
+    const std::string text(ToString(value));
+    Require(std::string(ToString(parse(text))) == text);
+  });
+}
+
+AccumulationMode ParseMode(std::string_view text) { return ParseAccumulationMode(text); }
+FormatSpec ParseSpec(std::string_view text) { return ParseFormat(text).spec; }
+
+void Level(std::string_view bytes) {
+  MayRefuse([&] { ParseCaseLevel(bytes); });
+}
+
+constexpr Parser kParsers[] = {
+    {"npy", Npy, NpySeeds},
+    {"safetensors", Safetensors, SafetensorsSeeds},
+    {"idx", Idx, IdxSeeds},
+    {"captions", Captions, CaptionSeeds},
+    {"toml", Toml, TomlSeeds},
+    {"csv", Csv, CsvSeeds},
+    {"journal", Journal, JournalSeeds},
+    {"settings", ResultSettings, SettingsSeeds},
+    {"manifest", Manifest, ManifestSeeds},
+    {"pack", Pack, PackSeeds},
+    {"oracle-line", OracleLine, OracleSeeds},
+    {"oracle-text", OracleText, OracleSeeds},
+    {"checkpoint", Checkpoint, CheckpointSeeds},
+    {"update-state", UpdateState, UpdateStateSeeds},
+    {"accumulation-mode", Text<ParseMode>, ModeSeeds},
+    {"format", Text<ParseSpec>, FormatSeeds},
+    {"moment-format", Text<ParseMomentFormat>, MomentSeeds},
+    {"update-rule", Text<ParseUpdateRule>, RuleSeeds},
+    {"level", Level, LevelSeeds},
+};
+
+}  // namespace
+
+std::span<const Parser> Parsers() { return kParsers; }
+
+}  // namespace numsim::fuzz
