@@ -79,6 +79,12 @@ void AddOperationOptions(CLI::App* sub, OperationOptions& options) {
                   options.tininess,
                   "When tininess is detected for the underflow flag: after (default) or before "
                   "rounding");
+  sub->add_option(
+      "--invalid-integer",
+      options.invalid_integer,
+      "Result of to-* for a value out of range and for NaN: riscv (default; the nearest "
+      "end of the range, and the largest integer), arm (the nearest end, and 0) or x86 "
+      "(the smallest signed or the largest unsigned integer)");
   sub->add_option("--profile",
                   named.profile,
                   "Convert from fp32 as this implementation does, without flags (convert only; see "
@@ -118,8 +124,9 @@ OperationRequest OperationOptions::Request() const {
     request.rounding = rounding.ParsedRounding();
   }
   if (sub->count("--overflow") > 0) request.overflow = rounding.ParsedOverflow();
-  if (sub->count("--tininess") > 0) {
-    request.tininess = ParseTininess(tininess);
+  if (sub->count("--tininess") > 0) request.tininess = ParseTininess(tininess);
+  if (sub->count("--invalid-integer") > 0) {
+    request.invalid_integer = ParseInvalidInteger(invalid_integer);
   }
   if (!request.profile.empty()) request.profile = CompleteProfileName(request.profile);
   return request;

@@ -15,7 +15,7 @@ namespace numsim::apps {
 struct OperationOptions {
   OperationRequest named;    // filled in by the parser: op, formats, accumulation mode, length
   RoundingOptions rounding;  // without --seed, which only gen has
-  std::string tininess;
+  std::string tininess, invalid_integer;
   const CLI::App* sub = nullptr;
 
   // Returns the request; sets only options that the user gave. Throws Error that names the option

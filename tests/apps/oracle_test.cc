@@ -239,6 +239,8 @@ TEST_F(Oracle, BadOptionsAreNamed) {
                         {"gen --op fma --format fp16 --level full", "full"},
                         {"gen " + kAdd + " --rounding up", "'up'"},
                         {"gen " + kAdd + " --tininess never", "'never'"},
+                        {"gen --op to-i8 --format fp16 --invalid-integer amd",
+                         "'amd' is not one of riscv, arm, x86; did you mean arm?"},
                         {"gen " + kAdd + " --npy missing/a.npy", "missing/a.npy"},
                         {"check --format e4m3fn", "--op"},
                         {"check " + kAdd + " --nan some", "'some'"},

@@ -58,10 +58,8 @@ Int128 RoundedMagnitude(double x, const Rounding& rounding, uint32_t random) {
   return below + (away ? 1 : 0);
 }
 
-RoundedInteger ExpectedInteger(double x,
-                               IntegerType type,
-                               const Rounding& rounding,
-                               uint32_t random) {
+RoundedInteger ExpectedInteger(
+    double x, IntegerType type, const Rounding& rounding, uint32_t random, InvalidInteger invalid) {
   const Int128 one = 1;
   const Int128 highest = (one << (type.bits - (type.is_signed ? 1 : 0))) - 1;
   const Int128 lowest = type.is_signed ? -highest - 1 : 0;
@@ -69,20 +67,29 @@ RoundedInteger ExpectedInteger(double x,
   const auto give = [mask](Int128 value, Flags flags) {
     return RoundedInteger{static_cast<uint64_t>(value) & mask, flags};
   };
-  if (std::isnan(x)) return give(highest, kInvalid);
-  if (std::abs(x) >= 0x1p70) return give(x > 0 ? highest : lowest, kInvalid);
+  // Above the range, below it, NaN.
+  Int128 stands_for[] = {highest, lowest, highest};
+  if (invalid == InvalidInteger::kArm) stands_for[2] = 0;
+  if (invalid == InvalidInteger::kX86) {
+    for (Int128& integer : stands_for) integer = type.is_signed ? lowest : highest;
+  }
+  if (std::isnan(x)) return give(stands_for[2], kInvalid);
+  if (std::abs(x) >= 0x1p70) return give(stands_for[x > 0 ? 0 : 1], kInvalid);
   const Int128 magnitude = RoundedMagnitude(x, rounding, random);
   const Int128 value = x < 0 ? -magnitude : magnitude;
-  if (value > highest) return give(highest, kInvalid);
-  if (value < lowest) return give(lowest, kInvalid);
+  if (value > highest) return give(stands_for[0], kInvalid);
+  if (value < lowest) return give(stands_for[1], kInvalid);
   return give(value, static_cast<double>(value) == x ? Flags{0} : kInexact);
 }
 
 void ExpectIntegers(const Operand& a, const Rounding& rounding, uint32_t random) {
-  for (int i = 0; i < 2 * static_cast<int>(std::size(kWidths)); ++i) {
-    const IntegerType type = {kWidths[i / 2], i % 2 == 0};
-    const RoundedInteger got = ToInteger(a, type, rounding, random);
-    const RoundedInteger want = ExpectedInteger(Value(a), type, rounding, random);
+  constexpr InvalidInteger kConventions[] = {
+      InvalidInteger::kRiscv, InvalidInteger::kArm, InvalidInteger::kX86};
+  for (int i = 0; i < 6 * static_cast<int>(std::size(kWidths)); ++i) {
+    const IntegerType type = {kWidths[i / 6], i % 2 == 0};
+    const InvalidInteger invalid = kConventions[i / 2 % 3];
+    const RoundedInteger got = ToInteger(a, type, rounding, random, invalid);
+    const RoundedInteger want = ExpectedInteger(Value(a), type, rounding, random, invalid);
     const auto where = [&a = a, &type = type, &rounding = rounding] {
       const char* sign = type.is_signed ? "signed" : "unsigned";
       return fmt::format("{} to {} {} bits, {}", Text(a), type.bits, sign, ToString(rounding.mode));
@@ -172,6 +179,34 @@ TEST(ToInteger, SaturatesWithInvalidAloneAndRoundsTiesToEven) {
   expect(integer(-kInfinity, {64, false}, rne), 0, kInvalid);
   expect(integer(std::nan(""), {64, true}, rne), 0x7FFFFFFFFFFFFFFF, kInvalid);
   expect(integer(std::nan(""), {64, false}, rne), ~uint64_t{0}, kInvalid);
+}
+
+// The macros of Berkeley SoftFloat's specialize.h for the three processors.
+TEST(ToInteger, AnInvalidConversionGivesTheIntegerOfTheConvention) {
+  const FormatSpec fp16 = Spec("fp16");
+  struct Row {
+    InvalidInteger invalid;
+    bool is_signed;
+    uint32_t above, below, nan;
+  };
+  for (const Row& row : {Row{InvalidInteger::kRiscv, true, 0x7F, 0x80, 0x7F},
+                         Row{InvalidInteger::kRiscv, false, 0xFF, 0, 0xFF},
+                         Row{InvalidInteger::kArm, true, 0x7F, 0x80, 0},
+                         Row{InvalidInteger::kArm, false, 0xFF, 0, 0},
+                         Row{InvalidInteger::kX86, true, 0x80, 0x80, 0x80},
+                         Row{InvalidInteger::kX86, false, 0xFF, 0xFF, 0xFF}}) {
+    const auto integer = [&](double x) {
+      const RoundedInteger got =
+          ToInteger({fp16, Encode(fp16, x)}, {8, row.is_signed}, {}, 0, row.invalid);
+      EXPECT_EQ(got.flags, kInvalid);
+      return got.bits;
+    };
+    EXPECT_EQ(integer(256), row.above);
+    EXPECT_EQ(integer(kInfinity), row.above);
+    EXPECT_EQ(integer(-129), row.below);
+    EXPECT_EQ(integer(-kInfinity), row.below);
+    EXPECT_EQ(integer(std::nan("")), row.nan);
+  }
 }
 
 // Counted over all words of 8 bits: P(away) is as the variant says, for every fraction of fp16.

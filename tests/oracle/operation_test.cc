@@ -291,6 +291,8 @@ TEST(MakeOperation, NamesTheOptionThatIsNotUsed) {
             "--op to-i8 does not use --overflow");
   EXPECT_EQ(message({.op = "lt", .format = "fp16", .tininess = Tininess::kBeforeRounding}),
             "--op lt does not use --tininess");
+  EXPECT_EQ(message({.op = "add", .format = "fp16", .invalid_integer = InvalidInteger::kArm}),
+            "--op add does not use --invalid-integer");
   EXPECT_EQ(message({.op = "add", .format = "fp16", .length = 4}),
             "--op add does not use --length");
   EXPECT_EQ(message({.op = "dot", .format = "fp16", .tensor_scale = true}),

@@ -114,6 +114,18 @@ TEST_F(PackTest, KeepsThePermissionForAnyOperands) {
   EXPECT_THAT(PackCommand(dot), ::testing::HasSubstr(" --any-operands "));
 }
 
+// Without the convention in its manifest, the integers would be wrong.
+TEST_F(PackTest, KeepsTheConventionOfInvalidIntegers) {
+  const PackEntry entry = {
+      {.op = "to-u8", .format = "e4m3fn", .invalid_integer = InvalidInteger::kX86},
+      {CaseLevel::Kind::kFull, 0, 0}};
+  WritePack(Path("pack"), "test", std::span(&entry, 1));
+  EXPECT_EQ(Check("pack"), std::vector<std::string>{"to-u8-e4m3fn-x86-full.txt 256 0"});
+  EXPECT_THAT(PackCommand(entry), ::testing::HasSubstr(" --invalid-integer x86 "));
+  // Code FE is -448.
+  EXPECT_THAT(Bytes(Path("pack/to-u8-e4m3fn-x86-full.txt")), ::testing::HasSubstr("\nFE FF 10\n"));
+}
+
 TEST_F(PackTest, ChangedFilesAreFound) {
   WritePack(Path("pack"), "test", SmallEntries());
   const std::string add = "pack/add-e4m3fn-full.txt";

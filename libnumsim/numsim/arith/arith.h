@@ -189,17 +189,25 @@ struct IntegerType {
   int bits = 32;  // 1..64
   bool is_signed = true;
 };
+// The integer that stands for a value out of range or a NaN. IEEE 754 leaves it open; these are the
+// conventions of Berkeley SoftFloat [TestFloat], named after processors that have them.
+enum class InvalidInteger : uint8_t {
+  kRiscv,  // the nearest end of the range; the largest integer for NaN
+  kArm,    // the nearest end of the range; 0 for NaN
+  kX86,    // always the same: the smallest signed or the largest unsigned integer
+};
 struct RoundedInteger {
   uint64_t bits = 0;  // two's complement in the low `type.bits` bits; the other bits are zero
   Flags flags = 0;
 };
-// Returns the value rounded to an integer, in any mode; kToOdd takes the odd neighbour. An infinity
-// or a value out of range after rounding gives the nearest end of the range, and a NaN the largest
-// integer; these raise kInvalid and not kInexact. Requires 1 <= type.bits <= 64.
+// Returns the value rounded to an integer, in any mode; kToOdd takes the odd neighbour. An infinity, a
+// value out of range after rounding or a NaN gives what `invalid` says, and raises kInvalid and not
+// kInexact. Requires 1 <= type.bits <= 64.
 RoundedInteger ToInteger(const Operand& a,
                          IntegerType type,
                          const Rounding& rounding,
-                         uint32_t random = 0) noexcept;
+                         uint32_t random = 0,
+                         InvalidInteger invalid = InvalidInteger::kRiscv) noexcept;
 
 // Rounds to an integral value in the mode `rounding`, then converts it through `to`, which rounds
 // again (with the same `random`) only if its format cannot represent the value. Zero results keep

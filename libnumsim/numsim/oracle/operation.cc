@@ -48,6 +48,7 @@ void CheckOptions(const OperationRequest& r, const OptionSet& uses) {
   CheckUse(r.op, "rounding", r.rounding.has_value(), uses.rounding);
   CheckUse(r.op, "overflow", r.overflow.has_value(), uses.overflow);
   CheckUse(r.op, "tininess", r.tininess.has_value(), uses.overflow);
+  CheckUse(r.op, "invalid-integer", r.invalid_integer.has_value(), uses.invalid_integer);
   CheckUse(r.op, "length", r.length != 0, uses.length);
   CheckUse(r.op, "tensor-scale", r.tensor_scale, uses.tensor_scale);
   CheckUse(r.op, "profile", !r.profile.empty(), r.op == "convert");
@@ -91,6 +92,7 @@ ResolvedRequest Resolve(const OperationRequest& r, const OptionSet& uses) {
       MakeEncodePlan(resolved.to.spec,
                      r.rounding.value_or(Rounding{}),
                      r.overflow.value_or(block ? Overflow::kSaturate : Overflow::kNonsaturate));
+  resolved.invalid_integer = r.invalid_integer.value_or(InvalidInteger::kRiscv);
   resolved.plan.tininess = r.tininess.value_or(Tininess::kAfterRounding);
   return resolved;
 }

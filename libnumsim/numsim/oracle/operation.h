@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "numsim/arith/arith.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/rounding/flags.h"
 #include "numsim/rounding/rounding.h"
@@ -26,6 +27,11 @@ namespace numsim {
 std::string_view ToString(Tininess tininess);
 // Inverse of ToString(). Throws Error that names the value and lists the valid ones.
 Tininess ParseTininess(std::string_view text);
+
+// Returns "riscv", "arm" or "x86".
+std::string_view ToString(InvalidInteger invalid);
+// Inverse of ToString(). Throws Error that names the value and lists the valid ones.
+InvalidInteger ParseInvalidInteger(std::string_view text);
 
 enum class ColumnKind : uint8_t {
   kCode,     // a code of a format
@@ -62,6 +68,7 @@ struct OperationRequest {
   std::optional<Rounding> rounding = {};  // default: rne
   std::optional<Overflow> overflow = {};  // default: nonsaturate; saturate for quantize-*
   std::optional<Tininess> tininess = {};  // default: after rounding
+  std::optional<InvalidInteger> invalid_integer = {};  // to-*; default: riscv
   int length = 0;             // elements per block; default: 32 for MX, 16 for NVFP4 and dot
   bool tensor_scale = false;  // quantize-nvfp4: one more operand, the scale of the tensor
   std::string profile = {};   // convert from fp32: a profile (profiles/profile.h) instead of
@@ -78,6 +85,7 @@ struct OptionSet {
   bool accumulation = false;
   bool rounding = false;
   bool overflow = false;  // also stands for tininess
+  bool invalid_integer = false;
   bool length = false;
   bool tensor_scale = false;
 };

@@ -119,6 +119,7 @@ std::string PackFileName(const PackEntry& entry) {
     }
   }
   if (request.overflow) name += fmt::format("-{}", ToString(*request.overflow));
+  if (request.invalid_integer) name += fmt::format("-{}", ToString(*request.invalid_integer));
   name += "-" + ToString(entry.level) + ".txt";
   std::replace(name.begin(), name.end(), ':', '-');
   return name;
@@ -147,6 +148,7 @@ std::string PackCommand(const PackEntry& entry) {
   }
   if (request.overflow) add("overflow", ToString(*request.overflow));
   if (request.tininess) add("tininess", ToString(*request.tininess));
+  if (request.invalid_integer) add("invalid-integer", ToString(*request.invalid_integer));
   if (request.length > 0) add("length", std::to_string(request.length));
   if (request.tensor_scale) command += " --tensor-scale";
   add("level", ToString(entry.level));

@@ -58,18 +58,24 @@ Rounded FromUint64(uint64_t value, const EncodePlan& to, uint32_t random) noexce
 RoundedInteger ToInteger(const Operand& a,
                          IntegerType type,
                          const Rounding& rounding,
-                         uint32_t random) noexcept {
+                         uint32_t random,
+                         InvalidInteger invalid) noexcept {
   NUMSIM_CHECK(type.bits >= 1 && type.bits <= 64, "an integer of {} bits", type.bits);
   const uint64_t mask = ~uint64_t{0} >> (64 - type.bits);
   const uint64_t highest = type.is_signed ? mask >> 1 : mask;
   const uint64_t lowest = type.is_signed ? highest + 1 : 0;  // its magnitude
+  const bool is_x86 = invalid == InvalidInteger::kX86;
+  const uint64_t x86 = type.is_signed ? lowest : highest;
 
   const Unrounded x = ExactValue(a.format, a.code);
-  if (x.kind == NumberKind::kNan) return {highest, kInvalid};
+  if (x.kind == NumberKind::kNan) {
+    return {is_x86 ? x86 : invalid == InvalidInteger::kArm ? 0 : highest, kInvalid};
+  }
   const uint64_t limit = x.negative ? lowest : highest;
   const Integral integral = ToIntegral(x, rounding, random);
   const std::optional<uint64_t> magnitude = Magnitude(integral.value);
   const bool in_range = magnitude.has_value() && *magnitude <= limit;
+  if (!in_range && is_x86) return {x86, kInvalid};
   const uint64_t result = in_range ? *magnitude : limit;
   return {(x.negative ? 0 - result : result) & mask, in_range ? integral.flags : kInvalid};
 }

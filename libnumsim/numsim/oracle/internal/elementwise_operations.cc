@@ -13,6 +13,7 @@ namespace {
 struct Context {
   FormatSpec a, b, c, scale;
   EncodePlan plan;
+  InvalidInteger invalid_integer;
 };
 
 struct Answer {
@@ -80,7 +81,7 @@ Answer Chosen(const Context& x, const uint64_t* in, uint32_t random) {
 }
 template <int kBits, bool kSigned>
 Answer IntegerOf(const Context& x, const uint64_t* in, uint32_t random) {
-  return ToInteger(A(x, in), {kBits, kSigned}, x.plan.rounding, random);
+  return ToInteger(A(x, in), {kBits, kSigned}, x.plan.rounding, random, x.invalid_integer);
 }
 
 int64_t SignExtended(uint64_t bits, int width) {
@@ -122,13 +123,12 @@ constexpr Definition WithScales(std::string_view name,
 }
 template <int kBits, bool kSigned>
 constexpr Definition To(std::string_view name) {
-  return {.name = name,
-          .summary =
-              "a rounded to an integer; values out of range give the nearest end of the range, NaN "
-              "gives the largest integer",
-          .function = &IntegerOf<kBits, kSigned>,
-          .result = ResultKind::kInteger,
-          .integer_result = {kBits, kSigned}};
+  return {
+      .name = name,
+      .summary = "a rounded to an integer; values out of range and NaN as --invalid-integer says",
+      .function = &IntegerOf<kBits, kSigned>,
+      .result = ResultKind::kInteger,
+      .integer_result = {kBits, kSigned}};
 }
 constexpr Definition From(std::string_view name, IntegerType type, Function function) {
   return {.name = name,
@@ -239,7 +239,8 @@ constexpr OptionSet OptionsOf(const Definition& d) {
           .to = d.result == ResultKind::kTo,
           .scale_format = d.scales,
           .rounding = Rounds(d),
-          .overflow = Rounds(d) && d.result != ResultKind::kInteger};
+          .overflow = Rounds(d) && d.result != ResultKind::kInteger,
+          .invalid_integer = d.result == ResultKind::kInteger};
 }
 
 Column IntegerColumn(std::string name, IntegerType type) {
@@ -254,7 +255,7 @@ class ElementwiseOperation : public Operation {
   ElementwiseOperation(const OperationInfo& info, const Definition& d, const ResolvedRequest& r)
       : Operation(info, d.shape),
         function_(d.function),
-        context_{r.a.spec, r.b.spec, r.c.spec, r.scale.spec, r.plan} {
+        context_{r.a.spec, r.b.spec, r.c.spec, r.scale.spec, r.plan, r.invalid_integer} {
     const Format* formats[] = {&r.a, &r.b, &r.c};
     const char* names[] = {"a", "b", "c"};
     for (int i = 0; i < d.codes; ++i) inputs_.push_back(CodeColumn(names[i], *formats[i]));

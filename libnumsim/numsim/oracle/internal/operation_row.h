@@ -13,7 +13,8 @@ namespace numsim {
 
 struct ResolvedRequest {
   Format a, b, c, to, scale;
-  EncodePlan plan;           // plan for encoding to `to`; an operation may use only parts of it
+  EncodePlan plan;  // plan for encoding to `to`; an operation may use only parts of it
+  InvalidInteger invalid_integer = InvalidInteger::kRiscv;
   std::string accumulation;  // empty: the default
   bool any_operands = false;
   int length = 0;  // 0: the default

@@ -44,6 +44,7 @@ Json RequestObject(const OperationRequest& request) {
   if (request.any_operands) object["any_operands"] = true;
   if (request.overflow) object["overflow"] = ToString(*request.overflow);
   if (request.tininess) object["tininess"] = ToString(*request.tininess);
+  if (request.invalid_integer) object["invalid_integer"] = ToString(*request.invalid_integer);
   if (request.length > 0) object["length"] = request.length;
   if (request.tensor_scale) object["tensor_scale"] = true;
   return object;
@@ -64,6 +65,9 @@ OperationRequest ParseRequest(const Json& object) {
   }
   if (object.contains("tininess")) {
     request.tininess = ParseTininess(object.at("tininess").get<std::string>());
+  }
+  if (object.contains("invalid_integer")) {
+    request.invalid_integer = ParseInvalidInteger(object.at("invalid_integer").get<std::string>());
   }
   request.any_operands = object.value("any_operands", false);
   request.length = object.value("length", 0);
