@@ -50,9 +50,12 @@ void ParseDescr(std::string_view descr, std::string_view file, NpyHeader& header
   }
   throw Error::Format(
       "{}: npy header: descr is '{}', expected float16, float32, float64 or uint8 to uint64 "
-      "('<f4' and so on)",
+      "('<f4' and so on){}",
       file,
-      Printable(descr, 24));
+      Printable(descr, 24),
+      descr.substr(std::min<size_t>(1, descr.size())).starts_with('V')
+          ? "; so NumPy writes bfloat16 and float8: save them with safetensors, or as codes in uint16 or uint8"
+          : "");
 }
 
 // The number of bytes before the dict, and the length of the dict.

@@ -96,6 +96,16 @@ std::vector<Target> Widened(const Array& array, std::string_view what) {
                       what);
 }
 
+// Returns what to do with a file that holds tensors in another way, or "".
+std::string_view AdviceOn(const std::filesystem::path& path) {
+  const std::string name = path.filename().string();
+  if (name.ends_with(".npz")) return "; .npz is an archive of .npy files: unpack it with unzip";
+  if (name.ends_with(".safetensors.index.json")) {
+    return "; this is an index of shards: give one of the .safetensors files that it lists";
+  }
+  return "";
+}
+
 }  // namespace
 
 TensorFile::TensorFile(const std::filesystem::path& path) : path_(path) {
@@ -109,8 +119,10 @@ TensorFile::TensorFile(const std::filesystem::path& path) : path_(path) {
                     header.type,
                     std::move(header.shape)});
   } else {
-    throw Error::Format(
-        "{}: extension '{}', expected .npy or .safetensors", path.string(), Printable(extension));
+    throw Error::Format("{}: extension '{}', expected .npy or .safetensors{}",
+                        path.string(),
+                        Printable(extension),
+                        AdviceOn(path));
   }
 }
 

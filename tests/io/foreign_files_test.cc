@@ -1,0 +1,196 @@
+// One file of each kind that NumPy and the safetensors library write, from tests/io/recorded.
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "numsim/io/npy.h"
+#include "numsim/io/safetensors.h"
+#include "numsim/io/tensor_file.h"
+#include "tests/support/io_fixture.h"
+
+namespace numsim {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// A folder or "" if the tests do not know where the repository is.
+fs::path Recorded() {
+  const char* const source = std::getenv("NUMSIM_SOURCE_DIR");
+  return source == nullptr ? fs::path() : fs::path(source) / "tests/io/recorded";
+}
+
+class ForeignFiles : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (Recorded().empty()) GTEST_SKIP() << "NUMSIM_SOURCE_DIR is not set";
+  }
+};
+
+double ElementOf(const Array& array, size_t i) {
+  switch (array.type) {
+    case ElementType::kU8:
+      return array.Data<uint8_t>()[i];
+    case ElementType::kU16:
+      return array.Data<uint16_t>()[i];
+    case ElementType::kU32:
+      return array.Data<uint32_t>()[i];
+    case ElementType::kU64:
+      return static_cast<double>(array.Data<uint64_t>()[i]);
+    default:
+      return ToFloat64(array, "x")[i];
+  }
+}
+
+struct ReadableNpy {
+  ElementType type;
+  std::vector<size_t> shape;
+};
+
+// The elements of these files are 0, 1, 2, ... in C order.
+const std::map<std::string, ReadableNpy>& ReadableNpys() {
+  static const std::vector<size_t> matrix = {2, 3};
+  static const std::map<std::string, ReadableNpy> files = {
+      {"float16", {ElementType::kF16, matrix}},
+      {"float32", {ElementType::kF32, matrix}},
+      {"float64", {ElementType::kF64, matrix}},
+      {"uint8", {ElementType::kU8, matrix}},
+      {"uint16", {ElementType::kU16, matrix}},
+      {"uint32", {ElementType::kU32, matrix}},
+      {"uint64", {ElementType::kU64, matrix}},
+      {"big-float16", {ElementType::kF16, matrix}},
+      {"big-float32", {ElementType::kF32, matrix}},
+      {"big-float64", {ElementType::kF64, matrix}},
+      {"big-uint16", {ElementType::kU16, matrix}},
+      {"big-uint32", {ElementType::kU32, matrix}},
+      {"big-uint64", {ElementType::kU64, matrix}},
+      {"fortran", {ElementType::kF32, matrix}},
+      {"fortran-3d", {ElementType::kF64, {2, 3, 4}}},
+      {"empty", {ElementType::kF32, {0, 3}}},
+      {"rank-9", {ElementType::kF32, {1, 2, 1, 2, 1, 2, 1, 1, 1}}},
+      {"version-1", {ElementType::kF32, matrix}},
+      {"version-2", {ElementType::kF32, matrix}},
+      {"version-3", {ElementType::kF32, matrix}},
+  };
+  return files;
+}
+
+// And these are refused, with this in the message.
+const std::map<std::string, std::string>& RefusedFiles() {
+  static const std::string structured = "expected a simple element type, not a structured one";
+  static const std::string as_codes = "; so NumPy writes bfloat16 and float8: save them with";
+  static const std::map<std::string, std::string> files = {
+      {"bool.npy", "descr is '|b1'"},
+      {"int8.npy", "descr is '|i1'"},
+      {"int16.npy", "descr is '<i2'"},
+      {"int32.npy", "descr is '<i4'"},
+      {"int64.npy", "descr is '<i8'"},
+      {"longdouble.npy", "descr is '<f16'"},
+      {"complex64.npy", "descr is '<c8'"},
+      {"complex128.npy", "descr is '<c16'"},
+      {"bytes.npy", "descr is '|S2'"},
+      {"unicode.npy", "descr is '<U2'"},
+      {"datetime.npy", "descr is '<M8[D]'"},
+      {"timedelta.npy", "descr is '<m8[s]'"},
+      {"object.npy", "descr is '|O'"},
+      {"void.npy", as_codes},
+      {"bfloat16.npy", as_codes},
+      {"structured.npy", structured},
+      {"structured-utf8.npy", structured},
+      {"subarray.npy", structured},
+      {"archive.npz", ".npz is an archive of .npy files"},
+      {"model.safetensors.index.json", "give one of the .safetensors files that it lists"},
+  };
+  return files;
+}
+
+// The dtypes of .safetensors files by the name of the file, and whether numsim reads them. Their
+// bytes are 0, 1, 2, ...
+const std::map<std::string, std::pair<std::string, bool>>& Dtypes() {
+  static const std::map<std::string, std::pair<std::string, bool>> dtypes = {
+      {"float64", {"F64", true}},
+      {"float32", {"F32", true}},
+      {"float16", {"F16", true}},
+      {"bfloat16", {"BF16", true}},
+      {"float8_e4m3fn", {"F8_E4M3", true}},
+      {"float8_e5m2", {"F8_E5M2", true}},
+      {"uint8", {"U8", true}},
+      {"uint16", {"U16", true}},
+      {"uint32", {"U32", true}},
+      {"uint64", {"U64", false}},
+      {"int8", {"I8", false}},
+      {"int16", {"I16", false}},
+      {"int32", {"I32", false}},
+      {"int64", {"I64", false}},
+      {"bool", {"BOOL", false}},
+      {"complex64", {"C64", false}},
+      {"float8_e8m0fnu", {"F8_E8M0", false}},
+      {"float4_e2m1fn_x2", {"F4", false}},
+  };
+  return dtypes;
+}
+
+TEST_F(ForeignFiles, NumpysArraysAreRead) {
+  for (const auto& [name, expected] : ReadableNpys()) {
+    SCOPED_TRACE(name);
+    const Array array = ReadNpy(Recorded() / (name + ".npy"));
+    EXPECT_EQ(array.type, expected.type);
+    EXPECT_EQ(array.shape, expected.shape);
+    for (size_t i = 0; i < array.Elements(); ++i) EXPECT_EQ(ElementOf(array, i), i);
+  }
+  const Array scalar = ReadNpy(Recorded() / "zero-dimensional.npy");
+  EXPECT_TRUE(scalar.shape.empty());
+  EXPECT_EQ(ElementOf(scalar, 0), 3);
+}
+
+TEST_F(ForeignFiles, OthersAreRefusedWithTheReason) {
+  for (const auto& [name, message] : RefusedFiles()) {
+    const fs::path path = Recorded() / name;
+    EXPECT_THAT(ErrorOf([&] { TensorFile(path).Read(""); }),
+                ::testing::AllOf(HasSubstr(path.string() + ": "), HasSubstr(message)));
+  }
+}
+
+TEST_F(ForeignFiles, EveryDtypeOfSafetensorsIsReadOrRefused) {
+  for (const auto& [name, dtype] : Dtypes()) {
+    SCOPED_TRACE(name);
+    const SafetensorsFile file(Recorded() / (name + ".safetensors"));
+    ASSERT_EQ(file.Tensors().size(), 1u);
+    EXPECT_EQ(file.Tensors()[0].dtype, dtype.first);
+    EXPECT_EQ(file.Metadata().size(), 1u);
+    if (!dtype.second) {
+      EXPECT_THAT(ErrorOf([&] { file.Read("x"); }),
+                  HasSubstr("has dtype " + dtype.first + ", which numsim does not read"));
+      continue;
+    }
+    const Array array = file.Read("x");
+    EXPECT_EQ(array.shape, (std::vector<size_t>{2, 3}));
+    for (size_t i = 0; i < array.bytes.size(); ++i) EXPECT_EQ(array.bytes[i], std::byte(i));
+  }
+}
+
+TEST_F(ForeignFiles, ScalarsEmptyTensorsAndUnicodeNamesAreRead) {
+  const SafetensorsFile file(Recorded() / "many.safetensors");
+  EXPECT_EQ(file.Tensors().size(), 5u);
+  EXPECT_TRUE(file.Read("scalar").shape.empty());
+  EXPECT_EQ(file.Read("empty").shape, (std::vector<size_t>{0, 4}));
+  EXPECT_EQ(file.Read("\xC3\xA9").Elements(), 2u);
+  EXPECT_TRUE(SafetensorsFile(Recorded() / "none.safetensors").Tensors().empty());
+}
+
+// A file that is added without an expectation would not be tested.
+TEST_F(ForeignFiles, EachFileIsInOneTable) {
+  std::set<std::string> expected = {
+      "make_files.py", "zero-dimensional.npy", "many.safetensors", "none.safetensors"};
+  for (const auto& [name, file] : ReadableNpys()) expected.insert(name + ".npy");
+  for (const auto& [name, message] : RefusedFiles()) expected.insert(name);
+  for (const auto& [name, dtype] : Dtypes()) expected.insert(name + ".safetensors");
+  std::set<std::string> found;
+  for (const auto& entry : fs::directory_iterator(Recorded())) {
+    found.insert(entry.path().filename().string());
+  }
+  EXPECT_EQ(found, expected);
+}
+
+}  // namespace
+}  // namespace numsim
