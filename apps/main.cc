@@ -5,6 +5,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <iostream>
@@ -207,4 +208,14 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace numsim::apps
 
-int main(int argc, char** argv) { return numsim::apps::Main(argc, argv); }
+int main(int argc, char** argv) {
+  // OpenMP's runtime ends the process with code 1 when it gets no thread from the system. That code is
+  // for checks that failed.
+  static bool returns = false;
+  std::atexit([] {
+    if (!returns) std::_Exit(numsim::apps::kBadInput);
+  });
+  const int code = numsim::apps::Main(argc, argv);
+  returns = true;
+  return code;
+}

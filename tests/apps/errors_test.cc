@@ -338,5 +338,14 @@ TEST_F(BadInput, NumbersBeyondTheirLimits) {
   });
 }
 
+// OpenMP's runtime ends the process by itself, with the code of checks that failed.
+TEST_F(BadInput, ThreadsThatTheSystemDoesNotGive) {
+  const std::string command = fmt::format(
+      "cd '{}'; ulimit -v 6000000; '{}' train --preset tiny --threads 4096 --out t 2>/dev/null",
+      Directory().string(),
+      std::getenv("NUMSIM_PROGRAM"));
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 2);
+}
+
 }  // namespace
 }  // namespace numsim::apps
