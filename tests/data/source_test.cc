@@ -210,6 +210,8 @@ TEST(OpenData, NamesTheFieldAtFault) {
     ExpectMessage(message(kind, [](DataConfig& c) { c.path = "x"; }), {"data.path: ", "no files"});
     ExpectMessage(message(kind, [](DataConfig& c) { c.valid_path = "x"; }), {"data.valid_path: "});
     ExpectMessage(message(kind, [](DataConfig& c) { c.size = 1; }), {"data.size: 1"});
+    ExpectMessage(message(kind, [](DataConfig& c) { c.size = (size_t{1} << 40) + 1; }),
+                  {"data.size: 1099511627777, expected 2 .. 1099511627776"});
     for (const double share : {0.0, 1.0, -1.0, std::nan("")}) {
       ExpectMessage(message(kind, [share](DataConfig& c) { c.valid_share = share; }),
                     {"data.valid_share"});

@@ -24,6 +24,8 @@ constexpr const char* kRules[] = {"exact",
                                   "e5m2",
                                   "bf16:unfused",
                                   "fp32:unfused",
+                                  "e8m21",  // the most mantissa bits for which float32 serves
+                                  "e8m22",
                                   "fp32-chunked:1",
                                   "fp32-chunked:7",
                                   "trunc:13,32",

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "numsim/io/safetensors.h"
 #include "numsim/io/shared/safetensors_writer.h"
 #include "tests/support/io_fixture.h"
 
@@ -84,6 +85,22 @@ TEST_F(CheckpointTest, AnyFlippedBitIsRefused) {
     if (message.find("has been changed since it was written") != message.npos) ++found_by_digest;
   }
   EXPECT_GT(found_by_digest, 100u);
+}
+
+// The bytes are the same one after the other, but they belong to another name.
+TEST_F(CheckpointTest, ABoundaryThatMovedIsRefused) {
+  const auto digest_of = [&](std::string name, std::string text) {
+    TrainState state = SomeState();
+    state.fields.emplace_back(std::move(name), std::move(text));
+    WriteCheckpoint(Path("c"), state);
+    const SafetensorsFile file(Path("c"));
+    for (const auto& [key, value] : file.Metadata()) {
+      if (key == "numsim.sha256") return value;
+    }
+    return std::string();
+  };
+  EXPECT_NE(digest_of("ab", "c"), "");
+  EXPECT_NE(digest_of("ab", "c"), digest_of("a", "bc"));
 }
 
 TEST_F(CheckpointTest, OtherFilesAreRefused) {

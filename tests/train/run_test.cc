@@ -476,6 +476,12 @@ TEST_F(TrainRun, CurvesOfTheOptimizerAreTakenOverItsTensors) {
   for (const char* const title : {"First moment in e4m3fn", "Second moment in dynamic"}) {
     EXPECT_THAT(script, HasSubstr(title));
   }
+  for (
+      const char* const line :
+      {"linecolor rgb '#0072B2' dashtype 1 linewidth line_width title 'mean over tensors'",
+       "linecolor rgb '#D55E00' dashtype (12,4) linewidth line_width title 'largest over tensors'"}) {
+    EXPECT_THAT(script, HasSubstr(line));
+  }
   // The first panel shows RMS_t.
   const Table table = ReadCsv(Path("a") / "optimizer.csv");
   std::map<double, std::vector<double>> steps;
