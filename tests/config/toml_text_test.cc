@@ -21,6 +21,9 @@ TEST(TomlText, NonAsciiInStringsAndCommentsIsNotFound) {
                                       "a = \"\\\"é\"",
                                       "a = \"x\\\\\" # é",
                                       "a = '' # é",
+                                      "a = ['x', 'é',\n  'é']\nb = 'é'",
+                                      "a = { b = 'é', 'é' = 1 }",
+                                      "['é']\r\n\t'é' = 2",
                                       "a = \"é"}) {
     EXPECT_EQ(FindNonAscii(text), kNone) << text;
   }
@@ -35,7 +38,10 @@ TEST(TomlText, NonAsciiElsewhereIsFound) {
   EXPECT_EQ(FindNonAscii("\"\\\\\"é"), 4u);
   EXPECT_EQ(FindNonAscii("'''x''é'''é"), 11u);
   EXPECT_EQ(FindNonAscii("# x\né"), 4u);
-  EXPECT_EQ(FindNonAscii("\"x\né"), 3u);  // a string ends with its line
+  EXPECT_EQ(FindNonAscii("\"x\né"), 3u);     // a string ends with its line
+  EXPECT_EQ(FindNonAscii("a = 5.'é'"), 7u);  // no string begins there
+  EXPECT_EQ(FindNonAscii("a = 5 'é'"), 7u);
+  EXPECT_EQ(FindNonAscii("a = '' 'é'"), 8u);
 }
 
 TEST(TomlText, ErrorsNameTheLine) {

@@ -8,10 +8,14 @@ namespace numsim {
 namespace {
 
 // Returns the position behind a string or comment that begins at `begin`; `begin` if none does.
-size_t SkipQuoted(std::string_view text, size_t begin) {
+// `previous` is the last character before it that is no blank. A string begins a line or follows
+// punctuation; a key that begins with a string after a dot is left out, for so may a broken number.
+size_t SkipQuoted(std::string_view text, size_t begin, char previous) {
+  constexpr std::string_view kBeforeStrings = "\n=,[{";
   const char quote = text[begin];
   if (quote == '#') return std::min(text.find('\n', begin), text.size());
   if (quote != '"' && quote != '\'') return begin;
+  if (kBeforeStrings.find(previous) == kBeforeStrings.npos) return begin;
   const std::string triple(3, quote);
   const bool is_long = text.substr(begin, 3) == triple;
   for (size_t at = begin + (is_long ? 3 : 1); at < text.size(); ++at) {
@@ -47,9 +51,12 @@ void CheckDots(std::string_view document, std::string_view name) {
 }  // namespace
 
 size_t FindNonAscii(std::string_view document) {
+  char previous = '\n';
   for (size_t at = 0; at < document.size();) {
-    const size_t next = SkipQuoted(document, at);
+    const size_t next = SkipQuoted(document, at, previous);
     if (next == at && static_cast<unsigned char>(document[at]) >= 0x80) return at;
+    const char last = document[std::max(next, at + 1) - 1];
+    if (last != ' ' && last != '\t' && last != '\r') previous = last;
     at = std::max(next, at + 1);
   }
   return std::string_view::npos;

@@ -13,6 +13,7 @@ inline constexpr int kMostKeyParts = 8;
 void CheckTomlText(std::string_view document, std::string_view name);
 
 // Returns the position of the first byte outside of strings and comments that is not ASCII, or npos.
+// The part of a key after a dot counts as no string.
 size_t FindNonAscii(std::string_view document);
 
 }  // namespace numsim
