@@ -122,6 +122,11 @@ TEST(InterventionConfig, PrecisionsAndSeedsDifferInNothingElse) {
   EXPECT_EQ(WriteTrainConfig(config), WriteTrainConfig(ConfigOf(settings, {}, kBaseline, 8)));
 }
 
+TEST(InterventionConfig, ZeroMeansThatNoFiniteLossDiverges) {
+  const Settings settings = SettingsWith(With(kTiny, "diverged-above", "0"));
+  EXPECT_EQ(ConfigOf(settings, {}, kBaseline, 7).train.diverged_above, 0);
+}
+
 // Steps 0, every, 2 every, ...: no fewer than asked for, and no more than they need be.
 TEST(InterventionConfig, TakesNoFewerSnapshotsThanAskedFor) {
   for (uint64_t snapshots = 1; snapshots <= 10; ++snapshots) {

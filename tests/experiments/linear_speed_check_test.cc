@@ -160,6 +160,19 @@ TEST(WithoutDevice, LeavesABackendOfTheProcessor) {
   ForceBackend(before);
 }
 
+// X of 60, W of 35 and G of 84 elements.
+TEST(DeviceBytes, CountCodesInBothOrdersAndSumsOfInt8Gemms) {
+  const LinearShape shape{.tokens = 12, .in = 5, .out = 7};
+  const std::vector<TimedLayer> layers = LayersOfADevice("library");
+  const size_t always = DeviceBytes(layers[0].recipe, shape);  // standard
+  for (const TimedLayer& layer : std::span(layers).subspan(1)) {
+    const bool int8 = layer.format == "int8";
+    EXPECT_EQ(DeviceBytes(layer.recipe, shape) - always,
+              3u * 60 + 2 * 35 + 2 * 84 + (int8 ? 4 * 84 : 0))
+        << layer.recipe.kind;
+  }
+}
+
 TEST(DeviceGroups, HoldEveryLayerOnceAndStandardAlways) {
   const std::vector<TimedLayer> layers = LayersOfADevice("library");
   ASSERT_EQ(layers.size(), 15u);

@@ -377,6 +377,13 @@ TEST(LinearSpeed, FiguresShowEachFormatOfTheSubjectAndNothingBelowZero) {
   EXPECT_EQ(other.y, std::vector<double>{100});
 }
 
+// Trials measure operations alone; a journal that lacked the rows of another table would be refused.
+TEST(LinearSpeed, OperationsAloneAreMeasured) {
+  for (const TableSpec& spec : TableSpecs()) {
+    EXPECT_EQ(spec.derived, spec.name != "operations") << spec.name;
+  }
+}
+
 TEST(LinearSpeed, ResumeKeepsWhatWasTimed) {
   const OneThread thread;
   const TemporaryDirectory directory;
