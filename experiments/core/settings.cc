@@ -84,6 +84,18 @@ void CheckOptions(const Experiment& experiment,
   }
 }
 
+// Returns a number of seeds. Throws Error naming the file if it is none, or below `least`.
+int CountIn(const Json& json, int least, const std::filesystem::path& path) {
+  constexpr int kMost = 1 << 20;
+  const bool whole = json.is_number_unsigned() && json.get<uint64_t>() <= uint64_t{kMost};
+  if (whole && json.get<int>() >= least) return json.get<int>();
+  throw Error::Format("{}: expected a number of seeds from {} to {}, found {}",
+                      path.string(),
+                      least,
+                      kMost,
+                      json.dump());
+}
+
 }  // namespace
 
 const std::string& Settings::Get(std::string_view name) const {
@@ -242,10 +254,18 @@ StoredSettings ReadSettings(const std::filesystem::path& path) {
     StoredSettings stored;
     json.at("experiment").get_to(stored.experiment);
     json.at("preset").get_to(stored.settings.preset);
+    if (!json.at("seed").is_number_unsigned()) {
+      throw Error::Format("{}: expected a whole number as seed", path.string());
+    }
     json.at("seed").get_to(stored.settings.seed);
-    json.at("seeds").get_to(stored.settings.seeds);
-    stored.settings.max_seeds = json.value("max_seeds", 0);
+    stored.settings.seeds = CountIn(json.at("seeds"), 1, path);
+    stored.settings.max_seeds = CountIn(json.value("max_seeds", Json(0u)), 0, path);
     json.at("options").get_to(stored.settings.options);
+    for (const char* const name : {"experiment", "preset", "seed", "seeds", "max-seeds"}) {
+      if (stored.settings.options.contains(name)) {
+        throw Error::Format("{}: {} is no option of an experiment", path.string(), name);
+      }
+    }
     return stored;
   } catch (const Json::exception& error) {
     throw Error::Format("{}: expected the settings of a numsim run, found: {}",

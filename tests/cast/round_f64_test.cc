@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "numsim/cast/shared/arithmetic_simd.h"
+#include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/random/distributions.h"
 #include "numsim/rounding/encode.h"

@@ -230,6 +230,30 @@ TEST(StoredSettings, BadFileIsNamed) {
   }
 }
 
+TEST(StoredSettings, NumbersAndNamesAreNotBelieved) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path path = directory.Path() / "settings.json";
+  const auto error = [&](std::string_view seed, std::string_view seeds, std::string_view options) {
+    std::ofstream(path) << fmt::format(
+        R"({{"experiment": "a", "preset": "quick", "seed": {}, "seeds": {}, "options": {}}})",
+        seed,
+        seeds,
+        options);
+    return ErrorOf([&] { ReadSettings(path); });
+  };
+  EXPECT_EQ(error("18446744073709551615", "1048576", "{}"), "no error");
+  for (const char* const seed : {"-1", "1.5", "1e30", "true", "\"1\""}) {
+    EXPECT_THAT(error(seed, "1", "{}"), HasSubstr("expected a whole number as seed")) << seed;
+  }
+  for (const char* const seeds : {"0", "-1", "1.5", "1048577", "1e300", "\"3\""}) {
+    EXPECT_THAT(error("0", seeds, "{}"),
+                HasSubstr(fmt::format("from 1 to 1048576, found {}",
+                                      seeds == std::string("1e300") ? "1e+300" : seeds)));
+  }
+  EXPECT_EQ(error("0", "1", R"({"preset": "x"})"),
+            path.string() + ": preset is no option of an experiment");
+}
+
 TEST(FirstDifference, NamesTheOptionAndBothValues) {
   const StoredSettings a = {"made_up", MakeSettings(MadeUpExperiment(), "quick", 0, 1, {})};
   StoredSettings b = a;

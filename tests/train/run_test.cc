@@ -476,10 +476,10 @@ TEST_F(TrainRun, CurvesOfTheOptimizerAreTakenOverItsTensors) {
   for (const char* const title : {"First moment in e4m3fn", "Second moment in dynamic"}) {
     EXPECT_THAT(script, HasSubstr(title));
   }
-  for (
-      const char* const line :
-      {"linecolor rgb '#0072B2' dashtype 1 linewidth line_width title 'mean over tensors'",
-       "linecolor rgb '#D55E00' dashtype (12,4) linewidth line_width title 'largest over tensors'"}) {
+  // Each curve of the first panel has a style of its own.
+  for (const char* const line :
+       {"$curve_1_1 using 1:2 with lines linecolor rgb '#0072B2' dashtype 1",
+        "$curve_1_2 using 1:2 with lines linecolor rgb '#D55E00' dashtype (12,4)"}) {
     EXPECT_THAT(script, HasSubstr(line));
   }
   // The first panel shows RMS_t.

@@ -36,10 +36,9 @@ double ZipfModel::Frequency(size_t k) const {
 }
 
 uint16_t ZipfModel::TokenAt(double u) const {
+  // The last share is a sum over itself: 1, which is above every u.
   const auto found = std::upper_bound(cumulative_.begin(), cumulative_.end(), u);
-  // The last sum may round to less than 1.
-  const auto last = cumulative_.end() - 1;
-  return static_cast<uint16_t>(std::min(found, last) - cumulative_.begin());
+  return static_cast<uint16_t>(found - cumulative_.begin());
 }
 
 double ZipfModel::Probability(size_t t, size_t k) const {
