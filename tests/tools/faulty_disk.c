@@ -37,7 +37,8 @@ static __thread int inside;  // our own calls are not watched
 
 static void Key(int folder, const char* name, char* key) {
   struct statx found;
-  if (statx(folder, name, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &found) != 0) {
+  if (statx(folder, name, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &found) !=
+      0) {
     strcpy(key, "none");
     return;
   }
@@ -184,8 +185,10 @@ ssize_t write(int file, const void* bytes, size_t size) {
   Operation();
   const size_t room = Room(size);
   ssize_t written = -1;
-  if (room == 0 && size > 0) errno = ENOSPC;
-  else written = REAL(write)(file, bytes, room);
+  if (room == 0 && size > 0)
+    errno = ENOSPC;
+  else
+    written = REAL(write)(file, bytes, room);
   Done();
   return written;
 }
@@ -203,28 +206,28 @@ ssize_t writev(int file, const struct iovec* parts, int count) {
   return all;
 }
 
-#define OPEN(name)                                                     \
-  int name(const char* path, int flags, ...) {                         \
-    va_list rest;                                                      \
-    va_start(rest, flags);                                             \
-    const mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;    \
-    va_end(rest);                                                      \
-    const int watched = flags & O_CREAT && WatchedPath(path);          \
-    if (watched) Operation();                                          \
-    const int file = REAL(name)(path, flags, mode);                    \
-    if (watched) Done();                                               \
-    return file;                                                       \
+#define OPEN(name)                                                  \
+  int name(const char* path, int flags, ...) {                      \
+    va_list rest;                                                   \
+    va_start(rest, flags);                                          \
+    const mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0; \
+    va_end(rest);                                                   \
+    const int watched = flags & O_CREAT && WatchedPath(path);       \
+    if (watched) Operation();                                       \
+    const int file = REAL(name)(path, flags, mode);                 \
+    if (watched) Done();                                            \
+    return file;                                                    \
   }
 OPEN(open)
 OPEN(open64)
 
-#define CHANGE(name, parameters, arguments, path)  \
-  int name parameters {                            \
+#define CHANGE(name, parameters, arguments, path)        \
+  int name parameters {                                  \
     if (!WatchedPath(path)) return REAL(name) arguments; \
-    Operation();                                   \
-    const int result = REAL(name) arguments;       \
-    Done();                                        \
-    return result;                                 \
+    Operation();                                         \
+    const int result = REAL(name) arguments;             \
+    Done();                                              \
+    return result;                                       \
   }
 CHANGE(rename, (const char* from, const char* to), (from, to), from)
 CHANGE(unlink, (const char* path), (path), path)
@@ -249,8 +252,10 @@ int fsync(int file) {
   struct stat found;
   if (shadow != NULL && !no_sync && fstat(file, &found) == 0) {
     inside = 1;
-    if (S_ISDIR(found.st_mode)) SaveNames("names", path);
-    else SaveBytes(path);
+    if (S_ISDIR(found.st_mode))
+      SaveNames("names", path);
+    else
+      SaveBytes(path);
     inside = 0;
   }
   Done();
