@@ -209,8 +209,8 @@ int Main(int argc, char** argv) {
 }  // namespace numsim::apps
 
 int main(int argc, char** argv) {
-  // OpenMP's runtime ends the process with code 1 when it gets no thread from the system. That code is
-  // for checks that failed.
+  // libgomp ends the process with code 1 when it gets no thread from the system. That code is for checks
+  // that failed.
   static bool returns = false;
   std::atexit([] {
     if (!returns) std::_Exit(numsim::apps::kBadInput);

@@ -14,7 +14,6 @@
 #include "numsim/base/parallel.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/csv.h"
-#include "numsim/io/durable.h"
 #include "numsim/plot/figure.h"
 
 namespace numsim::experiments {
@@ -170,7 +169,7 @@ void Complete(const Experiment& experiment,
               RunReport& report) {
   const Tables tables = MakeTables(experiment, settings, finished);
   // Without a manifest the directory does not look complete while its files are replaced.
-  static_cast<void>(RemoveFile(directory / kManifestFile));
+  Remove(directory / kManifestFile);
   for (const TableSpec& table : experiment.tables) {
     report.outputs.push_back(table.name + ".csv");
     WriteCsv(directory / report.outputs.back(), tables.at(table.name));

@@ -124,7 +124,7 @@ Journal::Journal(const std::filesystem::path& path) : path_(path) {
     if (ftruncate(file_, static_cast<off_t>(ReadContent(path).whole_bytes)) != 0) {
       throw Error::Format("{}: cannot be written: {}", path.string(), SystemMessage());
     }
-    if (const std::error_code status = SyncPath(path.parent_path())) {
+    if (const std::error_code status = SyncNameOf(path)) {
       throw Error::Format("{}: cannot be written: {}", path.string(), status.message());
     }
   } catch (...) {

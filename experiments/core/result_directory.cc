@@ -86,11 +86,6 @@ void CheckEntry(const Experiment& experiment,
       "{}: made by another version of {}: {}; use another --out", place, experiment.name, reason);
 }
 
-void Remove(const fs::path& path) {
-  const std::error_code status = RemoveFile(path);
-  if (status) throw Error::Format("{}: cannot be removed: {}", path.string(), status.message());
-}
-
 // Returns the name of a file of a run other than its settings; "" if there is none.
 std::string FirstFileOf(const Experiment& experiment, const fs::path& directory) {
   std::vector<std::string> names = {std::string(kManifestFile), std::string(kSummaryFile)};
@@ -135,15 +130,26 @@ void CheckDirectory(const Experiment& experiment,
                       kSettingsFile);
 }
 
+void Remove(const fs::path& path) {
+  const std::error_code status = RemoveFile(path);
+  if (status) throw Error::Format("{}: cannot be removed: {}", path.string(), status.message());
+}
+
+void SyncJournals(const fs::path& directory) {
+  for (const fs::path& journal : Journals(directory)) {
+    if (const std::error_code status = SyncPath(journal)) {
+      throw Error::Format("{}: cannot be written: {}", journal.string(), status.message());
+    }
+  }
+}
+
 DirectoryLock LockDirectory(const fs::path& directory) {
   return DirectoryLock(directory / kJournalFolder / kLockFile, DirectoryLock::IfHeld::kWait);
 }
 
 void MakeResultDirectory(const fs::path& directory) {
   const fs::path journals = directory / kJournalFolder;
-  const std::error_code status = MakeDirectories(journals);
-  std::error_code ignored;
-  if (!fs::is_directory(journals, ignored)) {
+  if (const std::error_code status = MakeDirectories(journals)) {
     throw Error::Format(
         "--out {}: cannot create {}: {}", directory.string(), journals.string(), status.message());
   }

@@ -42,6 +42,13 @@ void CheckDirectory(const Experiment& experiment,
                     const Settings& settings,
                     const std::filesystem::path& directory);
 
+// Removes a file, which may be missing. Throws Error naming it.
+void Remove(const std::filesystem::path& path);
+
+// Waits until every trial that the journals hold survives a loss of power: a killed process may have
+// left some that do not. Throws Error naming the journal.
+void SyncJournals(const std::filesystem::path& directory);
+
 // Takes the lock of the process that changes a result directory as a whole: at the start of a run and
 // at completion. Waits until other processes release it. Requires the journal folder.
 DirectoryLock LockDirectory(const std::filesystem::path& directory);

@@ -177,6 +177,7 @@ RunReport RunLook(Task task, const Command& command) {
   report.trials_run = task.todo.size();
   report.trials_missing = report.trials_total - finished.size();
   if (report.trials_missing == 0) {
+    SyncJournals(out);
     Complete(task.experiment, task.look, finished, out, command, report);
   }
   return report;

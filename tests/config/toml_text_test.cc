@@ -49,7 +49,7 @@ TEST(TomlText, ErrorsNameTheLine) {
     return ErrorOf([&] { ParseTrainConfig(text, "x.toml", {}, {}); });
   };
   EXPECT_EQ(error("\xEF\xBB\xBF# é\n\n[é]\n"),
-            "x.toml:3: expected ASCII outside of quotes and comments");
+            "x.toml:3: expected ASCII outside of quotes and comments, and in a key after a dot");
   EXPECT_THAT(error("\n[.a]"), ::testing::StartsWith("x.toml:2: Error while parsing key"));
   EXPECT_EQ(error("\na" + std::string(10001, '.') + "b = 1"),
             "x.toml:2: a key of more than 8 parts");

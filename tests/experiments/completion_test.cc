@@ -191,16 +191,16 @@ TEST_F(CompletionTest, RedrawOfOtherOptionsIsAnErrorNamingFileAndOption) {
 TEST_F(CompletionTest, WhatKilledProcessesLeftIsSwept) {
   const fs::path out = Directory("out");
   Run(MadeUpExperiment(), Options(out));
-  fs::create_directory(out / ".numsim-figure-abc123");
+  fs::create_directory(out / ".numsim-999999999-figure-abc");
   for (const char* const name :
-       {".numsim-figure-abc123/figure.gp", ".numsim-17-0.tmp", "mine.tmp"}) {
+       {".numsim-999999999-figure-abc/figure.gp", ".numsim-999999999-0.tmp", "mine.tmp"}) {
     std::ofstream(out / name) << "x";
   }
   RunOptions options = Options(out);
   options.resume = true;
   Run(MadeUpExperiment(), options);
-  EXPECT_FALSE(fs::exists(out / ".numsim-figure-abc123"));
-  EXPECT_FALSE(fs::exists(out / ".numsim-17-0.tmp"));
+  EXPECT_FALSE(fs::exists(out / ".numsim-999999999-figure-abc"));
+  EXPECT_FALSE(fs::exists(out / ".numsim-999999999-0.tmp"));
   EXPECT_TRUE(fs::exists(out / "mine.tmp"));
 }
 

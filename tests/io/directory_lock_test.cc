@@ -61,11 +61,23 @@ TEST_F(DirectoryLockTest, AFileThatCannotBeMadeIsAnError) {
                 {Path("no/lock").string(), "No such file or directory"});
 }
 
+// This process is one that has not ended; files of users may have similar names.
+TEST_F(DirectoryLockTest, SweepLeavesFilesOfRunningProcessesAndOfUsers) {
+  const std::vector<std::string> names = {TemporaryPrefix() + "0.tmp",
+                                          ".numsim-",
+                                          ".numsim-999999999",
+                                          ".numsim-cache",
+                                          ".numsim--1-x"};
+  for (const std::string& name : names) Put(name, "x");
+  SweepTemporaries(Directory());
+  EXPECT_EQ(Names().size(), names.size());
+}
+
 TEST_F(DirectoryLockTest, SweepRemovesUnfinishedFilesAndFoldersAlone) {
-  Put(".numsim-12-0.tmp", "x");
+  Put(".numsim-999999999-0.tmp", "x");
   Put("mine.tmp", "x");
-  fs::create_directory(Path(".numsim-figure-abc"));
-  Put(".numsim-figure-abc/figure.gp", "x");
+  fs::create_directory(Path(".numsim-999999999-figure-abc"));
+  Put(".numsim-999999999-figure-abc/figure.gp", "x");
   SweepTemporaries(Directory());
   EXPECT_EQ(Names(), std::vector<std::string>{"mine.tmp"});
   SweepTemporaries(Path("no"));  // nothing to sweep is no error

@@ -98,6 +98,12 @@ def results(folder):
             if path.is_file() and not path.name.endswith(UNEQUAL)}
 
 
+def all_files(folder):
+    """Returns the bytes of all files below a folder but locks, by name."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*"))
+            if path.is_file() and not path.name.endswith("lock")}
+
+
 def reference(arguments, scenario):
     """Returns the results of a run that nothing disturbs, and those that were there before."""
     folder = make_folder(arguments.work / f"{scenario.name}-reference")

@@ -305,11 +305,11 @@ TEST_F(TrainRun, OneProcessAtATimeTrainsInADirectory) {
 }
 
 TEST_F(TrainRun, WhatAKilledProcessLeftIsSwept) {
-  fs::create_directories(Path("a/.numsim-figure-abc"));
-  Put("a/.numsim-12-0.tmp", "");
+  fs::create_directories(Path("a/.numsim-999999999-figure-abc"));
+  Put("a/.numsim-999999999-0.tmp", "");
   Train(TinyConfig(), "a");
-  EXPECT_FALSE(fs::exists(Path("a/.numsim-figure-abc")));
-  EXPECT_FALSE(fs::exists(Path("a/.numsim-12-0.tmp")));
+  EXPECT_FALSE(fs::exists(Path("a/.numsim-999999999-figure-abc")));
+  EXPECT_FALSE(fs::exists(Path("a/.numsim-999999999-0.tmp")));
 }
 
 TEST_F(TrainRun, FilesOfOthersStay) {

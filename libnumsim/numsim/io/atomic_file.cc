@@ -45,7 +45,7 @@ fs::path ResolveTarget(const fs::path& path) {
 // target's name, which may be as long as the file system allows.
 fs::path TemporaryName(const fs::path& directory) {
   static std::atomic<uint64_t> counter{0};
-  return directory / fmt::format("{}{}-{}.tmp", kTemporaryPrefix, ::getpid(), counter.fetch_add(1));
+  return directory / fmt::format("{}{}.tmp", TemporaryPrefix(), counter.fetch_add(1));
 }
 
 }  // namespace
@@ -92,9 +92,8 @@ void AtomicFile::Commit() {
   descriptor_ = -1;
   if (closed != 0) Fail("cannot write", errno);
   if (std::rename(temporary_.c_str(), target_.c_str()) != 0) Fail("cannot rename onto", errno);
-  const fs::path directory = temporary_.parent_path();
   temporary_.clear();
-  if (const std::error_code status = SyncPath(directory.empty() ? "." : directory)) {
+  if (const std::error_code status = SyncNameOf(target_)) {
     Fail("cannot sync its directory", status.value());
   }
 }

@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -16,6 +19,18 @@ namespace numsim {
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr std::string_view kPrefix = ".numsim-";
+
+// Returns whether the name begins with ".numsim-PID-", where no process has that number.
+bool IsOfEndedProcess(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return false;
+  const char* const end = name.data() + name.size();
+  pid_t process = 0;
+  const auto [rest, status] = std::from_chars(name.data() + kPrefix.size(), end, process);
+  if (status != std::errc() || process <= 0 || rest == end || *rest != '-') return false;
+  return ::kill(process, 0) != 0 && errno == ESRCH;
+}
 
 // Returns whether `path` is still the name of the open file.
 bool IsNameOf(const fs::path& path, int file) {
@@ -57,14 +72,14 @@ DirectoryLock::~DirectoryLock() {
   ::close(file_);
 }
 
+std::string TemporaryPrefix() { return fmt::format("{}{}-", kPrefix, ::getpid()); }
+
 void SweepTemporaries(const fs::path& directory) {
   std::vector<fs::path> left;
   std::error_code status;
   fs::directory_iterator entry(directory, status);
   for (; !status && entry != fs::directory_iterator(); entry.increment(status)) {
-    if (entry->path().filename().string().starts_with(kTemporaryPrefix)) {
-      left.push_back(entry->path());
-    }
+    if (IsOfEndedProcess(entry->path().filename().string())) left.push_back(entry->path());
   }
   for (const fs::path& path : left) fs::remove_all(path, status);
 }

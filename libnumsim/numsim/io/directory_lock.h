@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace numsim {
 
@@ -27,11 +28,11 @@ class DirectoryLock {
   int file_ = -1;
 };
 
-// The first characters of the names of unfinished files and folders.
-inline constexpr const char* kTemporaryPrefix = ".numsim-";
+// Returns the first part of the names of this process's unfinished files and folders: ".numsim-PID-".
+std::string TemporaryPrefix();
 
-// Removes unfinished files and folders that killed processes left in the directory. Requires its lock:
-// those of a running process look the same. What cannot be removed stays.
+// Removes unfinished files and folders from the directory whose processes have ended. Requires its lock,
+// because a process of another machine may have such a name. What cannot be removed stays.
 void SweepTemporaries(const std::filesystem::path& directory);
 
 }  // namespace numsim

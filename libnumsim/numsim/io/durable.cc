@@ -12,12 +12,6 @@ namespace fs = std::filesystem;
 
 std::error_code LastError() { return {errno, std::generic_category()}; }
 
-// Returns the directory that holds the name of `path`.
-fs::path DirectoryOf(const fs::path& path) {
-  const fs::path parent = path.parent_path();
-  return parent.empty() ? fs::path(".") : parent;
-}
-
 }  // namespace
 
 std::error_code SyncDescriptor(int descriptor) {
@@ -31,12 +25,21 @@ std::error_code SyncDescriptor(int descriptor) {
 
 std::error_code SyncPath(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  // A directory that one may write to but not list: its names cannot be synced.
-  if (descriptor < 0 && errno == EACCES) return {};
-  if (descriptor < 0) return LastError();
+  if (descriptor < 0) {
+    const std::error_code status = LastError();
+    // A directory that one may write to but not list: its names cannot be synced.
+    std::error_code ignored;
+    const bool unlisted = status == std::errc::permission_denied && fs::is_directory(path, ignored);
+    return unlisted ? std::error_code() : status;
+  }
   const std::error_code status = SyncDescriptor(descriptor);
   ::close(descriptor);
   return status;
+}
+
+std::error_code SyncNameOf(const fs::path& path) {
+  const fs::path parent = path.parent_path();
+  return SyncPath(parent.empty() ? fs::path(".") : parent);
 }
 
 std::error_code MakeDirectories(const fs::path& directory) {
@@ -48,14 +51,14 @@ std::error_code MakeDirectories(const fs::path& directory) {
   if (status) return status;
   const bool made = fs::create_directory(path, status);
   if (status) return status;
-  return made ? SyncPath(DirectoryOf(path)) : status;
+  return made ? SyncNameOf(path) : status;
 }
 
 std::error_code RemoveFile(const fs::path& path) {
   std::error_code status;
   const bool removed = fs::remove(path, status);
   if (status || !removed) return status;
-  return SyncPath(DirectoryOf(path));
+  return SyncNameOf(path);
 }
 
 }  // namespace numsim

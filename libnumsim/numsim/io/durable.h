@@ -14,6 +14,9 @@ std::error_code SyncDescriptor(int descriptor);
 // The same for a path. For a file, syncs what every process has written to it.
 std::error_code SyncPath(const std::filesystem::path& path);
 
+// Syncs the names in the directory that holds `path`.
+std::error_code SyncNameOf(const std::filesystem::path& path);
+
 // Creates a directory with its parents, and syncs their names. Returns no error if it exists.
 std::error_code MakeDirectories(const std::filesystem::path& directory);
 

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 class DrawingDirectory {
  public:
   explicit DrawingDirectory(const fs::path& parent) {
-    std::string name = (parent / kTemporaryPrefix).string() + "figure-XXXXXX";
+    std::string name = (parent / (TemporaryPrefix() + "figure-XXXXXX")).string();
     if (::mkdtemp(name.data()) == nullptr) {
       throw Error::Format("{}: cannot create a directory in it: {}",
                           parent.string(),

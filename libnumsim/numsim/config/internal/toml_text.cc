@@ -68,9 +68,10 @@ void CheckTomlText(std::string_view document, std::string_view name) {
   const size_t begin = document.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
   const size_t found = FindNonAscii(document.substr(begin));
   if (found == std::string_view::npos) return;
-  throw Error::Format("{}:{}: expected ASCII outside of quotes and comments",
-                      name,
-                      LineOf(document, begin + found));
+  throw Error::Format(
+      "{}:{}: expected ASCII outside of quotes and comments, and in a key after a dot",
+      name,
+      LineOf(document, begin + found));
 }
 
 }  // namespace numsim

@@ -1,4 +1,4 @@
-// Checks of TOML text before toml++ parses it, which takes what they refuse for granted.
+// Checks of TOML text before toml++ parses it: toml++ fails badly on what they refuse.
 #pragma once
 
 #include <string_view>

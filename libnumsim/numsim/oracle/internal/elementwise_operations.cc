@@ -308,6 +308,7 @@ std::unique_ptr<Operation> Make(const OperationInfo& info, const ResolvedRequest
 
 std::vector<OperationRow> MakeRows() {
   std::vector<OperationRow> rows;
+  rows.reserve(std::size(kDefinitions));
   for (const Definition& d : kDefinitions) {
     rows.push_back({{d.name, d.summary, true, OptionsOf(d)}, &Make});
   }

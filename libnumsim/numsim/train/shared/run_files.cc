@@ -1,5 +1,6 @@
 #include "numsim/train/shared/run_files.h"
 
+#include <cerrno>
 #include <fstream>
 #include <system_error>
 
@@ -77,9 +78,7 @@ RunDirectory InspectRunDirectory(const fs::path& directory,
 }
 
 void MakeRunDirectory(const fs::path& directory) {
-  const std::error_code status = MakeDirectories(directory);
-  std::error_code ignored;
-  if (!fs::is_directory(directory, ignored)) {
+  if (const std::error_code status = MakeDirectories(directory)) {
     throw Error::Format("--out {}: cannot create it: {}", directory.string(), status.message());
   }
 }
@@ -170,7 +169,10 @@ void CsvFiles::Append(Telemetry& telemetry) {
     if (table.rows.empty()) continue;
     const std::string text = RowsText(table);
     file.stream << text << std::flush;
-    if (!file.stream) throw Error::Format("{}: cannot write", file.path.string());
+    if (!file.stream) {
+      throw Error::Format(
+          "{}: cannot write: {}", file.path.string(), std::generic_category().message(errno));
+    }
     file.length += text.size();
     file.digest.Add(text);
   }
