@@ -92,16 +92,10 @@ def run(arguments, command, folder, **more):
                           stdin=subprocess.DEVNULL, capture_output=True)
 
 
-def results(folder):
-    """Returns the bytes of the files below a folder that must be the same in each run, by name."""
+def results(folder, unequal=UNEQUAL):
+    """Returns the bytes of the files below a folder by name, without those whose names end so."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*"))
-            if path.is_file() and not path.name.endswith(UNEQUAL)}
-
-
-def all_files(folder):
-    """Returns the bytes of all files below a folder but locks, by name."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*"))
-            if path.is_file() and not path.name.endswith("lock")}
+            if path.is_file() and not path.name.endswith(unequal)}
 
 
 def reference(arguments, scenario):
