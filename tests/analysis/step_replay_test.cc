@@ -8,8 +8,10 @@
 #include <thread>
 
 #include "numsim/base/parallel.h"
+#include "numsim/random/distributions.h"
 #include "numsim/random/streams.h"
 #include "tests/reference/analysis/hand_replay.h"
+#include "tests/support/error_of.h"
 #include "tests/support/train_problem.h"
 
 namespace numsim {
@@ -115,6 +117,32 @@ TEST(StepReplay, StretchedInputsAreReplayed) {
   const StepGradients<double> reference = replay.Run<double>(Float32Precision());
   ExpectToBeTheNextStep(replay.Run<float>(PrecisionOf(config)), trainer);
   EXPECT_NEAR(reference.loss.Mean(), trainer.last_loss(), 1e-5);
+}
+
+// Factors of gradients and inputs from the middle on.
+TEST(StepReplay, JumpsAreReplayed) {
+  TrainConfig text = TinyConfig(), student = TinyConfig();
+  text.stress.jump_step = student.stress.jump_step = 2;
+  text.stress.jump_loss = 8;
+  student.model.kind = ModelKind::kMlp;
+  student.data.kind = DataKind::kGaussian;
+  student.data.size = 256;
+  student.stress.jump_contrast = 3;
+  for (const TrainConfig& config : {text, student}) {
+    Trainer trainer(config, OpenShared(config.data));
+    for (uint64_t step = 0; step < 4; ++step) {
+      const StepReplay replay(trainer);
+      const StepGradients<double> reference = replay.Run<double>(Float32Precision());
+      ExpectToBeTheNextStep(replay.Run<float>(PrecisionOf(config)), trainer);
+      EXPECT_NEAR(reference.loss.Mean(), trainer.last_loss(), 1e-5);
+      double square = 0;
+      for (const NamedGradient<double>& gradient : reference.gradients) {
+        for (const double g : gradient.values) square += g * g;
+      }
+      const double norm = trainer.telemetry().Of("train").Number(step, "gradient_norm");
+      EXPECT_NEAR(std::sqrt(square), norm, 1e-4 * norm) << step;
+    }
+  }
 }
 
 TEST(StepReplay, OtherPrecisionsAreStepsByHand) {
@@ -239,6 +267,96 @@ TEST(StepReplay, ShadowHasThePlantedActivation) {
     }
   }
   EXPECT_LT(error, 1e-10 * square);
+}
+
+TEST(StepReplay, MovedByNothingItIsTheReference) {
+  for (const TrainConfig& config : {TinyConfig(), StatefulConfig(), QuantisedConfig()}) {
+    Trainer trainer(config, OpenShared(config.data));
+    StepUntil(trainer, 2);
+    const StepReplay replay(trainer);
+    const StepGradients<double> reference = replay.Run<double>(Float32Precision());
+    ExpectEqualGradients(replay.RunMoved(reference.gradients, 0), reference);
+  }
+}
+
+// Weights with a random change of about 0.01, in float32, and the way there in steps of 2^-6. A
+// difference of two floats is exact in float64, and so is its product with a power of two.
+std::vector<NamedGradient<double>> MoveWeights(Trainer& trainer) {
+  constexpr double kDistance = 0x1p-6;
+  std::vector<NamedGradient<double>> direction;
+  for (Parameter<float>& parameter : trainer.model().parameters()) {
+    const MatrixSpan<float> weights = parameter.value.View();
+    std::vector<float> change(weights.Span().size());
+    FillNormal({17, direction.size()}, 0, change);
+    NamedGradient<double>& along = direction.emplace_back();
+    along.name = parameter.name;
+    along.shape = {weights.rows, weights.cols};
+    for (size_t i = 0; i < change.size(); ++i) {
+      float& weight = weights.Span()[i];
+      const float before = weight;
+      weight += 0.01f * change[i];
+      along.values.push_back((static_cast<double>(weight) - static_cast<double>(before)) /
+                             kDistance);
+    }
+  }
+  return direction;
+}
+
+void ExpectClose(const StepGradients<double>& x, const StepGradients<double>& y) {
+  EXPECT_NEAR(x.loss.Mean(), y.loss.Mean(), 1e-9);
+  ASSERT_EQ(x.gradients.size(), y.gradients.size());
+  for (size_t i = 0; i < x.gradients.size(); ++i) {
+    EXPECT_EQ(x.gradients[i].name, y.gradients[i].name);
+    ASSERT_EQ(x.gradients[i].values.size(), y.gradients[i].values.size());
+    for (size_t k = 0; k < x.gradients[i].values.size(); ++k) {
+      ASSERT_NEAR(x.gradients[i].values[k], y.gradients[i].values[k], 1e-9)
+          << x.gradients[i].name << ' ' << k;
+    }
+  }
+}
+
+TEST(StepReplay, MovedItIsTheReplayOfATrainerWithThoseWeights) {
+  TrainConfig jumping = TinyConfig();
+  jumping.stress.jump_loss = 3;
+  jumping.model.kind = ModelKind::kGpt;
+  for (const TrainConfig& config : {TinyConfig(), QuantisedConfig(), jumping}) {
+    const std::shared_ptr<const DataSource> data = OpenShared(config.data);
+    Trainer trainer(config, data);
+    StepUntil(trainer, 2);
+    const StepReplay replay(trainer);
+    std::vector<NamedGradient<double>> direction = MoveWeights(trainer);
+    const StepGradients<double> moved = StepReplay(trainer).Run<double>(Float32Precision());
+    const StepGradients<double> at_first = replay.Run<double>(Float32Precision());
+    EXPECT_GT(std::abs(moved.loss.Mean() - at_first.loss.Mean()), 1e-4);
+    ExpectClose(replay.RunMoved(direction, 0x1p-6), moved);
+    // Backwards along the opposite, and the way as a whole.
+    for (NamedGradient<double>& along : direction) {
+      for (double& value : along.values) value = -value;
+    }
+    ExpectClose(replay.RunMoved(direction, -0x1p-6), moved);
+    for (NamedGradient<double>& along : direction) {
+      for (double& value : along.values) value *= -0x1p-6;
+    }
+    ExpectClose(replay.RunMoved(direction, 1), moved);
+    // From the new weights back to the old.
+    ExpectClose(StepReplay(trainer).RunMoved(direction, -1), at_first);
+    // The replay has not moved.
+    ExpectEqualGradients(replay.Run<double>(Float32Precision()), at_first);
+  }
+}
+
+TEST(StepReplay, OnlyDirectionsOfTheModelMoveIt) {
+  const TrainConfig config = TinyConfig();
+  const Trainer trainer(config, OpenShared(config.data));
+  const StepReplay replay(trainer);
+  const size_t parameters = trainer.model().parameters().size();
+  EXPECT_EQ(ErrorOf([&] { replay.RunMoved({}, 1); }),
+            fmt::format("StepReplay::RunMoved: a direction of 0 parameters, and the model has {}",
+                        parameters));
+  std::vector<NamedGradient<double>> direction = replay.Run<double>(Float32Precision()).gradients;
+  direction.back().values.pop_back();
+  EXPECT_NE(ErrorOf([&] { replay.RunMoved(direction, 1); }).find("StepReplay::RunMoved"),
+            std::string::npos);
 }
 
 TEST(StepReplay, TrainerIsNotChangedAndMayGoOn) {

@@ -116,6 +116,15 @@ const KeyCase kLinear[] = {
      [](const C& c) { return c.stress.value == -1e4; },
      {"stress.point=blocks.0"}},
     {"stress.input_tail", "1.5", [](const C& c) { return c.stress.input_tail == 1.5; }, {}},
+    {"stress.jump_step", "40", [](const C& c) { return c.stress.jump_step == 40; }, {}},
+    {"stress.jump_loss", "1e-3", [](const C& c) { return c.stress.jump_loss == 1e-3; }, {}},
+    {"stress.jump_contrast", "2.5", [](const C& c) { return c.stress.jump_contrast == 2.5; }, {}},
+    {"stress.burst_tensor",
+     "head.weight",
+     [](const C& c) { return c.stress.burst_tensor == "head.weight"; },
+     {}},
+    {"stress.burst_step", "60", [](const C& c) { return c.stress.burst_step == 60; }, {}},
+    {"stress.burst_steps", "7", [](const C& c) { return c.stress.burst_steps == 7; }, {}},
 };
 
 const KeyCase kOptimizer[] = {
@@ -148,6 +157,10 @@ const KeyCase kOptimizer[] = {
     {"optimizer.stable.of_update",
      "true",
      [](const C& c) { return c.optimizer.stable.of_update; },
+     {}},
+    {"optimizer.stable.of_moment",
+     "true",
+     [](const C& c) { return c.optimizer.stable.of_moment; },
      {}},
     {"optimizer.stable.global", "true", [](const C& c) { return c.optimizer.stable.global; }, {}},
     {"optimizer.stable.threshold",

@@ -104,15 +104,19 @@ TEST(FitToData, ImagesThatDoNotFitArePointedOut) {
   ExpectMessage(ErrorOf([&] { FitToData(config, oblong); }), {"data.path: ", "28", "20"});
 }
 
-TEST(FitToData, TextHasNoInputsWithTails) {
+TEST(FitToData, TextHasNoInputsWithTailsOrContrast) {
+  const std::string tail = "stress.input_tail", contrast = "stress.jump_contrast";
   for (const char* const kind : {"llama", "gpt"}) {
-    TrainConfig config = Model(kind, {"stress.input_tail=0.5"});
-    ExpectMessage(ErrorOf([&config] { FitToData(config, Text()); }), {"stress.input_tail: "});
+    for (const std::string& key : {tail, contrast}) {
+      TrainConfig config = Model(kind, {key + "=0.5"});
+      ExpectMessage(ErrorOf([&config] { FitToData(config, Text()); }), {key + ": "});
+    }
   }
   for (const auto& [kind, data] : {std::pair{"clip", Captions()}, std::pair{"mlp", Features()}}) {
-    TrainConfig config = Model(kind, {"stress.input_tail=0.5", "model.patch=8"});
+    TrainConfig config = Model(kind, {tail + "=0.5", contrast + "=2", "model.patch=8"});
     FitToData(config, data);
     EXPECT_EQ(config.stress.input_tail, 0.5);
+    EXPECT_EQ(config.stress.jump_contrast, 2);
   }
 }
 

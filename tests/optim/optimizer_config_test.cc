@@ -65,6 +65,35 @@ TEST(OptimizerConfig, NumbersInRange) {
             kNoError);
 }
 
+// The RMS is that of the moment, of the update, or of the gradient over the previous second moment.
+TEST(OptimizerConfig, RmsOfTheMomentExcludesThatOfAnother) {
+  const auto complaint = [](OptimizerKind kind, bool StableOptions::*other) {
+    OptimizerConfig config;
+    config.kind = kind;
+    config.stable.of_moment = true;
+    config.stable.*other = true;
+    return ErrorOf([&] { CheckOptimizerConfig(config); });
+  };
+  for (const auto kind : {OptimizerKind::kAdamW, OptimizerKind::kStableAdamW}) {
+    for (bool StableOptions::*const compatible : {&StableOptions::of_moment,
+                                                  &StableOptions::clipped_decay,
+                                                  &StableOptions::epsilon_added,
+                                                  &StableOptions::global}) {
+      EXPECT_EQ(complaint(kind, compatible), kNoError);
+    }
+    EXPECT_EQ(complaint(kind, &StableOptions::of_update),
+              "optimizer.stable.of_moment: true together with of_update");
+    EXPECT_EQ(complaint(kind, &StableOptions::previous_u),
+              "optimizer.stable.of_moment: true together with previous_u");
+  }
+  EXPECT_EQ(FaultOf([](OptimizerConfig& c) {
+              c.stable.of_moment = c.stable.of_update = c.stable.previous_u = true;
+            }),
+            "optimizer.stable.of_moment");
+  EXPECT_EQ(FaultOf([](OptimizerConfig& c) { c.stable.of_update = c.stable.previous_u = true; }),
+            kNoError);
+}
+
 TEST(OptimizerConfig, FormatsHaveSignAndZero) {
   for (const char* const bad : {"e8m0fnu", "ue4m4"}) {
     EXPECT_EQ(FaultOf([&](OptimizerConfig& c) { c.weights = ParseFormat(bad); }),

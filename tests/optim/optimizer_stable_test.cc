@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "numsim/optim/optimizer.h"
@@ -60,6 +61,10 @@ struct Algorithm2 {
       const double second = of.previous_u ? before : u[i];
       if (of.of_update) {
         sum += std::pow(v[i] / (std::sqrt(u[i]) + epsilon) + lambda * theta[i], 2);
+      } else if (of.of_moment && of.epsilon_added) {
+        sum += std::pow(v[i] / (std::sqrt(second) + epsilon), 2);
+      } else if (of.of_moment) {
+        sum += v[i] * v[i] / std::max(second, epsilon * epsilon);
       } else if (of.epsilon_added) {
         sum += std::pow(g / (std::sqrt(second) + epsilon), 2);
       } else {
@@ -120,6 +125,8 @@ TEST(StableAdamW, FollowsItWithEachSwitch) {
   Follow(with([](StableOptions& s) { s.epsilon_added = true; }));
   Follow(with([](StableOptions& s) { s.previous_u = true; }));
   Follow(with([](StableOptions& s) { s.of_update = true; }));
+  Follow(with([](StableOptions& s) { s.of_moment = true; }));
+  Follow(with([](StableOptions& s) { s.of_moment = s.epsilon_added = true; }));
   Follow(with([](StableOptions& s) { s.threshold = 3; }));
   Follow(with([](StableOptions& s) { s.clipped_decay = s.previous_u = s.epsilon_added = false; }));
   Follow(with([](StableOptions& s) {
@@ -276,11 +283,13 @@ TEST(StableAdamW, TheRmsIsBoundedAndAJumpReachesTheBound) {
 
 // AdamW reports the RMS of Algorithm 2: with v and its bias corrected.
 TEST(StableAdamW, AdamWReportsTheSameRmsAndTakesTheWholeStep) {
-  for (const bool previous : {false, true}) {
+  for (const char* const of : {"g", "g over the previous u", "m"}) {
+    const bool previous = of == std::string_view("g over the previous u");
     OptimizerConfig stable = Stable(), adam = Stable();
     adam.kind = OptimizerKind::kAdamW;
     stable.stable.threshold = 1e9;  // no clipping, so that the weights stay together too
     stable.stable.previous_u = adam.stable.previous_u = previous;
+    stable.stable.of_moment = adam.stable.of_moment = of == std::string_view("m");
     Problem a(stable, OneMatrix(50)), b(adam, OneMatrix(50));
     for (uint64_t step = 0; step < 30; ++step) {
       const float scale = step == 20 ? 100 : 1;

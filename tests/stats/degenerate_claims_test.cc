@@ -182,7 +182,11 @@ TEST(TestClaim, OfInvalidTestsThrows) {
   EXPECT_EQ(error({.contrasts = {{{"base", 1}, {"other", -2}}}}),
             "TestClaim: the weights of a contrast sum to -1, expected 0 and not all of them 0");
   EXPECT_EQ(error(Difference(1, 0)), "TestClaim: side is 0, expected 1 or -1");
-  EXPECT_EQ(error(Difference(-1)), "TestClaim: margin is -1, expected at least 0");
+  EXPECT_EQ(
+      error({.kind = ClaimKind::kOrder, .contrasts = Successive({"base", "other"}), .margin = -1}),
+      "TestClaim: margin is -1, expected a finite number, below 0 only for a difference");
+  EXPECT_EQ(error(Difference(HUGE_VAL)),
+            "TestClaim: margin is inf, expected a finite number, below 0 only for a difference");
   EXPECT_EQ(error(Equivalence(0)), "TestClaim: the margin of an equivalence is 0, expected more");
   EXPECT_EQ(error({.kind = ClaimKind::kDivergence, .contrasts = {{{"base"}}}, .margin = 1}),
             "TestClaim: margin is 1, expected a share between 0 and 1");

@@ -73,10 +73,18 @@ TEST(TestClaim, OfADifferenceIsDecidedByWhereItsIntervalLies) {
   EXPECT_EQ(TestClaim(Difference(low + 1 - 1e-6), shifted).reason, "");
 }
 
+// Not worse by more than a margin: the interval lies above minus the margin.
+TEST(TestClaim, OfADifferenceWithANegativeMarginIsOneOfNonInferiority) {
+  const double low = 2 - kT95 * kError;
+  ASSERT_LT(low, 0);
+  EXPECT_EQ(TestClaim(Difference(low - 1e-6), kTwoArms).verdict, Verdict::kSupported);
+  EXPECT_EQ(TestClaim(Difference(low + 1e-6), kTwoArms).verdict, Verdict::kInconclusive);
+}
+
 TEST(TestClaim, OfTheOtherSideIsTheTestOfTheNegatedOutcomes) {
   OutcomeTable negated = kTwoArms;
   for (double& value : negated.values) value = -value;
-  for (const double margin : {0.0, 0.5, 3.0, 5.0}) {
+  for (const double margin : {-6.0, -1.0, 0.0, 0.5, 3.0, 5.0}) {
     const ClaimResult result = TestClaim(Difference(margin), kTwoArms);
     const ClaimResult mirrored = TestClaim(Difference(margin, -1), negated);
     EXPECT_EQ(mirrored.verdict, result.verdict);

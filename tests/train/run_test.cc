@@ -1,6 +1,7 @@
 #include "numsim/train/run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -188,6 +189,25 @@ TEST_F(TrainRun, InterruptedAndResumedItEndsInTheSameBytes) {
       EXPECT_EQ(Train(config, "parts", true).status, TrainStatus::kFinished);
       ExpectSameFiles(Path("whole"), Path("parts"));
     }
+  }
+}
+
+// Deviations of the loss are from up to 128 losses before, so from losses before the checkpoint.
+TEST_F(TrainRun, ResumedItsLossesDeviateAsInTheUninterrupted) {
+  TrainConfig config = TinyConfig();
+  config.train.steps = 150;
+  config.checkpoint.every = 0;
+  config.telemetry.tensors_every = 0;
+  Train(config, "whole");
+  const Table train = ReadCsv(Path("whole") / "train.csv");
+  for (size_t row = 0; row < 150; ++row) {
+    EXPECT_EQ(std::isfinite(train.Number(row, "loss_deviation")), row >= 16) << row;
+  }
+  for (const uint64_t at : {10, 17, 140}) {
+    fs::remove_all(Path("parts"));
+    EXPECT_EQ(Train(config, "parts", false, at).steps, at);
+    Train(config, "parts", true);
+    ExpectSameFiles(Path("whole"), Path("parts"));
   }
 }
 

@@ -1,12 +1,14 @@
 #include "numsim/train/stress.h"
 
 #include <cmath>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "numsim/base/parallel.h"
 #include "numsim/models/internal/model_kinds.h"
+#include "numsim/ops/elementwise.h"
 #include "numsim/random/streams.h"
 #include "numsim/train/shared/tensor_telemetry.h"
 #include "tests/support/error_of.h"
@@ -46,6 +48,23 @@ TEST(CheckStressConfig, NamesTheKeyAtFault) {
   }
 }
 
+TEST(CheckStressConfig, JumpsAreFactorsAboveZero) {
+  for (const auto& [key, factor] :
+       {std::pair{"stress.jump_loss: ", &StressConfig::jump_loss},
+        std::pair{"stress.jump_contrast: ", &StressConfig::jump_contrast}}) {
+    StressConfig stress;
+    for (const double fits : {1e-9, 1.0, 1e6}) {
+      stress.*factor = fits;
+      EXPECT_EQ(Complaint(stress), "no error") << key << fits;
+    }
+    for (const double wrong :
+         {0.0, -0.0, -1.0, 1.0001e6, std::nan(""), static_cast<double>(INFINITY)}) {
+      stress.*factor = wrong;
+      ExpectMessage(Complaint(stress), {key, "0 < x <= 1000000"});
+    }
+  }
+}
+
 TEST(CheckStressConfig, IsPartOfEveryConfiguration) {
   const auto error = [](const std::vector<std::string>& overrides) {
     return ErrorOf([&] { ParseTrainConfig("", "test", {}, overrides); });
@@ -53,6 +72,9 @@ TEST(CheckStressConfig, IsPartOfEveryConfiguration) {
   ExpectMessage(error({"stress.value=2"}), {"stress.value: 2"});
   ExpectMessage(error({"stress.input_tail=5"}), {"stress.input_tail: 5"});
   ExpectMessage(error({"stress.channel=-1"}), {"stress.channel: -1"});
+  ExpectMessage(error({"stress.jump_loss=0"}), {"stress.jump_loss: 0"});
+  ExpectMessage(error({"stress.jump_contrast=-2"}), {"stress.jump_contrast: -2"});
+  ExpectMessage(error({"stress.jump_step=-1"}), {"stress.jump_step: -1"});
   TrainConfig config = TinyConfig();
   config.stress = Planted("head", 0, INFINITY);
   ExpectMessage(ErrorOf([&] { CheckTrainConfig(config); }), {"stress.value: inf"});
@@ -342,13 +364,19 @@ TEST(StretchInputs, ThreadsDoNotChangeABit) {
   }
 }
 
-// Training and validation of a student see the stretched features.
-TEST(StressOfATraining, InputTailIsThatOfEveryBatch) {
+// A student of features.
+TrainConfig StudentConfig() {
   TrainConfig config = TinyConfig();
   config.model.kind = ModelKind::kMlp;
   config.data.kind = DataKind::kGaussian;
   config.data.size = 4096;
   config.data.features = 16;
+  return config;
+}
+
+// Training and validation of a student see the stretched features.
+TEST(StressOfATraining, InputTailIsThatOfEveryBatch) {
+  TrainConfig config = StudentConfig();
   config.stress.input_tail = 1.5;
   const std::shared_ptr<const DataSource> data = OpenShared(config.data);
   Trainer trainer(config, data);
@@ -366,6 +394,251 @@ TEST(StressOfATraining, InputTailIsThatOfEveryBatch) {
   StretchInputs(1.5, batch);
   trainer.Step();
   EXPECT_EQ(trainer.last_loss(), model->Forward({}, batch).Mean());
+}
+
+std::vector<float> Scaled(double factor, std::vector<float> values) {
+  Batch batch;
+  batch.values = std::move(values);
+  ScaleInputs(factor, batch);
+  return batch.values;
+}
+
+TEST(ScaleInputs, MultipliesEveryValue) {
+  const std::vector<float> x = NormalDraws(2000, 3);
+  for (const double factor : {1e-3, 0.5, 1.0, 3.0, 1e6}) {
+    const std::vector<float> y = Scaled(factor, x);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double exact = factor * static_cast<double>(x[i]);
+      // Half an ulp of the factor as a float32, and half an ulp of the product.
+      EXPECT_NEAR(y[i], exact, 0x1.01p-23 * std::fabs(exact)) << x[i] << " times " << factor;
+    }
+  }
+  EXPECT_EQ(Scaled(0.5, {3.0f, -7.0f, 0.0f}), (std::vector<float>{1.5f, -3.5f, 0.0f}));
+  EXPECT_TRUE(std::signbit(Scaled(2, {-0.0f})[0]));
+  EXPECT_TRUE(Scaled(2, {}).empty());
+}
+
+TEST(ScaleInputs, BeyondFloat32ItIsAnErrorNotAnInfinity) {
+  EXPECT_TRUE(std::isfinite(Scaled(1e6, {-3.4e32f})[0]));
+  for (const float x : {3.5e32f, -3.5e32f, 3e38f}) {
+    ExpectMessage(ErrorOf([&] {
+                    Scaled(1e6, {0.0f, x, 1.0f});
+                  }),
+                  {"stress.jump_contrast: 1000000 ", "float32"});
+  }
+}
+
+StressConfig Jump(uint64_t step, double loss, double contrast) {
+  StressConfig stress;
+  stress.jump_step = step;
+  stress.jump_loss = loss;
+  stress.jump_contrast = contrast;
+  return stress;
+}
+
+TEST(StressConfig, FactorsBeginWithTheirStep) {
+  const StressConfig stress = Jump(5, 3, 7);
+  for (const uint64_t step : {0, 4, 5, 6, 1000}) {
+    EXPECT_EQ(stress.LossFactor(step), step < 5 ? 1 : 3) << step;
+    EXPECT_EQ(stress.ContrastFactor(step), step < 5 ? 1 : 7) << step;
+  }
+  EXPECT_EQ(Jump(0, 3, 7).LossFactor(0), 3);  // from the start
+  EXPECT_EQ(StressConfig().LossFactor(0), 1);
+  EXPECT_EQ(StressConfig().ContrastFactor(0), 1);
+}
+
+// The steps of a training with a jump, each beside a pass by hand with the same weights: the loss
+// is that of the pass, and the gradients are those of the pass times `factor(step)`.
+void ExpectGradientsTimes(const TrainConfig& config,
+                          const std::function<double(uint64_t)>& factor,
+                          double tolerance) {
+  const std::shared_ptr<const DataSource> data = OpenShared(config.data);
+  Trainer trainer(config, data);
+  const auto model = MakeModel<float>(trainer.config().model, config.linear, config.train.seed);
+  const size_t context = trainer.config().model.context;
+  const uint64_t shuffle = DeriveSeed(config.train.seed, RandomPurpose::kShuffle);
+  Batch batch;
+  for (uint64_t step = 0; step < 6; ++step) {
+    for (size_t i = 0; i < model->parameters().size(); ++i) {
+      const auto from = trainer.model().parameters()[i].value.View().Span();
+      std::copy(from.begin(), from.end(), model->parameters()[i].value.View().Span().begin());
+    }
+    data->TrainBatch(shuffle, step, config.train.batch, context, batch);
+    const double loss = model->Forward({}, batch).Mean();
+    model->Backward({});
+    trainer.Step();
+    EXPECT_EQ(trainer.last_loss(), loss) << step;
+    double square = 0;
+    for (size_t i = 0; i < model->parameters().size(); ++i) {
+      const MatrixSpan<float> plain = model->parameters()[i].gradient.View();
+      const std::span<const float> jumped = trainer.model().parameters()[i].gradient.View().Span();
+      const double largest = factor(step) * MeasureAbsolute(plain).max;
+      for (size_t k = 0; k < jumped.size(); ++k) {
+        const double expected = factor(step) * static_cast<double>(plain.Span()[k]);
+        ASSERT_NEAR(jumped[k], expected, tolerance * largest)
+            << step << ' ' << model->parameters()[i].name << ' ' << k;
+        square += expected * expected;
+      }
+    }
+    const double norm = trainer.telemetry().Of("train").Number(step, "gradient_norm");
+    EXPECT_NEAR(norm, std::sqrt(square), (tolerance + 1e-6) * norm) << step;
+  }
+}
+
+TEST(StressOfATraining, GradientsJumpAtTheirStepAndLossesAreReportedAsTheyAre) {
+  TrainConfig config = TinyConfig();
+  const auto from_step_3 = [](double factor) {
+    return [factor](uint64_t step) { return step < 3 ? 1 : factor; };
+  };
+  config.stress = Jump(3, 64, 1);
+  ExpectGradientsTimes(config, from_step_3(64), 0);  // a power of two: no bit is lost
+  config.stress = Jump(3, 0.3, 1);
+  ExpectGradientsTimes(config, from_step_3(0.3), 1e-4);
+  config.stress = Jump(0, 10, 1);
+  ExpectGradientsTimes(
+      config, [](uint64_t) { return 10; }, 1e-4);
+  TrainConfig student = StudentConfig();
+  student.stress = Jump(3, 64, 1);
+  ExpectGradientsTimes(student, from_step_3(64), 0);
+}
+
+TEST(StressOfATraining, GradientsOfPartsAndOfAScaledLossJumpAlike) {
+  for (const bool scaled : {false, true}) {
+    TrainConfig config = TinyConfig();
+    config.train.accumulate = scaled ? 1 : 2;
+    if (scaled) config.loss_scaler.kind = LossScaling::kDynamic;
+    const std::shared_ptr<const DataSource> data = OpenShared(config.data);
+    Trainer plain(config, data);
+    config.stress = Jump(2, 8, 1);
+    Trainer jumped(config, data);
+    StepUntil(plain, 3);
+    StepUntil(jumped, 3);
+    const Table &before = plain.telemetry().Of("train"), &after = jumped.telemetry().Of("train");
+    for (size_t step = 0; step < 3; ++step) {
+      EXPECT_EQ(after.Number(step, "loss"), before.Number(step, "loss"));
+      EXPECT_EQ(after.Number(step, "loss_scale"), before.Number(step, "loss_scale"));
+      EXPECT_EQ(after.Number(step, "gradient_norm"),
+                (step < 2 ? 1 : 8) * before.Number(step, "gradient_norm"));
+    }
+  }
+}
+
+// All weights of a trainer, in the order of the model.
+std::vector<float> WeightsOf(const Trainer& trainer) {
+  std::vector<float> weights;
+  for (const Parameter<float>& parameter : trainer.model().parameters()) {
+    const auto values = parameter.value.View().Span();
+    weights.insert(weights.end(), values.begin(), values.end());
+  }
+  return weights;
+}
+
+// The largest distance between two weights.
+double Apart(const std::vector<float>& x, const std::vector<float>& y) {
+  EXPECT_EQ(x.size(), y.size());
+  double largest = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    largest = std::max(largest, std::fabs(static_cast<double>(x[i]) - static_cast<double>(y[i])));
+  }
+  return largest;
+}
+
+TEST(StressOfATraining, AFactorOfAllGradientsIsNothingToAdam) {
+  TrainConfig config = StudentConfig();
+  const std::shared_ptr<const DataSource> data = OpenShared(config.data);
+  const auto trained = [&](double epsilon, const StressConfig& stress) {
+    config.optimizer.epsilon = epsilon;
+    config.stress = stress;
+    Trainer trainer(config, data);
+    StepUntil(trainer);
+    EXPECT_EQ(trainer.status(), TrainStatus::kFinished);
+    return WeightsOf(trainer);
+  };
+  const std::vector<float> plain = trained(1e-30, {});
+  const double moved = Apart(plain, trained(1e30, {}));  // where nothing moves except by decay
+  EXPECT_GT(moved, 1e-3);
+  for (const double factor : {1e-3, 7.0, 1e3}) {
+    EXPECT_LT(Apart(trained(1e-30, Jump(0, factor, 1)), plain), 1e-3 * moved) << factor;
+  }
+  // Otherwise it counts: with a large epsilon, and if it begins in the middle.
+  EXPECT_GT(Apart(trained(1, Jump(0, 1e3, 1)), trained(1, {})), 0.1 * moved);
+  EXPECT_GT(Apart(trained(1e-30, Jump(4, 1e3, 1)), plain), 0.1 * moved);
+}
+
+// Training sees the features times the factor, after their tails, and validation does not.
+TEST(StressOfATraining, ContrastIsThatOfTrainingAlone) {
+  for (const double tail : {0.0, 1.5}) {
+    TrainConfig config = StudentConfig();
+    config.train.steps = 4;
+    config.stress = Jump(2, 1, 3);
+    config.stress.input_tail = tail;
+    const std::shared_ptr<const DataSource> data = OpenShared(config.data);
+    Trainer trainer(config, data);
+    const auto model = MakeModel<float>(trainer.config().model, config.linear, config.train.seed);
+    const uint64_t shuffle = DeriveSeed(config.train.seed, RandomPurpose::kShuffle);
+    Batch batch, next;
+    for (uint64_t step = 0; step < 4; ++step) {
+      for (size_t i = 0; i < model->parameters().size(); ++i) {
+        const auto from = trainer.model().parameters()[i].value.View().Span();
+        std::copy(from.begin(), from.end(), model->parameters()[i].value.View().Span().begin());
+      }
+      double valid = 0;
+      for (uint64_t i = 0; i < config.train.valid_batches; ++i) {
+        data->ValidBatch(i, config.train.batch, 0, batch);
+        StretchInputs(tail, batch);
+        valid += model->Forward({}, batch).sum;
+      }
+      EXPECT_EQ(trainer.Validate().sum, valid) << step;
+      data->TrainBatch(shuffle, step, config.train.batch, 0, batch);
+      StretchInputs(tail, batch);
+      if (step >= 2) {
+        for (float& x : batch.values) x *= 3;
+      }
+      trainer.NextBatch(next);
+      EXPECT_EQ(next.values, batch.values) << step;
+      trainer.Step();
+      EXPECT_EQ(trainer.last_loss(), model->Forward({}, batch).Mean()) << step;
+    }
+  }
+}
+
+TEST(StressOfATraining, ContrastIsOfPixelsAndNotOfText) {
+  TrainConfig config = TinyConfig();
+  config.stress = Jump(1000, 1, 2);  // also of a jump that never comes
+  ExpectMessage(ErrorOf([&] { Trainer(config, OpenShared(config.data)); }),
+                {"stress.jump_contrast: ", "text"});
+  config.stress = Jump(0, 2, 1);
+  EXPECT_EQ(ErrorOf([&] { Trainer(config, OpenShared(config.data)); }), "no error");
+  config.model.kind = ModelKind::kVit;
+  config.data.kind = DataKind::kGeneratedImages;
+  config.data.size = 256;
+  Batch plain, scaled;
+  config.stress = {};
+  Trainer(config, OpenShared(config.data)).NextBatch(plain);
+  config.stress = Jump(0, 1, 2);
+  Trainer(config, OpenShared(config.data)).NextBatch(scaled);
+  EXPECT_EQ(scaled.values, Scaled(2, plain.values));
+  EXPECT_EQ(scaled.targets, plain.targets);
+}
+
+TEST(StressOfATraining, JumpsAreResumedAndPartOfTheConfigurationThatContinues) {
+  TrainConfig config = StudentConfig();
+  config.stress = Jump(6, 5, 2);
+  const std::shared_ptr<const DataSource> data = OpenShared(config.data);
+  Trainer whole(config, data);
+  StepUntil(whole);
+  for (const uint64_t at : {4, 6, 8}) {
+    Trainer first(config, data), second(config, data);
+    StepUntil(first, at);
+    const TrainState state = first.Save();
+    second.Restore(state);
+    StepUntil(second);
+    EXPECT_EQ(TensorBytes(second.Save()), TensorBytes(whole.Save())) << at;
+    TrainConfig changed = config;
+    changed.stress.jump_loss = 4;
+    Trainer other(changed, data);
+    ExpectMessage(ErrorOf([&] { other.Restore(state); }), {"stress.jump_loss is now 4 and was 5"});
+  }
 }
 
 }  // namespace

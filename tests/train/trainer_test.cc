@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cmath>
+#include <set>
 #include <thread>
 
 #include "numsim/base/parallel.h"
@@ -46,6 +47,13 @@ TEST(Trainer, LossFallsTowardTheEnd) {
   EXPECT_LT(trainer.Validate().Mean(), first - 1);
 }
 
+// RMS_t of each tensor.
+std::vector<double> RmsOf(const OptimizerStep& update) {
+  std::vector<double> rms;
+  for (const TensorStep& tensor : update.tensors) rms.push_back(tensor.rms);
+  return rms;
+}
+
 // The loop written out: batch, forward, backward, step.
 void ExpectStepsOfTheParts(const TrainConfig& config) {
   const std::shared_ptr<const DataSource> data = OpenShared(config.data);
@@ -63,9 +71,13 @@ void ExpectStepsOfTheParts(const TrainConfig& config) {
     const double loss = model->Forward(pass, batch).Mean();
     model->Backward(pass);
     const double learning_rate = trainer.config().schedule.At(step);
-    const double norm = optimizer.Step(learning_rate, step).gradient_norm;
+    const OptimizerStep& update = optimizer.Step(learning_rate, step);
+    const double norm = update.gradient_norm;
     trainer.Step();
     EXPECT_EQ(trainer.last_loss(), loss);
+    EXPECT_EQ(RmsOf(trainer.last_update()), RmsOf(update));
+    EXPECT_EQ(trainer.last_update().learning_rate, learning_rate);
+    EXPECT_EQ(trainer.last_update().gradient_norm, norm);
     const Table& table = trainer.telemetry().Of("train");
     EXPECT_EQ(table.Number(step, "loss"), loss);
     EXPECT_EQ(table.Number(step, "lr"), learning_rate);
@@ -141,6 +153,24 @@ TEST(Trainer, PartsOfABatchMakeTheStepOfTheWhole) {
   config.train.accumulate = 3;
   EXPECT_EQ(ErrorOf([&] { CheckTrainConfig(config); }),
             "train.accumulate: 3 does not divide train.batch = 4");
+}
+
+TEST(Trainer, LastUpdateIsThatOfTheLastStepThatWasAskedFor) {
+  const TrainConfig config = TinyConfig();
+  Trainer trainer(config, OpenShared(config.data));
+  EXPECT_TRUE(trainer.last_update().tensors.empty());
+  StepUntil(trainer, 2);
+  EXPECT_EQ(trainer.last_update().tensors.size(), trainer.model().parameters().size());
+  const std::vector<double> second = RmsOf(trainer.last_update());
+  trainer.Validate();
+  EXPECT_EQ(RmsOf(trainer.last_update()), second);
+  // No update is asked for where the loss is not finite.
+  for (const Parameter<float>& parameter : trainer.model().parameters()) {
+    parameter.value.View().data[0] = std::nanf("");
+  }
+  EXPECT_EQ(trainer.Step(), TrainStatus::kDiverged);
+  EXPECT_EQ(trainer.last_update().learning_rate, trainer.config().schedule.At(1));
+  EXPECT_EQ(RmsOf(trainer.last_update()), second);
 }
 
 TEST(Trainer, StepAfterTheEndThrows) {
@@ -283,6 +313,81 @@ TEST(Trainer, WithoutIntervalsThereIsTheEndAlone) {
   ASSERT_TRUE(trainer.last_validation().has_value());
   EXPECT_EQ(FormatCell(trainer.last_validation()->Mean()),
             trainer.telemetry().Of("valid").Text(0, "loss"));
+}
+
+// Standard deviations by which the last loss exceeds the mean of the others, of which the last 128
+// count: two passes in long double. NaN for fewer than 16 others.
+double DeviationOfLast(std::vector<double> losses) {
+  if (losses.size() < 17) return std::nan("");
+  const double last = losses.back();
+  losses.pop_back();
+  losses.erase(losses.begin(), losses.end() - std::min<long>(losses.size(), 128));
+  const auto n = static_cast<long double>(losses.size());
+  long double sum = 0, squares = 0;
+  for (const double loss : losses) sum += loss;
+  for (const double loss : losses) squares += (loss - sum / n) * (loss - sum / n);
+  return static_cast<double>((last - sum / n) / std::sqrt(squares / n));
+}
+
+// Expects equal numbers, or NaN twice.
+void ExpectDeviation(double deviation, double expected, size_t number) {
+  EXPECT_EQ(std::isnan(deviation), std::isnan(expected)) << number;
+  if (std::isnan(expected)) return;
+  EXPECT_NEAR(deviation, expected, 1e-9 * (1 + std::abs(expected))) << number;
+}
+
+TEST(Trainer, TrainCsvHasTheLargestRmsAndItsTensor) {
+  TrainConfig config = TinyConfig();
+  config.telemetry.tensors_every = 1;
+  Trainer trainer(config, OpenShared(config.data));
+  StepUntil(trainer);
+  const Table& train = trainer.telemetry().Of("train");
+  const Table& tensors = trainer.telemetry().Of("optimizer");
+  ASSERT_EQ(train.rows.size(), 12u);
+  std::set<std::string> named;
+  for (size_t step = 0; step < 12; ++step) {
+    double largest = 0;
+    std::string name;
+    for (size_t row = 0; row < tensors.rows.size(); ++row) {
+      if (tensors.Text(row, "step") != train.Text(step, "step")) continue;
+      if (tensors.Number(row, "rms") <= largest) continue;
+      largest = tensors.Number(row, "rms");
+      name = tensors.Text(row, "tensor");
+    }
+    EXPECT_GT(largest, 0);
+    EXPECT_EQ(train.Number(step, "rms"), largest);
+    EXPECT_EQ(train.Text(step, "rms_tensor"), name);
+    named.insert(name);
+  }
+  EXPECT_GT(named.size(), 1u);  // or this test would be one of a constant
+}
+
+TEST(Trainer, LossDeviationIsThatFromTheLossesBefore) {
+  TrainConfig config = TinyConfig();
+  config.train.steps = 30;
+  config.train.valid_every = 0;
+  Trainer trainer(config, OpenShared(config.data));
+  StepUntil(trainer);
+  const Table& train = trainer.telemetry().Of("train");
+  std::vector<double> losses;
+  for (size_t step = 0; step < 30; ++step) {
+    losses.push_back(train.Number(step, "loss"));
+    ExpectDeviation(train.Number(step, "loss_deviation"), DeviationOfLast(losses), step);
+  }
+  EXPECT_EQ(train.Text(15, "loss_deviation"), "nan");
+  EXPECT_NE(train.Text(16, "loss_deviation"), "nan");
+  // Steps without a row count too.
+  config.telemetry.every = 3;
+  Trainer seldom(config, OpenShared(config.data));
+  StepUntil(seldom);
+  const Table& rows = seldom.telemetry().Of("train");
+  ASSERT_EQ(rows.rows.size(), 11u);
+  for (size_t row = 0; row < rows.rows.size(); ++row) {
+    const auto step = static_cast<size_t>(rows.Number(row, "step"));
+    for (const char* const column : {"rms", "rms_tensor", "loss_deviation"}) {
+      EXPECT_EQ(rows.Text(row, column), train.Text(step, column)) << column << ' ' << step;
+    }
+  }
 }
 
 // Rows of a role at a step, by point.
@@ -433,7 +538,22 @@ TEST(Trainer, ALossThatIsNotFiniteEndsTheTraining) {
   EXPECT_EQ(table.Text(2, "loss"), "nan");
   EXPECT_EQ(table.Text(2, "gradient_norm"), "nan");
   EXPECT_EQ(table.Number(2, "skipped"), static_cast<double>(trainer.model().parameters().size()));
+  EXPECT_EQ(table.Text(2, "rms"), "nan");
+  EXPECT_EQ(table.Text(2, "rms_tensor"), "");
   EXPECT_TRUE(std::isnan(trainer.last_validation()->Mean()));
+}
+
+TEST(Trainer, ALossThatIsNotFiniteDeviatesInfinitely) {
+  TrainConfig config = TinyConfig();
+  config.train.steps = 30;
+  for (const uint64_t before : {15, 16}) {
+    Trainer trainer(config, OpenShared(config.data));
+    StepUntil(trainer, before);
+    Plant(trainer, std::nanf(""));
+    trainer.Step();
+    EXPECT_EQ(trainer.telemetry().Of("train").Text(before, "loss_deviation"),
+              before < 16 ? "nan" : "inf");
+  }
 }
 
 TEST(Trainer, NoStepIsValidatedTwice) {
@@ -471,6 +591,30 @@ TEST(Trainer, GradientsThatAreNotFiniteEndATrainingWithoutAScaler) {
   EXPECT_EQ(trainer.steps_taken(), 1u);
 }
 
+// With this scale the gradient of the logits fits e4m3fn, and that of the embedding does not.
+TEST(Trainer, TheLargestRmsIsThatOfATensorThatWasUpdated) {
+  TrainConfig config = OverflowingConfig();
+  config.loss_scaler.initial = 20000;
+  config.telemetry.tensors_every = 1;
+  Trainer trainer(config, OpenShared(config.data));
+  StepUntil(trainer, 3);
+  const Table& train = trainer.telemetry().Of("train");
+  const Table& tensors = trainer.telemetry().Of("optimizer");
+  for (size_t step = 0; step < 3; ++step) {
+    EXPECT_GT(train.Number(step, "skipped"), 0);
+    bool found = false;
+    for (size_t row = 0; row < tensors.rows.size(); ++row) {
+      if (tensors.Text(row, "step") != train.Text(step, "step")) continue;
+      if (tensors.Text(row, "skipped") == "1") continue;
+      EXPECT_LE(tensors.Number(row, "rms"), train.Number(step, "rms"));
+      if (tensors.Text(row, "tensor") != train.Text(step, "rms_tensor")) continue;
+      EXPECT_EQ(tensors.Number(row, "rms"), train.Number(step, "rms"));
+      found = true;
+    }
+    EXPECT_TRUE(found) << step;
+  }
+}
+
 TEST(Trainer, TheDynamicScalerSkipsStepsAndGoesOn) {
   TrainConfig config = OverflowingConfig();
   config.loss_scaler.kind = LossScaling::kDynamic;
@@ -482,6 +626,9 @@ TEST(Trainer, TheDynamicScalerSkipsStepsAndGoesOn) {
     if (!name.starts_with("model/")) continue;
     EXPECT_EQ(after.at(name), bytes) << name;
   }
+  EXPECT_EQ(trainer.telemetry().Of("train").Text(0, "rms"), "nan");
+  EXPECT_EQ(trainer.telemetry().Of("train").Text(0, "rms_tensor"), "");
+  EXPECT_TRUE(trainer.last_update().skipped);
   EXPECT_EQ(trainer.telemetry().Of("train").Number(0, "loss_scale"), 1e8);
   EXPECT_EQ(trainer.telemetry().Of("train").Number(0, "skipped"),
             static_cast<double>(trainer.model().parameters().size()));
@@ -595,7 +742,76 @@ TEST(LossHistory, JudgesTheMeanOfTenAgainstTheFirst) {
   EXPECT_EQ(restored.Last(), 98);
   EXPECT_EQ(restored.Recent(), losses.Recent());
   ExpectMessage(ErrorOf([&] { restored.Restore({1.0}); }), {"1 losses"});
-  ExpectMessage(ErrorOf([&] { restored.Restore(std::vector<double>(12)); }), {"12 losses"});
+  ExpectMessage(ErrorOf([&] { restored.Restore(std::vector<double>(131)); }),
+                {"131 losses", "2 to 130"});
+  EXPECT_EQ(restored.Last(), 98);  // an error restores nothing
+  for (const size_t valid : {0, 2, 11, 130}) {
+    EXPECT_EQ(ErrorOf([&] { restored.Restore(std::vector<double>(valid)); }), kNoError) << valid;
+    EXPECT_EQ(restored.Save().size(), valid);
+  }
+}
+
+// Losses about 2, of which no two are equal.
+std::vector<double> MadeUpLosses(size_t n) {
+  std::vector<double> losses;
+  for (size_t i = 0; i < n; ++i) losses.push_back(2 + std::sin(1.7 * static_cast<double>(i)));
+  return losses;
+}
+
+TEST(LossHistory, DeviationIsFromTheMeanOfUpTo128LossesBefore) {
+  LossHistory losses;
+  EXPECT_TRUE(std::isnan(losses.Deviation()));
+  std::vector<double> added;
+  for (double loss : MadeUpLosses(300)) {
+    // Far from the others, so that it is seen when it leaves the window.
+    if (added.size() == 40) loss = 50;
+    added.push_back(loss);
+    losses.Add(loss);
+    ExpectDeviation(losses.Deviation(), DeviationOfLast(added), added.size());
+  }
+  EXPECT_EQ(losses.First(), 2);
+  EXPECT_EQ(losses.Save().size(), 130u);
+}
+
+TEST(LossHistory, DeviationOfEqualLossesIsZeroAndOfAnyOtherInfinite) {
+  for (const double next : {0.1, 0.3, -7.0}) {
+    LossHistory losses;
+    for (int i = 0; i < 20; ++i) losses.Add(0.1);
+    EXPECT_EQ(losses.Deviation(), 0);
+    losses.Add(next);
+    EXPECT_EQ(losses.Deviation(), next == 0.1 ? 0 : next > 0.1 ? HUGE_VAL : -HUGE_VAL) << next;
+  }
+}
+
+TEST(LossHistory, DeviationLeavesOutLossesThatAreNotFinite) {
+  LossHistory losses, finite;
+  for (const double loss : MadeUpLosses(16)) {
+    losses.Add(loss);
+    finite.Add(loss);
+    losses.Add(std::nan(""));
+  }
+  EXPECT_EQ(losses.Deviation(), HUGE_VAL);  // the NaN after 16 finite ones
+  losses.Add(5);
+  finite.Add(5);
+  EXPECT_EQ(losses.Deviation(), finite.Deviation());
+  losses.Add(HUGE_VAL);
+  EXPECT_EQ(losses.Deviation(), HUGE_VAL);
+}
+
+TEST(LossHistory, RestoredItDeviatesAsTheUninterrupted) {
+  const std::vector<double> made_up = MadeUpLosses(170);
+  for (const size_t at : {1, 15, 16, 100, 129, 150}) {
+    LossHistory whole, first;
+    for (size_t i = 0; i < at; ++i) whole.Add(made_up[i]);
+    first.Restore(whole.Save());
+    for (size_t i = at; i < made_up.size(); ++i) {
+      whole.Add(made_up[i]);
+      first.Add(made_up[i]);
+      if (i < 16) continue;
+      EXPECT_EQ(first.Deviation(), whole.Deviation()) << at << ' ' << i;
+    }
+    EXPECT_EQ(first.Save(), whole.Save());
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "numsim/base/error.h"
+#include "numsim/base/require.h"
 #include "numsim/train/shared/tensor_telemetry.h"
 #include "numsim/train/stress.h"
 
@@ -102,6 +103,22 @@ void RestoreScaling(const std::vector<NamedState>& scaling, Model<T>& model) {
   model.RestoreState(restored);
 }
 
+void Move(const std::vector<NamedGradient<double>>& direction,
+          double distance,
+          ParameterList<double>& parameters) {
+  NUMSIM_REQUIRE(direction.size() == parameters.size(),
+                 "StepReplay::RunMoved: a direction of {} parameters, and the model has {}",
+                 direction.size(),
+                 parameters.size());
+  auto along = direction.begin();
+  for (Parameter<double>& parameter : parameters) {
+    const std::span<double> values = parameter.value.View().Span();
+    RequireSize(along->values.size(), values.size(), "StepReplay::RunMoved", "values");
+    for (size_t i = 0; i < values.size(); ++i) values[i] += distance * along->values[i];
+    ++along;
+  }
+}
+
 template <typename T>
 NamedGradient<T> GradientOf(const Parameter<T>& parameter, double loss_scale) {
   const MatrixSpan<T> gradient = parameter.gradient.View();
@@ -141,7 +158,28 @@ struct StepReplay::Parts {
   Batch batch;
   std::vector<std::vector<float>> parameters;
   std::vector<NamedState> scaling;
+
+  // Passes the batch through a model with these parameters, forward and backward.
+  template <typename T>
+  StepGradients<T> PassThrough(Model<T>& model, PassObserver<T>* observer) const;
 };
+
+template <typename T>
+StepGradients<T> StepReplay::Parts::PassThrough(Model<T>& model, PassObserver<T>* observer) const {
+  Pass<T> pass;
+  pass.seed = config.train.seed;
+  pass.step = step;
+  pass.loss_scale = config.stress.LossFactor(step) * loss_scale;
+  pass.training = true;
+  pass.observer = observer;
+  StepGradients<T> result;
+  result.loss = model.Forward(pass, batch);
+  model.Backward(pass);
+  for (const Parameter<T>& parameter : model.parameters()) {
+    result.gradients.push_back(GradientOf(parameter, loss_scale));
+  }
+  return result;
+}
 
 StepReplay::StepReplay(const Trainer& trainer) {
   if (trainer.config().train.accumulate != 1) {
@@ -176,19 +214,19 @@ StepGradients<T> StepReplay::Run(const ReplayPrecision& precision,
   CopyParameters(p.parameters, model->parameters());
   RestoreScaling(p.scaling, *model);
   ReplayObserver<T> replay_observer(precision, p.config.stress, observer);
-  Pass<T> pass;
-  pass.seed = p.config.train.seed;
-  pass.step = p.step;
-  pass.loss_scale = p.loss_scale;
-  pass.training = true;
-  pass.observer = &replay_observer;
-  StepGradients<T> result;
-  result.loss = model->Forward(pass, p.batch);
-  model->Backward(pass);
-  for (const Parameter<T>& parameter : model->parameters()) {
-    result.gradients.push_back(GradientOf(parameter, p.loss_scale));
-  }
-  return result;
+  return p.PassThrough<T>(*model, &replay_observer);
+}
+
+StepGradients<double> StepReplay::RunMoved(const std::vector<NamedGradient<double>>& direction,
+                                           double distance) const {
+  const Parts& p = *parts_;
+  const ReplayPrecision precision = Float32Precision();
+  const auto model = MakeModel<double>(
+      p.config.model, precision.linear, p.config.train.seed, InitialValues::kMeans);
+  CopyParameters(p.parameters, model->parameters());
+  Move(direction, distance, model->parameters());
+  ReplayObserver<double> observer(precision, p.config.stress, nullptr);
+  return p.PassThrough<double>(*model, &observer);
 }
 
 template struct StepGradients<float>;

@@ -84,6 +84,11 @@ class StepReplay {
   template <typename T>
   StepGradients<T> Run(const ReplayPrecision& precision, PassObserver<T>* observer = nullptr) const;
 
+  // Runs the float64 reference run with the weights moved by `distance` times `direction`, which has
+  // the values of each parameter in the order of the model. Throws Error as MakeModel does.
+  StepGradients<double> RunMoved(const std::vector<NamedGradient<double>>& direction,
+                                 double distance) const;
+
  private:
   struct Parts;
   std::unique_ptr<const Parts> parts_;

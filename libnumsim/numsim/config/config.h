@@ -38,11 +38,27 @@ struct StressConfig {
   // Heavy-tailed inputs: pixels and features x become sinh(tail x) / tail, in training and in
   // validation; 0: unchanged; at most 4. Not for text.
   double input_tail = 0;
+  // A change of the learning signal: from step `jump_step` on, the gradients of the loss are multiplied
+  // by `jump_loss`, and pixels and features by `jump_contrast` (not for text). Training alone; losses
+  // are reported without the factor.
+  uint64_t jump_step = 0;
+  double jump_loss = 1, jump_contrast = 1;  // above 0, at most 1e6
+
+  // A burst of gradients that are not finite: in the steps from `burst_step` on, `burst_steps` of them,
+  // the first element of the gradient of parameter `burst_tensor` becomes infinite. Empty: none.
+  std::string burst_tensor = {};
+  uint64_t burst_step = 0, burst_steps = 1;
+
+  // Returns the factor of the gradients, or of the inputs, at a step.
+  double LossFactor(uint64_t step) const { return step < jump_step ? 1 : jump_loss; }
+  double ContrastFactor(uint64_t step) const { return step < jump_step ? 1 : jump_contrast; }
 };
 
 // Largest magnitude of stress.value, and largest stress.input_tail.
 inline constexpr double kLargestPlanted = 1e30;
 inline constexpr double kLargestInputTail = 4;
+// Largest stress.jump_loss and stress.jump_contrast.
+inline constexpr double kLargestJump = 1e6;
 
 // Throws Error naming the key for values that are out of range or not finite, and for a nonzero
 // stress.value without stress.point.

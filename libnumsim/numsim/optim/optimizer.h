@@ -74,6 +74,9 @@ class Optimizer {
   // and the result has `finite` false. A skipped tensor does not count the step in its t.
   const OptimizerStep& Step(double learning_rate, uint64_t step, bool measure = false);
 
+  // The result of the last Step; without tensors before the first.
+  const OptimizerStep& Last() const { return result_; }
+
   // Bytes per parameter of the first moments, the second moments, the weights including the state
   // of their update rule, and the other states of the optimiser.
   struct Bytes {

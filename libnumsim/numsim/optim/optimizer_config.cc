@@ -81,6 +81,12 @@ void CheckOptimizerConfig(const OptimizerConfig& config) {
   CheckNotNegative("optimizer.weight_decay", config.weight_decay);
   CheckNotNegative("optimizer.clip_norm", config.clip_norm);
   CheckPositive("optimizer.stable.threshold", config.stable.threshold);
+  const StableOptions& stable = config.stable;
+  if (stable.of_moment && (stable.of_update || stable.previous_u)) {
+    throw KeyError::Format("optimizer.stable.of_moment",
+                           "true together with {}",
+                           stable.of_update ? "of_update" : "previous_u");
+  }
   CheckMoment("optimizer.m", config.m);
   CheckMoment("optimizer.v", config.v);
   CheckSigned("optimizer.weights", config.weights);

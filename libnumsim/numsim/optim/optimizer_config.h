@@ -34,6 +34,7 @@ struct StableOptions {
   bool epsilon_added = false;  // RMS of g / (sqrt(u) + epsilon); false: g / sqrt(max(u, epsilon^2))
   bool previous_u = false;     // RMS uses the previous step's u; false: this step's
   bool of_update = false;      // RMS of the update itself, including weight decay; false: of g
+  bool of_moment = false;      // RMS of m / sqrt(max(u, epsilon^2)); not with of_update, previous_u
   bool global = false;         // one RMS over all tensors that take the step; false: one per tensor
   double threshold = 1;        // if RMS exceeds it, the step is divided by RMS / threshold
 };

@@ -94,7 +94,8 @@ struct ClaimTest {
   // Weights of a contrast sum to 0. For kDivergence: one contrast of one arm.
   std::vector<Contrast> contrasts = {};
   int side = 1;  // +1 or -1; of kDifference
-  // In the unit of the outcome; positive for kEquivalence, otherwise at least 0. For kDivergence: a
+  // In the unit of the outcome; positive for kEquivalence and at least 0 for kOrder. A difference with a
+  // margin below 0 claims "not worse by more than that" (non-inferiority). For kDivergence: a
   // share of runs between 0 and 1.
   double margin = 0;
   Diverged diverged = Diverged::kMissing;

@@ -119,7 +119,7 @@ TrainRunResult RunTraining(const TrainConfig& config, const TrainRunOptions& opt
       result.files.push_back(std::move(file));
     }
   }
-  result.summary = SummaryText(trainer);
+  result.summary = SummaryText(trainer) + SpikesText(trainer, options.out);
   WriteFileAtomically(options.out / kSummaryFile, result.summary);
   result.files.emplace_back(kSummaryFile);
   WriteRunManifest(trainer, options, result, started);

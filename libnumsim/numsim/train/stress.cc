@@ -10,6 +10,7 @@
 
 #include "numsim/base/elementary.h"
 #include "numsim/base/error.h"
+#include "numsim/base/nearest_name.h"
 #include "numsim/base/parallel.h"
 #include "numsim/base/require.h"
 #include "numsim/config/shared/config_value.h"
@@ -125,6 +126,30 @@ void StretchInputs(double tail, Batch& batch) {
       values[i] = static_cast<float>(x * SinhQuotient(tail * x));
     }
   });
+}
+
+void PlantBurst(const StressConfig& stress, uint64_t step, ParameterList<float>& parameters) {
+  if (stress.burst_tensor.empty()) return;
+  Parameter<float>* const parameter = parameters.Find(stress.burst_tensor);
+  if (parameter == nullptr) {
+    std::vector<std::string> names;
+    for (const Parameter<float>& one : parameters) names.push_back(one.name);
+    const std::string near = NearestName(stress.burst_tensor, names);
+    throw KeyError::Format("stress.burst_tensor",
+                           "there is no parameter '{}'{}",
+                           stress.burst_tensor,
+                           near.empty() ? "" : fmt::format("; did you mean {}?", near));
+  }
+  if (step < stress.burst_step || step - stress.burst_step >= stress.burst_steps) return;
+  parameter->gradient.View().Span()[0] = std::numeric_limits<float>::infinity();
+}
+
+void ScaleInputs(double factor, Batch& batch) {
+  if (factor == 1) return;
+  for (float& x : batch.values) {
+    x *= static_cast<float>(factor);
+    if (std::isinf(x)) throw KeyError::Format("stress.jump_contrast", "{} exceeds float32", factor);
+  }
 }
 
 }  // namespace numsim

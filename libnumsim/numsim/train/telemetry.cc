@@ -16,7 +16,12 @@ const std::vector<TelemetryTable>& AllTables() {
         {"gradient_norm", "norm of all gradients, without the loss scale and before clipping"},
         {"clip_factor", "factor by which clipping multiplied the gradients"},
         {"loss_scale", "scale of the loss in the backward pass"},
-        {"skipped", "number of tensors not updated because of NaN or infinity in gradients"}}},
+        {"skipped", "number of tensors not updated because of NaN or infinity in gradients"},
+        {"rms", "largest RMS_t of a tensor (see optimizer.csv); nan if no tensor was updated"},
+        {"rms_tensor", "name of that parameter"},
+        {"loss_deviation",
+         "standard deviations by which the loss exceeds the mean of the up to 128 losses before; nan "
+         "for the first 16"}}},
       {"valid",
        "before the first step, every train.valid_every steps, and at the end",
        {{"step", "steps taken"},

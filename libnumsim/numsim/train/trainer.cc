@@ -51,6 +51,8 @@ Trainer::Parts::Parts(const TrainConfig& given, std::shared_ptr<const DataSource
   model = MakeModel<float>(config.model, config.linear, config.train.seed);
   optimizer = std::make_unique<Optimizer>(
       config.optimizer, config.loss_scaler, model->parameters(), config.train.seed);
+  // Before any step, so that a name that is wrong ends the training before it begins.
+  PlantBurst(config.stress, ~uint64_t{0}, model->parameters());
   if (config.stress.point.empty()) return;
   data->ValidBatch(0, 1, config.model.context, batch);
   CheckStressPoint(config.stress, *model, batch);
@@ -143,6 +145,7 @@ void Trainer::Parts::MakeBatch(size_t part, Batch& result) const {
                    config.model.context,
                    result);
   StretchInputs(config.stress.input_tail, result);
+  ScaleInputs(config.stress.ContrastFactor(step), result);
 }
 
 bool Trainer::Parts::PassOfPart(size_t part, bool measures, LossSum& loss) {
@@ -156,7 +159,8 @@ bool Trainer::Parts::PassOfPart(size_t part, bool measures, LossSum& loss) {
   Pass<float> pass;
   pass.seed = config.train.seed;
   pass.step = step * parts + part;
-  pass.loss_scale = optimizer->LossScale() / static_cast<double>(parts);
+  pass.loss_scale =
+      config.stress.LossFactor(step) * optimizer->LossScale() / static_cast<double>(parts);
   pass.training = true;
   pass.observer = measures || observer.ChangesTensors() ? &observer : nullptr;
   pass.profile = &profile;
@@ -196,6 +200,7 @@ void Trainer::Parts::TakeStep() {
   const double learning_rate = config.schedule.At(index);
   const OptimizerStep* result = nullptr;
   if (finite) {
+    PlantBurst(config.stress, index, model->parameters());
     if (measures) RecordParameters(index);
     result = &Update(learning_rate, measures);
     if (measures) RecordUpdates(index, *result);
@@ -217,6 +222,7 @@ void Trainer::Parts::RecordStep(uint64_t index, double learning_rate, const Opti
           return tensor.skipped;
         }));
   }
+  const auto [rms, rms_tensor] = LargestRms(result);
   telemetry.Add("train",
                 {index,
                  (index + 1) * TokensPerStep(),
@@ -225,7 +231,22 @@ void Trainer::Parts::RecordStep(uint64_t index, double learning_rate, const Opti
                  result == nullptr ? kNan : result->gradient_norm,
                  result == nullptr ? kNan : result->clip_factor,
                  result == nullptr ? optimizer->LossScale() : result->loss_scale,
-                 static_cast<uint64_t>(skipped)});
+                 static_cast<uint64_t>(skipped),
+                 rms,
+                 rms_tensor,
+                 losses.Deviation()});
+}
+
+std::pair<double, std::string> Trainer::Parts::LargestRms(const OptimizerStep* result) const {
+  std::pair<double, std::string> largest = {kNan, ""};
+  if (result == nullptr || result->skipped) return largest;
+  size_t i = 0;
+  for (const Parameter<float>& parameter : model->parameters()) {
+    const TensorStep& tensor = result->tensors[i++];
+    // The negated comparison takes the first tensor, and a NaN.
+    if (!tensor.skipped && !(tensor.rms <= largest.first)) largest = {tensor.rms, parameter.name};
+  }
+  return largest;
 }
 
 void Trainer::Parts::RecordParameters(uint64_t index) {
@@ -288,6 +309,7 @@ const std::string& Trainer::reason() const { return parts_->reason; }
 uint64_t Trainer::steps_taken() const { return parts_->step; }
 double Trainer::last_loss() const { return parts_->losses.Last(); }
 double Trainer::recent_loss() const { return parts_->losses.Recent(); }
+const OptimizerStep& Trainer::last_update() const { return parts_->optimizer->Last(); }
 const std::optional<LossSum>& Trainer::last_validation() const { return parts_->validation; }
 const std::optional<ZeroShot>& Trainer::last_zero_shot() const { return parts_->zero_shot; }
 const TrainConfig& Trainer::config() const { return parts_->config; }

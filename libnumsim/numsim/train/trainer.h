@@ -44,6 +44,9 @@ class Trainer {
   double last_loss() const;
   // Mean loss of the last 10 steps, or of all steps if fewer; NaN before the first.
   double recent_loss() const;
+  // The optimiser's result of the last step that it was asked to take; valid until the next step.
+  // Without tensors before the first.
+  const OptimizerStep& last_update() const;
   // Returns the loss over the validation batches with the current weights. Records nothing and does
   // not affect later steps. Throws Error as StretchInputs does.
   LossSum Validate();

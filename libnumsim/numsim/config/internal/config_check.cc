@@ -93,6 +93,9 @@ void FitToData(TrainConfig& config, const DataShape& data) {
       if (config.stress.input_tail != 0) {
         throw KeyError("stress.input_tail", "text has neither pixels nor features");
       }
+      if (config.stress.jump_contrast != 1) {
+        throw KeyError("stress.jump_contrast", "text has neither pixels nor features");
+      }
       model.vocabulary = data.vocabulary;
       break;
     case ModelKind::kVit:

@@ -14,6 +14,7 @@ ConfigRows<StableOptions> StableRows() {
       FlagRow("epsilon_added", &S::epsilon_added, "RMS of g / (sqrt(u) + epsilon); false: of g / sqrt(max(u, epsilon^2))"),
       FlagRow("previous_u",    &S::previous_u,    "RMS with u of the previous step; false: with u of this step"),
       FlagRow("of_update",     &S::of_update,     "RMS of the update itself, including weight decay; false: of g"),
+      FlagRow("of_moment",     &S::of_moment,     "RMS of m / sqrt(max(u, epsilon^2)); not with of_update or previous_u; false: of g"),
       FlagRow("global",        &S::global,        "stable-adamw: one RMS over all tensors; false: one per tensor"),
       RealRow("threshold",     &S::threshold,     kAboveZero, "stable-adamw: a step with a larger RMS is divided by RMS / threshold"),
   };

@@ -7,6 +7,7 @@ namespace {
 
 constexpr RealRange kValues{-kLargestPlanted, false, kLargestPlanted, false};
 constexpr RealRange kTails{0, false, kLargestInputTail, false};
+constexpr RealRange kJumps{0, true, kLargestJump, false};
 
 void CheckRange(std::string_view key, double x, const RealRange& range) {
   if (!range.Holds(x)) throw KeyError::Format(key, "{} is out of range: {}", x, range.Text());
@@ -17,6 +18,8 @@ void CheckRange(std::string_view key, double x, const RealRange& range) {
 void CheckStressConfig(const StressConfig& stress) {
   CheckRange("stress.value", stress.value, kValues);
   CheckRange("stress.input_tail", stress.input_tail, kTails);
+  CheckRange("stress.jump_loss", stress.jump_loss, kJumps);
+  CheckRange("stress.jump_contrast", stress.jump_contrast, kJumps);
   if (stress.point.empty() && stress.value != 0) {
     throw KeyError::Format("stress.value", "{} is set without stress.point", stress.value);
   }

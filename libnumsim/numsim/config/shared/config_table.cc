@@ -34,6 +34,21 @@ ConfigRows<StressConfig> StressRows() {
               {0, false, kLargestInputTail, false},
               "t for heavy-tailed inputs: pixels and features x become sinh(t x) / t; 0: "
               "unchanged; not for text"),
+      WholeRow("jump_step", &S::jump_step, 0, "step from which the two factors below apply"),
+      RealRow("jump_loss",
+              &S::jump_loss,
+              {0, true, kLargestJump, false},
+              "factor of the gradients of the loss in training; losses are reported without it"),
+      RealRow("jump_contrast",
+              &S::jump_contrast,
+              {0, true, kLargestJump, false},
+              "factor of pixels and features in training; not for text"),
+      TextRow("burst_tensor",
+              &S::burst_tensor,
+              "parameter whose gradient becomes infinite in the steps below; empty: none",
+              "a parameter"),
+      WholeRow("burst_step", &S::burst_step, 0, "first step with an infinite gradient"),
+      WholeRow("burst_steps", &S::burst_steps, 1, "number of such steps"),
   };
 }
 

@@ -46,7 +46,9 @@ class AdamRule : public OptimizerRule {
   AdamRates RatesOf(const RuleStep& step) const;
   double Advance(const AdamRates& rates, const RuleBlock& block) const;
   double Direct(const AdamRates& rates, const RuleBlock& block) const;
-  double RatioSquare(const AdamDenominator& denominator, const RuleBlock& block) const;
+  double RatioSquare(const float* numerator,
+                     const AdamDenominator& denominator,
+                     const RuleBlock& block) const;
 
   const OptimizerConfig& config_;
   size_t size_;
@@ -84,7 +86,7 @@ AdamRates AdamRule::RatesOf(const RuleStep& step) const {
 
 double AdamRule::Advance(const AdamRates& rates, const RuleBlock& block) const {
   const bool before = config_.stable.previous_u && !config_.stable.of_update;
-  const double ratio_square = before ? RatioSquare(rates.previous, block) : 0;
+  const double ratio_square = before ? RatioSquare(block.gradient, rates.previous, block) : 0;
   UpdateSquareAverage(block.gradient, block.count, rates.v, block.State(1));
   UpdateAverage(block.gradient, block.count, rates.m, block.State(0));
   return ratio_square;
@@ -99,13 +101,19 @@ double AdamRule::Direct(const AdamRates& rates, const RuleBlock& block) const {
     DecayUpdate(direction, block.Weights(), block.count, block.step.weight_decay, decayed.data());
     return SquaredSumOfBlock(decayed.data(), block.count);
   }
-  return config_.stable.previous_u ? 0 : RatioSquare(rates.denominator, block);
+  if (config_.stable.of_moment) {
+    const double correction = static_cast<double>(rates.m_correction);
+    return RatioSquare(m, rates.denominator, block) / (correction * correction);
+  }
+  return config_.stable.previous_u ? 0 : RatioSquare(block.gradient, rates.denominator, block);
 }
 
 // Returns the sum of squares behind RMS, computed with the current contents of v.
-double AdamRule::RatioSquare(const AdamDenominator& denominator, const RuleBlock& block) const {
+double AdamRule::RatioSquare(const float* numerator,
+                             const AdamDenominator& denominator,
+                             const RuleBlock& block) const {
   alignas(64) std::array<float, kSumBlock> ratios;
-  GradientRatios(block.gradient,
+  GradientRatios(numerator,
                  block.State(1),
                  block.count,
                  denominator,

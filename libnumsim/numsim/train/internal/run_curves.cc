@@ -5,6 +5,7 @@
 
 #include "numsim/plot/figure.h"
 #include "numsim/train/internal/curve.h"
+#include "numsim/train/internal/run_spikes.h"
 #include "numsim/train/internal/run_summary.h"
 #include "numsim/train/shared/run_files.h"
 
@@ -33,7 +34,8 @@ OverTensors Aggregate(const Table& table, std::string_view column) {
 }
 
 Figure LossFigure(const Trainer& trainer, const std::filesystem::path& directory) {
-  const Curve train = CurveOf(ReadCsv(directory / CsvFile("train")), "loss");
+  const Table rows = ReadCsv(directory / CsvFile("train"));
+  const Curve train = CurveOf(rows, "loss");
   const Table valid = ReadCsv(directory / CsvFile("valid"));
   Panel panel;
   panel.x.label = "step";
@@ -50,6 +52,11 @@ Figure LossFigure(const Trainer& trainer, const std::filesystem::path& directory
         MakeSeries("entropy bound", 3, {{train.x.front(), train.x.back()}, {*bound, *bound}});
     series.dashed = true;
     panel.series.push_back(std::move(series));
+  }
+  const TrainingSpikes spikes = SpikesOf(trainer.config(), rows);
+  for (const Series& marks : {SpikeMarks("RMS spike, predicts a loss spike", 4, spikes.rms, rows),
+                              SpikeMarks("loss spike", 5, spikes.loss, rows)}) {
+    if (!marks.x.empty()) panel.series.push_back(marks);
   }
   Figure figure;
   figure.name = "loss";

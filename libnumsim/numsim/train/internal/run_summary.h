@@ -12,6 +12,10 @@ namespace numsim {
 // Returns the text of summary.txt, which has reproducible content only.
 std::string SummaryText(Trainer& trainer);
 
+// Returns lines for summary.txt about the spikes in train.csv after the warm-up; "" if train.csv does
+// not have a row for every step.
+std::string SpikesText(const Trainer& trainer, const std::filesystem::path& directory);
+
 // Draws figures from the CSVs in `directory`: "loss" and, if optimizer.csv has rows, "optimizer".
 // Returns the files written, relative to `directory`. Throws Error as DrawFigure and ReadCsv do.
 std::vector<std::string> DrawCurves(const Trainer& trainer, const std::filesystem::path& directory);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "numsim/train/internal/loss_history.h"
@@ -38,6 +39,8 @@ struct Trainer::Parts {
   const OptimizerStep& Update(double learning_rate, bool measures);
   // `result` is nullptr if the loss was not finite and no step was attempted.
   void RecordStep(uint64_t index, double learning_rate, const OptimizerStep* result);
+  // Returns the largest RMS_t of a tensor that took the step, and the tensor's name.
+  std::pair<double, std::string> LargestRms(const OptimizerStep* result) const;
   // Records the parameters and their gradients.
   void RecordParameters(uint64_t index);
   void RecordUpdates(uint64_t index, const OptimizerStep& result);
