@@ -194,6 +194,35 @@ TEST(BarRows, BeginAtZeroAndShareTheHeightOfTheRow) {
   EXPECT_EQ(ExtentOfX(positive).low, 0);
 }
 
+TEST(ErrorBarRows, LieInTheMiddleOfTheirBars) {
+  Panel panel;
+  panel.rows = {"a", "b"};
+  panel.series = {Line("", 0, {3, -2}, {0, 1}), Line("", 1, {1, NAN}, {0, 1})};
+  EXPECT_EQ(ErrorBarRows(panel, 0), "");
+  panel.series[0].low = {2.5, -7};
+  panel.series[0].high = {3.5, 9};
+  panel.series[1].low = {0, 0};
+  panel.series[1].high = {2, 2};
+  // Each of two bars is 0.4 high.
+  EXPECT_EQ(ErrorBarRows(panel, 0), "3 -0.2 2.5 3.5\n-2 0.8 -7 9\n");
+  EXPECT_EQ(ErrorBarRows(panel, 1), "1 0.2 0 2\n");
+  EXPECT_EQ(ExtentOfX(panel).low, -7);
+  EXPECT_EQ(ExtentOfX(panel).high, 9);
+  panel.series[0].high[1] = NAN;
+  EXPECT_EQ(ErrorBarRows(panel, 0), "3 -0.2 2.5 3.5\n");
+}
+
+// A band of one point would have no area.
+TEST(GnuplotScript, OnePointHasAnErrorBar) {
+  Figure figure = Simple();
+  EXPECT_THAT(GnuplotScript(figure), Not(HasSubstr("yerrorbars")));
+  figure.panels[0].series[1] = Line("b", 1, {1}, {2});
+  figure.panels[0].series[1].low = {1};
+  figure.panels[0].series[1].high = {3};
+  EXPECT_THAT(GnuplotScript(figure), HasSubstr("$band_1_2 using 1:2:2:3 with yerrorbars"));
+  EXPECT_THAT(GnuplotScript(figure), Not(HasSubstr("filledcurves")));
+}
+
 TEST(GnuplotScript, BarsHaveTheirNamesFromTheTopDown) {
   const std::string script = GnuplotScript(Bars());
   for (const char* const text : {"$bars_1_1 << EOD\n0.5 0 0 0.5 -0.4 0\n",

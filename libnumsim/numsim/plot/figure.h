@@ -19,6 +19,7 @@ struct Series {
   bool dashed = false;  // dotted, unlike any style; e.g. for a prediction next to its measurement
   bool markers = true;
   std::vector<double> x = {}, y = {};
+  // Ends of an interval around each y, shown as a band, or as an error bar if there is one point.
   std::vector<double> low = {}, high = {};
 };
 
@@ -38,8 +39,8 @@ struct Panel {
   std::vector<Series> series = {};
   // If not empty, the panel shows horizontal bars instead of curves, in rows with these names
   // (without markup) from top to bottom. A point (x, y) is a bar from 0 to x in row y = 0, 1, ...;
-  // series share the height of a row. The x axis must be linear. Only the label of the y axis is
-  // used, and only label, style, x and y of a series.
+  // series share the height of a row; low and high are the ends of an error bar along x. The x axis
+  // must be linear. Only the label of the y axis is used, and dashed and markers of a series are not.
   std::vector<std::string> rows = {};
 };
 

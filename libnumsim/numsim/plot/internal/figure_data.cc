@@ -8,6 +8,8 @@
 namespace numsim {
 namespace {
 
+constexpr double kFilled = 0.8;  // share of the height of a row that its bars take
+
 bool IsDrawablePoint(const Panel& panel, const Series& series, size_t i) {
   return IsDrawable(panel.x, series.x[i]) && IsDrawable(panel.y, series.y[i]);
 }
@@ -55,7 +57,12 @@ Extent ExtentOfX(const Panel& panel) {
   for (const Series& series : panel.series) {
     CheckLengths(series);
     for (size_t i = 0; i < series.x.size(); ++i) {
-      if (IsDrawablePoint(panel, series, i)) extent.Include(series.x[i]);
+      if (!IsDrawablePoint(panel, series, i)) continue;
+      extent.Include(series.x[i]);
+      if (panel.rows.empty() || series.low.empty()) continue;
+      for (const double end : {series.low[i], series.high[i]}) {
+        if (IsDrawable(panel.x, end)) extent.Include(end);
+      }
     }
   }
   if (!panel.rows.empty() && !extent.empty) extent.Include(0);
@@ -95,7 +102,6 @@ std::string CurveRows(const Panel& panel, const Series& series) {
 }
 
 std::string BarRows(const Panel& panel, size_t index) {
-  constexpr double kFilled = 0.8;  // fraction of the height of a row
   const Series& series = panel.series[index];
   CheckLengths(series);
   const double height = kFilled / static_cast<double>(panel.series.size());
@@ -106,6 +112,21 @@ std::string BarRows(const Panel& panel, size_t index) {
     return FormatCell(x) + " " + FormatCell(series.y[i]) + " " + FormatCell(std::min(x, 0.0)) +
            " " + FormatCell(std::max(x, 0.0)) + " " + FormatCell(top) + " " +
            FormatCell(top + height);
+  });
+}
+
+std::string ErrorBarRows(const Panel& panel, size_t index) {
+  const Series& series = panel.series[index];
+  CheckLengths(series);
+  if (series.low.empty()) return "";
+  const auto count = static_cast<double>(panel.series.size());
+  const double middle = kFilled * ((static_cast<double>(index) + 0.5) / count - 0.5);
+  return JoinRows(series.x.size(), [&](size_t i) -> std::string {
+    const bool drawable = IsDrawablePoint(panel, series, i) && IsDrawable(panel.x, series.low[i]) &&
+                          IsDrawable(panel.x, series.high[i]);
+    if (!drawable) return "";
+    return FormatCell(series.x[i]) + " " + FormatCell(series.y[i] + middle) + " " +
+           FormatCell(series.low[i]) + " " + FormatCell(series.high[i]);
   });
 }
 

@@ -56,6 +56,16 @@ std::string BandStyle(int style) {
   return fmt::format("with filledcurves linecolor rgb '{}'", Cyclic(kColours, style));
 }
 
+// One point has no band, but a bar from the low to the high end.
+std::string OneBandStyle(int style) {
+  return fmt::format(
+      "with yerrorbars pointtype 0 linecolor rgb '{}' dashtype 1 linewidth line_width",
+      Cyclic(kColours, style));
+}
+
+constexpr std::string_view kErrorBarStyle =
+    "with xerrorbars pointtype 0 linecolor rgb 'black' dashtype 1 linewidth line_width";
+
 std::string BarStyle(int style) {
   return fmt::format("with boxxyerror linecolor rgb '{}' fillstyle solid 0.85 noborder",
                      Cyclic(kColours, style));
@@ -99,6 +109,7 @@ std::string DataBlocks(const Figure& figure) {
       }
       if (!panel.rows.empty()) {
         append(BlockName("bars", p, s), BarRows(panel, s));
+        append(BlockName("errors", p, s), ErrorBarRows(panel, s));
         continue;
       }
       append(BlockName("curve", p, s), CurveRows(panel, panel.series[s]));
@@ -129,6 +140,11 @@ std::vector<std::string> BarItems(const Panel& panel, size_t index) {
     items.push_back(BlockName("bars", index, s) + " using 1:2:3:4:5:6 " +
                     BarStyle(panel.series[s].style));
   }
+  for (size_t s = 0; s < panel.series.size(); ++s) {
+    if (ErrorBarRows(panel, s).empty()) continue;
+    items.push_back(
+        fmt::format("{} using 1:2:3:4 {}", BlockName("errors", index, s), kErrorBarStyle));
+  }
   return items;
 }
 
@@ -152,9 +168,12 @@ std::string PanelCommands(const Figure& figure, const FigureLayout& layout, size
   }
   std::vector<std::string> items;  // bands first, so that curves are drawn on top
   for (size_t s = 0; s < panel.series.size(); ++s) {
-    if (BandRows(panel, panel.series[s]).empty()) continue;
-    items.push_back(BlockName("band", index, s) + " using 1:2:3 " +
-                    BandStyle(panel.series[s].style));
+    const Series& series = panel.series[s];
+    if (BandRows(panel, series).empty()) continue;
+    const bool one = DrawablePoints(panel, series) == 1;
+    items.push_back(BlockName("band", index, s) +
+                    (one ? " using 1:2:2:3 " + OneBandStyle(series.style)
+                         : " using 1:2:3 " + BandStyle(series.style)));
   }
   for (size_t s = 0; s < panel.series.size(); ++s) {
     const Series& series = panel.series[s];

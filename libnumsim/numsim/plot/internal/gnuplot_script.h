@@ -37,6 +37,9 @@ std::string CurveRows(const Panel& panel, const Series& series);
 // Returns the lines "x y x_low x_high y_low y_high" of the bars of series `index`; bars that cannot
 // be drawn are left out. Requires a panel with rows and equal lengths of x and y.
 std::string BarRows(const Panel& panel, size_t index);
+// Returns the lines "x y x_low x_high" of the error bars of series `index`, each in the middle of its
+// bar; "" if there are none to draw. Requires a panel with rows.
+std::string ErrorBarRows(const Panel& panel, size_t index);
 
 // Returns the lines "x low high" of the error band; "" if there is no band to draw. If the axis can
 // show a point but not an end of its band (a lower end <= 0 on a log axis), that end is drawn at
