@@ -120,26 +120,30 @@ Evidence AgainstReference(std::string arm, const SeedValues& values, double refe
 std::vector<JudgedClaim> Judge(const std::vector<ClaimSpec>& claims,
                                const Settings& settings,
                                const Tables& tables) {
-  const auto is_primary = [](const ClaimSpec& claim) {
-    return claim.primary && claim.kind != ClaimKind::kExact;
+  // The family of Holm's correction: a claim that the run does not test is not in it.
+  const auto in_family = [](const JudgedClaim& claim) {
+    return claim.spec->primary && claim.spec->kind != ClaimKind::kExact &&
+           claim.evidence.not_tested.empty();
   };
-  TestLevel level{.looks = settings.looks};
-  level.primary =
-      std::max<int>(1, static_cast<int>(std::count_if(claims.begin(), claims.end(), is_primary)));
   std::vector<JudgedClaim> judged;
-  std::vector<ClaimResult> primary;
   for (const ClaimSpec& spec : claims) {
     JudgedClaim& claim = judged.emplace_back();
     claim.spec = &spec;
     claim.evidence = spec.evidence(settings, tables);
     claim.margin = spec.margin.At(claim.evidence.parameters);
-    claim.result = ResultOf(spec, claim.evidence, claim.margin, level);
-    if (is_primary(spec)) primary.push_back(claim.result);
+  }
+  const auto family = std::count_if(judged.begin(), judged.end(), in_family);
+  const TestLevel level{.looks = settings.looks,
+                        .primary = std::max<int>(1, static_cast<int>(family))};
+  std::vector<ClaimResult> primary;
+  for (JudgedClaim& claim : judged) {
+    claim.result = ResultOf(*claim.spec, claim.evidence, claim.margin, level);
+    if (in_family(claim)) primary.push_back(claim.result);
   }
   JudgeTogether(primary);
   auto next = primary.begin();
   for (JudgedClaim& claim : judged) {
-    if (is_primary(*claim.spec)) claim.result = *next++;
+    if (in_family(claim)) claim.result = *next++;
   }
   return judged;
 }

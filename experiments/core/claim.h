@@ -99,8 +99,8 @@ struct JudgedClaim {
   ClaimResult result;
 };
 
-// Returns the verdicts of all claims. The primary ones are corrected by Holm for their number, and
-// alpha is split over Settings::looks.
+// Returns the verdicts of all claims. The primary ones that the run tests are corrected by Holm for
+// their number, and alpha is split over Settings::looks.
 std::vector<JudgedClaim> Judge(const std::vector<ClaimSpec>& claims,
                                const Settings& settings,
                                const Tables& tables);

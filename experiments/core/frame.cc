@@ -94,6 +94,7 @@ double Frame::Mean(std::string_view column) const {
 }
 
 Estimate MeanOf(const SeedValues& values) {
+  if (values.empty()) return {std::nan(""), std::nan(""), std::nan("")};
   std::vector<double> list;
   for (const auto& [seed, value] : values) list.push_back(value);
   return numsim::MeanOf(list);

@@ -65,7 +65,7 @@ class Frame {
 };
 
 using numsim::MeanOf;
-// Returns the mean over seeds with its 95 % confidence interval (Student's t).
+// Returns the mean over seeds with its 95 % confidence interval (Student's t); NaN without seeds.
 Estimate MeanOf(const SeedValues& values);
 // Returns the mean of values - baseline over the seeds that both have, with its 95 % confidence
 // interval. Throws Error if they share no seed.

@@ -13,11 +13,6 @@ constexpr const char* kStatistics[] = {"mean_abs", "max_abs"};
 const std::initializer_list<std::string_view> kForecastKeys = {
     "size", "layer_scale", "tower", "tensor", "steps", "forecast", "history"};
 
-// Returns the mean over seeds; NaN if there is none.
-Estimate OfSeeds(const SeedValues& values) {
-  return values.empty() ? Estimate{kNaN, kNaN, kNaN} : MeanOf(values);
-}
-
 void Append(std::initializer_list<Estimate> estimates, Row& row) {
   for (const Estimate& estimate : estimates) {
     row.insert(row.end(), {estimate.value, estimate.low, estimate.high});
@@ -48,12 +43,12 @@ Row SmoothnessCells(const Frame& tensor) {
     change_95[seed] = blocks.Mean("change_95");
   }
   Row cells = {tensor.Distinct("seed").size()};
-  Append({OfSeeds(overruns), OfSeeds(clipped)}, cells);
+  Append({MeanOf(overruns), MeanOf(clipped)}, cells);
   cells.insert(cells.end(),
-               {OfSeeds(within_2).value,
+               {MeanOf(within_2).value,
                 Largest(compared, "largest_excess"),
-                OfSeeds(change_median).value,
-                OfSeeds(change_95).value,
+                MeanOf(change_median).value,
+                MeanOf(change_95).value,
                 Largest(compared, "change_95")});
   return cells;
 }
@@ -91,9 +86,9 @@ void AddGrowth(const Frame& features, Table& growth) {
                  tensor.Text("tensor"),
                  statistic,
                  records.last.size()};
-      Append({OfSeeds(records.first),
-              OfSeeds(records.last),
-              OfSeeds(Ratios(records.last, records.first))},
+      Append({MeanOf(records.first),
+              MeanOf(records.last),
+              MeanOf(Ratios(records.last, records.first))},
              row);
       growth.rows.push_back(std::move(row));
     }
@@ -118,9 +113,9 @@ void AddDepth(const Frame& outputs, Table& depth) {
                  tower.Text("tower"),
                  statistic,
                  last.size()};
-      Append({OfSeeds(last),
-              OfSeeds(Ratios(last, AtTheEnd(tower, blocks.front(), statistic))),
-              OfSeeds(Ratios(last, AtTheEnd(without, blocks.back(), statistic)))},
+      Append({MeanOf(last),
+              MeanOf(Ratios(last, AtTheEnd(tower, blocks.front(), statistic))),
+              MeanOf(Ratios(last, AtTheEnd(without, blocks.back(), statistic)))},
              row);
       depth.rows.push_back(std::move(row));
     }
