@@ -12,6 +12,7 @@
 #include "apps/wrapped_text.h"
 #include "experiments/core/demo.h"
 #include "experiments/core/option_names.h"
+#include "experiments/core/published.h"
 #include "experiments/core/references.h"
 #include "experiments/core/runner.h"
 #include "experiments/core/settings.h"
@@ -83,12 +84,28 @@ void PrintSourcesOfAll() {
   }
 }
 
+// Prints what a user can change, each with the newest published verdicts on its claims.
+void PrintAdvice(const Experiment& e) {
+  if (e.advice.empty()) return;
+  fmt::print(
+      "\nwhat to change when a training of yours does this, with the newest published verdicts\n");
+  for (const experiments::Advice& advice : e.advice) {
+    PrintWrapped(2, advice.text);
+    for (const std::string& claim : advice.claims) {
+      const experiments::PublishedVerdict newest = experiments::NewestVerdict(claim);
+      const std::string basis = newest.scale.empty() ? newest.reason : newest.scale;
+      fmt::print("    {}: {} ({})\n", claim, newest.verdict, basis);
+    }
+  }
+}
+
 int Describe(const std::string& name) {
   const Experiment& e = Find(name);
   fmt::print("{}: {}\n\nreproduces  {}\n", e.name, e.title, e.reproduces);
   PrintSources(e);
   fmt::print("\n{}\n", e.description);
   if (e.timed) fmt::print("\n{}\n", kTimedNote);
+  PrintAdvice(e);
   PrintClaims(e);
   fmt::print("\ntime on two cores, roughly: {}\n", PresetTimes(e));
   fmt::print("\noptions ({})\n", PresetNames(e));

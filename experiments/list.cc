@@ -3,6 +3,8 @@
 #include "experiments/fp8_interventions/fp8_interventions.h"
 #include "experiments/linear_error/linear_error.h"
 #include "experiments/linear_speed/linear_speed.h"
+#include "experiments/loss_scaling/loss_scaling.h"
+#include "experiments/loss_spikes/loss_spikes.h"
 #include "experiments/moment_formats/moment_formats.h"
 #include "experiments/quantization_variance/quantization_variance.h"
 #include "experiments/switchback_accuracy/switchback_accuracy.h"
@@ -22,6 +24,8 @@ const std::vector<Experiment>& AllExperiments() {
       SwitchbackAccuracy(),
       FeatureStatistics(),
       Fp8Interventions(),
+      LossSpikes(),
+      LossScaling(),
   };
   return all;
 }

@@ -33,9 +33,11 @@ struct Option {
   // Value in results that were written before the experiment had this option. If empty, such results
   // are readable only if the preset's value is empty too.
   std::string before = {};
+  // Values under presets of other names; where there is none, the value of paper.
+  std::map<std::string, std::string, std::less<>> others = {};
 };
 
-// A named set of defaults: quick, paper, small or demo.
+// A named set of defaults: quick, paper, small, demo or a name of the experiment's own.
 struct Preset {
   std::string name;
   int seeds = 1;  // number of seeds without --seeds
@@ -106,6 +108,12 @@ inline constexpr std::string_view kTimedNote =
     "The times belong to the machine and the run that measured them (see manifest.json); another "
     "run gives other numbers.";
 
+// A change for a user whose own training shows the effect that the experiment studies.
+struct Advice {
+  std::string text;                 // no stronger than the paper: the verdicts stand beside it
+  std::vector<std::string> claims;  // the evidence: ids of claims
+};
+
 struct Experiment {
   std::string name;
   std::string title;  // one line for `numsim list`
@@ -135,6 +143,8 @@ struct Experiment {
   std::vector<ClaimSpec> claims;
   // The settings of the paper that the options can reproduce.
   std::vector<PaperSetting> paper_settings;
+  // The advice of `numsim describe`, printed with the newest published verdicts.
+  std::vector<Advice> advice;
   // Returns the scale of a run in words, e.g. "2 layers, width 64, 300 steps"; seeds are added.
   std::function<std::string(const Settings&)> scale;
   // Returns the options that had no effect with these settings; summaries leave them out.

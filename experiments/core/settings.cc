@@ -166,7 +166,9 @@ const std::string& DefaultOf(const Option& option, std::string_view preset, bool
   if (device && !option.cuda.empty()) return option.cuda;
   if (preset == "small" && !option.small.empty()) return option.small;
   if (preset == "demo" && !option.demo.empty()) return option.demo;
-  return preset == "paper" ? option.paper : option.quick;
+  if (preset == "quick" || preset == "small" || preset == "demo") return option.quick;
+  const auto other = option.others.find(preset);
+  return other == option.others.end() ? option.paper : other->second;
 }
 
 const Preset& FindPreset(const Experiment& experiment, std::string_view name) {

@@ -8,6 +8,7 @@
 namespace numsim::apps {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -52,6 +53,14 @@ TEST_F(ClaimsCommand, DescribeShowsTheClaimsWithTheirMargins) {
   EXPECT_THAT(out, HasSubstr("moment-formats/v-e4m3-fails (difference)"));
   EXPECT_THAT(out, HasSubstr("[Fishman] Section 5.2, [Fishman] Figure 5: The second moment"));
   EXPECT_THAT(out, HasSubstr("margin: 0.02 nats per token"));
+}
+
+TEST_F(ClaimsCommand, DescribeAdvisesWithTheVerdictsBesideIt) {
+  const std::string out = Output("describe loss-spikes");
+  EXPECT_THAT(out, HasSubstr("what to change when a training of yours does this"));
+  EXPECT_THAT(out, HasSubstr("Clip updates: --set optimizer.kind=stable-adamw"));
+  EXPECT_THAT(out, ContainsRegex("\n    loss-spikes/update-clipping-lowers-loss: [a-z ]+ \\("));
+  EXPECT_THAT(Output("describe moment-formats"), Not(HasSubstr("what to change")));
 }
 
 }  // namespace

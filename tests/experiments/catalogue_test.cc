@@ -58,6 +58,23 @@ TEST(Catalogue, HasAllPartsAndFiguresOfSeed003) {
                                    "conclusion"}));
 }
 
+// Advice names its evidence: a mistyped claim would be "not tested" for ever.
+TEST(Catalogue, AdviceNamesClaimsOfItsExperiment) {
+  size_t named = 0;
+  for (const Experiment& experiment : AllExperiments()) {
+    std::set<std::string> claims;
+    for (const ClaimSpec& claim : experiment.claims) claims.insert(claim.id);
+    for (const Advice& advice : experiment.advice) {
+      EXPECT_FALSE(advice.claims.empty()) << advice.text;
+      for (const std::string& claim : advice.claims) {
+        EXPECT_TRUE(claims.contains(claim)) << claim;
+        ++named;
+      }
+    }
+  }
+  EXPECT_GT(named, 0u);
+}
+
 TEST(Catalogue, EachItemHasASourceAndASentenceAndIsListedOnce) {
   std::set<std::string_view> ids;
   for (const PaperItem& item : PaperItems()) {

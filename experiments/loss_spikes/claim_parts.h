@@ -1,0 +1,51 @@
+// Names that the claims of `loss-spikes` share.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "experiments/loss_spikes/loss_spikes.h"
+
+namespace numsim::experiments::loss_spikes {
+
+// Returns a claim with the id loss-spikes/NAME about these items of [SwitchBack], "figure-3".
+ClaimSpec Claim(const std::string& name, std::vector<std::string> items, std::string statement);
+
+Margin SpikeMargin();
+Margin AccuracyMargin(double value = 1);
+
+// Returns an outcome of a run. A run that diverged has the loss of a guess and no accuracy.
+using Outcome = double (*)(const Frame& run);
+double Spikes(const Frame& run);
+double StepsLostIn(const Frame& run);
+double Accuracy(const Frame& run);  // in percent
+double Loss(const Frame& run);
+
+using Pair = std::pair<Arm, Arm>;  // an arm, and the arm that it is compared with
+// Compares pairs of arms. The residual is pooled over the arms of the pairs.
+Evidence Compare(const Tables& tables, const std::vector<Pair>& pairs, Outcome outcome);
+
+// Compares two arms by the number of spikes or of lost steps. Not tested if neither arm has as many as
+// the margin: what the paper speaks of does not occur in such a run.
+Evidence CompareIfAny(const Tables& tables,
+                      const Pair& pair,
+                      Outcome outcome,
+                      const Margin& margin);
+
+// Returns the runs of an arm.
+Frame RunsOf(const Frame& runs, const Arm& arm);
+// Returns the arm with another value of a field.
+Arm With(Arm arm, std::string Arm::*field, std::string value);
+// Return the two values of --axis-beta2.
+std::string High(const Settings& settings);
+std::string Low(const Settings& settings);
+
+// Return the claims by subject.
+std::vector<ClaimSpec> AxisClaims();
+std::vector<ClaimSpec> PredictionClaims();
+std::vector<ClaimSpec> RemedyClaims();
+std::vector<ClaimSpec> ChangeClaims();
+
+}  // namespace numsim::experiments::loss_spikes

@@ -1,0 +1,121 @@
+// The events of `loss-spikes`, read from its tables.
+#include <algorithm>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "experiments/core/frame.h"
+#include "experiments/core/settings.h"
+#include "experiments/loss_spikes/loss_spikes.h"
+#include "experiments/shared/training.h"
+
+namespace numsim::experiments::loss_spikes {
+namespace {
+
+using RunKey = std::pair<std::string, std::string>;  // arm and seed
+RunKey KeyOf(const Frame& row) { return {ArmOf(row).Text(), row.Text("seed")}; }
+
+std::vector<uint64_t> StepsIn(const std::string& text) {
+  std::vector<uint64_t> steps;
+  std::istringstream in(text);
+  for (uint64_t step = 0; in >> step;) steps.push_back(step);
+  return steps;
+}
+
+// Returns the AdamW runs of the scope, without their events.
+std::map<RunKey, RunEvents> RunsOf(const Settings& settings,
+                                   const Frame& runs,
+                                   std::string_view scope) {
+  const bool student = scope == kStudentScope;
+  const std::string model = student ? std::string(kStudent) : settings.GetList("models").front();
+  const std::string data(scope == kNewScope ? kNewData : kSteady);
+  std::map<RunKey, RunEvents> result;
+  const Frame adamw = runs.Where("optimizer", std::string(kAdamW));
+  adamw.Where("model", model).Where("data", data).ForEach([&](const Frame& run) {
+    RunEvents events;
+    events.arm = ArmOf(run);
+    events.seed = run.Text("seed");
+    events.last = static_cast<uint64_t>(run.Number("steps"));
+    events.first = std::min(RuleOf(settings, events.arm).ignored, events.last);
+    result[KeyOf(run)] = std::move(events);
+  });
+  return result;
+}
+
+// Returns true if a model of that size has the parameter: blocks are numbered from 0.
+bool HasParameter(const Arm& arm, const std::string& parameter) {
+  constexpr std::string_view kBlocks = "blocks.";
+  const size_t at = parameter.find(kBlocks);
+  if (at == std::string::npos) return true;
+  return std::stoul(parameter.substr(at + kBlocks.size())) < ParseSize("sizes", arm.size).layers;
+}
+
+std::vector<uint64_t> AllSteps(const RunEvents& run) {
+  std::vector<uint64_t> all;
+  for (const auto& [parameter, steps] : run.rms) all.insert(all.end(), steps.begin(), steps.end());
+  std::sort(all.begin(), all.end());
+  return MergeEvents(all, SpikeRule().merge);
+}
+
+}  // namespace
+
+std::vector<RunEvents> EventsOf(const Settings& settings,
+                                const Tables& tables,
+                                std::string_view scope) {
+  std::map<RunKey, RunEvents> runs = RunsOf(settings, tables.at(std::string(kRunsTable)), scope);
+  Frame(tables.at(std::string(kEventsTable))).ForEach([&](const Frame& row) {
+    const auto found = runs.find(KeyOf(row));
+    if (found == runs.end()) return;
+    RunEvents& run = found->second;
+    const std::string event = row.Text("event");
+    std::vector<uint64_t> steps = StepsIn(row.Text("at"));
+    if (event == "loss") {
+      run.spikes = std::move(steps);
+      run.lost = StepsIn(row.Text("lost"));
+    } else if (event == "rms") {
+      run.rms[row.Text("tensor")] = std::move(steps);
+    } else {
+      run.curvature = std::move(steps);
+    }
+  });
+  std::vector<RunEvents> result;
+  for (auto& [key, run] : runs) {
+    // Predictors of a student are compared on the same runs.
+    const bool compared = scope != kStudentScope || run.curvature || !settings.GetYes("curvature");
+    if (compared && run.first < run.last) result.push_back(std::move(run));
+  }
+  return result;
+}
+
+std::vector<std::string> PredictorsOf(const std::vector<RunEvents>& runs) {
+  std::set<std::string> names;
+  for (const RunEvents& run : runs) {
+    for (const auto& [parameter, steps] : run.rms) names.insert(parameter);
+  }
+  std::vector<std::string> predictors(names.begin(), names.end());
+  if (!predictors.empty()) predictors.emplace_back(kAny);
+  const bool curvature = std::all_of(
+      runs.begin(), runs.end(), [](const RunEvents& run) { return run.curvature.has_value(); });
+  if (!runs.empty() && curvature) predictors.emplace_back(kCurvature);
+  return predictors;
+}
+
+std::vector<EventSeries> SeriesOf(const std::vector<RunEvents>& runs,
+                                  const std::string& predictor) {
+  std::vector<EventSeries> result;
+  for (const RunEvents& run : runs) {
+    if (!HasParameter(run.arm, predictor)) continue;
+    EventSeries series{run.first, run.last, {}, run.spikes};
+    if (predictor == kCurvature) {
+      series.events = run.curvature.value();
+    } else if (predictor == kAny) {
+      series.events = AllSteps(run);
+    } else if (const auto found = run.rms.find(predictor); found != run.rms.end()) {
+      series.events = found->second;
+    }
+    result.push_back(std::move(series));
+  }
+  return result;
+}
+
+}  // namespace numsim::experiments::loss_spikes

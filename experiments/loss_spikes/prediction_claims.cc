@@ -1,0 +1,241 @@
+// The claims of `loss-spikes` about RMS_t and the prediction of loss spikes: Figures 4 and 15 to 20,
+// Appendix E.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "experiments/core/settings.h"
+#include "experiments/loss_spikes/claim_parts.h"
+
+namespace numsim::experiments::loss_spikes {
+namespace {
+
+double MaxRms(const Frame& run) { return run.Number("max_rms"); }
+
+ClaimSpec RmsStaysLow() {
+  ClaimSpec claim = Claim("rms-lower-at-low-beta2",
+                          {"figure-4"},
+                          "\"For lower beta2, RMS_t does not deviate far from 1\" (Figure 4).");
+  claim.side = -1;
+  claim.contrast =
+      "max_rms of the patch embedding at the second of --axis-beta2 minus at the first, AdamW, centre";
+  claim.margin = {.value = 0.5,
+                  .unit = "of RMS_t",
+                  .justification = "A spike is 1.3 above the value of an estimator that is right."};
+  claim.evidence = [](const Settings& settings, const Tables& tables) {
+    return Compare(
+        tables, {{Centre(settings, Low(settings)), Centre(settings, High(settings))}}, MaxRms);
+  };
+  return claim;
+}
+
+constexpr uint64_t kLeastSpikes = 10;  // loss spikes that a statement about recall needs
+
+// Returns, per seed, the share of loss spikes that a predictor precedes minus that by chance.
+SeedValues ExcessRecall(const std::vector<RunEvents>& runs, const std::string& predictor) {
+  std::map<std::string, std::vector<RunEvents>> seeds;
+  for (const RunEvents& run : runs) seeds[run.seed].push_back(run);
+  SeedValues excess;
+  for (const auto& [seed, own] : seeds) {
+    const Prediction prediction = Predict(SeriesOf(own, predictor), SpikeRule());
+    if (prediction.spikes == 0) continue;
+    excess[seed] =
+        prediction.Recall() - prediction.expected / static_cast<double>(prediction.spikes);
+  }
+  return excess;
+}
+
+std::string WhyTooFew(const std::vector<RunEvents>& runs) {
+  uint64_t spikes = 0;
+  for (const RunEvents& run : runs) spikes += run.spikes.size();
+  if (spikes >= kLeastSpikes) return "";
+  return fmt::format(
+      "{} loss spikes in {} runs, expected at least {}", spikes, runs.size(), kLeastSpikes);
+}
+
+std::string MeasuredText(const std::vector<RunEvents>& runs, const std::string& predictor) {
+  const Prediction p = Predict(SeriesOf(runs, predictor), SpikeRule());
+  return fmt::format(
+      "\n  {}: {} of {} loss spikes follow an event by 1 to 8 steps, {:.1f} expected by chance (p = "
+      "{:.2g}); {} of {} events are followed by a loss spike",
+      predictor,
+      p.predicted,
+      p.spikes,
+      p.expected,
+      p.p,
+      p.followed,
+      p.events);
+}
+
+Margin RecallMargin() {
+  return {.value = 0.1,
+          .unit = "of the loss spikes, above chance",
+          .justification = "The paper: 28 of 30 against 1 % by chance."};
+}
+
+ClaimSpec RmsPrecedes(const std::string& scope, bool primary) {
+  ClaimSpec claim = Claim(
+      scope == kSteadyScope ? "rms-precedes-loss" : "rms-precedes-loss-on-new-data",
+      {"figure-4", "figure-15", "figure-16", "appendix-e"},
+      "Loss spikes follow an RMS spike of the patch embedding by 1 to 8 iterations: 28 of 30, by chance "
+      "1 % (Section 3.4, Appendix E).");
+  claim.contrast = fmt::format(
+      "share of the loss spikes that follow an RMS spike of the patch embedding by 1 to 8 steps, minus "
+      "the mean of that share over all shifts of the RMS spikes; per seed, over its AdamW runs {}",
+      scope == kSteadyScope ? "without a change of the data" : "with new data");
+  claim.margin = RecallMargin();
+  claim.papers_effect = 0.92;
+  claim.primary = primary;
+  claim.evidence = [scope](const Settings& settings, const Tables& tables) {
+    const std::vector<RunEvents> runs = EventsOf(settings, tables, scope);
+    const std::string why = WhyTooFew(runs);
+    if (!why.empty()) return NotTestedBecause(why);
+    const std::string input = InputParameter(settings.GetList("models").front());
+    Evidence evidence = AgainstReference(input + " above chance", ExcessRecall(runs, input), 0);
+    evidence.measured = MeasuredText(runs, input) + MeasuredText(runs, kAny);
+    return evidence;
+  };
+  return claim;
+}
+
+ClaimSpec MiddleDoesNotPredict() {
+  ClaimSpec claim = Claim(
+      "patches-predict-better",
+      {"figure-20"},
+      "RMS spikes of a layer in the middle do not precede loss spikes, those of the patch embedding "
+      "do (Figure 20, one layer). Here: of all other parameters.");
+  claim.contrast =
+      "share of loss spikes preceded, above chance: of the patch embedding minus the mean over all other "
+      "parameters with RMS spikes; per seed, over its AdamW runs without a change of the data";
+  claim.margin = RecallMargin();
+  claim.evidence = [](const Settings& settings, const Tables& tables) {
+    const std::vector<RunEvents> runs = EventsOf(settings, tables, kSteadyScope);
+    const std::string why = WhyTooFew(runs);
+    if (!why.empty()) return NotTestedBecause(why);
+    const std::string input = InputParameter(settings.GetList("models").front());
+    SeedValues difference = ExcessRecall(runs, input);
+    std::map<std::string, std::pair<double, double>> others;  // sum and number per seed
+    for (const std::string& predictor : PredictorsOf(runs)) {
+      if (predictor == input || predictor == kAny || predictor == kCurvature) continue;
+      for (const auto& [seed, excess] : ExcessRecall(runs, predictor)) {
+        others[seed].first += excess;
+        others[seed].second += 1;
+      }
+    }
+    for (auto& [seed, value] : difference) {
+      const auto& [sum, count] = others[seed];
+      value -= count > 0 ? sum / count : 0;
+    }
+    return AgainstReference(input + " minus the others", difference, 0);
+  };
+  return claim;
+}
+
+ClaimSpec CurvaturePredictsBetter() {
+  ClaimSpec claim =
+      Claim("curvature-predicts-better",
+            {"appendix-e"},
+            "Not in the paper. [AdamSpikes]: a loss spike occurs when the curvature along the "
+            "gradient under Adam's preconditioner exceeds 2 over the learning rate. It "
+            "predicts the spikes of a student that sees all its data better than RMS_t >= "
+            "2.3 of any tensor.");
+  claim.primary = false;
+  claim.contrast =
+      "share of loss spikes preceded by 1 to 8 steps, above chance: by the curvature minus by an RMS spike of "
+      "any parameter; per seed, over the student's AdamW runs";
+  claim.margin = RecallMargin();
+  claim.scale = "A residual MLP of --size, all data in every step.";
+  claim.evidence = [](const Settings& settings, const Tables& tables) {
+    const std::vector<RunEvents> runs = EventsOf(settings, tables, kStudentScope);
+    const std::vector<std::string> predictors = PredictorsOf(runs);
+    if (std::find(predictors.begin(), predictors.end(), kCurvature) == predictors.end()) {
+      return NotTestedBecause("no curvature was measured (--student-lrs, --curvature)");
+    }
+    const std::string why = WhyTooFew(runs);
+    if (!why.empty()) return NotTestedBecause(why);
+    SeedValues difference = ExcessRecall(runs, kCurvature);
+    const SeedValues rms = ExcessRecall(runs, kAny);
+    for (auto& [seed, value] : difference) value -= rms.at(seed);
+    Evidence evidence = AgainstReference("curvature minus RMS_t", difference, 0);
+    evidence.measured = MeasuredText(runs, kCurvature) + MeasuredText(runs, kAny);
+    return evidence;
+  };
+  return claim;
+}
+
+ClaimSpec UnpredictedCostLess() {
+  ClaimSpec claim = Claim(
+      "unpredicted-spikes-are-none",
+      {"figure-17", "figure-18", "figure-19"},
+      "Loss spikes that no RMS spike precedes do \"not really appear to be a spike at all\" (Figures "
+      "17 to 19): they cost fewer steps.");
+  claim.side = -1;
+  claim.primary = false;
+  claim.contrast =
+      "mean steps lost of a loss spike without an RMS spike of the patch embedding before it, minus that of "
+      "one with; per seed, over its AdamW runs of all kinds of data";
+  claim.margin = {.value = 1, .unit = "steps", .justification = "The resolution of the measure."};
+  claim.evidence = [](const Settings& settings, const Tables& tables) {
+    std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> seeds;
+    for (const char* const scope : {kSteadyScope, kNewScope}) {
+      for (const RunEvents& run : EventsOf(settings, tables, scope)) {
+        const EventSeries series = SeriesOf({run}, InputParameter(run.arm.model)).at(0);
+        for (size_t i = 0; i < run.spikes.size(); ++i) {
+          const EventSeries one{series.first, series.last, series.events, {run.spikes[i]}};
+          const bool predicted = Predict({&one, 1}, SpikeRule()).predicted > 0;
+          auto& [with, without] = seeds[run.seed];
+          (predicted ? with : without).push_back(static_cast<double>(run.lost.at(i)));
+        }
+      }
+    }
+    SeedValues difference;
+    for (const auto& [seed, lost] : seeds) {
+      const auto& [with, without] = lost;
+      if (with.empty() || without.empty()) continue;
+      difference[seed] = MeanOf(without).value - MeanOf(with).value;
+    }
+    if (difference.size() < 2) {
+      return NotTestedBecause(fmt::format("{} seeds have spikes of both kinds", difference.size()));
+    }
+    return AgainstReference("without minus with", difference, 0);
+  };
+  return claim;
+}
+
+ClaimSpec Bound() {
+  ClaimSpec claim =
+      Claim("rms-bound",
+            {"appendix-e", "figure-4"},
+            "RMS_t <= 1 / sqrt(1 - beta2), so that it cannot reach 2.3 below beta2 = 0.81 "
+            "(numsim's analysis; the paper's threshold holds for larger beta2 alone).");
+  claim.kind = ClaimKind::kExact;
+  claim.contrast = "bound_ratio of every run is at most 1, but for float32 rounding (1e-5)";
+  claim.scale = "Any.";
+  claim.evidence = [](const Settings& /*settings*/, const Tables& tables) {
+    double largest = 0;
+    for (const double ratio : Frame(tables.at(std::string(kRunsTable))).Numbers("bound_ratio")) {
+      largest = std::max(largest, ratio);
+    }
+    if (largest == 0) return NotTestedBecause("no run has such an RMS_t");
+    Evidence evidence;
+    evidence.exact = largest <= 1 + 1e-5;
+    evidence.measured = fmt::format("largest ratio {:.6f}", largest);
+    return evidence;
+  };
+  return claim;
+}
+
+}  // namespace
+
+std::vector<ClaimSpec> PredictionClaims() {
+  return {RmsStaysLow(),
+          RmsPrecedes(kSteadyScope, true),
+          RmsPrecedes(kNewScope, false),
+          MiddleDoesNotPredict(),
+          UnpredictedCostLess(),
+          CurvaturePredictsBetter(),
+          Bound()};
+}
+
+}  // namespace numsim::experiments::loss_spikes

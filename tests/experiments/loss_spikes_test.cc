@@ -1,0 +1,627 @@
+// The experiment `loss-spikes`: arms, options, configurations and data.
+#include "experiments/loss_spikes/loss_spikes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "experiments/core/settings.h"
+#include "numsim/config/config.h"
+#include "numsim/train/trainer.h"
+#include "tests/experiments/loss_spikes_fixture.h"
+#include "tests/support/error_of.h"
+
+namespace numsim::experiments::loss_spikes {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// Every optimiser of the documentation but AdamW.
+constexpr const char* kOthers =
+    "stable-adamw,stable-adamw:decay,stable-adamw:added,stable-adamw:previous,stable-adamw:update,"
+    "stable-adamw:moment,stable-adamw:global,clip-1,clip-2,stable-clip-1,lion:3,lion:10,"
+    "adafactor-style";
+
+std::vector<std::string> TextsOf(const std::vector<Arm>& arms) {
+  std::vector<std::string> texts;
+  for (const Arm& arm : arms) texts.push_back(arm.Text());
+  return texts;
+}
+
+std::vector<std::string> TextsWith(const Overrides& changes) {
+  return TextsOf(ArmsOf(TinySettings(changes)));
+}
+
+// ---- arms
+
+TEST(SpikeArms, HaveATextWithAllThatDistinguishesThem) {
+  const Arm arm{"clip", "2x32", "32", "4e-3", "250", "steady", "0.99", "adamw"};
+  EXPECT_EQ(arm.Text(), "clip 2x32 batch 32 lr 4e-3 warmup 250 steady beta2 0.99 adamw");
+  std::set<std::string> texts = {arm.Text()};
+  for (std::string Arm::*const field : {&Arm::model,
+                                        &Arm::size,
+                                        &Arm::batch,
+                                        &Arm::lr,
+                                        &Arm::warmup,
+                                        &Arm::data,
+                                        &Arm::beta2,
+                                        &Arm::optimizer}) {
+    const Arm other = With(arm, field, "7");
+    EXPECT_TRUE(texts.insert(other.Text()).second) << other.Text();
+    EXPECT_FALSE(other == arm);
+  }
+}
+
+TEST(SpikeArms, AreReadBackFromARow) {
+  Table table;
+  for (const Column& column : ArmColumns()) table.columns.push_back(column.name);
+  const Arm arms[] = {TinyArm(), TinyStudent("stable-adamw", "3e-2")};
+  for (const Arm& arm : arms) table.rows.push_back(CellsOf(arm));
+  ASSERT_EQ(table.rows[0].size(), table.columns.size());
+  const std::vector<Frame> rows = Frame(table).By({"model"});
+  EXPECT_EQ(ArmOf(rows.at(0)), arms[0]);
+  EXPECT_EQ(ArmOf(rows.at(1)), arms[1]);
+}
+
+TEST(SpikeArms, DepartFromTheCentreInOneRespect) {
+  const Settings settings = TinySettings();
+  EXPECT_EQ(Centre(settings, "0.99"), TinyArm());
+  EXPECT_EQ(Student(settings, "0.99"), TinyStudent());
+  EXPECT_THAT(TextsOf(ArmsOf(settings)),
+              ElementsAre("clip 1x32 batch 4 lr 1e-2 warmup 3 steady beta2 0.99 adamw",
+                          "clip 1x32 batch 4 lr 1e-2 warmup 3 steady beta2 0.9 adamw",
+                          "clip 1x32 batch 4 lr 1e-2 warmup 3 steady beta2 0.99 stable-adamw"));
+  const std::string centre = "clip 1x32 batch 4 lr 1e-2 warmup 3 steady beta2 ";
+  struct Case {
+    const char *option, *value;
+    std::vector<std::string> arms;  // besides those above
+  };
+  const Case cases[] = {
+      {"beta2", "0.99,0.9,0.5", {centre + "0.5 adamw"}},
+      {"lambdas", "0.5,0.65", {centre + "1-t^-0.5 adamw", centre + "1-t^-0.65 adamw"}},
+      {"axis-beta2", "0.8,0.99", {centre + "0.8 adamw"}},
+      {"sizes",
+       "1x32,2x16",
+       {"clip 2x16 batch 4 lr 1e-2 warmup 3 steady beta2 0.99 adamw",
+        "clip 2x16 batch 4 lr 1e-2 warmup 3 steady beta2 0.9 adamw"}},
+      {"batches",
+       "8",
+       {"clip 1x32 batch 8 lr 1e-2 warmup 3 steady beta2 0.99 adamw",
+        "clip 1x32 batch 8 lr 1e-2 warmup 3 steady beta2 0.9 adamw"}},
+      {"lrs",
+       "1e-3,1e-2",
+       {"clip 1x32 batch 4 lr 1e-3 warmup 3 steady beta2 0.99 adamw",
+        "clip 1x32 batch 4 lr 1e-3 warmup 3 steady beta2 0.9 adamw"}},
+      {"warmups",
+       "0",
+       {"clip 1x32 batch 4 lr 1e-2 warmup 0 steady beta2 0.99 adamw",
+        "clip 1x32 batch 4 lr 1e-2 warmup 0 steady beta2 0.9 adamw"}},
+      {"changes",
+       "jump:5,contrast:2",
+       {"clip 1x32 batch 4 lr 1e-2 warmup 3 jump:5 beta2 0.99 adamw",
+        "clip 1x32 batch 4 lr 1e-2 warmup 3 contrast:2 beta2 0.99 adamw",
+        "clip 1x32 batch 4 lr 1e-2 warmup 3 jump:5 beta2 0.9 adamw",
+        "clip 1x32 batch 4 lr 1e-2 warmup 3 contrast:2 beta2 0.9 adamw"}},
+      {"changes",
+       "new",
+       {"clip 1x32 batch 4 lr 1e-2 warmup 3 new beta2 0.99 adamw",
+        "clip 1x32 batch 4 lr 1e-2 warmup 3 new beta2 0.99 stable-adamw",
+        "clip 1x32 batch 4 lr 1e-2 warmup 3 new beta2 0.9 adamw",
+        "clip 1x32 batch 4 lr 1e-2 warmup 3 new beta2 0.9 stable-adamw"}},
+      {"models",
+       "clip,llama",
+       {"llama 1x32 batch 4 lr 1e-2 warmup 3 steady beta2 0.99 adamw",
+        "llama 1x32 batch 4 lr 1e-2 warmup 3 steady beta2 0.99 stable-adamw",
+        "llama 1x32 batch 4 lr 1e-2 warmup 3 steady beta2 0.9 adamw",
+        "llama 1x32 batch 4 lr 1e-2 warmup 3 steady beta2 0.9 stable-adamw"}},
+      {"student-lrs",
+       "3e-2",
+       {"mlp 1x32 batch 8 lr 3e-2 warmup 3 steady beta2 0.99 adamw",
+        "mlp 1x32 batch 8 lr 3e-2 warmup 3 steady beta2 0.99 stable-adamw",
+        "mlp 1x32 batch 8 lr 3e-2 warmup 3 steady beta2 0.9 adamw",
+        "mlp 1x32 batch 8 lr 3e-2 warmup 3 steady beta2 0.9 stable-adamw"}},
+      {"optimizers",
+       "stable-adamw,clip-1,lion:3,clip-1",
+       {centre + "0.99 clip-1", centre + "0.99 lion:3"}},
+      {"optimizer-beta2", "0.99,0.5", {centre + "0.5 stable-adamw"}}};
+  for (const Case& c : cases) {
+    std::set<std::string> expected(c.arms.begin(), c.arms.end());
+    const bool replaces_low = std::string_view(c.option) == "axis-beta2";
+    for (const char* const arm : {"0.99 adamw", "0.9 adamw", "0.99 stable-adamw"}) {
+      expected.insert(centre + arm);
+    }
+    const std::vector<std::string> texts = TextsWith({{c.option, c.value}});
+    EXPECT_EQ(std::set<std::string>(texts.begin(), texts.end()), expected) << c.option;
+    EXPECT_EQ(texts.size(), expected.size()) << c.option << " has an arm twice";
+    EXPECT_TRUE(!replaces_low || texts.size() == 4u);
+  }
+}
+
+TEST(SpikeArms, OfEveryPresetAreThereOnceAndCanBeConfigured) {
+  const Experiment experiment = LossSpikes();
+  std::vector<std::string> names;
+  for (const Preset& preset : experiment.presets) {
+    SCOPED_TRACE(preset.name);
+    names.push_back(preset.name);
+    const Settings settings = MakeSettings(experiment, preset.name, 0, preset.seeds, {});
+    const std::vector<Arm> arms = ArmsOf(settings);
+    std::set<std::string> texts;
+    for (const Arm& arm : arms) {
+      EXPECT_TRUE(texts.insert(arm.Text()).second) << arm.Text();
+      EXPECT_EQ(ErrorOf([&] { CheckTrainConfig(ConfigOf(settings, arm, 3)); }), kNoError)
+          << arm.Text();
+      EXPECT_EQ(ErrorOf([&] { RuleOf(settings, arm); }), kNoError);
+    }
+    EXPECT_THAT(texts, Contains(Centre(settings, settings.GetList("axis-beta2").at(0)).Text()));
+    EXPECT_THAT(texts, Contains(Centre(settings, settings.GetList("axis-beta2").at(1)).Text()));
+  }
+  EXPECT_THAT(names, ElementsAre("quick", "small", "constant-rate", "vit-s", "vit-b", "paper"));
+}
+
+TEST(SpikeTrials, OfPresetsAreAllArmsWithAllSeeds) {
+  const Experiment experiment = LossSpikes();
+  for (const char* const name : {"quick", "small", "constant-rate"}) {
+    const int seeds = FindPreset(experiment, name).seeds;
+    EXPECT_EQ(seeds, 10);
+    const Settings settings = MakeSettings(experiment, name, 5, seeds, {});
+    const std::vector<Arm> arms = ArmsOf(settings);
+    const std::vector<Trial> trials = Trials(settings);
+    ASSERT_EQ(trials.size(), arms.size() * static_cast<size_t>(seeds));
+    EXPECT_LE(trials.size(), 1000u);
+    std::set<std::string> labels;
+    for (size_t i = 0; i < trials.size(); ++i) {
+      const Arm& arm = arms[i / static_cast<size_t>(seeds)];
+      EXPECT_TRUE(labels.insert(trials[i].label).second) << trials[i].label;
+      EXPECT_EQ(trials[i].seed, 5 + i % static_cast<size_t>(seeds));
+      EXPECT_EQ(trials[i].parameters, TrialOf(arm).parameters);
+      EXPECT_GT(trials[i].cost, 0);
+    }
+  }
+}
+
+// ---- configurations
+
+struct Variant {
+  const char* name;
+  std::function<void(TrainConfig&)> change;
+};
+
+TEST(SpikeOptimizers, SetWhatTheirMeaningSaysAndNothingElse) {
+  const auto stable = [](TrainConfig& c) { c.optimizer.kind = OptimizerKind::kStableAdamW; };
+  const std::vector<Variant> variants = {
+      {"adamw", [](TrainConfig&) {}},
+      {"stable-adamw", stable},
+      {"stable-adamw:decay",
+       [&](TrainConfig& c) {
+         stable(c);
+         c.optimizer.stable.clipped_decay = false;
+       }},
+      {"stable-adamw:added",
+       [&](TrainConfig& c) {
+         stable(c);
+         c.optimizer.stable.epsilon_added = true;
+         c.optimizer.stable.clipped_decay = false;
+       }},
+      {"stable-adamw:previous",
+       [&](TrainConfig& c) {
+         stable(c);
+         c.optimizer.stable.previous_u = true;
+       }},
+      {"stable-adamw:update",
+       [&](TrainConfig& c) {
+         stable(c);
+         c.optimizer.stable.of_update = true;
+       }},
+      {"stable-adamw:moment",
+       [&](TrainConfig& c) {
+         stable(c);
+         c.optimizer.stable.of_moment = true;
+       }},
+      {"stable-adamw:global",
+       [&](TrainConfig& c) {
+         stable(c);
+         c.optimizer.stable.global = true;
+       }},
+      {"clip-1", [](TrainConfig& c) { c.optimizer.clip_norm = 1; }},
+      {"clip-2", [](TrainConfig& c) { c.optimizer.clip_norm = 2; }},
+      {"stable-clip-1",
+       [&](TrainConfig& c) {
+         stable(c);
+         c.optimizer.clip_norm = 1;
+       }},
+      {"lion:3",
+       [](TrainConfig& c) {
+         c.optimizer.kind = OptimizerKind::kLion;
+         c.optimizer.beta2 = 0.99;
+         c.schedule.peak = 1e-2 / 3;
+         c.optimizer.weight_decay = 0.5 * 3;
+       }},
+      {"lion:10",
+       [](TrainConfig& c) {
+         c.optimizer.kind = OptimizerKind::kLion;
+         c.optimizer.beta2 = 0.99;
+         c.schedule.peak = 1e-2 / 10;
+         c.optimizer.weight_decay = 0.5 * 10;
+       }},
+      {"adafactor-style", [&](TrainConfig& c) {
+         stable(c);
+         c.optimizer.beta1 = 0;
+         c.optimizer.beta2_decay = 0.8;
+       }}};
+  const Settings settings = TinySettings({{"weight-decay", "0.5"}});
+  ASSERT_EQ(OptimizerArms().size(), variants.size());
+  for (size_t i = 0; i < variants.size(); ++i) {
+    EXPECT_EQ(OptimizerArms()[i].name, variants[i].name);
+    EXPECT_NE(OptimizerArms()[i].meaning, "");
+    TrainConfig expected = ConfigOf(settings, TinyArm("0.9"), 4);
+    variants[i].change(expected);
+    EXPECT_EQ(WriteTrainConfig(ConfigOf(settings, TinyArm("0.9", variants[i].name), 4)),
+              WriteTrainConfig(expected))
+        << variants[i].name;
+  }
+}
+
+TEST(SpikeOptimizers, AreAllAcceptedByTheOptionAndDescribed) {
+  const Settings settings =
+      TinySettings({{"optimizers", std::string("adamw,") + kOthers}, {"optimizer-beta2", "0.9"}});
+  std::vector<std::string> names;
+  EXPECT_EQ(ErrorOf([&] { Trials(settings); }), kNoError);
+  for (const Arm& arm : ArmsOf(settings)) {
+    if (arm.beta2 == "0.9") names.push_back(arm.optimizer);
+  }
+  ASSERT_EQ(names.size(), OptimizerArms().size());
+  for (const OptimizerArm& arm : OptimizerArms()) {
+    EXPECT_THAT(names, Contains(std::string(arm.name)));
+    EXPECT_THAT(LossSpikes().description, HasSubstr(std::string(arm.name) + " "));
+    EXPECT_THAT(LossSpikes().description, HasSubstr(std::string(arm.meaning)));
+  }
+  EXPECT_THAT(StableVariants(),
+              ElementsAre("stable-adamw:decay",
+                          "stable-adamw:added",
+                          "stable-adamw:previous",
+                          "stable-adamw:update",
+                          "stable-adamw:moment",
+                          "stable-adamw:global"));
+}
+
+TEST(SpikeConfig, TakesEveryOption) {
+  const Settings settings = TinySettings({{"steps", "70"},
+                                          {"shapes", "512"},
+                                          {"image", "32"},
+                                          {"patch", "8"},
+                                          {"patch-dropout", "0.25"},
+                                          {"epsilon", "1e-5"},
+                                          {"beta1", "0.8"},
+                                          {"weight-decay", "0.3"},
+                                          {"final-lr", "0.1"},
+                                          {"valid-batches", "7"}});
+  const Arm arm{"clip", "3x64", "6", "2e-3", "11", "steady", "0.95", "adamw"};
+  const TrainConfig config = ConfigOf(settings, arm, 42);
+  EXPECT_EQ(config.model.kind, ModelKind::kClip);
+  EXPECT_EQ(config.model.layers, 3u);
+  EXPECT_EQ(config.model.width, 64u);
+  EXPECT_EQ(config.model.heads, 2u);
+  EXPECT_EQ(config.model.patch, 8u);
+  EXPECT_EQ(config.model.patch_dropout, 0.25);
+  EXPECT_EQ(config.data.kind, DataKind::kGeneratedShapes);
+  EXPECT_EQ(config.data.size, 512u);
+  EXPECT_EQ(config.data.image, 32u);
+  EXPECT_EQ(config.train.batch, 6u);
+  EXPECT_EQ(config.train.steps, 70u);
+  EXPECT_EQ(config.train.seed, 42u);
+  EXPECT_EQ(config.train.valid_batches, 7u);
+  EXPECT_EQ(config.train.diverged_above, 0);
+  EXPECT_EQ(config.schedule.kind, ScheduleKind::kCosine);
+  EXPECT_EQ(config.schedule.peak, 2e-3);
+  EXPECT_EQ(config.schedule.warmup, 11u);
+  EXPECT_EQ(config.schedule.final, 0.1);
+  EXPECT_EQ(config.optimizer.kind, OptimizerKind::kAdamW);
+  EXPECT_EQ(config.optimizer.epsilon, 1e-5);
+  EXPECT_EQ(config.optimizer.beta1, 0.8);
+  EXPECT_EQ(config.optimizer.beta2, 0.95);
+  EXPECT_EQ(config.optimizer.weight_decay, 0.3);
+  EXPECT_EQ(config.optimizer.clip_norm, 0);
+  EXPECT_EQ(config.linear.all.high_precision, "fp32");
+  EXPECT_EQ(config.storage.activations.name, "fp32");
+}
+
+TEST(SpikeConfig, OfEveryModelHasItsData) {
+  const Settings settings = TinySettings();
+  const TrainConfig vit = ConfigOf(settings, With(TinyArm(), &Arm::model, "vit"), 0);
+  EXPECT_EQ(vit.model.kind, ModelKind::kVit);
+  EXPECT_EQ(vit.data.kind, DataKind::kGeneratedImages);
+  EXPECT_EQ(vit.data.size, 256u);
+  EXPECT_EQ(vit.model.patch_dropout, 0.5);
+  const TrainConfig llama = ConfigOf(settings, With(TinyArm(), &Arm::model, "llama"), 0);
+  EXPECT_EQ(llama.model.kind, ModelKind::kLlama);
+  EXPECT_EQ(llama.data.kind, DataKind::kGeneratedText);
+  EXPECT_EQ(llama.data.size, 16384u);
+  EXPECT_EQ(llama.model.context, 16u);
+}
+
+// The student differs from other models in its data, its schedule, its epsilon and its decay.
+TEST(SpikeConfig, OfTheStudentIsThatOfTheRivalPredictor) {
+  for (const char* const optimizer : {"adamw", "stable-adamw"}) {
+    const TrainConfig config = ConfigOf(TinySettings(), TinyStudent(optimizer, "3e-2"), 1);
+    EXPECT_EQ(config.model.kind, ModelKind::kMlp);
+    EXPECT_EQ(config.model.layers, 1u);
+    EXPECT_EQ(config.model.width, 32u);
+    EXPECT_EQ(config.data.kind, DataKind::kGaussian);
+    EXPECT_EQ(config.schedule.kind, ScheduleKind::kConstant);
+    EXPECT_EQ(config.schedule.peak, 3e-2);
+    EXPECT_EQ(config.optimizer.epsilon, 1e-8);
+    EXPECT_EQ(config.optimizer.weight_decay, 0);
+    EXPECT_EQ(config.optimizer.beta2, 0.99);
+    EXPECT_EQ(ToString(config.optimizer.kind), optimizer);
+  }
+}
+
+TEST(SpikeConfig, TextsOfBeta2AreANumberOrASchedule) {
+  const OptimizerConfig number = ConfigOf(TinySettings(), TinyArm("0.99"), 0).optimizer;
+  EXPECT_EQ(number.beta2, 0.99);
+  EXPECT_EQ(number.beta2_decay, 0);
+  EXPECT_EQ(ConfigOf(TinySettings(), TinyArm("0"), 0).optimizer.beta2, 0);
+  const OptimizerConfig schedule = ConfigOf(TinySettings(), TinyArm("1-t^-0.5"), 0).optimizer;
+  EXPECT_EQ(schedule.beta2_decay, 0.5);
+  EXPECT_EQ(ConfigOf(TinySettings(), TinyArm("1-t^-0.65"), 0).optimizer.beta2_decay, 0.65);
+  EXPECT_THAT(SchedulesOf(TinySettings({{"lambdas", "0.5,0.65"}})),
+              ElementsAre("1-t^-0.5", "1-t^-0.65"));
+  EXPECT_TRUE(SchedulesOf(TinySettings()).empty());
+}
+
+TEST(SpikeConfig, ChangesOfTheDataAreStressFromAStepOn) {
+  const Settings settings = TinySettings({{"change-step", "17"}});
+  const auto stress = [&](const char* data) {
+    return ConfigOf(settings, With(TinyArm(), &Arm::data, data), 0).stress;
+  };
+  for (const char* const data : {"steady", "new"}) {
+    EXPECT_EQ(stress(data).jump_loss, 1) << data;
+    EXPECT_EQ(stress(data).jump_contrast, 1) << data;
+  }
+  EXPECT_EQ(stress("jump:100").jump_step, 17u);
+  EXPECT_EQ(stress("jump:100").jump_loss, 100);
+  EXPECT_EQ(stress("jump:100").jump_contrast, 1);
+  EXPECT_EQ(stress("constant:1e3").jump_step, 0u);
+  EXPECT_EQ(stress("constant:1e3").jump_loss, 1000);
+  EXPECT_EQ(stress("constant:1e3").jump_contrast, 1);
+  EXPECT_EQ(stress("contrast:0.5").jump_step, 17u);
+  EXPECT_EQ(stress("contrast:0.5").jump_loss, 1);
+  EXPECT_EQ(stress("contrast:0.5").jump_contrast, 0.5);
+}
+
+TEST(SpikeRuleOfAnArm, IgnoresItsWarmUp) {
+  const Settings settings = TinySettings({{"window", "9"}, {"spike-rms", "4"}});
+  const SpikeRule rule = RuleOf(settings, With(TinyArm(), &Arm::warmup, "13"));
+  EXPECT_EQ(rule.ignored, 13u);
+  EXPECT_EQ(rule.window, 9u);
+  EXPECT_EQ(rule.rms, 4);
+  EXPECT_EQ(rule.deviations, 0.5);
+  const Settings quick = MakeSettings(LossSpikes(), "quick", 0, 1, {});
+  EXPECT_EQ(RuleOf(quick, TinyArm()).rms, 2.3);
+  EXPECT_EQ(RuleOf(quick, TinyArm()).deviations, 3.2);
+}
+
+// ---- bad options
+
+std::string OptionError(const Overrides& changes) {
+  return ErrorOf([&] { LossSpikes().trials(TinySettings(changes)); });
+}
+
+// Expects an error that begins with the option.
+void ExpectNamed(const std::string& option, const std::string& value) {
+  EXPECT_THAT(OptionError({{option, value}}),
+              AnyOf(StartsWith("--" + option + " "), StartsWith("--" + option + ":")))
+      << "--" << option << " '" << value << "'";
+}
+
+TEST(SpikeOptions, AreNamedInErrors) {
+  EXPECT_EQ(OptionError({}), kNoError);
+  const std::vector<std::pair<std::string, std::string>> bad = {{"models", "gpt"},
+                                                                {"models", "clip,clip"},
+                                                                {"models", ""},
+                                                                {"batch", "0"},
+                                                                {"batch", "1000"},
+                                                                {"batches", "1000"},
+                                                                {"lr", "0"},
+                                                                {"lr", "x"},
+                                                                {"warmup", "-1"},
+                                                                {"beta2", "1"},
+                                                                {"beta2", "-0.1"},
+                                                                {"beta2", "nan"},
+                                                                {"beta2", "0.99,0.99"},
+                                                                {"beta2", ""},
+                                                                {"axis-beta2", "0.9,0.9"},
+                                                                {"axis-beta2", ""},
+                                                                {"lambdas", "-1"},
+                                                                {"lambdas", "0.5,"},
+                                                                {"sizes", "1"},
+                                                                {"sizes", "1x15"},
+                                                                {"sizes", "x32"},
+                                                                {"changes", "news"},
+                                                                {"changes", "jump:"},
+                                                                {"changes", "jump:x"},
+                                                                {"changes", "jump:0"},
+                                                                {"changes", "jump:1e9"},
+                                                                {"changes", "constant:-1"},
+                                                                {"changes", "contrast:1e9"},
+                                                                {"change-step", "0"},
+                                                                {"old-batches", "0"},
+                                                                {"student-batch", "0"},
+                                                                {"curvature", "maybe"},
+                                                                {"steps", "4"},
+                                                                {"steps", "x"},
+                                                                {"window", "1"},
+                                                                {"spike-deviations", "0"},
+                                                                {"spike-rms", "-2"},
+                                                                {"shapes", "10"},
+                                                                {"image", "15"},
+                                                                {"patch", "5"},
+                                                                {"patch-dropout", "1"},
+                                                                {"epsilon", "0"},
+                                                                {"beta1", "1"},
+                                                                {"weight-decay", "-1"},
+                                                                {"final-lr", "2"},
+                                                                {"valid-batches", "0"}};
+  for (const auto& [option, value] : bad) {
+    ExpectNamed(option, value);
+    EXPECT_THAT(OptionError({{option, value}}), Not(HasSubstr("\n")));
+  }
+  EXPECT_THAT(OptionError({{"captions", "no-such-folder"}}), HasSubstr("no-such-folder"));
+  EXPECT_THAT(OptionError({{"models", "clip,vit"}, {"images", "1"}}), StartsWith("--images "));
+  EXPECT_THAT(OptionError({{"models", "clip,llama"}, {"context", "0"}}), StartsWith("--context "));
+  EXPECT_THAT(OptionError({{"keys", "train.diverged_above=3"}}),
+              HasSubstr("train.diverged_above=3: the experiment sets this key itself"));
+}
+
+// An axis and the centre share the values' meaning, not the option.
+TEST(SpikeOptions, OfAnAxisAreNamedAndNotThoseOfTheCentre) {
+  const std::vector<std::pair<std::string, std::string>> bad = {{"models", "vti"},
+                                                                {"size", "1"},
+                                                                {"batches", "0"},
+                                                                {"lrs", "1e-3,x"},
+                                                                {"warmups", "-1"},
+                                                                {"axis-beta2", "0.99,2"},
+                                                                {"optimizer-beta2", "x"},
+                                                                {"lambdas", "x"},
+                                                                {"student-lrs", "-1"}};
+  for (const auto& [option, value] : bad) ExpectNamed(option, value);
+}
+
+// Optimisers take a decay of 0 as none: beta2 would be that of the configuration.
+TEST(SpikeOptions, AScheduleOfNoDecayIsNone) { ExpectNamed("lambdas", "0"); }
+
+TEST(SpikeOptions, OfAMistypedOptimizerNameTheNearestOne) {
+  EXPECT_THAT(OptionError({{"optimizers", "stable-adamv"}}),
+              AllOf(StartsWith("--optimizers: 'stable-adamv' is none of adamw, stable-adamw, "),
+                    HasSubstr("did you mean stable-adamw?")));
+  EXPECT_THAT(OptionError({{"optimizers", "clip-1,stable-adamw:globl"}}),
+              HasSubstr("did you mean stable-adamw:global?"));
+  EXPECT_THAT(OptionError({{"optimizers", "zzz"}}), Not(HasSubstr("did you mean")));
+}
+
+TEST(SpikeOptions, AChangeIsWithinTheTraining) {
+  for (const char* const change : {"jump:2", "contrast:2", "new"}) {
+    EXPECT_EQ(OptionError({{"changes", change}, {"change-step", "29"}}), kNoError) << change;
+    EXPECT_THAT(OptionError({{"changes", change}, {"change-step", "30"}}),
+                StartsWith("--change-step 30"))
+        << change;
+  }
+  EXPECT_EQ(OptionError({{"changes", "constant:2"}, {"change-step", "30"}}), kNoError);
+  EXPECT_EQ(OptionError({{"change-step", "30"}}), kNoError);
+}
+
+// ---- data
+
+// Expects two batches to be the same, byte for byte.
+void ExpectSameBatch(const Batch& a, const Batch& b) {
+  EXPECT_EQ(a.examples, b.examples);
+  EXPECT_EQ(a.length, b.length);
+  EXPECT_EQ(a.tokens, b.tokens);
+  EXPECT_EQ(a.targets, b.targets);
+  EXPECT_EQ(a.ends, b.ends);
+  EXPECT_EQ(a.concepts, b.concepts);
+  EXPECT_EQ(a.values, b.values);
+}
+
+TEST(GrowingData, RepeatsTheFirstBatchesUntilTheChange) {
+  for (const char* const model : {"clip", "llama"}) {
+    const Settings settings = TinySettings({{"shapes", "64"}});
+    const TrainConfig config = ConfigOf(settings, With(TinyArm(), &Arm::model, model), 0);
+    const std::shared_ptr<const DataSource> all = OpenData(config.data);
+    constexpr uint64_t kChange = 8, kOld = 3;
+    const std::shared_ptr<const DataSource> growing = GrowingData(all, kChange, kOld);
+    Batch batch, expected;
+    std::set<std::vector<int32_t>> different;
+    for (uint64_t i = 0; i < 40; ++i) {  // several epochs of shapes
+      growing->TrainBatch(9, i, 4, 16, batch);
+      all->TrainBatch(9, i < kChange ? i % kOld : i, 4, 16, expected);
+      ExpectSameBatch(batch, expected);
+      if (i < kChange) different.insert(batch.tokens);
+      if (i == kChange - 1) {
+        EXPECT_EQ(different.size(), kOld);
+      }
+    }
+    EXPECT_EQ(growing->TrainBatches(4, 16), all->TrainBatches(4, 16));
+    ASSERT_EQ(growing->ValidBatches(4, 16), all->ValidBatches(4, 16));
+    for (size_t i = 0; i < all->ValidBatches(4, 16); ++i) {
+      growing->ValidBatch(i, 4, 16, batch);
+      all->ValidBatch(i, 4, 16, expected);
+      ExpectSameBatch(batch, expected);
+    }
+    EXPECT_EQ(&growing->shape(), &all->shape());
+    EXPECT_EQ(growing->EntropyBound(), all->EntropyBound());
+    EXPECT_EQ(growing->Describe(), all->Describe());
+  }
+}
+
+// The rows of a batch of features, sorted.
+std::multiset<std::vector<float>> RowsOfBatch(const Batch& batch, size_t features) {
+  std::multiset<std::vector<float>> rows;
+  for (size_t i = 0; i < batch.examples; ++i) {
+    const auto row = batch.values.begin() + static_cast<std::ptrdiff_t>(i * features);
+    rows.insert(std::vector<float>(row, row + static_cast<std::ptrdiff_t>(features)));
+  }
+  return rows;
+}
+
+TEST(SpikeStudent, SeesAllItsDataInEveryStep) {
+  for (const char* const size : {"8", "24"}) {
+    const Settings settings = TinySettings({{"student-batch", size}});
+    const Arm arm = With(TinyStudent(), &Arm::batch, size);
+    const TrainConfig config = ConfigOf(settings, arm, 3);
+    const std::unique_ptr<const DataSource> data = OpenData(config.data);
+    const DataShape& shape = data->shape();
+    const size_t batch = config.train.batch;
+    EXPECT_EQ(std::to_string(batch), size);
+    EXPECT_EQ(shape.train_examples, batch);
+    EXPECT_GE(shape.valid_examples, batch);
+    Batch first, later;
+    data->TrainBatch(3, 0, batch, 0, first);
+    const auto rows = RowsOfBatch(first, shape.features);
+    EXPECT_EQ(std::set(rows.begin(), rows.end()).size(), batch) << "a row twice";
+    for (uint64_t step = 1; step < 10; ++step) {
+      data->TrainBatch(3, step, batch, 0, later);
+      EXPECT_EQ(RowsOfBatch(later, shape.features), rows) << step;
+    }
+  }
+}
+
+// A student as wide as its features has no layer that reads the input.
+TEST(SpikeStudent, MayNotBeAsWideAsItsFeatures) {
+  for (const char* const option : {"size", "sizes"}) {
+    EXPECT_EQ(OptionError({{option, "1x16"}}), kNoError);
+  }
+  EXPECT_THAT(OptionError({{"size", "1x16"}, {"student-lrs", "1e-2"}}), HasSubstr("width 16"));
+  EXPECT_EQ(OptionError({{"sizes", "1x16"}, {"student-lrs", "1e-2"}}), kNoError);
+}
+
+TEST(SpikeModels, HaveTheParameterThatReadsTheInput) {
+  for (const char* const model : {"clip", "vit", "llama", "mlp"}) {
+    const Arm arm =
+        std::string_view(model) == "mlp" ? TinyStudent() : With(TinyArm(), &Arm::model, model);
+    const TrainConfig config = ConfigOf(TinySettings(), arm, 0);
+    const Trainer trainer(config, OpenData(config.data));
+    std::vector<std::string> names;
+    for (const Parameter<float>& parameter : trainer.model().parameters()) {
+      names.push_back(parameter.name);
+    }
+    EXPECT_THAT(names, Contains(InputParameter(model))) << model;
+  }
+}
+
+}  // namespace
+}  // namespace numsim::experiments::loss_spikes
