@@ -77,6 +77,11 @@ void CheckLists(const Settings& settings) {
   for (const char* const option : {"beta2", "axis-beta2", "optimizer-beta2"}) {
     CheckNumbers(settings, option, 0, 1 - 1e-12);
   }
+  const std::vector<std::string> axis = settings.GetList("axis-beta2");
+  if (std::stod(axis.front()) <= std::stod(axis.back())) {
+    throw Error::Format("--axis-beta2 {}: expected the larger value first",
+                        settings.Get("axis-beta2"));
+  }
   for (const char* const option : {"lrs", "student-lrs"})
     CheckNumbers(settings, option, 1e-12, 100);
   CheckNumbers(settings, "lambdas", 1e-12, 1);
@@ -204,6 +209,7 @@ std::vector<Arm> ArmsOf(const Settings& settings) {
     }
   }
   for (const std::string& beta2 : ListOrNone(settings, "optimizer-beta2")) {
+    if (!settings.Get("optimizers").empty()) arms.Add(Centre(settings, beta2));
     arms.AddAxis(settings, "optimizers", &Arm::optimizer, Centre(settings, beta2));
   }
   return arms.Take();

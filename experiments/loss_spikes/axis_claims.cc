@@ -95,7 +95,9 @@ ClaimSpec LowBeta2Slows() {
                           {"figure-3", "figure-12", "figure-13"},
                           "\"Reducing beta2 too much slows training\" (Figures 3, 12, 13).");
   claim.contrast =
-      "valid_loss at the smallest of --beta2 minus at the second of --axis-beta2, AdamW, centre";
+      std::string(
+          "valid_loss at the smallest of --beta2 minus at the second of --axis-beta2, AdamW, centre") +
+      kGuess;
   claim.margin = LossMargin("nats");
   claim.evidence = [](const Settings& settings, const Tables& tables) {
     const std::vector<std::string> values = settings.GetList("beta2");
@@ -103,7 +105,8 @@ ClaimSpec LowBeta2Slows() {
         *std::min_element(values.begin(), values.end(), [](const auto& a, const auto& b) {
           return std::stod(a) < std::stod(b);
         });
-    if (least == Low(settings)) return NotTestedBecause("--beta2 has no lower value");
+    if (std::stod(least) >= std::stod(Low(settings)))
+      return NotTestedBecause("--beta2 has no lower value");
     return Compare(tables, {{Centre(settings, least), Centre(settings, Low(settings))}}, Loss);
   };
   return claim;
@@ -115,7 +118,9 @@ ClaimSpec HighBeta2Costs() {
             {"figure-4", "figure-3"},
             "Loss spikes \"slow learning as recovery time is required\" (Section 3.4): "
             "beta2 = 0.999 ends at a higher loss than a lower beta2.");
-  claim.contrast = "valid_loss at the first of --axis-beta2 minus at the second, AdamW, centre";
+  claim.contrast =
+      std::string("valid_loss at the first of --axis-beta2 minus at the second, AdamW, centre") +
+      kGuess;
   claim.margin = LossMargin("nats");
   claim.evidence = [](const Settings& settings, const Tables& tables) {
     return Compare(
@@ -132,7 +137,9 @@ ClaimSpec HighBeta2CostsAtLargeRate() {
             "more of them: there beta2 = 0.999 ends at a higher loss than a lower beta2.");
   claim.primary = false;
   claim.contrast =
-      "valid_loss at the first of --axis-beta2 minus at the second, AdamW, largest of --lrs";
+      std::string(
+          "valid_loss at the first of --axis-beta2 minus at the second, AdamW, largest of --lrs") +
+      kGuess;
   claim.margin = LossMargin("nats");
   claim.evidence = [](const Settings& settings, const Tables& tables) {
     const ClaimAxis& axis = kAxes[2];

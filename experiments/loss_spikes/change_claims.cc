@@ -41,7 +41,7 @@ ClaimSpec NewData(std::string_view optimizer) {
   return claim;
 }
 
-double ChangeRms(const Frame& run) { return run.Number("change_max_rms"); }
+double ChangeRms(const Frame& run) { return UnlessDiverged(run, "change_max_rms"); }
 
 ClaimSpec Planted(const char* kind, ClaimKind claim_kind, const char* name, const char* statement) {
   ClaimSpec claim = Claim(name, {"figure-4"}, statement);

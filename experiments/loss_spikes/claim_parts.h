@@ -16,12 +16,18 @@ ClaimSpec Claim(const std::string& name, std::vector<std::string> items, std::st
 Margin SpikeMargin();
 Margin AccuracyMargin(double value = 1);
 
-// Returns an outcome of a run. A run that diverged has the loss of a guess and no accuracy.
 using Outcome = double (*)(const Frame& run);
+// Returns the number of a column; infinity, which OutcomesOf takes as diverged, if the run did: the few
+// steps that it took say nothing about a whole training.
+double UnlessDiverged(const Frame& run, const char* column);
 double Spikes(const Frame& run);
 double StepsLostIn(const Frame& run);
-double Accuracy(const Frame& run);  // in percent
+// Returns the accuracy in percent: 0 if the run diverged.
+double Accuracy(const Frame& run);
+// Returns the final loss, or that of a guess if it is lower or the run diverged.
 double Loss(const Frame& run);
+inline constexpr const char* kGuess =
+    "; a run that diverged or ends above the loss of a guess counts as a guess";
 
 using Pair = std::pair<Arm, Arm>;  // an arm, and the arm that it is compared with
 // Compares pairs of arms. The residual is pooled over the arms of the pairs.

@@ -6,6 +6,7 @@
 
 #include "experiments/core/settings.h"
 #include "experiments/loss_spikes/claim_parts.h"
+#include "experiments/shared/special_values.h"
 
 namespace numsim::experiments::loss_spikes {
 namespace {
@@ -37,11 +38,14 @@ ClaimSpec Claim(const std::string& name, std::vector<std::string> items, std::st
   return claim;
 }
 
-double Spikes(const Frame& run) { return run.Number("loss_spikes"); }
-double StepsLostIn(const Frame& run) { return run.Number("steps_lost"); }
+double UnlessDiverged(const Frame& run, const char* column) {
+  return run.Text("status") == "finished" ? run.Number(column) : kInfinity;
+}
+double Spikes(const Frame& run) { return UnlessDiverged(run, "loss_spikes"); }
+double StepsLostIn(const Frame& run) { return UnlessDiverged(run, "steps_lost"); }
 double Accuracy(const Frame& run) { return 100 * run.Number("accuracy"); }
 double Loss(const Frame& run) {
-  return run.Text("status") == "finished" ? run.Number("valid_loss") : run.Number("chance_loss");
+  return std::min(UnlessDiverged(run, "valid_loss"), run.Number("chance_loss"));
 }
 
 std::string High(const Settings& settings) { return settings.GetList("axis-beta2").front(); }
@@ -67,6 +71,11 @@ Evidence Compare(const Tables& tables, const std::vector<Pair>& pairs, Outcome o
       arms.push_back(one);
     }
     evidence.contrasts.push_back(Gap(arm.Text(), reference.Text()));
+  }
+  if (outcome == Loss && std::all_of(arms.begin(), arms.end(), [&](const Arm& arm) {
+        return RunsOf(runs, arm).Mean("collapsed") > 0.5;
+      })) {
+    return NotTestedBecause("out of reach: most runs of each arm collapsed");
   }
   const Frame compared = runs.Where([&](const Frame& row) {
     return std::find(arms.begin(), arms.end(), ArmOf(row)) != arms.end();

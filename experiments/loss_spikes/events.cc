@@ -1,5 +1,6 @@
 // The events of `loss-spikes`, read from its tables.
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -22,6 +23,13 @@ std::vector<uint64_t> StepsIn(const std::string& text) {
   return steps;
 }
 
+// Returns false if RMS_t, which is at most 1 / sqrt(1 - beta2), cannot reach the threshold: RMS spikes
+// say nothing about the loss spikes of such a run.
+bool CanSpike(const Settings& settings, const Arm& arm) {
+  if (arm.beta2.starts_with(kSchedule)) return true;
+  return 1 / std::sqrt(1 - std::stod(arm.beta2)) >= RuleOf(settings, arm).rms;
+}
+
 // Returns the AdamW runs of the scope, without their events.
 std::map<RunKey, RunEvents> RunsOf(const Settings& settings,
                                    const Frame& runs,
@@ -34,6 +42,7 @@ std::map<RunKey, RunEvents> RunsOf(const Settings& settings,
   adamw.Where("model", model).Where("data", data).ForEach([&](const Frame& run) {
     RunEvents events;
     events.arm = ArmOf(run);
+    if (!CanSpike(settings, events.arm)) return;
     events.seed = run.Text("seed");
     events.last = static_cast<uint64_t>(run.Number("steps"));
     events.first = std::min(RuleOf(settings, events.arm).ignored, events.last);

@@ -104,7 +104,7 @@ struct RunEvents {
   std::map<std::string, std::vector<uint64_t>> rms;  // RMS spikes by parameter
   std::optional<std::vector<uint64_t>> curvature;    // if it was measured
 };
-// Returns the events of AdamW runs. A scope is "steady" (the first model without a change of the data),
+// Returns the events of AdamW runs in which an RMS spike is possible. A scope is "steady" (the first model without a change of the data),
 // "new" (with new data) or "student" (the student).
 std::vector<RunEvents> EventsOf(const Settings& settings,
                                 const Tables& tables,

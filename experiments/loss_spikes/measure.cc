@@ -141,6 +141,88 @@ void AddChange(const StepRecord& record, size_t input, uint64_t change, Row& row
                    MeanFrom(record.update_rms, change - kBeforeChange, change));
 }
 
+std::shared_ptr<const DataSource> DataOf(const Settings& settings,
+                                         const Arm& arm,
+                                         const DataConfig& config,
+                                         uint64_t change) {
+  std::shared_ptr<const DataSource> data = OpenData(config);
+  if (arm.data != kNewData) return data;
+  const int64_t old_batches = settings.GetInteger("old-batches", 1, 1 << 20);
+  return GrowingData(std::move(data), change, static_cast<uint64_t>(old_batches));
+}
+
+std::vector<std::string> ParameterNames(const Trainer& trainer) {
+  std::vector<std::string> names;
+  for (const Parameter<float>& parameter : trainer.model().parameters()) {
+    names.push_back(parameter.name);
+  }
+  return names;
+}
+
+void AddEvents(const StepRecord& record,
+               const std::vector<std::string>& names,
+               const SpikeRule& rule,
+               TrainingRows& rows) {
+  const std::vector<uint64_t> spikes = LossSpikes(record.losses, rule);
+  if (!spikes.empty()) {
+    const std::string lost = Joined(RecoverySteps(record.losses, spikes, rule));
+    rows.Add(kEventsTable, {"loss", "", spikes.size(), Joined(spikes), lost});
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::vector<uint64_t> events = RmsSpikes(record.rms[i], rule);
+    if (events.empty()) continue;
+    rows.Add(kEventsTable, {"rms", names[i], events.size(), Joined(events), ""});
+  }
+  if (record.curvature.empty()) return;
+  SpikeRule above = rule;
+  above.rms = kUnstableAbove;
+  const std::vector<uint64_t> events = RmsSpikes(record.curvature, above);
+  rows.Add(kEventsTable, {"curvature", "", events.size(), Joined(events), ""});
+}
+
+// Returns the cells that say how the training ended.
+Row EndOf(const Trainer& trainer, const LossSum& valid, double start, double chance) {
+  const bool finished = trainer.status() == TrainStatus::kFinished;
+  const double loss = finished ? valid.Mean() : kInfinity;
+  const double accuracy =
+      trainer.last_zero_shot().has_value()
+          ? trainer.last_zero_shot()->Accuracy()
+          : static_cast<double>(valid.correct) / static_cast<double>(valid.counted);
+  return {trainer.model().parameters().Elements(),
+          ToString(trainer.status()),
+          trainer.steps_taken(),
+          start,
+          chance,
+          trainer.recent_loss(),
+          loss,
+          finished ? accuracy : 0.0,
+          !finished || loss > kCollapsedAbove * chance ? 1 : 0};
+}
+
+void AddSpikes(const StepRecord& record, size_t input, const SpikeRule& rule, Row& row) {
+  const std::vector<uint64_t> spikes = LossSpikes(record.losses, rule);
+  row.insert(row.end(),
+             {spikes.size(),
+              StepsLost(record.losses, spikes, rule),
+              RmsSpikes(record.rms[input], rule).size(),
+              LargestFrom(record.rms[input], rule.ignored, record.losses.size()),
+              record.bound_ratio});
+}
+
+// Returns true for AdamW and StableAdamW at the centre, whose first seed is traced.
+bool IsTraced(const Settings& settings, Arm arm, uint64_t seed) {
+  if (seed != settings.seed || (arm.optimizer != kAdamW && arm.optimizer != kStable)) return false;
+  arm.optimizer = kAdamW;
+  return arm == Centre(settings, arm.beta2);
+}
+
+void AddTrace(const StepRecord& record, size_t input, size_t window, TrainingRows& rows) {
+  const std::vector<double> deviations = LossDeviations(record.losses, window);
+  for (size_t t = 0; t < record.losses.size(); ++t) {
+    rows.Add(kTraceTable, {t, record.losses[t], deviations[t], record.rms[input][t]});
+  }
+}
+
 }  // namespace
 
 Rows Measure(const Settings& settings, const Trial& trial) {
@@ -148,19 +230,10 @@ Rows Measure(const Settings& settings, const Trial& trial) {
   const TrainConfig config = ConfigOf(settings, arm, trial.seed);
   const SpikeRule rule = RuleOf(settings, arm);
   const auto change = static_cast<uint64_t>(settings.GetInteger("change-step", 1, 100'000'000));
-  std::shared_ptr<const DataSource> data = OpenData(config.data);
-  if (arm.data == kNewData) {
-    data = GrowingData(std::move(data),
-                       change,
-                       static_cast<uint64_t>(settings.GetInteger("old-batches", 1, 1 << 20)));
-  }
-  Trainer trainer(config, data);
+  Trainer trainer(config, DataOf(settings, arm, config.data, change));
   const double start = trainer.Validate().Mean();
+  const std::vector<std::string> names = ParameterNames(trainer);
   const std::string input_name = InputParameter(arm.model);
-  std::vector<std::string> names;
-  for (const Parameter<float>& parameter : trainer.model().parameters()) {
-    names.push_back(parameter.name);
-  }
   const auto input =
       static_cast<size_t>(std::find(names.begin(), names.end(), input_name) - names.begin());
   NUMSIM_CHECK(input < names.size(), "{}", input_name);
@@ -169,62 +242,13 @@ Rows Measure(const Settings& settings, const Trial& trial) {
   Row key = CellsOf(arm);
   key.emplace_back(trial.seed);
   TrainingRows rows(key);
-  const std::vector<uint64_t> spikes = LossSpikes(record.losses, rule);
-  if (!spikes.empty()) {
-    rows.Add(kEventsTable,
-             {"loss",
-              "",
-              spikes.size(),
-              Joined(spikes),
-              Joined(RecoverySteps(record.losses, spikes, rule))});
-  }
-  for (size_t i = 0; i < names.size(); ++i) {
-    const std::vector<uint64_t> events = RmsSpikes(record.rms[i], rule);
-    if (!events.empty()) {
-      rows.Add(kEventsTable, {"rms", names[i], events.size(), Joined(events), ""});
-    }
-  }
-  if (!record.curvature.empty()) {
-    SpikeRule above = rule;
-    above.rms = kUnstableAbove;
-    const std::vector<uint64_t> events = RmsSpikes(record.curvature, above);
-    rows.Add(kEventsTable, {"curvature", "", events.size(), Joined(events), ""});
-  }
-
+  AddEvents(record, names, rule, rows);
   const LossSum valid = trainer.Validate();
-  const bool finished = trainer.status() == TrainStatus::kFinished;
-  const double loss = finished ? valid.Mean() : kInfinity;
-  const double chance = ChanceLoss(trainer);
-  const bool contrastive = trainer.last_zero_shot().has_value();
-  const double accuracy =
-      contrastive ? trainer.last_zero_shot()->Accuracy()
-                  : static_cast<double>(valid.correct) / static_cast<double>(valid.counted);
-  Row run = {trainer.model().parameters().Elements(),
-             ToString(trainer.status()),
-             trainer.steps_taken(),
-             start,
-             chance,
-             trainer.recent_loss(),
-             loss,
-             finished ? accuracy : 0.0,
-             !finished || loss > kCollapsedAbove * chance ? 1 : 0,
-             spikes.size(),
-             StepsLost(record.losses, spikes, rule),
-             RmsSpikes(record.rms[input], rule).size(),
-             LargestFrom(record.rms[input], rule.ignored, record.losses.size()),
-             record.bound_ratio};
+  Row run = EndOf(trainer, valid, start, ChanceLoss(trainer));
+  AddSpikes(record, input, rule, run);
   AddChange(record, input, change, run);
   rows.Add(kRunsTable, run);
-  const Arm centre = Centre(settings, arm.beta2);
-  Arm as_adamw = arm;
-  as_adamw.optimizer = kAdamW;
-  if (trial.seed == settings.seed && as_adamw == centre &&
-      (arm.optimizer == kAdamW || arm.optimizer == kStable)) {
-    const std::vector<double> deviations = LossDeviations(record.losses, rule.window);
-    for (size_t t = 0; t < record.losses.size(); ++t) {
-      rows.Add(kTraceTable, {t, record.losses[t], deviations[t], record.rms[input][t]});
-    }
-  }
+  if (IsTraced(settings, arm, trial.seed)) AddTrace(record, input, rule.window, rows);
   return rows.Take();
 }
 

@@ -93,7 +93,7 @@ TEST(SpikeArms, DepartFromTheCentreInOneRespect) {
   const Case cases[] = {
       {"beta2", "0.99,0.9,0.5", {centre + "0.5 adamw"}},
       {"lambdas", "0.5,0.65", {centre + "1-t^-0.5 adamw", centre + "1-t^-0.65 adamw"}},
-      {"axis-beta2", "0.8,0.99", {centre + "0.8 adamw"}},
+      {"axis-beta2", "0.99,0.8", {centre + "0.8 adamw"}},
       {"sizes",
        "1x32,2x16",
        {"clip 2x16 batch 4 lr 1e-2 warmup 3 steady beta2 0.99 adamw",
@@ -137,7 +137,7 @@ TEST(SpikeArms, DepartFromTheCentreInOneRespect) {
       {"optimizers",
        "stable-adamw,clip-1,lion:3,clip-1",
        {centre + "0.99 clip-1", centre + "0.99 lion:3"}},
-      {"optimizer-beta2", "0.99,0.5", {centre + "0.5 stable-adamw"}}};
+      {"optimizer-beta2", "0.99,0.5", {centre + "0.5 stable-adamw", centre + "0.5 adamw"}}};
   for (const Case& c : cases) {
     std::set<std::string> expected(c.arms.begin(), c.arms.end());
     const bool replaces_low = std::string_view(c.option) == "axis-beta2";
@@ -445,6 +445,8 @@ TEST(SpikeOptions, AreNamedInErrors) {
                                                                 {"beta2", "0.99,0.99"},
                                                                 {"beta2", ""},
                                                                 {"axis-beta2", "0.9,0.9"},
+                                                                {"axis-beta2", "0.9,0.99"},
+                                                                {"axis-beta2", "0.99"},
                                                                 {"axis-beta2", ""},
                                                                 {"lambdas", "-1"},
                                                                 {"lambdas", "0.5,"},
