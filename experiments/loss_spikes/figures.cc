@@ -160,7 +160,7 @@ Figure AxesFigure(const Settings& settings, const Tables& tables) {
 Figure OptimizerFigure(const Settings& settings, const Tables& tables) {
   const std::string beta2 = settings.GetList("optimizer-beta2").front();
   Figure figure{"spikes-optimizers",
-                fmt::format("Final loss minus that of AdamW, β2 = {}: 95 % interval", beta2),
+                fmt::format("β2 = {}: mean and 95 % interval", beta2),
                 1,
                 {},
                 "runs.csv"};

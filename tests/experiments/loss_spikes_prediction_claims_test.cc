@@ -126,7 +126,7 @@ TEST_F(PredictionClaims, NeedTenLossSpikes) {
 TEST_F(PredictionClaims, PatchesAreComparedWithTheMeanOfAllOthers) {
   struct Case {
     bool patches, first, second;
-    double estimate;  // but for the share by chance
+    double estimate;  // except for the share by chance
     const char* verdict;
   };
   for (const Case& c : {Case{true, false, false, 1, "supported"},

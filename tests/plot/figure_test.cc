@@ -219,20 +219,21 @@ TEST(GnuplotScript, OnePointHasAnErrorBar) {
   figure.panels[0].series[1] = Line("b", 1, {1}, {2});
   figure.panels[0].series[1].low = {1};
   figure.panels[0].series[1].high = {3};
-  EXPECT_THAT(GnuplotScript(figure), HasSubstr("$band_1_2 using 1:2:2:3 with yerrorbars"));
+  EXPECT_THAT(GnuplotScript(figure), HasSubstr("$band_1_2 using 1:(($2+$3)/2):2:3 with yerrorbars"));
   EXPECT_THAT(GnuplotScript(figure), Not(HasSubstr("filledcurves")));
 }
 
 TEST(GnuplotScript, BarsHaveTheirNamesFromTheTopDown) {
   const std::string script = GnuplotScript(Bars());
-  for (const char* const text : {"$bars_1_1 << EOD\n0.5 0 0 0.5 -0.4 0\n",
-                                 "set yrange [2.5:-0.5]",
-                                 "set ytics ('blocks.0.mlp.gate_up weight-gradient.x' 0, 'head' 1, "
-                                 "'b' 2) noenhanced",
-                                 "with boxxyerror linecolor rgb '#009E73'",
-                                 "with boxes linecolor rgb '#009E73' fillstyle solid 0.85 noborder "
-                                 "title 'c'",
-                                 "set ytics enhanced\nunset label 2\n\n# Panel 2\n"}) {
+  for (const char* const text :
+       {"$bars_1_1 << EOD\n0.5 0 0 0.5 -0.4 0\n",
+        "set yrange [2.5:-0.5]",
+        "set ytics ('blocks.0.mlp.gate_up weight-gradient.x' 0, 'head' 1, "
+        "'b' 2) noenhanced",
+        "with boxxyerror linecolor rgb '#009E73'",
+        "NaN with boxes linecolor rgb '#009E73' fillstyle solid 0.85 noborder "
+        "title 'c'",
+        "set ytics enhanced\nunset label 2\n\n# Panel 2\n"}) {
     EXPECT_THAT(script, HasSubstr(text));
   }
   EXPECT_THAT(script, Not(HasSubstr("$curve_1")));

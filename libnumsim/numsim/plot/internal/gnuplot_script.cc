@@ -59,12 +59,12 @@ std::string BandStyle(int style) {
 // One point has no band, but a bar from the low to the high end.
 std::string OneBandStyle(int style) {
   return fmt::format(
-      "with yerrorbars pointtype 0 linecolor rgb '{}' dashtype 1 linewidth line_width",
+      "with yerrorbars pointtype -1 linecolor rgb '{}' dashtype 1 linewidth line_width",
       Cyclic(kColours, style));
 }
 
 constexpr std::string_view kErrorBarStyle =
-    "with xerrorbars pointtype 0 linecolor rgb 'black' dashtype 1 linewidth line_width";
+    "with xerrorbars pointtype -1 linecolor rgb 'black' dashtype 1 linewidth line_width";
 
 std::string BarStyle(int style) {
   return fmt::format("with boxxyerror linecolor rgb '{}' fillstyle solid 0.85 noborder",
@@ -172,7 +172,7 @@ std::string PanelCommands(const Figure& figure, const FigureLayout& layout, size
     if (BandRows(panel, series).empty()) continue;
     const bool one = DrawablePoints(panel, series) == 1;
     items.push_back(BlockName("band", index, s) +
-                    (one ? " using 1:2:2:3 " + OneBandStyle(series.style)
+                    (one ? " using 1:(($2+$3)/2):2:3 " + OneBandStyle(series.style)
                          : " using 1:2:3 " + BandStyle(series.style)));
   }
   for (size_t s = 0; s < panel.series.size(); ++s) {
@@ -198,11 +198,12 @@ std::string LegendCommands(const Figure& figure, const FigureLayout& layout) {
       layout.legend_columns);
   std::vector<std::string> items;
   for (const LegendEntry& entry : LegendOf(figure)) {
+    // A curve at 2 is outside the range; a box would fill it.
     const std::string look =
-        entry.bars ? fmt::format("with boxes linecolor rgb '{}' fillstyle solid 0.85 noborder",
+        entry.bars ? fmt::format("NaN with boxes linecolor rgb '{}' fillstyle solid 0.85 noborder",
                                  Cyclic(kColours, entry.style))
-                   : CurveStyle(entry.style, entry.dashed, entry.markers, 1);
-    items.push_back("2 " + look + " title " + GnuplotText(entry.label));
+                   : "2 " + CurveStyle(entry.style, entry.dashed, entry.markers, 1);
+    items.push_back(look + " title " + GnuplotText(entry.label));
   }
   return text + PlotCommand(items);
 }
