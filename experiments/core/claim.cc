@@ -70,6 +70,10 @@ Margin LossMargin(std::string unit) {
 
 Evidence NotTestedBecause(std::string reason) { return {.not_tested = std::move(reason)}; }
 
+Evidence LeftOutBecause(std::string reason) {
+  return {.not_tested = std::move(reason), .left_out = true};
+}
+
 OutcomeTable OutcomesOf(const Frame& frame,
                         std::initializer_list<std::string_view> keys,
                         const std::function<double(const Frame& row)>& outcome) {
@@ -120,10 +124,10 @@ Evidence AgainstReference(std::string arm, const SeedValues& values, double refe
 std::vector<JudgedClaim> Judge(const std::vector<ClaimSpec>& claims,
                                const Settings& settings,
                                const Tables& tables) {
-  // The family of Holm's correction: a claim that the run does not test is not in it.
+  // The family of Holm's correction: a claim whose arms the run does not train is not in it.
   const auto in_family = [](const JudgedClaim& claim) {
     return claim.spec->primary && claim.spec->kind != ClaimKind::kExact &&
-           claim.evidence.not_tested.empty();
+           (claim.evidence.not_tested.empty() || claim.evidence.left_out);
   };
   std::vector<JudgedClaim> judged;
   for (const ClaimSpec& spec : claims) {
@@ -136,11 +140,13 @@ std::vector<JudgedClaim> Judge(const std::vector<ClaimSpec>& claims,
   const TestLevel level{.looks = settings.looks,
                         .primary = std::max<int>(1, static_cast<int>(family))};
   std::vector<ClaimResult> primary;
+  size_t left_out = 0;
   for (JudgedClaim& claim : judged) {
     claim.result = ResultOf(*claim.spec, claim.evidence, claim.margin, level);
     if (in_family(claim)) primary.push_back(claim.result);
+    left_out += in_family(claim) && claim.evidence.left_out ? 1 : 0;
   }
-  JudgeTogether(primary);
+  JudgeTogether(primary, left_out);
   auto next = primary.begin();
   for (JudgedClaim& claim : judged) {
     if (in_family(claim)) claim.result = *next++;

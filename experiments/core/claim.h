@@ -44,6 +44,8 @@ struct Evidence {
   // The runs and the contrasts between their arms; empty for claims of kind kExact.
   OutcomeTable outcomes = {};
   std::vector<Contrast> contrasts = {};
+  // Not tested because of what the outcomes are, and not of what was trained: it stays in Holm's family.
+  bool left_out = false;
   std::optional<bool> exact = {};  // kExact: whether it holds
   double diverged_value = 0;       // outcome of a diverged run, for Diverged::kAsValue
   double parameters = 0;           // of the largest model, for the margin
@@ -52,6 +54,8 @@ struct Evidence {
 
 // Returns evidence that the run does not test the claim.
 Evidence NotTestedBecause(std::string reason);
+// Returns the same if a look at the outcomes says so.
+Evidence LeftOutBecause(std::string reason);
 
 // Returns the outcomes of a table's rows. Each combination of the key columns is an arm, named by
 // their values: "e4m3fn / e5m2"; the column `seed` numbers the runs. `outcome` returns NaN for a

@@ -75,7 +75,8 @@ std::vector<TableSpec> TableSpecs() {
             {"accuracy", "zero-shot accuracy on held-out captions, 0 to 1"},
             {"steps_skipped", "steps in which no tensor was updated"},
             {"updates_skipped", "share of all updates of tensors that were skipped, 0 to 1"},
-            {"early", "share of these in tensors before block 1; nan: none was skipped"},
+            {"early",
+             "share of those of blocks and of what is before them that are before block 1; nan: none"},
             {"burst_skipped",
              "share of the updates skipped in the steps of the burst; nan: no burst"},
             {"scale_min", "smallest loss scale"},
@@ -126,6 +127,14 @@ std::vector<PaperSetting> PaperSettings() {
        "Overflow that happens by itself in CLIP ViT-Huge",
        "Appendix G",
        "Here it is brought about by a larger loss scale, or planted."},
+      {"",
+       "PyTorch's scaler skips a step whose loss is not finite",
+       "PyTorch",
+       "Here such a loss ends the training, as diverged."},
+      {"",
+       "The first 1000 iterations are ignored when spikes are counted, over an unstated window",
+       "Appendix E",
+       "Here it is the whole warm-up, and --window says over how many losses mean and deviation run."},
   };
 }
 
@@ -133,10 +142,16 @@ std::vector<PaperSetting> PaperSettings() {
 
 Arm ArmOf(const Frame& row) { return {row.Text("scaler"), row.Text("scale"), row.Text("event")}; }
 
-bool IsEarly(std::string_view parameter) {
-  constexpr std::string_view kBlocks = "blocks.";
+constexpr std::string_view kBlocks = "blocks.";
+
+bool IsLate(std::string_view parameter) {
   const size_t at = parameter.find(kBlocks);
-  if (at != std::string_view::npos) return parameter.substr(at + kBlocks.size()).starts_with("0.");
+  return at != parameter.npos && !parameter.substr(at + kBlocks.size()).starts_with("0.");
+}
+
+bool IsEarly(std::string_view parameter) {
+  const size_t at = parameter.find(kBlocks);
+  if (at != parameter.npos) return !IsLate(parameter);
   return parameter.find("patches") != parameter.npos ||
          parameter.find("embedding") != parameter.npos ||
          parameter.find("positions") != parameter.npos ||

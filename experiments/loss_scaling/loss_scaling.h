@@ -44,6 +44,8 @@ uint64_t RecoverySteps(const LossScalerConfig& config, int burst);
 // Returns true for the tensors in which the paper meets Inf and NaN: those before the first block and
 // of block 0, of either tower.
 bool IsEarly(std::string_view parameter);
+// Returns true for the tensors of later blocks. Others, such as the logit scale, are neither.
+bool IsLate(std::string_view parameter);
 
 std::vector<Trial> Trials(const Settings& settings);
 Rows Measure(const Settings& settings, const Trial& trial);

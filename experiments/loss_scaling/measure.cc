@@ -30,25 +30,23 @@ double LargestActivation(const Table& tensors) {
   return largest;
 }
 
-bool InBurst(const StressConfig& stress, uint64_t step) {
-  return !stress.burst_tensor.empty() && step >= stress.burst_step &&
-         step - stress.burst_step < stress.burst_steps;
-}
-
 Record Train(Trainer& trainer) {
   Record record;
   record.skipped.resize(trainer.model().parameters().size());
   double burst_updates = 0;
   while (trainer.status() == TrainStatus::kRunning) {
-    record.scales.push_back(trainer.optimizer().LossScale());
+    const double scale = trainer.optimizer().LossScale();
+    const uint64_t step = trainer.steps_taken();
     trainer.Step();
+    if (trainer.steps_taken() == step) break;  // its loss was not finite: there was no update
+    record.scales.push_back(scale);
     record.losses.push_back(trainer.last_loss());
     record.activations.push_back(LargestActivation(trainer.telemetry().Of("tensors")));
     trainer.telemetry().Clear();
     const OptimizerStep& update = trainer.last_update();
     record.gradient_norms.push_back(update.gradient_norm);
     record.skipped_steps += update.skipped ? 1 : 0;
-    const bool burst = InBurst(trainer.config().stress, record.losses.size() - 1);
+    const bool burst = trainer.config().stress.InBurst(record.losses.size() - 1);
     for (size_t i = 0; i < record.skipped.size(); ++i) {
       const bool skipped = update.skipped || update.tensors.at(i).skipped;
       record.skipped[i] += skipped ? 1 : 0;
@@ -96,13 +94,14 @@ Rows Measure(const Settings& settings, const Trial& trial) {
   const Record record = Train(trainer);
 
   TrainingRows rows({arm.scaler, arm.scale, arm.event, trial.seed});
-  double updates = 0, skipped = 0, early = 0;
+  double updates = 0, skipped = 0, early = 0, late = 0;
   size_t i = 0;
   for (const Parameter<float>& parameter : trainer.model().parameters()) {
     const auto own = static_cast<double>(record.skipped[i++]);
     updates += static_cast<double>(record.losses.size());
     skipped += own;
     if (IsEarly(parameter.name)) early += own;
+    if (IsLate(parameter.name)) late += own;
     if (own > 0) rows.Add(kTensorsTable, {parameter.name, IsEarly(parameter.name) ? 1 : 0, own});
   }
   SpikeRule rule = RuleOf(settings);
@@ -123,7 +122,7 @@ Rows Measure(const Settings& settings, const Trial& trial) {
             std::isfinite(loss) ? trainer.last_zero_shot()->Accuracy() : 0.0,
             record.skipped_steps,
             skipped / updates,
-            skipped > 0 ? early / skipped : kNaN,
+            early + late > 0 ? early / (early + late) : kNaN,
             record.burst_skipped,
             *std::min_element(record.scales.begin(), record.scales.end()),
             record.scales.back(),

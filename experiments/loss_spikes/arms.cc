@@ -1,6 +1,5 @@
 // The arms of `loss-spikes`, one axis at a time around a centre, and their trials.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <span>
@@ -56,13 +55,10 @@ void CheckIntegers(const Settings& settings, const char* option, int64_t low, in
 }
 
 void CheckModel(const std::string& name) {
-  const std::vector<std::string> names = {"clip", "vit", "llama", std::string(kStudent)};
-  if (std::find(names.begin(), names.end(), name) != names.end()) return;
-  const std::string near = NearestName(name, names);
-  throw Error::Format("--models: '{}' is not one of {}{}",
-                      name,
-                      fmt::join(names, ", "),
-                      near.empty() ? "" : fmt::format("; did you mean {}?", near));
+  for (const std::string_view known : {"clip", "vit", "llama", "mlp"}) {
+    if (name == known) return;
+  }
+  throw NotOneOf("--models:", name, "clip, vit, llama, mlp");
 }
 
 void CheckLists(const Settings& settings) {

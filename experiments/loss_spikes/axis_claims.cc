@@ -56,11 +56,8 @@ ClaimSpec Grows(const ClaimAxis& axis) {
     if (!ends)
       return NotTestedBecause(fmt::format("there is one {} (--{})", axis.text, axis.option));
     const Arm centre = Centre(settings, High(settings));
-    return CompareIfAny(
-        tables,
-        {With(centre, axis.field, ends->second), With(centre, axis.field, ends->first)},
-        Spikes,
-        SpikeMargin());
+    return CompareSpikes(
+        tables, {With(centre, axis.field, ends->second), With(centre, axis.field, ends->first)});
   };
   return claim;
 }
@@ -81,11 +78,9 @@ ClaimSpec Mitigates(const ClaimAxis& axis) {
     const auto ends = EndsOf(settings, axis);
     if (!ends)
       return NotTestedBecause(fmt::format("there is one {} (--{})", axis.text, axis.option));
-    return CompareIfAny(tables,
-                        {With(Centre(settings, Low(settings)), axis.field, ends->second),
-                         With(Centre(settings, High(settings)), axis.field, ends->second)},
-                        Spikes,
-                        SpikeMargin());
+    return CompareSpikes(tables,
+                         {With(Centre(settings, Low(settings)), axis.field, ends->second),
+                          With(Centre(settings, High(settings)), axis.field, ends->second)});
   };
   return claim;
 }

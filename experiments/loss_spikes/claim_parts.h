@@ -21,7 +21,6 @@ using Outcome = double (*)(const Frame& run);
 // steps that it took say nothing about a whole training.
 double UnlessDiverged(const Frame& run, const char* column);
 double Spikes(const Frame& run);
-double StepsLostIn(const Frame& run);
 // Returns the accuracy in percent: 0 if the run diverged.
 double Accuracy(const Frame& run);
 // Returns the final loss, or that of a guess if it is lower or the run diverged.
@@ -33,12 +32,9 @@ using Pair = std::pair<Arm, Arm>;  // an arm, and the arm that it is compared wi
 // Compares pairs of arms. The residual is pooled over the arms of the pairs.
 Evidence Compare(const Tables& tables, const std::vector<Pair>& pairs, Outcome outcome);
 
-// Compares two arms by the number of spikes or of lost steps. Not tested if neither arm has as many as
-// the margin: what the paper speaks of does not occur in such a run.
-Evidence CompareIfAny(const Tables& tables,
-                      const Pair& pair,
-                      Outcome outcome,
-                      const Margin& margin);
+// Compares the loss spikes of two arms. Not tested if neither arm has as many as the margin: what the
+// paper speaks of does not occur in such a run.
+Evidence CompareSpikes(const Tables& tables, const Pair& pair);
 
 // Returns the runs of an arm.
 Frame RunsOf(const Frame& runs, const Arm& arm);

@@ -42,7 +42,6 @@ double UnlessDiverged(const Frame& run, const char* column) {
   return run.Text("status") == "finished" ? run.Number(column) : kInfinity;
 }
 double Spikes(const Frame& run) { return UnlessDiverged(run, "loss_spikes"); }
-double StepsLostIn(const Frame& run) { return UnlessDiverged(run, "steps_lost"); }
 double Accuracy(const Frame& run) { return 100 * run.Number("accuracy"); }
 double Loss(const Frame& run) {
   return std::min(UnlessDiverged(run, "valid_loss"), run.Number("chance_loss"));
@@ -75,7 +74,7 @@ Evidence Compare(const Tables& tables, const std::vector<Pair>& pairs, Outcome o
   if (outcome == Loss && std::all_of(arms.begin(), arms.end(), [&](const Arm& arm) {
         return RunsOf(runs, arm).Mean("collapsed") > 0.5;
       })) {
-    return NotTestedBecause("out of reach: most runs of each arm collapsed");
+    return LeftOutBecause("out of reach: most runs of each arm collapsed");
   }
   const Frame compared = runs.Where([&](const Frame& row) {
     return std::find(arms.begin(), arms.end(), ArmOf(row)) != arms.end();
@@ -88,26 +87,22 @@ Evidence Compare(const Tables& tables, const std::vector<Pair>& pairs, Outcome o
   return evidence;
 }
 
-Evidence CompareIfAny(const Tables& tables,
-                      const Pair& pair,
-                      Outcome outcome,
-                      const Margin& margin) {
-  Evidence evidence = Compare(tables, {pair}, outcome);
+Evidence CompareSpikes(const Tables& tables, const Pair& pair) {
+  Evidence evidence = Compare(tables, {pair}, Spikes);
   if (!evidence.not_tested.empty()) return evidence;
   const Frame runs = tables.at(std::string(kRunsTable));
-  std::vector<double> means;
-  for (const Arm& arm : {pair.first, pair.second}) {
+  const auto mean = [&](const Arm& arm) {
     double sum = 0;
-    RunsOf(runs, arm).ForEach([&](const Frame& run) { sum += outcome(run); });
-    means.push_back(sum / static_cast<double>(RunsOf(runs, arm).Size()));
-  }
-  if (std::max(means[0], means[1]) >= margin.value) return evidence;
-  return NotTestedBecause(
-      fmt::format("out of reach: {:.2g} and {:.2g} {}, expected {} or more in one of the arms",
-                  means[0],
-                  means[1],
-                  margin.unit,
-                  margin.value));
+    RunsOf(runs, arm).ForEach([&](const Frame& run) { sum += Spikes(run); });
+    return sum / static_cast<double>(RunsOf(runs, arm).Size());
+  };
+  const double least = SpikeMargin().value, one = mean(pair.first), other = mean(pair.second);
+  if (std::max(one, other) >= least) return evidence;
+  return LeftOutBecause(fmt::format(
+      "out of reach: {:.2g} and {:.2g} loss spikes per run, expected {} or more in one of the arms",
+      one,
+      other,
+      least));
 }
 
 Arm With(Arm arm, std::string Arm::*field, std::string value) {

@@ -52,16 +52,12 @@ void SetData(const Settings& settings, const Arm& arm, TrainConfig& config) {
 }
 
 void SetOptimizer(const std::string& name, TrainConfig& config) {
-  std::vector<std::string> names;
+  std::vector<std::string_view> names;
   for (const OptimizerArm& arm : OptimizerArms()) {
     if (arm.name == name) return arm.set(config);
-    names.emplace_back(arm.name);
+    names.push_back(arm.name);
   }
-  const std::string near = NearestName(name, names);
-  throw Error::Format("--optimizers: '{}' is none of {}{}",
-                      name,
-                      fmt::join(names, ", "),
-                      near.empty() ? "" : fmt::format("; did you mean {}?", near));
+  throw NotOneOf("--optimizers:", name, fmt::format("{}", fmt::join(names, ", ")));
 }
 
 constexpr size_t kStudentFeatures = 16;
@@ -138,7 +134,8 @@ SpikeRule RuleOf(const Settings& settings, const Arm& arm) {
   rule.rms = settings.GetDouble("spike-rms", 1e-3, 1e6);
   rule.deviations = settings.GetDouble("spike-deviations", 1e-3, 1e6);
   rule.window = static_cast<size_t>(settings.GetInteger("window", 2, 1 << 20));
-  rule.ignored = static_cast<uint64_t>(single.GetInteger("warmup", 0, 100'000'000));
+  const char* const ignored = settings.Get("ignored") == "warm-up" ? "warmup" : "ignored";
+  rule.ignored = static_cast<uint64_t>(single.GetInteger(ignored, 0, 100'000'000));
   CheckSpikeRule(rule);
   return rule;
 }

@@ -1,6 +1,5 @@
 // The events of `loss-spikes`, read from its tables.
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -23,13 +22,6 @@ std::vector<uint64_t> StepsIn(const std::string& text) {
   return steps;
 }
 
-// Returns false if RMS_t, which is at most 1 / sqrt(1 - beta2), cannot reach the threshold: RMS spikes
-// say nothing about the loss spikes of such a run.
-bool CanSpike(const Settings& settings, const Arm& arm) {
-  if (arm.beta2.starts_with(kSchedule)) return true;
-  return 1 / std::sqrt(1 - std::stod(arm.beta2)) >= RuleOf(settings, arm).rms;
-}
-
 // Returns the AdamW runs of the scope, without their events.
 std::map<RunKey, RunEvents> RunsOf(const Settings& settings,
                                    const Frame& runs,
@@ -37,15 +29,17 @@ std::map<RunKey, RunEvents> RunsOf(const Settings& settings,
   const bool student = scope == kStudentScope;
   const std::string model = student ? std::string(kStudent) : settings.GetList("models").front();
   const std::string data(scope == kNewScope ? kNewData : kSteady);
+  const auto change = static_cast<uint64_t>(settings.GetInteger("change-step", 1, 100'000'000));
   std::map<RunKey, RunEvents> result;
   const Frame adamw = runs.Where("optimizer", std::string(kAdamW));
   adamw.Where("model", model).Where("data", data).ForEach([&](const Frame& run) {
     RunEvents events;
     events.arm = ArmOf(run);
-    if (!CanSpike(settings, events.arm)) return;
     events.seed = run.Text("seed");
     events.last = static_cast<uint64_t>(run.Number("steps"));
-    events.first = std::min(RuleOf(settings, events.arm).ignored, events.last);
+    const SpikeRule rule = RuleOf(settings, events.arm);
+    events.first = std::min(rule.ignored, events.last);
+    if (scope == kNewScope) events.first = std::min(change + rule.window, events.last);
     result[KeyOf(run)] = std::move(events);
   });
   return result;
@@ -59,11 +53,25 @@ bool HasParameter(const Arm& arm, const std::string& parameter) {
   return std::stoul(parameter.substr(at + kBlocks.size())) < ParseSize("sizes", arm.size).layers;
 }
 
+// Drops what lies before the steps that count.
+void DropEarly(RunEvents& run) {
+  const auto drop = [&](std::vector<uint64_t>& steps) {
+    std::erase_if(steps, [&](uint64_t step) { return step < run.first; });
+  };
+  const auto early = std::lower_bound(run.spikes.begin(), run.spikes.end(), run.first);
+  run.lost.erase(run.lost.begin(), run.lost.begin() + (early - run.spikes.begin()));
+  drop(run.spikes);
+  for (auto& [parameter, steps] : run.rms) drop(steps);
+  std::erase_if(run.rms, [](const auto& parameter) { return parameter.second.empty(); });
+  if (run.curvature) drop(*run.curvature);
+}
+
 std::vector<uint64_t> AllSteps(const RunEvents& run) {
   std::vector<uint64_t> all;
   for (const auto& [parameter, steps] : run.rms) all.insert(all.end(), steps.begin(), steps.end());
   std::sort(all.begin(), all.end());
-  return MergeEvents(all, SpikeRule().merge);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
 }
 
 }  // namespace
@@ -89,6 +97,7 @@ std::vector<RunEvents> EventsOf(const Settings& settings,
   });
   std::vector<RunEvents> result;
   for (auto& [key, run] : runs) {
+    DropEarly(run);
     // Predictors of a student are compared on the same runs.
     const bool compared = scope != kStudentScope || run.curvature || !settings.GetYes("curvature");
     if (compared && run.first < run.last) result.push_back(std::move(run));

@@ -25,7 +25,8 @@ constexpr std::string_view kDescription =
     "deviation run: --window. RMS_t <= 1 / sqrt(1 - beta2), so below beta2 = 0.81 there is no RMS spike.\n"
     "A training has collapsed if it diverged or ends above 95 % of the loss of a guess.\n"
     "Changes of --changes: `new` shows all batches from --change-step on, and before it the first\n"
-    "--old-batches again and again: an honest acceleration. The others are planted, show a mechanism and\n"
+    "--old-batches again and again, so that the loss jumps with the data; spikes count once the running\n"
+    "mean has only seen the new ones. The others are planted, show a mechanism and\n"
     "support no claim about frequency: jump:F and contrast:F multiply gradients or pixels by F from\n"
     "--change-step on; constant:F multiplies gradients by F from the start, which Adam is invariant to.\n"
     "prediction.csv says how well RMS spikes of every tensor predict loss spikes 1 to 8 steps later:\n"
@@ -73,7 +74,7 @@ std::vector<PaperSetting> PaperSettings() {
       {"",
        "The first 1000 of 20,000 iterations are ignored",
        "Appendix E",
-       "Here the whole warm-up is ignored."},
+       "--ignored says how many steps are; in short runs it is the warm-up."},
       {"",
        "Running mean and deviation of the loss over an unstated number of iterations",
        "Appendix E",
@@ -120,6 +121,7 @@ std::vector<Option> TrainingOptions() {
       // clang-format off
       {.name = "steps",            .quick = "600",     .paper = "20000",   .help = "training steps, 5 or more"},
       {.name = "window",           .quick = "64",      .paper = "128",     .help = "losses over which the running mean and deviation run"},
+      {.name = "ignored",          .quick = "warm-up", .paper = "1000",    .help = "steps at the start in which nothing counts; warm-up: as many as it takes", .before = "warm-up"},
       {.name = "spike-deviations", .quick = "3.2",     .paper = "3.2",     .help = "a loss that is higher than the mean by this many deviations spikes"},
       {.name = "spike-rms",        .quick = "2.3",     .paper = "2.3",     .help = "an RMS_t from this on spikes"},
       {.name = "captions",         .quick = "",        .paper = "",        .help = "clip: folder of images .npy and captions.txt; empty: generated shapes"},
@@ -176,7 +178,7 @@ std::vector<Advice> AdviceForSpikes() {
                "rms-bound"})},
       {"But not far below 0.95.", claims({"low-beta2-slows"})},
       {"Clip updates: --set optimizer.kind=stable-adamw with epsilon 1e-6, the paper's own remedy. Its "
-       "published variants differ in outcome or only on paper.",
+       "published variants are compared with it.",
        claims({"update-clipping-mitigates",
                "update-clipping-lowers-loss",
                "variant-decay-matches",
@@ -187,11 +189,11 @@ std::vector<Advice> AdviceForSpikes() {
                "rms-of-moment-is-worse"})},
       {"Clip gradients at norm 1: --set optimizer.clip_norm=1.",
        claims({"update-clipping-beats-gradient-clipping", "clip-2-spikes-more"})},
-      {"Lower the learning rate, lengthen the warm-up, or take a smaller batch.",
+      {"Lower the learning rate, or take a smaller batch or a smaller model.",
        claims({"lr-brings-spikes", "batch-brings-spikes", "size-brings-spikes"})},
       {"Do not expect help from a schedule of beta2.", claims({"schedule-does-not-help"})},
-      {"An RMS_t of 2.3 or more is the paper's warning; the columns rms and loss_deviation of train.csv "
-       "show both.",
+      {"The paper's warning is an RMS_t of 2.3 or more in the patch embedding (optimizer.csv). The columns "
+       "rms, of any parameter, and loss_deviation of train.csv have every step.",
        claims({"rms-precedes-loss",
                "rms-precedes-loss-on-new-data",
                "patches-predict-better",

@@ -95,6 +95,9 @@ std::string Notes(const Settings& settings, const Tables& tables);
 std::vector<Option> Options();
 std::vector<TableSpec> TableSpecs();
 
+// Steps before --change-step with which those after it are compared.
+inline constexpr int64_t kBeforeChange = 50;
+
 // The events of one run.
 struct RunEvents {
   Arm arm;
@@ -104,8 +107,8 @@ struct RunEvents {
   std::map<std::string, std::vector<uint64_t>> rms;  // RMS spikes by parameter
   std::optional<std::vector<uint64_t>> curvature;    // if it was measured
 };
-// Returns the events of AdamW runs in which an RMS spike is possible. A scope is "steady" (the first model without a change of the data),
-// "new" (with new data) or "student" (the student).
+// Returns the events of AdamW runs. A scope is "steady" (the first model without a change of the data),
+// "new" (after the change to new data, once the running mean has only seen these) or "student" (the student).
 std::vector<RunEvents> EventsOf(const Settings& settings,
                                 const Tables& tables,
                                 std::string_view scope);

@@ -126,12 +126,12 @@ std::string Joined(const std::vector<uint64_t>& steps) {
   return fmt::format("{}", fmt::join(steps, " "));
 }
 
-constexpr uint64_t kAfterChange = 50, kBeforeChange = 50;  // steps
+constexpr uint64_t kAfterChange = 50;  // steps
 
 // Adds the effect of a change at step `change` on the input parameter: RMS_t, and the size of steps.
 void AddChange(const StepRecord& record, size_t input, uint64_t change, Row& row) {
   const std::vector<double>& rms = record.rms[input];
-  if (change < kBeforeChange || change >= rms.size()) {
+  if (change < static_cast<uint64_t>(kBeforeChange) || change >= rms.size()) {
     row.insert(row.end(), {kNaN, kNaN, kNaN});
     return;
   }

@@ -71,7 +71,7 @@ std::vector<TableSpec> TableSpecs() {
        .derived = true,
        .columns =
            {{"scope",
-             "AdamW runs with beta2 above 0.81: steady, without a change of the data; new, with new data; student"},
+             "AdamW runs: steady, without a change of the data; new, from --window steps after new data on; student"},
             {"predictor", "parameter whose RMS spikes are the events; any; curvature"},
             {"runs", "number of runs that have it"},
             {"events", "number of events"},

@@ -119,11 +119,13 @@ TEST(LossScaling, EarlyTensorsAreBeforeBlockOne) {
                                   "text.blocks.0.attention.qkv.bias"}) {
     EXPECT_TRUE(IsEarly(early)) << early;
   }
-  for (const char* const late : {"image.blocks.1.mlp.up.weight",
-                                 "text.blocks.10.mlp.up.weight",
-                                 "logit_scale",
-                                 "image.norm.gain"}) {
+  for (const char* const late : {"image.blocks.1.mlp.up.weight", "text.blocks.10.mlp.up.weight"}) {
     EXPECT_FALSE(IsEarly(late)) << late;
+    EXPECT_TRUE(IsLate(late)) << late;
+  }
+  for (const char* const neither :
+       {"logit_scale", "image.final_norm.gain", "text.projection.weight"}) {
+    EXPECT_FALSE(IsEarly(neither) || IsLate(neither)) << neither;
   }
 }
 
@@ -283,6 +285,26 @@ TEST_F(LossScalingClaims, EarlyTensorsAreJudgedAtTheSmallestScaleThatOverflows) 
         seed,
         {{"valid_loss", 1}, {"early", 0.99 - 0.001 * (seed % 2)}},
         "1048576");
+    results_.Add("tensors",
+                 {{"scaler", "tensor"},
+                  {"scale", "1048576"},
+                  {"event", "natural"},
+                  {"seed", seed},
+                  {"tensor", "image.patches.weight"},
+                  {"early", 1},
+                  {"skipped", seed < 9 ? 1 : 0}});
+  }
+  // Nine updates are too few to say anything about tensors.
+  EXPECT_EQ(VerdictOf("early-tensors-alone"), "not tested");
+  for (const char* const tensor : {"logit_scale", "text.blocks.1.mlp.up.weight"}) {
+    results_.Add("tensors",
+                 {{"scaler", "tensor"},
+                  {"scale", "1048576"},
+                  {"event", "natural"},
+                  {"seed", 0},
+                  {"tensor", tensor},
+                  {"early", 0},
+                  {"skipped", 1}});
   }
   EXPECT_EQ(VerdictOf("early-tensors-alone"), "supported");
 }
@@ -291,7 +313,7 @@ TEST_F(LossScalingClaims, WithoutAnOverflowEarlyTensorsAreNotTested) {
   AllArms(1, 1);
   EXPECT_EQ(VerdictOf("early-tensors-alone"), "not tested");
   EXPECT_EQ(results_.ClaimOf("early-tensors-alone").result.reason,
-            "no gradient overflowed by itself (--scales)");
+            "fewer than 10 updates overflowed by themselves in two seeds (--scales)");
 }
 
 TEST_F(LossScalingClaims, SpikesCoincideAboveChanceOrNot) {

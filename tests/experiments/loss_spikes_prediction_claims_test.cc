@@ -17,6 +17,9 @@ using ::testing::HasSubstr;
 // Steps of loss spikes, apart from each other and from the warm-up.
 const Steps kSpikes = {200, 320, 431, 555, 700, 812};
 
+// With a window of 64 all steps after the warm-up of 150 count, also with new data.
+const Overrides kEarlyChange = {{"change-step", "86"}};
+
 class PredictionClaims : public SpikeTables {
  protected:
   static Arm Steady() { return CentreArm("0.999"); }
@@ -59,7 +62,7 @@ TEST_F(PredictionClaims, RmsSpikesPrecedeByOneToEightSteps) {
       const bool steady = arm == Steady();
       const char* const name = steady ? "rms-precedes-loss" : "rms-precedes-loss-on-new-data";
       const Arm unasked = With(arm, &Arm::data, steady ? "new" : "steady");
-      SetOptions({});
+      SetOptions(kEarlyChange);
       for (int seed = 0; seed < 10; ++seed) {
         const Steps own = before ? Before(seed) : Beside();
         const Steps opposite = before ? Beside() : Before(seed);
@@ -99,6 +102,7 @@ TEST_F(PredictionClaims, SeedsThatDisagreeAreInconclusive) {
 }
 
 TEST_F(PredictionClaims, NeedTenLossSpikes) {
+  SetOptions(kEarlyChange);
   const char* const names[] = {"rms-precedes-loss",
                                "rms-precedes-loss-on-new-data",
                                "patches-predict-better",
@@ -140,7 +144,7 @@ TEST_F(PredictionClaims, PatchesAreComparedWithTheMeanOfAllOthers) {
       AddRmsSpikes(Steady(), seed, "text.blocks.1.a", c.second ? Before() : Beside());
     }
     EXPECT_EQ(VerdictOf("patches-predict-better"), c.verdict) << c.estimate;
-    EXPECT_NEAR(EstimateOf("patches-predict-better"), c.estimate, 0.15);
+    EXPECT_NEAR(EstimateOf("patches-predict-better"), c.estimate, 0.2);
   }
 }
 
@@ -174,8 +178,7 @@ TEST_F(PredictionClaims, UnpredictedSpikesAreComparedByTheStepsThatTheyCost) {
                         Case{40, 39, 30, "inconclusive"}}) {
     SetOptions({});
     for (int seed = 0; seed < 10; ++seed) {
-      // Runs with new data count as well.
-      const Arm arm = seed % 4 < 2 ? Steady() : New();
+      const Arm arm = Steady();
       AddRun(arm, seed);
       const uint64_t lost = seed % 2 == 0 ? c.without + c.noise : c.without - c.noise;
       AddLossSpikes(arm, seed, {300, 600}, {c.with, lost});

@@ -508,7 +508,7 @@ TEST(SpikeOptions, AScheduleOfNoDecayIsNone) { ExpectNamed("lambdas", "0"); }
 
 TEST(SpikeOptions, OfAMistypedOptimizerNameTheNearestOne) {
   EXPECT_THAT(OptionError({{"optimizers", "stable-adamv"}}),
-              AllOf(StartsWith("--optimizers: 'stable-adamv' is none of adamw, stable-adamw, "),
+              AllOf(StartsWith("--optimizers: 'stable-adamv' is not one of adamw, stable-adamw, "),
                     HasSubstr("did you mean stable-adamw?")));
   EXPECT_THAT(OptionError({{"optimizers", "clip-1,stable-adamw:globl"}}),
               HasSubstr("did you mean stable-adamw:global?"));

@@ -79,6 +79,16 @@ TEST(JudgeTogether, AdjustsByHolmWhatIsTested) {
   EXPECT_DOUBLE_EQ(claims[5].p, 0.02);
 }
 
+// Claims that a look at the outcomes left out: the smallest p is that of four.
+TEST(JudgeTogether, CountsWhatWasLeftOut) {
+  std::vector<ClaimResult> claims = {Tested(0.01, 1), Tested(0.02, 1)};
+  JudgeTogether(claims, 2);
+  EXPECT_DOUBLE_EQ(claims[0].p, 0.04);
+  EXPECT_EQ(claims[0].verdict, Verdict::kSupported);
+  EXPECT_DOUBLE_EQ(claims[1].p, 0.06);
+  EXPECT_EQ(claims[1].verdict, Verdict::kInconclusive);
+}
+
 TEST(JudgeTogether, OfOneClaimChangesNothing) {
   for (const ClaimResult& alone : {Tested(0.04, 1), Tested(1, 0.04), Tested(0.2, 1)}) {
     std::vector<ClaimResult> claims = {alone};

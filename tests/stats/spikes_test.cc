@@ -936,5 +936,26 @@ TEST(Predict, RefusesEventsOutsideTheSteps) {
   EXPECT_EQ(ErrorOf([&] { PredictOne({10, 20, {10, 19}, {10, 19}}); }), kNoError);
 }
 
+// RMS spikes and loss spikes that share nothing but a half of the training: over all shifts they seem
+// to predict, over short ones they do not.
+TEST(Predict, ShortShiftsKeepATrend) {
+  EventSeries series{0, 1000, {}, {}};
+  for (uint64_t step = 0; step < 500; step += 20) series.events.push_back(step);
+  for (uint64_t step = 3; step < 500; step += 7) series.spikes.push_back(step);
+  SpikeRule rule;
+  const Prediction all = Predict({&series, 1}, rule);
+  EXPECT_NEAR(all.expected / static_cast<double>(all.spikes), 0.2, 0.01);
+  EXPECT_NEAR(all.Recall(), 0.4, 0.02);
+  rule.most_shift = 50;
+  const Prediction near = Predict({&series, 1}, rule);
+  EXPECT_EQ(near.predicted, all.predicted);
+  EXPECT_NEAR(near.expected / static_cast<double>(near.spikes), 0.38, 0.02);
+  EXPECT_GT(near.p, 0.05);
+  rule.most_shift = 0;
+  EXPECT_EQ(Predict({&series, 1}, rule).p, 1);
+  rule.most_shift = 500;
+  EXPECT_EQ(Predict({&series, 1}, rule).p, all.p);
+}
+
 }  // namespace
 }  // namespace numsim

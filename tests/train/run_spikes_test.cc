@@ -250,7 +250,7 @@ TEST_F(RunSpikes, SummaryHasNoSuchLinesWithoutARowForEveryStepOrWithoutRms) {
 }
 
 TEST_F(RunSpikes, FigureOfTheLossMarksThem) {
-  const std::string rms = "# RMS spike: the paper's warning\n", loss = "# loss spike\n";
+  const std::string rms = "# RMS spike of any parameter\n", loss = "# loss spike\n";
   TrainConfig config = JumpingStudent();
   EXPECT_THAT(Run(config, "a", true).files, Contains("loss.gp"));
   const std::string script = Bytes(Path("a/loss.gp"));

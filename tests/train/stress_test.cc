@@ -641,5 +641,18 @@ TEST(StressOfATraining, JumpsAreResumedAndPartOfTheConfigurationThatContinues) {
   }
 }
 
+TEST(CheckStressConfig, RefusesWhatHasNoEffect) {
+  const auto error = [](StressConfig stress) {
+    return ErrorOf([&] { CheckStressConfig(stress); });
+  };
+  EXPECT_EQ(error({}), kNoError);
+  EXPECT_EQ(error({.jump_step = 3}),
+            "stress.jump_step: 3 is set without stress.jump_loss or stress.jump_contrast");
+  EXPECT_EQ(error({.jump_step = 3, .jump_contrast = 2}), kNoError);
+  EXPECT_EQ(error({.burst_steps = 2}),
+            "stress.burst_tensor: a burst is set without the parameter that it is in");
+  EXPECT_EQ(error({.burst_tensor = "a", .burst_step = 4}), kNoError);
+}
+
 }  // namespace
 }  // namespace numsim

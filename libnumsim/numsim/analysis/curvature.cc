@@ -21,6 +21,8 @@ void CheckOptimizer(const OptimizerConfig& config) {
     throw KeyError::Format("optimizer.kind", "{}, expected adamw", ToString(config.kind));
   }
   if (!config.v.IsExact()) throw KeyError("optimizer.v", "expected fp32");
+  // v would be of clipped gradients, and g is not.
+  if (config.clip_norm != 0) throw KeyError("optimizer.clip_norm", "expected 0");
   if (config.beta2_decay != 0) throw KeyError("optimizer.beta2_decay", "expected 0");
 }
 

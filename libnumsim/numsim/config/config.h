@@ -49,6 +49,10 @@ struct StressConfig {
   std::string burst_tensor = {};
   uint64_t burst_step = 0, burst_steps = 1;
 
+  // Returns true if the burst is at this step.
+  bool InBurst(uint64_t step) const {
+    return !burst_tensor.empty() && step >= burst_step && step - burst_step < burst_steps;
+  }
   // Returns the factor of the gradients, or of the inputs, at a step.
   double LossFactor(uint64_t step) const { return step < jump_step ? 1 : jump_loss; }
   double ContrastFactor(uint64_t step) const { return step < jump_step ? 1 : jump_contrast; }
@@ -60,8 +64,8 @@ inline constexpr double kLargestInputTail = 4;
 // Largest stress.jump_loss and stress.jump_contrast.
 inline constexpr double kLargestJump = 1e6;
 
-// Throws Error naming the key for values that are out of range or not finite, and for a nonzero
-// stress.value without stress.point.
+// Throws Error naming the key for values that are out of range or not finite, and for those that have
+// no effect: stress.value without stress.point, a burst without its tensor, a jump without a factor.
 void CheckStressConfig(const StressConfig& stress);
 
 struct LoopConfig {

@@ -46,7 +46,7 @@ std::vector<double> HolmAdjusted(std::span<const double> p) {
   return adjusted;
 }
 
-void JudgeTogether(std::span<ClaimResult> primary) {
+void JudgeTogether(std::span<ClaimResult> primary, size_t left_out) {
   std::vector<ClaimResult*> tested;
   std::vector<double> p;
   for (ClaimResult& result : primary) {
@@ -58,6 +58,7 @@ void JudgeTogether(std::span<ClaimResult> primary) {
                    tested[0]->alpha,
                    result.alpha);
   }
+  p.resize(p.size() + left_out, 1.0);
   const std::vector<double> adjusted = HolmAdjusted(p);
   for (size_t i = 0; i < tested.size(); ++i) Judge(*tested[i], adjusted[i]);
 }

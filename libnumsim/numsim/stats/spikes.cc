@@ -59,18 +59,24 @@ uint64_t CountPredicted(std::span<const uint64_t> events,
   }));
 }
 
-// Returns the probability of each number of predicted spikes of a series, over all shifts of its
+// Returns the probability of each number of predicted spikes of a series, over the shifts of its
 // events.
 std::vector<double> ShiftDistribution(const EventSeries& series, const SpikeRule& rule) {
   const uint64_t length = series.last - series.first;
-  std::vector<double> shares(series.spikes.size() + 1);
+  std::vector<uint64_t> counts(series.spikes.size() + 1);
   std::vector<uint64_t> shifted(series.events.size());
   for (uint64_t shift = 0; shift < length; ++shift) {
+    if (std::min(shift, length - shift) > rule.most_shift) continue;
     std::transform(series.events.begin(), series.events.end(), shifted.begin(), [&](uint64_t step) {
       return series.first + (step - series.first + shift) % length;
     });
     std::sort(shifted.begin(), shifted.end());
-    shares[CountPredicted(shifted, series.spikes, rule)] += 1 / static_cast<double>(length);
+    ++counts[CountPredicted(shifted, series.spikes, rule)];
+  }
+  const uint64_t shifts = std::accumulate(counts.begin(), counts.end(), uint64_t{0});
+  std::vector<double> shares;
+  for (const uint64_t count : counts) {
+    shares.push_back(static_cast<double>(count) / static_cast<double>(shifts));
   }
   return shares;
 }

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct SpikeRule {
   size_t confirm = 2;       // losses that deviate within `merge` steps for a loss spike
   // An event at step e predicts a spike at e + first_lead, ..., e + last_lead.
   uint64_t first_lead = 1, last_lead = 8;
+  // Largest shift, forward or back, of the null distribution of Predict. Short shifts keep a trend that
+  // events and spikes share over a training, e.g. with the learning rate, and chance then includes it.
+  uint64_t most_shift = std::numeric_limits<uint64_t>::max();
 };
 // Throws Error naming the field ("spikes.window") unless thresholds are positive and finite,
 // window >= 2, merge and confirm >= 1 and 1 <= first_lead <= last_lead.
@@ -83,7 +87,8 @@ struct Prediction {
   double Recall() const;     // predicted / spikes; NaN without spikes
   double Precision() const;  // followed / events; NaN without events
 };
-// Returns the prediction over all series. The null distribution is exact: all shifts are counted.
+// Returns the prediction over all series. The null distribution is exact: all shifts of up to
+// rule.most_shift are counted.
 // Requires that the events and spikes of each series lie in its steps.
 Prediction Predict(std::span<const EventSeries> series, const SpikeRule& rule);
 

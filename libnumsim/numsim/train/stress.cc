@@ -140,7 +140,7 @@ void PlantBurst(const StressConfig& stress, uint64_t step, ParameterList<float>&
                            stress.burst_tensor,
                            near.empty() ? "" : fmt::format("; did you mean {}?", near));
   }
-  if (step < stress.burst_step || step - stress.burst_step >= stress.burst_steps) return;
+  if (!stress.InBurst(step)) return;
   parameter->gradient.View().Span()[0] = std::numeric_limits<float>::infinity();
 }
 

@@ -17,7 +17,8 @@ const std::vector<TelemetryTable>& AllTables() {
         {"clip_factor", "factor by which clipping multiplied the gradients"},
         {"loss_scale", "scale of the loss in the backward pass"},
         {"skipped", "number of tensors not updated because of NaN or infinity in gradients"},
-        {"rms", "largest RMS_t of a tensor (see optimizer.csv); nan if no tensor was updated"},
+        {"rms",
+         "largest RMS_t of a tensor (see optimizer.csv); nan if there was no update, or without RMS_t"},
         {"rms_tensor", "name of that parameter"},
         {"loss_deviation",
          "standard deviations by which the loss exceeds the mean of the up to 128 losses before; nan "

@@ -243,8 +243,9 @@ std::pair<double, std::string> Trainer::Parts::LargestRms(const OptimizerStep* r
   size_t i = 0;
   for (const Parameter<float>& parameter : model->parameters()) {
     const TensorStep& tensor = result->tensors[i++];
-    // The negated comparison takes the first tensor, and a NaN.
-    if (!tensor.skipped && !(tensor.rms <= largest.first)) largest = {tensor.rms, parameter.name};
+    if (tensor.skipped || !(tensor.rms > 0)) continue;  // 0: the optimiser has no RMS_t
+    // The negated comparison takes the first tensor.
+    if (!(tensor.rms <= largest.first)) largest = {tensor.rms, parameter.name};
   }
   return largest;
 }

@@ -23,6 +23,14 @@ void CheckStressConfig(const StressConfig& stress) {
   if (stress.point.empty() && stress.value != 0) {
     throw KeyError::Format("stress.value", "{} is set without stress.point", stress.value);
   }
+  if (stress.burst_tensor.empty() && (stress.burst_step != 0 || stress.burst_steps != 1)) {
+    throw KeyError("stress.burst_tensor", "a burst is set without the parameter that it is in");
+  }
+  if (stress.jump_step != 0 && stress.jump_loss == 1 && stress.jump_contrast == 1) {
+    throw KeyError::Format("stress.jump_step",
+                           "{} is set without stress.jump_loss or stress.jump_contrast",
+                           stress.jump_step);
+  }
 }
 
 }  // namespace numsim

@@ -54,7 +54,7 @@ Figure LossFigure(const Trainer& trainer, const std::filesystem::path& directory
     panel.series.push_back(std::move(series));
   }
   const TrainingSpikes spikes = SpikesOf(trainer.config(), rows);
-  for (const Series& marks : {SpikeMarks("RMS spike: the paper's warning", 4, spikes.rms, rows),
+  for (const Series& marks : {SpikeMarks("RMS spike of any parameter", 4, spikes.rms, rows),
                               SpikeMarks("loss spike", 5, spikes.loss, rows)}) {
     if (!marks.x.empty()) panel.series.push_back(marks);
   }
