@@ -43,7 +43,8 @@ class PublishedResults {
     return ToCsv(VerdictTable(judged_, settings_, experiment_->scale(settings_)));
   }
   std::string Summary() const {
-    return SummaryText(*experiment_, settings_, judged_, experiment_->notes(settings_, tables_));
+    const std::string notes = experiment_->notes ? experiment_->notes(settings_, tables_) : "";
+    return SummaryText(*experiment_, settings_, judged_, notes);
   }
   // Writes verdicts, summary and the derived tables that are published.
   void Update(const fs::path& directory) const {
