@@ -170,6 +170,12 @@ std::vector<std::string> SchedulesOf(const Settings& settings) {
   return schedules;
 }
 
+double PlaceOf(std::string Arm::*field, const std::string& value) {
+  if (field != &Arm::size) return std::stod(value);
+  const ModelSize size = ParseSize("sizes", value);
+  return static_cast<double>(size.layers * size.width * size.width);
+}
+
 std::vector<Arm> ArmsOf(const Settings& settings) {
   CheckLists(settings);
   ArmList arms;

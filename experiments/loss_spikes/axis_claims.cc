@@ -6,7 +6,6 @@
 
 #include "experiments/core/settings.h"
 #include "experiments/loss_spikes/claim_parts.h"
-#include "experiments/shared/training.h"
 
 namespace numsim::experiments::loss_spikes {
 namespace {
@@ -22,13 +21,6 @@ constexpr ClaimAxis kAxes[] = {{"size", "sizes", &Arm::size, "figure-3", "model 
                                {"batch", "batches", &Arm::batch, "figure-12", "batch size"},
                                {"lr", "lrs", &Arm::lr, "figure-13", "learning rate"}};
 
-double AmountOf(const ClaimAxis& axis, const std::string& value) {
-  if (std::string_view(axis.name) != "size") return std::stod(value);
-  const ModelSize size = ParseSize(axis.option, value);
-  return static_cast<double>(size.layers) * static_cast<double>(size.width) *
-         static_cast<double>(size.width);
-}
-
 // Returns the smallest and the largest value along an axis; nullopt if there is only the centre.
 std::optional<std::pair<std::string, std::string>> EndsOf(const Settings& settings,
                                                           const ClaimAxis& axis) {
@@ -36,10 +28,10 @@ std::optional<std::pair<std::string, std::string>> EndsOf(const Settings& settin
   std::vector<std::string> values = settings.GetList(axis.option);
   values.push_back(Centre(settings, "").*axis.field);
   const auto less = [&](const std::string& a, const std::string& b) {
-    return AmountOf(axis, a) < AmountOf(axis, b);
+    return PlaceOf(axis.field, a) < PlaceOf(axis.field, b);
   };
   const auto [least, most] = std::minmax_element(values.begin(), values.end(), less);
-  if (AmountOf(axis, *least) == AmountOf(axis, *most)) return std::nullopt;
+  if (PlaceOf(axis.field, *least) == PlaceOf(axis.field, *most)) return std::nullopt;
   return std::pair{*least, *most};
 }
 

@@ -8,7 +8,6 @@
 #include "experiments/core/settings.h"
 #include "experiments/loss_spikes/claim_parts.h"
 #include "experiments/shared/special_values.h"
-#include "experiments/shared/training.h"
 
 namespace numsim::experiments::loss_spikes {
 namespace {
@@ -112,12 +111,6 @@ constexpr FigureAxis kFigureAxes[] = {{"lrs", &Arm::lr, "peak learning rate"},
                                       {"sizes", &Arm::size, "layers x width^{2}"},
                                       {"warmups", &Arm::warmup, "warm-up, steps"}};
 
-double PlaceOf(const FigureAxis& axis, const std::string& value) {
-  if (std::string_view(axis.option) != "sizes") return std::stod(value);
-  const ModelSize size = ParseSize("sizes", value);
-  return static_cast<double>(size.layers * size.width * size.width);
-}
-
 Panel AxisPanel(const Settings& settings,
                 const Tables& tables,
                 const FigureAxis& axis,
@@ -126,7 +119,7 @@ Panel AxisPanel(const Settings& settings,
   std::vector<std::string> values = settings.GetList(axis.option);
   values.push_back(Centre(settings, "").*axis.field);
   std::sort(values.begin(), values.end(), [&](const std::string& a, const std::string& b) {
-    return PlaceOf(axis, a) < PlaceOf(axis, b);
+    return PlaceOf(axis.field, a) < PlaceOf(axis.field, b);
   });
   values.erase(std::unique(values.begin(), values.end()), values.end());
   int style = 0;
@@ -137,7 +130,7 @@ Panel AxisPanel(const Settings& settings,
     for (const std::string& value : values) {
       Arm arm = Centre(settings, beta2);
       arm.*axis.field = value;
-      AddPoint(ArmRow(tables, arm), shown, PlaceOf(axis, value), series);
+      AddPoint(ArmRow(tables, arm), shown, PlaceOf(axis.field, value), series);
     }
     panel.series.push_back(std::move(series));
   }

@@ -71,6 +71,8 @@ Arm Centre(const Settings& settings, const std::string& beta2);
 Arm Student(const Settings& settings, const std::string& beta2);
 // Returns the texts "1-t^-L" of the option --lambdas.
 std::vector<std::string> SchedulesOf(const Settings& settings);
+// Returns where a value of a numeric field lies along its axis: the number, or layers x width^2 of a size.
+double PlaceOf(std::string Arm::*field, const std::string& value);
 // Returns every arm once, and checks the options. Throws Error naming a bad option.
 std::vector<Arm> ArmsOf(const Settings& settings);
 
