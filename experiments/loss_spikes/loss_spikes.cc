@@ -164,7 +164,7 @@ const std::map<std::string, std::string, std::less<>>& ConstantRate() {
 
 std::vector<Advice> AdviceForSpikes() {
   const auto claims = [](std::vector<std::string> names) {
-    for (std::string& name : names) name = "loss-spikes/" + name;
+    for (std::string& name : names) name.insert(0, "loss-spikes/");
     return names;
   };
   return {

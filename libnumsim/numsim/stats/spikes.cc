@@ -74,10 +74,10 @@ std::vector<double> ShiftDistribution(const EventSeries& series, const SpikeRule
     ++counts[CountPredicted(shifted, series.spikes, rule)];
   }
   const uint64_t shifts = std::accumulate(counts.begin(), counts.end(), uint64_t{0});
-  std::vector<double> shares;
-  for (const uint64_t count : counts) {
-    shares.push_back(static_cast<double>(count) / static_cast<double>(shifts));
-  }
+  std::vector<double> shares(counts.size());
+  std::transform(counts.begin(), counts.end(), shares.begin(), [&](uint64_t count) {
+    return static_cast<double>(count) / static_cast<double>(shifts);
+  });
   return shares;
 }
 
