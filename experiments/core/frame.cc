@@ -100,6 +100,12 @@ Estimate MeanOf(const SeedValues& values) {
   return numsim::MeanOf(list);
 }
 
+void Append(std::initializer_list<Estimate> estimates, Row& row) {
+  for (const Estimate& estimate : estimates) {
+    row.insert(row.end(), {estimate.value, estimate.low, estimate.high});
+  }
+}
+
 Estimate PairedGap(const SeedValues& values, const SeedValues& baseline) {
   SeedValues gaps;
   for (const auto& [seed, value] : values) {

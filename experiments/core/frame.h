@@ -67,6 +67,8 @@ class Frame {
 using numsim::MeanOf;
 // Returns the mean over seeds with its 95 % confidence interval (Student's t); NaN without seeds.
 Estimate MeanOf(const SeedValues& values);
+// Adds value, low and high end of each estimate to a row.
+void Append(std::initializer_list<Estimate> estimates, Row& row);
 // Returns the mean of values - baseline over the seeds that both have, with its 95 % confidence
 // interval. Throws Error if they share no seed.
 Estimate PairedGap(const SeedValues& values, const SeedValues& baseline);

@@ -13,12 +13,6 @@ constexpr const char* kStatistics[] = {"mean_abs", "max_abs"};
 const std::initializer_list<std::string_view> kForecastKeys = {
     "size", "layer_scale", "tower", "tensor", "steps", "forecast", "history"};
 
-void Append(std::initializer_list<Estimate> estimates, Row& row) {
-  for (const Estimate& estimate : estimates) {
-    row.insert(row.end(), {estimate.value, estimate.low, estimate.high});
-  }
-}
-
 SeedValues Ratios(const SeedValues& values, const SeedValues& divisors) {
   SeedValues ratios;
   for (const auto& [seed, value] : values) {

@@ -52,7 +52,7 @@ KeyError OfStress(const KeyError& error) {
 }
 
 void CheckOptions(const Settings& settings) {
-  const int64_t steps = settings.GetInteger("steps", 10, 100'000'000);
+  const int64_t steps = settings.GetInteger("steps", 10, kMostSteps);
   settings.GetInteger("records", 2, steps);
   settings.GetInteger("snapshots", 1, steps);
   settings.GetInteger("warmup", 0, steps);

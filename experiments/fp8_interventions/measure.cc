@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "experiments/fp8_interventions/fp8_interventions.h"
+#include "experiments/shared/block_name.h"
 #include "experiments/shared/special_values.h"
 #include "experiments/shared/training.h"
 #include "numsim/base/elementary.h"
@@ -16,21 +17,6 @@
 
 namespace numsim::experiments::fp8_interventions {
 namespace {
-
-// Returns the number of the block whose output has the tensor name `point`, or -1 if the tensor is
-// not the output of a block. Sets `tower` to the prefix: "image." for "image.blocks.3".
-int BlockOf(std::string_view point, std::string_view& tower) {
-  constexpr std::string_view kBlocks = "blocks.";
-  const size_t at = point.find(kBlocks);
-  if (at == std::string_view::npos) return -1;
-  tower = point.substr(0, at);
-  int block = 0;
-  for (const char c : point.substr(at + kBlocks.size())) {
-    if (c < '0' || c > '9') return -1;
-    block = 10 * block + (c - '0');
-  }
-  return block;
-}
 
 // Returns the mean of |x| without one channel, or of all channels if x does not have it.
 double MeanWithout(size_t channel, MatrixSpan<float> x) {
@@ -59,14 +45,13 @@ class FeatureObserver : public PassObserver<float> {
   void Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) override {
     if (role != TensorRole::kActivation) return;
     PlantActivation(config_.stress, point, values);
-    std::string_view tower;
-    const int block = BlockOf(point, tower);
-    if (block < 0) return;
+    const std::optional<BlockName> name = ParseBlockName(point);
+    if (!name || !name->rest.empty()) return;  // not the output of a block
     const AbsoluteStatistics measured = MeasureAbsolute(values);
     const bool planted = !config_.stress.point.empty();
     const double rest = planted ? MeanWithout(config_.stress.channel, values) : measured.mean;
     Row row = moment_;
-    row.insert(row.end(), {TowerName(tower), block, measured.mean, rest, measured.max});
+    row.insert(row.end(), {TowerName(name->tower), name->block, measured.mean, rest, measured.max});
     rows_.Add(kFeaturesTable, row);
   }
 

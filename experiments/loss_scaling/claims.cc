@@ -223,7 +223,7 @@ ClaimSpec SpikesCoincide(const char* name, const char* with, const char* near, c
       if (spikes > 0) excess[seed.Text("seed")] = (together - expected) / spikes;
     }
     if (all < kLeastSpikes || excess.size() < 2) {
-      return NotTestedBecause(
+      return LeftOutBecause(
           fmt::format("{:.0f} loss spikes, expected at least {:.0f}", all, kLeastSpikes));
     }
     return AgainstReference("above chance", excess, 0);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "experiments/core/settings.h"
+#include "experiments/shared/block_name.h"
 #include "experiments/shared/training.h"
 #include "numsim/base/error.h"
 #include "numsim/optim/loss_scaler.h"
@@ -142,16 +143,13 @@ std::vector<PaperSetting> PaperSettings() {
 
 Arm ArmOf(const Frame& row) { return {row.Text("scaler"), row.Text("scale"), row.Text("event")}; }
 
-constexpr std::string_view kBlocks = "blocks.";
-
 bool IsLate(std::string_view parameter) {
-  const size_t at = parameter.find(kBlocks);
-  return at != parameter.npos && !parameter.substr(at + kBlocks.size()).starts_with("0.");
+  const std::optional<BlockName> name = ParseBlockName(parameter);
+  return name && name->block > 0;
 }
 
 bool IsEarly(std::string_view parameter) {
-  const size_t at = parameter.find(kBlocks);
-  if (at != parameter.npos) return !IsLate(parameter);
+  if (ParseBlockName(parameter)) return !IsLate(parameter);
   return parameter.find("patches") != parameter.npos ||
          parameter.find("embedding") != parameter.npos ||
          parameter.find("positions") != parameter.npos ||
@@ -162,7 +160,7 @@ bool IsEarly(std::string_view parameter) {
 SpikeRule RuleOf(const Settings& settings) {
   SpikeRule rule;
   rule.window = static_cast<size_t>(settings.GetInteger("window", 2, 1 << 20));
-  rule.ignored = static_cast<uint64_t>(settings.GetInteger("warmup", 0, 100'000'000));
+  rule.ignored = static_cast<uint64_t>(settings.GetInteger("warmup", 0, kMostSteps));
   CheckSpikeRule(rule);
   return rule;
 }
@@ -210,7 +208,7 @@ TrainConfig ConfigOf(const Settings& settings, const Arm& arm, uint64_t seed) {
 }
 
 std::vector<Trial> Trials(const Settings& settings) {
-  const int64_t steps = settings.GetInteger("steps", 10, 100'000'000);
+  const int64_t steps = settings.GetInteger("steps", 10, kMostSteps);
   const int64_t burst = settings.GetInteger("burst-step", 0, 1 << 30);
   if (burst + settings.GetInteger("burst-steps", 1, 1 << 30) > steps) {
     throw Error::Format(

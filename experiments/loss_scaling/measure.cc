@@ -58,10 +58,15 @@ Record Train(Trainer& trainer) {
   return record;
 }
 
+// Returns the least of the scales; NaN if no step was taken.
+double LeastOf(const std::vector<double>& scales) {
+  return scales.empty() ? kNaN : *std::min_element(scales.begin(), scales.end());
+}
+
 // Returns the steps from the first fall of the scale until it is back; infinity if it never is, and 0
 // if it never falls.
 double RecoveryOf(const std::vector<double>& scales) {
-  const double first = scales.front();
+  const double first = scales.empty() ? kNaN : scales.front();
   const auto fall = std::find_if(scales.begin(), scales.end(), [&](double s) { return s < first; });
   if (fall == scales.end()) return 0;
   const auto back = std::find_if(fall, scales.end(), [&](double s) { return s >= first; });
@@ -124,8 +129,8 @@ Rows Measure(const Settings& settings, const Trial& trial) {
             skipped / updates,
             early + late > 0 ? early / (early + late) : kNaN,
             record.burst_skipped,
-            *std::min_element(record.scales.begin(), record.scales.end()),
-            record.scales.back(),
+            LeastOf(record.scales),
+            record.scales.empty() ? kNaN : record.scales.back(),
             RecoveryOf(record.scales),
             spikes.size(),
             CountTogether(spikes, gradients),

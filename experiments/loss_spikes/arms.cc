@@ -2,16 +2,38 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <span>
+#include <utility>
 
 #include "experiments/core/settings.h"
 #include "experiments/loss_spikes/loss_spikes.h"
 #include "experiments/shared/training.h"
 #include "numsim/base/error.h"
-#include "numsim/base/nearest_name.h"
 
 namespace numsim::experiments::loss_spikes {
 namespace {
+
+// The fields of an arm, in the order of kArmKey.
+const std::vector<std::pair<std::string, std::string Arm::*>> kFields = {
+    {"model", &Arm::model},
+    {"size", &Arm::size},
+    {"batch", &Arm::batch},
+    {"lr", &Arm::lr},
+    {"warmup", &Arm::warmup},
+    {"data", &Arm::data},
+    {"beta2", &Arm::beta2},
+    {"optimizer", &Arm::optimizer}};
+
+std::map<std::string, std::string> ParametersOf(const Arm& arm) {
+  std::map<std::string, std::string> parameters;
+  for (const auto& [name, field] : kFields) parameters[name] = arm.*field;
+  return parameters;
+}
+
+std::vector<std::string> ListOrNone(const Settings& settings, const char* option) {
+  return settings.Get(option).empty() ? std::vector<std::string>() : settings.GetList(option);
+}
 
 // Adds each arm once.
 class ArmList {
@@ -24,22 +46,13 @@ class ArmList {
                const char* option,
                std::string Arm::*field,
                const Arm& centre) {
-    if (settings.Get(option).empty()) return;
-    for (const std::string& value : settings.GetList(option)) {
-      Arm arm = centre;
-      arm.*field = value;
-      Add(arm);
-    }
+    for (const std::string& value : ListOrNone(settings, option)) Add(With(centre, field, value));
   }
   std::vector<Arm> Take() { return std::move(arms_); }
 
  private:
   std::vector<Arm> arms_;
 };
-
-std::vector<std::string> ListOrNone(const Settings& settings, const char* option) {
-  return settings.Get(option).empty() ? std::vector<std::string>() : settings.GetList(option);
-}
 
 // Checks each number of a list, so that an error names the list and not an option of the centre.
 void CheckNumbers(const Settings& settings, const char* option, double low, double high) {
@@ -54,18 +67,10 @@ void CheckIntegers(const Settings& settings, const char* option, int64_t low, in
   if (!settings.Get(option).empty()) settings.GetIntegers(option, low, high);
 }
 
-void CheckModel(const std::string& name) {
-  for (const std::string_view known : {"clip", "vit", "llama", "mlp"}) {
-    if (name == known) return;
-  }
-  throw NotOneOf("--models:", name, "clip, vit, llama, mlp");
-}
-
 void CheckLists(const Settings& settings) {
   for (const char* const option : {"beta2", "axis-beta2", "models"}) {
     CheckDistinct(option, settings.GetList(option));
   }
-  for (const std::string& model : settings.GetList("models")) CheckModel(model);
   ParseSize("size", settings.Get("size"));
   if (settings.GetList("axis-beta2").size() != 2) {
     throw Error::Format("--axis-beta2 {}: expected two values", settings.Get("axis-beta2"));
@@ -82,7 +87,7 @@ void CheckLists(const Settings& settings) {
     CheckNumbers(settings, option, 1e-12, 100);
   CheckNumbers(settings, "lambdas", 1e-12, 1);
   CheckIntegers(settings, "batches", 1, 1 << 20);
-  CheckIntegers(settings, "warmups", 0, 100'000'000);
+  CheckIntegers(settings, "warmups", 0, kMostSteps);
 }
 
 bool HasNewData(const Settings& settings) {
@@ -124,18 +129,26 @@ const std::vector<Column>& ArmColumns() {
 }
 
 Arm ArmOf(const Frame& row) {
-  return {row.Text("model"),
-          row.Text("size"),
-          row.Text("batch"),
-          row.Text("lr"),
-          row.Text("warmup"),
-          row.Text("data"),
-          row.Text("beta2"),
-          row.Text("optimizer")};
+  Arm arm;
+  for (const auto& [name, field] : kFields) arm.*field = row.Text(name);
+  return arm;
+}
+
+Arm ArmOf(const Trial& trial) {
+  Arm arm;
+  for (const auto& [name, field] : kFields) arm.*field = trial.parameters.at(name);
+  return arm;
 }
 
 Row CellsOf(const Arm& arm) {
-  return {arm.model, arm.size, arm.batch, arm.lr, arm.warmup, arm.data, arm.beta2, arm.optimizer};
+  Row cells;
+  for (const auto& [name, field] : kFields) cells.emplace_back(arm.*field);
+  return cells;
+}
+
+Arm With(Arm arm, std::string Arm::*field, std::string_view value) {
+  arm.*field = value;
+  return arm;
 }
 
 std::string InputParameter(std::string_view model) {
@@ -170,6 +183,10 @@ std::vector<std::string> SchedulesOf(const Settings& settings) {
   return schedules;
 }
 
+uint64_t ChangeStep(const Settings& settings) {
+  return static_cast<uint64_t>(settings.GetInteger("change-step", 1, kMostSteps));
+}
+
 double PlaceOf(std::string Arm::*field, const std::string& value) {
   if (field != &Arm::size) return std::stod(value);
   const ModelSize size = ParseSize("sizes", value);
@@ -191,23 +208,19 @@ std::vector<Arm> ArmsOf(const Settings& settings) {
     arms.AddAxis(settings, "warmups", &Arm::warmup, centre);
     arms.AddAxis(settings, "changes", &Arm::data, centre);
     for (const std::string_view optimizer : {kAdamW, kStable}) {
-      Arm arm = centre;
-      arm.optimizer = optimizer;
+      const Arm arm = With(centre, &Arm::optimizer, optimizer);
       for (const std::string& model : std::span(models).subspan(1)) {
-        arm.model = model;
-        arms.Add(arm);
+        arms.Add(With(arm, &Arm::model, model));
       }
-      arm = centre;
-      arm.optimizer = optimizer;
-      arm.data = kNewData;
-      if (HasNewData(settings)) arms.Add(arm);
+      if (HasNewData(settings)) arms.Add(With(arm, &Arm::data, kNewData));
     }
   }
   for (const std::string& beta2 : settings.GetList("axis-beta2")) {
     for (const std::string_view optimizer : {kAdamW, kStable}) {
-      Arm student = Student(settings, beta2);
-      student.optimizer = optimizer;
-      arms.AddAxis(settings, "student-lrs", &Arm::lr, student);
+      arms.AddAxis(settings,
+                   "student-lrs",
+                   &Arm::lr,
+                   With(Student(settings, beta2), &Arm::optimizer, optimizer));
     }
   }
   for (const std::string& beta2 : ListOrNone(settings, "optimizer-beta2")) {
@@ -218,8 +231,8 @@ std::vector<Arm> ArmsOf(const Settings& settings) {
 }
 
 std::vector<Trial> Trials(const Settings& settings) {
-  const int64_t steps = settings.GetInteger("steps", 5, 100'000'000);
-  const int64_t change = settings.GetInteger("change-step", 1, 100'000'000);
+  const auto steps = static_cast<uint64_t>(settings.GetInteger("steps", 5, kMostSteps));
+  const uint64_t change = ChangeStep(settings);
   settings.GetInteger("old-batches", 1, 1 << 20);
   settings.GetInteger("student-batch", 1, 1 << 20);
   settings.GetYes("curvature");
@@ -238,8 +251,7 @@ std::vector<Trial> Trials(const Settings& settings) {
                     {"optimizer.beta2_decay", "lambdas"}});
     RuleOf(settings, arm);
     if (ChangesAtAStep(arm.data) && change >= steps) {
-      throw Error::Format(
-          "--change-step {}: the trainings have {} steps", settings.Get("change-step"), steps);
+      throw Error::Format("--change-step {}: the trainings have {} steps", change, steps);
     }
     const auto layers = static_cast<double>(config.model.layers);
     const auto width = static_cast<double>(config.model.width);
@@ -248,14 +260,7 @@ std::vector<Trial> Trials(const Settings& settings) {
       trials.push_back(
           {.label = fmt::format("{} seed={}", arm.Text(), seed),
            .seed = seed,
-           .parameters = {{"model", arm.model},
-                          {"size", arm.size},
-                          {"batch", arm.batch},
-                          {"lr", arm.lr},
-                          {"warmup", arm.warmup},
-                          {"data", arm.data},
-                          {"beta2", arm.beta2},
-                          {"optimizer", arm.optimizer}},
+           .parameters = ParametersOf(arm),
            .cost = layers * width * (width + 64) * static_cast<double>(config.train.batch)});
     }
   }

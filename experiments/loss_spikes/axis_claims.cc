@@ -35,6 +35,24 @@ std::optional<std::pair<std::string, std::string>> EndsOf(const Settings& settin
   return std::pair{*least, *most};
 }
 
+// Returns the evidence of a comparison that needs the two ends of an axis.
+template <typename Compared>
+auto AtEnds(const ClaimAxis& axis, Compared compared) {
+  return [axis, compared](const Settings& settings, const Tables& tables) {
+    const auto ends = EndsOf(settings, axis);
+    if (!ends) {
+      return NotTestedBecause(fmt::format("there is one {} (--{})", axis.text, axis.option));
+    }
+    return compared(settings, tables, ends->first, ends->second);
+  };
+}
+
+// Returns AdamW at the largest value of an axis: at the second of --axis-beta2, then at the first.
+Pair LowThenHigh(const Settings& settings, const ClaimAxis& axis, const std::string& most) {
+  return {With(Centre(settings, Low(settings)), axis.field, most),
+          With(Centre(settings, High(settings)), axis.field, most)};
+}
+
 ClaimSpec Grows(const ClaimAxis& axis) {
   ClaimSpec claim = Claim(std::string(axis.name) + "-brings-spikes",
                           {axis.figure},
@@ -43,14 +61,12 @@ ClaimSpec Grows(const ClaimAxis& axis) {
       "loss spikes per run at the largest {} minus at the smallest, AdamW at the first of --axis-beta2",
       axis.text);
   claim.margin = SpikeMargin();
-  claim.evidence = [axis](const Settings& settings, const Tables& tables) {
-    const auto ends = EndsOf(settings, axis);
-    if (!ends)
-      return NotTestedBecause(fmt::format("there is one {} (--{})", axis.text, axis.option));
-    const Arm centre = Centre(settings, High(settings));
-    return CompareSpikes(
-        tables, {With(centre, axis.field, ends->second), With(centre, axis.field, ends->first)});
-  };
+  claim.evidence = AtEnds(
+      axis, [axis](const auto& settings, const auto& tables, const auto& least, const auto& most) {
+        const Arm centre = Centre(settings, High(settings));
+        return CompareSpikes(tables,
+                             {With(centre, axis.field, most), With(centre, axis.field, least)});
+      });
   return claim;
 }
 
@@ -66,14 +82,11 @@ ClaimSpec Mitigates(const ClaimAxis& axis) {
       "loss spikes per run at the second of --axis-beta2 minus at the first, AdamW at the largest {}",
       axis.text);
   claim.margin = SpikeMargin();
-  claim.evidence = [axis](const Settings& settings, const Tables& tables) {
-    const auto ends = EndsOf(settings, axis);
-    if (!ends)
-      return NotTestedBecause(fmt::format("there is one {} (--{})", axis.text, axis.option));
-    return CompareSpikes(tables,
-                         {With(Centre(settings, Low(settings)), axis.field, ends->second),
-                          With(Centre(settings, High(settings)), axis.field, ends->second)});
-  };
+  claim.evidence = AtEnds(
+      axis,
+      [axis](const auto& settings, const auto& tables, const auto& /*least*/, const auto& most) {
+        return CompareSpikes(tables, LowThenHigh(settings, axis, most));
+      });
   return claim;
 }
 
@@ -128,15 +141,13 @@ ClaimSpec HighBeta2CostsAtLargeRate() {
           "valid_loss at the first of --axis-beta2 minus at the second, AdamW, largest of --lrs") +
       kGuess;
   claim.margin = LossMargin("nats");
-  claim.evidence = [](const Settings& settings, const Tables& tables) {
-    const ClaimAxis& axis = kAxes[2];
-    const auto ends = EndsOf(settings, axis);
-    if (!ends) return NotTestedBecause("there is one learning rate (--lrs)");
-    return Compare(tables,
-                   {{With(Centre(settings, High(settings)), axis.field, ends->second),
-                     With(Centre(settings, Low(settings)), axis.field, ends->second)}},
-                   Loss);
-  };
+  const ClaimAxis& axis = kAxes[2];
+  claim.evidence = AtEnds(
+      axis,
+      [axis](const auto& settings, const auto& tables, const auto& /*least*/, const auto& most) {
+        const auto [low, high] = LowThenHigh(settings, axis, most);
+        return Compare(tables, {{high, low}}, Loss);
+      });
   return claim;
 }
 

@@ -30,9 +30,9 @@ ClaimSpec NewData(std::string_view optimizer) {
                    kGuess;
   claim.margin = LossMargin("nats");
   claim.evidence = [stable](const Settings& settings, const Tables& tables) {
-    const Arm high = With(Centre(settings, High(settings)), &Arm::data, std::string(kNewData));
-    const Arm other = stable ? With(high, &Arm::optimizer, std::string(kStable))
-                             : With(high, &Arm::beta2, Low(settings));
+    const Arm high = With(Centre(settings, High(settings)), &Arm::data, kNewData);
+    const Arm other =
+        stable ? With(high, &Arm::optimizer, kStable) : With(high, &Arm::beta2, Low(settings));
     return Compare(tables, {{other, high}}, Loss);
   };
   return claim;
@@ -51,7 +51,7 @@ ClaimSpec Planted(const char* kind, ClaimKind claim_kind, const char* name, cons
   claim.margin = {.value = 1.3, .unit = "of RMS_t", .justification = "From 1 to the paper's 2.3."};
   claim.evidence = [prefix = std::string(kind) + ":"](const Settings& settings,
                                                       const Tables& tables) {
-    if (settings.GetInteger("change-step", 1, 100'000'000) < kBeforeChange) {
+    if (ChangeStep(settings) < kBeforeChange) {
       return NotTestedBecause(fmt::format("--change-step is below {}", kBeforeChange));
     }
     if (settings.Get("changes").empty()) return NotTestedBecause("there is no change (--changes)");

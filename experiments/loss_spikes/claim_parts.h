@@ -38,8 +38,6 @@ Evidence CompareSpikes(const Tables& tables, const Pair& pair);
 
 // Returns the runs of an arm.
 Frame RunsOf(const Frame& runs, const Arm& arm);
-// Returns the arm with another value of a field.
-Arm With(Arm arm, std::string Arm::*field, std::string value);
 // Return the two values of --axis-beta2.
 std::string High(const Settings& settings);
 std::string Low(const Settings& settings);

@@ -105,11 +105,6 @@ Evidence CompareSpikes(const Tables& tables, const Pair& pair) {
       least));
 }
 
-Arm With(Arm arm, std::string Arm::*field, std::string value) {
-  arm.*field = std::move(value);
-  return arm;
-}
-
 std::vector<ClaimSpec> Claims() {
   std::vector<ClaimSpec> claims;
   for (const auto& of_subject :

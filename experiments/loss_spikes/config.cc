@@ -39,12 +39,12 @@ void SetData(const Settings& settings, const Arm& arm, TrainConfig& config) {
   if (arm.data == kSteady || arm.data == kNewData) return;
   StressConfig& stress = config.stress;
   if (const auto factor = NumberAfter("jump:", arm.data)) {
-    stress.jump_step = static_cast<uint64_t>(settings.GetInteger("change-step", 1, 100'000'000));
+    stress.jump_step = ChangeStep(settings);
     stress.jump_loss = *factor;
   } else if (const auto constant = NumberAfter("constant:", arm.data)) {
     stress.jump_loss = *constant;
   } else if (const auto contrast = NumberAfter("contrast:", arm.data)) {
-    stress.jump_step = static_cast<uint64_t>(settings.GetInteger("change-step", 1, 100'000'000));
+    stress.jump_step = ChangeStep(settings);
     stress.jump_contrast = *contrast;
   } else {
     throw Error::Format("--changes: '{}' is not new, jump:F, constant:F or contrast:F", arm.data);
@@ -78,8 +78,16 @@ void SetStudent(TrainConfig& config) {
   config.optimizer.weight_decay = 0;
 }
 
+ModelKind KindOf(const std::string& model) {
+  for (const ModelKind kind :
+       {ModelKind::kClip, ModelKind::kVit, ModelKind::kLlama, ModelKind::kMlp}) {
+    if (model == ToString(kind)) return kind;
+  }
+  throw NotOneOf("--models:", model, "clip, vit, llama, mlp");
+}
+
 void SetModel(const Settings& settings, const Arm& arm, TrainConfig& config) {
-  config.model.kind = ParseModelKind(arm.model);
+  config.model.kind = KindOf(arm.model);
   SetSize(ParseSize("sizes", arm.size), config.model);
   config.model.patch = static_cast<size_t>(settings.GetInteger("patch", 1, 1 << 16));
   ReadPatchDropout(settings, config.model);
@@ -96,11 +104,8 @@ void SetModel(const Settings& settings, const Arm& arm, TrainConfig& config) {
     case ModelKind::kLlama:
       ReadText(settings, data);
       break;
-    case ModelKind::kMlp:
+    default:  // kMlp
       SetStudent(config);
-      break;
-    default:
-      throw Error::Format("--models: '{}' is not one of clip, vit, llama, mlp", arm.model);
   }
 }
 
@@ -135,7 +140,7 @@ SpikeRule RuleOf(const Settings& settings, const Arm& arm) {
   rule.deviations = settings.GetDouble("spike-deviations", 1e-3, 1e6);
   rule.window = static_cast<size_t>(settings.GetInteger("window", 2, 1 << 20));
   const char* const ignored = settings.Get("ignored") == "warm-up" ? "warmup" : "ignored";
-  rule.ignored = static_cast<uint64_t>(single.GetInteger(ignored, 0, 100'000'000));
+  rule.ignored = static_cast<uint64_t>(single.GetInteger(ignored, 0, kMostSteps));
   CheckSpikeRule(rule);
   return rule;
 }

@@ -8,28 +8,14 @@ namespace {
 
 void AddArms(const Frame& runs, Table& arms) {
   for (const Frame& arm : runs.By(kArmKey)) {
-    const Estimate loss = MeanOf(arm.Where("status", "finished").OverSeeds("valid_loss"));
-    const Estimate accuracy = MeanOf(arm.OverSeeds("accuracy"));
-    const Estimate spikes = MeanOf(arm.OverSeeds("loss_spikes"));
-    const Estimate rms = MeanOf(arm.OverSeeds("max_rms"));
     Row row = CellsOf(ArmOf(arm));
-    row.insert(row.end(),
-               {arm.Size(),
-                arm.Mean("collapsed"),
-                loss.value,
-                loss.low,
-                loss.high,
-                accuracy.value,
-                accuracy.low,
-                accuracy.high,
-                spikes.value,
-                spikes.low,
-                spikes.high,
-                arm.Mean("steps_lost"),
-                arm.Mean("rms_spikes"),
-                rms.value,
-                rms.low,
-                rms.high});
+    row.insert(row.end(), {arm.Size(), arm.Mean("collapsed")});
+    Append({MeanOf(arm.Where("status", "finished").OverSeeds("valid_loss")),
+            MeanOf(arm.OverSeeds("accuracy")),
+            MeanOf(arm.OverSeeds("loss_spikes"))},
+           row);
+    row.insert(row.end(), {arm.Mean("steps_lost"), arm.Mean("rms_spikes")});
+    Append({MeanOf(arm.OverSeeds("max_rms"))}, row);
     arms.rows.push_back(std::move(row));
   }
 }

@@ -7,6 +7,7 @@
 #include "experiments/core/frame.h"
 #include "experiments/core/settings.h"
 #include "experiments/loss_spikes/loss_spikes.h"
+#include "experiments/shared/block_name.h"
 #include "experiments/shared/training.h"
 
 namespace numsim::experiments::loss_spikes {
@@ -29,7 +30,7 @@ std::map<RunKey, RunEvents> RunsOf(const Settings& settings,
   const bool student = scope == kStudentScope;
   const std::string model = student ? std::string(kStudent) : settings.GetList("models").front();
   const std::string data(scope == kNewScope ? kNewData : kSteady);
-  const auto change = static_cast<uint64_t>(settings.GetInteger("change-step", 1, 100'000'000));
+  const uint64_t change = ChangeStep(settings);
   std::map<RunKey, RunEvents> result;
   const Frame adamw = runs.Where("optimizer", std::string(kAdamW));
   adamw.Where("model", model).Where("data", data).ForEach([&](const Frame& run) {
@@ -45,12 +46,10 @@ std::map<RunKey, RunEvents> RunsOf(const Settings& settings,
   return result;
 }
 
-// Returns true if a model of that size has the parameter: blocks are numbered from 0.
+// Returns true if a model of that size has the parameter.
 bool HasParameter(const Arm& arm, const std::string& parameter) {
-  constexpr std::string_view kBlocks = "blocks.";
-  const size_t at = parameter.find(kBlocks);
-  if (at == std::string::npos) return true;
-  return std::stoul(parameter.substr(at + kBlocks.size())) < ParseSize("sizes", arm.size).layers;
+  const std::optional<BlockName> name = ParseBlockName(parameter);
+  return !name || name->block < ParseSize("sizes", arm.size).layers;
 }
 
 // Drops what lies before the steps that count.

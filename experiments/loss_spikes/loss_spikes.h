@@ -43,11 +43,14 @@ struct Arm {
 // The columns of a table that name its arm.
 inline const std::initializer_list<std::string_view> kArmKey = {
     "model", "size", "batch", "lr", "warmup", "data", "beta2", "optimizer"};
-// Returns the arm of a row of a table.
-Arm ArmOf(const Frame& row);
-// Returns the cells of an arm, and their columns.
-Row CellsOf(const Arm& arm);
 const std::vector<Column>& ArmColumns();
+// Returns the arm of a row of a table, or of a trial.
+Arm ArmOf(const Frame& row);
+Arm ArmOf(const Trial& trial);
+// Returns the cells of an arm, in the order of kArmKey.
+Row CellsOf(const Arm& arm);
+// Returns the arm with another value of a field.
+Arm With(Arm arm, std::string Arm::*field, std::string_view value);
 
 inline constexpr std::string_view kAdamW = "adamw", kStable = "stable-adamw";
 inline constexpr std::string_view kStudent = "mlp";
@@ -73,6 +76,8 @@ Arm Student(const Settings& settings, const std::string& beta2);
 std::vector<std::string> SchedulesOf(const Settings& settings);
 // Returns where a value of a numeric field lies along its axis: the number, or layers x width^2 of a size.
 double PlaceOf(std::string Arm::*field, const std::string& value);
+// Returns the option --change-step.
+uint64_t ChangeStep(const Settings& settings);
 // Returns every arm once, and checks the options. Throws Error naming a bad option.
 std::vector<Arm> ArmsOf(const Settings& settings);
 
@@ -98,7 +103,7 @@ std::vector<Option> Options();
 std::vector<TableSpec> TableSpecs();
 
 // Steps before --change-step with which those after it are compared.
-inline constexpr int64_t kBeforeChange = 50;
+inline constexpr uint64_t kBeforeChange = 50;
 
 // The events of one run.
 struct RunEvents {

@@ -21,18 +21,6 @@ namespace {
 constexpr double kCollapsedAbove = 0.95;
 constexpr double kUnstableAbove = 2;  // StepCurvature::Times
 
-Arm ArmOfTrial(const Trial& trial) {
-  const auto at = [&](const char* name) { return trial.parameters.at(name); };
-  return {at("model"),
-          at("size"),
-          at("batch"),
-          at("lr"),
-          at("warmup"),
-          at("data"),
-          at("beta2"),
-          at("optimizer")};
-}
-
 // Returns the entropy of the frequencies of the targets in the validation batches.
 double TargetEntropy(const Trainer& trainer) {
   const TrainConfig& config = trainer.config();
@@ -80,7 +68,7 @@ double RmsBound(const OptimizerConfig& config) {
 }
 
 bool MeasuresCurvature(const Settings& settings, const Arm& arm) {
-  const bool constant = !arm.beta2.starts_with("1-");
+  const bool constant = !arm.beta2.starts_with(kSchedule);
   return settings.GetYes("curvature") && arm.model == kStudent && arm.optimizer == kAdamW &&
          constant;
 }
@@ -131,7 +119,7 @@ constexpr uint64_t kAfterChange = 50;  // steps
 // Adds the effect of a change at step `change` on the input parameter: RMS_t, and the size of steps.
 void AddChange(const StepRecord& record, size_t input, uint64_t change, Row& row) {
   const std::vector<double>& rms = record.rms[input];
-  if (change < static_cast<uint64_t>(kBeforeChange) || change >= rms.size()) {
+  if (change < kBeforeChange || change >= rms.size()) {
     row.insert(row.end(), {kNaN, kNaN, kNaN});
     return;
   }
@@ -210,10 +198,9 @@ void AddSpikes(const StepRecord& record, size_t input, const SpikeRule& rule, Ro
 }
 
 // Returns true for AdamW and StableAdamW at the centre, whose first seed is traced.
-bool IsTraced(const Settings& settings, Arm arm, uint64_t seed) {
+bool IsTraced(const Settings& settings, const Arm& arm, uint64_t seed) {
   if (seed != settings.seed || (arm.optimizer != kAdamW && arm.optimizer != kStable)) return false;
-  arm.optimizer = kAdamW;
-  return arm == Centre(settings, arm.beta2);
+  return With(arm, &Arm::optimizer, kAdamW) == Centre(settings, arm.beta2);
 }
 
 void AddTrace(const StepRecord& record, size_t input, size_t window, TrainingRows& rows) {
@@ -226,10 +213,10 @@ void AddTrace(const StepRecord& record, size_t input, size_t window, TrainingRow
 }  // namespace
 
 Rows Measure(const Settings& settings, const Trial& trial) {
-  const Arm arm = ArmOfTrial(trial);
+  const Arm arm = ArmOf(trial);
   const TrainConfig config = ConfigOf(settings, arm, trial.seed);
   const SpikeRule rule = RuleOf(settings, arm);
-  const auto change = static_cast<uint64_t>(settings.GetInteger("change-step", 1, 100'000'000));
+  const uint64_t change = ChangeStep(settings);
   Trainer trainer(config, DataOf(settings, arm, config.data, change));
   const double start = trainer.Validate().Mean();
   const std::vector<std::string> names = ParameterNames(trainer);

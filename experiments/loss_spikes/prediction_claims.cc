@@ -239,8 +239,8 @@ ClaimSpec UnpredictedCostLess() {
       difference[seed] = MeanOf(without).value - MeanOf(with).value;
     }
     if (difference.size() < 2) {
-      return NotTestedBecause(fmt::format(
-          "seeds with spikes of both kinds: {}, expected at least 2", difference.size()));
+      return LeftOutBecause(fmt::format("seeds with spikes of both kinds: {}, expected at least 2",
+                                        difference.size()));
     }
     return AgainstReference("without minus with", difference, 0);
   };

@@ -13,7 +13,7 @@ namespace numsim::experiments::loss_spikes {
 namespace {
 
 Arm WithOptimizer(const Settings& settings, std::string_view optimizer, const std::string& beta2) {
-  return With(Centre(settings, beta2), &Arm::optimizer, std::string(optimizer));
+  return With(Centre(settings, beta2), &Arm::optimizer, optimizer);
 }
 
 std::string RemedyBeta2(const Settings& settings) {

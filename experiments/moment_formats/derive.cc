@@ -51,7 +51,7 @@ Row PairRow(const Frame& pair, const Tables& tables) {
           gap.value,
           gap.low,
           gap.high,
-          v_flushed.empty() ? std::nan("") : MeanOf(v_flushed).value,
+          MeanOf(v_flushed).value,
           pair.Number("m_bytes") + pair.Number("v_bytes")};
 }
 

@@ -198,7 +198,7 @@ std::vector<PaperSetting> PaperSettings() {
 }
 
 void CheckOptions(const Settings& settings) {
-  const int64_t steps = settings.GetInteger("steps", 10, 100'000'000);
+  const int64_t steps = settings.GetInteger("steps", 10, kMostSteps);
   settings.GetInteger("records", 2, steps);
   settings.GetInteger("warmup", 0, steps);
   settings.GetDouble("billions", 1e-6, 1e6);
@@ -336,7 +336,7 @@ TrainConfig ConfigOf(const Settings& settings, const Arm& arm, uint64_t seed) {
     throw Error::Format("--update-from '{}': expected fresh or stored", from);
   }
   config.optimizer.update_from_stored = from == "stored";
-  const auto records = static_cast<uint64_t>(settings.GetInteger("records", 2, 100'000'000));
+  const auto records = static_cast<uint64_t>(settings.GetInteger("records", 2, kMostSteps));
   config.telemetry.tensors_every = std::max<uint64_t>(1, config.train.steps / records);
   return config;
 }

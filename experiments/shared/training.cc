@@ -16,7 +16,6 @@
 namespace numsim::experiments {
 namespace {
 
-constexpr int64_t kMostSteps = 100'000'000;
 constexpr int64_t kLeastText = 1 << 14;
 constexpr size_t kHeadWidth = 32;
 constexpr size_t kByteVocabulary = 256;

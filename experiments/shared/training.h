@@ -20,6 +20,9 @@
 
 namespace numsim::experiments {
 
+// Most steps of a training, and of what counts them.
+inline constexpr int64_t kMostSteps = 100'000'000;
+
 // Sets the configuration keys (docs/configuration.md) that options of these names control. Keys
 // whose option the experiment does not declare keep their values in `config`.
 //   layers width heads context        model.*

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "experiments/shared/linear_variant.h"
+#include "experiments/shared/training.h"
 #include "experiments/switchback_accuracy/switchback_accuracy.h"
 #include "numsim/base/error.h"
 #include "numsim/base/split_list.h"
@@ -146,10 +147,9 @@ size_t Tokens(const TrainConfig& config) {
 }
 
 bool IsShadowStep(const Settings& settings, uint64_t steps) {
-  constexpr int64_t kMost = 100'000'000;
-  const auto count = static_cast<uint64_t>(settings.GetInteger("shadow-steps", 0, kMost));
-  const auto warmup = static_cast<uint64_t>(settings.GetInteger("warmup", 0, kMost));
-  const auto last = static_cast<uint64_t>(settings.GetInteger("steps", 1, kMost));
+  const auto count = static_cast<uint64_t>(settings.GetInteger("shadow-steps", 0, kMostSteps));
+  const auto warmup = static_cast<uint64_t>(settings.GetInteger("warmup", 0, kMostSteps));
+  const auto last = static_cast<uint64_t>(settings.GetInteger("steps", 1, kMostSteps));
   for (uint64_t i = 0; i < count; ++i) {
     if (steps == warmup + (last - warmup) * i / count) return true;
   }

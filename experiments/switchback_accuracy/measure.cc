@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "experiments/shared/training.h"
 #include "experiments/switchback_accuracy/switchback_accuracy.h"
 #include "numsim/analysis/step_replay.h"
 #include "numsim/base/error.h"
@@ -96,7 +97,7 @@ Rows Measure(const Settings& settings, const Trial& trial) {
   const double start = trainer.Validate().Mean();
   record.Add(kCurvesTable, {0, start});
 
-  const auto records = static_cast<uint64_t>(settings.GetInteger("records", 2, 100'000'000));
+  const auto records = static_cast<uint64_t>(settings.GetInteger("records", 2, kMostSteps));
   const auto shadow_seeds =
       static_cast<uint64_t>(settings.GetInteger("shadow-seeds", 0, 1'000'000));
   const bool has_reference = trial.seed - settings.seed < shadow_seeds;

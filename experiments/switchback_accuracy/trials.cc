@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "experiments/core/settings.h"
+#include "experiments/shared/training.h"
 #include "experiments/switchback_accuracy/switchback_accuracy.h"
 #include "numsim/base/error.h"
 
@@ -12,7 +13,7 @@ namespace numsim::experiments::switchback_accuracy {
 namespace {
 
 void CheckOptions(const Settings& settings) {
-  const int64_t steps = settings.GetInteger("steps", 10, 100'000'000);
+  const int64_t steps = settings.GetInteger("steps", 10, kMostSteps);
   settings.GetInteger("records", 2, steps);
   settings.GetInteger("warmup", 0, steps);
   settings.GetInteger("shadow-steps", 0, steps);

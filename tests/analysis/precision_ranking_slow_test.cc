@@ -1,12 +1,11 @@
 // The ranking of guilty tensors on networks with one part made bad on purpose.
-#include "numsim/analysis/precision_ranking.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
+#include "numsim/analysis/precision_ranking.h"
 #include "numsim/base/parallel.h"
 #include "tests/analysis/ranking_check.h"
 #include "tests/support/special_values.h"

@@ -156,6 +156,22 @@ TEST(Judge, CorrectsPrimaryClaimsForTheirNumberAndNoOthers) {
   EXPECT_EQ(VerdictOf(Judge(claims, looks, tables).at(0)), "inconclusive");
 }
 
+// A claim that outcomes leave out stays in the family; one whose arms were not trained never was in it.
+TEST(Judge, CountsWhatOutcomesLeaveOut) {
+  const auto with = [](Evidence other) {
+    ClaimSpec second = LossClaim("x/other", ClaimKind::kDifference, "far");
+    second.evidence = [other](const Settings&, const Tables&) { return other; };
+    return Judge(
+        {LossClaim("x/noisy", ClaimKind::kDifference, "noisy"), second}, {}, {{"t", Outcomes()}});
+  };
+  const double alone = with(NotTestedBecause("not trained")).at(0).result.p;
+  const std::vector<JudgedClaim> left_out = with(LeftOutBecause("no spikes"));
+  EXPECT_DOUBLE_EQ(left_out.at(0).result.p, std::min(1.0, 2 * alone));
+  EXPECT_LT(alone, 1);
+  EXPECT_EQ(VerdictOf(left_out.at(1)), "not tested");
+  EXPECT_EQ(left_out.at(1).result.reason, "no spikes");
+}
+
 TEST(Outcomes, RefuseTwoOutcomesOfASeed) {
   const Table table{{"arm", "seed", "loss"}, {{"a", 0, 1.0}, {"a", 0, 2.0}}};
   const auto loss = [](const Frame& row) { return row.Number("loss"); };

@@ -205,6 +205,20 @@ TEST(LossScaling, TheRowsAreThoseOfTheTraining) {
   EXPECT_FALSE(Measure(settings, TrialOf(arm, 1)).contains("scale"));
 }
 
+// A step whose loss is not finite is not taken, also if it is the first.
+TEST(LossScaling, AStepThatIsNotTakenHasNoRow) {
+  const Arm arm{"tensor", "1024", "natural"};
+  const Settings settings = SettingsWith(
+      With(kTiny, "keys", "stress.point=image.blocks.0;stress.value=1e30"));  // infinite in fp16
+  const Rows none = Measure(settings, TrialOf(arm));
+  EXPECT_EQ(CellOf(none, "status"), Cell("diverged"));
+  EXPECT_EQ(NumberOf(none, "steps"), 0);
+  EXPECT_TRUE(std::isnan(NumberOf(none, "scale_min")));
+  EXPECT_TRUE(std::isnan(NumberOf(none, "scale_end")));
+  EXPECT_EQ(NumberOf(none, "recovery"), 0);
+  EXPECT_FALSE(none.contains("scale"));
+}
+
 TEST(LossScaling, ThreadsDoNotChangeARow) {
   const Settings settings = SettingsWith(kTiny);
   const int threads = ThreadCount();

@@ -57,11 +57,6 @@ inline Arm TinyStudent(const std::string& optimizer = "adamw", const std::string
   return {"mlp", "1x32", "8", lr, "3", "steady", "0.99", optimizer};
 }
 
-inline Arm With(Arm arm, std::string Arm::*field, const std::string& value) {
-  arm.*field = value;
-  return arm;
-}
-
 inline Trial TrialOf(const Arm& arm, uint64_t seed = 0) {
   return {.label = arm.Text(),
           .seed = seed,

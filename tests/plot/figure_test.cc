@@ -219,7 +219,8 @@ TEST(GnuplotScript, OnePointHasAnErrorBar) {
   figure.panels[0].series[1] = Line("b", 1, {1}, {2});
   figure.panels[0].series[1].low = {1};
   figure.panels[0].series[1].high = {3};
-  EXPECT_THAT(GnuplotScript(figure), HasSubstr("$band_1_2 using 1:(($2+$3)/2):2:3 with yerrorbars"));
+  EXPECT_THAT(GnuplotScript(figure),
+              HasSubstr("$band_1_2 using 1:(($2+$3)/2):2:3 with yerrorbars"));
   EXPECT_THAT(GnuplotScript(figure), Not(HasSubstr("filledcurves")));
 }
 

@@ -113,7 +113,7 @@ class RunSpikes : public IoTest {
   // The lines about rows that are written to a train.csv.
   std::string TextOf(const TrainConfig& config, const Table& rows) {
     WriteCsv(Path("train.csv"), rows);
-    return SpikesText(Trainer(config, OpenShared(config.data)), Directory());
+    return SpikesText(config, ReadCsv(Path("train.csv")));
   }
 
   TrainRunResult Run(const TrainConfig& config, std::string_view folder, bool figures = false) {

@@ -641,6 +641,28 @@ TEST(StressOfATraining, JumpsAreResumedAndPartOfTheConfigurationThatContinues) {
   }
 }
 
+// The tensor-level scaler skips the tensor of the burst alone, and in the steps of the burst.
+TEST(StressOfATraining, ABurstIsInItsTensorAndItsSteps) {
+  TrainConfig config = TinyConfig();
+  config.loss_scaler.kind = LossScaling::kTensor;
+  config.loss_scaler.initial = 1;
+  config.stress.burst_tensor = "head.weight";
+  config.stress.burst_step = 3;
+  config.stress.burst_steps = 2;
+  Trainer trainer(config, OpenShared(config.data));
+  for (uint64_t step = 0; step < 7; ++step) {
+    trainer.Step();
+    size_t i = 0;
+    for (const Parameter<float>& parameter : trainer.model().parameters()) {
+      const bool burst = parameter.name == "head.weight" && (step == 3 || step == 4);
+      EXPECT_EQ(trainer.last_update().tensors.at(i++).skipped, burst) << parameter.name << step;
+    }
+  }
+  config.stress.burst_tensor = "haed.weight";
+  EXPECT_EQ(ErrorOf([&] { Trainer(config, OpenShared(config.data)); }),
+            "stress.burst_tensor: there is no parameter 'haed.weight'; did you mean head.weight?");
+}
+
 TEST(CheckStressConfig, RefusesWhatHasNoEffect) {
   const auto error = [](StressConfig stress) {
     return ErrorOf([&] { CheckStressConfig(stress); });

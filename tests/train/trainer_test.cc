@@ -589,6 +589,19 @@ TEST(Trainer, GradientsThatAreNotFiniteEndATrainingWithoutAScaler) {
   EXPECT_EQ(trainer.Step(), TrainStatus::kDiverged);
   EXPECT_EQ(trainer.reason(), "step 1: gradients are not finite");
   EXPECT_EQ(trainer.steps_taken(), 1u);
+  const Table& train = trainer.telemetry().Of("train");
+  EXPECT_EQ(train.Text(train.rows.size() - 1, "rms"), "nan");  // no tensor was updated
+  EXPECT_EQ(train.Text(train.rows.size() - 1, "rms_tensor"), "");
+}
+
+// Without a second moment there is no RMS_t, which 0 would hide.
+TEST(Trainer, AnOptimizerWithoutRmsReportsNone) {
+  TrainConfig config = TinyConfig();
+  config.optimizer.kind = OptimizerKind::kLion;
+  Trainer trainer(config, OpenShared(config.data));
+  trainer.Step();
+  EXPECT_EQ(trainer.telemetry().Of("train").Text(0, "rms"), "nan");
+  EXPECT_EQ(trainer.telemetry().Of("train").Text(0, "rms_tensor"), "");
 }
 
 // With this scale the gradient of the logits fits e4m3fn, and that of the embedding does not.

@@ -114,12 +114,13 @@ TrainRunResult RunTraining(const TrainConfig& config, const TrainRunOptions& opt
   const bool ended = result.status != TrainStatus::kRunning;
   result.speed = MeasureSpeed(trainer, ended);
   if (!ended) return result;
+  const Table train = ReadCsv(options.out / CsvFile("train"));
   if (options.figures) {
-    for (std::string& file : DrawCurves(trainer, options.out)) {
+    for (std::string& file : DrawCurves(trainer, train, options.out)) {
       result.files.push_back(std::move(file));
     }
   }
-  result.summary = SummaryText(trainer) + SpikesText(trainer, options.out);
+  result.summary = SummaryText(trainer) + SpikesText(trainer.config(), train);
   WriteFileAtomically(options.out / kSummaryFile, result.summary);
   result.files.emplace_back(kSummaryFile);
   WriteRunManifest(trainer, options, result, started);

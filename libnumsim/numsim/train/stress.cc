@@ -1,6 +1,7 @@
 #include "numsim/train/stress.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -128,20 +129,17 @@ void StretchInputs(double tail, Batch& batch) {
   });
 }
 
-void PlantBurst(const StressConfig& stress, uint64_t step, ParameterList<float>& parameters) {
-  if (stress.burst_tensor.empty()) return;
+Parameter<float>* BurstParameter(const StressConfig& stress, ParameterList<float>& parameters) {
+  if (stress.burst_tensor.empty()) return nullptr;
   Parameter<float>* const parameter = parameters.Find(stress.burst_tensor);
-  if (parameter == nullptr) {
-    std::vector<std::string> names;
-    for (const Parameter<float>& one : parameters) names.push_back(one.name);
-    const std::string near = NearestName(stress.burst_tensor, names);
-    throw KeyError::Format("stress.burst_tensor",
-                           "there is no parameter '{}'{}",
-                           stress.burst_tensor,
-                           near.empty() ? "" : fmt::format("; did you mean {}?", near));
-  }
-  if (!stress.InBurst(step)) return;
-  parameter->gradient.View().Span()[0] = std::numeric_limits<float>::infinity();
+  if (parameter != nullptr) return parameter;
+  std::vector<std::string> names;
+  for (const Parameter<float>& one : parameters) names.push_back(one.name);
+  throw KeyError::Format(
+      "stress.burst_tensor",
+      "there is no parameter '{}'{}",
+      stress.burst_tensor,
+      DidYouMean(stress.burst_tensor, fmt::format("{}", fmt::join(names, ", "))));
 }
 
 void ScaleInputs(double factor, Batch& batch) {

@@ -28,9 +28,9 @@ void PlantActivation(const StressConfig& stress, std::string_view point, MatrixS
 // Error naming the key if a result would exceed float32.
 void StretchInputs(double tail, Batch& batch);
 
-// Makes the first element of the gradient of stress.burst_tensor infinite if `step` is in the burst.
-// Throws Error naming the key, and the nearest name, if there is no such parameter.
-void PlantBurst(const StressConfig& stress, uint64_t step, ParameterList<float>& parameters);
+// Returns the parameter stress.burst_tensor; nullptr if there is no burst. Throws Error naming the key,
+// and the nearest name, if there is no such parameter.
+Parameter<float>* BurstParameter(const StressConfig& stress, ParameterList<float>& parameters);
 
 // Multiplies the values of the batch by `factor`, rounded to float32. Throws Error naming the key if a
 // result would exceed float32.

@@ -51,8 +51,7 @@ Trainer::Parts::Parts(const TrainConfig& given, std::shared_ptr<const DataSource
   model = MakeModel<float>(config.model, config.linear, config.train.seed);
   optimizer = std::make_unique<Optimizer>(
       config.optimizer, config.loss_scaler, model->parameters(), config.train.seed);
-  // Before any step, so that a name that is wrong ends the training before it begins.
-  PlantBurst(config.stress, ~uint64_t{0}, model->parameters());
+  burst = BurstParameter(config.stress, model->parameters());
   if (config.stress.point.empty()) return;
   data->ValidBatch(0, 1, config.model.context, batch);
   CheckStressPoint(config.stress, *model, batch);
@@ -200,7 +199,9 @@ void Trainer::Parts::TakeStep() {
   const double learning_rate = config.schedule.At(index);
   const OptimizerStep* result = nullptr;
   if (finite) {
-    PlantBurst(config.stress, index, model->parameters());
+    if (config.stress.InBurst(index)) {
+      burst->gradient.View().Span()[0] = std::numeric_limits<float>::infinity();
+    }
     if (measures) RecordParameters(index);
     result = &Update(learning_rate, measures);
     if (measures) RecordUpdates(index, *result);

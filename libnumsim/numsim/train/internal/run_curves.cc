@@ -33,8 +33,9 @@ OverTensors Aggregate(const Table& table, std::string_view column) {
   return result;
 }
 
-Figure LossFigure(const Trainer& trainer, const std::filesystem::path& directory) {
-  const Table rows = ReadCsv(directory / CsvFile("train"));
+Figure LossFigure(const Trainer& trainer,
+                  const Table& rows,
+                  const std::filesystem::path& directory) {
   const Curve train = CurveOf(rows, "loss");
   const Table valid = ReadCsv(directory / CsvFile("valid"));
   Panel panel;
@@ -110,8 +111,9 @@ Figure OptimizerFigure(const Trainer& trainer, const std::filesystem::path& dire
 }  // namespace
 
 std::vector<std::string> DrawCurves(const Trainer& trainer,
+                                    const Table& train,
                                     const std::filesystem::path& directory) {
-  std::vector<std::string> files = DrawFigure(LossFigure(trainer, directory), directory);
+  std::vector<std::string> files = DrawFigure(LossFigure(trainer, train, directory), directory);
   const Figure optimizer = OptimizerFigure(trainer, directory);
   if (optimizer.panels.empty()) return files;
   for (std::string& file : DrawFigure(optimizer, directory)) files.push_back(std::move(file));

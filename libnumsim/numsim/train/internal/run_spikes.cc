@@ -8,20 +8,14 @@
 #include <utility>
 
 #include "numsim/stats/spikes.h"
+#include "numsim/train/internal/curve.h"
 #include "numsim/train/internal/loss_history.h"
 #include "numsim/train/internal/run_summary.h"
-#include "numsim/train/shared/run_files.h"
 
 namespace numsim {
 namespace {
 
 constexpr size_t kMostNamed = 10;  // steps that the summary names
-
-std::vector<double> Column(const Table& table, std::string_view name) {
-  std::vector<double> values;
-  for (size_t row = 0; row < table.rows.size(); ++row) values.push_back(table.Number(row, name));
-  return values;
-}
 
 SpikeRule RuleOf(const TrainConfig& config) {
   return {.window = LossHistory::kWindow, .ignored = config.schedule.warmup};
@@ -55,8 +49,8 @@ size_t LargestRms(const Table& train, uint64_t ignored) {
 TrainingSpikes SpikesOf(const TrainConfig& config, const Table& train) {
   if (!HasEveryStep(config)) return {};
   const SpikeRule rule = RuleOf(config);
-  return {DeviationSpikes(Column(train, "loss_deviation"), rule),
-          RmsSpikes(Column(train, "rms"), rule)};
+  return {DeviationSpikes(CurveOf(train, "loss_deviation").y, rule),
+          RmsSpikes(CurveOf(train, "rms").y, rule)};
 }
 
 Series SpikeMarks(std::string label,
@@ -75,10 +69,8 @@ Series SpikeMarks(std::string label,
   return marks;
 }
 
-std::string SpikesText(const Trainer& trainer, const std::filesystem::path& directory) {
-  const TrainConfig& config = trainer.config();
+std::string SpikesText(const TrainConfig& config, const Table& train) {
   if (!HasEveryStep(config)) return "";
-  const Table train = ReadCsv(directory / CsvFile("train"));
   const TrainingSpikes spikes = SpikesOf(config, train);
   std::string text = fmt::format("{:<28}{}\n", "loss spikes", StepsText(spikes.loss));
   const size_t row = LargestRms(train, config.schedule.warmup);

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "numsim/config/config.h"
+#include "numsim/io/csv.h"
 #include "numsim/train/run.h"
 
 namespace numsim {
@@ -12,13 +14,16 @@ namespace numsim {
 // Returns the text of summary.txt, which has reproducible content only.
 std::string SummaryText(Trainer& trainer);
 
-// Returns lines for summary.txt about the spikes in train.csv after the warm-up; "" if train.csv does
-// not have a row for every step.
-std::string SpikesText(const Trainer& trainer, const std::filesystem::path& directory);
+// Returns lines for summary.txt about the spikes after the warm-up in the rows of train.csv; "" if it
+// does not have a row for every step.
+std::string SpikesText(const TrainConfig& config, const Table& train);
 
-// Draws figures from the CSVs in `directory`: "loss" and, if optimizer.csv has rows, "optimizer".
+// Draws figures from the rows of train.csv and the other CSVs in `directory`: "loss" and, if
+// optimizer.csv has rows, "optimizer".
 // Returns the files written, relative to `directory`. Throws Error as DrawFigure and ReadCsv do.
-std::vector<std::string> DrawCurves(const Trainer& trainer, const std::filesystem::path& directory);
+std::vector<std::string> DrawCurves(const Trainer& trainer,
+                                    const Table& train,
+                                    const std::filesystem::path& directory);
 
 // Returns the speed computed from the trainer's timings. If `rates` is true, also measures the
 // float32 GEMM rates, which takes a tenth of a second.

@@ -49,6 +49,7 @@ struct Trainer::Parts {
   std::shared_ptr<const DataSource> data;
   std::unique_ptr<Model<float>> model;
   std::unique_ptr<Optimizer> optimizer;
+  Parameter<float>* burst = nullptr;  // BurstParameter
   TensorObserver observer;
   Telemetry telemetry;
   Batch batch;
