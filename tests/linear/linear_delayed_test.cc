@@ -1,4 +1,4 @@
-// te-hybrid with delayed scaling over several steps, against a history kept by hand.
+// Delayed scaling over several steps, against a history kept by hand.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,8 +49,14 @@ class Tensor {
     for (size_t i = seen_.size() - count; i < seen_.size(); ++i) {
       a = std::isnan(a) || std::isnan(seen_[i]) ? kNaN : std::max(a, seen_[i]);
     }
-    if (a != 0 && std::isfinite(a)) inv_scale_ = std::ldexp(largest_, -options_.margin) / a;
     if (absmax == 0) seen_.pop_back();
+    const bool window = options_.algorithm == AmaxAlgorithm::kWindow;
+    if (window && seen_.size() % options_.history != 0) return;
+    if (window) seen_.clear();
+    if (a == 0 || !std::isfinite(a)) return;
+    inv_scale_ = std::ldexp(largest_, -options_.margin) / a;
+    if (options_.rule == ScaleRule::kPow2Floor)
+      inv_scale_ = std::exp2(std::ceil(std::log2(inv_scale_)));
   }
 
   // As DelayedScale::Save after Update().
@@ -99,6 +105,41 @@ struct ByHand {
   Tensor x, w, g;
 };
 
+// e5m2-backward: X and W have a copy of their own for the backward pass, with a scale of its own.
+struct CopiesByHand {
+  explicit CopiesByHand(const DelayedScalingOptions& options)
+      : x("e4m3", 240, options),
+        w("e4m3", 240, options),
+        g("e5m2", 57344, options),
+        w_back("e5m2", 57344, options),
+        x_back("e5m2", 57344, options) {}
+
+  naive::Results Step(const LinearProblem& p) {
+    const naive::Matrix x16 = naive::Cast(p.x, "bf16").values;
+    const naive::Operand x8 = x.Quantise(p.x), w8 = w.Quantise(p.w), g8 = g.Quantise(p.g);
+    const naive::Operand w52 = w_back.Quantise(p.w), x52 = x_back.Quantise(x16);
+    x.Update(p.x);
+    w.Update(p.w);
+    g.Update(p.g);
+    w_back.Update(p.w);
+    x_back.Update(x16);
+    return {naive::Product(x8, w8, "fp32"),
+            naive::Product(g8, Transposed(w52), "fp32"),
+            naive::Product(Transposed(g8), Transposed(x52), "fp32")};
+  }
+
+  std::vector<float> State() const {
+    std::vector<float> all;
+    for (const Tensor* tensor : {&x, &w, &g, &w_back, &x_back}) {
+      const std::vector<float> state = tensor->State();
+      all.insert(all.end(), state.begin(), state.end());
+    }
+    return all;
+  }
+
+  Tensor x, w, g, w_back, x_back;
+};
+
 // Operands of step `t`, of sizes that go up and down and meet every special maximum.
 LinearProblem ProblemOf(size_t t) {
   LinearProblem p = UnevenProblem(kShape);
@@ -129,6 +170,30 @@ TEST(LinearDelayed, EachStepIsScaledByTheMaximaOfTheStepsBefore) {
           EXPECT_TRUE(SameBits(layer.SaveState(), expected.State()));
         }
       }
+    }
+  }
+}
+
+TEST(LinearDelayed, CopiesForTheBackwardPassHaveScalesOfTheirOwn) {
+  for (AmaxAlgorithm algorithm :
+       {AmaxAlgorithm::kMax, AmaxAlgorithm::kMostRecent, AmaxAlgorithm::kWindow}) {
+    for (size_t history : {1, 3, 16}) {
+      LinearOptions options = Options(algorithm, history);
+      options.kind = "e5m2-backward";
+      options.format = "e4m3";
+      const LinearRecipe recipe = MakeLinearRecipe(options);
+      Linear layer(recipe);
+      CopiesByHand expected(*recipe.delayed);
+      for (size_t t = 0; t < 14; ++t) {
+        SCOPED_TRACE("history " + std::to_string(history) + " step " + std::to_string(t));
+        const LinearProblem p = ProblemOf(t);
+        ExpectSameBits(Step(layer, p), expected.Step(p));
+        EXPECT_TRUE(SameBits(layer.SaveState(), expected.State()));
+      }
+      Linear restored(recipe);
+      restored.RestoreState(layer.SaveState());
+      const LinearProblem p = ProblemOf(14);
+      ExpectSameBits(Step(restored, p), expected.Step(p));
     }
   }
 }

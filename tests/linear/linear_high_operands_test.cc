@@ -41,7 +41,8 @@ struct QuantisedKind {
   const char* format;
   const char* gradient_format;
   ScaleRule rule = ScaleRule::kAbsmax;
-  size_t segment = 0;  // of products with a quantised operand
+  size_t segment = 0;                     // of products with a quantised operand
+  const char* backward_format = nullptr;  // of W^T and X^T, if it is not `format`
 };
 
 std::vector<QuantisedKind> QuantisedKinds() {
@@ -53,6 +54,13 @@ std::vector<QuantisedKind> QuantisedKinds() {
       {"llm-int8", {row, row, row, column, column, column}, "int8", "int8"},
       {"tensor-wise", {all, all, all, all, all, all}, "e4m3fn", "e5m2"},
       {"te-hybrid", {all, all, all, all, all, all}, "e4m3fn", "e5m2"},
+      {"e5m2-backward",
+       {all, all, all, all, all, all},
+       "e4m3fn",
+       "e5m2",
+       ScaleRule::kPow2Floor,
+       0,
+       "e5m2"},
       {"block",
        {along, square, along, square, across, across},
        "e4m3fn",
@@ -85,10 +93,14 @@ class ByHand {
     if (high_.Has(operand)) return naive::Cast(tensor, high_precision_);
     const bool gradient =
         operand == LinearOperand::kInputGradientG || operand == LinearOperand::kWeightGradientG;
-    return naive::Quantised(tensor,
-                            {.format = gradient ? kind_.gradient_format : kind_.format,
-                             .group = kind_.groups[static_cast<int>(operand)],
-                             .rule = kind_.rule});
+    const bool copy =
+        operand == LinearOperand::kInputGradientW || operand == LinearOperand::kWeightGradientX;
+    const char* const format = copy && kind_.backward_format != nullptr ? kind_.backward_format
+                               : gradient                               ? kind_.gradient_format
+                                                                        : kind_.format;
+    return naive::Quantised(
+        tensor,
+        {.format = format, .group = kind_.groups[static_cast<int>(operand)], .rule = kind_.rule});
   }
 
   // `first`: operand A of the product; B is the next one.

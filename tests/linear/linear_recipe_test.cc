@@ -36,7 +36,7 @@ void ExpectMessage(const LinearOptions& options, const std::vector<std::string>&
   EXPECT_THAT(message, Not(HasSubstr("\n")));
 }
 
-TEST(LinearKinds, AreTheTenOfTheList) {
+TEST(LinearKinds, AreThoseOfTheList) {
   std::vector<std::string> names;
   for (const LinearKind& kind : LinearKinds()) {
     names.emplace_back(kind.name);
@@ -55,6 +55,7 @@ TEST(LinearKinds, AreTheTenOfTheList) {
                                       "tensor-wise",
                                       "row-wise-gw-hp",
                                       "te-hybrid",
+                                      "e5m2-backward",
                                       "block",
                                       "mx"}));
 }
@@ -74,6 +75,7 @@ TEST(MakeLinearRecipe, RefusesFormatsThatCannotBeQuantisedTo) {
                            "tensor-wise",
                            "row-wise-gw-hp",
                            "te-hybrid",
+                           "e5m2-backward",
                            "block",
                            "mx"}) {
     for (const char* format : {"fp32", "tf32", "e8m0fnu", "binary8p4ue", "no-such-format"}) {
@@ -154,11 +156,26 @@ TEST(MakeLinearRecipe, RefusesOptionsThatAKindDoesNotHave) {
   }
 }
 
-TEST(MakeLinearRecipe, RefusesAScaleRuleBesideDelayedScaling) {
-  LinearOptions options = Kind("te-hybrid");
-  options.delayed = DelayedScalingOptions{};
-  options.scale_rule = "pow2-floor";
-  ExpectMessage(options, {"scale", "delayed"});
+TEST(MakeLinearRecipe, RefusesSomeScaleRulesBesideDelayedScaling) {
+  for (const char* rule : {"e8m0", "none"}) {
+    LinearOptions options = Kind("te-hybrid");
+    options.delayed = DelayedScalingOptions{};
+    options.scale_rule = rule;
+    ExpectMessage(options, {"scale", "delayed", "pow2-floor"});
+  }
+}
+
+TEST(MakeLinearRecipe, DelayedScalingHasTheScaleRuleOfTheKindOrOfTheOptions) {
+  const auto rule = [](const char* kind, const char* given) {
+    LinearOptions options = Kind(kind);
+    options.delayed = DelayedScalingOptions{};
+    options.scale_rule = given;
+    return MakeLinearRecipe(options).delayed->rule;
+  };
+  EXPECT_EQ(rule("te-hybrid", ""), ScaleRule::kAbsmax);
+  EXPECT_EQ(rule("te-hybrid", "pow2-floor"), ScaleRule::kPow2Floor);
+  EXPECT_EQ(rule("e5m2-backward", ""), ScaleRule::kPow2Floor);
+  EXPECT_EQ(rule("e5m2-backward", "pow2-ceil"), ScaleRule::kPow2Ceil);
 }
 
 TEST(MakeLinearRecipe, RefusesAnEmptyHistory) {
@@ -189,6 +206,9 @@ TEST(MakeLinearRecipe, LayoutsAreThoseOfTheAlgorithms) {
       {"te-hybrid",
        {"tensor", "tensor", "tensor", "tensor", "tensor", "tensor"},
        {e, e, w, e, w, e}},
+      {"e5m2-backward",
+       {"tensor", "tensor", "tensor", "tensor", "tensor", "tensor"},
+       {e, e, w, w, w, w}},
       {"block",
        {"block:128", "tile:128x128", "block:128", "tile:128x128", "block:128", "block:128"},
        {e, e, e, e, e, e}},

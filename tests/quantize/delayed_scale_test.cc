@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "numsim/base/error.h"
@@ -30,6 +31,10 @@ DelayedScalingOptions Max(size_t history, int margin = 0) {
 }
 DelayedScalingOptions MostRecent(size_t history, int margin = 0) {
   return {.history = history, .algorithm = AmaxAlgorithm::kMostRecent, .margin = margin};
+}
+
+DelayedScalingOptions Window(size_t history, ScaleRule rule = ScaleRule::kAbsmax) {
+  return {.history = history, .algorithm = AmaxAlgorithm::kWindow, .rule = rule};
 }
 
 // One step: Record (unless `amax` is negative), Update. Returns the inv_scale afterwards.
@@ -76,6 +81,65 @@ TEST(DelayedScale, MostRecentIsTheNewestAlone) {
   EXPECT_EQ(Next(scale, 7.0f), 64.0f);
   EXPECT_EQ(Next(scale, 2.0f), 224.0f);
   EXPECT_EQ(Next(scale, 448.0f), 1.0f);
+}
+
+// Windows of three: the scale changes after every third step, to that of the window alone.
+TEST(DelayedScale, WindowsDoNotOverlap) {
+  DelayedScale scale = E4m3(Window(3));
+  const std::vector<std::pair<float, float>> steps = {{7, 1},
+                                                      {14, 1},
+                                                      {2, 32},  // 448 / 14
+                                                      {56, 32},
+                                                      {1, 32},
+                                                      {1, 8},  // 448 / 56
+                                                      {1, 8},
+                                                      {2, 8},
+                                                      {1, 224},  // 56 is forgotten
+                                                      {7, 224}};
+  for (const auto& [absmax, expected] : steps) EXPECT_EQ(Next(scale, absmax), expected) << absmax;
+}
+
+TEST(DelayedScale, AStepThatDidNotRunDoesNotFillAWindow) {
+  DelayedScale scale = E4m3(Window(3));
+  Next(scale, 7.0f);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(Next(scale, i % 2 == 0 ? kNotRun : 0.0f), 1.0f);
+  EXPECT_EQ(Next(scale, 14.0f), 1.0f);
+  EXPECT_EQ(scale.Save(), (std::vector<float>{1, 0, 7, 14}));
+  EXPECT_EQ(Next(scale, 1.0f), 32.0f);
+  EXPECT_EQ(scale.Save(), (std::vector<float>{32, 0, 0, 0}));
+}
+
+TEST(DelayedScale, AWindowWithAnInfinityLeavesTheScale) {
+  for (float absmax : {kInfinity, kNaN}) {
+    DelayedScale scale = E4m3(Window(2));
+    for (float first : {7.0f, 7.0f}) Next(scale, first);
+    EXPECT_EQ(Next(scale, absmax), 64.0f);
+    EXPECT_EQ(Next(scale, 1.0f), 64.0f);
+    EXPECT_EQ(Next(scale, 1.0f), 64.0f);
+    EXPECT_EQ(Next(scale, 14.0f), 32.0f);
+  }
+}
+
+// 448 / 7 is a power of two, 448 / 8 and 448 / 6 are not. By searching all powers of two.
+TEST(DelayedScale, PowersOfTwoAreThoseOfTheRule) {
+  for (float absmax : {7.0f, 8.0f, 6.0f, 0.3f, 448.0f, 449.0f, 1e-20f, 3e30f}) {
+    const double ratio = static_cast<double>(absmax) / 448;
+    double floor = std::ldexp(1.0, -200);
+    while (2 * floor <= ratio) floor *= 2;
+    const double ceil = floor == ratio ? floor : 2 * floor;
+    DelayedScale down = E4m3(Window(1, ScaleRule::kPow2Floor));
+    DelayedScale up = E4m3(Window(1, ScaleRule::kPow2Ceil));
+    EXPECT_EQ(Next(down, absmax), static_cast<float>(1 / floor)) << absmax;
+    EXPECT_EQ(down.Current().scale, static_cast<float>(floor)) << absmax;
+    EXPECT_EQ(Next(up, absmax), static_cast<float>(1 / ceil)) << absmax;
+    EXPECT_EQ(up.Current().scale, static_cast<float>(ceil)) << absmax;
+  }
+}
+
+TEST(DelayedScale, OtherScaleRulesAreRefused) {
+  for (ScaleRule rule : {ScaleRule::kE8m0, ScaleRule::kNone}) {
+    EXPECT_THAT(ErrorOf([&] { E4m3(Window(1, rule)); }), HasSubstr("pow2-floor"));
+  }
 }
 
 TEST(DelayedScale, AHistoryOfOneIsTheNewestAlone) {
@@ -219,7 +283,7 @@ TEST(DelayedScale, SavedAreTheInvScaleTheStagedMaximumAndTheHistoryFromTheOldest
 }
 
 TEST(DelayedScale, ARestoredScaleGoesOnAsTheOneThatWasSaved) {
-  for (const auto& options : {Max(4), MostRecent(4, 1)}) {
+  for (const auto& options : {Max(4), MostRecent(4, 1), Window(4, ScaleRule::kPow2Floor)}) {
     DelayedScale scale = E4m3(options);
     for (float absmax : {3.0f, 7.7f, 0.0f, 2.2f, kInfinity, 1.1f}) Next(scale, absmax);
     scale.Record(0.9f);

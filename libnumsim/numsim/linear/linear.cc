@@ -51,8 +51,10 @@ void CheckRecipe(const LinearRecipe& recipe) {
     RequireOfRecipe(SharesCodes(forward.b, input_gradient.b), recipe, "equal operands of W");
   }
   if (recipe.delayed.has_value()) {
-    RequireOfRecipe(recipe.saves == LinearSaves::kQuantized, recipe, "saved codes");
-    RequireOfRecipe(SharesCodes(forward.a, weight_gradient.b), recipe, "equal operands of X");
+    RequireOfRecipe(
+        recipe.saves != LinearSaves::kQuantized || SharesCodes(forward.a, weight_gradient.b),
+        recipe,
+        "equal operands of X");
     RequireOfRecipe(
         SharesCodes(input_gradient.a, weight_gradient.a), recipe, "equal operands of G");
   }
@@ -80,12 +82,7 @@ size_t LinearSaved::Bytes() const {
 
 Linear::Linear(LinearRecipe recipe) : recipe_(std::move(recipe)) {
   CheckRecipe(recipe_);
-  if (!recipe_.delayed.has_value()) return;
-  const GemmRecipe& forward = recipe_[LinearGemm::kForward];
-  for (const OperandRecipe& operand :
-       {forward.a, forward.b, recipe_[LinearGemm::kInputGradient].a}) {
-    delayed_.emplace_back(operand.format.spec, *recipe_.delayed);
-  }
+  delayed_ = DelayedScales(recipe_);
 }
 
 void Linear::Forward(std::span<const float> x,
@@ -95,21 +92,29 @@ void Linear::Forward(std::span<const float> x,
                      LinearSaved& saved,
                      RandomStream random,
                      LinearObserver* observer,
-                     bool x_stays) {
+                     bool x_stays,
+                     std::span<const float> channels) {
   CheckSize("x", x.size(), shape.tokens, shape.in);
   CheckSize("w", w.size(), shape.out, shape.in);
   CheckSize("y", y.size(), shape.tokens, shape.out);
   const MatrixView x_view{x, {shape.tokens, shape.in}};
   LinearCall call(recipe_, delayed_, workspace_, random, observer);
+  NUMSIM_REQUIRE(channels.empty() || channels.size() == shape.in,
+                 "Linear: 'channels' has {} elements, expected {}",
+                 channels.size(),
+                 shape.in);
   OperandData& x_operand = call.Make(LinearOperand::kForwardX, x_view);
   OperandData& w_operand = call.Make(LinearOperand::kForwardW, {w, {shape.out, shape.in}});
-  call.Multiply(LinearGemm::kForward, AsOperand(x_operand, false), AsOperand(w_operand, false), y);
+  const OperandData rescaled =
+      channels.empty() ? OperandData() : OperandData(call.Rescaled(x_operand, shape, channels));
+  call.Multiply(LinearGemm::kForward,
+                AsOperand(channels.empty() ? x_operand : rescaled, false),
+                AsOperand(w_operand, false),
+                y);
   saved.shape = shape;
+  saved.channels.assign(channels.begin(), channels.end());
   call.SaveForBackward(x_view, x_stays, saved);
-  if (!delayed_.empty()) {
-    delayed_[0].Update();
-    delayed_[1].Update();
-  }
+  delayed_.UpdateForward();
 }
 
 void Linear::Backward(std::span<const float> g,
@@ -137,30 +142,15 @@ void Linear::Backward(std::span<const float> g,
   if (!dx.empty()) {
     g_operand = &call.InputGradient(g_view, {w, {shape.out, shape.in}}, saved, dx);
   }
-  if (!dw.empty()) call.WeightGradient(g_view, g_operand, saved, dw);
-  if (!delayed_.empty()) delayed_[2].Update();
+  if (!dw.empty()) {
+    call.WeightGradient(g_view, g_operand, saved, dw);
+    if (!saved.channels.empty()) ScaleColumns(saved.channels, dw);
+  }
+  delayed_.UpdateBackward();
 }
 
-std::vector<float> Linear::SaveState() const {
-  std::vector<float> state;
-  for (const DelayedScale& scale : delayed_) {
-    const std::vector<float> one = scale.Save();
-    state.insert(state.end(), one.begin(), one.end());
-  }
-  return state;
-}
+std::vector<float> Linear::SaveState() const { return delayed_.Save(); }
 
-void Linear::RestoreState(std::span<const float> state) {
-  const size_t each = recipe_.delayed.has_value() ? 1 + recipe_.delayed->history : 0;
-  if (state.size() != delayed_.size() * each) {
-    throw Error::Format("scaling state of {} numbers; kind '{}' has {}",
-                        state.size(),
-                        recipe_.kind,
-                        delayed_.size() * each);
-  }
-  std::vector<DelayedScale> restored = delayed_;
-  for (size_t i = 0; i < restored.size(); ++i) restored[i].Restore(state.subspan(i * each, each));
-  delayed_ = std::move(restored);
-}
+void Linear::RestoreState(std::span<const float> state) { delayed_.Restore(state, recipe_); }
 
 }  // namespace numsim

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "numsim/linear/delayed_scales.h"
 #include "numsim/linear/linear_operand.h"
 #include "numsim/linear/linear_recipe.h"
 #include "numsim/quantize/quantized_matrix.h"
@@ -36,6 +37,7 @@ struct SavedMatrix {
 struct LinearSaved {
   LinearShape shape;
   std::vector<SavedMatrix> matrices;  // X, then W if it is saved
+  std::vector<float> channels;        // those of Forward
 
   size_t Bytes() const;
 };
@@ -74,9 +76,10 @@ class LinearObserver {
 
 // Memory reused by later calls. Its content between calls has no meaning.
 struct LinearWorkspace {
-  OperandData operands[6];    // indexed by LinearOperand
-  OperandData saved_x;        // X in the saved format, if no operand has that format
-  std::vector<float> values;  // the dequantised X
+  OperandData operands[6];      // indexed by LinearOperand
+  OperandData saved_x;          // X in the saved format, if no operand has that format
+  std::vector<float> values;    // the dequantised X
+  std::vector<float> rescaled;  // X times its channels
 };
 
 // One linear layer. It holds the recipe, the state of delayed scaling and reusable memory; the
@@ -85,18 +88,21 @@ class Linear {
  public:
   // Requires a recipe from MakeLinearRecipe, or one that satisfies the rules stated at LinearSaves
   // and in which either all or none of the quantised operands use delayed scaling. With delayed
-  // scaling, it must save kQuantized, and both operands of a tensor must have the same recipe.
-  // Throws Error otherwise.
+  // scaling, both operands of G must have the same recipe. Throws Error otherwise.
   explicit Linear(LinearRecipe recipe);
 
   const LinearRecipe& recipe() const { return recipe_; }
 
   // Computes y = x w^T and fills `saved` for Backward. With delayed scaling, updates the scales of
-  // X and W at the end. If `x_stays`, the caller leaves x unchanged until Backward; an x that is
+  // the forward operands at the end. If `x_stays`, the caller leaves x unchanged until Backward; an x that is
   // saved in fp32 is then not copied.
   // Random bits: operand o (0 to 5, in the order of LinearOperand) uses stream 8 * random.stream +
   // o at the index of the element in the tensor as it is passed. A tensor that is quantised once
   // and used twice uses the random bits of its first use.
+  // With `channels` (in elements, powers of two), computes y = x diag(channels) w^T: x is quantised,
+  // then its columns are multiplied by the channels, which is exact unless a float32 over- or
+  // underflows. dw is then that of x diag(channels), and dx is the gradient of x diag(channels),
+  // not of x.
   // Requires x: tokens x in, w: out x in, y: tokens x out, row-major, no overlap. Throws Error if a
   // size differs.
   // NaN and infinities: quantised operands follow QuantizedMatrix, and GEMMs follow their
@@ -108,11 +114,12 @@ class Linear {
                LinearSaved& saved,
                RandomStream random = {},
                LinearObserver* observer = nullptr,
-               bool x_stays = false);
+               bool x_stays = false,
+               std::span<const float> channels = {});
 
   // Computes dx = g w and dw = g^T x from the gradient g (tokens x out) of y. An empty dx or dw is
   // not computed. `w` must be that of Forward; it is not read under LinearSaves::kQuantized, nor
-  // for dw. With delayed scaling, updates the scale of G at the end. Requires `saved` as a Forward
+  // for dw. With delayed scaling, updates the scales of G and of what else was quantised at the end. Requires `saved` as a Forward
   // with this recipe left it, and spans of its shape. Throws Error if a size differs.
   void Backward(std::span<const float> g,
                 std::span<const float> w,
@@ -122,15 +129,15 @@ class Linear {
                 RandomStream random = {},
                 LinearObserver* observer = nullptr);
 
-  // SaveState returns the state of delayed scaling: X, W and G one after another, or nothing
-  // without delayed scaling. RestoreState throws Error if the state does not fit this recipe, and
+  // SaveState returns the state of delayed scaling: X, W and G one after another, then W and X of
+  // the backward GEMMs if they are quantised anew, or nothing without delayed scaling. RestoreState throws Error if the state does not fit this recipe, and
   // then changes nothing.
   std::vector<float> SaveState() const;
   void RestoreState(std::span<const float> state);
 
  private:
   LinearRecipe recipe_;
-  std::vector<DelayedScale> delayed_;  // X, W, G; empty without delayed scaling
+  DelayedScales delayed_;
   LinearWorkspace workspace_;
 };
 

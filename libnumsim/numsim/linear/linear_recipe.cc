@@ -46,6 +46,7 @@ Format ParseHighPrecision(std::string_view text) {
 // One recipe for each sort of operand, except for the layout.
 struct Choices {
   OperandRecipe forward;   // quantised X and W
+  OperandRecipe backward;  // quantised X and W of the backward GEMMs
   OperandRecipe gradient;  // quantised G
   OperandRecipe high_precision;
   size_t block;
@@ -71,7 +72,10 @@ void RejectForeignOptions(const LinearKindRow& row, const LinearOptions& options
   RejectOption(options, "block", row.block == 0 && options.block != 0);
   RejectOption(options, "delayed", !row.delayed && options.delayed.has_value());
   if (options.delayed.has_value()) {
-    if (!options.scale_rule.empty()) throw KeyError("scale_rule", "delayed scaling has none");
+    if (!options.scale_rule.empty() && options.scale_rule != "absmax" &&
+        options.scale_rule != "pow2-floor" && options.scale_rule != "pow2-ceil") {
+      throw KeyError("scale_rule", "delayed scaling takes absmax, pow2-floor or pow2-ceil");
+    }
     if (options.delayed->history == 0) throw KeyError("delayed", "a history of 0 steps");
   }
   const Rounding& rounding = options.gradient_rounding;
@@ -90,6 +94,11 @@ ScaleRule QuantisedScaleRule(const LinearKindRow& row,
   return ParseOption("scale_rule", options.scale_rule, ToString(usual), ParseScaleRule);
 }
 
+// Formats of more than 8 bits usually have no scale; under delayed scaling they do.
+ScaleRule DelayedRule(ScaleRule rule) {
+  return rule == ScaleRule::kNone ? ScaleRule::kAbsmax : rule;
+}
+
 Choices MakeChoices(const LinearKindRow& row, const LinearOptions& options) {
   Choices result;
   result.block = options.block != 0 ? options.block : row.block;
@@ -102,7 +111,9 @@ Choices MakeChoices(const LinearKindRow& row, const LinearOptions& options) {
   forward.scale_rule = QuantisedScaleRule(row, options, forward.format);
   forward.delayed = options.delayed.has_value();
 
-  const bool hybrid = row.e5m2_gradients && forward.format.spec == kE4M3fn;
+  const bool e4m3 = forward.format.spec == kE4M3fn ||
+                    (row.e5m2_backward && forward.format.spec == kE4M3);  // Gaudi's, up to 240
+  const bool hybrid = row.e5m2_gradients && e4m3;
   result.gradient = forward;
   result.gradient.format = ParseOption("gradient_format",
                                        options.gradient_format,
@@ -110,6 +121,11 @@ Choices MakeChoices(const LinearKindRow& row, const LinearOptions& options) {
                                        ParseQuantised);
   result.gradient.scale_rule = QuantisedScaleRule(row, options, result.gradient.format);
   result.gradient.rounding = options.gradient_rounding;
+  result.backward = forward;
+  if (row.e5m2_backward) {
+    result.backward.format = result.gradient.format;
+    result.backward.scale_rule = result.gradient.scale_rule;
+  }
   return result;
 }
 
@@ -135,9 +151,11 @@ std::string ScalingOf(const LinearKindRow& row, const OperandSet& high_operands)
   return letters;
 }
 
-OperandRecipe MakeOperandRecipe(const Choices& choices, char letter, bool gradient) {
+OperandRecipe MakeOperandRecipe(const Choices& choices,
+                                char letter,
+                                const OperandRecipe& quantised) {
   if (letter == kHigh) return choices.high_precision;
-  OperandRecipe result = gradient ? choices.gradient : choices.forward;
+  OperandRecipe result = quantised;
   result.layout = LayoutOf(letter, choices.block);
   return result;
 }
@@ -168,14 +186,16 @@ LinearRecipe MakeLinearRecipe(const LinearOptions& options) {
   result.saves = row.saves;
   result.high_precision = choices.high_precision.format;
   result.delayed = options.delayed;
+  if (result.delayed.has_value()) result.delayed->rule = DelayedRule(choices.forward.scale_rule);
   const std::string letters = ScalingOf(row, options.high_operands);
   for (const LinearGemm product : kProducts) {
     const size_t first = 2 * static_cast<size_t>(product);
     const char a = letters[first], b = letters[first + 1];
     GemmRecipe& made = result[product];
     // A is X in the forward GEMM and G in the two others; B is never G.
-    made.a = MakeOperandRecipe(choices, a, product != LinearGemm::kForward);
-    made.b = MakeOperandRecipe(choices, b, false);
+    const bool forward = product == LinearGemm::kForward;
+    made.a = MakeOperandRecipe(choices, a, forward ? choices.forward : choices.gradient);
+    made.b = MakeOperandRecipe(choices, b, forward ? choices.forward : choices.backward);
     const bool integers = made.a.format.spec == kInt8 && made.b.format.spec == kInt8;
     made.accumulation = a == kHigh && b == kHigh ? high_precision
                                                  : ParseOption("accumulate",

@@ -125,6 +125,10 @@ struct LinearRecipe {
 
   const GemmRecipe& operator[](LinearGemm p) const { return products[static_cast<int>(p)]; }
   GemmRecipe& operator[](LinearGemm p) { return products[static_cast<int>(p)]; }
+  const OperandRecipe& operator[](LinearOperand operand) const {
+    const auto index = static_cast<size_t>(operand);
+    return index % 2 == 0 ? products[index / 2].a : products[index / 2].b;
+  }
 };
 
 // The choices that a kind of recipe leaves open. Empty fields select the kind's default. All kinds
@@ -133,8 +137,9 @@ struct LinearOptions {
   std::string kind = "standard";
   // Of quantised operands. Default: e4m3fn for te-hybrid, block, mx and row-wise-gw-hp, else int8.
   std::string format = {};
-  // Of the quantised G. Default: `format`, but e5m2 for tensor-wise and te-hybrid if `format` is
-  // e4m3fn.
+  // Of the quantised G, for e5m2-backward also of X and W in the backward GEMMs. Default: `format`,
+  // but e5m2 for tensor-wise, te-hybrid and e5m2-backward if `format` is e4m3fn, and for the last
+  // also if it is e4m3.
   std::string gradient_format = {};
   std::string high_precision =
       {};  // of operands that are not quantised: bf16 (default), fp32 or fp16
@@ -144,11 +149,12 @@ struct LinearOptions {
   std::string accumulate = {};
   std::string high_precision_accumulate = {};  // of the other GEMMs; default: fp32
   // Scale rule of quantised operands, in the notation of ParseScaleRule. Default: absmax; e8m0 for
-  // mx; pow2-ceil for block and row-wise-gw-hp; none (a cast that saturates) for formats of more
-  // than 8 bits. Not allowed with `delayed`. Caution: if operands are scaled to the largest value
+  // mx; pow2-ceil for block and row-wise-gw-hp; pow2-floor for e5m2-backward; none (a cast that
+  // saturates) for formats of more than 8 bits. With `delayed`: absmax, pow2-floor or pow2-ceil,
+  // and it takes the place of delayed->rule. Caution: if operands are scaled to the largest value
   // of a format with 7 or 8 exponent bits, their products overflow float32.
   std::string scale_rule = {};
-  // te-hybrid: delayed scaling of X, W and G; empty: current scaling.
+  // te-hybrid, e5m2-backward: delayed scaling of X, W and G; empty: current scaling.
   std::optional<DelayedScalingOptions> delayed = {};
   size_t block = 0;  // elements per block of `block` (default 128) and `mx` (32)
   // Operands that stay in high precision although the kind quantises them. Kinds that save codes
@@ -163,7 +169,7 @@ struct LinearKind {
   std::string_view source;   // algorithm or section, and key of docs/references.md
 };
 // Returns all kinds: standard, switchback, switchback-m, switchback-q, llm-int8, llm-int8-tensor-w,
-// tensor-wise, row-wise-gw-hp, te-hybrid, block, mx.
+// tensor-wise, row-wise-gw-hp, te-hybrid, e5m2-backward, block, mx.
 std::span<const LinearKind> LinearKinds();
 
 // Returns the recipe that the options describe. Throws Error naming the option if a kind, format or

@@ -58,6 +58,14 @@ class Algorithms {
             Quantised8(Transposed(WeightGradient(WholeTensor())), Transposed(saved))};
   }
 
+  // experimental/fp8_linear.py of [Fishman]: X and W are cast to both formats; the backward products
+  // take the copies in the format of the gradient.
+  Results E5m2Backward() const {
+    return {Quantised8(Forward(x_, WholeTensor()), Forward(w_, WholeTensor())),
+            Quantised8(InputGradient(WholeTensor()), Transposed(Backward(w_))),
+            Quantised8(Transposed(WeightGradient(WholeTensor())), Transposed(Backward(x16_)))};
+  }
+
   // The scales of Algorithm 1, and the weight gradient of LLM.int8().
   Results LlmInt8TensorW() const {
     Results results = SwitchBack();
@@ -96,6 +104,10 @@ class Algorithms {
  private:
   Operand Forward(const Matrix& in, const Group& group) const {
     return Quantised(in, {.format = s_.format, .group = group, .rule = s_.rule});
+  }
+  Operand Backward(const Matrix& in) const {
+    return Quantised(
+        in, {.format = s_.gradient_format, .group = WholeTensor(), .rule = s_.gradient_rule});
   }
   Operand Gradient(const Group& group, uint64_t stream) const {
     return Quantised(g_,
@@ -139,6 +151,7 @@ Results Layer(const LinearOptions& options,
   if (kind == "llm-int8") return algorithms.LlmInt8();
   if (kind == "llm-int8-tensor-w") return algorithms.LlmInt8TensorW();
   if (kind == "tensor-wise" || kind == "te-hybrid") return algorithms.TensorWise();
+  if (kind == "e5m2-backward") return algorithms.E5m2Backward();
   if (kind == "row-wise-gw-hp") return algorithms.RowWiseGwHp();
   if (kind == "block") return algorithms.Block();
   return algorithms.Mx();
@@ -152,8 +165,12 @@ Setup SetupOf(const LinearOptions& options) {
   const bool paper =
       kind.starts_with("switchback") || kind.starts_with("llm-int8") || kind == "tensor-wise";
   const std::string format = either(options.format, paper ? "int8" : "e4m3fn");
-  const bool wide_gradient = (kind == "te-hybrid" || kind == "tensor-wise") && format == "e4m3fn";
+  const bool copies = kind == "e5m2-backward";
+  const bool wide_gradient =
+      (copies && format == "e4m3") ||
+      ((copies || kind == "te-hybrid" || kind == "tensor-wise") && format == "e4m3fn");
   const std::string rule = kind == "mx"                                  ? "e8m0"
+                           : copies                                      ? "pow2-floor"
                            : kind == "block" || kind == "row-wise-gw-hp" ? "pow2-ceil"
                                                                          : "absmax";
   Setup setup;

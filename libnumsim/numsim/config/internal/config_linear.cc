@@ -96,7 +96,7 @@ ConfigRow<LinearOptions> DelayedRow(std::string name,
 void AppendDelayedRows(ConfigRows<LinearOptions>& rows) {
   rows.push_back(
       {"delayed_history",
-       "te-hybrid: steps in the history of absolute maxima for delayed scaling; 0: current scaling",
+       "te-hybrid, e5m2-backward: steps in the history of absolute maxima for delayed scaling; 0: current scaling",
        "whole number >= 0, <= 65536",
        [](LinearOptions& options, const ConfigValue& value) {
          const uint64_t history = ReadWhole(value, 0, 65536);
@@ -115,7 +115,7 @@ void AppendDelayedRows(ConfigRows<LinearOptions>& rows) {
       [](const ConfigValue& value) { return ParseAmaxAlgorithm(ReadText(value)); },
       [](AmaxAlgorithm algorithm) { return QuotedText(ToString(algorithm)); },
       "delayed scaling: which maximum of the history sets the scale",
-      "max, most-recent"));
+      "max, most-recent, window"));
   rows.push_back(DelayedRow(
       "delayed_margin",
       &DelayedScalingOptions::margin,

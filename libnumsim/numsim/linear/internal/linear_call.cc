@@ -1,28 +1,29 @@
 #include "numsim/linear/internal/linear_call.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "numsim/base/error.h"
+#include "numsim/base/parallel.h"
 #include "numsim/gemm/gemm_quantized.h"
 
 namespace numsim {
 namespace {
 
-enum Tensor : size_t { kX, kW, kG };
+enum SavedTensor : size_t { kX, kW };
 
 struct OperandPlace {
   LinearOp step;
-  Tensor tensor;
   bool transposed;  // the operand is the tensor's transpose
 };
 
 constexpr OperandPlace kPlaces[] = {
-    {LinearOp::kQuantizeX, kX, false},
-    {LinearOp::kQuantizeW, kW, false},
-    {LinearOp::kQuantizeG, kG, false},
-    {LinearOp::kQuantizeWTransposed, kW, true},
-    {LinearOp::kQuantizeGTransposed, kG, true},
-    {LinearOp::kQuantizeXTransposed, kX, true},
+    {LinearOp::kQuantizeX, false},
+    {LinearOp::kQuantizeW, false},
+    {LinearOp::kQuantizeG, false},
+    {LinearOp::kQuantizeWTransposed, true},
+    {LinearOp::kQuantizeGTransposed, true},
+    {LinearOp::kQuantizeXTransposed, true},
 };
 
 constexpr LinearOp kProductSteps[] = {
@@ -71,14 +72,19 @@ void KeepOperand(const char* name,
 
 }  // namespace
 
-const OperandRecipe& LinearCall::Recipe(LinearOperand operand) const {
-  const auto index = static_cast<size_t>(operand);
-  const GemmRecipe& product = recipe_.products[index / 2];
-  return index % 2 == 0 ? product.a : product.b;
+void ScaleColumns(std::span<const float> channels, std::span<float> matrix) {
+  const size_t columns = channels.size();
+  if (columns == 0) return;
+  ParallelFor(matrix.size() / columns, 64, [&](size_t begin, size_t end) {
+    for (size_t row = begin; row < end; ++row) {
+      float* values = matrix.data() + row * columns;
+      for (size_t j = 0; j < columns; ++j) values[j] *= channels[j];
+    }
+  });
 }
 
 OperandData& LinearCall::Make(LinearOperand operand, const MatrixView& tensor) {
-  if (TakesValues(Recipe(operand))) {
+  if (TakesValues(recipe_[operand])) {
     OperandData& values = workspace_.operands[static_cast<size_t>(operand)];
     values = tensor;
     return values;
@@ -90,13 +96,13 @@ OperandData& LinearCall::Make(LinearOperand operand, const MatrixView& tensor) {
 OperandData& LinearCall::MakeWithinStep(LinearOperand operand, const MatrixView& tensor) {
   const auto index = static_cast<size_t>(operand);
   const OperandPlace& place = kPlaces[index];
-  const OperandRecipe& recipe = Recipe(operand);
+  const OperandRecipe& recipe = recipe_[operand];
   OperandData& result = workspace_.operands[index];
   MakeOperand(tensor,
               recipe,
               place.transposed,
               {random_.seed, 8 * random_.stream + index},
-              recipe.delayed ? &delayed_[place.tensor] : nullptr,
+              recipe.delayed ? delayed_.Of(operand) : nullptr,
               result);
   if (observer_ != nullptr) {
     if (const auto* codes = std::get_if<QuantizedMatrix>(&result)) {
@@ -104,6 +110,20 @@ OperandData& LinearCall::MakeWithinStep(LinearOperand operand, const MatrixView&
     }
   }
   return result;
+}
+
+MatrixView LinearCall::Rescaled(const OperandData& x,
+                                LinearShape shape,
+                                std::span<const float> channels) {
+  std::vector<float>& values = workspace_.rescaled;
+  values.resize(shape.tokens * shape.in);
+  if (const auto* codes = std::get_if<QuantizedMatrix>(&x)) {
+    Dequantize(*codes, values);
+  } else {
+    std::ranges::copy(std::get<MatrixView>(x).values, values.begin());
+  }
+  ScaleColumns(channels, values);
+  return {values, {shape.tokens, shape.in}};
 }
 
 void LinearCall::Multiply(LinearGemm product,
@@ -115,7 +135,7 @@ void LinearCall::Multiply(LinearGemm product,
 }
 
 OperandRecipe LinearCall::SavedRecipe() const {
-  return recipe_.saves == LinearSaves::kQuantized ? Recipe(LinearOperand::kForwardX)
+  return recipe_.saves == LinearSaves::kQuantized ? recipe_[LinearOperand::kForwardX]
                                                   : HighPrecision(recipe_.high_precision);
 }
 
@@ -123,7 +143,7 @@ void LinearCall::SaveForBackward(const MatrixView& x, bool x_stays, LinearSaved&
   const bool keeps_w = recipe_.saves == LinearSaves::kQuantized;
   saved.matrices.resize(keeps_w ? 2 : 1);
   const OperandRecipe recipe = SavedRecipe();
-  const bool made = recipe == Recipe(LinearOperand::kForwardX);
+  const bool made = recipe == recipe_[LinearOperand::kForwardX];
   if (made && !TakesValues(recipe)) {
     OperandData& operand = workspace_.operands[static_cast<size_t>(LinearOperand::kForwardX)];
     KeepOperand("X", recipe, false, operand, saved.matrices[kX]);
@@ -134,7 +154,7 @@ void LinearCall::SaveForBackward(const MatrixView& x, bool x_stays, LinearSaved&
   }
   if (keeps_w) {
     OperandData& operand = workspace_.operands[static_cast<size_t>(LinearOperand::kForwardW)];
-    KeepOperand("W", Recipe(LinearOperand::kForwardW), false, operand, saved.matrices[kW]);
+    KeepOperand("W", recipe_[LinearOperand::kForwardW], false, operand, saved.matrices[kW]);
   }
 }
 
@@ -163,7 +183,7 @@ OperandData& LinearCall::RemakeX(const SavedMatrix& saved, MatrixShape shape) {
     const StepScope scope(observer_,
                           quantized ? LinearOp::kDequantizeX : LinearOp::kQuantizeXTransposed);
     Dequantize(*matrix, values);
-    if (!quantized || Recipe(LinearOperand::kWeightGradientX).Unscaled()) {
+    if (!quantized || recipe_[LinearOperand::kWeightGradientX].Unscaled()) {
       return MakeWithinStep(LinearOperand::kWeightGradientX, {values, shape});
     }
   }
@@ -174,8 +194,8 @@ void LinearCall::WeightGradient(const MatrixView& g,
                                 const OperandData* input_gradient_g,
                                 const LinearSaved& saved,
                                 std::span<float> dw) {
-  const bool shared =
-      SharesCodes(Recipe(LinearOperand::kInputGradientG), Recipe(LinearOperand::kWeightGradientG));
+  const bool shared = SharesCodes(recipe_[LinearOperand::kInputGradientG],
+                                  recipe_[LinearOperand::kWeightGradientG]);
   const OperandData* g_operand = input_gradient_g;
   if (!shared) {
     g_operand = &Make(LinearOperand::kWeightGradientG, g);
@@ -183,7 +203,7 @@ void LinearCall::WeightGradient(const MatrixView& g,
     g_operand = &Make(LinearOperand::kInputGradientG, g);
   }
   const MatrixShape x_shape{saved.shape.tokens, saved.shape.in};
-  const bool saved_serves = SharesCodes(SavedRecipe(), Recipe(LinearOperand::kWeightGradientX));
+  const bool saved_serves = SharesCodes(SavedRecipe(), recipe_[LinearOperand::kWeightGradientX]);
   const GemmOperand x = saved_serves ? AsOperand(Kept(saved, kX), x_shape, true)
                                      : numsim::AsOperand(RemakeX(Kept(saved, kX), x_shape), true);
   Multiply(LinearGemm::kWeightGradient, numsim::AsOperand(*g_operand, true), x, dw);

@@ -27,12 +27,15 @@ class StepScope {
   LinearOp step_;
 };
 
+// Multiplies column j of a row-major matrix by channels[j].
+void ScaleColumns(std::span<const float> channels, std::span<float> matrix);
+
 // The operations of one call.
 class LinearCall {
  public:
-  // `delayed` holds the scales of X, W and G, or is empty. All arguments must outlive this object.
+  // All arguments must outlive this object.
   LinearCall(const LinearRecipe& recipe,
-             std::span<DelayedScale> delayed,
+             DelayedScales& delayed,
              LinearWorkspace& workspace,
              RandomStream random,
              LinearObserver* observer)
@@ -42,10 +45,12 @@ class LinearCall {
         random_(random),
         observer_(observer) {}
 
-  const OperandRecipe& Recipe(LinearOperand operand) const;
-
   // Returns the tensor, converted to the given operand, in the workspace.
   OperandData& Make(LinearOperand operand, const MatrixView& tensor);
+
+  // Returns the operand X of the forward GEMM with its columns multiplied by `channels`. The view is
+  // valid until the next call.
+  MatrixView Rescaled(const OperandData& x, LinearShape shape, std::span<const float> channels);
 
   void Multiply(LinearGemm product,
                 const GemmOperand& a,
@@ -79,7 +84,7 @@ class LinearCall {
   OperandData& RemakeX(const SavedMatrix& saved, MatrixShape shape);
 
   const LinearRecipe& recipe_;
-  std::span<DelayedScale> delayed_;
+  DelayedScales& delayed_;
   LinearWorkspace& workspace_;
   RandomStream random_;
   LinearObserver* observer_;

@@ -29,6 +29,8 @@ constexpr LinearKindRow kRows[] = {
      .scaling = "rrrthh", .format = "e4m3fn", .scale_rule = ScaleRule::kPow2Ceil},
     {.kind = {"te-hybrid",      "each tensor quantised once with one scale, current or delayed", "[TransformerEngine] Float8CurrentScaling, DelayedScaling"},
      .scaling = "tttttt", .saves = LinearSaves::kQuantized, .format = "e4m3fn", .e5m2_gradients = true, .delayed = true},
+    {.kind = {"e5m2-backward",  "float8 tensors with one scale, current or delayed; in the backward pass, copies in the gradients' format", "[Fishman] reference code, experimental/fp8_linear.py"},
+     .scaling = "tttttt", .format = "e4m3fn", .scale_rule = ScaleRule::kPow2Floor, .e5m2_gradients = true, .e5m2_backward = true, .delayed = true},
     {.kind = {"block",          "blocks of X and G along the inner dimension, square tiles of W", "[DeepSeek-V3], [TransformerEngine] Float8BlockScaling"},
      .scaling = "bsbsbb", .format = "e4m3fn", .scale_rule = ScaleRule::kPow2Ceil, .block = 128},
     {.kind = {"mx",             "MX blocks of every operand along the inner dimension", "[OCP-MX], [TransformerEngine] MXFP8BlockScaling"},

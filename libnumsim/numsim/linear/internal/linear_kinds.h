@@ -25,6 +25,7 @@ struct LinearKindRow {
   std::string_view format = "int8";           // of quantised operands
   ScaleRule scale_rule = ScaleRule::kAbsmax;  // of quantised operands
   bool e5m2_gradients = false;                // G is e5m2 by default if the others are e4m3fn
+  bool e5m2_backward = false;                 // as are the X and W of the backward GEMMs, always
   bool delayed = false;                       // allows delayed scaling
   size_t block = 0;                           // default block of b and s; 0 if it has neither
 
