@@ -90,8 +90,13 @@ TEST(NormLayer, VectorsOfARowShareTheirParameters) {
 }
 
 TEST(MlpLayer, GradientsAreDifferenceQuotients) {
-  for (const MlpKind kind : {MlpKind::kSwiglu, MlpKind::kGelu}) {
+  for (const MlpKind kind : {MlpKind::kSwiglu,
+                             MlpKind::kSmoothSwiglu,
+                             MlpKind::kSmoothSwigluToken,
+                             MlpKind::kClampedSwiglu,
+                             MlpKind::kGelu}) {
     for (const bool biases : {false, true}) {
+      if (biases && kind == MlpKind::kSmoothSwigluToken) continue;
       SCOPED_TRACE(testing::Message() << static_cast<int>(kind) << ' ' << biases);
       Setting s;
       MlpLayer<double> mlp(s.linears,

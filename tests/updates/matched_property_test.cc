@@ -110,8 +110,7 @@ TEST_P(MatchedPropertyOfFormat, TwiceTheLearningRateNeedsNoSmallerAlpha) {
 
 INSTANTIATE_TEST_SUITE_P(AllFormats,
                          MatchedPropertyOfFormat,
-                         testing::ValuesIn(oracle::AllFormats().begin(),
-                                           oracle::AllFormats().end()),
+                         testing::ValuesIn(SampledCases(oracle::AllFormats())),
                          oracle::ParamName);
 
 // Whatever is drawn, the step lies within the group's largest jump of the target, and no end of the

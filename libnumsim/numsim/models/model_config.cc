@@ -17,6 +17,12 @@ constexpr Keyword<ModelKind> kKinds[] = {{"llama", ModelKind::kLlama},
                                          {"clip", ModelKind::kClip},
                                          {"mlp", ModelKind::kMlp}};
 
+constexpr Keyword<MlpKind> kMlps[] = {{"swiglu", MlpKind::kSwiglu},
+                                      {"smooth-swiglu", MlpKind::kSmoothSwiglu},
+                                      {"smooth-swiglu-token", MlpKind::kSmoothSwigluToken},
+                                      {"clamped-swiglu", MlpKind::kClampedSwiglu},
+                                      {"gelu", MlpKind::kGelu}};
+
 // Sizes are multiplied; with larger ones a product might not fit 64 bits. Tokens are int32.
 constexpr size_t kLargest = size_t{1} << 30;
 
@@ -129,6 +135,10 @@ void CheckNumbers(const ModelConfig& config) {
 ModelKind ParseModelKind(std::string_view text) { return ParseKeyword(kKinds, "model", text); }
 
 std::string_view ToString(ModelKind kind) { return KeywordToString(kKinds, kind); }
+
+MlpKind ParseMlpKind(std::string_view text) { return ParseKeyword(kMlps, "mlp", text); }
+
+std::string_view ToString(MlpKind kind) { return KeywordToString(kMlps, kind); }
 
 void CheckModelConfig(const ModelConfig& config) {
   CheckSize("layers", config.layers);

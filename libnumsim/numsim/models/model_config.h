@@ -26,6 +26,28 @@ enum class ModelKind : uint8_t {
 ModelKind ParseModelKind(std::string_view text);
 std::string_view ToString(ModelKind kind);
 
+// The MLP of a llama's blocks. The smooth kinds keep outliers from the quantiser of the layer
+// `down` and compute the same function in exact arithmetic.
+enum class MlpKind : uint8_t {
+  kSwiglu,  // down(swish(gate) * linear) [SwiGLU]
+  // Each channel of the product is multiplied by a power of two, so that its largest value over the
+  // tokens of the pass lies in [1, 2), and divided by it once it is quantised: [Fishman] Equation 3,
+  // which leaves the rounding of the scale open. Needs a host.
+  kSmoothSwiglu,
+  // The linear branch of each token is divided by its absolute maximum, and the token's row of
+  // down's output multiplied by it: the reference code of [Fishman]. A token of zeros is divided by
+  // 1, where that code has 0/0. Needs a host.
+  kSmoothSwigluToken,
+  // swish(min(gate, 7)) * clamp(linear, -7, 7), the limits of [gpt-oss] without its other changes:
+  // another function. Needs a host.
+  kClampedSwiglu,
+  kGelu,  // down(gelu(up)) [GELU]: no gate
+};
+// Convert between an MlpKind and its name: swiglu, smooth-swiglu, smooth-swiglu-token,
+// clamped-swiglu, gelu. ParseMlpKind throws Error listing the names.
+MlpKind ParseMlpKind(std::string_view text);
+std::string_view ToString(MlpKind kind);
+
 // The shape of a model. Fields that do not apply to its kind are ignored.
 struct ModelConfig {
   ModelKind kind = ModelKind::kLlama;
@@ -34,8 +56,9 @@ struct ModelConfig {
   // Width of the hidden layer of an MLP. 0 selects 4 width; for SwiGLU 8/3 width, rounded up to a
   // multiple of 32.
   size_t hidden = 0;
-  size_t vocabulary = 256;  // number of byte values plus any special tokens of the data
-  size_t context = 128;     // longest sequence of tokens; for CLIP, of a caption
+  MlpKind mlp = MlpKind::kSwiglu;  // llama
+  size_t vocabulary = 256;         // number of byte values plus any special tokens of the data
+  size_t context = 128;            // longest sequence of tokens; for CLIP, of a caption
   size_t image = 32, channels = 3, patch = 4;
   size_t classes = 10;  // vit
   // vit, clip: share of the patches of each image that a training pass leaves out, after positions

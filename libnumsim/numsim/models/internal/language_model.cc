@@ -39,7 +39,7 @@ TransformerConfig BlocksOf(const ModelConfig& config) {
           .hidden = HiddenOf(config),
           .length = config.context,
           .norm = llama ? NormKind::kRms : NormKind::kLayer,
-          .mlp = llama ? MlpKind::kSwiglu : MlpKind::kGelu,
+          .mlp = llama ? config.mlp : MlpKind::kGelu,
           .causal = true,
           .rotary = llama,
           .biases = !llama,

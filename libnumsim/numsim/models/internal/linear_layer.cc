@@ -76,15 +76,20 @@ RandomStream LinearLayer<T>::Draws(const Pass<T>& pass) const {
 }
 
 template <typename T>
-void LinearLayer<T>::Forward(const Pass<T>& pass, In<T> x, MatrixSpan<T> y) {
+void LinearLayer<T>::Forward(const Pass<T>& pass,
+                             In<T> x,
+                             MatrixSpan<T> y,
+                             std::span<const float> channels) {
   if (pass.observer != nullptr) pass.observer->Input(name_, x);
   const MatrixSpan<const T> w = weight_->value.View();
   if constexpr (std::is_same_v<T, float>) {
     RequireHost("a linear layer", {x.place, w.place, y.place});
     LayerObserver observer(pass, name_);
     const LinearShape shape{x.rows, w.cols, w.rows};
-    linear_.Forward(x.Span(), w.Span(), shape, y.Span(), saved_, Draws(pass), &observer, true);
+    linear_.Forward(
+        x.Span(), w.Span(), shape, y.Span(), saved_, Draws(pass), &observer, true, channels);
   } else {
+    NUMSIM_CHECK(channels.empty(), "{} channels of a layer of double", channels.size());
     x_ = x;
     const TimedPart timed(pass.profile, StepPhase::kProduct);
     Multiply(x, false, w, true, {}, y);

@@ -34,8 +34,9 @@ class LinearLayer {
   const LinearRecipe& recipe() const { return linear_.recipe(); }
 
   // Computes y. x is tokens x in, y is tokens x out, both contiguous. The caller must leave x
-  // unchanged until Backward. The observer sees y as tensor name().
-  void Forward(const Pass<T>& pass, In<T> x, MatrixSpan<T> y);
+  // unchanged until Backward. The observer sees y as tensor name(). With `channels`, y and the
+  // gradients are those of x diag(channels), as in Linear::Forward; layers of double have none.
+  void Forward(const Pass<T>& pass, In<T> x, MatrixSpan<T> y, std::span<const float> channels = {});
   // Shows the contiguous g to the observer as tensor name(), which may change it, then writes dx
   // and the gradients of the parameters. A dx without data is not computed.
   void Backward(const Pass<T>& pass, MatrixSpan<T> g, MatrixSpan<T> dx);

@@ -1,17 +1,12 @@
 // The MLP of a transformer block, forward and backward.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
+#include "numsim/models/internal/gated_activation.h"
 #include "numsim/models/internal/linear_factory.h"
 
 namespace numsim {
-
-enum class MlpKind : uint8_t {
-  kSwiglu,  // down(swish(gate) * up) [SwiGLU]
-  kGelu,    // down(gelu(up)) [GELU]
-};
 
 struct MlpOptions {
   MlpKind kind = MlpKind::kSwiglu;
@@ -25,13 +20,14 @@ struct MlpOptions {
 // it.
 template <typename T>
 struct MlpScratch {
-  explicit MlpScratch(Place place) : hidden(place), up(place) {}
-  Buffer<T> hidden, up;
+  explicit MlpScratch(Place place) : hidden(place), up(place), output(place) {}
+  Buffer<T> hidden, up, output;
 };
 
-// The MLP. Its linear layers are NAME.gate_up for kSwiglu (width -> 2 hidden, the gate's columns
-// first) or NAME.up for kGelu (width -> hidden), and NAME.down (hidden -> width). The tensor names
-// are those of these layers, and NAME.hidden for the output of the activation function.
+// The MLP. Its linear layers are NAME.up for kGelu (width -> hidden) or else NAME.gate_up (width ->
+// 2 hidden, the gate's columns first), and NAME.down (hidden -> width). The tensor names are those
+// of these layers, and NAME.hidden for the output of the activation function, with the scales of a
+// smooth kind; NAME.down is that layer's output, which kSmoothSwigluToken then multiplies.
 template <typename T>
 class MlpLayer {
  public:
@@ -48,6 +44,7 @@ class MlpLayer {
   MlpOptions options_;
   LinearLayer<T>& up_;
   LinearLayer<T>& down_;
+  GatedActivation<T> gated_;  // unless kGelu
   Buffer<T> up_output_, hidden_;
 };
 
