@@ -75,6 +75,10 @@ int DescribeConfig(const TrainArguments& arguments) {
   for (const TrainPreset& preset : TrainPresets()) {
     fmt::print("  {:<12} {}\n", preset.name, preset.meaning);
   }
+  fmt::print("\nrecipes (key recipe)\n");
+  for (const TrainRecipe& recipe : TrainRecipes()) {
+    fmt::print("  {:<19} {}\n", recipe.name, recipe.meaning);
+  }
   return 0;
 }
 

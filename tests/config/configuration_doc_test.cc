@@ -59,7 +59,7 @@ TEST(ConfigurationDoc, HasNoOtherSection) {
   const std::string mark = "<!-- table: ";
   size_t tables = 0;
   for (size_t at = page.find(mark); at != std::string::npos; at = page.find(mark, at + 1)) ++tables;
-  EXPECT_EQ(tables, Sections().size() + 2);  // presets, linear.override
+  EXPECT_EQ(tables, Sections().size() + 3);  // presets, recipes, linear.override
 }
 
 TEST(ConfigurationDoc, TableOfOverridesAddsThePattern) {
@@ -75,6 +75,14 @@ TEST(ConfigurationDoc, TableOfOverridesAddsThePattern) {
 
 TEST(ConfigurationDoc, TableOfPresetsIsTheCodes) {
   EXPECT_EQ(TableOf(SourceText("docs/configuration.md"), "presets"), PresetTable());
+}
+
+TEST(ConfigurationDoc, TableOfRecipesIsTheCodes) {
+  std::string table = "| recipe | |\n| --- | --- |\n";
+  for (const TrainRecipe& recipe : TrainRecipes()) {
+    table += fmt::format("| `{}` | {} |\n", recipe.name, recipe.meaning);
+  }
+  EXPECT_EQ(TableOf(SourceText("docs/configuration.md"), "recipes"), table);
 }
 
 TEST(TrainingDoc, ExamplesAreConfigurationsAndEachIsOnThePage) {

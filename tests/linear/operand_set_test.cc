@@ -60,6 +60,9 @@ TEST(OperandSet, PartsAreTheOperandsOfTheirNames) {
   EXPECT_EQ(ParseOperandSet("input-gradient.w"), SetOf({O::kInputGradientW}));
   EXPECT_EQ(ParseOperandSet("weight-gradient.g"), SetOf({O::kWeightGradientG}));
   EXPECT_EQ(ParseOperandSet("weight-gradient.x"), SetOf({O::kWeightGradientX}));
+  EXPECT_EQ(ParseOperandSet("forward"), SetOf({O::kForwardX, O::kForwardW}));
+  EXPECT_EQ(ParseOperandSet("input-gradient"), SetOf({O::kInputGradientG, O::kInputGradientW}));
+  EXPECT_EQ(ParseOperandSet("weight-gradient"), SetOf({O::kWeightGradientG, O::kWeightGradientX}));
   EXPECT_EQ(ParseOperandSet("g,forward.x,g"),
             SetOf({O::kForwardX, O::kInputGradientG, O::kWeightGradientG}));
 }
@@ -85,7 +88,7 @@ TEST(OperandSet, IsOfTensorsWhereNoneIsHalved) {
 
 TEST(ParseOperandSet, RefusesWhatIsNoPartAndListsThem) {
   for (const char* const text :
-       {"y", "X", "forward", "forward.g", "x,", ",x", ",", "x w", " x", "weight_gradient.x"}) {
+       {"y", "X", "forwards", "forward.g", "x,", ",x", ",", "x w", " x", "weight_gradient.x"}) {
     const std::string message = ErrorOf([&] { ParseOperandSet(text); });
     ExpectMessage(message, {"x, w, g, forward.x", "weight-gradient.x"});
   }

@@ -144,7 +144,7 @@ class Entries {
 
   bool IsKnown(const ConfigEntry& entry) const {
     const bool table = entry.value.kind == Kind::kTable;
-    if (entry.key == kPresetKey) return true;
+    if (entry.key == kPresetKey || entry.key == kRecipeKey) return true;
     if (entry.key == kOverrideSection) {
       const bool empty = entry.value.kind == Kind::kArray && entry.value.whole == 0;
       if (!empty) Fail(entry, "must be tables, [[linear.override]]");
@@ -233,6 +233,13 @@ void ReadOverrides(const Entries& entries,
 
 // Reads all entries but `preset` into `config`.
 void ReadEntries(const Entries& entries, const std::filesystem::path& folder, TrainConfig& config) {
+  if (const ConfigEntry* const recipe = entries.Find(std::string(kRecipeKey))) {
+    try {
+      ApplyTrainRecipe(ReadText(recipe->value), config);
+    } catch (const Error& error) {
+      Fail(*recipe, error.what());
+    }
+  }
   ReadRows(TrainConfigRows(), "", entries, folder, config);
   ReadOverrides(entries, folder, config.linear.overrides);
 }
@@ -242,6 +249,9 @@ void ReadKeys(const Entries& entries, const std::filesystem::path& folder, Train
   entries.CheckKeys();
   if (const ConfigEntry* const preset = entries.Find(std::string(kPresetKey))) {
     Fail(*preset, "replaces every key, so only `numsim train` takes it");
+  }
+  if (const ConfigEntry* const recipe = entries.Find(std::string(kRecipeKey))) {
+    Fail(*recipe, "replaces all of [linear], so only `numsim train` takes it");
   }
   ReadEntries(entries, folder, config);
 }

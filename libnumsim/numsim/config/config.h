@@ -116,9 +116,10 @@ struct ConfigKey {
 // Reads a TOML file. `overrides` are "KEY=VALUE" texts from the command line, which take precedence
 // over the file; VALUE is TOML, or text without quotes. Paths in the file are relative to its
 // folder, paths in overrides to the current directory; all become absolute. `preset = "small"`
-// applies that preset's values before all other keys (see TrainPresets). A [[linear.override]]
+// applies that preset's values before all other keys (see TrainPresets), and then `recipe =
+// "fp8-delayed"` that recipe's (see TrainRecipes). A [[linear.override]]
 // starts from the defaults of LinearOptions and inherits nothing from [linear]; overrides of the
-// file replace those of a preset. Throws Error "FILE:LINE: KEY: ..." ("--set: KEY: ..." for the
+// file replace those of a preset or recipe. Throws Error "FILE:LINE: KEY: ..." ("--set: KEY: ..." for the
 // command line) for unknown keys, suggesting the key that was probably meant, and for duplicate
 // keys, wrong types and values out of range; as CheckTrainConfig does; and for a file that cannot be
 // read.
@@ -131,8 +132,8 @@ TrainConfig ParseTrainConfig(std::string_view toml,
                              const std::filesystem::path& folder,
                              const std::vector<std::string>& overrides);
 
-// Sets keys of `config`. `overrides` and errors are as for ReadTrainConfig, except that `preset` is an
-// error and that the result is not checked as a whole.
+// Sets keys of `config`. `overrides` and errors are as for ReadTrainConfig, except that `preset` and
+// `recipe` are errors and that the result is not checked as a whole.
 void SetConfigKeys(const std::vector<std::string>& overrides, TrainConfig& config);
 // Returns the keys that a TOML file sets, as overrides "KEY=VALUE" with absolute paths. Throws Error
 // as SetConfigKeys does, and for a file that cannot be read.
@@ -153,6 +154,16 @@ std::span<const TrainPreset> TrainPresets();
 // Returns the configuration of a preset. Throws Error listing the presets if there is none of that
 // name.
 TrainConfig MakeTrainPreset(std::string_view name);
+
+// The precision of a whole model by name, for the key `recipe`.
+struct TrainRecipe {
+  std::string_view name;     // bf16, fp8-delayed, ...
+  std::string_view meaning;  // one line, with its source
+};
+std::span<const TrainRecipe> TrainRecipes();
+// Sets config.linear, with first and last layers in high precision, and config.model.mlp if the
+// recipe has a smooth SwiGLU. Throws Error listing the recipes if there is none of that name.
+void ApplyTrainRecipe(std::string_view name, TrainConfig& config);
 
 // Checks everything that does not depend on the data. Throws Error "KEY: ..." as the checks of the
 // parts do (CheckModelConfig, MakeLinearRecipe, CheckStressConfig, CheckOptimizerConfig,

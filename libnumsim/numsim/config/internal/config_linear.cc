@@ -148,7 +148,7 @@ ConfigRows<LinearOptions> LinearRows() {
       WholeRow("block",                    &L::block,                     0, "block, mx: elements per block; 0: 128 for block, 32 for mx"),
       TextRow("high_operands",             &L::high_operands,             ParseOperandSet, Text,
               "GEMM operands to keep in high precision, separated by commas",
-              "x, w, g; forward.x, forward.w, input-gradient.g, input-gradient.w, weight-gradient.g, weight-gradient.x"),
+              "x, w, g; forward, input-gradient, weight-gradient; forward.x, forward.w, input-gradient.g, input-gradient.w, weight-gradient.g, weight-gradient.x"),
   };
   // clang-format on
   AppendDelayedRows(rows);

@@ -18,6 +18,8 @@ inline constexpr std::string_view kOverrideSection = "linear.override";
 // The key that names a preset, to which the other keys are applied. Not a row, because no field
 // stores it.
 inline constexpr std::string_view kPresetKey = "preset";
+// The key that names a recipe, applied after the preset.
+inline constexpr std::string_view kRecipeKey = "recipe";
 
 // The rows of each section; see the config_*.cc files.
 ConfigRows<ModelConfig> ModelRows();

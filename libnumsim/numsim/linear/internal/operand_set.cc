@@ -35,11 +35,21 @@ constexpr Part kParts[] = {
     {"weight-gradient.x", LinearOperand::kWeightGradientX, LinearOperand::kWeightGradientX},
 };
 
+// Both operands of a GEMM. Text does not write them.
+constexpr Part kGemms[] = {
+    {"forward", LinearOperand::kForwardX, LinearOperand::kForwardW},
+    {"input-gradient", LinearOperand::kInputGradientG, LinearOperand::kInputGradientW},
+    {"weight-gradient", LinearOperand::kWeightGradientG, LinearOperand::kWeightGradientX},
+};
+
 const Part& FindPart(std::string_view text) {
-  std::string names;
+  for (const Part& part : kGemms) {
+    if (part.name == text) return part;
+  }
+  std::string names = "forward, input-gradient, weight-gradient";
   for (const Part& part : kParts) {
     if (part.name == text) return part;
-    names += (names.empty() ? "" : ", ") + std::string(part.name);
+    names += ", " + std::string(part.name);
   }
   throw Error::Format("'{}' is not one of {}", text, names);
 }
