@@ -1,6 +1,7 @@
 #include "experiments/core/experiment.h"
 #include "experiments/feature_statistics/feature_statistics.h"
 #include "experiments/fp8_interventions/fp8_interventions.h"
+#include "experiments/fp8_outliers/fp8_outliers.h"
 #include "experiments/linear_error/linear_error.h"
 #include "experiments/linear_speed/linear_speed.h"
 #include "experiments/loss_scaling/loss_scaling.h"
@@ -26,6 +27,7 @@ const std::vector<Experiment>& AllExperiments() {
       Fp8Interventions(),
       LossSpikes(),
       LossScaling(),
+      Fp8Outliers(),
   };
   return all;
 }

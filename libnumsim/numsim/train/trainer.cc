@@ -154,14 +154,15 @@ bool Trainer::Parts::PassOfPart(size_t part, bool measures, LossSum& loss) {
   }
   const size_t parts = config.train.accumulate;
   measures = measures && part + 1 == parts;
-  observer.Begin(step, measures ? &telemetry : nullptr, &profile);
+  observer.Begin(step, measures ? &telemetry : nullptr, &profile, guest);
   Pass<float> pass;
   pass.seed = config.train.seed;
   pass.step = step * parts + part;
   pass.loss_scale =
       config.stress.LossFactor(step) * optimizer->LossScale() / static_cast<double>(parts);
   pass.training = true;
-  pass.observer = measures || observer.ChangesTensors() ? &observer : nullptr;
+  const bool watched = measures || guest != nullptr || observer.ChangesTensors();
+  pass.observer = watched ? &observer : nullptr;
   pass.profile = &profile;
   const LossSum of_part = model->Forward(pass, batch);
   loss.sum += of_part.sum;
@@ -305,6 +306,7 @@ TrainStatus Trainer::Step() {
 
 LossSum Trainer::Validate() { return parts_->Validate(); }
 void Trainer::NextBatch(Batch& batch) const { parts_->MakeBatch(0, batch); }
+void Trainer::Observe(PassObserver<float>* observer) { parts_->guest = observer; }
 
 TrainStatus Trainer::status() const { return parts_->status; }
 const std::string& Trainer::reason() const { return parts_->reason; }

@@ -56,6 +56,11 @@ class Trainer {
   // validation. Empty before the first validation, and for models without embeddings.
   const std::optional<ZeroShot>& last_zero_shot() const;
 
+  // Shows the tensors of every later training pass to `observer`, after the perturbations of [stress]
+  // and before they are stored; it may change them. Null: to none. Not part of a saved state. The
+  // observer must outlive its use.
+  void Observe(PassObserver<float>* observer);
+
   // Makes the batch of the next step, also if the training has ended; of several parts the first.
   // Throws Error as StretchInputs does.
   void NextBatch(Batch& batch) const;

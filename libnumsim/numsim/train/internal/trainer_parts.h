@@ -51,6 +51,7 @@ struct Trainer::Parts {
   std::unique_ptr<Optimizer> optimizer;
   Parameter<float>* burst = nullptr;  // BurstParameter
   TensorObserver observer;
+  PassObserver<float>* guest = nullptr;  // of Trainer::Observe
   Telemetry telemetry;
   Batch batch;
   std::vector<std::vector<float>> gradients;  // sums over parts, one vector per parameter

@@ -26,15 +26,28 @@ TensorObserver::TensorObserver(const StorageConfig& storage, const StressConfig&
       gradients_(StoragePlan(storage.gradients)),
       stress_(stress) {}
 
-void TensorObserver::Begin(uint64_t step, Telemetry* telemetry, StepProfile* profile) {
+void TensorObserver::Begin(uint64_t step,
+                           Telemetry* telemetry,
+                           StepProfile* profile,
+                           PassObserver<float>* guest) {
   step_ = step;
   telemetry_ = telemetry;
   profile_ = profile;
+  guest_ = guest;
+}
+
+void TensorObserver::Input(std::string_view layer, MatrixSpan<const float> x) {
+  if (guest_ != nullptr) guest_->Input(layer, x);
+}
+
+void TensorObserver::Multiplied(std::string_view layer, LinearGemm product) {
+  if (guest_ != nullptr) guest_->Multiplied(layer, product);
 }
 
 void TensorObserver::Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) {
   const bool activation = role == TensorRole::kActivation;
   if (activation) PlantActivation(stress_, point, values);
+  if (guest_ != nullptr) guest_->Tensor(point, role, values);
   const auto& plan = activation ? activations_ : gradients_;
   if (plan) {
     const TimedPart timed(profile_, StepPhase::kQuantise);
@@ -49,6 +62,7 @@ void TensorObserver::Quantised(std::string_view layer,
                                LinearOperand operand,
                                const MatrixView& original,
                                const QuantizedMatrix& quantised) {
+  if (guest_ != nullptr) guest_->Quantised(layer, operand, original, quantised);
   if (telemetry_ == nullptr) return;
   StepProfile spent;
   {

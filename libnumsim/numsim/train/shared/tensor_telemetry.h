@@ -26,9 +26,15 @@ class TensorObserver : public PassObserver<float> {
   // Sets the outputs for the passes that follow. If `telemetry` is not null, every observed tensor,
   // as stored, becomes a row of the table `tensors`, and every quantised operand a row of
   // `quantised`, both for step `step`. If `profile` is not null, times are added to it; time spent
-  // measuring during a linear layer's kQuantise phase is moved to kTelemetry.
-  void Begin(uint64_t step, Telemetry* telemetry, StepProfile* profile);
+  // measuring during a linear layer's kQuantise phase is moved to kTelemetry. `guest`, if not null,
+  // sees everything first, and tensors before they are stored.
+  void Begin(uint64_t step,
+             Telemetry* telemetry,
+             StepProfile* profile,
+             PassObserver<float>* guest = nullptr);
 
+  void Input(std::string_view layer, MatrixSpan<const float> x) override;
+  void Multiplied(std::string_view layer, LinearGemm product) override;
   void Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) override;
   void Quantised(std::string_view layer,
                  LinearOperand operand,
@@ -40,6 +46,7 @@ class TensorObserver : public PassObserver<float> {
   StressConfig stress_;
   Telemetry* telemetry_ = nullptr;
   StepProfile* profile_ = nullptr;
+  PassObserver<float>* guest_ = nullptr;
   uint64_t step_ = 0;
   Buffer<float> dequantised_;
 };

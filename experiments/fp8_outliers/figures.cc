@@ -1,0 +1,111 @@
+// The figures of `fp8-outliers`.
+#include <algorithm>
+#include <cmath>
+
+#include "experiments/core/frame.h"
+#include "experiments/core/settings.h"
+#include "experiments/fp8_outliers/fp8_outliers.h"
+
+namespace numsim::experiments::fp8_outliers {
+namespace {
+
+std::string TitleOf(const std::string& text) {
+  const PlantKind plant = ParsePlant(text);
+  if (plant.kind == kNone) return "no outlier";
+  const std::string size = text.substr(text.find(':') + 1);
+  if (plant.kind == kOnce) return "one token, " + size + " times";
+  if (plant.kind == kEvery) return "a token again and again, " + size + " times";
+  return "weights that grow, " + size + " times";
+}
+
+// Horizontal bars of a column of the arms, a row per recipe.
+Panel BarsOf(const Frame& arms, const std::string& plant, const char* column, const char* label) {
+  Panel panel;
+  panel.title = TitleOf(plant);
+  panel.x.label = label;
+  Series bars;
+  const bool interval = std::string_view(column) == "gap";
+  arms.Where("plant", plant).ForEach([&](const Frame& arm) {
+    const double value = arm.Number(column);
+    if (interval && (arm.Text("recipe") == "bf16" || !std::isfinite(value))) return;
+    bars.x.push_back(value);
+    if (interval && arm.Number("seeds") > 1) {
+      bars.low.push_back(arm.Number("gap_low"));
+      bars.high.push_back(arm.Number("gap_high"));
+    }
+    bars.y.push_back(static_cast<double>(panel.rows.size()));
+    panel.rows.push_back(arm.Text("recipe"));
+  });
+  if (!panel.rows.empty()) panel.series.push_back(std::move(bars));
+  return panel;
+}
+
+Figure BarFigure(const Settings& settings,
+                 const Tables& tables,
+                 const char* name,
+                 const char* title,
+                 const char* column,
+                 const char* label) {
+  Figure figure{name, title, 2, {}, "arms.csv"};
+  const Frame arms = tables.at(std::string(kArmsTable));
+  for (const std::string& plant : settings.GetList("plants")) {
+    Panel panel = BarsOf(arms, plant, column, label);
+    if (!panel.rows.empty()) figure.panels.push_back(std::move(panel));
+  }
+  return figure;
+}
+
+Panel TracePanel(const Frame& trace, const std::string& plant, const char* column, Axis y) {
+  Panel panel;
+  panel.title = TitleOf(plant);
+  panel.x.label = "step after the outlier";
+  panel.y = std::move(y);
+  int style = 0;
+  for (const char* recipe : {"te-max", "te-recent", "te-current", "smooth", "smooth-token"}) {
+    const Frame rows = trace.Where("plant", plant).Where("recipe", std::string(recipe));
+    Series line;
+    line.label = recipe;
+    line.style = style++;
+    line.markers = false;
+    rows.ForEach([&](const Frame& row) {
+      line.x.push_back(row.Number("step"));
+      line.y.push_back(100 * row.Number(column));
+    });
+    if (!line.x.empty()) panel.series.push_back(std::move(line));
+  }
+  return panel;
+}
+
+Figure TraceFigure(const Settings& settings, const Tables& tables) {
+  Figure figure{"outliers-trace",
+                "Input of w3, worst block, one seed: elements that become zero",
+                2,
+                {},
+                "trace.csv"};
+  const Frame trace = tables.at(std::string(kTraceTable));
+  for (const std::string& plant : settings.GetList("plants")) {
+    Panel panel = TracePanel(trace, plant, "underflow", {.label = "underflow, %"});
+    if (!panel.series.empty()) figure.panels.push_back(std::move(panel));
+  }
+  return figure;
+}
+
+}  // namespace
+
+std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
+  return {BarFigure(settings,
+                    tables,
+                    "outliers-loss",
+                    "Final loss under outliers: mean and 95 % interval",
+                    "gap",
+                    "final loss minus that of bf16, nats"),
+          BarFigure(settings,
+                    tables,
+                    "outliers-steps",
+                    "Steps in which the quantiser fails",
+                    "bad_steps",
+                    "bad steps per run"),
+          TraceFigure(settings, tables)};
+}
+
+}  // namespace numsim::experiments::fp8_outliers
