@@ -6,6 +6,7 @@
 
 #include "experiments/core/settings.h"
 #include "experiments/fp8_outliers/fp8_outliers.h"
+#include "experiments/fp8_outliers/identity.h"
 
 namespace numsim::experiments::fp8_outliers {
 namespace {
@@ -191,6 +192,52 @@ ClaimSpec SmoothPerChannelChangesBf16() {
   return claim;
 }
 
+constexpr double kRounding = 1e-12;  // of float64, over some thousand operations
+
+ClaimSpec SmoothIsTheIdentity() {
+  ClaimSpec claim =
+      Claim("smooth-is-the-identity",
+            {"equation-3", "figure-4"},
+            "Smooth-SwiGLU keeps \"the overall function of the SwiGLU activation\" (Section "
+            "4.4), and its gradients: in exact arithmetic it is the identity, so that a "
+            "training in BF16 differs by rounding alone.");
+  claim.kind = ClaimKind::kExact;
+  claim.scale = "Any: a llama of 2 blocks of width 32 in float64.";
+  claim.contrast = "relative difference of all gradients, per token against SwiGLU: below 1e-12";
+  claim.evidence = [](const Settings& /*settings*/, const Tables& /*tables*/) {
+    Evidence evidence;
+    const double difference = GradientDifference();
+    evidence.exact = difference < kRounding;
+    evidence.measured = fmt::format("\n  {:.2g}", difference);
+    return evidence;
+  };
+  return claim;
+}
+
+ClaimSpec MergingIsFree(const char* name, const char* recipe, const char* precision) {
+  ClaimSpec claim = Claim(
+      name,
+      {"equation-3", "figure-4"},
+      fmt::format("\"The scaling factors can be merged into the weights of the first and third "
+                  "linear layers\", at \"zero additional cost at inference\" (Section 4.4): with "
+                  "scales that are powers of two, the merged model gives the same bits {}.",
+                  precision));
+  claim.kind = ClaimKind::kExact;
+  claim.scale = "Any: a llama of 2 blocks of width 32; GEMMs accumulate in fp32, in order.";
+  claim.contrast = fmt::format("logits with other bits, recipe {}: none", recipe);
+  claim.evidence = [recipe](const Settings& /*settings*/, const Tables& /*tables*/) {
+    Evidence evidence;
+    const Merging merging = MergeScales(recipe);
+    evidence.exact = merging.different == 0;
+    evidence.measured = fmt::format("\n  {} of {} logits differ, relative difference {:.2g}",
+                                    merging.different,
+                                    merging.logits,
+                                    merging.relative);
+    return evidence;
+  };
+  return claim;
+}
+
 }  // namespace
 
 std::vector<ClaimSpec> Claims() {
@@ -304,6 +351,10 @@ std::vector<ClaimSpec> Claims() {
   for (const Spec& spec : specs) claims.push_back(Comparison(spec));
   claims.push_back(SmoothLowersBf16());
   claims.push_back(SmoothPerChannelChangesBf16());
+  claims.push_back(SmoothIsTheIdentity());
+  claims.push_back(MergingIsFree("merging-is-free-in-bf16", "bf16", "in bf16"));
+  claims.push_back(
+      MergingIsFree("merging-is-free-in-fp8", "fp8-current", "in FP8 with a scale per tensor"));
   return claims;
 }
 

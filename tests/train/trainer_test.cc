@@ -733,6 +733,58 @@ TEST(Trainer, TimesItsSteps) {
   EXPECT_LE(trainer.profile().Sum(), trainer.step_seconds());
 }
 
+// Counts what it sees, and can change a tensor.
+struct Guest final : PassObserver<float> {
+  void Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) override {
+    ++(role == TensorRole::kActivation ? activations : gradients);
+    if (role == TensorRole::kActivation && point == "embedding") values.Row(0)[0] += added;
+  }
+  void Input(std::string_view, MatrixSpan<const float>) override { ++inputs; }
+  void Quantised(std::string_view,
+                 LinearOperand,
+                 const MatrixView&,
+                 const QuantizedMatrix&) override {
+    ++quantised;
+  }
+  void Multiplied(std::string_view, LinearGemm) override { ++products; }
+
+  float added = 0;
+  size_t activations = 0, gradients = 0, inputs = 0, quantised = 0, products = 0;
+};
+
+TEST(Trainer, AnObserverSeesTrainingPassesAndChangesNothingByItself) {
+  TrainConfig config = TinyConfig();
+  config.linear.all.kind = "te-hybrid";
+  const Outcome expected = TrainToTheEnd(config);
+  Trainer trainer(config, OpenShared(config.data));
+  Guest guest;
+  trainer.Observe(&guest);
+  const size_t layers = trainer.model().LinearLayers().size();
+  trainer.Step();
+  EXPECT_EQ(guest.inputs, layers);
+  EXPECT_EQ(guest.products, 3 * layers);
+  EXPECT_EQ(guest.quantised, 3 * layers);  // X, W and G, each once
+  EXPECT_GT(guest.activations, layers);
+  EXPECT_GT(guest.gradients, layers);
+  trainer.Validate();
+  EXPECT_EQ(guest.inputs, layers);
+  trainer.Observe(nullptr);
+  StepUntil(trainer);
+  EXPECT_EQ(guest.inputs, layers);
+  EXPECT_EQ(TensorBytes(trainer.Save()), expected.tensors);
+}
+
+TEST(Trainer, AnObserverMayChangeTensors) {
+  const TrainConfig config = TinyConfig();
+  Trainer trainer(config, OpenShared(config.data)), plain(config, OpenShared(config.data));
+  Guest guest;
+  guest.added = 5;
+  trainer.Observe(&guest);
+  trainer.Step();
+  plain.Step();
+  EXPECT_NE(trainer.last_loss(), plain.last_loss());
+}
+
 TEST(LossHistory, JudgesTheMeanOfTenAgainstTheFirst) {
   LossHistory losses;
   EXPECT_TRUE(std::isnan(losses.Recent()));
