@@ -421,6 +421,7 @@ std::vector<ClaimSpec> TrainingClaims() {
       Fp8Diverges(),
       MoreThanOthers(),
       NinetyNinePercent(),
+      GateIsFlat(),
       KurtosisGrows(),
       AlignedChannelsAreLarge(),
       WeakDecay(),
