@@ -49,7 +49,7 @@ Values WeightOf(Trainer& trainer, size_t block, const char* layer) {
 
 std::vector<double> Doubles(const float* values, size_t n) { return {values, values + n}; }
 
-// What a channel's gate does over the tokens.
+// Adds the statistics of a channel over the tokens.
 void AddGate(const MlpSnapshot& mlp, size_t channel, ChannelState& state) {
   const auto tokens = static_cast<double>(mlp.inner.rows);
   for (size_t token = 0; token < mlp.inner.rows; ++token) {

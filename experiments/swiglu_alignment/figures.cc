@@ -47,14 +47,20 @@ Figure AlignmentFigure(const Settings& settings, const Tables& tables) {
   return figure;
 }
 
-// Points without a line between them: a line is interrupted where a point is not finite.
-Series Cloud(const Frame& elements) {
-  Series series;
+// Figures thin the markers of a series that has more than this, with the gaps between them.
+constexpr size_t kCloudPart = 16;
+
+// Returns points without a line between them: a line is interrupted where a point is not finite.
+std::vector<Series> Cloud(const Frame& elements) {
+  std::vector<Series> parts;
+  size_t count = 0;
   elements.ForEach([&](const Frame& row) {
-    series.x.insert(series.x.end(), {row.Number("w1"), kNaN});
-    series.y.insert(series.y.end(), {row.Number("w2"), kNaN});
+    if (count++ % kCloudPart == 0) parts.emplace_back();
+    Series& part = parts.back();
+    part.x.insert(part.x.end(), {row.Number("w1"), kNaN});
+    part.y.insert(part.y.end(), {row.Number("w2"), kNaN});
   });
-  return series;
+  return parts;
 }
 
 // Figures 2 (c) and 7: the elements of w1 and w2, early and late.
@@ -69,7 +75,7 @@ Figure ElementsFigure(const Settings& settings, const Tables& tables) {
     Panel panel{fmt::format("after {} steps", at.Text("step")),
                 {.label = "element of w1"},
                 {.label = "element of w2"}};
-    panel.series = {Cloud(at)};
+    panel.series = Cloud(at);
     figure.panels.push_back(std::move(panel));
   }
   return figure;
