@@ -32,7 +32,8 @@ constexpr std::string_view kDescription =
     "Kurtosis (after [FOG]): d sum h^4 / (sum h^2)^2 over the d channels of a token, mean over tokens.\n"
     "Colinearity (after [TWEO]): the largest |cos| of the first left singular vector of the linear branch's\n"
     "weight and a row of the MLP's last weight, both with an element per channel.\n"
-    "The paper's alignment begins after 125 billion tokens. Verdicts are about the size and length of a run.";
+    "The paper's alignment begins after 125 billion tokens. Verdicts are about the size and length of a run.\n"
+    "docs/swiglu-alignment.md has the derivations.";
 
 std::vector<Option> ArmOptions() {
   return {

@@ -93,7 +93,6 @@ void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
 std::vector<ClaimSpec> Claims();
 std::vector<ClaimSpec> ExactClaims();
-std::vector<ClaimSpec> TrainingClaims();
 std::string Notes(const Settings& settings, const Tables& tables);
 std::vector<Option> Options();
 std::vector<TableSpec> TableSpecs();

@@ -69,7 +69,7 @@ TEST(SwigluChannels, ColinearityIsThatOfTheFirstSingularVector) {
   EXPECT_NEAR(ColinearityOf(mlp), expected, 1e-12);
 }
 
-TEST(SwigluChannels, ASnapshotIsOfTheModelAndLeavesTheTrainingAsItWas) {
+TEST_F(SwigluTraining, ASnapshotIsOfTheModelAndLeavesTheTrainingAsItWas) {
   const Settings settings = TinySettings();
   const TrainConfig config = ConfigOf(settings, Centre(settings), 0);
   const std::shared_ptr<const DataSource> data = OpenData(config.data);

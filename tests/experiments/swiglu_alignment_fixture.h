@@ -1,10 +1,13 @@
 // Shared by the tests of `swiglu-alignment`: settings of models that train in milliseconds.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
 
 #include "experiments/core/settings.h"
 #include "experiments/swiglu_alignment/swiglu_alignment.h"
+#include "numsim/base/parallel.h"
 #include "tests/experiments/result_tables.h"
 
 namespace numsim::experiments::swiglu_alignment {
@@ -28,5 +31,15 @@ inline Settings TinySettings(const Overrides& changes = {}, int seeds = 1) {
   for (const auto& [option, value] : changes) all[option] = value;
   return MakeSettings(SwigluAlignment(), "quick", 0, seeds, all);
 }
+
+// One thread: such small models are no faster with more.
+class SwigluTraining : public ::testing::Test {
+ protected:
+  SwigluTraining() { SetThreadCount(1); }
+  ~SwigluTraining() override { SetThreadCount(before_); }
+
+ private:
+  const int before_ = ThreadCount();
+};
 
 }  // namespace numsim::experiments::swiglu_alignment

@@ -89,7 +89,7 @@ TEST(SwigluTrials, HaveDistinctLabels) {
 }
 
 // A training of the experiment against one that this test runs by itself.
-TEST(SwigluTraining, FollowsTheOutlierChannelFromTheStart) {
+TEST_F(SwigluTraining, FollowsTheOutlierChannelFromTheStart) {
   const Settings settings = TinySettings();
   const std::vector<Trial> trials = SwigluAlignment().trials(settings);
   const Trial& trial = trials[4];
@@ -140,7 +140,7 @@ TEST(SwigluTraining, FollowsTheOutlierChannelFromTheStart) {
   EXPECT_EQ(tables.at("channels").rows.size(), 2 * 96u);
 }
 
-TEST(SwigluRun, HasTheSameRowsOnAnyNumberOfThreads) {
+TEST_F(SwigluTraining, HasTheSameRowsOnAnyNumberOfThreads) {
   const Settings settings = TinySettings({}, 2);
   for (const char* const table : {"points", "starts"}) {
     const Table rows = RunOnThreads(SwigluAlignment(), settings, table).Read();
@@ -148,7 +148,7 @@ TEST(SwigluRun, HasTheSameRowsOnAnyNumberOfThreads) {
   }
 }
 
-TEST(SwigluRun, HasFiguresOfEachPart) {
+TEST_F(SwigluTraining, HasFiguresOfEachPart) {
   const Settings settings = TinySettings({{"lrs", "1e-3"}}, 2);
   const TemporaryDirectory directory;
   RunWithoutFigures(SwigluAlignment(), settings, directory.Path());
