@@ -8,6 +8,7 @@
 #include "experiments/loss_spikes/loss_spikes.h"
 #include "experiments/moment_formats/moment_formats.h"
 #include "experiments/quantization_variance/quantization_variance.h"
+#include "experiments/swiglu_alignment/swiglu_alignment.h"
 #include "experiments/switchback_accuracy/switchback_accuracy.h"
 #include "experiments/update_convergence/update_convergence.h"
 #include "experiments/update_fidelity/update_fidelity.h"
@@ -28,6 +29,7 @@ const std::vector<Experiment>& AllExperiments() {
       LossSpikes(),
       LossScaling(),
       Fp8Outliers(),
+      SwigluAlignment(),
   };
   return all;
 }

@@ -1,0 +1,45 @@
+// Shared by the tests of `swiglu-alignment`: settings of models that train in milliseconds.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "experiments/core/settings.h"
+#include "experiments/swiglu_alignment/swiglu_alignment.h"
+#include "numsim/base/parallel.h"
+#include "tests/experiments/result_tables.h"
+
+namespace numsim::experiments::swiglu_alignment {
+
+inline const Overrides kTiny = {{"size", "2x32"},
+                                {"lr", "1e-2"},
+                                {"steps", "80"},
+                                {"weight-decays", "0"},
+                                {"points", "4"},
+                                {"starts", "2"},
+                                {"neuron-steps", "30"},
+                                {"text-size", "16384"},
+                                {"context", "16"},
+                                {"batch", "4"},
+                                {"warmup", "8"},
+                                {"valid-batches", "2"}};
+
+// Returns kTiny with these changes.
+inline Settings TinySettings(const Overrides& changes = {}, int seeds = 1) {
+  Overrides all = kTiny;
+  for (const auto& [option, value] : changes) all[option] = value;
+  return MakeSettings(SwigluAlignment(), "quick", 0, seeds, all);
+}
+
+// One thread: such small models are no faster with more.
+class SwigluTraining : public ::testing::Test {
+ protected:
+  SwigluTraining() { SetThreadCount(1); }
+  ~SwigluTraining() override { SetThreadCount(before_); }
+
+ private:
+  const int before_ = ThreadCount();
+};
+
+}  // namespace numsim::experiments::swiglu_alignment
