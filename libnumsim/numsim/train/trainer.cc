@@ -51,6 +51,7 @@ Trainer::Parts::Parts(const TrainConfig& given, std::shared_ptr<const DataSource
   model = MakeModel<float>(config.model, config.linear, config.train.seed);
   optimizer = std::make_unique<Optimizer>(
       config.optimizer, config.loss_scaler, model->parameters(), config.train.seed);
+  what_if.emplace(config.what_if, config.train.seed, *model, observer);
   burst = BurstParameter(config.stress, model->parameters());
   if (config.stress.point.empty()) return;
   data->ValidBatch(0, 1, config.model.context, batch);
@@ -147,21 +148,30 @@ void Trainer::Parts::MakeBatch(size_t part, Batch& result) const {
   ScaleInputs(config.stress.ContrastFactor(step), result);
 }
 
+PassObserver<float>* Trainer::Parts::Observe(size_t part, bool measures) {
+  const size_t parts = config.train.accumulate;
+  const bool is_last = part + 1 == parts;
+  measures = measures && is_last;
+  const bool measures_what_if = is_last && IsDue(step, config.what_if.every);
+  observer.Begin(step, measures ? &telemetry : nullptr, &profile);
+  what_if->Begin(step, step * parts + part, measures_what_if ? &telemetry : nullptr, &profile);
+  if (what_if->IsNeeded(measures_what_if)) return &*what_if;
+  return measures || observer.ChangesTensors() ? &observer : nullptr;
+}
+
 bool Trainer::Parts::PassOfPart(size_t part, bool measures, LossSum& loss) {
   {
     const TimedPart timed(&profile, StepPhase::kData);
     MakeBatch(part, batch);
   }
   const size_t parts = config.train.accumulate;
-  measures = measures && part + 1 == parts;
-  observer.Begin(step, measures ? &telemetry : nullptr, &profile);
   Pass<float> pass;
   pass.seed = config.train.seed;
   pass.step = step * parts + part;
   pass.loss_scale =
       config.stress.LossFactor(step) * optimizer->LossScale() / static_cast<double>(parts);
   pass.training = true;
-  pass.observer = measures || observer.ChangesTensors() ? &observer : nullptr;
+  pass.observer = Observe(part, measures);
   pass.profile = &profile;
   const LossSum of_part = model->Forward(pass, batch);
   loss.sum += of_part.sum;

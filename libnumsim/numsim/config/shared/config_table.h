@@ -27,5 +27,6 @@ ConfigRows<Schedule> ScheduleRows();
 ConfigRows<LossScalerConfig> LossScalerRows();
 ConfigRows<DataConfig> DataRows();
 ConfigRows<LoopConfig> LoopRows();
+ConfigRows<WhatIfConfig> WhatIfRows();
 
 }  // namespace numsim
