@@ -253,6 +253,19 @@ const KeyCase kTraining[] = {
     {"train.diverged_above", "1.5", [](const C& c) { return c.train.diverged_above == 1.5; }, {}},
     {"telemetry.every", "4", [](const C& c) { return c.telemetry.every == 4; }, {}},
     {"telemetry.tensors_every", "0", [](const C& c) { return c.telemetry.tensors_every == 0; }, {}},
+    {"what_if.every", "3", [](const C& c) { return c.what_if.every == 3; }, {}},
+    {"what_if.recipes",
+     "[\"e4m3fn tensor\", \"e2m1 block:16 sr\"]",
+     [](const C& c) {
+       return c.what_if.recipes.size() == 2 && ToString(c.what_if.recipes[1]) == "e2m1 block:16 sr";
+     },
+     {}},
+    {"what_if.layers",
+     "[\"head\", \"*.\\\"down\\\"\"]",
+     [](const C& c) {
+       return c.what_if.layers == std::vector<std::string>{"head", "*.\"down\""};
+     },
+     {}},
     {"checkpoint.every", "0", [](const C& c) { return c.checkpoint.every == 0; }, {}},
 };
 

@@ -66,7 +66,12 @@ std::string TelemetryText(const Telemetry& telemetry) {
 
 std::map<std::string, std::string> ReproducibleFiles(const std::filesystem::path& directory) {
   std::vector<std::string> names = {kConfigFile, kCheckpointFile, kSummaryFile};
-  for (const TelemetryTable& table : TelemetryTables()) names.push_back(CsvFile(table.name));
+  for (const TelemetryTable& table : TelemetryTables()) {
+    const bool always = table.name != kWhatIfTable;  // with recipes only
+    if (always || std::filesystem::exists(directory / CsvFile(table.name))) {
+      names.push_back(CsvFile(table.name));
+    }
+  }
   std::map<std::string, std::string> files;
   for (const std::string& name : names) {
     std::ifstream file(directory / name, std::ios::binary);

@@ -67,6 +67,16 @@ class TrainRun : public IoTest {
   }
 };
 
+// Measures under recipes of which some have a state.
+TrainConfig RecipesConfig() {
+  TrainConfig config = StatefulConfig();
+  config.what_if.every = 3;
+  for (const char* const recipe : {"e4m3fn delayed history:3", "e5m2 tensor", "e2m1 block:16 sr"}) {
+    config.what_if.recipes.push_back(ParseWhatIfRecipe(recipe));
+  }
+  return config;
+}
+
 void ExpectSameFiles(const fs::path& a, const fs::path& b) {
   const auto left = ReproducibleFiles(a), right = ReproducibleFiles(b);
   for (const auto& [name, text] : left) {
@@ -105,6 +115,19 @@ TEST_F(TrainRun, WritesItsFiles) {
                                   std::string("m 4, v 4, weights 4, together 12")}) {
     EXPECT_THAT(summary, HasSubstr(text));
   }
+}
+
+TEST_F(TrainRun, RecipesAddAFileAndLinesOfTheSummary) {
+  const TrainRunResult result = Train(RecipesConfig(), "a");
+  EXPECT_THAT(result.files, Contains("what_if.csv"));
+  EXPECT_EQ(ReadCsv(Path("a") / "what_if.csv").rows.size(), 4u * 5 * 3 * 3);
+  const std::string summary = Bytes(Path("a") / "summary.txt");
+  EXPECT_THAT(summary, HasSubstr("what if                     e4m3fn delayed history:3\n"));
+  EXPECT_THAT(summary, HasSubstr("\n  |G| < sqrt(3) noise"));
+  Train(StatefulConfig(), "b");
+  EXPECT_FALSE(fs::exists(Path("b") / "what_if.csv"));
+  EXPECT_EQ(Bytes(Path("a") / "train.csv"), Bytes(Path("b") / "train.csv"));
+  EXPECT_THAT(ErrorOfTraining(StatefulConfig(), "a", true), HasSubstr("what_if.every is now 50 and was 3"));
 }
 
 // A GEMM takes two operations for each weight and token, and a step three GEMMs for each weight.
@@ -169,15 +192,15 @@ TEST_F(TrainRun, ManifestOfTheScalarBackendNamesNoSimdTarget) {
 TEST_F(TrainRun, ThreadsDoNotChangeAByte) {
   const int threads = ThreadCount();
   SetThreadCount(1);
-  Train(StatefulConfig(), "one");
+  Train(RecipesConfig(), "one");
   SetThreadCount(2);
-  Train(StatefulConfig(), "two");
+  Train(RecipesConfig(), "two");
   SetThreadCount(threads);
   ExpectSameFiles(Path("one"), Path("two"));
 }
 
 TEST_F(TrainRun, InterruptedAndResumedItEndsInTheSameBytes) {
-  for (const TrainConfig& config : {TinyConfig(), StatefulConfig()}) {
+  for (const TrainConfig& config : {TinyConfig(), StatefulConfig(), RecipesConfig()}) {
     fs::remove_all(Path("whole"));
     Train(config, "whole");
     for (const uint64_t at : {1, 5, 6, 11}) {
@@ -212,7 +235,7 @@ TEST_F(TrainRun, ResumedItsLossesDeviateAsInTheUninterrupted) {
 }
 
 TEST_F(TrainRun, KilledAtAnyStepItEndsInTheSameBytes) {
-  const TrainConfig config = StatefulConfig();  // checkpoints after steps 5 and 10
+  const TrainConfig config = RecipesConfig();  // checkpoints after steps 5 and 10
   Train(config, "whole");
   for (const uint64_t at : {1, 4, 5, 7, 10, 12}) {
     fs::remove_all(Path("parts"));

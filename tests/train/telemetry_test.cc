@@ -23,7 +23,17 @@ TEST(Telemetry, TablesHaveTheirColumnsAndNoRows) {
     EXPECT_TRUE(telemetry.Of(table.name).rows.empty());
     for (const auto& [column, meaning] : table.columns) EXPECT_FALSE(meaning.empty()) << column;
   }
-  EXPECT_EQ(names, (std::set<std::string>{"train", "valid", "tensors", "quantised", "optimizer"}));
+  EXPECT_EQ(
+      names,
+      (std::set<std::string>{"train", "valid", "tensors", "quantised", "optimizer", "what_if"}));
+}
+
+TEST(Telemetry, OnlyRecipesHaveTheTableWhatIf) {
+  TrainConfig config;
+  EXPECT_EQ(TelemetryTables(config).size(), TelemetryTables().size() - 1);
+  for (const TelemetryTable& table : TelemetryTables(config)) EXPECT_NE(table.name, kWhatIfTable);
+  config.what_if.recipes = {ParseWhatIfRecipe("e4m3fn tensor")};
+  EXPECT_EQ(TelemetryTables(config).size(), TelemetryTables().size());
 }
 
 TEST(Telemetry, RowsStayInOrderUntilTheyAreCleared) {

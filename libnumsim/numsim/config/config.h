@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "numsim/config/what_if_config.h"
 #include "numsim/data/source.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/models/model_config.h"
@@ -103,6 +104,7 @@ struct TrainConfig {
   DataConfig data = {};
   LoopConfig train = {};
   TelemetryConfig telemetry = {};
+  WhatIfConfig what_if = {};
   CheckpointConfig checkpoint = {};
 };
 
@@ -168,7 +170,7 @@ void ApplyTrainRecipe(std::string_view name, TrainConfig& config);
 // Checks everything that does not depend on the data. Throws Error "KEY: ..." as the checks of the
 // parts do (CheckModelConfig, MakeLinearRecipe, CheckStressConfig, CheckOptimizerConfig,
 // CheckSchedule, CheckLossScalerConfig), for storage formats without a sign or a zero, and for
-// values of [train] or [telemetry] that are out of range.
+// values of [train], [telemetry] or [what_if] that are out of range.
 void CheckTrainConfig(const TrainConfig& config);
 
 // Checks that the data provide what the model needs, and fills in derived values: copies

@@ -79,6 +79,7 @@ enum class RandomPurpose : uint32_t {
   kTeacher,      // weights of a teacher model
   kTokens,       // tokens with Zipf frequencies
   kPatches,      // patches that are dropped; stream: step
+  kWhatIf,       // rounding under recipes of what-if telemetry; stream: pass, layer, tensor
 };
 
 // Returns the seed for one purpose: the first two words of Philox4x32 with counter

@@ -12,6 +12,7 @@
 #include "numsim/io/directory_lock.h"
 #include "numsim/io/manifest.h"
 #include "numsim/train/internal/run_summary.h"
+#include "numsim/train/internal/what_if_report.h"
 #include "numsim/train/shared/run_files.h"
 
 namespace numsim {
@@ -27,7 +28,7 @@ void RemoveResults(const fs::path& directory) {
 // Restores the trainer from the directory's checkpoint and returns its CSV files.
 CsvFiles Resume(const fs::path& directory, Trainer& trainer) {
   const TrainState state = RestoreCheckpoint(directory, trainer);
-  CsvFiles files(directory, state);
+  CsvFiles files(directory, trainer.config(), state);
   RemoveResults(directory);
   WriteFileAtomically(directory / kConfigFile, WriteTrainConfig(trainer.config()));
   return files;
@@ -36,7 +37,7 @@ CsvFiles Resume(const fs::path& directory, Trainer& trainer) {
 CsvFiles Begin(const fs::path& directory, const Trainer& trainer) {
   RemoveResults(directory);
   WriteFileAtomically(directory / kConfigFile, WriteTrainConfig(trainer.config()));
-  return CsvFiles(directory);
+  return CsvFiles(directory, trainer.config());
 }
 
 // Requires that all rows so far are in the files, because the checkpoint records the file lengths. It
@@ -110,7 +111,9 @@ TrainRunResult RunTraining(const TrainConfig& config, const TrainRunOptions& opt
                           ? trainer.last_validation()->Mean()
                           : std::numeric_limits<double>::quiet_NaN();
   result.files = {kConfigFile, kCheckpointFile};
-  for (const TelemetryTable& table : TelemetryTables()) result.files.push_back(CsvFile(table.name));
+  for (const TelemetryTable& table : TelemetryTables(trainer.config())) {
+    result.files.push_back(CsvFile(table.name));
+  }
   const bool ended = result.status != TrainStatus::kRunning;
   result.speed = MeasureSpeed(trainer, ended);
   if (!ended) return result;
@@ -120,7 +123,8 @@ TrainRunResult RunTraining(const TrainConfig& config, const TrainRunOptions& opt
       result.files.push_back(std::move(file));
     }
   }
-  result.summary = SummaryText(trainer) + SpikesText(trainer.config(), train);
+  result.summary = SummaryText(trainer) + SpikesText(trainer.config(), train) +
+                   WhatIfText(trainer.config(), options.out);
   WriteFileAtomically(options.out / kSummaryFile, result.summary);
   result.files.emplace_back(kSummaryFile);
   WriteRunManifest(trainer, options, result, started);

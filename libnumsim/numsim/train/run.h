@@ -55,7 +55,8 @@ struct TrainRunResult {
 };
 
 // Trains and writes into options.out: train.csv, valid.csv, tensors.csv, quantised.csv,
-// optimizer.csv, config.toml (all keys, including defaults) and checkpoint.safetensors. When the
+// optimizer.csv, what_if.csv (with recipes in [what_if]), config.toml (all keys, including defaults)
+// and checkpoint.safetensors. When the
 // training has ended, also writes figures of the curves, summary.txt and manifest.json (with
 // timings: tokens per second, time per phase of a step, the GEMM rate of the linear layers).
 //

@@ -70,6 +70,30 @@ const std::vector<TelemetryTable>& AllTables() {
          "relative error of the stored second moment: norm of the error / norm of the moment"},
         {"moved", "fraction of the weights whose value changed"},
         {"skipped", "1 if the tensor was not updated because of NaN or infinity in gradients"}}},
+      {kWhatIfTable,
+       "every what_if.every steps",
+       {{"step", "steps taken before this one"},
+        {"layer", "linear layer"},
+        {"tensor", "X: input; W: weights; G: gradient of the output, times the loss scale"},
+        {"recipe", "the recipe under which the tensor would be quantised"},
+        {"overflow",
+         "fraction of the finite elements that saturate, because their magnitude times the inverse "
+         "scale is above the format's largest value, 0 to 1"},
+        {"underflow", "fraction of the finite elements that were nonzero and become zero, 0 to 1"},
+        {"sqnr_db",
+         "10 log10(sum x^2 / sum (x - q)^2), dB; inf without error, nan for a tensor of zeros"},
+        {"mse", "mean squared error of the finite elements"},
+        {"scale_min",
+         "smallest scale of a group of elements that are not all zero; 1 if there is none"},
+        {"scale_max", "largest scale of such a group"},
+        {"absmax", "largest magnitude of the finite elements"},
+        {"nonfinite", "number of elements that are NaN or infinite; they enter no other column"},
+        {"kurtosis",
+         "E(x - mean)^4 / var^2 of the finite elements, 3 for a normal distribution; nan if all are "
+         "equal"},
+        {"gradient_to_noise",
+         "of G: norm of x / norm of x - q; inf without error, nan for a tensor of zeros; of X and W: "
+         "nan"}}},
   };
   return tables;
 }
@@ -77,6 +101,11 @@ const std::vector<TelemetryTable>& AllTables() {
 }  // namespace
 
 std::span<const TelemetryTable> TelemetryTables() { return AllTables(); }
+
+std::span<const TelemetryTable> TelemetryTables(const TrainConfig& config) {
+  const std::span<const TelemetryTable> all = AllTables();
+  return config.what_if.recipes.empty() ? all.first(all.size() - 1) : all;  // what_if is the last
+}
 
 Telemetry::Telemetry() {
   for (const TelemetryTable& table : AllTables()) {

@@ -9,17 +9,23 @@
 #include <utility>
 #include <vector>
 
+#include "numsim/config/config.h"
 #include "numsim/io/csv.h"
 
 namespace numsim {
 
 // A telemetry table and the meaning of its columns; docs/training.md lists them.
 struct TelemetryTable {
-  std::string_view name;  // train, valid, tensors, quantised, optimizer
+  std::string_view name;  // train, valid, tensors, quantised, optimizer, what_if
   std::string_view when;  // the steps that have rows
   std::vector<std::pair<std::string_view, std::string_view>> columns;  // name, meaning with unit
 };
 std::span<const TelemetryTable> TelemetryTables();
+// Returns the tables that a training of this configuration writes: all of them, except that what_if
+// needs recipes.
+std::span<const TelemetryTable> TelemetryTables(const TrainConfig& config);
+
+inline constexpr std::string_view kWhatIfTable = "what_if";
 
 // Rows in memory, in the order in which they were added, until they are written to files.
 class Telemetry {

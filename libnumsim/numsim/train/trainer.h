@@ -27,7 +27,7 @@ class Trainer {
  public:
   // Prepares step 0. Several trainers may share `data` and run concurrently, each in its own
   // thread. Throws Error as FitToData, MakeModel, Optimizer, DataSource::CheckBatch and
-  // CheckStressPoint do.
+  // CheckStressPoint do, and if a pattern of what_if.layers names no layer.
   Trainer(const TrainConfig& config, std::shared_ptr<const DataSource> data);
   ~Trainer();
 
@@ -84,9 +84,9 @@ class Trainer {
   uint64_t steps_timed() const;
   double step_seconds() const;
 
-  // Returns everything that later steps depend on: parameters, optimiser, delayed scales, step,
-  // status, losses. Restoring it into a Trainer of the same configuration continues the training
-  // bit for bit. Telemetry rows are not included: write them to files before saving.
+  // Returns everything that later steps and their telemetry depend on: parameters, optimiser,
+  // delayed scales (also those of what-if telemetry), step, status, losses. Restoring it into a
+  // Trainer of the same configuration continues the training bit for bit. Telemetry rows are not included: write them to files before saving.
   TrainState Save() const;
   // Restores a state. A finished training continues if train.steps is larger than before. Throws
   // Error naming what does not fit; the trainer must not be used afterwards.

@@ -81,6 +81,7 @@ void CheckTrainConfig(const TrainConfig& config) {
   CheckLossScalerConfig(config.loss_scaler);
   CheckLoop(config.train);
   if (config.telemetry.every == 0) throw KeyError("telemetry.every", "0 is below 1");
+  CheckWhatIfConfig(config.what_if);
 }
 
 void FitToData(TrainConfig& config, const DataShape& data) {

@@ -65,6 +65,29 @@ ConfigRow<Owner> TextRow(std::string name,
   return TextRow(std::move(name), field, same, same, std::move(meaning), std::move(valid));
 }
 
+// Returns a row for an array of texts, each converted as by TextRow.
+template <typename Owner, typename Value, typename Read, typename Write>
+ConfigRow<Owner> TextsRow(std::string name,
+                          std::vector<Value> Owner::*field,
+                          Read read,
+                          Write write,
+                          std::string meaning,
+                          std::string valid) {
+  return {std::move(name),
+          std::move(meaning),
+          std::move(valid),
+          [field, read](Owner& owner, const ConfigValue& value) {
+            std::vector<Value> values;
+            for (const std::string& text : ReadTexts(value)) values.push_back(read(text));
+            owner.*field = std::move(values);
+          },
+          [field, write](const Owner& owner) {
+            std::vector<std::string> texts;
+            for (const Value& value : owner.*field) texts.emplace_back(write(value));
+            return QuotedTexts(texts);
+          }};
+}
+
 // Returns a row for an enumeration whose values 0 to `last` have names.
 template <typename Owner, typename Enum>
 ConfigRow<Owner> ChoiceRow(std::string name,

@@ -77,7 +77,11 @@ class Flattener {
     bool tables = !array.empty();
     for (const toml::node& element : array) tables = tables && element.is_table();
     if (!tables) {
-      Put(key, array, Kind::kArray).whole = static_cast<int64_t>(array.size());
+      ConfigValue& value = Put(key, array, Kind::kArray);
+      value.whole = static_cast<int64_t>(array.size());
+      for (const toml::node& element : array) {
+        if (!element.is_array() && !element.is_table()) value.elements.push_back(ValueOf(element));
+      }
       return;
     }
     size_t index = 0;
@@ -87,17 +91,27 @@ class Flattener {
   }
 
   void AddValue(const std::string& key, const toml::node& node) {
+    Put(key, node, Kind::kDate) = ValueOf(node);
+  }
+
+  // Returns the value of a node that is neither an array nor a table.
+  static ConfigValue ValueOf(const toml::node& node) {
+    ConfigValue value;
+    value.kind = Kind::kDate;
     if (const auto* flag = node.as_boolean()) {
-      Put(key, node, Kind::kFlag).flag = flag->get();
+      value.kind = Kind::kFlag;
+      value.flag = flag->get();
     } else if (const auto* whole = node.as_integer()) {
-      Put(key, node, Kind::kWhole).whole = whole->get();
+      value.kind = Kind::kWhole;
+      value.whole = whole->get();
     } else if (const auto* real = node.as_floating_point()) {
-      Put(key, node, Kind::kReal).real = real->get();
+      value.kind = Kind::kReal;
+      value.real = real->get();
     } else if (const auto* text = node.as_string()) {
-      Put(key, node, Kind::kText).text = text->get();
-    } else {
-      Put(key, node, Kind::kDate);
+      value.kind = Kind::kText;
+      value.text = text->get();
     }
+    return value;
   }
 
   std::string name_;

@@ -88,6 +88,7 @@ ConfigRows<TrainConfig> MakeTrainConfigRows() {
   InSection(rows, "data", &T::data, DataRows());
   InSection(rows, "train", &T::train, LoopRows());
   InSection(rows, "telemetry", &T::telemetry, TelemetryRows());
+  InSection(rows, "what_if", &T::what_if, WhatIfRows());
   InSection(rows, "checkpoint", &T::checkpoint, CheckpointRows());
   return rows;
 }

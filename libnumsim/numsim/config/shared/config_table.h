@@ -29,5 +29,6 @@ ConfigRows<Schedule> ScheduleRows();
 ConfigRows<LossScalerConfig> LossScalerRows();
 ConfigRows<DataConfig> DataRows();
 ConfigRows<LoopConfig> LoopRows();
+ConfigRows<WhatIfConfig> WhatIfRows();
 
 }  // namespace numsim

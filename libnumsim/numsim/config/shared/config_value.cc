@@ -102,6 +102,23 @@ std::string ReadText(const ConfigValue& value) {
   return value.text;
 }
 
+std::vector<std::string> ReadTexts(const ConfigValue& value) {
+  if (value.kind == Kind::kText) {
+    return value.text.empty() ? std::vector<std::string>() : std::vector{value.text};
+  }
+  if (value.kind != Kind::kArray || value.elements.size() != static_cast<size_t>(value.whole)) {
+    WrongType(value, "an array of texts");
+  }
+  std::vector<std::string> texts;
+  for (const ConfigValue& element : value.elements) {
+    if (element.kind != Kind::kText) {
+      throw Error::Format("must be an array of texts, not one with {}", Describe(element.kind));
+    }
+    texts.push_back(element.text);
+  }
+  return texts;
+}
+
 std::string FlagText(bool flag) { return flag ? "true" : "false"; }
 
 std::string WholeText(uint64_t whole) {
@@ -123,6 +140,14 @@ std::string QuotedText(std::string_view text) {
     }
   }
   return quoted + "\"";
+}
+
+std::string QuotedTexts(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) {
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", QuotedText(text));
+  }
+  return fmt::format("[{}]", list);
 }
 
 }  // namespace numsim

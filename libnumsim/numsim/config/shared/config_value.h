@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace numsim {
 
@@ -15,6 +16,7 @@ struct ConfigValue {
   int64_t whole = 0;  // kArray: the number of elements
   double real = 0;
   std::string text;
+  std::vector<ConfigValue> elements = {};  // kArray: of an array of values, not of arrays or tables
   // The characters of a value given on the command line. A key that expects text uses them, so that
   // text needs no quotes there.
   std::optional<std::string> bare;
@@ -51,11 +53,14 @@ uint64_t ReadWhole(const ConfigValue& value, uint64_t low, uint64_t high);
 int64_t ReadSigned(const ConfigValue& value, int64_t low, int64_t high);
 double ReadReal(const ConfigValue& value, const RealRange& range);
 std::string ReadText(const ConfigValue& value);
+// Reads an array of texts. A single text stands for an array of it, and an empty text for none.
+std::vector<std::string> ReadTexts(const ConfigValue& value);
 
 // Return TOML that reads back to the same value.
 std::string FlagText(bool flag);
 std::string WholeText(uint64_t whole);
 std::string RealText(double real);
 std::string QuotedText(std::string_view text);
+std::string QuotedTexts(const std::vector<std::string>& texts);
 
 }  // namespace numsim

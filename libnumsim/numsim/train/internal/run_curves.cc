@@ -7,6 +7,7 @@
 #include "numsim/train/internal/curve.h"
 #include "numsim/train/internal/run_spikes.h"
 #include "numsim/train/internal/run_summary.h"
+#include "numsim/train/internal/what_if_report.h"
 #include "numsim/train/shared/run_files.h"
 
 namespace numsim {
@@ -114,9 +115,11 @@ std::vector<std::string> DrawCurves(const Trainer& trainer,
                                     const Table& train,
                                     const std::filesystem::path& directory) {
   std::vector<std::string> files = DrawFigure(LossFigure(trainer, train, directory), directory);
-  const Figure optimizer = OptimizerFigure(trainer, directory);
-  if (optimizer.panels.empty()) return files;
-  for (std::string& file : DrawFigure(optimizer, directory)) files.push_back(std::move(file));
+  for (const Figure& figure :
+       {OptimizerFigure(trainer, directory), WhatIfFigure(trainer.config(), directory)}) {
+    if (figure.panels.empty()) continue;
+    for (std::string& file : DrawFigure(figure, directory)) files.push_back(std::move(file));
+  }
   return files;
 }
 

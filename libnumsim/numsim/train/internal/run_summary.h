@@ -19,7 +19,7 @@ std::string SummaryText(Trainer& trainer);
 std::string SpikesText(const TrainConfig& config, const Table& train);
 
 // Draws figures from the rows of train.csv and the other CSVs in `directory`: "loss" and, if
-// optimizer.csv has rows, "optimizer".
+// optimizer.csv and what_if.csv have rows, "optimizer" and "what_if".
 // Returns the files written, relative to `directory`. Throws Error as DrawFigure and ReadCsv do.
 std::vector<std::string> DrawCurves(const Trainer& trainer,
                                     const Table& train,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "numsim/train/internal/loss_history.h"
+#include "numsim/train/internal/what_if.h"
 #include "numsim/train/shared/tensor_telemetry.h"
 #include "numsim/train/trainer.h"
 
@@ -20,6 +21,9 @@ struct Trainer::Parts {
   void TakeStep();
   // Makes a part of the batch of step `step`.
   void MakeBatch(size_t part, Batch& result) const;
+  // Prepares the observers of a part of the batch, and returns the one that the pass needs; nullptr if
+  // it needs none.
+  PassObserver<float>* Observe(size_t part, bool measures);
   // Number of examples of a part.
   size_t PartSize() const;
   // Passes a part forward and backward and adds its loss and gradients to those of the parts before.
@@ -52,6 +56,7 @@ struct Trainer::Parts {
   Parameter<float>* burst = nullptr;  // BurstParameter
   TensorObserver observer;
   PassObserver<float>* guest = nullptr;  // of Trainer::Observe
+  std::optional<WhatIfObserver> what_if;  // wraps `observer`
   Telemetry telemetry;
   Batch batch;
   std::vector<std::vector<float>> gradients;  // sums over parts, one vector per parameter

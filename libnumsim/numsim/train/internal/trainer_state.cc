@@ -14,7 +14,8 @@
 namespace numsim {
 namespace {
 
-constexpr std::string_view kModel = "model/", kOptimizer = "optimizer/", kScaling = "scaling/";
+constexpr std::string_view kModel = "model/", kOptimizer = "optimizer/", kScaling = "scaling/",
+                           kWhatIf = "what_if/";
 
 std::string Join(std::string_view prefix, std::string_view name) {
   return std::string(prefix).append(name);
@@ -76,14 +77,25 @@ std::vector<NamedBytes> OptimizerState(const TrainState& state) {
   return result;
 }
 
-std::vector<NamedState> ScalingState(const TrainState& state) {
+// Returns the float32 states whose names begin with `prefix`, without that prefix.
+std::vector<NamedState> FloatStates(const TrainState& state, std::string_view prefix) {
   std::vector<NamedState> result;
   for (const auto& [name, array] : state.tensors) {
-    if (!name.starts_with(kScaling)) continue;
+    if (!name.starts_with(prefix)) continue;
     RequireType(name, array, ElementType::kF32);
-    result.push_back({name.substr(kScaling.size()), Values<float>(array)});
+    result.push_back({name.substr(prefix.size()), Values<float>(array)});
   }
   return result;
+}
+
+void AppendFloatStates(const std::vector<NamedState>& entries,
+                       std::string_view prefix,
+                       TrainState& state) {
+  for (const NamedState& entry : entries) {
+    state.tensors.emplace_back(
+        Join(prefix, entry.name),
+        MakeArray<float>(ElementType::kF32, {entry.values.size()}, entry.values));
+  }
 }
 
 // Returns the example counts, which identify the data of a checkpoint; the path may change.
@@ -143,11 +155,8 @@ TrainState Trainer::Save() const {
     state.tensors.emplace_back(Join(kOptimizer, entry.name),
                                Array{ElementType::kU8, {size}, std::move(entry.bytes)});
   }
-  for (const NamedState& entry : p.model->SaveState()) {
-    state.tensors.emplace_back(
-        Join(kScaling, entry.name),
-        MakeArray<float>(ElementType::kF32, {entry.values.size()}, entry.values));
-  }
+  AppendFloatStates(p.model->SaveState(), kScaling, state);
+  AppendFloatStates(p.what_if->Save(), kWhatIf, state);
   std::vector<double> validation;
   if (p.validation.has_value()) {
     validation = ValidationNumbers(p.validated_at, *p.validation, p.validation_zero_shot);
@@ -174,7 +183,8 @@ void Trainer::Restore(const TrainState& state) {
   }
   RestoreParameters(state, p.model->parameters());
   p.optimizer->Restore(OptimizerState(state));
-  p.model->RestoreState(ScalingState(state));
+  p.model->RestoreState(FloatStates(state, kScaling));
+  p.what_if->Restore(FloatStates(state, kWhatIf));
   p.step = state.Count("step");
   p.losses.Restore(state.Numbers("losses"));
   RestoreValidation(

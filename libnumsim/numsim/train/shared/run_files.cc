@@ -110,9 +110,9 @@ void RemoveFiles(const fs::path& directory, const std::vector<std::string>& name
   }
 }
 
-CsvFiles::CsvFiles(const fs::path& directory) {
+CsvFiles::CsvFiles(const fs::path& directory, const TrainConfig& config) {
   const Telemetry empty;
-  for (const TelemetryTable& table : TelemetryTables()) {
+  for (const TelemetryTable& table : TelemetryTables(config)) {
     const fs::path path = directory / CsvFile(table.name);
     const std::string header = ToCsv(empty.Of(table.name));
     WriteFileAtomically(path, header);
@@ -122,9 +122,9 @@ CsvFiles::CsvFiles(const fs::path& directory) {
   Open();
 }
 
-CsvFiles::CsvFiles(const fs::path& directory, const TrainState& state) {
+CsvFiles::CsvFiles(const fs::path& directory, const TrainConfig& config, const TrainState& state) {
   const Telemetry empty;
-  for (const TelemetryTable& table : TelemetryTables()) {
+  for (const TelemetryTable& table : TelemetryTables(config)) {
     const fs::path path = directory / CsvFile(table.name);
     const uint64_t length = state.Count(LengthField(table.name));
     std::error_code status;

@@ -52,15 +52,17 @@ bool RestoreIfSaved(const std::filesystem::path& directory, Trainer& trainer);
 // Removes the named files; missing files are ignored. Throws Error naming the file.
 void RemoveFiles(const std::filesystem::path& directory, const std::vector<std::string>& names);
 
-// The telemetry tables as CSV files, one per table, to which rows are appended.
+// The telemetry tables of a configuration as CSV files, one per table, to which rows are appended.
 class CsvFiles {
  public:
   // Creates files with headers and no rows, replacing existing files.
-  explicit CsvFiles(const std::filesystem::path& directory);
+  CsvFiles(const std::filesystem::path& directory, const TrainConfig& config);
   // Truncates the files to the lengths that RecordLengths wrote to `state`. Throws Error naming a
   // file that is shorter, missing, has other columns, or whose kept bytes were changed since; no file
   // is truncated in that case.
-  CsvFiles(const std::filesystem::path& directory, const TrainState& state);
+  CsvFiles(const std::filesystem::path& directory,
+           const TrainConfig& config,
+           const TrainState& state);
 
   // Writes the rows of `telemetry` and clears it. Throws Error naming the file.
   void Append(Telemetry& telemetry);
