@@ -98,6 +98,19 @@ TEST_F(Train, ItsConfigurationTrainsTheSame) {
   ExpectSameResults("first", "second");
 }
 
+TEST_F(Train, RecipesAreMeasuredAndChangeNothing) {
+  Trained("a.toml --out plain");
+  Put("b.toml",
+      std::string(kSmallest) +
+          "[what_if]\nrecipes = ['e4m3fn delayed', 'e2m1 block:16']\nlayers = ['head']\n");
+  const std::string out = Trained("b.toml --out measured --set what_if.every=4");
+  EXPECT_EQ(ReadCsv(Path("measured") / "what_if.csv").rows.size(), 2u * 3 * 2);
+  EXPECT_THAT(out, HasSubstr("\n  what_if.csv\n"));
+  EXPECT_THAT(out, HasSubstr("what if                     e2m1 block:16\n"));
+  for (const char* const table : kTables) EXPECT_EQ(Csv("plain", table), Csv("measured", table));
+  EXPECT_FALSE(std::filesystem::exists(Path("plain") / "what_if.csv"));
+}
+
 TEST_F(Train, PresetNeedsNoFile) {
   const std::string out =
       Trained("--preset tiny --set train.steps=1 --set train.valid_every=0 --out result");
@@ -263,6 +276,15 @@ TEST_F(Train, BadConfigurationsAreOneLine) {
       {{"train", "a.toml", "--set", "train.steps=many"}, {"--set: train.steps: "}},
       {{"train", "a.toml", "--set", "train.batch=100000"}, {"train.batch"}},
       {{"train", "a.toml", "--set", "linear.override.0.layers=nope"}, {"'nope'"}},
+      {{"train", "a.toml", "--set", "what_if.recipes=e4m3fn tensr"},
+       {"--set: what_if.recipes: ", "'tensr'", "tensor, row", "did you mean tensor?"}},
+      {{"train",
+        "a.toml",
+        "--set",
+        "what_if.recipes=e4m3fn tensor",
+        "--set",
+        "what_if.layers=heads"},
+       {"what_if.layers: ", "'heads'", "did you mean head?"}},
       {{"train", "a.toml", "--preset", "tiny"}, {"--preset"}},
       {{"train", "--preset", "huge"}, {"'huge'", "tiny"}},
       {{"train", "a.toml", "--out", ""}, {"--out"}},

@@ -127,7 +127,8 @@ TEST_F(TrainRun, RecipesAddAFileAndLinesOfTheSummary) {
   Train(StatefulConfig(), "b");
   EXPECT_FALSE(fs::exists(Path("b") / "what_if.csv"));
   EXPECT_EQ(Bytes(Path("a") / "train.csv"), Bytes(Path("b") / "train.csv"));
-  EXPECT_THAT(ErrorOfTraining(StatefulConfig(), "a", true), HasSubstr("what_if.every is now 50 and was 3"));
+  EXPECT_THAT(ErrorOfTraining(StatefulConfig(), "a", true),
+              HasSubstr("what_if.every is now 50 and was 3"));
 }
 
 // A GEMM takes two operations for each weight and token, and a step three GEMMs for each weight.

@@ -173,3 +173,170 @@ bool Trainer::Parts::PassOfPart(size_t part, bool measures, LossSum& loss) {
       config.stress.LossFactor(step) * optimizer->LossScale() / static_cast<double>(parts);
   pass.training = true;
   pass.observer = Observe(part, measures);
+  pass.profile = &profile;
+  const LossSum of_part = model->Forward(pass, batch);
+  loss.sum += of_part.sum;
+  loss.counted += of_part.counted;
+  if (!std::isfinite(of_part.Mean())) return false;
+  model->Backward(pass);
+  if (parts > 1) AddGradients(part);
+  return true;
+}
+
+void Trainer::Parts::AddGradients(size_t part) {
+  gradients.resize(model->parameters().size());
+  size_t i = 0;
+  for (Parameter<float>& parameter : model->parameters()) {
+    const std::span<float> gradient = parameter.gradient.View().Span();
+    std::vector<float>& sum = gradients[i++];
+    if (part == 0) {
+      sum.assign(gradient.begin(), gradient.end());
+      continue;
+    }
+    std::transform(sum.begin(), sum.end(), gradient.begin(), sum.begin(), std::plus<>());
+    if (part + 1 == config.train.accumulate) std::copy(sum.begin(), sum.end(), gradient.begin());
+  }
+}
+
+void Trainer::Parts::TakeStep() {
+  const uint64_t index = step;
+  const bool measures = IsDue(index, config.telemetry.tensors_every);
+  LossSum loss;
+  bool finite = true;
+  for (size_t part = 0; finite && part < config.train.accumulate; ++part) {
+    finite = PassOfPart(part, measures, loss);
+  }
+  losses.Add(loss.Mean());
+  const double learning_rate = config.schedule.At(index);
+  const OptimizerStep* result = nullptr;
+  if (finite) {
+    if (config.stress.InBurst(index)) {
+      burst->gradient.View().Span()[0] = std::numeric_limits<float>::infinity();
+    }
+    if (measures) RecordParameters(index);
+    result = &Update(learning_rate, measures);
+    if (measures) RecordUpdates(index, *result);
+  } else {
+    Diverge(fmt::format("step {}: the loss is not finite", index));
+  }
+  if (IsDue(index, config.telemetry.every) || status != TrainStatus::kRunning) {
+    RecordStep(index, learning_rate, result);
+  }
+}
+
+void Trainer::Parts::RecordStep(uint64_t index, double learning_rate, const OptimizerStep* result) {
+  const TimedPart timed(&profile, StepPhase::kTelemetry);
+  const size_t tensors = model->parameters().size();
+  size_t skipped = tensors;
+  if (result != nullptr && !result->skipped) {
+    skipped = static_cast<size_t>(
+        std::count_if(result->tensors.begin(), result->tensors.end(), [](const TensorStep& tensor) {
+          return tensor.skipped;
+        }));
+  }
+  const auto [rms, rms_tensor] = LargestRms(result);
+  telemetry.Add("train",
+                {index,
+                 (index + 1) * TokensPerStep(),
+                 losses.Last(),
+                 learning_rate,
+                 result == nullptr ? kNan : result->gradient_norm,
+                 result == nullptr ? kNan : result->clip_factor,
+                 result == nullptr ? optimizer->LossScale() : result->loss_scale,
+                 static_cast<uint64_t>(skipped),
+                 rms,
+                 rms_tensor,
+                 losses.Deviation()});
+}
+
+std::pair<double, std::string> Trainer::Parts::LargestRms(const OptimizerStep* result) const {
+  std::pair<double, std::string> largest = {kNan, ""};
+  if (result == nullptr || result->skipped) return largest;
+  size_t i = 0;
+  for (const Parameter<float>& parameter : model->parameters()) {
+    const TensorStep& tensor = result->tensors[i++];
+    if (tensor.skipped || !(tensor.rms > 0)) continue;  // 0: the optimiser has no RMS_t
+    // The negated comparison takes the first tensor.
+    if (!(tensor.rms <= largest.first)) largest = {tensor.rms, parameter.name};
+  }
+  return largest;
+}
+
+void Trainer::Parts::RecordParameters(uint64_t index) {
+  const TimedPart timed(&profile, StepPhase::kTelemetry);
+  for (const Parameter<float>& parameter : model->parameters()) {
+    RecordTensor(index, parameter.name, "weight", parameter.value.View(), telemetry);
+    RecordTensor(index, parameter.name, "weight-gradient", parameter.gradient.View(), telemetry);
+  }
+}
+
+void Trainer::Parts::RecordUpdates(uint64_t index, const OptimizerStep& result) {
+  const TimedPart timed(&profile, StepPhase::kTelemetry);
+  size_t i = 0;
+  for (const Parameter<float>& parameter : model->parameters()) {
+    const TensorStep& tensor = result.tensors[i++];
+    const double moved =
+        static_cast<double>(tensor.weights.moved) / static_cast<double>(parameter.Elements());
+    telemetry.Add("optimizer",
+                  {index,
+                   parameter.name,
+                   tensor.rms,
+                   tensor.gradient_norm,
+                   tensor.update_rms,
+                   tensor.max_update,
+                   FlushedShare(tensor.m),
+                   FlushedShare(tensor.v),
+                   RelativeError(tensor.m),
+                   RelativeError(tensor.v),
+                   moved,
+                   result.skipped || tensor.skipped ? 1 : 0});
+  }
+}
+
+Trainer::Trainer(const TrainConfig& config, std::shared_ptr<const DataSource> data)
+    : parts_(std::make_unique<Parts>(config, std::move(data))) {}
+Trainer::~Trainer() = default;
+
+TrainStatus Trainer::Step() {
+  Parts& p = *parts_;
+  NUMSIM_REQUIRE(p.status == TrainStatus::kRunning,
+                 "Trainer::Step: the training is {}, expected running",
+                 ToString(p.status));
+  const LoopConfig& loop = p.config.train;
+  if (p.step == 0 && loop.valid_every > 0) p.RecordValidation();
+  const auto start = std::chrono::steady_clock::now();
+  p.TakeStep();
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  p.step_seconds += time.count();
+  ++p.steps_timed;
+  const bool ended = p.status != TrainStatus::kRunning;
+  if (ended || IsDue(p.step, loop.valid_every)) p.RecordValidation();
+  return p.status;
+}
+
+LossSum Trainer::Validate() { return parts_->Validate(); }
+void Trainer::NextBatch(Batch& batch) const { parts_->MakeBatch(0, batch); }
+void Trainer::Observe(PassObserver<float>* observer) { parts_->guest = observer; }
+
+TrainStatus Trainer::status() const { return parts_->status; }
+const std::string& Trainer::reason() const { return parts_->reason; }
+uint64_t Trainer::steps_taken() const { return parts_->step; }
+double Trainer::last_loss() const { return parts_->losses.Last(); }
+double Trainer::recent_loss() const { return parts_->losses.Recent(); }
+const OptimizerStep& Trainer::last_update() const { return parts_->optimizer->Last(); }
+const std::optional<LossSum>& Trainer::last_validation() const { return parts_->validation; }
+const std::optional<ZeroShot>& Trainer::last_zero_shot() const { return parts_->zero_shot; }
+const TrainConfig& Trainer::config() const { return parts_->config; }
+const DataSource& Trainer::data() const { return *parts_->data; }
+Model<float>& Trainer::model() { return *parts_->model; }
+const Model<float>& Trainer::model() const { return *parts_->model; }
+Optimizer& Trainer::optimizer() { return *parts_->optimizer; }
+const Optimizer& Trainer::optimizer() const { return *parts_->optimizer; }
+Telemetry& Trainer::telemetry() { return parts_->telemetry; }
+uint64_t Trainer::tokens_per_step() const { return parts_->TokensPerStep(); }
+std::string_view Trainer::unit() const { return parts_->IsLanguageModel() ? "tokens" : "examples"; }
+const StepProfile& Trainer::profile() const { return parts_->profile; }
+uint64_t Trainer::steps_timed() const { return parts_->steps_timed; }
+double Trainer::step_seconds() const { return parts_->step_seconds; }
+
+}  // namespace numsim
