@@ -220,6 +220,48 @@ ClaimSpec GateIsFlat() {
   return claim;
 }
 
+// Returns the mean sigma'(w2.x) of the outlier channel at the first record, from the early one on, at which its
+// |cos| is halfway between the early record and the end. `points` are those of one run.
+double SlopeHalfway(const Frame& points, double early_step) {
+  const Frame from_early =
+      points.Where([&](const Frame& row) { return row.Number("step") >= early_step; });
+  const size_t last = from_early.Size() - 1;
+  const double halfway = (from_early.Number("abs_cos") + from_early.Number(last, "abs_cos")) / 2;
+  size_t i = 0;
+  while (i < last && from_early.Number(i, "abs_cos") < halfway) ++i;
+  return from_early.Number(i, "slope");
+}
+
+ClaimSpec SaturationComesFirst() {
+  ClaimSpec claim = TrainingClaim(
+      "saturation-comes-first",
+      "figure-2",
+      "|w2| grows until the gate is saturated, as the theorem assumes; \"thus\" the weights then begin to align: "
+      "when |cos| is halfway, sigma' is already small.",
+      "mean sigma'(w2.x) over the tokens of a validation batch in the outlier channel, at the first record at which "
+      "|cos(w1, w2)| is halfway from the early record to the end, centre; compared with half of the largest "
+      "possible value, 0.125",
+      false);
+  claim.side = -1;
+  claim.margin = {
+      .value = 0.05, .unit = "of sigma'", .justification = "A fifth of its largest value, 0.25."};
+  claim.evidence = [](const Settings& settings, const Tables& tables) {
+    const Arm centre = Centre(settings);
+    const Frame points = Frame(tables.at(std::string(kPointsTable))).Where([&](const Frame& row) {
+      return ArmOf(row) == centre;
+    });
+    SeedValues slopes;
+    RunsOfArm(tables, centre).ForEach([&](const Frame& run) {
+      const Frame own = points.Where("seed", run.Text("seed"));
+      const bool counts = run.Text("status") == "finished" && !own.Empty();
+      slopes[run.Text("seed")] = counts ? SlopeHalfway(own, run.Number("early_step")) : kInfinity;
+    });
+    if (slopes.empty()) return NotTestedBecause("was not trained: " + centre.Text());
+    return AgainstReference(centre.Text(), slopes, 0.125);
+  };
+  return claim;
+}
+
 ClaimSpec KurtosisGrows() {
   ClaimSpec claim = TrainingClaim(
       "kurtosis-grows",
@@ -263,6 +305,7 @@ std::vector<ClaimSpec> CentreClaims() {
           MoreThanOthers(),
           NinetyNinePercent(),
           GateIsFlat(),
+          SaturationComesFirst(),
           KurtosisGrows(),
           AlignedChannelsAreLarge()};
 }

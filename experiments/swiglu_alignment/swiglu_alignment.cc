@@ -127,7 +127,7 @@ Experiment SwigluAlignment() {
   experiment.reproduces = "Sections 4.1 to 4.3, Theorem 1, Figures 2, 7 and 9 of [Fishman]";
   experiment.description = kDescription;
   experiment.options = Options();
-  experiment.presets = {{"quick", 10, 90}, {"small", 10, 1500}, {"paper", 1}};
+  experiment.presets = {{"quick", 10, 90}, {"small", 10, 900}, {"paper", 1}};
   experiment.tables = TableSpecs();
   experiment.trials = Trials;
   experiment.run = Measure;

@@ -12,7 +12,7 @@ Row KeysOf(const Frame& rows) {
   Row keys;
   for (const char* const key :
        {"model", "size", "tokens", "kind", "format", "gradient_format", "layers"}) {
-    keys.push_back(rows.Text(key));
+    keys.emplace_back(rows.Text(key));
   }
   return keys;
 }

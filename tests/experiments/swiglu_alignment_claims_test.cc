@@ -95,6 +95,39 @@ TEST_F(SwigluClaims, SaturationIsAShareOfTheTokens) {
   EXPECT_EQ(IfCentre("correlation", 0.1, "aligned-channels-are-large"), "contradicted");
 }
 
+// |cos| goes from 0.2 at the early record to 0.8 at the end, and passes 0.5 at step 300.
+TEST_F(SwigluClaims, SaturationIsJudgedWhenAlignmentIsHalfway) {
+  const auto verdict = [&](double slope_at_halfway) {
+    results_.Clear("runs");
+    results_.Clear("points");
+    for (int seed = 0; seed < 10; ++seed) {
+      Cells run = RunOf(CentreArm(), seed);
+      run["early_step"] = 15;
+      results_.Add("runs", run);
+      const double noise = seed % 2 == 0 ? 0.002 : -0.002;
+      const double records[][3] = {{0, 0.6, 0.01},  // before the early record
+                                   {15, 0.2, 0.24},
+                                   {200, 0.45, 0.24},
+                                   {300, 0.55, slope_at_halfway + noise},
+                                   {600, 0.8, 0.01}};
+      for (const auto& [step, cos, slope] : records) {
+        results_.Add("points",
+                     {{"size", CentreArm().size},
+                      {"lr", CentreArm().lr},
+                      {"weight_decay", CentreArm().weight_decay},
+                      {"steps", CentreArm().steps},
+                      {"seed", seed},
+                      {"step", step},
+                      {"abs_cos", cos},
+                      {"slope", slope}});
+      }
+    }
+    return results_.VerdictOf("saturation-comes-first");
+  };
+  EXPECT_EQ(verdict(0.05), "supported");
+  EXPECT_EQ(verdict(0.15), "contradicted");
+}
+
 TEST_F(SwigluClaims, AxesCompareTheirEnds) {
   Arm none = CentreArm(), weak = none, strong = none, slow = none, fast = none, brief = none;
   none.weight_decay = "0";
