@@ -1,4 +1,4 @@
-// What Smooth-SwiGLU changes by itself: in exact arithmetic, and once it is merged into the weights.
+// The effect of Smooth-SwiGLU by itself: in exact arithmetic, and once it is merged into the weights.
 #pragma once
 
 #include <string_view>

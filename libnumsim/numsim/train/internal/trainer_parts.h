@@ -55,7 +55,7 @@ struct Trainer::Parts {
   std::unique_ptr<Optimizer> optimizer;
   Parameter<float>* burst = nullptr;  // BurstParameter
   TensorObserver observer;
-  PassObserver<float>* guest = nullptr;  // of Trainer::Observe
+  PassObserver<float>* guest = nullptr;   // of Trainer::Observe
   std::optional<WhatIfObserver> what_if;  // wraps `observer`
   Telemetry telemetry;
   Batch batch;
