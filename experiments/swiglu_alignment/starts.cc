@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kStartDim = 5, kStartSamples = 128;
 constexpr double kStartBias = 6;  // the constant feature, which keeps the gate open
-constexpr uint64_t kInputStream = 4, kWeightStream = 5;
+constexpr uint64_t kWeightStream = 5;
 constexpr double kStartRate = 0.02;
 constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kAdamEpsilon = 1e-8;
 

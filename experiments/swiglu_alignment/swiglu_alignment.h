@@ -44,8 +44,8 @@ struct StationaryPoint {
   double gradient = 0;         // its norm
   double least_curvature = 0;  // least eigenvalue of the Hessian: positive at a minimum
 };
-// Returns the stationary point that Newton's method finds from a start.
-StationaryPoint FindStationaryPoint(const NeuronProblem& problem, std::vector<double> start);
+// Returns the stationary point that Newton's method finds from w.
+StationaryPoint FindStationaryPoint(const NeuronProblem& problem, std::vector<double> w);
 
 // Return the rows of the tables of the exact part.
 std::vector<Row> StationaryRows();

@@ -70,6 +70,7 @@ std::string IneffectiveText(const std::vector<WhatIfRow>& rows) {
   }
   if (count == 0) return fmt::format("0 of {}", rows.size());
   std::vector<std::string> texts;
+  texts.reserve(layers.size());
   for (const auto& [layer, steps] : layers) {
     texts.push_back(
         fmt::format("{} at step{} {}", layer, steps.size() == 1 ? "" : "s", First(steps, ", ")));
