@@ -82,7 +82,7 @@ ClaimSpec DecayNeeded() {
       "\"This alignment phenomenon occurs due to l2 regularization, even if it is very weak\": without weight "
       "decay the outlier channel is less aligned.",
       "|cos(w1, w2)| of the outlier channel at the end, at the largest weight decay minus at weight decay 0",
-      true);
+      false);
   claim.margin = CosineMargin();
   claim.scale =
       "The paper's decay, 0.1 at rates up to 3e-4 over 500,000 steps, adds up to 8. A run in which the largest "
