@@ -30,12 +30,19 @@ constexpr std::string_view kDescription =
     "that signal over noise falls below 20 dB, or turns more than half of the nonzero elements into\n"
     "zeros.";
 
+// The studies of the presets other than quick.
+constexpr const char* kAllPlants = "none,once:1e6,every:1e6,weights:100";
+constexpr const char* kAllRecipes =
+    "bf16,te-max,te-recent,te-current,row,block,w3-bf16,smooth,smooth-token,clamp,fishman,fishman-smooth";
+constexpr const char* kAllScratch =
+    "bf16,bf16-smooth,te-max,smooth,fishman,fishman-smooth,bf16-gelu,te-max-gelu";
+
 std::vector<Option> Options() {
   return {
       // clang-format off
-      {.name = "plants",       .quick = "none,once:1e6,weights:100", .paper = "none", .help = "plants: none, once:SIZE, every:SIZE, weights:SIZE", .small = "none,once:1e6,every:1e6,weights:100", .others = {{"10m", "none,once:1e6,every:1e6,weights:100"}, {"100m", "none,once:1e6,every:1e6,weights:100"}}},
-      {.name = "recipes",      .quick = "bf16,te-max,te-recent,te-current,w3-bf16,smooth,smooth-token", .paper = "bf16,fishman,fishman-smooth", .help = "recipes of planted trainings, bf16 first", .small = "bf16,te-max,te-recent,te-current,row,block,w3-bf16,smooth,smooth-token,clamp,fishman,fishman-smooth", .others = {{"10m", "bf16,te-max,te-recent,te-current,row,block,w3-bf16,smooth,smooth-token,clamp,fishman,fishman-smooth"}, {"100m", "bf16,te-max,te-recent,te-current,row,block,w3-bf16,smooth,smooth-token,clamp,fishman,fishman-smooth"}}},
-      {.name = "scratch",      .quick = "bf16,bf16-smooth,te-max,fishman-smooth", .paper = "bf16,fishman,fishman-smooth", .help = "recipes of trainings from scratch at --lr; empty: none", .small = "bf16,bf16-smooth,te-max,smooth,fishman,fishman-smooth,bf16-gelu,te-max-gelu", .others = {{"10m", "bf16,bf16-smooth,te-max,smooth,fishman,fishman-smooth,bf16-gelu,te-max-gelu"}, {"100m", "bf16,bf16-smooth,te-max,smooth,fishman,fishman-smooth,bf16-gelu,te-max-gelu"}}},
+      {.name = "plants",       .quick = "none,once:1e6,weights:100", .paper = "none", .help = "plants: none, once:SIZE, every:SIZE, weights:SIZE", .small = kAllPlants, .others = {{"10m", kAllPlants}, {"100m", kAllPlants}}},
+      {.name = "recipes",      .quick = "bf16,te-max,te-recent,te-current,w3-bf16,smooth,smooth-token", .paper = "bf16,fishman,fishman-smooth", .help = "recipes of planted trainings, bf16 first", .small = kAllRecipes, .others = {{"10m", kAllRecipes}, {"100m", kAllRecipes}}},
+      {.name = "scratch",      .quick = "bf16,bf16-smooth,te-max,fishman-smooth", .paper = "bf16,fishman,fishman-smooth", .help = "recipes of trainings from scratch at --lr; empty: none", .small = kAllScratch, .others = {{"10m", kAllScratch}, {"100m", kAllScratch}}},
       {.name = "scratch-bf16", .quick = "",        .paper = "bf16,bf16-smooth-token", .help = "recipes that are also trained from scratch at each of --scratch-lr (Figures 10 and 11); empty: none", .small = "bf16,bf16-smooth-token"},
       {.name = "scratch-lr",   .quick = "1e-3",    .paper = "2.5e-4,5e-4,1e-3", .help = "their learning rates", .small = "1e-3,4e-3,1.6e-2", .others = {{"10m", "2.5e-4,1e-3,4e-3"}, {"100m", "2.5e-4,1e-3,2e-3"}}},
       {.name = "period",       .quick = "10",      .paper = "100",     .help = "every: steps from one outlier to the next", .others = {{"10m", "100"}, {"100m", "100"}}},

@@ -36,6 +36,39 @@ struct Outcome {
   }
 };
 
+// Adds the row of a training; `outcome` is null for one from scratch, which meets no outlier.
+void AddRun(const Arm& arm,
+            uint64_t seed,
+            double start,
+            Trainer& trainer,
+            const Outcome* outcome,
+            TrainingRows& rows) {
+  Row row = {arm.plant,
+             arm.recipe,
+             arm.lr,
+             seed,
+             trainer.model().parameters().Elements(),
+             ToString(trainer.status()),
+             trainer.steps_taken(),
+             start,
+             FinalLoss(trainer)};
+  if (outcome == nullptr) {
+    row.insert(row.end(), 6, Cell(kNaN));
+  } else {
+    const auto since = [](const std::optional<uint64_t>& step) {
+      return step.has_value() ? static_cast<double>(*step) : kNaN;
+    };
+    row.insert(row.end(),
+               {outcome->saturated,
+                outcome->flushed,
+                outcome->bad,
+                since(outcome->first_bad),
+                since(outcome->last_bad),
+                outcome->worst_excess});
+  }
+  rows.Add(kRunsTable, row);
+}
+
 // The state of a clean training, for a trainer of another recipe: its scales start anew.
 TrainState StateFor(const TrainState& clean, const TrainConfig& config) {
   TrainState state = clean;
@@ -108,7 +141,7 @@ class Planted {
                   input.sqnr});
       }
     }
-    AddRun(arm, trainer, outcome, rows);
+    AddRun(arm, seed_, start_, trainer, &outcome, rows);
   }
 
  private:
@@ -126,28 +159,6 @@ class Planted {
     const bool token =
         (kind_.kind == kOnce && since == 0) || (kind_.kind == kEvery && since % period == 0);
     watch.Begin(token ? kind_.size : 0);
-  }
-
-  void AddRun(const Arm& arm, Trainer& trainer, const Outcome& outcome, TrainingRows& rows) const {
-    const auto since = [](const std::optional<uint64_t>& step) {
-      return step.has_value() ? static_cast<double>(*step) : kNaN;
-    };
-    rows.Add(kRunsTable,
-             {arm.plant,
-              arm.recipe,
-              arm.lr,
-              seed_,
-              trainer.model().parameters().Elements(),
-              ToString(trainer.status()),
-              trainer.steps_taken(),
-              start_,
-              FinalLoss(trainer),
-              outcome.saturated,
-              outcome.flushed,
-              outcome.bad,
-              since(outcome.first_bad),
-              since(outcome.last_bad),
-              outcome.worst_excess});
   }
 
   const Settings& settings_;
@@ -172,22 +183,7 @@ Rows TrainFromScratch(const Settings& settings, const Trial& trial) {
     trainer.Step();
     trainer.telemetry().Clear();
   }
-  rows.Add(kRunsTable,
-           {arm.plant,
-            arm.recipe,
-            arm.lr,
-            trial.seed,
-            trainer.model().parameters().Elements(),
-            ToString(trainer.status()),
-            trainer.steps_taken(),
-            start,
-            FinalLoss(trainer),
-            kNaN,
-            kNaN,
-            kNaN,
-            kNaN,
-            kNaN,
-            kNaN});
+  AddRun(arm, trial.seed, start, trainer, nullptr, rows);
   return rows.Take();
 }
 
