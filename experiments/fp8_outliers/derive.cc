@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experiments/core/claim.h"
 #include "experiments/core/frame.h"
 #include "experiments/fp8_outliers/fp8_outliers.h"
 
@@ -18,15 +17,25 @@ double BadSeeds(const Frame& arm) {
   return static_cast<double>(bad.Size());
 }
 
+SeedValues FinishedLosses(const Frame& arm) {
+  return arm.Where("status", std::string("finished")).OverSeeds("valid_loss");
+}
+
+// Returns PairedGap, or NaN if no seed has both. Not pooled over the recipes: one that fails scatters
+// far more than the others.
+Estimate GapOrNone(const SeedValues& values, const SeedValues& baseline) {
+  const bool shared = std::ranges::any_of(
+      values, [&](const auto& value) { return baseline.contains(value.first); });
+  return shared ? PairedGap(values, baseline) : MeanOf(SeedValues());
+}
+
 }  // namespace
 
 void Derive(const Settings& /*settings*/, Tables& tables) {
   const Frame runs = tables.at(std::string(kRunsTable));
   std::vector<Row>& rows = tables.at(std::string(kArmsTable)).rows;
   for (const Frame& plant : runs.By({"plant", "lr"})) {
-    const OutcomeTable losses =
-        OutcomesOf(plant, {"recipe"}, [](const Frame& run) { return run.Number("valid_loss"); });
-    const bool reference = !plant.Where("recipe", std::string("bf16")).Empty();
+    const SeedValues bf16 = FinishedLosses(plant.Where("recipe", std::string("bf16")));
     for (const Frame& arm : plant.By({"recipe"})) {
       const Frame finished = arm.Where("status", std::string("finished"));
       Row row = {arm.Text("plant"),
@@ -34,9 +43,7 @@ void Derive(const Settings& /*settings*/, Tables& tables) {
                  arm.Text("lr"),
                  arm.Size(),
                  arm.Size() - finished.Size()};
-      const Estimate gap =
-          reference ? GapOf(losses, arm.Text("recipe"), "bf16") : MeanOf(SeedValues());
-      Append({MeanOf(finished.OverSeeds("valid_loss")), gap}, row);
+      Append({MeanOf(FinishedLosses(arm)), GapOrNone(FinishedLosses(arm), bf16)}, row);
       for (const char* column : {"saturated_steps", "flushed_steps", "bad_steps"}) {
         row.emplace_back(arm.Mean(column));
       }

@@ -26,12 +26,13 @@ Panel BarsOf(const Frame& arms, const std::string& plant, const char* column, co
   Series bars;
   const bool interval = std::string_view(column) == "gap";
   arms.Where("plant", plant).ForEach([&](const Frame& arm) {
-    const double value = arm.Number(column);
+    const double factor = interval ? 1000 : 1;  // thousandths of a nat
+    const double value = factor * arm.Number(column);
     if (interval && (arm.Text("recipe") == "bf16" || !std::isfinite(value))) return;
     bars.x.push_back(value);
     if (interval && arm.Number("seeds") > 1) {
-      bars.low.push_back(arm.Number("gap_low"));
-      bars.high.push_back(arm.Number("gap_high"));
+      bars.low.push_back(factor * arm.Number("gap_low"));
+      bars.high.push_back(factor * arm.Number("gap_high"));
     }
     bars.y.push_back(static_cast<double>(panel.rows.size()));
     panel.rows.push_back(arm.Text("recipe"));
@@ -98,7 +99,7 @@ std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
                     "outliers-loss",
                     "Final loss under outliers: mean and 95 % interval",
                     "gap",
-                    "final loss minus that of bf16, nats"),
+                    "final loss minus that of bf16, 10^{-3} nats"),
           BarFigure(settings,
                     tables,
                     "outliers-steps",

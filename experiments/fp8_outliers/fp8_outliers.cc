@@ -112,7 +112,7 @@ std::vector<TableSpec> TableSpecs() {
                           {"valid_loss_low", "95 % interval of the mean (Student's t)"},
                           {"valid_loss_high", "95 % interval"},
                           {"gap", "valid_loss minus that of bf16 of the same plant and rate"},
-                          {"gap_low", "95 % interval, pooled over the arms of the plant"},
+                          {"gap_low", "95 % interval over the seeds (Student's t)"},
                           {"gap_high", "95 % interval"},
                           {"saturated_steps", "mean"},
                           {"flushed_steps", "mean"},
