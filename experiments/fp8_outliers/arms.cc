@@ -51,6 +51,7 @@ const std::vector<Recipe>& Recipes() {
       {"bf16",              "bf16", Bf16Mlp<MlpKind::kSwiglu>},
       {"te-max",            "Transformer Engine's delayed scaling: the largest of --history steps", DelayedMlp<MlpKind::kSwiglu>},
       {"te-max-16",         "the largest of 16 steps", Max<16>},
+      {"te-max-64",         "the largest of 64 steps", Max<64>},
       {"te-recent",         "the most recent maximum", [](const S&, C& c) { Delayed(1, AmaxAlgorithm::kMostRecent, c); }},
       {"te-window-16",      "windows of 16 steps that do not overlap", [](const S&, C& c) { Delayed(16, AmaxAlgorithm::kWindow, c); }},
       {"te-current",        "current scaling", [](const S&, C& c) { ApplyTrainRecipe("fp8-current", c); }},

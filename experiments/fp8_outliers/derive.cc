@@ -1,7 +1,9 @@
 // The derived table of `fp8-outliers`: every arm over its seeds.
 #include <algorithm>
 #include <cmath>
+#include <string>
 
+#include "experiments/core/claim.h"
 #include "experiments/core/frame.h"
 #include "experiments/fp8_outliers/fp8_outliers.h"
 
@@ -29,6 +31,14 @@ Estimate GapOrNone(const SeedValues& values, const SeedValues& baseline) {
   return shared ? PairedGap(values, baseline) : MeanOf(SeedValues());
 }
 
+// Returns whether the arm ends as bf16, within the margin of a final loss.
+std::string OutcomeOf(const Frame& arm, size_t diverged, const Estimate& gap) {
+  if (diverged > 0) return "fails";
+  const double margin = LossMargin("nats").At(arm.Mean("parameters"));
+  if (gap.high < margin) return "survives";
+  return gap.low > margin ? "fails" : "undecided";
+}
+
 }  // namespace
 
 void Derive(const Settings& /*settings*/, Tables& tables) {
@@ -37,13 +47,11 @@ void Derive(const Settings& /*settings*/, Tables& tables) {
   for (const Frame& plant : runs.By({"plant", "lr"})) {
     const SeedValues bf16 = FinishedLosses(plant.Where("recipe", std::string("bf16")));
     for (const Frame& arm : plant.By({"recipe"})) {
-      const Frame finished = arm.Where("status", std::string("finished"));
-      Row row = {arm.Text("plant"),
-                 arm.Text("recipe"),
-                 arm.Text("lr"),
-                 arm.Size(),
-                 arm.Size() - finished.Size()};
-      Append({MeanOf(FinishedLosses(arm)), GapOrNone(FinishedLosses(arm), bf16)}, row);
+      const size_t diverged = arm.Size() - arm.Where("status", std::string("finished")).Size();
+      const Estimate gap = GapOrNone(FinishedLosses(arm), bf16);
+      Row row = {arm.Text("plant"), arm.Text("recipe"), arm.Text("lr"), arm.Size(), diverged};
+      Append({MeanOf(FinishedLosses(arm)), gap}, row);
+      row.emplace_back(OutcomeOf(arm, diverged, gap));
       for (const char* column : {"saturated_steps", "flushed_steps", "bad_steps"}) {
         row.emplace_back(arm.Mean(column));
       }

@@ -1,6 +1,9 @@
 // The figures of `fp8-outliers`.
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "experiments/core/frame.h"
 #include "experiments/core/settings.h"
@@ -56,6 +59,49 @@ Figure BarFigure(const Settings& settings,
   return figure;
 }
 
+// A line per recipe over the sizes of the single outlier. Values below `least` are drawn there.
+Panel SizesPanel(
+    const Settings& settings, const Frame& arms, const char* column, Axis y, double least) {
+  Panel panel;
+  panel.x = {.label = "size of the outlier over the largest clean value", .log10 = true};
+  panel.y = std::move(y);
+  std::vector<std::string> plants = PlantsOf(settings, kOnce);
+  std::ranges::reverse(plants);
+  int style = 0;
+  for (const std::string& recipe : settings.GetList("recipes")) {
+    if (recipe == "bf16") continue;
+    Series line;
+    line.label = recipe;
+    line.style = style++;
+    for (const std::string& plant : plants) {
+      arms.Where("plant", plant).Where("recipe", recipe).ForEach([&](const Frame& arm) {
+        line.x.push_back(ParsePlant(plant).size);
+        line.y.push_back(std::max(arm.Number(column), least));
+      });
+    }
+    if (!line.x.empty()) panel.series.push_back(std::move(line));
+  }
+  return panel;
+}
+
+constexpr size_t kSizesOfACurve = 3;
+constexpr double kLeastGap = 1e-3;  // nats; less is noise of ten seeds
+
+// Which recipe survives which outlier.
+Figure SizesFigure(const Settings& settings, const Tables& tables) {
+  Figure figure{"outliers-sizes", "One outlier of growing size", 2, {}, "arms.csv"};
+  if (PlantsOf(settings, kOnce).size() < kSizesOfACurve) return figure;
+  const Frame arms = tables.at(std::string(kArmsTable));
+  figure.panels = {
+      SizesPanel(settings, arms, "bad_steps", {.label = "bad steps per run"}, 0),
+      SizesPanel(settings,
+                 arms,
+                 "gap",
+                 {.label = "loss minus that of bf16, nats (10^{-3} or more)", .log10 = true},
+                 kLeastGap)};
+  return figure;
+}
+
 Panel TracePanel(const Frame& trace, const std::string& plant, const char* column, Axis y) {
   Panel panel;
   panel.title = TitleOf(plant);
@@ -94,19 +140,22 @@ Figure TraceFigure(const Settings& settings, const Tables& tables) {
 }  // namespace
 
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
-  return {BarFigure(settings,
-                    tables,
-                    "outliers-loss",
-                    "Final loss under outliers: mean and 95 % interval",
-                    "gap",
-                    "final loss minus that of bf16, 10^{-3} nats"),
-          BarFigure(settings,
-                    tables,
-                    "outliers-steps",
-                    "Steps in which the quantiser fails",
-                    "bad_steps",
-                    "bad steps per run"),
-          TraceFigure(settings, tables)};
+  std::vector<Figure> figures = {BarFigure(settings,
+                                           tables,
+                                           "outliers-loss",
+                                           "Final loss under outliers: mean and 95 % interval",
+                                           "gap",
+                                           "final loss minus that of bf16, 10^{-3} nats"),
+                                 BarFigure(settings,
+                                           tables,
+                                           "outliers-steps",
+                                           "Steps in which the quantiser fails",
+                                           "bad_steps",
+                                           "bad steps per run"),
+                                 TraceFigure(settings, tables)};
+  Figure sizes = SizesFigure(settings, tables);
+  if (!sizes.panels.empty()) figures.push_back(std::move(sizes));
+  return figures;
 }
 
 }  // namespace numsim::experiments::fp8_outliers

@@ -28,7 +28,7 @@ constexpr std::string_view kDescription =
     "trains --scratch recipes from the first step, and --scratch-bf16 at each of --scratch-lr.\n"
     "A step is bad for a recipe if the quantiser of the input of w3 in any planted block saturates so\n"
     "that signal over noise falls below 20 dB, or turns more than half of the nonzero elements into\n"
-    "zeros.";
+    "zeros. With three or more sizes of `once`, a figure shows which recipe survives which size.";
 
 // The studies of the presets other than quick.
 constexpr const char* kAllPlants = "none,once:1e6,every:1e6,weights:100";
@@ -105,21 +105,25 @@ std::vector<TableSpec> TableSpecs() {
                    {"sqnr", "ratio of signal to quantisation noise, dB; nan in bf16"}}},
       {.name = std::string(kArmsTable),
        .derived = true,
-       .columns = Joined(arm,
-                         {{"seeds", "number of seeds"},
-                          {"diverged", "number of seeds that diverged"},
-                          {"valid_loss", "mean over the seeds that finished, nats"},
-                          {"valid_loss_low", "95 % interval of the mean (Student's t)"},
-                          {"valid_loss_high", "95 % interval"},
-                          {"gap", "valid_loss minus that of bf16 of the same plant and rate"},
-                          {"gap_low", "95 % interval over the seeds (Student's t)"},
-                          {"gap_high", "95 % interval"},
-                          {"saturated_steps", "mean"},
-                          {"flushed_steps", "mean"},
-                          {"bad_steps", "mean"},
-                          {"bad_seeds", "number of seeds with a bad step"},
-                          {"last_bad", "mean over these seeds"},
-                          {"worst_excess", "mean"}})},
+       .columns = Joined(
+           arm,
+           {{"seeds", "number of seeds"},
+            {"diverged", "number of seeds that diverged"},
+            {"valid_loss", "mean over the seeds that finished, nats"},
+            {"valid_loss_low", "95 % interval of the mean (Student's t)"},
+            {"valid_loss_high", "95 % interval"},
+            {"gap", "valid_loss minus that of bf16 of the same plant and rate"},
+            {"gap_low", "95 % interval over the seeds (Student's t)"},
+            {"gap_high", "95 % interval"},
+            {"outcome",
+             "survives: gap_high is below the margin of a final loss; fails: gap_low is above "
+             "it, or a seed diverged; undecided"},
+            {"saturated_steps", "mean"},
+            {"flushed_steps", "mean"},
+            {"bad_steps", "mean"},
+            {"bad_seeds", "number of seeds with a bad step"},
+            {"last_bad", "mean over these seeds"},
+            {"worst_excess", "mean"}})},
   };
 }
 

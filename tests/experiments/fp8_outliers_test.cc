@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -339,6 +340,58 @@ class Fp8OutliersClaims : public ::testing::Test {
       {{"plants", "none,once:1e6,every:1e6,weights:100"}, {"scratch-lr", "1e-3,4e-3"}},
       10};
 };
+
+// The margin of a loss is 0.02 nats; the noise of a mean is below 0.002.
+TEST_F(Fp8OutliersClaims, AnArmSurvivesFailsOrIsUndecided) {
+  Gap("once:1e6", "bf16", 0);
+  Gap("once:1e6", "te-current", 0.017);
+  Gap("once:1e6", "te-recent", 0.02);
+  Gap("once:1e6", "te-max", 0.023);
+  Gap("once:1e6", "smooth", 0);
+  Run("once:1e6", "smooth", 10, {{"status", "diverged"}, {"valid_loss", HUGE_VAL}});
+  std::map<std::string, std::string> outcomes;
+  results_.Of("arms").ForEach(
+      [&](const Frame& arm) { outcomes[arm.Text("recipe")] = arm.Text("outcome"); });
+  EXPECT_EQ(outcomes,
+            (std::map<std::string, std::string>{{"bf16", "survives"},
+                                                {"te-current", "survives"},
+                                                {"te-recent", "undecided"},
+                                                {"te-max", "fails"},
+                                                {"smooth", "fails"}}));
+}
+
+TEST(Fp8OutliersFigures, ThreeSizesGiveACurvePerRecipe) {
+  ResultTables results(Fp8Outliers(),
+                       {{"plants", "once:1e5,none,once:1e3,once:1e4"}, {"recipes", "bf16,te-max"}},
+                       1);
+  double bad = 7;
+  for (const char* plant : {"none", "once:1e5", "once:1e3", "once:1e4"}) {
+    for (const char* recipe : {"bf16", "te-max"}) {
+      const double loss = std::string(recipe) == "bf16" ? 2 : 2.5;
+      results.Add("runs",
+                  {{"plant", plant},
+                   {"recipe", recipe},
+                   {"lr", "4e-3"},
+                   {"seed", 0},
+                   {"parameters", 1000},
+                   {"status", "finished"},
+                   {"valid_loss", std::string(plant) == "once:1e3" ? 2.0 : loss},
+                   {"bad_steps", bad}});
+    }
+    ++bad;
+  }
+  const std::vector<Figure> figures = Figures(results.settings(), results.Finish());
+  const auto sizes = std::ranges::find(figures, std::string("outliers-sizes"), &Figure::name);
+  ASSERT_NE(sizes, figures.end());
+  ASSERT_EQ(sizes->panels.size(), 2u);
+  for (const Panel& panel : sizes->panels) {
+    ASSERT_EQ(panel.series.size(), 1u);
+    EXPECT_EQ(panel.series[0].label, "te-max");
+    EXPECT_THAT(panel.series[0].x, ElementsAre(1e3, 1e4, 1e5));
+  }
+  EXPECT_THAT(sizes->panels[0].series[0].y, ElementsAre(9, 10, 8));
+  EXPECT_THAT(sizes->panels[1].series[0].y, ElementsAre(1e-3, 0.5, 0.5));
+}
 
 TEST_F(Fp8OutliersClaims, AreSupportedWhereThePaperIsReproduced) {
   for (const char* plant : {"none", "once:1e6", "every:1e6", "weights:100"}) Gap(plant, "bf16", 0);
