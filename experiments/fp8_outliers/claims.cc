@@ -185,8 +185,7 @@ ClaimSpec SmoothPerChannelChangesBf16() {
       equal += other != plain.end() && other->second == loss ? 1 : 0;
     }
     evidence.exact = equal < smooth.size();
-    evidence.measured =
-        fmt::format("\n  {} of {} seeds end in the same loss", equal, smooth.size());
+    evidence.measured = fmt::format("{} of {} seeds end in the same loss", equal, smooth.size());
     return evidence;
   };
   return claim;
@@ -208,7 +207,7 @@ ClaimSpec SmoothIsTheIdentity() {
     Evidence evidence;
     const double difference = GradientDifference();
     evidence.exact = difference < kRounding;
-    evidence.measured = fmt::format("\n  {:.2g}", difference);
+    evidence.measured = fmt::format("{:.2g}", difference);
     return evidence;
   };
   return claim;
@@ -229,7 +228,7 @@ ClaimSpec MergingIsFree(const char* name, const char* recipe, const char* precis
     Evidence evidence;
     const Merging merging = MergeScales(recipe);
     evidence.exact = merging.different == 0;
-    evidence.measured = fmt::format("\n  {} of {} logits differ, relative difference {:.2g}",
+    evidence.measured = fmt::format("{} of {} logits differ, relative difference {:.2g}",
                                     merging.different,
                                     merging.logits,
                                     merging.relative);

@@ -1,4 +1,6 @@
 // The figures of `fp8-outliers`.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -21,6 +23,9 @@ std::string TitleOf(const std::string& text) {
   return "weights that grow, " + size + " times";
 }
 
+// Gaps beyond this, in nats, are written in the title: their bars would hide all others.
+constexpr double kLargestBar = 0.1;
+
 // Horizontal bars of a column of the arms, a row per recipe.
 Panel BarsOf(const Frame& arms, const std::string& plant, const char* column, const char* label) {
   Panel panel;
@@ -32,6 +37,10 @@ Panel BarsOf(const Frame& arms, const std::string& plant, const char* column, co
     const double factor = interval ? 1000 : 1;  // thousandths of a nat
     const double value = factor * arm.Number(column);
     if (interval && (arm.Text("recipe") == "bf16" || !std::isfinite(value))) return;
+    if (interval && arm.Number(column) > kLargestBar) {
+      panel.title += fmt::format("; {}: {:.2g} nats", arm.Text("recipe"), arm.Number(column));
+      return;
+    }
     bars.x.push_back(value);
     if (interval && arm.Number("seeds") > 1) {
       bars.low.push_back(factor * arm.Number("gap_low"));
@@ -67,6 +76,7 @@ Panel SizesPanel(
   panel.y = std::move(y);
   std::vector<std::string> plants = PlantsOf(settings, kOnce);
   std::ranges::reverse(plants);
+  const bool interval = std::string_view(column) == "gap";
   int style = 0;
   for (const std::string& recipe : settings.GetList("recipes")) {
     if (recipe == "bf16") continue;
@@ -77,6 +87,9 @@ Panel SizesPanel(
       arms.Where("plant", plant).Where("recipe", recipe).ForEach([&](const Frame& arm) {
         line.x.push_back(ParsePlant(plant).size);
         line.y.push_back(std::max(arm.Number(column), least));
+        if (!interval || !(arm.Number("seeds") > 1)) return;
+        line.low.push_back(std::max(arm.Number("gap_low"), least));
+        line.high.push_back(std::max(arm.Number("gap_high"), least));
       });
     }
     if (!line.x.empty()) panel.series.push_back(std::move(line));
@@ -89,16 +102,19 @@ constexpr double kLeastGap = 1e-3;  // nats; less is noise of ten seeds
 
 // Which recipe survives which outlier.
 Figure SizesFigure(const Settings& settings, const Tables& tables) {
-  Figure figure{"outliers-sizes", "One outlier of growing size", 2, {}, "arms.csv"};
+  Figure figure{"outliers-sizes",
+                "One outlier of growing size; losses below 0.001 are drawn there",
+                2,
+                {},
+                "arms.csv"};
   if (PlantsOf(settings, kOnce).size() < kSizesOfACurve) return figure;
   const Frame arms = tables.at(std::string(kArmsTable));
-  figure.panels = {
-      SizesPanel(settings, arms, "bad_steps", {.label = "bad steps per run"}, 0),
-      SizesPanel(settings,
-                 arms,
-                 "gap",
-                 {.label = "loss minus that of bf16, nats (10^{-3} or more)", .log10 = true},
-                 kLeastGap)};
+  figure.panels = {SizesPanel(settings, arms, "bad_steps", {.label = "bad steps per run"}, 0),
+                   SizesPanel(settings,
+                              arms,
+                              "gap",
+                              {.label = "loss minus that of bf16, nats", .log10 = true},
+                              kLeastGap)};
   return figure;
 }
 
