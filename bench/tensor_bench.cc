@@ -1,6 +1,7 @@
 // Operations on float32 matrices in training (libnumsim/numsim/ops/), at a size that stays in a
 // cache (2048 x 256) and a larger one (4096 x 1024). Columns, all for the fastest iteration:
-//   ns/elem    time per element of the result (swiglu: of its result, which has half the width)
+//   ns/elem    time per element of the result (swiglu and its relatives: of the result, which has
+//              half the width)
 //   GB/s       read plus written, each matrix once
 //   of_memcpy  ratio to the best memcpy of one such matrix with as many threads in this process
 // memcpy itself is the first row of each size. Column sums and statistics only read, and add-bias,
@@ -22,6 +23,7 @@
 #include "bench/report.h"
 #include "numsim/base/parallel.h"
 #include "numsim/formats/format_table.h"
+#include "numsim/models/internal/gated_activation.h"
 #include "numsim/ops/elementwise.h"
 #include "numsim/ops/shared/activation.h"
 #include "numsim/ops/shared/norm.h"
@@ -75,6 +77,13 @@ struct Operation {
   std::function<void(const Matrices&)> run;
 };
 
+Operation GatedForward(const char* name, MlpKind kind) {
+  return {name,
+          12,
+          [activation = std::make_shared<GatedActivation<float>>(kind, Place::kHost)](
+              const Matrices& m) { activation->Forward(m.pairs, m.y); }};
+}
+
 const std::vector<Operation>& Operations() {
   static const EncodePlan bf16 = MakeEncodePlan(ParseFormat("bf16").spec);
   static const std::vector<Operation> operations = {
@@ -109,6 +118,10 @@ const std::vector<Operation>& Operations() {
       {"swiglu-gradient",
        20,
        [](const Matrices& m) { SwigluGradient<float>(m.g, m.pairs, m.pairs_gradient); }},
+      // The MLPs of [Fishman] and a clamp: SwiGLU as above, and what is around it.
+      GatedForward("smooth-swiglu", MlpKind::kSmoothSwiglu),
+      GatedForward("smooth-swiglu-token", MlpKind::kSmoothSwigluToken),
+      GatedForward("clamped-swiglu", MlpKind::kClampedSwiglu),
       {"rms-norm", 8, [](const Matrices& m) { RmsNorm<float>(m.x, m.gain, 1e-5, m.inverse, m.y); }},
       {"rms-norm-gradient",
        12,
