@@ -80,7 +80,7 @@ TEST(GatedActivation, ChannelsAreMultipliedByPowersOfTwoIntoOneBinade) {
     float absmax = 0;
     for (size_t t = 0; t < kTokens; ++t) {
       absmax = std::max(absmax, std::abs(r.At(t, j)));
-      // Exact, but for what the scale makes subnormal.
+      // Exact, except for what the scale makes subnormal.
       const float exact = plain.At(t, j);
       const bool normal = exact == 0 || std::abs(exact / factors[j]) >= 0x1p-126f;
       ASSERT_NEAR(r.At(t, j) * factors[j], exact, normal ? 0 : 0x1p-149f * factors[j])

@@ -200,5 +200,32 @@ TEST(Attention, ANanInAQueryIsANanInItsRowAlone) {
   for (size_t t = 0; t < 9; ++t) EXPECT_EQ(std::isnan(r.out[t * 4]), t == 5) << t;
 }
 
+TEST(AttentionDeathTest, TheGradientChecksTheShapesOfAllItReads) {
+  const AttentionShape shape{.batch = 1, .length = 4, .heads = 2, .head_dim = 2};
+  const Problem<float> p(shape, 1, 3),
+      shorter({.batch = 1, .length = 3, .heads = 2, .head_dim = 2}, 1, 3);
+  std::vector<float> values(4 * 4), d(4 * 12);
+  const MatrixSpan<float> out(values.data(), 4, 4), sums(values.data(), 4, 2), to(d.data(), 4, 12);
+  const auto gradient = [&](const Problem<float>& q,
+                            const Problem<float>& k,
+                            const Problem<float>& v,
+                            MatrixSpan<const float> log_sums) {
+    AttentionGradient<float>(shape,
+                             out,
+                             q.Part(0),
+                             k.Part(1),
+                             v.Part(2),
+                             log_sums,
+                             out,
+                             to.Columns(0, 4),
+                             to.Columns(4, 4),
+                             to.Columns(8, 4));
+  };
+  EXPECT_DEATH(gradient(shorter, p, p, sums), "q: 3 x 4");
+  EXPECT_DEATH(gradient(p, shorter, p, sums), "k: 3 x 4");
+  EXPECT_DEATH(gradient(p, p, shorter, sums), "v: 3 x 4");
+  EXPECT_DEATH(gradient(p, p, p, sums.Rows(0, 3)), "log_sums: 3 x 2");
+}
+
 }  // namespace
 }  // namespace numsim

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "numsim/backend/backend.h"
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
 #include "numsim/base/require.h"
@@ -293,8 +294,14 @@ void Trainer::Parts::RecordUpdates(uint64_t index, const OptimizerStep& result) 
   }
 }
 
-Trainer::Trainer(const TrainConfig& config, std::shared_ptr<const DataSource> data)
-    : parts_(std::make_unique<Parts>(config, std::move(data))) {}
+Trainer::Trainer(const TrainConfig& config, std::shared_ptr<const DataSource> data) {
+  // Its kernels would copy each matrix to the device and back: slower than the host alone.
+  NUMSIM_REQUIRE(
+      !UsesDevice(),
+      "backend cuda: it runs operations on arrays, no training yet; expected another one of "
+      "`numsim backends`");
+  parts_ = std::make_unique<Parts>(config, std::move(data));
+}
 Trainer::~Trainer() = default;
 
 TrainStatus Trainer::Step() {

@@ -27,7 +27,7 @@ class Trainer {
  public:
   // Prepares step 0. Several trainers may share `data` and run concurrently, each in its own
   // thread. Throws Error as FitToData, MakeModel, Optimizer, DataSource::CheckBatch and
-  // CheckStressPoint do, and if a pattern of what_if.layers names no layer.
+  // CheckStressPoint do, if a pattern of what_if.layers names no layer, and under the backend cuda.
   Trainer(const TrainConfig& config, std::shared_ptr<const DataSource> data);
   ~Trainer();
 

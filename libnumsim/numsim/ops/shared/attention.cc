@@ -12,6 +12,14 @@ namespace numsim {
 namespace {
 
 template <typename T>
+void CheckLogSums(const AttentionShape& shape, const MatrixSpan<T>& x) {
+  NUMSIM_CHECK(x.rows == shape.batch * shape.length && x.cols == shape.heads,
+               "log_sums: {} x {}",
+               x.rows,
+               x.cols);
+}
+
+template <typename T>
 void CheckRows(const char* name, const AttentionShape& shape, const MatrixSpan<T>& x) {
   NUMSIM_CHECK(x.rows == shape.batch * shape.length && x.cols == shape.heads * shape.head_dim,
                "{}: {} x {}",
@@ -138,7 +146,7 @@ void Attention(const AttentionShape& shape,
   CheckRows("k", shape, k);
   CheckRows("v", shape, v);
   CheckRows("out", shape, out);
-  NUMSIM_CHECK(log_sums.rows == out.rows && log_sums.cols == shape.heads, "{}", log_sums.cols);
+  CheckLogSums(shape, log_sums);
   ParallelTasks(shape.batch * shape.heads, [&](size_t task) {
     const auto of_q = HeadOf(shape, q, task), of_k = HeadOf(shape, k, task);
     const auto of_v = HeadOf(shape, v, task);
@@ -171,7 +179,12 @@ void AttentionGradient(const AttentionShape& shape,
                        MatrixSpan<T> dk,
                        MatrixSpan<T> dv) {
   RequireHost("attention", {g.place, q.place, k.place, v.place, log_sums.place, out.place});
+  RequireHost("attention", {dq.place, dk.place, dv.place});
   CheckRows("g", shape, g);
+  CheckRows("q", shape, q);
+  CheckRows("k", shape, k);
+  CheckRows("v", shape, v);
+  CheckLogSums(shape, log_sums);
   CheckRows("out", shape, out);
   CheckRows("dq", shape, dq);
   CheckRows("dk", shape, dk);
