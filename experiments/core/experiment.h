@@ -65,6 +65,8 @@ struct Settings {
   bool GetYes(std::string_view name) const;
   // Returns the elements of a comma-separated list. Throws Error for an empty element.
   std::vector<std::string> GetList(std::string_view name) const;
+  // The same for an option that may be empty: no elements.
+  std::vector<std::string> GetListOrNone(std::string_view name) const;
   // Returns a comma-separated list of integers; `low`, `high` and errors are as for GetInteger.
   std::vector<int64_t> GetIntegers(std::string_view name, int64_t low, int64_t high) const;
 };

@@ -139,6 +139,10 @@ std::vector<std::string> Settings::GetList(std::string_view name) const {
   return pieces;
 }
 
+std::vector<std::string> Settings::GetListOrNone(std::string_view name) const {
+  return Get(name).empty() ? std::vector<std::string>() : GetList(name);
+}
+
 std::vector<int64_t> Settings::GetIntegers(std::string_view name, int64_t low, int64_t high) const {
   std::vector<int64_t> values;
   for (const std::string& text : GetList(name)) {

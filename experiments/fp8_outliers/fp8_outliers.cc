@@ -170,11 +170,6 @@ void CheckOptions(const Settings& settings) {
   BlocksOf(settings);
 }
 
-// Returns the elements of a list option that may be empty.
-std::vector<std::string> ListOf(const Settings& settings, const char* option) {
-  return settings.Get(option).empty() ? std::vector<std::string>() : settings.GetList(option);
-}
-
 // Returns the recipes from scratch with their rates, each once.
 std::vector<Arm> ScratchArms(const Settings& settings) {
   std::vector<Arm> arms;
@@ -183,10 +178,10 @@ std::vector<Arm> ScratchArms(const Settings& settings) {
     const Arm arm{std::string(kScratch), recipe, lr};
     if (std::ranges::find(arms, arm) == arms.end()) arms.push_back(arm);
   };
-  for (const std::string& recipe : ListOf(settings, "scratch")) {
+  for (const std::string& recipe : settings.GetListOrNone("scratch")) {
     add("scratch", recipe, settings.Get("lr"));
   }
-  for (const std::string& recipe : ListOf(settings, "scratch-bf16")) {
+  for (const std::string& recipe : settings.GetListOrNone("scratch-bf16")) {
     for (const std::string& lr : settings.GetList("scratch-lr")) add("scratch-bf16", recipe, lr);
   }
   return arms;

@@ -31,10 +31,6 @@ std::map<std::string, std::string> ParametersOf(const Arm& arm) {
   return parameters;
 }
 
-std::vector<std::string> ListOrNone(const Settings& settings, const char* option) {
-  return settings.Get(option).empty() ? std::vector<std::string>() : settings.GetList(option);
-}
-
 // Adds each arm once.
 class ArmList {
  public:
@@ -46,7 +42,7 @@ class ArmList {
                const char* option,
                std::string Arm::*field,
                const Arm& centre) {
-    for (const std::string& value : ListOrNone(settings, option)) Add(With(centre, field, value));
+    for (const std::string& value : settings.GetListOrNone(option)) Add(With(centre, field, value));
   }
   std::vector<Arm> Take() { return std::move(arms_); }
 
@@ -57,7 +53,7 @@ class ArmList {
 // Checks each number of a list, so that an error names the list and not an option of the centre.
 void CheckNumbers(const Settings& settings, const char* option, double low, double high) {
   Settings single = settings;
-  for (const std::string& value : ListOrNone(settings, option)) {
+  for (const std::string& value : settings.GetListOrNone(option)) {
     single.options[option] = value;
     single.GetDouble(option, low, high);
   }
@@ -91,7 +87,7 @@ void CheckLists(const Settings& settings) {
 }
 
 bool HasNewData(const Settings& settings) {
-  const std::vector<std::string> changes = ListOrNone(settings, "changes");
+  const std::vector<std::string> changes = settings.GetListOrNone("changes");
   return std::find(changes.begin(), changes.end(), kNewData) != changes.end();
 }
 
@@ -177,7 +173,7 @@ Arm Student(const Settings& settings, const std::string& beta2) {
 
 std::vector<std::string> SchedulesOf(const Settings& settings) {
   std::vector<std::string> schedules;
-  for (const std::string& lambda : ListOrNone(settings, "lambdas")) {
+  for (const std::string& lambda : settings.GetListOrNone("lambdas")) {
     schedules.push_back(std::string(kSchedule) + lambda);
   }
   return schedules;
@@ -223,7 +219,7 @@ std::vector<Arm> ArmsOf(const Settings& settings) {
                    With(Student(settings, beta2), &Arm::optimizer, optimizer));
     }
   }
-  for (const std::string& beta2 : ListOrNone(settings, "optimizer-beta2")) {
+  for (const std::string& beta2 : settings.GetListOrNone("optimizer-beta2")) {
     if (!settings.Get("optimizers").empty()) arms.Add(Centre(settings, beta2));
     arms.AddAxis(settings, "optimizers", &Arm::optimizer, Centre(settings, beta2));
   }
