@@ -15,7 +15,9 @@ constexpr const char* kScale =
     "The paper: Llama 2 7B, outliers that come by themselves after 2e11 tokens, one seed. Here they are "
     "planted, and a run states its own size.";
 
-Margin Steps() { return {.value = 0.5, .unit = "steps", .justification = "Every other run."}; }
+Margin Steps() {
+  return {.value = 0.5, .unit = "steps", .justification = "One step in every other run."};
+}
 
 ClaimSpec Claim(const std::string& name, std::vector<std::string> items, std::string statement) {
   ClaimSpec claim;

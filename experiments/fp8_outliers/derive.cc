@@ -10,18 +10,7 @@
 namespace numsim::experiments::fp8_outliers {
 namespace {
 
-double MeanOverBad(const Frame& arm, const char* column) {
-  return arm.Where([](const Frame& run) { return run.Number("bad_steps") > 0; }).Mean(column);
-}
-
-double BadSeeds(const Frame& arm) {
-  const Frame bad = arm.Where([](const Frame& run) { return run.Number("bad_steps") > 0; });
-  return static_cast<double>(bad.Size());
-}
-
-SeedValues FinishedLosses(const Frame& arm) {
-  return arm.Where("status", std::string("finished")).OverSeeds("valid_loss");
-}
+Frame Finished(const Frame& arm) { return arm.Where("status", std::string("finished")); }
 
 // Returns PairedGap, or NaN if no seed has both. Not pooled over the recipes: one that fails scatters
 // far more than the others.
@@ -45,18 +34,22 @@ void Derive(const Settings& /*settings*/, Tables& tables) {
   const Frame runs = tables.at(std::string(kRunsTable));
   std::vector<Row>& rows = tables.at(std::string(kArmsTable)).rows;
   for (const Frame& plant : runs.By({"plant", "lr"})) {
-    const SeedValues bf16 = FinishedLosses(plant.Where("recipe", std::string("bf16")));
+    const SeedValues bf16 =
+        Finished(plant.Where("recipe", std::string("bf16"))).OverSeeds("valid_loss");
     for (const Frame& arm : plant.By({"recipe"})) {
-      const size_t diverged = arm.Size() - arm.Where("status", std::string("finished")).Size();
-      const Estimate gap = GapOrNone(FinishedLosses(arm), bf16);
+      const Frame finished = Finished(arm);
+      const Frame bad = arm.Where([](const Frame& run) { return run.Number("bad_steps") > 0; });
+      const SeedValues losses = finished.OverSeeds("valid_loss");
+      const size_t diverged = arm.Size() - finished.Size();
+      const Estimate gap = GapOrNone(losses, bf16);
       Row row = {arm.Text("plant"), arm.Text("recipe"), arm.Text("lr"), arm.Size(), diverged};
-      Append({MeanOf(FinishedLosses(arm)), gap}, row);
+      Append({MeanOf(losses), gap}, row);
       row.emplace_back(OutcomeOf(arm, diverged, gap));
       for (const char* column : {"saturated_steps", "flushed_steps", "bad_steps"}) {
         row.emplace_back(arm.Mean(column));
       }
-      row.emplace_back(BadSeeds(arm));
-      row.emplace_back(MeanOverBad(arm, "last_bad"));
+      row.emplace_back(bad.Size());
+      row.emplace_back(bad.Mean("last_bad"));
       row.emplace_back(arm.Mean("worst_excess"));
       rows.push_back(std::move(row));
     }

@@ -102,11 +102,12 @@ constexpr double kLeastGap = 1e-3;  // nats; less is noise of ten seeds
 
 // Which recipe survives which outlier.
 Figure SizesFigure(const Settings& settings, const Tables& tables) {
-  Figure figure{"outliers-sizes",
-                "One outlier of growing size; losses below 0.001 are drawn there",
-                2,
-                {},
-                "arms.csv"};
+  Figure figure{
+      "outliers-sizes",
+      fmt::format("One outlier of growing size; losses below {} are drawn there", kLeastGap),
+      2,
+      {},
+      "arms.csv"};
   if (PlantsOf(settings, kOnce).size() < kSizesOfACurve) return figure;
   const Frame arms = tables.at(std::string(kArmsTable));
   figure.panels = {SizesPanel(settings, arms, "bad_steps", {.label = "bad steps per run"}, 0),

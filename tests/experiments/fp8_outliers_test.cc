@@ -245,8 +245,8 @@ TEST_F(Fp8OutliersPlants, MagnitudesAreThoseOfTheBlock) {
   EXPECT_GT(cleans[1].gate, 0);
 }
 
-// Up to the rounding of bf16 operands: swish is nearly the identity at a size of 10^6, so that the product is that of the clean model times
-// the factor, and the column shrinks by as much.
+// Up to the rounding of bf16 operands: swish is nearly the identity at a size of 10^6, so that the
+// product is that of the clean model times the factor, and the column shrinks by as much.
 TEST_F(Fp8OutliersPlants, GrownWeightsGiveTheProductAndKeepTheOutput) {
   const CleanMlp clean = MeasureMlps(trainer_, {"blocks.1"}).front();
   ParameterList<float>& parameters = trainer_.model().parameters();
@@ -300,6 +300,9 @@ TEST(SmoothSwigluIdentity, MergedScalesChangeNoBitInBf16AndSomeInFp8) {
 
 // ---- claims
 
+// Noise of a loss, whose mean over ten seeds is 0.
+double Noise(int seed) { return 0.001 * ((seed * 7) % 5 - 2); }
+
 class Fp8OutliersClaims : public ::testing::Test {
  protected:
   void Run(const std::string& plant,
@@ -323,11 +326,10 @@ class Fp8OutliersClaims : public ::testing::Test {
   // Ten seeds with these losses above bf16's, up to small noise.
   void Gap(const std::string& plant, const std::string& recipe, double gap, double bad = 0) {
     for (int seed = 0; seed < 10; ++seed) {
-      const double noise = 0.001 * ((seed * 7) % 5 - 2);
       Run(plant,
           recipe,
           seed,
-          {{"valid_loss", 2 + 0.1 * seed + gap + noise},
+          {{"valid_loss", 2 + 0.1 * seed + gap + Noise(seed)},
            {"bad_steps", bad},
            {"saturated_steps", bad},
            {"flushed_steps", bad}});
@@ -455,9 +457,8 @@ TEST_F(Fp8OutliersClaims, ADivergedRunHasTheLossOfItsStart) {
 TEST_F(Fp8OutliersClaims, SmoothSwigluInBf16IsJudgedAtEachRate) {
   for (const char* lr : {"1e-3", "4e-3"}) {
     for (int seed = 0; seed < 10; ++seed) {
-      const double noise = 0.001 * ((seed * 7) % 5 - 2);
       Run("scratch", "bf16", seed, {}, lr);
-      Run("scratch", "bf16-smooth-token", seed, {{"valid_loss", 2 + 0.1 * seed + noise}}, lr);
+      Run("scratch", "bf16-smooth-token", seed, {{"valid_loss", 2 + 0.1 * seed + Noise(seed)}}, lr);
     }
   }
   EXPECT_EQ(VerdictOf("smooth-lowers-bf16-loss"), "contradicted");
@@ -476,7 +477,7 @@ TEST_F(Fp8OutliersClaims, OneUnequalLossHolds) {
     Run("scratch",
         "bf16-smooth",
         seed,
-        {{"valid_loss", seed == 3 ? 9 : 2 + 0.1 * seed + 0.001 * ((seed * 7) % 5 - 2)}});
+        {{"valid_loss", seed == 3 ? 9 : 2 + 0.1 * seed + Noise(seed)}});
   }
   EXPECT_EQ(VerdictOf("smooth-per-channel-changes-bf16"), "exact: holds");
 }

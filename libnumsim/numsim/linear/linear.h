@@ -119,8 +119,9 @@ class Linear {
 
   // Computes dx = g w and dw = g^T x from the gradient g (tokens x out) of y. An empty dx or dw is
   // not computed. `w` must be that of Forward; it is not read under LinearSaves::kQuantized, nor
-  // for dw. With delayed scaling, updates the scales of G and of what else was quantised at the end. Requires `saved` as a Forward
-  // with this recipe left it, and spans of its shape. Throws Error if a size differs.
+  // for dw. With delayed scaling, updates at the end the scales of G and of what else was quantised.
+  // Requires `saved` as a Forward with this recipe left it, and spans of its shape. Throws Error if a
+  // size differs.
   void Backward(std::span<const float> g,
                 std::span<const float> w,
                 const LinearSaved& saved,
@@ -130,8 +131,8 @@ class Linear {
                 LinearObserver* observer = nullptr);
 
   // SaveState returns the state of delayed scaling: X, W and G one after another, then W and X of
-  // the backward GEMMs if they are quantised anew, or nothing without delayed scaling. RestoreState throws Error if the state does not fit this recipe, and
-  // then changes nothing.
+  // the backward GEMMs if they are quantised anew, or nothing without delayed scaling. RestoreState
+  // throws Error if the state does not fit this recipe, and then changes nothing.
   std::vector<float> SaveState() const;
   void RestoreState(std::span<const float> state);
 

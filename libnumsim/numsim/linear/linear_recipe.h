@@ -40,8 +40,9 @@ inline constexpr int kLinearOperands = 6;
 std::string_view ToString(LinearOperand operand);
 
 // A set of operands. Its text is a comma-separated list: x, w or g for both operands of a tensor;
-// forward, input-gradient or weight-gradient for both operands of a GEMM; forward.x, forward.w, input-gradient.g, input-gradient.w, weight-gradient.g or weight-gradient.x
-// for a single operand. An empty text is the empty set.
+// forward, input-gradient or weight-gradient for both operands of a GEMM; forward.x, forward.w,
+// input-gradient.g, input-gradient.w, weight-gradient.g or weight-gradient.x for a single operand.
+// An empty text is the empty set.
 class OperandSet {
  public:
   constexpr OperandSet() = default;

@@ -86,7 +86,8 @@ class Trainer {
 
   // Returns everything that later steps and their telemetry depend on: parameters, optimiser,
   // delayed scales (also those of what-if telemetry), step, status, losses. Restoring it into a
-  // Trainer of the same configuration continues the training bit for bit. Telemetry rows are not included: write them to files before saving.
+  // Trainer of the same configuration continues the training bit for bit. Telemetry rows are not
+  // included: write them to files before saving.
   TrainState Save() const;
   // Restores a state. A finished training continues if train.steps is larger than before. Throws
   // Error naming what does not fit; the trainer must not be used afterwards.
