@@ -33,14 +33,14 @@ ScaledCodes AsArrays(const QuantizedMatrix& matrix, const Array& in) {
   ScaledCodes result;
   result.codes = ArrayLike(in, CodeType(matrix.format));
   if (result.codes.type == ElementType::kU8) {
-    std::copy(matrix.codes8.begin(), matrix.codes8.end(), result.codes.Data<uint8_t>());
+    std::ranges::copy(matrix.Codes8(), result.codes.Data<uint8_t>());
   } else {
-    std::copy(matrix.codes16.begin(), matrix.codes16.end(), result.codes.Data<uint16_t>());
+    std::ranges::copy(matrix.Codes16(), result.codes.Data<uint16_t>());
   }
   result.scales.type = ElementType::kF32;
   result.scales.shape = ShapeOfScales(matrix.layout, matrix.shape);
-  result.scales.bytes.resize(matrix.scales.size() * sizeof(float));
-  std::copy(matrix.scales.begin(), matrix.scales.end(), result.scales.Data<float>());
+  result.scales.bytes.resize(matrix.Scales().size_bytes());
+  std::ranges::copy(matrix.Scales(), result.scales.Data<float>());
   return result;
 }
 

@@ -58,7 +58,7 @@ QuantizedMatrix Quantized(std::span<const float> values,
 }
 
 std::span<const int8_t> AsIntegers(const QuantizedMatrix& matrix) {
-  return {reinterpret_cast<const int8_t*>(matrix.codes8.data()), matrix.codes8.size()};
+  return {reinterpret_cast<const int8_t*>(matrix.Codes8().data()), matrix.Codes8().size()};
 }
 
 // Returns operations per second: the best of several calls.

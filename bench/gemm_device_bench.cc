@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "numsim/backend/device_context.h"
 #include "numsim/base/error.h"
 #include "numsim/cast/cast.h"
 #include "numsim/formats/format_table.h"
@@ -71,7 +72,7 @@ struct Row {
   const char* format;
   const char* rule;
   ScalesFor scales_a, scales_b;
-  DeviceElement out;
+  Element out;
   DeviceGemmEngine engine;
 
   std::string Text() const {
@@ -80,7 +81,7 @@ struct Row {
                        rule,
                        kScalesNames[static_cast<size_t>(scales_a)],
                        kScalesNames[static_cast<size_t>(scales_b)],
-                       out == DeviceElement::kBfloat16 ? "bf16" : "float32",
+                       out == Element::kBfloat16 ? "bf16" : "float32",
                        ToString(engine));
   }
 };
@@ -113,16 +114,15 @@ class Problem {
     stream.Wait();
   }
 
-  void Launch(DeviceStream& stream) {
+  // Launches in the thread's stream.
+  void Launch() {
     const Buffers& buffers = buffers_[next_++ % buffers_.size()];
     a_.codes = buffers.a.data();
     b_.codes = buffers.b.data();
     Gemm(a_,
          b_,
          rule_,
-         {buffers.out.data(), row_.out, {shape_.tokens, shape_.outputs}},
-         scratch_,
-         stream,
+         FloatMatrix(buffers.out.data(), row_.out, {shape_.tokens, shape_.outputs}, ThreadPlace()),
          row_.engine);
   }
 
@@ -142,7 +142,6 @@ class Problem {
   std::vector<Buffers> buffers_;
   DeviceArray<float> scales_a_, scales_b_;
   DeviceGemmOperand a_, b_;
-  DeviceGemmScratch scratch_;
   size_t next_ = 0;
 };
 
@@ -150,11 +149,11 @@ class Problem {
 std::vector<double> Times(const Row& row, const Shape& shape) {
   DeviceStream& stream = ThreadStream();
   Problem problem(row, shape, stream);
-  for (int i = 0; i < kWarmUp; ++i) problem.Launch(stream);
+  for (int i = 0; i < kWarmUp; ++i) problem.Launch();
   std::vector<std::array<DeviceEvent, 2>> events(kLaunches);
   for (auto& [begin, end] : events) {
     begin.Record(stream);
-    problem.Launch(stream);
+    problem.Launch();
     end.Record(stream);
   }
   std::vector<double> seconds;
@@ -168,7 +167,7 @@ double Median(std::vector<double> x) {
 }
 
 constexpr ScalesFor kNo = ScalesFor::kNone, kTensor = ScalesFor::kTensor, kRows = ScalesFor::kRows;
-constexpr DeviceElement kFloat = DeviceElement::kFloat32, kHalf = DeviceElement::kBfloat16;
+constexpr Element kFloat = Element::kFloat32, kHalf = Element::kBfloat16;
 constexpr DeviceGemmEngine kLibrary = DeviceGemmEngine::kLibrary, kOwn = DeviceGemmEngine::kOwn;
 
 constexpr Row kBf16Peer = {"bf16", "library", kNo, kNo, kHalf, kLibrary};

@@ -7,6 +7,7 @@
 
 #include "bench/device_clock.h"
 #include "bench/report.h"
+#include "numsim/backend/device_context.h"
 #include "numsim/cast/cast.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/gemm/gemm_device.h"
@@ -69,11 +70,12 @@ void AddMemory() {
   RegisterOnDevice("read/absmax_of_bf16",
                    [] {
                      auto on = std::make_shared<Buffers>();
-                     return [on](int i, DeviceStream& stream) {
-                       const DeviceMatrix in{(i % 2 == 0 ? on->a : on->b).data(),
-                                             DeviceElement::kBfloat16,
-                                             {1, kBytes / sizeof(uint16_t)}};
-                       AbsmaxOfAll(in, on->absmax.span(), stream);
+                     return [on](int i, DeviceStream&) {
+                       const In<float> in = FloatMatrix((i % 2 == 0 ? on->a : on->b).data(),
+                                                        Element::kBfloat16,
+                                                        {1, kBytes / sizeof(uint16_t)},
+                                                        ThreadPlace());
+                       AbsmaxOfAll(in, on->absmax.span());
                      };
                    },
                    {"GB/s", 1.0 * kBytes * kGiga});
@@ -86,7 +88,6 @@ struct Product {
   DeviceArray<uint16_t> x = RandomCodes(kTokens * kIn, ThreadStream());
   DeviceArray<uint16_t> w = RandomCodes(kOut * kIn, ThreadStream());
   DeviceArray<uint16_t> y = DeviceArray<uint16_t>(kTokens * kOut);
-  DeviceGemmScratch scratch;
 };
 
 void AddProduct() {
@@ -95,7 +96,7 @@ void AddProduct() {
       [] {
         auto on = std::make_shared<Product>();
         const FormatSpec bf16 = ParseFormat("bf16").spec;
-        return [on, bf16](int, DeviceStream& stream) {
+        return [on, bf16](int, DeviceStream&) {
           Gemm(
               {.format = bf16,
                .codes = on->x.data(),
@@ -103,9 +104,10 @@ void AddProduct() {
                .inner = Product::kIn},
               {.format = bf16, .codes = on->w.data(), .rows = Product::kOut, .inner = Product::kIn},
               {.kind = AccumulationKind::kLibrary},
-              {on->y.data(), DeviceElement::kBfloat16, {Product::kTokens, Product::kOut}},
-              on->scratch,
-              stream);
+              FloatMatrix(on->y.data(),
+                          Element::kBfloat16,
+                          {Product::kTokens, Product::kOut},
+                          ThreadPlace()));
         };
       },
       {"TOP/s", 2.0 * Product::kTokens * Product::kOut * Product::kIn * kTera});

@@ -35,7 +35,7 @@ void BM_Quantize(benchmark::State& state, const QuantizeOptions& options, int th
              inv_scales,
              std::span(codes),
              options.random,
-             options.transpose);
+             options.order == CodeOrder::kTransposed);
     benchmark::ClobberMemory();
   }
   Report(state, threads, 5);
@@ -50,7 +50,7 @@ void RegisterLayout(const std::string& layout_text, int threads) {
       QuantizeOptions options;
       options.format = ParseFormat(name).spec;
       options.layout = layout;
-      options.transpose = transpose;
+      options.order = transpose ? CodeOrder::kTransposed : CodeOrder::kInput;
       Register(std::string(transpose ? "quantize_transpose/" : "quantize/") + name + suffix,
                [=](benchmark::State& state) { BM_Quantize(state, options, threads); });
     }

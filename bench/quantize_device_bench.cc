@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "numsim/backend/device.h"
+#include "numsim/backend/device_context.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/quantize/quantize_device.h"
-#include "numsim/quantize/quantized_device.h"
+#include "numsim/quantize/quantized_matrix.h"
 #include "numsim/random/streams.h"
 
 namespace numsim::bench {
@@ -32,14 +32,16 @@ struct Buffers {
   DeviceArray<float> values;
   DeviceArray<uint16_t> bf16;
   DeviceArray<uint8_t> codes, transposed;
-  DeviceArray<float> scales;
-  DeviceQuantizedMatrix matrix;
-  DeviceQuantizeScratch scratch;
+  DeviceArray<float> scales, absmax;
+  QuantizedMatrix matrix;
 
-  DeviceMatrix In(DeviceElement element) const {
+  MatrixSpan<const float> In(Element element) const {
     const void* data = values.data();
-    if (element == DeviceElement::kBfloat16) data = bf16.data();
-    return {data, element, kShape};
+    if (element == Element::kBfloat16) data = bf16.data();
+    return FloatMatrix(data, element, kShape, ThreadPlace());
+  }
+  MatrixSpan<float> Bf16() {
+    return FloatMatrix(bf16.data(), Element::kBfloat16, kShape, ThreadPlace());
   }
 };
 
@@ -68,16 +70,13 @@ std::vector<Buffers>& Sets() {
         const std::span<const float> from(host.data() + 61 * part + s, n);
         CopyToDevice(from, set.values.span().subspan(part * n, n), stream);
       }
-      Convert({set.values.data(), DeviceElement::kFloat32, kShape},
-              {set.bf16.data(), DeviceElement::kBfloat16, kShape},
-              stream);
+      Convert(set.In(Element::kFloat32), set.Bf16());
       Quantize(MakeEncodePlan(kInt8, {}, Overflow::kSaturate),
-               set.In(DeviceElement::kBfloat16),
+               set.In(Element::kBfloat16),
                {},
                set.scales.first(1),
                set.codes.data(),
-               nullptr,
-               stream);
+               nullptr);
       stream.Wait();
     }
     return made;
@@ -85,17 +84,17 @@ std::vector<Buffers>& Sets() {
   return sets;
 }
 
-using Work = std::function<void(Buffers&, DeviceStream&)>;
+using Work = std::function<void(Buffers&)>;
 
 // Returns the time of each launch in seconds.
 std::vector<double> Times(const Work& work, int launches) {
   DeviceStream& stream = ThreadStream();
   std::vector<Buffers>& sets = Sets();
-  for (int i = 0; i < kWarmUp; ++i) work(sets[static_cast<size_t>(i) % kSets], stream);
+  for (int i = 0; i < kWarmUp; ++i) work(sets[static_cast<size_t>(i) % kSets]);
   std::vector<DeviceEvent> events(static_cast<size_t>(launches) + 1);
   events[0].Record(stream);
   for (size_t i = 0; i + 1 < events.size(); ++i) {
-    work(sets[i % kSets], stream);
+    work(sets[i % kSets]);
     events[i + 1].Record(stream);
   }
   stream.Wait();
@@ -111,10 +110,11 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-void CopySet(Buffers& set, DeviceStream& stream) {
+void CopySet(Buffers& set) {
   // Copies half of the values to the other half; reads and writes the same number of bytes.
   const size_t half = kElements / 2 * sizeof(float);
-  device_memory::CopyWithin(set.values.data(), set.values.data() + kElements / 2, half, stream);
+  device_memory::CopyWithin(
+      set.values.data(), set.values.data() + kElements / 2, half, ThreadStream());
 }
 
 double CopyBytesPerSecond() {
@@ -141,54 +141,54 @@ void Register(const std::string& name, double bytes_per_element, double goal, co
 }
 
 // Returns the computation of scales and codes of the matrix with a scale layout.
-Work QuantizeWork(
-    DeviceElement element, const char* format, const char* layout, bool codes, bool transposed) {
-  DeviceQuantizeOptions options;
+Work QuantizeWork(Element element,
+                  const char* format,
+                  const char* layout,
+                  CodeOrder order,
+                  const Rounding& rounding = {}) {
+  QuantizeOptions options;
   options.format = ParseFormat(format).spec;
   options.layout = ParseScaleLayout(layout);
-  options.codes = codes;
-  options.transposed = transposed;
-  return [=](Buffers& set, DeviceStream& stream) {
-    Quantize(set.In(element), options, set.matrix, set.scratch, stream);
-  };
+  options.order = order;
+  options.rounding = rounding;
+  return [=](Buffers& set) { QuantizeInto(set.In(element), options, set.matrix); };
 }
 
 // Returns the computation of codes only, with given scales.
-Work CodesWork(DeviceElement element,
-               const char* format,
-               const char* layout_text,
-               bool codes,
-               bool transposed) {
+Work CodesWork(
+    Element element, const char* format, const char* layout_text, bool codes, bool transposed) {
   const EncodePlan plan = MakeEncodePlan(ParseFormat(format).spec, {}, Overflow::kSaturate);
   const ScaleLayout layout = ParseScaleLayout(layout_text);
-  return [=](Buffers& set, DeviceStream& stream) {
+  return [=](Buffers& set) {
     Quantize(plan,
              set.In(element),
              layout,
              set.scales.first(layout.Count(kShape.rows, kShape.cols)),
              codes ? set.codes.data() : nullptr,
-             transposed ? set.transposed.data() : nullptr,
-             stream);
+             transposed ? set.transposed.data() : nullptr);
   };
 }
 
-Work AbsmaxWork(DeviceElement element, const char* layout_text) {
+Work AbsmaxWork(Element element, const char* layout_text) {
   const ScaleLayout layout = ParseScaleLayout(layout_text);
-  return [=](Buffers& set, DeviceStream& stream) {
+  return [=](Buffers& set) {
     const size_t count = layout.Count(kShape.rows, kShape.cols);
-    set.matrix.scales.Reserve(count);
-    Absmax(set.In(element), layout, set.matrix.scales.first(count), stream);
+    set.absmax.Reserve(count);
+    Absmax(set.In(element), layout, set.absmax.first(count));
   };
 }
 
-void RegisterElement(DeviceElement element, const std::string& suffix) {
+void RegisterElement(Element element, const std::string& suffix) {
   const double in = static_cast<double>(BytesOf(element));
   for (const char* format : {"int8", "e4m3fn", "e5m2"}) {
     const std::string of = "/" + std::string(format) + suffix;
-    Register("row_wise" + of, in + 1, 0.85, QuantizeWork(element, format, "row", true, false));
-    Register("tensor_codes" + of, in + 1, 0.85, CodesWork(element, format, "tensor", true, false));
     Register(
-        "tensor_wise" + of, 2 * in + 1, 0, QuantizeWork(element, format, "tensor", true, false));
+        "row_wise" + of, in + 1, 0.85, QuantizeWork(element, format, "row", CodeOrder::kInput));
+    Register("tensor_codes" + of, in + 1, 0.85, CodesWork(element, format, "tensor", true, false));
+    Register("tensor_wise" + of,
+             2 * in + 1,
+             0,
+             QuantizeWork(element, format, "tensor", CodeOrder::kInput));
     Register("codes_both_orders/tensor" + of,
              in + 2,
              0.75,
@@ -206,11 +206,11 @@ void RegisterElement(DeviceElement element, const std::string& suffix) {
     Register("tensor_wise_both_orders" + of,
              2 * in + 2,
              0,
-             QuantizeWork(element, format, "tensor", true, true));
+             QuantizeWork(element, format, "tensor", CodeOrder::kBoth));
     Register("column_wise_transposed" + of,
              2 * in + 1,
              0,
-             QuantizeWork(element, format, "column", false, true));
+             QuantizeWork(element, format, "column", CodeOrder::kTransposed));
   }
   for (const char* layout : {"tensor", "row", "column", "block:128"}) {
     Register("absmax/" + std::string(layout) + suffix, in, 0, AbsmaxWork(element, layout));
@@ -220,32 +220,29 @@ void RegisterElement(DeviceElement element, const std::string& suffix) {
 void RegisterValues() {
   for (const char* name : {"int8", "e4m3fn", "e5m2"}) {
     const FormatSpec format = ParseFormat(name).spec;
-    for (const DeviceElement element : {DeviceElement::kBfloat16, DeviceElement::kFloat32}) {
-      const bool bf16 = element == DeviceElement::kBfloat16;
+    for (const Element element : {Element::kBfloat16, Element::kFloat32}) {
+      const bool bf16 = element == Element::kBfloat16;
       Register("dequantize/" + std::string(name) + (bf16 ? "/bf16" : "/fp32"),
                1 + static_cast<double>(BytesOf(element)),
                0.9,
-               [=](Buffers& set, DeviceStream& stream) {
+               [=](Buffers& set) {
                  void* out = bf16 ? static_cast<void*>(set.bf16.data()) : set.values.data();
                  Dequantize(format,
                             set.codes.data(),
                             {Granularity::kRow},
                             set.scales.first(kShape.rows),
-                            {out, element, kShape},
-                            stream);
+                            FloatMatrix(out, element, kShape, ThreadPlace()));
                });
     }
   }
-  Register("convert/fp32/bf16", 6, 0.9, [](Buffers& set, DeviceStream& stream) {
-    Convert(set.In(DeviceElement::kFloat32),
-            {set.bf16.data(), DeviceElement::kBfloat16, kShape},
-            stream);
+  Register("convert/fp32/bf16", 6, 0.9, [](Buffers& set) {
+    Convert(set.In(Element::kFloat32), set.Bf16());
   });
-  Register("transpose/1", 2, 0.75, [](Buffers& set, DeviceStream& stream) {
-    Transpose(set.codes.data(), kShape, 1, set.transposed.data(), stream);
+  Register("transpose/1", 2, 0.75, [](Buffers& set) {
+    Transpose(set.codes.data(), kShape, 1, set.transposed.data(), ThreadStream());
   });
-  Register("transpose/2", 4, 0.75, [](Buffers& set, DeviceStream& stream) {
-    Transpose(set.bf16.data(), kShape, 2, set.values.data(), stream);
+  Register("transpose/2", 4, 0.75, [](Buffers& set) {
+    Transpose(set.bf16.data(), kShape, 2, set.values.data(), ThreadStream());
   });
 }
 
@@ -261,8 +258,8 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   Register("copy", 4, 0, CopySet);
-  RegisterElement(numsim::DeviceElement::kBfloat16, "/bf16");
-  RegisterElement(numsim::DeviceElement::kFloat32, "/fp32");
+  RegisterElement(numsim::Element::kBfloat16, "/bf16");
+  RegisterElement(numsim::Element::kFloat32, "/fp32");
   RegisterValues();
   benchmark::RunSpecifiedBenchmarks();
   return 0;

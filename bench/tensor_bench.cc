@@ -80,7 +80,7 @@ struct Operation {
 Operation GatedForward(const char* name, MlpKind kind) {
   return {name,
           12,
-          [activation = std::make_shared<GatedActivation<float>>(kind, Place::kHost)](
+          [activation = std::make_shared<GatedActivation<float>>(kind, Place())](
               const Matrices& m) { activation->Forward(m.pairs, m.y); }};
 }
 

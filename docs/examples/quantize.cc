@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <span>
 #include <vector>
 
 #include "numsim/gemm.h"
@@ -28,7 +29,7 @@ std::vector<float> Values(numsim::MatrixShape shape, size_t step) {
   return values;
 }
 
-void PrintScales(const char* name, const std::vector<float>& scales) {
+void PrintScales(const char* name, std::span<const float> scales) {
   std::printf("scales of %s:", name);
   for (const float scale : scales) std::printf(" %.9g", static_cast<double>(scale));
   std::printf("\n");
@@ -47,8 +48,8 @@ void Run() {
   const numsim::QuantizedMatrix codes_x = numsim::Quantize(x, kShapeX, options);
   options.random.stream.stream = 1;
   const numsim::QuantizedMatrix codes_w = numsim::Quantize(w, kShapeW, options);
-  PrintScales("x", codes_x.scales);
-  PrintScales("w", codes_w.scales);
+  PrintScales("x", codes_x.Scales());
+  PrintScales("w", codes_w.Scales());
 
   // And back: each code times its scale.
   std::vector<float> dequantized(x.size());
@@ -57,7 +58,7 @@ void Run() {
     std::printf("x[%zu] = %.9g, code %02X, dequantised %.9g\n",
                 i,
                 static_cast<double>(x[i]),
-                static_cast<unsigned>(codes_x.codes8[i]),
+                static_cast<unsigned>(codes_x.Codes8()[i]),
                 static_cast<double>(dequantized[i]));
   }
 

@@ -85,18 +85,18 @@ void Watch::Tensor(std::string_view point, TensorRole role, MatrixSpan<float> va
 
 void Watch::Quantised(std::string_view layer,
                       LinearOperand operand,
-                      const MatrixView& original,
+                      In<float> original,
                       const QuantizedMatrix& quantised) {
   if (operand != LinearOperand::kForwardX) return;
   const bool planted = std::ranges::any_of(
       blocks_, [&](const CleanMlp& clean) { return layer == clean.block + ".mlp.down"; });
   if (!planted) return;
-  dequantised_.resize(original.values.size());
-  const ErrorMeasures error = QuantizationError(original.values, quantised, dequantised_);
+  dequantised_.resize(original.Elements());
+  const ErrorMeasures error = QuantizationError(original.Span(), quantised, dequantised_);
   // fmax and fmin take the number where the other is NaN.
   w3_input_ = {std::max(w3_input_.overflow, error.OverflowShare()),
                std::max(w3_input_.underflow, error.UnderflowShare()),
-               std::fmax(w3_input_.absmax, static_cast<double>(AbsmaxOfAll(original.values))),
+               std::fmax(w3_input_.absmax, static_cast<double>(AbsmaxOfAll(original.Span()))),
                std::fmin(w3_input_.sqnr, error.SqnrDb())};
 }
 

@@ -96,7 +96,7 @@ QuantizedMatrix QuantizeVectors(const OperandRecipe& recipe,
   NUMSIM_CHECK(recipe.layout.granularity == Granularity::kTensor, "{}", ToString(recipe.layout));
   const Scale scale = MakeScale(options.format, operand.tensor->Absmax(), recipe.scale_rule);
   QuantizedMatrix result;
-  QuantizeUnder(scale, values, shape, options, result);
+  QuantizeUnder(scale, HostMatrix(std::span<const float>(values), shape), options, result);
   return result;
 }
 

@@ -65,16 +65,13 @@ std::string Where(const std::string& name, LinearGemm product) {
 }
 
 // Returns the codes of the device's result at the elements of `sample`.
-std::vector<uint16_t> Gather(const DeviceMatrix& result,
-                             const SampledProduct& sample,
-                             DeviceStream& stream) {
-  const auto* codes = static_cast<const uint16_t*>(result.data);
+std::vector<uint16_t> Gather(In<float> result, const SampledProduct& sample, DeviceStream& stream) {
+  const auto* codes = reinterpret_cast<const uint16_t*>(result.data);
   std::vector<uint16_t> gathered(sample.codes.size());
   for (size_t i = 0; i < gathered.size(); ++i) {
     const size_t row = sample.rows[i / sample.cols.size()];
     const size_t col = sample.cols[i % sample.cols.size()];
-    device_memory::CopyOut(
-        codes + row * result.shape.cols + col, &gathered[i], sizeof(uint16_t), stream);
+    device_memory::CopyOut(codes + row * result.cols + col, &gathered[i], sizeof(uint16_t), stream);
   }
   stream.Wait();
   return gathered;
@@ -91,12 +88,13 @@ void CheckSmallLayer(const LinearRecipe& recipe, const std::string& name) {
   DeviceStream& stream = ThreadStream();
   DeviceOperands on(tensors, stream);
   on.SpoilResults(stream);
-  DeviceLinear layer(stated);
-  on.Run(layer, {0, kLayerStream}, stream);
+  Linear layer(stated, ThreadPlace());
+  LinearSaved saved;
+  on.Run(layer, saved, {0, kLayerStream});
   for (const LinearGemm product : kProducts) {
     if (stated[product].accumulation.kind == AccumulationKind::kLibrary) continue;
     const MatrixShape shape = ResultShape(kSmall, product);
-    const DeviceSpan<const uint16_t> result(static_cast<uint16_t*>(on.Result(product).data),
+    const DeviceSpan<const uint16_t> result(reinterpret_cast<uint16_t*>(on.Result(product).data),
                                             shape.Elements());
     CompareSample(Where(name, product),
                   shape,
@@ -111,19 +109,19 @@ size_t CheckProduct(const LinearRecipe& recipe,
                     const LayerTensors& tensors,
                     DeviceOperands& on,
                     DeviceStream& stream) {
-  const DeviceMatrix result = on.Result(product);
+  const In<float> result = on.Result(product);
   DeviceArray<float> absmax(1);
-  AbsmaxOfAll(result, absmax.span(), stream);
+  AbsmaxOfAll(result, absmax.span());
   if (std::isnan(OnHost(DeviceSpan<const float>(absmax.span()), stream)[0])) {
     throw Error::Format("{}: a NaN or an unwritten element in {} x {}",
                         Where(name, product),
-                        result.shape.rows,
-                        result.shape.cols);
+                        result.rows,
+                        result.cols);
   }
   const WithoutDevice host;
   const std::optional<SampledProduct> sample = SampleOnCpu(recipe, product, tensors);
   if (!sample.has_value()) return 0;
-  CompareSample(Where(name, product), result.shape, *sample, Gather(result, *sample, stream));
+  CompareSample(Where(name, product), result.Shape(), *sample, Gather(result, *sample, stream));
   return sample->codes.size();
 }
 

@@ -64,14 +64,14 @@ class StepEvents : public LinearObserver {
 class DeviceStopwatch {
  public:
   DeviceStopwatch(const TimedLayer& layer, LayerTimes& times, DeviceStream& stream)
-      : linear_(layer.recipe), times_(times), events_(stream), stream_(stream) {}
+      : linear_(layer.recipe, ThreadPlace()), times_(times), events_(stream), stream_(stream) {}
 
   // Compares the results of one pass with the CPU's.
   void Check(const TimedLayer& layer, const LayerTensors& tensors, DeviceOperands& on) {
     const std::string name = LayerName(layer);
     CheckSmallLayer(layer.recipe, name);
     on.SpoilResults(stream_);
-    on.Run(linear_, {}, stream_);
+    on.Run(linear_, saved_, {});
     constexpr LinearOp kProductSteps[] = {LinearOp::kForwardProduct,
                                           LinearOp::kInputGradientProduct,
                                           LinearOp::kWeightGradientProduct};
@@ -79,18 +79,18 @@ class DeviceStopwatch {
       const auto step = static_cast<size_t>(kProductSteps[static_cast<size_t>(product)]);
       times_.checked[step] = CheckProduct(layer.recipe, name, product, tensors, on, stream_);
     }
-    times_.kept_bytes = linear_.SavedBytes();
+    times_.kept_bytes = saved_.Bytes();
   }
 
   // Enqueue a pass: RunWhole with events around the pass, RunSteps with events around each
   // operation.
   void RunWhole(uint64_t seed, DeviceOperands& on) {
     begin_.Record(stream_);
-    on.Run(linear_, {seed, kLayerStream}, stream_);
+    on.Run(linear_, saved_, {seed, kLayerStream});
     end_.Record(stream_);
   }
   void RunSteps(uint64_t seed, DeviceOperands& on) {
-    on.Run(linear_, {seed, kLayerStream}, stream_, &events_);
+    on.Run(linear_, saved_, {seed, kLayerStream}, &events_);
   }
 
   // Waits for one pass of each sort and records their times.
@@ -100,7 +100,8 @@ class DeviceStopwatch {
   }
 
  private:
-  DeviceLinear linear_;
+  Linear linear_;
+  LinearSaved saved_;
   LayerTimes& times_;
   StepEvents events_;
   DeviceStream& stream_;

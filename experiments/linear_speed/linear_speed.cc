@@ -11,7 +11,7 @@
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/linear/linear_device.h"
+#include "numsim/linear/linear.h"
 
 namespace numsim::experiments {
 namespace linear_speed {
@@ -228,6 +228,23 @@ Part PartOf(LinearOp step) {
   return Part::kOther;
 }
 
+// On a device, results are compared with single elements that the CPU computes (SampleOnCpu).
+static void CheckSampled(const LinearRecipe& recipe) {
+  if (recipe.high_precision.name != "bf16") {
+    throw Error::Format("high_precision: {}; on a device this experiment takes tensors in bf16",
+                        recipe.high_precision.name);
+  }
+  for (const GemmRecipe& product : recipe.products) {
+    for (const OperandRecipe* operand : {&product.a, &product.b}) {
+      if (operand->layout.block == 0) continue;
+      throw Error::Format(
+          "kind '{}': scales of layout {}; on a device this experiment takes tensor and row",
+          recipe.kind,
+          ToString(operand->layout));
+    }
+  }
+}
+
 std::vector<TimedLayer> TimedLayers(const Settings& settings) {
   const std::vector<Format> formats = ParseFormatList(settings.Get("formats"));
   std::vector<std::string> names;
@@ -247,7 +264,10 @@ std::vector<TimedLayer> TimedLayers(const Settings& settings) {
     }
   }
   if (UsesDevice()) {
-    for (const TimedLayer& layer : layers) CheckOnDevice(layer.recipe);
+    for (const TimedLayer& layer : layers) {
+      CheckOnDevice(layer.recipe);
+      CheckSampled(layer.recipe);
+    }
   }
   return layers;
 }

@@ -50,7 +50,7 @@ DeviceOperands::DeviceOperands(const DeviceOperands& other, DeviceStream& stream
   Copy(other.g_, g_, stream);
 }
 
-MutableDeviceMatrix DeviceOperands::Result(LinearGemm product) {
+MatrixSpan<float> DeviceOperands::Result(LinearGemm product) {
   switch (product) {
     case LinearGemm::kForward:
       return Y();
@@ -64,17 +64,17 @@ MutableDeviceMatrix DeviceOperands::Result(LinearGemm product) {
 
 void DeviceOperands::SpoilResults(DeviceStream& stream) {
   for (const LinearGemm product : kProducts) {
-    const MutableDeviceMatrix result = Result(product);
+    const MatrixSpan<float> result = Result(product);
     device_memory::FillBytes(result.data, 0xFF, result.Bytes(), stream);
   }
 }
 
-void DeviceOperands::Run(DeviceLinear& layer,
+void DeviceOperands::Run(Linear& layer,
+                         LinearSaved& saved,
                          RandomStream random,
-                         DeviceStream& stream,
                          LinearObserver* observer) {
-  layer.Forward(X(), W(), Y(), stream, random, observer);
-  layer.Backward(G(), X(), W(), Dx(), Dw(), stream, random, observer);
+  layer.Forward(X(), W(), Y(), saved, random, observer, true);
+  layer.Backward(G(), W(), saved, Dx(), Dw(), random, observer);
 }
 
 std::vector<DeviceOperands> MakeDeviceSets(const LayerTensors& tensors,

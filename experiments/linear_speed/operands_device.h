@@ -4,9 +4,8 @@
 #include <vector>
 
 #include "experiments/linear_speed/check.h"
-#include "numsim/backend/device.h"
-#include "numsim/backend/device_matrix.h"
-#include "numsim/linear/linear_device.h"
+#include "numsim/backend/device_context.h"
+#include "numsim/linear/linear.h"
 
 namespace numsim::experiments::linear_speed {
 
@@ -17,21 +16,21 @@ class DeviceOperands {
   // Copies the operands and allocates new memory for the results.
   DeviceOperands(const DeviceOperands& other, DeviceStream& stream);
 
-  DeviceMatrix X() const { return View(x_, x_shape_); }
-  DeviceMatrix W() const { return View(w_, w_shape_); }
-  DeviceMatrix G() const { return View(g_, g_shape_); }
-  MutableDeviceMatrix Y() { return View(y_, g_shape_); }
-  MutableDeviceMatrix Dx() { return View(dx_, x_shape_); }
-  MutableDeviceMatrix Dw() { return View(dw_, w_shape_); }
-  MutableDeviceMatrix Result(LinearGemm product);
+  In<float> X() const { return View(x_, x_shape_); }
+  In<float> W() const { return View(w_, w_shape_); }
+  In<float> G() const { return View(g_, g_shape_); }
+  MatrixSpan<float> Y() { return View(y_, g_shape_); }
+  MatrixSpan<float> Dx() { return View(dx_, x_shape_); }
+  MatrixSpan<float> Dw() { return View(dw_, w_shape_); }
+  MatrixSpan<float> Result(LinearGemm product);
 
   // Sets all three results to NaN, so that unwritten elements are detected.
   void SpoilResults(DeviceStream& stream);
 
   // Enqueues a forward and a backward pass.
-  void Run(DeviceLinear& layer,
+  void Run(Linear& layer,
+           LinearSaved& saved,
            RandomStream random,
-           DeviceStream& stream,
            LinearObserver* observer = nullptr);
 
   size_t Bytes() const { return 2 * sizeof(uint16_t) * (x_.size() + w_.size() + g_.size()); }
@@ -39,8 +38,8 @@ class DeviceOperands {
  private:
   using Codes = DeviceArray<uint16_t>;
 
-  static MutableDeviceMatrix View(const Codes& codes, MatrixShape shape) {
-    return {codes.data(), DeviceElement::kBfloat16, shape};
+  static MatrixSpan<float> View(const Codes& codes, MatrixShape shape) {
+    return FloatMatrix(codes.data(), Element::kBfloat16, shape, ThreadPlace());
   }
 
   MatrixShape x_shape_, w_shape_, g_shape_;

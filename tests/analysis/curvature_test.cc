@@ -192,7 +192,7 @@ TEST(Curvature, DoesNotDependOnTheScaleOfTheLoss) {
 TEST(Curvature, OfAGradientOfZeroIsZero) {
   const TrainConfig config = TinyConfig();
   Trainer trainer(config, OpenShared(config.data));
-  for (const Parameter<float>& parameter : trainer.model().parameters()) {
+  for (Parameter<float>& parameter : trainer.model().parameters()) {
     if (!parameter.name.starts_with("final_norm") && !parameter.name.starts_with("head")) continue;
     for (float& value : parameter.value.View().Span()) value = 0;
   }

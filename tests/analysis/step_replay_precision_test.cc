@@ -23,7 +23,7 @@ void ExpectGradientsOf(Trainer& trainer, double loss_scale, const StepGradients<
   size_t i = 0;
   for (const Parameter<float>& parameter : trainer.model().parameters()) {
     const NamedGradient<float>& gradient = replayed.gradients[i++];
-    const MatrixSpan<float> expected = parameter.gradient.View();
+    const In<float> expected = parameter.gradient.View();
     EXPECT_EQ(gradient.name, parameter.name);
     EXPECT_EQ(gradient.role, parameter.role);
     EXPECT_EQ(gradient.shape.rows, expected.rows);

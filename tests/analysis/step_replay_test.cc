@@ -211,7 +211,7 @@ StepGradients<double> ReferenceByHand(Trainer& trainer) {
   result.loss = model->Forward({}, batch);
   model->Backward({});
   for (const Parameter<double>& parameter : model->parameters()) {
-    const MatrixSpan<double> gradient = parameter.gradient.View();
+    const In<double> gradient = parameter.gradient.View();
     result.gradients.push_back({parameter.name,
                                 parameter.role,
                                 {gradient.rows, gradient.cols},

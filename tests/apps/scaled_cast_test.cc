@@ -10,6 +10,7 @@
 #include "numsim/gemm/gemm_quantized.h"
 #include "numsim/quantize/quantized_matrix.h"
 #include "tests/apps/bad_input.h"
+#include "tests/support/quantized_codes.h"
 
 namespace numsim::apps {
 namespace {
@@ -116,11 +117,11 @@ TEST_F(ScaledCast, EqualsTheLibrary) {
       const QuantizedMatrix expected = Quantize(values, {21, 10}, options);
       const Array codes = GetNpy("codes.npy"), scales = GetNpy("s.npy");
       EXPECT_EQ(Floats(scales.Data<float>(), scales.Data<float>() + scales.Elements()),
-                expected.scales);
+                ScalesOf(expected));
       for (size_t i = 0; i < values.size(); ++i) {
         const uint32_t code =
             codes.type == ElementType::kU8 ? codes.Data<uint8_t>()[i] : codes.Data<uint16_t>()[i];
-        ASSERT_EQ(code, expected.codes8.empty() ? expected.codes16[i] : expected.codes8[i])
+        ASSERT_EQ(code, Codes8Of(expected).empty() ? Codes16Of(expected)[i] : Codes8Of(expected)[i])
             << granularity << " " << format << " " << i;
       }
     }

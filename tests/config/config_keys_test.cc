@@ -94,6 +94,10 @@ const KeyCase kLinear[] = {
      "12",
      [](const C& c) { return Delayed(c) && c.linear.all.delayed->history == 12; },
      {"linear.kind=te-hybrid"}},
+    {"linear.container",
+     "bf16",
+     [](const C& c) { return c.linear.all.container == "bf16"; },
+     {"linear.kind=switchback"}},
     {"linear.delayed_algorithm",
      "most-recent",
      [](const C& c) {

@@ -136,7 +136,7 @@ TEST_F(LinearSpeedDevice, RefusesWhatTheDeviceDoesNotRun) {
   EXPECT_EQ(message({}), "no error");
   EXPECT_THAT(message({{"kinds", "block"}}), HasSubstr("block"));
   EXPECT_THAT(message({{"high-precision", "fp32"}}), HasSubstr("fp32"));
-  EXPECT_THAT(message({{"product", "fp64"}}), HasSubstr("fp64"));
+  EXPECT_THAT(message({{"product", "bf16"}}), HasSubstr("rule bf16"));
 }
 
 TEST_F(LinearSpeedDevice, OperandsAreThoseOfTheCpu) {
@@ -148,8 +148,8 @@ TEST_F(LinearSpeedDevice, OperandsAreThoseOfTheCpu) {
     for (const auto& [matrix, tensor] : {std::pair{on->X(), &tensors.x},
                                          std::pair{on->W(), &tensors.w},
                                          std::pair{on->G(), &tensors.g}}) {
-      const DeviceSpan<const uint16_t> codes(static_cast<const uint16_t*>(matrix.data),
-                                             matrix.shape.Elements());
+      const DeviceSpan<const uint16_t> codes(reinterpret_cast<const uint16_t*>(matrix.data),
+                                             matrix.Elements());
       EXPECT_EQ(OnHost(codes, stream()), Bf16Codes(tensor->Values()));
     }
   }
@@ -162,17 +162,18 @@ TEST_F(LinearSpeedDevice, AnElementThatIsNotWrittenEndsTheRun) {
   LinearOptions options;
   options.kind = "switchback";
   const LinearRecipe recipe = ForDevice(MakeLinearRecipe(options), !Device().IsHopper());
-  DeviceLinear layer(recipe);
-  on.Run(layer, {}, stream());
+  Linear layer(recipe, place());
+  LinearSaved saved;
+  on.Run(layer, saved, {});
   const auto message = [&] {
     return ErrorOf(
         [&] { CheckProduct(recipe, "a layer", LinearGemm::kForward, tensors, on, stream()); });
   };
   EXPECT_EQ(message(), "no error");
-  uint16_t* y = static_cast<uint16_t*>(on.Y().data);
+  uint16_t* y = reinterpret_cast<uint16_t*>(on.Y().data);
   device_memory::FillBytes(y + 700, 0xFF, sizeof(uint16_t), stream());
   EXPECT_EQ(message(), "a layer: forward GEMM: a NaN or an unwritten element in 64 x 48");
-  on.Run(layer, {}, stream());
+  on.Run(layer, saved, {});
   device_memory::FillBytes(y, 0x00, sizeof(uint16_t), stream());
   EXPECT_TRUE(message().starts_with("a layer: forward GEMM: element (0, 0) of 64 x 48 is 0 on"))
       << message();

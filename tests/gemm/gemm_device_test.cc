@@ -77,15 +77,14 @@ class DeviceGemm : public DeviceTestOf<Product> {
     const AccumulationMode rule = GetParam().Rule();
     const DeviceFactor left(a, transposed_a, stream(), offset);
     const DeviceFactor right(b, transposed_b, stream(), offset);
-    for (const DeviceElement element : {DeviceElement::kFloat32, DeviceElement::kBfloat16}) {
+    for (const Element element : {Element::kFloat32, Element::kBfloat16}) {
       for (const DeviceGemmEngine engine :
            {DeviceGemmEngine::kAuto, DeviceGemmEngine::kLibrary, DeviceGemmEngine::kOwn}) {
         if (engine == DeviceGemmEngine::kOwn && !HasOwn()) continue;
-        const std::vector<uint32_t> got = DeviceProduct(
-            left.Get(), right.Get(), rule, element, engine, scratch_, stream(), offset);
+        const std::vector<uint32_t> got =
+            DeviceProduct(left.Get(), right.Get(), rule, element, engine, stream(), offset);
         EXPECT_TRUE(SameBits(got, BitsOf(want, element), b.rows()))
-            << "engine " << ToString(engine)
-            << (element == DeviceElement::kBfloat16 ? ", bf16" : "")
+            << "engine " << ToString(engine) << (element == Element::kBfloat16 ? ", bf16" : "")
             << (transposed_a ? ", a transposed" : "") << (transposed_b ? ", b transposed" : "")
             << "\na: " << a.Describe() << "\nb: " << b.Describe();
       }
@@ -93,7 +92,6 @@ class DeviceGemm : public DeviceTestOf<Product> {
   }
 
   oracle::TestRandom random_{20261121};
-  DeviceGemmScratch scratch_;
 };
 
 struct Shape {
@@ -241,15 +239,12 @@ class DeviceGemmCall : public DeviceTest {
       Gemm(a,
            b,
            ParseAccumulationMode(rule),
-           {out.data(), DeviceElement::kFloat32, {a.rows, b.rows}},
-           scratch_,
-           stream(),
+           {out.data(), MatrixShape{a.rows, b.rows}, place()},
            engine);
     });
   }
 
   oracle::TestRandom random_{7};
-  DeviceGemmScratch scratch_;
 };
 
 TEST_F(DeviceGemmCall, RefusesWhatTheDeviceDoesNotCompute) {
@@ -279,7 +274,9 @@ TEST_F(DeviceGemmCall, IntegerSumsAreExactUpToTheLargest) {
     const Factor b(kInt8, 2, x.inner, std::vector<uint32_t>(2 * x.inner, x.code));
     const DeviceFactor left(a, false, stream()), right(b, true, stream());
     DeviceArray<int32_t> out(6);
-    GemmInt32(left.Get(), right.Get(), out.span(), scratch_, stream());
+    GemmInt32(left.Get(),
+              right.Get(),
+              {out.data(), MatrixShape{left.Get().rows, right.Get().rows}, place()});
     EXPECT_EQ(OnHost(std::as_const(out).span(), stream()), std::vector<int32_t>(6, x.sum));
   }
 }
@@ -296,7 +293,9 @@ TEST_F(DeviceGemmCall, IntegerSumsAreThoseOfTheProcessor) {
     ASSERT_TRUE(GemmInt32(a.Get(), b.Get(), want));
     const DeviceFactor left(a, true, stream()), right(b, false, stream());
     DeviceArray<int32_t> out(want.size());
-    GemmInt32(left.Get(), right.Get(), out.span(), scratch_, stream());
+    GemmInt32(left.Get(),
+              right.Get(),
+              {out.data(), MatrixShape{left.Get().rows, right.Get().rows}, place()});
     EXPECT_EQ(OnHost(std::as_const(out).span(), stream()), want);
     const ExecutionState state;
     ForceBackend("cuda");
@@ -320,9 +319,8 @@ TEST_F(DeviceGemmCall, RuleLibraryIsNearTheExactProduct) {
       const std::vector<uint32_t> got = DeviceProduct(left.Get(),
                                                       right.Get(),
                                                       ParseAccumulationMode("library"),
-                                                      DeviceElement::kFloat32,
+                                                      Element::kFloat32,
                                                       DeviceGemmEngine::kAuto,
-                                                      scratch_,
                                                       stream());
       double error = 0, norm = 0;
       for (size_t i = 0; i < want.size(); ++i) {

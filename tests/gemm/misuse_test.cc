@@ -104,8 +104,8 @@ TEST(AsOperandMisuse, AMatrixWhosePartsDoNotFitThrows) {
                                 .layout = ParseScaleLayout("row")};
   const QuantizedMatrix matrix = Quantize(in, {2, 3}, options);
   QuantizedMatrix codes = matrix, scales = matrix;
-  codes.codes8.pop_back();
-  scales.scales.push_back(1);
+  codes.codes.Resize(1, 5);
+  scales.scales.Resize(1, 3);
   ExpectErrors({
       {[&] { AsOperand(codes, false); }, "AsOperand: 'codes' has 5 elements, expected 6 (2 x 3)"},
       {[&] { AsOperand(scales, false); },

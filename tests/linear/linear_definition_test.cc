@@ -73,6 +73,28 @@ TEST(Linear, TheHighPrecisionAccumulatorIsThatOfTheOptions) {
   }
 }
 
+// The accumulation mode sees the exponents of the container: those of small values of e4m3fn are
+// smaller there.
+TEST(Linear, OperandsEnterInTheirContainer) {
+  for (const char* kind :
+       {"switchback", "switchback-m", "llm-int8", "tensor-wise", "block", "mx"}) {
+    for (const char* format : {"e4m3fn", "e3m4", "e5m2", "e2m1fn"}) {
+      for (const char* rule : {"hopper-bf16", "fp32", "fp64"}) {
+        SCOPED_TRACE(std::string(kind) + " " + format + " " + rule);
+        LinearOptions options = Options(kind, format);
+        options.container = "bf16";
+        options.accumulate = rule;
+        ExpectDefinition(options);
+      }
+    }
+  }
+  LinearOptions fp16 = Options("switchback", "fp16");
+  fp16.gradient_format = "e5m2";
+  fp16.container = "fp16";
+  fp16.accumulate = "fp32";
+  ExpectDefinition(fp16);
+}
+
 // Products of quantised operands: int8 sums are exact, the others are fp32.
 TEST(Linear, SwitchBackIsAlgorithm1) {
   for (const char* format : {"", "int8", "e4m3fn", "e5m2", "e2m1fn", "fp16"}) {

@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "numsim/backend/device.h"
+#include "numsim/backend/device_context.h"
 #include "numsim/cast/cast.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/linear/linear_device.h"
+#include "numsim/linear/linear.h"
+#include "numsim/quantize/quantize_device.h"
 #include "tests/linear/linear_problem.h"
 
 namespace numsim {
@@ -36,101 +37,105 @@ inline LinearProblem InBf16(LinearProblem problem) {
   return problem;
 }
 
-// A bf16 matrix on the device.
+// A matrix on the device, stored as float32 or bf16.
 class DeviceTensor {
  public:
-  // The values of m, which lie on the grid.
-  DeviceTensor(const naive::Matrix& m, DeviceStream& stream) : rows_(m.rows), cols_(m.cols) {
-    std::vector<uint16_t> codes(m.data.size());
-    Encode(Bf16Plan(), m.data, std::span(codes));
-    codes_ = OnDevice(std::span<const uint16_t>(codes), stream);
-    stream.Wait();
+  // The values of m, which for bf16 lie on its grid.
+  DeviceTensor(const naive::Matrix& m, Element element) : DeviceTensor(m.rows, m.cols, element) {
+    const std::span<const float> values(m.data);
+    Buffer<float> wide(ThreadPlace());
+    CopyMatrix<float>(HostMatrix(values, {m.rows, m.cols}), wide.Resize(m.rows, m.cols));
+    Convert(wide.View(), buffer_.View());
   }
   // To be written: NaN everywhere.
-  DeviceTensor(size_t rows, size_t cols, DeviceStream& stream)
-      : rows_(rows), cols_(cols), codes_(rows * cols) {
-    Spoil(stream);
+  DeviceTensor(size_t rows, size_t cols, Element element) : buffer_(ThreadPlace(), element) {
+    buffer_.Resize(rows, cols);
+    Spoil();
   }
 
-  void Spoil(DeviceStream& stream) {
-    device_memory::FillBytes(codes_.data(), 0xFF, 2 * rows_ * cols_, stream);
+  void Spoil() {
+    const MatrixSpan<float> m = buffer_.View();
+    device_memory::FillBytes(m.data, 0xFF, m.Bytes(), ThreadStream());
   }
-  MutableDeviceMatrix matrix() {
-    return {codes_.data(), DeviceElement::kBfloat16, {.rows = rows_, .cols = cols_}};
-  }
-  naive::Matrix Read(DeviceStream& stream) const {
-    const std::vector<uint16_t> codes = OnHost(codes_.span(), stream);
-    naive::Matrix m{rows_, cols_, std::vector<float>(codes.size())};
-    Decode(Bf16(), std::span<const uint16_t>(codes), m.data);
-    return m;
+  MatrixSpan<float> matrix() { return buffer_.View(); }
+  naive::Matrix Read() const {
+    const In<float> m = buffer_.View();
+    return {m.rows, m.cols, ToVector(m)};
   }
 
  private:
-  size_t rows_, cols_;
-  DeviceArray<uint16_t> codes_;
+  Buffer<float> buffer_;
+};
+
+// How tensors lie on the device.
+struct Stored {
+  Element tensors = Element::kBfloat16;  // x, w, g, y, dx
+  Element dw = Element::kFloat32;
 };
 
 // A problem on the device, with room for its results.
 struct DeviceProblem {
-  DeviceProblem(const LinearProblem& p, DeviceStream& stream)
-      : x(p.x, stream),
-        w(p.w, stream),
-        g(p.g, stream),
-        y(p.g.rows, p.g.cols, stream),
-        dx(p.x.rows, p.x.cols, stream),
-        dw(p.w.rows, p.w.cols, stream) {}
+  explicit DeviceProblem(const LinearProblem& p, Stored stored = {})
+      : x(p.x, stored.tensors),
+        w(p.w, stored.tensors),
+        g(p.g, stored.tensors),
+        y(p.g.rows, p.g.cols, stored.tensors),
+        dx(p.x.rows, p.x.cols, stored.tensors),
+        dw(p.w.rows, p.w.cols, stored.dw) {}
 
   DeviceTensor x, w, g, y, dx, dw;
+  LinearSaved saved;
 };
 
-inline void ForwardOnDevice(DeviceLinear& layer,
+inline void ForwardOnDevice(Linear& layer,
                             DeviceProblem& p,
-                            DeviceStream& stream,
                             RandomStream random = {},
                             LinearObserver* observer = nullptr) {
-  layer.Forward(p.x.matrix(), p.w.matrix(), p.y.matrix(), stream, random, observer);
+  layer.Forward(p.x.matrix(), p.w.matrix(), p.y.matrix(), p.saved, random, observer, true);
 }
 
-inline void BackwardOnDevice(DeviceLinear& layer,
+inline void BackwardOnDevice(Linear& layer,
                              DeviceProblem& p,
-                             DeviceStream& stream,
                              RandomStream random = {},
                              Wanted wanted = {},
                              LinearObserver* observer = nullptr) {
-  const MutableDeviceMatrix nothing;
+  const MatrixSpan<float> nothing;
   layer.Backward(p.g.matrix(),
-                 p.x.matrix(),
                  p.w.matrix(),
+                 p.saved,
                  wanted.dx ? p.dx.matrix() : nothing,
                  wanted.dw ? p.dw.matrix() : nothing,
-                 stream,
                  random,
                  observer);
 }
 
-inline naive::Results ResultsOf(const DeviceProblem& p, DeviceStream& stream) {
-  return {p.y.Read(stream), p.dx.Read(stream), p.dw.Read(stream)};
+inline naive::Results ResultsOf(const DeviceProblem& p) {
+  return {p.y.Read(), p.dx.Read(), p.dw.Read()};
 }
 
-inline naive::Results StepOnDevice(DeviceLinear& layer,
+inline naive::Results StepOnDevice(Linear& layer,
                                    const LinearProblem& problem,
-                                   DeviceStream& stream,
                                    RandomStream random = {},
-                                   Wanted wanted = {}) {
-  DeviceProblem p(problem, stream);
-  ForwardOnDevice(layer, p, stream, random);
-  BackwardOnDevice(layer, p, stream, random, wanted);
-  return ResultsOf(p, stream);
+                                   Wanted wanted = {},
+                                   Stored stored = {}) {
+  DeviceProblem p(problem, stored);
+  ForwardOnDevice(layer, p, random);
+  BackwardOnDevice(layer, p, random, wanted);
+  return ResultsOf(p);
 }
 
-// The bf16 of what Linear gives under the same recipe; what is not wanted stays NaN.
-inline naive::Results ExpectedOnDevice(const LinearRecipe& recipe,
+// Returns the results of Linear on the host, rounded to how the device stores them. Those that are not
+// wanted stay NaN.
+inline naive::Results ExpectedOnDevice(Linear& on_host,
                                        const LinearProblem& problem,
                                        RandomStream random = {},
-                                       Wanted wanted = {}) {
-  Linear layer(recipe);
-  naive::Results out = Step(layer, problem, random);
-  for (naive::Matrix* m : {&out.y, &out.dx, &out.dw}) RoundToBf16(*m);
+                                       Wanted wanted = {},
+                                       Stored stored = {}) {
+  naive::Results out = Step(on_host, problem, random);
+  if (stored.tensors == Element::kBfloat16) {
+    for (naive::Matrix* m : {&out.y, &out.dx}) RoundToBf16(*m);
+  }
+  if (stored.dw == Element::kBfloat16) RoundToBf16(out.dw);
   if (!wanted.dx) std::ranges::fill(out.dx.data, std::nanf(""));
   if (!wanted.dw) std::ranges::fill(out.dw.data, std::nanf(""));
   return out;

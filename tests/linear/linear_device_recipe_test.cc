@@ -4,13 +4,13 @@
 #include <string>
 
 #include "numsim/base/error.h"
-#include "numsim/linear/linear_device.h"
+#include "numsim/linear/linear_recipe.h"
 #include "tests/support/error_of.h"
 
 namespace numsim {
 namespace {
 
-LinearOptions Options(const char* kind, const char* format = "") {
+LinearOptions KindOptions(const std::string& kind, const char* format = "") {
   LinearOptions options;
   options.kind = kind;
   options.format = format;
@@ -31,33 +31,33 @@ std::string RefusalOf(const LinearOptions& options) {
 }
 
 TEST(ForDevice, TakesTheRulesOfHoppersTensorCores) {
-  const LinearRecipe standard = ForDevice(MakeLinearRecipe(Options("standard")));
+  const LinearRecipe standard = ForDevice(MakeLinearRecipe(KindOptions("standard")));
   for (const LinearGemm product : kProducts) EXPECT_EQ(Rule(standard, product), "hopper-bf16");
 
-  const LinearRecipe int8 = ForDevice(MakeLinearRecipe(Options("switchback")));
+  const LinearRecipe int8 = ForDevice(MakeLinearRecipe(KindOptions("switchback")));
   EXPECT_EQ(Rule(int8, LinearGemm::kForward), "exact");
   EXPECT_EQ(Rule(int8, LinearGemm::kInputGradient), "exact");
   EXPECT_EQ(Rule(int8, LinearGemm::kWeightGradient), "hopper-bf16");
 
-  const LinearRecipe fp8 = ForDevice(MakeLinearRecipe(Options("tensor-wise", "e4m3fn")));
+  const LinearRecipe fp8 = ForDevice(MakeLinearRecipe(KindOptions("tensor-wise", "e4m3fn")));
   EXPECT_EQ(fp8[LinearGemm::kInputGradient].a.format.name, "e5m2");
   for (const LinearGemm product : kProducts) EXPECT_EQ(Rule(fp8, product), "hopper-fp8-fast");
 
-  const LinearRecipe fp16 = ForDevice(MakeLinearRecipe(Options("switchback", "fp16")));
+  const LinearRecipe fp16 = ForDevice(MakeLinearRecipe(KindOptions("switchback", "fp16")));
   EXPECT_EQ(fp16[LinearGemm::kForward].accumulation, ParseAccumulationMode("hopper-fp16"));
 }
 
 TEST(ForDevice, LibraryTakesThePlaceOfRulesThatAreNotExact) {
-  const LinearRecipe int8 = ForDevice(MakeLinearRecipe(Options("switchback")), true);
+  const LinearRecipe int8 = ForDevice(MakeLinearRecipe(KindOptions("switchback")), true);
   EXPECT_EQ(Rule(int8, LinearGemm::kForward), "exact");
   EXPECT_EQ(Rule(int8, LinearGemm::kWeightGradient), "library");
-  const LinearRecipe fp8 = ForDevice(MakeLinearRecipe(Options("llm-int8", "e4m3fn")), true);
+  const LinearRecipe fp8 = ForDevice(MakeLinearRecipe(KindOptions("llm-int8", "e4m3fn")), true);
   for (const LinearGemm product : kProducts) EXPECT_EQ(Rule(fp8, product), "library");
   EXPECT_EQ(Refusal(fp8), kNoError);
 }
 
 TEST(ForDevice, ChangesNothingButAccumulators) {
-  const LinearRecipe before = MakeLinearRecipe(Options("switchback-m", "e4m3fn"));
+  const LinearRecipe before = MakeLinearRecipe(KindOptions("switchback-m", "e4m3fn"));
   const LinearRecipe after = ForDevice(before);
   EXPECT_EQ(after.kind, before.kind);
   EXPECT_EQ(after.saves, before.saves);
@@ -65,82 +65,103 @@ TEST(ForDevice, ChangesNothingButAccumulators) {
     EXPECT_EQ(after[product].a, before[product].a);
     EXPECT_EQ(after[product].b, before[product].b);
   }
-  const LinearRecipe odd = ForDevice(MakeLinearRecipe(Options("switchback", "e3m4")));
-  EXPECT_EQ(Rule(odd, LinearGemm::kForward), "fp32");
 }
 
-TEST(CheckOnDevice, TakesTheKindsWithScalesOfTensorsAndRows) {
-  for (const char* kind : {"switchback",
-                           "switchback-m",
-                           "switchback-q",
-                           "llm-int8",
-                           "llm-int8-tensor-w",
-                           "tensor-wise",
-                           "te-hybrid"}) {
-    for (const char* format : {"int8", "e4m3fn", "fp16", "bf16"}) {
-      EXPECT_EQ(RefusalOf(Options(kind, format)), kNoError) << kind << " " << format;
+TEST(ForDevice, PutsOtherFormatsIntoAContainer) {
+  for (const char* format : {"e3m4", "e2m1fn", "e2m3fn", "e4m3b11fnuz", "bnb-e4m3", "e5m2"}) {
+    const LinearRecipe recipe = ForDevice(MakeLinearRecipe(KindOptions("switchback", format)));
+    ASSERT_TRUE(recipe[LinearGemm::kForward].container.has_value()) << format;
+    EXPECT_EQ(recipe[LinearGemm::kForward].container->name, "bf16") << format;
+    EXPECT_EQ(Rule(recipe, LinearGemm::kForward), "hopper-bf16") << format;
+    EXPECT_FALSE(recipe[LinearGemm::kWeightGradient].container.has_value()) << format;
+  }
+  LinearOptions mixed = KindOptions("switchback", "fp16");
+  mixed.gradient_format = "e4m3fn";
+  EXPECT_EQ(ForDevice(MakeLinearRecipe(mixed))[LinearGemm::kInputGradient].container->name, "fp16");
+  // Powers of two enter the operands; other scales of blocks cannot.
+  EXPECT_EQ(ForDevice(MakeLinearRecipe(KindOptions("mx")))[LinearGemm::kForward].container->name,
+            "bf16");
+  LinearOptions block = KindOptions("block");
+  block.scale_rule = "absmax";
+  EXPECT_FALSE(ForDevice(MakeLinearRecipe(block))[LinearGemm::kForward].container.has_value());
+}
+
+TEST(CheckOnDevice, TakesEveryKindAndFormat) {
+  for (const LinearKind& kind : LinearKinds()) {
+    for (const char* format :
+         {"int8", "e4m3fn", "fp16", "bf16", "e3m4", "e5m2", "e2m1fn", "bnb-e4m3"}) {
+      const bool standard = kind.name == "standard";
+      const LinearOptions options = KindOptions(std::string(kind.name), standard ? "" : format);
+      EXPECT_EQ(RefusalOf(options), kNoError) << kind.name << " " << format;
+      EXPECT_EQ(Refusal(MakeLinearRecipe(options)), kNoError) << kind.name << " " << format;
     }
   }
-  EXPECT_EQ(RefusalOf(Options("standard")), kNoError);
-  EXPECT_EQ(RefusalOf(Options("row-wise-gw-hp")), kNoError);
-  LinearOptions hybrid = Options("row-wise-gw-hp");
+  LinearOptions hybrid = KindOptions("row-wise-gw-hp");
   hybrid.gradient_format = "e5m2";
-  EXPECT_EQ(RefusalOf(hybrid), kNoError);
   hybrid.accumulate = "hopper-fp8";
   hybrid.high_precision_accumulate = "hopper-bf16";
   EXPECT_EQ(Refusal(MakeLinearRecipe(hybrid)), kNoError);
+  LinearOptions delayed = KindOptions("te-hybrid");
+  delayed.delayed = DelayedScalingOptions{};
+  delayed.high_precision = "fp32";
+  EXPECT_EQ(RefusalOf(delayed), kNoError);
 }
 
-TEST(CheckOnDevice, ScalesAlongTheInnerDimensionAreAnError) {
-  EXPECT_EQ(RefusalOf(Options("block")),
-            "kind 'block', forward product: scales of layout block:128; a device takes tensor and "
-            "row, not scales that change along the inner dimension");
-  EXPECT_EQ(RefusalOf(Options("mx")),
-            "kind 'mx', forward product: scales of layout block:32; a device takes tensor and row, "
-            "not scales that change along the inner dimension");
-}
-
-TEST(CheckOnDevice, DelayedScalingIsAnError) {
-  LinearOptions options = Options("te-hybrid");
-  options.delayed = DelayedScalingOptions{};
-  EXPECT_EQ(RefusalOf(options), "kind 'te-hybrid': a device has no delayed scaling");
-}
-
-TEST(CheckOnDevice, AHighPrecisionThatIsNotBf16IsAnError) {
-  for (const char* format : {"fp32", "fp16"}) {
-    LinearOptions options = Options("switchback");
-    options.high_precision = format;
-    EXPECT_EQ(RefusalOf(options),
-              std::string("high_precision: ") + format + "; tensors on a device are bf16");
-  }
+TEST(CheckOnDevice, ScalesAlongTheInnerDimensionNeedAContainer) {
+  LinearOptions options = KindOptions("block");
+  options.accumulate = "hopper-fp8-fast";
+  EXPECT_EQ(
+      Refusal(MakeLinearRecipe(options)),
+      "kind 'block', forward product: scales of layout block:128; tensor cores take tensor and "
+      "row; scales that change along the inner dimension need a container, or rule fp32");
+  options.container = "bf16";
+  options.accumulate = "hopper-bf16";
+  EXPECT_EQ(Refusal(MakeLinearRecipe(options)), kNoError);
 }
 
 TEST(CheckOnDevice, PairsOfFormatsThatNoMatrixUnitTakesAreErrors) {
-  const std::string takes =
-      "; it takes int8 x int8, e4m3fn and e5m2 but not two e5m2, bf16 x bf16, fp16 x fp16";
-  EXPECT_EQ(RefusalOf(Options("switchback", "e3m4")),
-            "kind 'switchback', forward product: a device does not multiply e3m4 by e3m4" + takes);
-  EXPECT_EQ(RefusalOf(Options("switchback", "e5m2")),
-            "kind 'switchback', forward product: a device does not multiply e5m2 by e5m2" + takes);
-  LinearOptions mixed = Options("switchback", "e4m3fn");
-  mixed.gradient_format = "int8";
-  EXPECT_EQ(RefusalOf(mixed),
-            "kind 'switchback', input-gradient product: a device does not multiply int8 by e4m3fn" +
-                takes);
+  LinearOptions options = KindOptions("switchback", "e3m4");
+  options.accumulate = "hopper-bf16";
+  EXPECT_EQ(
+      Refusal(MakeLinearRecipe(options)),
+      "kind 'switchback', forward product: tensor cores do not multiply e3m4 by e3m4; they take "
+      "int8 x int8, e4m3fn and e5m2 but not two e5m2, bf16 x bf16, fp16 x fp16; others need a "
+      "container, or rule fp32");
 }
 
 TEST(CheckOnDevice, AccumulatorsOfNoMatrixUnitAreErrors) {
-  EXPECT_EQ(Refusal(MakeLinearRecipe(Options("switchback"))),
-            "kind 'switchback', weight-gradient product: a device does not add bf16 x bf16 by rule "
-            "fp32; it has hopper-bf16, library");
-  LinearOptions options = Options("tensor-wise", "e4m3fn");
+  LinearOptions options = KindOptions("tensor-wise", "e4m3fn");
   options.accumulate = "hopper-bf16";
-  EXPECT_EQ(Refusal(MakeLinearRecipe(options)),
-            "kind 'tensor-wise', forward product: a device does not add e4m3fn x e4m3fn by rule "
-            "hopper-bf16; it has hopper-fp8-fast, hopper-fp8, library");
-  LinearOptions int8 = Options("tensor-wise");
+  EXPECT_EQ(
+      Refusal(MakeLinearRecipe(options)),
+      "kind 'tensor-wise', forward product: a device does not add e4m3fn x e4m3fn by rule "
+      "hopper-bf16; it has hopper-fp8-fast, hopper-fp8, library, and fp32, fp64 and fp32-chunked "
+      "for all formats");
+  LinearOptions int8 = KindOptions("tensor-wise");
   int8.accumulate = "library";
   EXPECT_NE(Refusal(MakeLinearRecipe(int8)), kNoError);
+}
+
+TEST(Container, HoldsEveryValueOfItsOperandsOrIsRefused) {
+  const auto refusal =
+      [](const char* kind, const char* format, const char* container, const char* rule) {
+        LinearOptions options = KindOptions(kind, format);
+        options.container = container;
+        options.scale_rule = rule;
+        return ErrorOf([&] { MakeLinearRecipe(options); });
+      };
+  EXPECT_EQ(refusal("tensor-wise", "e3m4", "bf16", ""), kNoError);
+  EXPECT_EQ(refusal("tensor-wise", "fp16", "bf16", ""),
+            "container: bf16 does not hold every value of fp16, an operand of the forward GEMM");
+  EXPECT_EQ(refusal("switchback", "e5m2", "fp16", ""), kNoError);
+  EXPECT_EQ(refusal("tensor-wise", "bf16", "fp16", ""),
+            "container: fp16 does not hold every value of bf16, an operand of the forward GEMM");
+  EXPECT_EQ(refusal("block", "e4m3fn", "bf16", "absmax"),
+            "container: scales of blocks enter the operands, so scale_rule must be pow2-floor, "
+            "pow2-ceil or e8m0, not absmax");
+  EXPECT_EQ(refusal("standard", "", "bf16", ""), "container: kind 'standard' has no such option");
+  EXPECT_EQ(refusal("switchback", "", "fp32", ""),
+            "container: format 'fp32' is not one of bf16, fp16");
 }
 
 }  // namespace

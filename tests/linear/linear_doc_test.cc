@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "numsim/linear/linear_recipe.h"
 
@@ -74,17 +77,46 @@ std::string DocsPage(const char* name) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-TEST(LinearDoc, TableEqualsTheLibrarys) {
+// A markdown table of how ForDevice multiplies two operands of each format that an operand may have.
+std::string DeviceTable() {
+  std::vector<std::pair<std::string, std::string>> rows;  // container and mode, formats
+  for (const FormatEntry& entry : FormatTable()) {
+    if (!entry.spec.IsSigned() || entry.spec.Bits() > 16) continue;
+    LinearOptions options;
+    options.kind = "switchback";
+    options.format = entry.name;
+    const LinearRecipe recipe = ForDevice(MakeLinearRecipe(options));
+    const GemmRecipe& made = recipe[LinearGemm::kForward];
+    const std::string how =
+        fmt::format("{} | `{}`",
+                    made.container.has_value() ? "`" + made.container->name + "`" : "none",
+                    ToString(made.accumulation));
+    const auto same = [&](const auto& row) { return row.first == how; };
+    auto row = std::find_if(rows.begin(), rows.end(), same);
+    if (row == rows.end()) row = rows.insert(rows.end(), {how, ""});
+    row->second += fmt::format("{}`{}`", row->second.empty() ? "" : ", ", entry.name);
+  }
+  std::string table = "| formats | container | mode |\n| --- | --- | --- |\n";
+  for (const auto& [how, formats] : rows) table += fmt::format("| {} | {} |\n", formats, how);
+  return table;
+}
+
+void ExpectTable(const std::string& name, const std::string& table) {
   const std::string page = DocsPage("linear.md");
-  const std::string begin_mark = "<!-- table: LinearTable() -->\n";
-  const std::string end_mark = "<!-- end -->";
+  const std::string begin_mark = "<!-- table: " + name + " -->\n";
   const size_t begin = page.find(begin_mark);
   ASSERT_NE(begin, std::string::npos) << page.substr(0, 80);
-  const size_t end = page.find(end_mark, begin);
+  const size_t end = page.find("<!-- end -->", begin);
   ASSERT_NE(end, std::string::npos);
   const size_t first = begin + begin_mark.size();
-  EXPECT_EQ(page.substr(first, end - first), LinearTable())
-      << "put this table between the marks of docs/linear.md";
+  EXPECT_EQ(page.substr(first, end - first), table)
+      << "put this table between the marks of docs/linear.md:\n"
+      << table;
+}
+
+TEST(LinearDoc, TablesEqualTheLibrarys) {
+  ExpectTable("LinearTable()", LinearTable());
+  ExpectTable("DeviceTable()", DeviceTable());
 }
 
 TEST(LinearDoc, TableHasARowForEveryKind) {

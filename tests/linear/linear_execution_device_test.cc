@@ -62,11 +62,11 @@ class DeviceLinearExecution : public DeviceTest {
   };
 
   Steps StepsOf(const std::string& kind, Wanted wanted = {}) {
-    DeviceLinear layer(RecipeOf(kind));
-    DeviceProblem p(InBf16(UnevenProblem({32, 48, 64})), stream());
+    Linear layer(RecipeOf(kind), place());
+    DeviceProblem p(InBf16(UnevenProblem({32, 48, 64})));
     Recorder forward(stream()), backward(stream());
-    ForwardOnDevice(layer, p, stream(), {}, &forward);
-    BackwardOnDevice(layer, p, stream(), {}, wanted, &backward);
+    ForwardOnDevice(layer, p, {}, &forward);
+    BackwardOnDevice(layer, p, {}, wanted, &backward);
     stream().Wait();
     for (size_t i = 0; i < forward.steps.size(); ++i) EXPECT_GE(forward.Seconds(i), 0);
     for (size_t i = 0; i < backward.steps.size(); ++i) EXPECT_GE(backward.Seconds(i), 0);
@@ -136,14 +136,15 @@ TEST_F(DeviceLinearExecution, TheSecondStepDoesNotWaitForTheDevice) {
   using Clock = std::chrono::steady_clock;
   const size_t bytes = Device().memory_bytes / 8;
   const DeviceArray<uint8_t> busy(bytes);
-  for (const char* kind : {"standard", "switchback", "switchback-m", "llm-int8", "tensor-wise"}) {
+  for (const char* kind :
+       {"standard", "switchback", "switchback-m", "llm-int8", "tensor-wise", "block", "mx"}) {
     SCOPED_TRACE(kind);
-    DeviceLinear layer(RecipeOf(kind));
+    Linear layer(RecipeOf(kind), place());
     // Odd sizes take the padded paths of the products too.
-    DeviceProblem p(InBf16(UnevenProblem({67, 41, 35})), stream());
+    DeviceProblem p(InBf16(UnevenProblem({67, 41, 35})));
     for (int i = 0; i < 2; ++i) {
-      ForwardOnDevice(layer, p, stream());
-      BackwardOnDevice(layer, p, stream());
+      ForwardOnDevice(layer, p);
+      BackwardOnDevice(layer, p);
     }
     stream().Wait();
 
@@ -151,8 +152,8 @@ TEST_F(DeviceLinearExecution, TheSecondStepDoesNotWaitForTheDevice) {
     for (int i = 0; i < 100; ++i) {
       device_memory::FillBytes(busy.data(), static_cast<uint8_t>(i), bytes, stream());
     }
-    ForwardOnDevice(layer, p, stream());
-    BackwardOnDevice(layer, p, stream());
+    ForwardOnDevice(layer, p);
+    BackwardOnDevice(layer, p);
     const Clock::duration called = Clock::now() - begin;
     stream().Wait();
     const Clock::duration done = Clock::now() - begin;
@@ -160,34 +161,46 @@ TEST_F(DeviceLinearExecution, TheSecondStepDoesNotWaitForTheDevice) {
   }
 }
 
-TEST_F(DeviceLinearExecution, LayersAreMovedWithWhatTheyKeep) {
-  const LinearProblem problem = InBf16(UnevenProblem({32, 48, 64}));
-  DeviceLinear layer(RecipeOf("switchback-m"));
-  const naive::Results expected = StepOnDevice(layer, problem, stream());
-  DeviceProblem p(problem, stream());
-  ForwardOnDevice(layer, p, stream());
-  DeviceLinear moved = std::move(layer);
-  BackwardOnDevice(moved, p, stream());
-  ExpectSameBits(ResultsOf(p, stream()), expected);
-}
-
 TEST_F(DeviceLinearExecution, RecipesThatNoDeviceRunsAreErrors) {
-  for (const char* kind : {"block", "mx"}) EXPECT_THROW(DeviceLinear{RecipeOf(kind)}, Error);
   LinearOptions options;
-  EXPECT_THROW(DeviceLinear{MakeLinearRecipe(options)}, Error);  // rule fp32
+  options.kind = "tensor-wise";
+  options.format = "e3m4";
+  options.accumulate = "hopper-bf16";  // without a container
+  EXPECT_THROW(Linear(MakeLinearRecipe(options), place()), Error);
 }
 
-TEST_F(DeviceLinearExecution, SumsThatNeedNotFit32BitsAreAnErrorThatNamesTheShape) {
-  DeviceLinear layer(RecipeOf("llm-int8"));
-  const LinearShape shape{kMostInt8Products + 1, 16, 32};
-  DeviceTensor x(shape.tokens, shape.in, stream()), w(shape.out, shape.in, stream());
-  DeviceTensor y(shape.tokens, shape.out, stream()), dw(shape.out, shape.in, stream());
-  layer.Forward(x.matrix(), w.matrix(), y.matrix(), stream());
-  EXPECT_THAT(ErrorOf([&] {
-                layer.Backward(y.matrix(), x.matrix(), w.matrix(), {}, dw.matrix(), stream());
-              }),
-              AllOf(HasSubstr("int8"), HasSubstr("32 x 133145"), HasSubstr("133145 x 16")));
-  stream().Wait();
+TEST_F(DeviceLinearExecution, TensorsOfAnotherPlaceAreErrors) {
+  Linear layer(RecipeOf("switchback"), place());
+  std::vector<float> x(32 * 48), w(64 * 48), y(32 * 64);
+  LinearSaved saved;
+  EXPECT_EQ(ErrorOf([&] {
+              layer.Forward(x, w, {32, 48, 64}, y, saved);
+            }),
+            "Linear: 'x' is host, the layer is on the device");
+}
+
+// Sums of int8 products that need not fit 32 bits are computed in float64, one after another.
+TEST_F(DeviceLinearExecution, LongSumsOfInt8AreExactToo) {
+  LinearOptions options;
+  options.kind = "tensor-wise";
+  const LinearRecipe recipe = ForDevice(MakeLinearRecipe(options), true);
+  const LinearShape shape{kMostInt8Products + 1, 4, 8};
+  LinearProblem p = InBf16(UnevenProblem(shape));
+  std::ranges::fill(p.x.data, 1.0f);
+  std::ranges::fill(p.g.data, 1.0f);
+  Linear there(recipe, place()), here(recipe);
+  ExpectSameBits(StepOnDevice(there, p), ExpectedOnDevice(here, p));
+}
+
+// 49 layers share one workspace of cuBLASLt, where each once had 64 MiB of its own.
+TEST_F(DeviceLinearExecution, LayersShareTheMemoryOfTheirContext) {
+  const LinearProblem problem = InBf16(UnevenProblem({32, 48, 64}));
+  std::vector<Linear> layers;
+  for (int i = 0; i < 49; ++i) layers.emplace_back(RecipeOf("switchback"), place());
+  StepOnDevice(layers[0], problem);
+  const size_t before = FreeDeviceBytes();
+  for (Linear& layer : layers) StepOnDevice(layer, problem);
+  EXPECT_LT(before - std::min(before, FreeDeviceBytes()), size_t{256} << 20);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/linear/linear_problem.h"
+#include "tests/support/quantized_codes.h"
 
 namespace numsim {
 namespace {
@@ -61,8 +62,8 @@ TEST(LinearSaved, SwitchBackMKeepsCodesAndScalesAlone) {
     EXPECT_EQ(matrix.format, "int8");
     const auto* codes = std::get_if<QuantizedMatrix>(&matrix.data);
     ASSERT_NE(codes, nullptr);
-    EXPECT_FALSE(codes->codes8.empty());
-    EXPECT_TRUE(codes->codes16.empty());
+    EXPECT_FALSE(Codes8Of(*codes).empty());
+    EXPECT_TRUE(Codes16Of(*codes).empty());
   }
   LinearOptions wide = Options("switchback-m");
   wide.format = "fp16";

@@ -39,7 +39,7 @@ std::vector<T> Inputs() {
 template <typename T>
 struct Result {
   explicit Result(MlpKind kind)
-      : activation(kind, Place::kHost), x(Inputs<T>()), y(kTokens * kChannels) {
+      : activation(kind, Place()), x(Inputs<T>()), y(kTokens * kChannels) {
     activation.Forward({x.data(), kTokens, 2 * kChannels}, {y.data(), kTokens, kChannels});
   }
   T At(size_t t, size_t j) const { return y[t * kChannels + j]; }
@@ -108,7 +108,7 @@ TEST(GatedActivation, ClampsTheGateFromAboveAndTheLinearBranchOnBothSides) {
 
 TEST(GatedActivation, InfinitiesAndNanPassTheSmoothKinds) {
   for (MlpKind kind : {MlpKind::kSmoothSwiglu, MlpKind::kSmoothSwigluToken}) {
-    GatedActivation<float> activation(kind, Place::kHost);
+    GatedActivation<float> activation(kind, Place());
     constexpr float kInf = std::numeric_limits<float>::infinity();
     std::vector<float> x = {1, 2, kInf, 3, 1, 2, std::nanf(""), 3}, y(4);
     activation.Forward({x.data(), 2, 4}, {y.data(), 2, 2});
@@ -140,7 +140,7 @@ struct Mlp {
     FillNormal({8, 2}, 0, g);
     y.resize(x.size());
     dx.resize(x.size());
-    MlpScratch<float> scratch(Place::kHost);
+    MlpScratch<float> scratch{Place()};
     const Pass<float> pass;
     for (int i = 0; i < passes_before; ++i) {
       layer.Forward(pass, {x.data(), kTokens, 12}, {y.data(), kTokens, 12});

@@ -112,7 +112,7 @@ std::vector<T> LossAndGradients(Model<T>& model, const Pass<T>& pass, const Batc
   std::vector<T> all{static_cast<T>(model.Forward(pass, batch).sum)};
   model.Backward(pass);
   for (const Parameter<T>& parameter : model.parameters()) {
-    const std::span<T> gradient = parameter.gradient.View().Span();
+    const std::span<const T> gradient = parameter.gradient.View().Span();
     all.insert(all.end(), gradient.begin(), gradient.end());
   }
   return all;

@@ -206,7 +206,7 @@ TEST(LanguageModel, StartsAsThePaperSays) {
       EXPECT_NEAR(Deviation(*model, "embedding.positions"), 0.01, 2e-4);
     }
     for (const Parameter<float>& p : model->parameters()) {
-      const std::span<float> values = p.value.View().Span();
+      const std::span<const float> values = p.value.View().Span();
       const float constant = p.role == ParameterRole::kGain ? 1 : 0;
       if (p.role != ParameterRole::kGain && p.role != ParameterRole::kBias) continue;
       EXPECT_EQ(std::count(values.begin(), values.end(), constant),

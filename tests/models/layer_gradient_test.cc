@@ -108,7 +108,7 @@ TEST(MlpLayer, GradientsAreDifferenceQuotients) {
                             .biases = biases,
                             .up = kWeights,
                             .down = kWeights});
-      MlpScratch<double> scratch(Place::kHost);
+      MlpScratch<double> scratch{Place()};
       ExpectLayerGradients(s.parameters,
                            {.forward =
                                 [&](In<double> x) {
@@ -147,7 +147,7 @@ TEST_P(AttentionLayerGradient, IsADifferenceQuotient) {
   if (c.norm) options.qk_norm = NormOptions{*c.norm, kWidth / kHeads, 1e-5};
   Setting s;
   AttentionLayer<double> attention(s.linears, "attention", options);
-  AttentionScratch<double> scratch(Place::kHost);
+  AttentionScratch<double> scratch{Place()};
   ExpectLayerGradients(s.parameters,
                        {.forward =
                             [&](In<double> x) {
@@ -292,7 +292,7 @@ TEST(Transformer, LayerScaleOfZeroIsTheIdentityAndLearns) {
   const auto dx = blocks.Backward(s.pass, {g.data(), kRows, kWidth}).Span();
   EXPECT_TRUE(std::equal(probe.begin(), probe.end(), dx.begin()));
   for (const Parameter<double>& p : s.parameters) {
-    const std::span<double> gradient = p.gradient.View().Span();
+    const std::span<const double> gradient = p.gradient.View().Span();
     const bool zero =
         std::all_of(gradient.begin(), gradient.end(), [](double v) { return v == 0; });
     EXPECT_EQ(zero, !p.name.ends_with(".scale")) << p.name;

@@ -112,7 +112,7 @@ inline double RootMeanSquare(std::span<const float> values) {
 inline void ExpectDeviation(Model<float>& model, const std::string& name, double deviation) {
   const Parameter<float>* const parameter = model.parameters().Find(name);
   ASSERT_NE(parameter, nullptr) << name;
-  const std::span<float> values = parameter->value.View().Span();
+  const std::span<const float> values = parameter->value.View().Span();
   const double error = 4 / std::sqrt(2 * static_cast<double>(values.size()));
   EXPECT_NEAR(RootMeanSquare(values), deviation, error * deviation) << name;
 }

@@ -15,7 +15,7 @@ namespace {
 
 template <typename T>
 std::vector<T> Values(const Parameter<T>& parameter) {
-  const std::span<T> values = parameter.value.View().Span();
+  const std::span<const T> values = parameter.value.View().Span();
   return {values.begin(), values.end()};
 }
 

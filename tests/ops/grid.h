@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "numsim/ops/tensor.h"
+#include "numsim/backend/matrix.h"
 #include "numsim/random/distributions.h"
 
 namespace numsim {

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "tests/support/elsewhere.h"
+
 namespace numsim {
 namespace {
 
@@ -30,8 +32,8 @@ TEST(IndexColumn, FewerIndicesTakeNoNewMemory) {
 }
 
 TEST(IndexColumn, OnADeviceIsAnError) {
-  const auto on_device = [] { return IndexColumn(Place::kDevice); };
-  EXPECT_THROW(on_device(), Error);
+  IndexColumn column(Elsewhere());
+  EXPECT_THROW(column.Upload(std::vector<int32_t>(3)), Error);
 }
 
 }  // namespace

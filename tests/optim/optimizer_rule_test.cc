@@ -74,7 +74,7 @@ class FactoredRule : public OptimizerRule {
 
 std::unique_ptr<OptimizerRule> MakeFactored(const OptimizerConfig&,
                                             const Parameter<float>& parameter) {
-  const MatrixSpan<float> value = parameter.value.View();
+  const In<float> value = parameter.value.View();
   return std::make_unique<FactoredRule>(value.rows, value.cols);
 }
 

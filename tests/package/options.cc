@@ -28,7 +28,7 @@ int main() {
   const AccumulationMode mode{.kind = AccumulationKind::kFloat64};
   const UpdateRule rule{.kind = UpdateKind::kStochastic};
   const WeightUpdate update{.cols = 3, .weights = values, .learning_rate = 1};
-  const MatrixView view{.values = values};
+  const MatrixSpan<const float> view(values.data(), MatrixShape{.rows = 1, .cols = 3});
   const LinearOptions linear{.kind = "switchback"};
   const MomentFormat moment{.scaling = MomentScaling::kTensor};
   const LossScalerConfig scaler{.kind = LossScaling::kDynamic};
@@ -55,7 +55,7 @@ int main() {
   const bool given =
       rounding.mode == RoundingMode::kStochastic && delayed.history == 4 &&
       array_operand.codes.size() == 0 && scales.row_stride == 1 && operand.inner == 3 &&
-      mode.chunk == 0 && view.shape.rows == 0 && moment.block == 128 && scaler.growth == 2 &&
+      mode.chunk == 0 && view.rows == 1 && moment.block == 128 && scaler.growth == 2 &&
       schedule.peak == 1 && stress.value == 1 && loop.steps == 2 && data.size == 4 &&
       override_.layers == "head" && precision.all.kind == "switchback" && train.model.layers == 2 &&
       run.out == "results" && rank.out == run.out && replay.linear.all.kind == "switchback" &&

@@ -1,3 +1,5 @@
+#include "numsim/quantize/delayed_scale.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +11,6 @@
 
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/quantize/scale.h"
 #include "tests/support/error_of.h"
 #include "tests/support/special_values.h"
 

@@ -11,6 +11,7 @@
 #include "numsim/quantize/quantize.h"
 #include "numsim/quantize/quantized_matrix.h"
 #include "numsim/quantize/scale.h"
+#include "tests/support/quantized_codes.h"
 
 namespace numsim {
 namespace {
@@ -124,7 +125,7 @@ TEST(QuantizedMatrixMisuse, AMatrixOfAnotherSizeThrowsUnderEveryLayout) {
   for (const char* layout : {"tensor", "row", "column", "block:4", "tile:4x4"}) {
     for (const bool transpose : {false, true}) {
       QuantizeOptions options = ByLayout(layout);
-      options.transpose = transpose;
+      options.order = transpose ? CodeOrder::kTransposed : CodeOrder::kInput;
       EXPECT_EQ(ErrorOf([&] { Quantize(in, kMisusedShape, options); }),
                 "Quantize: 'in' has 100 elements, expected 200 (20 x 10)")
           << layout;
@@ -137,10 +138,15 @@ TEST(QuantizedMatrixMisuse, WhatIsRefusedLeavesTheResultAsItWas) {
   const QuantizedMatrix before = result;
   const std::vector<float> in(100, 1.0f);
   EXPECT_NE(ErrorOf([&] { QuantizeInto(in, kMisusedShape, ByLayout("row"), result); }), kNoError);
-  EXPECT_NE(ErrorOf([&] { QuantizeUnder({}, in, kMisusedShape, ByLayout("tensor"), result); }),
+  EXPECT_NE(ErrorOf([&] {
+              QuantizeUnder(Scale{},
+                            HostMatrix(std::span<const float>(in), kMisusedShape),
+                            ByLayout("tensor"),
+                            result);
+            }),
             kNoError);
-  EXPECT_EQ(result.codes8, before.codes8);
-  EXPECT_EQ(result.scales, before.scales);
+  EXPECT_EQ(Codes8Of(result), Codes8Of(before));
+  EXPECT_EQ(ScalesOf(result), ScalesOf(before));
   EXPECT_EQ(result.shape.rows, 2u);
 }
 
@@ -150,13 +156,23 @@ TEST(QuantizedMatrixMisuse, EachFunctionNamesItselfAndTheArgument) {
   QuantizedMatrix result;
   const QuantizedMatrix matrix = Quantize(right, kMisusedShape, ByLayout("row"));
   QuantizeOptions transpose = ByLayout("row");
-  transpose.transpose = true;
+  transpose.order = CodeOrder::kTransposed;
   const QuantizedMatrix transposed = Quantize(right, kMisusedShape, transpose);
   const std::string elements = "has 100 elements, expected 200 (20 x 10)";
   ExpectErrors({
-      {[&] { QuantizeUnder({}, wrong, kMisusedShape, ByLayout("tensor"), result); },
-       "QuantizeUnder: 'in' " + elements},
-      {[&] { QuantizeUnder({}, right, kMisusedShape, ByLayout("column"), result); },
+      {[&] {
+         QuantizeUnder(Scale{},
+                       HostMatrix(std::span<const float>(wrong), kMisusedShape),
+                       ByLayout("tensor"),
+                       result);
+       },
+       "HostMatrix: 'values' " + elements},
+      {[&] {
+         QuantizeUnder(Scale{},
+                       HostMatrix(std::span<const float>(right), kMisusedShape),
+                       ByLayout("column"),
+                       result);
+       },
        "QuantizeUnder: one scale for the layout column, expected tensor"},
       {[&] { Quantize(right, kMisusedShape, ByLayout("row", "fp32")); },
        "Quantize: the format fp32 has 32 bits, expected at most 16"},
@@ -177,7 +193,7 @@ TEST(QuantizedMatrixMisuse, EachFunctionNamesItselfAndTheArgument) {
 TEST(QuantizedMatrixMisuse, AMatrixWhosePartsDoNotFitThrows) {
   QuantizedMatrix matrix = Quantize(std::vector<float>(200, 1.0f), kMisusedShape, ByLayout("row"));
   std::vector<float> out(200);
-  matrix.scales.pop_back();
+  matrix.scales.Resize(1, 19);
   EXPECT_EQ(ErrorOf([&] { Dequantize(matrix, out); }),
             "Dequantize: 'scales' has 19 elements, expected 20 (layout row of 20 x 10)");
 }

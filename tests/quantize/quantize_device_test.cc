@@ -45,14 +45,14 @@ constexpr const char* kLayouts[] = {"tensor",
 
 // Values of a tensor on the host, as it stores them and as the float32 that they are.
 struct Tensor {
-  DeviceElement element;
+  Element element;
   std::vector<float> values;
   std::vector<uint16_t> bf16;
 };
 
 // Numbers of many sizes, with zeros, subnormals, and where `all`, infinities and NaNs of both
 // signs.
-Tensor Numbers(size_t n, DeviceElement element, uint64_t seed, bool all = true) {
+Tensor Numbers(size_t n, Element element, uint64_t seed, bool all = true) {
   oracle::TestRandom random(seed);
   Tensor tensor = {element, std::vector<float>(n), {}};
   for (float& x : tensor.values) {
@@ -64,7 +64,7 @@ Tensor Numbers(size_t n, DeviceElement element, uint64_t seed, bool all = true) 
     if (all && kind == 6) x = kInfinity;
     if (all && kind == 7) x = std::bit_cast<float>(0x7F800001u | (random.Next32() >> 9));
     if (random.Below(2) == 1) x = -x;
-    if (element == DeviceElement::kBfloat16) {
+    if (element == Element::kBfloat16) {
       const uint32_t upper = std::bit_cast<uint32_t>(x) >> 16;
       tensor.bf16.push_back(static_cast<uint16_t>(upper));
       x = std::bit_cast<float>(upper << 16);
@@ -80,15 +80,15 @@ class Uploaded {
       : memory_(offset * BytesOf(tensor.element) + tensor.values.size() * BytesOf(tensor.element)) {
     const size_t skipped = offset * BytesOf(tensor.element);
     const void* from = tensor.values.data();
-    if (tensor.element == DeviceElement::kBfloat16) from = tensor.bf16.data();
+    if (tensor.element == Element::kBfloat16) from = tensor.bf16.data();
     device_memory::CopyIn(from, memory_.data() + skipped, memory_.size() - skipped, stream);
-    matrix_ = {memory_.data() + skipped, tensor.element, shape};
+    matrix_ = FloatMatrix(memory_.data() + skipped, tensor.element, shape, ThreadPlace());
   }
-  const DeviceMatrix& matrix() const { return matrix_; }
+  In<float> matrix() const { return matrix_; }
 
  private:
   DeviceArray<uint8_t> memory_;
-  DeviceMatrix matrix_;
+  In<float> matrix_;
 };
 
 std::vector<uint32_t> BitsOf(const std::vector<float>& values) {
@@ -114,19 +114,19 @@ std::vector<float> Factors(size_t n, int exponent, bool all) {
   return factors;
 }
 
-std::string Describe(MatrixShape shape, const char* layout, DeviceElement element) {
+std::string Describe(MatrixShape shape, const char* layout, Element element) {
   return fmt::format("{} x {} {} {}",
                      shape.rows,
                      shape.cols,
                      layout,
-                     element == DeviceElement::kBfloat16 ? "bf16" : "fp32");
+                     element == Element::kBfloat16 ? "bf16" : "fp32");
 }
 
 // act(shape, layout, tensor, its upload) for shapes, layouts, elements and alignments.
 template <typename Act>
 void ForEachCase(DeviceStream& stream, const Act& act) {
   for (const MatrixShape shape : kShapes) {
-    for (const DeviceElement element : {DeviceElement::kBfloat16, DeviceElement::kFloat32}) {
+    for (const Element element : {Element::kBfloat16, Element::kFloat32}) {
       const Tensor tensor = Numbers(shape.Elements(), element, shape.Elements());
       for (const size_t offset : {size_t{0}, size_t{1}}) {
         const Uploaded uploaded(tensor, shape, offset, stream);
@@ -146,23 +146,21 @@ class TransposeDevice : public DeviceTest {};
 class ConvertDevice : public DeviceTest {};
 
 TEST_F(AbsmaxDevice, EqualsTheCpu) {
-  ForEachCase(stream(),
-              [&](MatrixShape shape,
-                  const ScaleLayout& layout,
-                  const Tensor& tensor,
-                  const DeviceMatrix& in) {
-                std::vector<float> expected(layout.Count(shape.rows, shape.cols));
-                Absmax(tensor.values, shape, layout, expected);
-                DeviceArray<float> absmax(expected.size());
-                device_memory::FillBytes(absmax.data(), 0x7F, 4 * absmax.size(), stream());
-                Absmax(in, layout, absmax.span(), stream());
-                EXPECT_EQ(BitsOf(OnHost(DeviceSpan<const float>(absmax.span()), stream())),
-                          BitsOf(expected));
-              });
+  ForEachCase(
+      stream(),
+      [&](MatrixShape shape, const ScaleLayout& layout, const Tensor& tensor, In<float> in) {
+        std::vector<float> expected(layout.Count(shape.rows, shape.cols));
+        Absmax(tensor.values, shape, layout, expected);
+        DeviceArray<float> absmax(expected.size());
+        device_memory::FillBytes(absmax.data(), 0x7F, 4 * absmax.size(), stream());
+        Absmax(in, layout, absmax.span());
+        EXPECT_EQ(BitsOf(OnHost(DeviceSpan<const float>(absmax.span()), stream())),
+                  BitsOf(expected));
+      });
 }
 
 TEST_F(AbsmaxDevice, FindsOneNumberAmongManyThatAreNotFinite) {
-  for (const DeviceElement element : {DeviceElement::kBfloat16, DeviceElement::kFloat32}) {
+  for (const Element element : {Element::kBfloat16, Element::kFloat32}) {
     for (const char* layout : {"tensor", "row", "column", "block:64"}) {
       const MatrixShape shape{9, 640};
       Tensor tensor = {element, std::vector<float>(shape.Elements(), -kInfinity), {}};
@@ -176,25 +174,25 @@ TEST_F(AbsmaxDevice, FindsOneNumberAmongManyThatAreNotFinite) {
       std::vector<float> expected(scale_layout.Count(shape.rows, shape.cols));
       Absmax(tensor.values, shape, scale_layout, expected);
       DeviceArray<float> absmax(expected.size());
-      Absmax(in.matrix(), scale_layout, absmax.span(), stream());
+      Absmax(in.matrix(), scale_layout, absmax.span());
       EXPECT_EQ(OnHost(DeviceSpan<const float>(absmax.span()), stream()), expected);
     }
   }
 }
 
 TEST_F(AbsmaxDevice, OfAllCountsInfinitiesAndKeepsNan) {
-  for (const DeviceElement element : {DeviceElement::kBfloat16, DeviceElement::kFloat32}) {
+  for (const Element element : {Element::kBfloat16, Element::kFloat32}) {
     for (const size_t n : {size_t{1}, size_t{13}, size_t{100000}}) {
       for (const float special : {0.0f, 7.0f, -kInfinity, kNaN, -kNaN}) {
         Tensor tensor = Numbers(n, element, n, false);
         tensor.values[n / 2] = special;
-        if (element == DeviceElement::kBfloat16) {
+        if (element == Element::kBfloat16) {
           tensor.bf16[n / 2] = static_cast<uint16_t>(std::bit_cast<uint32_t>(special) >> 16);
         }
         for (const size_t offset : {size_t{0}, size_t{1}}) {
           const Uploaded in(tensor, {1, n}, offset, stream());
           DeviceArray<float> absmax(1);
-          AbsmaxOfAll(in.matrix(), absmax.span(), stream());
+          AbsmaxOfAll(in.matrix(), absmax.span());
           EXPECT_EQ(BitsOf(OnHost(DeviceSpan<const float>(absmax.span()), stream())),
                     BitsOf({AbsmaxOfAll(tensor.values)}));
         }
@@ -207,16 +205,16 @@ TEST_F(AbsmaxDevice, OfAllCountsInfinitiesAndKeepsNan) {
 template <typename Code>
 void ExpectCodes(const EncodePlan& plan,
                  const Tensor& tensor,
-                 const DeviceMatrix& in,
+                 In<float> in,
                  const ScaleLayout& layout,
                  const std::vector<float>& factors,
                  DeviceStream& stream) {
   const size_t n = tensor.values.size();
   std::vector<Code> expected(n), expected_transposed(n);
-  Quantize(plan, tensor.values, in.shape, layout, factors, std::span(expected), kRandom);
+  Quantize(plan, tensor.values, in.Shape(), layout, factors, std::span(expected), kRandom);
   Quantize(plan,
            tensor.values,
-           in.shape,
+           in.Shape(),
            layout,
            factors,
            std::span(expected_transposed),
@@ -228,7 +226,7 @@ void ExpectCodes(const EncodePlan& plan,
     DeviceArray<Code> codes(n), transposed(n);
     void* to = (wanted & 1) != 0 ? codes.data() : nullptr;
     void* to_transposed = (wanted & 2) != 0 ? transposed.data() : nullptr;
-    Quantize(plan, in, layout, inv_scales.span(), to, to_transposed, stream, kRandom);
+    Quantize(plan, in, layout, inv_scales.span(), to, to_transposed, kRandom);
     if (to != nullptr) {
       EXPECT_TRUE(OnHost(DeviceSpan<const Code>(codes.span()), stream) == expected);
     }
@@ -252,15 +250,12 @@ TEST_F(QuantizeDevice, EqualsTheCpuForFormatsWithAQuickEncoder) {
   for (const char* format : {"int8", "e4m3fn", "e5m2"}) {
     SCOPED_TRACE(format);
     const EncodePlan plan = Plan(format);
-    ForEachCase(stream(),
-                [&](MatrixShape shape,
-                    const ScaleLayout& layout,
-                    const Tensor& tensor,
-                    const DeviceMatrix& in) {
-                  const size_t count = layout.Count(shape.rows, shape.cols);
-                  ExpectCodes<uint8_t>(
-                      plan, tensor, in, layout, Factors(count, 8, false), stream());
-                });
+    ForEachCase(
+        stream(),
+        [&](MatrixShape shape, const ScaleLayout& layout, const Tensor& tensor, In<float> in) {
+          const size_t count = layout.Count(shape.rows, shape.cols);
+          ExpectCodes<uint8_t>(plan, tensor, in, layout, Factors(count, 8, false), stream());
+        });
   }
 }
 
@@ -268,7 +263,7 @@ TEST_F(QuantizeDevice, EqualsTheCpuForFactorsOfEveryKind) {
   for (const char* format : {"int8", "e4m3fn", "e5m2"}) {
     SCOPED_TRACE(format);
     for (const char* text : {"tensor", "row", "column", "block:8", "tile:16x16"}) {
-      for (const DeviceElement element : {DeviceElement::kBfloat16, DeviceElement::kFloat32}) {
+      for (const Element element : {Element::kBfloat16, Element::kFloat32}) {
         const MatrixShape shape{144, 200};
         const Tensor tensor = Numbers(shape.Elements(), element, 9);
         const Uploaded in(tensor, shape, 0, stream());
@@ -304,7 +299,7 @@ TEST_F(QuantizeDevice, EqualsTheCpuForOtherFormatsAndRoundings) {
                 {"fp16", Stochastic(13, StochasticVariant::kB), Overflow::kNonsaturate}};
   for (const auto& made : kPlans) {
     const EncodePlan plan = Plan(made.format, made.rounding, made.overflow);
-    for (const DeviceElement element : {DeviceElement::kBfloat16, DeviceElement::kFloat32}) {
+    for (const Element element : {Element::kBfloat16, Element::kFloat32}) {
       const Tensor tensor = Numbers(shape.Elements(), element, 5);
       const Uploaded in(tensor, shape, 0, stream());
       for (const char* text : kLayouts) {
@@ -325,7 +320,7 @@ TEST_F(QuantizeDevice, QuickEncodersAreExactAroundEveryCode) {
   for (const char* name : {"int8", "e4m3fn", "e5m2"}) {
     SCOPED_TRACE(name);
     const EncodePlan plan = Plan(name);
-    Tensor tensor = {DeviceElement::kFloat32, {}, {}};
+    Tensor tensor = {Element::kFloat32, {}, {}};
     for (uint32_t code = 0; code < 256; ++code) {
       const float x = Decode(plan.format, code);
       for (const float y : {x, Decode(plan.format, (code + 1) & 255)}) {
@@ -377,14 +372,12 @@ TEST_F(DequantizeDevice, EqualsTheCpu) {
                    codes,
                    layout,
                    factors.span(),
-                   {out.data(), DeviceElement::kFloat32, shape},
-                   stream());
+                   FloatMatrix(out.data(), Element::kFloat32, shape, place()));
         Dequantize(format,
                    codes,
                    layout,
                    factors.span(),
-                   {out_bf16.data(), DeviceElement::kBfloat16, shape},
-                   stream());
+                   FloatMatrix(out_bf16.data(), Element::kBfloat16, shape, place()));
         EXPECT_TRUE(BitsOf(OnHost(DeviceSpan<const float>(out.span()), stream())) ==
                     BitsOf(expected));
         std::vector<uint16_t> expected_bf16;
@@ -427,7 +420,7 @@ TEST_F(TransposeDevice, PutsEveryElementInItsPlace) {
 TEST_F(ConvertDevice, RoundsToBf16AsTheRule) {
   const EncodePlan plan = MakeEncodePlan(ParseFormat("bf16").spec);
   for (const size_t n : {size_t{1}, size_t{77}, size_t{100000}}) {
-    Tensor tensor = Numbers(n, DeviceElement::kFloat32, n);
+    Tensor tensor = Numbers(n, Element::kFloat32, n);
     for (size_t i = 0; i < n; i += 5) {  // ties
       const uint32_t bits = std::bit_cast<uint32_t>(tensor.values[i]);
       tensor.values[i] = std::bit_cast<float>((bits & 0xFFFF0000u) | 0x8000u);
@@ -440,7 +433,7 @@ TEST_F(ConvertDevice, RoundsToBf16AsTheRule) {
     for (const size_t offset : {size_t{0}, size_t{1}}) {
       const Uploaded in(tensor, {1, n}, offset, stream());
       DeviceArray<uint16_t> out(n);
-      Convert(in.matrix(), {out.data(), DeviceElement::kBfloat16, {n, 1}}, stream());
+      Convert(in.matrix(), FloatMatrix(out.data(), Element::kBfloat16, {n, 1}, place()));
       EXPECT_EQ(OnHost(DeviceSpan<const uint16_t>(out.span()), stream()), expected);
     }
   }
@@ -448,15 +441,15 @@ TEST_F(ConvertDevice, RoundsToBf16AsTheRule) {
 
 TEST_F(ConvertDevice, WidensAndCopies) {
   for (const size_t n : {size_t{1}, size_t{77}, size_t{100000}}) {
-    const Tensor tensor = Numbers(n, DeviceElement::kBfloat16, n);
+    const Tensor tensor = Numbers(n, Element::kBfloat16, n);
     for (const size_t offset : {size_t{0}, size_t{1}}) {
       const Uploaded in(tensor, {1, n}, offset, stream());
       DeviceArray<float> out(n);
-      Convert(in.matrix(), {out.data(), DeviceElement::kFloat32, {1, n}}, stream());
+      Convert(in.matrix(), FloatMatrix(out.data(), Element::kFloat32, {1, n}, place()));
       EXPECT_EQ(BitsOf(OnHost(DeviceSpan<const float>(out.span()), stream())),
                 BitsOf(tensor.values));
       DeviceArray<uint16_t> copy(n);
-      Convert(in.matrix(), {copy.data(), DeviceElement::kBfloat16, {1, n}}, stream());
+      Convert(in.matrix(), FloatMatrix(copy.data(), Element::kBfloat16, {1, n}, place()));
       EXPECT_EQ(OnHost(DeviceSpan<const uint16_t>(copy.span()), stream()), tensor.bf16);
     }
   }

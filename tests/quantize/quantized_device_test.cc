@@ -1,5 +1,4 @@
-// quantized_device.h against the CPU's Quantize (quantized_matrix.h), bit for bit.
-#include "numsim/quantize/quantized_device.h"
+// Quantised matrices on the device against those of the CPU, bit for bit.
 
 #include <fmt/format.h>
 
@@ -10,9 +9,11 @@
 #include <vector>
 
 #include "numsim/formats/format_table.h"
-#include "numsim/gemm/gemm_quantized_device.h"
+#include "numsim/gemm/gemm_quantized.h"
+#include "numsim/quantize/quantized_matrix.h"
 #include "tests/reference/inputs.h"
 #include "tests/support/device_test.h"
+#include "tests/support/quantized_codes.h"
 #include "tests/support/special_values.h"
 
 namespace numsim {
@@ -39,7 +40,7 @@ constexpr ScaleRule kRules[] = {ScaleRule::kAbsmax,
 
 // A matrix whose rows differ: numbers about 2^(row mod 9), rows of zeros, of subnormals, of huge
 // numbers, of infinities and NaN alone; and single infinities and NaN.
-std::vector<float> Numbers(MatrixShape shape, DeviceElement element) {
+std::vector<float> Numbers(MatrixShape shape, Element element) {
   oracle::TestRandom random(shape.Elements());
   std::vector<float> values(shape.Elements());
   for (size_t i = 0; i < values.size(); ++i) {
@@ -56,7 +57,7 @@ std::vector<float> Numbers(MatrixShape shape, DeviceElement element) {
     values[i] = x;
   }
   // In a loop of its own: in the one above g++ 12 drops the shifts.
-  if (element == DeviceElement::kBfloat16) {
+  if (element == Element::kBfloat16) {
     for (float& x : values) x = std::bit_cast<float>(std::bit_cast<uint32_t>(x) >> 16 << 16);
   }
   return values;
@@ -66,7 +67,7 @@ std::vector<float> Numbers(MatrixShape shape, DeviceElement element) {
 class Uploaded {
  public:
   Uploaded(const std::vector<float>& values,
-           DeviceElement element,
+           Element element,
            MatrixShape shape,
            size_t offset,
            DeviceStream& stream)
@@ -81,13 +82,14 @@ class Uploaded {
     }
     CopyToDevice(std::span<const uint8_t>(bytes), memory_.span(), stream);
     stream.Wait();
-    matrix_ = {memory_.data() + offset * BytesOf(element), element, shape};
+    matrix_ =
+        FloatMatrix(memory_.data() + offset * BytesOf(element), element, shape, ThreadPlace());
   }
-  const DeviceMatrix& matrix() const { return matrix_; }
+  In<float> matrix() const { return matrix_; }
 
  private:
   DeviceArray<uint8_t> memory_;
-  DeviceMatrix matrix_;
+  In<float> matrix_;
 };
 
 std::vector<uint32_t> BitsOf(const std::vector<float>& values) {
@@ -96,53 +98,41 @@ std::vector<uint32_t> BitsOf(const std::vector<float>& values) {
   return bits;
 }
 
+// True if the codes of both matrices, each in the one order that it stores, are the same.
 bool SameCodes(const QuantizedMatrix& a, const QuantizedMatrix& b) {
-  return a.codes8 == b.codes8 && a.codes16 == b.codes16;
+  return Codes8Of(a) == Codes8Of(b) && Codes16Of(a) == Codes16Of(b);
 }
 
-DeviceQuantizeOptions OnDeviceOptions(const QuantizeOptions& options, bool codes, bool transposed) {
-  return {.format = options.format,
-          .rounding = options.rounding,
-          .overflow = options.overflow,
-          .layout = options.layout,
-          .scale_rule = options.scale_rule,
-          .random = options.random,
-          .codes = codes,
-          .transposed = transposed};
-}
+constexpr CodeOrder kOrders[] = {CodeOrder::kInput, CodeOrder::kTransposed, CodeOrder::kBoth};
 
 class QuantizedDevice : public DeviceTest {
  protected:
   // Scales and codes of every stored order equal the CPU's.
-  void ExpectEqual(const std::vector<float>& values,
-                   const DeviceMatrix& in,
-                   QuantizeOptions options) {
-    const QuantizedMatrix expected = numsim::Quantize(values, in.shape, options);
-    options.transpose = true;
-    const QuantizedMatrix expected_transposed = numsim::Quantize(values, in.shape, options);
-    for (const int wanted : {1, 2, 3}) {
-      SCOPED_TRACE(fmt::format("orders {}", wanted));
-      const bool codes = (wanted & 1) != 0, transposed = (wanted & 2) != 0;
-      numsim::Quantize(
-          in, OnDeviceOptions(options, codes, transposed), matrix_, scratch_, stream());
-      const QuantizedMatrix got = ToHost(matrix_, stream());
-      EXPECT_EQ(got.transposed, !codes);
-      EXPECT_TRUE(SameCodes(got, codes ? expected : expected_transposed));
-      EXPECT_TRUE(BitsOf(got.scales) == BitsOf(expected.scales));
-      if (wanted == 3) {
-        matrix_.has_codes = false;  // the other one of the two
-        EXPECT_TRUE(SameCodes(ToHost(matrix_, stream()), expected_transposed));
-      }
+  void ExpectEqual(const std::vector<float>& values, In<float> in, QuantizeOptions options) {
+    options.order = CodeOrder::kInput;
+    const QuantizedMatrix expected = numsim::Quantize(values, in.Shape(), options);
+    options.order = CodeOrder::kTransposed;
+    const QuantizedMatrix expected_transposed = numsim::Quantize(values, in.Shape(), options);
+    for (const CodeOrder order : kOrders) {
+      SCOPED_TRACE(fmt::format("order {}", static_cast<int>(order)));
+      options.order = order;
+      QuantizeInto(in, options, matrix_);
+      QuantizedMatrix got = OnHost(matrix_);
+      EXPECT_EQ(got.order, order);
+      EXPECT_TRUE(SameCodes(got, got.HasCodes() ? expected : expected_transposed));
+      EXPECT_TRUE(BitsOf(ScalesOf(got)) == BitsOf(ScalesOf(expected)));
+      if (order != CodeOrder::kBoth) continue;
+      got.order = CodeOrder::kTransposed;
+      EXPECT_TRUE(SameCodes(got, expected_transposed));
     }
   }
 
-  DeviceQuantizedMatrix matrix_;
-  DeviceQuantizeScratch scratch_;
+  QuantizedMatrix matrix_;
 };
 
 TEST_F(QuantizedDevice, EqualsTheCpuForEveryShapeAndLayout) {
   for (const MatrixShape shape : kShapes) {
-    for (const DeviceElement element : {DeviceElement::kBfloat16, DeviceElement::kFloat32}) {
+    for (const Element element : {Element::kBfloat16, Element::kFloat32}) {
       const std::vector<float> values = Numbers(shape, element);
       for (const size_t offset : {size_t{0}, size_t{3}}) {
         const Uploaded in(values, element, shape, offset, stream());
@@ -168,8 +158,8 @@ TEST_F(QuantizedDevice, EqualsTheCpuForEveryShapeAndLayout) {
 
 TEST_F(QuantizedDevice, EqualsTheCpuForEveryScaleRuleAndFormat) {
   const MatrixShape shape{48, 264};
-  const std::vector<float> values = Numbers(shape, DeviceElement::kFloat32);
-  const Uploaded in(values, DeviceElement::kFloat32, shape, 0, stream());
+  const std::vector<float> values = Numbers(shape, Element::kFloat32);
+  const Uploaded in(values, Element::kFloat32, shape, 0, stream());
   for (const char* format :
        {"int8", "e4m3fn", "e5m2", "e2m1fn", "fp16", "bf16", "bnb-e4m3", "e8m0fnu"}) {
     for (const ScaleRule rule : kRules) {
@@ -187,8 +177,8 @@ TEST_F(QuantizedDevice, EqualsTheCpuForEveryScaleRuleAndFormat) {
 
 TEST_F(QuantizedDevice, StochasticDrawsAreThoseOfTheCpu) {
   const MatrixShape shape{33, 200};
-  const std::vector<float> values = Numbers(shape, DeviceElement::kBfloat16);
-  const Uploaded in(values, DeviceElement::kBfloat16, shape, 0, stream());
+  const std::vector<float> values = Numbers(shape, Element::kBfloat16);
+  const Uploaded in(values, Element::kBfloat16, shape, 0, stream());
   for (const char* layout : {"tensor", "row", "column", "tile:8x16"}) {
     QuantizeOptions options;
     options.format = ParseFormat("e4m3fn").spec;
@@ -201,22 +191,62 @@ TEST_F(QuantizedDevice, StochasticDrawsAreThoseOfTheCpu) {
 
 TEST_F(QuantizedDevice, UnderAGivenScaleEqualsTheCpu) {
   const MatrixShape shape{32, 136};
-  const std::vector<float> values = Numbers(shape, DeviceElement::kFloat32);
-  const Uploaded in(values, DeviceElement::kFloat32, shape, 0, stream());
+  const std::vector<float> values = Numbers(shape, Element::kFloat32);
+  const Uploaded in(values, Element::kFloat32, shape, 0, stream());
   QuantizeOptions options;
   options.format = ParseFormat("e5m2").spec;
   const Scale scale = {0.37f, 1 / 0.37f};
   QuantizedMatrix expected;
-  QuantizeUnder(scale, values, shape, options, expected);
-  QuantizeUnder(
-      scale, in.matrix(), OnDeviceOptions(options, true, true), matrix_, scratch_, stream());
-  const QuantizedMatrix got = ToHost(matrix_, stream());
+  QuantizeUnder(scale, HostMatrix(std::span(values), shape), options, expected);
+  options.order = CodeOrder::kBoth;
+  QuantizeUnder(scale, in.matrix(), options, matrix_);
+  const QuantizedMatrix got = OnHost(matrix_);
   EXPECT_TRUE(SameCodes(got, expected));
-  EXPECT_EQ(got.scales, expected.scales);
+  EXPECT_EQ(ScalesOf(got), ScalesOf(expected));
+}
+
+// Step by step: maxima that grow, shrink, are zero, infinite and NaN, under every algorithm and rule.
+TEST_F(QuantizedDevice, DelayedScalesEqualThoseOfTheCpu) {
+  const MatrixShape shape{5, 48};
+  for (const size_t history : {size_t{1}, size_t{3}, size_t{300}, size_t{1024}}) {
+    for (const auto algorithm :
+         {AmaxAlgorithm::kMax, AmaxAlgorithm::kMostRecent, AmaxAlgorithm::kWindow}) {
+      for (const ScaleRule rule :
+           {ScaleRule::kAbsmax, ScaleRule::kPow2Floor, ScaleRule::kPow2Ceil}) {
+        const DelayedScalingOptions delayed = {history, algorithm, 1, rule};
+        QuantizeOptions options;
+        options.format = ParseFormat("e4m3fn").spec;
+        DelayedScale here(options.format, delayed), there(options.format, delayed, place());
+        QuantizedMatrix expected;
+        for (int step = 0; step < 12; ++step) {
+          SCOPED_TRACE(fmt::format("{} {} {}", history, ToString(algorithm), step));
+          std::vector<float> values = Numbers(shape, Element::kFloat32);
+          const float factor = std::ldexp(1.0f, 7 * step % 31 - 15);
+          for (float& x : values) x = std::isfinite(x) ? std::fmod(x, 8.0f) * factor : 0;
+          if (step == 4) std::ranges::fill(values, 0.0f);
+          if (step == 5) values[7] = kInfinity;
+          if (step == 6) values[9] = kNaN;
+          if (step == 8) values[2] = 0x1p127f;
+          const Uploaded in(values, Element::kFloat32, shape, 0, stream());
+          QuantizeUnder(here, HostMatrix(std::span(values), shape), options, expected);
+          QuantizeUnder(there, in.matrix(), options, matrix_);
+          EXPECT_TRUE(SameCodes(OnHost(matrix_), expected));
+          EXPECT_EQ(ScalesOf(OnHost(matrix_)), ScalesOf(expected));
+          here.Update();
+          there.Update();
+          EXPECT_EQ(BitsOf(there.Save()), BitsOf(here.Save()));
+          EXPECT_EQ(there.Current().scale, here.Current().scale);
+        }
+        DelayedScale restored(options.format, delayed, place());
+        restored.Restore(here.Save());
+        EXPECT_EQ(BitsOf(restored.Save()), BitsOf(here.Save()));
+      }
+    }
+  }
 }
 
 TEST_F(QuantizedDevice, EmptyMatricesHaveScalesOne) {
-  const DeviceMatrix in = {nullptr, DeviceElement::kFloat32, {5, 0}};
+  const In<float> in(nullptr, MatrixShape{5, 0}, place());
   QuantizeOptions options;
   options.format = ParseFormat("int8").spec;
   for (const char* layout : {"tensor", "row", "column"}) {
@@ -227,43 +257,45 @@ TEST_F(QuantizedDevice, EmptyMatricesHaveScalesOne) {
 
 TEST_F(QuantizedDevice, TheSecondUseAllocatesNothing) {
   const MatrixShape shape{16, 64};
-  const std::vector<float> values = Numbers(shape, DeviceElement::kFloat32);
-  const Uploaded in(values, DeviceElement::kFloat32, shape, 0, stream());
+  const std::vector<float> values = Numbers(shape, Element::kFloat32);
+  const Uploaded in(values, Element::kFloat32, shape, 0, stream());
   QuantizeOptions options;
   options.format = ParseFormat("int8").spec;
   ExpectEqual(values, in.matrix(), options);
-  const void* codes = matrix_.codes.data();
-  const void* scales = matrix_.scales.data();
-  const Uploaded smaller(values, DeviceElement::kFloat32, {8, 64}, 0, stream());
-  numsim::Quantize(
-      smaller.matrix(), OnDeviceOptions(options, true, true), matrix_, scratch_, stream());
-  EXPECT_EQ(matrix_.codes.data(), codes);
-  EXPECT_EQ(matrix_.scales.data(), scales);
+  const void* codes = matrix_.codes.View().data;
+  const void* scales = matrix_.scales.View().data;
+  const Uploaded smaller(values, Element::kFloat32, {8, 64}, 0, stream());
+  options.order = CodeOrder::kBoth;
+  QuantizeInto(smaller.matrix(), options, matrix_);
+  EXPECT_EQ(matrix_.codes.View().data, codes);
+  EXPECT_EQ(matrix_.scales.View().data, scales);
   EXPECT_EQ(matrix_.shape.rows, 8u);
 }
 
 TEST_F(QuantizedDevice, OperandsTakeTheOrderInWhichVectorsAreContiguous) {
   const MatrixShape shape{16, 64};
-  const std::vector<float> values = Numbers(shape, DeviceElement::kFloat32);
-  const Uploaded in(values, DeviceElement::kFloat32, shape, 0, stream());
+  const std::vector<float> values = Numbers(shape, Element::kFloat32);
+  const Uploaded in(values, Element::kFloat32, shape, 0, stream());
   QuantizeOptions options;
   options.format = ParseFormat("int8").spec;
-  numsim::Quantize(in.matrix(), OnDeviceOptions(options, true, true), matrix_, scratch_, stream());
-  const DeviceGemmOperand rows = AsOperand(matrix_, false), columns = AsOperand(matrix_, true);
-  EXPECT_EQ(rows.codes, matrix_.codes.data());
-  EXPECT_EQ(columns.codes, matrix_.transposed.data());
+  options.order = CodeOrder::kBoth;
+  QuantizeInto(in.matrix(), options, matrix_);
+  const uint8_t *codes = matrix_.codes.View().data, *turned = matrix_.transposed.View().data;
+  const GemmOperand rows = AsOperand(matrix_, false), columns = AsOperand(matrix_, true);
+  EXPECT_EQ(rows.codes8.data(), codes);
+  EXPECT_EQ(columns.codes8.data(), turned);
   EXPECT_FALSE(rows.transposed || columns.transposed);
   EXPECT_EQ(rows.rows, 16u);
   EXPECT_EQ(rows.inner, 64u);
   EXPECT_EQ(columns.rows, 64u);
   EXPECT_EQ(columns.inner, 16u);
-  EXPECT_EQ(rows.scales.size(), 1u);
-  matrix_.has_codes = false;
-  EXPECT_EQ(AsOperand(matrix_, false).codes, matrix_.transposed.data());
+  EXPECT_EQ(rows.scales.data.size(), 1u);
+  EXPECT_EQ(rows.place, place());
+  matrix_.order = CodeOrder::kTransposed;
+  EXPECT_EQ(AsOperand(matrix_, false).codes8.data(), turned);
   EXPECT_TRUE(AsOperand(matrix_, false).transposed);
-  matrix_.has_codes = true;
-  matrix_.has_transposed = false;
-  EXPECT_EQ(AsOperand(matrix_, true).codes, matrix_.codes.data());
+  matrix_.order = CodeOrder::kInput;
+  EXPECT_EQ(AsOperand(matrix_, true).codes8.data(), codes);
   EXPECT_TRUE(AsOperand(matrix_, true).transposed);
 }
 

@@ -13,6 +13,7 @@
 #include "numsim/random/distributions.h"
 #include "tests/support/error_of.h"
 #include "tests/support/every_backend.h"
+#include "tests/support/quantized_codes.h"
 #include "tests/support/special_values.h"
 
 namespace numsim {
@@ -56,7 +57,7 @@ TEST(QuantizedMatrix, Int8CodesAreTheRoundedShareOfTheRowsMaximum) {
   const QuantizedMatrix matrix = Quantize(in, {4, 4}, Options("int8", "row"));
   const auto code = [](int x) { return static_cast<uint8_t>(x); };
   // 127 / 2 * 1 = 63.5: a tie, to even; 31.75; 15.875.  31.75, 63.5 (tie), 95.25.
-  EXPECT_EQ(matrix.codes8,
+  EXPECT_EQ(Codes8Of(matrix),
             (std::vector<uint8_t>{code(64),
                                   code(-127),
                                   code(32),
@@ -73,8 +74,8 @@ TEST(QuantizedMatrix, Int8CodesAreTheRoundedShareOfTheRowsMaximum) {
                                   code(64),
                                   code(95),
                                   code(-127)}));
-  EXPECT_EQ(matrix.scales, (std::vector<float>{2.0f / 127, 1.0f, 1.0f, 0.04f / 127}));
-  EXPECT_TRUE(matrix.codes16.empty());
+  EXPECT_EQ(ScalesOf(matrix), (std::vector<float>{2.0f / 127, 1.0f, 1.0f, 0.04f / 127}));
+  EXPECT_TRUE(Codes16Of(matrix).empty());
 }
 
 TEST(QuantizedMatrix, AnAllZeroScaleIsOneAndGivesZeros) {
@@ -83,8 +84,8 @@ TEST(QuantizedMatrix, AnAllZeroScaleIsOneAndGivesZeros) {
       const QuantizeOptions options = Options("e4m3fn", layout, rule);
       const std::vector<float> in(12, 0.0f);
       const QuantizedMatrix matrix = Quantize(in, {3, 4}, options);
-      EXPECT_EQ(matrix.codes8, std::vector<uint8_t>(12, 0)) << layout;
-      EXPECT_EQ(matrix.scales, std::vector<float>(options.layout.Count(3, 4), 1.0f)) << layout;
+      EXPECT_EQ(Codes8Of(matrix), std::vector<uint8_t>(12, 0)) << layout;
+      EXPECT_EQ(ScalesOf(matrix), std::vector<float>(options.layout.Count(3, 4), 1.0f)) << layout;
     }
   }
 }
@@ -99,7 +100,7 @@ TEST(QuantizedMatrix, TheLargestElementOfARowBecomesTheLargestValue) {
       for (size_t i = 33 * r; i < 33 * (r + 1); ++i) {
         if (std::abs(in[i]) > std::abs(in[largest])) largest = i;
       }
-      const float value = Decode(entry.spec, matrix.codes8[largest]);
+      const float value = Decode(entry.spec, Codes8Of(matrix)[largest]);
       EXPECT_EQ(value, std::copysign(MaxFinite(entry.spec), in[largest])) << entry.name;
     }
   }
@@ -119,7 +120,7 @@ TEST(QuantizedMatrix, NanAndInfinityDoNotSpoilTheirRow) {
                                  kNaN,
                                  0.0f};
   const QuantizedMatrix matrix = Quantize(in, {3, 4}, Options("e4m3fn", "row"));
-  EXPECT_EQ(matrix.scales, (std::vector<float>{2.0f / 448, 2.0f / 448, 1.0f}));
+  EXPECT_EQ(ScalesOf(matrix), (std::vector<float>{2.0f / 448, 2.0f / 448, 1.0f}));
   std::vector<float> out(12);
   Dequantize(matrix, out);
   EXPECT_EQ(out[0], 224.0f * (2.0f / 448));
@@ -140,7 +141,7 @@ TEST(QuantizedMatrix, Int8IsOffByAtMostHalfAStep) {
     std::vector<float> out(in.size());
     Dequantize(matrix, out);
     for (size_t i = 0; i < in.size(); ++i) {
-      const float step = matrix.scales[options.layout.Index(i / 48, i % 48, 48)];
+      const float step = ScalesOf(matrix)[options.layout.Index(i / 48, i % 48, 48)];
       // The products before and after the rounding are rounded themselves.
       EXPECT_LE(std::abs(out[i] - in[i]), step * 0.5001f) << layout << " " << in[i];
     }
@@ -155,7 +156,7 @@ TEST(QuantizedMatrix, E4m3NormalsAreOffByAtMostHalfAnUlpOfThemselves) {
   Dequantize(matrix, out);
   size_t normals = 0;
   for (size_t i = 0; i < in.size(); ++i) {
-    const float scale = matrix.scales[i / 48];
+    const float scale = ScalesOf(matrix)[i / 48];
     if (std::abs(in[i]) < 1.001f * MinNormal(options.format) * scale) continue;
     ++normals;
     EXPECT_LE(std::abs(out[i] - in[i]), std::abs(in[i]) * 0x1.0001p-4f) << in[i];
@@ -166,8 +167,8 @@ TEST(QuantizedMatrix, E4m3NormalsAreOffByAtMostHalfAnUlpOfThemselves) {
 TEST(QuantizedMatrix, SixteenBitFormatsTakeSixteenBitCodes) {
   const std::vector<float> in = {1.0f, -2.0f};
   const QuantizedMatrix matrix = Quantize(in, {1, 2}, Options("bf16", "tensor", ScaleRule::kNone));
-  EXPECT_EQ(matrix.codes16, (std::vector<uint16_t>{0x3F80, 0xC000}));
-  EXPECT_TRUE(matrix.codes8.empty());
+  EXPECT_EQ(Codes16Of(matrix), (std::vector<uint16_t>{0x3F80, 0xC000}));
+  EXPECT_TRUE(Codes8Of(matrix).empty());
 }
 
 TEST(QuantizedMatrix, TransposedHoldsTheSameCodesAndScales) {
@@ -176,12 +177,13 @@ TEST(QuantizedMatrix, TransposedHoldsTheSameCodesAndScales) {
     QuantizeOptions options = Options("e4m3fn", layout);
     options.rounding = {RoundingMode::kStochastic, StochasticVariant::kA, 16};
     const QuantizedMatrix plain = Quantize(in, {67, 130}, options);
-    options.transpose = true;
+    options.order = CodeOrder::kTransposed;
     const QuantizedMatrix transposed = Quantize(in, {67, 130}, options);
-    EXPECT_TRUE(transposed.transposed);
-    EXPECT_EQ(transposed.scales, plain.scales);
+    EXPECT_EQ(transposed.order, CodeOrder::kTransposed);
+    EXPECT_EQ(ScalesOf(transposed), ScalesOf(plain));
     for (size_t i = 0; i < in.size(); ++i) {
-      ASSERT_EQ(transposed.codes8[i % 130 * 67 + i / 130], plain.codes8[i]) << layout << " " << i;
+      ASSERT_EQ(Codes8Of(transposed)[i % 130 * 67 + i / 130], Codes8Of(plain)[i])
+          << layout << " " << i;
     }
   }
 }
@@ -194,7 +196,7 @@ TEST(QuantizedMatrix, FakeQuantizeIsQuantizeThenDequantize) {
       const QuantizedMatrix matrix = Quantize(in, {37, 90}, options);
       std::vector<float> apart(in.size()), at_once(in.size());
       Dequantize(matrix, apart);
-      EXPECT_EQ(FakeQuantize(in, {37, 90}, options, at_once), matrix.scales);
+      EXPECT_EQ(FakeQuantize(in, {37, 90}, options, at_once), ScalesOf(matrix));
       EXPECT_EQ(at_once, apart) << format << " " << layout;
     }
   }
@@ -224,8 +226,8 @@ TEST(QuantizedMatrix, EqualsScalesOfTheWholeMatrixThenCodesOfTheWholeMatrix) {
       for (const int threads : {1, 3}) {
         SetThreadCount(threads);
         const QuantizedMatrix matrix = Quantize(in, shape, options);
-        EXPECT_EQ(matrix.scales, scales) << layout << ", rows of " << shape.cols;
-        EXPECT_EQ(matrix.codes8, codes) << layout << ", rows of " << shape.cols;
+        EXPECT_EQ(ScalesOf(matrix), scales) << layout << ", rows of " << shape.cols;
+        EXPECT_EQ(Codes8Of(matrix), codes) << layout << ", rows of " << shape.cols;
       }
     }
   }
@@ -235,21 +237,25 @@ TEST(QuantizedMatrix, UnderAGivenScaleTheMatrixItselfDoesNotMatter) {
   const std::vector<float> in = {1.0f, -3.0f, 1000.0f, 0.26f, kNaN, -kInfinity};
   QuantizeOptions options = Options("int8", "tensor");
   QuantizedMatrix matrix;
-  QuantizeUnder({0.5f, 2.0f}, in, {2, 3}, options, matrix);
-  EXPECT_EQ(matrix.scales, std::vector<float>{0.5f});
-  EXPECT_EQ(matrix.codes8, (std::vector<uint8_t>{2, 0xFA, 127, 1, 127, 0x81}));
-  options.transpose = true;
+  QuantizeUnder(Scale{0.5f, 2.0f}, HostMatrix(std::span<const float>(in), {2, 3}), options, matrix);
+  EXPECT_EQ(ScalesOf(matrix), std::vector<float>{0.5f});
+  EXPECT_EQ(Codes8Of(matrix), (std::vector<uint8_t>{2, 0xFA, 127, 1, 127, 0x81}));
+  options.order = CodeOrder::kTransposed;
   QuantizedMatrix transposed;
-  QuantizeUnder({0.5f, 2.0f}, in, {2, 3}, options, transposed);
-  EXPECT_TRUE(transposed.transposed);
-  EXPECT_EQ(transposed.codes8, (std::vector<uint8_t>{2, 1, 0xFA, 127, 127, 0x81}));
+  QuantizeUnder(
+      Scale{0.5f, 2.0f}, HostMatrix(std::span<const float>(in), {2, 3}), options, transposed);
+  EXPECT_EQ(transposed.order, CodeOrder::kTransposed);
+  EXPECT_EQ(Codes8Of(transposed), (std::vector<uint8_t>{2, 1, 0xFA, 127, 127, 0x81}));
 }
 
 TEST(QuantizedMatrix, AGivenScaleIsForTheWholeTensor) {
   const std::vector<float> in(6, 1.0f);
   QuantizedMatrix matrix;
   EXPECT_EQ(ErrorOf([&] {
-              QuantizeUnder({}, in, {2, 3}, Options("int8", "row"), matrix);
+              QuantizeUnder(Scale{},
+                            HostMatrix(std::span<const float>(in), {2, 3}),
+                            Options("int8", "row"),
+                            matrix);
             }),
             "QuantizeUnder: one scale for the layout row, expected tensor");
 }
@@ -262,13 +268,13 @@ TEST(QuantizedMatrix, MemoryThatIsUsedAgainHoldsNothingOfBefore) {
         std::vector<float> in(shape.Elements());
         for (size_t i = 0; i < in.size(); ++i) in[i] = 0.3f * static_cast<float>(i) - 1;
         QuantizeOptions options = Options(format, layout);
-        options.transpose = shape.rows == 2;
+        options.order = shape.rows == 2 ? CodeOrder::kTransposed : CodeOrder::kInput;
         QuantizeInto(in, shape, options, matrix);
         const QuantizedMatrix fresh = Quantize(in, shape, options);
-        EXPECT_EQ(matrix.codes8, fresh.codes8) << format << layout;
-        EXPECT_EQ(matrix.codes16, fresh.codes16) << format << layout;
-        EXPECT_EQ(matrix.scales, fresh.scales) << format << layout;
-        EXPECT_EQ(matrix.transposed, fresh.transposed);
+        EXPECT_EQ(Codes8Of(matrix), Codes8Of(fresh)) << format << layout;
+        EXPECT_EQ(Codes16Of(matrix), Codes16Of(fresh)) << format << layout;
+        EXPECT_EQ(ScalesOf(matrix), ScalesOf(fresh)) << format << layout;
+        EXPECT_EQ(matrix.order, fresh.order);
       }
     }
   }
@@ -293,7 +299,7 @@ void CheckOperand(const char* format, const char* layout, bool stored_transposed
   const std::vector<float> in = Normals(kShape.Elements(), 1.0f);
   QuantizeOptions options = Options(format, layout);
   const QuantizedMatrix plain = Quantize(in, kShape, options);
-  options.transpose = stored_transposed;
+  options.order = stored_transposed ? CodeOrder::kTransposed : CodeOrder::kInput;
   const QuantizedMatrix matrix = Quantize(in, kShape, options);
   const GemmOperand operand = AsOperand(matrix, by_columns);
   ASSERT_EQ(operand.rows, by_columns ? kShape.cols : kShape.rows);
@@ -304,9 +310,9 @@ void CheckOperand(const char* format, const char* layout, bool stored_transposed
       const OperandElement element =
           by_columns ? ElementOf(operand, c, r) : ElementOf(operand, r, c);
       const size_t at = r * kShape.cols + c;
-      const uint32_t code = plain.codes8.empty() ? plain.codes16[at] : plain.codes8[at];
+      const uint32_t code = Codes8Of(plain).empty() ? Codes16Of(plain)[at] : Codes8Of(plain)[at];
       ASSERT_EQ(element.code, code) << r << ", " << c;
-      ASSERT_EQ(element.scale, plain.scales[options.layout.Index(r, c, kShape.cols)])
+      ASSERT_EQ(element.scale, ScalesOf(plain)[options.layout.Index(r, c, kShape.cols)])
           << r << ", " << c;
     }
   }

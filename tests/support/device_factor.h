@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "numsim/backend/device_context.h"
 #include "numsim/cast/cast.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/gemm/gemm_device.h"
@@ -70,9 +71,8 @@ inline constexpr uint16_t kAnyNan = 0x7FC0;
 inline std::vector<uint32_t> DeviceProduct(const DeviceGemmOperand& a,
                                            const DeviceGemmOperand& b,
                                            const AccumulationMode& rule,
-                                           DeviceElement element,
+                                           Element element,
                                            DeviceGemmEngine engine,
-                                           DeviceGemmScratch& scratch,
                                            DeviceStream& stream,
                                            size_t offset = 0) {
   const size_t n = a.rows * b.rows, bytes = BytesOf(element);
@@ -83,9 +83,7 @@ inline std::vector<uint32_t> DeviceProduct(const DeviceGemmOperand& a,
   Gemm(a,
        b,
        rule,
-       {memory.data() + offset * bytes, element, {a.rows, b.rows}},
-       scratch,
-       stream,
+       FloatMatrix(memory.data() + offset * bytes, element, {a.rows, b.rows}, ThreadPlace()),
        engine);
   const std::vector<uint8_t> all = OnHost(std::as_const(memory).span(), stream);
   for (size_t i = 0; i < all.size(); ++i) {
@@ -97,15 +95,15 @@ inline std::vector<uint32_t> DeviceProduct(const DeviceGemmOperand& a,
   std::vector<uint32_t> bits(n);
   for (size_t i = 0; i < n; ++i) {
     std::memcpy(&bits[i], all.data() + (offset + i) * bytes, bytes);
-    const bool nan16 = element == DeviceElement::kBfloat16 && (bits[i] & 0x7FFFu) > 0x7F80u;
+    const bool nan16 = element == Element::kBfloat16 && (bits[i] & 0x7FFFu) > 0x7F80u;
     if (nan16) bits[i] = kAnyNan;
   }
   return bits;
 }
 
-inline std::vector<uint32_t> BitsOf(const std::vector<float>& values, DeviceElement element) {
+inline std::vector<uint32_t> BitsOf(const std::vector<float>& values, Element element) {
   std::vector<uint32_t> bits(values.size());
-  if (element == DeviceElement::kFloat32) {
+  if (element == Element::kFloat32) {
     std::memcpy(bits.data(), values.data(), 4 * values.size());
     return bits;
   }

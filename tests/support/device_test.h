@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "numsim/backend/device.h"
+#include "numsim/backend/device_context.h"
 
 namespace numsim {
 
@@ -15,6 +15,7 @@ class DeviceTest : public testing::Test {
   }
 
   DeviceStream& stream() { return ThreadStream(); }
+  Place place() { return ThreadPlace(); }
 };
 
 // For TEST_P.

@@ -97,7 +97,7 @@ inline void ExpectParameterGradients(ParameterList<double>& parameters,
                                      const DifferenceOptions& options = {}) {
   std::vector<std::vector<double>> gradients;
   for (const Parameter<double>& parameter : parameters) {
-    const std::span<double> gradient = parameter.gradient.View().Span();
+    const std::span<const double> gradient = parameter.gradient.View().Span();
     gradients.emplace_back(gradient.begin(), gradient.end());
   }
   for (size_t i = 0; i < parameters.size(); ++i) {

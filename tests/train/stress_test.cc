@@ -128,12 +128,12 @@ double GradientError(Model<double>& model, const Batch& batch, const StressConfi
   std::vector<std::vector<double>> kept, direction;
   double along = 0;
   for (const Parameter<double>& parameter : model.parameters()) {
-    const std::span<double> values = parameter.value.View().Span();
+    const std::span<const double> values = parameter.value.View().Span();
     kept.emplace_back(values.begin(), values.end());
     std::vector<float> draws(values.size());
     FillNormal({9, kept.size()}, 0, draws);
     direction.emplace_back(draws.begin(), draws.end());
-    const std::span<double> gradient = parameter.gradient.View().Span();
+    const std::span<const double> gradient = parameter.gradient.View().Span();
     for (size_t i = 0; i < gradient.size(); ++i) along += gradient[i] * direction.back()[i];
   }
   const auto loss = [&](double t) {

@@ -107,9 +107,12 @@ TEST(TensorObserver, MeasuresQuantisedOperandsUnderTheScalesTheyHave) {
   matrix.format = ParseFormat("e4m3fn").spec;
   matrix.shape = shape;
   matrix.layout.granularity = Granularity::kRow;
-  matrix.scales = {2.0f, 0.5f};
-  matrix.codes8 = {0x7E, 0x3C, 0x00, 0x39, 0x7E, 0xB8};  // 448, 1.5, 0; 1.125, 448, -1
-  observer.Quantised("head", LinearOperand::kForwardX, {values, shape}, matrix);
+  std::ranges::copy(std::vector<float>{2.0f, 0.5f}, matrix.scales.Resize(1, 2).data);
+  // 448, 1.5, 0; 1.125, 448, -1
+  const std::vector<uint8_t> codes = {0x7E, 0x3C, 0x00, 0x39, 0x7E, 0xB8};
+  std::ranges::copy(codes, matrix.codes.Resize(1, 6).data);
+  observer.Quantised(
+      "head", LinearOperand::kForwardX, HostMatrix(std::span(values), shape), matrix);
   const Table& table = telemetry.Of("quantised");
   ASSERT_EQ(table.rows.size(), 1u);
   EXPECT_EQ(table.Text(0, "step"), "9");
@@ -137,8 +140,10 @@ TEST(TensorObserver, OperandsOfNanAreRowsToo) {
   QuantizeOptions options;
   options.format = ParseFormat("bf16").spec;
   options.scale_rule = ScaleRule::kNone;
-  observer.Quantised(
-      "head", LinearOperand::kInputGradientG, {values, {1, 2}}, Quantize(values, {1, 2}, options));
+  observer.Quantised("head",
+                     LinearOperand::kInputGradientG,
+                     HostMatrix(std::span(values), {1, 2}),
+                     Quantize(values, {1, 2}, options));
   EXPECT_EQ(telemetry.Of("quantised").Text(0, "amax"), "nan");
   EXPECT_EQ(telemetry.Of("quantised").Text(0, "mse"), "0");
   EXPECT_EQ(telemetry.Of("quantised").Text(0, "sqnr_db"), "inf");

@@ -165,7 +165,7 @@ TEST(Trainer, LastUpdateIsThatOfTheLastStepThatWasAskedFor) {
   trainer.Validate();
   EXPECT_EQ(RmsOf(trainer.last_update()), second);
   // No update is asked for where the loss is not finite.
-  for (const Parameter<float>& parameter : trainer.model().parameters()) {
+  for (Parameter<float>& parameter : trainer.model().parameters()) {
     parameter.value.View().data[0] = std::nanf("");
   }
   EXPECT_EQ(trainer.Step(), TrainStatus::kDiverged);
@@ -410,7 +410,7 @@ TEST(Trainer, WeightsAndTheirGradientsAreThoseOfTheBackwardPass) {
   config.loss_scaler.initial = 1024;
   Trainer trainer(config, OpenShared(config.data));
   std::map<std::string, double> first_weights;
-  for (const Parameter<float>& parameter : trainer.model().parameters()) {
+  for (Parameter<float>& parameter : trainer.model().parameters()) {
     const AbsoluteStatistics measured = MeasureAbsolute(parameter.value.View());
     const auto elements = static_cast<double>(parameter.Elements());
     first_weights[parameter.name] = std::sqrt(measured.square_sum / elements);
@@ -740,10 +740,7 @@ struct Guest final : PassObserver<float> {
     if (role == TensorRole::kActivation && point == "embedding") values.Row(0)[0] += added;
   }
   void Input(std::string_view, MatrixSpan<const float>) override { ++inputs; }
-  void Quantised(std::string_view,
-                 LinearOperand,
-                 const MatrixView&,
-                 const QuantizedMatrix&) override {
+  void Quantised(std::string_view, LinearOperand, In<float>, const QuantizedMatrix&) override {
     ++quantised;
   }
   void Multiplied(std::string_view, LinearGemm) override { ++products; }

@@ -39,7 +39,7 @@ class ReplayObserver<float> final : public PassObserver<float> {
 
   void Quantised(std::string_view layer,
                  LinearOperand operand,
-                 const MatrixView& original,
+                 In<float> original,
                  const QuantizedMatrix& quantised) override {
     if (next_ != nullptr) next_->Quantised(layer, operand, original, quantised);
   }
@@ -121,7 +121,7 @@ void Move(const std::vector<NamedGradient<double>>& direction,
 
 template <typename T>
 NamedGradient<T> GradientOf(const Parameter<T>& parameter, double loss_scale) {
-  const MatrixSpan<T> gradient = parameter.gradient.View();
+  const In<T> gradient = parameter.gradient.View();
   const std::span<const T> scaled = gradient.Span();
   NamedGradient<T> result{parameter.name, parameter.role, {gradient.rows, gradient.cols}, {}};
   result.values.assign(scaled.begin(), scaled.end());

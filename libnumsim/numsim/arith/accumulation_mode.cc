@@ -127,4 +127,9 @@ uint32_t NanResult(const AccumulationMode& rule) {
   return rule.kind == AccumulationKind::kAligned ? 0x7FFFFFFF : 0x7FC00000;
 }
 
+bool IsOrderedMode(const AccumulationMode& rule) {
+  return rule.kind == AccumulationKind::kFloat64 || rule.kind == AccumulationKind::kChunked ||
+         (rule.kind == AccumulationKind::kFormat && rule.format == kFp32);
+}
+
 }  // namespace numsim

@@ -68,6 +68,10 @@ struct AccumulationMode {
   friend bool operator==(const AccumulationMode&, const AccumulationMode&) = default;
 };
 
+// Returns true for the modes fp32, fp64 and fp32-chunked, which add one product after another in
+// float32 or float64. A device has them for operands of every format, beside its tensor cores.
+bool IsOrderedMode(const AccumulationMode& rule);
+
 // Tensor cores add `chunk` products at a time to acc, a float32 accumulator that begins as +0. An
 // incomplete chunk at the end, or an incomplete group of 32 of kBytePairs, is padded with +0.
 //

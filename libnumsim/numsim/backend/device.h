@@ -43,6 +43,8 @@ struct DeviceInfo {
 };
 // Returns the properties of the device. Requires DeviceAvailable().
 const DeviceInfo& Device();
+// Returns the number of bytes of the device's memory that nobody uses. Requires DeviceAvailable().
+size_t FreeDeviceBytes();
 
 // A non-owning view of an array on the device. T is a plain number type.
 template <typename T>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "numsim/formats/format_table.h"
-#include "numsim/quantize/scale.h"
+#include "numsim/quantize/delayed_scale.h"
 #include "numsim/quantize/scale_layout.h"
 #include "numsim/rounding/rounding.h"
 

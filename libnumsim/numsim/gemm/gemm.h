@@ -5,6 +5,7 @@
 #include <span>
 
 #include "numsim/arith/accumulation_mode.h"
+#include "numsim/backend/matrix.h"
 #include "numsim/formats/format_spec.h"
 
 namespace numsim {
@@ -29,7 +30,8 @@ struct GemmScales {
 
 // An operand of a GEMM: `rows` vectors of length `inner`, the inner dimension. Stored row-major as
 // rows x inner, or as inner x rows if `transposed`. Exactly one of values, codes8 and codes16 is
-// set: float32 values on the grid of `format`, or codes of it (format.StorageBytes() each).
+// set: float32 values on the grid of `format`, or codes of it (format.StorageBytes() each). These
+// and the scales are in the memory of `place`; on a device, a span is an address and a size.
 struct GemmOperand {
   // ("= {}" lets a designated initialiser leave members out without a warning.)
   FormatSpec format = {};
@@ -40,6 +42,7 @@ struct GemmOperand {
   size_t inner = 0;
   bool transposed = false;
   GemmScales scales = {};
+  Place place = {};
 };
 
 // Computes out(i, j) = sum over k of a(i, k) b(j, k), that is A B^T: a.rows x b.rows, row-major.
@@ -62,6 +65,19 @@ void Gemm(const GemmOperand& a,
           const GemmOperand& b,
           const AccumulationMode& rule,
           std::span<float> out);
+
+// Does the same for operands and a contiguous result at one place. A bf16 result, on a device, is t
+// rounded to bf16 (nearest even). On the host, all modes are served. On a device:
+//   fp32, fp64, fp32-chunked:N      operands of any format, any scales
+//   exact                           int8
+//   the modes of tensor cores and library, as MultipliesOnDevice (gemm_device.h) says, with one scale
+//                                   per operand or per row
+// Throws Error for another one. The bits of a device are those of the host, except under mode library.
+// No call waits for the device.
+void Gemm(const GemmOperand& a,
+          const GemmOperand& b,
+          const AccumulationMode& rule,
+          MatrixSpan<float> out);
 
 // Does the same as Gemm, for every accumulation mode except library, for which it throws Error. A
 // program that calls only this function needs no linear algebra library.

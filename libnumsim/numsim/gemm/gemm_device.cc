@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "numsim/backend/device_context.h"
 #include "numsim/base/require.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
@@ -146,7 +147,7 @@ struct LibraryProblem {
 
 LibraryProblem PreparedForLibrary(const DeviceGemmOperand& a,
                                   const DeviceGemmOperand& b,
-                                  DeviceGemmScratch::Parts& parts,
+                                  GemmScratch& parts,
                                   DeviceStream& stream) {
   const size_t rows_a = RowsForLibrary(a), rows_b = RowsForLibrary(b), inner = RoundedUp(a.inner);
   const bool turned = a.format.StorageBytes() == 1;
@@ -159,7 +160,7 @@ void MultiplyOrThrow(const LibraryProblem& p,
                      const LibraryOptions& options,
                      void* out,
                      const AccumulationMode& rule,
-                     DeviceGemmScratch::Parts& parts,
+                     GemmScratch& parts,
                      DeviceStream& stream) {
   if (!parts.library.Multiply(p.a, p.b, options, out, stream)) {
     throw Error::Format("{} has no algorithm for {}", DeviceGemmLibrary(), Text(p.a, p.b, rule));
@@ -183,8 +184,8 @@ bool IsScaled(const DeviceGemmOperand& a, const DeviceGemmOperand& b) {
 bool MultipliesInOne(const LibraryProblem& p,
                      LibraryOptions options,
                      const AccumulationMode& rule,
-                     const MutableDeviceMatrix& out,
-                     DeviceGemmScratch::Parts& parts,
+                     MatrixSpan<float> out,
+                     GemmScratch& parts,
                      DeviceStream& stream) {
   if (p.padded || !IsAligned(out.data) || options.result == LibraryResult::kInt32) return false;
   if (IsScaled(p.a, p.b)) {
@@ -194,7 +195,7 @@ bool MultipliesInOne(const LibraryProblem& p,
     if (!IsLibrary(rule) || !IsFloat8(p.a.format) || rows_a != rows_b) return false;
     options.scales = true;
   }
-  const bool bf16 = out.element == DeviceElement::kBfloat16;
+  const bool bf16 = out.element == Element::kBfloat16;
   options.result = bf16 ? LibraryResult::kBfloat16 : LibraryResult::kFloat32;
   return parts.library.Multiply(p.a, p.b, options, out.data, stream);
 }
@@ -202,17 +203,17 @@ bool MultipliesInOne(const LibraryProblem& p,
 void MultiplyByLibrary(const DeviceGemmOperand& a,
                        const DeviceGemmOperand& b,
                        const AccumulationMode& rule,
-                       const MutableDeviceMatrix& out,
-                       DeviceGemmScratch::Parts& parts,
+                       MatrixSpan<float> out,
+                       GemmScratch& parts,
                        DeviceStream& stream) {
   const LibraryProblem p = PreparedForLibrary(a, b, parts, stream);
   const LibraryOptions options = OptionsOf(a, rule);
   if (MultipliesInOne(p, options, rule, out, parts, stream)) return;
   const bool integers = options.result == LibraryResult::kInt32;
   const bool in_place =
-      !p.padded && !integers && out.element == DeviceElement::kFloat32 && IsAligned(out.data);
+      !p.padded && !integers && out.element == Element::kFloat32 && IsAligned(out.data);
   if (!in_place) parts.sums.Reserve(p.a.rows * p.b.rows * BytesOf(options.result));
-  void* const sums = in_place ? out.data : parts.sums.data();
+  void* const sums = in_place ? static_cast<void*>(out.data) : parts.sums.data();
   MultiplyOrThrow(p, options, sums, rule, parts, stream);
   const SumType type = integers ? SumType::kInt32 : SumType::kFloat32;
   const float nan = std::bit_cast<float>(NanResult(rule));
@@ -237,9 +238,10 @@ DeviceGemmOperand ShapeForOwn(DeviceGemmOperand x, size_t rows) {
 bool ServesOwn(const DeviceGemmOperand& a,
                const DeviceGemmOperand& b,
                const AccumulationMode& rule,
-               const MutableDeviceMatrix& out) {
+               MatrixSpan<float> out) {
   const bool follows = a.format == kInt8 || rule == HopperFp8Fast();
-  const MutableDeviceMatrix aligned = {nullptr, out.element, {a.rows, RowsForOwn(b)}};
+  const MatrixSpan<float> aligned =
+      FloatMatrix(static_cast<void*>(nullptr), out.element, {a.rows, RowsForOwn(b)}, out.place);
   return follows &&
          cuda::ServesHopper(ShapeForOwn(a, a.rows), ShapeForOwn(b, RowsForOwn(b)), aligned);
 }
@@ -252,8 +254,8 @@ bool PrefersOwn(const DeviceGemmOperand& a, const DeviceGemmOperand& b) {
 
 void MultiplyByOwn(const DeviceGemmOperand& a,
                    const DeviceGemmOperand& b,
-                   const MutableDeviceMatrix& out,
-                   DeviceGemmScratch::Parts& parts,
+                   MatrixSpan<float> out,
+                   GemmScratch& parts,
                    DeviceStream& stream) {
   const size_t inner = RoundedUp(a.inner), cols = RowsForOwn(b);
   const DeviceGemmOperand left = Prepared(a, a.rows, inner, true, parts.a, stream);
@@ -261,7 +263,8 @@ void MultiplyByOwn(const DeviceGemmOperand& a,
   if (cols == b.rows && IsAligned(out.data)) return cuda::MultiplyHopper(left, right, out, stream);
   const size_t bytes = BytesOf(out.element);
   parts.sums.Reserve(bytes * a.rows * cols);
-  cuda::MultiplyHopper(left, right, {parts.sums.data(), out.element, {a.rows, cols}}, stream);
+  cuda::MultiplyHopper(
+      left, right, FloatMatrix(parts.sums.data(), out.element, {a.rows, cols}, out.place), stream);
   CopyRows(
       parts.sums.data(), bytes * cols, out.data, bytes * b.rows, bytes * b.rows, a.rows, stream);
 }
@@ -269,7 +272,7 @@ void MultiplyByOwn(const DeviceGemmOperand& a,
 bool UsesOwn(const DeviceGemmOperand& a,
              const DeviceGemmOperand& b,
              const AccumulationMode& rule,
-             const MutableDeviceMatrix& out,
+             MatrixSpan<float> out,
              DeviceGemmEngine engine) {
   if (engine == DeviceGemmEngine::kLibrary) return false;
   const bool serves = ServesOwn(a, b, rule, out);
@@ -292,9 +295,6 @@ DeviceGemmEngine ParseDeviceGemmEngine(std::string_view text) {
   throw Error::Format("unknown engine '{}': expected auto, library or own", text);
 }
 
-DeviceGemmScratch::DeviceGemmScratch() : parts_(new Parts) {}
-DeviceGemmScratch::~DeviceGemmScratch() { delete parts_; }
-
 bool MultipliesOnDevice(const FormatSpec& a, const FormatSpec& b, const AccumulationMode& rule) {
   const bool wide = a == b && (a == kBf16 || a == kFp16);
   if (AreInt8(a, b)) return rule.kind == AccumulationKind::kExact;
@@ -307,41 +307,36 @@ bool MultipliesOnDevice(const FormatSpec& a, const FormatSpec& b, const Accumula
 void Gemm(const DeviceGemmOperand& a,
           const DeviceGemmOperand& b,
           const AccumulationMode& rule,
-          const MutableDeviceMatrix& out,
-          DeviceGemmScratch& scratch,
-          DeviceStream& stream,
+          MatrixSpan<float> out,
           DeviceGemmEngine engine) {
-  CheckProduct(a, b, rule, out.shape.Elements());
-  NUMSIM_REQUIRE(out.shape.rows == a.rows && out.shape.cols == b.rows,
+  CheckProduct(a, b, rule, out.Elements());
+  NUMSIM_REQUIRE(out.rows == a.rows && out.cols == b.rows && out.Contiguous(),
                  "Gemm: {}: {} x {} results",
                  Text(a, b, rule),
-                 out.shape.rows,
-                 out.shape.cols);
-  if (out.shape.Elements() == 0) return;
+                 out.rows,
+                 out.cols);
+  if (out.Elements() == 0) return;
+  DeviceStream& stream = out.place.Stream();
   if (a.inner == 0) return device_memory::FillBytes(out.data, 0, out.Bytes(), stream);
-  if (UsesOwn(a, b, rule, out, engine)) {
-    return MultiplyByOwn(a, b, out, scratch.parts(), stream);
-  }
-  MultiplyByLibrary(a, b, rule, out, scratch.parts(), stream);
+  auto& scratch = out.place.Context().Get<GemmScratch>();
+  if (UsesOwn(a, b, rule, out, engine)) return MultiplyByOwn(a, b, out, scratch, stream);
+  MultiplyByLibrary(a, b, rule, out, scratch, stream);
 }
 
-void GemmInt32(const DeviceGemmOperand& a,
-               const DeviceGemmOperand& b,
-               DeviceSpan<int32_t> out,
-               DeviceGemmScratch& scratch,
-               DeviceStream& stream) {
+void GemmInt32(const DeviceGemmOperand& a, const DeviceGemmOperand& b, MatrixSpan<int32_t> out) {
   const AccumulationMode exact{};
-  CheckProduct(a, b, exact, out.size());
+  CheckProduct(a, b, exact, out.Elements());
   NUMSIM_REQUIRE(!IsScaled(a, b), "GemmInt32: scales of {}, expected none", Text(a, b, exact));
-  if (out.empty()) return;
-  if (a.inner == 0) return device_memory::FillBytes(out.data(), 0, 4 * out.size(), stream);
-  DeviceGemmScratch::Parts& parts = scratch.parts();
+  if (out.Elements() == 0) return;
+  DeviceStream& stream = out.place.Stream();
+  if (a.inner == 0) return device_memory::FillBytes(out.data, 0, out.Bytes(), stream);
+  auto& parts = out.place.Context().Get<GemmScratch>();
   const LibraryProblem p = PreparedForLibrary(a, b, parts, stream);
-  const bool direct = !p.padded && IsAligned(out.data());
+  const bool direct = !p.padded && IsAligned(out.data);
   if (!direct) parts.sums.Reserve(4 * p.a.rows * p.b.rows);
-  void* const sums = direct ? static_cast<void*>(out.data()) : parts.sums.data();
+  void* const sums = direct ? static_cast<void*>(out.data) : parts.sums.data();
   MultiplyOrThrow(p, OptionsOf(a, exact), sums, exact, parts, stream);
-  if (!direct) CopyRows(sums, 4 * p.b.rows, out.data(), 4 * b.rows, 4 * b.rows, a.rows, stream);
+  if (!direct) CopyRows(sums, 4 * p.b.rows, out.data, 4 * b.rows, 4 * b.rows, a.rows, stream);
 }
 
 }  // namespace numsim

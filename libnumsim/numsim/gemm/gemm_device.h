@@ -1,4 +1,5 @@
-// GEMM on the device's tensor cores.
+// GEMM on the device's tensor cores, in the order of the stream of the result's place. cuBLASLt's
+// handle and workspace, and copies of operands, belong to that place's DeviceContext.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +7,7 @@
 
 #include "numsim/arith/accumulation_mode.h"
 #include "numsim/backend/device.h"
-#include "numsim/backend/device_matrix.h"
+#include "numsim/backend/matrix.h"
 #include "numsim/formats/format_spec.h"
 
 namespace numsim {
@@ -33,23 +34,6 @@ enum class DeviceGemmEngine : uint8_t {
 std::string_view ToString(DeviceGemmEngine engine);
 // Reads auto, library or own. Throws Error for any other text.
 DeviceGemmEngine ParseDeviceGemmEngine(std::string_view text);
-
-// Working memory of GEMMs: cuBLASLt's workspace, int8 sums before scaling, transposed or padded
-// copies of operands. Also holds cuBLASLt's handle and the algorithms that cuBLASLt chose. Its
-// memory is kept between calls. Use one object per stream.
-class DeviceGemmScratch {
- public:
-  DeviceGemmScratch();
-  ~DeviceGemmScratch();
-  DeviceGemmScratch(const DeviceGemmScratch&) = delete;
-  DeviceGemmScratch& operator=(const DeviceGemmScratch&) = delete;
-
-  struct Parts;
-  Parts& parts() { return *parts_; }
-
- private:
-  Parts* parts_;
-};
 
 // The largest inner dimensions whose int8 sums fit int32: 127 * 127 * 133144 < 2^31 if no code is
 // -128, and 128 * 128 * 131071 < 2^31 for any codes. The format leaves -128 unused, and quantising
@@ -84,18 +68,12 @@ bool MultipliesOnDevice(const FormatSpec& a, const FormatSpec& b, const Accumula
 void Gemm(const DeviceGemmOperand& a,
           const DeviceGemmOperand& b,
           const AccumulationMode& rule,
-          const MutableDeviceMatrix& out,
-          DeviceGemmScratch& scratch,
-          DeviceStream& stream,
+          MatrixSpan<float> out,
           DeviceGemmEngine engine = DeviceGemmEngine::kAuto);
 
 // Writes the exact sums of int8 products as int32. Requires operands without scales. Throws Error
 // if inner > kMostInt8Products.
-void GemmInt32(const DeviceGemmOperand& a,
-               const DeviceGemmOperand& b,
-               DeviceSpan<int32_t> out,
-               DeviceGemmScratch& scratch,
-               DeviceStream& stream);
+void GemmInt32(const DeviceGemmOperand& a, const DeviceGemmOperand& b, MatrixSpan<int32_t> out);
 
 // Returns the library's name and version: "cuBLASLt 13.1.0".
 const char* DeviceGemmLibrary();

@@ -1,6 +1,7 @@
 #include "numsim/gemm/gemm_quantized.h"
 
 #include "numsim/base/require.h"
+#include "numsim/formats/named_formats.h"
 #include "numsim/quantize/shared/require_scales.h"
 
 namespace numsim {
@@ -15,7 +16,7 @@ GemmScales ScalesAlong(const QuantizedMatrix& matrix, bool columns, size_t inner
   const size_t across = 1;
   const size_t down = tiled ? matrix.layout.BlocksPerRow(matrix.shape.cols) : 1;
   GemmScales scales;
-  scales.data = matrix.scales;
+  scales.data = {matrix.scales.View().data, matrix.scales.View().Elements()};
   switch (layout.granularity) {
     case Granularity::kTensor:
       return scales;
@@ -43,17 +44,43 @@ GemmScales ScalesAlong(const QuantizedMatrix& matrix, bool columns, size_t inner
 }  // namespace
 
 GemmOperand AsOperand(const QuantizedMatrix& matrix, bool transposed) {
-  RequireSize(matrix.codes8.size() + matrix.codes16.size(), matrix.shape, "AsOperand", "codes");
-  RequireScales(matrix.scales.size(), matrix.layout, matrix.shape, "AsOperand", "scales");
+  const auto width = static_cast<size_t>(matrix.format.StorageBytes());
+  // Either order works; the one in which each vector is contiguous is preferred.
+  const bool in_order = transposed ? !matrix.HasTransposed() : matrix.HasCodes();
+  const auto codes = in_order ? matrix.codes.View() : matrix.transposed.View();
+  RequireSize(codes.Elements() / width, matrix.shape, "AsOperand", "codes");
+  RequireScales(
+      matrix.scales.View().Elements(), matrix.layout, matrix.shape, "AsOperand", "scales");
   GemmOperand operand;
   operand.format = matrix.format;
-  operand.codes8 = matrix.codes8;
-  operand.codes16 = matrix.codes16;
+  if (width == 1) {
+    operand.codes8 = {codes.data, codes.Elements()};
+  } else {
+    operand.codes16 = {reinterpret_cast<const uint16_t*>(codes.data), codes.Elements() / width};
+  }
   operand.rows = transposed ? matrix.shape.cols : matrix.shape.rows;
   operand.inner = transposed ? matrix.shape.rows : matrix.shape.cols;
-  // In codes that are stored transposed, the matrix's columns are the rows.
-  operand.transposed = transposed != matrix.transposed;
+  operand.transposed = in_order == transposed;
   operand.scales = ScalesAlong(matrix, transposed, operand.inner);
+  operand.place = matrix.place();
+  return operand;
+}
+
+GemmOperand AsOperand(In<float> matrix, bool transposed) {
+  NUMSIM_REQUIRE(
+      matrix.Contiguous(), "AsOperand: stride {}, expected {}", matrix.stride, matrix.cols);
+  GemmOperand operand;
+  if (matrix.element == Element::kBfloat16) {
+    operand.format = kBf16;
+    operand.codes16 = {reinterpret_cast<const uint16_t*>(matrix.data), matrix.Elements()};
+  } else {
+    operand.format = kFp32;
+    operand.values = {matrix.data, matrix.Elements()};
+  }
+  operand.rows = transposed ? matrix.cols : matrix.rows;
+  operand.inner = transposed ? matrix.rows : matrix.cols;
+  operand.transposed = transposed;
+  operand.place = matrix.place;
   return operand;
 }
 

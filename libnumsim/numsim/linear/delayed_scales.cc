@@ -6,11 +6,11 @@
 
 namespace numsim {
 
-DelayedScales::DelayedScales(const LinearRecipe& recipe) {
+DelayedScales::DelayedScales(const LinearRecipe& recipe, Place place) {
   if (!recipe.delayed.has_value()) return;
   const auto add = [&](LinearOperand operand) {
     numbers_[static_cast<size_t>(operand)] = scales_.size();
-    scales_.emplace_back(recipe[operand].format.spec, *recipe.delayed);
+    scales_.emplace_back(recipe[operand].format.spec, *recipe.delayed, place);
   };
   const auto share = [&](LinearOperand operand, LinearOperand with) {
     numbers_[static_cast<size_t>(operand)] = numbers_[static_cast<size_t>(with)];

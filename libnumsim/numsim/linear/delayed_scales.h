@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "numsim/linear/linear_recipe.h"
-#include "numsim/quantize/scale.h"
+#include "numsim/quantize/delayed_scale.h"
 
 namespace numsim {
 
@@ -16,7 +16,7 @@ namespace numsim {
 class DelayedScales {
  public:
   DelayedScales() = default;  // without delayed scaling
-  explicit DelayedScales(const LinearRecipe& recipe);
+  explicit DelayedScales(const LinearRecipe& recipe, Place place = {});
 
   // Returns the scale of an operand, or null if it has no delayed scale.
   DelayedScale* Of(LinearOperand operand);

@@ -4,7 +4,7 @@
 
 #include "numsim/base/keyword.h"
 #include "numsim/base/require.h"
-#include "numsim/gemm/gemm_quantized.h"
+#include "numsim/gemm/gemm_device.h"
 #include "numsim/linear/internal/linear_call.h"
 
 namespace numsim {
@@ -24,8 +24,20 @@ constexpr Keyword<LinearOp> kSteps[] = {
     {"keep X", LinearOp::kKeepX},
 };
 
-void CheckSize(const char* tensor, size_t size, size_t rows, size_t cols) {
-  RequireSize(size, MatrixShape{rows, cols}, "Linear", tensor);
+void CheckMatrix(const char* tensor, In<float> matrix, size_t rows, size_t cols, Place place) {
+  NUMSIM_REQUIRE(matrix.rows == rows && matrix.cols == cols && matrix.Contiguous(),
+                 "Linear: '{}' is {} x {} with stride {}, expected {} x {}, contiguous",
+                 tensor,
+                 matrix.rows,
+                 matrix.cols,
+                 matrix.stride,
+                 rows,
+                 cols);
+  NUMSIM_REQUIRE(matrix.place == place && (matrix.data != nullptr || rows * cols == 0),
+                 "Linear: '{}' is {}, the layer is on the {}",
+                 tensor,
+                 matrix.data == nullptr ? "nowhere" : ToString(matrix.place),
+                 ToString(place));
 }
 
 // Checks a property of a recipe.
@@ -60,18 +72,34 @@ void CheckRecipe(const LinearRecipe& recipe) {
   }
 }
 
+// Throws Error unless this device computes the GEMM under its mode.
+void CheckMode(const LinearRecipe& recipe, LinearGemm product) {
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    const GemmRecipe& made = recipe[product];
+    const Format& a = made.container.value_or(made.a.format);
+    const Format& b = made.container.value_or(made.b.format);
+    if (IsOrderedMode(made.accumulation)) return;
+    if (MultipliesOnDevice(a.spec, b.spec, made.accumulation)) return;
+    throw Error::Format("kind '{}', {} product: {} does not multiply {} by {} under rule {}",
+                        recipe.kind,
+                        ToString(product),
+                        Device().name,
+                        a.name,
+                        b.name,
+                        ToString(made.accumulation));
+  }
+}
+
 }  // namespace
 
 std::string_view ToString(LinearOp step) { return KeywordToString(kSteps, step); }
 
 size_t SavedMatrix::Bytes() const {
-  if (const auto* values = std::get_if<std::vector<float>>(&data)) {
-    return values->size() * sizeof(float);
-  }
-  if (const auto* view = std::get_if<MatrixView>(&data)) return view->values.size_bytes();
+  if (const auto* values = std::get_if<Buffer<float>>(&data)) return values->View().Bytes();
+  if (const auto* view = std::get_if<MatrixSpan<const float>>(&data)) return view->Bytes();
   const auto& matrix = std::get<QuantizedMatrix>(data);
-  const size_t scales = scaled ? matrix.scales.size() * sizeof(float) : 0;
-  return matrix.codes8.size() + matrix.codes16.size() * sizeof(uint16_t) + scales;
+  const size_t codes = matrix.shape.Elements() * static_cast<size_t>(matrix.format.StorageBytes());
+  return codes + (scaled ? matrix.scales.View().Bytes() : 0);
 }
 
 size_t LinearSaved::Bytes() const {
@@ -80,9 +108,36 @@ size_t LinearSaved::Bytes() const {
   return sum;
 }
 
-Linear::Linear(LinearRecipe recipe) : recipe_(std::move(recipe)) {
+Linear::Linear(LinearRecipe recipe, Place place) : recipe_(std::move(recipe)), place_(place) {
   CheckRecipe(recipe_);
-  delayed_ = DelayedScales(recipe_);
+  if (!place.IsHost()) {
+    CheckOnDevice(recipe_);
+    for (const LinearGemm product : kProducts) CheckMode(recipe_, product);
+  }
+  delayed_ = DelayedScales(recipe_, place);
+}
+
+void Linear::Forward(In<float> x,
+                     In<float> w,
+                     MatrixSpan<float> y,
+                     LinearSaved& saved,
+                     RandomStream random,
+                     LinearObserver* observer,
+                     bool x_stays,
+                     std::span<const float> channels) {
+  const LinearShape shape{x.rows, x.cols, w.rows};
+  CheckMatrix("x", x, shape.tokens, shape.in, place_);
+  CheckMatrix("w", w, shape.out, shape.in, place_);
+  CheckMatrix("y", y, shape.tokens, shape.out, place_);
+  NUMSIM_REQUIRE(channels.empty() || channels.size() == shape.in,
+                 "Linear: 'channels' has {} elements, expected {}",
+                 channels.size(),
+                 shape.in);
+  LinearCall call(recipe_, place_, delayed_, workspace_, random, observer);
+  saved.shape = shape;
+  saved.channels.assign(channels.begin(), channels.end());
+  call.Forward(x, w, y, x_stays, saved);
+  delayed_.UpdateForward();
 }
 
 void Linear::Forward(std::span<const float> x,
@@ -94,27 +149,42 @@ void Linear::Forward(std::span<const float> x,
                      LinearObserver* observer,
                      bool x_stays,
                      std::span<const float> channels) {
-  CheckSize("x", x.size(), shape.tokens, shape.in);
-  CheckSize("w", w.size(), shape.out, shape.in);
-  CheckSize("y", y.size(), shape.tokens, shape.out);
-  const MatrixView x_view{x, {shape.tokens, shape.in}};
-  LinearCall call(recipe_, delayed_, workspace_, random, observer);
-  NUMSIM_REQUIRE(channels.empty() || channels.size() == shape.in,
-                 "Linear: 'channels' has {} elements, expected {}",
-                 channels.size(),
-                 shape.in);
-  OperandData& x_operand = call.Make(LinearOperand::kForwardX, x_view);
-  OperandData& w_operand = call.Make(LinearOperand::kForwardW, {w, {shape.out, shape.in}});
-  const OperandData rescaled =
-      channels.empty() ? OperandData() : OperandData(call.Rescaled(x_operand, shape, channels));
-  call.Multiply(LinearGemm::kForward,
-                AsOperand(channels.empty() ? x_operand : rescaled, false),
-                AsOperand(w_operand, false),
-                y);
-  saved.shape = shape;
-  saved.channels.assign(channels.begin(), channels.end());
-  call.SaveForBackward(x_view, x_stays, saved);
-  delayed_.UpdateForward();
+  RequireSize(x.size(), MatrixShape{shape.tokens, shape.in}, "Linear", "x");
+  RequireSize(w.size(), MatrixShape{shape.out, shape.in}, "Linear", "w");
+  RequireSize(y.size(), MatrixShape{shape.tokens, shape.out}, "Linear", "y");
+  Forward(MatrixSpan<const float>(x.data(), shape.tokens, shape.in),
+          {w.data(), shape.out, shape.in},
+          {y.data(), shape.tokens, shape.out},
+          saved,
+          random,
+          observer,
+          x_stays,
+          channels);
+}
+
+void Linear::Backward(In<float> g,
+                      In<float> w,
+                      const LinearSaved& saved,
+                      MatrixSpan<float> dx,
+                      MatrixSpan<float> dw,
+                      RandomStream random,
+                      LinearObserver* observer) {
+  const LinearShape& shape = saved.shape;
+  CheckMatrix("g", g, shape.tokens, shape.out, place_);
+  const size_t saved_count = saved.keeps_codes ? 2 : 1;
+  NUMSIM_REQUIRE(saved.matrices.size() == saved_count,
+                 "Linear::Backward: 'saved' has {} matrices, expected {}, those of a Forward",
+                 saved.matrices.size(),
+                 saved_count);
+  if (dx.data != nullptr) {
+    CheckMatrix("dx", dx, shape.tokens, shape.in, place_);
+    if (!saved.keeps_codes) CheckMatrix("w", w, shape.out, shape.in, place_);
+  }
+  if (dw.data != nullptr) CheckMatrix("dw", dw, shape.out, shape.in, place_);
+  LinearCall call(recipe_, place_, delayed_, workspace_, random, observer);
+  call.Backward(g, w, saved, dx, dw);
+  if (dw.data != nullptr && !saved.channels.empty()) ScaleColumns(saved.channels, dw.Span());
+  delayed_.UpdateBackward();
 }
 
 void Linear::Backward(std::span<const float> g,
@@ -125,28 +195,24 @@ void Linear::Backward(std::span<const float> g,
                       RandomStream random,
                       LinearObserver* observer) {
   const LinearShape& shape = saved.shape;
-  CheckSize("g", g.size(), shape.tokens, shape.out);
-  const size_t saved_count = recipe_.saves == LinearSaves::kQuantized ? 2 : 1;
-  NUMSIM_REQUIRE(saved.matrices.size() == saved_count,
-                 "Linear::Backward: 'saved' has {} matrices, expected {}, those of a Forward",
-                 saved.matrices.size(),
-                 saved_count);
-  if (!dx.empty()) {
-    CheckSize("dx", dx.size(), shape.tokens, shape.in);
-    if (recipe_.saves == LinearSaves::kInputs) CheckSize("w", w.size(), shape.out, shape.in);
+  RequireSize(g.size(), MatrixShape{shape.tokens, shape.out}, "Linear", "g");
+  const auto result = [](const char* name, std::span<float> values, MatrixShape expected) {
+    if (values.empty()) return MatrixSpan<float>();
+    RequireSize(values.size(), expected, "Linear", name);
+    return MatrixSpan<float>(values.data(), expected);
+  };
+  const MatrixSpan<float> to_x = result("dx", dx, {shape.tokens, shape.in});
+  const MatrixSpan<float> to_w = result("dw", dw, {shape.out, shape.in});
+  if (to_x.data != nullptr && !saved.keeps_codes) {
+    RequireSize(w.size(), MatrixShape{shape.out, shape.in}, "Linear", "w");
   }
-  if (!dw.empty()) CheckSize("dw", dw.size(), shape.out, shape.in);
-  const MatrixView g_view{g, {shape.tokens, shape.out}};
-  LinearCall call(recipe_, delayed_, workspace_, random, observer);
-  const OperandData* g_operand = nullptr;
-  if (!dx.empty()) {
-    g_operand = &call.InputGradient(g_view, {w, {shape.out, shape.in}}, saved, dx);
-  }
-  if (!dw.empty()) {
-    call.WeightGradient(g_view, g_operand, saved, dw);
-    if (!saved.channels.empty()) ScaleColumns(saved.channels, dw);
-  }
-  delayed_.UpdateBackward();
+  Backward(MatrixSpan<const float>(g.data(), shape.tokens, shape.out),
+           {w.data(), shape.out, shape.in},
+           saved,
+           to_x,
+           to_w,
+           random,
+           observer);
 }
 
 std::vector<float> Linear::SaveState() const { return delayed_.Save(); }

@@ -1,4 +1,6 @@
-// A linear layer without bias: its forward and backward pass in the precision of a recipe.
+// A linear layer without bias: its forward and backward pass in the precision of a recipe, on the host
+// or on a device. Both give the same bits where the accumulation modes are the same and have bits at
+// all (not library).
 #pragma once
 
 #include <cstdint>
@@ -26,10 +28,10 @@ struct LinearShape {
 struct SavedMatrix {
   std::string name;    // "X", "W"
   std::string format;  // format in which the tensor is stored
-  std::variant<QuantizedMatrix, std::vector<float>, MatrixView> data;
+  std::variant<QuantizedMatrix, Buffer<float>, MatrixSpan<const float>> data;
   bool scaled = false;  // data has scales; otherwise its scales are 1 and not counted
 
-  // Returns the size: one or two bytes per code and four per scale, or four per float32 value.
+  // Returns the size: one or two bytes per code and four per scale, or those of the values.
   size_t Bytes() const;
 };
 
@@ -37,6 +39,7 @@ struct SavedMatrix {
 struct LinearSaved {
   LinearShape shape;
   std::vector<SavedMatrix> matrices;  // X, then W if it is saved
+  bool keeps_codes = false;           // Backward uses the codes of the forward GEMM
   std::vector<float> channels;        // those of Forward
 
   size_t Bytes() const;
@@ -60,8 +63,9 @@ enum class LinearOp : uint8_t {
 std::string_view ToString(LinearOp step);
 
 // Observes every operation that is actually performed. A tensor that is quantised once and used
-// twice gives one pair of calls, at its first use. An fp32 operand in high precision is used as it
-// is, without an operation; saving X for backward is an operation even then.
+// twice gives one pair of calls, at its first use. An operand that takes the caller's values (fp32, or
+// bf16 of bf16 tensors) is used as it is, without an operation; copying X for backward is an operation
+// even then, unless the caller's X stays. On a device, calls come when work is enqueued, not when it runs.
 class LinearObserver {
  public:
   virtual ~LinearObserver() = default;
@@ -70,16 +74,17 @@ class LinearObserver {
   // Receives a tensor that was quantised as the given operand, and the result. `original` is the
   // caller's matrix, not transposed. Called between Begin and End.
   virtual void Quantised(LinearOperand /*operand*/,
-                         const MatrixView& /*original*/,
+                         In<float> /*original*/,
                          const QuantizedMatrix& /*result*/) {}
 };
 
 // Memory reused by later calls. Its content between calls has no meaning.
 struct LinearWorkspace {
-  OperandData operands[6];      // indexed by LinearOperand
-  OperandData saved_x;          // X in the saved format, if no operand has that format
-  std::vector<float> values;    // the dequantised X
-  std::vector<float> rescaled;  // X times its channels
+  OperandData operands[6];        // indexed by LinearOperand
+  OperandData saved_x;            // X in the saved format, if no operand has that format
+  Buffer<float> values;           // the dequantised X
+  Buffer<float> rescaled;         // X times its channels
+  ContainedOperand contained[2];  // of the two operands of a GEMM
 };
 
 // One linear layer. It holds the recipe, the state of delayed scaling and reusable memory; the
@@ -88,10 +93,17 @@ class Linear {
  public:
   // Requires a recipe from MakeLinearRecipe, or one that satisfies the rules stated at LinearSaves
   // and in which either all or none of the quantised operands use delayed scaling. With delayed
-  // scaling, both operands of G must have the same recipe. Throws Error otherwise.
-  explicit Linear(LinearRecipe recipe);
+  // scaling, both operands of G must have the same recipe. Throws Error otherwise. For a device also
+  // throws Error as CheckOnDevice (linear_recipe.h) does, and if this device cannot compute one of
+  // the GEMMs.
+  explicit Linear(LinearRecipe recipe, Place place = {});
 
   const LinearRecipe& recipe() const { return recipe_; }
+  Place place() const { return place_; }
+
+  // Throws Error if this layer's GEMMs cannot be computed at that shape: on a device, if cuBLASLt has
+  // no algorithm that keeps the order of the sums. For a model to ask when it is built.
+  void CheckShape(LinearShape shape) const;
 
   // Computes y = x w^T and fills `saved` for Backward. With delayed scaling, updates the scales of
   // the forward operands at the end. If `x_stays`, the caller leaves x unchanged until Backward; an x that is
@@ -103,10 +115,23 @@ class Linear {
   // then its columns are multiplied by the channels, which is exact unless a float32 over- or
   // underflows. dw is then that of x diag(channels), and dx is the gradient of x diag(channels),
   // not of x.
-  // Requires x: tokens x in, w: out x in, y: tokens x out, row-major, no overlap. Throws Error if a
-  // size differs.
+  // Requires x: tokens x in, w: out x in, y: tokens x out, contiguous, at the place of the layer, no
+  // overlap. Throws Error if one differs. On a device, tensors may be bf16; a bf16 result is the
+  // float32 result rounded to it (nearest even), and any NaN of it may be any NaN. From the second
+  // call on, shapes that are no larger allocate nothing and no call waits. Channels are for the host
+  // alone.
   // NaN and infinities: quantised operands follow QuantizedMatrix, and GEMMs follow their
   // accumulation mode. Dimensions may be 0; an empty sum is +0.
+  void Forward(In<float> x,
+               In<float> w,
+               MatrixSpan<float> y,
+               LinearSaved& saved,
+               RandomStream random = {},
+               LinearObserver* observer = nullptr,
+               bool x_stays = false,
+               std::span<const float> channels = {});
+
+  // The same for tensors on the host.
   void Forward(std::span<const float> x,
                std::span<const float> w,
                LinearShape shape,
@@ -117,11 +142,17 @@ class Linear {
                bool x_stays = false,
                std::span<const float> channels = {});
 
-  // Computes dx = g w and dw = g^T x from the gradient g (tokens x out) of y. An empty dx or dw is
-  // not computed. `w` must be that of Forward; it is not read under LinearSaves::kQuantized, nor
+  // Computes dx = g w and dw = g^T x from the gradient g (tokens x out) of y. A dx or dw without data
+  // is not computed. `w` must be that of Forward; it is not read under LinearSaves::kQuantized, nor
   // for dw. With delayed scaling, updates at the end the scales of G and of what else was quantised.
-  // Requires `saved` as a Forward with this recipe left it, and spans of its shape. Throws Error if a
-  // size differs.
+  // Requires `saved` as a Forward with this recipe left it, and matrices of its shape as Forward does.
+  void Backward(In<float> g,
+                In<float> w,
+                const LinearSaved& saved,
+                MatrixSpan<float> dx,
+                MatrixSpan<float> dw,
+                RandomStream random = {},
+                LinearObserver* observer = nullptr);
   void Backward(std::span<const float> g,
                 std::span<const float> w,
                 const LinearSaved& saved,
@@ -138,6 +169,7 @@ class Linear {
 
  private:
   LinearRecipe recipe_;
+  Place place_;
   DelayedScales delayed_;
   LinearWorkspace workspace_;
 };

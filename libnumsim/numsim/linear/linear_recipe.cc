@@ -43,6 +43,33 @@ Format ParseHighPrecision(std::string_view text) {
   return ParseFormat(text);
 }
 
+Format ParseContainer(std::string_view text) {
+  if (text != "bf16" && text != "fp16") {
+    throw Error::Format("format '{}' is not one of bf16, fp16", text);
+  }
+  return ParseFormat(text);
+}
+
+// Throws Error unless the operands of the GEMM keep their values in its container.
+void CheckContainer(LinearGemm product, const GemmRecipe& made) {
+  for (const OperandRecipe* operand : {&made.a, &made.b}) {
+    if (!ContainerHolds(made.container->spec, operand->format.spec)) {
+      throw KeyError::Format("container",
+                             "{} does not hold every value of {}, an operand of the {} GEMM",
+                             made.container->name,
+                             operand->format.name,
+                             ToString(product));
+    }
+    if (operand->layout.block != 0 && !IsPowerOfTwoRule(operand->scale_rule)) {
+      throw KeyError::Format(
+          "container",
+          "scales of blocks enter the operands, so scale_rule must be pow2-floor, "
+          "pow2-ceil or e8m0, not {}",
+          ToString(operand->scale_rule));
+    }
+  }
+}
+
 // One recipe for each sort of operand, except for the layout.
 struct Choices {
   OperandRecipe forward;   // quantised X and W
@@ -69,6 +96,7 @@ void RejectForeignOptions(const LinearKindRow& row, const LinearOptions& options
     throw KeyError::Format(
         "high_operands", "kind '{}' keeps codes, so they are x, w, g alone", options.kind);
   }
+  RejectOption(options, "container", !row.Quantised() && !options.container.empty());
   RejectOption(options, "block", row.block == 0 && options.block != 0);
   RejectOption(options, "delayed", !row.delayed && options.delayed.has_value());
   if (options.delayed.has_value()) {
@@ -202,6 +230,10 @@ LinearRecipe MakeLinearRecipe(const LinearOptions& options) {
                                                                options.accumulate,
                                                                integers ? "exact" : "fp32",
                                                                ParseAccumulationMode);
+    if (!options.container.empty() && !(a == kHigh && b == kHigh)) {
+      made.container = ParseOption("container", options.container, "", ParseContainer);
+      CheckContainer(product, made);
+    }
   }
   return result;
 }

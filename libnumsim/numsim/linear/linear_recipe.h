@@ -19,6 +19,7 @@
 
 #include "numsim/arith/accumulation_mode.h"
 #include "numsim/formats/format_table.h"
+#include "numsim/quantize/delayed_scale.h"
 #include "numsim/quantize/scale.h"
 #include "numsim/quantize/scale_layout.h"
 #include "numsim/rounding/rounding.h"
@@ -99,6 +100,10 @@ OperandRecipe HighPrecision(const Format& format);
 struct GemmRecipe {
   OperandRecipe a = {}, b = {};
   AccumulationMode accumulation = {};
+  // If set, the operands enter as values of this format, which holds every value of theirs: what a
+  // device does with formats that its tensor cores lack. It is the format that `accumulation` sees.
+  // Scales of blocks and tiles, then powers of two, are multiplied into the operands.
+  std::optional<Format> container = {};
 };
 
 enum class LinearGemm : uint8_t { kForward, kInputGradient, kWeightGradient };
@@ -106,6 +111,10 @@ inline constexpr LinearGemm kProducts[] = {
     LinearGemm::kForward, LinearGemm::kInputGradient, LinearGemm::kWeightGradient};
 // Returns "forward", "input-gradient" or "weight-gradient".
 std::string_view ToString(LinearGemm product);
+// Returns the GEMM of an operand.
+constexpr LinearGemm GemmOf(LinearOperand operand) {
+  return static_cast<LinearGemm>(static_cast<int>(operand) / 2);
+}
 
 // The tensors of X and W that Forward saves for Backward.
 enum class LinearSaves : uint8_t {
@@ -158,6 +167,9 @@ struct LinearOptions {
   // te-hybrid, e5m2-backward: delayed scaling of X, W and G; empty: current scaling.
   std::optional<DelayedScalingOptions> delayed = {};
   size_t block = 0;  // elements per block of `block` (default 128) and `mx` (32)
+  // Format in which operands enter the GEMMs with quantised operands (GemmRecipe::container): bf16 or
+  // fp16. Default: none, the operands' own formats.
+  std::string container = {};
   // Operands that stay in high precision although the kind quantises them. Kinds that save codes
   // (switchback-m, te-hybrid) only allow whole tensors.
   OperandSet high_operands = {};
@@ -177,5 +189,18 @@ std::span<const LinearKind> LinearKinds();
 // rule is unknown, a format cannot be used there (a quantised operand needs a signed format of at
 // most 16 bits), or the kind does not have an option that is set.
 LinearRecipe MakeLinearRecipe(const LinearOptions& options);
+
+// Throws Error with the reason if a device has no GEMM of the recipe: of formats or containers that
+// its tensor cores do not multiply, in a mode that they do not have, or with scales that change along
+// the inner dimension and are not in the operands. Under the modes fp32, fp64 and fp32-chunked, and
+// exact for int8, a device has every GEMM. Needs no device.
+void CheckOnDevice(const LinearRecipe& recipe);
+
+// Returns the recipe with the accumulation modes of Hopper's tensor cores: exact for int8 x int8,
+// hopper-fp8-fast for e4m3fn and e5m2, hopper-bf16, hopper-fp16; and for GEMMs of other formats, or
+// with scales along the inner dimension that are powers of two, the container bf16 or fp16 that holds
+// them. With `library`, mode library replaces the hopper-* modes: cuBLASLt may then sum in any order,
+// on any device. GEMMs that no tensor core supports keep their mode. Needs no device.
+LinearRecipe ForDevice(LinearRecipe recipe, bool library = false);
 
 }  // namespace numsim

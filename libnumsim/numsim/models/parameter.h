@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "numsim/ops/tensor.h"
+#include "numsim/backend/matrix.h"
 
 namespace numsim {
 
@@ -52,7 +52,7 @@ class ParameterList {
   // float32 values for either T, so that models of both types start with the same weights.
   explicit ParameterList(uint64_t seed,
                          InitialValues initial = InitialValues::kDrawn,
-                         Place place = Place::kHost);
+                         Place place = Place());
   ParameterList(const ParameterList&) = delete;
   ParameterList& operator=(const ParameterList&) = delete;
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "numsim/backend/matrix.h"
 #include "numsim/linear/linear.h"
 #include "numsim/linear/step_profile.h"
-#include "numsim/ops/tensor.h"
 
 namespace numsim {
 
@@ -32,7 +32,7 @@ class PassObserver {
   // with their scales. The view describes the tensor as the caller stores it.
   virtual void Quantised(std::string_view /*layer*/,
                          LinearOperand /*operand*/,
-                         const MatrixView& /*original*/,
+                         In<float> /*original*/,
                          const QuantizedMatrix& /*quantised*/) {}
   // Called after linear layer `layer` has computed GEMM `product`. A first layer computes no input
   // gradient.

@@ -5,8 +5,8 @@
 #include <span>
 #include <type_traits>
 
+#include "numsim/backend/matrix.h"
 #include "numsim/cast/cast.h"
-#include "numsim/ops/tensor.h"
 #include "numsim/rounding/encode_plan.h"
 
 namespace numsim {

@@ -1,4 +1,5 @@
-// The functions of quantize.h for matrices in device memory. Results are the same bit for bit.
+// The functions of quantize.h for contiguous matrices in device memory, in the order of the stream of
+// the matrix's place. Results are the same bit for bit.
 // Inputs are float32 or bf16; a bf16 value counts as the float32 equal to it. If the product of two
 // numbers is NaN, it has the sign that x86 gives it.
 //
@@ -11,31 +12,27 @@
 #include <cstdint>
 
 #include "numsim/backend/device.h"
-#include "numsim/backend/device_matrix.h"
+#include "numsim/backend/matrix.h"
 #include "numsim/quantize/quantize.h"
 
 namespace numsim {
 
 // Writes the absolute maxima that Absmax of quantize.h writes.
-void Absmax(const DeviceMatrix& in,
-            const ScaleLayout& layout,
-            DeviceSpan<float> absmax,
-            DeviceStream& stream);
+void Absmax(In<float> in, const ScaleLayout& layout, DeviceSpan<float> absmax);
 
 // Writes absmax[0] = the largest |x|, infinities included; a quiet NaN if any element is NaN; 0 for
 // an empty matrix. Requires absmax.size() == 1.
-void AbsmaxOfAll(const DeviceMatrix& in, DeviceSpan<float> absmax, DeviceStream& stream);
+void AbsmaxOfAll(In<float> in, DeviceSpan<float> absmax);
 
 // Writes the codes that Quantize of quantize.h writes: to `codes` in the order of the input, and to
 // `transposed` as the cols x rows matrix codes^T. Either may be null; for both, the input is read
 // once. A code has plan.format.StorageBytes() bytes, 1 or 2.
 void Quantize(const EncodePlan& plan,
-              const DeviceMatrix& in,
+              In<float> in,
               const ScaleLayout& layout,
               DeviceSpan<const float> inv_scales,
               void* codes,
               void* transposed,
-              DeviceStream& stream,
               const ArrayRandom& random = {});
 
 // Writes out(r, c) = the value of codes(r, c) * scale(r, c), the product rounded to float32. For a
@@ -44,8 +41,7 @@ void Dequantize(const FormatSpec& format,
                 const void* codes,
                 const ScaleLayout& layout,
                 DeviceSpan<const float> scales,
-                const MutableDeviceMatrix& out,
-                DeviceStream& stream);
+                MatrixSpan<float> out);
 
 // Writes the transpose of `in`, a matrix of the given shape, to `out`: for operands that a GEMM
 // needs transposed. `bytes` is the size of an element, 1 or 2.
@@ -54,6 +50,6 @@ void Transpose(const void* in, MatrixShape shape, size_t bytes, void* out, Devic
 // Writes out[i] = in[i] converted to the element type of `out`. Conversion to bf16 rounds to
 // nearest even, nonsaturating, and drops NaN payloads; conversion to float32 is exact. Requires
 // equal numbers of elements; shapes may differ.
-void Convert(const DeviceMatrix& in, const MutableDeviceMatrix& out, DeviceStream& stream);
+void Convert(In<float> in, MatrixSpan<float> out);
 
 }  // namespace numsim

@@ -3,10 +3,13 @@
 #include <algorithm>
 
 #include "numsim/backend/backend.h"
+#include "numsim/backend/device_context.h"
 #include "numsim/base/parallel.h"
 #include "numsim/base/require.h"
+#include "numsim/cast/cast.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/quantize/quantized_device.h"
+#include "numsim/formats/named_formats.h"
+#include "numsim/quantize/internal/quantized_device.h"
 #include "numsim/quantize/shared/require_scales.h"
 
 namespace numsim {
@@ -48,11 +51,8 @@ void MakeScalesOf(std::span<const float> in,
 }
 
 // Checks the arguments of a call that writes codes.
-void CheckCall(std::span<const float> in,
-               MatrixShape shape,
-               const QuantizeOptions& options,
-               const char* function) {
-  RequireSize(in.size(), shape, function, "in");
+void CheckCall(In<float> in, const QuantizeOptions& options, const char* function) {
+  NUMSIM_REQUIRE(in.Contiguous(), "{}: stride {}, expected {}", function, in.stride, in.cols);
   RequireLayout(options.layout, function);
   NUMSIM_REQUIRE(options.format.Bits() <= 16,
                  "{}: the format {} has {} bits, expected at most 16",
@@ -61,38 +61,53 @@ void CheckCall(std::span<const float> in,
                  options.format.Bits());
 }
 
-// Prepares the matrix for new codes and scales, whatever it contained before.
-void Prepare(MatrixShape shape, const QuantizeOptions& options, QuantizedMatrix& result) {
+// Prepares the matrix for new codes and scales at a place, whatever it contained before.
+void Prepare(Place place,
+             MatrixShape shape,
+             const QuantizeOptions& options,
+             QuantizedMatrix& result) {
+  if (result.place() != place) result = QuantizedMatrix(place);
   result.format = options.format;
   result.shape = shape;
   result.layout = options.layout;
-  result.transposed = options.transpose;
-  const bool bytes = options.format.StorageBytes() == 1;
-  result.codes8.resize(bytes ? shape.Elements() : 0);
-  result.codes16.resize(bytes ? 0 : shape.Elements());
-  result.scales.resize(options.layout.Count(shape.rows, shape.cols));
+  result.order = options.order;
+  const size_t bytes = shape.Elements() * static_cast<size_t>(options.format.StorageBytes());
+  result.codes.Resize(1, result.HasCodes() ? bytes : 0);
+  result.transposed.Resize(1, result.HasTransposed() ? bytes : 0);
+  result.scales.Resize(1, options.layout.Count(shape.rows, shape.cols));
 }
 
-// Calls act(codes) with the array of codes that the matrix uses, codes8 or codes16.
-template <typename Act>
-void WithCodes(QuantizedMatrix& matrix, const Act& act) {
-  if (matrix.format.StorageBytes() == 1) {
-    act(std::span(matrix.codes8));
+// Calls act(codes) with an array of bytes as codes of the format.
+template <typename Bytes, typename Act>
+void WithCodes(const FormatSpec& format, MatrixSpan<Bytes> bytes, const Act& act) {
+  using Wide = std::conditional_t<std::is_const_v<Bytes>, const uint16_t, uint16_t>;
+  if (format.StorageBytes() == 1) {
+    act(bytes.Span());
   } else {
-    act(std::span(matrix.codes16));
+    act(std::span(reinterpret_cast<Wide*>(bytes.data), bytes.Elements() / 2));
   }
 }
 
 // Writes the codes of the matrix under the given inverse scales.
 void QuantizeWith(std::span<const float> inv_scales,
-                  std::span<const float> in,
-                  MatrixShape shape,
+                  In<float> in,
                   const QuantizeOptions& options,
                   QuantizedMatrix& result) {
   const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
-  WithCodes(result, [&](auto codes) {
-    Quantize(plan, in, shape, options.layout, inv_scales, codes, options.random, options.transpose);
-  });
+  const auto write = [&](Buffer<uint8_t>& to, bool transpose) {
+    WithCodes(options.format, to.View(), [&](auto codes) {
+      Quantize(plan,
+               in.Span(),
+               in.Shape(),
+               options.layout,
+               inv_scales,
+               codes,
+               options.random,
+               transpose);
+    });
+  };
+  if (result.HasCodes()) write(result.codes, false);
+  if (result.HasTransposed()) write(result.transposed, true);
 }
 
 // Returns the number of rows to be quantised together as a band in one pass over memory. A band
@@ -101,7 +116,9 @@ size_t BandRows(MatrixShape shape, const QuantizeOptions& options) {
   const bool tiles = options.layout.granularity == Granularity::kTile;
   const bool rows = options.layout.granularity == Granularity::kRow ||
                     options.layout.granularity == Granularity::kBlock;
-  if (options.transpose || options.scale_rule == ScaleRule::kNone || !(tiles || rows)) return 0;
+  if (options.order != CodeOrder::kInput || options.scale_rule == ScaleRule::kNone ||
+      !(tiles || rows))
+    return 0;
   const size_t of_scale = tiles ? options.layout.tile_rows : 1;
   if (of_scale >= shape.rows || shape.cols == 0) return 0;
   const size_t elements = of_scale * shape.cols;
@@ -119,11 +136,11 @@ void QuantizeBands(size_t rows,
   const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
   const ScaleFactory maker(options.format, options.scale_rule);
   const ScaleLayout& layout = options.layout;
-  const std::span<float> scales = result.scales;
+  const std::span<float> scales = result.scales.Span();
   const std::span<float> all_inv_scales = InvScaleScratch(scales.size());
   const size_t bands = (shape.rows + rows - 1) / rows;
   const size_t scales_of_band = layout.Count(rows, shape.cols);
-  WithCodes(result, [&](auto codes) {
+  WithCodes(options.format, result.codes.View(), [&](auto codes) {
     ParallelFor(bands, 1 + kGrain / (rows * shape.cols), [&](size_t first, size_t last) {
       for (size_t b = first; b < last; ++b) {
         const MatrixShape band{std::min(rows, shape.rows - b * rows), shape.cols};
@@ -146,7 +163,39 @@ void QuantizeBands(size_t rows,
   });
 }
 
+void PrepareUnder(In<float> in, const QuantizeOptions& options, QuantizedMatrix& result) {
+  CheckCall(in, options, "QuantizeUnder");
+  NUMSIM_REQUIRE(options.layout.granularity == Granularity::kTensor,
+                 "QuantizeUnder: one scale for the layout {}, expected tensor",
+                 ToString(options.layout));
+  Prepare(in.place, in.Shape(), options, result);
+}
+
+void CheckDecode(const char* function, const QuantizedMatrix& matrix, In<float> out) {
+  NUMSIM_REQUIRE(matrix.HasCodes(), "{}: the codes are transposed, expected in order", function);
+  NUMSIM_REQUIRE(matrix.place() == out.place && out.Contiguous() && out.rows == matrix.shape.rows &&
+                     out.cols == matrix.shape.cols,
+                 "{}: {} x {} codes on the {} to {} x {} values on the {}",
+                 function,
+                 matrix.shape.rows,
+                 matrix.shape.cols,
+                 ToString(matrix.place()),
+                 out.rows,
+                 out.cols,
+                 ToString(out.place));
+}
+
 }  // namespace
+
+std::span<const uint8_t> QuantizedMatrix::Codes8() const {
+  return format.StorageBytes() == 1 ? CodeBytes().Span() : std::span<const uint8_t>();
+}
+
+std::span<const uint16_t> QuantizedMatrix::Codes16() const {
+  if (format.StorageBytes() == 1) return {};
+  const std::span<const uint8_t> bytes = CodeBytes().Span();
+  return {reinterpret_cast<const uint16_t*>(bytes.data()), bytes.size() / 2};
+}
 
 QuantizedMatrix Quantize(std::span<const float> in,
                          MatrixShape shape,
@@ -160,44 +209,103 @@ void QuantizeInto(std::span<const float> in,
                   MatrixShape shape,
                   const QuantizeOptions& options,
                   QuantizedMatrix& result) {
-  CheckCall(in, shape, options, "Quantize");
+  RequireSize(in.size(), shape, "Quantize", "in");
+  QuantizeInto(HostMatrix(in, shape), options, result);
+}
+
+void QuantizeInto(In<float> in, const QuantizeOptions& options, QuantizedMatrix& result) {
+  CheckCall(in, options, "Quantize");
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (UsesDevice()) {
-      result = QuantizeOnDevice(in, shape, options);
+    if (in.place.IsHost() && UsesDevice()) {
+      Buffer<float> copy(ThreadPlace());
+      CopyMatrix<float>(in, copy.Resize(in.rows, in.cols));
+      QuantizedMatrix there(copy.place());
+      QuantizeInto(copy.View(), options, there);
+      result = OnHost(there);
       return;
     }
   }
-  Prepare(shape, options, result);
-  const size_t rows = BandRows(shape, options);
-  if (rows != 0) return QuantizeBands(rows, in, shape, options, result);
-  const std::span<float> inv_scales = InvScaleScratch(result.scales.size());
-  MakeScalesOf(in, shape, options, result.scales, inv_scales);
-  QuantizeWith(inv_scales, in, shape, options, result);
+  Prepare(in.place, in.Shape(), options, result);
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (!in.place.IsHost()) return QuantizeOnDevice(in, options, result);
+  }
+  const size_t rows = BandRows(in.Shape(), options);
+  if (rows != 0) return QuantizeBands(rows, in.Span(), in.Shape(), options, result);
+  const std::span<float> scales = result.scales.Span();
+  const std::span<float> inv_scales = InvScaleScratch(scales.size());
+  MakeScalesOf(in.Span(), in.Shape(), options, scales, inv_scales);
+  QuantizeWith(inv_scales, in, options, result);
 }
 
 void QuantizeUnder(const Scale& scale,
-                   std::span<const float> in,
-                   MatrixShape shape,
+                   In<float> in,
                    const QuantizeOptions& options,
                    QuantizedMatrix& result) {
-  CheckCall(in, shape, options, "QuantizeUnder");
-  NUMSIM_REQUIRE(options.layout.granularity == Granularity::kTensor,
-                 "QuantizeUnder: one scale for the layout {}, expected tensor",
-                 ToString(options.layout));
-  Prepare(shape, options, result);
-  result.scales[0] = scale.scale;
-  QuantizeWith(std::span(&scale.inv_scale, 1), in, shape, options, result);
+  PrepareUnder(in, options, result);
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (!in.place.IsHost()) return QuantizeUnderOnDevice(scale, in, options, result);
+  }
+  result.scales.Span()[0] = scale.scale;
+  QuantizeWith(std::span(&scale.inv_scale, 1), in, options, result);
+}
+
+void QuantizeUnder(DelayedScale& delayed,
+                   In<float> in,
+                   const QuantizeOptions& options,
+                   QuantizedMatrix& result) {
+  NUMSIM_REQUIRE(delayed.place() == in.place,
+                 "QuantizeUnder: the scale is on the {}, the matrix on the {}",
+                 ToString(delayed.place()),
+                 ToString(in.place));
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (!in.place.IsHost()) {
+      PrepareUnder(in, options, result);
+      return QuantizeUnderOnDevice(delayed, in, options, result);
+    }
+  }
+  QuantizeUnder(delayed.Current(), in, options, result);
+  delayed.Record(AbsmaxOfAll(in.Span()));
 }
 
 void Dequantize(const QuantizedMatrix& matrix, std::span<float> out) {
-  NUMSIM_REQUIRE(!matrix.transposed, "Dequantize: the codes are transposed, expected in order");
-  if (matrix.format.StorageBytes() == 1) {
-    Dequantize(
-        matrix.format, std::span(matrix.codes8), matrix.shape, matrix.layout, matrix.scales, out);
-  } else {
-    Dequantize(
-        matrix.format, std::span(matrix.codes16), matrix.shape, matrix.layout, matrix.scales, out);
+  RequireSize(out.size(), matrix.shape, "Dequantize", "out");
+  Dequantize(matrix, HostMatrix(out, matrix.shape));
+}
+
+void Dequantize(const QuantizedMatrix& matrix, MatrixSpan<float> out) {
+  CheckDecode("Dequantize", matrix, out);
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (!out.place.IsHost()) return DequantizeOnDevice(matrix, true, out);
   }
+  WithCodes(matrix.format, matrix.codes.View(), [&](auto codes) {
+    Dequantize(matrix.format, codes, matrix.shape, matrix.layout, matrix.Scales(), out.Span());
+  });
+}
+
+void DecodeCodes(const QuantizedMatrix& matrix, MatrixSpan<float> out) {
+  CheckDecode("DecodeCodes", matrix, out);
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (!out.place.IsHost()) return DequantizeOnDevice(matrix, false, out);
+  }
+  WithCodes(matrix.format, matrix.codes.View(), [&](auto codes) {
+    Decode(matrix.format, codes, out.Span());
+  });
+}
+
+QuantizedMatrix OnHost(const QuantizedMatrix& matrix) {
+  QuantizedMatrix result;
+  result.format = matrix.format;
+  result.shape = matrix.shape;
+  result.layout = matrix.layout;
+  result.order = matrix.order;
+  const auto copy = [](const auto& from, auto& to) {
+    using T = std::remove_const_t<std::remove_pointer_t<decltype(from.View().data)>>;
+    CopyMatrix<T>(from.View(), to.Resize(from.View().rows, from.View().cols));
+  };
+  copy(matrix.codes, result.codes);
+  copy(matrix.transposed, result.transposed);
+  copy(matrix.scales, result.scales);
+  return result;
 }
 
 std::vector<float> FakeQuantize(std::span<const float> in,

@@ -1,16 +1,21 @@
-// Quantised matrices: codes together with their scales. All functions throw Error if a requirement
-// on sizes, layouts or formats is not met.
+// Quantised matrices: codes together with their scales, on the host or on a device. All functions
+// throw Error if a requirement on sizes, layouts or formats is not met.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "numsim/backend/matrix.h"
+#include "numsim/quantize/delayed_scale.h"
 #include "numsim/quantize/quantize.h"
 #include "numsim/quantize/scale.h"
 #include "numsim/stats/error_measures.h"
 
 namespace numsim {
+
+// The order in which codes are stored: that of the input, that of its transpose, or both.
+enum class CodeOrder : uint8_t { kInput, kTransposed, kBoth };
 
 struct QuantizeOptions {
   FormatSpec format = {};  // at most 16 bits
@@ -19,10 +24,10 @@ struct QuantizeOptions {
   ScaleLayout layout = {};
   ScaleRule scale_rule = ScaleRule::kAbsmax;
   ArrayRandom random = {};
-  bool transpose = false;  // store codes^T; layout and random bits still refer to the input
+  CodeOrder order = CodeOrder::kInput;  // layout and random bits refer to the input in any order
 };
 
-// A quantised rows x cols float32 matrix. Codes have one or two bytes, as the format needs.
+// A quantised rows x cols matrix of float.
 //
 // NaN and infinities of the input: scales are computed from finite elements only. NaN is encoded by
 // the format's NaN rule. An infinity overflows, so under kSaturate it becomes the largest value. If
@@ -30,38 +35,73 @@ struct QuantizeOptions {
 // become zero codes.
 struct QuantizedMatrix {
   FormatSpec format;
-  MatrixShape shape;  // of the input; codes are shape.cols x shape.rows when transposed
+  MatrixShape shape;  // of the input
   ScaleLayout layout;
-  bool transposed = false;
-  std::vector<uint8_t> codes8;
-  std::vector<uint16_t> codes16;
-  std::vector<float> scales;  // layout.Count(rows, cols); value = code value * scale
+  CodeOrder order = CodeOrder::kInput;
+  // Bytes of codes of one or two bytes each, as the format needs: 1 x shape.Elements() codes in the
+  // order of the input, and in that of its transpose. Those that `order` does not name are empty.
+  Buffer<uint8_t> codes, transposed;
+  Buffer<float> scales;  // 1 x layout.Count(rows, cols); value = code value * scale
+
+  QuantizedMatrix() : QuantizedMatrix(Place()) {}
+  explicit QuantizedMatrix(Place place) : codes(place), transposed(place), scales(place) {}
+
+  Place place() const { return scales.place(); }
+  bool HasCodes() const { return order != CodeOrder::kTransposed; }
+  bool HasTransposed() const { return order != CodeOrder::kInput; }
+  // Returns the bytes of the codes in the order of the input, or of the transpose if there are no
+  // others.
+  MatrixSpan<const uint8_t> CodeBytes() const {
+    return HasCodes() ? codes.View() : transposed.View();
+  }
+  // Return the same as codes of one or of two bytes; empty if the format needs the other size.
+  // Require the host.
+  std::span<const uint8_t> Codes8() const;
+  std::span<const uint16_t> Codes16() const;
+  // Returns the scales. Requires the host.
+  std::span<const float> Scales() const { return scales.Span(); }
 };
 
-// Returns the matrix quantised with the scales of options.scale_rule. Requires in.size() ==
-// shape.Elements() and a format of at most 16 bits.
-QuantizedMatrix Quantize(std::span<const float> in,
-                         MatrixShape shape,
-                         const QuantizeOptions& options);
+// Quantises the matrix where it lies, with the scales of options.scale_rule. Requires a contiguous
+// matrix and a format of at most 16 bits. The memory of `result` is reused if it is at that place.
+// Its previous contents do not matter; if the call throws, they stay. On a device no call waits,
+// except when a buffer must grow.
+void QuantizeInto(In<float> in, const QuantizeOptions& options, QuantizedMatrix& result);
 
-// Does what Quantize does, but writes to `result`, whose memory is reused. Its previous contents do
-// not matter; if it throws, they stay.
+// Do the same for values on the host. Require in.size() == shape.Elements().
 void QuantizeInto(std::span<const float> in,
                   MatrixShape shape,
                   const QuantizeOptions& options,
                   QuantizedMatrix& result);
+QuantizedMatrix Quantize(std::span<const float> in,
+                         MatrixShape shape,
+                         const QuantizeOptions& options);
 
-// Does what QuantizeInto does, but under a given scale, such as one of another tensor or an earlier
-// step. Requires the layout kTensor. options.scale_rule is not read.
+// Do what QuantizeInto does, but under a given scale, such as one of another tensor or an earlier
+// step. Require the layout kTensor. options.scale_rule is not read. The second form quantises under
+// the current scale of `delayed`, whose state is at the place of the matrix, and then records the
+// absolute maximum of the matrix.
 void QuantizeUnder(const Scale& scale,
-                   std::span<const float> in,
-                   MatrixShape shape,
+                   In<float> in,
+                   const QuantizeOptions& options,
+                   QuantizedMatrix& result);
+void QuantizeUnder(DelayedScale& delayed,
+                   In<float> in,
                    const QuantizeOptions& options,
                    QuantizedMatrix& result);
 
-// Writes out(r, c) = the value of the code * its scale, rounded to float32. Requires a matrix that
-// is not transposed and out.size() == shape.Elements().
+// Writes out(r, c) = the value of the code * its scale, rounded to float32, at the place of the
+// matrix; if `out` is bf16, then rounded to that (nearest even, nonsaturating). Requires codes in the
+// order of the input and a contiguous `out` of the matrix's shape.
+void Dequantize(const QuantizedMatrix& matrix, MatrixSpan<float> out);
+// Does the same on the host.
 void Dequantize(const QuantizedMatrix& matrix, std::span<float> out);
+
+// Writes the same without the scales: out(r, c) = the value of the code.
+void DecodeCodes(const QuantizedMatrix& matrix, MatrixSpan<float> out);
+
+// Returns a copy of the matrix in host memory. Waits for the device.
+QuantizedMatrix OnHost(const QuantizedMatrix& matrix);
 
 // Quantises and dequantises without storing codes. Serves every format of up to 32 bits. Returns
 // the scales. Requires in.size() == out.size() == shape.Elements().
@@ -81,7 +121,8 @@ ErrorMeasures QuantizationError(std::span<const float> in,
                                 const QuantizeOptions& options);
 
 // Returns the error measures of a quantised matrix. `in` is the original matrix; `dequantized`
-// receives the dequantised values. Requires a matrix that is not transposed and spans of its size.
+// receives the dequantised values. Requires codes in the order of the input, on the host, and spans
+// of its size.
 ErrorMeasures QuantizationError(std::span<const float> in,
                                 const QuantizedMatrix& matrix,
                                 std::span<float> dequantized);

@@ -265,7 +265,7 @@ std::pair<double, std::string> Trainer::Parts::LargestRms(const OptimizerStep* r
 
 void Trainer::Parts::RecordParameters(uint64_t index) {
   const TimedPart timed(&profile, StepPhase::kTelemetry);
-  for (const Parameter<float>& parameter : model->parameters()) {
+  for (Parameter<float>& parameter : model->parameters()) {
     RecordTensor(index, parameter.name, "weight", parameter.value.View(), telemetry);
     RecordTensor(index, parameter.name, "weight-gradient", parameter.gradient.View(), telemetry);
   }

@@ -123,7 +123,14 @@ class Algorithms {
   Matrix Quantised8(const Operand& a, const Operand& b, size_t segment = 0) const {
     const bool integers = a.format == "int8" && b.format == "int8";
     const std::string usual = integers ? "exact" : "fp32";
-    return Product(a, b, s_.accumulation.empty() ? usual : s_.accumulation, segment);
+    const std::string mode = s_.accumulation.empty() ? usual : s_.accumulation;
+    if (s_.container.empty()) return Product(a, b, mode, segment);
+    return Product(Contained(a, segment != 0), Contained(b, segment != 0), mode);
+  }
+  // The values of the codes, with the scales of blocks in them, as numbers of the container.
+  Operand Contained(const Operand& in, bool blocks) const {
+    if (!blocks) return {s_.container, in.values, in.scales};
+    return Cast(Dequantised(in), s_.container);
   }
   Matrix HighPrecision(const Matrix& a, const Matrix& b) const {
     return Product(
@@ -187,6 +194,7 @@ Setup SetupOf(const LinearOptions& options) {
   setup.gradient_rule = scale_rule(setup.gradient_format);
   setup.accumulation = options.accumulate;
   setup.high_precision_accumulation = either(options.high_precision_accumulate, "fp32");
+  setup.container = options.container;
   setup.block = options.block != 0 ? options.block : kind == "mx" ? 32 : 128;
   setup.keeps_quantized = kind == "te-hybrid";
   return setup;

@@ -79,6 +79,7 @@ struct Setup {
   ScaleRule rule = ScaleRule::kAbsmax, gradient_rule = ScaleRule::kAbsmax;
   std::string accumulation;  // empty: exact for two int8, else fp32
   std::string high_precision_accumulation;
+  std::string container;  // of the operands of GEMMs with quantised operands; empty: none
   size_t block = 0;
   bool keeps_quantized = false;  // tensor-wise: X^T has the codes of X and not new ones
 };

@@ -38,7 +38,7 @@ class NaiveModel {
   Vector Row(const std::string& name, size_t row) {
     const Parameter<double>* const parameter = parameters_.Find(name);
     if (parameter == nullptr) throw std::out_of_range(name);
-    const MatrixSpan<double> view = parameter->value.View();
+    const In<double> view = parameter->value.View();
     return {view.Row(row), view.Row(row) + view.cols};
   }
 

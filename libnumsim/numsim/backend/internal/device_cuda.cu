@@ -102,6 +102,12 @@ const DeviceInfo& Device() {
   return TheDevice().info;
 }
 
+size_t FreeDeviceBytes() {
+  size_t free = 0, all = 0;
+  NUMSIM_CUDA(cudaMemGetInfo(&free, &all), "memory");
+  return free;
+}
+
 DeviceStream::DeviceStream() {
   cudaStream_t stream;
   NUMSIM_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
@@ -115,11 +121,6 @@ DeviceStream::~DeviceStream() {
 }
 
 void DeviceStream::Wait() { NUMSIM_CUDA(cudaStreamSynchronize(cuda::Raw(*this)), "a stream"); }
-
-DeviceStream& ThreadStream() {
-  static thread_local DeviceStream stream;
-  return stream;
-}
 
 namespace device_memory {
 

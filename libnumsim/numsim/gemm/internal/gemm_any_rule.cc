@@ -8,6 +8,7 @@
 #include "numsim/formats/named_formats.h"
 #include "numsim/gemm/internal/gemm_panel.h"
 #include "numsim/gemm/internal/gemm_parts.h"
+#include "numsim/gemm/internal/gemm_place_device.h"
 
 namespace numsim {
 namespace {
@@ -68,6 +69,21 @@ void Gemm(const GemmOperand& a,
   }
   RunLibrary(a, b, out);
   MakeNansEqual(rule, out);
+}
+
+void Gemm(const GemmOperand& a,
+          const GemmOperand& b,
+          const AccumulationMode& rule,
+          MatrixSpan<float> out) {
+  NUMSIM_REQUIRE(a.place == out.place && b.place == out.place,
+                 "Gemm: operands on the {} and the {}, the result on the {}, expected one place",
+                 ToString(a.place),
+                 ToString(b.place),
+                 ToString(out.place));
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (!out.place.IsHost()) return GemmAtPlace(a, b, rule, out);
+  }
+  Gemm(a, b, rule, out.Span());
 }
 
 }  // namespace numsim

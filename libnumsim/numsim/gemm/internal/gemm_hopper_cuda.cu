@@ -95,9 +95,7 @@ CUtensorMap MapOfColumns(const DeviceGemmOperand& x) {
 
 uint32_t Tiles(size_t n, size_t tile) { return static_cast<uint32_t>((n + tile - 1) / tile); }
 
-Problem MakeProblem(const DeviceGemmOperand& a,
-                    const DeviceGemmOperand& b,
-                    const MutableDeviceMatrix& out) {
+Problem MakeProblem(const DeviceGemmOperand& a, const DeviceGemmOperand& b, MatrixSpan<float> out) {
   Problem p;
   p.rows = static_cast<int64_t>(a.rows);
   p.cols = static_cast<int64_t>(b.rows);
@@ -130,7 +128,7 @@ uint32_t MostClusters(const void* kernel) {
 template <UnitOperands kOperands, bool kBf16>
 void Launch(const DeviceGemmOperand& a,
             const DeviceGemmOperand& b,
-            const MutableDeviceMatrix& out,
+            MatrixSpan<float> out,
             DeviceStream& stream) {
   const auto kernel = Product<kOperands, kBf16>;
   static const uint32_t most = MostClusters(reinterpret_cast<const void*>(kernel));
@@ -143,9 +141,9 @@ void Launch(const DeviceGemmOperand& a,
 template <UnitOperands kOperands>
 void LaunchTo(const DeviceGemmOperand& a,
               const DeviceGemmOperand& b,
-              const MutableDeviceMatrix& out,
+              MatrixSpan<float> out,
               DeviceStream& stream) {
-  if (out.element == DeviceElement::kBfloat16) return Launch<kOperands, true>(a, b, out, stream);
+  if (out.element == Element::kBfloat16) return Launch<kOperands, true>(a, b, out, stream);
   Launch<kOperands, false>(a, b, out, stream);
 }
 
@@ -155,9 +153,7 @@ bool IsFloat8(const FormatSpec& format) { return format == kE4m3 || format == kE
 
 }  // namespace
 
-bool ServesHopper(const DeviceGemmOperand& a,
-                  const DeviceGemmOperand& b,
-                  const MutableDeviceMatrix& out) {
+bool ServesHopper(const DeviceGemmOperand& a, const DeviceGemmOperand& b, MatrixSpan<float> out) {
   const bool int8 = a.format == kInt8 && b.format == kInt8;
   const bool float8 =
       IsFloat8(a.format) && IsFloat8(b.format) && (a.format == kE4m3 || b.format == kE4m3);
@@ -174,7 +170,7 @@ bool ServesHopper(const DeviceGemmOperand& a,
 
 void MultiplyHopper(const DeviceGemmOperand& a,
                     const DeviceGemmOperand& b,
-                    const MutableDeviceMatrix& out,
+                    MatrixSpan<float> out,
                     DeviceStream& stream) {
   NUMSIM_CHECK(ServesHopper(a, b, out), "{}", ShapeToString(a, b));
   if (a.format == kInt8) return LaunchTo<UnitOperands::kInt8>(a, b, out, stream);

@@ -15,14 +15,12 @@ namespace numsim::cuda {
 // - inner > 0 and a multiple of 16, a.rows > 0, b.rows > 0 and a multiple of 32;
 // - inner, a.rows, b.rows and the number of whole tiles of 128 x 256 results below 2^30;
 // - codes and results aligned to 16 bytes.
-bool ServesHopper(const DeviceGemmOperand& a,
-                  const DeviceGemmOperand& b,
-                  const MutableDeviceMatrix& out);
+bool ServesHopper(const DeviceGemmOperand& a, const DeviceGemmOperand& b, MatrixSpan<float> out);
 
 // Computes what Gemm of gemm_device.h computes. Requires ServesHopper.
 void MultiplyHopper(const DeviceGemmOperand& a,
                     const DeviceGemmOperand& b,
-                    const MutableDeviceMatrix& out,
+                    MatrixSpan<float> out,
                     DeviceStream& stream);
 
 }  // namespace numsim::cuda

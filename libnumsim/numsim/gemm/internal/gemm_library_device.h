@@ -67,7 +67,9 @@ struct OperandCopies {
   DeviceArray<uint8_t> padded, turned;
 };
 
-struct DeviceGemmScratch::Parts {
+// Working memory of GEMMs: cuBLASLt's handle and workspace and the algorithms that it chose, sums
+// before scaling, transposed or padded copies of operands. One for each DeviceContext.
+struct GemmScratch {
   DeviceLibrary library;
   OperandCopies a, b;
   DeviceArray<uint8_t> sums;

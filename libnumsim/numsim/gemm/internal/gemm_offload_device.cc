@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "numsim/backend/device_context.h"
 #include "numsim/cast/cast_device.h"
 #include "numsim/gemm/gemm_device.h"
 #include "numsim/gemm/internal/gemm_offload.h"
@@ -18,7 +19,6 @@ struct OffloadedOperand {
 struct Staging {
   OffloadedOperand a, b;
   DeviceArray<uint8_t> out;
-  DeviceGemmScratch scratch;
 };
 
 Staging& ThreadStaging() {
@@ -77,8 +77,7 @@ DeviceGemmOperand CopyOperand(const GemmOperand& x,
   return operand;
 }
 
-// Copies the operands to the device, calls multiply(a, b, result, scratch, stream) and copies the
-// result to `out`.
+// Copies the operands to the device, calls multiply(a, b, result) and copies the result to `out`.
 template <typename T, class Multiply>
 void RunOffloaded(const GemmOperand& a,
                   const GemmOperand& b,
@@ -92,9 +91,10 @@ void RunOffloaded(const GemmOperand& a,
   const DeviceGemmOperand left = CopyOperand(a, scales_a, staging.a, stream);
   const DeviceGemmOperand right = CopyOperand(b, scales_b, staging.b, stream);
   staging.out.Reserve(out.size_bytes());
-  const DeviceSpan<T> result(reinterpret_cast<T*>(staging.out.data()), out.size());
-  multiply(left, right, result, staging.scratch, stream);
-  CopyToHost(DeviceSpan<const T>(result), out, stream);
+  const MatrixSpan<T> result(
+      reinterpret_cast<T*>(staging.out.data()), MatrixShape{a.rows, b.rows}, ThreadPlace());
+  multiply(left, right, result);
+  CopyToHost(DeviceSpan<const T>(result.data, out.size()), out, stream);
 }
 
 bool HasFittingScales(const GemmOperand& x) { return x.scales.segment == 0; }
@@ -117,32 +117,16 @@ void GemmOnDevice(const GemmOperand& a,
                   const GemmOperand& b,
                   const AccumulationMode& rule,
                   std::span<float> out) {
-  RunOffloaded(
-      a,
-      b,
-      out,
-      [&](const DeviceGemmOperand& left,
-          const DeviceGemmOperand& right,
-          DeviceSpan<float> result,
-          DeviceGemmScratch& scratch,
-          DeviceStream& stream) {
-        const MutableDeviceMatrix matrix{result.data(), DeviceElement::kFloat32, {a.rows, b.rows}};
-        Gemm(left, right, rule, matrix, scratch, stream);
-      });
+  RunOffloaded(a, b, out, [&](const auto& left, const auto& right, MatrixSpan<float> result) {
+    Gemm(left, right, rule, result);
+  });
 }
 
 void GemmInt32OnDevice(const GemmOperand& a, const GemmOperand& b, std::span<int32_t> out) {
-  RunOffloaded(a,
-               b,
-               out,
-               [](DeviceGemmOperand left,
-                  DeviceGemmOperand right,
-                  DeviceSpan<int32_t> result,
-                  DeviceGemmScratch& scratch,
-                  DeviceStream& stream) {
-                 left.scales = right.scales = {};
-                 GemmInt32(left, right, result, scratch, stream);
-               });
+  RunOffloaded(a, b, out, [](auto left, auto right, MatrixSpan<int32_t> result) {
+    left.scales = right.scales = {};
+    GemmInt32(left, right, result);
+  });
 }
 
 }  // namespace numsim

@@ -134,15 +134,15 @@ void StoreFrom(const DeviceSums& sums,
                const Scales& rows,
                const Scales& columns,
                float nan,
-               const MutableDeviceMatrix& out,
+               MatrixSpan<float> out,
                DeviceStream& stream) {
   const auto* from = static_cast<const Sum*>(sums.data);
-  if (out.element == DeviceElement::kFloat32) {
-    auto* to = static_cast<float*>(out.data);
-    return Launch(Store<Sum, float>{from, sums.stride, to, out.shape, rows, columns, nan}, stream);
+  if (out.element == Element::kFloat32) {
+    return Launch(Store<Sum, float>{from, sums.stride, out.data, out.Shape(), rows, columns, nan},
+                  stream);
   }
-  auto* to = static_cast<uint16_t*>(out.data);
-  Launch(Store<Sum, uint16_t>{from, sums.stride, to, out.shape, rows, columns, nan}, stream);
+  auto* to = reinterpret_cast<uint16_t*>(out.data);
+  Launch(Store<Sum, uint16_t>{from, sums.stride, to, out.Shape(), rows, columns, nan}, stream);
 }
 
 }  // namespace
@@ -151,9 +151,9 @@ void StoreScaled(const DeviceSums& sums,
                  DeviceSpan<const float> scales_a,
                  DeviceSpan<const float> scales_b,
                  float nan,
-                 const MutableDeviceMatrix& out,
+                 MatrixSpan<float> out,
                  DeviceStream& stream) {
-  if (out.shape.Elements() == 0) return;
+  if (out.Elements() == 0) return;
   const Scales rows = ScalesOf(scales_a), columns = ScalesOf(scales_b);
   if (sums.type == SumType::kInt32) {
     StoreFrom<int32_t>(sums, rows, columns, nan, out, stream);

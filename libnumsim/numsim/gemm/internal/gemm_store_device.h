@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "numsim/backend/device.h"
-#include "numsim/backend/device_matrix.h"
+#include "numsim/backend/matrix.h"
 
 namespace numsim {
 
@@ -25,7 +25,7 @@ void StoreScaled(const DeviceSums& sums,
                  DeviceSpan<const float> scales_a,
                  DeviceSpan<const float> scales_b,
                  float nan,
-                 const MutableDeviceMatrix& out,
+                 MatrixSpan<float> out,
                  DeviceStream& stream);
 
 // Copies `rows` rows of `row_bytes` bytes each. Rows are in_pitch and out_pitch bytes apart.

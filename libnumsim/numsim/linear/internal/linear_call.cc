@@ -5,7 +5,6 @@
 
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
-#include "numsim/gemm/gemm_quantized.h"
 
 namespace numsim {
 namespace {
@@ -29,19 +28,15 @@ constexpr OperandPlace kPlaces[] = {
 constexpr LinearOp kProductSteps[] = {
     LinearOp::kForwardProduct, LinearOp::kInputGradientProduct, LinearOp::kWeightGradientProduct};
 
-const SavedMatrix& Kept(const LinearSaved& saved, size_t tensor) { return saved.matrices[tensor]; }
-
 // Returns the saved values, owned or the caller's. Requires values, not codes.
-MatrixView SavedValues(const SavedMatrix& saved, MatrixShape shape) {
-  if (const auto* view = std::get_if<MatrixView>(&saved.data)) return *view;
-  return {std::get<std::vector<float>>(saved.data), shape};
+MatrixSpan<const float> SavedValues(const SavedMatrix& saved) {
+  if (const auto* view = std::get_if<MatrixSpan<const float>>(&saved.data)) return *view;
+  return std::get<Buffer<float>>(saved.data).View();
 }
 
-GemmOperand AsOperand(const SavedMatrix& saved, MatrixShape shape, bool transposed) {
-  if (const auto* matrix = std::get_if<QuantizedMatrix>(&saved.data)) {
-    return numsim::AsOperand(*matrix, transposed);
-  }
-  return numsim::AsOperand(OperandData(SavedValues(saved, shape)), transposed);
+OperandView ViewOf(const SavedMatrix& saved) {
+  if (const auto* matrix = std::get_if<QuantizedMatrix>(&saved.data)) return matrix;
+  return SavedValues(saved);
 }
 
 // Moves codes from `data` to `saved`, exchanging their memory. Copies values, unless they stay
@@ -59,15 +54,25 @@ void KeepOperand(const char* name,
     std::swap(*matrix, std::get<QuantizedMatrix>(saved.data));
     return;
   }
-  const MatrixView& view = std::get<MatrixView>(data);
+  const auto& view = std::get<MatrixSpan<const float>>(data);
   if (stays) {
     saved.data = view;
     return;
   }
-  if (!std::holds_alternative<std::vector<float>>(saved.data)) {
-    saved.data.emplace<std::vector<float>>();
+  auto* values = std::get_if<Buffer<float>>(&saved.data);
+  if (values == nullptr || values->place() != view.place ||
+      values->View().element != view.element) {
+    values = &saved.data.emplace<Buffer<float>>(view.place, view.element);
   }
-  std::get<std::vector<float>>(saved.data).assign(view.values.begin(), view.values.end());
+  CopyMatrix<float>(view, values->Resize(view.rows, view.cols));
+}
+
+// Returns true if quantising a tensor again for its other operand gives the same codes. Not so with
+// stochastic rounding, because each operand has its own random bits, or with delayed scales, because
+// each operand may have its own history.
+bool GivesTheSameCodes(const OperandRecipe& rows, const OperandRecipe& columns, Element element) {
+  return !TakesValues(rows, element) && !rows.delayed &&
+         rows.rounding.mode != RoundingMode::kStochastic && SharesCodes(rows, columns);
 }
 
 }  // namespace
@@ -83,17 +88,33 @@ void ScaleColumns(std::span<const float> channels, std::span<float> matrix) {
   });
 }
 
-OperandData& LinearCall::Make(LinearOperand operand, const MatrixView& tensor) {
-  if (TakesValues(recipe_[operand])) {
+bool LinearCall::KeepsCodes(Element element) const {
+  if (recipe_.saves == LinearSaves::kQuantized) return true;
+  return TakesValues(HighPrecision(recipe_.high_precision), element) &&
+         GivesTheSameCodes(recipe_[LinearOperand::kForwardX],
+                           recipe_[LinearOperand::kWeightGradientX],
+                           element) &&
+         GivesTheSameCodes(
+             recipe_[LinearOperand::kForwardW], recipe_[LinearOperand::kInputGradientW], element);
+}
+
+CodeOrder LinearCall::OrderFor(LinearOperand operand, bool rows, bool columns) const {
+  const bool contained = recipe_[GemmOf(operand)].container.has_value();
+  if (place_.IsHost() || contained || !columns) return CodeOrder::kInput;
+  return rows ? CodeOrder::kBoth : CodeOrder::kTransposed;
+}
+
+OperandData& LinearCall::Make(LinearOperand operand, In<float> tensor, bool rows, bool columns) {
+  if (TakesValues(recipe_[operand], tensor.element)) {
     OperandData& values = workspace_.operands[static_cast<size_t>(operand)];
     values = tensor;
     return values;
   }
   const StepScope scope(observer_, kPlaces[static_cast<size_t>(operand)].step);
-  return MakeWithinStep(operand, tensor);
+  return MakeWithinStep(operand, tensor, OrderFor(operand, rows, columns));
 }
 
-OperandData& LinearCall::MakeWithinStep(LinearOperand operand, const MatrixView& tensor) {
+OperandData& LinearCall::MakeWithinStep(LinearOperand operand, In<float> tensor, CodeOrder order) {
   const auto index = static_cast<size_t>(operand);
   const OperandPlace& place = kPlaces[index];
   const OperandRecipe& recipe = recipe_[operand];
@@ -101,6 +122,7 @@ OperandData& LinearCall::MakeWithinStep(LinearOperand operand, const MatrixView&
   MakeOperand(tensor,
               recipe,
               place.transposed,
+              order,
               {random_.seed, 8 * random_.stream + index},
               recipe.delayed ? delayed_.Of(operand) : nullptr,
               result);
@@ -112,101 +134,125 @@ OperandData& LinearCall::MakeWithinStep(LinearOperand operand, const MatrixView&
   return result;
 }
 
-MatrixView LinearCall::Rescaled(const OperandData& x,
-                                LinearShape shape,
-                                std::span<const float> channels) {
-  std::vector<float>& values = workspace_.rescaled;
-  values.resize(shape.tokens * shape.in);
+MatrixSpan<const float> LinearCall::Rescaled(const OperandData& x,
+                                             std::span<const float> channels) {
+  RequireHost("a linear layer with channels", {place_});
+  Buffer<float>& values = workspace_.rescaled;
   if (const auto* codes = std::get_if<QuantizedMatrix>(&x)) {
-    Dequantize(*codes, values);
+    Dequantize(*codes, values.Resize(codes->shape.rows, codes->shape.cols));
   } else {
-    std::ranges::copy(std::get<MatrixView>(x).values, values.begin());
+    const auto& view = std::get<MatrixSpan<const float>>(x);
+    CopyMatrix<float>(view, values.Resize(view.rows, view.cols));
   }
-  ScaleColumns(channels, values);
-  return {values, {shape.tokens, shape.in}};
+  ScaleColumns(channels, values.Span());
+  return values.View();
 }
 
 void LinearCall::Multiply(LinearGemm product,
-                          const GemmOperand& a,
-                          const GemmOperand& b,
-                          std::span<float> out) {
+                          const OperandView& a,
+                          bool a_transposed,
+                          const OperandView& b,
+                          bool b_transposed,
+                          MatrixSpan<float> out) {
+  const GemmRecipe& recipe = recipe_[product];
   const StepScope scope(observer_, kProductSteps[static_cast<size_t>(product)]);
-  Gemm(a, b, recipe_[product].accumulation, out);
+  Gemm(AsOperand(a, a_transposed, recipe.container, workspace_.contained[0]),
+       AsOperand(b, b_transposed, recipe.container, workspace_.contained[1]),
+       recipe.accumulation,
+       out);
 }
 
-OperandRecipe LinearCall::SavedRecipe() const {
-  return recipe_.saves == LinearSaves::kQuantized ? recipe_[LinearOperand::kForwardX]
-                                                  : HighPrecision(recipe_.high_precision);
+void LinearCall::Forward(
+    In<float> x, In<float> w, MatrixSpan<float> y, bool x_stays, LinearSaved& saved) {
+  saved.keeps_codes = KeepsCodes(x.element);
+  const bool shares_x =
+      SharesCodes(recipe_[LinearOperand::kForwardX], recipe_[LinearOperand::kWeightGradientX]);
+  OperandData& x_operand = Make(LinearOperand::kForwardX, x, true, saved.keeps_codes && shares_x);
+  OperandData& w_operand = Make(LinearOperand::kForwardW, w, true, saved.keeps_codes);
+  if (saved.channels.empty()) {
+    Multiply(LinearGemm::kForward, ViewOf(x_operand), false, ViewOf(w_operand), false, y);
+  } else {
+    const OperandView rescaled = Rescaled(x_operand, saved.channels);
+    Multiply(LinearGemm::kForward, rescaled, false, ViewOf(w_operand), false, y);
+  }
+  SaveForBackward(x, x_stays, saved);
 }
 
-void LinearCall::SaveForBackward(const MatrixView& x, bool x_stays, LinearSaved& saved) {
-  const bool keeps_w = recipe_.saves == LinearSaves::kQuantized;
-  saved.matrices.resize(keeps_w ? 2 : 1);
-  const OperandRecipe recipe = SavedRecipe();
+OperandRecipe LinearCall::SavedRecipe(const LinearSaved& saved) const {
+  return saved.keeps_codes ? recipe_[LinearOperand::kForwardX]
+                           : HighPrecision(recipe_.high_precision);
+}
+
+void LinearCall::SaveForBackward(In<float> x, bool x_stays, LinearSaved& saved) {
+  saved.matrices.resize(saved.keeps_codes ? 2 : 1);
+  const OperandRecipe recipe = SavedRecipe(saved);
   const bool made = recipe == recipe_[LinearOperand::kForwardX];
-  if (made && !TakesValues(recipe)) {
+  if (made && !TakesValues(recipe, x.element)) {
     OperandData& operand = workspace_.operands[static_cast<size_t>(LinearOperand::kForwardX)];
     KeepOperand("X", recipe, false, operand, saved.matrices[kX]);
   } else {
-    const StepScope scope(observer_, LinearOp::kKeepX);
-    MakeOperand(x, recipe, false, {}, nullptr, workspace_.saved_x);
+    // A view of values that stay costs nothing.
+    const bool free = x_stays && TakesValues(recipe, x.element);
+    const StepScope scope(free ? nullptr : observer_, LinearOp::kKeepX);
+    MakeOperand(x, recipe, false, CodeOrder::kInput, {}, nullptr, workspace_.saved_x);
     KeepOperand("X", recipe, x_stays, workspace_.saved_x, saved.matrices[kX]);
   }
-  if (keeps_w) {
+  if (saved.keeps_codes) {
     OperandData& operand = workspace_.operands[static_cast<size_t>(LinearOperand::kForwardW)];
     KeepOperand("W", recipe_[LinearOperand::kForwardW], false, operand, saved.matrices[kW]);
   }
 }
 
-OperandData& LinearCall::InputGradient(const MatrixView& g,
-                                       const MatrixView& w,
-                                       const LinearSaved& saved,
-                                       std::span<float> dx) {
-  OperandData& g_operand = Make(LinearOperand::kInputGradientG, g);
-  const GemmOperand w_operand =
-      recipe_.saves == LinearSaves::kQuantized
-          ? AsOperand(Kept(saved, kW), w.shape, true)
-          : numsim::AsOperand(Make(LinearOperand::kInputGradientW, w), true);
-  Multiply(LinearGemm::kInputGradient, numsim::AsOperand(g_operand, false), w_operand, dx);
-  return g_operand;
+void LinearCall::Backward(In<float> g,
+                          In<float> w,
+                          const LinearSaved& saved,
+                          MatrixSpan<float> dx,
+                          MatrixSpan<float> dw) {
+  const bool want_dx = dx.data != nullptr, want_dw = dw.data != nullptr;
+  const bool shares_g = SharesCodes(recipe_[LinearOperand::kInputGradientG],
+                                    recipe_[LinearOperand::kWeightGradientG]);
+  const OperandData* g_operand = nullptr;
+  if (want_dx || (want_dw && shares_g)) {
+    g_operand = &Make(LinearOperand::kInputGradientG, g, want_dx, want_dw && shares_g);
+  }
+  if (want_dx) {
+    const OperandView w_operand =
+        saved.keeps_codes ? ViewOf(saved.matrices[kW])
+                          : ViewOf(Make(LinearOperand::kInputGradientW, w, false, true));
+    Multiply(LinearGemm::kInputGradient, ViewOf(*g_operand), false, w_operand, true, dx);
+  }
+  if (!want_dw) return;
+  if (!shares_g) g_operand = &Make(LinearOperand::kWeightGradientG, g, false, true);
+  const bool saved_serves =
+      SharesCodes(SavedRecipe(saved), recipe_[LinearOperand::kWeightGradientX]);
+  const OperandView x = saved_serves ? ViewOf(saved.matrices[kX]) : ViewOf(RemakeX(saved));
+  Multiply(LinearGemm::kWeightGradient, ViewOf(*g_operand), true, x, true, dw);
 }
 
-OperandData& LinearCall::RemakeX(const SavedMatrix& saved, MatrixShape shape) {
-  const auto* matrix = std::get_if<QuantizedMatrix>(&saved.data);
-  if (matrix == nullptr) return Make(LinearOperand::kWeightGradientX, SavedValues(saved, shape));
-  std::vector<float>& values = workspace_.values;
-  values.resize(shape.Elements());
-  const bool quantized = recipe_.saves == LinearSaves::kQuantized;
+OperandData& LinearCall::RemakeX(const LinearSaved& saved) {
+  const SavedMatrix& x = saved.matrices[kX];
+  const auto* matrix = std::get_if<QuantizedMatrix>(&x.data);
+  constexpr LinearOperand kOperand = LinearOperand::kWeightGradientX;
+  if (matrix == nullptr) return Make(kOperand, SavedValues(x), false, true);
+  // On a device, values that the GEMM takes in bf16 are dequantised to that at once.
+  const bool bf16 = !place_.IsHost() && TakesValues(recipe_[kOperand], Element::kBfloat16);
+  const Element element = bf16 ? Element::kBfloat16 : Element::kFloat32;
+  Buffer<float>& memory = workspace_.values;
+  if (memory.place() != place_ || memory.View().element != element) {
+    memory = Buffer<float>(place_, element);
+  }
+  const MatrixSpan<float> values = memory.Resize(matrix->shape.rows, matrix->shape.cols);
   {
     // Widening an X saved in high precision is not an operation of its own: a device reads it
     // directly.
-    const StepScope scope(observer_,
-                          quantized ? LinearOp::kDequantizeX : LinearOp::kQuantizeXTransposed);
+    const StepScope scope(
+        observer_, saved.keeps_codes ? LinearOp::kDequantizeX : LinearOp::kQuantizeXTransposed);
     Dequantize(*matrix, values);
-    if (!quantized || recipe_[LinearOperand::kWeightGradientX].Unscaled()) {
-      return MakeWithinStep(LinearOperand::kWeightGradientX, {values, shape});
+    if (!saved.keeps_codes || recipe_[kOperand].Unscaled()) {
+      return MakeWithinStep(kOperand, values, OrderFor(kOperand, false, true));
     }
   }
-  return Make(LinearOperand::kWeightGradientX, {values, shape});
-}
-
-void LinearCall::WeightGradient(const MatrixView& g,
-                                const OperandData* input_gradient_g,
-                                const LinearSaved& saved,
-                                std::span<float> dw) {
-  const bool shared = SharesCodes(recipe_[LinearOperand::kInputGradientG],
-                                  recipe_[LinearOperand::kWeightGradientG]);
-  const OperandData* g_operand = input_gradient_g;
-  if (!shared) {
-    g_operand = &Make(LinearOperand::kWeightGradientG, g);
-  } else if (input_gradient_g == nullptr) {
-    g_operand = &Make(LinearOperand::kInputGradientG, g);
-  }
-  const MatrixShape x_shape{saved.shape.tokens, saved.shape.in};
-  const bool saved_serves = SharesCodes(SavedRecipe(), recipe_[LinearOperand::kWeightGradientX]);
-  const GemmOperand x = saved_serves ? AsOperand(Kept(saved, kX), x_shape, true)
-                                     : numsim::AsOperand(RemakeX(Kept(saved, kX), x_shape), true);
-  Multiply(LinearGemm::kWeightGradient, numsim::AsOperand(*g_operand, true), x, dw);
+  return Make(kOperand, values, false, true);
 }
 
 }  // namespace numsim

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "numsim/linear/linear.h"
 #include "numsim/linear/linear_operand.h"
@@ -35,55 +34,63 @@ class LinearCall {
  public:
   // All arguments must outlive this object.
   LinearCall(const LinearRecipe& recipe,
+             Place place,
              DelayedScales& delayed,
              LinearWorkspace& workspace,
              RandomStream random,
              LinearObserver* observer)
       : recipe_(recipe),
+        place_(place),
         delayed_(delayed),
         workspace_(workspace),
         random_(random),
         observer_(observer) {}
 
-  // Returns the tensor, converted to the given operand, in the workspace.
-  OperandData& Make(LinearOperand operand, const MatrixView& tensor);
+  // Computes y = x w^T under saved.channels, and saves what Backward needs of x and w.
+  void Forward(In<float> x, In<float> w, MatrixSpan<float> y, bool x_stays, LinearSaved& saved);
+
+  // Computes dx = g w and dw = g^T x; either one only if it has data.
+  void Backward(In<float> g,
+                In<float> w,
+                const LinearSaved& saved,
+                MatrixSpan<float> dx,
+                MatrixSpan<float> dw);
+
+ private:
+  // Converts the tensor to the given operand, in the workspace. `rows` and `columns` say which
+  // vectors of it GEMMs will read.
+  OperandData& Make(LinearOperand operand, In<float> tensor, bool rows, bool columns);
+  OperandData& MakeWithinStep(LinearOperand operand, In<float> tensor, CodeOrder order);
+
+  // Returns the order in which to store codes. Tensor cores read vectors of 8-bit codes that are
+  // contiguous; the CPU reads any order.
+  CodeOrder OrderFor(LinearOperand operand, bool rows, bool columns) const;
+
+  // Returns true if Backward uses the codes of the forward GEMM: because nothing else is saved, or
+  // because quantising what is saved would give the same codes.
+  bool KeepsCodes(Element element) const;
 
   // Returns the operand X of the forward GEMM with its columns multiplied by `channels`. The view is
   // valid until the next call.
-  MatrixView Rescaled(const OperandData& x, LinearShape shape, std::span<const float> channels);
+  MatrixSpan<const float> Rescaled(const OperandData& x, std::span<const float> channels);
 
   void Multiply(LinearGemm product,
-                const GemmOperand& a,
-                const GemmOperand& b,
-                std::span<float> out);
+                const OperandView& a,
+                bool a_transposed,
+                const OperandView& b,
+                bool b_transposed,
+                MatrixSpan<float> out);
 
-  // Saves what Backward needs of x and w in saved.matrices. May move the operands of the forward
-  // GEMM out of the workspace.
-  void SaveForBackward(const MatrixView& x, bool x_stays, LinearSaved& saved);
-
-  // Computes dx = g w. Returns the operand G.
-  OperandData& InputGradient(const MatrixView& g,
-                             const MatrixView& w,
-                             const LinearSaved& saved,
-                             std::span<float> dx);
-
-  // Computes dw = g^T x. `input_gradient_g` is the operand G of the input gradient, or null if that
-  // was not computed.
-  void WeightGradient(const MatrixView& g,
-                      const OperandData* input_gradient_g,
-                      const LinearSaved& saved,
-                      std::span<float> dw);
-
- private:
-  OperandData& MakeWithinStep(LinearOperand operand, const MatrixView& tensor);
+  void SaveForBackward(In<float> x, bool x_stays, LinearSaved& saved);
 
   // Returns the recipe of the X that Forward saves.
-  OperandRecipe SavedRecipe() const;
+  OperandRecipe SavedRecipe(const LinearSaved& saved) const;
 
   // Returns the operand X^T from an X that was saved in another precision.
-  OperandData& RemakeX(const SavedMatrix& saved, MatrixShape shape);
+  OperandData& RemakeX(const LinearSaved& saved);
 
   const LinearRecipe& recipe_;
+  Place place_;
   DelayedScales& delayed_;
   LinearWorkspace& workspace_;
   RandomStream random_;

@@ -1,20 +1,35 @@
 // The rules about which recipes run on a device. They query no device, so this file is compiled
 // even without device support and is not named *_device.cc.
+#include <algorithm>
+
 #include "numsim/base/error.h"
-#include "numsim/linear/linear_device.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/gemm/gemm_device.h"
+#include "numsim/linear/internal/linear_kinds.h"
+#include "numsim/linear/linear_recipe.h"
 
 namespace numsim {
 namespace {
 
-bool Is(const OperandRecipe& operand, const char* format) {
-  return operand.format.spec == ParseFormat(format).spec;
+// The formats of a GEMM's operands as they enter it.
+struct Pair {
+  const Format& a;
+  const Format& b;
+
+  bool AreBoth(const char* format) const {
+    const FormatSpec spec = ParseFormat(format).spec;
+    return a.spec == spec && b.spec == spec;
+  }
+};
+
+Pair PairOf(const GemmRecipe& product) {
+  if (product.container.has_value()) return {*product.container, *product.container};
+  return {product.a.format, product.b.format};
 }
 
-bool AreBoth(const GemmRecipe& product, const char* format) {
-  return Is(product.a, format) && Is(product.b, format);
+bool IsFp8(const Format& format) {
+  return format.spec == ParseFormat("e4m3fn").spec || format.spec == ParseFormat("e5m2").spec;
 }
-
-bool IsFp8(const OperandRecipe& operand) { return Is(operand, "e4m3fn") || Is(operand, "e5m2"); }
 
 // The accumulation modes that tensor cores support for a pair of formats.
 struct UnitRules {
@@ -30,12 +45,12 @@ constexpr UnitRules kFp8Rules{
 constexpr UnitRules kBf16Rules{"hopper-bf16", nullptr, true, "hopper-bf16, library"};
 constexpr UnitRules kFp16Rules{"hopper-fp16", nullptr, true, "hopper-fp16, library"};
 
-// Returns the modes of the GEMM's formats, or null if no tensor core supports the pair.
-const UnitRules* RulesOf(const GemmRecipe& product) {
-  if (AreBoth(product, "int8")) return &kInt8Rules;
-  if (AreBoth(product, "bf16")) return &kBf16Rules;
-  if (AreBoth(product, "fp16")) return &kFp16Rules;
-  const bool fp8 = IsFp8(product.a) && IsFp8(product.b) && !AreBoth(product, "e5m2");
+// Returns the modes of the pair, or null if no tensor core supports it.
+const UnitRules* RulesOf(const Pair& pair) {
+  if (pair.AreBoth("int8")) return &kInt8Rules;
+  if (pair.AreBoth("bf16")) return &kBf16Rules;
+  if (pair.AreBoth("fp16")) return &kFp16Rules;
+  const bool fp8 = IsFp8(pair.a) && IsFp8(pair.b) && !pair.AreBoth("e5m2");
   return fp8 ? &kFp8Rules : nullptr;
 }
 
@@ -45,60 +60,78 @@ bool Serves(const UnitRules& rules, const AccumulationMode& accumulation) {
   return rules.slow != nullptr && accumulation == ParseAccumulationMode(rules.slow);
 }
 
-void CheckLayout(const LinearRecipe& recipe, LinearGemm product, const OperandRecipe& operand) {
-  const Granularity granularity = operand.layout.granularity;
-  if (granularity == Granularity::kTensor || granularity == Granularity::kRow) return;
-  throw Error::Format(
-      "kind '{}', {} product: scales of layout {}; a device takes tensor and row, not scales that "
-      "change along the inner dimension",
-      recipe.kind,
-      ToString(product),
-      ToString(operand.layout));
+bool HasBlocks(const OperandRecipe& operand) { return operand.layout.block != 0; }
+
+// Scales along the inner dimension that stay outside the operands.
+const OperandRecipe* OperandInSegments(const GemmRecipe& product) {
+  if (product.container.has_value()) return nullptr;
+  if (HasBlocks(product.a)) return &product.a;
+  return HasBlocks(product.b) ? &product.b : nullptr;
 }
 
 void CheckProduct(const LinearRecipe& recipe, LinearGemm product) {
   const GemmRecipe& made = recipe[product];
-  CheckLayout(recipe, product, made.a);
-  CheckLayout(recipe, product, made.b);
-  const UnitRules* rules = RulesOf(made);
+  const Pair pair = PairOf(made);
+  const bool exact_int8 =
+      made.accumulation.kind == AccumulationKind::kExact && pair.AreBoth("int8");
+  if (IsOrderedMode(made.accumulation) || exact_int8) return;
+  const UnitRules* rules = RulesOf(pair);
   if (rules == nullptr) {
     throw Error::Format(
-        "kind '{}', {} product: a device does not multiply {} by {}; it takes int8 x int8, e4m3fn "
-        "and e5m2 but not two e5m2, bf16 x bf16, fp16 x fp16",
+        "kind '{}', {} product: tensor cores do not multiply {} by {}; they take int8 x int8, e4m3fn "
+        "and e5m2 but not two e5m2, bf16 x bf16, fp16 x fp16; others need a container, or rule fp32",
         recipe.kind,
         ToString(product),
-        made.a.format.name,
-        made.b.format.name);
+        pair.a.name,
+        pair.b.name);
   }
   if (!Serves(*rules, made.accumulation)) {
     throw Error::Format(
-        "kind '{}', {} product: a device does not add {} x {} by rule {}; it has {}",
+        "kind '{}', {} product: a device does not add {} x {} by rule {}; it has {}, and fp32, fp64 and "
+        "fp32-chunked for all formats",
         recipe.kind,
         ToString(product),
-        made.a.format.name,
-        made.b.format.name,
+        pair.a.name,
+        pair.b.name,
         ToString(made.accumulation),
         rules->text);
   }
+  if (const OperandRecipe* operand = OperandInSegments(made)) {
+    throw Error::Format(
+        "kind '{}', {} product: scales of layout {}; tensor cores take tensor and row; scales that "
+        "change along the inner dimension need a container, or rule fp32",
+        recipe.kind,
+        ToString(product),
+        ToString(operand->layout));
+  }
+}
+
+// Returns the narrowest of bf16 and fp16 that holds the values of both operands, or nothing.
+std::optional<Format> ContainerFor(const GemmRecipe& product) {
+  for (const char* name : {"bf16", "fp16"}) {
+    const Format container = ParseFormat(name);
+    const auto fits = [&](const OperandRecipe& operand) {
+      return ContainerHolds(container.spec, operand.format.spec) &&
+             (!HasBlocks(operand) || IsPowerOfTwoRule(operand.scale_rule));
+    };
+    if (fits(product.a) && fits(product.b)) return container;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
 void CheckOnDevice(const LinearRecipe& recipe) {
-  if (recipe.delayed.has_value()) {
-    throw Error::Format("kind '{}': a device has no delayed scaling", recipe.kind);
-  }
-  if (recipe.high_precision.spec != ParseFormat("bf16").spec) {
-    throw Error::Format("high_precision: {}; tensors on a device are bf16",
-                        recipe.high_precision.name);
-  }
   for (const LinearGemm product : kProducts) CheckProduct(recipe, product);
 }
 
 LinearRecipe ForDevice(LinearRecipe recipe, bool library) {
   for (GemmRecipe& product : recipe.products) {
-    const UnitRules* rules = RulesOf(product);
-    if (rules == nullptr) continue;
+    const bool native =
+        RulesOf(PairOf(product)) != nullptr && OperandInSegments(product) == nullptr;
+    if (!native) product.container = ContainerFor(product);
+    const UnitRules* rules = RulesOf(PairOf(product));
+    if (rules == nullptr || OperandInSegments(product) != nullptr) continue;
     product.accumulation =
         ParseAccumulationMode(library && rules->library ? "library" : rules->own);
   }

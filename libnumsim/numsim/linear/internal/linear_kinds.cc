@@ -4,6 +4,7 @@
 #include <string>
 
 #include "numsim/base/nearest_name.h"
+#include "numsim/formats/decode.h"
 
 namespace numsim {
 namespace {
@@ -45,6 +46,19 @@ constexpr auto kKinds = [] {
 }();
 
 }  // namespace
+
+bool ContainerHolds(const FormatSpec& container, const FormatSpec& format) {
+  // The distance of the subnormals is the smallest step of a format, and its largest value has the
+  // most significant bits.
+  return container.mantissa_bits >= format.mantissa_bits &&
+         container.SubnormalExponent() <= format.SubnormalExponent() &&
+         MaxFinite(container) >= MaxFinite(format);
+}
+
+bool IsPowerOfTwoRule(ScaleRule rule) {
+  return rule == ScaleRule::kPow2Floor || rule == ScaleRule::kPow2Ceil ||
+         rule == ScaleRule::kE8m0 || rule == ScaleRule::kNone;
+}
 
 std::span<const LinearKindRow> LinearKindRows() { return kRows; }
 

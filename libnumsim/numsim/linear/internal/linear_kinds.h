@@ -32,6 +32,12 @@ struct LinearKindRow {
   bool Quantised() const { return scaling.find_first_not_of('h') != std::string_view::npos; }
 };
 
+// Returns true if `container` has every finite value of `format`.
+bool ContainerHolds(const FormatSpec& container, const FormatSpec& format);
+
+// Returns true if the scales of the rule are powers of two.
+bool IsPowerOfTwoRule(ScaleRule rule);
+
 // Returns all rows, in the order of LinearKinds().
 std::span<const LinearKindRow> LinearKindRows();
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "numsim/backend/device.h"
+#include "numsim/backend/device_context.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/gemm/gemm_device.h"
 #include "numsim/mma_probe/internal/mma_units_device.h"
@@ -43,7 +44,6 @@ std::vector<uint8_t> Codes(const FormatSpec& format,
 struct Arrays {
   DeviceArray<uint8_t> a, b;
   DeviceArray<float> out;
-  DeviceGemmScratch scratch;
 
   void Put(const FormatSpec& format,
            std::span<const float> values,
@@ -115,9 +115,7 @@ DeviceUnit LibraryUnit(const FormatSpec& a,
     Gemm({.format = a, .codes = arrays->a.data(), .rows = kRows, .inner = inner},
          {.format = b, .codes = arrays->b.data(), .rows = kRows, .inner = inner},
          rule,
-         {.data = arrays->out.data(), .element = DeviceElement::kFloat32, .shape = {kRows, kRows}},
-         arrays->scratch,
-         ThreadStream(),
+         {arrays->out.data(), MatrixShape{kRows, kRows}, ThreadPlace()},
          DeviceGemmEngine::kLibrary);
     arrays->Get(kRows, out);
   };

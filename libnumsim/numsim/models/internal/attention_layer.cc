@@ -59,8 +59,8 @@ void AttentionLayer<T>::Rotate(const Pass<T>& pass,
                                MatrixSpan<T> k) const {
   if (!options_.rotary) return;
   const TimedPart timed(pass.profile, StepPhase::kAttention);
-  const MatrixSpan<T> cosines = cosines_.View().Rows(0, shape_.length);
-  const MatrixSpan<T> sines = sines_.View().Rows(0, shape_.length);
+  const In<T> cosines = cosines_.View().Rows(0, shape_.length);
+  const In<T> sines = sines_.View().Rows(0, shape_.length);
   RotatePositions<T>(cosines, sines, shape_.head_dim, inverse, q);
   RotatePositions<T>(cosines, sines, shape_.head_dim, inverse, k);
 }

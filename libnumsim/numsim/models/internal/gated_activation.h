@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "numsim/backend/matrix.h"
 #include "numsim/models/model_config.h"
-#include "numsim/ops/tensor.h"
 
 namespace numsim {
 

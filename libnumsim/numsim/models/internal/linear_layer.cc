@@ -41,7 +41,7 @@ class LayerObserver : public LinearObserver {
     if (product && pass_.observer != nullptr) pass_.observer->Multiplied(layer_, *product);
   }
   void Quantised(LinearOperand operand,
-                 const MatrixView& original,
+                 In<float> original,
                  const QuantizedMatrix& result) override {
     if (pass_.observer != nullptr) pass_.observer->Quantised(layer_, operand, original, result);
   }
@@ -66,7 +66,7 @@ LinearLayer<T>::LinearLayer(ParameterList<T>& parameters,
       bias_(options.bias
                 ? &parameters.Add(name_ + ".bias", ParameterRole::kBias, 1, options.out, {})
                 : nullptr),
-      linear_(MakeLinearRecipe(options.precision)) {
+      linear_(MakeLinearRecipe(options.precision), parameters.place()) {
   NUMSIM_CHECK(number < kMaxLayers, "layer {}", number);
 }
 
@@ -83,11 +83,8 @@ void LinearLayer<T>::Forward(const Pass<T>& pass,
   if (pass.observer != nullptr) pass.observer->Input(name_, x);
   const MatrixSpan<const T> w = weight_->value.View();
   if constexpr (std::is_same_v<T, float>) {
-    RequireHost("a linear layer", {x.place, w.place, y.place});
     LayerObserver observer(pass, name_);
-    const LinearShape shape{x.rows, w.cols, w.rows};
-    linear_.Forward(
-        x.Span(), w.Span(), shape, y.Span(), saved_, Draws(pass), &observer, true, channels);
+    linear_.Forward(x, w, y, saved_, Draws(pass), &observer, true, channels);
   } else {
     NUMSIM_CHECK(channels.empty(), "{} channels of a layer of double", channels.size());
     x_ = x;
@@ -111,10 +108,8 @@ void LinearLayer<T>::Backward(const Pass<T>& pass, MatrixSpan<T> g, MatrixSpan<T
   const MatrixSpan<const T> w = weight_->value.View();
   const MatrixSpan<T> dw = weight_->gradient.View();
   if constexpr (std::is_same_v<T, float>) {
-    RequireHost("a linear layer", {g.place, w.place, dx.place});
     LayerObserver observer(pass, name_);
-    const std::span<float> to_x = dx.data == nullptr ? std::span<float>() : dx.Span();
-    linear_.Backward(g.Span(), w.Span(), saved_, to_x, dw.Span(), Draws(pass), &observer);
+    linear_.Backward(g, w, saved_, dx, dw, Draws(pass), &observer);
   } else {
     const TimedPart timed(pass.profile, StepPhase::kProduct);
     if (dx.data != nullptr) Multiply(g, false, w, false, {}, dx);

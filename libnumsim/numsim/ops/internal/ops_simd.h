@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "numsim/backend/matrix.h"
 #include "numsim/ops/elementwise.h"
-#include "numsim/ops/tensor.h"
 
 namespace numsim {
 

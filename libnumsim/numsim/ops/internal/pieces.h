@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <vector>
 
+#include "numsim/backend/matrix.h"
 #include "numsim/base/parallel.h"
 #include "numsim/base/require.h"
-#include "numsim/ops/tensor.h"
 
 namespace numsim {
 

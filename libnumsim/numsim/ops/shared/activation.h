@@ -5,7 +5,7 @@
 // GELU, ReLU and their gradients may overwrite an input.
 #pragma once
 
-#include "numsim/ops/tensor.h"
+#include "numsim/backend/matrix.h"
 
 namespace numsim {
 

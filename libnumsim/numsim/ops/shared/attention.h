@@ -1,7 +1,7 @@
 // Scaled dot-product attention, forward and backward. tensor.h states the rules of all operations.
 #pragma once
 
-#include "numsim/ops/tensor.h"
+#include "numsim/backend/matrix.h"
 
 namespace numsim {
 

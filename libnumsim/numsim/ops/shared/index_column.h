@@ -4,14 +4,14 @@
 #include <cstdint>
 #include <span>
 
-#include "numsim/ops/tensor.h"
+#include "numsim/backend/matrix.h"
 
 namespace numsim {
 
 // A column of indices that owns its memory.
 class IndexColumn {
  public:
-  explicit IndexColumn(Place place = Place::kHost) : buffer_(place) {}
+  explicit IndexColumn(Place place = Place()) : buffer_(place) {}
 
   // Copies indices from host memory and returns View(). Allocates only if the current memory is too
   // small.

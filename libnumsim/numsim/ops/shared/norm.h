@@ -11,7 +11,7 @@
 // exceeds the float32 range, the factor r is 0.
 #pragma once
 
-#include "numsim/ops/tensor.h"
+#include "numsim/backend/matrix.h"
 
 namespace numsim {
 

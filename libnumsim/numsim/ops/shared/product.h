@@ -2,7 +2,7 @@
 #pragma once
 
 #include "numsim/arith/accumulation_mode.h"
-#include "numsim/ops/tensor.h"
+#include "numsim/backend/matrix.h"
 
 namespace numsim {
 

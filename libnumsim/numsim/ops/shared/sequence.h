@@ -5,7 +5,7 @@
 // b.
 #pragma once
 
-#include "numsim/ops/tensor.h"
+#include "numsim/backend/matrix.h"
 
 namespace numsim {
 

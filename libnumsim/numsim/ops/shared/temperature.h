@@ -2,7 +2,7 @@
 // all operations.
 #pragma once
 
-#include "numsim/ops/tensor.h"
+#include "numsim/backend/matrix.h"
 
 namespace numsim {
 

@@ -67,7 +67,7 @@ ErrorMeasures QuantizationError(std::span<const float> in,
   RequireSize(in.size(), matrix.shape, "QuantizationError", "in");
   Dequantize(matrix, dequantized);
   return MeasureUnderScales(
-      in, dequantized, matrix.shape, matrix.format, matrix.layout, matrix.scales);
+      in, dequantized, matrix.shape, matrix.format, matrix.layout, matrix.Scales());
 }
 
 ScaleRule UsualScaleRule(const FormatSpec& format) {

@@ -176,63 +176,54 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class E, bool kAll>
-void LaunchFlat(const DeviceMatrix& in, float* absmax, DeviceStream& stream) {
-  const size_t n = in.shape.Elements();
+void LaunchFlat(In<float> in, float* absmax, DeviceStream& stream) {
+  const size_t n = in.Elements();
   const size_t vectors = IsAligned(in.data, 16) ? n / E::kPerVector : 0;
   const size_t wanted = CeilDiv(n, size_t{kThreads} * kUnroll * E::kPerVector);
   const size_t blocks = std::min(wanted, BlocksOfDevice());
   AbsmaxFlat<E, kAll><<<blocks, kThreads, 0, Raw(stream)>>>(in.data, n, vectors, absmax);
-  CheckLaunch("AbsmaxFlat", Text(in.shape));
+  CheckLaunch("AbsmaxFlat", Text(in.Shape()));
 }
 
 template <class E>
-void LaunchRuns(const DeviceMatrix& in,
-                const TileIndex& index,
-                float* absmax,
-                DeviceStream& stream) {
+void LaunchRuns(In<float> in, const TileIndex& index, float* absmax, DeviceStream& stream) {
   const size_t runs = CeilDiv(index.tile_cols, size_t{kRun});
-  const size_t items = in.shape.rows * index.across * runs;
+  const size_t items = in.rows * index.across * runs;
   const size_t blocks = std::min(CeilDiv(items, size_t{kWarps}), 4 * BlocksOfDevice());
   AbsmaxRuns<E><<<blocks, kThreads, 0, Raw(stream)>>>(
-      in.data, in.shape, index, static_cast<uint32_t>(runs), absmax);
-  CheckLaunch("AbsmaxRuns", Text(in.shape));
+      in.data, in.Shape(), index, static_cast<uint32_t>(runs), absmax);
+  CheckLaunch("AbsmaxRuns", Text(in.Shape()));
 }
 
 template <class E>
-void LaunchColumns(const DeviceMatrix& in, float* absmax, DeviceStream& stream) {
-  const size_t across = CeilDiv(in.shape.cols / E::kPerVector, 32);
+void LaunchColumns(In<float> in, float* absmax, DeviceStream& stream) {
+  const size_t across = CeilDiv(in.cols / E::kPerVector, 32);
   // Use bands of at least 64 rows, and about as many blocks as fill the device.
   const size_t bands = std::max<size_t>(BlocksOfDevice() / across, 1);
-  const size_t band = std::max<size_t>(CeilDiv(in.shape.rows, bands), 64);
-  const size_t blocks = across * CeilDiv(in.shape.rows, band);
-  AbsmaxColumns<E><<<blocks, kThreads, 0, Raw(stream)>>>(in.data, in.shape, band, absmax);
-  CheckLaunch("AbsmaxColumns", Text(in.shape));
+  const size_t band = std::max<size_t>(CeilDiv(in.rows, bands), 64);
+  const size_t blocks = across * CeilDiv(in.rows, band);
+  AbsmaxColumns<E><<<blocks, kThreads, 0, Raw(stream)>>>(in.data, in.Shape(), band, absmax);
+  CheckLaunch("AbsmaxColumns", Text(in.Shape()));
 }
 
 template <class E>
-void LaunchAny(const DeviceMatrix& in,
-               const TileIndex& index,
-               float* absmax,
-               DeviceStream& stream) {
-  const size_t items = in.shape.rows * CeilDiv(in.shape.cols, size_t{kRun});
+void LaunchAny(In<float> in, const TileIndex& index, float* absmax, DeviceStream& stream) {
+  const size_t items = in.rows * CeilDiv(in.cols, size_t{kRun});
   const size_t blocks = std::min(CeilDiv(items, size_t{kWarps}), 4 * BlocksOfDevice());
-  AbsmaxAny<E><<<blocks, kThreads, 0, Raw(stream)>>>(in.data, in.shape, index, absmax);
-  CheckLaunch("AbsmaxAny", Text(in.shape));
+  AbsmaxAny<E><<<blocks, kThreads, 0, Raw(stream)>>>(in.data, in.Shape(), index, absmax);
+  CheckLaunch("AbsmaxAny", Text(in.Shape()));
 }
 
 template <class E>
-void LaunchAbsmax(const DeviceMatrix& in,
-                  const ScaleLayout& layout,
-                  float* absmax,
-                  DeviceStream& stream) {
-  const TileIndex index{ScaleGrid(in.shape, layout)};
-  const bool one = index.tile_rows >= in.shape.rows && index.tile_cols >= in.shape.cols;
+void LaunchAbsmax(In<float> in, const ScaleLayout& layout, float* absmax, DeviceStream& stream) {
+  const TileIndex index{ScaleGrid(in.Shape(), layout)};
+  const bool one = index.tile_rows >= in.rows && index.tile_cols >= in.cols;
   if (one) return LaunchFlat<E, false>(in, absmax, stream);
   if (!HasVectorRows(in)) return LaunchAny<E>(in, index, absmax, stream);
   // Only the last tile of a row may be narrower than the others.
   const bool whole_vectors = index.across == 1 || index.tile_cols % E::kPerVector == 0;
   if (whole_vectors) return LaunchRuns<E>(in, index, absmax, stream);
-  if (index.tile_cols == 1 && index.tile_rows >= in.shape.rows) {
+  if (index.tile_cols == 1 && index.tile_rows >= in.rows) {
     return LaunchColumns<E>(in, absmax, stream);
   }
   LaunchAny<E>(in, index, absmax, stream);
@@ -241,23 +232,24 @@ void LaunchAbsmax(const DeviceMatrix& in,
 }  // namespace
 }  // namespace cuda
 
-void Absmax(const DeviceMatrix& in,
-            const ScaleLayout& layout,
-            DeviceSpan<float> absmax,
-            DeviceStream& stream) {
-  RequireScales(absmax.size(), layout, in.shape, "Absmax", "absmax");
+void Absmax(In<float> in, const ScaleLayout& layout, DeviceSpan<float> absmax) {
+  RequireContiguous(in, "Absmax");
+  DeviceStream& stream = in.place.Stream();
+  RequireScales(absmax.size(), layout, in.Shape(), "Absmax", "absmax");
   if (absmax.empty()) return;
   device_memory::FillBytes(absmax.data(), 0, absmax.size() * sizeof(float), stream);
-  if (in.shape.Elements() == 0) return;
+  if (in.Elements() == 0) return;
   cuda::WithElements(in.element, [&](auto elements) {
     cuda::LaunchAbsmax<decltype(elements)>(in, layout, absmax.data(), stream);
   });
 }
 
-void AbsmaxOfAll(const DeviceMatrix& in, DeviceSpan<float> absmax, DeviceStream& stream) {
+void AbsmaxOfAll(In<float> in, DeviceSpan<float> absmax) {
+  RequireContiguous(in, "AbsmaxOfAll");
+  DeviceStream& stream = in.place.Stream();
   RequireSize(absmax.size(), 1, "AbsmaxOfAll", "absmax");
   device_memory::FillBytes(absmax.data(), 0, sizeof(float), stream);
-  if (in.shape.Elements() == 0) return;
+  if (in.Elements() == 0) return;
   cuda::WithElements(in.element, [&](auto elements) {
     cuda::LaunchFlat<decltype(elements), true>(in, absmax.data(), stream);
   });

@@ -34,20 +34,20 @@ struct AnyCodes {
   }
 };
 
-__device__ float ValueAt(const DeviceMatrix& in, size_t i) {
-  return in.element == DeviceElement::kBfloat16 ? Elements<DeviceElement::kBfloat16>::At(in.data, i)
-                                                : Elements<DeviceElement::kFloat32>::At(in.data, i);
+__device__ float ValueAt(In<float> in, size_t i) {
+  return in.element == Element::kBfloat16 ? Elements<Element::kBfloat16>::At(in.data, i)
+                                          : Elements<Element::kFloat32>::At(in.data, i);
 }
 
 template <typename Code>
 __global__ void __launch_bounds__(kSide* kRows) QuantizeEach(AnyCodes encode,
-                                                             DeviceMatrix in,
+                                                             In<float> in,
                                                              TileIndex index,
                                                              const float* inv_scales,
                                                              Code* codes,
                                                              Code* transposed) {
   __shared__ Code tile[kSide][kSide + 1];
-  const size_t rows = in.shape.rows, cols = in.shape.cols;
+  const size_t rows = in.rows, cols = in.cols;
   const size_t across = (cols + kSide - 1) / kSide;
   const size_t row = blockIdx.x / across * kSide, col = blockIdx.x % across * kSide;
   const uint32_t x = threadIdx.x;
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kSide* kRows) QuantizeEach(AnyCodes encode,
 
 template <typename Code>
 void LaunchEach(const QuantizeCall& call, DeviceStream& stream) {
-  const MatrixShape shape = call.in.shape;
+  const MatrixShape shape = call.in.Shape();
   const size_t tiles = CeilDiv(shape.rows, kSide) * CeilDiv(shape.cols, kSide);
   NUMSIM_CHECK(tiles < (size_t{1} << 31), "{} x {}", shape.rows, shape.cols);
   const bool subnormal_gap = call.plan.format.subnormal_shift != 0;

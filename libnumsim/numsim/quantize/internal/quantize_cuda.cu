@@ -63,13 +63,13 @@ bool QuantizeFlat(const QuantizeCall& call, DeviceStream& stream) {
   return WithCodec(call.plan, [&](auto codec) {
     WithElements(call.in.element, [&](auto elements) {
       using E = decltype(elements);
-      const size_t n = call.in.shape.Elements();
+      const size_t n = call.in.Elements();
       const size_t blocks = CeilDiv(n, size_t{kThreads} * kPerThread * E::kPerVector);
       NUMSIM_CHECK(blocks < (size_t{1} << 31), "{} elements", n);
       QuantizeElements<E, decltype(codec)>
           <<<static_cast<uint32_t>(blocks), kThreads, 0, Raw(stream)>>>(
               call.in.data, n, call.inv_scales, static_cast<uint8_t*>(call.codes));
-      CheckLaunch("QuantizeElements", Text(call.in.shape));
+      CheckLaunch("QuantizeElements", Text(call.in.Shape()));
     });
   });
 }
@@ -77,17 +77,18 @@ bool QuantizeFlat(const QuantizeCall& call, DeviceStream& stream) {
 }  // namespace cuda
 
 void Quantize(const EncodePlan& plan,
-              const DeviceMatrix& in,
+              In<float> in,
               const ScaleLayout& layout,
               DeviceSpan<const float> inv_scales,
               void* codes,
               void* transposed,
-              DeviceStream& stream,
               const ArrayRandom& random) {
-  RequireScales(inv_scales.size(), layout, in.shape, "Quantize", "inv_scales");
+  RequireContiguous(in, "Quantize");
+  RequireScales(inv_scales.size(), layout, in.Shape(), "Quantize", "inv_scales");
   RequireCodeBytes(2, plan.format.Bits(), "Quantize", "codes");
-  if (in.shape.Elements() == 0 || (codes == nullptr && transposed == nullptr)) return;
+  if (in.Elements() == 0 || (codes == nullptr && transposed == nullptr)) return;
   const cuda::QuantizeCall call = {plan, in, layout, inv_scales.data(), codes, transposed, random};
+  DeviceStream& stream = in.place.Stream();
   if (cuda::QuantizeFlat(call, stream) || cuda::QuantizeTiles(call, stream)) return;
   cuda::QuantizeAny(call, stream);
 }

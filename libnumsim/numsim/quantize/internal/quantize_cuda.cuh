@@ -8,12 +8,24 @@
 #include <bit>
 #include <cstdint>
 
-#include "numsim/backend/device_matrix.h"
+#include "numsim/backend/matrix.h"
+#include "numsim/base/require.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/quantize/shared/scale_grid.h"
 #include "numsim/rounding/encode_plan.h"
 
-namespace numsim::cuda {
+namespace numsim {
+
+// The kernels take rows one after another.
+inline void RequireContiguous(In<float> matrix, const char* function) {
+  NUMSIM_REQUIRE(matrix.Contiguous(),
+                 "{}: rows {} elements apart, expected {}",
+                 function,
+                 matrix.stride,
+                 matrix.cols);
+}
+
+namespace cuda {
 
 inline __device__ uint32_t Bits(float x) { return __float_as_uint(x); }
 
@@ -43,11 +55,11 @@ inline __device__ int FiniteMagnitude(float x) {
 }
 
 // Access to elements in either storage type. A vector is 16 bytes; a quad is four elements.
-template <DeviceElement kElement>
+template <Element kElement>
 struct Elements;
 
 template <>
-struct Elements<DeviceElement::kBfloat16> {
+struct Elements<Element::kBfloat16> {
   static constexpr int kPerVector = 8;
   static constexpr int kQuads = 2;  // quads per vector
   static constexpr size_t kBytes = 2;
@@ -85,7 +97,7 @@ struct Elements<DeviceElement::kBfloat16> {
 };
 
 template <>
-struct Elements<DeviceElement::kFloat32> {
+struct Elements<Element::kFloat32> {
   static constexpr int kPerVector = 4;
   static constexpr int kQuads = 1;
   static constexpr size_t kBytes = 4;
@@ -211,9 +223,9 @@ bool WithCodec(const EncodePlan& plan, const Act& act) {
 
 // Calls act(elements) with the Elements class of that storage type.
 template <class Act>
-void WithElements(DeviceElement element, const Act& act) {
-  if (element == DeviceElement::kBfloat16) return act(Elements<DeviceElement::kBfloat16>());
-  act(Elements<DeviceElement::kFloat32>());
+void WithElements(Element element, const Act& act) {
+  if (element == Element::kBfloat16) return act(Elements<Element::kBfloat16>());
+  act(Elements<Element::kFloat32>());
 }
 
 // Returns the codes of a quad under four usual factors (IsUsualFactor).
@@ -273,8 +285,8 @@ inline bool IsAligned(const void* p, size_t bytes) {
 }
 
 // True if the rows of the matrix can be read as vectors.
-inline bool HasVectorRows(const DeviceMatrix& in) {
-  return IsAligned(in.data, 16) && in.shape.cols * BytesOf(in.element) % 16 == 0;
+inline bool HasVectorRows(In<float> in) {
+  return IsAligned(in.data, 16) && in.cols * BytesOf(in.element) % 16 == 0;
 }
 
 // Returns the text of a shape for messages.
@@ -282,4 +294,5 @@ inline std::string Text(MatrixShape shape) {
   return fmt::format("{} x {}", shape.rows, shape.cols);
 }
 
-}  // namespace numsim::cuda
+}  // namespace cuda
+}  // namespace numsim

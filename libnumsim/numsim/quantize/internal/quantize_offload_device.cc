@@ -1,3 +1,4 @@
+#include "numsim/backend/device_context.h"
 #include "numsim/quantize/internal/quantize_offload.h"
 #include "numsim/quantize/quantize_device.h"
 
@@ -21,7 +22,7 @@ void AbsmaxOnDevice(std::span<const float> in,
   DeviceStream& stream = ThreadStream();
   const DeviceArray<float> values = OnDevice(in, stream);
   DeviceArray<float> maxima(absmax.size());
-  Absmax({values.data(), DeviceElement::kFloat32, shape}, layout, maxima.span(), stream);
+  Absmax({values.data(), shape, ThreadPlace()}, layout, maxima.span());
   CopyToHost(DeviceSpan<const float>(maxima.span()), absmax, stream);
 }
 
@@ -29,7 +30,7 @@ float AbsmaxOfAllOnDevice(std::span<const float> in) {
   DeviceStream& stream = ThreadStream();
   const DeviceArray<float> values = OnDevice(in, stream);
   DeviceArray<float> maximum(1);
-  AbsmaxOfAll({values.data(), DeviceElement::kFloat32, {1, in.size()}}, maximum.span(), stream);
+  AbsmaxOfAll({values.data(), MatrixShape{1, in.size()}, ThreadPlace()}, maximum.span());
   return OnHost(DeviceSpan<const float>(maximum.span()), stream)[0];
 }
 
@@ -46,12 +47,11 @@ void QuantizeOnDevice(const EncodePlan& plan,
   const DeviceArray<float> factors = OnDevice(inv_scales, stream);
   DeviceArray<uint8_t> result(in.size() * static_cast<size_t>(plan.format.StorageBytes()));
   Quantize(plan,
-           {values.data(), DeviceElement::kFloat32, shape},
+           {values.data(), shape, ThreadPlace()},
            layout,
            factors.span(),
            transpose ? nullptr : result.data(),
            transpose ? result.data() : nullptr,
-           stream,
            random);
   CopyToHost(DeviceSpan<const uint8_t>(result.span()), Bytes(codes, result.size()), stream);
 }
@@ -67,12 +67,7 @@ void DequantizeOnDevice(const FormatSpec& format,
   const DeviceArray<uint8_t> from = OnDevice(Bytes(codes, bytes), stream);
   const DeviceArray<float> factors = OnDevice(scales, stream);
   DeviceArray<float> values(out.size());
-  Dequantize(format,
-             from.data(),
-             layout,
-             factors.span(),
-             {values.data(), DeviceElement::kFloat32, shape},
-             stream);
+  Dequantize(format, from.data(), layout, factors.span(), {values.data(), shape, ThreadPlace()});
   CopyToHost(DeviceSpan<const float>(values.span()), out, stream);
 }
 

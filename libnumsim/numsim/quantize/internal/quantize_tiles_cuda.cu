@@ -157,7 +157,7 @@ bool TransposeTiles(const void* in, MatrixShape shape, void* out, DeviceStream& 
 }  // namespace
 
 bool QuantizeTiles(const QuantizeCall& call, DeviceStream& stream) {
-  const MatrixShape shape = call.in.shape;
+  const MatrixShape shape = call.in.Shape();
   if (!IsAligned(call.in.data, 16) || !FitsTiles(shape, 1, call.codes, call.transposed)) {
     return false;
   }

@@ -190,13 +190,13 @@ struct DequantizeCall {
   const void* codes;
   TileIndex index;
   const float* scales;
-  MutableDeviceMatrix out;
+  MatrixSpan<float> out;
 };
 
 template <class Values>
 bool DequantizeVectorsOf(const DequantizeCall& call, DeviceStream& stream) {
   if (!(call.format == Values::kFormat)) return false;
-  const MatrixShape shape = call.out.shape;
+  const MatrixShape shape = call.out.Shape();
   const size_t across = CeilDiv(shape.cols, kCols);
   const size_t blocks = across * CeilDiv(shape.rows, kRows);
   NUMSIM_CHECK(blocks < (size_t{1} << 31), "{} x {}", shape.rows, shape.cols);
@@ -211,7 +211,7 @@ bool DequantizeVectorsOf(const DequantizeCall& call, DeviceStream& stream) {
         call.scales,
         call.out.data);
   };
-  if (call.out.element == DeviceElement::kBfloat16) {
+  if (call.out.element == Element::kBfloat16) {
     launch(DequantizeVectors<Values, true>);
   } else {
     launch(DequantizeVectors<Values, false>);
@@ -221,7 +221,7 @@ bool DequantizeVectorsOf(const DequantizeCall& call, DeviceStream& stream) {
 }
 
 bool DequantizeQuickly(const DequantizeCall& call, DeviceStream& stream) {
-  const MatrixShape shape = call.out.shape;
+  const MatrixShape shape = call.out.Shape();
   const bool shared = call.index.across == 1 || call.index.tile_cols % 8 == 0;
   if (!shared || !FitsUint32(shape) || shape.cols % 8 != 0 || !IsAligned(call.codes, 8) ||
       !IsAligned(call.out.data, 16)) {
@@ -241,20 +241,20 @@ uint32_t BlocksFor(size_t elements) {
 template <typename Code>
 void LaunchEach(const DequantizeCall& call, DeviceStream& stream) {
   const auto launch = [&](auto kernel) {
-    kernel<<<BlocksFor(call.out.shape.Elements()), kThreads, 0, Raw(stream)>>>(
+    kernel<<<BlocksFor(call.out.Elements()), kThreads, 0, Raw(stream)>>>(
         call.format,
         static_cast<const Code*>(call.codes),
-        call.out.shape,
+        call.out.Shape(),
         call.index,
         call.scales,
         call.out.data);
   };
-  if (call.out.element == DeviceElement::kBfloat16) {
+  if (call.out.element == Element::kBfloat16) {
     launch(DequantizeEach<Code, true>);
   } else {
     launch(DequantizeEach<Code, false>);
   }
-  CheckLaunch("DequantizeEach", Text(call.out.shape));
+  CheckLaunch("DequantizeEach", Text(call.out.Shape()));
 }
 
 // Converts float32 to bf16: `vectors` vectors of 8 elements first, then single elements.
@@ -287,7 +287,7 @@ __global__ void __launch_bounds__(kThreads) WidenToFloat32(const uint16_t* __res
                                                            float* __restrict__ out) {
   const size_t thread = blockIdx.x * size_t{kThreads} + threadIdx.x;
   const size_t threads = gridDim.x * size_t{kThreads};
-  using E = Elements<DeviceElement::kBfloat16>;
+  using E = Elements<Element::kBfloat16>;
 #pragma unroll 2
   for (size_t v = thread; v < vectors; v += threads) {
     const uint4 loaded = LoadVector(in, v);
@@ -306,21 +306,25 @@ void Dequantize(const FormatSpec& format,
                 const void* codes,
                 const ScaleLayout& layout,
                 DeviceSpan<const float> scales,
-                const MutableDeviceMatrix& out,
-                DeviceStream& stream) {
-  RequireScales(scales.size(), layout, out.shape, "Dequantize", "scales");
+                MatrixSpan<float> out) {
+  RequireContiguous(out, "Dequantize");
+  RequireScales(scales.size(), layout, out.Shape(), "Dequantize", "scales");
   RequireCodeBytes(2, format.Bits(), "Dequantize", "codes");
-  if (out.shape.Elements() == 0) return;
+  if (out.Elements() == 0) return;
   const cuda::DequantizeCall call = {
-      format, codes, cuda::TileIndex{ScaleGrid(out.shape, layout)}, scales.data(), out};
+      format, codes, cuda::TileIndex{ScaleGrid(out.Shape(), layout)}, scales.data(), out};
+  DeviceStream& stream = out.place.Stream();
   if (cuda::DequantizeQuickly(call, stream)) return;
   if (format.StorageBytes() == 1) return cuda::LaunchEach<uint8_t>(call, stream);
   cuda::LaunchEach<uint16_t>(call, stream);
 }
 
-void Convert(const DeviceMatrix& in, const MutableDeviceMatrix& out, DeviceStream& stream) {
-  const size_t n = in.shape.Elements();
-  RequireSize(out.shape.Elements(), n, "Convert", "out");
+void Convert(In<float> in, MatrixSpan<float> out) {
+  RequireContiguous(in, "Convert");
+  RequireContiguous(out, "Convert");
+  DeviceStream& stream = out.place.Stream();
+  const size_t n = in.Elements();
+  RequireSize(out.Elements(), n, "Convert", "out");
   if (n == 0) return;
   if (in.element == out.element) {
     return device_memory::CopyWithin(in.data, out.data, in.Bytes(), stream);
@@ -328,14 +332,14 @@ void Convert(const DeviceMatrix& in, const MutableDeviceMatrix& out, DeviceStrea
   const size_t vectors = cuda::IsAligned(in.data, 16) && cuda::IsAligned(out.data, 16) ? n / 8 : 0;
   const uint32_t blocks = cuda::BlocksFor(vectors != 0 ? vectors : n);
   const cudaStream_t raw = cuda::Raw(stream);
-  if (out.element == DeviceElement::kBfloat16) {
+  if (out.element == Element::kBfloat16) {
     cuda::NarrowToBf16<<<blocks, cuda::kThreads, 0, raw>>>(
-        static_cast<const float*>(in.data), n, vectors, static_cast<uint16_t*>(out.data));
+        in.data, n, vectors, reinterpret_cast<uint16_t*>(out.data));
   } else {
     cuda::WidenToFloat32<<<blocks, cuda::kThreads, 0, raw>>>(
-        static_cast<const uint16_t*>(in.data), n, vectors, static_cast<float*>(out.data));
+        reinterpret_cast<const uint16_t*>(in.data), n, vectors, out.data);
   }
-  cuda::CheckLaunch("Convert", cuda::Text(in.shape));
+  cuda::CheckLaunch("Convert", cuda::Text(in.Shape()));
 }
 
 }  // namespace numsim

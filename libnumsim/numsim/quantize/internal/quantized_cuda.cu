@@ -76,23 +76,15 @@ __global__ void __launch_bounds__(kMaxThreads) QuantizeRows(const void* __restri
 }
 
 template <class E, class Codec>
-void LaunchRows(const DeviceMatrix& in,
-                const ScaleFactory& maker,
-                uint8_t* codes,
-                float* scales,
-                DeviceStream& stream) {
-  const size_t warps = CeilDiv(in.shape.cols, size_t{32} * kPerThread);
+void LaunchRows(
+    In<float> in, const ScaleFactory& maker, uint8_t* codes, float* scales, DeviceStream& stream) {
+  const size_t warps = CeilDiv(in.cols, size_t{32} * kPerThread);
   const uint32_t rows_of_block = warps == 1 ? kWarpRows : 1;
-  const size_t blocks = CeilDiv(in.shape.rows, rows_of_block);
+  const size_t blocks = CeilDiv(in.rows, rows_of_block);
   const dim3 threads(static_cast<uint32_t>(warps) * 32, rows_of_block);
   QuantizeRows<E, Codec><<<static_cast<uint32_t>(blocks), threads, 0, Raw(stream)>>>(
-      in.data,
-      in.shape.rows,
-      static_cast<uint32_t>(in.shape.cols / E::kPerVector),
-      maker,
-      codes,
-      scales);
-  CheckLaunch("QuantizeRows", Text(in.shape));
+      in.data, in.rows, static_cast<uint32_t>(in.cols / E::kPerVector), maker, codes, scales);
+  CheckLaunch("QuantizeRows", Text(in.Shape()));
 }
 
 }  // namespace
@@ -115,12 +107,12 @@ void SetScaleOnDevice(const Scale& given, float* scale, float* inv_scale, Device
 }
 
 bool QuantizeRowsOnDevice(const EncodePlan& plan,
-                          const DeviceMatrix& in,
+                          In<float> in,
                           const ScaleFactory& maker,
                           uint8_t* codes,
                           float* scales,
                           DeviceStream& stream) {
-  const MatrixShape shape = in.shape;
+  const MatrixShape shape = in.Shape();
   if (shape.Elements() == 0 || shape.cols > cuda::kPerThread * cuda::kMaxThreads ||
       shape.rows >= (size_t{1} << 31) || !cuda::HasVectorRows(in) || !cuda::IsAligned(codes, 8)) {
     return false;

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "numsim/backend/device.h"
-#include "numsim/backend/device_matrix.h"
+#include "numsim/backend/matrix.h"
 #include "numsim/quantize/scale.h"
 #include "numsim/rounding/encode_plan.h"
 
@@ -26,7 +26,7 @@ void SetScaleOnDevice(const Scale& given, float* scale, float* inv_scale, Device
 // not aligned to 16 bytes, codes not aligned to 8 bytes, or a plan without a fast encoder
 // (quantize_cuda.cuh).
 bool QuantizeRowsOnDevice(const EncodePlan& plan,
-                          const DeviceMatrix& in,
+                          In<float> in,
                           const ScaleFactory& maker,
                           uint8_t* codes,
                           float* scales,

@@ -144,7 +144,7 @@ TrainState Trainer::Save() const {
   const Parts& p = *parts_;
   TrainState state;
   for (const Parameter<float>& parameter : p.model->parameters()) {
-    const MatrixSpan<float> value = parameter.value.View();
+    const In<float> value = parameter.value.View();
     RequireHost("a checkpoint", {value.place});
     state.tensors.emplace_back(
         Join(kModel, parameter.name),

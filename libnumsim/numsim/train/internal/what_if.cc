@@ -101,7 +101,7 @@ void WhatIfObserver::Input(std::string_view layer, MatrixSpan<const float> x) {
 
 void WhatIfObserver::Quantised(std::string_view layer,
                                LinearOperand operand,
-                               const MatrixView& original,
+                               In<float> original,
                                const QuantizedMatrix& quantised) {
   next_.Quantised(layer, operand, original, quantised);
 }

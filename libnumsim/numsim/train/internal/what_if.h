@@ -42,7 +42,7 @@ class WhatIfObserver : public PassObserver<float> {
   void Input(std::string_view layer, MatrixSpan<const float> x) override;
   void Quantised(std::string_view layer,
                  LinearOperand operand,
-                 const MatrixView& original,
+                 In<float> original,
                  const QuantizedMatrix& quantised) override;
   void Multiplied(std::string_view layer, LinearGemm product) override;
 

@@ -4,10 +4,10 @@
 #include <span>
 #include <vector>
 
+#include "numsim/backend/matrix.h"
 #include "numsim/base/matrix_shape.h"
 #include "numsim/cast/cast.h"
 #include "numsim/config/what_if_config.h"
-#include "numsim/ops/tensor.h"
 
 namespace numsim {
 

@@ -60,7 +60,7 @@ void TensorObserver::Tensor(std::string_view point, TensorRole role, MatrixSpan<
 
 void TensorObserver::Quantised(std::string_view layer,
                                LinearOperand operand,
-                               const MatrixView& original,
+                               In<float> original,
                                const QuantizedMatrix& quantised) {
   if (guest_ != nullptr) guest_->Quantised(layer, operand, original, quantised);
   if (telemetry_ == nullptr) return;
@@ -69,13 +69,13 @@ void TensorObserver::Quantised(std::string_view layer,
     const TimedPart timed(&spent, StepPhase::kTelemetry);
     const std::span<float> values =
         dequantised_.Resize(quantised.shape.rows, quantised.shape.cols).Span();
-    const ErrorMeasures error = QuantizationError(original.values, quantised, values);
+    const ErrorMeasures error = QuantizationError(original.Span(), quantised, values);
     telemetry_->Add("quantised",
                     {step_,
                      layer,
                      ToString(operand),
                      ToString(quantised.format),
-                     static_cast<double>(AbsmaxOfAll(original.values)),
+                     static_cast<double>(AbsmaxOfAll(original.Span())),
                      error.UnderflowShare(),
                      error.OverflowShare(),
                      error.error_square / static_cast<double>(error.measured),

@@ -38,7 +38,7 @@ class TensorObserver : public PassObserver<float> {
   void Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) override;
   void Quantised(std::string_view layer,
                  LinearOperand operand,
-                 const MatrixView& original,
+                 In<float> original,
                  const QuantizedMatrix& quantised) override;
 
  private:
