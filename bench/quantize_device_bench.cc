@@ -212,6 +212,22 @@ void RegisterElement(Element element, const std::string& suffix) {
              0,
              QuantizeWork(element, format, "column", CodeOrder::kTransposed));
   }
+  for (const char* format : {"e3m4", "e2m3fn", "e2m1fn", "binary8p3se"}) {
+    const std::string of = "/" + std::string(format) + suffix;
+    Register(
+        "row_wise" + of, in + 1, 0.85, QuantizeWork(element, format, "row", CodeOrder::kInput));
+    Register("codes_both_orders/tensor" + of,
+             in + 2,
+             0,
+             CodesWork(element, format, "tensor", true, true));
+  }
+  for (const char* format : {"e4m3fn", "e3m4"}) {
+    const Rounding drawn = {RoundingMode::kStochastic, StochasticVariant::kA, 16};
+    Register("row_wise_sr16/" + std::string(format) + suffix,
+             in + 1,
+             0.6,
+             QuantizeWork(element, format, "row", CodeOrder::kInput, drawn));
+  }
   for (const char* layout : {"tensor", "row", "column", "block:128"}) {
     Register("absmax/" + std::string(layout) + suffix, in, 0, AbsmaxWork(element, layout));
   }

@@ -1,5 +1,5 @@
 // The shortcuts of the device's casts against the scalar rule, on the host.
-#include "numsim/cast/internal/cast_shortcut.h"
+#include "numsim/cast/shared/cast_shortcut.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -169,6 +169,23 @@ TEST_F(DeviceLinearExecution, RecipesThatNoDeviceRunsAreErrors) {
   EXPECT_THROW(Linear(MakeLinearRecipe(options), place()), Error);
 }
 
+// Shapes that a mode cannot serve are refused before the first step, not in it.
+TEST_F(DeviceLinearExecution, ShapesWithoutAnAlgorithmAreKnownInAdvance) {
+  if (!Device().IsHopper()) GTEST_SKIP() << Device().name << " does not follow the hopper rules";
+  LinearOptions options;
+  options.kind = "tensor-wise";
+  options.format = options.gradient_format = "e4m3fn";
+  options.accumulate = "hopper-fp8";
+  const Linear layer(MakeLinearRecipe(options), place());
+  EXPECT_NO_THROW(layer.CheckShape({4096, 1024, 4096}));
+  EXPECT_THAT(ErrorOf([&] { layer.CheckShape({64, 8192, 256}); }),
+              AllOf(HasSubstr("forward product of 64 x 256 results of 8192 products"),
+                    HasSubstr("hopper-fp8")));
+  for (const char* kind : {"standard", "switchback", "llm-int8", "tensor-wise", "mx"}) {
+    EXPECT_NO_THROW(Linear(RecipeOf(kind), place()).CheckShape({64, 8192, 256})) << kind;
+  }
+}
+
 TEST_F(DeviceLinearExecution, TensorsOfAnotherPlaceAreErrors) {
   Linear layer(RecipeOf("switchback"), place());
   std::vector<float> x(32 * 48), w(64 * 48), y(32 * 64);

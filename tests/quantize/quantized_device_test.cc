@@ -175,6 +175,53 @@ TEST_F(QuantizedDevice, EqualsTheCpuForEveryScaleRuleAndFormat) {
   }
 }
 
+// The kernels that read a row once, a tile once and a matrix once, for every narrow format.
+TEST_F(QuantizedDevice, EveryNarrowFormatEqualsTheCpuInTheFastKernels) {
+  const MatrixShape shape{80, 1040};
+  for (const Element element : {Element::kBfloat16, Element::kFloat32}) {
+    const std::vector<float> values = Numbers(shape, element);
+    const Uploaded in(values, element, shape, 0, stream());
+    for (const FormatEntry& entry : FormatTable()) {
+      if (entry.spec.Bits() > 8) continue;
+      for (const char* layout : {"tensor", "row", "column", "block:16"}) {
+        for (const Overflow overflow : {Overflow::kSaturate, Overflow::kNonsaturate}) {
+          SCOPED_TRACE(fmt::format("{} {} {}", entry.name, layout, BytesOf(element)));
+          QuantizeOptions options;
+          options.format = entry.spec;
+          options.layout = ParseScaleLayout(layout);
+          options.overflow = overflow;
+          if (std::string_view(layout) == "block:16") options.scale_rule = ScaleRule::kPow2Floor;
+          ExpectEqual(values, in.matrix(), options);
+        }
+      }
+    }
+  }
+}
+
+// Rows that begin at a tile of the random stream and rows that do not, of one to several blocks.
+TEST_F(QuantizedDevice, RowsDrawnInOnePassEqualTheCpu) {
+  for (const MatrixShape shape :
+       {MatrixShape{19, 512}, {5, 4096}, {7, 1536}, {3, 520}, {2, 12288}}) {
+    for (const Element element : {Element::kBfloat16, Element::kFloat32}) {
+      const std::vector<float> values = Numbers(shape, element);
+      const Uploaded in(values, element, shape, 0, stream());
+      for (const char* format : {"e4m3fn", "e3m4", "e2m1fn", "e2m3fn", "e4m3fnuz", "binary8p3se"}) {
+        for (const int bits : {3, 8, 13, 16, 32}) {
+          for (const uint64_t first : {uint64_t{0}, uint64_t{1} << 34, uint64_t{64}}) {
+            SCOPED_TRACE(fmt::format("{} x {} {} {}", shape.rows, shape.cols, format, bits));
+            QuantizeOptions options;
+            options.format = ParseFormat(format).spec;
+            options.layout = ParseScaleLayout("row");
+            options.rounding = {RoundingMode::kStochastic, StochasticVariant::kA, bits};
+            options.random = {{.seed = 5, .stream = 6}, first};
+            ExpectEqual(values, in.matrix(), options);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_F(QuantizedDevice, StochasticDrawsAreThoseOfTheCpu) {
   const MatrixShape shape{33, 200};
   const std::vector<float> values = Numbers(shape, Element::kBfloat16);

@@ -304,6 +304,26 @@ bool MultipliesOnDevice(const FormatSpec& a, const FormatSpec& b, const Accumula
   return AreFloat8(a, b) && (rule == HopperFp8Fast() || rule == HopperFp8());
 }
 
+bool ServesShape(const DeviceGemmOperand& a,
+                 const DeviceGemmOperand& b,
+                 const AccumulationMode& rule,
+                 Place place) {
+  if (a.rows == 0 || b.rows == 0 || a.inner == 0) return true;
+  void* const aligned = reinterpret_cast<void*>(uintptr_t{1} << 20);
+  const MatrixSpan<float> out = FloatMatrix(aligned, Element::kFloat32, {a.rows, b.rows}, place);
+  if (ServesOwn(a, b, rule, out)) return true;
+  // The sizes and orders that Prepared would give.
+  const auto prepared = [&](DeviceGemmOperand x) {
+    x.codes = aligned;
+    x.rows = RowsForLibrary(x);
+    x.inner = RoundedUp(x.inner);
+    x.transposed = x.transposed && x.format.StorageBytes() != 1;
+    return x;
+  };
+  DeviceLibrary& library = place.Context().Get<GemmScratch>().library;
+  return library.Describe(prepared(a), prepared(b), OptionsOf(a, rule), aligned) != "none";
+}
+
 void Gemm(const DeviceGemmOperand& a,
           const DeviceGemmOperand& b,
           const AccumulationMode& rule,

@@ -50,6 +50,14 @@ inline constexpr size_t kMostProductsOfAnyInt8 = 131071;
 // mode library.
 bool MultipliesOnDevice(const FormatSpec& a, const FormatSpec& b, const AccumulationMode& rule);
 
+// Returns true if Gemm serves operands of these formats and sizes in that mode, with scales, at
+// aligned addresses. False only where cuBLASLt has no algorithm (see Gemm). Requires
+// MultipliesOnDevice; reads no codes.
+bool ServesShape(const DeviceGemmOperand& a,
+                 const DeviceGemmOperand& b,
+                 const AccumulationMode& rule,
+                 Place place);
+
 // Writes out(i, j) = t, or t rounded to bf16 (nearest even): a.rows x b.rows, row-major. As in
 // gemm.h, t = fl32(fl64(S * (sa * sb))), with S the sum under accumulation mode `rule`. Under mode
 // library the order of the sum, the rounding of the scales and the NaN are cuBLASLt's.

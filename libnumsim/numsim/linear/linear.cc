@@ -117,6 +117,39 @@ Linear::Linear(LinearRecipe recipe, Place place) : recipe_(std::move(recipe)), p
   delayed_ = DelayedScales(recipe_, place);
 }
 
+void Linear::CheckShape(LinearShape shape) const {
+  if (place_.IsHost()) return;
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    const size_t sizes[3][3] = {{shape.tokens, shape.out, shape.in},
+                                {shape.tokens, shape.in, shape.out},
+                                {shape.out, shape.in, shape.tokens}};  // rows of a and b, inner
+    for (const LinearGemm product : kProducts) {
+      const GemmRecipe& made = recipe_[product];
+      if (IsOrderedMode(made.accumulation)) continue;
+      const auto& [rows_a, rows_b, inner] = sizes[static_cast<int>(product)];
+      DeviceGemmOperand a, b;
+      a.format = made.container.value_or(made.a.format).spec;
+      b.format = made.container.value_or(made.b.format).spec;
+      a.rows = rows_a;
+      b.rows = rows_b;
+      a.inner = b.inner = inner;
+      a.transposed = product == LinearGemm::kWeightGradient;
+      b.transposed = product != LinearGemm::kForward;
+      if (ServesShape(a, b, made.accumulation, place_)) continue;
+      throw Error::Format(
+          "kind '{}', {} product of {} x {} results of {} products: {} has no algorithm under rule {} "
+          "that adds them in order",
+          recipe_.kind,
+          ToString(product),
+          rows_a,
+          rows_b,
+          inner,
+          DeviceGemmLibrary(),
+          ToString(made.accumulation));
+    }
+  }
+}
+
 void Linear::Forward(In<float> x,
                      In<float> w,
                      MatrixSpan<float> y,

@@ -22,7 +22,8 @@ template <class E, class Codec>
 __global__ void __launch_bounds__(kThreads) QuantizeElements(const void* __restrict__ in,
                                                              size_t n,
                                                              const float* __restrict__ inv_scale,
-                                                             uint8_t* __restrict__ codes) {
+                                                             uint8_t* __restrict__ codes,
+                                                             const __grid_constant__ Codec codec) {
   constexpr size_t kBlock = kThreads * kPerThread;
   const size_t vectors = n / E::kPerVector;
   const size_t first = blockIdx.x * kBlock + threadIdx.x;
@@ -37,7 +38,7 @@ __global__ void __launch_bounds__(kThreads) QuantizeElements(const void* __restr
     const size_t begin = blockIdx.x * kBlock * E::kPerVector;
     const size_t end = ::min(begin + kBlock * E::kPerVector, n);
     for (size_t i = begin + threadIdx.x; i < end; i += kThreads) {
-      codes[i] = ExactCode<Codec>(E::At(in, i), factor);
+      codes[i] = ExactCode(codec, E::At(in, i), factor);
     }
     return;
   }
@@ -45,11 +46,11 @@ __global__ void __launch_bounds__(kThreads) QuantizeElements(const void* __restr
 #pragma unroll
   for (int u = 0; u < kPerThread; ++u) {
     const size_t v = first + u * kThreads;
-    if (v < vectors) StoreCodes<E, Codec>(loaded[u], m, codes, v);
+    if (v < vectors) StoreCodes<E>(codec, loaded[u], m, codes, v);
   }
   const size_t last = vectors * E::kPerVector + threadIdx.x;
   if (blockIdx.x == gridDim.x - 1 && last < n) {
-    codes[last] = ExactCode<Codec>(E::At(in, last), factor);
+    codes[last] = ExactCode(codec, E::At(in, last), factor);
   }
 }
 
@@ -68,7 +69,7 @@ bool QuantizeFlat(const QuantizeCall& call, DeviceStream& stream) {
       NUMSIM_CHECK(blocks < (size_t{1} << 31), "{} elements", n);
       QuantizeElements<E, decltype(codec)>
           <<<static_cast<uint32_t>(blocks), kThreads, 0, Raw(stream)>>>(
-              call.in.data, n, call.inv_scales, static_cast<uint8_t*>(call.codes));
+              call.in.data, n, call.inv_scales, static_cast<uint8_t*>(call.codes), codec);
       CheckLaunch("QuantizeElements", Text(call.in.Shape()));
     });
   });

@@ -10,6 +10,7 @@
 
 #include "numsim/backend/matrix.h"
 #include "numsim/base/require.h"
+#include "numsim/cast/shared/cast_shortcut_cuda.cuh"
 #include "numsim/formats/named_formats.h"
 #include "numsim/quantize/shared/scale_grid.h"
 #include "numsim/rounding/encode_plan.h"
@@ -143,7 +144,7 @@ inline __device__ uint4 LoadVector(const void* data, size_t vector) {
   return __ldg(static_cast<const uint4*>(data) + vector);
 }
 
-// The fast encoders: nearest even, saturating. Quad returns the codes of four products p, the first
+// The fast encoders: nearest even, saturating. An encoder is passed to kernels. Quad returns the codes of four products p, the first
 // in the low byte. The top bit of each byte of `signs` is the sign of a code.
 struct Int8Codec {
   static constexpr FormatSpec kFormat = kInt8;
@@ -205,6 +206,33 @@ struct E5M2Codec {
   }
 };
 
+// Every other format of one byte that cast_shortcut.h serves: nearest even, any overflow policy that it
+// has.
+struct ShortcutCodec {
+  static constexpr bool kSigned = true;
+
+  EncodeShortcut shortcut;
+
+  __device__ uint32_t Quad(const float* p, uint32_t signs) const {
+    uint32_t bits[4], ordinals[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      bits[i] = Bits(p[i]);
+      ordinals[i] = OrdinalNearestNarrower<DeviceFloats>(shortcut, bits[i]);
+    }
+    const float sum = (p[0] + p[1]) + (p[2] + p[3]);
+    if (sum != sum) {
+      // A product drops the sign of a NaN.
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const uint32_t sign = signs << (24 - 8 * i) & 0x80000000u;
+        if (p[i] != p[i]) bits[i] = (bits[i] & 0x7FFFFFFFu) | sign;
+      }
+    }
+    return FinishFour<uint8_t>(shortcut, {}, bits, ordinals).word;
+  }
+};
+
 // True if the codec gives the codes of the plan.
 template <class Codec>
 bool Gives(const EncodePlan& plan) {
@@ -218,7 +246,10 @@ bool WithCodec(const EncodePlan& plan, const Act& act) {
   if (Gives<Int8Codec>(plan)) return act(Int8Codec()), true;
   if (Gives<E4M3fnCodec>(plan)) return act(E4M3fnCodec()), true;
   if (Gives<E5M2Codec>(plan)) return act(E5M2Codec()), true;
-  return false;
+  if (plan.format.StorageBytes() != 1) return false;
+  const EncodeShortcut shortcut = MakeEncodeShortcut(plan);
+  if (shortcut.kind != EncodeShortcutKind::kNearestNarrower) return false;
+  return act(ShortcutCodec{shortcut}), true;
 }
 
 // Calls act(elements) with the Elements class of that storage type.
@@ -230,31 +261,32 @@ void WithElements(Element element, const Act& act) {
 
 // Returns the codes of a quad under four usual factors (IsUsualFactor).
 template <class E, class Codec>
-__device__ uint32_t QuadCodes(const uint4& v, int quad, const float* m) {
+__device__ uint32_t QuadCodes(const Codec& codec, const uint4& v, int quad, const float* m) {
   float x[4], p[4];
   E::Quad(v, quad, x);
 #pragma unroll
   for (int i = 0; i < 4; ++i) p[i] = __fmul_rn(x[i], m[i]);
-  return Codec::Quad(p, Codec::kSigned ? E::SignBytes(v, quad) : 0);
+  return codec.Quad(p, Codec::kSigned ? E::SignBytes(v, quad) : 0);
 }
 
 // Writes the codes of vector number `vector` under usual factors.
 template <class E, class Codec>
-__device__ void StoreCodes(const uint4& v, const float (&m)[4], uint8_t* codes, size_t vector) {
+__device__ void StoreCodes(
+    const Codec& codec, const uint4& v, const float (&m)[4], uint8_t* codes, size_t vector) {
   if constexpr (E::kQuads == 2) {
     reinterpret_cast<uint2*>(codes)[vector] =
-        make_uint2(QuadCodes<E, Codec>(v, 0, m), QuadCodes<E, Codec>(v, 1, m));
+        make_uint2(QuadCodes<E>(codec, v, 0, m), QuadCodes<E>(codec, v, 1, m));
   } else {
-    reinterpret_cast<uint32_t*>(codes)[vector] = QuadCodes<E, Codec>(v, 0, m);
+    reinterpret_cast<uint32_t*>(codes)[vector] = QuadCodes<E>(codec, v, 0, m);
   }
 }
 
 // Returns the code of one element under any factor.
 template <class Codec>
-__device__ uint8_t ExactCode(float x, float m) {
+__device__ uint8_t ExactCode(const Codec& codec, float x, float m) {
   const uint32_t bits = ProductBits(x, m);
   const float p[4] = {__uint_as_float(bits), 0, 0, 0};
-  return static_cast<uint8_t>(Codec::Quad(p, bits >> 24));
+  return static_cast<uint8_t>(codec.Quad(p, bits >> 24));
 }
 
 // The index function of ScaleGrid, on the device.

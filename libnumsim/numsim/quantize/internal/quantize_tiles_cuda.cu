@@ -31,6 +31,7 @@ struct QuantizeSource {
   const float* inv_scales;
   TileIndex index;
   uint32_t cols;
+  Codec codec;
 
   __device__ Raw Load(uint32_t row, uint32_t col) const {
     const size_t first = (size_t{row} * cols + col) / E::kPerVector;
@@ -74,13 +75,13 @@ struct QuantizeSource {
                           kColumns ? each[1] : same,
                           kColumns ? each[2] : same,
                           kColumns ? each[3] : same};
-      words[q] = QuadCodes<E, Codec>(raw.v[q / E::kQuads], q % E::kQuads, m);
+      words[q] = QuadCodes<E>(codec, raw.v[q / E::kQuads], q % E::kQuads, m);
     }
   }
 
   __device__ uint8_t Exact(uint32_t row, uint32_t col) const {
     const size_t scale = kColumns ? col : index(row, col);
-    return ExactCode<Codec>(E::At(in, size_t{row} * cols + col), inv_scales[scale]);
+    return ExactCode(codec, E::At(in, size_t{row} * cols + col), inv_scales[scale]);
   }
 };
 
@@ -171,10 +172,12 @@ bool QuantizeTiles(const QuantizeCall& call, DeviceStream& stream) {
       using Codec = decltype(codec);
       const uint32_t cols = static_cast<uint32_t>(shape.cols);
       if (shared) {
-        const QuantizeSource<E, Codec, false> source = {call.in.data, call.inv_scales, index, cols};
+        const QuantizeSource<E, Codec, false> source = {
+            call.in.data, call.inv_scales, index, cols, codec};
         LaunchTiles(source, shape, call.codes, call.transposed, stream);
       } else {
-        const QuantizeSource<E, Codec, true> source = {call.in.data, call.inv_scales, index, cols};
+        const QuantizeSource<E, Codec, true> source = {
+            call.in.data, call.inv_scales, index, cols, codec};
         LaunchTiles(source, shape, call.codes, call.transposed, stream);
       }
     });

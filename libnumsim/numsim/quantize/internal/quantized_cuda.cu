@@ -17,10 +17,11 @@ constexpr uint32_t kMaxThreads = 1024;
 // The number of rows per block if one warp suffices for a row.
 constexpr uint32_t kWarpRows = 4;
 
-__global__ void MakeScales(ScaleFactory maker, size_t n, float* absmax, float* inv_scales) {
+__global__ void MakeScales(
+    ScaleFactory maker, bool reads, size_t n, float* absmax, float* inv_scales) {
   for (size_t i = blockIdx.x * size_t{blockDim.x} + threadIdx.x; i < n;
        i += gridDim.x * size_t{blockDim.x}) {
-    const Scale made = maker(absmax[i]);
+    const Scale made = maker(reads ? absmax[i] : 0.0f);
     absmax[i] = made.scale;
     inv_scales[i] = made.inv_scale;
   }
@@ -51,7 +52,8 @@ __global__ void __launch_bounds__(kMaxThreads) QuantizeRows(const void* __restri
                                                             uint32_t row_vectors,
                                                             ScaleFactory maker,
                                                             uint8_t* __restrict__ codes,
-                                                            float* __restrict__ scales) {
+                                                            float* __restrict__ scales,
+                                                            const __grid_constant__ Codec codec) {
   constexpr int kVectors = kPerThread / E::kPerVector;
   const size_t row = blockIdx.x * size_t{blockDim.y} + threadIdx.y;
   if (row >= rows) return;  // true only for whole warps, and never in blocks of one row
@@ -71,19 +73,29 @@ __global__ void __launch_bounds__(kMaxThreads) QuantizeRows(const void* __restri
 #pragma unroll
   for (int i = 0; i < kVectors; ++i) {
     const uint32_t v = i * blockDim.x + threadIdx.x;
-    if (v < row_vectors) StoreCodes<E, Codec>(loaded[i], m, codes, first + v);
+    if (v < row_vectors) StoreCodes<E>(codec, loaded[i], m, codes, first + v);
   }
 }
 
 template <class E, class Codec>
-void LaunchRows(
-    In<float> in, const ScaleFactory& maker, uint8_t* codes, float* scales, DeviceStream& stream) {
+void LaunchRows(const Codec& codec,
+                In<float> in,
+                const ScaleFactory& maker,
+                uint8_t* codes,
+                float* scales,
+                DeviceStream& stream) {
   const size_t warps = CeilDiv(in.cols, size_t{32} * kPerThread);
   const uint32_t rows_of_block = warps == 1 ? kWarpRows : 1;
   const size_t blocks = CeilDiv(in.rows, rows_of_block);
   const dim3 threads(static_cast<uint32_t>(warps) * 32, rows_of_block);
   QuantizeRows<E, Codec><<<static_cast<uint32_t>(blocks), threads, 0, Raw(stream)>>>(
-      in.data, in.rows, static_cast<uint32_t>(in.cols / E::kPerVector), maker, codes, scales);
+      in.data,
+      in.rows,
+      static_cast<uint32_t>(in.cols / E::kPerVector),
+      maker,
+      codes,
+      scales,
+      codec);
   CheckLaunch("QuantizeRows", Text(in.Shape()));
 }
 
@@ -91,13 +103,14 @@ void LaunchRows(
 }  // namespace cuda
 
 void MakeScalesOnDevice(const ScaleFactory& maker,
+                        bool reads_maxima,
                         DeviceSpan<float> absmax,
                         DeviceSpan<float> inv_scales,
                         DeviceStream& stream) {
   if (absmax.empty()) return;
   const size_t blocks = std::min<size_t>(CeilDiv(absmax.size(), 128), 4096);
   cuda::MakeScales<<<static_cast<uint32_t>(blocks), 128, 0, cuda::Raw(stream)>>>(
-      maker, absmax.size(), absmax.data(), inv_scales.data());
+      maker, reads_maxima, absmax.size(), absmax.data(), inv_scales.data());
   cuda::CheckLaunch("MakeScales", fmt::format("{} scales", absmax.size()));
 }
 
@@ -109,9 +122,13 @@ void SetScaleOnDevice(const Scale& given, float* scale, float* inv_scale, Device
 bool QuantizeRowsOnDevice(const EncodePlan& plan,
                           In<float> in,
                           const ScaleFactory& maker,
+                          const ArrayRandom& random,
                           uint8_t* codes,
                           float* scales,
                           DeviceStream& stream) {
+  if (plan.rounding.mode == RoundingMode::kStochastic) {
+    return cuda::QuantizeRowsDrawn(plan, in, maker, random, codes, scales, stream);
+  }
   const MatrixShape shape = in.Shape();
   if (shape.Elements() == 0 || shape.cols > cuda::kPerThread * cuda::kMaxThreads ||
       shape.rows >= (size_t{1} << 31) || !cuda::HasVectorRows(in) || !cuda::IsAligned(codes, 8)) {
@@ -119,7 +136,7 @@ bool QuantizeRowsOnDevice(const EncodePlan& plan,
   }
   return cuda::WithCodec(plan, [&](auto codec) {
     cuda::WithElements(in.element, [&](auto elements) {
-      cuda::LaunchRows<decltype(elements), decltype(codec)>(in, maker, codes, scales, stream);
+      cuda::LaunchRows<decltype(elements)>(codec, in, maker, codes, scales, stream);
     });
   });
 }

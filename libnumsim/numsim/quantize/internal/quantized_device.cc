@@ -43,8 +43,13 @@ bool QuantizeRows(In<float> in,
     return false;
   }
   const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
-  return QuantizeRowsOnDevice(
-      plan, in, maker, result.codes.View().data, ScalesOf(result).data(), in.place.Stream());
+  return QuantizeRowsOnDevice(plan,
+                              in,
+                              maker,
+                              options.random,
+                              result.codes.View().data,
+                              ScalesOf(result).data(),
+                              in.place.Stream());
 }
 
 }  // namespace
@@ -57,9 +62,9 @@ void QuantizeOnDevice(In<float> in, const QuantizeOptions& options, QuantizedMat
   QuantizeScratch& scratch = ScratchOf(in.place);
   scratch.inv_scales.Reserve(scales.size());
   const DeviceSpan<float> inv_scales = scratch.inv_scales.first(scales.size());
-  // Under kNone the maxima are not read.
-  if (options.scale_rule != ScaleRule::kNone) Absmax(in, options.layout, scales);
-  MakeScalesOnDevice(maker, scales, inv_scales, in.place.Stream());
+  const bool has_maxima = options.scale_rule != ScaleRule::kNone;
+  if (has_maxima) Absmax(in, options.layout, scales);
+  MakeScalesOnDevice(maker, has_maxima, scales, inv_scales, in.place.Stream());
   QuantizeUnderInvScales(in, options, inv_scales, result);
 }
 

@@ -6,13 +6,15 @@
 #include "numsim/backend/device.h"
 #include "numsim/backend/matrix.h"
 #include "numsim/quantize/scale.h"
+#include "numsim/random/streams.h"
 #include "numsim/rounding/encode_plan.h"
 
 namespace numsim {
 
 // Replaces absmax[i] by the scale that the factory `maker` computes from it, and writes its inverse
-// to inv_scales[i].
+// to inv_scales[i]. Without `reads_maxima`, absmax need not be initialised: for a rule that takes none.
 void MakeScalesOnDevice(const ScaleFactory& maker,
+                        bool reads_maxima,
                         DeviceSpan<float> absmax,
                         DeviceSpan<float> inv_scales,
                         DeviceStream& stream);
@@ -24,12 +26,25 @@ void SetScaleOnDevice(const Scale& given, float* scale, float* inv_scale, Device
 // codes in the order of the input. Returns false and does nothing if it cannot: for an empty
 // matrix, 2^31 rows or more, rows of more than 32,768 elements or not a multiple of 16 bytes, input
 // not aligned to 16 bytes, codes not aligned to 8 bytes, or a plan without a fast encoder
-// (quantize_cuda.cuh).
+// (quantize_cuda.cuh). With stochastic rounding, rows are of up to 96 KiB and begin at a tile of the
+// random stream (random/streams.h).
 bool QuantizeRowsOnDevice(const EncodePlan& plan,
                           In<float> in,
                           const ScaleFactory& maker,
+                          const ArrayRandom& random,
                           uint8_t* codes,
                           float* scales,
                           DeviceStream& stream);
+
+namespace cuda {
+// QuantizeRowsOnDevice with stochastic rounding.
+bool QuantizeRowsDrawn(const EncodePlan& plan,
+                       In<float> in,
+                       const ScaleFactory& maker,
+                       const ArrayRandom& random,
+                       uint8_t* codes,
+                       float* scales,
+                       DeviceStream& stream);
+}  // namespace cuda
 
 }  // namespace numsim

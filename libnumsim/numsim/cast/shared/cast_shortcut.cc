@@ -1,4 +1,4 @@
-#include "numsim/cast/internal/cast_shortcut.h"
+#include "numsim/cast/shared/cast_shortcut.h"
 
 #include "numsim/random/streams.h"
 #include "numsim/rounding/shared/decode_range.h"
