@@ -68,6 +68,7 @@ std::vector<LayerCase> Cases() {
       {"te-hybrid", "e4m3fn", "", kUnits, "", 1},
       {"te-hybrid", "e4m3fn", "", kOwn, "", 3},
       {"e5m2-backward", "e4m3fn", "", kUnits, "", 2},
+      {"tensor-wise", "e4m3fn", "", kUnits, "", 0, "weight-gradient.x"},
       {"switchback", "int8", "", kUnits, "", 0, "x"},
       {"llm-int8", "e4m3fn", "", kUnits, "", 0, "forward.x,weight-gradient.g"}};
   cases.insert(cases.end(), others.begin(), others.end());

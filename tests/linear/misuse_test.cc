@@ -59,6 +59,18 @@ TEST(LinearMisuse, BackwardNeedsAForward) {
             "Linear::Backward: 'saved' has 0 matrices, expected 1, those of a Forward");
 }
 
+TEST(LinearMisuse, ChannelsAndAContainerExcludeEachOther) {
+  MisusedLayer p("switchback");
+  Linear contained(MakeLinearRecipe({.kind = "switchback", .format = "e3m4", .container = "bf16"}));
+  const std::vector<float> channels(5, 2.0f);
+  ExpectErrors({
+      {[&] { p.layer.Forward(p.x, p.w, p.shape, p.y, p.saved, {}, nullptr, false, channels); },
+       kNoError},
+      {[&] { contained.Forward(p.x, p.w, p.shape, p.y, p.saved, {}, nullptr, false, channels); },
+       "Linear: 5 channels of a layer whose operands enter in a container"},
+  });
+}
+
 TEST(LinearMisuse, RecipesThatBreakTheRulesThrow) {
   LinearRecipe columns = MakeLinearRecipe({.kind = "switchback"});
   columns[LinearGemm::kForward].a.layout.granularity = Granularity::kColumn;

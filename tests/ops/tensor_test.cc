@@ -1,10 +1,12 @@
 // Views, buffers and places.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "numsim/backend/matrix.h"
 #include "numsim/ops/elementwise.h"
@@ -93,6 +95,47 @@ TEST(Buffer, MovesWithoutCopying) {
   EXPECT_EQ(c.View().data, data);
   EXPECT_EQ(c.View().data[3], 7);
   EXPECT_EQ(a.Resize(3, 3).Elements(), 9u);  // usable as before
+}
+
+TEST(Buffer, ACopyHasMemoryOfItsOwn) {
+  Buffer<float> a;
+  std::ranges::fill(a.Resize(2, 3).Span(), 1.0f);
+  Buffer<float> b = a;
+  b.Span()[0] = 2;
+  EXPECT_EQ(a.Span()[0], 1);
+  EXPECT_EQ(b.View().rows, 2u);
+  a = b;
+  EXPECT_EQ(a.Span()[0], 2);
+  EXPECT_NE(a.View().data, b.View().data);
+  const Buffer<float> moved = std::move(b);
+  EXPECT_EQ(moved.Span()[0], 2);
+}
+
+TEST(Buffer, KnowsItsPlaceAndHowFloatsAreStored) {
+  EXPECT_EQ(Buffer<float>().place(), Place());
+  EXPECT_EQ(Buffer<float>(Elsewhere(), Element::kBfloat16).View().element, Element::kBfloat16);
+  EXPECT_THROW(Buffer<float>({}, Element::kBfloat16), Error);
+  EXPECT_THROW(Buffer<int32_t>(Elsewhere(), Element::kBfloat16), Error);
+}
+
+TEST(MatrixSpan, PartsOfStoredBf16AreTwoBytesApart) {
+  float memory[8] = {};
+  const MatrixSpan<float> m = FloatMatrix(memory, Element::kBfloat16, {4, 4}, Elsewhere());
+  EXPECT_EQ(m.Bytes(), 32u);
+  EXPECT_EQ(m.Rows(1, 2).data, memory + 2);
+  EXPECT_EQ(m.Columns(2, 2).data, memory + 1);
+  EXPECT_EQ(m.Rows(1, 2).element, Element::kBfloat16);
+  EXPECT_THROW(m.Span(), Error);
+}
+
+TEST(MatrixSpan, HostMatrixAndCopiesCheckSizes) {
+  std::vector<float> values = {1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(HostMatrix(std::span(values), {2, 3}).Row(1)[0], 4);
+  EXPECT_THROW(HostMatrix(std::span(values), {2, 4}), Error);
+  Buffer<float> to;
+  EXPECT_THROW(CopyMatrix<float>(HostMatrix(std::span(values), {2, 3}), to.Resize(2, 2)), Error);
+  CopyMatrix<float>(HostMatrix(std::span(values), {2, 3}), to.Resize(2, 3));
+  EXPECT_EQ(ToVector(to.View()), values);
 }
 
 TEST(RequireHost, NamesTheOperationThatHasNoDeviceKernel) {

@@ -247,9 +247,14 @@ TEST_F(QuantizedDevice, UnderAGivenScaleEqualsTheCpu) {
   QuantizeUnder(scale, HostMatrix(std::span(values), shape), options, expected);
   options.order = CodeOrder::kBoth;
   QuantizeUnder(scale, in.matrix(), options, matrix_);
-  const QuantizedMatrix got = OnHost(matrix_);
+  QuantizedMatrix got = OnHost(matrix_);
   EXPECT_TRUE(SameCodes(got, expected));
   EXPECT_EQ(ScalesOf(got), ScalesOf(expected));
+  QuantizedMatrix turned;
+  options.order = CodeOrder::kTransposed;
+  QuantizeUnder(scale, HostMatrix(std::span(values), shape), options, turned);
+  got.order = CodeOrder::kTransposed;
+  EXPECT_TRUE(SameCodes(got, turned));
 }
 
 // Step by step: maxima that grow, shrink, are zero, infinite and NaN, under every algorithm and rule.

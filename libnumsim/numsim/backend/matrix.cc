@@ -112,12 +112,18 @@ Buffer<T>& Buffer<T>::operator=(Buffer&& other) noexcept {
 
 template <typename T>
 MatrixSpan<T> Buffer<T>::Resize(size_t rows, size_t cols) {
-  const size_t n = rows * cols;
+  size_t n = 0, bytes = 0;
+  NUMSIM_REQUIRE(!__builtin_mul_overflow(rows, cols, &n) &&
+                     !__builtin_mul_overflow(n, view_.ElementBytes(), &bytes),
+                 "Buffer: {} x {} elements are more than any memory",
+                 rows,
+                 cols);
   if (n > capacity_) {
-    auto* const larger = static_cast<T*>(Allocate(view_.place, n * view_.ElementBytes()));
-    CopyBytes(view_.data, view_.place, larger, view_.place, view_.Bytes());
-    Free(view_.place, view_.data);  // on a device, waits for the copy
-    view_.data = larger;
+    Buffer larger(view_.place, view_.element);
+    larger.view_.data = static_cast<T*>(Allocate(view_.place, bytes));
+    CopyBytes(view_.data, view_.place, larger.view_.data, view_.place, view_.Bytes());
+    std::swap(view_.data,
+              larger.view_.data);  // freed at the end; on a device that waits for the copy
     capacity_ = n;
   }
   view_ = {view_.data, rows, cols, cols, view_.place, view_.element};

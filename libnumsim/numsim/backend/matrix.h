@@ -102,7 +102,7 @@ struct MatrixSpan {
   }
   // Returns all elements as a span. Requires a contiguous matrix on the host.
   std::span<T> Span() const {
-    NUMSIM_REQUIRE(Contiguous() && place.IsHost(),
+    NUMSIM_REQUIRE(Contiguous() && place.IsHost() && ElementBytes() == sizeof(T),
                    "Span: {} x {} elements with stride {} on the {}",
                    rows,
                    cols,
@@ -148,7 +148,8 @@ inline MatrixSpan<float> HostMatrix(std::span<float> values, MatrixShape shape) 
 }
 
 // Owns the memory of one matrix at a time, at a place: aligned to 64 bytes on the host, to 256 on a
-// device. The memory grows and never shrinks. A copy has memory of its own.
+// device. The memory grows and never shrinks. A copy has memory of its own. A buffer that another one is
+// constructed from by moving is empty and usable; move assignment exchanges the two.
 template <typename T>
 class Buffer {
  public:
@@ -177,12 +178,14 @@ class Buffer {
   size_t capacity_ = 0;
 };
 
-// Copies a contiguous matrix to another one of equal shape and element, at any two places. Returns
-// when host memory may be read or used again.
+// Copies a contiguous matrix to another one with as many elements of the same size, between the host
+// and a device or within one place. Returns when host memory may be read or used again. Throws Error
+// for other matrices, and for two contexts of a device.
 template <typename T>
 void CopyMatrix(In<T> from, MatrixSpan<T> to);
 
-// Returns the elements of a matrix in host memory, those of bf16 as float32. Waits for the device.
+// Returns the elements of a contiguous matrix in host memory, those of bf16 as float32. Waits for the
+// device.
 std::vector<float> ToVector(MatrixSpan<const float> matrix);
 
 // Throws Error "OPERATION has no kernel for a device yet" unless all places are the host.

@@ -225,6 +225,7 @@ void GemmByRule(const GemmOperand& a,
                 const GemmOperand& b,
                 const AccumulationMode& rule,
                 std::span<float> out) {
+  RequireHost("GemmByRule", {a.place, b.place});
   CheckProduct(a, b, out.size());
   NUMSIM_REQUIRE(rule.kind != AccumulationKind::kLibrary,
                  "GemmByRule: mode library has no stated order, expected another mode");
@@ -257,6 +258,7 @@ void GemmByRule(const GemmOperand& a,
 }
 
 bool GemmInt32(const GemmOperand& a, const GemmOperand& b, std::span<int32_t> out) {
+  RequireHost("GemmInt32", {a.place, b.place});
   CheckProduct(a, b, out.size());
   NUMSIM_REQUIRE(IsInt8(a) && IsInt8(b),
                  "GemmInt32: operands of {} and {}, expected codes of int8",

@@ -6,6 +6,7 @@
 #include "numsim/base/require.h"
 #include "numsim/gemm/gemm_device.h"
 #include "numsim/linear/internal/linear_call.h"
+#include "numsim/linear/internal/linear_kinds.h"
 
 namespace numsim {
 namespace {
@@ -57,6 +58,14 @@ void CheckRecipe(const LinearRecipe& recipe) {
       RequireOfRecipe(operand->layout.granularity != Granularity::kColumn,
                       recipe,
                       "a layout other than column");
+    }
+  }
+  for (const GemmRecipe& made : recipe.products) {
+    if (!made.container.has_value()) continue;
+    for (const OperandRecipe* operand : {&made.a, &made.b}) {
+      RequireOfRecipe(FitsContainer(*operand, made.container->spec),
+                      recipe,
+                      "operands that fit their container");
     }
   }
   if (recipe.saves == LinearSaves::kQuantized) {
@@ -125,7 +134,10 @@ void Linear::CheckShape(LinearShape shape) const {
                                 {shape.out, shape.in, shape.tokens}};  // rows of a and b, inner
     for (const LinearGemm product : kProducts) {
       const GemmRecipe& made = recipe_[product];
-      if (IsOrderedMode(made.accumulation)) continue;
+      // Computed one product after another, or exactly: at any shape.
+      if (IsOrderedMode(made.accumulation) || made.accumulation.kind == AccumulationKind::kExact) {
+        continue;
+      }
       const auto& [rows_a, rows_b, inner] = sizes[static_cast<int>(product)];
       DeviceGemmOperand a, b;
       a.format = made.container.value_or(made.a.format).spec;
@@ -133,9 +145,11 @@ void Linear::CheckShape(LinearShape shape) const {
       a.rows = rows_a;
       b.rows = rows_b;
       a.inner = b.inner = inner;
+      // Of 16-bit operands: bf16 tensors and containers are transposed, other codes are not.
+      const bool straight = ServesShape(a, b, made.accumulation, place_);
       a.transposed = product == LinearGemm::kWeightGradient;
       b.transposed = product != LinearGemm::kForward;
-      if (ServesShape(a, b, made.accumulation, place_)) continue;
+      if (straight && ServesShape(a, b, made.accumulation, place_)) continue;
       throw Error::Format(
           "kind '{}', {} product of {} x {} results of {} products: {} has no algorithm under rule {} "
           "that adds them in order",
@@ -166,6 +180,10 @@ void Linear::Forward(In<float> x,
                  "Linear: 'channels' has {} elements, expected {}",
                  channels.size(),
                  shape.in);
+  NUMSIM_REQUIRE(channels.empty() || !recipe_[LinearGemm::kForward].container.has_value(),
+                 "Linear: {} channels of a layer whose operands enter in a container",
+                 channels.size());
+  if (!channels.empty()) RequireHost("a linear layer with channels", {place_});
   LinearCall call(recipe_, place_, delayed_, workspace_, random, observer);
   saved.shape = shape;
   saved.channels.assign(channels.begin(), channels.end());

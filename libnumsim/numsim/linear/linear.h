@@ -92,7 +92,8 @@ struct LinearWorkspace {
 class Linear {
  public:
   // Requires a recipe from MakeLinearRecipe, or one that satisfies the rules stated at LinearSaves
-  // and in which either all or none of the quantised operands use delayed scaling. With delayed
+  // and at GemmRecipe::container, and in which either all or none of the quantised operands use delayed
+  // scaling. With delayed
   // scaling, both operands of G must have the same recipe. Throws Error otherwise. For a device also
   // throws Error as CheckOnDevice (linear_recipe.h) does, and if this device cannot compute one of
   // the GEMMs.
@@ -119,7 +120,7 @@ class Linear {
   // overlap. Throws Error if one differs. On a device, tensors may be bf16; a bf16 result is the
   // float32 result rounded to it (nearest even), and any NaN of it may be any NaN. From the second
   // call on, shapes that are no larger allocate nothing and no call waits. Channels are for the host
-  // alone.
+  // alone, and not for a forward GEMM with a container.
   // NaN and infinities: quantised operands follow QuantizedMatrix, and GEMMs follow their
   // accumulation mode. Dimensions may be 0; an empty sum is +0.
   void Forward(In<float> x,

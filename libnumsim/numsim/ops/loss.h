@@ -1,4 +1,4 @@
-// Losses with their gradients. tensor.h states the rules of all operations.
+// Losses with their gradients. elementwise.h states the rules of all operations.
 #pragma once
 
 #include "numsim/backend/matrix.h"

@@ -40,10 +40,11 @@ struct DelayedScalingOptions {
 // The scale of one tensor over the steps of training. In each step, quantise under it (QuantizeUnder
 // of quantized_matrix.h), which records the absolute maximum of the quantised tensor, then call
 // Update(). So a step never uses its own maximum. The state is in the memory of a place; on a device
-// no call but Current, Save and Restore waits.
+// QuantizeUnder and Update do not wait; the others do.
 class DelayedScale {
  public:
-  // Starts with scale 1 and a history of zeros, so the first step is not scaled.
+  // Starts with scale 1 and a history of zeros, so the first step is not scaled. Throws Error for a
+  // history of 0 or another scale rule than kAbsmax, kPow2Floor and kPow2Ceil.
   DelayedScale(const FormatSpec& format, const DelayedScalingOptions& options, Place place = {});
 
   Place place() const { return state_.place(); }

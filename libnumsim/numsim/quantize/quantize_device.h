@@ -5,7 +5,8 @@
 //
 // Any shape is served, and any address aligned to the elements' own size. Calls run at the speed of
 // memory if data are aligned to 16 bytes, rows (and columns, for transposed codes) are multiples of
-// 16 bytes, codes are int8, e4m3fn or e5m2, rounded to nearest even with saturation, and each scale
+// 16 bytes, codes have one byte and are rounded to nearest even (int8, e4m3fn and e5m2 with saturation; other
+// formats with mantissa bits and without a subnormal gap), and each scale
 // is shared by a whole matrix, row or column or by a multiple of 8 columns.
 #pragma once
 

@@ -59,6 +59,7 @@ void CheckCall(In<float> in, const QuantizeOptions& options, const char* functio
                  function,
                  ToString(options.format),
                  options.format.Bits());
+  MakeEncodePlan(options.format, options.rounding, options.overflow);  // checks the rounding
 }
 
 // Prepares the matrix for new codes and scales at a place, whatever it contained before.

@@ -64,7 +64,7 @@ struct QuantizedMatrix {
 
 // Quantises the matrix where it lies, with the scales of options.scale_rule. Requires a contiguous
 // matrix and a format of at most 16 bits. The memory of `result` is reused if it is at that place.
-// Its previous contents do not matter; if the call throws, they stay. On a device no call waits,
+// Its previous contents do not matter; if an argument is invalid, they stay. On a device no call waits,
 // except when a buffer must grow.
 void QuantizeInto(In<float> in, const QuantizeOptions& options, QuantizedMatrix& result);
 

@@ -60,6 +60,7 @@ void Gemm(const GemmOperand& a,
           const GemmOperand& b,
           const AccumulationMode& rule,
           std::span<float> out) {
+  RequireHost("Gemm with a result on the host", {a.place, b.place});
   if (rule.kind != AccumulationKind::kLibrary) return GemmByRule(a, b, rule, out);
   CheckProduct(a, b, out.size());
   if (out.empty()) return;

@@ -25,13 +25,14 @@ bool AreInt8(const GemmOperand& a, const GemmOperand& b) {
 
 // True if all elements of a vector share a scale, and no vectors share one but all of them.
 bool HasScalesOfRows(const GemmOperand& x) {
-  return x.scales.segment == 0 && (x.scales.row_stride == 0 || x.scales.row_group == 1);
+  return x.scales.segment == 0 &&
+         (x.scales.row_stride == 0 || (x.scales.row_stride == 1 && x.scales.row_group == 1));
 }
 
 bool FitTensorCores(const GemmOperand& a, const GemmOperand& b, const AccumulationMode& rule) {
   const auto is_codes = [](const GemmOperand& x) { return x.values.empty(); };
   if (!is_codes(a) || !is_codes(b) || !HasScalesOfRows(a) || !HasScalesOfRows(b)) return false;
-  if (AreInt8(a, b) && a.inner > kMostInt8Products) return false;
+  if (AreInt8(a, b) && a.inner > kMostProductsOfAnyInt8) return false;
   return MultipliesOnDevice(a.format, b.format, rule);
 }
 
@@ -109,7 +110,8 @@ void GemmAtPlace(const GemmOperand& a,
   const bool exact_int8 = rule.kind == AccumulationKind::kExact && AreInt8(a, b);
   if (IsOrderedMode(rule) || exact_int8) return MultiplyInOrder(a, b, rule, out);
   throw Error::Format(
-      "Gemm: a device has no product of {} x {} of {} by {} x {} of {} under mode {}",
+      "Gemm: a device has no product of {} x {} of {} by {} x {} of {} under mode {} (tensor cores take "
+      "codes with one scale per operand or per row)",
       a.rows,
       a.inner,
       ToString(a.format),

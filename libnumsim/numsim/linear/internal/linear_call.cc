@@ -99,7 +99,10 @@ bool LinearCall::KeepsCodes(Element element) const {
 }
 
 CodeOrder LinearCall::OrderFor(LinearOperand operand, bool rows, bool columns) const {
-  const bool contained = recipe_[GemmOf(operand)].container.has_value();
+  bool contained = recipe_[GemmOf(operand)].container.has_value();
+  if (operand == LinearOperand::kInputGradientG && columns) {  // read by the weight gradient
+    contained = contained || recipe_[LinearGemm::kWeightGradient].container.has_value();
+  }
   if (place_.IsHost() || contained || !columns) return CodeOrder::kInput;
   return rows ? CodeOrder::kBoth : CodeOrder::kTransposed;
 }

@@ -110,11 +110,9 @@ void CheckProduct(const LinearRecipe& recipe, LinearGemm product) {
 std::optional<Format> ContainerFor(const GemmRecipe& product) {
   for (const char* name : {"bf16", "fp16"}) {
     const Format container = ParseFormat(name);
-    const auto fits = [&](const OperandRecipe& operand) {
-      return ContainerHolds(container.spec, operand.format.spec) &&
-             (!HasBlocks(operand) || IsPowerOfTwoRule(operand.scale_rule));
-    };
-    if (fits(product.a) && fits(product.b)) return container;
+    if (FitsContainer(product.a, container.spec) && FitsContainer(product.b, container.spec)) {
+      return container;
+    }
   }
   return std::nullopt;
 }

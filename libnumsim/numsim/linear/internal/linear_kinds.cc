@@ -60,6 +60,11 @@ bool IsPowerOfTwoRule(ScaleRule rule) {
          rule == ScaleRule::kE8m0 || rule == ScaleRule::kNone;
 }
 
+bool FitsContainer(const OperandRecipe& operand, const FormatSpec& container) {
+  return ContainerHolds(container, operand.format.spec) &&
+         (operand.layout.block == 0 || IsPowerOfTwoRule(operand.scale_rule));
+}
+
 std::span<const LinearKindRow> LinearKindRows() { return kRows; }
 
 std::span<const LinearKind> LinearKinds() { return kKinds; }

@@ -1,4 +1,4 @@
-// Pointwise activation functions. tensor.h states the rules of all operations.
+// Pointwise activation functions. elementwise.h states the rules of all operations.
 //
 // Bounds of the float32 errors, in units of 2^-24: GELU 4 |x|, its gradient 12 |g|, SwiGLU 4 |y|,
 // its gradient 8 |g| times the magnitude of the element in the other half of x. The outputs of

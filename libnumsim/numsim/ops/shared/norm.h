@@ -1,4 +1,4 @@
-// Normalisation of vectors. tensor.h states the rules of all operations.
+// Normalisation of vectors. elementwise.h states the rules of all operations.
 //
 // A row of x holds x.cols / n vectors of n elements, one after another, and each vector is
 // normalised separately. n = x.cols is the usual case; n = head_dim normalises the heads of queries

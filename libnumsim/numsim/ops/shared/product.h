@@ -1,4 +1,4 @@
-// Matmuls of float32 and float64 matrices. tensor.h states the rules of all operations.
+// Matmuls of float32 and float64 matrices. elementwise.h states the rules of all operations.
 #pragma once
 
 #include "numsim/arith/accumulation_mode.h"

@@ -1,4 +1,4 @@
-// A learned factor of logits, the exponential of a parameter [CLIP]. tensor.h states the rules of
+// A learned factor of logits, the exponential of a parameter [CLIP]. elementwise.h states the rules of
 // all operations.
 #pragma once
 

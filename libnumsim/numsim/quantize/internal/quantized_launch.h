@@ -26,8 +26,8 @@ void SetScaleOnDevice(const Scale& given, float* scale, float* inv_scale, Device
 // codes in the order of the input. Returns false and does nothing if it cannot: for an empty
 // matrix, 2^31 rows or more, rows of more than 32,768 elements or not a multiple of 16 bytes, input
 // not aligned to 16 bytes, codes not aligned to 8 bytes, or a plan without a fast encoder
-// (quantize_cuda.cuh). With stochastic rounding, rows are of up to 96 KiB and begin at a tile of the
-// random stream (random/streams.h).
+// (quantize_cuda.cuh). With stochastic rounding it can for other rows: up to 96 KiB, a multiple of two
+// tiles of the random stream (random/streams.h), beginning at a tile; codes aligned to 4 bytes.
 bool QuantizeRowsOnDevice(const EncodePlan& plan,
                           In<float> in,
                           const ScaleFactory& maker,
