@@ -27,13 +27,14 @@ struct W3Input {
   double overflow = 0, underflow = 0, absmax, sqnr;  // as in trace.csv
 };
 
-// Watches a training pass: adds the outlier of kOnce and kEvery to the gate and the linear branch of
-// channel 0 for the first token, so that SwiGLU is about its square, and reads the quantiser.
+// Watches a training pass: adds the outlier of kOnce and kEvery to the gate and the linear branch
+// of channel 0 for the first token, so that SwiGLU is about its square, and reads the quantiser.
 class Watch final : public PassObserver<float> {
  public:
   explicit Watch(std::vector<CleanMlp> blocks) : blocks_(std::move(blocks)) {}
 
-  // For the next step: SwiGLU is to be this many times as large as in the clean model; 0: no outlier.
+  // For the next step: SwiGLU is to be this many times as large as in the clean model; 0: no
+  // outlier.
   void Begin(double size);
   const W3Input& w3_input() const { return w3_input_; }
 
@@ -50,8 +51,8 @@ class Watch final : public PassObserver<float> {
   std::vector<float> dequantised_;
 };
 
-// The weights of channel 0 of a block under kWeights: w1 = w2 along the clean w2, and a column of w3
-// that shrinks as the product grows, so that the channel adds as much to the output as before.
+// The weights of channel 0 of a block under kWeights: w1 = w2 along the clean w2, and a column of
+// w3 that shrinks as the product grows, so that the channel adds as much to the output as before.
 class GrowingWeights {
  public:
   // Takes the weights of the clean model.

@@ -124,8 +124,8 @@ inline naive::Results StepOnDevice(Linear& layer,
   return ResultsOf(p);
 }
 
-// Returns the results of Linear on the host, rounded to how the device stores them. Those that are not
-// wanted stay NaN.
+// Returns the results of Linear on the host, rounded to how the device stores them. Those that are
+// not wanted stay NaN.
 inline naive::Results ExpectedOnDevice(Linear& on_host,
                                        const LinearProblem& problem,
                                        RandomStream random = {},

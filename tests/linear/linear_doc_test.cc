@@ -77,7 +77,8 @@ std::string DocsPage(const char* name) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// A markdown table of how ForDevice multiplies two operands of each format that an operand may have.
+// A markdown table of how ForDevice multiplies two operands of each format that an operand may
+// have.
 std::string DeviceTable() {
   std::vector<std::pair<std::string, std::string>> rows;  // container and mode, formats
   for (const FormatEntry& entry : FormatTable()) {

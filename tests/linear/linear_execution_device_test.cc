@@ -178,7 +178,9 @@ TEST_F(DeviceLinearExecution, ShapesWithoutAnAlgorithmAreKnownInAdvance) {
   options.accumulate = "hopper-fp8";
   const Linear layer(MakeLinearRecipe(options), place());
   EXPECT_NO_THROW(layer.CheckShape({4096, 1024, 4096}));
-  EXPECT_THAT(ErrorOf([&] { layer.CheckShape({64, 8192, 256}); }),
+  EXPECT_THAT(ErrorOf([&] {
+                layer.CheckShape({64, 8192, 256});
+              }),
               AllOf(HasSubstr("forward product of 64 x 256 results of 8192 products"),
                     HasSubstr("hopper-fp8")));
   for (const char* kind : {"standard", "switchback", "llm-int8", "tensor-wise", "mx"}) {

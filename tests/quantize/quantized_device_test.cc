@@ -257,7 +257,8 @@ TEST_F(QuantizedDevice, UnderAGivenScaleEqualsTheCpu) {
   EXPECT_TRUE(SameCodes(got, turned));
 }
 
-// Step by step: maxima that grow, shrink, are zero, infinite and NaN, under every algorithm and rule.
+// Step by step: maxima that grow, shrink, are zero, infinite and NaN, under every algorithm and
+// rule.
 TEST_F(QuantizedDevice, DelayedScalesEqualThoseOfTheCpu) {
   const MatrixShape shape{5, 48};
   for (const size_t history : {size_t{1}, size_t{3}, size_t{300}, size_t{1024}}) {

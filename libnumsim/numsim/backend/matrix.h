@@ -41,8 +41,8 @@ class Place {
 // Returns "host" or "device".
 const char* ToString(Place place);
 
-// How the elements of a matrix of float lie in memory: as float32, or as the 16 upper bits of it. On
-// the host always as float32. Matrices of other types ignore it.
+// How the elements of a matrix of float lie in memory: as float32, or as the 16 upper bits of it.
+// On the host always as float32. Matrices of other types ignore it.
 enum class Element : uint8_t { kFloat32, kBfloat16 };
 constexpr size_t BytesOf(Element element) { return element == Element::kFloat32 ? 4 : 2; }
 
@@ -137,7 +137,8 @@ inline MatrixSpan<const float> FloatMatrix(const void* data,
   return {static_cast<const float*>(data), shape, place, element};
 }
 
-// Returns contiguous host values as a matrix. Throws Error if their number is not that of the shape.
+// Returns contiguous host values as a matrix. Throws Error if their number is not that of the
+// shape.
 inline MatrixSpan<const float> HostMatrix(std::span<const float> values, MatrixShape shape) {
   RequireSize(values.size(), shape, "HostMatrix", "values");
   return {values.data(), shape};
@@ -148,8 +149,8 @@ inline MatrixSpan<float> HostMatrix(std::span<float> values, MatrixShape shape) 
 }
 
 // Owns the memory of one matrix at a time, at a place: aligned to 64 bytes on the host, to 256 on a
-// device. The memory grows and never shrinks. A copy has memory of its own. A buffer that another one is
-// constructed from by moving is empty and usable; move assignment exchanges the two.
+// device. The memory grows and never shrinks. A copy has memory of its own. A buffer that another
+// one is constructed from by moving is empty and usable; move assignment exchanges the two.
 template <typename T>
 class Buffer {
  public:
@@ -178,14 +179,14 @@ class Buffer {
   size_t capacity_ = 0;
 };
 
-// Copies a contiguous matrix to another one with as many elements of the same size, between the host
-// and a device or within one place. Returns when host memory may be read or used again. Throws Error
-// for other matrices, and for two contexts of a device.
+// Copies a contiguous matrix to another one with as many elements of the same size, between the
+// host and a device or within one place. Returns when host memory may be read or used again. Throws
+// Error for other matrices, and for two contexts of a device.
 template <typename T>
 void CopyMatrix(In<T> from, MatrixSpan<T> to);
 
-// Returns the elements of a contiguous matrix in host memory, those of bf16 as float32. Waits for the
-// device.
+// Returns the elements of a contiguous matrix in host memory, those of bf16 as float32. Waits for
+// the device.
 std::vector<float> ToVector(MatrixSpan<const float> matrix);
 
 // Throws Error "OPERATION has no kernel for a device yet" unless all places are the host.

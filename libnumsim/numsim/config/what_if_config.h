@@ -30,7 +30,8 @@ struct WhatIfRecipe {
 //                                     a scale layout; options: a scale rule (default:
 //                                     UsualScaleRule), a rounding mode
 //   delayed                           delayed scaling of the tensor; options: history:N (default
-//                                     1024), max (default) or most-recent, margin:N, a rounding mode
+//                                     1024), max (default) or most-recent, margin:N, a rounding
+//                                     mode
 // e.g. "e4m3fn tensor", "e2m1 block:32 e8m0 sr", "e5m2 delayed history:16 most-recent". Throws
 // Error with the word at fault, what was expected and the nearest valid name.
 WhatIfRecipe ParseWhatIfRecipe(std::string_view text);

@@ -54,13 +54,13 @@ struct GemmOperand {
 // Under mode exact, S is the exact sum rounded to odd to float64, so without scales t is rounded
 // once. With several segments, out is the float32 sum of their t, in order, from the first.
 //
-// Requires operands on the host, equal inner, equal segment lengths if both operands have segments, spans of
-// rows * inner elements, scales for every row and segment, and out.size() == a.rows * b.rows.
-// Throws Error otherwise, and under backend cuda if a device call fails, e.g. for lack of memory.
-// NaN results are NanResult(rule). inner == 0 gives +0.
-// The bits do not depend on backend, thread count or `transposed`, except under mode library, which
-// also multiplies the scales into the operands first. Under mode exact, int8 operands (the two's
-// complement grid, including -128) are added as integers, up to inner == 2^38.
+// Requires operands on the host, equal inner, equal segment lengths if both operands have segments,
+// spans of rows * inner elements, scales for every row and segment, and out.size() == a.rows *
+// b.rows. Throws Error otherwise, and under backend cuda if a device call fails, e.g. for lack of
+// memory. NaN results are NanResult(rule). inner == 0 gives +0. The bits do not depend on backend,
+// thread count or `transposed`, except under mode library, which also multiplies the scales into
+// the operands first. Under mode exact, int8 operands (the two's complement grid, including -128)
+// are added as integers, up to inner == 2^38.
 void Gemm(const GemmOperand& a,
           const GemmOperand& b,
           const AccumulationMode& rule,
@@ -68,13 +68,13 @@ void Gemm(const GemmOperand& a,
 
 // Does the same for operands and a contiguous result at one place. A bf16 result, on a device, is t
 // rounded to bf16 (nearest even). On the host, all modes are served. On a device:
-//   fp32, fp64, fp32-chunked:N      operands of any format, any scales
-//   exact                           int8
-//   the modes of tensor cores and library: codes, as MultipliesOnDevice (gemm_device.h) says, with one
-//                                   scale per operand or per row
-// Throws Error for another one, for operands of another place, and for more rows of `a` than a launch
-// takes (4 million under fp64, fp32-chunked and exact, 8 million under fp32). The bits of a device are those of the host, except under mode library.
-// No call waits for the device.
+//   fp32, fp64, fp32-chunked:N    operands of any format, any scales
+//   exact                         int8
+//   library and tensor cores'     codes, as MultipliesOnDevice (gemm_device.h) says, with one scale
+//                                 per operand or per row
+// Throws Error for another one, for operands of another place, and for more rows of `a` than a
+// launch takes (4 million under fp64, fp32-chunked and exact, 8 million under fp32). The bits of a
+// device are those of the host, except under mode library. No call waits for the device.
 void Gemm(const GemmOperand& a,
           const GemmOperand& b,
           const AccumulationMode& rule,

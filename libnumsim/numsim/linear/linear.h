@@ -1,6 +1,6 @@
-// A linear layer without bias: its forward and backward pass in the precision of a recipe, on the host
-// or on a device. Both give the same bits where the accumulation modes are the same and have bits at
-// all (not library).
+// A linear layer without bias: its forward and backward pass in the precision of a recipe, on the
+// host or on a device. Both give the same bits where the accumulation modes are the same and have
+// bits at all (not library).
 #pragma once
 
 #include <cstdint>
@@ -63,9 +63,10 @@ enum class LinearOp : uint8_t {
 std::string_view ToString(LinearOp step);
 
 // Observes every operation that is actually performed. A tensor that is quantised once and used
-// twice gives one pair of calls, at its first use. An operand that takes the caller's values (fp32, or
-// bf16 of bf16 tensors) is used as it is, without an operation; copying X for backward is an operation
-// even then, unless the caller's X stays. On a device, calls come when work is enqueued, not when it runs.
+// twice gives one pair of calls, at its first use. An operand that takes the caller's values (fp32,
+// or bf16 of bf16 tensors) is used as it is, without an operation; copying X for backward is an
+// operation even then, unless the caller's X stays. On a device, calls come when work is enqueued,
+// not when it runs.
 class LinearObserver {
  public:
   virtual ~LinearObserver() = default;
@@ -92,37 +93,34 @@ struct LinearWorkspace {
 class Linear {
  public:
   // Requires a recipe from MakeLinearRecipe, or one that satisfies the rules stated at LinearSaves
-  // and at GemmRecipe::container, and in which either all or none of the quantised operands use delayed
-  // scaling. With delayed
-  // scaling, both operands of G must have the same recipe. Throws Error otherwise. For a device also
-  // throws Error as CheckOnDevice (linear_recipe.h) does, and if this device cannot compute one of
-  // the GEMMs.
+  // and at GemmRecipe::container, and in which either all or none of the quantised operands use
+  // delayed scaling. With delayed scaling, both operands of G must have the same recipe. Throws
+  // Error otherwise. For a device also throws Error as CheckOnDevice (linear_recipe.h) does, and if
+  // this device cannot compute one of the GEMMs.
   explicit Linear(LinearRecipe recipe, Place place = {});
 
   const LinearRecipe& recipe() const { return recipe_; }
   Place place() const { return place_; }
 
-  // Throws Error if this layer's GEMMs cannot be computed at that shape: on a device, if cuBLASLt has
-  // no algorithm that keeps the order of the sums. For a model to ask when it is built.
+  // Throws Error if this layer's GEMMs cannot be computed at that shape: on a device, if cuBLASLt
+  // has no algorithm that keeps the order of the sums. For a model to ask when it is built.
   void CheckShape(LinearShape shape) const;
 
   // Computes y = x w^T and fills `saved` for Backward. With delayed scaling, updates the scales of
-  // the forward operands at the end. If `x_stays`, the caller leaves x unchanged until Backward; an x that is
-  // saved in fp32 is then not copied.
-  // Random bits: operand o (0 to 5, in the order of LinearOperand) uses stream 8 * random.stream +
-  // o at the index of the element in the tensor as it is passed. A tensor that is quantised once
-  // and used twice uses the random bits of its first use.
-  // With `channels` (in elements, powers of two), computes y = x diag(channels) w^T: x is quantised,
-  // then its columns are multiplied by the channels, which is exact unless a float32 over- or
-  // underflows. dw is then that of x diag(channels), and dx is the gradient of x diag(channels),
-  // not of x.
-  // Requires x: tokens x in, w: out x in, y: tokens x out, contiguous, at the place of the layer, no
-  // overlap. Throws Error if one differs. On a device, tensors may be bf16; a bf16 result is the
-  // float32 result rounded to it (nearest even), and any NaN of it may be any NaN. From the second
-  // call on, shapes that are no larger allocate nothing and no call waits. Channels are for the host
-  // alone, and not for a forward GEMM with a container.
-  // NaN and infinities: quantised operands follow QuantizedMatrix, and GEMMs follow their
-  // accumulation mode. Dimensions may be 0; an empty sum is +0.
+  // the forward operands at the end. If `x_stays`, the caller leaves x unchanged until Backward; an
+  // x that is saved in fp32 is then not copied. Random bits: operand o (0 to 5, in the order of
+  // LinearOperand) uses stream 8 * random.stream + o at the index of the element in the tensor as
+  // it is passed. A tensor that is quantised once and used twice uses the random bits of its first
+  // use. With `channels` (in elements, powers of two), computes y = x diag(channels) w^T: x is
+  // quantised, then its columns are multiplied by the channels, which is exact unless a float32
+  // over- or underflows. dw is then that of x diag(channels), and dx is the gradient of x
+  // diag(channels), not of x. Requires x: tokens x in, w: out x in, y: tokens x out, contiguous, at
+  // the place of the layer, no overlap. Throws Error if one differs. On a device, tensors may be
+  // bf16; a bf16 result is the float32 result rounded to it (nearest even), and any NaN of it may
+  // be any NaN. From the second call on, shapes that are no larger allocate nothing and no call
+  // waits. Channels are for the host alone, and not for a forward GEMM with a container. NaN and
+  // infinities: quantised operands follow QuantizedMatrix, and GEMMs follow their accumulation
+  // mode. Dimensions may be 0; an empty sum is +0.
   void Forward(In<float> x,
                In<float> w,
                MatrixSpan<float> y,
@@ -143,10 +141,11 @@ class Linear {
                bool x_stays = false,
                std::span<const float> channels = {});
 
-  // Computes dx = g w and dw = g^T x from the gradient g (tokens x out) of y. A dx or dw without data
-  // is not computed. `w` must be that of Forward; it is not read under LinearSaves::kQuantized, nor
-  // for dw. With delayed scaling, updates at the end the scales of G and of what else was quantised.
-  // Requires `saved` as a Forward with this recipe left it, and matrices of its shape as Forward does.
+  // Computes dx = g w and dw = g^T x from the gradient g (tokens x out) of y. A dx or dw without
+  // data is not computed. `w` must be that of Forward; it is not read under
+  // LinearSaves::kQuantized, nor for dw. With delayed scaling, updates at the end the scales of G
+  // and of what else was quantised. Requires `saved` as a Forward with this recipe left it, and
+  // matrices of its shape as Forward does.
   void Backward(In<float> g,
                 In<float> w,
                 const LinearSaved& saved,

@@ -167,8 +167,8 @@ struct LinearOptions {
   // te-hybrid, e5m2-backward: delayed scaling of X, W and G; empty: current scaling.
   std::optional<DelayedScalingOptions> delayed = {};
   size_t block = 0;  // elements per block of `block` (default 128) and `mx` (32)
-  // Format in which operands enter the GEMMs with quantised operands (GemmRecipe::container): bf16 or
-  // fp16. Default: none, the operands' own formats.
+  // Format in which operands enter the GEMMs with quantised operands (GemmRecipe::container): bf16
+  // or fp16. Default: none, the operands' own formats.
   std::string container = {};
   // Operands that stay in high precision although the kind quantises them. Kinds that save codes
   // (switchback-m, te-hybrid) only allow whole tensors.
@@ -191,16 +191,16 @@ std::span<const LinearKind> LinearKinds();
 LinearRecipe MakeLinearRecipe(const LinearOptions& options);
 
 // Throws Error with the reason if a device has no GEMM of the recipe: of formats or containers that
-// its tensor cores do not multiply, in a mode that they do not have, or with scales that change along
-// the inner dimension and are not in the operands. Under the modes fp32, fp64 and fp32-chunked, and
-// exact for int8, a device has every GEMM. Needs no device.
+// its tensor cores do not multiply, in a mode that they do not have, or with scales that change
+// along the inner dimension and are not in the operands. Under the modes fp32, fp64 and
+// fp32-chunked, and exact for int8, a device has every GEMM. Needs no device.
 void CheckOnDevice(const LinearRecipe& recipe);
 
 // Returns the recipe with the accumulation modes of Hopper's tensor cores: exact for int8 x int8,
 // hopper-fp8-fast for e4m3fn and e5m2, hopper-bf16, hopper-fp16; and for GEMMs of other formats, or
-// with scales along the inner dimension that are powers of two, the container bf16 or fp16 that holds
-// them. With `library`, mode library replaces the hopper-* modes: cuBLASLt may then sum in any order,
-// on any device. GEMMs that no tensor core supports keep their mode. Needs no device.
+// with scales along the inner dimension that are powers of two, the container bf16 or fp16 that
+// holds them. With `library`, mode library replaces the hopper-* modes: cuBLASLt may then sum in
+// any order, on any device. GEMMs that no tensor core supports keep their mode. Needs no device.
 LinearRecipe ForDevice(LinearRecipe recipe, bool library = false);
 
 }  // namespace numsim

@@ -37,10 +37,10 @@ struct DelayedScalingOptions {
   friend bool operator==(const DelayedScalingOptions&, const DelayedScalingOptions&) = default;
 };
 
-// The scale of one tensor over the steps of training. In each step, quantise under it (QuantizeUnder
-// of quantized_matrix.h), which records the absolute maximum of the quantised tensor, then call
-// Update(). So a step never uses its own maximum. The state is in the memory of a place; on a device
-// QuantizeUnder and Update do not wait; the others do.
+// The scale of one tensor over the steps of training. In each step, quantise under it
+// (QuantizeUnder of quantized_matrix.h), which records the absolute maximum of the quantised
+// tensor, then call Update(). So a step never uses its own maximum. The state is in the memory of a
+// place; on a device QuantizeUnder and Update do not wait; the others do.
 class DelayedScale {
  public:
   // Starts with scale 1 and a history of zeros, so the first step is not scaled. Throws Error for a

@@ -1,13 +1,13 @@
-// The functions of quantize.h for contiguous matrices in device memory, in the order of the stream of
-// the matrix's place. Results are the same bit for bit.
-// Inputs are float32 or bf16; a bf16 value counts as the float32 equal to it. If the product of two
-// numbers is NaN, it has the sign that x86 gives it.
+// The functions of quantize.h for contiguous matrices in device memory, in the order of the stream
+// of the matrix's place. Results are the same bit for bit. Inputs are float32 or bf16; a bf16 value
+// counts as the float32 equal to it. If the product of two numbers is NaN, it has the sign that x86
+// gives it.
 //
 // Any shape is served, and any address aligned to the elements' own size. Calls run at the speed of
 // memory if data are aligned to 16 bytes, rows (and columns, for transposed codes) are multiples of
-// 16 bytes, codes have one byte and are rounded to nearest even (int8, e4m3fn and e5m2 with saturation; other
-// formats with mantissa bits and without a subnormal gap), and each scale
-// is shared by a whole matrix, row or column or by a multiple of 8 columns.
+// 16 bytes, codes have one byte and are rounded to nearest even (int8, e4m3fn and e5m2 with
+// saturation; other formats with mantissa bits and without a subnormal gap), and each scale is
+// shared by a whole matrix, row or column or by a multiple of 8 columns.
 #pragma once
 
 #include <cstdint>

@@ -64,8 +64,8 @@ struct QuantizedMatrix {
 
 // Quantises the matrix where it lies, with the scales of options.scale_rule. Requires a contiguous
 // matrix and a format of at most 16 bits. The memory of `result` is reused if it is at that place.
-// Its previous contents do not matter; if an argument is invalid, they stay. On a device no call waits,
-// except when a buffer must grow.
+// Its previous contents do not matter; if an argument is invalid, they stay. On a device no call
+// waits, except when a buffer must grow.
 void QuantizeInto(In<float> in, const QuantizeOptions& options, QuantizedMatrix& result);
 
 // Do the same for values on the host. Require in.size() == shape.Elements().
@@ -91,8 +91,8 @@ void QuantizeUnder(DelayedScale& delayed,
                    QuantizedMatrix& result);
 
 // Writes out(r, c) = the value of the code * its scale, rounded to float32, at the place of the
-// matrix; if `out` is bf16, then rounded to that (nearest even, nonsaturating). Requires codes in the
-// order of the input and a contiguous `out` of the matrix's shape.
+// matrix; if `out` is bf16, then rounded to that (nearest even, nonsaturating). Requires codes in
+// the order of the input and a contiguous `out` of the matrix's shape.
 void Dequantize(const QuantizedMatrix& matrix, MatrixSpan<float> out);
 // Does the same on the host.
 void Dequantize(const QuantizedMatrix& matrix, std::span<float> out);

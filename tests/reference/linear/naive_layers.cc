@@ -58,8 +58,8 @@ class Algorithms {
             Quantised8(Transposed(WeightGradient(WholeTensor())), Transposed(saved))};
   }
 
-  // experimental/fp8_linear.py of [Fishman]: X and W are cast to both formats; the backward products
-  // take the copies in the format of the gradient.
+  // experimental/fp8_linear.py of [Fishman]: X and W are cast to both formats; the backward
+  // products take the copies in the format of the gradient.
   Results E5m2Backward() const {
     return {Quantised8(Forward(x_, WholeTensor()), Forward(w_, WholeTensor())),
             Quantised8(InputGradient(WholeTensor()), Transposed(Backward(w_))),

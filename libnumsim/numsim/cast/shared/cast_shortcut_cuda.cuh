@@ -1,5 +1,5 @@
-// The shortcuts of cast_shortcut.h on the device: their float operations, and results that are stored
-// four at a time.
+// The shortcuts of cast_shortcut.h on the device: their float operations, and results that are
+// stored four at a time.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -117,8 +117,8 @@ __device__ __forceinline__ void DropSignsOfZeros(const uint32_t ordinals[4], Sto
   }
 }
 
-// FinishOne for four elements. NaN is rare. One sum, which any NaN makes NaN, tests all four elements;
-// only then are they finished one by one.
+// FinishOne for four elements. NaN is rare. One sum, which any NaN makes NaN, tests all four
+// elements; only then are they finished one by one.
 template <typename Out>
 __device__ __forceinline__ StoredFour<Out> FinishFour(const EncodeShortcut& s,
                                                       const DecodeShortcut& d,

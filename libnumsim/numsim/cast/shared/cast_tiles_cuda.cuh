@@ -1,4 +1,5 @@
-// Stochastic rounding of the elements of a tile of the random stream, by the 16 threads of a half warp.
+// Stochastic rounding of the elements of a tile of the random stream, by the 16 threads of a half
+// warp.
 //
 // Element j of a tile uses block lane j % 16 (random/streams.h), so the elements of a thread are 16
 // apart: lane l of a half warp has elements l, l + 16, ... of one tile. Codes are narrower than

@@ -39,8 +39,8 @@ __device__ inline double Fused(float a, float b, double acc) {
   return __fma_rn(static_cast<double>(a), static_cast<double>(b), acc);
 }
 
-// Adds the products begin .. end - 1 of kPer x kPer results to `acc`, in order. The thread's vectors
-// are kSide apart, beginning with its own number.
+// Adds the products begin .. end - 1 of kPer x kPer results to `acc`, in order. The thread's
+// vectors are kSide apart, beginning with its own number.
 template <typename Acc, int kPer>
 __device__ void AddProducts(const Problem& p, size_t begin, size_t end, Acc (&acc)[kPer][kPer]) {
   constexpr int kTile = kSide * kPer;

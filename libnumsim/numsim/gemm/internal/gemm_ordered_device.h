@@ -25,8 +25,8 @@ struct OrderedSums {
   float nan = 0;         // the result that replaces every NaN
 };
 
-// Writes out(i, j), float32 or bf16, as gemm.h defines it. Requires inner > 0, no promotion of float64
-// sums, and at least one result.
+// Writes out(i, j), float32 or bf16, as gemm.h defines it. Requires inner > 0, no promotion of
+// float64 sums, and at least one result.
 void MultiplyOrdered(const OrderedOperand& a,
                      const OrderedOperand& b,
                      const OrderedSums& sums,

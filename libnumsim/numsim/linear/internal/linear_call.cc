@@ -68,8 +68,8 @@ void KeepOperand(const char* name,
 }
 
 // Returns true if quantising a tensor again for its other operand gives the same codes. Not so with
-// stochastic rounding, because each operand has its own random bits, or with delayed scales, because
-// each operand may have its own history.
+// stochastic rounding, because each operand has its own random bits, or with delayed scales,
+// because each operand may have its own history.
 bool GivesTheSameCodes(const OperandRecipe& rows, const OperandRecipe& columns, Element element) {
   return !TakesValues(rows, element) && !rows.delayed &&
          rows.rounding.mode != RoundingMode::kStochastic && SharesCodes(rows, columns);

@@ -70,8 +70,8 @@ class LinearCall {
   // because quantising what is saved would give the same codes.
   bool KeepsCodes(Element element) const;
 
-  // Returns the operand X of the forward GEMM with its columns multiplied by `channels`. The view is
-  // valid until the next call.
+  // Returns the operand X of the forward GEMM with its columns multiplied by `channels`. The view
+  // is valid until the next call.
   MatrixSpan<const float> Rescaled(const OperandData& x, std::span<const float> channels);
 
   void Multiply(LinearGemm product,

@@ -23,8 +23,8 @@ class GatedActivation {
   // y (tokens x n) from x (tokens x 2n): the gate in its left half, the linear branch in its right
   // half. The caller must leave x unchanged until Backward.
   void Forward(In<T> x, MatrixSpan<T> y);
-  // Writes the gradient dx of x. g is the gradient of y under kSmoothSwigluToken, and of y without its
-  // factors under kSmoothSwiglu.
+  // Writes the gradient dx of x. g is the gradient of y under kSmoothSwigluToken, and of y without
+  // its factors under kSmoothSwiglu.
   void Backward(In<T> g, In<T> x, MatrixSpan<T> dx) const;
 
   // Returns the factor of each token's row of the next layer's output; empty: 1.

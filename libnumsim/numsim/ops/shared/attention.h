@@ -1,4 +1,5 @@
-// Scaled dot-product attention, forward and backward. elementwise.h states the rules of all operations.
+// Scaled dot-product attention, forward and backward. elementwise.h states the rules of all
+// operations.
 #pragma once
 
 #include "numsim/backend/matrix.h"

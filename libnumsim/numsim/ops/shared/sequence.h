@@ -1,5 +1,5 @@
-// Tokens, positions and patches: operations that turn inputs into rows and select rows. elementwise.h
-// states the rules of all operations.
+// Tokens, positions and patches: operations that turn inputs into rows and select rows.
+// elementwise.h states the rules of all operations.
 //
 // The sequences of a batch are stored one after another: row b * length + t is token t of sequence
 // b.

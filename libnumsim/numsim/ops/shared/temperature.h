@@ -1,5 +1,5 @@
-// A learned factor of logits, the exponential of a parameter [CLIP]. elementwise.h states the rules of
-// all operations.
+// A learned factor of logits, the exponential of a parameter [CLIP]. elementwise.h states the rules
+// of all operations.
 #pragma once
 
 #include "numsim/backend/matrix.h"

@@ -27,9 +27,9 @@ NUMSIM_INLINE double PowerOfTwoInverse(double inv_scale, ScaleRule rule) {
   return std::bit_cast<double>((bits / kOne + (up ? 1 : 0)) * kOne);
 }
 
-// Returns room / absmax, rounded as the rule says. The quotient is one float64 division; 53 bits are
-// enough for the result to equal the exact quotient rounded once to float32, and for comparing it
-// with powers of two: a quotient of floats that is not a power of two is further from one than
+// Returns room / absmax, rounded as the rule says. The quotient is one float64 division; 53 bits
+// are enough for the result to equal the exact quotient rounded once to float32, and for comparing
+// it with powers of two: a quotient of floats that is not a power of two is further from one than
 // float64's error. Requires SetsScale(absmax).
 NUMSIM_INLINE float DelayedInvScale(double room, ScaleRule rule, float absmax) {
   double inv_scale = room / static_cast<double>(absmax);

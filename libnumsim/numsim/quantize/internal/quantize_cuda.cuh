@@ -144,8 +144,9 @@ inline __device__ uint4 LoadVector(const void* data, size_t vector) {
   return __ldg(static_cast<const uint4*>(data) + vector);
 }
 
-// The fast encoders: nearest even, saturating. An encoder is passed to kernels. Quad returns the codes of four products p, the first
-// in the low byte. The top bit of each byte of `signs` is the sign of a code.
+// The fast encoders: nearest even, saturating. An encoder is passed to kernels. Quad returns the
+// codes of four products p, the first in the low byte. The top bit of each byte of `signs` is the
+// sign of a code.
 struct Int8Codec {
   static constexpr FormatSpec kFormat = kInt8;
   static constexpr bool kSigned = false;  // true if Quad reads `signs`
@@ -206,8 +207,8 @@ struct E5M2Codec {
   }
 };
 
-// Every other format of one byte that cast_shortcut.h serves: nearest even, any overflow policy that it
-// has.
+// Every other format of one byte that cast_shortcut.h serves: nearest even, any overflow policy
+// that it has.
 struct ShortcutCodec {
   static constexpr bool kSigned = true;
 

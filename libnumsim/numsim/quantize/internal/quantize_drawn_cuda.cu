@@ -42,8 +42,8 @@ __device__ void ScaledFour(const void* values, uint32_t at, float factor, uint32
   for (int i = 0; i < 4; ++i) bits[i] = ProductBits(E::At(values, at + 16 * i), factor);
 }
 
-// Computes the maximum, scale and codes of row blockIdx.x, which is kept in shared memory meanwhile.
-// The row begins at a tile of the random stream and has an even number of tiles.
+// Computes the maximum, scale and codes of row blockIdx.x, which is kept in shared memory
+// meanwhile. The row begins at a tile of the random stream and has an even number of tiles.
 template <class E, int kBits>
 __global__ void __launch_bounds__(kThreads, kLeastBlocks) QuantizeRowsDrawn(
     const void* __restrict__ in,

@@ -12,7 +12,8 @@
 namespace numsim {
 
 // Replaces absmax[i] by the scale that the factory `maker` computes from it, and writes its inverse
-// to inv_scales[i]. Without `reads_maxima`, absmax need not be initialised: for a rule that takes none.
+// to inv_scales[i]. Without `reads_maxima`, absmax need not be initialised: for a rule that takes
+// none.
 void MakeScalesOnDevice(const ScaleFactory& maker,
                         bool reads_maxima,
                         DeviceSpan<float> absmax,
@@ -26,8 +27,8 @@ void SetScaleOnDevice(const Scale& given, float* scale, float* inv_scale, Device
 // codes in the order of the input. Returns false and does nothing if it cannot: for an empty
 // matrix, 2^31 rows or more, rows of more than 32,768 elements or not a multiple of 16 bytes, input
 // not aligned to 16 bytes, codes not aligned to 8 bytes, or a plan without a fast encoder
-// (quantize_cuda.cuh). With stochastic rounding it can for other rows: up to 96 KiB, a multiple of two
-// tiles of the random stream (random/streams.h), beginning at a tile; codes aligned to 4 bytes.
+// (quantize_cuda.cuh). With stochastic rounding it can for other rows: up to 96 KiB, a multiple of
+// two tiles of the random stream (random/streams.h), beginning at a tile; codes aligned to 4 bytes.
 bool QuantizeRowsOnDevice(const EncodePlan& plan,
                           In<float> in,
                           const ScaleFactory& maker,

@@ -16,8 +16,8 @@
 
 namespace numsim {
 
-// Observes passes for another observer: hands every call on to it, and then looks at X, W and G of the
-// layers as the layers read them. Changes no tensor.
+// Observes passes for another observer: hands every call on to it, and then looks at X, W and G of
+// the layers as the layers read them. Changes no tensor.
 class WhatIfObserver : public PassObserver<float> {
  public:
   // `model` and `next` must outlive the observer. Random bits of stochastic recipes derive from
@@ -27,8 +27,8 @@ class WhatIfObserver : public PassObserver<float> {
                  Model<float>& model,
                  PassObserver<float>& next);
 
-  // Returns true if the observer needs to see a pass: one that is measured, or any at all if delayed
-  // scales record their history.
+  // Returns true if the observer needs to see a pass: one that is measured, or any at all if
+  // delayed scales record their history.
   bool IsNeeded(bool measures) const {
     return !layers_.empty() && (measures || !delayed_recipes_.empty());
   }
@@ -46,8 +46,8 @@ class WhatIfObserver : public PassObserver<float> {
                  const QuantizedMatrix& quantised) override;
   void Multiplied(std::string_view layer, LinearGemm product) override;
 
-  // Save returns the states of all delayed scales. Restore throws Error unless it is given states of
-  // the same names, each of which fits.
+  // Save returns the states of all delayed scales. Restore throws Error unless it is given states
+  // of the same names, each of which fits.
   std::vector<NamedState> Save() const;
   void Restore(const std::vector<NamedState>& states);
 
