@@ -89,9 +89,7 @@ Buffer<T>::Buffer(const Buffer& other) : Buffer(other.view_.place, other.view_.e
 template <typename T>
 Buffer<T>& Buffer<T>::operator=(const Buffer& other) {
   if (this == &other) return *this;
-  if (view_.place != other.view_.place || view_.element != other.view_.element) {
-    *this = Buffer(other.view_.place, other.view_.element);
-  }
+  EnsureAt(other.view_.place, other.view_.element);
   Resize(other.view_.rows, other.view_.cols);
   CopyMatrix<T>(other.View(), view_);
   return *this;

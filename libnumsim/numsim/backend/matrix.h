@@ -163,6 +163,11 @@ class Buffer {
   Buffer& operator=(Buffer&& other) noexcept;
 
   Place place() const { return view_.place; }
+  // Replaces the buffer by an empty one, unless it is at that place and stores floats like that.
+  void EnsureAt(Place place, Element element = Element::kFloat32) {
+    if (view_.place == place && view_.element == element) return;
+    *this = Buffer(place, element);
+  }
   // Returns a contiguous view of rows x cols elements. Existing elements keep their values in
   // memory order; further elements are uninitialised. Allocates only if the current memory is too
   // small.

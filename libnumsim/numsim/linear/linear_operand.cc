@@ -15,9 +15,7 @@ MatrixSpan<float> Decoded(const QuantizedMatrix& codes,
                           Buffer<float>& memory) {
   const bool bf16 = !codes.place().IsHost() && container.spec == kBf16;
   const Element element = bf16 ? Element::kBfloat16 : Element::kFloat32;
-  if (memory.place() != codes.place() || memory.View().element != element) {
-    memory = Buffer<float>(codes.place(), element);
-  }
+  memory.EnsureAt(codes.place(), element);
   const MatrixSpan<float> values = memory.Resize(codes.shape.rows, codes.shape.cols);
   if (with_scales) {
     Dequantize(codes, values);

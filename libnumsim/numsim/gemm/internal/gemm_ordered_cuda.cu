@@ -2,6 +2,7 @@
 
 #include "numsim/backend/shared/device_call_cuda.cuh"
 #include "numsim/base/require.h"
+#include "numsim/gemm/internal/gemm_hopper_store_cuda.cuh"
 #include "numsim/gemm/internal/gemm_ordered_device.h"
 
 namespace numsim {
@@ -69,15 +70,9 @@ __device__ void AddProducts(const Problem& p, size_t begin, size_t end, Acc (&ac
   }
 }
 
-__device__ double ScaleAt(const OrderedOperand& x, size_t row, size_t segment) {
+__device__ float ScaleAt(const OrderedOperand& x, size_t row, size_t segment) {
   if (x.scales == nullptr) return 1;
   return x.scales[row / x.row_group * x.row_stride + segment * x.segment_stride];
-}
-
-__device__ uint16_t Bf16Of(float x) {
-  const uint32_t bits = __float_as_uint(x);
-  if (x != x) return static_cast<uint16_t>((bits >> 16 & 0x8000u) | 0x7FC0u);
-  return static_cast<uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1)) >> 16);
 }
 
 template <typename Acc, int kPer, bool kPromotes>
@@ -105,12 +100,12 @@ __global__ void __launch_bounds__(kThreads) Ordered(Problem p) {
 #pragma unroll
     for (int i = 0; i < kPer; ++i) {
       const size_t r = row + i * kSide;
-      const double scale_a = r < p.a.rows ? ScaleAt(p.a, r, segment) : 1;
+      const float scale_a = r < p.a.rows ? ScaleAt(p.a, r, segment) : 1;
 #pragma unroll
       for (int j = 0; j < kPer; ++j) {
         const size_t c = col + j * kSide;
-        const double factor = scale_a * (c < p.b.rows ? ScaleAt(p.b, c, segment) : 1);
-        float t = __double2float_rn(static_cast<double>(sum[i][j]) * factor);
+        const float scale_b = c < p.b.rows ? ScaleAt(p.b, c, segment) : 1;
+        float t = ScaledExactly(sum[i][j], scale_a, scale_b);
         if (segment != 0) t = t + out[i][j];
         out[i][j] = t == t ? t : p.sums.nan;
       }
@@ -124,7 +119,7 @@ __global__ void __launch_bounds__(kThreads) Ordered(Problem p) {
       if (r >= p.a.rows || c >= p.b.rows) continue;
       const size_t at = r * p.b.rows + c;
       if (p.bf16) {
-        static_cast<uint16_t*>(p.out)[at] = Bf16Of(out[i][j]);
+        static_cast<uint16_t*>(p.out)[at] = static_cast<uint16_t>(RoundToBf16(out[i][j]));
       } else {
         static_cast<float*>(p.out)[at] = out[i][j];
       }

@@ -60,10 +60,8 @@ void KeepOperand(const char* name,
     return;
   }
   auto* values = std::get_if<Buffer<float>>(&saved.data);
-  if (values == nullptr || values->place() != view.place ||
-      values->View().element != view.element) {
-    values = &saved.data.emplace<Buffer<float>>(view.place, view.element);
-  }
+  if (values == nullptr) values = &saved.data.emplace<Buffer<float>>();
+  values->EnsureAt(view.place, view.element);
   CopyMatrix<float>(view, values->Resize(view.rows, view.cols));
 }
 
@@ -139,7 +137,6 @@ OperandData& LinearCall::MakeWithinStep(LinearOperand operand, In<float> tensor,
 
 MatrixSpan<const float> LinearCall::Rescaled(const OperandData& x,
                                              std::span<const float> channels) {
-  RequireHost("a linear layer with channels", {place_});
   Buffer<float>& values = workspace_.rescaled;
   if (const auto* codes = std::get_if<QuantizedMatrix>(&x)) {
     Dequantize(*codes, values.Resize(codes->shape.rows, codes->shape.cols));
@@ -241,9 +238,7 @@ OperandData& LinearCall::RemakeX(const LinearSaved& saved) {
   const bool bf16 = !place_.IsHost() && TakesValues(recipe_[kOperand], Element::kBfloat16);
   const Element element = bf16 ? Element::kBfloat16 : Element::kFloat32;
   Buffer<float>& memory = workspace_.values;
-  if (memory.place() != place_ || memory.View().element != element) {
-    memory = Buffer<float>(place_, element);
-  }
+  memory.EnsureAt(place_, element);
   const MatrixSpan<float> values = memory.Resize(matrix->shape.rows, matrix->shape.cols);
   {
     // Widening an X saved in high precision is not an operation of its own: a device reads it

@@ -144,6 +144,19 @@ inline __device__ uint4 LoadVector(const void* data, size_t vector) {
   return __ldg(static_cast<const uint4*>(data) + vector);
 }
 
+// Returns the largest `max` among the threads of a row: those of one warp or of the whole block.
+// What the threads of a whole block wrote to shared memory before can be read after it.
+inline __device__ int MaxOfRow(int max) {
+  max = __reduce_max_sync(~0u, max);
+  const uint32_t warps = blockDim.x / 32;
+  if (warps == 1) return max;
+  __shared__ int of_warps[32];
+  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = max;
+  __syncthreads();
+  const uint32_t lane = threadIdx.x % 32;
+  return __reduce_max_sync(~0u, lane < warps ? of_warps[lane] : kNoMaximum);
+}
+
 // The fast encoders: nearest even, saturating. An encoder is passed to kernels. Quad returns the
 // codes of four products p, the first in the low byte. The top bit of each byte of `signs` is the
 // sign of a code.

@@ -17,16 +17,6 @@ constexpr uint32_t kLeastBlocks =
 constexpr uint32_t kWarps = kThreads / 32;
 constexpr size_t kMostRowBytes = size_t{96} << 10;  // of shared memory
 
-// Returns the largest `max` of the block's threads, which have then written what they wrote before.
-__device__ int MaxOfBlock(int max) {
-  __shared__ int of_warps[kWarps];
-  max = __reduce_max_sync(~0u, max);
-  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = max;
-  __syncthreads();
-  const uint32_t lane = threadIdx.x % 32;
-  return __reduce_max_sync(~0u, lane < kWarps ? of_warps[lane] : kNoMaximum);
-}
-
 // Writes the bits of four products with a usual factor (IsUsualFactor), 16 elements apart.
 template <class E>
 __device__ void ScaledFour(const void* values, uint32_t at, float factor, uint32_t* bits) {
@@ -66,7 +56,7 @@ __global__ void __launch_bounds__(kThreads, kLeastBlocks) QuantizeRowsDrawn(
     row_values[v] = loaded;
     max = MaxOfVector<E>(max, loaded);
   }
-  const Scale scale = maker(MaximumOf(MaxOfBlock(E::Joined(max))));
+  const Scale scale = maker(MaximumOf(MaxOfRow(E::Joined(max))));
   if (threadIdx.x == 0) scales[row] = scale.scale;
   const uint32_t tiles = cols / kElements;
   const HalfWarp half_warp(sizeof(uint8_t));
@@ -87,13 +77,7 @@ __global__ void __launch_bounds__(kThreads, kLeastBlocks) QuantizeRowsDrawn(
 }
 
 template <class E, int kBits>
-void Launch(const EncodeShortcut& shortcut,
-            In<float> in,
-            const ScaleFactory& maker,
-            const ArrayRandom& random,
-            uint8_t* codes,
-            float* scales,
-            DeviceStream& stream) {
+void Launch(const EncodeShortcut& shortcut, const RowsCall& call) {
   const auto kernel = QuantizeRowsDrawn<E, kBits>;
   static const bool prepared = [&] {
     NUMSIM_CUDA(
@@ -104,43 +88,39 @@ void Launch(const EncodeShortcut& shortcut,
     return true;
   }();
   static_cast<void>(prepared);
-  kernel<<<static_cast<uint32_t>(in.rows), kThreads, in.cols * E::kBytes, Raw(stream)>>>(
+  const In<float>& in = call.in;
+  const size_t row_bytes = in.cols * E::kBytes;
+  kernel<<<static_cast<uint32_t>(in.rows), kThreads, row_bytes, Raw(in.place.Stream())>>>(
       in.data,
       static_cast<uint32_t>(in.cols),
-      maker,
-      random.first_index / kTileElements<kBits>,
-      codes,
-      scales,
-      MakePhiloxStream(random.stream),
+      call.maker,
+      call.random.first_index / kTileElements<kBits>,
+      call.codes,
+      call.scales,
+      MakePhiloxStream(call.random.stream),
       {shortcut, {}});
   CheckLaunch("QuantizeRowsDrawn", Text(in.Shape()));
 }
 
 }  // namespace
 
-bool QuantizeRowsDrawn(const EncodePlan& plan,
-                       In<float> in,
-                       const ScaleFactory& maker,
-                       const ArrayRandom& random,
-                       uint8_t* codes,
-                       float* scales,
-                       DeviceStream& stream) {
+bool QuantizeRowsDrawn(const RowsCall& call) {
+  const EncodePlan& plan = call.plan;
+  const In<float>& in = call.in;
   const EncodeShortcut shortcut = MakeEncodeShortcut(plan);
   if (shortcut.kind != EncodeShortcutKind::kStochasticNarrower || plan.format.StorageBytes() != 1) {
     return false;
   }
   const int field = RandomFieldBits(plan.rounding.random_bits);
   const size_t tile = size_t{64} * (32 / static_cast<size_t>(field));
-  if (in.Elements() == 0 || in.cols % (2 * tile) != 0 || random.first_index % tile != 0 ||
+  if (in.Elements() == 0 || in.cols % (2 * tile) != 0 || call.random.first_index % tile != 0 ||
       in.Bytes() / in.rows > kMostRowBytes || in.rows >= (size_t{1} << 31) || !HasVectorRows(in) ||
-      !IsAligned(codes, 4)) {
+      !IsAligned(call.codes, 4)) {
     return false;
   }
   WithElements(in.element, [&](auto elements) {
     using E = decltype(elements);
-    const auto launch = [&](auto bits) {
-      Launch<E, decltype(bits)::value>(shortcut, in, maker, random, codes, scales, stream);
-    };
+    const auto launch = [&](auto bits) { Launch<E, decltype(bits)::value>(shortcut, call); };
     if (field == 8) return launch(std::integral_constant<int, 8>());
     if (field == 16) return launch(std::integral_constant<int, 16>());
     launch(std::integral_constant<int, 32>());

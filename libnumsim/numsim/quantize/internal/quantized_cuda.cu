@@ -32,18 +32,6 @@ __global__ void SetScale(Scale given, float* scale, float* inv_scale) {
   *inv_scale = given.inv_scale;
 }
 
-// Returns the largest `max` among the threads of a row: those of one warp or of the whole block.
-__device__ int MaxOfRow(int max) {
-  max = __reduce_max_sync(~0u, max);
-  const uint32_t warps = blockDim.x / 32;
-  if (warps == 1) return max;
-  __shared__ int of_warps[32];
-  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = max;
-  __syncthreads();
-  const uint32_t lane = threadIdx.x % 32;
-  return __reduce_max_sync(~0u, lane < warps ? of_warps[lane] : kNoMaximum);
-}
-
 // Computes the maximum, scale and codes of row blockIdx.x * blockDim.y + threadIdx.y. In between,
 // the row stays in the registers of its blockDim.x threads.
 template <class E, class Codec>
@@ -78,23 +66,19 @@ __global__ void __launch_bounds__(kMaxThreads) QuantizeRows(const void* __restri
 }
 
 template <class E, class Codec>
-void LaunchRows(const Codec& codec,
-                In<float> in,
-                const ScaleFactory& maker,
-                uint8_t* codes,
-                float* scales,
-                DeviceStream& stream) {
+void LaunchRows(const Codec& codec, const RowsCall& call) {
+  const In<float>& in = call.in;
   const size_t warps = CeilDiv(in.cols, size_t{32} * kPerThread);
   const uint32_t rows_of_block = warps == 1 ? kWarpRows : 1;
   const size_t blocks = CeilDiv(in.rows, rows_of_block);
   const dim3 threads(static_cast<uint32_t>(warps) * 32, rows_of_block);
-  QuantizeRows<E, Codec><<<static_cast<uint32_t>(blocks), threads, 0, Raw(stream)>>>(
+  QuantizeRows<E, Codec><<<static_cast<uint32_t>(blocks), threads, 0, Raw(in.place.Stream())>>>(
       in.data,
       in.rows,
       static_cast<uint32_t>(in.cols / E::kPerVector),
-      maker,
-      codes,
-      scales,
+      call.maker,
+      call.codes,
+      call.scales,
       codec);
   CheckLaunch("QuantizeRows", Text(in.Shape()));
 }
@@ -119,25 +103,17 @@ void SetScaleOnDevice(const Scale& given, float* scale, float* inv_scale, Device
   cuda::CheckLaunch("SetScale", "one scale");
 }
 
-bool QuantizeRowsOnDevice(const EncodePlan& plan,
-                          In<float> in,
-                          const ScaleFactory& maker,
-                          const ArrayRandom& random,
-                          uint8_t* codes,
-                          float* scales,
-                          DeviceStream& stream) {
-  if (plan.rounding.mode == RoundingMode::kStochastic) {
-    return cuda::QuantizeRowsDrawn(plan, in, maker, random, codes, scales, stream);
-  }
-  const MatrixShape shape = in.Shape();
+bool QuantizeRowsOnDevice(const RowsCall& call) {
+  if (call.plan.rounding.mode == RoundingMode::kStochastic) return cuda::QuantizeRowsDrawn(call);
+  const MatrixShape shape = call.in.Shape();
   if (shape.Elements() == 0 || shape.cols > cuda::kPerThread * cuda::kMaxThreads ||
-      shape.rows >= (size_t{1} << 31) || !cuda::HasVectorRows(in) || !cuda::IsAligned(codes, 8)) {
+      shape.rows >= (size_t{1} << 31) || !cuda::HasVectorRows(call.in) ||
+      !cuda::IsAligned(call.codes, 8)) {
     return false;
   }
-  return cuda::WithCodec(plan, [&](auto codec) {
-    cuda::WithElements(in.element, [&](auto elements) {
-      cuda::LaunchRows<decltype(elements)>(codec, in, maker, codes, scales, stream);
-    });
+  return cuda::WithCodec(call.plan, [&](auto codec) {
+    cuda::WithElements(call.in.element,
+                       [&](auto elements) { cuda::LaunchRows<decltype(elements)>(codec, call); });
   });
 }
 

@@ -43,13 +43,8 @@ bool QuantizeRows(In<float> in,
     return false;
   }
   const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
-  return QuantizeRowsOnDevice(plan,
-                              in,
-                              maker,
-                              options.random,
-                              result.codes.View().data,
-                              ScalesOf(result).data(),
-                              in.place.Stream());
+  return QuantizeRowsOnDevice(
+      {plan, in, maker, options.random, result.codes.View().data, ScalesOf(result).data()});
 }
 
 }  // namespace

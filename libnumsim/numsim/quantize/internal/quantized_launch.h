@@ -23,29 +23,28 @@ void MakeScalesOnDevice(const ScaleFactory& maker,
 // Writes the given scale to *scale and its inverse to *inv_scale, both in device memory.
 void SetScaleOnDevice(const Scale& given, float* scale, float* inv_scale, DeviceStream& stream);
 
-// Computes the maximum, scale and codes of each row while reading it once, for the layout kRow and
-// codes in the order of the input. Returns false and does nothing if it cannot: for an empty
-// matrix, 2^31 rows or more, rows of more than 32,768 elements or not a multiple of 16 bytes, input
-// not aligned to 16 bytes, codes not aligned to 8 bytes, or a plan without a fast encoder
-// (quantize_cuda.cuh). With stochastic rounding it can for other rows: up to 96 KiB, a multiple of
-// two tiles of the random stream (random/streams.h), beginning at a tile; codes aligned to 4 bytes.
-bool QuantizeRowsOnDevice(const EncodePlan& plan,
-                          In<float> in,
-                          const ScaleFactory& maker,
-                          const ArrayRandom& random,
-                          uint8_t* codes,
-                          float* scales,
-                          DeviceStream& stream);
+// The arguments of a quantisation of rows that are read once, for the layout kRow and codes in the
+// order of the input.
+struct RowsCall {
+  const EncodePlan& plan;
+  In<float> in;
+  const ScaleFactory& maker;
+  ArrayRandom random;
+  uint8_t* codes;
+  float* scales;
+};
+
+// Computes the maximum, scale and codes of each row. Returns false and does nothing if it cannot: for
+// an empty matrix, 2^31 rows or more, rows of more than 32,768 elements or not a multiple of 16
+// bytes, input not aligned to 16 bytes, codes not aligned to 8 bytes, or a plan without a fast
+// encoder (quantize_cuda.cuh). With stochastic rounding it can for other rows: up to 96 KiB, a
+// multiple of two tiles of the random stream (random/streams.h), beginning at a tile; codes aligned
+// to 4 bytes.
+bool QuantizeRowsOnDevice(const RowsCall& call);
 
 namespace cuda {
 // QuantizeRowsOnDevice with stochastic rounding.
-bool QuantizeRowsDrawn(const EncodePlan& plan,
-                       In<float> in,
-                       const ScaleFactory& maker,
-                       const ArrayRandom& random,
-                       uint8_t* codes,
-                       float* scales,
-                       DeviceStream& stream);
+bool QuantizeRowsDrawn(const RowsCall& call);
 }  // namespace cuda
 
 }  // namespace numsim
