@@ -73,8 +73,32 @@ TEST(Linear, TheHighPrecisionAccumulatorIsThatOfTheOptions) {
   }
 }
 
-// The accumulation mode sees the exponents of the container: those of small values of e4m3fn are
-// smaller there.
+// The same operands with an outlier of 2^15 in each row of X, which meets a zero of W: under its scale
+// the other elements are subnormals of an 8-bit format, and the sums are of these alone.
+LinearProblem SubnormalProblem(LinearShape shape) {
+  LinearProblem p = UnevenProblem(shape);
+  for (size_t row = 0; row < p.x.rows; ++row) p.x.data[row * p.x.cols] = 0x1p15f;
+  for (size_t row = 0; row < p.w.rows; ++row) p.w.data[row * p.w.cols] = 0;
+  return p;
+}
+
+// The accumulation mode sees the exponents of the container: those of subnormals of e4m3 are smaller
+// there, so that a mode that keeps few bits cuts its sums elsewhere.
+TEST(Linear, TheModeSeesTheExponentsOfTheContainer) {
+  const LinearProblem p = SubnormalProblem({16, 96, 80});
+  for (const char* kind : {"switchback", "llm-int8", "tensor-wise"}) {
+    for (const char* format : {"e4m3fn", "e4m3"}) {
+      LinearOptions options = Options(kind, format);
+      options.gradient_format = format;
+      options.accumulate = "hopper-fp8";  // 13 fraction bits
+      const naive::Matrix own = Step(options, p).y;
+      options.container = "bf16";
+      ExpectDefinition(options, p);
+      EXPECT_FALSE(SameBits(own.data, Step(options, p).y.data)) << kind << " " << format;
+    }
+  }
+}
+
 TEST(Linear, OperandsEnterInTheirContainer) {
   for (const char* kind :
        {"switchback", "switchback-m", "llm-int8", "tensor-wise", "block", "mx"}) {

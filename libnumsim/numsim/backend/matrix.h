@@ -149,8 +149,8 @@ inline MatrixSpan<float> HostMatrix(std::span<float> values, MatrixShape shape) 
 }
 
 // Owns the memory of one matrix at a time, at a place: aligned to 64 bytes on the host, to 256 on a
-// device. The memory grows and never shrinks. A copy has memory of its own. A buffer that another
-// one is constructed from by moving is empty and usable; move assignment exchanges the two.
+// device. The memory grows and never shrinks. A copy has memory of its own. After
+// Buffer b = std::move(a), a is empty and can be used again; b = std::move(a) exchanges the two.
 template <typename T>
 class Buffer {
  public:

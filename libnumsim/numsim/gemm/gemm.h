@@ -70,7 +70,7 @@ void Gemm(const GemmOperand& a,
 // rounded to bf16 (nearest even). On the host, all modes are served. On a device:
 //   fp32, fp64, fp32-chunked:N    operands of any format, any scales
 //   exact                         int8
-//   library and tensor cores'     codes, as MultipliesOnDevice (gemm_device.h) says, with one scale
+//   library, tensor core modes    codes, as MultipliesOnDevice (gemm_device.h) says, with one scale
 //                                 per operand or per row
 // Throws Error for another one, for operands of another place, and for more rows of `a` than a
 // launch takes (4 million under fp64, fp32-chunked and exact, 8 million under fp32). The bits of a

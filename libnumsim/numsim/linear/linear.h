@@ -63,8 +63,8 @@ enum class LinearOp : uint8_t {
 std::string_view ToString(LinearOp step);
 
 // Observes every operation that is actually performed. A tensor that is quantised once and used
-// twice gives one pair of calls, at its first use. An operand that takes the caller's values (fp32,
-// or bf16 of bf16 tensors) is used as it is, without an operation; copying X for backward is an
+// twice gives one pair of calls, at its first use. An operand in fp32, or in bf16 if the tensor is
+// stored as bf16, is the caller's tensor itself and takes no operation. Copying X for backward is an
 // operation even then, unless the caller's X stays. On a device, calls come when work is enqueued,
 // not when it runs.
 class LinearObserver {

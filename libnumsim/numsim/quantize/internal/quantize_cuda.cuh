@@ -220,8 +220,7 @@ struct E5M2Codec {
   }
 };
 
-// Every other format of one byte that cast_shortcut.h serves: nearest even, any overflow policy
-// that it has.
+// Encodes to every other one-byte format that cast_shortcut.h supports, to nearest even.
 struct ShortcutCodec {
   static constexpr bool kSigned = true;
 
