@@ -136,13 +136,13 @@ if wants sanitizer; then
       step sanitizer "memcheck-$name" "${LIMIT_SANITIZER:-240}" "$sanitizer" --tool memcheck \
         "${common[@]}" "$program" --gtest_filter="${MEMCHECK_FILTER:-*-$heavy}"
     done
-    for name in test_cast_device test_gemm_device test_quantize_device; do
+    for name in test_cast_device test_gemm_device test_quantize_device test_linear_device; do
       found=$(programs $name)
       if [ -z "$found" ]; then miss sanitizer "racecheck-$name" "not built"; fi
       for program in $found; do
         step sanitizer "racecheck-$name" "${LIMIT_SANITIZER:-240}" "$sanitizer" --tool racecheck \
           "${common[@]}" "$program" \
-          --gtest_filter="${RACECHECK_FILTER:-*Quantize*:*Transpose*:*Absmax*:*Gemm*-$heavy}"
+          --gtest_filter="${RACECHECK_FILTER:-*Quantize*:*Transpose*:*Absmax*:*Gemm*:*Blocks*:*Ordered*:*Delayed*-$heavy}"
       done
     done
   fi

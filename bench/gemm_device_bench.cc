@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <compare>
 #include <map>
 #include <string>
@@ -17,6 +18,7 @@
 #include "numsim/base/error.h"
 #include "numsim/cast/cast.h"
 #include "numsim/formats/format_table.h"
+#include "numsim/gemm/gemm.h"
 #include "numsim/gemm/gemm_device.h"
 #include "numsim/random/streams.h"
 
@@ -64,8 +66,14 @@ std::vector<uint8_t> RandomCodes(const FormatSpec& format, size_t n, uint64_t se
   return codes;
 }
 
-enum class ScalesFor { kNone, kTensor, kRows };
-constexpr std::string_view kScalesNames[] = {"none", "tensor", "rows"};
+// kBlocks: per row and 128 elements of it; kAnyBlocks: the same, not powers of two; kTiles: per 128
+// rows and 128 elements.
+enum class ScalesFor { kNone, kTensor, kRows, kBlocks, kAnyBlocks, kTiles };
+constexpr std::string_view kScalesNames[] = {
+    "none", "tensor", "rows", "blocks", "any-blocks", "tiles"};
+constexpr size_t kBlock = 128;
+
+bool AreBlocks(ScalesFor kind) { return kind >= ScalesFor::kBlocks; }
 
 // One benchmark: operands, accumulation mode, scales, output and engine.
 struct Row {
@@ -107,8 +115,8 @@ class Problem {
                           OnDevice(std::span<const uint8_t>(b), stream),
                           DeviceArray<uint8_t>(results)});
     }
-    scales_a_ = MakeScales(row.scales_a, shape.tokens, stream);
-    scales_b_ = MakeScales(row.scales_b, shape.outputs, stream);
+    scales_a_ = MakeScales(row.scales_a, shape.tokens, shape.inputs, stream);
+    scales_b_ = MakeScales(row.scales_b, shape.outputs, shape.inputs, stream);
     a_ = {format, nullptr, shape.tokens, shape.inputs, false, std::as_const(scales_a_).span()};
     b_ = {format, nullptr, shape.outputs, shape.inputs, false, std::as_const(scales_b_).span()};
     stream.Wait();
@@ -117,23 +125,47 @@ class Problem {
   // Launches in the thread's stream.
   void Launch() {
     const Buffers& buffers = buffers_[next_++ % buffers_.size()];
+    const MatrixSpan<float> out =
+        FloatMatrix(buffers.out.data(), row_.out, {shape_.tokens, shape_.outputs}, ThreadPlace());
     a_.codes = buffers.a.data();
     b_.codes = buffers.b.data();
-    Gemm(a_,
-         b_,
-         rule_,
-         FloatMatrix(buffers.out.data(), row_.out, {shape_.tokens, shape_.outputs}, ThreadPlace()),
-         row_.engine);
+    if (!AreBlocks(row_.scales_a)) return Gemm(a_, b_, rule_, out, row_.engine);
+    Gemm(InBlocks(a_, row_.scales_a), InBlocks(b_, row_.scales_b), rule_, out);
   }
 
  private:
-  static DeviceArray<float> MakeScales(ScalesFor kind, size_t rows, DeviceStream& stream) {
+  static DeviceArray<float> MakeScales(ScalesFor kind,
+                                       size_t rows,
+                                       size_t inner,
+                                       DeviceStream& stream) {
     if (kind == ScalesFor::kNone) return {};
-    std::vector<float> scales(kind == ScalesFor::kTensor ? 1 : rows);
+    const size_t segments = (inner + kBlock - 1) / kBlock;
+    const size_t groups = kind == ScalesFor::kTiles ? (rows + kBlock - 1) / kBlock : rows;
+    const size_t count = AreBlocks(kind)              ? groups * segments
+                         : kind == ScalesFor::kTensor ? 1
+                                                      : rows;
+    const bool powers = kind == ScalesFor::kBlocks || kind == ScalesFor::kTiles;
+    std::vector<float> scales(count);
     for (size_t i = 0; i < scales.size(); ++i) {
-      scales[i] = 1e-2f * (1 + static_cast<float>(i % 97) / 97);
+      scales[i] = powers ? std::ldexp(1.0f, -static_cast<int>(i % 7))
+                         : 1e-2f * (1 + static_cast<float>(i % 97) / 97);
     }
     return OnDevice(std::span<const float>(scales), stream);
+  }
+
+  static GemmOperand InBlocks(const DeviceGemmOperand& x, ScalesFor kind) {
+    GemmOperand operand;
+    operand.format = x.format;
+    operand.codes8 = {static_cast<const uint8_t*>(x.codes), x.rows * x.inner};
+    operand.rows = x.rows;
+    operand.inner = x.inner;
+    operand.place = ThreadPlace();
+    operand.scales.data = {x.scales.data(), x.scales.size()};
+    operand.scales.row_group = kind == ScalesFor::kTiles ? kBlock : 1;
+    operand.scales.row_stride = (x.inner + kBlock - 1) / kBlock;
+    operand.scales.segment = kBlock;
+    operand.scales.segment_stride = 1;
+    return operand;
   }
 
   Row row_;
@@ -167,6 +199,8 @@ double Median(std::vector<double> x) {
 }
 
 constexpr ScalesFor kNo = ScalesFor::kNone, kTensor = ScalesFor::kTensor, kRows = ScalesFor::kRows;
+constexpr ScalesFor kBlocks = ScalesFor::kBlocks, kAnyBlocks = ScalesFor::kAnyBlocks;
+constexpr ScalesFor kTiles = ScalesFor::kTiles;
 constexpr Element kFloat = Element::kFloat32, kHalf = Element::kBfloat16;
 constexpr DeviceGemmEngine kLibrary = DeviceGemmEngine::kLibrary, kOwn = DeviceGemmEngine::kOwn;
 
@@ -190,6 +224,11 @@ constexpr Row kTable[] = {
     {"e4m3fn", "hopper-fp8-fast", kRows, kTensor, kHalf, kOwn},
     {"e4m3fn", "hopper-fp8-fast", kRows, kRows, kFloat, kOwn},
     {"e4m3fn", "hopper-fp8", kNo, kNo, kHalf, kLibrary},
+    {"e4m3fn", "hopper-fp8-fast", kBlocks, kTiles, kHalf, kOwn},
+    {"e4m3fn", "hopper-fp8-fast", kBlocks, kBlocks, kHalf, kOwn},
+    {"e4m3fn", "hopper-fp8-fast", kBlocks, kBlocks, kFloat, kOwn},
+    {"e4m3fn", "hopper-fp8-fast", kAnyBlocks, kAnyBlocks, kHalf, kOwn},
+    {"int8", "exact", kBlocks, kTiles, kHalf, kOwn},
 };
 
 constexpr Shape kShapes[] = {{8192, 8192, 8192},

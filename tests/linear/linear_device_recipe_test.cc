@@ -81,9 +81,31 @@ TEST(ForDevice, PutsOtherFormatsIntoAContainer) {
   // Powers of two enter the operands; other scales of blocks cannot.
   EXPECT_EQ(ForDevice(MakeLinearRecipe(KindOptions("mx")))[LinearGemm::kForward].container->name,
             "bf16");
-  LinearOptions block = KindOptions("block");
-  block.scale_rule = "absmax";
-  EXPECT_FALSE(ForDevice(MakeLinearRecipe(block))[LinearGemm::kForward].container.has_value());
+  LinearOptions short_blocks = KindOptions("block");
+  short_blocks.scale_rule = "absmax";
+  short_blocks.block = 64;
+  EXPECT_FALSE(
+      ForDevice(MakeLinearRecipe(short_blocks))[LinearGemm::kForward].container.has_value());
+  short_blocks.scale_rule = "pow2-ceil";
+  EXPECT_EQ(ForDevice(MakeLinearRecipe(short_blocks))[LinearGemm::kForward].container.value().name,
+            "bf16");
+}
+
+TEST(ForDevice, LeavesScalesOfBlocksOfBytesOutside) {
+  for (const char* scale_rule : {"pow2-ceil", "absmax"}) {
+    LinearOptions options = KindOptions("block");
+    options.scale_rule = scale_rule;
+    // cuBLASLt does not serve such scales, so that mode library does not either.
+    for (const bool library : {false, true}) {
+      const LinearRecipe recipe = ForDevice(MakeLinearRecipe(options), library);
+      for (const LinearGemm product : kProducts) {
+        EXPECT_FALSE(recipe[product].container.has_value());
+        EXPECT_EQ(Rule(recipe, product), "hopper-fp8-fast");
+      }
+    }
+    options.format = "int8";
+    EXPECT_EQ(Rule(ForDevice(MakeLinearRecipe(options)), LinearGemm::kForward), "exact");
+  }
 }
 
 TEST(CheckOnDevice, TakesEveryKindAndFormat) {
@@ -107,13 +129,22 @@ TEST(CheckOnDevice, TakesEveryKindAndFormat) {
   EXPECT_EQ(RefusalOf(delayed), kNoError);
 }
 
-TEST(CheckOnDevice, ScalesAlongTheInnerDimensionNeedAContainer) {
+TEST(CheckOnDevice, ScalesOfShortBlocksNeedAContainer) {
   LinearOptions options = KindOptions("block");
+  options.accumulate = "hopper-fp8-fast";
+  EXPECT_EQ(Refusal(MakeLinearRecipe(options)), kNoError);
+  options.block = 256;
+  EXPECT_EQ(Refusal(MakeLinearRecipe(options)), kNoError);
+  options.accumulate = "hopper-fp8";
+  EXPECT_NE(Refusal(MakeLinearRecipe(options)).find("of 128 alone under rule hopper-fp8"),
+            std::string::npos);
+  options.block = 64;
   options.accumulate = "hopper-fp8-fast";
   EXPECT_EQ(
       Refusal(MakeLinearRecipe(options)),
-      "kind 'block', forward product: scales of layout block:128; tensor cores take tensor and "
-      "row; scales that change along the inner dimension need a container, or rule fp32");
+      "kind 'block', forward product: scales of layout block:64; tensor cores take tensor, row "
+      "and, for 8-bit operands, blocks of multiples of 128 (of 128 alone under rule hopper-fp8); "
+      "others need a container, or rule fp32");
   options.container = "bf16";
   options.accumulate = "hopper-bf16";
   EXPECT_EQ(Refusal(MakeLinearRecipe(options)), kNoError);

@@ -61,6 +61,8 @@ std::vector<LayerCase> Cases() {
       {"mx", "e2m1fn", ""},
       {"switchback", "binary8p3se", "", "fp32-chunked:16"},
       {"block", "e4m3fn", "", "fp32-chunked:32"},
+      {"block", "e4m3fn", "", "hopper-fp8"},
+      {"block", "e5m2", "e4m3fn"},
       {"llm-int8", "e4m3fn", "", "fp64"},
       {"switchback", "e4m3fn", "", kUnits, "fp32"},
       {"switchback-m", "int8", "", kUnits, "fp16"},

@@ -58,6 +58,13 @@ class Factor {
     values_[row * inner_ + k] = Decode(format_, code);
     Store(storage_, transposed_);
   }
+  void SetRow(size_t row, uint32_t code) {
+    for (size_t k = 0; k < inner_; ++k) {
+      codes_[row * inner_ + k] = code;
+      values_[row * inner_ + k] = Decode(format_, code);
+    }
+    Store(storage_, transposed_);
+  }
   // Codes are possible for formats of up to 16 bits.
   void Store(Storage storage, bool transposed) {
     storage_ = storage;

@@ -72,6 +72,8 @@ void Gemm(const GemmOperand& a,
 //   exact                         int8
 //   library, tensor core modes    codes, as MultipliesOnDevice (gemm_device.h) says, with one scale
 //                                 per operand or per row
+//   exact (int8), hopper-fp8*     on Hopper also segments of a multiple of 128 elements (of 128
+//                                 alone under hopper-fp8)
 // Throws Error for another one, for operands of another place, and for more rows of `a` than a
 // launch takes (4 million under fp64, fp32-chunked and exact, 8 million under fp32). The bits of a
 // device are those of the host, except under mode library. No call waits for the device.

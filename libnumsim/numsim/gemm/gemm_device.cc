@@ -11,17 +11,14 @@
 #include "numsim/formats/named_formats.h"
 #include "numsim/gemm/internal/gemm_hopper_device.h"
 #include "numsim/gemm/internal/gemm_library_device.h"
+#include "numsim/gemm/internal/gemm_prepare_device.h"
 #include "numsim/gemm/internal/gemm_store_device.h"
-#include "numsim/quantize/quantize_device.h"
 
 namespace numsim {
 namespace {
 
 constexpr std::string_view kEngineNames[] = {"auto", "library", "own"};
 
-// cuBLASLt's fast algorithms and numsim's own kernel need rows and inner dimensions that are
-// multiples of this.
-constexpr size_t kUnit = 16;
 // cuBLASLt has no int8 algorithm for fewer rows.
 constexpr size_t kLeastInt8Rows = 32;
 
@@ -95,43 +92,6 @@ void CheckProduct(const DeviceGemmOperand& a,
                         Text(a, b, rule),
                         kMostInt8Products);
   }
-}
-
-bool IsAligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
-
-size_t RoundedUp(size_t n) { return (n + kUnit - 1) / kUnit * kUnit; }
-
-// Returns `x` padded with zeros to `rows` x `inner`, at an aligned address and, if `turned`, not
-// transposed. Copies `x` into `copies` only if that is necessary.
-DeviceGemmOperand Prepared(const DeviceGemmOperand& x,
-                           size_t rows,
-                           size_t inner,
-                           bool turned,
-                           OperandCopies& copies,
-                           DeviceStream& stream) {
-  DeviceGemmOperand made = x;
-  made.rows = rows;
-  made.inner = inner;
-  const size_t bytes = static_cast<size_t>(x.format.StorageBytes());
-  if (rows != x.rows || inner != x.inner || !IsAligned(x.codes)) {
-    const size_t height = x.transposed ? x.inner : x.rows;
-    const size_t width = bytes * (x.transposed ? x.rows : x.inner);
-    const size_t pitch = bytes * (x.transposed ? rows : inner);
-    copies.padded.Reserve(bytes * rows * inner);
-    void* const to = copies.padded.data();
-    if (width != pitch || rows * inner * bytes != height * pitch) {
-      device_memory::FillBytes(to, 0, bytes * rows * inner, stream);
-    }
-    CopyRows(x.codes, width, to, pitch, width, height, stream);
-    made.codes = to;
-  }
-  if (x.transposed && turned) {
-    copies.turned.Reserve(bytes * rows * inner);
-    Transpose(made.codes, {inner, rows}, bytes, copies.turned.data(), stream);
-    made.codes = copies.turned.data();
-    made.transposed = false;
-  }
-  return made;
 }
 
 size_t RowsForLibrary(const DeviceGemmOperand& x) {
@@ -220,53 +180,18 @@ void MultiplyByLibrary(const DeviceGemmOperand& a,
   StoreScaled({sums, type, p.b.rows}, a.scales, b.scales, nan, out, stream);
 }
 
-// Shapes that numsim's own kernel receives: operands after Prepared and an aligned result, with the
-// number of columns rounded up to a multiple of kOwnColumns.
-constexpr size_t kOwnColumns = 32;
-size_t RowsForOwn(const DeviceGemmOperand& b) {
-  return (b.rows + kOwnColumns - 1) / kOwnColumns * kOwnColumns;
-}
-
-DeviceGemmOperand ShapeForOwn(DeviceGemmOperand x, size_t rows) {
-  if (x.transposed || rows != x.rows || !IsAligned(x.codes)) x.codes = nullptr;
-  x.inner = RoundedUp(x.inner);
-  x.rows = rows;
-  x.transposed = false;
-  return x;
-}
-
 bool ServesOwn(const DeviceGemmOperand& a,
                const DeviceGemmOperand& b,
                const AccumulationMode& rule,
                MatrixSpan<float> out) {
   const bool follows = a.format == kInt8 || rule == HopperFp8Fast();
-  const MatrixSpan<float> aligned =
-      FloatMatrix(static_cast<void*>(nullptr), out.element, {a.rows, RowsForOwn(b)}, out.place);
-  return follows &&
-         cuda::ServesHopper(ShapeForOwn(a, a.rows), ShapeForOwn(b, RowsForOwn(b)), aligned);
+  return follows && ServesHopperPrepared(a, b, out);
 }
 
 // True if numsim's own kernel is the faster one: for int8 always, for fp8 if cuBLASLt would need
 // another pass for the scales. Requires ServesOwn.
 bool PrefersOwn(const DeviceGemmOperand& a, const DeviceGemmOperand& b) {
   return a.format == kInt8 || IsScaled(a, b);
-}
-
-void MultiplyByOwn(const DeviceGemmOperand& a,
-                   const DeviceGemmOperand& b,
-                   MatrixSpan<float> out,
-                   GemmScratch& parts,
-                   DeviceStream& stream) {
-  const size_t inner = RoundedUp(a.inner), cols = RowsForOwn(b);
-  const DeviceGemmOperand left = Prepared(a, a.rows, inner, true, parts.a, stream);
-  const DeviceGemmOperand right = Prepared(b, cols, inner, true, parts.b, stream);
-  if (cols == b.rows && IsAligned(out.data)) return cuda::MultiplyHopper(left, right, out, stream);
-  const size_t bytes = BytesOf(out.element);
-  parts.sums.Reserve(bytes * a.rows * cols);
-  cuda::MultiplyHopper(
-      left, right, FloatMatrix(parts.sums.data(), out.element, {a.rows, cols}, out.place), stream);
-  CopyRows(
-      parts.sums.data(), bytes * cols, out.data, bytes * b.rows, bytes * b.rows, a.rows, stream);
 }
 
 bool UsesOwn(const DeviceGemmOperand& a,
@@ -338,9 +263,10 @@ void Gemm(const DeviceGemmOperand& a,
   if (out.Elements() == 0) return;
   DeviceStream& stream = out.place.Stream();
   if (a.inner == 0) return device_memory::FillBytes(out.data, 0, out.Bytes(), stream);
-  auto& scratch = out.place.Context().Get<GemmScratch>();
-  if (UsesOwn(a, b, rule, out, engine)) return MultiplyByOwn(a, b, out, scratch, stream);
-  MultiplyByLibrary(a, b, rule, out, scratch, stream);
+  if (UsesOwn(a, b, rule, out, engine)) {
+    return MultiplyPrepared(a, b, out, cuda::MultiplyHopper);
+  }
+  MultiplyByLibrary(a, b, rule, out, out.place.Context().Get<GemmScratch>(), stream);
 }
 
 void GemmInt32(const DeviceGemmOperand& a, const DeviceGemmOperand& b, MatrixSpan<int32_t> out) {

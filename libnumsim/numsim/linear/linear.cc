@@ -145,11 +145,15 @@ void Linear::CheckShape(LinearShape shape) const {
       a.rows = rows_a;
       b.rows = rows_b;
       a.inner = b.inner = inner;
+      // The kernel for blocks adds up each of them anew, which makes both modes of FP8 one.
+      const bool blocks = !made.container.has_value() && made.a.layout.block != 0;
+      const AccumulationMode mode =
+          blocks ? ParseAccumulationMode("hopper-fp8-fast") : made.accumulation;
       // Of 16-bit operands: bf16 tensors and containers are transposed, other codes are not.
-      const bool straight = ServesShape(a, b, made.accumulation, place_);
+      const bool straight = ServesShape(a, b, mode, place_);
       a.transposed = product == LinearGemm::kWeightGradient;
       b.transposed = product != LinearGemm::kForward;
-      if (straight && ServesShape(a, b, made.accumulation, place_)) continue;
+      if (straight && ServesShape(a, b, mode, place_)) continue;
       throw Error::Format(
           "kind '{}', {} product of {} x {} results of {} products: {} has no algorithm under rule {} "
           "that adds them in order",

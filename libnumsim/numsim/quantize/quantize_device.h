@@ -44,8 +44,8 @@ void Dequantize(const FormatSpec& format,
                 DeviceSpan<const float> scales,
                 MatrixSpan<float> out);
 
-// Writes the transpose of `in`, a matrix of the given shape, to `out`: for operands that a GEMM
-// needs transposed. `bytes` is the size of an element, 1 or 2.
+// Writes the transpose of `in`, a matrix of the given shape, to `out`: for operands and scales that a
+// GEMM needs transposed. `bytes` is the size of an element, 1, 2 or 4.
 void Transpose(const void* in, MatrixShape shape, size_t bytes, void* out, DeviceStream& stream);
 
 // Writes out[i] = in[i] converted to the element type of `out`. Conversion to bf16 rounds to

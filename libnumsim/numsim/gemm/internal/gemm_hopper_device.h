@@ -3,6 +3,7 @@
 #pragma once
 
 #include "numsim/backend/device.h"
+#include "numsim/gemm/gemm.h"
 #include "numsim/gemm/gemm_device.h"
 
 namespace numsim::cuda {
@@ -22,5 +23,22 @@ void MultiplyHopper(const DeviceGemmOperand& a,
                     const DeviceGemmOperand& b,
                     MatrixSpan<float> out,
                     DeviceStream& stream);
+
+// Does the same with scales that change along the inner dimension, as Gemm of gemm.h defines it: each
+// segment is summed from +0. The operands' own scales are not read; those given are of the first
+// `vectors` rows. Requires ServesHopper, and segments of a multiple of 128 elements. Fastest with
+// scales that are powers of two between 2^-50 and 2^30; others are multiplied in float64, about four
+// times as slowly.
+struct HopperScales {
+  GemmScales scales = {};
+  size_t vectors = 0;
+};
+void MultiplyHopperBlocks(const DeviceGemmOperand& a,
+                          const HopperScales& scales_a,
+                          const DeviceGemmOperand& b,
+                          const HopperScales& scales_b,
+                          size_t segment,
+                          MatrixSpan<float> out,
+                          DeviceStream& stream);
 
 }  // namespace numsim::cuda

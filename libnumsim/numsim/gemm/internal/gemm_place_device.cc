@@ -8,8 +8,11 @@
 #include "numsim/cast/cast_device.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/gemm/gemm_device.h"
+#include "numsim/gemm/internal/gemm_hopper_device.h"
 #include "numsim/gemm/internal/gemm_ordered_device.h"
 #include "numsim/gemm/internal/gemm_panel.h"
+#include "numsim/gemm/internal/gemm_prepare_device.h"
+#include "numsim/quantize/quantize_device.h"
 
 namespace numsim {
 namespace {
@@ -19,11 +22,16 @@ struct DecodedOperands {
   DeviceArray<float> a, b;
 };
 
+// The scales of the operands of one call, segment by segment.
+struct ScalesOfSegments {
+  DeviceArray<float> a, b;
+};
+
 bool AreInt8(const GemmOperand& a, const GemmOperand& b) {
   return a.format == kInt8 && b.format == kInt8;
 }
 
-// True if all elements of a vector share a scale, and no vectors share one but all of them.
+// True if all elements of a vector share a scale, and no vectors share one, or all do.
 bool HasScalesOfRows(const GemmOperand& x) {
   return x.scales.segment == 0 &&
          (x.scales.row_stride == 0 || (x.scales.row_stride == 1 && x.scales.row_group == 1));
@@ -44,10 +52,68 @@ DeviceGemmOperand ForTensorCores(const GemmOperand& x) {
   operand.rows = x.rows;
   operand.inner = x.inner;
   operand.transposed = x.transposed;
-  if (!x.scales.data.empty()) {
+  if (!x.scales.data.empty() && HasScalesOfRows(x)) {
     operand.scales = {x.scales.data.data(), x.scales.row_stride == 0 ? 1 : x.rows};
   }
   return operand;
+}
+
+// Elements along the inner dimension after which scales may change.
+size_t SegmentOf(const GemmOperand& a, const GemmOperand& b) {
+  const size_t segment = std::max(a.scales.segment, b.scales.segment);
+  return segment == 0 ? a.inner : segment;
+}
+
+// The Hopper kernel for blocks adds the products of this many elements, or a multiple, at once.
+constexpr size_t kBlock = 128;
+
+// True if tensor cores add up each segment from zero as the mode says, and the Hopper kernel for
+// blocks serves the segments.
+bool FitBlocks(const GemmOperand& a,
+               const GemmOperand& b,
+               const AccumulationMode& rule,
+               MatrixSpan<float> out) {
+  static const AccumulationMode kFast = ParseAccumulationMode("hopper-fp8-fast");
+  static const AccumulationMode kPromoted = ParseAccumulationMode("hopper-fp8");
+  if (!a.values.empty() || !b.values.empty()) return false;
+  if (!MultipliesOnDevice(a.format, b.format, rule)) return false;
+  const size_t segment = SegmentOf(a, b);
+  if (segment % kBlock != 0 && segment < a.inner) return false;
+  const bool follows = AreInt8(a, b) ? segment <= kMostProductsOfAnyInt8
+                                     : rule == kFast || (rule == kPromoted && segment <= kBlock);
+  return follows && ServesHopperPrepared(ForTensorCores(a), ForTensorCores(b), out);
+}
+
+// Returns the scales in an order in which those of neighbouring vectors are neighbours, as the
+// kernel reads them.
+GemmScales BySegments(const GemmScales& scales, DeviceArray<float>& turned, DeviceStream& stream) {
+  if (scales.segment == 0 || scales.segment_stride != 1 || scales.row_stride <= 1 ||
+      scales.data.size() % scales.row_stride != 0) {
+    return scales;
+  }
+  const size_t groups = scales.data.size() / scales.row_stride;
+  turned.Reserve(scales.data.size());
+  Transpose(scales.data.data(), {groups, scales.row_stride}, sizeof(float), turned.data(), stream);
+  GemmScales made = scales;
+  made.data = {turned.data(), scales.data.size()};
+  made.row_stride = 1;
+  made.segment_stride = groups;
+  return made;
+}
+
+void MultiplyInBlocks(const GemmOperand& a, const GemmOperand& b, MatrixSpan<float> out) {
+  const size_t segment = (SegmentOf(a, b) + kBlock - 1) / kBlock * kBlock;
+  auto& scales = out.place.Context().Get<ScalesOfSegments>();
+  const GemmScales of_a = BySegments(a.scales, scales.a, out.place.Stream());
+  const GemmScales of_b = BySegments(b.scales, scales.b, out.place.Stream());
+  const auto kernel = [&](const DeviceGemmOperand& left,
+                          const DeviceGemmOperand& right,
+                          MatrixSpan<float> result,
+                          DeviceStream& stream) {
+    cuda::MultiplyHopperBlocks(
+        left, {of_a, a.rows}, right, {of_b, b.rows}, segment, result, stream);
+  };
+  MultiplyPrepared(ForTensorCores(a), ForTensorCores(b), out, kernel);
 }
 
 OrderedOperand InOrder(const GemmOperand& x, DeviceArray<float>& decoded, DeviceStream& stream) {
@@ -80,12 +146,11 @@ void MultiplyInOrder(const GemmOperand& a,
                      MatrixSpan<float> out) {
   auto& decoded = out.place.Context().Get<DecodedOperands>();
   DeviceStream& stream = out.place.Stream();
-  const size_t segment = std::max(a.scales.segment, b.scales.segment);
   const OrderedSums sums = {
       // Sums of int8 products are exact in float64.
       .float64 = rule.kind == AccumulationKind::kFloat64 || rule.kind == AccumulationKind::kExact,
       .promote = rule.kind == AccumulationKind::kChunked ? static_cast<size_t>(rule.chunk) : 0,
-      .segment = segment == 0 ? a.inner : segment,
+      .segment = SegmentOf(a, b),
       .nan = std::bit_cast<float>(NanResult(rule))};
   MultiplyOrdered(InOrder(a, decoded.a, stream), InOrder(b, decoded.b, stream), sums, out);
 }
@@ -107,11 +172,13 @@ void GemmAtPlace(const GemmOperand& a,
   if (out.Elements() == 0) return;
   if (a.inner == 0) return device_memory::FillBytes(out.data, 0, out.Bytes(), out.place.Stream());
   if (FitTensorCores(a, b, rule)) return Gemm(ForTensorCores(a), ForTensorCores(b), rule, out);
+  if (FitBlocks(a, b, rule, out)) return MultiplyInBlocks(a, b, out);
   const bool exact_int8 = rule.kind == AccumulationKind::kExact && AreInt8(a, b);
   if (IsOrderedMode(rule) || exact_int8) return MultiplyInOrder(a, b, rule, out);
   throw Error::Format(
       "Gemm: a device has no product of {} x {} of {} by {} x {} of {} under mode {} (tensor cores take "
-      "codes with one scale per operand or per row)",
+      "codes with one scale per operand or per row, and Hopper's 8-bit ones also blocks of multiples of "
+      "128)",
       a.rows,
       a.inner,
       ToString(a.format),

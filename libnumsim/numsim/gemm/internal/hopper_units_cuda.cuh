@@ -143,61 +143,66 @@ NUMSIM_DEVICE void AwaitProducts() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-// The formats of both operands. One instruction computes 64 x 256 sums of 32 products each and,
-// with `accumulate`, adds them to the sums in its registers.
+// The formats of both operands. One instruction computes 64 x 128 or 64 x 256 sums of 32 products
+// each and, with `accumulate`, adds them to the sums in its registers.
 enum class UnitOperands { kInt8, kE4m3E4m3, kE4m3E5m2, kE5m2E4m3 };
 
-// The 128 sum registers of a thread, and their places in the text of an instruction.
+// A thread's sum registers, and their places in the text of an instruction: 128 of 64 x 256 sums, or
+// 64 of 64 x 128.
 #define NUMSIM_REGISTERS_8(r, i) \
   r(d[i]), r(d[i + 1]), r(d[i + 2]), r(d[i + 3]), r(d[i + 4]), r(d[i + 5]), r(d[i + 6]), r(d[i + 7])
 #define NUMSIM_REGISTERS_32(r, i)                                                        \
   NUMSIM_REGISTERS_8(r, i), NUMSIM_REGISTERS_8(r, i + 8), NUMSIM_REGISTERS_8(r, i + 16), \
       NUMSIM_REGISTERS_8(r, i + 24)
-#define NUMSIM_REGISTERS_128(r)                                                      \
-  NUMSIM_REGISTERS_32(r, 0), NUMSIM_REGISTERS_32(r, 32), NUMSIM_REGISTERS_32(r, 64), \
-      NUMSIM_REGISTERS_32(r, 96)
-#define NUMSIM_PLACES_128                                                               \
-  "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22," \
-  "%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,"    \
-  "%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,"    \
-  "%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,"    \
-  "%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,"      \
-  "%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,%112,%113,%114,%115,%116,%117,"    \
-  "%118,%119,%120,%121,%122,%123,%124,%125,%126,%127}"
+#define NUMSIM_REGISTERS_64(r) NUMSIM_REGISTERS_32(r, 0), NUMSIM_REGISTERS_32(r, 32)
+#define NUMSIM_REGISTERS_128(r) \
+  NUMSIM_REGISTERS_64(r), NUMSIM_REGISTERS_32(r, 64), NUMSIM_REGISTERS_32(r, 96)
+#define NUMSIM_FIRST_64                                                                \
+  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22," \
+  "%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,"   \
+  "%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define NUMSIM_LAST_64                                                                        \
+  ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,"             \
+  "%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,"            \
+  "%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,%112,%113,%114,%115,%116,%117,%118,%119" \
+  ",%120,%121,%122,%123,%124,%125,%126,%127"
+// The places of the sums, both operands' descriptors and the predicate.
+#define NUMSIM_PLACES_64 "{" NUMSIM_FIRST_64 "}, %64, %65, p"
+#define NUMSIM_PREDICATE_64 "%66"
+#define NUMSIM_PLACES_128 "{" NUMSIM_FIRST_64 NUMSIM_LAST_64 "}, %128, %129, p"
+#define NUMSIM_PREDICATE_128 "%130"
 
 #define NUMSIM_INT_REGISTER(x) "+r"(x)
 #define NUMSIM_FLOAT_REGISTER(x) "+f"(x)
 
-NUMSIM_DEVICE void MultiplyInt8(int32_t (&d)[128], uint64_t a, uint64_t b, int accumulate) {
-  asm volatile(
-      "{\n"
-      ".reg .pred p;\n"
-      "setp.ne.b32 p, %130, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8 " NUMSIM_PLACES_128
-      ", %128, %129, p;\n"
-      "}\n"
-      : NUMSIM_REGISTERS_128(NUMSIM_INT_REGISTER)
-      : "l"(a), "l"(b), "r"(accumulate));
-}
-
-#define NUMSIM_MULTIPLY_FLOAT8(name, types)                                         \
-  NUMSIM_DEVICE void name(float(&d)[128], uint64_t a, uint64_t b, int accumulate) { \
-    asm volatile(                                                                   \
-        "{\n"                                                                       \
-        ".reg .pred p;\n"                                                           \
-        "setp.ne.b32 p, %130, 0;\n"                                                 \
-        "wgmma.mma_async.sync.aligned.m64n256k32.f32." types " " NUMSIM_PLACES_128  \
-        ", %128, %129, p, 1, 1;\n"                                                  \
-        "}\n"                                                                       \
-        : NUMSIM_REGISTERS_128(NUMSIM_FLOAT_REGISTER)                               \
-        : "l"(a), "l"(b), "r"(accumulate));                                         \
+// Defines a function that runs one instruction: `cols` columns, `sums` of them per thread; `more` are
+// the instruction's last operands.
+#define NUMSIM_MULTIPLY(name, Sum, reg, sums, cols, types, more)                            \
+  NUMSIM_DEVICE void name(Sum(&d)[sums], uint64_t a, uint64_t b, int accumulate) {          \
+    asm volatile(                                                                           \
+        "{\n"                                                                               \
+        ".reg .pred p;\n"                                                                   \
+        "setp.ne.b32 p, " NUMSIM_PREDICATE_##sums                                           \
+        ", 0;\n"                                                                            \
+        "wgmma.mma_async.sync.aligned.m64n" cols "k32." types " " NUMSIM_PLACES_##sums more \
+        ";\n"                                                                               \
+        "}\n"                                                                               \
+        : NUMSIM_REGISTERS_##sums(reg)                                                      \
+        : "l"(a), "l"(b), "r"(accumulate));                                                 \
   }
-NUMSIM_MULTIPLY_FLOAT8(MultiplyE4m3E4m3, "e4m3.e4m3")
-NUMSIM_MULTIPLY_FLOAT8(MultiplyE4m3E5m2, "e4m3.e5m2")
-NUMSIM_MULTIPLY_FLOAT8(MultiplyE5m2E4m3, "e5m2.e4m3")
+#define NUMSIM_MULTIPLY_OF_BOTH_WIDTHS(name, Sum, reg, types, more) \
+  NUMSIM_MULTIPLY(name, Sum, reg, 64, "128", types, more)           \
+  NUMSIM_MULTIPLY(name, Sum, reg, 128, "256", types, more)
+NUMSIM_MULTIPLY_OF_BOTH_WIDTHS(MultiplyInt8, int32_t, NUMSIM_INT_REGISTER, "s32.s8.s8", "")
+NUMSIM_MULTIPLY_OF_BOTH_WIDTHS(
+    MultiplyE4m3E4m3, float, NUMSIM_FLOAT_REGISTER, "f32.e4m3.e4m3", ", 1, 1")
+NUMSIM_MULTIPLY_OF_BOTH_WIDTHS(
+    MultiplyE4m3E5m2, float, NUMSIM_FLOAT_REGISTER, "f32.e4m3.e5m2", ", 1, 1")
+NUMSIM_MULTIPLY_OF_BOTH_WIDTHS(
+    MultiplyE5m2E4m3, float, NUMSIM_FLOAT_REGISTER, "f32.e5m2.e4m3", ", 1, 1")
 
-template <UnitOperands kOperands, typename Sum>
-NUMSIM_DEVICE void Multiply(Sum (&d)[128], uint64_t a, uint64_t b, int accumulate) {
+template <UnitOperands kOperands, typename Sum, int kSums>
+NUMSIM_DEVICE void Multiply(Sum (&d)[kSums], uint64_t a, uint64_t b, int accumulate) {
   if constexpr (kOperands == UnitOperands::kInt8) {
     MultiplyInt8(d, a, b, accumulate);
   } else if constexpr (kOperands == UnitOperands::kE4m3E4m3) {
@@ -209,11 +214,18 @@ NUMSIM_DEVICE void Multiply(Sum (&d)[128], uint64_t a, uint64_t b, int accumulat
   }
 }
 
-#undef NUMSIM_MULTIPLY_FLOAT8
+#undef NUMSIM_MULTIPLY_OF_BOTH_WIDTHS
+#undef NUMSIM_MULTIPLY
 #undef NUMSIM_INT_REGISTER
 #undef NUMSIM_FLOAT_REGISTER
+#undef NUMSIM_PREDICATE_128
 #undef NUMSIM_PLACES_128
+#undef NUMSIM_PREDICATE_64
+#undef NUMSIM_PLACES_64
+#undef NUMSIM_LAST_64
+#undef NUMSIM_FIRST_64
 #undef NUMSIM_REGISTERS_128
+#undef NUMSIM_REGISTERS_64
 #undef NUMSIM_REGISTERS_32
 #undef NUMSIM_REGISTERS_8
 

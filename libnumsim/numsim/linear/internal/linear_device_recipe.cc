@@ -60,13 +60,22 @@ bool Serves(const UnitRules& rules, const AccumulationMode& accumulation) {
   return rules.slow != nullptr && accumulation == ParseAccumulationMode(rules.slow);
 }
 
-bool HasBlocks(const OperandRecipe& operand) { return operand.layout.block != 0; }
+// Tensor cores of 8-bit operands add so many products, or a multiple, before scales are applied.
+constexpr size_t kBlock = 128;
 
-// Scales along the inner dimension that stay outside the operands.
-const OperandRecipe* OperandInSegments(const GemmRecipe& product) {
+// Returns the operand whose scales change along the inner dimension in a way that no kernel serves,
+// or null.
+const OperandRecipe* UnservedBlocks(const GemmRecipe& product) {
   if (product.container.has_value()) return nullptr;
-  if (HasBlocks(product.a)) return &product.a;
-  return HasBlocks(product.b) ? &product.b : nullptr;
+  const bool bytes =
+      product.a.format.spec.StorageBytes() == 1 && product.b.format.spec.StorageBytes() == 1;
+  const bool promoted = product.accumulation == ParseAccumulationMode("hopper-fp8");
+  for (const OperandRecipe* operand : {&product.a, &product.b}) {
+    const size_t block = operand->layout.block;
+    const bool served = bytes && block % kBlock == 0 && (!promoted || block == kBlock);
+    if (block != 0 && !served) return operand;
+  }
+  return nullptr;
 }
 
 void CheckProduct(const LinearRecipe& recipe, LinearGemm product) {
@@ -96,14 +105,23 @@ void CheckProduct(const LinearRecipe& recipe, LinearGemm product) {
         ToString(made.accumulation),
         rules->text);
   }
-  if (const OperandRecipe* operand = OperandInSegments(made)) {
+  if (const OperandRecipe* operand = UnservedBlocks(made)) {
     throw Error::Format(
-        "kind '{}', {} product: scales of layout {}; tensor cores take tensor and row; scales that "
-        "change along the inner dimension need a container, or rule fp32",
+        "kind '{}', {} product: scales of layout {}; tensor cores take tensor, row and, for 8-bit "
+        "operands, blocks of multiples of {} (of {} alone under rule hopper-fp8); others need a container, "
+        "or rule fp32",
         recipe.kind,
         ToString(product),
-        ToString(operand->layout));
+        ToString(operand->layout),
+        kBlock,
+        kBlock);
   }
+}
+
+// True if scales that change along the inner dimension stay outside the operands.
+bool HasBlocks(const GemmRecipe& product) {
+  return !product.container.has_value() &&
+         (product.a.layout.block != 0 || product.b.layout.block != 0);
 }
 
 // Returns the narrowest of bf16 and fp16 that holds the values of both operands, or nothing.
@@ -125,13 +143,13 @@ void CheckOnDevice(const LinearRecipe& recipe) {
 
 LinearRecipe ForDevice(LinearRecipe recipe, bool library) {
   for (GemmRecipe& product : recipe.products) {
-    const bool native =
-        RulesOf(PairOf(product)) != nullptr && OperandInSegments(product) == nullptr;
+    const bool native = RulesOf(PairOf(product)) != nullptr && UnservedBlocks(product) == nullptr;
     if (!native) product.container = ContainerFor(product);
     const UnitRules* rules = RulesOf(PairOf(product));
-    if (rules == nullptr || OperandInSegments(product) != nullptr) continue;
-    product.accumulation =
-        ParseAccumulationMode(library && rules->library ? "library" : rules->own);
+    if (rules == nullptr || UnservedBlocks(product) != nullptr) continue;
+    // cuBLASLt takes no scales of blocks.
+    const bool to_library = library && rules->library && !HasBlocks(product);
+    product.accumulation = ParseAccumulationMode(to_library ? "library" : rules->own);
   }
   return recipe;
 }

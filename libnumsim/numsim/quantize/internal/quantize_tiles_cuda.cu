@@ -187,12 +187,15 @@ bool QuantizeTiles(const QuantizeCall& call, DeviceStream& stream) {
 }  // namespace cuda
 
 void Transpose(const void* in, MatrixShape shape, size_t bytes, void* out, DeviceStream& stream) {
-  NUMSIM_REQUIRE(
-      bytes == 1 || bytes == 2, "Transpose: elements of {} bytes, expected 1 or 2", bytes);
+  NUMSIM_REQUIRE(bytes == 1 || bytes == 2 || bytes == 4,
+                 "Transpose: elements of {} bytes, expected 1, 2 or 4",
+                 bytes);
   if (shape.Elements() == 0) return;
   if (bytes == 1) {
     if (cuda::TransposeTiles<1>(in, shape, out, stream)) return;
     cuda::LaunchTransposeAny<uint8_t>(in, shape, out, stream);
+  } else if (bytes == 4) {
+    cuda::LaunchTransposeAny<uint32_t>(in, shape, out, stream);
   } else {
     if (cuda::TransposeTiles<2>(in, shape, out, stream)) return;
     cuda::LaunchTransposeAny<uint16_t>(in, shape, out, stream);
