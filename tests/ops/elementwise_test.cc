@@ -63,6 +63,21 @@ TYPED_TEST(OfBothTypes, CopyFillAndUploadWriteTheirMatrixAlone) {
   }
 }
 
+TYPED_TEST(OfBothTypes, CopyTransposedExchangesRowsAndColumns) {
+  using T = TypeParam;
+  for (const size_t rows : {size_t{1}, size_t{64}, size_t{65}, size_t{200}}) {
+    for (const size_t cols : TestColumns()) {
+      const Grid<T> x(rows, cols, 1);
+      Grid<T> y(cols, rows);
+      CopyTransposed<T>(x.View(), y.View());
+      for (size_t r = 0; r < rows; ++r) {
+        for (size_t c = 0; c < cols; ++c) ASSERT_EQ(y(c, r), x(r, c)) << rows << " x " << cols;
+      }
+      EXPECT_TRUE(y.GapsAreUntouched());
+    }
+  }
+}
+
 TYPED_TEST(OfBothTypes, SumsAndScalingsAreThoseOfTheElements) {
   using T = TypeParam;
   for (const size_t cols : TestColumns()) {

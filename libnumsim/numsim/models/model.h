@@ -40,7 +40,9 @@ class Model {
   // counts the same items; a student has none. Keeps the tensors saved for backward until the next
   // Forward. Requires a batch of the model's kind and sizes (Batch in data/source.h).
   virtual LossSum Forward(const Pass<T>& pass, const Batch& batch) = 0;
-  // Writes the gradients of pass.loss_scale * the mean loss of the last Forward.
+  // Writes the gradients of pass.loss_scale * the mean loss of the last Forward. Requires that its
+  // pass had `gradients` and the same loss_scale: Forward computes the gradient of the logits along
+  // with the loss.
   virtual void Backward(const Pass<T>& pass) = 0;
 
   // Returns the embeddings of the last Forward, valid until the next one. Empty for models that are

@@ -46,6 +46,7 @@ struct Pass {
   uint64_t seed = 0;
   uint64_t step = 0;
   double loss_scale = 1;  // factor of all gradients of a backward pass
+  bool gradients = true;  // whether Backward follows Forward, under the same loss_scale
   bool training = false;  // whether patches are dropped (ModelConfig::patch_dropout)
   PassObserver<T>* observer = nullptr;
   StepProfile* profile = nullptr;  // receives the time spent in each phase

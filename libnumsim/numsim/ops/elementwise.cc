@@ -103,6 +103,23 @@ void Copy(In<T> x, MatrixSpan<T> y) {
 }
 
 template <typename T>
+void CopyTransposed(In<T> x, MatrixSpan<T> y) {
+  CheckPlaces("transposing", x, y);
+  CheckShape("CopyTransposed", y, x.cols, x.rows);
+  // A part of x that stays in the cache while it is read down its columns.
+  constexpr size_t kRows = 64;
+  ForRowRanges(y.rows, y.cols, [&](size_t begin, size_t end) {
+    for (size_t first = 0; first < x.rows; first += kRows) {
+      const size_t last = std::min(first + kRows, x.rows);
+      for (size_t r = begin; r < end; ++r) {
+        T* const to = y.Row(r);
+        for (size_t c = first; c < last; ++c) to[c] = x.Row(c)[r];
+      }
+    }
+  });
+}
+
+template <typename T>
 void Upload(std::span<const float> values, MatrixSpan<T> y) {
   CheckPlaces("uploading", y);
   RequireSize(values.size(), MatrixShape{y.rows, y.cols}, "Upload", "values");
@@ -219,6 +236,7 @@ AbsoluteStatistics MeasureAbsolute(MatrixSpan<T> x) {
 
 #define NUMSIM_INSTANTIATE(T)                                                               \
   template void Copy(In<T>, MatrixSpan<T>);                                                 \
+  template void CopyTransposed(In<T>, MatrixSpan<T>);                                       \
   template void Upload(std::span<const float>, MatrixSpan<T>);                              \
   template void Fill(T, MatrixSpan<T>);                                                     \
   template void Add(In<T>, In<T>, MatrixSpan<T>);                                           \

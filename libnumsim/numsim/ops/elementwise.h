@@ -24,6 +24,9 @@ namespace numsim {
 // y = x.
 template <typename T>
 void Copy(In<T> x, MatrixSpan<T> y);
+// y = the transpose of x.
+template <typename T>
+void CopyTransposed(In<T> x, MatrixSpan<T> y);
 // y = the float32 values, given in host memory and in row-major order. y may be on another device.
 // The conversion is exact.
 template <typename T>

@@ -84,6 +84,7 @@ void CheckStressPoint(const StressConfig& stress, Model<float>& model, const Bat
   if (stress.point.empty()) return;
   PointCheck check(stress);
   Pass<float> pass;
+  pass.gradients = false;
   pass.observer = &check;
   const std::vector<NamedState> scaling = model.SaveState();
   model.Forward(pass, batch);
@@ -102,8 +103,10 @@ void PlantActivation(const StressConfig& stress,
                  point,
                  activations.cols,
                  stress.channel);
-  const T value = static_cast<T>(static_cast<float>(stress.value));
-  AddBias<T>(MatrixSpan<const T>(&value, 1, 1), activations.Columns(stress.channel, 1));
+  const auto value = static_cast<float>(stress.value);
+  Buffer<T> planted(activations.place);
+  Upload<T>(std::span(&value, 1), planted.Resize(1, 1));
+  AddBias<T>(planted.View(), activations.Columns(stress.channel, 1));
 }
 
 template void PlantActivation<float>(const StressConfig&, std::string_view, MatrixSpan<float>);

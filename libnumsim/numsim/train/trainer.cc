@@ -82,6 +82,7 @@ LossSum Trainer::Parts::Validate() {
   Pass<float> pass;
   pass.seed = config.train.seed;
   pass.step = step;
+  pass.gradients = false;
   pass.observer = observer.ChangesTensors() ? &observer : nullptr;
   // A forward pass updates delayed scales; they are restored below.
   const std::vector<NamedState> scaling = model->SaveState();

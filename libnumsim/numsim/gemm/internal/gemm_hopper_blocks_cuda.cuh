@@ -75,34 +75,6 @@ __device__ __forceinline__ void Promote(const Sum (&sums)[BlockShape::kSumsPerTh
   }
 }
 
-// Stores 8 neighbours of a row. They are written once and not read, so the store leaves the
-// second-level cache to the operands.
-template <bool kBf16, uint32_t kNan>
-__device__ __forceinline__ void StoreEight(const BlockProblem& p,
-                                           int64_t row,
-                                           int64_t col,
-                                           const float (&values)[8]) {
-  if (row >= p.rows || col >= p.cols) return;
-  uint32_t words[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    const bool is_nan = !(values[i] == values[i]);
-    words[i] = kBf16 ? RoundToBf16(values[i]) : is_nan ? kNan : __float_as_uint(values[i]);
-  }
-  const int64_t at = row * p.cols + col;
-  if constexpr (kBf16) {
-    __stcs(reinterpret_cast<uint4*>(static_cast<uint16_t*>(p.out) + at),
-           make_uint4(words[0] | words[1] << 16,
-                      words[2] | words[3] << 16,
-                      words[4] | words[5] << 16,
-                      words[6] | words[7] << 16));
-  } else {
-    auto* out = reinterpret_cast<uint4*>(static_cast<uint32_t*>(p.out) + at);
-    __stcs(out, make_uint4(words[0], words[1], words[2], words[3]));
-    __stcs(out + 1, make_uint4(words[4], words[5], words[6], words[7]));
-  }
-}
-
 // Computes GEMMs of segments. `kByColumn` says that the columns of a tile may have different scales;
 // otherwise they share one.
 template <UnitOperands kOperands, bool kByColumn, bool kBf16>
@@ -213,8 +185,10 @@ struct BlockScaled {
         float values[8];
 #pragma unroll
         for (int i = 0; i < 8; ++i) values[i] = out[16 * g + i / 2 * 4 + 2 * half + i % 2];
-        StoreEight<kBf16, kNanOfSums<Sum>>(
-            p, part.row + 8 * half, part.col + kColumnGroup * g + Part::FirstColumn(), values);
+        const int64_t row = part.row + 8 * half;
+        const int64_t col = part.col + kColumnGroup * g + Part::FirstColumn();
+        if (row >= p.rows || col >= p.cols) continue;
+        StoreEight<kBf16, kNanOfSums<Sum>>(p.out, row * p.cols + col, values);
       }
     }
   }

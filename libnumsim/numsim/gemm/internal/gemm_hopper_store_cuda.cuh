@@ -21,6 +21,30 @@ __device__ __forceinline__ uint32_t RoundToBf16(float value) {
   return (bits + 0x7FFFu + (bits >> 16 & 1)) >> 16;
 }
 
+// Stores 8 neighbours of a row at `at`, an index of the result: float32, with `kNan` for every NaN, or
+// rounded to bf16. They are written once and not read, so the store leaves the second-level cache to
+// the operands.
+template <bool kBf16, uint32_t kNan>
+__device__ __forceinline__ void StoreEight(void* out, int64_t at, const float (&values)[8]) {
+  uint32_t words[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const bool is_nan = !(values[i] == values[i]);
+    words[i] = kBf16 ? RoundToBf16(values[i]) : is_nan ? kNan : __float_as_uint(values[i]);
+  }
+  if constexpr (kBf16) {
+    __stcs(reinterpret_cast<uint4*>(static_cast<uint16_t*>(out) + at),
+           make_uint4(words[0] | words[1] << 16,
+                      words[2] | words[3] << 16,
+                      words[4] | words[5] << 16,
+                      words[6] | words[7] << 16));
+  } else {
+    auto* const to = reinterpret_cast<uint4*>(static_cast<uint32_t*>(out) + at);
+    __stcs(to, make_uint4(words[0], words[1], words[2], words[3]));
+    __stcs(to + 1, make_uint4(words[4], words[5], words[6], words[7]));
+  }
+}
+
 // RoundToBf16(ScaledExactly(...)) needs only float32 arithmetic for almost all arguments. The guess
 // fl32(fl32(S) * fl32(sa * sb)) differs from the float32 t by less than 4 units in the last place
 // (three roundings of relative error 2^-24, and t's own), if nothing underflows or overflows on the

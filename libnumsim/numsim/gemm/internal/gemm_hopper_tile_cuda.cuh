@@ -56,15 +56,6 @@ __device__ void StoreBf16(const RowProblem& p, int64_t row, int64_t col, const u
   __stcs(reinterpret_cast<uint4*>(out), make_uint4(words[0], words[1], words[2], words[3]));
 }
 
-template <typename Sum>
-__device__ void StoreFloat(
-    const RowProblem& p, int64_t row, int64_t col, Sum sum, float scale_a, float scale_b) {
-  if (row >= p.rows || col >= p.cols) return;
-  const float value = ScaledExactly(sum, scale_a, scale_b);
-  const float stored = value == value ? value : __uint_as_float(kNanOfSums<Sum>);
-  static_cast<float*>(p.out)[row * p.cols + col] = stored;
-}
-
 // Scales, rounds and stores a group's sums of one tile. `tame` says that all of scales_b are tame.
 template <bool kBf16, typename Sum>
 __device__ void StoreTile(const RowProblem& p,
@@ -100,11 +91,18 @@ __device__ void StoreTile(const RowProblem& p,
       }
     } else {
 #pragma unroll
-      for (int i = 0; i < 2 * kPairs; ++i) {
-        const int64_t to = row + 8 * (i % 2);
-        const int64_t col = tile.col + first + kColumnGroup * (i / 8) + 2 * (i / 2 % 4);
-        StoreFloat(p, to, col, from[2 * i], scale_a[i % 2], scales[i / 2].x);
-        StoreFloat(p, to, col + 1, from[2 * i + 1], scale_a[i % 2], scales[i / 2].y);
+      for (int i = 0; i < 2 * kStoreGroups; ++i) {
+        const int half = i % 2, group_of_columns = i / 2;
+        float values[8];
+#pragma unroll
+        for (int c = 0; c < 8; ++c) {
+          const int pair = 4 * group_of_columns + c / 2;
+          const float scale_b_of = c % 2 == 0 ? scales[pair].x : scales[pair].y;
+          values[c] = ScaledExactly(from[4 * pair + 2 * half + c % 2], scale_a[half], scale_b_of);
+        }
+        const int64_t to = row + 8 * half, col = tile.col + first + kColumnGroup * group_of_columns;
+        if (to >= p.rows || col >= p.cols) continue;
+        StoreEight<false, kNanOfSums<Sum>>(p.out, to * p.cols + col, values);
       }
     }
   }

@@ -219,14 +219,18 @@ LossSum ClipModel<T>::Contrast(const Pass<T>& pass, size_t pairs) {
   const In<T> u = image_projection_.Unit(), v = text_projection_.Unit();
   {
     const TimedPart timed(pass.profile, StepPhase::kLoss);
-    Multiply<T>(u, false, v, true, kFloat32Sums, logits.Rows(0, pairs));
-    Multiply<T>(v, false, u, true, kFloat32Sums, logits.Rows(pairs, pairs));
+    const MatrixSpan<T> of_images = logits.Rows(0, pairs);
+    Multiply<T>(u, false, v, true, kFloat32Sums, of_images);
+    // V U^T, bit for bit: the products are added in the same order.
+    CopyTransposed<T>(of_images, logits.Rows(pairs, pairs));
     ScaleByExponential<T>(logit_scale_.value.View(), limits_, logits);
   }
   pass.Observe("logits", TensorRole::kActivation, logits);
   const TimedPart timed(pass.profile, StepPhase::kLoss);
   const IndexRef concepts = concepts_.View();
-  LossSum loss = CrossEntropy<T>(logits, targets_.View(), 1, {});
+  MatrixSpan<T> gradient;
+  if (pass.gradients) gradient = gradient_.Resize(logits.rows, logits.cols);
+  LossSum loss = CrossEntropy<T>(logits, targets_.View(), pass.loss_scale, gradient);
   loss.correct = CountBestOfClass<T>(logits.Rows(0, pairs), concepts) +
                  CountBestOfClass<T>(logits.Rows(pairs, pairs), concepts);
   return loss;
@@ -243,12 +247,7 @@ LossSum ClipModel<T>::Forward(const Pass<T>& pass, const Batch& batch) {
 template <typename T>
 void ClipModel<T>::Backward(const Pass<T>& pass) {
   const MatrixSpan<T> logits = logits_.View();
-  const MatrixSpan<T> gradient = gradient_.Resize(logits.rows, logits.cols);
-  const IndexRef targets = targets_.View();
-  {
-    const TimedPart timed(pass.profile, StepPhase::kLoss);
-    CrossEntropy<T>(logits, targets, pass.loss_scale, gradient);
-  }
+  const MatrixSpan<T> gradient = gradient_.View();
   pass.Observe("logits", TensorRole::kGradient, gradient);
   {
     const TimedPart timed(pass.profile, StepPhase::kLoss);

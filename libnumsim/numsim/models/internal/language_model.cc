@@ -101,7 +101,7 @@ class LanguageModel final : public LayeredModel<T> {
   NormLayer<T> final_norm_;
   LinearLayer<T>& head_;
   IndexColumn targets_;
-  Buffer<T> logits_;  // Backward overwrites them with their gradient
+  Buffer<T> logits_;  // after a Forward with gradients: their gradient
   Buffer<T> normed_gradient_, stream_gradient_;
 };
 
@@ -121,19 +121,16 @@ LossSum LanguageModel<T>::Forward(const Pass<T>& pass, const Batch& batch) {
   const MatrixSpan<T> logits = logits_.Resize(rows, config_.vocabulary);
   head_.Forward(pass, final_norm_.Forward(pass, stream), logits);
   const TimedPart timed(pass.profile, StepPhase::kLoss);
-  return CrossEntropy<T>(logits, targets_.View(), 1, {});
+  return CrossEntropy<T>(
+      logits, targets_.View(), pass.loss_scale, pass.gradients ? logits : MatrixSpan<T>());
 }
 
 template <typename T>
 void LanguageModel<T>::Backward(const Pass<T>& pass) {
-  const MatrixSpan<T> logits = logits_.View();
-  {
-    const TimedPart timed(pass.profile, StepPhase::kLoss);
-    CrossEntropy<T>(logits, targets_.View(), pass.loss_scale, logits);
-  }
-  const MatrixSpan<T> normed_gradient = normed_gradient_.Resize(logits.rows, config_.width);
-  const MatrixSpan<T> stream_gradient = stream_gradient_.Resize(logits.rows, config_.width);
-  head_.Backward(pass, logits, normed_gradient);
+  const MatrixSpan<T> gradient = logits_.View();
+  const MatrixSpan<T> normed_gradient = normed_gradient_.Resize(gradient.rows, config_.width);
+  const MatrixSpan<T> stream_gradient = stream_gradient_.Resize(gradient.rows, config_.width);
+  head_.Backward(pass, gradient, normed_gradient);
   final_norm_.Backward(pass, normed_gradient, stream_gradient);
   embedding_.Backward(pass, blocks_.Backward(pass, stream_gradient));
 }

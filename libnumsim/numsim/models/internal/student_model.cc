@@ -25,8 +25,8 @@ LinearPrecision Float32() {
 template <typename T>
 class Teacher {
  public:
-  Teacher(const ModelConfig& config, uint64_t seed)
-      : parameters_(DeriveSeed(seed, RandomPurpose::kTeacher)),
+  Teacher(const ModelConfig& config, uint64_t seed, Place place)
+      : parameters_(DeriveSeed(seed, RandomPurpose::kTeacher), InitialValues::kDrawn, place),
         linears_(parameters_, Float32()),
         mlp_(linears_, "teacher.", ShapeOf(config, false)) {}
 
@@ -52,7 +52,7 @@ class StudentModel final : public LayeredModel<T> {
                InitialValues initial)
       : LayeredModel<T>(precision, seed, initial),
         inputs_size_(config.inputs),
-        teacher_(config, seed),
+        teacher_(config, seed, this->parameters_->place()),
         student_(this->linears_, "", ShapeOf(config, true)),
         inputs_(this->parameters_->place()),
         gradient_(this->parameters_->place()) {
@@ -80,17 +80,14 @@ LossSum StudentModel<T>::Forward(const Pass<T>& pass, const Batch& batch) {
   answers_ = teacher_.Answer(pass, inputs);
   results_ = student_.Forward(pass, inputs);
   const TimedPart timed(pass.profile, StepPhase::kLoss);
-  return SquaredError<T>(results_, answers_, 1, {});
+  MatrixSpan<T> gradient;
+  if (pass.gradients) gradient = gradient_.Resize(results_.rows, results_.cols);
+  return SquaredError<T>(results_, answers_, pass.loss_scale, gradient);
 }
 
 template <typename T>
 void StudentModel<T>::Backward(const Pass<T>& pass) {
-  const MatrixSpan<T> gradient = gradient_.Resize(results_.rows, results_.cols);
-  {
-    const TimedPart timed(pass.profile, StepPhase::kLoss);
-    SquaredError<T>(results_, answers_, pass.loss_scale, gradient);
-  }
-  student_.Backward(pass, gradient);
+  student_.Backward(pass, gradient_.View());
 }
 
 }  // namespace

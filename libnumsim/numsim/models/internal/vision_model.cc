@@ -72,7 +72,7 @@ class VisionModel final : public LayeredModel<T> {
   ImageTower<T> tower_;
   LinearLayer<T>& head_;
   IndexColumn labels_;
-  Buffer<T> logits_;    // Backward overwrites them with their gradient
+  Buffer<T> logits_;    // after a Forward with gradients: their gradient
   Buffer<T> gradient_;  // of the tower's result
 };
 
@@ -83,18 +83,15 @@ LossSum VisionModel<T>::Forward(const Pass<T>& pass, const Batch& batch) {
   const MatrixSpan<T> logits = logits_.Resize(batch.examples, config_.classes);
   head_.Forward(pass, tower_.Forward(pass, batch.values, batch.examples), logits);
   const TimedPart timed(pass.profile, StepPhase::kLoss);
-  return CrossEntropy<T>(logits, labels_.View(), 1, {});
+  return CrossEntropy<T>(
+      logits, labels_.View(), pass.loss_scale, pass.gradients ? logits : MatrixSpan<T>());
 }
 
 template <typename T>
 void VisionModel<T>::Backward(const Pass<T>& pass) {
-  const MatrixSpan<T> logits = logits_.View();
-  {
-    const TimedPart timed(pass.profile, StepPhase::kLoss);
-    CrossEntropy<T>(logits, labels_.View(), pass.loss_scale, logits);
-  }
-  const MatrixSpan<T> gradient = gradient_.Resize(logits.rows, config_.width);
-  head_.Backward(pass, logits, gradient);
+  const MatrixSpan<T> of_logits = logits_.View();
+  const MatrixSpan<T> gradient = gradient_.Resize(of_logits.rows, config_.width);
+  head_.Backward(pass, of_logits, gradient);
   tower_.Backward(pass, gradient);
 }
 
