@@ -78,6 +78,11 @@ TEST(ParseAccumulationMode, ListsWhatIsValid) {
   }
 }
 
+TEST(ParseAccumulationMode, NamesTheNearestModeOfADevice) {
+  EXPECT_THAT(ParseError("hoper-fp8"), HasSubstr("did you mean hopper-fp8?"));
+  EXPECT_THAT(ParseError("hopper"), Not(HasSubstr("did you mean")));
+}
+
 TEST(ParseAccumulationMode, NamesTheNumberAtFault) {
   struct Wrong {
     std::string text, part;

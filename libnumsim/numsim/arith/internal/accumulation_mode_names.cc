@@ -8,6 +8,7 @@
 
 #include "numsim/arith/accumulation_mode.h"
 #include "numsim/base/error.h"
+#include "numsim/base/nearest_name.h"
 #include "numsim/formats/format_table.h"
 
 namespace numsim {
@@ -25,18 +26,18 @@ constexpr PlainName kPlainNames[] = {{"exact", AccumulationKind::kExact},
                                      {"fp64", AccumulationKind::kFloat64},
                                      {"library", AccumulationKind::kLibrary}};
 
-// Returns the list of all valid texts, to follow "neither".
-std::string ValidTexts(bool with_library) {
-  std::string text = fmt::format(
-      "exact nor FORMAT nor FORMAT:unfused nor fp64, fp32-chunked:N, trunc:F,CHUNK[,PROMOTE]{} or "
-      "one of ",
-      with_library ? ", library" : "");
-  const char* separator = "";
+// Returns the list of all valid texts, to follow "neither", with the name nearest to `wrong`.
+std::string ValidTexts(std::string_view wrong, bool with_library) {
+  std::string names;
   for (const AccumulationModeRow& row : AccumulationModeTable()) {
-    text += fmt::format("{}{}", separator, row.name);
-    separator = ", ";
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
   }
-  return text;
+  return fmt::format(
+      "exact nor FORMAT nor FORMAT:unfused nor fp64, fp32-chunked:N, trunc:F,CHUNK[,PROMOTE]{} or "
+      "one of {}{}",
+      with_library ? ", library" : "",
+      names,
+      DidYouMean(wrong, names));
 }
 
 // Parses a decimal number that consists only of digits and is within the bounds.
@@ -102,7 +103,7 @@ AccumulationMode ParseInFormat(std::string_view text, bool with_library) {
             .format = ParseFormat(format).spec};
   } catch (const Error& error) {
     throw Error::Format(
-        "accumulator '{}' is neither {}; {}", text, ValidTexts(with_library), error.what());
+        "accumulator '{}' is neither {}; {}", text, ValidTexts(text, with_library), error.what());
   }
 }
 

@@ -1,0 +1,71 @@
+"""numsim: small number formats, bit for bit.
+
+    import numsim as ns
+    ns.round(x, "e4m3fn")                                  # values of the format, x's kind and dtype
+    ns.encode(x, "e4m3fn", rounding=ns.SR(bits=16, seed=1))   # codes, stochastically rounded
+    t = ns.quantize(x, "e4m3fn", scaling="row")
+    ns.matmul(t, t.T, accumulate="hopper-fp8")             # as an H200 adds
+
+docs/python.md has recipes. Errors about arguments are ValueError (`numsim.Error` where the library
+found them) or TypeError, and name the argument.
+"""
+
+from numsim import _core
+from numsim import oracle, results
+from numsim._casts import cast, decode, encode, round
+from numsim._core import Error
+from numsim._formats import Format, format, formats
+from numsim._matmul import accumulation_modes, matmul, matmul_error
+from numsim._profiles import Difference, Profile, diff, profile_targets, profiles
+from numsim._quantize import Delayed, Quantized, quantize
+from numsim._rounding import SR, random_bits, rounding_modes
+from numsim._typed import (
+    DIVIDE_BY_ZERO,
+    INEXACT,
+    INVALID,
+    OVERFLOW,
+    UNDERFLOW,
+    Array,
+    add,
+    array,
+    div,
+    fma,
+    mul,
+    sqrt,
+    sub,
+)
+from numsim._updates import Moments, Update, update, update_kinds
+
+__version__ = _core.build_version()
+
+
+def threads(count=None):
+    """Returns the number of threads of array calls, after setting it if `count` is given (>= 1)."""
+    if count is not None:
+        _core.set_thread_count(count)
+    return _core.thread_count()
+
+
+def backend(name=None):
+    """Returns the name of the active backend, after choosing one if `name` is given.
+
+    All give the same bits (docs/adding-a-backend.md).
+    """
+    if name is not None:
+        _core.force_backend(name)
+    return _core.backend()
+
+
+def build_info():
+    """Returns {"version", "commit", "compiler", "build_type", "backends", "gemm_library"}."""
+    return {
+        "version": _core.build_version(),
+        "commit": _core.build_commit(),
+        "compiler": _core.build_compiler(),
+        "build_type": _core.build_type(),
+        "backends": _core.available_backends(),
+        "gemm_library": _core.gemm_library(),
+    }
+
+
+__all__ = [name for name in dir() if not name.startswith("_")]

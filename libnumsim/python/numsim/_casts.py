@@ -1,0 +1,143 @@
+"""Casts: numbers to the values or codes of a format, and back."""
+
+import numpy as np
+
+from numsim import _core
+from numsim._arrays import F32, F64, take, take_codes, widened
+from numsim._formats import Format, format as format_of, holds
+from numsim._rounding import plan_of
+
+
+def round(x, format, *, rounding="rne", overflow="nonsaturate", out=None):
+    """Rounds numbers to values of a format, once, from their exact values.
+
+    x          array of any shape of float64, float32, float16 or a dtype of ml_dtypes or torch that
+               is a format; or a number
+    format     the format to round to, see `numsim.format`
+    rounding   "rne", "rna", "rtz", "rtp", "rtn", "odd", "sr", or `SR(...)`
+    overflow   "nonsaturate", "saturate" or "propagate" (docs/rounding.md)
+    out        a C-contiguous NumPy array of the shape and dtype of x for the result; may be x
+
+    Returns an array of x's kind, shape and dtype. NaN becomes the NaN of the format, or its largest
+    value if it has none. float16 and smaller inputs must be able to hold every value of the format.
+    """
+    f = format if type(format) is Format else format_of(format)
+    plan, seed, stream, first, words, ordered = plan_of(f, rounding, overflow)
+    if out is None and type(x) is np.ndarray and (x.dtype is F32 or x.dtype is F64):
+        if x.flags.c_contiguous:
+            out = np.empty_like(x)
+            _core.round(plan, x, out, seed, stream, first, words)
+            return out
+    taken = take(x, "x")
+    array = taken.array
+    if taken.format is not None:
+        return _round_codes(taken, f, plan, (seed, stream, first, words), out)
+    if not ordered and array.flags.f_contiguous and not array.flags.c_contiguous and out is None:
+        result = np.empty_like(array)
+        _core.round(plan, array.T, result.T)
+        return taken.give(result, None)
+    array = np.ascontiguousarray(array).reshape(array.shape)
+    if out is None:
+        result = np.empty(array.shape, array.dtype)
+    else:
+        result = _checked_out(out, array)
+    _core.round(plan, array, result, seed, stream, first, words)
+    return out if out is not None else taken.give(result, None)
+
+
+def _checked_out(out, array):
+    if not isinstance(out, np.ndarray) or not out.flags.c_contiguous or not out.flags.writeable:
+        raise TypeError("out: expected a writable C-contiguous NumPy array")
+    if out.shape != array.shape or out.dtype != array.dtype:
+        raise ValueError(
+            f"out: expected {array.dtype.name} of shape {array.shape}, "
+            f"found {out.dtype.name} of shape {out.shape}"
+        )
+    return out
+
+
+def _round_codes(taken, f, plan, random, out):
+    if out is not None:
+        raise TypeError("out: only for float32 and float64 inputs")
+    if not holds(taken.format, f):
+        raise ValueError(
+            f"x: {taken.format.name} does not hold every value of {f.name}; pass x as float32"
+        )
+    wide = widened(taken, "x")
+    _core.round(plan, wide, wide, *random)
+    codes = np.empty(wide.shape, taken.format.code_dtype)
+    exact = plan_of(taken.format, "rne", "nonsaturate")[0]
+    _core.encode(exact, wide, codes)
+    return taken.give(codes, taken.format)
+
+
+def encode(x, format, *, rounding="rne", overflow="nonsaturate"):
+    """Returns the codes of numbers, as `round` rounds them: uint8, uint16 or uint32 by the width.
+
+    Takes what `round` takes. The result is a NumPy array for NumPy arrays, lists and numbers;
+    otherwise an array of x's kind with an integer dtype of that size. `cast` returns the dtype of
+    ml_dtypes or torch instead.
+    """
+    f = format if type(format) is Format else format_of(format)
+    taken, codes = _codes_of(x, f, rounding, overflow)
+    return taken.give(codes, None)
+
+
+def _codes_of(x, f, rounding, overflow):
+    plan, seed, stream, first, words, _ = plan_of(f, rounding, overflow)
+    taken = take(x, "x")
+    if taken.format is None:
+        array = np.ascontiguousarray(taken.array).reshape(taken.array.shape)
+    else:
+        array = widened(taken, "x")
+    codes = np.empty(array.shape, f.code_dtype)
+    _core.encode(plan, array, codes, seed, stream, first, words)
+    return taken, codes
+
+
+def cast(x, format, *, rounding="rne", overflow="nonsaturate"):
+    """Returns numbers rounded as by `round` in the dtype of the format.
+
+    That is a dtype of ml_dtypes (NumPy) or of torch (tensors), such as float8_e4m3fn. Raises
+    ValueError if there is none for the format; `encode` and `round` serve every format.
+    """
+    f = format if type(format) is Format else format_of(format)
+    taken, codes = _codes_of(x, f, rounding, overflow)
+    if f.dtype is None and isinstance(x, (np.ndarray, list, tuple, int, float, np.generic)):
+        raise ValueError(
+            f"format: there is no NumPy dtype for {f.name}, or ml_dtypes is not installed; "
+            "encode and round serve every format"
+        )
+    return taken.give(codes, f)
+
+
+def decode(codes, format=None):
+    """Returns the exact values of codes as float32, an array of the same kind and shape.
+
+    codes    unsigned integers; bits above the format's width are ignored. Or an array whose dtype is
+             a format, such as float8_e4m3fn, whose elements are the codes.
+    format   the format of the codes; may be left out if the dtype tells it
+    """
+    taken = take_codes(codes, "codes")
+    array, known = taken.array, taken.format
+    if format is None:
+        if known is None:
+            raise TypeError(f"format: {array.dtype.name} codes do not tell their format")
+        f = known
+    else:
+        f = format_of(format)
+        if known is not None and known is not f:
+            raise ValueError(f"format: the dtype of codes is {known.name}, not {f.name}")
+    if array.dtype != f.code_dtype:
+        array = _narrowed(array, f)
+    array = np.ascontiguousarray(array).reshape(array.shape)
+    out = np.empty(array.shape, F32)
+    _core.decode(f.spec, array, out)
+    return taken.give(out, None)
+
+
+def _narrowed(array, f):
+    """Codes in another integer dtype, as that of the format, if they fit."""
+    if array.size and (array.min() < 0 or array.max() >= 1 << f.bits):
+        raise ValueError(f"codes: expected 0 to {(1 << f.bits) - 1}, the codes of {f.name}")
+    return array.astype(f.code_dtype)

@@ -1,0 +1,236 @@
+"""Number formats: names, properties, values and tables."""
+
+import functools
+import re
+
+import numpy as np
+
+from numsim import _core
+
+# Names of other libraries that are not the library's name with "float8_" and the like before it.
+_OTHER_NAMES = {
+    "bfloat16": "bf16",
+    "float16": "fp16",
+    "half": "fp16",
+    "float32": "fp32",
+    "float": "fp32",
+    "tfloat32": "tf32",
+}
+_ML_DTYPES = re.compile(r"float[468]_(e\d+m\d+\w*)")
+_P3109 = re.compile(r"binary(\d+)p(\d+)([su])([ef])")
+_CODE_DTYPES = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32)}
+
+
+class Format:
+    """A number format of up to 32 bits. Made by `numsim.format`, which returns one object per format.
+
+    Attributes are those of the C++ `FormatSpec`: `bits`, `exponent_bits`, `mantissa_bits`, `bias`,
+    `is_signed`, `has_infinity`, `has_nan`, `has_zero`, `min_exponent`, `max_exponent`, `nan_code`
+    (None without NaN); the float64 numbers `max` (largest finite value), `min_normal` and
+    `min_positive`; and `code_dtype`, the NumPy dtype of its codes (uint8, uint16 or uint32).
+    """
+
+    __slots__ = ("name", "spec", "code_dtype", "bits", "__weakref__")
+
+    def __init__(self, name, spec):
+        self.name = name
+        self.spec = spec
+        self.bits = spec.bits
+        self.code_dtype = _CODE_DTYPES[spec.storage_bytes]
+
+    exponent_bits = property(lambda self: self.spec.exponent_bits)
+    mantissa_bits = property(lambda self: self.spec.mantissa_bits)
+    bias = property(lambda self: self.spec.bias)
+    is_signed = property(lambda self: self.spec.is_signed)
+    has_infinity = property(lambda self: self.spec.has_infinity)
+    has_nan = property(lambda self: self.spec.has_nan)
+    has_zero = property(lambda self: self.spec.has_zero)
+    max = property(lambda self: self.spec.max_finite)
+    min_normal = property(lambda self: self.spec.min_normal)
+    min_positive = property(lambda self: self.spec.min_positive)
+    min_exponent = property(lambda self: self.spec.min_exponent)
+    max_exponent = property(lambda self: self.spec.max_exponent)
+    nan_code = property(lambda self: self.spec.nan_code)
+
+    @property
+    def note(self):
+        """One line about a format of the table; "" for a custom one."""
+        return _notes().get(self.name, ("", ""))[1]
+
+    @property
+    def source(self):
+        """The key of docs/references.md that defines a format of the table; "" for a custom one."""
+        return _notes().get(self.name, ("", ""))[0]
+
+    @property
+    def dtype(self):
+        """The NumPy dtype whose arrays hold values of this format, or None.
+
+        float32, float16, or one of the package ml_dtypes, if that is installed.
+        """
+        return _dtype_of(self.name)
+
+    def values(self):
+        """Returns the exact values of the codes 0, 1, ... as float32. Formats of at most 16 bits.
+
+        NaN codes give NaN.
+        """
+        if self.bits > 16:
+            raise ValueError(f"values: {self.name} has 2^{self.bits} codes; formats of at most 16 bits")
+        codes = np.arange(1 << self.bits, dtype=self.code_dtype)
+        out = np.empty(codes.shape, np.float32)
+        _core.decode(self.spec, codes, out)
+        return out
+
+    def table(self):
+        """Returns a text with one line per code: hexadecimal, fields in binary, class and value."""
+        spec, digits = self.spec, (self.bits + 3) // 4
+        lines = [f"{'code':>{digits + 2}}  {'fields':<{self.bits + 2}}  {'class':<9}  value"]
+        for code, value in enumerate(self.values()):
+            bits = f"{code:0{self.bits}b}"
+            cuts = [1] if spec.is_signed else []
+            cuts = [0, *cuts, self.bits - spec.mantissa_bits, self.bits]
+            fields = " ".join(bits[a:b] for a, b in zip(cuts, cuts[1:]) if b > a)
+            lines.append(
+                f"0x{code:0{digits}x}  {fields:<{self.bits + 2}}  {spec.class_of(code):<9}  {value:.9g}"
+            )
+        return "\n".join(lines)
+
+    def __str__(self):
+        return self.name
+
+    def __repr__(self):
+        about = f"  # {self.source}: {self.note}" if self.note else ""
+        return f"numsim.format({self.name!r}){about}"
+
+    def __reduce__(self):
+        return format, (self.name,)
+
+
+class FormatTable(tuple):
+    """The formats of the table, in its order; prints as a table."""
+
+    def __repr__(self):
+        lines = [f"{'name':<14} {'bits':>4} {'max':>12} {'min normal':>12} {'min':>12}  note"]
+        for f in self:
+            numbers = f"{f.max:>12.6g} {f.min_normal:>12.6g} {f.min_positive:>12.6g}"
+            lines.append(f"{f.name:<14} {f.bits:>4} {numbers}  {f.note}")
+        return "\n".join(lines)
+
+
+@functools.lru_cache(maxsize=None)
+def _notes():
+    return {name: (source, note) for name, source, note in _core.format_table()}
+
+
+@functools.lru_cache(maxsize=None)
+def _dtype_of(name):
+    plain = {"fp32": "float32", "fp16": "float16"}.get(name)
+    if plain:
+        return np.dtype(plain)
+    try:
+        import ml_dtypes
+    except ImportError:
+        return None
+    for prefix in ("float8_", "float6_", "float4_"):
+        if hasattr(ml_dtypes, prefix + name):
+            return np.dtype(getattr(ml_dtypes, prefix + name))
+    return np.dtype(ml_dtypes.bfloat16) if name == "bf16" else None
+
+
+def _p3109(match):
+    """The text of binaryKpP{s|u}{e|f} [P3109] as the library parses it."""
+    width, precision = int(match[1]), int(match[2])
+    is_signed, extended = match[3] == "s", match[4] == "e"
+    exponent = width - precision + (0 if is_signed else 1)
+    if exponent < 1 or precision < 1:
+        raise ValueError(f"format {match[0]!r}: the precision leaves no exponent")
+    base = f"{'' if is_signed else 'u'}e{exponent}m{precision - 1}"
+    nan = "negative-zero" if is_signed else "all-ones"
+    infinity = "top" if extended else "none"
+    overflow = "inf" if extended else "max"
+    return (
+        f"{base}:bias={1 << (exponent - 1)},inf={infinity},nan={nan},zero=unsigned,overflow={overflow}"
+    )
+
+
+_by_canonical_name = {}
+_by_text = {}
+
+
+def _parse(text):
+    if not isinstance(text, str):
+        name = getattr(text, "name", None)  # a NumPy dtype
+        text = name if isinstance(name, str) else _type_name(text)
+    short = text.removeprefix("torch.")
+    match = _ML_DTYPES.fullmatch(short)
+    short = match[1] if match else _OTHER_NAMES.get(short, short)
+    match = _P3109.fullmatch(short)
+    if match and short not in _notes():
+        short = _p3109(match)
+    canonical, spec = _core.parse_format(short)
+    return _by_canonical_name.setdefault(canonical, Format(canonical, spec))
+
+
+def _type_name(kind):
+    text = str(kind)
+    if text.startswith("torch."):
+        return text
+    try:
+        return np.dtype(kind).name  # a scalar type such as ml_dtypes.bfloat16
+    except TypeError:
+        message = f"format: expected a name, a dtype or a numsim.Format, found {type(kind).__name__}"
+        raise TypeError(message) from None
+
+
+def format(name=None, *, exponent=None, mantissa=None, signed=True, **fields):
+    """Returns the format with a name, or a custom one.
+
+    `name` is one of
+      a name of `formats()`, such as "e4m3fn", "bf16", "binary8p4se", "int8";
+      a name of ml_dtypes or torch, such as "float8_e4m3fn", or their dtype objects;
+      binary{K}p{P}{s|u}{e|f} of P3109 for any width that the library serves;
+      eXmY or ueXmY with X exponent and Y mantissa bits, and fields after a colon:
+      "e5m3:bias=20,inf=none,nan=all-ones".
+    Or `exponent` and `mantissa` give the two widths, and `bias`, `inf`, `nan`, `zero` and `overflow`
+    what differs from IEEE 754, as in the text (docs/formats.md).
+
+    Raises ValueError, with the nearest valid name, for another text or an impossible format.
+    """
+    if type(name) is Format:
+        return name
+    if name is None:
+        if exponent is None or mantissa is None:
+            raise TypeError("format: expected a name, or exponent= and mantissa=")
+        given = ",".join(f"{key}={value}" for key, value in fields.items())
+        name = f"{'' if signed else 'u'}e{exponent}m{mantissa}" + (f":{given}" if given else "")
+    elif fields or exponent is not None or mantissa is not None or not signed:
+        raise TypeError("format: a name and fields exclude each other; write the fields into the name")
+    try:
+        return _by_text[name]
+    except (KeyError, TypeError):
+        result = _parse(name)
+    try:
+        if len(_by_text) < 4096:
+            _by_text[name] = result
+    except TypeError:  # a dtype object that cannot be a key
+        pass
+    return result
+
+
+def formats():
+    """Returns the table of formats (docs/formats.md). It prints as a table."""
+    return FormatTable(format(name) for name in _notes())
+
+
+@functools.lru_cache(maxsize=None)
+def holds(outer, inner):
+    """Returns whether every value of the format `inner`, specials included, is one of `outer`."""
+    if inner is outer or outer.name == "fp32":
+        return True
+    if inner.bits > 16 or outer.bits > 16:
+        return False
+    values = inner.values()
+    codes = np.empty(values.shape, outer.code_dtype)
+    _core.encode(_core.EncodePlan(outer.spec, "rne", "nonsaturate"), values, codes)
+    return np.array_equal(outer.values()[codes], values, equal_nan=True)

@@ -1,0 +1,85 @@
+"""Matrix products under a named accumulation mode."""
+
+import numpy as np
+
+from numsim import _core
+from numsim._arrays import F32, F64, take
+from numsim._formats import format as format_of
+from numsim._quantize import Quantized
+from numsim._typed import Array
+
+
+def matmul(a, b, *, accumulate=None, any_operands=False):
+    """Returns a @ b in float32, summed as the accumulation mode says, bit for bit.
+
+    a, b           matrices: results of `quantize`, typed arrays (`array`), float32 arrays, or arrays
+                   whose dtype is a format
+    accumulate     None ("exact" for two int8 operands, else "fp32"), "exact", "fp32", "fp64", a format ("bf16", "e5m10:unfused"), "fp32-chunked:N",
+                   "trunc:F,CHUNK[,PROMOTE]", "library" (fast, order not specified), or the name of a
+                   device's mode, such as "hopper-fp8" (`accumulation_modes()`)
+    any_operands   also take formats that the named device does not
+
+    Transposes and Fortran order cost no copy. The result does not depend on the number of threads or
+    the processor, except in mode "library"; it is of a's kind. Source: docs/linear.md.
+    """
+    left, shape_a, format_a, give = _operand(a, "a", False)
+    right, shape_b, format_b, _ = _operand(b, "b", True)
+    if shape_a[1] != shape_b[0]:
+        raise ValueError(f"b: expected {shape_a[1]} rows for a of shape {shape_a}, found {shape_b}")
+    if accumulate is None:
+        accumulate = "exact" if format_a.name == format_b.name == "int8" else "fp32"
+    out = np.empty((shape_a[0], shape_b[1]), F32)
+    _core.gemm(left, right, accumulate, any_operands, out)
+    return give(out, None)
+
+
+def _operand(x, name, columns):
+    """Returns (the operand whose vectors are the rows, or the columns, of x; shape; format; give)."""
+    if isinstance(x, Quantized):
+        transposed = x._transposed != columns
+        return _core.operand_of_quantized(x._matrix, transposed), x.shape, x.format, x._give
+    if isinstance(x, Array):
+        codes, format, give = x.codes, x.format, _numpy
+    else:
+        taken = take(x, name)
+        codes, format, give = taken.array, taken.format, taken.give
+        if codes.dtype is F64:
+            raise TypeError(f"{name}: expected float32 or a smaller format, found float64")
+    if codes.ndim != 2:
+        raise ValueError(f"{name}: expected a matrix, found {codes.ndim} dimensions")
+    if format is not None and format.bits > 16:
+        values = np.empty(codes.shape, F32)  # the library takes codes of at most 16 bits
+        _core.decode(format.spec, np.ascontiguousarray(codes), values)
+        codes = values
+    shape = codes.shape
+    if not codes.flags.c_contiguous and codes.flags.f_contiguous:
+        codes, columns = codes.T, not columns
+    else:
+        codes = np.ascontiguousarray(codes)
+    format = format or format_of("fp32")
+    return _core.operand_of_array(format.spec, codes, columns), shape, format, give
+
+
+def _numpy(array, _):
+    return array
+
+
+def matmul_error(a, b, *, accumulate=None, any_operands=False):
+    """Compares a @ b under a mode with the exact product of the same operands.
+
+    Returns an object with `relative_error` (Frobenius), `row_error`, `column_error`, `sqnr_db`,
+    `cosine`, `gain`, `bias`, `error_variance` and `signal_variance`.
+    """
+    exact = _as_numpy(matmul(a, b, accumulate="exact"))
+    got = _as_numpy(matmul(a, b, accumulate=accumulate, any_operands=any_operands))
+    return _core.compare_product(exact, got, exact.shape[1])
+
+
+def _as_numpy(x):
+    return x if isinstance(x, np.ndarray) else np.from_dlpack(x)
+
+
+def accumulation_modes():
+    """Returns {name: (formats that the device takes, measured by this project, note)}."""
+    return {name: (operands, measured, note) for name, operands, measured, note in
+            _core.accumulation_modes()}

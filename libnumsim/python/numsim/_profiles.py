@@ -1,0 +1,127 @@
+"""Profiles: the conversion rules of other implementations, and all inputs on which two differ."""
+
+import dataclasses
+
+import numpy as np
+
+from numsim import _core
+from numsim._arrays import take
+from numsim._formats import format as format_of
+
+_BITS = {"float32": np.uint32, "float64": np.uint64}
+
+
+@dataclasses.dataclass(frozen=True)
+class ProfileInfo:
+    """A row of the table of profiles (docs/oracle.md)."""
+
+    name: str
+    version: str
+    evidence: str  # "specification", "measured", "read" or "third-party"
+    source: str
+    note: str
+    stochastic: bool
+
+
+def profiles():
+    """Returns the profiles, as a list of ProfileInfo."""
+    return [ProfileInfo(*row) for row in _core.profile_table()]
+
+
+def profile_targets(profile, source="float32"):
+    """Returns the names of the formats that a profile converts to."""
+    return _core.profile_targets(profile, source)
+
+
+class Profile:
+    """One conversion of one implementation, bit for bit.
+
+    profile   a name of `profiles()` or the beginning of one; "p3109-a:BITS"; or
+              "rule:ROUNDING,OVERFLOW", this library's own rule for any format
+    to        the target format
+    source    "float32" or "float64"
+    """
+
+    def __init__(self, profile, to, source="float32"):
+        self.format = format_of(to)
+        self.source = source
+        self._conversion = _core.ProfileConversion(profile, source, self.format.name)
+
+    name = property(lambda self: self._conversion.name)
+    random_bits = property(lambda self: self._conversion.random_bits)
+
+    @property
+    def meaning(self):
+        """The format by which the implementation reads the codes; mostly `format`."""
+        return format_of(self._conversion.meaning)
+
+    def encode(self, x, *, word=0):
+        """Returns the codes of an array of the source type; `word` is its random register."""
+        taken = take(x, "x")
+        if taken.array.dtype != np.dtype(self.source) or taken.format is not None:
+            raise TypeError(f"x: expected {self.source}, found {taken.array.dtype.name}")
+        array = np.ascontiguousarray(taken.array).reshape(taken.array.shape)
+        codes = np.empty(array.shape, np.uint32)
+        self._conversion.encode(array.view(_BITS[self.source]), word, codes)
+        return taken.give(codes.astype(self.format.code_dtype), None)
+
+
+@dataclasses.dataclass(frozen=True)
+class Interval:
+    """Consecutive inputs of one sign on which two conversions give two codes."""
+
+    first: float  # the input of the smallest magnitude
+    last: float
+    first_bits: int
+    last_bits: int
+    code_a: int
+    code_b: int
+    count: int
+    cause: str
+    explanation: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """All inputs on which two conversions differ; `differing` counts them, of 2^32 or 2^64."""
+
+    intervals: list
+    differing: int
+    differing_nan: int
+
+    def __bool__(self):
+        return self.differing != 0
+
+    def __repr__(self):
+        lines = [f"{self.differing} inputs differ, {self.differing_nan} of them NaN"]
+        for i in self.intervals:
+            codes = f"0x{i.code_a:02x} 0x{i.code_b:02x}"
+            lines.append(f"{i.first!r:>24} .. {i.last!r:<24} {i.count:>10}  {codes}  {i.explanation}")
+        return "\n".join(lines)
+
+
+def diff(a, b, to=None, *, source="float32", word=0, by="code"):
+    """Returns every input on which two conversions differ: exact and complete, by bisection.
+
+    a, b     names of profiles, or `Profile`s
+    to       the target format, for names
+    by       "code": bit patterns. "value": numbers; all NaNs are equal, and so are -0 and +0
+    word     the random register of stochastic conversions
+    """
+    sides = []
+    for name, side in (("a", a), ("b", b)):
+        if not isinstance(side, Profile):
+            if to is None:
+                raise TypeError(f"to: expected the target format of {name}, {side!r}")
+            side = Profile(side, to, source)
+        sides.append(side)
+    one, two = (side._conversion for side in sides)
+    found = _core.diff(one, two, word, by)
+    number = np.dtype(sides[0].source)
+    intervals = []
+    for i in found.intervals:
+        ends = np.array([i.first, i.last], _BITS[sides[0].source]).view(number)
+        cause, explanation = _core.cause_of(i, one, two)
+        numbers = (float(ends[0]), float(ends[1]), i.first, i.last, i.code_a, i.code_b, i.count)
+        intervals.append(Interval(*numbers, cause, explanation))
+    return Difference(intervals, found.differing, found.differing_nan)

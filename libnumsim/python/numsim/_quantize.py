@@ -1,0 +1,169 @@
+"""Quantised matrices: codes with one scale per tensor, row, column, block or tile."""
+
+import numpy as np
+
+from numsim import _core
+from numsim._arrays import float32_of
+from numsim._formats import format as format_of
+from numsim._rounding import plan_of
+
+_LAYOUTS = ("tensor", "row", "column", "block", "tile")
+
+
+class Delayed:
+    """Delayed scaling: the scale of a tensor follows from the absolute maxima of earlier steps.
+
+    Pass it to `quantize` as `scaling` in each step, then call `update()`. The first step has scale 1.
+
+    format      that of the codes
+    history     number of maxima that are remembered, >= 1
+    algorithm   "max", "most-recent" or "window"
+    margin      the scale leaves room for values 2^margin times larger
+    rule        "absmax", "pow2-floor" or "pow2-ceil"
+    """
+
+    def __init__(self, format, *, history=1024, algorithm="max", margin=0, rule="absmax"):
+        self.format = format_of(format)
+        self._state = _core.DelayedScale(self.format.spec, history, algorithm, margin, rule)
+
+    @property
+    def scale(self):
+        """The current scale: value = code value * scale."""
+        return self._state.scale
+
+    def update(self):
+        """Ends a step: the scale of the next one follows from the maxima until now."""
+        self._state.update()
+
+    def state(self):
+        """Returns the state as a list of numbers, for checkpoints."""
+        return self._state.save()
+
+    def restore(self, state):
+        """Sets the state that `state()` returned."""
+        self._state.restore(state)
+
+
+class Quantized:
+    """A quantised matrix. Made by `quantize`; `T` and `@` copy nothing.
+
+    format   of the codes
+    scaling  the text of the layout, such as "row" or "block:32"
+    """
+
+    __slots__ = ("format", "scaling", "_matrix", "_transposed", "_give")
+
+    def __init__(self, format, matrix, transposed, give):
+        self.format = format
+        self.scaling = matrix.layout
+        self._matrix = matrix
+        self._transposed = transposed
+        self._give = give
+
+    @property
+    def shape(self):
+        """(rows, columns)."""
+        shape = (self._matrix.rows, self._matrix.cols)
+        return shape[::-1] if self._transposed else shape
+
+    @property
+    def codes(self):
+        """The codes as a read-only NumPy array of the matrix's shape (a view)."""
+        codes = self._matrix.codes
+        return codes.T if self._transposed else codes
+
+    @property
+    def scales(self):
+        """The scales as a read-only float32 array: value = code value * scale.
+
+        Its shape is () for a tensor, else that of the grid of scales: (rows, 1), (1, columns),
+        (rows, blocks) or (bands, blocks).
+        """
+        rows, cols = self._matrix.rows, self._matrix.cols
+        kind, _, numbers = self.scaling.partition(":")
+        shape = {"tensor": (), "row": (rows, 1), "column": (1, cols), "block": (rows, -1)}.get(kind)
+        if shape is None:
+            height = int(numbers.partition("x")[0])
+            shape = (-(-rows // height), -1)
+        scales = self._matrix.scales.reshape(shape)
+        return scales.T if self._transposed and scales.ndim else scales
+
+    @property
+    def scale(self):
+        """The scale of a matrix that has one for the whole tensor."""
+        if self.scaling != "tensor":
+            raise ValueError(f"scale: this matrix has scales per {self.scaling}; see `scales`")
+        return float(self._matrix.scales[0])
+
+    @property
+    def T(self):
+        """The transposed matrix, with the same codes and scales."""
+        return Quantized(self.format, self._matrix, not self._transposed, self._give)
+
+    def dequantize(self):
+        """Returns code value * scale, rounded to float32; an array of the input's kind."""
+        out = np.empty((self._matrix.rows, self._matrix.cols), np.float32)
+        self._matrix.dequantize(out)
+        return self._give(out.T if self._transposed else out, None)
+
+    def error(self, x):
+        """Measures the error against the matrix `x` that was quantised.
+
+        Returns an object with `sqnr_db`, `relative_error`, `mean_error`, `max_error`,
+        `underflow_share`, `overflow_share` and counts.
+        """
+        array, _ = float32_of(x, "x")
+        if array.shape != self.shape:
+            raise ValueError(f"x: expected shape {self.shape}, found {array.shape}")
+        array = np.ascontiguousarray(array.T) if self._transposed else array
+        return self._matrix.error(array, np.empty(array.shape, np.float32))
+
+    def __matmul__(self, other):
+        from numsim._matmul import matmul
+
+        return matmul(self, other)
+
+    def __repr__(self):
+        rows, cols = self.shape
+        return f"<Quantized {rows} x {cols} of {self.format.name}, scales per {self.scaling}>"
+
+
+def quantize(
+    x, format, *, scaling="tensor", scale=None, rounding="rne", overflow="saturate"
+):
+    """Quantises a matrix: codes and scales with x ~ code value * scale.
+
+    x         matrix of float32 or of a smaller float dtype; a vector is one row
+    format    of the codes, at most 16 bits
+    scaling   LAYOUT or LAYOUT/RULE. LAYOUT is "tensor", "row", "column", "block:N" (N elements of a
+              row) or "tile:RxC"; RULE is "absmax" (default), "pow2-floor", "pow2-ceil", "e8m0" (the
+              shared scale of an MX block) or "none" (scale 1). "block:32/e8m0" is MX. Or a `Delayed`.
+    scale     a number: the given scale of the whole tensor, instead of `scaling`
+    rounding, overflow   as in `round`, and saturating by default
+
+    Scales follow from the finite elements. Returns a `Quantized`.
+    """
+    f = format_of(format)
+    plan, seed, stream, first, words, _ = plan_of(f, rounding, overflow)
+    if words is not None:
+        raise ValueError("rounding: quantize takes random bits of a seed and stream only")
+    array, taken = float32_of(x, "x")
+    if array.ndim == 1:
+        array = array.reshape(1, -1)
+    if array.ndim != 2:
+        raise ValueError(f"x: expected a matrix, found {array.ndim} dimensions")
+    random = (seed, stream, first)
+    if scale is not None:
+        if scaling != "tensor":
+            raise ValueError("scale: excludes scaling")
+        if not scale > 0:
+            raise ValueError(f"scale: expected a positive number, found {scale}")
+        matrix = _core.quantize_under(array, plan, scale, *random)
+    elif isinstance(scaling, Delayed):
+        if scaling.format is not f:
+            raise ValueError(f"scaling: follows a tensor of {scaling.format.name}, not {f.name}")
+        matrix = _core.quantize_delayed(array, plan, scaling._state, *random)
+    else:
+        layout, _, rule = scaling.partition("/")
+        matrix = _core.quantize(array, plan, layout, rule or "absmax", *random)
+    return Quantized(f, matrix, False, taken.give)

@@ -1,0 +1,195 @@
+"""Arrays of a format, and correctly rounded arithmetic on them."""
+
+import numpy as np
+
+from numsim import _core
+from numsim._casts import decode, encode
+from numsim._formats import format as format_of
+from numsim._rounding import plan_of
+
+# Bits of `flags`, as in Berkeley SoftFloat.
+INEXACT, UNDERFLOW, OVERFLOW, DIVIDE_BY_ZERO, INVALID = 1, 2, 4, 8, 16
+
+
+class Array:
+    """An array of codes of one format. The operators + - * / and @ round every operation once.
+
+    A Python number beside an operator is first rounded to the format, as NumPy does with its arrays.
+    `@` adds products in the order of the inner dimension, each step a fused multiply-add in the
+    format; `numsim.matmul` has other modes. Operators round to nearest even; the functions `add`,
+    `sub`, `mul`, `div`, `fma` and `sqrt` take other roundings and formats of the result.
+    """
+
+    __slots__ = ("codes", "format")
+    __array_ufunc__ = None  # NumPy arrays leave operators to this class
+
+    def __init__(self, codes, format):
+        self.format = format_of(format)
+        self.codes = np.asarray(codes)
+        if self.codes.dtype != self.format.code_dtype:
+            raise TypeError(
+                f"codes: expected {self.format.code_dtype.name}, the codes of {self.format.name}, "
+                f"found {self.codes.dtype.name}"
+            )
+
+    shape = property(lambda self: self.codes.shape)
+    ndim = property(lambda self: self.codes.ndim)
+    size = property(lambda self: self.codes.size)
+
+    @property
+    def T(self):
+        """The transposed array (a view)."""
+        return Array(self.codes.T, self.format)
+
+    def values(self):
+        """Returns the exact values as float32."""
+        return decode(self.codes, self.format)
+
+    def reshape(self, *shape):
+        """Returns the same elements in another shape."""
+        return Array(self.codes.reshape(*shape), self.format)
+
+    def __getitem__(self, index):
+        return Array(self.codes[index], self.format)
+
+    def __len__(self):
+        return len(self.codes)
+
+    def __array__(self, dtype=None, copy=None):
+        values = self.values()
+        return values if dtype is None else values.astype(dtype)
+
+    def __repr__(self):
+        return f"numsim.array({np.array2string(self.values(), separator=', ')}, {self.format.name!r})"
+
+    def _other(self, other):
+        if isinstance(other, Array):
+            return other
+        if isinstance(other, (int, float, np.integer, np.floating)):
+            return array(float(other), self.format)
+        return None
+
+    def _apply(self, op, other, swapped=False):
+        other = self._other(other)
+        if other is None:
+            return NotImplemented
+        return op(other, self) if swapped else op(self, other)
+
+    def __add__(self, other):
+        return self._apply(add, other)
+
+    def __sub__(self, other):
+        return self._apply(sub, other)
+
+    def __mul__(self, other):
+        return self._apply(mul, other)
+
+    def __truediv__(self, other):
+        return self._apply(div, other)
+
+    def __radd__(self, other):
+        return self._apply(add, other, True)
+
+    def __rsub__(self, other):
+        return self._apply(sub, other, True)
+
+    def __rmul__(self, other):
+        return self._apply(mul, other, True)
+
+    def __rtruediv__(self, other):
+        return self._apply(div, other, True)
+
+    def __matmul__(self, other):
+        if not isinstance(other, Array):
+            return NotImplemented
+        if other.format is not self.format:
+            raise ValueError(
+                f"b: expected the format {self.format.name}, found {other.format.name}; "
+                "numsim.matmul takes two formats"
+            )
+        from numsim._matmul import matmul
+
+        return array(matmul(self, other, accumulate=self.format.name), self.format)
+
+
+def array(x, format, *, rounding="rne", overflow="nonsaturate"):
+    """Returns numbers as a typed array, rounded as by `round`."""
+    f = format_of(format)
+    return Array(np.asarray(encode(x, f, rounding=rounding, overflow=overflow)), f)
+
+
+def _arithmetic(op, operands, to, rounding, overflow, flags):
+    names = "abc"
+    for name, operand in zip(names, operands):
+        if not isinstance(operand, Array):
+            raise TypeError(f"{name}: expected a numsim.Array, found {type(operand).__name__}")
+    if to is None:
+        to = operands[0].format
+        for name, operand in zip(names, operands):
+            if operand.format is not to:
+                raise ValueError(
+                    f"{name}: the format is {operand.format.name} and that of a is {to.name}; "
+                    "pass to=, the format of the result"
+                )
+    to = format_of(to)
+    plan, seed, stream, first, words, _ = plan_of(to, rounding, overflow)
+    if words is not None:
+        raise ValueError("rounding: arithmetic takes random bits of a seed and stream only")
+    codes = [operand.codes for operand in operands]
+    shape = codes[0].shape
+    if any(c.shape != shape for c in codes):
+        try:
+            codes = np.broadcast_arrays(*codes)
+        except ValueError:
+            shapes = ", ".join(str(c.shape) for c in codes)
+            raise ValueError(f"operands of shapes {shapes} do not fit each other") from None
+        shape = codes[0].shape
+    pairs = [(operand.format.spec, np.ascontiguousarray(c)) for operand, c in zip(operands, codes)]
+    out = np.empty(shape, to.code_dtype)
+    each = np.empty(shape, np.uint8) if flags else None
+    _core.arithmetic(op, pairs, plan, out, seed, stream, first, each)
+    return (Array(out, to), each) if flags else Array(out, to)
+
+
+_DOCUMENTATION = """Returns {text}, the exact result rounded once.
+
+    Operands are typed arrays whose shapes broadcast as NumPy's. `to` is the format of the result; it
+    may be left out if all operands have the same. With `flags` also returns a uint8 array of exception
+    flags: an OR of INEXACT, UNDERFLOW, OVERFLOW, DIVIDE_BY_ZERO and INVALID. Special values: as in IEEE
+    754 (libnumsim/numsim/arith/arith.h).
+    """
+
+
+def add(a, b, *, to=None, rounding="rne", overflow="nonsaturate", flags=False):
+    return _arithmetic("add", (a, b), to, rounding, overflow, flags)
+
+
+def sub(a, b, *, to=None, rounding="rne", overflow="nonsaturate", flags=False):
+    return _arithmetic("sub", (a, b), to, rounding, overflow, flags)
+
+
+def mul(a, b, *, to=None, rounding="rne", overflow="nonsaturate", flags=False):
+    return _arithmetic("mul", (a, b), to, rounding, overflow, flags)
+
+
+def div(a, b, *, to=None, rounding="rne", overflow="nonsaturate", flags=False):
+    return _arithmetic("div", (a, b), to, rounding, overflow, flags)
+
+
+def fma(a, b, c, *, to=None, rounding="rne", overflow="nonsaturate", flags=False):
+    return _arithmetic("fma", (a, b, c), to, rounding, overflow, flags)
+
+
+def sqrt(a, *, to=None, rounding="rne", overflow="nonsaturate", flags=False):
+    return _arithmetic("sqrt", (a,), to, rounding, overflow, flags)
+
+
+for _function, _text in (
+    (add, "a + b"),
+    (sub, "a - b"),
+    (mul, "a * b"),
+    (div, "a / b"),
+    (fma, "a * b + c"),
+    (sqrt, "the square root of a"),
+):
+    _function.__doc__ = _DOCUMENTATION.format(text=_text)

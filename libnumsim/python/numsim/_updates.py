@@ -1,0 +1,127 @@
+"""Update rules for weights in a small format, and optimiser moments in their storage."""
+
+import numpy as np
+
+from numsim import _core
+from numsim._arrays import float32_of
+from numsim._formats import format as format_of
+from numsim._rounding import SR
+
+
+class Update:
+    """The outcome of one step: `weights`, the `state` for the next step (or None), and numbers.
+
+    status                     "ok", "zero-update", "below-min-step", "not-converged", "saturated" or
+                               "nonfinite"
+    moved, saturated           numbers of weights whose value changed, or saturated
+    swallowed                  number of weights with an update other than zero that did not move
+    achieved_norm, target_norm; achieved_projection, target_projection; alpha; passes
+                               as UpdateOutcome of libnumsim/numsim/updates/update_rule.h says
+    """
+
+    __slots__ = ("weights", "state", "swallowed", "_outcome")
+
+    def __init__(self, weights, state, swallowed, outcome):
+        self.weights = weights
+        self.state = state
+        self.swallowed = swallowed
+        self._outcome = outcome
+
+    status = property(lambda self: self._outcome.status)
+    moved = property(lambda self: self._outcome.moved)
+    saturated = property(lambda self: self._outcome.saturated)
+    achieved_norm = property(lambda self: self._outcome.achieved_norm)
+    target_norm = property(lambda self: self._outcome.target_norm)
+    achieved_projection = property(lambda self: self._outcome.achieved_projection)
+    target_projection = property(lambda self: self._outcome.target_projection)
+    alpha = property(lambda self: self._outcome.alpha)
+    passes = property(lambda self: self._outcome.passes)
+
+    def __repr__(self):
+        return f"<Update {self.status}: {self.moved} moved, {self.swallowed} swallowed>"
+
+
+def update(
+    weights,
+    update,
+    *,
+    lr,
+    rule,
+    format,
+    state=None,
+    seed=0,
+    stream=0,
+    weight_decay=0.0,
+    tolerance=1e-2,
+    iterations=32,
+):
+    """Takes one step of weights of a format: weights + lr * update under a rule.
+
+    weights    float32, rounded to the format if they are not values of it; 2 dimensions where the rule
+               has scopes (row, block)
+    update     the direction to move in, such as minus the gradient; the same shape
+    lr         learning rate, >= 0, rounded to float32
+    rule       KIND[:ARGUMENT][@SCOPE], such as "naive", "stochastic:16", "kahan:bf16",
+               "norm-matched@row" (docs/updates.md)
+    state      of the previous step (`Update.state`), for rules that keep one; None starts it
+    seed, stream   of the random bits: give every step and tensor a stream of its own
+    weight_decay   decoupled: the rule moves by update - weight_decay * weights
+    tolerance, iterations   of note-as-printed
+
+    The inputs stay as they are; `Update.weights` is of their kind. `state` is changed in place.
+    """
+    f = format_of(format)
+    rule = _core.UpdateRule(rule, tolerance, iterations)
+    rule.check(f.spec)
+    random = SR(seed=seed, stream=stream)
+    old, taken = float32_of(weights, "weights")
+    direction, _ = float32_of(update, "update")
+    if old.shape != direction.shape:
+        raise ValueError(f"update: expected shape {old.shape}, found {direction.shape}")
+    rows = old.shape[0] if old.ndim > 1 else 1
+    shape = (rows, old.size // rows if rows else 0)
+    new = np.empty(old.shape, np.float32)
+    if state is None or not rule.has_state:
+        state = _core.start_updates(rule, f.spec, *shape, old, new)
+        old = new.copy()
+    numbers = (lr, weight_decay, random.seed, random.stream)
+    outcome = _core.apply_update(rule, f.spec, *shape, old, direction, *numbers, state, new)
+    swallowed = int(np.count_nonzero((new == old) & (direction != 0)))
+    state = state if rule.has_state else None
+    return Update(taken.give(new, None), state, swallowed, outcome)
+
+
+def update_kinds():
+    """Returns the names of the kinds of update rules (docs/updates.md)."""
+    return _core.update_kinds()
+
+
+class Moments:
+    """One moment of one tensor in its storage: packed codes and scales (docs/moments.md).
+
+    format   FORMAT[@SCALING[:BLOCK]][+sr[:BITS]], such as "e4m3fn@block:128" or "dynamic:256"
+    n        number of elements; all are zero at first
+    signed   False for second moments
+    """
+
+    def __init__(self, format, n, *, signed=True):
+        self._store = _core.MomentStore(format, n, signed)
+
+    format = property(lambda self: self._store.format)
+    bytes = property(lambda self: self._store.bytes, doc="Bytes that are stored, scales included.")
+
+    def __len__(self):
+        return self._store.size
+
+    def store(self, values, *, seed=0, stream=0):
+        """Replaces the values. Returns the loss: counts `nonzero`, `flushed` (stored as zero) and
+        `saturated`, and the sums `signal_square` and `error_square`."""
+        random = SR(seed=seed, stream=stream)
+        array, _ = float32_of(values, "values")
+        return self._store.store(array, random.seed, random.stream)
+
+    def load(self):
+        """Returns the stored values as float32."""
+        out = np.empty(len(self), np.float32)
+        self._store.load(out)
+        return out

@@ -1,0 +1,96 @@
+// Correctly rounded arithmetic on arrays of codes.
+#include "numsim/cast/arithmetic.h"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "libnumsim/python/src/bindings.h"
+#include "numsim/base/nearest_name.h"
+
+namespace numsim::python {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, ArithmeticOp>, 6> kOperations = {{
+    {"add", ArithmeticOp::kAdd},
+    {"sub", ArithmeticOp::kSubtract},
+    {"mul", ArithmeticOp::kMultiply},
+    {"div", ArithmeticOp::kDivide},
+    {"fma", ArithmeticOp::kFma},
+    {"sqrt", ArithmeticOp::kSquareRoot},
+}};
+
+ArithmeticOp ParseOperation(std::string_view text) {
+  for (const auto& [name, op] : kOperations) {
+    if (name == text) return op;
+  }
+  throw NotOneOf("operation", text, "add, sub, mul, div, fma, sqrt");
+}
+
+ArrayOperand OperandOf(const FormatSpec& format, const Input& codes) {
+  ArrayOperand operand{.format = format};
+  WithCodes("arithmetic", codes, [&](auto span) { operand.codes = span; });
+  return operand;
+}
+
+// Writes out[i] = op(operands[i]...). Returns the OR of all flags.
+Flags Apply(std::string_view name,
+            const std::vector<std::pair<FormatSpec, Input>>& operands,
+            const EncodePlan& to,
+            const Output& out,
+            uint64_t seed,
+            uint64_t stream,
+            uint64_t first_index,
+            const std::optional<OutputOf<uint8_t>>& flags) {
+  const ArithmeticOp op = ParseOperation(name);
+  std::array<ArrayOperand, 3> list{};
+  for (size_t i = 0; i < operands.size() && i < list.size(); ++i) {
+    list[i] = OperandOf(operands[i].first, operands[i].second);
+  }
+  const std::span<uint8_t> each = flags ? Elements(*flags) : std::span<uint8_t>();
+  Flags all = 0;
+  WithCodes("arithmetic", out, [&](auto codes) {
+    nb::gil_scoped_release release;
+    all = Arithmetic(op,
+                     list[0],
+                     list[1],
+                     list[2],
+                     to,
+                     codes,
+                     {{seed, stream}, first_index},
+                     flags.has_value(),
+                     each);
+  });
+  return all;
+}
+
+}  // namespace
+
+void BindArithmetic(nb::module_& m) {
+  m.def(
+      "arithmetic",
+      [](std::string_view op,
+         nb::list operands,
+         const EncodePlan& to,
+         const Output& out,
+         uint64_t seed,
+         uint64_t stream,
+         uint64_t first_index,
+         const std::optional<OutputOf<uint8_t>>& flags) {
+        std::vector<std::pair<FormatSpec, Input>> list;
+        for (nb::handle operand : operands) {
+          list.emplace_back(nb::cast<FormatSpec>(operand[0]), nb::cast<Input>(operand[1]));
+        }
+        return Apply(op, list, to, out, seed, stream, first_index, flags);
+      },
+      nb::arg("op"),
+      nb::arg("operands"),
+      nb::arg("to"),
+      nb::arg("out").noconvert(),
+      nb::arg("seed") = 0,
+      nb::arg("stream") = 0,
+      nb::arg("first_index") = 0,
+      nb::arg("flags").noconvert() = nb::none());
+}
+
+}  // namespace numsim::python

@@ -1,0 +1,81 @@
+// The parts of the extension numsim._core, each with a file of its own, and how they see arrays.
+//
+// The extension is the library's public calls and nothing else: it takes contiguous arrays in host
+// memory and writes into arrays that the caller has made. The Python files beside it (../numsim)
+// know kinds of arrays, default arguments and names, and hold the documentation. Every call that
+// works on arrays releases the interpreter's lock meanwhile.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <span>
+
+#include "numsim/base/error.h"
+
+namespace numsim::python {
+
+namespace nb = nanobind;
+
+void BindFormats(nb::module_& m);
+void BindCasts(nb::module_& m);
+void BindArithmetic(nb::module_& m);
+void BindQuantize(nb::module_& m);
+void BindGemm(nb::module_& m);
+void BindUpdates(nb::module_& m);
+void BindMoments(nb::module_& m);
+void BindProfiles(nb::module_& m);
+void BindOracle(nb::module_& m);
+
+// Contiguous arrays in host memory, of any shape and element type.
+using Input = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+using Output = nb::ndarray<nb::c_contig, nb::device::cpu>;
+// The same with one element type.
+template <typename T>
+using InputOf = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using OutputOf = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
+
+// Return the elements in memory order. Those of untyped arrays must be of type T.
+template <typename T>
+std::span<const T> Elements(const Input& array) {
+  return {static_cast<const T*>(array.data()), array.size()};
+}
+template <typename T>
+std::span<T> Elements(const Output& array) {
+  return {static_cast<T*>(array.data()), array.size()};
+}
+template <typename T>
+std::span<const T> Elements(const InputOf<T>& array) {
+  return {array.data(), array.size()};
+}
+template <typename T>
+std::span<T> Elements(const OutputOf<T>& array) {
+  return {array.data(), array.size()};
+}
+
+// Throws Error about the Python files' own mistake: they choose the types of arrays.
+[[noreturn]] inline void RefuseType(const char* call) {
+  throw Error::Format("{}: no version for arrays of these element types", call);
+}
+
+// Calls function(codes) with the elements as unsigned integers of 1, 2 or 4 bytes.
+template <typename Array, typename Function>
+void WithCodes(const char* call, const Array& array, Function&& function) {
+  if (array.dtype() == nb::dtype<uint8_t>()) {
+    function(Elements<uint8_t>(array));
+  } else if (array.dtype() == nb::dtype<uint16_t>()) {
+    function(Elements<uint16_t>(array));
+  } else if (array.dtype() == nb::dtype<uint32_t>()) {
+    function(Elements<uint32_t>(array));
+  } else {
+    RefuseType(call);
+  }
+}
+
+}  // namespace numsim::python

@@ -1,0 +1,248 @@
+// Casts: arrays of float32 and float64 to codes, and back.
+#include <algorithm>
+#include <bit>
+#include <type_traits>
+#include <vector>
+
+#include "libnumsim/python/src/bindings.h"
+#include "numsim/base/parallel.h"
+#include "numsim/cast/cast.h"
+#include "numsim/formats/decode.h"
+#include "numsim/rounding/encode.h"
+#include "numsim/rounding/rounding_modes.h"
+
+namespace numsim::python {
+namespace {
+
+constexpr size_t kPiece = size_t{1} << 18;  // elements of a temporary array
+
+// The caller's random bits, one word per element; empty: those of the stream.
+using RandomWords = std::span<const uint32_t>;
+
+uint32_t EncodeOne(const EncodePlan& plan, float x, uint32_t random) {
+  return EncodeF32(plan, std::bit_cast<uint32_t>(x), random);
+}
+uint32_t EncodeOne(const EncodePlan& plan, double x, uint32_t random) {
+  return EncodeF64(plan, std::bit_cast<uint64_t>(x), random);
+}
+
+void RequireSizes(size_t in, size_t out, RandomWords words) {
+  if (in != out) throw Error::Format("expected {} elements in out, found {}", in, out);
+  if (!words.empty() && words.size() != in) {
+    throw Error::Format("random_bits: expected {} elements, found {}", in, words.size());
+  }
+}
+
+// Writes the codes of `in` under the caller's random bits.
+template <typename Float, typename Code>
+void EncodeUnderWords(const EncodePlan& plan,
+                      std::span<const Float> in,
+                      std::span<Code> codes,
+                      RandomWords words) {
+  ParallelFor(in.size(), 1 << 12, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      codes[i] = static_cast<Code>(EncodeOne(plan, in[i], words[i]));
+    }
+  });
+}
+
+// Writes the codes of float64 numbers in the storage type of their format.
+template <typename Code>
+void EncodeDoubles(const EncodePlan& plan,
+                   std::span<const double> in,
+                   std::span<Code> codes,
+                   ArrayRandom random) {
+  if constexpr (std::is_same_v<Code, uint32_t>) {
+    Encode(plan, in, codes, random);
+  } else {
+    std::vector<uint32_t> wide(std::min(in.size(), kPiece));
+    for (size_t begin = 0; begin < in.size(); begin += kPiece) {
+      const size_t n = std::min(kPiece, in.size() - begin);
+      const ArrayRandom piece{random.stream, random.first_index + begin};
+      Encode(plan, in.subspan(begin, n), std::span(wide).first(n), piece);
+      std::ranges::transform(std::span(wide).first(n),
+                             codes.begin() + static_cast<std::ptrdiff_t>(begin),
+                             [](uint32_t code) { return static_cast<Code>(code); });
+    }
+  }
+}
+
+template <typename Float, typename Code>
+void EncodeArray(const EncodePlan& plan,
+                 std::span<const Float> in,
+                 std::span<Code> codes,
+                 const ArrayRandom& random,
+                 RandomWords words) {
+  if (plan.format.StorageBytes() != sizeof(Code)) RefuseType("encode");
+  if (!words.empty()) {
+    EncodeUnderWords(plan, in, codes, words);
+  } else if constexpr (std::is_same_v<Float, float>) {
+    Encode(plan, in, codes, random);
+  } else {
+    EncodeDoubles(plan, in, codes, random);
+  }
+}
+
+// Writes the value that each number of `in` rounds to. `in` and `out` may be the same.
+template <typename Float>
+void RoundArray(const EncodePlan& plan,
+                std::span<const Float> in,
+                std::span<Float> out,
+                const ArrayRandom& random,
+                RandomWords words) {
+  if constexpr (std::is_same_v<Float, float>) {
+    if (words.empty()) return FakeQuantize(plan, in, out, random);
+  }
+  std::vector<uint32_t> codes(std::min(in.size(), kPiece));
+  for (size_t begin = 0; begin < in.size(); begin += kPiece) {
+    const size_t n = std::min(kPiece, in.size() - begin);
+    const std::span<uint32_t> piece = std::span(codes).first(n);
+    if (words.empty()) {
+      if constexpr (std::is_same_v<Float, double>) {
+        Encode(plan, in.subspan(begin, n), piece, {random.stream, random.first_index + begin});
+      }
+    } else {
+      EncodeUnderWords(plan, in.subspan(begin, n), piece, words.subspan(begin, n));
+    }
+    ParallelFor(n, 1 << 12, [&](size_t first, size_t last) {
+      for (size_t i = first; i < last; ++i) {
+        out[begin + i] = Decode(plan.format, piece[i] & plan.format.CodeMask());
+      }
+    });
+  }
+}
+
+EncodePlan MakePlan(const FormatSpec& format,
+                    std::string_view rounding,
+                    std::string_view overflow,
+                    int bits,
+                    std::string_view variant) {
+  const Rounding how{ParseRoundingMode(rounding), ParseStochasticVariant(variant), bits};
+  return MakeEncodePlan(format, how, ParseOverflow(overflow));
+}
+
+RandomWords WordsOf(const std::optional<InputOf<uint32_t>>& words) {
+  return words ? Elements(*words) : RandomWords();
+}
+
+void EncodeInto(const EncodePlan& plan,
+                const Input& in,
+                const Output& codes,
+                uint64_t seed,
+                uint64_t stream,
+                uint64_t first_index,
+                const std::optional<InputOf<uint32_t>>& random_bits) {
+  const RandomWords words = WordsOf(random_bits);
+  const ArrayRandom random{{seed, stream}, first_index};
+  RequireSizes(in.size(), codes.size(), words);
+  const bool single = in.dtype() == nb::dtype<float>();
+  if (!single && in.dtype() != nb::dtype<double>()) RefuseType("encode");
+  WithCodes("encode", codes, [&](auto out) {
+    nb::gil_scoped_release release;
+    if (single) {
+      EncodeArray(plan, Elements<float>(in), out, random, words);
+    } else {
+      EncodeArray(plan, Elements<double>(in), out, random, words);
+    }
+  });
+}
+
+void RoundInto(const EncodePlan& plan,
+               const Input& in,
+               const Output& out,
+               uint64_t seed,
+               uint64_t stream,
+               uint64_t first_index,
+               const std::optional<InputOf<uint32_t>>& random_bits) {
+  const RandomWords words = WordsOf(random_bits);
+  const ArrayRandom random{{seed, stream}, first_index};
+  RequireSizes(in.size(), out.size(), words);
+  if (in.dtype() != out.dtype()) RefuseType("round");
+  if (in.dtype() == nb::dtype<float>()) {
+    nb::gil_scoped_release release;
+    RoundArray(plan, Elements<float>(in), Elements<float>(out), random, words);
+  } else if (in.dtype() == nb::dtype<double>()) {
+    nb::gil_scoped_release release;
+    RoundArray(plan, Elements<double>(in), Elements<double>(out), random, words);
+  } else {
+    RefuseType("round");
+  }
+}
+
+void DecodeInto(const FormatSpec& format, const Input& codes, const OutputOf<float>& out) {
+  RequireSizes(codes.size(), out.size(), {});
+  WithCodes("decode", codes, [&](auto in) {
+    nb::gil_scoped_release release;
+    Decode(format, in, Elements(out));
+  });
+}
+
+}  // namespace
+
+void BindCasts(nb::module_& m) {
+  nb::class_<EncodePlan>(m, "EncodePlan")
+      .def(
+          "__init__",
+          [](EncodePlan* self,
+             const FormatSpec& format,
+             std::string_view rounding,
+             std::string_view overflow,
+             int bits,
+             std::string_view variant) {
+            new (self) EncodePlan(MakePlan(format, rounding, overflow, bits, variant));
+          },
+          nb::arg("format"),
+          nb::arg("rounding"),
+          nb::arg("overflow"),
+          nb::arg("bits") = 32,
+          nb::arg("variant") = "a")
+      .def_ro("format", &EncodePlan::format);
+  // (name, draws random bits, rounds, at a tie) of each mode.
+  m.def("rounding_modes", [] {
+    nb::list rows;
+    for (const RoundingModeRow& row : kRoundingModes) {
+      rows.append(nb::make_tuple(row.name, row.draws, row.rounds, row.at_tie));
+    }
+    return rows;
+  });
+  m.def("encode",
+        &EncodeInto,
+        nb::arg("plan"),
+        nb::arg("x").noconvert(),
+        nb::arg("codes").noconvert(),
+        nb::arg("seed") = 0,
+        nb::arg("stream") = 0,
+        nb::arg("first_index") = 0,
+        nb::arg("random_bits").noconvert() = nb::none());
+  m.def("round",
+        &RoundInto,
+        nb::arg("plan"),
+        nb::arg("x").noconvert(),
+        nb::arg("out").noconvert(),
+        nb::arg("seed") = 0,
+        nb::arg("stream") = 0,
+        nb::arg("first_index") = 0,
+        nb::arg("random_bits").noconvert() = nb::none());
+  m.def("decode",
+        &DecodeInto,
+        nb::arg("format"),
+        nb::arg("codes").noconvert(),
+        nb::arg("out").noconvert());
+  m.def(
+      "random_bits",
+      [](uint64_t seed,
+         uint64_t stream,
+         uint64_t first_index,
+         int bits,
+         const OutputOf<uint32_t>& out) {
+        nb::gil_scoped_release release;
+        RandomBitsArray({{seed, stream}, first_index}, bits, Elements(out));
+      },
+      nb::arg("seed"),
+      nb::arg("stream"),
+      nb::arg("first_index"),
+      nb::arg("bits"),
+      nb::arg("out").noconvert());
+}
+
+}  // namespace numsim::python

@@ -1,0 +1,74 @@
+// Formats: the table, parsing, properties and values.
+#include "libnumsim/python/src/bindings.h"
+#include "numsim/formats/decode.h"
+#include "numsim/formats/format_table.h"
+
+namespace numsim::python {
+namespace {
+
+const char* ClassName(const FormatSpec& spec, uint32_t code) {
+  switch (Classify(spec, code)) {
+    case ValueClass::kZero:
+      return "zero";
+    case ValueClass::kSubnormal:
+      return "subnormal";
+    case ValueClass::kNormal:
+      return "normal";
+    case ValueClass::kInfinity:
+      return "infinity";
+    case ValueClass::kNan:
+      return "nan";
+    case ValueClass::kUnused:
+      return "unused";
+  }
+  return "";
+}
+
+}  // namespace
+
+void BindFormats(nb::module_& m) {
+  nb::class_<FormatSpec>(m, "FormatSpec")
+      .def("__eq__", [](const FormatSpec& a, const FormatSpec& b) { return a == b; })
+      .def_ro("exponent_bits", &FormatSpec::exponent_bits)
+      .def_ro("mantissa_bits", &FormatSpec::mantissa_bits)
+      .def_ro("bias", &FormatSpec::bias)
+      .def_prop_ro("bits", &FormatSpec::Bits)
+      .def_prop_ro("storage_bytes", &FormatSpec::StorageBytes)
+      .def_prop_ro("is_signed", &FormatSpec::IsSigned)
+      .def_prop_ro("has_infinity", &FormatSpec::HasInfinity)
+      .def_prop_ro("has_nan", &FormatSpec::HasNan)
+      .def_prop_ro("has_zero", [](const FormatSpec& s) { return s.zero != Zero::kNone; })
+      .def_prop_ro("max_finite", [](const FormatSpec& s) { return double{MaxFinite(s)}; })
+      .def_prop_ro("min_normal", [](const FormatSpec& s) { return double{MinNormal(s)}; })
+      .def_prop_ro("min_positive", [](const FormatSpec& s) { return double{MinPositive(s)}; })
+      .def_prop_ro("min_exponent", &FormatSpec::MinExponent)
+      .def_prop_ro("max_exponent", &FormatSpec::MaxExponent)
+      .def_prop_ro("nan_code",
+                   [](const FormatSpec& s) -> std::optional<uint32_t> {
+                     if (!s.HasNan()) return std::nullopt;
+                     return s.NanCode();
+                   })
+      .def(
+          "class_of",
+          [](const FormatSpec& s, uint32_t code) { return ClassName(s, code & s.CodeMask()); },
+          nb::arg("code"))
+      .def("__str__", [](const FormatSpec& s) { return ToString(s); });
+
+  m.def(
+      "parse_format",
+      [](std::string_view text) {
+        const Format format = ParseFormat(text);
+        return nb::make_tuple(ToString(format.spec), format.spec);
+      },
+      nb::arg("text"));
+  // (name, source, note) of each format of the table.
+  m.def("format_table", [] {
+    nb::list rows;
+    for (const FormatEntry& entry : FormatTable()) {
+      rows.append(nb::make_tuple(entry.name, entry.source, entry.note));
+    }
+    return rows;
+  });
+}
+
+}  // namespace numsim::python

@@ -1,0 +1,113 @@
+// Matrix products under an accumulation mode.
+#include "numsim/gemm.h"
+
+#include <utility>
+
+#include "libnumsim/python/src/bindings.h"
+#include "numsim/stats/product_error.h"
+
+namespace numsim::python {
+namespace {
+
+// An operand, and the Python object that owns its memory.
+struct HeldOperand {
+  GemmOperand operand;
+  nb::object owner;
+};
+
+HeldOperand OfQuantized(nb::object matrix, bool transposed) {
+  const auto& q = nb::cast<const QuantizedMatrix&>(matrix);
+  return {AsOperand(q, transposed), std::move(matrix)};
+}
+
+// `array` has two dimensions: float32 values of the format, or its codes. Its rows are the vectors
+// of the product, or its columns if `transposed`.
+HeldOperand OfArray(const FormatSpec& format, nb::object array, bool transposed) {
+  const Input view = nb::cast<Input>(array);
+  if (view.ndim() != 2) throw Error::Format("expected 2 dimensions, found {}", view.ndim());
+  HeldOperand held{{.format = format, .transposed = transposed}, std::move(array)};
+  held.operand.rows = view.shape(transposed ? 1 : 0);
+  held.operand.inner = view.shape(transposed ? 0 : 1);
+  if (view.dtype() == nb::dtype<float>()) {
+    held.operand.values = Elements<float>(view);
+  } else if (view.dtype() == nb::dtype<uint8_t>()) {
+    held.operand.codes8 = Elements<uint8_t>(view);
+  } else if (view.dtype() == nb::dtype<uint16_t>()) {
+    held.operand.codes16 = Elements<uint16_t>(view);
+  } else {
+    RefuseType("matmul");
+  }
+  return held;
+}
+
+void BindModes(nb::module_& m) {
+  // (name, operands, measured, note) of each named mode.
+  m.def("accumulation_modes", [] {
+    nb::list rows;
+    for (const AccumulationModeRow& row : AccumulationModeTable()) {
+      rows.append(nb::make_tuple(row.name, row.operands, row.measured, row.note));
+    }
+    return rows;
+  });
+  m.def(
+      "accumulation_definition",
+      [](std::string_view text) { return DefinitionText(ParseAccumulationMode(text)); },
+      nb::arg("text"));
+  m.def("gemm_library", &GemmLibrary);
+}
+
+void BindProductError(nb::module_& m) {
+  nb::class_<ProductError>(m, "ProductError")
+      .def_ro("relative_error", &ProductError::relative_error)
+      .def_ro("row_error", &ProductError::row_error)
+      .def_ro("column_error", &ProductError::column_error)
+      .def_ro("bias", &ProductError::bias)
+      .def_ro("gain", &ProductError::gain)
+      .def_ro("sqnr_db", &ProductError::sqnr_db)
+      .def_ro("cosine", &ProductError::cosine)
+      .def_ro("error_variance", &ProductError::error_variance)
+      .def_ro("signal_variance", &ProductError::signal_variance);
+  m.def(
+      "compare_product",
+      [](const InputOf<float>& reference, const InputOf<float>& product, size_t cols) {
+        nb::gil_scoped_release release;
+        return CompareProduct(Elements(reference), Elements(product), cols);
+      },
+      nb::arg("reference").noconvert(),
+      nb::arg("product").noconvert(),
+      nb::arg("cols"));
+}
+
+}  // namespace
+
+void BindGemm(nb::module_& m) {
+  BindModes(m);
+  BindProductError(m);
+  nb::class_<HeldOperand>(m, "Operand")
+      .def_prop_ro("rows", [](const HeldOperand& h) { return h.operand.rows; })
+      .def_prop_ro("inner", [](const HeldOperand& h) { return h.operand.inner; });
+  m.def("operand_of_quantized", &OfQuantized, nb::arg("matrix"), nb::arg("transposed"));
+  m.def("operand_of_array", &OfArray, nb::arg("format"), nb::arg("array"), nb::arg("transposed"));
+  // Writes A B^T, a.rows x b.rows.
+  m.def(
+      "gemm",
+      [](const HeldOperand& a,
+         const HeldOperand& b,
+         std::string_view mode,
+         bool any_operands,
+         const OutputOf<float>& out) {
+        const AccumulationMode rule = ParseAccumulationMode(mode);
+        if (!any_operands) {
+          CheckOperands(mode, a.operand.format, b.operand.format, "any_operands=True allows it");
+        }
+        nb::gil_scoped_release release;
+        Gemm(a.operand, b.operand, rule, Elements(out));
+      },
+      nb::arg("a"),
+      nb::arg("b"),
+      nb::arg("mode"),
+      nb::arg("any_operands"),
+      nb::arg("out").noconvert());
+}
+
+}  // namespace numsim::python

@@ -1,0 +1,34 @@
+// The extension module numsim._core: errors, build information, threads and backends.
+#include "libnumsim/python/src/bindings.h"
+#include "numsim/backend/backend.h"
+#include "numsim/base/build_info.h"
+#include "numsim/base/parallel.h"
+
+namespace numsim::python {
+
+NB_MODULE(_core, m) {
+  m.doc() = "The calls of the C++ library on contiguous arrays. Use the package numsim instead.";
+  nb::exception<Error>(m, "Error", PyExc_ValueError);
+
+  m.def("build_version", &BuildVersion);
+  m.def("build_commit", &BuildCommit);
+  m.def("build_compiler", &BuildCompiler);
+  m.def("build_type", &BuildType);
+  m.def("thread_count", &ThreadCount);
+  m.def("set_thread_count", &SetThreadCount, nb::arg("threads"));
+  m.def("available_backends", &AvailableBackends);
+  m.def("backend", &SimdTargetName);
+  m.def("force_backend", &ForceBackend, nb::arg("name"));
+
+  BindFormats(m);
+  BindCasts(m);
+  BindArithmetic(m);
+  BindQuantize(m);
+  BindGemm(m);
+  BindUpdates(m);
+  BindMoments(m);
+  BindProfiles(m);
+  BindOracle(m);
+}
+
+}  // namespace numsim::python

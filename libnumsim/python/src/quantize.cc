@@ -1,0 +1,172 @@
+// Quantised matrices and delayed scales.
+#include "numsim/quantize.h"
+
+#include "libnumsim/python/src/bindings.h"
+#include "libnumsim/python/src/code_views.h"
+
+namespace numsim::python {
+namespace {
+
+QuantizeOptions OptionsOf(const EncodePlan& plan,
+                          std::string_view layout,
+                          std::string_view rule,
+                          uint64_t seed,
+                          uint64_t stream,
+                          uint64_t first_index) {
+  return {.format = plan.format,
+          .rounding = plan.rounding,
+          .overflow = plan.overflow,
+          .layout = ParseScaleLayout(layout),
+          .scale_rule = ParseScaleRule(rule),
+          .random = {{seed, stream}, first_index}};
+}
+
+MatrixShape ShapeOf(const InputOf<float>& x) {
+  if (x.ndim() != 2) throw Error::Format("x: expected 2 dimensions, found {}", x.ndim());
+  return {x.shape(0), x.shape(1)};
+}
+
+ErrorMeasures ErrorOf(const QuantizedMatrix& matrix,
+                      const InputOf<float>& x,
+                      const OutputOf<float>& dequantized) {
+  nb::gil_scoped_release release;
+  return QuantizationError(Elements(x), matrix, Elements(dequantized));
+}
+
+void BindErrors(nb::module_& m) {
+  nb::class_<ErrorMeasures>(m, "ErrorMeasures")
+      .def_ro("elements", &ErrorMeasures::elements)
+      .def_ro("nonfinite", &ErrorMeasures::nonfinite)
+      .def_ro("underflow", &ErrorMeasures::underflow)
+      .def_ro("overflow", &ErrorMeasures::overflow)
+      .def_ro("max_error", &ErrorMeasures::max_error)
+      .def_prop_ro("sqnr_db", &ErrorMeasures::SqnrDb)
+      .def_prop_ro("relative_error", &ErrorMeasures::RelativeError)
+      .def_prop_ro("mean_error", &ErrorMeasures::MeanError)
+      .def_prop_ro("underflow_share", &ErrorMeasures::UnderflowShare)
+      .def_prop_ro("overflow_share", &ErrorMeasures::OverflowShare);
+}
+
+void BindDelayedScale(nb::module_& m) {
+  nb::class_<DelayedScale>(m, "DelayedScale")
+      .def(
+          "__init__",
+          [](DelayedScale* self,
+             const FormatSpec& format,
+             size_t history,
+             std::string_view algorithm,
+             int margin,
+             std::string_view rule) {
+            new (self) DelayedScale(
+                format, {history, ParseAmaxAlgorithm(algorithm), margin, ParseScaleRule(rule)});
+          },
+          nb::arg("format"),
+          nb::arg("history"),
+          nb::arg("algorithm"),
+          nb::arg("margin"),
+          nb::arg("rule"))
+      .def_prop_ro("scale", [](const DelayedScale& d) { return d.Current().scale; })
+      .def("update", &DelayedScale::Update)
+      .def("save", &DelayedScale::Save)
+      .def(
+          "restore",
+          [](DelayedScale& d, const std::vector<float>& state) { d.Restore(state); },
+          nb::arg("state"));
+}
+
+}  // namespace
+
+void BindQuantize(nb::module_& m) {
+  BindErrors(m);
+  BindDelayedScale(m);
+  nb::class_<QuantizedMatrix>(m, "QuantizedMatrix")
+      .def_prop_ro("rows", [](const QuantizedMatrix& q) { return q.shape.rows; })
+      .def_prop_ro("cols", [](const QuantizedMatrix& q) { return q.shape.cols; })
+      .def_prop_ro("layout", [](const QuantizedMatrix& q) { return ToString(q.layout); })
+      .def_prop_ro("codes",
+                   [](nb::handle self) {
+                     const auto& q = nb::cast<const QuantizedMatrix&>(self);
+                     const size_t shape[2] = {q.shape.rows, q.shape.cols};
+                     return CodeView(q.codes.View().data, q.format.StorageBytes(), 2, shape, self);
+                   })
+      .def_prop_ro("scales",
+                   [](nb::handle self) {
+                     const std::span<const float> s =
+                         nb::cast<const QuantizedMatrix&>(self).Scales();
+                     return nb::ndarray<nb::numpy, const float>(s.data(), {s.size()}, self);
+                   })
+      .def(
+          "dequantize",
+          [](const QuantizedMatrix& q, const OutputOf<float>& out) {
+            nb::gil_scoped_release release;
+            Dequantize(q, Elements(out));
+          },
+          nb::arg("out").noconvert())
+      .def("error", &ErrorOf, nb::arg("x").noconvert(), nb::arg("dequantized").noconvert());
+
+  m.def(
+      "quantize",
+      [](const InputOf<float>& x,
+         const EncodePlan& plan,
+         std::string_view layout,
+         std::string_view rule,
+         uint64_t seed,
+         uint64_t stream,
+         uint64_t first_index) {
+        const auto options = OptionsOf(plan, layout, rule, seed, stream, first_index);
+        const MatrixShape shape = ShapeOf(x);
+        nb::gil_scoped_release release;
+        return Quantize(Elements(x), shape, options);
+      },
+      nb::arg("x").noconvert(),
+      nb::arg("plan"),
+      nb::arg("layout"),
+      nb::arg("rule"),
+      nb::arg("seed") = 0,
+      nb::arg("stream") = 0,
+      nb::arg("first_index") = 0);
+  m.def(
+      "quantize_under",
+      [](const InputOf<float>& x,
+         const EncodePlan& plan,
+         float scale,
+         uint64_t seed,
+         uint64_t stream,
+         uint64_t first_index) {
+        const auto options = OptionsOf(plan, "tensor", "none", seed, stream, first_index);
+        const MatrixShape shape = ShapeOf(x);
+        nb::gil_scoped_release release;
+        QuantizedMatrix result;
+        QuantizeUnder(Scale{scale, 1 / scale}, HostMatrix(Elements(x), shape), options, result);
+        return result;
+      },
+      nb::arg("x").noconvert(),
+      nb::arg("plan"),
+      nb::arg("scale"),
+      nb::arg("seed") = 0,
+      nb::arg("stream") = 0,
+      nb::arg("first_index") = 0);
+  m.def(
+      "quantize_delayed",
+      [](const InputOf<float>& x,
+         const EncodePlan& plan,
+         DelayedScale& delayed,
+         uint64_t seed,
+         uint64_t stream,
+         uint64_t first_index) {
+        const auto options = OptionsOf(plan, "tensor", "none", seed, stream, first_index);
+        const MatrixShape shape = ShapeOf(x);
+        nb::gil_scoped_release release;
+        QuantizedMatrix result;
+        QuantizeUnder(delayed, HostMatrix(Elements(x), shape), options, result);
+        return result;
+      },
+      nb::arg("x").noconvert(),
+      nb::arg("plan"),
+      nb::arg("delayed"),
+      nb::arg("seed") = 0,
+      nb::arg("stream") = 0,
+      nb::arg("first_index") = 0);
+}
+
+}  // namespace numsim::python

@@ -1,0 +1,115 @@
+// Update rules: steps of weights of a small format.
+#include <memory>
+
+#include "libnumsim/python/src/bindings.h"
+#include "numsim/update.h"
+
+namespace numsim::python {
+namespace {
+
+UpdateState Start(const UpdateRule& rule,
+                  const FormatSpec& format,
+                  size_t rows,
+                  size_t cols,
+                  const InputOf<float>& initial,
+                  const OutputOf<float>& weights) {
+  nb::gil_scoped_release release;
+  return StartUpdates(rule, format, rows, cols, Elements(initial), Elements(weights));
+}
+
+UpdateOutcome Apply(const UpdateRule& rule,
+                    const FormatSpec& format,
+                    size_t rows,
+                    size_t cols,
+                    const InputOf<float>& weights,
+                    const InputOf<float>& update,
+                    float learning_rate,
+                    float weight_decay,
+                    uint64_t seed,
+                    uint64_t stream,
+                    UpdateState& state,
+                    const OutputOf<float>& out) {
+  const WeightUpdate step{.format = format,
+                          .rows = rows,
+                          .cols = cols,
+                          .weights = Elements(weights),
+                          .update = Elements(update),
+                          .learning_rate = learning_rate,
+                          .weight_decay = weight_decay};
+  nb::gil_scoped_release release;
+  return ApplyUpdate(rule, step, {seed, stream}, state, Elements(out));
+}
+
+}  // namespace
+
+void BindUpdates(nb::module_& m) {
+  nb::class_<UpdateRule>(m, "UpdateRule")
+      .def(
+          "__init__",
+          [](UpdateRule* self, std::string_view text, double tolerance, int iterations) {
+            UpdateRule rule = ParseUpdateRule(text);
+            rule.tolerance = tolerance;
+            rule.iterations = iterations;
+            new (self) UpdateRule(std::move(rule));
+          },
+          nb::arg("text"),
+          nb::arg("tolerance") = 1e-2,
+          nb::arg("iterations") = 32)
+      .def_prop_ro("has_state", [](const UpdateRule& rule) { return HasState(rule.kind); })
+      .def(
+          "check",
+          [](const UpdateRule& rule, const FormatSpec& format) {
+            CheckUpdateRule(rule, {ToString(format), format});
+          },
+          nb::arg("format"))
+      .def(
+          "state_bytes",
+          [](const UpdateRule& rule, const FormatSpec& format) {
+            return StateBytesPerWeight(rule, format);
+          },
+          nb::arg("format"))
+      .def("__str__", [](const UpdateRule& rule) { return ToString(rule); });
+  nb::class_<UpdateState>(m, "UpdateState").def("copy", [](const UpdateState& state) {
+    return UpdateState(state);
+  });
+  nb::class_<UpdateOutcome>(m, "UpdateOutcome")
+      .def_prop_ro("status", [](const UpdateOutcome& o) { return ToString(o.status); })
+      .def_ro("moved", &UpdateOutcome::moved)
+      .def_ro("saturated", &UpdateOutcome::saturated)
+      .def_ro("achieved_norm", &UpdateOutcome::achieved_norm)
+      .def_ro("target_norm", &UpdateOutcome::target_norm)
+      .def_ro("achieved_projection", &UpdateOutcome::achieved_projection)
+      .def_ro("target_projection", &UpdateOutcome::target_projection)
+      .def_ro("alpha", &UpdateOutcome::alpha)
+      .def_ro("passes", &UpdateOutcome::passes);
+
+  m.def("update_kinds", [] {
+    std::vector<std::string> names;
+    for (const UpdateKind kind : UpdateKinds()) names.emplace_back(ToString(kind));
+    return names;
+  });
+  m.def("start_updates",
+        &Start,
+        nb::arg("rule"),
+        nb::arg("format"),
+        nb::arg("rows"),
+        nb::arg("cols"),
+        nb::arg("initial").noconvert(),
+        nb::arg("weights").noconvert());
+  m.def("apply_update",
+        &Apply,
+        nb::arg("rule"),
+        nb::arg("format"),
+        nb::arg("rows"),
+        nb::arg("cols"),
+        nb::arg("weights").noconvert(),
+        nb::arg("update").noconvert(),
+        nb::arg("learning_rate"),
+        nb::arg("weight_decay"),
+        nb::arg("seed"),
+        nb::arg("stream"),
+        nb::arg("state"),
+        nb::arg("out").noconvert());
+}
+
+}  // namespace numsim::python

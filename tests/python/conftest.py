@@ -1,0 +1,58 @@
+"""Fixtures of the tests of the Python package.
+
+The environment names what is tested: PYTHONPATH the package in the build tree, NUMSIM_PROGRAM the
+program, NUMSIM_SOURCE_DIR the repository.
+"""
+
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="session")
+def source_dir():
+    """The root of the repository."""
+    return pathlib.Path(
+        os.environ.get("NUMSIM_SOURCE_DIR") or pathlib.Path(__file__).resolve().parents[2]
+    )
+
+
+@pytest.fixture(scope="session")
+def numsim_program():
+    """Runs the numsim program with arguments; the test is skipped in builds without it."""
+    program = os.environ.get("NUMSIM_PROGRAM")
+    if not program:
+        pytest.skip("NUMSIM_PROGRAM is not set: this build has no numsim program")
+
+    def run(*arguments):
+        subprocess.run([program, *map(str, arguments)], check=True, capture_output=True, text=True)
+
+    return run
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20261125)
+
+
+def all_halves():
+    """Every 16-bit pattern: all inputs of bf16 and fp16."""
+    return np.arange(1 << 16, dtype=np.uint32).astype(np.uint16)
+
+
+def wide_floats(rng, n):
+    """float32 numbers with uniform bits, so of all magnitudes, with infinities and NaNs."""
+    return rng.integers(0, 1 << 32, n, dtype=np.uint32).view(np.float32)
+
+
+def same(a, b):
+    """Whether two float arrays have the same values, signs of zeros included; NaNs are equal."""
+    a, b = np.asarray(a), np.asarray(b)
+    return (
+        a.shape == b.shape
+        and np.array_equal(a, b, equal_nan=True)
+        and np.array_equal(np.signbit(a) & ~np.isnan(a), np.signbit(b) & ~np.isnan(b))
+    )

@@ -1,0 +1,117 @@
+"""Matrix products against fractions and against float32 in a loop."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import numsim as ns
+from conftest import same
+
+F32 = np.float32
+
+
+def sequential(a, b):
+    """a @ b in float32, one rounding per step, products exact in float64."""
+    total = np.zeros((a.shape[0], b.shape[1]), F32)
+    for k in range(a.shape[1]):
+        total = (total.astype(float) + np.outer(a[:, k], b[k]).astype(float)).astype(F32)
+    return total
+
+
+def e4m3(rng, *shape):
+    return ns.round(rng.normal(size=shape).astype(F32), "e4m3fn")
+
+
+def test_mode_exact_rounds_the_exact_sum_once(rng):
+    a, b = rng.normal(size=(5, 40)).astype(F32), rng.normal(size=(40, 4)).astype(F32)
+    a[:, ::7] *= F32(1e6)
+    c = ns.matmul(a, b, accumulate="exact")
+    for i in range(5):
+        for j in range(4):
+            total = sum(Fraction(float(x)) * Fraction(float(y)) for x, y in zip(a[i], b[:, j]))
+            nearest = F32(float(total))  # float(Fraction) rounds correctly; checked to be no tie:
+            assert abs(total - Fraction(float(nearest))) <= abs(
+                total - Fraction(float(np.nextafter(nearest, F32(float(total)) * 2, dtype=F32)))
+            )
+            assert c[i, j] == nearest
+
+
+def test_mode_fp32_adds_in_order(rng):
+    # Products of e4m3fn are exact in float32, sums with them in float64.
+    a, b = e4m3(rng, 9, 64), e4m3(rng, 64, 6)
+    assert same(ns.matmul(a, b), sequential(a, b))
+
+
+def test_codes_values_and_layouts_give_the_same_product(rng):
+    a, b = e4m3(rng, 9, 32), e4m3(rng, 32, 6)
+    expected = ns.matmul(a, b)
+    ta, tb = ns.array(a, "e4m3fn"), ns.array(b, "e4m3fn")
+    assert same(ns.matmul(ta, tb), expected)
+    assert same(ns.matmul(np.asfortranarray(a), b), expected)
+    assert same(ns.matmul(a, np.asfortranarray(b)), expected)
+    assert same(ns.matmul(ns.Array(np.asfortranarray(ta.codes), "e4m3fn"), tb), expected)
+    wide = np.zeros((9, 64), F32)
+    wide[:, ::2] = a
+    assert same(ns.matmul(wide[:, ::2], b), expected)
+    assert same(ns.matmul(b.T, a.T), expected.T)
+
+
+def test_scales_enter_when_a_sum_is_stored(rng):
+    x, w = rng.normal(size=(8, 32)).astype(F32), rng.normal(size=(5, 32)).astype(F32)
+    t, u = ns.quantize(x, "e4m3fn", scaling="row"), ns.quantize(w, "e4m3fn", scaling="row")
+    sums = sequential(ns.decode(t.codes, "e4m3fn"), ns.decode(u.codes, "e4m3fn").T)
+    scales = t.scales.astype(float) * u.scales.T.astype(float)
+    expected = (sums.astype(float) * scales).astype(F32)
+    assert same(t @ u.T, expected)
+    assert same(ns.matmul(t, u.T), expected)
+
+
+def test_the_exact_mode_of_a_device_is_named_and_checked(rng):
+    a, b = rng.normal(size=(4, 32)).astype(F32), rng.normal(size=(32, 4)).astype(F32)
+    assert "hopper-fp8" in ns.accumulation_modes()
+    with pytest.raises(ValueError, match="hopper-fp8.*any_operands=True"):
+        ns.matmul(a, b, accumulate="hopper-fp8")
+    ns.matmul(a, b, accumulate="hopper-fp8", any_operands=True)
+
+
+def test_products_equal_those_of_the_command_line(numsim_program, tmp_path, rng):
+    a, b = rng.normal(size=(6, 48)).astype(F32), rng.normal(size=(48, 5)).astype(F32)
+    qa, qb = ns.quantize(a, "e4m3fn", scaling="row"), ns.quantize(b, "e4m3fn")
+    arrays = {"a": qa.codes, "b": qb.codes, "sa": qa.scales.ravel(), "sb": qb.scales.reshape(1)}
+    for name, array in arrays.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    numsim_program(
+        "gemm", tmp_path / "a.npy", tmp_path / "b.npy", tmp_path / "c.npy", "--format", "e4m3fn",
+        "--accumulation-mode", "hopper-fp8", "--transpose-b", "--scale-a", tmp_path / "sa.npy",
+        "--scale-b", tmp_path / "sb.npy",
+    )
+    assert same(ns.matmul(qa, qb, accumulate="hopper-fp8"), np.load(tmp_path / "c.npy"))
+
+
+def test_int8_is_added_exactly_by_default(rng):
+    x = rng.normal(size=(3, 5000)).astype(F32)
+    t = ns.quantize(x, "int8")
+    codes = t.codes.view(np.int8).astype(np.int64)
+    scale = float(t.scale) * float(t.scale)
+    assert same(t @ t.T, ((codes @ codes.T).astype(float) * scale).astype(F32))
+
+
+def test_the_error_of_a_mode_is_measured(rng):
+    a, b = e4m3(rng, 16, 512), e4m3(rng, 512, 16)
+    exact = ns.matmul(a, b, accumulate="exact").astype(float)
+    got = ns.matmul(a, b, accumulate="bf16").astype(float)
+    error = ns.matmul_error(a, b, accumulate="bf16")
+    assert np.isclose(error.relative_error, np.linalg.norm(got - exact) / np.linalg.norm(exact))
+
+
+def test_bad_arguments_are_named(rng):
+    a = e4m3(rng, 4, 6)
+    with pytest.raises(ValueError, match="b: expected 6 rows"):
+        ns.matmul(a, a)
+    with pytest.raises(ValueError, match="b: expected a matrix, found 1 dimensions"):
+        ns.matmul(a, a[0])
+    with pytest.raises(TypeError, match="a: expected float32 or a smaller format"):
+        ns.matmul(a.astype(float), a.T)
+    with pytest.raises(ValueError, match="hoper-fp8.*did you mean hopper-fp8"):
+        ns.matmul(a, a.T, accumulate="hoper-fp8")

@@ -1,0 +1,60 @@
+"""The package as a whole."""
+
+import importlib.resources
+import inspect
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import numsim as ns
+
+
+def test_it_says_how_it_was_built(source_dir):
+    text = (source_dir / "CMakeLists.txt").read_text(encoding="utf-8")
+    assert f"VERSION {ns.__version__}\n" in text
+    assert ns.build_info()["version"] == ns.__version__ and ns.backend() in ns.build_info()["backends"]
+
+
+def test_it_is_typed():
+    files = {path.name for path in importlib.resources.files("numsim").iterdir()}
+    assert {"py.typed", "_core.pyi"} <= files
+
+
+def test_every_public_name_is_documented():
+    for name in ns.__all__:
+        thing = getattr(ns, name)
+        if inspect.isfunction(thing) or inspect.isclass(thing) or inspect.ismodule(thing):
+            assert thing.__doc__ or thing is ns.Error, name
+
+
+def test_importing_it_does_not_import_other_packages():
+    # ml_dtypes, torch and pandas are used when they are there, and loaded when they are needed.
+    import subprocess
+
+    code = "import sys, numsim; print([m for m in ('ml_dtypes', 'torch', 'pandas') if m in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert out.stdout.strip() == "[]"
+
+
+def test_errors_of_the_library_are_value_errors():
+    assert issubclass(ns.Error, ValueError)
+    with pytest.raises(ns.Error):
+        ns.threads(0)
+
+
+def test_calls_run_side_by_side(rng):
+    x = rng.normal(size=1_000_000).astype(np.float32)
+    expected = ns.encode(x, "e4m3fn")
+    results = [None] * 4
+
+    def work(i):
+        results[i] = ns.encode(x, "e4m3fn")
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(np.array_equal(result, expected) for result in results)

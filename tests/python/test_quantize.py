@@ -1,0 +1,139 @@
+"""Quantised matrices against NumPy: scales by their definition, codes by casts that other tests judge."""
+
+import numpy as np
+import pytest
+
+import numsim as ns
+from conftest import same
+
+F32 = np.float32
+
+
+def groups(layout, rows, cols):
+    """The index of the scale of each element, by the definition of the layout."""
+    r, c = np.indices((rows, cols))
+    kind, _, numbers = layout.partition(":")
+    if kind == "tensor":
+        return np.zeros((rows, cols), int)
+    if kind == "row":
+        return r
+    if kind == "column":
+        return c
+    height, width = (1, int(numbers)) if kind == "block" else map(int, numbers.split("x"))
+    return r // height * -(-cols // width) + c // width
+
+
+LAYOUTS = ["tensor", "row", "column", "block:8", "tile:3x5"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", ["e4m3fn", "e5m2", "int8", "fp16"])
+def test_scales_and_codes_follow_the_definition(layout, name, rng):
+    x = rng.normal(size=(7, 21)).astype(F32)
+    x[3, 4], x[5, 6], x[0] = np.nan, np.inf, 0
+    f = ns.format(name)
+    index = groups(layout, *x.shape)
+    finite = np.where(np.isfinite(x), np.abs(x), 0)
+    absmax = np.zeros(index.max() + 1, F32)
+    np.maximum.at(absmax, index, finite)
+    nonzero = np.where(absmax == 0, F32(1), absmax)
+    scales = np.where(absmax == 0, F32(1), nonzero / F32(f.max)).astype(F32)
+    inverse = np.where(absmax == 0, F32(1), F32(f.max) / nonzero).astype(F32)
+    t = ns.quantize(x, name, scaling=layout)
+    assert np.array_equal(t.scales.ravel(), scales)
+    codes = ns.encode(x * inverse[index], name, overflow="saturate")
+    assert np.array_equal(t.codes, codes)
+    assert same(t.dequantize(), ns.decode(codes, name) * scales[index])
+    assert t.scales.size == 1 or np.broadcast_shapes(t.scales.shape[:1], (t.scales.shape[0],))
+
+
+@pytest.mark.parametrize("rule, expected", [("pow2-floor", np.floor), ("pow2-ceil", np.ceil)])
+def test_power_of_two_scales_follow_the_definition(rule, expected, rng):
+    x = rng.normal(size=(5, 16)).astype(F32)
+    scales = ns.quantize(x, "e4m3fn", scaling=f"row/{rule}").scales
+    ratio = np.abs(x).max(axis=1, keepdims=True).astype(float) / 448
+    assert np.array_equal(scales, np.exp2(expected(np.log2(ratio))))
+
+
+def test_mx_blocks_have_the_shared_scale_of_the_standard(rng):
+    x = rng.normal(size=(4, 64)).astype(F32)
+    t = ns.quantize(x, "e2m1fn", scaling="block:32/e8m0")
+    exponents = np.floor(np.log2(np.abs(x).reshape(4, 2, 32).max(axis=2).astype(float))) - 2
+    assert t.scales.shape == (4, 2) and np.array_equal(t.scales, np.exp2(exponents))
+    values = ns.round((x.reshape(4, 2, 32) / t.scales[..., None]), "e2m1fn", overflow="saturate")
+    assert same(t.dequantize(), (values * t.scales[..., None]).reshape(4, 64))
+
+
+def test_the_transpose_has_the_same_codes_and_values(rng):
+    x = rng.normal(size=(6, 10)).astype(F32)
+    t = ns.quantize(x, "e4m3fn", scaling="block:4")
+    assert t.T.shape == (10, 6) and np.array_equal(t.T.codes, t.codes.T)
+    assert same(t.T.dequantize(), t.dequantize().T) and t.T.T.shape == t.shape
+    assert t.T.scales.shape == t.scales.shape[::-1]
+
+
+def test_codes_are_views_that_outlive_the_matrix(rng):
+    x = rng.normal(size=(6, 10)).astype(F32)
+    t = ns.quantize(x, "e4m3fn")
+    codes, kept = t.codes, t.codes.copy()
+    assert not codes.flags.writeable and np.shares_memory(codes, t.codes)
+    del t
+    assert np.array_equal(codes, kept)
+
+
+def test_a_given_scale_is_used(rng):
+    x = rng.normal(size=(6, 10)).astype(F32)
+    t = ns.quantize(x, "e4m3fn", scale=0.25)
+    assert t.scale == 0.25 and np.array_equal(t.codes, ns.encode(x * 4, "e4m3fn", overflow="saturate"))
+    with pytest.raises(ValueError, match="scale: expected a positive number"):
+        ns.quantize(x, "e4m3fn", scale=0)
+
+
+def test_delayed_scales_follow_earlier_steps(rng):
+    x = rng.normal(size=(6, 10)).astype(F32)
+    delayed = ns.Delayed("e4m3fn", history=2)
+    assert ns.quantize(x, "e4m3fn", scaling=delayed).scale == 1.0
+    delayed.update()
+    absmax = np.abs(x).max()
+    assert ns.quantize(x * 4, "e4m3fn", scaling=delayed).scale == F32(1) / (F32(448) / absmax)
+    delayed.update()
+    assert delayed.scale == F32(1) / (F32(448) / (absmax * 4))
+    other = ns.Delayed("e4m3fn", history=2)
+    other.restore(delayed.state())
+    assert other.scale == delayed.scale
+    with pytest.raises(ValueError, match="scaling: follows a tensor of e4m3fn"):
+        ns.quantize(x, "e5m2", scaling=delayed)
+
+
+def test_stochastic_codes_use_the_index_of_the_element(rng):
+    x = rng.normal(size=(6, 10)).astype(F32)
+    sr = ns.SR(bits=8, seed=3, stream=1)
+    t = ns.quantize(x, "e4m3fn", rounding=sr)
+    inverse = F32(448) / np.abs(x).max()
+    assert np.array_equal(t.codes, ns.encode(x * inverse, "e4m3fn", rounding=sr, overflow="saturate"))
+
+
+def test_errors_are_measured(rng):
+    x = rng.normal(size=(16, 16)).astype(F32)
+    t = ns.quantize(x, "e4m3fn", scaling="row")
+    y = t.dequantize().astype(float)
+    error = t.error(x)
+    assert np.isclose(error.relative_error, np.linalg.norm(y - x) / np.linalg.norm(x))
+    assert np.isclose(error.sqnr_db, -20 * np.log10(error.relative_error))
+    assert t.T.error(x.T).relative_error == error.relative_error
+
+
+def test_bad_arguments_are_named(rng):
+    x = rng.normal(size=(6, 10)).astype(F32)
+    with pytest.raises(ValueError, match="granularity 'rows'"):
+        ns.quantize(x, "e4m3fn", scaling="rows")
+    with pytest.raises(ValueError, match="scale rule 'absmin'"):
+        ns.quantize(x, "e4m3fn", scaling="row/absmin")
+    with pytest.raises(TypeError, match="x: expected float32 or smaller, found float64"):
+        ns.quantize(x.astype(float), "e4m3fn")
+    with pytest.raises(ValueError, match="x: expected a matrix, found 3 dimensions"):
+        ns.quantize(x[None], "e4m3fn")
+    with pytest.raises(ValueError, match="expected at most 16"):
+        ns.quantize(x, "fp32")
+    with pytest.raises(ValueError, match="scale: this matrix has scales per row"):
+        ns.quantize(x, "e4m3fn", scaling="row").scale
