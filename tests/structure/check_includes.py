@@ -60,7 +60,7 @@ EXPERIMENT_FOLDERS = {"core": set(), "shared": {"core"}}  # all others: {"core",
 
 # What the top-level directories may include of the repository (numsim stands for the library).
 TOP = {
-    "libnumsim": {"numsim"},
+    "libnumsim": {"numsim", "libnumsim"},  # the latter: the Python bindings, check_bindings()
     "experiments": {"numsim", "experiments"},
     "apps": {"numsim", "experiments", "apps"},
     "tests": {"numsim", "experiments", "tests"},
@@ -130,6 +130,7 @@ INCLUDE_PLACES = [
         "oneDNN only in gemm/internal/gemm_onednn.cc and bench/onednn_peer.cc",
     ),
     (r"CLI/", r"^apps/", "CLI11 only in apps"),
+    (r"(nanobind/|Python\.h$)", r"^libnumsim/python/", "nanobind only in libnumsim/python"),
     (r"toml\+\+", r"^libnumsim/numsim/config/.*\.cc$", "toml++ only in .cc files of config"),
     (r"omp\.h$", r"^libnumsim/numsim/base/parallel\.cc$", "OpenMP only in base/parallel.cc"),
     (r"nlohmann/", r"\.cc$", "nlohmann-json only in .cc files"),
@@ -212,11 +213,20 @@ def check_layer(path, included):
     fuzzes_program = path.startswith("tests/fuzz/") and target == "apps"
     if target not in TOP[top] and not fuzzes_program:
         return f"{top} may not include {target}"
+    if target == "libnumsim":
+        return check_bindings(path, included)
     if top == "experiments" and target == "experiments":
         return check_experiment(path, included)
     if target != "numsim":
         return None
     return check_room(path, included) or check_boundary(path, included)
+
+
+def check_bindings(path, included):
+    """The rule that an include of the Python bindings breaks, or None."""
+    if path.startswith("libnumsim/python/") and included.startswith("libnumsim/python/"):
+        return None
+    return f"only the Python bindings may include {included}"
 
 
 def is_reference(path):
@@ -299,7 +309,8 @@ def check_file(root, path):
         include = INCLUDE.match(line)
         if include:
             quote, included = include.groups()
-            own = included.split("/")[0] in {"numsim", "experiments", "apps", "tests", "bench"}
+            own = included.split("/")[0] in {
+                "numsim", "libnumsim", "experiments", "apps", "tests", "bench"}
             rule = None
             if own and "/" in included:
                 rule = check_layer(path, included)
@@ -334,6 +345,7 @@ def check_tree(root):
 
 def self_test():
     lib = "libnumsim/numsim/"
+    python = "libnumsim/python/src/"
     updates = "tests/reference/updates/"
     # (file, line, part of the rule that must be reported; None where the line is allowed)
     cases = [
@@ -375,6 +387,15 @@ def self_test():
         (lib + "data/a.cc", "#include <zlib.h>", None),
         (lib + "data/b.cc", '#include "numsim/cast/x.h"', "data may not include cast"),
         (lib + "cast/f.cc", "#include <omp.h>", "OpenMP only"),
+        (python + "a.cc", "#include <nanobind/ndarray.h>", None),
+        (python + "b.cc", '#include "libnumsim/python/src/x.h"', None),
+        (python + "c.cc", '#include "numsim/cast/cast.h"', None),
+        (python + "d.cc", '#include "numsim/cast/shared/x.h"', "only public headers"),
+        (python + "e.cc", '#include "apps/x.h"', "libnumsim may not include apps"),
+        (lib + "cast/l.cc", "#include <nanobind/nanobind.h>", "nanobind only"),
+        (lib + "cast/m.cc", '#include "libnumsim/python/src/x.h"', "only the Python bindings"),
+        ("apps/f.cc", '#include "libnumsim/python/src/x.h"', "apps may not include libnumsim"),
+        ("tests/io/b.cc", "#include <Python.h>", "nanobind only"),
         (lib + "cast/g.cc", "#pragma omp parallel for", "OpenMP only"),
         (lib + "base/parallel.cc", "#pragma omp parallel for", None),
         (lib + "cast/h.cc", "#include <cuda_runtime.h>", "CUDA only"),

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Checks that every source is in a list of CMake, and every header of a room's folder among PUBLIC.
+The files of the Python package are sources too.
 
   check_lists.py ROOT         prints FILE: RULE for each file that no list has; exits 1 when there
                               is one (an entry that is no file is an error of CMake)
@@ -18,7 +19,8 @@ TREES = ("libnumsim", "experiments", "apps", "tests")
 # Projects and programs of their own.
 LEFT_OUT = ("tests/package", "tests/apps/programs", "tests/gemm/recorded", "tests/profiles/recorded")
 SOURCES = (".cc", ".cu")
-ENTRY = re.compile(r"[A-Za-z0-9_/.]+\.(?:cc|cu|h|inc)\b")
+PYTHON_PACKAGE = "libnumsim/python/numsim/"
+ENTRY = re.compile(r"[A-Za-z0-9_/.]+\.(?:cc|cu|h|inc|py)\b")
 
 
 def lists(root):
@@ -66,7 +68,8 @@ def check(root):
             public = public and name != "numsim.h"  # the C interface is installed apart
             if path in elsewhere and not public:
                 continue
-            if (name.endswith(SOURCES) or public) and name not in entries:
+            packaged = path.startswith(PYTHON_PACKAGE) and name.endswith(".py")
+            if (name.endswith(SOURCES) or public or packaged) and name not in entries:
                 problems.append(f"{path}: not in {place}/CMakeLists.txt")
     return count, problems
 

@@ -10,8 +10,9 @@ docs/python.md has recipes. Errors about arguments are ValueError (`numsim.Error
 found them) or TypeError, and name the argument.
 """
 
+import importlib
+
 from numsim import _core
-from numsim import oracle, results
 from numsim._casts import cast, decode, encode, round
 from numsim._core import Error
 from numsim._formats import Format, format, formats
@@ -68,4 +69,16 @@ def build_info():
     }
 
 
-__all__ = [name for name in dir() if not name.startswith("_")]
+_ON_DEMAND = ("oracle", "results")
+__all__ = [name for name in dir() if not name.startswith("_") and name != "importlib"]
+__all__ += _ON_DEMAND
+
+
+def __getattr__(name):
+    if name in _ON_DEMAND:
+        return importlib.import_module(f"numsim.{name}")
+    raise AttributeError(f"module 'numsim' has no attribute {name!r}")
+
+
+def __dir__():
+    return __all__
