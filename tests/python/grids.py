@@ -16,7 +16,9 @@ class Grid:
         for code in range((1 << (exponent + mantissa)) - top_codes_left_out):
             e, m = code >> mantissa, code & ((1 << mantissa) - 1)
             significand = m if e == 0 else m + (1 << mantissa)
-            self.magnitudes.append(Fraction(significand) * Fraction(2) ** (max(e, 1) - bias - mantissa))
+            self.magnitudes.append(
+                Fraction(significand) * Fraction(2) ** (max(e, 1) - bias - mantissa)
+            )
         self.sign_bit = 1 << (exponent + mantissa)
 
     def value(self, code):

@@ -48,7 +48,9 @@ def test_fma_and_sqrt_equal_rational_arithmetic(name, rng):
     for x, y, z, code in zip(*codes.tolist(), result.tolist()):
         exact = grid.value(x) * grid.value(y) + grid.value(z)
         assert grid.value(code) == grid.value(grid.round(exact, "rne"))
-    for code, root in enumerate(ns.sqrt(ns.Array(np.arange(grid.sign_bit, dtype=np.uint8), name)).codes):
+    for code, root in enumerate(
+        ns.sqrt(ns.Array(np.arange(grid.sign_bit, dtype=np.uint8), name)).codes
+    ):
         # The nearest value: the square lies between the squares of the midpoints beside it.
         m, x = grid.magnitudes, grid.value(code)
         assert root == 0 or ((m[root] + m[root - 1]) / 2) ** 2 <= x

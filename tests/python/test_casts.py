@@ -66,7 +66,9 @@ def test_ml_dtypes_come_in_and_go_out(rng):
     assert y.dtype == x.dtype
     assert same(y.astype(np.float32), ns.round(x.T.astype(np.float32), "e5m2"))
     z = ns.cast(y, "e4m3fn")
-    assert z.dtype == ml_dtypes.float8_e4m3fn and same(ns.decode(z), ns.round(ns.decode(y), "e4m3fn"))
+    assert z.dtype == ml_dtypes.float8_e4m3fn and same(
+        ns.decode(z), ns.round(ns.decode(y), "e4m3fn")
+    )
 
 
 def test_float64_is_rounded_once():
@@ -100,7 +102,9 @@ def test_random_bits_are_those_that_stochastic_rounding_uses(bits, rng):
     assert np.array_equal(by_words, by_stream)
 
 
-@pytest.mark.parametrize("seed, bits, variant", [(0, 32, "a"), (12345678901234567890, 16, "b"), (7, 5, "c")])
+@pytest.mark.parametrize(
+    "seed, bits, variant", [(0, 32, "a"), (12345678901234567890, 16, "b"), (7, 5, "c")]
+)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_random_bits_equal_those_of_the_command_line(
     numsim_program, tmp_path, rng, seed, bits, variant, dtype
@@ -108,11 +112,24 @@ def test_random_bits_equal_those_of_the_command_line(
     x = rng.normal(size=(123, 45)).astype(dtype)
     np.save(tmp_path / "x.npy", x)
     numsim_program(
-        "cast", tmp_path / "x.npy", tmp_path / "codes.npy", "--format", "e4m3fn", "--rounding", "sr",
-        "--sr-bits", bits, "--sr-variant", variant, "--seed", seed,
+        "cast",
+        tmp_path / "x.npy",
+        tmp_path / "codes.npy",
+        "--format",
+        "e4m3fn",
+        "--rounding",
+        "sr",
+        "--sr-bits",
+        bits,
+        "--sr-variant",
+        variant,
+        "--seed",
+        seed,
     )
     rounding = ns.SR(bits=bits, seed=seed, variant=variant)
-    assert np.array_equal(ns.encode(x, "e4m3fn", rounding=rounding), np.load(tmp_path / "codes.npy"))
+    assert np.array_equal(
+        ns.encode(x, "e4m3fn", rounding=rounding), np.load(tmp_path / "codes.npy")
+    )
 
 
 def test_results_do_not_depend_on_threads_and_backend(rng):

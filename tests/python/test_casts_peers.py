@@ -1,4 +1,4 @@
-"""Casts against ml_dtypes, gfloat and exact fractions: implementations that share no code with us."""
+"""Casts against ml_dtypes, gfloat and exact fractions, which share no code with numsim."""
 
 from fractions import Fraction
 
@@ -123,7 +123,9 @@ def test_every_mode_equals_gfloat(name, theirs, mode, round_mode, overflow, rng)
     [("a", "StochasticFastest"), ("b", "StochasticFast"), ("c", "Stochastic")],
 )
 @pytest.mark.parametrize("bits", [1, 5, 8, 16])
-def test_stochastic_rounding_by_given_bits_equals_gfloat(name, theirs, variant, round_mode, bits, rng):
+def test_stochastic_rounding_by_given_bits_equals_gfloat(
+    name, theirs, variant, round_mode, bits, rng
+):
     gfloat = pytest.importorskip("gfloat")
     formats = pytest.importorskip("gfloat.formats")
     x = gfloat_inputs(rng, ns.format(name))
@@ -138,7 +140,9 @@ def test_stochastic_rounding_by_given_bits_equals_gfloat(name, theirs, variant, 
             srnumbits=bits,
         )
     rounding = ns.SR(bits=bits, variant=variant, random_bits=words)
-    assert same(ns.round(x, name, rounding=rounding, overflow="saturate"), expected.astype(np.float32))
+    assert same(
+        ns.round(x, name, rounding=rounding, overflow="saturate"), expected.astype(np.float32)
+    )
 
 
 @pytest.mark.parametrize("name", SMALL)

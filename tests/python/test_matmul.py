@@ -82,9 +82,19 @@ def test_products_equal_those_of_the_command_line(numsim_program, tmp_path, rng)
     for name, array in arrays.items():
         np.save(tmp_path / f"{name}.npy", array)
     numsim_program(
-        "gemm", tmp_path / "a.npy", tmp_path / "b.npy", tmp_path / "c.npy", "--format", "e4m3fn",
-        "--accumulation-mode", "hopper-fp8", "--transpose-b", "--scale-a", tmp_path / "sa.npy",
-        "--scale-b", tmp_path / "sb.npy",
+        "gemm",
+        tmp_path / "a.npy",
+        tmp_path / "b.npy",
+        tmp_path / "c.npy",
+        "--format",
+        "e4m3fn",
+        "--accumulation-mode",
+        "hopper-fp8",
+        "--transpose-b",
+        "--scale-a",
+        tmp_path / "sa.npy",
+        "--scale-b",
+        tmp_path / "sb.npy",
     )
     assert same(ns.matmul(qa, qb, accumulate="hopper-fp8"), np.load(tmp_path / "c.npy"))
 

@@ -19,8 +19,19 @@ def test_vectors_of_every_pair_equal_rational_arithmetic():
 def test_vectors_equal_those_of_the_command_line(numsim_program, tmp_path):
     path = tmp_path / "cases.npy"
     numsim_program(
-        "oracle", "gen", "--results", "--op", "fma", "--format", "e4m3fn", "--level", "random:500",
-        "--seed", 3, "--npy", path,
+        "oracle",
+        "gen",
+        "--results",
+        "--op",
+        "fma",
+        "--format",
+        "e4m3fn",
+        "--level",
+        "random:500",
+        "--seed",
+        3,
+        "--npy",
+        path,
     )
     v = ns.oracle.vectors("fma", "e4m3fn", level="random:500", seed=3)
     assert np.array_equal(np.column_stack(list(v.values())), np.load(path))

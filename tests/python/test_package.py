@@ -2,6 +2,8 @@
 
 import importlib.resources
 import inspect
+import shutil
+import subprocess
 import sys
 import threading
 
@@ -14,12 +16,31 @@ import numsim as ns
 def test_it_says_how_it_was_built(source_dir):
     text = (source_dir / "CMakeLists.txt").read_text(encoding="utf-8")
     assert f"VERSION {ns.__version__}\n" in text
-    assert ns.build_info()["version"] == ns.__version__ and ns.backend() in ns.build_info()["backends"]
+    assert (
+        ns.build_info()["version"] == ns.__version__ and ns.backend() in ns.build_info()["backends"]
+    )
 
 
 def test_it_is_typed():
     files = {path.name for path in importlib.resources.files("numsim").iterdir()}
     assert {"py.typed", "_core.pyi"} <= files
+
+
+def test_the_extension_shows_one_symbol():
+    if not shutil.which("nm"):
+        pytest.skip("nm is not installed")
+    command = ["nm", "--dynamic", "--defined-only", "--format=just-symbols", ns._core.__file__]
+    symbols = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    assert symbols == ["PyInit__core"]
+
+
+def test_functions_state_the_types_of_their_arguments():
+    for name in ns.__all__:
+        function = getattr(ns, name)
+        if inspect.isfunction(function):
+            hints = inspect.signature(function)
+            assert hints.return_annotation is not hints.empty, name
+            assert all(p.annotation is not p.empty for p in hints.parameters.values()), name
 
 
 def test_every_public_name_is_documented():
@@ -31,9 +52,8 @@ def test_every_public_name_is_documented():
 
 def test_importing_it_does_not_import_other_packages():
     # ml_dtypes, torch and pandas are used when they are there, and loaded when they are needed.
-    import subprocess
-
-    code = "import sys, numsim; print([m for m in ('ml_dtypes', 'torch', 'pandas') if m in sys.modules])"
+    others = ("ml_dtypes", "torch", "pandas", "json")
+    code = f"import sys, numsim; print([m for m in {others} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert out.stdout.strip() == "[]"
 

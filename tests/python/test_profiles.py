@@ -30,10 +30,12 @@ def test_a_difference_lists_exactly_the_inputs_that_differ(rng):
     assert difference and difference.differing == sum(i.count for i in difference.intervals)
     # Around every end of every interval, and at random, the two differ where the list says so.
     ends = [e for i in difference.intervals for e in (i.first_bits, i.last_bits)]
-    bits = np.concatenate([
-        (np.array(ends, np.int64)[:, None] + np.arange(-2, 3)).ravel().clip(0, (1 << 32) - 1),
-        rng.integers(0, 1 << 32, 500_000),
-    ]).astype(np.uint32)
+    bits = np.concatenate(
+        [
+            (np.array(ends, np.int64)[:, None] + np.arange(-2, 3)).ravel().clip(0, (1 << 32) - 1),
+            rng.integers(0, 1 << 32, 500_000),
+        ]
+    ).astype(np.uint32)
     listed = np.zeros(bits.size, bool)
     for i in difference.intervals:
         listed |= (bits >= i.first_bits) & (bits <= i.last_bits)

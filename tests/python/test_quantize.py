@@ -1,4 +1,4 @@
-"""Quantised matrices against NumPy: scales by their definition, codes by casts that other tests judge."""
+"""Quantised matrices against NumPy: scales by definition, codes by casts judged elsewhere."""
 
 import numpy as np
 import pytest
@@ -84,7 +84,9 @@ def test_codes_are_views_that_outlive_the_matrix(rng):
 def test_a_given_scale_is_used(rng):
     x = rng.normal(size=(6, 10)).astype(F32)
     t = ns.quantize(x, "e4m3fn", scale=0.25)
-    assert t.scale == 0.25 and np.array_equal(t.codes, ns.encode(x * 4, "e4m3fn", overflow="saturate"))
+    assert t.scale == 0.25 and np.array_equal(
+        t.codes, ns.encode(x * 4, "e4m3fn", overflow="saturate")
+    )
     with pytest.raises(ValueError, match="scale: expected a positive number"):
         ns.quantize(x, "e4m3fn", scale=0)
 
@@ -110,7 +112,9 @@ def test_stochastic_codes_use_the_index_of_the_element(rng):
     sr = ns.SR(bits=8, seed=3, stream=1)
     t = ns.quantize(x, "e4m3fn", rounding=sr)
     inverse = F32(448) / np.abs(x).max()
-    assert np.array_equal(t.codes, ns.encode(x * inverse, "e4m3fn", rounding=sr, overflow="saturate"))
+    assert np.array_equal(
+        t.codes, ns.encode(x * inverse, "e4m3fn", rounding=sr, overflow="saturate")
+    )
 
 
 def test_errors_are_measured(rng):

@@ -37,8 +37,18 @@ def test_stochastic_steps_are_seeded_and_equal_the_command_line(numsim_program, 
     w, u = step(rng)
     np.save(tmp_path / "w.npy", w), np.save(tmp_path / "u.npy", u)
     numsim_program(
-        "update", tmp_path / "w.npy", tmp_path / "u.npy", tmp_path / "out.npy", "--format", "bf16",
-        "--rule", "stochastic:16", "--lr", "1e-3", "--seed", 7,
+        "update",
+        tmp_path / "w.npy",
+        tmp_path / "u.npy",
+        tmp_path / "out.npy",
+        "--format",
+        "bf16",
+        "--rule",
+        "stochastic:16",
+        "--lr",
+        "1e-3",
+        "--seed",
+        7,
     )
     r = ns.update(w, u, lr=1e-3, rule="stochastic:16", format="bf16", seed=7)
     theirs = np.load(tmp_path / "out.npy")

@@ -125,11 +125,54 @@ def check_all(launcher):
         expect(f"demo --all shows {text}", text in out, out)
 
 
+# A Python that answers what the launcher asks: its version, whether it has venv; pip fails.
+PYTHON = """#!/bin/sh
+echo "python3 $*" >>"$LOG"
+case "$*" in
+  *ensurepip*) exit %d ;;
+  "-m venv --clear "*) mkdir -p "$4/bin" && cp "$0" "$4/bin/python" ;;
+  "-m pip install "*) echo "ERROR: no registry" >&2; exit %d ;;
+esac
+"""
+
+
+# What ctest leaves behind, with a test that GoogleTest and two that pytest skipped.
+CTEST = """#!/bin/sh
+echo "ctest $*" >>"$LOG"
+mkdir -p build/release/Testing/Temporary
+printf '%s\\n' 'a_test.cc:1: Skipped' 'no device' '[  SKIPPED ]' \\
+  'SKIPPED [2] a_test.py:61: no torch' >build/release/Testing/Temporary/LastTest.log
+"""
+
+
+def check_test(launcher):
+    launcher.write("tests/python/requirements.txt", "numpy\n")
+    launcher.write("bin/ctest", CTEST)
+    launcher.write(".ci/pip-certificates", "#!/bin/sh\nexit 1\n")
+    cases = (
+        (1, 0, "python3 has no venv", False),
+        (0, 1, "ERROR: no registry", False),
+        (0, 0, None, True),
+    )
+    for without_venv, without_registry, why, built in cases:
+        launcher.write("bin/python3", PYTHON % (without_venv, without_registry))
+        shutil.rmtree(os.path.join(launcher.root, "build"), ignore_errors=True)
+        code, out, err, noted = launcher.run("test", "-R", "x")
+        expect("test succeeds", code == 0 and err == "", code, out, err)
+        expect("test runs ctest last", noted[-1].endswith("-R x"), noted)
+        expect("test lists what was skipped", "  1: no device" in out and "  2: no torch" in out, out)
+        left_out = "The tests of the Python package are left out"
+        expect(f"test says {why}", (left_out in out) == (why is not None), out)
+        expect(f"test says {why}", why is None or why in out, out)
+        switch = "NUMSIM_PYTHON=" + ("ON" if built else "OFF")
+        expect(f"test configures with {switch}", any(switch in line for line in noted), noted)
+
+
 def main():
     if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
         return 2
-    for check in (check_help, check_bad_arguments, check_demo, check_all):
+    for check in (check_help, check_bad_arguments, check_demo, check_all, check_test):
         with tempfile.TemporaryDirectory() as directory:
             check(Launcher(os.path.join(sys.argv[1], "numsim"), directory))
     return 1 if FAILURES else 0

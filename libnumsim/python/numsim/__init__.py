@@ -1,7 +1,8 @@
 """numsim: small number formats, bit for bit.
 
     import numsim as ns
-    ns.round(x, "e4m3fn")                                  # values of the format, x's kind and dtype
+    ns.round(x, "e4m3fn")                                  # values of the format, x's kind and
+                                                           dtype
     ns.encode(x, "e4m3fn", rounding=ns.SR(bits=16, seed=1))   # codes, stochastically rounded
     t = ns.quantize(x, "e4m3fn", scaling="row")
     ns.matmul(t, t.T, accumulate="hopper-fp8")             # as an H200 adds
@@ -10,6 +11,8 @@ docs/python.md has recipes. Errors about arguments are ValueError (`numsim.Error
 found them) or TypeError, and name the argument.
 """
 
+from __future__ import annotations
+
 import importlib
 
 from numsim import _core
@@ -17,6 +20,7 @@ from numsim._casts import cast, decode, encode, round
 from numsim._core import Error
 from numsim._formats import Format, format, formats
 from numsim._matmul import accumulation_modes, matmul, matmul_error
+from numsim._optimizer import Optimizer
 from numsim._profiles import Difference, Profile, diff, profile_targets, profiles
 from numsim._quantize import Delayed, Quantized, quantize
 from numsim._rounding import SR, random_bits, rounding_modes
@@ -40,14 +44,14 @@ from numsim._updates import Moments, Update, update, update_kinds
 __version__ = _core.build_version()
 
 
-def threads(count=None):
+def threads(count: int | None = None) -> int:
     """Returns the number of threads of array calls, after setting it if `count` is given (>= 1)."""
     if count is not None:
         _core.set_thread_count(count)
     return _core.thread_count()
 
 
-def backend(name=None):
+def backend(name: str | None = None) -> str:
     """Returns the name of the active backend, after choosing one if `name` is given.
 
     All give the same bits (docs/adding-a-backend.md).
@@ -57,7 +61,7 @@ def backend(name=None):
     return _core.backend()
 
 
-def build_info():
+def build_info() -> dict[str, object]:
     """Returns {"version", "commit", "compiler", "build_type", "backends", "gemm_library"}."""
     return {
         "version": _core.build_version(),
@@ -70,7 +74,9 @@ def build_info():
 
 
 _ON_DEMAND = ("oracle", "results")
-__all__ = [name for name in dir() if not name.startswith("_") and name != "importlib"]
+__all__ = [
+    name for name in dir() if not name.startswith("_") and name not in ("annotations", "importlib")
+]
 __all__ += _ON_DEMAND
 
 

@@ -1,7 +1,8 @@
 """Kinds of arrays: what comes in, and how a result of the same kind goes out.
 
-NumPy arrays (also of the dtypes of ml_dtypes), tensors of PyTorch and any array with `__dlpack__` are
-taken without a copy if they are contiguous and in host memory. Lists and numbers become float64.
+NumPy arrays (also of the dtypes of ml_dtypes), tensors of PyTorch and any array with `__dlpack__`
+are taken without a copy if they are contiguous and in host memory. Lists and numbers become
+float64.
 """
 
 import sys
@@ -128,7 +129,9 @@ def _give_torch(result, format):
         return torch.from_dlpack(result)
     name = torch_name(format)
     if name is None:
-        raise ValueError(f"format: torch has no dtype for {format.name}; encode serves every format")
+        raise ValueError(
+            f"format: torch has no dtype for {format.name}; encode serves every format"
+        )
     plain = result.view(np.int16) if result.dtype.itemsize == 2 else result
     return torch.from_dlpack(plain).view(getattr(torch, name))
 

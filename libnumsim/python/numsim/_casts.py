@@ -1,14 +1,27 @@
 """Casts: numbers to the values or codes of a format, and back."""
 
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
 import numpy as np
 
 from numsim import _core
 from numsim._arrays import F32, F64, take, take_codes, widened
-from numsim._formats import Format, format as format_of, holds
-from numsim._rounding import plan_of
+from numsim._formats import Format, FormatLike, format as format_of, holds
+from numsim._rounding import SR, plan_of
+
+ArrayT = TypeVar("ArrayT")  # a kind of arrays: what comes in goes out
 
 
-def round(x, format, *, rounding="rne", overflow="nonsaturate", out=None):
+def round(
+    x: ArrayT,
+    format: FormatLike,
+    *,
+    rounding: str | SR = "rne",
+    overflow: str = "nonsaturate",
+    out: np.ndarray | None = None,
+) -> ArrayT:
     """Rounds numbers to values of a format, once, from their exact values.
 
     x          array of any shape of float64, float32, float16 or a dtype of ml_dtypes or torch that
@@ -71,7 +84,9 @@ def _round_codes(taken, f, plan, random, out):
     return taken.give(codes, taken.format)
 
 
-def encode(x, format, *, rounding="rne", overflow="nonsaturate"):
+def encode(
+    x: Any, format: FormatLike, *, rounding: str | SR = "rne", overflow: str = "nonsaturate"
+) -> Any:
     """Returns the codes of numbers, as `round` rounds them: uint8, uint16 or uint32 by the width.
 
     Takes what `round` takes. The result is a NumPy array for NumPy arrays, lists and numbers;
@@ -95,7 +110,9 @@ def _codes_of(x, f, rounding, overflow):
     return taken, codes
 
 
-def cast(x, format, *, rounding="rne", overflow="nonsaturate"):
+def cast(
+    x: Any, format: FormatLike, *, rounding: str | SR = "rne", overflow: str = "nonsaturate"
+) -> Any:
     """Returns numbers rounded as by `round` in the dtype of the format.
 
     That is a dtype of ml_dtypes (NumPy) or of torch (tensors), such as float8_e4m3fn. Raises
@@ -111,11 +128,11 @@ def cast(x, format, *, rounding="rne", overflow="nonsaturate"):
     return taken.give(codes, f)
 
 
-def decode(codes, format=None):
+def decode(codes: Any, format: FormatLike | None = None) -> Any:
     """Returns the exact values of codes as float32, an array of the same kind and shape.
 
-    codes    unsigned integers; bits above the format's width are ignored. Or an array whose dtype is
-             a format, such as float8_e4m3fn, whose elements are the codes.
+    codes    unsigned integers; bits above the format's width are ignored. Or an array whose dtype
+             is a format, such as float8_e4m3fn, whose elements are the codes.
     format   the format of the codes; may be left out if the dtype tells it
     """
     taken = take_codes(codes, "codes")

@@ -1,7 +1,10 @@
 """Number formats: names, properties, values and tables."""
 
+from __future__ import annotations
+
 import functools
 import re
+from typing import Any, Union
 
 import numpy as np
 
@@ -21,8 +24,13 @@ _P3109 = re.compile(r"binary(\d+)p(\d+)([su])([ef])")
 _CODE_DTYPES = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32)}
 
 
+# What stands for a format: an object, a name, or a dtype of NumPy, ml_dtypes or torch.
+FormatLike = Union["Format", str, Any]
+
+
 class Format:
-    """A number format of up to 32 bits. Made by `numsim.format`, which returns one object per format.
+    """A number format of up to 32 bits. Made by `numsim.format`, which returns one object per
+    format.
 
     Attributes are those of the C++ `FormatSpec`: `bits`, `exponent_bits`, `mantissa_bits`, `bias`,
     `is_signed`, `has_infinity`, `has_nan`, `has_zero`, `min_exponent`, `max_exponent`, `nan_code`
@@ -32,7 +40,7 @@ class Format:
 
     __slots__ = ("name", "spec", "code_dtype", "bits", "__weakref__")
 
-    def __init__(self, name, spec):
+    def __init__(self, name: str, spec: _core.FormatSpec) -> None:
         self.name = name
         self.spec = spec
         self.bits = spec.bits
@@ -53,36 +61,38 @@ class Format:
     nan_code = property(lambda self: self.spec.nan_code)
 
     @property
-    def note(self):
+    def note(self) -> str:
         """One line about a format of the table; "" for a custom one."""
         return _notes().get(self.name, ("", ""))[1]
 
     @property
-    def source(self):
+    def source(self) -> str:
         """The key of docs/references.md that defines a format of the table; "" for a custom one."""
         return _notes().get(self.name, ("", ""))[0]
 
     @property
-    def dtype(self):
+    def dtype(self) -> np.dtype | None:
         """The NumPy dtype whose arrays hold values of this format, or None.
 
         float32, float16, or one of the package ml_dtypes, if that is installed.
         """
         return _dtype_of(self.name)
 
-    def values(self):
+    def values(self) -> np.ndarray:
         """Returns the exact values of the codes 0, 1, ... as float32. Formats of at most 16 bits.
 
         NaN codes give NaN.
         """
         if self.bits > 16:
-            raise ValueError(f"values: {self.name} has 2^{self.bits} codes; formats of at most 16 bits")
+            raise ValueError(
+                f"values: expected a format of at most 16 bits, {self.name} has {self.bits}"
+            )
         codes = np.arange(1 << self.bits, dtype=self.code_dtype)
         out = np.empty(codes.shape, np.float32)
         _core.decode(self.spec, codes, out)
         return out
 
-    def table(self):
+    def table(self) -> str:
         """Returns a text with one line per code: hexadecimal, fields in binary, class and value."""
         spec, digits = self.spec, (self.bits + 3) // 4
         lines = [f"{'code':>{digits + 2}}  {'fields':<{self.bits + 2}}  {'class':<9}  value"]
@@ -91,9 +101,8 @@ class Format:
             cuts = [1] if spec.is_signed else []
             cuts = [0, *cuts, self.bits - spec.mantissa_bits, self.bits]
             fields = " ".join(bits[a:b] for a, b in zip(cuts, cuts[1:]) if b > a)
-            lines.append(
-                f"0x{code:0{digits}x}  {fields:<{self.bits + 2}}  {spec.class_of(code):<9}  {value:.9g}"
-            )
+            kind = spec.class_of(code)
+            lines.append(f"0x{code:0{digits}x}  {fields:<{self.bits + 2}}  {kind:<9}  {value:.9g}")
         return "\n".join(lines)
 
     def __str__(self):
@@ -149,9 +158,8 @@ def _p3109(match):
     nan = "negative-zero" if is_signed else "all-ones"
     infinity = "top" if extended else "none"
     overflow = "inf" if extended else "max"
-    return (
-        f"{base}:bias={1 << (exponent - 1)},inf={infinity},nan={nan},zero=unsigned,overflow={overflow}"
-    )
+    fields = f"inf={infinity},nan={nan},zero=unsigned,overflow={overflow}"
+    return f"{base}:bias={1 << (exponent - 1)},{fields}"
 
 
 _by_canonical_name = {}
@@ -179,11 +187,20 @@ def _type_name(kind):
     try:
         return np.dtype(kind).name  # a scalar type such as ml_dtypes.bfloat16
     except TypeError:
-        message = f"format: expected a name, a dtype or a numsim.Format, found {type(kind).__name__}"
+        message = (
+            f"format: expected a name, a dtype or a numsim.Format, found {type(kind).__name__}"
+        )
         raise TypeError(message) from None
 
 
-def format(name=None, *, exponent=None, mantissa=None, signed=True, **fields):
+def format(
+    name: FormatLike | None = None,
+    *,
+    exponent: int | None = None,
+    mantissa: int | None = None,
+    signed: bool = True,
+    **fields: Any,
+) -> Format:
     """Returns the format with a name, or a custom one.
 
     `name` is one of
@@ -192,8 +209,8 @@ def format(name=None, *, exponent=None, mantissa=None, signed=True, **fields):
       binary{K}p{P}{s|u}{e|f} of P3109 for any width that the library serves;
       eXmY or ueXmY with X exponent and Y mantissa bits, and fields after a colon:
       "e5m3:bias=20,inf=none,nan=all-ones".
-    Or `exponent` and `mantissa` give the two widths, and `bias`, `inf`, `nan`, `zero` and `overflow`
-    what differs from IEEE 754, as in the text (docs/formats.md).
+    Or `exponent` and `mantissa` give the two widths, and `bias`, `inf`, `nan`, `zero` and
+    `overflow` what differs from IEEE 754, as in the text (docs/formats.md).
 
     Raises ValueError, with the nearest valid name, for another text or an impossible format.
     """
@@ -205,7 +222,9 @@ def format(name=None, *, exponent=None, mantissa=None, signed=True, **fields):
         given = ",".join(f"{key}={value}" for key, value in fields.items())
         name = f"{'' if signed else 'u'}e{exponent}m{mantissa}" + (f":{given}" if given else "")
     elif fields or exponent is not None or mantissa is not None or not signed:
-        raise TypeError("format: a name and fields exclude each other; write the fields into the name")
+        raise TypeError(
+            "format: a name and fields exclude each other; write the fields into the name"
+        )
     try:
         return _by_text[name]
     except (KeyError, TypeError):
@@ -218,13 +237,13 @@ def format(name=None, *, exponent=None, mantissa=None, signed=True, **fields):
     return result
 
 
-def formats():
+def formats() -> FormatTable:
     """Returns the table of formats (docs/formats.md). It prints as a table."""
     return FormatTable(format(name) for name in _notes())
 
 
 @functools.lru_cache(maxsize=None)
-def holds(outer, inner):
+def holds(outer: Format, inner: Format) -> bool:
     """Returns whether every value of the format `inner`, specials included, is one of `outer`."""
     if inner is outer or outer.name == "fp32":
         return True

@@ -1,5 +1,9 @@
 """Matrix products under a named accumulation mode."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from numsim import _core
@@ -9,18 +13,19 @@ from numsim._quantize import Quantized
 from numsim._typed import Array
 
 
-def matmul(a, b, *, accumulate=None, any_operands=False):
+def matmul(a: Any, b: Any, *, accumulate: str | None = None, any_operands: bool = False) -> Any:
     """Returns a @ b in float32, summed as the accumulation mode says, bit for bit.
 
-    a, b           matrices: results of `quantize`, typed arrays (`array`), float32 arrays, or arrays
-                   whose dtype is a format
-    accumulate     None ("exact" for two int8 operands, else "fp32"), "exact", "fp32", "fp64", a format ("bf16", "e5m10:unfused"), "fp32-chunked:N",
-                   "trunc:F,CHUNK[,PROMOTE]", "library" (fast, order not specified), or the name of a
-                   device's mode, such as "hopper-fp8" (`accumulation_modes()`)
+    a, b           matrices: results of `quantize`, typed arrays (`array`), float32 arrays, or
+                   arrays whose dtype is a format
+    accumulate     None ("exact" for two int8 operands, else "fp32"), "exact", "fp32", "fp64", a
+                   format ("bf16", "e5m10:unfused"), "fp32-chunked:N", "trunc:F,CHUNK[,PROMOTE]",
+                   "library" (fast, order not specified), or the name of a device's mode, such as
+                   "hopper-fp8" (`accumulation_modes()`)
     any_operands   also take formats that the named device does not
 
-    Transposes and Fortran order cost no copy. The result does not depend on the number of threads or
-    the processor, except in mode "library"; it is of a's kind. Source: docs/linear.md.
+    Transposes and Fortran order cost no copy. The result does not depend on the number of threads
+    or the processor, except in mode "library"; it is of a's kind. Source: docs/linear.md.
     """
     left, shape_a, format_a, give = _operand(a, "a", False)
     right, shape_b, format_b, _ = _operand(b, "b", True)
@@ -34,7 +39,7 @@ def matmul(a, b, *, accumulate=None, any_operands=False):
 
 
 def _operand(x, name, columns):
-    """Returns (the operand whose vectors are the rows, or the columns, of x; shape; format; give)."""
+    """Returns (operand whose vectors are the rows or the columns of x, shape, format, give)."""
     if isinstance(x, Quantized):
         transposed = x._transposed != columns
         return _core.operand_of_quantized(x._matrix, transposed), x.shape, x.format, x._give
@@ -64,7 +69,9 @@ def _numpy(array, _):
     return array
 
 
-def matmul_error(a, b, *, accumulate=None, any_operands=False):
+def matmul_error(
+    a: Any, b: Any, *, accumulate: str | None = None, any_operands: bool = False
+) -> _core.ProductError:
     """Compares a @ b under a mode with the exact product of the same operands.
 
     Returns an object with `relative_error` (Frobenius), `row_error`, `column_error`, `sqnr_db`,
@@ -79,7 +86,9 @@ def _as_numpy(x):
     return x if isinstance(x, np.ndarray) else np.from_dlpack(x)
 
 
-def accumulation_modes():
+def accumulation_modes() -> dict[str, tuple[str, bool, str]]:
     """Returns {name: (formats that the device takes, measured by this project, note)}."""
-    return {name: (operands, measured, note) for name, operands, measured, note in
-            _core.accumulation_modes()}
+    return {
+        name: (operands, measured, note)
+        for name, operands, measured, note in _core.accumulation_modes()
+    }

@@ -1,12 +1,15 @@
 """Profiles: the conversion rules of other implementations, and all inputs on which two differ."""
 
+from __future__ import annotations
+
 import dataclasses
+from typing import Any
 
 import numpy as np
 
 from numsim import _core
 from numsim._arrays import take
-from numsim._formats import format as format_of
+from numsim._formats import Format, FormatLike, format as format_of
 
 _BITS = {"float32": np.uint32, "float64": np.uint64}
 
@@ -23,12 +26,12 @@ class ProfileInfo:
     stochastic: bool
 
 
-def profiles():
+def profiles() -> list[ProfileInfo]:
     """Returns the profiles, as a list of ProfileInfo."""
     return [ProfileInfo(*row) for row in _core.profile_table()]
 
 
-def profile_targets(profile, source="float32"):
+def profile_targets(profile: str, source: str = "float32") -> list[str]:
     """Returns the names of the formats that a profile converts to."""
     return _core.profile_targets(profile, source)
 
@@ -42,7 +45,7 @@ class Profile:
     source    "float32" or "float64"
     """
 
-    def __init__(self, profile, to, source="float32"):
+    def __init__(self, profile: str, to: FormatLike, source: str = "float32") -> None:
         self.format = format_of(to)
         self.source = source
         self._conversion = _core.ProfileConversion(profile, source, self.format.name)
@@ -51,11 +54,11 @@ class Profile:
     random_bits = property(lambda self: self._conversion.random_bits)
 
     @property
-    def meaning(self):
+    def meaning(self) -> Format:
         """The format by which the implementation reads the codes; mostly `format`."""
         return format_of(self._conversion.meaning)
 
-    def encode(self, x, *, word=0):
+    def encode(self, x: Any, *, word: int = 0) -> Any:
         """Returns the codes of an array of the source type; `word` is its random register."""
         taken = take(x, "x")
         if taken.array.dtype != np.dtype(self.source) or taken.format is not None:
@@ -85,7 +88,7 @@ class Interval:
 class Difference:
     """All inputs on which two conversions differ; `differing` counts them, of 2^32 or 2^64."""
 
-    intervals: list
+    intervals: list[Interval]
     differing: int
     differing_nan: int
 
@@ -96,11 +99,21 @@ class Difference:
         lines = [f"{self.differing} inputs differ, {self.differing_nan} of them NaN"]
         for i in self.intervals:
             codes = f"0x{i.code_a:02x} 0x{i.code_b:02x}"
-            lines.append(f"{i.first!r:>24} .. {i.last!r:<24} {i.count:>10}  {codes}  {i.explanation}")
+            lines.append(
+                f"{i.first!r:>24} .. {i.last!r:<24} {i.count:>10}  {codes}  {i.explanation}"
+            )
         return "\n".join(lines)
 
 
-def diff(a, b, to=None, *, source="float32", word=0, by="code"):
+def diff(
+    a: str | Profile,
+    b: str | Profile,
+    to: FormatLike | None = None,
+    *,
+    source: str = "float32",
+    word: int = 0,
+    by: str = "code",
+) -> Difference:
     """Returns every input on which two conversions differ: exact and complete, by bisection.
 
     a, b     names of profiles, or `Profile`s

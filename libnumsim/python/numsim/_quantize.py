@@ -1,19 +1,22 @@
 """Quantised matrices: codes with one scale per tensor, row, column, block or tile."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from numsim import _core
 from numsim._arrays import float32_of
-from numsim._formats import format as format_of
-from numsim._rounding import plan_of
-
-_LAYOUTS = ("tensor", "row", "column", "block", "tile")
+from numsim._formats import FormatLike, format as format_of
+from numsim._rounding import SR, plan_of
 
 
 class Delayed:
     """Delayed scaling: the scale of a tensor follows from the absolute maxima of earlier steps.
 
-    Pass it to `quantize` as `scaling` in each step, then call `update()`. The first step has scale 1.
+    Pass it to `quantize` as `scaling` in each step, then call `update()`. The first step has scale
+    1.
 
     format      that of the codes
     history     number of maxima that are remembered, >= 1
@@ -22,24 +25,32 @@ class Delayed:
     rule        "absmax", "pow2-floor" or "pow2-ceil"
     """
 
-    def __init__(self, format, *, history=1024, algorithm="max", margin=0, rule="absmax"):
+    def __init__(
+        self,
+        format: FormatLike,
+        *,
+        history: int = 1024,
+        algorithm: str = "max",
+        margin: int = 0,
+        rule: str = "absmax",
+    ) -> None:
         self.format = format_of(format)
         self._state = _core.DelayedScale(self.format.spec, history, algorithm, margin, rule)
 
     @property
-    def scale(self):
+    def scale(self) -> float:
         """The current scale: value = code value * scale."""
         return self._state.scale
 
-    def update(self):
+    def update(self) -> None:
         """Ends a step: the scale of the next one follows from the maxima until now."""
         self._state.update()
 
-    def state(self):
+    def state(self) -> list[float]:
         """Returns the state as a list of numbers, for checkpoints."""
         return self._state.save()
 
-    def restore(self, state):
+    def restore(self, state: list[float]) -> None:
         """Sets the state that `state()` returned."""
         self._state.restore(state)
 
@@ -61,19 +72,19 @@ class Quantized:
         self._give = give
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, int]:
         """(rows, columns)."""
         shape = (self._matrix.rows, self._matrix.cols)
         return shape[::-1] if self._transposed else shape
 
     @property
-    def codes(self):
+    def codes(self) -> np.ndarray:
         """The codes as a read-only NumPy array of the matrix's shape (a view)."""
         codes = self._matrix.codes
         return codes.T if self._transposed else codes
 
     @property
-    def scales(self):
+    def scales(self) -> np.ndarray:
         """The scales as a read-only float32 array: value = code value * scale.
 
         Its shape is () for a tensor, else that of the grid of scales: (rows, 1), (1, columns),
@@ -89,24 +100,24 @@ class Quantized:
         return scales.T if self._transposed and scales.ndim else scales
 
     @property
-    def scale(self):
+    def scale(self) -> float:
         """The scale of a matrix that has one for the whole tensor."""
         if self.scaling != "tensor":
             raise ValueError(f"scale: this matrix has scales per {self.scaling}; see `scales`")
         return float(self._matrix.scales[0])
 
     @property
-    def T(self):
+    def T(self) -> Quantized:
         """The transposed matrix, with the same codes and scales."""
         return Quantized(self.format, self._matrix, not self._transposed, self._give)
 
-    def dequantize(self):
+    def dequantize(self) -> Any:
         """Returns code value * scale, rounded to float32; an array of the input's kind."""
         out = np.empty((self._matrix.rows, self._matrix.cols), np.float32)
         self._matrix.dequantize(out)
         return self._give(out.T if self._transposed else out, None)
 
-    def error(self, x):
+    def error(self, x: Any) -> _core.ErrorMeasures:
         """Measures the error against the matrix `x` that was quantised.
 
         Returns an object with `sqnr_db`, `relative_error`, `mean_error`, `max_error`,
@@ -118,7 +129,7 @@ class Quantized:
         array = np.ascontiguousarray(array.T) if self._transposed else array
         return self._matrix.error(array, np.empty(array.shape, np.float32))
 
-    def __matmul__(self, other):
+    def __matmul__(self, other: Any) -> Any:
         from numsim._matmul import matmul
 
         return matmul(self, other)
@@ -129,15 +140,22 @@ class Quantized:
 
 
 def quantize(
-    x, format, *, scaling="tensor", scale=None, rounding="rne", overflow="saturate"
-):
+    x: Any,
+    format: FormatLike,
+    *,
+    scaling: str | Delayed = "tensor",
+    scale: float | None = None,
+    rounding: str | SR = "rne",
+    overflow: str = "saturate",
+) -> Quantized:
     """Quantises a matrix: codes and scales with x ~ code value * scale.
 
     x         matrix of float32 or of a smaller float dtype; a vector is one row
     format    of the codes, at most 16 bits
     scaling   LAYOUT or LAYOUT/RULE. LAYOUT is "tensor", "row", "column", "block:N" (N elements of a
               row) or "tile:RxC"; RULE is "absmax" (default), "pow2-floor", "pow2-ceil", "e8m0" (the
-              shared scale of an MX block) or "none" (scale 1). "block:32/e8m0" is MX. Or a `Delayed`.
+              shared scale of an MX block) or "none" (scale 1). "block:32/e8m0" is MX. Or a
+              `Delayed`.
     scale     a number: the given scale of the whole tensor, instead of `scaling`
     rounding, overflow   as in `round`, and saturating by default
 

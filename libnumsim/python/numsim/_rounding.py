@@ -1,7 +1,10 @@
 """Rounding modes, stochastic rounding, and the plans of conversions."""
 
+from __future__ import annotations
+
 import dataclasses
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -15,12 +18,12 @@ class SR:
     """Stochastic rounding: a number moves up in magnitude with the probability of its remainder.
 
     The random bits of element i of an array, in C order, are a function of (`seed`, `stream`,
-    `first_index` + i) and of nothing else; `numsim cast --rounding sr --seed SEED` uses stream 0. Two
-    arrays whose errors should be independent need different streams. `bits` (1 to 32) is the number of
-    random bits, `variant` ("a", "b" or "c") the rule of P3109 (docs/rounding.md).
+    `first_index` + i) and of nothing else; `numsim cast --rounding sr --seed SEED` uses stream 0.
+    Two arrays whose errors should be independent need different streams. `bits` (1 to 32) is the
+    number of random bits, `variant` ("a", "b" or "c") the rule of P3109 (docs/rounding.md).
 
-    `random_bits`, an array of unsigned integers with an element per number, replaces the stream: each
-    holds the caller's bits in its low `bits` bits.
+    `random_bits`, an array of unsigned integers with an element per number, replaces the stream:
+    each holds the caller's bits in its low `bits` bits.
     """
 
     bits: int = 32
@@ -28,9 +31,9 @@ class SR:
     stream: int = 0
     variant: str = "a"
     first_index: int = 0
-    random_bits: object = dataclasses.field(default=None, compare=False)
+    random_bits: Any = dataclasses.field(default=None, compare=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not 1 <= self.bits <= 32:
             raise ValueError(f"SR: bits: expected 1 to 32, found {self.bits}")
         for name in ("seed", "stream", "first_index"):
@@ -39,7 +42,7 @@ class SR:
 
 
 def plan_of(format, rounding, overflow):
-    """Returns (EncodePlan, seed, stream, first index, random bits or None, whether order matters)."""
+    """Returns (EncodePlan, seed, stream, first index, random bits, whether order matters)."""
     if type(rounding) is str:
         return _plan(format, rounding, overflow), 0, 0, 0, None, rounding == "sr"
     if type(rounding) is SR:
@@ -61,12 +64,14 @@ def _stochastic_plan(format, overflow, bits, variant):
     return _core.EncodePlan(_formats.format(format).spec, "sr", overflow, bits, variant)
 
 
-def rounding_modes():
+def rounding_modes() -> dict[str, tuple[str, str]]:
     """Returns {name: (direction, at a tie)} of the rounding modes (docs/rounding.md)."""
     return {name: (rounds, tie) for name, _, rounds, tie in _core.rounding_modes()}
 
 
-def random_bits(n, *, bits=32, seed=0, stream=0, first_index=0):
+def random_bits(
+    n: int, *, bits: int = 32, seed: int = 0, stream: int = 0, first_index: int = 0
+) -> np.ndarray:
     """Returns the random bits that SR with these arguments uses for n elements, as uint32."""
     rounding = SR(bits, seed, stream, first_index=first_index)
     out = np.empty(n, np.uint32)

@@ -1,11 +1,15 @@
 """Arrays of a format, and correctly rounded arithmetic on them."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from numsim import _core
 from numsim._casts import decode, encode
-from numsim._formats import format as format_of
-from numsim._rounding import plan_of
+from numsim._formats import FormatLike, format as format_of
+from numsim._rounding import SR, plan_of
 
 # Bits of `flags`, as in Berkeley SoftFloat.
 INEXACT, UNDERFLOW, OVERFLOW, DIVIDE_BY_ZERO, INVALID = 1, 2, 4, 8, 16
@@ -14,16 +18,16 @@ INEXACT, UNDERFLOW, OVERFLOW, DIVIDE_BY_ZERO, INVALID = 1, 2, 4, 8, 16
 class Array:
     """An array of codes of one format. The operators + - * / and @ round every operation once.
 
-    A Python number beside an operator is first rounded to the format, as NumPy does with its arrays.
-    `@` adds products in the order of the inner dimension, each step a fused multiply-add in the
-    format; `numsim.matmul` has other modes. Operators round to nearest even; the functions `add`,
-    `sub`, `mul`, `div`, `fma` and `sqrt` take other roundings and formats of the result.
+    A Python number beside an operator is first rounded to the format, as NumPy does with its
+    arrays. `@` adds products in the order of the inner dimension, each step a fused multiply-add in
+    the format; `numsim.matmul` has other modes. Operators round to nearest even; the functions
+    `add`, `sub`, `mul`, `div`, `fma` and `sqrt` take other roundings and formats of the result.
     """
 
     __slots__ = ("codes", "format")
     __array_ufunc__ = None  # NumPy arrays leave operators to this class
 
-    def __init__(self, codes, format):
+    def __init__(self, codes: Any, format: FormatLike) -> None:
         self.format = format_of(format)
         self.codes = np.asarray(codes)
         if self.codes.dtype != self.format.code_dtype:
@@ -37,15 +41,15 @@ class Array:
     size = property(lambda self: self.codes.size)
 
     @property
-    def T(self):
+    def T(self) -> Array:
         """The transposed array (a view)."""
         return Array(self.codes.T, self.format)
 
-    def values(self):
+    def values(self) -> np.ndarray:
         """Returns the exact values as float32."""
         return decode(self.codes, self.format)
 
-    def reshape(self, *shape):
+    def reshape(self, *shape: Any) -> Array:
         """Returns the same elements in another shape."""
         return Array(self.codes.reshape(*shape), self.format)
 
@@ -60,7 +64,9 @@ class Array:
         return values if dtype is None else values.astype(dtype)
 
     def __repr__(self):
-        return f"numsim.array({np.array2string(self.values(), separator=', ')}, {self.format.name!r})"
+        return (
+            f"numsim.array({np.array2string(self.values(), separator=', ')}, {self.format.name!r})"
+        )
 
     def _other(self, other):
         if isinstance(other, Array):
@@ -112,7 +118,9 @@ class Array:
         return array(matmul(self, other, accumulate=self.format.name), self.format)
 
 
-def array(x, format, *, rounding="rne", overflow="nonsaturate"):
+def array(
+    x: Any, format: FormatLike, *, rounding: str | SR = "rne", overflow: str = "nonsaturate"
+) -> Array:
     """Returns numbers as a typed array, rounded as by `round`."""
     f = format_of(format)
     return Array(np.asarray(encode(x, f, rounding=rounding, overflow=overflow)), f)
@@ -153,34 +161,82 @@ def _arithmetic(op, operands, to, rounding, overflow, flags):
 
 _DOCUMENTATION = """Returns {text}, the exact result rounded once.
 
-    Operands are typed arrays whose shapes broadcast as NumPy's. `to` is the format of the result; it
-    may be left out if all operands have the same. With `flags` also returns a uint8 array of exception
-    flags: an OR of INEXACT, UNDERFLOW, OVERFLOW, DIVIDE_BY_ZERO and INVALID. Special values: as in IEEE
-    754 (libnumsim/numsim/arith/arith.h).
+    Operands are typed arrays whose shapes broadcast as NumPy's. `to` is the format of the result;
+    it may be left out if all operands have the same. With `flags` also returns a uint8 array of
+    exception flags: an OR of INEXACT, UNDERFLOW, OVERFLOW, DIVIDE_BY_ZERO and INVALID. Special
+    values: as in IEEE 754 (libnumsim/numsim/arith/arith.h).
     """
 
 
-def add(a, b, *, to=None, rounding="rne", overflow="nonsaturate", flags=False):
+def add(
+    a: Array,
+    b: Array,
+    *,
+    to: FormatLike | None = None,
+    rounding: str | SR = "rne",
+    overflow: str = "nonsaturate",
+    flags: bool = False,
+) -> Any:
     return _arithmetic("add", (a, b), to, rounding, overflow, flags)
 
 
-def sub(a, b, *, to=None, rounding="rne", overflow="nonsaturate", flags=False):
+def sub(
+    a: Array,
+    b: Array,
+    *,
+    to: FormatLike | None = None,
+    rounding: str | SR = "rne",
+    overflow: str = "nonsaturate",
+    flags: bool = False,
+) -> Any:
     return _arithmetic("sub", (a, b), to, rounding, overflow, flags)
 
 
-def mul(a, b, *, to=None, rounding="rne", overflow="nonsaturate", flags=False):
+def mul(
+    a: Array,
+    b: Array,
+    *,
+    to: FormatLike | None = None,
+    rounding: str | SR = "rne",
+    overflow: str = "nonsaturate",
+    flags: bool = False,
+) -> Any:
     return _arithmetic("mul", (a, b), to, rounding, overflow, flags)
 
 
-def div(a, b, *, to=None, rounding="rne", overflow="nonsaturate", flags=False):
+def div(
+    a: Array,
+    b: Array,
+    *,
+    to: FormatLike | None = None,
+    rounding: str | SR = "rne",
+    overflow: str = "nonsaturate",
+    flags: bool = False,
+) -> Any:
     return _arithmetic("div", (a, b), to, rounding, overflow, flags)
 
 
-def fma(a, b, c, *, to=None, rounding="rne", overflow="nonsaturate", flags=False):
+def fma(
+    a: Array,
+    b: Array,
+    c: Array,
+    *,
+    to: FormatLike | None = None,
+    rounding: str | SR = "rne",
+    overflow: str = "nonsaturate",
+    flags: bool = False,
+) -> Any:
     return _arithmetic("fma", (a, b, c), to, rounding, overflow, flags)
 
 
-def sqrt(a, *, to=None, rounding="rne", overflow="nonsaturate", flags=False):
+def sqrt(
+    a: Array,
+    *,
+    to: FormatLike | None = None,
+    rounding: str | SR = "rne",
+    overflow: str = "nonsaturate",
+    flags: bool = False,
+) -> Any:
     return _arithmetic("sqrt", (a,), to, rounding, overflow, flags)
 
 

@@ -1,18 +1,22 @@
 """Update rules for weights in a small format, and optimiser moments in their storage."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from numsim import _core
 from numsim._arrays import float32_of
-from numsim._formats import format as format_of
+from numsim._formats import FormatLike, format as format_of
 from numsim._rounding import SR
 
 
 class Update:
     """The outcome of one step: `weights`, the `state` for the next step (or None), and numbers.
 
-    status                     "ok", "zero-update", "below-min-step", "not-converged", "saturated" or
-                               "nonfinite"
+    status                     "ok", "zero-update", "below-min-step", "not-converged", "saturated"
+                               or "nonfinite"
     moved, saturated           numbers of weights whose value changed, or saturated
     swallowed                  number of weights with an update other than zero that did not move
     achieved_norm, target_norm; achieved_projection, target_projection; alpha; passes
@@ -42,23 +46,23 @@ class Update:
 
 
 def update(
-    weights,
-    update,
+    weights: Any,
+    update: Any,
     *,
-    lr,
-    rule,
-    format,
-    state=None,
-    seed=0,
-    stream=0,
-    weight_decay=0.0,
-    tolerance=1e-2,
-    iterations=32,
-):
+    lr: float,
+    rule: str,
+    format: FormatLike,
+    state: _core.UpdateState | None = None,
+    seed: int = 0,
+    stream: int = 0,
+    weight_decay: float = 0.0,
+    tolerance: float = 1e-2,
+    iterations: int = 32,
+) -> Update:
     """Takes one step of weights of a format: weights + lr * update under a rule.
 
-    weights    float32, rounded to the format if they are not values of it; 2 dimensions where the rule
-               has scopes (row, block)
+    weights    float32, rounded to the format if they are not values of it; 2 dimensions where the
+               rule has scopes (row, block)
     update     the direction to move in, such as minus the gradient; the same shape
     lr         learning rate, >= 0, rounded to float32
     rule       KIND[:ARGUMENT][@SCOPE], such as "naive", "stochastic:16", "kahan:bf16",
@@ -91,7 +95,7 @@ def update(
     return Update(taken.give(new, None), state, swallowed, outcome)
 
 
-def update_kinds():
+def update_kinds() -> list[str]:
     """Returns the names of the kinds of update rules (docs/updates.md)."""
     return _core.update_kinds()
 
@@ -104,7 +108,7 @@ class Moments:
     signed   False for second moments
     """
 
-    def __init__(self, format, n, *, signed=True):
+    def __init__(self, format: str, n: int, *, signed: bool = True) -> None:
         self._store = _core.MomentStore(format, n, signed)
 
     format = property(lambda self: self._store.format)
@@ -113,14 +117,14 @@ class Moments:
     def __len__(self):
         return self._store.size
 
-    def store(self, values, *, seed=0, stream=0):
+    def store(self, values: Any, *, seed: int = 0, stream: int = 0) -> _core.MomentLoss:
         """Replaces the values. Returns the loss: counts `nonzero`, `flushed` (stored as zero) and
         `saturated`, and the sums `signal_square` and `error_square`."""
         random = SR(seed=seed, stream=stream)
         array, _ = float32_of(values, "values")
         return self._store.store(array, random.seed, random.stream)
 
-    def load(self):
+    def load(self) -> np.ndarray:
         """Returns the stored values as float32."""
         out = np.empty(len(self), np.float32)
         self._store.load(out)

@@ -8,19 +8,23 @@ Levels of cases: "edges" (special and boundary codes), "full" (every combination
 "random:N" and "uniform:N" (N cases, functions of the seed).
 """
 
+from __future__ import annotations
+
 import dataclasses
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from numsim import _core
 from numsim._arrays import take_codes
 from numsim._casts import decode, encode
-from numsim._formats import format as format_of
+from numsim._formats import FormatLike, format as format_of
 
 _BATCH = 1 << 20  # cases of one call of an implementation
 
 
-def operations():
+def operations() -> dict[str, str]:
     """Returns {name: summary} of the operations."""
     return dict(_core.operation_table())
 
@@ -37,8 +41,15 @@ def _operation(op, format, options):
 
 
 def _dtype_for(bits):
-    return np.dtype(np.uint8 if bits <= 8 else np.uint16 if bits <= 16 else
-                    np.uint32 if bits <= 32 else np.uint64)
+    return np.dtype(
+        np.uint8
+        if bits <= 8
+        else np.uint16
+        if bits <= 16
+        else np.uint32
+        if bits <= 32
+        else np.uint64
+    )
 
 
 def _columns(operation, matrix, columns):
@@ -47,14 +58,16 @@ def _columns(operation, matrix, columns):
     }
 
 
-def vectors(op, format, *, level="edges", seed=0, **options):
+def vectors(
+    op: str, format: FormatLike, *, level: str = "edges", seed: int = 0, **options: Any
+) -> dict[str, np.ndarray]:
     """Returns cases with their right results as {column: array of unsigned integers}.
 
     op        a name of `operations()`, or "cast": float32 to `format`
     format    of the operands
     level     see above; "full" and "random:N" make as many rows as they say
-    options   of the operation: format_b, format_c, to, scale_format, accumulation, rounding, variant,
-              random_bits, overflow, tininess ("after", "before"), length, profile
+    options   of the operation: format_b, format_c, to, scale_format, accumulation, rounding,
+              variant, random_bits, overflow, tininess ("after", "before"), length, profile
 
     The last column is "flags" if the operation has flags.
     """
@@ -82,7 +95,7 @@ class Verdict:
 
     cases: int
     wrong: int
-    first: list  # the first counterexamples
+    first: list[Counterexample]  # the first counterexamples
 
     def __bool__(self):
         return self.wrong == 0
@@ -101,15 +114,24 @@ def _text(x):
 
 
 def check(
-    implementation, op="cast", format=None, *, level=None, nan="any", limit=10, seed=0, **options
-):
+    implementation: Callable[..., Any],
+    op: str,
+    format: FormatLike,
+    *,
+    level: str = "edges",
+    nan: str = "any",
+    limit: int = 10,
+    seed: int = 0,
+    **options: Any,
+) -> Verdict:
     """Judges a Python function by the oracle, on every case of a level.
 
-    implementation   called with one array per operand (and one of random bits, in stochastic modes),
-                     batch by batch. For "cast" it gets float32 numbers; for other operations codes, as
-                     uint8, uint16 or uint32. It returns an array of codes, or of a dtype of
-                     ml_dtypes or torch, or of float32 values of the format; a tuple of arrays if the
-                     operation has several results; or (results..., flags) to be judged by flags too
+    implementation   called with one array per operand (and one of random bits, in stochastic
+                     modes), batch by batch. For "cast" it gets float32 numbers; for other
+                     operations codes, as uint8, uint16 or uint32. It returns an array of codes, or
+                     of a dtype of ml_dtypes or torch, or of float32 values of the format; a tuple
+                     of arrays if the operation has several results; or (results..., flags) to be
+                     judged by flags too
     op, format       as in `vectors`
     level            default: "edges"; "full" is exhaustive (2^32 cases for a cast: minutes)
     nan              "any": every NaN code is right where NaN is; "exact": only the canonical one
@@ -117,10 +139,8 @@ def check(
 
     Returns a Verdict. What the implementation raises is not caught.
     """
-    if format is None:
-        raise TypeError("format: expected the format that is judged")
     operation = _operation(op, format, options)
-    rows = _core.CaseRows(operation, level or "edges", seed, False)
+    rows = _core.CaseRows(operation, level, seed, False)
     judge = _core.Judge(operation, nan, limit)
     for first in range(0, len(rows), _BATCH):
         count = min(_BATCH, len(rows) - first)
@@ -177,9 +197,7 @@ def _codes_of_values(values, name, format):
     back = decode(codes, format)
     wrong = np.nonzero(~((back == values) | (np.isnan(back) & np.isnan(values))))[0]
     if wrong.size:
-        raise ValueError(
-            f"implementation: {name}: {values[wrong[0]]!r} is no value of {format}"
-        )
+        raise ValueError(f"implementation: {name}: {values[wrong[0]]!r} is no value of {format}")
     return codes
 
 
@@ -192,7 +210,7 @@ def _counterexamples(judge, operation, op):
         if op == "cast":
             bits = np.array(given[inputs[0]], np.uint32)
             given[inputs[0]] = f"{float(bits.view(np.float32))!r} (0x{bits:08x})"
-        got = dict(zip(results + ["flags"], row[len(inputs):]))
+        got = dict(zip(results + ["flags"], row[len(inputs) :]))
         right = dict(zip(results, expected))
         if "flags" in got:
             right["flags"] = flags

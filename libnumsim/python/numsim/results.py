@@ -1,9 +1,12 @@
 """Results of experiments and trainings: tables, settings and manifests, read and never computed."""
 
+from __future__ import annotations
+
 import csv
 import hashlib
 import json
 import pathlib
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +17,7 @@ class Table(dict):
     An empty cell among numbers is NaN.
     """
 
-    def __init__(self, name, columns):
+    def __init__(self, name: str, columns: dict[str, np.ndarray]) -> None:
         super().__init__(columns)
         self.name = name
 
@@ -24,7 +27,7 @@ class Table(dict):
     def __bool__(self):
         return True
 
-    def where(self, **values):
+    def where(self, **values: Any) -> Table:
         """Returns the rows whose columns have these values, as a table."""
         wanted = np.ones(len(self), bool)
         for name, value in values.items():
@@ -52,7 +55,7 @@ class Results:
     summary    the text of summary.txt; or ""
     """
 
-    def __init__(self, path):
+    def __init__(self, path: str | pathlib.Path) -> None:
         self.path = pathlib.Path(path)
         if not self.path.is_dir():
             raise FileNotFoundError(f"{self.path}: no such directory")
@@ -68,7 +71,7 @@ class Results:
         path = self.path / name
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
-    def table(self, name):
+    def table(self, name: str) -> Table:
         """Returns the table NAME.csv."""
         if name not in self.tables:
             raise ValueError(f"{self.path}: no table {name!r}; it has {', '.join(self.tables)}")
@@ -85,11 +88,11 @@ class Results:
         return Table(name, {key: _column(column) for key, column in zip(header, columns)})
 
     @property
-    def verdicts(self):
+    def verdicts(self) -> Table:
         """The table verdicts.csv: a verdict per claim (docs/verdicts.md)."""
         return self.table("verdicts")
 
-    def verify(self):
+    def verify(self) -> None:
         """Compares the files with the SHA-256 of the manifest.
 
         Raises ValueError that names a file that is missing or differs, or if there is no manifest.
@@ -121,6 +124,6 @@ def _column(cells):
     return np.array(cells, dtype=str)
 
 
-def read(directory):
+def read(directory: str | pathlib.Path) -> Results:
     """Returns the `Results` in a directory: of `numsim run`, `numsim train` or docs/results."""
     return Results(directory)

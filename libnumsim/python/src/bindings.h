@@ -29,6 +29,7 @@ void BindQuantize(nb::module_& m);
 void BindGemm(nb::module_& m);
 void BindUpdates(nb::module_& m);
 void BindMoments(nb::module_& m);
+void BindOptimizer(nb::module_& m);
 void BindProfiles(nb::module_& m);
 void BindOracle(nb::module_& m);
 

@@ -2,6 +2,7 @@
 #include "libnumsim/python/src/bindings.h"
 #include "numsim/backend/backend.h"
 #include "numsim/base/build_info.h"
+#include "numsim/base/nearest_name.h"
 #include "numsim/base/parallel.h"
 
 namespace numsim::python {
@@ -19,6 +20,7 @@ NB_MODULE(_core, m) {
   m.def("available_backends", &AvailableBackends);
   m.def("backend", &SimdTargetName);
   m.def("force_backend", &ForceBackend, nb::arg("name"));
+  m.def("nearest_name", &NearestName, nb::arg("wrong"), nb::arg("names"));
 
   BindFormats(m);
   BindCasts(m);
@@ -27,6 +29,7 @@ NB_MODULE(_core, m) {
   BindGemm(m);
   BindUpdates(m);
   BindMoments(m);
+  BindOptimizer(m);
   BindProfiles(m);
   BindOracle(m);
 }

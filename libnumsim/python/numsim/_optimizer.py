@@ -1,0 +1,115 @@
+"""Optimisers with weights and moments in any format."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from numsim import _core
+from numsim._arrays import float32_of
+from numsim._rounding import SR
+
+_SETTINGS = (
+    "kind",
+    "beta1",
+    "beta2",
+    "epsilon",
+    "weight_decay",
+    "decay_filter",
+    "clip_norm",
+    "m",
+    "v",
+    "moment_filter",
+    "update_from_stored",
+    "weights",
+    "update",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class TensorStep:
+    """The effect of a step on one tensor."""
+
+    gradient_norm: float
+    rms: float  # of the gradient relative to the root of v; adamw and stable-adamw only
+    max_update: float  # largest magnitude of the direction
+    moved: int  # weights whose value changed
+    flushed_m: int  # nonzero elements of the moments that were stored as zero
+    flushed_v: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """The effect of a step. `skipped`: no weight changed; `finite`: all gradients are finite."""
+
+    skipped: bool
+    finite: bool
+    gradient_norm: float
+    clip_factor: float
+    tensors: dict[str, TensorStep]
+
+
+class Optimizer:
+    """An optimiser of the library over named arrays (docs/optimizers.md, docs/moments.md).
+
+    parameters   {name: float32 array}, copied. Those of two or more dimensions count as matrices,
+                 which the filters tell from vectors
+    kind         "adamw", "stable-adamw", "sgd" or "lion"
+    m, v         formats of the moments: "fp32", "bf16", "e4m3fn@block:128+sr", "dynamic:256"
+    weights      format of the weights
+    update       rule by which they take a step (docs/updates.md): "naive", "stochastic:16", "kahan"
+    beta1, beta2, epsilon, weight_decay, clip_norm   numbers; the library's defaults (0.9, 0.95,
+    1e-8,
+                 0.1, off)
+    decay_filter "matrices", "all" or "none"; moment_filter "matrices" or "all"
+    update_from_stored   whether a step reads the moments back from their storage
+    seed         of stochastic rounding
+    """
+
+    def __init__(self, parameters: dict[str, Any], *, seed: int = 0, **settings: Any) -> None:
+        for name in settings:
+            if name not in _SETTINGS:
+                nearest = _core.nearest_name(name, list(_SETTINGS))
+                hint = f"; did you mean {nearest}?" if nearest else ""
+                raise TypeError(f"Optimizer: unknown setting {name!r}{hint}")
+        self._core = _core.Optimizer(settings, SR(seed=seed).seed)
+        self._shapes = {}
+        for name, value in parameters.items():
+            array, _ = float32_of(value, f"parameters[{name!r}]")
+            rows = array.shape[0] if array.ndim > 1 else 1
+            cols = array.size // rows if rows else 0
+            self._core.add(name, array.ndim > 1, rows, cols, array)
+            self._shapes[name] = array.shape
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """The current weights of a parameter: a read-only view of float32 values of the format."""
+        if name not in self._shapes:
+            raise KeyError(f"{name!r}; the parameters are {', '.join(self._shapes)}")
+        return self._core.weights(name).reshape(self._shapes[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._shapes)
+
+    def step(self, gradients: dict[str, Any], *, lr: float) -> Step:
+        """Takes a step with {name: gradient}, one for every parameter. Returns a `Step`."""
+        if set(gradients) != set(self._shapes):
+            raise ValueError(
+                f"gradients: expected {', '.join(self._shapes)}, found {', '.join(gradients)}"
+            )
+        for name, gradient in gradients.items():
+            array, _ = float32_of(gradient, f"gradients[{name!r}]")
+            if array.shape != self._shapes[name]:
+                raise ValueError(
+                    f"gradients[{name!r}]: expected shape {self._shapes[name]}, found {array.shape}"
+                )
+            self._core.set_gradient(name, array)
+        skipped, finite, norm, clip, tensors = self._core.step(lr)
+        steps = {name: TensorStep(*row) for name, row in zip(self._shapes, tensors)}
+        return Step(skipped, finite, norm, clip, steps)
+
+    def bytes(self) -> dict[str, float]:
+        """Returns the bytes per parameter that are stored: {"m", "v", "weights", "other"}."""
+        return dict(zip(("m", "v", "weights", "other"), self._core.bytes()))

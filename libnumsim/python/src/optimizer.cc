@@ -1,0 +1,174 @@
+// Optimisers over arrays: parameters that the library owns, and gradients that the caller gives.
+#include "numsim/optim/optimizer.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "libnumsim/python/src/bindings.h"
+#include "numsim/models/parameter.h"
+#include "numsim/optim/optimizer_kinds.h"
+
+namespace numsim::python {
+namespace {
+
+// Parameters are added first; the first step, or a look at a weight, starts the optimiser, which
+// rounds them to the format of the weights.
+class HeldOptimizer {
+ public:
+  HeldOptimizer(OptimizerConfig config, const LossScalerConfig& scaler, uint64_t seed)
+      : config_(std::move(config)),
+        scaler_(scaler),
+        seed_(seed),
+        parameters_(seed, InitialValues::kMeans) {
+    CheckOptimizerConfig(config_);
+    CheckLossScalerConfig(scaler_);
+  }
+
+  void Add(
+      std::string name, bool is_matrix, size_t rows, size_t cols, const InputOf<float>& value) {
+    if (optimizer_ != nullptr) throw Error("parameters are added before the first step");
+    const ParameterRole role = is_matrix ? ParameterRole::kMatrix : ParameterRole::kGain;
+    Parameter<float>& added = parameters_.Add(std::move(name), role, rows, cols, {});
+    Copy(value, added.value);
+  }
+
+  std::span<const float> Weights(std::string_view name) {
+    Start();
+    return std::as_const(Named(name).value).Span();
+  }
+
+  void SetGradient(std::string_view name, const InputOf<float>& gradient) {
+    Copy(gradient, Named(name).gradient);
+  }
+
+  const OptimizerStep& Step(double learning_rate) {
+    Start();
+    return optimizer_->Step(learning_rate, step_++, true);
+  }
+
+  Optimizer& Started() {
+    Start();
+    return *optimizer_;
+  }
+
+ private:
+  static void Copy(const InputOf<float>& from, Buffer<float>& to) {
+    if (from.size() != to.Span().size()) {
+      throw Error::Format("expected {} elements, found {}", to.Span().size(), from.size());
+    }
+    std::ranges::copy(Elements(from), to.Span().begin());
+  }
+
+  Parameter<float>& Named(std::string_view name) {
+    Parameter<float>* found = parameters_.Find(name);
+    if (found == nullptr) throw Error::Format("there is no parameter '{}'", name);
+    return *found;
+  }
+
+  void Start() {
+    if (optimizer_ != nullptr) return;
+    optimizer_ = std::make_unique<Optimizer>(config_, scaler_, parameters_, seed_);
+  }
+
+  OptimizerConfig config_;
+  LossScalerConfig scaler_;
+  uint64_t seed_;
+  uint64_t step_ = 0;
+  ParameterList<float> parameters_;
+  std::unique_ptr<Optimizer> optimizer_;
+};
+
+// Returns the library's default configuration with the given settings in their places.
+OptimizerConfig ConfigOf(const nb::dict& settings) {
+  OptimizerConfig config;
+  for (auto [key, value] : settings) {
+    const std::string name = nb::cast<std::string>(key);
+    const auto text = [&] { return nb::cast<std::string>(value); };
+    const auto number = [&] { return nb::cast<double>(value); };
+    if (name == "kind") config.kind = ParseOptimizerKind(text());
+    if (name == "beta1") config.beta1 = number();
+    if (name == "beta2") config.beta2 = number();
+    if (name == "epsilon") config.epsilon = number();
+    if (name == "weight_decay") config.weight_decay = number();
+    if (name == "decay_filter") config.decay_filter = ParseDecayFilter(text());
+    if (name == "clip_norm") config.clip_norm = number();
+    if (name == "m") config.m = ParseMomentFormat(text());
+    if (name == "v") config.v = ParseMomentFormat(text());
+    if (name == "moment_filter") config.moment_filter = ParseMomentFilter(text());
+    if (name == "update_from_stored") config.update_from_stored = nb::cast<bool>(value);
+    if (name == "weights") config.weights = ParseFormat(text());
+    if (name == "update") config.update = ParseUpdateRule(text());
+  }
+  return config;
+}
+
+// (norm of the gradient, RMS, largest update, weights that moved, elements of m and of v that were
+// flushed) of each tensor.
+nb::list TensorSteps(const OptimizerStep& step) {
+  nb::list list;
+  for (const TensorStep& tensor : step.tensors) {
+    list.append(nb::make_tuple(tensor.gradient_norm,
+                               tensor.rms,
+                               tensor.max_update,
+                               tensor.weights.moved,
+                               tensor.m.flushed,
+                               tensor.v.flushed));
+  }
+  return list;
+}
+
+}  // namespace
+
+void BindOptimizer(nb::module_& m) {
+  nb::class_<HeldOptimizer>(m, "Optimizer")
+      .def(
+          "__init__",
+          [](HeldOptimizer* self, const nb::dict& settings, uint64_t seed) {
+            new (self) HeldOptimizer(ConfigOf(settings), {}, seed);
+          },
+          nb::arg("settings"),
+          nb::arg("seed"))
+      .def("add",
+           &HeldOptimizer::Add,
+           nb::arg("name"),
+           nb::arg("is_matrix"),
+           nb::arg("rows"),
+           nb::arg("cols"),
+           nb::arg("value").noconvert())
+      .def(
+          "weights",
+          [](nb::handle self, std::string_view name) {
+            const std::span<const float> w = nb::cast<HeldOptimizer&>(self).Weights(name);
+            return nb::ndarray<nb::numpy, const float>(w.data(), {w.size()}, self);
+          },
+          nb::arg("name"))
+      .def("set_gradient",
+           &HeldOptimizer::SetGradient,
+           nb::arg("name"),
+           nb::arg("gradient").noconvert())
+      .def("bytes",
+           [](HeldOptimizer& held) {
+             const Optimizer::Bytes b = held.Started().StoredBytes();
+             return nb::make_tuple(b.m, b.v, b.weights, b.other);
+           })
+      // (skipped, finite, norm of all gradients, clip factor, TensorSteps).
+      .def(
+          "step",
+          [](HeldOptimizer& held, double learning_rate) {
+            const OptimizerStep* step = nullptr;
+            {
+              nb::gil_scoped_release release;
+              step = &held.Step(learning_rate);
+            }
+            return nb::make_tuple(step->skipped,
+                                  step->finite,
+                                  step->gradient_norm,
+                                  step->clip_factor,
+                                  TensorSteps(*step));
+          },
+          nb::arg("learning_rate"));
+  m.def("optimizer_kinds", &OptimizerKindNames);
+}
+
+}  // namespace numsim::python
