@@ -53,6 +53,19 @@ def test_a_format_of_p3109_that_is_no_row_has_its_definitions_values():
         assert Fraction(float(values[code])) == expected
 
 
+def test_an_unsigned_format_of_p3109_has_its_definitions_values():
+    # binary5p2uf: K = 5, P = 2, unsigned, finite: bias 2^(K-P) = 8, NaN is the last code.
+    f = ns.format("binary5p2uf")
+    values = f.values()
+    assert f.bits == 5 and not f.is_signed and np.isnan(values[31])
+    for code in range(31):
+        e, m = code >> 1, code & 1
+        expected = Fraction(m if e == 0 else m + 2) * Fraction(2) ** (max(e, 1) - 8 - 1)
+        assert Fraction(float(values[code])) == expected
+    with pytest.raises(ValueError, match="the precision leaves no exponent"):
+        ns.format("binary6p6sf")
+
+
 def test_custom_formats_by_widths_and_fields():
     f = ns.format(exponent=4, mantissa=3, inf="none", nan="all-ones")
     assert f is ns.format("e4m3fn")

@@ -72,6 +72,19 @@ def test_one_wrong_code_of_65536_is_found():
     assert verdict.first[0].inputs == {"a": 0x12, "b": 0x34}
 
 
+def test_counterexamples_have_the_number_of_their_case():
+    vectors = ns.oracle.vectors("cast", "e4m3fn", level="uniform:1100000", seed=4)
+    last = vectors["a"][-1]
+
+    def cast(x):
+        codes = ns.encode(x, "e4m3fn")
+        codes[x.view(np.uint32) == last] ^= 1
+        return codes
+
+    verdict = ns.oracle.check(cast, "cast", "e4m3fn", level="uniform:1100000", seed=4)
+    assert [c.case for c in verdict.first] == np.nonzero(vectors["a"] == last)[0].tolist()
+
+
 def test_values_and_flags_are_judged_too():
     def values(a, b):
         return ns.decode(a, "e3m2fn") + ns.decode(b, "e3m2fn")

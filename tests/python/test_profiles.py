@@ -41,7 +41,10 @@ def test_a_difference_lists_exactly_the_inputs_that_differ(rng):
         listed |= (bits >= i.first_bits) & (bits <= i.last_bits)
     differ = a.encode(bits.view(np.float32)) != b.encode(bits.view(np.float32))
     assert np.array_equal(differ, listed)
-    assert all(i.cause and i.explanation for i in difference.intervals)
+    for i in difference.intervals:
+        x = np.array([i.first_bits, i.last_bits], np.uint32).view(np.float32)
+        assert a.encode(x).tolist() == [i.code_a] * 2 and b.encode(x).tolist() == [i.code_b] * 2
+        assert i.cause and i.explanation
 
 
 def test_a_profile_does_not_differ_from_itself():

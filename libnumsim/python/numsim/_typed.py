@@ -127,36 +127,55 @@ def array(
 
 
 def _arithmetic(op, operands, to, rounding, overflow, flags):
-    names = "abc"
-    for name, operand in zip(names, operands):
-        if not isinstance(operand, Array):
-            raise TypeError(f"{name}: expected a numsim.Array, found {type(operand).__name__}")
-    if to is None:
-        to = operands[0].format
-        for name, operand in zip(names, operands):
-            if operand.format is not to:
-                raise ValueError(
-                    f"{name}: the format is {operand.format.name} and that of a is {to.name}; "
-                    "pass to=, the format of the result"
-                )
-    to = format_of(to)
-    plan, seed, stream, first, words, _ = plan_of(to, rounding, overflow)
+    first = operands[0]
+    for operand in operands:
+        if type(operand) is not Array or operand.format is not first.format:
+            _check(operands, to)
+            break
+    to = first.format if to is None else format_of(to)
+    plan, seed, stream, index, words, _ = plan_of(to, rounding, overflow)
     if words is not None:
         raise ValueError("rounding: arithmetic takes random bits of a seed and stream only")
-    codes = [operand.codes for operand in operands]
-    shape = codes[0].shape
-    if any(c.shape != shape for c in codes):
-        try:
-            codes = np.broadcast_arrays(*codes)
-        except ValueError:
-            shapes = ", ".join(str(c.shape) for c in codes)
-            raise ValueError(f"operands of shapes {shapes} do not fit each other") from None
-        shape = codes[0].shape
-    pairs = [(operand.format.spec, np.ascontiguousarray(c)) for operand, c in zip(operands, codes)]
+    shape, pairs = _pairs(operands)
     out = np.empty(shape, to.code_dtype)
     each = np.empty(shape, np.uint8) if flags else None
-    _core.arithmetic(op, pairs, plan, out, seed, stream, first, each)
+    _core.arithmetic(op, pairs, plan, out, seed, stream, index, each)
     return (Array(out, to), each) if flags else Array(out, to)
+
+
+def _check(operands, to):
+    """Raises an error that names an operand that is no typed array, or of another format."""
+    for name, operand in zip("abc", operands):
+        if not isinstance(operand, Array):
+            raise TypeError(f"{name}: expected a numsim.Array, found {type(operand).__name__}")
+    for name, operand in zip("abc", operands):
+        if to is None and operand.format is not operands[0].format:
+            raise ValueError(
+                f"{name}: the format is {operand.format.name} and that of a is "
+                f"{operands[0].format.name}; pass to=, the format of the result"
+            )
+
+
+def _pairs(operands):
+    """Returns (shape, [(FormatSpec, contiguous codes of that shape)])."""
+    shape = operands[0].codes.shape
+    pairs = []
+    for operand in operands:
+        codes = operand.codes
+        if codes.shape != shape:
+            return _broadcast_pairs(operands)
+        pairs.append((operand.format.spec, np.ascontiguousarray(codes)))
+    return shape, pairs
+
+
+def _broadcast_pairs(operands):
+    try:
+        codes = np.broadcast_arrays(*(operand.codes for operand in operands))
+    except ValueError:
+        shapes = ", ".join(str(operand.shape) for operand in operands)
+        raise ValueError(f"operands of shapes {shapes} do not fit each other") from None
+    pairs = [(operand.format.spec, np.ascontiguousarray(c)) for operand, c in zip(operands, codes)]
+    return codes[0].shape, pairs
 
 
 _DOCUMENTATION = """Returns {text}, the exact result rounded once.
