@@ -64,6 +64,20 @@ def test_errors_of_the_library_are_value_errors():
         ns.threads(0)
 
 
+def test_a_forked_process_computes_with_one_thread():
+    # A process of its own, because pytest may have threads; it is killed if its child hangs.
+    code = """
+import os, numpy as np, numsim as ns
+x = np.ones(1_000_000, np.float32)
+ns.threads(2), ns.encode(x, "e4m3fn")
+if os.fork() == 0:
+    os._exit(0 if ns.encode(x, "e4m3fn").all() and ns.threads() == 1 else 1)
+print(os.waitstatus_to_exitcode(os.wait()[1]), ns.threads())
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert out.stdout.split() == ["0", "2"], out.stderr
+
+
 def test_calls_run_side_by_side(rng):
     x = rng.normal(size=1_000_000).astype(np.float32)
     expected = ns.encode(x, "e4m3fn")

@@ -14,6 +14,7 @@ found them) or TypeError, and name the argument.
 from __future__ import annotations
 
 import importlib
+import os
 
 from numsim import _core
 from numsim._casts import cast, decode, encode, round
@@ -42,6 +43,10 @@ from numsim._typed import (
 from numsim._updates import Moments, Update, update, update_kinds
 
 __version__ = _core.build_version()
+
+# The threads of OpenMP do not exist in a forked process, which would wait for them for ever.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _core.set_thread_count(1))
 
 
 def threads(count: int | None = None) -> int:
@@ -75,7 +80,9 @@ def build_info() -> dict[str, object]:
 
 _ON_DEMAND = ("oracle", "results")
 __all__ = [
-    name for name in dir() if not name.startswith("_") and name not in ("annotations", "importlib")
+    name
+    for name in dir()
+    if not name.startswith("_") and name not in ("annotations", "importlib", "os")
 ]
 __all__ += _ON_DEMAND
 

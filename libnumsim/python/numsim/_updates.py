@@ -75,8 +75,8 @@ def update(
     The inputs stay as they are; `Update.weights` is of their kind. `state` is changed in place.
     """
     f = format_of(format)
-    rule = _core.UpdateRule(rule, tolerance, iterations)
-    rule.check(f.spec)
+    parsed = _core.UpdateRule(rule, tolerance, iterations)
+    parsed.check(f.spec)
     random = SR(seed=seed, stream=stream)
     old, taken = float32_of(weights, "weights")
     direction, _ = float32_of(update, "update")
@@ -85,13 +85,13 @@ def update(
     rows = old.shape[0] if old.ndim > 1 else 1
     shape = (rows, old.size // rows if rows else 0)
     new = np.empty(old.shape, np.float32)
-    if state is None or not rule.has_state:
-        state = _core.start_updates(rule, f.spec, *shape, old, new)
+    if state is None or not parsed.has_state:
+        state = _core.start_updates(parsed, f.spec, *shape, old, new)
         old = new.copy()
     numbers = (lr, weight_decay, random.seed, random.stream)
-    outcome = _core.apply_update(rule, f.spec, *shape, old, direction, *numbers, state, new)
+    outcome = _core.apply_update(parsed, f.spec, *shape, old, direction, *numbers, state, new)
     swallowed = int(np.count_nonzero((new == old) & (direction != 0)))
-    state = state if rule.has_state else None
+    state = state if parsed.has_state else None
     return Update(taken.give(new, None), state, swallowed, outcome)
 
 
