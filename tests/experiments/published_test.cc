@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <string>
 
 #include "experiments/core/claim_report.h"
@@ -35,6 +37,8 @@ class PublishedResults {
       if (!table.columns.empty()) continue;
       for (const Column& column : spec.columns) table.columns.push_back(column.name);
     }
+    settings_.looks = static_cast<int>(LooksOf(settings_).size());
+    if (settings_.max_seeds != 0) settings_.seeds = SeedsOf(tables_);
     if (experiment_->derive) experiment_->derive(settings_, tables_);
     judged_ = Judge(experiment_->claims, settings_, tables_);
   }
@@ -57,6 +61,16 @@ class PublishedResults {
   }
 
  private:
+  // Returns the number of seeds that --until-decided came to.
+  static int SeedsOf(const Tables& tables) {
+    std::set<std::string> seeds;
+    for (const auto& [name, table] : tables) {
+      if (std::ranges::count(table.columns, "seed") == 0) continue;
+      Frame(table).ForEach([&](const Frame& row) { seeds.insert(row.Text("seed")); });
+    }
+    return static_cast<int>(seeds.size());
+  }
+
   const Experiment* experiment_ = nullptr;
   Settings settings_;
   Tables tables_;
