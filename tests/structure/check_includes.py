@@ -136,6 +136,11 @@ INCLUDE_PLACES = [
     (r"nlohmann/", r"\.cc$", "nlohmann-json only in .cc files"),
     (r"openssl/", r"\.cc$", "OpenSSL only in .cc files"),
     (r"zlib\.h$", r"^(libnumsim/numsim/data|tests/fuzz)/.*\.cc$", "zlib only in .cc files of data"),
+    (
+        r"(mpfr|gmp)\.h$",
+        r"^tests/reference/elementary\.cc$",
+        "MPFR only in tests/reference/elementary.cc",
+    ),
     (r"(gtest|gmock)/", r"^tests/", "GoogleTest only in tests"),
     (r"benchmark/", r"^bench/", "Google Benchmark only in bench"),
     (
@@ -385,6 +390,8 @@ def self_test():
         (lib + "io/f.h", "#include <nlohmann/json.hpp>", "nlohmann-json only"),
         (lib + "io/h.cc", "#include <zlib.h>", "zlib only"),
         (lib + "data/a.cc", "#include <zlib.h>", None),
+        ("tests/arith/a_test.cc", "#include <mpfr.h>", "MPFR only"),
+        ("tests/reference/elementary.cc", "#include <mpfr.h>", None),
         (lib + "data/b.cc", '#include "numsim/cast/x.h"', "data may not include cast"),
         (lib + "cast/f.cc", "#include <omp.h>", "OpenMP only"),
         (python + "a.cc", "#include <nanobind/ndarray.h>", None),

@@ -1,0 +1,42 @@
+// The proof that elementary functions of operands of up to 16 significant bits are always decided:
+// every such number that float32 holds, so every operand of every format of up to 16 bits.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+
+#include "numsim/arith/shared/exact_elementary.h"
+#include "numsim/base/parallel.h"
+
+namespace numsim {
+namespace {
+
+// A function that is not decided aborts the program. Logarithms of negative numbers are NaN.
+TEST(ElementaryExhaustive, EveryNumberOf16BitsIsDecided) {
+  constexpr size_t kOdd = size_t{1} << 15, kExponents = 127 + 149 + 1;
+  for (ElementaryFunction function : kElementaryFunctions) {
+    std::atomic<uint64_t> finite{0}, nan{0};
+    ParallelFor(kOdd * kExponents * 2, 1 << 12, [&](size_t begin, size_t end) {
+      uint64_t finite_here = 0, nan_here = 0;
+      for (size_t i = begin; i < end; ++i) {
+        const uint64_t significand = 2 * (i / 2 % kOdd) + 1;
+        const int binade = static_cast<int>(i / (2 * kOdd)) - 149;
+        const int exponent = binade - static_cast<int>(std::bit_width(significand)) + 1;
+        if (exponent < -149) continue;  // not in float32
+        const Unrounded x = {NumberKind::kFinite, i % 2 != 0, exponent, significand};
+        const Unrounded y = exact::Elementary(function, x).value;
+        ++(y.kind == NumberKind::kNan ? nan_here : finite_here);
+      }
+      finite += finite_here;
+      nan += nan_here;
+    });
+    const bool logarithm =
+        function == ElementaryFunction::kLog || function == ElementaryFunction::kLog2;
+    EXPECT_EQ(nan.load(), logarithm ? finite.load() : 0) << ToString(function);
+    EXPECT_GT(finite.load(), uint64_t{8'000'000}) << ToString(function);
+    RecordProperty(std::string(ToString(function)), std::to_string(finite.load()));
+  }
+}
+
+}  // namespace
+}  // namespace numsim

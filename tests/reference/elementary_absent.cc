@@ -1,0 +1,14 @@
+// The functions of elementary.h in a build without MPFR.
+#include <cstdlib>
+
+#include "tests/reference/elementary.h"
+
+namespace oracle {
+
+bool HasMpfr() { return false; }
+
+ExactNumber ExactFunction(Function, const Grid&, uint32_t) { std::abort(); }
+
+void LeadingWords(Constant, uint64_t[8]) { std::abort(); }
+
+}  // namespace oracle
