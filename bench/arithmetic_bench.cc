@@ -2,6 +2,10 @@
 // of_memcpy (the ratio to memcpy's GB/s). "scalar" is the reference, one function call per element.
 // "table" is the simplest fast method for two 8-bit operands: a lookup in 65,536 precomputed
 // results.
+//
+// Elementary functions: "gelu/..." is the array function, which builds a table of the results for
+// all codes in each call; "table_..." only looks up in a table that exists; "evaluate_..." is the
+// evaluation of the function for all codes of the format, the cost of a table.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -11,6 +15,7 @@
 #include "bench/report.h"
 #include "numsim/base/parallel.h"
 #include "numsim/cast/arithmetic.h"
+#include "numsim/cast/elementary.h"
 #include "numsim/formats/format_table.h"
 
 namespace numsim::bench {
@@ -87,6 +92,65 @@ void BM_Table(benchmark::State& state, const EncodePlan& plan, int threads) {
   Report(state, threads, 3);
 }
 
+template <typename Code>
+void BM_Elementary(benchmark::State& state,
+                   ElementaryFunction function,
+                   const EncodePlan& plan,
+                   bool with_table,
+                   bool flags,
+                   int threads) {
+  Prepare(threads);
+  const std::vector<Code> codes = InputCodes<Code>(plan.format, 0);
+  const std::span<const Code> in(codes);
+  std::vector<Code> out(kElements);
+  const ElementaryTable table(function, plan.format, plan);
+  for (auto _ : state) {
+    if (with_table) {
+      table.Apply(in, std::span(out), {{7, 0}, 0}, flags);
+    } else {
+      Elementary(function, {plan.format, in}, plan, std::span(out), {{7, 0}, 0}, flags);
+    }
+    benchmark::ClobberMemory();
+  }
+  Report(state, threads, 2 * static_cast<double>(sizeof(Code)));
+}
+
+// One iteration evaluates every code of the format.
+void BM_Evaluate(benchmark::State& state,
+                 ElementaryFunction function,
+                 const EncodePlan& plan,
+                 int threads) {
+  Prepare(threads);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(ElementaryTable(function, plan.format, plan));
+  }
+}
+
+void RegisterElementary(const std::string& name, int threads) {
+  const FormatSpec format = ParseFormat(name).spec;
+  const std::string suffix = "/" + name + "/threads:" + std::to_string(threads);
+  const auto add = [&](const std::string& what, const Rounding& r, bool with_table, bool flags) {
+    const EncodePlan plan = MakeEncodePlan(format, r);
+    Register(what + suffix, [=](benchmark::State& state) {
+      constexpr auto kFunction = ElementaryFunction::kGelu;
+      if (format.StorageBytes() == 1) {
+        return BM_Elementary<uint8_t>(state, kFunction, plan, with_table, flags, threads);
+      }
+      return BM_Elementary<uint16_t>(state, kFunction, plan, with_table, flags, threads);
+    });
+  };
+  const Rounding stochastic = {RoundingMode::kStochastic, StochasticVariant::kA, 16};
+  add("gelu_rne", {}, false, false);
+  add("table_gelu_rne", {}, true, false);
+  add("table_gelu_rne_flags", {}, true, true);
+  add("table_gelu_sr16", stochastic, true, false);
+  for (ElementaryFunction function : kElementaryFunctions) {
+    Register("evaluate_" + std::string(ToString(function)) + suffix, [=](benchmark::State& state) {
+      BM_Evaluate(state, function, MakeEncodePlan(format), threads);
+    });
+  }
+}
+
 void RegisterFormat(const std::string& name, int threads) {
   const FormatSpec format = ParseFormat(name).spec;
   const std::string suffix = "/" + name + "/threads:" + std::to_string(threads);
@@ -122,6 +186,7 @@ int main(int argc, char** argv) {
     for (const char* name : {"e4m3fn", "e5m2", "fp16", "bf16", "fp32"}) {
       RegisterFormat(name, threads);
     }
+    for (const char* name : {"e4m3fn", "fp16", "bf16"}) RegisterElementary(name, threads);
     const std::string suffix = "/threads:" + std::to_string(threads);
     Register("scalar_add_rne/fp16" + suffix, [=](benchmark::State& state) {
       BM_Scalar(state, MakeEncodePlan(ParseFormat("fp16").spec), threads);

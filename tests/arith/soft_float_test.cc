@@ -138,6 +138,23 @@ TEST(SoftFloat, OperatorsEqualDoubleArithmeticRoundedOnceOnAllPairsOfE4M3) {
   }
 }
 
+// No value of these functions of E4M3 numbers is close enough to a tie for float64 to miss it.
+TEST(SoftFloat, ElementaryFunctionsEqualThoseOfDoubleRounded) {
+  using std::exp, std::exp2, std::log, std::log2, std::tanh;
+  for (uint32_t i = 0; i < 256; ++i) {
+    const E4M3 a = E4M3::FromCode(i);
+    const double x = static_cast<double>(a);
+    const auto expect = [](E4M3 got, double want) {
+      return Same(static_cast<float>(got), static_cast<float>(E4M3(want)));
+    };
+    ASSERT_TRUE(expect(exp(a), exp(x))) << i;
+    ASSERT_TRUE(expect(exp2(a), exp2(x))) << i;
+    ASSERT_TRUE(expect(log(a), log(x))) << i;
+    ASSERT_TRUE(expect(log2(a), log2(x))) << i;
+    ASSERT_TRUE(expect(tanh(a), tanh(x))) << i;
+  }
+}
+
 TEST(SoftFloat, CompoundAssignmentEqualsTheOperator) {
   const E4M3 a(2.5f), b(0.75f);
   E4M3 x = a;

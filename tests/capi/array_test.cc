@@ -252,6 +252,37 @@ TEST(CArray, ArithmeticGivesTheCodesAndFlagsOfSingleNumbers) {
   });
 }
 
+TEST(CArray, ElementaryFunctionsGiveTheCodesAndFlagsOfSingleNumbers) {
+  constexpr size_t kN = 700;  // more than the codes of e4m3fn
+  const std::vector<uint32_t> words = Words(kElements);
+  const numsim_format_t e4m3fn = CFormat("e4m3fn");
+  CodeArray in(kN, 2);
+  for (size_t i = 0; i < kN; ++i) in.Set(i, words[i]);
+  const numsim_codes_t a = {e4m3fn, in.data(), 2, 0};
+  int function = 0;
+  ForEachSetting(words, [&](const auto& to, const auto& rounding, int bytes, const auto& random) {
+    function = (function + 1) % (NUMSIM_GELU_TANH + 1);
+    CodeArray out(kN, bytes);
+    std::vector<uint8_t> flags(kN, 0xFF);
+    uint8_t all = 0xFF, expected_all = 0;
+    ASSERT_EQ(numsim_elementary_array(
+                  function, &a, kN, &to, &rounding, &random, out.data(), bytes, flags.data(), &all),
+              NUMSIM_OK);
+    for (size_t i = 0; i < kN; ++i) {
+      const bool draws = rounding.mode == NUMSIM_ROUND_STOCHASTIC;
+      const uint32_t r = draws ? RandomOf(random, rounding, i) : 0;
+      uint32_t code = 0;
+      uint8_t flag = 0;
+      numsim_elementary(function, &e4m3fn, words[i] & 0xFF, &to, &rounding, r, &code, &flag);
+      ASSERT_EQ(out[i], code) << function << " of " << (words[i] & 0xFF);
+      ASSERT_EQ(flags[i], flag) << function << " of " << (words[i] & 0xFF);
+      expected_all |= flag;
+    }
+    EXPECT_EQ(all, expected_all);
+    EXPECT_TRUE(out.EndIsUntouched());
+  });
+}
+
 TEST(CArray, ArithmeticMayReplaceAnOperand) {
   const numsim_format_t e4m3fn = CFormat("e4m3fn");
   const std::vector<uint32_t> words = Words(kElements);

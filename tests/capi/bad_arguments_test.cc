@@ -144,6 +144,19 @@ TEST_F(CBadArguments, NullPointers) {
     EXPECT_EQ(function(f, 0, nullptr, nullptr, 0, &code, nullptr), kBad);
     EXPECT_EQ(function(f, 0, f, nullptr, 0, nullptr, nullptr), kBad);
   }
+  EXPECT_EQ(numsim_elementary(NUMSIM_EXP, nullptr, 0, f, nullptr, 0, &code, nullptr), kBad);
+  EXPECT_EQ(numsim_elementary(NUMSIM_EXP, f, 0, nullptr, nullptr, 0, &code, nullptr), kBad);
+  EXPECT_EQ(numsim_elementary(NUMSIM_EXP, f, 0, f, nullptr, 0, nullptr, nullptr), kBad);
+  for (const int function : {-1, NUMSIM_GELU_TANH + 1, INT32_MAX}) {
+    EXPECT_EQ(numsim_elementary(function, f, 0, f, nullptr, 0, &code, nullptr), kBad);
+    const numsim_codes_t a = {e4m3fn_, codes_, 1, 0};
+    EXPECT_EQ(
+        numsim_elementary_array(function, &a, 1, f, nullptr, nullptr, &code, 1, nullptr, nullptr),
+        kBad);
+  }
+  EXPECT_EQ(numsim_elementary_array(
+                NUMSIM_EXP, nullptr, 1, f, nullptr, nullptr, &code, 1, nullptr, nullptr),
+            kBad);
   EXPECT_EQ(numsim_scale(nullptr, 0, 1, f, nullptr, 0, &code, nullptr), kBad);
   EXPECT_EQ(numsim_fma(f, 0, f, 0, nullptr, 0, f, nullptr, 0, &code, nullptr), kBad);
   EXPECT_EQ(numsim_extremum(0, f, 0, f, 0, f, nullptr, 0, nullptr, nullptr), kBad);

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "numsim/arith/arith.h"
+#include "numsim/arith/elementary.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/random/streams.h"
@@ -190,6 +191,27 @@ class CArithmetic : public ::testing::Test {
     Operand Cpp() const { return {format->spec, code}; }
   };
 };
+
+TEST_F(CArithmetic, ElementaryFunctionsEqualTheLibrary) {
+  ForRandomOperands(
+      3000,
+      [](const Term& a,
+         const Term&,
+         const Term&,
+         const NamedFormat& to,
+         const BothRoundings& rounding,
+         uint32_t random) {
+        for (int f = NUMSIM_EXP; f <= NUMSIM_GELU_TANH; ++f) {
+          EXPECT_EQ(
+              Delivered([&](uint32_t* code, uint8_t* flags) {
+                return numsim_elementary(
+                    f, &a.format->c, a.code, &to.c, &rounding.c, random, code, flags);
+              }),
+              Elementary(
+                  static_cast<ElementaryFunction>(f), a.Cpp(), rounding.Plan(to.spec), random));
+        }
+      });
+}
 
 TEST_F(CArithmetic, OfTwoOperandsEqualsTheLibrary) {
   ForRandomOperands(20000,

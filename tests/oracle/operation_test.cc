@@ -52,6 +52,16 @@ const HandComputed kHandComputed[] = {
     {"sqrt", "e4m3fn", {0xB8}, 0x7F, kInvalid},
     {"rem", "e4m3fn", {0x44, 0x40}, 0xB8, 0},
     {"recip", "e4m3fn", {0x40}, 0x30, 0},
+    {"exp", "e4m3fn", {0x38}, 0x43, kInexact},     // e = 2.718 -> 2.75
+    {"exp2", "e4m3fn", {0x40}, 0x48, 0},           // 4
+    {"log", "e4m3fn", {0x38}, 0x00, 0},            // log 1
+    {"log", "e5m2", {0x00}, 0xFC, kDivideByZero},  // -infinity
+    {"log2", "e4m3fn", {0x50}, 0x44, 0},           // log2 8 = 3
+    {"log2", "e4m3fn", {0xB8}, 0x7F, kInvalid},    // of -1
+    {"tanh", "e4m3fn", {0xB8}, 0xB4, kInexact},    // -0.7616 -> -0.75
+    {"sigmoid", "e4m3fn", {0x80}, 0x30, 0},        // 1/2
+    {"gelu", "e4m3fn", {0x38}, 0x35, kInexact},    // 0.8413 -> 0.8125
+    {"gelu-tanh", "e5m2", {0xFC}, 0x80, 0},        // of -infinity: -0
     {"recip", "e5m2", {0x00}, 0x7C, kDivideByZero},
     {"recip-p3109", "e5m2", {0x00}, 0x7E, kInvalid},
     {"scale", "e4m3fn", {0x38, 0xFFFFFFFF}, 0x30, 0},

@@ -18,6 +18,7 @@
 #include <type_traits>
 
 #include "numsim/arith/arith.h"
+#include "numsim/arith/elementary.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_spec.h"
 #include "numsim/formats/named_formats.h"
@@ -102,6 +103,11 @@ class SoftFloat {
   friend SoftFloat fma(SoftFloat a, SoftFloat b, SoftFloat c) noexcept {
     return FromCode(FusedMultiplyAdd(a.ToOperand(), b.ToOperand(), c.ToOperand(), Plan()).code);
   }
+  friend SoftFloat exp(SoftFloat a) noexcept { return Applied(ElementaryFunction::kExp, a); }
+  friend SoftFloat exp2(SoftFloat a) noexcept { return Applied(ElementaryFunction::kExp2, a); }
+  friend SoftFloat log(SoftFloat a) noexcept { return Applied(ElementaryFunction::kLog, a); }
+  friend SoftFloat log2(SoftFloat a) noexcept { return Applied(ElementaryFunction::kLog2, a); }
+  friend SoftFloat tanh(SoftFloat a) noexcept { return Applied(ElementaryFunction::kTanh, a); }
   // minimum and maximum of [IEEE754]: a NaN wins, and -0 is less than +0.
   friend SoftFloat min(SoftFloat a, SoftFloat b) noexcept {
     return Chosen(Extremum::kMinimum, a, b);
@@ -140,6 +146,9 @@ class SoftFloat {
   }
   static SoftFloat Chosen(Extremum extremum, SoftFloat a, SoftFloat b) noexcept {
     return FromCode(Choose(extremum, a.ToOperand(), b.ToOperand(), Plan()).code);
+  }
+  static SoftFloat Applied(ElementaryFunction function, SoftFloat a) noexcept {
+    return FromCode(Elementary(function, a.ToOperand(), Plan()).code);
   }
   template <std::integral T>
   static uint32_t FromInteger(T value) noexcept {

@@ -303,6 +303,27 @@ NUMSIM_API numsim_status_t numsim_scale(const numsim_format_t* a_format,
                                         uint32_t* code,
                                         uint8_t* flags) NUMSIM_NOEXCEPT;
 
+enum {  // function; docs/rounding.md has the results at infinities and zeros
+  NUMSIM_EXP = 0,
+  NUMSIM_EXP2 = 1,
+  NUMSIM_LOG = 2,  // the natural logarithm
+  NUMSIM_LOG2 = 3,
+  NUMSIM_TANH = 4,
+  NUMSIM_SIGMOID = 5,   // 1 / (1 + e^-a)
+  NUMSIM_GELU = 6,      // a Phi(a); Phi: distribution function of the normal distribution
+  NUMSIM_GELU_TANH = 7  // a (1 + tanh(sqrt(2 / pi) (a + 0.044715 a^3))) / 2
+};
+// Computes function(a), the exact value rounded once. The logarithm of zero is minus infinity with
+// NUMSIM_DIVIDE_BY_ZERO, that of a negative number NaN with NUMSIM_INVALID.
+NUMSIM_API numsim_status_t numsim_elementary(int function,
+                                             const numsim_format_t* a_format,
+                                             uint32_t a,
+                                             const numsim_format_t* to,
+                                             const numsim_rounding_t* rounding,
+                                             uint32_t random,
+                                             uint32_t* code,
+                                             uint8_t* flags) NUMSIM_NOEXCEPT;
+
 enum {  // extremum; see IEEE 754-2019 9.6 and P3109
   NUMSIM_MINIMUM = 0,
   NUMSIM_MAXIMUM = 1,
@@ -403,6 +424,17 @@ NUMSIM_API numsim_status_t numsim_arithmetic_array(int operation,
                                                    const numsim_codes_t* a,
                                                    const numsim_codes_t* b,
                                                    const numsim_codes_t* c,
+                                                   size_t n,
+                                                   const numsim_format_t* to,
+                                                   const numsim_rounding_t* rounding,
+                                                   const numsim_random_t* random,
+                                                   void* out,
+                                                   int out_bytes,
+                                                   uint8_t* flags,
+                                                   uint8_t* all_flags) NUMSIM_NOEXCEPT;
+// Sets out[i] to function(a[i]) of numsim_elementary; otherwise like numsim_arithmetic_array.
+NUMSIM_API numsim_status_t numsim_elementary_array(int function,
+                                                   const numsim_codes_t* a,
                                                    size_t n,
                                                    const numsim_format_t* to,
                                                    const numsim_rounding_t* rounding,

@@ -147,19 +147,6 @@ Rounded EvaluateScalar(const Job& job, size_t i, uint32_t random) {
   return SquareRoot(a, job.plan, random);
 }
 
-void StoreCode(const Codes& out, size_t i, uint32_t code) {
-  switch (out.bytes()) {
-    case 1:
-      static_cast<uint8_t*>(out.data())[i] = static_cast<uint8_t>(code);
-      return;
-    case 2:
-      static_cast<uint16_t*>(out.data())[i] = static_cast<uint16_t>(code);
-      return;
-    default:
-      static_cast<uint32_t*>(out.data())[i] = code;
-  }
-}
-
 Flags ScalarRange(const Job& job,
                   const Codes& out,
                   size_t begin,
@@ -169,7 +156,7 @@ Flags ScalarRange(const Job& job,
   Flags all = 0;
   for (size_t i = begin; i < end; ++i) {
     const Rounded r = EvaluateScalar(job, i, Draw(job.plan, random, i));
-    StoreCode(out, i, r.code);
+    out.Set(i, r.code);
     if (flags != nullptr) flags[i] = r.flags;
     all |= r.flags;
   }

@@ -54,6 +54,19 @@ class Codes {
   size_t size() const { return size_; }
   int bytes() const { return bytes_; }
   void* data() const { return data_; }
+  // Stores code i. Bits that do not fit an element are dropped.
+  void Set(size_t i, uint32_t code) const {
+    switch (bytes_) {
+      case 1:
+        static_cast<uint8_t*>(data_)[i] = static_cast<uint8_t>(code);
+        return;
+      case 2:
+        static_cast<uint16_t*>(data_)[i] = static_cast<uint16_t>(code);
+        return;
+      default:
+        static_cast<uint32_t*>(data_)[i] = code;
+    }
+  }
 
  private:
   void* data_;

@@ -18,12 +18,12 @@ inline constexpr Flags kUnderflow = 0x02;
 // or the result is infinite and the format or the overflow policy does not give an infinity. Always
 // with kInexact.
 inline constexpr Flags kOverflow = 0x04;
-// A finite number other than zero was divided by zero.
+// A finite number other than zero was divided by zero, or the logarithm of zero was taken.
 inline constexpr Flags kDivideByZero = 0x08;
-// No useful result exists: 0/0, inf - inf, 0 * inf, sqrt(-1), a signalling NaN operand (a NaN code
-// with the top mantissa bit clear in a Nan::kIeee format of at least two mantissa bits), a NaN
-// result in a format without NaN, a negative result in an unsigned format. No other flag is raised
-// with kInvalid.
+// No useful result exists: 0/0, inf - inf, 0 * inf, sqrt(-1), log(-1), a signalling NaN operand (a
+// NaN code with the top mantissa bit clear in a Nan::kIeee format of at least two mantissa bits), a
+// NaN result in a format without NaN, a negative result in an unsigned format. No other flag is
+// raised with kInvalid.
 inline constexpr Flags kInvalid = 0x10;
 
 // The two definitions of a tiny result in [IEEE754] 7.5. kBeforeRounding: the exact magnitude is

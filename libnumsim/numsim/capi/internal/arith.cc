@@ -2,6 +2,7 @@
 #include "numsim/arith/arith.h"
 
 #include "numsim/capi/internal/arguments.h"
+#include "numsim/capi/internal/elementary.h"
 
 using numsim::EncodePlan;
 using numsim::Operand;
@@ -232,6 +233,25 @@ numsim_status_t numsim_sqrt(const numsim_format_t* a_format,
                Result{to, rounding, code, flags},
                [&](const Operand& x, const EncodePlan& plan) {
                  return numsim::SquareRoot(x, plan, random);
+               });
+}
+
+numsim_status_t numsim_elementary(int function,
+                                  const numsim_format_t* a_format,
+                                  uint32_t a,
+                                  const numsim_format_t* to,
+                                  const numsim_rounding_t* rounding,
+                                  uint32_t random,
+                                  uint32_t* code,
+                                  uint8_t* flags) noexcept {
+  numsim::ElementaryFunction f{};
+  const numsim_status_t status = numsim::capi::ReadFunction(function, &f);
+  if (status != NUMSIM_OK) return status;
+  return Unary(a_format,
+               a,
+               Result{to, rounding, code, flags},
+               [&](const Operand& x, const EncodePlan& plan) {
+                 return numsim::Elementary(f, x, plan, random);
                });
 }
 

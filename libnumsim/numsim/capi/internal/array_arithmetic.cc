@@ -1,8 +1,13 @@
-// Arithmetic on arrays of codes.
+// Arithmetic and elementary functions on arrays of codes.
+#include <new>
+
 #include "numsim/capi/internal/arrays.h"
+#include "numsim/capi/internal/elementary.h"
 #include "numsim/cast/arithmetic.h"
+#include "numsim/cast/elementary.h"
 
 using numsim::ArithmeticOp;
+using numsim::ElementaryFunction;
 using numsim::Flags;
 using numsim::capi::FirstError;
 using numsim::capi::Memory;
@@ -48,9 +53,8 @@ struct ArraySource {
   }
 };
 
-// Checked arguments of a call.
-struct ArithmeticCall {
-  ArithmeticOp op;
+// Checked operands and target of a call.
+struct ArrayCall {
   ArraySource a, b, c;
   EncodePlan plan;
   Draws draws;
@@ -64,53 +68,70 @@ struct ArithmeticCall {
                        CheckDisjoint(out, {flags, draws.Words()}),
                        CheckDisjoint(flags, {a.memory, b.memory, c.memory, draws.Words()})});
   }
-
-  Rounded Element(size_t i) const noexcept {
-    const uint32_t random = draws.At(i);
-    switch (op) {
-      case ArithmeticOp::kAdd:
-        return Add(a.At(i), b.At(i), plan, random);
-      case ArithmeticOp::kSubtract:
-        return Subtract(a.At(i), b.At(i), plan, random);
-      case ArithmeticOp::kMultiply:
-        return Multiply(a.At(i), b.At(i), plan, random);
-      case ArithmeticOp::kDivide:
-        return Divide(a.At(i), b.At(i), plan, random);
-      case ArithmeticOp::kFma:
-        return FusedMultiplyAdd(a.At(i), b.At(i), c.At(i), plan, random);
-      case ArithmeticOp::kSquareRoot:
-        break;
-    }
-    return SquareRoot(a.At(i), plan, random);
-  }
-
-  // Computes the same as the kernel element by element, with the caller's random words.
-  template <typename Code>
-  Flags RunWithWords(std::span<Code> out, uint8_t* flags) const {
-    Flags all = 0;
-    for (size_t i = 0; i < out.size(); ++i) {
-      const Rounded result = Element(i);
-      out[i] = static_cast<Code>(result.code);
-      if (flags != nullptr) flags[i] = result.flags;
-      all |= result.flags;
-    }
-    return all;
-  }
-
-  template <typename Code>
-  Flags Run(std::span<Code> out, uint8_t* flags, bool want_flags) const {
-    if (draws.HasWords()) return RunWithWords(out, flags);
-    return Arithmetic(op,
-                      a.operand,
-                      b.operand,
-                      c.operand,
-                      plan,
-                      out,
-                      draws.Stream(),
-                      want_flags,
-                      std::span(flags, flags == nullptr ? 0 : out.size()));
-  }
 };
+
+// The outputs of a call.
+struct ArrayResult {
+  void* out;
+  int out_bytes;
+  uint8_t* flags;
+  uint8_t* all_flags;
+};
+
+// Checks the outputs, and computes n elements with `kernel` from a seed or, with the caller's random
+// words, which kernels do not take, each by element(i).
+template <typename Element, typename Kernel>
+numsim_status_t ComputeArray(ArrayCall& call,
+                             size_t n,
+                             const numsim_random_t* random,
+                             const ArrayResult& result,
+                             const Element& element,
+                             const Kernel& kernel) {
+  numsim_status_t status = FirstError({CheckCodeBytes(result.out_bytes, call.plan.format),
+                                       call.draws.Read(random, n, DrawBits(call.plan))});
+  if (status != NUMSIM_OK) return status;
+  status = call.CheckOutputs({result.out, n, static_cast<size_t>(result.out_bytes)},
+                             {result.flags, result.flags == nullptr ? 0 : n, 1});
+  if (status != NUMSIM_OK) return status;
+  Flags all = 0;
+  const auto run = [&](auto out) {
+    if (!call.draws.HasWords()) {
+      const std::span<uint8_t> flags(result.flags, result.flags == nullptr ? 0 : n);
+      all = kernel(out, result.all_flags != nullptr, flags);
+      return;
+    }
+    using Code = typename decltype(out)::value_type;
+    for (size_t i = 0; i < n; ++i) {
+      const Rounded rounded = element(i);
+      out[i] = static_cast<Code>(rounded.code);
+      if (result.flags != nullptr) result.flags[i] = rounded.flags;
+      all |= rounded.flags;
+    }
+  };
+  if (n != 0) WithCodes(result.out, result.out_bytes, n, run);
+  if (result.all_flags != nullptr) *result.all_flags = all;
+  return NUMSIM_OK;
+}
+
+Rounded ElementOf(ArithmeticOp op, const ArrayCall& call, size_t i) noexcept {
+  const auto& [a, b, c, plan, draws] = call;
+  const uint32_t random = draws.At(i);
+  switch (op) {
+    case ArithmeticOp::kAdd:
+      return Add(a.At(i), b.At(i), plan, random);
+    case ArithmeticOp::kSubtract:
+      return Subtract(a.At(i), b.At(i), plan, random);
+    case ArithmeticOp::kMultiply:
+      return Multiply(a.At(i), b.At(i), plan, random);
+    case ArithmeticOp::kDivide:
+      return Divide(a.At(i), b.At(i), plan, random);
+    case ArithmeticOp::kFma:
+      return FusedMultiplyAdd(a.At(i), b.At(i), c.At(i), plan, random);
+    case ArithmeticOp::kSquareRoot:
+      break;
+  }
+  return SquareRoot(a.At(i), plan, random);
+}
 
 }  // namespace
 }  // namespace numsim::capi
@@ -128,25 +149,61 @@ numsim_status_t numsim_arithmetic_array(int operation,
                                         uint8_t* flags,
                                         uint8_t* all_flags) noexcept {
   if (operation < 0 || operation > NUMSIM_OPERATION_SQRT) return NUMSIM_ERROR_BAD_ARGUMENT;
-  numsim::capi::ArithmeticCall call;
-  call.op = static_cast<ArithmeticOp>(operation);
-  const int arity = numsim::Arity(call.op);
-  numsim_status_t status = FirstError({numsim::capi::ReadPlan(to, rounding, &call.plan),
-                                       call.a.Read(a, n, true),
-                                       call.b.Read(b, n, arity >= 2),
-                                       call.c.Read(c, n, arity >= 3)});
+  numsim::capi::ArrayCall call;
+  const auto op = static_cast<ArithmeticOp>(operation);
+  const int arity = numsim::Arity(op);
+  const numsim_status_t status = FirstError({numsim::capi::ReadPlan(to, rounding, &call.plan),
+                                             call.a.Read(a, n, true),
+                                             call.b.Read(b, n, arity >= 2),
+                                             call.c.Read(c, n, arity >= 3)});
   if (status != NUMSIM_OK) return status;
-  status = FirstError({numsim::capi::CheckCodeBytes(out_bytes, call.plan.format),
-                       call.draws.Read(random, n, numsim::capi::DrawBits(call.plan))});
+  return numsim::capi::ComputeArray(
+      call,
+      n,
+      random,
+      {out, out_bytes, flags, all_flags},
+      [&](size_t i) { return numsim::capi::ElementOf(op, call, i); },
+      [&](auto codes, bool want_flags, std::span<uint8_t> each) {
+        return numsim::Arithmetic(op,
+                                  call.a.operand,
+                                  call.b.operand,
+                                  call.c.operand,
+                                  call.plan,
+                                  codes,
+                                  call.draws.Stream(),
+                                  want_flags,
+                                  each);
+      });
+}
+
+numsim_status_t numsim_elementary_array(int function,
+                                        const numsim_codes_t* a,
+                                        size_t n,
+                                        const numsim_format_t* to,
+                                        const numsim_rounding_t* rounding,
+                                        const numsim_random_t* random,
+                                        void* out,
+                                        int out_bytes,
+                                        uint8_t* flags,
+                                        uint8_t* all_flags) noexcept {
+  ElementaryFunction f{};
+  numsim::capi::ArrayCall call;
+  const numsim_status_t status = FirstError({numsim::capi::ReadFunction(function, &f),
+                                             numsim::capi::ReadPlan(to, rounding, &call.plan),
+                                             call.a.Read(a, n, true)});
   if (status != NUMSIM_OK) return status;
-  status = call.CheckOutputs({out, n, static_cast<size_t>(out_bytes)},
-                             {flags, flags == nullptr ? 0 : n, 1});
-  if (status != NUMSIM_OK) return status;
-  Flags all = 0;
-  if (n != 0) {
-    numsim::capi::WithCodes(
-        out, out_bytes, n, [&](auto span) { all = call.Run(span, flags, all_flags != nullptr); });
+  try {
+    return numsim::capi::ComputeArray(
+        call,
+        n,
+        random,
+        {out, out_bytes, flags, all_flags},
+        [&](size_t i) { return numsim::Elementary(f, call.a.At(i), call.plan, call.draws.At(i)); },
+        [&](auto codes, bool want_flags, std::span<uint8_t> each) {
+          return numsim::Elementary(
+              f, call.a.operand, call.plan, codes, call.draws.Stream(), want_flags, each);
+        });
+  } catch (const std::bad_alloc&) {
+    return NUMSIM_ERROR_OUT_OF_MEMORY;
   }
-  if (all_flags != nullptr) *all_flags = all;
-  return NUMSIM_OK;
 }

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "numsim/arith/arith.h"
+#include "numsim/arith/elementary.h"
 #include "numsim/arith/p3109.h"
 #include "numsim/oracle/internal/operation_row.h"
 
@@ -79,6 +80,10 @@ template <Extremum kExtremum>
 Answer Chosen(const Context& x, const uint64_t* in, uint32_t random) {
   return Choose(kExtremum, A(x, in), B(x, in), x.plan, random);
 }
+template <ElementaryFunction kFunction>
+Answer Applied(const Context& x, const uint64_t* in, uint32_t random) {
+  return Elementary(kFunction, A(x, in), x.plan, random);
+}
 template <int kBits, bool kSigned>
 Answer IntegerOf(const Context& x, const uint64_t* in, uint32_t random) {
   return ToInteger(A(x, in), {kBits, kSigned}, x.plan.rounding, random, x.invalid_integer);
@@ -112,6 +117,10 @@ constexpr Definition Compares(std::string_view name, std::string_view summary, F
           .function = function,
           .codes = 2,
           .result = ResultKind::kTruth};
+}
+template <ElementaryFunction kFunction>
+constexpr Definition Of(std::string_view name, std::string_view summary) {
+  return {.name = name, .summary = summary, .function = &Applied<kFunction>};
 }
 constexpr Definition OfTwo(std::string_view name, std::string_view summary, Function function) {
   return {.name = name, .summary = summary, .function = function, .codes = 2};
@@ -169,6 +178,15 @@ constexpr std::array kDefinitions = {
                .summary = "a * 2^n, where n is a signed 32-bit integer",
                .function = &ScaledByPower,
                .integer_operand = {32, true}},
+    Of<ElementaryFunction::kExp>("exp", "e^a"),
+    Of<ElementaryFunction::kExp2>("exp2", "2^a"),
+    Of<ElementaryFunction::kLog>("log", "natural logarithm of a"),
+    Of<ElementaryFunction::kLog2>("log2", "logarithm of a to base 2"),
+    Of<ElementaryFunction::kTanh>("tanh", "hyperbolic tangent of a"),
+    Of<ElementaryFunction::kSigmoid>("sigmoid", "1 / (1 + e^-a)"),
+    Of<ElementaryFunction::kGelu>("gelu", "a Phi(a), by the normal distribution"),
+    Of<ElementaryFunction::kGeluTanh>("gelu-tanh",
+                                      "a (1 + tanh(sqrt(2 / pi) (a + 0.044715 a^3))) / 2"),
     WithScales("scaled-add", "scale-a a + scale-b b, rounded once", &Scaled<&ScaledAdd>),
     WithScales("scaled-sub", "scale-a a - scale-b b, rounded once", &Scaled<&ScaledSubtract>),
     WithScales("scaled-mul", "scale-a a * scale-b b, rounded once", &Scaled<&ScaledMultiply>),
