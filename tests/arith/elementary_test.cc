@@ -144,6 +144,7 @@ Unrounded Of(F function, const FormatSpec& format, uint32_t code) {
 }
 
 TEST(Elementary, RisingFunctionsRise) {
+  constexpr uint32_t kStep = SampleEvery(17);
   for (const FormatSpec& format : {kFp16, kBf16}) {
     const uint32_t end = format.InfinityCode(), minus = format.SignBit();
     for (F function : {F::kExp, F::kExp2, F::kLog, F::kLog2, F::kTanh, F::kSigmoid}) {
@@ -157,9 +158,9 @@ TEST(Elementary, RisingFunctionsRise) {
         last = y;
       };
       if (!logarithm) {
-        for (uint32_t code = end; code > 0; --code) expect_above_last(code | minus);
+        for (uint32_t code = end; code > kStep; code -= kStep) expect_above_last(code | minus);
       }
-      for (uint32_t code = 0; code <= end; ++code) expect_above_last(code);
+      for (uint32_t code = 0; code <= end; code += kStep) expect_above_last(code);
     }
   }
 }
