@@ -132,7 +132,9 @@ void ElementaryJudge::CheckWords(ElementaryFunction function, uint32_t code) {
 }
 
 void ElementaryJudge::CheckAll(ElementaryFunction function, uint32_t stride) {
-  for (uint32_t code = 0; code < Codes(); code += stride) Check(function, code);
+  for (uint64_t code = 0; code < Codes(); code += stride) {
+    Check(function, static_cast<uint32_t>(code));
+  }
 }
 
 }  // namespace numsim

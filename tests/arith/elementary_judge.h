@@ -32,7 +32,7 @@ class ElementaryJudge {
   // Check of every `stride`-th code.
   void CheckAll(ElementaryFunction function, uint32_t stride = 1);
 
-  uint32_t Codes() const { return source_.format.CodeMask() + 1; }
+  uint64_t Codes() const { return uint64_t{source_.format.CodeMask()} + 1; }
 
  private:
   struct Case {

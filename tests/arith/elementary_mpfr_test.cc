@@ -76,7 +76,9 @@ TEST_P(ElementaryMpfr, RoundsAwayForTheExactNumberOfWords) {
   ElementaryJudge judge(format.name, {format.name, "e4m3fn"}, settings);
   const uint32_t stride = (format.bits <= 8 ? 3 : 509) * SampleEvery(11);
   for (ElementaryFunction function : kElementaryFunctions) {
-    for (uint32_t code = 0; code < judge.Codes(); code += stride) judge.CheckWords(function, code);
+    for (uint64_t code = 0; code < judge.Codes(); code += stride) {
+      judge.CheckWords(function, static_cast<uint32_t>(code));
+    }
   }
 }
 
@@ -88,10 +90,10 @@ TEST(ElementaryMpfrOfWideFormats, EqualsMpfrOnRandomCodes) {
     oracle::TestRandom random(5);
     const uint32_t one = name[0] == 'f' ? 0x3F800000 : 0x1FC00;
     for (unsigned i = 0; i < 3000 / SampleEvery(15); ++i) {
-      const uint32_t any = random.Next32() % judge.Codes();
+      const auto any = static_cast<uint32_t>(random.Next32() % judge.Codes());
       // Every second operand is between 2^-8 and 2^8 in magnitude.
       const uint32_t near_one = one - one / 16 + random.Next32() % (one / 8);
-      const uint32_t sign = judge.Codes() / 2 * (random.Next32() % 2);
+      const auto sign = static_cast<uint32_t>(judge.Codes() / 2 * (random.Next32() % 2));
       for (ElementaryFunction function : kElementaryFunctions) {
         judge.Check(function, i % 2 == 0 ? any : near_one | sign);
       }
