@@ -69,6 +69,28 @@ TEST(Ball, EveryOperationContainsTheExactResult) {
   }
 }
 
+// An operand that is wrong by almost all that its error bound allows.
+TEST(Ball, EveryOperationPassesOnTheErrorOfItsOperands) {
+  oracle::TestRandom random(14);
+  for (int down = 0; down < 60; ++down) {
+    const uint64_t m = random.Next() | uint64_t{1} << 63;
+    Pair x = {Exactly<2>(m, -63 - down), Exactly<8>(m, -63 - down)};
+    SubtractFrom(x.narrow.limbs, {uint64_t{1} << 58, 0});  // from 2^-70 to 2^-69 of x
+    x.narrow.bits = 70;
+    x.narrow.error = 1;
+    const Ball<2> two = Exactly<2>(2);
+    const Ball<8> wide_two = Exactly<8>(2);
+    ExpectContains(x, "operand");
+    ExpectContains({two + x.narrow, wide_two + x.wide}, "sum");
+    ExpectContains({x.narrow * x.narrow, x.wide * x.wide}, "product");
+    ExpectContains({two / x.narrow, wide_two / x.wide}, "quotient");
+    ExpectContains({x.narrow / 3, x.wide / 3}, "quotient by an integer");
+    ExpectContains({x.narrow * 3, x.wide * 3}, "product with an integer");
+    if (down < 4) continue;
+    ExpectContains({two - x.narrow, wide_two - x.wide}, "difference");
+  }
+}
+
 // 1 + x - 1 = x: the subtraction cancels what the sum had in common with 1.
 TEST(Ball, CancellationLosesTheBitsThatItCancels) {
   oracle::TestRandom random(12);
