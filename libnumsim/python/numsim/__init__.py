@@ -19,6 +19,7 @@ import os
 from numsim import _core
 from numsim._casts import cast, decode, encode, round
 from numsim._core import Error
+from numsim._elementary import exp, exp2, gelu, gelu_tanh, log, log2, sigmoid, tanh
 from numsim._formats import Format, format, formats
 from numsim._matmul import accumulation_modes, matmul, matmul_error
 from numsim._optimizer import Optimizer

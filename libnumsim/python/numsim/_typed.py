@@ -126,7 +126,8 @@ def array(
     return Array(np.asarray(encode(x, f, rounding=rounding, overflow=overflow)), f)
 
 
-def _arithmetic(op, operands, to, rounding, overflow, flags):
+def apply(op, operands, to, rounding, overflow, flags):
+    """Returns the operation `op` of the extension on typed arrays, for functions with its arguments."""
     first = operands[0]
     for operand in operands:
         if type(operand) is not Array or operand.format is not first.format:
@@ -196,7 +197,7 @@ def add(
     overflow: str = "nonsaturate",
     flags: bool = False,
 ) -> Any:
-    return _arithmetic("add", (a, b), to, rounding, overflow, flags)
+    return apply("add", (a, b), to, rounding, overflow, flags)
 
 
 def sub(
@@ -208,7 +209,7 @@ def sub(
     overflow: str = "nonsaturate",
     flags: bool = False,
 ) -> Any:
-    return _arithmetic("sub", (a, b), to, rounding, overflow, flags)
+    return apply("sub", (a, b), to, rounding, overflow, flags)
 
 
 def mul(
@@ -220,7 +221,7 @@ def mul(
     overflow: str = "nonsaturate",
     flags: bool = False,
 ) -> Any:
-    return _arithmetic("mul", (a, b), to, rounding, overflow, flags)
+    return apply("mul", (a, b), to, rounding, overflow, flags)
 
 
 def div(
@@ -232,7 +233,7 @@ def div(
     overflow: str = "nonsaturate",
     flags: bool = False,
 ) -> Any:
-    return _arithmetic("div", (a, b), to, rounding, overflow, flags)
+    return apply("div", (a, b), to, rounding, overflow, flags)
 
 
 def fma(
@@ -245,7 +246,7 @@ def fma(
     overflow: str = "nonsaturate",
     flags: bool = False,
 ) -> Any:
-    return _arithmetic("fma", (a, b, c), to, rounding, overflow, flags)
+    return apply("fma", (a, b, c), to, rounding, overflow, flags)
 
 
 def sqrt(
@@ -256,7 +257,7 @@ def sqrt(
     overflow: str = "nonsaturate",
     flags: bool = False,
 ) -> Any:
-    return _arithmetic("sqrt", (a,), to, rounding, overflow, flags)
+    return apply("sqrt", (a,), to, rounding, overflow, flags)
 
 
 for _function, _text in (

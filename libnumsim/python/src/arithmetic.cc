@@ -1,12 +1,17 @@
-// Correctly rounded arithmetic on arrays of codes.
+// Correctly rounded arithmetic and elementary functions on arrays of codes.
 #include "numsim/cast/arithmetic.h"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "libnumsim/python/src/bindings.h"
 #include "numsim/base/nearest_name.h"
+#include "numsim/cast/elementary.h"
 
 namespace numsim::python {
 namespace {
@@ -20,11 +25,19 @@ constexpr std::array<std::pair<std::string_view, ArithmeticOp>, 6> kOperations =
     {"sqrt", ArithmeticOp::kSquareRoot},
 }};
 
-ArithmeticOp ParseOperation(std::string_view text) {
+using Operation = std::variant<ArithmeticOp, ElementaryFunction>;
+
+Operation ParseOperation(std::string_view text) {
+  std::string all;
   for (const auto& [name, op] : kOperations) {
     if (name == text) return op;
+    all += fmt::format("{}, ", name);
   }
-  throw NotOneOf("operation", text, "add, sub, mul, div, fma, sqrt");
+  for (const ElementaryFunction function : kElementaryFunctions) {
+    if (ToString(function) == text) return function;
+    all += fmt::format("{}, ", ToString(function));
+  }
+  throw NotOneOf("operation", text, all.substr(0, all.size() - 2));
 }
 
 ArrayOperand OperandOf(const FormatSpec& format, const Input& codes) {
@@ -42,7 +55,7 @@ Flags Apply(std::string_view name,
             uint64_t stream,
             uint64_t first_index,
             const std::optional<OutputOf<uint8_t>>& flags) {
-  const ArithmeticOp op = ParseOperation(name);
+  const Operation operation = ParseOperation(name);
   std::array<ArrayOperand, 3> list{};
   for (size_t i = 0; i < operands.size() && i < list.size(); ++i) {
     list[i] = OperandOf(operands[i].first, operands[i].second);
@@ -51,15 +64,14 @@ Flags Apply(std::string_view name,
   Flags all = 0;
   WithCodes("arithmetic", out, [&](auto codes) {
     nb::gil_scoped_release release;
-    all = Arithmetic(op,
-                     list[0],
-                     list[1],
-                     list[2],
-                     to,
-                     codes,
-                     {{seed, stream}, first_index},
-                     flags.has_value(),
-                     each);
+    const ArrayRandom random{{seed, stream}, first_index};
+    const bool wanted = flags.has_value();
+    if (const auto* op = std::get_if<ArithmeticOp>(&operation)) {
+      all = Arithmetic(*op, list[0], list[1], list[2], to, codes, random, wanted, each);
+    } else {
+      const auto function = std::get<ElementaryFunction>(operation);
+      all = Elementary(function, list[0], to, codes, random, wanted, each);
+    }
   });
   return all;
 }
