@@ -1,0 +1,57 @@
+"""Published results, read only if they are the files that the notebooks were written about."""
+
+import hashlib
+import pathlib
+import textwrap
+
+import numsim as ns
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SUMS = pathlib.Path(__file__).with_name("results.sha256")
+
+
+def read(directory):
+    """Returns the `ns.results.Results` of a directory, such as "docs/results/update-fidelity".
+
+    Asserts that its files are those of results.sha256: none is missing, new or changed.
+    """
+    lines = (line.split("  ", 1) for line in SUMS.read_text(encoding="utf-8").splitlines())
+    listed = {path: digest for digest, path in lines if path.rpartition("/")[0] == directory}
+    assert listed, f"{directory}: not in {SUMS.name}"
+    files = sorted(path for path in (ROOT / directory).iterdir() if path.is_file())
+    found = {f"{directory}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    for path in sorted(listed.keys() | found.keys()):
+        assert path in found, f"{path}: missing"
+        assert path in listed, f"{path}: not in {SUMS.name}"
+        assert found[path] == listed[path], f"{path}: SHA-256 differs from {SUMS.name}"
+    return ns.results.read(ROOT / directory)
+
+
+def rows(run, claim):
+    """Returns the rows of a claim in verdicts.csv as dictionaries, one per contrast."""
+    table = run.verdicts.where(claim=f"{run.settings['experiment']}/{claim}")
+    assert len(table), f"{run.path}: no claim {claim}"
+    return [{name: column[i].item() for name, column in table.items()} for i in range(len(table))]
+
+
+def quote(run, *claims):
+    """Prints verdict, scale, seeds and contrasts of claims, as verdicts.csv has them."""
+    for claim in claims:
+        contrasts = rows(run, claim)
+        first = contrasts[0]
+        exploratory = "" if first["primary"] == "yes" else ", exploratory"
+        seeds = f"; {first['seeds']} seeds" if first["seeds"] else ""
+        reason = f"; {first['reason']}" if first["reason"] else ""
+        show(f"{claim}: {first['verdict'].upper()}{exploratory} ({first['scale']}{seeds}{reason})")
+        for row in contrasts:
+            if row["contrast"]:
+                show(
+                    f"{row['contrast']}: {row['estimate']:.3g} {row['unit']}, [{row['low']:.3g},"
+                    f" {row['high']:.3g}] at {row['confidence']:.0%}, margin {row['margin']:g}",
+                    indent="    ",
+                )
+
+
+def show(text, indent=""):
+    """Prints a line, wrapped to the width of a page."""
+    print(textwrap.fill(text, 96, initial_indent=indent, subsequent_indent=indent + "    "))
