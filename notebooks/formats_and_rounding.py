@@ -41,7 +41,7 @@ print("format  bits  mantissa  smallest  smallest normal   largest  infinity")
 for name in names:
     f = ns.format(name)
     print(
-        f"{name:<7} {f.bits:>4}  {f.mantissa_bits:>8}  {f.min_positive:>8.2g}  {f.min_normal:>15.2g}"
+        f"{name:<7} {f.bits:>4}  {f.mantissa_bits:>8}  {f.min_positive:>8.3g}  {f.min_normal:>15.3g}"
         f"  {f.max:>8.6g}  {'yes' if f.has_infinity else 'no':>8}"
     )
 
@@ -59,7 +59,7 @@ for row, name in enumerate(reversed(shown)):
 ax.set_xscale("log", base=2)
 ax.set_yticks(range(len(shown)), reversed(shown))
 ax.grid(axis="y", visible=False)
-ax.set_xlabel("positive values of the format")
+ax.set_xlabel("positive values of the format");
 
 # %% [markdown]
 # ## How far a number is from the nearest value
@@ -94,7 +94,7 @@ ax.set_yscale("log")
 ax.set_ylim(1e-4, 2)
 ax.set_xlabel("magnitude of the number")
 ax.set_ylabel("worst relative error")
-ax.legend(ncols=2, loc="lower left", columnspacing=1, handlelength=1.2, bbox_to_anchor=(0.18, 0.22))
+fig.legend(ncols=3, loc="outside upper center", columnspacing=1, handlelength=1.2);
 
 # %% [markdown]
 # ## Which neighbour a mode takes
@@ -118,7 +118,7 @@ ax.plot(x, ns.round(x, "e2m1fn", rounding="rtz"), label="rtz", linestyle="--")
 ax.plot(x, mean, label="sr, mean")
 ax.set_xlabel("number")
 ax.set_ylabel("rounded to e2m1fn")
-ax.legend()
+ax.legend();
 
 # %% [markdown]
 # ## Beyond the largest value

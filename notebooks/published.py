@@ -42,7 +42,7 @@ def quote(run, *claims):
         exploratory = "" if first["primary"] == "yes" else ", exploratory"
         seeds = f"; {first['seeds']} seeds" if first["seeds"] else ""
         reason = f"; {first['reason']}" if first["reason"] else ""
-        show(f"{claim}: {first['verdict'].upper()}{exploratory} ({first['scale']}{seeds}{reason})")
+        show(f"{claim}: {first['verdict']}{exploratory} ({first['scale']}{seeds}{reason})")
         for row in contrasts:
             if row["contrast"]:
                 show(
@@ -54,4 +54,5 @@ def quote(run, *claims):
 
 def show(text, indent=""):
     """Prints a line, wrapped to the width of a page."""
-    print(textwrap.fill(text, 96, initial_indent=indent, subsequent_indent=indent + "    "))
+    print(textwrap.fill(text, 96, initial_indent=indent, subsequent_indent=indent + "    ",
+                        break_on_hyphens=False))
