@@ -32,8 +32,9 @@ fidelity = published.read("docs/results/update-fidelity")
 # ## What a format can hold
 #
 # `e4m3fn` has 4 bits of exponent and 3 of mantissa; `fn` says that it is finite: it has NaN, but no
-# infinity. This is the format that papers call E4M3. numsim's `e4m3` is another one, like IEEE 754's
-# formats, and ends at 240. `e2m1fn`, `e2m3fn` and `e3m2fn` are the elements of the MX formats.
+# infinity. This is the format that papers call E4M3. numsim's `e4m3` is another one, like IEEE
+# 754's formats, and ends at 240. `e2m1fn`, `e2m3fn` and `e3m2fn` are the elements of the MX
+# formats.
 
 # %%
 names = ["e2m1fn", "e2m3fn", "e3m2fn", "e4m3fn", "e4m3", "e5m2", "fp16", "bf16"]
@@ -41,8 +42,8 @@ print("format  bits  mantissa  smallest  smallest normal   largest  infinity")
 for name in names:
     f = ns.format(name)
     print(
-        f"{name:<7} {f.bits:>4}  {f.mantissa_bits:>8}  {f.min_positive:>8.3g}  {f.min_normal:>15.3g}"
-        f"  {f.max:>8.6g}  {'yes' if f.has_infinity else 'no':>8}"
+        f"{name:<7} {f.bits:>4}  {f.mantissa_bits:>8}  {f.min_positive:>8.3g}"
+        f"  {f.min_normal:>15.3g}  {f.max:>8.6g}  {'yes' if f.has_infinity else 'no':>8}"
     )
 
 # %% [markdown]
@@ -64,12 +65,12 @@ ax.set_xlabel("positive values of the format");
 # %% [markdown]
 # ## How far a number is from the nearest value
 #
-# The figure shows the relative error of rounding to nearest, at worst within each quarter of a power
-# of two. Where a format is normal, the bound is $2^{-m-1}$ with $m$ mantissa bits. Below,
-# its values are evenly spaced, so that the relative error grows until everything becomes zero
-# (error 1). int8 with one scale per tensor has even spacing throughout. It is drawn for a tensor
-# whose largest magnitude is 448, that of e4m3fn: its error is below that of e4m3fn only
-# above about a sixteenth of the maximum.
+# The figure shows the relative error of rounding to nearest, at worst within each quarter of a
+# power of two. Where a format is normal, the bound is $2^{-m-1}$ with $m$ mantissa bits. Below, its
+# values are evenly spaced, so that the relative error grows until everything becomes zero (error
+# 1). int8 with one scale per tensor has even spacing throughout. It is drawn for a tensor whose
+# largest magnitude is 448, that of e4m3fn: its error is below that of e4m3fn only above about a
+# sixteenth of the maximum.
 
 # %%
 x = np.float32(2) ** np.linspace(-20, 9, 29 * 256, endpoint=False).astype(np.float32)
@@ -88,7 +89,9 @@ for name in ["e4m3fn", "e5m2", "fp16", "bf16"]:
     ax.plot(middle[inside], worst_error(rounded)[inside], label=name)
 step = np.float32(448 / 127)
 inside = middle < 448
-ax.plot(middle[inside], worst_error(step * ns.round(x / step, "int8"))[inside], label="int8, scaled")
+ax.plot(
+    middle[inside], worst_error(step * ns.round(x / step, "int8"))[inside], label="int8, scaled"
+)
 ax.set_xscale("log", base=2)
 ax.set_yscale("log")
 ax.set_ylim(1e-4, 2)
@@ -129,8 +132,11 @@ ax.legend();
 
 # %%
 for number in [448, 464, 465, 1000]:
-    row = [ns.round(np.float32(number), name, overflow=policy)
-           for name in ("e4m3fn", "e5m2") for policy in ("nonsaturate", "saturate")]
+    row = [
+        ns.round(np.float32(number), name, overflow=policy)
+        for name in ("e4m3fn", "e5m2")
+        for policy in ("nonsaturate", "saturate")
+    ]
     print(f"{number:>5}: e4m3fn {row[0]:>5} or {row[1]:>5} (saturated), e5m2 {row[2]} or {row[3]}")
 
 # %% [markdown]
@@ -149,6 +155,10 @@ published.quote(fidelity, "worked-example")
 # %%
 above = ns.decode(ns.encode(np.float32(0.75), "e4m3fn") + np.uint8(1), "e4m3fn")
 rounded = ns.round(np.float32(0.75) + np.float32(0.03), "e4m3fn")
-print(f"0.75 + 0.03 rounds to {rounded}; the next value is {above}, the middle {(0.75 + above) / 2}")
+print(
+    f"0.75 + 0.03 rounds to {rounded}; the next value is {above}, the middle {(0.75 + above) / 2}"
+)
 holds = rounded == 0.75 and above == 0.8125
-assert published.rows(fidelity, "worked-example")[0]["verdict"] == ("exact: holds" if holds else "exact: refuted")
+assert published.rows(fidelity, "worked-example")[0]["verdict"] == (
+    "exact: holds" if holds else "exact: refuted"
+)

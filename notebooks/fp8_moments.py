@@ -18,8 +18,8 @@
 #
 # The experiment `moment-formats` trains small language models with moments that are stored as codes
 # with one scale per tensor. They are far smaller than the paper's 100 million parameters, see the
-# list below. This notebook reads six of its published runs and compares their files
-# with SHA-256 sums; nothing is trained here. All losses are validation losses in nats per token.
+# list below. This notebook reads six of its published runs and compares their files with SHA-256
+# sums; nothing is trained here. All losses are validation losses in nats per token.
 
 # %%
 import matplotlib.pyplot as plt
@@ -34,16 +34,18 @@ runs = {
 }
 for name, run in runs.items():
     o = run.settings["options"]
-    print(f"{name:<14} {run.settings['seeds']:>2} seeds, {o['layers']} layers of width {o['width']},"
-          f" {o['steps']} steps, epsilon {o['epsilon']}")
+    print(
+        f"{name:<14} {run.settings['seeds']:>2} seeds, {o['layers']} layers of width {o['width']},"
+        f" {o['steps']} steps, epsilon {o['epsilon']}"
+    )
 
 # %% [markdown]
 # ## The paper's four pairs
 #
-# The run `zipf` has a vocabulary of 32,768 tokens with Zipf frequencies, and Llama 2's epsilon, 1e-5,
-# which is the paper's setting. The figure shows the loss minus that of float32 moments with the same
-# seed: estimates and 95 % intervals over ten seeds from `pairs.csv`. Grey is the margin of 0.01
-# nats within which a difference does not count.
+# The run `zipf` has a vocabulary of 32,768 tokens with Zipf frequencies, and Llama 2's epsilon,
+# 1e-5, which is the paper's setting. The figure shows the loss minus that of float32 moments with
+# the same seed: estimates and 95 % intervals over ten seeds from `pairs.csv`. Grey is the margin of
+# 0.01 nats within which a difference does not count.
 
 # %%
 pairs = runs["zipf"].table("pairs")
@@ -54,14 +56,16 @@ chosen = [i for i in range(len(pairs)) if pairs["m"][i] != "fp32"]
 for y, i in enumerate(reversed(chosen)):
     gap, low, high = (pairs[name][i] for name in ("gap", "gap_low", "gap_high"))
     color = "C1" if pairs["v"][i] == "e4m3fn" else "C0"
-    ax.errorbar(gap, y, xerr=[[gap - low], [high - gap]], fmt="o", color=color, capsize=2, linewidth=1)
+    ax.errorbar(
+        gap, y, xerr=[[gap - low], [high - gap]], fmt="o", color=color, capsize=2, linewidth=1
+    )
 ax.set_yticks(range(len(chosen)), [labels[i] for i in reversed(chosen)])
 ax.set_ylim(-0.6, len(chosen) - 0.4)
 ax.set_xlabel("gap to fp32 moments, nats");
 
 # %% [markdown]
-# At this scale, that v in E4M3 fails is supported. The other two statements are not decided: neither
-# that the paper's pair converges to the baseline, nor that both moments in E5M2 do not.
+# At this scale, that v in E4M3 fails is supported. The other two statements are not decided:
+# neither that the paper's pair converges to the baseline, nor that both moments in E5M2 do not.
 
 # %%
 published.quote(runs["zipf"], "v-e4m3-fails", "m-e4m3-v-e5m2-matches", "both-e5m2-fails")
@@ -69,10 +73,10 @@ published.quote(runs["zipf"], "v-e4m3-fails", "m-e4m3-v-e5m2-matches", "both-e5m
 # %% [markdown]
 # ## What is flushed
 #
-# With one scale per tensor, every v below $r \max v$ is stored as zero, with $r = 2.2\cdot10^{-6}$ in
-# e4m3fn and $1.3\cdot10^{-10}$ in e5m2 (`docs/moments.md`). The figure shows the fraction of v that
-# is nonzero and stored as zero, during the same trainings: means over ten seeds, the band from the
-# least to the greatest.
+# With one scale per tensor, every v below $r \max v$ is stored as zero, with $r = 2.2\cdot10^{-6}$
+# in e4m3fn and $1.3\cdot10^{-10}$ in e5m2 (`docs/moments.md`). The figure shows the fraction of v
+# that is nonzero and stored as zero, during the same trainings: means over ten seeds, the band from
+# the least to the greatest.
 
 # %%
 flushed = runs["zipf"].table("flushed").where(m="e4m3fn")
@@ -82,7 +86,9 @@ for color, v in (("C1", "e4m3fn"), ("C0", "e5m2")):
     steps = np.unique(rows["step"])
     shares = 100 * np.array([rows["v_flushed"][rows["step"] == step] for step in steps])
     ax.plot(steps, shares.mean(axis=1), color=color, label=f"v in {v}")
-    ax.fill_between(steps, shares.min(axis=1), shares.max(axis=1), color=color, alpha=0.25, linewidth=0)
+    ax.fill_between(
+        steps, shares.min(axis=1), shares.max(axis=1), color=color, alpha=0.25, linewidth=0
+    )
 ax.set_ylim(0, 100)
 ax.set_xlabel("step")
 ax.set_ylabel("v flushed to zero, %")
@@ -95,24 +101,40 @@ ax.legend();
 # moments. If it is computed from *fresh* ones, before they are stored (as in the paper's code), the
 # gradient of this step still counts. The figure shows the gap to float32 moments against epsilon,
 # with m in float32 and learning rate 3e-3. Bars are 95 % intervals from `phases.csv` (ten seeds for
-# bytes, five for 32,768 tokens); open markers are points at which seeds diverged. Such a seed counts
-# as no better than at its start. The axis is linear between -0.1 and 0.1. Intervals are pooled over
-# arms, so that diverging arms make those of e5m2 wide.
+# bytes, five for 32,768 tokens); open markers are points at which seeds diverged. Such a seed
+# counts as no better than at its start. The axis is linear between -0.1 and 0.1. Intervals are
+# pooled over arms, so that diverging arms make those of e5m2 wide.
 
 # %%
 fig, axes = plt.subplots(2, 1, figsize=(3.3, 4.4), sharex=True, sharey=True)
-arms = [("e4m3fn", "fresh", "C1", "-", 0.88), ("e4m3fn", "stored", "C1", "--", 1.14),
-        ("e5m2", "fresh", "C0", "-", 0.94), ("e5m2", "stored", "C0", "--", 1.07)]
-for ax, name, title, margin in ((axes[0], "epsilon-bytes", "bytes as tokens", 0.02),
-                                (axes[1], "epsilon-zipf", "32,768 tokens", 0.01)):
+arms = [
+    ("e4m3fn", "fresh", "C1", "-", 0.88),
+    ("e4m3fn", "stored", "C1", "--", 1.14),
+    ("e5m2", "fresh", "C0", "-", 0.94),
+    ("e5m2", "stored", "C0", "--", 1.07),
+]
+for ax, name, title, margin in (
+    (axes[0], "epsilon-bytes", "bytes as tokens", 0.02),
+    (axes[1], "epsilon-zipf", "32,768 tokens", 0.01),
+):
     phases = runs[name].table("phases").where(lr=0.003, m="fp32")
     ax.axhspan(-margin, margin, color="0.88", linewidth=0)
     for v, update, color, style, shift in arms:
         rows = phases.where(v=v, update_from=update)
         order = np.argsort(rows["epsilon"])
-        x, gap, low, high, diverged = (rows[c][order] for c in ("epsilon", "gap", "gap_low", "gap_high", "diverged"))
+        x, gap, low, high, diverged = (
+            rows[c][order] for c in ("epsilon", "gap", "gap_low", "gap_high", "diverged")
+        )
         x = x * shift
-        ax.errorbar(x, gap, yerr=[gap - low, high - gap], color=color, linestyle=style, capsize=1.5, linewidth=1)
+        ax.errorbar(
+            x,
+            gap,
+            yerr=[gap - low, high - gap],
+            color=color,
+            linestyle=style,
+            capsize=1.5,
+            linewidth=1,
+        )
         ax.plot(x[diverged == 0], gap[diverged == 0], "o", color=color)
         ax.plot(x[diverged > 0], gap[diverged > 0], "o", color=color, markerfacecolor="white")
         ax.plot([], [], color=color, linestyle=style, label=f"v {v}, {update}")
@@ -123,7 +145,9 @@ for ax, name, title, margin in ((axes[0], "epsilon-bytes", "bytes as tokens", 0.
     ax.set_title(title, loc="left")
     ax.set_ylabel("gap, nats")
 axes[1].set_xlabel("epsilon")
-fig.legend(*axes[0].get_legend_handles_labels(), ncols=2, loc="outside upper center", columnspacing=1);
+fig.legend(
+    *axes[0].get_legend_handles_labels(), ncols=2, loc="outside upper center", columnspacing=1
+);
 
 # %%
 published.quote(runs["epsilon-zipf"], "epsilon-decides-fresh", "epsilon-decides-stored")
@@ -176,10 +200,15 @@ for row in published.rows(runs["zipf"], "v-e4m3-fails"):
     np.testing.assert_allclose(gap, row["estimate"], rtol=1e-9)
 
 gaps = [
-    np.mean(losses(runs["epsilon-zipf"], v="e4m3fn", epsilon=epsilon, update_from="fresh")
-            - losses(runs["epsilon-zipf"], v="fp32", epsilon=epsilon, update_from="fresh"))
+    np.mean(
+        losses(runs["epsilon-zipf"], v="e4m3fn", epsilon=epsilon, update_from="fresh")
+        - losses(runs["epsilon-zipf"], v="fp32", epsilon=epsilon, update_from="fresh")
+    )
     for epsilon in (1e-8, 1e-5)
 ]
 row = published.rows(runs["epsilon-zipf"], "epsilon-decides-fresh")[0]
-print(f"epsilon 1e-8 minus 1e-5: derived {gaps[0] - gaps[1]:.5f} nats, published {row['estimate']:.5f}")
+print(
+    f"epsilon 1e-8 minus 1e-5: derived {gaps[0] - gaps[1]:.5f} nats,"
+    f" published {row['estimate']:.5f}"
+)
 np.testing.assert_allclose(gaps[0] - gaps[1], row["estimate"], rtol=1e-9)

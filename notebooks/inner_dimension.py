@@ -11,19 +11,19 @@
 # %% [markdown]
 # # Inner dimension and quantisation noise
 #
-# SwitchBack (Wortsman et al., Appendix D) explains why 8-bit training of CLIP fails with LLM.int8():
-# the weight gradient is a product over batch size times sequence length, and "variance due to
-# quantization increases with k", the inner dimension. Its Eq. 12 says by how much,
+# SwitchBack (Wortsman et al., Appendix D) explains why 8-bit training of CLIP fails with
+# LLM.int8(): the weight gradient is a product over batch size times sequence length, and "variance
+# due to quantization increases with k", the inner dimension. Its Eq. 12 says by how much,
 #
 # $$\mathrm{Var}\langle \hat u, \hat v\rangle = \mathrm{Var}\langle u, v\rangle
 #   + k\,\sigma_q^2\,(\sigma_u^2 + \sigma_v^2 + \sigma_q^2),$$
 #
 # and the paper concludes that noise "will eventually drown out useful signal".
 #
-# The experiment `quantization-variance` measured both statements, on inner products of drawn vectors
-# with 64 to 131,072 elements: 128 pairs of vectors at each length, five seeds, one scale per vector,
-# rounded to nearest even. It is not a training. The next cell reads its tables and compares them with
-# their SHA-256 sums; nothing is computed anew.
+# The experiment `quantization-variance` measured both statements, on inner products of drawn
+# vectors with 64 to 131,072 elements: 128 pairs of vectors at each length, five seeds, one scale
+# per vector, rounded to nearest even. It is not a training. The next cell reads its tables and
+# compares them with their SHA-256 sums; nothing is computed anew.
 
 # %%
 import matplotlib.pyplot as plt
@@ -39,8 +39,8 @@ table = run.table("variance").where(granularity="row", rounding="rne", sweep="ye
 # ## The equation and its conclusion
 #
 # Two exact verdicts come first. In the paper's own model, where errors are independent of the
-# elements, Eq. 12 holds. The conclusion does not follow from it: the variance of the signal, too, is
-# $k$ times a constant, so that the ratio of noise to signal stays what it is at $k = 1$.
+# elements, Eq. 12 holds. The conclusion does not follow from it: the variance of the signal, too,
+# is $k$ times a constant, so that the ratio of noise to signal stays what it is at $k = 1$.
 
 # %%
 published.quote(run, "eq12-in-its-model", "drowns-in-its-model")
@@ -49,8 +49,8 @@ published.quote(run, "eq12-in-its-model", "drowns-in-its-model")
 # ## The variance of the error
 #
 # Normal operands. Lines are geometric means over five seeds, bands go from the least seed to the
-# greatest, and dots are Eq. 12 with the measured $\sigma_q$. All curves rise, and on logarithmic axes
-# a slope of 1 means growth that is linear in $k$.
+# greatest, and dots are Eq. 12 with the measured $\sigma_q$. All curves rise, and on logarithmic
+# axes a slope of 1 means growth that is linear in $k$.
 
 # %%
 formats = {"int8": "C0", "e4m3fn": "C1", "e5m2": "C2", "bf16": "C3"}
@@ -85,8 +85,9 @@ ax.legend(ncols=2, columnspacing=1, loc="upper left", bbox_to_anchor=(0, 1.08));
 
 # %% [markdown]
 # For int8 and e4m3fn there are verdicts: the variance grows in both, and within the margin of 10 %
-# its value is that of Eq. 12. In e4m3fn the growth is linear. In int8 it is faster, because the step of int8 is the largest magnitude divided by 127, and the
-# largest of $k$ normal numbers grows with $k$: $\sigma_q$ is not a constant.
+# its value is that of Eq. 12. In e4m3fn the growth is linear. In int8 it is faster, because the
+# step of int8 is the largest magnitude divided by 127, and the largest of $k$ normal numbers grows
+# with $k$: $\sigma_q$ is not a constant.
 
 # %%
 for name in ("grows", "eq12-value", "linear", "sigma-grows"):
@@ -113,13 +114,15 @@ ax.set_ylabel("relative error, %")
 ax.legend(loc="upper left");
 
 # %% [markdown]
-# "Drowns" is judged as a slope of at least 0.25, half of what a fixed signal would give. With normal
-# operands that is contradicted in both formats, at this scale. With heavy tails it is supported in
-# int8 and contradicted in e4m3fn; these two verdicts are exploratory, as the paper names no
-# distribution.
+# "Drowns" is judged as a slope of at least 0.25, half of what a fixed signal would give. With
+# normal operands that is contradicted in both formats, at this scale. With heavy tails it is
+# supported in int8 and contradicted in e4m3fn; these two verdicts are exploratory, as the paper
+# names no distribution.
 
 # %%
-published.quote(run, "drowns-int8", "drowns-e4m3fn", "drowns-int8-student-t3", "drowns-e4m3fn-student-t3")
+published.quote(
+    run, "drowns-int8", "drowns-e4m3fn", "drowns-int8-student-t3", "drowns-e4m3fn-student-t3"
+)
 
 # %% [markdown]
 # ## All growth rates in one figure
@@ -131,7 +134,13 @@ published.quote(run, "drowns-int8", "drowns-e4m3fn", "drowns-int8-student-t3", "
 # %%
 parts = {
     "variance: slope minus 1": (
-        ["linear-int8", "linear-e4m3fn", "linear-int8-uniform", "linear-int8-laplace", "linear-int8-student-t3"],
+        [
+            "linear-int8",
+            "linear-e4m3fn",
+            "linear-int8-uniform",
+            "linear-int8-laplace",
+            "linear-int8-student-t3",
+        ],
         (-0.07, 0.07),
     ),
     "relative error: slope": (
@@ -146,9 +155,18 @@ for ax, (label, (claims, (low, high))) in zip(axes, parts.items()):
         row = published.rows(run, claim)[0]
         assert row["margin"] == high
         color = formats["int8" if "int8" in claim else "e4m3fn"]
-        ax.errorbar(row["estimate"], y, xerr=[[row["estimate"] - row["low"]], [row["high"] - row["estimate"]]],
-                    fmt="o", color=color, capsize=2, linewidth=1)
-    ax.set_yticks(range(len(claims)), [c.partition("-")[2].replace("-", ", ", 1) for c in reversed(claims)])
+        ax.errorbar(
+            row["estimate"],
+            y,
+            xerr=[[row["estimate"] - row["low"]], [row["high"] - row["estimate"]]],
+            fmt="o",
+            color=color,
+            capsize=2,
+            linewidth=1,
+        )
+    ax.set_yticks(
+        range(len(claims)), [c.partition("-")[2].replace("-", ", ", 1) for c in reversed(claims)]
+    )
     ax.set_ylim(-0.6, len(claims) - 0.4)
     ax.set_xlabel(label)
 
@@ -161,7 +179,13 @@ for ax, (label, (claims, (low, high))) in zip(axes, parts.items()):
 # signal.
 
 # %%
-published.quote(run, "clip-gradient-int8", "clip-gradient-e4m3fn", "llama-gradient-int8", "llama-gradient-e4m3fn")
+published.quote(
+    run,
+    "clip-gradient-int8",
+    "clip-gradient-e4m3fn",
+    "llama-gradient-int8",
+    "llama-gradient-e4m3fn",
+)
 
 # %% [markdown]
 # ## The headline number, derived again
@@ -174,8 +198,12 @@ for format in ("int8", "e4m3fn"):
     slopes = []
     for seed in np.unique(table["seed"]):
         rows = table.where(source="normal", format=format, seed=seed)
-        error = 0.5 * np.log(rows["var_error_high"] / rows["var_error_low"]) / (2 * 1.959963984540054)
-        slopes.append(np.polyfit(np.log(rows["k"]), np.log(rows["relative_error"]), 1, w=1 / error)[0])
+        error = (
+            0.5 * np.log(rows["var_error_high"] / rows["var_error_low"]) / (2 * 1.959963984540054)
+        )
+        slopes.append(
+            np.polyfit(np.log(rows["k"]), np.log(rows["relative_error"]), 1, w=1 / error)[0]
+        )
     number = published.rows(run, f"drowns-{format}")[0]["estimate"]
     print(f"{format:<6}: derived slope {np.mean(slopes):.5f}, published {number:.5f}")
     np.testing.assert_allclose(np.mean(slopes), number, rtol=1e-6)

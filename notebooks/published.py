@@ -19,7 +19,9 @@ def read(directory):
     listed = {path: digest for digest, path in lines if path.rpartition("/")[0] == directory}
     assert listed, f"{directory}: not in {SUMS.name}"
     files = sorted(path for path in (ROOT / directory).iterdir() if path.is_file())
-    found = {f"{directory}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    found = {
+        f"{directory}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest() for path in files
+    }
     for path in sorted(listed.keys() | found.keys()):
         assert path in found, f"{path}: missing"
         assert path in listed, f"{path}: not in {SUMS.name}"
@@ -54,5 +56,12 @@ def quote(run, *claims):
 
 def show(text, indent=""):
     """Prints a line, wrapped to the width of a page."""
-    print(textwrap.fill(text, 96, initial_indent=indent, subsequent_indent=indent + "    ",
-                        break_on_hyphens=False))
+    print(
+        textwrap.fill(
+            text,
+            96,
+            initial_indent=indent,
+            subsequent_indent=indent + "    ",
+            break_on_hyphens=False,
+        )
+    )

@@ -31,11 +31,11 @@ fidelity = published.read("docs/results/update-fidelity")
 # %% [markdown]
 # ## 1. Many small steps
 #
-# A weight of 0.75 in e4m3fn takes 400 steps of 0.003. The gap to its next value is 0.0625, so that a
-# step is a twentieth of it. To nearest, the first step is lost, and so are all that follow. Rounded
-# stochastically, one step in about twenty is taken, and it is a whole gap. The band is the middle
-# 90 % of 200 weights, each with random bits of its own. From 1 on the gaps are twice as wide: fewer
-# steps are taken, larger ones, and the band grows faster.
+# A weight of 0.75 in e4m3fn takes 400 steps of 0.003. The gap to its next value is 0.0625, so that
+# a step is a twentieth of it. To nearest, the first step is lost, and so are all that follow.
+# Rounded stochastically, one step in about twenty is taken, and it is a whole gap. The band is the
+# middle 90 % of 200 weights, each with random bits of its own. From 1 on the gaps are twice as
+# wide: fewer steps are taken, larger ones, and the band grows faster.
 
 # %%
 steps, step = 400, np.float32(0.003)
@@ -61,8 +61,7 @@ ax.legend(loc="upper left");
 # With four random bits there are 16 cases, and all of them can be tried: no sampling is needed to
 # know the mean. Random bits have a resolution of their own. A probability is a multiple of
 # $2^{-b}$, with $b$ bits, and is cut down to it, so that the mean is too low by up to $2^{-b}$ of a
-# gap. A step up of less than $2^{-b}$ of a gap is
-# never taken.
+# gap. A step up of less than $2^{-b}$ of a gap is never taken.
 
 # %%
 x = np.linspace(1, 1.125, 513, dtype=np.float32)  # one gap of e4m3fn
@@ -72,7 +71,9 @@ ax.plot(x, (ns.round(x, "e4m3fn") - x) / gap, color="k", linewidth=0.8, label="t
 for bits in (1, 2, 4, 8):
     cases = 2**bits
     rounding = ns.SR(bits=bits, random_bits=np.tile(np.arange(cases, dtype=np.uint32), x.size))
-    mean = ns.round(np.repeat(x, cases), "e4m3fn", rounding=rounding).reshape(-1, cases).mean(axis=1)
+    mean = (
+        ns.round(np.repeat(x, cases), "e4m3fn", rounding=rounding).reshape(-1, cases).mean(axis=1)
+    )
     worst = np.max(x - mean) / gap
     ax.plot(x, (mean - x) / gap, label=f"{bits} bit" + "s" * (bits > 1))
     print(f"{bits} random bits: the mean is too low by at most {worst:.4f} of a gap")
@@ -94,7 +95,9 @@ ax.legend(ncols=2, fontsize=8, loc="lower left", bbox_to_anchor=(0, 0.99), colum
 lengths = 2 ** np.arange(0, 13)
 number = np.float32(0.78)
 draws = ns.round(np.full((200, lengths[-1]), number), "e4m3fn", rounding=ns.SR(bits=16, seed=1))
-errors = np.abs(np.cumsum(draws, axis=1, dtype=np.float64)[:, lengths - 1] / (lengths * float(number)) - 1)
+errors = np.abs(
+    np.cumsum(draws, axis=1, dtype=np.float64)[:, lengths - 1] / (lengths * float(number)) - 1
+)
 nearest_error = abs(float(ns.round(number, "e4m3fn")) / float(number) - 1)
 
 fig, ax = plt.subplots()
@@ -114,15 +117,15 @@ ax.legend(loc="lower left");
 # %% [markdown]
 # ## 4. Steps of a million weights
 #
-# The experiment `update-fidelity` gives 1024 x 1024 weights one step of learning rate lr, with normal
-# weights and updates drawn independently (five seeds; the lines are means, the bands go from the
-# least to the greatest seed and are mostly thinner than the line). The upper figure shows the mean
-# of the step per parameter relative to the step that was asked for; stochastic rounding is shown in
-# expectation over its random bits. To nearest, the mean is lost as soon as steps are below half a
-# gap. At the smallest rates the 32 random bits no longer resolve the probabilities (section 2), which
-# shows first in e4m3fn, whose gaps are the widest. The lower figure shows the price: the norm of the
-# stochastic step relative to the wanted one grows as lr falls. It is drawn where at least 100 weights
-# move in every seed.
+# The experiment `update-fidelity` gives 1024 x 1024 weights one step of learning rate lr, with
+# normal weights and updates drawn independently (five seeds; the lines are means, the bands go from
+# the least to the greatest seed and are mostly thinner than the line). The upper figure shows the
+# mean of the step per parameter relative to the step that was asked for; stochastic rounding is
+# shown in expectation over its random bits. To nearest, the mean is lost as soon as steps are below
+# half a gap. At the smallest rates the 32 random bits no longer resolve the probabilities (section
+# 2), which shows first in e4m3fn, whose gaps are the widest. The lower figure shows the price: the
+# norm of the stochastic step relative to the wanted one grows as lr falls. It is drawn where at
+# least 100 weights move in every seed.
 
 # %%
 table = fidelity.table("fidelity").where(keys="independent")

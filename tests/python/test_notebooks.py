@@ -26,9 +26,28 @@ SECONDS = 60  # for all notebooks together
 # Names of modules that a notebook may import, and attributes that no notebook may use: they compute
 # experiments, start programs, or read and write files in other ways than `published`.
 MODULES = {"matplotlib", "matplotlib.pyplot", "numpy", "published"}
-ATTRIBUTES = {"run", "system", "popen", "results", "load", "loadtxt", "genfromtxt", "fromfile",
-              "save", "savez", "savetxt", "savefig", "tofile", "read_text", "read_bytes",
-              "write_text", "write_bytes", "Optimizer", "Moments", "ctypeslib"}  # fmt: skip
+ATTRIBUTES = {
+    "run",
+    "system",
+    "popen",
+    "results",
+    "load",
+    "loadtxt",
+    "genfromtxt",
+    "fromfile",
+    "save",
+    "savez",
+    "savetxt",
+    "savefig",
+    "tofile",
+    "read_text",
+    "read_bytes",
+    "write_text",
+    "write_bytes",
+    "Optimizer",
+    "Moments",
+    "ctypeslib",
+}
 NAMES = {"open", "exec", "eval", "compile", "__import__", "getattr", "globals", "vars"}
 
 # Runs a program without a network.
@@ -89,16 +108,23 @@ def folder(source_dir):
 def execute(folder, name, seconds=SECONDS):
     """Runs a notebook as a program, without display and network."""
     environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run([sys.executable, "-c", OFFLINE, f"{name}.py"], cwd=folder, env=environment,
-                          capture_output=True, text=True, timeout=seconds)  # fmt: skip
+    return subprocess.run(
+        [sys.executable, "-c", OFFLINE, f"{name}.py"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+    )
 
 
 @pytest.fixture
 def copy(source_dir, tmp_path):
     """The notebooks and the results that they read, to be changed."""
     pytest.importorskip("matplotlib")
-    shutil.copytree(source_dir / "notebooks", tmp_path / "notebooks",
-                    ignore=shutil.ignore_patterns("*.ipynb"))  # fmt: skip
+    shutil.copytree(
+        source_dir / "notebooks", tmp_path / "notebooks", ignore=shutil.ignore_patterns("*.ipynb")
+    )
     for line in (source_dir / "notebooks/results.sha256").read_text().splitlines():
         path = tmp_path / line.split("  ", 1)[1]
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,7 +133,9 @@ def copy(source_dir, tmp_path):
 
 
 def test_the_notebooks_are_those_that_are_tested(folder):
-    found = {path.stem for path in folder.glob("*.py") if "\n# %%" in path.read_text(encoding="utf-8")}
+    found = {
+        path.stem for path in folder.glob("*.py") if "\n# %%" in path.read_text(encoding="utf-8")
+    }
     assert found == set(HEADLINES)
 
 
@@ -122,11 +150,25 @@ def test_a_notebook_reads_and_does_not_recompute(folder, name):
 
 @pytest.mark.parametrize(
     "line",
-    ["ns.run('moment-formats')", "import subprocess", "import os\nos.system('numsim run')", "!ls",
-     "# !numsim run x", "%timeit x", "# %run x.py", "%%bash\nls", "import urllib.request",
-     "from socket import socket", "import requests as np", "ns.results.read('docs/results')",
-     "open('x')", "np.save('x', 1)", "__import__('os')", "import numsim as ns"],
-)  # fmt: skip
+    [
+        "ns.run('moment-formats')",
+        "import subprocess",
+        "import os\nos.system('numsim run')",
+        "!ls",
+        "# !numsim run x",
+        "%timeit x",
+        "# %run x.py",
+        "%%bash\nls",
+        "import urllib.request",
+        "from socket import socket",
+        "import requests as np",
+        "ns.results.read('docs/results')",
+        "open('x')",
+        "np.save('x', 1)",
+        "__import__('os')",
+        "import numsim as ns",
+    ],
+)
 def test_what_a_notebook_must_not_do_is_found(line):
     assert faults(f"# %%\n{line}\n", may_compute=False)
 
@@ -160,7 +202,11 @@ def test_an_executed_notebook_has_the_cells_of_its_source(folder, name):
     for cell in executed["cells"]:
         kinds = [output["output_type"] for output in cell.get("outputs", [])]
         assert set(kinds) <= {"stream", "display_data"}
-        pngs = [o["data"]["image/png"] for o in cell.get("outputs", []) if o["output_type"] == "display_data"]
+        pngs = [
+            o["data"]["image/png"]
+            for o in cell.get("outputs", [])
+            if o["output_type"] == "display_data"
+        ]
         assert len(pngs) == ("plt.subplots" in "".join(cell["source"]))
         assert all(base64.b64decode(png).startswith(b"\x89PNG") for png in pngs)
 
