@@ -21,6 +21,7 @@ from numsim._casts import cast, decode, encode, round
 from numsim._core import Error
 from numsim._elementary import exp, exp2, gelu, gelu_tanh, log, log2, sigmoid, tanh
 from numsim._formats import Format, format, formats
+from numsim._linear import Linear, LinearRecipe, linear_kinds
 from numsim._matmul import accumulation_modes, matmul, matmul_error
 from numsim._optimizer import Optimizer
 from numsim._profiles import Difference, Profile, diff, profile_targets, profiles
@@ -89,7 +90,7 @@ __all__ += _ON_DEMAND
 
 
 def __getattr__(name):
-    if name in _ON_DEMAND:
+    if name in (*_ON_DEMAND, "torch"):  # numsim.torch needs PyTorch
         return importlib.import_module(f"numsim.{name}")
     raise AttributeError(f"module 'numsim' has no attribute {name!r}")
 

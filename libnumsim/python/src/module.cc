@@ -9,6 +9,8 @@ namespace numsim::python {
 
 NB_MODULE(_core, m) {
   m.doc() = "The calls of the C++ library on contiguous arrays. Use the package numsim instead.";
+  // A graph of PyTorch that still exists when Python ends keeps its layers, which is no mistake.
+  nb::set_leak_warnings(false);
   nb::exception<Error>(m, "Error", PyExc_ValueError);
 
   m.def("build_version", &BuildVersion);
@@ -27,7 +29,9 @@ NB_MODULE(_core, m) {
   BindArithmetic(m);
   BindQuantize(m);
   BindGemm(m);
+  BindLinear(m);
   BindUpdates(m);
+  BindMeasures(m);
   BindMoments(m);
   BindOptimizer(m);
   BindProfiles(m);

@@ -52,6 +52,14 @@ class HeldOptimizer {
     return *optimizer_;
   }
 
+  uint64_t steps() const { return step_; }  // number of steps taken
+
+  // Continues after `steps` steps with the state that Optimizer::Save returned.
+  void Restore(uint64_t steps, const std::vector<NamedBytes>& state) {
+    Started().Restore(state);
+    step_ = steps;
+  }
+
  private:
   static void Copy(const InputOf<float>& from, Buffer<float>& to) {
     if (from.size() != to.Span().size()) {
@@ -103,6 +111,25 @@ OptimizerConfig ConfigOf(const nb::dict& settings) {
   return config;
 }
 
+// (number of steps, {name: bytes}).
+nb::tuple Save(HeldOptimizer& held) {
+  nb::dict pieces;
+  for (const NamedBytes& piece : held.Started().Save()) {
+    pieces[piece.name.c_str()] = nb::bytes(piece.bytes.data(), piece.bytes.size());
+  }
+  return nb::make_tuple(held.steps(), pieces);
+}
+
+void Restore(HeldOptimizer& held, uint64_t steps, const nb::dict& pieces) {
+  std::vector<NamedBytes> state;
+  for (auto [name, value] : pieces) {
+    const nb::bytes bytes = nb::cast<nb::bytes>(value);
+    const auto* data = static_cast<const std::byte*>(bytes.data());
+    state.push_back({nb::cast<std::string>(name), {data, data + bytes.size()}});
+  }
+  held.Restore(steps, state);
+}
+
 // (norm of the gradient, RMS, largest update, weights that moved, elements of m and of v that were
 // flushed) of each tensor.
 nb::list TensorSteps(const OptimizerStep& step) {
@@ -147,6 +174,8 @@ void BindOptimizer(nb::module_& m) {
            &HeldOptimizer::SetGradient,
            nb::arg("name"),
            nb::arg("gradient").noconvert())
+      .def("save", &Save)
+      .def("restore", &Restore, nb::arg("steps"), nb::arg("pieces"))
       .def("bytes",
            [](HeldOptimizer& held) {
              const Optimizer::Bytes b = held.Started().StoredBytes();

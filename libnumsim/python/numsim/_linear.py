@@ -1,0 +1,181 @@
+"""Linear layers whose three GEMMs have a precision each (docs/linear.md)."""
+
+from __future__ import annotations
+
+from typing import Any, Union
+
+import numpy as np
+
+from numsim import _core
+from numsim._arrays import float32_of
+from numsim._rounding import SR
+
+
+class LinearRecipe:
+    """The precision of a linear layer. Prints as the operands and accumulation of its GEMMs.
+
+    name       KIND, such as "switchback" or "mx" (`linear_kinds()`), or KIND-FORMAT with the format
+               of the quantised operands, "switchback-int8"; of "standard" the format is
+               `high_precision`: "standard-fp32"
+    settings   the keys of the section [linear] of a configuration (docs/configuration.md): format,
+               gradient_format, high_precision, gradient_rounding, accumulate,
+               high_precision_accumulate, container, scale_rule, block, high_operands,
+               delayed_history, delayed_algorithm, delayed_margin
+
+    Raises ValueError that names the setting, with the nearest valid name.
+    """
+
+    __slots__ = ("name", "settings", "_core")
+
+    def __init__(self, name: str = "standard", **settings: Any) -> None:
+        known = [key for key, _, _ in _core.linear_settings()]
+        for key in settings:
+            if key not in known:
+                nearest = _core.nearest_name(key, known)
+                hint = f"; did you mean {nearest}?" if nearest else ""
+                raise TypeError(f"LinearRecipe: unknown setting {key!r}{hint}")
+        kind, format = _split(name)
+        settings = {"kind": kind, **settings}
+        if format:
+            key = "high_precision" if kind == "standard" else "format"
+            if key in settings:
+                raise TypeError(f"LinearRecipe: {key}: the name {name!r} gives it already")
+            settings[key] = format
+        self.name = name
+        self.settings = settings
+        self._core = _core.LinearRecipe([f"{key}={value}" for key, value in settings.items()])
+
+    def with_settings(self, **settings: Any) -> LinearRecipe:
+        """Returns a recipe with other values of some settings."""
+        kept = {**self.settings, **settings}
+        return LinearRecipe(kept.pop("kind"), **kept)
+
+    @property
+    def gemms(self) -> dict[str, tuple[str, str, str, str | None]]:
+        """{GEMM: (operand A, operand B, accumulation mode, container or None)}."""
+        return {name: tuple(rest) for name, *rest in self._core.gemms()}
+
+    def __eq__(self, other):
+        return isinstance(other, LinearRecipe) and self.settings == other.settings
+
+    def __hash__(self):
+        return hash(tuple(sorted((key, str(value)) for key, value in self.settings.items())))
+
+    def __repr__(self):
+        rest = {key: value for key, value in self.settings.items() if key != "kind"}
+        given = "".join(f", {key}={value!r}" for key, value in rest.items())
+        return f"LinearRecipe({self.settings['kind']!r}{given})"
+
+    def __str__(self):
+        lines = [repr(self)]
+        for name, (a, b, mode, container) in self.gemms.items():
+            inside = f" in {container}" if container else ""
+            lines.append(f"  {name:<16} {a} x {b}{inside}, {mode}")
+        return "\n".join(lines)
+
+    def __reduce__(self):
+        rest = {key: value for key, value in self.settings.items() if key != "kind"}
+        return _make, (self.settings["kind"], rest)
+
+
+def _make(kind, settings):
+    return LinearRecipe(kind, **settings)
+
+
+# What stands for a recipe.
+RecipeLike = Union[LinearRecipe, str]
+
+
+def recipe_of(recipe):
+    """Returns a recipe from a recipe or a name."""
+    if isinstance(recipe, LinearRecipe):
+        return recipe
+    if isinstance(recipe, str):
+        return LinearRecipe(recipe)
+    raise TypeError(f"recipe: expected a name or a LinearRecipe, found {type(recipe).__name__}")
+
+
+def _split(name):
+    """Returns (kind, format or "") of KIND or KIND-FORMAT."""
+    kinds = linear_kinds()
+    for kind in sorted(kinds, key=len, reverse=True):
+        if name == kind:
+            return kind, ""
+        if name.startswith(kind + "-"):
+            return kind, name[len(kind) + 1 :]
+    nearest = _core.nearest_name(name, list(kinds))
+    hint = f"; did you mean {nearest}?" if nearest else ""
+    raise ValueError(
+        f"recipe: {name!r} is neither a kind nor KIND-FORMAT; kinds are {', '.join(kinds)}{hint}"
+    )
+
+
+def linear_kinds() -> dict[str, tuple[str, str]]:
+    """Returns {kind of linear layer: (summary, source)} (docs/linear.md)."""
+    return {name: (summary, source) for name, summary, source in _core.linear_kinds()}
+
+
+class Linear:
+    """A linear layer without bias on arrays: y = x w^T and its two gradients under a recipe.
+
+    It holds the state of delayed scaling; the caller keeps the weights and what `forward` saves.
+    Stochastically rounded gradients take their bits from `random`, the seed and stream of an `SR`:
+    operand o uses stream 8 * stream + o (docs/linear.md), so that every layer and step needs a
+    stream of its own, the same for forward and backward. Calls from several threads wait for one
+    another. `numsim.torch.Linear` is this layer as a module of PyTorch.
+    """
+
+    def __init__(self, recipe: RecipeLike = "standard") -> None:
+        self.recipe = recipe_of(recipe)
+        self._core = _core.Linear(self.recipe._core)
+
+    def forward(self, x: Any, w: Any, random: SR = SR()) -> tuple[Any, _core.LinearSaved]:
+        """Returns (y = x w^T, what backward needs).
+
+        x: tokens x in, w: out x in, of float32 or a smaller float dtype; y: tokens x out, float32
+        of x's kind. Under delayed scaling, updates the scales of x and w.
+        """
+        x_array, taken = float32_of(x, "x")
+        w_array, _ = float32_of(w, "w")
+        _require_matrix(w_array, "w", (None, None))
+        _require_matrix(x_array, "x", (None, w_array.shape[1]))
+        y = np.empty((x_array.shape[0], w_array.shape[0]), np.float32)
+        saved = self._core.forward(x_array, w_array, y, random.seed, random.stream)
+        return taken.give(y, None), saved
+
+    def backward(
+        self, g: Any, w: Any, saved: _core.LinearSaved, random: SR = SR()
+    ) -> tuple[Any, Any]:
+        """Returns (dx = g w, dw = g^T x) in float32, of g's kind.
+
+        g: tokens x out, the gradient of y; w as in `forward`. Under delayed scaling, updates the
+        scale of g.
+        """
+        g_array, taken = float32_of(g, "g")
+        w_array, _ = float32_of(w, "w")
+        _require_matrix(w_array, "w", (None, None))
+        _require_matrix(g_array, "g", (saved.tokens, w_array.shape[0]))
+        dx = np.empty((saved.tokens, w_array.shape[1]), np.float32)
+        dw = np.empty(w_array.shape, np.float32)
+        self._core.backward(g_array, w_array, saved, dx, dw, random.seed, random.stream)
+        return taken.give(dx, None), taken.give(dw, None)
+
+    def state(self) -> list[float]:
+        """Returns the state of delayed scaling, for checkpoints; [] without it."""
+        return self._core.save()
+
+    def restore(self, state: list[float]) -> None:
+        """Sets the state that `state()` returned."""
+        self._core.restore(state)
+
+    def __repr__(self):
+        return f"Linear({self.recipe!r})"
+
+
+def _require_matrix(array, name, shape):
+    expected = " x ".join("any" if n is None else str(n) for n in shape)
+    matches = len(array.shape) == 2 and all(
+        n is None or n == found for n, found in zip(shape, array.shape)
+    )
+    if not matches:
+        raise ValueError(f"{name}: expected a matrix of {expected}, found shape {array.shape}")

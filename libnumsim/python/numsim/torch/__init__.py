@@ -1,0 +1,40 @@
+"""numsim for PyTorch: linear layers, optimisers and measures of models in any precision.
+
+    import numsim.torch as nt
+    nt.convert(model, "switchback-int8")                    # or {pattern: recipe}
+    optimizer = nt.AdamW(model.parameters(), moments=("e4m3fn", "e5m2"), weights="bf16")
+    with nt.watch(model, format="e4m3fn") as log:
+        loss(model(x)).backward()
+    log.table()
+
+Everything computes on the CPU, bit for bit as the library and `numsim train` do. Tensors on other
+devices are refused. docs/python.md has the calls.
+"""
+
+from __future__ import annotations
+
+try:
+    import torch as _torch  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    raise ModuleNotFoundError(
+        "numsim.torch needs PyTorch, which is not installed: pip install torch", name="torch"
+    ) from None
+
+from numsim._linear import LinearRecipe
+from numsim.torch._convert import convert, converted, revert
+from numsim.torch._linear import Linear
+from numsim.torch._optimizer import AdamW
+from numsim.torch._watch import Watch, watch
+
+__all__ = [
+    "AdamW",
+    "Linear",
+    "LinearRecipe",
+    "Watch",
+    "convert",
+    "converted",
+    "revert",
+    "watch",
+]
