@@ -1,6 +1,7 @@
 """The examples of the documentation, with the output that they show."""
 
 import doctest
+import importlib.util
 import re
 import runpy
 
@@ -26,6 +27,8 @@ def test_every_recipe_shows_what_it_prints(source_dir, monkeypatch):
     assert len(recipes) >= 10
     failures = []
     for heading, blocks in recipes.items():
+        if heading == "PyTorch" and not importlib.util.find_spec("torch"):
+            continue
         test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, heading, str(page), 0)
         assert test.examples, heading
         output = []

@@ -104,7 +104,8 @@ def _choose(rules, names):
         free = [(name, gemm) for name in matched for gemm in gemms if gemm not in chosen[name]]
         if not free:
             raise ValueError(
-                f"recipes: {pattern!r} never counts: earlier patterns match its layers; put it first"
+                f"recipes: {pattern!r} never counts: earlier patterns match its layers; "
+                "put it first"
             )
         for name, gemm in free:
             chosen[name][gemm] = recipe

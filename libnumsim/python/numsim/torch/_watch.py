@@ -13,7 +13,7 @@ from numsim import _core
 from numsim._arrays import float32_of
 from numsim._formats import FormatLike, format as format_of
 from numsim._quantize import quantize
-from numsim.results import Table, _column
+from numsim.results import Table
 
 COLUMNS = (
     "step",
@@ -43,7 +43,9 @@ class Watch:
                      effectively [FP4AllTheWay]
     """
 
-    def __init__(self, model: torch.nn.Module, every: int, format: FormatLike, scaling: str) -> None:
+    def __init__(
+        self, model: torch.nn.Module, every: int, format: FormatLike, scaling: str
+    ) -> None:
         if every < 1:
             raise ValueError(f"every: expected a number of steps >= 1, found {every}")
         self.rows: list[dict[str, Any]] = []
@@ -118,8 +120,13 @@ class Watch:
 
     def table(self) -> Table:
         """Returns the rows as a table: {column: array}, with `where` and, by pandas, `frame`."""
-        columns = {c: _column([str(row[c]) for row in self.rows]) for c in COLUMNS}
-        return Table("watch", columns)
+        types = dict.fromkeys(("layer", "tensor"), str) | dict.fromkeys(
+            ("step", "elements", "nonfinite"), np.int64
+        )
+        return Table(
+            "watch",
+            {c: np.array([r[c] for r in self.rows], types.get(c, np.float64)) for c in COLUMNS},
+        )
 
     def write_csv(self, path: str | pathlib.Path) -> None:
         """Writes the rows as CSV, which `numsim.results.read` of its directory reads."""

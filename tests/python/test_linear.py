@@ -1,0 +1,116 @@
+"""Linear layers on arrays."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import numsim as ns
+from conftest import same
+
+F32 = np.float32
+
+
+def matrices(rng, tokens=40, inner=64, out=24):
+    shapes = {"x": (tokens, inner), "w": (out, inner), "g": (tokens, out)}
+    return {name: rng.normal(size=shape).astype(F32) for name, shape in shapes.items()}
+
+
+def quantised_product(a, b, scaling_a, scaling_b, format="int8"):
+    """a @ b.T of operands that the package quantises, with rows along the inner dimension."""
+    left = ns.quantize(a, format, scaling=scaling_a)
+    right = ns.quantize(b, format, scaling=scaling_b)
+    return ns.matmul(left, right.T)
+
+
+def test_standard_in_fp32_is_three_products(rng):
+    m = matrices(rng)
+    layer = ns.Linear("standard-fp32")
+    y, saved = layer.forward(m["x"], m["w"])
+    dx, dw = layer.backward(m["g"], m["w"], saved)
+    assert same(y, ns.matmul(m["x"], m["w"].T))
+    assert same(dx, ns.matmul(m["g"], m["w"])) and same(dw, ns.matmul(m["g"].T, m["x"]))
+    np.testing.assert_allclose(y, m["x"].astype(float) @ m["w"].astype(float).T, atol=1e-4)
+
+
+def test_switchback_is_its_quantised_products(rng):
+    m = matrices(rng)
+    layer = ns.Linear("switchback-int8")
+    y, saved = layer.forward(m["x"], m["w"])
+    dx, dw = layer.backward(m["g"], m["w"], saved)
+    assert same(y, quantised_product(m["x"], m["w"], "row", "tensor"))
+    assert same(dx, quantised_product(m["g"], m["w"].T, "row", "tensor"))
+    g, x = (ns.round(m[name], "bf16") for name in "gx")
+    assert same(dw, ns.matmul(g.T, x))
+    assert [row[:2] for row in saved.matrices] == [("X", "bf16")] and saved.bytes == x.size * 2
+
+
+@pytest.mark.parametrize("operand, shape", [("forward", "y"), ("weight-gradient", "dw")])
+def test_high_operands_leave_a_product_in_bf16(rng, operand, shape):
+    m = matrices(rng)
+    layer = ns.Linear(ns.LinearRecipe("llm-int8", high_operands=operand))
+    y, saved = layer.forward(m["x"], m["w"])
+    _, dw = layer.backward(m["g"], m["w"], saved)
+    x, w, g = (ns.round(m[name], "bf16") for name in "xwg")
+    high = {"y": ns.matmul(x, w.T), "dw": ns.matmul(g.T, x)}
+    int8 = {
+        "y": quantised_product(m["x"], m["w"], "row", "row"),
+        "dw": quantised_product(m["g"].T, x.T, "row", "row"),
+    }
+    for name, got in {"y": y, "dw": dw}.items():
+        assert same(got, high[name] if name == shape else int8[name])
+
+
+def test_stochastic_gradients_take_the_stream_of_their_operand(rng):
+    m = matrices(rng)
+    layer = ns.Linear(ns.LinearRecipe("switchback-int8", gradient_rounding="sr:16"))
+    random = ns.SR(seed=5, stream=9)
+    _, saved = layer.forward(m["x"], m["w"], random)
+    dx, _ = layer.backward(m["g"], m["w"], saved, random)
+    sr = ns.SR(bits=16, seed=5, stream=8 * 9 + 2)  # G is operand 2
+    g = ns.quantize(m["g"], "int8", scaling="row", rounding=sr)
+    assert same(dx, ns.matmul(g, ns.quantize(m["w"], "int8")))
+
+
+def test_delayed_scales_follow_earlier_steps_and_can_be_restored(rng):
+    m = matrices(rng)
+    recipe = ns.LinearRecipe("te-hybrid", delayed_history=2)
+    layer = ns.Linear(recipe)
+    layer.forward(m["x"], m["w"])
+    state = layer.state()
+    y, _ = layer.forward(m["x"], m["w"])
+    assert y is not None and state[0] == pytest.approx(448 / np.abs(m["x"]).max())
+    other = ns.Linear(recipe)
+    other.restore(state)
+    assert same(other.forward(m["x"], m["w"])[0], y)
+    assert ns.Linear("te-hybrid").state() == []
+    with pytest.raises(ns.Error):
+        other.restore(state[:-1])
+
+
+def test_recipes_print_what_they_compute():
+    recipe = ns.LinearRecipe("mx-e2m1fn", block=16)
+    assert "forward          e2m1fn block:16 e8m0 x e2m1fn block:16 e8m0, fp32" in str(recipe)
+    assert ns.LinearRecipe("tensor-wise-e4m3fn").gemms["input-gradient"][0] == "e5m2 tensor"
+    assert pickle.loads(pickle.dumps(recipe)) == recipe != ns.LinearRecipe("mx-e2m1fn")
+    assert eval(repr(recipe), {"LinearRecipe": ns.LinearRecipe}) == recipe
+    for kind in ns.linear_kinds():
+        assert set(ns.LinearRecipe(kind).gemms) == {"forward", "input-gradient", "weight-gradient"}
+
+
+def test_mistakes_are_named(rng):
+    m = matrices(rng)
+    with pytest.raises(ValueError, match="'switchbak' is neither .* did you mean switchback"):
+        ns.LinearRecipe("switchbak")
+    with pytest.raises(TypeError, match="'fromat'; did you mean format"):
+        ns.LinearRecipe("mx", fromat="e2m1fn")
+    with pytest.raises(ns.Error, match="^high_operands: "):
+        ns.LinearRecipe("te-hybrid", high_operands="forward")
+    with pytest.raises(ns.Error, match="^gradient_rounding: .*'up' is not one of"):
+        ns.LinearRecipe("mx", gradient_rounding="up")
+    layer = ns.Linear("standard")
+    with pytest.raises(ValueError, match="x: expected a matrix of any x 64, found shape"):
+        layer.forward(m["x"][:, :60], m["w"])
+    _, saved = layer.forward(m["x"], m["w"])
+    with pytest.raises(ValueError, match="g: expected a matrix of 40 x 24, found shape"):
+        layer.backward(m["g"][:39], m["w"], saved)

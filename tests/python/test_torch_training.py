@@ -1,0 +1,226 @@
+"""numsim.torch: the optimiser and the measures of a model's tensors."""
+
+import io
+
+import numpy as np
+import pytest
+
+import numsim as ns
+from conftest import same
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+nt = pytest.importorskip("numsim.torch")
+
+
+def parameters(rng):
+    shapes = {"0": (8, 16), "1": (16,), "2": (4, 3, 5)}
+    return {name: rng.normal(size=s).astype(np.float32) for name, s in shapes.items()}
+
+
+def as_torch(arrays):
+    return [torch.nn.Parameter(torch.from_numpy(a.copy())) for a in arrays.values()]
+
+
+def give_gradients(params, gradients):
+    for p, g in zip(params, gradients.values()):
+        p.grad = torch.from_numpy(g).to(p.dtype)
+
+
+def test_everything_in_fp32_is_torchs_adamw(rng):
+    start = parameters(rng)
+    ours, theirs = as_torch(start), as_torch(start)
+    arguments = {"lr": 1e-2, "betas": (0.9, 0.99), "eps": 1e-8, "weight_decay": 0.1}
+    a, b = nt.AdamW(ours, **arguments), torch.optim.AdamW(theirs, **arguments)
+    for optimizer in (a, b):  # a schedule, as torch's own work on both
+        optimizer.schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+    for _ in range(20):
+        gradients = parameters(rng)
+        for params, optimizer in ((ours, a), (theirs, b)):
+            give_gradients(params, gradients)
+            optimizer.step()
+            optimizer.schedule.step()
+    for p, q in zip(ours, theirs):
+        torch.testing.assert_close(p, q, rtol=1e-5, atol=1e-6)
+
+
+def test_steps_are_those_of_the_array_optimiser(rng):
+    start = parameters(rng)
+    params = as_torch(start)
+    settings = {"weight_decay": 0.1, "seed": 3}
+    ours = nt.AdamW(
+        params,
+        betas=(0.9, 0.95),
+        moments=("e4m3fn@block:16+sr", "e5m2"),
+        weights="bf16",
+        rounding=ns.SR(bits=16, seed=3),
+        weight_decay=0.1,
+    )
+    arrays = ns.Optimizer(
+        start,
+        m="e4m3fn@block:16+sr",
+        v="e5m2",
+        weights="bf16",
+        update="stochastic:16",
+        decay_filter="all",
+        **settings,
+    )
+    for lr in (1e-3, 2e-3, 1e-3):
+        gradients = parameters(rng)
+        give_gradients(params, gradients)
+        ours.param_groups[0]["lr"] = lr
+        ours.step()
+        arrays.step(gradients, lr=lr)
+        for p, name in zip(params, start):
+            assert same(p.detach().numpy(), arrays[name])
+    assert ours.bytes() == [arrays.bytes()]
+
+
+@pytest.mark.parametrize("rounding", ["kahan", "stochastic:8"])
+def test_a_saved_state_continues_with_the_same_bits(rounding, rng):
+    def make(params):
+        return nt.AdamW(params, moments=("e4m3fn", "bf16"), weights="bf16", rounding=rounding)
+
+    params = [torch.nn.Parameter(p.detach().bfloat16()) for p in as_torch(parameters(rng))]
+    first = make(params)
+    for _ in range(3):
+        give_gradients(params, parameters(rng))
+        first.step()
+    file = io.BytesIO()
+    torch.save(first.state_dict(), file)
+    file.seek(0)
+    others = [torch.nn.Parameter(p.detach().clone()) for p in params]
+    second = make(others)
+    second.load_state_dict(torch.load(file, weights_only=True))
+    before = [p.detach().clone() for p in params]
+    for step in range(3):
+        gradients = parameters(rng)
+        for one, optimizer in ((params, first), (others, second)):
+            if step == 1:  # betas that change make the library's optimiser anew
+                optimizer.param_groups[0]["betas"] = (0.85, 0.99)
+            give_gradients(one, gradients)
+            optimizer.step()
+    assert all(torch.equal(p, q) for p, q in zip(params, others))
+    assert not any(torch.equal(p, q) for p, q in zip(params, before))
+
+
+def test_groups_have_their_own_numbers(rng):
+    params = as_torch(parameters(rng))
+    groups = [{"params": params[:1], "weight_decay": 0.5}, {"params": params[1:], "lr": 0.0}]
+    optimizer = nt.AdamW(groups, lr=1e-2)
+    before = [p.detach().clone() for p in params]
+    give_gradients(params, {str(i): np.zeros(p.shape, np.float32) for i, p in enumerate(params)})
+    optimizer.step()
+    torch.testing.assert_close(params[0].detach(), before[0] * (1 - 0.5e-2))
+    assert torch.equal(params[1], before[1]) and torch.equal(params[2], before[2])
+    assert [last["finite"] for last in optimizer.last] == [True, True]
+
+
+def test_gradients_that_are_not_finite_change_nothing(rng):
+    params = as_torch(parameters(rng))
+    optimizer = nt.AdamW(params)
+    before = [p.detach().clone() for p in params]
+    gradients = parameters(rng)
+    gradients["1"][3] = np.inf
+    give_gradients(params, gradients)
+    optimizer.step()
+    assert all(torch.equal(p, q) for p, q in zip(params, before))
+    assert not optimizer.last[0]["finite"]
+
+
+def test_mistakes_are_named(rng):
+    params = as_torch(parameters(rng))
+    with pytest.raises(TypeError, match=r"params\[0\]: torch.bfloat16 does not hold .* fp32"):
+        nt.AdamW([torch.nn.Parameter(torch.zeros(3, dtype=torch.bfloat16))])
+    with pytest.raises(ns.Error, match="beta2"):
+        nt.AdamW(params, betas=(0.9, 1.5))
+    with pytest.raises(ns.Error, match="e4m3fm"):
+        nt.AdamW(params, moments=("e4m3fm", "fp32"))
+    optimizer = nt.AdamW(params)
+    give_gradients(params, parameters(rng))
+    params[1].grad = None
+    with pytest.raises(ValueError, match=r"params\[1\]: has no gradient"):
+        optimizer.step()
+    give_gradients(params, parameters(rng))
+    optimizer.step()
+    with torch.no_grad():
+        params[2].add_(1)
+    with pytest.raises(ValueError, match=r"params\[2\]: was changed between two steps"):
+        optimizer.step()
+    optimizer.load_state_dict(optimizer.state_dict())
+    optimizer.step()
+
+
+def model():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(
+        torch.nn.Linear(16, 32), torch.nn.ReLU(inplace=True), torch.nn.Linear(32, 4)
+    )
+
+
+def train(net, steps, rng):
+    for _ in range(steps):
+        x = torch.from_numpy(rng.standard_t(3, size=(64, 16)).astype(np.float32))
+        net(x).square().mean().backward()
+    return x
+
+
+def test_watch_records_the_measures_of_every_tensor(rng, tmp_path):
+    net = nt.convert(model(), "switchback-int8")
+    with nt.watch(net, every=2, format="e2m1fn", scaling="row") as log:
+        x = train(net, 3, rng)
+        net.eval()(x)
+    net.train()(x)  # after the end
+    table = log.table()
+    assert len(table) == 2 * 2 * 5 and set(table["step"]) == {0, 2}
+    row = table.where(step=2, layer="0", tensor="input")
+    values = x.numpy().astype(float)
+    error = ns.quantize(x, "e2m1fn", scaling="row").error(x)
+    deviations = values - values.mean()
+    kurtosis = (deviations**4).mean() / (deviations**2).mean() ** 2
+    assert row["amax"][0] == np.abs(values).max() and row["elements"][0] == x.numel()
+    assert row["kurtosis"][0] == pytest.approx(kurtosis, rel=1e-9)
+    assert row["sqnr_db"][0] == pytest.approx(error.sqnr_db)
+    assert row["underflow"][0] == error.underflow_share > 0
+    assert 20 * np.log10(row["signal_to_noise"][0]) == pytest.approx(error.sqnr_db)
+    weight = table.where(layer="2", tensor="weight")
+    assert set(weight["amax"]) == {float(net[2].weight.detach().abs().max())}
+    log.write_csv(tmp_path / "watch.csv")
+    read = ns.results.read(tmp_path).table("watch")
+    numbers = [c for c in read if table[c].dtype.kind in "if"]
+    assert len(numbers) == 8 and list(read) == list(table)
+    assert all(np.array_equal(read[c], table[c], equal_nan=True) for c in numbers)
+
+
+def test_watch_sees_the_gradients_that_torch_computes(rng):
+    net = model()
+    with nt.watch(net) as log:
+        x = torch.from_numpy(rng.normal(size=(8, 16)).astype(np.float32))
+        out = net(x)
+        g = torch.from_numpy(rng.normal(size=(8, 4)).astype(np.float32))
+        out.backward(g)
+    amax = {(r["layer"], r["tensor"]): r["amax"] for r in log.rows}
+    assert amax["2", "output-gradient"] == float(g.abs().max())
+    for name in "02":
+        assert amax[name, "weight-gradient"] == float(net[int(name)].weight.grad.abs().max())
+    hidden = (g @ net[2].weight.detach()) * (net[0](x) > 0)
+    assert amax["0", "output-gradient"] == pytest.approx(float(hidden.abs().max()), rel=1e-5)
+
+
+def test_watch_changes_nothing_and_refuses_mistakes(rng):
+    results = []
+    for watched in (False, True):
+        net, generator = model(), np.random.default_rng(0)
+        if watched:
+            with nt.watch(net):
+                train(net, 2, generator)
+        else:
+            train(net, 2, generator)
+        results.append([p.grad for p in net.parameters()])
+        assert not net[0]._forward_hooks and not net._forward_pre_hooks
+    assert all(torch.equal(a, b) for a, b in zip(*results))
+    with pytest.raises(ValueError, match="every: expected a number of steps >= 1"):
+        nt.watch(net, 0)
+    with pytest.raises(ValueError, match="has no linear layer"):
+        nt.watch(torch.nn.ReLU()).__enter__()
+    with pytest.raises(ValueError, match="e4m3fm"):
+        nt.watch(net, format="e4m3fm")
