@@ -58,6 +58,19 @@ def test_importing_it_does_not_import_other_packages():
     assert out.stdout.strip() == "[]"
 
 
+def test_without_pytorch_its_part_says_what_is_missing():
+    code = """
+import sys; sys.modules["torch"] = None  # as if it were not installed
+import numsim as ns
+try:
+    ns.torch
+except ImportError as error:
+    print(error)
+"""
+    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert out.stdout.startswith("numsim.torch needs PyTorch"), out.stderr
+
+
 def test_errors_of_the_library_are_value_errors():
     assert issubclass(ns.Error, ValueError)
     with pytest.raises(ns.Error):

@@ -43,6 +43,22 @@ def test_everything_in_fp32_is_torchs_adamw(rng):
         torch.testing.assert_close(p, q, rtol=1e-5, atol=1e-6)
 
 
+def test_betas_that_change_keep_the_moments(rng):
+    start = rng.normal(size=20).astype(np.float32)
+    (p,) = params = as_torch({"0": start})
+    optimizer = nt.AdamW(params, lr=1e-2, weight_decay=0)
+    w, m, v, power1, power2 = start.astype(float), 0.0, 0.0, 1.0, 1.0
+    for beta1, beta2 in ((0.9, 0.99), (0.9, 0.99), (0.8, 0.95), (0.95, 0.9)):
+        g = rng.normal(size=20).astype(np.float32)
+        m, v = beta1 * m + (1 - beta1) * g, beta2 * v + (1 - beta2) * g.astype(float) ** 2
+        power1, power2 = power1 * beta1, power2 * beta2  # what m and v lack of a whole mean
+        w -= 1e-2 * m / (1 - power1) / (np.sqrt(v / (1 - power2)) + 1e-8)
+        optimizer.param_groups[0]["betas"] = (beta1, beta2)
+        give_gradients(params, {"0": g})
+        optimizer.step()
+        np.testing.assert_allclose(p.detach().numpy(), w, rtol=1e-5, atol=1e-6)
+
+
 def test_steps_are_those_of_the_array_optimiser(rng):
     start = parameters(rng)
     params = as_torch(start)
@@ -95,7 +111,7 @@ def test_a_saved_state_continues_with_the_same_bits(rounding, rng):
     for step in range(3):
         gradients = parameters(rng)
         for one, optimizer in ((params, first), (others, second)):
-            if step == 1:  # betas that change make the library's optimiser anew
+            if step == 1:
                 optimizer.param_groups[0]["betas"] = (0.85, 0.99)
             give_gradients(one, gradients)
             optimizer.step()
@@ -135,6 +151,8 @@ def test_mistakes_are_named(rng):
         nt.AdamW(params, betas=(0.9, 1.5))
     with pytest.raises(ns.Error, match="e4m3fm"):
         nt.AdamW(params, moments=("e4m3fm", "fp32"))
+    with pytest.raises(ValueError, match="rounding: of an SR, an optimiser takes bits and seed"):
+        nt.AdamW(params, rounding=ns.SR(variant="b"))
     optimizer = nt.AdamW(params)
     give_gradients(params, parameters(rng))
     params[1].grad = None

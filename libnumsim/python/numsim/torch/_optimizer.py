@@ -18,7 +18,9 @@ _STATE = "numsim"  # the key of state_dict() with the moments and the states of 
 class AdamW(torch.optim.Optimizer):
     """AdamW with moments and weights in any format: the steps of `numsim.Optimizer`.
 
-    lr, betas, eps, weight_decay   as in torch.optim.AdamW; groups may have their own
+    lr, betas, eps, weight_decay   as in torch.optim.AdamW; groups may have their own. If betas
+                    change, the bias correction has their product over all steps, whereas PyTorch
+                    has the newest to the power of the steps
     moments         formats of m and v (docs/moments.md): "fp32", "e4m3fn", "e4m3fn@block:128+sr",
                     "dynamic:256"
     weights         format of the weights. The dtype of a parameter has to hold it; the constructor
@@ -54,6 +56,8 @@ class AdamW(torch.optim.Optimizer):
     ) -> None:
         self._weights = format_of(weights)
         if isinstance(rounding, SR):
+            if rounding != SR(bits=rounding.bits, seed=rounding.seed):
+                raise ValueError("rounding: of an SR, an optimiser takes bits and seed alone")
             rounding, seed = f"stochastic:{rounding.bits}", rounding.seed
         self._seed = SR(seed=seed).seed
         self._fixed = {
