@@ -53,9 +53,9 @@ class Linear(torch.nn.Linear):
     """nn.Linear whose three GEMMs have the precision of a recipe (docs/linear.md).
 
     recipe   a name, "switchback-int8", or a `LinearRecipe`
-    seed, number   of the random bits of stochastically rounded gradients: those of layer `number`
-             (0 to 4095) of a model that `numsim train` trains with this seed. Each forward pass in
-             training mode is a step of its own; `steps` counts them
+    seed, number   the random bits of stochastically rounded gradients are a function of the seed,
+             the number of the layer (0 to 4095) and the step. Each forward pass in training mode is
+             a step of its own; `steps` counts them
 
     Inputs are float32, bfloat16 or float16 of any shape (..., in_features); the computation takes
     them as float32, and its results are rounded to the dtypes of the input and of the weight. In
