@@ -85,7 +85,6 @@ void UpdateManifest(const fs::path& directory, const std::vector<std::string>& o
 RunReport Redraw(const Experiment& experiment, const fs::path& directory) {
   RequireComplete(directory);
   StoredSettings stored = ReadSettingsOf(experiment, directory / kSettingsFile);
-  stored.settings.looks = static_cast<int>(LooksOf(stored.settings).size());
   // Results may be archived without their journals; then no run can be using the directory.
   std::optional<DirectoryLock> lock;
   if (Exists(directory / kJournalFolder)) {

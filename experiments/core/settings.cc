@@ -297,6 +297,7 @@ StoredSettings ReadSettingsOf(const Experiment& experiment, const std::filesyste
   }
   AddNewOptions(experiment, stored.settings);
   CheckOptions(experiment, stored.settings, path);
+  stored.settings.looks = static_cast<int>(LooksOf(stored.settings).size());
   return stored;
 }
 

@@ -37,7 +37,6 @@ class PublishedResults {
       if (!table.columns.empty()) continue;
       for (const Column& column : spec.columns) table.columns.push_back(column.name);
     }
-    settings_.looks = static_cast<int>(LooksOf(settings_).size());
     if (settings_.max_seeds != 0) settings_.seeds = SeedsOf(tables_);
     if (experiment_->derive) experiment_->derive(settings_, tables_);
     judged_ = Judge(experiment_->claims, settings_, tables_);

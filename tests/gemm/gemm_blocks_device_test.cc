@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <ostream>
 #include <vector>
 
 #include "tests/support/device_factor.h"
@@ -15,22 +14,11 @@
 namespace numsim {
 namespace {
 
-struct Pair {
-  const char* a;
-  const char* b;
-  const char* rule;
-
-  FormatSpec FormatA() const { return ParseFormat(a).spec; }
-  FormatSpec FormatB() const { return ParseFormat(b).spec; }
-  AccumulationMode Rule() const { return ParseAccumulationMode(rule); }
-};
-void PrintTo(const Pair& p, std::ostream* os) { *os << p.a << " " << p.b << " " << p.rule; }
-
-constexpr Pair kPairs[] = {{"int8", "int8", "exact"},
-                           {"e4m3fn", "e4m3fn", "hopper-fp8-fast"},
-                           {"e4m3fn", "e5m2", "hopper-fp8-fast"},
-                           {"e5m2", "e4m3fn", "hopper-fp8-fast"},
-                           {"e4m3fn", "e4m3fn", "hopper-fp8"}};
+constexpr NamedProduct kPairs[] = {{"int8", "int8", "exact"},
+                                   {"e4m3fn", "e4m3fn", "hopper-fp8-fast"},
+                                   {"e4m3fn", "e5m2", "hopper-fp8-fast"},
+                                   {"e5m2", "e4m3fn", "hopper-fp8-fast"},
+                                   {"e4m3fn", "e4m3fn", "hopper-fp8"}};
 
 // The scales of an operand: one for `rows` rows x `segment` elements.
 struct Blocks {
@@ -86,7 +74,7 @@ void PutBlocks(Factor& x, Blocks blocks, bool along, Values values, oracle::Test
                .segment_stride = along ? 1 : down});
 }
 
-class DeviceBlocks : public DeviceTestOf<Pair> {
+class DeviceBlocks : public DeviceTestOf<NamedProduct> {
  protected:
   void SetUp() override {
     DeviceTest::SetUp();

@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <limits>
-#include <ostream>
 #include <vector>
 
 #include "numsim/base/error.h"
@@ -20,33 +19,22 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct Product {
-  const char* a;
-  const char* b;
-  const char* rule;
+constexpr NamedProduct kProducts[] = {{"int8", "int8", "exact"},
+                                      {"e4m3fn", "e4m3fn", "hopper-fp8-fast"},
+                                      {"e4m3fn", "e5m2", "hopper-fp8-fast"},
+                                      {"e5m2", "e4m3fn", "hopper-fp8-fast"},
+                                      {"e4m3fn", "e4m3fn", "hopper-fp8"},
+                                      {"e4m3fn", "e5m2", "hopper-fp8"},
+                                      {"e5m2", "e4m3fn", "hopper-fp8"},
+                                      {"bf16", "bf16", "hopper-bf16"},
+                                      {"fp16", "fp16", "hopper-fp16"}};
 
-  FormatSpec FormatA() const { return ParseFormat(a).spec; }
-  FormatSpec FormatB() const { return ParseFormat(b).spec; }
-  AccumulationMode Rule() const { return ParseAccumulationMode(rule); }
-};
-void PrintTo(const Product& p, std::ostream* os) { *os << p.a << " " << p.b << " " << p.rule; }
-
-constexpr Product kProducts[] = {{"int8", "int8", "exact"},
-                                 {"e4m3fn", "e4m3fn", "hopper-fp8-fast"},
-                                 {"e4m3fn", "e5m2", "hopper-fp8-fast"},
-                                 {"e5m2", "e4m3fn", "hopper-fp8-fast"},
-                                 {"e4m3fn", "e4m3fn", "hopper-fp8"},
-                                 {"e4m3fn", "e5m2", "hopper-fp8"},
-                                 {"e5m2", "e4m3fn", "hopper-fp8"},
-                                 {"bf16", "bf16", "hopper-bf16"},
-                                 {"fp16", "fp16", "hopper-fp16"}};
-
-class DeviceGemm : public DeviceTestOf<Product> {
+class DeviceGemm : public DeviceTestOf<NamedProduct> {
  protected:
   void SetUp() override {
     DeviceTest::SetUp();
     if (IsSkipped()) return;
-    const Product p = GetParam();
+    const NamedProduct p = GetParam();
     if (!MultipliesOnDevice(p.FormatA(), p.FormatB(), p.Rule())) {
       GTEST_SKIP() << Device().name << " does not follow rule " << p.rule;
     }

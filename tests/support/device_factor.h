@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,20 @@
 #include "tests/support/gemm_problem.h"
 
 namespace numsim {
+
+// A pair of formats under an accumulation mode, by name.
+struct NamedProduct {
+  const char* a;
+  const char* b;
+  const char* rule;
+
+  FormatSpec FormatA() const { return ParseFormat(a).spec; }
+  FormatSpec FormatB() const { return ParseFormat(b).spec; }
+  AccumulationMode Rule() const { return ParseAccumulationMode(rule); }
+};
+inline void PrintTo(const NamedProduct& p, std::ostream* os) {
+  *os << p.a << " " << p.b << " " << p.rule;
+}
 
 // Copies of codes and scales. `offset`: elements before the codes, so that they are not aligned.
 class DeviceFactor {

@@ -50,6 +50,23 @@ inline constexpr size_t kMostProductsOfAnyInt8 = 131071;
 // mode library.
 bool MultipliesOnDevice(const FormatSpec& a, const FormatSpec& b, const AccumulationMode& rule);
 
+// Tensor cores of Hopper add so many products of 8-bit codes, or a multiple, before scales of blocks
+// are applied.
+inline constexpr size_t kBlockProducts = 128;
+
+// Returns true if tensor cores also serve scales that change after every `block` elements along the
+// inner dimension (Gemm of gemm.h): those of Hopper for codes of 8 bits and blocks of multiples of
+// kBlockProducts, except under mode library. A mode that promotes partial sums needs blocks of that
+// length, which then do it. Requires formats and a mode of MultipliesOnDevice; asks no device.
+inline bool TakesBlocks(const FormatSpec& a,
+                        const FormatSpec& b,
+                        const AccumulationMode& rule,
+                        size_t block) {
+  return a.StorageBytes() == 1 && b.StorageBytes() == 1 && block % kBlockProducts == 0 &&
+         rule.kind != AccumulationKind::kLibrary &&
+         (rule.promote == 0 || static_cast<size_t>(rule.promote) == block);
+}
+
 // Returns true if Gemm serves operands of these formats and sizes in that mode, with scales, at
 // aligned addresses. False only where cuBLASLt has no algorithm (see Gemm). Requires
 // MultipliesOnDevice; reads no codes.

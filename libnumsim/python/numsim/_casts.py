@@ -35,16 +35,16 @@ def round(
     value if it has none. float16 and smaller inputs must be able to hold every value of the format.
     """
     f = format if type(format) is Format else format_of(format)
-    plan, seed, stream, first, words, ordered = plan_of(f, rounding, overflow)
+    plan, random, words, ordered = plan_of(f, rounding, overflow)
     if out is None and type(x) is np.ndarray and (x.dtype is F32 or x.dtype is F64):
         if x.flags.c_contiguous:
             out = np.empty_like(x)
-            _core.round(plan, x, out, seed, stream, first, words)
+            _core.round(plan, x, out, random, words)
             return out
     taken = take(x, "x")
     array = taken.array
     if taken.format is not None:
-        return _round_codes(taken, f, plan, (seed, stream, first, words), out)
+        return _round_codes(taken, f, plan, (random, words), out)
     if not ordered and array.flags.f_contiguous and not array.flags.c_contiguous and out is None:
         result = np.empty_like(array)
         _core.round(plan, array.T, result.T)
@@ -54,7 +54,7 @@ def round(
         result = np.empty(array.shape, array.dtype)
     else:
         result = _checked_out(out, array)
-    _core.round(plan, array, result, seed, stream, first, words)
+    _core.round(plan, array, result, random, words)
     return out if out is not None else taken.give(result, None)
 
 
@@ -99,14 +99,14 @@ def encode(
 
 
 def _codes_of(x, f, rounding, overflow):
-    plan, seed, stream, first, words, _ = plan_of(f, rounding, overflow)
+    plan, random, words, _ = plan_of(f, rounding, overflow)
     taken = take(x, "x")
     if taken.format is None:
         array = np.ascontiguousarray(taken.array).reshape(taken.array.shape)
     else:
         array = widened(taken, "x")
     codes = np.empty(array.shape, f.code_dtype)
-    _core.encode(plan, array, codes, seed, stream, first, words)
+    _core.encode(plan, array, codes, random, words)
     return taken, codes
 
 

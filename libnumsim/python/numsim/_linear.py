@@ -8,6 +8,7 @@ import numpy as np
 
 from numsim import _core
 from numsim._arrays import float32_of
+from numsim._names import did_you_mean
 from numsim._rounding import SR
 
 
@@ -31,9 +32,9 @@ class LinearRecipe:
         known = [key for key, _, _ in _core.linear_settings()]
         for key in settings:
             if key not in known:
-                nearest = _core.nearest_name(key, known)
-                hint = f"; did you mean {nearest}?" if nearest else ""
-                raise TypeError(f"LinearRecipe: unknown setting {key!r}{hint}")
+                raise TypeError(
+                    f"LinearRecipe: unknown setting {key!r}{did_you_mean(key, known)}"
+                )
         kind, format = _split(name)
         settings = {"kind": kind, **settings}
         if format:
@@ -103,10 +104,9 @@ def _split(name):
             return kind, ""
         if name.startswith(kind + "-"):
             return kind, name[len(kind) + 1 :]
-    nearest = _core.nearest_name(name, list(kinds))
-    hint = f"; did you mean {nearest}?" if nearest else ""
     raise ValueError(
-        f"recipe: {name!r} is neither a kind nor KIND-FORMAT; kinds are {', '.join(kinds)}{hint}"
+        f"recipe: {name!r} is neither a kind nor KIND-FORMAT; kinds are {', '.join(kinds)}"
+        f"{did_you_mean(name, kinds)}"
     )
 
 

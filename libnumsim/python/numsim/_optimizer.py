@@ -10,6 +10,7 @@ import numpy as np
 
 from numsim import _core
 from numsim._arrays import float32_of
+from numsim._names import did_you_mean
 from numsim._rounding import SR
 
 _SETTINGS = (
@@ -72,9 +73,9 @@ class Optimizer:
     def __init__(self, parameters: dict[str, Any], *, seed: int = 0, **settings: Any) -> None:
         for name in settings:
             if name not in _SETTINGS:
-                nearest = _core.nearest_name(name, list(_SETTINGS))
-                hint = f"; did you mean {nearest}?" if nearest else ""
-                raise TypeError(f"Optimizer: unknown setting {name!r}{hint}")
+                raise TypeError(
+                    f"Optimizer: unknown setting {name!r}{did_you_mean(name, _SETTINGS)}"
+                )
         self._core = _core.Optimizer(settings, SR(seed=seed).seed)
         self._shapes = {}
         for name, value in parameters.items():

@@ -162,7 +162,7 @@ def quantize(
     Scales follow from the finite elements. Returns a `Quantized`.
     """
     f = format_of(format)
-    plan, seed, stream, first, words, _ = plan_of(f, rounding, overflow)
+    plan, random, words, _ = plan_of(f, rounding, overflow)
     if words is not None:
         raise ValueError("rounding: quantize takes random bits of a seed and stream only")
     array, taken = float32_of(x, "x")
@@ -170,18 +170,17 @@ def quantize(
         array = array.reshape(1, -1)
     if array.ndim != 2:
         raise ValueError(f"x: expected a matrix, found {array.ndim} dimensions")
-    random = (seed, stream, first)
     if scale is not None:
         if scaling != "tensor":
             raise ValueError("scale: excludes scaling")
         if not scale > 0:
             raise ValueError(f"scale: expected a positive number, found {scale}")
-        matrix = _core.quantize_under(array, plan, scale, *random)
+        matrix = _core.quantize_under(array, plan, scale, random)
     elif isinstance(scaling, Delayed):
         if scaling.format is not f:
             raise ValueError(f"scaling: follows a tensor of {scaling.format.name}, not {f.name}")
-        matrix = _core.quantize_delayed(array, plan, scaling._state, *random)
+        matrix = _core.quantize_delayed(array, plan, scaling._state, random)
     else:
         layout, _, rule = scaling.partition("/")
-        matrix = _core.quantize(array, plan, layout, rule or "absmax", *random)
+        matrix = _core.quantize(array, plan, layout, rule or "absmax", random)
     return Quantized(f, matrix, False, taken.give)

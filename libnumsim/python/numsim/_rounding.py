@@ -41,16 +41,24 @@ class SR:
                 raise ValueError(f"SR: {name}: expected 0 to 2^64 - 1, found {getattr(self, name)}")
 
 
+def random_of(rounding):
+    """Returns the ArrayRandom of an SR."""
+    return _core.ArrayRandom(rounding.seed, rounding.stream, rounding.first_index)
+
+
+_NO_SEED = _core.ArrayRandom(0, 0, 0)
+
+
 def plan_of(format, rounding, overflow):
-    """Returns (EncodePlan, seed, stream, first index, random bits, whether order matters)."""
+    """Returns (EncodePlan, ArrayRandom, the caller's random bits or None, whether order matters)."""
     if type(rounding) is str:
-        return _plan(format, rounding, overflow), 0, 0, 0, None, rounding == "sr"
+        return _plan(format, rounding, overflow), _NO_SEED, None, rounding == "sr"
     if type(rounding) is SR:
         words = rounding.random_bits
         if words is not None:
             words = np.ascontiguousarray(words, np.uint32)
         plan = _stochastic_plan(format, overflow, rounding.bits, rounding.variant)
-        return plan, rounding.seed, rounding.stream, rounding.first_index, words, True
+        return plan, random_of(rounding), words, True
     raise TypeError(f"rounding: expected a name or numsim.SR, found {type(rounding).__name__}")
 
 
@@ -75,5 +83,5 @@ def random_bits(
     """Returns the random bits that SR with these arguments uses for n elements, as uint32."""
     rounding = SR(bits, seed, stream, first_index=first_index)
     out = np.empty(n, np.uint32)
-    _core.random_bits(rounding.seed, rounding.stream, rounding.first_index, rounding.bits, out)
+    _core.random_bits(random_of(rounding), rounding.bits, out)
     return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
@@ -75,35 +75,35 @@ class Array:
             return array(float(other), self.format)
         return None
 
-    def _apply(self, op, other, swapped=False):
+    def _operate(self, op, other, swapped=False):
         other = self._other(other)
         if other is None:
             return NotImplemented
         return op(other, self) if swapped else op(self, other)
 
     def __add__(self, other):
-        return self._apply(add, other)
+        return self._operate(add, other)
 
     def __sub__(self, other):
-        return self._apply(sub, other)
+        return self._operate(sub, other)
 
     def __mul__(self, other):
-        return self._apply(mul, other)
+        return self._operate(mul, other)
 
     def __truediv__(self, other):
-        return self._apply(div, other)
+        return self._operate(div, other)
 
     def __radd__(self, other):
-        return self._apply(add, other, True)
+        return self._operate(add, other, True)
 
     def __rsub__(self, other):
-        return self._apply(sub, other, True)
+        return self._operate(sub, other, True)
 
     def __rmul__(self, other):
-        return self._apply(mul, other, True)
+        return self._operate(mul, other, True)
 
     def __rtruediv__(self, other):
-        return self._apply(div, other, True)
+        return self._operate(div, other, True)
 
     def __matmul__(self, other):
         if not isinstance(other, Array):
@@ -126,21 +126,20 @@ def array(
     return Array(np.asarray(encode(x, f, rounding=rounding, overflow=overflow)), f)
 
 
-def apply(op, operands, to, rounding, overflow, flags):
-    """Returns the operation `op` of the extension on typed arrays, for functions with its arguments."""
+def _apply(op, operands, to, rounding, overflow, flags):
     first = operands[0]
     for operand in operands:
         if type(operand) is not Array or operand.format is not first.format:
             _check(operands, to)
             break
     to = first.format if to is None else format_of(to)
-    plan, seed, stream, index, words, _ = plan_of(to, rounding, overflow)
+    plan, random, words, _ = plan_of(to, rounding, overflow)
     if words is not None:
         raise ValueError("rounding: arithmetic takes random bits of a seed and stream only")
     shape, pairs = _pairs(operands)
     out = np.empty(shape, to.code_dtype)
     each = np.empty(shape, np.uint8) if flags else None
-    _core.arithmetic(op, pairs, plan, out, seed, stream, index, each)
+    _core.arithmetic(op, pairs, plan, out, random, each)
     return (Array(out, to), each) if flags else Array(out, to)
 
 
@@ -179,61 +178,60 @@ def _broadcast_pairs(operands):
     return codes[0].shape, pairs
 
 
-_DOCUMENTATION = """Returns {text}, the exact result rounded once.
+_DOCUMENTATION = """Returns {text}, the exact result rounded once, as a typed array.
 
     Operands are typed arrays whose shapes broadcast as NumPy's. `to` is the format of the result;
     it may be left out if all operands have the same. With `flags` also returns a uint8 array of
     exception flags: an OR of INEXACT, UNDERFLOW, OVERFLOW, DIVIDE_BY_ZERO and INVALID. Special
-    values: as in IEEE 754 (libnumsim/numsim/arith/arith.h).
+    values: {special}.
     """
 
-
-def add(
-    a: Array,
-    b: Array,
-    *,
-    to: FormatLike | None = None,
-    rounding: str | SR = "rne",
-    overflow: str = "nonsaturate",
-    flags: bool = False,
-) -> Any:
-    return apply("add", (a, b), to, rounding, overflow, flags)
+_IEEE = "as in IEEE 754 (libnumsim/numsim/arith/arith.h)"
 
 
-def sub(
-    a: Array,
-    b: Array,
-    *,
-    to: FormatLike | None = None,
-    rounding: str | SR = "rne",
-    overflow: str = "nonsaturate",
-    flags: bool = False,
-) -> Any:
-    return apply("sub", (a, b), to, rounding, overflow, flags)
+def unary(op: str, text: str, special: str = _IEEE) -> Callable[..., Any]:
+    """Returns the function of one typed array that the extension calls `op`."""
+
+    def function(
+        a: Array,
+        *,
+        to: FormatLike | None = None,
+        rounding: str | SR = "rne",
+        overflow: str = "nonsaturate",
+        flags: bool = False,
+    ) -> Any:
+        return _apply(op, (a,), to, rounding, overflow, flags)
+
+    return _named(function, op, text, special)
 
 
-def mul(
-    a: Array,
-    b: Array,
-    *,
-    to: FormatLike | None = None,
-    rounding: str | SR = "rne",
-    overflow: str = "nonsaturate",
-    flags: bool = False,
-) -> Any:
-    return apply("mul", (a, b), to, rounding, overflow, flags)
+def _binary(op, text):
+    def function(
+        a: Array,
+        b: Array,
+        *,
+        to: FormatLike | None = None,
+        rounding: str | SR = "rne",
+        overflow: str = "nonsaturate",
+        flags: bool = False,
+    ) -> Any:
+        return _apply(op, (a, b), to, rounding, overflow, flags)
+
+    return _named(function, op, text, _IEEE)
 
 
-def div(
-    a: Array,
-    b: Array,
-    *,
-    to: FormatLike | None = None,
-    rounding: str | SR = "rne",
-    overflow: str = "nonsaturate",
-    flags: bool = False,
-) -> Any:
-    return apply("div", (a, b), to, rounding, overflow, flags)
+def _named(function, op, text, special):
+    function.__name__ = function.__qualname__ = op.replace("-", "_")
+    function.__module__ = "numsim"
+    function.__doc__ = _DOCUMENTATION.format(text=text, special=special)
+    return function
+
+
+add = _binary("add", "a + b")
+sub = _binary("sub", "a - b")
+mul = _binary("mul", "a * b")
+div = _binary("div", "a / b")
+sqrt = unary("sqrt", "the square root of a")
 
 
 def fma(
@@ -246,26 +244,7 @@ def fma(
     overflow: str = "nonsaturate",
     flags: bool = False,
 ) -> Any:
-    return apply("fma", (a, b, c), to, rounding, overflow, flags)
+    return _apply("fma", (a, b, c), to, rounding, overflow, flags)
 
 
-def sqrt(
-    a: Array,
-    *,
-    to: FormatLike | None = None,
-    rounding: str | SR = "rne",
-    overflow: str = "nonsaturate",
-    flags: bool = False,
-) -> Any:
-    return apply("sqrt", (a,), to, rounding, overflow, flags)
-
-
-for _function, _text in (
-    (add, "a + b"),
-    (sub, "a - b"),
-    (mul, "a * b"),
-    (div, "a / b"),
-    (fma, "a * b + c"),
-    (sqrt, "the square root of a"),
-):
-    _function.__doc__ = _DOCUMENTATION.format(text=_text)
+_named(fma, "fma", "a * b + c", _IEEE)

@@ -51,9 +51,7 @@ Flags Apply(std::string_view name,
             const std::vector<std::pair<FormatSpec, Input>>& operands,
             const EncodePlan& to,
             const Output& out,
-            uint64_t seed,
-            uint64_t stream,
-            uint64_t first_index,
+            const ArrayRandom& random,
             const std::optional<OutputOf<uint8_t>>& flags) {
   const Operation operation = ParseOperation(name);
   std::array<ArrayOperand, 3> list{};
@@ -64,7 +62,6 @@ Flags Apply(std::string_view name,
   Flags all = 0;
   WithCodes("arithmetic", out, [&](auto codes) {
     nb::gil_scoped_release release;
-    const ArrayRandom random{{seed, stream}, first_index};
     const bool wanted = flags.has_value();
     if (const auto* op = std::get_if<ArithmeticOp>(&operation)) {
       all = Arithmetic(*op, list[0], list[1], list[2], to, codes, random, wanted, each);
@@ -85,23 +82,19 @@ void BindArithmetic(nb::module_& m) {
          nb::list operands,
          const EncodePlan& to,
          const Output& out,
-         uint64_t seed,
-         uint64_t stream,
-         uint64_t first_index,
+         const ArrayRandom& random,
          const std::optional<OutputOf<uint8_t>>& flags) {
         std::vector<std::pair<FormatSpec, Input>> list;
         for (nb::handle operand : operands) {
           list.emplace_back(nb::cast<FormatSpec>(operand[0]), nb::cast<Input>(operand[1]));
         }
-        return Apply(op, list, to, out, seed, stream, first_index, flags);
+        return Apply(op, list, to, out, random, flags);
       },
       nb::arg("op"),
       nb::arg("operands"),
       nb::arg("to"),
       nb::arg("out").noconvert(),
-      nb::arg("seed") = 0,
-      nb::arg("stream") = 0,
-      nb::arg("first_index") = 0,
+      nb::arg("random") = ArrayRandom(),
       nb::arg("flags").noconvert() = nb::none());
 }
 

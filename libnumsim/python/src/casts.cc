@@ -128,12 +128,9 @@ RandomWords WordsOf(const std::optional<InputOf<uint32_t>>& words) {
 void EncodeInto(const EncodePlan& plan,
                 const Input& in,
                 const Output& codes,
-                uint64_t seed,
-                uint64_t stream,
-                uint64_t first_index,
+                const ArrayRandom& random,
                 const std::optional<InputOf<uint32_t>>& random_bits) {
   const RandomWords words = WordsOf(random_bits);
-  const ArrayRandom random{{seed, stream}, first_index};
   RequireSizes(in.size(), codes.size(), words);
   const bool single = in.dtype() == nb::dtype<float>();
   if (!single && in.dtype() != nb::dtype<double>()) RefuseType("encode");
@@ -150,12 +147,9 @@ void EncodeInto(const EncodePlan& plan,
 void RoundInto(const EncodePlan& plan,
                const Input& in,
                const Output& out,
-               uint64_t seed,
-               uint64_t stream,
-               uint64_t first_index,
+               const ArrayRandom& random,
                const std::optional<InputOf<uint32_t>>& random_bits) {
   const RandomWords words = WordsOf(random_bits);
-  const ArrayRandom random{{seed, stream}, first_index};
   RequireSizes(in.size(), out.size(), words);
   if (in.dtype() != out.dtype()) RefuseType("round");
   if (in.dtype() == nb::dtype<float>()) {
@@ -180,6 +174,16 @@ void DecodeInto(const FormatSpec& format, const Input& codes, const OutputOf<flo
 }  // namespace
 
 void BindCasts(nb::module_& m) {
+  // Bound before the calls that take it as a default.
+  nb::class_<ArrayRandom>(m, "ArrayRandom")
+      .def(
+          "__init__",
+          [](ArrayRandom* self, uint64_t seed, uint64_t stream, uint64_t first_index) {
+            new (self) ArrayRandom{{seed, stream}, first_index};
+          },
+          nb::arg("seed"),
+          nb::arg("stream"),
+          nb::arg("first_index"));
   nb::class_<EncodePlan>(m, "EncodePlan")
       .def(
           "__init__",
@@ -210,18 +214,14 @@ void BindCasts(nb::module_& m) {
         nb::arg("plan"),
         nb::arg("x").noconvert(),
         nb::arg("codes").noconvert(),
-        nb::arg("seed") = 0,
-        nb::arg("stream") = 0,
-        nb::arg("first_index") = 0,
+        nb::arg("random") = ArrayRandom(),
         nb::arg("random_bits").noconvert() = nb::none());
   m.def("round",
         &RoundInto,
         nb::arg("plan"),
         nb::arg("x").noconvert(),
         nb::arg("out").noconvert(),
-        nb::arg("seed") = 0,
-        nb::arg("stream") = 0,
-        nb::arg("first_index") = 0,
+        nb::arg("random") = ArrayRandom(),
         nb::arg("random_bits").noconvert() = nb::none());
   m.def("decode",
         &DecodeInto,
@@ -230,17 +230,11 @@ void BindCasts(nb::module_& m) {
         nb::arg("out").noconvert());
   m.def(
       "random_bits",
-      [](uint64_t seed,
-         uint64_t stream,
-         uint64_t first_index,
-         int bits,
-         const OutputOf<uint32_t>& out) {
+      [](const ArrayRandom& random, int bits, const OutputOf<uint32_t>& out) {
         nb::gil_scoped_release release;
-        RandomBitsArray({{seed, stream}, first_index}, bits, Elements(out));
+        RandomBitsArray(random, bits, Elements(out));
       },
-      nb::arg("seed"),
-      nb::arg("stream"),
-      nb::arg("first_index"),
+      nb::arg("random"),
       nb::arg("bits"),
       nb::arg("out").noconvert());
 }

@@ -10,15 +10,13 @@ namespace {
 QuantizeOptions OptionsOf(const EncodePlan& plan,
                           std::string_view layout,
                           std::string_view rule,
-                          uint64_t seed,
-                          uint64_t stream,
-                          uint64_t first_index) {
+                          const ArrayRandom& random) {
   return {.format = plan.format,
           .rounding = plan.rounding,
           .overflow = plan.overflow,
           .layout = ParseScaleLayout(layout),
           .scale_rule = ParseScaleRule(rule),
-          .random = {{seed, stream}, first_index}};
+          .random = random};
 }
 
 MatrixShape ShapeOf(const InputOf<float>& x) {
@@ -110,10 +108,8 @@ void BindQuantize(nb::module_& m) {
          const EncodePlan& plan,
          std::string_view layout,
          std::string_view rule,
-         uint64_t seed,
-         uint64_t stream,
-         uint64_t first_index) {
-        const auto options = OptionsOf(plan, layout, rule, seed, stream, first_index);
+         const ArrayRandom& random) {
+        const auto options = OptionsOf(plan, layout, rule, random);
         const MatrixShape shape = ShapeOf(x);
         nb::gil_scoped_release release;
         return Quantize(Elements(x), shape, options);
@@ -122,18 +118,11 @@ void BindQuantize(nb::module_& m) {
       nb::arg("plan"),
       nb::arg("layout"),
       nb::arg("rule"),
-      nb::arg("seed") = 0,
-      nb::arg("stream") = 0,
-      nb::arg("first_index") = 0);
+      nb::arg("random") = ArrayRandom());
   m.def(
       "quantize_under",
-      [](const InputOf<float>& x,
-         const EncodePlan& plan,
-         float scale,
-         uint64_t seed,
-         uint64_t stream,
-         uint64_t first_index) {
-        const auto options = OptionsOf(plan, "tensor", "none", seed, stream, first_index);
+      [](const InputOf<float>& x, const EncodePlan& plan, float scale, const ArrayRandom& random) {
+        const auto options = OptionsOf(plan, "tensor", "none", random);
         const MatrixShape shape = ShapeOf(x);
         nb::gil_scoped_release release;
         QuantizedMatrix result;
@@ -143,18 +132,14 @@ void BindQuantize(nb::module_& m) {
       nb::arg("x").noconvert(),
       nb::arg("plan"),
       nb::arg("scale"),
-      nb::arg("seed") = 0,
-      nb::arg("stream") = 0,
-      nb::arg("first_index") = 0);
+      nb::arg("random") = ArrayRandom());
   m.def(
       "quantize_delayed",
       [](const InputOf<float>& x,
          const EncodePlan& plan,
          DelayedScale& delayed,
-         uint64_t seed,
-         uint64_t stream,
-         uint64_t first_index) {
-        const auto options = OptionsOf(plan, "tensor", "none", seed, stream, first_index);
+         const ArrayRandom& random) {
+        const auto options = OptionsOf(plan, "tensor", "none", random);
         const MatrixShape shape = ShapeOf(x);
         nb::gil_scoped_release release;
         QuantizedMatrix result;
@@ -164,9 +149,7 @@ void BindQuantize(nb::module_& m) {
       nb::arg("x").noconvert(),
       nb::arg("plan"),
       nb::arg("delayed"),
-      nb::arg("seed") = 0,
-      nb::arg("stream") = 0,
-      nb::arg("first_index") = 0);
+      nb::arg("random") = ArrayRandom());
 }
 
 }  // namespace numsim::python

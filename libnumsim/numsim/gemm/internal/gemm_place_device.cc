@@ -64,8 +64,12 @@ size_t SegmentOf(const GemmOperand& a, const GemmOperand& b) {
   return segment == 0 ? a.inner : segment;
 }
 
-// The Hopper kernel for blocks adds the products of this many elements, or a multiple, at once.
-constexpr size_t kBlock = 128;
+// Returns the segments that the Hopper kernel for blocks sees: a single one may be padded with zeros.
+size_t BlockOf(const GemmOperand& a, const GemmOperand& b) {
+  const size_t segment = SegmentOf(a, b);
+  if (segment < a.inner) return segment;
+  return (segment + kBlockProducts - 1) / kBlockProducts * kBlockProducts;
+}
 
 // True if tensor cores add up each segment from zero as the mode says, and the Hopper kernel for
 // blocks serves the segments.
@@ -73,15 +77,12 @@ bool FitBlocks(const GemmOperand& a,
                const GemmOperand& b,
                const AccumulationMode& rule,
                MatrixSpan<float> out) {
-  static const AccumulationMode kFast = ParseAccumulationMode("hopper-fp8-fast");
-  static const AccumulationMode kPromoted = ParseAccumulationMode("hopper-fp8");
   if (!a.values.empty() || !b.values.empty()) return false;
   if (!MultipliesOnDevice(a.format, b.format, rule)) return false;
-  const size_t segment = SegmentOf(a, b);
-  if (segment % kBlock != 0 && segment < a.inner) return false;
-  const bool follows = AreInt8(a, b) ? segment <= kMostProductsOfAnyInt8
-                                     : rule == kFast || (rule == kPromoted && segment <= kBlock);
-  return follows && ServesHopperPrepared(ForTensorCores(a), ForTensorCores(b), out);
+  const size_t block = BlockOf(a, b);
+  if (!TakesBlocks(a.format, b.format, rule, block)) return false;
+  if (AreInt8(a, b) && block > kMostProductsOfAnyInt8) return false;
+  return ServesHopperPrepared(ForTensorCores(a), ForTensorCores(b), out);
 }
 
 // Returns the scales in an order in which those of neighbouring vectors are neighbours, as the
@@ -102,7 +103,7 @@ GemmScales BySegments(const GemmScales& scales, DeviceArray<float>& turned, Devi
 }
 
 void MultiplyInBlocks(const GemmOperand& a, const GemmOperand& b, MatrixSpan<float> out) {
-  const size_t segment = (SegmentOf(a, b) + kBlock - 1) / kBlock * kBlock;
+  const size_t segment = BlockOf(a, b);
   auto& scales = out.place.Context().Get<ScalesOfSegments>();
   const GemmScales of_a = BySegments(a.scales, scales.a, out.place.Stream());
   const GemmScales of_b = BySegments(b.scales, scales.b, out.place.Stream());

@@ -1,6 +1,7 @@
 // The rules about which recipes run on a device. They query no device, so this file is compiled
 // even without device support and is not named *_device.cc.
 #include <algorithm>
+#include <utility>
 
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
@@ -60,19 +61,14 @@ bool Serves(const UnitRules& rules, const AccumulationMode& accumulation) {
   return rules.slow != nullptr && accumulation == ParseAccumulationMode(rules.slow);
 }
 
-// Tensor cores of 8-bit operands add so many products, or a multiple, before scales are applied.
-constexpr size_t kBlock = 128;
-
 // Returns the operand whose scales change along the inner dimension in a way that no kernel serves,
 // or null.
 const OperandRecipe* UnservedBlocks(const GemmRecipe& product) {
   if (product.container.has_value()) return nullptr;
-  const bool bytes =
-      product.a.format.spec.StorageBytes() == 1 && product.b.format.spec.StorageBytes() == 1;
-  const bool promoted = product.accumulation == ParseAccumulationMode("hopper-fp8");
   for (const OperandRecipe* operand : {&product.a, &product.b}) {
     const size_t block = operand->layout.block;
-    const bool served = bytes && block % kBlock == 0 && (!promoted || block == kBlock);
+    const bool served =
+        TakesBlocks(product.a.format.spec, product.b.format.spec, product.accumulation, block);
     if (block != 0 && !served) return operand;
   }
   return nullptr;
@@ -113,8 +109,8 @@ void CheckProduct(const LinearRecipe& recipe, LinearGemm product) {
         recipe.kind,
         ToString(product),
         ToString(operand->layout),
-        kBlock,
-        kBlock);
+        kBlockProducts,
+        kBlockProducts);
   }
 }
 
@@ -135,6 +131,19 @@ std::optional<Format> ContainerFor(const GemmRecipe& product) {
   return std::nullopt;
 }
 
+// Gives the GEMM the mode of tensor cores. Returns false, without a change, if they do not serve it.
+bool PutOnTensorCores(GemmRecipe& product, bool library) {
+  const UnitRules* rules = RulesOf(PairOf(product));
+  if (rules == nullptr) return false;
+  GemmRecipe made = product;
+  // cuBLASLt takes no scales of blocks.
+  const bool to_library = library && rules->library && !HasBlocks(product);
+  made.accumulation = ParseAccumulationMode(to_library ? "library" : rules->own);
+  if (UnservedBlocks(made) != nullptr) return false;
+  product = std::move(made);
+  return true;
+}
+
 }  // namespace
 
 void CheckOnDevice(const LinearRecipe& recipe) {
@@ -143,13 +152,9 @@ void CheckOnDevice(const LinearRecipe& recipe) {
 
 LinearRecipe ForDevice(LinearRecipe recipe, bool library) {
   for (GemmRecipe& product : recipe.products) {
-    const bool native = RulesOf(PairOf(product)) != nullptr && UnservedBlocks(product) == nullptr;
-    if (!native) product.container = ContainerFor(product);
-    const UnitRules* rules = RulesOf(PairOf(product));
-    if (rules == nullptr || UnservedBlocks(product) != nullptr) continue;
-    // cuBLASLt takes no scales of blocks.
-    const bool to_library = library && rules->library && !HasBlocks(product);
-    product.accumulation = ParseAccumulationMode(to_library ? "library" : rules->own);
+    if (PutOnTensorCores(product, library)) continue;
+    product.container = ContainerFor(product);
+    PutOnTensorCores(product, library);
   }
   return recipe;
 }

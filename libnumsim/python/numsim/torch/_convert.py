@@ -6,8 +6,8 @@ import fnmatch
 
 import torch
 
-from numsim import _core
 from numsim._linear import LinearRecipe, RecipeLike, recipe_of
+from numsim._names import did_you_mean
 from numsim.torch._linear import Linear, start, stop
 
 GEMMS = ("forward", "input-gradient", "weight-gradient")
@@ -82,8 +82,7 @@ def _rule(pattern, recipe):
     glob, slash, gemm = pattern.partition("/")
     gemm = _OTHER_NAMES.get(gemm, gemm)
     if slash and gemm not in GEMMS:
-        nearest = _core.nearest_name(gemm, [*GEMMS, *_OTHER_NAMES])
-        hint = f"; did you mean {nearest}?" if nearest else ""
+        hint = did_you_mean(gemm, [*GEMMS, *_OTHER_NAMES])
         raise ValueError(f"recipes: {pattern!r}: GEMMs are {', '.join(GEMMS)}{hint}")
     gemms = (gemm,) if slash else GEMMS
     return pattern, glob, gemms, None if recipe is None else recipe_of(recipe)
@@ -95,11 +94,10 @@ def _choose(rules, names):
     for pattern, glob, gemms, recipe in rules:
         matched = [name for name in names if fnmatch.fnmatchcase(name, glob)]
         if not matched:
-            nearest = _core.nearest_name(glob, names)
-            hint = f"; did you mean {nearest}?" if nearest else ""
             known = ", ".join(names) or "none"
             raise ValueError(
-                f"recipes: {pattern!r} matches no linear layer{hint} (layers: {known})"
+                f"recipes: {pattern!r} matches no linear layer{did_you_mean(glob, names)} "
+                f"(layers: {known})"
             )
         free = [(name, gemm) for name in matched for gemm in gemms if gemm not in chosen[name]]
         if not free:
