@@ -189,7 +189,7 @@ std::vector<Advice> AdviceForSpikes() {
                "rms-of-moment-is-worse"})},
       {"Clip gradients at norm 1: --set optimizer.clip_norm=1.",
        claims({"update-clipping-beats-gradient-clipping", "clip-2-spikes-more"})},
-      {"Lower the learning rate, or take a smaller batch or a smaller model.",
+      {"Lower the learning rate. The paper also names a smaller batch and a smaller model.",
        claims({"lr-brings-spikes", "batch-brings-spikes", "size-brings-spikes"})},
       {"Do not expect help from a schedule of beta2.", claims({"schedule-does-not-help"})},
       {"The paper's warning is an RMS_t of 2.3 or more in the patch embedding (optimizer.csv). The columns "

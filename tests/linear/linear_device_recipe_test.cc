@@ -138,6 +138,11 @@ TEST(CheckOnDevice, ScalesOfShortBlocksNeedAContainer) {
   options.accumulate = "hopper-fp8";
   EXPECT_NE(Refusal(MakeLinearRecipe(options)).find("of 128 alone under rule hopper-fp8"),
             std::string::npos);
+  options.block = 128;
+  EXPECT_EQ(Refusal(MakeLinearRecipe(options)), kNoError);
+  options.accumulate = "library";  // cuBLASLt takes no scales of blocks
+  EXPECT_NE(Refusal(MakeLinearRecipe(options)).find("scales of layout block:128"),
+            std::string::npos);
   options.block = 64;
   options.accumulate = "hopper-fp8-fast";
   EXPECT_EQ(
