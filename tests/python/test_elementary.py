@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 import numsim as ns
-from grids import MODES, SMALL
+from grids import MODES, SMALL, Grid
+
+
+PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620900")
+FP16 = Grid(5, 10, 15, top_codes_left_out=1024)  # without infinity and NaN
 
 
 def power(x):  # e^x
@@ -22,6 +26,11 @@ def sigmoid(x):
     return 1 / (1 + power(-x))
 
 
+def gelu_tanh(x):
+    """x (1 + tanh(u)) / 2 as x sigmoid(2 u), which does not cancel below zero."""
+    return x * sigmoid(2 * (2 / PI).sqrt() * (x + Decimal("0.044715") * x**3))
+
+
 def gelu(x):
     """x Phi(x) by the series of Phi, whose terms all have one sign: phi(x) (x + x^3 / 3 + ...)."""
     term = total = x
@@ -30,8 +39,7 @@ def gelu(x):
         total += term
         if abs(term) <= abs(total) * Decimal("1e-75"):
             break
-    pi = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620900")
-    return x * (Decimal("0.5") + power(-x * x / 2) / (2 * pi).sqrt() * total)
+    return x * (Decimal("0.5") + power(-x * x / 2) / (2 * PI).sqrt() * total)
 
 
 FUNCTIONS = {
@@ -42,8 +50,9 @@ FUNCTIONS = {
     "tanh": tanh,
     "sigmoid": sigmoid,
     "gelu": gelu,
+    "gelu_tanh": gelu_tanh,
 }
-EXACT = {"exp": {0: 1}, "log": {1: 0}, "tanh": {0: 0}, "sigmoid": {0: Fraction(1, 2)}, "gelu": {0: 0}}
+EXACT = {"exp": {0: 1}, "log": {1: 0}, "tanh": {0: 0}, "sigmoid": {0: Fraction(1, 2)}, "gelu": {0: 0}, "gelu_tanh": {0: 0}}
 
 
 def exact(name, x):
@@ -59,7 +68,8 @@ def exact(name, x):
         if Fraction(2) ** exponent == x:
             return Fraction(exponent)
     with localcontext() as context:
-        context.prec = 80
+        # 1 - sigmoid(2 u) is about e^-1610 at 28, the largest number of these formats.
+        context.prec = 900 if name == "gelu_tanh" else 80
         argument = Decimal(x.numerator) / Decimal(x.denominator)
         return Fraction(FUNCTIONS[name](argument))
 
@@ -80,6 +90,16 @@ def test_every_code_equals_the_decimal_rounded(name, format, mode):
             continue
         assert grid.value(got) == grid.value(grid.round(value, mode)), grid.value(code)
         assert bool(flag & ns.INEXACT) == (grid.value(got) != value)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_fp16_equals_the_decimal_rounded(name, rng):
+    """Enough bits to tell each function from the others, gelu from its approximation too."""
+    codes = rng.integers(0x2C00, 0x4600, 150).astype(np.uint16)  # 0.0625 to 6
+    codes[1::2] |= 0 if name.startswith("log") else 0x8000
+    got = getattr(ns, name)(ns.Array(codes, "fp16")).codes
+    want = [FP16.round(exact(name, FP16.value(code)), "rne") for code in codes.tolist()]
+    assert got.tolist() == want
 
 
 def test_wide_formats_and_other_results_agree_with_float64():
