@@ -180,22 +180,20 @@ int Update(const UpdateOptions& options) {
   const std::vector<float> update = ReadUpdate(options, weights.array);
   const MatrixShape shape = AsMatrix(weights.array.shape);
   step.format = format.spec;
-  step.rows = shape.rows;
-  step.cols = shape.cols;
 
   UpdateStateOwner owner{ToString(rule), ToString(format.spec), weights.array.shape, ""};
-  UpdateState state =
-      StartUpdates(rule, format.spec, shape.rows, shape.cols, weights.values, weights.values);
+  const MatrixSpan<float> values = HostMatrix(weights.values, shape);
+  UpdateState state = StartUpdates(rule, format.spec, values, values);
   if (!options.state_in.empty()) {
     owner.weights = DigestOf(weights.values);
     state = ReadUpdateState(options.state_in, owner, state);
   }
-  step.weights = weights.values;
-  step.update = update;
+  step.weights = values;
+  step.update = HostMatrix(update, shape);
   std::vector<float> moved(weights.values.size());
   std::vector<UpdateOutcome> groups;
-  const UpdateOutcome outcome =
-      ApplyUpdate(rule, step, {options.seed, options.step}, state, moved, &groups);
+  const UpdateOutcome outcome = ApplyUpdate(
+      rule, step, {options.seed, options.step}, state, HostMatrix(moved, shape), &groups);
 
   owner.weights = DigestOf(moved);
   const bool codes = !weights.are_values || options.codes;

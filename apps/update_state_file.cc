@@ -25,13 +25,18 @@ void MakeLittleEndian(std::span<std::byte> bytes, size_t element_bytes) {
   }
 }
 
+template <typename T>
+bool IsEmpty(const Buffer<T>& buffer) {
+  return buffer.View().Elements() == 0;
+}
+
 // Header and data of a file to which tensors are added.
 struct Contents {
   Json header;
   std::string data;
 
   template <typename T>
-  void Add(const char* name, const char* dtype, const Shape& shape, const std::vector<T>& x) {
+  void Add(const char* name, const char* dtype, const Shape& shape, std::span<const T> x) {
     if (x.empty()) return;
     const size_t begin = data.size(), bytes = x.size() * sizeof(T);
     data.resize(begin + bytes);
@@ -84,12 +89,16 @@ void CheckNames(const SafetensorsFile& file,
   }
 }
 
+// Reads a tensor into a buffer of the shape of `like`, unless that is empty.
 template <typename T>
-std::vector<T> ReadTensor(const SafetensorsFile& file,
-                          const std::string& path,
-                          const std::string& name,
-                          ElementType type,
-                          const Shape& shape) {
+void ReadTensor(const SafetensorsFile& file,
+                const std::string& path,
+                const std::string& name,
+                ElementType type,
+                const Shape& shape,
+                const Buffer<T>& like,
+                Buffer<T>& buffer) {
+  if (IsEmpty(like)) return;
   const Array array = file.Read(name);
   if (array.type != type) {
     throw Error::Format(
@@ -102,7 +111,9 @@ std::vector<T> ReadTensor(const SafetensorsFile& file,
                         ShapeToString(array.shape),
                         ShapeToString(shape));
   }
-  return std::vector<T>(array.Data<T>(), array.Data<T>() + array.Elements());
+  std::copy_n(array.Data<T>(),
+              array.Elements(),
+              buffer.Resize(like.View().rows, like.View().cols).Span().begin());
 }
 
 }  // namespace
@@ -118,16 +129,17 @@ std::string DigestOf(std::span<const float> values) {
 }
 
 bool IsEmpty(const UpdateState& state) {
-  return state.values.empty() && state.words.empty() && state.scales.empty();
+  return IsEmpty(state.values) && IsEmpty(state.words) && IsEmpty(state.scales);
 }
 
 std::string UpdateStateFile(const UpdateState& state, const UpdateStateOwner& owner) {
   Contents contents;
   contents.header["__metadata__"] = {
       {"rule", owner.rule}, {"format", owner.format}, {"weights", owner.weights}};
-  contents.Add("values", "F32", owner.shape, state.values);
-  contents.Add("scales", "F32", {state.scales.size()}, state.scales);
-  contents.Add("words", "U16", owner.shape, state.words);
+  const std::span<const float> scales = state.scales.Span();
+  contents.Add("values", "F32", owner.shape, state.values.Span());
+  contents.Add("scales", "F32", {scales.size()}, scales);
+  contents.Add("words", "U16", owner.shape, state.words.Span());
   std::string json = contents.header.dump();
   json.resize((json.size() + 7) / 8 * 8, ' ');  // data aligned to 8 bytes
   std::string file;
@@ -142,21 +154,17 @@ UpdateState ReadUpdateState(const std::string& path,
   CheckOwner(file, path, "rule", owner.rule);
   CheckOwner(file, path, "format", owner.format);
   std::vector<std::string> names;
-  if (!start.values.empty()) names.emplace_back("values");
-  if (!start.words.empty()) names.emplace_back("words");
-  if (!start.scales.empty()) names.emplace_back("scales");
+  if (!IsEmpty(start.values)) names.emplace_back("values");
+  if (!IsEmpty(start.words)) names.emplace_back("words");
+  if (!IsEmpty(start.scales)) names.emplace_back("scales");
   CheckNames(file, path, names);
   UpdateState state;
-  if (!start.values.empty()) {
-    state.values = ReadTensor<float>(file, path, "values", ElementType::kF32, owner.shape);
-  }
-  if (!start.words.empty()) {
-    state.words = ReadTensor<uint16_t>(file, path, "words", ElementType::kU16, owner.shape);
-  }
-  if (!start.scales.empty()) {
-    state.scales =
-        ReadTensor<float>(file, path, "scales", ElementType::kF32, {start.scales.size()});
-  }
+  const auto read = [&](const char* name, ElementType type, const Shape& shape, auto field) {
+    ReadTensor(file, path, name, type, shape, start.*field, state.*field);
+  };
+  read("values", ElementType::kF32, owner.shape, &UpdateState::values);
+  read("words", ElementType::kU16, owner.shape, &UpdateState::words);
+  read("scales", ElementType::kF32, {start.scales.View().Elements()}, &UpdateState::scales);
   CheckWeights(file, path, owner.weights);
   return state;
 }

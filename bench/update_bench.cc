@@ -228,16 +228,17 @@ void BM_Apply(benchmark::State& state, const Problem& problem, UpdateRule rule) 
   rule.tolerance = 0;
   Arrays& arrays = ArraysOf(problem);
   std::vector<float> weights(problem.n);
-  UpdateState kept = StartUpdates(rule, arrays.format, 1, problem.n, arrays.weights, weights);
+  const MatrixShape shape{1, problem.n};
+  UpdateState kept = StartUpdates(
+      rule, arrays.format, HostMatrix(arrays.weights, shape), HostMatrix(weights, shape));
   WeightUpdate step;
   step.format = arrays.format;
-  step.cols = problem.n;
-  step.weights = weights;
-  step.update = arrays.update;
+  step.weights = HostMatrix(weights, shape);
+  step.update = HostMatrix(arrays.update, shape);
   step.learning_rate = problem.learning_rate;
   UpdateOutcome outcome;
   const double seconds = TimeIterations(state, [&] {
-    outcome = ApplyUpdate(rule, step, {1, 2}, kept, arrays.new_weights);
+    outcome = ApplyUpdate(rule, step, {1, 2}, kept, HostMatrix(arrays.new_weights, shape));
     benchmark::ClobberMemory();
   });
   const auto quantity = rule.kind == UpdateKind::kProjectionMatched ? MatchedQuantity::kProjection

@@ -19,11 +19,12 @@
 
 #include "bench/device_clock.h"
 #include "bench/report.h"
+#include "numsim/backend/device_context.h"
 #include "numsim/cast/cast.h"
 #include "numsim/cast/internal/round_step_device.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/random/distributions.h"
-#include "numsim/updates/update_device.h"
+#include "numsim/updates/update_rule.h"
 
 namespace numsim::bench {
 namespace {
@@ -51,8 +52,12 @@ DeviceArray<float> Spread(const std::vector<float>& tile, DeviceStream& stream) 
 struct Arrays {
   FormatSpec format;
   DeviceArray<float> weights, update, out;
-  DeviceUpdateState state;  // master-fp32, kahan: the weights or zeros; split-master: zeros
-  DeviceUpdateScratch scratch;
+  UpdateState state;  // master-fp32, kahan: the weights or zeros; split-master: zeros
+
+  template <typename T>
+  static MatrixSpan<T> Matrix(T* data) {
+    return {data, MatrixShape{1, kWeights}, ThreadPlace()};
+  }
 };
 
 std::shared_ptr<Arrays> ArraysOf(const std::string& format) {
@@ -79,8 +84,8 @@ void StartState(const UpdateRule& rule, Arrays& arrays) {
   DeviceStream& stream = ThreadStream();
   constexpr size_t kBytes = kWeights * sizeof(float);
   if (rule.kind == UpdateKind::kMasterFp32 || rule.kind == UpdateKind::kKahan) {
-    arrays.state.values = DeviceArray<float>(kWeights);
-    float* const values = arrays.state.values.data();
+    arrays.state.values.EnsureAt(ThreadPlace());
+    float* const values = arrays.state.values.Resize(1, kWeights).data;
     if (rule.kind == UpdateKind::kKahan) {
       device_memory::FillBytes(values, 0, kBytes, stream);
     } else {
@@ -88,8 +93,9 @@ void StartState(const UpdateRule& rule, Arrays& arrays) {
     }
   }
   if (rule.kind == UpdateKind::kSplitMaster) {
-    arrays.state.words = DeviceArray<uint16_t>(kWeights);
-    device_memory::FillBytes(arrays.state.words.data(), 0, kWeights * sizeof(uint16_t), stream);
+    arrays.state.words.EnsureAt(ThreadPlace());
+    uint16_t* const words = arrays.state.words.Resize(1, kWeights).data;
+    device_memory::FillBytes(words, 0, kWeights * sizeof(uint16_t), stream);
   }
 }
 
@@ -128,13 +134,15 @@ DeviceLaunch ApplyOf(const std::string& format,
                      std::shared_ptr<UpdateOutcome> outcome) {
   auto arrays = ArraysOf(format);
   StartState(rule, *arrays);
-  return [arrays, rule, outcome](int i, DeviceStream& stream) {
-    const Arrays& on = *arrays;
-    const DeviceWeightUpdate step{
-        on.format, 1, kWeights, on.weights.span(), on.update.span(), kRate, 0};
+  // ApplyUpdate uses ThreadStream(), as MedianSeconds does.
+  return [arrays, rule, outcome](int i, DeviceStream&) {
+    const WeightUpdate step{arrays->format,
+                            Arrays::Matrix<const float>(arrays->weights.data()),
+                            Arrays::Matrix<const float>(arrays->update.data()),
+                            kRate,
+                            0};
     const RandomStream random{1, static_cast<uint64_t>(i)};
-    *outcome =
-        ApplyUpdate(rule, step, random, arrays->state, arrays->out.span(), arrays->scratch, stream);
+    *outcome = ApplyUpdate(rule, step, random, arrays->state, Arrays::Matrix(arrays->out.data()));
   };
 }
 

@@ -87,7 +87,9 @@ struct Trainee {
         format(weight_format),
         direction(std::move(first_direction)),
         start(problem.Start().size()) {
-    state = StartUpdates(rule, format.spec, problem.Rows(), problem.Cols(), problem.Start(), start);
+    const MatrixShape shape{problem.Rows(), problem.Cols()};
+    state = StartUpdates(
+        rule, format.spec, HostMatrix(problem.Start(), shape), HostMatrix(start, shape));
     weights = start;
   }
 
@@ -158,13 +160,13 @@ class Training {
     trainee.direction.Next(gradient_);
     WeightUpdate update;
     update.format = trainee.format.spec;
-    update.rows = problem_->Rows();
-    update.cols = problem_->Cols();
-    update.weights = trainee.weights;
-    update.update = gradient_;
+    const MatrixShape shape{problem_->Rows(), problem_->Cols()};
+    const MatrixSpan<float> weights = HostMatrix(trainee.weights, shape);
+    update.weights = weights;
+    update.update = HostMatrix(gradient_, shape);
     update.learning_rate = learning_rate_;
     const UpdateOutcome outcome = ApplyUpdate(
-        trainee.rule, update, {trial_.seed, kStreamRule + step}, trainee.state, trainee.weights);
+        trainee.rule, update, {trial_.seed, kStreamRule + step}, trainee.state, weights);
     trainee.interval.Add(outcome);
     if (outcome.status == UpdateStatus::kNonfinite) trainee.status = RunStatus::kNonfinite;
   }

@@ -29,13 +29,15 @@ double GridRate(int i) { return Exp(-0.25 * Log(10) * i); }
 class NaiveSteps {
  public:
   NaiveSteps(const FormatSpec& format, std::span<const float> weights, std::span<const float> u)
-      : step_{.format = format, .cols = weights.size(), .weights = weights, .update = u},
+      : step_{.format = format,
+              .weights = HostMatrix(weights, {1, weights.size()}),
+              .update = HostMatrix(u, {1, u.size()})},
         new_weights_(weights.size()) {}
 
   UpdateOutcome At(float lr) {
     step_.learning_rate = lr;
     UpdateState none;
-    return ApplyUpdate({}, step_, {}, none, new_weights_);
+    return ApplyUpdate({}, step_, {}, none, HostMatrix(new_weights_, step_.weights.Shape()));
   }
 
  private:

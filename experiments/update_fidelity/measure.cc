@@ -45,6 +45,8 @@ struct Start {
   std::vector<float> weights;
   UpdateState state;
   std::vector<double> effective;  // weights and state together, for rules with state
+
+  MatrixShape Shape() const { return {side, side}; }
 };
 
 Start MakeStart(const Settings& settings, const Trial& trial) {
@@ -55,10 +57,13 @@ Start MakeStart(const Settings& settings, const Trial& trial) {
   start.arrays =
       DrawArrays(ParseKeys(trial.parameters.at("keys")), trial.seed, start.side * start.side);
   start.weights.resize(start.arrays.initial.size());
-  start.state = StartUpdates(
-      start.rule, start.format, start.side, start.side, start.arrays.initial, start.weights);
+  const MatrixShape shape = start.Shape();
+  start.state = StartUpdates(start.rule,
+                             start.format,
+                             HostMatrix(start.arrays.initial, shape),
+                             HostMatrix(start.weights, shape));
   if (HasState(start.rule.kind)) {
-    start.effective = KnownWeights(start.rule, start.side, start.side, start.weights, start.state);
+    start.effective = KnownWeights(start.rule, HostMatrix(start.weights, shape), start.state);
   }
   return start;
 }
@@ -74,22 +79,20 @@ struct Taken {
 
 Taken Take(const Start& start, const Trial& trial, float lr, std::span<float> new_weights) {
   const WeightUpdate step{.format = start.format,
-                          .rows = start.side,
-                          .cols = start.side,
-                          .weights = start.weights,
-                          .update = start.arrays.update,
+                          .weights = HostMatrix(start.weights, start.Shape()),
+                          .update = HostMatrix(start.arrays.update, start.Shape()),
                           .learning_rate = lr};
   UpdateState state = start.state;
   const RandomStream random{trial.seed, std::bit_cast<uint32_t>(lr)};
   Taken taken;
   const double begin = ThreadSeconds();
-  taken.outcome = ApplyUpdate(start.rule, step, random, state, new_weights);
+  const MatrixSpan<float> moved = HostMatrix(new_weights, start.Shape());
+  taken.outcome = ApplyUpdate(start.rule, step, random, state, moved);
   taken.nanoseconds = 1e9 * (ThreadSeconds() - begin) / static_cast<double>(start.weights.size());
   const double rate = static_cast<double>(lr);
   taken.stored = MeasureStep(start.weights, start.arrays.update, new_weights, rate);
   if (HasState(start.rule.kind)) {
-    const std::vector<double> effective =
-        KnownWeights(start.rule, start.side, start.side, new_weights, state);
+    const std::vector<double> effective = KnownWeights(start.rule, moved, state);
     taken.effective = MeasureStep(start.effective, start.arrays.update, effective, rate);
   }
   if (start.rule.kind == UpdateKind::kStochastic) {

@@ -157,12 +157,12 @@ double ExpectedMeanRatio(const WeightUpdate& step, int random_bits) {
                      {RoundingMode::kStochastic, StochasticVariant::kA, random_bits},
                      Overflow::kSaturate);
   const double lr = static_cast<double>(step.learning_rate);
-  const Sum sum = SumOverBlocks<Sum>(step.weights.size(), [&](size_t begin, size_t count) {
+  const Sum sum = SumOverBlocks<Sum>(step.weights.Elements(), [&](size_t begin, size_t count) {
     Sum block;
     for (size_t i = begin; i < begin + count; ++i) {
-      const double u = static_cast<double>(step.update[i]);
+      const double u = static_cast<double>(step.update.data[i]);
       if (u == 0) continue;
-      const double weight = static_cast<double>(step.weights[i]);
+      const double weight = static_cast<double>(step.weights.data[i]);
       block.ratios += ExpectedStep(plan, weight, weight + lr * u) / u;
       ++block.count;
     }

@@ -272,18 +272,18 @@ TEST(EffectiveWeights, MoveByTheWholeStep) {
        {"master-fp32", "master-fp16-scaled@row", "split-master", "kahan"}) {
     const UpdateRule rule = ParseUpdateRule(text);
     std::vector<float> weights(4), after(4);
-    UpdateState state = StartUpdates(rule, bf16, 2, 2, initial, weights);
-    const std::vector<double> before = KnownWeights(rule, 2, 2, weights, state);
+    const MatrixShape shape{2, 2};
+    UpdateState state =
+        StartUpdates(rule, bf16, HostMatrix(initial, shape), HostMatrix(weights, shape));
+    const std::vector<double> before = KnownWeights(rule, HostMatrix(weights, shape), state);
     EXPECT_EQ(before, std::vector<double>({1, -3, 0.5, 128})) << text;
     const WeightUpdate step{.format = bf16,
-                            .rows = 2,
-                            .cols = 2,
-                            .weights = weights,
-                            .update = update,
+                            .weights = HostMatrix(weights, shape),
+                            .update = HostMatrix(update, shape),
                             .learning_rate = 0x1p-9f};
-    ApplyUpdate(rule, step, {}, state, after);
+    ApplyUpdate(rule, step, {}, state, HostMatrix(after, shape));
     const double d = 0x1p-9;
-    EXPECT_EQ(KnownWeights(rule, 2, 2, after, state),
+    EXPECT_EQ(KnownWeights(rule, HostMatrix(after, shape), state),
               std::vector<double>({1 + d, -3 + d, 0.5 - d, 128.5}))
         << text;
     EXPECT_EQ(after[0], 1) << text << ": half a gap, to even";

@@ -201,7 +201,7 @@ apps::UpdateStateOwner SmallOwner() { return {"kahan", "bf16", {3}, std::string(
 
 UpdateState SmallState() {
   UpdateState state;
-  state.values = {0, 0, 0};
+  for (float& value : state.values.Resize(1, 3).Span()) value = 0;
   return state;
 }
 

@@ -194,8 +194,7 @@ TEST_P(DeviceGemm, HostCallsRunOnTheDevice) {
         const std::vector<float> want = HostProduct(a, b, rule);
         a.Store(storage, transposed);
         b.Store(storage, !transposed);
-        const bool int8_values = a.format() == kInt8 && storage == Storage::kValues;
-        EXPECT_EQ(MultipliesOffloaded(a.Get(), b.Get(), rule), !int8_values);
+        EXPECT_TRUE(MultipliesOffloaded(a.Get(), b.Get(), rule));
         ForceBackend("cuda");
         EXPECT_TRUE(SameMatrix(GemmResult(a, b, rule), want, b.rows())) << a.Describe() << "\n"
                                                                         << b.Describe();
@@ -318,6 +317,26 @@ TEST_F(DeviceGemmCall, RuleLibraryIsNearTheExactProduct) {
       }
       const double bound = spec.StorageBytes() == 1 ? 2e-3 : 1e-6;
       EXPECT_LE(std::sqrt(error / norm), bound) << format << ", scales " << int(scales);
+    }
+  }
+}
+
+// Modes that take one product after another have kernels for any format and any scales.
+TEST_F(DeviceGemmCall, HostCallsOfOrderedModesRunOnTheDevice) {
+  const ExecutionState state;
+  for (const char* const mode : {"fp32", "fp64", "fp32-chunked:16"}) {
+    for (const char* const format : {"e2m1fn", "int8", "bf16", "fp32"}) {
+      const AccumulationMode rule = ParseAccumulationMode(mode);
+      const FormatSpec spec = ParseFormat(format).spec;
+      Factor a = Factor::Random(spec, 9, 96, Spread::kNormal, Side::kLeft, random_);
+      const Factor b = Factor::Random(spec, 7, 96, Spread::kNormal, Side::kRight, random_);
+      a.SetScales(std::vector<float>(27, 0.375f),
+                  {.row_stride = 3, .segment = 32, .segment_stride = 1});
+      ForceBackend(AvailableBackends().front());
+      const std::vector<float> want = HostProduct(a, b, rule);
+      EXPECT_TRUE(MultipliesOffloaded(a.Get(), b.Get(), rule)) << mode << " " << format;
+      ForceBackend("cuda");
+      EXPECT_TRUE(SameMatrix(GemmResult(a, b, rule), want, b.rows())) << mode << " " << format;
     }
   }
 }

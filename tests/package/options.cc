@@ -27,8 +27,8 @@ int main() {
   const GemmOperand operand{.format = e4m3fn, .values = values, .rows = 1, .inner = 3};
   const AccumulationMode mode{.kind = AccumulationKind::kFloat64};
   const UpdateRule rule{.kind = UpdateKind::kStochastic};
-  const WeightUpdate update{.cols = 3, .weights = values, .learning_rate = 1};
   const MatrixSpan<const float> view(values.data(), MatrixShape{.rows = 1, .cols = 3});
+  const WeightUpdate update{.weights = view, .learning_rate = 1};
   const LinearOptions linear{.kind = "switchback"};
   const MomentFormat moment{.scaling = MomentScaling::kTensor};
   const LossScalerConfig scaler{.kind = LossScaling::kDynamic};
@@ -51,7 +51,7 @@ int main() {
   // Members that are left out have the defaults of an object that names none.
   const bool defaults = quantize.rounding == Rounding{} &&
                         quantize.scale_rule == ScaleRule::kAbsmax && rule.random_bits == 32 &&
-                        update.rows == 1 && linear.block == 0 && random.stream.seed == 0;
+                        update.weights.rows == 1 && linear.block == 0 && random.stream.seed == 0;
   const bool given =
       rounding.mode == RoundingMode::kStochastic && delayed.history == 4 &&
       array_operand.codes.size() == 0 && scales.row_stride == 1 && operand.inner == 3 &&

@@ -14,6 +14,7 @@
 #include "tests/support/every_backend.h"
 #include "tests/updates/matched_check.h"
 #include "tests/updates/matched_large.h"
+#include "tests/updates/update_cases.h"
 
 namespace numsim {
 namespace {
@@ -25,19 +26,22 @@ struct Applied {
 };
 
 Applied Apply(const std::string& rule, const MatchedCase& c, size_t rows, float weight_decay = 0) {
+  const MatrixShape shape{rows, c.weights.size() / rows};
   const WeightUpdate step = {.format = c.plan.format,
-                             .rows = rows,
-                             .cols = c.weights.size() / rows,
-                             .weights = c.weights,
-                             .update = c.update,
+                             .weights = HostMatrix(c.weights, shape),
+                             .update = HostMatrix(c.update, shape),
                              .learning_rate = c.learning_rate,
                              .weight_decay = weight_decay};
   Applied applied;
   applied.weights.assign(c.weights.size(), 77.0f);
   UpdateState state;
-  applied.outcome =
-      ApplyUpdate(ParseUpdateRule(rule), step, c.random, state, applied.weights, &applied.groups);
-  EXPECT_EQ(state, UpdateState());
+  applied.outcome = ApplyUpdate(ParseUpdateRule(rule),
+                                step,
+                                c.random,
+                                state,
+                                HostMatrix(applied.weights, shape),
+                                &applied.groups);
+  EXPECT_EQ(update_cases::FromUpdateState(state), update_reference::State());
   return applied;
 }
 
@@ -187,17 +191,15 @@ TEST(MatchedApply, BothSolversGiveTheSameOutcome) {
   for (const char* text : {"norm-matched", "projection-matched@block:50"}) {
     const MatchedCase c = SomeCase("e5m2", 3000, 10);
     const WeightUpdate step = {.format = c.plan.format,
-                               .rows = 3,
-                               .cols = 1000,
-                               .weights = c.weights,
-                               .update = c.update,
+                               .weights = HostMatrix(c.weights, {3, 1000}),
+                               .update = HostMatrix(c.update, {3, 1000}),
                                .learning_rate = c.learning_rate};
     UpdateRule rule = ParseUpdateRule(text);
     UpdateState state;
     std::vector<float> selected(3000), bisected(3000);
-    ApplyUpdate(rule, step, c.random, state, selected);
+    ApplyUpdate(rule, step, c.random, state, HostMatrix(selected, {3, 1000}));
     rule.solver = MatchSolver::kBisection;
-    ApplyUpdate(rule, step, c.random, state, bisected);
+    ApplyUpdate(rule, step, c.random, state, HostMatrix(bisected, {3, 1000}));
     EXPECT_TRUE(SameWeights(selected, bisected)) << text;
   }
 }

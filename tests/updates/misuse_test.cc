@@ -19,19 +19,19 @@ namespace {
 // A step of 2 x 3 weights under a rule. A test changes one of its parts.
 struct MisusedStep {
   explicit MisusedStep(std::string_view text) : rule(ParseUpdateRule(text)) {
-    state = StartUpdates(rule, step.format, 2, 3, weights, new_weights);
-    step.weights = new_weights;
-    step.update = update;
+    state = StartUpdates(rule, step.format, HostMatrix(weights, {2, 3}), moved);
+    step.weights = moved;
+    step.update = HostMatrix(update, {2, 3});
   }
 
   std::string Error() {
-    return ErrorOf([&] { ApplyUpdate(rule, step, {}, state, new_weights); });
+    return ErrorOf([&] { ApplyUpdate(rule, step, {}, state, moved); });
   }
 
   UpdateRule rule;
   std::vector<float> weights = std::vector<float>(6, 1.0f), update = weights, new_weights = weights;
-  WeightUpdate step{
-      .format = ParseFormat("bf16").spec, .rows = 2, .cols = 3, .learning_rate = 0.5f};
+  MatrixSpan<float> moved = HostMatrix(new_weights, {2, 3});
+  WeightUpdate step{.format = ParseFormat("bf16").spec, .learning_rate = 0.5f};
   UpdateState state;
 };
 
@@ -44,12 +44,14 @@ TEST(UpdateMisuse, ArraysAndNumbersOfAStepAreChecked) {
   };
   const std::vector<Case> cases = {
       {[](MisusedStep&) {}, kNoError},
-      {[](MisusedStep& p) { p.step.weights = p.step.weights.first(5); },
-       "ApplyUpdate: 'weights' has 5 elements, expected 6 (2 x 3)"},
-      {[](MisusedStep& p) { p.step.update = p.step.update.first(3); },
-       "ApplyUpdate: 'update' has 3 elements, expected 6 (2 x 3)"},
-      {[](MisusedStep& p) { p.step.rows = 3; },
-       "ApplyUpdate: 'weights' has 6 elements, expected 9 (3 x 3)"},
+      {[](MisusedStep& p) { p.step.weights = p.step.weights.Columns(0, 2); },
+       "ApplyUpdate: 'weights' has stride 3 and 4 bytes per element, expected 2 and 4"},
+      {[](MisusedStep& p) { p.step.update = p.step.update.Rows(0, 1); },
+       "ApplyUpdate: 'update' is 1 x 3, expected 2 x 3"},
+      {[](MisusedStep& p) { p.step.update = p.step.update.As(3, 2); },
+       "ApplyUpdate: 'update' is 3 x 2, expected 2 x 3"},
+      {[](MisusedStep& p) { p.moved = p.moved.As(6, 1); },
+       "ApplyUpdate: 'new_weights' is 6 x 1, expected 2 x 3"},
       {[&](MisusedStep& p) { p.step.learning_rate = -1; },
        "ApplyUpdate: learning_rate is -1, expected finite and >= 0"},
       {[&](MisusedStep& p) { p.step.learning_rate = infinity; },
@@ -70,26 +72,17 @@ TEST(UpdateMisuse, ArraysAndNumbersOfAStepAreChecked) {
   }
 }
 
-TEST(UpdateMisuse, ResultsOfAnotherSizeThrow) {
-  MisusedStep p("naive");
-  std::vector<float> more(7);
-  ExpectErrors({
-      {[&] { ApplyUpdate(p.rule, p.step, {}, p.state, more); },
-       "ApplyUpdate: 'new_weights' has 7 elements, expected 6 (2 x 3)"},
-  });
-}
-
 TEST(UpdateMisuse, TheStateOfAnotherRuleThrows) {
   MisusedStep naive("naive"), master("master-fp32"), scaled("master-fp16-scaled@row");
   std::swap(naive.state, master.state);
   EXPECT_EQ(naive.Error(), "ApplyUpdate: 'state.values' has 6 elements, expected 0");
   EXPECT_EQ(master.Error(), "ApplyUpdate: 'state.values' has 0 elements, expected 6");
-  scaled.state.scales.pop_back();
+  scaled.state.scales.Resize(1, 1);
   EXPECT_EQ(scaled.Error(), "ApplyUpdate: 'state.scales' has 1 elements, expected 2");
-  EXPECT_EQ(ErrorOf([&] { KnownWeights(master.rule, 2, 3, master.weights, master.state); }),
+  EXPECT_EQ(ErrorOf([&] { KnownWeights(master.rule, master.moved, master.state); }),
             "KnownWeights: 'state.values' has 0 elements, expected 6");
-  EXPECT_EQ(ErrorOf([&] { KnownWeights(naive.rule, 2, 4, naive.weights, {}); }),
-            "KnownWeights: 'weights' has 6 elements, expected 8 (2 x 4)");
+  EXPECT_EQ(ErrorOf([&] { KnownWeights(naive.rule, naive.moved.Columns(0, 2), UpdateState()); }),
+            "KnownWeights: 'weights' has stride 3 and 4 bytes per element, expected 2 and 4");
 }
 
 TEST(UpdateMisuse, RulesThatTheWeightsDoNotAllowThrow) {
@@ -108,10 +101,14 @@ TEST(UpdateMisuse, StartsAndSumsAreChecked) {
   const UpdateRule naive = ParseUpdateRule("naive");
   std::vector<float> six(6), five(5);
   ExpectErrors({
-      {[&] { StartUpdates(naive, bf16, 2, 3, five, six); },
-       "StartUpdates: 'initial' has 5 elements, expected 6 (2 x 3)"},
-      {[&] { StartUpdates(naive, bf16, 2, 3, six, five); },
-       "StartUpdates: 'weights' has 5 elements, expected 6 (2 x 3)"},
+      {[&] {
+         StartUpdates(naive, bf16, HostMatrix(five, {1, 5}), HostMatrix(six, {2, 3}));
+       },
+       "StartUpdates: 'initial' is 1 x 5, expected 2 x 3"},
+      {[&] {
+         StartUpdates(naive, bf16, HostMatrix(six, {2, 3}).Columns(0, 2), HostMatrix(six, {3, 2}));
+       },
+       "StartUpdates: 'initial' is 2 x 2, expected 3 x 2"},
       {[&] { SumStep(six, five, six, 1, 1); }, "SumStep: 'after' has 5 elements, expected 6"},
       {[&] { SumStep(six, six, five, 1, 1); }, "SumStep: 'update' has 5 elements, expected 6"},
   });

@@ -28,12 +28,12 @@ Applied Apply(const Floats& update, float learning_rate, float decay, const Floa
   UpdateState state;
   WeightUpdate step;
   step.format = kFp32;
-  step.cols = weights.size();
-  step.weights = weights;
-  step.update = update;
+  const MatrixShape shape{1, weights.size()};
+  step.weights = HostMatrix(weights, shape);
+  step.update = HostMatrix(update, shape);
   step.learning_rate = learning_rate;
   step.weight_decay = decay;
-  applied.outcome = ApplyUpdate({}, step, {1, 2}, state, applied.weights);
+  applied.outcome = ApplyUpdate({}, step, {1, 2}, state, HostMatrix(applied.weights, shape));
   return applied;
 }
 
@@ -83,13 +83,13 @@ TEST(NaiveStep, ApplyUpdateInPlaceEqualsApplyUpdateApart) {
     UpdateState state;
     WeightUpdate step;
     step.format = kFp32;
-    step.cols = n;
-    step.weights = mine;
-    step.update = update;
+    const MatrixSpan<float> matrix = HostMatrix(mine, {1, n});
+    step.weights = matrix;
+    step.update = HostMatrix(update, {1, n});
     step.learning_rate = 1;
     step.weight_decay = 0.1f;
     std::vector<UpdateOutcome> groups;
-    const UpdateOutcome outcome = ApplyUpdate({}, step, {1, 2}, state, mine, &groups);
+    const UpdateOutcome outcome = ApplyUpdate({}, step, {1, 2}, state, matrix, &groups);
     EXPECT_TRUE(SameBits(mine, apart.weights));
     ExpectSame(outcome, apart.outcome);
     ASSERT_EQ(groups.size(), 1u);

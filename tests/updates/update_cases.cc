@@ -85,14 +85,14 @@ bool MovesNothing(numsim::UpdateStatus status, uint64_t moved) {
 }
 
 Result ApplyOnce(const Case& c, bool in_place) {
-  Result result{std::vector<float>(c.arrays.weights.size()), c.state, {}, {}};
+  Result result{std::vector<float>(c.arrays.weights.size()), {}, {}, {}};
   numsim::WeightUpdate step = StepOf(c);
-  if (in_place) {
-    result.weights = c.arrays.weights;
-    step.weights = result.weights;
-  }
-  result.outcome =
-      numsim::ApplyUpdate(c.rule, step, c.random, result.state, result.weights, &result.groups);
+  if (in_place) result.weights = c.arrays.weights;
+  const numsim::MatrixSpan<float> moved = numsim::HostMatrix(result.weights, c.Shape());
+  if (in_place) step.weights = moved;
+  numsim::UpdateState state = ToUpdateState(c.state, c.Shape());
+  result.outcome = numsim::ApplyUpdate(c.rule, step, c.random, state, moved, &result.groups);
+  result.state = FromUpdateState(state);
   return result;
 }
 
@@ -161,9 +161,7 @@ Case MakeCase(std::string_view format,
   c.arrays = std::move(arrays);
   c.cols = n;
   c.learning_rate = learning_rate;
-  std::vector<float> weights(n);
-  c.state =
-      numsim::StartUpdates(rule, numsim::ParseFormat(format).spec, 1, n, c.arrays.weights, weights);
+  Restart(c);
   return c;
 }
 
@@ -173,8 +171,7 @@ Case MakeCase(std::string_view format, std::string_view rule, Arrays arrays, flo
 
 void Restart(Case& c) {
   std::vector<float> weights(c.arrays.weights.size());
-  c.state = numsim::StartUpdates(
-      c.rule, numsim::ParseFormat(c.format).spec, c.rows, c.cols, c.arrays.weights, weights);
+  c.state = Start(c.rule, numsim::ParseFormat(c.format).spec, c.Shape(), c.arrays.weights, weights);
 }
 
 Case WithHistory(std::string_view rule, size_t n) {
@@ -190,12 +187,38 @@ Case WithHistory(std::string_view rule, size_t n) {
 
 numsim::WeightUpdate StepOf(const Case& c) {
   return {numsim::ParseFormat(c.format).spec,
-          c.rows,
-          c.cols,
-          c.arrays.weights,
-          c.arrays.update,
+          numsim::HostMatrix(c.arrays.weights, c.Shape()),
+          numsim::HostMatrix(c.arrays.update, c.Shape()),
           c.learning_rate,
           c.weight_decay};
+}
+
+numsim::UpdateState ToUpdateState(const update_reference::State& state,
+                                  numsim::MatrixShape shape,
+                                  numsim::Place place) {
+  const auto buffer = [&](const auto& values) {
+    const bool whole = values.size() == shape.Elements();
+    const numsim::MatrixShape held = whole ? shape : numsim::MatrixShape{1, values.size()};
+    return numsim::CopyAt(numsim::HostMatrix(values, held), place);
+  };
+  return {buffer(state.values), buffer(state.words), buffer(state.scales)};
+}
+
+update_reference::State FromUpdateState(const numsim::UpdateState& state) {
+  const numsim::UpdateState here = state.CopiedTo({});
+  const auto values = here.values.Span(), scales = here.scales.Span();
+  const auto words = here.words.Span();
+  return {
+      {values.begin(), values.end()}, {words.begin(), words.end()}, {scales.begin(), scales.end()}};
+}
+
+update_reference::State Start(const numsim::UpdateRule& rule,
+                              const numsim::FormatSpec& format,
+                              numsim::MatrixShape shape,
+                              const std::vector<float>& initial,
+                              std::vector<float>& weights) {
+  return FromUpdateState(numsim::StartUpdates(
+      rule, format, numsim::HostMatrix(initial, shape), numsim::HostMatrix(weights, shape)));
 }
 
 Result Apply(const Case& c) { return ApplyOnce(c, false); }
@@ -213,7 +236,8 @@ void ExpectSameBits(const std::vector<float>& actual, const std::vector<float>& 
   }
 }
 
-void ExpectSameState(const numsim::UpdateState& actual, const numsim::UpdateState& expected) {
+void ExpectSameState(const update_reference::State& actual,
+                     const update_reference::State& expected) {
   ExpectSameBits(actual.values, expected.values);
   ExpectSameBits(actual.scales, expected.scales);
   EXPECT_EQ(actual.words, expected.words);

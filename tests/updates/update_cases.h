@@ -33,7 +33,9 @@ struct Case {
   Arrays arrays;
   size_t rows = 1, cols = 0;
   float learning_rate = 0, weight_decay = 0;
-  numsim::UpdateState state;
+  update_reference::State state;
+
+  numsim::MatrixShape Shape() const { return {rows, cols}; }
   numsim::RandomStream random = {5, 77};
 };
 
@@ -50,6 +52,17 @@ void Restart(Case& c);
 Case WithHistory(std::string_view rule, size_t n);
 
 numsim::WeightUpdate StepOf(const Case& c);
+// A state as numsim's for a matrix of that shape at that place, and back from any place.
+numsim::UpdateState ToUpdateState(const update_reference::State& state,
+                                  numsim::MatrixShape shape,
+                                  numsim::Place place = {});
+update_reference::State FromUpdateState(const numsim::UpdateState& state);
+// StartUpdates of vectors.
+update_reference::State Start(const numsim::UpdateRule& rule,
+                              const numsim::FormatSpec& format,
+                              numsim::MatrixShape shape,
+                              const std::vector<float>& initial,
+                              std::vector<float>& weights);
 // By numsim, on a copy of the state.
 update_reference::Result Apply(const Case& c);
 // By the reference.
@@ -57,7 +70,8 @@ update_reference::Result Expected(const Case& c);
 
 // The same bits; NaN equals NaN.
 void ExpectSameBits(const std::vector<float>& actual, const std::vector<float>& expected);
-void ExpectSameState(const numsim::UpdateState& actual, const numsim::UpdateState& expected);
+void ExpectSameState(const update_reference::State& actual,
+                     const update_reference::State& expected);
 // Counts, status and alpha to the bit; sums up to the rounding of float64 sums.
 void ExpectSameOutcome(const numsim::UpdateOutcome& actual, const numsim::UpdateOutcome& expected);
 // Every field to the bit, NaN being equal to NaN.

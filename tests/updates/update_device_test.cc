@@ -1,6 +1,4 @@
 // Update rules on the device against those of the CPU: every bit but `passes`.
-#include "numsim/updates/update_device.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,27 +46,18 @@ const std::vector<std::string> kFormats = {
 class UpdateOnDevice : public DeviceTest {
  protected:
   Result OnTheDevice(const Case& c, bool in_place = false) {
-    const WeightUpdate step = update_cases::StepOf(c);
-    DeviceArray<float> weights = OnDevice(step.weights, stream());
-    const DeviceArray<float> update = OnDevice(step.update, stream());
-    DeviceArray<float> apart(in_place ? 0 : weights.size());
-    const DeviceSpan<float> out = in_place ? weights.span() : apart.span();
-    DeviceUpdateState state{OnDevice(std::span<const float>(c.state.values), stream()),
-                            OnDevice(std::span<const uint16_t>(c.state.words), stream()),
-                            OnDevice(std::span<const float>(c.state.scales), stream())};
-    const DeviceWeightUpdate device_step{step.format,
-                                         step.rows,
-                                         step.cols,
-                                         DeviceSpan<const float>(weights.span()),
-                                         update.span(),
-                                         step.learning_rate,
-                                         step.weight_decay};
+    WeightUpdate step = update_cases::StepOf(c);
+    Buffer<float> weights = CopyAt(step.weights, place());
+    const Buffer<float> update = CopyAt(step.update, place());
+    Buffer<float> apart(place());
+    const MatrixSpan<float> out = in_place ? weights.View() : apart.Resize(c.rows, c.cols);
+    UpdateState state = update_cases::ToUpdateState(c.state, c.Shape(), place());
+    step.weights = weights.View();
+    step.update = update.View();
     Result result;
-    result.outcome = ApplyUpdate(c.rule, device_step, c.random, state, out, scratch_, stream());
-    result.weights = OnHost(DeviceSpan<const float>(out), stream());
-    result.state.values = OnHost(DeviceSpan<const float>(state.values.span()), stream());
-    result.state.words = OnHost(DeviceSpan<const uint16_t>(state.words.span()), stream());
-    result.state.scales = OnHost(DeviceSpan<const float>(state.scales.span()), stream());
+    result.outcome = ApplyUpdate(c.rule, step, c.random, state, out, &result.groups);
+    result.weights = ToVector(out);
+    result.state = update_cases::FromUpdateState(state);
     return result;
   }
 
@@ -99,9 +88,6 @@ class UpdateOnDevice : public DeviceTest {
       ++c.random.stream;
     }
   }
-
- private:
-  DeviceUpdateScratch scratch_;
 };
 
 bool Serves(const std::string& rule, const std::string& format) {
@@ -264,15 +250,13 @@ TEST_F(UpdateOnDevice, UnalignedArraysGiveTheSame) {
   const Result expected = update_cases::Apply(c);
   std::vector<float> shifted(5001);
   std::copy(c.arrays.weights.begin(), c.arrays.weights.end(), shifted.begin() + 1);
-  DeviceArray<float> weights = OnDevice(std::span<const float>(shifted), stream());
-  const DeviceArray<float> update = OnDevice(std::span<const float>(c.arrays.update), stream());
-  DeviceUpdateState state;
-  DeviceUpdateScratch scratch;
-  const DeviceSpan<float> out = weights.span().subspan(1, 5000);
-  const DeviceWeightUpdate step{
-      ParseFormat("bf16").spec, 1, 5000, DeviceSpan<const float>(out), update.span(), 0.01f, 0};
-  ApplyUpdate(c.rule, step, c.random, state, out, scratch, stream());
-  update_cases::ExpectSameBits(OnHost(DeviceSpan<const float>(out), stream()), expected.weights);
+  Buffer<float> weights = CopyAt(HostMatrix(shifted, {1, 5001}), place());
+  const Buffer<float> update = CopyAt(HostMatrix(c.arrays.update, {1, 5000}), place());
+  UpdateState state;
+  const MatrixSpan<float> out = weights.View().Columns(1, 5000);
+  const WeightUpdate step{ParseFormat("bf16").spec, out, update.View(), 0.01f, 0};
+  ApplyUpdate(c.rule, step, c.random, state, out);
+  update_cases::ExpectSameBits(ToVector(out), expected.weights);
 }
 
 TEST_F(UpdateOnDevice, PassesFollowFromTheArguments) {
@@ -318,6 +302,29 @@ TEST_F(UpdateOnDevice, TheBackendCudaRunsOtherRulesOnTheCpu) {
     update_cases::ExpectSameBits(actual.weights, expected.weights);
     update_cases::ExpectSameState(actual.state, expected.state);
   }
+}
+
+TEST_F(UpdateOnDevice, EverythingLiesAtOnePlace) {
+  const Case c = update_cases::WithHistory("master-fp32", 100);
+  WeightUpdate step = update_cases::StepOf(c);
+  Buffer<float> weights = CopyAt(step.weights, place());
+  UpdateState here = update_cases::ToUpdateState(c.state, c.Shape());
+  UpdateState there = here.CopiedTo(place());
+  const auto error = [&](UpdateState& state) {
+    return ErrorOf([&] { ApplyUpdate(c.rule, step, c.random, state, weights.View()); });
+  };
+  EXPECT_EQ(error(there),
+            "ApplyUpdate: 'new_weights' is on the device, expected it on the host with the "
+            "weights");
+  step.weights = weights.View();
+  EXPECT_EQ(error(there),
+            "ApplyUpdate: 'update' is on the host, expected it on the device with the weights");
+  const Buffer<float> update = CopyAt(step.update, place());
+  step.update = update.View();
+  EXPECT_EQ(error(here),
+            "ApplyUpdate: 'state.values' is on the host, expected it on the device with the "
+            "weights");
+  EXPECT_EQ(error(there), kNoError);
 }
 
 TEST_F(UpdateOnDevice, RulesThatTheDeviceLacksAreErrors) {

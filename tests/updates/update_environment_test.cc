@@ -47,13 +47,14 @@ TEST(UpdateEnvironment, ForeignSettingsChangeNothing) {
       const auto want = Apply(c);
       const auto step = StepOf(c);
       auto got = want;
-      got.state = c.state;
       got.groups.clear();
+      numsim::UpdateState state = update_cases::ToUpdateState(c.state, c.Shape());
+      const numsim::MatrixSpan<float> moved = numsim::HostMatrix(got.weights, c.Shape());
       {
         const ForeignEnvironment environment;
-        got.outcome =
-            numsim::ApplyUpdate(c.rule, step, c.random, got.state, got.weights, &got.groups);
+        got.outcome = numsim::ApplyUpdate(c.rule, step, c.random, state, moved, &got.groups);
       }
+      got.state = update_cases::FromUpdateState(state);
       ExpectSameBits(got.weights, want.weights);
       ExpectSameState(got.state, want.state);
       ExpectIdenticalOutcome(got.outcome, want.outcome);

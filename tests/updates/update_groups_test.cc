@@ -60,13 +60,11 @@ TEST(UpdateGroups, EqualSeparateCalls) {
         c.rows = kRows;
         c.cols = kCols;
         c.weight_decay = 0.1f;
-        std::vector<float> weights(kRows * kCols);
-        c.state =
-            StartUpdates(c.rule, ParseFormat(format).spec, kRows, kCols, c.arrays.weights, weights);
+        update_cases::Restart(c);
         const Result result = Apply(c);
         ASSERT_EQ(result.groups.size(), c.rule.scope.Count(kRows, kCols));
         std::vector<float> joined;
-        UpdateState state;
+        update_reference::State state;
         uint64_t moved = 0;
         UpdateStatus status = UpdateStatus::kOk;
         int passes = 0;

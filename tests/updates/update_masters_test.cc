@@ -137,8 +137,8 @@ TEST(SplitMaster, IsFp32BitForBitOverTenThousandSteps) {
   initial[3] = 1.00390625f;  // a tie
   Case split = MakeCase("bf16", "split-master", {std::vector<float>(n), std::vector<float>(n)}, 0);
   Case master = MakeCase("bf16", "master-fp32", split.arrays, 0);
-  split.state = StartUpdates(split.rule, kBf16, 1, n, initial, split.arrays.weights);
-  master.state = StartUpdates(master.rule, kBf16, 1, n, initial, master.arrays.weights);
+  split.state = update_cases::Start(split.rule, kBf16, {1, n}, initial, split.arrays.weights);
+  master.state = update_cases::Start(master.rule, kBf16, {1, n}, initial, master.arrays.weights);
   oracle::TestRandom random(7);
   size_t ties = 0;
   for (int step = 0; step < 10000; ++step) {

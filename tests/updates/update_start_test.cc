@@ -17,17 +17,17 @@ namespace {
 using update_cases::DrawNormal;
 using update_cases::ExpectSameBits;
 using update_reference::Exact;
+using update_reference::State;
 using update_reference::StorageOf;
 
-UpdateState Start(const char* rule,
-                  const char* format,
-                  size_t rows,
-                  size_t cols,
-                  const std::vector<float>& initial,
-                  std::vector<float>& weights) {
+State Start(const char* rule,
+            const char* format,
+            MatrixShape shape,
+            const std::vector<float>& initial,
+            std::vector<float>& weights) {
   weights.assign(initial.size(), 99);
-  return StartUpdates(
-      ParseUpdateRule(rule), ParseFormat(format).spec, rows, cols, initial, weights);
+  return update_cases::Start(
+      ParseUpdateRule(rule), ParseFormat(format).spec, shape, initial, weights);
 }
 
 std::vector<float> Rounded(const std::vector<float>& x, const char* format) {
@@ -49,16 +49,16 @@ TEST(StartUpdates, RoundsTheWeightsAndKeepsNothingWithoutState) {
   for (const char* rule : {"naive", "stochastic", "note-as-printed", "norm-matched"}) {
     for (const char* format : {"e4m3fn", "bf16", "fp32", "int8"}) {
       std::vector<float> weights;
-      const UpdateState state = Start(rule, format, 9, 23, Initial(), weights);
+      const State state = Start(rule, format, {9, 23}, Initial(), weights);
       ExpectSameBits(weights, Rounded(Initial(), format));
-      EXPECT_EQ(state, UpdateState{});
+      EXPECT_EQ(state, State{});
     }
   }
 }
 
 TEST(StartUpdates, MasterFp32HoldsTheInitialValues) {
   std::vector<float> weights;
-  const UpdateState state = Start("master-fp32", "e4m3fn", 9, 23, Initial(), weights);
+  const State state = Start("master-fp32", "e4m3fn", {9, 23}, Initial(), weights);
   ExpectSameBits(weights, Rounded(Initial(), "e4m3fn"));
   ExpectSameBits(state.values, Initial());
   EXPECT_TRUE(state.words.empty());
@@ -68,7 +68,7 @@ TEST(StartUpdates, MasterFp32HoldsTheInitialValues) {
 TEST(StartUpdates, CompensationIsZeroInTheBeginning) {
   for (const char* rule : {"kahan", "kahan:fp32"}) {
     std::vector<float> weights;
-    const UpdateState state = Start(rule, "bf16", 9, 23, Initial(), weights);
+    const State state = Start(rule, "bf16", {9, 23}, Initial(), weights);
     ExpectSameBits(weights, Rounded(Initial(), "bf16"));
     ExpectSameBits(state.values, std::vector<float>(weights.size(), 0.0f));
   }
@@ -80,7 +80,7 @@ TEST(StartUpdates, SplitMasterRoundsTiesAwayAndKeepsEveryBit) {
     initial.push_back(x);
   }
   std::vector<float> weights;
-  const UpdateState state = Start("split-master", "bf16", 1, initial.size(), initial, weights);
+  const State state = Start("split-master", "bf16", {1, initial.size()}, initial, weights);
   ASSERT_EQ(state.words.size(), initial.size());
   std::vector<float> joined;
   for (size_t i = 0; i < initial.size(); ++i) {
@@ -90,14 +90,14 @@ TEST(StartUpdates, SplitMasterRoundsTiesAwayAndKeepsEveryBit) {
   ExpectSameBits(joined, initial);
   // 1 + 2^-8 is a tie of 1 and 1 + 2^-7: away from zero here, to the even 1 under Q.
   std::vector<float> tie;
-  EXPECT_EQ(Start("split-master", "bf16", 1, 1, {1.00390625f}, tie).words[0], 0x8000);
+  EXPECT_EQ(Start("split-master", "bf16", {1, 1}, {1.00390625f}, tie).words[0], 0x8000);
   EXPECT_EQ(tie[0], 1.0078125f);
 }
 
 TEST(StartUpdates, ScaledMasterHasTheLeastPowerOfTwoOfEachGroup) {
   const std::vector<float> initial = {1, -3, 0.1f, 0, 0, -0.0f, 65504, 1, 2, 65505, 1, -1e-9f};
   std::vector<float> weights;
-  const UpdateState state = Start("master-fp16-scaled@row", "bf16", 4, 3, initial, weights);
+  const State state = Start("master-fp16-scaled@row", "bf16", {4, 3}, initial, weights);
   // 3 / 2^-14 = 49152; zeros have scale 1.
   ExpectSameBits(state.scales, {0x1p-14f, 1, 1, 2});
   const auto& fp16 = StorageOf("fp16");
@@ -114,7 +114,7 @@ TEST(StartUpdates, ScaledMasterRoundsItsWeightsFromTheMaster) {
   // Above the midpoint of bf16's 1 and 1.0078125, but fp16 of it is the midpoint: to the even 1.
   std::vector<float> weights;
   const std::vector<float> initial = {1.00390625f + 0x1p-20f, 60000};
-  const UpdateState state = Start("master-fp16-scaled", "bf16", 1, 2, initial, weights);
+  const State state = Start("master-fp16-scaled", "bf16", {1, 2}, initial, weights);
   EXPECT_EQ(state.scales[0], 1);
   EXPECT_EQ(weights[0], 1);
 }
@@ -125,15 +125,16 @@ TEST(StartUpdates, WhatIsNotFiniteSaturatesOrIsRefused) {
     const std::string rule(ToString(kind));
     for (const float bad : {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN()}) {
       std::vector<float> weights;
-      UpdateState state = Start(rule.c_str(), "bf16", 1, 2, {1, bad}, weights);
+      const State state = Start(rule.c_str(), "bf16", {1, 2}, {1, bad}, weights);
       const bool refused = std::isnan(bad);
       if (!std::isnan(bad)) {
         EXPECT_EQ(weights[1], std::copysign(0x1.fep127f, bad)) << rule;
       }
       const std::vector<float> update = {0.5f, 0.5f};
-      const WeightUpdate step = {kBf16, 1, 2, weights, update, 1, 0};
-      const UpdateStatus status =
-          ApplyUpdate(ParseUpdateRule(rule), step, {}, state, weights).status;
+      const MatrixSpan<float> matrix = HostMatrix(weights, {1, 2});
+      const WeightUpdate step = {kBf16, matrix, HostMatrix(update, {1, 2}), 1, 0};
+      UpdateState kept = update_cases::ToUpdateState(state, {1, 2});
+      const UpdateStatus status = ApplyUpdate(ParseUpdateRule(rule), step, {}, kept, matrix).status;
       EXPECT_EQ(status == UpdateStatus::kNonfinite, refused) << rule << " " << bad;
     }
   }
@@ -143,9 +144,9 @@ TEST(StartUpdates, MayWorkInPlace) {
   for (const UpdateKind kind : UpdateKinds()) {
     const UpdateRule rule = ParseUpdateRule(ToString(kind));
     std::vector<float> weights(Initial().size());
-    const UpdateState state = StartUpdates(rule, kBf16, 9, 23, Initial(), weights);
+    const State state = update_cases::Start(rule, kBf16, {9, 23}, Initial(), weights);
     std::vector<float> in_place = Initial();
-    const UpdateState same = StartUpdates(rule, kBf16, 9, 23, in_place, in_place);
+    const State same = update_cases::Start(rule, kBf16, {9, 23}, in_place, in_place);
     ExpectSameBits(in_place, weights);
     update_cases::ExpectSameState(same, state);
   }

@@ -230,11 +230,12 @@ TEST(EveryUpdateRule, WorksInPlace) {
     const Result expected = Apply(c);
     std::vector<float> weights = c.arrays.weights;
     WeightUpdate step = StepOf(c);
-    step.weights = weights;
-    UpdateState state = c.state;
-    const UpdateOutcome outcome = ApplyUpdate(c.rule, step, c.random, state, weights);
+    const MatrixSpan<float> matrix = HostMatrix(weights, c.Shape());
+    step.weights = matrix;
+    UpdateState state = update_cases::ToUpdateState(c.state, c.Shape());
+    const UpdateOutcome outcome = ApplyUpdate(c.rule, step, c.random, state, matrix);
     ExpectSameBits(weights, expected.weights);
-    ExpectSameState(state, expected.state);
+    ExpectSameState(update_cases::FromUpdateState(state), expected.state);
     ExpectIdenticalOutcome(outcome, expected.outcome);
   }
 }

@@ -131,18 +131,18 @@ std::vector<float> RunExample(const std::vector<float>& initial, uint64_t steps)
   const numsim::FormatSpec format = numsim::ParseFormat("bf16").spec;
   const numsim::UpdateRule rule = numsim::ParseUpdateRule("kahan");
   std::vector<float> weights(initial.size());
-  numsim::UpdateState state = numsim::StartUpdates(rule, format, rows, cols, initial, weights);
+  const numsim::MatrixSpan<float> matrix = numsim::HostMatrix(weights, {rows, cols});
+  numsim::UpdateState state =
+      numsim::StartUpdates(rule, format, numsim::HostMatrix(initial, {rows, cols}), matrix);
   for (uint64_t t = 0; t < steps; ++t) {
     const std::vector<float> update = Direction(weights, t);  // e.g. minus the gradient
     numsim::WeightUpdate step;
     step.format = format;
-    step.rows = rows;
-    step.cols = cols;
-    step.weights = weights;
-    step.update = update;
+    step.weights = matrix;
+    step.update = numsim::HostMatrix(update, {rows, cols});
     step.learning_rate = 1e-3f;
     const numsim::RandomStream random{.seed = 1, .stream = t};
-    const numsim::UpdateOutcome outcome = numsim::ApplyUpdate(rule, step, random, state, weights);
+    const numsim::UpdateOutcome outcome = numsim::ApplyUpdate(rule, step, random, state, matrix);
     if (outcome.status == numsim::UpdateStatus::kNonfinite) break;
   }
   // example end

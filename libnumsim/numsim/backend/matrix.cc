@@ -159,11 +159,13 @@ std::vector<float> ToVector(MatrixSpan<const float> matrix) {
 template class Buffer<float>;
 template class Buffer<double>;
 template class Buffer<int32_t>;
+template class Buffer<uint16_t>;
 template class Buffer<uint8_t>;
 
 template void CopyMatrix<float>(In<float>, MatrixSpan<float>);
 template void CopyMatrix<double>(In<double>, MatrixSpan<double>);
 template void CopyMatrix<int32_t>(In<int32_t>, MatrixSpan<int32_t>);
+template void CopyMatrix<uint16_t>(In<uint16_t>, MatrixSpan<uint16_t>);
 template void CopyMatrix<uint8_t>(In<uint8_t>, MatrixSpan<uint8_t>);
 
 }  // namespace numsim

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <ranges>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -137,15 +138,13 @@ inline MatrixSpan<const float> FloatMatrix(const void* data,
   return {static_cast<const float*>(data), shape, place, element};
 }
 
-// Returns contiguous host values as a matrix. Throws Error if their number is not that of the
-// shape.
-inline MatrixSpan<const float> HostMatrix(std::span<const float> values, MatrixShape shape) {
-  RequireSize(values.size(), shape, "HostMatrix", "values");
-  return {values.data(), shape};
-}
-inline MatrixSpan<float> HostMatrix(std::span<float> values, MatrixShape shape) {
-  RequireSize(values.size(), shape, "HostMatrix", "values");
-  return {values.data(), shape};
+// Returns contiguous host values, in a vector or span that outlives the view, as a matrix. Throws
+// Error if their number is not that of the shape.
+template <std::ranges::borrowed_range Values>
+auto HostMatrix(Values&& values, MatrixShape shape) {
+  const std::span view(values);
+  RequireSize(view.size(), shape, "HostMatrix", "values");
+  return MatrixSpan<typename decltype(view)::element_type>(view.data(), shape);
 }
 
 // Owns the memory of one matrix at a time, at a place: aligned to 64 bytes on the host, to 256 on a
@@ -154,8 +153,9 @@ inline MatrixSpan<float> HostMatrix(std::span<float> values, MatrixShape shape) 
 template <typename T>
 class Buffer {
  public:
+  Buffer() : Buffer(Place()) {}
   // `element` other than kFloat32 requires a T of float and a device.
-  explicit Buffer(Place place = {}, Element element = Element::kFloat32);
+  explicit Buffer(Place place, Element element = Element::kFloat32);
   ~Buffer();
   Buffer(const Buffer& other);
   Buffer& operator=(const Buffer& other);
@@ -189,6 +189,16 @@ class Buffer {
 // Error for other matrices, and for two contexts of a device.
 template <typename T>
 void CopyMatrix(In<T> from, MatrixSpan<T> to);
+
+// Returns a buffer at that place with the elements of a contiguous matrix, under the conditions of
+// CopyMatrix.
+template <typename T>
+Buffer<std::remove_const_t<T>> CopyAt(MatrixSpan<T> from, Place place) {
+  using Value = std::remove_const_t<T>;
+  Buffer<Value> to(place, from.element);
+  CopyMatrix<Value>(from, to.Resize(from.rows, from.cols));
+  return to;
+}
 
 // Returns the elements of a contiguous matrix in host memory, those of bf16 as float32. Waits for
 // the device.

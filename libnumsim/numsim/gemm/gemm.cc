@@ -265,7 +265,7 @@ bool GemmInt32(const GemmOperand& a, const GemmOperand& b, std::span<int32_t> ou
                  ToString(a.format),
                  ToString(b.format));
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (UsesDevice() && MultipliesOffloaded(a, b, {})) {
+    if (UsesDevice() && MultipliesInt32Offloaded(a.inner)) {
       GemmInt32OnDevice(a, b, out);
       return true;
     }

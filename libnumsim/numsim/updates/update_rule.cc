@@ -18,7 +18,7 @@
 #include "numsim/updates/internal/require_state.h"
 #include "numsim/updates/internal/split_master.h"
 #include "numsim/updates/internal/update_kinds.h"
-#include "numsim/updates/internal/update_offload.h"
+#include "numsim/updates/internal/update_on_device.h"
 
 namespace numsim {
 namespace {
@@ -31,11 +31,10 @@ EncodePlan SaturatingPlan(const FormatSpec& format, const Rounding& rounding = {
   return MakeEncodePlan(format, rounding, Overflow::kSaturate);
 }
 
-void CheckStep(const WeightUpdate& step, std::span<const float> new_weights) {
-  const MatrixShape shape{step.rows, step.cols};
-  RequireSize(step.weights.size(), shape, "ApplyUpdate", "weights");
-  RequireSize(step.update.size(), shape, "ApplyUpdate", "update");
-  RequireSize(new_weights.size(), shape, "ApplyUpdate", "new_weights");
+void CheckStep(const WeightUpdate& step, MatrixSpan<const float> new_weights) {
+  RequireLikeWeights(step.weights, step.weights, "ApplyUpdate", "weights");
+  RequireLikeWeights(step.update, step.weights, "ApplyUpdate", "update");
+  RequireLikeWeights(new_weights, step.weights, "ApplyUpdate", "new_weights");
   NUMSIM_REQUIRE(std::isfinite(step.learning_rate) && step.learning_rate >= 0,
                  "ApplyUpdate: learning_rate is {}, expected finite and >= 0",
                  step.learning_rate);
@@ -79,16 +78,18 @@ struct All {
 
 bool IsFiniteState(const UpdateRule& rule, const WeightUpdate& step, const UpdateState& state) {
   const bool split = rule.kind == UpdateKind::kSplitMaster;
-  if (!std::isfinite(AbsmaxOfAll(state.values)) || !std::isfinite(AbsmaxOfAll(state.scales))) {
+  if (!std::isfinite(AbsmaxOfAll(state.values.Span())) ||
+      !std::isfinite(AbsmaxOfAll(state.scales.Span()))) {
     return false;
   }
-  return SumOverBlocks<All>(state.words.size(),
+  const std::span<const uint16_t> words = state.words.Span();
+  return SumOverBlocks<All>(words.size(),
                             [&](size_t begin, size_t count) {
                               bool finite = true;
                               for (size_t i = begin; i < begin + count; ++i) {
-                                const uint16_t word = state.words[i];
+                                const uint16_t word = words[i];
                                 const bool good =
-                                    split ? std::isfinite(JoinMaster(step.weights[i], word))
+                                    split ? std::isfinite(JoinMaster(step.weights.data[i], word))
                                           : (word & 0x7C00) != 0x7C00;
                                 finite = finite && good;
                               }
@@ -101,12 +102,13 @@ bool IsFiniteState(const UpdateRule& rule, const WeightUpdate& step, const Updat
 // other step.
 std::optional<UpdateOutcome> TakeNaiveInPlace(const UpdateRule& rule,
                                               const WeightUpdate& step,
-                                              std::span<float> new_weights) {
+                                              MatrixSpan<float> new_weights) {
   if (rule.kind != UpdateKind::kNaive || step.format != kFp32 ||
-      new_weights.data() != step.weights.data()) {
+      new_weights.data != step.weights.data) {
     return std::nullopt;
   }
-  return TakeNaiveStep(step.update, step.learning_rate, step.weight_decay, new_weights);
+  return TakeNaiveStep(
+      step.update.Span(), step.learning_rate, step.weight_decay, new_weights.Span());
 }
 
 // Returns `outcome` for a step in which nothing moves.
@@ -116,6 +118,69 @@ UpdateOutcome Refuse(const UpdateJob& job,
   KeepWeights(job, {0, job.weights.size()});
   if (groups != nullptr) std::fill(groups->begin(), groups->end(), outcome);
   return outcome;
+}
+
+// Takes a step on the host. `groups`, if not null, has one element per group.
+UpdateOutcome ApplyOnHost(const UpdateRule& rule,
+                          const WeightUpdate& step,
+                          const ElementGroups& all,
+                          RandomStream random,
+                          UpdateState& state,
+                          std::span<float> new_weights,
+                          std::vector<UpdateOutcome>* groups) {
+  UpdateJob job;
+  job.rule = &rule;
+  job.plan = WeightPlan(step.format);
+  job.own_plan = OwnPlan(rule, step.format);
+  job.largest = MaxFinite(step.format);
+  job.weights = step.weights.Span();
+  job.update = step.update.Span();
+  job.learning_rate = step.learning_rate;
+  job.random = random;
+  job.state = &state;
+  job.new_weights = new_weights;
+  Scan scan = ScanArrays(job.weights, job.update);
+  bool finite = scan.Finite() && IsFiniteState(rule, step, state);
+  if (finite && step.weight_decay != 0) {
+    thread_local std::vector<float> scratch;  // kept, because later steps have similar lengths
+    if (scratch.size() < job.update.size()) scratch.resize(job.update.size());
+    const std::span<float> decayed = std::span(scratch).first(job.update.size());
+    DecayedUpdate(rule, step, state, decayed);
+    job.update = decayed;
+    scan = ScanArrays(job.weights, job.update);
+    finite = scan.Finite();
+  }
+  if (!finite) return Refuse(job, {.status = UpdateStatus::kNonfinite}, groups);
+  if (scan.update == 0 || step.learning_rate == 0) {
+    const float alpha = Searches(rule.kind) ? 0 : step.learning_rate;
+    return Refuse(job, {.status = UpdateStatus::kZeroUpdate, .alpha = alpha}, groups);
+  }
+  job.absmax_weight = std::bit_cast<float>(scan.weights);
+  job.absmax_update = std::bit_cast<float>(scan.update);
+  return TakeStep(job, all, scan.update_square, groups);
+}
+
+// Takes the step by a rule that does not need `groups`: on a device, or as TakeNaiveInPlace. Returns
+// no outcome if the step is one for ApplyOnHost.
+std::optional<UpdateOutcome> TakeWhole(const UpdateRule& rule,
+                                       const WeightUpdate& step,
+                                       RandomStream random,
+                                       UpdateState& state,
+                                       MatrixSpan<float> new_weights) {
+  const bool on_host = step.weights.place.IsHost();
+  if (on_host) {
+    if (const auto outcome = TakeNaiveInPlace(rule, step, new_weights)) return outcome;
+  }
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (!on_host) {
+      CheckOnDevice(rule, step.format);
+      return ApplyUpdateOnDevice(rule, step, random, state, new_weights);
+    }
+    if (UsesDevice() && step.weights.Elements() > 0 && ServesOnDevice(rule, step.format)) {
+      return ApplyUpdateOffloaded(rule, step, random, state, new_weights);
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -170,36 +235,46 @@ double StateBytesPerWeight(const UpdateRule& rule, const FormatSpec& format) {
   }
 }
 
+UpdateState UpdateState::CopiedTo(Place place) const {
+  return {CopyAt(values.View(), place), CopyAt(words.View(), place), CopyAt(scales.View(), place)};
+}
+
 UpdateState StartUpdates(const UpdateRule& rule,
                          const FormatSpec& format,
-                         size_t rows,
-                         size_t cols,
-                         std::span<const float> initial,
-                         std::span<float> weights) {
+                         In<float> initial,
+                         MatrixSpan<float> weights) {
   const DefaultFloatEnvironment environment;
   CheckRule(rule, format);
-  RequireSize(initial.size(), MatrixShape{rows, cols}, "StartUpdates", "initial");
-  RequireSize(weights.size(), MatrixShape{rows, cols}, "StartUpdates", "weights");
+  RequireHost("StartUpdates", {initial.place, weights.place});
+  RequireLikeWeights(weights, weights, "StartUpdates", "weights");
+  RequireLikeWeights(initial, weights, "StartUpdates", "initial");
+  const size_t rows = weights.rows, cols = weights.cols;
+  const std::span<const float> from = initial.Span();
   UpdateState state;
   switch (rule.kind) {
     case UpdateKind::kSplitMaster:
-      StartSplitMaster(initial, state, weights);
+      StartSplitMaster(from, state.words.Resize(rows, cols).Span(), weights.Span());
       return state;
     case UpdateKind::kMasterFp32:
-      state.values.resize(initial.size());
-      FakeQuantize(SaturatingPlan(kFp32), initial, state.values);
+      FakeQuantize(SaturatingPlan(kFp32), from, state.values.Resize(rows, cols).Span());
       break;
-    case UpdateKind::kMasterFp16Scaled:
-      StartMasterFp16(
-          SaturatingPlan(format), ElementGroups(rule.scope, rows, cols), initial, state, weights);
+    case UpdateKind::kMasterFp16Scaled: {
+      const ElementGroups groups(rule.scope, rows, cols);
+      StartMasterFp16(SaturatingPlan(format),
+                      groups,
+                      from,
+                      state.words.Resize(rows, cols).Span(),
+                      state.scales.Resize(1, groups.Count()).Span(),
+                      weights.Span());
       return state;
+    }
     case UpdateKind::kKahan:
-      state.values.resize(initial.size());
+      std::ranges::fill(state.values.Resize(rows, cols).Span(), 0.0f);
       break;
     default:
       break;
   }
-  FakeQuantize(SaturatingPlan(format), initial, weights);
+  FakeQuantize(SaturatingPlan(format), from, weights.Span());
   return state;
 }
 
@@ -207,55 +282,19 @@ UpdateOutcome ApplyUpdate(const UpdateRule& rule,
                           const WeightUpdate& step,
                           RandomStream random,
                           UpdateState& state,
-                          std::span<float> new_weights,
+                          MatrixSpan<float> new_weights,
                           std::vector<UpdateOutcome>* groups) {
   const DefaultFloatEnvironment environment;
   CheckRule(rule, step.format);
   CheckStep(step, new_weights);
-  const ElementGroups all(ScopeOf(rule), step.rows, step.cols);
-  RequireState(rule, state, step.weights.size(), all.Count(), "ApplyUpdate");
-  if (const auto outcome = TakeNaiveInPlace(rule, step, new_weights)) {
+  const ElementGroups all(ScopeOf(rule), step.weights.rows, step.weights.cols);
+  RequireState(rule, state, step.weights, all.Count(), "ApplyUpdate");
+  if (const auto outcome = TakeWhole(rule, step, random, state, new_weights)) {
     if (groups != nullptr) groups->assign(1, *outcome);
     return *outcome;
   }
-  if constexpr (NUMSIM_HAVE_CUDA) {
-    if (UsesDevice() && !step.weights.empty() && ServesOnDevice(rule, step.format)) {
-      const UpdateOutcome outcome = ApplyUpdateOffloaded(rule, step, random, state, new_weights);
-      if (groups != nullptr) groups->assign(1, outcome);
-      return outcome;
-    }
-  }
   if (groups != nullptr) groups->assign(all.Count(), {});
-  UpdateJob job;
-  job.rule = &rule;
-  job.plan = WeightPlan(step.format);
-  job.own_plan = OwnPlan(rule, step.format);
-  job.largest = MaxFinite(step.format);
-  job.weights = step.weights;
-  job.update = step.update;
-  job.learning_rate = step.learning_rate;
-  job.random = random;
-  job.state = &state;
-  job.new_weights = new_weights;
-  Scan scan = ScanArrays(job.weights, job.update);
-  bool finite = scan.Finite() && IsFiniteState(rule, step, state);
-  if (finite && step.weight_decay != 0) {
-    thread_local std::vector<float> scratch;  // kept, because later steps have similar lengths
-    if (scratch.size() < step.update.size()) scratch.resize(step.update.size());
-    const std::span<float> decayed = std::span(scratch).first(step.update.size());
-    DecayedUpdate(rule, step, state, decayed);
-    job.update = decayed;
-    scan = ScanArrays(job.weights, job.update);
-    finite = scan.Finite();
-  }
-  if (!finite) return Refuse(job, {.status = UpdateStatus::kNonfinite}, groups);
-  if (scan.update == 0 || step.learning_rate == 0) {
-    const float alpha = Searches(rule.kind) ? 0 : step.learning_rate;
-    return Refuse(job, {.status = UpdateStatus::kZeroUpdate, .alpha = alpha}, groups);
-  }
-  job.absmax_weight = std::bit_cast<float>(scan.weights);
-  job.absmax_update = std::bit_cast<float>(scan.update);
-  return TakeStep(job, all, scan.update_square, groups);
+  return ApplyOnHost(rule, step, all, random, state, new_weights.Span(), groups);
 }
 
 }  // namespace numsim

@@ -2,6 +2,9 @@
 // format: new weights = weights + learning_rate * update, as closely as the format allows. The
 // rules differ in the property of the step that they preserve and in the state that they keep
 // beside the weights. docs/updates.md explains and compares them.
+//
+// A step is taken where its weights are, on the host or on a device, with the same bits, states and
+// outcomes. A device has the rules that CheckOnDevice accepts.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "numsim/backend/matrix.h"
 #include "numsim/formats/format_spec.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/quantize/scale_layout.h"
@@ -107,6 +111,12 @@ bool Searches(UpdateKind kind);
 void CheckUpdateRule(const UpdateRule& rule, const Format& format);
 // Returns true if CheckUpdateRule does not throw.
 bool Serves(const UpdateRule& rule, const Format& format);
+// Throws Error, which says what a device has, if a device does not have the rule for weights of
+// that format. It has naive, stochastic, master-fp32, split-master, kahan, and norm-matched and
+// projection-matched with one alpha per tensor, for weights of formats that HasStepRule
+// (cast/shared/round_step_rule.h) accepts. Under backend cuda, ApplyUpdate runs these rules on the
+// device for weights of the host too, and all others on the CPU.
+void CheckOnDevice(const UpdateRule& rule, const FormatSpec& format);
 
 // In ascending order of severity. If no rule is named, the description holds for every rule.
 enum class UpdateStatus : uint8_t {
@@ -130,26 +140,27 @@ enum class UpdateStatus : uint8_t {
 // Returns ok, zero-update, below-min-step, not-converged, saturated or nonfinite.
 std::string_view ToString(UpdateStatus status);
 
-// The input of one step. weights and update have rows * cols elements, row by row.
+// The input of one step: contiguous float32 matrices of one shape at one place.
 struct WeightUpdate {
   FormatSpec format = {};
-  size_t rows = 1, cols = 0;
-  std::span<const float> weights = {};  // values of the format
-  std::span<const float> update = {};   // the direction to move in, e.g. minus the gradient
-  float learning_rate = 0;              // finite, >= 0
+  MatrixSpan<const float> weights = {};  // values of the format
+  MatrixSpan<const float> update = {};   // the direction to move in, e.g. minus the gradient
+  float learning_rate = 0;               // finite, >= 0
   // Decoupled weight decay [AdamW]: everywhere, targets included, the rule uses
   // fl32(fl64(u - weight_decay W)) for u, where W is the weight as precisely as the rule knows it
   // (m, w + c or w). Finite.
   float weight_decay = 0;
 };
 
-// The state that a rule keeps beside the weights. Each kind fills its own fields.
+// The state that a rule keeps beside the weights, at their place. Each kind fills its own fields;
+// the others stay empty.
 struct UpdateState {
-  std::vector<float> values;    // master-fp32: m; kahan: c, values of its format
-  std::vector<uint16_t> words;  // master-fp16-scaled: codes of h; split-master: remainders r
-  std::vector<float> scales;    // master-fp16-scaled: s per group
+  Buffer<float> values;    // rows x cols; master-fp32: m; kahan: c, values of its format
+  Buffer<uint16_t> words;  // rows x cols; master-fp16-scaled: codes of h; split-master: r
+  Buffer<float> scales;    // 1 x groups; master-fp16-scaled: s per group
 
-  friend bool operator==(const UpdateState&, const UpdateState&) = default;
+  // Returns a copy at that place. Waits for the device.
+  UpdateState CopiedTo(Place place) const;
 };
 
 // Returns the storage of the rule's state in bytes per weight, without scales; 0 for rules without
@@ -157,11 +168,9 @@ struct UpdateState {
 double StateBytesPerWeight(const UpdateRule& rule, const FormatSpec& format);
 
 // Returns each weight as precisely as the rule knows it: m for rules with masters, fl64(w + c) for
-// kahan, else w. `state` belongs to the rows * cols weights and the rule.
+// kahan, else w. `state` belongs to the weights and the rule. Requires the host.
 std::vector<double> KnownWeights(const UpdateRule& rule,
-                                 size_t rows,
-                                 size_t cols,
-                                 std::span<const float> weights,
+                                 MatrixSpan<const float> weights,
                                  const UpdateState& state);
 
 // The outcome of a step. Sums are float64 and are added in blocks, independently of the number of
@@ -182,32 +191,33 @@ struct UpdateOutcome {
   // several. Other rules: 0.
   double matched = 0, matched_target = 0;
   // Rules that search: passes over all weights of a group, maximum over the groups.
-  // note-as-printed: candidates.
+  // note-as-printed: candidates. The one field that differs on a device, whose search does not
+  // depend on UpdateRule::solver; there, too, it depends only on the arguments.
   int passes = 0;
 };
 
 // Rounds float32 weights to those that a rule starts from, and returns the state that goes with
 // them: m = initial and w = Q(m); or s and h as if x were initial, and w = Q(s h); or
-// split-master's halves; or c = 0 and w = Q(initial). Requires equal lengths rows * cols and a rule
-// that CheckUpdateRule accepts. `initial` may be `weights`. Infinities saturate. A NaN stays NaN if
-// the format has NaN; ApplyUpdate refuses such weights or state.
+// split-master's halves; or c = 0 and w = Q(initial). Requires contiguous matrices of one shape on
+// the host and a rule that CheckUpdateRule accepts. `initial` may be `weights`. Infinities
+// saturate. A NaN stays NaN if the format has NaN; ApplyUpdate refuses such weights or state.
 UpdateState StartUpdates(const UpdateRule& rule,
                          const FormatSpec& format,
-                         size_t rows,
-                         size_t cols,
-                         std::span<const float> initial,
-                         std::span<float> weights);
+                         In<float> initial,
+                         MatrixSpan<float> weights);
 
-// Takes one step: writes the new weights, values of the format, and the new state. new_weights may
-// be step.weights but must not overlap it otherwise. Element i (row by row) uses word i of
-// `random`: give each step and tensor its own stream. `state` is that of StartUpdates or of the
-// previous step. `groups`, if not null, receives the outcome of each group of the scope, or one
-// outcome for rules without scope. The bits depend neither on backend nor on the number of threads.
+// Takes one step: writes the new weights, values of the format, and the new state. new_weights is a
+// contiguous matrix of the same shape and place; it may be step.weights but must not overlap it
+// otherwise. Element i (row by row) uses word i of `random`: give each step and tensor its own
+// stream. `state` is that of StartUpdates, at the place of the weights, or of the previous step.
+// `groups`, if not null, receives the outcome of each group of the scope, or one outcome for rules
+// without scope. The bits depend neither on place and backend nor on the number of threads. On a
+// device, it waits for the outcome, and throws Error for a rule that CheckOnDevice refuses.
 UpdateOutcome ApplyUpdate(const UpdateRule& rule,
                           const WeightUpdate& step,
                           RandomStream random,
                           UpdateState& state,
-                          std::span<float> new_weights,
+                          MatrixSpan<float> new_weights,
                           std::vector<UpdateOutcome>* groups = nullptr);
 
 }  // namespace numsim

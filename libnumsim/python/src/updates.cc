@@ -14,7 +14,9 @@ UpdateState Start(const UpdateRule& rule,
                   const InputOf<float>& initial,
                   const OutputOf<float>& weights) {
   nb::gil_scoped_release release;
-  return StartUpdates(rule, format, rows, cols, Elements(initial), Elements(weights));
+  const MatrixShape shape{rows, cols};
+  return StartUpdates(
+      rule, format, HostMatrix(Elements(initial), shape), HostMatrix(Elements(weights), shape));
 }
 
 UpdateOutcome Apply(const UpdateRule& rule,
@@ -29,15 +31,14 @@ UpdateOutcome Apply(const UpdateRule& rule,
                     uint64_t stream,
                     UpdateState& state,
                     const OutputOf<float>& out) {
+  const MatrixShape shape{rows, cols};
   const WeightUpdate step{.format = format,
-                          .rows = rows,
-                          .cols = cols,
-                          .weights = Elements(weights),
-                          .update = Elements(update),
+                          .weights = HostMatrix(Elements(weights), shape),
+                          .update = HostMatrix(Elements(update), shape),
                           .learning_rate = learning_rate,
                           .weight_decay = weight_decay};
   nb::gil_scoped_release release;
-  return ApplyUpdate(rule, step, {seed, stream}, state, Elements(out));
+  return ApplyUpdate(rule, step, {seed, stream}, state, HostMatrix(Elements(out), shape));
 }
 
 }  // namespace

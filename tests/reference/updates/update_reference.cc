@@ -324,7 +324,7 @@ UpdateOutcome Total(const std::vector<UpdateOutcome>& groups, bool searches, flo
 std::vector<Group> MakeGroups(const UpdateRule& rule,
                               std::string_view format,
                               const numsim::WeightUpdate& step,
-                              const numsim::UpdateState& state,
+                              const State& state,
                               const std::vector<size_t>& bounds) {
   const std::string_view compensation = rule.compensation ? rule.compensation->name : format;
   std::vector<Group> groups;
@@ -336,10 +336,8 @@ std::vector<Group> MakeGroups(const UpdateRule& rule,
     g.compensation = &StorageOf(compensation);
     g.learning_rate = step.learning_rate;
     g.weight_decay = step.weight_decay;
-    g.weights.assign(step.weights.begin() + static_cast<ptrdiff_t>(begin),
-                     step.weights.begin() + static_cast<ptrdiff_t>(end));
-    g.update.assign(step.update.begin() + static_cast<ptrdiff_t>(begin),
-                    step.update.begin() + static_cast<ptrdiff_t>(end));
+    g.weights.assign(step.weights.data + begin, step.weights.data + end);
+    g.update.assign(step.update.data + begin, step.update.data + end);
     g.values = Part(state.values, begin, end);
     g.words = Part(state.words, begin, end);
     if (!state.scales.empty()) g.scale = state.scales[k];
@@ -353,9 +351,10 @@ Result TakeStep(const UpdateRule& rule,
                 std::string_view format,
                 const numsim::WeightUpdate& step,
                 numsim::RandomStream random,
-                const numsim::UpdateState& state) {
-  Result result{{step.weights.begin(), step.weights.end()}, state, {}, {}};
-  const std::vector<size_t> bounds = Boundaries(rule, step.rows, step.cols);
+                const State& state) {
+  const std::span<const float> weights = step.weights.Span();
+  Result result{{weights.begin(), weights.end()}, state, {}, {}};
+  const std::vector<size_t> bounds = Boundaries(rule, step.weights.rows, step.weights.cols);
   std::vector<Group> groups = MakeGroups(rule, format, step, state, bounds);
   for (Group& g : groups) DecayUpdate(g);
   if (std::any_of(groups.begin(), groups.end(), IsNonfinite)) {

@@ -8,14 +8,14 @@
 
 namespace numsim {
 
-// Returns true if the device gives the bits of GemmByRule for these operands: if MultipliesOnDevice
-// accepts formats and accumulation mode, the mode is not library, no scales change along the inner
-// dimension, and int8 operands are given as codes with inner <= kMostProductsOfAnyInt8. The CPU
-// computes everything else.
+// Returns true if a kernel of the device gives the bits of GemmByRule for these operands, after
+// values that tensor cores take are encoded. The CPU computes everything else.
 bool MultipliesOffloaded(const GemmOperand& a, const GemmOperand& b, const AccumulationMode& rule);
+// Returns true if all sums of int8 codes of that inner dimension fit the int32 of the device.
+bool MultipliesInt32Offloaded(size_t inner);
 
-// Do what GemmByRule and GemmInt32 (gemm.h) do. All sums of GemmInt32OnDevice fit int32. Require
-// MultipliesOffloaded, for GemmInt32OnDevice under mode exact.
+// Do what GemmByRule and GemmInt32 (gemm.h) do, under MultipliesOffloaded and
+// MultipliesInt32Offloaded.
 void GemmOnDevice(const GemmOperand& a,
                   const GemmOperand& b,
                   const AccumulationMode& rule,

@@ -1,10 +1,10 @@
-#include <vector>
-
 #include "numsim/backend/device_context.h"
 #include "numsim/cast/cast_device.h"
 #include "numsim/gemm/gemm_device.h"
 #include "numsim/gemm/internal/gemm_offload.h"
+#include "numsim/gemm/internal/gemm_ordered_device.h"
 #include "numsim/gemm/internal/gemm_panel.h"
+#include "numsim/gemm/internal/gemm_place_device.h"
 
 namespace numsim {
 namespace {
@@ -15,118 +15,135 @@ struct OffloadedOperand {
   DeviceArray<uint8_t> codes;
 };
 
-// Everything that a thread keeps from one GEMM to the next.
-struct Staging {
+// The memory that a thread's context keeps from one GEMM of host arrays to the next.
+struct OffloadedGemm {
   OffloadedOperand a, b;
   DeviceArray<uint8_t> out;
 };
 
-Staging& ThreadStaging() {
-  ThreadStream();  // created before `staging`, so destroyed after it
-  static thread_local Staging staging;
-  return staging;
+// True if tensor cores would take the values if they were codes. For int8 they must be codes:
+// encoding int8 values never gives the code -128.
+bool Encodes(const GemmOperand& a, const GemmOperand& b, const AccumulationMode& rule) {
+  const auto is_int8_values = [](const GemmOperand& x) {
+    return x.format.sign == Sign::kTwosComplement && !x.values.empty();
+  };
+  return MultipliesOnDevice(a.format, b.format, rule) && !is_int8_values(a) && !is_int8_values(b);
 }
 
-void CopyCodes(const void* codes, size_t bytes, OffloadedOperand& to, DeviceStream& stream) {
-  to.codes.Reserve(bytes);
-  device_memory::CopyIn(codes, to.codes.data(), bytes, stream);
+// Copies an array to memory of the device and returns it there.
+template <typename T>
+std::span<const T> CopyTo(DeviceArray<T>& to, std::span<const T> from, DeviceStream& stream) {
+  to.Reserve(from.size());
+  CopyToDevice(from, to.first(from.size()), stream);
+  return {to.data(), from.size()};
+}
+template <typename Code>
+std::span<const Code> CopyCodes(DeviceArray<uint8_t>& to,
+                                std::span<const Code> from,
+                                DeviceStream& stream) {
+  to.Reserve(from.size_bytes());
+  device_memory::CopyIn(from.data(), to.data(), from.size_bytes(), stream);
+  return {reinterpret_cast<const Code*>(to.data()), from.size()};
 }
 
 // Encodes values on the device. They are on the grid of the format, so any rounding gives their
 // codes.
 template <typename Code>
-void EncodeValues(const GemmOperand& x, OffloadedOperand& to, DeviceStream& stream) {
-  const EncodePlan plan = MakeEncodePlan(x.format, Rounding{}, Overflow::kNonsaturate);
-  const size_t n = x.values.size();
-  to.values.Reserve(n);
-  to.codes.Reserve(n * sizeof(Code));
-  CopyToDevice(x.values, to.values.first(n), stream);
-  const DeviceSpan<Code> codes(reinterpret_cast<Code*>(to.codes.data()), n);
-  Encode(plan, DeviceSpan<const float>(to.values.first(n)), codes, stream);
+std::span<const Code> EncodeTo(DeviceArray<uint8_t>& to,
+                               const FormatSpec& format,
+                               std::span<const float> values,
+                               DeviceStream& stream) {
+  const EncodePlan plan = MakeEncodePlan(format, Rounding{}, Overflow::kNonsaturate);
+  to.Reserve(values.size() * sizeof(Code));
+  const DeviceSpan<Code> codes(reinterpret_cast<Code*>(to.data()), values.size());
+  Encode(plan, DeviceSpan<const float>(values.data(), values.size()), codes, stream);
+  return {codes.data(), codes.size()};
 }
 
-// Returns one scale for all rows, or one per row. The caller keeps the vector until the copy to the
-// device is done.
-std::vector<float> HostScales(const GemmOperand& x) {
-  if (x.scales.data.empty() || x.rows == 0) return {};
-  std::vector<float> scales(x.scales.row_stride == 0 ? 1 : x.rows);
-  for (size_t row = 0; row < scales.size(); ++row) scales[row] = x.scales.At(row, 0);
-  return scales;
-}
-
-DeviceGemmOperand CopyOperand(const GemmOperand& x,
-                              const std::vector<float>& scales,
-                              OffloadedOperand& to,
-                              DeviceStream& stream) {
-  if (!x.codes8.empty()) {
-    CopyCodes(x.codes8.data(), x.codes8.size_bytes(), to, stream);
-  } else if (!x.codes16.empty()) {
-    CopyCodes(x.codes16.data(), x.codes16.size_bytes(), to, stream);
-  } else if (x.format.StorageBytes() == 1) {
-    EncodeValues<uint8_t>(x, to, stream);
-  } else {
-    EncodeValues<uint16_t>(x, to, stream);
+GemmOperand CopyOperand(const GemmOperand& x, bool encode, OffloadedOperand& to, Place place) {
+  DeviceStream& stream = place.Stream();
+  GemmOperand there = x;
+  there.place = place;
+  there.scales.data = CopyTo(to.scales, x.scales.data, stream);
+  if (x.values.empty()) {
+    there.codes8 = x.codes8.empty() ? x.codes8 : CopyCodes(to.codes, x.codes8, stream);
+    there.codes16 = x.codes16.empty() ? x.codes16 : CopyCodes(to.codes, x.codes16, stream);
+    return there;
   }
-  to.scales.Reserve(scales.size());
-  CopyToDevice(std::span<const float>(scales), to.scales.first(scales.size()), stream);
-  DeviceGemmOperand operand{.format = x.format, .codes = to.codes.data()};
-  operand.rows = x.rows;
-  operand.inner = x.inner;
-  operand.transposed = x.transposed;
-  operand.scales = to.scales.first(scales.size());
-  return operand;
+  there.values = CopyTo(to.values, x.values, stream);
+  if (!encode) return there;
+  if (x.format.StorageBytes() == 1) {
+    there.codes8 = EncodeTo<uint8_t>(to.codes, x.format, there.values, stream);
+  } else {
+    there.codes16 = EncodeTo<uint16_t>(to.codes, x.format, there.values, stream);
+  }
+  there.values = {};
+  return there;
 }
 
 // Copies the operands to the device, calls multiply(a, b, result) and copies the result to `out`.
 template <typename T, class Multiply>
 void RunOffloaded(const GemmOperand& a,
                   const GemmOperand& b,
+                  bool encode,
                   std::span<T> out,
                   const Multiply& multiply) {
   CheckProduct(a, b, out.size());
   if (out.empty()) return;
-  Staging& staging = ThreadStaging();
-  DeviceStream& stream = ThreadStream();
-  const std::vector<float> scales_a = HostScales(a), scales_b = HostScales(b);
-  const DeviceGemmOperand left = CopyOperand(a, scales_a, staging.a, stream);
-  const DeviceGemmOperand right = CopyOperand(b, scales_b, staging.b, stream);
-  staging.out.Reserve(out.size_bytes());
+  const Place place = ThreadPlace();
+  auto& memory = place.Context().Get<OffloadedGemm>();
+  const GemmOperand left = CopyOperand(a, encode, memory.a, place);
+  const GemmOperand right = CopyOperand(b, encode, memory.b, place);
+  memory.out.Reserve(out.size_bytes());
   const MatrixSpan<T> result(
-      reinterpret_cast<T*>(staging.out.data()), MatrixShape{a.rows, b.rows}, ThreadPlace());
+      reinterpret_cast<T*>(memory.out.data()), MatrixShape{a.rows, b.rows}, place);
   multiply(left, right, result);
-  CopyToHost(DeviceSpan<const T>(result.data, out.size()), out, stream);
+  CopyToHost(DeviceSpan<const T>(result.data, out.size()), out, place.Stream());
 }
 
-bool HasFittingScales(const GemmOperand& x) { return x.scales.segment == 0; }
-
-// int8 operands must be codes: encoding int8 values never gives the code -128.
-bool HasFittingCodes(const GemmOperand& x) {
-  return x.format.sign != Sign::kTwosComplement || x.values.empty();
+// Describes an operand as CopyOperand makes it, at addresses that are aligned.
+GemmOperand Described(const GemmOperand& x, bool encode) {
+  GemmOperand there = x;
+  there.codes8 = {};
+  there.codes16 = {};
+  if (encode) there.values = {};
+  return there;
 }
 
 }  // namespace
 
 bool MultipliesOffloaded(const GemmOperand& a, const GemmOperand& b, const AccumulationMode& rule) {
   if (rule.kind == AccumulationKind::kLibrary) return false;
-  if (a.format.sign == Sign::kTwosComplement && a.inner > kMostProductsOfAnyInt8) return false;
-  return MultipliesOnDevice(a.format, b.format, rule) && HasFittingScales(a) &&
-         HasFittingScales(b) && HasFittingCodes(a) && HasFittingCodes(b);
+  const bool encode = Encodes(a, b, rule);
+  const MatrixSpan<float> result(nullptr, MatrixShape{a.rows, b.rows});
+  switch (KernelAtPlace(Described(a, encode), Described(b, encode), rule, result)) {
+    case PlaceKernel::kNone:
+      return false;
+    case PlaceKernel::kOrdered:
+      return a.rows <= kMostOrderedRows;
+    default:
+      return true;
+  }
 }
 
 void GemmOnDevice(const GemmOperand& a,
                   const GemmOperand& b,
                   const AccumulationMode& rule,
                   std::span<float> out) {
-  RunOffloaded(a, b, out, [&](const auto& left, const auto& right, MatrixSpan<float> result) {
-    Gemm(left, right, rule, result);
-  });
+  const auto multiply = [&](const auto& left, const auto& right, MatrixSpan<float> result) {
+    GemmAtPlace(left, right, rule, result);
+  };
+  RunOffloaded(a, b, Encodes(a, b, rule), out, multiply);
 }
 
+bool MultipliesInt32Offloaded(size_t inner) { return inner <= kMostProductsOfAnyInt8; }
+
 void GemmInt32OnDevice(const GemmOperand& a, const GemmOperand& b, std::span<int32_t> out) {
-  RunOffloaded(a, b, out, [](auto left, auto right, MatrixSpan<int32_t> result) {
+  const auto multiply = [](GemmOperand left, GemmOperand right, MatrixSpan<int32_t> result) {
     left.scales = right.scales = {};
-    GemmInt32(left, right, result);
-  });
+    GemmInt32(ForTensorCores(left), ForTensorCores(right), result);
+  };
+  RunOffloaded(a, b, true, out, multiply);
 }
 
 }  // namespace numsim

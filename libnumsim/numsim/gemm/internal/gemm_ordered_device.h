@@ -18,6 +18,9 @@ struct OrderedOperand {
   size_t row_group = 1, row_stride = 0, segment_stride = 0;
 };
 
+// Rows of `a` that a launch takes under every mode.
+inline constexpr size_t kMostOrderedRows = size_t{65535} * 64;
+
 struct OrderedSums {
   bool float64 = false;  // acc = fl64(acc + a b), otherwise fl32
   size_t promote = 0;    // > 0: so many products are summed from +0, and their sums in float32

@@ -7,7 +7,6 @@
 #include "numsim/base/require.h"
 #include "numsim/cast/cast_device.h"
 #include "numsim/formats/named_formats.h"
-#include "numsim/gemm/gemm_device.h"
 #include "numsim/gemm/internal/gemm_hopper_device.h"
 #include "numsim/gemm/internal/gemm_ordered_device.h"
 #include "numsim/gemm/internal/gemm_panel.h"
@@ -42,20 +41,6 @@ bool FitTensorCores(const GemmOperand& a, const GemmOperand& b, const Accumulati
   if (!is_codes(a) || !is_codes(b) || !HasScalesOfRows(a) || !HasScalesOfRows(b)) return false;
   if (AreInt8(a, b) && a.inner > kMostProductsOfAnyInt8) return false;
   return MultipliesOnDevice(a.format, b.format, rule);
-}
-
-DeviceGemmOperand ForTensorCores(const GemmOperand& x) {
-  DeviceGemmOperand operand;
-  operand.format = x.format;
-  operand.codes = x.format.StorageBytes() == 1 ? static_cast<const void*>(x.codes8.data())
-                                               : static_cast<const void*>(x.codes16.data());
-  operand.rows = x.rows;
-  operand.inner = x.inner;
-  operand.transposed = x.transposed;
-  if (!x.scales.data.empty() && HasScalesOfRows(x)) {
-    operand.scales = {x.scales.data.data(), x.scales.row_stride == 0 ? 1 : x.rows};
-  }
-  return operand;
 }
 
 // Elements along the inner dimension after which scales may change.
@@ -158,6 +143,30 @@ void MultiplyInOrder(const GemmOperand& a,
 
 }  // namespace
 
+DeviceGemmOperand ForTensorCores(const GemmOperand& x) {
+  DeviceGemmOperand operand;
+  operand.format = x.format;
+  operand.codes = x.format.StorageBytes() == 1 ? static_cast<const void*>(x.codes8.data())
+                                               : static_cast<const void*>(x.codes16.data());
+  operand.rows = x.rows;
+  operand.inner = x.inner;
+  operand.transposed = x.transposed;
+  if (!x.scales.data.empty() && HasScalesOfRows(x)) {
+    operand.scales = {x.scales.data.data(), x.scales.row_stride == 0 ? 1 : x.rows};
+  }
+  return operand;
+}
+
+PlaceKernel KernelAtPlace(const GemmOperand& a,
+                          const GemmOperand& b,
+                          const AccumulationMode& rule,
+                          MatrixSpan<float> out) {
+  if (FitTensorCores(a, b, rule)) return PlaceKernel::kTensorCores;
+  if (FitBlocks(a, b, rule, out)) return PlaceKernel::kBlocks;
+  const bool exact_int8 = rule.kind == AccumulationKind::kExact && AreInt8(a, b);
+  return IsOrderedMode(rule) || exact_int8 ? PlaceKernel::kOrdered : PlaceKernel::kNone;
+}
+
 void GemmAtPlace(const GemmOperand& a,
                  const GemmOperand& b,
                  const AccumulationMode& rule,
@@ -172,10 +181,16 @@ void GemmAtPlace(const GemmOperand& a,
                  b.rows);
   if (out.Elements() == 0) return;
   if (a.inner == 0) return device_memory::FillBytes(out.data, 0, out.Bytes(), out.place.Stream());
-  if (FitTensorCores(a, b, rule)) return Gemm(ForTensorCores(a), ForTensorCores(b), rule, out);
-  if (FitBlocks(a, b, rule, out)) return MultiplyInBlocks(a, b, out);
-  const bool exact_int8 = rule.kind == AccumulationKind::kExact && AreInt8(a, b);
-  if (IsOrderedMode(rule) || exact_int8) return MultiplyInOrder(a, b, rule, out);
+  switch (KernelAtPlace(a, b, rule, out)) {
+    case PlaceKernel::kTensorCores:
+      return Gemm(ForTensorCores(a), ForTensorCores(b), rule, out);
+    case PlaceKernel::kBlocks:
+      return MultiplyInBlocks(a, b, out);
+    case PlaceKernel::kOrdered:
+      return MultiplyInOrder(a, b, rule, out);
+    case PlaceKernel::kNone:
+      break;
+  }
   throw Error::Format(
       "Gemm: a device has no product of {} x {} of {} by {} x {} of {} under mode {} (tensor cores take "
       "codes with one scale per operand or per row, and Hopper's 8-bit ones also blocks of multiples of "

@@ -41,8 +41,7 @@ OptimizerTensor::OptimizerTensor(const OptimizerConfig& config,
       states_(config, parameter, rule_->States()) {
   NUMSIM_CHECK(number < kMaxTensors, "tensor {}", number);
   const MatrixSpan<float> value = parameter.value.View();
-  update_ = StartUpdates(
-      config.update, config.weights.spec, value.rows, value.cols, value.Span(), value.Span());
+  update_ = StartUpdates(config.update, config.weights.spec, value, value);
 }
 
 double OptimizerTensor::MakeDirection(const OptimizerInputs& inputs,
@@ -97,14 +96,12 @@ void OptimizerTensor::TakeStep(const OptimizerInputs& inputs,
   const double decay = config_->weight_decay * (stable.clipped_decay ? 1 : ratio);
   WeightUpdate step;
   step.format = config_->weights.spec;
-  step.rows = value.rows;
-  step.cols = value.cols;
-  step.weights = value.Span();
-  step.update = direction;
+  step.weights = value;
+  step.update = HostMatrix(direction, value.Shape());
   step.learning_rate = static_cast<float>(inputs.learning_rate / ratio);
   step.weight_decay = decays_ ? static_cast<float>(decay) : 0;
   const RandomStream random = {inputs.update_seed, StreamOf(inputs.step)};
-  report.weights = ApplyUpdate(config_->update, step, random, update_, value.Span());
+  report.weights = ApplyUpdate(config_->update, step, random, update_, value);
 }
 
 }  // namespace numsim

@@ -17,8 +17,8 @@ Optimizer::Bytes OptimizerTensor::StoredBytes() const {
   bytes.m = states_.Bytes(StateRole::kFirstMoment);
   bytes.v = states_.Bytes(StateRole::kSecondMoment);
   bytes.other = states_.Bytes(StateRole::kOther);
-  bytes.weights = each * static_cast<double>(Elements()) +
-                  static_cast<double>(update_.scales.size() * sizeof(float));
+  bytes.weights =
+      each * static_cast<double>(Elements()) + static_cast<double>(update_.scales.View().Bytes());
   return bytes;
 }
 
@@ -27,12 +27,12 @@ void OptimizerTensor::Save(std::vector<NamedBytes>& state) const {
       static_cast<double>(count_.steps), count_.power1, count_.power2};
   state.push_back(SaveValues(NameOf("steps"), std::span<const double>(count)));
   states_.Save(parameter_->name, state);
-  const auto save = [&](const char* piece, const auto& values) {
-    if (!values.empty()) state.push_back(SaveValues(NameOf(piece), std::span(values)));
+  const auto save = [&](const char* piece, auto values) {
+    if (!values.empty()) state.push_back(SaveValues(NameOf(piece), values));
   };
-  save("update.values", update_.values);
-  save("update.words", update_.words);
-  save("update.scales", update_.scales);
+  save("update.values", update_.values.Span());
+  save("update.words", update_.words.Span());
+  save("update.scales", update_.scales.Span());
 }
 
 void OptimizerTensor::Restore(StateReader& state) {
@@ -43,12 +43,12 @@ void OptimizerTensor::Restore(StateReader& state) {
   }
   count_ = {static_cast<uint64_t>(count[0]), count[1], count[2]};
   states_.Restore(parameter_->name, state);
-  const auto read = [&](const char* piece, auto& values) {
-    if (!values.empty()) state.Read(NameOf(piece), std::span(values));
+  const auto read = [&](const char* piece, auto values) {
+    if (!values.empty()) state.Read(NameOf(piece), values);
   };
-  read("update.values", update_.values);
-  read("update.words", update_.words);
-  read("update.scales", update_.scales);
+  read("update.values", update_.values.Span());
+  read("update.words", update_.words.Span());
+  read("update.scales", update_.scales.Span());
 }
 
 }  // namespace numsim

@@ -29,12 +29,13 @@ void LoadScaledMaster(const UpdateRule& rule,
                       ElementRange block,
                       double* master) {
   std::array<float, kSumBlock> h{};
-  DecodeSerial(kFp16, state.words.data() + block.begin, block.count, h.data());
+  DecodeSerial(kFp16, state.words.View().data + block.begin, block.count, h.data());
+  const float* const scales = state.scales.View().data;
   const bool one = rule.scope.granularity == Granularity::kTensor;
   for (size_t i = 0; i < block.count; ++i) {
     const size_t at = block.begin + i;
     const size_t group = one ? 0 : rule.scope.Index(at / cols, at % cols, cols);
-    master[i] = static_cast<double>(state.scales[group]) * static_cast<double>(h[i]);
+    master[i] = static_cast<double>(scales[group]) * static_cast<double>(h[i]);
   }
 }
 
@@ -42,16 +43,16 @@ void LoadScaledMaster(const UpdateRule& rule,
 // For kahan, the compensation is left out.
 void LoadWeights(const UpdateRule& rule,
                  size_t cols,
-                 std::span<const float> all_weights,
+                 const float* all_weights,
                  const UpdateState& state,
                  ElementRange block,
                  double* out) {
-  const float* const weights = all_weights.data() + block.begin;
+  const float* const weights = all_weights + block.begin;
   switch (rule.kind) {
     case UpdateKind::kMasterFp16Scaled:
       return LoadScaledMaster(rule, cols, state, block, out);
     case UpdateKind::kSplitMaster: {
-      const uint16_t* const remainders = state.words.data() + block.begin;
+      const uint16_t* const remainders = state.words.View().data + block.begin;
       for (size_t i = 0; i < block.count; ++i) {
         out[i] = static_cast<double>(JoinMaster(weights[i], remainders[i]));
       }
@@ -59,7 +60,7 @@ void LoadWeights(const UpdateRule& rule,
     }
     default: {
       const bool master = rule.kind == UpdateKind::kMasterFp32;
-      const float* const from = master ? state.values.data() + block.begin : weights;
+      const float* const from = master ? state.values.View().data + block.begin : weights;
       for (size_t i = 0; i < block.count; ++i) out[i] = static_cast<double>(from[i]);
     }
   }
@@ -73,14 +74,15 @@ void DecayedUpdate(const UpdateRule& rule,
                    std::span<float> decayed) {
   const double decay = static_cast<double>(step.weight_decay);
   const bool compensated = rule.kind == UpdateKind::kKahan;
+  const float* const compensation = state.values.View().data;
   ForEachBlock(decayed.size(), [&](size_t begin, size_t count) {
     std::array<double, kSumBlock> weights{};
-    LoadWeights(rule, step.cols, step.weights, state, {begin, count}, weights.data());
+    LoadWeights(rule, step.weights.cols, step.weights.data, state, {begin, count}, weights.data());
     for (size_t i = 0; i < count; ++i) {
-      const double u = static_cast<double>(step.update[begin + i]);
+      const double u = static_cast<double>(step.update.data[begin + i]);
       const double pull = decay * weights[i];  // exact
       const double sum =
-          compensated ? RoundedSum(u, -pull, -decay * static_cast<double>(state.values[begin + i]))
+          compensated ? RoundedSum(u, -pull, -decay * static_cast<double>(compensation[begin + i]))
                       : u - pull;
       decayed[begin + i] = static_cast<float>(sum);
     }
@@ -88,18 +90,19 @@ void DecayedUpdate(const UpdateRule& rule,
 }
 
 std::vector<double> KnownWeights(const UpdateRule& rule,
-                                 size_t rows,
-                                 size_t cols,
-                                 std::span<const float> weights,
+                                 MatrixSpan<const float> weights,
                                  const UpdateState& state) {
-  RequireSize(weights.size(), MatrixShape{rows, cols}, "KnownWeights", "weights");
-  const ElementGroups groups(HasScope(rule.kind) ? rule.scope : ScaleLayout{}, rows, cols);
-  RequireState(rule, state, weights.size(), groups.Count(), "KnownWeights");
-  std::vector<double> known(weights.size());
+  RequireHost("KnownWeights", {weights.place});
+  RequireLikeWeights(weights, weights, "KnownWeights", "weights");
+  const size_t cols = weights.cols;
+  const ElementGroups groups(HasScope(rule.kind) ? rule.scope : ScaleLayout{}, weights.rows, cols);
+  RequireState(rule, state, weights, groups.Count(), "KnownWeights");
+  std::vector<double> known(weights.Elements());
+  const float* const compensation = state.values.View().data;
   ForEachBlock(known.size(), [&](size_t begin, size_t count) {
-    LoadWeights(rule, cols, weights, state, {begin, count}, known.data() + begin);
+    LoadWeights(rule, cols, weights.data, state, {begin, count}, known.data() + begin);
     if (rule.kind != UpdateKind::kKahan) return;
-    for (size_t i = begin; i < begin + count; ++i) known[i] += static_cast<double>(state.values[i]);
+    for (size_t i = begin; i < begin + count; ++i) known[i] += static_cast<double>(compensation[i]);
   });
   return known;
 }

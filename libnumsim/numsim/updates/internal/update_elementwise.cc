@@ -47,7 +47,7 @@ uint64_t KahanBlock(const UpdateJob& job, ElementRange block, float* after) {
   if (n == 0) return 0;
   const float* const weights = job.weights.data() + block.begin;
   const float* const update = job.update.data() + block.begin;
-  float* const compensation = job.state->values.data() + block.begin;
+  float* const compensation = job.state->values.View().data + block.begin;
   const double lr = static_cast<double>(job.learning_rate);
   std::array<double, kSumBlock> before, wanted;
   for (size_t i = 0; i < n; ++i) {

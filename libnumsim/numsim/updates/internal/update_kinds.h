@@ -99,11 +99,14 @@ UpdateOutcome CompleteOutcome(UpdateKind kind,
 void KeepWeights(const UpdateJob& job, ElementRange range);
 
 // Write the state and weights that a rule starts with, see StartUpdates. `plan` is Q.
-void StartSplitMaster(std::span<const float> initial, UpdateState& state, std::span<float> weights);
+void StartSplitMaster(std::span<const float> initial,
+                      std::span<uint16_t> remainders,
+                      std::span<float> weights);
 void StartMasterFp16(const EncodePlan& plan,
                      const ElementGroups& groups,
                      std::span<const float> initial,
-                     UpdateState& state,
+                     std::span<uint16_t> words,
+                     std::span<float> scales,
                      std::span<float> weights);
 
 // Writes fl32(fl64(u - weight_decay W)) of each element, with W as WeightUpdate::weight_decay

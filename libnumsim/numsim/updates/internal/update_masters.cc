@@ -56,7 +56,7 @@ void LoadScaled(const uint16_t* codes, size_t n, float scale, double* x) {
 
 uint64_t MasterFp32Block(const UpdateJob& job, ElementRange block, float* after) {
   const float* const update = job.update.data() + block.begin;
-  float* const master = job.state->values.data() + block.begin;
+  float* const master = job.state->values.View().data + block.begin;
   const float lr = job.learning_rate;
   uint64_t saturated = 0;
   constexpr float kGreatest = std::numeric_limits<float>::max();
@@ -71,7 +71,7 @@ uint64_t MasterFp32Block(const UpdateJob& job, ElementRange block, float* after)
 uint64_t SplitMasterBlock(const UpdateJob& job, ElementRange block, float* after) {
   const float* const weights = job.weights.data() + block.begin;
   const float* const update = job.update.data() + block.begin;
-  uint16_t* const remainders = job.state->words.data() + block.begin;
+  uint16_t* const remainders = job.state->words.View().data + block.begin;
   const float lr = job.learning_rate;
   uint64_t saturated = 0;
   for (size_t i = 0; i < block.count; ++i) {
@@ -85,37 +85,35 @@ uint64_t SplitMasterBlock(const UpdateJob& job, ElementRange block, float* after
 }
 
 void StartSplitMaster(std::span<const float> initial,
-                      UpdateState& state,
+                      std::span<uint16_t> remainders,
                       std::span<float> weights) {
-  state.words.resize(initial.size());
   for (size_t i = 0; i < initial.size(); ++i) {
     const SplitWeight split = SplitMaster(initial[i]);
     weights[i] = split.weight;
-    state.words[i] = split.remainder;
+    remainders[i] = split.remainder;
   }
 }
 
 void StartMasterFp16(const EncodePlan& plan,
                      const ElementGroups& groups,
                      std::span<const float> initial,
-                     UpdateState& state,
+                     std::span<uint16_t> words,
+                     std::span<float> scales,
                      std::span<float> weights) {
   const EncodePlan to_fp16 = MakeEncodePlan(kFp16, {}, Overflow::kSaturate);
-  state.words.resize(initial.size());
-  state.scales.resize(groups.Count());
   const auto load = [&](ElementRange block, double* x) {
     for (size_t i = 0; i < block.count; ++i) x[i] = static_cast<double>(initial[block.begin + i]);
   };
   for (size_t g = 0; g < groups.Count(); ++g) {
     const ElementRange range = groups.At(g);
     const float scale = ScaleOfGroup(range, load);
-    state.scales[g] = scale;
+    scales[g] = scale;
     ForEachBlock(range.count, [&](size_t offset, size_t count) {
       const size_t begin = range.begin + offset;
       std::array<double, kSumBlock> x{};
       load({begin, count}, x.data());
-      StoreScaled(to_fp16, x.data(), count, scale, state.words.data() + begin);
-      LoadScaled(state.words.data() + begin, count, scale, x.data());
+      StoreScaled(to_fp16, x.data(), count, scale, words.data() + begin);
+      LoadScaled(words.data() + begin, count, scale, x.data());
       RoundF64Serial(plan, x.data(), count, weights.data() + begin);
     });
   }
@@ -123,8 +121,8 @@ void StartMasterFp16(const EncodePlan& plan,
 
 GroupResult MasterFp16Group(const UpdateJob& job, const UpdateGroup& group) {
   const double lr = static_cast<double>(job.learning_rate);
-  float& scale = job.state->scales[group.index];
-  uint16_t* const words = job.state->words.data();
+  float& scale = job.state->scales.View().data[group.index];
+  uint16_t* const words = job.state->words.View().data;
   // x = fl64(m + lr u): s h and the product are exact.
   const auto load = [&, old_scale = scale](ElementRange block, double* x) {
     LoadScaled(words + block.begin, block.count, old_scale, x);

@@ -7,7 +7,6 @@
 
 #include "numsim/base/keyword.h"
 #include "numsim/base/split_list.h"
-#include "numsim/formats/named_formats.h"
 #include "numsim/updates/update_rule.h"
 
 namespace numsim {
@@ -147,31 +146,5 @@ std::string_view ToString(UpdateKind kind) { return KeywordToString(kKinds, kind
 std::string_view ToString(UpdateStatus status) { return KeywordToString(kStatuses, status); }
 
 std::span<const UpdateKind> UpdateKinds() { return kKindList; }
-
-void CheckUpdateRule(const UpdateRule& rule, const Format& format) {
-  if (rule.kind == UpdateKind::kSplitMaster && format.spec != kBf16) {
-    throw Error::Format(
-        "update rule {}: weights of format {}, expected bf16", ToString(rule.kind), format.name);
-  }
-  if (rule.kind == UpdateKind::kKahan) {
-    const Format& compensation = rule.compensation ? *rule.compensation : format;
-    if (!compensation.spec.IsSigned() || compensation.spec.zero == Zero::kNone) {
-      throw Error::Format(
-          "update rule {}: a compensation in {}, expected a format with a sign and "
-          "a zero",
-          ToString(rule),
-          compensation.name);
-    }
-  }
-}
-
-bool Serves(const UpdateRule& rule, const Format& format) {
-  try {
-    CheckUpdateRule(rule, format);
-  } catch (const Error&) {
-    return false;
-  }
-  return true;
-}
 
 }  // namespace numsim

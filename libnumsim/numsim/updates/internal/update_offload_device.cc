@@ -1,5 +1,5 @@
-#include "numsim/updates/internal/update_offload.h"
-#include "numsim/updates/update_device.h"
+#include "numsim/backend/device_context.h"
+#include "numsim/updates/internal/update_on_device.h"
 
 namespace numsim {
 
@@ -7,26 +7,19 @@ UpdateOutcome ApplyUpdateOffloaded(const UpdateRule& rule,
                                    const WeightUpdate& step,
                                    RandomStream random,
                                    UpdateState& state,
-                                   std::span<float> new_weights) {
-  DeviceStream& stream = ThreadStream();
-  DeviceArray<float> weights = OnDevice(step.weights, stream);
-  const DeviceArray<float> update = OnDevice(step.update, stream);
-  DeviceUpdateState device_state{OnDevice(std::span<const float>(state.values), stream),
-                                 OnDevice(std::span<const uint16_t>(state.words), stream),
-                                 OnDevice(std::span<const float>(state.scales), stream)};
-  DeviceUpdateScratch scratch;
-  const DeviceWeightUpdate device_step{step.format,
-                                       step.rows,
-                                       step.cols,
-                                       DeviceSpan<const float>(weights.span()),
-                                       update.span(),
-                                       step.learning_rate,
-                                       step.weight_decay};
+                                   MatrixSpan<float> new_weights) {
+  const Place place = ThreadPlace();
+  Buffer<float> weights = CopyAt(step.weights, place);
+  const Buffer<float> update = CopyAt(step.update, place);
+  UpdateState state_there = state.CopiedTo(place);
+  WeightUpdate step_there = step;
+  step_there.weights = weights.View();
+  step_there.update = update.View();
   const UpdateOutcome outcome =
-      ApplyUpdate(rule, device_step, random, device_state, weights.span(), scratch, stream);
-  CopyToHost(DeviceSpan<const float>(weights.span()), new_weights, stream);
-  CopyToHost(DeviceSpan<const float>(device_state.values.span()), std::span(state.values), stream);
-  CopyToHost(DeviceSpan<const uint16_t>(device_state.words.span()), std::span(state.words), stream);
+      ApplyUpdateOnDevice(rule, step_there, random, state_there, weights.View());
+  CopyMatrix<float>(weights.View(), new_weights);
+  CopyMatrix<float>(state_there.values.View(), state.values.View());
+  CopyMatrix<uint16_t>(state_there.words.View(), state.words.View());
   return outcome;
 }
 

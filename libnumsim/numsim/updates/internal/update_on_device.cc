@@ -1,16 +1,16 @@
-#include "numsim/updates/update_device.h"
+#include "numsim/updates/internal/update_on_device.h"
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
+#include <cstring>
+#include <utility>
 #include <vector>
 
-#include "numsim/base/require.h"
+#include "numsim/backend/device_context.h"
 #include "numsim/base/shared/float_environment.h"
 #include "numsim/formats/decode.h"
 #include "numsim/updates/internal/matched_search_device.h"
 #include "numsim/updates/internal/update_kinds.h"
-#include "numsim/updates/internal/update_offload.h"
 #include "numsim/updates/internal/update_passes_device.h"
 
 namespace numsim {
@@ -19,6 +19,20 @@ namespace {
 bool IsMatched(UpdateKind kind) {
   return kind == UpdateKind::kNormMatched || kind == UpdateKind::kProjectionMatched;
 }
+
+// Maxima and counts of the passes of a step, at the beginning of its memory; sums per block follow.
+struct StepRecord {
+  DeviceMaxima maxima;
+  uint64_t counts[2] = {};  // moved, saturated
+};
+static_assert(sizeof(StepRecord) % sizeof(double) == 0);
+
+// The working memory of a context's steps: about 4 bytes per weight for matched steps, 4 more with
+// weight decay, otherwise next to nothing. `fetched` is the host's copy of the record and the sums.
+struct UpdateScratch {
+  DeviceArray<uint8_t> bytes;
+  std::vector<double> fetched;
+};
 
 // Divides the scratch memory into pieces, each aligned to 256 bytes.
 class Pieces {
@@ -36,12 +50,14 @@ class Pieces {
   size_t bytes_ = 0;
 };
 
-// The working memory of a step.
+// The working memory of one step.
 struct StepMemory {
-  DeviceMaxima* maxima = nullptr;
+  StepRecord* record = nullptr;  // followed by the sums
   DeviceBlockSums sums;
+  size_t blocks = 0;
   float* decayed = nullptr;
   MatchedMemory matched;
+  std::vector<double>* fetched = nullptr;
 };
 
 DeviceElements ListAt(uint8_t* base, size_t weights, size_t update, size_t index, size_t room) {
@@ -51,12 +67,12 @@ DeviceElements ListAt(uint8_t* base, size_t weights, size_t update, size_t index
           room};
 }
 
-StepMemory Arrange(size_t n, bool decays, bool matched, DeviceUpdateScratch& scratch) {
-  const size_t blocks = (n + kSumBlock - 1) / kSumBlock;
+StepMemory Arrange(size_t n, bool decays, bool matched, UpdateScratch& scratch) {
+  constexpr size_t kRecord = sizeof(StepRecord) / sizeof(double);
+  StepMemory memory;
+  memory.blocks = (n + kSumBlock - 1) / kSumBlock;
   Pieces pieces;
-  const size_t maxima = pieces.Add<DeviceMaxima>(1);
-  const size_t counts = pieces.Add<uint64_t>(2);
-  const size_t squares = pieces.Add<double>(2 * blocks);  // squares, then projections
+  const size_t record = pieces.Add<double>(kRecord + 2 * memory.blocks);
   const size_t decayed = decays ? pieces.Add<float>(n) : 0;
   const size_t room = matched ? MatchedMemory::RoomForSurvivors(n) : 0;
   const size_t partial = pieces.Add<DeviceSum>(matched ? MatchedPasses::kPartials : 0);
@@ -67,16 +83,16 @@ StepMemory Arrange(size_t n, bool decays, bool matched, DeviceUpdateScratch& scr
   }
   scratch.bytes.Reserve(pieces.bytes());
   uint8_t* const base = scratch.bytes.data();
-  StepMemory memory;
-  memory.maxima = reinterpret_cast<DeviceMaxima*>(base + maxima);
-  memory.sums.counts = reinterpret_cast<uint64_t*>(base + counts);
-  memory.sums.squares = reinterpret_cast<double*>(base + squares);
-  memory.sums.projections = memory.sums.squares + blocks;
+  memory.record = reinterpret_cast<StepRecord*>(base + record);
+  memory.sums.counts = memory.record->counts;
+  memory.sums.squares = reinterpret_cast<double*>(base + record) + kRecord;
+  memory.sums.projections = memory.sums.squares + memory.blocks;
   memory.decayed = decays ? reinterpret_cast<float*>(base + decayed) : nullptr;
   memory.matched.partial = reinterpret_cast<DeviceSum*>(base + partial);
   memory.matched.results = base + results;
   memory.matched.lists[0] = ListAt(base, lists[0], lists[1], lists[2], room);
   memory.matched.lists[1] = ListAt(base, lists[3], lists[4], lists[5], room);
+  memory.fetched = &scratch.fetched;
   return memory;
 }
 
@@ -85,6 +101,20 @@ double Total(std::span<const double> blocks) {
   double total = 0;
   for (const double block : blocks) total += block;
   return total;
+}
+
+// Waits, and returns the record with the first `count` sums that follow it.
+std::pair<StepRecord, std::span<const double>> Fetch(const StepMemory& memory,
+                                                     size_t count,
+                                                     DeviceStream& stream) {
+  constexpr size_t kRecord = sizeof(StepRecord) / sizeof(double);
+  std::vector<double>& fetched = *memory.fetched;
+  fetched.resize(kRecord + count);
+  device_memory::CopyOut(memory.record, fetched.data(), fetched.size() * sizeof(double), stream);
+  stream.Wait();
+  StepRecord record;
+  std::memcpy(static_cast<void*>(&record), fetched.data(), sizeof(record));
+  return {record, std::span<const double>(fetched).subspan(kRecord)};
 }
 
 struct ScanResult {
@@ -96,26 +126,21 @@ struct ScanResult {
   }
 };
 
+// Scans the arrays. The counts of the record are zero afterwards.
 ScanResult ScanArrays(const DeviceScan& arrays, const StepMemory& memory, DeviceStream& stream) {
-  const size_t blocks = (arrays.n + kSumBlock - 1) / kSumBlock;
-  device_memory::FillBytes(memory.maxima, 0, sizeof(DeviceMaxima), stream);
-  ScanPass(arrays, memory.sums.squares, memory.maxima, stream);
-  ScanResult result;
-  const auto squares = OnHost(DeviceSpan<const double>(memory.sums.squares, blocks), stream);
-  result.maxima = OnHost(DeviceSpan<const DeviceMaxima>(memory.maxima, 1), stream)[0];
-  result.update_square = Total(squares);
-  return result;
+  device_memory::FillBytes(memory.record, 0, sizeof(StepRecord), stream);
+  ScanPass(arrays, memory.sums.squares, &memory.record->maxima, stream);
+  const auto [record, squares] = Fetch(memory, memory.blocks, stream);
+  return {record.maxima, Total(squares)};
 }
 
-StepSums FetchSums(size_t n, const StepMemory& memory, DeviceStream& stream) {
-  const size_t blocks = (n + kSumBlock - 1) / kSumBlock;
-  const auto sums = OnHost(DeviceSpan<const double>(memory.sums.squares, 2 * blocks), stream);
-  const auto counts = OnHost(DeviceSpan<const uint64_t>(memory.sums.counts, 2), stream);
+StepSums FetchSums(const StepMemory& memory, DeviceStream& stream) {
+  const auto [record, sums] = Fetch(memory, 2 * memory.blocks, stream);
   StepSums all;
-  all.square = Total(std::span(sums).first(blocks));
-  all.projection = Total(std::span(sums).subspan(blocks));
-  all.moved = counts[0];
-  all.saturated = counts[1];
+  all.square = Total(sums.first(memory.blocks));
+  all.projection = Total(sums.subspan(memory.blocks));
+  all.moved = record.counts[0];
+  all.saturated = record.counts[1];
   return all;
 }
 
@@ -165,36 +190,11 @@ UpdateOutcome TakeMatched(const UpdateRule& rule,
   step.limit = job.LimitAt(outcome.alpha);
   const float low = AlphaOf(result.found->key - 1);
   MatchedPass(step, low, outcome.alpha, decision, memory.sums, stream);
-  sums = FetchSums(step.n, memory, stream);
+  sums = FetchSums(memory, stream);
   return outcome;
 }
 
-void CheckShapes(const UpdateRule& rule,
-                 const DeviceWeightUpdate& step,
-                 const DeviceUpdateState& state,
-                 size_t new_weights) {
-  const size_t n = step.weights.size();
-  const MatrixShape shape{step.rows, step.cols};
-  RequireSize(n, shape, "ApplyUpdate", "weights");
-  RequireSize(step.update.size(), shape, "ApplyUpdate", "update");
-  RequireSize(new_weights, shape, "ApplyUpdate", "new_weights");
-  const bool values = rule.kind == UpdateKind::kMasterFp32 || rule.kind == UpdateKind::kKahan;
-  const bool words = rule.kind == UpdateKind::kSplitMaster;
-  NUMSIM_REQUIRE(state.values.size() == (values ? n : 0) && state.words.size() == (words ? n : 0),
-                 "ApplyUpdate: {} of {} weights does not have a state of {} values and {} words",
-                 ToString(rule.kind),
-                 n,
-                 state.values.size(),
-                 state.words.size());
-  NUMSIM_REQUIRE(std::isfinite(step.learning_rate) && step.learning_rate >= 0 &&
-                     std::isfinite(step.weight_decay),
-                 "ApplyUpdate: learning_rate is {} and weight_decay is {}, expected finite and "
-                 "learning_rate >= 0",
-                 step.learning_rate,
-                 step.weight_decay);
-}
-
-UpdateJob JobOf(const UpdateRule& rule, const DeviceWeightUpdate& step) {
+UpdateJob JobOf(const UpdateRule& rule, const WeightUpdate& step) {
   UpdateJob job;
   job.rule = &rule;
   job.plan = WeightPlan(step.format);
@@ -205,21 +205,21 @@ UpdateJob JobOf(const UpdateRule& rule, const DeviceWeightUpdate& step) {
 }
 
 DeviceStep StepOf(const UpdateJob& job,
-                  const DeviceWeightUpdate& update,
+                  const WeightUpdate& update,
                   RandomStream random,
-                  DeviceUpdateState& state,
-                  DeviceSpan<float> new_weights) {
+                  UpdateState& state,
+                  MatrixSpan<float> new_weights) {
   DeviceStep step;
   step.kind = job.rule->kind;
   step.rule = MakeStepRule(step.kind == UpdateKind::kStochastic ? job.own_plan : job.plan);
   step.own = job.own_plan;
   step.largest = job.largest;
-  step.weights = update.weights.data();
-  step.update = update.update.data();
-  step.new_weights = new_weights.data();
-  step.values = state.values.data();
-  step.words = state.words.data();
-  step.n = new_weights.size();
+  step.weights = update.weights.data;
+  step.update = update.update.data;
+  step.new_weights = new_weights.data;
+  step.values = state.values.View().data;
+  step.words = state.words.View().data;
+  step.n = new_weights.Elements();
   step.learning_rate = update.learning_rate;
   step.random = random;
   return step;
@@ -233,7 +233,6 @@ UpdateOutcome Take(const ScanResult& scan,
                    DeviceStream& stream) {
   job.absmax_weight = std::bit_cast<float>(scan.maxima.weights);
   job.absmax_update = std::bit_cast<float>(scan.maxima.update);
-  device_memory::FillBytes(memory.sums.counts, 0, 2 * sizeof(uint64_t), stream);
   StepSums sums;
   UpdateOutcome outcome;
   if (IsMatched(step.kind)) {
@@ -242,61 +241,29 @@ UpdateOutcome Take(const ScanResult& scan,
     outcome.alpha = step.learning_rate;
     step.limit = job.LimitAt(step.learning_rate);
     ElementwisePass(step, memory.sums, stream);
-    sums = FetchSums(step.n, memory, stream);
+    sums = FetchSums(memory, stream);
   }
   return CompleteOutcome(step.kind, step.learning_rate, sums, scan.update_square, outcome);
 }
 
 }  // namespace
 
-bool ServesOnDevice(const UpdateRule& rule, const FormatSpec& format) {
-  switch (rule.kind) {
-    case UpdateKind::kNaive:
-    case UpdateKind::kStochastic:
-    case UpdateKind::kMasterFp32:
-    case UpdateKind::kSplitMaster:
-    case UpdateKind::kKahan:
-      break;
-    case UpdateKind::kNormMatched:
-    case UpdateKind::kProjectionMatched:
-      if (rule.scope.granularity != Granularity::kTensor) return false;
-      break;
-    default:
-      return false;
-  }
-  return HasStepRule(WeightPlan(format)) && HasStepRule(OwnPlan(rule, format));
-}
-
-void CheckOnDevice(const UpdateRule& rule, const FormatSpec& format) {
-  if (ServesOnDevice(rule, format)) return;
-  throw Error::Format(
-      "the device has no rule {} for weights of that format: "
-      "it has naive, stochastic, "
-      "master-fp32, split-master, kahan, norm-matched and "
-      "projection-matched, one alpha a tensor, "
-      "for signed formats with a zero whose values float32 "
-      "holds as normal numbers",
-      ToString(rule));
-}
-
-UpdateOutcome ApplyUpdate(const UpdateRule& rule,
-                          const DeviceWeightUpdate& update,
-                          RandomStream random,
-                          DeviceUpdateState& state,
-                          DeviceSpan<float> new_weights,
-                          DeviceUpdateScratch& scratch,
-                          DeviceStream& stream) {
+UpdateOutcome ApplyUpdateOnDevice(const UpdateRule& rule,
+                                  const WeightUpdate& update,
+                                  RandomStream random,
+                                  UpdateState& state,
+                                  MatrixSpan<float> new_weights) {
   const DefaultFloatEnvironment environment;
-  CheckOnDevice(rule, update.format);
-  CheckRule(rule, update.format);
-  CheckShapes(rule, update, state, new_weights.size());
   const float idle_alpha = Searches(rule.kind) ? 0 : update.learning_rate;
-  if (new_weights.empty()) return {.status = UpdateStatus::kZeroUpdate, .alpha = idle_alpha};
+  const size_t n = new_weights.Elements();
+  if (n == 0) return {.status = UpdateStatus::kZeroUpdate, .alpha = idle_alpha};
+  DeviceContext& context = new_weights.place.Context();
+  DeviceStream& stream = context.stream();
   UpdateJob job = JobOf(rule, update);
   const bool decays = update.weight_decay != 0;
-  const StepMemory memory = Arrange(new_weights.size(), decays, IsMatched(rule.kind), scratch);
+  const StepMemory memory = Arrange(n, decays, IsMatched(rule.kind), context.Get<UpdateScratch>());
   DeviceStep step = StepOf(job, update, random, state, new_weights);
-  DeviceScan arrays{step.weights, step.update, step.values, step.words, step.n};
+  DeviceScan arrays{step.weights, step.update, step.values, step.words, n};
   ScanResult scan = ScanArrays(arrays, memory, stream);
   bool finite = scan.Finite();
   if (finite && decays) {
