@@ -7,7 +7,7 @@
 # From the environment:
 #   PARTS            which of "tests sanitizer bench speed probe"; the order is always this
 #   SPEED_OPTIONS    further options of `numsim run linear-speed`
-#   TEST_FILTER, MEMCHECK_FILTER, RACECHECK_FILTER   gtest filters
+#   TEST_FILTER, MEMCHECK_FILTER, RACECHECK_FILTER   gtest filters; the last also for initcheck
 #   BENCH_FILTER     of the benchmarks
 #   LIMIT_TESTS, LIMIT_SANITIZER, LIMIT_BENCH, LIMIT_SPEED, LIMIT_PROBE   seconds for each program
 #
@@ -130,19 +130,26 @@ if wants sanitizer; then
   if [ -z "$sanitizer" ]; then
     miss sanitizer compute-sanitizer "not on this machine"
   else
-    common=(--error-exitcode 99 --report-api-errors no --print-limit 20)
-    for program in $(programs 'test_*_device'); do
-      name=$(basename "$program")
-      step sanitizer "memcheck-$name" "${LIMIT_SANITIZER:-240}" "$sanitizer" --tool memcheck \
-        "${common[@]}" "$program" --gtest_filter="${MEMCHECK_FILTER:-*-$heavy}"
-    done
-    for name in test_cast_device test_gemm_device test_quantize_device test_linear_device; do
-      found=$(programs $name)
-      if [ -z "$found" ]; then miss sanitizer "racecheck-$name" "not built"; fi
+    # sanitize TOOL PROGRAM FILTER: every copy of the program under the tool.
+    sanitize() {
+      local found program
+      found=$(programs "$2")
+      if [ -z "$found" ]; then miss sanitizer "$1-$2" "not built"; fi
       for program in $found; do
-        step sanitizer "racecheck-$name" "${LIMIT_SANITIZER:-240}" "$sanitizer" --tool racecheck \
-          "${common[@]}" "$program" \
-          --gtest_filter="${RACECHECK_FILTER:-*Quantize*:*Transpose*:*Absmax*:*Gemm*:*Blocks*:*Ordered*:*Delayed*-$heavy}"
+        step sanitizer "$1-$2" "${LIMIT_SANITIZER:-240}" "$sanitizer" --tool "$1" --error-exitcode 99 \
+          --report-api-errors no --print-limit 20 "$program" --gtest_filter="$3"
+      done
+    }
+    for program in $(programs 'test_*_device'); do
+      sanitize memcheck "$(basename "$program")" "${MEMCHECK_FILTER:-*-$heavy}"
+    done
+    # The shortest tests of each family of kernels: ragged shapes, float32 results, all that a step
+    # of a layer runs.
+    layers='*AnEmptyDimension*:*ZerosAndRowsOfZeros*:DeviceLinearExecution.*'
+    kernels="*Quantize*:*Transpose*:*Absmax*:*Gemm*:*Blocks*:*Ordered*:*Delayed*:*EverySize*:$layers"
+    for tool in racecheck initcheck; do
+      for name in cast gemm linear quantize updates; do
+        sanitize $tool "test_${name}_device" "${RACECHECK_FILTER:-$kernels-$heavy}"
       done
     done
   fi

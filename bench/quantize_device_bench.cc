@@ -155,9 +155,13 @@ Work QuantizeWork(Element element,
 }
 
 // Returns the computation of codes only, with given scales.
-Work CodesWork(
-    Element element, const char* format, const char* layout_text, bool codes, bool transposed) {
-  const EncodePlan plan = MakeEncodePlan(ParseFormat(format).spec, {}, Overflow::kSaturate);
+Work CodesWork(Element element,
+               const char* format,
+               const char* layout_text,
+               bool codes,
+               bool transposed,
+               const Rounding& rounding = {}) {
+  const EncodePlan plan = MakeEncodePlan(ParseFormat(format).spec, rounding, Overflow::kSaturate);
   const ScaleLayout layout = ParseScaleLayout(layout_text);
   return [=](Buffers& set) {
     Quantize(plan,
@@ -221,13 +225,34 @@ void RegisterElement(Element element, const std::string& suffix) {
              0,
              CodesWork(element, format, "tensor", true, true));
   }
+  const Rounding drawn = {RoundingMode::kStochastic, StochasticVariant::kA, 16};
   for (const char* format : {"e4m3fn", "e3m4"}) {
-    const Rounding drawn = {RoundingMode::kStochastic, StochasticVariant::kA, 16};
     Register("row_wise_sr16/" + std::string(format) + suffix,
              in + 1,
              0.6,
              QuantizeWork(element, format, "row", CodeOrder::kInput, drawn));
   }
+  // What the kernels with one read do not serve: a part is scaled to float32 and then cast.
+  Register("tensor_codes_sr16/e4m3fn" + suffix,
+           in + 1,
+           0,
+           CodesWork(element, "e4m3fn", "tensor", true, false, drawn));
+  Register("codes_both_orders_sr16/row/e4m3fn" + suffix,
+           in + 2,
+           0,
+           CodesWork(element, "e4m3fn", "row", true, true, drawn));
+  Register("codes_both_orders_sr16/column/e4m3fn" + suffix,
+           in + 2,
+           0,
+           CodesWork(element, "e4m3fn", "column", true, true, drawn));
+  for (const char* format : {"bnb-e4m3", "e8m0fnu"}) {
+    Register("tensor_codes/" + std::string(format) + suffix,
+             in + 1,
+             0,
+             CodesWork(element, format, "tensor", true, false));
+  }
+  Register(
+      "tensor_codes/fp16" + suffix, in + 2, 0, CodesWork(element, "fp16", "tensor", true, false));
   for (const char* layout : {"tensor", "row", "column", "block:128"}) {
     Register("absmax/" + std::string(layout) + suffix, in, 0, AbsmaxWork(element, layout));
   }

@@ -289,14 +289,39 @@ TEST_P(EveryLinearOnDevice, EqualsTheCpu) {
   EXPECT_GE(tried, 30 * Roundings().size() * 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds,
-                         EveryLinearOnDevice,
-                         testing::ValuesIn(KindNames()),
-                         [](const auto& kind) {
-                           std::string name = kind.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+// Layers of the models of the papers: ViT-Huge's and the first one of a LLaMA-7B block, and many
+// tokens for a small layer. All elements of y, dx and dw.
+class LargeLinearOnDevice : public DeviceTestOf<std::string> {};
+
+TEST_P(LargeLinearOnDevice, EqualsTheCpuAtThePapersShapes) {
+  if (!Device().IsHopper()) GTEST_SKIP() << Device().name << " does not follow the hopper rules";
+  for (const LinearShape shape : {LinearShape{4096, 1280, 5120},
+                                  LinearShape{1024, 4096, 11008},
+                                  LinearShape{16384, 768, 768}}) {
+    const LinearProblem p = InBf16(UnevenProblem(shape));
+    for (const char* const format : {"int8", "e4m3fn", "e3m4"}) {
+      if (GetParam() == "standard" && format != std::string_view("int8")) continue;
+      SCOPED_TRACE(fmt::format("{} x {} x {} {}", shape.tokens, shape.in, shape.out, format));
+      LinearOptions options;
+      options.kind = GetParam();
+      if (options.kind != "standard") options.format = format;
+      const LinearRecipe recipe = ForDevice(MakeLinearRecipe(options));
+      Linear there(recipe, place()), here(recipe);
+      ExpectSameBits(StepOnDevice(there, p, kRandom), ExpectedOnDevice(here, p, kRandom));
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// Returns the name of a kind as that of a test.
+std::string TestNameOf(const testing::TestParamInfo<std::string>& kind) {
+  std::string name = kind.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EveryLinearOnDevice, testing::ValuesIn(KindNames()), TestNameOf);
+INSTANTIATE_TEST_SUITE_P(Kinds, LargeLinearOnDevice, testing::ValuesIn(KindNames()), TestNameOf);
 
 // Recipes that no kind has.
 class DeviceLinearRecipeTest : public DeviceTest {

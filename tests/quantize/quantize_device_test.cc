@@ -316,6 +316,22 @@ TEST_F(QuantizeDevice, EqualsTheCpuForOtherFormatsAndRoundings) {
   }
 }
 
+// Parts of 2^23 elements, which end within rows; random words and scales go on.
+TEST_F(QuantizeDevice, EqualsTheCpuForMatricesOfManyParts) {
+  const MatrixShape shape{2049, 8200};
+  for (const Element element : {Element::kBfloat16, Element::kFloat32}) {
+    const Tensor tensor = Numbers(shape.Elements(), element, 4);
+    const Uploaded in(tensor, shape, 0, stream());
+    for (const char* text : {"row", "tile:16x100"}) {
+      const ScaleLayout layout = ParseScaleLayout(text);
+      const std::vector<float> factors = Factors(layout.Count(shape.rows, shape.cols), 3, true);
+      const EncodePlan bytes = Plan("e4m3fn", Stochastic(16, StochasticVariant::kA));
+      ExpectCodes<uint8_t>(bytes, tensor, in.matrix(), layout, factors, stream());
+      ExpectCodes<uint16_t>(Plan("fp16"), tensor, in.matrix(), layout, factors, stream());
+    }
+  }
+}
+
 TEST_F(QuantizeDevice, QuickEncodersAreExactAroundEveryCode) {
   for (const char* name : {"int8", "e4m3fn", "e5m2"}) {
     SCOPED_TRACE(name);

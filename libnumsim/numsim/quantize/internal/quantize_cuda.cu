@@ -91,7 +91,7 @@ void Quantize(const EncodePlan& plan,
   const cuda::QuantizeCall call = {plan, in, layout, inv_scales.data(), codes, transposed, random};
   DeviceStream& stream = in.place.Stream();
   if (cuda::QuantizeFlat(call, stream) || cuda::QuantizeTiles(call, stream)) return;
-  cuda::QuantizeAny(call, stream);
+  cuda::QuantizeInParts(call, stream);
 }
 
 }  // namespace numsim

@@ -23,7 +23,7 @@ struct QuantizeCall {
 bool QuantizeFlat(const QuantizeCall& call, DeviceStream& stream);
 // Serves codes in the order of the input, transposed, or both, by tiles in shared memory.
 bool QuantizeTiles(const QuantizeCall& call, DeviceStream& stream);
-// Serves every call.
-void QuantizeAny(const QuantizeCall& call, DeviceStream& stream);
+// Serves every call, by the device's cast.
+void QuantizeInParts(const QuantizeCall& call, DeviceStream& stream);
 
 }  // namespace numsim::cuda
