@@ -232,7 +232,7 @@ void RegisterElement(Element element, const std::string& suffix) {
              0.6,
              QuantizeWork(element, format, "row", CodeOrder::kInput, drawn));
   }
-  // What the kernels with one read do not serve: a part is scaled to float32 and then cast.
+  // Calls that the kernels with one read do not serve: a part is scaled to float32 and then cast.
   Register("tensor_codes_sr16/e4m3fn" + suffix,
            in + 1,
            0,

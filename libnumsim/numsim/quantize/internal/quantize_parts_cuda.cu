@@ -20,7 +20,7 @@ constexpr size_t kPart = size_t{1} << 23;
 constexpr int kThreads = 256;
 constexpr int kRun = 8;  // elements of a thread, in one row
 
-// What a context keeps from one call to the next.
+// Memory that a context keeps from one call to the next.
 struct PartMemory {
   DeviceArray<float> scaled;
   DeviceArray<uint8_t> codes;  // in order, of calls that want them transposed alone
