@@ -120,10 +120,11 @@ void AddStatsCommand(Program& program) {
          "Comma-separated list of elements that share a scale: tensor, row, column, block:N "
          "or tile:ROWSxCOLS. The first dimension gives the rows; a vector is one row")
       ->capture_default_str();
-  sub->add_option("--scale",
-                  options->scale,
-                  "Scale rule: absmax, pow2-floor, pow2-ceil, e8m0, none, or usual (absmax for "
-                  "formats of up to 8 bits, else none)")
+  sub->add_option(
+         "--scale",
+         options->scale,
+         "Scale rule: absmax, pow2-floor, pow2-ceil, e8m0, none, nvfp4, or usual (absmax for "
+         "formats of up to 8 bits, else none)")
       ->capture_default_str();
   sub->add_option("--sort",
                   options->sort,

@@ -232,6 +232,19 @@ TEST(Linear, MxHasE8m0BlocksAlongEveryInnerDimension) {
   }
 }
 
+// NVFP4: a scale of e4m3fn per 16 elements, for W also per 16 x 16, under a scale of the tensor.
+TEST(Linear, Nvfp4IsAScaleRuleOfBlocks) {
+  for (const char* kind : {"mx", "block"}) {
+    for (const char* format : {"e2m1fn", "e4m3fn"}) {
+      LinearOptions options = Options(kind, format);
+      options.block = 16;
+      options.scale_rule = "nvfp4";
+      ExpectDefinition(options);
+      ExpectDefinition(options, {70, 67, 65});
+    }
+  }
+}
+
 TEST(Linear, BlocksOf32AreTheDefaultOfMx) { ExpectDefinition(Options("mx"), {70, 67, 65}); }
 
 TEST(Linear, TheAccumulatorIsThatOfTheOptions) {
@@ -256,7 +269,7 @@ TEST(Linear, TheAccumulatorIsThatOfTheOptions) {
 TEST(Linear, TheScaleRuleIsThatOfTheOptions) {
   for (const char* kind :
        {"switchback", "switchback-q", "llm-int8", "tensor-wise", "block", "mx"}) {
-    for (const char* rule : {"absmax", "pow2-floor", "pow2-ceil", "e8m0"}) {
+    for (const char* rule : {"absmax", "pow2-floor", "pow2-ceil", "e8m0", "nvfp4"}) {
       SCOPED_TRACE(rule);
       LinearOptions options = Options(kind, "e4m3fn");
       options.scale_rule = rule;

@@ -2,6 +2,8 @@
 
 import importlib.resources
 import inspect
+import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -24,6 +26,16 @@ def test_it_says_how_it_was_built(source_dir):
 def test_it_is_typed():
     files = {path.name for path in importlib.resources.files("numsim").iterdir()}
     assert {"py.typed", "_core.pyi"} <= files
+
+
+def test_type_checkers_find_no_error(source_dir, tmp_path):
+    pytest.importorskip("mypy", reason="mypy is not installed")
+    package = pathlib.Path(ns.__file__).parent
+    command = [sys.executable, "-m", "mypy", "-p", "numsim", "--no-error-summary"]
+    command += ["--config-file", source_dir / "pyproject.toml", "--cache-dir", tmp_path]
+    environment = {**os.environ, "MYPYPATH": str(package.parent)}
+    out = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert out.returncode == 0, out.stdout + out.stderr
 
 
 def test_the_extension_shows_one_symbol():

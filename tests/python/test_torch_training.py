@@ -189,7 +189,7 @@ def test_watch_records_the_measures_of_every_tensor(rng, tmp_path):
         net.eval()(x)
     net.train()(x)  # after the end
     table = log.table()
-    assert len(table) == 2 * 2 * 5 and set(table["step"]) == {0, 2}
+    assert len(table) == 2 * (5 + 6) and set(table["step"]) == {0, 2}
     row = table.where(step=2, layer="0", tensor="input")
     values = x.numpy().astype(float)
     error = ns.quantize(x, "e2m1fn", scaling="row").error(x)
@@ -220,8 +220,32 @@ def test_watch_sees_the_gradients_that_torch_computes(rng):
     assert amax["2", "output-gradient"] == float(g.abs().max())
     for name in "02":
         assert amax[name, "weight-gradient"] == float(net[int(name)].weight.grad.abs().max())
+    own = g @ net[2].weight.detach()
+    assert amax["2", "input-gradient"] == pytest.approx(float(own.abs().max()), rel=1e-5)
+    assert ("0", "input-gradient") not in amax
     hidden = (g @ net[2].weight.detach()) * (net[0](x) > 0)
     assert amax["0", "output-gradient"] == pytest.approx(float(hidden.abs().max()), rel=1e-5)
+
+
+def test_the_input_gradient_is_that_of_one_layer_alone(rng):
+    class Shared(torch.nn.Module):  # two layers read one input
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = torch.nn.Linear(6, 5), torch.nn.Linear(6, 5)
+
+        def forward(self, x):
+            return self.a(x) + self.b(x)
+
+    net = Shared()
+    x = torch.from_numpy(rng.normal(size=(7, 6)).astype(np.float32)).requires_grad_()
+    g = torch.from_numpy(rng.normal(size=(7, 5)).astype(np.float32))
+    with nt.watch(net) as log:
+        net(x).backward(g)
+    amax = {(r["layer"], r["tensor"]): r["amax"] for r in log.rows}
+    for name in "ab":
+        own = g @ getattr(net, name).weight.detach()
+        assert amax[name, "input-gradient"] == pytest.approx(float(own.abs().max()), rel=1e-5)
+    assert float(x.grad.abs().max()) != amax["a", "input-gradient"]
 
 
 def test_watch_changes_nothing_and_refuses_mistakes(rng):

@@ -207,11 +207,11 @@ TEST(MakeScale, BelowTheBoundTheMaximumCountsAsTheBound) {
 }
 
 TEST(ScaleRule, NamesParseBackAndOthersAreRefusedWithTheList) {
-  for (const char* text : {"absmax", "pow2-floor", "pow2-ceil", "e8m0", "none"}) {
+  for (const char* text : {"absmax", "pow2-floor", "pow2-ceil", "e8m0", "none", "nvfp4"}) {
     EXPECT_EQ(ToString(ParseScaleRule(text)), text);
   }
   EXPECT_EQ(ErrorOf([] { ParseScaleRule("mean"); }),
-            "scale rule 'mean' is not one of absmax, pow2-floor, pow2-ceil, e8m0, none");
+            "scale rule 'mean' is not one of absmax, pow2-floor, pow2-ceil, e8m0, none, nvfp4");
 }
 
 }  // namespace

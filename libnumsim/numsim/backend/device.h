@@ -71,8 +71,12 @@ class DeviceSpan {
 class DeviceStream {
  public:
   DeviceStream();
-  ~DeviceStream();  // waits for the stream's work
-  DeviceStream(DeviceStream&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  // Works in a stream of another library, given as its cudaStream_t (null: the default stream). It
+  // must exist as long as this object.
+  explicit DeviceStream(void* handle) : handle_(handle), owned_(false) {}
+  ~DeviceStream();  // waits for the stream's work, unless the stream is another library's
+  DeviceStream(DeviceStream&& other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)), owned_(other.owned_) {}
   DeviceStream& operator=(DeviceStream&&) = delete;
 
   // Waits until all work of the stream is done. Throws Error if any of it failed since the last
@@ -83,6 +87,7 @@ class DeviceStream {
 
  private:
   void* handle_ = nullptr;
+  bool owned_ = true;
 };
 
 // Returns the calling thread's own stream, for calls that wait for the work they start.

@@ -16,6 +16,9 @@ class DeviceContext {
  public:
   // Throws Error unless DeviceAvailable().
   DeviceContext();
+  // Works in a stream of another library, as DeviceStream(handle) does. Throws Error
+  // unless DeviceAvailable().
+  explicit DeviceContext(void* stream);
   DeviceContext(const DeviceContext&) = delete;
   DeviceContext& operator=(const DeviceContext&) = delete;
 

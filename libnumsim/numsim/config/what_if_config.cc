@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kDelayed = "delayed";
 constexpr std::string_view kScalings = "tensor, row, column, block:N, tile:ROWSxCOLS, delayed";
-constexpr std::string_view kRules = "absmax, pow2-floor, pow2-ceil, e8m0, none";
+constexpr std::string_view kRules = "absmax, pow2-floor, pow2-ceil, e8m0, none, nvfp4";
 constexpr std::string_view kDelayedOptions = "history:N, max, most-recent, margin:N";
 constexpr std::string_view kHistory = "history:", kMargin = "margin:";
 constexpr int kLargestHistory = 65536,

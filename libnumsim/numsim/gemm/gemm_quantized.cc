@@ -9,14 +9,14 @@ namespace {
 
 // Returns the scales of the vectors, which are the rows or the columns of the matrix, `inner` long.
 // A segment that would cover a whole vector is given as 0.
-GemmScales ScalesAlong(const QuantizedMatrix& matrix, bool columns, size_t inner) {
+GemmScales ScalesAlong(const QuantizedSpan& matrix, bool columns, size_t inner) {
   const ScaleLayout layout = columns ? Transposed(matrix.layout) : matrix.layout;
   // Steps in the array of scales from one tile to the next: along a row of the matrix, and down it.
   const bool tiled = matrix.layout.block != 0;
   const size_t across = 1;
   const size_t down = tiled ? matrix.layout.BlocksPerRow(matrix.shape.cols) : 1;
   GemmScales scales;
-  scales.data = {matrix.scales.View().data, matrix.scales.View().Elements()};
+  scales.data = {matrix.scales.data, matrix.scales.Elements()};
   switch (layout.granularity) {
     case Granularity::kTensor:
       return scales;
@@ -41,29 +41,40 @@ GemmScales ScalesAlong(const QuantizedMatrix& matrix, bool columns, size_t inner
   return scales;
 }
 
-}  // namespace
-
-GemmOperand AsOperand(const QuantizedMatrix& matrix, bool transposed) {
+// Returns the operand of codes that are stored as the matrix, or as its transpose.
+GemmOperand OperandOf(const QuantizedSpan& matrix, bool codes_transposed, bool transposed) {
   const auto width = static_cast<size_t>(matrix.format.StorageBytes());
-  // Either order works; the one in which each vector is contiguous is preferred.
-  const bool in_order = transposed ? !matrix.HasTransposed() : matrix.HasCodes();
-  const auto codes = in_order ? matrix.codes.View() : matrix.transposed.View();
-  RequireSize(codes.Elements() / width, matrix.shape, "AsOperand", "codes");
-  RequireScales(
-      matrix.scales.View().Elements(), matrix.layout, matrix.shape, "AsOperand", "scales");
+  RequireSize(matrix.codes.Elements() / width, matrix.shape, "AsOperand", "codes");
+  RequireScales(matrix.scales.Elements(), matrix.layout, matrix.shape, "AsOperand", "scales");
   GemmOperand operand;
   operand.format = matrix.format;
+  const std::span codes(matrix.codes.data, matrix.codes.Elements());
   if (width == 1) {
-    operand.codes8 = {codes.data, codes.Elements()};
+    operand.codes8 = codes;
   } else {
-    operand.codes16 = {reinterpret_cast<const uint16_t*>(codes.data), codes.Elements() / width};
+    operand.codes16 = {reinterpret_cast<const uint16_t*>(codes.data()), codes.size() / width};
   }
   operand.rows = transposed ? matrix.shape.cols : matrix.shape.rows;
   operand.inner = transposed ? matrix.shape.rows : matrix.shape.cols;
-  operand.transposed = in_order == transposed;
+  operand.transposed = codes_transposed != transposed;
   operand.scales = ScalesAlong(matrix, transposed, operand.inner);
-  operand.place = matrix.place();
+  operand.place = matrix.scales.place;
   return operand;
+}
+
+}  // namespace
+
+GemmOperand AsOperand(const QuantizedMatrix& matrix, bool transposed) {
+  // Either order works; the one in which each vector is contiguous is preferred.
+  const bool in_order = transposed ? !matrix.HasTransposed() : matrix.HasCodes();
+  const auto codes = in_order ? matrix.codes.View() : matrix.transposed.View();
+  return OperandOf({matrix.format, matrix.shape, matrix.layout, codes, matrix.scales.View()},
+                   !in_order,
+                   transposed);
+}
+
+GemmOperand AsOperand(const QuantizedSpan& matrix, bool transposed) {
+  return OperandOf(matrix, false, transposed);
 }
 
 GemmOperand AsOperand(In<float> matrix, bool transposed) {

@@ -15,6 +15,9 @@ namespace numsim {
 // do not have the sizes of its shape and layout.
 GemmOperand AsOperand(const QuantizedMatrix& matrix, bool transposed);
 
+// Does the same for a quantised matrix in memory of another owner.
+GemmOperand AsOperand(const QuantizedSpan& matrix, bool transposed);
+
 // Returns a contiguous matrix of values as an operand: of format fp32, or bf16 if they are stored
 // as bf16 on a device.
 GemmOperand AsOperand(In<float> matrix, bool transposed);

@@ -14,7 +14,7 @@
 
 #include "numsim/backend/device.h"
 #include "numsim/backend/matrix.h"
-#include "numsim/quantize/quantize.h"
+#include "numsim/quantize/quantized_matrix.h"
 
 namespace numsim {
 
@@ -35,6 +35,15 @@ void Quantize(const EncodePlan& plan,
               void* codes,
               void* transposed,
               const ArrayRandom& random = {});
+
+// Writes the scales and codes that QuantizeInto of quantized_matrix.h computes, to memory of the
+// caller: for arrays of other libraries. `codes` and `transposed` are as for Quantize above, and
+// `options.order` is not read. Requires scales.size() == options.layout.Count(rows, cols).
+void QuantizeScaled(In<float> in,
+                    const QuantizeOptions& options,
+                    void* codes,
+                    void* transposed,
+                    DeviceSpan<float> scales);
 
 // Writes out(r, c) = the value of codes(r, c) * scale(r, c), the product rounded to float32. For a
 // bf16 result it is then rounded to bf16 (nearest even, nonsaturating).

@@ -47,7 +47,11 @@ void MakeScalesOf(std::span<const float> in,
                   std::span<float> scales,
                   std::span<float> inv_scales) {
   if (options.scale_rule != ScaleRule::kNone) Absmax(in, shape, options.layout, scales);
-  MakeScales(ScaleFactory(options.format, options.scale_rule), scales, inv_scales);
+  ScaleFactory maker(options.format, options.scale_rule);
+  if (TakesTensorMaximum(options.scale_rule)) {
+    maker = maker.ForTensor(scales.empty() ? 0 : *std::ranges::max_element(scales));
+  }
+  MakeScales(maker, scales, inv_scales);
 }
 
 // Checks the arguments of a call that writes codes.
@@ -118,8 +122,9 @@ size_t BandRows(MatrixShape shape, const QuantizeOptions& options) {
   const bool rows = options.layout.granularity == Granularity::kRow ||
                     options.layout.granularity == Granularity::kBlock;
   if (options.order != CodeOrder::kInput || options.scale_rule == ScaleRule::kNone ||
-      !(tiles || rows))
+      TakesTensorMaximum(options.scale_rule) || !(tiles || rows)) {
     return 0;
+  }
   const size_t of_scale = tiles ? options.layout.tile_rows : 1;
   if (of_scale >= shape.rows || shape.cols == 0) return 0;
   const size_t elements = of_scale * shape.cols;

@@ -31,8 +31,8 @@ struct QuantizeOptions {
 //
 // NaN and infinities of the input: scales are computed from finite elements only. NaN is encoded by
 // the format's NaN rule. An infinity overflows, so under kSaturate it becomes the largest value. If
-// the elements that share a scale are all zero, or none of them is finite, the scale is 1. Zeros
-// become zero codes.
+// the elements that share a scale are all zero, or none of them is finite, the scale is 1, or 0
+// under ScaleRule::kNvfp4. Zeros become zero codes.
 struct QuantizedMatrix {
   FormatSpec format;
   MatrixShape shape;  // of the input
@@ -60,6 +60,16 @@ struct QuantizedMatrix {
   std::span<const uint16_t> Codes16() const;
   // Returns the scales. Requires the host.
   std::span<const float> Scales() const { return scales.Span(); }
+};
+
+// A quantised matrix in memory that somebody else owns, such as arrays of another library: what
+// MatrixSpan is to Buffer. The codes are in the order of the input.
+struct QuantizedSpan {
+  FormatSpec format = {};
+  MatrixShape shape = {};
+  ScaleLayout layout = {};
+  MatrixSpan<const uint8_t> codes;  // bytes: shape.Elements() codes of one or two bytes each
+  MatrixSpan<const float> scales;   // layout.Count(rows, cols), at the place of the codes
 };
 
 // Quantises the matrix where it lies, with the scales of options.scale_rule. Requires a contiguous

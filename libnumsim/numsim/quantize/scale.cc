@@ -10,7 +10,8 @@ constexpr Keyword<ScaleRule> kRules[] = {{"absmax", ScaleRule::kAbsmax},
                                          {"pow2-floor", ScaleRule::kPow2Floor},
                                          {"pow2-ceil", ScaleRule::kPow2Ceil},
                                          {"e8m0", ScaleRule::kE8m0},
-                                         {"none", ScaleRule::kNone}};
+                                         {"none", ScaleRule::kNone},
+                                         {"nvfp4", ScaleRule::kNvfp4}};
 
 }  // namespace
 

@@ -28,7 +28,21 @@ enum class ScaleRule : uint8_t {
   kE8m0,
   // scale = 1: a plain cast.
   kNone,
+  // Two levels [NVFP4]: a scale of e4m3fn per group times a float32 scale of the tensor, so that the
+  // largest group has the scale 448. With A_t the absolute maximum of the tensor, and every
+  // operation rounded to float32:
+  //   encode = 448 * M / A_t (1 if A_t = 0)    T = 1 / encode, the scale of the tensor
+  //   S = A / M * encode, rounded to e4m3fn (nearest even, saturating)
+  //   scale = S * T, inv_scale = 1 / scale
+  // A quotient beyond float32 becomes its largest value. S = 0 gives scale = inv_scale = 0: such a
+  // group becomes zeros.
+  kNvfp4,
 };
+
+// Returns whether scales follow from the absolute maximum of the tensor, too.
+NUMSIM_HOST_DEVICE constexpr bool TakesTensorMaximum(ScaleRule rule) {
+  return rule == ScaleRule::kNvfp4;
+}
 
 struct Scale {
   float scale = 1;
@@ -39,7 +53,8 @@ struct Scale {
 // absmax finite and >= 0. absmax == 0 gives scale 1. If absmax / M is below 2^-126, absmax is
 // replaced by M * 2^-126, so that inv_scale is finite. Only kE8m0 goes down to 2^-127, which is
 // exact in float32 as a subnormal. Scales are finite: a power of two is at most 2^127, also under
-// kPow2Ceil, and absmax / M is limited to float32's largest value.
+// kPow2Ceil, and absmax / M is limited to float32's largest value. Under kNvfp4 the group is the
+// whole tensor, and only what its comment says holds.
 Scale MakeScale(const FormatSpec& format, float absmax, ScaleRule rule) noexcept;
 
 // MakeScale for many maxima: the constants of the format are computed once. The call operator also
@@ -51,7 +66,35 @@ class ScaleFactory {
 
   NUMSIM_HOST_DEVICE Scale operator()(float absmax) const noexcept;
 
+  // Returns the factory for groups of a tensor with this absolute maximum, under a rule with
+  // TakesTensorMaximum. Without it each group is a tensor.
+  NUMSIM_HOST_DEVICE ScaleFactory ForTensor(float absmax) const noexcept {
+    ScaleFactory result = *this;
+    result.encode_ = absmax == 0 ? 1 : Bounded(kMaxE4m3 * max_ / absmax);
+    return result;
+  }
+  // Returns the scale T of the tensor under such a rule; 1 under others.
+  NUMSIM_HOST_DEVICE float TensorScale() const noexcept { return encode_ == 0 ? 1 : 1 / encode_; }
+
  private:
+  static constexpr float kMaxE4m3 = 448;
+  static NUMSIM_HOST_DEVICE constexpr float Bounded(float x) {
+    constexpr float kMost = std::numeric_limits<float>::max();
+    return x < kMost ? x : kMost;
+  }
+  // Returns x >= 0 rounded to e4m3fn, nearest even, saturating. Below 2^-6 its values are the
+  // multiples of 2^-9, which is the ulp of the sum.
+  static NUMSIM_HOST_DEVICE constexpr float RoundToE4m3(float x) {
+    if (!(x < kMaxE4m3)) return kMaxE4m3;
+    if (x < 0x1p-6f) return (x + 0x1p14f) - 0x1p14f;
+    const uint32_t bits = std::bit_cast<uint32_t>(x);
+    return std::bit_cast<float>((bits + 0x7FFFFu + (bits >> 20 & 1u)) & ~0xFFFFFu);
+  }
+  NUMSIM_HOST_DEVICE Scale TwoLevels(float absmax) const noexcept {
+    const float scale = RoundToE4m3(absmax / max_ * encode_) * TensorScale();
+    if (scale == 0) return {0, 0};
+    return {scale, Bounded(1 / scale)};
+  }
   // significand * 2^(exponent - 23) with a significand in [2^23, 2^24).
   struct Normalised {
     uint32_t significand;
@@ -87,20 +130,21 @@ class ScaleFactory {
   ScaleRule rule_;
   float max_;
   int max_exponent_;
+  float encode_ = 0;  // of the tensor, or 0: not known
 };
 
 NUMSIM_HOST_DEVICE inline Scale ScaleFactory::operator()(float absmax) const noexcept {
+  if (rule_ == ScaleRule::kNvfp4) {
+    return encode_ == 0 ? ForTensor(absmax).TwoLevels(absmax) : TwoLevels(absmax);
+  }
   if (absmax == 0 || rule_ == ScaleRule::kNone) return {};
   // For a format with M < 1, M * 2^-126 may be subnormal. float32 holds it exactly enough.
   const float least = max_ * 0x1p-126f;
   const float bounded = absmax < least ? least : absmax;
   switch (rule_) {
-    case ScaleRule::kAbsmax: {
+    case ScaleRule::kAbsmax:
       // If the format's largest value is below 1, the quotient can exceed float32's range.
-      const float scale = bounded / max_;
-      constexpr float kMost = std::numeric_limits<float>::max();
-      return {scale < kMost ? scale : kMost, max_ / bounded};
-    }
+      return {Bounded(bounded / max_), max_ / bounded};
     case ScaleRule::kPow2Floor:
       return PowerOfTwo(FloorLog2Ratio(bounded, max_));
     case ScaleRule::kPow2Ceil:
@@ -108,13 +152,14 @@ NUMSIM_HOST_DEVICE inline Scale ScaleFactory::operator()(float absmax) const noe
     case ScaleRule::kE8m0:
       return PowerOfTwo(Normalise(absmax).exponent - max_exponent_);
     case ScaleRule::kNone:
+    case ScaleRule::kNvfp4:
       break;
   }
   return {};
 }
 
-// Converts between a rule and its name: absmax, pow2-floor, pow2-ceil, e8m0, none. Parsing throws
-// Error, listing the names, for any other text.
+// Converts between a rule and its name: absmax, pow2-floor, pow2-ceil, e8m0, none, nvfp4. Parsing
+// throws Error, listing the names, for any other text.
 std::string_view ToString(ScaleRule rule);
 ScaleRule ParseScaleRule(std::string_view text);
 

@@ -2,7 +2,7 @@
 
 NumPy arrays (also of the dtypes of ml_dtypes), tensors of PyTorch and any array with `__dlpack__`
 are taken without a copy if they are contiguous and in host memory. Lists and numbers become
-float64.
+float64. Arrays of a CUDA device are the matter of _device.py.
 """
 
 import sys
@@ -13,7 +13,8 @@ from numsim import _core, _formats
 
 F32 = np.dtype(np.float32)
 F64 = np.dtype(np.float64)
-_HOST = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
+UINTS = ("uint8", "uint16", "uint32")  # of codes
+HOST = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
 
 
 class Taken:
@@ -73,17 +74,18 @@ def _give_scalar(array, format):
     return _give_numpy(array, format)[()]
 
 
-def _require_host(x, name):
+def require_host(x, name):
+    """Raises ValueError if an array with __dlpack__ is not in host memory."""
     device = x.__dlpack_device__()
-    if int(device[0]) not in _HOST:
+    if int(device[0]) not in HOST:
         raise ValueError(
-            f"{name}: the array is on a device (DLPack device type {int(device[0])}); this package "
-            f"computes in host memory: pass {name}.cpu(), or use the C++ library's device calls"
+            f"{name}: the array is on a device (DLPack device type {int(device[0])}), and this call "
+            f"has no device path: pass {name}.cpu(), or an array in host memory"
         )
 
 
 def _take_foreign(x, name):
-    _require_host(x, name)
+    require_host(x, name)
     give = _giver(x)
     if give is _give_torch:
         return _take_torch(x.detach(), name)
@@ -150,7 +152,7 @@ def take_codes(codes, name):
     if foreign and "float" in str(codes.dtype):
         return take(codes, name)
     if foreign:
-        _require_host(codes, name)
+        require_host(codes, name)
         taken = Taken(np.from_dlpack(codes), None, _giver(codes))
     else:
         taken = Taken(np.asarray(codes), None, _give_numpy)

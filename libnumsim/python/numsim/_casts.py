@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from numsim import _core
+from numsim import _core, _device
 from numsim._arrays import F32, F64, take, take_codes, widened
 from numsim._formats import Format, FormatLike, format as format_of, holds
 from numsim._rounding import SR, plan_of
@@ -36,11 +36,14 @@ def round(
     """
     f = format if type(format) is Format else format_of(format)
     plan, random, words, ordered = plan_of(f, rounding, overflow)
-    if out is None and type(x) is np.ndarray and (x.dtype is F32 or x.dtype is F64):
-        if x.flags.c_contiguous:
-            out = np.empty_like(x)
-            _core.round(plan, x, out, random, words)
-            return out
+    array: Any = x  # of some kind, which type checkers cannot follow
+    if out is None and type(x) is np.ndarray and (array.dtype is F32 or array.dtype is F64):
+        if array.flags.c_contiguous:
+            result: Any = np.empty_like(array)
+            _core.round(plan, array, result, random, words)
+            return result
+    if _device.on_device(x):
+        return _round_on_device(x, f, plan, (random, words), out)
     taken = take(x, "x")
     array = taken.array
     if taken.format is not None:
@@ -55,7 +58,7 @@ def round(
     else:
         result = _checked_out(out, array)
     _core.round(plan, array, result, random, words)
-    return out if out is not None else taken.give(result, None)
+    return result if out is not None else taken.give(result, None)
 
 
 def _checked_out(out, array):
@@ -72,16 +75,30 @@ def _checked_out(out, array):
 def _round_codes(taken, f, plan, random, out):
     if out is not None:
         raise TypeError("out: only for float32 and float64 inputs")
-    if not holds(taken.format, f):
-        raise ValueError(
-            f"x: {taken.format.name} does not hold every value of {f.name}; pass x as float32"
-        )
+    exact = _exact_plan(taken.format, f)
     wide = widened(taken, "x")
     _core.round(plan, wide, wide, *random)
     codes = np.empty(wide.shape, taken.format.code_dtype)
-    exact = plan_of(taken.format, "rne", "nonsaturate")[0]
     _core.encode(exact, wide, codes)
     return taken.give(codes, taken.format)
+
+
+def _exact_plan(container, f):
+    """The plan by which the format `container` stores values of `f`. Requires that it holds all."""
+    if not holds(container, f):
+        raise ValueError(
+            f"x: {container.name} does not hold every value of {f.name}; pass x as float32"
+        )
+    return plan_of(container, "rne", "nonsaturate")[0]
+
+
+def _round_on_device(x, f, plan, random, out):
+    if out is not None:
+        raise TypeError("out: only for NumPy arrays")
+    there = _device.take(x, "x")
+    if there.format is None:
+        return _device.round(there, plan, *random)
+    return _device.round_codes(there, plan, _exact_plan(there.format, f), *random)
 
 
 def encode(
@@ -94,6 +111,8 @@ def encode(
     ml_dtypes or torch instead.
     """
     f = format if type(format) is Format else format_of(format)
+    if _device.on_device(x):
+        return _codes_on_device(x, f, rounding, overflow)[1]
     taken, codes = _codes_of(x, f, rounding, overflow)
     return taken.give(codes, None)
 
@@ -110,6 +129,12 @@ def _codes_of(x, f, rounding, overflow):
     return taken, codes
 
 
+def _codes_on_device(x, f, rounding, overflow):
+    plan, random, words, _ = plan_of(f, rounding, overflow)
+    there = _device.take(x, "x")
+    return there, _device.encode(there, f, plan, random, words)
+
+
 def cast(
     x: Any, format: FormatLike, *, rounding: str | SR = "rne", overflow: str = "nonsaturate"
 ) -> Any:
@@ -119,6 +144,9 @@ def cast(
     ValueError if there is none for the format; `encode` and `round` serve every format.
     """
     f = format if type(format) is Format else format_of(format)
+    if _device.on_device(x):
+        there, codes = _codes_on_device(x, f, rounding, overflow)
+        return there.library.as_format(codes, f)
     taken, codes = _codes_of(x, f, rounding, overflow)
     if f.dtype is None and isinstance(x, (np.ndarray, list, tuple, int, float, np.generic)):
         raise ValueError(
@@ -135,22 +163,29 @@ def decode(codes: Any, format: FormatLike | None = None) -> Any:
              is a format, such as float8_e4m3fn, whose elements are the codes.
     format   the format of the codes; may be left out if the dtype tells it
     """
+    if _device.on_device(codes):
+        there = _device.take_codes(codes, "codes")
+        return _device.decode(there, _format_of_codes(format, there.format, there.dtype_name))
     taken = take_codes(codes, "codes")
-    array, known = taken.array, taken.format
-    if format is None:
-        if known is None:
-            raise TypeError(f"format: {array.dtype.name} codes do not tell their format")
-        f = known
-    else:
-        f = format_of(format)
-        if known is not None and known is not f:
-            raise ValueError(f"format: the dtype of codes is {known.name}, not {f.name}")
+    array, f = taken.array, _format_of_codes(format, taken.format, taken.array.dtype.name)
     if array.dtype != f.code_dtype:
         array = _narrowed(array, f)
     array = np.ascontiguousarray(array).reshape(array.shape)
     out = np.empty(array.shape, F32)
     _core.decode(f.spec, array, out)
     return taken.give(out, None)
+
+
+def _format_of_codes(format, known, dtype_name):
+    """The format of codes: the one that is given, or `known`, the one that their dtype is."""
+    if format is None:
+        if known is None:
+            raise TypeError(f"format: {dtype_name} codes do not tell their format")
+        return known
+    f = format_of(format)
+    if known is not None and known is not f:
+        raise ValueError(f"format: the dtype of codes is {known.name}, not {f.name}")
+    return f
 
 
 def _narrowed(array, f):

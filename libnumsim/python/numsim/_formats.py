@@ -21,7 +21,7 @@ _OTHER_NAMES = {
 }
 _ML_DTYPES = re.compile(r"float[468]_(e\d+m\d+\w*)")
 _P3109 = re.compile(r"binary(\d+)p(\d+)([su])([ef])")
-_CODE_DTYPES = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32)}
+_CODE_DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32)}
 
 
 # What stands for a format: an object, a name, or a dtype of NumPy, ml_dtypes or torch.
@@ -162,8 +162,8 @@ def _p3109(match):
     return f"{base}:bias={1 << (exponent - 1)},{fields}"
 
 
-_by_canonical_name = {}
-_by_text = {}
+_by_canonical_name: dict[str, Format] = {}
+_by_text: dict[Any, Format] = {}
 
 
 def _parse(text):

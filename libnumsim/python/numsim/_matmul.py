@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numsim import _core
+from numsim import _core, _device
 from numsim._arrays import F32, F64, take
 from numsim._formats import format as format_of
 from numsim._quantize import Quantized
@@ -33,7 +33,13 @@ def matmul(a: Any, b: Any, *, accumulate: str | None = None, any_operands: bool 
         raise ValueError(f"b: expected {shape_a[1]} rows for a of shape {shape_a}, found {shape_b}")
     if accumulate is None:
         accumulate = "exact" if format_a.name == format_b.name == "int8" else "fp32"
-    out = np.empty((shape_a[0], shape_b[1]), F32)
+    shape = (shape_a[0], shape_b[1])
+    there = [isinstance(operand, _device.Operand) for operand in (left, right)]
+    if all(there):
+        return _device.matmul(left, right, shape, accumulate, any_operands)
+    if any(there):
+        raise ValueError("b: expected an operand at the place of a: one is on a device, one is not")
+    out = np.empty(shape, F32)
     _core.gemm(left, right, accumulate, any_operands, out)
     return give(out, None)
 
@@ -42,7 +48,11 @@ def _operand(x, name, columns):
     """Returns (operand whose vectors are the rows or the columns of x, shape, format, give)."""
     if isinstance(x, Quantized):
         transposed = x._transposed != columns
+        if isinstance(x._matrix, _device.Matrix):
+            return x._matrix.operand(transposed), x.shape, x.format, x._give
         return _core.operand_of_quantized(x._matrix, transposed), x.shape, x.format, x._give
+    if _device.on_device(x):
+        return _operand_on_device(x, name, columns)
     if isinstance(x, Array):
         codes, format, give = x.codes, x.format, _numpy
     else:
@@ -65,6 +75,14 @@ def _operand(x, name, columns):
     return _core.operand_of_array(format.spec, codes, columns), shape, format, give
 
 
+def _operand_on_device(x, name, columns):
+    there = _device.take(x, name)
+    if len(there.shape) != 2:
+        raise ValueError(f"{name}: expected a matrix, found {len(there.shape)} dimensions")
+    operand = _device.operand_of_array(there, columns)
+    return operand, there.shape, there.format or format_of("fp32"), _numpy
+
+
 def _numpy(array, _):
     return array
 
@@ -74,12 +92,20 @@ def matmul_error(
 ) -> _core.ProductError:
     """Compares a @ b under a mode with the exact product of the same operands.
 
-    Returns an object with `relative_error` (Frobenius), `row_error`, `column_error`, `sqnr_db`,
+    The operands are in host memory. Returns an object with `relative_error` (Frobenius), `row_error`, `column_error`, `sqnr_db`,
     `cosine`, `gain`, `bias`, `error_variance` and `signal_variance`.
     """
+    if _is_on_device(a) or _is_on_device(b):
+        raise ValueError("matmul_error: has no device path; pass operands in host memory")
     exact = _as_numpy(matmul(a, b, accumulate="exact"))
     got = _as_numpy(matmul(a, b, accumulate=accumulate, any_operands=any_operands))
     return _core.compare_product(exact, got, exact.shape[1])
+
+
+def _is_on_device(x):
+    if isinstance(x, Quantized):
+        return isinstance(x._matrix, _device.Matrix)
+    return _device.on_device(x)
 
 
 def _as_numpy(x):

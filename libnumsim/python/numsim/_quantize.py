@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numsim import _core
+from numsim import _core, _device
 from numsim._arrays import float32_of
 from numsim._formats import FormatLike, format as format_of
 from numsim._rounding import SR, plan_of
@@ -113,8 +113,11 @@ class Quantized:
 
     def dequantize(self) -> Any:
         """Returns code value * scale, rounded to float32; an array of the input's kind."""
-        out = np.empty((self._matrix.rows, self._matrix.cols), np.float32)
-        self._matrix.dequantize(out)
+        if isinstance(self._matrix, _device.Matrix):
+            out = self._matrix.dequantized()
+        else:
+            out = np.empty((self._matrix.rows, self._matrix.cols), np.float32)
+            self._matrix.dequantize(out)
         return self._give(out.T if self._transposed else out, None)
 
     def error(self, x: Any) -> _core.ErrorMeasures:
@@ -123,6 +126,8 @@ class Quantized:
         Returns an object with `sqnr_db`, `relative_error`, `mean_error`, `max_error`,
         `underflow_share`, `overflow_share` and counts.
         """
+        if isinstance(self._matrix, _device.Matrix):
+            raise ValueError("error: has no device path; quantize x.cpu() and compare with that")
         array, _ = float32_of(x, "x")
         if array.shape != self.shape:
             raise ValueError(f"x: expected shape {self.shape}, found {array.shape}")
@@ -165,22 +170,41 @@ def quantize(
     plan, random, words, _ = plan_of(f, rounding, overflow)
     if words is not None:
         raise ValueError("rounding: quantize takes random bits of a seed and stream only")
+    if scale is not None:
+        if scaling != "tensor":
+            raise ValueError("scale: excludes scaling")
+        if not scale > 0:
+            raise ValueError(f"scale: expected a positive number, found {scale}")
+    elif isinstance(scaling, Delayed) and scaling.format is not f:
+        raise ValueError(f"scaling: follows a tensor of {scaling.format.name}, not {f.name}")
+    if _device.on_device(x):
+        matrix = _quantized_on_device(_device.take(x, "x"), f, plan, scaling, scale, random)
+        return Quantized(f, matrix, False, _as_it_is)
     array, taken = float32_of(x, "x")
     if array.ndim == 1:
         array = array.reshape(1, -1)
     if array.ndim != 2:
         raise ValueError(f"x: expected a matrix, found {array.ndim} dimensions")
     if scale is not None:
-        if scaling != "tensor":
-            raise ValueError("scale: excludes scaling")
-        if not scale > 0:
-            raise ValueError(f"scale: expected a positive number, found {scale}")
         matrix = _core.quantize_under(array, plan, scale, random)
     elif isinstance(scaling, Delayed):
-        if scaling.format is not f:
-            raise ValueError(f"scaling: follows a tensor of {scaling.format.name}, not {f.name}")
         matrix = _core.quantize_delayed(array, plan, scaling._state, random)
     else:
         layout, _, rule = scaling.partition("/")
         matrix = _core.quantize(array, plan, layout, rule or "absmax", random)
     return Quantized(f, matrix, False, taken.give)
+
+
+def _quantized_on_device(there, f, plan, scaling, scale, random):
+    if f.bits > 16:
+        raise ValueError(f"format: expected at most 16 bits, {f.name} has {f.bits}")
+    if scale is not None:
+        return _device.quantize_under(there, f, plan, scale, random)
+    if isinstance(scaling, Delayed):
+        raise ValueError("scaling: Delayed has no device path here; pass x.cpu(), or a scale")
+    layout, _, rule = scaling.partition("/")
+    return _device.quantize(there, f, plan, layout, rule or "absmax", random)
+
+
+def _as_it_is(array, _):
+    return array

@@ -7,6 +7,7 @@ from typing import Any, Callable
 import numpy as np
 
 from numsim import _core
+from numsim._arrays import require_host
 from numsim._casts import decode, encode
 from numsim._formats import FormatLike, format as format_of
 from numsim._rounding import SR, plan_of
@@ -123,6 +124,8 @@ def array(
 ) -> Array:
     """Returns numbers as a typed array, rounded as by `round`."""
     f = format_of(format)
+    if hasattr(x, "__dlpack_device__"):
+        require_host(x, "x")
     return Array(np.asarray(encode(x, f, rounding=rounding, overflow=overflow)), f)
 
 

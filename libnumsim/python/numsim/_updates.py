@@ -88,8 +88,19 @@ def update(
     if state is None or not parsed.has_state:
         state = _core.start_updates(parsed, f.spec, *shape, old, new)
         old = new.copy()
-    numbers = (lr, weight_decay, random.seed, random.stream)
-    outcome = _core.apply_update(parsed, f.spec, *shape, old, direction, *numbers, state, new)
+    outcome = _core.apply_update(
+        parsed,
+        f.spec,
+        *shape,
+        old,
+        direction,
+        learning_rate=lr,
+        weight_decay=weight_decay,
+        seed=random.seed,
+        stream=random.stream,
+        state=state,
+        out=new,
+    )
     swallowed = int(np.count_nonzero((new == old) & (direction != 0)))
     state = state if parsed.has_state else None
     return Update(taken.give(new, None), state, swallowed, outcome)

@@ -25,6 +25,7 @@ namespace nb = nanobind;
 void BindFormats(nb::module_& m);
 void BindCasts(nb::module_& m);
 void BindArithmetic(nb::module_& m);
+void BindDevice(nb::module_& m);
 void BindQuantize(nb::module_& m);
 void BindGemm(nb::module_& m);
 void BindLinear(nb::module_& m);
@@ -67,18 +68,24 @@ std::span<T> Elements(const OutputOf<T>& array) {
   throw Error::Format("{}: no version for arrays of these element types", call);
 }
 
-// Calls function(codes) with the elements as unsigned integers of 1, 2 or 4 bytes.
-template <typename Array, typename Function>
-void WithCodes(const char* call, const Array& array, Function&& function) {
-  if (array.dtype() == nb::dtype<uint8_t>()) {
-    function(Elements<uint8_t>(array));
-  } else if (array.dtype() == nb::dtype<uint16_t>()) {
-    function(Elements<uint16_t>(array));
-  } else if (array.dtype() == nb::dtype<uint32_t>()) {
-    function(Elements<uint32_t>(array));
+// Calls function(Code()) with the unsigned integer of 1, 2 or 4 bytes that the array's elements are.
+template <typename Function>
+void WithCodeType(const char* call, nb::dlpack::dtype type, Function&& function) {
+  if (type == nb::dtype<uint8_t>()) {
+    function(uint8_t());
+  } else if (type == nb::dtype<uint16_t>()) {
+    function(uint16_t());
+  } else if (type == nb::dtype<uint32_t>()) {
+    function(uint32_t());
   } else {
     RefuseType(call);
   }
+}
+
+// Calls function(codes) with the elements as unsigned integers of 1, 2 or 4 bytes.
+template <typename Array, typename Function>
+void WithCodes(const char* call, const Array& array, Function&& function) {
+  WithCodeType(call, array.dtype(), [&](auto code) { function(Elements<decltype(code)>(array)); });
 }
 
 }  // namespace numsim::python

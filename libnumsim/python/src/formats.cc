@@ -28,7 +28,11 @@ const char* ClassName(const FormatSpec& spec, uint32_t code) {
 
 void BindFormats(nb::module_& m) {
   nb::class_<FormatSpec>(m, "FormatSpec")
-      .def("__eq__", [](const FormatSpec& a, const FormatSpec& b) { return a == b; })
+      .def(
+          "__eq__",
+          [](const FormatSpec& a, const FormatSpec& b) { return a == b; },
+          nb::is_operator(),
+          nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def_ro("exponent_bits", &FormatSpec::exponent_bits)
       .def_ro("mantissa_bits", &FormatSpec::mantissa_bits)
       .def_ro("bias", &FormatSpec::bias)

@@ -27,6 +27,7 @@ NB_MODULE(_core, m) {
   BindFormats(m);
   BindCasts(m);
   BindArithmetic(m);
+  BindDevice(m);
   BindQuantize(m);
   BindGemm(m);
   BindLinear(m);

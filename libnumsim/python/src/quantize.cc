@@ -3,21 +3,10 @@
 
 #include "libnumsim/python/src/bindings.h"
 #include "libnumsim/python/src/code_views.h"
+#include "libnumsim/python/src/quantize_options.h"
 
 namespace numsim::python {
 namespace {
-
-QuantizeOptions OptionsOf(const EncodePlan& plan,
-                          std::string_view layout,
-                          std::string_view rule,
-                          const ArrayRandom& random) {
-  return {.format = plan.format,
-          .rounding = plan.rounding,
-          .overflow = plan.overflow,
-          .layout = ParseScaleLayout(layout),
-          .scale_rule = ParseScaleRule(rule),
-          .random = random};
-}
 
 MatrixShape ShapeOf(const InputOf<float>& x) {
   if (x.ndim() != 2) throw Error::Format("x: expected 2 dimensions, found {}", x.ndim());
@@ -102,6 +91,14 @@ void BindQuantize(nb::module_& m) {
           nb::arg("out").noconvert())
       .def("error", &ErrorOf, nb::arg("x").noconvert(), nb::arg("dequantized").noconvert());
 
+  m.def(
+      "scale_count",
+      [](std::string_view layout, size_t rows, size_t cols) {
+        return ParseScaleLayout(layout).Count(rows, cols);
+      },
+      nb::arg("layout"),
+      nb::arg("rows"),
+      nb::arg("cols"));
   m.def(
       "quantize",
       [](const InputOf<float>& x,

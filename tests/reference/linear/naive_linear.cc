@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <stdexcept>
 
@@ -10,6 +11,8 @@
 
 namespace numsim::naive {
 namespace {
+
+constexpr float kLargest = std::numeric_limits<float>::max();
 
 oracle::Mode OracleMode(RoundingMode mode) {
   switch (mode) {
@@ -58,9 +61,21 @@ int FloorExponent(double a, double m) {
   return e;
 }
 
+// A scale of e4m3fn under a scale of the tensor [NVFP4].
+Scale TwoLevelScale(float a, float tensor, float m) {
+  const float encode = tensor == 0 ? 1 : std::min(448 * m / tensor, kLargest);
+  const float decode = 1 / encode;
+  const float of_group =
+      oracle::RoundFloat32(oracle::GridOf("e4m3fn"), a / m * encode, Saturating({}), 0);
+  const float scale = of_group * decode;
+  return {scale, scale == 0 ? 0 : std::min(1 / scale, kLargest)};
+}
+
 // The scale of elements whose largest finite magnitude is a, for a format whose largest value is m,
-// as numsim/quantize/scale.h defines the rules; of magnitudes that need no clamping.
-Scale ScaleOf(float a, float m, ScaleRule rule) {
+// as numsim/quantize/scale.h defines the rules; of magnitudes that need no clamping. `tensor` is
+// the largest finite magnitude of the tensor.
+Scale ScaleOf(float a, float tensor, float m, ScaleRule rule) {
+  if (rule == ScaleRule::kNvfp4) return TwoLevelScale(a, tensor, m);
   if (a == 0 || rule == ScaleRule::kNone) return {};
   if (rule == ScaleRule::kAbsmax) return {a / m, m / a};
   int e = FloorExponent(a, m);
@@ -169,9 +184,11 @@ Operand Quantised(const Matrix& in, const Quantiser& q) {
   }
   const oracle::Grid& grid = oracle::GridOf(q.format);
   const auto largest = static_cast<float>(grid.Value(grid.end() - 1));
+  float tensor = 0;
+  for (const auto& [group, a] : absmax) tensor = std::max(tensor, a);
   std::map<std::pair<size_t, size_t>, Scale> scales;
   for (const auto& [group, a] : absmax) {
-    scales[group] = q.given ? *q.given : ScaleOf(a, largest, q.rule);
+    scales[group] = q.given ? *q.given : ScaleOf(a, tensor, largest, q.rule);
   }
   Operand out{q.format, in, in};
   const oracle::Setting setting = Saturating(q.rounding);

@@ -115,7 +115,7 @@ DeviceStream::DeviceStream() {
 }
 
 DeviceStream::~DeviceStream() {
-  if (handle_ == nullptr) return;
+  if (handle_ == nullptr || !owned_) return;
   cudaStreamSynchronize(cuda::Raw(*this));
   cudaStreamDestroy(cuda::Raw(*this));
 }

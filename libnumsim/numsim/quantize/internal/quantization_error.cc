@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "numsim/base/require.h"
@@ -21,6 +22,8 @@ ErrorMeasures MeasureRun(std::span<const float> in,
                          std::span<const float> out,
                          double threshold,
                          double scale) {
+  // Under a scale of 0 elements underflow, and none overflows.
+  if (scale == 0) return MeasureError(in, out, std::numeric_limits<double>::infinity());
   return MeasureError(in, out, threshold * scale);
 }
 

@@ -17,8 +17,13 @@ constexpr uint32_t kMaxThreads = 1024;
 // The number of rows per block if one warp suffices for a row.
 constexpr uint32_t kWarpRows = 4;
 
-__global__ void MakeScales(
-    ScaleFactory maker, bool reads, size_t n, float* absmax, float* inv_scales) {
+__global__ void MakeScales(ScaleFactory maker,
+                           bool reads,
+                           const float* tensor_absmax,
+                           size_t n,
+                           float* absmax,
+                           float* inv_scales) {
+  if (tensor_absmax != nullptr) maker = maker.ForTensor(*tensor_absmax);
   for (size_t i = blockIdx.x * size_t{blockDim.x} + threadIdx.x; i < n;
        i += gridDim.x * size_t{blockDim.x}) {
     const Scale made = maker(reads ? absmax[i] : 0.0f);
@@ -88,13 +93,14 @@ void LaunchRows(const Codec& codec, const RowsCall& call) {
 
 void MakeScalesOnDevice(const ScaleFactory& maker,
                         bool reads_maxima,
+                        const float* tensor_absmax,
                         DeviceSpan<float> absmax,
                         DeviceSpan<float> inv_scales,
                         DeviceStream& stream) {
   if (absmax.empty()) return;
   const size_t blocks = std::min<size_t>(CeilDiv(absmax.size(), 128), 4096);
   cuda::MakeScales<<<static_cast<uint32_t>(blocks), 128, 0, cuda::Raw(stream)>>>(
-      maker, reads_maxima, absmax.size(), absmax.data(), inv_scales.data());
+      maker, reads_maxima, tensor_absmax, absmax.size(), absmax.data(), inv_scales.data());
   cuda::CheckLaunch("MakeScales", fmt::format("{} scales", absmax.size()));
 }
 

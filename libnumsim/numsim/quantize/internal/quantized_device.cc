@@ -9,7 +9,7 @@ namespace {
 
 // Memory of one call.
 struct QuantizeScratch {
-  DeviceArray<float> inv_scales, absmax;
+  DeviceArray<float> inv_scales, absmax;  // absmax: of the tensor
 };
 
 QuantizeScratch& ScratchOf(Place place) { return place.Context().Get<QuantizeScratch>(); }
@@ -19,16 +19,24 @@ DeviceSpan<float> ScalesOf(QuantizedMatrix& matrix) {
   return {scales.data, scales.Elements()};
 }
 
+uint8_t* CodesOf(QuantizedMatrix& matrix) {
+  return matrix.HasCodes() ? matrix.codes.View().data : nullptr;
+}
+uint8_t* TransposedOf(QuantizedMatrix& matrix) {
+  return matrix.HasTransposed() ? matrix.transposed.View().data : nullptr;
+}
+
 void QuantizeUnderInvScales(In<float> in,
                             const QuantizeOptions& options,
                             DeviceSpan<const float> inv_scales,
-                            QuantizedMatrix& result) {
+                            void* codes,
+                            void* transposed) {
   Quantize(MakeEncodePlan(options.format, options.rounding, options.overflow),
            in,
            options.layout,
            inv_scales,
-           result.HasCodes() ? result.codes.View().data : nullptr,
-           result.HasTransposed() ? result.transposed.View().data : nullptr,
+           codes,
+           transposed,
            options.random);
 }
 
@@ -37,30 +45,47 @@ void QuantizeUnderInvScales(In<float> in,
 bool QuantizeRows(In<float> in,
                   const QuantizeOptions& options,
                   const ScaleFactory& maker,
-                  QuantizedMatrix& result) {
-  if (options.layout.granularity != Granularity::kRow || options.order != CodeOrder::kInput ||
-      options.scale_rule == ScaleRule::kNone) {
+                  void* codes,
+                  void* transposed,
+                  DeviceSpan<float> scales) {
+  if (options.layout.granularity != Granularity::kRow || codes == nullptr ||
+      transposed != nullptr || options.scale_rule == ScaleRule::kNone ||
+      TakesTensorMaximum(options.scale_rule)) {
     return false;
   }
   const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
   return QuantizeRowsOnDevice(
-      {plan, in, maker, options.random, result.codes.View().data, ScalesOf(result).data()});
+      {plan, in, maker, options.random, static_cast<uint8_t*>(codes), scales.data()});
 }
 
 }  // namespace
 
-void QuantizeOnDevice(In<float> in, const QuantizeOptions& options, QuantizedMatrix& result) {
+void QuantizeScaled(In<float> in,
+                    const QuantizeOptions& options,
+                    void* codes,
+                    void* transposed,
+                    DeviceSpan<float> scales) {
   const ScaleFactory maker(options.format, options.scale_rule);
-  if (QuantizeRows(in, options, maker, result)) return;
-  const DeviceSpan<float> scales = ScalesOf(result);
+  if (QuantizeRows(in, options, maker, codes, transposed, scales)) return;
   if (scales.empty()) return;
   QuantizeScratch& scratch = ScratchOf(in.place);
   scratch.inv_scales.Reserve(scales.size());
   const DeviceSpan<float> inv_scales = scratch.inv_scales.first(scales.size());
   const bool has_maxima = options.scale_rule != ScaleRule::kNone;
   if (has_maxima) Absmax(in, options.layout, scales);
-  MakeScalesOnDevice(maker, has_maxima, scales, inv_scales, in.place.Stream());
-  QuantizeUnderInvScales(in, options, inv_scales, result);
+  const float* tensor_absmax = nullptr;
+  if (TakesTensorMaximum(options.scale_rule)) {
+    scratch.absmax.Reserve(1);
+    const In<float> maxima(scales.data(), {1, scales.size()}, in.place);
+    Absmax(maxima, ScaleLayout{}, scratch.absmax.first(1));
+    tensor_absmax = scratch.absmax.data();
+  }
+  MakeScalesOnDevice(maker, has_maxima, tensor_absmax, scales, inv_scales, in.place.Stream());
+  QuantizeUnderInvScales(in, options, inv_scales, codes, transposed);
+}
+
+void QuantizeOnDevice(In<float> in, const QuantizeOptions& options, QuantizedMatrix& result) {
+  QuantizeScaled(in, options, CodesOf(result), TransposedOf(result), ScalesOf(result));
 }
 
 void QuantizeUnderOnDevice(const Scale& scale,
@@ -70,7 +95,8 @@ void QuantizeUnderOnDevice(const Scale& scale,
   QuantizeScratch& scratch = ScratchOf(in.place);
   scratch.inv_scales.Reserve(1);
   SetScaleOnDevice(scale, ScalesOf(result).data(), scratch.inv_scales.data(), in.place.Stream());
-  QuantizeUnderInvScales(in, options, scratch.inv_scales.first(1), result);
+  QuantizeUnderInvScales(
+      in, options, scratch.inv_scales.first(1), CodesOf(result), TransposedOf(result));
 }
 
 void QuantizeUnderOnDevice(DelayedScale& delayed,
@@ -80,7 +106,7 @@ void QuantizeUnderOnDevice(DelayedScale& delayed,
   const float* const current = delayed.CurrentAtPlace().data;  // the scale and its inverse
   DeviceStream& stream = in.place.Stream();
   device_memory::CopyWithin(current, ScalesOf(result).data(), sizeof(float), stream);
-  QuantizeUnderInvScales(in, options, {current + 1, 1}, result);
+  QuantizeUnderInvScales(in, options, {current + 1, 1}, CodesOf(result), TransposedOf(result));
   QuantizeScratch& scratch = ScratchOf(in.place);
   scratch.absmax.Reserve(1);
   AbsmaxOfAll(in, scratch.absmax.first(1));

@@ -13,9 +13,10 @@ namespace numsim {
 
 // Replaces absmax[i] by the scale that the factory `maker` computes from it, and writes its inverse
 // to inv_scales[i]. Without `reads_maxima`, absmax need not be initialised: for a rule that takes
-// none.
+// none. `tensor_absmax` is in device memory, or null for a rule without TakesTensorMaximum.
 void MakeScalesOnDevice(const ScaleFactory& maker,
                         bool reads_maxima,
+                        const float* tensor_absmax,
                         DeviceSpan<float> absmax,
                         DeviceSpan<float> inv_scales,
                         DeviceStream& stream);

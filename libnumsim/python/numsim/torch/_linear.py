@@ -14,6 +14,20 @@ _MAX_LAYERS = 4096  # of a model, as `numsim train` numbers the streams of its l
 _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
+def _in_backward():
+    """Whether a backward pass runs in this thread, as it does while checkpoints are recomputed."""
+    return torch._C._current_graph_task_id() != -1
+
+
+def between_graphs(function):
+    """Makes torch.compile call a function as it is, between two graphs."""
+    reason = "numsim computes outside of PyTorch"
+    try:
+        return torch.compiler.disable(function, reason=reason)
+    except TypeError:  # PyTorch before 2.7 takes no reason
+        return torch.compiler.disable(function)
+
+
 class _Product(torch.autograd.Function):
     """y = x w^T with the layer's own forward and backward pass."""
 
@@ -62,6 +76,10 @@ class Linear(torch.nn.Linear):
     float32, y without bias, dx and dw have the bits of the C++ layer. The sum over tokens that is
     the bias' gradient is PyTorch's. In evaluation mode, steps and delayed scales stay as they are.
     state_dict() holds both; a state_dict of nn.Linear is loaded too.
+
+    torch.compile has a graph break at each layer. Autocast does not reach into a layer: its
+    precision is the recipe's, and its result has the dtype of its input. A forward pass that
+    torch.utils.checkpoint repeats is the layer's newest one, with its step and its scales.
     """
 
     def __init__(
@@ -79,6 +97,7 @@ class Linear(torch.nn.Linear):
         super().__init__(in_features, out_features, bias, device=device, dtype=dtype)
         start(self, recipe, seed, number)
 
+    @between_graphs
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         if input.dtype not in _DTYPES:
             raise TypeError(f"input: expected float32, bfloat16 or float16, found {input.dtype}")
@@ -86,14 +105,26 @@ class Linear(torch.nn.Linear):
             raise ValueError(
                 f"input: expected shape (..., {self.in_features}), found {tuple(input.shape)}"
             )
-        random = (self._seed, self.steps * _MAX_LAYERS + self.number)
-        kept = None if self.training else self._layer.save()
-        y = _Product.apply(input, self.weight, self._layer, random)
-        if self.training:
+        if not self.training:
+            y = self._at(input, self.steps, self._layer.save())
+        elif _in_backward() and self.steps > 0:
+            y = self._at(input, self.steps - 1, self._layer.save(), self._scales)
+        else:
+            self._scales = self._layer.save()
+            y = self._at(input, self.steps)
             self.steps += 1
-        elif kept:
-            self._layer.restore(kept)
         return y if self.bias is None else y + self.bias.to(y.dtype)
+
+    def _at(self, input, step, after=(), before=()):
+        """The product at a step. Scales are set to `before` and `after` it, unless empty."""
+        if before:
+            self._layer.restore(before)
+        y = _Product.apply(
+            input, self.weight, self._layer, (self._seed, step * _MAX_LAYERS + self.number)
+        )
+        if after:
+            self._layer.restore(after)
+        return y
 
     def get_extra_state(self) -> dict:
         return {"steps": self.steps, "scales": self._layer.save()}
@@ -130,6 +161,7 @@ def start(module, recipe, seed, number):
     module.recipe = recipe_of(recipe)
     module.number = number
     module.steps = 0
+    module._scales = []  # of delayed scaling, before the newest forward pass in training mode
     module._seed = _core.linear_seed(seed)
     module._layer = _core.Linear(module.recipe._core)
     module._fast_path = module.register_forward_pre_hook(_no_fast_path)
@@ -138,5 +170,5 @@ def start(module, recipe, seed, number):
 def stop(module):
     """Takes away what `start` gave."""
     module._fast_path.remove()
-    for name in ("recipe", "number", "steps", "_seed", "_layer", "_fast_path"):
+    for name in ("recipe", "number", "steps", "_scales", "_seed", "_layer", "_fast_path"):
         delattr(module, name)

@@ -58,7 +58,8 @@ class AdamW(torch.optim.Optimizer):
         if isinstance(rounding, SR):
             if rounding != SR(bits=rounding.bits, seed=rounding.seed):
                 raise ValueError("rounding: of an SR, an optimiser takes bits and seed alone")
-            rounding, seed = f"stochastic:{rounding.bits}", rounding.seed
+            seed = rounding.seed
+            rounding = f"stochastic:{rounding.bits}"
         self._seed = SR(seed=seed).seed
         self._fixed = {
             "m": moments[0],
@@ -69,7 +70,7 @@ class AdamW(torch.optim.Optimizer):
             "moment_filter": moment_filter,
             "update_from_stored": update_from_stored,
         }
-        self._groups = []
+        self._groups: list[_Group] = []
         defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
         super().__init__(params, defaults)
 

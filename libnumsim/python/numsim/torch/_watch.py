@@ -14,6 +14,7 @@ from numsim._arrays import float32_of
 from numsim._formats import FormatLike, format as format_of
 from numsim._quantize import quantize
 from numsim.results import Table
+from numsim.torch._linear import between_graphs
 
 COLUMNS = (
     "step",
@@ -34,7 +35,9 @@ class Watch:
 
     step             forward pass of the model in training mode, from 0
     layer            name of the linear layer
-    tensor           "input", "weight", "output", "output-gradient" or "weight-gradient"
+    tensor           "input", "weight", "output", "output-gradient", "input-gradient" or
+                     "weight-gradient". The input gradient is the layer's own dX, also where other
+                     layers read the same input; a layer whose input needs no gradient has none
     elements, nonfinite   numbers of elements, and of those that are NaN or infinite
     amax, kurtosis   largest magnitude, and E(x - mean)^4 / var^2 (3: normal), of the finite ones
     underflow        share of the finite elements that the format makes zero though they are not
@@ -52,7 +55,7 @@ class Watch:
         self._every, self._format, self._scaling = every, format_of(format), scaling
         self._step = -1
         self._model = model
-        self._handles = []
+        self._handles: list[Any] = []
         quantize(np.zeros((1, 1), np.float32), self._format, scaling=scaling)  # refuses bad ones
 
     def __enter__(self) -> Watch:
@@ -77,6 +80,15 @@ class Watch:
         self._step += model.training
 
     def _watch_layer(self, name, module):
+        @between_graphs
+        def before_forward(module, inputs):
+            if not self._records() or not inputs[0].requires_grad:
+                return None
+            step, own = self._step, inputs[0].view_as(inputs[0])  # of this layer alone
+            own.register_hook(lambda g: self._record(step, name, "input-gradient", g))
+            return (own, *inputs[1:])
+
+        @between_graphs
         def after_forward(module, inputs, output):
             if not self._records():
                 return
@@ -91,6 +103,7 @@ class Watch:
             if self._records():
                 self._record(self._step, name, "weight-gradient", gradient)
 
+        self._handles.append(module.register_forward_pre_hook(before_forward))
         self._handles.append(module.register_forward_hook(after_forward))
         if module.weight.requires_grad:
             self._handles.append(module.weight.register_hook(after_weight_gradient))
@@ -146,8 +159,8 @@ def watch(
     """Records measures of the tensors of a model's linear layers: `with watch(model) as log: ...`.
 
     Every `every`-th forward pass in training mode, and the backward passes that follow it, add rows
-    to the `Watch` that this returns: of inputs, weights, outputs and of the gradients of outputs
-    and weights, as they are before anything is quantised, and of the error that quantising them to
+    to the `Watch` that this returns: of inputs, weights, outputs and of the gradients of outputs,
+    inputs and weights, as they are before anything is quantised, and of the error that quantising them to
     `format` with `scaling` (as in `numsim.quantize`) would make. A tensor (..., n) counts as a
     matrix of rows of n elements. Nothing is changed.
     """

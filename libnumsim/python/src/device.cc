@@ -1,0 +1,280 @@
+// Calls on arrays in the memory of a CUDA device, in the stream that the caller names. The Python
+// files (../numsim/_device.py) bring arrays as DLPack capsules, made for that stream. Every call
+// returns before its work is done, and nothing is copied to the host.
+#include <memory>
+
+#include "libnumsim/python/src/bindings.h"
+#include "libnumsim/python/src/quantize_options.h"
+#include "numsim/backend/device_context.h"
+#include "numsim/cast/cast_device.h"
+#include "numsim/gemm.h"
+#include "numsim/quantize/quantize_device.h"
+
+namespace numsim::python {
+namespace {
+
+using DeviceInput = nb::ndarray<nb::ro, nb::c_contig, nb::device::cuda>;
+using DeviceOutput = nb::ndarray<nb::c_contig, nb::device::cuda>;
+
+template <typename T>
+DeviceSpan<const T> On(const DeviceInput& array) {
+  return {static_cast<const T*>(array.data()), array.size()};
+}
+template <typename T>
+DeviceSpan<T> On(const DeviceOutput& array) {
+  return {static_cast<T*>(array.data()), array.size()};
+}
+
+template <typename Array>
+void RequireFloat(const char* call, const Array& array) {
+  if (array.dtype() != nb::dtype<float>()) RefuseType(call);
+}
+
+template <typename Array>
+MatrixShape ShapeOf(const Array& array) {
+  if (array.ndim() != 2) throw Error::Format("expected 2 dimensions, found {}", array.ndim());
+  return {array.shape(0), array.shape(1)};
+}
+
+MatrixSpan<const float> Floats(const DeviceInput& array, DeviceContext& context) {
+  return {static_cast<const float*>(array.data()), ShapeOf(array), Place(context)};
+}
+MatrixSpan<float> Floats(const DeviceOutput& array, DeviceContext& context) {
+  return {static_cast<float*>(array.data()), ShapeOf(array), Place(context)};
+}
+
+void RoundOnDevice(DeviceContext& context,
+                   const EncodePlan& plan,
+                   const DeviceInput& in,
+                   const DeviceOutput& out,
+                   const ArrayRandom& random) {
+  RequireFloat("round", in);
+  RequireFloat("round", out);
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    nb::gil_scoped_release release;
+    FakeQuantize(plan, On<float>(in), On<float>(out), context.stream(), random);
+  }
+}
+
+void EncodeOnDevice(DeviceContext& context,
+                    const EncodePlan& plan,
+                    const DeviceInput& in,
+                    const DeviceOutput& codes,
+                    const ArrayRandom& random) {
+  RequireFloat("encode", in);
+  WithCodeType("encode", codes.dtype(), [&]<typename Code>(Code) {
+    if constexpr (NUMSIM_HAVE_CUDA) {
+      nb::gil_scoped_release release;
+      Encode(plan, On<float>(in), On<Code>(codes), context.stream(), random);
+    }
+  });
+}
+
+void DecodeOnDevice(DeviceContext& context,
+                    const FormatSpec& format,
+                    const DeviceInput& codes,
+                    const DeviceOutput& out) {
+  RequireFloat("decode", out);
+  WithCodeType("decode", codes.dtype(), [&]<typename Code>(Code) {
+    if constexpr (NUMSIM_HAVE_CUDA) {
+      nb::gil_scoped_release release;
+      Decode(format, On<Code>(codes), On<float>(out), context.stream());
+    }
+  });
+}
+
+// Writes codes of plan.format and the scales of the layout.
+void QuantizeThere(DeviceContext& context,
+                   const DeviceInput& x,
+                   const EncodePlan& plan,
+                   std::string_view layout,
+                   std::string_view rule,
+                   const ArrayRandom& random,
+                   const DeviceOutput& codes,
+                   const DeviceOutput& scales) {
+  RequireFloat("quantize", x);
+  RequireFloat("quantize", scales);
+  const QuantizeOptions options = OptionsOf(plan, layout, rule, random);
+  const auto in = Floats(x, context);
+  if (codes.nbytes() != in.Elements() * static_cast<size_t>(plan.format.StorageBytes())) {
+    RefuseType("quantize");
+  }
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    nb::gil_scoped_release release;
+    QuantizeScaled(in, options, codes.data(), nullptr, On<float>(scales));
+  }
+}
+
+// Writes codes of plan.format under one scale, whose inverse is given.
+void QuantizeUnderThere(DeviceContext& context,
+                        const DeviceInput& x,
+                        const EncodePlan& plan,
+                        const DeviceInput& inv_scale,
+                        const ArrayRandom& random,
+                        const DeviceOutput& codes) {
+  RequireFloat("quantize", x);
+  RequireFloat("quantize", inv_scale);
+  const auto in = Floats(x, context);
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    nb::gil_scoped_release release;
+    Quantize(plan, in, ScaleLayout{}, On<float>(inv_scale), codes.data(), nullptr, random);
+  }
+}
+
+void DequantizeThere(DeviceContext& context,
+                     const FormatSpec& format,
+                     const DeviceInput& codes,
+                     std::string_view layout,
+                     const DeviceInput& scales,
+                     const DeviceOutput& out) {
+  RequireFloat("dequantize", out);
+  const ScaleLayout groups = ParseScaleLayout(layout);
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    nb::gil_scoped_release release;
+    Dequantize(format, codes.data(), groups, On<float>(scales), Floats(out, context));
+  }
+}
+
+// An operand on the device: values of float32, or codes with or without scales.
+struct DeviceOperand {
+  FormatSpec format = {};
+  DeviceInput array;
+  ScaleLayout layout = {};
+  std::optional<DeviceInput> scales;
+  bool columns = false;  // the vectors of the product are columns
+
+  GemmOperand At(DeviceContext& context) const {
+    const MatrixShape shape = ShapeOf(array);
+    const bool is_float = array.dtype() == nb::dtype<float>();
+    if (is_float) return AsOperand(Floats(array, context), columns);
+    const size_t size = array.nbytes();
+    const Place place(context);
+    if (scales) {
+      return AsOperand(QuantizedSpan{format,
+                                     shape,
+                                     layout,
+                                     {static_cast<const uint8_t*>(array.data()), {1, size}, place},
+                                     {On<float>(*scales).data(), {1, scales->size()}, place}},
+                       columns);
+    }
+    GemmOperand operand{.format = format, .transposed = columns, .place = place};
+    operand.rows = columns ? shape.cols : shape.rows;
+    operand.inner = columns ? shape.rows : shape.cols;
+    if (format.StorageBytes() == 1) {
+      operand.codes8 = {static_cast<const uint8_t*>(array.data()), array.size()};
+    } else {
+      operand.codes16 = {static_cast<const uint16_t*>(array.data()), array.size()};
+    }
+    return operand;
+  }
+};
+
+void GemmThere(DeviceContext& context,
+               const DeviceOperand& a,
+               const DeviceOperand& b,
+               std::string_view mode,
+               bool any_operands,
+               const DeviceOutput& out) {
+  RequireFloat("matmul", out);
+  const AccumulationMode rule = ParseAccumulationMode(mode);
+  const GemmOperand left = a.At(context), right = b.At(context);
+  if (!any_operands) {
+    CheckOperands(mode, left.format, right.format, "any_operands=True allows it");
+  }
+  nb::gil_scoped_release release;
+  Gemm(left, right, rule, Floats(out, context));
+}
+
+void BindDeviceMatrices(nb::module_& m) {
+  m.def("device_quantize",
+        &QuantizeThere,
+        nb::arg("context"),
+        nb::arg("x").noconvert(),
+        nb::arg("plan"),
+        nb::arg("layout"),
+        nb::arg("rule"),
+        nb::arg("random"),
+        nb::arg("codes").noconvert(),
+        nb::arg("scales").noconvert());
+  m.def("device_quantize_under",
+        &QuantizeUnderThere,
+        nb::arg("context"),
+        nb::arg("x").noconvert(),
+        nb::arg("plan"),
+        nb::arg("inv_scale").noconvert(),
+        nb::arg("random"),
+        nb::arg("codes").noconvert());
+  m.def("device_dequantize",
+        &DequantizeThere,
+        nb::arg("context"),
+        nb::arg("format"),
+        nb::arg("codes").noconvert(),
+        nb::arg("layout"),
+        nb::arg("scales").noconvert(),
+        nb::arg("out").noconvert());
+  nb::class_<DeviceOperand>(m, "DeviceOperand")
+      .def(
+          "__init__",
+          [](DeviceOperand* self,
+             const FormatSpec& format,
+             DeviceInput array,
+             bool columns,
+             std::string_view layout,
+             std::optional<DeviceInput> scales) {
+            new (self) DeviceOperand{
+                format, std::move(array), ParseScaleLayout(layout), std::move(scales), columns};
+          },
+          nb::arg("format"),
+          nb::arg("array").noconvert(),
+          nb::arg("columns"),
+          nb::arg("layout") = "tensor",
+          nb::arg("scales").noconvert() = nb::none());
+  // Writes A B^T, as `gemm` does.
+  m.def("device_gemm",
+        &GemmThere,
+        nb::arg("context"),
+        nb::arg("a"),
+        nb::arg("b"),
+        nb::arg("mode"),
+        nb::arg("any_operands"),
+        nb::arg("out").noconvert());
+}
+
+}  // namespace
+
+void BindDevice(nb::module_& m) {
+  // Returns why no device can be used, or an empty text.
+  m.def("device_unavailable", &DeviceUnavailable);
+  // The work of one thread in one stream, given by the address of its cudaStream_t; 0 is the
+  // default stream.
+  nb::class_<DeviceContext>(m, "DeviceContext")
+      .def(
+          "__init__",
+          [](DeviceContext* self, uintptr_t stream) {
+            new (self) DeviceContext(reinterpret_cast<void*>(stream));
+          },
+          nb::arg("stream"));
+  m.def("device_round",
+        &RoundOnDevice,
+        nb::arg("context"),
+        nb::arg("plan"),
+        nb::arg("x").noconvert(),
+        nb::arg("out").noconvert(),
+        nb::arg("random"));
+  m.def("device_encode",
+        &EncodeOnDevice,
+        nb::arg("context"),
+        nb::arg("plan"),
+        nb::arg("x").noconvert(),
+        nb::arg("codes").noconvert(),
+        nb::arg("random"));
+  m.def("device_decode",
+        &DecodeOnDevice,
+        nb::arg("context"),
+        nb::arg("format"),
+        nb::arg("codes").noconvert(),
+        nb::arg("out").noconvert());
+  BindDeviceMatrices(m);
+}
+
+}  // namespace numsim::python
