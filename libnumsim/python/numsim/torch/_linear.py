@@ -82,6 +82,8 @@ class Linear(torch.nn.Linear):
     torch.utils.checkpoint repeats is the layer's newest one, with its step and its scales.
     """
 
+    _scales: list[float]
+
     def __init__(
         self,
         in_features: int,

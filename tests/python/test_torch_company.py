@@ -1,0 +1,135 @@
+"""numsim.torch beside other parts of PyTorch: torch.compile, autocast, checkpoints, DDP."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import numsim as ns
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+nt = pytest.importorskip("numsim.torch")
+SR_GRADIENTS = ns.LinearRecipe("llm-int8", gradient_rounding="sr")
+
+
+def model(recipe="switchback-int8"):
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(
+        torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 32), torch.nn.Linear(32, 4)
+    )
+    return nt.convert(net, recipe)
+
+
+def gradients(net):
+    return [p.grad.clone() for p in net.parameters()]
+
+
+def steps(net, call, rng, count=2):
+    """The gradients after each of some steps."""
+    found = []
+    for _ in range(count):
+        x = torch.from_numpy(rng.normal(size=(8, 16)).astype(np.float32)).requires_grad_()
+        net.zero_grad()
+        call(x).square().sum().backward()
+        found += [*gradients(net), x.grad.clone()]
+    return found
+
+
+def equal(a, b):
+    return len(a) == len(b) and all(torch.equal(x, y) for x, y in zip(a, b))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_compiled_models_have_the_same_bits(backend):
+    plain, other = model(SR_GRADIENTS), model(SR_GRADIENTS)
+    compiled = torch.compile(other, backend=backend)
+    expected = steps(plain, plain, np.random.default_rng(1))
+    assert equal(steps(other, compiled, np.random.default_rng(1)), expected)
+    assert other[0].steps == 2
+
+
+def test_compiled_models_are_watched():
+    net = model()
+    with nt.watch(net) as log:
+        steps(net, torch.compile(net, backend="eager"), np.random.default_rng(1), 1)
+    assert len(log.rows) == 3 * 6
+
+
+def test_autocast_does_not_reach_into_layers(rng):
+    net, x = model(), torch.from_numpy(rng.normal(size=(8, 16)).astype(np.float32))
+    expected = net(x)
+    with torch.autocast("cpu", torch.bfloat16):
+        y = net(x)
+        assert y.dtype == torch.float32 and torch.equal(y, expected)
+        plain = torch.nn.Linear(16, 16)(x)  # autocast makes bfloat16 of it
+        assert plain.dtype == torch.bfloat16 == net(plain).dtype
+        y.sum().backward()
+    assert net[0].weight.grad.dtype == torch.float32
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+@pytest.mark.parametrize(
+    "recipe",
+    [SR_GRADIENTS, ns.LinearRecipe("te-hybrid", delayed_history=4), "mx"],
+    ids=["stochastic", "delayed", "mx"],
+)
+def test_checkpoints_change_no_bit(recipe, reentrant):
+    plain, other = model(recipe), model(recipe)
+
+    def checkpointed(x):
+        y = torch.utils.checkpoint.checkpoint(other[:3], x, use_reentrant=reentrant)
+        return other[3](y)
+
+    expected = steps(plain, plain, np.random.default_rng(1), 4)
+    assert equal(steps(other, checkpointed, np.random.default_rng(1), 4), expected)
+    states = [[net[i].get_extra_state() for i in (0, 2, 3)] for net in (plain, other)]
+    assert states[0] == states[1] and states[0][0]["steps"] == 4
+
+
+RANK = """
+import sys, numpy as np, torch, numsim as ns, numsim.torch as nt
+rank, store = int(sys.argv[1]), sys.argv[2]
+ns.threads(1)
+torch.distributed.init_process_group("gloo", init_method="file://" + store, rank=rank, world_size=2)
+torch.manual_seed(0)
+net = nt.convert(torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.Linear(32, 4)),
+                 ns.LinearRecipe("llm-int8", gradient_rounding="sr"))
+parallel = torch.nn.parallel.DistributedDataParallel(net)
+optimizer = nt.AdamW(net.parameters(), lr=1e-2, weights="bf16", rounding=ns.SR(bits=16, seed=1))
+rng = np.random.default_rng(rank)
+for step in range(3):
+    x = torch.from_numpy(rng.normal(size=(8, 16)).astype(np.float32))
+    optimizer.zero_grad()
+    parallel(x).square().mean().backward()
+    optimizer.step()
+weights = torch.cat([p.detach().reshape(-1) for p in net.parameters()])
+both = [torch.empty_like(weights) for _ in range(2)]
+torch.distributed.all_gather(both, weights)
+print(torch.equal(both[0], both[1]), [layer.steps for layer in net])
+torch.save([p.grad for p in net.parameters()], store + f".{rank}")
+torch.distributed.destroy_process_group()
+"""
+
+
+def test_ddp_keeps_the_weights_of_two_processes_equal(tmp_path):
+    if not torch.distributed.is_available():
+        pytest.skip("PyTorch was built without torch.distributed")
+    store = str(tmp_path / "store")
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", RANK, str(rank), store],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    try:
+        outputs = [rank.communicate(timeout=120) for rank in ranks]
+    finally:
+        for rank in ranks:
+            rank.kill()
+    assert [out.strip() for out, _ in outputs] == ["True [3, 3]"] * 2, outputs
+    grads = [torch.load(f"{store}.{rank}") for rank in range(2)]
+    assert equal(*grads) and all(g.abs().sum() > 0 for g in grads[0])
