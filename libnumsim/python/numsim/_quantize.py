@@ -79,7 +79,10 @@ class Quantized:
 
     @property
     def codes(self) -> np.ndarray:
-        """The codes as a read-only NumPy array of the matrix's shape (a view)."""
+        """The codes as a read-only NumPy array of the matrix's shape (a view).
+
+        On a device, an array of the library of the matrix that was quantised.
+        """
         codes = self._matrix.codes
         return codes.T if self._transposed else codes
 
@@ -159,8 +162,9 @@ def quantize(
     format    of the codes, at most 16 bits
     scaling   LAYOUT or LAYOUT/RULE. LAYOUT is "tensor", "row", "column", "block:N" (N elements of a
               row) or "tile:RxC"; RULE is "absmax" (default), "pow2-floor", "pow2-ceil", "e8m0" (the
-              shared scale of an MX block) or "none" (scale 1). "block:32/e8m0" is MX. Or a
-              `Delayed`.
+              shared scale of an MX block), "none" (scale 1) or "nvfp4" (e4m3fn per group under a
+              scale of the tensor). "block:32/e8m0" is MX, "block:16/nvfp4" with e2m1fn NVFP4.
+              Or a `Delayed`.
     scale     a number: the given scale of the whole tensor, instead of `scaling`
     rounding, overflow   as in `round`, and saturating by default
 
