@@ -117,6 +117,33 @@ def test_stochastic_codes_use_the_index_of_the_element(rng):
     )
 
 
+@pytest.mark.parametrize("layout, rows, cols", [("block:16", 1, 16), ("tile:16x16", 16, 16)])
+def test_nvfp4_is_e4m3fn_under_a_scale_of_the_tensor(layout, rows, cols, rng, tmp_path, request):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = rng.normal(size=(48, 64)).astype(F32)
+    x *= np.exp2(-np.repeat(rng.integers(0, 20, (48, 4)), 16, axis=1)).astype(F32)
+    absmax = np.abs(x).reshape(48 // rows, rows, 64 // cols, cols).max(axis=(1, 3))
+    encode = F32(448 * 6) / absmax.max()
+    of_group = (absmax / F32(6) * encode).astype(ml_dtypes.float8_e4m3fn).astype(F32)
+    scales = of_group * (F32(1) / encode)
+    each = np.repeat(np.repeat(scales, rows, axis=0), cols, axis=1)
+    with np.errstate(divide="ignore"):
+        inverse = np.where(each == 0, F32(0), F32(1) / each)
+    codes = np.clip(x * inverse, -6, 6).astype(ml_dtypes.float4_e2m1fn)
+    t = ns.quantize(x, "e2m1fn", scaling=f"{layout}/nvfp4")
+    assert np.array_equal(t.scales, scales)
+    assert np.array_equal(t.codes, codes.view(np.uint8))
+    assert np.array_equal(t.dequantize(), codes.astype(F32) * each)
+    assert rows == 16 or (scales == 0).any()
+    run = request.getfixturevalue("numsim_program")
+    np.save(tmp_path / "x.npy", x)
+    options = ["--format", "e2m1fn", "--granularity", layout, "--scale", "nvfp4"]
+    files = [tmp_path / f"{name}.npy" for name in ("x", "codes", "scales")]
+    run("cast", *files[:2], *options, "--scales-out", files[2])
+    assert np.array_equal(np.load(files[1]), t.codes)
+    assert np.array_equal(np.load(files[2]), t.scales)
+
+
 def test_errors_are_measured(rng):
     x = rng.normal(size=(16, 16)).astype(F32)
     t = ns.quantize(x, "e4m3fn", scaling="row")

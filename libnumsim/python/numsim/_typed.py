@@ -143,7 +143,9 @@ def _apply(op, operands, to, rounding, overflow, flags):
     out = np.empty(shape, to.code_dtype)
     each = np.empty(shape, np.uint8) if flags else None
     _core.arithmetic(op, pairs, plan, out, random, each)
-    return (Array(out, to), each) if flags else Array(out, to)
+    result = Array.__new__(Array)  # the codes are right: no check
+    result.codes, result.format = out, to
+    return (result, each) if flags else result
 
 
 def _check(operands, to):
