@@ -75,11 +75,12 @@ CLI::Option* AddScaleOptions(CLI::App* sub, ScaleOptions& options) {
                   "or tile:ROWSxCOLS")
       ->needs(out)
       ->capture_default_str();
-  sub->add_option("--scale",
-                  options.rule,
-                  "Rule that computes a scale from the largest magnitude: absmax, pow2-floor, "
-                  "pow2-ceil, e8m0, none, or nvfp4 (with --granularity block:16 and --format e2m1fn: "
-                  "NVFP4; the scales that are written include that of the tensor)")
+  sub->add_option(
+         "--scale",
+         options.rule,
+         "Rule that computes a scale from the largest magnitude: absmax, pow2-floor, "
+         "pow2-ceil, e8m0, none, or nvfp4 (with --granularity block:16 and --format e2m1fn: "
+         "NVFP4; the scales that are written include that of the tensor)")
       ->needs(out)
       ->capture_default_str();
   return out;

@@ -78,9 +78,7 @@ def test_every_mode_and_policy_has_the_bits_of_the_host(rng, rounding, overflow)
     for format in SMALL:
         arguments = {"rounding": rounding, "overflow": overflow}
         assert_same(ns.round(on_device(x), format, **arguments), ns.round(x, format, **arguments))
-        assert_same(
-            ns.encode(on_device(x), format, **arguments), ns.encode(x, format, **arguments)
-        )
+        assert_same(ns.encode(on_device(x), format, **arguments), ns.encode(x, format, **arguments))
 
 
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "float8_e5m2", "float8_e4m3fn"])
@@ -143,9 +141,7 @@ def test_quantize_takes_a_scale_small_dtypes_and_vectors(rng):
         ns.quantize(half.cuda(), "int8", scaling="row").codes,
         ns.quantize(half.float().numpy(), "int8", scaling="row").codes,
     )
-    assert_same(
-        ns.quantize(on_device(x[0]), "int8").codes, ns.quantize(x[0], "int8").codes
-    )
+    assert_same(ns.quantize(on_device(x[0]), "int8").codes, ns.quantize(x[0], "int8").codes)
 
 
 def operands(rng, format, scaling, shape_a=(24, 128), shape_b=(128, 40)):
@@ -167,9 +163,7 @@ def operands(rng, format, scaling, shape_a=(24, 128), shape_b=(128, 40)):
 @pytest.mark.parametrize("mode", ["fp32", "fp64", "fp32-chunked:16"])
 def test_products_in_order_have_the_bits_of_the_host(rng, format, scaling, mode):
     a, b, there_a, there_b = operands(rng, format, scaling)
-    assert_same(
-        ns.matmul(there_a, there_b, accumulate=mode), ns.matmul(a, b, accumulate=mode)
-    )
+    assert_same(ns.matmul(there_a, there_b, accumulate=mode), ns.matmul(a, b, accumulate=mode))
 
 
 def test_int8_is_exact(rng):
@@ -190,9 +184,7 @@ def test_int8_is_exact(rng):
 def test_products_of_tensor_cores_have_the_bits_of_the_host(rng, format, mode):
     scaling = "row" if format == "e4m3fn" else "row/none"
     a, b, there_a, there_b = operands(rng, format, scaling, (64, 512), (512, 128))
-    assert_same(
-        ns.matmul(there_a, there_b, accumulate=mode), ns.matmul(a, b, accumulate=mode)
-    )
+    assert_same(ns.matmul(there_a, there_b, accumulate=mode), ns.matmul(a, b, accumulate=mode))
 
 
 def test_products_of_tensors_read_transposes_as_they_lie(rng):

@@ -241,16 +241,36 @@ WORDS = ns.SR(random_bits=np.zeros(16, np.uint32))
         (TypeError, "x: float64 has no device path", lambda: ns.round(shown(np.float64), "int8")),
         (TypeError, "x: expected float32 or .* int64", lambda: ns.encode(shown(np.int64), "int8")),
         (TypeError, "out: only for NumPy", lambda: ns.round(shown(), "int8", out=np.ones(3))),
-        (ValueError, "random_bits have no device", lambda: ns.round(shown(), "int8", rounding=WORDS)),
-        (ValueError, "Delayed has no device", lambda: ns.quantize(shown(), "int8", scaling=DELAYED)),
+        (
+            ValueError,
+            "random_bits have no device",
+            lambda: ns.round(shown(), "int8", rounding=WORDS),
+        ),
+        (
+            ValueError,
+            "Delayed has no device",
+            lambda: ns.quantize(shown(), "int8", scaling=DELAYED),
+        ),
         (ValueError, "error: has no device path", lambda: ns.quantize(shown(), "int8").error(1)),
         (ValueError, "at most 16 bits", lambda: ns.quantize(shown(), "fp32")),
-        (ValueError, "b: expected an operand at the", lambda: ns.matmul(shown(), np.eye(4, dtype="f4"))),
+        (
+            ValueError,
+            "b: expected an operand at the",
+            lambda: ns.matmul(shown(), np.eye(4, dtype="f4")),
+        ),
         (ValueError, "matmul_error: has no device", lambda: ns.matmul_error(shown(), shown())),
         (TypeError, "uint8 codes do not tell", lambda: ns.decode(shown(np.uint8))),
-        (TypeError, "expected uint16 for bf16, found uint8", lambda: ns.decode(shown(np.uint8), "bf16")),
+        (
+            TypeError,
+            "expected uint16 for bf16, found uint8",
+            lambda: ns.decode(shown(np.uint8), "bf16"),
+        ),
         (TypeError, "on a device, expected uint8", lambda: ns.decode(shown(np.int32), "int8")),
-        (ValueError, "CUDA device 3, and .* CUDA_VISIBLE", lambda: ns.round(shown(place=(2, 3)), "int8")),
+        (
+            ValueError,
+            "CUDA device 3, and .* CUDA_VISIBLE",
+            lambda: ns.round(shown(place=(2, 3)), "int8"),
+        ),
         (ValueError, "DLPack type 10; .* x.cpu", lambda: ns.round(shown(place=(10, 0)), "int8")),
         (ValueError, "no device path: pass weights.cpu", lambda: update(shown())),
         (ValueError, "no device path: pass x.cpu", lambda: ns.array(shown(), "int8")),
@@ -270,7 +290,9 @@ def update(x):
 
 
 def test_arrays_of_other_libraries_are_refused_by_name():
-    with pytest.raises(ValueError, match="x: .* of shown; arrays there are taken of torch and cupy"):
+    with pytest.raises(
+        ValueError, match="x: .* of shown; arrays there are taken of torch and cupy"
+    ):
         ns.round(shown(), "e4m3fn")
 
 
@@ -308,7 +330,11 @@ def capsule(array, device_type, kept):
     tensor = DLTensor(array.ctypes.data, device_type, 0, array.ndim, 1, 8, 1, shape, strides)
     kept.append((array, shape, strides, tensor))
     new = ctypes.pythonapi.PyCapsule_New
-    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    new.restype, new.argtypes = ctypes.py_object, [
+        ctypes.c_void_p,
+        ctypes.c_char_p,
+        ctypes.c_void_p,
+    ]
     return new(ctypes.addressof(tensor), b"dltensor", None)
 
 

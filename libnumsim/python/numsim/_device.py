@@ -339,9 +339,7 @@ def quantize(there, f, plan, layout, rule, random):
         codes = library.empty(shape, f.code_dtype)
         scales = library.empty((count,), F32)
         outputs = call.write(codes), call.write(scales)
-        _core.device_quantize(
-            call.context, call.read(array), plan, layout, rule, random, *outputs
-        )
+        _core.device_quantize(call.context, call.read(array), plan, layout, rule, random, *outputs)
     return Matrix(f, layout, shape, codes, scales, library)
 
 

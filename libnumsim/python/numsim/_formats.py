@@ -21,7 +21,11 @@ _OTHER_NAMES = {
 }
 _ML_DTYPES = re.compile(r"float[468]_(e\d+m\d+\w*)")
 _P3109 = re.compile(r"binary(\d+)p(\d+)([su])([ef])")
-_CODE_DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32)}
+_CODE_DTYPES: dict[int, np.dtype[Any]] = {
+    1: np.dtype(np.uint8),
+    2: np.dtype(np.uint16),
+    4: np.dtype(np.uint32),
+}
 
 
 # What stands for a format: an object, a name, or a dtype of NumPy, ml_dtypes or torch.

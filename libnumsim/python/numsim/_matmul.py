@@ -92,8 +92,8 @@ def matmul_error(
 ) -> _core.ProductError:
     """Compares a @ b under a mode with the exact product of the same operands.
 
-    The operands are in host memory. Returns an object with `relative_error` (Frobenius), `row_error`, `column_error`, `sqnr_db`,
-    `cosine`, `gain`, `bias`, `error_variance` and `signal_variance`.
+    The operands are in host memory. Returns an object with `relative_error` (Frobenius),
+    `row_error`, `column_error`, `sqnr_db`, `cosine`, `gain`, `bias`, `error_variance` and `signal_variance`.
     """
     if _is_on_device(a) or _is_on_device(b):
         raise ValueError("matmul_error: has no device path; pass operands in host memory")
