@@ -127,6 +127,11 @@ def test_quantize_has_the_bits_of_the_host(rng, layout, rule):
                 np.testing.assert_array_equal(bits(there.scales), bits(np.array(here.scales)))
                 assert_same(there.dequantize(), here.dequantize())
                 assert_same(there.T.dequantize(), here.T.dequantize())
+                half = torch.from_numpy(x).bfloat16()
+                here = ns.quantize(half.float().numpy(), format, **arguments)
+                there = ns.quantize(half.cuda(), format, **arguments)
+                assert_same(there.codes, here.codes)
+                np.testing.assert_array_equal(bits(there.scales), bits(np.array(here.scales)))
 
 
 def test_quantize_takes_a_scale_small_dtypes_and_vectors(rng):
@@ -239,7 +244,7 @@ def test_calls_run_in_the_current_stream_and_do_not_wait(rng):
     expected = ns.round(2 * x.cpu().numpy() + 1, "e4m3fn")
     for stream in (torch.cuda.current_stream(), torch.cuda.Stream()):
         with torch.cuda.stream(stream):
-            ns.round(x, "e4m3fn")
+            ns.round(2 * x + 1, "e4m3fn")  # loads every kernel, which waits for the device
             torch.cuda.synchronize()
             torch.cuda._sleep(200_000_000)  # about 0.1 s
             y = ns.round(2 * x + 1, "e4m3fn")

@@ -36,7 +36,8 @@ constexpr ScaleRule kRules[] = {ScaleRule::kAbsmax,
                                 ScaleRule::kPow2Floor,
                                 ScaleRule::kPow2Ceil,
                                 ScaleRule::kE8m0,
-                                ScaleRule::kNone};
+                                ScaleRule::kNone,
+                                ScaleRule::kNvfp4};
 
 // A matrix whose rows differ: numbers about 2^(row mod 9), rows of zeros, of subnormals, of huge
 // numbers, of infinities and NaN alone; and single infinities and NaN.

@@ -322,7 +322,9 @@ class Matrix:
 
 
 def _as_matrix(there):
-    array = widened(there)
+    """The numbers as a matrix: float32, or codes of bf16, which quantising reads as they are."""
+    is_bf16 = there.format is not None and there.format.name == "bf16"
+    array = there.packed() if is_bf16 else widened(there)
     if array.ndim == 1:
         array = array.reshape(1, -1)
     if array.ndim != 2:

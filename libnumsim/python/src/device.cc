@@ -43,6 +43,16 @@ MatrixSpan<float> Floats(const DeviceOutput& array, DeviceContext& context) {
   return {static_cast<float*>(array.data()), ShapeOf(array), Place(context)};
 }
 
+// Returns an array of float32, or one of codes of bf16 (uint16), as a matrix of numbers.
+MatrixSpan<const float> Numbers(const char* call,
+                                const DeviceInput& array,
+                                DeviceContext& context) {
+  const bool bf16 = array.dtype() == nb::dtype<uint16_t>();
+  if (!bf16) RequireFloat(call, array);
+  const Element element = bf16 ? Element::kBfloat16 : Element::kFloat32;
+  return FloatMatrix(array.data(), element, ShapeOf(array), Place(context));
+}
+
 void RoundOnDevice(DeviceContext& context,
                    const EncodePlan& plan,
                    const DeviceInput& in,
@@ -92,10 +102,9 @@ void QuantizeThere(DeviceContext& context,
                    const ArrayRandom& random,
                    const DeviceOutput& codes,
                    const DeviceOutput& scales) {
-  RequireFloat("quantize", x);
   RequireFloat("quantize", scales);
   const QuantizeOptions options = OptionsOf(plan, layout, rule, random);
-  const auto in = Floats(x, context);
+  const auto in = Numbers("quantize", x, context);
   if (codes.nbytes() != in.Elements() * static_cast<size_t>(plan.format.StorageBytes())) {
     RefuseType("quantize");
   }
@@ -112,9 +121,8 @@ void QuantizeUnderThere(DeviceContext& context,
                         const DeviceInput& inv_scale,
                         const ArrayRandom& random,
                         const DeviceOutput& codes) {
-  RequireFloat("quantize", x);
   RequireFloat("quantize", inv_scale);
-  const auto in = Floats(x, context);
+  const auto in = Numbers("quantize", x, context);
   if constexpr (NUMSIM_HAVE_CUDA) {
     nb::gil_scoped_release release;
     Quantize(plan, in, ScaleLayout{}, On<float>(inv_scale), codes.data(), nullptr, random);
