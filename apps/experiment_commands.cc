@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 
 #include "apps/claim_text.h"
 #include "apps/command.h"
+#include "apps/interruption.h"
 #include "apps/wrapped_text.h"
 #include "experiments/core/demo.h"
 #include "experiments/core/option_names.h"
@@ -141,6 +143,7 @@ struct RunArguments {
   std::string out;
   std::string shard = "0/1";
   bool resume = false;
+  double grace = 60;  // seconds
   std::map<std::string, std::string> options;
   std::vector<std::string> set;  // NAME=VALUE
   std::string config;            // TOML file of keys
@@ -192,6 +195,47 @@ void AddFile(const Experiment& experiment,
   }
 }
 
+// Says how to go on after a signal, and returns the exit code. stdout may be closed by now; the exit
+// code says the same.
+int Stopped(const experiments::RunOptions& options, const std::string& what) {
+  fmt::print("interrupted {}; finished trials are kept in {}; to resume: {}\n",
+             what,
+             options.out.string(),
+             ResumeCommand(options.command));
+  return kStoppedBySignal;
+}
+
+// Runs the experiment until it ends or a signal stops it. Running trials then have `grace` seconds
+// to finish; after that they are lost, and only they.
+int RunUntilInterrupted(const Experiment& experiment,
+                        experiments::RunOptions& options,
+                        double grace) {
+  const InterruptScope scope;
+  options.interrupted = &scope.Flag();
+  const GraceTimer timer(scope.Flag(), grace, [&] {
+    Stopped(options, "within a trial that takes longer than --grace");
+    std::fflush(stdout);
+    std::_Exit(kStoppedBySignal);
+  });
+  RunReport report;
+  try {
+    report = experiments::Run(experiment, options);
+  } catch (const Error& error) {
+    // The signal may have ended gnuplot too. An error that has another cause comes again.
+    if (!scope.Flag()) throw;
+    fmt::print(stderr, "numsim: {}\n", error.what());
+    return Stopped(options, "at an error");
+  }
+  if (report.interrupted) {
+    return Stopped(options,
+                   fmt::format("with {} of {} trials finished",
+                               report.trials_total - report.trials_missing,
+                               report.trials_total));
+  }
+  PrintReport(report, options.out.string());
+  return 0;
+}
+
 // Runs an experiment. `sub` is the parsed subcommand, which tells which options were given; an
 // empty text is also a value.
 int Run(const Experiment& experiment,
@@ -220,8 +264,7 @@ int Run(const Experiment& experiment,
   std::tie(options.shard_index, options.shard_count) = ParseShard(arguments.shard);
   options.progress = isatty(STDERR_FILENO) != 0;
   options.command = program.command_line;
-  PrintReport(experiments::Run(experiment, options), options.out.string());
-  return 0;
+  return RunUntilInterrupted(experiment, options, arguments.grace);
 }
 
 void AddRunOf(Program& program, CLI::App* run, const Experiment& experiment) {
@@ -253,6 +296,13 @@ void AddRunOf(Program& program, CLI::App* run, const Experiment& experiment) {
       ->capture_default_str();
   sub->add_flag(
       "--resume", arguments->resume, "Continue an interrupted run; keeps its finished trials");
+  sub->add_option(
+         "--grace",
+         arguments->grace,
+         "Seconds that running trials have left after SIGINT or SIGTERM; then they are lost. "
+         "Exit code 75: stopped by a signal, --resume continues")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
   sub->add_option(
          "--set",
          arguments->set,

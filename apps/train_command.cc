@@ -1,17 +1,14 @@
 // `numsim train`: trains a model, or ranks its layers and tensors by precision.
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <system_error>
 
 #include "apps/command.h"
 #include "apps/format_text.h"
+#include "apps/interruption.h"
 #include "apps/train_progress.h"
 #include "apps/train_rank.h"
 #include "numsim/analysis/saved_operands.h"
@@ -90,51 +87,6 @@ std::filesystem::path OutDirectory(const TrainArguments& arguments) {
   return std::filesystem::path("results/train") / name;
 }
 
-std::atomic<bool> interrupted = false;
-std::atomic<int> interrupting_signal = 0;
-// A signal handler sets them.
-static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
-
-// During its lifetime, the first SIGINT or SIGTERM requests the end of training. A second one has
-// its default effect.
-class InterruptScope {
- public:
-  InterruptScope() {
-    interrupted = false;
-    struct sigaction action = {};
-    action.sa_handler = [](int signal) {
-      interrupting_signal = signal;
-      interrupted = true;
-    };
-    action.sa_flags = SA_RESETHAND | SA_RESTART;
-    for (size_t i = 0; i < kCount; ++i) sigaction(kSignals[i], &action, &before_[i]);
-  }
-  ~InterruptScope() {
-    for (size_t i = 0; i < kCount; ++i) sigaction(kSignals[i], &before_[i], nullptr);
-  }
-  InterruptScope(const InterruptScope&) = delete;
-  InterruptScope& operator=(const InterruptScope&) = delete;
-
- private:
-  static constexpr size_t kCount = 2;
-  static constexpr int kSignals[kCount] = {SIGINT, SIGTERM};
-  struct sigaction before_[kCount];
-};
-
-// Returns the command line, quoted for a shell, with --resume added if it is missing.
-std::string ResumeCommand(const std::vector<std::string>& command_line) {
-  std::string text;
-  for (const std::string& word : command_line) {
-    const bool plain =
-        !word.empty() && word.find_first_of(" \t\n\"'\\$`*?[]{}()<>|&;#~!") == std::string::npos;
-    std::string quoted;
-    for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-    text += (text.empty() ? "" : " ") + (plain ? word : "'" + quoted + "'");
-  }
-  const bool has = std::count(command_line.begin(), command_line.end(), "--resume") > 0;
-  return has ? text : text + " --resume";
-}
-
 void PrintResult(const TrainRunResult& result,
                  const std::filesystem::path& out,
                  const std::vector<std::string>& command_line) {
@@ -174,10 +126,10 @@ int Train(const TrainArguments& arguments, const std::vector<std::string>& comma
   options.out = OutDirectory(arguments);
   options.resume = arguments.resume;
   options.command = command_line;
-  options.interrupted = &interrupted;
   TrainRunResult result;
   {
     const InterruptScope scope;
+    options.interrupted = &scope.Flag();
     TrainProgress progress(isatty(STDERR_FILENO) != 0);
     options.progress = [&progress](const Trainer& trainer, double rate, double seconds_left) {
       progress.Show(trainer, rate, seconds_left);
@@ -186,8 +138,7 @@ int Train(const TrainArguments& arguments, const std::vector<std::string>& comma
     result = RunTraining(config, options);
   }
   PrintResult(result, options.out, command_line);
-  // As a shell reports a command that a signal ended, so that `train && next` stops.
-  return result.status == TrainStatus::kRunning ? 128 + interrupting_signal : 0;
+  return result.status == TrainStatus::kRunning ? kStoppedBySignal : 0;
 }
 
 // Throws Error for arguments that an option which looks at a step, without training, does not allow.
@@ -228,7 +179,10 @@ int SaveTensors(const TrainArguments& arguments) {
 
 void AddTrainCommand(Program& program) {
   auto arguments = std::make_shared<TrainArguments>();
-  CLI::App* sub = program.app.add_subcommand("train", "Train a model configured by a TOML file");
+  CLI::App* sub = program.app.add_subcommand(
+      "train",
+      "Train a model configured by a TOML file. SIGINT or SIGTERM saves a checkpoint and ends with "
+      "exit code 75: --resume continues");
   sub->add_option("CONFIG", arguments->config, "Configuration file (see docs/configuration.md)")
       ->check(NotEmpty());
   sub->add_option(

@@ -129,19 +129,26 @@ double CostOf(const Task& task, const std::vector<size_t>& trials) {
   return cost;
 }
 
-void MeasureAll(const Task& task, Journal& journal) {
+bool IsInterrupted(const Task& task) {
+  return task.options.interrupted != nullptr && task.options.interrupted->load();
+}
+
+// Measures the unfinished trials and returns how many it measured: all unless interrupted.
+size_t MeasureAll(const Task& task, Journal& journal) {
   const size_t done = task.shard.size() - task.todo.size();
   Progress progress(task.options.progress, done, task.shard.size());
   const double work = CostOf(task, task.shard);
   progress.BeginWith(task.options.progress_head, CostOf(task, task.todo) / work);
   std::atomic<bool> failed = false;  // no further trial begins
+  std::atomic<size_t> measured = 0;
   const auto measure = [&](size_t i) {
-    if (failed) return;
+    if (failed || IsInterrupted(task)) return;
     const Trial& trial = task.trials[task.todo[i]];
     try {
       progress.Started(trial.label);
       Measure(task, task.todo[i], journal);
       progress.Finished(trial.label, trial.cost / work);
+      ++measured;
     } catch (...) {
       failed = true;
       throw;
@@ -152,6 +159,7 @@ void MeasureAll(const Task& task, Journal& journal) {
   } else {
     ParallelTasks(task.todo.size(), measure);
   }
+  return measured;
 }
 
 }  // namespace
@@ -160,7 +168,10 @@ namespace {
 
 // Measures the trials of one look and, if no other shard has trials left, writes its results.
 RunReport RunLook(Task task, const Command& command) {
-  if (const std::unique_ptr<Journal> journal = Start(task)) MeasureAll(task, *journal);
+  RunReport report;
+  if (const std::unique_ptr<Journal> journal = Start(task)) {
+    report.trials_run = MeasureAll(task, *journal);
+  }
 
   // Read the journals again: other shards may have finished trials meanwhile.
   const std::filesystem::path& out = task.options.out;
@@ -169,14 +180,13 @@ RunReport RunLook(Task task, const Command& command) {
   AddFinishedTrials(task.experiment, task.trials, out, finished);
   std::erase_if(finished,
                 [&](const auto& entry) { return !IsOfLook(task.trials[entry.first], task.look); });
-  RunReport report;
   report.trials_total = static_cast<size_t>(
       std::count_if(task.trials.begin(), task.trials.end(), [&](const Trial& trial) {
         return IsOfLook(trial, task.look);
       }));
-  report.trials_run = task.todo.size();
   report.trials_missing = report.trials_total - finished.size();
-  if (report.trials_missing == 0) {
+  report.interrupted = IsInterrupted(task);
+  if (report.trials_missing == 0 && !report.interrupted) {
     SyncJournals(out);
     Complete(task.experiment, task.look, finished, out, command, report);
   }
@@ -201,7 +211,7 @@ RunReport Run(const Experiment& experiment, const RunOptions& options) {
         {experiment, options, trials, look, resume, ShardTrials(trials, look, options)}, command);
     trials_run += report.trials_run;
     resume = true;  // the next look adds to this one
-    if (AllDecided(report.judged)) break;
+    if (report.interrupted || AllDecided(report.judged)) break;
   }
   report.trials_run = trials_run;
   return report;

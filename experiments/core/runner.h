@@ -2,6 +2,7 @@
 // writes tables, figures, summary and manifest into one directory.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -21,12 +22,16 @@ struct RunOptions {
   bool progress = false;             // show a line on stderr, rewritten in place
   ProgressHead progress_head;        // beginning of that line; may be empty
   std::vector<std::string> command;  // argv, for the manifest
+  // Read before every trial and before the outputs are written; if true, nothing further begins, and
+  // the run returns with RunReport::interrupted. A trial is the unit: it is not cut short.
+  const std::atomic<bool>* interrupted = nullptr;
 };
 
 struct RunReport {
   size_t trials_total = 0;           // trials of the whole experiment
   size_t trials_run = 0;             // trials run by this call
-  size_t trials_missing = 0;         // still to be run by other shards; 0: the results are complete
+  size_t trials_missing = 0;         // still to be run by other shards or after --resume
+  bool interrupted = false;          // stopped by RunOptions::interrupted; --resume goes on
   std::vector<std::string> outputs;  // written files relative to `out`; only when complete
   std::string summary;               // text of summary.txt; only when complete
   std::vector<JudgedClaim> judged;   // the claims; only when complete
