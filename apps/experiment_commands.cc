@@ -13,6 +13,7 @@
 #include "apps/interruption.h"
 #include "apps/wrapped_text.h"
 #include "experiments/core/demo.h"
+#include "experiments/core/merge_check.h"
 #include "experiments/core/option_names.h"
 #include "experiments/core/published.h"
 #include "experiments/core/references.h"
@@ -358,7 +359,7 @@ void AddRunCommand(Program& program) {
 void AddMergeCommand(Program& program) {
   struct Options {
     std::string experiment, out;
-    std::vector<std::string> shards;
+    std::vector<std::string> shards, allow;
   };
   auto options = std::make_shared<Options>();
   CLI::App* sub = program.app.add_subcommand(
@@ -369,11 +370,18 @@ void AddMergeCommand(Program& program) {
   sub->add_option("--out", options->out, "Directory for the combined results")
       ->required()
       ->check(NotEmpty());
+  sub->add_option("--allow",
+                  options->allow,
+                  fmt::format("Accept a difference between the shards, and record it in "
+                              "manifest.json; repeatable; one of {}",
+                              experiments::kAllowable))
+      ->expected(1)
+      ->take_all();
   Example(sub, "numsim merge update-fidelity shard0 shard1 --out results/update-fidelity");
   Choose(program, sub, [options, &program] {
     const std::vector<std::filesystem::path> shards(options->shards.begin(), options->shards.end());
-    const RunReport report =
-        experiments::Merge(Find(options->experiment), shards, options->out, program.command_line);
+    const RunReport report = experiments::Merge(
+        Find(options->experiment), shards, options->out, program.command_line, options->allow);
     PrintReport(report, options->out);
     return 0;
   });

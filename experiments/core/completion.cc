@@ -118,6 +118,7 @@ Manifest DescribeRun(const Experiment& experiment,
   manifest.versions = Versions();
   manifest.host = DescribeHost();
   manifest.threads = ThreadCount();
+  manifest.allowed = command.allowed;
   manifest.started = command.started;
   manifest.ended = UtcNow();
   return manifest;

@@ -16,6 +16,7 @@ namespace numsim::experiments {
 struct Command {
   std::vector<std::string> arguments;
   std::string started = UtcNow();
+  NamedTexts allowed = {};  // differences of merged shards
 };
 
 // Returns the trials of an experiment. Throws Error for a bad option and when there are no trials.

@@ -58,6 +58,8 @@ FinishedTrial ParseLine(const std::string& line) {
   json.at("label").get_to(finished.label);
   json.at("commit").get_to(finished.commit);
   json.at("rows").get_to(finished.rows);
+  finished.build = json.value("build", "");
+  finished.processor = json.value("processor", "");
   const std::string digest = json.value(kDigest, "");
   json.erase(kDigest);
   if (Sha256OfText(json.dump()) != digest) {
@@ -140,6 +142,8 @@ void Journal::Append(const FinishedTrial& finished) {
   json["point"] = finished.trial;
   json["label"] = finished.label;
   json["commit"] = finished.commit;
+  if (!finished.build.empty()) json["build"] = finished.build;
+  if (!finished.processor.empty()) json["processor"] = finished.processor;
   json["rows"] = finished.rows;
   std::string line;
   try {

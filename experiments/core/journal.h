@@ -2,7 +2,7 @@
 // that is killed loses no finished trial.
 //
 // One line: {"point": 3, "label": "normal k=4 seed=0", "commit": "4f1c…",
-//            "rows": {"TABLE": [["cell", …], …]}, "sha256": "5e8a…"}
+//            "build": "GNU 12.2.0 Release", "processor": "…, avx2", "rows": {"TABLE": [["cell", …], …]}, "sha256": "5e8a…"}
 // The digest is that of the line without it.
 //
 // A killed process can leave an unfinished last line. This is the only damage that is tolerated:
@@ -24,6 +24,8 @@ struct FinishedTrial {
   std::string label;   // Trial::label, to detect a journal of another list of trials
   std::string commit;  // BuildCommit of the program that measured it
   Rows rows;
+  std::string build = {};      // its compiler and build type; "" in journals of older versions
+  std::string processor = {};  // what measured it, with the backend; "" in such journals
 };
 
 // Returns the name of one shard's journal: "0-of-3.jsonl".

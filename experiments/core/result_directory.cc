@@ -163,10 +163,11 @@ void ClaimDirectory(const Experiment& experiment,
   if (!Exists(path)) WriteSettings(path, {experiment.name, settings});
 }
 
-void AddFinishedTrials(const Experiment& experiment,
-                       const std::vector<Trial>& trials,
-                       const fs::path& directory,
-                       FinishedTrials& finished) {
+std::vector<size_t> AddFinishedTrials(const Experiment& experiment,
+                                      const std::vector<Trial>& trials,
+                                      const fs::path& directory,
+                                      FinishedTrials& finished) {
+  std::vector<size_t> repeated;
   for (const fs::path& journal : Journals(directory)) {
     size_t line = 0;
     for (FinishedTrial& entry : ReadJournal(journal)) {
@@ -174,16 +175,23 @@ void AddFinishedTrials(const Experiment& experiment,
       CheckEntry(experiment, trials, entry, fmt::format("{}:{}", journal.string(), line));
       const auto [known, added] = finished.try_emplace(entry.trial);
       if (added) {
-        known->second = {std::move(entry.rows), entry.commit, journal};
+        known->second = {std::move(entry.rows),
+                         std::move(entry.commit),
+                         std::move(entry.build),
+                         std::move(entry.processor),
+                         journal};
       } else if (!SameResults(experiment, known->second.rows, entry.rows)) {
         throw Error::Format("{}:{}: the rows of trial \"{}\" differ from those in {}",
                             journal.string(),
                             line,
                             entry.label,
                             known->second.journal.string());
+      } else {
+        repeated.push_back(entry.trial);
       }
     }
   }
+  return repeated;
 }
 
 std::vector<OutputFile> ListedOutputs(const fs::path& directory) {

@@ -25,10 +25,11 @@ inline constexpr std::string_view kVerdictsFile = "verdicts.csv";
 inline constexpr std::string_view kJournalFolder = "journal";
 inline constexpr std::string_view kLockFile = "lock";  // in that folder
 
-// The rows of one finished trial, the build that measured them and the journal that holds them.
+// The rows of one finished trial, what measured them (as in FinishedTrial) and the journal that holds
+// them.
 struct FinishedRows {
   Rows rows;
-  std::string commit;
+  std::string commit, build, processor;
   std::filesystem::path journal;
 };
 
@@ -64,11 +65,12 @@ void ClaimDirectory(const Experiment& experiment,
 // Adds the trials of every journal in `directory` to `finished`.
 // Throws Error naming the journal when it is corrupt, when it belongs to another list of `trials`
 // or to other tables, and when the rows of a trial differ from those already in `finished`. Rows of
-// timed tables may differ; those already in `finished` stay.
-void AddFinishedTrials(const Experiment& experiment,
-                       const std::vector<Trial>& trials,
-                       const std::filesystem::path& directory,
-                       FinishedTrials& finished);
+// timed tables may differ; those already in `finished` stay. Returns the trials that were in
+// `finished` already.
+std::vector<size_t> AddFinishedTrials(const Experiment& experiment,
+                                      const std::vector<Trial>& trials,
+                                      const std::filesystem::path& directory,
+                                      FinishedTrials& finished);
 
 // Returns the outputs that manifest.json lists. Throws Error naming the file if it is unreadable.
 std::vector<OutputFile> ListedOutputs(const std::filesystem::path& directory);

@@ -1,5 +1,7 @@
 #include "experiments/core/runner.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -10,9 +12,11 @@
 #include "experiments/core/journal.h"
 #include "experiments/core/progress.h"
 #include "experiments/core/result_directory.h"
+#include "numsim/backend/backend.h"
 #include "numsim/base/build_info.h"
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
+#include "numsim/io/manifest.h"
 
 namespace numsim::experiments {
 namespace {
@@ -107,6 +111,12 @@ std::unique_ptr<Journal> Start(Task& task) {
   return journal;
 }
 
+// Returns the processor and the backend, as trials record them.
+const std::string& ProcessorText() {
+  static const std::string text = fmt::format("{}, {}", DescribeHost().cpu, SimdTargetName());
+  return text;
+}
+
 // Measures one trial and appends it to the journal. Throws Error naming the trial.
 void Measure(const Task& task, size_t index, Journal& journal) {
   const Trial& trial = task.trials[index];
@@ -120,7 +130,12 @@ void Measure(const Task& task, size_t index, Journal& journal) {
                         error.what());
   }
   CheckRows(task.experiment, trial, rows);
-  journal.Append({index, trial.label, std::string(BuildCommit()), std::move(rows)});
+  journal.Append({index,
+                  trial.label,
+                  std::string(BuildCommit()),
+                  std::move(rows),
+                  fmt::format("{} {}", BuildCompiler(), BuildType()),
+                  ProcessorText()});
 }
 
 double CostOf(const Task& task, const std::vector<size_t>& trials) {

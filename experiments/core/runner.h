@@ -64,13 +64,15 @@ RunReport Run(const Experiment& experiment, const RunOptions& options);
 
 // Copies the trials of the journals of `shards` (directories of Run) into a journal in `out` and
 // completes the results there. `out` may be new, one of the shards, or hold trials of the same
-// settings. Throws Error when the shards disagree in settings or in the rows of a trial, or when
-// trials are missing (with their number); `out` is then unchanged. Rows of timed tables
+// settings. Throws Error when the shards disagree in settings or in the rows of a trial, when trials
+// are missing (with their numbers), and for the differences of merge_check.h unless `allow` names
+// them; `out` is then unchanged. The manifest records the allowed differences. Rows of timed tables
 // (TableSpec::timed) may differ: those of the first shard are used.
 RunReport Merge(const Experiment& experiment,
                 const std::vector<std::filesystem::path>& shards,
                 const std::filesystem::path& out,
-                const std::vector<std::string>& command);
+                const std::vector<std::string>& command,
+                const std::vector<std::string>& allow = {});
 
 // Draws the figures and writes the summary of a finished `directory` again from its CSV files
 // (`numsim plot`), and updates the list of outputs in its manifest. Runs no trial and needs no

@@ -144,8 +144,10 @@ TEST_F(ShardsTest, MergeTellsHowManyTrialsAreMissingAndWritesNothing) {
   const fs::path first = Directory("first");
   const fs::path out = Directory("out");
   Run(Counting(), Shard(first, 1, 3));
-  EXPECT_EQ(ErrorOf([&] { Merge(Counting(), {first}, out, {}); }),
-            "merge: 6 of 9 trials are in none of the shards; the first is \"ab seed=5\"");
+  EXPECT_EQ(
+      ErrorOf([&] { Merge(Counting(), {first}, out, {}); }),
+      "merge: 6 of 9 trials are in none of the shards: numbers 0, 2, 3, 5, 6, 8; the first is "
+      "\"ab seed=5\"");
   EXPECT_FALSE(fs::exists(out));
 }
 
@@ -198,7 +200,7 @@ TEST_F(ShardsTest, MergeOfTimedTablesKeepsThoseOfTheFirstShard) {
   Run(experiment, Options(first));
   Run(experiment, Options(second));
   ASSERT_NE(Bytes(first / "times.csv"), Bytes(second / "times.csv"));
-  Merge(experiment, {first, second}, out, {});
+  Merge(experiment, {first, second}, out, {}, {"double"});
   EXPECT_EQ(Bytes(out / "times.csv"), Bytes(first / "times.csv"));
   EXPECT_EQ(ResultsIn(out), ResultsIn(first));
 
@@ -257,7 +259,15 @@ TEST_F(ShardsTest, MergeTakesATrialTwiceOnlyWhenItsRowsAreTheSame) {
   const fs::path shard = Directory("shard");
   Run(Counting(), Options(whole));
   Run(Counting(), Shard(shard, 1, 2));
-  Merge(Counting(), {shard, whole}, Directory("same"), {});
+  EXPECT_EQ(ErrorOf([&] {
+              Merge(Counting(), {shard, whole}, Directory("same"), {});
+            }),
+            "merge: trials are in two directories: numbers 1, 3, 5, 7 in " + shard.string() +
+                " and " + whole.string() +
+                "; expected each trial once; --allow double accepts this and records it");
+  EXPECT_FALSE(fs::exists(Directory("same")));
+  Merge(Counting(), {shard, whole}, Directory("same"), {}, {"double"});
+  EXPECT_THAT(Bytes(Directory("same") / "manifest.json"), HasSubstr("\"double\": \"numbers 1, "));
   EXPECT_EQ(ResultsIn(Directory("same")), Expected());
 
   const fs::path journal = shard / "journal" / "1-of-2.jsonl";

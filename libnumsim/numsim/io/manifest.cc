@@ -66,6 +66,7 @@ void WriteManifest(const std::filesystem::path& path, const Manifest& manifest) 
   json["policies"] = ToObject(manifest.policies);
   if (!manifest.claims.empty()) json["claims"] = ToObject(manifest.claims);
   if (!manifest.measurements.empty()) json["measurements"] = ToObject(manifest.measurements);
+  if (!manifest.allowed.empty()) json["allowed"] = ToObject(manifest.allowed);
   json["seeds"] = manifest.seeds;
   json["git_commit"] = manifest.git_commit;
   json["compiler"] = manifest.compiler;

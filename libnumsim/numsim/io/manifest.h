@@ -33,6 +33,7 @@ struct Manifest {
   NamedTexts policies;      // choices that are not options: rounding, overflow, accumulation, ...
   NamedTexts claims;        // claims that were tested, by id: contrast and margin; omitted if empty
   NamedTexts measurements;  // times and rates of this run on this machine; omitted if empty
+  NamedTexts allowed;       // differences of merged shards that were accepted; omitted if empty
   std::vector<uint64_t> seeds;
   std::string git_commit;
   std::string compiler;
