@@ -24,6 +24,7 @@ void AddDescribeCommand(Program& program);
 void AddClaimsCommand(Program& program);
 void AddRunCommand(Program& program);
 void AddMergeCommand(Program& program);
+void AddSweepCommand(Program& program);
 void AddPlotCommand(Program& program);
 void AddDemoCommand(Program& program);
 void AddFormatsCommand(Program& program);

@@ -11,18 +11,17 @@
 #include "apps/claim_text.h"
 #include "apps/command.h"
 #include "apps/interruption.h"
+#include "apps/run_options.h"
 #include "apps/wrapped_text.h"
 #include "experiments/core/demo.h"
 #include "experiments/core/merge_check.h"
-#include "experiments/core/option_names.h"
 #include "experiments/core/published.h"
 #include "experiments/core/references.h"
 #include "experiments/core/runner.h"
 #include "experiments/core/settings.h"
-#include "experiments/core/time_left.h"
+#include "experiments/core/shard_owner.h"
 #include "numsim/base/error.h"
 #include "numsim/base/nearest_name.h"
-#include "numsim/config/config.h"
 
 namespace numsim::apps {
 namespace {
@@ -41,28 +40,6 @@ const Experiment& Find(const std::string& name) {
                       name,
                       near.empty() ? "" : fmt::format("did you mean {}? ", near),
                       fmt::join(names, ", "));
-}
-
-// Returns the presets, as in "quick | paper".
-std::string PresetNames(const Experiment& experiment) {
-  std::string names;
-  for (const auto& preset : experiment.presets) {
-    names += (names.empty() ? "" : " | ") + preset.name;
-    if (preset.seeds > 1) names += fmt::format(" with {} seeds", preset.seeds);
-  }
-  return names;
-}
-
-// Returns about how long the presets take, as in "quick 20 s, paper not timed".
-std::string PresetTimes(const Experiment& experiment) {
-  std::string times;
-  for (const auto& preset : experiment.presets) {
-    times += fmt::format("{}{} {}",
-                         times.empty() ? "" : ", ",
-                         preset.name,
-                         preset.seconds > 0 ? experiments::RoughText(preset.seconds) : "not timed");
-  }
-  return times;
 }
 
 // Prints the entries of docs/references.md for the keys that the texts of an experiment cite.
@@ -135,21 +112,6 @@ int Describe(const std::string& name) {
   return 0;
 }
 
-struct RunArguments {
-  std::string preset = "quick";
-  uint64_t seed = 0;
-  int seeds = 0;  // 0: the number of the preset
-  bool until_decided = false;
-  int max_seeds = 20;
-  std::string out;
-  std::string shard = "0/1";
-  bool resume = false;
-  double grace = 60;  // seconds
-  std::map<std::string, std::string> options;
-  std::vector<std::string> set;  // NAME=VALUE
-  std::string config;            // TOML file of keys
-};
-
 // Parses "I/N" with 0 <= I < N.
 std::pair<int, int> ParseShard(const std::string& text) {
   const char* end = text.data() + text.size();
@@ -179,23 +141,6 @@ void PrintReport(const RunReport& report, const std::string& out) {
   if (!report.notice.empty()) fmt::print("{}\n", report.notice);
 }
 
-// Adds the keys of a TOML file to the options that were given, which take precedence.
-void AddFile(const Experiment& experiment,
-             const std::string& path,
-             std::map<std::string, std::string>& given) {
-  std::map<std::string, std::string> of_file;
-  for (const std::string& assignment : ReadConfigKeys(path)) {
-    experiments::AddAssignment(experiment, assignment, of_file);
-  }
-  for (const auto& [option, value] : of_file) {
-    const auto [present, added] = given.emplace(option, value);
-    // Of keys that are set twice, the last one counts.
-    if (!added && option == experiments::kKeysOption) {
-      present->second = value + ";" + present->second;
-    }
-  }
-}
-
 // Says how to go on after a signal, and returns the exit code. stdout may be closed by now; the exit
 // code says the same.
 int Stopped(const experiments::RunOptions& options, const std::string& what) {
@@ -214,6 +159,7 @@ int RunUntilInterrupted(const Experiment& experiment,
   const InterruptScope scope;
   options.interrupted = &scope.Flag();
   const GraceTimer timer(scope.Flag(), grace, [&] {
+    experiments::ReleaseShardsOfThisProcess(options.out);
     Stopped(options, "within a trial that takes longer than --grace");
     std::fflush(stdout);
     std::_Exit(kStoppedBySignal);
@@ -244,24 +190,10 @@ int Run(const Experiment& experiment,
         const CLI::App& sub,
         const Program& program) {
   experiments::RunOptions options;
-  std::map<std::string, std::string> given;
-  for (const auto& [name, value] : arguments.options) {
-    if (sub.count("--" + name) > 0) given[name] = value;
-  }
-  for (const std::string& assignment : arguments.set) {
-    experiments::AddAssignment(experiment, assignment, given);
-  }
-  if (!arguments.config.empty()) AddFile(experiment, arguments.config, given);
-  const int preset_seeds = experiments::FindPreset(experiment, arguments.preset).seeds;
-  options.settings =
-      experiments::MakeSettings(experiment,
-                                arguments.preset,
-                                arguments.seed,
-                                arguments.seeds == 0 ? preset_seeds : arguments.seeds,
-                                given,
-                                arguments.until_decided ? arguments.max_seeds : 0);
+  options.settings = SettingsOf(experiment, arguments, sub);
   options.out = arguments.out.empty() ? "results/" + experiment.name : arguments.out;
   options.resume = arguments.resume;
+  options.take_over = arguments.take_over;
   std::tie(options.shard_index, options.shard_count) = ParseShard(arguments.shard);
   options.progress = isatty(STDERR_FILENO) != 0;
   options.command = program.command_line;
@@ -271,49 +203,7 @@ int Run(const Experiment& experiment,
 void AddRunOf(Program& program, CLI::App* run, const Experiment& experiment) {
   auto arguments = std::make_shared<RunArguments>();
   CLI::App* sub = run->add_subcommand(experiment.name, experiment.title);
-  sub->add_option("--preset",
-                  arguments->preset,
-                  fmt::format("Preset: {}. Time on two cores, roughly: {}",
-                              PresetNames(experiment),
-                              PresetTimes(experiment)))
-      ->capture_default_str();
-  sub->add_option("--seed", arguments->seed, "First seed")
-      ->check(Unsigned64())
-      ->capture_default_str();
-  sub->add_option("--seeds", arguments->seeds, "Number of seeds (default: set by the preset)")
-      ->check(CLI::Range(1, 1 << 20));
-  CLI::Option* const until_decided =
-      sub->add_flag("--until-decided",
-                    arguments->until_decided,
-                    "Add seeds, in looks fixed beforehand, until each primary claim is decided");
-  sub->add_option("--max-seeds", arguments->max_seeds, "Most seeds of --until-decided")
-      ->check(CLI::Range(2, 1 << 20))
-      ->needs(until_decided)
-      ->capture_default_str();
-  sub->add_option(
-         "--out", arguments->out, "Result directory (default: results/" + experiment.name + ")")
-      ->check(NotEmpty());
-  sub->add_option("--shard", arguments->shard, "I/N: run only trials whose number is I modulo N")
-      ->capture_default_str();
-  sub->add_flag(
-      "--resume", arguments->resume, "Continue an interrupted run; keeps its finished trials");
-  sub->add_option(
-         "--grace",
-         arguments->grace,
-         "Seconds that running trials have left after SIGINT or SIGTERM; then they are lost. "
-         "Exit code 75: stopped by a signal, --resume continues")
-      ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str();
-  sub->add_option(
-         "--set",
-         arguments->set,
-         "NAME=VALUE: sets an option below by its name, or any key of `numsim train` (repeatable)")
-      ->allow_extra_args(false);
-  sub->add_option(
-      "--config", arguments->config, "TOML file of keys of `numsim train`, each set as by --set");
-  for (const auto& option : experiment.options) {
-    sub->add_option("--" + option.name, arguments->options[option.name], option.help);
-  }
+  AddRunOptions(sub, experiment, *arguments);
   Example(sub, fmt::format("numsim run {} --preset quick --out results/mine", experiment.name));
   Choose(program, sub, [&experiment, arguments, sub, &program] {
     return Run(experiment, *arguments, *sub, program);

@@ -132,9 +132,12 @@ std::vector<std::string> Arguments(int argc, char** argv) {
 std::string MissingCommand(const CLI::App& app) {
   const CLI::App* parent = &app;
   const char* what = "COMMAND";
-  for (const CLI::App* sub : app.get_subcommands()) {  // only those given: `run` or `oracle`
+  for (const CLI::App* sub :
+       app.get_subcommands()) {  // only those given: `run`, `sweep` or `oracle`
     parent = sub;
-    what = sub->get_name() == "run" ? "EXPERIMENT" : "COMMAND of oracle";
+    what = sub->get_name() == "run"     ? "EXPERIMENT"
+           : sub->get_name() == "sweep" ? "EXPERIMENT or COMMAND of sweep"
+                                        : "COMMAND of oracle";
   }
   std::string names;
   for (const CLI::App* sub : parent->get_subcommands({})) {
@@ -149,6 +152,7 @@ void AddCommands(Program& program) {
   AddClaimsCommand(program);
   AddRunCommand(program);
   AddMergeCommand(program);
+  AddSweepCommand(program);
   AddPlotCommand(program);
   AddDemoCommand(program);
   AddFormatsCommand(program);

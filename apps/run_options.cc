@@ -1,0 +1,126 @@
+#include "apps/run_options.h"
+
+#include <fmt/format.h>
+
+#include "apps/command.h"
+#include "experiments/core/option_names.h"
+#include "experiments/core/settings.h"
+#include "experiments/core/time_left.h"
+#include "numsim/config/config.h"
+
+namespace numsim::apps {
+
+using experiments::Experiment;
+
+std::string PresetNames(const Experiment& experiment) {
+  std::string names;
+  for (const auto& preset : experiment.presets) {
+    names += (names.empty() ? "" : " | ") + preset.name;
+    if (preset.seeds > 1) names += fmt::format(" with {} seeds", preset.seeds);
+  }
+  return names;
+}
+
+std::string PresetTimes(const Experiment& experiment) {
+  std::string times;
+  for (const auto& preset : experiment.presets) {
+    times += fmt::format("{}{} {}",
+                         times.empty() ? "" : ", ",
+                         preset.name,
+                         preset.seconds > 0 ? experiments::RoughText(preset.seconds) : "not timed");
+  }
+  return times;
+}
+
+namespace {
+
+// Adds the keys of a TOML file to the options that were given, which take precedence.
+void AddFile(const Experiment& experiment,
+             const std::string& path,
+             std::map<std::string, std::string>& given) {
+  std::map<std::string, std::string> of_file;
+  for (const std::string& assignment : ReadConfigKeys(path)) {
+    experiments::AddAssignment(experiment, assignment, of_file);
+  }
+  for (const auto& [option, value] : of_file) {
+    const auto [present, added] = given.emplace(option, value);
+    // Of keys that are set twice, the last one counts.
+    if (!added && option == experiments::kKeysOption) {
+      present->second = value + ";" + present->second;
+    }
+  }
+}
+
+}  // namespace
+
+void AddRunOptions(CLI::App* sub, const Experiment& experiment, RunArguments& arguments) {
+  sub->add_option("--preset",
+                  arguments.preset,
+                  fmt::format("Preset: {}. Time on two cores, roughly: {}",
+                              PresetNames(experiment),
+                              PresetTimes(experiment)))
+      ->capture_default_str();
+  sub->add_option("--seed", arguments.seed, "First seed")
+      ->check(Unsigned64())
+      ->capture_default_str();
+  sub->add_option("--seeds", arguments.seeds, "Number of seeds (default: set by the preset)")
+      ->check(CLI::Range(1, 1 << 20));
+  CLI::Option* const until_decided =
+      sub->add_flag("--until-decided",
+                    arguments.until_decided,
+                    "Add seeds, in looks fixed beforehand, until each primary claim is decided");
+  sub->add_option("--max-seeds", arguments.max_seeds, "Most seeds of --until-decided")
+      ->check(CLI::Range(2, 1 << 20))
+      ->needs(until_decided)
+      ->capture_default_str();
+  sub->add_option(
+         "--out", arguments.out, "Result directory (default: results/" + experiment.name + ")")
+      ->check(NotEmpty());
+  sub->add_option("--shard", arguments.shard, "I/N: run only trials whose number is I modulo N")
+      ->capture_default_str();
+  sub->add_flag(
+      "--resume", arguments.resume, "Continue an interrupted run; keeps its finished trials");
+  sub->add_flag("--take-over",
+                arguments.take_over,
+                "Run the shard although a process of another host may be running it; only if that "
+                "process has ended");
+  sub->add_option(
+         "--grace",
+         arguments.grace,
+         "Seconds that running trials have left after SIGINT or SIGTERM; then they are lost. "
+         "Exit code 75: stopped by a signal, --resume continues")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  sub->add_option(
+         "--set",
+         arguments.set,
+         "NAME=VALUE: sets an option below by its name, or any key of `numsim train` (repeatable)")
+      ->allow_extra_args(false);
+  sub->add_option(
+      "--config", arguments.config, "TOML file of keys of `numsim train`, each set as by --set");
+  for (const auto& option : experiment.options) {
+    sub->add_option("--" + option.name, arguments.options[option.name], option.help);
+  }
+}
+
+experiments::Settings SettingsOf(const Experiment& experiment,
+                                 const RunArguments& arguments,
+                                 const CLI::App& sub) {
+  std::map<std::string, std::string> given;
+  for (const auto& [name, value] : arguments.options) {
+    if (sub.count("--" + name) > 0) given[name] = value;
+  }
+  for (const std::string& assignment : arguments.set) {
+    experiments::AddAssignment(experiment, assignment, given);
+  }
+  if (!arguments.config.empty()) AddFile(experiment, arguments.config, given);
+  const int preset_seeds = experiments::FindPreset(experiment, arguments.preset).seeds;
+  return experiments::MakeSettings(experiment,
+                                   arguments.preset,
+                                   arguments.seed,
+                                   arguments.seeds == 0 ? preset_seeds : arguments.seeds,
+                                   given,
+                                   arguments.until_decided ? arguments.max_seeds : 0);
+}
+
+}  // namespace numsim::apps

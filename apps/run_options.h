@@ -1,0 +1,45 @@
+// The options of `numsim run EXPERIMENT`, which `numsim sweep EXPERIMENT` takes too.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "experiments/core/experiment.h"
+
+namespace numsim::apps {
+
+struct RunArguments {
+  std::string preset = "quick";
+  uint64_t seed = 0;
+  int seeds = 0;  // 0: the number of the preset
+  bool until_decided = false;
+  int max_seeds = 20;
+  std::string out;
+  std::string shard = "0/1";
+  bool resume = false, take_over = false;
+  double grace = 60;  // seconds
+  std::map<std::string, std::string> options;
+  std::vector<std::string> set;  // NAME=VALUE
+  std::string config;            // TOML file of keys
+};
+
+// Returns the presets, as in "quick | paper".
+std::string PresetNames(const experiments::Experiment& experiment);
+// Returns about how long the presets take, as in "quick 20 s, paper not timed".
+std::string PresetTimes(const experiments::Experiment& experiment);
+
+// Adds the options to the subcommand of an experiment. `arguments` must outlive it.
+void AddRunOptions(CLI::App* sub,
+                   const experiments::Experiment& experiment,
+                   RunArguments& arguments);
+
+// Returns the settings that the options say. `sub` is the parsed subcommand, which tells which options
+// were given; an empty text is also a value. Throws Error for an option that is wrong.
+experiments::Settings SettingsOf(const experiments::Experiment& experiment,
+                                 const RunArguments& arguments,
+                                 const CLI::App& sub);
+
+}  // namespace numsim::apps

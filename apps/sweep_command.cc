@@ -1,0 +1,273 @@
+// `numsim sweep`: an experiment as tasks for Slurm, GNU parallel, mpirun or this machine.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "apps/command.h"
+#include "apps/run_options.h"
+#include "experiments/core/completion.h"
+#include "experiments/core/result_directory.h"
+#include "experiments/core/time_left.h"
+#include "experiments/sweep/estimate.h"
+#include "experiments/sweep/scripts.h"
+#include "experiments/sweep/status.h"
+#include "numsim/base/error.h"
+
+namespace numsim::apps {
+namespace {
+
+namespace fs = std::filesystem;
+namespace sweep = experiments::sweep;
+using experiments::Experiment;
+
+struct SweepArguments {
+  RunArguments run;
+  bool slurm = false, dry_run = false;
+  std::string hosts;                             // --parallel
+  size_t ranks = 0, at_once = 0;                 // --mpi, --local; 0: not given
+  size_t tasks = 0;                              // 0: from the estimate
+  std::map<std::string, std::string> resources;  // a value of every option; "": not given
+};
+
+// Runs a script in place of this process. Returns only by throwing Error.
+[[noreturn]] void Become(const fs::path& script, const std::vector<size_t>& tasks) {
+  std::vector<std::string> words = {"bash", script.string()};
+  for (const size_t task : tasks) words.push_back(std::to_string(task));
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  std::fflush(stdout);
+  execvp("bash", argv.data());
+  throw Error::Format("bash: cannot be run: {}", std::strerror(errno));
+}
+
+fs::path ScriptOf(const fs::path& directory, std::string_view script) {
+  return directory / sweep::kFolder / script;
+}
+
+// Throws Error for options of run that a sweep sets itself or cannot follow.
+void CheckRunOptions(const Experiment& experiment, const CLI::App& sub) {
+  for (const char* const option : {"--shard", "--resume"}) {
+    if (sub.count(option) == 0) continue;
+    throw Error::Format(
+        "{}: set by the sweep for each task; `numsim sweep resume DIR` continues it", option);
+  }
+  if (sub.count("--until-decided") > 0) {
+    throw Error(
+        "--until-decided: not yet in a sweep: a look needs the results of all tasks before the next "
+        "seeds begin; give --seeds, or use `numsim run`");
+  }
+  if (experiment.timed) {
+    throw Error::Format(
+        "{} measures times, which belong to one machine and one run; use `numsim run`",
+        experiment.name);
+  }
+}
+
+// Sets the engine of the plan and what belongs to it.
+void SetEngine(const SweepArguments& arguments, const CLI::App& sub, sweep::Plan& plan) {
+  std::vector<std::string_view> given;
+  for (const std::string_view engine :
+       {sweep::kSlurm, sweep::kParallel, sweep::kMpi, sweep::kLocal}) {
+    if (sub.count(fmt::format("--{}", engine)) > 0) given.push_back(engine);
+  }
+  if (given.size() != 1) {
+    throw Error::Format(
+        "{} engines are given; expected one of --slurm, --parallel HOSTS, --mpi N, "
+        "--local N",
+        given.size());
+  }
+  plan.engine = given.front();
+  plan.hosts = arguments.hosts;
+  if (plan.engine == sweep::kLocal) plan.at_once = arguments.at_once;
+  for (const auto& [name, value] : arguments.resources) {
+    if (sub.count("--" + name) == 0) continue;
+    if (plan.engine != sweep::kSlurm) throw Error::Format("--{}: only with --slurm", name);
+    plan.resources[name] = value;
+  }
+}
+
+// Adds the options that were given, other than those of the sweep itself, as words of a command.
+void AddGiven(const CLI::App& app, std::vector<std::string>& words) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_lnames().empty() || option->get_group() == "Sweep") continue;
+    const std::string name = option->get_lnames().front();
+    if (name == "out" || name == "help" || name == "version") continue;
+    for (const std::string& value : option->results()) {
+      if (value.empty()) {
+        words.insert(words.end(), {"--" + name, ""});
+      } else {
+        words.push_back(fmt::format("--{}={}", name, value));
+      }
+    }
+  }
+}
+
+// Returns the least number of tasks that gives every process of the engine one.
+size_t LeastTasks(const sweep::Plan& plan) {
+  if (plan.engine == sweep::kLocal) return plan.at_once;
+  if (plan.engine != sweep::kParallel) return 1;
+  return 1 + static_cast<size_t>(std::count(plan.hosts.begin(), plan.hosts.end(), ','));
+}
+
+// Sets the number of tasks: as given, one per rank, or from an estimate, which is printed.
+void SetTasks(const Experiment& experiment,
+              const experiments::Settings& settings,
+              const SweepArguments& arguments,
+              sweep::Plan& plan) {
+  if (plan.engine == sweep::kMpi) {
+    if (arguments.tasks != 0 && arguments.tasks != arguments.ranks) {
+      throw Error::Format(
+          "--tasks {}: with --mpi {} each rank runs one task", arguments.tasks, arguments.ranks);
+    }
+    plan.tasks = arguments.ranks;
+    return;
+  }
+  plan.tasks = arguments.tasks;
+  if (plan.tasks != 0) return;
+  const double seconds = sweep::EstimateSeconds(experiment, settings);
+  if (seconds == 0) {
+    throw Error::Format("--tasks is missing: no preset of {} has a known time", experiment.name);
+  }
+  plan.tasks = sweep::TaskCount(seconds, plan.trials, LeastTasks(plan));
+  fmt::print("estimate, from the times of the presets on two cores: {} in all, {} per task\n",
+             experiments::RoughText(seconds),
+             experiments::RoughText(seconds / static_cast<double>(plan.tasks)));
+}
+
+int Sweep(const Experiment& experiment,
+          const SweepArguments& arguments,
+          const CLI::App& sub,
+          const Program& program) {
+  CheckRunOptions(experiment, sub);
+  sweep::Plan plan;
+  plan.experiment = experiment.name;
+  SetEngine(arguments, sub, plan);
+  const experiments::Settings settings = SettingsOf(experiment, arguments.run, sub);
+  plan.trials = experiments::ListTrials(experiment, settings).size();
+  SetTasks(experiment, settings, arguments, plan);
+  AddGiven(program.app, plan.arguments);
+  AddGiven(sub, plan.arguments);
+  plan.program = fs::read_symlink("/proc/self/exe").string();
+  plan.directory = fs::current_path().string();
+  const std::string& out = arguments.run.out;
+  const fs::path directory =
+      fs::absolute(out.empty() ? "results/" + experiment.name : out).lexically_normal();
+  experiments::CheckDirectory(experiment, settings, directory);
+  sweep::WriteSweep(plan, directory);
+  const fs::path launch = ScriptOf(directory, sweep::kLaunchScript);
+  fmt::print("{} trials in {} tasks; scripts and plan are in {}\n",
+             plan.trials,
+             plan.tasks,
+             (directory / sweep::kFolder).string());
+  if (!arguments.dry_run) Become(launch, {});
+  fmt::print("nothing was started; to run it:\n  bash {}\n", sweep::Quoted(launch.string()));
+  return 0;
+}
+
+void AddSweepOptions(CLI::App* sub, SweepArguments& arguments) {
+  sub->add_flag("--slurm", arguments.slurm, "Submit an array of jobs and a merge to Slurm")
+      ->group("Sweep");
+  sub->add_option("--parallel",
+                  arguments.hosts,
+                  "HOSTS: GNU parallel, one task at a time on each host of the list, as of its "
+                  "--sshlogin; : is this machine")
+      ->check(NotEmpty())
+      ->group("Sweep");
+  sub->add_option("--mpi", arguments.ranks, "N: mpirun with N ranks, each with one task")
+      ->check(CLI::Range(1, 1 << 20))
+      ->group("Sweep");
+  sub->add_option("--local", arguments.at_once, "N: N processes at a time on this machine")
+      ->check(CLI::Range(1, 4096))
+      ->group("Sweep");
+  sub->add_option("--tasks",
+                  arguments.tasks,
+                  "Number of tasks (default: so many that each lasts about five minutes)")
+      ->check(CLI::Range(1, 1 << 20))
+      ->group("Sweep");
+  sub->add_flag("--dry-run", arguments.dry_run, "Write the scripts, start nothing")->group("Sweep");
+  for (const char* const name : {"cpus-per-task", "mem", "gpus", "time", "partition", "account"}) {
+    sub->add_option(
+           fmt::format("--{}", name), arguments.resources[name], "Of sbatch, for each task")
+        ->group("Sweep");
+  }
+}
+
+void AddSweepOf(Program& program, CLI::App* parent, const Experiment& experiment) {
+  auto arguments = std::make_shared<SweepArguments>();
+  CLI::App* sub = parent->add_subcommand(experiment.name, experiment.title);
+  AddSweepOptions(sub, *arguments);
+  AddRunOptions(sub, experiment, arguments->run);
+  for (const char* const option : {"--shard", "--resume", "--until-decided", "--max-seeds"}) {
+    sub->get_option(option)->group("");  // not in the help: refused
+  }
+  Example(sub, fmt::format("numsim sweep {} --local 2 --out results/mine", experiment.name));
+  Choose(program, sub, [&experiment, arguments, sub, &program] {
+    return Sweep(experiment, *arguments, *sub, program);
+  });
+}
+
+// Prints how far a sweep is and what to do next. Returns 0 if its results are complete, else 1.
+int Status(const fs::path& directory) {
+  const sweep::Plan plan = sweep::ReadPlan(directory);
+  const std::vector<sweep::TaskStatus> tasks = sweep::ReadStatus(plan, directory);
+  size_t finished = 0;
+  fmt::print("{} by {}\n{:>6}  {:>15}  state\n", plan.experiment, plan.engine, "task", "trials");
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    finished += tasks[i].finished;
+    const std::string count = fmt::format("{} of {}", tasks[i].finished, tasks[i].trials);
+    fmt::print("{:>6}  {:>15}  {}\n", i, count, tasks[i].Text());
+  }
+  fmt::print("{} of {} trials are finished\n", finished, plan.trials);
+  if (finished == plan.trials && experiments::Exists(directory / experiments::kManifestFile)) {
+    fmt::print("merged: {}\n", (directory / experiments::kSummaryFile).string());
+    return 0;
+  }
+  fmt::print("next: numsim sweep resume {}\n", sweep::Quoted(directory.string()));
+  return 1;
+}
+
+// Runs what is unfinished with the engine of the plan, or only the merge.
+int Resume(const fs::path& directory) {
+  const sweep::Plan plan = sweep::ReadPlan(directory);
+  const auto unfinished = sweep::UnfinishedTasks(sweep::ReadStatus(plan, directory));
+  const bool all = unfinished.empty();
+  const fs::path script = ScriptOf(directory, all ? sweep::kMergeScript : sweep::kLaunchScript);
+  if (!experiments::Exists(script)) throw Error::Format("{}: is missing", script.string());
+  fmt::print("{} of {} tasks are unfinished\n", unfinished.size(), plan.tasks);
+  Become(script, unfinished);
+}
+
+void AddDirectoryCommand(Program& program,
+                         CLI::App* parent,
+                         const std::string& name,
+                         const std::string& help,
+                         int (*work)(const fs::path&)) {
+  auto directory = std::make_shared<std::string>();
+  CLI::App* sub = parent->add_subcommand(name, help);
+  sub->add_option("DIR", *directory, "Directory of a sweep (its --out)")
+      ->required()
+      ->check(NotEmpty());
+  Example(sub, fmt::format("numsim sweep {} results/mine", name));
+  Choose(program, sub, [directory, work] { return work(*directory); });
+}
+
+}  // namespace
+
+void AddSweepCommand(Program& program) {
+  CLI::App* parent = program.app.add_subcommand(
+      "sweep", "Run an experiment as tasks: Slurm, GNU parallel, mpirun or processes here");
+  parent->fallthrough();
+  Example(parent, "numsim sweep quantization-variance --slurm --time 0:20:00 --out results/mine");
+  AddDirectoryCommand(program, parent, "status", "Say how far a sweep is", Status);
+  AddDirectoryCommand(program, parent, "resume", "Run what a sweep has not finished", Resume);
+  for (const Experiment& experiment : experiments::AllExperiments()) {
+    AddSweepOf(program, parent, experiment);
+  }
+}
+
+}  // namespace numsim::apps

@@ -1,0 +1,59 @@
+// The plan of a sweep: one experiment, cut into tasks that an engine (Slurm, GNU parallel, mpirun or
+// this machine) runs. A task is a shard of `numsim run`, with a result directory of its own:
+//   DIR/sweep/plan.json  the plan
+//   DIR/sweep/launch.sh, task.sh, merge.sh   what the engine runs (scripts.h)
+//   DIR/sweep/logs/I.log, exit/I   output and last exit code of task I
+//   DIR/shards/I         the result directory of task I
+//   DIR                  the merged results
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace numsim::experiments::sweep {
+
+inline constexpr std::string_view kFolder = "sweep";        // in the directory of a sweep
+inline constexpr std::string_view kPlanFile = "plan.json";  // these three in that folder
+inline constexpr std::string_view kLogs = "logs";
+inline constexpr std::string_view kExitCodes = "exit";
+inline constexpr std::string_view kShards = "shards";  // in the directory of a sweep
+
+// Names of the engines, as options and in the plan.
+inline constexpr std::string_view kSlurm = "slurm";
+inline constexpr std::string_view kParallel = "parallel";
+inline constexpr std::string_view kMpi = "mpi";
+inline constexpr std::string_view kLocal = "local";
+
+struct Plan {
+  std::string engine;      // one of the four names
+  std::string experiment;  // its name
+  std::vector<std::string>
+      arguments;       // of `numsim run EXPERIMENT`, without --out, --shard, --resume
+  size_t trials = 1;   // of the experiment with these arguments
+  size_t tasks = 1;    // from 1 to `trials`, so that no task is empty
+  size_t at_once = 1;  // local: processes at a time; others: 1
+  std::string hosts;   // parallel: the value of --sshlogin; others: empty
+  std::map<std::string, std::string> resources;  // slurm: options of sbatch without dashes
+  std::string program;                           // absolute path of numsim
+  std::string directory;  // absolute path where tasks start: that of the caller's relative paths
+
+  bool operator==(const Plan&) const = default;
+};
+
+// Returns the number of trials of a task: those whose number is `task` modulo the number of tasks.
+size_t TrialsOfTask(const Plan& plan, size_t task);
+
+// Throws Error naming the field if the plan breaks what is said above, or cannot be put in scripts.
+void CheckPlan(const Plan& plan);
+
+// Writes DIR/sweep/plan.json. Throws Error when it cannot be written.
+void WritePlan(const Plan& plan, const std::filesystem::path& directory);
+
+// Reads the plan of a sweep. Throws Error naming file, field and what was expected.
+Plan ReadPlan(const std::filesystem::path& directory);
+
+}  // namespace numsim::experiments::sweep

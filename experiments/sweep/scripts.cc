@@ -1,0 +1,249 @@
+#include "experiments/sweep/scripts.h"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+#include "experiments/core/result_directory.h"
+#include "numsim/base/error.h"
+#include "numsim/io/atomic_file.h"
+
+namespace numsim::experiments::sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The lines for sbatch that both jobs have. Quotes are sbatch's own.
+std::string SlurmHead(const Plan& plan, const fs::path& sweep, std::string_view log) {
+  return fmt::format(
+      "#SBATCH --job-name={}\n"
+      "#SBATCH --output=\"{}\"\n"
+      "#SBATCH --open-mode=append\n"
+      "#SBATCH --requeue\n",
+      plan.experiment,
+      (sweep / kLogs / log).string());
+}
+
+std::string SlurmResources(const Plan& plan, bool merge) {
+  std::string lines;
+  for (const auto& [name, value] : plan.resources) {
+    if (merge && name != "partition" && name != "account") continue;
+    lines += fmt::format("#SBATCH --{}={}\n", name, value);
+  }
+  return lines;
+}
+
+bool HasThreads(const Plan& plan) {
+  for (const std::string& argument : plan.arguments) {
+    if (argument.starts_with("--threads=")) return true;
+  }
+  return false;
+}
+
+// Returns the line that shares the cores among the tasks of a machine; "" if the user said how many
+// threads a task has.
+std::string ThreadLine(const Plan& plan) {
+  if (HasThreads(plan)) return "";
+  if (plan.engine == kSlurm) return "export OMP_NUM_THREADS=${SLURM_CPUS_PER_TASK:-1}\n";
+  if (plan.engine == kMpi) return "export OMP_NUM_THREADS=1\n";
+  if (plan.engine == kLocal && plan.at_once > 1) {
+    return fmt::format(
+        "export OMP_NUM_THREADS=$((($(nproc) + {}) / {}))\n", plan.at_once - 1, plan.at_once);
+  }
+  return "";
+}
+
+std::string RunCommand(const Plan& plan, const fs::path& directory) {
+  std::string command = fmt::format("{} run {}", Quoted(plan.program), Quoted(plan.experiment));
+  for (const std::string& argument : plan.arguments) command += " \\\n  " + Quoted(argument);
+  return command + fmt::format(" \\\n  --shard \"$task/{}\" --out {}/\"$task\" --resume",
+                               plan.tasks,
+                               Quoted((directory / kShards).string()));
+}
+
+// A shell runs traps only between commands, so the program runs in the background. `wait` returns
+// at a signal too; the loop waits until the program has ended.
+constexpr const char* kWaitForProgram = R"sh(program=$!
+# At TERM the program ends its trials, keeps the finished ones and exits with 75.
+trap 'signalled=yes; kill -TERM "$program"' INT TERM
+signalled=yes
+while [ "$signalled" = yes ]; do
+  signalled=no
+  wait "$program"
+  status=$?
+done
+)sh";
+
+constexpr const char* kRequeue = R"sh(if [ "$status" = 75 ]; then
+  scontrol requeue "$SLURM_JOB_ID"
+fi
+)sh";
+
+// Refuses to start while tasks of an earlier call run: they hold the lock, which they inherit.
+constexpr const char* kLock = R"sh(exec 9>"$sweep/lock"
+if ! flock --nonblock 9; then
+  echo "$sweep: tasks of this sweep are still running" >&2
+  exit 2
+fi
+)sh";
+
+constexpr const char* kSlurmLaunch =
+    R"sh(if [ -e "$sweep/job" ] && [ -n "$(squeue --noheader --jobs="$(cat "$sweep/job")" 2>/dev/null)" ]; then
+  echo "$sweep: tasks of this sweep are still queued or running: job $(cat "$sweep/job")" >&2
+  exit 2
+fi
+array=$(IFS=,; echo "${tasks[*]}")
+[ $# -gt 0 ] || array=@ALL@
+job=$(sbatch --parsable --array="$array" "$sweep/task.sh")
+echo "${job%%;*}" >"$sweep/job"
+merge=$(sbatch --parsable --dependency="afterok:${job%%;*}" --kill-on-invalid-dep=yes "$sweep/merge.sh")
+echo "submitted the tasks as job ${job%%;*} and the merge as job ${merge%%;*}"
+)sh";
+
+constexpr const char* kParallelLaunch =
+    R"sh(# With tasks as arguments, each of them runs, whatever the log of all says.
+log=$sweep/joblog
+if [ $# -gt 0 ]; then
+  log=$sweep/joblog-some
+  rm -f "$log"
+fi
+printf '%s\n' "${tasks[@]}" |
+  parallel --quote --jobs 1 --sshlogin @HOSTS@ --joblog "$log" --resume-failed bash "$sweep/task.sh" "{}"
+)sh";
+
+constexpr const char* kMpiLaunch =
+    R"sh(# Each rank runs one task; a task that fails does not end the others.
+# shellcheck disable=SC2016 # expanded by the shell of the rank
+mpirun -np "${#tasks[@]}" --bind-to none --mca orte_abort_on_non_zero_status 0 \
+  bash -c 'tasks=("$@"); exec bash "$0" "${tasks[OMPI_COMM_WORLD_RANK]}"' "$sweep/task.sh" "${tasks[@]}"
+)sh";
+
+constexpr const char* kLocalLaunch =
+    R"sh(printf '%s\n' "${tasks[@]}" | xargs -P @AT_ONCE@ -I '{}' bash "$sweep/task.sh" '{}'
+)sh";
+
+std::string Replaced(std::string text, std::string_view from, const std::string& to) {
+  const size_t at = text.find(from);
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+std::string EngineLines(const Plan& plan) {
+  if (plan.engine == kSlurm) {
+    return Replaced(kSlurmLaunch, "@ALL@", fmt::format("0-{}", plan.tasks - 1));
+  }
+  if (plan.engine == kParallel) return Replaced(kParallelLaunch, "@HOSTS@", Quoted(plan.hosts));
+  if (plan.engine == kMpi) return kMpiLaunch;
+  return Replaced(kLocalLaunch, "@AT_ONCE@", std::to_string(plan.at_once));
+}
+
+void MakeDirectory(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw Error::Format("{}: cannot be created: {}", path.string(), error.message());
+}
+
+void CheckSlurmPath(const Plan& plan, const fs::path& directory) {
+  if (plan.engine != kSlurm || directory.string().find_first_of("%\\\"\n") == std::string::npos) {
+    return;
+  }
+  throw Error::Format("--out {}: sbatch takes no path with % \\ \" or a new line for its log",
+                      directory.string());
+}
+
+}  // namespace
+
+std::string Quoted(std::string_view text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,+@%-";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos) {
+    return std::string(text);
+  }
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string TaskScript(const Plan& plan, const fs::path& directory) {
+  const fs::path sweep = directory / kFolder;
+  const bool slurm = plan.engine == kSlurm;
+  std::string text = "#!/bin/bash\n";
+  if (slurm) {
+    text += SlurmHead(plan, sweep, "%a.log");
+    text += fmt::format("#SBATCH --array=0-{}\n#SBATCH --signal=B:TERM@60\n", plan.tasks - 1);
+    text += SlurmResources(plan, /*merge=*/false);
+  }
+  text += fmt::format(
+      "# Runs one of the {} tasks of this sweep, whose number is the argument. Trials that are\n"
+      "# finished are not run again.\n"
+      "set -u\n"
+      "task={}\n"
+      "sweep={}\n"
+      "cd {} || exit 2\n",
+      plan.tasks,
+      slurm ? "${1:-$SLURM_ARRAY_TASK_ID}" : "$1",
+      Quoted(sweep.string()),
+      Quoted(plan.directory));
+  if (!slurm) text += "exec >>\"$sweep/logs/$task.log\" 2>&1\n";
+  text += "rm -f \"$sweep/exit/$task\"\n" + ThreadLine(plan);
+  text += RunCommand(plan, directory) + " &\n" + kWaitForProgram;
+  text += "echo \"$status\" >\"$sweep/exit/$task\"\n";
+  if (slurm) text += kRequeue;
+  return text + "exit \"$status\"\n";
+}
+
+std::string MergeScript(const Plan& plan, const fs::path& directory) {
+  std::string text = "#!/bin/bash\n";
+  if (plan.engine == kSlurm) {
+    text += SlurmHead(plan, directory / kFolder, "merge.log");
+    text += SlurmResources(plan, /*merge=*/true);
+  }
+  const std::string out = Quoted(directory.string());
+  return text + fmt::format(
+                    "# Combines the trials of all tasks into the results.\n"
+                    "set -eu\n"
+                    "cd {}\n"
+                    "exec {} merge {} {}/shards/* --out {}\n",
+                    Quoted(plan.directory),
+                    Quoted(plan.program),
+                    Quoted(plan.experiment),
+                    out,
+                    out);
+}
+
+std::string LaunchScript(const Plan& plan, const fs::path& directory) {
+  const bool slurm = plan.engine == kSlurm;
+  std::string text = fmt::format(
+      "#!/bin/bash\n"
+      "# Runs the tasks of this sweep whose numbers are the arguments, or all {}, then the merge.\n"
+      "set -euo pipefail\n"
+      "sweep={}\n"
+      "tasks=(\"$@\")\n"
+      "[ $# -gt 0 ] || mapfile -t tasks < <(seq 0 {})\n",
+      plan.tasks,
+      Quoted((directory / kFolder).string()),
+      plan.tasks - 1);
+  if (!slurm) text += kLock;
+  text += EngineLines(plan);
+  if (!slurm) text += "exec bash \"$sweep/merge.sh\"\n";
+  return text;
+}
+
+void WriteSweep(const Plan& plan, const fs::path& directory) {
+  CheckPlan(plan);
+  CheckSlurmPath(plan, directory);
+  const fs::path sweep = directory / kFolder;
+  if (Exists(directory / kShards) && !(ReadPlan(directory) == plan)) {
+    throw Error::Format(
+        "{}: holds tasks of another sweep; see `numsim sweep status {}`, or use another --out",
+        directory.string(),
+        directory.string());
+  }
+  MakeDirectory(sweep / kLogs);
+  MakeDirectory(sweep / kExitCodes);
+  WriteFileAtomically(sweep / kTaskScript, TaskScript(plan, directory));
+  WriteFileAtomically(sweep / kMergeScript, MergeScript(plan, directory));
+  WriteFileAtomically(sweep / kLaunchScript, LaunchScript(plan, directory));
+  WritePlan(plan, directory);
+}
+
+}  // namespace numsim::experiments::sweep

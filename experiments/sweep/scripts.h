@@ -1,0 +1,34 @@
+// The bash scripts of a sweep. They are written to be read, changed and run by hand.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "experiments/sweep/plan.h"
+
+namespace numsim::experiments::sweep {
+
+inline constexpr std::string_view kLaunchScript = "launch.sh";
+inline constexpr std::string_view kTaskScript = "task.sh";
+inline constexpr std::string_view kMergeScript = "merge.sh";
+
+// Returns the text as one word of bash, quoted only if it must be.
+std::string Quoted(std::string_view text);
+
+// task.sh I runs the trials of task I and leaves its exit code; as an array job of Slurm it takes
+// the number from there. `directory` is the absolute path of the sweep, here and below.
+std::string TaskScript(const Plan& plan, const std::filesystem::path& directory);
+
+// merge.sh combines the shards into the results.
+std::string MergeScript(const Plan& plan, const std::filesystem::path& directory);
+
+// launch.sh [I...] has the engine run these tasks, or all of them, and then the merge.
+std::string LaunchScript(const Plan& plan, const std::filesystem::path& directory);
+
+// Writes plan and scripts, unless DIR already holds this plan; then nothing changes. A plan whose
+// tasks have not begun is replaced. Throws Error when DIR holds tasks of another plan, when Slurm
+// cannot take its path, or when a file cannot be written.
+void WriteSweep(const Plan& plan, const std::filesystem::path& directory);
+
+}  // namespace numsim::experiments::sweep
