@@ -12,6 +12,7 @@
 #include "experiments/core/journal.h"
 #include "experiments/core/progress.h"
 #include "experiments/core/result_directory.h"
+#include "experiments/core/shard_owner.h"
 #include "numsim/backend/backend.h"
 #include "numsim/base/build_info.h"
 #include "numsim/base/error.h"
@@ -84,14 +85,24 @@ void SettleEarlierTrials(const Task& task, FinishedTrials& finished) {
   finished.clear();
 }
 
-// Fills task.todo and returns the journal to write to, or nullptr when no trial is left to run.
-std::unique_ptr<Journal> Start(Task& task) {
+// A shard that this process runs: nobody else writes its trials.
+struct OwnShard {
+  std::unique_ptr<ShardOwner> owner;
+  std::unique_ptr<Journal> journal;  // nullptr when no trial is left to run
+};
+
+// Fills task.todo and returns the shard to write to.
+OwnShard Start(Task& task) {
   const std::filesystem::path& out = task.options.out;
   CheckDirectory(task.experiment, task.options.settings, out);
   MakeResultDirectory(out);
   const DirectoryLock lock = LockDirectory(out);
   SweepTemporaries(out);
   ClaimDirectory(task.experiment, task.options.settings, out);
+  // Before the journals are read, so that only this process adds trials of the shard to them.
+  OwnShard own;
+  own.owner = std::make_unique<ShardOwner>(
+      out, task.options.shard_index, task.options.shard_count, task.options.take_over);
   FinishedTrials finished;
   AddFinishedTrials(task.experiment, task.trials, out, finished);
   SettleEarlierTrials(task, finished);
@@ -102,13 +113,13 @@ std::unique_ptr<Journal> Start(Task& task) {
     return task.trials[a].cost > task.trials[b].cost;
   };
   std::stable_sort(task.todo.begin(), task.todo.end(), is_dearer);
-  if (task.todo.empty()) return nullptr;
-  auto journal = std::make_unique<Journal>(
+  if (task.todo.empty()) return own;
+  own.journal = std::make_unique<Journal>(
       out / kJournalFolder / JournalName(task.options.shard_index, task.options.shard_count));
   // Outputs may be left over where somebody removed the journals; they must not look like the
   // results of this run.
   RemoveOutputs(task.experiment, out);
-  return journal;
+  return own;
 }
 
 // Returns the processor and the backend, as trials record them.
@@ -184,8 +195,8 @@ namespace {
 // Measures the trials of one look and, if no other shard has trials left, writes its results.
 RunReport RunLook(Task task, const Command& command) {
   RunReport report;
-  if (const std::unique_ptr<Journal> journal = Start(task)) {
-    report.trials_run = MeasureAll(task, *journal);
+  if (const OwnShard own = Start(task); own.journal) {
+    report.trials_run = MeasureAll(task, *own.journal);
   }
 
   // Read the journals again: other shards may have finished trials meanwhile.

@@ -17,6 +17,7 @@ struct RunOptions {
   Settings settings;
   std::filesystem::path out;  // DIR
   bool resume = false;        // keep the finished trials of an interrupted run
+  bool take_over = false;     // run the shard although a process of another host may be running it
   int shard_index = 0;        // this run does the trials with index % shard_count == shard_index
   int shard_count = 1;
   bool progress = false;             // show a line on stderr, rewritten in place
@@ -58,7 +59,7 @@ struct RunReport {
 //
 // Throws Error when DIR holds results of other settings (the first difference is named), an
 // unfinished run while `resume` is not set, or files with the names of outputs that no run made;
-// when another process is running this shard in DIR; when a trial fails (finished trials stay in
+// when another process is running trials of this shard in DIR (shard_owner.h); when a trial fails (finished trials stay in
 // the journal, no outputs are written); when a journal is corrupt; when a file cannot be written.
 RunReport Run(const Experiment& experiment, const RunOptions& options);
 

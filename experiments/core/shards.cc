@@ -7,6 +7,7 @@
 #include "experiments/core/result_directory.h"
 #include "experiments/core/runner.h"
 #include "experiments/core/settings.h"
+#include "experiments/core/shard_owner.h"
 #include "numsim/base/error.h"
 
 namespace numsim::experiments {
@@ -52,6 +53,7 @@ void CopyTrials(const Experiment& experiment,
   FinishedTrials already_there;
   AddFinishedTrials(experiment, trials, out, already_there);
   if (already_there.size() == finished.size()) return;
+  const ShardOwner owner(out, 0, 1, /*take_over=*/false);
   Journal journal(out / kJournalFolder / JournalName(0, 1));
   for (const auto& [index, entry] : finished) {
     if (already_there.contains(index)) continue;

@@ -1,0 +1,221 @@
+#include "experiments/core/shard_owner.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <sstream>
+#include <system_error>
+#include <vector>
+
+#include "experiments/core/result_directory.h"
+#include "numsim/base/error.h"
+#include "numsim/io/input_file.h"
+#include "numsim/io/manifest.h"
+
+namespace numsim::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kExtension = ".owner";
+
+// A process, as an owner file names it. All fields empty: a file that is not written yet, or torn.
+struct Owner {
+  std::string host;
+  std::string boot;  // of the host and, in containers, of the space of process numbers
+  int64_t process = 0;
+  std::string start;  // of the process, in ticks since the boot
+  std::string since;  // UTC, for people
+
+  bool operator==(const Owner&) const = default;
+};
+
+// Returns the first line of a file of /proc, "" if there is none.
+std::string FirstLine(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// Returns the start of a process in ticks since the boot, "" if there is none.
+std::string StartOf(int64_t process) {
+  const std::string line = FirstLine(fmt::format("/proc/{}/stat", process));
+  const size_t name_end = line.rfind(')');  // the name may hold blanks
+  if (name_end == std::string::npos) return "";
+  std::istringstream fields(line.substr(name_end + 1));
+  constexpr int kStart = 22 - 2;  // fields after the name begin with the third
+  std::string field;
+  for (int i = 0; i < kStart; ++i) fields >> field;
+  return field;
+}
+
+Owner ThisProcess() {
+  Owner owner;
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  owner.host = host.data();
+  std::error_code ignored;
+  owner.boot = FirstLine("/proc/sys/kernel/random/boot_id") + " " +
+               fs::read_symlink("/proc/self/ns/pid", ignored).string();
+  owner.process = ::getpid();
+  owner.start = StartOf(owner.process);
+  owner.since = UtcNow();
+  return owner;
+}
+
+bool IsThisProcess(const Owner& owner) {
+  const Owner here = ThisProcess();
+  return owner.host == here.host && owner.boot == here.boot && owner.process == here.process &&
+         owner.start == here.start;
+}
+
+Owner Read(const fs::path& path) {
+  Owner owner;
+  try {
+    const Json json = Json::parse(ReadText(path));
+    return {.host = json.at("host"),
+            .boot = json.at("boot"),
+            .process = json.at("process"),
+            .start = json.at("start"),
+            .since = json.at("since")};
+  } catch (const Json::exception&) {
+    return {};
+  } catch (const Error&) {  // removed meanwhile
+    return {};
+  }
+}
+
+std::string ToText(const Owner& owner) {
+  Json json;
+  json["host"] = owner.host;
+  json["boot"] = owner.boot;
+  json["process"] = owner.process;
+  json["start"] = owner.start;
+  json["since"] = owner.since;
+  return json.dump(2) + "\n";
+}
+
+enum class Life { kEnded, kRunning, kUnknown };
+
+Life LifeOf(const Owner& owner) {
+  const Owner here = ThisProcess();
+  if (owner.host != here.host || owner.boot != here.boot) return Life::kUnknown;
+  // The number may belong to a later process.
+  return StartOf(owner.process) == owner.start ? Life::kRunning : Life::kEnded;
+}
+
+[[noreturn]] void Refuse(const fs::path& path, const Owner& owner, Life life) {
+  const std::string who =
+      owner.host.empty()
+          ? "an unknown process"
+          : fmt::format("process {} of host {}, since {}", owner.process, owner.host, owner.since);
+  throw Error::Format(
+      "{}: another process is running trials of this shard: {}{}",
+      path.string(),
+      who,
+      life == Life::kRunning ? "" : "; if it has ended, --take-over continues in its place");
+}
+
+// Creates the file with that text. Returns false if it exists.
+bool Create(const fs::path& path, const std::string& text) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file < 0 && errno == EEXIST) return false;
+  bool written = file >= 0;
+  if (written) {
+    written = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    // Network file systems report a full disk only here.
+    if (::close(file) != 0) written = false;
+  }
+  if (written) return true;
+  const std::string reason = std::generic_category().message(errno);
+  if (file >= 0) ::unlink(path.c_str());
+  throw Error::Format("{}: cannot be written: {}", path.string(), reason);
+}
+
+// Removes the file of an owner that was found to be gone; not that of a process that has meanwhile
+// taken its place.
+void RemoveStale(const fs::path& path, const Owner& stale) {
+  const fs::path aside = path.string() + fmt::format(".{}", ::getpid());
+  if (std::rename(path.c_str(), aside.c_str()) != 0) return;  // another process was faster
+  const bool same = Read(aside) == stale;
+  if (!same && ::link(aside.c_str(), path.c_str()) != 0) std::rename(aside.c_str(), path.c_str());
+  ::unlink(aside.c_str());
+}
+
+// Removes the file if its owner has ended. Throws Error if the owner may be running.
+void Settle(const fs::path& path, bool take_over) {
+  const Owner owner = Read(path);
+  const Life life = LifeOf(owner);
+  if (life == Life::kRunning || (life == Life::kUnknown && !take_over)) {
+    if (Exists(path)) Refuse(path, owner, life);
+    return;  // it has just ended
+  }
+  RemoveStale(path, owner);
+}
+
+// Returns the owner files of a directory.
+std::vector<fs::path> OwnerFiles(const fs::path& directory) {
+  std::vector<fs::path> files;
+  std::error_code status;
+  fs::directory_iterator entry(directory / kJournalFolder, status);
+  for (; !status && entry != fs::directory_iterator(); entry.increment(status)) {
+    if (entry->path().extension() == kExtension) files.push_back(entry->path());
+  }
+  return files;
+}
+
+}  // namespace
+
+bool SharesTrials(int index, int count, int other_index, int other_count) {
+  // A number that leaves both remainders exists where they agree modulo the common divisor.
+  const int divisor = std::gcd(count, other_count);
+  return index % divisor == other_index % divisor;
+}
+
+ShardOwner::ShardOwner(const fs::path& directory, int index, int count, bool take_over)
+    : path_(directory / kJournalFolder / fmt::format("{}-of-{}{}", index, count, kExtension)) {
+  const std::string text = ToText(ThisProcess());
+  constexpr int kAttempts = 100;
+  for (int attempt = 0; !Create(path_, text); ++attempt) {
+    if (attempt == kAttempts) Refuse(path_, Read(path_), Life::kUnknown);
+    Settle(path_, take_over);
+  }
+  // Only now the shards of other counts: of two processes that start together at least one sees the
+  // other.
+  try {
+    for (const fs::path& file : OwnerFiles(directory)) {
+      int other_index = 0, other_count = 0;
+      const std::string name = file.stem().string();
+      if (file == path_ || std::sscanf(name.c_str(), "%d-of-%d", &other_index, &other_count) != 2 ||
+          other_count < 1 || !SharesTrials(index, count, other_index, other_count)) {
+        continue;
+      }
+      Settle(file, take_over);
+    }
+  } catch (...) {
+    ::unlink(path_.c_str());
+    throw;
+  }
+}
+
+ShardOwner::~ShardOwner() {
+  if (IsThisProcess(Read(path_))) ::unlink(path_.c_str());
+}
+
+void ReleaseShardsOfThisProcess(const fs::path& directory) {
+  for (const fs::path& file : OwnerFiles(directory)) {
+    if (IsThisProcess(Read(file))) ::unlink(file.c_str());
+  }
+}
+
+}  // namespace numsim::experiments

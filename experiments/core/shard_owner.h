@@ -1,0 +1,36 @@
+// Says which process runs a shard in a result directory, so that no two processes write one trial.
+//
+// The file journal/SHARD-of-COUNT.owner exists as long as the process runs the shard. It is created
+// exclusively, which every file system does, and needs no lock. It names the host, the boot of the
+// host, the process and its start. A file of a process of this host that has ended is stale and is
+// replaced. Whether a process of another host has ended cannot be told from here: such a file stays
+// until a user takes the shard over.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace numsim::experiments {
+
+class ShardOwner {
+ public:
+  // Takes ownership of the shard in `directory`, whose journal folder exists. With `take_over`, also
+  // from a process of another host. Throws Error naming the owner if a process owns this shard, or one
+  // of another count that shares trials with it, and may still be running.
+  ShardOwner(const std::filesystem::path& directory, int index, int count, bool take_over);
+  // Releases it.
+  ~ShardOwner();
+  ShardOwner(const ShardOwner&) = delete;
+  ShardOwner& operator=(const ShardOwner&) = delete;
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Releases every shard of a directory that this process owns, for an end without destructors.
+void ReleaseShardsOfThisProcess(const std::filesystem::path& directory);
+
+// Returns whether shards I/N and J/M have trials in common, however many trials there are.
+bool SharesTrials(int index, int count, int other_index, int other_count);
+
+}  // namespace numsim::experiments

@@ -1,0 +1,127 @@
+// Two processes never run one trial; a dead one is no obstacle where it is known to be dead.
+#include "experiments/core/shard_owner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "tests/experiments/run_fixture.h"
+
+namespace numsim::experiments {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+class ShardOwnerTest : public RunFixture {
+ protected:
+  ShardOwnerTest() { fs::create_directories(out_ / "journal"); }
+
+  std::string ErrorOfOwning(int index, int count, bool take_over = false) const {
+    return ErrorOf([&] { const ShardOwner owner(out_, index, count, take_over); });
+  }
+  // Writes the file of an owner like this process, with one field changed.
+  void PutOwner(const std::string& field, const std::string& value) const {
+    std::string text;
+    {
+      const ShardOwner owner(out_, 0, 2, false);
+      text = Bytes(file_);
+    }
+    const size_t begin = text.find(": ", text.find("\"" + field + "\"")) + 2;
+    text.replace(begin, text.find_first_of(",\n", begin) - begin, value);
+    std::ofstream(file_) << text;
+  }
+
+  const fs::path out_ = Directory("out");
+  const fs::path file_ = out_ / "journal" / "0-of-2.owner";
+};
+
+// All remainders of small counts, against a search for a common number.
+TEST_F(ShardOwnerTest, SharesTrialsExactlyIfANumberIsInBoth) {
+  for (int n = 1; n <= 8; ++n) {
+    for (int m = 1; m <= 8; ++m) {
+      for (int i = 0; i < n; ++i) {
+        for (int j = 0; j < m; ++j) {
+          bool common = false;
+          for (int number = 0; number < n * m; ++number) {
+            common = common || (number % n == i && number % m == j);
+          }
+          EXPECT_EQ(SharesTrials(i, n, j, m), common) << i << "/" << n << " " << j << "/" << m;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(ShardOwnerTest, OwnsAsLongAsItLives) {
+  std::optional<ShardOwner> owner(std::in_place, out_, 0, 2, false);
+  EXPECT_TRUE(fs::exists(file_));
+  for (const bool take_over : {false, true}) {
+    EXPECT_THAT(ErrorOfOwning(0, 2, take_over), HasSubstr("another process is running"));
+    EXPECT_THAT(ErrorOfOwning(0, 1, take_over), HasSubstr("0-of-2.owner: another process"));
+    EXPECT_THAT(ErrorOfOwning(2, 4, take_over), HasSubstr("0-of-2.owner: another process"));
+    EXPECT_EQ(ErrorOfOwning(1, 2, take_over), "no error");
+    EXPECT_EQ(ErrorOfOwning(3, 4, take_over), "no error");
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(out_ / "journal"), {}), 1) << "refused ones left";
+  owner.reset();
+  EXPECT_FALSE(fs::exists(file_));
+  EXPECT_EQ(ErrorOfOwning(0, 1), "no error");
+}
+
+TEST_F(ShardOwnerTest, AnEndedProcessOfThisHostIsReplaced) {
+  PutOwner("process", "4194399");  // above the largest number of a process
+  EXPECT_EQ(ErrorOfOwning(0, 2), "no error");
+  PutOwner("start", "\"1\"");  // the number has gone to another process
+  EXPECT_EQ(ErrorOfOwning(0, 1), "no error");
+  EXPECT_FALSE(fs::exists(file_));
+}
+
+TEST_F(ShardOwnerTest, AProcessOfAnotherHostNeedsTakeOver) {
+  for (const char* const field : {"host", "boot"}) {
+    PutOwner(field, "\"elsewhere\"");
+    EXPECT_THAT(ErrorOfOwning(0, 2), AllOf(HasSubstr(" of host "), HasSubstr("--take-over")));
+    EXPECT_THAT(ErrorOfOwning(0, 1), HasSubstr("--take-over"));
+    EXPECT_TRUE(fs::exists(file_));
+    EXPECT_EQ(ErrorOfOwning(0, 2, /*take_over=*/true), "no error");
+    EXPECT_FALSE(fs::exists(file_));
+  }
+}
+
+TEST_F(ShardOwnerTest, AFileWithoutContentNeedsTakeOver) {
+  std::ofstream(file_).flush();
+  EXPECT_THAT(ErrorOfOwning(0, 2), HasSubstr("an unknown process; if it has ended, --take-over"));
+  EXPECT_EQ(ErrorOfOwning(0, 2, /*take_over=*/true), "no error");
+}
+
+TEST_F(ShardOwnerTest, RunAndMergeRespectIt) {
+  Run(Counting(), Shard(Directory("shard"), 1, 2));
+  Run(Counting(), Shard(out_, 0, 2));
+  EXPECT_FALSE(fs::exists(file_)) << "released at the end";
+  std::optional<ShardOwner> owner(std::in_place, out_, 1, 2, false);
+  EXPECT_THAT(ErrorOf([&] { Run(Counting(), Shard(out_, 1, 2)); }), HasSubstr("another process"));
+  EXPECT_THAT(ErrorOf([&] {
+                Merge(Counting(), {out_, Directory("shard")}, out_, {});
+              }),
+              HasSubstr("another process"));
+  owner.reset();
+  Run(Counting(), Shard(out_, 1, 2));
+  EXPECT_EQ(ResultsIn(out_), Expected());
+}
+
+TEST_F(ShardOwnerTest, ReleaseWithoutDestructorsLeavesOthersAlone) {
+  PutOwner("host", "\"elsewhere\"");
+  const ShardOwner owner(out_, 1, 2, false);
+  ReleaseShardsOfThisProcess(out_);
+  EXPECT_TRUE(fs::exists(file_));
+  EXPECT_FALSE(fs::exists(out_ / "journal" / "1-of-2.owner"));
+}
+
+}  // namespace
+}  // namespace numsim::experiments
