@@ -159,7 +159,7 @@ Plan ReadPlan(const std::filesystem::path& directory) {
   }
   Json json;
   try {
-    json = Json::parse(ReadText(path));
+    json = Json::parse(numsim::ReadText(path));
   } catch (const Json::exception& error) {
     throw Error::Format("{}: expected the plan of a sweep, found: {}",
                         path.string(),

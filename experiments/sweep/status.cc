@@ -18,7 +18,7 @@ constexpr int kStopped = 75;  // of `numsim run` after SIGTERM
 // Reads the exit code that task.sh wrote; none if there is no such file.
 std::optional<int> ReadExitCode(const std::filesystem::path& path) {
   if (!Exists(path)) return std::nullopt;
-  const std::string text = ReadText(path);
+  const std::string text = numsim::ReadText(path);
   int code = -1;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), code);
   if (status != std::errc() || std::string_view(end) != "\n" || code < 0 || code > 255) {
