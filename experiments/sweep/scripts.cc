@@ -222,7 +222,10 @@ std::string LaunchScript(const Plan& plan, const fs::path& directory) {
       plan.tasks,
       Quoted((directory / kFolder).string()),
       plan.tasks - 1);
-  if (!slurm) text += kLock;
+  if (!slurm) {
+    text += kLock;
+    text += "trap 'echo \"not all tasks finished: numsim sweep status ${sweep%/sweep}\" >&2' ERR\n";
+  }
   text += EngineLines(plan);
   if (!slurm) text += "exec bash \"$sweep/merge.sh\"\n";
   return text;

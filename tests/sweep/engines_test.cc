@@ -1,0 +1,80 @@
+// Each engine gives the bytes of one process, also after a task was killed.
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "tests/sweep/sweep_test.h"
+
+namespace numsim::apps {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Engines : public SweepTest {
+ protected:
+  void RunAndCompare(const std::string& engine) const {
+    const Outcome outcome = Sweep(engine + " --out all");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    ExpectResultsOfOneProcess("all");
+    const Outcome status = Numsim("sweep status all");
+    EXPECT_EQ(status.exit_code, 0);
+    EXPECT_THAT(status.out, HasSubstr("24 of 24 trials are finished\nmerged: all/summary.txt"));
+  }
+};
+
+TEST_F(Engines, LocalProcessesGiveTheBytesOfOne) { RunAndCompare("--local 2 --tasks 5"); }
+
+TEST_F(Engines, GnuParallelGivesTheBytesOfOneProcess) {
+  if (Bash("parallel --version") != 0) GTEST_SKIP() << "GNU parallel is not installed";
+  RunAndCompare("--parallel : --tasks 4");
+}
+
+TEST_F(Engines, RanksOfMpirunGiveTheBytesOfOneProcess) {
+  if (Bash("mpirun --version") != 0) GTEST_SKIP() << "mpirun is not installed";
+  RunAndCompare("--mpi 3");
+}
+
+TEST_F(Engines, SlurmGivesTheBytesOfOneProcess) {
+  const char* const sources = std::getenv("NUMSIM_SOURCE_DIR");
+  ASSERT_NE(sources, nullptr);
+  const std::string cluster = std::string("'") + sources + "/tests/sweep/one_node_slurm'";
+  const int started = Bash(cluster + " start cluster");
+  if (started == 3) GTEST_SKIP() << Text("bash.log");
+  ASSERT_EQ(started, 0) << Text("bash.log");
+  const std::string conf = (Directory() / "cluster/slurm.conf").string();
+  const Outcome outcome =
+      Numsim(Words(std::string("sweep ") + kOptions + " --slurm --tasks 4 --mem 100M --out all"),
+             {{"SLURM_CONF", conf}});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (int i = 0; i < 300 && !std::filesystem::exists(Directory() / "all/manifest.json"); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  EXPECT_EQ(Bash(cluster + " stop cluster"), 0);
+  ExpectResultsOfOneProcess("all");
+}
+
+// The script of task 1 kills the program, the first time that it runs.
+TEST_F(Engines, AKilledTaskIsSeenAndItsUnfinishedTrialsAreResumed) {
+  ASSERT_EQ(Sweep("--local 2 --tasks 2 --dry-run --out all").exit_code, 0);
+  Edit("all/sweep/task.sh",
+       "program=$!\n",
+       "program=$!\nif [ \"$task\" = 1 ] && [ ! -e \"$sweep/killed\" ]; then\n"
+       "  touch \"$sweep/killed\"\n  kill -STOP \"$program\"\n  kill -KILL \"$program\"\nfi\n");
+  EXPECT_NE(Bash("bash all/sweep/launch.sh"), 0);
+  EXPECT_THAT(Text("bash.log"), HasSubstr("not all tasks finished: numsim sweep status /"));
+  EXPECT_FALSE(std::filesystem::exists(Directory() / "all/manifest.json"));
+  const Outcome status = Numsim("sweep status all");
+  EXPECT_EQ(status.exit_code, 1);
+  EXPECT_THAT(status.out, HasSubstr("12 of 12  finished"));
+  EXPECT_THAT(status.out, HasSubstr("ended by signal 9"));
+  EXPECT_THAT(status.out, HasSubstr("next: numsim sweep resume all\n"));
+  const std::string journal = Text("all/shards/0/journal/0-of-2.jsonl");
+  const Outcome resumed = Numsim("sweep resume all");
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(resumed.out, HasSubstr("1 of 2 tasks are unfinished"));
+  EXPECT_EQ(Text("all/shards/0/journal/0-of-2.jsonl"), journal);
+  ExpectResultsOfOneProcess("all");
+}
+
+}  // namespace
+}  // namespace numsim::apps

@@ -1,0 +1,5 @@
+#!/bin/bash
+# Combines the trials of all tasks into the results.
+set -eu
+cd /home/user
+exec /opt/numsim merge quantization-variance /home/user/mpi/shards/* --out /home/user/mpi

@@ -1,0 +1,99 @@
+// Options that a sweep refuses, and plans that are wrong.
+#include "experiments/sweep/plan.h"
+
+#include "experiments/sweep/estimate.h"
+#include "tests/sweep/sweep_test.h"
+
+namespace numsim::apps {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Plans : public SweepTest {};
+
+TEST_F(Plans, OptionsThatASweepCannotFollowAreRefused) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"--local 2 --shard 0/2", "--shard: set by the sweep"},
+      {"--local 2 --resume", "--resume: set by the sweep"},
+      {"--local 2 --until-decided", "--until-decided: not yet in a sweep"},
+      {"", "0 engines are given; expected one of --slurm"},
+      {"--local 2 --slurm", "2 engines are given"},
+      {"--local 2 --mem 1G", "--mem: only with --slurm"},
+      {"--mpi 2 --tasks 3", "--tasks 3: with --mpi 2 each rank runs one task"},
+      {"--local 2 --tasks 25", "tasks: 25 are more than the 24 trials"},
+      {"--slurm --tasks 2 --mem 1;2", "mem: '1;2': expected letters"},
+  };
+  for (const auto& [options, message] : cases) {
+    const Outcome outcome = Sweep(std::string(options) + " --dry-run --out all");
+    EXPECT_EQ(outcome.exit_code, 2) << options;
+    EXPECT_THAT(outcome.err, HasSubstr(message)) << options;
+    EXPECT_FALSE(std::filesystem::exists(Directory() / "all")) << options;
+  }
+  EXPECT_THAT(Numsim("sweep linear-speed --local 2 --tasks 2").err, HasSubstr("measures times"));
+}
+
+TEST_F(Plans, AnotherSweepInTheSameDirectoryIsRefusedOnceTasksHaveBegun) {
+  ASSERT_EQ(Sweep("--local 2 --tasks 4 --dry-run --out all").exit_code, 0);
+  ASSERT_EQ(Sweep("--local 2 --tasks 2 --out all").exit_code, 0);  // nothing had begun
+  EXPECT_EQ(Sweep("--local 2 --tasks 2 --out all").exit_code, 0);  // the same sweep
+  const Outcome other = Sweep("--local 2 --tasks 3 --out all");
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("holds tasks of another sweep"));
+}
+
+TEST_F(Plans, WrongPlansAreRefusedWithFileFieldAndExpectation) {
+  ASSERT_EQ(Sweep("--local 2 --tasks 4 --dry-run --out all").exit_code, 0);
+  const std::string plan = "all/sweep/plan.json";
+  const std::string good = Text(plan);
+  const std::tuple<const char*, const char*, const char*> cases[] = {
+      {"{\n", "", "expected the plan of a sweep"},
+      {"\"engine\": \"local\"", "\"engine\": \"locl\"", "did you mean local"},
+      {"\"trials\": 24", "\"trials\": \"24\"", "trials: expected a whole number, found \"24\""},
+      {"\"trials\": 24", "\"trials\": 3", "tasks: 4 are more than the 3 trials"},
+      {"\"tasks\": 4", "\"tasks\": 0", "tasks: expected a number from 1 to 24, found 0"},
+      {"\"tasks\": 4", "\"taks\": 4", "did you mean tasks"},
+      {"\"tasks\": 4,", "", "has no field tasks"},
+      {"\"resources\": {}", "\"resources\": []", "resources: expected an object of texts"},
+      {"\"hosts\": \"\"", "\"hosts\": \"a\"", "hosts: expected none without parallel"},
+      {"\"directory\": \"/", "\"directory\": \"", "directory: expected an absolute path"},
+  };
+  for (const auto& [from, to, message] : cases) {
+    std::ofstream(Directory() / plan) << good;
+    Edit(plan, from, to);
+    for (const std::string command : {"status", "resume"}) {
+      const Outcome outcome = Numsim("sweep " + command + " all");
+      EXPECT_EQ(outcome.exit_code, 2) << to;
+      EXPECT_THAT(outcome.err, HasSubstr("all/sweep/plan.json: ")) << to;
+      EXPECT_THAT(outcome.err, HasSubstr(message)) << to;
+    }
+  }
+  EXPECT_THAT(Numsim("sweep status none").err, HasSubstr("none: holds no sweep"));
+}
+
+TEST(TaskCount, IsFiveMinutesPerTaskAndNoTaskIsEmpty) {
+  using experiments::sweep::TaskCount;
+  EXPECT_EQ(TaskCount(10, 24, 1), 1u);
+  EXPECT_EQ(TaskCount(301, 24, 1), 2u);
+  EXPECT_EQ(TaskCount(10, 24, 4), 4u);
+  EXPECT_EQ(TaskCount(1e9, 24, 1), 24u);
+  EXPECT_EQ(TaskCount(1e9, 5000, 1), 1000u);
+  EXPECT_EQ(TaskCount(10, 3, 8), 3u);
+}
+
+TEST(TrialsOfTask, AddUpToAllTrials) {
+  for (size_t trials = 1; trials < 20; ++trials) {
+    for (size_t tasks = 1; tasks <= trials; ++tasks) {
+      experiments::sweep::Plan plan;
+      plan.trials = trials;
+      plan.tasks = tasks;
+      for (size_t task = 0; task < tasks; ++task) {
+        size_t count = 0;
+        for (size_t i = 0; i < trials; ++i) count += i % tasks == task;
+        EXPECT_EQ(experiments::sweep::TrialsOfTask(plan, task), count);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace numsim::apps

@@ -1,0 +1,84 @@
+// The scripts and plans that `numsim sweep --dry-run` writes; golden/ENGINE holds them.
+#include "experiments/sweep/scripts.h"
+
+#include <cstdlib>
+
+#include "tests/sweep/sweep_test.h"
+
+namespace numsim::apps {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::filesystem::path Golden() {
+  return std::filesystem::path(std::getenv("NUMSIM_SOURCE_DIR")) / "tests/sweep/golden";
+}
+
+class Scripts : public SweepTest {
+ protected:
+  // Returns a text without the paths of this machine.
+  std::string Neutral(std::string text) const {
+    const std::string here = std::filesystem::canonical(Directory()).string();
+    const std::string program = std::filesystem::canonical(std::getenv("NUMSIM_PROGRAM")).string();
+    for (const auto& [from, to] :
+         {std::pair{program, std::string("/opt/numsim")}, {here, std::string("/home/user")}}) {
+      for (size_t at; (at = text.find(from)) != std::string::npos;)
+        text.replace(at, from.size(), to);
+    }
+    return text;
+  }
+  void ExpectGolden(const std::string& engine, const std::string& options) const {
+    const Outcome outcome = Sweep(options + " --dry-run --out " + engine);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(Neutral(outcome.out), HasSubstr("bash /home/user/" + engine + "/sweep/launch.sh"));
+    EXPECT_FALSE(std::filesystem::exists(Directory() / engine / "shards"));
+    for (const std::string file : {"launch.sh", "task.sh", "merge.sh", "plan.json"}) {
+      std::ifstream golden(Golden() / engine / file);
+      const std::string expected(std::istreambuf_iterator<char>(golden), {});
+      EXPECT_EQ(Neutral(Text(engine + "/sweep/" + file)), expected) << file;
+    }
+  }
+};
+
+TEST_F(Scripts, OfSlurmAreTheGoldenOnes) {
+  ExpectGolden("slurm",
+               "--slurm --tasks 4 --cpus-per-task 2 --mem 200M --time 0:10:00 --partition main "
+               "--account lab");
+}
+TEST_F(Scripts, OfGnuParallelAreTheGoldenOnes) {
+  ExpectGolden("parallel", "--parallel :,node1 --tasks 4");
+}
+TEST_F(Scripts, OfMpirunAreTheGoldenOnes) { ExpectGolden("mpi", "--mpi 4"); }
+TEST_F(Scripts, OfLocalProcessesAreTheGoldenOnes) { ExpectGolden("local", "--local 2 --tasks 4"); }
+
+TEST_F(Scripts, HaveNoWarningOfShellcheck) {
+  if (Bash("shellcheck --version") != 0) GTEST_SKIP() << "shellcheck is not installed";
+  EXPECT_EQ(Bash("shellcheck '" + Golden().string() + "'/*/*.sh"), 0) << Text("bash.log");
+}
+
+// A stand-in for numsim that stops as numsim does, and one for scontrol.
+TEST_F(Scripts, OfSlurmPassTermToTheProgramAndRequeueATaskThatStopped) {
+  ASSERT_EQ(Sweep("--slurm --tasks 4 --dry-run --out all").exit_code, 0);
+  const std::filesystem::path program = std::filesystem::canonical(std::getenv("NUMSIM_PROGRAM"));
+  Edit("all/sweep/task.sh", program.string() + " run", "bash ./stand_in");
+  std::ofstream(Directory() / "stand_in")
+      << "trap 'sleep 0.3; exit 75' TERM\ntouch begun\nwhile :; do sleep 0.02; done\n";
+  std::ofstream(Directory() / "scontrol") << "#!/bin/bash\necho \"$*\" >requeued\n";
+  std::ofstream(Directory() / "scenario")
+      << "chmod +x scontrol\nPATH=$PWD:$PATH SLURM_JOB_ID=42 bash all/sweep/task.sh 0 &\n"
+         "while [ ! -e begun ]; do sleep 0.02; done\nsleep 0.1\nkill -TERM $!\nwait $!\n";
+  EXPECT_EQ(Bash("bash scenario"), 75) << Text("bash.log");
+  EXPECT_EQ(Text("all/sweep/exit/0"), "75\n");
+  EXPECT_EQ(Text("requeued"), "requeue 42\n");
+}
+
+TEST(Quoted, IsOneWordOfBash) {
+  using experiments::sweep::Quoted;
+  EXPECT_EQ(Quoted("--k=1,2:a/b"), "--k=1,2:a/b");
+  EXPECT_EQ(Quoted(""), "''");
+  EXPECT_EQ(Quoted("a b"), "'a b'");
+  EXPECT_EQ(Quoted("it's $x"), "'it'\\''s $x'");
+}
+
+}  // namespace
+}  // namespace numsim::apps

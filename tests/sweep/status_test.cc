@@ -1,0 +1,46 @@
+// The states of tasks that `numsim sweep status` tells apart.
+#include "experiments/sweep/status.h"
+
+#include "tests/sweep/sweep_test.h"
+
+namespace numsim::apps {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Status : public SweepTest {};
+
+TEST_F(Status, NamesTheStateOfEachTask) {
+  ASSERT_EQ(Sweep("--local 1 --tasks 6 --dry-run --out all").exit_code, 0);
+  ASSERT_EQ(Bash("bash all/sweep/task.sh 0"), 0) << Text("all/sweep/logs/0.log");
+  std::filesystem::create_directories(Directory() / "all/shards/2");
+  std::ofstream(Directory() / "all/sweep/exit/3") << "75\n";
+  std::ofstream(Directory() / "all/sweep/exit/4") << "2\n";
+  std::ofstream(Directory() / "all/sweep/exit/5") << "137\n";
+  const Outcome status = Numsim("sweep status all");
+  EXPECT_EQ(status.exit_code, 1);
+  const std::vector<std::string> lines = status.Lines();
+  ASSERT_EQ(lines.size(), 10u) << status.out;
+  EXPECT_EQ(lines[0], "quantization-variance by local");
+  EXPECT_THAT(lines[2], HasSubstr("0           4 of 4  finished"));
+  EXPECT_THAT(lines[3], HasSubstr("1           0 of 4  not started"));
+  EXPECT_THAT(lines[4], HasSubstr("2           0 of 4  running, or killed"));
+  EXPECT_THAT(lines[5], HasSubstr("3           0 of 4  stopped by a signal"));
+  EXPECT_THAT(lines[6], HasSubstr("4           0 of 4  failed with exit code 2"));
+  EXPECT_THAT(lines[7], HasSubstr("5           0 of 4  ended by signal 9"));
+  EXPECT_EQ(lines[8], "4 of 24 trials are finished");
+  EXPECT_EQ(lines[9], "next: numsim sweep resume all");
+}
+
+TEST_F(Status, AnExitCodeThatIsNoneIsRefused) {
+  ASSERT_EQ(Sweep("--local 1 --tasks 2 --dry-run --out all").exit_code, 0);
+  for (const std::string text : {"", "x\n", "256\n", "1 2\n"}) {
+    std::ofstream(Directory() / "all/sweep/exit/1") << text;
+    const Outcome outcome = Numsim("sweep status all");
+    EXPECT_EQ(outcome.exit_code, 2) << text;
+    EXPECT_THAT(outcome.err, HasSubstr("exit/1: expected an exit code from 0 to 255"));
+  }
+}
+
+}  // namespace
+}  // namespace numsim::apps

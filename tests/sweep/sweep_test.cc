@@ -1,0 +1,46 @@
+#include "tests/sweep/sweep_test.h"
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+
+#include "numsim/io/input_file.h"
+
+namespace numsim::apps {
+
+Outcome SweepTest::Sweep(const std::string& options) const {
+  // Open MPI asks for these where a test runs as root on few cores.
+  return Numsim(Words(std::string("sweep ") + kOptions + " " + options),
+                {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+                 {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+                 {"OMPI_MCA_rmaps_base_oversubscribe", "1"}});
+}
+
+int SweepTest::Bash(const std::string& command) const {
+  EXPECT_EQ(command.find('"'), std::string::npos);
+  const std::string whole = "cd '" + Directory().string() + "' && bash -c \"" + command + "\" >'" +
+                            Directory().string() + "/bash.log' 2>&1";
+  const int status = std::system(whole.c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+std::string SweepTest::Text(const std::string& name) const { return ReadText(Directory() / name); }
+
+void SweepTest::ExpectResultsOfOneProcess(const std::string& sweep) const {
+  ASSERT_EQ(Numsim(Words(std::string("run ") + kOptions + " --out one")).exit_code, 0);
+  for (const std::string file :
+       {"variance.csv", "slopes.csv", "dimension_ratios.csv", "verdicts.csv", "summary.txt"}) {
+    EXPECT_EQ(Text(sweep + "/" + file), Text("one/" + file)) << file;
+  }
+}
+
+void SweepTest::Edit(const std::string& name,
+                     const std::string& from,
+                     const std::string& to) const {
+  std::string text = Text(name);
+  const size_t at = text.find(from);
+  ASSERT_NE(at, std::string::npos) << from << " is not in " << name;
+  std::ofstream(Directory() / name) << text.replace(at, from.size(), to);
+}
+
+}  // namespace numsim::apps
