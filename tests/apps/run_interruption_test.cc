@@ -1,5 +1,6 @@
 // `numsim run` ended by signals: exit code, message, and what --resume makes of the rest.
 #include <gmock/gmock.h>
+#include <sys/mount.h>
 
 #include <chrono>
 #include <filesystem>
@@ -62,6 +63,46 @@ TEST_F(RunInterruption, ATrialThatOutlastsTheGraceIsGivenUp) {
   EXPECT_EQ(run.Wait(), kStopped);
   EXPECT_THAT(run.Text(), HasSubstr("within a trial that takes longer than --grace"));
   EXPECT_TRUE(run.Text().ends_with(" --resume\n")) << run.Text();
+}
+
+TEST_F(RunInterruption, ARunningShardIsRefusedAndAKilledOneResumes) {
+  const std::string words = std::string(kLongTrial) + "long";
+  Background run(Directory(), Words(words));
+  const std::filesystem::path owner = Path("long") / "journal" / "0-of-1.owner";
+  ASSERT_TRUE(WaitForLines(owner, 1));
+  for (const char* const more : {"", " --resume", " --resume --take-over", " --shard 1/3"}) {
+    const Outcome second = Numsim(words + more);
+    EXPECT_EQ(second.exit_code, 2) << more;
+    EXPECT_THAT(second.err, HasSubstr("0-of-1.owner: another process is running trials")) << more;
+  }
+  run.Signal(SIGKILL);
+  EXPECT_EQ(run.Wait(), 128 + SIGKILL);
+  ASSERT_TRUE(std::filesystem::exists(owner));
+  Background again(Directory(), Words(words + " --resume --grace 0"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  again.Signal(SIGTERM);
+  EXPECT_EQ(again.Wait(), kStopped) << "the file of a dead process is no obstacle";
+  EXPECT_FALSE(std::filesystem::exists(owner));
+}
+
+TEST_F(RunInterruption, AFullDiskIsAnErrorAndResumesOnceThereIsRoom) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root mounts a small disk";
+  const std::string disk = Path("disk").string();
+  std::filesystem::create_directory(disk);
+  if (mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=64k") != 0) GTEST_SKIP() << "cannot mount";
+  const std::string words = kShortTrials;
+  const Outcome full = Numsim(words + "disk/part");
+  EXPECT_EQ(full.exit_code, 2) << full.out;
+  EXPECT_THAT(full.err, HasSubstr("No space left on device"));
+  EXPECT_THAT(full.err, HasSubstr("disk/part"));
+  EXPECT_FALSE(std::filesystem::exists(Path("disk/part/manifest.json")));
+  EXPECT_EQ(mount("tmpfs", disk.c_str(), "tmpfs", MS_REMOUNT, "size=64m"), 0);
+  EXPECT_EQ(Numsim(words + "disk/part --resume").exit_code, 0);
+  EXPECT_EQ(Numsim(words + "whole").exit_code, 0);
+  for (const char* const file : {"variance.csv", "summary.txt", "verdicts.csv"}) {
+    EXPECT_EQ(Bytes(Path("disk/part") / file), Bytes(Path("whole") / file)) << file;
+  }
+  EXPECT_EQ(umount(disk.c_str()), 0);
 }
 
 TEST_F(RunInterruption, ASecondSignalEndsAtOnce) {
