@@ -1,4 +1,4 @@
-// What the shards of a merge must have in common, beside their settings.
+// Checks of shards before a merge: commit, build, processor and trials, beside their settings.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What Merge refuses, what --allow accepts, and what the manifest then records.
+// Shards that Merge refuses, differences that --allow accepts, and their record in the manifest.
 #include "experiments/core/merge_check.h"
 
 #include <gmock/gmock.h>
