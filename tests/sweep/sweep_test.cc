@@ -10,7 +10,7 @@ namespace numsim::apps {
 
 Outcome SweepTest::Sweep(const std::string& options) const {
   // Open MPI asks for these where a test runs as root on few cores.
-  return Numsim(Words(std::string("sweep ") + kOptions + " " + options),
+  return Numsim(Words("sweep " + options_ + " " + options),
                 {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                  {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
                  {"OMPI_MCA_rmaps_base_oversubscribe", "1"}});
@@ -27,7 +27,7 @@ int SweepTest::Bash(const std::string& command) const {
 std::string SweepTest::Text(const std::string& name) const { return ReadText(Directory() / name); }
 
 void SweepTest::ExpectResultsOfOneProcess(const std::string& sweep) const {
-  ASSERT_EQ(Numsim(Words(std::string("run ") + kOptions + " --out one")).exit_code, 0);
+  ASSERT_EQ(Numsim(Words("run " + options_ + " --out one")).exit_code, 0);
   for (const std::string file :
        {"variance.csv", "slopes.csv", "dimension_ratios.csv", "verdicts.csv", "summary.txt"}) {
     EXPECT_EQ(Text(sweep + "/" + file), Text("one/" + file)) << file;

@@ -9,8 +9,8 @@ namespace numsim::apps {
 
 class SweepTest : public ProgramTest {
  protected:
-  // The options of the experiment; 24 trials.
-  static constexpr const char* kOptions =
+  // The experiment and its options; 24 trials.
+  std::string options_ =
       "quantization-variance --distributions normal,laplace --formats e4m3fn --pairs 8 "
       "--k-high 512 --seeds 3";
 
