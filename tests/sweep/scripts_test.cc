@@ -62,7 +62,7 @@ TEST_F(Scripts, OfSlurmPassTermToTheProgramAndRequeueATaskThatStopped) {
   const std::filesystem::path program = std::filesystem::canonical(std::getenv("NUMSIM_PROGRAM"));
   Edit("all/sweep/task.sh", program.string() + " run", "bash ./stand_in");
   std::ofstream(Directory() / "stand_in")
-      << "trap 'sleep 0.3; exit 75' TERM\ntouch begun\nwhile :; do sleep 0.02; done\n";
+      << "trap 'sleep 0.3; exit 75' TERM\ntouch begun\nfor i in {1..500}; do sleep 0.02; done\n";
   std::ofstream(Directory() / "scontrol") << "#!/bin/bash\necho \"$*\" >requeued\n";
   std::ofstream(Directory() / "scenario")
       << "chmod +x scontrol\nPATH=$PWD:$PATH SLURM_JOB_ID=42 bash all/sweep/task.sh 0 &\n"
