@@ -56,9 +56,11 @@ std::string ThreadLine(const Plan& plan) {
 std::string RunCommand(const Plan& plan, const fs::path& directory) {
   std::string command = fmt::format("{} run {}", Quoted(plan.program), Quoted(plan.experiment));
   for (const std::string& argument : plan.arguments) command += " \\\n  " + Quoted(argument);
-  return command + fmt::format(" \\\n  --shard \"$task/{}\" --out {}/\"$task\" --resume",
+  // Slurm runs a job once at a time. After its node failed, the task may go on elsewhere.
+  return command + fmt::format(" \\\n  --shard \"$task/{}\" --out {}/\"$task\" --resume{}",
                                plan.tasks,
-                               Quoted((directory / kShards).string()));
+                               Quoted((directory / kShards).string()),
+                               plan.engine == kSlurm ? " --take-over" : "");
 }
 
 // A shell runs traps only between commands, so the program runs in the background. `wait` returns

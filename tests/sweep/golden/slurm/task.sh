@@ -24,7 +24,7 @@ export OMP_NUM_THREADS=${SLURM_CPUS_PER_TASK:-1}
   --formats=e4m3fn \
   --pairs=8 \
   --k-high=512 \
-  --shard "$task/4" --out /home/user/slurm/shards/"$task" --resume &
+  --shard "$task/4" --out /home/user/slurm/shards/"$task" --resume --take-over &
 program=$!
 # At TERM the program ends its trials, keeps the finished ones and exits with 75.
 trap 'signalled=yes; kill -TERM "$program"' INT TERM
