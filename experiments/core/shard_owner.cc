@@ -7,16 +7,19 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <sstream>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "experiments/core/result_directory.h"
 #include "numsim/base/error.h"
+#include "numsim/io/durable.h"
 #include "numsim/io/input_file.h"
 #include "numsim/io/manifest.h"
 
@@ -31,7 +34,8 @@ constexpr std::string_view kExtension = ".owner";
 // A process, as an owner file names it. All fields empty: a file that is not written yet, or torn.
 struct Owner {
   std::string host;
-  std::string boot;  // of the host and, in containers, of the space of process numbers
+  std::string boot;   // of the host
+  std::string space;  // of process numbers: containers have their own
   int64_t process = 0;
   std::string start;  // of the process, in ticks since the boot
   std::string since;  // UTC, for people
@@ -65,8 +69,8 @@ Owner ThisProcess() {
   ::gethostname(host.data(), host.size() - 1);
   owner.host = host.data();
   std::error_code ignored;
-  owner.boot = FirstLine("/proc/sys/kernel/random/boot_id") + " " +
-               fs::read_symlink("/proc/self/ns/pid", ignored).string();
+  owner.boot = FirstLine("/proc/sys/kernel/random/boot_id");
+  owner.space = fs::read_symlink("/proc/self/ns/pid", ignored).string();
   owner.process = ::getpid();
   owner.start = StartOf(owner.process);
   owner.since = UtcNow();
@@ -75,8 +79,8 @@ Owner ThisProcess() {
 
 bool IsThisProcess(const Owner& owner) {
   const Owner here = ThisProcess();
-  return owner.host == here.host && owner.boot == here.boot && owner.process == here.process &&
-         owner.start == here.start;
+  return owner.host == here.host && owner.boot == here.boot && owner.space == here.space &&
+         owner.process == here.process && owner.start == here.start;
 }
 
 Owner Read(const fs::path& path) {
@@ -85,6 +89,7 @@ Owner Read(const fs::path& path) {
     const Json json = Json::parse(ReadText(path));
     return {.host = json.at("host"),
             .boot = json.at("boot"),
+            .space = json.at("space"),
             .process = json.at("process"),
             .start = json.at("start"),
             .since = json.at("since")};
@@ -99,17 +104,33 @@ std::string ToText(const Owner& owner) {
   Json json;
   json["host"] = owner.host;
   json["boot"] = owner.boot;
+  json["space"] = owner.space;
   json["process"] = owner.process;
   json["start"] = owner.start;
   json["since"] = owner.since;
   return json.dump(2) + "\n";
 }
 
+// Reads an owner, giving a process that has just created the file a second to write it.
+Owner ReadWritten(const fs::path& path) {
+  Owner owner = Read(path);
+  for (int attempt = 0; attempt < 100 && owner.host.empty() && Exists(path); ++attempt) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    owner = Read(path);
+  }
+  return owner;
+}
+
 enum class Life { kEnded, kRunning, kUnknown };
 
 Life LifeOf(const Owner& owner) {
   const Owner here = ThisProcess();
-  if (owner.host != here.host || owner.boot != here.boot) return Life::kUnknown;
+  // A live process writes its file within microseconds of creating it (ReadWritten), so an empty one
+  // is what a loss of power has left.
+  if (owner.host.empty()) return Life::kEnded;
+  if (owner.host != here.host) return Life::kUnknown;
+  if (owner.boot != here.boot) return Life::kEnded;  // the host has been started again
+  if (owner.space != here.space) return Life::kUnknown;
   // The number may belong to a later process.
   return StartOf(owner.process) == owner.start ? Life::kRunning : Life::kEnded;
 }
@@ -132,7 +153,8 @@ bool Create(const fs::path& path, const std::string& text) {
   if (file < 0 && errno == EEXIST) return false;
   bool written = file >= 0;
   if (written) {
-    written = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    written = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+              !SyncDescriptor(file);
     // Network file systems report a full disk only here.
     if (::close(file) != 0) written = false;
   }
@@ -154,7 +176,7 @@ void RemoveStale(const fs::path& path, const Owner& stale) {
 
 // Removes the file if its owner has ended. Throws Error if the owner may be running.
 void Settle(const fs::path& path, bool take_over) {
-  const Owner owner = Read(path);
+  const Owner owner = ReadWritten(path);
   const Life life = LifeOf(owner);
   if (life == Life::kRunning || (life == Life::kUnknown && !take_over)) {
     if (Exists(path)) Refuse(path, owner, life);
@@ -209,12 +231,12 @@ ShardOwner::ShardOwner(const fs::path& directory, int index, int count, bool tak
 }
 
 ShardOwner::~ShardOwner() {
-  if (IsThisProcess(Read(path_))) ::unlink(path_.c_str());
+  if (IsThisProcess(Read(path_))) RemoveFile(path_);
 }
 
 void ReleaseShardsOfThisProcess(const fs::path& directory) {
   for (const fs::path& file : OwnerFiles(directory)) {
-    if (IsThisProcess(Read(file))) ::unlink(file.c_str());
+    if (IsThisProcess(Read(file))) RemoveFile(file);
   }
 }
 

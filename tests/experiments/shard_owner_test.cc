@@ -84,7 +84,7 @@ TEST_F(ShardOwnerTest, AnEndedProcessOfThisHostIsReplaced) {
 }
 
 TEST_F(ShardOwnerTest, AProcessOfAnotherHostNeedsTakeOver) {
-  for (const char* const field : {"host", "boot"}) {
+  for (const char* const field : {"host", "space"}) {
     PutOwner(field, "\"elsewhere\"");
     EXPECT_THAT(ErrorOfOwning(0, 2), AllOf(HasSubstr(" of host "), HasSubstr("--take-over")));
     EXPECT_THAT(ErrorOfOwning(0, 1), HasSubstr("--take-over"));
@@ -94,10 +94,17 @@ TEST_F(ShardOwnerTest, AProcessOfAnotherHostNeedsTakeOver) {
   }
 }
 
-TEST_F(ShardOwnerTest, AFileWithoutContentNeedsTakeOver) {
+TEST_F(ShardOwnerTest, AProcessBeforeThisStartOfTheHostIsReplaced) {
+  PutOwner("boot", "\"earlier\"");
+  EXPECT_EQ(ErrorOfOwning(0, 2), "no error");
+  EXPECT_FALSE(fs::exists(file_));
+}
+
+// As a loss of power leaves it.
+TEST_F(ShardOwnerTest, AFileThatStaysEmptyIsReplaced) {
   std::ofstream(file_).flush();
-  EXPECT_THAT(ErrorOfOwning(0, 2), HasSubstr("an unknown process; if it has ended, --take-over"));
-  EXPECT_EQ(ErrorOfOwning(0, 2, /*take_over=*/true), "no error");
+  EXPECT_EQ(ErrorOfOwning(0, 2), "no error");
+  EXPECT_FALSE(fs::exists(file_));
 }
 
 TEST_F(ShardOwnerTest, RunAndMergeRespectIt) {
