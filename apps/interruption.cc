@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "experiments/sweep/scripts.h"
+
 namespace numsim::apps {
 namespace {
 
@@ -48,11 +50,7 @@ GraceTimer::~GraceTimer() {
 std::string ResumeCommand(const std::vector<std::string>& command_line) {
   std::string text;
   for (const std::string& word : command_line) {
-    const bool plain =
-        !word.empty() && word.find_first_of(" \t\n\"'\\$`*?[]{}()<>|&;#~!") == std::string::npos;
-    std::string quoted;
-    for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-    text += (text.empty() ? "" : " ") + (plain ? word : "'" + quoted + "'");
+    text += (text.empty() ? "" : " ") + experiments::sweep::Quoted(word);
   }
   const bool has = std::count(command_line.begin(), command_line.end(), "--resume") > 0;
   return has ? text : text + " --resume";
