@@ -9,11 +9,11 @@
 #include <thread>
 #include <vector>
 
+#include "experiments/core/exit_code.h"
+
 namespace numsim::apps {
 
-// Exit code of a command that a signal stopped and that --resume continues: EX_TEMPFAIL of
-// sysexits.h, "try again". No other end of the program has it.
-inline constexpr int kStoppedBySignal = 75;
+using experiments::kStoppedBySignal;
 
 // During its lifetime, the first SIGINT or SIGTERM only sets Flag(), which the work polls where it
 // can stop without loss. A second one has its default effect. One object at a time.

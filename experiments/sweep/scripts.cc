@@ -4,6 +4,7 @@
 
 #include <system_error>
 
+#include "experiments/core/exit_code.h"
 #include "experiments/core/result_directory.h"
 #include "numsim/base/error.h"
 #include "numsim/io/atomic_file.h"
@@ -76,7 +77,7 @@ while [ "$signalled" = yes ]; do
 done
 )sh";
 
-constexpr const char* kRequeue = R"sh(if [ "$status" = 75 ]; then
+constexpr const char* kRequeue = R"sh(if [ "$status" = @STOPPED@ ]; then
   scontrol requeue "$SLURM_JOB_ID"
 fi
 )sh";
@@ -189,7 +190,7 @@ std::string TaskScript(const Plan& plan, const fs::path& directory) {
   text += "rm -f \"$sweep/exit/$task\"\n" + ThreadLine(plan);
   text += RunCommand(plan, directory) + " &\n" + kWaitForProgram;
   text += "echo \"$status\" >\"$sweep/exit/$task\"\n";
-  if (slurm) text += kRequeue;
+  if (slurm) text += Replaced(kRequeue, "@STOPPED@", std::to_string(kStoppedBySignal));
   return text + "exit \"$status\"\n";
 }
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <set>
 
+#include "experiments/core/exit_code.h"
 #include "experiments/core/journal.h"
 #include "experiments/core/result_directory.h"
 #include "numsim/base/error.h"
@@ -12,8 +13,6 @@
 
 namespace numsim::experiments::sweep {
 namespace {
-
-constexpr int kStopped = 75;  // of `numsim run` after SIGTERM
 
 // Reads the exit code that task.sh wrote; none if there is no such file.
 std::optional<int> ReadExitCode(const std::filesystem::path& path) {
@@ -49,7 +48,7 @@ size_t CountFinished(const Plan& plan, size_t task, const std::filesystem::path&
 std::string TaskStatus::Text() const {
   if (Done()) return "finished";
   if (!exit_code) return started ? "running, or killed" : "not started";
-  if (*exit_code == kStopped) return "stopped by a signal";
+  if (*exit_code == kStoppedBySignal) return "stopped by a signal";
   if (*exit_code > 128) return fmt::format("ended by signal {}", *exit_code - 128);
   return fmt::format("failed with exit code {}", *exit_code);
 }
