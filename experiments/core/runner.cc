@@ -97,7 +97,7 @@ OwnShard Start(Task& task) {
   CheckDirectory(task.experiment, task.options.settings, out);
   MakeResultDirectory(out);
   const DirectoryLock lock = LockDirectory(out);
-  SweepTemporaries(out);
+  for (const auto& folder : {out, out / kJournalFolder}) SweepTemporaries(folder);
   ClaimDirectory(task.experiment, task.options.settings, out);
   // Before the journals are read, so that only this process adds trials of the shard to them.
   OwnShard own;

@@ -1,27 +1,25 @@
 #include "experiments/core/shard_owner.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <sstream>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 #include "experiments/core/result_directory.h"
 #include "numsim/base/error.h"
+#include "numsim/io/directory_lock.h"
 #include "numsim/io/durable.h"
 #include "numsim/io/input_file.h"
 #include "numsim/io/manifest.h"
+#include "numsim/io/process_name.h"
 
 namespace numsim::experiments {
 namespace {
@@ -33,65 +31,23 @@ constexpr std::string_view kExtension = ".owner";
 
 // A process, as an owner file names it. All fields empty: a file that is not written yet, or torn.
 struct Owner {
-  std::string host;
-  std::string boot;   // of the host
-  std::string space;  // of process numbers: containers have their own
-  int64_t process = 0;
-  std::string start;  // of the process, in ticks since the boot
+  ProcessName name;
   std::string since;  // UTC, for people
 
   bool operator==(const Owner&) const = default;
 };
 
-// Returns the first line of a file of /proc, "" if there is none.
-std::string FirstLine(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-// Returns the start of a process in ticks since the boot, "" if there is none.
-std::string StartOf(int64_t process) {
-  const std::string line = FirstLine(fmt::format("/proc/{}/stat", process));
-  const size_t name_end = line.rfind(')');  // the name may hold blanks
-  if (name_end == std::string::npos) return "";
-  std::istringstream fields(line.substr(name_end + 1));
-  constexpr int kStart = 22 - 2;  // fields after the name begin with the third
-  std::string field;
-  for (int i = 0; i < kStart; ++i) fields >> field;
-  return field;
-}
-
-Owner ThisProcess() {
-  Owner owner;
-  std::array<char, 256> host{};
-  ::gethostname(host.data(), host.size() - 1);
-  owner.host = host.data();
-  std::error_code ignored;
-  owner.boot = FirstLine("/proc/sys/kernel/random/boot_id");
-  owner.space = fs::read_symlink("/proc/self/ns/pid", ignored).string();
-  owner.process = ::getpid();
-  owner.start = StartOf(owner.process);
-  owner.since = UtcNow();
-  return owner;
-}
-
-bool IsThisProcess(const Owner& owner) {
-  const Owner here = ThisProcess();
-  return owner.host == here.host && owner.boot == here.boot && owner.space == here.space &&
-         owner.process == here.process && owner.start == here.start;
-}
+bool IsThisProcess(const Owner& owner) { return owner.name == ThisProcess(); }
 
 Owner Read(const fs::path& path) {
   Owner owner;
   try {
     const Json json = Json::parse(ReadText(path));
-    return {.host = json.at("host"),
-            .boot = json.at("boot"),
-            .space = json.at("space"),
-            .process = json.at("process"),
-            .start = json.at("start"),
+    return {.name = {.host = json.at("host"),
+                     .boot = json.at("boot"),
+                     .space = json.at("space"),
+                     .process = json.at("process"),
+                     .start = json.at("start")},
             .since = json.at("since")};
   } catch (const Json::exception&) {
     return {};
@@ -102,11 +58,11 @@ Owner Read(const fs::path& path) {
 
 std::string ToText(const Owner& owner) {
   Json json;
-  json["host"] = owner.host;
-  json["boot"] = owner.boot;
-  json["space"] = owner.space;
-  json["process"] = owner.process;
-  json["start"] = owner.start;
+  json["host"] = owner.name.host;
+  json["boot"] = owner.name.boot;
+  json["space"] = owner.name.space;
+  json["process"] = owner.name.process;
+  json["start"] = owner.name.start;
   json["since"] = owner.since;
   return json.dump(2) + "\n";
 }
@@ -114,32 +70,25 @@ std::string ToText(const Owner& owner) {
 // Reads an owner, giving a process that has just created the file a second to write it.
 Owner ReadWritten(const fs::path& path) {
   Owner owner = Read(path);
-  for (int attempt = 0; attempt < 100 && owner.host.empty() && Exists(path); ++attempt) {
+  for (int attempt = 0; attempt < 100 && owner.name.host.empty() && Exists(path); ++attempt) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     owner = Read(path);
   }
   return owner;
 }
 
-enum class Life { kEnded, kRunning, kUnknown };
-
 Life LifeOf(const Owner& owner) {
-  const Owner here = ThisProcess();
   // A live process writes its file within microseconds of creating it (ReadWritten), so an empty one
   // is what a loss of power has left.
-  if (owner.host.empty()) return Life::kEnded;
-  if (owner.host != here.host) return Life::kUnknown;
-  if (owner.boot != here.boot) return Life::kEnded;  // the host has been started again
-  if (owner.space != here.space) return Life::kUnknown;
-  // The number may belong to a later process.
-  return StartOf(owner.process) == owner.start ? Life::kRunning : Life::kEnded;
+  return owner.name.host.empty() ? Life::kEnded : numsim::LifeOf(owner.name);
 }
 
 [[noreturn]] void Refuse(const fs::path& path, const Owner& owner, Life life) {
-  const std::string who =
-      owner.host.empty()
-          ? "an unknown process"
-          : fmt::format("process {} of host {}, since {}", owner.process, owner.host, owner.since);
+  const std::string who = owner.name.host.empty() ? "an unknown process"
+                                                  : fmt::format("process {} of host {}, since {}",
+                                                                owner.name.process,
+                                                                owner.name.host,
+                                                                owner.since);
   throw Error::Format(
       "{}: another process is running trials of this shard: {}{}",
       path.string(),
@@ -167,7 +116,7 @@ bool Create(const fs::path& path, const std::string& text) {
 // Removes the file of an owner that was found to be gone; not that of a process that has meanwhile
 // taken its place.
 void RemoveStale(const fs::path& path, const Owner& stale) {
-  const fs::path aside = path.string() + fmt::format(".{}", ::getpid());
+  const fs::path aside = path.parent_path() / (TemporaryPrefix() + path.filename().string());
   if (std::rename(path.c_str(), aside.c_str()) != 0) return;  // another process was faster
   const bool same = Read(aside) == stale;
   if (!same && ::link(aside.c_str(), path.c_str()) != 0) std::rename(aside.c_str(), path.c_str());
@@ -206,7 +155,7 @@ bool SharesTrials(int index, int count, int other_index, int other_count) {
 
 ShardOwner::ShardOwner(const fs::path& directory, int index, int count, bool take_over)
     : path_(directory / kJournalFolder / fmt::format("{}-of-{}{}", index, count, kExtension)) {
-  const std::string text = ToText(ThisProcess());
+  const std::string text = ToText({ThisProcess(), UtcNow()});
   constexpr int kAttempts = 100;
   for (int attempt = 0; !Create(path_, text); ++attempt) {
     if (attempt == kAttempts) Refuse(path_, Read(path_), Life::kUnknown);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "experiments/core/runner.h"
+#include "numsim/io/process_name.h"
 #include "numsim/io/shared/sha256.h"
 #include "numsim/plot/figure.h"
 #include "tests/experiments/run_fixture.h"
@@ -191,16 +192,18 @@ TEST_F(CompletionTest, RedrawOfOtherOptionsIsAnErrorNamingFileAndOption) {
 TEST_F(CompletionTest, WhatKilledProcessesLeftIsSwept) {
   const fs::path out = Directory("out");
   Run(MadeUpExperiment(), Options(out));
-  fs::create_directory(out / ".numsim-999999999-figure-abc");
-  for (const char* const name :
-       {".numsim-999999999-figure-abc/figure.gp", ".numsim-999999999-0.tmp", "mine.tmp"}) {
-    std::ofstream(out / name) << "x";
-  }
+  ProcessName ended = ThisProcess();
+  ended.process = 4194399;  // above the largest number of a process
+  const std::string left = ".numsim-" + FileNamePartOf(ended);
+  fs::create_directory(out / (left + "-figure-abc"));
+  const std::string names[] = {
+      left + "-figure-abc/figure.gp", left + "-0.tmp", "journal/" + left + "-0.owner"};
+  for (const std::string& name : names) std::ofstream(out / name) << "x";
+  std::ofstream(out / "mine.tmp") << "x";
   RunOptions options = Options(out);
   options.resume = true;
   Run(MadeUpExperiment(), options);
-  EXPECT_FALSE(fs::exists(out / ".numsim-999999999-figure-abc"));
-  EXPECT_FALSE(fs::exists(out / ".numsim-999999999-0.tmp"));
+  for (const std::string& name : names) EXPECT_FALSE(fs::exists(out / name)) << name;
   EXPECT_TRUE(fs::exists(out / "mine.tmp"));
 }
 

@@ -11,6 +11,7 @@
 #include "numsim/base/parallel.h"
 #include "numsim/io/csv.h"
 #include "numsim/io/directory_lock.h"
+#include "numsim/io/process_name.h"
 #include "numsim/plot/figure.h"
 #include "numsim/train/shared/run_files.h"
 #include "tests/support/error_of.h"
@@ -349,11 +350,14 @@ TEST_F(TrainRun, OneProcessAtATimeTrainsInADirectory) {
 }
 
 TEST_F(TrainRun, WhatAKilledProcessLeftIsSwept) {
-  fs::create_directories(Path("a/.numsim-999999999-figure-abc"));
-  Put("a/.numsim-999999999-0.tmp", "");
+  ProcessName ended = ThisProcess();
+  ended.process = 4194399;  // above the largest number of a process
+  const std::string left = "a/.numsim-" + FileNamePartOf(ended);
+  fs::create_directories(Path(left + "-figure-abc"));
+  Put(left + "-0.tmp", "");
   Train(TinyConfig(), "a");
-  EXPECT_FALSE(fs::exists(Path("a/.numsim-999999999-figure-abc")));
-  EXPECT_FALSE(fs::exists(Path("a/.numsim-999999999-0.tmp")));
+  EXPECT_FALSE(fs::exists(Path(left + "-figure-abc")));
+  EXPECT_FALSE(fs::exists(Path(left + "-0.tmp")));
 }
 
 TEST_F(TrainRun, FilesOfOthersStay) {

@@ -6,13 +6,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
-#include <csignal>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "numsim/base/error.h"
+#include "numsim/io/process_name.h"
 
 namespace numsim {
 
@@ -21,16 +20,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kPrefix = ".numsim-";
-
-// Returns whether the name begins with ".numsim-PID-", where no process has that number.
-bool IsOfEndedProcess(std::string_view name) {
-  if (!name.starts_with(kPrefix)) return false;
-  const char* const end = name.data() + name.size();
-  pid_t process = 0;
-  const auto [rest, status] = std::from_chars(name.data() + kPrefix.size(), end, process);
-  if (status != std::errc() || process <= 0 || rest == end || *rest != '-') return false;
-  return ::kill(process, 0) != 0 && errno == ESRCH;
-}
 
 // Returns whether `path` is still the name of the open file.
 bool IsNameOf(const fs::path& path, int file) {
@@ -72,14 +61,26 @@ DirectoryLock::~DirectoryLock() {
   ::close(file_);
 }
 
-std::string TemporaryPrefix() { return fmt::format("{}{}-", kPrefix, ::getpid()); }
+std::string TemporaryPrefix() {
+  // Kept, since every file that is written asks for it; a fork has another name.
+  thread_local pid_t process = 0;
+  thread_local std::string prefix;
+  if (process != ::getpid()) {
+    process = ::getpid();
+    prefix = fmt::format("{}{}-", kPrefix, FileNamePartOf(ThisProcess()));
+  }
+  return prefix;
+}
 
 void SweepTemporaries(const fs::path& directory) {
   std::vector<fs::path> left;
   std::error_code status;
   fs::directory_iterator entry(directory, status);
   for (; !status && entry != fs::directory_iterator(); entry.increment(status)) {
-    if (IsOfEndedProcess(entry->path().filename().string())) left.push_back(entry->path());
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with(kPrefix) && BeginsWithEndedProcess(name.substr(kPrefix.size()))) {
+      left.push_back(entry->path());
+    }
   }
   for (const fs::path& path : left) fs::remove_all(path, status);
 }

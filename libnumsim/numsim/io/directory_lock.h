@@ -28,11 +28,13 @@ class DirectoryLock {
   int file_ = -1;
 };
 
-// Returns the first part of the names of this process's unfinished files and folders: ".numsim-PID-".
+// Returns the first part of the names of this process's unfinished files and folders: ".numsim-", then
+// FileNamePartOf (process_name.h) and '-'. No process of any host has the same.
 std::string TemporaryPrefix();
 
-// Removes unfinished files and folders from the directory whose processes have ended. Requires its lock,
-// because a process of another machine may have such a name. What cannot be removed stays.
+// Removes unfinished files and folders from the directory whose processes were of this host and have
+// ended. Those of other hosts stay: whether they have ended cannot be seen from here. What cannot be
+// removed stays.
 void SweepTemporaries(const std::filesystem::path& directory);
 
 }  // namespace numsim
