@@ -80,6 +80,16 @@ def test_operators_broadcast_and_take_numbers(rng):
         a + ns.array(np.ones(5), "e4m3fn")
 
 
+def test_operands_may_have_gaps_and_mixed_formats(rng):
+    a = ns.array(rng.normal(size=(6, 8)).astype(np.float32), "e4m3fn")
+    b = ns.array(rng.normal(size=(8, 6)).astype(np.float32), "e5m2")
+    for left, right in ((a[::2, ::2], b.T[::2, ::2]), (a.T, b), (a[:, ::-1], b.T), (a[1], b.T)):
+        total = ns.add(left, right, to="fp16")  # holds every sum of these
+        assert np.array_equal(total.values(), left.values() + right.values())
+    same = a.T + a.T
+    assert np.array_equal(same.codes, (a + a).T.codes)
+
+
 def test_matmul_rounds_every_step_in_the_format(rng):
     grid = SMALL["e3m2fn"]
     a = ns.array(rng.normal(size=(4, 7)), "e3m2fn", overflow="saturate")

@@ -27,11 +27,18 @@ class Taken:
         self.format = format  # None for float32 and float64
         self.give = give  # makes a result of the input's kind of (array, format or None)
 
+    dtype_name = property(lambda self: self.array.dtype.name)
+
+
+def is_plain(x):
+    """Returns whether `x` is a C-contiguous NumPy array of float32 or float64: taken as it is."""
+    return type(x) is np.ndarray and (x.dtype is F32 or x.dtype is F64) and x.flags.c_contiguous
+
 
 def take(x, name):
     """Returns `x` as a Taken. `name` is the argument's name in errors."""
     if isinstance(x, np.ndarray):
-        return _take_numpy(x, name, _give_numpy)
+        return _take_numpy(x, name, give_numpy)
     if hasattr(x, "__dlpack__"):
         return _take_foreign(x, name)
     if isinstance(x, (np.generic, int, float)):
@@ -42,7 +49,7 @@ def take(x, name):
         raise TypeError(f"{name}: expected an array of floats, found {type(x).__name__}") from None
     if array.dtype.kind in "iu" or array.dtype == bool:
         array = array.astype(F64)
-    return _take_numpy(array, name, _give_numpy)
+    return _take_numpy(array, name, give_numpy)
 
 
 def _take_numpy(x, name, give):
@@ -64,14 +71,14 @@ def _take_numpy(x, name, give):
     )
 
 
-def _give_numpy(array, format):
+def give_numpy(array, format):
     if format is None:
         return array
     return array.view(format.dtype)
 
 
 def _give_scalar(array, format):
-    return _give_numpy(array, format)[()]
+    return give_numpy(array, format)[()]
 
 
 def require_host(x, name):
@@ -104,7 +111,7 @@ def _giver(x):
     space = x.__array_namespace__() if hasattr(x, "__array_namespace__") else sys.modules[root]
 
     def give(result, format):
-        result = _give_numpy(result, format)
+        result = give_numpy(result, format)
         known = format is None or format.name == "fp16"
         return space.from_dlpack(result) if known else space.asarray(result)
 
@@ -155,9 +162,9 @@ def take_codes(codes, name):
         require_host(codes, name)
         taken = Taken(np.from_dlpack(codes), None, _giver(codes))
     else:
-        taken = Taken(np.asarray(codes), None, _give_numpy)
+        taken = Taken(np.asarray(codes), None, give_numpy)
         if taken.array.dtype.kind not in "iu":
-            taken = _take_numpy(taken.array, name, _give_numpy)
+            taken = _take_numpy(taken.array, name, give_numpy)
     if taken.array.dtype in (F32, F64):
         raise TypeError(
             f"{name}: expected unsigned integers or a dtype that is a format, "
@@ -174,7 +181,9 @@ def float32_of(x, name):
 
 def widened(taken, name):
     """The numbers of a Taken as contiguous float32."""
-    array = np.ascontiguousarray(taken.array)
+    array = taken.array
+    if not array.flags.c_contiguous:
+        array = np.ascontiguousarray(array)
     if taken.format is not None:
         out = np.empty(array.shape, F32)
         _core.decode(taken.format.spec, array, out)

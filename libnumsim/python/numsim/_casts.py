@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from numsim import _core, _device
-from numsim._arrays import F32, F64, take, take_codes, widened
+from numsim._arrays import F32, is_plain, take, take_codes, widened
 from numsim._formats import Format, FormatLike, format as format_of, holds
 from numsim._rounding import SR, plan_of
 
@@ -37,11 +37,10 @@ def round(
     f = format if type(format) is Format else format_of(format)
     plan, random, words, ordered = plan_of(f, rounding, overflow)
     array: Any = x  # of some kind, which type checkers cannot follow
-    if out is None and type(x) is np.ndarray and (array.dtype is F32 or array.dtype is F64):
-        if array.flags.c_contiguous:
-            result: Any = np.empty_like(array)
-            _core.round(plan, array, result, random, words)
-            return result
+    if out is None and is_plain(x):
+        result: Any = np.empty_like(array)
+        _core.round(plan, array, result, random, words)
+        return result
     if _device.on_device(x):
         return _round_on_device(x, f, plan, (random, words), out)
     taken = take(x, "x")
@@ -111,10 +110,19 @@ def encode(
     ml_dtypes or torch instead.
     """
     f = format if type(format) is Format else format_of(format)
+    if is_plain(x):
+        return _codes_of_plain(x, f, rounding, overflow)
     if _device.on_device(x):
         return _codes_on_device(x, f, rounding, overflow)[1]
     taken, codes = _codes_of(x, f, rounding, overflow)
     return taken.give(codes, None)
+
+
+def _codes_of_plain(x, f, rounding, overflow):
+    plan, random, words, _ = plan_of(f, rounding, overflow)
+    codes = np.empty(x.shape, f.code_dtype)
+    _core.encode(plan, x, codes, random, words)
+    return codes
 
 
 def _codes_of(x, f, rounding, overflow):
@@ -144,6 +152,8 @@ def cast(
     ValueError if there is none for the format; `encode` and `round` serve every format.
     """
     f = format if type(format) is Format else format_of(format)
+    if is_plain(x) and f.dtype is not None:
+        return _codes_of_plain(x, f, rounding, overflow).view(f.dtype)
     if _device.on_device(x):
         there, codes = _codes_on_device(x, f, rounding, overflow)
         return there.library.as_format(codes, f)
@@ -163,24 +173,33 @@ def decode(codes: Any, format: FormatLike | None = None) -> Any:
              is a format, such as float8_e4m3fn, whose elements are the codes.
     format   the format of the codes; may be left out if the dtype tells it
     """
+    if type(codes) is np.ndarray and format is not None:
+        f = format if type(format) is Format else format_of(format)
+        if codes.dtype is f.code_dtype and codes.flags.c_contiguous:
+            return _decoded(codes, f)
     if _device.on_device(codes):
         there = _device.take_codes(codes, "codes")
-        return _device.decode(there, _format_of_codes(format, there.format, there.dtype_name))
+        return _device.decode(there, _format_of_codes(format, there))
     taken = take_codes(codes, "codes")
-    array, f = taken.array, _format_of_codes(format, taken.format, taken.array.dtype.name)
+    array, f = taken.array, _format_of_codes(format, taken)
     if array.dtype != f.code_dtype:
         array = _narrowed(array, f)
     array = np.ascontiguousarray(array).reshape(array.shape)
-    out = np.empty(array.shape, F32)
-    _core.decode(f.spec, array, out)
-    return taken.give(out, None)
+    return taken.give(_decoded(array, f), None)
 
 
-def _format_of_codes(format, known, dtype_name):
-    """The format of codes: the one that is given, or `known`, the one that their dtype is."""
+def _decoded(codes, f):
+    out = np.empty(codes.shape, F32)
+    _core.decode(f.spec, codes, out)
+    return out
+
+
+def _format_of_codes(format, taken):
+    """The format of codes: the one that is given, or the one that their dtype tells."""
+    known = taken.format
     if format is None:
         if known is None:
-            raise TypeError(f"format: {dtype_name} codes do not tell their format")
+            raise TypeError(f"format: {taken.dtype_name} codes do not tell their format")
         return known
     f = format_of(format)
     if known is not None and known is not f:

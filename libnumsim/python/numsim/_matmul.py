@@ -12,6 +12,8 @@ from numsim._formats import format as format_of
 from numsim._quantize import Quantized
 from numsim._typed import Array
 
+_FP32, _INT8 = format_of("fp32"), format_of("int8")
+
 
 def matmul(a: Any, b: Any, *, accumulate: str | None = None, any_operands: bool = False) -> Any:
     """Returns a @ b in float32, summed as the accumulation mode says, bit for bit.
@@ -32,13 +34,13 @@ def matmul(a: Any, b: Any, *, accumulate: str | None = None, any_operands: bool 
     if shape_a[1] != shape_b[0]:
         raise ValueError(f"b: expected {shape_a[1]} rows for a of shape {shape_a}, found {shape_b}")
     if accumulate is None:
-        accumulate = "exact" if format_a.name == format_b.name == "int8" else "fp32"
+        accumulate = "exact" if format_a is _INT8 and format_b is _INT8 else "fp32"
     shape = (shape_a[0], shape_b[1])
-    there = [isinstance(operand, _device.Operand) for operand in (left, right)]
-    if all(there):
-        return _device.matmul(left, right, shape, accumulate, any_operands)
-    if any(there):
+    there = isinstance(left, _device.Operand)
+    if there is not isinstance(right, _device.Operand):
         raise ValueError("b: expected an operand at the place of a: one is on a device, one is not")
+    if there:
+        return _device.matmul(left, right, shape, accumulate, any_operands)
     out = np.empty(shape, F32)
     _core.gemm(left, right, accumulate, any_operands, out)
     return give(out, None)
@@ -46,6 +48,8 @@ def matmul(a: Any, b: Any, *, accumulate: str | None = None, any_operands: bool 
 
 def _operand(x, name, columns):
     """Returns (operand whose vectors are the rows or the columns of x, shape, format, give)."""
+    if type(x) is np.ndarray and x.dtype is F32 and x.ndim == 2 and x.flags.c_contiguous:
+        return _core.operand_of_array(_FP32.spec, x, columns), x.shape, _FP32, _numpy
     if isinstance(x, Quantized):
         transposed = x._transposed != columns
         if isinstance(x._matrix, _device.Matrix):
@@ -54,24 +58,27 @@ def _operand(x, name, columns):
     if _device.on_device(x):
         return _operand_on_device(x, name, columns)
     if isinstance(x, Array):
-        codes, format, give = x.codes, x.format, _numpy
-    else:
-        taken = take(x, name)
-        codes, format, give = taken.array, taken.format, taken.give
-        if codes.dtype is F64:
-            raise TypeError(f"{name}: expected float32 or a smaller format, found float64")
+        return _operand_of_codes(x.codes, x.format, name, columns, _numpy)
+    taken = take(x, name)
+    if taken.array.dtype is F64:
+        raise TypeError(f"{name}: expected float32 or a smaller format, found float64")
+    return _operand_of_codes(taken.array, taken.format or _FP32, name, columns, taken.give)
+
+
+def _operand_of_codes(codes, format, name, columns, give):
+    """The same of codes of the format, or of float32 numbers."""
     if codes.ndim != 2:
         raise ValueError(f"{name}: expected a matrix, found {codes.ndim} dimensions")
-    if format is not None and format.bits > 16:
+    if format.bits > 16 and codes.dtype is not F32:
         values = np.empty(codes.shape, F32)  # the library takes codes of at most 16 bits
         _core.decode(format.spec, np.ascontiguousarray(codes), values)
         codes = values
     shape = codes.shape
-    if not codes.flags.c_contiguous and codes.flags.f_contiguous:
-        codes, columns = codes.T, not columns
-    else:
-        codes = np.ascontiguousarray(codes)
-    format = format or format_of("fp32")
+    if not codes.flags.c_contiguous:
+        if codes.flags.f_contiguous:
+            codes, columns = codes.T, not columns
+        else:
+            codes = np.ascontiguousarray(codes)
     return _core.operand_of_array(format.spec, codes, columns), shape, format, give
 
 
@@ -80,7 +87,7 @@ def _operand_on_device(x, name, columns):
     if len(there.shape) != 2:
         raise ValueError(f"{name}: expected a matrix, found {len(there.shape)} dimensions")
     operand = _device.operand_of_array(there, columns)
-    return operand, there.shape, there.format or format_of("fp32"), _numpy
+    return operand, there.shape, there.format or _FP32, _numpy
 
 
 def _numpy(array, _):

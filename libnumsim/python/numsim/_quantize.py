@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from numsim import _core, _device
-from numsim._arrays import float32_of
+from numsim._arrays import F32, float32_of, give_numpy, is_plain
 from numsim._formats import FormatLike, format as format_of
 from numsim._rounding import SR, plan_of
 
@@ -59,23 +59,22 @@ class Quantized:
     """A quantised matrix. Made by `quantize`; `T` and `@` copy nothing.
 
     format   of the codes
-    scaling  the text of the layout, such as "row" or "block:32"
+    shape    (rows, columns)
     """
 
-    __slots__ = ("format", "scaling", "_matrix", "_transposed", "_give")
+    __slots__ = ("format", "shape", "_matrix", "_transposed", "_give")
 
-    def __init__(self, format, matrix, transposed, give):
+    def __init__(self, format, matrix, shape, transposed, give):
         self.format = format
-        self.scaling = matrix.layout
+        self.shape = shape
         self._matrix = matrix
         self._transposed = transposed
         self._give = give
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """(rows, columns)."""
-        shape = (self._matrix.rows, self._matrix.cols)
-        return shape[::-1] if self._transposed else shape
+    def scaling(self) -> str:
+        """The text of the layout, such as "row" or "block:32"."""
+        return self._matrix.layout
 
     @property
     def codes(self) -> np.ndarray:
@@ -112,7 +111,8 @@ class Quantized:
     @property
     def T(self) -> Quantized:
         """The transposed matrix, with the same codes and scales."""
-        return Quantized(self.format, self._matrix, not self._transposed, self._give)
+        shape = self.shape[::-1]
+        return Quantized(self.format, self._matrix, shape, not self._transposed, self._give)
 
     def dequantize(self) -> Any:
         """Returns code value * scale, rounded to float32; an array of the input's kind."""
@@ -183,8 +183,12 @@ def quantize(
         raise ValueError(f"scaling: follows a tensor of {scaling.format.name}, not {f.name}")
     if _device.on_device(x):
         matrix = _quantized_on_device(_device.take(x, "x"), f, plan, scaling, scale, random)
-        return Quantized(f, matrix, False, _as_it_is)
-    array, taken = float32_of(x, "x")
+        return Quantized(f, matrix, (matrix.rows, matrix.cols), False, _as_it_is)
+    if is_plain(x) and x.dtype is F32:
+        array, give = x, give_numpy
+    else:
+        array, taken = float32_of(x, "x")
+        give = taken.give
     if array.ndim == 1:
         array = array.reshape(1, -1)
     if array.ndim != 2:
@@ -196,7 +200,7 @@ def quantize(
     else:
         layout, _, rule = scaling.partition("/")
         matrix = _core.quantize(array, plan, layout, rule or "absmax", random)
-    return Quantized(f, matrix, False, taken.give)
+    return Quantized(f, matrix, array.shape, False, give)
 
 
 def _quantized_on_device(there, f, plan, scaling, scale, random):

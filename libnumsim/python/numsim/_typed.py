@@ -7,7 +7,7 @@ from typing import Any, Callable
 import numpy as np
 
 from numsim import _core
-from numsim._arrays import require_host
+from numsim._arrays import is_plain, require_host
 from numsim._casts import decode, encode
 from numsim._formats import FormatLike, format as format_of
 from numsim._rounding import SR, plan_of
@@ -77,34 +77,35 @@ class Array:
         return None
 
     def _operate(self, op, other, swapped=False):
-        other = self._other(other)
-        if other is None:
-            return NotImplemented
-        return op(other, self) if swapped else op(self, other)
+        if type(other) is not Array:
+            other = self._other(other)
+            if other is None:
+                return NotImplemented
+        return _apply(op, (other, self) if swapped else (self, other))
 
     def __add__(self, other):
-        return self._operate(add, other)
+        return self._operate("add", other)
 
     def __sub__(self, other):
-        return self._operate(sub, other)
+        return self._operate("sub", other)
 
     def __mul__(self, other):
-        return self._operate(mul, other)
+        return self._operate("mul", other)
 
     def __truediv__(self, other):
-        return self._operate(div, other)
+        return self._operate("div", other)
 
     def __radd__(self, other):
-        return self._operate(add, other, True)
+        return self._operate("add", other, True)
 
     def __rsub__(self, other):
-        return self._operate(sub, other, True)
+        return self._operate("sub", other, True)
 
     def __rmul__(self, other):
-        return self._operate(mul, other, True)
+        return self._operate("mul", other, True)
 
     def __rtruediv__(self, other):
-        return self._operate(div, other, True)
+        return self._operate("div", other, True)
 
     def __matmul__(self, other):
         if not isinstance(other, Array):
@@ -124,28 +125,43 @@ def array(
 ) -> Array:
     """Returns numbers as a typed array, rounded as by `round`."""
     f = format_of(format)
+    if is_plain(x):
+        return Array(encode(x, f, rounding=rounding, overflow=overflow), f)
     if hasattr(x, "__dlpack_device__"):
         require_host(x, "x")
     return Array(np.asarray(encode(x, f, rounding=rounding, overflow=overflow)), f)
 
 
-def _apply(op, operands, to, rounding, overflow, flags):
+def _apply(op, operands, to=None, rounding="rne", overflow="nonsaturate", flags=False):
     first = operands[0]
+    given = []
     for operand in operands:
         if type(operand) is not Array or operand.format is not first.format:
             _check(operands, to)
-            break
+        given.append(operand.format.spec)
+        given.append(operand.codes)
     to = first.format if to is None else format_of(to)
     plan, random, words, _ = plan_of(to, rounding, overflow)
     if words is not None:
         raise ValueError("rounding: arithmetic takes random bits of a seed and stream only")
-    shape, pairs = _pairs(operands)
+    shape = first.codes.shape
     out = np.empty(shape, to.code_dtype)
     each = np.empty(shape, np.uint8) if flags else None
-    _core.arithmetic(op, pairs, plan, out, random, each)
+    if not _core.arithmetic(op, given, plan, out, random, each):  # the shapes differ
+        return _apply(op, _broadcast(operands), to, rounding, overflow, flags)
     result = Array.__new__(Array)  # the codes are right: no check
     result.codes, result.format = out, to
     return (result, each) if flags else result
+
+
+def _broadcast(operands):
+    """Returns the operands in one shape."""
+    try:
+        codes = np.broadcast_arrays(*(operand.codes for operand in operands))
+        return [Array(c, operand.format) for c, operand in zip(codes, operands)]
+    except ValueError:
+        shapes = ", ".join(str(operand.shape) for operand in operands)
+        raise ValueError(f"operands of shapes {shapes} do not fit each other") from None
 
 
 def _check(operands, to):
@@ -159,28 +175,6 @@ def _check(operands, to):
                 f"{name}: the format is {operand.format.name} and that of a is "
                 f"{operands[0].format.name}; pass to=, the format of the result"
             )
-
-
-def _pairs(operands):
-    """Returns (shape, [(FormatSpec, contiguous codes of that shape)])."""
-    shape = operands[0].codes.shape
-    pairs = []
-    for operand in operands:
-        codes = operand.codes
-        if codes.shape != shape:
-            return _broadcast_pairs(operands)
-        pairs.append((operand.format.spec, np.ascontiguousarray(codes)))
-    return shape, pairs
-
-
-def _broadcast_pairs(operands):
-    try:
-        codes = np.broadcast_arrays(*(operand.codes for operand in operands))
-    except ValueError:
-        shapes = ", ".join(str(operand.shape) for operand in operands)
-        raise ValueError(f"operands of shapes {shapes} do not fit each other") from None
-    pairs = [(operand.format.spec, np.ascontiguousarray(c)) for operand, c in zip(operands, codes)]
-    return codes[0].shape, pairs
 
 
 _DOCUMENTATION = """Returns {text}, the exact result rounded once, as a typed array.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -27,75 +28,85 @@ constexpr std::array<std::pair<std::string_view, ArithmeticOp>, 6> kOperations =
 
 using Operation = std::variant<ArithmeticOp, ElementaryFunction>;
 
-Operation ParseOperation(std::string_view text) {
+[[noreturn]] void RefuseOperation(std::string_view text) {
   std::string all;
-  for (const auto& [name, op] : kOperations) {
-    if (name == text) return op;
-    all += fmt::format("{}, ", name);
-  }
-  for (const ElementaryFunction function : kElementaryFunctions) {
-    if (ToString(function) == text) return function;
-    all += fmt::format("{}, ", ToString(function));
-  }
+  for (const auto& [name, op] : kOperations) all += fmt::format("{}, ", name);
+  for (const ElementaryFunction f : kElementaryFunctions) all += fmt::format("{}, ", ToString(f));
   throw NotOneOf("operation", text, all.substr(0, all.size() - 2));
 }
 
-ArrayOperand OperandOf(const FormatSpec& format, const Input& codes) {
-  ArrayOperand operand{.format = format};
-  WithCodes("arithmetic", codes, [&](auto span) { operand.codes = span; });
-  return operand;
+Operation ParseOperation(std::string_view text) {
+  for (const auto& [name, op] : kOperations) {
+    if (name == text) return op;
+  }
+  for (const ElementaryFunction function : kElementaryFunctions) {
+    if (ToString(function) == text) return function;
+  }
+  RefuseOperation(text);
 }
 
-// Writes out[i] = op(operands[i]...). Returns the OR of all flags.
-Flags Apply(std::string_view name,
-            const std::vector<std::pair<FormatSpec, Input>>& operands,
-            const EncodePlan& to,
-            const Output& out,
-            const ArrayRandom& random,
-            const std::optional<OutputOf<uint8_t>>& flags) {
-  const Operation operation = ParseOperation(name);
-  std::array<ArrayOperand, 3> list{};
-  for (size_t i = 0; i < operands.size() && i < list.size(); ++i) {
-    list[i] = OperandOf(operands[i].first, operands[i].second);
+// Up to three operands, and the arrays of their codes.
+struct Operands {
+  std::array<ArrayOperand, 3> list = {};
+  std::array<Input, 3> arrays;
+  std::ptrdiff_t count = 0;
+
+  // `given`: the format and the codes of each operand in turn. Codes with gaps are copied.
+  explicit Operands(const nb::list& given) {
+    if (given.size() > 2 * list.size()) throw Error::Format("expected at most 3 operands");
+    for (size_t i = 0; 2 * i + 1 < given.size(); ++i, ++count) {
+      list[i].format = nb::cast<const FormatSpec&>(given[2 * i]);
+      arrays[i] = nb::cast<Input>(given[2 * i + 1]);
+      WithCodes("arithmetic", arrays[i], [&](auto span) { list[i].codes = span; });
+    }
   }
+};
+
+bool HaveShapeOf(const Operands& operands, const Output& out) {
+  const auto same = [&](const Input& array) {
+    return array.ndim() == out.ndim() &&
+           std::equal(out.shape_ptr(), out.shape_ptr() + out.ndim(), array.shape_ptr());
+  };
+  return std::all_of(operands.arrays.begin(), operands.arrays.begin() + operands.count, same);
+}
+
+// Writes out[i] = op(operands[i]...), and the flags of each element if wanted. Returns false, and
+// writes nothing, if an operand does not have the shape of `out`.
+bool Apply(std::string_view name,
+           const nb::list& given,
+           const EncodePlan& to,
+           const Output& out,
+           const ArrayRandom& random,
+           const std::optional<OutputOf<uint8_t>>& flags) {
+  const Operation operation = ParseOperation(name);
+  const Operands operands(given);
+  if (!HaveShapeOf(operands, out)) return false;
+  const auto& list = operands.list;
   const std::span<uint8_t> each = flags ? Elements(*flags) : std::span<uint8_t>();
-  Flags all = 0;
   WithCodes("arithmetic", out, [&](auto codes) {
     nb::gil_scoped_release release;
     const bool wanted = flags.has_value();
     if (const auto* op = std::get_if<ArithmeticOp>(&operation)) {
-      all = Arithmetic(*op, list[0], list[1], list[2], to, codes, random, wanted, each);
+      Arithmetic(*op, list[0], list[1], list[2], to, codes, random, wanted, each);
     } else {
       const auto function = std::get<ElementaryFunction>(operation);
-      all = Elementary(function, list[0], to, codes, random, wanted, each);
+      Elementary(function, list[0], to, codes, random, wanted, each);
     }
   });
-  return all;
+  return true;
 }
 
 }  // namespace
 
 void BindArithmetic(nb::module_& m) {
-  m.def(
-      "arithmetic",
-      [](std::string_view op,
-         nb::list operands,
-         const EncodePlan& to,
-         const Output& out,
-         const ArrayRandom& random,
-         const std::optional<OutputOf<uint8_t>>& flags) {
-        std::vector<std::pair<FormatSpec, Input>> list;
-        for (nb::handle operand : operands) {
-          list.emplace_back(nb::cast<FormatSpec>(operand[0]), nb::cast<Input>(operand[1]));
-        }
-        return Apply(op, list, to, out, random, flags);
-      },
-      nb::arg("op"),
-      nb::arg("operands"),
-      nb::arg("to"),
-      nb::arg("out").noconvert(),
-      nb::arg("random") = ArrayRandom(),
-      nb::arg("flags").noconvert() = nb::none());
+  m.def("arithmetic",
+        &Apply,
+        nb::arg("op"),
+        nb::arg("operands"),
+        nb::arg("to"),
+        nb::arg("out").noconvert(),
+        nb::arg("random") = ArrayRandom(),
+        nb::arg("flags").noconvert() = nb::none());
 }
 
 }  // namespace numsim::python

@@ -40,6 +40,17 @@ HeldOperand OfArray(const FormatSpec& format, nb::object array, bool transposed)
   return held;
 }
 
+// Returns the mode of a text. That of the last call is kept per thread: programs use few.
+const AccumulationMode& ModeOf(std::string_view text) {
+  thread_local std::string last;
+  thread_local AccumulationMode mode;
+  if (text != last || last.empty()) {
+    mode = ParseAccumulationMode(text);
+    last = text;
+  }
+  return mode;
+}
+
 void BindModes(nb::module_& m) {
   // (name, operands, measured, note) of each named mode.
   m.def("accumulation_modes", [] {
@@ -96,7 +107,7 @@ void BindGemm(nb::module_& m) {
          std::string_view mode,
          bool any_operands,
          const OutputOf<float>& out) {
-        const AccumulationMode rule = ParseAccumulationMode(mode);
+        const AccumulationMode& rule = ModeOf(mode);
         if (!any_operands) {
           CheckOperands(mode, a.operand.format, b.operand.format, "any_operands=True allows it");
         }
