@@ -14,6 +14,7 @@
 #include "apps/run_options.h"
 #include "apps/wrapped_text.h"
 #include "experiments/core/demo.h"
+#include "experiments/core/exit_code.h"
 #include "experiments/core/merge_check.h"
 #include "experiments/core/published.h"
 #include "experiments/core/references.h"
@@ -195,6 +196,7 @@ int Run(const Experiment& experiment,
   options.resume = arguments.resume;
   options.take_over = arguments.take_over;
   std::tie(options.shard_index, options.shard_count) = ParseShard(arguments.shard);
+  options.look = arguments.look;
   options.progress = isatty(STDERR_FILENO) != 0;
   options.command = program.command_line;
   return RunUntilInterrupted(experiment, options, arguments.grace);
@@ -253,7 +255,11 @@ void AddMergeCommand(Program& program) {
   };
   auto options = std::make_shared<Options>();
   CLI::App* sub = program.app.add_subcommand(
-      "merge", "Combine the result directories of shards that ran separately");
+      "merge",
+      fmt::format(
+          "Combine the result directories of shards that ran separately. Exit code {}: they "
+          "are of --until-decided, and the next look is needed",
+          experiments::kNextLook));
   sub->add_option("EXPERIMENT", options->experiment, "Name of an experiment (see `numsim list`)")
       ->required();
   sub->add_option("SHARDS", options->shards, "Result directories, one per shard")->required();
@@ -273,7 +279,11 @@ void AddMergeCommand(Program& program) {
     const RunReport report = experiments::Merge(
         Find(options->experiment), shards, options->out, program.command_line, options->allow);
     PrintReport(report, options->out);
-    return 0;
+    if (report.next_look == 0) return 0;
+    fmt::print("undecided: look {} is needed, with the trials of `numsim run --look {}`\n",
+               report.next_look,
+               report.next_look);
+    return experiments::kNextLook;
   });
 }
 

@@ -78,6 +78,12 @@ void AddRunOptions(CLI::App* sub, const Experiment& experiment, RunArguments& ar
       ->check(NotEmpty());
   sub->add_option("--shard", arguments.shard, "I/N: run only trials whose number is I modulo N")
       ->capture_default_str();
+  sub->add_option("--look",
+                  arguments.look,
+                  "With --until-decided: run the trials up to this look (1, 2, ...) and no others; "
+                  "`numsim merge` judges the shards")
+      ->check(CLI::Range(1, 1 << 20))
+      ->needs(until_decided);
   sub->add_flag(
       "--resume", arguments.resume, "Continue an interrupted run; keeps its finished trials");
   sub->add_flag("--take-over",

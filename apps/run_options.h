@@ -19,6 +19,7 @@ struct RunArguments {
   int max_seeds = 20;
   std::string out;
   std::string shard = "0/1";
+  size_t look = 0;  // 0: all
   bool resume = false, take_over = false;
   double grace = 60;  // seconds
   std::map<std::string, std::string> options;

@@ -1,7 +1,9 @@
 // `numsim sweep`: an experiment as tasks for Slurm, GNU parallel, mpirun or this machine.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -10,7 +12,9 @@
 #include "apps/command.h"
 #include "apps/run_options.h"
 #include "experiments/core/completion.h"
+#include "experiments/core/looks.h"
 #include "experiments/core/result_directory.h"
+#include "experiments/core/settings.h"
 #include "experiments/core/time_left.h"
 #include "experiments/sweep/estimate.h"
 #include "experiments/sweep/scripts.h"
@@ -34,9 +38,9 @@ struct SweepArguments {
 };
 
 // Runs a script in place of this process. Returns only by throwing Error.
-[[noreturn]] void Become(const fs::path& script, const std::vector<size_t>& tasks) {
+[[noreturn]] void Become(const fs::path& script, const std::vector<size_t>& numbers) {
   std::vector<std::string> words = {"bash", script.string()};
-  for (const size_t task : tasks) words.push_back(std::to_string(task));
+  for (const size_t number : numbers) words.push_back(std::to_string(number));
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -51,15 +55,10 @@ fs::path ScriptOf(const fs::path& directory, std::string_view script) {
 
 // Throws Error for options of run that a sweep sets itself or cannot follow.
 void CheckRunOptions(const Experiment& experiment, const CLI::App& sub) {
-  for (const char* const option : {"--shard", "--resume"}) {
+  for (const char* const option : {"--shard", "--look", "--resume"}) {
     if (sub.count(option) == 0) continue;
     throw Error::Format(
         "{}: set by the sweep for each task; `numsim sweep resume DIR` continues it", option);
-  }
-  if (sub.count("--until-decided") > 0) {
-    throw Error(
-        "--until-decided: not yet in a sweep: a look needs the results of all tasks before the next "
-        "seeds begin; give --seeds, or use `numsim run`");
   }
   if (experiment.timed) {
     throw Error::Format(
@@ -107,6 +106,19 @@ void AddGiven(const CLI::App& app, std::vector<std::string>& words) {
   }
 }
 
+// Sets the number of trials, and with --until-decided those of each round.
+void SetTrials(const Experiment& experiment,
+               const experiments::Settings& settings,
+               sweep::Plan& plan) {
+  const std::vector<experiments::Trial> trials =
+      experiments::ListTrials(experiment, experiments::WithAllSeeds(settings));
+  plan.trials = trials.size();
+  if (settings.max_seeds == 0) return;
+  for (const experiments::Look& look : experiments::ListLooks(settings, trials)) {
+    plan.rounds.push_back(look.added.size());
+  }
+}
+
 // Returns the least number of tasks that gives every process of the engine one.
 size_t LeastTasks(const sweep::Plan& plan) {
   if (plan.engine == sweep::kLocal) return plan.at_once;
@@ -129,13 +141,18 @@ void SetTasks(const Experiment& experiment,
   }
   plan.tasks = arguments.tasks;
   if (plan.tasks != 0) return;
-  const double seconds = sweep::EstimateSeconds(experiment, settings);
+  // With rounds, of the largest one, which begins when the ones before it have ended.
+  const size_t trials =
+      plan.rounds.empty() ? plan.trials : *std::max_element(plan.rounds.begin(), plan.rounds.end());
+  const double seconds = sweep::EstimateSeconds(experiment, experiments::WithAllSeeds(settings)) *
+                         static_cast<double>(trials) / static_cast<double>(plan.trials);
   if (seconds == 0) {
     throw Error::Format("--tasks is missing: no preset of {} has a known time", experiment.name);
   }
-  plan.tasks = sweep::TaskCount(seconds, plan.trials, LeastTasks(plan));
-  fmt::print("estimate, from the times of the presets on two cores: {} in all, {} per task\n",
+  plan.tasks = sweep::TaskCount(seconds, trials, LeastTasks(plan));
+  fmt::print("estimate, from the times of the presets on two cores: {} {}, {} per task\n",
              experiments::RoughText(seconds),
+             plan.rounds.empty() ? "in all" : "for the largest round",
              experiments::RoughText(seconds / static_cast<double>(plan.tasks)));
 }
 
@@ -148,7 +165,7 @@ int Sweep(const Experiment& experiment,
   plan.experiment = experiment.name;
   SetEngine(arguments, sub, plan);
   const experiments::Settings settings = SettingsOf(experiment, arguments.run, sub);
-  plan.trials = experiments::ListTrials(experiment, settings).size();
+  SetTrials(experiment, settings, plan);
   SetTasks(experiment, settings, arguments, plan);
   AddGiven(program.app, plan.arguments);
   AddGiven(sub, plan.arguments);
@@ -160,9 +177,11 @@ int Sweep(const Experiment& experiment,
   experiments::CheckDirectory(experiment, settings, directory);
   sweep::WriteSweep(plan, directory);
   const fs::path launch = ScriptOf(directory, sweep::kLaunchScript);
-  fmt::print("{} trials in {} tasks; scripts and plan are in {}\n",
+  fmt::print("{}{} trials in {} tasks{}; scripts and plan are in {}\n",
+             plan.rounds.empty() ? "" : "up to ",
              plan.trials,
              plan.tasks,
+             plan.rounds.empty() ? "" : fmt::format(" and up to {} rounds", plan.rounds.size()),
              (directory / sweep::kFolder).string());
   if (!arguments.dry_run) Become(launch, {});
   fmt::print("nothing was started; to run it:\n  bash {}\n", sweep::Quoted(launch.string()));
@@ -202,7 +221,7 @@ void AddSweepOf(Program& program, CLI::App* parent, const Experiment& experiment
   CLI::App* sub = parent->add_subcommand(experiment.name, experiment.title);
   AddSweepOptions(sub, *arguments);
   AddRunOptions(sub, experiment, arguments->run);
-  for (const char* const option : {"--shard", "--resume", "--until-decided", "--max-seeds"}) {
+  for (const char* const option : {"--shard", "--look", "--resume"}) {
     sub->get_option(option)->group("");  // not in the help: refused
   }
   Example(sub, fmt::format("numsim sweep {} --local 2 --out results/mine", experiment.name));
@@ -211,19 +230,21 @@ void AddSweepOf(Program& program, CLI::App* parent, const Experiment& experiment
   });
 }
 
-// Prints how far a sweep is and what to do next. Returns 0 if its results are complete, else 1.
-int Status(const fs::path& directory) {
-  const sweep::Plan plan = sweep::ReadPlan(directory);
-  const std::vector<sweep::TaskStatus> tasks = sweep::ReadStatus(plan, directory);
+// Prints a line per task. Returns the number of their finished trials.
+size_t PrintTasks(const std::vector<sweep::TaskStatus>& tasks) {
   size_t finished = 0;
-  fmt::print("{} by {}\n{:>6}  {:>15}  state\n", plan.experiment, plan.engine, "task", "trials");
+  fmt::print("{:>6}  {:>15}  state\n", "task", "trials");
   for (size_t i = 0; i < tasks.size(); ++i) {
     finished += tasks[i].finished;
     const std::string count = fmt::format("{} of {}", tasks[i].finished, tasks[i].trials);
     fmt::print("{:>6}  {:>15}  {}\n", i, count, tasks[i].Text());
   }
-  fmt::print("{} of {} trials are finished\n", finished, plan.trials);
-  if (finished == plan.trials && experiments::Exists(directory / experiments::kManifestFile)) {
+  return finished;
+}
+
+// Prints where the results are, or how to get them. Returns the exit code.
+int PrintNext(const fs::path& directory, bool merged) {
+  if (merged) {
     fmt::print("merged: {}\n", (directory / experiments::kSummaryFile).string());
     return 0;
   }
@@ -231,15 +252,69 @@ int Status(const fs::path& directory) {
   return 1;
 }
 
+sweep::RoundStatus RoundStatusOf(const sweep::Plan& plan, const fs::path& directory) {
+  const Experiment* const experiment = experiments::FindExperiment(plan.experiment);
+  if (experiment == nullptr) {
+    throw Error::Format("{}: experiment: '{}' is none of this numsim",
+                        ScriptOf(directory, sweep::kPlanFile).string(),
+                        plan.experiment);
+  }
+  return sweep::ReadRoundStatus(*experiment, plan, directory);
+}
+
+int StatusOfRounds(const sweep::Plan& plan, const fs::path& directory) {
+  const sweep::RoundStatus status = RoundStatusOf(plan, directory);
+  fmt::print("{} by {}, round {} of at most {}\n",
+             plan.experiment,
+             plan.engine,
+             status.round,
+             plan.rounds.size());
+  const size_t finished = PrintTasks(status.tasks);
+  fmt::print(
+      "{} of {} trials of this round are finished\n", finished, plan.rounds[status.round - 1]);
+  if (status.judged > 0) {
+    fmt::print("look {}: {}\n",
+               status.judged,
+               status.undecided.empty()
+                   ? "every primary claim is decided"
+                   : fmt::format("undecided: {}", fmt::join(status.undecided, ", ")));
+  }
+  return PrintNext(directory, status.ended);
+}
+
+// Prints how far a sweep is and what to do next. Returns 0 if its results are complete, else 1.
+int Status(const fs::path& directory) {
+  const sweep::Plan plan = sweep::ReadPlan(directory);
+  if (!plan.rounds.empty()) return StatusOfRounds(plan, directory);
+  const std::vector<sweep::TaskStatus> tasks = sweep::ReadStatus(plan, directory);
+  fmt::print("{} by {}\n", plan.experiment, plan.engine);
+  const size_t finished = PrintTasks(tasks);
+  fmt::print("{} of {} trials are finished\n", finished, plan.trials);
+  return PrintNext(
+      directory,
+      finished == plan.trials && experiments::Exists(directory / experiments::kManifestFile));
+}
+
 // Runs what is unfinished with the engine of the plan, or only the merge.
 int Resume(const fs::path& directory) {
   const sweep::Plan plan = sweep::ReadPlan(directory);
-  const auto unfinished = sweep::UnfinishedTasks(sweep::ReadStatus(plan, directory));
+  sweep::RoundStatus status;  // one round, if there are none
+  if (plan.rounds.empty()) {
+    status.tasks = sweep::ReadStatus(plan, directory);
+  } else {
+    status = RoundStatusOf(plan, directory);
+  }
+  const auto unfinished = sweep::UnfinishedTasks(status.tasks);
   const bool all = unfinished.empty();
   const fs::path script = ScriptOf(directory, all ? sweep::kMergeScript : sweep::kLaunchScript);
   if (!experiments::Exists(script)) throw Error::Format("{}: is missing", script.string());
-  fmt::print("{} of {} tasks are unfinished\n", unfinished.size(), plan.tasks);
-  Become(script, unfinished);
+  std::vector<size_t> arguments = unfinished;
+  if (!plan.rounds.empty()) arguments.insert(arguments.begin(), status.round);
+  fmt::print("{} of {} tasks{} are unfinished\n",
+             unfinished.size(),
+             status.tasks.size(),
+             plan.rounds.empty() ? "" : fmt::format(" of round {}", status.round));
+  Become(script, arguments);
 }
 
 void AddDirectoryCommand(Program& program,

@@ -134,6 +134,12 @@ std::vector<Trial> ListTrials(const Experiment& experiment, const Settings& sett
   return trials;
 }
 
+std::vector<JudgedClaim> JudgeTrials(const Experiment& experiment,
+                                     const Settings& settings,
+                                     const FinishedTrials& finished) {
+  return Judge(experiment.claims, settings, MakeTables(experiment, settings, finished));
+}
+
 void WriteFiguresAndSummary(const Experiment& experiment,
                             const Settings& settings,
                             const Tables& tables,

@@ -22,6 +22,12 @@ struct Command {
 // Returns the trials of an experiment. Throws Error for a bad option and when there are no trials.
 std::vector<Trial> ListTrials(const Experiment& experiment, const Settings& settings);
 
+// Returns the claims as these trials decide them. Writes nothing. Requires the rows of every trial of
+// the settings in `finished`, and no others.
+std::vector<JudgedClaim> JudgeTrials(const Experiment& experiment,
+                                     const Settings& settings,
+                                     const FinishedTrials& finished);
+
 // Draws the figures and writes the summary into `directory`. Adds these files to report.outputs and
 // sets the report's summary, claims and notice.
 void WriteFiguresAndSummary(const Experiment& experiment,

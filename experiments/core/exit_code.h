@@ -7,4 +7,7 @@ namespace numsim::experiments {
 // other end of the program has it.
 inline constexpr int kStoppedBySignal = 75;
 
+// `merge` of --until-decided: the results do not decide; the next look needs further trials.
+inline constexpr int kNextLook = 3;
+
 }  // namespace numsim::experiments

@@ -60,13 +60,6 @@ Table ReadTable(const TableSpec& spec,
   return table;
 }
 
-// Returns the number of seeds of the results, which --until-decided may have raised.
-int SeedsOf(const fs::path& directory) {
-  // ListedOutputs has parsed it.
-  const auto manifest = nlohmann::json::parse(ReadText(directory / kManifestFile));
-  return manifest.contains("seeds") ? static_cast<int>(manifest["seeds"].size()) : 0;
-}
-
 // Replaces the manifest's list of outputs; the rest still describes the run of the CSV files.
 void UpdateManifest(const fs::path& directory, const std::vector<std::string>& outputs) {
   const fs::path path = directory / kManifestFile;
@@ -94,7 +87,7 @@ RunReport Redraw(const Experiment& experiment, const fs::path& directory) {
   RunReport report;
   Tables tables;
   const std::vector<OutputFile> listed = ListedOutputs(directory);
-  stored.settings.seeds = std::max(stored.settings.seeds, SeedsOf(directory));
+  stored.settings.seeds = std::max(stored.settings.seeds, SeedsOfResults(directory));
   for (const TableSpec& spec : experiment.tables) {
     tables[spec.name] = ReadTable(spec, listed, directory);
     report.outputs.push_back(spec.name + ".csv");

@@ -194,6 +194,18 @@ std::vector<size_t> AddFinishedTrials(const Experiment& experiment,
   return repeated;
 }
 
+void KeepOnly(const std::vector<size_t>& trials, FinishedTrials& finished) {
+  std::erase_if(finished, [&](const auto& entry) {
+    return !std::binary_search(trials.begin(), trials.end(), entry.first);
+  });
+}
+
+int SeedsOfResults(const fs::path& directory) {
+  ListedOutputs(directory);  // throws if it is not a manifest
+  const auto manifest = nlohmann::json::parse(ReadText(directory / kManifestFile));
+  return manifest.contains("seeds") ? static_cast<int>(manifest["seeds"].size()) : 0;
+}
+
 std::vector<OutputFile> ListedOutputs(const fs::path& directory) {
   const fs::path path = directory / kManifestFile;
   const std::string text = ReadText(path);

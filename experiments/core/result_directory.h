@@ -72,6 +72,13 @@ std::vector<size_t> AddFinishedTrials(const Experiment& experiment,
                                       const std::filesystem::path& directory,
                                       FinishedTrials& finished);
 
+// Removes all trials but these (in increasing order) from `finished`.
+void KeepOnly(const std::vector<size_t>& trials, FinishedTrials& finished);
+
+// Returns the number of seeds that the results of manifest.json have, which --until-decided may have
+// raised; 0 if it does not say. Throws Error naming the file if it is unreadable.
+int SeedsOfResults(const std::filesystem::path& directory);
+
 // Returns the outputs that manifest.json lists. Throws Error naming the file if it is unreadable.
 std::vector<OutputFile> ListedOutputs(const std::filesystem::path& directory);
 

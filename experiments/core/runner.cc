@@ -10,6 +10,7 @@
 
 #include "experiments/core/completion.h"
 #include "experiments/core/journal.h"
+#include "experiments/core/looks.h"
 #include "experiments/core/progress.h"
 #include "experiments/core/result_directory.h"
 #include "experiments/core/shard_owner.h"
@@ -22,46 +23,34 @@
 namespace numsim::experiments {
 namespace {
 
-// The trials of a run and those that it still has to do.
+// The trials of a run up to one look, and those that it still has to do.
 struct Task {
   const Experiment& experiment;
   const RunOptions& options;
-  std::vector<Trial> trials;      // of all looks
-  Settings look;                  // the settings of this look: `seeds` is its number of seeds
+  const std::vector<Trial>& trials;  // of all looks
+  const Look& look;
+  std::vector<size_t> all;        // numbers of the trials up to this look
+  std::vector<size_t> shard;      // those of them that are this shard's
   bool resume;                    // keep finished trials
-  std::vector<size_t> shard;      // indices of this shard's trials in this look
-  std::vector<size_t> todo = {};  // indices of its unfinished trials, expensive ones first
+  std::vector<size_t> todo = {};  // numbers of its unfinished trials, expensive ones first
 };
 
-// Returns true if the trial belongs to the look of these settings.
-bool IsOfLook(const Trial& trial, const Settings& look) {
-  return trial.seed - look.seed < static_cast<uint64_t>(look.seeds);
-}
-
-std::vector<size_t> ShardTrials(const std::vector<Trial>& trials,
-                                const Settings& look,
-                                const RunOptions& options) {
-  std::vector<size_t> shard;
-  for (size_t i = static_cast<size_t>(options.shard_index); i < trials.size();
-       i += static_cast<size_t>(options.shard_count)) {
-    if (IsOfLook(trials[i], look)) shard.push_back(i);
-  }
-  return shard;
-}
-
-void CheckShard(const RunOptions& options) {
-  if (options.settings.max_seeds > 0 && options.shard_count != 1) {
+void CheckShard(const RunOptions& options, size_t looks) {
+  if (options.shard_count < 1 || options.shard_index < 0 ||
+      options.shard_index >= options.shard_count) {
     throw Error::Format(
-        "--shard {}/{}: not with --until-decided, which needs the results of all trials",
+        "--shard {}/{}: expected I/N with 0 <= I < N", options.shard_index, options.shard_count);
+  }
+  if (options.look > looks) {
+    throw Error::Format("--look {}: expected a look from 1 to {}", options.look, looks);
+  }
+  if (looks > 1 && options.shard_count != 1 && options.look == 0) {
+    throw Error::Format(
+        "--shard {}/{}: with --until-decided, --look says up to which look it runs its trials, since "
+        "the results of all shards decide whether there is a next one; `numsim sweep` does this",
         options.shard_index,
         options.shard_count);
   }
-  if (options.shard_count >= 1 && options.shard_index >= 0 &&
-      options.shard_index < options.shard_count) {
-    return;
-  }
-  throw Error::Format(
-      "--shard {}/{}: expected I/N with 0 <= I < N", options.shard_index, options.shard_count);
 }
 
 // Keeps or removes trials of this shard that are already finished, or throws Error; see Run in
@@ -204,17 +193,13 @@ RunReport RunLook(Task task, const Command& command) {
   const DirectoryLock lock = LockDirectory(out);
   FinishedTrials finished;
   AddFinishedTrials(task.experiment, task.trials, out, finished);
-  std::erase_if(finished,
-                [&](const auto& entry) { return !IsOfLook(task.trials[entry.first], task.look); });
-  report.trials_total = static_cast<size_t>(
-      std::count_if(task.trials.begin(), task.trials.end(), [&](const Trial& trial) {
-        return IsOfLook(trial, task.look);
-      }));
+  KeepOnly(task.all, finished);
+  report.trials_total = task.all.size();
   report.trials_missing = report.trials_total - finished.size();
   report.interrupted = IsInterrupted(task);
   if (report.trials_missing == 0 && !report.interrupted) {
     SyncJournals(out);
-    Complete(task.experiment, task.look, finished, out, command, report);
+    Complete(task.experiment, task.look.settings, finished, out, command, report);
   }
   return report;
 }
@@ -223,18 +208,24 @@ RunReport RunLook(Task task, const Command& command) {
 
 RunReport Run(const Experiment& experiment, const RunOptions& options) {
   const Command command{.arguments = options.command};
-  CheckShard(options);
   const std::vector<Trial> trials = ListTrials(experiment, WithAllSeeds(options.settings));
+  const std::vector<Look> looks = ListLooks(options.settings, trials);
+  CheckShard(options, looks.size());
   RunReport report;
   size_t trials_run = 0;
   bool resume = options.resume;
-  const std::vector<int> looks = LooksOf(options.settings);
-  for (const int seeds : looks) {
-    Settings look = options.settings;
-    look.seeds = seeds;
-    look.looks = static_cast<int>(looks.size());
-    report = RunLook(
-        {experiment, options, trials, look, resume, ShardTrials(trials, look, options)}, command);
+  // With RunOptions::look others judge: this run has trials up to that look and no further ones.
+  const size_t first = options.look == 0 ? 1 : options.look;
+  const size_t last = options.look == 0 ? looks.size() : options.look;
+  for (size_t count = first; count <= last; ++count) {
+    report = RunLook({experiment,
+                      options,
+                      trials,
+                      looks[count - 1],
+                      TrialsUpTo(looks, count),
+                      ShardTrialsUpTo(looks, count, options.shard_index, options.shard_count),
+                      resume},
+                     command);
     trials_run += report.trials_run;
     resume = true;  // the next look adds to this one
     if (report.interrupted || AllDecided(report.judged)) break;

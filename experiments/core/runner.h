@@ -18,8 +18,11 @@ struct RunOptions {
   std::filesystem::path out;  // DIR
   bool resume = false;        // keep the finished trials of an interrupted run
   bool take_over = false;     // run the shard although a process of another host may be running it
-  int shard_index = 0;        // this run does the trials with index % shard_count == shard_index
+  int shard_index = 0;        // this run does the trials of that shard (looks.h)
   int shard_count = 1;
+  // --until-decided: 0 runs one look after the other until the claims are decided. From 1 on, the run
+  // does its trials up to this look and no others; Merge judges. Shards need it.
+  size_t look = 0;
   bool progress = false;             // show a line on stderr, rewritten in place
   ProgressHead progress_head;        // beginning of that line; may be empty
   std::vector<std::string> command;  // argv, for the manifest
@@ -37,6 +40,7 @@ struct RunReport {
   std::string summary;               // text of summary.txt; only when complete
   std::vector<JudgedClaim> judged;   // the claims; only when complete
   std::string notice;                // for the user, e.g. that figures need gnuplot; often empty
+  size_t next_look = 0;              // Merge: the look that is needed to decide; 0: none
 };
 
 // Runs the trials of this shard and, when every trial of the experiment is finished, completes the
@@ -69,6 +73,10 @@ RunReport Run(const Experiment& experiment, const RunOptions& options);
 // are missing (with their numbers), and for the differences of merge_check.h unless `allow` names
 // them; `out` is then unchanged. The manifest records the allowed differences. Rows of timed tables
 // (TableSpec::timed) may differ: those of the first shard are used.
+//
+// Shards of --until-decided are judged as Run does, look after look, until the claims are decided.
+// If they are not, and none of the trials of the next look is finished, the results are those of the
+// last look, and RunReport::next_look says which look is needed.
 RunReport Merge(const Experiment& experiment,
                 const std::vector<std::filesystem::path>& shards,
                 const std::filesystem::path& out,

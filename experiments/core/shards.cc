@@ -3,6 +3,7 @@
 
 #include "experiments/core/completion.h"
 #include "experiments/core/journal.h"
+#include "experiments/core/looks.h"
 #include "experiments/core/merge_check.h"
 #include "experiments/core/result_directory.h"
 #include "experiments/core/runner.h"
@@ -31,18 +32,50 @@ Settings CommonSettings(const Experiment& experiment, const std::vector<fs::path
   return common.settings;
 }
 
-void RequireAll(const std::vector<Trial>& trials, const FinishedTrials& finished) {
-  if (finished.size() == trials.size()) return;
+// Throws Error naming the trials that are missing.
+void RequireAll(const std::vector<Trial>& trials,
+                const std::vector<size_t>& wanted,
+                const FinishedTrials& finished) {
   std::vector<size_t> missing;
-  for (size_t i = 0; i < trials.size(); ++i) {
+  for (const size_t i : wanted) {
     if (!finished.contains(i)) missing.push_back(i);
   }
+  if (missing.empty()) return;
   throw Error::Format(
       "merge: {} of {} trials are in none of the shards: numbers {}; the first is \"{}\"",
       missing.size(),
-      trials.size(),
+      wanted.size(),
       NumberList(missing),
       trials[missing.front()].label);
+}
+
+// The look at which the claims are decided or, if they are not, the last one whose trials are there.
+struct Reached {
+  size_t looks = 1;  // up to it
+  size_t next = 0;   // the look that is needed to decide; 0: none
+};
+
+// Judges look after look, as Run does. Throws Error naming trials of a look that are missing, unless
+// all of them are and there was a look before.
+Reached FindLook(const Experiment& experiment,
+                 const std::vector<Trial>& trials,
+                 const std::vector<Look>& looks,
+                 const FinishedTrials& finished) {
+  const auto is_finished = [&](size_t i) { return finished.contains(i); };
+  for (size_t count = 1;; ++count) {
+    const std::vector<size_t> wanted = TrialsUpTo(looks, count);
+    RequireAll(trials, wanted, finished);
+    if (count == looks.size()) return {.looks = count};
+    FinishedTrials of_look = finished;
+    KeepOnly(wanted, of_look);
+    if (AllDecided(JudgeTrials(experiment, looks[count - 1].settings, of_look))) {
+      return {.looks = count};
+    }
+    const std::vector<size_t>& added = looks[count].added;
+    if (std::none_of(added.begin(), added.end(), is_finished)) {
+      return {.looks = count, .next = count + 1};
+    }
+  }
 }
 
 // Adds the trials that no journal in `out` holds to the journal of an unsharded run there.
@@ -101,21 +134,24 @@ RunReport Merge(const Experiment& experiment,
   CheckAllowed(allow);
   RequireDifferent(shards);
   const Settings settings = CommonSettings(experiment, shards);
-  const std::vector<Trial> trials = ListTrials(experiment, settings);
+  const std::vector<Trial> trials = ListTrials(experiment, WithAllSeeds(settings));
+  const std::vector<Look> looks = ListLooks(settings, trials);
   CheckDirectory(experiment, settings, out);
   FinishedTrials finished;
   const std::vector<DoubleTrial> doubles = Gather(experiment, trials, shards, finished);
   // Those of an earlier merge into `out`.
   AddFinishedTrials(experiment, trials, out, finished);
-  RequireAll(trials, finished);
+  const Reached reached = FindLook(experiment, trials, looks, finished);
   ran.allowed = CheckAlike(experiment, settings, finished, doubles, allow);
+  KeepOnly(TrialsUpTo(looks, reached.looks), finished);
   MakeResultDirectory(out);
   const DirectoryLock lock = LockDirectory(out);
   ClaimDirectory(experiment, settings, out);
   CopyTrials(experiment, trials, finished, out);
   RunReport report;
-  report.trials_total = trials.size();
-  Complete(experiment, settings, finished, out, ran, report);
+  report.trials_total = finished.size();
+  report.next_look = reached.next;
+  Complete(experiment, looks[reached.looks - 1].settings, finished, out, ran, report);
   return report;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "experiments/core/json_error.h"
 #include "numsim/base/error.h"
@@ -20,7 +21,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kEngines = "slurm, parallel, mpi, local";
 constexpr const char* kResources = "cpus-per-task, mem, gpus, time, partition, account";
 constexpr const char* kFields =
-    "engine, experiment, arguments, trials, tasks, at_once, hosts, resources, program, directory";
+    "engine, experiment, arguments, trials, rounds, tasks, at_once, hosts, resources, program, directory";
 constexpr size_t kMost = 1u << 20;
 
 bool IsIn(std::string_view name, std::string_view list) {
@@ -56,6 +57,14 @@ class Reader {
     }
     value.get_to(texts);
   }
+  void Read(const char* name, std::vector<size_t>& numbers) const {
+    const Json& value = At(name);
+    const auto is_number = [](const Json& element) { return element.is_number_unsigned(); };
+    if (!value.is_array() || value.empty() || !std::all_of(value.begin(), value.end(), is_number)) {
+      throw Wrong(name, "a list of whole numbers", value);
+    }
+    value.get_to(numbers);
+  }
   void Read(const char* name, std::map<std::string, std::string>& texts) const {
     const Json& value = At(name);
     const auto is_text = [](const Json& element) { return element.is_string(); };
@@ -90,6 +99,16 @@ void CheckPath(const char* name, const std::string& path) {
   throw Error::Format("{}: expected an absolute path, found '{}'", name, path);
 }
 
+// Returns the number of trials of the largest round.
+size_t CheckRounds(const Plan& plan) {
+  if (plan.rounds.empty()) return plan.trials;
+  for (const size_t trials : plan.rounds) CheckNumber("rounds", trials, plan.trials);
+  if (std::accumulate(plan.rounds.begin(), plan.rounds.end(), size_t{0}) != plan.trials) {
+    throw Error::Format("rounds: expected {} trials in all", plan.trials);
+  }
+  return *std::max_element(plan.rounds.begin(), plan.rounds.end());
+}
+
 // sbatch reads these values from comments of a script, where no quoting is safe.
 void CheckResources(const Plan& plan) {
   constexpr std::string_view kAllowed =
@@ -107,19 +126,27 @@ void CheckResources(const Plan& plan) {
 
 }  // namespace
 
-size_t TrialsOfTask(const Plan& plan, size_t task) {
-  return (plan.trials - task + plan.tasks - 1) / plan.tasks;
+size_t TrialsOfTask(const Plan& plan, size_t task, size_t round) {
+  const size_t trials = plan.rounds.empty() ? plan.trials : plan.rounds.at(round - 1);
+  return task >= trials ? 0 : (trials - task + plan.tasks - 1) / plan.tasks;
+}
+
+size_t TasksOfRound(const Plan& plan, size_t round) {
+  return plan.rounds.empty() ? plan.tasks : std::min(plan.tasks, plan.rounds.at(round - 1));
 }
 
 void CheckPlan(const Plan& plan) {
   if (!IsIn(plan.engine, kEngines)) throw NotOneOf("engine:", plan.engine, kEngines);
   if (plan.experiment.empty()) throw Error("experiment: expected a name, found ''");
   CheckNumber("trials", plan.trials, kMost);
-  if (plan.tasks > plan.trials) {
-    throw Error::Format(
-        "tasks: {} are more than the {} trials; each task needs one", plan.tasks, plan.trials);
+  const size_t most = CheckRounds(plan);
+  if (plan.tasks > most) {
+    throw Error::Format("tasks: {} are more than the {} trials{}; each task needs one",
+                        plan.tasks,
+                        most,
+                        plan.rounds.empty() ? "" : " of the largest round");
   }
-  CheckNumber("tasks", plan.tasks, plan.trials);
+  CheckNumber("tasks", plan.tasks, most);
   CheckNumber("at_once", plan.at_once, plan.engine == kLocal ? kMost : 1);
   if ((plan.engine == kParallel) == plan.hosts.empty()) {
     throw Error::Format("hosts: expected {}, found '{}'",
@@ -138,6 +165,7 @@ void WritePlan(const Plan& plan, const std::filesystem::path& directory) {
   json["experiment"] = plan.experiment;
   json["arguments"] = plan.arguments;
   json["trials"] = plan.trials;
+  if (!plan.rounds.empty()) json["rounds"] = plan.rounds;
   json["tasks"] = plan.tasks;
   json["at_once"] = plan.at_once;
   json["hosts"] = plan.hosts;
@@ -171,6 +199,7 @@ Plan ReadPlan(const std::filesystem::path& directory) {
   reader.Read("experiment", plan.experiment);
   reader.Read("arguments", plan.arguments);
   reader.Read("trials", plan.trials);
+  if (json.contains("rounds")) reader.Read("rounds", plan.rounds);
   reader.Read("tasks", plan.tasks);
   reader.Read("at_once", plan.at_once);
   reader.Read("hosts", plan.hosts);

@@ -32,9 +32,12 @@ struct Plan {
   std::string engine;      // one of the four names
   std::string experiment;  // its name
   std::vector<std::string>
-      arguments;       // of `numsim run EXPERIMENT`, without --out, --shard, --resume
-  size_t trials = 1;   // of the experiment with these arguments
-  size_t tasks = 1;    // from 1 to `trials`, so that no task is empty
+      arguments;      // of `numsim run EXPERIMENT`, without --out, --shard, --resume
+  size_t trials = 1;  // of the experiment with these arguments
+  // --until-decided: the number of trials that each look adds, `trials` in all; otherwise empty. A round
+  // runs them as tasks; then a look judges, and starts the next round if the claims are undecided.
+  std::vector<size_t> rounds = {};
+  size_t tasks = 1;    // from 1 to the trials of the largest round, so that no task is empty
   size_t at_once = 1;  // local: processes at a time; others: 1
   std::string hosts;   // parallel: the value of --sshlogin; others: empty
   std::map<std::string, std::string> resources;  // slurm: options of sbatch without dashes
@@ -44,8 +47,11 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-// Returns the number of trials of a task: those whose number is `task` modulo the number of tasks.
-size_t TrialsOfTask(const Plan& plan, size_t task);
+// Returns the number of trials of a task: those whose number (with rounds, whose place among the trials
+// of the round) is `task` modulo the number of tasks. Rounds are counted from 1; without any it is 1.
+size_t TrialsOfTask(const Plan& plan, size_t task, size_t round = 1);
+// Returns the number of tasks of a round that have trials.
+size_t TasksOfRound(const Plan& plan, size_t round);
 
 // Throws Error naming the field if the plan breaks what is said above, or cannot be put in scripts.
 void CheckPlan(const Plan& plan);

@@ -1,8 +1,11 @@
 #include "experiments/sweep/scripts.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "experiments/core/exit_code.h"
 #include "experiments/core/result_directory.h"
@@ -58,6 +61,7 @@ std::string RunCommand(const Plan& plan, const fs::path& directory) {
   std::string command = fmt::format("{} run {}", Quoted(plan.program), Quoted(plan.experiment));
   for (const std::string& argument : plan.arguments) command += " \\\n  " + Quoted(argument);
   // Slurm runs a job once at a time. After its node failed, the task may go on elsewhere.
+  if (!plan.rounds.empty()) command += " \\\n  --look \"$round\"";
   return command + fmt::format(" \\\n  --shard \"$task/{}\" --out {}/\"$task\" --resume{}",
                                plan.tasks,
                                Quoted((directory / kShards).string()),
@@ -90,6 +94,24 @@ if ! flock --nonblock 9; then
 fi
 )sh";
 
+// The look of a round is a job of its own, which submits the next round: it is not in its own way.
+constexpr const char* kSlurmLaunchRound =
+    R"sh(left=
+[ ! -e "$sweep/job" ] || left=$(squeue --noheader --format=%A --jobs="$(cat "$sweep/job")" 2>/dev/null |
+  grep -vx "${SLURM_JOB_ID:-none}" || true)
+if [ -n "$left" ]; then
+  echo "$sweep: tasks of this sweep are still queued or running: job $(cat "$sweep/job")" >&2
+  exit 2
+fi
+array=$(IFS=,; echo "${tasks[*]}")
+[ $# -gt 1 ] || array=0-$((counts[round - 1] - 1))
+job=$(sbatch --parsable --array="$array" --output="$sweep/logs/$round-%a.log" "$sweep/task.sh" "" "$round")
+echo "${job%%;*}" >"$sweep/job"
+look=$(sbatch --parsable --dependency="afterok:${job%%;*}" --kill-on-invalid-dep=yes "$sweep/merge.sh" "$round")
+echo "${job%%;*},${look%%;*}" >"$sweep/job"
+echo "submitted the tasks of round $round as job ${job%%;*} and the look as job ${look%%;*}"
+)sh";
+
 constexpr const char* kSlurmLaunch =
     R"sh(if [ -e "$sweep/job" ] && [ -n "$(squeue --noheader --jobs="$(cat "$sweep/job")" 2>/dev/null)" ]; then
   echo "$sweep: tasks of this sweep are still queued or running: job $(cat "$sweep/job")" >&2
@@ -105,13 +127,13 @@ echo "submitted the tasks as job ${job%%;*} and the merge as job ${merge%%;*}"
 
 constexpr const char* kParallelLaunch =
     R"sh(# With tasks as arguments, each of them runs, whatever the log of all says.
-log=$sweep/joblog
-if [ $# -gt 0 ]; then
+log=$sweep/joblog@ROUND_SUFFIX@
+if [ $# -gt @BEFORE@ ]; then
   log=$sweep/joblog-some
   rm -f "$log"
 fi
 printf '%s\n' "${tasks[@]}" |
-  parallel --quote --jobs 1 --sshlogin @HOSTS@ --joblog "$log" --resume-failed bash "$sweep/task.sh" "{}"
+  parallel --quote --jobs 1 --sshlogin @HOSTS@ --joblog "$log" --resume-failed bash "$sweep/task.sh" "{}"@ROUND@
 )sh";
 
 constexpr const char* kMpiLaunch =
@@ -121,8 +143,16 @@ mpirun -np "${#tasks[@]}" --bind-to none --mca orte_abort_on_non_zero_status 0 \
   bash -c 'tasks=("$@"); exec bash "$0" "${tasks[OMPI_COMM_WORLD_RANK]}"' "$sweep/task.sh" "${tasks[@]}"
 )sh";
 
+constexpr const char* kMpiLaunchRound =
+    R"sh(# Each rank runs one task; a task that fails does not end the others.
+# shellcheck disable=SC2016 # expanded by the shell of the rank
+mpirun -np "${#tasks[@]}" --bind-to none --mca orte_abort_on_non_zero_status 0 \
+  bash -c 'tasks=("${@:2}"); exec bash "$0" "${tasks[OMPI_COMM_WORLD_RANK]}" "$1"' \
+  "$sweep/task.sh" "$round" "${tasks[@]}"
+)sh";
+
 constexpr const char* kLocalLaunch =
-    R"sh(printf '%s\n' "${tasks[@]}" | xargs -P @AT_ONCE@ -I '{}' bash "$sweep/task.sh" '{}'
+    R"sh(printf '%s\n' "${tasks[@]}" | xargs -P @AT_ONCE@ -I '{}' bash "$sweep/task.sh" '{}'@ROUND@
 )sh";
 
 std::string Replaced(std::string text, std::string_view from, const std::string& to) {
@@ -131,12 +161,82 @@ std::string Replaced(std::string text, std::string_view from, const std::string&
 }
 
 std::string EngineLines(const Plan& plan) {
+  const bool rounds = !plan.rounds.empty();
+  if (plan.engine == kSlurm && rounds) return kSlurmLaunchRound;
   if (plan.engine == kSlurm) {
     return Replaced(kSlurmLaunch, "@ALL@", fmt::format("0-{}", plan.tasks - 1));
   }
-  if (plan.engine == kParallel) return Replaced(kParallelLaunch, "@HOSTS@", Quoted(plan.hosts));
-  if (plan.engine == kMpi) return kMpiLaunch;
-  return Replaced(kLocalLaunch, "@AT_ONCE@", std::to_string(plan.at_once));
+  if (plan.engine == kMpi) return rounds ? kMpiLaunchRound : kMpiLaunch;
+  std::string lines = plan.engine == kParallel ? kParallelLaunch : kLocalLaunch;
+  for (const auto& [from, to] : {std::pair{"@HOSTS@", Quoted(plan.hosts)},
+                                 {"@AT_ONCE@", std::to_string(plan.at_once)},
+                                 {"@ROUND_SUFFIX@", rounds ? "-$round" : ""},
+                                 {"@BEFORE@", rounds ? "1" : "0"},
+                                 {"@ROUND@", rounds ? " \"$round\"" : ""}}) {
+    lines = Replaced(std::move(lines), from, to);
+  }
+  return lines;
+}
+
+// The number of tasks of each round, as elements of an array of bash.
+std::string TaskCounts(const Plan& plan) {
+  std::vector<size_t> counts;
+  for (size_t round = 1; round <= plan.rounds.size(); ++round) {
+    counts.push_back(TasksOfRound(plan, round));
+  }
+  return fmt::format("{}", fmt::join(counts, " "));
+}
+
+// The beginning of launch.sh, which sets the tasks to run.
+std::string LaunchHead(const Plan& plan, const fs::path& sweep) {
+  if (plan.rounds.empty()) {
+    return fmt::format(
+        "#!/bin/bash\n"
+        "# Runs the tasks of this sweep whose numbers are the arguments, or all {}, then the merge.\n"
+        "set -euo pipefail\n"
+        "sweep={}\n"
+        "tasks=(\"$@\")\n"
+        "[ $# -gt 0 ] || mapfile -t tasks < <(seq 0 {})\n",
+        plan.tasks,
+        Quoted(sweep.string()),
+        plan.tasks - 1);
+  }
+  return fmt::format(
+      "#!/bin/bash\n"
+      "# Runs a round of this sweep, the first argument (default: 1), then its look, which starts the\n"
+      "# next round if the claims are undecided. Further arguments are the numbers of its tasks to run\n"
+      "# (default: all).\n"
+      "set -euo pipefail\n"
+      "sweep={}\n"
+      "round=${{1:-1}}\n"
+      "counts=({})  # tasks of each round\n"
+      "tasks=(\"${{@:2}}\")\n"
+      "[ $# -gt 1 ] || mapfile -t tasks < <(seq 0 $((counts[round - 1] - 1)))\n",
+      Quoted(sweep.string()),
+      TaskCounts(plan));
+}
+
+// The lines of task.sh that read its arguments.
+std::string TaskArguments(const Plan& plan, const fs::path& sweep) {
+  const bool rounds = !plan.rounds.empty();
+  const std::string head =
+      rounds
+          ? "# Runs one of the tasks of a round of this sweep. The arguments are the numbers of the task and of\n"
+            "# the round. Trials that are finished are not run again.\n"
+          : fmt::format(
+                "# Runs one of the {} tasks of this sweep, whose number is the argument. Trials that are\n"
+                "# finished are not run again.\n",
+                plan.tasks);
+  return head + fmt::format(
+                    "set -u\n"
+                    "task={}\n"
+                    "{}"
+                    "sweep={}\n"
+                    "cd {} || exit 2\n",
+                    plan.engine == kSlurm ? "${1:-$SLURM_ARRAY_TASK_ID}" : "$1",
+                    rounds ? "round=$2\nname=$round-$task\n" : "",
+                    Quoted(sweep.string()),
+                    Quoted(plan.directory));
 }
 
 void MakeDirectory(const fs::path& path) {
@@ -175,21 +275,12 @@ std::string TaskScript(const Plan& plan, const fs::path& directory) {
     text += fmt::format("#SBATCH --array=0-{}\n#SBATCH --signal=B:TERM@60\n", plan.tasks - 1);
     text += SlurmResources(plan, /*merge=*/false);
   }
-  text += fmt::format(
-      "# Runs one of the {} tasks of this sweep, whose number is the argument. Trials that are\n"
-      "# finished are not run again.\n"
-      "set -u\n"
-      "task={}\n"
-      "sweep={}\n"
-      "cd {} || exit 2\n",
-      plan.tasks,
-      slurm ? "${1:-$SLURM_ARRAY_TASK_ID}" : "$1",
-      Quoted(sweep.string()),
-      Quoted(plan.directory));
-  if (!slurm) text += "exec >>\"$sweep/logs/$task.log\" 2>&1\n";
-  text += "rm -f \"$sweep/exit/$task\"\n" + ThreadLine(plan);
+  text += TaskArguments(plan, sweep);
+  const std::string name = plan.rounds.empty() ? "$task" : "$name";
+  if (!slurm) text += fmt::format("exec >>\"$sweep/logs/{}.log\" 2>&1\n", name);
+  text += fmt::format("rm -f \"$sweep/exit/{}\"\n", name) + ThreadLine(plan);
   text += RunCommand(plan, directory) + " &\n" + kWaitForProgram;
-  text += "echo \"$status\" >\"$sweep/exit/$task\"\n";
+  text += fmt::format("echo \"$status\" >\"$sweep/exit/{}\"\n", name);
   if (slurm) text += Replaced(kRequeue, "@STOPPED@", std::to_string(kStoppedBySignal));
   return text + "exit \"$status\"\n";
 }
@@ -201,36 +292,44 @@ std::string MergeScript(const Plan& plan, const fs::path& directory) {
     text += SlurmResources(plan, /*merge=*/true);
   }
   const std::string out = Quoted(directory.string());
-  return text + fmt::format(
-                    "# Combines the trials of all tasks into the results.\n"
-                    "set -eu\n"
-                    "cd {}\n"
-                    "exec {} merge {} {}/shards/* --out {}\n",
-                    Quoted(plan.directory),
-                    Quoted(plan.program),
-                    Quoted(plan.experiment),
-                    out,
-                    out);
+  const bool rounds = !plan.rounds.empty();
+  text +=
+      rounds
+          ? "# Judges the results so far. If they do not decide, starts the round after that of the argument.\n"
+          : "# Combines the trials of all tasks into the results.\n";
+  text += fmt::format(
+      "set -eu\n"
+      "cd {}\n"
+      "{}{} merge {} {}/shards/* --out {}",
+      Quoted(plan.directory),
+      rounds ? "status=0\n" : "exec ",
+      Quoted(plan.program),
+      Quoted(plan.experiment),
+      out,
+      out);
+  if (!rounds) return text + "\n";
+  return text +
+         fmt::format(
+             " || status=$?\n"
+             "[ \"$status\" = {} ] || exit \"$status\"\n"
+             "# Without the lock of this round, which processes of the next one must not inherit.\n"
+             "exec bash {} \"$(($1 + 1))\" 9>&-\n",
+             kNextLook,
+             Quoted((directory / kFolder / kLaunchScript).string()));
 }
 
 std::string LaunchScript(const Plan& plan, const fs::path& directory) {
   const bool slurm = plan.engine == kSlurm;
-  std::string text = fmt::format(
-      "#!/bin/bash\n"
-      "# Runs the tasks of this sweep whose numbers are the arguments, or all {}, then the merge.\n"
-      "set -euo pipefail\n"
-      "sweep={}\n"
-      "tasks=(\"$@\")\n"
-      "[ $# -gt 0 ] || mapfile -t tasks < <(seq 0 {})\n",
-      plan.tasks,
-      Quoted((directory / kFolder).string()),
-      plan.tasks - 1);
+  std::string text = LaunchHead(plan, directory / kFolder);
   if (!slurm) {
     text += kLock;
     text += "trap 'echo \"not all tasks finished: numsim sweep status ${sweep%/sweep}\" >&2' ERR\n";
   }
   text += EngineLines(plan);
-  if (!slurm) text += "exec bash \"$sweep/merge.sh\"\n";
+  if (!slurm) {
+    text +=
+        fmt::format("exec bash \"$sweep/merge.sh\"{}\n", plan.rounds.empty() ? "" : " \"$round\"");
+  }
   return text;
 }
 

@@ -16,14 +16,16 @@ inline constexpr std::string_view kMergeScript = "merge.sh";
 // Returns the text as one word of bash, quoted only if it must be.
 std::string Quoted(std::string_view text);
 
-// task.sh I runs the trials of task I and leaves its exit code; as an array job of Slurm it takes
+// task.sh I [ROUND] runs the trials of task I and leaves its exit code; as an array job of Slurm it takes
 // the number from there. `directory` is the absolute path of the sweep, here and below.
 std::string TaskScript(const Plan& plan, const std::filesystem::path& directory);
 
-// merge.sh combines the shards into the results.
+// merge.sh [ROUND] combines the shards into the results. With rounds it is their look, and starts the next
+// round if the claims are undecided.
 std::string MergeScript(const Plan& plan, const std::filesystem::path& directory);
 
-// launch.sh [I...] has the engine run these tasks, or all of them, and then the merge.
+// launch.sh [I...] has the engine run these tasks, or all of them, and then the merge; with rounds,
+// launch.sh [ROUND [I...]].
 std::string LaunchScript(const Plan& plan, const std::filesystem::path& directory);
 
 // Writes plan and scripts, unless DIR already holds this plan; then nothing changes. A plan whose

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/core/experiment.h"
 #include "experiments/sweep/plan.h"
 
 namespace numsim::experiments::sweep {
@@ -24,6 +25,21 @@ struct TaskStatus {
 
 // Returns the status of every task. Throws Error naming a journal or a file that is corrupt.
 std::vector<TaskStatus> ReadStatus(const Plan& plan, const std::filesystem::path& directory);
+
+// How far a sweep with rounds is.
+struct RoundStatus {
+  size_t round = 1;    // the one to run or to judge next, or the last if the sweep has ended
+  size_t judged = 0;   // looks that the results in DIR stand on; 0: no results
+  bool ended = false;  // they decide, or there is no further look
+  std::vector<TaskStatus> tasks;       // of the round
+  std::vector<std::string> undecided;  // primary claims that the results leave undecided
+};
+
+// Returns the status of a sweep with rounds. Throws Error as ReadStatus does, and naming the file if the
+// results in DIR are not those of a look.
+RoundStatus ReadRoundStatus(const Experiment& experiment,
+                            const Plan& plan,
+                            const std::filesystem::path& directory);
 
 // Returns the numbers of the tasks with unfinished trials.
 std::vector<size_t> UnfinishedTasks(const std::vector<TaskStatus>& tasks);

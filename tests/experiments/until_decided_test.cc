@@ -77,10 +77,68 @@ TEST_F(UntilDecided, GivesTheSameBytesAfterAnInterruptionAndWhenRedrawn) {
   EXPECT_EQ(Bytes(out / "summary.txt"), summary);
 }
 
-TEST_F(UntilDecided, RefusesShardsAndTooFewSeeds) {
+// Three trials per seed; looks at 3, 6, 11 and 20 seeds.
+TEST_F(UntilDecided, ShardsUpToALookMergeToTheBytesOfOneRun) {
+  const int seeds = RunUpTo(20, 0.93, "whole").judged.at(0).result.seeds;
+  ASSERT_GT(seeds, 3);
+  calls_ = 0;
+  const auto run_look = [&](size_t look) {
+    for (int shard = 0; shard < 2; ++shard) {
+      RunOptions options = Shard(Directory(shard == 0 ? "a" : "b"), shard, 2);
+      options.look = look;
+      options.resume = true;
+      Run(Claiming(0.93), options);
+    }
+  };
+  const auto merge = [&] {
+    return Merge(Claiming(0.93), {Directory("a"), Directory("b")}, Directory("out"), {});
+  };
+  run_look(1);
+  EXPECT_EQ(calls_, 9);
+  const RunReport first = merge();
+  EXPECT_EQ(first.next_look, 2u);
+  EXPECT_EQ(first.judged.at(0).result.seeds, 3);
+  EXPECT_EQ(first.judged.at(0).result.verdict, Verdict::kInconclusive);
+  EXPECT_EQ(first.judged.at(0).result.alpha, 0.05 / 4);
+  EXPECT_EQ(merge().next_look, 2u) << "a look can be repeated";
+  size_t look = 1;
+  RunReport report = first;
+  while (report.next_look != 0) {
+    EXPECT_EQ(report.next_look, ++look);
+    run_look(look);
+    report = merge();
+  }
+  EXPECT_EQ(calls_, 3 * seeds);
+  EXPECT_EQ(ResultsIn(Directory("out")), ResultsIn(Directory("whole")));
+  EXPECT_EQ(Bytes(Directory("out") / "verdicts.csv"), Bytes(Directory("whole") / "verdicts.csv"));
+  // Trials beyond the decision count for nothing, as in a run that did not do them.
+  run_look(4);
+  EXPECT_EQ(calls_, 60);
+  EXPECT_EQ(merge().judged.at(0).result.seeds, seeds);
+  EXPECT_EQ(ResultsIn(Directory("out")), ResultsIn(Directory("whole")));
+}
+
+TEST_F(UntilDecided, MergeNamesTrialsOfABegunLookThatAreMissing) {
   settings_ = MakeSettings(MadeUpExperiment(), "quick", 5, 3, {}, 20);
-  EXPECT_THAT(ErrorOf([&] { Run(Claiming(1), Shard(Directory("shard"), 0, 2)); }),
-              HasSubstr("--shard 0/2: not with --until-decided"));
+  for (int shard = 0; shard < 2; ++shard) {
+    RunOptions options = Shard(Directory(shard == 0 ? "a" : "b"), shard, 2);
+    options.look = shard == 0 ? 2 : 1;
+    Run(Claiming(1), options);
+  }
+  EXPECT_THAT(ErrorOf([&] {
+                Merge(Claiming(1), {Directory("a"), Directory("b")}, Directory("out"), {});
+              }),
+              HasSubstr("merge: 4 of 18 trials are in none of the shards"));
+}
+
+TEST_F(UntilDecided, RefusesShardsWithoutALookAndTooFewSeeds) {
+  settings_ = MakeSettings(MadeUpExperiment(), "quick", 5, 3, {}, 20);
+  RunOptions options = Shard(Directory("shard"), 0, 2);
+  EXPECT_THAT(ErrorOf([&] { Run(Claiming(1), options); }),
+              HasSubstr("--shard 0/2: with --until-decided, --look says up to which look"));
+  options.look = 5;
+  EXPECT_THAT(ErrorOf([&] { Run(Claiming(1), options); }),
+              HasSubstr("--look 5: expected a look from 1 to 4"));
   EXPECT_THAT(ErrorOf([&] { MakeSettings(MadeUpExperiment(), "quick", 5, 3, {}, 2); }),
               HasSubstr("--max-seeds 2: expected at least the 3 of --seeds"));
 }

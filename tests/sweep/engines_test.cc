@@ -50,8 +50,20 @@ TEST_F(Engines, SlurmGivesTheBytesOfOneProcess) {
   for (int i = 0; i < 300 && !std::filesystem::exists(Directory() / "all/manifest.json"); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  EXPECT_EQ(Bash(cluster + " stop cluster"), 0);
   ExpectResultsOfOneProcess("all");
+  options_ = kUntilDecided;
+  const Outcome rounds = Numsim(Words("sweep " + options_ + " --slurm --tasks 3 --out rounds"),
+                                {{"SLURM_CONF", conf}});
+  EXPECT_EQ(rounds.exit_code, 0) << rounds.err;
+  Outcome status = Numsim("sweep status rounds");
+  for (int i = 0; i < 300 && status.exit_code != 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    status = Numsim("sweep status rounds");
+  }
+  EXPECT_THAT(status.out, HasSubstr("round 3 of at most 4\n"));
+  EXPECT_THAT(status.out, HasSubstr("look 3: every primary claim is decided\nmerged: rounds/"));
+  EXPECT_EQ(Bash(cluster + " stop cluster"), 0);
+  ExpectResultsOfOneProcess("rounds", "one-rounds");
 }
 
 // The script of task 1 kills the program, the first time that it runs, once a trial is in its journal.

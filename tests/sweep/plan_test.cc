@@ -15,7 +15,9 @@ TEST_F(Plans, OptionsThatASweepCannotFollowAreRefused) {
   const std::pair<const char*, const char*> cases[] = {
       {"--local 2 --shard 0/2", "--shard: set by the sweep"},
       {"--local 2 --resume", "--resume: set by the sweep"},
-      {"--local 2 --until-decided", "--until-decided: not yet in a sweep"},
+      {"--local 2 --until-decided --look 1", "--look: set by the sweep"},
+      {"--local 2 --tasks 49 --until-decided --max-seeds 12",
+       "tasks: 49 are more than the 48 trials of the largest round"},
       {"", "0 engines are given; expected one of --slurm"},
       {"--local 2 --slurm", "2 engines are given"},
       {"--local 2 --mem 1G", "--mem: only with --slurm"},
@@ -54,6 +56,11 @@ TEST_F(Plans, WrongPlansAreRefusedWithFileFieldAndExpectation) {
       {"\"tasks\": 4", "\"taks\": 4", "did you mean tasks"},
       {"\"tasks\": 4,", "", "has no field tasks"},
       {"\"resources\": {}", "\"resources\": []", "resources: expected an object of texts"},
+      {"\"tasks\": 4", "\"rounds\": [12, 13], \"tasks\": 4", "rounds: expected 24 trials in all"},
+      {"\"tasks\": 4",
+       "\"rounds\": [0, 24], \"tasks\": 4",
+       "rounds: expected a number from 1 to 24"},
+      {"\"tasks\": 4", "\"rounds\": 24, \"tasks\": 4", "rounds: expected a list of whole numbers"},
       {"\"hosts\": \"\"", "\"hosts\": \"a\"", "hosts: expected none without parallel"},
       {"\"directory\": \"/", "\"directory\": \"", "directory: expected an absolute path"},
   };

@@ -51,6 +51,15 @@ TEST_F(Scripts, OfGnuParallelAreTheGoldenOnes) {
 TEST_F(Scripts, OfMpirunAreTheGoldenOnes) { ExpectGolden("mpi", "--mpi 4"); }
 TEST_F(Scripts, OfLocalProcessesAreTheGoldenOnes) { ExpectGolden("local", "--local 2 --tasks 4"); }
 
+// With --until-decided, by rounds.
+TEST_F(Scripts, OfRoundsAreTheGoldenOnes) {
+  options_ = kUntilDecided;
+  ExpectGolden("slurm-rounds", "--slurm --tasks 9 --partition main");
+  ExpectGolden("parallel-rounds", "--parallel :,node1 --tasks 4");
+  ExpectGolden("mpi-rounds", "--mpi 4");
+  ExpectGolden("local-rounds", "--local 2 --tasks 4");
+}
+
 TEST_F(Scripts, HaveNoWarningOfShellcheck) {
   if (Bash("shellcheck --version") != 0) GTEST_SKIP() << "shellcheck is not installed";
   EXPECT_EQ(Bash("shellcheck '" + Golden().string() + "'/*/*.sh"), 0) << Text("bash.log");

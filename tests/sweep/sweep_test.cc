@@ -8,6 +8,21 @@
 
 namespace numsim::apps {
 
+void SweepTest::SetUp() {
+  ProgramTest::SetUp();
+  path_ = std::getenv("PATH");
+  const std::filesystem::path programs = Directory() / "programs";
+  std::filesystem::create_directory(programs);
+  std::ofstream(programs / "gnuplot") << "#!/bin/sh\nexit 1\n";
+  std::filesystem::permissions(programs / "gnuplot", std::filesystem::perms::owner_all);
+  ::setenv("PATH", (programs.string() + ":" + path_).c_str(), 1);
+}
+
+void SweepTest::TearDown() {
+  ::setenv("PATH", path_.c_str(), 1);
+  ProgramTest::TearDown();
+}
+
 Outcome SweepTest::Sweep(const std::string& options) const {
   // Open MPI asks for these where a test runs as root on few cores.
   return Numsim(Words("sweep " + options_ + " " + options),
@@ -26,11 +41,11 @@ int SweepTest::Bash(const std::string& command) const {
 
 std::string SweepTest::Text(const std::string& name) const { return ReadText(Directory() / name); }
 
-void SweepTest::ExpectResultsOfOneProcess(const std::string& sweep) const {
-  ASSERT_EQ(Numsim(Words("run " + options_ + " --out one")).exit_code, 0);
+void SweepTest::ExpectResultsOfOneProcess(const std::string& sweep, const std::string& one) const {
+  ASSERT_EQ(Numsim(Words("run " + options_ + " --out " + one)).exit_code, 0);
   for (const std::string file :
        {"variance.csv", "slopes.csv", "dimension_ratios.csv", "verdicts.csv", "summary.txt"}) {
-    EXPECT_EQ(Text(sweep + "/" + file), Text("one/" + file)) << file;
+    EXPECT_EQ(Text(sweep + "/" + file), Text(one + "/" + file)) << file;
   }
 }
 
