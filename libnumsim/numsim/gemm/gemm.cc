@@ -12,6 +12,7 @@
 #include "numsim/gemm/internal/gemm_offload.h"
 #include "numsim/gemm/internal/gemm_parts.h"
 #include "numsim/gemm/internal/gemm_paths.h"
+#include "numsim/gemm/internal/gemm_paths_int8.h"
 #include "numsim/gemm/internal/gemm_tiles.h"
 
 namespace numsim {
@@ -26,9 +27,8 @@ struct VectorScales {
 };
 
 // Returns the scales of a segment. Scales that are not stored with step 0 or 1 are copied into the
-// thread's scratch memory number kUse.
-template <int kUse>
-VectorScales ScalesOf(const GemmOperand& x, size_t segment) {
+// thread's scratch memory.
+VectorScales ScalesOf(const GemmOperand& x, size_t segment, ScratchUse use) {
   static constexpr float kOne = 1;
   const GemmScales& scales = x.scales;
   if (scales.data.empty()) return {&kOne, 0};
@@ -36,7 +36,7 @@ VectorScales ScalesOf(const GemmOperand& x, size_t segment) {
       scales.data.data() + (scales.segment == 0 ? 0 : segment * scales.segment_stride);
   if (scales.row_stride == 0) return {from, 0};
   if (scales.row_stride == 1 && scales.row_group == 1) return {from, 1};
-  float* const copy = Scratch<float, kUse>(x.rows);
+  float* const copy = Scratch<float>(use, x.rows);
   for (size_t i = 0; i < x.rows; ++i) copy[i] = scales.At(i, segment);
   return {copy, 1};
 }
@@ -54,8 +54,8 @@ class ScaledStore {
         cols_(b.rows),
         nan_(std::bit_cast<float>(NanResult(rule))),
         out_(out),
-        scales_a_(ScalesOf<3>(a, segment)),
-        scales_b_(ScalesOf<4>(b, segment)) {}
+        scales_a_(ScalesOf(a, segment, ScratchUse::kScalesA)),
+        scales_b_(ScalesOf(b, segment, ScratchUse::kScalesB)) {}
 
   template <typename T>
   void operator()(const TilePlace& at, const T* sums) const {
@@ -137,12 +137,17 @@ bool RunPath(Path path, const Problem& p, InnerRange range, const Store& store) 
 // int8 products whose sum float32 holds exactly: with |x| <= 128, 1024 of them fit its 24 bits.
 constexpr size_t kInt8InFloat32 = 1024;
 
+// Runs a path with int32 totals, or with double totals where int32 is too small.
+template <template <typename> class Path, class Store>
+bool RunInt8Path(const Problem& p, InnerRange range, const Store& store) {
+  if (range.Size() <= kInt8InInt32) return RunPath(Path<int32_t>(p.a, p.b), p, range, store);
+  return RunPath(Path<double>(p.a, p.b), p, range, store);
+}
+
 template <class Store>
 bool RunInt8(const Problem& p, InnerRange range, const Store& store) {
-  if (HasVnniTile()) {
-    if (range.Size() <= kInt8InInt32) return RunPath(Int8Path<int32_t>(p.a, p.b), p, range, store);
-    return RunPath(Int8Path<double>(p.a, p.b), p, range, store);
-  }
+  if (HasAmxTile()) return RunInt8Path<AmxPath>(p, range, store);
+  if (HasVnniTile()) return RunInt8Path<VnniPath>(p, range, store);
   return RunPath(Float32Path<double>(p.a, p.b, kInt8InFloat32), p, range, store);
 }
 

@@ -9,6 +9,7 @@
 #include "numsim/base/parallel.h"
 #include "numsim/base/require.h"
 #include "numsim/cast/shared/cast_serial.h"
+#include "numsim/gemm/internal/gemm_scratch.h"
 #include "numsim/gemm/internal/gemm_simd.h"
 
 namespace numsim {
@@ -192,6 +193,37 @@ void PackInt8Columns(const GemmOperand& x,
   }
 }
 
+// Packs one strip of int8 codes stored as rows x inner in steps of kAmxDepth codes.
+void PackInt8RowSteps(
+    const GemmOperand& x, size_t width, size_t first_row, InnerRange range, uint8_t* panel) {
+  const size_t valid = std::min(width, x.rows - std::min(first_row, x.rows));
+  for (size_t k = range.begin; k < range.end; k += kAmxDepth, panel += width * kAmxDepth) {
+    const size_t n = std::min(kAmxDepth, range.end - k);
+    if (n < kAmxDepth || valid < width) std::fill_n(panel, width * kAmxDepth, uint8_t{0});
+    for (size_t v = 0; v < valid; ++v) {
+      const uint8_t* const from = x.codes8.data() + (first_row + v) * x.inner + k;
+      if (n == kAmxDepth) {
+        std::memcpy(panel + v * kAmxDepth, from, kAmxDepth);
+      } else {
+        std::memcpy(panel + v * kAmxDepth, from, n);
+      }
+    }
+  }
+}
+
+// Writes the steps of one strip from its `groups` groups of 4 codes per vector.
+void StepsFromGroups(const uint32_t* words, size_t groups, size_t width, uint8_t* panel) {
+  constexpr size_t kGroups = kAmxDepth / 4;  // of a step
+  static constexpr uint32_t kZeros[kMaxWidth] = {};
+  for (size_t g = 0; g < groups; g += kGroups, panel += width * kAmxDepth) {
+    const uint8_t* rows[kGroups];
+    for (size_t i = 0; i < kGroups; ++i) {
+      rows[i] = reinterpret_cast<const uint8_t*>(g + i < groups ? words + (g + i) * width : kZeros);
+    }
+    InterleaveRows(rows, kGroups, width, reinterpret_cast<uint32_t*>(panel));
+  }
+}
+
 // The extreme finite nonzero magnitudes of a run, as float32 bits.
 struct Magnitudes {
   uint32_t smallest = UINT32_MAX;
@@ -300,6 +332,28 @@ void PackInt8Panels(const GemmOperand& operand,
     if (flips != 0) {
       for (size_t i = 0; i < groups * width; ++i) panel[i] ^= flips;
     }
+  }
+}
+
+void PackInt8Steps(const GemmOperand& operand,
+                   size_t width,
+                   size_t first,
+                   size_t count,
+                   InnerRange range,
+                   uint8_t* panels,
+                   size_t panel_stride) {
+  if (!operand.transposed) {
+    for (size_t s = 0; s < count; ++s) {
+      PackInt8RowSteps(operand, width, (first + s) * width, range, panels + s * panel_stride);
+    }
+    return;
+  }
+  const size_t groups = (range.Size() + 3) / 4, size = groups * width;
+  uint32_t* const words = Scratch<uint32_t>(ScratchUse::kPacking, count * size);
+  PackInt8Panels(
+      operand, width, first, count, range, 0, reinterpret_cast<uint8_t*>(words), 4 * size);
+  for (size_t s = 0; s < count; ++s) {
+    StepsFromGroups(words + s * size, groups, width, panels + s * panel_stride);
   }
 }
 

@@ -45,6 +45,17 @@ void PackInt8Panels(const GemmOperand& operand,
                     uint8_t* panels,
                     size_t panel_stride);
 
+// Packs strips of int8 codes for AMX: for each step of kAmxDepth consecutive k, kAmxDepth bytes per
+// vector, 0 beyond the last vector and beyond the range. Requires what PackInt8Panels does and
+// width % 4 == 0.
+void PackInt8Steps(const GemmOperand& operand,
+                   size_t width,
+                   size_t first,
+                   size_t count,
+                   InnerRange range,
+                   uint8_t* panels,
+                   size_t panel_stride);
+
 // Facts about an operand's values, from which the kernel is chosen.
 struct OperandRange {
   bool zero = true;  // no finite value other than 0

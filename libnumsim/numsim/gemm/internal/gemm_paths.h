@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "numsim/arith/accumulation_mode.h"
+#include "numsim/base/shared/float_environment.h"
 #include "numsim/gemm/internal/gemm_panel.h"
+#include "numsim/gemm/internal/gemm_scratch.h"
 #include "numsim/gemm/internal/gemm_simd.h"
 
 namespace numsim {
@@ -68,6 +70,7 @@ class Float32Path {
   using Packed = float;
   using State = PromotedState<Total>;
   using Result = Total;
+  using Environment = DefaultFloatEnvironment;
 
   Float32Path(const GemmOperand& a, const GemmOperand& b, size_t promote)
       : shape(Float32Tile()), a_(a), b_(b), promote_(promote) {}
@@ -140,6 +143,7 @@ class Float64Path {
  public:
   using Packed = double;
   using Result = double;
+  using Environment = DefaultFloatEnvironment;
   struct State {
     double acc[kMaxTile];
   };
@@ -172,13 +176,13 @@ class Float64Path {
             size_t count,
             InnerRange range,
             double* panels) const {
-    std::vector<float> values(count * PanelSize(width, range.Size()));
-    PackFloatPanels(
-        operand, width, first, count, range, values.data(), PanelSize(width, range.Size()));
+    const size_t size = PanelSize(width, range.Size()), n = count * size;
+    float* const values = Scratch<float>(ScratchUse::kPacking, n);
+    PackFloatPanels(operand, width, first, count, range, values, size);
     if (slice.IsWhole()) {
-      std::copy(values.begin(), values.end(), panels);
+      std::copy_n(values, n, panels);
     } else {
-      std::transform(values.begin(), values.end(), panels, slice);
+      std::transform(values, values + n, panels, slice);
     }
   }
 
@@ -194,6 +198,7 @@ class AlignedPath {
   using Packed = T;
   using State = PromotedState<float>;
   using Result = float;
+  using Environment = DefaultFloatEnvironment;
 
   AlignedPath(const GemmOperand& a, const GemmOperand& b, const AccumulationMode& rule)
       : shape(sizeof(T) == 4 ? Float32Tile() : Float64Tile()),
@@ -292,67 +297,6 @@ class AlignedPath {
   AlignedSums sums_;
   size_t promote_;
   bool byte_pairs_;
-};
-
-// The longest segment of int8 products that Int8Path sums in int32.
-inline constexpr size_t kInt8InInt32 = size_t{1} << 16;
-
-// Exact sums of int8 products. Total is int32_t for segments of up to kInt8InInt32 products, else
-// double.
-
-template <typename Total>
-class Int8Path {
- public:
-  using Packed = uint8_t;
-  using Result = Total;
-  struct State {
-    Total total[kMaxTile];
-  };
-
-  Int8Path(const GemmOperand& a, const GemmOperand& b)
-      : a_(a), b_(b), sums_a_((a.rows + shape.rows - 1) / shape.rows * shape.rows) {}
-
-  const TileShape shape = kVnniTile;
-  const size_t block = 2048;
-
-  size_t PanelSize(size_t width, size_t depth) const { return width * Groups(depth) * 4; }
-  void PackA(size_t first, size_t count, InnerRange range, uint8_t* panels) {
-    const size_t stride = PanelSize(shape.rows, range.Size());
-    PackInt8Panels(a_, shape.rows, first, count, range, 0, panels, stride);
-    int32_t* const sums = sums_a_.data() + first * shape.rows;
-    for (size_t s = 0; s < count; ++s) {
-      SumVnniPanel(panels + s * stride, Groups(range.Size()), sums + s * shape.rows);
-    }
-  }
-  void PackB(size_t first, size_t count, InnerRange range, uint8_t* panels) const {
-    const size_t stride = PanelSize(shape.cols, range.Size());
-    PackInt8Panels(b_, shape.cols, first, count, range, 0x80, panels, stride);
-  }
-  void Clear(State&) const {}  // Multiply clears the sums itself
-  void Multiply(const uint8_t* a,
-                const uint8_t* b,
-                size_t strip,
-                size_t depth,
-                size_t from,
-                State& state) const {
-    const int32_t* const sums = sums_a_.data() + strip * shape.rows;
-    if constexpr (std::is_same_v<Total, int32_t>) {
-      MultiplyVnniTile(a, b, Groups(depth), sums, from == 0, state.total);
-      return;
-    }
-    alignas(64) int32_t acc[kMaxTile];
-    MultiplyVnniTile(a, b, Groups(depth), sums, true, acc);
-    if (from == 0) std::fill_n(state.total, shape.rows * shape.cols, Total{0});
-    for (size_t i = 0; i < shape.rows * shape.cols; ++i) state.total[i] += acc[i];
-  }
-  const Total* Finish(State& state) const { return state.total; }
-
- private:
-  static size_t Groups(size_t depth) { return (depth + 3) / 4; }
-
-  const GemmOperand& a_;
-  const GemmOperand& b_;
-  std::vector<int32_t> sums_a_;  // sums of the vectors of A over the packed block
 };
 
 }  // namespace numsim

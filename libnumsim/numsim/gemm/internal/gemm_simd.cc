@@ -177,43 +177,36 @@ HWY_INLINE hn::Vec<F64> LoadSums(const T* from) {
   }
 }
 
-// Stores one vector of columns in each row of the tile.
-template <typename T>
-HWY_INLINE void StoreColumns(const T* HWY_RESTRICT sums,
-                             size_t sums_stride,
-                             const TileScales& scales,
-                             hn::Vec<F64> scale_b,
-                             const StoredTile& tile) {
+// Returns the scales of a vector of columns from column c on.
+HWY_INLINE hn::Vec<F64> ColumnScales(const TileScales& scales, size_t c) {
   const F64 d;
-  const F32 df;
-  const auto nan = hn::Set(df, scales.nan);
-  const float* scale_a = scales.a;
-  float* HWY_RESTRICT out = tile.out;
-  for (size_t r = 0; r < tile.rows; ++r, out += tile.stride, scale_a += scales.a_step) {
-    const auto factor = hn::Mul(hn::Set(d, static_cast<double>(*scale_a)), scale_b);
-    auto x = ToFloat32(df, hn::Mul(LoadSums(sums + r * sums_stride), factor));
-    if (scales.add) x = hn::Add(hn::LoadU(df, out), x);
-    hn::StoreU(hn::IfThenElse(hn::Eq(x, x), x, nan), df, out);
-  }
+  if (scales.b_step == 0) return hn::Set(d, static_cast<double>(*scales.b));
+  return hn::PromoteTo(d, hn::LoadU(F32(), scales.b + c));
 }
 #endif
 
 template <typename T>
 void StoreAll(const T* sums, size_t sums_stride, const TileScales& scales, const StoredTile& tile) {
-  size_t c = 0;
+  size_t whole = 0;
 #if HWY_HAVE_FLOAT64
   const F64 d;
   const F32 df;
   const size_t lanes = hn::Lanes(d);
-  for (; c + lanes <= tile.cols; c += lanes) {
-    const float* const b = scales.b + c * scales.b_step;
-    const auto scale_b = scales.b_step == 0 ? hn::Set(d, static_cast<double>(*b))
-                                            : hn::PromoteTo(d, hn::LoadU(df, b));
-    const StoredTile columns{tile.out + c, tile.stride, tile.rows, lanes};
-    StoreColumns(sums + c, sums_stride, scales, scale_b, columns);
+  const auto nan = hn::Set(df, scales.nan);
+  whole = tile.cols - tile.cols % lanes;
+  for (size_t r = 0; r < tile.rows; ++r) {
+    const auto scale_a = hn::Set(d, static_cast<double>(scales.a[r * scales.a_step]));
+    const T* HWY_RESTRICT row = sums + r * sums_stride;
+    float* HWY_RESTRICT out = tile.out + r * tile.stride;
+    for (size_t c = 0; c < whole; c += lanes) {
+      const auto factor = hn::Mul(scale_a, ColumnScales(scales, c));
+      auto x = ToFloat32(df, hn::Mul(LoadSums(row + c), factor));
+      if (scales.add) x = hn::Add(hn::LoadU(df, out + c), x);
+      hn::StoreU(hn::IfThenElse(hn::Eq(x, x), x, nan), df, out + c);
+    }
   }
 #endif
-  StoreScaledSerial(sums, sums_stride, c, scales, tile);
+  StoreScaledSerial(sums, sums_stride, whole, scales, tile);
 }
 
 // Stores float32 sums without scaling: all scales are 1. Returns the number of columns done.

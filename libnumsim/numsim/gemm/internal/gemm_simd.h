@@ -85,6 +85,33 @@ void MultiplyVnniTile(const uint8_t* a,
                       bool fresh,
                       int32_t* acc);
 
+// --- The inner loop of int8 GEMM on x86 processors with AMX. One thread.
+
+// The shape of an int8 tile: four tile registers of 16 x 16 sums. Its panels hold steps of kAmxDepth
+// consecutive k. A step of A is row after row, kAmxDepth bytes each; one of B is groups of 4
+// consecutive k, 4 bytes per group and column. Panels are aligned to 64 bytes.
+inline constexpr TileShape kAmxTile{32, 32};
+inline constexpr size_t kAmxDepth = 64;
+
+// Returns true if the active backend is AVX-512, and this processor and its operating system have
+// AMX for int8. The first call asks the operating system for the permission.
+bool HasAmxTile();
+
+// Configures the tile registers of the calling thread, and releases them at the end. Requires
+// HasAmxTile().
+class AmxTiles {
+ public:
+  AmxTiles();
+  ~AmxTiles();
+  AmxTiles(const AmxTiles&) = delete;
+  AmxTiles& operator=(const AmxTiles&) = delete;
+};
+
+// Computes acc(r, c) += sum over kAmxDepth * steps values of k of a(k, r) b(k, c), modulo 2^32. With
+// `fresh`, sums start at 0 and the contents of acc are ignored. Requires an AmxTiles of the calling
+// thread.
+void MultiplyAmxTile(const uint8_t* a, const uint8_t* b, size_t steps, bool fresh, int32_t* acc);
+
 // --- The inner loops of aligned sums (kind kAligned of arith/accumulation_mode.h): one tile over a
 // run of the inner dimension. One thread.
 

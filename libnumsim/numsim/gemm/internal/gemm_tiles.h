@@ -7,6 +7,8 @@
 //
 // A path is one way of adding products up. It has
 //   types Packed, State, Result
+//   type Environment         what a thread needs while it multiplies tiles: constructed before the
+//                            first and destroyed after the last of them
 //   size_t block             elements of the inner dimension that are packed at a time
 //   TileShape shape
 //   size_t PanelSize(width, depth)               Packed elements in the panel of one strip
@@ -20,31 +22,16 @@
 #pragma once
 
 #include <algorithm>
-#include <memory>
 
 #include "numsim/base/parallel.h"
-#include "numsim/base/shared/float_environment.h"
 #include "numsim/gemm/internal/gemm_panel.h"
+#include "numsim/gemm/internal/gemm_scratch.h"
 #include "numsim/gemm/internal/gemm_simd.h"
 
 namespace numsim {
 
 // Returns the number of strips of `width` vectors that hold n vectors.
 inline size_t Strips(size_t n, size_t width) { return (n + width - 1) / width; }
-
-// Returns memory for n elements that the calling thread keeps from call to call, one array per T
-// and kUse: getting fresh pages costs more than writing panels to them.
-template <typename T, int kUse>
-T* Scratch(size_t n) {
-  thread_local std::unique_ptr<T[]> memory;
-  thread_local size_t size = 0;
-  if (size < n) {
-    memory.reset();
-    memory = std::make_unique_for_overwrite<T[]>(n);
-    size = n;
-  }
-  return memory.get();
-}
 
 template <class Path, class Pack>
 void PackStrips(const Path& path,
@@ -74,7 +61,11 @@ struct TilePlace {
 // thread's second-level cache.
 inline constexpr size_t kPanelBytes = size_t{1} << 19;
 
-// The order of the tiles of `count` strips of A from strip `first` on. If all of B stays in a
+// Bytes of panels of B that a thread reads again and again from its second-level cache or the
+// processor's.
+inline constexpr size_t kReusedBytes = size_t{1} << 21;
+
+// The order of the tiles of `count` strips of A from strip `first` on. If all of B is read from a
 // cache, neighbouring tiles share the panel of A, so that the result is written row by row;
 // otherwise they share the panel of B.
 struct TileOrder {
@@ -95,20 +86,23 @@ void MultiplyTiles(Path& path, size_t rows, size_t cols, InnerRange segment, con
   const TileShape shape = path.shape;
   const size_t strips_a = Strips(rows, shape.rows), strips_b = Strips(cols, shape.cols);
   const bool one_block = segment.Size() <= path.block;
-  State* const states = one_block ? nullptr : Scratch<State, 0>(strips_a * strips_b);
+  State* const states =
+      one_block ? nullptr : Scratch<State>(ScratchUse::kStates, strips_a * strips_b);
   const size_t most = std::min(path.block, segment.Size());
   const size_t room = kPanelBytes / sizeof(Packed) * static_cast<size_t>(ThreadCount());
   const size_t group =
       std::clamp<size_t>(room / std::max<size_t>(1, path.PanelSize(shape.rows, most)), 1, strips_a);
-  Packed* const panels_a = Scratch<Packed, 1>(group * path.PanelSize(shape.rows, most));
-  Packed* const panels_b = Scratch<Packed, 2>(strips_b * path.PanelSize(shape.cols, most));
+  Packed* const panels_a =
+      Scratch<Packed>(ScratchUse::kPanelsA, group * path.PanelSize(shape.rows, most));
+  Packed* const panels_b =
+      Scratch<Packed>(ScratchUse::kPanelsB, strips_b * path.PanelSize(shape.cols, most));
 
   const auto multiply = [&](const TileOrder& order, InnerRange range) {
     const size_t depth = range.Size(), from = range.begin - segment.begin;
     const size_t size_a = path.PanelSize(shape.rows, depth);
     const size_t size_b = path.PanelSize(shape.cols, depth);
     ParallelFor(order.Tiles(), 1, [&](size_t begin, size_t end) {
-      const DefaultFloatEnvironment environment;
+      const typename Path::Environment environment;
       State local;
       for (size_t t = begin; t < end; ++t) {
         const size_t a = order.A(t), b = order.B(t);
@@ -133,7 +127,7 @@ void MultiplyTiles(Path& path, size_t rows, size_t cols, InnerRange segment, con
     });
     const size_t bytes_b = strips_b * path.PanelSize(shape.cols, depth) * sizeof(Packed);
     for (size_t s0 = 0; s0 < strips_a; s0 += group) {
-      const TileOrder order{s0, std::min(group, strips_a - s0), strips_b, bytes_b <= kPanelBytes};
+      const TileOrder order{s0, std::min(group, strips_a - s0), strips_b, bytes_b <= kReusedBytes};
       PackStrips(
           path, order.count, shape.rows, depth, panels_a, [&](size_t s, size_t n, Packed* to) {
             path.PackA(s0 + s, n, range, to);

@@ -1,0 +1,110 @@
+// Highway 1.0.3 has no tiles. So the one loop that needs them is written in intrinsics.
+#include "numsim/backend/backend.h"
+#include "numsim/base/error.h"
+#include "numsim/gemm/internal/gemm_simd.h"
+
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__)
+#include <cpuid.h>
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NUMSIM_AMX __attribute__((target("amx-tile,amx-int8")))
+
+namespace numsim {
+namespace {
+
+constexpr size_t kTileRows = 16;  // of a tile register
+constexpr size_t kRowBytes = 64;
+static_assert(kAmxTile.rows == 2 * kTileRows && kAmxTile.cols == 2 * kTileRows);
+static_assert(kAmxDepth == kRowBytes);
+
+// All eight tile registers have 16 rows of 64 bytes. Static, because the compiler does not see that
+// loading the configuration reads all of it.
+struct alignas(64) TileConfiguration {
+  uint8_t palette = 1;
+  uint8_t start_row = 0;
+  uint8_t reserved[14] = {};
+  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+static_assert(sizeof(TileConfiguration) == 64);
+constexpr TileConfiguration kConfiguration;
+
+// The processor has the tiles and their int8 products, and the kernel lets this process use them.
+// Linux asks for a request per process, because tiles make the state of a thread 8 KiB larger.
+bool MayUseTiles() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kTiles = 1u << 24, kInt8Products = 1u << 25;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
+  if ((d & kTiles) == 0 || (d & kInt8Products) == 0) return false;
+  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;               // XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+NUMSIM_AMX void ConfigureTiles() { _tile_loadconfig(&kConfiguration); }
+NUMSIM_AMX void ReleaseTiles() { _tile_release(); }
+
+}  // namespace
+
+bool HasAmxTile() {
+  static const bool may_use_tiles = MayUseTiles();
+  return may_use_tiles && SimdTargetName() == "avx3";
+}
+
+AmxTiles::AmxTiles() { ConfigureTiles(); }
+AmxTiles::~AmxTiles() { ReleaseTiles(); }
+
+// Tile registers 0 to 3 hold the sums, 4 and 5 the rows of A, 6 and 7 the columns of B.
+NUMSIM_AMX void MultiplyAmxTile(
+    const uint8_t* a, const uint8_t* b, size_t steps, bool fresh, int32_t* acc) {
+  constexpr size_t kHalfRows = kTileRows * kAmxTile.cols;  // int32 sums
+  constexpr size_t kHalfCols = kTileRows;
+  constexpr size_t kStride = kAmxTile.cols * sizeof(int32_t);  // of sums, and of groups of B
+  if (fresh) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  } else {
+    _tile_loadd(0, acc, kStride);
+    _tile_loadd(1, acc + kHalfCols, kStride);
+    _tile_loadd(2, acc + kHalfRows, kStride);
+    _tile_loadd(3, acc + kHalfRows + kHalfCols, kStride);
+  }
+  for (size_t s = 0; s < steps; ++s) {
+    _tile_loadd(4, a, kRowBytes);
+    _tile_loadd(6, b, kStride);
+    _tile_loadd(7, b + kRowBytes, kStride);
+    _tile_loadd(5, a + kTileRows * kRowBytes, kRowBytes);
+    _tile_dpbssd(0, 4, 6);
+    _tile_dpbssd(1, 4, 7);
+    _tile_dpbssd(2, 5, 6);
+    _tile_dpbssd(3, 5, 7);
+    a += kAmxTile.rows * kAmxDepth;
+    b += kAmxTile.cols * kAmxDepth;
+  }
+  _tile_stored(0, acc, kStride);
+  _tile_stored(1, acc + kHalfCols, kStride);
+  _tile_stored(2, acc + kHalfRows, kStride);
+  _tile_stored(3, acc + kHalfRows + kHalfCols, kStride);
+}
+
+}  // namespace numsim
+
+#else
+
+namespace numsim {
+
+bool HasAmxTile() { return false; }
+
+AmxTiles::AmxTiles() { NUMSIM_CHECK(false, "no AMX in this build"); }
+AmxTiles::~AmxTiles() {}
+
+void MultiplyAmxTile(const uint8_t*, const uint8_t*, size_t, bool, int32_t*) {
+  NUMSIM_CHECK(false, "no AMX in this build");
+}
+
+}  // namespace numsim
+#endif
