@@ -83,6 +83,7 @@ void SetEngine(const SweepArguments& arguments, const CLI::App& sub, sweep::Plan
   plan.engine = given.front();
   plan.hosts = arguments.hosts;
   if (plan.engine == sweep::kLocal) plan.at_once = arguments.at_once;
+  if (plan.engine == sweep::kMpi) plan.at_once = arguments.ranks;
   for (const auto& [name, value] : arguments.resources) {
     if (sub.count("--" + name) == 0) continue;
     if (plan.engine != sweep::kSlurm) throw Error::Format("--{}: only with --slurm", name);
@@ -121,24 +122,15 @@ void SetTrials(const Experiment& experiment,
 
 // Returns the least number of tasks that gives every process of the engine one.
 size_t LeastTasks(const sweep::Plan& plan) {
-  if (plan.engine == sweep::kLocal) return plan.at_once;
-  if (plan.engine != sweep::kParallel) return 1;
+  if (plan.engine != sweep::kParallel) return plan.at_once;
   return 1 + static_cast<size_t>(std::count(plan.hosts.begin(), plan.hosts.end(), ','));
 }
 
-// Sets the number of tasks: as given, one per rank, or from an estimate, which is printed.
+// Sets the number of tasks: as given, or from an estimate, which is printed.
 void SetTasks(const Experiment& experiment,
               const experiments::Settings& settings,
               const SweepArguments& arguments,
               sweep::Plan& plan) {
-  if (plan.engine == sweep::kMpi) {
-    if (arguments.tasks != 0 && arguments.tasks != arguments.ranks) {
-      throw Error::Format(
-          "--tasks {}: with --mpi {} each rank runs one task", arguments.tasks, arguments.ranks);
-    }
-    plan.tasks = arguments.ranks;
-    return;
-  }
   plan.tasks = arguments.tasks;
   if (plan.tasks != 0) return;
   // With rounds, of the largest one, which begins when the ones before it have ended.
@@ -197,7 +189,8 @@ void AddSweepOptions(CLI::App* sub, SweepArguments& arguments) {
                   "--sshlogin; : is this machine")
       ->check(NotEmpty())
       ->group("Sweep");
-  sub->add_option("--mpi", arguments.ranks, "N: mpirun with N ranks, each with one task")
+  sub->add_option(
+         "--mpi", arguments.ranks, "N: mpirun with N ranks, which take tasks until none is left")
       ->check(CLI::Range(1, 1 << 20))
       ->group("Sweep");
   sub->add_option("--local", arguments.at_once, "N: N processes at a time on this machine")

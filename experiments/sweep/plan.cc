@@ -147,7 +147,8 @@ void CheckPlan(const Plan& plan) {
                         plan.rounds.empty() ? "" : " of the largest round");
   }
   CheckNumber("tasks", plan.tasks, most);
-  CheckNumber("at_once", plan.at_once, plan.engine == kLocal ? kMost : 1);
+  const bool has_processes = plan.engine == kLocal || plan.engine == kMpi;
+  CheckNumber("at_once", plan.at_once, has_processes ? kMost : 1);
   if ((plan.engine == kParallel) == plan.hosts.empty()) {
     throw Error::Format("hosts: expected {}, found '{}'",
                         plan.engine == kParallel ? "hosts, as in :,node1" : "none without parallel",

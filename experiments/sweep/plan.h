@@ -1,8 +1,9 @@
 // The plan of a sweep: one experiment, cut into tasks that an engine (Slurm, GNU parallel, mpirun or
 // this machine) runs. A task is a shard of `numsim run`, with a result directory of its own:
 //   DIR/sweep/plan.json  the plan
-//   DIR/sweep/launch.sh, task.sh, merge.sh   what the engine runs (scripts.h)
+//   DIR/sweep/launch.sh, task.sh, merge.sh   what the engine runs (scripts.h); mpi: also rank.sh
 //   DIR/sweep/logs/I.log, exit/I   output and last exit code of task I
+//   DIR/sweep/taken/I    mpi: which rank took task I
 //   DIR/shards/I         the result directory of task I
 //   DIR                  the merged results
 #pragma once
@@ -38,7 +39,7 @@ struct Plan {
   // runs them as tasks; then a look judges, and starts the next round if the claims are undecided.
   std::vector<size_t> rounds = {};
   size_t tasks = 1;    // from 1 to the trials of the largest round, so that no task is empty
-  size_t at_once = 1;  // local: processes at a time; others: 1
+  size_t at_once = 1;  // local: processes at a time; mpi: ranks; others: 1
   std::string hosts;   // parallel: the value of --sshlogin; others: empty
   std::map<std::string, std::string> resources;  // slurm: options of sbatch without dashes
   std::string program;                           // absolute path of numsim

@@ -137,18 +137,35 @@ printf '%s\n' "${tasks[@]}" |
 )sh";
 
 constexpr const char* kMpiLaunch =
-    R"sh(# Each rank runs one task; a task that fails does not end the others.
-# shellcheck disable=SC2016 # expanded by the shell of the rank
-mpirun -np "${#tasks[@]}" --bind-to none --mca orte_abort_on_non_zero_status 0 \
-  bash -c 'tasks=("$@"); exec bash "$0" "${tasks[OMPI_COMM_WORLD_RANK]}"' "$sweep/task.sh" "${tasks[@]}"
+    R"sh(# Ranks take the tasks in this order. One that is killed does not end the others (--enable-recovery).
+rm -rf "$sweep/taken"
+mkdir "$sweep/taken"
+ranks=$((${#tasks[@]} < @AT_ONCE@ ? ${#tasks[@]} : @AT_ONCE@))
+mpirun -np "$ranks" --bind-to none --enable-recovery bash "$sweep/rank.sh"@ROUND@ "${tasks[@]}"
+# mpirun does not tell of a rank that was killed.
+for task in "${tasks[@]}"; do
+  [ "$(cat "$sweep/exit/@EXIT@" 2>/dev/null)" = 0 ]
+done
 )sh";
 
-constexpr const char* kMpiLaunchRound =
-    R"sh(# Each rank runs one task; a task that fails does not end the others.
-# shellcheck disable=SC2016 # expanded by the shell of the rank
-mpirun -np "${#tasks[@]}" --bind-to none --mca orte_abort_on_non_zero_status 0 \
-  bash -c 'tasks=("${@:2}"); exec bash "$0" "${tasks[OMPI_COMM_WORLD_RANK]}" "$1"' \
-  "$sweep/task.sh" "$round" "${tasks[@]}"
+// With noclobber, bash opens the file with O_EXCL. On NFS, version 3 or newer, that is exclusive on the
+// server, and a request that is sent again because the reply was lost still succeeds; one for mkdir or
+// ln would then fail, and nobody would run the task.
+constexpr const char* kTakeTasks =
+    R"sh(# One rank of mpirun: runs the tasks of the arguments that no other rank has taken, one after the other.
+# To take a task is to create its file in taken/, which only one rank can do.
+set -u
+@ROUND_LINES@cd "$sweep/taken" || exit 2
+for task in "$@"; do
+  [ ! -e "$task" ] || continue
+  if (set -o noclobber && echo "rank $OMPI_COMM_WORLD_RANK on $(uname -n)" >"$task") 2>/dev/null; then
+    bash "$sweep/task.sh" "$task"@ROUND@
+  elif [ ! -e "$task" ]; then
+    echo "$sweep/taken/$task: cannot be written" >&2
+    exit 2
+  fi
+done
+exit 0
 )sh";
 
 constexpr const char* kLocalLaunch =
@@ -156,8 +173,10 @@ constexpr const char* kLocalLaunch =
 )sh";
 
 std::string Replaced(std::string text, std::string_view from, const std::string& to) {
-  const size_t at = text.find(from);
-  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
 }
 
 std::string EngineLines(const Plan& plan) {
@@ -166,11 +185,13 @@ std::string EngineLines(const Plan& plan) {
   if (plan.engine == kSlurm) {
     return Replaced(kSlurmLaunch, "@ALL@", fmt::format("0-{}", plan.tasks - 1));
   }
-  if (plan.engine == kMpi) return rounds ? kMpiLaunchRound : kMpiLaunch;
-  std::string lines = plan.engine == kParallel ? kParallelLaunch : kLocalLaunch;
+  std::string lines = plan.engine == kParallel ? kParallelLaunch
+                      : plan.engine == kMpi    ? kMpiLaunch
+                                               : kLocalLaunch;
   for (const auto& [from, to] : {std::pair{"@HOSTS@", Quoted(plan.hosts)},
                                  {"@AT_ONCE@", std::to_string(plan.at_once)},
                                  {"@ROUND_SUFFIX@", rounds ? "-$round" : ""},
+                                 {"@EXIT@", rounds ? "$round-$task" : "$task"},
                                  {"@BEFORE@", rounds ? "1" : "0"},
                                  {"@ROUND@", rounds ? " \"$round\"" : ""}}) {
     lines = Replaced(std::move(lines), from, to);
@@ -285,6 +306,15 @@ std::string TaskScript(const Plan& plan, const fs::path& directory) {
   return text + "exit \"$status\"\n";
 }
 
+std::string RankScript(const Plan& plan, const fs::path& directory) {
+  const bool rounds = !plan.rounds.empty();
+  const std::string lines =
+      Replaced(kTakeTasks, "@ROUND_LINES@", rounds ? "round=$1\nshift\n" : "");
+  return fmt::format("#!/bin/bash\nsweep={}\n{}",
+                     Quoted((directory / kFolder).string()),
+                     Replaced(lines, "@ROUND@", rounds ? " \"$round\"" : ""));
+}
+
 std::string MergeScript(const Plan& plan, const fs::path& directory) {
   std::string text = "#!/bin/bash\n";
   if (plan.engine == kSlurm) {
@@ -346,6 +376,7 @@ void WriteSweep(const Plan& plan, const fs::path& directory) {
   MakeDirectory(sweep / kLogs);
   MakeDirectory(sweep / kExitCodes);
   WriteFileAtomically(sweep / kTaskScript, TaskScript(plan, directory));
+  if (plan.engine == kMpi) WriteFileAtomically(sweep / kRankScript, RankScript(plan, directory));
   WriteFileAtomically(sweep / kMergeScript, MergeScript(plan, directory));
   WriteFileAtomically(sweep / kLaunchScript, LaunchScript(plan, directory));
   WritePlan(plan, directory);

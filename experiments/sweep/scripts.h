@@ -11,6 +11,7 @@ namespace numsim::experiments::sweep {
 
 inline constexpr std::string_view kLaunchScript = "launch.sh";
 inline constexpr std::string_view kTaskScript = "task.sh";
+inline constexpr std::string_view kRankScript = "rank.sh";  // mpi
 inline constexpr std::string_view kMergeScript = "merge.sh";
 
 // Returns the text as one word of bash, quoted only if it must be.
@@ -19,6 +20,10 @@ std::string Quoted(std::string_view text);
 // task.sh I [ROUND] runs the trials of task I and leaves its exit code; as an array job of Slurm it takes
 // the number from there. `directory` is the absolute path of the sweep, here and below.
 std::string TaskScript(const Plan& plan, const std::filesystem::path& directory);
+
+// rank.sh [ROUND] I... is what each rank of mpirun runs: it takes tasks that no other rank has taken, in the
+// order of the arguments, until none is left. A task is taken by creating sweep/taken/I exclusively.
+std::string RankScript(const Plan& plan, const std::filesystem::path& directory);
 
 // merge.sh [ROUND] combines the shards into the results. With rounds it is their look, and starts the next
 // round if the claims are undecided.

@@ -32,7 +32,46 @@ TEST_F(Engines, GnuParallelGivesTheBytesOfOneProcess) {
 
 TEST_F(Engines, RanksOfMpirunGiveTheBytesOfOneProcess) {
   if (Bash("mpirun --version") != 0) GTEST_SKIP() << "mpirun is not installed";
-  RunAndCompare("--mpi 3");
+  RunAndCompare("--mpi 2 --tasks 5");
+}
+
+// Task 0 lasts until all others have run: with fixed shares of the tasks it would wait in vain.
+TEST_F(Engines, RanksOfMpirunTakeTasksWhileAnotherIsBusy) {
+  if (Bash("mpirun --version") != 0) GTEST_SKIP() << "mpirun is not installed";
+  ASSERT_EQ(Sweep("--mpi 2 --tasks 6 --dry-run --out all").exit_code, 0);
+  Edit("all/sweep/task.sh",
+       "program=$!\n",
+       "program=$!\nfor ((i = 0; i < 1000 && task == 0; i++)); do\n"
+       "  [ ! -e \"$sweep/exit/5\" ] || break\n"
+       "  sleep 0.01\ndone\n");
+  EXPECT_EQ(Bash("bash all/sweep/launch.sh"), 0) << Text("bash.log");
+  ExpectResultsOfOneProcess("all");
+  const std::string busy = Text("all/sweep/taken/0");
+  for (int task = 1; task < 6; ++task) {
+    EXPECT_NE(Text("all/sweep/taken/" + std::to_string(task)), busy) << task;
+  }
+}
+
+// The first rank that runs task 0 dies with it, by SIGKILL.
+TEST_F(Engines, ADeadRankOfMpirunDoesNotEndTheOthersAndItsTaskIsResumed) {
+  if (Bash("mpirun --version") != 0) GTEST_SKIP() << "mpirun is not installed";
+  ASSERT_EQ(Sweep("--mpi 2 --tasks 6 --dry-run --out all").exit_code, 0);
+  Edit("all/sweep/task.sh",
+       "program=$!\n",
+       "program=$!\nif [ \"$task\" = 0 ] && [ ! -e \"$sweep/killed\" ]; then\n"
+       "  touch \"$sweep/killed\"\n  kill -KILL \"$program\" \"$PPID\" $$\nfi\n");
+  EXPECT_NE(Bash("bash all/sweep/launch.sh"), 0);
+  EXPECT_THAT(Text("bash.log"), HasSubstr("not all tasks finished: numsim sweep status /"));
+  const Outcome status = Numsim("sweep status all");
+  EXPECT_THAT(status.out,
+              ContainsRegex("     0           . of 4  (running, or killed|not started)"));
+  for (int task = 1; task < 6; ++task) {
+    EXPECT_THAT(status.out, HasSubstr(std::to_string(task) + "           4 of 4  finished"));
+  }
+  const Outcome resumed = Numsim("sweep resume all");
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(resumed.out, HasSubstr("1 of 6 tasks are unfinished"));
+  ExpectResultsOfOneProcess("all");
 }
 
 TEST_F(Engines, SlurmGivesTheBytesOfOneProcess) {

@@ -21,7 +21,6 @@ TEST_F(Plans, OptionsThatASweepCannotFollowAreRefused) {
       {"", "0 engines are given; expected one of --slurm"},
       {"--local 2 --slurm", "2 engines are given"},
       {"--local 2 --mem 1G", "--mem: only with --slurm"},
-      {"--mpi 2 --tasks 3", "--tasks 3: with --mpi 2 each rank runs one task"},
       {"--local 2 --tasks 25", "tasks: 25 are more than the 24 trials"},
       {"--slurm --tasks 2 --mem 1;2", "mem: '1;2': expected letters"},
   };

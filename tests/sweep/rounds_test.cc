@@ -68,7 +68,7 @@ TEST_F(Rounds, OfGnuParallelGiveTheBytesOfOneProcess) {
 
 TEST_F(Rounds, OfMpirunGiveTheBytesOfOneProcess) {
   if (Bash("mpirun --version") != 0) GTEST_SKIP() << "mpirun is not installed";
-  SweepAndCompare("--mpi 3");
+  SweepAndCompare("--mpi 2 --tasks 3");
 }
 
 // The script of task 1 kills the program in round 2, once a trial of that round is in its journal, which

@@ -32,7 +32,9 @@ class Scripts : public SweepTest {
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_THAT(Neutral(outcome.out), HasSubstr("bash /home/user/" + engine + "/sweep/launch.sh"));
     EXPECT_FALSE(std::filesystem::exists(Directory() / engine / "shards"));
-    for (const std::string file : {"launch.sh", "task.sh", "merge.sh", "plan.json"}) {
+    std::vector<std::string> files = {"launch.sh", "task.sh", "merge.sh", "plan.json"};
+    if (engine.starts_with("mpi")) files.emplace_back("rank.sh");
+    for (const std::string& file : files) {
       std::ifstream golden(Golden() / engine / file);
       const std::string expected(std::istreambuf_iterator<char>(golden), {});
       EXPECT_EQ(Neutral(Text(engine + "/sweep/" + file)), expected) << file;
@@ -48,7 +50,7 @@ TEST_F(Scripts, OfSlurmAreTheGoldenOnes) {
 TEST_F(Scripts, OfGnuParallelAreTheGoldenOnes) {
   ExpectGolden("parallel", "--parallel :,node1 --tasks 4");
 }
-TEST_F(Scripts, OfMpirunAreTheGoldenOnes) { ExpectGolden("mpi", "--mpi 4"); }
+TEST_F(Scripts, OfMpirunAreTheGoldenOnes) { ExpectGolden("mpi", "--mpi 2 --tasks 4"); }
 TEST_F(Scripts, OfLocalProcessesAreTheGoldenOnes) { ExpectGolden("local", "--local 2 --tasks 4"); }
 
 // With --until-decided, by rounds.
@@ -56,13 +58,35 @@ TEST_F(Scripts, OfRoundsAreTheGoldenOnes) {
   options_ = kUntilDecided;
   ExpectGolden("slurm-rounds", "--slurm --tasks 9 --partition main");
   ExpectGolden("parallel-rounds", "--parallel :,node1 --tasks 4");
-  ExpectGolden("mpi-rounds", "--mpi 4");
+  ExpectGolden("mpi-rounds", "--mpi 2 --tasks 4");
   ExpectGolden("local-rounds", "--local 2 --tasks 4");
 }
 
 TEST_F(Scripts, HaveNoWarningOfShellcheck) {
   if (Bash("shellcheck --version") != 0) GTEST_SKIP() << "shellcheck is not installed";
   EXPECT_EQ(Bash("shellcheck '" + Golden().string() + "'/*/*.sh"), 0) << Text("bash.log");
+}
+
+// Two ranks that go through the same 60 tasks at the same time.
+TEST_F(Scripts, OfMpirunRunEachTaskOnceHoweverRanksRace) {
+  ASSERT_EQ(Sweep("--mpi 2 --tasks 4 --dry-run --out all").exit_code, 0);
+  std::filesystem::create_directory(Directory() / "all/sweep/taken");
+  std::ofstream(Directory() / "all/sweep/task.sh") << "echo \"$1\" >>../../../ran\n";
+  std::ofstream(Directory() / "rank") << "until [ -e begin ]; do :; done\n"
+                                         "OMPI_COMM_WORLD_RANK=$1 bash all/sweep/rank.sh {1..60}\n";
+  std::ofstream(Directory() / "race") << "for i in 0 1; do bash rank $i & pids+=($!); done\n"
+                                         "touch begin\nwait ${pids[0]} && wait ${pids[1]}\n";
+  EXPECT_EQ(Bash("bash race"), 0) << Text("bash.log");
+  EXPECT_EQ(Bash("sort -n ran | cmp - <(seq 60)"), 0) << Text("bash.log");
+  EXPECT_EQ(Bash("grep -l 'rank 0' all/sweep/taken/*"), 0);
+  EXPECT_EQ(Bash("grep -l 'rank 1' all/sweep/taken/*"), 0);
+}
+
+TEST_F(Scripts, OfMpirunSayWhenATaskCannotBeTaken) {
+  ASSERT_EQ(Sweep("--mpi 2 --tasks 4 --dry-run --out all").exit_code, 0);
+  std::filesystem::create_directory(Directory() / "all/sweep/taken");
+  EXPECT_EQ(Bash("OMPI_COMM_WORLD_RANK=0 bash all/sweep/rank.sh no/such"), 2);
+  EXPECT_THAT(Text("bash.log"), HasSubstr("all/sweep/taken/no/such: cannot be written"));
 }
 
 // A stand-in for numsim that stops as numsim does, and one for scontrol.

@@ -16,6 +16,12 @@ void SweepTest::SetUp() {
   std::ofstream(programs / "gnuplot") << "#!/bin/sh\nexit 1\n";
   std::filesystem::permissions(programs / "gnuplot", std::filesystem::perms::owner_all);
   ::setenv("PATH", (programs.string() + ":" + path_).c_str(), 1);
+  // Open MPI asks for these where a test runs as root on few cores.
+  for (const char* const name : {"OMPI_ALLOW_RUN_AS_ROOT",
+                                 "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
+                                 "OMPI_MCA_rmaps_base_oversubscribe"}) {
+    ::setenv(name, "1", 1);
+  }
 }
 
 void SweepTest::TearDown() {
@@ -24,11 +30,7 @@ void SweepTest::TearDown() {
 }
 
 Outcome SweepTest::Sweep(const std::string& options) const {
-  // Open MPI asks for these where a test runs as root on few cores.
-  return Numsim(Words("sweep " + options_ + " " + options),
-                {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
-                 {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-                 {"OMPI_MCA_rmaps_base_oversubscribe", "1"}});
+  return Numsim(Words("sweep " + options_ + " " + options));
 }
 
 int SweepTest::Bash(const std::string& command) const {

@@ -14,9 +14,13 @@ if ! flock --nonblock 9; then
   exit 2
 fi
 trap 'echo "not all tasks finished: numsim sweep status ${sweep%/sweep}" >&2' ERR
-# Each rank runs one task; a task that fails does not end the others.
-# shellcheck disable=SC2016 # expanded by the shell of the rank
-mpirun -np "${#tasks[@]}" --bind-to none --mca orte_abort_on_non_zero_status 0 \
-  bash -c 'tasks=("${@:2}"); exec bash "$0" "${tasks[OMPI_COMM_WORLD_RANK]}" "$1"' \
-  "$sweep/task.sh" "$round" "${tasks[@]}"
+# Ranks take the tasks in this order. One that is killed does not end the others (--enable-recovery).
+rm -rf "$sweep/taken"
+mkdir "$sweep/taken"
+ranks=$((${#tasks[@]} < 2 ? ${#tasks[@]} : 2))
+mpirun -np "$ranks" --bind-to none --enable-recovery bash "$sweep/rank.sh" "$round" "${tasks[@]}"
+# mpirun does not tell of a rank that was killed.
+for task in "${tasks[@]}"; do
+  [ "$(cat "$sweep/exit/$round-$task" 2>/dev/null)" = 0 ]
+done
 exec bash "$sweep/merge.sh" "$round"
