@@ -197,6 +197,8 @@ int Run(const Experiment& experiment,
   options.take_over = arguments.take_over;
   std::tie(options.shard_index, options.shard_count) = ParseShard(arguments.shard);
   options.look = arguments.look;
+  options.save_every = arguments.save_every;
+  options.say = [](const std::string& line) { fmt::print(stderr, "numsim: {}\n", line); };
   options.progress = isatty(STDERR_FILENO) != 0;
   options.command = program.command_line;
   return RunUntilInterrupted(experiment, options, arguments.grace);

@@ -93,8 +93,15 @@ void AddRunOptions(CLI::App* sub, const Experiment& experiment, RunArguments& ar
   sub->add_option(
          "--grace",
          arguments.grace,
-         "Seconds that running trials have left after SIGINT or SIGTERM; then they are lost. "
-         "Exit code 75: stopped by a signal, --resume continues")
+         "Seconds that running trials have left after SIGINT or SIGTERM; then they are lost, but "
+         "trainings stop at once and keep their steps. Exit code 75: stopped by a signal, --resume "
+         "continues")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  sub->add_option(
+         "--save-every",
+         arguments.save_every,
+         "Seconds between checkpoints of a training in a trial, for an end without a signal")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   sub->add_option(

@@ -21,7 +21,8 @@ struct RunArguments {
   std::string shard = "0/1";
   size_t look = 0;  // 0: all
   bool resume = false, take_over = false;
-  double grace = 60;  // seconds
+  double grace = 60;        // seconds
+  double save_every = 300;  // seconds
   std::map<std::string, std::string> options;
   std::vector<std::string> set;  // NAME=VALUE
   std::string config;            // TOML file of keys

@@ -71,12 +71,16 @@ struct Settings {
   std::vector<int64_t> GetIntegers(std::string_view name, int64_t low, int64_t high) const;
 };
 
+struct TrialContext;
+
 // One set of parameters with one seed, measured independently of all other trials.
 struct Trial {
   std::string label;  // for progress and errors: "normal k=1024 seed=0"
   uint64_t seed = 0;
   std::map<std::string, std::string> parameters;
   double cost = 1;  // relative; expensive trials start first
+  // Where its training is saved (trial_context.h). Set by the run; nullptr: nothing is saved.
+  const TrialContext* context = nullptr;
 };
 
 struct Column {

@@ -61,7 +61,8 @@ std::string DescribeDoubles(const std::vector<DoubleTrial>& doubles) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-// Returns true if the results depend on the processor.
+}  // namespace
+
 bool DependsOnProcessor(const Experiment& experiment, const Settings& settings) {
   if (experiment.timed) return true;
   constexpr std::string_view kMode = "library";  // the word, in a list or as NAME=library
@@ -75,8 +76,6 @@ bool DependsOnProcessor(const Experiment& experiment, const Settings& settings) 
   }
   return false;
 }
-
-}  // namespace
 
 std::string NumberList(const std::vector<size_t>& numbers) {
   constexpr size_t kMost = 10;

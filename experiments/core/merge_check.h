@@ -10,6 +10,9 @@
 
 namespace numsim::experiments {
 
+// Returns true if the results depend on the processor: times, and accumulation mode library.
+bool DependsOnProcessor(const Experiment& experiment, const Settings& settings);
+
 // Names of the differences that --allow accepts: "commit, build, processor, double".
 inline constexpr std::string_view kAllowable = "commit, build, processor, double";
 

@@ -5,19 +5,23 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "experiments/core/completion.h"
 #include "experiments/core/journal.h"
 #include "experiments/core/looks.h"
+#include "experiments/core/merge_check.h"
 #include "experiments/core/progress.h"
 #include "experiments/core/result_directory.h"
 #include "experiments/core/shard_owner.h"
+#include "experiments/core/trial_context.h"
 #include "numsim/backend/backend.h"
 #include "numsim/base/build_info.h"
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
+#include "numsim/io/input_file.h"
 #include "numsim/io/manifest.h"
 
 namespace numsim::experiments {
@@ -71,6 +75,7 @@ void SettleEarlierTrials(const Task& task, FinishedTrials& finished) {
   }
   RemoveOutputs(task.experiment, out);
   RemoveJournals(out);
+  RemoveCheckpoints(out / kJournalFolder, [](size_t) { return true; });
   finished.clear();
 }
 
@@ -95,6 +100,8 @@ OwnShard Start(Task& task) {
   FinishedTrials finished;
   AddFinishedTrials(task.experiment, task.trials, out, finished);
   SettleEarlierTrials(task, finished);
+  // A kill may have come between the end of a trial and the removal of its checkpoints.
+  RemoveCheckpoints(out / kJournalFolder, [&](size_t trial) { return finished.contains(trial); });
   for (const size_t i : task.shard) {
     if (!finished.contains(i)) task.todo.push_back(i);
   }
@@ -117,35 +124,75 @@ const std::string& ProcessorText() {
   return text;
 }
 
-// Measures one trial and appends it to the journal. Throws Error naming the trial.
-void Measure(const Task& task, size_t index, Journal& journal) {
-  const Trial& trial = task.trials[index];
-  Rows rows;
+bool IsInterrupted(const Task& task) {
+  return task.options.interrupted != nullptr && task.options.interrupted->load();
+}
+
+// Returns the compiler and the build type, as trials record them.
+std::string BuildText() { return fmt::format("{} {}", BuildCompiler(), BuildType()); }
+
+// Returns what a trial gets to survive a stop. `task` must outlive it.
+TrialContext ContextOf(const Task& task, size_t index) {
+  const std::filesystem::path& out = task.options.out;
+  TrialContext context{.folder = out / kJournalFolder,
+                       .trial = index,
+                       .identity = {{"experiment", task.experiment.name},
+                                    {"settings", Sha256OfText(ReadText(out / kSettingsFile))},
+                                    {"trial", task.trials[index].label},
+                                    {"commit", std::string(BuildCommit())},
+                                    {"build", BuildText()}},
+                       .save_every = task.options.save_every,
+                       .stop = [&task] { return IsInterrupted(task); },
+                       .say = task.options.say ? task.options.say : [](const std::string&) {}};
+  if (DependsOnProcessor(task.experiment, task.options.settings)) {
+    context.identity.emplace_back("processor", ProcessorText());
+  }
+  return context;
+}
+
+// Runs one trial. Returns nothing if it stopped. Throws Error naming the trial.
+std::optional<Rows> RunTrial(const Task& task, size_t index) {
+  TrialContext context = ContextOf(task, index);
+  Trial trial = task.trials[index];
+  trial.context = &context;
   try {
-    rows = task.experiment.run(task.options.settings, trial);
+    try {
+      return task.experiment.run(task.options.settings, trial);
+    } catch (const TrialRestarts&) {
+      context.restore = false;
+      return task.experiment.run(task.options.settings, trial);
+    }
+  } catch (const TrialStopped&) {
+    return std::nullopt;
   } catch (const Error& error) {
     throw Error::Format("{}, trial \"{}\": {} (finished trials are kept; --resume continues)",
                         task.experiment.name,
                         trial.label,
                         error.what());
   }
-  CheckRows(task.experiment, trial, rows);
+}
+
+// Measures one trial and appends it to the journal. Returns false if it stopped, having saved a
+// checkpoint. Throws Error naming the trial.
+bool Measure(const Task& task, size_t index, Journal& journal) {
+  std::optional<Rows> rows = RunTrial(task, index);
+  if (!rows) return false;
+  const Trial& trial = task.trials[index];
+  CheckRows(task.experiment, trial, *rows);
   journal.Append({index,
                   trial.label,
                   std::string(BuildCommit()),
-                  std::move(rows),
-                  fmt::format("{} {}", BuildCompiler(), BuildType()),
+                  std::move(*rows),
+                  BuildText(),
                   ProcessorText()});
+  RemoveCheckpoints(task.options.out / kJournalFolder, [=](size_t t) { return t == index; });
+  return true;
 }
 
 double CostOf(const Task& task, const std::vector<size_t>& trials) {
   double cost = 0;
   for (const size_t i : trials) cost += task.trials[i].cost;
   return cost;
-}
-
-bool IsInterrupted(const Task& task) {
-  return task.options.interrupted != nullptr && task.options.interrupted->load();
 }
 
 // Measures the unfinished trials and returns how many it measured: all unless interrupted.
@@ -161,7 +208,7 @@ size_t MeasureAll(const Task& task, Journal& journal) {
     const Trial& trial = task.trials[task.todo[i]];
     try {
       progress.Started(trial.label);
-      Measure(task, task.todo[i], journal);
+      if (!Measure(task, task.todo[i], journal)) return;
       progress.Finished(trial.label, trial.cost / work);
       ++measured;
     } catch (...) {

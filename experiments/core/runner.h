@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,12 @@ struct RunOptions {
   ProgressHead progress_head;        // beginning of that line; may be empty
   std::vector<std::string> command;  // argv, for the manifest
   // Read before every trial and before the outputs are written; if true, nothing further begins, and
-  // the run returns with RunReport::interrupted. A trial is the unit: it is not cut short.
+  // the run returns with RunReport::interrupted. A training in a trial saves a checkpoint and stops too;
+  // other trials are not cut short.
   const std::atomic<bool>* interrupted = nullptr;
+  double save_every = 300;  // seconds between the checkpoints of a training in a trial
+  // Called, by any thread, with a line for the user about such a checkpoint.
+  std::function<void(const std::string& line)> say = {};
 };
 
 struct RunReport {
@@ -47,6 +52,7 @@ struct RunReport {
 // results. During and after the run DIR holds
 //   settings.json                     the settings that every shard and every resumed run must have
 //   journal/SHARD-of-COUNT.jsonl      one line per finished trial, appended at once
+//   journal/TRIAL-NAME.safetensors    checkpoints of the trainings of unfinished trials (training_steps.h)
 // and, when the trials of all shards are in the journals,
 //   TABLE.csv, verdicts.csv, FIGURE.gp .svg .pdf, summary.txt, manifest.json
 //

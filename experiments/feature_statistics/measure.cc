@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "experiments/feature_statistics/feature_statistics.h"
+#include "experiments/shared/training.h"
+#include "experiments/shared/training_steps.h"
 #include "numsim/train/trainer.h"
 
 namespace numsim::experiments::feature_statistics {
@@ -80,6 +82,9 @@ class Watch {
   }
 
   const std::vector<Watched>& watched() const { return watched_; }
+  void Keep(StateArchive& archive) {
+    for (Watched& watched : watched_) archive(watched.maxima);
+  }
 
  private:
   std::vector<Watched> watched_;
@@ -119,7 +124,9 @@ Rows Measure(const Settings& settings, const Trial& trial) {
   Trainer trainer(config, OpenData(config.data));
   Watch watch(trainer.config().model);
   TrainingRows rows({size, scale, trial.seed});
-  for (uint64_t step = 0; trainer.status() == TrainStatus::kRunning; ++step) {
+  uint64_t step = 0;
+  TrainingSteps loop(trial, trainer, [&](StateArchive& archive) { archive(rows, watch, step); });
+  for (; loop.Next(); ++step) {
     trainer.Step();
     const std::vector<Row> features = watch.Take(trainer.telemetry().Of("tensors"));
     trainer.telemetry().Clear();

@@ -10,6 +10,7 @@
 #include "experiments/shared/block_name.h"
 #include "experiments/shared/special_values.h"
 #include "experiments/shared/training.h"
+#include "experiments/shared/training_steps.h"
 #include "numsim/base/elementary.h"
 #include "numsim/ops/elementwise.h"
 #include "numsim/train/stress.h"
@@ -143,7 +144,9 @@ Rows Measure(const Settings& settings, const Trial& trial) {
   const auto records =
       static_cast<uint64_t>(settings.GetInteger("records", 2, std::numeric_limits<int>::max()));
   LossCurve curve(std::max<uint64_t>(1, config.train.steps / records));
-  for (uint64_t step = 0; trainer.status() == TrainStatus::kRunning; ++step) {
+  uint64_t step = 0;
+  TrainingSteps loop(trial, trainer, [&](StateArchive& archive) { archive(rows, curve, step); });
+  for (; loop.Next(); ++step) {
     trainer.Step();
     if (precision != kBaseline) TakeQuantised(trainer, step, rows);
     trainer.telemetry().Clear();

@@ -12,6 +12,7 @@
 #include "experiments/fp8_outliers/plant.h"
 #include "experiments/shared/special_values.h"
 #include "experiments/shared/training.h"
+#include "experiments/shared/training_steps.h"
 #include "numsim/train/trainer.h"
 
 namespace numsim::experiments::fp8_outliers {
@@ -23,6 +24,9 @@ struct Outcome {
   std::optional<uint64_t> first_bad, last_bad;  // steps after the event
   double worst_excess = 0;                      // of the loss over bf16's
 
+  void Keep(StateArchive& archive) {
+    archive(saturated, flushed, bad, first_bad, last_bad, worst_excess);
+  }
   void Add(uint64_t since, const W3Input& input, double excess) {
     const bool saturates = Saturates(input.overflow, input.sqnr);
     const bool flushes = Flushes(input.underflow);
@@ -85,6 +89,7 @@ class Planted {
  public:
   Planted(const Settings& settings, const Trial& trial)
       : settings_(settings),
+        trial_(trial),
         schedule_(ScheduleOf(settings)),
         kind_(ParsePlant(trial.parameters.at("plant"))),
         seed_(trial.seed) {}
@@ -96,7 +101,9 @@ class Planted {
     std::shared_ptr<const DataSource> data = OpenData(config.data);
     Trainer trainer(config, data);
     start_ = trainer.Validate().Mean();
-    while (trainer.status() == TrainStatus::kRunning && trainer.steps_taken() < schedule_.clean) {
+    TrainingSteps loop(
+        trial_, trainer, [](StateArchive&) {}, "clean");
+    while (trainer.steps_taken() < schedule_.clean && loop.Next()) {
       trainer.Step();
       trainer.telemetry().Clear();
     }
@@ -115,7 +122,12 @@ class Planted {
     trainer.Observe(&watch);
     const bool reference = losses_.empty();  // bf16 comes first
     Outcome outcome;
-    while (trainer.status() == TrainStatus::kRunning) {
+    TrainingSteps loop(
+        trial_,
+        trainer,
+        [&](StateArchive& archive) { archive(outcome, losses_, rows); },
+        fmt::format("arm{}", arms_++));
+    while (loop.Next()) {
       const uint64_t step = trainer.steps_taken();
       watch.Begin(0);
       if (step >= schedule_.event) Plant(step - schedule_.event, trainer, watch);
@@ -162,6 +174,7 @@ class Planted {
   }
 
   const Settings& settings_;
+  const Trial& trial_;
   Schedule schedule_;
   PlantKind kind_;
   uint64_t seed_;
@@ -171,6 +184,7 @@ class Planted {
   std::vector<CleanMlp> blocks_;
   std::vector<GrowingWeights> growing_;
   std::vector<double> losses_;  // of bf16, from the checkpoint on
+  size_t arms_ = 0;             // begun
 };
 
 Rows TrainFromScratch(const Settings& settings, const Trial& trial) {
@@ -179,7 +193,8 @@ Rows TrainFromScratch(const Settings& settings, const Trial& trial) {
   Trainer trainer(config, OpenData(config.data));
   TrainingRows rows({});
   const double start = trainer.Validate().Mean();
-  while (trainer.status() == TrainStatus::kRunning) {
+  TrainingSteps loop(trial, trainer, [](StateArchive&) {});
+  while (loop.Next()) {
     trainer.Step();
     trainer.telemetry().Clear();
   }

@@ -5,6 +5,7 @@
 #include "experiments/loss_scaling/loss_scaling.h"
 #include "experiments/shared/special_values.h"
 #include "experiments/shared/training.h"
+#include "experiments/shared/training_steps.h"
 #include "numsim/train/trainer.h"
 
 namespace numsim::experiments::loss_scaling {
@@ -19,6 +20,10 @@ struct Record {
   double burst_skipped = 0;       // share of the updates skipped in the steps of a burst; NaN: none
   uint64_t skipped_steps = 0;     // steps in which no tensor was updated
   std::vector<uint64_t> skipped;  // per parameter: steps in which it was not updated
+
+  void Keep(StateArchive& archive) {
+    archive(losses, scales, gradient_norms, activations, burst_skipped, skipped_steps, skipped);
+  }
 };
 
 double LargestActivation(const Table& tensors) {
@@ -30,11 +35,13 @@ double LargestActivation(const Table& tensors) {
   return largest;
 }
 
-Record Train(Trainer& trainer) {
+Record Train(const Trial& trial, Trainer& trainer) {
   Record record;
   record.skipped.resize(trainer.model().parameters().size());
   double burst_updates = 0;
-  while (trainer.status() == TrainStatus::kRunning) {
+  TrainingSteps loop(
+      trial, trainer, [&](StateArchive& archive) { archive(record, burst_updates); });
+  while (loop.Next()) {
     const double scale = trainer.optimizer().LossScale();
     const uint64_t step = trainer.steps_taken();
     trainer.Step();
@@ -96,7 +103,7 @@ Rows Measure(const Settings& settings, const Trial& trial) {
   const TrainConfig config = ConfigOf(settings, arm, trial.seed);
   Trainer trainer(config, OpenData(config.data));
   const double start = trainer.Validate().Mean();
-  const Record record = Train(trainer);
+  const Record record = Train(trial, trainer);
 
   TrainingRows rows({arm.scaler, arm.scale, arm.event, trial.seed});
   double updates = 0, skipped = 0, early = 0, late = 0;

@@ -10,6 +10,7 @@
 #include "experiments/loss_spikes/loss_spikes.h"
 #include "experiments/shared/special_values.h"
 #include "experiments/shared/training.h"
+#include "experiments/shared/training_steps.h"
 #include "numsim/analysis/curvature.h"
 #include "numsim/base/elementary.h"
 #include "numsim/train/trainer.h"
@@ -56,6 +57,8 @@ struct StepRecord {
   std::vector<std::vector<double>> rms;  // per parameter
   std::vector<double> curvature;         // StepCurvature::Times; empty if it is not measured
   double bound_ratio = 0;                // largest RMS_t over its bound 1 / sqrt(1 - beta2)
+
+  void Keep(StateArchive& archive) { archive(losses, update_rms, rms, curvature, bound_ratio); }
 };
 
 // Returns the upper bound of RMS_t for a constant beta2; 0 for optimisers that it does not hold for.
@@ -73,11 +76,13 @@ bool MeasuresCurvature(const Settings& settings, const Arm& arm) {
          constant;
 }
 
-StepRecord Train(Trainer& trainer, size_t input, bool curvature, uint64_t warmup) {
+StepRecord Train(
+    const Trial& trial, Trainer& trainer, size_t input, bool curvature, uint64_t warmup) {
   StepRecord record;
   record.rms.resize(trainer.model().parameters().size());
   const double bound = RmsBound(trainer.config().optimizer);
-  while (trainer.status() == TrainStatus::kRunning) {
+  TrainingSteps loop(trial, trainer, [&](StateArchive& archive) { archive(record); });
+  while (loop.Next()) {
     const uint64_t step = trainer.steps_taken();
     const double times = curvature && step >= warmup ? CurvatureOfNextStep(trainer).Times() : kNaN;
     trainer.Step();
@@ -224,7 +229,8 @@ Rows Measure(const Settings& settings, const Trial& trial) {
   const auto input =
       static_cast<size_t>(std::find(names.begin(), names.end(), input_name) - names.begin());
   NUMSIM_CHECK(input < names.size(), "{}", input_name);
-  const StepRecord record = Train(trainer, input, MeasuresCurvature(settings, arm), rule.ignored);
+  const StepRecord record =
+      Train(trial, trainer, input, MeasuresCurvature(settings, arm), rule.ignored);
 
   Row key = CellsOf(arm);
   key.emplace_back(trial.seed);

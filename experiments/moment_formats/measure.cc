@@ -6,6 +6,7 @@
 
 #include "experiments/moment_formats/moment_formats.h"
 #include "experiments/shared/training.h"
+#include "experiments/shared/training_steps.h"
 #include "numsim/train/trainer.h"
 
 namespace numsim::experiments::moment_formats {
@@ -54,6 +55,7 @@ struct Spread {
   bool embedding = false;
 
   double Ratio() const { return step_lr * sqrt_v_max / weight_rms; }
+  void Keep(StateArchive& archive) { archive(step, step_lr, sqrt_v_max, weight_rms, embedding); }
 };
 using Spreads = std::map<std::string, Spread>;  // by matrix
 
@@ -129,7 +131,10 @@ Rows Measure(const Settings& settings, const Trial& trial) {
   Spreads spreads;
   const uint64_t every = config.telemetry.tensors_every;
   LossCurve curve(every);
-  for (uint64_t step = 0; trainer.status() == TrainStatus::kRunning; ++step) {
+  uint64_t step = 0;
+  TrainingSteps loop(
+      trial, trainer, [&](StateArchive& archive) { archive(rows, curve, spreads, step); });
+  for (; loop.Next(); ++step) {
     trainer.Step();
     if (step % every == 0) {
       const MomentSums sums = TakeMoments(trainer);

@@ -13,6 +13,7 @@
 
 #include "experiments/core/experiment.h"
 #include "experiments/core/frame.h"
+#include "experiments/shared/state_archive.h"
 #include "numsim/config/config.h"
 #include "numsim/plot/figure.h"
 #include "numsim/stats/moments.h"
@@ -102,6 +103,7 @@ class LossCurve {
   bool Add(const Trainer& trainer);
   uint64_t steps() const { return steps_; }
   double loss() const { return loss_; }
+  void Keep(StateArchive& archive) { archive(steps_, since_, sum_, loss_); }
 
  private:
   uint64_t every_, steps_ = 0, since_ = 0;
@@ -114,6 +116,7 @@ class TrainingRows {
   explicit TrainingRows(Row key) : key_(std::move(key)) {}
   void Add(std::string_view table, const Row& cells);
   Rows Take() { return std::move(rows_); }
+  void Keep(StateArchive& archive) { archive(rows_); }
 
  private:
   Row key_;

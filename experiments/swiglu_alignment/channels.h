@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/shared/state_archive.h"
 #include "numsim/train/trainer.h"
 
 namespace numsim::experiments::swiglu_alignment {
@@ -16,6 +17,7 @@ struct Values {
   std::vector<float> data;
 
   const float* Row(size_t row) const { return data.data() + row * cols; }
+  void Keep(StateArchive& archive) { archive(rows, cols, data); }
 };
 
 // The MLP of one block, with `channels` channels of `width` inputs.
@@ -25,6 +27,7 @@ struct MlpSnapshot {
   Values inner;    // tokens x 2 channels: w2.x, then w1.x
   Values hidden;   // tokens x channels: the activations
 
+  void Keep(StateArchive& archive) { archive(gate_up, down, inner, hidden); }
   size_t Channels() const { return hidden.cols; }
   const float* Gate(size_t channel) const { return gate_up.Row(channel); }
   const float* Linear(size_t channel) const { return gate_up.Row(Channels() + channel); }
@@ -43,6 +46,10 @@ struct ChannelState {
   double above_e = 0;      // share of the tokens with |w2.x| > e
   double slope = 0;        // mean of sigma'(w2.x)
   double largest = 0;      // largest magnitude of the activation
+
+  void Keep(StateArchive& archive) {
+    archive(cos, linear_norm, gate_norm, cos_down, above_one, above_e, slope, largest);
+  }
 };
 std::vector<ChannelState> ChannelsOf(const MlpSnapshot& mlp);
 

@@ -8,6 +8,7 @@
 
 #include "experiments/shared/special_values.h"
 #include "experiments/shared/training.h"
+#include "experiments/shared/training_steps.h"
 #include "experiments/swiglu_alignment/channels.h"
 #include "experiments/swiglu_alignment/swiglu_alignment.h"
 #include "numsim/base/elementary.h"
@@ -22,6 +23,8 @@ struct Record {
   double loss = kNaN;                               // mean training loss of the last 10 steps
   std::vector<std::vector<ChannelState>> channels;  // by block
   std::vector<double> kurtosis, colinearity;        // by block
+
+  void Keep(StateArchive& archive) { archive(step, loss, channels, kurtosis, colinearity); }
 };
 
 // A channel of a block.
@@ -54,6 +57,8 @@ struct History {
   std::vector<Record> records;
   std::vector<MlpSnapshot> early_mlps, last_mlps;
   size_t early = 0;  // index of the early record, or of the last one if the training ended before
+
+  void Keep(StateArchive& archive) { archive(records, early_mlps, last_mlps, early); }
 };
 
 Record RecordOf(const Trainer& trainer, const std::vector<MlpSnapshot>& mlps) {
@@ -68,11 +73,14 @@ Record RecordOf(const Trainer& trainer, const std::vector<MlpSnapshot>& mlps) {
   return record;
 }
 
-History TrainAndRecord(const Settings& settings, Trainer& trainer) {
+History TrainAndRecord(const Settings& settings, const Trial& trial, Trainer& trainer) {
   const uint64_t steps = trainer.config().train.steps;
   History history;
-  for (const uint64_t at : RecordSteps(settings, steps)) {
-    while (trainer.status() == TrainStatus::kRunning && trainer.steps_taken() < at) {
+  TrainingSteps loop(trial, trainer, [&](StateArchive& archive) { archive(history); });
+  const std::vector<uint64_t> record_steps = RecordSteps(settings, steps);
+  while (history.records.size() < record_steps.size()) {
+    const uint64_t at = record_steps[history.records.size()];
+    while (trainer.steps_taken() < at && loop.Next()) {
       trainer.Step();
       trainer.telemetry().Clear();
     }
@@ -234,7 +242,7 @@ Rows MeasureTraining(const Settings& settings, const Trial& trial) {
   const TrainConfig config = ConfigOf(settings, arm, trial.seed);
   Trainer trainer(config, OpenData(config.data));
   const double start = trainer.Validate().Mean();
-  const History history = TrainAndRecord(settings, trainer);
+  const History history = TrainAndRecord(settings, trial, trainer);
   const Place outlier = LeadingChannel(history.records.back());
 
   Row key = CellsOf(arm);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "experiments/shared/training.h"
+#include "experiments/shared/training_steps.h"
 #include "experiments/switchback_accuracy/switchback_accuracy.h"
 #include "numsim/analysis/step_replay.h"
 #include "numsim/base/error.h"
@@ -103,7 +104,8 @@ Rows Measure(const Settings& settings, const Trial& trial) {
   const bool has_reference = trial.seed - settings.seed < shadow_seeds;
   const LinearPrecision exact = WithExactWeightGradient(config.linear);
   LossCurve curve(std::max<uint64_t>(1, config.train.steps / records));
-  while (trainer.status() == TrainStatus::kRunning) {
+  TrainingSteps loop(trial, trainer, [&](StateArchive& archive) { archive(record, curve); });
+  while (loop.Next()) {
     if (has_reference && IsShadowStep(settings, trainer.steps_taken())) record.AddGradients(exact);
     trainer.Step();
     if (curve.Add(trainer)) record.Add(kCurvesTable, {curve.steps(), curve.loss()});

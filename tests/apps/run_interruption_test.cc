@@ -24,7 +24,31 @@ constexpr const char* kLongTrial =
     "run quantization-variance --threads 1 --distributions normal --formats bf16 --granularities "
     "row --roundings rne --pairs 1000000 --k-low 64 --k-high 65536 --seeds 1 --out ";
 
-class RunInterruption : public ProgramTest {};
+// One trial, a training of half a second.
+constexpr const char* kTraining =
+    "run moment-formats --threads 1 --m fp32 --v fp32 --scalings tensor --pairs none --text-size 16384 "
+    "--layers 1 --width 32 --heads 1 --context 32 --batch 4 --steps 600 --seeds 1 --out ";
+
+class RunInterruption : public ProgramTest {
+ protected:
+  void ExpectTheSameTraining(const std::string& directory) const {
+    for (const char* const file : {"curves.csv", "final.csv", "spread.csv", "summary.txt"}) {
+      EXPECT_EQ(Bytes(Path(directory) / file), Bytes(Path("whole") / file)) << file;
+    }
+    EXPECT_FALSE(std::filesystem::exists(Path(directory) / kCheckpoint)) << "the trial is finished";
+  }
+
+  // Waits until the file exists with other bytes than these.
+  static bool WaitForAnother(const std::filesystem::path& path, const std::string& bytes) {
+    for (int i = 0; i < 3000; ++i) {
+      if (std::filesystem::exists(path) && Bytes(path) != bytes) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+
+  static constexpr const char* kCheckpoint = "journal/0-training.safetensors";
+};
 
 TEST_F(RunInterruption, StoppedByEitherSignalAndResumedIsTheSameAsInOneGo) {
   const std::string words = kShortTrials;
@@ -63,6 +87,55 @@ TEST_F(RunInterruption, ATrialThatOutlastsTheGraceIsGivenUp) {
   EXPECT_EQ(run.Wait(), kStopped);
   EXPECT_THAT(run.Text(), HasSubstr("within a trial that takes longer than --grace"));
   EXPECT_TRUE(run.Text().ends_with(" --resume\n")) << run.Text();
+}
+
+TEST_F(RunInterruption, ATrainingContinuesAtItsStepAfterEitherSignalAndAKill) {
+  const std::string words = kTraining;
+  ASSERT_EQ(Numsim(words + "whole").exit_code, 0);
+  std::string more = " --save-every 0.01", before;
+  for (const int signal : {SIGTERM, SIGKILL, SIGINT}) {
+    Background run(Directory(), Words(words + "part" + more));
+    const std::filesystem::path checkpoint = Path("part") / kCheckpoint;
+    ASSERT_TRUE(WaitForAnother(checkpoint, before));
+    run.Signal(signal);
+    EXPECT_EQ(run.Wait(), signal == SIGKILL ? 128 + SIGKILL : kStopped) << run.Text();
+    EXPECT_TRUE(std::filesystem::exists(checkpoint));
+    before = Bytes(checkpoint);
+    more = " --save-every 0.01 --resume";
+  }
+  const Outcome resumed = Numsim(words + "part --resume");
+  EXPECT_EQ(resumed.exit_code, 0);
+  EXPECT_THAT(resumed.err, HasSubstr("\" continues at step "));
+  ExpectTheSameTraining("part");
+}
+
+TEST_F(RunInterruption, ACheckpointThatIsDamagedOrOfAnotherTrialIsNotBelieved) {
+  const std::string words = kTraining;
+  ASSERT_EQ(Numsim(words + "whole").exit_code, 0);
+  const auto stop = [&](const std::string& directory, const std::string& more) {
+    Background run(Directory(), Words(words + directory + " --save-every 0.01" + more));
+    ASSERT_TRUE(WaitForAnother(Path(directory) / kCheckpoint, ""));
+    run.Signal(SIGTERM);
+    ASSERT_EQ(run.Wait(), kStopped);
+  };
+  stop("damaged", "");
+  stop("other", " --seed 1");
+  const std::string good = Bytes(Path("damaged") / kCheckpoint);
+  std::string bad = good;
+  bad[bad.size() / 2] ^= 1;
+  for (const auto& [bytes, message] : {std::pair{bad, "has been changed since it was written"},
+                                       {good.substr(0, good.size() - 1), "safetensors: "},
+                                       {Bytes(Path("other") / kCheckpoint), "is of settings '"}}) {
+    std::filesystem::copy(Path("damaged"), Path("copy"), std::filesystem::copy_options::recursive);
+    std::ofstream(Path("copy") / kCheckpoint) << bytes;
+    const Outcome resumed = Numsim(words + "copy --resume");
+    EXPECT_EQ(resumed.exit_code, 0);
+    EXPECT_THAT(resumed.err,
+                HasSubstr("begins anew, because its checkpoint cannot be used: copy/"));
+    EXPECT_THAT(resumed.err, HasSubstr(message));
+    ExpectTheSameTraining("copy");
+    std::filesystem::remove_all(Path("copy"));
+  }
 }
 
 TEST_F(RunInterruption, ARunningShardIsRefusedAndAKilledOneResumes) {

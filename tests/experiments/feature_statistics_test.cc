@@ -15,6 +15,7 @@
 #include "numsim/train/trainer.h"
 #include "tests/experiments/feature_statistics_fixture.h"
 #include "tests/experiments/golden_run.h"
+#include "tests/experiments/stops.h"
 #include "tests/support/error_of.h"
 
 namespace numsim::experiments::feature_statistics {
@@ -224,6 +225,12 @@ TEST(FeatureFigures, HavePanelsForEachTraining) {
   EXPECT_TRUE(gradient.series[3].dashed);
   EXPECT_EQ(gradient.series[0].x, (std::vector<double>{0, 4, 5}));
   EXPECT_EQ(gradient.series[3].y.back(), largest_at_the_end);
+}
+
+TEST(FeatureStatistics, StopsChangeNothing) {
+  const Settings settings = SettingsWith(kTiny);
+  ExpectStopsChangeNothing(
+      FeatureStatistics(), settings, FeatureStatistics().trials(settings).front());
 }
 
 }  // namespace

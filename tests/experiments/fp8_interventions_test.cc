@@ -16,6 +16,7 @@
 #include "numsim/formats/format_table.h"
 #include "tests/experiments/fp8_interventions_fixture.h"
 #include "tests/experiments/golden_run.h"
+#include "tests/experiments/stops.h"
 #include "tests/support/error_of.h"
 
 namespace numsim::experiments::fp8_interventions {
@@ -408,6 +409,11 @@ TEST(Fp8Interventions, CsvIsTheSameForAnyNumberOfThreads) {
     EXPECT_FALSE(csv.empty());
     EXPECT_EQ(csv, Bytes(directory.Path() / "3" / (spec.name + ".csv"))) << spec.name;
   }
+}
+
+TEST(Fp8Interventions, StopsChangeNothing) {
+  const Settings settings = SettingsWith(kTiny);
+  ExpectStopsChangeNothing(Fp8Interventions(), settings, Trials(settings).back());
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "numsim/base/parallel.h"
 #include "numsim/train/trainer.h"
 #include "tests/experiments/result_tables.h"
+#include "tests/experiments/stops.h"
 #include "tests/support/error_of.h"
 
 namespace numsim::experiments::fp8_outliers {
@@ -480,6 +481,14 @@ TEST_F(Fp8OutliersClaims, OneUnequalLossHolds) {
         {{"valid_loss", seed == 3 ? 9 : 2 + 0.1 * seed + Noise(seed)}});
   }
   EXPECT_EQ(VerdictOf("smooth-per-channel-changes-bf16"), "exact: holds");
+}
+
+// All recipes from one checkpoint, and a training from scratch.
+TEST(Fp8Outliers, StopsChangeNothing) {
+  const Settings settings = SettingsWith(With(kTiny, "recipes", "bf16,te-max"));
+  const std::vector<Trial> trials = Trials(settings);
+  ExpectStopsChangeNothing(Fp8Outliers(), settings, trials.at(1));
+  ExpectStopsChangeNothing(Fp8Outliers(), settings, trials.at(2));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "numsim/base/parallel.h"
 #include "numsim/train/trainer.h"
 #include "tests/experiments/result_tables.h"
+#include "tests/experiments/stops.h"
 #include "tests/support/error_of.h"
 
 namespace numsim::experiments::loss_scaling {
@@ -355,6 +356,11 @@ TEST_F(LossScalingClaims, TooFewSpikesAreNoEvidence) {
   }
   EXPECT_EQ(results_.ClaimOf("spikes-with-gradients").result.reason,
             "9 loss spikes, expected at least 10");
+}
+
+TEST(LossScaling, StopsChangeNothing) {
+  const Settings settings = SettingsWith(kTiny);
+  ExpectStopsChangeNothing(LossScaling(), settings, Trials(settings).back());
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "numsim/train/trainer.h"
 #include "tests/experiments/golden_run.h"
 #include "tests/experiments/loss_spikes_fixture.h"
+#include "tests/experiments/stops.h"
 
 namespace numsim::experiments::loss_spikes {
 namespace {
@@ -467,6 +468,12 @@ TEST_F(SpikeTraining, EventsOfADivergedRunAreAmongItsSteps) {
     }
   }
   EXPECT_GT(diverged, 0u);
+}
+
+TEST(LossSpikes, StopsChangeNothing) {
+  const Settings settings = TinySettings();
+  ExpectStopsChangeNothing(LossSpikes(), settings, TrialOf(TinyArm()));
+  ExpectStopsChangeNothing(LossSpikes(), settings, TrialOf(TinyStudent()));
 }
 
 }  // namespace

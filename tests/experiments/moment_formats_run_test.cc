@@ -15,6 +15,7 @@
 #include "numsim/train/trainer.h"
 #include "tests/experiments/golden_run.h"
 #include "tests/experiments/moment_formats_fixture.h"
+#include "tests/experiments/stops.h"
 #include "tests/support/error_of.h"
 
 namespace numsim::experiments::moment_formats {
@@ -269,6 +270,11 @@ TEST_F(MomentRuns, MergedShardsEqualAWholeRun) {
   const std::filesystem::path path = directory_.Path();
   Merge(Plain(), {path / "shard1", path / "shard0"}, path / "merged", {"numsim"});
   EXPECT_EQ(FilesOf("merged"), FilesOf("whole"));
+}
+
+TEST(MomentFormats, StopsChangeNothing) {
+  const Settings settings = SettingsWith(kTiny);
+  ExpectStopsChangeNothing(MomentFormats(), settings, MomentFormats().trials(settings).front());
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "experiments/core/settings.h"
 #include "experiments/swiglu_alignment/channels.h"
 #include "tests/experiments/golden_run.h"
+#include "tests/experiments/stops.h"
 #include "tests/experiments/swiglu_alignment_fixture.h"
 #include "tests/support/error_of.h"
 
@@ -169,6 +170,16 @@ TEST_F(SwigluTraining, HasFiguresOfEachPart) {
   EXPECT_EQ(elements, 32u);
   EXPECT_EQ(figures[3].panels[0].series.size(), 2u);  // seeds
   EXPECT_EQ(figures[4].panels.size(), 2u);            // weight decay, learning rate
+}
+
+TEST_F(SwigluTraining, StopsChangeNothing) {
+  const Settings settings = TinySettings({{"steps", "24"}});
+  for (const Trial& trial : Trials(settings)) {
+    if (trial.parameters.at("part") != "training") continue;
+    ExpectStopsChangeNothing(SwigluAlignment(), settings, trial);
+    return;
+  }
+  FAIL() << "no training";
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "experiments/core/settings.h"
 #include "numsim/analysis/step_replay.h"
 #include "tests/experiments/golden_run.h"
+#include "tests/experiments/stops.h"
 #include "tests/support/error_of.h"
 
 namespace numsim::experiments::switchback_accuracy {
@@ -472,6 +473,11 @@ TEST(SwitchbackRun, HasTheTrainingsOfOneVariantAfterTheOther) {
     }
   }
   EXPECT_EQ(rows, expected);
+}
+
+TEST(SwitchbackAccuracy, StopsChangeNothing) {
+  const Settings settings = SettingsWith(kTiny);
+  ExpectStopsChangeNothing(SwitchbackAccuracy(), settings, Trials(settings).front());
 }
 
 }  // namespace
