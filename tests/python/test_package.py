@@ -4,6 +4,7 @@ import importlib.resources
 import inspect
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -44,6 +45,50 @@ def test_the_extension_shows_one_symbol():
     command = ["nm", "--dynamic", "--defined-only", "--format=just-symbols", ns._core.__file__]
     symbols = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     assert symbols == ["PyInit__core"]
+
+
+# Of the system, or of the libraries that `auditwheel repair` adds to a wheel (.ci/python-wheel).
+SYSTEM = {"libc", "libm", "libgcc_s", "libstdc++", "libgomp", "libpthread", "libdl", "ld-linux"}
+ADDED = {"libfmt", "libhwy", "libcrypto", "libz", "libdnnl"}
+
+
+def test_what_a_wheel_holds_works_by_itself(source_dir, tmp_path):
+    build = pathlib.Path(ns.__file__).parents[3]
+    if not (build / "CMakeCache.txt").is_file():
+        pytest.skip("the package is not in a build tree")
+    command = ["cmake", "--install", build, "--component", "python", "--prefix", tmp_path]
+    subprocess.run(command, check=True, capture_output=True)
+    held = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    package = source_dir / "libnumsim/python"
+    expected = {str(path.relative_to(package)) for path in (package / "numsim").rglob("*.py")}
+    extension = f"numsim/{pathlib.Path(ns._core.__file__).name}"
+    assert held == expected | {"numsim/py.typed", "numsim/_core.pyi", extension}
+    code = f"""
+import sys; sys.path.insert(0, {str(tmp_path)!r})
+import numsim as ns, numpy as np
+assert ns.__file__.startswith({str(tmp_path)!r}), ns.__file__
+print(ns.round(np.float32([0.3, 1000]), "e4m3fn", overflow="saturate").tolist(), ns.__version__)
+"""
+    out = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True)
+    assert out.stdout == f"[0.3125, 448.0] {ns.__version__}\n", out.stderr
+
+
+def test_the_extension_needs_what_a_wheel_may_need():
+    if not shutil.which("readelf"):
+        pytest.skip("readelf is not installed")
+    command = ["readelf", "--dynamic", ns._core.__file__]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    needed = set(re.findall(r"\(NEEDED\).*\[(.*?)(?:-x86-64|-aarch64)?\.so[.\d]*\]", text))
+    assert "libc" in needed and needed <= SYSTEM | ADDED
+    paths = re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", text)
+    assert all("$ORIGIN" in path for path in paths), "a wheel must not name folders of this machine"
+
+
+def test_the_extension_is_for_all_pythons_from_3_10_on(source_dir):
+    if not sys.abiflags:
+        assert ns._core.__file__.endswith((".abi3.so", ".pyd"))
+    text = (source_dir / "pyproject.toml").read_text(encoding="utf-8")
+    assert 'wheel.py-api = "cp310"' in text and 'requires-python = ">=3.10"' in text
 
 
 def test_functions_state_the_types_of_their_arguments():
