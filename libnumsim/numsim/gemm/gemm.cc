@@ -183,15 +183,11 @@ bool RunExact(const Problem& p, InnerRange range, const ScaledStore& store) {
 }
 
 bool RunAligned(const Problem& p, InnerRange range, const ScaledStore& store) {
-  const AlignedSums sums{p.rule.fraction_bits, p.rule.chunk};
-  if (AlignedFitsFloat32(sums, p.a.format.mantissa_bits + 1, p.b.format.mantissa_bits + 1) &&
-      InAlignedWindow(p.range_a) && InAlignedWindow(p.range_b)) {
-    return RunPath(AlignedPath<float>(p.a, p.b, p.rule), p, range, store);
-  }
-  // Terms of up to F + 2 bits and their sum are exact in float64.
-  const bool exact = p.rule.fraction_bits + 2 + std::bit_width(unsigned(p.rule.chunk)) <= 53;
-  if (!exact || Float64Tile().rows == 0) return false;
-  return RunPath(AlignedPath<double>(p.a, p.b, p.rule), p, range, store);
+  const auto lanes = LanesForAligned(p.rule,
+                                     p.a.format.mantissa_bits + 1,
+                                     p.b.format.mantissa_bits + 1,
+                                     InAlignedWindow(p.range_a) && InAlignedWindow(p.range_b));
+  return lanes && RunPath(AlignedPath(p.a, p.b, p.rule, *lanes), p, range, store);
 }
 
 // Computes one segment with vector kernels of the active target. Returns false if there are none

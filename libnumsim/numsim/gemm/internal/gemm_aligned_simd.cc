@@ -1,4 +1,17 @@
+// Aligned sums by vectors. The exponents of the operands are small integers, 4 / size of one in a
+// 32-bit word, so that the largest exponent E of a chunk costs little. Given E, there are two ways
+// to truncate a product to a multiple of 2^(E - F) and to add it:
+//
+// Fused lanes round toward zero. A sum that starts at 2^(E - F + M), with M the mantissa bits of the
+// lane, and grows by less than itself has no bits below 2^(E - F): one fused multiply-add truncates
+// and adds. Magnitudes are truncated, so positive and negative products have sums of their own: a
+// panel of B holds max(b, 0) and min(b, 0), and the sign of a decides which one goes where.
+//
+// Integer lanes multiply by 2^(F - E), convert to int32 and add.
 #include <algorithm>
+#include <bit>
+#include <cfenv>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -11,63 +24,47 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numsim/gemm/internal/gemm_aligned_simd.cc"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "numsim/gemm/internal/gemm_tile-inl.h"
+
+// Compiled once for all targets.
+#ifndef NUMSIM_GEMM_GEMM_ALIGNED_SERIAL_
+#define NUMSIM_GEMM_GEMM_ALIGNED_SERIAL_
+namespace numsim {
+// The arrays of a panel, in bytes from its start.
+struct AlignedLayout {
+  size_t per_word;  // exponents in a word
+  size_t words;     // per vector and chunk
+  size_t signs, exponents, end;
+
+  AlignedLayout(const AlignedSums& sums, size_t width, size_t depth) {
+    const size_t chunk = static_cast<size_t>(sums.chunk);
+    const bool wide = sums.lanes == AlignedLanes::kDouble;
+    per_word = wide ? 2 : 4;
+    words = (chunk + per_word - 1) / per_word;
+    const size_t chunks = (depth + chunk - 1) / chunk;
+    const auto aligned = [](size_t bytes) { return (bytes + 63) / 64 * 64; };
+    signs = aligned(2 * depth * width * (wide ? sizeof(double) : sizeof(float)));
+    exponents = aligned(signs + depth * sizeof(uint32_t));
+    end = aligned(exponents + chunks * words * width * sizeof(uint32_t));
+  }
+};
+
+// The exponent of zero: below that of every product, even if the other operand's is the largest.
+constexpr int NoExponent(AlignedLanes lanes) {
+  return lanes == AlignedLanes::kDouble ? -1024 : -128;
+}
+}  // namespace numsim
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rounds toward zero, for |x| < 2^31. Highway's conversion also clamps, which is not needed here.
-template <class D, class V>
-HWY_INLINE hn::Vec<hn::RebindToSigned<D>> Truncate32(D d, V x) {
-  const hn::RebindToSigned<D> di;
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-  if constexpr (sizeof(V) == 64) {
-    (void)d;
-    return hn::Vec<decltype(di)>{_mm512_cvttps_epi32(x.raw)};
-  }
-#endif
-  (void)d;
-  return hn::ConvertTo(di, x);
-}
-
-// Returns 2^e of a float32 accumulator: 0 for zero, otherwise at least 2^-126. An infinity, which
-// occurs only in float64 lanes, gets a power above that of any product but with a normal inverse.
-template <class D, class V>
-HWY_INLINE V PowerOf(D d, V x) {
-  using T = hn::TFromD<D>;
-  const hn::RebindToUnsigned<D> du;
-  using Word = hn::TFromD<decltype(du)>;
-  constexpr Word kExponent =
-      sizeof(T) == 4 ? Word{0x7F800000u} : static_cast<Word>(0x7FF0000000000000ull);
-  const auto power = hn::BitCast(d, hn::And(hn::BitCast(du, x), hn::Set(du, kExponent)));
-  const auto least = hn::Set(d, static_cast<T>(0x1p-126));
-  auto in_range = hn::Max(power, least);
-  if constexpr (sizeof(T) == 8) in_range = hn::Min(in_range, hn::Set(d, static_cast<T>(0x1p300)));
-  return hn::IfThenZeroElse(hn::Eq(x, hn::Zero(d)), in_range);
-}
-
-// Returns 2^bits / x for a power of two x, and 2^bits for x == 0. Requires a normal result.
-template <class D, class V>
-HWY_INLINE V PowerOver(D d, V x, int bits) {
-  using T = hn::TFromD<D>;
-  const hn::RebindToUnsigned<D> du;
-  using Word = hn::TFromD<decltype(du)>;
-  constexpr int kMantissa = sizeof(T) == 4 ? 23 : 52;
-  constexpr int kBias = sizeof(T) == 4 ? 127 : 1023;
-  const auto one = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Set(d, T{1}), x);
-  const Word numerator = static_cast<Word>(bits + 2 * kBias) << kMantissa;
-  return hn::BitCast(d, hn::Sub(hn::Set(du, numerator), hn::BitCast(du, one)));
-}
-
-// True if the sum of one chunk, in units of 2^(E - F), is at most 2^24, so that float32 holds it
-// exactly.
-HWY_INLINE bool SumsFitFloat(const AlignedSums& sums) {
-  return sums.fraction_bits <= 16 &&
-         4 * int64_t{sums.chunk} + 2 <= int64_t{1} << (24 - sums.fraction_bits);
-}
+using DF = hn::ScalableTag<float>;
+using DI = hn::RebindToSigned<DF>;
 
 // Returns x with all but the upper `bits` bits of its fraction cleared. Requires bits <= 23.
 template <class D, class V>
@@ -80,189 +77,458 @@ HWY_INLINE V KeepFraction(D d, V x, int bits) {
   return hn::BitCast(d, hn::And(hn::BitCast(du, x), hn::Set(du, mask)));
 }
 
-// Chunks in float32 lanes: terms and sums are int32.
-struct AlignedInFloat32 {
-  static constexpr float kLeastPower = 0;  // exponents in the window are above -133
+// --- Packing.
+
+// Writes `width` values of each of `depth` positions k, and the words of their exponents. Splits
+// the values of B in fused lanes: max(x, 0), then min(x, 0), for each k.
+template <typename T, class D>
+HWY_INLINE void FillPanel(D d,
+                          const AlignedSums& sums,
+                          bool split,
+                          int least_exponent,
+                          const float* HWY_RESTRICT values,
+                          size_t width,
+                          size_t depth,
+                          uint8_t* panel) {
+  const hn::RebindToSigned<D> di;
+  const hn::Rebind<T, D> dt;
+  const AlignedLayout layout(sums, width, depth);
+  const size_t lanes = hn::Lanes(d);
+  const size_t chunk = static_cast<size_t>(sums.chunk);
+  const int bits = 32 / static_cast<int>(layout.per_word);
+  T* HWY_RESTRICT to = reinterpret_cast<T*>(panel);
+  uint32_t* HWY_RESTRICT words = reinterpret_cast<uint32_t*>(panel + layout.exponents);
+  const auto none = hn::Set(di, NoExponent(sums.lanes));
+  const auto mask = hn::Set(di, bits == 8 ? 0xFF : 0xFFFF);
+  const auto zero = hn::Zero(d);
+  for (size_t k0 = 0; k0 < depth; k0 += chunk) {
+    const size_t end = HWY_MIN(depth, k0 + chunk);
+    for (size_t w = 0; w < layout.words; ++w, words += width) {
+      for (size_t v = 0; v < width; v += lanes) {
+        auto word = hn::Zero(di);
+        for (size_t i = layout.per_word; i-- > 0;) {
+          const size_t k = k0 + w * layout.per_word + i;
+          auto exponent = none;
+          if (k < end) {
+            auto x = hn::LoadU(d, values + k * width + v);
+            x = hn::IfThenElseZero(hn::IsFinite(x), x);
+            const auto field = hn::And(hn::ShiftRight<23>(hn::BitCast(di, x)), hn::Set(di, 0xFF));
+            exponent = hn::Max(hn::Sub(field, hn::Set(di, 127)), hn::Set(di, least_exponent));
+            exponent = hn::IfThenElse(hn::RebindMask(di, hn::Eq(x, zero)), none, exponent);
+            const auto store = [&](auto y, size_t at) HWY_ATTR {
+              if constexpr (sizeof(T) == 8) {
+                hn::StoreU(hn::PromoteTo(dt, y), dt, to + at);
+              } else {
+                hn::StoreU(y, d, to + at);
+              }
+            };
+            if (split) {
+              store(hn::Max(x, zero), 2 * k * width + v);
+              store(hn::Min(x, zero), (2 * k + 1) * width + v);
+            } else {
+              store(x, k * width + v);
+            }
+          }
+          word = bits == 8 ? hn::ShiftLeft<8>(word) : hn::ShiftLeft<16>(word);
+          word = hn::Or(word, hn::And(exponent, mask));
+        }
+        hn::StoreU(word, di, reinterpret_cast<int32_t*>(words) + v);
+      }
+    }
+  }
+}
+
+// The bytes of max(b, 0), and of min(b, 0), of one k of a panel of B.
+template <typename T>
+HWY_INLINE size_t HalfBytes() {
+  return kVectors * hn::Lanes(hn::ScalableTag<T>()) * sizeof(T);
+}
+
+// Writes for each k a word whose bit r, counted from bit log2(HalfBytes()) on, is the sign of row r.
+template <typename T>
+HWY_INLINE void FillSigns(const float* values, size_t depth, uint32_t* HWY_RESTRICT signs) {
+  const int shift = std::countr_zero(HalfBytes<T>());
+  for (size_t k = 0; k < depth; ++k, values += kRows) {
+    uint32_t word = 0;
+    for (size_t r = 0; r < kRows; ++r) word |= (std::bit_cast<uint32_t>(values[r]) >> 31) << r;
+    signs[k] = word << shift;
+  }
+}
+
+template <typename T>
+HWY_INLINE void FillA(
+    const AlignedSums& sums, int least, const float* values, size_t depth, uint8_t* panel) {
+  const hn::CappedTag<float, kRows % 4 == 0 ? 4 : 2> d;
+  FillPanel<T>(d, sums, false, least, values, kRows, depth, panel);
+  if (sums.lanes == AlignedLanes::kInteger) return;
+  const size_t at = AlignedLayout(sums, kRows, depth).signs;
+  FillSigns<T>(values, depth, reinterpret_cast<uint32_t*>(panel + at));
+}
+
+template <typename T>
+HWY_INLINE void FillB(
+    const AlignedSums& sums, int least, const float* values, size_t depth, uint8_t* panel) {
+  const hn::Rebind<float, hn::ScalableTag<T>> d;
+  const size_t cols = kVectors * hn::Lanes(d);
+  FillPanel<T>(d, sums, sums.lanes != AlignedLanes::kInteger, least, values, cols, depth, panel);
+}
+
+void FillAligned(const AlignedSums& sums,
+                 bool is_a,
+                 int least,
+                 const float* values,
+                 size_t depth,
+                 uint8_t* panel) {
+  if (sums.lanes == AlignedLanes::kDouble) {
+#if HWY_HAVE_FLOAT64
+    if (is_a) return FillA<double>(sums, least, values, depth, panel);
+    return FillB<double>(sums, least, values, depth, panel);
+#endif
+  }
+  if (is_a) return FillA<float>(sums, least, values, depth, panel);
+  FillB<float>(sums, least, values, depth, panel);
+}
+
+// --- The largest exponents of a chunk.
+
+#if HWY_TARGET != HWY_SCALAR
+// Does what LargestExponents does for half of the rows, from row kFirst on.
+template <typename Exponent, size_t kWords, size_t kFirst>
+HWY_INLINE void LargestOfRows(const uint32_t* HWY_RESTRICT a,
+                              const uint32_t* HWY_RESTRICT b,
+                              size_t words,
+                              size_t cols,
+                              int32_t* HWY_RESTRICT largest) {
+  constexpr size_t kHalf = kRows / 2;
+  const hn::RebindToUnsigned<DI> du;
+  const hn::Repartition<Exponent, DI> de;
+  hn::Vec<decltype(de)> most[kHalf][kWords];
+  NUMSIM_UNROLL for (size_t r = 0; r < kHalf; ++r) {
+    NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
+      most[r][v] = hn::Set(de, std::numeric_limits<Exponent>::min());
+    }
+  }
+  for (size_t w = 0; w < words; ++w, a += kRows, b += cols) {
+    hn::Vec<decltype(de)> of_b[kWords];
+    NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
+      of_b[v] = hn::BitCast(de, hn::LoadU(du, b + v * hn::Lanes(du)));
+    }
+    NUMSIM_UNROLL for (size_t r = 0; r < kHalf; ++r) {
+      const auto of_a = hn::BitCast(de, hn::Set(du, a[kFirst + r]));
+      NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
+        most[r][v] = hn::Max(most[r][v], hn::SaturatedAdd(of_a, of_b[v]));
+      }
+    }
+  }
+  NUMSIM_UNROLL for (size_t r = 0; r < kHalf; ++r) {
+    NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
+      auto x = most[r][v];
+      x = hn::Max(x, hn::BitCast(de, hn::ShiftLeft<16>(hn::BitCast(du, x))));
+      if constexpr (sizeof(Exponent) == 1) {
+        x = hn::Max(x, hn::BitCast(de, hn::ShiftLeft<8>(hn::BitCast(du, x))));
+      }
+      const DI di;
+      hn::StoreU(hn::BitCast(di, x), di, largest + (kFirst + r) * cols + v * hn::Lanes(di));
+    }
+  }
+}
+#endif
+
+// Writes the largest exponent of a product of row r and column c to largest[r * cols + c], shifted
+// left by 32 - 8 or 32 - 16 bits. Lower bits have no meaning.
+template <typename Exponent, size_t kWords>
+HWY_INLINE void LargestExponents(const uint32_t* HWY_RESTRICT a,
+                                 const uint32_t* HWY_RESTRICT b,
+                                 size_t words,
+                                 size_t cols,
+                                 int32_t* HWY_RESTRICT largest) {
+#if HWY_TARGET == HWY_SCALAR
+  constexpr size_t kPerWord = 4 / sizeof(Exponent);
+  for (size_t r = 0; r < kRows; ++r) {
+    for (size_t c = 0; c < cols; ++c) {
+      int most = std::numeric_limits<Exponent>::min();
+      for (size_t w = 0; w < words; ++w) {
+        for (size_t i = 0; i < kPerWord; ++i) {
+          const auto of = [&](uint32_t word) HWY_ATTR {
+            return int{static_cast<Exponent>(word >> (8 * sizeof(Exponent) * i))};
+          };
+          most = HWY_MAX(most, of(a[w * kRows + r]) + of(b[w * cols + c]));
+        }
+      }
+      largest[r * cols + c] =
+          static_cast<int32_t>(static_cast<uint32_t>(most) << (32 - 8 * sizeof(Exponent)));
+    }
+  }
+#else
+  LargestOfRows<Exponent, kWords, 0>(a, b, words, cols, largest);
+  LargestOfRows<Exponent, kWords, kRows / 2>(a, b, words, cols, largest);
+#endif
+}
+
+// Returns the exponent field of the largest of a chunk's exponents and that of acc. Requires
+// exponents in the window: a nonzero acc is then above every exponent that stands for none.
+HWY_INLINE hn::Vec<DI> ExponentField(hn::Vec<DI> largest, hn::Vec<DF> acc) {
+  const DI di;
+  const auto of_products = hn::Add(
+      hn::AndNot(hn::Set(di, (1 << 23) - 1), hn::ShiftRight<1>(largest)), hn::Set(di, 127 << 23));
+  return hn::Max(of_products, hn::And(hn::BitCast(di, acc), hn::Set(di, 0x7F800000)));
+}
+
+// --- Sums of a chunk.
+
+// The operands of one chunk.
+template <typename T>
+struct Chunk {
+  const T* a;
+  const T* b;
+  const uint32_t* signs;
+  const int32_t* largest;
+  size_t depth;
+};
+
+// Fused lanes of float: exponents are in the window.
+struct FusedFloat {
   using T = float;
-  using D = hn::ScalableTag<float>;
-  using DI = hn::RebindToSigned<D>;
+  using Exponent = int8_t;
+  using D = DF;
   using V = hn::Vec<D>;
-  using Sum = hn::Vec<DI>;
+  static constexpr size_t kWords = kVectors;
 
   static HWY_INLINE V Load(const float* acc) { return hn::LoadU(D(), acc); }
   static HWY_INLINE void Store(V x, float* acc) { hn::StoreU(x, D(), acc); }
-  static HWY_INLINE Sum Zero() { return hn::Zero(DI()); }
-  static HWY_INLINE Sum Term(V x) { return Truncate32(D(), x); }
 
-  // Returns (sum + carried) 2^(E - F) truncated to min(F, 23) fraction bits; scale = 2^(F - E).
-  static HWY_INLINE V Finish(const AlignedSums& sums, Sum sum, Sum carried, V scale) {
-    const D d;
-    const int bits = HWY_MIN(sums.fraction_bits, 23);
-    const V unit = PowerOver(d, scale, 0);
-    if (SumsFitFloat(sums)) {
-      const V total = hn::ConvertTo(d, hn::Add(sum, carried));
-      return hn::Mul(KeepFraction(d, total, bits), unit);
+  // Writes 2^(E - F + 23) for a row of sums.
+  static HWY_INLINE void Starts(const AlignedSums& sums,
+                                const int32_t* largest,
+                                const float* acc,
+                                V (&starts)[kVectors]) {
+    const DI di;
+    const auto shift = hn::Set(di, (23 - sums.fraction_bits) * (1 << 23));
+    NUMSIM_UNROLL for (size_t v = 0; v < kVectors; ++v) {
+      const size_t at = v * hn::Lanes(di);
+      const auto field = ExponentField(hn::LoadU(di, largest + at), Load(acc + at));
+      starts[v] = hn::BitCast(D(), hn::Add(field, shift));
     }
-    return hn::Mul(AddWide(sum, carried, bits), unit);
-  }
-
- private:
-  // Adds in float64, because the total may not fit int32.
-  static HWY_INLINE V AddWide(Sum sum, Sum carried, int bits) {
-    const D d;
-#if HWY_TARGET == HWY_SCALAR
-    const hn::Rebind<double, D> dd;
-    const auto total = hn::Add(hn::PromoteTo(dd, sum), hn::PromoteTo(dd, carried));
-    return ToFloat32(d, KeepFraction(dd, total, bits));
-#elif HWY_HAVE_FLOAT64
-    const hn::Repartition<double, D> dd;
-    const hn::Half<D> dh;
-    const hn::Half<DI> dih;
-    const auto low = hn::Add(hn::PromoteTo(dd, hn::LowerHalf(dih, sum)),
-                             hn::PromoteTo(dd, hn::LowerHalf(dih, carried)));
-    const auto high = hn::Add(hn::PromoteTo(dd, hn::UpperHalf(dih, sum)),
-                              hn::PromoteTo(dd, hn::UpperHalf(dih, carried)));
-    return hn::Combine(
-        d, ToFloat32(dh, KeepFraction(dd, high, bits)), ToFloat32(dh, KeepFraction(dd, low, bits)));
-#else
-    return hn::Zero(d);
-#endif
   }
 };
 
 #if HWY_HAVE_FLOAT64
-// Chunks in float64 lanes: terms and sums are integers there.
-struct AlignedInFloat64 {
-  static constexpr double kLeastPower = 0x1p-133;
+// Fused lanes of double: any exponents of float32 values.
+struct FusedDouble {
   using T = double;
+  using Exponent = int16_t;
   using D = hn::ScalableTag<double>;
-  using DF = hn::Rebind<float, D>;
+  using DHalf = hn::Rebind<float, D>;
   using V = hn::Vec<D>;
-  using Sum = V;
+  static constexpr size_t kWords = HWY_TARGET == HWY_SCALAR ? 2 : 1;
 
-  static HWY_INLINE V Load(const float* acc) { return hn::PromoteTo(D(), hn::LoadU(DF(), acc)); }
-  static HWY_INLINE void Store(V x, float* acc) { hn::StoreU(ToFloat32(DF(), x), DF(), acc); }
-  static HWY_INLINE Sum Zero() { return hn::Zero(D()); }
-  static HWY_INLINE Sum Term(V x) { return hn::Trunc(x); }
+  static HWY_INLINE V Load(const float* acc) { return hn::PromoteTo(D(), hn::LoadU(DHalf(), acc)); }
+  // Rounds toward zero, except that float32 ends below 2^128. Makes a zero positive.
+  static HWY_INLINE void Store(V x, float* acc) {
+    const DHalf d;
+    const auto infinity = hn::Set(D(), std::numeric_limits<double>::infinity());
+    const auto large = hn::Ge(hn::Abs(x), hn::Set(D(), 0x1p128));
+    const auto ranged = hn::IfThenElse(large, hn::CopySign(infinity, x), x);
+    hn::StoreU(hn::Add(ToFloat32(d, ranged), hn::Zero(d)), d, acc);
+  }
 
-  static HWY_INLINE V Finish(const AlignedSums& sums, Sum sum, Sum carried, V scale) {
-    const D d;
-    const int bits = HWY_MIN(sums.fraction_bits, 23);
-    const V kept = hn::Mul(KeepFraction(d, hn::Add(sum, carried), bits), PowerOver(d, scale, 0));
-    const V magnitude = hn::Abs(kept);
-    // float32 has multiples of 2^-149 and ends below 2^128.
-    const V tiny = hn::Mul(hn::Trunc(hn::Mul(kept, hn::Set(d, 0x1p149))), hn::Set(d, 0x1p-149));
-    const V ranged = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0x1p-126)), tiny, kept);
-    const V infinity = hn::CopySign(hn::Set(d, std::numeric_limits<double>::infinity()), kept);
-    const V result = hn::IfThenElse(hn::Ge(magnitude, hn::Set(d, 0x1p128)), infinity, ranged);
-    return hn::Add(result, hn::Zero(d));  // makes a zero positive
+  // Writes 2^(E - F + 52) for a row of sums.
+  static HWY_INLINE void Starts(const AlignedSums& sums,
+                                const int32_t* largest,
+                                const float* acc,
+                                V (&starts)[kVectors]) {
+    const hn::Rebind<int32_t, D> di;
+    const hn::Rebind<int64_t, D> dw;
+    NUMSIM_UNROLL for (size_t v = 0; v < kVectors; ++v) {
+      const size_t at = v * hn::Lanes(di);
+      const auto bits = hn::BitCast(di, hn::LoadU(DHalf(), acc + at));
+      const auto field = hn::And(hn::ShiftRight<23>(bits), hn::Set(di, 0xFF));
+      const auto of_nonzero = hn::Max(hn::Sub(field, hn::Set(di, 127)), hn::Set(di, -126));
+      const auto of_acc = hn::IfThenElse(hn::Eq(bits, hn::Zero(di)), hn::Set(di, -133), of_nonzero);
+      const auto of_products = hn::ShiftRight<16>(hn::LoadU(di, largest + at));
+      const auto exponent = hn::PromoteTo(dw, hn::Max(of_products, of_acc));
+      const auto biased = hn::Add(exponent, hn::Set(dw, 1023 + 52 - sums.fraction_bits));
+      starts[v] = hn::BitCast(D(), hn::ShiftLeft<52>(biased));
+    }
   }
 };
 #endif
 
-// Writes 2^(F - E) for every sum of a chunk.
-template <class Lanes, typename T = typename Lanes::T>
-HWY_INLINE void ChunkScales(const AlignedSums& sums,
-                            const T* HWY_RESTRICT a,
-                            const T* HWY_RESTRICT b,
-                            size_t depth,
-                            const float* acc,
-                            T* HWY_RESTRICT scales) {
-  const typename Lanes::D d;
-  const size_t lanes = hn::Lanes(d);
-  const size_t cols = kVectors * lanes;
-  typename Lanes::V power[kRows][kVectors];
-  NUMSIM_UNROLL for (size_t r = 0; r < kRows; ++r) {
+// Advances the sums of kGroup rows from row r0 on by one chunk.
+template <class L, size_t kGroup, typename T = typename L::T>
+HWY_INLINE void AddFused(const AlignedSums& sums, const Chunk<T>& chunk, size_t r0, float* acc) {
+  const typename L::D d;
+  const size_t lanes = hn::Lanes(d), cols = kVectors * lanes;
+  const auto zero = hn::Zero(d);
+  const size_t half = HalfBytes<T>();
+  typename L::V up[kGroup][kVectors], down[kGroup][kVectors];
+  HWY_ALIGN T all_starts[kGroup * kVectors * HWY_MAX_BYTES / sizeof(T)];
+  acc += r0 * cols;
+  NUMSIM_UNROLL for (size_t r = 0; r < kGroup; ++r) {
+    typename L::V starts[kVectors];
+    L::Starts(sums, chunk.largest + (r0 + r) * cols, acc + r * cols, starts);
     NUMSIM_UNROLL for (size_t v = 0; v < kVectors; ++v) {
-      power[r][v] = hn::Max(PowerOf(d, Lanes::Load(acc + r * cols + v * lanes)),
-                            hn::Set(d, Lanes::kLeastPower));
+      const auto carried = L::Load(acc + r * cols + v * lanes);
+      hn::Store(starts[v], d, all_starts + r * cols + v * lanes);
+      up[r][v] = hn::Add(starts[v], hn::Max(carried, zero));
+      down[r][v] = hn::Sub(hn::Min(carried, zero), starts[v]);
     }
   }
-  for (size_t k = 0; k < depth; ++k, a += kRows, b += cols) {
-    const auto b0 = hn::LoadU(d, b);
-    const auto b1 = hn::LoadU(d, b + lanes);
-    NUMSIM_UNROLL for (size_t r = 0; r < kRows; ++r) {
+  const T* HWY_RESTRICT a = chunk.a + r0;
+  const uint8_t* HWY_RESTRICT b = reinterpret_cast<const uint8_t*>(chunk.b);
+  for (size_t k = 0; k < chunk.depth; ++k, a += kRows, b += 2 * half) {
+    const size_t signs = chunk.signs[k] >> r0;
+    if (r0 != 0) {  // B of this chunk is not read again
+      for (size_t i = 0; i < 2 * half; i += 64) hwy::Prefetch(b + 2 * half * chunk.depth + i);
+    }
+    NUMSIM_UNROLL for (size_t r = 0; r < kGroup; ++r) {
+      const size_t negative = (signs >> r) & half;
+      const T* const same = reinterpret_cast<const T*>(b + negative);
+      const T* const other = reinterpret_cast<const T*>(b + (negative ^ half));
       const auto factor = hn::Set(d, a[r]);
-      power[r][0] = hn::Max(power[r][0], hn::Mul(factor, b0));
-      power[r][1] = hn::Max(power[r][1], hn::Mul(factor, b1));
+      up[r][0] = hn::MulAdd(factor, hn::LoadU(d, same), up[r][0]);
+      up[r][1] = hn::MulAdd(factor, hn::LoadU(d, same + lanes), up[r][1]);
+      down[r][0] = hn::MulAdd(factor, hn::LoadU(d, other), down[r][0]);
+      down[r][1] = hn::MulAdd(factor, hn::LoadU(d, other + lanes), down[r][1]);
     }
   }
-  NUMSIM_UNROLL for (size_t r = 0; r < kRows; ++r) {
+  const int bits = HWY_MIN(sums.fraction_bits, 23);
+  NUMSIM_UNROLL for (size_t r = 0; r < kGroup; ++r) {
     NUMSIM_UNROLL for (size_t v = 0; v < kVectors; ++v) {
-      const auto scale = PowerOver(d, power[r][v], sums.fraction_bits);
-      hn::StoreU(scale, d, scales + r * cols + v * lanes);
+      const auto start = hn::Load(d, all_starts + r * cols + v * lanes);
+      const auto sum = hn::Add(hn::Sub(up[r][v], start), hn::Add(down[r][v], start));
+      L::Store(KeepFraction(d, sum, bits), acc + r * cols + v * lanes);
     }
   }
 }
 
-// Advances acc by one chunk.
-template <class Lanes, typename T = typename Lanes::T>
-HWY_INLINE void ChunkSums(const AlignedSums& sums,
-                          const T* HWY_RESTRICT a,
-                          const T* HWY_RESTRICT b,
-                          size_t depth,
-                          const T* HWY_RESTRICT scales,
-                          float* HWY_RESTRICT acc) {
-  const typename Lanes::D d;
-  const size_t lanes = hn::Lanes(d);
-  const size_t cols = kVectors * lanes;
-  typename Lanes::Sum sum[kRows][kVectors];
-  NUMSIM_UNROLL for (size_t r = 0; r < kRows; ++r) {
-    NUMSIM_UNROLL for (size_t v = 0; v < kVectors; ++v) sum[r][v] = Lanes::Zero();
-  }
-  for (size_t k = 0; k < depth; ++k, a += kRows, b += cols) {
-    const auto b0 = hn::LoadU(d, b);
-    const auto b1 = hn::LoadU(d, b + lanes);
-    NUMSIM_UNROLL for (size_t r = 0; r < kRows; ++r) {
-      const auto factor = hn::Set(d, a[r]);
-      const auto p0 = hn::Mul(hn::Mul(factor, b0), hn::LoadU(d, scales + r * cols));
-      const auto p1 = hn::Mul(hn::Mul(factor, b1), hn::LoadU(d, scales + r * cols + lanes));
-      sum[r][0] = hn::Add(sum[r][0], Lanes::Term(p0));
-      sum[r][1] = hn::Add(sum[r][1], Lanes::Term(p1));
-    }
-  }
+// Adds in float64, because the total may not fit int32. Rounds toward zero.
+HWY_INLINE hn::Vec<DF> AddWide(hn::Vec<DI> sum, hn::Vec<DI> carried, int bits) {
+  const DF d;
+#if HWY_TARGET == HWY_SCALAR
+  const hn::Rebind<double, DF> dd;
+  const auto total = hn::Add(hn::PromoteTo(dd, sum), hn::PromoteTo(dd, carried));
+  return ToFloat32(d, KeepFraction(dd, total, bits));
+#elif HWY_HAVE_FLOAT64
+  const hn::Repartition<double, DF> dd;
+  const hn::Half<DF> dh;
+  const hn::Half<DI> dih;
+  const auto low = hn::Add(hn::PromoteTo(dd, hn::LowerHalf(dih, sum)),
+                           hn::PromoteTo(dd, hn::LowerHalf(dih, carried)));
+  const auto high = hn::Add(hn::PromoteTo(dd, hn::UpperHalf(dih, sum)),
+                            hn::PromoteTo(dd, hn::UpperHalf(dih, carried)));
+  return hn::Combine(
+      d, ToFloat32(dh, KeepFraction(dd, high, bits)), ToFloat32(dh, KeepFraction(dd, low, bits)));
+#else
+  return hn::Zero(d);
+#endif
+}
+
+// Rounds toward zero, for |x| < 2^31. Highway's conversion also clamps, which is not needed here.
+HWY_INLINE hn::Vec<DI> Truncate32(hn::Vec<DF> x) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  return hn::Vec<DI>{_mm512_cvttps_epi32(x.raw)};
+#else
+  return hn::ConvertTo(DI(), x);
+#endif
+}
+
+// Advances the sums of all rows by one chunk in integer lanes.
+HWY_INLINE void AddIntegers(const AlignedSums& sums, const Chunk<float>& chunk, float* acc) {
+  const DF d;
+  const DI di;
+  const size_t lanes = hn::Lanes(d), cols = kVectors * lanes;
+  HWY_ALIGN float scales[kRows * kVectors * HWY_MAX_BYTES / sizeof(float)];
+  hn::Vec<DI> sum[kRows][kVectors];
+  const auto numerator = hn::Set(di, (sums.fraction_bits + 2 * 127) * (1 << 23));
+  const auto least = hn::Set(di, (127 - 100) * (1 << 23));  // if all products and acc are zero
   NUMSIM_UNROLL for (size_t r = 0; r < kRows; ++r) {
     NUMSIM_UNROLL for (size_t v = 0; v < kVectors; ++v) {
       const size_t at = r * cols + v * lanes;
-      const auto scale = hn::LoadU(d, scales + at);
-      const auto carried = Lanes::Term(hn::Mul(Lanes::Load(acc + at), scale));
-      Lanes::Store(Lanes::Finish(sums, sum[r][v], carried, scale), acc + at);
+      const auto field =
+          hn::Max(ExponentField(hn::LoadU(di, chunk.largest + at), hn::LoadU(d, acc + at)), least);
+      hn::Store(hn::BitCast(d, hn::Sub(numerator, field)), d, scales + at);
+      sum[r][v] = hn::Zero(di);
+    }
+  }
+  const float* HWY_RESTRICT a = chunk.a;
+  const float* HWY_RESTRICT b = chunk.b;
+  for (size_t k = 0; k < chunk.depth; ++k, a += kRows, b += cols) {
+    const auto b0 = hn::LoadU(d, b);
+    const auto b1 = hn::LoadU(d, b + lanes);
+    NUMSIM_UNROLL for (size_t r = 0; r < kRows; ++r) {
+      const auto factor = hn::Set(d, a[r]);
+      const auto p0 = hn::Mul(hn::Mul(factor, b0), hn::Load(d, scales + r * cols));
+      const auto p1 = hn::Mul(hn::Mul(factor, b1), hn::Load(d, scales + r * cols + lanes));
+      sum[r][0] = hn::Add(sum[r][0], Truncate32(p0));
+      sum[r][1] = hn::Add(sum[r][1], Truncate32(p1));
+    }
+  }
+  const int bits = HWY_MIN(sums.fraction_bits, 23);
+  const auto squared = hn::Set(di, 2 * 127 * (1 << 23));
+  NUMSIM_UNROLL for (size_t r = 0; r < kRows; ++r) {
+    NUMSIM_UNROLL for (size_t v = 0; v < kVectors; ++v) {
+      const size_t at = r * cols + v * lanes;
+      const auto scale = hn::Load(d, scales + at);
+      const auto carried = Truncate32(hn::Mul(hn::LoadU(d, acc + at), scale));
+      const auto unit = hn::BitCast(d, hn::Sub(squared, hn::BitCast(di, scale)));
+      hn::StoreU(hn::Mul(AddWide(sum[r][v], carried, bits), unit), d, acc + at);
     }
   }
 }
 
-template <class Lanes, typename T = typename Lanes::T>
-HWY_INLINE void AlignedTile(const AlignedSums& sums,
-                            const AlignedPanel<T>& a,
-                            const AlignedPanel<T>& b,
-                            size_t depth,
-                            float* acc) {
-  const size_t cols = kVectors * hn::Lanes(typename Lanes::D());
+struct IntegerFloat {
+  using T = float;
+  using Exponent = int8_t;
+  using D = DF;
+  static constexpr size_t kWords = kVectors;
+};
+
+// --- Tiles.
+
+template <class L, typename T = typename L::T>
+HWY_INLINE void AlignedTile(const AlignedSums& sums, const AlignedRun& run, float* acc) {
+  constexpr size_t kGroup = kRows / 2;  // rows whose sums fit the registers
+  const size_t cols = kVectors * hn::Lanes(typename L::D());
   const size_t chunk = static_cast<size_t>(sums.chunk);
-  HWY_ALIGN T scales[kRows * kVectors * HWY_MAX_BYTES / sizeof(T)];
-  for (size_t k = 0; k < depth; k += chunk) {
-    const size_t n = HWY_MIN(chunk, depth - k);
-    ChunkScales<Lanes>(sums, a.powers + k * kRows, b.powers + k * cols, n, acc, scales);
-    ChunkSums<Lanes>(sums, a.values + k * kRows, b.values + k * cols, n, scales, acc);
+  const AlignedLayout of_a(sums, kRows, run.panel_depth), of_b(sums, cols, run.panel_depth);
+  const auto words = [&](const uint8_t* panel, const AlignedLayout& layout, size_t k, size_t width)
+                         HWY_ATTR {
+                           return reinterpret_cast<const uint32_t*>(panel + layout.exponents) +
+                                  k / chunk * layout.words * width;
+                         };
+  constexpr size_t kSplit = std::is_same_v<L, IntegerFloat> ? 1 : 2;
+  HWY_ALIGN int32_t largest[kRows * kVectors * HWY_MAX_BYTES / sizeof(T)];
+  for (size_t k = run.begin; k < run.end; k += chunk) {
+    LargestExponents<typename L::Exponent, L::kWords>(
+        words(run.a, of_a, k, kRows), words(run.b, of_b, k, cols), of_a.words, cols, largest);
+    const Chunk<T> part{reinterpret_cast<const T*>(run.a) + k * kRows,
+                        reinterpret_cast<const T*>(run.b) + kSplit * k * cols,
+                        reinterpret_cast<const uint32_t*>(run.a + of_a.signs) + k,
+                        largest,
+                        HWY_MIN(chunk, run.end - k)};
+    if constexpr (std::is_same_v<L, IntegerFloat>) {
+      AddIntegers(sums, part, acc);
+    } else {
+      AddFused<L, kGroup>(sums, part, 0, acc);
+      AddFused<L, kGroup>(sums, part, kGroup, acc);
+    }
   }
 }
 
-void Aligned32(const AlignedSums& sums,
-               const AlignedPanel<float>& a,
-               const AlignedPanel<float>& b,
-               size_t depth,
-               float* acc) {
-  AlignedTile<AlignedInFloat32>(sums, a, b, depth, acc);
-}
-
-void Aligned64(const AlignedSums& sums,
-               const AlignedPanel<double>& a,
-               const AlignedPanel<double>& b,
-               size_t depth,
-               float* acc) {
+void MultiplyAligned(const AlignedSums& sums, const AlignedRun& run, float* acc) {
+  switch (sums.lanes) {
+    case AlignedLanes::kFloat:
+      return AlignedTile<FusedFloat>(sums, run, acc);
+    case AlignedLanes::kInteger:
+      return AlignedTile<IntegerFloat>(sums, run, acc);
+    case AlignedLanes::kDouble:
 #if HWY_HAVE_FLOAT64
-  AlignedTile<AlignedInFloat64>(sums, a, b, depth, acc);
+      return AlignedTile<FusedDouble>(sums, run, acc);
+#else
+      return;
 #endif
+  }
 }
 
 }  // namespace numsim::HWY_NAMESPACE
@@ -271,32 +537,59 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace numsim {
 
-HWY_EXPORT(Aligned32);
-HWY_EXPORT(Aligned64);
+HWY_EXPORT(FillAligned);
+HWY_EXPORT(MultiplyAligned);
 
-void AlignedMultiplyTile(const AlignedSums& sums,
-                         const AlignedPanel<float>& a,
-                         const AlignedPanel<float>& b,
-                         size_t depth,
-                         float* acc) {
-  HWY_DYNAMIC_DISPATCH(Aligned32)(sums, a, b, depth, acc);
+size_t AlignedPanelSize(const AlignedSums& sums, size_t width, size_t depth) {
+  return AlignedLayout(sums, width, depth).end;
 }
 
-void AlignedMultiplyTile(const AlignedSums& sums,
-                         const AlignedPanel<double>& a,
-                         const AlignedPanel<double>& b,
-                         size_t depth,
-                         float* acc) {
-  HWY_DYNAMIC_DISPATCH(Aligned64)(sums, a, b, depth, acc);
+void FillAlignedPanel(const AlignedSums& sums,
+                      bool is_a,
+                      int least_exponent,
+                      const float* values,
+                      size_t depth,
+                      uint8_t* panel) {
+  HWY_DYNAMIC_DISPATCH(FillAligned)(sums, is_a, least_exponent, values, depth, panel);
 }
 
-bool AlignedFitsFloat32(const AlignedSums& sums, int bits_a, int bits_b) {
-  if (bits_a + bits_b > 24 || sums.fraction_bits > 25) return false;
-  // The bound on |a b|, (2 - 2^(1-bits_a)) (2 - 2^(1-bits_b)), in units of 2^-F.
-  const double largest = (2 - 2.0 / static_cast<double>(1 << bits_a)) *
-                         (2 - 2.0 / static_cast<double>(1 << bits_b)) *
-                         static_cast<double>(int64_t{1} << sums.fraction_bits);
-  return largest * sums.chunk < 0x1p31;
+void AlignedMultiplyTile(const AlignedSums& sums, const AlignedRun& run, float* acc) {
+  const int rounding = std::fegetround();
+  std::fesetround(FE_TOWARDZERO);
+  HWY_DYNAMIC_DISPATCH(MultiplyAligned)(sums, run, acc);
+  std::fesetround(rounding);
+}
+
+namespace {
+
+// Returns the largest magnitude of a chunk's positive products and the accumulator, in units of
+// 2^(E - F).
+double LargestSum(const AccumulationMode& rule, double largest_product) {
+  return std::ldexp(largest_product * rule.chunk + 2, rule.fraction_bits);
+}
+
+// Returns the largest |a b|, (2 - 2^(1-bits_a)) (2 - 2^(1-bits_b)), in units of 2^E.
+double LargestProduct(int bits_a, int bits_b) {
+  return (2 - std::ldexp(1, 1 - bits_a)) * (2 - std::ldexp(1, 1 - bits_b));
+}
+
+}  // namespace
+
+std::optional<AlignedLanes> LanesForAligned(const AccumulationMode& rule,
+                                            int bits_a,
+                                            int bits_b,
+                                            bool in_window) {
+  const double product = LargestProduct(bits_a, bits_b);
+  const double sum = LargestSum(rule, product);
+  if (in_window && bits_a + bits_b <= 24) {
+    if (sum < 0x1p23) return AlignedLanes::kFloat;
+    // The accumulator is added apart, in float64.
+    const double products = std::ldexp(product * rule.chunk, rule.fraction_bits);
+    if (rule.fraction_bits <= 25 && products < 0x1p31) return AlignedLanes::kInteger;
+  }
+  if (bits_a + bits_b <= 48 && sum < 0x1p52 && Float64Tile().rows != 0)
+    return AlignedLanes::kDouble;
+  return std::nullopt;
 }
 
 }  // namespace numsim

@@ -191,45 +191,43 @@ class Float64Path {
   Slice slice_a_, slice_b_;
 };
 
-// Modes of kind kAligned in lanes of T, with ProductOrder kAscending or kBytePairs.
-template <typename T>
+// Modes of kind kAligned with ProductOrder kAscending or kBytePairs.
 class AlignedPath {
  public:
-  using Packed = T;
+  using Packed = uint8_t;
   using State = PromotedState<float>;
   using Result = float;
   using Environment = DefaultFloatEnvironment;
 
-  AlignedPath(const GemmOperand& a, const GemmOperand& b, const AccumulationMode& rule)
-      : shape(sizeof(T) == 4 ? Float32Tile() : Float64Tile()),
+  AlignedPath(const GemmOperand& a,
+              const GemmOperand& b,
+              const AccumulationMode& rule,
+              AlignedLanes lanes)
+      : shape(lanes == AlignedLanes::kDouble ? Float64Tile() : Float32Tile()),
         block(Block(rule)),
         a_(a),
         b_(b),
-        sums_{rule.fraction_bits, rule.chunk},
+        sums_{rule.fraction_bits, rule.chunk, lanes},
         promote_(static_cast<size_t>(rule.promote)),
         byte_pairs_(rule.order == ProductOrder::kBytePairs) {}
 
   const TileShape shape;
   const size_t block;
 
-  size_t PanelSize(size_t width, size_t depth) const { return 2 * width * Padded(depth); }
-  void PackA(size_t first, size_t count, InnerRange range, T* panels) const {
-    Pack(a_, shape.rows, first, count, range, panels);
+  size_t PanelSize(size_t width, size_t depth) const {
+    return AlignedPanelSize(sums_, width, Padded(depth));
   }
-  void PackB(size_t first, size_t count, InnerRange range, T* panels) const {
-    Pack(b_, shape.cols, first, count, range, panels);
+  void PackA(size_t first, size_t count, InnerRange range, uint8_t* panels) const {
+    Pack(a_, true, shape.rows, first, count, range, panels);
   }
-  void Multiply(const T* a, const T* b, size_t, size_t depth, size_t from, State& state) const {
+  void PackB(size_t first, size_t count, InnerRange range, uint8_t* panels) const {
+    Pack(b_, false, shape.cols, first, count, range, panels);
+  }
+  void Multiply(
+      const uint8_t* a, const uint8_t* b, size_t, size_t depth, size_t from, State& state) const {
     const size_t padded = Padded(depth);
-    const T* powers_a = a + shape.rows * padded;
-    const T* powers_b = b + shape.cols * padded;
     const auto part = [&](size_t k, size_t n) {
-      const size_t at_a = k * shape.rows, at_b = k * shape.cols;
-      AlignedMultiplyTile(sums_,
-                          AlignedPanel<T>{a + at_a, powers_a + at_a},
-                          AlignedPanel<T>{b + at_b, powers_b + at_b},
-                          n,
-                          state.acc);
+      AlignedMultiplyTile(sums_, AlignedRun{a, b, padded, k, k + n}, state.acc);
     };
     MultiplyInParts(promote_, from, padded, shape.rows * shape.cols, state, part);
   }
@@ -246,50 +244,47 @@ class AlignedPath {
     const size_t chunk = static_cast<size_t>(rule.chunk);
     const bool pairs = rule.order == ProductOrder::kBytePairs;
     const size_t unit = pairs ? std::lcm(chunk, kPairGroup) : chunk;
-    return unit * std::max<size_t>(1, 512 / unit);
+    return unit * std::max<size_t>(1, 1024 / unit);
   }
   // For byte pairs, a tensor core reads zeros beyond the end.
   size_t Padded(size_t depth) const {
     return byte_pairs_ ? (depth + kPairGroup - 1) / kPairGroup * kPairGroup : depth;
   }
   // Returns the position at which product k of a block is packed.
-  size_t Place(size_t k) const {
-    if (!byte_pairs_) return k;
+  static size_t Place(size_t k) {
     const size_t in_group = k % kPairGroup;
     const size_t half = in_group % 4 / 2;
     return k - in_group + half * (kPairGroup / 2) + in_group / 4 * 2 + in_group % 2;
   }
 
   void Pack(const GemmOperand& operand,
+            bool is_a,
             size_t width,
             size_t first,
             size_t count,
             InnerRange range,
-            T* panels) const {
+            uint8_t* panels) const {
     const size_t depth = range.Size(), padded = Padded(depth);
-    std::vector<float> values(count * width * depth);
-    PackFloatPanels(operand, width, first, count, range, values.data(), width * depth);
-    const T least = std::ldexp(T{1}, operand.format.MinExponent());
+    const size_t stored = width * depth, reordered = byte_pairs_ ? width * padded : 0;
+    float* const values = Scratch<float>(ScratchUse::kPacking, count * stored + reordered);
+    PackFloatPanels(operand, width, first, count, range, values, stored);
     for (size_t s = 0; s < count; ++s) {
-      T* panel = panels + s * PanelSize(width, depth);
-      if (padded != depth) std::fill_n(panel, PanelSize(width, depth), T{0});
-      for (size_t k = 0; k < depth; ++k) {
-        const float* from = values.data() + (s * depth + k) * width;
-        T* to = panel + Place(k) * width;
-        for (size_t v = 0; v < width; ++v) {
-          const T x = std::isfinite(from[v]) ? static_cast<T>(from[v]) : T{0};
-          to[v] = x;
-          to[padded * width + v] = x == 0 ? T{0} : std::max(PowerOf(x), least);
-        }
-      }
+      const float* from = values + s * stored;
+      if (byte_pairs_) from = ReorderPairs(from, width, depth, padded, values + count * stored);
+      FillAlignedPanel(sums_,
+                       is_a,
+                       operand.format.MinExponent(),
+                       from,
+                       padded,
+                       panels + s * PanelSize(width, depth));
     }
   }
 
-  // Returns 2^floor(log2 |x|) of a normal x, and 0 of a subnormal one.
-  static T PowerOf(T x) {
-    using Word = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-    constexpr Word kExponent = std::bit_cast<Word>(std::numeric_limits<T>::infinity());
-    return std::bit_cast<T>(static_cast<Word>(std::bit_cast<Word>(x) & kExponent));
+  static const float* ReorderPairs(
+      const float* from, size_t width, size_t depth, size_t padded, float* to) {
+    std::fill_n(to, width * padded, 0.0f);
+    for (size_t k = 0; k < depth; ++k) std::copy_n(from + k * width, width, to + Place(k) * width);
+    return to;
   }
 
   const GemmOperand& a_;

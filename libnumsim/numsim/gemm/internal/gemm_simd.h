@@ -7,6 +7,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+
+#include "numsim/arith/accumulation_mode.h"
 
 namespace numsim {
 
@@ -115,39 +118,55 @@ void MultiplyAmxTile(const uint8_t* a, const uint8_t* b, size_t steps, bool fres
 // --- The inner loops of aligned sums (kind kAligned of arith/accumulation_mode.h): one tile over a
 // run of the inner dimension. One thread.
 
-// A panel for aligned sums: the values, and for each value 2^e, where e is its exponent as
-// arith/accumulation_mode.h defines it (0 in place of 2^e for zero). No infinities, no NaN.
-template <typename T>
-struct AlignedPanel {
-  const T* values;
-  const T* powers;
+// How the products of a chunk are truncated and added.
+enum class AlignedLanes : uint8_t {
+  kFloat,    // by fused multiply-adds of float32
+  kInteger,  // as int32
+  kDouble,   // by fused multiply-adds of float64
 };
 
 struct AlignedSums {
   int fraction_bits;  // F
   int chunk;
+  AlignedLanes lanes;
 };
 
-// Advances acc(r, c) by `depth` products in chunks; the last chunk may be shorter. The float32
-// version requires AlignedFitsFloat32 and operand exponents in [-kAlignedWindow, kAlignedWindow].
-// The float64 version requires products of at most 48 bits and takes any exponents of float32
-// values.
-void AlignedMultiplyTile(const AlignedSums& sums,
-                         const AlignedPanel<float>& a,
-                         const AlignedPanel<float>& b,
-                         size_t depth,
-                         float* acc);
-void AlignedMultiplyTile(const AlignedSums& sums,
-                         const AlignedPanel<double>& a,
-                         const AlignedPanel<double>& b,
-                         size_t depth,
-                         float* acc);
-
-// Within exponents of this magnitude, no scale, product or sum leaves float32's normal range: an
-// accumulator is zero or at least 2^(-2 * 30 - 25).
+// The float lanes and the integer lanes take operands with exponents of this magnitude: no scale,
+// product or sum leaves float32's normal range, and an accumulator is zero or at least
+// 2^(-2 * 30 - 25).
 inline constexpr int kAlignedWindow = 30;
-// Returns true if float32 lanes can do aligned sums: float32 holds the product of two significands,
-// and the aligned sum of a chunk fits int32. significand_bits include the hidden bit.
-bool AlignedFitsFloat32(const AlignedSums& sums, int significand_bits_a, int significand_bits_b);
+
+// Returns the fastest lanes that do a mode of kind kAligned with operands of these significand bits,
+// which include the hidden bit. `in_window` tells whether all exponents are in [-kAlignedWindow,
+// kAlignedWindow]. Returns nothing if no lanes do.
+std::optional<AlignedLanes> LanesForAligned(const AccumulationMode& rule,
+                                            int bits_a,
+                                            int bits_b,
+                                            bool in_window);
+
+// Returns the bytes of a panel of `width` vectors and `depth` positions.
+size_t AlignedPanelSize(const AlignedSums& sums, size_t width, size_t depth);
+
+// Writes a panel of A or B from `depth` times `width` values, those of one k after another, where
+// `width` is the number of rows or columns of a tile. Infinities and NaN count as 0. least_exponent
+// is the operand format's MinExponent(). Panels are aligned to 64 bytes.
+void FillAlignedPanel(const AlignedSums& sums,
+                      bool is_a,
+                      int least_exponent,
+                      const float* values,
+                      size_t depth,
+                      uint8_t* panel);
+
+// Products [begin, end) of two panels; `begin` starts a chunk.
+struct AlignedRun {
+  const uint8_t* a;
+  const uint8_t* b;
+  size_t panel_depth;
+  size_t begin, end;
+};
+
+// Advances acc(r, c) by the products of the run in chunks; the last chunk may be shorter. Tiles have
+// the shape of Float64Tile() for double lanes, otherwise that of Float32Tile().
+void AlignedMultiplyTile(const AlignedSums& sums, const AlignedRun& run, float* acc);
 
 }  // namespace numsim
