@@ -2,8 +2,8 @@
 
 Needs pytest, NumPy, PyTorch and a package that was built with NUMSIM_WITH_CUDA=ON, and nothing else
 of this repository; docs/python.md says how to carry it to a machine with a GPU. Without a device,
-or with a package that has no kernels, every test is skipped and says why. CuPy is tested where it
-is installed.
+or with a package that has no kernels, every test is skipped and says why. CuPy and JAX are tested
+where they are installed.
 """
 
 import threading
@@ -298,13 +298,13 @@ def test_what_has_no_device_path_says_so(rng):
     x = on_device(rng.normal(size=(8, 8)).astype(np.float32))
     host = x.cpu().numpy()
     for error, message, call in [
-        (TypeError, "x: float64 has no device path", lambda: ns.round(x.double(), "e4m3fn")),
-        (TypeError, "x: expected float32 or a dtype", lambda: ns.round(x.int(), "e4m3fn")),
+        (TypeError, "x: expected float32 or .*float64", lambda: ns.quantize(x.double(), "int8")),
+        (TypeError, "a: expected float32 or .*float64", lambda: ns.matmul(x.double(), x)),
+        (TypeError, "x: expected float32, float64 or", lambda: ns.round(x.int(), "e4m3fn")),
         (TypeError, "out: only for NumPy", lambda: ns.round(x, "e4m3fn", out=host)),
-        (ValueError, "random_bits have no device", lambda: ns.round(x, "e4m3fn", rounding=WORDS)),
-        (ValueError, "no device path: pass weights.cpu", lambda: step(x)),
+        (ValueError, "array of x's library", lambda: ns.round(x, "e4m3fn", rounding=WORDS)),
+        (ns.Error, "update rule|device", lambda: step(x, "note-as-printed")),
         (ValueError, "no device path: pass x.cpu", lambda: ns.array(x, "e4m3fn")),
-        (ValueError, "Delayed has no device", lambda: ns.quantize(x, "int8", scaling=DELAYED)),
         (ValueError, "error: has no device", lambda: ns.quantize(x, "int8").error(x)),
         (ValueError, "matmul_error: has no device", lambda: ns.matmul_error(x, x)),
         (ValueError, "at the place of a", lambda: ns.matmul(x, host)),
@@ -316,11 +316,107 @@ def test_what_has_no_device_path_says_so(rng):
 
 
 WORDS = ns.SR(random_bits=np.zeros(64, np.uint32))
-DELAYED = ns.Delayed("int8")
 
 
-def step(x):
-    return ns.update(x, x, lr=0.1, rule="naive", format="bf16")
+def step(x, rule):
+    return ns.update(x, x, lr=0.1, rule=rule, format="bf16")
+
+
+def doubles(rng, n):
+    """float64 numbers of all magnitudes with specials, half of them near 1, and near ties."""
+    x = rng.integers(0, 1 << 64, n, dtype=np.uint64).view(np.float64)
+    x[::2] = rng.normal(size=len(x[::2]))
+    x[::4] = ns.round(x[::4], "bf16") * (1 + 2.0**-9 + 2.0**-50 * (np.arange(len(x[::4])) % 3 - 1))
+    return x
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_float64_is_rounded_once(rng, format):
+    for rounding in ("rne", "rtp", "odd", ns.SR(bits=16, seed=3), ns.SR(bits=5, variant="c")):
+        x = doubles(rng, 10_001)
+        y = ns.round(on_device(x), format, rounding=rounding)
+        expected = ns.round(x, format, rounding=rounding)
+        assert y.dtype == torch.float64 and y.is_cuda
+        np.testing.assert_array_equal(y.cpu().numpy(), expected)
+        assert np.array_equal(np.signbit(y.cpu().numpy()), np.signbit(expected))
+        assert_same(
+            ns.encode(on_device(x), format, rounding=rounding),
+            ns.encode(x, format, rounding=rounding),
+        )
+
+
+@pytest.mark.parametrize("format", ["e4m3fn", "bf16", "e2m1fn", "bnb-e4m3", "fp32"])
+@pytest.mark.parametrize("bits_of", [1, 16, 32])
+def test_random_bits_of_the_caller_have_the_bits_of_the_host(rng, format, bits_of):
+    words = rng.integers(0, 1 << 32, 10_001, dtype=np.uint32)
+    here = ns.SR(bits=bits_of, random_bits=words)
+    for there in (on_device(words), on_device(words.view(np.int32))):
+        there = ns.SR(bits=bits_of, random_bits=there)
+        for x in (floats(rng, 10_001), doubles(rng, 10_001)):
+            codes = ns.encode(x, format, rounding=here)
+            assert_same(ns.encode(on_device(x), format, rounding=there), codes)
+            rounded = ns.round(on_device(x), format, rounding=there).cpu().numpy()
+            np.testing.assert_array_equal(rounded, ns.round(x, format, rounding=here))
+    seeded = ns.SR(bits=bits_of, seed=4, stream=2)
+    given = torch.from_numpy(ns.random_bits(10_001, bits=bits_of, seed=4, stream=2)).cuda()
+    x = on_device(floats(rng, 10_001))
+    same = ns.encode(x, format, rounding=ns.SR(bits=bits_of, random_bits=given))
+    assert torch.equal(same.cpu(), ns.encode(x, format, rounding=seeded).cpu())
+
+
+@pytest.mark.parametrize("algorithm", ["max", "most-recent", "window"])
+def test_delayed_scales_have_the_bits_of_the_host(rng, algorithm):
+    there, here = (ns.Delayed("e4m3fn", history=3, algorithm=algorithm) for _ in range(2))
+    streams = [torch.cuda.current_stream(), torch.cuda.Stream()]
+    for step in range(8):
+        x = rng.normal(size=(33, 64)).astype(np.float32) * np.float32(2.0 ** (step % 5))
+        with torch.cuda.stream(streams[step // 2 % 2]):  # the state moves to another stream
+            t = ns.quantize(on_device(x), "e4m3fn", scaling=there)
+            torch.cuda.current_stream().synchronize()
+        h = ns.quantize(x, "e4m3fn", scaling=here)
+        assert_same(t.codes, h.codes)
+        assert t.scale == h.scale
+        there.update(), here.update()
+        assert there.scale == here.scale and there.state() == here.state()
+    assert_same(
+        torch.from_numpy(ns.quantize(x, "e4m3fn", scaling=there).codes.copy()).cuda(),
+        ns.quantize(x, "e4m3fn", scaling=here).codes,
+    )
+
+
+RULES_THERE = ["naive", "stochastic:16", "master-fp32", "split-master", "kahan", "norm-matched",
+               "projection-matched"]  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", RULES_THERE)
+def test_updates_have_the_bits_of_the_host(rng, rule):
+    x, u = (rng.normal(size=(40, 50)).astype(np.float32) for _ in range(2))
+    here, there, states = x, on_device(x), (None, None)
+    streams = [torch.cuda.current_stream(), torch.cuda.Stream()]
+    for step in range(6):
+        arguments = {"lr": 1e-3, "rule": rule, "format": "bf16", "stream": step, "weight_decay": 0.1}
+        a = ns.update(here, u, state=states[0], **arguments)
+        with torch.cuda.stream(streams[step // 2 % 2]):
+            b = ns.update(there, on_device(u), state=states[1], **arguments)
+            torch.cuda.current_stream().synchronize()
+        assert_same(b.weights, a.weights)
+        for name in ("status", "moved", "saturated", "swallowed", "alpha", "achieved_norm"):
+            assert getattr(b, name) == getattr(a, name), name
+        here, there, states = a.weights, b.weights, (a.state, b.state)
+
+
+@pytest.mark.parametrize("scaling", ["block:16/nvfp4", "block:32/e8m0", "block:16", "block:32/pow2-ceil"])
+@pytest.mark.parametrize("format", ["e2m1fn", "e4m3fn", "e5m2", "int8", "e3m2fn"])
+def test_short_blocks_have_the_bits_of_the_host(rng, scaling, format):
+    for shape in ((1, 32), (3, 96), (129, 4096)):
+        x = (rng.normal(size=shape) * 2.0 ** rng.integers(-130, 20, shape)).astype(np.float32)
+        x[:, :16] = 0
+        x[-1, 20:24] = np.inf, -np.inf, np.nan, -0.0
+        for values in (torch.from_numpy(x), torch.from_numpy(x).bfloat16()):
+            here = ns.quantize(values.float().numpy(), format, scaling=scaling)
+            there = ns.quantize(values.cuda(), format, scaling=scaling)
+            assert_same(there.codes, here.codes)
+            np.testing.assert_array_equal(bits(there.scales), bits(np.array(here.scales)))
 
 
 def test_another_device_is_refused_by_its_number():
@@ -357,3 +453,79 @@ def test_cupy_arrays_stay_what_they_are(rng):
         ]:
             assert isinstance(got, cupy.ndarray) and got.dtype == expected.dtype
             np.testing.assert_array_equal(cupy.asnumpy(got), expected)
+
+
+def test_cupy_has_updates_delayed_scales_and_float64(rng):
+    cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+    x, u = (rng.normal(size=(20, 32)).astype(np.float32) for _ in range(2))
+    words = rng.integers(0, 1 << 32, x.shape, dtype=np.uint32)
+    for stream in (cupy.cuda.Stream.null, cupy.cuda.Stream(non_blocking=True)):
+        with stream:
+            there = cupy.asarray(x)
+            step = ns.update(there, cupy.asarray(u), lr=1e-3, rule="kahan", format="bf16")
+            delayed = ns.Delayed("int8")
+            codes = ns.quantize(there, "int8", scaling=delayed).codes
+            wide = ns.round(there.astype(cupy.float64), "e4m3fn")
+            drawn = ns.SR(bits=32, random_bits=cupy.asarray(words))
+            drawn = ns.encode(there, "e4m3fn", rounding=drawn)
+        stream.synchronize()
+        host = ns.update(x, u, lr=1e-3, rule="kahan", format="bf16")
+        assert (step.swallowed, step.moved) == (host.swallowed, host.moved)
+        for got, expected in [
+            (step.weights, host.weights),
+            (codes, ns.quantize(x, "int8", scaling=ns.Delayed("int8")).codes),
+            (wide, ns.round(x.astype(np.float64), "e4m3fn")),
+            (drawn, ns.encode(x, "e4m3fn", rounding=ns.SR(bits=32, random_bits=words))),
+        ]:
+            assert isinstance(got, cupy.ndarray) and got.dtype == expected.dtype
+            np.testing.assert_array_equal(cupy.asnumpy(got), expected)
+
+
+def test_jax_arrays_stay_what_they_are(rng):
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    try:
+        device = jax.devices("cuda")[0]
+    except RuntimeError as error:
+        pytest.skip(f"JAX finds no CUDA device: {error}")
+    x, u = (rng.normal(size=(33, 64)).astype(np.float32) for _ in range(2))
+    put = lambda array: jax.device_put(array, device)
+    there, small = put(x), put(x).astype("bfloat16")
+    words = rng.integers(0, 1 << 32, x.shape, dtype=np.uint32)
+    t = ns.quantize(there, "e2m1fn", scaling="block:16/nvfp4")
+    here = ns.quantize(x, "e2m1fn", scaling="block:16/nvfp4")
+    narrow = np.asarray(small)
+    codes = ns.encode(there, "e4m3fn")
+    step = ns.update(there, put(u), lr=1e-3, rule="kahan", format="bf16")
+    host = ns.update(x, u, lr=1e-3, rule="kahan", format="bf16")
+    assert step.swallowed == host.swallowed
+    for got, expected in [
+        (ns.round(there, "e4m3fn"), ns.round(x, "e4m3fn")),
+        (ns.round(2 * there + 1, "e4m3fn"), ns.round(2 * x + 1, "e4m3fn")),
+        (ns.round(small, "e4m3fn"), ns.round(narrow, "e4m3fn")),
+        (codes, ns.encode(x, "e4m3fn")),
+        (ns.decode(codes, "e4m3fn") * 2, 2 * ns.round(x, "e4m3fn")),
+        (ns.cast(there, "float8_e4m3fn"), ns.cast(x, "float8_e4m3fn")),
+        (
+            ns.encode(there, "bf16", rounding=ns.SR(bits=32, random_bits=put(words))),
+            ns.encode(x, "bf16", rounding=ns.SR(bits=32, random_bits=words)),
+        ),
+        (t.codes, here.codes),
+        (t.dequantize(), here.dequantize()),
+        (ns.matmul(t, t.T), ns.matmul(here, here.T)),
+        (ns.matmul(there, put(u).T), ns.matmul(x, u.T)),
+        (ns.quantize(there, "int8", scale=0.02).codes, ns.quantize(x, "int8", scale=0.02).codes),
+        (step.weights, host.weights),
+    ]:
+        assert isinstance(got, jax.Array) and got.devices() == {device}
+        assert got.dtype == expected.dtype
+        bytes_of = np.asarray(got).view(np.uint8), np.ascontiguousarray(expected).view(np.uint8)
+        np.testing.assert_array_equal(*bytes_of)
+
+
+def test_arrays_of_jax_may_go_at_any_time(rng):
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    x = rng.normal(size=100_000).astype(np.float32)
+    expected = ns.round(x * 3, "e4m3fn")
+    for _ in range(20):
+        y = ns.round(jax.numpy.asarray(x) * 3, "e4m3fn")
+        np.testing.assert_array_equal(np.asarray(y), expected)

@@ -11,7 +11,7 @@ import pytest
 
 import numsim as ns
 from conftest import same
-from numsim import _core, _device
+from numsim import _core, _device, _quantize
 
 STREAM = 77
 
@@ -24,14 +24,12 @@ class Shown:
 
     def __init__(self, array):
         self.array = array
-        self.streams = []  # that were asked for
 
     def __dlpack_device__(self):
         return self.place
 
-    def __dlpack__(self, stream=None):
-        self.streams.append(stream)
-        return self
+    def __dlpack__(self):
+        raise AssertionError("the call waits for other streams")
 
     shape = property(lambda self: self.array.shape)
     ndim = property(lambda self: self.array.ndim)
@@ -40,15 +38,39 @@ class Shown:
     def reshape(self, *shape):
         return Shown(self.array.reshape(*shape))
 
+    def __eq__(self, other):
+        return self.array == other.array if isinstance(other, Shown) else NotImplemented
+
+    def __ne__(self, number):
+        return self.array != number
+
+    __hash__ = None
+
 
 class Library:
     """The calls of _device's libraries, for Shown."""
 
     def __init__(self):
-        self.made, self.copies, self.current = [], 0, STREAM
+        self.made, self.finished, self.copies, self.current = [], [], 0, STREAM
 
     def stream(self):
         return self.current
+
+    def shown(self, x):
+        return x
+
+    def finish(self, output):
+        self.finished.append(output)
+        return output
+
+    def count_nonzero(self, condition):
+        return int(condition.sum())
+
+    def to_host(self, x):
+        return x.array.copy()
+
+    def from_host(self, array):
+        return Shown(array)
 
     def active(self):
         return contextlib.nullcontext()
@@ -106,11 +128,11 @@ class Kernels:
         self.contexts.append(stream)
         return ("context", stream)
 
-    def device_round(self, context, plan, x, out, random):
-        _core.round(plan, x.array, out.array, random, None)
+    def device_round(self, context, plan, x, out, random, words=None):
+        _core.round(plan, x.array, out.array, random, words and words.array)
 
-    def device_encode(self, context, plan, x, codes, random):
-        _core.encode(plan, x.array, codes.array, random, None)
+    def device_encode(self, context, plan, x, codes, random, words=None):
+        _core.encode(plan, x.array, codes.array, random, words and words.array)
 
     def device_decode(self, context, spec, codes, out):
         _core.decode(spec, codes.array, out.array)
@@ -122,6 +144,17 @@ class Kernels:
     def device_quantize_under(self, context, x, plan, inverse, random, codes):
         assert inverse.array.shape == (1,)
         _core.encode(plan, x.array * inverse.array[0], codes.array, random, None)
+
+    def device_quantize_delayed(self, context, x, plan, delayed, random, codes, scale):
+        matrix = _core.quantize_delayed(x.array, plan, delayed, random)
+        codes.array[...], scale.array[...] = matrix.codes, matrix.scales
+
+    def update_state_at(self, context, state):
+        return state
+
+    def device_apply_update(self, context, rule, spec, rows, cols, old, update, new, *rest, **numbers):
+        arrays = old.array, update.array, new.array
+        return _core.apply_update(rule, spec, rows, cols, *arrays, *rest, **numbers)
 
     def device_dequantize(self, context, spec, codes, layout, scales, out):
         _core.decode(spec, codes.array, out.array)
@@ -179,11 +212,10 @@ def test_small_dtypes_stay_what_they_are(device, rng):
 def test_calls_run_in_the_current_stream(device, rng):
     there = Shown(rng.normal(size=4).astype(np.float32))
     ns.round(there, "e4m3fn"), ns.encode(there, "e4m3fn")
-    assert there.streams == [STREAM, STREAM]
-    assert [made.streams for made in device.library.made] == [[-1], [-1]]
-    device.library.current = 0  # the default stream, which DLPack calls 1
+    assert device.library.finished == device.library.made and len(device.library.made) == 2
+    device.library.current = 0  # the default stream
     ns.round(there, "e4m3fn")
-    assert there.streams[-1] == 1 and device.kernels.contexts == [STREAM, 0]
+    assert device.kernels.contexts == [STREAM, 0]
     for stream in range(1, 40):
         device.library.current = stream
         ns.round(there, "e4m3fn")
@@ -217,6 +249,76 @@ def test_a_given_scale_and_vectors(device, rng):
     assert same(there.dequantize().array, here.dequantize())
 
 
+def test_float64_is_rounded_once_and_stays_float64(device, rng):
+    x = rng.normal(size=(5, 8)) * (1 + 2.0**-40)
+    y = ns.round(Shown(x), "e4m3fn", rounding="rtp")
+    assert y.array.dtype == np.float64 and same(y.array, ns.round(x, "e4m3fn", rounding="rtp"))
+    assert np.array_equal(ns.encode(Shown(x), "bf16").array, ns.encode(x, "bf16"))
+    for call in (lambda: ns.quantize(Shown(x), "int8"), lambda: ns.matmul(Shown(x), Shown(x.T))):
+        with pytest.raises(TypeError, match="x?a?: expected float32 or .*found float64"):
+            call()
+
+
+@pytest.mark.parametrize("kind", [np.uint32, np.int32])
+@pytest.mark.parametrize("source", [np.float32, np.float64, np.float16])
+def test_random_bits_of_the_caller_lie_beside_the_numbers(device, kind, source, rng):
+    x = rng.normal(size=(5, 8)).astype(source)
+    words = rng.integers(0, 1 << 16, (5, 8)).astype(kind)
+    here, there = (ns.SR(bits=16, random_bits=w) for w in (words, Shown(words)))
+    assert same(ns.round(Shown(x), "e4m3fn", rounding=there).array, ns.round(x, "e4m3fn", rounding=here))
+    codes = ns.encode(Shown(x), "e4m3fn", rounding=there)
+    assert np.array_equal(codes.array, ns.encode(x, "e4m3fn", rounding=here))
+    short = ns.SR(bits=16, random_bits=Shown(words[:3]))
+    for arguments, message in [
+        ((Shown(x), "int8", here), "not an array of x's library on its device"),
+        ((x, "int8", there), "random_bits are on a device, and the numbers are not"),
+        ((Shown(x), "int8", short), "random_bits: expected 40 elements, found 24"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            ns.encode(*arguments[:2], rounding=arguments[2])
+
+
+def test_delayed_scales_follow_from_arrays_there(device, monkeypatch, rng):
+    made = []
+
+    def delayed_scale(*arguments):
+        made.append(arguments[-1])
+        return _core.DelayedScale(*arguments[:-1], None)
+
+    stand_in = types.SimpleNamespace(
+        DelayedScale=delayed_scale, quantize_delayed=_core.quantize_delayed
+    )
+    monkeypatch.setattr(_quantize, "_core", stand_in)
+    there, here = (ns.Delayed("e4m3fn", history=3) for _ in range(2))
+    for step in range(6):
+        x = rng.normal(size=(4, 8)).astype(np.float32) * 2.0**step
+        device.library.current = STREAM + step // 3  # the state moves along
+        matrix = ns.quantize(Shown(x), "e4m3fn", scaling=there)
+        expected = ns.quantize(x, "e4m3fn", scaling=here)
+        assert np.array_equal(matrix.codes.array, expected.codes)
+        assert same(matrix.scales.array, np.array(expected.scales))
+        there.update(), here.update()
+        assert there.scale == here.scale and there.state() == here.state()
+    contexts = [context for context in made if context is not None]
+    assert contexts == [("context", STREAM), ("context", STREAM + 1)]
+
+
+@pytest.mark.parametrize("rule", ["naive", "stochastic:16", "kahan", "master-fp32", "norm-matched"])
+def test_updates_have_the_bits_of_the_host(device, rule, rng):
+    x, u = (rng.normal(size=(6, 8)).astype(np.float32) for _ in range(2))
+    here, there, states = x, Shown(x), (None, None)
+    for step in range(3):
+        arguments = {"lr": 1e-3, "rule": rule, "format": "bf16", "stream": step}
+        a = ns.update(here, u, state=states[0], **arguments)
+        b = ns.update(there, Shown(u), state=states[1], **arguments)
+        assert same(b.weights.array, a.weights) and type(b.weights) is Shown
+        assert (b.swallowed, b.moved, b.status) == (a.swallowed, a.moved, a.status)
+        here, there, states = a.weights, b.weights, (a.state, b.state)
+        assert (states[0] is None) == (states[1] is None)
+    with pytest.raises(ValueError, match=r"update: expected shape \(6, 8\), found \(8, 6\)"):
+        ns.update(there, Shown(u.T), lr=1e-3, rule=rule, format="bf16")
+
+
 def test_products_read_transposes_as_they_lie(device, rng):
     a, b = (rng.normal(size=(5, 7)).astype(np.float32) for _ in range(2))
     product = ns.matmul(Shown(a), Shown(b).T)
@@ -238,19 +340,10 @@ WORDS = ns.SR(random_bits=np.zeros(16, np.uint32))
 @pytest.mark.parametrize(
     "error, message, call",
     [
-        (TypeError, "x: float64 has no device path", lambda: ns.round(shown(np.float64), "int8")),
-        (TypeError, "x: expected float32 or .* int64", lambda: ns.encode(shown(np.int64), "int8")),
+        (TypeError, "x: expected float32, float64 or .* int64", lambda: ns.encode(shown(np.int64), "int8")),
         (TypeError, "out: only for NumPy", lambda: ns.round(shown(), "int8", out=np.ones(3))),
-        (
-            ValueError,
-            "random_bits have no device",
-            lambda: ns.round(shown(), "int8", rounding=WORDS),
-        ),
-        (
-            ValueError,
-            "Delayed has no device",
-            lambda: ns.quantize(shown(), "int8", scaling=DELAYED),
-        ),
+        (ValueError, "bits of a seed and stream", lambda: ns.quantize(shown(), "int8", rounding=WORDS)),
+        (ValueError, "follows a tensor of int8", lambda: ns.quantize(shown(), "e5m2", scaling=DELAYED)),
         (ValueError, "error: has no device path", lambda: ns.quantize(shown(), "int8").error(1)),
         (ValueError, "at most 16 bits", lambda: ns.quantize(shown(), "fp32")),
         (
@@ -272,7 +365,8 @@ WORDS = ns.SR(random_bits=np.zeros(16, np.uint32))
             lambda: ns.round(shown(place=(2, 3)), "int8"),
         ),
         (ValueError, "DLPack type 10; .* x.cpu", lambda: ns.round(shown(place=(10, 0)), "int8")),
-        (ValueError, "no device path: pass weights.cpu", lambda: update(shown())),
+        (ValueError, "update: .* in host memory", lambda: update(shown(), np.ones((4, 4)))),
+        (ValueError, "no device path: pass update.cpu", lambda: update(np.ones((4, 4), "f4"), shown())),
         (ValueError, "no device path: pass x.cpu", lambda: ns.array(shown(), "int8")),
         (ns.Error, "granularity 'rows'", lambda: ns.quantize(shown(), "int8", scaling="rows")),
     ],
@@ -285,13 +379,13 @@ def test_what_has_no_device_path_says_so(device, error, message, call):
 DELAYED = ns.Delayed("int8")
 
 
-def update(x):
-    return ns.update(x, x, lr=0.1, rule="naive", format="bf16")
+def update(weights, direction):
+    return ns.update(weights, direction, lr=0.1, rule="naive", format="bf16")
 
 
 def test_arrays_of_other_libraries_are_refused_by_name():
     with pytest.raises(
-        ValueError, match="x: .* of shown; arrays there are taken of torch and cupy"
+        ValueError, match="x: .* of shown; arrays there are taken of torch, cupy and jax"
     ):
         ns.round(shown(), "e4m3fn")
 

@@ -49,6 +49,25 @@ void FakeQuantize(const EncodePlan& plan,
                   DeviceStream& stream,
                   const ArrayRandom& random = {});
 
+// Do the same from float32 or float64, one element at a time and so more slowly: codes[i] is the code
+// of in[i], and out[i] its value. If `words` is not empty, its element i holds the random bits of
+// in[i] in its low plan.rounding.random_bits bits, and `random` is not read. Float is float or
+// double, Code an unsigned integer of 1, 2 or 4 bytes. `in` and `out` may be the same span.
+template <typename Float, typename Code>
+void EncodeEach(const EncodePlan& plan,
+                DeviceSpan<const Float> in,
+                DeviceSpan<Code> codes,
+                DeviceStream& stream,
+                const ArrayRandom& random,
+                DeviceSpan<const uint32_t> words = {});
+template <typename Float>
+void RoundEach(const EncodePlan& plan,
+               DeviceSpan<const Float> in,
+               DeviceSpan<Float> out,
+               DeviceStream& stream,
+               const ArrayRandom& random,
+               DeviceSpan<const uint32_t> words = {});
+
 // Writes out[i] = RandomBits(random.stream, random.first_index + i, bits). Requires
 // 1 <= bits <= 32.
 void RandomBitsArray(const ArrayRandom& random,

@@ -45,6 +45,16 @@ void QuantizeScaled(In<float> in,
                     void* transposed,
                     DeviceSpan<float> scales);
 
+// Does what QuantizeUnder of quantized_matrix.h does under a delayed scale, with codes in memory of the
+// caller, and writes the current scale to `scale`, one number. Requires the layout kTensor and a
+// `delayed` at the place of the matrix.
+void QuantizeDelayed(DelayedScale& delayed,
+                     In<float> in,
+                     const QuantizeOptions& options,
+                     void* codes,
+                     void* transposed,
+                     DeviceSpan<float> scale);
+
 // Writes out(r, c) = the value of codes(r, c) * scale(r, c), the product rounded to float32. For a
 // bf16 result it is then rounded to bf16 (nearest even, nonsaturating).
 void Dequantize(const FormatSpec& format,

@@ -9,7 +9,7 @@ import numpy as np
 from numsim import _core, _device
 from numsim._arrays import F32, is_plain, take, take_codes, widened
 from numsim._formats import Format, FormatLike, format as format_of, holds
-from numsim._rounding import SR, plan_of
+from numsim._rounding import SR, plan_of, plan_there
 
 ArrayT = TypeVar("ArrayT")  # a kind of arrays: what comes in goes out
 
@@ -35,14 +35,14 @@ def round(
     value if it has none. float16 and smaller inputs must be able to hold every value of the format.
     """
     f = format if type(format) is Format else format_of(format)
+    if _device.on_device(x):
+        return _round_on_device(x, f, rounding, overflow, out)
     plan, random, words, ordered = plan_of(f, rounding, overflow)
     array: Any = x  # of some kind, which type checkers cannot follow
     if out is None and is_plain(x):
         result: Any = np.empty_like(array)
         _core.round(plan, array, result, random, words)
         return result
-    if _device.on_device(x):
-        return _round_on_device(x, f, plan, (random, words), out)
     taken = take(x, "x")
     array = taken.array
     if taken.format is not None:
@@ -91,13 +91,14 @@ def _exact_plan(container, f):
     return plan_of(container, "rne", "nonsaturate")[0]
 
 
-def _round_on_device(x, f, plan, random, out):
+def _round_on_device(x, f, rounding, overflow, out):
     if out is not None:
         raise TypeError("out: only for NumPy arrays")
+    plan, random = plan_there(f, rounding, overflow)
     there = _device.take(x, "x")
     if there.format is None:
-        return _device.round(there, plan, *random)
-    return _device.round_codes(there, plan, _exact_plan(there.format, f), *random)
+        return _device.round(there, plan, random, rounding)
+    return _device.round_codes(there, plan, _exact_plan(there.format, f), random, rounding)
 
 
 def encode(
@@ -138,9 +139,9 @@ def _codes_of(x, f, rounding, overflow):
 
 
 def _codes_on_device(x, f, rounding, overflow):
-    plan, random, words, _ = plan_of(f, rounding, overflow)
+    plan, random = plan_there(f, rounding, overflow)
     there = _device.take(x, "x")
-    return there, _device.encode(there, f, plan, random, words)
+    return there, _device.encode(there, f, plan, random, rounding)
 
 
 def cast(

@@ -1,8 +1,9 @@
-"""Arrays of a CUDA device: PyTorch's tensors and CuPy's arrays, where they lie.
+"""Arrays of a CUDA device: PyTorch's tensors and arrays of CuPy and JAX, where they lie.
 
 A call runs in the current stream of the library that the arrays belong to, and returns before its
-work is done, as that library's own calls do. Results are arrays of that library. Nothing is copied
-to the host, and nothing on the device unless an array has gaps between its elements.
+work is done, as that library's own calls do; JAX shows no stream, so that calls wait there. Results
+are arrays of that library. Nothing is copied to the host, and nothing on the device unless an array
+has gaps between its elements.
 """
 
 import contextlib
@@ -12,8 +13,9 @@ import threading
 import numpy as np
 
 from numsim import _core, _formats
-from numsim._arrays import F32, HOST, UINTS, torch_name
+from numsim._arrays import F32, F64, HOST, UINTS, torch_name
 
+UINT32 = np.dtype(np.uint32)
 _CUDA = 2  # DLPack's kDLCUDA
 _MOST_CONTEXTS = 16  # streams of a thread whose working memory is kept
 
@@ -22,7 +24,12 @@ class _Torch:
     """PyTorch: the calls that arrays on a device need."""
 
     def __init__(self):
-        self._torch = sys.modules["torch"]
+        self._torch = torch = sys.modules["torch"]
+        kinds = ("float32", "float64", "uint8", "uint16", "uint32")
+        self._dtypes = {np.dtype(kind): getattr(torch, kind) for kind in kinds}
+        # Not Tensor.__dlpack__, which takes tens of microseconds; it would wait for other streams,
+        # and every call works in the current one.
+        self.shown = torch.utils.dlpack.to_dlpack
 
     def stream(self):
         return self._torch.cuda.current_stream(0).cuda_stream
@@ -31,6 +38,19 @@ class _Torch:
         """A context in which the device of the arrays is the current one."""
         return self._torch.cuda.device(0)
 
+    def finish(self, output):
+        """Returns what was written, as an array of the library."""
+        return output
+
+    def to_host(self, x):
+        return x.cpu().numpy()
+
+    def from_host(self, array):
+        return self._torch.from_numpy(array).to("cuda:0")
+
+    def count_nonzero(self, condition):
+        return int(condition.sum())
+
     def values(self, x):
         return x.detach()
 
@@ -38,7 +58,7 @@ class _Torch:
         return str(x.dtype).removeprefix("torch.")
 
     def empty(self, shape, dtype):
-        return self._torch.empty(shape, dtype=getattr(self._torch, dtype.name), device="cuda:0")
+        return self._torch.empty(shape, dtype=self._dtypes[dtype], device="cuda:0")
 
     def full(self, shape, value):
         return self._torch.full(shape, value, dtype=self._torch.float32, device="cuda:0")
@@ -50,7 +70,7 @@ class _Torch:
         return x.contiguous()
 
     def as_codes(self, x, dtype):
-        return x.view(getattr(self._torch, dtype.name))
+        return x.view(self._dtypes[dtype])
 
     def as_format(self, codes, format):
         name = torch_name(format)
@@ -72,6 +92,21 @@ class _CuPy:
 
     def active(self):
         return self._cupy.cuda.Device(0)
+
+    def shown(self, x):
+        return x.__dlpack__(stream=-1)  # the call works in the current stream: nothing to wait for
+
+    def finish(self, output):
+        return output
+
+    def to_host(self, x):
+        return self._cupy.asnumpy(x)
+
+    def from_host(self, array):
+        return self._cupy.asarray(array)
+
+    def count_nonzero(self, condition):
+        return int(condition.sum())
 
     def values(self, x):
         return x
@@ -96,24 +131,80 @@ class _CuPy:
 
     def as_format(self, codes, format):
         if format.dtype is None:
-            raise ValueError(
-                f"format: there is no NumPy dtype for {format.name}, or ml_dtypes is not "
-                "installed; encode and round serve every format"
-            )
+            raise ValueError(_NO_DTYPE.format(format.name))
         return codes.view(format.dtype)
 
 
-_LIBRARIES = {"torch": _Torch, "cupy": _CuPy}
+class _Jax:
+    """JAX. It shows no stream and lets nobody write to its arrays: calls work in CUDA's default
+    stream, results are memory of numsim that JAX takes, and every call waits for its work."""
+
+    def __init__(self):
+        self._jax = sys.modules["jax"]
+
+    def stream(self):
+        return 0
+
+    def active(self):
+        return contextlib.nullcontext()
+
+    def shown(self, x):
+        if isinstance(x, self._jax.Array):
+            return x.__dlpack__(stream=1)  # the default stream waits for x
+        return x
+
+    def finish(self, output):
+        _core.device_wait(_context(0))
+        return self._jax.dlpack.from_dlpack(output)
+
+    def to_host(self, x):
+        return np.array(x)
+
+    def from_host(self, array):
+        return self._jax.numpy.asarray(array)
+
+    def count_nonzero(self, condition):
+        return int(condition.sum())
+
+    def values(self, x):
+        return x
+
+    def dtype_name(self, x):
+        return x.dtype.name
+
+    def empty(self, shape, dtype):
+        return _core.device_memory(list(shape), dtype.name)
+
+    def full(self, shape, value):
+        return self._jax.numpy.full(shape, value, F32)
+
+    def is_contiguous(self, x):
+        return True
+
+    def as_codes(self, x, dtype):
+        return self._jax.lax.bitcast_convert_type(x, dtype)
+
+    def as_format(self, codes, format):
+        if format.dtype is None:
+            raise ValueError(_NO_DTYPE.format(format.name))
+        return self._jax.lax.bitcast_convert_type(codes, format.dtype)
+
+
+_NO_DTYPE = (
+    "format: there is no NumPy dtype for {}, or ml_dtypes is not installed; encode and round serve "
+    "every format"
+)
+_LIBRARIES = {"torch": _Torch, "cupy": _CuPy, "jaxlib": _Jax}
 
 
 class There:
-    """An array of a device: float32 numbers, or codes of `format`, and the library it belongs to."""
+    """An array of a device: float32 or float64 numbers, or codes of `format`, and its library."""
 
     __slots__ = ("array", "format", "library")
 
     def __init__(self, array, format, library):
         self.array = array
-        self.format = format  # None for float32, and for integers
+        self.format = format  # None for float32, float64 and integers
         self.library = library
 
     shape = property(lambda self: tuple(self.array.shape))
@@ -137,6 +228,8 @@ def on_device(x):
 
 def _library_of(x, name):
     kind, index = (int(n) for n in x.__dlpack_device__())
+    if kind in HOST:
+        raise ValueError(f"{name}: the array is in host memory, and the other one is on a device")
     if kind != _CUDA:
         raise ValueError(
             f"{name}: the array is on a device of DLPack type {kind}; expected host memory or a "
@@ -146,7 +239,7 @@ def _library_of(x, name):
     if root not in _LIBRARIES:
         raise ValueError(
             f"{name}: the array is on a CUDA device and of {root}; arrays there are taken of "
-            f"torch and cupy: convert it by torch.from_dlpack, or copy it to the host"
+            f"torch, cupy and jax: convert it by torch.from_dlpack, or copy it to the host"
         )
     if index != 0:
         raise ValueError(
@@ -166,18 +259,16 @@ def _require_device(name):
 
 
 def take(x, name):
-    """Returns an array of a device as There: float32, or codes if its dtype is a format."""
+    """Returns an array of a device as There: float32 or float64, or codes if its dtype is a format."""
     library = _library_of(x, name)
     kind = library.dtype_name(x)
-    if kind == "float64":
-        raise TypeError(f"{name}: float64 has no device path; pass float32, or {name}.cpu()")
     format = None
-    if kind != "float32":
+    if kind not in ("float32", "float64"):
         try:
             format = _formats.format(kind)
         except (TypeError, ValueError):
             raise TypeError(
-                f"{name}: expected float32 or a dtype that is a format, found {kind}"
+                f"{name}: expected float32, float64 or a dtype that is a format, found {kind}"
             ) from None
     _require_device(name)
     x = library.values(x)
@@ -191,7 +282,7 @@ def take_codes(x, name):
     if kind in UINTS:
         _require_device(name)
         return There(x, None, library)
-    if kind == "float32" or "float" not in kind:
+    if kind in ("float32", "float64") or "float" not in kind:
         raise TypeError(
             f"{name}: on a device, expected uint8, uint16, uint32 or a dtype that is a format, "
             f"found {kind}"
@@ -212,74 +303,100 @@ def _context(stream):
 
 
 class _Call:
-    """A call in the current stream of the library: its context, and arrays for it."""
+    """A call in the current stream of a library, in whose device it is: a context manager that gives
+    the DeviceContext."""
 
-    def __init__(self, stream):
-        self.context = _context(stream)
-        self._stream = stream or 1  # in DLPack, 1 is CUDA's default stream
+    def __init__(self, library):
+        self._library = library
+        self._active = library.active()
 
-    def read(self, array):
-        return array.__dlpack__(stream=self._stream)
+    def __enter__(self):
+        self._active.__enter__()
+        return _context(self._library.stream())
 
-    def write(self, array):
-        return array.__dlpack__(stream=-1)  # allocated in this stream: nothing to wait for
-
-
-@contextlib.contextmanager
-def _call(library):
-    with library.active():
-        yield _Call(library.stream())
+    def __exit__(self, *error):
+        return self._active.__exit__(*error)
 
 
-def _refuse_words(words):
-    if words is not None:
+def _words_of(rounding, library, size):
+    """The caller's random bits of a rounding as uint32 for _core, or None."""
+    words = getattr(rounding, "random_bits", None)
+    if words is None:
+        return None
+    if not on_device(words) or type(_library_of(words, "rounding")) is not type(library):
+        raise ValueError("rounding: random_bits are not an array of x's library on its device")
+    kind = library.dtype_name(words)
+    if kind not in ("uint32", "int32"):
+        raise TypeError(f"rounding: random_bits: expected uint32 or int32, found {kind}")
+    packed = There(library.values(words), None, library).packed()
+    if _size(packed) != size:
         raise ValueError(
-            "rounding: random_bits have no device path; give SR a seed and a stream, or pass x.cpu()"
+            f"rounding: random_bits: expected {size} elements, found {_size(packed)}"
         )
+    return library.shown(packed if kind == "uint32" else library.as_codes(packed, UINT32))
 
 
-def widened(there):
+def widened(there, name):
     """The numbers of a There as float32 without gaps."""
+    if there.format is None and there.dtype_name == "float64":
+        raise TypeError(f"{name}: expected float32 or smaller, found float64")
     array = there.packed()
     return array if there.format is None else _decoded(there.library, array, there.format)
 
 
 def _decoded(library, codes, format):
-    with _call(library) as call:
+    with _Call(library) as context:
         out = library.empty(tuple(codes.shape), F32)
-        _core.device_decode(call.context, format.spec, call.read(codes), call.write(out))
-    return out
+        _core.device_decode(context, format.spec, library.shown(codes), library.shown(out))
+        return library.finish(out)
 
 
-def _encoded(library, array, plan, code_dtype, random):
-    with _call(library) as call:
+def _numbers(there):
+    """The numbers of a There as float32 or float64 without gaps."""
+    return there.packed() if there.format is None else widened(there, "x")
+
+
+def _encoded(library, array, plan, code_dtype, random, words=None):
+    with _Call(library) as context:
         codes = library.empty(tuple(array.shape), code_dtype)
-        _core.device_encode(call.context, plan, call.read(array), call.write(codes), random)
-    return codes
+        arrays = library.shown(array), library.shown(codes)
+        _core.device_encode(context, plan, *arrays, random, words)
+        return library.finish(codes)
 
 
-def round(there, plan, random, words):
-    """`numsim.round` of float32 numbers."""
-    _refuse_words(words)
-    array = there.packed()
-    with _call(there.library) as call:
-        out = there.empty(there.shape, F32)
-        _core.device_round(call.context, plan, call.read(array), call.write(out), random)
-    return out
+def _rounded(library, array, plan, random, words):
+    with _Call(library) as context:
+        dtype = F32 if library.dtype_name(array) == "float32" else F64
+        out = library.empty(tuple(array.shape), dtype)
+        arrays = library.shown(array), library.shown(out)
+        _core.device_round(context, plan, *arrays, random, words)
+        return library.finish(out)
 
 
-def round_codes(there, plan, exact, random, words):
+def _size(array):
+    return int(np.prod(array.shape))
+
+
+def round(there, plan, random, rounding):
+    """`numsim.round` of float32 and float64 numbers."""
+    array, library = there.packed(), there.library
+    return _rounded(library, array, plan, random, _words_of(rounding, library, _size(array)))
+
+
+def round_codes(there, plan, exact, random, rounding):
     """`numsim.round` of an array whose dtype is a format, which the plan `exact` encodes."""
-    wide = There(widened(there), None, there.library)
-    rounded = round(wide, plan, random, words)
-    codes = _encoded(there.library, rounded, exact, there.format.code_dtype, random)
-    return there.library.as_format(codes, there.format)
+    array, library = widened(there, "x"), there.library
+    words = _words_of(rounding, library, _size(array))
+    rounded = _rounded(library, array, plan, random, words)
+    codes = _encoded(library, rounded, exact, there.format.code_dtype, random)
+    return library.as_format(codes, there.format)
 
 
-def encode(there, f, plan, random, words):
+def encode(there, f, plan, random, rounding):
     """The codes of numbers, unsigned integers."""
-    _refuse_words(words)
-    return _encoded(there.library, widened(there), plan, f.code_dtype, random)
+    array, library = _numbers(there), there.library
+    words = _words_of(rounding, library, _size(array))
+    return _encoded(library, array, plan, f.code_dtype, random, words)
 
 
 def decode(there, f):
@@ -304,17 +421,14 @@ class Matrix:
         self._library = library
 
     def dequantized(self):
-        with _call(self._library) as call:
-            out = self._library.empty((self.rows, self.cols), F32)
+        library = self._library
+        with _Call(library) as context:
+            out = library.empty((self.rows, self.cols), F32)
+            codes, scales = library.shown(self.codes), library.shown(self.scales)
             _core.device_dequantize(
-                call.context,
-                self.format.spec,
-                call.read(self.codes),
-                self.layout,
-                call.read(self.scales),
-                call.write(out),
+                context, self.format.spec, codes, self.layout, scales, library.shown(out)
             )
-        return out
+            return library.finish(out)
 
     def operand(self, transposed):
         """The Operand whose vectors are the rows, or the columns if `transposed`."""
@@ -324,7 +438,7 @@ class Matrix:
 def _as_matrix(there):
     """The numbers as a matrix: float32, or codes of bf16, which quantising reads as they are."""
     is_bf16 = there.format is not None and there.format.name == "bf16"
-    array = there.packed() if is_bf16 else widened(there)
+    array = there.packed() if is_bf16 else widened(there, "x")
     if array.ndim == 1:
         array = array.reshape(1, -1)
     if array.ndim != 2:
@@ -337,25 +451,36 @@ def quantize(there, f, plan, layout, rule, random):
     array, library = _as_matrix(there), there.library
     shape = tuple(array.shape)
     count = _core.scale_count(layout, *shape)
-    with _call(library) as call:
-        codes = library.empty(shape, f.code_dtype)
-        scales = library.empty((count,), F32)
-        outputs = call.write(codes), call.write(scales)
-        _core.device_quantize(call.context, call.read(array), plan, layout, rule, random, *outputs)
-    return Matrix(f, layout, shape, codes, scales, library)
+    with _Call(library) as context:
+        codes, scales = library.empty(shape, f.code_dtype), library.empty((count,), F32)
+        outputs = library.shown(codes), library.shown(scales)
+        _core.device_quantize(context, library.shown(array), plan, layout, rule, random, *outputs)
+        return Matrix(f, layout, shape, library.finish(codes), library.finish(scales), library)
 
 
 def quantize_under(there, f, plan, scale, random):
     """`numsim.quantize` under one given scale."""
     array, library = _as_matrix(there), there.library
     scale = F32.type(scale)
-    with _call(library) as call:
+    with _Call(library) as context:
         codes = library.empty(tuple(array.shape), f.code_dtype)
         scales = library.full((1,), float(scale))
         inverse = library.full((1,), float(F32.type(1) / scale))
-        inputs = call.read(array), plan, call.read(inverse)
-        _core.device_quantize_under(call.context, *inputs, random, call.write(codes))
-    return Matrix(f, "tensor", tuple(array.shape), codes, scales, library)
+        inputs = library.shown(array), plan, library.shown(inverse)
+        _core.device_quantize_under(context, *inputs, random, library.shown(codes))
+        return Matrix(f, "tensor", tuple(array.shape), library.finish(codes), scales, library)
+
+
+def quantize_delayed(there, f, plan, state_at, random):
+    """`numsim.quantize` under the delayed scale that `state_at` gives for a DeviceContext."""
+    array, library = _as_matrix(there), there.library
+    with _Call(library) as context:
+        codes, scale = library.empty(tuple(array.shape), f.code_dtype), library.empty((1,), F32)
+        outputs = library.shown(codes), library.shown(scale)
+        inputs = library.shown(array), plan, state_at(context)
+        _core.device_quantize_delayed(context, *inputs, random, *outputs)
+        shape = tuple(array.shape)
+        return Matrix(f, "tensor", shape, library.finish(codes), library.finish(scale), library)
 
 
 class Operand:
@@ -365,10 +490,10 @@ class Operand:
         self.library = library
         self._arguments = (format, array, columns, layout, scales)
 
-    def at(self, call):
+    def for_core(self):
         format, array, columns, layout, scales = self._arguments
-        scales = None if scales is None else call.read(scales)
-        return _core.DeviceOperand(format.spec, call.read(array), columns, layout, scales)
+        scales = None if scales is None else self.library.shown(scales)
+        return _core.DeviceOperand(format.spec, self.library.shown(array), columns, layout, scales)
 
 
 def operand_of_array(there, columns):
@@ -384,8 +509,49 @@ def operand_of_array(there, columns):
 def matmul(left, right, shape, mode, any_operands):
     """Returns the product of two Operands."""
     library = left.library
-    with _call(library) as call:
+    with _Call(library) as context:
         out = library.empty(shape, F32)
-        operands = left.at(call), right.at(call)
-        _core.device_gemm(call.context, *operands, mode, any_operands, call.write(out))
-    return out
+        operands = left.for_core(), right.for_core()
+        _core.device_gemm(context, *operands, mode, any_operands, library.shown(out))
+        return library.finish(out)
+
+
+class Step:
+    """What `numsim.update` needs of weights and an update on a device."""
+
+    def __init__(self, weights, update):
+        self._library = weights.library
+        self._old = widened(weights, "weights")
+        self._direction = widened(update, "update")
+        self.shape = tuple(self._old.shape)
+        if self.shape != tuple(self._direction.shape):
+            found = tuple(self._direction.shape)
+            raise ValueError(f"update: expected shape {self.shape}, found {found}")
+
+    def start(self, rule, spec, matrix, plan, random):
+        """Rounds the weights by the plan and returns the state that goes with them.
+
+        A rule that keeps a state starts it on the host.
+        """
+        if not rule.has_state:
+            self._old = _rounded(self._library, self._old, plan, random, None)
+            return _core.UpdateState()
+        initial = self._library.to_host(self._old)
+        rounded = np.empty(initial.shape, F32)
+        state = _core.start_updates(rule, spec, *matrix, initial, rounded)
+        self._old = self._library.from_host(rounded)
+        return state
+
+    def take(self, rule, spec, matrix, state, random, **numbers):
+        """Returns (new weights, state, number of weights that did not move, outcome)."""
+        library, old = self._library, self._old
+        with _Call(library) as context:
+            state = _core.update_state_at(context, state)
+            new = library.empty(self.shape, F32)
+            arrays = library.shown(old), library.shown(self._direction), library.shown(new)
+            outcome = _core.device_apply_update(
+                context, rule, spec, *matrix, *arrays, state, random, **numbers
+            )
+            new = library.finish(new)
+        still = library.count_nonzero((new == old) & (self._direction != 0))
+        return new, state, still, outcome

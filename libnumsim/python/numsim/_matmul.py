@@ -86,6 +86,8 @@ def _operand_on_device(x, name, columns):
     there = _device.take(x, name)
     if len(there.shape) != 2:
         raise ValueError(f"{name}: expected a matrix, found {len(there.shape)} dimensions")
+    if there.format is None and there.dtype_name == "float64":
+        raise TypeError(f"{name}: expected float32 or a smaller format, found float64")
     operand = _device.operand_of_array(there, columns)
     return operand, there.shape, there.format or _FP32, _numpy
 

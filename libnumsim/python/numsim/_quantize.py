@@ -35,7 +35,20 @@ class Delayed:
         rule: str = "absmax",
     ) -> None:
         self.format = format_of(format)
-        self._state = _core.DelayedScale(self.format.spec, history, algorithm, margin, rule)
+        self._options = history, algorithm, margin, rule
+        self._context = None  # the DeviceContext in whose memory the state is; None: the host's
+        self._state = _core.DelayedScale(self.format.spec, *self._options, None)
+
+    def _at(self, context):
+        """The state in the memory of a context, or of the host for None.
+
+        It stays where it was used last. A move to another stream or to the host waits.
+        """
+        if context is not self._context:
+            state = _core.DelayedScale(self.format.spec, *self._options, context)
+            state.restore(self._state.save())
+            self._state, self._context = state, context
+        return self._state
 
     @property
     def scale(self) -> float:
@@ -171,9 +184,9 @@ def quantize(
     Scales follow from the finite elements. Returns a `Quantized`.
     """
     f = format_of(format)
-    plan, random, words, _ = plan_of(f, rounding, overflow)
-    if words is not None:
+    if getattr(rounding, "random_bits", None) is not None:
         raise ValueError("rounding: quantize takes random bits of a seed and stream only")
+    plan, random, _, _ = plan_of(f, rounding, overflow)
     if scale is not None:
         if scaling != "tensor":
             raise ValueError("scale: excludes scaling")
@@ -196,7 +209,7 @@ def quantize(
     if scale is not None:
         matrix = _core.quantize_under(array, plan, scale, random)
     elif isinstance(scaling, Delayed):
-        matrix = _core.quantize_delayed(array, plan, scaling._state, random)
+        matrix = _core.quantize_delayed(array, plan, scaling._at(None), random)
     else:
         layout, _, rule = scaling.partition("/")
         matrix = _core.quantize(array, plan, layout, rule or "absmax", random)
@@ -209,7 +222,7 @@ def _quantized_on_device(there, f, plan, scaling, scale, random):
     if scale is not None:
         return _device.quantize_under(there, f, plan, scale, random)
     if isinstance(scaling, Delayed):
-        raise ValueError("scaling: Delayed has no device path here; pass x.cpu(), or a scale")
+        return _device.quantize_delayed(there, f, plan, scaling._at, random)
     layout, _, rule = scaling.partition("/")
     return _device.quantize(there, f, plan, layout, rule or "absmax", random)
 

@@ -23,7 +23,7 @@ class SR:
     number of random bits, `variant` ("a", "b" or "c") the rule of P3109 (docs/rounding.md).
 
     `random_bits`, an array of unsigned integers with an element per number, replaces the stream:
-    each holds the caller's bits in its low `bits` bits.
+    each holds the caller's bits in its low `bits` bits. It lies where the numbers lie.
     """
 
     bits: int = 32
@@ -56,10 +56,24 @@ def plan_of(format, rounding, overflow):
     if type(rounding) is SR:
         words = rounding.random_bits
         if words is not None:
-            words = np.ascontiguousarray(words, np.uint32)
+            words = _words_on_host(words)
         plan = _stochastic_plan(format, overflow, rounding.bits, rounding.variant)
         return plan, random_of(rounding), words, True
     raise TypeError(f"rounding: expected a name or numsim.SR, found {type(rounding).__name__}")
+
+
+def _words_on_host(words):
+    if hasattr(words, "__dlpack_device__") and int(words.__dlpack_device__()[0]) not in (1, 3):
+        raise ValueError("rounding: random_bits are on a device, and the numbers are not")
+    return np.ascontiguousarray(words, np.uint32)
+
+
+def plan_there(format, rounding, overflow):
+    """Returns (EncodePlan, ArrayRandom) for numbers on a device, with which `random_bits` lie."""
+    if type(rounding) is SR:
+        plan = _stochastic_plan(format, overflow, rounding.bits, rounding.variant)
+        return plan, random_of(rounding)
+    return plan_of(format, rounding, overflow)[:2]
 
 
 @functools.lru_cache(maxsize=4096)

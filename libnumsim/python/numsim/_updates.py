@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from numsim import _core
+from numsim import _core, _device
 from numsim._arrays import float32_of
 from numsim._formats import FormatLike, format as format_of
-from numsim._rounding import SR
+from numsim._rounding import SR, plan_of, random_of
 
 
 class Update:
@@ -72,18 +72,28 @@ def update(
     weight_decay   decoupled: the rule moves by update - weight_decay * weights
     tolerance, iterations   of note-as-printed
 
-    The inputs stay as they are; `Update.weights` is of their kind. `state` is changed in place.
+    The inputs stay as they are; `Update.weights` is of their kind. `state` is changed in place, or
+    copied and left as it is if it lies in another memory or stream of a device. A device has the
+    rules that docs/cuda.md names, and a state starts through the host there.
     """
     f = format_of(format)
     parsed = _core.UpdateRule(rule, tolerance, iterations)
     parsed.check(f.spec)
     random = SR(seed=seed, stream=stream)
+    if _device.on_device(weights):
+        step = _device.Step(_device.take(weights, "weights"), _device.take(update, "update"))
+        rule_of = parsed, f.spec, _matrix_shape(step.shape)
+        if state is None or not parsed.has_state:
+            state = step.start(*rule_of, *plan_of(f, "rne", "saturate")[:2])
+        new, state, swallowed, outcome = step.take(
+            *rule_of, state, random_of(random), learning_rate=lr, weight_decay=weight_decay
+        )
+        return Update(new, state if parsed.has_state else None, swallowed, outcome)
     old, taken = float32_of(weights, "weights")
     direction, _ = float32_of(update, "update")
     if old.shape != direction.shape:
         raise ValueError(f"update: expected shape {old.shape}, found {direction.shape}")
-    rows = old.shape[0] if old.ndim > 1 else 1
-    shape = (rows, old.size // rows if rows else 0)
+    shape = _matrix_shape(old.shape)
     new = np.empty(old.shape, np.float32)
     if state is None or not parsed.has_state:
         state = _core.start_updates(parsed, f.spec, *shape, old, new)
@@ -94,16 +104,21 @@ def update(
         *shape,
         old,
         direction,
+        new,
+        state,
+        random_of(random),
         learning_rate=lr,
         weight_decay=weight_decay,
-        seed=random.seed,
-        stream=random.stream,
-        state=state,
-        out=new,
     )
     swallowed = int(np.count_nonzero((new == old) & (direction != 0)))
     state = state if parsed.has_state else None
     return Update(taken.give(new, None), state, swallowed, outcome)
+
+
+def _matrix_shape(shape: tuple[int, ...]) -> tuple[int, int]:
+    rows = shape[0] if len(shape) > 1 else 1
+    size = int(np.prod(shape))
+    return rows, size // rows if rows else 0
 
 
 def update_kinds() -> list[str]:

@@ -1,6 +1,8 @@
 // Calls on arrays in the memory of a CUDA device, in the stream that the caller names. The Python
 // files (../numsim/_device.py) bring arrays as DLPack capsules, made for that stream. Every call
 // returns before its work is done, and nothing is copied to the host.
+#include <algorithm>
+#include <array>
 #include <memory>
 
 #include "libnumsim/python/src/bindings.h"
@@ -9,6 +11,7 @@
 #include "numsim/cast/cast_device.h"
 #include "numsim/gemm.h"
 #include "numsim/quantize/quantize_device.h"
+#include "numsim/update.h"
 
 namespace numsim::python {
 namespace {
@@ -28,6 +31,15 @@ DeviceSpan<T> On(const DeviceOutput& array) {
 template <typename Array>
 void RequireFloat(const char* call, const Array& array) {
   if (array.dtype() != nb::dtype<float>()) RefuseType(call);
+}
+
+bool IsDouble(const DeviceInput& array) { return array.dtype() == nb::dtype<double>(); }
+
+// Returns the caller's random bits, one word per element; empty: those of the stream.
+DeviceSpan<const uint32_t> WordsOf(const std::optional<DeviceInput>& words) {
+  if (!words) return {};
+  if (words->dtype() != nb::dtype<uint32_t>()) RefuseType("random bits");
+  return On<uint32_t>(*words);
 }
 
 template <typename Array>
@@ -57,12 +69,22 @@ void RoundOnDevice(DeviceContext& context,
                    const EncodePlan& plan,
                    const DeviceInput& in,
                    const DeviceOutput& out,
-                   const ArrayRandom& random) {
-  RequireFloat("round", in);
-  RequireFloat("round", out);
+                   const ArrayRandom& random,
+                   const std::optional<DeviceInput>& random_bits) {
+  const bool wide = IsDouble(in);
+  if (!wide) RequireFloat("round", in);
+  if (in.dtype() != out.dtype()) RefuseType("round");
+  const DeviceSpan<const uint32_t> words = WordsOf(random_bits);
   if constexpr (NUMSIM_HAVE_CUDA) {
     nb::gil_scoped_release release;
-    FakeQuantize(plan, On<float>(in), On<float>(out), context.stream(), random);
+    DeviceStream& stream = context.stream();
+    if (wide) {
+      RoundEach(plan, On<double>(in), On<double>(out), stream, random, words);
+    } else if (!words.empty()) {
+      RoundEach(plan, On<float>(in), On<float>(out), stream, random, words);
+    } else {
+      FakeQuantize(plan, On<float>(in), On<float>(out), stream, random);
+    }
   }
 }
 
@@ -70,12 +92,22 @@ void EncodeOnDevice(DeviceContext& context,
                     const EncodePlan& plan,
                     const DeviceInput& in,
                     const DeviceOutput& codes,
-                    const ArrayRandom& random) {
-  RequireFloat("encode", in);
+                    const ArrayRandom& random,
+                    const std::optional<DeviceInput>& random_bits) {
+  const bool wide = IsDouble(in);
+  if (!wide) RequireFloat("encode", in);
+  const DeviceSpan<const uint32_t> words = WordsOf(random_bits);
   WithCodeType("encode", codes.dtype(), [&]<typename Code>(Code) {
     if constexpr (NUMSIM_HAVE_CUDA) {
       nb::gil_scoped_release release;
-      Encode(plan, On<float>(in), On<Code>(codes), context.stream(), random);
+      DeviceStream& stream = context.stream();
+      if (wide) {
+        EncodeEach(plan, On<double>(in), On<Code>(codes), stream, random, words);
+      } else if (!words.empty()) {
+        EncodeEach(plan, On<float>(in), On<Code>(codes), stream, random, words);
+      } else {
+        Encode(plan, On<float>(in), On<Code>(codes), stream, random);
+      }
     }
   });
 }
@@ -126,6 +158,23 @@ void QuantizeUnderThere(DeviceContext& context,
   if constexpr (NUMSIM_HAVE_CUDA) {
     nb::gil_scoped_release release;
     Quantize(plan, in, ScaleLayout{}, On<float>(inv_scale), codes.data(), nullptr, random);
+  }
+}
+
+// Writes codes of plan.format under a delayed scale, and the scale, and records the maximum.
+void QuantizeDelayedThere(DeviceContext& context,
+                          const DeviceInput& x,
+                          const EncodePlan& plan,
+                          DelayedScale& delayed,
+                          const ArrayRandom& random,
+                          const DeviceOutput& codes,
+                          const DeviceOutput& scale) {
+  RequireFloat("quantize", scale);
+  const QuantizeOptions options = OptionsOf(plan, "tensor", "none", random);
+  const auto in = Numbers("quantize", x, context);
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    nb::gil_scoped_release release;
+    QuantizeDelayed(delayed, in, options, codes.data(), nullptr, On<float>(scale));
   }
 }
 
@@ -193,7 +242,102 @@ void GemmThere(DeviceContext& context,
   Gemm(left, right, rule, Floats(out, context));
 }
 
+// Returns a copy of the state in the memory of the context, or the state itself if it is there.
+nb::object StateAt(nb::handle context, nb::handle state) {
+  const Place place(nb::cast<DeviceContext&>(context));
+  const auto& held = nb::cast<const UpdateState&>(state);
+  const bool there = held.values.place() == place && held.words.place() == place;
+  if (there) return nb::borrow(state);
+  return nb::cast(held.CopiedTo(place));
+}
+
+UpdateOutcome ApplyThere(DeviceContext& context,
+                         const UpdateRule& rule,
+                         const FormatSpec& format,
+                         size_t rows,
+                         size_t cols,
+                         const DeviceInput& weights,
+                         const DeviceInput& update,
+                         const DeviceOutput& out,
+                         UpdateState& state,
+                         const ArrayRandom& random,
+                         float learning_rate,
+                         float weight_decay) {
+  RequireFloat("update", weights);
+  RequireFloat("update", update);
+  RequireFloat("update", out);
+  const MatrixShape shape{rows, cols};
+  const Place place(context);
+  const auto matrix = [&](const DeviceInput& array) {
+    return MatrixSpan<const float>(static_cast<const float*>(array.data()), shape, place);
+  };
+  const WeightUpdate step{.format = format,
+                          .weights = matrix(weights),
+                          .update = matrix(update),
+                          .learning_rate = learning_rate,
+                          .weight_decay = weight_decay};
+  nb::gil_scoped_release release;
+  return ApplyUpdate(rule,
+                     step,
+                     random.stream,
+                     state,
+                     MatrixSpan<float>(static_cast<float*>(out.data()), shape, place));
+}
+
+// Returns memory of the device as an object with __dlpack__, for libraries whose arrays nobody may
+// write to.
+nb::object Memory(const std::vector<size_t>& shape, std::string_view type) {
+  struct Name {
+    std::string_view name;
+    nb::dlpack::dtype type;
+  };
+  const std::array<Name, 5> names = {{{"float32", nb::dtype<float>()},
+                                      {"float64", nb::dtype<double>()},
+                                      {"uint8", nb::dtype<uint8_t>()},
+                                      {"uint16", nb::dtype<uint16_t>()},
+                                      {"uint32", nb::dtype<uint32_t>()}}};
+  const auto found =
+      std::find_if(names.begin(), names.end(), [&](const Name& n) { return n.name == type; });
+  if (found == names.end()) RefuseType("device memory");
+  size_t bytes = found->type.bits / 8;
+  for (const size_t n : shape) bytes *= n;
+  auto memory = std::make_unique<DeviceArray<uint8_t>>(std::max<size_t>(bytes, 1));
+  void* const data = memory->data();
+  nb::capsule owner(memory.release(),
+                    [](void* p) noexcept { delete static_cast<DeviceArray<uint8_t>*>(p); });
+  return nb::cast(nb::ndarray<nb::device::cuda>(
+      data, shape.size(), shape.data(), owner, nullptr, found->type, nb::device::cuda::value));
+}
+
+void BindDeviceUpdates(nb::module_& m) {
+  // The state keeps its context alive.
+  m.def("update_state_at", &StateAt, nb::keep_alive<0, 1>(), nb::arg("context"), nb::arg("state"));
+  m.def("device_apply_update",
+        &ApplyThere,
+        nb::arg("context"),
+        nb::arg("rule"),
+        nb::arg("format"),
+        nb::arg("rows"),
+        nb::arg("cols"),
+        nb::arg("weights").noconvert(),
+        nb::arg("update").noconvert(),
+        nb::arg("out").noconvert(),
+        nb::arg("state"),
+        nb::arg("random"),
+        nb::arg("learning_rate"),
+        nb::arg("weight_decay"));
+}
+
 void BindDeviceMatrices(nb::module_& m) {
+  m.def("device_quantize_delayed",
+        &QuantizeDelayedThere,
+        nb::arg("context"),
+        nb::arg("x").noconvert(),
+        nb::arg("plan"),
+        nb::arg("delayed"),
+        nb::arg("random"),
+        nb::arg("codes").noconvert(),
+        nb::arg("scale").noconvert());
   m.def("device_quantize",
         &QuantizeThere,
         nb::arg("context"),
@@ -268,14 +412,24 @@ void BindDevice(nb::module_& m) {
         nb::arg("plan"),
         nb::arg("x").noconvert(),
         nb::arg("out").noconvert(),
-        nb::arg("random"));
+        nb::arg("random"),
+        nb::arg("random_bits").noconvert() = nb::none());
+  m.def("device_memory", &Memory, nb::arg("shape"), nb::arg("dtype"));
+  m.def(
+      "device_wait",
+      [](DeviceContext& context) {
+        nb::gil_scoped_release release;
+        context.stream().Wait();
+      },
+      nb::arg("context"));
   m.def("device_encode",
         &EncodeOnDevice,
         nb::arg("context"),
         nb::arg("plan"),
         nb::arg("x").noconvert(),
         nb::arg("codes").noconvert(),
-        nb::arg("random"));
+        nb::arg("random"),
+        nb::arg("random_bits").noconvert() = nb::none());
   m.def("device_decode",
         &DecodeOnDevice,
         nb::arg("context"),
@@ -283,6 +437,7 @@ void BindDevice(nb::module_& m) {
         nb::arg("codes").noconvert(),
         nb::arg("out").noconvert());
   BindDeviceMatrices(m);
+  BindDeviceUpdates(m);
 }
 
 }  // namespace numsim::python

@@ -4,6 +4,7 @@
 #include "libnumsim/python/src/bindings.h"
 #include "libnumsim/python/src/code_views.h"
 #include "libnumsim/python/src/quantize_options.h"
+#include "numsim/backend/device_context.h"
 
 namespace numsim::python {
 namespace {
@@ -43,15 +44,21 @@ void BindDelayedScale(nb::module_& m) {
              size_t history,
              std::string_view algorithm,
              int margin,
-             std::string_view rule) {
-            new (self) DelayedScale(
-                format, {history, ParseAmaxAlgorithm(algorithm), margin, ParseScaleRule(rule)});
+             std::string_view rule,
+             DeviceContext* context) {
+            const Place place = context == nullptr ? Place() : Place(*context);
+            new (self)
+                DelayedScale(format,
+                             {history, ParseAmaxAlgorithm(algorithm), margin, ParseScaleRule(rule)},
+                             place);
           },
+          nb::keep_alive<1, 7>(),
           nb::arg("format"),
           nb::arg("history"),
           nb::arg("algorithm"),
           nb::arg("margin"),
-          nb::arg("rule"))
+          nb::arg("rule"),
+          nb::arg("context").none())
       .def_prop_ro("scale", [](const DelayedScale& d) { return d.Current().scale; })
       .def("update", &DelayedScale::Update)
       .def("save", &DelayedScale::Save)

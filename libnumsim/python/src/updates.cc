@@ -25,12 +25,11 @@ UpdateOutcome Apply(const UpdateRule& rule,
                     size_t cols,
                     const InputOf<float>& weights,
                     const InputOf<float>& update,
-                    float learning_rate,
-                    float weight_decay,
-                    uint64_t seed,
-                    uint64_t stream,
+                    const OutputOf<float>& out,
                     UpdateState& state,
-                    const OutputOf<float>& out) {
+                    const ArrayRandom& random,
+                    float learning_rate,
+                    float weight_decay) {
   const MatrixShape shape{rows, cols};
   const WeightUpdate step{.format = format,
                           .weights = HostMatrix(Elements(weights), shape),
@@ -38,7 +37,7 @@ UpdateOutcome Apply(const UpdateRule& rule,
                           .learning_rate = learning_rate,
                           .weight_decay = weight_decay};
   nb::gil_scoped_release release;
-  return ApplyUpdate(rule, step, {seed, stream}, state, HostMatrix(Elements(out), shape));
+  return ApplyUpdate(rule, step, random.stream, state, HostMatrix(Elements(out), shape));
 }
 
 }  // namespace
@@ -70,9 +69,9 @@ void BindUpdates(nb::module_& m) {
           },
           nb::arg("format"))
       .def("__str__", [](const UpdateRule& rule) { return ToString(rule); });
-  nb::class_<UpdateState>(m, "UpdateState").def("copy", [](const UpdateState& state) {
-    return UpdateState(state);
-  });
+  nb::class_<UpdateState>(m, "UpdateState")
+      .def(nb::init<>())
+      .def("copy", [](const UpdateState& state) { return UpdateState(state); });
   nb::class_<UpdateOutcome>(m, "UpdateOutcome")
       .def_prop_ro("status", [](const UpdateOutcome& o) { return ToString(o.status); })
       .def_ro("moved", &UpdateOutcome::moved)
@@ -105,12 +104,11 @@ void BindUpdates(nb::module_& m) {
         nb::arg("cols"),
         nb::arg("weights").noconvert(),
         nb::arg("update").noconvert(),
-        nb::arg("learning_rate"),
-        nb::arg("weight_decay"),
-        nb::arg("seed"),
-        nb::arg("stream"),
+        nb::arg("out").noconvert(),
         nb::arg("state"),
-        nb::arg("out").noconvert());
+        nb::arg("random"),
+        nb::arg("learning_rate"),
+        nb::arg("weight_decay"));
 }
 
 }  // namespace numsim::python

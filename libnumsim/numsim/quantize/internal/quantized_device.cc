@@ -1,6 +1,7 @@
 #include "numsim/quantize/internal/quantized_device.h"
 
 #include "numsim/backend/device_context.h"
+#include "numsim/base/require.h"
 #include "numsim/quantize/internal/quantized_launch.h"
 #include "numsim/quantize/quantize_device.h"
 
@@ -58,6 +59,33 @@ bool QuantizeRows(In<float> in,
       {plan, in, maker, options.random, static_cast<uint8_t*>(codes), scales.data()});
 }
 
+// Writes the absolute maximum of the finite elements to scratch memory, and returns its address.
+const float* TensorMaximum(In<float> in) {
+  QuantizeScratch& scratch = ScratchOf(in.place);
+  scratch.absmax.Reserve(1);
+  Absmax(in, ScaleLayout{}, scratch.absmax.first(1));
+  return scratch.absmax.data();
+}
+
+// Quantises blocks of 16 or 32 elements, reading each once after the maximum of the tensor, if the
+// rule takes one. Returns false and does nothing if that is not possible.
+bool QuantizeBlocks(In<float> in,
+                    const QuantizeOptions& options,
+                    const ScaleFactory& maker,
+                    void* codes,
+                    void* transposed,
+                    DeviceSpan<float> scales) {
+  if (codes == nullptr || transposed != nullptr || options.scale_rule == ScaleRule::kNone) {
+    return false;
+  }
+  const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
+  if (!CanQuantizeBlocksOnDevice(plan, in, options.layout, codes)) return false;
+  const float* tensor = TakesTensorMaximum(options.scale_rule) ? TensorMaximum(in) : nullptr;
+  QuantizeBlocksOnDevice(
+      {plan, in, options.layout.block, maker, tensor, static_cast<uint8_t*>(codes), scales.data()});
+  return true;
+}
+
 }  // namespace
 
 void QuantizeScaled(In<float> in,
@@ -67,6 +95,7 @@ void QuantizeScaled(In<float> in,
                     DeviceSpan<float> scales) {
   const ScaleFactory maker(options.format, options.scale_rule);
   if (QuantizeRows(in, options, maker, codes, transposed, scales)) return;
+  if (QuantizeBlocks(in, options, maker, codes, transposed, scales)) return;
   if (scales.empty()) return;
   QuantizeScratch& scratch = ScratchOf(in.place);
   scratch.inv_scales.Reserve(scales.size());
@@ -75,10 +104,7 @@ void QuantizeScaled(In<float> in,
   if (has_maxima) Absmax(in, options.layout, scales);
   const float* tensor_absmax = nullptr;
   if (TakesTensorMaximum(options.scale_rule)) {
-    scratch.absmax.Reserve(1);
-    const In<float> maxima(scales.data(), {1, scales.size()}, in.place);
-    Absmax(maxima, ScaleLayout{}, scratch.absmax.first(1));
-    tensor_absmax = scratch.absmax.data();
+    tensor_absmax = TensorMaximum({scales.data(), {1, scales.size()}, in.place});
   }
   MakeScalesOnDevice(maker, has_maxima, tensor_absmax, scales, inv_scales, in.place.Stream());
   QuantizeUnderInvScales(in, options, inv_scales, codes, transposed);
@@ -103,10 +129,24 @@ void QuantizeUnderOnDevice(DelayedScale& delayed,
                            In<float> in,
                            const QuantizeOptions& options,
                            QuantizedMatrix& result) {
+  QuantizeDelayed(delayed, in, options, CodesOf(result), TransposedOf(result), ScalesOf(result));
+}
+
+void QuantizeDelayed(DelayedScale& delayed,
+                     In<float> in,
+                     const QuantizeOptions& options,
+                     void* codes,
+                     void* transposed,
+                     DeviceSpan<float> scale) {
+  NUMSIM_REQUIRE(delayed.place() == in.place && scale.size() == 1,
+                 "QuantizeDelayed: a scale on the {} and {} of its copy, the matrix on the {}",
+                 ToString(delayed.place()),
+                 scale.size(),
+                 ToString(in.place));
   const float* const current = delayed.CurrentAtPlace().data;  // the scale and its inverse
   DeviceStream& stream = in.place.Stream();
-  device_memory::CopyWithin(current, ScalesOf(result).data(), sizeof(float), stream);
-  QuantizeUnderInvScales(in, options, {current + 1, 1}, CodesOf(result), TransposedOf(result));
+  device_memory::CopyWithin(current, scale.data(), sizeof(float), stream);
+  QuantizeUnderInvScales(in, options, {current + 1, 1}, codes, transposed);
   QuantizeScratch& scratch = ScratchOf(in.place);
   scratch.absmax.Reserve(1);
   AbsmaxOfAll(in, scratch.absmax.first(1));

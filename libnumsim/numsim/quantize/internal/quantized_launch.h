@@ -6,6 +6,7 @@
 #include "numsim/backend/device.h"
 #include "numsim/backend/matrix.h"
 #include "numsim/quantize/scale.h"
+#include "numsim/quantize/scale_layout.h"
 #include "numsim/random/streams.h"
 #include "numsim/rounding/encode_plan.h"
 
@@ -42,6 +43,27 @@ struct RowsCall {
 // multiple of two tiles of the random stream (random/streams.h), beginning at a tile; codes aligned
 // to 4 bytes.
 bool QuantizeRowsOnDevice(const RowsCall& call);
+
+// The arguments of a quantisation of blocks of 16 or 32 elements of a row that are read once, for
+// codes in the order of the input.
+struct BlocksCall {
+  const EncodePlan& plan;
+  In<float> in;
+  size_t block;
+  const ScaleFactory& maker;
+  const float* tensor_absmax;  // in device memory; null for a rule without TakesTensorMaximum
+  uint8_t* codes;
+  float* scales;
+};
+
+// Returns whether QuantizeBlocksOnDevice serves the layout: whole blocks of 16 or 32 elements, input
+// and codes aligned to 16 bytes, and a plan with a fast encoder (quantize_cuda.cuh).
+bool CanQuantizeBlocksOnDevice(const EncodePlan& plan,
+                               In<float> in,
+                               const ScaleLayout& layout,
+                               const void* codes);
+// Computes the maximum, scale and codes of each block.
+void QuantizeBlocksOnDevice(const BlocksCall& call);
 
 namespace cuda {
 // QuantizeRowsOnDevice with stochastic rounding.
