@@ -416,6 +416,9 @@ def test_short_blocks_have_the_bits_of_the_host(rng, scaling, format):
             here = ns.quantize(values.float().numpy(), format, scaling=scaling)
             there = ns.quantize(values.cuda(), format, scaling=scaling)
             assert_same(there.codes, here.codes)
+            if scaling.endswith("nvfp4"):
+                assert there.tensor_scale.is_cuda and there.tensor_scale.item() == here.tensor_scale
+                assert_same(there.scale_codes, here.scale_codes)
             np.testing.assert_array_equal(bits(there.scales), bits(np.array(here.scales)))
 
 

@@ -44,6 +44,9 @@ class Shown:
     def __ne__(self, number):
         return self.array != number
 
+    def __truediv__(self, other):
+        return Shown(self.array / other.array)
+
     __hash__ = None
 
 
@@ -137,9 +140,12 @@ class Kernels:
     def device_decode(self, context, spec, codes, out):
         _core.decode(spec, codes.array, out.array)
 
-    def device_quantize(self, context, x, plan, layout, rule, random, codes, scales):
+    def device_quantize(self, context, x, plan, layout, rule, random, codes, scales, tensor=None):
         matrix = _core.quantize(x.array, plan, layout, rule, random)
         codes.array[...], scales.array[...] = matrix.codes, matrix.scales
+        assert (tensor is None) == (matrix.tensor_scale is None)
+        if tensor is not None:
+            tensor.array[...] = matrix.tensor_scale
 
     def device_quantize_under(self, context, x, plan, inverse, random, codes):
         assert inverse.array.shape == (1,)
@@ -235,6 +241,9 @@ def test_quantised_matrices_stay_there(device, scaling, rng):
     assert np.array_equal(there.codes.array, here.codes) and there.shape == (6, 20)
     assert same(there.scales.array, here.scales) and there.scaling == here.scaling
     assert same(there.dequantize().array, here.dequantize())
+    if scaling.endswith("nvfp4"):
+        assert there.tensor_scale.array == here.tensor_scale
+        assert np.array_equal(there.scale_codes.array, here.scale_codes)
     assert there.T.shape == (20, 6) and same(there.T.dequantize().array, here.dequantize().T)
     product = ns.matmul(there, there.T, accumulate="fp64")
     assert type(product) is Shown

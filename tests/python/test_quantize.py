@@ -132,6 +132,9 @@ def test_nvfp4_is_e4m3fn_under_a_scale_of_the_tensor(layout, rows, cols, rng, tm
     codes = np.clip(x * inverse, -6, 6).astype(ml_dtypes.float4_e2m1fn)
     t = ns.quantize(x, "e2m1fn", scaling=f"{layout}/nvfp4")
     assert np.array_equal(t.scales, scales)
+    assert t.tensor_scale == F32(1) / encode
+    levels = t.scale_codes.view(ml_dtypes.float8_e4m3fn).astype(F32)
+    assert np.array_equal(levels, of_group) and np.array_equal(t.T.scale_codes, t.scale_codes.T)
     assert np.array_equal(t.codes, codes.view(np.uint8))
     assert np.array_equal(t.dequantize(), codes.astype(F32) * each)
     assert rows == 16 or (scales == 0).any()
@@ -142,6 +145,13 @@ def test_nvfp4_is_e4m3fn_under_a_scale_of_the_tensor(layout, rows, cols, rng, tm
     run("cast", *files[:2], *options, "--scales-out", files[2])
     assert np.array_equal(np.load(files[1]), t.codes)
     assert np.array_equal(np.load(files[2]), t.scales)
+
+
+def test_one_level_of_scales_has_no_second_one(rng):
+    t = ns.quantize(rng.normal(size=(4, 16)).astype(F32), "e2m1fn", scaling="block:16")
+    for name in ("tensor_scale", "scale_codes"):
+        with pytest.raises(ValueError, match=f"{name}: this matrix has one level of scales"):
+            getattr(t, name)
 
 
 def test_errors_are_measured(rng):

@@ -9,7 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "numsim/base/error.h"
+#include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
+#include "numsim/formats/named_formats.h"
 #include "numsim/gemm/gemm_quantized.h"
 #include "numsim/quantize/quantized_matrix.h"
 #include "numsim/random/distributions.h"
@@ -131,6 +134,38 @@ TEST(Nvfp4, InfinityAndNanDoNotSpoilTheScaleOfTheTensor) {
   const float tensor = 1 / (2688 / 6.0f);
   EXPECT_EQ(matrix.Scales()[2], 448 * tensor);
   EXPECT_EQ(matrix.Scales()[0], RoundToE4m3(1.0f / 6 * (2688 / 6.0f)) * tensor);
+}
+
+// Groups over all of e4m3fn's numbers, in tensors whose largest magnitudes reach from one of whose
+// scale is below float32's normal numbers to nearly its largest number.
+TEST(Nvfp4, LevelsOfScalesGiveTheScales) {
+  for (int exponent = -140; exponent <= 126; ++exponent) {
+    std::vector<float> x(size_t{128} * 16, 0.0f);
+    for (uint32_t code = 0; code < 127; ++code) {
+      x[size_t{16} * code] = std::ldexp(Decode(kE4M3fn, code) / 448 * 1.9f, exponent);
+    }
+    const QuantizedMatrix matrix = Quantize(x, {128, 16}, Nvfp4());
+    const float absmax = *std::ranges::max_element(x);
+    const float encode = std::min(2688 / absmax, kMost);
+    const float tensor = matrix.tensor_scale.Span()[0];
+    ASSERT_EQ(tensor, 1 / encode) << exponent;
+    const std::vector<uint8_t> codes = GroupScaleCodes(matrix);
+    for (size_t i = 0; i < codes.size(); ++i) {
+      const float group = Decode(kE4M3fn, codes[i]);
+      ASSERT_EQ(group, RoundToE4m3(x[16 * i] / 6 * encode)) << exponent << " " << i;
+      ASSERT_EQ(group * tensor, matrix.Scales()[i]) << exponent << " " << i;
+    }
+  }
+}
+
+TEST(Nvfp4, OneLevelOfScalesHasNoCodesOfScales) {
+  const std::vector<float> x(16, 1.0f);
+  QuantizedMatrix matrix = Quantize(x, {1, 16}, Nvfp4());
+  EXPECT_EQ(GroupScaleCodes(matrix).size(), 1u);
+  QuantizeOptions options = Nvfp4();
+  options.scale_rule = ScaleRule::kAbsmax;
+  QuantizeInto(x, {1, 16}, options, matrix);
+  EXPECT_THROW(GroupScaleCodes(matrix), Error);
 }
 
 TEST(Nvfp4, ATensorOfZerosIsZeros) {

@@ -38,12 +38,14 @@ void Quantize(const EncodePlan& plan,
 
 // Writes the scales and codes that QuantizeInto of quantized_matrix.h computes, to memory of the
 // caller: for arrays of other libraries. `codes` and `transposed` are as for Quantize above, and
-// `options.order` is not read. Requires scales.size() == options.layout.Count(rows, cols).
+// `options.order` is not read. Under a rule with two levels, `tensor_scale` receives the scale of the
+// tensor unless it is empty. Requires scales.size() == options.layout.Count(rows, cols).
 void QuantizeScaled(In<float> in,
                     const QuantizeOptions& options,
                     void* codes,
                     void* transposed,
-                    DeviceSpan<float> scales);
+                    DeviceSpan<float> scales,
+                    DeviceSpan<float> tensor_scale = {});
 
 // Does what QuantizeUnder of quantized_matrix.h does under a delayed scale, with codes in memory of the
 // caller, and writes the current scale to `scale`, one number. Requires the layout kTensor and a

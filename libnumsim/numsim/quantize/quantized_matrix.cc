@@ -45,11 +45,13 @@ void MakeScalesOf(std::span<const float> in,
                   MatrixShape shape,
                   const QuantizeOptions& options,
                   std::span<float> scales,
-                  std::span<float> inv_scales) {
+                  std::span<float> inv_scales,
+                  std::span<float> tensor_scale = {}) {
   if (options.scale_rule != ScaleRule::kNone) Absmax(in, shape, options.layout, scales);
   ScaleFactory maker(options.format, options.scale_rule);
   if (TakesTensorMaximum(options.scale_rule)) {
     maker = maker.ForTensor(scales.empty() ? 0 : *std::ranges::max_element(scales));
+    if (!tensor_scale.empty()) tensor_scale[0] = maker.TensorScale();
   }
   MakeScales(maker, scales, inv_scales);
 }
@@ -70,6 +72,7 @@ void CheckCall(In<float> in, const QuantizeOptions& options, const char* functio
 void Prepare(Place place,
              MatrixShape shape,
              const QuantizeOptions& options,
+             bool two_levels,
              QuantizedMatrix& result) {
   if (result.place() != place) result = QuantizedMatrix(place);
   result.format = options.format;
@@ -80,6 +83,7 @@ void Prepare(Place place,
   result.codes.Resize(1, result.HasCodes() ? bytes : 0);
   result.transposed.Resize(1, result.HasTransposed() ? bytes : 0);
   result.scales.Resize(1, options.layout.Count(shape.rows, shape.cols));
+  result.tensor_scale.Resize(1, two_levels ? 1 : 0);
 }
 
 // Calls act(codes) with an array of bytes as codes of the format.
@@ -174,7 +178,7 @@ void PrepareUnder(In<float> in, const QuantizeOptions& options, QuantizedMatrix&
   NUMSIM_REQUIRE(options.layout.granularity == Granularity::kTensor,
                  "QuantizeUnder: one scale for the layout {}, expected tensor",
                  ToString(options.layout));
-  Prepare(in.place, in.Shape(), options, result);
+  Prepare(in.place, in.Shape(), options, false, result);
 }
 
 void CheckDecode(const char* function, const QuantizedMatrix& matrix, In<float> out) {
@@ -231,7 +235,7 @@ void QuantizeInto(In<float> in, const QuantizeOptions& options, QuantizedMatrix&
       return;
     }
   }
-  Prepare(in.place, in.Shape(), options, result);
+  Prepare(in.place, in.Shape(), options, TakesTensorMaximum(options.scale_rule), result);
   if constexpr (NUMSIM_HAVE_CUDA) {
     if (!in.place.IsHost()) return QuantizeOnDevice(in, options, result);
   }
@@ -239,7 +243,8 @@ void QuantizeInto(In<float> in, const QuantizeOptions& options, QuantizedMatrix&
   if (rows != 0) return QuantizeBands(rows, in.Span(), in.Shape(), options, result);
   const std::span<float> scales = result.scales.Span();
   const std::span<float> inv_scales = InvScaleScratch(scales.size());
-  MakeScalesOf(in.Span(), in.Shape(), options, scales, inv_scales);
+  const std::span<float> tensor_scale = result.tensor_scale.Span();
+  MakeScalesOf(in.Span(), in.Shape(), options, scales, inv_scales, tensor_scale);
   QuantizeWith(inv_scales, in, options, result);
 }
 
@@ -298,6 +303,20 @@ void DecodeCodes(const QuantizedMatrix& matrix, MatrixSpan<float> out) {
   });
 }
 
+std::vector<uint8_t> GroupScaleCodes(const QuantizedMatrix& matrix) {
+  NUMSIM_REQUIRE(matrix.tensor_scale.View().Elements() == 1,
+                 "GroupScaleCodes: {} scales of the tensor, expected 1 of a rule with two levels",
+                 matrix.tensor_scale.View().Elements());
+  // The quotient is so near the number of e4m3fn that no other one is nearer: the product has at
+  // least 12 significant bits even where it is subnormal, because T is at least 2^-128.
+  const float tensor_scale = matrix.tensor_scale.Span()[0];
+  std::vector<float> groups(matrix.Scales().begin(), matrix.Scales().end());
+  for (float& scale : groups) scale /= tensor_scale;
+  std::vector<uint8_t> codes(groups.size());
+  Encode(MakeEncodePlan(kE4M3fn), std::span<const float>(groups), std::span(codes));
+  return codes;
+}
+
 QuantizedMatrix OnHost(const QuantizedMatrix& matrix) {
   QuantizedMatrix result;
   result.format = matrix.format;
@@ -311,6 +330,7 @@ QuantizedMatrix OnHost(const QuantizedMatrix& matrix) {
   copy(matrix.codes, result.codes);
   copy(matrix.transposed, result.transposed);
   copy(matrix.scales, result.scales);
+  copy(matrix.tensor_scale, result.tensor_scale);
   return result;
 }
 

@@ -42,9 +42,13 @@ struct QuantizedMatrix {
   // order of the input, and in that of its transpose. Those that `order` does not name are empty.
   Buffer<uint8_t> codes, transposed;
   Buffer<float> scales;  // 1 x layout.Count(rows, cols); value = code value * scale
+  // Under a rule with TakesTensorMaximum (kNvfp4) 1 x 1: the scale T of the tensor, by which each of
+  // `scales` is the product of T and a number of e4m3fn (GroupScaleCodes). Otherwise empty.
+  Buffer<float> tensor_scale;
 
   QuantizedMatrix() : QuantizedMatrix(Place()) {}
-  explicit QuantizedMatrix(Place place) : codes(place), transposed(place), scales(place) {}
+  explicit QuantizedMatrix(Place place)
+      : codes(place), transposed(place), scales(place), tensor_scale(place) {}
 
   Place place() const { return scales.place(); }
   bool HasCodes() const { return order != CodeOrder::kTransposed; }
@@ -109,6 +113,11 @@ void Dequantize(const QuantizedMatrix& matrix, std::span<float> out);
 
 // Writes the same without the scales: out(r, c) = the value of the code.
 void DecodeCodes(const QuantizedMatrix& matrix, MatrixSpan<float> out);
+
+// Returns the codes of e4m3fn of the scales of the groups under two levels of scales: scale i is
+// fl32(the value of code i * tensor_scale). In the order of `scales`. Requires a matrix on the host
+// with a tensor_scale.
+std::vector<uint8_t> GroupScaleCodes(const QuantizedMatrix& matrix);
 
 // Returns a copy of the matrix in host memory. Waits for the device.
 QuantizedMatrix OnHost(const QuantizedMatrix& matrix);

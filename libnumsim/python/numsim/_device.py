@@ -14,6 +14,7 @@ import numpy as np
 
 from numsim import _core, _formats
 from numsim._arrays import F32, F64, HOST, UINTS, torch_name
+from numsim._rounding import plan_there
 
 UINT32 = np.dtype(np.uint32)
 _CUDA = 2  # DLPack's kDLCUDA
@@ -412,13 +413,21 @@ def decode(there, f):
 class Matrix:
     """What `Quantized` needs of a quantised matrix, with codes and scales on a device."""
 
-    def __init__(self, format, layout, shape, codes, scales, library):
+    def __init__(self, format, layout, shape, codes, scales, library, tensor_scale=None):
         self.format = format
         self.layout = layout
         self.rows, self.cols = shape
         self.codes = codes
         self.scales = scales
+        self.tensor_scale = tensor_scale  # of two levels
         self._library = library
+
+    def scale_codes(self):
+        """The scales of the groups under two levels, as codes of e4m3fn."""
+        # The quotients are nearer to these numbers than to others (GroupScaleCodes).
+        there = There(self.scales / self.tensor_scale, None, self._library)
+        f = _formats.format("e4m3fn")
+        return encode(there, f, *plan_there(f, "rne", "nonsaturate"), "rne")
 
     def dequantized(self):
         library = self._library
@@ -453,9 +462,13 @@ def quantize(there, f, plan, layout, rule, random):
     count = _core.scale_count(layout, *shape)
     with _Call(library) as context:
         codes, scales = library.empty(shape, f.code_dtype), library.empty((count,), F32)
-        outputs = library.shown(codes), library.shown(scales)
-        _core.device_quantize(context, library.shown(array), plan, layout, rule, random, *outputs)
-        return Matrix(f, layout, shape, library.finish(codes), library.finish(scales), library)
+        outputs = [codes, scales]
+        if rule == "nvfp4":
+            outputs.append(library.empty((1,), F32))  # the scale of the tensor
+        shown = [library.shown(output) for output in outputs]
+        _core.device_quantize(context, library.shown(array), plan, layout, rule, random, *shown)
+        codes, scales, *tensor_scale = (library.finish(output) for output in outputs)
+        return Matrix(f, layout, shape, codes, scales, library, *tensor_scale)
 
 
 def quantize_under(there, f, plan, scale, random):

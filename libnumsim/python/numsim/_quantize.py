@@ -105,13 +105,42 @@ class Quantized:
         Its shape is () for a tensor, else that of the grid of scales: (rows, 1), (1, columns),
         (rows, blocks) or (bands, blocks).
         """
+        return self._in_grid(self._matrix.scales)
+
+    @property
+    def tensor_scale(self) -> Any:
+        """The scale of the tensor under rule "nvfp4": `scales` are its products with the values of
+        `scale_codes`, rounded to float32.
+
+        A float; on a device, an array of one number.
+        """
+        if self._matrix.tensor_scale is None:
+            raise ValueError("tensor_scale: this matrix has one level of scales; see `scales`")
+        return self._matrix.tensor_scale
+
+    @property
+    def scale_codes(self) -> Any:
+        """The scales of the groups under rule "nvfp4" as codes of e4m3fn, in the shape of `scales`.
+
+        With `tensor_scale` and `codes` they are the matrix in NVFP4.
+        """
+        if self._matrix.tensor_scale is None:
+            raise ValueError("scale_codes: this matrix has one level of scales; see `scales`")
+        if isinstance(self._matrix, _device.Matrix):
+            return self._in_grid(self._matrix.scale_codes())
+        codes = np.empty(self._matrix.scales.shape, np.uint8)
+        self._matrix.group_scale_codes(codes)
+        return self._in_grid(codes)
+
+    def _in_grid(self, scales):
+        """One number per group, in the shape of the grid of scales."""
         rows, cols = self._matrix.rows, self._matrix.cols
         kind, _, numbers = self.scaling.partition(":")
         shape = {"tensor": (), "row": (rows, 1), "column": (1, cols), "block": (rows, -1)}.get(kind)
         if shape is None:
             height = int(numbers.partition("x")[0])
             shape = (-(-rows // height), -1)
-        scales = self._matrix.scales.reshape(shape)
+        scales = scales.reshape(shape)
         return scales.T if self._transposed and scales.ndim else scales
 
     @property

@@ -133,7 +133,8 @@ void QuantizeThere(DeviceContext& context,
                    std::string_view rule,
                    const ArrayRandom& random,
                    const DeviceOutput& codes,
-                   const DeviceOutput& scales) {
+                   const DeviceOutput& scales,
+                   const std::optional<DeviceOutput>& tensor_scale) {
   RequireFloat("quantize", scales);
   const QuantizeOptions options = OptionsOf(plan, layout, rule, random);
   const auto in = Numbers("quantize", x, context);
@@ -142,7 +143,8 @@ void QuantizeThere(DeviceContext& context,
   }
   if constexpr (NUMSIM_HAVE_CUDA) {
     nb::gil_scoped_release release;
-    QuantizeScaled(in, options, codes.data(), nullptr, On<float>(scales));
+    const DeviceSpan<float> tensor = tensor_scale ? On<float>(*tensor_scale) : DeviceSpan<float>();
+    QuantizeScaled(in, options, codes.data(), nullptr, On<float>(scales), tensor);
   }
 }
 
@@ -347,7 +349,8 @@ void BindDeviceMatrices(nb::module_& m) {
         nb::arg("rule"),
         nb::arg("random"),
         nb::arg("codes").noconvert(),
-        nb::arg("scales").noconvert());
+        nb::arg("scales").noconvert(),
+        nb::arg("tensor_scale").noconvert() = nb::none());
   m.def("device_quantize_under",
         &QuantizeUnderThere,
         nb::arg("context"),

@@ -1,6 +1,8 @@
 // Quantised matrices and delayed scales.
 #include "numsim/quantize.h"
 
+#include <algorithm>
+
 #include "libnumsim/python/src/bindings.h"
 #include "libnumsim/python/src/code_views.h"
 #include "libnumsim/python/src/quantize_options.h"
@@ -89,6 +91,19 @@ void BindQuantize(nb::module_& m) {
                          nb::cast<const QuantizedMatrix&>(self).Scales();
                      return nb::ndarray<nb::numpy, const float>(s.data(), {s.size()}, self);
                    })
+      // The scale of the tensor under a rule with two levels, and the codes of the groups' scales.
+      .def_prop_ro("tensor_scale",
+                   [](const QuantizedMatrix& q) -> std::optional<float> {
+                     if (q.tensor_scale.View().Elements() == 0) return std::nullopt;
+                     return q.tensor_scale.Span()[0];
+                   })
+      .def(
+          "group_scale_codes",
+          [](const QuantizedMatrix& q, const OutputOf<uint8_t>& out) {
+            nb::gil_scoped_release release;
+            std::ranges::copy(GroupScaleCodes(q), Elements(out).begin());
+          },
+          nb::arg("out").noconvert())
       .def(
           "dequantize",
           [](const QuantizedMatrix& q, const OutputOf<float>& out) {

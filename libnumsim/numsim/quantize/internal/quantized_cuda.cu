@@ -32,6 +32,12 @@ __global__ void MakeScales(ScaleFactory maker,
   }
 }
 
+__global__ void MakeTensorScale(ScaleFactory maker,
+                                const float* tensor_absmax,
+                                float* tensor_scale) {
+  *tensor_scale = maker.ForTensor(*tensor_absmax).TensorScale();
+}
+
 __global__ void SetScale(Scale given, float* scale, float* inv_scale) {
   *scale = given.scale;
   *inv_scale = given.inv_scale;
@@ -102,6 +108,14 @@ void MakeScalesOnDevice(const ScaleFactory& maker,
   cuda::MakeScales<<<static_cast<uint32_t>(blocks), 128, 0, cuda::Raw(stream)>>>(
       maker, reads_maxima, tensor_absmax, absmax.size(), absmax.data(), inv_scales.data());
   cuda::CheckLaunch("MakeScales", fmt::format("{} scales", absmax.size()));
+}
+
+void MakeTensorScaleOnDevice(const ScaleFactory& maker,
+                             const float* tensor_absmax,
+                             float* tensor_scale,
+                             DeviceStream& stream) {
+  cuda::MakeTensorScale<<<1, 1, 0, cuda::Raw(stream)>>>(maker, tensor_absmax, tensor_scale);
+  cuda::CheckLaunch("MakeTensorScale", "one scale");
 }
 
 void SetScaleOnDevice(const Scale& given, float* scale, float* inv_scale, DeviceStream& stream) {

@@ -59,6 +59,17 @@ bool QuantizeRows(In<float> in,
       {plan, in, maker, options.random, static_cast<uint8_t*>(codes), scales.data()});
 }
 
+// The scale of the tensor that a rule with two levels gives, if it is wanted.
+struct TensorScaleOut {
+  const ScaleFactory& maker;
+  DeviceSpan<float> scale;  // one number, or empty
+
+  void Write(const float* tensor_absmax, DeviceStream& stream) const {
+    if (scale.empty()) return;
+    MakeTensorScaleOnDevice(maker, tensor_absmax, scale.data(), stream);
+  }
+};
+
 // Writes the absolute maximum of the finite elements to scratch memory, and returns its address.
 const float* TensorMaximum(In<float> in) {
   QuantizeScratch& scratch = ScratchOf(in.place);
@@ -71,7 +82,7 @@ const float* TensorMaximum(In<float> in) {
 // rule takes one. Returns false and does nothing if that is not possible.
 bool QuantizeBlocks(In<float> in,
                     const QuantizeOptions& options,
-                    const ScaleFactory& maker,
+                    const TensorScaleOut& out,
                     void* codes,
                     void* transposed,
                     DeviceSpan<float> scales) {
@@ -80,9 +91,18 @@ bool QuantizeBlocks(In<float> in,
   }
   const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
   if (!CanQuantizeBlocksOnDevice(plan, in, options.layout, codes)) return false;
-  const float* tensor = TakesTensorMaximum(options.scale_rule) ? TensorMaximum(in) : nullptr;
-  QuantizeBlocksOnDevice(
-      {plan, in, options.layout.block, maker, tensor, static_cast<uint8_t*>(codes), scales.data()});
+  const float* tensor = nullptr;
+  if (TakesTensorMaximum(options.scale_rule)) {
+    tensor = TensorMaximum(in);
+    out.Write(tensor, in.place.Stream());
+  }
+  QuantizeBlocksOnDevice({plan,
+                          in,
+                          options.layout.block,
+                          out.maker,
+                          tensor,
+                          static_cast<uint8_t*>(codes),
+                          scales.data()});
   return true;
 }
 
@@ -92,11 +112,13 @@ void QuantizeScaled(In<float> in,
                     const QuantizeOptions& options,
                     void* codes,
                     void* transposed,
-                    DeviceSpan<float> scales) {
+                    DeviceSpan<float> scales,
+                    DeviceSpan<float> tensor_scale) {
   const ScaleFactory maker(options.format, options.scale_rule);
+  const TensorScaleOut out{maker, tensor_scale};
   if (QuantizeRows(in, options, maker, codes, transposed, scales)) return;
-  if (QuantizeBlocks(in, options, maker, codes, transposed, scales)) return;
-  if (scales.empty()) return;
+  if (QuantizeBlocks(in, options, out, codes, transposed, scales)) return;
+  if (scales.empty() && tensor_scale.empty()) return;
   QuantizeScratch& scratch = ScratchOf(in.place);
   scratch.inv_scales.Reserve(scales.size());
   const DeviceSpan<float> inv_scales = scratch.inv_scales.first(scales.size());
@@ -105,13 +127,20 @@ void QuantizeScaled(In<float> in,
   const float* tensor_absmax = nullptr;
   if (TakesTensorMaximum(options.scale_rule)) {
     tensor_absmax = TensorMaximum({scales.data(), {1, scales.size()}, in.place});
+    out.Write(tensor_absmax, in.place.Stream());
   }
   MakeScalesOnDevice(maker, has_maxima, tensor_absmax, scales, inv_scales, in.place.Stream());
   QuantizeUnderInvScales(in, options, inv_scales, codes, transposed);
 }
 
 void QuantizeOnDevice(In<float> in, const QuantizeOptions& options, QuantizedMatrix& result) {
-  QuantizeScaled(in, options, CodesOf(result), TransposedOf(result), ScalesOf(result));
+  const MatrixSpan<float> tensor_scale = result.tensor_scale.View();
+  QuantizeScaled(in,
+                 options,
+                 CodesOf(result),
+                 TransposedOf(result),
+                 ScalesOf(result),
+                 {tensor_scale.data, tensor_scale.Elements()});
 }
 
 void QuantizeUnderOnDevice(const Scale& scale,

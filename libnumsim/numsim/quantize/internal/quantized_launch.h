@@ -22,6 +22,12 @@ void MakeScalesOnDevice(const ScaleFactory& maker,
                         DeviceSpan<float> inv_scales,
                         DeviceStream& stream);
 
+// Writes the scale of a tensor with that absolute maximum, both in device memory.
+void MakeTensorScaleOnDevice(const ScaleFactory& maker,
+                             const float* tensor_absmax,
+                             float* tensor_scale,
+                             DeviceStream& stream);
+
 // Writes the given scale to *scale and its inverse to *inv_scale, both in device memory.
 void SetScaleOnDevice(const Scale& given, float* scale, float* inv_scale, DeviceStream& stream);
 
