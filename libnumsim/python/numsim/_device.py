@@ -6,7 +6,7 @@ are arrays of that library. Nothing is copied to the host, and nothing on the de
 has gaps between its elements.
 """
 
-import contextlib
+import functools
 import sys
 import threading
 
@@ -26,18 +26,24 @@ class _Torch:
 
     def __init__(self):
         self._torch = torch = sys.modules["torch"]
+        torch.cuda.init()
         kinds = ("float32", "float64", "uint8", "uint16", "uint32")
         self._dtypes = {np.dtype(kind): getattr(torch, kind) for kind in kinds}
         # Not Tensor.__dlpack__, which takes tens of microseconds; it would wait for other streams,
         # and every call works in the current one.
         self.shown = torch.utils.dlpack.to_dlpack
 
+        # What compiled code of PyTorch calls; a Stream object takes microseconds.
+        self._raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+
     def stream(self):
+        if self._raw_stream is not None:
+            return self._raw_stream(0)
         return self._torch.cuda.current_stream(0).cuda_stream
 
     def active(self):
-        """A context in which the device of the arrays is the current one."""
-        return self._torch.cuda.device(0)
+        """A context in which the device of the arrays is the current one; None if it is already."""
+        return self._torch.cuda.device(0) if self._torch.cuda.current_device() != 0 else None
 
     def finish(self, output):
         """Returns what was written, as an array of the library."""
@@ -147,7 +153,7 @@ class _Jax:
         return 0
 
     def active(self):
-        return contextlib.nullcontext()
+        return None
 
     def shown(self, x):
         if isinstance(x, self._jax.Array):
@@ -195,7 +201,12 @@ _NO_DTYPE = (
     "format: there is no NumPy dtype for {}, or ml_dtypes is not installed; encode and round serve "
     "every format"
 )
-_LIBRARIES = {"torch": _Torch, "cupy": _CuPy, "jaxlib": _Jax}
+# By the package that an array's type belongs to; each is made once.
+_LIBRARIES = {
+    "torch": functools.cache(_Torch),
+    "cupy": functools.cache(_CuPy),
+    "jaxlib": functools.cache(_Jax),
+}
 
 
 class There:
@@ -312,11 +323,12 @@ class _Call:
         self._active = library.active()
 
     def __enter__(self):
-        self._active.__enter__()
+        if self._active is not None:
+            self._active.__enter__()
         return _context(self._library.stream())
 
     def __exit__(self, *error):
-        return self._active.__exit__(*error)
+        return None if self._active is None else self._active.__exit__(*error)
 
 
 def _words_of(rounding, library, size):

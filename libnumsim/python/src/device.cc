@@ -244,13 +244,14 @@ void GemmThere(DeviceContext& context,
   Gemm(left, right, rule, Floats(out, context));
 }
 
-// Returns a copy of the state in the memory of the context, or the state itself if it is there.
+// Returns a copy of the state in the memory of the context, or the state itself if it is there. From
+// another context it goes through the host.
 nb::object StateAt(nb::handle context, nb::handle state) {
   const Place place(nb::cast<DeviceContext&>(context));
   const auto& held = nb::cast<const UpdateState&>(state);
   const bool there = held.values.place() == place && held.words.place() == place;
   if (there) return nb::borrow(state);
-  return nb::cast(held.CopiedTo(place));
+  return nb::cast(held.CopiedTo(Place()).CopiedTo(place));
 }
 
 UpdateOutcome ApplyThere(DeviceContext& context,
@@ -303,12 +304,15 @@ nb::object Memory(const std::vector<size_t>& shape, std::string_view type) {
   if (found == names.end()) RefuseType("device memory");
   size_t bytes = found->type.bits / 8;
   for (const size_t n : shape) bytes *= n;
-  auto memory = std::make_unique<DeviceArray<uint8_t>>(std::max<size_t>(bytes, 1));
-  void* const data = memory->data();
-  nb::capsule owner(memory.release(),
-                    [](void* p) noexcept { delete static_cast<DeviceArray<uint8_t>*>(p); });
-  return nb::cast(nb::ndarray<nb::device::cuda>(
-      data, shape.size(), shape.data(), owner, nullptr, found->type, nb::device::cuda::value));
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    auto memory = std::make_unique<DeviceArray<uint8_t>>(std::max<size_t>(bytes, 1));
+    void* const data = memory->data();
+    const nb::capsule owner(memory.release(),
+                            [](void* p) noexcept { delete static_cast<DeviceArray<uint8_t>*>(p); });
+    return nb::cast(nb::ndarray<nb::array_api, nb::device::cuda>(
+        data, shape.size(), shape.data(), owner, nullptr, found->type, nb::device::cuda::value));
+  }
+  throw Error::Format("{} bytes of device memory: this build has no GPU kernels", bytes);
 }
 
 void BindDeviceUpdates(nb::module_& m) {
@@ -422,7 +426,7 @@ void BindDevice(nb::module_& m) {
       "device_wait",
       [](DeviceContext& context) {
         nb::gil_scoped_release release;
-        context.stream().Wait();
+        if constexpr (NUMSIM_HAVE_CUDA) context.stream().Wait();
       },
       nb::arg("context"));
   m.def("device_encode",
