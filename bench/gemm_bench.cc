@@ -18,6 +18,8 @@
 #include "numsim/formats/named_formats.h"
 #include "numsim/gemm/gemm.h"
 #include "numsim/gemm/gemm_quantized.h"
+#include "numsim/gemm/internal/gemm_paths_int8.h"
+#include "numsim/gemm/internal/gemm_tiles.h"
 #include "numsim/quantize/quantized_matrix.h"
 
 namespace numsim::bench {
@@ -169,6 +171,25 @@ void BM_QuantizeAndMultiply(benchmark::State& state, const Size& size, const std
   });
 }
 
+// int8/exact as on a processor without AMX.
+void BM_Vnni(benchmark::State& state, const Size& size) {
+  if (!HasVnniTile()) return state.SkipWithError("this processor has no AVX-512 VNNI");
+  SetThreadCount(size.threads);
+  const QuantizedMatrix a = Quantized(Left(size), size, "int8", Granularity::kRow);
+  const QuantizedMatrix b = Quantized(Right(size), size, "int8", Granularity::kTensor);
+  const GemmOperand left = AsOperand(a, false), right = AsOperand(b, false);
+  std::vector<float> out(size.Elements());
+  const auto store = [&](const TilePlace& at, const int32_t* sums) {
+    const TileScales scales{&left.scales.data[at.row], right.scales.data.data(), 1, 0, false, 0};
+    const StoredTile tile{out.data() + at.row * size.n + at.col, size.n, at.rows, at.cols};
+    StoreScaled(sums, at.stride, scales, tile);
+  };
+  Run(state, size, Peer::kInt8, [&] {
+    VnniPath<int32_t> path(left, right);
+    MultiplyTiles(path, size.n, size.n, {0, size.n}, store);
+  });
+}
+
 void BM_OneDnnInt8(benchmark::State& state, const Size& size) {
   SetThreadCount(size.threads);
   const QuantizedMatrix a = Quantized(Left(size), size, "int8", Granularity::kTensor);
@@ -291,6 +312,7 @@ void RegisterSize(const Size& size) {
   }
   Register("float32/eigen" + suffix, [=](benchmark::State& state) { BM_Eigen(state, size); });
   Register("int8/onednn" + suffix, [=](benchmark::State& state) { BM_OneDnnInt8(state, size); });
+  Register("int8/vnni" + suffix, [=](benchmark::State& state) { BM_Vnni(state, size); });
   for (const CodesRow& row : kCodesRows) {
     if (size.n > row.largest) continue;
     Register(std::string(row.format) + "/" + row.rule + suffix,
