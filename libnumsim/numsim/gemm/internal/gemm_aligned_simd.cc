@@ -326,10 +326,12 @@ struct FusedDouble {
   // Rounds toward zero, except that float32 ends below 2^128. Makes a zero positive.
   static HWY_INLINE void Store(V x, float* acc) {
     const DHalf d;
-    const auto infinity = hn::Set(D(), std::numeric_limits<double>::infinity());
     const auto large = hn::Ge(hn::Abs(x), hn::Set(D(), 0x1p128));
-    const auto ranged = hn::IfThenElse(large, hn::CopySign(infinity, x), x);
-    hn::StoreU(hn::Add(ToFloat32(d, ranged), hn::Zero(d)), d, acc);
+    if (HWY_UNLIKELY(!hn::AllFalse(D(), large))) {
+      const auto infinity = hn::Set(D(), std::numeric_limits<double>::infinity());
+      x = hn::IfThenElse(large, hn::CopySign(infinity, x), x);
+    }
+    hn::StoreU(hn::Add(ToFloat32(d, x), hn::Zero(d)), d, acc);
   }
 
   // Writes 2^(E - F + 52) for a row of sums.
@@ -337,19 +339,32 @@ struct FusedDouble {
                                 const int32_t* largest,
                                 const float* acc,
                                 V (&starts)[kVectors]) {
-    const hn::Rebind<int32_t, D> di;
     const hn::Rebind<int64_t, D> dw;
-    NUMSIM_UNROLL for (size_t v = 0; v < kVectors; ++v) {
-      const size_t at = v * hn::Lanes(di);
-      const auto bits = hn::BitCast(di, hn::LoadU(DHalf(), acc + at));
-      const auto field = hn::And(hn::ShiftRight<23>(bits), hn::Set(di, 0xFF));
-      const auto of_nonzero = hn::Max(hn::Sub(field, hn::Set(di, 127)), hn::Set(di, -126));
-      const auto of_acc = hn::IfThenElse(hn::Eq(bits, hn::Zero(di)), hn::Set(di, -133), of_nonzero);
-      const auto of_products = hn::ShiftRight<16>(hn::LoadU(di, largest + at));
-      const auto exponent = hn::PromoteTo(dw, hn::Max(of_products, of_acc));
-      const auto biased = hn::Add(exponent, hn::Set(dw, 1023 + 52 - sums.fraction_bits));
-      starts[v] = hn::BitCast(D(), hn::ShiftLeft<52>(biased));
-    }
+    const auto shift = hn::Set(dw, 1023 + 52 - sums.fraction_bits);
+    const auto start = [&](auto exponent) HWY_ATTR {
+      return hn::BitCast(D(), hn::ShiftLeft<52>(hn::Add(hn::PromoteTo(dw, exponent), shift)));
+    };
+#if HWY_TARGET == HWY_SCALAR
+    starts[0] = start(Exponents(hn::Rebind<int32_t, D>(), largest, acc));
+    starts[1] = start(Exponents(hn::Rebind<int32_t, D>(), largest + 1, acc + 1));
+#else
+    const hn::Repartition<int32_t, D> di;
+    const hn::Half<decltype(di)> dh;
+    const auto exponents = Exponents(di, largest, acc);
+    starts[0] = start(hn::LowerHalf(dh, exponents));
+    starts[1] = start(hn::UpperHalf(dh, exponents));
+#endif
+  }
+
+ private:
+  // Returns E: -133 if there is nothing but zeros.
+  template <class DI>
+  static HWY_INLINE hn::Vec<DI> Exponents(DI di, const int32_t* largest, const float* acc) {
+    const auto bits = hn::LoadU(di, reinterpret_cast<const int32_t*>(acc));
+    const auto field = hn::And(hn::ShiftRight<23>(bits), hn::Set(di, 0xFF));
+    const auto of_nonzero = hn::Sub(hn::Max(field, hn::Set(di, 1)), hn::Set(di, 127));
+    const auto of_acc = hn::IfThenElse(hn::Eq(bits, hn::Zero(di)), hn::Set(di, -133), of_nonzero);
+    return hn::Max(hn::ShiftRight<16>(hn::LoadU(di, largest)), of_acc);
   }
 };
 #endif
@@ -433,30 +448,36 @@ HWY_INLINE hn::Vec<DI> Truncate32(hn::Vec<DF> x) {
 #endif
 }
 
-// Advances the sums of all rows by one chunk in integer lanes.
-HWY_INLINE void AddIntegers(const AlignedSums& sums, const Chunk<float>& chunk, float* acc) {
+// Does what AddFused does, in integer lanes.
+template <size_t kGroup>
+HWY_INLINE void AddIntegers(const AlignedSums& sums,
+                            const Chunk<float>& chunk,
+                            size_t r0,
+                            float* acc) {
   const DF d;
   const DI di;
   const size_t lanes = hn::Lanes(d), cols = kVectors * lanes;
-  HWY_ALIGN float scales[kRows * kVectors * HWY_MAX_BYTES / sizeof(float)];
-  hn::Vec<DI> sum[kRows][kVectors];
+  const int32_t* const largest = chunk.largest + r0 * cols;
+  acc += r0 * cols;
+  HWY_ALIGN float scales[kGroup * kVectors * HWY_MAX_BYTES / sizeof(float)];
+  hn::Vec<DI> sum[kGroup][kVectors];
   const auto numerator = hn::Set(di, (sums.fraction_bits + 2 * 127) * (1 << 23));
   const auto least = hn::Set(di, (127 - 100) * (1 << 23));  // if all products and acc are zero
-  NUMSIM_UNROLL for (size_t r = 0; r < kRows; ++r) {
+  NUMSIM_UNROLL for (size_t r = 0; r < kGroup; ++r) {
     NUMSIM_UNROLL for (size_t v = 0; v < kVectors; ++v) {
       const size_t at = r * cols + v * lanes;
       const auto field =
-          hn::Max(ExponentField(hn::LoadU(di, chunk.largest + at), hn::LoadU(d, acc + at)), least);
+          hn::Max(ExponentField(hn::LoadU(di, largest + at), hn::LoadU(d, acc + at)), least);
       hn::Store(hn::BitCast(d, hn::Sub(numerator, field)), d, scales + at);
       sum[r][v] = hn::Zero(di);
     }
   }
-  const float* HWY_RESTRICT a = chunk.a;
+  const float* HWY_RESTRICT a = chunk.a + r0;
   const float* HWY_RESTRICT b = chunk.b;
   for (size_t k = 0; k < chunk.depth; ++k, a += kRows, b += cols) {
     const auto b0 = hn::LoadU(d, b);
     const auto b1 = hn::LoadU(d, b + lanes);
-    NUMSIM_UNROLL for (size_t r = 0; r < kRows; ++r) {
+    NUMSIM_UNROLL for (size_t r = 0; r < kGroup; ++r) {
       const auto factor = hn::Set(d, a[r]);
       const auto p0 = hn::Mul(hn::Mul(factor, b0), hn::Load(d, scales + r * cols));
       const auto p1 = hn::Mul(hn::Mul(factor, b1), hn::Load(d, scales + r * cols + lanes));
@@ -466,7 +487,7 @@ HWY_INLINE void AddIntegers(const AlignedSums& sums, const Chunk<float>& chunk, 
   }
   const int bits = HWY_MIN(sums.fraction_bits, 23);
   const auto squared = hn::Set(di, 2 * 127 * (1 << 23));
-  NUMSIM_UNROLL for (size_t r = 0; r < kRows; ++r) {
+  NUMSIM_UNROLL for (size_t r = 0; r < kGroup; ++r) {
     NUMSIM_UNROLL for (size_t v = 0; v < kVectors; ++v) {
       const size_t at = r * cols + v * lanes;
       const auto scale = hn::Load(d, scales + at);
@@ -508,7 +529,8 @@ HWY_INLINE void AlignedTile(const AlignedSums& sums, const AlignedRun& run, floa
                         largest,
                         HWY_MIN(chunk, run.end - k)};
     if constexpr (std::is_same_v<L, IntegerFloat>) {
-      AddIntegers(sums, part, acc);
+      AddIntegers<kGroup>(sums, part, 0, acc);
+      AddIntegers<kGroup>(sums, part, kGroup, acc);
     } else {
       AddFused<L, kGroup>(sums, part, 0, acc);
       AddFused<L, kGroup>(sums, part, kGroup, acc);
