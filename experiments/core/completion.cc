@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -32,19 +33,18 @@ std::vector<std::string> ColumnNames(const TableSpec& table) {
 }
 
 // Returns all tables: the measured rows in the order of the trials, then the derived tables.
-Tables MakeTables(const Experiment& experiment,
-                  const Settings& settings,
-                  const FinishedTrials& finished) {
+Tables MakeTables(const Experiment& experiment, const Settings& settings, FinishedTrials finished) {
   Tables tables;
   for (const TableSpec& table : experiment.tables) {
     tables[table.name].columns = ColumnNames(table);
   }
-  for (const auto& [index, entry] : finished) {
-    for (const auto& [name, rows] : entry.rows) {
+  for (auto& [index, entry] : finished) {
+    for (auto& [name, rows] : entry.rows) {
       Table& table = tables.at(name);
-      table.rows.insert(table.rows.end(), rows.begin(), rows.end());
+      std::move(rows.begin(), rows.end(), std::back_inserter(table.rows));
     }
   }
+  finished.clear();
   if (experiment.derive) experiment.derive(settings, tables);
   NUMSIM_CHECK(tables.size() == experiment.tables.size(), "{}: undeclared table", experiment.name);
   for (const TableSpec& spec : experiment.tables) {
@@ -92,7 +92,7 @@ NamedTexts Versions() {
 
 Manifest DescribeRun(const Experiment& experiment,
                      const Settings& settings,
-                     const FinishedTrials& finished,
+                     std::string commits,
                      const Command& command) {
   Manifest manifest;
   manifest.command = command.arguments;
@@ -110,7 +110,7 @@ Manifest DescribeRun(const Experiment& experiment,
   for (int k = 0; k < settings.seeds; ++k) {
     manifest.seeds.push_back(settings.seed + static_cast<uint64_t>(k));
   }
-  manifest.git_commit = Commits(finished);
+  manifest.git_commit = std::move(commits);
   manifest.compiler = BuildCompiler();
   manifest.build_type = BuildType();
   manifest.backend = SimdTargetName();
@@ -170,11 +170,12 @@ void WriteFiguresAndSummary(const Experiment& experiment,
 
 void Complete(const Experiment& experiment,
               const Settings& settings,
-              const FinishedTrials& finished,
+              FinishedTrials finished,
               const fs::path& directory,
               const Command& command,
               RunReport& report) {
-  const Tables tables = MakeTables(experiment, settings, finished);
+  std::string commits = Commits(finished);
+  const Tables tables = MakeTables(experiment, settings, std::move(finished));
   // Without a manifest the directory does not look complete while its files are replaced.
   Remove(directory / kManifestFile);
   for (const TableSpec& table : experiment.tables) {
@@ -183,7 +184,7 @@ void Complete(const Experiment& experiment,
   }
   WriteFiguresAndSummary(experiment, settings, tables, directory, report);
 
-  Manifest manifest = DescribeRun(experiment, settings, finished, command);
+  Manifest manifest = DescribeRun(experiment, settings, std::move(commits), command);
   for (const std::string& output : report.outputs) {
     manifest.outputs.push_back(DescribeOutput(directory, output));
   }

@@ -41,7 +41,7 @@ void WriteFiguresAndSummary(const Experiment& experiment,
 // a DirectoryLock held by the caller.
 void Complete(const Experiment& experiment,
               const Settings& settings,
-              const FinishedTrials& finished,
+              FinishedTrials finished,
               const std::filesystem::path& directory,
               const Command& command,
               RunReport& report);

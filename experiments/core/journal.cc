@@ -48,6 +48,7 @@ std::string ReadBytes(const std::filesystem::path& path) {
 }
 
 constexpr const char* kDigest = "sha256";
+constexpr const char* kSeconds = "seconds";
 
 // Parses one entry. Throws Json::exception when the line is not one, and Error if its digest is not
 // that of its other fields.
@@ -62,6 +63,8 @@ FinishedTrial ParseLine(const std::string& line) {
   finished.processor = json.value("processor", "");
   const std::string digest = json.value(kDigest, "");
   json.erase(kDigest);
+  finished.seconds = json.value(kSeconds, 0.0);
+  json.erase(kSeconds);
   if (Sha256OfText(json.dump()) != digest) {
     throw Error(digest.empty() ? "has no digest, as lines of older versions"
                                : "has been changed since it was written");
@@ -137,7 +140,17 @@ Journal::Journal(const std::filesystem::path& path) : path_(path) {
 
 Journal::~Journal() { close(file_); }
 
-void Journal::Append(const FinishedTrial& finished) {
+void Journal::Append(const FinishedTrial& finished) { AppendLine(finished, /*sync=*/true); }
+
+void Journal::Write(const FinishedTrial& finished) { AppendLine(finished, /*sync=*/false); }
+
+void Journal::Sync() {
+  if (const std::error_code status = SyncDescriptor(file_)) {
+    throw Error::Format("{}: cannot be written: {}", path_.string(), status.message());
+  }
+}
+
+void Journal::AppendLine(const FinishedTrial& finished, bool sync) {
   Json json;
   json["point"] = finished.trial;
   json["label"] = finished.label;
@@ -148,6 +161,7 @@ void Journal::Append(const FinishedTrial& finished) {
   std::string line;
   try {
     json[kDigest] = Sha256OfText(json.dump());
+    if (finished.seconds > 0) json[kSeconds] = finished.seconds;
     line = json.dump() + "\n";
   } catch (const Json::exception&) {  // Invalid UTF-8 is the only thing that dump rejects.
     throw Error::Format("{}: a label or cell is not valid UTF-8", path_.string());
@@ -156,7 +170,7 @@ void Journal::Append(const FinishedTrial& finished) {
   const off_t end = lseek(file_, 0, SEEK_END);
   std::error_code status;
   if (!WriteAll(file_, line)) status = {errno, std::generic_category()};
-  if (!status) status = SyncDescriptor(file_);  // a trial that counts as done survives
+  if (!status && sync) status = SyncDescriptor(file_);  // a trial that counts as done survives
   if (status) {
     const std::string reason = status.message();
     // Remove the partial line: threads that finish later append after it.

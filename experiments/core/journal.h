@@ -2,8 +2,9 @@
 // that is killed loses no finished trial.
 //
 // One line: {"point": 3, "label": "normal k=4 seed=0", "commit": "4f1c…",
-//            "build": "GNU 12.2.0 Release", "processor": "…, avx2", "rows": {"TABLE": [["cell", …], …]}, "sha256": "5e8a…"}
-// The digest is that of the line without it.
+//            "build": "GNU 12.2.0 Release", "processor": "…, avx2", "rows": {"TABLE": [["cell", …], …]},
+//            "sha256": "5e8a…", "seconds": 1.25}
+// The digest is that of the line without it and without the seconds: it is the same for the same results.
 //
 // A killed process can leave an unfinished last line. This is the only damage that is tolerated:
 // the trial of that line counts as not run. A line that was changed is refused.
@@ -26,6 +27,8 @@ struct FinishedTrial {
   Rows rows;
   std::string build = {};      // its compiler and build type; "" in journals of older versions
   std::string processor = {};  // what measured it, with the backend; "" in such journals
+  // That it took, those since its checkpoint if it continued from one; 0 in journals of older versions.
+  double seconds = 0;
 };
 
 // Returns the name of one shard's journal: "0-of-3.jsonl".
@@ -49,8 +52,14 @@ class Journal {
   // Appends the trial as one line. Returns once the line survives a loss of power. Any thread may call
   // it. Throws Error when the line cannot be written; the journal then holds whole lines only.
   void Append(const FinishedTrial& finished);
+  // The same, but the line survives a loss of power only once Sync has returned.
+  void Write(const FinishedTrial& finished);
+  // Waits until all lines survive a loss of power. Throws Error when they cannot be written.
+  void Sync();
 
  private:
+  void AppendLine(const FinishedTrial& finished, bool sync);
+
   std::filesystem::path path_;
   int file_ = -1;
   std::mutex mutex_;

@@ -179,6 +179,7 @@ std::vector<size_t> AddFinishedTrials(const Experiment& experiment,
                          std::move(entry.commit),
                          std::move(entry.build),
                          std::move(entry.processor),
+                         entry.seconds,
                          journal};
       } else if (!SameResults(experiment, known->second.rows, entry.rows)) {
         throw Error::Format("{}:{}: the rows of trial \"{}\" differ from those in {}",

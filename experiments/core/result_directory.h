@@ -25,11 +25,12 @@ inline constexpr std::string_view kVerdictsFile = "verdicts.csv";
 inline constexpr std::string_view kJournalFolder = "journal";
 inline constexpr std::string_view kLockFile = "lock";  // in that folder
 
-// The rows of one finished trial, what measured them (as in FinishedTrial) and the journal that holds
-// them.
+// The rows of one finished trial, what measured them and how long it took (as in FinishedTrial), and the
+// journal that holds them.
 struct FinishedRows {
   Rows rows;
   std::string commit, build, processor;
+  double seconds = 0;
   std::filesystem::path journal;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -175,8 +176,10 @@ std::optional<Rows> RunTrial(const Task& task, size_t index) {
 // Measures one trial and appends it to the journal. Returns false if it stopped, having saved a
 // checkpoint. Throws Error naming the trial.
 bool Measure(const Task& task, size_t index, Journal& journal) {
+  const Stopwatch watch;
   std::optional<Rows> rows = RunTrial(task, index);
   if (!rows) return false;
+  const double seconds = std::ceil(1e6 * watch.Seconds()) / 1e6;
   const Trial& trial = task.trials[index];
   CheckRows(task.experiment, trial, *rows);
   journal.Append({index,
@@ -184,7 +187,8 @@ bool Measure(const Task& task, size_t index, Journal& journal) {
                   std::string(BuildCommit()),
                   std::move(*rows),
                   BuildText(),
-                  ProcessorText()});
+                  ProcessorText(),
+                  seconds});
   RemoveCheckpoints(task.options.out / kJournalFolder, [=](size_t t) { return t == index; });
   return true;
 }
@@ -246,7 +250,7 @@ RunReport RunLook(Task task, const Command& command) {
   report.interrupted = IsInterrupted(task);
   if (report.trials_missing == 0 && !report.interrupted) {
     SyncJournals(out);
-    Complete(task.experiment, task.look.settings, finished, out, command, report);
+    Complete(task.experiment, task.look.settings, std::move(finished), out, command, report);
   }
   return report;
 }

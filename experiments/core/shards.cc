@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "experiments/core/completion.h"
@@ -10,6 +11,7 @@
 #include "experiments/core/settings.h"
 #include "experiments/core/shard_owner.h"
 #include "numsim/base/error.h"
+#include "numsim/io/durable.h"
 
 namespace numsim::experiments {
 namespace {
@@ -78,7 +80,12 @@ Reached FindLook(const Experiment& experiment,
   }
 }
 
-// Adds the trials that no journal in `out` holds to the journal of an unsharded run there.
+void Require(const std::error_code& status, const fs::path& path) {
+  if (status) throw Error::Format("{}: cannot be written: {}", path.string(), status.message());
+}
+
+// Adds the trials that no journal in `out` holds to the journal of an unsharded run there. A copy takes
+// its place at the end: it is synced once, and a loss of power before that leaves no torn lines.
 void CopyTrials(const Experiment& experiment,
                 const std::vector<Trial>& trials,
                 const FinishedTrials& finished,
@@ -87,12 +94,27 @@ void CopyTrials(const Experiment& experiment,
   AddFinishedTrials(experiment, trials, out, already_there);
   if (already_there.size() == finished.size()) return;
   const ShardOwner owner(out, 0, 1, /*take_over=*/false);
-  Journal journal(out / kJournalFolder / JournalName(0, 1));
+  const fs::path path = out / kJournalFolder / JournalName(0, 1);
+  const fs::path copy = path.string() + ".merge";
+  Remove(copy);
+  std::error_code status;
+  if (Exists(path)) fs::copy_file(path, copy, status);
+  Require(status, copy);
+  Journal journal(copy);
   for (const auto& [index, entry] : finished) {
     if (already_there.contains(index)) continue;
-    journal.Append(
-        {index, trials[index].label, entry.commit, entry.rows, entry.build, entry.processor});
+    journal.Write({index,
+                   trials[index].label,
+                   entry.commit,
+                   entry.rows,
+                   entry.build,
+                   entry.processor,
+                   entry.seconds});
   }
+  journal.Sync();
+  fs::rename(copy, path, status);
+  Require(status, path);
+  Require(SyncNameOf(path), path);
 }
 
 // Adds the trials of the shards to `finished` and returns those that two of them hold.
@@ -151,7 +173,7 @@ RunReport Merge(const Experiment& experiment,
   RunReport report;
   report.trials_total = finished.size();
   report.next_look = reached.next;
-  Complete(experiment, looks[reached.looks - 1].settings, finished, out, ran, report);
+  Complete(experiment, looks[reached.looks - 1].settings, std::move(finished), out, ran, report);
   return report;
 }
 

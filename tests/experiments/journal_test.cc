@@ -65,6 +65,26 @@ TEST_F(JournalTest, ReadsBackWhatWasAppended) {
   }
 }
 
+// Runs of the same results differ in nothing else.
+TEST_F(JournalTest, SecondsAreKeptOutsideOfTheDigest) {
+  FinishedTrial slow = Entry(0);
+  slow.seconds = 1.25;
+  {
+    Journal journal(path_);
+    journal.Append(Entry(0));
+    journal.Write(slow);
+    journal.Sync();
+  }
+  const std::vector<FinishedTrial> trials = ReadJournal(path_);
+  ASSERT_EQ(trials.size(), 2u);
+  EXPECT_EQ(trials[0].seconds, 0);
+  EXPECT_EQ(trials[1].seconds, 1.25);
+  const std::string bytes = Bytes();
+  const size_t second = bytes.find('\n') + 1;
+  const std::string first_line = bytes.substr(0, second - 2);  // without the brace
+  EXPECT_EQ(bytes.substr(second), first_line + ",\"seconds\":1.25}\n");
+}
+
 TEST_F(JournalTest, ALineIsInTheFileWhenAppendReturns) {
   Journal journal(path_);
   for (size_t i = 0; i < 3; ++i) {

@@ -122,7 +122,7 @@ TEST_F(RunnerTest, ResumesFromAJournalCutWithinItsLastLine) {
   const size_t last_line = bytes.rfind('\n', bytes.size() - 2) + 1;
   const size_t end = bytes.size();  // behind the newline
   for (size_t length : {last_line, last_line + 1, (last_line + end) / 2, end - 2, end - 1}) {
-    fs::resize_file(journal, length);
+    std::ofstream(journal) << bytes.substr(0, length);
     for (const char* name :
          {"values.csv", "sums.csv", "verdicts.csv", "summary.txt", "manifest.json"}) {
       fs::remove(out / name);
@@ -131,7 +131,10 @@ TEST_F(RunnerTest, ResumesFromAJournalCutWithinItsLastLine) {
     Run(Counting(), Resume(out));
     ASSERT_EQ(calls_, 1) << length;
     ASSERT_EQ(ResultsIn(out), Expected()) << length;
-    ASSERT_EQ(Bytes(journal), bytes) << length;
+    // The line is that of before, except for the seconds that the trial took.
+    const std::string again = Bytes(journal), seconds = "\"seconds\":";
+    ASSERT_EQ(again.substr(0, again.rfind(seconds)), bytes.substr(0, bytes.rfind(seconds)))
+        << length;
   }
 }
 

@@ -228,6 +228,34 @@ TEST_F(ShardsTest, MergeIntoOneOfTheShards) {
   EXPECT_EQ(ResultsIn(first), Expected());
 }
 
+TEST_F(ShardsTest, MergeKeepsTheSecondsOfTrials) {
+  const fs::path shard = Directory("shard"), out = Directory("out");
+  Run(Counting(), Options(shard));
+  RewriteJournal(shard / "journal" / "0-of-1.jsonl", [](FinishedTrial& entry) {
+    EXPECT_GT(entry.seconds, 0) << entry.label;
+    entry.seconds = 1.5 + static_cast<double>(entry.trial);
+  });
+  Merge(Counting(), {shard}, out, {});
+  const std::vector<FinishedTrial> merged = ReadJournal(out / "journal" / "0-of-1.jsonl");
+  EXPECT_EQ(merged.size(), trials_);
+  for (const FinishedTrial& entry : merged) {
+    EXPECT_EQ(entry.seconds, 1.5 + static_cast<double>(entry.trial));
+  }
+}
+
+// A merge that was killed while it wrote leaves a part of its journal beside the others.
+TEST_F(ShardsTest, MergePassesOverThePartOfAKilledMerge) {
+  const fs::path first = Directory("first"), second = Directory("second");
+  Run(Counting(), Shard(first, 0, 2));
+  Run(Counting(), Shard(second, 1, 2));
+  const fs::path part = first / "journal" / "0-of-1.jsonl.merge";
+  std::ofstream(part) << "{\"point\": 1, \"la";
+  Merge(Counting(), {first, second}, first, {});
+  EXPECT_FALSE(fs::exists(part));
+  EXPECT_EQ(ResultsIn(first), Expected());
+  EXPECT_EQ(ReadJournal(first / "journal" / "0-of-1.jsonl").size(), 4u);
+}
+
 TEST_F(ShardsTest, MergeOfOtherSettingsNamesTheOption) {
   const fs::path first = Directory("first");
   const fs::path second = Directory("second");
