@@ -411,6 +411,7 @@ def test_short_blocks_have_the_bits_of_the_host(rng, scaling, format):
     for shape in ((1, 32), (3, 96), (129, 4096)):
         x = (rng.normal(size=shape) * 2.0 ** rng.integers(-130, 20, shape)).astype(np.float32)
         x[:, :16] = 0
+        x[0, 3:6] = np.inf, -np.inf, np.nan  # in a block whose scale is 0 under two levels
         x[-1, 20:24] = np.inf, -np.inf, np.nan, -0.0
         for values in (torch.from_numpy(x), torch.from_numpy(x).bfloat16()):
             here = ns.quantize(values.float().numpy(), format, scaling=scaling)

@@ -7,6 +7,7 @@ has gaps between its elements.
 """
 
 import functools
+import math
 import sys
 import threading
 
@@ -331,7 +332,7 @@ class _Call:
         return None if self._active is None else self._active.__exit__(*error)
 
 
-def _words_of(rounding, library, size):
+def _words_of(rounding, library, array):
     """The caller's random bits of a rounding as uint32 for _core, or None."""
     words = getattr(rounding, "random_bits", None)
     if words is None:
@@ -342,10 +343,9 @@ def _words_of(rounding, library, size):
     if kind not in ("uint32", "int32"):
         raise TypeError(f"rounding: random_bits: expected uint32 or int32, found {kind}")
     packed = There(library.values(words), None, library).packed()
-    if _size(packed) != size:
-        raise ValueError(
-            f"rounding: random_bits: expected {size} elements, found {_size(packed)}"
-        )
+    expected, found = math.prod(array.shape), math.prod(packed.shape)
+    if found != expected:
+        raise ValueError(f"rounding: random_bits: expected {expected} elements, found {found}")
     return library.shown(packed if kind == "uint32" else library.as_codes(packed, UINT32))
 
 
@@ -386,20 +386,16 @@ def _rounded(library, array, plan, random, words):
         return library.finish(out)
 
 
-def _size(array):
-    return int(np.prod(array.shape))
-
-
 def round(there, plan, random, rounding):
     """`numsim.round` of float32 and float64 numbers."""
     array, library = there.packed(), there.library
-    return _rounded(library, array, plan, random, _words_of(rounding, library, _size(array)))
+    return _rounded(library, array, plan, random, _words_of(rounding, library, array))
 
 
 def round_codes(there, plan, exact, random, rounding):
     """`numsim.round` of an array whose dtype is a format, which the plan `exact` encodes."""
     array, library = widened(there, "x"), there.library
-    words = _words_of(rounding, library, _size(array))
+    words = _words_of(rounding, library, array)
     rounded = _rounded(library, array, plan, random, words)
     codes = _encoded(library, rounded, exact, there.format.code_dtype, random)
     return library.as_format(codes, there.format)
@@ -408,7 +404,7 @@ def round_codes(there, plan, exact, random, rounding):
 def encode(there, f, plan, random, rounding):
     """The codes of numbers, unsigned integers."""
     array, library = _numbers(there), there.library
-    words = _words_of(rounding, library, _size(array))
+    words = _words_of(rounding, library, array)
     return _encoded(library, array, plan, f.code_dtype, random, words)
 
 
