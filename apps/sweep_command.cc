@@ -40,6 +40,7 @@ struct SweepArguments {
 // Runs a script in place of this process. Returns only by throwing Error.
 [[noreturn]] void Become(const fs::path& script, const std::vector<size_t>& numbers) {
   std::vector<std::string> words = {"bash", script.string()};
+  words.reserve(words.size() + numbers.size());
   for (const size_t number : numbers) words.push_back(std::to_string(number));
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());

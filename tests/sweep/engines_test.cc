@@ -74,7 +74,9 @@ TEST_F(Engines, ADeadRankOfMpirunDoesNotEndTheOthersAndItsTaskIsResumed) {
   ExpectResultsOfOneProcess("all");
 }
 
-TEST_F(Engines, SlurmGivesTheBytesOfOneProcess) {
+// A sweep, and one in rounds whose first tasks that it can catch are stopped by TERM and put back into the
+// queue, where Slurm would hold them for two minutes.
+TEST_F(Engines, SlurmGivesTheBytesOfOneProcessAlsoAfterARequeue) {
   const char* const sources = std::getenv("NUMSIM_SOURCE_DIR");
   ASSERT_NE(sources, nullptr);
   const std::string cluster = std::string("'") + sources + "/tests/sweep/one_node_slurm'";
@@ -82,26 +84,38 @@ TEST_F(Engines, SlurmGivesTheBytesOfOneProcess) {
   if (started == 3) GTEST_SKIP() << Text("bash.log");
   ASSERT_EQ(started, 0) << Text("bash.log");
   const std::string conf = (Directory() / "cluster/slurm.conf").string();
-  const Outcome outcome =
-      Numsim(Words("sweep " + options_ + " --slurm --tasks 4 --mem 100M --out all"),
-             {{"SLURM_CONF", conf}});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  for (int i = 0; i < 300 && !std::filesystem::exists(Directory() / "all/manifest.json"); ++i) {
+  const Environment slurm = {{"SLURM_CONF", conf}};
+  const Outcome whole =
+      Numsim(Words("sweep " + options_ + " --slurm --tasks 4 --mem 100M --out all"), slurm);
+  EXPECT_EQ(whole.exit_code, 0) << whole.err;
+  const std::string rounds =
+      "sweep " + std::string(kUntilDecided) + " --slurm --tasks 2 --out rounds";
+  ASSERT_EQ(Numsim(Words(rounds + " --dry-run"), slurm).exit_code, 0);
+  Edit("rounds/sweep/task.sh",
+       "program=$!\n",
+       "program=$!\nowner=rounds/shards/$task/journal/$task-of-2.owner\n"
+       "[ -e stopped ] || until [ -e $owner ]; do kill -0 $program || break; done\n");
+  Edit("rounds/sweep/task.sh",
+       "signalled=yes\nwhile",
+       "[ -e stopped ] || kill -TERM $$\nsignalled=yes\nwhile");
+  Edit("rounds/sweep/task.sh", "  scontrol requeue", "  touch stopped\n  scontrol requeue");
+  std::ofstream(Directory() / "release")
+      << "for job in $(squeue -h -r -t PD -o %i); do scontrol update JobId=$job StartTime=now; done\n";
+  const std::string with_slurm = "SLURM_CONF='" + conf + "' bash ";
+  EXPECT_EQ(Bash(with_slurm + "rounds/sweep/launch.sh"), 0) << Text("bash.log");
+  for (int i = 0; i < 300 && (Numsim("sweep status rounds").exit_code != 0 ||
+                              Numsim("sweep status all").exit_code != 0);
+       ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    Bash(with_slurm + "release");
   }
-  ExpectResultsOfOneProcess("all");
-  options_ = kUntilDecided;
-  const Outcome rounds = Numsim(Words("sweep " + options_ + " --slurm --tasks 3 --out rounds"),
-                                {{"SLURM_CONF", conf}});
-  EXPECT_EQ(rounds.exit_code, 0) << rounds.err;
-  Outcome status = Numsim("sweep status rounds");
-  for (int i = 0; i < 300 && status.exit_code != 0; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    status = Numsim("sweep status rounds");
-  }
+  EXPECT_EQ(Bash(cluster + " stop cluster"), 0);
+  EXPECT_EQ(Bash("ls stopped && grep interrupted rounds/sweep/logs/*"), 0);
+  const Outcome status = Numsim("sweep status rounds");
   EXPECT_THAT(status.out, HasSubstr("round 3 of at most 4\n"));
   EXPECT_THAT(status.out, HasSubstr("look 3: every primary claim is decided\nmerged: rounds/"));
-  EXPECT_EQ(Bash(cluster + " stop cluster"), 0);
+  ExpectResultsOfOneProcess("all");
+  options_ = kUntilDecided;
   ExpectResultsOfOneProcess("rounds", "one-rounds");
 }
 

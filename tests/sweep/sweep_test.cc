@@ -47,7 +47,8 @@ void SweepTest::ExpectResultsOfOneProcess(const std::string& sweep, const std::s
   ASSERT_EQ(Numsim(Words("run " + options_ + " --out " + one)).exit_code, 0);
   for (const std::string file :
        {"variance.csv", "slopes.csv", "dimension_ratios.csv", "verdicts.csv", "summary.txt"}) {
-    EXPECT_EQ(Text(sweep + "/" + file), Text(one + "/" + file)) << file;
+    const std::filesystem::path name = file;
+    EXPECT_EQ(Text(sweep / name), Text(one / name)) << file;
   }
 }
 
