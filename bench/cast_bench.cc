@@ -69,7 +69,11 @@ void RegisterFormat(const std::string& name, int threads) {
     });
   };
   encode("rne", {}, Overflow::kNonsaturate);
+  encode("rna", {RoundingMode::kNearestAway}, Overflow::kNonsaturate);
   encode("rtz", {RoundingMode::kTowardZero}, Overflow::kNonsaturate);
+  encode("rtp", {RoundingMode::kUp}, Overflow::kNonsaturate);
+  encode("rtn", {RoundingMode::kDown}, Overflow::kNonsaturate);
+  encode("rto", {RoundingMode::kToOdd}, Overflow::kNonsaturate);
   encode("sr16", sr16, Overflow::kNonsaturate);
   encode("sr32", sr32, Overflow::kNonsaturate);
   Register("decode" + suffix, [=](benchmark::State& state) {

@@ -256,6 +256,30 @@ TEST_P(CastEveryFormat, DecodeEqualsTheScalarRuleForEveryCodeAndIgnoresBitsAbove
   WithEachBackend([&] { EXPECT_TRUE(Same(ArrayValues(format, words), values)); });
 }
 
+// Casts to 8 bits may replace the lower half of a float32 by one bit that tells whether it is zero:
+// every upper half, with lower halves of zero, one, a half, all and those beside them.
+TEST(Cast, EveryUpperHalfIsRoundedByTheRuleInEveryDeterministicMode) {
+  std::vector<float> in;
+  for (uint32_t high = 0; high < 0x10000; ++high) {
+    for (const uint32_t low : {0u, 1u, 0x7FFFu, 0x8000u, 0x8001u, 0xFFFFu}) {
+      in.push_back(std::bit_cast<float>(high << 16 | low));
+    }
+  }
+  for (const char* format : {"e4m3fn", "e5m2", "e2m5"}) {
+    for (const RoundingMode mode : {RoundingMode::kNearestEven,
+                                    RoundingMode::kNearestAway,
+                                    RoundingMode::kTowardZero,
+                                    RoundingMode::kUp,
+                                    RoundingMode::kDown,
+                                    RoundingMode::kToOdd}) {
+      const EncodePlan plan = MakeEncodePlan(ParseFormat(format).spec, {mode});
+      SCOPED_TRACE(Describe(plan));
+      const std::vector<uint32_t> codes = ScalarCodes(plan, in, {});
+      WithEachBackend([&] { EXPECT_TRUE(Same(ArrayCodes(plan, in, {}), codes)); });
+    }
+  }
+}
+
 // Lengths about every multiple of a vector, and some about the block of random words.
 bool IsTestedLength(size_t n) { return n <= 70 || (n >= 1023 && n <= 1026) || n == 4099; }
 

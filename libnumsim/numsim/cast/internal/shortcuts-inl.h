@@ -115,30 +115,51 @@ HWY_NOINLINE size_t EncodeInt8(const EncodePlan& plan,
 }
 
 #if HWY_TARGET <= HWY_AVX3
-// Rounding to nearest even with at most 6 significant bits, in 16-bit lanes. float32 is first
-// truncated to 16 bits with a sticky last bit (rounded to odd), which leaves 8 significant bits.
-// Rounding to odd with two bits more than the target has, then to nearest, equals rounding once
+// Deterministic rounding to at most 6 significant bits, in 16-bit lanes. float32 is first truncated
+// to 16 bits with a sticky last bit (rounded to odd), which leaves 8 significant bits. Rounding to
+// odd with two bits more than the target has, then in any of these modes, equals rounding once
 // [Boldo]; subnormals of the target need fewer bits still. A vector holds twice as many elements as
 // with the 32-bit rule.
 constexpr int kStickyMantissaBits = 5;
 
-// True if EncodeSticky serves the plan. The middle of a subnormal gap has m + subnormal_shift + 1
-// bits, which must be fewer than the 8 significant bits.
+// True if EncodeSticky serves the plan. The format has a zero, and its smallest value is far above
+// the subnormals of float32. (The plan's range_f32 is kGeneral in directed modes, in which the rule
+// does not tell zero from the others below it.) A subnormal gap is served in the mode nearest even
+// only; its middle has m + subnormal_shift + 1 bits, which must be fewer than the 8 significant
+// bits.
 constexpr bool ServesSticky(const EncodePlan& plan) {
   const FormatSpec& format = plan.format;
   const bool subnormal_gap = format.subnormal_shift != 0;
-  return plan.range_f32 == ExponentRange::kNarrower && plan.mantissa_bits <= kStickyMantissaBits &&
-         (!subnormal_gap || plan.mantissa_bits + format.subnormal_shift <= 6);
+  const bool narrower = format.zero != Zero::kNone && format.SubnormalExponent() - 34 > -126;
+  return narrower && plan.mantissa_bits <= kStickyMantissaBits &&
+         (!subnormal_gap || (plan.rounding.mode == RoundingMode::kNearestEven &&
+                             plan.mantissa_bits + format.subnormal_shift <= 6));
 }
 
-// Encodes whole vectors and returns the number of elements encoded. Requires ServesSticky(plan).
-template <bool kSubnormalGap, class Source>
+// Returns the codes in a mode other than nearest even. PositionNarrower gives zero a nonzero
+// fraction below a quarter, which these modes may not see.
+template <class L>
+HWY_INLINE typename L::Word EncodeStickyOther(const L& l,
+                                              const EncodePlan& plan,
+                                              typename L::Word bits) {
+  const auto zero = l.Set(0);
+  const auto magnitude = l.And(bits, l.Set(L::kMagnitudeMask));
+  auto x = PositionNarrower(l, plan, magnitude, false);
+  x.v = l.Select(l.Eq(magnitude, zero), zero, x.v);
+  const auto ordinal = RoundAligned<RuleMode::kOther>(l, plan, bits, x, zero);
+  return Finish(l, plan, bits, magnitude, ordinal);
+}
+
+// Encodes whole vectors in kMode and returns the number of elements encoded. Requires
+// ServesSticky(plan).
+template <RoundingMode kMode, bool kSubnormalGap, class Source>
 HWY_NOINLINE size_t EncodeSticky(const EncodePlan& plan_ref,
                                  const Source source,
                                  const float* HWY_RESTRICT in,
                                  size_t n,
                                  uint8_t* HWY_RESTRICT out) {
-  const EncodePlan plan = kSubnormalGap ? WithoutSubnormalGap(plan_ref) : plan_ref;
+  EncodePlan plan = kSubnormalGap ? WithoutSubnormalGap(plan_ref) : plan_ref;
+  plan.rounding.mode = kMode;  // the compiler selects the mode once, not for every vector
   const SubnormalGapEdges subnormal_gap =
       kSubnormalGap ? SubnormalGapEdges(plan_ref.format) : SubnormalGapEdges();
   const hn::ScalableTag<float> df;
@@ -156,11 +177,41 @@ HWY_NOINLINE size_t EncodeSticky(const EncodePlan& plan_ref,
     const auto low = hn::ConcatEven(d16, b, a);
     auto bits = hn::Or(high, hn::Min(low, hn::Set(d16, uint16_t{1})));
     if constexpr (kSubnormalGap) bits = CloseNearestEven(lanes, subnormal_gap, bits);
-    const auto code =
-        EncodeWord<RuleMode::kNearestEven, ExponentRange::kNarrower>(lanes, plan, bits, bits);
+    auto code = bits;
+    if constexpr (kMode == RoundingMode::kNearestEven) {
+      code = EncodeWord<RuleMode::kNearestEven, ExponentRange::kNarrower>(lanes, plan, bits, bits);
+    } else {
+      code = EncodeStickyOther(lanes, plan, bits);
+    }
     hn::StoreU(hn::TruncateTo(d8, code), d8, out + i);
   }
   return i;
+}
+
+// Calls EncodeSticky in the plan's mode.
+template <class Source>
+size_t EncodeStickyAny(
+    const EncodePlan& plan, const Source source, const float* in, size_t n, uint8_t* out) {
+  switch (plan.rounding.mode) {
+    case RoundingMode::kNearestEven:
+      if (plan.format.subnormal_shift != 0) {
+        return EncodeSticky<RoundingMode::kNearestEven, true>(plan, source, in, n, out);
+      }
+      return EncodeSticky<RoundingMode::kNearestEven, false>(plan, source, in, n, out);
+    case RoundingMode::kNearestAway:
+      return EncodeSticky<RoundingMode::kNearestAway, false>(plan, source, in, n, out);
+    case RoundingMode::kTowardZero:
+      return EncodeSticky<RoundingMode::kTowardZero, false>(plan, source, in, n, out);
+    case RoundingMode::kUp:
+      return EncodeSticky<RoundingMode::kUp, false>(plan, source, in, n, out);
+    case RoundingMode::kDown:
+      return EncodeSticky<RoundingMode::kDown, false>(plan, source, in, n, out);
+    case RoundingMode::kToOdd:
+      return EncodeSticky<RoundingMode::kToOdd, false>(plan, source, in, n, out);
+    case RoundingMode::kStochastic:
+      break;
+  }
+  return 0;
 }
 #endif
 
@@ -169,13 +220,11 @@ HWY_NOINLINE size_t EncodeSticky(const EncodePlan& plan_ref,
 template <class Source>
 size_t EncodeShortcut(
     const EncodePlan& plan, const Source source, const float* in, size_t n, uint8_t* out) {
-  if (plan.rounding.mode != RoundingMode::kNearestEven) return 0;
-  if (plan.format == kInt8) return EncodeInt8(plan, source, in, n, out);
-#if HWY_TARGET <= HWY_AVX3
-  if (ServesSticky(plan)) {
-    return plan.format.subnormal_shift != 0 ? EncodeSticky<true>(plan, source, in, n, out)
-                                            : EncodeSticky<false>(plan, source, in, n, out);
+  if (plan.format == kInt8 && plan.rounding.mode == RoundingMode::kNearestEven) {
+    return EncodeInt8(plan, source, in, n, out);
   }
+#if HWY_TARGET <= HWY_AVX3
+  if (ServesSticky(plan)) return EncodeStickyAny(plan, source, in, n, out);
 #endif
   return 0;
 }

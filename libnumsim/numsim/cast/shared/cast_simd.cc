@@ -119,24 +119,25 @@ void EncodeStochastic(
   }
 }
 
+template <RuleMode kMode, typename Out>
+void EncodeDeterministic(const EncodePlan& plan, const float* in, size_t n, Out* out) {
+  // Offsets are added to this pointer, but nothing is read through it.
+  const uint32_t* no_random = reinterpret_cast<const uint32_t*>(in);
+  size_t done = 0;
+  if constexpr (std::is_same_v<Out, uint8_t>) done = EncodeShortcut(plan, Unscaled(), in, n, out);
+  EncodeInMode<kMode>(plan, in + done, n - done, no_random + done, out + done);
+}
+
 template <typename Out>
 void EncodeAny(
     const EncodePlan& plan, const float* in, size_t n, Out* out, const ArrayRandom& random) {
-  // The deterministic modes add offsets to this pointer but never read through it.
-  const uint32_t* no_random = reinterpret_cast<const uint32_t*>(in);
   switch (RuleModeOf(plan.rounding.mode)) {
     case RuleMode::kStochastic:
       return EncodeStochastic(plan, in, n, out, random);
-    case RuleMode::kNearestEven: {
-      size_t done = 0;
-      if constexpr (std::is_same_v<Out, uint8_t>) {
-        done = EncodeShortcut(plan, Unscaled(), in, n, out);
-      }
-      return EncodeInMode<RuleMode::kNearestEven>(
-          plan, in + done, n - done, no_random + done, out + done);
-    }
+    case RuleMode::kNearestEven:
+      return EncodeDeterministic<RuleMode::kNearestEven>(plan, in, n, out);
     case RuleMode::kOther:
-      return EncodeInMode<RuleMode::kOther>(plan, in, n, no_random, out);
+      return EncodeDeterministic<RuleMode::kOther>(plan, in, n, out);
   }
 }
 
