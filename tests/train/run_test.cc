@@ -139,6 +139,8 @@ TEST_F(TrainRun, SpeedCountsThreeGemmsForEachWeightAndStep) {
   constexpr double kWeights = 16 * 48 + 16 * 16 + 3 * 16 * 64 + 16 * 256;  // qkv, out, MLP, head
   EXPECT_EQ(speed.steps, kSteps);
   EXPECT_EQ(speed.unit, "tokens");
+  EXPECT_GT(speed.fastest, 0);
+  EXPECT_LE(speed.fastest * kSteps, speed.seconds);
   EXPECT_NEAR(speed.tokens_per_second * speed.seconds, kSteps * kTokens, 1e-9 * kSteps * kTokens);
   const double giga = 3 * 2 * kTokens * kWeights * kSteps / 1e9;
   const double product_seconds = speed.Share(StepPhase::kProduct) * speed.seconds;
@@ -158,6 +160,7 @@ TEST_F(TrainRun, ManifestHasTheTimesAndTheOptions) {
   const std::map<std::string, double> measured = {
       {"steps", 12},
       {"seconds", speed.seconds},
+      {"seconds_of_fastest_step", speed.fastest},
       {"tokens_per_second", speed.tokens_per_second},
       {"layer_gflops", speed.layer_gflops},
       {"float32_gflops", speed.float32_gflops},

@@ -29,6 +29,7 @@ struct TrainRunOptions {
 struct TrainSpeed {
   uint64_t steps = 0;  // number of steps this process took; if 0, all fields below are 0
   double seconds = 0;  // time of these steps, without validations and checkpoints
+  double fastest = 0;  // time of the fastest of them: on a busy machine, the nearest to its speed
   double tokens_per_second = 0;
   std::string_view unit = "tokens";  // or "examples"
   StepProfile profile;               // time per phase; the phases need not add up to `seconds`

@@ -316,6 +316,9 @@ TrainStatus Trainer::Step() {
   p.TakeStep();
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
   p.step_seconds += time.count();
+  if (p.steps_timed == 0 || time.count() < p.fastest_step_seconds) {
+    p.fastest_step_seconds = time.count();
+  }
   ++p.steps_timed;
   const bool ended = p.status != TrainStatus::kRunning;
   if (ended || IsDue(p.step, loop.valid_every)) p.RecordValidation();
@@ -346,5 +349,6 @@ std::string_view Trainer::unit() const { return parts_->IsLanguageModel() ? "tok
 const StepProfile& Trainer::profile() const { return parts_->profile; }
 uint64_t Trainer::steps_timed() const { return parts_->steps_timed; }
 double Trainer::step_seconds() const { return parts_->step_seconds; }
+double Trainer::fastest_step_seconds() const { return parts_->fastest_step_seconds; }
 
 }  // namespace numsim

@@ -83,6 +83,7 @@ class Trainer {
   const StepProfile& profile() const;
   uint64_t steps_timed() const;
   double step_seconds() const;
+  double fastest_step_seconds() const;  // 0 before the first step
 
   // Returns everything that later steps and their telemetry depend on: parameters, optimiser,
   // delayed scales (also those of what-if telemetry), step, status, losses. Restoring it into a

@@ -58,6 +58,7 @@ TrainSpeed MeasureSpeed(Trainer& trainer, bool rates) {
   if (speed.steps == 0) return speed;
   const auto steps = static_cast<double>(speed.steps);
   speed.seconds = trainer.step_seconds();
+  speed.fastest = trainer.fastest_step_seconds();
   speed.unit = trainer.unit();
   speed.profile = trainer.profile();
   speed.tokens_per_second = steps * static_cast<double>(trainer.tokens_per_step()) / speed.seconds;

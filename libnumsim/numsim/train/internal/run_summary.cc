@@ -31,6 +31,7 @@ NamedTexts Measurements(const TrainSpeed& speed) {
   if (speed.steps == 0) return {};
   NamedTexts texts = {{"steps", FormatCell(speed.steps)},
                       {"seconds", FormatCell(speed.seconds)},
+                      {"seconds_of_fastest_step", FormatCell(speed.fastest)},
                       {"tokens_per_second", FormatCell(speed.tokens_per_second)},
                       {"layer_gflops", FormatCell(speed.layer_gflops)},
                       {"float32_gflops", FormatCell(speed.float32_gflops)},

@@ -74,7 +74,7 @@ struct Trainer::Parts {
 
   StepProfile profile;
   uint64_t steps_timed = 0;
-  double step_seconds = 0;
+  double step_seconds = 0, fastest_step_seconds = 0;
 };
 
 }  // namespace numsim

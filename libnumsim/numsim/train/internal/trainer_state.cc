@@ -198,7 +198,7 @@ void Trainer::Restore(const TrainState& state) {
   p.telemetry.Clear();
   p.profile = {};
   p.steps_timed = 0;
-  p.step_seconds = 0;
+  p.step_seconds = p.fastest_step_seconds = 0;
 }
 
 }  // namespace numsim
