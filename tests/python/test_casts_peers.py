@@ -1,4 +1,4 @@
-"""Casts against ml_dtypes, gfloat and exact fractions, which share no code with numsim."""
+"""Casts against ml_dtypes, PyTorch, gfloat and exact fractions, which share no code with numsim."""
 
 from fractions import Fraction
 
@@ -65,6 +65,23 @@ def test_decoding_every_code_equals_the_dtype(name):
     expected = codes.view(dtype).astype(np.float32)
     assert same(ns.decode(codes, f), expected)
     assert same(ns.decode(codes.view(dtype)), expected)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "bfloat16", "float16"],
+)
+def test_casts_equal_torch_within_range(name, rng):
+    # Versions of PyTorch differ in what they do beyond the range (docs/disagreements.md).
+    torch = pytest.importorskip("torch")
+    f = ns.format(name)
+    near = (rng.normal(size=1_000_000) * f.max / 8).astype(np.float32)
+    x = np.concatenate([wide_floats(rng, 3_000_000), near])
+    x = x[np.abs(x) <= f.max]
+    theirs = torch.from_numpy(x).to(getattr(torch, name))
+    assert np.array_equal(ns.encode(x, name), theirs.view(getattr(torch, f"uint{f.bits}")).numpy())
+    assert same(ns.round(x, name), theirs.to(torch.float32).numpy())
+    assert ns.cast(torch.from_numpy(x), name).dtype == theirs.dtype
 
 
 # numsim's name, gfloat's name of the format.

@@ -8,7 +8,7 @@ from torch.autograd.function import once_differentiable
 
 from numsim import _core
 from numsim._arrays import float32_of
-from numsim._linear import RecipeLike, recipe_of
+from numsim._linear import LinearRecipe, RecipeLike, recipe_of
 
 _MAX_LAYERS = 4096  # of a model, as `numsim train` numbers the streams of its layers
 _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -82,6 +82,7 @@ class Linear(torch.nn.Linear):
     torch.utils.checkpoint repeats is the layer's newest one, with its step and its scales.
     """
 
+    recipe: LinearRecipe
     _scales: list[float]
 
     def __init__(
