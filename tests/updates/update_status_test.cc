@@ -240,6 +240,22 @@ TEST(EveryUpdateRule, WorksInPlace) {
   }
 }
 
+TEST(ElementwiseRules, MayReplaceTheUpdate) {
+  for (const char* rule : {"naive", "stochastic", "master-fp32", "split-master", "kahan"}) {
+    SCOPED_TRACE(rule);
+    const Case c = WithHistory(rule, 5003);
+    const Result expected = Apply(c);
+    std::vector<float> update = c.arrays.update;
+    WeightUpdate step = StepOf(c);
+    const MatrixSpan<float> matrix = HostMatrix(update, c.Shape());
+    step.update = matrix;
+    UpdateState state = update_cases::ToUpdateState(c.state, c.Shape());
+    const UpdateOutcome outcome = ApplyUpdate(c.rule, step, c.random, state, matrix);
+    ExpectSameBits(update, expected.weights);
+    ExpectIdenticalOutcome(outcome, expected.outcome);
+  }
+}
+
 TEST(EveryUpdateRule, AnEmptyTensorIsAZeroUpdate) {
   for (const char* rule : kRules) {
     const Result result = Apply(MakeCase("bf16", rule, {}, 1));

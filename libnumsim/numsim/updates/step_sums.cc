@@ -3,12 +3,14 @@
 #include <array>
 #include <cmath>
 
+#include "numsim/backend/backend.h"
 #include "numsim/base/require.h"
+#include "numsim/updates/internal/step_sums_simd.h"
 
 namespace numsim {
 namespace {
 
-constexpr size_t kLanes = 8;
+constexpr size_t kLanes = kPartialSums;
 
 double Total(const std::array<double, kLanes>& lanes) {
   double total = 0;
@@ -33,7 +35,7 @@ struct StepLanes {
 
 double SquaredSumOfBlock(const float* x, size_t n) noexcept {
   std::array<double, kLanes> lanes = {};
-  size_t i = 0;
+  size_t i = UsesScalarReference() ? 0 : AddSquaresSimd(x, n, lanes.data());
   for (; i + kLanes <= n; i += kLanes) {
     for (size_t lane = 0; lane < kLanes; ++lane) {
       const double value = static_cast<double>(x[i + lane]);
@@ -52,14 +54,18 @@ StepSums StepSumsOfBlock(const float* before,
                          const float* update,
                          size_t n) noexcept {
   StepLanes lanes;
+  StepSums sums;
   size_t i = 0;
+  if (!UsesScalarReference()) {
+    i = AddStepSimd(
+        before, after, update, n, lanes.square.data(), lanes.projection.data(), sums.moved);
+  }
   for (; i + kLanes <= n; i += kLanes) {
     for (size_t lane = 0; lane < kLanes; ++lane) {
       lanes.Add(lane, before[i + lane], after[i + lane], update[i + lane]);
     }
   }
   for (size_t lane = 0; i < n; ++i, ++lane) lanes.Add(lane, before[i], after[i], update[i]);
-  StepSums sums;
   sums.square = Total(lanes.square);
   sums.projection = Total(lanes.projection);
   for (const uint32_t moved : lanes.moved) sums.moved += moved;

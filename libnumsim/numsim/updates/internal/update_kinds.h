@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
@@ -30,6 +31,15 @@ struct UpdateJob {
   std::span<float> new_weights;  // may be `weights`
 
   bool InPlace() const { return new_weights.data() == weights.data(); }
+  // True if the new weights overlap neither the weights nor the update.
+  bool WritesApart() const {
+    const auto apart = [&](std::span<const float> x) {
+      const std::less_equal<const float*> ordered;
+      return ordered(x.data() + x.size(), new_weights.data()) ||
+             ordered(new_weights.data() + new_weights.size(), x.data());
+    };
+    return apart(weights) && apart(update);
+  }
   // Returns the limit for CountBeyond: the largest finite value, or infinity if no |w + alpha u|
   // can be above it (all roundings are monotonic).
   double LimitAt(float alpha) const {

@@ -59,14 +59,17 @@ void ForEachGroup(const ElementGroups& groups, size_t n, FunctionRef<void(size_t
 }
 
 StepSums ApplyBlocks(const UpdateJob& job, BlockRule rule) {
+  const bool apart = job.WritesApart();
   return SumOverBlocks<StepSums>(job.weights.size(), [&](size_t begin, size_t count) {
     const DefaultFloatEnvironment environment;
-    alignas(64) std::array<float, kSumBlock> after;
-    const uint64_t saturated = rule(job, {begin, count}, after.data());
+    alignas(64) std::array<float, kSumBlock> buffer;  // the sums still read what it replaces
+    float* const new_weights = job.new_weights.data() + begin;
+    float* const after = apart ? new_weights : buffer.data();
+    const uint64_t saturated = rule(job, {begin, count}, after);
     StepSums sums =
-        StepSumsOfBlock(job.weights.data() + begin, after.data(), job.update.data() + begin, count);
+        StepSumsOfBlock(job.weights.data() + begin, after, job.update.data() + begin, count);
     sums.saturated = saturated;
-    std::copy_n(after.data(), count, job.new_weights.data() + begin);
+    if (!apart) std::copy_n(after, count, new_weights);
     return sums;
   });
 }
