@@ -218,7 +218,11 @@ HWY_NOINLINE void EncodeOddBlock(const EncodePlan& plan_ref,
       code = r.code;
       hn::StoreU(hn::Or(hn::LoadU(d8, flags + i), hn::TruncateTo(d8, r.flags)), d8, flags + i);
     } else {
-      code = EncodeWord<kMode, ExponentRange::kGeneral>(lanes, plan, bits, word);
+      // Subnormals of float64 are far below half the smallest nonzero value of any format.
+      constexpr bool kNarrower = sizeof(T) == 8 && kMode != RuleMode::kOther;
+      constexpr ExponentRange kRange =
+          kNarrower ? ExponentRange::kNarrower : ExponentRange::kGeneral;
+      code = EncodeWord<kMode, kRange>(lanes, plan, bits, word);
     }
     if constexpr (sizeof(U) == 4) {
       hn::StoreU(code, d32, codes + i);
