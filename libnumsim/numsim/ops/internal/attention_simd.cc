@@ -35,10 +35,12 @@ struct Inner {
 };
 
 constexpr size_t kTileRows = 4;
+// Vectors of a tile's row: as many as the registers hold.
+constexpr size_t kTileVectors = kVectorLanes == kRowLanes ? 4 : 2;
 
-// Computes kRows x `count` elements of the matmul, where `count` is at most two vectors. Each
-// element is the sum over ascending k of individually rounded products.
-template <size_t kRows>
+// Computes kRows x `count` elements of the matmul, where `count` fills kVectors - 1 vectors and some
+// or all of one more. Each element is the sum over ascending k of individually rounded products.
+template <size_t kRows, size_t kVectors>
 HWY_INLINE void Tile(const LeftFactor& a,
                      const RightFactor& b,
                      const Inner& inner,
@@ -46,25 +48,66 @@ HWY_INLINE void Tile(const LeftFactor& a,
                      float* HWY_RESTRICT out,
                      size_t out_stride) {
   const RowTag d;
-  const size_t first = std::min(count, kVectorLanes), second = count - first;
-  RowVector sum[kRows][2];
-  for (size_t r = 0; r < kRows; ++r) sum[r][0] = sum[r][1] = hn::Zero(d);
-  const float* HWY_RESTRICT from = b.data + inner.begin * b.stride;
-  const float* HWY_RESTRICT factors = a.data + inner.begin * a.inner_stride;
-  for (size_t k = inner.begin; k < inner.end; ++k) {
-    const RowVector b0 = LoadRow(from, first);
-    const RowVector b1 = second == 0 ? hn::Zero(d) : LoadRow(from + kVectorLanes, second);
-    for (size_t r = 0; r < kRows; ++r) {
-      const RowVector factor = hn::Set(d, factors[r * a.row_stride]);
-      sum[r][0] = hn::Add(sum[r][0], hn::Mul(factor, b0));
-      sum[r][1] = hn::Add(sum[r][1], hn::Mul(factor, b1));
+  const size_t last = count - (kVectors - 1) * kVectorLanes;  // elements of the last vector
+  RowVector sum[kRows][kVectors];
+  for (size_t r = 0; r < kRows; ++r) {
+    for (size_t v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
+  }
+  // Two loops, because a test within the loop costs as much as the sums.
+  const auto add = [&](const auto& load_last) HWY_ATTR {
+    const float* HWY_RESTRICT from = b.data + inner.begin * b.stride;
+    const float* HWY_RESTRICT factors = a.data + inner.begin * a.inner_stride;
+    for (size_t k = inner.begin; k < inner.end; ++k) {
+      RowVector right[kVectors];
+      for (size_t v = 0; v + 1 < kVectors; ++v) right[v] = hn::LoadU(d, from + v * kVectorLanes);
+      right[kVectors - 1] = load_last(from + (kVectors - 1) * kVectorLanes);
+      for (size_t r = 0; r < kRows; ++r) {
+        const RowVector factor = hn::Set(d, factors[r * a.row_stride]);
+        for (size_t v = 0; v < kVectors; ++v) {
+          sum[r][v] = hn::Add(sum[r][v], hn::Mul(factor, right[v]));
+        }
+      }
+      from += b.stride;
+      factors += a.inner_stride;
     }
-    from += b.stride;
-    factors += a.inner_stride;
+  };
+  if (last == kVectorLanes) {
+    add([&](const float* from) HWY_ATTR { return hn::LoadU(d, from); });
+  } else {
+    add([&](const float* from) HWY_ATTR { return LoadRow(from, last); });
   }
   for (size_t r = 0; r < kRows; ++r) {
-    StoreRow(sum[r][0], out + r * out_stride, first);
-    if (second != 0) StoreRow(sum[r][1], out + r * out_stride + kVectorLanes, second);
+    float* const to = out + r * out_stride;
+    for (size_t v = 0; v + 1 < kVectors; ++v) hn::StoreU(sum[r][v], d, to + v * kVectorLanes);
+    StoreRow(sum[r][kVectors - 1], to + (kVectors - 1) * kVectorLanes, last);
+  }
+}
+
+// Computes kRows rows and columns [0, cols) of the matmul.
+template <size_t kRows>
+HWY_INLINE void MultiplyRows(const LeftFactor& a,
+                             const RightFactor& b,
+                             const Inner& inner,
+                             size_t cols,
+                             float* out,
+                             size_t out_stride) {
+  for (size_t c = 0; c < cols; c += kTileVectors * kVectorLanes) {
+    const size_t count = std::min(kTileVectors * kVectorLanes, cols - c);
+    const RightFactor right{b.data + c, b.stride};
+    switch ((count + kVectorLanes - 1) / kVectorLanes) {
+      case 1:
+        Tile<kRows, 1>(a, right, inner, count, out + c, out_stride);
+        break;
+      case 2:
+        Tile<kRows, 2>(a, right, inner, count, out + c, out_stride);
+        break;
+      case 3:
+        Tile<kRows, kTileVectors - 1>(a, right, inner, count, out + c, out_stride);
+        break;
+      default:
+        Tile<kRows, kTileVectors>(a, right, inner, count, out + c, out_stride);
+        break;
+    }
   }
 }
 
@@ -76,31 +119,66 @@ HWY_NOINLINE void MultiplyStrip(const LeftFactor& a,
                                 size_t cols,
                                 float* out,
                                 size_t out_stride) {
-  for (size_t c = 0; c < cols; c += 2 * kVectorLanes) {
-    const size_t count = std::min(2 * kVectorLanes, cols - c);
-    const RightFactor right{b.data + c, b.stride};
-    if (rows == kTileRows) {
-      Tile<kTileRows>(a, right, inner, count, out + c, out_stride);
-      continue;
-    }
-    for (size_t r = 0; r < rows; ++r) {
-      const LeftFactor left{a.data + r * a.row_stride, a.row_stride, a.inner_stride};
-      Tile<1>(left, right, inner, count, out + c + r * out_stride, out_stride);
-    }
+  static_assert(kTileRows == 4);
+  switch (rows) {
+    case 1:
+      return MultiplyRows<1>(a, b, inner, cols, out, out_stride);
+    case 2:
+      return MultiplyRows<2>(a, b, inner, cols, out, out_stride);
+    case 3:
+      return MultiplyRows<3>(a, b, inner, cols, out, out_stride);
+    default:
+      return MultiplyRows<4>(a, b, inner, cols, out, out_stride);
   }
 }
 
 size_t Padded(size_t length) { return (length + kRowLanes - 1) / kRowLanes * kRowLanes; }
 
+// Writes the transpose of a block of 4 x 4 elements (HWY_SCALAR has no vector of four).
+HWY_INLINE void TransposeBlock(const float* HWY_RESTRICT from,
+                               size_t from_stride,
+                               float* HWY_RESTRICT to,
+                               size_t to_stride) {
+#if HWY_TARGET == HWY_SCALAR
+  for (size_t r = 0; r < 4; ++r) {
+    for (size_t c = 0; c < 4; ++c) to[c * to_stride + r] = from[r * from_stride + c];
+  }
+#else
+  const hn::FixedTag<float, 4> d;
+  const hn::FixedTag<double, 2> pairs;
+  const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + from_stride);
+  const auto c = hn::LoadU(d, from + 2 * from_stride), e = hn::LoadU(d, from + 3 * from_stride);
+  const auto ab_low = hn::BitCast(pairs, hn::InterleaveLower(d, a, b));  // a0 b0, a1 b1
+  const auto ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
+  const auto ce_low = hn::BitCast(pairs, hn::InterleaveLower(d, c, e));
+  const auto ce_high = hn::BitCast(pairs, hn::InterleaveUpper(d, c, e));
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, ce_low)), d, to);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, ce_low)), d, to + to_stride);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, ce_high)), d, to + 2 * to_stride);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, ce_high)), d, to + 3 * to_stride);
+#endif
+}
+
 // Writes the transpose of length x head_dim rows: head_dim rows of Padded(length), padded with
 // zeros.
-void Transpose(const HeadShape& shape, const HeadRows& x, float* out) {
+void Transpose(const HeadShape& shape, const HeadRows& x, float* HWY_RESTRICT out) {
   const size_t width = Padded(shape.length);
   for (size_t d = 0; d < shape.head_dim; ++d) {
     std::fill(out + d * width + shape.length, out + (d + 1) * width, 0.0f);
   }
-  for (size_t t = 0; t < shape.length; ++t) {
-    const float* row = x.data + t * x.stride;
+  const size_t blocks = shape.head_dim / 4 * 4;
+  size_t t = 0;
+  for (; t + 4 <= shape.length; t += 4) {
+    const float* const row = x.data + t * x.stride;
+    for (size_t d = 0; d < blocks; d += 4) {
+      TransposeBlock(row + d, x.stride, out + d * width + t, width);
+    }
+    for (size_t d = blocks; d < shape.head_dim; ++d) {
+      for (size_t r = 0; r < 4; ++r) out[d * width + t + r] = row[r * x.stride + d];
+    }
+  }
+  for (; t < shape.length; ++t) {
+    const float* const row = x.data + t * x.stride;
     for (size_t d = 0; d < shape.head_dim; ++d) out[d * width + t] = row[d];
   }
 }

@@ -29,21 +29,30 @@ using RowVector = hn::Vec<RowTag>;
 inline constexpr size_t kVectorLanes = hn::MaxLanes(RowTag());
 inline constexpr size_t kRowVectors = kRowLanes / kVectorLanes;
 
-// Loads `count` elements from x; the other lanes are zero.
+// Loads `count` elements from x; the other lanes are zero. Reads and writes no others, so a target
+// whose masked loads might goes through memory, which takes several times as long.
 HWY_INLINE RowVector LoadRow(const float* HWY_RESTRICT x, size_t count) {
   const RowTag d;
   if (HWY_LIKELY(count >= kVectorLanes)) return hn::LoadU(d, x);
+#if HWY_MEM_OPS_MIGHT_FAULT
   HWY_ALIGN float part[kVectorLanes] = {};
   std::memcpy(part, x, count * sizeof(float));
   return hn::Load(d, part);
+#else
+  return hn::MaskedLoad(hn::FirstN(d, count), d, x);
+#endif
 }
 // Stores the first `count` lanes to y.
 HWY_INLINE void StoreRow(RowVector v, float* HWY_RESTRICT y, size_t count) {
   const RowTag d;
   if (HWY_LIKELY(count >= kVectorLanes)) return hn::StoreU(v, d, y);
+#if HWY_MEM_OPS_MIGHT_FAULT
   HWY_ALIGN float part[kVectorLanes];
   hn::Store(v, d, part);
   std::memcpy(y, part, count * sizeof(float));
+#else
+  hn::BlendedStore(v, hn::FirstN(d, count), d, y);
+#endif
 }
 
 // Calls body(i, count) for the vectors of a row of n elements, where i is the first element of a

@@ -20,6 +20,22 @@ void AddToRow(const T* x, size_t n, T* y) {
   for (size_t i = 0; i < n; ++i) y[i] += x[i];
 }
 
+// Rotates the points (first[j], second[j]). No array overlaps another, which the compiler must know to
+// use vectors without a test per head.
+template <typename T>
+void RotateHead(const T* __restrict cosine,
+                const T* __restrict sine,
+                T sign,
+                size_t n,
+                T* __restrict first,
+                T* __restrict second) {
+  for (size_t j = 0; j < n; ++j) {
+    const T a = first[j], b = second[j], s = sign * sine[j];
+    first[j] = a * cosine[j] - b * s;
+    second[j] = a * s + b * cosine[j];
+  }
+}
+
 void CheckIndices(IndexRef ids, size_t count) {
   CheckShape("indices", ids, count, 1);
   NUMSIM_CHECK(ids.Contiguous(), "indices with stride {}", ids.stride);
@@ -119,12 +135,7 @@ void RotatePositions(In<T> cosines, In<T> sines, size_t head_dim, bool inverse, 
     const T* const cosine = cosines.Row(i % length);
     const T* const sine = sines.Row(i % length);
     for (T *head = x.Row(i), *const end = head + x.cols; head < end; head += head_dim) {
-      T *const first = head, *const second = head + half;
-      for (size_t j = 0; j < half; ++j) {
-        const T a = first[j], b = second[j], s = sign * sine[j];
-        first[j] = a * cosine[j] - b * s;
-        second[j] = a * s + b * cosine[j];
-      }
+      RotateHead(cosine, sine, sign, half, head, head + half);
     }
   });
 }
