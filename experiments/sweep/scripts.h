@@ -17,20 +17,23 @@ inline constexpr std::string_view kMergeScript = "merge.sh";
 // Returns the text as one word of bash, quoted only if it must be.
 std::string Quoted(std::string_view text);
 
-// task.sh I [ROUND] runs the trials of task I and leaves its exit code; as an array job of Slurm it takes
-// the number from there. `directory` is the absolute path of the sweep, here and below.
+// In a sweep with rounds, each of the scripts below has one more argument, the round: task.sh I ROUND,
+// rank.sh ROUND I..., merge.sh ROUND, and launch.sh ROUND or launch.sh ROUND I...
+
+// task.sh I runs the trials of task I and leaves its exit code; as an array job of Slurm it takes the
+// number from there. `directory` is the absolute path of the sweep, here and below.
 std::string TaskScript(const Plan& plan, const std::filesystem::path& directory);
 
-// rank.sh [ROUND] I... is what each rank of mpirun runs: it takes tasks that no other rank has taken, in the
+// rank.sh I... is what each rank of mpirun runs: it takes tasks that no other rank has taken, in the
 // order of the arguments, until none is left. A task is taken by creating sweep/taken/I exclusively.
 std::string RankScript(const Plan& plan, const std::filesystem::path& directory);
 
-// merge.sh [ROUND] combines the shards into the results. With rounds it is their look, and starts the next
-// round if the claims are undecided.
+// merge.sh combines the shards into the results. With rounds it is their look, and starts the next round
+// if the claims are undecided.
 std::string MergeScript(const Plan& plan, const std::filesystem::path& directory);
 
-// launch.sh [I...] has the engine run these tasks, or all of them, and then the merge; with rounds,
-// launch.sh [ROUND [I...]].
+// launch.sh I... has the engine run these tasks, or all of them if there is no argument, and then the
+// merge; with rounds, the first round and those after it.
 std::string LaunchScript(const Plan& plan, const std::filesystem::path& directory);
 
 // Writes plan and scripts, unless DIR already holds this plan; then nothing changes. A plan whose
