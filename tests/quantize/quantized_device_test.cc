@@ -30,8 +30,15 @@ constexpr MatrixShape kShapes[] = {{1, 1},
                                    {7, 20000},
                                    {3, 40000},
                                    {304, 2048}};
-constexpr const char* kLayouts[] = {
-    "tensor", "row", "column", "block:5", "block:16", "block:32", "tile:3x24", "tile:16x1", "tile:128x128"};
+constexpr const char* kLayouts[] = {"tensor",
+                                    "row",
+                                    "column",
+                                    "block:5",
+                                    "block:16",
+                                    "block:32",
+                                    "tile:3x24",
+                                    "tile:16x1",
+                                    "tile:128x128"};
 constexpr ScaleRule kRules[] = {ScaleRule::kAbsmax,
                                 ScaleRule::kPow2Floor,
                                 ScaleRule::kPow2Ceil,
