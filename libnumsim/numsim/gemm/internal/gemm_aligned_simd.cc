@@ -461,7 +461,8 @@ HWY_INLINE void AddIntegers(const AlignedSums& sums,
   acc += r0 * cols;
   HWY_ALIGN float scales[kGroup * kVectors * HWY_MAX_BYTES / sizeof(float)];
   hn::Vec<DI> sum[kGroup][kVectors];
-  const auto numerator = hn::Set(di, (sums.fraction_bits + 2 * 127) * (1 << 23));
+  const uint32_t biases = static_cast<uint32_t>(sums.fraction_bits + 2 * 127);
+  const auto numerator = hn::Set(di, static_cast<int32_t>(biases << 23));
   const auto least = hn::Set(di, (127 - 100) * (1 << 23));  // if all products and acc are zero
   NUMSIM_UNROLL for (size_t r = 0; r < kGroup; ++r) {
     NUMSIM_UNROLL for (size_t v = 0; v < kVectors; ++v) {
