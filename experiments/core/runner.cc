@@ -34,10 +34,11 @@ struct Task {
   const RunOptions& options;
   const std::vector<Trial>& trials;  // of all looks
   const Look& look;
-  std::vector<size_t> all;        // numbers of the trials up to this look
-  std::vector<size_t> shard;      // those of them that are this shard's
-  bool resume;                    // keep finished trials
-  std::vector<size_t> todo = {};  // numbers of its unfinished trials, expensive ones first
+  std::vector<size_t> all;           // numbers of the trials up to this look
+  std::vector<size_t> shard;         // those of them that are this shard's
+  bool resume;                       // keep finished trials
+  std::vector<size_t> todo = {};     // numbers of its unfinished trials, expensive ones first
+  std::string settings_digest = {};  // of the directory's settings, for checkpoints
 };
 
 void CheckShard(const RunOptions& options, size_t looks) {
@@ -94,6 +95,7 @@ OwnShard Start(Task& task) {
   const DirectoryLock lock = LockDirectory(out);
   for (const auto& folder : {out, out / kJournalFolder}) SweepTemporaries(folder);
   ClaimDirectory(task.experiment, task.options.settings, out);
+  task.settings_digest = Sha256OfText(ReadText(out / kSettingsFile));
   // Before the journals are read, so that only this process adds trials of the shard to them.
   OwnShard own;
   own.owner = std::make_unique<ShardOwner>(
@@ -134,11 +136,10 @@ std::string BuildText() { return fmt::format("{} {}", BuildCompiler(), BuildType
 
 // Returns what a trial gets to survive a stop. `task` must outlive it.
 TrialContext ContextOf(const Task& task, size_t index) {
-  const std::filesystem::path& out = task.options.out;
-  TrialContext context{.folder = out / kJournalFolder,
+  TrialContext context{.folder = task.options.out / kJournalFolder,
                        .trial = index,
                        .identity = {{"experiment", task.experiment.name},
-                                    {"settings", Sha256OfText(ReadText(out / kSettingsFile))},
+                                    {"settings", task.settings_digest},
                                     {"trial", task.trials[index].label},
                                     {"commit", std::string(BuildCommit())},
                                     {"build", BuildText()}},
