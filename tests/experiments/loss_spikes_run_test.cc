@@ -473,7 +473,8 @@ TEST_F(SpikeTraining, EventsOfADivergedRunAreAmongItsSteps) {
 TEST(LossSpikes, StopsChangeNothing) {
   const Settings settings = TinySettings();
   ExpectStopsChangeNothing(LossSpikes(), settings, TrialOf(TinyArm()));
-  ExpectStopsChangeNothing(LossSpikes(), settings, TrialOf(TinyStudent()));
+  // At this learning rate the curvature has events, which a lost record of it would lose.
+  ExpectStopsChangeNothing(LossSpikes(), settings, TrialOf(TinyStudent("adamw", "0.3")));
 }
 
 }  // namespace
