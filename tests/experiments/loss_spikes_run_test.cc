@@ -475,6 +475,8 @@ TEST(LossSpikes, StopsChangeNothing) {
   ExpectStopsChangeNothing(LossSpikes(), settings, TrialOf(TinyArm()));
   // At this learning rate the curvature has events, which a lost record of it would lose.
   ExpectStopsChangeNothing(LossSpikes(), settings, TrialOf(TinyStudent("adamw", "0.3")));
+  // A change of the data is measured by the updates around it.
+  ExpectStopsChangeNothing(LossSpikes(), settings, TrialOf(With(TinyArm(), &Arm::data, "new")));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 namespace numsim::experiments {
 
 // Runs a trial that ends without a signal, or is stopped, when it asks for the `ask`th time. Continues it,
-// and lets it ask twice as often each time, until it is finished.
+// and lets it ask more often each time, until it is finished: stops and kills come at different steps.
 class StoppedTrial {
  public:
   struct Kill {};  // an end without a signal
@@ -41,7 +41,7 @@ class StoppedTrial {
       } catch (const Kill&) {
         ++stops_;
       }
-      most_ *= 2;
+      most_ += kill_ ? 5 : most_;
     }
   }
 
