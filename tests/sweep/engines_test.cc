@@ -75,7 +75,8 @@ TEST_F(Engines, ADeadRankOfMpirunDoesNotEndTheOthersAndItsTaskIsResumed) {
 }
 
 // A sweep, and one in rounds whose first tasks that it can catch are stopped by TERM and put back into the
-// queue, where Slurm would hold them for two minutes.
+// queue, where Slurm would hold them for two minutes. Two seconds are enough: a job that starts within the
+// second in which its former run ended is refused, since the credential of that run is revoked.
 TEST_F(Engines, SlurmGivesTheBytesOfOneProcessAlsoAfterARequeue) {
   const char* const sources = std::getenv("NUMSIM_SOURCE_DIR");
   ASSERT_NE(sources, nullptr);
@@ -100,7 +101,10 @@ TEST_F(Engines, SlurmGivesTheBytesOfOneProcessAlsoAfterARequeue) {
        "[ -e stopped ] || kill -TERM $$\nsignalled=yes\nwhile");
   Edit("rounds/sweep/task.sh", "  scontrol requeue", "  touch stopped\n  scontrol requeue");
   std::ofstream(Directory() / "release")
-      << "for job in $(squeue -h -r -t PD -o %i); do scontrol update JobId=$job StartTime=now; done\n";
+      << "squeue -h -r -t PD -o '%i %r' | grep BeginTime | while read -r job reason; do\n"
+         "  [ -e released-$job ] || scontrol update JobId=$job StartTime=now+2\n"
+         "  touch released-$job\n"
+         "done\n";
   const std::string with_slurm = "SLURM_CONF='" + conf + "' bash ";
   EXPECT_EQ(Bash(with_slurm + "rounds/sweep/launch.sh"), 0) << Text("bash.log");
   for (int i = 0; i < 300 && (Numsim("sweep status rounds").exit_code != 0 ||
@@ -108,6 +112,10 @@ TEST_F(Engines, SlurmGivesTheBytesOfOneProcessAlsoAfterARequeue) {
        ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     Bash(with_slurm + "release");
+  }
+  if (Numsim("sweep status rounds").exit_code != 0) {
+    Bash("SLURM_CONF='" + conf + "' squeue; tail -n 60 cluster/slurmctld.log cluster/slurmd.log");
+    ADD_FAILURE() << Text("bash.log");
   }
   EXPECT_EQ(Bash(cluster + " stop cluster"), 0);
   EXPECT_EQ(Bash("ls stopped && grep interrupted rounds/sweep/logs/*"), 0);
