@@ -196,6 +196,7 @@ int Run(const Experiment& experiment,
   options.resume = arguments.resume;
   options.take_over = arguments.take_over;
   std::tie(options.shard_index, options.shard_count) = ParseShard(arguments.shard);
+  options.trial_costs = arguments.trial_costs;
   options.look = arguments.look;
   options.save_every = arguments.save_every;
   options.say = [](const std::string& line) { fmt::print(stderr, "numsim: {}\n", line); };

@@ -76,8 +76,16 @@ void AddRunOptions(CLI::App* sub, const Experiment& experiment, RunArguments& ar
   sub->add_option(
          "--out", arguments.out, "Result directory (default: results/" + experiment.name + ")")
       ->check(NotEmpty());
-  sub->add_option("--shard", arguments.shard, "I/N: run only trials whose number is I modulo N")
+  sub->add_option("--shard",
+                  arguments.shard,
+                  "I/N: run only the trials of shard I of N, which have about equal costs")
       ->capture_default_str();
+  sub->add_option(
+         "--trial-costs",
+         arguments.trial_costs,
+         "CSV file with the cost of each trial, as `numsim sweep --costs` writes it, by which "
+         "shards are cut; the same for all shards")
+      ->check(NotEmpty());
   sub->add_option("--look",
                   arguments.look,
                   "With --until-decided: run the trials up to this look (1, 2, ...) and no others; "

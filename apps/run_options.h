@@ -19,7 +19,8 @@ struct RunArguments {
   int max_seeds = 20;
   std::string out;
   std::string shard = "0/1";
-  size_t look = 0;  // 0: all
+  std::string trial_costs;  // file; empty: none
+  size_t look = 0;          // 0: all
   bool resume = false, take_over = false;
   double grace = 60;        // seconds
   double save_every = 300;  // seconds

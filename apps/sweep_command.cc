@@ -16,10 +16,12 @@
 #include "experiments/core/result_directory.h"
 #include "experiments/core/settings.h"
 #include "experiments/core/time_left.h"
+#include "experiments/core/trial_costs.h"
 #include "experiments/sweep/estimate.h"
 #include "experiments/sweep/scripts.h"
 #include "experiments/sweep/status.h"
 #include "numsim/base/error.h"
+#include "numsim/io/manifest.h"
 
 namespace numsim::apps {
 namespace {
@@ -34,6 +36,7 @@ struct SweepArguments {
   std::string hosts;                             // --parallel
   size_t ranks = 0, at_once = 0;                 // --mpi, --local; 0: not given
   size_t tasks = 0;                              // 0: from the estimate
+  std::vector<std::string> costs;                // directories of earlier runs
   std::map<std::string, std::string> resources;  // a value of every option; "": not given
 };
 
@@ -56,7 +59,7 @@ fs::path ScriptOf(const fs::path& directory, std::string_view script) {
 
 // Throws Error for options of run that a sweep sets itself or cannot follow.
 void CheckRunOptions(const Experiment& experiment, const CLI::App& sub) {
-  for (const char* const option : {"--shard", "--look", "--resume"}) {
+  for (const char* const option : {"--shard", "--look", "--resume", "--trial-costs"}) {
     if (sub.count(option) == 0) continue;
     throw Error::Format(
         "{}: set by the sweep for each task; `numsim sweep resume DIR` continues it", option);
@@ -108,17 +111,49 @@ void AddGiven(const CLI::App& app, std::vector<std::string>& words) {
   }
 }
 
-// Sets the number of trials, and with --until-decided those of each round.
-void SetTrials(const Experiment& experiment,
-               const experiments::Settings& settings,
-               sweep::Plan& plan) {
-  const std::vector<experiments::Trial> trials =
-      experiments::ListTrials(experiment, experiments::WithAllSeeds(settings));
-  plan.trials = trials.size();
-  if (settings.max_seeds == 0) return;
-  for (const experiments::Look& look : experiments::ListLooks(settings, trials)) {
-    plan.rounds.push_back(look.added.size());
+// The trials of a sweep and how long they take.
+struct Work {
+  std::vector<experiments::Trial> trials;
+  std::vector<experiments::Look> looks;
+  double seconds_per_cost = 0;  // 0: not known
+  std::string basis;            // of these seconds
+};
+
+Work MakeWork(const Experiment& experiment,
+              const experiments::Settings& settings,
+              const std::vector<std::string>& costs) {
+  Work work;
+  work.trials = experiments::ListTrials(experiment, experiments::WithAllSeeds(settings));
+  work.looks = experiments::ListLooks(settings, work.trials);
+  if (costs.empty()) {
+    work.seconds_per_cost = sweep::SecondsPerCost(experiment, settings);
+    work.basis = "the times of the presets on two cores";
+    return work;
   }
+  const size_t known = sweep::MeasureCosts(experiment, {costs.begin(), costs.end()}, work.trials);
+  work.seconds_per_cost = 1;
+  work.basis = fmt::format("the seconds that trials like {} of these {} took, one after the other",
+                           known,
+                           work.trials.size());
+  return work;
+}
+
+// Returns the seconds of the round that takes longest, one trial after the other; 0 if not known.
+double SecondsOfLongestRound(const Work& work) {
+  double longest = 0;
+  for (const experiments::Look& look : work.looks) {
+    double cost = 0;
+    for (const size_t i : look.added) cost += work.trials[i].cost;
+    longest = std::max(longest, cost);
+  }
+  return longest * work.seconds_per_cost;
+}
+
+// Sets the number of trials, and with --until-decided those of each round.
+void SetTrials(const Work& work, bool rounds, sweep::Plan& plan) {
+  plan.trials = work.trials.size();
+  if (!rounds) return;
+  for (const experiments::Look& look : work.looks) plan.rounds.push_back(look.added.size());
 }
 
 // Returns the least number of tasks that gives every process of the engine one.
@@ -128,24 +163,24 @@ size_t LeastTasks(const sweep::Plan& plan) {
 }
 
 // Sets the number of tasks: as given, or from an estimate, which is printed.
-void SetTasks(const Experiment& experiment,
-              const experiments::Settings& settings,
-              const SweepArguments& arguments,
-              sweep::Plan& plan) {
-  plan.tasks = arguments.tasks;
-  if (plan.tasks != 0) return;
-  // With rounds, of the largest one, which begins when the ones before it have ended.
+void SetTasks(const Work& work, size_t given, sweep::Plan& plan) {
+  plan.tasks = given;
+  if (given != 0) return;
+  const double seconds = SecondsOfLongestRound(work);
+  if (seconds == 0) {
+    throw Error::Format(
+        "--tasks is missing: no preset of {} has a known time; --costs DIR takes those of an earlier "
+        "run",
+        plan.experiment);
+  }
+  // A round begins when the ones before it have ended.
   const size_t trials =
       plan.rounds.empty() ? plan.trials : *std::max_element(plan.rounds.begin(), plan.rounds.end());
-  const double seconds = sweep::EstimateSeconds(experiment, experiments::WithAllSeeds(settings)) *
-                         static_cast<double>(trials) / static_cast<double>(plan.trials);
-  if (seconds == 0) {
-    throw Error::Format("--tasks is missing: no preset of {} has a known time", experiment.name);
-  }
   plan.tasks = sweep::TaskCount(seconds, trials, LeastTasks(plan));
-  fmt::print("estimate, from the times of the presets on two cores: {} {}, {} per task\n",
+  fmt::print("estimate, from {}: {} {}, {} per task\n",
+             work.basis,
              experiments::RoughText(seconds),
-             plan.rounds.empty() ? "in all" : "for the largest round",
+             plan.rounds.empty() ? "in all" : "for the longest round",
              experiments::RoughText(seconds / static_cast<double>(plan.tasks)));
 }
 
@@ -158,8 +193,14 @@ int Sweep(const Experiment& experiment,
   plan.experiment = experiment.name;
   SetEngine(arguments, sub, plan);
   const experiments::Settings settings = SettingsOf(experiment, arguments.run, sub);
-  SetTrials(experiment, settings, plan);
-  SetTasks(experiment, settings, arguments, plan);
+  const Work work = MakeWork(experiment, settings, arguments.costs);
+  SetTrials(work, settings.max_seeds > 0, plan);
+  SetTasks(work, arguments.tasks, plan);
+  std::string costs;
+  if (!arguments.costs.empty()) {
+    costs = experiments::TrialCostsText(work.trials);
+    plan.costs = Sha256OfText(costs);
+  }
   AddGiven(program.app, plan.arguments);
   AddGiven(sub, plan.arguments);
   plan.program = fs::read_symlink("/proc/self/exe").string();
@@ -168,7 +209,7 @@ int Sweep(const Experiment& experiment,
   const fs::path directory =
       fs::absolute(out.empty() ? "results/" + experiment.name : out).lexically_normal();
   experiments::CheckDirectory(experiment, settings, directory);
-  sweep::WriteSweep(plan, directory);
+  sweep::WriteSweep(plan, settings, costs, directory);
   const fs::path launch = ScriptOf(directory, sweep::kLaunchScript);
   fmt::print("{}{} trials in {} tasks{}; scripts and plan are in {}\n",
              plan.rounds.empty() ? "" : "up to ",
@@ -202,6 +243,14 @@ void AddSweepOptions(CLI::App* sub, SweepArguments& arguments) {
                   "Number of tasks (default: so many that each lasts about five minutes)")
       ->check(CLI::Range(1, 1 << 20))
       ->group("Sweep");
+  sub->add_option(
+         "--costs",
+         arguments.costs,
+         "DIR: share the trials out by the seconds that trials with the same parameters took "
+         "in the results of an earlier run (repeatable)")
+      ->allow_extra_args(false)
+      ->check(NotEmpty())
+      ->group("Sweep");
   sub->add_flag("--dry-run", arguments.dry_run, "Write the scripts, start nothing")->group("Sweep");
   for (const char* const name : {"cpus-per-task", "mem", "gpus", "time", "partition", "account"}) {
     sub->add_option(
@@ -215,7 +264,7 @@ void AddSweepOf(Program& program, CLI::App* parent, const Experiment& experiment
   CLI::App* sub = parent->add_subcommand(experiment.name, experiment.title);
   AddSweepOptions(sub, *arguments);
   AddRunOptions(sub, experiment, arguments->run);
-  for (const char* const option : {"--shard", "--look", "--resume"}) {
+  for (const char* const option : {"--shard", "--look", "--resume", "--trial-costs"}) {
     sub->get_option(option)->group("");  // not in the help: refused
   }
   Example(sub, fmt::format("numsim sweep {} --local 2 --out results/mine", experiment.name));
@@ -224,21 +273,56 @@ void AddSweepOf(Program& program, CLI::App* parent, const Experiment& experiment
   });
 }
 
-// Prints a line per task. Returns the number of their finished trials.
-size_t PrintTasks(const std::vector<sweep::TaskStatus>& tasks) {
-  size_t finished = 0;
+// Prints a line per task.
+void PrintTasks(const std::vector<sweep::TaskStatus>& tasks) {
   fmt::print("{:>6}  {:>15}  state\n", "task", "trials");
   for (size_t i = 0; i < tasks.size(); ++i) {
-    finished += tasks[i].finished;
     const std::string count = fmt::format("{} of {}", tasks[i].finished, tasks[i].trials);
     fmt::print("{:>6}  {:>15}  {}\n", i, count, tasks[i].Text());
   }
-  return finished;
 }
 
-// Prints where the results are, or how to get them. Returns the exit code.
-int PrintNext(const fs::path& directory, bool merged) {
-  if (merged) {
+// Prints how far a sweep with rounds is.
+void PrintRounds(const sweep::Plan& plan, const sweep::SweepStatus& status) {
+  fmt::print("{} by {}, round {} of at most {}\n",
+             plan.experiment,
+             plan.engine,
+             status.round,
+             plan.rounds.size());
+  PrintTasks(status.tasks);
+  fmt::print("{} of {} trials of this round are finished\n",
+             status.Finished(),
+             plan.rounds[status.round - 1]);
+  if (status.judged == 0) return;
+  fmt::print("look {}: {}\n",
+             status.judged,
+             status.undecided.empty()
+                 ? "every primary claim is decided"
+                 : fmt::format("undecided: {}", fmt::join(status.undecided, ", ")));
+}
+
+sweep::SweepStatus StatusOf(const sweep::Plan& plan, const fs::path& directory) {
+  const Experiment* const experiment = experiments::FindExperiment(plan.experiment);
+  if (experiment == nullptr) {
+    throw Error::Format("{}: experiment: '{}' is none of this numsim",
+                        ScriptOf(directory, sweep::kPlanFile).string(),
+                        plan.experiment);
+  }
+  return sweep::ReadStatus(*experiment, plan, directory);
+}
+
+// Prints how far a sweep is and what to do next. Returns 0 if its results are complete, else 1.
+int Status(const fs::path& directory) {
+  const sweep::Plan plan = sweep::ReadPlan(directory);
+  const sweep::SweepStatus status = StatusOf(plan, directory);
+  if (plan.rounds.empty()) {
+    fmt::print("{} by {}\n", plan.experiment, plan.engine);
+    PrintTasks(status.tasks);
+    fmt::print("{} of {} trials are finished\n", status.Finished(), plan.trials);
+  } else {
+    PrintRounds(plan, status);
+  }
+  if (status.ended) {
     fmt::print("merged: {}\n", (directory / experiments::kSummaryFile).string());
     return 0;
   }
@@ -246,58 +330,10 @@ int PrintNext(const fs::path& directory, bool merged) {
   return 1;
 }
 
-sweep::RoundStatus RoundStatusOf(const sweep::Plan& plan, const fs::path& directory) {
-  const Experiment* const experiment = experiments::FindExperiment(plan.experiment);
-  if (experiment == nullptr) {
-    throw Error::Format("{}: experiment: '{}' is none of this numsim",
-                        ScriptOf(directory, sweep::kPlanFile).string(),
-                        plan.experiment);
-  }
-  return sweep::ReadRoundStatus(*experiment, plan, directory);
-}
-
-int StatusOfRounds(const sweep::Plan& plan, const fs::path& directory) {
-  const sweep::RoundStatus status = RoundStatusOf(plan, directory);
-  fmt::print("{} by {}, round {} of at most {}\n",
-             plan.experiment,
-             plan.engine,
-             status.round,
-             plan.rounds.size());
-  const size_t finished = PrintTasks(status.tasks);
-  fmt::print(
-      "{} of {} trials of this round are finished\n", finished, plan.rounds[status.round - 1]);
-  if (status.judged > 0) {
-    fmt::print("look {}: {}\n",
-               status.judged,
-               status.undecided.empty()
-                   ? "every primary claim is decided"
-                   : fmt::format("undecided: {}", fmt::join(status.undecided, ", ")));
-  }
-  return PrintNext(directory, status.ended);
-}
-
-// Prints how far a sweep is and what to do next. Returns 0 if its results are complete, else 1.
-int Status(const fs::path& directory) {
-  const sweep::Plan plan = sweep::ReadPlan(directory);
-  if (!plan.rounds.empty()) return StatusOfRounds(plan, directory);
-  const std::vector<sweep::TaskStatus> tasks = sweep::ReadStatus(plan, directory);
-  fmt::print("{} by {}\n", plan.experiment, plan.engine);
-  const size_t finished = PrintTasks(tasks);
-  fmt::print("{} of {} trials are finished\n", finished, plan.trials);
-  return PrintNext(
-      directory,
-      finished == plan.trials && experiments::Exists(directory / experiments::kManifestFile));
-}
-
 // Runs what is unfinished with the engine of the plan, or only the merge.
 int Resume(const fs::path& directory) {
   const sweep::Plan plan = sweep::ReadPlan(directory);
-  sweep::RoundStatus status;  // one round, if there are none
-  if (plan.rounds.empty()) {
-    status.tasks = sweep::ReadStatus(plan, directory);
-  } else {
-    status = RoundStatusOf(plan, directory);
-  }
+  const sweep::SweepStatus status = StatusOf(plan, directory);
   const auto unfinished = sweep::UnfinishedTasks(status.tasks);
   const bool all = unfinished.empty();
   const fs::path script = ScriptOf(directory, all ? sweep::kMergeScript : sweep::kLaunchScript);

@@ -20,11 +20,20 @@ std::vector<Look> ListLooks(const Settings& settings, const std::vector<Trial>& 
 // Returns the numbers of the trials of the first `count` looks, in increasing order.
 std::vector<size_t> TrialsUpTo(const std::vector<Look>& looks, size_t count);
 
-// Returns those of them that belong to shard I/N: the trials whose place in Look::added is I modulo N.
-// So every look is shared out evenly, and a trial stays in its shard.
+// Returns the trials that a look adds, in increasing order for each of `count` shards of about equal
+// cost: the most expensive trial goes first, and each to the shard with the least cost so far. Of equal
+// trials and of equal shards, the one with the lower number comes first. No shard is empty if there
+// are enough trials.
+std::vector<std::vector<size_t>> ShareOut(const Look& look,
+                                          const std::vector<Trial>& trials,
+                                          size_t count);
+
+// Returns the numbers of the trials of the first `count` looks that belong to shard I/N, in increasing
+// order. Every look is shared out on its own, so a trial stays in its shard.
 std::vector<size_t> ShardTrialsUpTo(const std::vector<Look>& looks,
+                                    const std::vector<Trial>& trials,
                                     size_t count,
-                                    int shard_index,
-                                    int shard_count);
+                                    size_t shard_index,
+                                    size_t shard_count);
 
 }  // namespace numsim::experiments

@@ -18,6 +18,7 @@
 #include "experiments/core/result_directory.h"
 #include "experiments/core/shard_owner.h"
 #include "experiments/core/trial_context.h"
+#include "experiments/core/trial_costs.h"
 #include "numsim/backend/backend.h"
 #include "numsim/base/build_info.h"
 #include "numsim/base/error.h"
@@ -260,7 +261,8 @@ RunReport RunLook(Task task, const Command& command) {
 
 RunReport Run(const Experiment& experiment, const RunOptions& options) {
   const Command command{.arguments = options.command};
-  const std::vector<Trial> trials = ListTrials(experiment, WithAllSeeds(options.settings));
+  std::vector<Trial> trials = ListTrials(experiment, WithAllSeeds(options.settings));
+  if (!options.trial_costs.empty()) ReadTrialCosts(options.trial_costs, trials);
   const std::vector<Look> looks = ListLooks(options.settings, trials);
   CheckShard(options, looks.size());
   RunReport report;
@@ -275,7 +277,11 @@ RunReport Run(const Experiment& experiment, const RunOptions& options) {
                       trials,
                       looks[count - 1],
                       TrialsUpTo(looks, count),
-                      ShardTrialsUpTo(looks, count, options.shard_index, options.shard_count),
+                      ShardTrialsUpTo(looks,
+                                      trials,
+                                      count,
+                                      static_cast<size_t>(options.shard_index),
+                                      static_cast<size_t>(options.shard_count)),
                       resume},
                      command);
     trials_run += report.trials_run;

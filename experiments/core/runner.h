@@ -21,6 +21,9 @@ struct RunOptions {
   bool take_over = false;     // run the shard although a process of another host may be running it
   int shard_index = 0;        // this run does the trials of that shard (looks.h)
   int shard_count = 1;
+  // File with the costs by which trials are shared out (trial_costs.h), the same for all shards; empty:
+  // Trial::cost of the experiment.
+  std::filesystem::path trial_costs = {};
   // --until-decided: 0 runs one look after the other until the claims are decided. From 1 on, the run
   // does its trials up to this look and no others; Merge judges. Shards need it.
   size_t look = 0;

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -148,9 +147,7 @@ std::vector<fs::path> OwnerFiles(const fs::path& directory) {
 }  // namespace
 
 bool SharesTrials(int index, int count, int other_index, int other_count) {
-  // A number that leaves both remainders exists where they agree modulo the common divisor.
-  const int divisor = std::gcd(count, other_count);
-  return index % divisor == other_index % divisor;
+  return count != other_count || index == other_index;
 }
 
 ShardOwner::ShardOwner(const fs::path& directory, int index, int count, bool take_over)

@@ -30,7 +30,8 @@ class ShardOwner {
 // Releases every shard of a directory that this process owns, for an end without destructors.
 void ReleaseShardsOfThisProcess(const std::filesystem::path& directory);
 
-// Returns whether shards I/N and J/M have trials in common, however many trials there are.
+// Returns whether shards I/N and J/M may have trials in common: shards of different counts are cut by
+// costs, each in its way.
 bool SharesTrials(int index, int count, int other_index, int other_count);
 
 }  // namespace numsim::experiments

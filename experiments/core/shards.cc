@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -134,14 +135,16 @@ std::vector<DoubleTrial> Gather(const Experiment& experiment,
 }
 
 void RequireDifferent(const std::vector<fs::path>& shards) {
-  for (size_t i = 0; i < shards.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      std::error_code ignored;
-      if (!fs::equivalent(shards[i], shards[j], ignored)) continue;
-      throw Error::Format("merge: {} and {} are the same directory; expected each shard once",
-                          shards[j].string(),
-                          shards[i].string());
-    }
+  std::map<fs::path, fs::path> seen;  // without links, "." and ".."
+  for (const fs::path& shard : shards) {
+    std::error_code status;
+    const fs::path real = fs::canonical(shard, status);
+    if (status) continue;  // a missing one is named when it is read
+    const auto [first, added] = seen.emplace(real, shard);
+    if (added) continue;
+    throw Error::Format("merge: {} and {} are the same directory; expected each shard once",
+                        first->second.string(),
+                        shard.string());
   }
 }
 

@@ -21,7 +21,8 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kEngines = "slurm, parallel, mpi, local";
 constexpr const char* kResources = "cpus-per-task, mem, gpus, time, partition, account";
 constexpr const char* kFields =
-    "engine, experiment, arguments, trials, rounds, tasks, at_once, hosts, resources, program, directory";
+    "engine, experiment, arguments, trials, rounds, tasks, costs, at_once, hosts, resources, program, "
+    "directory";
 constexpr size_t kMost = 1u << 20;
 
 bool IsIn(std::string_view name, std::string_view list) {
@@ -126,11 +127,6 @@ void CheckResources(const Plan& plan) {
 
 }  // namespace
 
-size_t TrialsOfTask(const Plan& plan, size_t task, size_t round) {
-  const size_t trials = plan.rounds.empty() ? plan.trials : plan.rounds.at(round - 1);
-  return task >= trials ? 0 : (trials - task + plan.tasks - 1) / plan.tasks;
-}
-
 size_t TasksOfRound(const Plan& plan, size_t round) {
   return plan.rounds.empty() ? plan.tasks : std::min(plan.tasks, plan.rounds.at(round - 1));
 }
@@ -168,6 +164,7 @@ void WritePlan(const Plan& plan, const std::filesystem::path& directory) {
   json["trials"] = plan.trials;
   if (!plan.rounds.empty()) json["rounds"] = plan.rounds;
   json["tasks"] = plan.tasks;
+  if (!plan.costs.empty()) json["costs"] = plan.costs;
   json["at_once"] = plan.at_once;
   json["hosts"] = plan.hosts;
   json["resources"] = plan.resources;
@@ -202,6 +199,7 @@ Plan ReadPlan(const std::filesystem::path& directory) {
   reader.Read("trials", plan.trials);
   if (json.contains("rounds")) reader.Read("rounds", plan.rounds);
   reader.Read("tasks", plan.tasks);
+  if (json.contains("costs")) reader.Read("costs", plan.costs);
   reader.Read("at_once", plan.at_once);
   reader.Read("hosts", plan.hosts);
   reader.Read("resources", plan.resources);

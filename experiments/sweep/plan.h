@@ -1,6 +1,8 @@
 // The plan of a sweep: one experiment, cut into tasks that an engine (Slurm, GNU parallel, mpirun or
 // this machine) runs. A task is a shard of `numsim run`, with a result directory of its own:
 //   DIR/sweep/plan.json  the plan
+//   DIR/sweep/settings.json          its settings, as in a result directory
+//   DIR/sweep/costs.csv  --costs: the costs by which trials are shared out (trial_costs.h)
 //   DIR/sweep/launch.sh, task.sh, merge.sh   what the engine runs (scripts.h); mpi: also rank.sh
 //   DIR/sweep/logs/I.log, exit/I   output and last exit code of task I
 //   DIR/sweep/taken/I    mpi: which rank took task I
@@ -18,7 +20,8 @@
 namespace numsim::experiments::sweep {
 
 inline constexpr std::string_view kFolder = "sweep";        // in the directory of a sweep
-inline constexpr std::string_view kPlanFile = "plan.json";  // these three in that folder
+inline constexpr std::string_view kPlanFile = "plan.json";  // these four in that folder
+inline constexpr std::string_view kCostsFile = "costs.csv";
 inline constexpr std::string_view kLogs = "logs";
 inline constexpr std::string_view kExitCodes = "exit";
 inline constexpr std::string_view kShards = "shards";  // in the directory of a sweep
@@ -39,6 +42,7 @@ struct Plan {
   // runs them as tasks; then a look judges, and starts the next round if the claims are undecided.
   std::vector<size_t> rounds = {};
   size_t tasks = 1;    // from 1 to the trials of the largest round, so that no task is empty
+  std::string costs;   // SHA-256 of costs.csv; empty: costs are those of the experiment
   size_t at_once = 1;  // local: processes at a time; mpi: ranks; others: 1
   std::string hosts;   // parallel: the value of --sshlogin; others: empty
   std::map<std::string, std::string> resources;  // slurm: options of sbatch without dashes
@@ -48,10 +52,7 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-// Returns the number of trials of a task: those whose number (with rounds, whose place among the trials
-// of the round) is `task` modulo the number of tasks. Rounds are counted from 1; without any it is 1.
-size_t TrialsOfTask(const Plan& plan, size_t task, size_t round = 1);
-// Returns the number of tasks of a round that have trials.
+// Returns the number of tasks of a round that have trials. Rounds are counted from 1; without any it is 1.
 size_t TasksOfRound(const Plan& plan, size_t round);
 
 // Throws Error naming the field if the plan breaks what is said above, or cannot be put in scripts.

@@ -9,6 +9,7 @@
 
 #include "experiments/core/exit_code.h"
 #include "experiments/core/result_directory.h"
+#include "experiments/core/settings.h"
 #include "numsim/base/error.h"
 #include "numsim/io/atomic_file.h"
 
@@ -62,6 +63,9 @@ std::string RunCommand(const Plan& plan, const fs::path& directory) {
   for (const std::string& argument : plan.arguments) command += " \\\n  " + Quoted(argument);
   // Slurm runs a job once at a time. After its node failed, the task may go on elsewhere.
   if (!plan.rounds.empty()) command += " \\\n  --look \"$round\"";
+  if (!plan.costs.empty()) {
+    command += " \\\n  --trial-costs " + Quoted((directory / kFolder / kCostsFile).string());
+  }
   return command + fmt::format(" \\\n  --shard \"$task/{}\" --out {}/\"$task\" --resume{}",
                                plan.tasks,
                                Quoted((directory / kShards).string()),
@@ -363,7 +367,10 @@ std::string LaunchScript(const Plan& plan, const fs::path& directory) {
   return text;
 }
 
-void WriteSweep(const Plan& plan, const fs::path& directory) {
+void WriteSweep(const Plan& plan,
+                const Settings& settings,
+                const std::string& costs,
+                const fs::path& directory) {
   CheckPlan(plan);
   CheckSlurmPath(plan, directory);
   const fs::path sweep = directory / kFolder;
@@ -379,6 +386,9 @@ void WriteSweep(const Plan& plan, const fs::path& directory) {
   if (plan.engine == kMpi) WriteFileAtomically(sweep / kRankScript, RankScript(plan, directory));
   WriteFileAtomically(sweep / kMergeScript, MergeScript(plan, directory));
   WriteFileAtomically(sweep / kLaunchScript, LaunchScript(plan, directory));
+  WriteSettings(sweep / kSettingsFile, {plan.experiment, settings});
+  Remove(sweep / kCostsFile);
+  if (!costs.empty()) WriteFileAtomically(sweep / kCostsFile, costs);
   WritePlan(plan, directory);
 }
 

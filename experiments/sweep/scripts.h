@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "experiments/core/experiment.h"
 #include "experiments/sweep/plan.h"
 
 namespace numsim::experiments::sweep {
@@ -36,9 +37,12 @@ std::string MergeScript(const Plan& plan, const std::filesystem::path& directory
 // merge; with rounds, the first round and those after it.
 std::string LaunchScript(const Plan& plan, const std::filesystem::path& directory);
 
-// Writes plan and scripts, unless DIR already holds this plan; then nothing changes. A plan whose
-// tasks have not begun is replaced. Throws Error when DIR holds tasks of another plan, when Slurm
-// cannot take its path, or when a file cannot be written.
-void WriteSweep(const Plan& plan, const std::filesystem::path& directory);
+// Writes plan, scripts, settings, and costs.csv if `costs`, its text, is not empty. If DIR already holds
+// this plan, nothing changes. A plan whose tasks have not begun is replaced. Throws Error when DIR holds
+// tasks of another plan, when Slurm cannot take its path, or when a file cannot be written.
+void WriteSweep(const Plan& plan,
+                const Settings& settings,
+                const std::string& costs,
+                const std::filesystem::path& directory);
 
 }  // namespace numsim::experiments::sweep

@@ -13,6 +13,7 @@
 #include "experiments/core/looks.h"
 #include "experiments/core/result_directory.h"
 #include "experiments/core/settings.h"
+#include "experiments/core/trial_costs.h"
 #include "numsim/base/error.h"
 #include "numsim/io/csv.h"
 #include "numsim/io/input_file.h"
@@ -20,8 +21,10 @@
 namespace numsim::experiments::sweep {
 namespace {
 
+namespace fs = std::filesystem;
+
 // Reads the exit code that task.sh wrote; none if there is no such file.
-std::optional<int> ReadExitCode(const std::filesystem::path& path) {
+std::optional<int> ReadExitCode(const fs::path& path) {
   if (!Exists(path)) return std::nullopt;
   const std::string text = numsim::ReadText(path);
   int code = -1;
@@ -32,98 +35,83 @@ std::optional<int> ReadExitCode(const std::filesystem::path& path) {
   return code;
 }
 
-// Returns the number of finished trials of a task. Throws Error if the journal holds others.
-size_t CountFinished(const Plan& plan, size_t task, const std::filesystem::path& journal) {
-  std::set<size_t> finished;
-  for (const FinishedTrial& trial : ReadJournal(journal)) {
-    if (trial.trial >= plan.trials || trial.trial % plan.tasks != task) {
-      throw Error::Format("{}: holds trial {}, which is not of task {} of {} with {} trials",
-                          journal.string(),
-                          trial.trial,
-                          task,
-                          plan.tasks,
-                          plan.trials);
-    }
-    finished.insert(trial.trial);
-  }
-  return finished.size();
-}
+// The round and the task that run a trial.
+struct Place {
+  size_t round = 0;  // from 0
+  size_t task = 0;
+};
 
-// The trials of a sweep with rounds that are finished.
-struct RoundTrials {
+// The work of each round and task, and how much of it is finished.
+struct Work {
   std::vector<Look> looks;
-  std::vector<std::set<size_t>> finished;  // per task
+  std::vector<Place> places;                  // of every trial
+  std::vector<std::vector<size_t>> trials;    // their number, per round (from 0) and task
+  std::vector<std::vector<size_t>> finished;  // of them
 
-  // Returns the trials of a round that belong to a task, as `numsim run --look` shares them out.
-  std::vector<size_t> Of(const Plan& plan, size_t round, size_t task) const {
-    const std::vector<size_t>& added = looks[round - 1].added;
-    std::vector<size_t> trials;
-    for (size_t i = task; i < added.size(); i += plan.tasks) trials.push_back(added[i]);
-    return trials;
-  }
-  size_t CountFinished(const Plan& plan, size_t round, size_t task) const {
-    const std::vector<size_t> trials = Of(plan, round, task);
-    return static_cast<size_t>(std::count_if(
-        trials.begin(), trials.end(), [&](size_t i) { return finished[task].contains(i); }));
-  }
-  size_t CountFinished(const Plan& plan, size_t round) const {
-    size_t count = 0;
-    for (size_t task = 0; task < plan.tasks; ++task) count += CountFinished(plan, round, task);
-    return count;
+  bool HasBegun(size_t round) const {
+    const auto is_finished = [](size_t count) { return count > 0; };
+    return std::any_of(finished[round].begin(), finished[round].end(), is_finished);
   }
 };
 
-std::filesystem::path ShardOf(const std::filesystem::path& directory, size_t task) {
-  return directory / kShards / std::to_string(task);
+// Throws Error if the settings do not give the trials of the plan.
+void CheckLooks(const std::vector<Look>& looks, const Plan& plan, const fs::path& sweep) {
+  const std::vector<size_t> rounds =
+      plan.rounds.empty() ? std::vector<size_t>{plan.trials} : plan.rounds;
+  const auto fits = [](const Look& look, size_t trials) { return look.added.size() == trials; };
+  if (std::equal(looks.begin(), looks.end(), rounds.begin(), rounds.end(), fits)) return;
+  throw Error::Format("{}: are settings of another sweep than {}",
+                      (sweep / kSettingsFile).string(),
+                      (sweep / kPlanFile).string());
 }
 
-std::filesystem::path JournalOf(const Plan& plan,
-                                const std::filesystem::path& directory,
-                                size_t task) {
-  return ShardOf(directory, task) / kJournalFolder /
-         JournalName(static_cast<int>(task), static_cast<int>(plan.tasks));
-}
-
-// Returns the looks of the sweep; without trials as long as no task has begun.
-std::vector<Look> LooksOfSweep(const Experiment& experiment,
-                               const Plan& plan,
-                               const std::filesystem::path& directory) {
-  for (size_t task = 0; task < plan.tasks; ++task) {
-    const std::filesystem::path path = ShardOf(directory, task) / kSettingsFile;
-    if (!Exists(path)) continue;
-    const Settings settings = ReadSettingsOf(experiment, path).settings;
-    std::vector<Look> looks = ListLooks(settings, ListTrials(experiment, WithAllSeeds(settings)));
-    const auto fits = [](const Look& look, size_t trials) { return look.added.size() == trials; };
-    if (std::equal(looks.begin(), looks.end(), plan.rounds.begin(), plan.rounds.end(), fits)) {
-      return looks;
+// Returns the work of a sweep of which nothing is finished.
+Work ListWork(const Experiment& experiment, const Plan& plan, const fs::path& sweep) {
+  const Settings settings = ReadSettingsOf(experiment, sweep / kSettingsFile).settings;
+  std::vector<Trial> trials = ListTrials(experiment, WithAllSeeds(settings));
+  if (!plan.costs.empty()) ReadTrialCosts(sweep / kCostsFile, trials);
+  Work work;
+  work.looks = ListLooks(settings, trials);
+  CheckLooks(work.looks, plan, sweep);
+  work.places.resize(trials.size());
+  work.trials.resize(work.looks.size(), std::vector<size_t>(plan.tasks));
+  work.finished = work.trials;
+  for (size_t round = 0; round < work.looks.size(); ++round) {
+    const std::vector<std::vector<size_t>> shares = ShareOut(work.looks[round], trials, plan.tasks);
+    for (size_t task = 0; task < plan.tasks; ++task) {
+      work.trials[round][task] = shares[task].size();
+      for (const size_t i : shares[task]) work.places[i] = {round, task};
     }
-    throw Error::Format("{}: are settings of another sweep than {}",
-                        path.string(),
-                        (directory / kFolder / kPlanFile).string());
   }
-  return std::vector<Look>(plan.rounds.size());
+  return work;
 }
 
-RoundTrials ReadRoundTrials(const Experiment& experiment,
-                            const Plan& plan,
-                            const std::filesystem::path& directory) {
-  RoundTrials trials{LooksOfSweep(experiment, plan, directory), {}};
-  for (size_t task = 0; task < plan.tasks; ++task) {
-    std::set<size_t>& finished = trials.finished.emplace_back();
-    const std::filesystem::path journal = JournalOf(plan, directory, task);
-    for (const FinishedTrial& trial : ReadJournal(journal)) finished.insert(trial.trial);
-    size_t own = 0;
-    for (size_t round = 1; round <= plan.rounds.size(); ++round) {
-      own += trials.CountFinished(plan, round, task);
+// Counts the finished trials of one task. Throws Error if its journal holds others.
+void CountFinished(const fs::path& journal, size_t task, Work& work) {
+  std::set<size_t> seen;
+  for (const FinishedTrial& finished : ReadJournal(journal)) {
+    const size_t trial = finished.trial;
+    if (trial >= work.places.size() || work.places[trial].task != task) {
+      throw Error::Format(
+          "{}: holds trial {}, which is not of task {}", journal.string(), trial, task);
     }
-    if (own == finished.size()) continue;
-    throw Error::Format("{}: holds trials that are not of task {}", journal.string(), task);
+    if (seen.insert(trial).second) ++work.finished[work.places[trial].round][task];
   }
-  return trials;
+}
+
+Work ReadWork(const Experiment& experiment, const Plan& plan, const fs::path& directory) {
+  Work work = ListWork(experiment, plan, directory / kFolder);
+  for (size_t task = 0; task < plan.tasks; ++task) {
+    CountFinished(directory / kShards / std::to_string(task) / kJournalFolder /
+                      JournalName(static_cast<int>(task), static_cast<int>(plan.tasks)),
+                  task,
+                  work);
+  }
+  return work;
 }
 
 // Returns the number of looks that the results in DIR stand on; 0 if there are none.
-size_t LooksJudged(const std::vector<Look>& looks, const std::filesystem::path& directory) {
+size_t LooksJudged(const std::vector<Look>& looks, const fs::path& directory) {
   if (!Exists(directory / kManifestFile)) return 0;
   const int seeds = SeedsOfResults(directory);
   for (size_t i = 0; i < looks.size(); ++i) {
@@ -135,7 +123,7 @@ size_t LooksJudged(const std::vector<Look>& looks, const std::filesystem::path& 
 }
 
 // Returns the primary claims that the results leave undecided, as AllDecided sees them.
-std::vector<std::string> UndecidedClaims(const std::filesystem::path& directory) {
+std::vector<std::string> UndecidedClaims(const fs::path& directory) {
   if (!Exists(directory / kVerdictsFile)) return {};  // an experiment without claims
   const Table verdicts = ReadCsv(directory / kVerdictsFile);
   std::vector<std::string> claims;
@@ -152,11 +140,11 @@ std::vector<std::string> UndecidedClaims(const std::filesystem::path& directory)
 }
 
 // Returns the round to run or to judge next.
-size_t CurrentRound(const Plan& plan, const RoundTrials& trials, size_t judged) {
-  if (judged > 0) return judged + 1;
+size_t CurrentRound(const Work& work, size_t judged) {
+  if (judged > 0) return std::min(judged + 1, work.looks.size());
   // A stop within the look has left no results: the look is repeated, unless its successor has begun.
   size_t round = 1;
-  while (round < plan.rounds.size() && trials.CountFinished(plan, round + 1) > 0) ++round;
+  while (round < work.looks.size() && work.HasBegun(round)) ++round;
   return round;
 }
 
@@ -170,36 +158,30 @@ std::string TaskStatus::Text() const {
   return fmt::format("failed with exit code {}", *exit_code);
 }
 
-std::vector<TaskStatus> ReadStatus(const Plan& plan, const std::filesystem::path& directory) {
-  std::vector<TaskStatus> tasks;
-  for (size_t i = 0; i < plan.tasks; ++i) {
-    const std::string number = std::to_string(i);
-    tasks.push_back({.trials = TrialsOfTask(plan, i),
-                     .finished = CountFinished(plan, i, JournalOf(plan, directory, i)),
-                     .started = Exists(ShardOf(directory, i)),
-                     .exit_code = ReadExitCode(directory / kFolder / kExitCodes / number)});
-  }
-  return tasks;
+size_t SweepStatus::Finished() const {
+  size_t finished = 0;
+  for (const TaskStatus& task : tasks) finished += task.finished;
+  return finished;
 }
 
-RoundStatus ReadRoundStatus(const Experiment& experiment,
-                            const Plan& plan,
-                            const std::filesystem::path& directory) {
-  const RoundTrials trials = ReadRoundTrials(experiment, plan, directory);
-  RoundStatus status;
-  status.judged = LooksJudged(trials.looks, directory);
+SweepStatus ReadStatus(const Experiment& experiment, const Plan& plan, const fs::path& directory) {
+  const Work work = ReadWork(experiment, plan, directory);
+  SweepStatus status;
+  status.judged = LooksJudged(work.looks, directory);
   if (status.judged > 0) status.undecided = UndecidedClaims(directory);
-  status.ended =
-      status.judged > 0 && (status.undecided.empty() || status.judged == plan.rounds.size());
-  status.round = status.ended ? status.judged : CurrentRound(plan, trials, status.judged);
-  const std::filesystem::path sweep = directory / kFolder;
+  const bool last =
+      status.judged > 0 && (status.undecided.empty() || status.judged == work.looks.size());
+  status.round = last ? status.judged : CurrentRound(work, status.judged);
+  const fs::path sweep = directory / kFolder;
   for (size_t i = 0; i < TasksOfRound(plan, status.round); ++i) {
-    const std::string name = fmt::format("{}-{}", status.round, i);
-    status.tasks.push_back({.trials = TrialsOfTask(plan, i, status.round),
-                            .finished = trials.CountFinished(plan, status.round, i),
+    const std::string name =
+        plan.rounds.empty() ? std::to_string(i) : fmt::format("{}-{}", status.round, i);
+    status.tasks.push_back({.trials = work.trials[status.round - 1][i],
+                            .finished = work.finished[status.round - 1][i],
                             .started = Exists(sweep / kLogs / (name + ".log")),
                             .exit_code = ReadExitCode(sweep / kExitCodes / name)});
   }
+  status.ended = last && UnfinishedTasks(status.tasks).empty();
   return status;
 }
 

@@ -15,7 +15,7 @@ namespace numsim::experiments::sweep {
 struct TaskStatus {
   size_t trials = 0;             // of this task
   size_t finished = 0;           // of them
-  bool started = false;          // its result directory exists
+  bool started = false;          // it has a log
   std::optional<int> exit_code;  // of its last run; none while it runs or if it was killed
 
   bool Done() const { return finished == trials; }
@@ -23,23 +23,22 @@ struct TaskStatus {
   std::string Text() const;
 };
 
-// Returns the status of every task. Throws Error naming a journal or a file that is corrupt.
-std::vector<TaskStatus> ReadStatus(const Plan& plan, const std::filesystem::path& directory);
-
-// How far a sweep with rounds is.
-struct RoundStatus {
+// How far a sweep is. One without rounds counts as one round.
+struct SweepStatus {
   size_t round = 1;    // the one to run or to judge next, or the last if the sweep has ended
   size_t judged = 0;   // looks that the results in DIR stand on; 0: no results
-  bool ended = false;  // they decide, or there is no further look
+  bool ended = false;  // all tasks are finished, and the results decide or there is no further look
   std::vector<TaskStatus> tasks;       // of the round
   std::vector<std::string> undecided;  // primary claims that the results leave undecided
+
+  size_t Finished() const;  // trials of these tasks
 };
 
-// Returns the status of a sweep with rounds. Throws Error as ReadStatus does, and naming the file if the
-// results in DIR are not those of a look.
-RoundStatus ReadRoundStatus(const Experiment& experiment,
-                            const Plan& plan,
-                            const std::filesystem::path& directory);
+// Returns the status of a sweep. Throws Error naming a file that is corrupt or belongs to another sweep, also
+// if the results in DIR are not those of a look.
+SweepStatus ReadStatus(const Experiment& experiment,
+                       const Plan& plan,
+                       const std::filesystem::path& directory);
 
 // Returns the numbers of the tasks with unfinished trials.
 std::vector<size_t> UnfinishedTasks(const std::vector<TaskStatus>& tasks);

@@ -21,7 +21,22 @@ using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
 
-using ShardsTest = RunFixture;
+// Trials of equal cost, which shards take in turn.
+class ShardsTest : public RunFixture {
+ protected:
+  static Experiment MadeUpExperiment() { return WithEqualCosts(experiments::MadeUpExperiment()); }
+  Experiment Counting() { return WithEqualCosts(RunFixture::Counting()); }
+
+ private:
+  static Experiment WithEqualCosts(Experiment experiment) {
+    experiment.trials = [](const Settings& settings) {
+      std::vector<Trial> trials = MadeUpTrials(settings);
+      for (Trial& trial : trials) trial.cost = 1;
+      return trials;
+    };
+    return experiment;
+  }
+};
 
 std::string ToString(const std::vector<int>& order) {
   std::string name = "order";

@@ -14,6 +14,7 @@ class Plans : public SweepTest {};
 TEST_F(Plans, OptionsThatASweepCannotFollowAreRefused) {
   const std::pair<const char*, const char*> cases[] = {
       {"--local 2 --shard 0/2", "--shard: set by the sweep"},
+      {"--local 2 --trial-costs x", "--trial-costs: set by the sweep"},
       {"--local 2 --resume", "--resume: set by the sweep"},
       {"--local 2 --until-decided --look 1", "--look: set by the sweep"},
       {"--local 2 --tasks 49 --until-decided --max-seeds 12",
@@ -84,21 +85,6 @@ TEST(TaskCount, IsFiveMinutesPerTaskAndNoTaskIsEmpty) {
   EXPECT_EQ(TaskCount(1e9, 24, 1), 24u);
   EXPECT_EQ(TaskCount(1e9, 5000, 1), 1000u);
   EXPECT_EQ(TaskCount(10, 3, 8), 3u);
-}
-
-TEST(TrialsOfTask, AddUpToAllTrials) {
-  for (size_t trials = 1; trials < 20; ++trials) {
-    for (size_t tasks = 1; tasks <= trials; ++tasks) {
-      experiments::sweep::Plan plan;
-      plan.trials = trials;
-      plan.tasks = tasks;
-      for (size_t task = 0; task < tasks; ++task) {
-        size_t count = 0;
-        for (size_t i = 0; i < trials; ++i) count += i % tasks == task;
-        EXPECT_EQ(experiments::sweep::TrialsOfTask(plan, task), count);
-      }
-    }
-  }
 }
 
 }  // namespace
