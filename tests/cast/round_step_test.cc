@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "numsim/formats/format_table.h"
@@ -71,9 +73,10 @@ TEST_P(RoundStepOfFormat, ProductsBeyondFloat32) {
 
 TEST_P(RoundStepOfFormat, SpecialOperands) {
   CheckSteps(grid_, SpecialSteps(), oracle::DeterministicSettings());
-  CheckSteps(grid_,
-             SpecialSteps(),
-             {{oracle::Mode::kStochastic, oracle::Policy::kNonsaturate, oracle::Variant::kA, 16}});
+  for (const auto policy : {oracle::Policy::kNonsaturate, oracle::Policy::kSaturate}) {
+    CheckSteps(
+        grid_, SpecialSteps(), {{oracle::Mode::kStochastic, policy, oracle::Variant::kA, 16}});
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(AllFormats,
@@ -141,6 +144,68 @@ TEST(RoundStep, PiecesDrawTheWordsOfTheirPlaces) {
           EXPECT_TRUE(Same(out, whole)) << bits << " bits, cut at " << cut;
         }
       });
+    }
+  }
+}
+
+// Returns a and b < 2^24 with a b == x, or zeros if there are none.
+std::pair<uint32_t, uint32_t> TwoFactors(uint32_t x) {
+  for (uint32_t a = 1; a < (1u << 16); ++a) {
+    if (x % a == 0 && x / a < (1u << 24)) return {a, x / a};
+  }
+  return {0, 0};
+}
+
+// Makes the first step of the vector 1 + x 2^exponent. Returns false if x has no such factors.
+bool SetFirst(StepCases& steps, uint32_t x, int exponent) {
+  const auto [a, b] = TwoFactors(x);
+  steps.factor = std::ldexp(static_cast<float>(a), -27);
+  steps.base[0] = 1;
+  steps.direction[0] = std::ldexp(static_cast<float>(b), exponent + 27);
+  return a != 0;
+}
+
+// 1 + (2^N - R) 2^-N gaps of fp32 is the least sum that the random bits R take up. 2^-54 less is
+// not taken up, but float64 rounds it to that sum.
+TEST(RoundStep, AHairBelowTheRandomBitsStays) {
+  for (const int bits : {16, 29}) {
+    const EncodePlan plan =
+        PlanOf("fp32", {RoundingMode::kStochastic, StochasticVariant::kA, bits});
+    int tried = 0;
+    for (uint64_t i = 0; i < 200; ++i) {
+      const ArrayRandom random = {{.seed = 14, .stream = 15}, i};
+      const uint32_t least = (1u << bits) - RandomBits(random.stream, i, bits);
+      // The others fill the vector with sums that are not close to anything.
+      StepCases below = SomeSteps(64, i), exact = below;
+      if (!SetFirst(below, (least << (31 - bits)) - 1, -54)) continue;
+      if (!SetFirst(exact, least, -23 - bits)) continue;
+      WithEachBackend([&] {
+        EXPECT_EQ(RoundSerially(plan, below, random)[0], 1.0f) << "element " << i;
+        EXPECT_EQ(RoundSerially(plan, exact, random)[0], 0x1.000002p0f) << "element " << i;
+      });
+      ++tried;
+    }
+    EXPECT_GT(tried, 20) << bits << " bits";
+  }
+}
+
+// Vector code leaves the elements around a NaN to other code.
+TEST(RoundStep, NanLeavesItsNeighboursAlone) {
+  const ArrayRandom random = {{.seed = 12, .stream = 13}, 77};
+  for (const char* format : {"e4m3fn", "bf16"}) {
+    for (const Rounding& rounding : {Rounding{}, kStochastic16}) {
+      const EncodePlan plan = PlanOf(format, rounding);
+      for (const size_t at : {0u, 9u, 1023u, 1024u, 1050u, 2998u}) {
+        StepCases steps = SomeSteps(3001, 7);
+        steps.base[at] = std::nanf("");
+        steps.direction[at + 1] = -std::nanf("");
+        const ExecutionState state;
+        ForceBackend("scalar");
+        const std::vector<float> want = RoundSerially(plan, steps, random);
+        WithEachBackend([&] {
+          EXPECT_TRUE(Same(RoundSerially(plan, steps, random), want)) << format << " " << at;
+        });
+      }
     }
   }
 }

@@ -234,6 +234,10 @@ std::vector<oracle::Setting> StepSettings() {
       settings.push_back({oracle::Mode::kStochastic, kPolicies[i++ % 3], variant, bits});
     }
   }
+  for (int bits : {1, 8, 16, 29, 32}) {  // the steps of weights, which have a shortcut
+    settings.push_back(
+        {oracle::Mode::kStochastic, oracle::Policy::kSaturate, oracle::Variant::kA, bits});
+  }
   return settings;
 }
 

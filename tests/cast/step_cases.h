@@ -36,7 +36,8 @@ std::vector<StepCases> TieSteps(const oracle::Grid& grid, size_t positions, uint
 // Sums within the range of the format of which base or product are beyond float32's.
 std::vector<StepCases> WideProductSteps();
 
-// Every mode and policy; stochastic: each variant with 1, 7, 16 and 32 bits.
+// Every mode and policy; stochastic: each variant with 1, 7, 16 and 32 bits, and variant A with
+// saturation with five numbers of bits.
 std::vector<oracle::Setting> StepSettings();
 
 // Checks RoundStepSerial on every backend under those settings. Any NaN will do for a NaN.

@@ -28,6 +28,14 @@ HWY_INLINE V ToOdd(D d, V nearest, V error) {
   return hn::IfThenElse(inexact, hn::BitCast(d, odd), nearest);
 }
 
+// Returns a + b rounded to odd, given the nearest `sum`. Knuth's two-sum gives the exact error.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V SumToOdd(D d, V a, V b, V sum) {
+  const auto b_part = hn::Sub(sum, a);
+  const auto a_part = hn::Sub(sum, b_part);
+  return ToOdd(d, sum, hn::Add(hn::Sub(a, a_part), hn::Sub(b, b_part)));
+}
+
 }  // namespace numsim::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

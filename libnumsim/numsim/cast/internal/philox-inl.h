@@ -7,6 +7,7 @@
 #endif
 
 #include "hwy/highway.h"
+#include "numsim/cast/cast.h"
 #include "numsim/random/streams.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -140,6 +141,23 @@ HWY_INLINE void RandomTopAligned(
     default:
       return RandomFields<32>(s, first, n, out);
   }
+}
+
+// The number of elements whose random words are generated at a time, so that they stay in the
+// first-level cache, and the room for these words: a block is drawn in whole tiles, of up to 256.
+constexpr size_t kDrawnBlock = 1024;
+constexpr size_t kDrawnWords = kDrawnBlock + 256;
+
+// Draws the random bits of elements begin .. begin + n - 1 of a call, as RandomTopAligned. Returns
+// the place of the first of them in `words`, which has room for kDrawnWords. Requires
+// n <= kDrawnBlock.
+HWY_INLINE const uint32_t* DrawBlock(
+    const ArrayRandom& random, int bits, size_t begin, size_t n, uint32_t* HWY_RESTRICT words) {
+  const uint64_t tile = RandomTileElements(bits);
+  const uint64_t first = random.first_index + begin;
+  const size_t skip = static_cast<size_t>(first % tile);
+  RandomTopAligned(random.stream, first - skip, (skip + n + tile - 1) / tile * tile, bits, words);
+  return words + skip;
 }
 
 }  // namespace numsim::HWY_NAMESPACE

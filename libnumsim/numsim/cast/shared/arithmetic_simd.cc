@@ -36,15 +36,11 @@ HWY_INLINE V FusedMulAdd(D d, V a, V b, V c) {
 #endif
 }
 
-// Returns a + b rounded to odd. Knuth's two-sum gives the exact error.
+// Returns a + b, exact or rounded to odd.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V OddSum(D d, const OddOperation& operation, V a, V b) {
   auto sum = hn::Add(a, b);
-  if (!operation.exact) {
-    const auto b_part = hn::Sub(sum, a);
-    const auto a_part = hn::Sub(sum, b_part);
-    sum = ToOdd(d, sum, hn::Add(hn::Sub(a, a_part), hn::Sub(b, b_part)));
-  }
+  if (!operation.exact) sum = SumToOdd(d, a, b, sum);
   if (operation.zero_negative) {
     const auto zero = hn::Zero(d);
     const auto sign = hn::And(hn::Or(a, b), hn::SignBit(d));
@@ -254,13 +250,9 @@ void EncodeOddAny(const EncodePlan& plan,
     case RuleMode::kNearestEven:
       return EncodeOddMode<RuleMode::kNearestEven>(plan, x, n, codes, nullptr, flags);
     case RuleMode::kStochastic: {
-      const int bits = plan.rounding.random_bits;
-      const uint64_t tile = RandomTileElements(bits);
-      const size_t skip = static_cast<size_t>(random.first_index % tile);
-      const size_t drawn = (skip + n + tile - 1) / tile * tile;
-      HWY_ALIGN uint32_t words[kPaddedBlock + 512];
-      RandomTopAligned(random.stream, random.first_index - skip, drawn, bits, words);
-      return EncodeOddMode<RuleMode::kStochastic>(plan, x, n, codes, words + skip, flags);
+      HWY_ALIGN uint32_t words[kDrawnWords];
+      const uint32_t* const drawn = DrawBlock(random, plan.rounding.random_bits, 0, n, words);
+      return EncodeOddMode<RuleMode::kStochastic>(plan, x, n, codes, drawn, flags);
     }
     case RuleMode::kOther:
       return EncodeOddMode<RuleMode::kOther>(plan, x, n, codes, nullptr, flags);

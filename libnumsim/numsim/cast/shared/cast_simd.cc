@@ -20,10 +20,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 
-// The number of elements whose random words are generated at a time, so that they stay in the
-// first-level cache. A multiple of the length of every tile.
+// The number of elements whose subnormal gap is closed or opened at a time.
 constexpr size_t kBlock = 1024;
-constexpr size_t kMaxTile = 256;
 // The largest number of 32-bit lanes of a vector.
 constexpr size_t kMaxLanes = HWY_MAX_BYTES / sizeof(uint32_t);
 
@@ -106,16 +104,11 @@ void EncodeInMode(
 template <typename Out>
 void EncodeStochastic(
     const EncodePlan& plan, const float* in, size_t n, Out* out, const ArrayRandom& random) {
-  const int bits = plan.rounding.random_bits;
-  const uint64_t tile = RandomTileElements(bits);
-  HWY_ALIGN uint32_t words[kBlock + kMaxTile];
-  for (size_t i = 0; i < n; i += kBlock) {
-    const size_t count = std::min(kBlock, n - i);
-    const uint64_t first = random.first_index + i;
-    const size_t skip = static_cast<size_t>(first % tile);
-    const size_t drawn = (skip + count + tile - 1) / tile * tile;
-    RandomTopAligned(random.stream, first - skip, drawn, bits, words);
-    EncodeInMode<RuleMode::kStochastic>(plan, in + i, count, words + skip, out + i);
+  HWY_ALIGN uint32_t words[kDrawnWords];
+  for (size_t i = 0; i < n; i += kDrawnBlock) {
+    const size_t count = std::min(kDrawnBlock, n - i);
+    const uint32_t* const drawn = DrawBlock(random, plan.rounding.random_bits, i, count, words);
+    EncodeInMode<RuleMode::kStochastic>(plan, in + i, count, drawn, out + i);
   }
 }
 
@@ -300,15 +293,11 @@ void DecodeU16(const FormatSpec& format, const uint16_t* codes, size_t n, float*
 }
 
 void RandomBitsU32(const ArrayRandom& random, int bits, size_t n, uint32_t* out) {
-  const uint64_t tile = RandomTileElements(bits);
-  HWY_ALIGN uint32_t words[kBlock + kMaxTile];
-  for (size_t i = 0; i < n; i += kBlock) {
-    const size_t count = std::min(kBlock, n - i);
-    const uint64_t first = random.first_index + i;
-    const size_t skip = static_cast<size_t>(first % tile);
-    const size_t drawn = (skip + count + tile - 1) / tile * tile;
-    RandomTopAligned(random.stream, first - skip, drawn, bits, words);
-    for (size_t j = 0; j < count; ++j) out[i + j] = words[skip + j] >> (32 - bits);
+  HWY_ALIGN uint32_t words[kDrawnWords];
+  for (size_t i = 0; i < n; i += kDrawnBlock) {
+    const size_t count = std::min(kDrawnBlock, n - i);
+    const uint32_t* const drawn = DrawBlock(random, bits, i, count, words);
+    for (size_t j = 0; j < count; ++j) out[i + j] = drawn[j] >> (32 - bits);
   }
 }
 

@@ -11,6 +11,8 @@
 #include "numsim/cast/internal/nearest_grid.h"
 #include "numsim/cast/internal/round_step_offload.h"
 #include "numsim/cast/internal/round_step_simd.h"
+#include "numsim/cast/internal/stochastic_grid.h"
+#include "numsim/cast/internal/stochastic_step_simd.h"
 #include "numsim/cast/shared/arithmetic_simd.h"
 #include "numsim/cast/shared/cast_serial.h"
 #include "numsim/cast/shared/round_f64.h"
@@ -88,6 +90,19 @@ void RoundAny(const EncodePlan& plan,
   }
 }
 
+// Calls vectors(i), which computes elements from i on up to the vector with the first NaN sum and
+// returns their number, and patch(i, count) for elements from there on, until all n are done.
+template <typename Patch, typename Vectors>
+void RoundWithPatches(size_t n, const Patch& patch, const Vectors& vectors) {
+  constexpr size_t kPatch = 64;
+  for (size_t i = 0; i < n;) {
+    i += vectors(i);
+    const size_t count = std::min(kPatch, n - i);
+    if (count > 0) patch(i, count);
+    i += count;
+  }
+}
+
 }  // namespace
 
 void RoundStepSerial(const EncodePlan& plan,
@@ -98,18 +113,23 @@ void RoundStepSerial(const EncodePlan& plan,
                      float* out,
                      const ArrayRandom& random) noexcept {
   const DefaultFloatEnvironment environment;
-  const std::optional<NearestGrid> grid = MakeNearestGrid(plan);
-  if (!grid || UsesScalarReference() || !HasFusedSteps()) {
-    return RoundAny(plan, base, direction, factor, n, out, random);
+  const auto patch = [&](size_t i, size_t count) {
+    const ArrayRandom advanced{random.stream, random.first_index + i};
+    RoundAny(plan, base + i, direction + i, factor, count, out + i, advanced);
+  };
+  if (UsesScalarReference()) return patch(0, n);
+  if (const auto grid = MakeNearestGrid(plan); grid && HasFusedSteps()) {
+    return RoundWithPatches(n, patch, [&](size_t i) {
+      return RoundStepSimd(*grid, base + i, direction + i, factor, n - i, out + i);
+    });
   }
-  constexpr size_t kPatch = 64;  // elements handled by RoundAny when a sum is NaN
-  for (size_t i = 0; i < n;) {
-    i += RoundStepSimd(*grid, base + i, direction + i, factor, n - i, out + i);
-    if (i == n) return;
-    const size_t patch = std::min(kPatch, n - i);
-    RoundAny(plan, base + i, direction + i, factor, patch, out + i, random);
-    i += patch;
+  if (const auto grid = MakeStochasticGrid(plan); grid && HasStochasticSteps()) {
+    return RoundWithPatches(n, patch, [&](size_t i) {
+      const ArrayRandom advanced{random.stream, random.first_index + i};
+      return StochasticStepSimd(*grid, base + i, direction + i, factor, n - i, out + i, advanced);
+    });
   }
+  patch(0, n);
 }
 
 void RoundStepOnHost(const EncodePlan& plan,
