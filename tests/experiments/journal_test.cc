@@ -1,7 +1,9 @@
 #include "experiments/core/journal.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -204,6 +206,27 @@ TEST_F(JournalTest, AFullDiskIsAnError) {
         journal.Append(Entry(0));
       },
       Error);
+}
+
+// Files may grow by 20 bytes: the system writes these, and refuses the rest of the line.
+TEST_F(JournalTest, APartOfALineThatCouldNotBeWrittenIsCutOff) {
+  Journal journal(path_);
+  journal.Append(Entry(0));
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit limit = before;
+  limit.rlim_cur = std::filesystem::file_size(path_) + 20;
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  const std::string error = ErrorOf([&] { journal.Append(Entry(1)); });
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(error, path_.string() + ": cannot be written: File too large");
+  journal.Append(Entry(2));
+  const std::vector<FinishedTrial> trials = ReadJournal(path_);
+  ASSERT_EQ(trials.size(), 2u);
+  EXPECT_EQ(trials[0].trial, 0u);
+  EXPECT_EQ(trials[1].trial, 2u);
 }
 
 TEST_F(JournalTest, NoDirectoryIsAnErrorNamingTheFile) {

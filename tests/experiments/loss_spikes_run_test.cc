@@ -475,8 +475,10 @@ TEST(LossSpikes, StopsChangeNothing) {
   ExpectStopsChangeNothing(LossSpikes(), settings, TrialOf(TinyArm()));
   // At this learning rate the curvature has events, which a lost record of it would lose.
   ExpectStopsChangeNothing(LossSpikes(), settings, TrialOf(TinyStudent("adamw", "0.3")));
-  // A change of the data is measured by the updates around it.
-  ExpectStopsChangeNothing(LossSpikes(), settings, TrialOf(With(TinyArm(), &Arm::data, "new")));
+  // A change of the data is measured by the updates in the 50 steps before it.
+  ExpectStopsChangeNothing(LossSpikes(),
+                           TinySettings({{"steps", "64"}, {"change-step", "52"}}),
+                           TrialOf(With(TinyArm(), &Arm::data, "jump:100")));
 }
 
 }  // namespace
