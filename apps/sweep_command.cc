@@ -36,6 +36,7 @@ struct SweepArguments {
   std::string hosts;                             // --parallel
   size_t ranks = 0, at_once = 0;                 // --mpi, --local; 0: not given
   size_t tasks = 0;                              // 0: from the estimate
+  std::string wrapper;                           // words before numsim; may be empty
   std::vector<std::string> costs;                // directories of earlier runs
   std::map<std::string, std::string> resources;  // a value of every option; "": not given
 };
@@ -203,6 +204,7 @@ int Sweep(const Experiment& experiment,
   }
   AddGiven(program.app, plan.arguments);
   AddGiven(sub, plan.arguments);
+  plan.wrapper = arguments.wrapper;
   plan.program = fs::read_symlink("/proc/self/exe").string();
   plan.directory = fs::current_path().string();
   const std::string& out = arguments.run.out;
@@ -249,6 +251,12 @@ void AddSweepOptions(CLI::App* sub, SweepArguments& arguments) {
          "DIR: share the trials out by the seconds that trials with the same parameters took "
          "in the results of an earlier run (repeatable)")
       ->allow_extra_args(false)
+      ->check(NotEmpty())
+      ->group("Sweep");
+  sub->add_option("--wrapper",
+                  arguments.wrapper,
+                  "Command of bash that starts this program in tasks and merge, such as "
+                  "'apptainer exec numsim.sif'; must pass SIGTERM on")
       ->check(NotEmpty())
       ->group("Sweep");
   sub->add_flag("--dry-run", arguments.dry_run, "Write the scripts, start nothing")->group("Sweep");
@@ -330,8 +338,8 @@ int Status(const fs::path& directory) {
   return 1;
 }
 
-// Runs what is unfinished with the engine of the plan, or only the merge.
-int Resume(const fs::path& directory) {
+// Runs what is unfinished with the engine of the plan, or only the merge. With `dry_run`, prints the command.
+int Resume(const fs::path& directory, bool dry_run) {
   const sweep::Plan plan = sweep::ReadPlan(directory);
   const sweep::SweepStatus status = StatusOf(plan, directory);
   const auto unfinished = sweep::UnfinishedTasks(status.tasks);
@@ -344,21 +352,39 @@ int Resume(const fs::path& directory) {
              unfinished.size(),
              status.tasks.size(),
              plan.rounds.empty() ? "" : fmt::format(" of round {}", status.round));
-  Become(script, arguments);
+  if (!dry_run) Become(script, arguments);
+  std::string command = "bash " + sweep::Quoted(script.string());
+  for (const size_t number : arguments) command += fmt::format(" {}", number);
+  fmt::print("nothing was started; to run it:\n  {}\n", command);
+  return 0;
 }
 
-void AddDirectoryCommand(Program& program,
-                         CLI::App* parent,
-                         const std::string& name,
-                         const std::string& help,
-                         int (*work)(const fs::path&)) {
-  auto directory = std::make_shared<std::string>();
+// Adds a subcommand on the directory of a sweep, whose path it puts into `directory`.
+CLI::App* AddDirectoryCommand(CLI::App* parent,
+                              const std::string& name,
+                              const std::string& help,
+                              std::string& directory) {
   CLI::App* sub = parent->add_subcommand(name, help);
-  sub->add_option("DIR", *directory, "Directory of a sweep (its --out)")
+  sub->add_option("DIR", directory, "Directory of a sweep (its --out)")
       ->required()
       ->check(NotEmpty());
   Example(sub, fmt::format("numsim sweep {} results/mine", name));
-  Choose(program, sub, [directory, work] { return work(*directory); });
+  return sub;
+}
+
+void AddStatus(Program& program, CLI::App* parent) {
+  auto directory = std::make_shared<std::string>();
+  CLI::App* sub = AddDirectoryCommand(parent, "status", "Say how far a sweep is", *directory);
+  Choose(program, sub, [directory] { return Status(*directory); });
+}
+
+void AddResume(Program& program, CLI::App* parent) {
+  auto directory = std::make_shared<std::string>();
+  auto dry_run = std::make_shared<bool>(false);
+  CLI::App* sub =
+      AddDirectoryCommand(parent, "resume", "Run what a sweep has not finished", *directory);
+  sub->add_flag("--dry-run", *dry_run, "Print the command, start nothing");
+  Choose(program, sub, [directory, dry_run] { return Resume(*directory, *dry_run); });
 }
 
 }  // namespace
@@ -368,8 +394,8 @@ void AddSweepCommand(Program& program) {
       "sweep", "Run an experiment as tasks: Slurm, GNU parallel, mpirun or processes here");
   parent->fallthrough();
   Example(parent, "numsim sweep quantization-variance --slurm --time 0:20:00 --out results/mine");
-  AddDirectoryCommand(program, parent, "status", "Say how far a sweep is", Status);
-  AddDirectoryCommand(program, parent, "resume", "Run what a sweep has not finished", Resume);
+  AddStatus(program, parent);
+  AddResume(program, parent);
   for (const Experiment& experiment : experiments::AllExperiments()) {
     AddSweepOf(program, parent, experiment);
   }

@@ -21,8 +21,8 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kEngines = "slurm, parallel, mpi, local";
 constexpr const char* kResources = "cpus-per-task, mem, gpus, time, partition, account";
 constexpr const char* kFields =
-    "engine, experiment, arguments, trials, rounds, tasks, costs, at_once, hosts, resources, program, "
-    "directory";
+    "engine, experiment, arguments, trials, rounds, tasks, costs, at_once, hosts, resources, wrapper, "
+    "program, directory";
 constexpr size_t kMost = 1u << 20;
 
 bool IsIn(std::string_view name, std::string_view list) {
@@ -151,6 +151,7 @@ void CheckPlan(const Plan& plan) {
                         plan.hosts);
   }
   CheckResources(plan);
+  if (plan.wrapper.find('\n') != std::string::npos) throw Error("wrapper: expected one line");
   CheckPath("program", plan.program);
   CheckPath("directory", plan.directory);
 }
@@ -168,6 +169,7 @@ void WritePlan(const Plan& plan, const std::filesystem::path& directory) {
   json["at_once"] = plan.at_once;
   json["hosts"] = plan.hosts;
   json["resources"] = plan.resources;
+  if (!plan.wrapper.empty()) json["wrapper"] = plan.wrapper;
   json["program"] = plan.program;
   json["directory"] = plan.directory;
   try {
@@ -203,6 +205,7 @@ Plan ReadPlan(const std::filesystem::path& directory) {
   reader.Read("at_once", plan.at_once);
   reader.Read("hosts", plan.hosts);
   reader.Read("resources", plan.resources);
+  if (json.contains("wrapper")) reader.Read("wrapper", plan.wrapper);
   reader.Read("program", plan.program);
   reader.Read("directory", plan.directory);
   try {

@@ -46,7 +46,9 @@ struct Plan {
   size_t at_once = 1;  // local: processes at a time; mpi: ranks; others: 1
   std::string hosts;   // parallel: the value of --sshlogin; others: empty
   std::map<std::string, std::string> resources;  // slurm: options of sbatch without dashes
-  std::string program;                           // absolute path of numsim
+  std::string
+      wrapper;  // words of bash before numsim in tasks and merge, e.g. of a container; or empty
+  std::string program;    // absolute path of numsim
   std::string directory;  // absolute path where tasks start: that of the caller's relative paths
 
   bool operator==(const Plan&) const = default;

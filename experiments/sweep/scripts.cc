@@ -58,8 +58,13 @@ std::string ThreadLine(const Plan& plan) {
   return "";
 }
 
+// Returns the words that start numsim.
+std::string ProgramWords(const Plan& plan) {
+  return (plan.wrapper.empty() ? "" : plan.wrapper + " ") + Quoted(plan.program);
+}
+
 std::string RunCommand(const Plan& plan, const fs::path& directory) {
-  std::string command = fmt::format("{} run {}", Quoted(plan.program), Quoted(plan.experiment));
+  std::string command = fmt::format("{} run {}", ProgramWords(plan), Quoted(plan.experiment));
   for (const std::string& argument : plan.arguments) command += " \\\n  " + Quoted(argument);
   // Slurm runs a job once at a time. After its node failed, the task may go on elsewhere.
   if (!plan.rounds.empty()) command += " \\\n  --look \"$round\"";
@@ -337,7 +342,7 @@ std::string MergeScript(const Plan& plan, const fs::path& directory) {
       "{}{} merge {} {}/shards/* --out {}",
       Quoted(plan.directory),
       rounds ? "status=0\n" : "exec ",
-      Quoted(plan.program),
+      ProgramWords(plan),
       Quoted(plan.experiment),
       out,
       out);

@@ -62,6 +62,22 @@ TEST_F(Scripts, OfRoundsAreTheGoldenOnes) {
   ExpectGolden("local-rounds", "--local 2 --tasks 4");
 }
 
+// As in a container: the wrapper sees every command.
+TEST_F(Scripts, StartNumsimByTheWrapper) {
+  std::ofstream(Directory() / "wrap") << "echo \"$2\" >>wrapped\nexec \"$@\"\n";
+  std::vector<std::string> words =
+      Words("sweep " + options_ + " --local 1 --tasks 3 --out all --wrapper");
+  words.emplace_back("bash wrap");
+  const Outcome outcome = Numsim(words);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(Text("wrapped"), "run\nrun\nrun\nmerge\n");
+  ExpectResultsOfOneProcess("all");
+  words.back() = "bash\nwrap";
+  const Outcome wrong = Numsim(words);
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("wrapper: expected one line"));
+}
+
 TEST_F(Scripts, HaveNoWarningOfShellcheck) {
   if (Bash("shellcheck --version") != 0) GTEST_SKIP() << "shellcheck is not installed";
   EXPECT_EQ(Bash("shellcheck '" + Golden().string() + "'/*/*.sh"), 0) << Text("bash.log");

@@ -32,6 +32,19 @@ TEST_F(Status, NamesTheStateOfEachTask) {
   EXPECT_EQ(lines[9], "next: numsim sweep resume all");
 }
 
+TEST_F(Status, ResumeSaysWhatItWouldRun) {
+  ASSERT_EQ(Sweep("--local 1 --tasks 3 --dry-run --out all").exit_code, 0);
+  ASSERT_EQ(Bash("bash all/sweep/task.sh 1"), 0) << Text("all/sweep/logs/1.log");
+  const Outcome some = Numsim("sweep resume all --dry-run");
+  EXPECT_EQ(some.exit_code, 0) << some.err;
+  EXPECT_THAT(some.out, HasSubstr("2 of 3 tasks are unfinished\n"));
+  EXPECT_THAT(some.out, HasSubstr("all/sweep/launch.sh 0 2\n"));
+  ASSERT_EQ(Bash(some.Lines().back()), 0) << Text("bash.log");
+  ExpectResultsOfOneProcess("all");
+  const Outcome none = Numsim("sweep resume all --dry-run");
+  EXPECT_THAT(none.out, HasSubstr("all/sweep/merge.sh\n"));
+}
+
 TEST_F(Status, AnExitCodeThatIsNoneIsRefused) {
   ASSERT_EQ(Sweep("--local 1 --tasks 2 --dry-run --out all").exit_code, 0);
   for (const std::string text : {"", "x\n", "256\n", "1 2\n"}) {
