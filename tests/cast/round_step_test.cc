@@ -264,5 +264,51 @@ TEST(RoundStep, NanHasTheSameBitsOnEveryBackend) {
   }
 }
 
+std::vector<float> RoundFloatSteps(const EncodePlan& plan, const StepCases& steps, size_t n) {
+  std::vector<float> out(steps.Size(), -77.0f);
+  const float *base = steps.base.data(), *direction = steps.direction.data();
+  RoundFloatStepSerial(plan, base, direction, steps.factor, n, out.data());
+  return out;
+}
+
+TEST(RoundFloatStep, RoundsTheSumInFloat32) {
+  const ExecutionState state;
+  for (const oracle::Format& format : oracle::AllFormats()) {
+    const EncodePlan plan = PlanOf(format.name.c_str());
+    std::vector<StepCases> all = SpecialSteps();
+    all.push_back(SomeSteps(101, 8));
+    for (const StepCases& steps : RandomSteps(oracle::Grid(format), 40, 9)) all.push_back(steps);
+    for (const StepCases& steps : all) {
+      std::vector<float> want(steps.Size());
+      for (size_t i = 0; i < want.size(); ++i) {
+        want[i] = steps.base[i] + steps.factor * steps.direction[i];
+      }
+      ForceBackend("scalar");
+      FakeQuantize(plan, want, want);
+      WithEachBackend([&] {
+        EXPECT_TRUE(Same(RoundFloatSteps(plan, steps, steps.Size()), want)) << format.name;
+      });
+    }
+  }
+}
+
+TEST(RoundFloatStep, EveryLengthWritesItsElementsAlone) {
+  StepCases steps = SomeSteps(101, 10);
+  for (const size_t nan : {101u, 0u, 20u, 97u}) {  // or none
+    if (nan < steps.Size()) steps.base[nan] = std::nanf("");
+    for (const char* format : {"bf16", "int8", "fp32"}) {
+      const EncodePlan plan = PlanOf(format);
+      WithEachBackend([&] {
+        const std::vector<float> whole = RoundFloatSteps(plan, steps, steps.Size());
+        for (size_t n = 0; n <= 100; ++n) {
+          std::vector<float> want(101, -77.0f);
+          std::copy_n(whole.begin(), n, want.begin());
+          EXPECT_TRUE(Same(RoundFloatSteps(plan, steps, n), want)) << format << " length " << n;
+        }
+      });
+    }
+  }
+}
+
 }  // namespace
 }  // namespace numsim

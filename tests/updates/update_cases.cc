@@ -223,6 +223,8 @@ update_reference::State Start(const numsim::UpdateRule& rule,
 
 Result Apply(const Case& c) { return ApplyOnce(c, false); }
 
+Result ApplyInPlace(const Case& c) { return ApplyOnce(c, true); }
+
 Result Expected(const Case& c) {
   return update_reference::TakeStep(c.rule, c.format, StepOf(c), c.random, c.state);
 }

@@ -65,6 +65,7 @@ update_reference::State Start(const numsim::UpdateRule& rule,
                               std::vector<float>& weights);
 // By numsim, on a copy of the state.
 update_reference::Result Apply(const Case& c);
+update_reference::Result ApplyInPlace(const Case& c);
 // By the reference.
 update_reference::Result Expected(const Case& c);
 

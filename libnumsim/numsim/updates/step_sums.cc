@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "numsim/backend/backend.h"
 #include "numsim/base/require.h"
@@ -36,15 +37,9 @@ struct StepLanes {
 double SquaredSumOfBlock(const float* x, size_t n) noexcept {
   std::array<double, kLanes> lanes = {};
   size_t i = UsesScalarReference() ? 0 : AddSquaresSimd(x, n, lanes.data());
-  for (; i + kLanes <= n; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      const double value = static_cast<double>(x[i + lane]);
-      lanes[lane] += value * value;
-    }
-  }
-  for (size_t lane = 0; i < n; ++i, ++lane) {
+  for (; i < n; ++i) {
     const double value = static_cast<double>(x[i]);
-    lanes[lane] += value * value;
+    lanes[i % kLanes] += value * value;
   }
   return Total(lanes);
 }
@@ -60,12 +55,7 @@ StepSums StepSumsOfBlock(const float* before,
     i = AddStepSimd(
         before, after, update, n, lanes.square.data(), lanes.projection.data(), sums.moved);
   }
-  for (; i + kLanes <= n; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      lanes.Add(lane, before[i + lane], after[i + lane], update[i + lane]);
-    }
-  }
-  for (size_t lane = 0; i < n; ++i, ++lane) lanes.Add(lane, before[i], after[i], update[i]);
+  for (; i < n; ++i) lanes.Add(i % kLanes, before[i], after[i], update[i]);
   sums.square = Total(lanes.square);
   sums.projection = Total(lanes.projection);
   for (const uint32_t moved : lanes.moved) sums.moved += moved;
@@ -74,6 +64,7 @@ StepSums StepSumsOfBlock(const float* before,
 
 uint64_t CountBeyond(
     const float* before, const float* update, double alpha, double limit, size_t n) noexcept {
+  if (limit == std::numeric_limits<double>::infinity()) return 0;
   uint64_t count = 0;
   for (size_t i = 0; i < n; ++i) {
     const double wanted = static_cast<double>(before[i]) + alpha * static_cast<double>(update[i]);

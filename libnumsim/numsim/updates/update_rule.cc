@@ -1,7 +1,6 @@
 #include "numsim/updates/update_rule.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <optional>
 
@@ -41,29 +40,6 @@ void CheckStep(const WeightUpdate& step, MatrixSpan<const float> new_weights) {
   NUMSIM_REQUIRE(std::isfinite(step.weight_decay),
                  "ApplyUpdate: weight_decay is {}, expected finite",
                  step.weight_decay);
-}
-
-// The result of a first scan of weights and update. Maxima are bits, so that NaN is greatest.
-struct Scan {
-  uint32_t weights = 0, update = 0;
-  double update_square = 0;
-
-  Scan& operator+=(const Scan& other) {
-    weights = std::max(weights, other.weights);
-    update = std::max(update, other.update);
-    update_square += other.update_square;
-    return *this;
-  }
-  bool Finite() const { return std::max(weights, update) < 0x7F800000u; }
-};
-
-Scan ScanArrays(std::span<const float> weights, std::span<const float> update) {
-  return SumOverBlocks<Scan>(weights.size(), [&](size_t begin, size_t count) {
-    const float* const u = update.data() + begin;
-    return Scan{std::bit_cast<uint32_t>(AbsmaxOfAll(weights.data() + begin, count)),
-                std::bit_cast<uint32_t>(AbsmaxOfAll(u, count)),
-                SquaredSumOfBlock(u, count)};
-  });
 }
 
 // True if `value` holds for every block.
@@ -120,6 +96,37 @@ UpdateOutcome Refuse(const UpdateJob& job,
   return outcome;
 }
 
+// Returns the outcome of a step that the scan does not allow to take, or nothing.
+std::optional<UpdateOutcome> RefuseScanned(const UpdateJob& job,
+                                           const Scan& scan,
+                                           std::vector<UpdateOutcome>* groups) {
+  if (!scan.Finite()) return Refuse(job, {.status = UpdateStatus::kNonfinite}, groups);
+  if (scan.update != 0 && job.learning_rate != 0) return std::nullopt;
+  const float alpha = Searches(job.rule->kind) ? 0 : job.learning_rate;
+  return Refuse(job, {.status = UpdateStatus::kZeroUpdate, .alpha = alpha}, groups);
+}
+
+// True if nothing but the new weights would have to be undone if the step were refused after it was
+// taken.
+bool MayStepFirst(const UpdateJob& job, float weight_decay) {
+  const UpdateKind kind = job.rule->kind;
+  return (kind == UpdateKind::kNaive || kind == UpdateKind::kStochastic) && weight_decay == 0 &&
+         job.learning_rate > 0 && job.WritesApart();
+}
+
+// Reads the arrays once: takes the step while it scans them. Requires MayStepFirst.
+UpdateOutcome StepFirst(const UpdateJob& job, std::vector<UpdateOutcome>* groups) {
+  const ScannedStep taken = ScanAndStep(job);
+  if (const auto outcome = RefuseScanned(job, taken.scan, groups)) return *outcome;
+  const UpdateOutcome outcome = CompleteOutcome(job.rule->kind,
+                                                job.learning_rate,
+                                                taken.sums,
+                                                taken.scan.update_square,
+                                                {.alpha = job.learning_rate});
+  if (groups != nullptr) groups->assign(1, outcome);
+  return outcome;
+}
+
 // Takes a step on the host. `groups`, if not null, has one element per group.
 UpdateOutcome ApplyOnHost(const UpdateRule& rule,
                           const WeightUpdate& step,
@@ -139,24 +146,21 @@ UpdateOutcome ApplyOnHost(const UpdateRule& rule,
   job.random = random;
   job.state = &state;
   job.new_weights = new_weights;
+  if (MayStepFirst(job, step.weight_decay)) return StepFirst(job, groups);
   Scan scan = ScanArrays(job.weights, job.update);
-  bool finite = scan.Finite() && IsFiniteState(rule, step, state);
-  if (finite && step.weight_decay != 0) {
+  if (scan.Finite() && !IsFiniteState(rule, step, state)) {
+    return Refuse(job, {.status = UpdateStatus::kNonfinite}, groups);
+  }
+  if (scan.Finite() && step.weight_decay != 0) {
     thread_local std::vector<float> scratch;  // kept, because later steps have similar lengths
     if (scratch.size() < job.update.size()) scratch.resize(job.update.size());
     const std::span<float> decayed = std::span(scratch).first(job.update.size());
     DecayedUpdate(rule, step, state, decayed);
     job.update = decayed;
     scan = ScanArrays(job.weights, job.update);
-    finite = scan.Finite();
   }
-  if (!finite) return Refuse(job, {.status = UpdateStatus::kNonfinite}, groups);
-  if (scan.update == 0 || step.learning_rate == 0) {
-    const float alpha = Searches(rule.kind) ? 0 : step.learning_rate;
-    return Refuse(job, {.status = UpdateStatus::kZeroUpdate, .alpha = alpha}, groups);
-  }
-  job.absmax_weight = std::bit_cast<float>(scan.weights);
-  job.absmax_update = std::bit_cast<float>(scan.update);
+  if (const auto outcome = RefuseScanned(job, scan, groups)) return *outcome;
+  job.SetAbsmax(scan);
   return TakeStep(job, all, scan.update_square, groups);
 }
 

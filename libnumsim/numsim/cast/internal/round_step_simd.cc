@@ -95,54 +95,80 @@ HWY_INLINE V OddSum(DF df, V base, V direction, V factor, V nearest) {
   return ToOdd(df, nearest, hn::Combine(df, sign_of(high), sign_of(low)));
 }
 
-// Computes one vector of steps. Returns false and stores nothing if a sum is NaN.
-template <class DF>
-HWY_INLINE bool StepVector(DF df,
-                           const NearestGrid& grid,
-                           const float* w,
-                           const float* u,
-                           hn::Vec<DF> factor,
-                           float* out) {
-  const auto base = hn::LoadU(df, w);
-  const auto direction = hn::LoadU(df, u);
-  auto sum = hn::MulAdd(direction, factor, base);
-  GridRounding<DF> rounding(grid, sum);
-  const auto unusual = hn::Or(rounding.Ties(grid), hn::IsNaN(sum));
-  if (HWY_UNLIKELY(!hn::AllFalse(df, unusual))) {
-    if (!hn::AllFalse(df, hn::IsNaN(sum))) return false;
-    sum = OddSum(df, base, direction, factor, sum);
-    rounding = GridRounding<DF>(grid, sum);
-  }
-  hn::StoreU(rounding.Nearest(grid), df, out);
-  return true;
-}
+// The two ways to add a step. Both return false and store nothing if a sum is NaN.
 
-size_t StepRange(const NearestGrid& grid_ref,
-                 const float* w,
-                 const float* u,
-                 float factor_value,
-                 size_t n,
-                 float* out) {
+// Rounds the exact sum once.
+struct ExactSteps {
+  template <class DF, class V = hn::Vec<DF>>
+  static HWY_INLINE bool Step(
+      DF df, const NearestGrid& grid, V base, V direction, V factor, float* out) {
+    auto sum = hn::MulAdd(direction, factor, base);
+    GridRounding<DF> rounding(grid, sum);
+    const auto unusual = hn::Or(rounding.Ties(grid), hn::IsNaN(sum));
+    if (HWY_UNLIKELY(!hn::AllFalse(df, unusual))) {
+      if (!hn::AllFalse(df, hn::IsNaN(sum))) return false;
+      sum = OddSum(df, base, direction, factor, sum);
+      rounding = GridRounding<DF>(grid, sum);
+    }
+    hn::StoreU(rounding.Nearest(grid), df, out);
+    return true;
+  }
+};
+
+// Rounds product and sum to float32 first.
+struct FloatSteps {
+  template <class DF, class V = hn::Vec<DF>>
+  static HWY_INLINE bool Step(
+      DF df, const NearestGrid& grid, V base, V direction, V factor, float* out) {
+    const auto sum = hn::Add(base, hn::Mul(direction, factor));
+    if (HWY_UNLIKELY(!hn::AllFalse(df, hn::IsNaN(sum)))) return false;
+    hn::StoreU(GridRounding<DF>(grid, sum).Nearest(grid), df, out);
+    return true;
+  }
+};
+
+template <class Steps>
+HWY_INLINE size_t StepRangeOf(const NearestGrid& grid_ref,
+                              const float* w,
+                              const float* u,
+                              float factor_value,
+                              size_t n,
+                              float* out) {
   const NearestGrid grid = grid_ref;  // a local copy: the stores below cannot alias it
   const hn::ScalableTag<float> df;
   const size_t lanes = hn::Lanes(df);
   const auto factor = hn::Set(df, factor_value);
+  const auto step = [&](const float* base, const float* direction, float* to) HWY_ATTR {
+    return Steps::Step(df, grid, hn::LoadU(df, base), hn::LoadU(df, direction), factor, to);
+  };
   size_t i = 0;
   for (; i + lanes <= n; i += lanes) {
-    if (!StepVector(df, grid, w + i, u + i, factor, out + i)) return i;
+    if (!step(w + i, u + i, out + i)) return i;
   }
   if (i == n) return n;
   float w_tail[HWY_MAX_BYTES / sizeof(float)] = {};
   float u_tail[HWY_MAX_BYTES / sizeof(float)] = {};
   std::copy(w + i, w + n, w_tail);
   std::copy(u + i, u + n, u_tail);
-  if (!StepVector(df, grid, w_tail, u_tail, factor, w_tail)) return i;
+  if (!step(w_tail, u_tail, w_tail)) return i;
   std::copy(w_tail, w_tail + (n - i), out + i);
   return n;
 }
 
+size_t StepRange(
+    const NearestGrid& grid, const float* w, const float* u, float factor, size_t n, float* out) {
+  return StepRangeOf<ExactSteps>(grid, w, u, factor, n, out);
+}
+size_t FloatStepRange(
+    const NearestGrid& grid, const float* w, const float* u, float factor, size_t n, float* out) {
+  return StepRangeOf<FloatSteps>(grid, w, u, factor, n, out);
+}
+
 #else
 size_t StepRange(const NearestGrid&, const float*, const float*, float, size_t, float*) {
+  return 0;
+}
+size_t FloatStepRange(const NearestGrid&, const float*, const float*, float, size_t, float*) {
   return 0;
 }
 #endif
@@ -156,6 +182,7 @@ HWY_AFTER_NAMESPACE();
 namespace numsim {
 
 HWY_EXPORT(StepRange);
+HWY_EXPORT(FloatStepRange);
 HWY_EXPORT(HasFusedSteps);
 
 bool HasFusedSteps() { return HWY_DYNAMIC_DISPATCH(HasFusedSteps)(); }
@@ -167,6 +194,15 @@ size_t RoundStepSimd(const NearestGrid& grid,
                      size_t n,
                      float* out) {
   return HWY_DYNAMIC_DISPATCH(StepRange)(grid, base, direction, factor, n, out);
+}
+
+size_t RoundFloatStepSimd(const NearestGrid& grid,
+                          const float* base,
+                          const float* direction,
+                          float factor,
+                          size_t n,
+                          float* out) {
+  return HWY_DYNAMIC_DISPATCH(FloatStepRange)(grid, base, direction, factor, n, out);
 }
 
 }  // namespace numsim

@@ -20,4 +20,12 @@ size_t RoundStepSimd(const NearestGrid& grid,
                      size_t n,
                      float* out);
 
+// Does what RoundFloatStepSerial does, as above.
+size_t RoundFloatStepSimd(const NearestGrid& grid,
+                          const float* base,
+                          const float* direction,
+                          float factor,
+                          size_t n,
+                          float* out);
+
 }  // namespace numsim

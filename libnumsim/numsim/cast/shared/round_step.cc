@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "numsim/arith/shared/exact.h"
 #include "numsim/backend/backend.h"
@@ -130,6 +131,23 @@ void RoundStepSerial(const EncodePlan& plan,
     });
   }
   patch(0, n);
+}
+
+void RoundFloatStepSerial(const EncodePlan& plan,
+                          const float* base,
+                          const float* direction,
+                          float factor,
+                          size_t n,
+                          float* out) noexcept {
+  const auto patch = [&](size_t begin, size_t count) {
+    for (size_t i = begin; i < begin + count; ++i) out[i] = base[i] + factor * direction[i];
+    FakeQuantizeSerial(plan, out + begin, count, out + begin, {});
+  };
+  const std::optional<NearestGrid> grid = MakeNearestGrid(plan);
+  if (!grid || UsesScalarReference() || !HasFusedSteps()) return patch(0, n);
+  RoundWithPatches(n, patch, [&](size_t i) {
+    return RoundFloatStepSimd(*grid, base + i, direction + i, factor, n - i, out + i);
+  });
 }
 
 void RoundStepOnHost(const EncodePlan& plan,

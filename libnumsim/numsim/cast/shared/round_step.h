@@ -24,6 +24,16 @@ void RoundStepSerial(const EncodePlan& plan,
                      float* out,
                      const ArrayRandom& random = {}) noexcept;
 
+// Writes out[i] = the value of the plan's format that fl32(base[i] + fl32(factor * direction[i]))
+// rounds to. Requires a deterministic mode, no overlap of `out` with the others, and the default
+// floating-point environment. Runs on one thread, for any length.
+void RoundFloatStepSerial(const EncodePlan& plan,
+                          const float* base,
+                          const float* direction,
+                          float factor,
+                          size_t n,
+                          float* out) noexcept;
+
 // Does what RoundStepSerial does, on all threads. Under the backend cuda it runs on the device if
 // HasStepRule(plan) (round_step_rule.h), else on the host. Throws Error if the device fails.
 void RoundStep(const EncodePlan& plan,

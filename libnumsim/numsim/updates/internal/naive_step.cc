@@ -7,7 +7,6 @@
 
 #include "numsim/base/error.h"
 #include "numsim/base/shared/float_environment.h"
-#include "numsim/quantize/shared/quantize_simd.h"
 #include "numsim/updates/internal/update_kinds.h"
 #include "numsim/updates/shared/decay_update.h"
 #include "numsim/updates/step_sums.h"
@@ -15,29 +14,11 @@
 namespace numsim {
 namespace {
 
-// The largest magnitudes, as bits, so that NaN is greatest.
-struct Largest {
-  uint32_t weights = 0, update = 0;
-
-  Largest& operator+=(const Largest& other) {
-    weights = std::max(weights, other.weights);
-    update = std::max(update, other.update);
-    return *this;
-  }
-};
-
-Largest LargestOf(std::span<const float> weights, std::span<const float> update) {
-  return SumOverBlocks<Largest>(weights.size(), [&](size_t begin, size_t count) {
-    return Largest{std::bit_cast<uint32_t>(AbsmaxOfAll(weights.data() + begin, count)),
-                   std::bit_cast<uint32_t>(AbsmaxOfAll(update.data() + begin, count))};
-  });
-}
-
 // True if no element of the decayed update or of the new weights can overflow. False for NaN.
-bool StaysFinite(const Largest& largest, float learning_rate, float weight_decay) {
+bool StaysFinite(const Scan& scan, float learning_rate, float weight_decay) {
   constexpr double kLimit = 0x1p127;
-  const auto weight = static_cast<double>(std::bit_cast<float>(largest.weights));
-  const double update = static_cast<double>(std::bit_cast<float>(largest.update)) +
+  const auto weight = static_cast<double>(std::bit_cast<float>(scan.weights));
+  const double update = static_cast<double>(std::bit_cast<float>(scan.update)) +
                         std::abs(static_cast<double>(weight_decay)) * weight;
   return update < kLimit && weight + static_cast<double>(learning_rate) * update < kLimit;
 }
@@ -92,7 +73,7 @@ std::optional<UpdateOutcome> TakeNaiveStep(std::span<const float> update,
   NUMSIM_CHECK(update.size() == weights.size(), "{} of {}", update.size(), weights.size());
   const DefaultFloatEnvironment environment;
   if (learning_rate == 0 || !Moves(update, weight_decay, weights) ||
-      !StaysFinite(LargestOf(weights, update), learning_rate, weight_decay)) {
+      !StaysFinite(ScanArrays(weights, update), learning_rate, weight_decay)) {
     return std::nullopt;
   }
   const NaiveSums sums = SumOverBlocks<NaiveSums>(weights.size(), [&](size_t begin, size_t count) {

@@ -2,6 +2,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numsim/updates/internal/step_sums_simd.cc"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
@@ -14,6 +15,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using StepDoubles = hn::CappedTag<double, kPartialSums>;
 using StepFloats = hn::Rebind<float, StepDoubles>;
+using StepMagnitudes = hn::Rebind<int32_t, StepDoubles>;
 constexpr size_t kStepLanes = hn::MaxLanes(StepDoubles());
 constexpr size_t kStepVectors = kPartialSums / kStepLanes;
 
@@ -80,8 +82,46 @@ size_t AddStep(const float* before,
   return i;
 }
 
+// Raises `most` to the magnitudes of x.
+HWY_INLINE void Raise(hn::Vec<StepMagnitudes>& most, const float* x) {
+  const StepMagnitudes di;
+  const auto bits = hn::LoadU(di, reinterpret_cast<const int32_t*>(x));
+  most = hn::Max(most, hn::And(bits, hn::Set(di, 0x7FFFFFFF)));
+}
+
+size_t AddScan(const float* weights,
+               const float* update,
+               size_t n,
+               double* squares,
+               uint32_t& weights_ref,
+               uint32_t& update_ref) {
+  // In elements. The processor's own prefetch stops at every page.
+  constexpr size_t kAhead = 1024;
+  const StepMagnitudes di;
+  PartialSums square(squares);
+  auto most_weight = hn::Set(di, static_cast<int32_t>(weights_ref));
+  auto most_update = hn::Set(di, static_cast<int32_t>(update_ref));
+  size_t i = 0;
+  for (; i + kPartialSums <= n; i += kPartialSums) {
+    hwy::Prefetch(weights + i + kAhead);
+    hwy::Prefetch(update + i + kAhead);
+    for (size_t v = 0; v < kStepVectors; ++v) {
+      const size_t at = i + v * kStepLanes;
+      Raise(most_weight, weights + at);
+      Raise(most_update, update + at);
+      const auto value = Widen(update + at);
+      square.Add(v, value, value);
+    }
+  }
+  square.Store(squares);
+  weights_ref = static_cast<uint32_t>(hn::GetLane(hn::MaxOfLanes(di, most_weight)));
+  update_ref = static_cast<uint32_t>(hn::GetLane(hn::MaxOfLanes(di, most_update)));
+  return i;
+}
+
 #else
 size_t AddSquares(const float*, size_t, double*) { return 0; }
+size_t AddScan(const float*, const float*, size_t, double*, uint32_t&, uint32_t&) { return 0; }
 size_t AddStep(const float*, const float*, const float*, size_t, double*, double*, uint64_t&) {
   return 0;
 }
@@ -94,10 +134,20 @@ HWY_AFTER_NAMESPACE();
 namespace numsim {
 
 HWY_EXPORT(AddSquares);
+HWY_EXPORT(AddScan);
 HWY_EXPORT(AddStep);
 
 size_t AddSquaresSimd(const float* x, size_t n, double* squares) noexcept {
   return HWY_DYNAMIC_DISPATCH(AddSquares)(x, n, squares);
+}
+
+size_t AddScanSimd(const float* weights,
+                   const float* update,
+                   size_t n,
+                   double* squares,
+                   uint32_t& most_weight,
+                   uint32_t& most_update) noexcept {
+  return HWY_DYNAMIC_DISPATCH(AddScan)(weights, update, n, squares, most_weight, most_update);
 }
 
 size_t AddStepSimd(const float* before,

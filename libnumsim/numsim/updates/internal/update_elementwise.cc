@@ -1,8 +1,6 @@
 // Rules that treat each weight by itself and keep no state, or only a compensation.
 #include <array>
-#include <cmath>
 
-#include "numsim/cast/shared/cast_serial.h"
 #include "numsim/cast/shared/round_f64.h"
 #include "numsim/cast/shared/round_step.h"
 #include "numsim/updates/internal/update_kinds.h"
@@ -11,23 +9,22 @@ namespace numsim {
 namespace {
 
 uint64_t CountWantedBeyond(const UpdateJob& job, ElementRange block) {
-  const double limit = job.LimitAt(job.learning_rate);
-  if (std::isinf(limit)) return 0;
   return CountBeyond(job.weights.data() + block.begin,
                      job.update.data() + block.begin,
                      static_cast<double>(job.learning_rate),
-                     limit,
+                     job.LimitAt(job.learning_rate),
                      block.count);
 }
 
 }  // namespace
 
 uint64_t NaiveBlock(const UpdateJob& job, ElementRange block, float* after) {
-  const float* const weights = job.weights.data() + block.begin;
-  const float* const update = job.update.data() + block.begin;
-  const float lr = job.learning_rate;
-  for (size_t i = 0; i < block.count; ++i) after[i] = weights[i] + lr * update[i];
-  FakeQuantizeSerial(job.plan, after, block.count, after, {});
+  RoundFloatStepSerial(job.plan,
+                       job.weights.data() + block.begin,
+                       job.update.data() + block.begin,
+                       job.learning_rate,
+                       block.count,
+                       after);
   return CountWantedBeyond(job, block);
 }
 

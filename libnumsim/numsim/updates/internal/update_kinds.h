@@ -2,6 +2,7 @@
 // computes new weights, block by block if it treats each weight by itself, else group by group.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -11,6 +12,7 @@
 
 #include "numsim/rounding/encode_plan.h"
 #include "numsim/updates/internal/update_groups.h"
+#include "numsim/updates/internal/update_scan.h"
 #include "numsim/updates/step_sums.h"
 #include "numsim/updates/update_rule.h"
 
@@ -39,6 +41,10 @@ struct UpdateJob {
              ordered(new_weights.data() + new_weights.size(), x.data());
     };
     return apart(weights) && apart(update);
+  }
+  void SetAbsmax(const Scan& scan) {
+    absmax_weight = std::bit_cast<float>(scan.weights);
+    absmax_update = std::bit_cast<float>(scan.update);
   }
   // Returns the limit for CountBeyond: the largest finite value, or infinity if no |w + alpha u|
   // can be above it (all roundings are monotonic).
@@ -96,6 +102,22 @@ UpdateOutcome TakeStep(const UpdateJob& job,
                        const ElementGroups& groups,
                        double update_square,
                        std::vector<UpdateOutcome>* group_outcomes);
+
+// A scan and the sums of the step.
+struct ScannedStep {
+  Scan scan;
+  StepSums sums;
+
+  ScannedStep& operator+=(const ScannedStep& other) {
+    scan += other.scan;
+    sums += other.sums;
+    return *this;
+  }
+};
+
+// Scans the arrays and takes the step of a kind with a BlockRule, a block at a time. Leaves out the
+// step of blocks that are not finite. The maxima of the job need not be set.
+ScannedStep ScanAndStep(const UpdateJob& job);
 
 // Returns the outcome of a step: `found`, with the fields that follow from the sums filled in and
 // the status raised accordingly.

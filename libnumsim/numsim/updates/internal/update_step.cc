@@ -7,7 +7,6 @@
 
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
-#include "numsim/base/shared/float_environment.h"
 #include "numsim/updates/internal/update_kinds.h"
 
 namespace numsim {
@@ -58,19 +57,24 @@ void ForEachGroup(const ElementGroups& groups, size_t n, FunctionRef<void(size_t
   });
 }
 
+// Takes the step of one block. `apart` is job.WritesApart(). Requires the default floating-point
+// environment, which ApplyUpdate and ParallelFor set.
+StepSums ApplyBlock(const UpdateJob& job, BlockRule rule, ElementRange block, bool apart) {
+  alignas(64) std::array<float, kSumBlock> buffer;  // the sums still read what it replaces
+  float* const new_weights = job.new_weights.data() + block.begin;
+  float* const after = apart ? new_weights : buffer.data();
+  const uint64_t saturated = rule(job, block, after);
+  StepSums sums = StepSumsOfBlock(
+      job.weights.data() + block.begin, after, job.update.data() + block.begin, block.count);
+  sums.saturated = saturated;
+  if (!apart) std::copy_n(after, block.count, new_weights);
+  return sums;
+}
+
 StepSums ApplyBlocks(const UpdateJob& job, BlockRule rule) {
   const bool apart = job.WritesApart();
   return SumOverBlocks<StepSums>(job.weights.size(), [&](size_t begin, size_t count) {
-    const DefaultFloatEnvironment environment;
-    alignas(64) std::array<float, kSumBlock> buffer;  // the sums still read what it replaces
-    float* const new_weights = job.new_weights.data() + begin;
-    float* const after = apart ? new_weights : buffer.data();
-    const uint64_t saturated = rule(job, {begin, count}, after);
-    StepSums sums =
-        StepSumsOfBlock(job.weights.data() + begin, after, job.update.data() + begin, count);
-    sums.saturated = saturated;
-    if (!apart) std::copy_n(after, count, new_weights);
-    return sums;
+    return ApplyBlock(job, rule, {begin, count}, apart);
   });
 }
 
@@ -155,6 +159,20 @@ UpdateOutcome Combine(const UpdateJob& job, std::span<const GroupOutcome> groups
 }
 
 }  // namespace
+
+ScannedStep ScanAndStep(const UpdateJob& job) {
+  const BlockRule rule = RulesOf(job.rule->kind).block;
+  const bool apart = job.WritesApart();
+  return SumOverBlocks<ScannedStep>(job.weights.size(), [&](size_t begin, size_t count) {
+    ScannedStep taken;
+    taken.scan = ScanBlock(job.weights.data() + begin, job.update.data() + begin, count);
+    if (!taken.scan.Finite()) return taken;
+    UpdateJob of_block = job;
+    of_block.SetAbsmax(taken.scan);
+    taken.sums = ApplyBlock(of_block, rule, {begin, count}, apart);
+    return taken;
+  });
+}
 
 UpdateOutcome CompleteOutcome(UpdateKind kind,
                               float learning_rate,
