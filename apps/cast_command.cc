@@ -83,9 +83,8 @@ Array EncodeFile(const CastOptions& options, const Array& in, const FormatSpec& 
   const ArrayRandom random{{options.rounding.seed, 0}, 0};
   Array codes = ArrayLike(in, CodeType(format));
   if (in.type == ElementType::kF64) {  // rounded once, directly from float64
-    std::vector<uint32_t> wide(in.Elements());
-    Encode(plan, std::span(in.Data<double>(), in.Elements()), std::span(wide), random);
-    WithCodes(codes, [&](auto out) { std::copy(wide.begin(), wide.end(), out.begin()); });
+    const std::span<const double> values(in.Data<double>(), in.Elements());
+    WithCodes(codes, [&](auto out) { Encode(plan, values, out, random); });
     return codes;
   }
   const std::vector<float> values = ToFloat32(in, options.in);

@@ -24,6 +24,18 @@ void BM_Encode(benchmark::State& state, const EncodePlan& plan, int threads) {
 }
 
 template <typename Code>
+void BM_EncodeF64(benchmark::State& state, const EncodePlan& plan, int threads) {
+  Prepare(threads);
+  const std::vector<double> values(Input().begin(), Input().end());
+  std::vector<Code> codes(kElements);
+  for (auto _ : state) {
+    Encode(plan, std::span(values), std::span(codes), {{7, 0}, 0});
+    benchmark::ClobberMemory();
+  }
+  Report(state, threads, 8 + sizeof(Code));
+}
+
+template <typename Code>
 void BM_Decode(benchmark::State& state, const FormatSpec& format, int threads) {
   Prepare(threads);
   std::vector<Code> codes(kElements);
@@ -66,6 +78,10 @@ void RegisterFormat(const std::string& name, int threads) {
     Register("encode_" + what + suffix, [=](benchmark::State& state) {
       if (format.StorageBytes() == 1) return BM_Encode<uint8_t>(state, plan, threads);
       return BM_Encode<uint16_t>(state, plan, threads);
+    });
+    Register("encode_f64_" + what + suffix, [=](benchmark::State& state) {
+      if (format.StorageBytes() == 1) return BM_EncodeF64<uint8_t>(state, plan, threads);
+      return BM_EncodeF64<uint16_t>(state, plan, threads);
     });
   };
   encode("rne", {}, Overflow::kNonsaturate);

@@ -265,7 +265,7 @@ TEST(Cast, EveryUpperHalfIsRoundedByTheRuleInEveryDeterministicMode) {
       in.push_back(std::bit_cast<float>(high << 16 | low));
     }
   }
-  for (const char* format : {"e4m3fn", "e5m2", "e2m5"}) {
+  for (const char* format : {"e4m3fn", "e5m2", "e2m5", "bnb-e4m3", "bnb-e5m2"}) {
     for (const RoundingMode mode : {RoundingMode::kNearestEven,
                                     RoundingMode::kNearestAway,
                                     RoundingMode::kTowardZero,

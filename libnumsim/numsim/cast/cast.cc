@@ -9,6 +9,7 @@
 #include "numsim/cast/internal/cast_offload.h"
 #include "numsim/cast/shared/cast_serial.h"
 #include "numsim/cast/shared/cast_simd.h"
+#include "numsim/cast/shared/round_f64.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/rounding/encode.h"
@@ -53,6 +54,18 @@ void EncodeArray(const EncodePlan& plan,
   }
   ParallelFor(in.size(), kGrain, [&](size_t begin, size_t end) {
     EncodeOneThread(
+        plan, in.data() + begin, end - begin, codes.data() + begin, Advance(random, begin));
+  });
+}
+
+template <typename Code>
+void EncodeF64Array(const EncodePlan& plan,
+                    std::span<const double> in,
+                    std::span<Code> codes,
+                    const ArrayRandom& random) {
+  CheckEncode<Code>(plan, in.size(), codes.size());
+  ParallelFor(in.size(), kGrain, [&](size_t begin, size_t end) {
+    EncodeF64Serial(
         plan, in.data() + begin, end - begin, codes.data() + begin, Advance(random, begin));
   });
 }
@@ -121,14 +134,23 @@ void Encode(const EncodePlan& plan,
 
 void Encode(const EncodePlan& plan,
             std::span<const double> in,
+            std::span<uint8_t> codes,
+            const ArrayRandom& random) {
+  EncodeF64Array(plan, in, codes, random);
+}
+
+void Encode(const EncodePlan& plan,
+            std::span<const double> in,
+            std::span<uint16_t> codes,
+            const ArrayRandom& random) {
+  EncodeF64Array(plan, in, codes, random);
+}
+
+void Encode(const EncodePlan& plan,
+            std::span<const double> in,
             std::span<uint32_t> codes,
             const ArrayRandom& random) {
-  CheckEncode<uint32_t>(plan, in.size(), codes.size());
-  ParallelFor(in.size(), kGrain, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      codes[i] = EncodeF64(plan, std::bit_cast<uint64_t>(in[i]), Draw(plan, random, i));
-    }
-  });
+  EncodeF64Array(plan, in, codes, random);
 }
 
 void Decode(const FormatSpec& format, std::span<const uint8_t> codes, std::span<float> out) {

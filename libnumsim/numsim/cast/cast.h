@@ -36,8 +36,17 @@ void Encode(const EncodePlan& plan,
             std::span<uint32_t> codes,
             const ArrayRandom& random = {});
 
-// Writes the codes of float64 numbers, each rounded once, as 32-bit words. Serves every format.
-// Runs scalar code on all host threads, also under the backend cuda.
+// Writes the codes of float64 numbers, each rounded once. Requires codes.size() == in.size(), no
+// overlap, and a code type of at least plan.format.StorageBytes() bytes. Runs on the host's threads,
+// also under the backend cuda.
+void Encode(const EncodePlan& plan,
+            std::span<const double> in,
+            std::span<uint8_t> codes,
+            const ArrayRandom& random = {});
+void Encode(const EncodePlan& plan,
+            std::span<const double> in,
+            std::span<uint16_t> codes,
+            const ArrayRandom& random = {});
 void Encode(const EncodePlan& plan,
             std::span<const double> in,
             std::span<uint32_t> codes,

@@ -1,15 +1,14 @@
 #include "numsim/ops/elementwise.h"
 
-#include <bit>
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "numsim/base/require.h"
 #include "numsim/cast/shared/cast_serial.h"
-#include "numsim/formats/decode.h"
+#include "numsim/cast/shared/round_f64.h"
 #include "numsim/ops/internal/ops_simd.h"
 #include "numsim/ops/internal/pieces.h"
-#include "numsim/rounding/encode.h"
 
 namespace numsim {
 namespace {
@@ -86,10 +85,12 @@ void RoundRow(const EncodePlan& plan, size_t index, const ArrayRandom& random, s
 }
 void RoundRow(
     const EncodePlan& plan, size_t index, const ArrayRandom& random, size_t n, double* x) {
-  for (size_t i = 0; i < n; ++i) {
-    const uint32_t draw = Draw(plan, random, index + i);
-    x[i] = static_cast<double>(
-        Decode(plan.format, EncodeF64(plan, std::bit_cast<uint64_t>(x[i]), draw)));
+  constexpr size_t kPiece = 1024;
+  float rounded[kPiece];
+  for (size_t i = 0; i < n; i += kPiece) {
+    const size_t count = std::min(kPiece, n - i);
+    RoundF64Serial(plan, x + i, count, rounded, {random.stream, random.first_index + index + i});
+    std::copy_n(rounded, count, x + i);
   }
 }
 

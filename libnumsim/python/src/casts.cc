@@ -46,27 +46,6 @@ void EncodeUnderWords(const EncodePlan& plan,
   });
 }
 
-// Writes the codes of float64 numbers in the storage type of their format.
-template <typename Code>
-void EncodeDoubles(const EncodePlan& plan,
-                   std::span<const double> in,
-                   std::span<Code> codes,
-                   ArrayRandom random) {
-  if constexpr (std::is_same_v<Code, uint32_t>) {
-    Encode(plan, in, codes, random);
-  } else {
-    std::vector<uint32_t> wide(std::min(in.size(), kPiece));
-    for (size_t begin = 0; begin < in.size(); begin += kPiece) {
-      const size_t n = std::min(kPiece, in.size() - begin);
-      const ArrayRandom piece{random.stream, random.first_index + begin};
-      Encode(plan, in.subspan(begin, n), std::span(wide).first(n), piece);
-      std::ranges::transform(std::span(wide).first(n),
-                             codes.begin() + static_cast<std::ptrdiff_t>(begin),
-                             [](uint32_t code) { return static_cast<Code>(code); });
-    }
-  }
-}
-
 template <typename Float, typename Code>
 void EncodeArray(const EncodePlan& plan,
                  std::span<const Float> in,
@@ -76,10 +55,8 @@ void EncodeArray(const EncodePlan& plan,
   if (plan.format.StorageBytes() != sizeof(Code)) RefuseType("encode");
   if (!words.empty()) {
     EncodeUnderWords(plan, in, codes, words);
-  } else if constexpr (std::is_same_v<Float, float>) {
-    Encode(plan, in, codes, random);
   } else {
-    EncodeDoubles(plan, in, codes, random);
+    Encode(plan, in, codes, random);
   }
 }
 

@@ -84,9 +84,15 @@ numsim_status_t numsim_encode_array_f64(const double* in,
   const numsim_status_t status = call.Read(
       {in, n, sizeof(double)}, to, rounding, random, {codes, n, static_cast<size_t>(code_bytes)});
   if (status != NUMSIM_OK || n == 0) return status;
-  numsim::capi::EncodeEach(codes, code_bytes, n, [&](size_t i) {
-    return numsim::EncodeF64(call.plan, std::bit_cast<uint64_t>(in[i]), call.draws.At(i));
-  });
+  if (call.draws.HasWords()) {
+    numsim::capi::EncodeEach(codes, code_bytes, n, [&](size_t i) {
+      return numsim::EncodeF64(call.plan, std::bit_cast<uint64_t>(in[i]), call.draws.At(i));
+    });
+  } else {
+    WithCodes(codes, code_bytes, n, [&](auto out) {
+      numsim::Encode(call.plan, std::span(in, n), out, call.draws.Stream());
+    });
+  }
   return NUMSIM_OK;
 }
 

@@ -17,6 +17,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // A vector of unsigned words that hold floats with kMantissa mantissa bits.
 template <class D, int kMantissa, int kExponentBias>
 struct VectorLanes {
+  using Tag = D;
   using Word = hn::Vec<D>;
   using Mask = hn::Mask<D>;
   using DI = hn::RebindToSigned<D>;
@@ -45,6 +46,19 @@ struct VectorLanes {
   HWY_INLINE Word Select(Mask m, Word yes, Word no) const { return hn::IfThenElse(m, yes, no); }
   HWY_INLINE Mask AndMask(Mask a, Mask b) const { return hn::And(a, b); }
   HWY_INLINE Mask OrMask(Mask a, Mask b) const { return hn::Or(a, b); }
+  // Returns a * b. Requires b < 2^32 and a product that fits the lanes.
+  HWY_INLINE Word MulSmall(Word a, uint32_t b) const {
+#if HWY_TARGET > HWY_AVX3 && HWY_TARGET != HWY_SCALAR
+    if constexpr (kWordBits == 64) {
+      const hn::Repartition<uint32_t, D> d32;
+      const auto factor = hn::Set(d32, b);
+      const auto low = hn::MulEven(hn::BitCast(d32, a), factor);
+      const auto high = hn::MulEven(hn::BitCast(d32, hn::ShiftRight<32>(a)), factor);
+      return hn::Add(low, hn::ShiftLeft<32>(high));
+    }
+#endif
+    return hn::Mul(a, Set(b));
+  }
   // Exact in every rounding mode: the argument has at most kMantissaBits bits.
   HWY_INLINE Word FloatBitsOfInt(Word a) const {
     const hn::RebindToFloat<D> df;
@@ -63,10 +77,37 @@ using F32Lanes = VectorLanes<D32, 23, 127>;
 template <class D16>
 using StickyBf16Lanes = VectorLanes<D16, 7, 127>;
 
+// The upper 32 bits of a float64 with a sticky last bit: see encode_f64_simd.cc.
+template <class D32>
+using StickyF64Lanes = VectorLanes<D32, 20, 1023>;
+
+template <class D64>
+using F64Lanes = VectorLanes<D64, 52, 1023>;
+
 #define NUMSIM_RULE HWY_INLINE
 #include "numsim/rounding/shared/decode_rule.inc"
 #include "numsim/rounding/shared/encode_rule.inc"
 #undef NUMSIM_RULE
+
+// Returns the codes of words whose subnormals lie far below every value of the format, in any mode.
+template <RuleMode kMode, class L>
+HWY_INLINE typename L::Word EncodeNarrower(const L& l,
+                                           const EncodePlan& plan,
+                                           typename L::Word bits,
+                                           typename L::Word random) {
+  if constexpr (kMode != RuleMode::kOther) {
+    return EncodeWord<kMode, ExponentRange::kNarrower>(l, plan, bits, random);
+  } else {
+    // PositionNarrower gives zero a nonzero fraction below a quarter, which directed modes may not
+    // see.
+    const auto zero = l.Set(0);
+    const auto magnitude = l.And(bits, l.Set(L::kMagnitudeMask));
+    auto x = PositionNarrower(l, plan, magnitude, false);
+    x.v = l.Select(l.Eq(magnitude, zero), zero, x.v);
+    const auto ordinal = RoundAligned<RuleMode::kOther>(l, plan, bits, x, zero);
+    return Finish(l, plan, bits, magnitude, ordinal);
+  }
+}
 
 }  // namespace numsim::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -160,6 +160,17 @@ HWY_INLINE const uint32_t* DrawBlock(
   return words + skip;
 }
 
+// Loads random words of 32 bits, R at the top, as words of the lanes' width.
+template <class DU>
+HWY_INLINE hn::Vec<DU> LoadRandom(DU du, const uint32_t* HWY_RESTRICT random) {
+  if constexpr (sizeof(hn::TFromD<DU>) == 4) {
+    return hn::LoadU(du, random);
+  } else {
+    const hn::Rebind<uint32_t, DU> d32;
+    return hn::ShiftLeft<32>(hn::PromoteTo(du, hn::LoadU(d32, random)));
+  }
+}
+
 }  // namespace numsim::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

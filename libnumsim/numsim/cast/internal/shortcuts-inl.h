@@ -7,6 +7,8 @@
 #define NUMSIM_CAST_SHORTCUTS_INL_H_
 #endif
 
+#include <type_traits>
+
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "numsim/cast/internal/lanes-inl.h"
@@ -124,30 +126,14 @@ constexpr int kStickyMantissaBits = 5;
 
 // True if EncodeSticky serves the plan. The format has a zero, and its smallest value is far above
 // the subnormals of float32. (The plan's range_f32 is kGeneral in directed modes, in which the rule
-// does not tell zero from the others below it.) A subnormal gap is served in the mode nearest even
-// only; its middle has m + subnormal_shift + 1 bits, which must be fewer than the 8 significant
-// bits.
+// does not tell zero from the others below it.) The middle of a subnormal gap has
+// m + subnormal_shift + 1 bits, which must be fewer than the 8 significant bits.
 constexpr bool ServesSticky(const EncodePlan& plan) {
   const FormatSpec& format = plan.format;
   const bool subnormal_gap = format.subnormal_shift != 0;
   const bool narrower = format.zero != Zero::kNone && format.SubnormalExponent() - 34 > -126;
   return narrower && plan.mantissa_bits <= kStickyMantissaBits &&
-         (!subnormal_gap || (plan.rounding.mode == RoundingMode::kNearestEven &&
-                             plan.mantissa_bits + format.subnormal_shift <= 6));
-}
-
-// Returns the codes in a mode other than nearest even. PositionNarrower gives zero a nonzero
-// fraction below a quarter, which these modes may not see.
-template <class L>
-HWY_INLINE typename L::Word EncodeStickyOther(const L& l,
-                                              const EncodePlan& plan,
-                                              typename L::Word bits) {
-  const auto zero = l.Set(0);
-  const auto magnitude = l.And(bits, l.Set(L::kMagnitudeMask));
-  auto x = PositionNarrower(l, plan, magnitude, false);
-  x.v = l.Select(l.Eq(magnitude, zero), zero, x.v);
-  const auto ordinal = RoundAligned<RuleMode::kOther>(l, plan, bits, x, zero);
-  return Finish(l, plan, bits, magnitude, ordinal);
+         (!subnormal_gap || plan.mantissa_bits + format.subnormal_shift <= 6);
 }
 
 // Encodes whole vectors in kMode and returns the number of elements encoded. Requires
@@ -158,14 +144,16 @@ HWY_NOINLINE size_t EncodeSticky(const EncodePlan& plan_ref,
                                  const float* HWY_RESTRICT in,
                                  size_t n,
                                  uint8_t* HWY_RESTRICT out) {
-  EncodePlan plan = kSubnormalGap ? WithoutSubnormalGap(plan_ref) : plan_ref;
+  EncodePlan plan = plan_ref;
   plan.rounding.mode = kMode;  // the compiler selects the mode once, not for every vector
-  const SubnormalGapEdges subnormal_gap =
-      kSubnormalGap ? SubnormalGapEdges(plan_ref.format) : SubnormalGapEdges();
+  constexpr RuleMode kRule = RuleModeOf(kMode);
   const hn::ScalableTag<float> df;
   const hn::ScalableTag<uint16_t> d16;
   const hn::Half<hn::ScalableTag<uint8_t>> d8;
-  const StickyBf16Lanes<decltype(d16)> lanes;
+  using Lanes = StickyBf16Lanes<decltype(d16)>;
+  const Lanes lanes;
+  const std::conditional_t<kSubnormalGap, CloserOf<kRule, Lanes>, NoCloser> close(plan);
+  if constexpr (kSubnormalGap) plan = WithoutSubnormalGap(plan);
   const size_t half = hn::Lanes(d16) / 2;
   size_t i = 0;
   for (; i + 2 * half <= n; i += 2 * half) {
@@ -176,42 +164,43 @@ HWY_NOINLINE size_t EncodeSticky(const EncodePlan& plan_ref,
     const auto high = hn::ConcatOdd(d16, b, a);
     const auto low = hn::ConcatEven(d16, b, a);
     auto bits = hn::Or(high, hn::Min(low, hn::Set(d16, uint16_t{1})));
-    if constexpr (kSubnormalGap) bits = CloseNearestEven(lanes, subnormal_gap, bits);
-    auto code = bits;
-    if constexpr (kMode == RoundingMode::kNearestEven) {
-      code = EncodeWord<RuleMode::kNearestEven, ExponentRange::kNarrower>(lanes, plan, bits, bits);
-    } else {
-      code = EncodeStickyOther(lanes, plan, bits);
-    }
+    bits = close(lanes, bits, bits);
+    const auto code = EncodeNarrower<kRule>(lanes, plan, bits, bits);
     hn::StoreU(hn::TruncateTo(d8, code), d8, out + i);
   }
   return i;
 }
 
 // Calls EncodeSticky in the plan's mode.
-template <class Source>
-size_t EncodeStickyAny(
+template <bool kSubnormalGap, class Source>
+size_t EncodeStickyInMode(
     const EncodePlan& plan, const Source source, const float* in, size_t n, uint8_t* out) {
   switch (plan.rounding.mode) {
     case RoundingMode::kNearestEven:
-      if (plan.format.subnormal_shift != 0) {
-        return EncodeSticky<RoundingMode::kNearestEven, true>(plan, source, in, n, out);
-      }
-      return EncodeSticky<RoundingMode::kNearestEven, false>(plan, source, in, n, out);
+      return EncodeSticky<RoundingMode::kNearestEven, kSubnormalGap>(plan, source, in, n, out);
     case RoundingMode::kNearestAway:
-      return EncodeSticky<RoundingMode::kNearestAway, false>(plan, source, in, n, out);
+      return EncodeSticky<RoundingMode::kNearestAway, kSubnormalGap>(plan, source, in, n, out);
     case RoundingMode::kTowardZero:
-      return EncodeSticky<RoundingMode::kTowardZero, false>(plan, source, in, n, out);
+      return EncodeSticky<RoundingMode::kTowardZero, kSubnormalGap>(plan, source, in, n, out);
     case RoundingMode::kUp:
-      return EncodeSticky<RoundingMode::kUp, false>(plan, source, in, n, out);
+      return EncodeSticky<RoundingMode::kUp, kSubnormalGap>(plan, source, in, n, out);
     case RoundingMode::kDown:
-      return EncodeSticky<RoundingMode::kDown, false>(plan, source, in, n, out);
+      return EncodeSticky<RoundingMode::kDown, kSubnormalGap>(plan, source, in, n, out);
     case RoundingMode::kToOdd:
-      return EncodeSticky<RoundingMode::kToOdd, false>(plan, source, in, n, out);
+      return EncodeSticky<RoundingMode::kToOdd, kSubnormalGap>(plan, source, in, n, out);
     case RoundingMode::kStochastic:
       break;
   }
   return 0;
+}
+
+template <class Source>
+size_t EncodeStickyAny(
+    const EncodePlan& plan, const Source source, const float* in, size_t n, uint8_t* out) {
+  if (plan.format.subnormal_shift == 0) {
+    return EncodeStickyInMode<false>(plan, source, in, n, out);
+  }
+  return EncodeStickyInMode<true>(plan, source, in, n, out);
 }
 #endif
 

@@ -180,17 +180,6 @@ void OddF64(const OddOperation& operation,
   OddAny(operation, a, b, c, n, x, flags);
 }
 
-// Loads random words of 32 bits, R at the top, as words of the source's width.
-template <class DU>
-HWY_INLINE hn::Vec<DU> LoadRandom(DU du, const uint32_t* HWY_RESTRICT random) {
-  if constexpr (sizeof(hn::TFromD<DU>) == 4) {
-    return hn::LoadU(du, random);
-  } else {
-    const hn::Rebind<uint32_t, DU> d32;
-    return hn::ShiftLeft<32>(hn::PromoteTo(du, hn::LoadU(d32, random)));
-  }
-}
-
 template <RuleMode kMode, bool kWantFlags, typename T>
 HWY_NOINLINE void EncodeOddBlock(const EncodePlan& plan_ref,
                                  const T* HWY_RESTRICT x,
@@ -214,11 +203,12 @@ HWY_NOINLINE void EncodeOddBlock(const EncodePlan& plan_ref,
       code = r.code;
       hn::StoreU(hn::Or(hn::LoadU(d8, flags + i), hn::TruncateTo(d8, r.flags)), d8, flags + i);
     } else {
-      // Subnormals of float64 are far below half the smallest nonzero value of any format.
-      constexpr bool kNarrower = sizeof(T) == 8 && kMode != RuleMode::kOther;
-      constexpr ExponentRange kRange =
-          kNarrower ? ExponentRange::kNarrower : ExponentRange::kGeneral;
-      code = EncodeWord<kMode, kRange>(lanes, plan, bits, word);
+      if constexpr (sizeof(T) == 8) {
+        // Subnormals of float64 are far below half the smallest nonzero value of any format.
+        code = EncodeNarrower<kMode>(lanes, plan, bits, word);
+      } else {
+        code = EncodeWord<kMode, ExponentRange::kGeneral>(lanes, plan, bits, word);
+      }
     }
     if constexpr (sizeof(U) == 4) {
       hn::StoreU(code, d32, codes + i);

@@ -92,11 +92,13 @@ void EncodeInMode(
     const EncodePlan& plan, const float* in, size_t n, const uint32_t* random, Out* out) {
   if (plan.format.subnormal_shift == 0) return EncodeRange<kMode>(plan, in, n, random, out);
   const EncodePlan without = WithoutSubnormalGap(plan);
-  HWY_ALIGN float closed[kBlock];
+  HWY_ALIGN uint32_t closed[kBlock];
   for (size_t i = 0; i < n; i += kBlock) {
     const size_t count = std::min(kBlock, n - i);
-    CloseSubnormalGap<kMode>(plan, in + i, count, random + i, closed);
-    EncodeRange<kMode>(without, closed, count, random + i, out + i);
+    const uint32_t* const bits = reinterpret_cast<const uint32_t*>(in + i);
+    CloseSubnormalGap<kMode, F32Lanes<hn::ScalableTag<uint32_t>>>(
+        plan, bits, count, random + i, closed);
+    EncodeRange<kMode>(without, reinterpret_cast<const float*>(closed), count, random + i, out + i);
     if constexpr (std::is_same_v<Out, float>) OpenSubnormalGap(plan.format, out + i, count);
   }
 }

@@ -33,22 +33,33 @@ NUMSIM_HOST_DEVICE inline double OddSum(double a, double b) {
   return std::bit_cast<double>((above ? bits - 1 : bits) | 1);
 }
 
-// Writes out[i] = the value of the plan's format that x[i] rounds to, computed in vectors. Requires
-// n <= kArithmeticBlock, an array x of kPaddedBlock elements (arithmetic_simd.h) that are exact or
-// rounded to odd, and a format without a subnormal gap.
-void RoundOddBlock(
-    const EncodePlan& plan, const double* x, size_t n, float* out, const ArrayRandom& random);
-
 // Writes out[i] = the value of the plan's format that x[i] rounds to, for any length. NaN is
-// treated as by EncodeF64 (rounding/encode.h). Requires a deterministic mode.
-void RoundF64Serial(const EncodePlan& plan, const double* x, size_t n, float* out);
+// treated as by EncodeF64 (rounding/encode.h). In a stochastic mode, element i uses the random bits
+// of index random.first_index + i.
+void RoundF64Serial(
+    const EncodePlan& plan, const double* x, size_t n, float* out, const ArrayRandom& random = {});
 
 // Writes out[i] = the value that the exact sum a[i] + b[i] rounds to, rounded once. A zero sum of
 // addends of different signs is +0. Requires a deterministic mode, sums that do not overflow, and
 // the default floating-point environment.
 void RoundSumSerial(const EncodePlan& plan, const double* a, const double* b, size_t n, float* out);
 
-// Writes codes[i] = the code of x[i]. Requires a deterministic mode and codes of at most 16 bits.
-void EncodeF64Serial(const EncodePlan& plan, const double* x, size_t n, uint16_t* codes);
+// Writes codes[i] = the code of x[i], for any length. Requires a code type of at least
+// plan.format.StorageBytes() bytes.
+void EncodeF64Serial(const EncodePlan& plan,
+                     const double* x,
+                     size_t n,
+                     uint8_t* codes,
+                     const ArrayRandom& random = {}) noexcept;
+void EncodeF64Serial(const EncodePlan& plan,
+                     const double* x,
+                     size_t n,
+                     uint16_t* codes,
+                     const ArrayRandom& random = {}) noexcept;
+void EncodeF64Serial(const EncodePlan& plan,
+                     const double* x,
+                     size_t n,
+                     uint32_t* codes,
+                     const ArrayRandom& random = {}) noexcept;
 
 }  // namespace numsim

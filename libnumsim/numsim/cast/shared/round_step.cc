@@ -43,7 +43,7 @@ float RoundOne(const EncodePlan& plan, float base, float direction, float factor
 bool OddFloat64Suffices(const EncodePlan& plan) {
   const bool stochastic = plan.rounding.mode == RoundingMode::kStochastic;
   const int bits = plan.format.mantissa_bits + 1 + 2 + (stochastic ? plan.rounding.random_bits : 0);
-  return bits <= 53 && plan.format.subnormal_shift == 0;
+  return bits + plan.format.subnormal_shift <= 53;
 }
 
 struct Buffers {
@@ -71,7 +71,7 @@ struct Buffers {
     }
     OddResults(operation, block.direction, block.factor, block.base, count, block.sum, nullptr);
     const ArrayRandom advanced{random.stream, random.first_index + begin};
-    RoundOddBlock(plan, block.sum, count, out + begin, advanced);
+    RoundF64Serial(plan, block.sum, count, out + begin, advanced);
   }
 }
 
