@@ -1,16 +1,12 @@
 // `numsim sweep`: an experiment as tasks for Slurm, GNU parallel, mpirun or this machine.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <memory>
 
 #include "apps/command.h"
 #include "apps/run_options.h"
+#include "apps/sweep_progress.h"
 #include "experiments/core/completion.h"
 #include "experiments/core/looks.h"
 #include "experiments/core/result_directory.h"
@@ -19,7 +15,6 @@
 #include "experiments/core/trial_costs.h"
 #include "experiments/sweep/estimate.h"
 #include "experiments/sweep/scripts.h"
-#include "experiments/sweep/status.h"
 #include "numsim/base/error.h"
 #include "numsim/io/manifest.h"
 
@@ -40,23 +35,6 @@ struct SweepArguments {
   std::vector<std::string> costs;                // directories of earlier runs
   std::map<std::string, std::string> resources;  // a value of every option; "": not given
 };
-
-// Runs a script in place of this process. Returns only by throwing Error.
-[[noreturn]] void Become(const fs::path& script, const std::vector<size_t>& numbers) {
-  std::vector<std::string> words = {"bash", script.string()};
-  words.reserve(words.size() + numbers.size());
-  for (const size_t number : numbers) words.push_back(std::to_string(number));
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  std::fflush(stdout);
-  execvp("bash", argv.data());
-  throw Error::Format("bash: cannot be run: {}", std::strerror(errno));
-}
-
-fs::path ScriptOf(const fs::path& directory, std::string_view script) {
-  return directory / sweep::kFolder / script;
-}
 
 // Throws Error for options of run that a sweep sets itself or cannot follow.
 void CheckRunOptions(const Experiment& experiment, const CLI::App& sub) {
@@ -212,14 +190,14 @@ int Sweep(const Experiment& experiment,
       fs::absolute(out.empty() ? "results/" + experiment.name : out).lexically_normal();
   experiments::CheckDirectory(experiment, settings, directory);
   sweep::WriteSweep(plan, settings, costs, directory);
-  const fs::path launch = ScriptOf(directory, sweep::kLaunchScript);
+  const fs::path launch = SweepScript(directory, sweep::kLaunchScript);
   fmt::print("{}{} trials in {} tasks{}; scripts and plan are in {}\n",
              plan.rounds.empty() ? "" : "up to ",
              plan.trials,
              plan.tasks,
              plan.rounds.empty() ? "" : fmt::format(" and up to {} rounds", plan.rounds.size()),
              (directory / sweep::kFolder).string());
-  if (!arguments.dry_run) Become(launch, {});
+  if (!arguments.dry_run) BecomeScript(launch, {});
   fmt::print("nothing was started; to run it:\n  bash {}\n", sweep::Quoted(launch.string()));
   return 0;
 }
@@ -281,112 +259,6 @@ void AddSweepOf(Program& program, CLI::App* parent, const Experiment& experiment
   });
 }
 
-// Prints a line per task.
-void PrintTasks(const std::vector<sweep::TaskStatus>& tasks) {
-  fmt::print("{:>6}  {:>15}  state\n", "task", "trials");
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    const std::string count = fmt::format("{} of {}", tasks[i].finished, tasks[i].trials);
-    fmt::print("{:>6}  {:>15}  {}\n", i, count, tasks[i].Text());
-  }
-}
-
-// Prints how far a sweep with rounds is.
-void PrintRounds(const sweep::Plan& plan, const sweep::SweepStatus& status) {
-  fmt::print("{} by {}, round {} of at most {}\n",
-             plan.experiment,
-             plan.engine,
-             status.round,
-             plan.rounds.size());
-  PrintTasks(status.tasks);
-  fmt::print("{} of {} trials of this round are finished\n",
-             status.Finished(),
-             plan.rounds[status.round - 1]);
-  if (status.judged == 0) return;
-  fmt::print("look {}: {}\n",
-             status.judged,
-             status.undecided.empty()
-                 ? "every primary claim is decided"
-                 : fmt::format("undecided: {}", fmt::join(status.undecided, ", ")));
-}
-
-sweep::SweepStatus StatusOf(const sweep::Plan& plan, const fs::path& directory) {
-  const Experiment* const experiment = experiments::FindExperiment(plan.experiment);
-  if (experiment == nullptr) {
-    throw Error::Format("{}: experiment: '{}' is none of this numsim",
-                        ScriptOf(directory, sweep::kPlanFile).string(),
-                        plan.experiment);
-  }
-  return sweep::ReadStatus(*experiment, plan, directory);
-}
-
-// Prints how far a sweep is and what to do next. Returns 0 if its results are complete, else 1.
-int Status(const fs::path& directory) {
-  const sweep::Plan plan = sweep::ReadPlan(directory);
-  const sweep::SweepStatus status = StatusOf(plan, directory);
-  if (plan.rounds.empty()) {
-    fmt::print("{} by {}\n", plan.experiment, plan.engine);
-    PrintTasks(status.tasks);
-    fmt::print("{} of {} trials are finished\n", status.Finished(), plan.trials);
-  } else {
-    PrintRounds(plan, status);
-  }
-  if (status.ended) {
-    fmt::print("merged: {}\n", (directory / experiments::kSummaryFile).string());
-    return 0;
-  }
-  fmt::print("next: numsim sweep resume {}\n", sweep::Quoted(directory.string()));
-  return 1;
-}
-
-// Runs what is unfinished with the engine of the plan, or only the merge. With `dry_run`, prints the command.
-int Resume(const fs::path& directory, bool dry_run) {
-  const sweep::Plan plan = sweep::ReadPlan(directory);
-  const sweep::SweepStatus status = StatusOf(plan, directory);
-  const auto unfinished = sweep::UnfinishedTasks(status.tasks);
-  const bool all = unfinished.empty();
-  const fs::path script = ScriptOf(directory, all ? sweep::kMergeScript : sweep::kLaunchScript);
-  if (!experiments::Exists(script)) throw Error::Format("{}: is missing", script.string());
-  std::vector<size_t> arguments = unfinished;
-  if (!plan.rounds.empty()) arguments.insert(arguments.begin(), status.round);
-  fmt::print("{} of {} tasks{} are unfinished\n",
-             unfinished.size(),
-             status.tasks.size(),
-             plan.rounds.empty() ? "" : fmt::format(" of round {}", status.round));
-  if (!dry_run) Become(script, arguments);
-  std::string command = "bash " + sweep::Quoted(script.string());
-  for (const size_t number : arguments) command += fmt::format(" {}", number);
-  fmt::print("nothing was started; to run it:\n  {}\n", command);
-  return 0;
-}
-
-// Adds a subcommand on the directory of a sweep, whose path it puts into `directory`.
-CLI::App* AddDirectoryCommand(CLI::App* parent,
-                              const std::string& name,
-                              const std::string& help,
-                              std::string& directory) {
-  CLI::App* sub = parent->add_subcommand(name, help);
-  sub->add_option("DIR", directory, "Directory of a sweep (its --out)")
-      ->required()
-      ->check(NotEmpty());
-  Example(sub, fmt::format("numsim sweep {} results/mine", name));
-  return sub;
-}
-
-void AddStatus(Program& program, CLI::App* parent) {
-  auto directory = std::make_shared<std::string>();
-  CLI::App* sub = AddDirectoryCommand(parent, "status", "Say how far a sweep is", *directory);
-  Choose(program, sub, [directory] { return Status(*directory); });
-}
-
-void AddResume(Program& program, CLI::App* parent) {
-  auto directory = std::make_shared<std::string>();
-  auto dry_run = std::make_shared<bool>(false);
-  CLI::App* sub =
-      AddDirectoryCommand(parent, "resume", "Run what a sweep has not finished", *directory);
-  sub->add_flag("--dry-run", *dry_run, "Print the command, start nothing");
-  Choose(program, sub, [directory, dry_run] { return Resume(*directory, *dry_run); });
-}
-
 }  // namespace
 
 void AddSweepCommand(Program& program) {
@@ -394,8 +266,8 @@ void AddSweepCommand(Program& program) {
       "sweep", "Run an experiment as tasks: Slurm, GNU parallel, mpirun or processes here");
   parent->fallthrough();
   Example(parent, "numsim sweep quantization-variance --slurm --time 0:20:00 --out results/mine");
-  AddStatus(program, parent);
-  AddResume(program, parent);
+  AddSweepStatusCommand(program, parent);
+  AddSweepResumeCommand(program, parent);
   for (const Experiment& experiment : experiments::AllExperiments()) {
     AddSweepOf(program, parent, experiment);
   }

@@ -1,0 +1,192 @@
+// launch.sh, and rank.sh of mpirun: how each engine runs the tasks.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+#include <vector>
+
+#include "experiments/sweep/scripts.h"
+
+namespace numsim::experiments::sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Refuses to start while tasks of an earlier call run: they hold the lock, which they inherit.
+constexpr const char* kLock = R"sh(exec 9>"$sweep/lock"
+if ! flock --nonblock 9; then
+  echo "$sweep: tasks of this sweep are still running" >&2
+  exit 2
+fi
+)sh";
+
+// The look of a round is a job of its own, which submits the next round: it is not in its own way.
+constexpr const char* kSlurmLaunchRound =
+    R"sh(left=
+[ ! -e "$sweep/job" ] || left=$(squeue --noheader --format=%A --jobs="$(cat "$sweep/job")" 2>/dev/null |
+  grep -vx "${SLURM_JOB_ID:-none}" || true)
+if [ -n "$left" ]; then
+  echo "$sweep: tasks of this sweep are still queued or running: job $(cat "$sweep/job")" >&2
+  exit 2
+fi
+array=$(IFS=,; echo "${tasks[*]}")
+[ $# -gt 1 ] || array=0-$((counts[round - 1] - 1))
+job=$(sbatch --parsable --array="$array" --output="$sweep/logs/$round-%a.log" "$sweep/task.sh" "" "$round")
+echo "${job%%;*}" >"$sweep/job"
+look=$(sbatch --parsable --dependency="afterok:${job%%;*}" --kill-on-invalid-dep=yes "$sweep/merge.sh" "$round")
+echo "${job%%;*},${look%%;*}" >"$sweep/job"
+echo "submitted the tasks of round $round as job ${job%%;*} and the look as job ${look%%;*}"
+)sh";
+
+constexpr const char* kSlurmLaunch =
+    R"sh(if [ -e "$sweep/job" ] && [ -n "$(squeue --noheader --jobs="$(cat "$sweep/job")" 2>/dev/null)" ]; then
+  echo "$sweep: tasks of this sweep are still queued or running: job $(cat "$sweep/job")" >&2
+  exit 2
+fi
+array=$(IFS=,; echo "${tasks[*]}")
+[ $# -gt 0 ] || array=@ALL@
+job=$(sbatch --parsable --array="$array" "$sweep/task.sh")
+echo "${job%%;*}" >"$sweep/job"
+merge=$(sbatch --parsable --dependency="afterok:${job%%;*}" --kill-on-invalid-dep=yes "$sweep/merge.sh")
+echo "submitted the tasks as job ${job%%;*} and the merge as job ${merge%%;*}"
+)sh";
+
+constexpr const char* kParallelLaunch =
+    R"sh(# With tasks as arguments, each of them runs, whatever the log of all says.
+log=$sweep/joblog@ROUND_SUFFIX@
+if [ $# -gt @BEFORE@ ]; then
+  log=$sweep/joblog-some
+  rm -f "$log"
+fi
+printf '%s\n' "${tasks[@]}" |
+  parallel --quote --jobs 1 --sshlogin @HOSTS@ --joblog "$log" --resume-failed bash "$sweep/task.sh" "{}"@ROUND@
+)sh";
+
+constexpr const char* kMpiLaunch =
+    R"sh(# Ranks take the tasks in this order. One that is killed does not end the others (--enable-recovery).
+rm -rf "$sweep/taken"
+mkdir "$sweep/taken"
+ranks=$((${#tasks[@]} < @AT_ONCE@ ? ${#tasks[@]} : @AT_ONCE@))
+mpirun -np "$ranks" --bind-to none --enable-recovery bash "$sweep/rank.sh"@ROUND@ "${tasks[@]}"
+# mpirun does not tell of a rank that was killed.
+for task in "${tasks[@]}"; do
+  [ "$(cat "$sweep/exit/@EXIT@" 2>/dev/null)" = 0 ]
+done
+)sh";
+
+// With noclobber, bash opens the file with O_EXCL. On NFS, version 3 or newer, that is exclusive on the
+// server, and a request that is sent again because the reply was lost still succeeds; one for mkdir or
+// ln would then fail, and nobody would run the task.
+constexpr const char* kTakeTasks =
+    R"sh(# One rank of mpirun: runs the tasks of the arguments that no other rank has taken, one after the other.
+# To take a task is to create its file in taken/, which only one rank can do.
+set -u
+@ROUND_LINES@cd "$sweep/taken" || exit 2
+for task in "$@"; do
+  [ ! -e "$task" ] || continue
+  if (set -o noclobber && echo "rank $OMPI_COMM_WORLD_RANK on $(uname -n)" >"$task") 2>/dev/null; then
+    bash "$sweep/task.sh" "$task"@ROUND@
+  elif [ ! -e "$task" ]; then
+    echo "$sweep/taken/$task: cannot be written" >&2
+    exit 2
+  fi
+done
+exit 0
+)sh";
+
+constexpr const char* kLocalLaunch =
+    R"sh(printf '%s\n' "${tasks[@]}" | xargs -P @AT_ONCE@ -I '{}' bash "$sweep/task.sh" '{}'@ROUND@
+)sh";
+
+std::string Replaced(std::string text, std::string_view from, const std::string& to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+std::string EngineLines(const Plan& plan) {
+  const bool rounds = !plan.rounds.empty();
+  if (plan.engine == kSlurm && rounds) return kSlurmLaunchRound;
+  if (plan.engine == kSlurm) {
+    return Replaced(kSlurmLaunch, "@ALL@", fmt::format("0-{}", plan.tasks - 1));
+  }
+  std::string lines = plan.engine == kParallel ? kParallelLaunch
+                      : plan.engine == kMpi    ? kMpiLaunch
+                                               : kLocalLaunch;
+  for (const auto& [from, to] : {std::pair{"@HOSTS@", Quoted(plan.hosts)},
+                                 {"@AT_ONCE@", std::to_string(plan.at_once)},
+                                 {"@ROUND_SUFFIX@", rounds ? "-$round" : ""},
+                                 {"@EXIT@", rounds ? "$round-$task" : "$task"},
+                                 {"@BEFORE@", rounds ? "1" : "0"},
+                                 {"@ROUND@", rounds ? " \"$round\"" : ""}}) {
+    lines = Replaced(std::move(lines), from, to);
+  }
+  return lines;
+}
+
+// The number of tasks of each round, as elements of an array of bash.
+std::string TaskCounts(const Plan& plan) {
+  std::vector<size_t> counts;
+  for (size_t round = 1; round <= plan.rounds.size(); ++round) {
+    counts.push_back(TasksOfRound(plan, round));
+  }
+  return fmt::format("{}", fmt::join(counts, " "));
+}
+
+// The beginning of launch.sh, which sets the tasks to run.
+std::string LaunchHead(const Plan& plan, const fs::path& sweep) {
+  if (plan.rounds.empty()) {
+    return fmt::format(
+        "#!/bin/bash\n"
+        "# Runs the tasks of this sweep whose numbers are the arguments, or all {}, then the merge.\n"
+        "set -euo pipefail\n"
+        "sweep={}\n"
+        "tasks=(\"$@\")\n"
+        "[ $# -gt 0 ] || mapfile -t tasks < <(seq 0 {})\n",
+        plan.tasks,
+        Quoted(sweep.string()),
+        plan.tasks - 1);
+  }
+  return fmt::format(
+      "#!/bin/bash\n"
+      "# Runs a round of this sweep, the first argument (default: 1), then its look, which starts the\n"
+      "# next round if the claims are undecided. Further arguments are the numbers of its tasks to run\n"
+      "# (default: all).\n"
+      "set -euo pipefail\n"
+      "sweep={}\n"
+      "round=${{1:-1}}\n"
+      "counts=({})  # tasks of each round\n"
+      "tasks=(\"${{@:2}}\")\n"
+      "[ $# -gt 1 ] || mapfile -t tasks < <(seq 0 $((counts[round - 1] - 1)))\n",
+      Quoted(sweep.string()),
+      TaskCounts(plan));
+}
+
+}  // namespace
+
+std::string RankScript(const Plan& plan, const fs::path& directory) {
+  const bool rounds = !plan.rounds.empty();
+  const std::string lines =
+      Replaced(kTakeTasks, "@ROUND_LINES@", rounds ? "round=$1\nshift\n" : "");
+  return fmt::format("#!/bin/bash\nsweep={}\n{}",
+                     Quoted((directory / kFolder).string()),
+                     Replaced(lines, "@ROUND@", rounds ? " \"$round\"" : ""));
+}
+
+std::string LaunchScript(const Plan& plan, const fs::path& directory) {
+  const bool slurm = plan.engine == kSlurm;
+  std::string text = LaunchHead(plan, directory / kFolder);
+  if (!slurm) {
+    text += kLock;
+    text += "trap 'echo \"not all tasks finished: numsim sweep status ${sweep%/sweep}\" >&2' ERR\n";
+  }
+  text += EngineLines(plan);
+  if (!slurm) {
+    text +=
+        fmt::format("exec bash \"$sweep/merge.sh\"{}\n", plan.rounds.empty() ? "" : " \"$round\"");
+  }
+  return text;
+}
+
+}  // namespace numsim::experiments::sweep
