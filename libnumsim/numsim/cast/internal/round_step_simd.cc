@@ -4,6 +4,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numsim/cast/internal/round_step_simd.cc"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "numsim/cast/internal/odd-inl.h"
@@ -95,6 +96,22 @@ HWY_INLINE V OddSum(DF df, V base, V direction, V factor, V nearest) {
   return ToOdd(df, nearest, hn::Combine(df, sign_of(high), sign_of(low)));
 }
 
+// Replaces `sum`, the float32 nearest to base + direction * factor, by the exact sum rounded to odd in
+// the lanes `ties`, where the error has its exact sign after two operations. Returns false if there
+// are other lanes. sum - base is exact if it is at most half of base [Sterbenz]. Its difference from
+// the product, rounded once, has the sign of the error unless it underflows. It does not if the
+// product is at least 2^-70, because both are then multiples of 2^-118.
+template <class DF, class V = hn::Vec<DF>>
+HWY_INLINE bool OddTies(DF df, hn::Mask<DF> ties, V base, V direction, V factor, V& sum) {
+  const auto moved = hn::Sub(sum, base);
+  const auto near = hn::Le(hn::Abs(moved), hn::Mul(hn::Abs(base), hn::Set(df, 0.5f)));
+  const auto large = hn::Ge(hn::Abs(hn::Mul(direction, factor)), hn::Set(df, 0x1p-70f));
+  if (HWY_UNLIKELY(!hn::AllFalse(df, hn::AndNot(hn::And(near, large), ties)))) return false;
+  const auto error = hn::MulSub(direction, factor, moved);
+  sum = hn::IfThenElse(ties, ToOdd(df, sum, error), sum);
+  return true;
+}
+
 // The two ways to add a step. Both return false and store nothing if a sum is NaN.
 
 // Rounds the exact sum once.
@@ -104,10 +121,12 @@ struct ExactSteps {
       DF df, const NearestGrid& grid, V base, V direction, V factor, float* out) {
     auto sum = hn::MulAdd(direction, factor, base);
     GridRounding<DF> rounding(grid, sum);
-    const auto unusual = hn::Or(rounding.Ties(grid), hn::IsNaN(sum));
-    if (HWY_UNLIKELY(!hn::AllFalse(df, unusual))) {
+    const auto ties = rounding.Ties(grid);
+    if (HWY_UNLIKELY(!hn::AllFalse(df, hn::Or(ties, hn::IsNaN(sum))))) {
       if (!hn::AllFalse(df, hn::IsNaN(sum))) return false;
-      sum = OddSum(df, base, direction, factor, sum);
+      if (!OddTies(df, ties, base, direction, factor, sum)) {
+        sum = OddSum(df, base, direction, factor, sum);
+      }
       rounding = GridRounding<DF>(grid, sum);
     }
     hn::StoreU(rounding.Nearest(grid), df, out);
@@ -134,6 +153,8 @@ HWY_INLINE size_t StepRangeOf(const NearestGrid& grid_ref,
                               float factor_value,
                               size_t n,
                               float* out) {
+  // In elements. The processor's own prefetch stops at every page.
+  constexpr size_t kAhead = 1024;
   const NearestGrid grid = grid_ref;  // a local copy: the stores below cannot alias it
   const hn::ScalableTag<float> df;
   const size_t lanes = hn::Lanes(df);
@@ -143,6 +164,8 @@ HWY_INLINE size_t StepRangeOf(const NearestGrid& grid_ref,
   };
   size_t i = 0;
   for (; i + lanes <= n; i += lanes) {
+    hwy::Prefetch(w + i + kAhead);
+    hwy::Prefetch(u + i + kAhead);
     if (!step(w + i, u + i, out + i)) return i;
   }
   if (i == n) return n;

@@ -48,9 +48,9 @@ void CrossBlock(const MatchedProblem& problem,
   crossing.sum_high += sum;
   TieSet& members = crossing.members;
   const auto keep = [&, chosen = std::span(places).first(found)](const auto& from, auto& to) {
-    size_t at = to.size();
-    to.resize(at + chosen.size());
-    for (const uint32_t i : chosen) to[at++] = from[i];
+    std::array<float, kBlock> kept;
+    for (size_t k = 0; k < chosen.size(); ++k) kept[k] = from[chosen[k]];
+    to.insert(to.end(), kept.data(), kept.data() + chosen.size());
   };
   keep(w, members.weights);
   keep(u, members.update);

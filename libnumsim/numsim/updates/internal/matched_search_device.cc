@@ -185,7 +185,7 @@ class Search {
     fetch(static_cast<const float*>(Spare().weights), group.weights);
     fetch(static_cast<const float*>(Spare().update), group.update);
     fetch(static_cast<const uint64_t*>(Spare().index), group.index);
-    const auto values_at = [&](AlphaKey at, std::vector<float>& values) {
+    const auto values_at = [&](AlphaKey at, UninitializedVector<float>& values) {
       values.resize(count);
       RoundStepOnHost(*problem_.plan, group.weights, group.update, AlphaOf(at), values);
     };

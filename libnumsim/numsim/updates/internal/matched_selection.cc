@@ -98,7 +98,7 @@ class Survivors {
   }
 
   template <typename T>
-  void Keep(std::vector<T>& values) const {
+  void Keep(UninitializedVector<T>& values) const {
     size_t kept = 0;
     for (const uint32_t place : places_) values[kept++] = values[place];
     values.resize(kept);
@@ -109,8 +109,8 @@ class Survivors {
   AlphaBracket bracket_;
   double settled_ = 0;  // what the dropped weights add to S, anywhere in the bracket
   TieSet group_;        // sum_below is S(low)
-  std::vector<float> values_;
-  std::vector<uint32_t> places_;
+  UninitializedVector<float> values_;
+  UninitializedVector<uint32_t> places_;
 };
 
 // Moves up or down from the learning rate until the bracket contains T. Returns false if no alpha

@@ -27,7 +27,7 @@ std::vector<uint32_t> WordsOf(const MatchedProblem& problem, const TieSet& group
       const uint64_t first = index[begin];
       size_t stop = begin;
       while (stop < end && index[stop] - first < kTile) ++stop;
-      if (stop - begin > kTile / 16 && !UsesScalarReference()) {
+      if (stop - begin > kTile / 32 && !UsesScalarReference()) {
         RandomBitsSimd({problem.random, problem.first_index + first}, 32, kTile, tile.data());
         for (; begin < stop; ++begin) words[begin] = tile[index[begin] - first];
       } else {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "numsim/base/host_device.h"
+#include "numsim/base/shared/uninitialized_vector.h"
 #include "numsim/updates/internal/matched_terms.h"
 
 namespace numsim {
@@ -14,8 +15,8 @@ namespace numsim {
 struct TieSet {
   AlphaKey key = 0;      // alpha*
   double sum_below = 0;  // S below alpha*, in quanta
-  std::vector<uint64_t> index;
-  std::vector<float> weights, update, at_low, at_high;
+  UninitializedVector<uint64_t> index;
+  UninitializedVector<float> weights, update, at_low, at_high;
 };
 
 struct TieChoice {
