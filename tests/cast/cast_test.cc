@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "numsim/base/error.h"
+#include "numsim/cast/shared/cast_simd.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/rounding/encode.h"
@@ -254,6 +255,48 @@ TEST_P(CastEveryFormat, DecodeEqualsTheScalarRuleForEveryCodeAndIgnoresBitsAbove
   for (uint32_t& word : values)
     word = std::bit_cast<uint32_t>(Decode(format, word & format.CodeMask()));
   WithEachBackend([&] { EXPECT_TRUE(Same(ArrayValues(format, words), values)); });
+}
+
+TEST(Cast, StreamedDecodingEqualsTheScalarRuleForEveryLengthAndAlignment) {
+  for (const Format& format : ParseFormatList("e4m3fn,int8,bf16,fp16,bnb-e4m3,e5m2fnuz")) {
+    SCOPED_TRACE(format.name);
+    ASSERT_TRUE(DecodesInVectors(format.spec));
+    std::vector<uint32_t> words(1100);
+    for (uint32_t i = 0; i < words.size(); ++i) words[i] = i * 7919 & format.spec.CodeMask();
+    const std::vector<uint32_t> values = ScalarValues(format.spec, words);
+    WithEachBackend([&] {
+      for (size_t n = 0; n <= words.size(); ++n) {
+        if (n > 70 && n < 1060) continue;
+        const size_t offset = n % 19;  // of the output
+        Framed<float> out(n, offset);
+        WithCodeType(format.spec, [&](auto code) {
+          using Code = decltype(code);
+          const std::vector<Code> codes(words.begin(), words.begin() + static_cast<int>(n));
+          if constexpr (sizeof(Code) <= 2) {
+            DecodeSimd(format.spec, codes.data(), n, out.Get().data(), Stores::kStreaming);
+          }
+          return words;
+        });
+        EXPECT_TRUE(Same(out.Words(), std::span(values).first(n))) << n;
+      }
+    });
+  }
+}
+
+TEST(Cast, ALargeArrayIsDecodedToItsLastElement) {
+  const FormatSpec format = ParseFormat("e4m3fn").spec;
+  std::vector<uint8_t> codes((size_t{1} << 24) + 5);
+  for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<uint8_t>(i * 37 % 251);
+  std::vector<float> out(codes.size());
+  Decode(format, std::span<const uint8_t>(codes), std::span(out));
+  std::vector<uint32_t> values(256);
+  for (uint32_t code = 0; code < 256; ++code) values[code] = code;
+  values = ScalarValues(format, values);
+  size_t wrong = 0;
+  for (size_t i = 0; i < codes.size(); ++i) {
+    wrong += std::bit_cast<uint32_t>(out[i]) != values[codes[i]] ? 1 : 0;
+  }
+  EXPECT_EQ(wrong, 0u);
 }
 
 // Casts to 8 bits may replace the lower half of a float32 by one bit that tells whether it is zero:

@@ -21,6 +21,9 @@ namespace {
 // random words.
 constexpr size_t kGrain = size_t{1} << 14;
 
+// Decoded arrays of at least 64 MiB are written past the caches, which are smaller on most machines.
+constexpr size_t kStreamedElements = size_t{1} << 24;
+
 ArrayRandom Advance(const ArrayRandom& random, size_t elements) {
   return {random.stream, random.first_index + elements};
 }
@@ -81,10 +84,11 @@ void DecodeF32(const Code* codes, size_t n, float* out) {
 }
 
 template <typename Code>
-void DecodeOneThread(const FormatSpec& format, const Code* codes, size_t n, float* out) {
+void DecodeOneThread(
+    const FormatSpec& format, const Code* codes, size_t n, float* out, Stores stores) {
   if constexpr (sizeof(Code) <= 2) {
     if (!UsesScalarReference() && DecodesInVectors(format)) {
-      return DecodeSimd(format, codes, n, out);
+      return DecodeSimd(format, codes, n, out, stores);
     }
   }
   if (format == kFp32) return DecodeF32(codes, n, out);
@@ -104,8 +108,9 @@ void DecodeArray(const FormatSpec& format, std::span<const Code> codes, std::spa
   if constexpr (NUMSIM_HAVE_CUDA) {
     if (UsesDevice()) return DecodeOnDevice(format, codes, out);
   }
+  const Stores stores = out.size() < kStreamedElements ? Stores::kCached : Stores::kStreaming;
   ParallelFor(codes.size(), kGrain, [&](size_t begin, size_t end) {
-    DecodeOneThread(format, codes.data() + begin, end - begin, out.data() + begin);
+    DecodeOneThread(format, codes.data() + begin, end - begin, out.data() + begin, stores);
   });
 }
 
@@ -190,15 +195,15 @@ void EncodeSerial(const EncodePlan& plan,
 }
 
 void DecodeSerial(const FormatSpec& format, const uint8_t* codes, size_t n, float* out) noexcept {
-  DecodeOneThread(format, codes, n, out);
+  DecodeOneThread(format, codes, n, out, Stores::kCached);
 }
 
 void DecodeSerial(const FormatSpec& format, const uint16_t* codes, size_t n, float* out) noexcept {
-  DecodeOneThread(format, codes, n, out);
+  DecodeOneThread(format, codes, n, out, Stores::kCached);
 }
 
 void DecodeSerial(const FormatSpec& format, const uint32_t* codes, size_t n, float* out) noexcept {
-  DecodeOneThread(format, codes, n, out);
+  DecodeOneThread(format, codes, n, out, Stores::kCached);
 }
 
 void FakeQuantizeSerial(const EncodePlan& plan,

@@ -243,24 +243,28 @@ HWY_NOINLINE void CloseSubnormalGap(
   std::copy(out_tail, out_tail + (n - i), out + i);
 }
 
-// Replaces values of the format without the subnormal gap by the values of `format` that have the
-// same codes, in place.
+// Returns the bits of the values that have, in the format of `subnormal_gap`, the codes of values of
+// the format without the gap.
+template <class D32>
+HWY_INLINE hn::Vec<D32> OpenGap(D32, const SubnormalGapEdges& subnormal_gap, hn::Vec<D32> bits) {
+  const F32Lanes<D32> l;
+  const auto zero = l.Set(0);
+  const auto magnitude = l.And(bits, l.Set(l.kMagnitudeMask));
+  const auto subnormal =
+      l.AndMask(l.GtI(magnitude, zero), l.GtI(l.Set(subnormal_gap.high), magnitude));
+  return l.Sub(bits, l.Select(subnormal, l.Set(subnormal_gap.raise), zero));
+}
+
+// Opens the gap of an array of values, in place.
 inline HWY_NOINLINE void OpenSubnormalGap(const FormatSpec& format, float* values, size_t n) {
-  const hn::ScalableTag<int32_t> di;
+  const hn::ScalableTag<uint32_t> d32;
   const SubnormalGapEdges subnormal_gap(format);
-  const auto zero = hn::Zero(di);
-  const auto high = hn::Set(di, static_cast<int32_t>(subnormal_gap.high));
-  const auto raise = hn::Set(di, static_cast<int32_t>(subnormal_gap.raise));
-  const auto mask = hn::Set(di, 0x7FFFFFFF);
   const auto open = [&](float* at) HWY_ATTR {
-    int32_t* const words = reinterpret_cast<int32_t*>(at);
-    const auto bits = hn::LoadU(di, words);
-    const auto magnitude = hn::And(bits, mask);
-    const auto subnormal = hn::And(hn::Gt(magnitude, zero), hn::Lt(magnitude, high));
-    hn::StoreU(hn::Sub(bits, hn::IfThenElseZero(subnormal, raise)), di, words);
+    uint32_t* const words = reinterpret_cast<uint32_t*>(at);
+    hn::StoreU(OpenGap(d32, subnormal_gap, hn::LoadU(d32, words)), d32, words);
   };
-  constexpr size_t kMaxLanes = HWY_MAX_BYTES / sizeof(int32_t);
-  const size_t lanes = hn::Lanes(di);
+  constexpr size_t kMaxLanes = HWY_MAX_BYTES / sizeof(uint32_t);
+  const size_t lanes = hn::Lanes(d32);
   size_t i = 0;
   for (; i + lanes <= n; i += lanes) open(values + i);
   if (i == n) return;

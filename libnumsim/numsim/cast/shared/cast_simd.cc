@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <type_traits>
 
 #include "numsim/cast/internal/subnormal_gap_edges.h"
@@ -165,17 +166,17 @@ void EncodeDecode(
   EncodeAny(plan, in, n, out, random);
 }
 
-// Decodes one vector of codes by the decoding rule.
+// Decodes one vector of codes by the decoding rule and returns the bits of its values.
 struct RuleDecoder {
   FormatSpec format;
 
   template <class D32, typename Code>
-  HWY_INLINE void operator()(D32 d32, const Code* codes, float* out) const {
+  HWY_INLINE hn::Vec<D32> operator()(D32 d32, const Code* codes) const {
     const F32Lanes<D32> lanes;
     const hn::Rebind<Code, D32> d_code;
     const auto code =
         hn::And(hn::PromoteTo(d32, hn::LoadU(d_code, codes)), hn::Set(d32, format.CodeMask()));
-    hn::StoreU(DecodeWord(lanes, format, code), d32, reinterpret_cast<uint32_t*>(out));
+    return DecodeWord(lanes, format, code);
   }
 };
 
@@ -191,14 +192,14 @@ struct UpperBitsDecoder {
   FormatSpec format;
 
   template <class D32, typename Code>
-  HWY_INLINE void operator()(D32 d32, const Code* codes, float* out) const {
+  HWY_INLINE hn::Vec<D32> operator()(D32 d32, const Code* codes) const {
     const hn::Rebind<Code, D32> d_code;
     const auto code = hn::PromoteTo(d32, hn::LoadU(d_code, codes));
     const auto bits = hn::ShiftLeftSame(code, 32 - format.Bits());
     const auto sign = hn::And(bits, hn::Set(d32, 0x80000000u));
     const auto is_nan = hn::Gt(hn::Xor(bits, sign), hn::Set(d32, 0x7F800000u));
     const auto nan = hn::Or(sign, hn::Set(d32, 0x7FC00000u));
-    hn::StoreU(hn::IfThenElse(is_nan, nan, bits), d32, reinterpret_cast<uint32_t*>(out));
+    return hn::IfThenElse(is_nan, nan, bits);
   }
 };
 
@@ -210,7 +211,7 @@ struct HalfDecoder {
   FormatSpec format;
 
   template <class D32, typename Code>
-  HWY_INLINE void operator()(D32 d32, const Code* codes, float* out) const {
+  HWY_INLINE hn::Vec<D32> operator()(D32 d32, const Code* codes) const {
     const hn::Rebind<Code, D32> d_code;
     const hn::Rebind<uint16_t, D32> d16;
     const hn::Rebind<hwy::float16_t, D32> d_half;
@@ -244,10 +245,21 @@ struct HalfDecoder {
     }
     const float scale = std::bit_cast<float>(static_cast<uint32_t>(127 + 15 - format.bias) << 23);
     const auto value = hn::PromoteTo(d_float, hn::BitCast(d_half, hn::Or(half, sign)));
-    hn::StoreU(hn::Mul(value, hn::Set(d_float, scale)), d_float, out);
+    return hn::BitCast(d32, hn::Mul(value, hn::Set(d_float, scale)));
   }
 };
 #endif
+
+// Decodes fewer elements than a vector has.
+template <class Decoder, typename Code>
+HWY_INLINE void DecodePart(const Decoder& decoder, const Code* codes, size_t n, float* out) {
+  const hn::ScalableTag<uint32_t> d32;
+  Code codes_part[kMaxLanes] = {};
+  uint32_t out_part[kMaxLanes];
+  std::copy(codes, codes + n, codes_part);
+  hn::StoreU(decoder(d32, codes_part), d32, out_part);
+  std::memcpy(out, out_part, n * sizeof(float));
+}
 
 template <class Decoder, typename Code>
 HWY_NOINLINE void DecodeBlock(const Decoder& decoder_ref,
@@ -258,40 +270,73 @@ HWY_NOINLINE void DecodeBlock(const Decoder& decoder_ref,
   const hn::ScalableTag<uint32_t> d32;
   const size_t lanes = hn::Lanes(d32);
   size_t i = 0;
-  for (; i + lanes <= n; i += lanes) decoder(d32, codes + i, out + i);
-  if (i == n) return;
-  Code code_tail[kMaxLanes] = {};
-  float out_tail[kMaxLanes];
-  std::copy(codes + i, codes + n, code_tail);
-  decoder(d32, code_tail, out_tail);
-  std::copy(out_tail, out_tail + (n - i), out + i);
-}
-
-template <typename Code>
-void DecodeWithoutSubnormalGap(const FormatSpec& format, const Code* codes, size_t n, float* out) {
-  if (HoldsUpperBits(format)) return DecodeBlock(UpperBitsDecoder{format}, codes, n, out);
-#if HWY_TARGET <= HWY_AVX2
-  if (FitsBinary16Fields(format)) return DecodeBlock(HalfDecoder{format}, codes, n, out);
-#endif
-  DecodeBlock(RuleDecoder{format}, codes, n, out);
-}
-
-template <typename Code>
-void DecodeAny(const FormatSpec& format, const Code* codes, size_t n, float* out) {
-  if (format.subnormal_shift == 0) return DecodeWithoutSubnormalGap(format, codes, n, out);
-  const FormatSpec without = WithoutSubnormalGap(format);
-  for (size_t i = 0; i < n; i += kBlock) {
-    const size_t count = std::min(kBlock, n - i);
-    DecodeWithoutSubnormalGap(without, codes + i, count, out + i);
-    OpenSubnormalGap(format, out + i, count);
+  for (; i + lanes <= n; i += lanes) {
+    hn::StoreU(decoder(d32, codes + i), d32, reinterpret_cast<uint32_t*>(out + i));
   }
+  if (i < n) DecodePart(decoder, codes + i, n - i, out + i);
 }
 
-void DecodeU8(const FormatSpec& format, const uint8_t* codes, size_t n, float* out) {
-  DecodeAny(format, codes, n, out);
+// Does what DecodeBlock does but writes past the caches, which do not read the old contents of
+// `out` first then. That needs aligned stores, so the elements before the first such address are
+// decoded by themselves.
+template <class Decoder, typename Code>
+HWY_NOINLINE void DecodeStreaming(const Decoder& decoder_ref,
+                                  const Code* HWY_RESTRICT codes,
+                                  size_t n,
+                                  float* HWY_RESTRICT out) {
+  const Decoder decoder = decoder_ref;
+  const hn::ScalableTag<uint32_t> d32;
+  const size_t lanes = hn::Lanes(d32);
+  const size_t beyond = reinterpret_cast<uintptr_t>(out) / sizeof(float) % lanes;
+  size_t i = std::min(n, beyond == 0 ? 0 : lanes - beyond);
+  if (i > 0) DecodePart(decoder, codes, i, out);
+  for (; i + lanes <= n; i += lanes) {
+    hn::Stream(decoder(d32, codes + i), d32, reinterpret_cast<uint32_t*>(out + i));
+  }
+  hwy::FlushStream();
+  if (i < n) DecodePart(decoder, codes + i, n - i, out + i);
 }
-void DecodeU16(const FormatSpec& format, const uint16_t* codes, size_t n, float* out) {
-  DecodeAny(format, codes, n, out);
+
+// Decodes codes of a format with a subnormal gap by a decoder of the format without it.
+template <class Decoder>
+struct GapDecoder {
+  Decoder decoder;
+  SubnormalGapEdges subnormal_gap;
+
+  template <class D32, typename Code>
+  HWY_INLINE hn::Vec<D32> operator()(D32 d32, const Code* codes) const {
+    return OpenGap(d32, subnormal_gap, decoder(d32, codes));
+  }
+};
+
+template <class Decoder, typename Code>
+void DecodeBy(const Decoder& decoder, const Code* codes, size_t n, float* out, Stores stores) {
+  if (stores == Stores::kStreaming) return DecodeStreaming(decoder, codes, n, out);
+  DecodeBlock(decoder, codes, n, out);
+}
+
+template <typename Code>
+void DecodeAny(const FormatSpec& format, const Code* codes, size_t n, float* out, Stores stores) {
+  // Calls DecodeBy with a decoder, which opens the subnormal gap too where there is one.
+  const auto decode = [&]<class Decoder>(const Decoder& decoder) {
+    if (format.subnormal_shift == 0) return DecodeBy(decoder, codes, n, out, stores);
+    const GapDecoder<Decoder> opening{decoder, SubnormalGapEdges(format)};
+    DecodeBy(opening, codes, n, out, stores);
+  };
+  const FormatSpec without = WithoutSubnormalGap(format);
+  if (HoldsUpperBits(format)) return DecodeBy(UpperBitsDecoder{format}, codes, n, out, stores);
+#if HWY_TARGET <= HWY_AVX2
+  if (FitsBinary16Fields(without)) return decode(HalfDecoder{without});
+#endif
+  decode(RuleDecoder{without});
+}
+
+void DecodeU8(const FormatSpec& format, const uint8_t* codes, size_t n, float* out, Stores stores) {
+  DecodeAny(format, codes, n, out, stores);
+}
+void DecodeU16(
+    const FormatSpec& format, const uint16_t* codes, size_t n, float* out, Stores stores) {
+  DecodeAny(format, codes, n, out, stores);
 }
 
 void RandomBitsU32(const ArrayRandom& random, int bits, size_t n, uint32_t* out) {
@@ -357,11 +402,13 @@ void FakeQuantizeSimd(
     const EncodePlan& plan, const float* in, size_t n, float* out, const ArrayRandom& random) {
   HWY_DYNAMIC_DISPATCH(EncodeDecode)(plan, in, n, out, random);
 }
-void DecodeSimd(const FormatSpec& format, const uint8_t* codes, size_t n, float* out) {
-  HWY_DYNAMIC_DISPATCH(DecodeU8)(format, codes, n, out);
+void DecodeSimd(
+    const FormatSpec& format, const uint8_t* codes, size_t n, float* out, Stores stores) {
+  HWY_DYNAMIC_DISPATCH(DecodeU8)(format, codes, n, out, stores);
 }
-void DecodeSimd(const FormatSpec& format, const uint16_t* codes, size_t n, float* out) {
-  HWY_DYNAMIC_DISPATCH(DecodeU16)(format, codes, n, out);
+void DecodeSimd(
+    const FormatSpec& format, const uint16_t* codes, size_t n, float* out, Stores stores) {
+  HWY_DYNAMIC_DISPATCH(DecodeU16)(format, codes, n, out, stores);
 }
 void RandomBitsSimd(const ArrayRandom& random, int bits, size_t n, uint32_t* out) {
   HWY_DYNAMIC_DISPATCH(RandomBitsU32)(random, bits, n, out);

@@ -39,9 +39,15 @@ size_t EncodeScaledSimd(const EncodePlan& plan,
 void FakeQuantizeSimd(
     const EncodePlan& plan, const float* in, size_t n, float* out, const ArrayRandom& random);
 
+// The way in which results are written: into the caches, or past them, which is faster for results
+// that the caches cannot hold and slower for others.
+enum class Stores { kCached, kStreaming };
+
 // Writes out[i] = the value of codes[i]. Requires DecodesInVectors(format).
-void DecodeSimd(const FormatSpec& format, const uint8_t* codes, size_t n, float* out);
-void DecodeSimd(const FormatSpec& format, const uint16_t* codes, size_t n, float* out);
+void DecodeSimd(
+    const FormatSpec& format, const uint8_t* codes, size_t n, float* out, Stores stores);
+void DecodeSimd(
+    const FormatSpec& format, const uint16_t* codes, size_t n, float* out, Stores stores);
 
 // Writes out[i] = RandomBits(random.stream, random.first_index + i, bits).
 void RandomBitsSimd(const ArrayRandom& random, int bits, size_t n, uint32_t* out);
