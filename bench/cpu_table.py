@@ -74,6 +74,13 @@ ROWS = [
     ),
     of_memcpy("decode e4m3fn over memcpy", "decode/e4m3fn", "0.9"),
     of_memcpy("encode e4m3fn toward zero over memcpy", "encode_rtz/e4m3fn", "0.8"),
+    of_memcpy("encode bnb-e4m3 toward zero over memcpy", "encode_rtz/bnb-e4m3", "0.5"),
+    of_memcpy("decode bnb-e4m3 over memcpy", "decode/bnb-e4m3", "0.5"),
+    of_memcpy("encode e4m3fn from float64 over memcpy", "encode_f64_rne/e4m3fn", "0.5"),
+    of_memcpy("encode e4m3fn from float64 toward zero over memcpy", "encode_f64_rtz/e4m3fn", "0.5"),
+    of_memcpy("encode int8 from float64 over memcpy", "encode_f64_rne/int8", "0.5"),
+    of_memcpy("encode bf16 from float64 over memcpy", "encode_f64_rne/bf16", "0.5"),
+    of_memcpy("encode bnb-e4m3 from float64 over memcpy", "encode_f64_rne/bnb-e4m3", "0.5"),
     of_naive_pass("`ApplyUpdate` naive over a bare pass", "naive", "1.5"),
     of_naive_pass("`ApplyUpdate` stochastic over a bare pass", "stochastic", "2.5"),
     Row(

@@ -39,11 +39,17 @@ std::vector<NamedSpec> Formats() {
     formats.push_back({std::string(entry.name), entry.spec});
   }
   for (const Format& custom : ParseFormatList(
-           "e5m10:bias=20,e8m3:bias=130,ue5m3,e1m6,e5m6,e8m12,e8m18,e8m19,e8m22,e4m23:bias=100")) {
+           "e5m10:bias=20,e8m3:bias=130,ue5m3,e1m6,e5m6,e8m12,e8m18,e8m19,e8m22,e4m23:bias=100,"
+           "e4m3:bias=-113,e4m3:bias=-112,inf=none,nan=none,e2m5:bias=-124,inf=none,nan=none")) {
     formats.push_back({custom.name, custom.spec});
   }
   FormatSpec gap = FindFormat("bnb-e4m3")->spec;
-  for (const auto& [mantissa_bits, shift] : {std::pair{1, 5}, {5, 1}, {5, 2}, {8, 5}}) {
+  struct Gap {
+    int exponent_bits, mantissa_bits, shift;
+  };
+  for (const auto& [exponent_bits, mantissa_bits, shift] :
+       {Gap{4, 1, 5}, {2, 5, 1}, {2, 5, 2}, {4, 8, 5}}) {
+    gap.exponent_bits = static_cast<int8_t>(exponent_bits);
     gap.mantissa_bits = static_cast<int8_t>(mantissa_bits);
     gap.subnormal_shift = static_cast<int8_t>(shift);
     formats.push_back({fmt::format("gap_m{}_{}", mantissa_bits, shift), gap});

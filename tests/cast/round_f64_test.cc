@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "numsim/cast/shared/arithmetic_simd.h"
+#include "numsim/cast/shared/cast_serial.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/random/distributions.h"
@@ -64,6 +65,23 @@ TEST(RoundF64Serial, RoundsEachElementAndNoMore) {
     }
     for (size_t i = n; i < out.size(); ++i) ASSERT_EQ(out[i], kUntouched) << i << " of " << n;
   });
+}
+
+TEST(RoundF64Serial, StochasticRoundingUsesTheRandomBitsOfEachElement) {
+  const EncodePlan plan = MakeEncodePlan(ParseFormat("e4m3fn").spec,
+                                         {RoundingMode::kStochastic, StochasticVariant::kA, 16});
+  const ArrayRandom random = {{3, 4}, 77};
+  for (const size_t n : Lengths()) {
+    const std::vector<double> x = Numbers(n, 0);
+    WithEachBackend([&] {
+      std::vector<float> out(n);
+      RoundF64Serial(plan, x.data(), n, out.data(), random);
+      for (size_t i = 0; i < n; ++i) {
+        const uint32_t code = EncodeF64(plan, std::bit_cast<uint64_t>(x[i]), Draw(plan, random, i));
+        ASSERT_EQ(Bits(out[i]), Bits(Decode(plan.format, code))) << i << " of " << n;
+      }
+    });
+  }
 }
 
 TEST(RoundSumSerial, RoundsEachSumAndNoMore) {

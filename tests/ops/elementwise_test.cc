@@ -247,16 +247,17 @@ TYPED_TEST(OfBothTypes, RoundToDrawsTheBitsOfTheElementsNumber) {
   using T = TypeParam;
   const EncodePlan plan = StochasticPlan("e5m2", 16);
   const ArrayRandom random{{11, 12}, 1000};
-  const Grid<T> x(20, 33, 1);
+  constexpr size_t kRows = 3, kCols = 1500;  // longer than a piece of RoundTo
+  const Grid<T> x(kRows, kCols, 1);
   Grid<T> y = x;
   RoundTo<T>(plan, y.View(), random);
-  std::vector<float> expected(20 * 33);
-  for (size_t r = 0; r < 20; ++r) {
-    for (size_t c = 0; c < 33; ++c) expected[r * 33 + c] = static_cast<float>(x(r, c));
+  std::vector<float> expected(kRows * kCols);
+  for (size_t r = 0; r < kRows; ++r) {
+    for (size_t c = 0; c < kCols; ++c) expected[r * kCols + c] = static_cast<float>(x(r, c));
   }
   FakeQuantize(plan, expected, expected, random);
-  for (size_t r = 0; r < 20; ++r) {
-    for (size_t c = 0; c < 33; ++c) ASSERT_EQ(y(r, c), T{expected[r * 33 + c]});
+  for (size_t r = 0; r < kRows; ++r) {
+    for (size_t c = 0; c < kCols; ++c) ASSERT_EQ(y(r, c), T{expected[r * kCols + c]});
   }
 }
 

@@ -14,6 +14,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "numsim/cast/internal/cut_f64-inl.h"
 #include "numsim/cast/internal/lanes-inl.h"
 #include "numsim/cast/internal/philox-inl.h"
 #include "numsim/cast/internal/shortcuts-inl.h"
@@ -23,23 +24,6 @@ HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 
 constexpr size_t kF64MaxLanes = HWY_MAX_BYTES / sizeof(uint32_t);
-
-// Returns a vector of upper words with a sticky last bit.
-template <class D32>
-HWY_INLINE hn::Vec<D32> StickyWords(D32 d32, const double* in) {
-#if HWY_TARGET == HWY_SCALAR
-  const uint64_t bits = std::bit_cast<uint64_t>(*in);
-  const uint32_t sticky = static_cast<uint32_t>(bits) != 0 ? 1 : 0;
-  return hn::Set(d32, static_cast<uint32_t>(bits >> 32) | sticky);
-#else
-  const hn::Repartition<uint64_t, D32> d64;
-  const uint64_t* const words = reinterpret_cast<const uint64_t*>(in);
-  const auto a = hn::BitCast(d32, hn::LoadU(d64, words));
-  const auto b = hn::BitCast(d32, hn::LoadU(d64, words + hn::Lanes(d64)));
-  const auto low = hn::ConcatEven(d32, b, a);
-  return hn::Or(hn::ConcatOdd(d32, b, a), hn::Min(low, hn::Set(d32, 1)));
-#endif
-}
 
 // Writes the words of n elements, and up to a vector of others beyond them.
 HWY_NOINLINE void StickyWordsOfBlock(const double* HWY_RESTRICT in,
@@ -105,9 +89,24 @@ void EncodeF64ByWords(
   }
 }
 
+// Encodes a prefix in 16-bit lanes if the plan permits, and returns its length.
+size_t EncodeF64Shortcut(const EncodePlan& plan, const double* x, size_t n, uint8_t* codes) {
+#if HWY_TARGET <= HWY_AVX3
+  // No format's largest value exceeds float32's, so what CutToF32 bounds overflows in any case.
+  if (ServesSticky(plan)) return EncodeStickyAny(plan, CutToF32(), x, n, codes);
+#else
+  (void)plan, (void)x, (void)n, (void)codes;
+#endif
+  return 0;
+}
+
 template <typename Code>
 void EncodeF64InMode(
     const EncodePlan& plan, const double* x, size_t n, Code* codes, const ArrayRandom& random) {
+  if constexpr (sizeof(Code) == 1) {
+    const size_t done = EncodeF64Shortcut(plan, x, n, codes);
+    x += done, n -= done, codes += done;  // nothing was done in a stochastic mode
+  }
   switch (RuleModeOf(plan.rounding.mode)) {
     case RuleMode::kNearestEven:
       return EncodeF64ByWords<RuleMode::kNearestEven>(plan, x, n, codes, random);

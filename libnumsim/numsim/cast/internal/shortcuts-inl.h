@@ -45,6 +45,7 @@ HWY_INLINE void StoreCodes(D32 d32, hn::Vec<D32> code, uint32_t* HWY_RESTRICT ou
 // environment.
 struct Unscaled {
   static constexpr bool kDefaultEnvironment = false;
+  using Element = float;
   size_t ahead = kPrefetchAhead;
 
   template <class DF>
@@ -54,6 +55,7 @@ struct Unscaled {
 };
 struct ScaledBy {
   static constexpr bool kDefaultEnvironment = true;
+  using Element = float;
   float factor;
   size_t ahead;
 
@@ -64,6 +66,7 @@ struct ScaledBy {
 };
 struct ScaledByEach {
   static constexpr bool kDefaultEnvironment = true;
+  using Element = float;
   const float* factors;
   size_t ahead;
 
@@ -141,7 +144,7 @@ constexpr bool ServesSticky(const EncodePlan& plan) {
 template <RoundingMode kMode, bool kSubnormalGap, class Source>
 HWY_NOINLINE size_t EncodeSticky(const EncodePlan& plan_ref,
                                  const Source source,
-                                 const float* HWY_RESTRICT in,
+                                 const typename Source::Element* HWY_RESTRICT in,
                                  size_t n,
                                  uint8_t* HWY_RESTRICT out) {
   EncodePlan plan = plan_ref;
@@ -157,8 +160,9 @@ HWY_NOINLINE size_t EncodeSticky(const EncodePlan& plan_ref,
   const size_t half = hn::Lanes(d16) / 2;
   size_t i = 0;
   for (; i + 2 * half <= n; i += 2 * half) {
-    hwy::Prefetch(in + i + source.ahead);
-    hwy::Prefetch(in + i + source.ahead + half);
+    for (size_t line = 0; line < 2 * half; line += 64 / sizeof(*in)) {
+      hwy::Prefetch(in + i + source.ahead + line);
+    }
     const auto a = hn::BitCast(d16, source.Load(df, in + i, i));
     const auto b = hn::BitCast(d16, source.Load(df, in + i + half, i + half));
     const auto high = hn::ConcatOdd(d16, b, a);
@@ -173,8 +177,11 @@ HWY_NOINLINE size_t EncodeSticky(const EncodePlan& plan_ref,
 
 // Calls EncodeSticky in the plan's mode.
 template <bool kSubnormalGap, class Source>
-size_t EncodeStickyInMode(
-    const EncodePlan& plan, const Source source, const float* in, size_t n, uint8_t* out) {
+size_t EncodeStickyInMode(const EncodePlan& plan,
+                          const Source source,
+                          const typename Source::Element* in,
+                          size_t n,
+                          uint8_t* out) {
   switch (plan.rounding.mode) {
     case RoundingMode::kNearestEven:
       return EncodeSticky<RoundingMode::kNearestEven, kSubnormalGap>(plan, source, in, n, out);
@@ -195,8 +202,11 @@ size_t EncodeStickyInMode(
 }
 
 template <class Source>
-size_t EncodeStickyAny(
-    const EncodePlan& plan, const Source source, const float* in, size_t n, uint8_t* out) {
+size_t EncodeStickyAny(const EncodePlan& plan,
+                       const Source source,
+                       const typename Source::Element* in,
+                       size_t n,
+                       uint8_t* out) {
   if (plan.format.subnormal_shift == 0) {
     return EncodeStickyInMode<false>(plan, source, in, n, out);
   }
