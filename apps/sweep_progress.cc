@@ -138,6 +138,7 @@ void BecomeScript(const fs::path& script, const std::vector<size_t>& numbers) {
   words.reserve(words.size() + numbers.size());
   for (const size_t number : numbers) words.push_back(std::to_string(number));
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   std::fflush(stdout);
