@@ -180,7 +180,8 @@ void BM_Vnni(benchmark::State& state, const Size& size) {
   const GemmOperand left = AsOperand(a, false), right = AsOperand(b, false);
   std::vector<float> out(size.Elements());
   const auto store = [&](const TilePlace& at, const int32_t* sums) {
-    const TileScales scales{&left.scales.data[at.row], right.scales.data.data(), 1, 0, false, 0};
+    const TileScales scales{
+        &left.scales.data[at.row], right.scales.data.data(), 1, 0, true, false, 0};
     const StoredTile tile{out.data() + at.row * size.n + at.col, size.n, at.rows, at.cols};
     StoreScaled(sums, at.stride, scales, tile);
   };

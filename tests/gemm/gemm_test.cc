@@ -227,28 +227,35 @@ TEST_P(GemmUnderRule, SpecialOperandsSpoilTheirRowAndColumnAlone) {
 TEST_P(GemmUnderRule, SpecialScalesGiveTheNanOfTheRule) {
   oracle::TestRandom random(6);
   constexpr float kInf = std::numeric_limits<float>::infinity();
-  Factor a = RandomFactor(kE4M3fn, 9, 40, Spread::kNormal, Side::kLeft, random);
-  Factor b = RandomFactor(kE4M3fn, 18, 40, Spread::kNormal, Side::kRight, random);
-  GemmScales per_row;
-  per_row.row_stride = 1;
-  std::vector<float> scales(9, 1);
-  scales[2] = std::numeric_limits<float>::quiet_NaN();
-  scales[3] = -std::numeric_limits<float>::quiet_NaN();
-  scales[4] = kInf;
-  scales[5] = 0;
-  a.SetScales(scales, per_row);
-  scales.assign(18, 1);
-  scales[7] = -kInf;
-  scales[8] = -0.0f;
-  b.SetScales(scales, per_row);
-  ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, rule()));
-  // Infinities of both signs meet in the sum of two segments.
-  GemmScales per_segment;
-  per_segment.segment = 20;
-  per_segment.segment_stride = 1;
-  a.SetScales({kInf, -kInf}, per_segment);
-  b.SetScales({}, {});
-  ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, rule()));
+  for (const FormatSpec& format : {kE4M3fn, kInt8}) {
+    SCOPED_TRACE(format == kInt8 ? "int8" : "e4m3fn");
+    Factor a = RandomFactor(format, 9, 40, Spread::kNormal, Side::kLeft, random);
+    Factor b = RandomFactor(format, 18, 40, Spread::kNormal, Side::kRight, random);
+    if (format == kInt8) {  // sums of codes are integers
+      a.Store(Storage::kCodes, false);
+      b.Store(Storage::kCodes, false);
+    }
+    GemmScales per_row;
+    per_row.row_stride = 1;
+    std::vector<float> scales(9, 1);
+    scales[2] = std::numeric_limits<float>::quiet_NaN();
+    scales[3] = -std::numeric_limits<float>::quiet_NaN();
+    scales[4] = kInf;
+    scales[5] = 0;
+    a.SetScales(scales, per_row);
+    scales.assign(18, 1);
+    scales[7] = -kInf;
+    scales[8] = -0.0f;
+    b.SetScales(scales, per_row);
+    ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, rule()));
+    // Infinities of both signs meet in the sum of two segments.
+    GemmScales per_segment;
+    per_segment.segment = 20;
+    per_segment.segment_stride = 1;
+    a.SetScales({kInf, -kInf}, per_segment);
+    b.SetScales({}, {});
+    ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, rule()));
+  }
 }
 
 TEST_P(GemmUnderRule, EmptySumsAreZeroAndEmptyMatricesAreFine) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -41,6 +42,11 @@ VectorScales ScalesOf(const GemmOperand& x, size_t segment, ScratchUse use) {
   return {copy, 1};
 }
 
+bool AreFinite(const VectorScales& scales, size_t vectors) {
+  const size_t n = scales.step == 0 ? 1 : vectors;
+  return std::all_of(scales.data, scales.data + n, [](float x) { return std::isfinite(x); });
+}
+
 // Scales the sums of one segment and stores them, or adds them to the result from the second
 // segment on.
 class ScaledStore {
@@ -55,7 +61,8 @@ class ScaledStore {
         nan_(std::bit_cast<float>(NanResult(rule))),
         out_(out),
         scales_a_(ScalesOf(a, segment, ScratchUse::kScalesA)),
-        scales_b_(ScalesOf(b, segment, ScratchUse::kScalesB)) {}
+        scales_b_(ScalesOf(b, segment, ScratchUse::kScalesB)),
+        finite_(AreFinite(scales_a_, a.rows) && AreFinite(scales_b_, b.rows)) {}
 
   template <typename T>
   void operator()(const TilePlace& at, const T* sums) const {
@@ -63,6 +70,7 @@ class ScaledStore {
                             scales_b_.data + at.col * scales_b_.step,
                             scales_a_.step,
                             scales_b_.step,
+                            finite_,
                             segment_ != 0,
                             nan_};
     const StoredTile tile{out_.data() + at.row * cols_ + at.col, cols_, at.rows, at.cols};
@@ -75,6 +83,7 @@ class ScaledStore {
   float nan_;
   std::span<float> out_;
   VectorScales scales_a_, scales_b_;
+  bool finite_;
 };
 
 // A GEMM and what is known about its operands.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "numsim/backend/backend.h"
 
@@ -97,34 +98,73 @@ void Multiply64(const double* a, const double* b, size_t depth, bool fresh, doub
 #endif
 }
 
-// Takes four rows at a time and transposes 4 x 4 words.
+#if HWY_TARGET != HWY_SCALAR
+// The words of four rows, transposed 4 x 4 within each block of 128 bits: block j of rows[i] holds word
+// 4 j + i of every row.
+template <class D>
+struct FourTransposed {
+  hn::Vec<D> rows[4];
+
+  HWY_INLINE FourTransposed(D d, const uint8_t* const* from, size_t k) {
+    const hn::Repartition<uint64_t, D> dd;
+    const auto load = [&](size_t v) HWY_ATTR {
+      return hn::LoadU(d, reinterpret_cast<const uint32_t*>(from[v] + 4 * k));
+    };
+    const auto r0 = load(0), r1 = load(1), r2 = load(2), r3 = load(3);
+    const auto low01 = hn::BitCast(dd, hn::InterleaveLower(d, r0, r1));
+    const auto low23 = hn::BitCast(dd, hn::InterleaveLower(d, r2, r3));
+    const auto high01 = hn::BitCast(dd, hn::InterleaveUpper(d, r0, r1));
+    const auto high23 = hn::BitCast(dd, hn::InterleaveUpper(d, r2, r3));
+    rows[0] = hn::BitCast(d, hn::InterleaveLower(dd, low01, low23));
+    rows[1] = hn::BitCast(d, hn::InterleaveUpper(dd, low01, low23));
+    rows[2] = hn::BitCast(d, hn::InterleaveLower(dd, high01, high23));
+    rows[3] = hn::BitCast(d, hn::InterleaveUpper(dd, high01, high23));
+  }
+};
+
+// Interleaves the words from k on of rows v to v + count - 1 one by one.
+void InterleaveRest(const uint8_t* const* rows,
+                    size_t v,
+                    size_t count,
+                    size_t width,
+                    size_t k,
+                    size_t n,
+                    uint32_t* out) {
+  for (; k < n; ++k) {
+    for (size_t i = v; i < v + count; ++i) std::memcpy(out + k * width + i, rows[i] + 4 * k, 4);
+  }
+}
+#endif
+
+// Takes eight rows and eight words at a time where vectors hold them, else four and four.
 void Interleave(const uint8_t* const* rows, size_t width, size_t n, uint32_t* out) {
   size_t v = 0;
 #if HWY_TARGET != HWY_SCALAR
-  const hn::CappedTag<uint32_t, 4> d;
-  const hn::Repartition<uint64_t, decltype(d)> dd;
-  const auto load = [d](const uint8_t* from)
-                        HWY_ATTR { return hn::LoadU(d, reinterpret_cast<const uint32_t*>(from)); };
+#if HWY_MAX_BYTES >= 32
+  const hn::FixedTag<uint32_t, 8> d8;
+  for (; v + 8 <= width; v += 8) {
+    size_t k = 0;
+    for (; k + 8 <= n; k += 8) {
+      const FourTransposed low(d8, rows + v, k), high(d8, rows + v + 4, k);
+      uint32_t* const to = out + k * width + v;
+      NUMSIM_UNROLL for (size_t i = 0; i < 4; ++i) {
+        hn::StoreU(hn::ConcatLowerLower(d8, high.rows[i], low.rows[i]), d8, to + i * width);
+        hn::StoreU(hn::ConcatUpperUpper(d8, high.rows[i], low.rows[i]), d8, to + (i + 4) * width);
+      }
+    }
+    InterleaveRest(rows, v, 8, width, k, n, out);
+  }
+#endif
+  const hn::FixedTag<uint32_t, 4> d4;
   for (; v + 4 <= width; v += 4) {
     size_t k = 0;
     for (; k + 4 <= n; k += 4) {
-      const auto r0 = load(rows[v] + 4 * k);
-      const auto r1 = load(rows[v + 1] + 4 * k);
-      const auto r2 = load(rows[v + 2] + 4 * k);
-      const auto r3 = load(rows[v + 3] + 4 * k);
-      const auto low01 = hn::BitCast(dd, hn::InterleaveLower(d, r0, r1));
-      const auto low23 = hn::BitCast(dd, hn::InterleaveLower(d, r2, r3));
-      const auto high01 = hn::BitCast(dd, hn::InterleaveUpper(d, r0, r1));
-      const auto high23 = hn::BitCast(dd, hn::InterleaveUpper(d, r2, r3));
-      uint32_t* to = out + k * width + v;
-      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, low01, low23)), d, to);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, low01, low23)), d, to + width);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, high01, high23)), d, to + 2 * width);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, high01, high23)), d, to + 3 * width);
+      const FourTransposed words(d4, rows + v, k);
+      NUMSIM_UNROLL for (size_t i = 0; i < 4; ++i) {
+        hn::StoreU(words.rows[i], d4, out + (k + i) * width + v);
+      }
     }
-    for (; k < n; ++k) {
-      for (size_t i = v; i < v + 4; ++i) std::memcpy(out + k * width + i, rows[i] + 4 * k, 4);
-    }
+    InterleaveRest(rows, v, 4, width, k, n, out);
   }
 #endif
   for (; v < width; ++v) {
@@ -177,11 +217,33 @@ HWY_INLINE hn::Vec<F64> LoadSums(const T* from) {
   }
 }
 
-// Returns the scales of a vector of columns from column c on.
-HWY_INLINE hn::Vec<F64> ColumnScales(const TileScales& scales, size_t c) {
+// Scales and stores the first `whole` columns, a number of whole vectors. kOneScale: all columns have
+// the same scale. kFinite: no result is a NaN, and none is added to.
+template <bool kOneScale, bool kFinite, typename T>
+void StoreRows(const T* sums,
+               size_t sums_stride,
+               const TileScales& scales,
+               const StoredTile& tile,
+               size_t whole) {
   const F64 d;
-  if (scales.b_step == 0) return hn::Set(d, static_cast<double>(*scales.b));
-  return hn::PromoteTo(d, hn::LoadU(F32(), scales.b + c));
+  const F32 df;
+  const auto nan = hn::Set(df, scales.nan);
+  for (size_t r = 0; r < tile.rows; ++r) {
+    const auto scale_a = hn::Set(d, static_cast<double>(scales.a[r * scales.a_step]));
+    const auto one = hn::Mul(scale_a, hn::Set(d, static_cast<double>(*scales.b)));
+    const T* HWY_RESTRICT row = sums + r * sums_stride;
+    float* HWY_RESTRICT out = tile.out + r * tile.stride;
+    for (size_t c = 0; c < whole; c += hn::Lanes(d)) {
+      const auto factor =
+          kOneScale ? one : hn::Mul(scale_a, hn::PromoteTo(d, hn::LoadU(df, scales.b + c)));
+      auto x = ToFloat32(df, hn::Mul(LoadSums(row + c), factor));
+      if constexpr (!kFinite) {
+        if (scales.add) x = hn::Add(hn::LoadU(df, out + c), x);
+        x = hn::IfThenElse(hn::Eq(x, x), x, nan);
+      }
+      hn::StoreU(x, df, out + c);
+    }
+  }
 }
 #endif
 
@@ -189,21 +251,18 @@ template <typename T>
 void StoreAll(const T* sums, size_t sums_stride, const TileScales& scales, const StoredTile& tile) {
   size_t whole = 0;
 #if HWY_HAVE_FLOAT64
-  const F64 d;
-  const F32 df;
-  const size_t lanes = hn::Lanes(d);
-  const auto nan = hn::Set(df, scales.nan);
-  whole = tile.cols - tile.cols % lanes;
-  for (size_t r = 0; r < tile.rows; ++r) {
-    const auto scale_a = hn::Set(d, static_cast<double>(scales.a[r * scales.a_step]));
-    const T* HWY_RESTRICT row = sums + r * sums_stride;
-    float* HWY_RESTRICT out = tile.out + r * tile.stride;
-    for (size_t c = 0; c < whole; c += lanes) {
-      const auto factor = hn::Mul(scale_a, ColumnScales(scales, c));
-      auto x = ToFloat32(df, hn::Mul(LoadSums(row + c), factor));
-      if (scales.add) x = hn::Add(hn::LoadU(df, out + c), x);
-      hn::StoreU(hn::IfThenElse(hn::Eq(x, x), x, nan), df, out + c);
-    }
+  whole = tile.cols - tile.cols % hn::Lanes(F64());
+  // Most of the time, and the cheaper cases: integers have no NaN.
+  const bool finite = std::is_integral_v<T> && scales.finite && !scales.add;
+  const bool one_scale = scales.b_step == 0;
+  if (finite && one_scale) {
+    StoreRows<true, true>(sums, sums_stride, scales, tile, whole);
+  } else if (finite) {
+    StoreRows<false, true>(sums, sums_stride, scales, tile, whole);
+  } else if (one_scale) {
+    StoreRows<true, false>(sums, sums_stride, scales, tile, whole);
+  } else {
+    StoreRows<false, false>(sums, sums_stride, scales, tile, whole);
   }
 #endif
   StoreScaledSerial(sums, sums_stride, whole, scales, tile);

@@ -49,8 +49,9 @@ struct TileScales {
   const float* a;
   const float* b;
   size_t a_step, b_step;
-  bool add;   // add to the result in float32 instead of replacing it
-  float nan;  // written for every NaN
+  bool finite;  // none of the scales is an infinity or a NaN
+  bool add;     // add to the result in float32 instead of replacing it
+  float nan;    // written for every NaN
 };
 
 // The place of a tile in the result.
