@@ -121,6 +121,7 @@ struct FourTransposed {
     rows[3] = hn::BitCast(d, hn::InterleaveUpper(dd, high01, high23));
   }
 };
+#endif
 
 // Interleaves the words from k on of rows v to v + count - 1 one by one.
 void InterleaveRest(const uint8_t* const* rows,
@@ -134,7 +135,6 @@ void InterleaveRest(const uint8_t* const* rows,
     for (size_t i = v; i < v + count; ++i) std::memcpy(out + k * width + i, rows[i] + 4 * k, 4);
   }
 }
-#endif
 
 // Takes eight rows and eight words at a time where vectors hold them, else four and four.
 void Interleave(const uint8_t* const* rows, size_t width, size_t n, uint32_t* out) {
@@ -167,9 +167,7 @@ void Interleave(const uint8_t* const* rows, size_t width, size_t n, uint32_t* ou
     InterleaveRest(rows, v, 4, width, k, n, out);
   }
 #endif
-  for (; v < width; ++v) {
-    for (size_t k = 0; k < n; ++k) std::memcpy(out + k * width + v, rows[v] + 4 * k, 4);
-  }
+  InterleaveRest(rows, v, width - v, width, 0, n, out);
 }
 
 // Takes 16 bytes of each of the four rows at a time.
