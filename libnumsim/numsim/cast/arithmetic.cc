@@ -266,7 +266,7 @@ Flags VectorRange(const Job& job,
     if (want_flags) {
       for (const ArrayOperand* x : {&job.a, &job.b, &job.c}) AddSignaling(*x, i, n, block.flags);
     }
-    const ArrayRandom advanced{random.stream, random.first_index + i};
+    const ArrayRandom advanced = Advance(random, i);
     EncodeResults(job, block, out, i, n, advanced, want_flags);
     if (!want_flags) continue;
     for (size_t j = 0; j < n; ++j) all |= block.flags[j];

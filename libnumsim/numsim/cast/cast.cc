@@ -24,10 +24,6 @@ constexpr size_t kGrain = size_t{1} << 14;
 // Decoded arrays of at least 64 MiB are written past the caches, which are smaller on most machines.
 constexpr size_t kStreamedElements = size_t{1} << 24;
 
-ArrayRandom Advance(const ArrayRandom& random, size_t elements) {
-  return {random.stream, random.first_index + elements};
-}
-
 template <typename Code>
 void CheckEncode(const EncodePlan& plan, size_t in, size_t codes) {
   RequireSize(codes, in, "Encode", "codes");

@@ -81,7 +81,7 @@ void MeasurePart(Input x, AbsoluteStatistics* sums) {
 
 // Rounds n contiguous elements; `index` is the index of the first one in its matrix.
 void RoundRow(const EncodePlan& plan, size_t index, const ArrayRandom& random, size_t n, float* x) {
-  FakeQuantizeSerial(plan, x, n, x, {random.stream, random.first_index + index});
+  FakeQuantizeSerial(plan, x, n, x, Advance(random, index));
 }
 void RoundRow(
     const EncodePlan& plan, size_t index, const ArrayRandom& random, size_t n, double* x) {
@@ -89,7 +89,7 @@ void RoundRow(
   float rounded[kPiece];
   for (size_t i = 0; i < n; i += kPiece) {
     const size_t count = std::min(kPiece, n - i);
-    RoundF64Serial(plan, x + i, count, rounded, {random.stream, random.first_index + index + i});
+    RoundF64Serial(plan, x + i, count, rounded, Advance(random, index + i));
     std::copy_n(rounded, count, x + i);
   }
 }

@@ -112,7 +112,7 @@ void QuantizePiece(const EncodePlan& plan,
   const size_t n = piece.Size();
   const size_t done = EncodeScaled(plan, in, n, ahead, factors, codes);
   if (done == n) return;
-  const ArrayRandom left{random.stream, random.first_index + done};
+  const ArrayRandom left = Advance(random, done);
   if (factors.AreOne()) return EncodeSerial(plan, in + done, n - done, codes + done, left);
   float scaled[kPiece];
   ScaleRun(in, n, factors, scaled);
@@ -139,7 +139,7 @@ void QuantizeInOrder(const EncodePlan& plan,
                     grid,
                     inv_scales.data(),
                     codes.data() + at,
-                    {random.stream, random.first_index + at});
+                    Advance(random, at));
     }
   });
 }
@@ -172,7 +172,7 @@ void QuantizeColumns(const EncodePlan& plan,
                   ScaleGrid(joined.rest, layout),
                   inv_scales,
                   codes.subspan(n),
-                  {random.stream, random.first_index + n});
+                  Advance(random, n));
 }
 
 template <typename Code>
@@ -202,7 +202,7 @@ void QuantizeTransposed(const EncodePlan& plan,
                       grid,
                       inv_scales.data(),
                       tile + (r - r0) * kTileCols,
-                      {random.stream, random.first_index + at});
+                      Advance(random, at));
       }
       Transpose(tile, kTileCols, r1 - r0, c1 - c0, codes.data() + c0 * shape.rows + r0, shape.rows);
     }
@@ -315,7 +315,7 @@ void FakeQuantize(const EncodePlan& plan,
       const size_t n = piece.Size();
       float* to = out.data() + at;
       ScaleRun(in.data() + at, n, PieceFactors(piece, grid, inv_scales.data()), to);
-      FakeQuantizeSerial(plan, to, n, to, {random.stream, random.first_index + at});
+      FakeQuantizeSerial(plan, to, n, to, Advance(random, at));
       ScaleRun(to, n, PieceFactors(piece, grid, scales.data()), to);
     }
   });

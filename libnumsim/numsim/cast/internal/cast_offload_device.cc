@@ -3,6 +3,7 @@
 #include "numsim/backend/device.h"
 #include "numsim/cast/cast_device.h"
 #include "numsim/cast/internal/cast_offload.h"
+#include "numsim/cast/shared/cast_serial.h"
 
 namespace numsim {
 namespace {
@@ -27,10 +28,6 @@ void InChunks(std::span<const In> in, std::span<Out> out, const Body& run) {
     run(begin, from, outputs.first(count), stream);
     CopyToHost(DeviceSpan<const Out>(outputs.first(count)), out.subspan(begin, count), stream);
   }
-}
-
-ArrayRandom Advance(const ArrayRandom& random, size_t elements) {
-  return {random.stream, random.first_index + elements};
 }
 
 }  // namespace

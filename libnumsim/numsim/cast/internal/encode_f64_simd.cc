@@ -8,6 +8,7 @@
 
 #include "numsim/cast/internal/subnormal_gap_edges.h"
 #include "numsim/cast/shared/arithmetic_simd.h"
+#include "numsim/cast/shared/cast_serial.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numsim/cast/internal/encode_f64_simd.cc"
@@ -172,7 +173,7 @@ void EncodeF64Whole(
   const EncodePlan without = WithoutSubnormalGap(plan);
   for (size_t begin = 0; begin < n; begin += kArithmeticBlock) {
     const size_t count = std::min(kArithmeticBlock, n - begin);
-    const ArrayRandom advanced{random.stream, random.first_index + begin};
+    const ArrayRandom advanced = Advance(random, begin);
     std::copy_n(x + begin, count, block);
     std::fill_n(block + count, kPaddedBlock - count, 0.0);
     if (plan.format.subnormal_shift != 0) {

@@ -9,6 +9,11 @@
 
 namespace numsim {
 
+// Returns the randomness of the elements from number `elements` of a call on.
+inline ArrayRandom Advance(const ArrayRandom& random, size_t elements) noexcept {
+  return {random.stream, random.first_index + elements};
+}
+
 // Returns the random bits R of element i of a call, in the low end; 0 unless the plan's mode is
 // stochastic.
 inline uint32_t Draw(const EncodePlan& plan, const ArrayRandom& random, size_t i) noexcept {

@@ -53,7 +53,7 @@ void RoundF64Serial(
                      : bytes == 2 ? RoundBlock<uint16_t>
                                   : RoundBlock<uint32_t>;
   for (size_t i = 0; i < n; i += kArithmeticBlock) {
-    const ArrayRandom advanced{random.stream, random.first_index + i};
+    const ArrayRandom advanced = Advance(random, i);
     round(plan, x + i, std::min(kArithmeticBlock, n - i), out + i, advanced);
   }
 }

@@ -70,7 +70,7 @@ struct Buffers {
       block.direction[i] = static_cast<double>(direction[begin + i]);
     }
     OddResults(operation, block.direction, block.factor, block.base, count, block.sum, nullptr);
-    const ArrayRandom advanced{random.stream, random.first_index + begin};
+    const ArrayRandom advanced = Advance(random, begin);
     RoundF64Serial(plan, block.sum, count, out + begin, advanced);
   }
 }
@@ -115,7 +115,7 @@ void RoundStepSerial(const EncodePlan& plan,
                      const ArrayRandom& random) noexcept {
   const DefaultFloatEnvironment environment;
   const auto patch = [&](size_t i, size_t count) {
-    const ArrayRandom advanced{random.stream, random.first_index + i};
+    const ArrayRandom advanced = Advance(random, i);
     RoundAny(plan, base + i, direction + i, factor, count, out + i, advanced);
   };
   if (UsesScalarReference()) return patch(0, n);
@@ -126,7 +126,7 @@ void RoundStepSerial(const EncodePlan& plan,
   }
   if (const auto grid = MakeStochasticGrid(plan); grid && HasStochasticSteps()) {
     return RoundWithPatches(n, patch, [&](size_t i) {
-      const ArrayRandom advanced{random.stream, random.first_index + i};
+      const ArrayRandom advanced = Advance(random, i);
       return StochasticStepSimd(*grid, base + i, direction + i, factor, n - i, out + i, advanced);
     });
   }
@@ -162,7 +162,7 @@ void RoundStepOnHost(const EncodePlan& plan,
                direction.size(),
                out.size());
   ParallelFor(out.size(), kGrain, [&](size_t begin, size_t end) {
-    const ArrayRandom advanced{random.stream, random.first_index + begin};
+    const ArrayRandom advanced = Advance(random, begin);
     RoundStepSerial(plan,
                     base.data() + begin,
                     direction.data() + begin,
