@@ -302,6 +302,70 @@ TEST(Gemm, TheShortestChunkBeyondFloat32IsTruncatedAndNotRounded) {
   }
 }
 
+// Fused lanes hold sums of less than 2^22 units of 2^(E - F). Here they pass it by 168 products of
+// 25088 units each, a multiple of the 512 units to which the result is truncated.
+TEST(Gemm, AlignedSumsThatLeaveTheRangeOfFloat32LanesAreTruncated) {
+  constexpr float kLarge = 168.0f * 448 * 448;
+  ProductList up{kE4M3fn};
+  up.Add(168, 448, 448);
+  up.Add(1, 240, 15);  // 450 units
+  up.Add(1, 240, 2);   // 60
+  up.Add(2, 8, 1);     // units that complete the 512
+  up.Expect("trunc:13,172", kLarge + 512 * 8);
+  ProductList down{kE4M3fn};
+  down.Add(168, 448, -448);
+  down.Add(4, 4, -1);  // halves of a unit
+  down.Expect("trunc:13,172", -kLarge);
+}
+
+// The same for float64 lanes and 2^51 units.
+TEST(Gemm, AlignedSumsThatLeaveTheRangeOfFloat64LanesAreTruncated) {
+  ProductList list{kBf16};
+  list.Add(1, 0x1p-60f, 0x1p-60f);  // beyond the exponents of float32 lanes
+  list.Add(670, 1.75f, 1.75f);
+  list.Add(1, 255 * 0x1p-10f, 0x1p-10f);  // 2^-12 - 2^-39 in four products
+  list.Add(1, 255 * 0x1p-14f, 0x1p-14f);
+  list.Add(1, 255 * 0x1p-18f, 0x1p-18f);
+  list.Add(1, 7 * 0x1p-19f, 0x1p-20f);
+  list.Add(2, 0x1p-20f, 0x1p-20f);
+  list.Expect("trunc:40,700", 670 * 1.75f * 1.75f + 0x1p-12f);
+}
+
+// Negative products below the last bit of the sum are counted, in fields of 8 and of 16 bits.
+TEST(Gemm, AsManyTruncatedProductsAsAChunkHoldsAddNothing) {
+  for (const size_t chunk : {1019, 1020, 1021, 1024, 1025, 1100}) {
+    ProductList list{kE4M3fn};
+    list.Add(1, 448, 448);
+    list.Add(chunk - 1, 1, -1);
+    list.Expect(fmt::format("trunc:9,{}", chunk), 448 * 448);
+  }
+  for (const size_t chunk : {65535, 65536}) {
+    ProductList list{kBf16};
+    list.Add(chunk, 0x1p-60f, -0x1p-60f);
+    list.a.front() = Encode(kBf16, 1.0f);
+    list.b.front() = list.a.front();
+    list.Expect(fmt::format("trunc:5,{}", chunk), 1);
+  }
+}
+
+// The lowest bits of fp16 products lie up to 78 places apart, more than a field of 8 bits holds.
+TEST(Gemm, ProductsWithDistantLowestBitsAreTruncated) {
+  ProductList list{kFp16};
+  list.Add(1, 0x1p15f, 0x1p15f);
+  list.Add(1, 0x1p12f, -0x1.8p11f);  // lowest bit 2^22 of a sum in units of 2^25
+  list.Add(1, 0x1p-24f, 0x1p-24f);
+  list.Expect("trunc:5,8", 0x1p30f);
+}
+
+// An accumulator above all products gives the highest threshold of places. Zero is not below it.
+TEST(Gemm, ZerosBesideALargeAccumulatorAddNothing) {
+  ProductList list{kE5M2};
+  list.Add(8, 0x1.cp15f, 0x1.cp15f);
+  list.Add(7, 0, -0x1p-16f);
+  list.Add(1, 0x1p-16f, 0x1p-16f);
+  list.Expect("trunc:1,8", 0x1.8p34f);
+}
+
 // |result - exact| <= (k + 3) u / (1 - (k + 3) u) sum |a b| for sums in any order; the 3
 // are the scaling and the rounding of the exact sum to compare with.
 TEST(GemmLibraryRule, LiesWithinTheErrorBoundOfAnyOrder) {

@@ -192,11 +192,14 @@ bool RunExact(const Problem& p, InnerRange range, const ScaledStore& store) {
 }
 
 bool RunAligned(const Problem& p, InnerRange range, const ScaledStore& store) {
+  const OperandRange &a = p.range_a, &b = p.range_b;
+  const int places = a.high_exponent - a.unit + b.high_exponent - b.unit;
   const auto lanes = LanesForAligned(p.rule,
                                      p.a.format.mantissa_bits + 1,
                                      p.b.format.mantissa_bits + 1,
-                                     InAlignedWindow(p.range_a) && InAlignedWindow(p.range_b));
-  return lanes && RunPath(AlignedPath(p.a, p.b, p.rule, *lanes), p, range, store);
+                                     places,
+                                     InAlignedWindow(a) && InAlignedWindow(b));
+  return lanes && RunPath(AlignedPath(p.a, a.unit, p.b, b.unit, p.rule, *lanes), p, range, store);
 }
 
 // Computes one segment with vector kernels of the active target. Returns false if there are none

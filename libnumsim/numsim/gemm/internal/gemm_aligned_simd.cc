@@ -2,10 +2,12 @@
 // 32-bit word, so that the largest exponent E of a chunk costs little. Given E, there are two ways
 // to truncate a product to a multiple of 2^(E - F) and to add it:
 //
-// Fused lanes round toward zero. A sum that starts at 2^(E - F + M), with M the mantissa bits of the
-// lane, and grows by less than itself has no bits below 2^(E - F): one fused multiply-add truncates
-// and adds. Magnitudes are truncated, so positive and negative products have sums of their own: a
-// panel of B holds max(b, 0) and min(b, 0), and the sign of a decides which one goes where.
+// Fused lanes round toward zero. A sum that starts at 1.5 * 2^(E - F + M), with M the mantissa bits
+// of the lane, and moves by less than a third of that has no bits below 2^(E - F): one fused
+// multiply-add rounds a product down to a multiple of 2^(E - F) and adds it. Negative products must
+// be rounded up, so 2^(E - F) is added for each that is not such a multiple. These are counted in
+// small integers, many to a vector: the lowest set bits of the operands are at known places, and the
+// lowest set bit of a product is at the sum of the two.
 //
 // Integer lanes multiply by 2^(F - E), convert to int32 and add.
 #include <algorithm>
@@ -33,11 +35,12 @@
 #ifndef NUMSIM_GEMM_GEMM_ALIGNED_SERIAL_
 #define NUMSIM_GEMM_GEMM_ALIGNED_SERIAL_
 namespace numsim {
-// The arrays of a panel, in bytes from its start.
+// The arrays of a panel, in bytes from its start: values, words of exponents and, for fused lanes,
+// words of lowest bits.
 struct AlignedLayout {
   size_t per_word;  // exponents in a word
   size_t words;     // per vector and chunk
-  size_t signs, exponents, end;
+  size_t exponents, lowest_bits, end;
 
   AlignedLayout(const AlignedSums& sums, size_t width, size_t depth) {
     const size_t chunk = static_cast<size_t>(sums.chunk);
@@ -46,9 +49,10 @@ struct AlignedLayout {
     words = (chunk + per_word - 1) / per_word;
     const size_t chunks = (depth + chunk - 1) / chunk;
     const auto aligned = [](size_t bytes) { return (bytes + 63) / 64 * 64; };
-    signs = aligned(2 * depth * width * (wide ? sizeof(double) : sizeof(float)));
-    exponents = aligned(signs + depth * sizeof(uint32_t));
-    end = aligned(exponents + chunks * words * width * sizeof(uint32_t));
+    const size_t bytes = chunks * words * width * sizeof(uint32_t);
+    exponents = aligned(depth * width * (wide ? sizeof(double) : sizeof(float)));
+    lowest_bits = aligned(exponents + bytes);
+    end = sums.lanes == AlignedLanes::kInteger ? lowest_bits : aligned(lowest_bits + bytes);
   }
 };
 
@@ -56,6 +60,13 @@ struct AlignedLayout {
 constexpr int NoExponent(AlignedLanes lanes) {
   return lanes == AlignedLanes::kDouble ? -1024 : -128;
 }
+
+// A field of lowest bits holds the place of the lowest set bit of a value, counted from the unit of
+// its operand, and the sign of the value in the field's highest bit. So the sum of two fields, an
+// integer of `Field`, is negative if the product is, and tells the place of the product's lowest bit.
+// Places of products are below kNoLowestBit, which stands for zero.
+template <typename Field>
+constexpr int kNoLowestBit = std::numeric_limits<Field>::max() / 2;
 }  // namespace numsim
 #endif
 
@@ -79,114 +90,135 @@ HWY_INLINE V KeepFraction(D d, V x, int bits) {
 
 // --- Packing.
 
-// Writes `width` values of each of `depth` positions k, and the words of their exponents. Splits
-// the values of B in fused lanes: max(x, 0), then min(x, 0), for each k.
-template <typename T, class D>
-HWY_INLINE void FillPanel(D d,
-                          const AlignedSums& sums,
-                          bool split,
-                          int least_exponent,
+// Returns floor(log2 |x|), at least `least`, or `none` for zero.
+template <class D, class V>
+HWY_INLINE auto ExponentOf(D d, V x, int least, int none) {
+  const hn::RebindToSigned<D> di;
+  const auto field = hn::And(hn::ShiftRight<23>(hn::BitCast(di, x)), hn::Set(di, 0xFF));
+  const auto exponent = hn::Max(hn::Sub(field, hn::Set(di, 127)), hn::Set(di, least));
+  return hn::IfThenElse(hn::RebindMask(di, hn::Eq(x, hn::Zero(d))), hn::Set(di, none), exponent);
+}
+
+// Returns the place of the lowest set bit of x, counted from bit 2^unit, with `sign` added if x is
+// negative, or `none` for zero.
+template <class D, class V>
+HWY_INLINE auto LowestBitOf(D d, V x, int unit, int sign, int none) {
+  const hn::RebindToSigned<D> di;
+  const auto bits = hn::BitCast(di, x);
+  const auto field = hn::And(hn::ShiftRight<23>(bits), hn::Set(di, 0xFF));
+  const auto fraction = hn::And(bits, hn::Set(di, (1 << 23) - 1));
+  const auto hidden = hn::IfThenElseZero(hn::Gt(field, hn::Zero(di)), hn::Set(di, 1 << 23));
+  const auto significand = hn::Or(fraction, hidden);
+  const auto lowest = hn::And(significand, hn::Sub(hn::Zero(di), significand));
+  const auto place = hn::Sub(hn::ShiftRight<23>(hn::BitCast(di, hn::ConvertTo(d, lowest))),
+                             hn::Set(di, 127 + 150 + unit));
+  const auto signs = hn::And(hn::BroadcastSignBit(bits), hn::Set(di, sign));
+  const auto of_nonzero = hn::Add(hn::Add(place, hn::Max(field, hn::Set(di, 1))), signs);
+  return hn::IfThenElse(hn::RebindMask(di, hn::Eq(x, hn::Zero(d))), hn::Set(di, none), of_nonzero);
+}
+
+// Writes words of per_word fields each for a chunk: of(x) for its values x, of(0) beyond its end.
+template <class D, class Of>
+HWY_INLINE void FillWords(D d,
+                          const AlignedLayout& layout,
                           const float* HWY_RESTRICT values,
                           size_t width,
                           size_t depth,
-                          uint8_t* panel) {
+                          const Of& of,
+                          uint32_t* HWY_RESTRICT words) {
   const hn::RebindToSigned<D> di;
-  const hn::Rebind<T, D> dt;
-  const AlignedLayout layout(sums, width, depth);
-  const size_t lanes = hn::Lanes(d);
-  const size_t chunk = static_cast<size_t>(sums.chunk);
-  const int bits = 32 / static_cast<int>(layout.per_word);
-  T* HWY_RESTRICT to = reinterpret_cast<T*>(panel);
-  uint32_t* HWY_RESTRICT words = reinterpret_cast<uint32_t*>(panel + layout.exponents);
-  const auto none = hn::Set(di, NoExponent(sums.lanes));
-  const auto mask = hn::Set(di, bits == 8 ? 0xFF : 0xFFFF);
-  const auto zero = hn::Zero(d);
-  for (size_t k0 = 0; k0 < depth; k0 += chunk) {
-    const size_t end = HWY_MIN(depth, k0 + chunk);
-    for (size_t w = 0; w < layout.words; ++w, words += width) {
-      for (size_t v = 0; v < width; v += lanes) {
-        auto word = hn::Zero(di);
-        for (size_t i = layout.per_word; i-- > 0;) {
-          const size_t k = k0 + w * layout.per_word + i;
-          auto exponent = none;
-          if (k < end) {
-            auto x = hn::LoadU(d, values + k * width + v);
-            x = hn::IfThenElseZero(hn::IsFinite(x), x);
-            const auto field = hn::And(hn::ShiftRight<23>(hn::BitCast(di, x)), hn::Set(di, 0xFF));
-            exponent = hn::Max(hn::Sub(field, hn::Set(di, 127)), hn::Set(di, least_exponent));
-            exponent = hn::IfThenElse(hn::RebindMask(di, hn::Eq(x, zero)), none, exponent);
-            const auto store = [&](auto y, size_t at) HWY_ATTR {
-              if constexpr (sizeof(T) == 8) {
-                hn::StoreU(hn::PromoteTo(dt, y), dt, to + at);
-              } else {
-                hn::StoreU(y, d, to + at);
-              }
-            };
-            if (split) {
-              store(hn::Max(x, zero), 2 * k * width + v);
-              store(hn::Min(x, zero), (2 * k + 1) * width + v);
-            } else {
-              store(x, k * width + v);
-            }
-          }
-          word = bits == 8 ? hn::ShiftLeft<8>(word) : hn::ShiftLeft<16>(word);
-          word = hn::Or(word, hn::And(exponent, mask));
-        }
-        hn::StoreU(word, di, reinterpret_cast<int32_t*>(words) + v);
+  const bool bytes = layout.per_word == 4;
+  const auto mask = hn::Set(di, bytes ? 0xFF : 0xFFFF);
+  for (size_t w = 0; w < layout.words; ++w, words += width) {
+    for (size_t v = 0; v < width; v += hn::Lanes(d)) {
+      auto word = hn::Zero(di);
+      for (size_t i = layout.per_word; i-- > 0;) {
+        const size_t k = w * layout.per_word + i;
+        auto x = k < depth ? hn::LoadU(d, values + k * width + v) : hn::Zero(d);
+        x = hn::IfThenElseZero(hn::IsFinite(x), x);
+        word = bytes ? hn::ShiftLeft<8>(word) : hn::ShiftLeft<16>(word);
+        word = hn::Or(word, hn::And(of(x), mask));
       }
+      hn::StoreU(word, di, reinterpret_cast<int32_t*>(words) + v);
     }
   }
 }
 
-// The bytes of max(b, 0), and of min(b, 0), of one k of a panel of B.
-template <typename T>
-HWY_INLINE size_t HalfBytes() {
-  return kVectors * hn::Lanes(hn::ScalableTag<T>()) * sizeof(T);
-}
-
-// Writes for each k a word whose bit r, counted from bit log2(HalfBytes()) on, is the sign of row r.
-template <typename T>
-HWY_INLINE void FillSigns(const float* values, size_t depth, uint32_t* HWY_RESTRICT signs) {
-  const int shift = std::countr_zero(HalfBytes<T>());
-  for (size_t k = 0; k < depth; ++k, values += kRows) {
-    uint32_t word = 0;
-    for (size_t r = 0; r < kRows; ++r) word |= (std::bit_cast<uint32_t>(values[r]) >> 31) << r;
-    signs[k] = word << shift;
+// Writes `width` values of each of `depth` positions k, and their words.
+template <typename T, class D>
+HWY_INLINE void FillPanel(D d,
+                          const AlignedSums& sums,
+                          const AlignedGrid& grid,
+                          const float* HWY_RESTRICT values,
+                          size_t width,
+                          size_t depth,
+                          uint8_t* panel) {
+  using Field = std::conditional_t<sizeof(T) == 8, int16_t, int8_t>;
+  const hn::Rebind<T, D> dt;
+  const AlignedLayout layout(sums, width, depth);
+  const size_t chunk = static_cast<size_t>(sums.chunk);
+  T* HWY_RESTRICT to = reinterpret_cast<T*>(panel);
+  for (size_t i = 0; i < depth * width; i += hn::Lanes(d)) {
+    auto x = hn::LoadU(d, values + i);
+    x = hn::IfThenElseZero(hn::IsFinite(x), x);
+    if constexpr (sizeof(T) == 8) {
+      hn::StoreU(hn::PromoteTo(dt, x), dt, to + i);
+    } else {
+      hn::StoreU(x, d, to + i);
+    }
+  }
+  const auto exponent = [&](auto x) HWY_ATTR {
+    return ExponentOf(d, x, grid.least_exponent, NoExponent(sums.lanes));
+  };
+  const auto lowest_bit = [&](auto x) HWY_ATTR {
+    return LowestBitOf(d, x, grid.unit, std::numeric_limits<Field>::min(), kNoLowestBit<Field>);
+  };
+  for (size_t k = 0; k < depth; k += chunk) {
+    const auto words = [&](size_t array) HWY_ATTR {
+      return reinterpret_cast<uint32_t*>(panel + array) + k / chunk * layout.words * width;
+    };
+    const float* const from = values + k * width;
+    const size_t n = HWY_MIN(chunk, depth - k);
+    FillWords(d, layout, from, width, n, exponent, words(layout.exponents));
+    if (sums.lanes == AlignedLanes::kInteger) continue;
+    FillWords(d, layout, from, width, n, lowest_bit, words(layout.lowest_bits));
   }
 }
 
 template <typename T>
-HWY_INLINE void FillA(
-    const AlignedSums& sums, int least, const float* values, size_t depth, uint8_t* panel) {
+HWY_INLINE void FillA(const AlignedSums& sums,
+                      const AlignedGrid& grid,
+                      const float* values,
+                      size_t depth,
+                      uint8_t* panel) {
   const hn::CappedTag<float, kRows % 4 == 0 ? 4 : 2> d;
-  FillPanel<T>(d, sums, false, least, values, kRows, depth, panel);
-  if (sums.lanes == AlignedLanes::kInteger) return;
-  const size_t at = AlignedLayout(sums, kRows, depth).signs;
-  FillSigns<T>(values, depth, reinterpret_cast<uint32_t*>(panel + at));
+  FillPanel<T>(d, sums, grid, values, kRows, depth, panel);
 }
 
 template <typename T>
-HWY_INLINE void FillB(
-    const AlignedSums& sums, int least, const float* values, size_t depth, uint8_t* panel) {
+HWY_INLINE void FillB(const AlignedSums& sums,
+                      const AlignedGrid& grid,
+                      const float* values,
+                      size_t depth,
+                      uint8_t* panel) {
   const hn::Rebind<float, hn::ScalableTag<T>> d;
-  const size_t cols = kVectors * hn::Lanes(d);
-  FillPanel<T>(d, sums, sums.lanes != AlignedLanes::kInteger, least, values, cols, depth, panel);
+  FillPanel<T>(d, sums, grid, values, kVectors * hn::Lanes(d), depth, panel);
 }
 
 void FillAligned(const AlignedSums& sums,
                  bool is_a,
-                 int least,
+                 const AlignedGrid& grid,
                  const float* values,
                  size_t depth,
                  uint8_t* panel) {
   if (sums.lanes == AlignedLanes::kDouble) {
 #if HWY_HAVE_FLOAT64
-    if (is_a) return FillA<double>(sums, least, values, depth, panel);
-    return FillB<double>(sums, least, values, depth, panel);
+    if (is_a) return FillA<double>(sums, grid, values, depth, panel);
+    return FillB<double>(sums, grid, values, depth, panel);
 #endif
   }
-  if (is_a) return FillA<float>(sums, least, values, depth, panel);
-  FillB<float>(sums, least, values, depth, panel);
+  if (is_a) return FillA<float>(sums, grid, values, depth, panel);
+  FillB<float>(sums, grid, values, depth, panel);
 }
 
 // --- The largest exponents of a chunk.
@@ -265,6 +297,112 @@ HWY_INLINE void LargestExponents(const uint32_t* HWY_RESTRICT a,
 #endif
 }
 
+// --- The negative products of a chunk that are no multiples of 2^(E - F).
+
+// Returns the threshold below which the sum of two fields of lowest bits is that of such a product,
+// repeated in all fields of a word. `exponents` are E.
+template <typename Field, class DI>
+HWY_INLINE hn::Vec<DI> Threshold(DI di, const AlignedSums& sums, hn::Vec<DI> exponents) {
+  auto place = hn::Sub(exponents, hn::Set(di, sums.fraction_bits + sums.unit));
+  place = hn::Min(hn::Max(place, hn::Zero(di)), hn::Set(di, kNoLowestBit<Field>));
+  if constexpr (sizeof(Field) == 1) {
+    // The sign bit is set in each byte.
+    place = hn::Or(place, hn::ShiftLeft<8>(place));
+    place = hn::Or(place, hn::ShiftLeft<16>(place));
+    return hn::Or(place, hn::Set(di, static_cast<int32_t>(0x80808080)));
+  } else {
+    place = hn::Or(place, hn::ShiftLeft<16>(place));
+    return hn::Or(place, hn::Set(di, static_cast<int32_t>(0x80008000)));
+  }
+}
+
+#if HWY_TARGET != HWY_SCALAR
+// Returns the sum of the counts in the fields of each word.
+template <typename Field>
+HWY_INLINE hn::Vec<DI> SumOfFields(hn::Vec<DI> counts) {
+  const DI di;
+  if constexpr (sizeof(Field) == 1) {
+    const auto mask = hn::Set(di, 0x00FF00FF);
+    counts = hn::Add(hn::And(counts, mask), hn::And(hn::ShiftRight<8>(counts), mask));
+  }
+  const auto mask = hn::Set(di, 0xFFFF);
+  return hn::And(hn::Add(counts, hn::ShiftRight<16>(counts)), mask);
+}
+
+// Does what CountInexact does for half of the rows, from row kFirst on.
+template <typename Field, size_t kWords, size_t kFirst>
+HWY_INLINE void CountOfRows(const uint32_t* HWY_RESTRICT a,
+                            const uint32_t* HWY_RESTRICT b,
+                            size_t words,
+                            size_t cols,
+                            int32_t* HWY_RESTRICT counts) {
+  constexpr size_t kHalf = kRows / 2;
+  const DI di;
+  const hn::RebindToUnsigned<DI> du;
+  const hn::Repartition<Field, DI> df;
+  const auto one = hn::Set(df, Field{1});
+  hn::Vec<decltype(df)> threshold[kHalf][kWords], count[kHalf][kWords];
+  NUMSIM_UNROLL for (size_t r = 0; r < kHalf; ++r) {
+    NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
+      const int32_t* const from = counts + (kFirst + r) * cols + v * hn::Lanes(di);
+      threshold[r][v] = hn::BitCast(df, hn::LoadU(di, from));
+      count[r][v] = hn::Zero(df);
+    }
+  }
+  for (size_t w = 0; w < words; ++w, a += kRows, b += cols) {
+    hn::Vec<decltype(df)> of_b[kWords];
+    NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
+      of_b[v] = hn::BitCast(df, hn::LoadU(du, b + v * hn::Lanes(du)));
+    }
+    NUMSIM_UNROLL for (size_t r = 0; r < kHalf; ++r) {
+      const auto of_a = hn::BitCast(df, hn::Set(du, a[kFirst + r]));
+      NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
+        const auto below = hn::Lt(hn::Add(of_a, of_b[v]), threshold[r][v]);
+        count[r][v] = hn::IfThenElse(below, hn::Add(count[r][v], one), count[r][v]);
+      }
+    }
+  }
+  NUMSIM_UNROLL for (size_t r = 0; r < kHalf; ++r) {
+    NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
+      int32_t* const to = counts + (kFirst + r) * cols + v * hn::Lanes(di);
+      hn::StoreU(SumOfFields<Field>(hn::BitCast(di, count[r][v])), di, to);
+    }
+  }
+}
+#endif
+
+// Counts, for row r and column c, the sums of two fields that are below the threshold in
+// counts[r * cols + c], which the count replaces.
+template <typename Field, size_t kWords>
+HWY_INLINE void CountInexact(const uint32_t* HWY_RESTRICT a,
+                             const uint32_t* HWY_RESTRICT b,
+                             size_t words,
+                             size_t cols,
+                             int32_t* HWY_RESTRICT counts) {
+#if HWY_TARGET == HWY_SCALAR
+  constexpr size_t kPerWord = 4 / sizeof(Field);
+  for (size_t r = 0; r < kRows; ++r) {
+    for (size_t c = 0; c < cols; ++c) {
+      const Field threshold = static_cast<Field>(counts[r * cols + c]);
+      int32_t count = 0;
+      for (size_t w = 0; w < words; ++w) {
+        for (size_t i = 0; i < kPerWord; ++i) {
+          const uint32_t sum = (a[w * kRows + r] >> (8 * sizeof(Field) * i)) +
+                               (b[w * cols + c] >> (8 * sizeof(Field) * i));
+          count += static_cast<Field>(sum) < threshold ? 1 : 0;
+        }
+      }
+      counts[r * cols + c] = count;
+    }
+  }
+#else
+  CountOfRows<Field, kWords, 0>(a, b, words, cols, counts);
+  CountOfRows<Field, kWords, kRows / 2>(a, b, words, cols, counts);
+#endif
+}
+
+// --- Sums of a chunk.
+
 // Returns the exponent field of the largest of a chunk's exponents and that of acc. Requires
 // exponents in the window: a nonzero acc is then above every exponent that stands for none.
 HWY_INLINE hn::Vec<DI> ExponentField(hn::Vec<DI> largest, hn::Vec<DF> acc) {
@@ -274,22 +412,18 @@ HWY_INLINE hn::Vec<DI> ExponentField(hn::Vec<DI> largest, hn::Vec<DF> acc) {
   return hn::Max(of_products, hn::And(hn::BitCast(di, acc), hn::Set(di, 0x7F800000)));
 }
 
-// --- Sums of a chunk.
-
-// The operands of one chunk.
+// The values of one chunk.
 template <typename T>
 struct Chunk {
   const T* a;
   const T* b;
-  const uint32_t* signs;
-  const int32_t* largest;
   size_t depth;
 };
 
 // Fused lanes of float: exponents are in the window.
 struct FusedFloat {
   using T = float;
-  using Exponent = int8_t;
+  using Field = int8_t;
   using D = DF;
   using V = hn::Vec<D>;
   static constexpr size_t kWords = kVectors;
@@ -297,18 +431,27 @@ struct FusedFloat {
   static HWY_INLINE V Load(const float* acc) { return hn::LoadU(D(), acc); }
   static HWY_INLINE void Store(V x, float* acc) { hn::StoreU(x, D(), acc); }
 
-  // Writes 2^(E - F + 23) for a row of sums.
-  static HWY_INLINE void Starts(const AlignedSums& sums,
-                                const int32_t* largest,
-                                const float* acc,
-                                V (&starts)[kVectors]) {
+  // Writes 1.5 * 2^(E - F + 23) for a row of sums, and replaces its largest exponents by thresholds.
+  static HWY_INLINE void Start(const AlignedSums& sums,
+                               const float* acc,
+                               int32_t* largest,
+                               float* starts) {
     const DI di;
-    const auto shift = hn::Set(di, (23 - sums.fraction_bits) * (1 << 23));
+    const auto shift = hn::Set(di, ((23 - sums.fraction_bits) << 23) + (1 << 22));
     NUMSIM_UNROLL for (size_t v = 0; v < kVectors; ++v) {
       const size_t at = v * hn::Lanes(di);
       const auto field = ExponentField(hn::LoadU(di, largest + at), Load(acc + at));
-      starts[v] = hn::BitCast(D(), hn::Add(field, shift));
+      hn::StoreU(hn::BitCast(D(), hn::Add(field, shift)), D(), starts + at);
+      const auto exponents = hn::Sub(hn::ShiftRight<23>(field), hn::Set(di, 127));
+      hn::StoreU(Threshold<Field>(di, sums, exponents), di, largest + at);
     }
+  }
+
+  // Returns sum - start + counts 2^(E - F). As `sum` is as large as `start`, that is its last bit.
+  static HWY_INLINE V Finish(V sum, V start, const int32_t* counts) {
+    const DI di;
+    const auto all = hn::Add(hn::BitCast(di, sum), hn::LoadU(di, counts));
+    return hn::Sub(hn::BitCast(D(), all), start);
   }
 };
 
@@ -316,7 +459,7 @@ struct FusedFloat {
 // Fused lanes of double: any exponents of float32 values.
 struct FusedDouble {
   using T = double;
-  using Exponent = int16_t;
+  using Field = int16_t;
   using D = hn::ScalableTag<double>;
   using DHalf = hn::Rebind<float, D>;
   using V = hn::Vec<D>;
@@ -334,26 +477,41 @@ struct FusedDouble {
     hn::StoreU(hn::Add(ToFloat32(d, x), hn::Zero(d)), d, acc);
   }
 
-  // Writes 2^(E - F + 52) for a row of sums.
-  static HWY_INLINE void Starts(const AlignedSums& sums,
-                                const int32_t* largest,
-                                const float* acc,
-                                V (&starts)[kVectors]) {
+  // Writes 1.5 * 2^(E - F + 52) for a row of sums, and replaces its largest exponents by thresholds.
+  static HWY_INLINE void Start(const AlignedSums& sums,
+                               const float* acc,
+                               int32_t* largest,
+                               double* starts) {
     const hn::Rebind<int64_t, D> dw;
     const auto shift = hn::Set(dw, 1023 + 52 - sums.fraction_bits);
-    const auto start = [&](auto exponent) HWY_ATTR {
-      return hn::BitCast(D(), hn::ShiftLeft<52>(hn::Add(hn::PromoteTo(dw, exponent), shift)));
+    const auto half = hn::Set(dw, int64_t{1} << 51);
+    const auto store = [&](auto exponent, double* to) HWY_ATTR {
+      const auto field = hn::ShiftLeft<52>(hn::Add(hn::PromoteTo(dw, exponent), shift));
+      hn::StoreU(hn::BitCast(D(), hn::Or(field, half)), D(), to);
     };
 #if HWY_TARGET == HWY_SCALAR
-    starts[0] = start(Exponents(hn::Rebind<int32_t, D>(), largest, acc));
-    starts[1] = start(Exponents(hn::Rebind<int32_t, D>(), largest + 1, acc + 1));
+    const hn::Rebind<int32_t, D> di;
+    for (size_t v = 0; v < kVectors; ++v) {
+      const auto exponents = Exponents(di, largest + v, acc + v);
+      store(exponents, starts + v);
+      hn::StoreU(Threshold<Field>(di, sums, exponents), di, largest + v);
+    }
 #else
     const hn::Repartition<int32_t, D> di;
     const hn::Half<decltype(di)> dh;
     const auto exponents = Exponents(di, largest, acc);
-    starts[0] = start(hn::LowerHalf(dh, exponents));
-    starts[1] = start(hn::UpperHalf(dh, exponents));
+    store(hn::LowerHalf(dh, exponents), starts);
+    store(hn::UpperHalf(dh, exponents), starts + hn::Lanes(D()));
+    hn::StoreU(Threshold<Field>(di, sums, exponents), di, largest);
 #endif
+  }
+
+  // Returns sum - start + counts 2^(E - F). `sum` may be infinite.
+  static HWY_INLINE V Finish(V sum, V start, const int32_t* counts) {
+    const hn::Rebind<int32_t, D> di;
+    const auto unit = hn::Mul(KeepFraction(D(), start, 0), hn::Set(D(), 0x1p-52));
+    const auto count = hn::PromoteTo(D(), hn::LoadU(di, counts));
+    return hn::Add(hn::Sub(sum, start), hn::Mul(count, unit));
   }
 
  private:
@@ -369,50 +527,41 @@ struct FusedDouble {
 };
 #endif
 
-// Advances the sums of kGroup rows from row r0 on by one chunk.
-template <class L, size_t kGroup, typename T = typename L::T>
-HWY_INLINE void AddFused(const AlignedSums& sums, const Chunk<T>& chunk, size_t r0, float* acc) {
+// Advances acc by one chunk. `counts` are those of CountInexact.
+template <class L, typename T = typename L::T>
+HWY_INLINE void AddFused(const AlignedSums& sums,
+                         const Chunk<T>& chunk,
+                         const T* HWY_RESTRICT starts,
+                         const int32_t* HWY_RESTRICT counts,
+                         float* HWY_RESTRICT acc) {
   const typename L::D d;
   const size_t lanes = hn::Lanes(d), cols = kVectors * lanes;
-  const auto zero = hn::Zero(d);
-  const size_t half = HalfBytes<T>();
-  typename L::V up[kGroup][kVectors], down[kGroup][kVectors];
-  HWY_ALIGN T all_starts[kGroup * kVectors * HWY_MAX_BYTES / sizeof(T)];
-  acc += r0 * cols;
-  NUMSIM_UNROLL for (size_t r = 0; r < kGroup; ++r) {
-    typename L::V starts[kVectors];
-    L::Starts(sums, chunk.largest + (r0 + r) * cols, acc + r * cols, starts);
+  typename L::V sum[kRows][kVectors];
+  NUMSIM_UNROLL for (size_t r = 0; r < kRows; ++r) {
     NUMSIM_UNROLL for (size_t v = 0; v < kVectors; ++v) {
+      const auto start = hn::LoadU(d, starts + r * cols + v * lanes);
       const auto carried = L::Load(acc + r * cols + v * lanes);
-      hn::Store(starts[v], d, all_starts + r * cols + v * lanes);
-      up[r][v] = hn::Add(starts[v], hn::Max(carried, zero));
-      down[r][v] = hn::Sub(hn::Min(carried, zero), starts[v]);
+      const auto magnitude = hn::Sub(hn::Add(start, hn::Abs(carried)), start);
+      sum[r][v] = hn::Add(start, hn::CopySignToAbs(magnitude, carried));
     }
   }
-  const T* HWY_RESTRICT a = chunk.a + r0;
-  const uint8_t* HWY_RESTRICT b = reinterpret_cast<const uint8_t*>(chunk.b);
-  for (size_t k = 0; k < chunk.depth; ++k, a += kRows, b += 2 * half) {
-    const size_t signs = chunk.signs[k] >> r0;
-    if (r0 != 0) {  // B of this chunk is not read again
-      for (size_t i = 0; i < 2 * half; i += 64) hwy::Prefetch(b + 2 * half * chunk.depth + i);
-    }
-    NUMSIM_UNROLL for (size_t r = 0; r < kGroup; ++r) {
-      const size_t negative = (signs >> r) & half;
-      const T* const same = reinterpret_cast<const T*>(b + negative);
-      const T* const other = reinterpret_cast<const T*>(b + (negative ^ half));
+  const T* HWY_RESTRICT a = chunk.a;
+  const T* HWY_RESTRICT b = chunk.b;
+  for (size_t k = 0; k < chunk.depth; ++k, a += kRows, b += cols) {
+    const auto b0 = hn::LoadU(d, b);
+    const auto b1 = hn::LoadU(d, b + lanes);
+    NUMSIM_UNROLL for (size_t r = 0; r < kRows; ++r) {
       const auto factor = hn::Set(d, a[r]);
-      up[r][0] = hn::MulAdd(factor, hn::LoadU(d, same), up[r][0]);
-      up[r][1] = hn::MulAdd(factor, hn::LoadU(d, same + lanes), up[r][1]);
-      down[r][0] = hn::MulAdd(factor, hn::LoadU(d, other), down[r][0]);
-      down[r][1] = hn::MulAdd(factor, hn::LoadU(d, other + lanes), down[r][1]);
+      sum[r][0] = hn::MulAdd(factor, b0, sum[r][0]);
+      sum[r][1] = hn::MulAdd(factor, b1, sum[r][1]);
     }
   }
   const int bits = HWY_MIN(sums.fraction_bits, 23);
-  NUMSIM_UNROLL for (size_t r = 0; r < kGroup; ++r) {
+  NUMSIM_UNROLL for (size_t r = 0; r < kRows; ++r) {
     NUMSIM_UNROLL for (size_t v = 0; v < kVectors; ++v) {
-      const auto start = hn::Load(d, all_starts + r * cols + v * lanes);
-      const auto sum = hn::Add(hn::Sub(up[r][v], start), hn::Add(down[r][v], start));
-      L::Store(KeepFraction(d, sum, bits), acc + r * cols + v * lanes);
+      const size_t at = r * cols + v * lanes;
+      const auto total = L::Finish(sum[r][v], hn::LoadU(d, starts + at), counts + at);
+      L::Store(KeepFraction(d, total, bits), acc + at);
     }
   }
 }
@@ -448,16 +597,17 @@ HWY_INLINE hn::Vec<DI> Truncate32(hn::Vec<DF> x) {
 #endif
 }
 
-// Does what AddFused does, in integer lanes.
+// Advances rows of acc from row r0 on by one chunk, in integer lanes.
 template <size_t kGroup>
 HWY_INLINE void AddIntegers(const AlignedSums& sums,
                             const Chunk<float>& chunk,
+                            const int32_t* largest,
                             size_t r0,
                             float* acc) {
   const DF d;
   const DI di;
   const size_t lanes = hn::Lanes(d), cols = kVectors * lanes;
-  const int32_t* const largest = chunk.largest + r0 * cols;
+  largest += r0 * cols;
   acc += r0 * cols;
   HWY_ALIGN float scales[kGroup * kVectors * HWY_MAX_BYTES / sizeof(float)];
   hn::Vec<DI> sum[kGroup][kVectors];
@@ -501,7 +651,7 @@ HWY_INLINE void AddIntegers(const AlignedSums& sums,
 
 struct IntegerFloat {
   using T = float;
-  using Exponent = int8_t;
+  using Field = int8_t;
   using D = DF;
   static constexpr size_t kWords = kVectors;
 };
@@ -510,31 +660,36 @@ struct IntegerFloat {
 
 template <class L, typename T = typename L::T>
 HWY_INLINE void AlignedTile(const AlignedSums& sums, const AlignedRun& run, float* acc) {
-  constexpr size_t kGroup = kRows / 2;  // rows whose sums fit the registers
+  using Field = typename L::Field;
   const size_t cols = kVectors * hn::Lanes(typename L::D());
   const size_t chunk = static_cast<size_t>(sums.chunk);
   const AlignedLayout of_a(sums, kRows, run.panel_depth), of_b(sums, cols, run.panel_depth);
-  const auto words = [&](const uint8_t* panel, const AlignedLayout& layout, size_t k, size_t width)
-                         HWY_ATTR {
-                           return reinterpret_cast<const uint32_t*>(panel + layout.exponents) +
-                                  k / chunk * layout.words * width;
-                         };
-  constexpr size_t kSplit = std::is_same_v<L, IntegerFloat> ? 1 : 2;
   HWY_ALIGN int32_t largest[kRows * kVectors * HWY_MAX_BYTES / sizeof(T)];
   for (size_t k = run.begin; k < run.end; k += chunk) {
-    LargestExponents<typename L::Exponent, L::kWords>(
-        words(run.a, of_a, k, kRows), words(run.b, of_b, k, cols), of_a.words, cols, largest);
+    const size_t word = k / chunk * of_a.words;
+    const auto words_a = [&](size_t array) HWY_ATTR {
+      return reinterpret_cast<const uint32_t*>(run.a + array) + word * kRows;
+    };
+    const auto words_b = [&](size_t array) HWY_ATTR {
+      return reinterpret_cast<const uint32_t*>(run.b + array) + word * cols;
+    };
     const Chunk<T> part{reinterpret_cast<const T*>(run.a) + k * kRows,
-                        reinterpret_cast<const T*>(run.b) + kSplit * k * cols,
-                        reinterpret_cast<const uint32_t*>(run.a + of_a.signs) + k,
-                        largest,
+                        reinterpret_cast<const T*>(run.b) + k * cols,
                         HWY_MIN(chunk, run.end - k)};
+    LargestExponents<Field, L::kWords>(
+        words_a(of_a.exponents), words_b(of_b.exponents), of_a.words, cols, largest);
     if constexpr (std::is_same_v<L, IntegerFloat>) {
-      AddIntegers<kGroup>(sums, part, 0, acc);
-      AddIntegers<kGroup>(sums, part, kGroup, acc);
+      constexpr size_t kGroup = kRows / 2;  // rows whose sums fit the registers
+      AddIntegers<kGroup>(sums, part, largest, 0, acc);
+      AddIntegers<kGroup>(sums, part, largest, kGroup, acc);
     } else {
-      AddFused<L, kGroup>(sums, part, 0, acc);
-      AddFused<L, kGroup>(sums, part, kGroup, acc);
+      HWY_ALIGN T starts[kRows * kVectors * HWY_MAX_BYTES / sizeof(T)];
+      for (size_t r = 0; r < kRows; ++r) {
+        L::Start(sums, acc + r * cols, largest + r * cols, starts + r * cols);
+      }
+      CountInexact<Field, L::kWords>(
+          words_a(of_a.lowest_bits), words_b(of_b.lowest_bits), of_a.words, cols, largest);
+      AddFused<L>(sums, part, starts, largest, acc);
     }
   }
 }
@@ -569,11 +724,11 @@ size_t AlignedPanelSize(const AlignedSums& sums, size_t width, size_t depth) {
 
 void FillAlignedPanel(const AlignedSums& sums,
                       bool is_a,
-                      int least_exponent,
+                      const AlignedGrid& grid,
                       const float* values,
                       size_t depth,
                       uint8_t* panel) {
-  HWY_DYNAMIC_DISPATCH(FillAligned)(sums, is_a, least_exponent, values, depth, panel);
+  HWY_DYNAMIC_DISPATCH(FillAligned)(sums, is_a, grid, values, depth, panel);
 }
 
 void AlignedMultiplyTile(const AlignedSums& sums, const AlignedRun& run, float* acc) {
@@ -585,10 +740,10 @@ void AlignedMultiplyTile(const AlignedSums& sums, const AlignedRun& run, float* 
 
 namespace {
 
-// Returns the largest magnitude of a chunk's positive products and the accumulator, in units of
-// 2^(E - F).
+// Returns the largest magnitude that a chunk's rounded products and the accumulator add up to, in
+// units of 2^(E - F).
 double LargestSum(const AccumulationMode& rule, double largest_product) {
-  return std::ldexp(largest_product * rule.chunk + 2, rule.fraction_bits);
+  return std::ldexp(largest_product * rule.chunk + 2, rule.fraction_bits) + rule.chunk;
 }
 
 // Returns the largest |a b|, (2 - 2^(1-bits_a)) (2 - 2^(1-bits_b)), in units of 2^E.
@@ -596,21 +751,27 @@ double LargestProduct(int bits_a, int bits_b) {
   return (2 - std::ldexp(1, 1 - bits_a)) * (2 - std::ldexp(1, 1 - bits_b));
 }
 
+// Returns true if the places of lowest bits fit a field, and all products of a chunk can be counted.
+template <typename Field>
+bool FieldsHold(const AccumulationMode& rule, int places) {
+  constexpr int kMostCounted = sizeof(Field) == 1 ? 4 * 0xFF : 0xFFFF;  // of SumOfFields
+  return places < kNoLowestBit<Field> && rule.chunk <= kMostCounted;
+}
+
 }  // namespace
 
-std::optional<AlignedLanes> LanesForAligned(const AccumulationMode& rule,
-                                            int bits_a,
-                                            int bits_b,
-                                            bool in_window) {
+std::optional<AlignedLanes> LanesForAligned(
+    const AccumulationMode& rule, int bits_a, int bits_b, int places, bool in_window) {
   const double product = LargestProduct(bits_a, bits_b);
   const double sum = LargestSum(rule, product);
   if (in_window && bits_a + bits_b <= 24) {
-    if (sum < 0x1p23) return AlignedLanes::kFloat;
+    if (sum < 0x1p22 && FieldsHold<int8_t>(rule, places)) return AlignedLanes::kFloat;
     // The accumulator is added apart, in float64.
     const double products = std::ldexp(product * rule.chunk, rule.fraction_bits);
     if (rule.fraction_bits <= 25 && products < 0x1p31) return AlignedLanes::kInteger;
   }
-  if (bits_a + bits_b <= 48 && sum < 0x1p52 && Float64Tile().rows != 0)
+  if (bits_a + bits_b <= 48 && sum < 0x1p51 && FieldsHold<int16_t>(rule, places) &&
+      Float64Tile().rows != 0)
     return AlignedLanes::kDouble;
   return std::nullopt;
 }

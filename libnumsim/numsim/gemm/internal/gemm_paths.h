@@ -199,15 +199,20 @@ class AlignedPath {
   using Result = float;
   using Environment = DefaultFloatEnvironment;
 
+  // unit_a and unit_b are those of the operands' ranges.
   AlignedPath(const GemmOperand& a,
+              int unit_a,
               const GemmOperand& b,
+              int unit_b,
               const AccumulationMode& rule,
               AlignedLanes lanes)
       : shape(lanes == AlignedLanes::kDouble ? Float64Tile() : Float32Tile()),
         block(Block(rule)),
         a_(a),
         b_(b),
-        sums_{rule.fraction_bits, rule.chunk, lanes},
+        grid_a_{a.format.MinExponent(), unit_a},
+        grid_b_{b.format.MinExponent(), unit_b},
+        sums_{rule.fraction_bits, rule.chunk, lanes, unit_a + unit_b},
         promote_(static_cast<size_t>(rule.promote)),
         byte_pairs_(rule.order == ProductOrder::kBytePairs) {}
 
@@ -273,7 +278,7 @@ class AlignedPath {
       if (byte_pairs_) from = ReorderPairs(from, width, depth, padded, values + count * stored);
       FillAlignedPanel(sums_,
                        is_a,
-                       operand.format.MinExponent(),
+                       is_a ? grid_a_ : grid_b_,
                        from,
                        padded,
                        panels + s * PanelSize(width, depth));
@@ -289,6 +294,7 @@ class AlignedPath {
 
   const GemmOperand& a_;
   const GemmOperand& b_;
+  AlignedGrid grid_a_, grid_b_;
   AlignedSums sums_;
   size_t promote_;
   bool byte_pairs_;

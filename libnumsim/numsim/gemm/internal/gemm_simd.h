@@ -130,6 +130,7 @@ struct AlignedSums {
   int fraction_bits;  // F
   int chunk;
   AlignedLanes lanes;
+  int unit;  // products are multiples of 2^unit
 };
 
 // The float lanes and the integer lanes take operands with exponents of this magnitude: no scale,
@@ -139,21 +140,27 @@ inline constexpr int kAlignedWindow = 30;
 
 // Returns the fastest lanes that do a mode of kind kAligned with operands of these significand bits,
 // which include the hidden bit. `in_window` tells whether all exponents are in [-kAlignedWindow,
-// kAlignedWindow]. Returns nothing if no lanes do.
-std::optional<AlignedLanes> LanesForAligned(const AccumulationMode& rule,
-                                            int bits_a,
-                                            int bits_b,
-                                            bool in_window);
+// kAlignedWindow], and products have `places` bits between their unit and their largest exponent.
+// Returns nothing if no lanes do.
+std::optional<AlignedLanes> LanesForAligned(
+    const AccumulationMode& rule, int bits_a, int bits_b, int places, bool in_window);
 
 // Returns the bytes of a panel of `width` vectors and `depth` positions.
 size_t AlignedPanelSize(const AlignedSums& sums, size_t width, size_t depth);
 
+// The values of an operand: multiples of 2^unit, whose exponents count from least_exponent, its
+// format's MinExponent(), on.
+struct AlignedGrid {
+  int least_exponent;
+  int unit;
+};
+
 // Writes a panel of A or B from `depth` times `width` values, those of one k after another, where
-// `width` is the number of rows or columns of a tile. Infinities and NaN count as 0. least_exponent
-// is the operand format's MinExponent(). Panels are aligned to 64 bytes.
+// `width` is the number of rows or columns of a tile. Infinities and NaN count as 0. Panels are
+// aligned to 64 bytes.
 void FillAlignedPanel(const AlignedSums& sums,
                       bool is_a,
-                      int least_exponent,
+                      const AlignedGrid& grid,
                       const float* values,
                       size_t depth,
                       uint8_t* panel);
