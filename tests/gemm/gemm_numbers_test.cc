@@ -357,6 +357,33 @@ TEST(Gemm, ProductsWithDistantLowestBitsAreTruncated) {
   list.Expect("trunc:5,8", 0x1p30f);
 }
 
+// Where the exponents of both factors span at most 30, the largest is found from sums of powers, which
+// then just fit float32. Here 32 products have it, and half of them have a bit 2^-14 below it.
+TEST(Gemm, ProductsThatAllHaveTheLargestExponentAreTruncated) {
+  for (const auto& [left, right] : {std::pair{15, 15},
+                                    {15, 16},
+                                    {16, 15},
+                                    {16, 16},
+                                    {22, 8},
+                                    {22, 9},
+                                    {23, 6},
+                                    {23, 7},
+                                    {24, 6},
+                                    {7, 23},
+                                    {8, 23},
+                                    {6, 24},
+                                    {5, 25},
+                                    {28, 28}}) {
+    const int low = -13;  // normal fp16
+    const float a = std::ldexp(1.0f, low + left), b = std::ldexp(1.0f, low + right);
+    ProductList list{kFp16};
+    list.Add(16, a * 0x1.02p0f, b * 0x1.02p0f);
+    list.Add(16, a, -b);
+    list.Add(1, std::ldexp(1.0f, low), std::ldexp(1.0f, low));
+    list.Expect("trunc:13,32", a * b / 4);
+  }
+}
+
 // An accumulator above all products gives the highest threshold of places. Zero is not below it.
 TEST(Gemm, ZerosBesideALargeAccumulatorAddNothing) {
   ProductList list{kE5M2};

@@ -107,9 +107,13 @@ bool ProductsFitFloat32(const Problem& p) {
          p.range_a.high_exponent + p.range_b.high_exponent + 2 <= 127;
 }
 
-bool InAlignedWindow(const OperandRange& range) {
-  return range.zero ||
-         (range.low_exponent >= -kAlignedWindow && range.high_exponent <= kAlignedWindow);
+AlignedFactor FactorOf(const GemmOperand& operand, const OperandRange& range) {
+  const bool in_window =
+      range.low_exponent >= -kAlignedWindow && range.high_exponent <= kAlignedWindow;
+  return {operand.format.mantissa_bits + 1,
+          range.high_exponent - range.low_exponent,
+          range.high_exponent - range.unit,
+          in_window};
 }
 
 bool IsAlignedInVectors(const AccumulationMode& rule) {
@@ -192,14 +196,13 @@ bool RunExact(const Problem& p, InnerRange range, const ScaledStore& store) {
 }
 
 bool RunAligned(const Problem& p, InnerRange range, const ScaledStore& store) {
-  const OperandRange &a = p.range_a, &b = p.range_b;
-  const int places = a.high_exponent - a.unit + b.high_exponent - b.unit;
-  const auto lanes = LanesForAligned(p.rule,
-                                     p.a.format.mantissa_bits + 1,
-                                     p.b.format.mantissa_bits + 1,
-                                     places,
-                                     InAlignedWindow(a) && InAlignedWindow(b));
-  return lanes && RunPath(AlignedPath(p.a, a.unit, p.b, b.unit, p.rule, *lanes), p, range, store);
+  const auto lanes = LanesForAligned(p.rule, FactorOf(p.a, p.range_a), FactorOf(p.b, p.range_b));
+  if (!lanes) return false;
+  if (*lanes == AlignedLanes::kFloatTiles) {
+    return RunPath(
+        AlignedTilesPath(p.a, p.range_a, p.b, p.range_b, p.rule, *lanes), p, range, store);
+  }
+  return RunPath(AlignedPath(p.a, p.range_a, p.b, p.range_b, p.rule, *lanes), p, range, store);
 }
 
 // Computes one segment with vector kernels of the active target. Returns false if there are none

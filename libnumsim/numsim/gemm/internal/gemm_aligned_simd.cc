@@ -9,6 +9,9 @@
 // small integers, many to a vector: the lowest set bits of the operands are at known places, and the
 // lowest set bit of a product is at the sum of the two.
 //
+// With AMX for bf16, E comes from a sum of powers: of the 32 products of a chunk, sum 2^(8 e) is
+// below 2^(8 E + 6), so its exponent tells E, however it was rounded.
+//
 // Integer lanes multiply by 2^(F - E), convert to int32 and add.
 #include <algorithm>
 #include <bit>
@@ -29,53 +32,13 @@
 #include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "numsim/gemm/internal/gemm_aligned_fields-inl.h"
+#include "numsim/gemm/internal/gemm_aligned_pack-inl.h"
 #include "numsim/gemm/internal/gemm_tile-inl.h"
-
-// Compiled once for all targets.
-#ifndef NUMSIM_GEMM_GEMM_ALIGNED_SERIAL_
-#define NUMSIM_GEMM_GEMM_ALIGNED_SERIAL_
-namespace numsim {
-// The arrays of a panel, in bytes from its start: values, words of exponents and, for fused lanes,
-// words of lowest bits.
-struct AlignedLayout {
-  size_t per_word;  // exponents in a word
-  size_t words;     // per vector and chunk
-  size_t exponents, lowest_bits, end;
-
-  AlignedLayout(const AlignedSums& sums, size_t width, size_t depth) {
-    const size_t chunk = static_cast<size_t>(sums.chunk);
-    const bool wide = sums.lanes == AlignedLanes::kDouble;
-    per_word = wide ? 2 : 4;
-    words = (chunk + per_word - 1) / per_word;
-    const size_t chunks = (depth + chunk - 1) / chunk;
-    const auto aligned = [](size_t bytes) { return (bytes + 63) / 64 * 64; };
-    const size_t bytes = chunks * words * width * sizeof(uint32_t);
-    exponents = aligned(depth * width * (wide ? sizeof(double) : sizeof(float)));
-    lowest_bits = aligned(exponents + bytes);
-    end = sums.lanes == AlignedLanes::kInteger ? lowest_bits : aligned(lowest_bits + bytes);
-  }
-};
-
-// The exponent of zero: below that of every product, even if the other operand's is the largest.
-constexpr int NoExponent(AlignedLanes lanes) {
-  return lanes == AlignedLanes::kDouble ? -1024 : -128;
-}
-
-// A field of lowest bits holds the place of the lowest set bit of a value, counted from the unit of
-// its operand, and the sign of the value in the field's highest bit. So the sum of two fields, an
-// integer of `Field`, is negative if the product is, and tells the place of the product's lowest bit.
-// Places of products are below kNoLowestBit, which stands for zero.
-template <typename Field>
-constexpr int kNoLowestBit = std::numeric_limits<Field>::max() / 2;
-}  // namespace numsim
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-using DF = hn::ScalableTag<float>;
-using DI = hn::RebindToSigned<DF>;
 
 // Returns x with all but the upper `bits` bits of its fraction cleared. Requires bits <= 23.
 template <class D, class V>
@@ -89,121 +52,6 @@ HWY_INLINE V KeepFraction(D d, V x, int bits) {
 }
 
 // --- Packing.
-
-// Returns floor(log2 |x|), at least `least`, or `none` for zero.
-template <class D, class V>
-HWY_INLINE auto ExponentOf(D d, V x, int least, int none) {
-  const hn::RebindToSigned<D> di;
-  const auto field = hn::And(hn::ShiftRight<23>(hn::BitCast(di, x)), hn::Set(di, 0xFF));
-  const auto exponent = hn::Max(hn::Sub(field, hn::Set(di, 127)), hn::Set(di, least));
-  return hn::IfThenElse(hn::RebindMask(di, hn::Eq(x, hn::Zero(d))), hn::Set(di, none), exponent);
-}
-
-// Returns the place of the lowest set bit of x, counted from bit 2^unit, with `sign` added if x is
-// negative, or `none` for zero.
-template <class D, class V>
-HWY_INLINE auto LowestBitOf(D d, V x, int unit, int sign, int none) {
-  const hn::RebindToSigned<D> di;
-  const auto bits = hn::BitCast(di, x);
-  const auto field = hn::And(hn::ShiftRight<23>(bits), hn::Set(di, 0xFF));
-  const auto fraction = hn::And(bits, hn::Set(di, (1 << 23) - 1));
-  const auto hidden = hn::IfThenElseZero(hn::Gt(field, hn::Zero(di)), hn::Set(di, 1 << 23));
-  const auto significand = hn::Or(fraction, hidden);
-  const auto lowest = hn::And(significand, hn::Sub(hn::Zero(di), significand));
-  const auto place = hn::Sub(hn::ShiftRight<23>(hn::BitCast(di, hn::ConvertTo(d, lowest))),
-                             hn::Set(di, 127 + 150 + unit));
-  const auto signs = hn::And(hn::BroadcastSignBit(bits), hn::Set(di, sign));
-  const auto of_nonzero = hn::Add(hn::Add(place, hn::Max(field, hn::Set(di, 1))), signs);
-  return hn::IfThenElse(hn::RebindMask(di, hn::Eq(x, hn::Zero(d))), hn::Set(di, none), of_nonzero);
-}
-
-// Writes words of per_word fields each for a chunk: of(x) for its values x, of(0) beyond its end.
-template <class D, class Of>
-HWY_INLINE void FillWords(D d,
-                          const AlignedLayout& layout,
-                          const float* HWY_RESTRICT values,
-                          size_t width,
-                          size_t depth,
-                          const Of& of,
-                          uint32_t* HWY_RESTRICT words) {
-  const hn::RebindToSigned<D> di;
-  const bool bytes = layout.per_word == 4;
-  const auto mask = hn::Set(di, bytes ? 0xFF : 0xFFFF);
-  for (size_t w = 0; w < layout.words; ++w, words += width) {
-    for (size_t v = 0; v < width; v += hn::Lanes(d)) {
-      auto word = hn::Zero(di);
-      for (size_t i = layout.per_word; i-- > 0;) {
-        const size_t k = w * layout.per_word + i;
-        auto x = k < depth ? hn::LoadU(d, values + k * width + v) : hn::Zero(d);
-        x = hn::IfThenElseZero(hn::IsFinite(x), x);
-        word = bytes ? hn::ShiftLeft<8>(word) : hn::ShiftLeft<16>(word);
-        word = hn::Or(word, hn::And(of(x), mask));
-      }
-      hn::StoreU(word, di, reinterpret_cast<int32_t*>(words) + v);
-    }
-  }
-}
-
-// Writes `width` values of each of `depth` positions k, and their words.
-template <typename T, class D>
-HWY_INLINE void FillPanel(D d,
-                          const AlignedSums& sums,
-                          const AlignedGrid& grid,
-                          const float* HWY_RESTRICT values,
-                          size_t width,
-                          size_t depth,
-                          uint8_t* panel) {
-  using Field = std::conditional_t<sizeof(T) == 8, int16_t, int8_t>;
-  const hn::Rebind<T, D> dt;
-  const AlignedLayout layout(sums, width, depth);
-  const size_t chunk = static_cast<size_t>(sums.chunk);
-  T* HWY_RESTRICT to = reinterpret_cast<T*>(panel);
-  for (size_t i = 0; i < depth * width; i += hn::Lanes(d)) {
-    auto x = hn::LoadU(d, values + i);
-    x = hn::IfThenElseZero(hn::IsFinite(x), x);
-    if constexpr (sizeof(T) == 8) {
-      hn::StoreU(hn::PromoteTo(dt, x), dt, to + i);
-    } else {
-      hn::StoreU(x, d, to + i);
-    }
-  }
-  const auto exponent = [&](auto x) HWY_ATTR {
-    return ExponentOf(d, x, grid.least_exponent, NoExponent(sums.lanes));
-  };
-  const auto lowest_bit = [&](auto x) HWY_ATTR {
-    return LowestBitOf(d, x, grid.unit, std::numeric_limits<Field>::min(), kNoLowestBit<Field>);
-  };
-  for (size_t k = 0; k < depth; k += chunk) {
-    const auto words = [&](size_t array) HWY_ATTR {
-      return reinterpret_cast<uint32_t*>(panel + array) + k / chunk * layout.words * width;
-    };
-    const float* const from = values + k * width;
-    const size_t n = HWY_MIN(chunk, depth - k);
-    FillWords(d, layout, from, width, n, exponent, words(layout.exponents));
-    if (sums.lanes == AlignedLanes::kInteger) continue;
-    FillWords(d, layout, from, width, n, lowest_bit, words(layout.lowest_bits));
-  }
-}
-
-template <typename T>
-HWY_INLINE void FillA(const AlignedSums& sums,
-                      const AlignedGrid& grid,
-                      const float* values,
-                      size_t depth,
-                      uint8_t* panel) {
-  const hn::CappedTag<float, kRows % 4 == 0 ? 4 : 2> d;
-  FillPanel<T>(d, sums, grid, values, kRows, depth, panel);
-}
-
-template <typename T>
-HWY_INLINE void FillB(const AlignedSums& sums,
-                      const AlignedGrid& grid,
-                      const float* values,
-                      size_t depth,
-                      uint8_t* panel) {
-  const hn::Rebind<float, hn::ScalableTag<T>> d;
-  FillPanel<T>(d, sums, grid, values, kVectors * hn::Lanes(d), depth, panel);
-}
 
 void FillAligned(const AlignedSums& sums,
                  bool is_a,
@@ -219,186 +67,6 @@ void FillAligned(const AlignedSums& sums,
   }
   if (is_a) return FillA<float>(sums, grid, values, depth, panel);
   FillB<float>(sums, grid, values, depth, panel);
-}
-
-// --- The largest exponents of a chunk.
-
-#if HWY_TARGET != HWY_SCALAR
-// Does what LargestExponents does for half of the rows, from row kFirst on.
-template <typename Exponent, size_t kWords, size_t kFirst>
-HWY_INLINE void LargestOfRows(const uint32_t* HWY_RESTRICT a,
-                              const uint32_t* HWY_RESTRICT b,
-                              size_t words,
-                              size_t cols,
-                              int32_t* HWY_RESTRICT largest) {
-  constexpr size_t kHalf = kRows / 2;
-  const hn::RebindToUnsigned<DI> du;
-  const hn::Repartition<Exponent, DI> de;
-  hn::Vec<decltype(de)> most[kHalf][kWords];
-  NUMSIM_UNROLL for (size_t r = 0; r < kHalf; ++r) {
-    NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
-      most[r][v] = hn::Set(de, std::numeric_limits<Exponent>::min());
-    }
-  }
-  for (size_t w = 0; w < words; ++w, a += kRows, b += cols) {
-    hn::Vec<decltype(de)> of_b[kWords];
-    NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
-      of_b[v] = hn::BitCast(de, hn::LoadU(du, b + v * hn::Lanes(du)));
-    }
-    NUMSIM_UNROLL for (size_t r = 0; r < kHalf; ++r) {
-      const auto of_a = hn::BitCast(de, hn::Set(du, a[kFirst + r]));
-      NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
-        most[r][v] = hn::Max(most[r][v], hn::SaturatedAdd(of_a, of_b[v]));
-      }
-    }
-  }
-  NUMSIM_UNROLL for (size_t r = 0; r < kHalf; ++r) {
-    NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
-      auto x = most[r][v];
-      x = hn::Max(x, hn::BitCast(de, hn::ShiftLeft<16>(hn::BitCast(du, x))));
-      if constexpr (sizeof(Exponent) == 1) {
-        x = hn::Max(x, hn::BitCast(de, hn::ShiftLeft<8>(hn::BitCast(du, x))));
-      }
-      const DI di;
-      hn::StoreU(hn::BitCast(di, x), di, largest + (kFirst + r) * cols + v * hn::Lanes(di));
-    }
-  }
-}
-#endif
-
-// Writes the largest exponent of a product of row r and column c to largest[r * cols + c], shifted
-// left by 32 - 8 or 32 - 16 bits. Lower bits have no meaning.
-template <typename Exponent, size_t kWords>
-HWY_INLINE void LargestExponents(const uint32_t* HWY_RESTRICT a,
-                                 const uint32_t* HWY_RESTRICT b,
-                                 size_t words,
-                                 size_t cols,
-                                 int32_t* HWY_RESTRICT largest) {
-#if HWY_TARGET == HWY_SCALAR
-  constexpr size_t kPerWord = 4 / sizeof(Exponent);
-  for (size_t r = 0; r < kRows; ++r) {
-    for (size_t c = 0; c < cols; ++c) {
-      int most = std::numeric_limits<Exponent>::min();
-      for (size_t w = 0; w < words; ++w) {
-        for (size_t i = 0; i < kPerWord; ++i) {
-          const auto of = [&](uint32_t word) HWY_ATTR {
-            return int{static_cast<Exponent>(word >> (8 * sizeof(Exponent) * i))};
-          };
-          most = HWY_MAX(most, of(a[w * kRows + r]) + of(b[w * cols + c]));
-        }
-      }
-      largest[r * cols + c] =
-          static_cast<int32_t>(static_cast<uint32_t>(most) << (32 - 8 * sizeof(Exponent)));
-    }
-  }
-#else
-  LargestOfRows<Exponent, kWords, 0>(a, b, words, cols, largest);
-  LargestOfRows<Exponent, kWords, kRows / 2>(a, b, words, cols, largest);
-#endif
-}
-
-// --- The negative products of a chunk that are no multiples of 2^(E - F).
-
-// Returns the threshold below which the sum of two fields of lowest bits is that of such a product,
-// repeated in all fields of a word. `exponents` are E.
-template <typename Field, class DI>
-HWY_INLINE hn::Vec<DI> Threshold(DI di, const AlignedSums& sums, hn::Vec<DI> exponents) {
-  auto place = hn::Sub(exponents, hn::Set(di, sums.fraction_bits + sums.unit));
-  place = hn::Min(hn::Max(place, hn::Zero(di)), hn::Set(di, kNoLowestBit<Field>));
-  if constexpr (sizeof(Field) == 1) {
-    // The sign bit is set in each byte.
-    place = hn::Or(place, hn::ShiftLeft<8>(place));
-    place = hn::Or(place, hn::ShiftLeft<16>(place));
-    return hn::Or(place, hn::Set(di, static_cast<int32_t>(0x80808080)));
-  } else {
-    place = hn::Or(place, hn::ShiftLeft<16>(place));
-    return hn::Or(place, hn::Set(di, static_cast<int32_t>(0x80008000)));
-  }
-}
-
-#if HWY_TARGET != HWY_SCALAR
-// Returns the sum of the counts in the fields of each word.
-template <typename Field>
-HWY_INLINE hn::Vec<DI> SumOfFields(hn::Vec<DI> counts) {
-  const DI di;
-  if constexpr (sizeof(Field) == 1) {
-    const auto mask = hn::Set(di, 0x00FF00FF);
-    counts = hn::Add(hn::And(counts, mask), hn::And(hn::ShiftRight<8>(counts), mask));
-  }
-  const auto mask = hn::Set(di, 0xFFFF);
-  return hn::And(hn::Add(counts, hn::ShiftRight<16>(counts)), mask);
-}
-
-// Does what CountInexact does for half of the rows, from row kFirst on.
-template <typename Field, size_t kWords, size_t kFirst>
-HWY_INLINE void CountOfRows(const uint32_t* HWY_RESTRICT a,
-                            const uint32_t* HWY_RESTRICT b,
-                            size_t words,
-                            size_t cols,
-                            int32_t* HWY_RESTRICT counts) {
-  constexpr size_t kHalf = kRows / 2;
-  const DI di;
-  const hn::RebindToUnsigned<DI> du;
-  const hn::Repartition<Field, DI> df;
-  const auto one = hn::Set(df, Field{1});
-  hn::Vec<decltype(df)> threshold[kHalf][kWords], count[kHalf][kWords];
-  NUMSIM_UNROLL for (size_t r = 0; r < kHalf; ++r) {
-    NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
-      const int32_t* const from = counts + (kFirst + r) * cols + v * hn::Lanes(di);
-      threshold[r][v] = hn::BitCast(df, hn::LoadU(di, from));
-      count[r][v] = hn::Zero(df);
-    }
-  }
-  for (size_t w = 0; w < words; ++w, a += kRows, b += cols) {
-    hn::Vec<decltype(df)> of_b[kWords];
-    NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
-      of_b[v] = hn::BitCast(df, hn::LoadU(du, b + v * hn::Lanes(du)));
-    }
-    NUMSIM_UNROLL for (size_t r = 0; r < kHalf; ++r) {
-      const auto of_a = hn::BitCast(df, hn::Set(du, a[kFirst + r]));
-      NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
-        const auto below = hn::Lt(hn::Add(of_a, of_b[v]), threshold[r][v]);
-        count[r][v] = hn::IfThenElse(below, hn::Add(count[r][v], one), count[r][v]);
-      }
-    }
-  }
-  NUMSIM_UNROLL for (size_t r = 0; r < kHalf; ++r) {
-    NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
-      int32_t* const to = counts + (kFirst + r) * cols + v * hn::Lanes(di);
-      hn::StoreU(SumOfFields<Field>(hn::BitCast(di, count[r][v])), di, to);
-    }
-  }
-}
-#endif
-
-// Counts, for row r and column c, the sums of two fields that are below the threshold in
-// counts[r * cols + c], which the count replaces.
-template <typename Field, size_t kWords>
-HWY_INLINE void CountInexact(const uint32_t* HWY_RESTRICT a,
-                             const uint32_t* HWY_RESTRICT b,
-                             size_t words,
-                             size_t cols,
-                             int32_t* HWY_RESTRICT counts) {
-#if HWY_TARGET == HWY_SCALAR
-  constexpr size_t kPerWord = 4 / sizeof(Field);
-  for (size_t r = 0; r < kRows; ++r) {
-    for (size_t c = 0; c < cols; ++c) {
-      const Field threshold = static_cast<Field>(counts[r * cols + c]);
-      int32_t count = 0;
-      for (size_t w = 0; w < words; ++w) {
-        for (size_t i = 0; i < kPerWord; ++i) {
-          const uint32_t sum = (a[w * kRows + r] >> (8 * sizeof(Field) * i)) +
-                               (b[w * cols + c] >> (8 * sizeof(Field) * i));
-          count += static_cast<Field>(sum) < threshold ? 1 : 0;
-        }
-      }
-      counts[r * cols + c] = count;
-    }
-  }
-#else
-  CountOfRows<Field, kWords, 0>(a, b, words, cols, counts);
-  CountOfRows<Field, kWords, kRows / 2>(a, b, words, cols, counts);
-#endif
 }
 
 // --- Sums of a chunk.
@@ -548,6 +216,7 @@ HWY_INLINE void AddFused(const AlignedSums& sums,
   const T* HWY_RESTRICT a = chunk.a;
   const T* HWY_RESTRICT b = chunk.b;
   for (size_t k = 0; k < chunk.depth; ++k, a += kRows, b += cols) {
+    for (size_t i = 0; i < cols; i += 64 / sizeof(T)) hwy::Prefetch(b + chunk.depth * cols + i);
     const auto b0 = hn::LoadU(d, b);
     const auto b1 = hn::LoadU(d, b + lanes);
     NUMSIM_UNROLL for (size_t r = 0; r < kRows; ++r) {
@@ -658,37 +327,59 @@ struct IntegerFloat {
 
 // --- Tiles.
 
-template <class L, typename T = typename L::T>
+// Returns the words of an array of a panel for a chunk.
+HWY_INLINE const uint32_t* WordsOf(const uint8_t* panel,
+                                   const AlignedWords& array,
+                                   size_t chunk,
+                                   size_t width) {
+  return reinterpret_cast<const uint32_t*>(panel + array.at) + chunk * array.words * width;
+}
+
+template <class L, bool kTiles = false, typename T = typename L::T>
 HWY_INLINE void AlignedTile(const AlignedSums& sums, const AlignedRun& run, float* acc) {
   using Field = typename L::Field;
   const size_t cols = kVectors * hn::Lanes(typename L::D());
   const size_t chunk = static_cast<size_t>(sums.chunk);
   const AlignedLayout of_a(sums, kRows, run.panel_depth), of_b(sums, cols, run.panel_depth);
-  HWY_ALIGN int32_t largest[kRows * kVectors * HWY_MAX_BYTES / sizeof(T)];
-  for (size_t k = run.begin; k < run.end; k += chunk) {
-    const size_t word = k / chunk * of_a.words;
-    const auto words_a = [&](size_t array) HWY_ATTR {
-      return reinterpret_cast<const uint32_t*>(run.a + array) + word * kRows;
-    };
-    const auto words_b = [&](size_t array) HWY_ATTR {
-      return reinterpret_cast<const uint32_t*>(run.b + array) + word * cols;
-    };
+  constexpr size_t kSums = kRows * kVectors * HWY_MAX_BYTES / sizeof(T);
+  HWY_ALIGN int32_t largest[kSums];
+  HWY_ALIGN int32_t powers[kTiles ? kSums : 1];
+  // AMX works on the powers of the next chunk while this one is added.
+  const auto add_powers = [&](size_t i) HWY_ATTR {
+    if (!kTiles) return;
+    AddAmxPowers(
+        WordsOf(run.a, of_a.exponents, i, kRows), WordsOf(run.b, of_b.exponents, i, cols), powers);
+  };
+  size_t i = run.begin / chunk;
+  add_powers(i);
+  for (size_t k = run.begin; k < run.end; k += chunk, ++i) {
     const Chunk<T> part{reinterpret_cast<const T*>(run.a) + k * kRows,
                         reinterpret_cast<const T*>(run.b) + k * cols,
                         HWY_MIN(chunk, run.end - k)};
-    LargestExponents<Field, L::kWords>(
-        words_a(of_a.exponents), words_b(of_b.exponents), of_a.words, cols, largest);
+    if (kTiles) {
+      LargestFromPowers(sums, powers, kRows * cols, largest);
+      if (k + chunk < run.end) add_powers(i + 1);
+    } else {
+      LargestExponents<Field, L::kWords>(WordsOf(run.a, of_a.exponents, i, kRows),
+                                         WordsOf(run.b, of_b.exponents, i, cols),
+                                         of_a.exponents.words,
+                                         cols,
+                                         largest);
+    }
     if constexpr (std::is_same_v<L, IntegerFloat>) {
       constexpr size_t kGroup = kRows / 2;  // rows whose sums fit the registers
       AddIntegers<kGroup>(sums, part, largest, 0, acc);
       AddIntegers<kGroup>(sums, part, largest, kGroup, acc);
     } else {
-      HWY_ALIGN T starts[kRows * kVectors * HWY_MAX_BYTES / sizeof(T)];
+      HWY_ALIGN T starts[kSums];
       for (size_t r = 0; r < kRows; ++r) {
         L::Start(sums, acc + r * cols, largest + r * cols, starts + r * cols);
       }
-      CountInexact<Field, L::kWords>(
-          words_a(of_a.lowest_bits), words_b(of_b.lowest_bits), of_a.words, cols, largest);
+      CountInexact<Field, L::kWords>(WordsOf(run.a, of_a.lowest_bits, i, kRows),
+                                     WordsOf(run.b, of_b.lowest_bits, i, cols),
+                                     of_a.lowest_bits.words,
+                                     cols,
+                                     largest);
       AddFused<L>(sums, part, starts, largest, acc);
     }
   }
@@ -698,6 +389,13 @@ void MultiplyAligned(const AlignedSums& sums, const AlignedRun& run, float* acc)
   switch (sums.lanes) {
     case AlignedLanes::kFloat:
       return AlignedTile<FusedFloat>(sums, run, acc);
+    case AlignedLanes::kFloatTiles:
+#if HWY_TARGET == HWY_AVX3
+      static_assert(kRows == kAmxPowersTile.rows);
+      return AlignedTile<FusedFloat, true>(sums, run, acc);
+#else
+      return;
+#endif
     case AlignedLanes::kInteger:
       return AlignedTile<IntegerFloat>(sums, run, acc);
     case AlignedLanes::kDouble:
@@ -758,20 +456,33 @@ bool FieldsHold(const AccumulationMode& rule, int places) {
   return places < kNoLowestBit<Field> && rule.chunk <= kMostCounted;
 }
 
+// Returns true if the powers of both operands and their sums fit the exponents of bf16 and float32.
+bool PowersHold(const AccumulationMode& rule, int exponents_a, int exponents_b) {
+  constexpr int kLargest = 254, kCarry = 5;  // a sum of 32 powers is at most 2^5 times the largest
+  return static_cast<size_t>(rule.chunk) <= kAmxPowers &&
+         kPowerOffsetA + 8 * exponents_a <= kLargest &&
+         kPowerOffsetB + 8 * exponents_b <= kLargest &&
+         kPowerOffsetA + kPowerOffsetB - 127 + 8 * (exponents_a + exponents_b) + kCarry <= kLargest;
+}
+
 }  // namespace
 
-std::optional<AlignedLanes> LanesForAligned(
-    const AccumulationMode& rule, int bits_a, int bits_b, int places, bool in_window) {
-  const double product = LargestProduct(bits_a, bits_b);
+std::optional<AlignedLanes> LanesForAligned(const AccumulationMode& rule,
+                                            const AlignedFactor& a,
+                                            const AlignedFactor& b) {
+  const int bits = a.bits + b.bits, places = a.places + b.places;
+  const double product = LargestProduct(a.bits, b.bits);
   const double sum = LargestSum(rule, product);
-  if (in_window && bits_a + bits_b <= 24) {
-    if (sum < 0x1p22 && FieldsHold<int8_t>(rule, places)) return AlignedLanes::kFloat;
+  if (a.in_window && b.in_window && bits <= 24) {
+    if (sum < 0x1p22 && FieldsHold<int8_t>(rule, places)) {
+      const bool tiles = HasAmxPowers() && PowersHold(rule, a.exponents, b.exponents);
+      return tiles ? AlignedLanes::kFloatTiles : AlignedLanes::kFloat;
+    }
     // The accumulator is added apart, in float64.
     const double products = std::ldexp(product * rule.chunk, rule.fraction_bits);
     if (rule.fraction_bits <= 25 && products < 0x1p31) return AlignedLanes::kInteger;
   }
-  if (bits_a + bits_b <= 48 && sum < 0x1p51 && FieldsHold<int16_t>(rule, places) &&
-      Float64Tile().rows != 0)
+  if (bits <= 48 && sum < 0x1p51 && FieldsHold<int16_t>(rule, places) && Float64Tile().rows != 0)
     return AlignedLanes::kDouble;
   return std::nullopt;
 }

@@ -9,7 +9,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define NUMSIM_AMX __attribute__((target("amx-tile,amx-int8")))
+#include <algorithm>
+
+#define NUMSIM_AMX __attribute__((target("amx-tile,amx-int8,amx-bf16")))
 
 namespace numsim {
 namespace {
@@ -19,8 +21,7 @@ constexpr size_t kRowBytes = 64;
 static_assert(kAmxTile.rows == 2 * kTileRows && kAmxTile.cols == 2 * kTileRows);
 static_assert(kAmxDepth == kRowBytes);
 
-// All eight tile registers have 16 rows of 64 bytes. Static, because the compiler does not see that
-// loading the configuration reads all of it.
+// The tile registers have rows of 64 bytes. Registers 6 and 7, of B, have 16 of them.
 struct alignas(64) TileConfiguration {
   uint8_t palette = 1;
   uint8_t start_row = 0;
@@ -29,31 +30,45 @@ struct alignas(64) TileConfiguration {
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 static_assert(sizeof(TileConfiguration) == 64);
-constexpr TileConfiguration kConfiguration;
 
-// The processor has the tiles and their int8 products, and the kernel lets this process use them.
+constexpr unsigned kInt8Products = 1u << 25, kBf16Products = 1u << 22;  // of cpuid
+
+// The processor has the tiles and these products, and the kernel lets this process use them.
 // Linux asks for a request per process, because tiles make the state of a thread 8 KiB larger.
-bool MayUseTiles() {
+bool MayUseTiles(unsigned products) {
   unsigned a = 0, b = 0, c = 0, d = 0;
-  constexpr unsigned kTiles = 1u << 24, kInt8Products = 1u << 25;
+  constexpr unsigned kTiles = 1u << 24;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
-  if ((d & kTiles) == 0 || (d & kInt8Products) == 0) return false;
+  if ((d & kTiles) == 0 || (d & products) == 0) return false;
   constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long kTileData = 18;               // XFEATURE_XTILEDATA
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-NUMSIM_AMX void ConfigureTiles() { _tile_loadconfig(&kConfiguration); }
+// The compiler does not see that loading the configuration reads all of it.
+NUMSIM_AMX void ConfigureTiles(const TileConfiguration& configuration) {
+  asm volatile("" : : "m"(configuration));
+  _tile_loadconfig(&configuration);
+}
 NUMSIM_AMX void ReleaseTiles() { _tile_release(); }
 
 }  // namespace
 
 bool HasAmxTile() {
-  static const bool may_use_tiles = MayUseTiles();
+  static const bool may_use_tiles = MayUseTiles(kInt8Products);
   return may_use_tiles && SimdTargetName() == "avx3";
 }
 
-AmxTiles::AmxTiles() { ConfigureTiles(); }
+bool HasAmxPowers() {
+  static const bool may_use_tiles = MayUseTiles(kBf16Products);
+  return may_use_tiles && SimdTargetName() == "avx3";
+}
+
+AmxTiles::AmxTiles(size_t rows) {
+  TileConfiguration configuration;
+  std::fill_n(configuration.rows, 6, static_cast<uint8_t>(rows));
+  ConfigureTiles(configuration);
+}
 AmxTiles::~AmxTiles() { ReleaseTiles(); }
 
 // Tile registers 0 to 3 hold the sums, 4 and 5 the rows of A, 6 and 7 the columns of B.
@@ -91,6 +106,20 @@ NUMSIM_AMX void MultiplyAmxTile(
   _tile_stored(3, acc + kHalfRows + kHalfCols, kStride);
 }
 
+NUMSIM_AMX void AddAmxPowers(const uint32_t* a, const uint32_t* b, int32_t* sums) {
+  constexpr size_t kHalfCols = kTileRows;
+  constexpr size_t kStride = kAmxPowersTile.cols * sizeof(uint32_t);  // of sums and of pairs of B
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_loadd(4, a, kRowBytes);
+  _tile_loadd(6, b, kStride);
+  _tile_loadd(7, b + kHalfCols, kStride);
+  _tile_dpbf16ps(0, 4, 6);
+  _tile_dpbf16ps(1, 4, 7);
+  _tile_stored(0, sums, kStride);
+  _tile_stored(1, sums + kHalfCols, kStride);
+}
+
 }  // namespace numsim
 
 #else
@@ -98,11 +127,15 @@ NUMSIM_AMX void MultiplyAmxTile(
 namespace numsim {
 
 bool HasAmxTile() { return false; }
+bool HasAmxPowers() { return false; }
 
-AmxTiles::AmxTiles() { NUMSIM_CHECK(false, "no AMX in this build"); }
+AmxTiles::AmxTiles(size_t) { NUMSIM_CHECK(false, "no AMX in this build"); }
 AmxTiles::~AmxTiles() {}
 
 void MultiplyAmxTile(const uint8_t*, const uint8_t*, size_t, bool, int32_t*) {
+  NUMSIM_CHECK(false, "no AMX in this build");
+}
+void AddAmxPowers(const uint32_t*, const uint32_t*, int32_t*) {
   NUMSIM_CHECK(false, "no AMX in this build");
 }
 

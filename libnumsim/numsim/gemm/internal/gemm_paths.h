@@ -25,12 +25,7 @@ struct PromotedState {
   float acc[kMaxTile];
   Total total[kMaxTile];
 
-  void Promote(size_t n) {
-    for (size_t i = 0; i < n; ++i) {
-      total[i] += static_cast<Total>(acc[i]);
-      acc[i] = 0;
-    }
-  }
+  void Promote(size_t n) { PromoteSums(acc, total, n); }
 };
 
 // Returns the finished sums. Without promotion they are the accumulators themselves, whose zeros
@@ -199,20 +194,23 @@ class AlignedPath {
   using Result = float;
   using Environment = DefaultFloatEnvironment;
 
-  // unit_a and unit_b are those of the operands' ranges.
   AlignedPath(const GemmOperand& a,
-              int unit_a,
+              const OperandRange& range_a,
               const GemmOperand& b,
-              int unit_b,
+              const OperandRange& range_b,
               const AccumulationMode& rule,
               AlignedLanes lanes)
       : shape(lanes == AlignedLanes::kDouble ? Float64Tile() : Float32Tile()),
         block(Block(rule)),
         a_(a),
         b_(b),
-        grid_a_{a.format.MinExponent(), unit_a},
-        grid_b_{b.format.MinExponent(), unit_b},
-        sums_{rule.fraction_bits, rule.chunk, lanes, unit_a + unit_b},
+        grid_a_{a.format.MinExponent(), range_a.low_exponent, range_a.unit},
+        grid_b_{b.format.MinExponent(), range_b.low_exponent, range_b.unit},
+        sums_{rule.fraction_bits,
+              rule.chunk,
+              lanes,
+              range_a.unit + range_b.unit,
+              range_a.low_exponent + range_b.low_exponent},
         promote_(static_cast<size_t>(rule.promote)),
         byte_pairs_(rule.order == ProductOrder::kBytePairs) {}
 
@@ -298,6 +296,16 @@ class AlignedPath {
   AlignedSums sums_;
   size_t promote_;
   bool byte_pairs_;
+};
+
+// The same for lanes kFloatTiles.
+class AlignedTilesPath : public AlignedPath {
+ public:
+  using AlignedPath::AlignedPath;
+  struct Environment {
+    DefaultFloatEnvironment floats;
+    AmxTiles tiles{kAmxPowersTile.rows};
+  };
 };
 
 }  // namespace numsim

@@ -1,5 +1,6 @@
 #include "numsim/gemm/internal/gemm_simd.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -309,6 +310,20 @@ void StoreFloat64(const double* sums,
   StoreAll(sums, sums_stride, scales, tile);
 }
 
+void Promote(float* HWY_RESTRICT sums, float* HWY_RESTRICT totals, size_t n) {
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    hn::StoreU(hn::Add(hn::LoadU(d, totals + i), hn::LoadU(d, sums + i)), d, totals + i);
+    hn::StoreU(hn::Zero(d), d, sums + i);
+  }
+  for (; i < n; ++i) {
+    totals[i] += sums[i];
+    sums[i] = 0;
+  }
+}
+
 }  // namespace numsim::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -320,6 +335,7 @@ HWY_EXPORT(Shape64);
 HWY_EXPORT(Fused);
 HWY_EXPORT(Multiply32);
 HWY_EXPORT(Multiply64);
+HWY_EXPORT(Promote);
 HWY_EXPORT(Interleave);
 HWY_EXPORT(FourRows);
 HWY_EXPORT(StoreInt32);
@@ -340,6 +356,15 @@ void MultiplyTile(const double* a, const double* b, size_t depth, bool fresh, do
 
 void InterleaveRows(const uint8_t* const* rows, size_t width, size_t n, uint32_t* out) {
   HWY_DYNAMIC_DISPATCH(Interleave)(rows, width, n, out);
+}
+
+void PromoteSums(float* sums, float* totals, size_t n) {
+  HWY_DYNAMIC_DISPATCH(Promote)(sums, totals, n);
+}
+
+void PromoteSums(float* sums, double* totals, size_t n) {
+  for (size_t i = 0; i < n; ++i) totals[i] += double{sums[i]};
+  std::fill_n(sums, n, 0.0f);
 }
 
 void InterleaveBytes(const uint8_t* const* rows, size_t n, uint32_t flips, uint32_t* out) {

@@ -36,6 +36,10 @@ bool TileIsFused();
 void MultiplyTile(const float* a, const float* b, size_t depth, bool fresh, float* acc);
 void MultiplyTile(const double* a, const double* b, size_t depth, bool fresh, double* acc);
 
+// Adds n sums to their totals, and sets them to 0.
+void PromoteSums(float* sums, float* totals, size_t n);
+void PromoteSums(float* sums, double* totals, size_t n);
+
 // Packs rows of 4-byte words into a panel: out[k * width + v] = word k of row v, for k < n and
 // v < width.
 void InterleaveRows(const uint8_t* const* rows, size_t width, size_t n, uint32_t* out);
@@ -101,11 +105,11 @@ inline constexpr size_t kAmxDepth = 64;
 // AMX for int8. The first call asks the operating system for the permission.
 bool HasAmxTile();
 
-// Configures the tile registers of the calling thread, and releases them at the end. Requires
-// HasAmxTile().
+// Configures the tile registers of the calling thread, and releases them at the end. Registers of A
+// and of sums have `rows` rows, at most 16. Requires HasAmxTile() or HasAmxPowers().
 class AmxTiles {
  public:
-  AmxTiles();
+  explicit AmxTiles(size_t rows = 16);
   ~AmxTiles();
   AmxTiles(const AmxTiles&) = delete;
   AmxTiles& operator=(const AmxTiles&) = delete;
@@ -116,21 +120,38 @@ class AmxTiles {
 // thread.
 void MultiplyAmxTile(const uint8_t* a, const uint8_t* b, size_t steps, bool fresh, int32_t* acc);
 
+// --- Sums of products of bf16 numbers by AMX. One thread.
+
+// A tile of sums, and the products of each.
+inline constexpr TileShape kAmxPowersTile{12, 32};
+inline constexpr size_t kAmxPowers = 32;
+
+// Does what HasAmxTile does, for AMX for bf16.
+bool HasAmxPowers();
+
+// Writes the bits of sum(r, c) = sum over k of a(r, k) b(k, c), in float32: a sum of non-negative
+// products, rounded in an order that is not stated. A word holds the bf16 codes of two k. Words of A
+// are row after row, those of B are kAmxPowersTile.cols for each pair of k. Requires AmxTiles of
+// kAmxPowersTile.rows rows of the calling thread.
+void AddAmxPowers(const uint32_t* a, const uint32_t* b, int32_t* sums);
+
 // --- The inner loops of aligned sums (kind kAligned of arith/accumulation_mode.h): one tile over a
 // run of the inner dimension. One thread.
 
 // How the products of a chunk are truncated and added.
 enum class AlignedLanes : uint8_t {
-  kFloat,    // by fused multiply-adds of float32
-  kInteger,  // as int32
-  kDouble,   // by fused multiply-adds of float64
+  kFloat,       // by fused multiply-adds of float32
+  kFloatTiles,  // the same, and the largest exponents come from AMX
+  kInteger,     // as int32
+  kDouble,      // by fused multiply-adds of float64
 };
 
 struct AlignedSums {
   int fraction_bits;  // F
   int chunk;
   AlignedLanes lanes;
-  int unit;  // products are multiples of 2^unit
+  int unit;          // products are multiples of 2^unit
+  int low_exponent;  // the smallest exponent of a product
 };
 
 // The float lanes and the integer lanes take operands with exponents of this magnitude: no scale,
@@ -138,20 +159,27 @@ struct AlignedSums {
 // 2^(-2 * 30 - 25).
 inline constexpr int kAlignedWindow = 30;
 
-// Returns the fastest lanes that do a mode of kind kAligned with operands of these significand bits,
-// which include the hidden bit. `in_window` tells whether all exponents are in [-kAlignedWindow,
-// kAlignedWindow], and products have `places` bits between their unit and their largest exponent.
-// Returns nothing if no lanes do.
-std::optional<AlignedLanes> LanesForAligned(
-    const AccumulationMode& rule, int bits_a, int bits_b, int places, bool in_window);
+// What the choice of lanes depends on, of one operand.
+struct AlignedFactor {
+  int bits;        // of a significand, with the hidden bit
+  int exponents;   // the largest exponent less the smallest
+  int places;      // the largest exponent less that of the unit
+  bool in_window;  // all exponents are in [-kAlignedWindow, kAlignedWindow]
+};
+
+// Returns the fastest lanes that do a mode of kind kAligned, or nothing if no lanes do.
+std::optional<AlignedLanes> LanesForAligned(const AccumulationMode& rule,
+                                            const AlignedFactor& a,
+                                            const AlignedFactor& b);
 
 // Returns the bytes of a panel of `width` vectors and `depth` positions.
 size_t AlignedPanelSize(const AlignedSums& sums, size_t width, size_t depth);
 
-// The values of an operand: multiples of 2^unit, whose exponents count from least_exponent, its
-// format's MinExponent(), on.
+// The values of an operand: multiples of 2^unit with exponents of at least low_exponent. Subnormals
+// have least_exponent, the format's MinExponent().
 struct AlignedGrid {
   int least_exponent;
+  int low_exponent;
   int unit;
 };
 
