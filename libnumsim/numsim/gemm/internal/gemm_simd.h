@@ -159,7 +159,7 @@ struct AlignedSums {
 // 2^(-2 * 30 - 25).
 inline constexpr int kAlignedWindow = 30;
 
-// What the choice of lanes depends on, of one operand.
+// An operand, as far as the choice of lanes depends on it.
 struct AlignedFactor {
   int bits;        // of a significand, with the hidden bit
   int exponents;   // the largest exponent less the smallest
