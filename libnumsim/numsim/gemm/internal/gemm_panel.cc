@@ -15,18 +15,6 @@
 namespace numsim {
 namespace {
 
-// Returns n stored elements from `at` on as floats: in place if they are stored as floats, else
-// decoded into `buffer`.
-const float* StoredRun(const GemmOperand& x, size_t at, size_t n, float* buffer) {
-  if (!x.values.empty()) return x.values.data() + at;
-  if (!x.codes8.empty()) {
-    DecodeSerial(x.format, x.codes8.data() + at, n, buffer);
-  } else {
-    DecodeSerial(x.format, x.codes16.data() + at, n, buffer);
-  }
-  return buffer;
-}
-
 constexpr size_t kMaxWidth = kMaxTileCols;
 constexpr size_t kMaxDepth = 4096;  // inner elements of a panel of int8 codes
 
@@ -280,6 +268,16 @@ void CheckOperand(const GemmOperand& x, const char* name) {
 }
 
 }  // namespace
+
+const float* StoredRun(const GemmOperand& x, size_t at, size_t n, float* buffer) {
+  if (!x.values.empty()) return x.values.data() + at;
+  if (!x.codes8.empty()) {
+    DecodeSerial(x.format, x.codes8.data() + at, n, buffer);
+  } else {
+    DecodeSerial(x.format, x.codes16.data() + at, n, buffer);
+  }
+  return buffer;
+}
 
 void CheckProduct(const GemmOperand& a, const GemmOperand& b, size_t results) {
   CheckOperand(a, "a");

@@ -17,6 +17,10 @@ struct InnerRange {
   size_t Size() const { return end - begin; }
 };
 
+// Returns n stored elements from `at` on as floats: in place if they are stored as floats, else
+// decoded into `buffer`.
+const float* StoredRun(const GemmOperand& x, size_t at, size_t n, float* buffer);
+
 // Vectors that are worth packing in one call, so that codes are decoded in runs of this many.
 inline constexpr size_t kPackElements = 256;
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -52,6 +53,26 @@ bool ExactSums(const GemmOperand& a,
                const OperandRange& range_b,
                InnerRange segment,
                std::vector<double>& sums);
+
+// How the integers of an operand, in units of 2^unit, are cut into digits to base 256.
+struct DigitCut {
+  int unit = 0;
+  int digits = 0;
+};
+struct DigitPlan {
+  DigitCut a, b;
+  int limbs = 0;  // of 64 bits, 32 apart, that hold the sums: 1 or 2
+};
+
+// Returns how to compute ExactSums by products of digits (gemm_paths_digits.h), or nothing if that
+// is not possible or not faster. `products` is the length of a segment, `rate` tells how many
+// products of digits take as long as one of float64 numbers.
+std::optional<DigitPlan> PlanDigits(const GemmOperand& a,
+                                    const OperandRange& range_a,
+                                    const GemmOperand& b,
+                                    const OperandRange& range_b,
+                                    size_t products,
+                                    int rate);
 
 // --- Sums by their definition, one element at a time, which every other path must equal. Used by
 // the scalar backend and for modes without a tile kernel. For gemm/gemm.cc only.

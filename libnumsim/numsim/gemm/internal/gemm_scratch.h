@@ -11,7 +11,16 @@
 namespace numsim {
 
 // The uses of the memory: a thread has one array for each.
-enum class ScratchUse { kStates, kPanelsA, kPanelsB, kScalesA, kScalesB, kPacking, kCount };
+enum class ScratchUse {
+  kStates,
+  kPanelsA,
+  kPanelsB,
+  kScalesA,
+  kScalesB,
+  kPacking,
+  kDigits,
+  kCount
+};
 
 // Returns `size` bytes of the thread's memory for a use, from a cache line on.
 inline std::byte* ScratchBytes(ScratchUse use, size_t size) {
