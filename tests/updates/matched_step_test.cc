@@ -184,19 +184,5 @@ TEST(MatchedStep, EqualDistancesTakeTheShorterStep) {
   }
 }
 
-TEST(MatchedStep, InPlaceIsTheSame) {
-  for (uint64_t seed = 0; seed < 20; ++seed) {
-    const MatchedCase c =
-        DrawCase("e4m3fn", WeightKind::kMixed, UpdateShape::kSigns, 1 + 50 * seed, seed);
-    for (MatchSolver solver : kSolvers) {
-      MatchedCase in_place = c;
-      TakenStep taken;
-      taken.step = TakeMatchedStep(in_place.Problem(), solver, in_place.weights);
-      taken.weights = in_place.weights;
-      ExpectSame(taken, Take(c, solver));
-    }
-  }
-}
-
 }  // namespace
 }  // namespace numsim

@@ -10,7 +10,7 @@
 namespace numsim {
 namespace {
 
-constexpr size_t kBlock = 2048;
+constexpr size_t kBlock = 4096;
 constexpr AlphaKey kDouble = AlphaKey{1} << 23;  // difference of keys that doubles alpha
 
 // Returns S(alpha).
@@ -24,39 +24,34 @@ double SumAt(const MatchedProblem& problem, const MatchedTerms& terms, AlphaKey 
   });
 }
 
-// Adds one block to a Crossing.
+// Adds the block from weight `begin` on to a Crossing. Writes its values at `low` to at_low.
 void CrossBlock(const MatchedProblem& problem,
                 const MatchedTerms& terms,
                 AlphaKey low,
                 AlphaKey high,
                 size_t begin,
-                size_t count,
+                std::span<float> at_low,
                 Crossing& crossing) {
-  std::array<float, kBlock> at_low, at_high;
-  std::array<uint32_t, kBlock> places;
+  std::array<float, kBlock> at_high;
+  const size_t count = at_low.size();
   const auto w = problem.weights.subspan(begin, count);
   const auto u = problem.update.subspan(begin, count);
   RoundStepSerial(*problem.plan, w.data(), u.data(), AlphaOf(low), count, at_low.data());
   RoundStepSerial(*problem.plan, w.data(), u.data(), AlphaOf(high), count, at_high.data());
-  const size_t found =
-      FindDifferent(std::span(at_low).first(count), std::span(at_high).first(count), places);
-  double sum = SumTerms(terms, w, u, std::span(at_low).first(count));
-  crossing.sum_low += sum;
-  for (const uint32_t i : std::span(places).first(found)) {
-    sum += terms(w[i], u[i], at_high[i]) - terms(w[i], u[i], at_low[i]);
-  }
-  crossing.sum_high += sum;
   TieSet& members = crossing.members;
-  const auto keep = [&, chosen = std::span(places).first(found)](const auto& from, auto& to) {
-    std::array<float, kBlock> kept;
-    for (size_t k = 0; k < chosen.size(); ++k) kept[k] = from[chosen[k]];
-    to.insert(to.end(), kept.data(), kept.data() + chosen.size());
+  const size_t before = members.size();
+  members.Resize(before + count);
+  const size_t found = CopyDifferent(
+      {w.data(), u.data(), at_low.data(), at_high.data(), count}, begin, members.From(before));
+  members.Resize(before + found);
+  const double sum = SumTerms(terms, w, u, at_low);
+  const auto of_members = [&](const UninitializedVector<float>& values) {
+    const auto last = [&](const auto& all) { return std::span(all).last(found); };
+    return SumTerms(terms, last(members.weights), last(members.update), last(values));
   };
-  keep(w, members.weights);
-  keep(u, members.update);
-  keep(at_low, members.at_low);
-  keep(at_high, members.at_high);
-  for (const uint32_t i : std::span(places).first(found)) members.index.push_back(begin + i);
+  crossing.sum_low += sum;
+  // Sums below T are exact, so subtracting loses nothing.
+  crossing.sum_high += sum - of_members(members.at_low) + of_members(members.at_high);
 }
 
 // Joins the parts in their order.
@@ -68,11 +63,10 @@ Crossing Join(std::vector<Crossing>& parts) {
     all.sum_low += part.sum_low;
     all.sum_high += part.sum_high;
     begins.push_back(size);
-    size += part.members.index.size();
+    size += part.members.size();
   }
   const auto join = [&](auto field) {
     auto& to = all.members.*field;
-    to.resize(size);
     ParallelFor(parts.size(), 1, [&](size_t first, size_t last) {
       for (size_t p = first; p < last; ++p) {
         const auto& from = parts[p].members.*field;
@@ -80,6 +74,7 @@ Crossing Join(std::vector<Crossing>& parts) {
       }
     });
   };
+  all.members.Resize(size);
   join(&TieSet::index);
   join(&TieSet::weights);
   join(&TieSet::update);
@@ -93,7 +88,8 @@ Crossing Join(std::vector<Crossing>& parts) {
 Crossing FindCrossing(const MatchedProblem& problem,
                       const MatchedTerms& terms,
                       AlphaKey low,
-                      AlphaKey high) {
+                      AlphaKey high,
+                      std::span<float> new_weights) {
   const size_t n = problem.weights.size();
   constexpr size_t kPart = size_t{1} << 16;
   std::vector<Crossing> parts((n + kPart - 1) / kPart);
@@ -101,14 +97,17 @@ Crossing FindCrossing(const MatchedProblem& problem,
     for (size_t part = first; part < last; ++part) {
       const size_t end = std::min(n, (part + 1) * kPart);
       for (size_t begin = part * kPart; begin < end; begin += kBlock) {
-        CrossBlock(problem, terms, low, high, begin, std::min(kBlock, end - begin), parts[part]);
+        const auto at_low = new_weights.subspan(begin, std::min(kBlock, end - begin));
+        CrossBlock(problem, terms, low, high, begin, at_low, parts[part]);
       }
     }
   });
   return Join(parts);
 }
 
-SearchResult SearchByBisection(const MatchedProblem& problem, const MatchedTerms& terms) {
+SearchResult SearchByBisection(const MatchedProblem& problem,
+                               const MatchedTerms& terms,
+                               std::span<float> new_weights) {
   SearchResult result;
   const auto reaches = [&](AlphaKey key) {
     ++result.passes;
@@ -130,7 +129,7 @@ SearchResult SearchByBisection(const MatchedProblem& problem, const MatchedTerms
     (reaches(middle) ? high : low) = middle;
   }
   ++result.passes;
-  Crossing crossing = FindCrossing(problem, terms, low, high);
+  Crossing crossing = FindCrossing(problem, terms, low, high, new_weights);
   crossing.members.key = high;
   crossing.members.sum_below = crossing.sum_low;
   result.group = std::move(crossing.members);

@@ -14,17 +14,26 @@ struct SearchResult {
   int passes = 0;  // over all weights
 };
 
-SearchResult SearchByBisection(const MatchedProblem& problem, const MatchedTerms& terms);
-SearchResult SearchBySelection(const MatchedProblem& problem, const MatchedTerms& terms);
+// If a group is found, new_weights receives the values just below alpha* of all weights that are not
+// members.
+// Requires new_weights that overlap neither array of the problem.
+SearchResult SearchByBisection(const MatchedProblem& problem,
+                               const MatchedTerms& terms,
+                               std::span<float> new_weights);
+SearchResult SearchBySelection(const MatchedProblem& problem,
+                               const MatchedTerms& terms,
+                               std::span<float> new_weights);
 
 // The weights whose values differ between two factors alpha, and S at both factors.
 struct Crossing {
   TieSet members;  // key and sum_below are not set
   double sum_low = 0, sum_high = 0;
 };
+// Writes the values at `low` to new_weights.
 Crossing FindCrossing(const MatchedProblem& problem,
                       const MatchedTerms& terms,
                       AlphaKey low,
-                      AlphaKey high);
+                      AlphaKey high,
+                      std::span<float> new_weights);
 
 }  // namespace numsim

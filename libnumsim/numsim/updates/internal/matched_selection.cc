@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "numsim/base/parallel.h"
 #include "numsim/cast/shared/round_step.h"
@@ -23,22 +24,27 @@ constexpr size_t kSampledFrom = 1 << 15;         // weights; fewer fit the cache
 class Survivors {
  public:
   // Starts with all weights, each with its value at alpha = 0 and an unknown value at `high`.
-  Survivors(const MatchedProblem& problem, const MatchedTerms& terms)
-      : problem_(problem), terms_(terms) {
+  Survivors(const MatchedProblem& problem, const MatchedTerms& terms, std::span<float> new_weights)
+      : problem_(problem), terms_(terms), new_weights_(new_weights) {
     const size_t n = problem.weights.size();
-    group_.weights.assign(problem.weights.begin(), problem.weights.end());
-    group_.update.assign(problem.update.begin(), problem.update.end());
-    group_.at_low = group_.weights;
-    group_.at_high.assign(n, std::numeric_limits<float>::quiet_NaN());
-    group_.index.resize(n);
-    for (size_t i = 0; i < n; ++i) group_.index[i] = i;
+    group_.Resize(n);
+    std::copy_n(problem.weights.begin(), n, group_.weights.begin());
+    std::copy_n(problem.update.begin(), n, group_.update.begin());
+    std::copy_n(problem.weights.begin(), n, group_.at_low.begin());
+    std::fill_n(group_.at_high.begin(), n, std::numeric_limits<float>::quiet_NaN());
+    std::iota(group_.index.begin(), group_.index.end(), uint64_t{0});
   }
 
   Survivors(const MatchedProblem& problem,
             const MatchedTerms& terms,
+            std::span<float> new_weights,
             AlphaBracket bracket,
             Crossing crossing)
-      : problem_(problem), terms_(terms), bracket_(bracket), group_(std::move(crossing.members)) {
+      : problem_(problem),
+        terms_(terms),
+        new_weights_(new_weights),
+        bracket_(bracket),
+        group_(std::move(crossing.members)) {
     group_.sum_below = crossing.sum_low;
     Settle();
   }
@@ -46,8 +52,8 @@ class Survivors {
   size_t size() const { return group_.index.size(); }
   const AlphaBracket& bracket() const { return bracket_; }
 
-  // Moves one end of the bracket to `key`, which is within it, and drops the weights that then have
-  // the same value at both ends. Returns true if S(key) >= T.
+  // Moves one end of the bracket to `key`, which is within it. If many weights then have the same
+  // value at both ends, which is their new value, drops them. Returns true if S(key) >= T.
   bool Narrow(AlphaKey key) {
     values_.resize(size());
     RoundStepOnHost(*problem_.plan, group_.weights, group_.update, AlphaOf(key), values_);
@@ -61,7 +67,7 @@ class Survivors {
       group_.sum_below = sum;
       group_.at_low.swap(values_);
     }
-    DropSettled();
+    if (bracket_.high - bracket_.low > 1) DropSettled();
     return reached;
   }
 
@@ -89,12 +95,24 @@ class Survivors {
   void DropSettled() {
     places_.resize(size());
     places_.resize(FindDifferent(group_.at_low, group_.at_high, places_));
-    if (places_.size() == size()) return;
+    if (places_.size() > size() / 8 * 7) return;
+    WriteDropped();
     Keep(group_.index);
     for (auto* const values : {&group_.weights, &group_.update, &group_.at_low, &group_.at_high}) {
       Keep(*values);
     }
     Settle();
+  }
+
+  // Writes the values of the weights that are not in places_.
+  void WriteDropped() const {
+    size_t i = 0;
+    const auto write_before = [&](size_t place) {
+      for (; i < place; ++i) new_weights_[group_.index[i]] = group_.at_low[i];
+      ++i;
+    };
+    for (const uint32_t place : places_) write_before(place);
+    write_before(size());
   }
 
   template <typename T>
@@ -106,6 +124,7 @@ class Survivors {
 
   const MatchedProblem& problem_;
   const MatchedTerms& terms_;
+  std::span<float> new_weights_;
   AlphaBracket bracket_;
   double settled_ = 0;  // what the dropped weights add to S, anywhere in the bracket
   TieSet group_;        // sum_below is S(low)
@@ -156,6 +175,7 @@ void NarrowToGroup(Survivors& survivors) {
 // nothing if no alpha reaches T.
 std::optional<Survivors> SurvivorsOfAll(const MatchedProblem& problem,
                                         const MatchedTerms& terms,
+                                        std::span<float> new_weights,
                                         int& passes) {
   const double share = terms.target / problem.update_square;
   AlphaBracket bracket = GuessBracket(problem, terms, {problem.weights, problem.update, share}, {});
@@ -163,7 +183,7 @@ std::optional<Survivors> SurvivorsOfAll(const MatchedProblem& problem,
   uint64_t stride = std::max<uint64_t>(kDouble / 16, bracket.high - bracket.low);
   for (;;) {
     ++passes;
-    Crossing crossing = FindCrossing(problem, terms, bracket.low, bracket.high);
+    Crossing crossing = FindCrossing(problem, terms, bracket.low, bracket.high, new_weights);
     if (crossing.sum_low >= terms.target) {
       known.high = bracket.low;
       const AlphaKey low = known.high > stride ? known.high - static_cast<AlphaKey>(stride) : 0;
@@ -174,7 +194,7 @@ std::optional<Survivors> SurvivorsOfAll(const MatchedProblem& problem,
       const uint64_t high = known.low + stride;
       bracket = {known.low, static_cast<AlphaKey>(std::min<uint64_t>(high, known.high))};
     } else {
-      return Survivors(problem, terms, bracket, std::move(crossing));
+      return Survivors(problem, terms, new_weights, bracket, std::move(crossing));
     }
     stride *= 4;
   }
@@ -187,14 +207,16 @@ SearchResult Finish(Survivors& survivors, int passes) {
 
 }  // namespace
 
-SearchResult SearchBySelection(const MatchedProblem& problem, const MatchedTerms& terms) {
+SearchResult SearchBySelection(const MatchedProblem& problem,
+                               const MatchedTerms& terms,
+                               std::span<float> new_weights) {
   int passes = 0;
   if (problem.weights.size() < kSampledFrom) {
-    Survivors survivors(problem, terms);
+    Survivors survivors(problem, terms, new_weights);
     if (!BracketFromRate(survivors, KeyOf(problem.learning_rate), passes)) return {{}, passes};
     return Finish(survivors, passes);
   }
-  std::optional<Survivors> survivors = SurvivorsOfAll(problem, terms, passes);
+  std::optional<Survivors> survivors = SurvivorsOfAll(problem, terms, new_weights, passes);
   if (!survivors) return {{}, passes};
   return Finish(*survivors, passes);
 }

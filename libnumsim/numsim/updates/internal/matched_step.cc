@@ -23,9 +23,13 @@ MatchedStep TakeMatchedStep(const MatchedProblem& problem,
                "learning rate {}, squared update {}",
                problem.learning_rate,
                problem.update_square);
+  NUMSIM_CHECK(
+      new_weights.data() != problem.weights.data() && new_weights.data() != problem.update.data(),
+      "{} new weights in place",
+      new_weights.size());
   const MatchedTerms terms(problem);
-  const SearchResult found = solver == MatchSolver::kSelection ? SearchBySelection(problem, terms)
-                                                               : SearchByBisection(problem, terms);
+  const auto search = solver == MatchSolver::kSelection ? SearchBySelection : SearchByBisection;
+  const SearchResult found = search(problem, terms, new_weights);
   MatchedStep step;
   step.passes = found.passes;
   step.target = terms.Size(terms.target);
@@ -34,10 +38,7 @@ MatchedStep TakeMatchedStep(const MatchedProblem& problem,
     std::copy(problem.weights.begin(), problem.weights.end(), new_weights.begin());
     return step;
   }
-  RoundStepOnHost(
-      *problem.plan, problem.weights, problem.update, AlphaOf(found.group->key - 1), new_weights);
   const TieChoice choice = MoveMembers(problem, terms, *found.group, new_weights);
-  ++step.passes;
   step.alpha = AlphaOf(found.group->key);
   step.matched = terms.Size(choice.sum);
   if (choice.below_min_step) step.status = UpdateStatus::kBelowMinStep;

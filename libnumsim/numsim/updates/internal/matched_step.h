@@ -52,10 +52,11 @@ struct MatchedStep {
   float alpha = 0;                          // alpha*; 0 if the target is out of reach
   double matched = 0;                       // the S reached: sqrt S for the norm
   double target = 0;                        // T: sqrt T for the norm
-  int passes = 0;                           // over all weights, including the pass that writes
+  int passes = 0;                           // over all weights
 };
 
-// Takes a matched step and writes the new weights. new_weights may be problem.weights.
+// Takes a matched step and writes the new weights. Requires new_weights that overlap neither array of
+// the problem.
 // kBisection: doubles or halves alpha from the learning rate until S passes T, then halves the
 // bracket down to two neighbouring float32, with a pass over all weights each time.
 // kSelection: guesses a bracket from a sample, verifies it by one pass that keeps the weights that

@@ -61,7 +61,27 @@ double SumTerms(const MatchedTerms& terms,
                 std::span<const float> update,
                 std::span<const float> values);
 
-// Writes to `places`, in ascending order, every i with a[i] != b[i] (always true for a NaN), and
+// Weights, update and values at both ends of a bracket, of `count` weights.
+struct BracketValues {
+  const float* weights;
+  const float* update;
+  const float* at_low;
+  const float* at_high;
+  size_t count;
+};
+struct BracketValuesOut {
+  float* weights;
+  float* update;
+  float* at_low;
+  float* at_high;
+  uint64_t* index;
+};
+
+// Copies, in ascending order, every weight i whose values at both ends have different bits, with
+// first + i as its index, and returns their number. Requires `to` to have room for all.
+size_t CopyDifferent(const BracketValues& from, uint64_t first, const BracketValuesOut& to);
+
+// Writes to `places`, in ascending order, every i for which a[i] and b[i] have different bits, and
 // returns their number. Requires equal lengths below 2^32, and `places` at least as long.
 size_t FindDifferent(std::span<const float> a,
                      std::span<const float> b,

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "numsim/updates/internal/matched_terms.h"
 #include "numsim/updates/step_sums.h"
@@ -11,6 +12,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+
+HWY_INLINE bool SameBits(float a, float b) {
+  return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
+}
 
 // Returns the sum of MatchedTerms::operator() in lanes of float64. Sums are exact as long as they
 // matter, so each lane may have its own.
@@ -53,16 +58,51 @@ size_t PlacesThatDiffer(const float* a, const float* b, size_t n, uint32_t* plac
   const hn::ScalableTag<float> df;
   const hn::RebindToUnsigned<decltype(df)> du;
   const size_t lanes = hn::Lanes(df);
+  const auto bits = [&](const float* x) HWY_ATTR { return hn::BitCast(du, hn::LoadU(df, x)); };
   size_t found = 0, i = 0;
   for (; i + lanes <= n; i += lanes) {
-    const auto same = hn::Eq(hn::LoadU(df, a + i), hn::LoadU(df, b + i));
-    if (hn::AllTrue(df, same)) continue;
+    const auto same = hn::Eq(bits(a + i), bits(b + i));
+    if (hn::AllTrue(du, same)) continue;
     const auto place = hn::Iota(du, static_cast<uint32_t>(i));
-    const auto differs = hn::RebindMask(du, hn::Not(same));
-    found += hn::CompressBlendedStore(place, differs, du, places + found);
+    found += hn::CompressBlendedStore(place, hn::Not(same), du, places + found);
   }
   for (; i < n; ++i) {
-    if (!(a[i] == b[i])) places[found++] = static_cast<uint32_t>(i);
+    if (!SameBits(a[i], b[i])) places[found++] = static_cast<uint32_t>(i);
+  }
+  return found;
+}
+
+size_t CopyThatDiffer(const BracketValues& from, uint64_t first, const BracketValuesOut& to) {
+  const hn::ScalableTag<float> df;
+  const hn::RebindToUnsigned<decltype(df)> du;
+  const size_t lanes = hn::Lanes(df);
+  HWY_ALIGN uint32_t places[HWY_MAX_BYTES / sizeof(uint32_t)];
+  size_t found = 0, i = 0;
+  for (; i + lanes <= from.count; i += lanes) {
+    const auto low = hn::LoadU(df, from.at_low + i), high = hn::LoadU(df, from.at_high + i);
+    const auto same = hn::Eq(hn::BitCast(du, low), hn::BitCast(du, high));
+    if (hn::AllTrue(du, same)) continue;
+    const auto differs = hn::RebindMask(df, hn::Not(same));
+    // There is room for a whole vector, because found <= i.
+    const auto copy = [&](auto values, float* all)
+                          HWY_ATTR { hn::StoreU(hn::Compress(values, differs), df, all + found); };
+    copy(hn::LoadU(df, from.weights + i), to.weights);
+    copy(hn::LoadU(df, from.update + i), to.update);
+    copy(low, to.at_low);
+    copy(high, to.at_high);
+    const auto place = hn::Iota(du, static_cast<uint32_t>(i));
+    hn::Store(hn::Compress(place, hn::Not(same)), du, places);
+    const size_t more = hn::CountTrue(df, differs);
+    for (size_t k = 0; k < more; ++k) to.index[found + k] = first + places[k];
+    found += more;
+  }
+  for (; i < from.count; ++i) {
+    if (SameBits(from.at_low[i], from.at_high[i])) continue;
+    to.weights[found] = from.weights[i];
+    to.update[found] = from.update[i];
+    to.at_low[found] = from.at_low[i];
+    to.at_high[found] = from.at_high[i];
+    to.index[found++] = first + i;
   }
   return found;
 }
@@ -75,6 +115,7 @@ namespace numsim {
 
 HWY_EXPORT(SumTermsOf);
 HWY_EXPORT(PlacesThatDiffer);
+HWY_EXPORT(CopyThatDiffer);
 
 double SumTerms(const MatchedTerms& terms,
                 std::span<const float> weights,
@@ -84,6 +125,10 @@ double SumTerms(const MatchedTerms& terms,
   return SumOverBlocks<double>(weights.size(), [&](size_t begin, size_t count) {
     return HWY_DYNAMIC_DISPATCH(SumTermsOf)(terms, w + begin, u + begin, v + begin, count);
   });
+}
+
+size_t CopyDifferent(const BracketValues& from, uint64_t first, const BracketValuesOut& to) {
+  return HWY_DYNAMIC_DISPATCH(CopyThatDiffer)(from, first, to);
 }
 
 size_t FindDifferent(std::span<const float> a,

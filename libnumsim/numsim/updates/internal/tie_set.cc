@@ -17,10 +17,10 @@ constexpr size_t kPart = size_t{1} << 15;  // members that are worth a thread
 
 // Returns the random word of each member, which decides its turn. Where members are dense, words
 // are generated a tile at a time.
-std::vector<uint32_t> WordsOf(const MatchedProblem& problem, const TieSet& group) {
+UninitializedVector<uint32_t> WordsOf(const MatchedProblem& problem, const TieSet& group) {
   constexpr uint64_t kTile = 1024;
   const auto& index = group.index;
-  std::vector<uint32_t> words(index.size());
+  UninitializedVector<uint32_t> words(index.size());
   ParallelFor(words.size(), kPart, [&](size_t begin, size_t end) {
     std::array<uint32_t, kTile> tile;
     while (begin < end) {
@@ -59,7 +59,7 @@ struct BucketSums {
 // Returns what the members of each bucket add to S: exact below T, whatever the order.
 std::vector<double> SumBuckets(const MatchedTerms& terms,
                                const TieSet& group,
-                               const std::vector<uint32_t>& words) {
+                               std::span<const uint32_t> words) {
   std::vector<BucketSums> parts((words.size() + kPart - 1) / kPart);
   ParallelFor(parts.size(), 1, [&](size_t first, size_t last) {
     for (size_t part = first; part < last; ++part) {
@@ -89,9 +89,7 @@ struct Prefix {
   double sum = 0;
 };
 
-Prefix FindPrefix(const MatchedTerms& terms,
-                  const TieSet& group,
-                  const std::vector<uint32_t>& words) {
+Prefix FindPrefix(const MatchedTerms& terms, const TieSet& group, std::span<const uint32_t> words) {
   const std::vector<double> added = SumBuckets(terms, group, words);
   double sum = group.sum_below;
   const uint32_t bucket = LastTieBucket(terms, added, sum);
@@ -139,7 +137,7 @@ uint32_t LastTieBucket(const MatchedTerms& terms, const std::vector<double>& add
 TieDecision DecideMembers(const MatchedProblem& problem,
                           const MatchedTerms& terms,
                           const TieSet& group,
-                          const std::vector<uint32_t>& words) {
+                          std::span<const uint32_t> words) {
   const Prefix prefix = FindPrefix(terms, group, words);
   TieDecision decision;
   TieChoice& choice = decision.choice;
@@ -157,11 +155,14 @@ TieChoice MoveMembers(const MatchedProblem& problem,
                       const MatchedTerms& terms,
                       const TieSet& group,
                       std::span<float> new_weights) {
-  const std::vector<uint32_t> words = WordsOf(problem, group);
+  const UninitializedVector<uint32_t> words = WordsOf(problem, group);
   const TieDecision decision = DecideMembers(problem, terms, group, words);
   ParallelFor(words.size(), kPart, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
-      if (decision.Moves(words[i], group.index[i])) new_weights[group.index[i]] = group.at_high[i];
+      const bool moves =
+          group.at_low[i] != group.at_high[i] &&  // unless they are zeros of both signs
+          decision.Moves(words[i], group.index[i]);
+      new_weights[group.index[i]] = moves ? group.at_high[i] : group.at_low[i];
     }
   });
   return decision.choice;

@@ -11,12 +11,28 @@
 
 namespace numsim {
 
-// The weights that change between the alpha below alpha* (value at_low) and alpha* (at_high).
+// The weights that change between the alpha below alpha* (value at_low) and alpha* (at_high). There may
+// be others among them, with the same value at both: they add nothing, and never move.
 struct TieSet {
   AlphaKey key = 0;      // alpha*
   double sum_below = 0;  // S below alpha*, in quanta
   UninitializedVector<uint64_t> index;
   UninitializedVector<float> weights, update, at_low, at_high;
+
+  size_t size() const { return index.size(); }
+  // New members are not initialised.
+  void Resize(size_t members) {
+    index.resize(members);
+    for (auto* const values : {&weights, &update, &at_low, &at_high}) values->resize(members);
+  }
+  // Returns the places of the members from one on.
+  BracketValuesOut From(size_t member) {
+    return {weights.data() + member,
+            update.data() + member,
+            at_low.data() + member,
+            at_high.data() + member,
+            index.data() + member};
+  }
 };
 
 struct TieChoice {
@@ -43,7 +59,7 @@ struct TieDecision {
 TieDecision DecideMembers(const MatchedProblem& problem,
                           const MatchedTerms& terms,
                           const TieSet& group,
-                          const std::vector<uint32_t>& words);
+                          std::span<const uint32_t> words);
 
 // Members whose random words have the same upper kTieBucketBits bits are in the same bucket.
 inline constexpr int kTieBucketBits = 10;
@@ -56,7 +72,8 @@ NUMSIM_HOST_DEVICE inline uint32_t TieBucket(uint32_t word) {
 // returned one on return.
 uint32_t LastTieBucket(const MatchedTerms& terms, const std::vector<double>& added, double& sum);
 
-// Writes at_high of each member that moves to new_weights, at the member's index. Requires
+// Writes at_high of each member that moves, and at_low of the others, to new_weights, at the member's
+// index. Requires
 // sum_below < T <= sum_below + what all members add to S, and at most 2^32 members.
 TieChoice MoveMembers(const MatchedProblem& problem,
                       const MatchedTerms& terms,
