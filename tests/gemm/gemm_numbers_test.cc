@@ -397,7 +397,7 @@ TEST(Gemm, ZerosBesideALargeAccumulatorAddNothing) {
 // are the scaling and the rounding of the exact sum to compare with.
 TEST(GemmLibraryRule, LiesWithinTheErrorBoundOfAnyOrder) {
   oracle::TestRandom random(5);
-  for (const FormatSpec& format : {kFp32, kBf16, kE4M3fn}) {
+  for (const FormatSpec& format : {kFp32, kFp16, kBf16, kE4M3fn, kE5M2, kE2M1fn}) {
     for (const size_t inner : {1, 5, 64, 257, 1000}) {
       Factor a = Factor::Random(format, 9, inner, Spread::kNormal, Side::kLeft, random);
       Factor b = Factor::Random(format, 21, inner, Spread::kCancelling, Side::kRight, random);
@@ -406,16 +406,19 @@ TEST(GemmLibraryRule, LiesWithinTheErrorBoundOfAnyOrder) {
       b.Store(codes ? Storage::kCodes : Storage::kValues, random.Below(2) != 0);
       GemmScales per_row;
       per_row.row_stride = 1;
-      std::vector<float> scales;
+      std::vector<float> scales, scales_b;
       for (int i = 0; i < 9; ++i) scales.push_back(0.25f + static_cast<float>(i) / 7);
+      for (int j = 0; j < 21; ++j) scales_b.push_back(inner == 5 ? 1 : 3 - static_cast<float>(j));
       a.SetScales(scales, per_row);
+      if (inner != 5) b.SetScales(scales_b, per_row);
       const std::vector<float> out = GemmResult(a, b, ParseAccumulationMode("library"));
       const double unit = 0x1p-24 * static_cast<double>(inner + 3);
       for (size_t i = 0; i < a.rows(); ++i) {
         for (size_t j = 0; j < b.rows(); ++j) {
           double sum = 0, magnitude = 0;
           for (size_t k = 0; k < inner; ++k) {
-            const double product = static_cast<double>(a.Row(i)[k]) * b.Row(j)[k] * scales[i];
+            const double product =
+                static_cast<double>(a.Row(i)[k]) * b.Row(j)[k] * scales[i] * scales_b[j];
             sum += product;
             magnitude += std::fabs(product);
           }
@@ -427,13 +430,60 @@ TEST(GemmLibraryRule, LiesWithinTheErrorBoundOfAnyOrder) {
   }
 }
 
+// Operands of different formats, values and codes, one scale for all and scales along the inner
+// dimension. All results are small integers, exact in any order.
+TEST(GemmLibraryRule, MultipliesOperandsOfAnyTwoFormats) {
+  const FormatSpec formats[] = {kBf16, kE4M3fn, kE5M2, kFp32, kFp16, kInt8};
+  for (const FormatSpec& of_a : formats) {
+    for (const FormatSpec& of_b : formats) {
+      for (int way = 0; way < 16; ++way) {
+        std::vector<uint32_t> codes_a, codes_b;
+        for (int i = 0; i < 5 * 40; ++i) {
+          codes_a.push_back(Encode(of_a, static_cast<float>(i * 7 % 9 - 4)));
+          codes_b.push_back(Encode(of_b, static_cast<float>(i * 5 % 9 - 4)));
+        }
+        Factor a(of_a, 5, 40, codes_a), b(of_b, 5, 40, codes_b);
+        a.Store(of_a.Bits() <= 16 && way % 2 != 0 ? Storage::kCodes : Storage::kValues, way >= 8);
+        b.Store(of_b.Bits() <= 16 && way / 2 % 2 != 0 ? Storage::kCodes : Storage::kValues, false);
+        if (way / 4 % 2 != 0) {
+          GemmScales scales{.segment = 20, .segment_stride = 1};
+          a.SetScales({2, -4}, scales);
+        } else {
+          a.SetScales({-2}, {});
+        }
+        EXPECT_EQ(GemmResult(a, b, ParseAccumulationMode("library")), DefinedProduct(a, b, {}))
+            << a.Describe() << "\n"
+            << b.Describe();
+      }
+    }
+  }
+}
+
+TEST(GemmLibraryRule, KeepsEveryBitOfFloat32) {
+  const float x = 1 + 0x1p-23f;
+  const std::vector<float> values(64, x);
+  const GemmOperand a{.format = kFp32, .values = values, .rows = 1, .inner = 64};
+  float out = 0;
+  Gemm(a, a, ParseAccumulationMode("library"), std::span(&out, 1));
+  EXPECT_NEAR(out, 64 * static_cast<double>(x) * x, 64 * 64 * 0x1p-24);
+}
+
+TEST(GemmLibraryRule, KeepsANanWithBitsInTheLowerHalfAlone) {
+  const std::vector<float> values = {1, std::bit_cast<float>(0x7F800001u), 2, 3};
+  const GemmOperand a{.format = kBf16, .values = values, .rows = 4, .inner = 1};
+  std::vector<float> out(16);
+  Gemm(a, a, ParseAccumulationMode("library"), out);
+  for (size_t i = 0; i < 16; ++i) EXPECT_EQ(std::isnan(out[i]), i / 4 == 1 || i % 4 == 1) << i;
+}
+
 TEST(GemmLibraryRule, GivesTheNanOfTheRuleAndZeroForNothing) {
   const AccumulationMode library = ParseAccumulationMode("library");
   oracle::TestRandom random(6);
-  for (const FormatSpec& format : {kBf16, kFp32}) {
+  for (const FormatSpec& format : {kBf16, kFp32, kE5M2, kE4M3fn}) {
     Factor a = Factor::Random(format, 3, 20, Spread::kNormal, Side::kLeft, random);
     Factor b = Factor::Random(format, 5, 20, Spread::kNormal, Side::kRight, random);
     a.SetCode(1, 7, format.NanCode() | format.SignBit() | 1);
+    if (format.Bits() == 8) a.Store(Storage::kCodes, true);
     const std::vector<float> out = GemmResult(a, b, library);
     for (size_t i = 0; i < out.size(); ++i) {
       EXPECT_EQ(std::bit_cast<uint32_t>(out[i]) == NanResult(library), i / 5 == 1) << i;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "numsim/base/parallel.h"
@@ -9,6 +10,7 @@
 #include "numsim/gemm/internal/gemm_panel.h"
 #include "numsim/gemm/internal/gemm_parts.h"
 #include "numsim/gemm/internal/gemm_place_device.h"
+#include "numsim/gemm/internal/gemm_simd.h"
 
 namespace numsim {
 namespace {
@@ -34,15 +36,68 @@ std::vector<float> ScaledValues(const GemmOperand& x) {
   return values;
 }
 
+// True for bf16 and for formats of which every value is zero, a normal number of bf16, an infinity or
+// NaN.
+bool FitsBf16(const FormatSpec& format) {
+  return format == kBf16 || (format.mantissa_bits <= kBf16.mantissa_bits &&
+                             format.SubnormalExponent() >= kBf16.MinExponent() &&
+                             format.MaxExponent() <= kBf16.MaxExponent());
+}
+
+bool HasBf16Codes(const GemmOperand& x) { return x.format == kBf16 && !x.codes16.empty(); }
+
+// True if an operand is multiplied as bf16: as it is, or narrowed where that is worth the time.
+bool IsBf16Factor(const GemmOperand& x) {
+  return x.scales.segment == 0 && (HasBf16Codes(x) || (MultipliesBf16() && FitsBf16(x.format)));
+}
+
+// Returns an operand without its scales as bf16 codes. `codes` is memory for them.
+LibraryFactor<uint16_t> Bf16Factor(const GemmOperand& x, std::vector<uint16_t>& codes) {
+  if (HasBf16Codes(x)) return {x.codes16.data(), x.rows, x.inner, x.transposed};
+  codes.resize(x.rows * x.inner);
+  ParallelFor(codes.size(), 16384, [&](size_t begin, size_t end) {
+    constexpr size_t kPiece = 1024;
+    float buffer[kPiece];
+    for (size_t at = begin; at < end; at += kPiece) {
+      const size_t n = std::min(kPiece, end - at);
+      const float* const values = StoredRun(x, at, n, buffer);
+      // A NaN may have its bits in the lower half.
+      for (size_t i = 0; i < n; ++i) {
+        const auto bits = std::bit_cast<uint32_t>(values[i]) >> 16;
+        codes[at + i] = static_cast<uint16_t>(values[i] == values[i] ? bits : bits | 0x40);
+      }
+    }
+  });
+  return {codes.data(), x.rows, x.inner, x.transposed};
+}
+
+// Multiplies each element of the result by the scales of its row and column.
+void ScaleResult(const GemmScales& a, const GemmScales& b, size_t cols, std::span<float> out) {
+  if (a.data.empty() && b.data.empty()) return;
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  std::vector<float> scales_b(cols);
+  for (size_t j = 0; j < cols; ++j) scales_b[j] = b.At(j, 0);
+  ParallelFor(out.size() / cols, 1 + 16384 / cols, [&](size_t begin, size_t end) {
+    std::vector<float> sums(cols);
+    for (size_t i = begin; i < end; ++i) {
+      const float scale_a = a.At(i, 0);
+      const std::span<float> row = out.subspan(i * cols, cols);
+      std::copy(row.begin(), row.end(), sums.begin());
+      StoreScaled(sums.data(),
+                  cols,
+                  {&scale_a, scales_b.data(), 0, 1, false, false, kNan},
+                  {row.data(), cols, 1, cols});
+    }
+  });
+}
+
 void RunLibrary(const GemmOperand& a, const GemmOperand& b, std::span<float> out) {
-  const bool scaled = !a.scales.data.empty() || !b.scales.data.empty();
-  const bool bf16 =
-      a.format == kBf16 && b.format == kBf16 && !a.codes16.empty() && !b.codes16.empty();
-  if (!scaled && bf16) {
-    return LibraryProduct(LibraryFactor<uint16_t>{a.codes16.data(), a.rows, a.inner, a.transposed},
-                          LibraryFactor<uint16_t>{b.codes16.data(), b.rows, b.inner, b.transposed},
-                          out.data());
+  if (IsBf16Factor(a) && IsBf16Factor(b)) {
+    std::vector<uint16_t> codes_a, codes_b;
+    LibraryProduct(Bf16Factor(a, codes_a), Bf16Factor(b, codes_b), out.data());
+    return ScaleResult(a.scales, b.scales, b.rows, out);
   }
+  const bool scaled = !a.scales.data.empty() || !b.scales.data.empty();
   std::vector<float> values_a, values_b;
   const auto factor = [scaled](const GemmOperand& x, std::vector<float>& values) {
     if (!scaled && !x.values.empty()) {

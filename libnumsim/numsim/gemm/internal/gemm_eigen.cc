@@ -44,6 +44,8 @@ void LibraryProduct(const LibraryFactor<uint16_t>& a,
   WidenedProduct(a, b, out);
 }
 
+bool MultipliesBf16() { return false; }
+
 const char* GemmLibrary() {
   static const std::string name =
       fmt::format("Eigen {}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION);

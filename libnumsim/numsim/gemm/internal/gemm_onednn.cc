@@ -127,18 +127,18 @@ bool Multiply(memory::data_type type,
   return done;
 }
 
-// True if the processor has AMX, which multiplies bf16 matrices. The bf16 instruction of AVX-512 is
+}  // namespace
+
+// With AMX bf16 is 1.4 to 5 times as fast as float32, narrowing of both operands included. The bf16 instruction of AVX-512 is
 // not used: it is slower than float32 (86 against 160 GFLOP/s at 1024^3 on one thread) and loses
 // subnormals.
-bool HasAmx() {
+bool MultipliesBf16() {
   static const bool has = [] {
     constexpr int kAmx = dnnl_cpu_isa_avx512_core_amx;  // a bit set
     return (static_cast<int>(dnnl::get_effective_cpu_isa()) & kAmx) == kAmx;
   }();
   return has;
 }
-
-}  // namespace
 
 void LibraryProduct(const LibraryFactor<float>& a, const LibraryFactor<float>& b, float* out) {
   const bool done = Multiply(memory::data_type::f32, a, b, out);
@@ -148,7 +148,7 @@ void LibraryProduct(const LibraryFactor<float>& a, const LibraryFactor<float>& b
 void LibraryProduct(const LibraryFactor<uint16_t>& a,
                     const LibraryFactor<uint16_t>& b,
                     float* out) {
-  if (HasAmx() && Multiply(memory::data_type::bf16, a, b, out)) return;
+  if (MultipliesBf16() && Multiply(memory::data_type::bf16, a, b, out)) return;
   WidenedProduct(a, b, out);
 }
 

@@ -112,6 +112,9 @@ void LibraryProduct(const LibraryFactor<float>& a, const LibraryFactor<float>& b
 // with oneDNN on a processor with AMX, uses AMX, which takes subnormals as zero.
 void LibraryProduct(const LibraryFactor<uint16_t>& a, const LibraryFactor<uint16_t>& b, float* out);
 
+// True if LibraryProduct multiplies bf16 faster than float32 on this processor.
+bool MultipliesBf16();
+
 // Computes the bf16 GEMM as the float32 GEMM of the same values.
 void WidenedProduct(const LibraryFactor<uint16_t>& a, const LibraryFactor<uint16_t>& b, float* out);
 
