@@ -33,6 +33,16 @@ namespace numsim {
 // Returns the number of strips of `width` vectors that hold n vectors.
 inline size_t Strips(size_t n, size_t width) { return (n + width - 1) / width; }
 
+// Returns the number of strips that a thread packs at a time: an equal share, unless that is more
+// vectors than are worth packing in one call, or less work than is worth a thread.
+inline size_t StripsAtATime(size_t strips, size_t width, size_t depth) {
+  constexpr size_t kElementsOfThread = size_t{1} << 14;
+  const size_t share = Strips(strips, static_cast<size_t>(ThreadCount()));
+  const size_t least = kElementsOfThread / (width * std::max<size_t>(depth, 1));
+  const size_t most = kPackElements / width;
+  return std::max<size_t>(1, std::min(most, std::max(share, least)));
+}
+
 template <class Path, class Pack>
 void PackStrips(const Path& path,
                 size_t strips,
@@ -41,7 +51,7 @@ void PackStrips(const Path& path,
                 typename Path::Packed* panels,
                 const Pack& pack) {
   const size_t size = path.PanelSize(width, depth);
-  const size_t grain = std::max<size_t>(1, kPackElements / width);
+  const size_t grain = StripsAtATime(strips, width, depth);
   ParallelFor(strips, grain, [&](size_t begin, size_t end) {
     for (size_t s = begin; s < end; s += grain) {
       pack(s, std::min(grain, end - s), panels + s * size);
