@@ -43,19 +43,29 @@ inline size_t StripsAtATime(size_t strips, size_t width, size_t depth) {
   return std::max<size_t>(1, std::min(most, std::max(share, least)));
 }
 
+// Packs strips [begin, end), at most `step` in one call of pack(first, count, panels). The panel of
+// strip `begin` comes first.
+template <class Packed, class Pack>
+void PackInTurn(
+    size_t begin, size_t end, size_t step, size_t size, Packed* panels, const Pack& pack) {
+  for (size_t s = begin; s < end; s += step) {
+    pack(s, std::min(step, end - s), panels + (s - begin) * size);
+  }
+}
+
+// Packs strips [first, first + count) on all threads.
 template <class Path, class Pack>
 void PackStrips(const Path& path,
-                size_t strips,
+                size_t first,
+                size_t count,
                 size_t width,
                 size_t depth,
                 typename Path::Packed* panels,
                 const Pack& pack) {
   const size_t size = path.PanelSize(width, depth);
-  const size_t grain = StripsAtATime(strips, width, depth);
-  ParallelFor(strips, grain, [&](size_t begin, size_t end) {
-    for (size_t s = begin; s < end; s += grain) {
-      pack(s, std::min(grain, end - s), panels + s * size);
-    }
+  const size_t step = StripsAtATime(count, width, depth);
+  ParallelFor(count, step, [&](size_t begin, size_t end) {
+    PackInTurn(first + begin, first + end, step, size, panels + begin * size, pack);
   });
 }
 
@@ -87,6 +97,16 @@ struct TileOrder {
   size_t B(size_t t) const { return shares_a ? t % strips_b : t / count; }
 };
 
+// Returns whether every thread is to pack the strips of A whose tiles it computes. That saves two
+// parallel loops per group of strips, in each of which threads wait for each other: tens of
+// microseconds where idle threads sleep. With few strips per thread, shares would be too unequal, and
+// each thread would read all of B for few rows.
+inline bool ThreadsPackTheirOwn(size_t strips_a) {
+  constexpr size_t kStripsOfThread = 8;
+  const auto threads = static_cast<size_t>(ThreadCount());
+  return threads == 1 || strips_a >= kStripsOfThread * threads;
+}
+
 // Computes the tiles of a rows x cols result. Calls store(place, sums) for each: the sums of its
 // elements over the products of `segment`.
 template <class Path, class Store>
@@ -99,50 +119,71 @@ void MultiplyTiles(Path& path, size_t rows, size_t cols, InnerRange segment, con
   State* const states =
       one_block ? nullptr : Scratch<State>(ScratchUse::kStates, strips_a * strips_b);
   const size_t most = std::min(path.block, segment.Size());
-  const size_t room = kPanelBytes / sizeof(Packed) * static_cast<size_t>(ThreadCount());
+  const bool own = ThreadsPackTheirOwn(strips_a);
+  const size_t room = kPanelBytes / sizeof(Packed) * (own ? 1 : static_cast<size_t>(ThreadCount()));
   const size_t group =
       std::clamp<size_t>(room / std::max<size_t>(1, path.PanelSize(shape.rows, most)), 1, strips_a);
-  Packed* const panels_a =
-      Scratch<Packed>(ScratchUse::kPanelsA, group * path.PanelSize(shape.rows, most));
+  const auto scratch_a = [&] {
+    return Scratch<Packed>(ScratchUse::kPanelsA, group * path.PanelSize(shape.rows, most));
+  };
   Packed* const panels_b =
       Scratch<Packed>(ScratchUse::kPanelsB, strips_b * path.PanelSize(shape.cols, most));
 
-  const auto multiply = [&](const TileOrder& order, InnerRange range) {
+  // Multiplies tiles [begin, end) of the order.
+  const auto multiply = [&](const TileOrder& order,
+                            const Packed* panels_a,
+                            InnerRange range,
+                            size_t begin,
+                            size_t end) {
     const size_t depth = range.Size(), from = range.begin - segment.begin;
     const size_t size_a = path.PanelSize(shape.rows, depth);
     const size_t size_b = path.PanelSize(shape.cols, depth);
-    ParallelFor(order.Tiles(), 1, [&](size_t begin, size_t end) {
-      const typename Path::Environment environment;
-      State local;
-      for (size_t t = begin; t < end; ++t) {
-        const size_t a = order.A(t), b = order.B(t);
-        State& state = one_block ? local : states[a * strips_b + b];
-        if (from == 0) path.Clear(state);
-        const Packed* const panel_a = panels_a + (a - order.first) * size_a;
-        path.Multiply(panel_a, panels_b + b * size_b, a, depth, from, state);
-        if (range.end != segment.end) continue;
-        const size_t row = a * shape.rows, col = b * shape.cols;
-        const size_t height = std::min(shape.rows, rows - row);
-        const size_t width = std::min(shape.cols, cols - col);
-        store(TilePlace{row, col, height, width, shape.cols}, path.Finish(state));
-      }
-    });
+    const typename Path::Environment environment;
+    State local;
+    for (size_t t = begin; t < end; ++t) {
+      const size_t a = order.A(t), b = order.B(t);
+      State& state = one_block ? local : states[a * strips_b + b];
+      if (from == 0) path.Clear(state);
+      const Packed* const panel_a = panels_a + (a - order.first) * size_a;
+      path.Multiply(panel_a, panels_b + b * size_b, a, depth, from, state);
+      if (range.end != segment.end) continue;
+      const size_t row = a * shape.rows, col = b * shape.cols;
+      const size_t height = std::min(shape.rows, rows - row);
+      const size_t width = std::min(shape.cols, cols - col);
+      store(TilePlace{row, col, height, width, shape.cols}, path.Finish(state));
+    }
   };
 
   for (size_t k = segment.begin; k < segment.end; k += path.block) {
     const InnerRange range{k, std::min(k + path.block, segment.end)};
     const size_t depth = range.Size();
-    PackStrips(path, strips_b, shape.cols, depth, panels_b, [&](size_t s, size_t n, Packed* to) {
-      path.PackB(s, n, range, to);
-    });
+    const auto pack_a = [&](size_t s, size_t n, Packed* to) { path.PackA(s, n, range, to); };
+    const auto pack_b = [&](size_t s, size_t n, Packed* to) { path.PackB(s, n, range, to); };
+    PackStrips(path, 0, strips_b, shape.cols, depth, panels_b, pack_b);
     const size_t bytes_b = strips_b * path.PanelSize(shape.cols, depth) * sizeof(Packed);
-    for (size_t s0 = 0; s0 < strips_a; s0 += group) {
-      const TileOrder order{s0, std::min(group, strips_a - s0), strips_b, bytes_b <= kReusedBytes};
-      PackStrips(
-          path, order.count, shape.rows, depth, panels_a, [&](size_t s, size_t n, Packed* to) {
-            path.PackA(s0 + s, n, range, to);
-          });
-      multiply(order, range);
+    const auto order_of = [&](size_t first, size_t end) {
+      return TileOrder{first, std::min(group, end - first), strips_b, bytes_b <= kReusedBytes};
+    };
+    if (own) {
+      ParallelFor(strips_a, 1, [&](size_t first, size_t last) {
+        Packed* const panels_a = scratch_a();
+        const size_t size = path.PanelSize(shape.rows, depth);
+        const size_t step = std::max<size_t>(1, kPackElements / shape.rows);
+        for (size_t s = first; s < last; s += group) {
+          const TileOrder order = order_of(s, last);
+          PackInTurn(s, s + order.count, step, size, panels_a, pack_a);
+          multiply(order, panels_a, range, 0, order.Tiles());
+        }
+      });
+      continue;
+    }
+    Packed* const panels_a = scratch_a();
+    for (size_t s = 0; s < strips_a; s += group) {
+      const TileOrder order = order_of(s, strips_a);
+      PackStrips(path, s, order.count, shape.rows, depth, panels_a, pack_a);
+      ParallelFor(order.Tiles(), 1, [&](size_t begin, size_t end) {
+        multiply(order, panels_a, range, begin, end);
+      });
     }
   }
 }
