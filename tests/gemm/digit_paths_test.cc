@@ -20,9 +20,11 @@ namespace {
 
 __extension__ using Int128 = __int128;
 
-// The largest and least numbers of so many digits.
+// The largest and least numbers of so many digits. Eight digits hold numbers below those of int64: then
+// the least is that of an operand, whose magnitudes are bounded.
 int64_t Largest(int digits) { return INT64_C(0x7F7F7F7F7F7F7F7F) >> (8 * (kMostDigits - digits)); }
 int64_t Least(int digits) {
+  if (digits == kMostDigits) return -Largest(digits);
   int64_t least = 0;
   for (int i = 0; i < digits; ++i) least = least * 256 - 128;
   return least;
