@@ -1,4 +1,5 @@
-// The loops over the fields of a chunk: its largest exponents, and its inexact products. Re-included per target.
+// The loops over the fields of a chunk: its largest exponents, and its inexact products. Re-included
+// per target.
 #if defined(NUMSIM_GEMM_GEMM_ALIGNED_FIELDS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef NUMSIM_GEMM_GEMM_ALIGNED_FIELDS_INL_H_
 #undef NUMSIM_GEMM_GEMM_ALIGNED_FIELDS_INL_H_
@@ -24,6 +25,31 @@ namespace hn = hwy::HWY_NAMESPACE;
 using DF = hn::ScalableTag<float>;
 using DI = hn::RebindToSigned<DF>;
 
+#if HWY_TARGET != HWY_SCALAR
+// Calls each(r, v, a, b) for the words of a chunk: the fields of row kFirst + r of A, the same in all
+// words, and those of vector v of columns of B. Takes half of the rows, whose results fit the
+// registers.
+template <typename Field, size_t kWords, size_t kFirst, class Each>
+HWY_INLINE void ForEachWord(const uint32_t* HWY_RESTRICT a,
+                            const uint32_t* HWY_RESTRICT b,
+                            size_t words,
+                            size_t cols,
+                            const Each& each) {
+  const hn::RebindToUnsigned<DI> du;
+  const hn::Repartition<Field, DI> df;
+  for (size_t w = 0; w < words; ++w, a += kRows, b += cols) {
+    hn::Vec<decltype(df)> of_b[kWords];
+    NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
+      of_b[v] = hn::BitCast(df, hn::LoadU(du, b + v * hn::Lanes(du)));
+    }
+    NUMSIM_UNROLL for (size_t r = 0; r < kRows / 2; ++r) {
+      const auto of_a = hn::BitCast(df, hn::Set(du, a[kFirst + r]));
+      NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) each(r, v, of_a, of_b[v]);
+    }
+  }
+}
+#endif
+
 // --- The largest exponents of a chunk.
 
 #if HWY_TARGET != HWY_SCALAR
@@ -43,18 +69,10 @@ HWY_INLINE void LargestOfRows(const uint32_t* HWY_RESTRICT a,
       most[r][v] = hn::Set(de, std::numeric_limits<Exponent>::min());
     }
   }
-  for (size_t w = 0; w < words; ++w, a += kRows, b += cols) {
-    hn::Vec<decltype(de)> of_b[kWords];
-    NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
-      of_b[v] = hn::BitCast(de, hn::LoadU(du, b + v * hn::Lanes(du)));
-    }
-    NUMSIM_UNROLL for (size_t r = 0; r < kHalf; ++r) {
-      const auto of_a = hn::BitCast(de, hn::Set(du, a[kFirst + r]));
-      NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
-        most[r][v] = hn::Max(most[r][v], hn::SaturatedAdd(of_a, of_b[v]));
-      }
-    }
-  }
+  const auto raise = [&](size_t r, size_t v, auto of_a, auto of_b) HWY_ATTR {
+    most[r][v] = hn::Max(most[r][v], hn::SaturatedAdd(of_a, of_b));
+  };
+  ForEachWord<Exponent, kWords, kFirst>(a, b, words, cols, raise);
   NUMSIM_UNROLL for (size_t r = 0; r < kHalf; ++r) {
     NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
       auto x = most[r][v];
@@ -157,7 +175,6 @@ HWY_INLINE void CountOfRows(const uint32_t* HWY_RESTRICT a,
                             int32_t* HWY_RESTRICT counts) {
   constexpr size_t kHalf = kRows / 2;
   const DI di;
-  const hn::RebindToUnsigned<DI> du;
   const hn::Repartition<Field, DI> df;
   const auto one = hn::Set(df, Field{1});
   hn::Vec<decltype(df)> threshold[kHalf][kWords], count[kHalf][kWords];
@@ -168,19 +185,11 @@ HWY_INLINE void CountOfRows(const uint32_t* HWY_RESTRICT a,
       count[r][v] = hn::Zero(df);
     }
   }
-  for (size_t w = 0; w < words; ++w, a += kRows, b += cols) {
-    hn::Vec<decltype(df)> of_b[kWords];
-    NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
-      of_b[v] = hn::BitCast(df, hn::LoadU(du, b + v * hn::Lanes(du)));
-    }
-    NUMSIM_UNROLL for (size_t r = 0; r < kHalf; ++r) {
-      const auto of_a = hn::BitCast(df, hn::Set(du, a[kFirst + r]));
-      NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
-        const auto below = hn::Lt(hn::Add(of_a, of_b[v]), threshold[r][v]);
-        count[r][v] = hn::IfThenElse(below, hn::Add(count[r][v], one), count[r][v]);
-      }
-    }
-  }
+  const auto count_below = [&](size_t r, size_t v, auto of_a, auto of_b) HWY_ATTR {
+    const auto below = hn::Lt(hn::Add(of_a, of_b), threshold[r][v]);
+    count[r][v] = hn::IfThenElse(below, hn::Add(count[r][v], one), count[r][v]);
+  };
+  ForEachWord<Field, kWords, kFirst>(a, b, words, cols, count_below);
   NUMSIM_UNROLL for (size_t r = 0; r < kHalf; ++r) {
     NUMSIM_UNROLL for (size_t v = 0; v < kWords; ++v) {
       int32_t* const to = counts + (kFirst + r) * cols + v * hn::Lanes(di);

@@ -146,23 +146,18 @@ HWY_INLINE void FillPanel(D d,
 }
 
 template <typename T>
-HWY_INLINE void FillA(const AlignedSums& sums,
-                      const AlignedGrid& grid,
-                      const float* values,
-                      size_t depth,
-                      uint8_t* panel) {
-  const hn::CappedTag<float, kRows % 4 == 0 ? 4 : 2> d;
-  FillPanel<T>(d, sums, true, grid, values, kRows, depth, panel);
-}
-
-template <typename T>
-HWY_INLINE void FillB(const AlignedSums& sums,
-                      const AlignedGrid& grid,
-                      const float* values,
-                      size_t depth,
-                      uint8_t* panel) {
+HWY_INLINE void FillPanelOf(const AlignedSums& sums,
+                            bool is_a,
+                            const AlignedGrid& grid,
+                            const float* values,
+                            size_t depth,
+                            uint8_t* panel) {
+  if (is_a) {
+    const hn::CappedTag<float, kRows % 4 == 0 ? 4 : 2> d;
+    return FillPanel<T>(d, sums, is_a, grid, values, kRows, depth, panel);
+  }
   const hn::Rebind<float, hn::ScalableTag<T>> d;
-  FillPanel<T>(d, sums, false, grid, values, kVectors * hn::Lanes(d), depth, panel);
+  FillPanel<T>(d, sums, is_a, grid, values, kVectors * hn::Lanes(d), depth, panel);
 }
 
 }  // namespace numsim::HWY_NAMESPACE

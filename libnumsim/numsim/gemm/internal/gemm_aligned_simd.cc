@@ -61,12 +61,10 @@ void FillAligned(const AlignedSums& sums,
                  uint8_t* panel) {
   if (sums.lanes == AlignedLanes::kDouble) {
 #if HWY_HAVE_FLOAT64
-    if (is_a) return FillA<double>(sums, grid, values, depth, panel);
-    return FillB<double>(sums, grid, values, depth, panel);
+    return FillPanelOf<double>(sums, is_a, grid, values, depth, panel);
 #endif
   }
-  if (is_a) return FillA<float>(sums, grid, values, depth, panel);
-  FillB<float>(sums, grid, values, depth, panel);
+  FillPanelOf<float>(sums, is_a, grid, values, depth, panel);
 }
 
 // --- Sums of a chunk.

@@ -129,9 +129,9 @@ bool Multiply(memory::data_type type,
 
 }  // namespace
 
-// With AMX bf16 is 1.4 to 5 times as fast as float32, narrowing of both operands included. The bf16 instruction of AVX-512 is
-// not used: it is slower than float32 (86 against 160 GFLOP/s at 1024^3 on one thread) and loses
-// subnormals.
+// With AMX bf16 is 1.4 to 5 times as fast as float32, narrowing of both operands included. The bf16
+// instruction of AVX-512 is not used: it is slower than float32 (86 against 160 GFLOP/s at 1024^3 on
+// one thread) and loses subnormals.
 bool MultipliesBf16() {
   static const bool has = [] {
     constexpr int kAmx = dnnl_cpu_isa_avx512_core_amx;  // a bit set

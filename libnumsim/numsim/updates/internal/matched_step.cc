@@ -4,7 +4,6 @@
 
 #include "numsim/base/error.h"
 #include "numsim/base/shared/float_environment.h"
-#include "numsim/cast/shared/round_step.h"
 #include "numsim/updates/internal/matched_search.h"
 
 namespace numsim {

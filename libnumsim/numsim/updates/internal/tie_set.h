@@ -73,8 +73,7 @@ NUMSIM_HOST_DEVICE inline uint32_t TieBucket(uint32_t word) {
 uint32_t LastTieBucket(const MatchedTerms& terms, const std::vector<double>& added, double& sum);
 
 // Writes at_high of each member that moves, and at_low of the others, to new_weights, at the member's
-// index. Requires
-// sum_below < T <= sum_below + what all members add to S, and at most 2^32 members.
+// index. Requires sum_below < T <= sum_below + what all members add to S, and at most 2^32 members.
 TieChoice MoveMembers(const MatchedProblem& problem,
                       const MatchedTerms& terms,
                       const TieSet& group,
