@@ -61,12 +61,12 @@ struct DigitCut {
 };
 struct DigitPlan {
   DigitCut a, b;
-  int limbs = 0;  // of 64 bits, 32 apart, that hold the sums: 1 or 2
+  int limbs = 0;  // numbers of 64 bits that hold a sum, in units of 1 and 2^32: 1 or 2
 };
 
 // Returns how to compute ExactSums by products of digits (gemm_paths_digits.h), or nothing if that
-// is not possible or not faster. `products` is the length of a segment, `rate` tells how many
-// products of digits take as long as one of float64 numbers.
+// is not possible or not faster. `products` is the length of a segment. As many products of digits
+// as `rate` says take as long as one of float64 numbers.
 std::optional<DigitPlan> PlanDigits(const GemmOperand& a,
                                     const OperandRange& range_a,
                                     const GemmOperand& b,
