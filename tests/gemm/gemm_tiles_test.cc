@@ -34,6 +34,7 @@ class CountingPath {
 
   const TileShape shape{2, 3};
   const size_t block = 4;
+  const bool copies = true;
   std::vector<std::atomic<int>> packs_a, packs_b;  // how often each strip was packed
 
   static size_t PanelSize(size_t, size_t) { return kPanelBytes / sizeof(Packed) / 3; }
@@ -99,7 +100,8 @@ TEST_F(Tiles, SumsAreThoseOfTheOperandsWhicheverThreadPacks) {
   struct Shape {
     size_t rows, cols, inner;
   };
-  for (const Shape& shape : {Shape{1, 1, 1}, Shape{5, 20, 3}, Shape{37, 7, 9}, Shape{200, 4, 8}}) {
+  for (const Shape& shape :
+       {Shape{1, 1, 1}, Shape{5, 20, 3}, Shape{37, 7, 9}, Shape{200, 4, 8}, Shape{1100, 4, 8}}) {
     for (const int threads : {1, 2, 5}) {
       SetThreadCount(threads);
       const InnerRange segment{shape.inner / 3, shape.inner};
@@ -124,7 +126,9 @@ TEST_F(Tiles, SumsAreThoseOfTheOperandsWhicheverThreadPacks) {
       }
       const int blocks = static_cast<int>(Strips(segment.Size(), path.block));
       for (const std::atomic<int>& packs : path.packs_a) EXPECT_EQ(packs, blocks) << what;
-      for (const std::atomic<int>& packs : path.packs_b) EXPECT_EQ(packs, blocks) << what;
+      const bool each = threads == 2 && shape.rows == 1100;  // packs all of B
+      const int times = each ? threads : 1;
+      for (const std::atomic<int>& packs : path.packs_b) EXPECT_EQ(packs, blocks * times) << what;
     }
   }
 }
@@ -135,6 +139,16 @@ TEST_F(Tiles, ThreadsPackTheirOwnStripsOnlyIfEachHasEnough) {
   SetThreadCount(3);
   EXPECT_FALSE(ThreadsPackTheirOwn(23));
   EXPECT_TRUE(ThreadsPackTheirOwn(24));
+}
+
+TEST_F(Tiles, ThreadsPackAllOfBIfManyRowsAreMultipliedByIt) {
+  SetThreadCount(3);
+  EXPECT_TRUE(ThreadsPackAllOfB(true, 1536, kReusedBytes));
+  EXPECT_FALSE(ThreadsPackAllOfB(true, 1535, kReusedBytes));
+  EXPECT_FALSE(ThreadsPackAllOfB(true, 1536, kReusedBytes + 1));
+  EXPECT_FALSE(ThreadsPackAllOfB(false, 1536, kReusedBytes));
+  SetThreadCount(1);
+  EXPECT_FALSE(ThreadsPackAllOfB(true, 1536, kReusedBytes));
 }
 
 }  // namespace

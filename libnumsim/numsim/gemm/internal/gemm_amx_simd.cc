@@ -71,6 +71,20 @@ AmxTiles::AmxTiles(size_t rows) {
 }
 AmxTiles::~AmxTiles() { ReleaseTiles(); }
 
+// Steps of B between the one that is multiplied and the one that is fetched into the first-level cache.
+// Panels of B stream through that cache while A's panel stays in it. Without this, products take as
+// long on one thread, but a fifth longer on two cores of a Xeon.
+constexpr size_t kAhead = 4;
+
+// The address may lie after the last panel: fetching has no other effect.
+NUMSIM_AMX inline void FetchStep(const uint8_t* b) {
+  constexpr size_t kCacheLine = 64;
+#pragma GCC unroll 32
+  for (size_t i = 0; i < kAmxDepth * kAmxTile.cols; i += kCacheLine) {
+    _mm_prefetch(b + i, _MM_HINT_T0);
+  }
+}
+
 // Tile registers 0 to 3 hold the sums, 4 and 5 the rows of A, 6 and 7 the columns of B.
 NUMSIM_AMX void MultiplyAmxTile(
     const uint8_t* a, const uint8_t* b, size_t steps, bool fresh, int32_t* acc) {
@@ -89,6 +103,7 @@ NUMSIM_AMX void MultiplyAmxTile(
     _tile_loadd(3, acc + kHalfRows + kHalfCols, kStride);
   }
   for (size_t s = 0; s < steps; ++s) {
+    FetchStep(b + kAhead * kAmxDepth * kAmxTile.cols);
     _tile_loadd(4, a, kRowBytes);
     _tile_loadd(6, b, kStride);
     _tile_loadd(7, b + kRowBytes, kStride);

@@ -72,6 +72,7 @@ class Float32Path {
 
   const TileShape shape;
   const size_t block = 1024;
+  static constexpr bool copies = true;
 
   size_t PanelSize(size_t width, size_t depth) const { return width * depth; }
   void PackA(size_t first, size_t count, InnerRange range, float* panels) const {
@@ -148,6 +149,7 @@ class Float64Path {
 
   const TileShape shape;
   const size_t block = 512;
+  static constexpr bool copies = false;
 
   size_t PanelSize(size_t width, size_t depth) const { return width * depth; }
   void PackA(size_t first, size_t count, InnerRange range, double* panels) const {
@@ -216,6 +218,7 @@ class AlignedPath {
 
   const TileShape shape;
   const size_t block;
+  static constexpr bool copies = false;
 
   size_t PanelSize(size_t width, size_t depth) const {
     return AlignedPanelSize(sums_, width, Padded(depth));

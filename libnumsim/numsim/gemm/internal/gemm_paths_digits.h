@@ -35,6 +35,7 @@ class DigitPath {
 
   const TileShape shape = Panels::kShape;
   const size_t block = kBlock;
+  static constexpr bool copies = false;
 
   // The panel of a strip holds those of all its digits: A's from the lowest on, B's from the highest
   // on. So the products of one weight are those of neighbouring digits in both.

@@ -153,6 +153,7 @@ class Int8Path {
 
   const TileShape shape = Panels::kShape;
   const size_t block = 2048;
+  static constexpr bool copies = true;
 
   size_t PanelSize(size_t width, size_t depth) const { return Panels::Size(width, depth); }
   void PackA(size_t first, size_t count, InnerRange range, uint8_t* panels) {

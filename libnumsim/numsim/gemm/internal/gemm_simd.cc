@@ -29,6 +29,7 @@ void StoreScaledSerial(const T* sums,
                        size_t begin,
                        const TileScales& scales,
                        const StoredTile& tile) {
+  if (begin == tile.cols) return;  // most tiles, after vectors have stored all of it
   for (size_t r = 0; r < tile.rows; ++r) {
     const double scale_a = scales.a[r * scales.a_step];
     float* const out = tile.out + r * tile.stride;

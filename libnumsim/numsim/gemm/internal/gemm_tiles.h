@@ -10,6 +10,7 @@
 //   type Environment         what a thread needs while it multiplies tiles: constructed before the
 //                            first and destroyed after the last of them
 //   size_t block             elements of the inner dimension that are packed at a time
+//   bool copies              packing is little more than copying
 //   TileShape shape
 //   size_t PanelSize(width, depth)               Packed elements in the panel of one strip
 //   void PackA(first, count, range, panels)      panels of strips [first, first + count)
@@ -107,6 +108,15 @@ inline bool ThreadsPackTheirOwn(size_t strips_a) {
   return threads == 1 || strips_a >= kStripsOfThread * threads;
 }
 
+// Returns whether every thread is to pack all of B, too. It then multiplies by panels that no other
+// processor's cache holds, and waits for nobody, which is worth more than a share of the packing if
+// that is fast, if many rows are multiplied by each panel, and if B's panels stay in the cache.
+inline bool ThreadsPackAllOfB(bool copies, size_t rows, size_t bytes_b) {
+  constexpr size_t kRowsOfThread = 512;
+  const auto threads = static_cast<size_t>(ThreadCount());
+  return copies && threads > 1 && rows >= kRowsOfThread * threads && bytes_b <= kReusedBytes;
+}
+
 // Computes the tiles of a rows x cols result. Calls store(place, sums) for each: the sums of its
 // elements over the products of `segment`.
 template <class Path, class Store>
@@ -126,12 +136,15 @@ void MultiplyTiles(Path& path, size_t rows, size_t cols, InnerRange segment, con
   const auto scratch_a = [&] {
     return Scratch<Packed>(ScratchUse::kPanelsA, group * path.PanelSize(shape.rows, most));
   };
-  Packed* const panels_b =
-      Scratch<Packed>(ScratchUse::kPanelsB, strips_b * path.PanelSize(shape.cols, most));
+  const auto scratch_b = [&] {
+    return Scratch<Packed>(ScratchUse::kPanelsB, strips_b * path.PanelSize(shape.cols, most));
+  };
+  Packed* const shared_b = scratch_b();
 
   // Multiplies tiles [begin, end) of the order.
   const auto multiply = [&](const TileOrder& order,
                             const Packed* panels_a,
+                            const Packed* panels_b,
                             InnerRange range,
                             size_t begin,
                             size_t end) {
@@ -159,20 +172,25 @@ void MultiplyTiles(Path& path, size_t rows, size_t cols, InnerRange segment, con
     const size_t depth = range.Size();
     const auto pack_a = [&](size_t s, size_t n, Packed* to) { path.PackA(s, n, range, to); };
     const auto pack_b = [&](size_t s, size_t n, Packed* to) { path.PackB(s, n, range, to); };
-    PackStrips(path, 0, strips_b, shape.cols, depth, panels_b, pack_b);
-    const size_t bytes_b = strips_b * path.PanelSize(shape.cols, depth) * sizeof(Packed);
+    const size_t size_b = path.PanelSize(shape.cols, depth);
+    const size_t bytes_b = strips_b * size_b * sizeof(Packed);
+    const bool own_b = own && ThreadsPackAllOfB(path.copies, rows, bytes_b);
+    if (!own_b) PackStrips(path, 0, strips_b, shape.cols, depth, shared_b, pack_b);
     const auto order_of = [&](size_t first, size_t end) {
       return TileOrder{first, std::min(group, end - first), strips_b, bytes_b <= kReusedBytes};
     };
     if (own) {
       ParallelFor(strips_a, 1, [&](size_t first, size_t last) {
         Packed* const panels_a = scratch_a();
+        Packed* const panels_b = own_b ? scratch_b() : shared_b;
         const size_t size = path.PanelSize(shape.rows, depth);
         const size_t step = std::max<size_t>(1, kPackElements / shape.rows);
+        const size_t step_b = std::max<size_t>(1, kPackElements / shape.cols);
+        if (own_b) PackInTurn(0, strips_b, step_b, size_b, panels_b, pack_b);
         for (size_t s = first; s < last; s += group) {
           const TileOrder order = order_of(s, last);
           PackInTurn(s, s + order.count, step, size, panels_a, pack_a);
-          multiply(order, panels_a, range, 0, order.Tiles());
+          multiply(order, panels_a, panels_b, range, 0, order.Tiles());
         }
       });
       continue;
@@ -182,7 +200,7 @@ void MultiplyTiles(Path& path, size_t rows, size_t cols, InnerRange segment, con
       const TileOrder order = order_of(s, strips_a);
       PackStrips(path, s, order.count, shape.rows, depth, panels_a, pack_a);
       ParallelFor(order.Tiles(), 1, [&](size_t begin, size_t end) {
-        multiply(order, panels_a, range, begin, end);
+        multiply(order, panels_a, shared_b, range, begin, end);
       });
     }
   }
