@@ -31,6 +31,12 @@ ROWS = {
         "named order": (),
         "library products": ("linear.high_precision_accumulate=library",),
         "int8 SwitchBack": (SWITCHBACK[0], SWITCHBACK[1] + "int8"),
+        "the same, bf16 weight gradients": (
+            SWITCHBACK[0],
+            SWITCHBACK[1] + "int8",
+            "linear.high_precision=bf16",
+            "linear.high_precision_accumulate=library",
+        ),
         "simulated e4m3fn SwitchBack": (SWITCHBACK[0], SWITCHBACK[1] + "e4m3fn"),
     },
     "vit-small": {"named order": ()},
