@@ -17,7 +17,7 @@ namespace {
 
 __extension__ using Int128 = __int128;
 
-Unrounded Number(int64_t significand, int exponent) {
+Unrounded SignedNumber(int64_t significand, int exponent) {
   Unrounded x;
   x.negative = significand < 0;
   x.significand = static_cast<uint64_t>(significand < 0 ? -significand : significand);
@@ -132,7 +132,7 @@ std::vector<Unrounded> RandomNumbers(size_t n, uint64_t seed) {
     const auto room = static_cast<uint64_t>(ExactSum::kHighest - ExactSum::kLowest - width);
     const int exponent = ExactSum::kLowest + static_cast<int>(random.Below(room + 1));
     if (significand == 0) continue;
-    numbers.push_back(Number(random.Below(2) == 0 ? significand : -significand, exponent));
+    numbers.push_back(SignedNumber(random.Below(2) == 0 ? significand : -significand, exponent));
   }
   return numbers;
 }
@@ -152,7 +152,7 @@ TEST(ExactSum, EqualsASumOf128BitIntegers) {
       auto significand = static_cast<int64_t>(random.Next() >> (24 + random.Below(38)));
       if (random.Below(2) == 0) significand = -significand;
       const int exponent = static_cast<int>(random.Below(16));
-      sum.Add(Number(significand, scale + exponent));
+      sum.Add(SignedNumber(significand, scale + exponent));
       expected += static_cast<Int128>(significand) << exponent;
     }
     const Unrounded got = sum.Result();
@@ -202,8 +202,8 @@ TEST(ExactSum, OrderNeverMatters) {
 }
 
 TEST(ExactSum, OrderOfSpecialValuesNeverMatters) {
-  const std::vector<Unrounded> kinds = {Number(3, -2),
-                                        Number(-3, -2),
+  const std::vector<Unrounded> kinds = {SignedNumber(3, -2),
+                                        SignedNumber(-3, -2),
                                         Zero(true),
                                         Zero(false),
                                         Infinity(false),
@@ -225,9 +225,9 @@ TEST(ExactSum, OrderOfSpecialValuesNeverMatters) {
 }
 
 TEST(ExactSum, TinyNumberSurvivesTheCancellationOfHugeOnes) {
-  const Unrounded tiny = Number(1, ExactSum::kLowest);
-  const Unrounded huge = Number(1, ExactSum::kHighest - 1);
-  const Unrounded minus_huge = Number(-1, ExactSum::kHighest - 1);
+  const Unrounded tiny = SignedNumber(1, ExactSum::kLowest);
+  const Unrounded huge = SignedNumber(1, ExactSum::kHighest - 1);
+  const Unrounded minus_huge = SignedNumber(-1, ExactSum::kHighest - 1);
   const Unrounded left = SumOf({huge, tiny, minus_huge}).Result();
   EXPECT_FALSE(left.negative);
   DigitSum expected;
@@ -238,7 +238,8 @@ TEST(ExactSum, TinyNumberSurvivesTheCancellationOfHugeOnes) {
 }
 
 TEST(ExactSum, CarriesAndBorrowsRunThroughTheWholeWidth) {
-  const Unrounded tiny = Number(1, ExactSum::kLowest), minus_tiny = Number(-1, ExactSum::kLowest);
+  const Unrounded tiny = SignedNumber(1, ExactSum::kLowest),
+                  minus_tiny = SignedNumber(-1, ExactSum::kLowest);
   ExactSum sum;
   DigitSum expected;
   const auto add = [&sum, &expected](const Unrounded& x) {
@@ -246,9 +247,10 @@ TEST(ExactSum, CarriesAndBorrowsRunThroughTheWholeWidth) {
     expected.Add(x);
     ASSERT_TRUE(expected.Is(sum.Result()));
   };
-  for (const Unrounded& x : {Number(1, 703), minus_tiny, minus_tiny, tiny, tiny, tiny}) add(x);
-  for (const Unrounded& x : {Number(-1, 703), minus_tiny, minus_tiny, tiny, tiny}) add(x);
-  const Unrounded large = Number(0x3FFFFFFFFFFFFFFF, ExactSum::kHighest - 62);
+  for (const Unrounded& x : {SignedNumber(1, 703), minus_tiny, minus_tiny, tiny, tiny, tiny})
+    add(x);
+  for (const Unrounded& x : {SignedNumber(-1, 703), minus_tiny, minus_tiny, tiny, tiny}) add(x);
+  const Unrounded large = SignedNumber(0x3FFFFFFFFFFFFFFF, ExactSum::kHighest - 62);
   for (int i = 0; i < 5000; ++i) sum.Add(large);  // beyond 2^kHighest: only addends are bounded
   for (int i = 0; i < 5000; ++i) expected.Add(large);
   ASSERT_TRUE(expected.Is(sum.Result()));
@@ -260,23 +262,28 @@ TEST(ExactSum, CutBitsDecideTies) {
   const FormatSpec fp32 = ParseFormat("fp32").spec;
   const EncodePlan nearest = MakeEncodePlan(fp32);
   const EncodePlan up = MakeEncodePlan(fp32, {.mode = RoundingMode::kUp});
-  const Unrounded one = Number(1, 0), half_ulp = Number(1, -24), minus_ulp = Number(-1, -23);
+  const Unrounded one = SignedNumber(1, 0), half_ulp = SignedNumber(1, -24),
+                  minus_ulp = SignedNumber(-1, -23);
   const auto encoded = [](const EncodePlan& to, const std::vector<Unrounded>& addends) {
     return EncodeUnrounded(to, SumOf(addends).Result());
   };
   EXPECT_EQ(encoded(nearest, {one, half_ulp}), (Rounded{0x3F800000, kInexact}));
-  EXPECT_EQ(encoded(nearest, {one, half_ulp, Number(1, -700)}), (Rounded{0x3F800001, kInexact}));
-  EXPECT_EQ(encoded(nearest, {one, half_ulp, Number(-1, -700)}), (Rounded{0x3F800000, kInexact}));
+  EXPECT_EQ(encoded(nearest, {one, half_ulp, SignedNumber(1, -700)}),
+            (Rounded{0x3F800001, kInexact}));
+  EXPECT_EQ(encoded(nearest, {one, half_ulp, SignedNumber(-1, -700)}),
+            (Rounded{0x3F800000, kInexact}));
   EXPECT_EQ(encoded(nearest, {one, half_ulp, half_ulp}), (Rounded{0x3F800001, 0}));
-  EXPECT_EQ(encoded(up, {one, Number(1, -704)}), (Rounded{0x3F800001, kInexact}));
-  EXPECT_EQ(encoded(up, {one, Number(-1, -704)}), (Rounded{0x3F800000, kInexact}));
-  EXPECT_EQ(encoded(nearest, {one, half_ulp, minus_ulp, Number(-1, 0)}), (Rounded{0xB3800000, 0}));
+  EXPECT_EQ(encoded(up, {one, SignedNumber(1, -704)}), (Rounded{0x3F800001, kInexact}));
+  EXPECT_EQ(encoded(up, {one, SignedNumber(-1, -704)}), (Rounded{0x3F800000, kInexact}));
+  EXPECT_EQ(encoded(nearest, {one, half_ulp, minus_ulp, SignedNumber(-1, 0)}),
+            (Rounded{0xB3800000, 0}));
 }
 
 TEST(ExactSum, InfinitiesAndNan) {
-  const Unrounded one = Number(1, 0);
+  const Unrounded one = SignedNumber(1, 0);
   for (bool negative : {false, true}) {
-    const ExactSum sum = SumOf({one, Infinity(negative), Number(-5, 600), Infinity(negative)});
+    const ExactSum sum =
+        SumOf({one, Infinity(negative), SignedNumber(-5, 600), Infinity(negative)});
     EXPECT_EQ(sum.Result().kind, NumberKind::kInfinity);
     EXPECT_EQ(sum.Result().negative, negative);
     EXPECT_FALSE(sum.Invalid());
@@ -303,9 +310,11 @@ TEST(ExactSum, SignOfAnExactZeroFollowsItsAddends) {
     EXPECT_TRUE(negative({Zero(true)}, zero_negative));
     EXPECT_TRUE(negative({Zero(true), Zero(true), Zero(true)}, zero_negative));
     EXPECT_EQ(negative({Zero(true), Zero(false)}, zero_negative), zero_negative);
-    EXPECT_EQ(negative({Number(1, 5), Number(-1, 5)}, zero_negative), zero_negative);
-    EXPECT_EQ(negative({Zero(true), Number(1, 5), Number(-1, 5)}, zero_negative), zero_negative);
-    EXPECT_EQ(negative({Zero(false), Number(1, 5), Number(-1, 5)}, zero_negative), zero_negative);
+    EXPECT_EQ(negative({SignedNumber(1, 5), SignedNumber(-1, 5)}, zero_negative), zero_negative);
+    EXPECT_EQ(negative({Zero(true), SignedNumber(1, 5), SignedNumber(-1, 5)}, zero_negative),
+              zero_negative);
+    EXPECT_EQ(negative({Zero(false), SignedNumber(1, 5), SignedNumber(-1, 5)}, zero_negative),
+              zero_negative);
   }
 }
 
