@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "tests/reference/data/text_oracle.h"
+#include "tests/support/sampling.h"
 
 namespace numsim {
 namespace {
@@ -58,7 +59,7 @@ GeneratedText WholeSentences(const TextModel& model, uint64_t seed, size_t bytes
 TEST(GenerateText, NatsAreThoseOfAnOracleThatSeesTheTextAlone) {
   for (const uint64_t seed : {0, 5}) {
     const TextModel model(seed);
-    const GeneratedText text = WholeSentences(model, seed, 12000);
+    const GeneratedText text = WholeSentences(model, seed, 12000 / SampleEvery(3));
     size_t most = 0;
     const double oracle = TextOracle(model).Nats(text.text, &most);
     // Sums of some 10^4 terms; a second derivation of any sentence would show.
@@ -70,7 +71,7 @@ TEST(GenerateText, NatsAreThoseOfAnOracleThatSeesTheTextAlone) {
 TEST(GenerateText, ACutSentenceIsNotCounted) {
   const TextModel model(2);
   const TextOracle oracle(model);
-  for (size_t bytes = 1; bytes < 400; bytes += bytes < 20 ? 1 : 7) {
+  for (size_t bytes = 1; bytes < 400; bytes += bytes < 20 ? 1 : 7 * SampleEvery(3)) {
     const GeneratedText text = GenerateText(model, 2, 0, bytes);
     const double exact = oracle.Nats(text.text);
     EXPECT_LE(text.nats, exact + 1e-9) << bytes;
