@@ -17,8 +17,8 @@ namespace {
 volatile float g_one = 1, g_tiny = 0x1p-30f, g_smallest = std::numeric_limits<float>::min();
 volatile double g_one64 = 1, g_tiny64 = 0x1p-60;
 
-bool RoundsUp() { return g_one + g_tiny > 1 || g_one64 + g_tiny64 > 1; }
-bool FlushesToZero() { return g_smallest / 2 == 0; }
+[[gnu::noinline]] bool RoundsUp() { return g_one + g_tiny > 1 || g_one64 + g_tiny64 > 1; }
+[[gnu::noinline]] bool FlushesToZero() { return g_smallest / 2 == 0; }
 
 class FloatEnvironment : public testing::Test {
  protected:
@@ -61,8 +61,7 @@ TEST_F(FloatEnvironment, ComputesWithSubnormals) {
   }
   EXPECT_TRUE(FlushesToZero());
 #else
-  const DefaultFloatEnvironment environment;
-  EXPECT_FALSE(FlushesToZero());
+  GTEST_SKIP() << "no standard function flushes subnormals to zero";
 #endif
 }
 

@@ -11,6 +11,7 @@
 #include "numsim/gemm/internal/gemm_paths_int8.h"
 #include "numsim/gemm/internal/gemm_tiles.h"
 #include "tests/reference/inputs.h"
+#include "tests/support/every_backend.h"
 
 namespace numsim {
 namespace {
@@ -50,10 +51,13 @@ constexpr ProductShape kProductShapes[] = {{1, 1, 1},
                                            {13, 97, 1025},
                                            {40, 40, 2048},
                                            {37, 66, 2049},
-                                           {35, 34, 4200}};
+                                           {35, 34, 4200},
+                                           {1100, 40, 70}};  // two threads pack all of B
 
 template <class Path>
 void ExpectIntegerSums(const auto& make_path) {
+  const ExecutionState state;
+  SetThreadCount(2);
   oracle::TestRandom random(1);
   for (const ProductShape& shape : kProductShapes) {
     for (int transposed = 0; transposed < 4; ++transposed) {

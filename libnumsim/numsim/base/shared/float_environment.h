@@ -5,17 +5,18 @@
 #include <cstdint>
 
 #if defined(__x86_64__)
-#include <immintrin.h>
+#include <xmmintrin.h>
 #endif
 
 namespace numsim {
 
 // Sets round to nearest even, no flush to zero and no traps. The destructor restores the previous
 // state, including the exception flags. For code whose result depends on the processor's IEEE 754
-// operations. The operations must be in functions that the compiler does not inline into the scope.
+// operations. The operations must be in functions that the compiler does not inline into the scope, and
+// must not use the x87 unit.
 class DefaultFloatEnvironment {
  public:
-  DefaultFloatEnvironment() noexcept : saved_(Get()) { Set(kDefault); }
+  DefaultFloatEnvironment() noexcept : saved_(Get()) { SetDefault(); }
   ~DefaultFloatEnvironment() { Set(saved_); }
   DefaultFloatEnvironment(const DefaultFloatEnvironment&) = delete;
   DefaultFloatEnvironment& operator=(const DefaultFloatEnvironment&) = delete;
@@ -29,27 +30,27 @@ class DefaultFloatEnvironment {
     uint32_t mxcsr;
     uint16_t x87;
   };
-  static constexpr State kDefault = {0x1F80, 0x037F};
   static State Get() noexcept {
     State state = {_mm_getcsr(), 0};
     asm volatile("fnstcw %0" : "=m"(state.x87));
     return state;
   }
-  // As of a call, the compiler moves no operations on memory across.
+  // Like a call, it keeps the compiler from moving memory accesses across.
   static void Set(const State& state) noexcept {
     asm volatile("fldcw %0" ::"m"(state.x87) : "memory");
     _mm_setcsr(state.mxcsr);
     asm volatile("" ::: "memory");
   }
+  static void SetDefault() noexcept { Set({.mxcsr = 0x1F80, .x87 = 0x037F}); }
 #else
   using State = std::fenv_t;
-  static inline const State& kDefault = *FE_DFL_ENV;
   static State Get() noexcept {
     State state;
     std::fegetenv(&state);
     return state;
   }
   static void Set(const State& state) noexcept { std::fesetenv(&state); }
+  static void SetDefault() noexcept { std::fesetenv(FE_DFL_ENV); }
 #endif
   State saved_;
 };

@@ -212,28 +212,7 @@ void StepsFromGroups(const uint32_t* words, size_t groups, size_t width, uint8_t
   }
 }
 
-// The extreme finite nonzero magnitudes of a run, as float32 bits.
-struct Magnitudes {
-  uint32_t smallest = UINT32_MAX;
-  uint32_t largest = 0;
-  bool finite = true;
-
-  void Add(const float* x, size_t n) {
-    uint32_t low = smallest, high = largest, top = 0;
-    for (size_t i = 0; i < n; ++i) {
-      const uint32_t bits = std::bit_cast<uint32_t>(x[i]) & 0x7FFFFFFFu;
-      top = std::max(top, bits);
-      const bool counts = bits != 0 && bits < 0x7F800000u;
-      low = std::min(low, counts ? bits : UINT32_MAX);
-      high = std::max(high, counts ? bits : 0u);
-    }
-    smallest = low;
-    largest = high;
-    finite = finite && top < 0x7F800000u;
-  }
-};
-
-int ExponentOf(uint32_t magnitude, const FormatSpec& format) {
+int ExponentOf(int32_t magnitude, const FormatSpec& format) {
   const int exponent = std::ilogb(std::bit_cast<float>(magnitude));
   return std::max(exponent, format.MinExponent());
 }
@@ -362,7 +341,7 @@ OperandRange RangeOf(const GemmOperand& operand) {
   ParallelFor(lines, 1 + 16384 / std::max<size_t>(length, 1), [&](size_t begin, size_t end) {
     std::vector<float> buffer(length);
     for (size_t i = begin; i < end; ++i) {
-      found[i].Add(StoredRun(operand, i * length, length, buffer.data()), length);
+      AddMagnitudes(StoredRun(operand, i * length, length, buffer.data()), length, found[i]);
     }
   });
   OperandRange result;

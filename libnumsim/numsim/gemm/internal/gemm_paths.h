@@ -68,11 +68,11 @@ class Float32Path {
   using Environment = DefaultFloatEnvironment;
 
   Float32Path(const GemmOperand& a, const GemmOperand& b, size_t promote)
-      : shape(Float32Tile()), a_(a), b_(b), promote_(promote) {}
+      : shape(Float32Tile()), copies(!b.values.empty()), a_(a), b_(b), promote_(promote) {}
 
   const TileShape shape;
   const size_t block = 1024;
-  static constexpr bool copies = true;
+  const bool copies;
 
   size_t PanelSize(size_t width, size_t depth) const { return width * depth; }
   void PackA(size_t first, size_t count, InnerRange range, float* panels) const {

@@ -1,6 +1,7 @@
 #include "numsim/gemm/internal/gemm_simd.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -38,6 +39,20 @@ void StoreScaledSerial(const T* sums,
       float x = static_cast<float>(static_cast<double>(sums[r * sums_stride + c]) * factor);
       if (scales.add) x += out[c];
       out[c] = x == x ? x : scales.nan;
+    }
+  }
+}
+
+inline constexpr int32_t kMagnitudeBits = 0x7FFFFFFF, kInfinityBits = 0x7F800000;
+
+inline void AddMagnitudesSerial(const float* x, size_t n, Magnitudes& found) {
+  for (size_t i = 0; i < n; ++i) {
+    const int32_t bits = std::bit_cast<int32_t>(x[i]) & kMagnitudeBits;
+    if (bits >= kInfinityBits) {
+      found.finite = false;
+    } else if (bits != 0) {
+      found.smallest = std::min(found.smallest, bits);
+      found.largest = std::max(found.largest, bits);
     }
   }
 }
@@ -311,6 +326,25 @@ void StoreFloat64(const double* sums,
   StoreAll(sums, sums_stride, scales, tile);
 }
 
+void FindMagnitudes(const float* HWY_RESTRICT x, size_t n, Magnitudes& found) {
+  const hn::ScalableTag<int32_t> d;
+  const hn::Rebind<float, decltype(d)> df;
+  const size_t lanes = hn::Lanes(d), whole = n - n % lanes;
+  const auto mask = hn::Set(d, kMagnitudeBits), infinity = hn::Set(d, kInfinityBits);
+  auto smallest = mask, largest = hn::Zero(d), top = hn::Zero(d);
+  for (size_t i = 0; i < whole; i += lanes) {
+    const auto bits = hn::And(hn::BitCast(d, hn::LoadU(df, x + i)), mask);
+    const auto counts = hn::And(hn::Gt(bits, hn::Zero(d)), hn::Lt(bits, infinity));
+    smallest = hn::Min(smallest, hn::IfThenElse(counts, bits, mask));
+    largest = hn::Max(largest, hn::IfThenElseZero(counts, bits));
+    top = hn::Max(top, bits);
+  }
+  found.smallest = std::min(found.smallest, hn::GetLane(hn::MinOfLanes(d, smallest)));
+  found.largest = std::max(found.largest, hn::GetLane(hn::MaxOfLanes(d, largest)));
+  found.finite = found.finite && hn::GetLane(hn::MaxOfLanes(d, top)) < kInfinityBits;
+  AddMagnitudesSerial(x + whole, n - whole, found);
+}
+
 void Promote(float* HWY_RESTRICT sums, float* HWY_RESTRICT totals, size_t n) {
   const hn::ScalableTag<float> d;
   const size_t lanes = hn::Lanes(d);
@@ -336,6 +370,7 @@ HWY_EXPORT(Shape64);
 HWY_EXPORT(Fused);
 HWY_EXPORT(Multiply32);
 HWY_EXPORT(Multiply64);
+HWY_EXPORT(FindMagnitudes);
 HWY_EXPORT(Promote);
 HWY_EXPORT(Interleave);
 HWY_EXPORT(FourRows);
@@ -357,6 +392,11 @@ void MultiplyTile(const double* a, const double* b, size_t depth, bool fresh, do
 
 void InterleaveRows(const uint8_t* const* rows, size_t width, size_t n, uint32_t* out) {
   HWY_DYNAMIC_DISPATCH(Interleave)(rows, width, n, out);
+}
+
+void AddMagnitudes(const float* x, size_t n, Magnitudes& found) {
+  if (UsesScalarReference()) return AddMagnitudesSerial(x, n, found);
+  HWY_DYNAMIC_DISPATCH(FindMagnitudes)(x, n, found);
 }
 
 void PromoteSums(float* sums, float* totals, size_t n) {

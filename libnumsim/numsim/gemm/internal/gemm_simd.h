@@ -71,6 +71,16 @@ void StoreScaled(const int32_t* sums, size_t sums_stride, const TileScales&, con
 void StoreScaled(const float* sums, size_t sums_stride, const TileScales&, const StoredTile&);
 void StoreScaled(const double* sums, size_t sums_stride, const TileScales&, const StoredTile&);
 
+// The smallest and the largest finite magnitude other than 0 of some float32 numbers, as bits. They
+// are as below if there is none.
+struct Magnitudes {
+  int32_t smallest = INT32_MAX;
+  int32_t largest = 0;
+  bool finite = true;  // none is an infinity or a NaN
+};
+// Adds n numbers to those that were found before.
+void AddMagnitudes(const float* x, size_t n, Magnitudes& found);
+
 // --- The inner loop of int8 GEMM on x86 processors with AVX-512 VNNI. One thread.
 
 // The shape of an int8 tile. Its panels hold groups of 4 consecutive k: 4 bytes per group and row

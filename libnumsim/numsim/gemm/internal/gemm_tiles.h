@@ -10,7 +10,7 @@
 //   type Environment         what a thread needs while it multiplies tiles: constructed before the
 //                            first and destroyed after the last of them
 //   size_t block             elements of the inner dimension that are packed at a time
-//   bool copies              packing is little more than copying
+//   bool copies              packing B is little more than copying
 //   TileShape shape
 //   size_t PanelSize(width, depth)               Packed elements in the panel of one strip
 //   void PackA(first, count, range, panels)      panels of strips [first, first + count)
@@ -109,8 +109,8 @@ inline bool ThreadsPackTheirOwn(size_t strips_a) {
 }
 
 // Returns whether every thread is to pack all of B, too. It then multiplies by panels that no other
-// processor's cache holds, and waits for nobody, which is worth more than a share of the packing if
-// that is fast, if many rows are multiplied by each panel, and if B's panels stay in the cache.
+// processor's cache holds, and does not wait for others to pack. That is worth more than a share of
+// the packing if that is fast, if each panel serves many rows, and if B's panels stay in the cache.
 inline bool ThreadsPackAllOfB(bool copies, size_t rows, size_t bytes_b) {
   constexpr size_t kRowsOfThread = 512;
   const auto threads = static_cast<size_t>(ThreadCount());
@@ -136,10 +136,8 @@ void MultiplyTiles(Path& path, size_t rows, size_t cols, InnerRange segment, con
   const auto scratch_a = [&] {
     return Scratch<Packed>(ScratchUse::kPanelsA, group * path.PanelSize(shape.rows, most));
   };
-  const auto scratch_b = [&] {
-    return Scratch<Packed>(ScratchUse::kPanelsB, strips_b * path.PanelSize(shape.cols, most));
-  };
-  Packed* const shared_b = scratch_b();
+  Packed* const shared_b =
+      Scratch<Packed>(ScratchUse::kPanelsB, strips_b * path.PanelSize(shape.cols, most));
 
   // Multiplies tiles [begin, end) of the order.
   const auto multiply = [&](const TileOrder& order,
@@ -182,7 +180,8 @@ void MultiplyTiles(Path& path, size_t rows, size_t cols, InnerRange segment, con
     if (own) {
       ParallelFor(strips_a, 1, [&](size_t first, size_t last) {
         Packed* const panels_a = scratch_a();
-        Packed* const panels_b = own_b ? scratch_b() : shared_b;
+        Packed* const panels_b =
+            own_b ? Scratch<Packed>(ScratchUse::kPanelsB, strips_b * size_b) : shared_b;
         const size_t size = path.PanelSize(shape.rows, depth);
         const size_t step = std::max<size_t>(1, kPackElements / shape.rows);
         const size_t step_b = std::max<size_t>(1, kPackElements / shape.cols);
