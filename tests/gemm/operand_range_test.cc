@@ -1,4 +1,4 @@
-// What RangeOf says of an operand, with the number that decides at every place of a row.
+// The range of an operand, with the number that decides at every place of a row.
 #include <gtest/gtest.h>
 
 #include <cmath>
