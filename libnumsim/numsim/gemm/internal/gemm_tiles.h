@@ -117,92 +117,159 @@ inline bool ThreadsPackAllOfB(bool copies, size_t rows, size_t bytes_b) {
   return copies && threads > 1 && rows >= kRowsOfThread * threads && bytes_b <= kReusedBytes;
 }
 
-// Computes the tiles of a rows x cols result. Calls store(place, sums) for each: the sums of its
-// elements over the products of `segment`.
+// The tiles of one segment of a product.
 template <class Path, class Store>
-void MultiplyTiles(Path& path, size_t rows, size_t cols, InnerRange segment, const Store& store) {
+class TileProduct {
   using Packed = typename Path::Packed;
   using State = typename Path::State;
-  const TileShape shape = path.shape;
-  const size_t strips_a = Strips(rows, shape.rows), strips_b = Strips(cols, shape.cols);
-  const bool one_block = segment.Size() <= path.block;
-  State* const states =
-      one_block ? nullptr : Scratch<State>(ScratchUse::kStates, strips_a * strips_b);
-  const size_t most = std::min(path.block, segment.Size());
-  const bool own = ThreadsPackTheirOwn(strips_a);
-  const size_t room = kPanelBytes / sizeof(Packed) * (own ? 1 : static_cast<size_t>(ThreadCount()));
-  const size_t group =
-      std::clamp<size_t>(room / std::max<size_t>(1, path.PanelSize(shape.rows, most)), 1, strips_a);
-  const auto scratch_a = [&] {
-    return Scratch<Packed>(ScratchUse::kPanelsA, group * path.PanelSize(shape.rows, most));
-  };
-  Packed* const shared_b =
-      Scratch<Packed>(ScratchUse::kPanelsB, strips_b * path.PanelSize(shape.cols, most));
 
-  // Multiplies tiles [begin, end) of the order.
-  const auto multiply = [&](const TileOrder& order,
-                            const Packed* panels_a,
-                            const Packed* panels_b,
-                            InnerRange range,
-                            size_t begin,
-                            size_t end) {
-    const size_t depth = range.Size(), from = range.begin - segment.begin;
-    const size_t size_a = path.PanelSize(shape.rows, depth);
-    const size_t size_b = path.PanelSize(shape.cols, depth);
+ public:
+  TileProduct(Path& path, size_t rows, size_t cols, InnerRange segment, const Store& store)
+      : path_(path),
+        store_(store),
+        rows_(rows),
+        cols_(cols),
+        segment_(segment),
+        deepest_(std::min(path.block, segment.Size())),
+        strips_a_(Strips(rows, path.shape.rows)),
+        strips_b_(Strips(cols, path.shape.cols)),
+        own_(ThreadsPackTheirOwn(strips_a_)),
+        group_(GroupSize()),
+        states_(segment.Size() == deepest_
+                    ? nullptr
+                    : Scratch<State>(ScratchUse::kStates, strips_a_ * strips_b_)) {}
+
+  void Compute() const {
+    for (size_t k = segment_.begin; k < segment_.end; k += path_.block) {
+      const InnerRange block{k, std::min(k + path_.block, segment_.end)};
+      if (own_) {
+        MultiplyOwnStrips(block);
+      } else {
+        MultiplySharedStrips(block);
+      }
+    }
+  }
+
+ private:
+  size_t PanelSizeA(size_t depth) const { return path_.PanelSize(path_.shape.rows, depth); }
+  size_t PanelSizeB(size_t depth) const { return path_.PanelSize(path_.shape.cols, depth); }
+  size_t BytesOfB(InnerRange block) const {
+    return strips_b_ * PanelSizeB(block.Size()) * sizeof(Packed);
+  }
+  Packed* PanelsA() const {
+    return Scratch<Packed>(ScratchUse::kPanelsA, group_ * PanelSizeA(deepest_));
+  }
+
+  // Returns the number of strips of A that are packed before their tiles are multiplied.
+  size_t GroupSize() const {
+    const size_t threads = own_ ? 1 : static_cast<size_t>(ThreadCount());
+    const size_t room = kPanelBytes / sizeof(Packed) * threads;
+    return std::clamp<size_t>(room / std::max<size_t>(1, PanelSizeA(deepest_)), 1, strips_a_);
+  }
+
+  // Returns the order of the tiles of the group of strips from `first` on, which ends before `end`.
+  TileOrder OrderOf(size_t first, size_t end, InnerRange block) const {
+    return {first, std::min(group_, end - first), strips_b_, BytesOfB(block) <= kReusedBytes};
+  }
+
+  auto PackA(InnerRange block) const {
+    return [this, block](size_t s, size_t n, Packed* to) { path_.PackA(s, n, block, to); };
+  }
+  auto PackB(InnerRange block) const {
+    return [this, block](size_t s, size_t n, Packed* to) { path_.PackB(s, n, block, to); };
+  }
+
+  // Packs B on all threads.
+  const Packed* SharedB(InnerRange block) const {
+    Packed* const panels = Scratch<Packed>(ScratchUse::kPanelsB, strips_b_ * PanelSizeB(deepest_));
+    PackStrips(path_, 0, strips_b_, path_.shape.cols, block.Size(), panels, PackB(block));
+    return panels;
+  }
+  // Packs B on this thread, in memory of its own.
+  const Packed* OwnB(InnerRange block) const {
+    const size_t size = PanelSizeB(block.Size());
+    Packed* const panels = Scratch<Packed>(ScratchUse::kPanelsB, strips_b_ * size);
+    const size_t step = std::max<size_t>(1, kPackElements / path_.shape.cols);
+    PackInTurn(0, strips_b_, step, size, panels, PackB(block));
+    return panels;
+  }
+
+  // Every thread packs the strips of A that it multiplies.
+  void MultiplyOwnStrips(InnerRange block) const {
+    const Packed* const shared_b =
+        ThreadsPackAllOfB(path_.copies, rows_, BytesOfB(block)) ? nullptr : SharedB(block);
+    const size_t step = std::max<size_t>(1, kPackElements / path_.shape.rows);
+    ParallelFor(strips_a_, 1, [&](size_t first, size_t last) {
+      const Packed* const panels_b = shared_b != nullptr ? shared_b : OwnB(block);
+      Packed* const panels_a = PanelsA();
+      for (size_t s = first; s < last; s += group_) {
+        const TileOrder order = OrderOf(s, last, block);
+        const size_t size = PanelSizeA(block.Size());
+        PackInTurn(s, s + order.count, step, size, panels_a, PackA(block));
+        MultiplyRange(order, panels_a, panels_b, block, 0, order.Tiles());
+      }
+    });
+  }
+
+  // All threads pack a group of strips of A, and then share its tiles.
+  void MultiplySharedStrips(InnerRange block) const {
+    const Packed* const panels_b = SharedB(block);
+    Packed* const panels_a = PanelsA();
+    for (size_t s = 0; s < strips_a_; s += group_) {
+      const TileOrder order = OrderOf(s, strips_a_, block);
+      const size_t width = path_.shape.rows;
+      PackStrips(path_, s, order.count, width, block.Size(), panels_a, PackA(block));
+      ParallelFor(order.Tiles(), 1, [&](size_t begin, size_t end) {
+        MultiplyRange(order, panels_a, panels_b, block, begin, end);
+      });
+    }
+  }
+
+  // Multiplies tiles [begin, end) of the order, and stores them after the last block.
+  void MultiplyRange(const TileOrder& order,
+                     const Packed* panels_a,
+                     const Packed* panels_b,
+                     InnerRange block,
+                     size_t begin,
+                     size_t end) const {
+    const size_t depth = block.Size(), from = block.begin - segment_.begin;
+    const size_t size_a = PanelSizeA(depth), size_b = PanelSizeB(depth);
     const typename Path::Environment environment;
     State local;
     for (size_t t = begin; t < end; ++t) {
       const size_t a = order.A(t), b = order.B(t);
-      State& state = one_block ? local : states[a * strips_b + b];
-      if (from == 0) path.Clear(state);
+      State& state = states_ == nullptr ? local : states_[a * strips_b_ + b];
+      if (from == 0) path_.Clear(state);
       const Packed* const panel_a = panels_a + (a - order.first) * size_a;
-      path.Multiply(panel_a, panels_b + b * size_b, a, depth, from, state);
-      if (range.end != segment.end) continue;
-      const size_t row = a * shape.rows, col = b * shape.cols;
-      const size_t height = std::min(shape.rows, rows - row);
-      const size_t width = std::min(shape.cols, cols - col);
-      store(TilePlace{row, col, height, width, shape.cols}, path.Finish(state));
-    }
-  };
-
-  for (size_t k = segment.begin; k < segment.end; k += path.block) {
-    const InnerRange range{k, std::min(k + path.block, segment.end)};
-    const size_t depth = range.Size();
-    const auto pack_a = [&](size_t s, size_t n, Packed* to) { path.PackA(s, n, range, to); };
-    const auto pack_b = [&](size_t s, size_t n, Packed* to) { path.PackB(s, n, range, to); };
-    const size_t size_b = path.PanelSize(shape.cols, depth);
-    const size_t bytes_b = strips_b * size_b * sizeof(Packed);
-    const bool own_b = own && ThreadsPackAllOfB(path.copies, rows, bytes_b);
-    if (!own_b) PackStrips(path, 0, strips_b, shape.cols, depth, shared_b, pack_b);
-    const auto order_of = [&](size_t first, size_t end) {
-      return TileOrder{first, std::min(group, end - first), strips_b, bytes_b <= kReusedBytes};
-    };
-    if (own) {
-      ParallelFor(strips_a, 1, [&](size_t first, size_t last) {
-        Packed* const panels_a = scratch_a();
-        Packed* const panels_b =
-            own_b ? Scratch<Packed>(ScratchUse::kPanelsB, strips_b * size_b) : shared_b;
-        const size_t size = path.PanelSize(shape.rows, depth);
-        const size_t step = std::max<size_t>(1, kPackElements / shape.rows);
-        const size_t step_b = std::max<size_t>(1, kPackElements / shape.cols);
-        if (own_b) PackInTurn(0, strips_b, step_b, size_b, panels_b, pack_b);
-        for (size_t s = first; s < last; s += group) {
-          const TileOrder order = order_of(s, last);
-          PackInTurn(s, s + order.count, step, size, panels_a, pack_a);
-          multiply(order, panels_a, panels_b, range, 0, order.Tiles());
-        }
-      });
-      continue;
-    }
-    Packed* const panels_a = scratch_a();
-    for (size_t s = 0; s < strips_a; s += group) {
-      const TileOrder order = order_of(s, strips_a);
-      PackStrips(path, s, order.count, shape.rows, depth, panels_a, pack_a);
-      ParallelFor(order.Tiles(), 1, [&](size_t begin, size_t end) {
-        multiply(order, panels_a, shared_b, range, begin, end);
-      });
+      path_.Multiply(panel_a, panels_b + b * size_b, a, depth, from, state);
+      if (block.end == segment_.end) store_(PlaceOf(a, b), path_.Finish(state));
     }
   }
+
+  TilePlace PlaceOf(size_t a, size_t b) const {
+    const TileShape shape = path_.shape;
+    const size_t row = a * shape.rows, col = b * shape.cols;
+    const size_t height = std::min(shape.rows, rows_ - row);
+    const size_t width = std::min(shape.cols, cols_ - col);
+    return {row, col, height, width, shape.cols};
+  }
+
+  Path& path_;
+  const Store& store_;
+  size_t rows_, cols_;
+  InnerRange segment_;
+  size_t deepest_;  // elements of the longest block
+  size_t strips_a_, strips_b_;
+  bool own_;
+  size_t group_;
+  State* states_;  // of all tiles, null if there is a single block
+};
+
+// Computes the tiles of a rows x cols result. Calls store(place, sums) for each: the sums of its
+// elements over the products of `segment`.
+template <class Path, class Store>
+void MultiplyTiles(Path& path, size_t rows, size_t cols, InnerRange segment, const Store& store) {
+  TileProduct<Path, Store>(path, rows, cols, segment, store).Compute();
 }
 
 }  // namespace numsim
