@@ -5,7 +5,7 @@
 #include <limits>
 
 #if defined(__x86_64__)
-#include <immintrin.h>
+#include <xmmintrin.h>
 #endif
 
 #include "numsim/base/shared/float_environment.h"

@@ -12,8 +12,8 @@ namespace numsim {
 
 // Sets round to nearest even, no flush to zero and no traps. The destructor restores the previous
 // state, including the exception flags. For code whose result depends on the processor's IEEE 754
-// operations. The operations must be in functions that the compiler does not inline into the scope, and
-// must not use the x87 unit.
+// operations. The operations must be in functions that the compiler does not inline into the scope,
+// and must not use the x87 unit.
 class DefaultFloatEnvironment {
  public:
   DefaultFloatEnvironment() noexcept : saved_(Get()) { SetDefault(); }
@@ -41,6 +41,8 @@ class DefaultFloatEnvironment {
     _mm_setcsr(state.mxcsr);
     asm volatile("" ::: "memory");
   }
+  // All exceptions masked, none raised; rounding to nearest even; subnormals kept; the x87 unit with
+  // 64 significant bits.
   static void SetDefault() noexcept { Set({.mxcsr = 0x1F80, .x87 = 0x037F}); }
 #else
   using State = std::fenv_t;

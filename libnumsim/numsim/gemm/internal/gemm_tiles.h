@@ -34,14 +34,16 @@ namespace numsim {
 // Returns the number of strips of `width` vectors that hold n vectors.
 inline size_t Strips(size_t n, size_t width) { return (n + width - 1) / width; }
 
+// Returns the most strips that are worth packing in one call.
+inline size_t MostStripsAtATime(size_t width) { return std::max<size_t>(1, kPackElements / width); }
+
 // Returns the number of strips that a thread packs at a time: an equal share, unless that is more
 // vectors than are worth packing in one call, or less work than is worth a thread.
 inline size_t StripsAtATime(size_t strips, size_t width, size_t depth) {
   constexpr size_t kElementsOfThread = size_t{1} << 14;
   const size_t share = Strips(strips, static_cast<size_t>(ThreadCount()));
   const size_t least = kElementsOfThread / (width * std::max<size_t>(depth, 1));
-  const size_t most = kPackElements / width;
-  return std::max<size_t>(1, std::min(most, std::max(share, least)));
+  return std::max<size_t>(1, std::min(MostStripsAtATime(width), std::max(share, least)));
 }
 
 // Packs strips [begin, end), at most `step` in one call of pack(first, count, panels). The panel of
@@ -109,7 +111,7 @@ inline bool ThreadsPackTheirOwn(size_t strips_a) {
 }
 
 // Returns whether every thread is to pack all of B, too. It then multiplies by panels that no other
-// processor's cache holds, and does not wait for others to pack. That is worth more than a share of
+// core's cache holds, and does not wait for others to pack. That is worth more than a share of
 // the packing if that is fast, if each panel serves many rows, and if B's panels stay in the cache.
 inline bool ThreadsPackAllOfB(bool copies, size_t rows, size_t bytes_b) {
   constexpr size_t kRowsOfThread = 512;
@@ -189,7 +191,7 @@ class TileProduct {
   const Packed* OwnB(InnerRange block) const {
     const size_t size = PanelSizeB(block.Size());
     Packed* const panels = Scratch<Packed>(ScratchUse::kPanelsB, strips_b_ * size);
-    const size_t step = std::max<size_t>(1, kPackElements / path_.shape.cols);
+    const size_t step = MostStripsAtATime(path_.shape.cols);
     PackInTurn(0, strips_b_, step, size, panels, PackB(block));
     return panels;
   }
@@ -198,7 +200,7 @@ class TileProduct {
   void MultiplyOwnStrips(InnerRange block) const {
     const Packed* const shared_b =
         ThreadsPackAllOfB(path_.copies, rows_, BytesOfB(block)) ? nullptr : SharedB(block);
-    const size_t step = std::max<size_t>(1, kPackElements / path_.shape.rows);
+    const size_t step = MostStripsAtATime(path_.shape.rows);
     ParallelFor(strips_a_, 1, [&](size_t first, size_t last) {
       const Packed* const panels_b = shared_b != nullptr ? shared_b : OwnB(block);
       Packed* const panels_a = PanelsA();
