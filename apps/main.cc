@@ -18,6 +18,7 @@
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
 #include "numsim/base/printable.h"
+#include "numsim/base/thread_limit.h"
 
 namespace numsim::apps {
 
@@ -80,7 +81,7 @@ constexpr size_t kLongestMessage = 1000;  // of the parser, which repeats argume
 
 // Says why nothing was done. Where stderr cannot be written, the exit code alone says so.
 int Fail(const std::string& message) {
-  std::fputs(fmt::format("numsim: {}\n", message).c_str(), stderr);
+  std::fputs(fmt::format("numsim: {}\n", PrintableMessage(message)).c_str(), stderr);
   return kBadInput;
 }
 
@@ -104,11 +105,12 @@ void AddGlobalOptions(CLI::App& app, GlobalOptions& options) {
   app.add_option("--threads",
                  options.threads,
                  "Number of threads (default: OMP_NUM_THREADS, else all cores)")
-      ->check(CLI::Range(1, 4096));
+      ->check(CLI::Range(1, kMostThreads));
 }
 
 void Apply(const GlobalOptions& options) {
   if (options.threads > 0) SetThreadCount(options.threads);
+  ThreadCount();  // checks OMP_NUM_THREADS before any work
   if (!options.backend.empty()) {
     ForceBackend(options.backend);
   } else {

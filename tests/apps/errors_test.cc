@@ -220,6 +220,12 @@ TEST_F(BadInput, ThreadsAndBackends) {
       {Cast(cast + "--threads x"), {"--threads", "x"}},
       {Cast(cast + "--backend nope"), {"backend", "'nope'", "scalar"}},
       {Cast(cast), {"backend", "'nope'", "scalar"}, {{"NUMSIM_BACKEND", "nope"}}},
+      {Cast(cast),
+       {"OMP_NUM_THREADS: expected at most 4096 threads, found 99999"},
+       {{"OMP_NUM_THREADS", "99999"}}},
+      {{"train", "--preset", "tiny", "--out", "t"},
+       {"OMP_NUM_THREADS: expected at most 4096 threads, found 4097"},
+       {{"OMP_NUM_THREADS", "4097"}}},
       {{"backends", "--backend", "cuda"}, {"'cuda'"}, {{"CUDA_VISIBLE_DEVICES", "-1"}}},
       {{"backends"}, {"'AVX2'"}, {{"NUMSIM_BACKEND", "AVX2"}}},
   });

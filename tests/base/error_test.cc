@@ -14,6 +14,11 @@ TEST(Error, CarriesItsFormattedMessage) {
   EXPECT_STREQ(Error("100 %, {}").what(), "100 %, {}");
 }
 
+TEST(Error, IsOneLineThatShowsControlCharacters) {
+  EXPECT_STREQ(Error("a\nb\x1b[0m\u202e\xff").what(), "a\\x0ab\\x1b[0m\\u202e\\xff");
+  EXPECT_EQ(std::string(Error(std::string(100000, 'x')).what()).size(), 303u);
+}
+
 TEST(Error, IsCaughtAsARuntimeError) {
   try {
     throw Error::Format("field {}", std::string("x"));

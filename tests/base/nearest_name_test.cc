@@ -36,6 +36,11 @@ TEST(NearestName, IsTheFirstOfTheNearest) {
   EXPECT_EQ(NearestName("lst", names), "list");
 }
 
+// The product of the lengths would take minutes.
+TEST(NearestName, OfVeryLongTextIsNone) {
+  EXPECT_EQ(NearestName(std::string(50000000, 'x'), {"list", std::string(50000, 'x')}), "");
+}
+
 TEST(NearestName, IsEmptyIfNoneIsNear) {
   EXPECT_EQ(NearestName("frobnicate", {"list", "run", "train"}), "");
   EXPECT_EQ(NearestName("x", {"m"}), "");

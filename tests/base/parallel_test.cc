@@ -172,9 +172,12 @@ TEST_F(Parallel, AnotherLibraryGetsOneThreadInAChunkOrTask) {
   EXPECT_EQ(calls, 7);
 }
 
-TEST_F(Parallel, FewerThanOneThreadThrows) {
-  EXPECT_EQ(ErrorOf([&] { SetThreadCount(0); }),
-            "SetThreadCount: threads = 0, expected at least 1");
+TEST_F(Parallel, ThreadsOutsideTheLimitsThrow) {
+  EXPECT_EQ(ErrorOf([&] { SetThreadCount(0); }), "SetThreadCount: threads = 0, expected 1 to 4096");
+  EXPECT_EQ(ErrorOf([&] { SetThreadCount(4097); }),
+            "SetThreadCount: threads = 4097, expected 1 to 4096");
+  SetThreadCount(4096);
+  EXPECT_EQ(ThreadCount(), 4096);
 }
 
 // Work that throws in a region would end the process. Chunks 1 and 3 of 4 throw, and tasks 5 and 7.

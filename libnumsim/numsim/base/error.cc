@@ -1,21 +1,13 @@
 #include "numsim/base/error.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
+#include "numsim/base/printable.h"
+
 namespace numsim {
-namespace {
 
-std::string OnOneLine(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
-  return text;
-}
-
-}  // namespace
-
-Error::Error(const std::string& message) : std::runtime_error(OnOneLine(message)) {}
+Error::Error(const std::string& message) : std::runtime_error(PrintableMessage(message)) {}
 
 void AbortOnBrokenContract(const char* file,
                            int line,

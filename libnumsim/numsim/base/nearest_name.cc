@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "numsim/base/printable.h"
+
 namespace numsim {
 
 size_t EditDistance(std::string_view x, std::string_view y) {
@@ -26,6 +28,9 @@ std::string NearestName(std::string_view wrong, const std::vector<std::string>& 
   const std::string* nearest = nullptr;
   size_t least = 0;
   for (const std::string& name : names) {
+    // At least as many changes as the lengths differ by: the product of the lengths can be large.
+    const size_t longer = std::max(wrong.size(), name.size());
+    if (!IsLikelyTypo(longer - std::min(wrong.size(), name.size()), wrong.size())) continue;
     const size_t changes = EditDistance(wrong, name);
     if (!IsLikelyTypo(changes, wrong.size()) || (nearest != nullptr && changes >= least)) continue;
     nearest = &name;
@@ -47,7 +52,8 @@ std::string DidYouMean(std::string_view wrong, std::string_view list) {
 }
 
 Error NotOneOf(std::string_view what, std::string_view wrong, std::string_view list) {
-  return Error::Format("{} '{}' is not one of {}{}", what, wrong, list, DidYouMean(wrong, list));
+  return Error::Format(
+      "{} '{}' is not one of {}{}", what, Printable(wrong), list, DidYouMean(wrong, list));
 }
 
 }  // namespace numsim

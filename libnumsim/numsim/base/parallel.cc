@@ -3,16 +3,19 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <mutex>
 
+#include "numsim/base/error.h"
 #include "numsim/base/require.h"
 #include "numsim/base/shared/float_environment.h"
+#include "numsim/base/thread_limit.h"
 
 namespace numsim {
 namespace {
 
-int g_threads = 0;  // 0: not set, use OpenMP's count
+std::atomic<int> g_threads = 0;  // 0: not set, use OpenMP's count
 
 // Carries an exception out of a parallel region, which no exception may leave: that of the lowest
 // number, so that the same one is thrown at any timing.
@@ -42,10 +45,21 @@ class LowestException {
 
 }  // namespace
 
-int ThreadCount() { return g_threads > 0 ? g_threads : omp_get_max_threads(); }
+int ThreadCount() {
+  if (const int threads = g_threads; threads > 0) return threads;
+  const int threads = omp_get_max_threads();
+  if (threads > kMostThreads) {
+    throw Error::Format(
+        "OMP_NUM_THREADS: expected at most {} threads, found {}", kMostThreads, threads);
+  }
+  return threads;
+}
 
 void SetThreadCount(int threads) {
-  NUMSIM_REQUIRE(threads >= 1, "SetThreadCount: threads = {}, expected at least 1", threads);
+  NUMSIM_REQUIRE(threads >= 1 && threads <= kMostThreads,
+                 "SetThreadCount: threads = {}, expected 1 to {}",
+                 threads,
+                 kMostThreads);
   g_threads = threads;
 }
 

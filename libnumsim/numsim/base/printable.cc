@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <utility>
 
 namespace numsim {
 
@@ -28,6 +31,36 @@ size_t CharacterLength(std::string_view text) {
   return bad ? 0 : length;
 }
 
+// Returns the number of a valid character.
+uint32_t CodePoint(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return first;
+  uint32_t code = first & (0x7Fu >> character.size());
+  for (const char c : character.substr(1))
+    code = code << 6 | (static_cast<unsigned char>(c) & 0x3F);
+  return code;
+}
+
+// Returns true for characters outside of ASCII that are not seen, end a line, or turn the direction of
+// writing: control and formatting characters of Unicode.
+bool IsInvisible(uint32_t code) {
+  constexpr std::pair<uint32_t, uint32_t> kRanges[] = {
+      {0x80, 0x9F},       // controls
+      {0xAD, 0xAD},       // soft hyphen
+      {0x61C, 0x61C},     // Arabic letter mark
+      {0x180E, 0x180E},   // Mongolian vowel separator
+      {0x200B, 0x200F},   // of no width, marks of direction
+      {0x2028, 0x202E},   // separators of lines, embeddings and overrides of direction
+      {0x2060, 0x206F},   // joiners, isolates of direction
+      {0xFEFF, 0xFEFF},   // byte order mark
+      {0xFFF9, 0xFFFB},   // annotations
+      {0xE0000, 0xE007F}  // tags
+  };
+  return std::any_of(std::begin(kRanges), std::end(kRanges), [&](const auto& range) {
+    return code >= range.first && code <= range.second;
+  });
+}
+
 }  // namespace
 
 std::string Printable(std::string_view text, size_t limit) {
@@ -40,12 +73,36 @@ std::string Printable(std::string_view text, size_t limit) {
     if (length == 0 || byte < 0x20 || byte == 0x7F) {
       result += fmt::format("\\x{:02x}", byte);
       ++at;
-    } else {
-      result += text.substr(at, length);
-      at += length;
+      continue;
     }
+    const std::string_view character = text.substr(at, length);
+    const uint32_t code = CodePoint(character);
+    result += IsInvisible(code) ? fmt::format("\\u{:04x}", code) : std::string(character);
+    at += length;
   }
   return result;
+}
+
+namespace {
+
+// Returns the text as Printable does; of one above `most` bytes, a multiple of 3, the middle is left out.
+std::string WithoutMiddle(std::string_view text, size_t most) {
+  if (text.size() <= most) return Printable(text, most);
+  return Printable(text, most / 3 * 2) + Printable(text.substr(text.size() - most / 3), most);
+}
+
+}  // namespace
+
+std::string PrintableMessage(std::string_view message) {
+  constexpr size_t kMessage = 1800, kWord = 300;
+  std::string text;
+  while (!message.empty()) {
+    const size_t space = std::min(message.find(' '), message.size());
+    text += WithoutMiddle(message.substr(0, space), kWord);
+    if (space < message.size()) text += ' ';
+    message.remove_prefix(std::min(space + 1, message.size()));
+  }
+  return WithoutMiddle(text, kMessage);
 }
 
 }  // namespace numsim
