@@ -1,7 +1,7 @@
 // `numsim inspect`: shows one value in one format with every rounding mode.
 #include <fmt/format.h>
 
-#include <bit>
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <optional>
@@ -12,29 +12,16 @@
 #include "numsim/base/error.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/rounding/encode.h"
+#include "numsim/rounding/encode_plan.h"
+#include "numsim/rounding/exact_number.h"
 #include "numsim/rounding/rounding_modes.h"
+#include "numsim/rounding/unrounded.h"
 
 namespace numsim::apps {
 namespace {
 
 constexpr StochasticVariant kVariants[] = {
     StochasticVariant::kA, StochasticVariant::kB, StochasticVariant::kC};
-
-// Returns the number at the start of `text` and sets `rest` to the text after it. `whole` is the
-// complete argument, for messages.
-double ParseNumber(const std::string& text, std::string* rest, const std::string& whole) {
-  const char* begin = text.c_str();
-  char* end = nullptr;
-  const double value = std::strtod(begin, &end);
-  if (end == begin) {
-    throw Error::Format(
-        "VALUE '{}' is not a number, a sum A+B or code:0x..., e.g. 0.78, 0x1.8p-1, -inf, 0.75+0.03",
-        whole);
-  }
-  *rest = end;
-  return value;
-}
 
 uint32_t ParseCode(const FormatSpec& format, const std::string& text) {
   char* end = nullptr;
@@ -45,19 +32,14 @@ uint32_t ParseCode(const FormatSpec& format, const std::string& text) {
   return static_cast<uint32_t>(code);
 }
 
-// Parses a code, a number, or a sum of two numbers such as "0.75+0.03", computed in float64.
-double ParseValue(const FormatSpec& format, const std::string& text) {
+// Parses a code, a number, or a sum of two numbers such as "0.75+0.03".
+ExactNumber ParseValue(const FormatSpec& format, const std::string& text) {
   if (text.starts_with("code:")) {
-    return static_cast<double>(Decode(format, ParseCode(format, text.substr(5))));
+    return ExactNumber(ExactValue(format, ParseCode(format, text.substr(5))));
   }
-  std::string rest;
-  const double value = ParseNumber(text, &rest, text);
-  if (rest.empty()) return value;
-  if (rest[0] != '+' && rest[0] != '-') ParseNumber("", &rest, text);  // throws
-  std::string after;
-  const double second = ParseNumber(rest, &after, text);
-  if (!after.empty()) ParseNumber("", &rest, text);  // throws
-  return value + second;
+  // A blank comes before "-inf", which would be an option.
+  return ParseExactSum(
+      std::string_view(text).substr(std::min(text.find_first_not_of(' '), text.size())), "VALUE");
 }
 
 std::string Described(const FormatSpec& format, uint32_t code) {
@@ -74,54 +56,88 @@ void Line(const std::string& key, const std::string& value) {
   fmt::print("{}\n", text.substr(0, text.find_last_not_of(' ') + 1));
 }
 
-// The neighbours of a finite value in the format: `low` toward zero and `high` away from it, with
-// value == low + fraction * (high - low).
-struct Neighbours {
-  uint32_t low, high;
-  double fraction;
-};
-
-// Returns the neighbours, or nothing if they are equal or do not enclose the value.
-std::optional<Neighbours> FindNeighbours(const FormatSpec& format, double value) {
-  const uint32_t low = Encode(format, value, {RoundingMode::kTowardZero}, Overflow::kSaturate);
-  const RoundingMode away = value < 0 ? RoundingMode::kDown : RoundingMode::kUp;
-  const uint32_t high = Encode(format, value, {away}, Overflow::kSaturate);
-  const double low_value = static_cast<double>(Decode(format, low));
-  const double high_value = static_cast<double>(Decode(format, high));
-  const bool between = std::abs(low_value) <= std::abs(value) &&
-                       std::abs(value) <= std::abs(high_value) && low != high;
-  if (!between) return std::nullopt;
-  return Neighbours{low, high, (value - low_value) / (high_value - low_value)};
+uint32_t Code(const FormatSpec& format,
+              const Unrounded& value,
+              RoundingMode mode,
+              Overflow overflow = Overflow::kSaturate) {
+  return EncodeUnrounded(MakeEncodePlan(format, {mode}, overflow), value).code;
 }
 
-void PrintNeighbours(const FormatSpec& format, double value, const Neighbours& n) {
-  const double low = static_cast<double>(Decode(format, n.low));
-  const double high = static_cast<double>(Decode(format, n.high));
+// The neighbours of a finite value in the format: `low` toward zero and `high` away from it. The
+// magnitudes are exact.
+struct Neighbours {
+  uint32_t low, high;
+  ExactNumber value, low_value, high_value;
+
+  ExactNumber FromLow() const { return value - low_value; }
+  ExactNumber ToHigh() const { return high_value - value; }
+  double Gap() const { return (high_value - low_value).ToFloat64(); }
+  // The part of the gap from `low` to the value, right to about 2^-52 of itself.
+  double Fraction() const { return FromLow().ToFloat64() / Gap(); }
+};
+
+ExactNumber Magnitude(const ExactNumber& x) { return x.negative() ? -x : x; }
+
+// Returns the neighbours, or nothing if they are equal or do not enclose the value.
+std::optional<Neighbours> FindNeighbours(const FormatSpec& format,
+                                         const ExactNumber& value,
+                                         const Unrounded& rounded) {
+  const uint32_t low = Code(format, rounded, RoundingMode::kTowardZero);
+  const uint32_t high =
+      Code(format, rounded, value.negative() ? RoundingMode::kDown : RoundingMode::kUp);
+  const Neighbours n{low,
+                     high,
+                     Magnitude(value),
+                     Magnitude(ExactNumber(ExactValue(format, low))),
+                     Magnitude(ExactNumber(ExactValue(format, high)))};
+  const bool finite = n.low_value.IsFinite() && n.high_value.IsFinite();
+  const bool between = finite && !n.FromLow().negative() && !n.ToHigh().negative();
+  if (!between || low == high) return std::nullopt;
+  return n;
+}
+
+// Returns a positive number as text.
+std::string SmallText(double x) { return x == 0 ? "less than 4.94e-324" : fmt::format("{}", x); }
+
+// Returns the fraction as text. Where its digits show 0.5 or 1 and it is neither, the rest is shown
+// too, as in "0.5 + 1.6e-28".
+std::string FractionText(const Neighbours& n) {
+  const double fraction = n.Fraction(), gap = n.Gap();
+  if (fraction == 1) return "1 - " + SmallText(n.ToHigh().ToFloat64() / gap);
+  if (fraction != 0.5) return SmallText(fraction);
+  const ExactNumber beyond = n.FromLow() - n.ToHigh();  // twice the distance to the midpoint
+  if (beyond.IsZero()) return "0.5";
+  return fmt::format("0.5 {} {}",
+                     beyond.negative() ? '-' : '+',
+                     SmallText(std::abs(beyond.ToFloat64()) / gap / 2));
+}
+
+void PrintNeighbours(const FormatSpec& format, double sign, const Neighbours& n) {
+  const double low = n.low_value.ToFloat64(), high = n.high_value.ToFloat64();
   Line("toward zero", Described(format, n.low));
   Line("away from zero", Described(format, n.high));
-  Line("gap", fmt::format("{}, midpoint {}", std::abs(high - low), low + (high - low) / 2));
+  Line("gap", fmt::format("{}, midpoint {}", n.Gap(), sign * (low + (high - low) / 2)));
   Line("distances",
        fmt::format("{} and {}: the value lies {} of the gap from {}",
-                   std::abs(value - low),
-                   std::abs(high - value),
-                   n.fraction,
-                   low));
+                   SmallText(n.FromLow().ToFloat64()),
+                   SmallText(n.ToHigh().ToFloat64()),
+                   FractionText(n),
+                   sign * low));
 }
 
 // Returns the number of random words for which the value is rounded away from zero. Because
 // rounding away is monotone in R, a binary search over the words with the encoder itself counts
 // them exactly.
 uint64_t CountAway(const FormatSpec& format,
-                   double value,
+                   const Unrounded& value,
                    const Rounding& rounding,
                    uint32_t high) {
   const EncodePlan plan = MakeEncodePlan(format, rounding, Overflow::kSaturate);
-  const uint64_t bits = std::bit_cast<uint64_t>(value);
   uint64_t low = 0, end = uint64_t{1} << rounding.random_bits;  // first word that rounds away
   const uint64_t words = end;
   while (low < end) {
     const uint64_t middle = (low + end) / 2;
-    if (EncodeF64(plan, bits, static_cast<uint32_t>(middle)) == high) {
+    if (EncodeUnrounded(plan, value, static_cast<uint32_t>(middle)).code == high) {
       end = middle;
     } else {
       low = middle + 1;
@@ -130,7 +146,10 @@ uint64_t CountAway(const FormatSpec& format,
   return words - low;
 }
 
-void PrintStochastic(const FormatSpec& format, double value, const Neighbours& n, int random_bits) {
+void PrintStochastic(const FormatSpec& format,
+                     const Unrounded& value,
+                     const Neighbours& n,
+                     int random_bits) {
   fmt::print("\nstochastic rounding with {} random bits: probability of each neighbour\n",
              random_bits);
   const double words = std::ldexp(1.0, random_bits);
@@ -149,23 +168,48 @@ void PrintStochastic(const FormatSpec& format, double value, const Neighbours& n
   Line("  unlimited bits",
        fmt::format("P({}) = {:.12g}   P({}) = {:.12g}",
                    ValueText(Decode(format, n.low)),
-                   1 - n.fraction,
+                   n.ToHigh().ToFloat64() / n.Gap(),
                    ValueText(Decode(format, n.high)),
-                   n.fraction));
+                   n.Fraction()));
 }
 
-void PrintRoundings(const FormatSpec& format, double value) {
+void PrintRoundings(const FormatSpec& format, const Unrounded& value) {
   fmt::print("\n{:<17}code, bits, value (nonsaturate; other policies where they differ)\n",
              "rounding");
   for (const RoundingMode mode : kDeterministicModes) {
-    const uint32_t code = Encode(format, value, {mode}, Overflow::kNonsaturate);
+    const uint32_t code = Code(format, value, mode, Overflow::kNonsaturate);
     Line(fmt::format("  {}", ToString(mode)), Described(format, code));
     for (const Overflow overflow : {Overflow::kSaturate, Overflow::kPropagate}) {
-      const uint32_t other = Encode(format, value, {mode}, overflow);
+      const uint32_t other = Code(format, value, mode, overflow);
       if (other == code) continue;
       Line(fmt::format("  {} {}", ToString(mode), ToString(overflow)), Described(format, other));
     }
   }
+}
+
+// Returns the value as given, and as float64.
+std::string GivenText(const std::string& text, const ExactNumber& value) {
+  constexpr size_t kShown = 60;
+  const std::string given =
+      text.size() <= kShown
+          ? text
+          : fmt::format("{}... ({} characters)", text.substr(0, kShown), text.size());
+  const double nearest = value.ToFloat64();
+  return fmt::format("{}{}float64 {:a} ({:.17g}){}",
+                     given,
+                     value.IsFloat64() ? " = " : " (exact; nearest ",
+                     nearest,
+                     nearest,
+                     value.IsFloat64() ? "" : ")");
+}
+
+void PrintNoNeighbours(const FormatSpec& format,
+                       const ExactNumber& value,
+                       const Unrounded& rounded) {
+  const uint32_t code = Code(format, rounded, RoundingMode::kNearestEven);
+  const bool exact = (ExactNumber(ExactValue(format, code)) - value).IsZero();
+  Line("neighbours",
+       exact ? "none: the value is exact" : "none: the value is outside the format's range");
 }
 
 int Inspect(const std::string& format_text,
@@ -173,23 +217,21 @@ int Inspect(const std::string& format_text,
             int random_bits,
             const std::string& profile) {
   const Format format = ParseFormat(format_text);
-  const double value = ParseValue(format.spec, value_text);
+  const ExactNumber value = ParseValue(format.spec, value_text);
   const std::string profile_lines =
       profile.empty() ? "" : ProfileLines(profile, format, value);  // throws before any output
+  const Unrounded rounded = value.Rounded();
   Line("format", format.name);
-  Line("value",
-       fmt::format("{} = float64 {} ({:.17g})", value_text, fmt::format("{:a}", value), value));
-  const auto neighbours = std::isfinite(value) ? FindNeighbours(format.spec, value) : std::nullopt;
+  Line("value", GivenText(value_text, value));
+  const auto neighbours =
+      value.IsFinite() ? FindNeighbours(format.spec, value, rounded) : std::nullopt;
   if (neighbours) {
-    PrintNeighbours(format.spec, value, *neighbours);
-  } else if (std::isfinite(value)) {
-    const uint32_t code = Encode(format.spec, value, {}, Overflow::kSaturate);
-    const bool exact = static_cast<double>(Decode(format.spec, code)) == value;
-    Line("neighbours",
-         exact ? "none: the value is exact" : "none: the value is outside the format's range");
+    PrintNeighbours(format.spec, value.negative() ? -1 : 1, *neighbours);
+  } else if (value.IsFinite()) {
+    PrintNoNeighbours(format.spec, value, rounded);
   }
-  PrintRoundings(format.spec, value);
-  if (neighbours) PrintStochastic(format.spec, value, *neighbours, random_bits);
+  PrintRoundings(format.spec, rounded);
+  if (neighbours) PrintStochastic(format.spec, rounded, *neighbours, random_bits);
   fmt::print("{}", profile_lines);
   return 0;
 }
@@ -205,8 +247,10 @@ void AddInspectCommand(Program& program) {
   CLI::App* sub = program.app.add_subcommand(
       "inspect", "Show the code, neighbours and roundings of one value in one format");
   sub->add_option("FORMAT", options->format, "Format: a name or a custom format")->required();
-  sub->add_option(
-         "VALUE", options->value, "A number, a sum A+B (computed in float64), or a code:0x..")
+  sub->add_option("VALUE",
+                  options->value,
+                  "A number (decimal or hexadecimal, of any length), a sum A+B, or a code:0x..; "
+                  "rounded once, from its exact value")
       ->required();
   sub->add_option("--sr-bits", options->random_bits, "Number of random bits of stochastic rounding")
       ->check(CLI::Range(1, 32))

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "apps/format_text.h"
 #include "numsim/formats/decode.h"
@@ -12,10 +11,6 @@
 
 namespace numsim::apps {
 namespace {
-
-bool IsFloat32(double value) {
-  return std::isnan(value) || static_cast<double>(static_cast<float>(value)) == value;
-}
 
 bool Defines(const std::string& profile, SourceType from, const std::string& target) {
   const std::vector<std::string> targets = ProfileTargets(profile, from);
@@ -55,12 +50,12 @@ std::string Result(const ProfileConversion& conversion, uint64_t bits) {
 }
 
 // Converts from float32 if the value is a float32 or if the profile does not support float64.
-std::string Line(const std::string& name, const Format& format, double value) {
-  const bool exact = IsFloat32(value);
+std::string Line(const std::string& name, const Format& format, const ExactNumber& value) {
+  const bool exact = value.IsFloat32();
   const bool wide = !exact && Defines(name, SourceType::kFloat64, format.name);
   const SourceType from = wide ? SourceType::kFloat64 : SourceType::kFloat32;
-  const uint64_t bits =
-      wide ? std::bit_cast<uint64_t>(value) : std::bit_cast<uint32_t>(static_cast<float>(value));
+  const uint64_t bits = wide ? std::bit_cast<uint64_t>(value.ToFloat64())
+                             : std::bit_cast<uint32_t>(value.ToFloat32());
   return fmt::format("profile {:<22} {}{}\n",
                      name,
                      Result(ProfileConversion(name, from, format), bits),
@@ -69,10 +64,11 @@ std::string Line(const std::string& name, const Format& format, double value) {
 
 }  // namespace
 
-std::string ProfileLines(const std::string& name, const Format& format, double value) {
+std::string ProfileLines(const std::string& name, const Format& format, const ExactNumber& value) {
   std::string lines =
-      fmt::format("\nprofiles, from {}\n",
-                  ToString(IsFloat32(value) ? SourceType::kFloat32 : SourceType::kFloat64));
+      fmt::format("\nprofiles, from {}{}\n",
+                  ToString(value.IsFloat32() ? SourceType::kFloat32 : SourceType::kFloat64),
+                  value.IsFloat64() ? "" : ", to which the value is rounded first");
   if (name != "all") return lines + Line(name, format, value);
   for (const ProfileInfo& profile : ProfileTable()) {
     const std::string text(profile.name);

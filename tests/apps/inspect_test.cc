@@ -77,11 +77,37 @@ TEST_F(InspectCommand, ProbabilityFarBelowTheSmallestSubnormalIsExact) {
   EXPECT_THAT(line, HasSubstr("= 2097152 / 2^32"));
 }
 
-TEST_F(InspectCommand, SumIsComputedInFloat64) {
+TEST_F(InspectCommand, SumsAreExact) {
+  EXPECT_EQ(Rounded("e4m3fn 0.78125+1e-40", "rne"), "0.8125");
+  EXPECT_EQ(Rounded("e4m3fn 0.78125-1e-40", "rne"), "0.75");
+  EXPECT_EQ(Rounded("e4m3fn 1e300-1e300", "rne"), "0");
   EXPECT_EQ(Rounded("e4m3fn 0.75+0.03", "rne"), "0.75");
   EXPECT_EQ(Line("e4m3fn 0.75+0.03", "variant a"), Line("e4m3fn 0.78", "variant a"));
   EXPECT_EQ(Rounded("e4m3fn 0.75+0.04", "rne"), "0.8125");
   EXPECT_EQ(Rounded("e4m3fn 1-0.25", "rne"), "0.75");
+}
+
+// tests/apps/exact_numbers.py compares many texts with fractions.
+TEST_F(InspectCommand, TextOfAnyLengthIsExact) {
+  const std::string above = "e4m3fn 0.78125000000000000000000000001";
+  EXPECT_THAT(Line(above, "rne"), HasSubstr("0x35"));
+  EXPECT_THAT(Line(above, "distances"), HasSubstr("the value lies 0.5 + 1.6e-28 of the gap"));
+  EXPECT_THAT(Line(above, "value"), HasSubstr("(exact; nearest float64 0x1.9p-1 (0.78125))"));
+  EXPECT_THAT(Line("e4m3fn 1e-400", "rtp"), HasSubstr("0x01"));
+  EXPECT_THAT(Line("e4m3fn 1e-400", "distances"), HasSubstr("less than 4.94e-324"));
+  EXPECT_THAT(Line("e4m3fn 0.99999999999999999999", "distances"), HasSubstr("the value lies 1 - "));
+  EXPECT_THAT(Line("e4m3fn 1" + std::string(5000, '0'), "value"), HasSubstr("(5001 characters)"));
+  EXPECT_THAT(Line("e4m3fn 0.75", "value"), HasSubstr("0.75 = float64 0x1.8p-1 (0.75)"));
+}
+
+// A profile converts floats, so the text is rounded to one first, once.
+TEST_F(InspectCommand, ProfilesSayWhatTheyConvert) {
+  const Outcome outcome = Numsim("inspect e4m3fn 0.1 --profile cuda-13");
+  EXPECT_THAT(outcome.out,
+              HasSubstr("profiles, from float64, to which the value is rounded first"));
+  // Between two float32 and just above their middle, where float64 has a tie.
+  const Outcome tie = Numsim("inspect e4m3fn 1.000000059604644775390626 --profile all");
+  EXPECT_EQ(tie.exit_code, 0);
 }
 
 TEST_F(InspectCommand, ShowsOverflowByPolicy) {
