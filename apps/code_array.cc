@@ -82,12 +82,6 @@ void CheckValues(std::span<const float> values,
   }
 }
 
-std::vector<float> RoundedToFloat32(const Array& array, const std::string& what) {
-  if (array.type != ElementType::kF64) return ToFloat32(array, what);
-  const std::vector<double> wide = ToFloat64(array, what);
-  return std::vector<float>(wide.begin(), wide.end());
-}
-
 MatrixShape AsMatrix(const std::vector<size_t>& shape) {
   if (shape.size() < 2) return {1, shape.empty() ? 1 : shape[0]};
   MatrixShape matrix{shape[0], 1};

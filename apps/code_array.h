@@ -52,10 +52,6 @@ void CheckValues(std::span<const float> values,
                  const std::string& file,
                  const std::string& hint = "");
 
-// Returns the elements as float32; float64 is rounded to nearest even. Throws Error that names `what`
-// if the elements are integers.
-std::vector<float> RoundedToFloat32(const Array& array, const std::string& what);
-
 // Returns the shape of an array as a matrix: the first dimension gives the rows, the others the
 // columns. An array of one dimension or none has one row.
 MatrixShape AsMatrix(const std::vector<size_t>& shape);

@@ -7,6 +7,8 @@
 #include "numsim/base/error.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/npy.h"
+#include "numsim/io/tensor_file.h"
+#include "numsim/quantize/quantize_float64.h"
 #include "numsim/quantize/quantized_matrix.h"
 
 namespace numsim::apps {
@@ -104,8 +106,15 @@ ScaledCodes EncodeScaled(const ScaleOptions& options,
                         ShapeToString(in.shape),
                         options.granularity);
   }
-  const std::vector<float> values = RoundedToFloat32(in, file);
-  return AsArrays(Quantize(values, AsMatrix(in.shape), quantize), in);
+  const auto quantized = [&](const auto& values) {
+    return AsArrays(Quantize(std::span(values), AsMatrix(in.shape), quantize), in);
+  };
+  try {
+    if (in.type == ElementType::kF64) return quantized(ToFloat64(in, file));
+    return quantized(ToFloat32(in, file));
+  } catch (const ScaleError& error) {
+    throw Error::Format("{}: {}", file, error.what());
+  }
 }
 
 void WriteScaledCodes(const ScaledCodes& matrix,

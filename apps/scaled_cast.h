@@ -32,7 +32,7 @@ struct ScaledCodes {
   Array codes, scales;
 };
 
-// Quantises `in`. A float64 array is rounded to float32 first. Element i of the array uses the
+// Quantises `in`. A float64 array is rounded once, from its exact values. Element i of the array uses the
 // random bits i of stream 0 of the seed. Throws Error that names `file` if the granularity is not
 // tensor and the array is not a matrix, or if the array holds integers.
 ScaledCodes EncodeScaled(const ScaleOptions& options,

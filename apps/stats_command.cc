@@ -10,6 +10,7 @@
 #include "numsim/formats/format_table.h"
 #include "numsim/io/csv.h"
 #include "numsim/io/tensor_file.h"
+#include "numsim/quantize/quantize_float64.h"
 #include "numsim/quantize/quantized_matrix.h"
 
 namespace numsim::apps {
@@ -32,25 +33,46 @@ std::vector<ScaleLayout> ParseLayouts(const std::string& list) {
   return layouts;
 }
 
-// Adds the rows of one tensor: for each granularity, a row per format.
-void AddTensor(Table& table,
-               const TensorFile& file,
-               const TensorInfo& tensor,
-               const std::vector<Format>& formats,
-               const std::vector<ScaleLayout>& layouts,
-               QuantizeOptions quantize,
-               bool usual) {
-  const Array array = file.Read(tensor.name);
-  const std::vector<float> values = RoundedToFloat32(array, file.Describe(tensor));
+// Adds the rows of one tensor, whose elements are `values`: for each granularity, a row per format.
+template <typename Value>
+void AddRows(Table& table,
+             const TensorInfo& tensor,
+             const Array& array,
+             std::span<const Value> values,
+             const std::vector<Format>& formats,
+             const std::vector<ScaleLayout>& layouts,
+             QuantizeOptions quantize,
+             bool usual) {
   const MatrixShape shape = AsMatrix(array.shape);
   for (const ScaleLayout& layout : layouts) {
     quantize.layout = layout;
     for (const Format& format : formats) {
       quantize.format = format.spec;
       if (usual) quantize.scale_rule = UsualScaleRule(format.spec);
-      const ErrorMeasures errors = QuantizationError(values, shape, quantize);
-      AddStatsRow(table, tensor, array, format, quantize, errors);
+      const auto errors = QuantizationError(values, shape, quantize);
+      AddStatsRow(table, tensor, array, format, quantize, MeasuresOf(errors));
     }
+  }
+}
+
+// Adds the rows of one tensor. float64 is rounded and measured as it is, everything else as float32,
+// which holds it.
+void AddTensor(Table& table,
+               const TensorFile& file,
+               const TensorInfo& tensor,
+               const std::vector<Format>& formats,
+               const std::vector<ScaleLayout>& layouts,
+               const QuantizeOptions& quantize,
+               bool usual) {
+  const Array array = file.Read(tensor.name);
+  const auto add = [&](const auto& values) {
+    AddRows(table, tensor, array, std::span(values), formats, layouts, quantize, usual);
+  };
+  try {
+    if (array.type == ElementType::kF64) return add(ToFloat64(array, file.Describe(tensor)));
+    add(ToFloat32(array, file.Describe(tensor)));
+  } catch (const ScaleError& error) {
+    throw Error::Format("{}: {}", file.Describe(tensor), error.what());
   }
 }
 
@@ -107,9 +129,7 @@ void AddStatsCommand(Program& program) {
   auto options = std::make_shared<StatsOptions>();
   CLI::App* sub = program.app.add_subcommand(
       "stats", "Measure the quantisation error of the tensors in a .npy or .safetensors file");
-  sub->add_option("FILE",
-                  options->file,
-                  "Input .npy or .safetensors file (float64 is rounded to float32 first)")
+  sub->add_option("FILE", options->file, "Input .npy or .safetensors file")
       ->required()
       ->check(NotEmpty());
   sub->add_option("--format", options->formats, FormatHelp("Comma-separated list of formats"))

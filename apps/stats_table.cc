@@ -112,22 +112,22 @@ void AddStatsRow(Table& table,
                  const Array& array,
                  const Format& format,
                  const QuantizeOptions& options,
-                 const ErrorMeasures& errors) {
+                 const StatsMeasures& measures) {
   table.rows.push_back({tensor.name,
                         std::string(ToString(array.type)),
                         ShapeText(array.shape),
-                        uint64_t{errors.elements},
-                        uint64_t{errors.nonfinite},
-                        errors.max_signal,
+                        uint64_t{measures.elements},
+                        uint64_t{measures.nonfinite},
+                        measures.absmax,
                         format.name,
                         ToString(options.layout),
                         std::string(ToString(options.scale_rule)),
-                        errors.SqnrDb(),
-                        errors.RelativeError(),
-                        errors.max_error,
-                        errors.MeanError(),
-                        errors.UnderflowShare(),
-                        errors.OverflowShare()});
+                        measures.sqnr_db,
+                        measures.relative_error,
+                        measures.max_error,
+                        measures.mean_error,
+                        measures.underflow_share,
+                        measures.overflow_share});
 }
 
 std::string StatsOrders() {

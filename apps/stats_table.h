@@ -8,12 +8,32 @@
 #include "numsim/io/csv.h"
 #include "numsim/io/tensor_file.h"
 #include "numsim/quantize/quantized_matrix.h"
-#include "numsim/stats/error_measures.h"
 
 namespace numsim::apps {
 
 // Returns a table with the columns that docs/stats.md defines and no rows.
 Table EmptyStatsTable();
+
+// The measured columns.
+struct StatsMeasures {
+  size_t elements = 0, nonfinite = 0;
+  double absmax = 0, sqnr_db = 0, relative_error = 0, max_error = 0, mean_error = 0;
+  double underflow_share = 0, overflow_share = 0;
+};
+
+// Returns the columns of ErrorMeasures or Float64ErrorMeasures.
+template <typename Errors>
+StatsMeasures MeasuresOf(const Errors& errors) {
+  return {errors.elements,
+          errors.nonfinite,
+          errors.max_signal,
+          errors.SqnrDb(),
+          errors.RelativeError(),
+          errors.max_error,
+          errors.MeanError(),
+          errors.UnderflowShare(),
+          errors.OverflowShare()};
+}
 
 // Adds the row of a tensor, whose elements were `array`, under a format and the options.
 void AddStatsRow(Table& table,
@@ -21,7 +41,7 @@ void AddStatsRow(Table& table,
                  const Array& array,
                  const Format& format,
                  const QuantizeOptions& options,
-                 const ErrorMeasures& errors);
+                 const StatsMeasures& measures);
 
 // Returns "file, name, sqnr, ...", the names that SortStats takes.
 std::string StatsOrders();

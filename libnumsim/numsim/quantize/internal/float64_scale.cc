@@ -1,0 +1,119 @@
+#include "numsim/quantize/internal/float64_scale.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "numsim/arith/shared/exact.h"
+#include "numsim/formats/decode.h"
+#include "numsim/formats/format_table.h"
+#include "numsim/formats/named_formats.h"
+#include "numsim/quantize/quantize_float64.h"
+#include "numsim/rounding/exact_number.h"
+#include "numsim/rounding/unrounded.h"
+
+namespace numsim {
+namespace {
+
+bool IsFloat32(double x) { return static_cast<double>(static_cast<float>(x)) == x; }
+
+// Returns a / b, rounded once to the nearest float32. Requires positive numbers.
+float Quotient(double a, double b) {
+  const auto exact = [](double x) { return ExactNumber::FromFloat64(x).Rounded(); };
+  const Unrounded quotient = exact::Quotient(exact(a), exact(b)).value;
+  return std::bit_cast<float>(EncodeUnrounded(MakeEncodePlan(kFp32), quotient).code);
+}
+
+[[noreturn]] void RefuseScale(const FormatSpec& format, ScaleRule rule, double absmax) {
+  throw ScaleError(fmt::format(
+      "the absolute maximum {} needs a scale beyond float32 for {} under the rule {}; the rule none "
+      "takes it",
+      absmax,
+      ToString(format),
+      ToString(rule)));
+}
+
+// Returns floor(log2(a / b)) for positive numbers.
+int FloorLog2Ratio(double a, double b) {
+  int x = 0, y = 0;
+  const double a_part = std::frexp(a, &x), b_part = std::frexp(b, &y);
+  return x - y - (a_part < b_part ? 1 : 0);
+}
+
+Scale PowerOfTwo(const FormatSpec& format, ScaleRule rule, double absmax, int exponent) {
+  if (exponent > 127) RefuseScale(format, rule, absmax);
+  const int bounded = std::max(exponent, -127);
+  return {std::ldexp(1.0f, bounded), std::ldexp(1.0f, -bounded)};
+}
+
+// The factors of the two levels, as ScaleRule::kNvfp4 has them.
+float Encode(const FormatSpec& format, ScaleRule rule, double absmax) {
+  const float max = MaxFinite(format);
+  const float encode = Quotient(static_cast<double>(448 * max), absmax);
+  if (encode == 0 || std::isinf(1 / encode)) RefuseScale(format, rule, absmax);
+  return std::min(encode, std::numeric_limits<float>::max());
+}
+
+Scale TwoLevels(const FormatSpec& format, ScaleRule rule, Float64Maxima absmax) {
+  const float encode = Encode(format, rule, absmax.tensor);
+  const float ratio = Quotient(absmax.group, static_cast<double>(MaxFinite(format)));
+  if (std::isinf(ratio)) RefuseScale(format, rule, absmax.group);
+  const float share = ratio * encode;
+  const uint32_t code =
+      EncodeUnrounded(MakeEncodePlan(kE4M3fn, {}, Overflow::kSaturate),
+                      ExactNumber::FromFloat64(static_cast<double>(share)).Rounded())
+          .code;
+  const float scale = Decode(kE4M3fn, code) * (1 / encode);
+  if (scale == 0) return {0, 0};
+  return {scale, std::min(1 / scale, std::numeric_limits<float>::max())};
+}
+
+}  // namespace
+
+Scale ScaleOfFloat64(const FormatSpec& format, ScaleRule rule, Float64Maxima absmax) {
+  if (rule == ScaleRule::kNone || absmax.group == 0) {
+    if (!TakesTensorMaximum(rule)) return {};
+    return {0, 0};
+  }
+  const bool two_levels = TakesTensorMaximum(rule);
+  if (IsFloat32(absmax.group) && (!two_levels || IsFloat32(absmax.tensor))) {
+    const ScaleFactory maker(format, rule);
+    const auto group = static_cast<float>(absmax.group);
+    return two_levels ? maker.ForTensor(static_cast<float>(absmax.tensor))(group) : maker(group);
+  }
+  if (two_levels) return TwoLevels(format, rule, absmax);
+  const auto max = static_cast<double>(MaxFinite(format));
+  const double bounded = std::max(absmax.group, max * 0x1p-126);
+  switch (rule) {
+    case ScaleRule::kAbsmax: {
+      const Scale scale = {Quotient(bounded, max), Quotient(max, bounded)};
+      if (std::isinf(scale.scale) || scale.inv_scale == 0) {
+        RefuseScale(format, rule, absmax.group);
+      }
+      return scale;
+    }
+    case ScaleRule::kPow2Floor:
+      return PowerOfTwo(format, rule, absmax.group, FloorLog2Ratio(bounded, max));
+    case ScaleRule::kPow2Ceil: {
+      int unused = 0;
+      const bool power = std::frexp(bounded, &unused) == std::frexp(max, &unused);
+      return PowerOfTwo(format, rule, absmax.group, FloorLog2Ratio(bounded, max) + (power ? 0 : 1));
+    }
+    default:  // kE8m0
+      return PowerOfTwo(
+          format, rule, absmax.group, std::ilogb(absmax.group) - format.MaxExponent());
+  }
+}
+
+float TensorScaleOfFloat64(const FormatSpec& format, ScaleRule rule, double absmax) {
+  if (absmax == 0 || IsFloat32(absmax)) {
+    return ScaleFactory(format, rule).ForTensor(static_cast<float>(absmax)).TensorScale();
+  }
+  return 1 / Encode(format, rule, absmax);
+}
+
+}  // namespace numsim
