@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "apps/command.h"
 #include "apps/format_text.h"
 #include "apps/gemm_compare.h"
 #include "apps/gemm_factor.h"
 #include "numsim/arith/accumulation_mode.h"
+#include "numsim/cast/cast.h"
+#include "numsim/gemm/epilogue.h"
+#include "numsim/gemm/product_difference.h"
 #include "numsim/io/array.h"
 #include "numsim/io/npy.h"
 
@@ -18,6 +22,7 @@ namespace {
 struct GemmOptions {
   std::string a, b, out, format, format_b, accumulate, scale_a, scale_b, mine;
   std::string nan = "any";
+  std::string epilogue = "float64", out_format;
   bool any_operands = false, transpose_a = false, transpose_b = false;
   size_t segment = 0;
 };
@@ -39,7 +44,22 @@ AccumulationMode Rule(const std::string& text,
   return rule;
 }
 
-Array Product(const GemmFactor& a, const GemmFactor& b, const AccumulationMode& rule) {
+// How sums become results.
+struct Store {
+  Epilogue epilogue = Epilogue::kFloat64;
+  std::optional<Format> format;  // to which results are rounded; none: float32
+};
+
+Store ParseStore(const GemmOptions& options) {
+  Store store{ParseEpilogue(options.epilogue), std::nullopt};
+  if (!options.out_format.empty()) store.format = ParseFormat(options.out_format);
+  return store;
+}
+
+Array Product(const GemmFactor& a,
+              const GemmFactor& b,
+              const AccumulationMode& rule,
+              const Store& store) {
   Array out;
   out.type = ElementType::kF32;
   out.shape = {a.rows(), b.rows()};
@@ -51,7 +71,9 @@ Array Product(const GemmFactor& a, const GemmFactor& b, const AccumulationMode& 
                         ShapeToString(out.shape));
   }
   out.bytes.resize(*elements * sizeof(float));
-  Gemm(a.operand(), b.operand(), rule, std::span(out.Data<float>(), *elements));
+  const std::span<float> results(out.Data<float>(), *elements);
+  Gemm(a.operand(), b.operand(), rule, store.epilogue, results);
+  if (store.format) FakeQuantize(MakeEncodePlan(store.format->spec), results, results);
   return out;
 }
 
@@ -93,11 +115,80 @@ std::string SummaryText(const GemmFactor& a,
                      definition == mode ? "" : " (" + definition + ")");
 }
 
+std::string StoreText(const Store& store) {
+  return fmt::format("--epilogue {}{}",
+                     ToString(store.epilogue),
+                     store.format ? " --out-format " + store.format->name : "");
+}
+
+bool HasScales(const GemmOptions& options) {
+  return !options.scale_a.empty() || !options.scale_b.empty();
+}
+
+// Returns one line on how sums become results.
+std::string EpilogueText(const Store& store) {
+  return fmt::format("epilogue          {}: {}{}\n",
+                     ToString(store.epilogue),
+                     DefinitionText(store.epilogue),
+                     store.format ? ", then rounded to " + store.format->name : "");
+}
+
+// Returns a line on the store under which more elements are equal, or "" if there is none that makes
+// a difference worth mentioning.
+std::string BetterStoreText(const GemmFactor& a,
+                            const GemmFactor& b,
+                            const AccumulationMode& rule,
+                            const Array& mine,
+                            size_t equal) {
+  constexpr double kMostProducts = 0x1p32;  // the product is computed anew for each store
+  const double products = static_cast<double>(a.rows()) * static_cast<double>(b.rows()) *
+                          static_cast<double>(std::max<size_t>(a.inner(), 1));
+  if (products > kMostProducts || mine.Elements() == 0) return "";
+  Store best;
+  size_t most = 0;
+  for (const Epilogue epilogue : {Epilogue::kFloat64,
+                                  Epilogue::kFloat32Product,
+                                  Epilogue::kFloat32LeftFirst,
+                                  Epilogue::kFloat32RightFirst,
+                                  Epilogue::kCublasLt}) {
+    const Array product = Product(a, b, rule, {epilogue, std::nullopt});
+    for (const char* const name : {"", "bf16", "fp16"}) {
+      const Store store{epilogue,
+                        *name == '\0' ? std::nullopt : std::optional<Format>(ParseFormat(name))};
+      Array stored = product;
+      const std::span<float> results(stored.Data<float>(), stored.Elements());
+      if (store.format) FakeQuantize(MakeEncodePlan(store.format->spec), results, results);
+      const ProductDifference d =
+          CompareProducts(results, {mine.Data<float>(), mine.Elements()}, b.rows(), true);
+      if (d.elements - d.differing <= most) continue;
+      most = d.elements - d.differing;
+      best = store;
+    }
+  }
+  if (most <= equal + mine.Elements() / 10) return "";
+  return fmt::format(
+      "{:<17} {}: {} of {} elements are equal\n", "better", StoreText(best), most, mine.Elements());
+}
+
 // Prints how the user's result differs from `product`. Returns the exit code: 1 if it differs.
-int CompareWithMine(const GemmOptions& options, const Array& mine, const Array& product) {
-  const MatrixDifference difference = Compare(mine, product, options.nan == "any");
-  fmt::print("{}", DifferenceText(difference, mine, product));
-  return difference.differing == 0 ? 0 : 1;
+int CompareWithMine(const GemmOptions& options,
+                    const GemmFactor& a,
+                    const GemmFactor& b,
+                    const AccumulationMode& rule,
+                    const Array& mine,
+                    const Array& product) {
+  const std::span<const float> got(mine.Data<float>(), mine.Elements());
+  const std::span<const float> expected(product.Data<float>(), product.Elements());
+  const ProductDifference difference =
+      CompareProducts(expected, got, std::max<size_t>(b.rows(), 1), options.nan == "any");
+  Likeness likeness;
+  if (difference.differing > 0) {
+    likeness = ExplainDifference(a.operand(), b.operand(), expected, got);
+  }
+  fmt::print("{}", DifferenceText(difference, likeness, mine, product));
+  if (difference.differing == 0) return 0;
+  fmt::print("{}", BetterStoreText(a, b, rule, mine, difference.elements - difference.differing));
+  return 1;
 }
 
 int RunGemm(const GemmOptions& options) {
@@ -107,6 +198,7 @@ int RunGemm(const GemmOptions& options) {
   const Format format_a = ParseFormat(options.format);
   const Format format_b = options.format_b.empty() ? format_a : ParseFormat(options.format_b);
   const std::string mode = ModeText(options, format_a, format_b);
+  const Store store = ParseStore(options);
   const AccumulationMode rule = Rule(mode, options, format_a, format_b);
   GemmFactor a(options.a, format_a, options.transpose_a);
   GemmFactor b(options.b, format_b, options.transpose_b);
@@ -119,13 +211,14 @@ int RunGemm(const GemmOptions& options) {
   }
   ReadScales(options, a, b);
   Array mine;
-  if (!options.mine.empty()) mine = ReadMine(options.mine, {a.rows(), b.rows()});
-  const Array product = Product(a, b, rule);
+  if (!options.mine.empty()) mine = ReadMine(options.mine, {a.rows(), b.rows()}, store.format);
+  const Array product = Product(a, b, rule, store);
   if (!options.out.empty()) WriteNpy(options.out, product);
   const size_t products = options.segment == 0 ? a.inner() : std::min(options.segment, a.inner());
   WarnOfLongSums(mode, products);
   fmt::print("{}", SummaryText(a, b, format_a, format_b, mode));
-  return options.mine.empty() ? 0 : CompareWithMine(options, mine, product);
+  if (HasScales(options) || store.format) fmt::print("{}", EpilogueText(store));
+  return options.mine.empty() ? 0 : CompareWithMine(options, a, b, rule, mine, product);
 }
 
 void AddScaleOptions(CLI::App* sub, GemmOptions& options) {
@@ -146,13 +239,28 @@ void AddScaleOptions(CLI::App* sub, GemmOptions& options) {
       ->check(CLI::Range(size_t{1}, size_t{1} << 40));
 }
 
+void AddStoreOptions(CLI::App* sub, GemmOptions& options) {
+  sub->add_option("--epilogue",
+                  options.epilogue,
+                  "How a sum S is scaled: float64 (numsim's own, fl32(fl64(S * (sa * sb)))), "
+                  "float32:ab (S * (sa * sb) in float32), float32:a,b ((S * sa) * sb), "
+                  "float32:b,a ((S * sb) * sa), or cublaslt, as on an H200: float32:ab and + 0 "
+                  "with one scale per operand, else float32:b,a")
+      ->capture_default_str();
+  sub->add_option("--out-format",
+                  options.out_format,
+                  "Round the results to this format after scaling, once, to nearest even; OUT "
+                  "remains float32 (default: float32)")
+      ->check(NotEmpty());
+}
+
 void AddCompareOptions(CLI::App* sub, GemmOptions& options) {
   CLI::Option* const compare =
       sub->add_option(
              "--compare",
              options.mine,
-             "Compare the result bit for bit with this .npy file of the same shape: float32, "
-             "or its bits as uint32; the exit code is 1 if an element differs")
+             "Compare the result bit for bit with this .npy file of the same shape: float32, its "
+             "bits as uint32, or codes of --out-format; the exit code is 1 if an element differs")
           ->check(NotEmpty());
   sub->add_option("--nan",
                   options.nan,
@@ -196,6 +304,7 @@ void AddGemmCommand(Program& program) {
   sub->add_flag("--transpose-a", options->transpose_a, "A is stored as inner x rows");
   sub->add_flag("--transpose-b", options->transpose_b, "B is stored as inner x rows");
   AddScaleOptions(sub, *options);
+  AddStoreOptions(sub, *options);
   AddCompareOptions(sub, *options);
   Example(sub,
           "numsim gemm a.npy b.npy out.npy --format e4m3fn --accumulation-mode hopper-fp8-fast");

@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <cmath>
-#include <limits>
 
+#include "apps/code_array.h"
 #include "apps/format_text.h"
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/io/npy.h"
-#include "numsim/oracle/kappa.h"
 
 namespace numsim::apps {
 namespace {
@@ -19,27 +17,6 @@ const FormatSpec& Fp32() { return FindFormat("fp32")->spec; }
 
 uint32_t BitsAt(const Array& array, size_t i) {
   return std::bit_cast<uint32_t>(array.Data<float>()[i]);
-}
-
-double RelativeError(double mine, double expected) {
-  const double error = std::fabs(mine - expected);
-  if (error == 0) return 0;
-  return expected == 0 ? std::numeric_limits<double>::infinity() : error / std::fabs(expected);
-}
-
-// Adds two finite elements with different bits.
-void AddFinite(size_t i, float mine, float expected, MatrixDifference& difference) {
-  const uint64_t ulps =
-      ValueSteps(Fp32(), std::bit_cast<uint32_t>(mine), std::bit_cast<uint32_t>(expected)).value();
-  const double relative = RelativeError(mine, expected);
-  if (!difference.ulps_at || ulps > difference.ulps) {
-    difference.ulps = ulps;
-    difference.ulps_at = i;
-  }
-  if (!difference.relative_at || relative > difference.relative) {
-    difference.relative = relative;
-    difference.relative_at = i;
-  }
 }
 
 // Returns a text such as "(0, 3)".
@@ -54,29 +31,23 @@ std::string NumberText(const Array& array, size_t i) {
       "{} ({})", ValueText(array.Data<float>()[i]), CodeText(Fp32(), BitsAt(array, i)));
 }
 
-}  // namespace
-
-MatrixDifference Compare(const Array& mine, const Array& expected, bool any_nan) {
-  MatrixDifference difference;
-  difference.elements = expected.Elements();
-  for (size_t i = 0; i < difference.elements; ++i) {
-    const float x = mine.Data<float>()[i], y = expected.Data<float>()[i];
-    const bool same =
-        BitsAt(mine, i) == BitsAt(expected, i) || (any_nan && std::isnan(x) && std::isnan(y));
-    if (same) continue;
-    ++difference.differing;
-    if (!difference.first) difference.first = i;
-    if (std::isfinite(x) && std::isfinite(y)) {
-      AddFinite(i, x, y, difference);
-    } else {
-      ++difference.incomparable;
-    }
+std::string VectorsText(const std::vector<WorstVector>& worst, double median) {
+  std::string text;
+  for (const WorstVector& vector : worst) {
+    text += fmt::format("{}{} ({:.3g})", text.empty() ? "" : ", ", vector.index, vector.error);
   }
-  return difference;
+  return text + fmt::format("; the median is {:.3g}", median);
 }
 
-Array ReadMine(const std::string& file, const std::vector<size_t>& shape) {
+}  // namespace
+
+Array ReadMine(const std::string& file,
+               const std::vector<size_t>& shape,
+               const std::optional<Format>& format) {
   Array mine = ReadNpy(file);
+  if (format && format->spec.Bits() <= 16 && mine.type == CodeType(format->spec)) {
+    mine = DecodedArray(mine, *format, file);
+  }
   if (mine.type == ElementType::kU32) mine.type = ElementType::kF32;  // the same bytes
   if (mine.type != ElementType::kF32) {
     throw Error::Format(
@@ -94,7 +65,8 @@ Array ReadMine(const std::string& file, const std::vector<size_t>& shape) {
   return mine;
 }
 
-std::string DifferenceText(const MatrixDifference& difference,
+std::string DifferenceText(const ProductDifference& difference,
+                           const Likeness& likeness,
                            const Array& mine,
                            const Array& expected) {
   const size_t equal = difference.elements - difference.differing;
@@ -109,21 +81,39 @@ std::string DifferenceText(const MatrixDifference& difference,
   const auto line = [&text](std::string_view key, const std::string& value) {
     text += fmt::format("{:<17} {}\n", key, value);
   };
-  if (difference.first) {
-    line("first difference",
-         fmt::format("{}: expected {}, got {}",
-                     PlaceText(*difference.first, expected),
-                     NumberText(expected, *difference.first),
-                     NumberText(mine, *difference.first)));
+  const auto pair = [&](size_t i) {
+    return fmt::format("{}: expected {}, got {}",
+                       PlaceText(i, expected),
+                       NumberText(expected, i),
+                       NumberText(mine, i));
+  };
+  if (difference.first) line("first difference", pair(*difference.first));
+  if (difference.largest_at) {
+    line("largest", pair(*difference.largest_at));
+    line("",
+         fmt::format("{:.3g}, that is {:.3g} of the root mean square of the expected elements",
+                     difference.largest,
+                     difference.largest / difference.rms));
   }
   if (difference.ulps_at) {
-    line("worst difference",
-         fmt::format("{} float32 ulps at {}; relative {:.3g} at {}",
+    line("in ulps",
+         fmt::format("at most {} float32 ulps, at {}{}",
                      difference.ulps,
                      PlaceText(*difference.ulps_at, expected),
-                     difference.relative,
-                     PlaceText(*difference.relative_at, expected)));
+                     difference.other_sign > 0 ? ", among elements of one sign" : ""));
   }
+  if (difference.other_sign > 0) {
+    line("other sign", fmt::format("{} elements", difference.other_sign));
+  }
+  if (difference.largest_at) {
+    line("relative norm",
+         fmt::format("{:.3g} (||got - expected|| / ||expected||), gain {:.6g}",
+                     difference.relative_norm,
+                     difference.gain));
+    line("worst rows", VectorsText(difference.rows, difference.median_row));
+    line("worst columns", VectorsText(difference.columns, difference.median_column));
+  }
+  if (!likeness.text.empty()) line("looks like", likeness.text);
   if (difference.incomparable > 0) {
     line("not comparable",
          fmt::format("{} differing elements with an infinity or NaN on a side",

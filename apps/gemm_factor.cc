@@ -56,14 +56,18 @@ void GemmFactor::ReadScales(const std::string& file, size_t segment) {
     operand_.scales.segment_stride = 1;
     return;
   }
-  throw Error::Format("{}: shape {}, but scales of {} have shape (), ({},), {} or ({}, {}){}",
+  std::vector<std::vector<size_t>> shapes = {{}, {rows()}, stored, {rows(), segments}};
+  shapes.erase(std::unique(shapes.begin(), shapes.end()), shapes.end());
+  std::string text;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    text += i == 0 ? "" : i + 1 == shapes.size() ? " or " : ", ";
+    text += ShapeToString(shapes[i]);
+  }
+  throw Error::Format("{}: shape {}, but scales of {} have shape {}{}",
                       file,
                       ShapeToString(array.shape),
                       Description(),
-                      rows(),
-                      ShapeToString(stored),
-                      rows(),
-                      segments,
+                      text,
                       segment == 0 ? ", or more columns with --segment" : "");
 }
 

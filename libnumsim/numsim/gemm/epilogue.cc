@@ -1,0 +1,149 @@
+#include "numsim/gemm/epilogue.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "numsim/base/keyword.h"
+#include "numsim/base/parallel.h"
+#include "numsim/base/require.h"
+#include "numsim/gemm/internal/gemm_panel.h"
+
+namespace numsim {
+namespace {
+
+constexpr Keyword<Epilogue> kNames[] = {{"float64", Epilogue::kFloat64},
+                                        {"float32:ab", Epilogue::kFloat32Product},
+                                        {"float32:a,b", Epilogue::kFloat32LeftFirst},
+                                        {"float32:b,a", Epilogue::kFloat32RightFirst},
+                                        {"cublaslt", Epilogue::kCublasLt}};
+
+// Part of an operand along the inner dimension, without scales. Copied, because the vectors of a
+// part are not contiguous.
+class Part {
+ public:
+  Part(const GemmOperand& x, size_t begin, size_t end) : operand_(x) {
+    operand_.scales = {};
+    operand_.inner = end - begin;
+    Take(x, x.values, begin, end, values_, operand_.values);
+    Take(x, x.codes8, begin, end, codes8_, operand_.codes8);
+    Take(x, x.codes16, begin, end, codes16_, operand_.codes16);
+  }
+  const GemmOperand& operand() const { return operand_; }
+
+ private:
+  template <typename T>
+  static void Take(const GemmOperand& x,
+                   std::span<const T> from,
+                   size_t begin,
+                   size_t end,
+                   std::vector<T>& copy,
+                   std::span<const T>& to) {
+    if (from.empty()) return;
+    const size_t runs = x.transposed ? end - begin : x.rows;
+    for (size_t i = 0; i < runs; ++i) {
+      const auto run = x.transposed ? from.subspan((begin + i) * x.rows, x.rows)
+                                    : from.subspan(i * x.inner + begin, end - begin);
+      copy.insert(copy.end(), run.begin(), run.end());
+    }
+    to = copy;
+  }
+
+  GemmOperand operand_;
+  std::vector<float> values_;
+  std::vector<uint8_t> codes8_;
+  std::vector<uint16_t> codes16_;
+};
+
+float Scaled(float sum, float a, float b, Epilogue epilogue) {
+  switch (epilogue) {
+    case Epilogue::kFloat64:
+      return static_cast<float>(static_cast<double>(sum) *
+                                (static_cast<double>(a) * static_cast<double>(b)));
+    case Epilogue::kFloat32Product:
+      return sum * (a * b);
+    case Epilogue::kFloat32LeftFirst:
+      return sum * a * b;
+    case Epilogue::kFloat32RightFirst:
+    case Epilogue::kCublasLt:
+      return sum * b * a;
+  }
+  return sum;
+}
+
+bool HasOneScale(const GemmOperand& x) {
+  return x.scales.data.empty() || (x.scales.row_stride == 0 && x.scales.segment == 0);
+}
+
+size_t SegmentLength(const GemmOperand& a, const GemmOperand& b) {
+  const size_t segment = std::max(a.scales.segment, b.scales.segment);
+  NUMSIM_REQUIRE((a.scales.segment == 0 || a.scales.segment == segment) &&
+                     (b.scales.segment == 0 || b.scales.segment == segment),
+                 "Gemm: scales in segments of {} in a and of {} in b, expected equal segments",
+                 a.scales.segment,
+                 b.scales.segment);
+  return segment == 0 ? std::max<size_t>(a.inner, 1) : segment;
+}
+
+}  // namespace
+
+std::string_view ToString(Epilogue epilogue) { return KeywordToString(kNames, epilogue); }
+
+Epilogue ParseEpilogue(std::string_view text) { return ParseKeyword(kNames, "epilogue", text); }
+
+std::string EpilogueNames() {
+  std::string names;
+  for (const auto& [text, value] : kNames) names += (names.empty() ? "" : ", ") + std::string(text);
+  return names;
+}
+
+std::string_view DefinitionText(Epilogue epilogue) {
+  switch (epilogue) {
+    case Epilogue::kFloat64:
+      return "fl32(fl64(S * (sa * sb)))";
+    case Epilogue::kFloat32Product:
+      return "fl32(S * fl32(sa * sb))";
+    case Epilogue::kFloat32LeftFirst:
+      return "fl32(fl32(S * sa) * sb)";
+    case Epilogue::kFloat32RightFirst:
+      return "fl32(fl32(S * sb) * sa)";
+    case Epilogue::kCublasLt:
+      return "one scale per operand: fl32(S * fl32(sa * sb)) + 0; else fl32(fl32(S * sb) * sa)";
+  }
+  return "";
+}
+
+void Gemm(const GemmOperand& a,
+          const GemmOperand& b,
+          const AccumulationMode& rule,
+          Epilogue epilogue,
+          std::span<float> out) {
+  if (epilogue == Epilogue::kFloat64) return Gemm(a, b, rule, out);
+  RequireHost("Gemm", {a.place, b.place});
+  CheckProduct(a, b, out.size());
+  if (out.empty()) return;
+  const bool cublas = epilogue == Epilogue::kCublasLt;
+  const bool one_scale = cublas && HasOneScale(a) && HasOneScale(b);
+  const Epilogue used = one_scale ? Epilogue::kFloat32Product : epilogue;
+  const float nan = std::bit_cast<float>(NanResult(rule));
+  const size_t length = SegmentLength(a, b);
+  std::vector<float> sums(out.size());
+  for (size_t s = 0; s == 0 || s * length < a.inner; ++s) {
+    const size_t begin = s * length, end = std::min(begin + length, a.inner);
+    Gemm(Part(a, begin, end).operand(), Part(b, begin, end).operand(), rule, std::span(sums));
+    ParallelFor(a.rows, 16, [&](size_t first, size_t last) {
+      for (size_t i = first; i < last; ++i) {
+        for (size_t j = 0; j < b.rows; ++j) {
+          const size_t at = i * b.rows + j;
+          float t = Scaled(sums[at], a.scales.At(i, s), b.scales.At(j, s), used);
+          if (one_scale) t += 0.0f;
+          if (s != 0) t += out[at];
+          out[at] = std::isnan(t) ? nan : t;
+        }
+      }
+    });
+  }
+}
+
+}  // namespace numsim
