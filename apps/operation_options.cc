@@ -56,7 +56,8 @@ void AddOperationOptions(CLI::App* sub, OperationOptions& options) {
                   "Format of the result (default: --format; required for convert and quantize-mx)");
   sub->add_option("--scale-format",
                   named.scale_format,
-                  "Format of the scales of scaled-* operations (default: binary8p1uf)");
+                  "Format of the scales of scaled-* operations (default: binary8p1uf); for dot, of "
+                  "the block scales, e.g. e8m0fnu (MX) or e4m3fn (NVFP4; default: no scales)");
   sub->add_option("--accumulation-mode,--accumulator",
                   named.accumulation,
                   "Accumulation mode of dot (default: exact): exact, FORMAT, FORMAT:unfused, fp64, "
@@ -67,11 +68,18 @@ void AddOperationOptions(CLI::App* sub, OperationOptions& options) {
                 "Allow an accumulation mode of a device that does not take these operands");
   sub->add_option("--length",
                   named.length,
-                  "Elements of a block or of a dot product (default: 32 for quantize-mx, else 16)")
-      ->check(CLI::Range(1, 1 << 20));
+                  "Elements of a block, or products of dot, up to 4096 (default: 32 for "
+                  "quantize-mx, one block for dot with block scales, else 16)")
+      ->check(CLI::Range(1, kMostDotLength));
+  sub->add_option("--block",
+                  named.block,
+                  "Products of dot that share a block scale (default: 32 for a --scale-format "
+                  "without mantissa bits, such as e8m0fnu, else 16)")
+      ->check(CLI::Range(1, kMostDotLength));
   sub->add_flag("--tensor-scale",
                 named.tensor_scale,
-                "Add the scale of the tensor as an operand (quantize-nvfp4 only)");
+                "Add the scale of the tensor as an operand (quantize-nvfp4), or the scales of both "
+                "tensors (dot with --scale-format)");
   AddRoundingOptions(sub, options.rounding, "nonsaturate");
   sub->get_option("--overflow")->default_str("");  // the default depends on the operation
   sub->remove_option(sub->get_option("--seed"));

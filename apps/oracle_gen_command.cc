@@ -3,6 +3,7 @@
 #include "apps/oracle_command.h"
 #include "numsim/io/npy.h"
 #include "numsim/oracle/case_npy.h"
+#include "numsim/oracle/case_output.h"
 #include "numsim/oracle/cases.h"
 
 namespace numsim::apps {
@@ -13,16 +14,18 @@ struct GenOptions {
   LevelOptions level = {.level = "edges"};
   bool results = false;
   std::string npy;
+  std::string as = "hex";
 };
 
 int Generate(const GenOptions& options) {
+  const CaseOutput as = ParseCaseOutput(options.as);
   const std::unique_ptr<Operation> operation = MakeOperation(options.operation.Request());
   const CaseRows rows(*operation, options.level.Parsed(), options.results);
   if (!options.npy.empty()) {
     WriteNpy(options.npy, CaseArray(rows, options.npy));
     return 0;
   }
-  WriteCaseText(rows, WriteToStandardOutput);
+  WriteCases(rows, operation->info().name, as, WriteToStandardOutput);
   return 0;
 }
 
@@ -40,7 +43,17 @@ void AddOracleGenCommand(Program& program, CLI::App* oracle) {
                   options->npy,
                   "Write a (cases, columns) array to this file instead of text to standard output")
       ->check(NotEmpty());
-  Example(sub, "numsim oracle gen --op add --format e4m3fn --level full");
+  sub->add_option(
+         "--as",
+         options->as,
+         "Form of the text: hex (what check and answer read), json, csv (with a header) or "
+         "readmemh (one word per case, for Verilog's $readmemh)")
+      ->capture_default_str()
+      ->excludes("--npy");
+  Example(sub,
+          "numsim oracle gen --op add --format e4m3fn --level full\n"
+          "  numsim oracle gen --op dot --format e2m1fn --scale-format e8m0fnu --to fp32 --results "
+          "--as csv");
   Choose(program, sub, [options] { return Generate(*options); });
 }
 

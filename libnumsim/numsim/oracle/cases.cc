@@ -116,7 +116,8 @@ CaseGenerator::CaseGenerator(const Operation& operation, const CaseLevel& level)
       columns_(operation.inputs()),
       operands_(operation.operands()),
       length_(operation.length()),
-      sums_(operation.SumExponents()) {
+      sums_(operation.SumExponents()),
+      scales_(operation.scales()) {
   if (level.kind == CaseLevel::Kind::kFull) {
     size_ = FullCount(columns_);
   } else if (level.kind != CaseLevel::Kind::kEdges) {
@@ -156,7 +157,7 @@ void CaseGenerator::Case(uint64_t i, std::span<uint64_t> inputs) const noexcept 
 }
 
 void CaseGenerator::RandomInputs(uint64_t i, std::span<uint64_t> inputs) const noexcept {
-  const RandomCaseShape shape = {shape_, operands_, length_, sums_.low, sums_.high};
+  const RandomCaseShape shape = {shape_, operands_, length_, sums_.low, sums_.high, scales_};
   switch (level_.kind) {
     case CaseLevel::Kind::kUniform:
       return RandomCase(columns_, shape, level_.seed, i, inputs, true);
@@ -164,6 +165,7 @@ void CaseGenerator::RandomInputs(uint64_t i, std::span<uint64_t> inputs) const n
       if (shape_ == CaseShape::kDot) return RandomDotCase(columns_, shape, level_.seed, i, inputs);
       return RandomCase(columns_, shape, level_.seed, i, inputs);
     default:  // edges
+      if (scales_ > 0) return RandomDotCase(columns_, shape, 0, i, inputs);
       return RandomCase(columns_, shape, 0, i, inputs);
   }
 }

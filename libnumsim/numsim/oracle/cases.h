@@ -73,7 +73,8 @@ class CaseGenerator {
   std::vector<Column> columns_;
   size_t operands_ = 0;
   size_t length_ = 1;
-  SumRange sums_;  // Operation::SumExponents()
+  SumRange sums_;      // Operation::SumExponents()
+  size_t scales_ = 0;  // block scales
   uint64_t size_ = 0;
   std::vector<std::vector<uint64_t>> lists_;  // edge codes of element-wise operations, per column
   std::vector<uint64_t> rows_;  // edge rows of blocks and dot products, one after the other

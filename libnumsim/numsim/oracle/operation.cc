@@ -9,8 +9,6 @@
 namespace numsim {
 namespace {
 
-constexpr int kMaxLength = 4096;
-
 std::vector<OperationRow> MakeRows() {
   std::vector<OperationRow> rows;
   for (const auto part : {ElementwiseRows(), BlockRows(), DotRows()}) {
@@ -52,8 +50,14 @@ void CheckOptions(const OperationRequest& r, const OptionSet& uses) {
   CheckUse(r.op, "length", r.length != 0, uses.length);
   CheckUse(r.op, "tensor-scale", r.tensor_scale, uses.tensor_scale);
   CheckUse(r.op, "profile", !r.profile.empty(), r.op == "convert");
-  if (r.length < 0 || r.length > kMaxLength) {
-    throw Error::Format("--length {} is not between 1 and {}", r.length, kMaxLength);
+  CheckUse(r.op, "block", r.block != 0, uses.block);
+  for (const auto& [option, value] : {std::pair("length", r.length), std::pair("block", r.block)}) {
+    if (value < 0 || value > kMostDotLength) {
+      throw Error::Format("--{} {} is not between 1 and {}", option, value, kMostDotLength);
+    }
+  }
+  if (uses.block && r.scale_format.empty() && (r.block != 0 || r.tensor_scale)) {
+    throw Error::Format("--{} needs --scale-format", r.block != 0 ? "block" : "tensor-scale");
   }
   if (r.rounding && r.rounding->mode == RoundingMode::kStochastic &&
       (r.rounding->random_bits < 1 || r.rounding->random_bits > 32)) {
@@ -86,6 +90,8 @@ ResolvedRequest Resolve(const OperationRequest& r, const OptionSet& uses) {
   resolved.accumulation = r.accumulation;
   resolved.any_operands = r.any_operands;
   resolved.length = r.length;
+  resolved.block = r.block;
+  resolved.has_block_scales = uses.block && !r.scale_format.empty();
   resolved.tensor_scale = r.tensor_scale;
   const bool block = uses.wide_source && uses.length;  // quantisation saturates [OCP-MX]
   resolved.plan =

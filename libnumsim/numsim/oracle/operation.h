@@ -62,18 +62,26 @@ struct OperationRequest {
   std::string format_c = {};  // format of the third operand; default: `to`
   std::string to = {};        // format of the result; default: `format`. Required for convert and
                               // quantize-mx
-  std::string scale_format = {};          // format of the scales of scaled-*; default: binary8p1uf
-  std::string accumulation = {};          // accumulation mode of dot; default: exact
-  bool any_operands = false;              // dot: also a mode that is not for these operands
+  std::string scale_format = {};  // format of the scales of scaled-*; default: binary8p1uf. For
+                                  // dot: format of the block scales; default: no scales
+  std::string accumulation = {};  // accumulation mode of dot; default: exact
+  bool any_operands = false;      // dot: also a mode that is not for these operands
   std::optional<Rounding> rounding = {};  // default: rne
   std::optional<Overflow> overflow = {};  // default: nonsaturate; saturate for quantize-*
   std::optional<Tininess> tininess = {};  // default: after rounding
   std::optional<InvalidInteger> invalid_integer = {};  // to-*; default: riscv
-  int length = 0;             // elements per block; default: 32 for MX, 16 for NVFP4 and dot
-  bool tensor_scale = false;  // quantize-nvfp4: one more operand, the scale of the tensor
+  int length = 0;             // elements per block, or products of dot, at most kMostDotLength;
+                              // default: 32 for MX, 16 for NVFP4 and dot; one block for dot with
+                              // block scales
+  bool tensor_scale = false;  // quantize-nvfp4 and dot with block scales: the scale of the tensor,
+                              // or of both, as operands
   std::string profile = {};   // convert from fp32: a profile (profiles/profile.h) instead of
                               // rounding, overflow and tininess; has no flags
+  int block = 0;  // dot with block scales: products that share a scale; default: 32 for a scale
+                  // without mantissa bits (e8m0fnu), else 16
 };
+
+inline constexpr int kMostDotLength = 4096;
 
 // The options that an operation uses.
 struct OptionSet {
@@ -88,6 +96,7 @@ struct OptionSet {
   bool invalid_integer = false;
   bool length = false;
   bool tensor_scale = false;
+  bool block = false;
 };
 
 struct OperationInfo {
@@ -129,6 +138,8 @@ class Operation {
   size_t operands() const { return operands_; }
   // Number of elements of a block or of a dot product; 1 for element-wise operations.
   size_t length() const { return length_; }
+  // Number of block scales, which follow the elements of a dot product.
+  size_t scales() const { return scales_; }
 
   // Dot products: the exponents of the smallest and of the largest value that is finite in the
   // result and in every accumulation format. Determines the cases of random:N.
@@ -148,6 +159,7 @@ class Operation {
   std::vector<Column> inputs_, results_;
   size_t operands_ = 0;
   size_t length_ = 1;
+  size_t scales_ = 0;
   SumRange sum_exponents_;
 };
 

@@ -20,7 +20,8 @@ namespace numsim {
 // is 1, except in rows that try other values, including zero and NaN.
 // kDot: equal elements; products of each special kind among zeros and ones; overflow that cancels;
 // sums that are ties of the result, exactly or except for a tiny product; falling and rising
-// magnitudes.
+// magnitudes. With block scales: these with scales of 1, and every code of a scale (of 16 bits at
+// most) beside elements of 1, in the first, the middle and the last block of each operand.
 std::vector<uint64_t> EdgeRows(const Operation& operation);
 
 // The edge codes of one column, for the level `edges`. No list contains a code twice.
@@ -80,6 +81,8 @@ struct RandomCaseShape {
   size_t length = 1;
   // Dot products: exponents of the smallest and of the largest finite sum (Operation::SumExponents).
   int sum_low = 0, sum_high = 0;
+  // The number of block scales, which follow the 2 * length elements of a dot product.
+  size_t scales = 0;
 };
 
 // Fills `inputs` (one number per column) with case `index`, a pure function of all other arguments.
@@ -93,7 +96,9 @@ void RandomCase(std::span<const Column> columns,
                 bool uniform = false) noexcept;
 
 // The same for the dot products of random:N: nearly all operands are finite. RandomCase() makes the
-// dot products of the level `edges`, whose files in packs must not change.
+// dot products of the level `edges`, whose files in packs must not change. Block scales are finite
+// and positive where the format allows it, within a few binades of each other, and keep the sum in
+// range; in one of 32 cases, one is special. Tensor scales are numbers around 1.
 void RandomDotCase(std::span<const Column> columns,
                    const RandomCaseShape& shape,
                    uint64_t seed,

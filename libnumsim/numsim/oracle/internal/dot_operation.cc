@@ -30,6 +30,7 @@
 #include "numsim/formats/decode.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/oracle/internal/operation_row.h"
+#include "numsim/oracle/internal/scaled_dot_operation.h"
 #include "numsim/rounding/rounding_modes.h"
 
 namespace numsim {
@@ -141,13 +142,11 @@ class SequentialDot : public DotOperation {
 class ModelledDot : public DotOperation {
  public:
   ModelledDot(const OperationInfo& info, const ResolvedRequest& r, const AccumulationMode& rule)
-      : DotOperation(info, r, 0), rule_(rule), f32_(r.to.spec == kFp32) {
-    NUMSIM_CHECK(length_ <= kMostElements, "a dot product of {} elements", length_);
-  }
+      : DotOperation(info, r, 0), rule_(rule), f32_(r.to.spec == kFp32) {}
 
   Flags Evaluate(std::span<const uint64_t> inputs,
                  std::span<uint64_t> results) const noexcept override {
-    std::array<float, kMostElements> a, b;
+    std::array<float, kMostDotLength> a, b;
     for (size_t i = 0; i < length_; ++i) {
       a[i] = Decode(a_, A(inputs, i).code);
       b[i] = Decode(b_, B(inputs, i).code);
@@ -160,8 +159,6 @@ class ModelledDot : public DotOperation {
   }
 
  private:
-  static constexpr size_t kMostElements = 4096;  // --length
-
   AccumulationMode rule_;
   bool f32_;
 };
@@ -179,6 +176,9 @@ AccumulationMode ParseRule(const ResolvedRequest& r) {
 
 std::unique_ptr<Operation> Make(const OperationInfo& info, const ResolvedRequest& r) {
   const AccumulationMode rule = r.accumulation.empty() ? AccumulationMode{} : ParseRule(r);
+  if (r.has_block_scales && rule.kind != AccumulationKind::kLibrary) {
+    return MakeScaledDot(info, r, rule);
+  }
   switch (rule.kind) {
     case AccumulationKind::kExact:
       return std::make_unique<ExactDot>(info, r);
@@ -198,14 +198,18 @@ std::unique_ptr<Operation> Make(const OperationInfo& info, const ResolvedRequest
 const OperationRow kRows[] = {
     {{"dot",
       "a[0] b[0] + ... + a[N-1] b[N-1]; accumulation mode exact, FORMAT, FORMAT:unfused, fp64, "
-      "fp32-chunked:N, trunc:F,CHUNK[,PROMOTE] or a name of `numsim oracle accumulation-modes`",
+      "fp32-chunked:N, trunc:F,CHUNK[,PROMOTE] or a name of `numsim oracle accumulation-modes`; with "
+      "a scale format, blocks of products have scales",
       true,
       {.format_b = true,
        .to = true,
+       .scale_format = true,
        .accumulation = true,
        .rounding = true,
        .overflow = true,
-       .length = true}},
+       .length = true,
+       .tensor_scale = true,
+       .block = true}},
      &Make},
 };
 

@@ -297,9 +297,48 @@ class DotEdges {
   Rows rows_;
 };
 
+// Returns the rows of DotEdges with scales, and rows that try the scales.
+std::vector<uint64_t> ScaledDotEdges(const Operation& operation) {
+  const size_t elements = 2 * operation.length(), scales = operation.scales();
+  const auto format = [&](size_t c) { return operation.inputs()[c].format->spec; };
+  Rows rows(operation.operands());
+  // Adds a row with scales of 1 whose elements are set later, and returns it.
+  const auto add = [&] {
+    const std::span<uint64_t> row = rows.New(0);
+    for (size_t c = elements; c < row.size(); ++c) row[c] = CodeOf(format(c), 1);
+    return row;
+  };
+  const std::vector<uint64_t> plain = DotEdges(operation).Make();
+  for (size_t at = 0; at < plain.size(); at += elements) {
+    std::copy_n(plain.begin() + static_cast<std::ptrdiff_t>(at), elements, add().begin());
+  }
+  const auto ones = [&] {
+    const std::span<uint64_t> row = add();
+    for (size_t c = 0; c < elements; ++c) row[c] = CodeOf(format(c), 1);
+    return row;
+  };
+  const FormatSpec scale = format(elements);
+  std::vector<uint64_t> codes = SpecialCodes(scale);
+  if (scale.Bits() <= 8) {
+    codes.clear();
+    for (uint64_t code = 0; code <= scale.CodeMask(); ++code) codes.push_back(code);
+  }
+  for (const uint64_t code : codes) {
+    for (const size_t block : Places(scales / 2)) {
+      ones()[elements + block] = code;
+      ones()[elements + scales / 2 + block] = code;
+    }
+  }
+  for (size_t c = elements + scales; c < operation.operands(); ++c) {  // tensor scales
+    for (const uint64_t code : SpecialCodes(format(c))) ones()[c] = code;
+  }
+  return rows.Take();
+}
+
 }  // namespace
 
 std::vector<uint64_t> EdgeRows(const Operation& operation) {
+  if (operation.scales() > 0) return ScaledDotEdges(operation);
   if (operation.shape() == CaseShape::kDot) return DotEdges(operation).Make();
   return BlockEdges(operation).Make();
 }

@@ -19,6 +19,8 @@ struct ResolvedRequest {
   bool any_operands = false;
   int length = 0;  // 0: the default
   bool tensor_scale = false;
+  int block = 0;                  // 0: the default
+  bool has_block_scales = false;  // dot
 };
 
 struct OperationRow {

@@ -47,6 +47,7 @@ Json RequestObject(const OperationRequest& request) {
   if (request.invalid_integer) object["invalid_integer"] = ToString(*request.invalid_integer);
   if (request.length > 0) object["length"] = request.length;
   if (request.tensor_scale) object["tensor_scale"] = true;
+  if (request.block > 0) object["block"] = request.block;
   return object;
 }
 
@@ -72,6 +73,7 @@ OperationRequest ParseRequest(const Json& object) {
   request.any_operands = object.value("any_operands", false);
   request.length = object.value("length", 0);
   request.tensor_scale = object.value("tensor_scale", false);
+  request.block = object.value("block", 0);
   return request;
 }
 

@@ -205,6 +205,72 @@ class DotCase {
   bool negative_ = false;
 };
 
+// Chooses the block scales and the tensor scales of a case.
+class ScaleCase {
+ public:
+  ScaleCase(std::span<const Column> columns,
+            const RandomCaseShape& shape,
+            uint64_t seed,
+            uint64_t index,
+            std::span<uint64_t> inputs)
+      : columns_(columns), shape_(shape), seed_(seed), index_(index), inputs_(inputs) {}
+
+  void Make() {
+    const size_t first = 2 * shape_.length;
+    const FormatSpec& format = columns_[first].format->spec;
+    const PhiloxCounter shared = RandomBlock({seed_, kSecondSharedStream}, index_);
+    const Interval range = Exponents(format);
+    const int both = UniformBetween(range.low, range.high, shared[0]);
+    const int left = both / 2;
+    for (size_t c = first; c < first + shape_.scales; ++c) {
+      const PhiloxCounter words = Words(c);
+      const bool second = c >= first + shape_.scales / 2;
+      const int exponent = (second ? both - left : left) - UniformBetween(0, 3, words[2]);
+      inputs_[c] = FiniteCode(format, exponent, Bits(words) & ~(uint64_t{1} << 63));
+    }
+    if (index_ % 32 == 31) {
+      const size_t c = first + shared[1] % shape_.scales;
+      inputs_[c] = SpecialCode(format, RandomBlock({seed_, kSecondSharedStream - 1 - c}, index_));
+    }
+    for (size_t c = first + shape_.scales; c < shape_.operands; ++c) {
+      const PhiloxCounter words = Words(c);
+      inputs_[c] = FiniteCode(columns_[c].format->spec,
+                              UniformBetween(-4, 4, words[2]),
+                              Bits(words) & ~(uint64_t{1} << 63));
+    }
+  }
+
+ private:
+  PhiloxCounter Words(size_t column) const {
+    return RandomBlock({seed_, kRandomCaseStream + column}, index_);
+  }
+
+  // Returns the exponents that the product of two scales may have: around 1 in half of the cases,
+  // and always such that sums of the elements stay within the range of the result.
+  Interval Exponents(const FormatSpec& format) const {
+    constexpr int kModerate = 8;
+    constexpr int kTensors = 10;  // two tensor scales below 2^5
+    const FormatSpec& a = columns_[0].format->spec;
+    const FormatSpec& b = columns_[shape_.length].format->spec;
+    const int growth = static_cast<int>(std::bit_width(shape_.length));
+    const int most = shape_.sum_high - growth - 2 - kTensors - LastExponent(a) - LastExponent(b);
+    const int least = shape_.sum_low + kTensors - FirstExponent(a) - FirstExponent(b);
+    Interval range = {std::max(2 * FirstExponent(format), least),
+                      std::min(2 * LastExponent(format), most)};
+    if (range.empty()) range = {0, 0};
+    if (index_ / 4 % 2 == 0) {
+      const Interval moderate = {std::max(range.low, -kModerate), std::min(range.high, kModerate)};
+      if (!moderate.empty()) return moderate;
+    }
+    return range;
+  }
+
+  std::span<const Column> columns_;
+  const RandomCaseShape& shape_;
+  uint64_t seed_, index_;
+  std::span<uint64_t> inputs_;
+};
+
 }  // namespace
 
 void RandomDotCase(std::span<const Column> columns,
@@ -213,6 +279,7 @@ void RandomDotCase(std::span<const Column> columns,
                    uint64_t index,
                    std::span<uint64_t> inputs) noexcept {
   DotCase(columns, shape, seed, index, inputs).Make();
+  if (shape.scales > 0) ScaleCase(columns, shape, seed, index, inputs).Make();
   for (size_t c = shape.operands; c < columns.size(); ++c) {  // random bits
     const PhiloxCounter words = RandomBlock({seed, kRandomCaseStream + c}, index);
     inputs[c] = Masked(Bits(words), columns[c].bits);
