@@ -83,6 +83,8 @@ flushed = runs["zipf"].table("flushed").where(m="e4m3fn")
 fig, ax = plt.subplots()
 for color, v in (("C1", "e4m3fn"), ("C0", "e5m2")):
     rows = flushed.where(v=v)
+    if not len(rows):
+        continue
     steps = np.unique(rows["step"])
     shares = 100 * np.array([rows["v_flushed"][rows["step"] == step] for step in steps])
     ax.plot(steps, shares.mean(axis=1), color=color, label=f"v in {v}")
@@ -121,6 +123,8 @@ for ax, name, title, margin in (
     ax.axhspan(-margin, margin, color="0.88", linewidth=0)
     for v, update, color, style, shift in arms:
         rows = phases.where(v=v, update_from=update)
+        if not len(rows):
+            continue
         order = np.argsort(rows["epsilon"])
         x, gap, low, high, diverged = (
             rows[c][order] for c in ("epsilon", "gap", "gap_low", "gap_high", "diverged")

@@ -60,6 +60,8 @@ def over_seeds(source, format, column):
     """Lengths k; geometric mean, least and greatest value of the column over the seeds."""
     rows = table.where(source=source, format=format)
     lengths = np.unique(rows["k"])
+    if not len(rows):
+        return lengths, lengths, lengths, lengths
     values = np.array([rows[column][rows["k"] == k] for k in lengths])
     return lengths, np.exp(np.log(values).mean(axis=1)), values.min(axis=1), values.max(axis=1)
 

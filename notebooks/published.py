@@ -10,11 +10,16 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUMS = pathlib.Path(__file__).with_name("results.sha256")
 
 
-def read(directory):
+def read(directory, own=None):
     """Returns the `ns.results.Results` of a directory, such as "docs/results/update-fidelity".
 
-    Asserts that its files are those of results.sha256: none is missing, new or changed.
+    Asserts that its files are those of results.sha256: none is missing, new or changed. With `own`,
+    a directory of `numsim run` with the same experiment (relative to the root of the repository), its
+    results are returned instead; figures then show the arms that it has, and the text is still about
+    the published results.
     """
+    if own is not None:
+        return _read_own(directory, own)
     lines = (line.split("  ", 1) for line in SUMS.read_text(encoding="utf-8").splitlines())
     listed = {path: digest for digest, path in lines if path.rpartition("/")[0] == directory}
     assert listed, f"{directory}: not in {SUMS.name}"
@@ -27,6 +32,20 @@ def read(directory):
         assert path in listed, f"{path}: not in {SUMS.name}"
         assert found[path] == listed[path], f"{path}: SHA-256 differs from {SUMS.name}"
     return ns.results.read(ROOT / directory)
+
+
+def _read_own(directory, own):
+    run = ns.results.read(ROOT / own)
+    published = ns.results.read(ROOT / directory).settings["experiment"]
+    found = run.settings.get("experiment")
+    assert found == published, f"{own}: results of {found}, not of {published}"
+    print(f"{own}: own results; the text is about {directory}")
+    return run
+
+
+def one_of(table, column, wanted):
+    """Returns the wanted value if the column has it, else the first value that it has."""
+    return wanted if wanted in table[column] else table[column][0]
 
 
 def rows(run, claim):

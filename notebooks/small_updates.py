@@ -71,6 +71,8 @@ def over_seeds(column, rule, format, keys="independent"):
 
 
 def draw(ax, column, rule, format, times_rate=False):
+    if not len(steps.where(rule=rule, format=format)):
+        return
     rates, values = over_seeds(column, rule, format)
     moved = over_seeds("moved_share", rule, format)[1].min(axis=1) > 0
     values = values * (rates[:, None] if times_rate else 1)
@@ -86,7 +88,7 @@ rates = np.unique(steps["lr"])
 ax.plot(rates, rates, color="0.6", linewidth=2.5, label="lr")
 ax.plot(rates, np.sqrt(rates), color="0.8", linewidth=2.5, label=r"$\sqrt{\mathrm{lr}}$")
 for rule in ("note-as-printed", "norm-matched", "naive"):
-    draw(ax, "norm_ratio", rule, "bf16", times_rate=True)
+    draw(ax, "norm_ratio", rule, published.one_of(steps, "format", "bf16"), times_rate=True)
 ax.set_xscale("log")
 ax.set_yscale("log")
 ax.set_xlabel("learning rate")
@@ -116,7 +118,7 @@ fig, axes = plt.subplots(2, 1, figsize=(3.3, 4.4), sharex=True)
 for ax, column in zip(axes, ("norm_ratio", "projection_ratio")):
     ax.axhline(1, color="0.7", linewidth=0.8)
     for rule in ("naive", "stochastic", "norm-matched", "projection-matched"):
-        draw(ax, column, rule, "e4m3fn")
+        draw(ax, column, rule, published.one_of(steps, "format", "e4m3fn"))
 axes[0].set_yscale("log")
 axes[0].set_ylim(0.03, 300)
 axes[0].set_ylabel("norm / wanted norm")
@@ -169,6 +171,8 @@ for ax, problem in zip(axes, ("logistic", "quadratic")):
         "norm-matched",
         "naive",
     ):
+        if not len(losses.where(problem=problem, optimiser="adam", rule=rule, format="bf16")):
+            continue
         at, shares = progress(problem, "adam", rule)
         ax.plot(at, shares.mean(axis=0), color=colors[rule], linestyle=styles[rule], label=rule)
         ax.fill_between(

@@ -141,6 +141,8 @@ def over_seeds(format, rule, column):
 
 fig, axes = plt.subplots(2, 1, figsize=(3.3, 4.2), sharex=True)
 for color, format in enumerate(["e4m3fn", "fp16", "bf16"]):
+    if format not in table["format"]:
+        continue
     for ax, rule, column, style in (
         (axes[0], "naive", "mean_ratio", "--"),
         (axes[0], "stochastic", "expected_mean_ratio", "-"),

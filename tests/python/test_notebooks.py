@@ -262,3 +262,48 @@ def test_missing_and_new_files_are_named(copy, monkeypatch):
         published.read(directory)
     with pytest.raises(AssertionError, match="docs/results: not in results.sha256"):
         published.read("docs/results")
+
+
+# Results of the reader's own, with one format of those of the published results: the notebook, the
+# directory that they replace, how it is read, the column and the values that are kept.
+OWN = [
+    ("small_updates", "update-fidelity", '"docs/results/{}"', "format", {"e4m3fn", "", "fp16"}),
+    ("why_stochastic_rounding", "update-fidelity", '"docs/results/{}"', "format", {"fp16", ""}),
+    ("inner_dimension", "quantization-variance", '"docs/results/{}"', "format", {"e4m3fn", "int8"}),
+    ("fp8_moments", "moment-formats/zipf", 'f"docs/results/moment-formats/{{name}}"', "v", {"e5m2"}),
+]
+
+
+@pytest.mark.parametrize(("name", "directory", "read", "column", "kept"), OWN)
+def test_a_notebook_shows_own_results(copy, name, directory, read, column, kept):
+    own = copy / "mine"
+    shutil.copytree(copy / "docs/results" / directory, own)
+    for path in own.glob("*.csv"):
+        with open(path, encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        if path.stem == "verdicts" or not rows or column not in rows[0]:
+            continue
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows(row for row in rows if row[column] in kept | {"fp32"})
+    source = copy / "notebooks" / f"{name}.py"
+    text = source.read_text(encoding="utf-8")
+    read = read.format(directory)
+    chosen = 'own="mine" if name == "zipf" else None' if name == "fp8_moments" else 'own="mine"'
+    assert f"published.read({read})" in text
+    text = text.replace(f"published.read({read})", f"published.read({read}, {chosen})")
+    source.write_text(text[: text.rindex("\n# %%\n")], encoding="utf-8")  # without the last cell
+    result = execute(copy / "notebooks", name)
+    assert result.returncode == 0, result.stderr
+    assert f"mine: own results; the text is about docs/results/{directory}" in result.stdout
+
+
+def test_own_results_of_another_experiment_are_refused(copy, monkeypatch):
+    monkeypatch.syspath_prepend(copy / "notebooks")
+    monkeypatch.delitem(sys.modules, "published", raising=False)
+    import published
+
+    monkeypatch.delitem(sys.modules, "published")
+    with pytest.raises(AssertionError, match="results of update-convergence, not of update-fidel"):
+        published.read("docs/results/update-fidelity", own="docs/results/update-convergence")

@@ -84,3 +84,83 @@ def test_pandas_gets_a_frame(source_dir):
     run = ns.results.read(source_dir / "docs/results/moment-formats/small")
     frame = run.table("final").frame()
     assert frame["valid_loss"].dtype == np.float64 and len(frame) == len(run.table("final"))
+
+
+def settings_table(tmp_path):
+    """A table as a sweep over epsilon writes it."""
+    (tmp_path / "pairs.csv").write_text(
+        "v,update_from,epsilon,gap,seeds,limit\n"
+        "e4m3fn,fresh_m,1e-05,0.25,3,none\n"
+        "e5m2,stored,1e-05,-0.012345,3,0.1\n"
+        "e5m2,stored,1e-08,,2,0.10\n",
+        encoding="utf-8",
+    )
+    return ns.results.read(tmp_path).table("pairs")
+
+
+@pytest.mark.parametrize(
+    "value", [1e-5, "1e-5", "1E-05", "0.00001", np.float32(1e-5), np.float64(1e-5)]
+)
+def test_where_compares_numbers_however_they_are_written(tmp_path, value):
+    table = settings_table(tmp_path)
+    assert table.where(epsilon=value)["v"].tolist() == ["e4m3fn", "e5m2"]
+    assert len(table.where(epsilon=value, v="e5m2")) == 1
+
+
+def test_where_finds_numbers_among_texts_and_empty_cells(tmp_path):
+    table = settings_table(tmp_path)
+    assert table.where(limit=0.1)["epsilon"].tolist() == [1e-5, 1e-8]
+    assert len(table.where(limit="0.1")) == 2
+    assert len(table.where(limit="none")) == 1
+    assert table.where(gap=np.nan)["epsilon"].tolist() == [1e-8]
+    assert len(table.where(seeds="2")) == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "error", "message"),
+    [
+        ("epsilon", "1e-5x", ValueError, "pairs: epsilon: expected a number"),
+        ("epsilon", "", ValueError, "pairs: epsilon: expected a number"),
+        ("v", 3, ValueError, "pairs: v: expected a text, such as 'e4m3fn', 'e5m2', found 3"),
+        ("v", True, TypeError, "pairs: v: expected a number or a text, found True"),
+        ("seeds", [2, 3], TypeError, "pairs: seeds: expected a number or a text"),
+        ("v", None, TypeError, "found None"),
+    ],
+)
+def test_where_refuses_a_value_that_the_column_cannot_have(
+    tmp_path, column, value, error, message
+):
+    with pytest.raises(error, match=message):
+        settings_table(tmp_path).where(**{column: value})
+
+
+def test_latex_escapes_texts_and_shows_small_numbers(tmp_path):
+    table = settings_table(tmp_path)
+    assert table.to_latex(["update_from", "epsilon", "gap", "seeds"]) == (
+        "\\begin{tabular}{lrrr}\n"
+        "\\toprule\n"
+        "update\\_from & epsilon & gap & seeds \\\\\n"
+        "\\midrule\n"
+        "fresh\\_m & $10^{-5}$ & $0.250$ & $3$ \\\\\n"
+        "stored & $10^{-5}$ & $-0.0123$ & $3$ \\\\\n"
+        "stored & $10^{-8}$ & -- & $2$ \\\\\n"
+        "\\bottomrule\n"
+        "\\end{tabular}\n"
+    )
+    assert "-0.01235" in table.to_latex(["gap"], digits=4)
+    with pytest.raises(ValueError, match="no column 'x'; it has v, update_from"):
+        table.to_latex(["x"])
+    with pytest.raises(ValueError, match="digits: expected a whole number from 1, found 0"):
+        table.to_latex(digits=0)
+    special = ns.results.Table("t", {"x": np.array(["a\\b~^<>|&%$#_{}"])})
+    assert (
+        r"a\textbackslash{}b\textasciitilde{}\textasciicircum{}\textless{}\textgreater{}"
+        r"\textbar{}\&\%\$\#\_\{\}"
+    ) in special.to_latex()
+    numbers = ns.results.Table("t", {"x": np.array([1.5e-7, np.inf, 0.001, -1e-9])})
+    assert [line for line in numbers.to_latex().splitlines() if "$" in line] == [
+        r"$1.5 \times 10^{-7}$ \\",
+        r"$\infty$ \\",
+        r"$0.001$ \\",
+        r"$-10^{-9}$ \\",
+    ]

@@ -6,6 +6,7 @@ import csv
 import hashlib
 import json
 import pathlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,39 @@ class Table(dict):
         return True
 
     def where(self, **values: Any) -> Table:
-        """Returns the rows whose columns have these values, as a table."""
+        """Returns the rows whose columns have these values, as a table.
+
+        A number and its text are the same: epsilon=1e-5, epsilon="1e-5" and epsilon="0.00001". NaN
+        selects empty cells. Raises ValueError for an unknown column, for a text that is no number
+        in a column of numbers, and for a number in a column without any.
+        """
         wanted = np.ones(len(self), bool)
         for name, value in values.items():
             if name not in self:
                 raise ValueError(f"{self.name}: no column {name!r}; it has {', '.join(self)}")
-            wanted &= self[name] == value
+            wanted &= _equal(self[name], value, f"{self.name}: {name}")
         return Table(self.name, {name: column[wanted] for name, column in self.items()})
+
+    def to_latex(self, columns: Sequence[str] | None = None, digits: int = 3) -> str:
+        """Returns the table as a LaTeX tabular, which needs the package booktabs.
+
+        columns   names of the columns, in this order; None: all
+        digits    significant digits of numbers that are not whole; an empty cell is a dash
+        """
+        names = list(self if columns is None else columns)
+        for name in names:
+            if name not in self:
+                raise ValueError(f"{self.name}: no column {name!r}; it has {', '.join(self)}")
+        if not names:
+            raise ValueError("columns: expected at least one")
+        if isinstance(digits, bool) or not isinstance(digits, (int, np.integer)) or digits < 1:
+            raise ValueError(f"digits: expected a whole number from 1, found {digits!r}")
+        rows = zip(*(_latex_cells(self[name], digits) for name in names))
+        align = "".join("l" if self[name].dtype.kind == "U" else "r" for name in names)
+        lines = [f"\\begin{{tabular}}{{{align}}}", "\\toprule"]
+        lines += [" & ".join(_latex_text(name) for name in names) + r" \\", "\\midrule"]
+        lines += [" & ".join(row) + r" \\" for row in rows]
+        return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
 
     def frame(self):
         """Returns a pandas DataFrame. Raises ImportError without pandas."""
@@ -122,6 +149,90 @@ def _column(cells):
         except (ValueError, OverflowError):
             continue
     return np.array(cells, dtype=str)
+
+
+def _number(text):
+    """The number that a text stands for, or None."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _equal(column, value, place):
+    """The rows of a column that equal a value; `place` names the column in errors."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (str, int, float, np.number)):
+        raise TypeError(f"{place}: expected a number or a text, found {value!r}")
+    if isinstance(value, str):
+        if column.dtype.kind == "U":
+            return (column == value) | _equal_numbers(column, _number(value))
+        number = _number(value)
+        if number is None:
+            raise ValueError(f"{place}: expected a number, as the column has, found {value!r}")
+        return _equal_numbers(column, number)
+    if column.dtype.kind == "U" and len(column) and all(_number(c) is None for c in column):
+        some = ", ".join(repr(str(text)) for text in np.unique(column)[:4])
+        raise ValueError(f"{place}: expected a text, such as {some}, found {value!r}")
+    return _equal_numbers(column, value)
+
+
+def _equal_numbers(column, number):
+    """The rows of a column, of texts or of numbers, that are a number; None equals nothing."""
+    if number is None:
+        return np.zeros(len(column), bool)
+    if column.dtype.kind == "U":
+        texts = [_number(text) for text in column]
+        column = np.array([np.nan if text is None else text for text in texts])
+        if number != number:
+            return np.array([text is not None and text != text for text in texts], bool)
+    if isinstance(number, np.floating) and number.dtype.itemsize < 8:
+        column = column.astype(number.dtype)  # 1e-5 as float32 is another number than 1e-5
+    return np.isnan(column) if number != number else column == number
+
+
+# Of LaTeX; texts of tables hold no other characters that are special there.
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    **{c: "\\" + c for c in "&%$#_{}"},
+}
+
+
+def _latex_text(text):
+    return "".join(_LATEX.get(c, c) for c in str(text))
+
+
+def _latex_cells(column, digits):
+    """The cells of a column: texts, whole numbers, 0.0123, or 1.23 times a power of ten.
+
+    Zeros at the end are kept unless every number is exact with so many digits, like a setting.
+    """
+    if column.dtype.kind == "U":
+        return [_latex_text(cell) for cell in column]
+    numbers = [float(cell) for cell in column]
+    exact = all(float(f"{x:.{digits}g}") == x for x in numbers if abs(x) < np.inf)
+    return [_latex_number(x, digits, exact) for x in numbers]
+
+
+def _latex_number(number, digits, exact):
+    if number != number:
+        return "--"
+    if abs(number) == np.inf:
+        return r"$\infty$" if number > 0 else r"$-\infty$"
+    if number == int(number) and abs(number) < 10**6:
+        return f"${int(number)}$"
+    mantissa, exponent = f"{number:.{digits - 1}e}".split("e")
+    if -5 < int(exponent) < 6:
+        text = f"{number:.{max(digits - 1 - int(exponent), 0)}f}"
+        return f"${text.rstrip('0').rstrip('.') if exact and '.' in text else text}$"
+    if exact and "." in mantissa:
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    factor = {"1": "", "-1": "-"}.get(mantissa, rf"{mantissa} \times ")
+    return f"${factor}10^{{{int(exponent)}}}$"
 
 
 def read(directory: str | pathlib.Path) -> Results:
