@@ -192,14 +192,15 @@ int Update(const UpdateOptions& options) {
   step.update = HostMatrix(update, shape);
   std::vector<float> moved(weights.values.size());
   std::vector<UpdateOutcome> groups;
-  const UpdateOutcome outcome = ApplyUpdate(
-      rule, step, {options.seed, options.step}, state, HostMatrix(moved, shape), &groups);
+  const RandomStream random{options.seed, options.step};
+  const UpdateOutcome outcome =
+      ApplyUpdate(rule, step, random, state, HostMatrix(moved, shape), &groups);
 
   owner.weights = DigestOf(moved);
   const bool codes = !weights.are_values || options.codes;
   const Array out = codes ? Codes(weights, format, moved) : Values(weights.array, moved);
   WriteOutputs(options, out, UpdateStateFile(state, owner), groups);
-  fmt::print("{}", options.json ? OutcomeJson(outcome) : OutcomeText(outcome));
+  fmt::print("{}", options.json ? OutcomeJson(outcome, random) : OutcomeText(outcome, random));
   return outcome.status == UpdateStatus::kNonfinite ? 1 : 0;
 }
 
@@ -262,7 +263,10 @@ void AddStepOptions(CLI::App* sub, UpdateOptions& options) {
   sub->add_option("--seed", options.seed, "Seed of the random bits; use a different one per tensor")
       ->check(Unsigned64())
       ->capture_default_str();
-  sub->add_option("--step", options.step, "Step number; each step has its own random bits")
+  sub->add_option("--step",
+                  options.step,
+                  "Step number. It chooses the random bits: count it up in a loop, or every "
+                  "step rounds with the same ones")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 62))
       ->capture_default_str();
   sub->add_option("--solver",

@@ -28,6 +28,14 @@ std::vector<Figure> Figures(const UpdateOutcome& o) {
           {"passes", o.passes}};
 }
 
+// Returns the figures of a whole step, with the stream of its random bits, which is its number.
+std::vector<Figure> FiguresOfStep(const UpdateOutcome& outcome, RandomStream random) {
+  std::vector<Figure> figures = Figures(outcome);
+  figures.push_back({"seed", random.seed});
+  figures.push_back({"step", random.stream});
+  return figures;
+}
+
 // Returns the status as text, and other figures as a JSON number, or null if JSON cannot represent
 // them.
 Json JsonOf(const Figure& figure) {
@@ -39,17 +47,17 @@ Json JsonOf(const Figure& figure) {
 
 }  // namespace
 
-std::string OutcomeText(const UpdateOutcome& outcome) {
+std::string OutcomeText(const UpdateOutcome& outcome, RandomStream random) {
   std::string text;
-  for (const Figure& figure : Figures(outcome)) {
+  for (const Figure& figure : FiguresOfStep(outcome, random)) {
     text += fmt::format("{:<20} {}\n", figure.name, figure.value.Text());
   }
   return text;
 }
 
-std::string OutcomeJson(const UpdateOutcome& outcome) {
+std::string OutcomeJson(const UpdateOutcome& outcome, RandomStream random) {
   Json json;
-  for (const Figure& figure : Figures(outcome)) json[figure.name] = JsonOf(figure);
+  for (const Figure& figure : FiguresOfStep(outcome, random)) json[figure.name] = JsonOf(figure);
   return json.dump(2) + "\n";
 }
 

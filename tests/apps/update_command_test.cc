@@ -85,7 +85,9 @@ TEST_F(UpdateCommand, TakesTheStepOfTheNoteByHand) {
   EXPECT_EQ(figures.at("achieved_projection"), FormatCell(4.0));
   EXPECT_EQ(figures.at("alpha"), "0.001");
   EXPECT_EQ(figures.at("passes"), "0");
-  EXPECT_EQ(figures.size(), 11u);
+  EXPECT_EQ(figures.at("seed"), "0");
+  EXPECT_EQ(figures.at("step"), "0");
+  EXPECT_EQ(figures.size(), 13u);
 }
 
 TEST_F(UpdateCommand, WritesCodesWhereItReadCodes) {

@@ -5,10 +5,14 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "numsim/backend/backend_call.h"
 #include "numsim/backend/device.h"
 #include "numsim/base/error.h"
 #include "numsim/cast/cast.h"
@@ -48,6 +52,55 @@ TEST_F(Backend, ScalarIsAlwaysAvailableAndTheLastOfTheProcessor) {
   EXPECT_EQ(names.back(), "scalar");
   EXPECT_EQ(std::count(names.begin(), names.end(), "scalar"), 1);
   EXPECT_EQ(std::count(names.begin(), names.end(), "cuda"), 0);
+}
+
+// The switch waits for the call that runs, and a call that comes later waits for the switch.
+TEST_F(Backend, ACallKeepsItsBackendFromBeginToEnd) {
+  const std::string best = AvailableBackends().front();
+  ForceBackend(best);
+  std::atomic<bool> switched = false, began = false;
+  std::thread switching, later;
+  {
+    const BackendCall call;
+    switching = std::thread([&] {
+      ForceBackend("scalar");
+      switched = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    later = std::thread([&] {
+      const BackendCall next;
+      began = true;
+      EXPECT_EQ(SimdTargetName(), "scalar");
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_FALSE(switched);
+    EXPECT_FALSE(began);
+    EXPECT_EQ(SimdTargetName(), best);
+  }
+  switching.join();
+  later.join();
+  EXPECT_TRUE(switched && began);
+}
+
+// Also where calls of several threads overlap without a pause.
+TEST_F(Backend, SwitchesComeThroughAndNoCallSeesTwoBackends) {
+  const std::string best = AvailableBackends().front();
+  std::atomic<bool> stop = false;
+  std::atomic<int> torn = 0;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 3; ++i) {
+    callers.emplace_back([&] {
+      while (!stop) {
+        const BackendCall call;
+        const bool scalar = UsesScalarReference();
+        for (int look = 0; look < 100; ++look) torn += UsesScalarReference() != scalar;
+      }
+    });
+  }
+  for (int i = 0; i < 200; ++i) ForceBackend(i % 2 == 0 ? "scalar" : best);
+  stop = true;
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(torn, 0);
 }
 
 TEST_F(Backend, CudaWithoutADeviceIsRefusedWithTheReasonAndChangesNothing) {

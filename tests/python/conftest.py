@@ -33,6 +33,14 @@ def numsim_program():
     return run
 
 
+@pytest.fixture(autouse=True)
+def first_streams():
+    """Calls without a stream of their own draw the same random bits in any order of the tests."""
+    import numsim
+
+    numsim.streams({})
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(20261125)

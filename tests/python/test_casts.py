@@ -11,7 +11,7 @@ from conftest import same
 def test_strided_and_fortran_arrays_give_the_result_of_their_copy(dtype, rng):
     x = rng.normal(size=(40, 50, 6)).astype(dtype)
     for view in (x[::3, ::-1], x.T, np.asfortranarray(x), x[:, 3], x[..., ::2], x[:0]):
-        for rounding in ("rne", ns.SR(bits=7, seed=3, first_index=1000)):
+        for rounding in ("rne", ns.SR(bits=7, seed=3, stream=0, first_index=1000)):
             expected = ns.round(np.array(view, order="C"), "e3m4", rounding=rounding)
             got = ns.round(view, "e3m4", rounding=rounding)
             assert got.dtype == dtype and same(got, expected)
@@ -126,7 +126,7 @@ def test_random_bits_equal_those_of_the_command_line(
         "--seed",
         seed,
     )
-    rounding = ns.SR(bits=bits, seed=seed, variant=variant)
+    rounding = ns.SR(bits=bits, seed=seed, stream=0, variant=variant)
     assert np.array_equal(
         ns.encode(x, "e4m3fn", rounding=rounding), np.load(tmp_path / "codes.npy")
     )
@@ -139,7 +139,7 @@ def test_results_do_not_depend_on_threads_and_backend(rng):
         results = []
         for count, name in ((1, backend), (3, backend), (2, "scalar")):
             ns.threads(count), ns.backend(name)
-            results.append(ns.encode(x, "e4m3fn", rounding=ns.SR(bits=11, seed=1)))
+            results.append(ns.encode(x, "e4m3fn", rounding=ns.SR(bits=11, seed=1, stream=2)))
     finally:
         ns.threads(threads), ns.backend(backend)
     assert np.array_equal(results[0], results[1]) and np.array_equal(results[0], results[2])
@@ -170,7 +170,7 @@ def test_errors_name_the_argument(arguments, error, message):
 
 def test_other_arrays_are_refused():
     with pytest.raises(TypeError, match="x: expected float64, float32"):
-        ns.round(np.zeros(3, np.int32), "e4m3fn")
+        ns.round(np.zeros(3, np.uint8), "e4m3fn")
     with pytest.raises(TypeError, match="x: .*complex128"):
         ns.round(np.zeros(3, complex), "e4m3fn")
     with pytest.raises(ValueError, match="there is no NumPy dtype for binary8p4se"):
@@ -192,5 +192,57 @@ def test_errors_of_stochastic_rounding_name_the_field(arguments, message):
 
 
 def test_given_bits_must_be_one_word_per_number():
-    with pytest.raises(ValueError, match="random_bits: expected 3 elements, found 2"):
-        ns.round(np.zeros(3, np.float32), "e4m3fn", rounding=ns.SR(random_bits=[1, 2]))
+    x = np.zeros((3, 2), np.float32)
+    for words in ([1, 2], np.zeros((2, 3), np.uint32), np.zeros(6, np.uint32), 1):
+        for call in (ns.round, ns.encode, ns.array):
+            for numbers in (x, x.astype(np.float16), x.T.copy().T, [[2**70 + 1, 1]] * 3):
+                with pytest.raises(ValueError, match=r"random_bits: expected shape \(3, 2\), found"):
+                    call(numbers, "e4m3fn", rounding=ns.SR(random_bits=words))
+
+
+@pytest.mark.parametrize(
+    "words, found",
+    [
+        (np.ones(3), "float64"),
+        (np.ones(3, complex), "complex128"),
+        (np.ones(3, bool), "bool"),
+        ([1, -1, 2], "negative integers"),
+        (np.full(3, np.nan), "float64"),
+        (["1", "2", "3"], "str"),
+    ],
+)
+def test_given_bits_are_unsigned_integers(words, found):
+    with pytest.raises(TypeError, match=f"random_bits: expected unsigned integers, found {found}"):
+        ns.round(np.zeros(3, np.float32), "e4m3fn", rounding=ns.SR(random_bits=words))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_given_bits_of_long_arrays_belong_to_their_elements(dtype, rng):
+    n = (1 << 18) + 4099  # more than the extension takes at a time
+    x = rng.normal(size=n).astype(dtype)
+    words = rng.integers(0, 1 << 16, n).astype(np.uint32)
+    given = ns.SR(bits=16, random_bits=words)
+    whole = ns.round(x, "e4m3fn", rounding=given)
+    assert same(whole.astype(np.float32), ns.decode(ns.encode(x, "e4m3fn", rounding=given), "e4m3fn"))
+    for part in (slice(0, 1 << 17), slice(1 << 18, n)):
+        of_part = ns.SR(bits=16, random_bits=words[part])
+        assert same(whole[part], ns.round(x[part], "e4m3fn", rounding=of_part))
+
+
+def test_out_that_overlaps_is_refused(rng):
+    for n in (1001, 300_001):
+        b = rng.normal(size=n).astype(np.float32)
+        for x, out in ((b[:-1], b[1:]), (b[1:], b[:-1]), (b[: n // 2], b[n // 2 - 1 : -1 - n % 2])):
+            if x.shape != out.shape:
+                out = out[: x.size]
+            with pytest.raises(ValueError, match="out: overlaps x"):
+                ns.round(x, "e4m3fn", out=out)
+    b = rng.normal(size=10).astype(np.float32)
+    words = b.view(np.uint32)
+    with pytest.raises(ValueError, match="out: overlaps"):
+        ns.round(np.ones(10, np.float32), "e4m3fn", rounding=ns.SR(random_bits=words), out=b)
+    gaps = np.arange(20, dtype=np.float32)
+    expected = ns.round(gaps[::2].copy(), "e4m3fn")
+    assert same(ns.round(gaps[::2], "e4m3fn", out=gaps[:10]), expected)  # a copy was read
+    with pytest.raises(ValueError, match="out: expected float32 of shape .* in another byte order"):
+        ns.round(b, "e4m3fn", out=np.empty(10, ">f4"))

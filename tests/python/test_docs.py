@@ -8,6 +8,7 @@ import runpy
 import numpy as np
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NEEDS = {"PyTorch": "torch", "How do I train through a rounding in JAX?": "jax"}
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -24,10 +25,11 @@ def test_every_recipe_shows_what_it_prints(source_dir, monkeypatch):
     np.set_printoptions(legacy=False)
     page = source_dir / "docs/python.md"
     recipes = dict(sections(page.read_text(encoding="utf-8")))
-    assert len(recipes) >= 10
+    assert len(recipes) >= 10 and set(NEEDS) <= set(recipes)
     failures = []
     for heading, blocks in recipes.items():
-        if heading == "PyTorch" and not importlib.util.find_spec("torch"):
+        needed = NEEDS.get(heading)
+        if needed and not importlib.util.find_spec(needed):
             continue
         test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, heading, str(page), 0)
         assert test.examples, heading
@@ -46,4 +48,4 @@ def test_the_example_of_the_package_runs(source_dir):
 def test_the_first_example_runs(source_dir, capsys):
     runpy.run_path(str(source_dir / "libnumsim/python/examples/first.py"))
     out = capsys.readouterr().out
-    assert "nearest    0.75" in out and re.search(r"stochastic 0\.78\d*", out)
+    assert "nearest    0.75" in out and re.search(r"stochastic 0\.(779|78)\d*", out)

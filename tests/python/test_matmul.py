@@ -121,7 +121,23 @@ def test_bad_arguments_are_named(rng):
         ns.matmul(a, a)
     with pytest.raises(ValueError, match="b: expected a matrix, found 1 dimensions"):
         ns.matmul(a, a[0])
-    with pytest.raises(TypeError, match="a: expected float32 or a smaller format"):
+    with pytest.raises(TypeError, match="a: expected float32 or smaller"):
         ns.matmul(a.astype(float), a.T)
     with pytest.raises(ValueError, match="hoper-fp8.*did you mean hopper-fp8"):
         ns.matmul(a, a.T, accumulate="hoper-fp8")
+
+
+def test_sums_that_are_longer_than_measured_are_warned_of(recwarn):
+    def product(mode, k):
+        x = np.ones((1, k), np.uint8).view(np.uint8)
+        return ns.matmul(ns.Array(x, "e4m3fn"), ns.Array(x.T, "e4m3fn"), accumulate=mode)
+
+    longest = {row[0]: row[4] for row in ns._core.accumulation_modes()}
+    assert longest["hopper-fp8-fast"] > 1000
+    for mode in ("hopper-fp8-fast", "hopper-fp8"):
+        product(mode, longest[mode])
+        assert not recwarn.list
+        with pytest.warns(UserWarning, match=f"{mode} was compared .* up to {longest[mode]} products, and"):
+            product(mode, longest[mode] + 1)
+    product("fp32", 40_000)
+    assert not recwarn.list

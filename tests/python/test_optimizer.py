@@ -91,3 +91,23 @@ def test_bad_arguments_are_named(rng):
         opt.step({"w": start["w"], "b": start["w"]}, lr=1)
     with pytest.raises(KeyError, match="the parameters are w, b"):
         opt["x"]
+
+
+def test_every_step_draws_other_random_bits(rng):
+    n, start = 20_000, 1.0
+    opt = ns.Optimizer(
+        {"w": np.full(n, start, F32)},
+        kind="sgd",
+        beta1=0,
+        weight_decay=0,
+        weights="bf16",
+        update="stochastic:16",
+    )
+    gradient = {"w": np.full(n, -1.0, F32)}
+    before = np.full(n, start, F32)
+    for _ in range(3):  # a quarter of the weights that are left moves in each step
+        opt.step(gradient, lr=2.0**-9)
+        still = before == start
+        moved = np.count_nonzero(opt["w"][still] != start) / np.count_nonzero(still)
+        assert moved == pytest.approx(0.25, abs=0.02)
+        before = opt["w"].copy()

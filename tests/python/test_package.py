@@ -133,7 +133,7 @@ except ImportError as error:
 def test_errors_of_the_library_are_value_errors():
     assert issubclass(ns.Error, ValueError)
     with pytest.raises(ns.Error):
-        ns.threads(0)
+        ns.format("no format")
 
 
 def test_a_forked_process_computes_with_one_thread():

@@ -149,9 +149,10 @@ def test_nvfp4_is_e4m3fn_under_a_scale_of_the_tensor(layout, rows, cols, rng, tm
 
 def test_one_level_of_scales_has_no_second_one(rng):
     t = ns.quantize(rng.normal(size=(4, 16)).astype(F32), "e2m1fn", scaling="block:16")
-    for name in ("tensor_scale", "scale_codes"):
-        with pytest.raises(ValueError, match=f"{name}: this matrix has one level of scales"):
-            getattr(t, name)
+    with pytest.raises(ValueError, match="tensor_scale: this matrix has one level of scales"):
+        t.tensor_scale
+    with pytest.raises(ValueError, match="scale_codes: the scales of rule absmax are float32"):
+        t.scale_codes
 
 
 def test_errors_are_measured(rng):
@@ -178,3 +179,23 @@ def test_bad_arguments_are_named(rng):
         ns.quantize(x, "fp32")
     with pytest.raises(ValueError, match="scale: this matrix has scales per row"):
         ns.quantize(x, "e4m3fn", scaling="row").scale
+
+
+@pytest.mark.parametrize("rule", ["e8m0", "pow2-floor", "pow2-ceil"])
+@pytest.mark.parametrize("layout", ["block:32", "row", "column", "tile:4x16"])
+def test_scales_that_are_powers_of_two_have_codes(layout, rule, rng):
+    x = (rng.normal(size=(8, 64)) * 2.0 ** rng.integers(-60, 60, (8, 64))).astype(F32)
+    t = ns.quantize(x, "e2m1fn", scaling=f"{layout}/{rule}")
+    assert t.scale_codes.dtype == np.uint8 and t.scale_codes.shape == t.scales.shape
+    assert np.array_equal(ns.decode(t.scale_codes, "e8m0fnu"), t.scales)
+    assert np.array_equal(t.scale_codes, np.log2(t.scales).astype(int) + 127)
+    assert np.array_equal(t.T.scale_codes, t.scale_codes.T)
+
+
+def test_stacks_of_matrices_are_refused_with_what_to_do(rng):
+    x = rng.normal(size=(2, 4, 4)).astype(F32)
+    with pytest.raises(ValueError, match=r"x: expected a matrix, found 3 dim.* for matrix in x"):
+        ns.quantize(x, "e4m3fn")
+    for a, b in ((x, x[0]), (x[0], x)):
+        with pytest.raises(ValueError, match=r"(a|b): expected a matrix, found 3 dim.*np.stack"):
+            ns.matmul(a, b)

@@ -164,3 +164,27 @@ def test_latex_escapes_texts_and_shows_small_numbers(tmp_path):
         r"$0.001$ \\",
         r"$-10^{-9}$ \\",
     ]
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        "{", "[]", "3", '{"outputs": 3}', '{"outputs": [3]}', '{"outputs": [{}]}', "[" * 100_000,
+        '{"outputs": [{"path": "a.csv"}]}', '{"outputs": [{"path": 3, "sha256": "x"}]}',
+        '{"outputs": [{"path": "a.csv", "sha256": null}]}', '{"a": 1}', "\x00", '"a"',
+        '{"outputs": [{"path": "a\\u0000b", "sha256": "x"}]}', '{"outputs": [{"path": ".", "sha256": "x"}]}',
+        '{"outputs": [{"path": "none/\\ud800", "sha256": "x"}]}',
+    ],
+)
+def test_a_damaged_manifest_is_a_value_error(manifest, tmp_path):
+    write(tmp_path, ["a.csv"])
+    (tmp_path / "manifest.json").write_text(manifest, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"manifest\.json|missing"):
+        ns.results.read(tmp_path).verify()
+
+
+def test_bytes_of_a_manifest_that_are_no_text(tmp_path):
+    write(tmp_path, ["a.csv"])
+    (tmp_path / "manifest.json").write_bytes(b"\xff\xfe{}")
+    with pytest.raises(ValueError, match=r"manifest\.json: no JSON"):
+        ns.results.read(tmp_path)

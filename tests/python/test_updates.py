@@ -50,7 +50,7 @@ def test_stochastic_steps_are_seeded_and_equal_the_command_line(numsim_program, 
         "--seed",
         7,
     )
-    r = ns.update(w, u, lr=1e-3, rule="stochastic:16", format="bf16", seed=7)
+    r = ns.update(w, u, lr=1e-3, rule="stochastic:16", format="bf16", seed=7, stream=0)
     theirs = np.load(tmp_path / "out.npy")
     theirs = theirs if theirs.dtype == F32 else ns.decode(theirs, "bf16")
     assert same(r.weights, theirs)
@@ -91,3 +91,20 @@ def test_moments_are_stored_as_quantised_blocks(rng):
     assert np.allclose(moments.load(), blocks, rtol=1e-6, atol=0)
     assert moments.bytes == 256 + 2 * 4
     assert loss.flushed == np.count_nonzero((moments.load() == 0) & (x != 0))
+
+
+def test_moments_are_signed_by_default():
+    moments = ns.Moments("dynamic:256", 256)
+    x = np.linspace(-1, 1, 256, dtype=F32)
+    moments.store(x)
+    assert moments.load()[0] < -0.9 and np.abs(moments.load() - x).max() < 0.1
+    second = ns.Moments("dynamic:256", 256, signed=False)
+    second.store(x * x)
+    assert np.abs(second.load() - x * x).max() < 0.1
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0,), (0, 3, 2)])
+@pytest.mark.parametrize("rule", ["naive", "kahan", "norm-matched@row", "stochastic:16"])
+def test_weights_without_elements(shape, rule):
+    r = ns.update(np.zeros(shape, F32), np.zeros(shape, F32), lr=1.0, rule=rule, format="bf16")
+    assert r.weights.shape == shape and r.moved == r.swallowed == 0

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <climits>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -203,6 +204,10 @@ TEST(DelayedScaleMisuse, HistoryAndMaximaAreChecked) {
   ExpectErrors({
       {[&] { DelayedScale(format, {.history = 0}); },
        "DelayedScale: a history of 0 maxima, expected at least 1"},
+      {[&] { DelayedScale(format, {.margin = 33}); },
+       "DelayedScale: margin 33, expected -32 to 32"},
+      {[&] { DelayedScale(format, {.margin = INT_MIN}); },
+       "DelayedScale: margin -2147483648, expected -32 to 32"},
       {[&] { DelayedScale(format, {.history = 2}).Record(-1); },
        "DelayedScale::Record: absmax is -1, expected no negative number"},
   });

@@ -17,12 +17,14 @@
 namespace numsim {
 
 // Returns every usable backend: the targets, best first, then "scalar", then "cuda" if there is a
-// usable device.
+// usable device. Waits as ForceBackend does.
 std::vector<std::string> AvailableBackends();
 
 // Makes `name` the backend of every later kernel call in the process. Throws Error if `name` is not
 // usable here; the message lists the available backends or, for cuda, gives the reason. There is
-// never a silent fallback.
+// never a silent fallback. Waits for calls of other threads that hold a BackendCall
+// (backend_call.h); a call without one must not run meanwhile, because it would change its kernels
+// midway.
 void ForceBackend(std::string_view name);
 
 // Applies the environment variable NUMSIM_BACKEND if it is set and not empty. Returns true if it

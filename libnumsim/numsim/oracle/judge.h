@@ -55,6 +55,8 @@ class Judge : public CaseTally {
   void Add(uint64_t place, std::span<const uint64_t> row) noexcept override;
   void Append(const CaseTally& later) override;
 
+  // Returns the number of columns of a row without flags.
+  size_t columns() const { return inputs_ + expected_.size(); }
   uint64_t cases() const { return cases_; }
   uint64_t mismatches() const;
   uint64_t mismatches(MismatchKind kind) const { return counts_[static_cast<size_t>(kind)]; }

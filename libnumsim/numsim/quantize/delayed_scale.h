@@ -31,7 +31,7 @@ std::string_view ToString(AmaxAlgorithm algorithm);
 struct DelayedScalingOptions {
   size_t history = 1024;  // number of absolute maxima remembered, including the newest; >= 1
   AmaxAlgorithm algorithm = AmaxAlgorithm::kMax;
-  int margin = 0;                       // the scale leaves room for values 2^margin times larger
+  int margin = 0;  // the scale leaves room for values 2^margin times larger; -32 to 32
   ScaleRule rule = ScaleRule::kAbsmax;  // kAbsmax, kPow2Floor or kPow2Ceil
 
   friend bool operator==(const DelayedScalingOptions&, const DelayedScalingOptions&) = default;
@@ -44,7 +44,8 @@ struct DelayedScalingOptions {
 class DelayedScale {
  public:
   // Starts with scale 1 and a history of zeros, so the first step is not scaled. Throws Error for a
-  // history of 0 or another scale rule than kAbsmax, kPow2Floor and kPow2Ceil.
+  // history of 0, a margin that is out of range, or another scale rule than kAbsmax, kPow2Floor and
+  // kPow2Ceil.
   DelayedScale(const FormatSpec& format, const DelayedScalingOptions& options, Place place = {});
 
   Place place() const { return state_.place(); }

@@ -3,7 +3,8 @@
     import numsim as ns
     ns.round(x, "e4m3fn")                                  # values of the format, x's kind and
                                                            dtype
-    ns.encode(x, "e4m3fn", rounding=ns.SR(bits=16, seed=1))   # codes, stochastically rounded
+    ns.encode(x, "e4m3fn", rounding=ns.SR(bits=16, seed=1))   # codes, stochastically rounded,
+                                                           # with new random bits in every call
     t = ns.quantize(x, "e4m3fn", scaling="row")
     ns.matmul(t, t.T, accumulate="hopper-fp8")             # as an H200 adds
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 import importlib
 import os
 
-from numsim import _core
+from numsim import _core, _settings
 from numsim._casts import cast, decode, encode, round
 from numsim._core import Error
 from numsim._elementary import exp, exp2, gelu, gelu_tanh, log, log2, sigmoid, tanh
@@ -27,6 +28,7 @@ from numsim._optimizer import Optimizer
 from numsim._profiles import Difference, Profile, diff, profile_targets, profiles
 from numsim._quantize import Delayed, Quantized, quantize
 from numsim._rounding import SR, random_bits, rounding_modes
+from numsim._streams import last_stream, streams
 from numsim._typed import (
     DIVIDE_BY_ZERO,
     INEXACT,
@@ -42,18 +44,48 @@ from numsim._typed import (
     sqrt,
     sub,
 )
-from numsim._updates import Moments, Update, update, update_kinds
+from numsim._updates import Moments, Update, UpdateState, update, update_kinds
 
 __version__ = _core.build_version()
 
-# The threads of OpenMP do not exist in a forked process, which would wait for them for ever.
+_is_forked = False
+
+
+def _enter_forked_process():
+    """The threads of OpenMP do not exist in a forked process, which would wait for them for ever."""
+    global _is_forked
+    _is_forked = True
+    _core.enter_forked_process()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: _core.set_thread_count(1))
+    os.register_at_fork(after_in_child=_enter_forked_process)
+
+
+def _apply_environment():
+    """NUMSIM_BACKEND chooses a backend, and OMP_NUM_THREADS must be a number of threads."""
+    _core.thread_count()
+    try:
+        _core.force_backend_from_environment()
+    except Error as error:
+        raise Error(f"NUMSIM_BACKEND: {error}") from None
+
+
+_apply_environment()
 
 
 def threads(count: int | None = None) -> int:
-    """Returns the number of threads of array calls, after setting it if `count` is given (>= 1)."""
+    """Returns the number of threads of array calls, after setting it if `count` is given.
+
+    1 to 4096; a forked process has one.
+    """
     if count is not None:
+        count = _settings.integer(count, "threads", 1, 4096)
+        if _is_forked and count > 1:
+            raise ValueError(
+                f"threads: a forked process has one, found {count}: start it by 'spawn', as "
+                "multiprocessing.get_context('spawn') does"
+            )
         _core.set_thread_count(count)
     return _core.thread_count()
 
@@ -61,10 +93,12 @@ def threads(count: int | None = None) -> int:
 def backend(name: str | None = None) -> str:
     """Returns the name of the active backend, after choosing one if `name` is given.
 
-    All give the same bits (docs/adding-a-backend.md).
+    All give the same bits (docs/adding-a-backend.md). A call that runs in another thread ends under
+    the backend under which it began: a choice waits for it. The environment variable NUMSIM_BACKEND
+    names the first one.
     """
     if name is not None:
-        _core.force_backend(name)
+        _core.force_backend(_settings.text(name, "backend"))
     return _core.backend()
 
 

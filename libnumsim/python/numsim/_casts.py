@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from numsim import _core, _device
-from numsim._arrays import F32, is_plain, take, take_codes, widened
+from numsim import _core, _device, _gradients
+from numsim._arrays import F32, F64, Exact, is_plain, take, take_codes, widened
 from numsim._formats import Format, FormatLike, format as format_of, holds
-from numsim._rounding import SR, plan_of, plan_there
+from numsim._rounding import SR, plan_of, plan_there, require_words
 
 ArrayT = TypeVar("ArrayT")  # a kind of arrays: what comes in goes out
 
@@ -25,28 +25,47 @@ def round(
     """Rounds numbers to values of a format, once, from their exact values.
 
     x          array of any shape of float64, float32, float16 or a dtype of ml_dtypes or torch that
-               is a format; or a number
+               is a format, of long doubles or signed integers (or uint64); a number of Python, such
+               as an int of any size, a Fraction or a Decimal; or a list of numbers
     format     the format to round to, see `numsim.format`
     rounding   "rne", "rna", "rtz", "rtp", "rtn", "odd", "sr", or `SR(...)`
     overflow   "nonsaturate", "saturate" or "propagate" (docs/rounding.md)
-    out        a C-contiguous NumPy array of the shape and dtype of x for the result; may be x
+    out        a C-contiguous NumPy array of the shape and dtype of x for the result; may be x, and
+               does not overlap it otherwise
 
-    Returns an array of x's kind, shape and dtype. NaN becomes the NaN of the format, or its largest
-    value if it has none. float16 and smaller inputs must be able to hold every value of the format.
+    Returns an array of x's kind, shape and dtype; of integers, and of numbers of Python, float64. NaN
+    becomes the NaN of the format, or its largest value if it has none. float16 and smaller inputs
+    must be able to hold every value of the format.
+
+    A gradient passes straight through, as if rounding were the identity: that of a tensor of PyTorch
+    that requires one, and that of an array of JAX under jit, grad and so on. There, stochastic
+    rounding takes `SR(random_bits=)` or `SR(stream=)`.
     """
+    if _gradients.is_followed(x):
+        if out is not None:
+            raise TypeError("out: only for NumPy arrays")
+        return _gradients.round_of_torch(
+            x, lambda y: round(y, format, rounding=rounding, overflow=overflow)
+        )
     f = format if type(format) is Format else format_of(format)
+    if _gradients.is_traced(x):
+        return _round_traced(x, f, rounding, overflow, out)
     if _device.on_device(x):
         return _round_on_device(x, f, rounding, overflow, out)
     plan, random, words, ordered = plan_of(f, rounding, overflow)
     array: Any = x  # of some kind, which type checkers cannot follow
     if out is None and is_plain(x):
+        require_words(words, array.shape)
         result: Any = np.empty_like(array)
         _core.round(plan, array, result, random, words)
         return result
     taken = take(x, "x")
     array = taken.array
+    require_words(words, array.shape)
     if taken.format is not None:
         return _round_codes(taken, f, plan, (random, words), out)
+    if type(array) is Exact:
+        return _round_exact(taken, f, (plan, random, words), out)
     if not ordered and array.flags.f_contiguous and not array.flags.c_contiguous and out is None:
         result = np.empty_like(array)
         _core.round(plan, array.T, result.T)
@@ -55,20 +74,46 @@ def round(
     if out is None:
         result = np.empty(array.shape, array.dtype)
     else:
-        result = _checked_out(out, array)
+        result = _checked_out(out, array, words)
     _core.round(plan, array, result, random, words)
     return result if out is not None else taken.give(result, None)
 
 
-def _checked_out(out, array):
+def _checked_out(out, array, words):
     if not isinstance(out, np.ndarray) or not out.flags.c_contiguous or not out.flags.writeable:
         raise TypeError("out: expected a writable C-contiguous NumPy array")
     if out.shape != array.shape or out.dtype != array.dtype:
+        order = "" if out.dtype.isnative else " in another byte order"
         raise ValueError(
             f"out: expected {array.dtype.name} of shape {array.shape}, "
-            f"found {out.dtype.name} of shape {out.shape}"
+            f"found {out.dtype.name}{order} of shape {out.shape}"
         )
+    same = out.ctypes.data == array.ctypes.data  # and so is their size
+    if not same and np.may_share_memory(out, array):
+        raise ValueError("out: overlaps x; expected x itself, or other memory")
+    if words is not None and np.may_share_memory(out, words):
+        raise ValueError("out: overlaps random_bits")
     return out
+
+
+def _round_traced(x, f, rounding, overflow, out):
+    if out is not None:
+        raise TypeError("out: only for NumPy arrays")
+    return _gradients.round_of_jax(x, round, f, rounding, overflow)
+
+
+def _encode_exact(numbers, f, plan, random, words):
+    codes = np.empty(numbers.shape, f.code_dtype)
+    arrays = (np.ascontiguousarray(a) for a in (numbers.words, numbers.exponents))
+    _core.encode_exact(plan, *arrays, codes, random, words)
+    return codes
+
+
+def _round_exact(taken, f, how, out):
+    if out is not None:
+        raise TypeError("out: only for float32 and float64 inputs")
+    codes = _encode_exact(taken.array, f, *how)
+    return taken.give(_decoded(codes, f).astype(F64), None)
 
 
 def _round_codes(taken, f, plan, random, out):
@@ -121,6 +166,7 @@ def encode(
 
 def _codes_of_plain(x, f, rounding, overflow):
     plan, random, words, _ = plan_of(f, rounding, overflow)
+    require_words(words, x.shape)
     codes = np.empty(x.shape, f.code_dtype)
     _core.encode(plan, x, codes, random, words)
     return codes
@@ -129,6 +175,9 @@ def _codes_of_plain(x, f, rounding, overflow):
 def _codes_of(x, f, rounding, overflow):
     plan, random, words, _ = plan_of(f, rounding, overflow)
     taken = take(x, "x")
+    require_words(words, taken.array.shape)
+    if type(taken.array) is Exact:
+        return taken, _encode_exact(taken.array, f, plan, random, words)
     if taken.format is None:
         array = np.ascontiguousarray(taken.array).reshape(taken.array.shape)
     else:
@@ -153,13 +202,14 @@ def cast(
     ValueError if there is none for the format; `encode` and `round` serve every format.
     """
     f = format if type(format) is Format else format_of(format)
+    _gradients.refuse_followed(x, "x", "cast")
     if is_plain(x) and f.dtype is not None:
         return _codes_of_plain(x, f, rounding, overflow).view(f.dtype)
     if _device.on_device(x):
         there, codes = _codes_on_device(x, f, rounding, overflow)
         return there.library.as_format(codes, f)
     taken, codes = _codes_of(x, f, rounding, overflow)
-    if f.dtype is None and isinstance(x, (np.ndarray, list, tuple, int, float, np.generic)):
+    if f.dtype is None and (not hasattr(x, "__dlpack__") or isinstance(x, np.ndarray)):
         raise ValueError(
             f"format: there is no NumPy dtype for {f.name}, or ml_dtypes is not installed; "
             "encode and round serve every format"
@@ -171,7 +221,8 @@ def decode(codes: Any, format: FormatLike | None = None) -> Any:
     """Returns the exact values of codes as float32, an array of the same kind and shape.
 
     codes    unsigned integers; bits above the format's width are ignored. Or an array whose dtype
-             is a format, such as float8_e4m3fn, whose elements are the codes.
+             is a format, such as float8_e4m3fn or int8, whose elements are the codes. Or raw bytes
+             of the format's width (dtype void), as NumPy reads dtypes that it does not know
     format   the format of the codes; may be left out if the dtype tells it
     """
     if type(codes) is np.ndarray and format is not None:
@@ -181,7 +232,7 @@ def decode(codes: Any, format: FormatLike | None = None) -> Any:
     if _device.on_device(codes):
         there = _device.take_codes(codes, "codes")
         return _device.decode(there, _format_of_codes(format, there))
-    taken = take_codes(codes, "codes")
+    taken = take_codes(codes, "codes", None if format is None else format_of(format))
     array, f = taken.array, _format_of_codes(format, taken)
     if array.dtype != f.code_dtype:
         array = _narrowed(array, f)

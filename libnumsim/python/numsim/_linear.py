@@ -6,10 +6,11 @@ from typing import Any, Union
 
 import numpy as np
 
-from numsim import _core
+from numsim import _core, _settings
 from numsim._arrays import float32_of
 from numsim._names import did_you_mean
 from numsim._rounding import SR
+from numsim._streams import BLOCK, next_stream
 
 
 class LinearRecipe:
@@ -35,7 +36,7 @@ class LinearRecipe:
                 raise TypeError(
                     f"LinearRecipe: unknown setting {key!r}{did_you_mean(key, known)}"
                 )
-        kind, format = _split(name)
+        kind, format = _split(_settings.text(name, "recipe"))
         settings = {"kind": kind, **settings}
         if format:
             key = "high_precision" if kind == "standard" else "format"
@@ -119,17 +120,17 @@ class Linear:
     """A linear layer without bias on arrays: y = x w^T and its two gradients under a recipe.
 
     It holds the state of delayed scaling; the caller keeps the weights and what `forward` saves.
-    Stochastically rounded gradients take their bits from `random`, the seed and stream of an `SR`:
-    operand o uses stream 8 * stream + o (docs/linear.md), so that every layer and step needs a
-    stream of its own, the same for forward and backward. Calls from several threads wait for one
-    another. `numsim.torch.Linear` is this layer as a module of PyTorch.
+    Stochastically rounded gradients take their bits from `random`, an `SR` of which the seed and the
+    stream count: operand o uses stream 8 * stream + o (docs/linear.md), so that every layer and step
+    needs a stream of its own, below 2^61. Without `random`, or a stream in it, every call takes the
+    next one of the seed (`numsim.streams`). Calls from several threads wait for one another. `numsim.torch.Linear` is this layer as a module of PyTorch.
     """
 
     def __init__(self, recipe: RecipeLike = "standard") -> None:
         self.recipe = recipe_of(recipe)
         self._core = _core.Linear(self.recipe._core)
 
-    def forward(self, x: Any, w: Any, random: SR = SR()) -> tuple[Any, _core.LinearSaved]:
+    def forward(self, x: Any, w: Any, random: SR | None = None) -> tuple[Any, _core.LinearSaved]:
         """Returns (y = x w^T, what backward needs).
 
         x: tokens x in, w: out x in, of float32 or a smaller float dtype; y: tokens x out, float32
@@ -140,24 +141,27 @@ class Linear:
         _require_matrix(w_array, "w", (None, None))
         _require_matrix(x_array, "x", (None, w_array.shape[1]))
         y = np.empty((x_array.shape[0], w_array.shape[0]), np.float32)
-        saved = self._core.forward(x_array, w_array, y, random.seed, random.stream)
+        saved = self._core.forward(x_array, w_array, y, *_seed_and_stream(random))
         return taken.give(y, None), saved
 
     def backward(
-        self, g: Any, w: Any, saved: _core.LinearSaved, random: SR = SR()
+        self, g: Any, w: Any, saved: _core.LinearSaved, random: SR | None = None
     ) -> tuple[Any, Any]:
         """Returns (dx = g w, dw = g^T x) in float32, of g's kind.
 
-        g: tokens x out, the gradient of y; w as in `forward`. Under delayed scaling, updates the
-        scale of g.
+        g: tokens x out, the gradient of y; w as in `forward`; saved: what a `forward` of this recipe
+        returned. Under delayed scaling, updates the scale of g.
         """
+        if not isinstance(saved, _core.LinearSaved):
+            found = type(saved).__name__
+            raise TypeError(f"saved: expected what forward returned, found {found}")
         g_array, taken = float32_of(g, "g")
         w_array, _ = float32_of(w, "w")
-        _require_matrix(w_array, "w", (None, None))
+        _require_matrix(w_array, "w", saved.weights)
         _require_matrix(g_array, "g", (saved.tokens, w_array.shape[0]))
         dx = np.empty((saved.tokens, w_array.shape[1]), np.float32)
         dw = np.empty(w_array.shape, np.float32)
-        self._core.backward(g_array, w_array, saved, dx, dw, random.seed, random.stream)
+        self._core.backward(g_array, w_array, saved, dx, dw, *_seed_and_stream(random))
         return taken.give(dx, None), taken.give(dw, None)
 
     def state(self) -> list[float]:
@@ -170,6 +174,19 @@ class Linear:
 
     def __repr__(self):
         return f"Linear({self.recipe!r})"
+
+
+def _seed_and_stream(random):
+    """The seed and stream of a layer's call."""
+    if random is None:
+        random = SR()
+    if not isinstance(random, SR):
+        raise TypeError(f"random: expected numsim.SR, found {type(random).__name__}")
+    if random.random_bits is not None or random != SR(seed=random.seed, stream=random.stream):
+        raise ValueError("random: of an SR, a layer takes seed and stream alone")
+    if random.stream is None:
+        return random.seed, next_stream(random.seed) // BLOCK
+    return random.seed, _settings.integer(random.stream, "random: stream", 0, (1 << 61) - 1)
 
 
 def _require_matrix(array, name, shape):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import warnings
 from typing import Any
 
 import numpy as np
 
-from numsim import _core, _device
-from numsim._arrays import F32, F64, take
+from numsim import _core, _device, _gradients, _settings
+from numsim._arrays import F32, Exact, take, widened
 from numsim._formats import format as format_of
 from numsim._quantize import Quantized
 from numsim._typed import Array
@@ -27,14 +29,19 @@ def matmul(a: Any, b: Any, *, accumulate: str | None = None, any_operands: bool 
     any_operands   also take formats that the named device does not
 
     Transposes and Fortran order cost no copy. The result does not depend on the number of threads
-    or the processor, except in mode "library"; it is of a's kind. Source: docs/linear.md.
+    or the processor, except in mode "library"; it is of a's kind. Warns if the device of the mode was
+    compared for shorter sums only. Source: docs/linear.md.
     """
+    if accumulate is not None:
+        accumulate = _settings.text(accumulate, "accumulate")
+    any_operands = _settings.flag(any_operands, "any_operands")
     left, shape_a, format_a, give = _operand(a, "a", False)
     right, shape_b, format_b, _ = _operand(b, "b", True)
     if shape_a[1] != shape_b[0]:
         raise ValueError(f"b: expected {shape_a[1]} rows for a of shape {shape_a}, found {shape_b}")
     if accumulate is None:
         accumulate = "exact" if format_a is _INT8 and format_b is _INT8 else "fp32"
+    _warn_of_long_sums(accumulate, shape_a[1])
     shape = (shape_a[0], shape_b[1])
     there = isinstance(left, _device.Operand)
     if there is not isinstance(right, _device.Operand):
@@ -46,6 +53,23 @@ def matmul(a: Any, b: Any, *, accumulate: str | None = None, any_operands: bool 
     return give(out, None)
 
 
+def _warn_of_long_sums(accumulate, products):
+    """Warns if the device adds so many products in an order that nobody compared with the mode."""
+    longest, note = _measured().get(accumulate, (0, ""))
+    if longest and products > longest:
+        warnings.warn(
+            f"{accumulate} was compared with the device for sums of up to {longest} products, and "
+            f"these have {products}; it describes: {note}",
+            stacklevel=3,
+        )
+
+
+@functools.cache
+def _measured():
+    """{name of an accumulation mode: (longest sum that was compared with the device, note)}."""
+    return {name: (longest, note) for name, _, _, note, longest in _core.accumulation_modes()}
+
+
 def _operand(x, name, columns):
     """Returns (operand whose vectors are the rows or the columns of x, shape, format, give)."""
     if type(x) is np.ndarray and x.dtype is F32 and x.ndim == 2 and x.flags.c_contiguous:
@@ -55,20 +79,29 @@ def _operand(x, name, columns):
         if isinstance(x._matrix, _device.Matrix):
             return x._matrix.operand(transposed), x.shape, x.format, x._give
         return _core.operand_of_quantized(x._matrix, transposed), x.shape, x.format, x._give
+    _gradients.refuse_followed(x, name, "matmul")
     if _device.on_device(x):
         return _operand_on_device(x, name, columns)
     if isinstance(x, Array):
         return _operand_of_codes(x.codes, x.format, name, columns, _numpy)
     taken = take(x, name)
-    if taken.array.dtype is F64:
-        raise TypeError(f"{name}: expected float32 or a smaller format, found float64")
-    return _operand_of_codes(taken.array, taken.format or _FP32, name, columns, taken.give)
+    array = taken.array if taken.format is not None else _float32(taken, name)
+    return _operand_of_codes(array, taken.format or _FP32, name, columns, taken.give)
+
+
+def _float32(taken, name):
+    """Numbers as float32, which need not be contiguous."""
+    array = taken.array
+    return array if type(array) is not Exact and array.dtype is F32 else widened(taken, name)
 
 
 def _operand_of_codes(codes, format, name, columns, give):
     """The same of codes of the format, or of float32 numbers."""
     if codes.ndim != 2:
-        raise ValueError(f"{name}: expected a matrix, found {codes.ndim} dimensions")
+        raise ValueError(
+            f"{name}: expected a matrix, found {codes.ndim} dimensions; of stacks of matrices, multiply "
+            "pairs: np.stack([ns.matmul(x, y) for x, y in zip(a, b)])"
+        )
     if format.bits > 16 and codes.dtype is not F32:
         values = np.empty(codes.shape, F32)  # the library takes codes of at most 16 bits
         _core.decode(format.spec, np.ascontiguousarray(codes), values)
@@ -125,5 +158,5 @@ def accumulation_modes() -> dict[str, tuple[str, bool, str]]:
     """Returns {name: (formats that the device takes, measured by this project, note)}."""
     return {
         name: (operands, measured, note)
-        for name, operands, measured, note in _core.accumulation_modes()
+        for name, operands, measured, note, _ in _core.accumulation_modes()
     }

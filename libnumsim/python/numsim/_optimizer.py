@@ -8,26 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from numsim import _core
+from numsim import _core, _settings
 from numsim._arrays import float32_of
 from numsim._names import did_you_mean
-from numsim._rounding import SR
 
-_SETTINGS = (
-    "kind",
-    "beta1",
-    "beta2",
-    "epsilon",
-    "weight_decay",
-    "decay_filter",
-    "clip_norm",
-    "m",
-    "v",
-    "moment_filter",
-    "update_from_stored",
-    "weights",
-    "update",
-)
+# The check of each setting.
+_SETTINGS = {
+    "kind": _settings.text,
+    "beta1": _settings.rate,
+    "beta2": _settings.rate,
+    "epsilon": _settings.rate,
+    "weight_decay": _settings.rate,
+    "decay_filter": _settings.text,
+    "clip_norm": _settings.rate,
+    "m": _settings.text,
+    "v": _settings.text,
+    "moment_filter": _settings.text,
+    "update_from_stored": _settings.flag,
+    "weights": _settings.text,
+    "update": _settings.text,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,11 +63,12 @@ class Optimizer:
     weights      format of the weights
     update       rule by which they take a step (docs/updates.md): "naive", "stochastic:16", "kahan"
     beta1, beta2, epsilon, weight_decay, clip_norm   numbers; the library's defaults (0.9, 0.95,
-    1e-8,
-                 0.1, off)
+                 1e-8, 0.1, off)
     decay_filter "matrices", "all" or "none"; moment_filter "matrices" or "all"
     update_from_stored   whether a step reads the moments back from their storage
-    seed         of stochastic rounding
+    seed         of stochastic rounding; every step and parameter has random bits of its own
+
+    Calls from several threads wait for one another.
     """
 
     def __init__(self, parameters: dict[str, Any], *, seed: int = 0, **settings: Any) -> None:
@@ -76,9 +77,11 @@ class Optimizer:
                 raise TypeError(
                     f"Optimizer: unknown setting {name!r}{did_you_mean(name, _SETTINGS)}"
                 )
-        self._core = _core.Optimizer(settings, SR(seed=seed).seed)
+        checked = {name: _SETTINGS[name](value, name) for name, value in settings.items()}
+        self._core = _core.Optimizer(checked, _settings.integer(seed, "seed"))
         self._shapes = {}
         for name, value in parameters.items():
+            _settings.text(name, "parameters: name")
             array, _ = float32_of(value, f"parameters[{name!r}]")
             rows = array.shape[0] if array.ndim > 1 else 1
             cols = array.size // rows if rows else 0
@@ -100,14 +103,15 @@ class Optimizer:
             raise ValueError(
                 f"gradients: expected {', '.join(self._shapes)}, found {', '.join(gradients)}"
             )
+        arrays = {}
         for name, gradient in gradients.items():
             array, _ = float32_of(gradient, f"gradients[{name!r}]")
             if array.shape != self._shapes[name]:
                 raise ValueError(
                     f"gradients[{name!r}]: expected shape {self._shapes[name]}, found {array.shape}"
                 )
-            self._core.set_gradient(name, array)
-        skipped, finite, norm, clip, tensors = self._core.step(lr)
+            arrays[name] = array
+        skipped, finite, norm, clip, tensors = self._core.step(_settings.rate(lr, "lr"), arrays)
         steps = {name: TensorStep(*row) for name, row in zip(self._shapes, tensors)}
         return Step(skipped, finite, norm, clip, steps)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from numsim import _core
-from numsim._arrays import take
+from numsim import _core, _settings
+from numsim._arrays import Exact, take
 from numsim._formats import Format, FormatLike, format as format_of
 
 _BITS = {"float32": np.uint32, "float64": np.uint64}
@@ -47,8 +47,9 @@ class Profile:
 
     def __init__(self, profile: str, to: FormatLike, source: str = "float32") -> None:
         self.format = format_of(to)
-        self.source = source
-        self._conversion = _core.ProfileConversion(profile, source, self.format.name)
+        self.source = _settings.text(source, "source")
+        name = _settings.text(profile, "profile")
+        self._conversion = _core.ProfileConversion(name, source, self.format.name)
 
     name = property(lambda self: self._conversion.name)
     random_bits = property(lambda self: self._conversion.random_bits)
@@ -61,10 +62,13 @@ class Profile:
     def encode(self, x: Any, *, word: int = 0) -> Any:
         """Returns the codes of an array of the source type; `word` is its random register."""
         taken = take(x, "x")
+        if type(taken.array) is Exact:
+            raise TypeError(f"x: expected {self.source}, which does not hold these numbers")
         if taken.array.dtype != np.dtype(self.source) or taken.format is not None:
             raise TypeError(f"x: expected {self.source}, found {taken.array.dtype.name}")
         array = np.ascontiguousarray(taken.array).reshape(taken.array.shape)
         codes = np.empty(array.shape, np.uint32)
+        word = _settings.integer(word, "word", 0, (1 << 32) - 1)
         self._conversion.encode(array.view(_BITS[self.source]), word, codes)
         return taken.give(codes.astype(self.format.code_dtype), None)
 
@@ -129,7 +133,8 @@ def diff(
             side = Profile(side, to, source)
         sides.append(side)
     one, two = (side._conversion for side in sides)
-    found = _core.diff(one, two, word, by)
+    word = _settings.integer(word, "word", 0, (1 << 32) - 1)
+    found = _core.diff(one, two, word, _settings.text(by, "by"))
     number = np.dtype(sides[0].source)
     intervals = []
     for i in found.intervals:

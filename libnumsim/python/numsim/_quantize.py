@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from numsim import _core, _device
+from numsim import _core, _device, _gradients, _settings
 from numsim._arrays import F32, float32_of, give_numpy, is_plain
+from numsim._casts import encode
 from numsim._formats import FormatLike, format as format_of
 from numsim._rounding import SR, plan_of
 
@@ -21,7 +22,7 @@ class Delayed:
     format      that of the codes
     history     number of maxima that are remembered, >= 1
     algorithm   "max", "most-recent" or "window"
-    margin      the scale leaves room for values 2^margin times larger
+    margin      the scale leaves room for values 2^margin times larger; -32 to 32
     rule        "absmax", "pow2-floor" or "pow2-ceil"
     """
 
@@ -35,7 +36,12 @@ class Delayed:
         rule: str = "absmax",
     ) -> None:
         self.format = format_of(format)
-        self._options = history, algorithm, margin, rule
+        self._options = (
+            _settings.integer(history, "history", 1),
+            _settings.text(algorithm, "algorithm"),
+            _settings.integer(margin, "margin", -32, 32),
+            _settings.text(rule, "rule"),
+        )
         self._context = None  # the DeviceContext in whose memory the state is; None: the host's
         self._state = _core.DelayedScale(self.format.spec, *self._options, None)
 
@@ -75,14 +81,15 @@ class Quantized:
     shape    (rows, columns)
     """
 
-    __slots__ = ("format", "shape", "_matrix", "_transposed", "_give")
+    __slots__ = ("format", "shape", "_matrix", "_transposed", "_give", "_rule")
 
-    def __init__(self, format, matrix, shape, transposed, give):
+    def __init__(self, format, matrix, shape, transposed, give, rule):
         self.format = format
         self.shape = shape
         self._matrix = matrix
         self._transposed = transposed
         self._give = give
+        self._rule = rule
 
     @property
     def scaling(self) -> str:
@@ -120,12 +127,18 @@ class Quantized:
 
     @property
     def scale_codes(self) -> Any:
-        """The scales of the groups under rule "nvfp4" as codes of e4m3fn, in the shape of `scales`.
+        """The scales of the groups in the format of their storage, in the shape of `scales`.
 
-        With `tensor_scale` and `codes` they are the matrix in NVFP4.
+        Under rule "nvfp4" codes of e4m3fn; with `tensor_scale` and `codes` they are the matrix in
+        NVFP4. Under "e8m0", and other rules whose scales are powers of two, codes of e8m0fnu, as in
+        MX. Scales of other rules are float32 numbers and have no codes.
         """
+        if self._rule in _POWERS_OF_TWO:
+            return self._in_grid(encode(self._matrix.scales, "e8m0fnu"))
         if self._matrix.tensor_scale is None:
-            raise ValueError("scale_codes: this matrix has one level of scales; see `scales`")
+            raise ValueError(
+                f"scale_codes: the scales of rule {self._rule} are float32 numbers; see `scales`"
+            )
         if isinstance(self._matrix, _device.Matrix):
             return self._in_grid(self._matrix.scale_codes())
         codes = np.empty(self._matrix.scales.shape, np.uint8)
@@ -154,7 +167,8 @@ class Quantized:
     def T(self) -> Quantized:
         """The transposed matrix, with the same codes and scales."""
         shape = self.shape[::-1]
-        return Quantized(self.format, self._matrix, shape, not self._transposed, self._give)
+        turned = not self._transposed
+        return Quantized(self.format, self._matrix, shape, turned, self._give, self._rule)
 
     def dequantize(self) -> Any:
         """Returns code value * scale, rounded to float32; an array of the input's kind."""
@@ -189,6 +203,25 @@ class Quantized:
         return f"<Quantized {rows} x {cols} of {self.format.name}, scales per {self.scaling}>"
 
 
+# Rules whose scales are numbers of e8m0fnu.
+_POWERS_OF_TWO = ("e8m0", "pow2-floor", "pow2-ceil")
+
+# Scales that float32 holds as normal numbers, and whose inverse does too.
+_LEAST_SCALE, _LARGEST_SCALE = 2.0**-126, 2.0**126
+
+
+def _given_scale(scale):
+    """The argument `scale`, rounded once to float32."""
+    number = _settings.real32(scale, "scale")
+    if not number > 0:
+        raise ValueError(f"scale: expected a positive number, found {scale}")
+    if not _LEAST_SCALE <= number <= _LARGEST_SCALE:
+        raise ValueError(
+            f"scale: expected 2^-126 to 2^126, so that float32 holds it and its inverse, found {scale}"
+        )
+    return number
+
+
 def quantize(
     x: Any,
     format: FormatLike,
@@ -200,14 +233,16 @@ def quantize(
 ) -> Quantized:
     """Quantises a matrix: codes and scales with x ~ code value * scale.
 
-    x         matrix of float32 or of a smaller float dtype; a vector is one row
+    x         matrix of float32 or of a smaller float dtype; a vector is one row. Of a stack of
+              matrices, quantise each by itself
     format    of the codes, at most 16 bits
     scaling   LAYOUT or LAYOUT/RULE. LAYOUT is "tensor", "row", "column", "block:N" (N elements of a
               row) or "tile:RxC"; RULE is "absmax" (default), "pow2-floor", "pow2-ceil", "e8m0" (the
               shared scale of an MX block), "none" (scale 1) or "nvfp4" (e4m3fn per group under a
               scale of the tensor). "block:32/e8m0" is MX, "block:16/nvfp4" with e2m1fn NVFP4.
               Or a `Delayed`.
-    scale     a number: the given scale of the whole tensor, instead of `scaling`
+    scale     a number: the given scale of the whole tensor, instead of `scaling`, rounded once to
+              float32 (`Quantized.scale`); 2^-126 to 2^126
     rounding, overflow   as in `round`, and saturating by default
 
     Scales follow from the finite elements. Returns a `Quantized`.
@@ -215,17 +250,24 @@ def quantize(
     f = format_of(format)
     if getattr(rounding, "random_bits", None) is not None:
         raise ValueError("rounding: quantize takes random bits of a seed and stream only")
-    plan, random, _, _ = plan_of(f, rounding, overflow)
+    _gradients.refuse_followed(x, "x", "quantize")
     if scale is not None:
-        if scaling != "tensor":
+        if not isinstance(scaling, str) or scaling != "tensor":
             raise ValueError("scale: excludes scaling")
-        if not scale > 0:
-            raise ValueError(f"scale: expected a positive number, found {scale}")
-    elif isinstance(scaling, Delayed) and scaling.format is not f:
+        scale = _given_scale(scale)
+    layout, rule = "tensor", "none"
+    if isinstance(scaling, str):
+        layout, _, rule = scaling.partition("/")
+        rule = rule or "absmax"
+    elif not isinstance(scaling, Delayed):
+        found = type(scaling).__name__
+        raise TypeError(f"scaling: expected a text or numsim.Delayed, found {found}")
+    elif scaling.format is not f:
         raise ValueError(f"scaling: follows a tensor of {scaling.format.name}, not {f.name}")
+    plan, random, _, _ = plan_of(f, rounding, overflow)
     if _device.on_device(x):
         matrix = _quantized_on_device(_device.take(x, "x"), f, plan, scaling, scale, random)
-        return Quantized(f, matrix, (matrix.rows, matrix.cols), False, _as_it_is)
+        return Quantized(f, matrix, (matrix.rows, matrix.cols), False, _as_it_is, rule)
     if is_plain(x) and x.dtype is F32:
         array, give = x, give_numpy
     else:
@@ -234,15 +276,17 @@ def quantize(
     if array.ndim == 1:
         array = array.reshape(1, -1)
     if array.ndim != 2:
-        raise ValueError(f"x: expected a matrix, found {array.ndim} dimensions")
+        raise ValueError(
+            f"x: expected a matrix, found {array.ndim} dimensions; of a stack of matrices, quantize "
+            "each by itself: [ns.quantize(matrix, ...) for matrix in x]"
+        )
     if scale is not None:
         matrix = _core.quantize_under(array, plan, scale, random)
     elif isinstance(scaling, Delayed):
         matrix = _core.quantize_delayed(array, plan, scaling._at(None), random)
     else:
-        layout, _, rule = scaling.partition("/")
-        matrix = _core.quantize(array, plan, layout, rule or "absmax", random)
-    return Quantized(f, matrix, array.shape, False, give)
+        matrix = _core.quantize(array, plan, layout, rule, random)
+    return Quantized(f, matrix, array.shape, False, give, rule)
 
 
 def _quantized_on_device(there, f, plan, scaling, scale, random):

@@ -8,42 +8,71 @@ from typing import Any
 
 import numpy as np
 
-from numsim import _core, _formats
+from numsim import _core, _formats, _settings
+from numsim._streams import next_stream
 
-_LIMIT = 1 << 64
 
-
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class SR:
     """Stochastic rounding: a number moves up in magnitude with the probability of its remainder.
 
-    The random bits of element i of an array, in C order, are a function of (`seed`, `stream`,
-    `first_index` + i) and of nothing else; `numsim cast --rounding sr --seed SEED` uses stream 0.
-    Two arrays whose errors should be independent need different streams. `bits` (1 to 32) is the
-    number of random bits, `variant` ("a", "b" or "c") the rule of P3109 (docs/rounding.md).
+    bits          number of random bits, 1 to 32
+    seed, stream  the random bits of element i of an array, in C order, are a function of (`seed`,
+                  `stream`, `first_index` + i) and of nothing else. Without `stream` every call takes
+                  the next one of the seed (`numsim.streams`), so that a loop never reuses bits and
+                  the same script draws the same ones. With `stream` a call can be repeated by
+                  itself: stream 0 has the bits of `numsim cast --rounding sr --seed SEED`
+    first_index   for parts of one array, which share a stream
+    variant       "a", "b" or "c": the rule of P3109 (docs/rounding.md)
+    random_bits   an array of unsigned integers of the numbers' shape, where the numbers lie, in
+                  place of a stream: each holds the caller's bits in its low `bits` bits
 
-    `random_bits`, an array of unsigned integers with an element per number, replaces the stream:
-    each holds the caller's bits in its low `bits` bits. It lies where the numbers lie.
+    Two arrays whose errors should be independent need different streams.
     """
 
     bits: int = 32
     seed: int = 0
-    stream: int = 0
+    stream: int | None = None
     variant: str = "a"
     first_index: int = 0
     random_bits: Any = dataclasses.field(default=None, compare=False)
 
+    def __new__(cls, *unnamed, **_):
+        if unnamed:
+            raise TypeError(
+                "SR: expected keywords: SR(seed=...) for a seed, SR(bits=...) for the number of "
+                "random bits"
+            )
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
-        if not 1 <= self.bits <= 32:
-            raise ValueError(f"SR: bits: expected 1 to 32, found {self.bits}")
-        for name in ("seed", "stream", "first_index"):
-            if not 0 <= getattr(self, name) < _LIMIT:
-                raise ValueError(f"SR: {name}: expected 0 to 2^64 - 1, found {getattr(self, name)}")
+        checked = {
+            "bits": _settings.integer(self.bits, "SR: bits", 1, 32),
+            "seed": _settings.integer(self.seed, "SR: seed"),
+            "variant": _settings.text(self.variant, "SR: variant"),
+            "first_index": _settings.integer(self.first_index, "SR: first_index"),
+        }
+        if self.stream is not None:
+            checked["stream"] = _settings.integer(self.stream, "SR: stream")
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        if self.random_bits is not None and (self.stream is not None or self.first_index):
+            raise ValueError("SR: random_bits: excludes stream and first_index")
+        if self.random_bits is None and self.stream is None and self.first_index:
+            raise ValueError("SR: first_index: expected stream= too; parts of an array share one")
 
 
 def random_of(rounding):
-    """Returns the ArrayRandom of an SR."""
-    return _core.ArrayRandom(rounding.seed, rounding.stream, rounding.first_index)
+    """Returns the ArrayRandom of an SR. Without a stream it takes the next one."""
+    if rounding.random_bits is not None:
+        return _NO_SEED
+    stream = next_stream(rounding.seed) if rounding.stream is None else rounding.stream
+    return _core.ArrayRandom(rounding.seed, stream, rounding.first_index)
+
+
+def seed_and_stream(seed, stream):
+    """Returns the ArrayRandom of the arguments `seed` and `stream` of a call."""
+    return random_of(SR(seed=seed, stream=stream))
 
 
 _NO_SEED = _core.ArrayRandom(0, 0, 0)
@@ -51,26 +80,50 @@ _NO_SEED = _core.ArrayRandom(0, 0, 0)
 
 def plan_of(format, rounding, overflow):
     """Returns (EncodePlan, ArrayRandom, the caller's random bits or None, whether order matters)."""
+    if type(overflow) is not str:
+        overflow = str(_settings.text(overflow, "overflow"))
     if type(rounding) is str:
-        return _plan(format, rounding, overflow), _NO_SEED, None, rounding == "sr"
+        if rounding == "sr":
+            return _plan(format, rounding, overflow), random_of(_SR), None, True
+        return _plan(format, rounding, overflow), _NO_SEED, None, False
     if type(rounding) is SR:
         words = rounding.random_bits
         if words is not None:
             words = _words_on_host(words)
         plan = _stochastic_plan(format, overflow, rounding.bits, rounding.variant)
         return plan, random_of(rounding), words, True
+    if isinstance(rounding, str):
+        return plan_of(format, str(rounding), overflow)
     raise TypeError(f"rounding: expected a name or numsim.SR, found {type(rounding).__name__}")
 
 
+_SR = SR()
+
+
 def _words_on_host(words):
+    """The caller's random bits as contiguous uint32."""
     if hasattr(words, "__dlpack_device__") and int(words.__dlpack_device__()[0]) not in (1, 3):
         raise ValueError("rounding: random_bits are on a device, and the numbers are not")
-    return np.ascontiguousarray(words, np.uint32)
+    array = np.asarray(words)
+    good = array.dtype.kind == "u" or (
+        array.dtype.kind == "i" and (not array.size or array.min() >= 0)
+    )
+    if not good:
+        found = "negative integers" if array.dtype.kind == "i" else array.dtype.name
+        raise TypeError(f"rounding: random_bits: expected unsigned integers, found {found}")
+    return np.ascontiguousarray(array.astype(np.uint32, copy=False)).reshape(array.shape)
+
+
+def require_words(words, shape):
+    """Raises ValueError unless the caller's random bits have the shape of the numbers."""
+    if words is not None and words.shape != shape:
+        raise ValueError(f"rounding: random_bits: expected shape {shape}, found {words.shape}")
 
 
 def plan_there(format, rounding, overflow):
     """Returns (EncodePlan, ArrayRandom) for numbers on a device, with which `random_bits` lie."""
     if type(rounding) is SR:
+        overflow = _settings.text(overflow, "overflow")
         plan = _stochastic_plan(format, overflow, rounding.bits, rounding.variant)
         return plan, random_of(rounding)
     return plan_of(format, rounding, overflow)[:2]
@@ -92,10 +145,10 @@ def rounding_modes() -> dict[str, tuple[str, str]]:
 
 
 def random_bits(
-    n: int, *, bits: int = 32, seed: int = 0, stream: int = 0, first_index: int = 0
+    n: int, *, bits: int = 32, seed: int = 0, stream: int | None = None, first_index: int = 0
 ) -> np.ndarray:
     """Returns the random bits that SR with these arguments uses for n elements, as uint32."""
-    rounding = SR(bits, seed, stream, first_index=first_index)
-    out = np.empty(n, np.uint32)
+    rounding = SR(bits=bits, seed=seed, stream=stream, first_index=first_index)
+    out = np.empty(_settings.integer(n, "n"), np.uint32)
     _core.random_bits(random_of(rounding), rounding.bits, out)
     return out

@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from numsim import _core
+from numsim import _core, _numbers
 from numsim._arrays import is_plain, require_host
 from numsim._casts import decode, encode
 from numsim._formats import FormatLike, format as format_of
@@ -19,8 +19,8 @@ INEXACT, UNDERFLOW, OVERFLOW, DIVIDE_BY_ZERO, INVALID = 1, 2, 4, 8, 16
 class Array:
     """An array of codes of one format. The operators + - * / and @ round every operation once.
 
-    A Python number beside an operator is first rounded to the format, as NumPy does with its
-    arrays. `@` adds products in the order of the inner dimension, each step a fused multiply-add in
+    A number of Python beside an operator is first rounded to the format, once from its exact value,
+    as NumPy does with its arrays. `@` adds products in the order of the inner dimension, each step a fused multiply-add in
     the format; `numsim.matmul` has other modes. Operators round to nearest even; the functions
     `add`, `sub`, `mul`, `div`, `fma` and `sqrt` take other roundings and formats of the result.
     """
@@ -31,6 +31,8 @@ class Array:
     def __init__(self, codes: Any, format: FormatLike) -> None:
         self.format = format_of(format)
         self.codes = np.asarray(codes)
+        if not self.codes.dtype.isnative and self.codes.dtype.names is None:
+            self.codes = self.codes.astype(self.codes.dtype.newbyteorder("="))
         if self.codes.dtype != self.format.code_dtype:
             raise TypeError(
                 f"codes: expected {self.format.code_dtype.name}, the codes of {self.format.name}, "
@@ -72,8 +74,8 @@ class Array:
     def _other(self, other):
         if isinstance(other, Array):
             return other
-        if isinstance(other, (int, float, np.integer, np.floating)):
-            return array(float(other), self.format)
+        if _numbers.is_number(other):
+            return array(other, self.format)
         return None
 
     def _operate(self, op, other, swapped=False):
@@ -148,17 +150,19 @@ def _apply(op, operands, to=None, rounding="rne", overflow="nonsaturate", flags=
     out = np.empty(shape, to.code_dtype)
     each = np.empty(shape, np.uint8) if flags else None
     if not _core.arithmetic(op, given, plan, out, random, each):  # the shapes differ
-        return _apply(op, _broadcast(operands), to, rounding, overflow, flags)
+        given[1::2] = _broadcast(operands)
+        out = np.empty(given[1].shape, to.code_dtype)
+        each = np.empty(out.shape, np.uint8) if flags else None
+        _core.arithmetic(op, given, plan, out, random, each)
     result = Array.__new__(Array)  # the codes are right: no check
     result.codes, result.format = out, to
     return (result, each) if flags else result
 
 
 def _broadcast(operands):
-    """Returns the operands in one shape."""
+    """Returns the codes of the operands in one shape."""
     try:
-        codes = np.broadcast_arrays(*(operand.codes for operand in operands))
-        return [Array(c, operand.format) for c, operand in zip(codes, operands)]
+        return np.broadcast_arrays(*(operand.codes for operand in operands))
     except ValueError:
         shapes = ", ".join(str(operand.shape) for operand in operands)
         raise ValueError(f"operands of shapes {shapes} do not fit each other") from None

@@ -6,10 +6,30 @@ from typing import Any
 
 import numpy as np
 
-from numsim import _core, _device
+from numsim import _core, _device, _settings
 from numsim._arrays import float32_of
 from numsim._formats import FormatLike, format as format_of
-from numsim._rounding import SR, plan_of, random_of
+from numsim._rounding import plan_of, seed_and_stream
+
+
+class UpdateState:
+    """What a rule keeps of the weights between steps: for weights of its shape and format, under
+    its rule."""
+
+    __slots__ = ("rule", "format", "shape", "_core")
+
+    def __init__(self, rule: str, format: str, shape: tuple[int, ...], state: Any) -> None:
+        self.rule = rule
+        self.format = format
+        self.shape = shape
+        self._core = state
+
+    def copy(self) -> UpdateState:
+        """Returns a copy, which later steps with the original do not change."""
+        return UpdateState(self.rule, self.format, self.shape, self._core.copy())
+
+    def __repr__(self):
+        return f"<UpdateState of {self.rule}: weights of {self.format}, shape {self.shape}>"
 
 
 class Update:
@@ -52,9 +72,9 @@ def update(
     lr: float,
     rule: str,
     format: FormatLike,
-    state: _core.UpdateState | None = None,
+    state: UpdateState | None = None,
     seed: int = 0,
-    stream: int = 0,
+    stream: int | None = None,
     weight_decay: float = 0.0,
     tolerance: float = 1e-2,
     iterations: int = 32,
@@ -64,11 +84,14 @@ def update(
     weights    float32, rounded to the format if they are not values of it; 2 dimensions where the
                rule has scopes (row, block)
     update     the direction to move in, such as minus the gradient; the same shape
-    lr         learning rate, >= 0, rounded to float32
+    lr         learning rate, >= 0, rounded once to float32; one that is zero or infinite there alone
+               is refused
     rule       KIND[:ARGUMENT][@SCOPE], such as "naive", "stochastic:16", "kahan:bf16",
                "norm-matched@row" (docs/updates.md)
-    state      of the previous step (`Update.state`), for rules that keep one; None starts it
-    seed, stream   of the random bits: give every step and tensor a stream of its own
+    state      of the previous step (`Update.state`), for rules that keep one; None starts it. It must
+               be of this rule, format and shape
+    seed, stream   of the random bits. Without `stream` every call takes the next one of the seed
+               (`numsim.streams`)
     weight_decay   decoupled: the rule moves by update - weight_decay * weights
     tolerance, iterations   of note-as-printed
 
@@ -77,42 +100,61 @@ def update(
     rules that docs/cuda.md names, and a state starts through the host there.
     """
     f = format_of(format)
-    parsed = _core.UpdateRule(rule, tolerance, iterations)
+    parsed = _core.UpdateRule(
+        _settings.text(rule, "rule"),
+        _settings.real(tolerance, "tolerance"),
+        _settings.integer(iterations, "iterations", 1, (1 << 31) - 1),
+    )
     parsed.check(f.spec)
-    random = SR(seed=seed, stream=stream)
+    rates: dict[str, Any] = {
+        "learning_rate": _settings.real32(lr, "lr", negative=False),
+        "weight_decay": _settings.real32(weight_decay, "weight_decay"),
+    }
+    random = seed_and_stream(seed, stream)
+    owner = str(parsed), f.name
     if _device.on_device(weights):
         step = _device.Step(_device.take(weights, "weights"), _device.take(update, "update"))
+        held = _held_state(state, *owner, step.shape)
         rule_of = parsed, f.spec, _matrix_shape(step.shape)
-        if state is None or not parsed.has_state:
-            state = step.start(*rule_of, *plan_of(f, "rne", "saturate")[:2])
-        new, state, swallowed, outcome = step.take(
-            *rule_of, state, random_of(random), learning_rate=lr, weight_decay=weight_decay
-        )
-        return Update(new, state if parsed.has_state else None, swallowed, outcome)
+        if held is None or not parsed.has_state:
+            held = step.start(*rule_of, *plan_of(f, "rne", "saturate")[:2])
+        new, held, swallowed, outcome = step.take(*rule_of, held, random, **rates)
+        return Update(new, _state_of(parsed, owner, step.shape, held), swallowed, outcome)
     old, taken = float32_of(weights, "weights")
     direction, _ = float32_of(update, "update")
     if old.shape != direction.shape:
         raise ValueError(f"update: expected shape {old.shape}, found {direction.shape}")
+    held = _held_state(state, *owner, old.shape)
     shape = _matrix_shape(old.shape)
     new = np.empty(old.shape, np.float32)
-    if state is None or not parsed.has_state:
-        state = _core.start_updates(parsed, f.spec, *shape, old, new)
+    if held is None or not parsed.has_state:
+        held = _core.start_updates(parsed, f.spec, *shape, old, new)
         old = new.copy()
     outcome = _core.apply_update(
-        parsed,
-        f.spec,
-        *shape,
-        old,
-        direction,
-        new,
-        state,
-        random_of(random),
-        learning_rate=lr,
-        weight_decay=weight_decay,
+        parsed, f.spec, *shape, old, direction, new, held, random, **rates
     )
     swallowed = int(np.count_nonzero((new == old) & (direction != 0)))
-    state = state if parsed.has_state else None
-    return Update(taken.give(new, None), state, swallowed, outcome)
+    new_state = _state_of(parsed, owner, old.shape, held)
+    return Update(taken.give(new, None), new_state, swallowed, outcome)
+
+
+def _held_state(state, rule, format, shape):
+    """The state that a step is given, as the library's; None if there is none."""
+    if state is None:
+        return None
+    if not isinstance(state, UpdateState):
+        found = type(state).__name__
+        raise TypeError(f"state: expected that of an Update, or None, found {found}")
+    if (state.rule, state.format, state.shape) != (rule, format, tuple(shape)):
+        raise ValueError(
+            f"state: belongs to rule {state.rule}, format {state.format} and shape {state.shape}, "
+            f"and this step has {rule}, {format} and {tuple(shape)}"
+        )
+    return state._core
+
+
+def _state_of(parsed, owner, shape, held):
+    return UpdateState(*owner, tuple(shape), held) if parsed.has_state else None
 
 
 def _matrix_shape(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -135,7 +177,11 @@ class Moments:
     """
 
     def __init__(self, format: str, n: int, *, signed: bool = True) -> None:
-        self._store = _core.MomentStore(format, n, signed)
+        self._store = _core.MomentStore(
+            _settings.text(format, "format"),
+            _settings.integer(n, "n"),
+            _settings.flag(signed, "signed"),
+        )
 
     format = property(lambda self: self._store.format)
     bytes = property(lambda self: self._store.bytes, doc="Bytes that are stored, scales included.")
@@ -143,12 +189,17 @@ class Moments:
     def __len__(self):
         return self._store.size
 
-    def store(self, values: Any, *, seed: int = 0, stream: int = 0) -> _core.MomentLoss:
+    def store(
+        self, values: Any, *, seed: int = 0, stream: int | None = None
+    ) -> _core.MomentLoss:
         """Replaces the values. Returns the loss: counts `nonzero`, `flushed` (stored as zero) and
-        `saturated`, and the sums `signal_square` and `error_square`."""
-        random = SR(seed=seed, stream=stream)
+        `saturated`, and the sums `signal_square` and `error_square`.
+
+        `seed` and `stream` are those of stochastic rounding. Without `stream` every call takes the
+        next one of the seed (`numsim.streams`).
+        """
         array, _ = float32_of(values, "values")
-        return self._store.store(array, random.seed, random.stream)
+        return self._store.store(array, seed_and_stream(seed, stream))
 
     def load(self) -> np.ndarray:
         """Returns the stored values as float32."""

@@ -16,12 +16,30 @@ from typing import Any
 
 import numpy as np
 
-from numsim import _core
+from numsim import _core, _settings
 from numsim._arrays import take_codes
 from numsim._casts import decode, encode
 from numsim._formats import FormatLike, format as format_of
+from numsim._names import did_you_mean
 
 _BATCH = 1 << 20  # cases of one call of an implementation
+
+# The options of operations, and the check of those that are no format.
+_OPTIONS = {
+    "format_b": None,
+    "format_c": None,
+    "to": None,
+    "scale_format": None,
+    "accumulation": _settings.text,
+    "any_operands": _settings.flag,
+    "rounding": _settings.text,
+    "variant": _settings.text,
+    "random_bits": lambda value, name: _settings.integer(value, name, 1, 32),
+    "overflow": _settings.text,
+    "tininess": _settings.text,
+    "length": lambda value, name: _settings.integer(value, name, 0, (1 << 31) - 1),
+    "profile": _settings.text,
+}
 
 
 def operations() -> dict[str, str]:
@@ -31,13 +49,24 @@ def operations() -> dict[str, str]:
 
 def _operation(op, format, options):
     """The operation with a name. "cast" is convert from fp32 to `format`."""
-    options = {
-        key: value if isinstance(value, (str, int)) else format_of(value).name
-        for key, value in options.items()
-    }
+    checked = {}
+    for key, value in options.items():
+        if key not in _OPTIONS:
+            raise TypeError(f"{op}: unknown option {key!r}{did_you_mean(key, _OPTIONS)}")
+        check = _OPTIONS[key]
+        checked[key] = format_of(value).name if check is None else check(value, key)
+    _settings.text(op, "op")
     if op == "cast":
-        return _core.make_operation("convert", format="fp32", to=format_of(format).name, **options)
-    return _core.make_operation(op, format=format_of(format).name, **options)
+        if "to" in checked:
+            raise TypeError("to: the format of a cast is its argument `format`")
+        return _core.make_operation("convert", format="fp32", to=format_of(format).name, **checked)
+    return _core.make_operation(op, format=format_of(format).name, **checked)
+
+
+def _rows(operation, level, seed, results):
+    """The cases of a level."""
+    level, seed = _settings.text(level, "level"), _settings.integer(seed, "seed")
+    return _core.CaseRows(operation, level, seed, results)
 
 
 def _dtype_for(bits):
@@ -72,7 +101,7 @@ def vectors(
     The last column is "flags" if the operation has flags.
     """
     operation = _operation(op, format, options)
-    rows = _core.CaseRows(operation, level, seed, True)
+    rows = _rows(operation, level, seed, True)
     matrix = np.empty((len(rows), len(rows.columns)), np.uint64)
     rows.fill(0, matrix)
     return _columns(operation, matrix, rows.columns)
@@ -140,8 +169,8 @@ def check(
     Returns a Verdict. What the implementation raises is not caught.
     """
     operation = _operation(op, format, options)
-    rows = _core.CaseRows(operation, level, seed, False)
-    judge = _core.Judge(operation, nan, limit)
+    rows = _rows(operation, level, seed, False)
+    judge = _core.Judge(operation, _settings.text(nan, "nan"), _settings.integer(limit, "limit"))
     for first in range(0, len(rows), _BATCH):
         count = min(_BATCH, len(rows) - first)
         inputs = np.empty((count, len(rows.columns)), np.uint64)
@@ -180,6 +209,8 @@ def _answers(results, operation, count):
 
 
 def _result_codes(result, name, format):
+    if isinstance(result, np.ndarray) and not result.dtype.isnative:
+        result = result.astype(result.dtype.newbyteorder("="))
     if format and isinstance(result, np.ndarray) and result.dtype in (np.float32, np.float64):
         return _codes_of_values(result, name, format).astype(np.uint64)
     taken = take_codes(result, f"implementation: {name}")

@@ -96,7 +96,15 @@ class Results:
 
     def _json(self, name):
         path = self.path / name
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        if not path.exists():
+            return {}
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path}: no JSON: {error}") from None
+        if not isinstance(found, dict):
+            raise ValueError(f"{path}: expected an object, found {type(found).__name__}")
+        return found
 
     def table(self, name: str) -> Table:
         """Returns the table NAME.csv."""
@@ -126,12 +134,27 @@ class Results:
         """
         if not self.manifest:
             raise ValueError(f"{self.path}: no manifest.json")
-        for output in self.manifest["outputs"]:
-            path = self.path / output["path"]
-            if not path.exists():
+        for name, digest in self._outputs():
+            path = self.path / name
+            if not path.is_file():
                 raise ValueError(f"{path}: missing, and listed in the manifest")
-            if hashlib.sha256(path.read_bytes()).hexdigest() != output["sha256"]:
+            if hashlib.sha256(path.read_bytes()).hexdigest() != digest:
                 raise ValueError(f"{path}: differs from the manifest")
+
+    def _outputs(self):
+        """[(path, SHA-256)] of the outputs in the manifest."""
+        outputs = self.manifest.get("outputs")
+        if not isinstance(outputs, list):
+            raise ValueError(f"{self.path / 'manifest.json'}: no list of outputs")
+        for output in outputs:
+            whole = isinstance(output, dict) and all(
+                isinstance(output.get(key), str) for key in ("path", "sha256")
+            )
+            if not whole or "\0" in output["path"]:
+                raise ValueError(
+                    f"{self.path / 'manifest.json'}: an output without path or SHA-256"
+                )
+        return [(output["path"], output["sha256"]) for output in outputs]
 
     def __repr__(self):
         name = self.settings.get("experiment") or self.manifest.get("experiment") or "results"

@@ -84,7 +84,7 @@ bool Apply(std::string_view name,
   const auto& list = operands.list;
   const std::span<uint8_t> each = flags ? Elements(*flags) : std::span<uint8_t>();
   WithCodes("arithmetic", out, [&](auto codes) {
-    nb::gil_scoped_release release;
+    const ArrayCall call;
     const bool wanted = flags.has_value();
     if (const auto* op = std::get_if<ArithmeticOp>(&operation)) {
       Arithmetic(*op, list[0], list[1], list[2], to, codes, random, wanted, each);

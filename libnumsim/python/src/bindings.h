@@ -2,8 +2,7 @@
 //
 // The extension is the library's public calls and nothing else: it takes contiguous arrays in host
 // memory and writes into arrays that the caller has made. The Python files beside it (../numsim)
-// know kinds of arrays, default arguments and names, and hold the documentation. Every call that
-// works on arrays releases the interpreter's lock meanwhile.
+// know kinds of arrays, default arguments and names, and hold the documentation.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -16,6 +15,7 @@
 #include <cstdint>
 #include <span>
 
+#include "numsim/backend/backend_call.h"
 #include "numsim/base/error.h"
 
 namespace numsim::python {
@@ -35,6 +35,14 @@ void BindMoments(nb::module_& m);
 void BindOptimizer(nb::module_& m);
 void BindProfiles(nb::module_& m);
 void BindOracle(nb::module_& m);
+
+// Around the work of every call on arrays: releases the interpreter's lock meanwhile, and keeps the
+// backend as it is. Nothing in its scope needs the interpreter or makes another one.
+class ArrayCall {
+ private:
+  nb::gil_scoped_release release_;  // first, so that nobody waits for a backend with the lock
+  BackendCall backend_;
+};
 
 // Contiguous arrays in host memory, of any shape and element type.
 using Input = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;

@@ -10,6 +10,7 @@
 #include "numsim/formats/decode.h"
 #include "numsim/rounding/encode.h"
 #include "numsim/rounding/rounding_modes.h"
+#include "numsim/rounding/unrounded.h"
 
 namespace numsim::python {
 namespace {
@@ -89,6 +90,45 @@ void RoundArray(const EncodePlan& plan,
   }
 }
 
+// Numbers of Python that no float holds: the magnitude of each is significand * 2^exponent, exact or
+// rounded to odd as in Unrounded, and the top bit of its word is the sign.
+struct ExactNumbers {
+  static constexpr int32_t kNan = 1 << 20, kInfinity = kNan - 1;  // in place of exponents
+  static constexpr uint64_t kSign = uint64_t{1} << 63;
+
+  std::span<const uint64_t> words;
+  std::span<const int32_t> exponents;
+
+  Unrounded operator[](size_t i) const {
+    Unrounded x{.negative = (words[i] & kSign) != 0};
+    if (exponents[i] == kNan) x.kind = NumberKind::kNan;
+    if (exponents[i] == kInfinity) x.kind = NumberKind::kInfinity;
+    if (x.kind != NumberKind::kFinite) return x;
+    x.exponent = exponents[i];
+    x.significand = words[i] & ~kSign;
+    return x;
+  }
+};
+
+template <typename Code>
+void EncodeEachExact(const EncodePlan& plan,
+                     const ExactNumbers& in,
+                     std::span<Code> codes,
+                     const ArrayRandom& random,
+                     RandomWords words) {
+  if (plan.format.StorageBytes() != sizeof(Code)) RefuseType("encode");
+  const int bits = plan.rounding.mode == RoundingMode::kStochastic ? plan.rounding.random_bits : 0;
+  ParallelFor(codes.size(), 1 << 10, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      uint32_t word = 0;
+      if (bits > 0) {
+        word = words.empty() ? RandomBits(random.stream, random.first_index + i, bits) : words[i];
+      }
+      codes[i] = static_cast<Code>(EncodeUnrounded(plan, in[i], word).code);
+    }
+  });
+}
+
 EncodePlan MakePlan(const FormatSpec& format,
                     std::string_view rounding,
                     std::string_view overflow,
@@ -112,12 +152,32 @@ void EncodeInto(const EncodePlan& plan,
   const bool single = in.dtype() == nb::dtype<float>();
   if (!single && in.dtype() != nb::dtype<double>()) RefuseType("encode");
   WithCodes("encode", codes, [&](auto out) {
-    nb::gil_scoped_release release;
+    const ArrayCall call;
     if (single) {
       EncodeArray(plan, Elements<float>(in), out, random, words);
     } else {
       EncodeArray(plan, Elements<double>(in), out, random, words);
     }
+  });
+}
+
+void EncodeExactInto(const EncodePlan& plan,
+                     const InputOf<uint64_t>& words,
+                     const InputOf<int32_t>& exponents,
+                     const Output& codes,
+                     const ArrayRandom& random,
+                     const std::optional<InputOf<uint32_t>>& random_bits) {
+  RequireSizes(words.size(), codes.size(), WordsOf(random_bits));
+  RequireSizes(words.size(), exponents.size(), {});
+  for (const int32_t exponent : Elements(exponents)) {
+    if (exponent <= -ExactNumbers::kNan || exponent > ExactNumbers::kNan) {
+      throw Error::Format("exponent {}, expected a magnitude below 2^20", exponent);
+    }
+  }
+  WithCodes("encode", codes, [&](auto out) {
+    const ArrayCall call;
+    EncodeEachExact(
+        plan, {Elements(words), Elements(exponents)}, out, random, WordsOf(random_bits));
   });
 }
 
@@ -130,10 +190,10 @@ void RoundInto(const EncodePlan& plan,
   RequireSizes(in.size(), out.size(), words);
   if (in.dtype() != out.dtype()) RefuseType("round");
   if (in.dtype() == nb::dtype<float>()) {
-    nb::gil_scoped_release release;
+    const ArrayCall call;
     RoundArray(plan, Elements<float>(in), Elements<float>(out), random, words);
   } else if (in.dtype() == nb::dtype<double>()) {
-    nb::gil_scoped_release release;
+    const ArrayCall call;
     RoundArray(plan, Elements<double>(in), Elements<double>(out), random, words);
   } else {
     RefuseType("round");
@@ -143,7 +203,7 @@ void RoundInto(const EncodePlan& plan,
 void DecodeInto(const FormatSpec& format, const Input& codes, const OutputOf<float>& out) {
   RequireSizes(codes.size(), out.size(), {});
   WithCodes("decode", codes, [&](auto in) {
-    nb::gil_scoped_release release;
+    const ArrayCall call;
     Decode(format, in, Elements(out));
   });
 }
@@ -193,6 +253,14 @@ void BindCasts(nb::module_& m) {
         nb::arg("codes").noconvert(),
         nb::arg("random") = ArrayRandom(),
         nb::arg("random_bits").noconvert() = nb::none());
+  m.def("encode_exact",
+        &EncodeExactInto,
+        nb::arg("plan"),
+        nb::arg("words").noconvert(),
+        nb::arg("exponents").noconvert(),
+        nb::arg("codes").noconvert(),
+        nb::arg("random") = ArrayRandom(),
+        nb::arg("random_bits").noconvert() = nb::none());
   m.def("round",
         &RoundInto,
         nb::arg("plan"),
@@ -208,7 +276,7 @@ void BindCasts(nb::module_& m) {
   m.def(
       "random_bits",
       [](const ArrayRandom& random, int bits, const OutputOf<uint32_t>& out) {
-        nb::gil_scoped_release release;
+        const ArrayCall call;
         RandomBitsArray(random, bits, Elements(out));
       },
       nb::arg("random"),

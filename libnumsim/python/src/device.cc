@@ -76,7 +76,7 @@ void RoundOnDevice(DeviceContext& context,
   if (in.dtype() != out.dtype()) RefuseType("round");
   const DeviceSpan<const uint32_t> words = WordsOf(random_bits);
   if constexpr (NUMSIM_HAVE_CUDA) {
-    nb::gil_scoped_release release;
+    const ArrayCall call;
     DeviceStream& stream = context.stream();
     if (wide) {
       RoundEach(plan, On<double>(in), On<double>(out), stream, random, words);
@@ -99,7 +99,7 @@ void EncodeOnDevice(DeviceContext& context,
   const DeviceSpan<const uint32_t> words = WordsOf(random_bits);
   WithCodeType("encode", codes.dtype(), [&]<typename Code>(Code) {
     if constexpr (NUMSIM_HAVE_CUDA) {
-      nb::gil_scoped_release release;
+      const ArrayCall call;
       DeviceStream& stream = context.stream();
       if (wide) {
         EncodeEach(plan, On<double>(in), On<Code>(codes), stream, random, words);
@@ -119,7 +119,7 @@ void DecodeOnDevice(DeviceContext& context,
   RequireFloat("decode", out);
   WithCodeType("decode", codes.dtype(), [&]<typename Code>(Code) {
     if constexpr (NUMSIM_HAVE_CUDA) {
-      nb::gil_scoped_release release;
+      const ArrayCall call;
       Decode(format, On<Code>(codes), On<float>(out), context.stream());
     }
   });
@@ -142,7 +142,7 @@ void QuantizeThere(DeviceContext& context,
     RefuseType("quantize");
   }
   if constexpr (NUMSIM_HAVE_CUDA) {
-    nb::gil_scoped_release release;
+    const ArrayCall call;
     const DeviceSpan<float> tensor = tensor_scale ? On<float>(*tensor_scale) : DeviceSpan<float>();
     QuantizeScaled(in, options, codes.data(), nullptr, On<float>(scales), tensor);
   }
@@ -158,7 +158,7 @@ void QuantizeUnderThere(DeviceContext& context,
   RequireFloat("quantize", inv_scale);
   const auto in = Numbers("quantize", x, context);
   if constexpr (NUMSIM_HAVE_CUDA) {
-    nb::gil_scoped_release release;
+    const ArrayCall call;
     Quantize(plan, in, ScaleLayout{}, On<float>(inv_scale), codes.data(), nullptr, random);
   }
 }
@@ -175,7 +175,7 @@ void QuantizeDelayedThere(DeviceContext& context,
   const QuantizeOptions options = OptionsOf(plan, "tensor", "none", random);
   const auto in = Numbers("quantize", x, context);
   if constexpr (NUMSIM_HAVE_CUDA) {
-    nb::gil_scoped_release release;
+    const ArrayCall call;
     QuantizeDelayed(delayed, in, options, codes.data(), nullptr, On<float>(scale));
   }
 }
@@ -189,7 +189,7 @@ void DequantizeThere(DeviceContext& context,
   RequireFloat("dequantize", out);
   const ScaleLayout groups = ParseScaleLayout(layout);
   if constexpr (NUMSIM_HAVE_CUDA) {
-    nb::gil_scoped_release release;
+    const ArrayCall call;
     Dequantize(format, codes.data(), groups, On<float>(scales), Floats(out, context));
   }
 }
@@ -240,7 +240,7 @@ void GemmThere(DeviceContext& context,
   if (!any_operands) {
     CheckOperands(mode, left.format, right.format, "any_operands=True allows it");
   }
-  nb::gil_scoped_release release;
+  const ArrayCall call;
   Gemm(left, right, rule, Floats(out, context));
 }
 
@@ -279,7 +279,7 @@ UpdateOutcome ApplyThere(DeviceContext& context,
                           .update = matrix(update),
                           .learning_rate = learning_rate,
                           .weight_decay = weight_decay};
-  nb::gil_scoped_release release;
+  const ArrayCall call;
   return ApplyUpdate(rule,
                      step,
                      random.stream,
@@ -425,7 +425,7 @@ void BindDevice(nb::module_& m) {
   m.def(
       "device_wait",
       [](DeviceContext& context) {
-        nb::gil_scoped_release release;
+        const ArrayCall call;
         if constexpr (NUMSIM_HAVE_CUDA) context.stream().Wait();
       },
       nb::arg("context"));

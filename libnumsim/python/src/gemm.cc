@@ -9,10 +9,11 @@
 namespace numsim::python {
 namespace {
 
-// An operand, and the Python object that owns its memory.
+// An operand, and what owns its memory: a matrix, or an array, which may be a copy of the caller's.
 struct HeldOperand {
   GemmOperand operand;
-  nb::object owner;
+  nb::object matrix = {};
+  Input array = {};
 };
 
 HeldOperand OfQuantized(nb::object matrix, bool transposed) {
@@ -20,12 +21,11 @@ HeldOperand OfQuantized(nb::object matrix, bool transposed) {
   return {AsOperand(q, transposed), std::move(matrix)};
 }
 
-// `array` has two dimensions: float32 values of the format, or its codes. Its rows are the vectors
+// `view` has two dimensions: float32 values of the format, or its codes. Its rows are the vectors
 // of the product, or its columns if `transposed`.
-HeldOperand OfArray(const FormatSpec& format, nb::object array, bool transposed) {
-  const Input view = nb::cast<Input>(array);
+HeldOperand OfArray(const FormatSpec& format, Input view, bool transposed) {
   if (view.ndim() != 2) throw Error::Format("expected 2 dimensions, found {}", view.ndim());
-  HeldOperand held{{.format = format, .transposed = transposed}, std::move(array)};
+  HeldOperand held{.operand = {.format = format, .transposed = transposed}};
   held.operand.rows = view.shape(transposed ? 1 : 0);
   held.operand.inner = view.shape(transposed ? 0 : 1);
   if (view.dtype() == nb::dtype<float>()) {
@@ -37,6 +37,7 @@ HeldOperand OfArray(const FormatSpec& format, nb::object array, bool transposed)
   } else {
     RefuseType("matmul");
   }
+  held.array = std::move(view);
   return held;
 }
 
@@ -52,11 +53,12 @@ const AccumulationMode& ModeOf(std::string_view text) {
 }
 
 void BindModes(nb::module_& m) {
-  // (name, operands, measured, note) of each named mode.
+  // (name, operands, measured, note, longest inner dimension measured) of each named mode.
   m.def("accumulation_modes", [] {
     nb::list rows;
     for (const AccumulationModeRow& row : AccumulationModeTable()) {
-      rows.append(nb::make_tuple(row.name, row.operands, row.measured, row.note));
+      rows.append(
+          nb::make_tuple(row.name, row.operands, row.measured, row.note, row.measured_inner));
     }
     return rows;
   });
@@ -81,7 +83,7 @@ void BindProductError(nb::module_& m) {
   m.def(
       "compare_product",
       [](const InputOf<float>& reference, const InputOf<float>& product, size_t cols) {
-        nb::gil_scoped_release release;
+        const ArrayCall call;
         return CompareProduct(Elements(reference), Elements(product), cols);
       },
       nb::arg("reference").noconvert(),
@@ -111,7 +113,7 @@ void BindGemm(nb::module_& m) {
         if (!any_operands) {
           CheckOperands(mode, a.operand.format, b.operand.format, "any_operands=True allows it");
         }
-        nb::gil_scoped_release release;
+        const ArrayCall call;
         Gemm(a.operand, b.operand, rule, Elements(out));
       },
       nb::arg("a"),

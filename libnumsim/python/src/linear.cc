@@ -81,37 +81,63 @@ nb::list GemmsOf(const LinearRecipe& recipe) {
   return gemms;
 }
 
+// Returns a text that differs for recipes whose backward passes do.
+std::string BackwardText(const LinearRecipe& recipe) {
+  std::string text = recipe.high_precision.name;
+  if (recipe.saves == LinearSaves::kQuantized) text += " quantized";
+  for (const LinearGemm product : kProducts) {
+    const GemmRecipe& gemm = recipe[product];
+    text += fmt::format("; {} {}: {} x {} in {}, {}",
+                        recipe.kind,
+                        ToString(product),
+                        OperandText(gemm.a),
+                        OperandText(gemm.b),
+                        gemm.container.has_value() ? gemm.container->name : "",
+                        ToString(gemm.accumulation));
+  }
+  return text;
+}
+
+// The tensors that a Forward saved, and the BackwardText of its recipe.
+struct HeldSaved {
+  LinearSaved saved;
+  std::string recipe;
+};
+
 // One layer, for one thread at a time: its calls share memory.
 class HeldLinear {
  public:
-  explicit HeldLinear(const LinearRecipe& recipe) : linear_(recipe) {}
+  explicit HeldLinear(const LinearRecipe& recipe) : linear_(recipe), text_(BackwardText(recipe)) {}
 
-  LinearSaved Forward(const InputOf<float>& x,
-                      const InputOf<float>& w,
-                      const OutputOf<float>& y,
-                      uint64_t seed,
-                      uint64_t stream) {
+  HeldSaved Forward(const InputOf<float>& x,
+                    const InputOf<float>& w,
+                    const OutputOf<float>& y,
+                    uint64_t seed,
+                    uint64_t stream) {
     const LinearShape shape{x.shape(0), x.shape(1), w.shape(0)};
-    LinearSaved saved;
-    nb::gil_scoped_release release;
+    HeldSaved result{{}, text_};
+    const ArrayCall call;
     const std::scoped_lock lock(mutex_);
-    linear_.Forward(Elements(x), Elements(w), shape, Elements(y), saved, {seed, stream});
-    return saved;
+    linear_.Forward(Elements(x), Elements(w), shape, Elements(y), result.saved, {seed, stream});
+    return result;
   }
 
   void Backward(const InputOf<float>& g,
                 const InputOf<float>& w,
-                const LinearSaved& saved,
+                const HeldSaved& saved,
                 const std::optional<OutputOf<float>>& dx,
                 const std::optional<OutputOf<float>>& dw,
                 uint64_t seed,
                 uint64_t stream) {
+    if (saved.recipe != text_) {
+      throw Error::Format("saved: of the recipe {}; this layer has {}", saved.recipe, text_);
+    }
     const std::span<float> none;
     const std::span<float> dx_values = dx.has_value() ? Elements(*dx) : none;
     const std::span<float> dw_values = dw.has_value() ? Elements(*dw) : none;
-    nb::gil_scoped_release release;
+    const ArrayCall call;
     const std::scoped_lock lock(mutex_);
-    linear_.Backward(Elements(g), Elements(w), saved, dx_values, dw_values, {seed, stream});
+    linear_.Backward(Elements(g), Elements(w), saved.saved, dx_values, dw_values, {seed, stream});
   }
 
   std::vector<float> Save() {
@@ -127,6 +153,7 @@ class HeldLinear {
  private:
   std::mutex mutex_;
   Linear linear_;
+  std::string text_;
 };
 
 void BindRecipe(nb::module_& m) {
@@ -166,13 +193,17 @@ void BindRecipe(nb::module_& m) {
 
 void BindLinear(nb::module_& m) {
   BindRecipe(m);
-  nb::class_<LinearSaved>(m, "LinearSaved")
-      .def_prop_ro("tokens", [](const LinearSaved& s) { return s.shape.tokens; })
-      .def_prop_ro("bytes", &LinearSaved::Bytes)
+  nb::class_<HeldSaved>(m, "LinearSaved")
+      .def_prop_ro("tokens", [](const HeldSaved& s) { return s.saved.shape.tokens; })
+      // (rows, columns) of the weights.
+      .def_prop_ro(
+          "weights",
+          [](const HeldSaved& s) { return nb::make_tuple(s.saved.shape.out, s.saved.shape.in); })
+      .def_prop_ro("bytes", [](const HeldSaved& s) { return s.saved.Bytes(); })
       // (name, format, bytes) of each tensor.
-      .def_prop_ro("matrices", [](const LinearSaved& saved) {
+      .def_prop_ro("matrices", [](const HeldSaved& held) {
         nb::list rows;
-        for (const SavedMatrix& matrix : saved.matrices) {
+        for (const SavedMatrix& matrix : held.saved.matrices) {
           rows.append(nb::make_tuple(matrix.name, matrix.format, matrix.Bytes()));
         }
         return rows;

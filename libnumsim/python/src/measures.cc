@@ -38,7 +38,7 @@ void BindMeasures(nb::module_& m) {
       [](const InputOf<float>& values) {
         Spread spread;
         {
-          nb::gil_scoped_release release;
+          const ArrayCall call;
           spread = SpreadOf(Elements(values));
         }
         return nb::make_tuple(spread.nonfinite, spread.absmax, spread.kurtosis);

@@ -19,9 +19,19 @@ NB_MODULE(_core, m) {
   m.def("build_type", &BuildType);
   m.def("thread_count", &ThreadCount);
   m.def("set_thread_count", &SetThreadCount, nb::arg("threads"));
-  m.def("available_backends", &AvailableBackends);
-  m.def("backend", &SimdTargetName);
-  m.def("force_backend", &ForceBackend, nb::arg("name"));
+  // These wait for calls of other threads, which may need the interpreter before they end.
+  m.def("available_backends", &AvailableBackends, nb::call_guard<nb::gil_scoped_release>());
+  m.def("force_backend", &ForceBackend, nb::arg("name"), nb::call_guard<nb::gil_scoped_release>());
+  m.def("force_backend_from_environment", &ForceBackendFromEnvironment);
+  m.def("backend", [] {
+    const ArrayCall call;
+    return std::string(SimdTargetName());
+  });
+  // To be called in a forked process, which has one thread.
+  m.def("enter_forked_process", [] {
+    BackendCall::ForgetOtherThreads();
+    SetThreadCount(1);
+  });
   m.def("nearest_name", &NearestName, nb::arg("wrong"), nb::arg("names"));
 
   BindFormats(m);

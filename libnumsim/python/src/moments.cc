@@ -1,5 +1,6 @@
 // Optimiser moments in their storage.
 #include "libnumsim/python/src/bindings.h"
+#include "numsim/cast/cast.h"
 #include "numsim/moments/moment_format.h"
 #include "numsim/moments/moment_store.h"
 
@@ -27,19 +28,18 @@ void BindMoments(nb::module_& m) {
       .def(
           "load",
           [](const MomentStore& s, const OutputOf<float>& values) {
-            nb::gil_scoped_release release;
+            const ArrayCall call;
             s.Load(Elements(values));
           },
           nb::arg("values").noconvert())
       .def(
           "store",
-          [](MomentStore& s, const InputOf<float>& values, uint64_t seed, uint64_t stream) {
-            nb::gil_scoped_release release;
-            return s.Store(Elements(values), {seed, stream}, true);
+          [](MomentStore& s, const InputOf<float>& values, const ArrayRandom& random) {
+            const ArrayCall call;
+            return s.Store(Elements(values), random.stream, true);
           },
           nb::arg("values").noconvert(),
-          nb::arg("seed"),
-          nb::arg("stream"));
+          nb::arg("random"));
 }
 
 }  // namespace numsim::python

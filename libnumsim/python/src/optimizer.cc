@@ -3,17 +3,23 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "libnumsim/python/src/bindings.h"
 #include "numsim/models/parameter.h"
-#include "numsim/optim/optimizer_kinds.h"
 
 namespace numsim::python {
 namespace {
 
+// The gradient of a parameter.
+struct NamedGradient {
+  std::string name;
+  InputOf<float> values;
+};
+
 // Parameters are added first; the first step, or a look at a weight, starts the optimiser, which
-// rounds them to the format of the weights.
+// rounds them to the format of the weights. For one thread at a time: calls wait for one another.
 class HeldOptimizer {
  public:
   HeldOptimizer(OptimizerConfig config, const LossScalerConfig& scaler, uint64_t seed)
@@ -27,6 +33,7 @@ class HeldOptimizer {
 
   void Add(
       std::string name, bool is_matrix, size_t rows, size_t cols, const InputOf<float>& value) {
+    const std::scoped_lock lock(mutex_);
     if (optimizer_ != nullptr) throw Error("parameters are added before the first step");
     const ParameterRole role = is_matrix ? ParameterRole::kMatrix : ParameterRole::kGain;
     Parameter<float>& added = parameters_.Add(std::move(name), role, rows, cols, {});
@@ -34,30 +41,47 @@ class HeldOptimizer {
   }
 
   std::span<const float> Weights(std::string_view name) {
+    const std::scoped_lock lock(mutex_);
     Start();
     return std::as_const(Named(name).value).Span();
   }
 
   void SetGradient(std::string_view name, const InputOf<float>& gradient) {
+    const std::scoped_lock lock(mutex_);
     Copy(gradient, Named(name).gradient);
   }
 
-  const OptimizerStep& Step(double learning_rate) {
+  // Sets gradients and takes a step with them and those that were set before.
+  OptimizerStep Step(double learning_rate, const std::vector<NamedGradient>& gradients) {
+    const std::scoped_lock lock(mutex_);
     Start();
+    for (const NamedGradient& gradient : gradients) {
+      Copy(gradient.values, Named(gradient.name).gradient);
+    }
     return optimizer_->Step(learning_rate, step_++, true);
   }
 
-  Optimizer& Started() {
+  Optimizer::Bytes StoredBytes() {
+    const std::scoped_lock lock(mutex_);
     Start();
-    return *optimizer_;
+    return optimizer_->StoredBytes();
   }
 
-  uint64_t steps() const { return step_; }  // number of steps taken
-
-  // Continues after `steps` steps with the state that Optimizer::Save returned.
-  void Restore(uint64_t steps, const std::vector<NamedBytes>& state) {
-    Started().Restore(state);
-    step_ = steps;
+  // The number of steps taken, and the state after them.
+  struct State {
+    uint64_t steps = 0;
+    std::vector<NamedBytes> pieces;
+  };
+  State Save() {
+    const std::scoped_lock lock(mutex_);
+    Start();
+    return {step_, optimizer_->Save()};
+  }
+  void Restore(const State& state) {
+    const std::scoped_lock lock(mutex_);
+    Start();
+    optimizer_->Restore(state.pieces);
+    step_ = state.steps;
   }
 
  private:
@@ -79,6 +103,7 @@ class HeldOptimizer {
     optimizer_ = std::make_unique<Optimizer>(config_, scaler_, parameters_, seed_);
   }
 
+  std::mutex mutex_;
   OptimizerConfig config_;
   LossScalerConfig scaler_;
   uint64_t seed_;
@@ -111,23 +136,24 @@ OptimizerConfig ConfigOf(const nb::dict& settings) {
   return config;
 }
 
-// (number of steps, {name: bytes}).
+// (number of steps, {name: bytes}). A name may hold any character, also NUL.
 nb::tuple Save(HeldOptimizer& held) {
+  const HeldOptimizer::State state = held.Save();
   nb::dict pieces;
-  for (const NamedBytes& piece : held.Started().Save()) {
-    pieces[piece.name.c_str()] = nb::bytes(piece.bytes.data(), piece.bytes.size());
+  for (const NamedBytes& piece : state.pieces) {
+    pieces[nb::cast(piece.name)] = nb::bytes(piece.bytes.data(), piece.bytes.size());
   }
-  return nb::make_tuple(held.steps(), pieces);
+  return nb::make_tuple(state.steps, pieces);
 }
 
 void Restore(HeldOptimizer& held, uint64_t steps, const nb::dict& pieces) {
-  std::vector<NamedBytes> state;
+  HeldOptimizer::State state{steps, {}};
   for (auto [name, value] : pieces) {
     const nb::bytes bytes = nb::cast<nb::bytes>(value);
     const auto* data = static_cast<const std::byte*>(bytes.data());
-    state.push_back({nb::cast<std::string>(name), {data, data + bytes.size()}});
+    state.pieces.push_back({nb::cast<std::string>(name), {data, data + bytes.size()}});
   }
-  held.Restore(steps, state);
+  held.Restore(state);
 }
 
 // (norm of the gradient, RMS, largest update, weights that moved, elements of m and of v that were
@@ -143,6 +169,22 @@ nb::list TensorSteps(const OptimizerStep& step) {
                                tensor.v.flushed));
   }
   return list;
+}
+
+// Takes a step with the gradients {name: contiguous float32 array}. Returns (skipped, finite, norm of
+// all gradients, clip factor, TensorSteps).
+nb::tuple Step(HeldOptimizer& held, double learning_rate, const nb::dict& gradients) {
+  std::vector<NamedGradient> given;
+  for (auto [name, values] : gradients) {
+    given.push_back({nb::cast<std::string>(name), nb::cast<InputOf<float>>(values, false)});
+  }
+  OptimizerStep step;
+  {
+    const ArrayCall call;
+    step = held.Step(learning_rate, given);
+  }
+  return nb::make_tuple(
+      step.skipped, step.finite, step.gradient_norm, step.clip_factor, TensorSteps(step));
 }
 
 }  // namespace
@@ -178,26 +220,10 @@ void BindOptimizer(nb::module_& m) {
       .def("restore", &Restore, nb::arg("steps"), nb::arg("pieces"))
       .def("bytes",
            [](HeldOptimizer& held) {
-             const Optimizer::Bytes b = held.Started().StoredBytes();
+             const Optimizer::Bytes b = held.StoredBytes();
              return nb::make_tuple(b.m, b.v, b.weights, b.other);
            })
-      // (skipped, finite, norm of all gradients, clip factor, TensorSteps).
-      .def(
-          "step",
-          [](HeldOptimizer& held, double learning_rate) {
-            const OptimizerStep* step = nullptr;
-            {
-              nb::gil_scoped_release release;
-              step = &held.Step(learning_rate);
-            }
-            return nb::make_tuple(step->skipped,
-                                  step->finite,
-                                  step->gradient_norm,
-                                  step->clip_factor,
-                                  TensorSteps(*step));
-          },
-          nb::arg("learning_rate"));
-  m.def("optimizer_kinds", &OptimizerKindNames);
+      .def("step", &Step, nb::arg("learning_rate"), nb::arg("gradients") = nb::dict());
 }
 
 }  // namespace numsim::python

@@ -40,9 +40,14 @@ nb::list ColumnsOfOperation(const std::vector<Column>& columns) {
 // Fills a matrix with cases `first` and those after it, one per row.
 void FillCases(const CaseRows& rows, uint64_t first, const OutputOf<uint64_t>& out) {
   const size_t columns = rows.columns().size();
-  const size_t count = out.size() / columns;
-  if (first + count > rows.size()) throw Error("cases: beyond the last one");
-  nb::gil_scoped_release release;
+  if (out.ndim() != 2 || out.shape(1) != columns) {
+    throw Error::Format("out: expected {} columns", columns);
+  }
+  const size_t count = out.shape(0);
+  if (first > rows.size() || count > rows.size() - first) {
+    throw Error("cases: beyond the last one");
+  }
+  const ArrayCall call;
   ParallelFor(count, 1 << 10, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       rows.Row(first + i, std::span<uint64_t>(out.data() + i * columns, columns));
@@ -54,8 +59,13 @@ void FillCases(const CaseRows& rows, uint64_t first, const OutputOf<uint64_t>& o
 void AddRows(Judge& judge, const Rows& rows, uint64_t first) {
   if (rows.ndim() != 2) throw Error::Format("expected 2 dimensions, found {}", rows.ndim());
   const size_t count = rows.shape(0), width = rows.shape(1);
+  const size_t least = judge.columns();
+  if (width != least && width != least + 1) {
+    throw Error::Format(
+        "rows: expected {} columns, or {} with flags, found {}", least, least + 1, width);
+  }
   const size_t tasks = (count + kCasesPerTask - 1) / kCasesPerTask;
-  nb::gil_scoped_release release;
+  const ArrayCall call;
   std::vector<std::unique_ptr<CaseTally>> parts(tasks);
   ParallelTasks(tasks, [&](size_t task) {
     parts[task] = judge.Fresh();

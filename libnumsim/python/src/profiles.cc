@@ -35,7 +35,7 @@ void EncodeInto(const ProfileConversion& conversion,
   if (bits.size() != codes.size()) throw Error("encode: arrays of different sizes");
   const bool wide = bits.dtype() == nb::dtype<uint64_t>();
   if (!wide && bits.dtype() != nb::dtype<uint32_t>()) RefuseType("encode");
-  nb::gil_scoped_release release;
+  const ArrayCall call;
   if (wide) {
     EncodeBits(conversion, Elements<uint64_t>(bits), word, Elements(codes));
   } else {
@@ -102,7 +102,7 @@ void BindProfiles(nb::module_& m) {
          uint32_t word,
          std::string_view by) {
         const DiffBy how = ParseDiffBy(by);
-        nb::gil_scoped_release release;
+        const ArrayCall call;
         return Diff(a, b, word, how);
       },
       nb::arg("a"),

@@ -19,7 +19,7 @@ MatrixShape ShapeOf(const InputOf<float>& x) {
 ErrorMeasures ErrorOf(const QuantizedMatrix& matrix,
                       const InputOf<float>& x,
                       const OutputOf<float>& dequantized) {
-  nb::gil_scoped_release release;
+  const ArrayCall call;
   return QuantizationError(Elements(x), matrix, Elements(dequantized));
 }
 
@@ -100,14 +100,19 @@ void BindQuantize(nb::module_& m) {
       .def(
           "group_scale_codes",
           [](const QuantizedMatrix& q, const OutputOf<uint8_t>& out) {
-            nb::gil_scoped_release release;
-            std::ranges::copy(GroupScaleCodes(q), Elements(out).begin());
+            const ArrayCall call;
+            const auto codes = GroupScaleCodes(q);
+            if (out.size() != codes.size()) {
+              throw Error::Format(
+                  "expected {} elements in out, found {}", codes.size(), out.size());
+            }
+            std::ranges::copy(codes, Elements(out).begin());
           },
           nb::arg("out").noconvert())
       .def(
           "dequantize",
           [](const QuantizedMatrix& q, const OutputOf<float>& out) {
-            nb::gil_scoped_release release;
+            const ArrayCall call;
             Dequantize(q, Elements(out));
           },
           nb::arg("out").noconvert())
@@ -130,7 +135,7 @@ void BindQuantize(nb::module_& m) {
          const ArrayRandom& random) {
         const auto options = OptionsOf(plan, layout, rule, random);
         const MatrixShape shape = ShapeOf(x);
-        nb::gil_scoped_release release;
+        const ArrayCall call;
         return Quantize(Elements(x), shape, options);
       },
       nb::arg("x").noconvert(),
@@ -143,7 +148,7 @@ void BindQuantize(nb::module_& m) {
       [](const InputOf<float>& x, const EncodePlan& plan, float scale, const ArrayRandom& random) {
         const auto options = OptionsOf(plan, "tensor", "none", random);
         const MatrixShape shape = ShapeOf(x);
-        nb::gil_scoped_release release;
+        const ArrayCall call;
         QuantizedMatrix result;
         QuantizeUnder(Scale{scale, 1 / scale}, HostMatrix(Elements(x), shape), options, result);
         return result;
@@ -160,7 +165,7 @@ void BindQuantize(nb::module_& m) {
          const ArrayRandom& random) {
         const auto options = OptionsOf(plan, "tensor", "none", random);
         const MatrixShape shape = ShapeOf(x);
-        nb::gil_scoped_release release;
+        const ArrayCall call;
         QuantizedMatrix result;
         QuantizeUnder(delayed, HostMatrix(Elements(x), shape), options, result);
         return result;

@@ -13,7 +13,7 @@ UpdateState Start(const UpdateRule& rule,
                   size_t cols,
                   const InputOf<float>& initial,
                   const OutputOf<float>& weights) {
-  nb::gil_scoped_release release;
+  const ArrayCall call;
   const MatrixShape shape{rows, cols};
   return StartUpdates(
       rule, format, HostMatrix(Elements(initial), shape), HostMatrix(Elements(weights), shape));
@@ -36,7 +36,7 @@ UpdateOutcome Apply(const UpdateRule& rule,
                           .update = HostMatrix(Elements(update), shape),
                           .learning_rate = learning_rate,
                           .weight_decay = weight_decay};
-  nb::gil_scoped_release release;
+  const ArrayCall call;
   return ApplyUpdate(rule, step, random.stream, state, HostMatrix(Elements(out), shape));
 }
 

@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <cstdlib>
 
 #include "hwy/targets.h"
 #include "numsim/backend/backend.h"
 #include "numsim/backend/device.h"
+#include "numsim/backend/internal/backend_switch.h"
 #include "numsim/base/error.h"
 #include "numsim/base/nearest_name.h"
 
@@ -25,8 +27,8 @@ namespace {
 
 HWY_EXPORT(CompiledTarget);
 
-bool g_scalar = false;
-bool g_device = false;
+std::atomic<bool> g_scalar = false;
+std::atomic<bool> g_device = false;
 
 constexpr std::string_view kDevice = "cuda";
 
@@ -63,19 +65,8 @@ void Activate(int64_t targets) {
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
-}  // namespace
-
-std::vector<std::string> AvailableBackends() {
-  const std::string active(SimdTargetName());
-  std::vector<std::string> names;
-  for (const int64_t target : UsableTargets()) names.push_back(TargetText(target));
-  names.push_back("scalar");
-  if (DeviceAvailable()) names.emplace_back(kDevice);
-  ForceBackend(active);
-  return names;
-}
-
-void ForceBackend(std::string_view name) {
+// Does what ForceBackend does, in a BackendSwitch.
+void Force(std::string_view name) {
   const int64_t active = ActiveTarget();
   if (name == kDevice) {
     if (!DeviceAvailable()) {
@@ -108,6 +99,24 @@ void ForceBackend(std::string_view name) {
   g_device = false;
 }
 
+}  // namespace
+
+std::vector<std::string> AvailableBackends() {
+  const BackendSwitch alone;
+  const std::string active(SimdTargetName());
+  std::vector<std::string> names;
+  for (const int64_t target : UsableTargets()) names.push_back(TargetText(target));
+  names.push_back("scalar");
+  if (DeviceAvailable()) names.emplace_back(kDevice);
+  Force(active);
+  return names;
+}
+
+void ForceBackend(std::string_view name) {
+  const BackendSwitch alone;
+  Force(name);
+}
+
 bool ForceBackendFromEnvironment() {
   const char* name = std::getenv("NUMSIM_BACKEND");
   if (name == nullptr || *name == '\0') return false;
@@ -116,7 +125,7 @@ bool ForceBackendFromEnvironment() {
 }
 
 std::string_view SimdTargetName() {
-  static std::string name;
+  thread_local std::string name;
   if (g_scalar) return "scalar";
   if (g_device) return kDevice;
   name = TargetText(ActiveTarget());
