@@ -64,6 +64,14 @@ def near_midpoints(rng, format, n, largest):
     return numbers
 
 
+def beside_midpoints(format, least, largest):
+    """Integers of every width in bits, one to three away from a midpoint above an even and an odd code."""
+    digits = SHAPES[format][0]
+    tops = [(1 << (digits - 1) | low) << 1 | 1 for low in (4, 5)]
+    middles = [top << (bits - digits - 1) for bits in range(least, largest) for top in tops]
+    return [m + offset for m in middles for offset in (-3, -2, -1, 0, 1, 2, 3)]
+
+
 def fractions_of(values):
     return [Fraction(v.item() if isinstance(v, np.generic) else v) for v in values]
 
@@ -142,6 +150,23 @@ def test_a_list_is_not_joined_through_float64():
         assert np.ravel(ns.encode(x, "bf16"))[0] == 0x5D81
 
 
+@pytest.mark.parametrize("format", ["bf16", "fp32"])
+def test_the_last_bit_of_an_integer_counts(format):
+    numbers = beside_midpoints(format, 50, 65)
+    small = [n for n in numbers if n < 2**63]
+    check_casts(numbers, fractions_of(numbers), format)
+    check_casts(np.array(numbers, np.uint64), fractions_of(numbers), format)
+    check_casts(-np.array(small, np.int64), [-n for n in fractions_of(small)], format)
+    if np.finfo(LONG).nmant >= 63:
+        longs = np.array(numbers, np.uint64).astype(LONG)
+        check_casts(longs, fractions_of(numbers), format)
+    for width in (53, 54, 55):
+        few = [n for n in numbers if n.bit_length() == width]
+        check_casts(np.array(few, np.int64), fractions_of(few), format)
+    tiny = [Fraction(n, 1 << 64) for n in numbers] + fractions_of(beside_midpoints(format, 65, 120))
+    check_casts(tiny, tiny, format)
+
+
 @pytest.mark.skipif(np.finfo(LONG).nmant <= 52, reason="long double is float64 here")
 @pytest.mark.parametrize("format", SHAPES)
 def test_long_doubles(format, rng):
@@ -160,18 +185,24 @@ def test_long_doubles(format, rng):
     assert codes.tolist() == [0x7FC0, 0x7F80, 0xFF80, 0x8000, 0x7F7F, 0x8001, 0x3FC0]
 
 
-@pytest.mark.parametrize("bits, variant", [(1, "a"), (8, "a"), (16, "a"), (32, "a")])
-def test_stochastic_rounding_of_exact_numbers(bits, variant, rng):
-    numbers = near_midpoints(rng, "bf16", 300, 120)
-    numbers += [Fraction(n, 3**20) for n in numbers]
+@pytest.mark.parametrize("bits", [1, 8, 16, 32])
+@pytest.mark.parametrize("format", ["bf16", "fp32"])
+def test_stochastic_rounding_of_exact_numbers(format, bits, rng):
+    numbers = near_midpoints(rng, format, 300, 120)
+    numbers += [Fraction(n, 3**20) for n in numbers] + beside_midpoints(format, 58, 90)
     words = rng.integers(0, 1 << bits, len(numbers), dtype=np.uint32)
-    got = ns.round(numbers, "bf16", rounding=ns.SR(bits=bits, random_bits=words))
-    expected = [rounded_by(Fraction(x), "bf16", bits, int(w)) for x, w in zip(numbers, words)]
+    # The least word that takes a number up decides by its last bit.
+    rests = [parts(Fraction(x), format)[1] for x in numbers]
+    for i in range(0, len(numbers), 2):
+        least = 2**bits - rests[i] * 2**bits // 1  # takes it up, if it is no word too many
+        words[i] = min(max(least - (i // 2) % 2, 0), 2**bits - 1)
+    got = ns.round(numbers, format, rounding=ns.SR(bits=bits, random_bits=words))
+    expected = [rounded_by(Fraction(x), format, bits, int(w)) for x, w in zip(numbers, words)]
     assert got.tolist() == [float(v) for v in expected]
     seeded = ns.SR(bits=bits, seed=3, stream=7, first_index=5)
     drawn = ns.random_bits(len(numbers), bits=bits, seed=3, stream=7, first_index=5)
-    by_words = ns.encode(numbers, "bf16", rounding=ns.SR(bits=bits, random_bits=drawn))
-    assert np.array_equal(ns.encode(numbers, "bf16", rounding=seeded), by_words)
+    by_words = ns.encode(numbers, format, rounding=ns.SR(bits=bits, random_bits=drawn))
+    assert np.array_equal(ns.encode(numbers, format, rounding=seeded), by_words)
 
 
 def test_the_exact_path_is_that_of_float64(rng):

@@ -16,7 +16,7 @@ constexpr Keyword<AmaxAlgorithm> kAlgorithms[] = {{"max", AmaxAlgorithm::kMax},
                                                   {"most-recent", AmaxAlgorithm::kMostRecent},
                                                   {"window", AmaxAlgorithm::kWindow}};
 
-constexpr int kLargestMargin = 32;
+constexpr int kMarginLimit = 32;
 
 constexpr size_t kHistory = 2;  // of the state: the scale and its inverse come first
 
@@ -39,11 +39,11 @@ DelayedScale::DelayedScale(const FormatSpec& format,
   NUMSIM_REQUIRE(options.history >= 1,
                  "DelayedScale: a history of {} maxima, expected at least 1",
                  options.history);
-  NUMSIM_REQUIRE(options.margin >= -kLargestMargin && options.margin <= kLargestMargin,
+  NUMSIM_REQUIRE(options.margin >= -kMarginLimit && options.margin <= kMarginLimit,
                  "DelayedScale: margin {}, expected {} to {}",
                  options.margin,
-                 -kLargestMargin,
-                 kLargestMargin);
+                 -kMarginLimit,
+                 kMarginLimit);
   NUMSIM_REQUIRE(options.rule == ScaleRule::kAbsmax || options.rule == ScaleRule::kPow2Floor ||
                      options.rule == ScaleRule::kPow2Ceil,
                  "DelayedScale: scale rule {}, expected absmax, pow2-floor or pow2-ceil",

@@ -33,13 +33,13 @@ def round(
     out        a C-contiguous NumPy array of the shape and dtype of x for the result; may be x, and
                does not overlap it otherwise
 
-    Returns an array of x's kind, shape and dtype; of integers, and of numbers of Python, float64. NaN
-    becomes the NaN of the format, or its largest value if it has none. float16 and smaller inputs
-    must be able to hold every value of the format.
+    Returns an array of x's kind, shape and dtype; of integers, and of numbers of Python, float64.
+    NaN becomes the NaN of the format, or its largest value if it has none. float16 and smaller
+    inputs must be able to hold every value of the format.
 
-    A gradient passes straight through, as if rounding were the identity: that of a tensor of PyTorch
-    that requires one, and that of an array of JAX under jit, grad and so on. There, stochastic
-    rounding takes `SR(random_bits=)` or `SR(stream=)`.
+    A gradient passes straight through, as if rounding were the identity: that of a tensor of
+    PyTorch that requires one, and that of an array of JAX under jit, grad and so on. Under JAX's
+    transformations, stochastic rounding takes `SR(random_bits=)` or `SR(stream=)`.
     """
     if _gradients.is_followed(x):
         if out is not None:

@@ -1,7 +1,7 @@
 """Gradients of rounding: straight through, as if rounding were the identity.
 
-PyTorch's autograd and JAX's transformations (jit, grad, vmap, jvp) see `numsim.round` so; nothing else
-of this package has a gradient.
+PyTorch's autograd and JAX's transformations (jit, grad, vmap, jvp) see `numsim.round` so; nothing
+else of this package has a gradient, except the layers of numsim.torch.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def refuse_followed(x, name, call):
     """Raises ValueError if `x` is a tensor of PyTorch whose gradient is wanted."""
     if is_followed(x):
         raise ValueError(
-            f"{name}: requires a gradient, which {call} does not give: pass {name}.detach(), or call "
-            "it under torch.no_grad(). numsim.round passes gradients straight through"
+            f"{name}: requires a gradient, which {call} does not give: pass {name}.detach(), or "
+            "call it under torch.no_grad(). numsim.round passes gradients straight through"
         )
 
 
@@ -82,12 +82,12 @@ def round_of_jax(x, round, format, rounding, overflow):
                     f"{words.dtype.name} of shape {words.shape}"
                 )
             rounding = dataclasses.replace(rounding, random_bits=None)
-    stochastic = rounding == "sr" or (dataclasses.is_dataclass(rounding) and rounding.stream is None)
-    if words is None and stochastic:
+    draws = rounding == "sr" or getattr(rounding, "stream", 0) is None
+    if words is None and draws:
         raise ValueError(
-            "rounding: JAX traces this call once for many runs, which would share their random bits: "
-            "pass SR(random_bits=jax.random.bits(key, x.shape, 'uint32')), or SR(stream=...) if "
-            "every run may round alike"
+            "rounding: JAX traces this call once for many runs, which would share their random "
+            "bits: pass SR(random_bits=jax.random.bits(key, x.shape, 'uint32')), or SR(stream=...) "
+            "if every run may round alike"
         )
     return _jax_function()(x, words, round, format, rounding, overflow)
 

@@ -120,10 +120,11 @@ class Linear:
     """A linear layer without bias on arrays: y = x w^T and its two gradients under a recipe.
 
     It holds the state of delayed scaling; the caller keeps the weights and what `forward` saves.
-    Stochastically rounded gradients take their bits from `random`, an `SR` of which the seed and the
-    stream count: operand o uses stream 8 * stream + o (docs/linear.md), so that every layer and step
-    needs a stream of its own, below 2^61. Without `random`, or a stream in it, every call takes the
-    next one of the seed (`numsim.streams`). Calls from several threads wait for one another. `numsim.torch.Linear` is this layer as a module of PyTorch.
+    Stochastically rounded gradients take their bits from `random`, an `SR` of which the seed and
+    the stream count: operand o uses stream 8 * stream + o (docs/linear.md), so that every layer and
+    step needs a stream of its own, below 2^61. Without `random`, or a stream in it, every call
+    takes the next one of the seed (`numsim.streams`). Calls from several threads wait for one
+    another. `numsim.torch.Linear` is this layer as a module of PyTorch.
     """
 
     def __init__(self, recipe: RecipeLike = "standard") -> None:
@@ -149,8 +150,8 @@ class Linear:
     ) -> tuple[Any, Any]:
         """Returns (dx = g w, dw = g^T x) in float32, of g's kind.
 
-        g: tokens x out, the gradient of y; w as in `forward`; saved: what a `forward` of this recipe
-        returned. Under delayed scaling, updates the scale of g.
+        g: tokens x out, the gradient of y; w as in `forward`; saved: what a `forward` of this
+        recipe returned. Under delayed scaling, updates the scale of g.
         """
         if not isinstance(saved, _core.LinearSaved):
             found = type(saved).__name__

@@ -29,8 +29,8 @@ def matmul(a: Any, b: Any, *, accumulate: str | None = None, any_operands: bool 
     any_operands   also take formats that the named device does not
 
     Transposes and Fortran order cost no copy. The result does not depend on the number of threads
-    or the processor, except in mode "library"; it is of a's kind. Warns if the device of the mode was
-    compared for shorter sums only. Source: docs/linear.md.
+    or the processor, except in mode "library"; it is of a's kind. Warns if the device of the mode
+    was compared for shorter sums only. Source: docs/linear.md.
     """
     if accumulate is not None:
         accumulate = _settings.text(accumulate, "accumulate")
@@ -99,8 +99,8 @@ def _operand_of_codes(codes, format, name, columns, give):
     """The same of codes of the format, or of float32 numbers."""
     if codes.ndim != 2:
         raise ValueError(
-            f"{name}: expected a matrix, found {codes.ndim} dimensions; of stacks of matrices, multiply "
-            "pairs: np.stack([ns.matmul(x, y) for x, y in zip(a, b)])"
+            f"{name}: expected a matrix, found {codes.ndim} dimensions; of stacks of matrices, "
+            "multiply pairs: np.stack([ns.matmul(x, y) for x, y in zip(a, b)])"
         )
     if format.bits > 16 and codes.dtype is not F32:
         values = np.empty(codes.shape, F32)  # the library takes codes of at most 16 bits

@@ -217,7 +217,8 @@ def _given_scale(scale):
         raise ValueError(f"scale: expected a positive number, found {scale}")
     if not _LEAST_SCALE <= number <= _LARGEST_SCALE:
         raise ValueError(
-            f"scale: expected 2^-126 to 2^126, so that float32 holds it and its inverse, found {scale}"
+            "scale: expected 2^-126 to 2^126, so that float32 holds it and its inverse, "
+            f"found {scale}"
         )
     return number
 
@@ -277,8 +278,8 @@ def quantize(
         array = array.reshape(1, -1)
     if array.ndim != 2:
         raise ValueError(
-            f"x: expected a matrix, found {array.ndim} dimensions; of a stack of matrices, quantize "
-            "each by itself: [ns.quantize(matrix, ...) for matrix in x]"
+            f"x: expected a matrix, found {array.ndim} dimensions; of a stack of matrices, "
+            "quantize each by itself: [ns.quantize(matrix, ...) for matrix in x]"
         )
     if scale is not None:
         matrix = _core.quantize_under(array, plan, scale, random)

@@ -18,10 +18,10 @@ class SR:
 
     bits          number of random bits, 1 to 32
     seed, stream  the random bits of element i of an array, in C order, are a function of (`seed`,
-                  `stream`, `first_index` + i) and of nothing else. Without `stream` every call takes
-                  the next one of the seed (`numsim.streams`), so that a loop never reuses bits and
-                  the same script draws the same ones. With `stream` a call can be repeated by
-                  itself: stream 0 has the bits of `numsim cast --rounding sr --seed SEED`
+                  `stream`, `first_index` + i) and of nothing else. Without `stream` every call
+                  takes the next one of the seed (`numsim.streams`), so that a loop never reuses
+                  bits and the same script draws the same ones. With `stream` a call can be repeated
+                  by itself: stream 0 has the bits of `numsim cast --rounding sr --seed SEED`
     first_index   for parts of one array, which share a stream
     variant       "a", "b" or "c": the rule of P3109 (docs/rounding.md)
     random_bits   an array of unsigned integers of the numbers' shape, where the numbers lie, in

@@ -20,9 +20,10 @@ class Array:
     """An array of codes of one format. The operators + - * / and @ round every operation once.
 
     A number of Python beside an operator is first rounded to the format, once from its exact value,
-    as NumPy does with its arrays. `@` adds products in the order of the inner dimension, each step a fused multiply-add in
-    the format; `numsim.matmul` has other modes. Operators round to nearest even; the functions
-    `add`, `sub`, `mul`, `div`, `fma` and `sqrt` take other roundings and formats of the result.
+    as NumPy does with its arrays. `@` adds products in the order of the inner dimension, each step
+    a fused multiply-add in the format; `numsim.matmul` has other modes. Operators round to nearest
+    even; the functions `add`, `sub`, `mul`, `div`, `fma` and `sqrt` take other roundings and
+    formats of the result.
     """
 
     __slots__ = ("codes", "format")

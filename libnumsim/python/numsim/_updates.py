@@ -84,12 +84,12 @@ def update(
     weights    float32, rounded to the format if they are not values of it; 2 dimensions where the
                rule has scopes (row, block)
     update     the direction to move in, such as minus the gradient; the same shape
-    lr         learning rate, >= 0, rounded once to float32; one that is zero or infinite there alone
-               is refused
+    lr         learning rate, >= 0, rounded once to float32; one that is zero or infinite there
+               alone is refused
     rule       KIND[:ARGUMENT][@SCOPE], such as "naive", "stochastic:16", "kahan:bf16",
                "norm-matched@row" (docs/updates.md)
-    state      of the previous step (`Update.state`), for rules that keep one; None starts it. It must
-               be of this rule, format and shape
+    state      of the previous step (`Update.state`), for rules that keep one; None starts it. It
+               must be of this rule, format and shape
     seed, stream   of the random bits. Without `stream` every call takes the next one of the seed
                (`numsim.streams`)
     weight_decay   decoupled: the rule moves by update - weight_decay * weights
