@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -12,13 +13,18 @@ namespace numsim {
 namespace {
 
 constexpr double kUlps = 4;  // what the header promises
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kLeast = std::numeric_limits<double>::denorm_min();
+constexpr double kLargest = std::numeric_limits<double>::max();
 
 static_assert(std::numeric_limits<long double>::digits >= 64, "no wider type to compare with");
 
 // Distance from the exact value in units of its last place in double.
 double UlpError(double got, long double want) {
   if (want == 0) return got == 0 ? 0 : std::numeric_limits<double>::infinity();
-  const int exponent = std::ilogb(want);
+  // Subnormal doubles have the spacing of the smallest normal one.
+  const int exponent = std::max(std::ilogb(want), -1022);
   return static_cast<double>(
       std::scalbn(std::abs(static_cast<long double>(got) - want), 52 - exponent));
 }
@@ -88,8 +94,42 @@ TEST(Log, IsRightAroundTheRootOfTwo) {
 
 TEST(Log, OfOneIsPlusZero) { EXPECT_EQ(std::bit_cast<uint64_t>(Log(1.0)), 0u); }
 
+TEST(Log, IsRightForSubnormalNumbers) {
+  Uniform uniform;
+  for (int e = -1074; e <= -1023; ++e) {
+    ExpectLog(std::ldexp(1.0, e));
+    for (int i = 0; i < 20; ++i) ExpectLog(std::ldexp(1 + uniform.Next(), e));
+  }
+}
+
+TEST(Log, OfWhatHasNone) {
+  EXPECT_EQ(Log(0.0), -kInfinity);
+  EXPECT_EQ(Log(-0.0), -kInfinity);
+  EXPECT_EQ(Log(kInfinity), kInfinity);
+  for (const double x : {kNaN, -kNaN, -kInfinity, -1.0, -kLeast, -kLargest}) {
+    EXPECT_TRUE(std::isnan(Log(x))) << x;
+  }
+  // Signalling, and with other payloads.
+  for (const uint64_t bits : {0x7FF0000000000001u, 0x7FFFFFFFFFFFFFFFu, 0xFFF8000000000001u}) {
+    EXPECT_TRUE(std::isnan(Log(std::bit_cast<double>(bits)))) << bits;
+  }
+}
+
+TEST(Exp, OfWhatOverflowsOrVanishes) {
+  const double last = std::log(kLargest), first = std::log(kLeast);
+  for (const double x : {last - 1e-12, 701.0, first + 1e-9, -709.0, -740.0}) ExpectExp(x);
+  for (const double x : {last + 1e-12, 710.0, 711.0, 1e300, kLargest, kInfinity}) {
+    EXPECT_EQ(Exp(x), kInfinity) << x;
+  }
+  for (const double x : {first - 1, -746.0, -747.0, -1e300, -kLargest, -kInfinity}) {
+    EXPECT_EQ(Exp(x), 0) << x;
+  }
+  for (const double x : {kNaN, -kNaN}) EXPECT_TRUE(std::isnan(Exp(x)));
+}
+
 TEST(Exp, IsRightOverItsWholeRange) {
   Uniform uniform;
+  for (int i = 0; i < 40000; ++i) ExpectExp(-745 + 1454 * uniform.Next());
   for (int i = 0; i < 40000; ++i) ExpectExp(1399.98 * (uniform.Next() - 0.5));
   ExpectExp(std::nextafter(700.0, 0.0));
   ExpectExp(-std::nextafter(700.0, 0.0));
@@ -130,6 +170,12 @@ TEST(SinCos2Pi, IsRightNearItsZeros) {
       if (zero < 1) ExpectSinCos(zero + d);
       if (zero > 0) ExpectSinCos(zero - d);
     }
+  }
+}
+
+TEST(SinCos2Pi, IsNaNOutsideTheTurn) {
+  for (const double u : {kNaN, kInfinity, -kInfinity, -kLeast, std::nextafter(1.0, 2.0), 1e300}) {
+    EXPECT_TRUE(std::isnan(SinCos2Pi(u).sin) && std::isnan(SinCos2Pi(u).cos)) << u;
   }
 }
 

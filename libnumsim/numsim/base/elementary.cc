@@ -3,9 +3,15 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace numsim {
 namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLeastNormal = std::numeric_limits<double>::min();
+constexpr double kLargest = std::numeric_limits<double>::max();
 
 constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 // ln 2 in two parts. The product of the first part and an integer below 2^20 is exact.
@@ -62,9 +68,8 @@ double Polynomial(const double (&coefficients)[N], double x) {
 // Returns 2^k as a double. Requires -1022 <= k <= 1023.
 double PowerOfTwo(int k) { return std::bit_cast<double>(static_cast<uint64_t>(k + 1023) << 52); }
 
-}  // namespace
-
-double Log(double x) noexcept {
+// Returns ln x for a positive, finite and normal x.
+double LogOfNormal(double x) {
   // x = m 2^k with m in [sqrt(1/2), sqrt(2)), ln m = 2 atanh((m - 1) / (m + 1)).
   const uint64_t bits = std::bit_cast<uint64_t>(x);
   int k = static_cast<int>(bits >> 52) - 1023;
@@ -79,8 +84,18 @@ double Log(double x) noexcept {
   return k * kLn2High + (k * kLn2Low + log_m);
 }
 
+}  // namespace
+
+double Log(double x) noexcept {
+  if (x >= kLeastNormal && x <= kLargest) return LogOfNormal(x);
+  if (x > kLargest) return x;
+  if (x > 0) return LogOfNormal(x * 0x1p54) - 54 * kLn2;  // the product is exact
+  return x == 0 ? -kInfinity : kNaN;
+}
+
 double Exp(double x) noexcept {
-  if (x != x) return x;  // a NaN has no integer part
+  // Beyond 710 and -746 results are infinity and 0; between them k is at most 1077 in magnitude.
+  if (!(x >= -746 && x <= 710)) return x > 710 ? kInfinity : x < -746 ? 0 : kNaN;
   const double scaled = x / kLn2;
   const int k = static_cast<int>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
   const double r = (x - k * kLn2High) - k * kLn2Low;  // |r| <= 0.35
@@ -90,6 +105,7 @@ double Exp(double x) noexcept {
 }
 
 SinCos SinCos2Pi(double u) noexcept {
+  if (!(u >= 0 && u <= 1)) return {kNaN, kNaN};
   const int quadrant = static_cast<int>(4 * u + 0.5);
   const double r = (u - 0.25 * quadrant) * kTwoPi;  // |r| <= pi/4
   const double r2 = r * r;

@@ -8,13 +8,16 @@
 
 namespace numsim {
 
-// Returns the natural logarithm of x. Requires x > 0, finite and normal.
+// Returns the natural logarithm of x: -infinity for a zero of either sign, infinity for infinity,
+// NaN for a negative number and for NaN.
 double Log(double x) noexcept;
 
-// Returns e^x, and NaN for NaN. Requires |x| < 700 unless x is NaN.
+// Returns e^x: infinity above the logarithm of the largest double, 0 below that of half the
+// smallest, NaN for NaN.
 double Exp(double x) noexcept;
 
-// The sine and cosine that SinCos2Pi(u) returns: those of 2 pi u. Requires 0 <= u <= 1.
+// The sine and cosine that SinCos2Pi(u) returns: those of 2 pi u for 0 <= u <= 1, and NaN for any
+// other u.
 struct SinCos {
   double sin, cos;
 };
