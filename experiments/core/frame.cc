@@ -140,11 +140,11 @@ Series LineThrough(const ValuesByX& by_x) {
 
 }  // namespace
 
-Series Line(const Frame& frame, std::string_view x, std::string_view y, double least) {
+Series Line(const Frame& frame, std::string_view x, std::string_view y) {
   ValuesByX by_x;
   for (size_t i = 0; i < frame.Size(); ++i) {
     const double value = frame.Number(i, y);
-    if (std::isfinite(value)) by_x[frame.Number(i, x)].push_back(std::max(least, value));
+    if (std::isfinite(value)) by_x[frame.Number(i, x)].push_back(value);
   }
   return LineThrough(by_x);
 }

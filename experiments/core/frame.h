@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
-#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -74,12 +73,8 @@ void Append(std::initializer_list<Estimate> estimates, Row& row);
 Estimate PairedGap(const SeedValues& values, const SeedValues& baseline);
 
 // Returns the mean of column `y` over seeds against column `x`, with the range over seeds as a band
-// if there are several. Values of y that are not finite are left out; values below `least` are
-// drawn at `least`.
-Series Line(const Frame& frame,
-            std::string_view x,
-            std::string_view y,
-            double least = -std::numeric_limits<double>::infinity());
+// if there are several. Values of y that are not finite are left out.
+Series Line(const Frame& frame, std::string_view x, std::string_view y);
 
 // Returns that line for column `y` minus its value in `baseline` at the same seed and x. Points that
 // the baseline does not have are left out.

@@ -35,7 +35,7 @@ std::vector<NamedBlock> SelectedBlocks(const Frame& features) {
 // Adds the curves of the mean and, dashed, of the maximum.
 void AddCurves(const Frame& features, const std::string& name, int style, Panel& panel) {
   for (const std::string_view column : {"mean_abs", "max_abs"}) {
-    Series series = Line(features, "step", column, 0);
+    Series series = Line(features, "step", column);
     series.style = style;
     series.dashed = column == "max_abs";
     series.label = fmt::format("{}, {}", name, series.dashed ? "max" : "mean");
@@ -155,8 +155,7 @@ Panel OverrunPanel(const Frame& training, Forecast forecast) {
   int style = 0;
   for (const BlockTensor& tensor : BlockTensors()) {
     if (!tensor.operand) continue;
-    Series series =
-        Line(forecasts.Where("tensor", tensor.name), "history", "overruns", kLeastShare);
+    Series series = Line(forecasts.Where("tensor", tensor.name), "history", "overruns");
     series.style = style++;
     series.markers = true;
     series.label = std::string(tensor.name);

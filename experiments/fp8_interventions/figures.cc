@@ -42,11 +42,10 @@ Panel LossPanel(const Frame& curves, const std::string& format) {
   panel.x = AxisOf(curves, "step", "step");
   panel.y = LossAxis(curves);
   for (const std::string& intervention : curves.Distinct("intervention")) {
-    AddSeries(Line(Select(curves, intervention, format), "step", "loss", 0), intervention, panel);
+    AddSeries(Line(Select(curves, intervention, format), "step", "loss"), intervention, panel);
   }
   if (format == kBaseline.Text()) return panel;
-  Series baseline =
-      Line(Select(curves, Intervention{}.Text(), kBaseline.Text()), "step", "loss", 0);
+  Series baseline = Line(Select(curves, Intervention{}.Text(), kBaseline.Text()), "step", "loss");
   baseline.low.clear();
   baseline.high.clear();
   baseline.dashed = true;
@@ -120,33 +119,19 @@ Figure ProgressFigure(const Frame& features) {
   return figure;
 }
 
-// Returns the gaps of an intervention against the index of the format. Formats with which a seed
-// diverged or half of them collapsed are drawn at `top`.
-Series LadderSeries(const Frame& rows, const std::vector<std::string>& formats, double top) {
+// Returns the gaps of an intervention against the index of the format; infinite if a seed diverged.
+Series LadderSeries(const Frame& rows, const std::vector<std::string>& formats) {
   Series series;
   rows.ForEach([&](const Frame& row) {
     const auto at = std::find(formats.begin(), formats.end(), row.Text("format"));
     if (at == formats.end()) return;
-    const bool failed =
-        row.Number("diverged") > 0 || 2 * row.Number("collapsed") >= row.Number("seeds");
-    const auto shown = [&](const char* column) {
-      return failed ? top : std::min(top, row.Number(column));
-    };
+    const bool diverged = row.Number("diverged") > 0;
     series.x.push_back(static_cast<double>(at - formats.begin()) + 1);
-    series.y.push_back(shown("gap"));
-    series.low.push_back(std::isnan(shown("gap_low")) ? shown("gap") : shown("gap_low"));
-    series.high.push_back(std::isnan(shown("gap_high")) ? shown("gap") : shown("gap_high"));
+    series.y.push_back(diverged ? kInfinity : row.Number("gap"));
+    series.low.push_back(row.Number("gap_low"));
+    series.high.push_back(row.Number("gap_high"));
   });
   return series;
-}
-
-// Returns a value above every finite gap.
-double TopOf(const Frame& outcomes) {
-  double top = 0.1;
-  for (const double gap : outcomes.Numbers("gap")) {
-    if (std::isfinite(gap)) top = std::max(top, 1.25 * gap);
-  }
-  return top;
 }
 
 Figure LadderFigure(const Frame& outcomes) {
@@ -156,8 +141,7 @@ Figure LadderFigure(const Frame& outcomes) {
     order += (i == 0 ? "" : ", ") + std::to_string(i + 1) + " " + formats[i];
   }
   Figure figure{"fp8-ladder",
-                "Validation loss minus that of bf16 with the same intervention; at the top: "
-                "diverged or collapsed",
+                "Validation loss minus that of bf16 with the same intervention; infinite: diverged",
                 1,
                 {},
                 "outcomes.csv"};
@@ -166,7 +150,7 @@ Figure LadderFigure(const Frame& outcomes) {
   panel.x = {.label = "format", .low = 0.5, .high = static_cast<double>(formats.size()) + 0.5};
   panel.y = {.label = "gap, nats"};
   for (const Frame& rows : outcomes.By({"intervention"})) {
-    AddSeries(LadderSeries(rows, formats, TopOf(outcomes)), rows.Text("intervention"), panel);
+    AddSeries(LadderSeries(rows, formats), rows.Text("intervention"), panel);
   }
   return figure;
 }
@@ -181,7 +165,7 @@ Panel UnderflowPanel(const Frame& quantised, const std::string& format) {
     int style = 0;
     for (const std::string& operand : quantised.Distinct("operand")) {
       const Frame rows = Select(quantised, intervention.Text(), format).Where("operand", operand);
-      Series series = Line(rows, "step", "underflow", kLeast);
+      Series series = Line(rows, "step", "underflow");
       series.style = style++;
       series.dashed = intervention.layer_scale;
       series.label = operand + ", " + intervention.Text();

@@ -68,9 +68,8 @@ Figure BarFigure(const Settings& settings,
   return figure;
 }
 
-// A line per recipe over the sizes of the single outlier. Values below `least` are drawn there.
-Panel SizesPanel(
-    const Settings& settings, const Frame& arms, const char* column, Axis y, double least) {
+// A line per recipe over the sizes of the single outlier.
+Panel SizesPanel(const Settings& settings, const Frame& arms, const char* column, Axis y) {
   Panel panel;
   panel.x = {.label = "size of the outlier over the largest clean value", .log10 = true};
   panel.y = std::move(y);
@@ -86,10 +85,10 @@ Panel SizesPanel(
     for (const std::string& plant : plants) {
       arms.Where("plant", plant).Where("recipe", recipe).ForEach([&](const Frame& arm) {
         line.x.push_back(ParsePlant(plant).size);
-        line.y.push_back(std::max(arm.Number(column), least));
+        line.y.push_back(arm.Number(column));
         if (!interval || !(arm.Number("seeds") > 1)) return;
-        line.low.push_back(std::max(arm.Number("gap_low"), least));
-        line.high.push_back(std::max(arm.Number("gap_high"), least));
+        line.low.push_back(arm.Number("gap_low"));
+        line.high.push_back(arm.Number("gap_high"));
       });
     }
     if (!line.x.empty()) panel.series.push_back(std::move(line));
@@ -98,24 +97,23 @@ Panel SizesPanel(
 }
 
 constexpr size_t kSizesOfACurve = 3;
-constexpr double kLeastGap = 1e-3;  // nats; less is noise of ten seeds
+constexpr double kLeastGap = 1e-3;  // nats, the start of the axis; less is noise of ten seeds
 
 // Which recipe survives which outlier.
 Figure SizesFigure(const Settings& settings, const Tables& tables) {
-  Figure figure{
-      "outliers-sizes",
-      fmt::format("One outlier of growing size; losses below {} are drawn there", kLeastGap),
-      2,
-      {},
-      "arms.csv"};
+  Figure figure{"outliers-sizes", "One outlier of growing size", 2, {}, "arms.csv"};
   if (PlantsOf(settings, kOnce).size() < kSizesOfACurve) return figure;
   const Frame arms = tables.at(std::string(kArmsTable));
-  figure.panels = {SizesPanel(settings, arms, "bad_steps", {.label = "bad steps per run"}, 0),
-                   SizesPanel(settings,
-                              arms,
-                              "gap",
-                              {.label = "loss minus that of bf16, nats", .log10 = true},
-                              kLeastGap)};
+  figure.panels = {
+      SizesPanel(settings, arms, "bad_steps", {.label = "bad steps per run"}),
+      SizesPanel(settings, arms, "gap", {.label = "loss minus that of bf16, nats", .log10 = true})};
+  Panel& gaps = figure.panels.back();
+  gaps.y.low = gaps.y.high = kLeastGap;
+  for (const Series& line : gaps.series) {
+    for (const double gap : line.y) {
+      if (std::isfinite(gap)) gaps.y.high = std::max(gaps.y.high, 1.5 * gap);
+    }
+  }
   return figure;
 }
 

@@ -93,12 +93,12 @@ Panel LossPanel(
   panel.x = AxisOf(curves, "step", "step");
   panel.y = {.label = "training loss, nats per token", .low = low, .high = high};
   for (const MomentPair& pair : group.pairs) {
-    Series series = Line(RowsOf(curves, pair), "step", "loss", 0);
+    Series series = Line(RowsOf(curves, pair), "step", "loss");
     series.style = styles.at(FormatPart(pair.m));
     series.label = "m in " + FormatPart(pair.m);
     panel.series.push_back(std::move(series));
   }
-  Series baseline = Line(RowsOf(curves, kBaseline), "step", "loss", 0);
+  Series baseline = Line(RowsOf(curves, kBaseline), "step", "loss");
   baseline.style = styles.at(kBaseline.m);
   baseline.dashed = true;
   baseline.label = "m and v in fp32";
@@ -143,7 +143,7 @@ std::vector<Group> MixSingles(const std::vector<Group>& groups) {
 
 // Returns the loss that fp32 gained from the first record to the last.
 double GainOf(const Frame& curves) {
-  const Series baseline = Line(RowsOf(curves, kBaseline), "step", "loss", 0);
+  const Series baseline = Line(RowsOf(curves, kBaseline), "step", "loss");
   return baseline.y.front() - baseline.y.back();
 }
 
@@ -195,7 +195,7 @@ Figure FlushedFigure(const Frame& flushed) {
     const bool is_shown = std::find(shown.begin(), shown.end(), pair.v) != shown.end();
     if (pair.v == kBaseline.v || is_shown) continue;
     shown.push_back(pair.v);
-    Series series = Line(RowsOf(flushed, pair), "step", "v_flushed", kLeastShare);
+    Series series = Line(RowsOf(flushed, pair), "step", "v_flushed");
     series.style = static_cast<int>(panel.series.size());
     series.label = "v in " + pair.v;
     panel.series.push_back(std::move(series));
@@ -210,17 +210,23 @@ std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
   const Frame all = tables.at(std::string(kFinalTable));
   const std::string epsilon = ShownEpsilon(all), update = ShownUpdate(all);
   const std::string lr = BestRates(BaselineRows(all.Where("epsilon", epsilon))).Text("lr");
-  const auto shown = [&](const Table& table) {
-    return OfRegime(table, epsilon, update).Where("lr", lr);
+  const auto has = [&](std::string_view table) { return tables.contains(std::string(table)); };
+  const auto shown = [&](std::string_view table) {
+    return OfRegime(tables.at(std::string(table)), epsilon, update).Where("lr", lr);
   };
-  const Frame curves = shown(tables.at(std::string(kCurvesTable)));
-  std::vector<Figure> figures = {LossFigure(curves)};
-  if (GainOf(curves) > 0) {
-    Figure gaps = GapFigure(curves);
-    if (!gaps.panels.empty()) figures.push_back(std::move(gaps));
+  std::vector<Figure> figures;
+  if (has(kCurvesTable)) {
+    const Frame curves = shown(kCurvesTable);
+    figures.push_back(LossFigure(curves));
+    if (GainOf(curves) > 0) {
+      Figure gaps = GapFigure(curves);
+      if (!gaps.panels.empty()) figures.push_back(std::move(gaps));
+    }
   }
-  Figure flushed = FlushedFigure(shown(tables.at(std::string(kFlushedTable))));
-  if (!flushed.panels[0].series.empty()) figures.push_back(std::move(flushed));
+  if (has(kFlushedTable)) {
+    Figure flushed = FlushedFigure(shown(kFlushedTable));
+    if (!flushed.panels[0].series.empty()) figures.push_back(std::move(flushed));
+  }
   const std::string regime =
       fmt::format(" (epsilon {}, updates from {} moments, lr {})", epsilon, update, lr);
   for (Figure& figure : figures) figure.title += regime;

@@ -12,7 +12,7 @@
 namespace numsim::experiments::moment_formats {
 namespace {
 
-constexpr double kLargestGap = 0.5;  // larger gaps are drawn here
+constexpr double kLargestGap = 0.5;  // the end of the axis; a panel names what lies beyond
 
 // Returns the pairs whose m is exact, if there are any: there only v differs.
 Frame OnlyV(const Frame& frame) {
@@ -27,17 +27,19 @@ Panel EpsilonPanel(const Frame& rows, std::map<std::string, int>& styles) {
   panel.title = "updates from " + rows.Text("update_from") + " moments";
   panel.x = {.label = "epsilon", .log10 = true};
   panel.y = {.label = "gap to fp32, nats per token", .low = -0.05, .high = 1.05 * kLargestGap};
-  const auto shown = [](double gap) { return std::clamp(gap, -0.05, kLargestGap); };
   for (const Frame& pair : rows.By({"m", "v"})) {
     Series series;
     series.label = "v in " + pair.Text("v");
     series.style = styles.emplace(series.label, static_cast<int>(styles.size())).first->second;
     pair.ForEach([&](const Frame& row) {
       series.x.push_back(row.Number("epsilon"));
-      series.y.push_back(shown(row.Number("gap")));
-      series.low.push_back(shown(row.Number("gap_low")));
-      series.high.push_back(shown(row.Number("gap_high")));
+      series.y.push_back(row.Number("gap"));
+      series.low.push_back(row.Number("gap_low"));
+      series.high.push_back(row.Number("gap_high"));
     });
+    for (const double gap : series.y) {
+      if (std::isfinite(gap)) panel.y.low = std::min(panel.y.low, gap - 0.02);
+    }
     if (pair.Number("seeds") < 2) {
       series.low.clear();
       series.high.clear();
@@ -49,11 +51,7 @@ Panel EpsilonPanel(const Frame& rows, std::map<std::string, int>& styles) {
 
 Figure EpsilonFigure(const Frame& pairs) {
   Figure figure{
-      "moment-epsilon",
-      fmt::format("Gap to fp32, each at its best learning rate (shown up to {:g})", kLargestGap),
-      2,
-      {},
-      "pairs.csv"};
+      "moment-epsilon", "Gap to fp32, each at its best learning rate", 2, {}, "pairs.csv"};
   std::map<std::string, int> styles;
   for (const Frame& update : OnlyV(pairs).By({"update_from"})) {
     figure.panels.push_back(EpsilonPanel(update, styles));

@@ -155,12 +155,11 @@ Panel GapPanel(const Measured& in,
     if (table.Text(r, "problem") != problem || table.Text(r, "optimiser") != optimiser) continue;
     if (table.Text(r, "format") != format || table.Text(r, "within_fp32") == "none") continue;
     Series& series = by_rule[table.Text(r, "rule")];
-    const auto shown = [](double gap) { return 100 * std::max(gap, kLeastGap); };
     series.x.push_back(table.Number(r, "lr"));
-    series.y.push_back(shown(table.Number(r, "gap")));
+    series.y.push_back(100 * table.Number(r, "gap"));
     if (in.settings.seeds == 1) continue;
-    series.low.push_back(shown(table.Number(r, "gap_low")));
-    series.high.push_back(shown(table.Number(r, "gap_high")));
+    series.low.push_back(100 * table.Number(r, "gap_low"));
+    series.high.push_back(100 * table.Number(r, "gap_high"));
   }
   double low = 1e300, high = 0;
   for (const std::string& rule : in.rules) {
@@ -177,14 +176,11 @@ Panel GapPanel(const Measured& in,
 }
 
 Figure GapFigure(const Measured& in, const std::string& problem, const std::string& optimiser) {
-  Figure figure{
-      FileName("gap-" + problem + "-" + optimiser),
-      fmt::format("Gap at the end, {}, {} (dotted: 1 %; gaps below 0.01 % are drawn at 0.01 %)",
-                  problem,
-                  optimiser),
-      2,
-      {},
-      "final.csv"};
+  Figure figure{FileName("gap-" + problem + "-" + optimiser),
+                fmt::format("Gap at the end, {}, {} (dotted: 1 %)", problem, optimiser),
+                2,
+                {},
+                "final.csv"};
   for (const std::string& format : in.formats) {
     Panel panel = GapPanel(in, problem, optimiser, format);
     if (!panel.series.empty()) figure.panels.push_back(std::move(panel));

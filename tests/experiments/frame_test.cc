@@ -70,8 +70,6 @@ TEST(Frame, LinesAreMeansOverSeedsWithTheRangeAsBand) {
   EXPECT_EQ(line.low, (std::vector<double>{1, 0.5}));
   EXPECT_EQ(line.high, (std::vector<double>{2, 0.5}));
   EXPECT_TRUE(Line(Frame(kTrainings).Where("arm", "b"), "step", "loss").low.empty());
-  EXPECT_EQ(Line(Frame(kTrainings).Where("arm", "b"), "step", "loss", 2.75).y,
-            (std::vector<double>{3, 2.75}));
 }
 
 TEST(Frame, GapLinesSubtractTheSameSeedAndStep) {
@@ -138,11 +136,11 @@ const Table kLosses = {{"kind", "step", "loss"},
                         {"b", "40", "1"}}};
 
 TEST(Line, TakesTheRowsOfATable) {
-  const Series series = Line(Frame(kLosses).Where("kind", "a"), "step", "loss", 2);
+  const Series series = Line(Frame(kLosses).Where("kind", "a"), "step", "loss");
   EXPECT_EQ(series.x, (std::vector<double>{1, 2}));  // none of step 3 is finite
-  EXPECT_EQ(series.y, (std::vector<double>{5, 2}));  // 0.5 is drawn at 2
-  EXPECT_EQ(series.low, (std::vector<double>{4, 2}));
-  EXPECT_EQ(series.high, (std::vector<double>{6, 2}));
+  EXPECT_EQ(series.y, (std::vector<double>{5, 0.5}));
+  EXPECT_EQ(series.low, (std::vector<double>{4, 0.5}));
+  EXPECT_EQ(series.high, (std::vector<double>{6, 0.5}));
 }
 
 TEST(AxisOf, ReachesTheLastStepOfAnyRow) {

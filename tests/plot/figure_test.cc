@@ -49,27 +49,92 @@ size_t Count(std::string_view text, std::string_view wanted) {
 
 bool HasGnuplot() { return !GnuplotVersion().empty(); }
 
-TEST(CurveRows, PointsThatCannotBeDrawnInterruptTheCurve) {
+// gnuplot leaves out what an axis cannot show, and the data keep it.
+TEST(CurveRows, KeepsEveryNumberAndInterruptsTheCurveWithoutOne) {
   Panel panel;
   panel.y.log10 = true;
   const Series series = Line("", 0, {0, 1, 2, 3, 4, 5, 6}, {NAN, 0.5, 0, -1, 0.25, INFINITY, 0});
-  EXPECT_EQ(CurveRows(panel, series), "1 0.5\n\n4 0.25\n");
+  EXPECT_EQ(CurveRows(panel, series), "1 0.5\n2 0\n3 -1\n4 0.25\n5 inf\n6 0\n");
+  EXPECT_EQ(CurveRows(panel, Line("", 0, {1, 2, 3}, {1, NAN, 2})), "1 1\n\n3 2\n");
   EXPECT_EQ(DrawablePoints(panel, series), 2u);
   panel.x.log2 = true;
   EXPECT_EQ(CurveRows(panel, Line("", 0, {0, 1}, {1, 1})), "1 1\n");
 }
 
-TEST(BandRows, EndsThatTheAxisCannotShowGoToItsEnds) {
+TEST(BandRows, KeepsEveryEnd) {
   Panel panel;
   panel.y.log10 = true;
   Series series = Line("", 0, {1, 2, 3}, {0.5, 0.25, 1});
   series.low = {-1, 0.125, NAN};
   series.high = {1, INFINITY, 2};
   panel.series = {series};
-  EXPECT_EQ(BandRows(panel, series), "1 0.125 1\n2 0.125 2\n");
+  EXPECT_EQ(BandRows(panel, series), "1 -1 1\n2 0.125 inf\n");
+}
+
+// Ends that a logarithmic axis cannot show are drawn at its own; the data keep them.
+TEST(GnuplotScript, BandsEndWhereTheAxisEnds) {
+  Figure figure = Simple();
+  Panel& panel = figure.panels[0];
   panel.y.low = 0.01;
   panel.y.high = 10;
-  EXPECT_EQ(BandRows(panel, series), "1 0.01 1\n2 0.125 10\n");
+  panel.series = {Line("a", 0, {1, 2}, {0.5, 0.25})};
+  panel.series[0].low = {-1, 0.125};
+  panel.series[0].high = {1, 0.5};
+  const std::string script = GnuplotScript(figure);
+  EXPECT_THAT(script, HasSubstr("1 -1 1\n"));
+  EXPECT_THAT(script, HasSubstr("1:($2 < 0.01 ? 0.01 : $2 > 10 ? 10 : $2):"));
+  panel.series[0].low[0] = 0.125;
+  EXPECT_THAT(GnuplotScript(figure), HasSubstr("$band_1_1 using 1:2:3 with"));
+}
+
+// Points at 1, 2, ...
+Panel PanelOf(std::vector<double> y, double low, double high) {
+  Panel panel;
+  panel.y.low = low;
+  panel.y.high = high;
+  std::vector<double> x(y.size());
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i + 1);
+  panel.series = {Line("a", 0, std::move(x), std::move(y))};
+  return panel;
+}
+
+TEST(BeyondText, CountsWhatThePanelDoesNotShow) {
+  EXPECT_EQ(BeyondText(PanelOf({1, 2, NAN, 3}, 0, 3)), "");
+  EXPECT_EQ(BeyondText(PanelOf({-5, 0, 70}, 0, 0)), "") << "the range of the data";
+  EXPECT_EQ(BeyondText(PanelOf({1, 3.5, 4.0625, -0.07}, 0, 3)),
+            "not shown: 2 points above, to 4.06; 1 point below, to -0.07");
+  EXPECT_EQ(BeyondText(PanelOf({1, INFINITY}, 0, 0)), "not shown: 1 point that is infinite");
+  Panel log = PanelOf({1, 0.5, 0, 0}, 0, 0);
+  log.y.log10 = true;
+  EXPECT_EQ(BeyondText(log), "not shown: 2 points at 0");
+  log = PanelOf({1, 0.5, 0, -2, 1e-9}, 0.1, 10);
+  log.y.log10 = true;
+  EXPECT_EQ(BeyondText(log), "not shown: 1 point below, to 1e-09; 2 points at or below 0, to -2");
+  Panel band = PanelOf({1, 2}, 0, 3);
+  band.series[0].low = {-0.74, NAN};
+  band.series[0].high = {1.5, 9};
+  EXPECT_EQ(BeyondText(band), "not shown: interval ends to -0.74; interval ends to 9");
+}
+
+TEST(BeyondText, IsAboutTheLengthOfBars) {
+  Panel panel;
+  panel.rows = {"a", "b"};
+  panel.x.low = 0;
+  panel.x.high = 2;
+  panel.series = {Line("", 0, {1, 3}, {0, 1})};
+  EXPECT_EQ(BeyondText(panel), "not shown: 1 point above, to 3");
+}
+
+TEST(GnuplotScript, MarksPointsBeyondTheAxisAtItsEnd) {
+  Figure figure = Simple();
+  figure.panels[0] = PanelOf({1, 4, INFINITY, -1}, 0, 3);
+  const std::string script = GnuplotScript(figure);
+  EXPECT_THAT(script, HasSubstr("1 1\n2 4\n3 inf\n4 -1\n"));
+  EXPECT_THAT(script, HasSubstr("using 1:($2 > 3 ? 3 : NaN) with points"));
+  EXPECT_THAT(script, HasSubstr("using 1:($2 < 0 ? 0 : NaN) with points"));
+  EXPECT_THAT(script, HasSubstr("not shown: 1 point above"));
+  figure.panels[0] = PanelOf({1, 2, 3}, 0, 3);
+  EXPECT_THAT(GnuplotScript(figure), Not(HasSubstr("NaN) with points")));
 }
 
 // Returns the commands of the x axis of base 2 for data from `low` to `high`.

@@ -1,5 +1,9 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "numsim/base/require.h"
 #include "numsim/io/csv.h"
@@ -12,6 +16,62 @@ constexpr double kFilled = 0.8;  // share of the height of a row that its bars t
 
 bool IsDrawablePoint(const Panel& panel, const Series& series, size_t i) {
   return IsDrawable(panel.x, series.x[i]) && IsDrawable(panel.y, series.y[i]);
+}
+
+// Returns true if the series has a number at a place that the panel of curves can show.
+bool IsData(const Panel& panel, const Series& series, size_t i) {
+  return IsDrawable(panel.x, series.x[i]) && !std::isnan(series.y[i]);
+}
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// Numbers that an axis does not show, by why it does not.
+struct Tally {
+  size_t above = 0, below = 0, not_positive = 0, infinite = 0;
+  double most = -kNever;           // of those above
+  double least = kNever;           // of those below
+  double least_negative = kNever;  // of those that are not positive, on a logarithmic axis
+
+  void Count(double value, bool log, const Extent& shown) {
+    if (std::isinf(value)) {
+      ++infinite;
+    } else if (log && value <= 0) {
+      ++not_positive;
+      least_negative = std::min(least_negative, value);
+    } else if (value > shown.high) {
+      ++above;
+      most = std::max(most, value);
+    } else if (value < shown.low) {
+      ++below;
+      least = std::min(least, value);
+    }
+  }
+};
+
+std::string PointsText(size_t count) {
+  return fmt::format("{} point{}", count, count == 1 ? "" : "s");
+}
+
+std::vector<std::string> PartsOf(const Tally& points, const Tally& ends) {
+  std::vector<std::string> parts;
+  const auto add = [&](size_t count, const std::string& what) {
+    if (count > 0) parts.push_back(PointsText(count) + what);
+  };
+  add(points.above, fmt::format(" above, to {:.3g}", points.most));
+  add(points.below, fmt::format(" below, to {:.3g}", points.least));
+  add(points.not_positive,
+      points.least_negative == 0 ? " at 0"
+                                 : fmt::format(" at or below 0, to {:.3g}", points.least_negative));
+  add(points.infinite, points.infinite == 1 ? " that is infinite" : " that are infinite");
+  const double low = std::min(ends.least, ends.least_negative);
+  if (low < kNever) parts.push_back(fmt::format("interval ends to {:.3g}", low));
+  if (ends.most > -kNever) parts.push_back(fmt::format("interval ends to {:.3g}", ends.most));
+  if (ends.infinite > 0) parts.emplace_back("infinite interval ends");
+  return parts;
+}
+
+std::string Joined(const std::vector<std::string>& parts) {
+  return parts.empty() ? "" : fmt::format("not shown: {}", fmt::join(parts, "; "));
 }
 
 void CheckLengths(const Series& series) {
@@ -95,9 +155,7 @@ size_t DrawablePoints(const Panel& panel, const Series& series) {
 std::string CurveRows(const Panel& panel, const Series& series) {
   CheckLengths(series);
   return JoinRows(series.x.size(), [&](size_t i) {
-    return IsDrawablePoint(panel, series, i)
-               ? FormatCell(series.x[i]) + " " + FormatCell(series.y[i])
-               : "";
+    return IsData(panel, series, i) ? FormatCell(series.x[i]) + " " + FormatCell(series.y[i]) : "";
   });
 }
 
@@ -133,20 +191,34 @@ std::string ErrorBarRows(const Panel& panel, size_t index) {
 std::string BandRows(const Panel& panel, const Series& series) {
   CheckLengths(series);
   if (series.low.empty()) return "";
-  const Extent extent = ExtentOfY(panel);
-  const bool fixed = panel.y.low != panel.y.high;
-  const double least = fixed ? std::min(panel.y.low, panel.y.high) : extent.low;
-  const double greatest = fixed ? std::max(panel.y.low, panel.y.high) : extent.high;
-  const auto shown = [&](double end) {
-    if (IsDrawable(panel.y, end)) return end;
-    return end > 0 ? greatest : least;
-  };
   return JoinRows(series.x.size(), [&](size_t i) -> std::string {
-    if (!IsDrawablePoint(panel, series, i)) return "";
+    if (!IsData(panel, series, i)) return "";
     if (std::isnan(series.low[i]) || std::isnan(series.high[i])) return "";
-    return FormatCell(series.x[i]) + " " + FormatCell(shown(series.low[i])) + " " +
-           FormatCell(shown(series.high[i]));
+    return FormatCell(series.x[i]) + " " + FormatCell(series.low[i]) + " " +
+           FormatCell(series.high[i]);
   });
+}
+
+std::string BeyondText(const Panel& panel) {
+  const bool bars = !panel.rows.empty();
+  const Axis& axis = bars ? panel.x : panel.y;
+  const Extent shown = ShownRange(axis, bars ? ExtentOfX(panel) : ExtentOfY(panel));
+  Tally points, ends;
+  const auto count = [&](double value, Tally& tally) {
+    tally.Count(value, axis.log10 || axis.log2, shown);
+  };
+  for (const Series& series : panel.series) {
+    CheckLengths(series);
+    const std::vector<double>& values = bars ? series.x : series.y;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (!bars && !IsData(panel, series, i)) continue;
+      count(values[i], points);
+      if (series.low.empty()) continue;
+      count(series.low[i], ends);
+      count(series.high[i], ends);
+    }
+  }
+  return Joined(PartsOf(points, ends));
 }
 
 }  // namespace numsim

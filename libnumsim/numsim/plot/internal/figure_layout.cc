@@ -65,6 +65,13 @@ double PlotHeight(const Figure& figure) {
   return std::max(kPlotHeight, kBarRow * static_cast<double>(rows));
 }
 
+// Returns the title of a panel and, on lines of its own, what the panel does not show.
+std::vector<std::string> TitleLines(const Panel& panel, size_t columns) {
+  std::vector<std::string> lines = WrapText(panel.title, columns);
+  for (std::string& line : WrapText(BeyondText(panel), columns)) lines.push_back(std::move(line));
+  return lines;
+}
+
 }  // namespace
 
 std::vector<LegendEntry> LegendOf(const Figure& figure) {
@@ -112,7 +119,7 @@ FigureLayout LayOut(const Figure& figure) {
   layout.title_lines = WrapText(figure.title, fitting(layout.width_inches - 0.4));
   size_t panel_title_lines = 0;
   for (const Panel& panel : figure.panels) {
-    layout.panel_title_lines.push_back(WrapText(panel.title, fitting(kColumnWidth - kLeft)));
+    layout.panel_title_lines.push_back(TitleLines(panel, fitting(kColumnWidth - kLeft)));
     panel_title_lines = std::max(panel_title_lines, layout.panel_title_lines.back().size());
   }
 

@@ -97,6 +97,11 @@ Extent Padded(const Extent& data, bool log) {
 
 }  // namespace
 
+Extent ShownRange(const Axis& axis, const Extent& extent) {
+  if (axis.low == axis.high) return Padded(extent, axis.log10 || axis.log2);
+  return {std::min(axis.low, axis.high), std::max(axis.low, axis.high), false};
+}
+
 std::string AxisCommands(char name, const Axis& axis, const Extent& extent) {
   const bool log = axis.log10 || axis.log2;
   const bool fixed = axis.low != axis.high;
@@ -111,7 +116,7 @@ std::string AxisCommands(char name, const Axis& axis, const Extent& extent) {
               : fmt::format("unset logscale {}\n", name);
   const char* const format = !log ? "%h" : axis.log2 ? "2^{%L}" : "10^{%L}";
   text += fmt::format("set format {} '{}'\n", name, format);
-  const Extent shown = fixed ? Extent{axis.low, axis.high, false} : Padded(extent, log);
+  const Extent shown = fixed ? Extent{axis.low, axis.high, false} : ShownRange(axis, extent);
   text += fmt::format("set {}range [{}:{}]\n", name, FormatCell(shown.low), FormatCell(shown.high));
   const double narrow = axis.log2 ? kNarrowLog2 : kNarrowLog10;
   if (log && shown.low < shown.high && shown.high / shown.low < narrow) {

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <utility>
 #include <vector>
 
 #include "numsim/base/require.h"
+#include "numsim/io/csv.h"
 
 namespace numsim {
 namespace {
@@ -148,6 +151,76 @@ std::vector<std::string> BarItems(const Panel& panel, size_t index) {
   return items;
 }
 
+// Returns the ends of a band as columns 2 and 3. An end that the axis cannot show, which is not
+// positive or infinite, is drawn at the end of the axis; the data keep it.
+std::pair<std::string, std::string> BandEnds(const Panel& panel, const Series& series) {
+  const auto drawable = [&](double end) { return std::isnan(end) || IsDrawable(panel.y, end); };
+  if (std::all_of(series.low.begin(), series.low.end(), drawable) &&
+      std::all_of(series.high.begin(), series.high.end(), drawable)) {
+    return {"2", "3"};
+  }
+  const Extent shown = ShownRange(panel.y, ExtentOfY(panel));
+  const auto within = [&](int column) {
+    return fmt::format("(${0} < {1} ? {1} : ${0} > {2} ? {2} : ${0})",
+                       column,
+                       FormatCell(shown.low),
+                       FormatCell(shown.high));
+  };
+  return {within(2), within(3)};
+}
+
+std::string BandItem(const Panel& panel, size_t index, size_t s) {
+  const Series& series = panel.series[s];
+  const auto [low, high] = BandEnds(panel, series);
+  const bool one = DrawablePoints(panel, series) == 1;
+  return BlockName("band", index, s) +
+         (one ? fmt::format(" using 1:(($2+$3)/2):{}:{} {}", low, high, OneBandStyle(series.style))
+              : fmt::format(" using 1:{}:{} {}", low, high, BandStyle(series.style)));
+}
+
+// Adds the markers of the points beyond the axis, at its ends: an upward and a downward triangle. A
+// curve without markers or with many points leaves the panel visibly.
+void AddBeyondItems(const Panel& panel, size_t index, size_t s, std::vector<std::string>& items) {
+  const Series& series = panel.series[s];
+  if (!series.markers || series.x.size() > kMostMarkers) return;
+  const Extent shown = ShownRange(panel.y, ExtentOfY(panel));
+  const auto add = [&](bool any, char relation, double end, int marker) {
+    if (!any) return;
+    items.push_back(fmt::format(
+        "{} using 1:($2 {} {} ? {} : NaN) with points linecolor rgb '{}' pointtype {} pointsize "
+        "1.5*marker_size",
+        BlockName("curve", index, s),
+        relation,
+        FormatCell(end),
+        FormatCell(end),
+        Cyclic(kColours, series.style),
+        marker));
+  };
+  const auto& y = series.y;
+  add(std::any_of(y.begin(), y.end(), [&](double v) { return v > shown.high; }),
+      '>',
+      shown.high,
+      9);
+  add(std::any_of(y.begin(), y.end(), [&](double v) { return v < shown.low; }), '<', shown.low, 11);
+}
+
+// Returns the bands first, so that curves are drawn on top.
+std::vector<std::string> CurveItems(const Panel& panel, size_t index) {
+  std::vector<std::string> items;
+  for (size_t s = 0; s < panel.series.size(); ++s) {
+    if (!BandRows(panel, panel.series[s]).empty()) items.push_back(BandItem(panel, index, s));
+  }
+  for (size_t s = 0; s < panel.series.size(); ++s) {
+    const Series& series = panel.series[s];
+    if (CurveRows(panel, series).empty()) continue;
+    const size_t points = std::max<size_t>(DrawablePoints(panel, series), 1);
+    items.push_back(BlockName("curve", index, s) + " using 1:2 " +
+                    CurveStyle(series.style, series.dashed, series.markers, points));
+    AddBeyondItems(panel, index, s, items);
+  }
+  return items;
+}
+
 std::string PanelCommands(const Figure& figure, const FigureLayout& layout, size_t index) {
   const Panel& panel = figure.panels[index];
   const Extent x = ExtentOfX(panel);
@@ -166,23 +239,7 @@ std::string PanelCommands(const Figure& figure, const FigureLayout& layout, size
   if (!panel.rows.empty()) {
     return text + PlotCommand(BarItems(panel, index)) + "set ytics enhanced\n";
   }
-  std::vector<std::string> items;  // bands first, so that curves are drawn on top
-  for (size_t s = 0; s < panel.series.size(); ++s) {
-    const Series& series = panel.series[s];
-    if (BandRows(panel, series).empty()) continue;
-    const bool one = DrawablePoints(panel, series) == 1;
-    items.push_back(BlockName("band", index, s) +
-                    (one ? " using 1:(($2+$3)/2):2:3 " + OneBandStyle(series.style)
-                         : " using 1:2:3 " + BandStyle(series.style)));
-  }
-  for (size_t s = 0; s < panel.series.size(); ++s) {
-    const Series& series = panel.series[s];
-    const size_t points = DrawablePoints(panel, series);
-    if (points == 0) continue;
-    items.push_back(BlockName("curve", index, s) + " using 1:2 " +
-                    CurveStyle(series.style, series.dashed, series.markers, points));
-  }
-  return text + PlotCommand(items);
+  return text + PlotCommand(CurveItems(panel, index));
 }
 
 // Returns the commands for the legend: a plot without axes whose curves lie outside its range, so

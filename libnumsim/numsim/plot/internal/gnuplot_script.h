@@ -30,8 +30,9 @@ Extent ExtentOfY(const Panel& panel);  // includes error bands
 // Returns the number of points of the series that can be drawn.
 size_t DrawablePoints(const Panel& panel, const Series& series);
 
-// Returns the lines "x y" of a series. Each run of points that cannot be drawn becomes one blank
-// line, which interrupts the curve. Requires equal lengths of x and y.
+// Returns the lines "x y" of a series: every y as it is, also beyond the axis. Each run of points
+// without a number for y or a drawable x becomes one blank line, which interrupts the curve.
+// Requires equal lengths of x and y.
 std::string CurveRows(const Panel& panel, const Series& series);
 
 // Returns the lines "x y x_low x_high y_low y_high" of the bars of series `index`; bars that cannot
@@ -41,10 +42,13 @@ std::string BarRows(const Panel& panel, size_t index);
 // bar; "" if there are none to draw. Requires a panel with rows.
 std::string ErrorBarRows(const Panel& panel, size_t index);
 
-// Returns the lines "x low high" of the error band; "" if there is no band to draw. If the axis can
-// show a point but not an end of its band (a lower end <= 0 on a log axis), that end is drawn at
-// the end of a fixed axis, or else at the end of the panel's values. A NaN end interrupts the band.
+// Returns the lines "x low high" of the error band, every end as it is; "" if there is no band to
+// draw. A NaN end interrupts the band.
 std::string BandRows(const Panel& panel, const Series& series);
+
+// Returns what a panel does not show of its data, for its title: "not shown: 2 points above, to
+// 4.06; interval ends to -0.7"; "" if it shows all. Points without a number are no data.
+std::string BeyondText(const Panel& panel);
 
 // The page layout of a figure.
 
@@ -86,6 +90,9 @@ FigureLayout LayOut(const Figure& figure);
 std::vector<std::string> WrapText(std::string_view text, size_t columns);
 
 // The axes of gnuplot scripts.
+
+// Returns the range that an axis shows: its own, or that of data of that extent with some room.
+Extent ShownRange(const Axis& axis, const Extent& extent);
 
 // Returns the commands that set scale, range, tics and label of axis `name`, 'x' or 'y', for data
 // of that extent. The commands do not depend on earlier settings.
